@@ -18,29 +18,30 @@
 #include "model/counter_names.h"
 #include "model/thread_spans.h"
 
-/* A path that samples of a row have: its functions are burst_rows.symbols from `first` on. */
+/* A path that samples of a row have. Its functions are burst_rows.symbols[first .. first + depth).
+ */
 struct path {
 	uint32_t row, depth;
 	size_t first;
-	uint64_t samples; /* 0: it is left out */
+	uint64_t samples; /* samples with this path; 0: find_path() has left it out */
 };
 
 struct maker {
 	struct profile *profile;
 	struct burst_rows *rows;
 	/* The features of kinds, by burst: */
-	uint32_t *calls; /* a number for the two calls around it */
+	uint32_t *calls; /* by burst: a number for the pair of calls around it */
 	double *features[METRIC_COUNTERS + 1];
 	uint32_t n_features;
 	double *wall; /* ns, by burst */
 	struct int_map by_calls;
 	/* Rows: */
-	struct int_map by_row; /* (kind, part) */
-	uint32_t *row;	       /* by burst */
+	struct int_map by_row; /* (kind, part) -> index of the row */
+	uint32_t *row;	       /* by burst: index of its row */
 	/* Samples: */
 	struct thread_spans spans; /* the bursts */
 	struct int_map by_path, by_stack;
-	VEC(struct path) paths;	 /* of rows, by row once they are sorted */
+	VEC(struct path) paths;	 /* paths of rows; sorted by row in find_paths() */
 	VEC(struct path) stacks; /* the functions of each (node, origin and end reason) */
 	uint64_t *by_symbol;
 };
@@ -69,7 +70,7 @@ static int number_calls(struct maker *m)
 	return 0;
 }
 
-/* Returns whether bursts can be compared by a counter: nine in ten have it. */
+/* Returns whether bursts can be compared by a counter: at least nine in ten have a known total. */
 static bool is_compared(const struct bursts *b, unsigned counter)
 {
 	size_t known = 0;
@@ -88,8 +89,8 @@ static double *add_feature(struct maker *m)
 	return values;
 }
 
-/* Adds a counter. A burst without a known amount gets the one that it would have at the rate of the
- * other bursts between the same calls. */
+/* Adds a counter as a feature. A burst whose total is unknown gets the amount that it would have at
+ * the mean rate of the other bursts between the same calls. */
 static int add_counter(struct maker *m, unsigned counter)
 {
 	const struct bursts *b = &m->rows->bursts;
@@ -176,8 +177,8 @@ static void add_amounts(const struct bursts *b, size_t index, struct burst_figur
 	}
 }
 
-/* Adds a burst's time to the mean. Where a burst's CPU time was not read, its feature is a guess,
- * which is good enough to find its kind, but is left out of the mean. */
+/* Adds a burst's time to the mean. If the burst's CPU time was not read, its feature is only a
+ * guess: good enough to find its kind, but left out of the mean. */
 static void add_time(const struct maker *m, size_t index, struct burst_figures *f)
 {
 	const struct bursts *b = &m->rows->bursts;
@@ -242,7 +243,7 @@ static int add_rows(struct maker *m)
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* Looks the functions of a path up, from the root to the leaf. */
+/* Looks up the functions of a path, from the root to the leaf. */
 static int add_stack(struct maker *m, const struct store_sample *shown)
 {
 	struct burst_rows *rows = m->rows;
@@ -321,8 +322,8 @@ static int by_row(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Adds up the samples of paths by their function at a depth. Returns a path with the function that
- * has most, and in *ret_most its samples. NULL: no path is so deep. */
+/* Adds up the samples of paths by their function at `depth`. Returns a path with the function that
+ * has most samples, and in *ret_most their number. NULL: no path is so deep. */
 static const struct path *most_at(struct maker *m, const struct path *paths, size_t n,
 				  uint32_t depth, uint64_t *ret_most)
 {
@@ -349,8 +350,8 @@ static const struct path *most_at(struct maker *m, const struct path *paths, siz
 	return best;
 }
 
-/* Goes down from the root as long as one function of the program has at least half of a row's
- * samples. */
+/* Sets a row's path: from the root down as long as one function of the program (not of the kernel)
+ * has at least half of the row's samples. */
 static void find_path(struct maker *m, struct burst_row *row, struct path *paths, size_t n)
 {
 	const struct profile_symbol *const *symbols = m->rows->symbols.items;
@@ -373,7 +374,7 @@ static void find_path(struct maker *m, struct burst_row *row, struct path *paths
 	}
 }
 
-/* Returns how many functions from the root on a row's path and a call have in common. */
+/* Returns how many functions from the root on a row's path and a call's path have in common. */
 static uint32_t shared_with(struct maker *m, const struct burst_row *row, uint32_t index)
 {
 	const struct burst_call *call = &m->rows->bursts.calls.items[index];
@@ -418,7 +419,7 @@ static int find_paths(struct maker *m)
 	return 0;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- entry points ----------------------------------------------------------------------------- */
 
 static int by_part(const void *a, const void *b)
 {
@@ -501,7 +502,7 @@ void burst_rows_free(struct burst_rows *rows)
 	*rows = (struct burst_rows){0};
 }
 
-/* Returns the function of a call. */
+/* Returns the name of a call's function. */
 static const char *function_of(struct profile *profile, const struct burst_call *call)
 {
 	size_t n;

@@ -20,32 +20,33 @@
 
 /* The amounts of a counter in bursts. */
 struct burst_amount {
-	uint64_t known; /* bursts whose amount is known; the next two are over these */
-	double sum, ns; /* sum of the amounts, and of the wall times */
+	uint64_t known; /* bursts whose amount is known; `sum` and `ns` are over these */
+	double sum, ns; /* sum of the amounts; sum of these bursts' wall times */
 };
 
 struct burst_figures {
-	uint64_t bursts; /* that ended in the range */
-	uint64_t timed;	 /* those whose time is known (in CPU time if burst_rows.is_cpu_time, else
-			    wall time); the next three are over these */
+	uint64_t bursts; /* bursts that ended in the range */
+	/* bursts whose time is known: CPU time if burst_rows.is_cpu_time, else wall time. mean_ns,
+	 * deviation and squares are over these */
+	uint64_t timed;
 	double mean_ns;
 	double deviation;	    /* the standard deviation of their time */
-	double squares;		    /* and the sum of squares that it comes from */
+	double squares;		    /* the sum of squares from which `deviation` is computed */
 	uint64_t least_ns, most_ns; /* wall time, of all bursts that ended in the range */
 	struct burst_amount amounts[METRIC_COUNTERS];
 	uint64_t part_ns;	/* wall time of all bursts in the range */
-	uint64_t samples;	/* in that time */
+	uint64_t samples;	/* samples in the time `part_ns` */
 	double sampled_ns;	/* the time that these samples stand for */
 	double sampled_squares; /* the sum of the squares of each sample's time */
 };
 
 struct burst_row {
-	uint32_t kind, part; /* a kind of FOLD_NOISE: bursts of no kind */
+	uint32_t kind, part; /* kind FOLD_NOISE: the bursts of no kind */
 	struct burst_figures figures;
-	uint32_t before, after; /* indexes of bursts.calls */
+	uint32_t before, after; /* calls before and after the bursts: indices of bursts.calls */
 	/* The longest path from the root, without kernel functions, that at least half of the row's
-	 * samples share: `depth` functions in burst_rows.symbols from `first` on. The first
-	 * `shared` of them also call both calls of MPI. `of_path` samples have the path. */
+	 * samples share: burst_rows.symbols[first .. first + depth). Its first `shared` functions
+	 * are also callers of both calls of MPI. `of_path` samples have the path. */
 	size_t first;
 	uint32_t depth, shared;
 	uint64_t of_path;
@@ -55,10 +56,10 @@ struct burst_rows {
 	struct bursts bursts;
 	struct fold_kinds *kinds;
 	struct partition partition;
-	bool is_cpu_time;	    /* bursts are compared in CPU time, not in wall time */
+	bool is_cpu_time;	    /* Bursts are compared by CPU time, else by wall time. */
 	VEC(struct burst_row) rows; /* by part, largest first, noise last */
 	VEC(const struct profile_symbol *) symbols;
-	uint64_t *part_ns; /* by part: the wall time of all of its bursts in the range */
+	uint64_t *part_ns; /* by part: wall time of all bursts in the range */
 };
 
 /* Finds the kinds, and makes their rows in each part of a profile of METRIC_CPU. The profile must
@@ -67,8 +68,8 @@ struct burst_rows {
 int burst_rows_make(struct profile *profile, enum partition_by by, struct burst_rows *ret_rows);
 void burst_rows_free(struct burst_rows *rows);
 
-/* Returns the share of the bursts' time in which the threads of a row were on a CPU; negative if it
- * is not known. *ret_error receives its standard error (0 if CPU time was read). */
+/* Returns the share of the bursts' time in which the threads of a row were on a CPU; negative if
+ * unknown. *ret_error receives its standard error (0 if CPU time was read). */
 double burst_rows_on_cpu(const struct profile *profile, const struct burst_rows *rows,
 			 const struct burst_row *row, double *ret_error);
 

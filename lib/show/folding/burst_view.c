@@ -47,7 +47,7 @@ static void put_name(struct buf *b, const char *name, bool is_first, bool utf8)
 	text_put_name(b, name, utf8);
 }
 
-/* Appends the functions of a call's path, from a depth on. 0 or -ENOMEM. */
+/* Appends the functions of a call's path from index `from` on. Returns 0 or -ENOMEM. */
 static int put_call(struct profile *profile, const struct burst_call *call, size_t from,
 		    struct buf *b, bool utf8)
 {
@@ -74,7 +74,7 @@ static void put_time(struct buf *b, double ns)
 	buf_free(&time);
 }
 
-/* Returns the number of bursts, at any time, that the probes' cost was taken off. */
+/* Returns the number of bursts, at any time, from which the probes' cost was subtracted. */
 static uint64_t count_shorter(const struct bursts *bursts)
 {
 	uint64_t n = 0;
@@ -188,7 +188,7 @@ static void put_figures(struct profile *profile, const struct burst_rows *rows,
 	text_put_raw(b, "  ");
 }
 
-/* Appends a call's function alone. */
+/* Appends a call's function without its callers. */
 static int put_function(struct profile *profile, const struct burst_call *call, struct buf *b,
 			bool utf8)
 {
@@ -225,7 +225,7 @@ static int write_amounts(const struct burst_rows *rows, const struct burst_row *
 	return err;
 }
 
-/* Writes the path of one of the two calls, from a depth on. */
+/* Writes the functions of a call's path from index `from` on, behind `word`. */
 static int write_call(struct profile *profile, const char *word, const struct burst_call *call,
 		      size_t from, const struct report_options *options, struct buf *b, FILE *out)
 {
@@ -260,7 +260,7 @@ static const struct profile_symbol **find_callers(struct profile *profile,
 	return callers;
 }
 
-/* Writes the paths of both: the outer callers that they share first, then the rest of each. */
+/* Writes the paths of both calls: first the callers that they share, then the rest of each. */
 static int write_calls(struct profile *profile, const struct burst_call *before,
 		       const struct burst_call *after, const struct report_options *options,
 		       struct buf *b, FILE *out)
@@ -269,7 +269,7 @@ static int write_calls(struct profile *profile, const struct burst_call *before,
 	const struct profile_symbol **callers = find_callers(profile, before, after, &n);
 	int err = callers ? 0 : -ENOMEM;
 
-	n -= n > 0; /* the innermost one begins what is below */
+	n -= n > 0; /* The innermost shared caller is written again, at the begin of each rest. */
 	if (n)
 		text_put_raw(b, "            below ");
 	for (size_t i = 0; i < n; i++)
@@ -282,7 +282,7 @@ static int write_calls(struct profile *profile, const struct burst_call *before,
 	return err ? err : write_call(profile, "to", after, n, options, b, out);
 }
 
-/* Says how many bursts are in the mean, if not all are. */
+/* Says how many bursts the mean is over, if not all. */
 static void put_timed(const struct burst_figures *f, struct buf *b)
 {
 	if (f->timed < f->bursts && f->timed)
@@ -425,7 +425,7 @@ static void json_amounts(const struct burst_rows *rows, const struct burst_row *
 	json_put_end(j);
 }
 
-/* Writes a number, or null if it is not known. */
+/* Writes a number, or null if it is unknown. */
 static void json_if(struct json *j, bool is_known, const char *key, double value, unsigned decimals)
 {
 	if (is_known)

@@ -22,7 +22,7 @@
 /* Multiplexed counters take turns of this length or more (docs/FOLD.md, Events). */
 #define TURN_NS 200000000u
 
-#define NO_PATH UINT32_MAX /* of a call that the filter does not select */
+#define NO_PATH UINT32_MAX /* path of a call that the filter does not select */
 
 struct maker {
 	struct profile *profile;
@@ -30,14 +30,15 @@ struct maker {
 	struct instances calls;
 	struct thread_spans spans; /* the calls */
 	uint32_t *path;		   /* by call: index of bursts.calls, or NO_PATH */
-	struct int_map by_path;	   /* (node, origin and end reason): index of bursts.calls */
+	struct int_map by_path;	   /* (node, origin and end reason) -> index of bursts.calls */
 	uint32_t *call;		   /* by burst: the index of the call after it */
 	size_t cap_call;
-	unsigned counter;	       /* the current one; the next fields are of it: */
-	uint64_t *sum;		       /* by thread: its readings so far */
-	uint32_t *begun;	       /* by thread: how often they have begun anew */
-	uint32_t *begun_at;	       /* by call: the same at its end */
-	uint64_t *at_end, *passed;     /* by call: the reading at its end, and how much it rose */
+	unsigned counter;   /* The counter that is being read; the next fields belong to it. */
+	uint64_t *sum;	    /* by thread: sum of its readings so far */
+	uint32_t *begun;    /* by thread: how often its readings have begun anew */
+	uint32_t *begun_at; /* by call: value of `begun` at its end */
+	/* by call: the counter at its end, and how much it rose in the call */
+	uint64_t *at_end, *passed;
 	uint8_t *has_end, *has_passed; /* by call */
 };
 
@@ -88,7 +89,7 @@ static int find_calls(struct maker *m)
 
 /* --- bursts ----------------------------------------------------------------------------------- */
 
-/* Returns how much of a time lies in the ranges that the filter and the reader select. */
+/* Returns how much of a time lies in both the filter's and the reader's range. */
 static uint64_t part_of(const struct maker *m, uint64_t start_ns, uint64_t end_ns)
 {
 	const uint64_t begin = profile_begin(m->profile), last = profile_end(m->profile);
@@ -98,14 +99,14 @@ static uint64_t part_of(const struct maker *m, uint64_t start_ns, uint64_t end_n
 	return store_reader_selected_ns(profile_tables(m->profile), from, to);
 }
 
-/* Returns whether the filter and the reader select a moment. */
+/* Returns whether the filter and the reader both select a moment. */
 static bool is_selected(const struct maker *m, uint64_t ns)
 {
 	return ns >= profile_begin(m->profile) && ns <= profile_end(m->profile) &&
 	       store_reader_selects(profile_tables(m->profile), ns);
 }
 
-/* Adds the burst before a call. */
+/* Adds the burst that ends with call `index`. */
 static int add_burst(struct maker *m, size_t index)
 {
 	struct bursts *b = m->bursts;
@@ -162,8 +163,8 @@ static int take_passed(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Takes a reading of CPU time. A reading that is not larger than the one before is the first of a
- * window of the recording, since CPU time always grows between two readings. */
+/* Handles a reading of CPU time. CPU time always grows between two readings: so a reading that is
+ * not larger than the previous one is the first of a window of the recording. */
 static int take_reading(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
@@ -179,7 +180,7 @@ static int take_reading(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Returns whether a counter takes turns with others: some calls have no reading of it. */
+/* Returns whether a counter is multiplexed: some calls have no reading of it. */
 static bool takes_turns(const struct maker *m)
 {
 	for (size_t i = 0; i < m->calls.all.count; i++) {
@@ -189,10 +190,10 @@ static bool takes_turns(const struct maker *m)
 	return false;
 }
 
-/* Returns whether a burst's total of a counter is known: the counter was read at both calls. If it
- * takes turns with others, it must have counted in both calls and all the time between, in one
- * turn. Readings can begin anew where a window of the recording ends in the burst: those of CPU
- * time show whether they did, for all counters. */
+/* Returns whether a burst's total of a counter is known: the counter was read at both calls. A
+ * multiplexed counter must have counted in both calls and all the time between, in one turn. If a
+ * window of the recording ends in the burst, readings begin anew: for all counters, readings of CPU
+ * time show this. */
 static bool is_known(const struct maker *m, const struct burst *burst, uint32_t after,
 		     bool is_by_turns)
 {
@@ -209,8 +210,8 @@ static bool is_known(const struct maker *m, const struct burst *burst, uint32_t 
 	return cpu > m->counter || burst->known >> cpu & 1;
 }
 
-/* Sets the totals of bursts: the counter at the beginning of the call after, less that at the end
- * of the call before. */
+/* Sets the totals of bursts: the counter at the begin of the call after the burst, less the counter
+ * at the end of the call before. */
 static void set_totals(struct maker *m)
 {
 	struct bursts *b = m->bursts;
@@ -283,7 +284,8 @@ static int read_counters(struct maker *m)
 
 /* --- probes ----------------------------------------------------------------------------------- */
 
-/* Takes the probes' cost off a burst, as passes.c does; folding begins with the whole one again. */
+/* Subtracts the probes' cost from a burst, as passes.c does. bursts_passes() undoes this for
+ * folding, which subtracts the cost by itself. */
 static void shorten(struct maker *m, size_t index, unsigned cpu)
 {
 	struct bursts *b = m->bursts;
@@ -312,7 +314,7 @@ static void take_off_probes(struct maker *m)
 		shorten(m, i, cpu);
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- entry points ----------------------------------------------------------------------------- */
 
 int bursts_make(struct profile *profile, struct bursts *ret_bursts)
 {
@@ -352,14 +354,16 @@ static int add_pass(const struct bursts *bursts, size_t index, struct passes *pa
 {
 	const struct burst *burst = &bursts->all.items[index];
 	const unsigned cpu = counter_names_cpu(bursts->counters);
-	/* passes_fill_counters() takes the probes' cost off, with the samples in it. */
+	/* passes_fill_counters() subtracts the probes' cost, and leaves out samples in that time.
+	 */
 	const uint64_t before_ns = burst->is_shorter ? bursts->before_ns : 0;
 	const uint64_t after_ns = burst->is_shorter ? bursts->after_ns : 0;
 	struct pass *pass;
 
 	if (VEC_RESERVE(&passes->all, 1))
 		return -ENOMEM;
-	if (!passes->all.count) /* folding looks below what calls MPI behind it */
+	/* Folding looks for the functions below the one that calls MPI after the burst. */
+	if (!passes->all.count)
 		passes->node = bursts->calls.items[burst->after].node;
 	pass = &passes->all.items[passes->all.count];
 	*pass = (struct pass){.start_ns = burst->start_ns - after_ns,

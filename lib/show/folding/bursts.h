@@ -40,27 +40,27 @@ struct burst {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t part_ns;	   /* the part in the range that the filter selects */
 	uint32_t thread;	   /* number in the store's tables */
-	uint32_t before, after;	   /* the calls around it: indexes of `calls` */
-	uint16_t cpu;		   /* of the next call */
-	uint8_t known;		   /* bits: counters whose total is known */
-	uint8_t falls;		   /* bits: counters that are less at its end than at its start */
-	bool is_ended;		   /* in the range */
-	bool is_shorter;	   /* the cost of the probes was subtracted */
+	uint32_t before, after;	   /* calls before and after it: indices of `calls` */
+	uint16_t cpu;		   /* CPU of the call after it */
+	uint8_t known;		   /* counters whose total is known, as bits */
+	uint8_t falls;	 /* counters that are less at its end than at its start, as bits */
+	bool is_ended;	 /* It ended in the range. */
+	bool is_shorter; /* the cost of the probes was subtracted */
 };
 
 struct bursts {
 	VEC(struct burst) all; /* by thread, then start */
 	VEC(struct burst_call) calls;
-	uint64_t n_calls, calls_ns; /* calls of MPI; their time in the range, of those that the
-				       filter selects */
-	uint64_t after_left; /* bursts that are left out: the call before was left without a return
-			      */
-	uint64_t before_ns, after_ns; /* cost of the probes in a burst, at its end and at its begin;
-					 0: not known */
+	/* calls of MPI that the filter selects: their number, and their time in the range */
+	uint64_t n_calls, calls_ns;
+	/* bursts that are left out because the call before them did not return */
+	uint64_t after_left;
+	/* cost of the probes within a burst, at its end and at its begin; 0: unknown */
+	uint64_t before_ns, after_ns;
 	char *counters[METRIC_COUNTERS];  /* names; NULL: there is none */
-	uint64_t *total[METRIC_COUNTERS]; /* of each counter, by burst */
-	uint64_t *end[METRIC_COUNTERS]; /* of each counter, by burst: its reading at the end, up to
-					   a constant */
+	uint64_t *total[METRIC_COUNTERS]; /* by counter and burst */
+	/* by counter and burst: the reading at the burst's end, except for a constant */
+	uint64_t *end[METRIC_COUNTERS];
 };
 
 /* Collects the bursts of the threads that the profile's filter selects, at any time. Filters by

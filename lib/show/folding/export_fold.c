@@ -107,7 +107,7 @@ static void write_routine(struct json *j, const struct folding_routine *r)
 	json_put_end(j);
 }
 
-/* Writes a line's columns that have samples: column, samples, column, samples, ... */
+/* Writes the columns in which a line has samples: column, samples, column, samples, ... */
 static void write_line(struct json *j, const struct folding_line *line)
 {
 	json_put_object(j, NULL);

@@ -31,7 +31,7 @@ static double place_of(const struct folding *f, unsigned cpu, const struct pass_
 	return sample->known >> cpu & 1 ? sample->y[cpu] : NAN;
 }
 
-/* Returns what a pass takes on the axis, in ns. */
+/* Returns the length of a pass on the axis, in ns. */
 static double length_of(const struct folding *f, unsigned cpu, const struct pass *pass)
 {
 	return f->is_cpu_time ? (double)pass->total[cpu] : (double)(pass->end_ns - pass->start_ns);
@@ -80,8 +80,8 @@ static int test_uniform(struct folding *f)
 
 /* --- counters --------------------------------------------------------------------------------- */
 
-/* Sets the mean total of a counter, and the weights of passes: the number of a pass's samples is
- * proportional to its length, and its part in the sum is its total, so the weight is the ratio. */
+/* Sets the mean total of a counter, and the weights of passes. A pass has samples in proportion to
+ * its length, and its share of the sum is its total; so its weight is total / length. */
 static void weigh(const struct folding *f, unsigned index, struct folding_counter *counter,
 		  double *weights)
 {
@@ -138,7 +138,7 @@ static int fit(struct folding *f, unsigned index, const struct folding_options *
 	return counter->error == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Fits a counter of which only increments are known, over wall time. */
+/* Fits, over wall time, a counter of which only increments are known. */
 static int fit_increments(struct folding *f, unsigned index, const struct folding_options *options,
 			  struct folding_counter *counter)
 {
@@ -197,7 +197,7 @@ static int fit_counters(struct folding *f, const struct folding_options *options
 	return err;
 }
 
-/* Returns whether a counter's rate differs from phase to phase, by a tenth of it on average. */
+/* Returns whether a counter's rate differs between phases: on average by a tenth of its mean. */
 static bool does_change(const struct folding_counter *c)
 {
 	double sum = 0;
@@ -210,7 +210,7 @@ static bool does_change(const struct folding_counter *c)
 	return sum > 0.1;
 }
 
-/* Ranks a counter as a candidate for the one whose phases are shown. */
+/* Returns a rank of a counter, the higher the better its phases are to be shown. */
 static int rank_of(const struct folding_counter *c)
 {
 	if (!c->curve)
@@ -218,8 +218,8 @@ static int rank_of(const struct folding_counter *c)
 	return !strcmp(c->name, cpu_name) ? 1 : does_change(c) ? 3 : 2;
 }
 
-/* Puts first the first counter whose rate changes, else the first one that has a curve, CPU time
- * last of these. */
+/* Moves the counter with the highest rank to the front: one whose rate changes, else one with a
+ * curve, of these CPU time last. */
 static void order_counters(struct folding *f)
 {
 	unsigned best = 0;
@@ -236,7 +236,7 @@ static void order_counters(struct folding *f)
 	}
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- entry points ----------------------------------------------------------------------------- */
 
 int folding_new(struct profile *profile, struct passes *passes,
 		const struct folding_options *options, struct folding **ret_folding)
@@ -288,7 +288,7 @@ void folding_free(struct folding *f)
 
 /* --- groups ----------------------------------------------------------------------------------- */
 
-#define MOST_CALLERS 8 /* different paths of callers; all others are one */
+#define MOST_CALLERS 8 /* paths of callers that are told apart; all others count as one */
 
 struct features {
 	double *values[METRIC_COUNTERS + 2]; /* by feature, then pass */
@@ -304,8 +304,8 @@ static double *add_feature(struct features *features, size_t passes)
 	return values;
 }
 
-/* Adds the callers of passes as a feature: a power of ten for each path, so that paths are far from
- * each other on a logarithmic scale. */
+/* Adds the callers of passes as a feature. The feature is compared on a logarithmic scale, so each
+ * path gets a power of ten, to be far from the others. */
 static int add_callers(const struct passes *p, struct features *features)
 {
 	double *values = add_feature(features, p->all.count);
@@ -324,8 +324,8 @@ static int add_callers(const struct passes *p, struct features *features)
 	return values ? 0 : -ENOMEM;
 }
 
-/* Returns whether passes can be compared by a counter. A multiplexed counter is known for some
- * passes only; the missing totals of the others would make a group. */
+/* Returns whether passes can be compared by a counter: nearly all have a known total. The missing
+ * totals of a multiplexed counter would otherwise make a group of their own. */
 static bool is_compared(const struct passes *p, unsigned counter)
 {
 	size_t known = 0;

@@ -18,33 +18,34 @@
 #include "folding/passes.h"
 #include "report/report.h"
 
-#define FOLDING_COLUMNS	 100u /* of the time axis, for routines */
-#define FOLDING_ROUTINES 12u  /* shown by themselves; the others together */
+#define FOLDING_COLUMNS	 100u /* columns of the time axis, for routines */
+#define FOLDING_ROUTINES 12u  /* routines with a row of their own; all others share one */
 
-#define FOLDING_LINES	     40u  /* lines shown: as many as fit on a page */
-#define FOLDING_LINE_COLUMNS 500u /* of the time axis, for lines: two pixels of a wide page */
+/* lines that are shown: as many as fit on a page */
+#define FOLDING_LINES	     40u
+#define FOLDING_LINE_COLUMNS 500u /* columns for lines: two pixels of a wide page each */
 
 enum folding_time {
-	FOLDING_BEST, /* CPU time if readings have it, else wall time */
+	FOLDING_BEST, /* CPU time if the recording has readings of it, else wall time */
 	FOLDING_CPU,
 	FOLDING_WALL,
 };
 
 struct folding_options {
 	enum folding_time time;
-	uint64_t seed; /* of the resampling for bands */
+	uint64_t seed; /* seed of the resampling for bands */
 };
 
 /* The course of a counter. */
 struct folding_counter {
 	const char *name;	  /* owned by the passes */
 	struct fold_curve *curve; /* NULL: see `error` */
-	int error;		  /* of fold_curve_fit(); -ENODATA: too few points */
-	uint64_t passes;	  /* passes with a known total */
-	double mean;		  /* total of a pass */
-	double per_second;	  /* the value of a rate of 1, per second of the axis */
-	/* Of a multiplexed counter (fold/increments.h): the number of its increments, and of whole
-	 * ones if the curve is made of these only, else 0. */
+	int error; /* why there is no curve: error of fold_curve_fit(); -ENODATA: too few points */
+	uint64_t passes;   /* passes with a known total */
+	double mean;	   /* mean total of a pass */
+	double per_second; /* what a rate of 1 is in counts per second of the axis */
+	/* For a multiplexed counter (fold/increments.h): the number of its increments; if the curve
+	 * is made of whole ones only, their number, else 0. */
 	size_t increments, whole;
 };
 
@@ -54,7 +55,7 @@ struct folding_routine {
 	uint64_t columns[FOLDING_COLUMNS];
 };
 
-/* A function in a path below the region, and the line in it. */
+/* A function in a path below the region, and the line there. */
 struct folding_frame {
 	const struct profile_symbol *symbol;
 	const char *file; /* or NULL */
@@ -63,7 +64,8 @@ struct folding_frame {
 
 /* A source line with its samples. A sample's line is that of its innermost frame that has one. */
 struct folding_line {
-	const struct profile_symbol *symbol; /* the function of that frame */
+	/* the function of the innermost frame that has a line */
+	const struct profile_symbol *symbol;
 	const char *file;
 	uint32_t line;
 	uint64_t samples;
@@ -74,7 +76,8 @@ struct folding_line {
  * its samples share. */
 struct folding_phase {
 	struct fold_phase phase;
-	uint64_t samples, of_path; /* in the phase; of these, with the path */
+	/* samples in the phase; of these, samples with the path */
+	uint64_t samples, of_path;
 	const struct folding_frame *path;
 	uint32_t depth;
 	const char *file; /* of the line that was sampled most in the last function, or NULL */
@@ -83,24 +86,25 @@ struct folding_phase {
 
 struct folding {
 	struct passes passes;
-	bool is_cpu_time; /* the axis, rather than wall time */
+	bool is_cpu_time; /* The axis is CPU time, not wall time. */
 	double mean_ns;	  /* mean length of a pass on the axis */
 	double mean_wall_ns;
 	uint64_t samples;	     /* samples with a place on the axis */
-	struct fold_uniform uniform; /* whether these are spread over it */
+	struct fold_uniform uniform; /* whether these samples are spread evenly over the axis */
 	struct folding_counter counters[METRIC_COUNTERS];
 	unsigned n_counters;
 	struct folding_routine routines[FOLDING_ROUTINES + 1]; /* most samples first; others last */
 	unsigned n_routines;
 	struct folding_line *lines; /* those with most samples, most first */
 	uint32_t n_lines;
-	uint32_t lines_left;	      /* lines that are not shown */
-	uint64_t in_lines_left;	      /* samples in these */
-	uint64_t without_line;	      /* samples */
-	struct folding_phase *phases; /* of counters[0], if that has a curve */
+	uint32_t lines_left;	      /* number of lines that are not shown */
+	uint64_t in_lines_left;	      /* samples of these lines */
+	uint64_t without_line;	      /* samples without a line */
+	struct folding_phase *phases; /* of counters[0], if it has a curve */
 	uint32_t n_phases;
 	/* Used while the folding is made, and by the phases' paths. */
-	double *x; /* by sample; NAN: it has no place */
+	/* by sample: its place on the axis; NAN: it has none */
+	double *x;
 	struct folding_frame *frames;
 };
 

@@ -38,7 +38,7 @@ static void put_name(struct buf *b, const char *name)
 	buf_free(&text);
 }
 
-/* Appends a number behind a space; gnuplot leaves points out whose value is NaN. */
+/* Appends a blank and a number. gnuplot leaves out points whose value is NaN. */
 static void put_number(struct buf *b, double value)
 {
 	if (isnan(value))
@@ -49,8 +49,8 @@ static void put_number(struct buf *b, double value)
 
 /* --- data ------------------------------------------------------------------------------------- */
 
-/* x at the cell's end in percent, share and its band, x in its middle, rate a second and its band.
- */
+/* Writes the rows of a curve: x at the cell's end in percent, share and its band, x in the cell's
+ * middle, rate per second and its band. */
 static int write_curve(struct buf *b, const struct folding_counter *c, unsigned number, FILE *out)
 {
 	const struct fold_curve *curve = c->curve;
@@ -75,8 +75,9 @@ static int write_curve(struct buf *b, const struct folding_counter *c, unsigned 
 	return text_flush(b, out);
 }
 
-/* x in percent, then 0 and the shares of the samples of one routine, of the first two, and so on.
- * Each column has a row at both of its ends, so that shares are steps. */
+/* Writes the rows of the routines: x in percent, then 0 and the shares of the samples of the first
+ * routine, of the first two, and so on. Each column has a row at both of its ends, so that shares
+ * are steps. */
 static void put_shares(struct buf *b, const struct folding *f)
 {
 	text_put_raw(b, "\n$routines << END\n");
@@ -125,7 +126,7 @@ static void put_head(struct buf *b, const struct folding *f)
 	buf_free(&title);
 }
 
-/* Lines between phases, and the function that each is named by. */
+/* Draws lines between phases, and the function that names each phase. */
 static void put_phases(struct buf *b, const struct folding *f, const struct fold_curve *curve,
 		       bool is_named)
 {
@@ -146,7 +147,7 @@ static void put_phases(struct buf *b, const struct folding *f, const struct fold
 	}
 }
 
-/* Writes a panel that says why it has no curve. */
+/* Writes a panel without a curve, which says why there is none. */
 static void put_missing(struct buf *b, const struct folding_counter *c)
 {
 	text_put_raw(b, "set label ");
@@ -184,7 +185,7 @@ static void put_counter(struct buf *b, const struct folding *f, unsigned number)
 			"set format y\n");
 }
 
-/* Returns a light colour that a name always has, as 0xRRGGBB. */
+/* Returns a light colour as 0xRRGGBB, always the same for a name. */
 static unsigned color_of(const char *name)
 {
 	const double hue = svg_hue(name);
@@ -192,7 +193,8 @@ static unsigned color_of(const char *name)
 
 	for (unsigned i = 0; i < 3; i++) {
 		const double turn = fmod(hue / 60 + 6 - 2 * i, 6);
-		const double distance = turn > 3 ? 6 - turn : turn; /* from the pure channel */
+		/* distance from the pure colour of this channel */
+		const double distance = turn > 3 ? 6 - turn : turn;
 
 		color |= (unsigned)(150 + 85 * fmin(fmax(2 - distance, 0), 1)) << (16 - 8 * i);
 	}

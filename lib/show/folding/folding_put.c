@@ -18,7 +18,7 @@ void folding_put_time(struct buf *b, double ns)
 	text_printf(b, "%.3g %s", ns / units[i].unit, units[i].name);
 }
 
-/* Returns what to divide numbers of a size by, and the prefix for it. */
+/* Returns the unit (1, 1000, ...) in which to write a value, and its prefix. */
 static double prefix_of(double value, const char **ret_prefix)
 {
 	static const char *const prefixes[] = {"", " k", " M", " G", " T"};

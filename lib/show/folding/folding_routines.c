@@ -14,31 +14,33 @@
 
 #include "base/int_map.h"
 
-#define MOST_OF_ALL 0.9 /* share of the samples above which a routine tells nothing */
+/* a depth at which one routine has a larger share of the samples tells nothing */
+#define MOST_OF_ALL 0.9
 #define MAX_DEPTH   16u
 
-/* A path below the region: frames from `first` on. */
+/* A path below the region: its frames are frames[first .. first + depth). */
 struct path {
 	size_t first;
 	uint32_t depth;
-	uint64_t in_phase; /* samples of the current phase that have it, and are not left out */
+	/* samples of the current phase with this path; 0: keep_those() has left it out */
+	uint64_t in_phase;
 };
 
 struct finder {
 	struct folding *folding;
 	struct profile *profile;
-	const struct profile_symbol *around; /* of a mark: the function that it is in */
+	const struct profile_symbol *around; /* for a mark: the function that contains it */
 	VEC(struct folding_frame) frames;
 	VEC(struct path) paths;
 	struct int_map by_path; /* (node, origin and end reason) -> path */
-	uint32_t *path;		/* by sample */
-	uint64_t *by_symbol;	/* samples at the current depth */
+	uint32_t *path;		/* by sample: index of its path */
+	uint64_t *by_symbol;	/* by symbol number: samples at the current depth */
 	size_t n_symbols;
 };
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-/* Returns the function that a mark's instances are in: the one above their leaf. */
+/* Returns the function that a mark is in: the second-innermost frame of the mark's passes. */
 static const struct profile_symbol *around_of(struct finder *f)
 {
 	const struct store_tables *tables = profile_tables(f->profile);
@@ -51,7 +53,7 @@ static const struct profile_symbol *around_of(struct finder *f)
 	return frames ? frames[0].symbol : NULL;
 }
 
-/* Returns the index of the first frame below the region: behind its outermost one. */
+/* Returns the index of the first frame below the region: behind the region's outermost frame. */
 static size_t below(const struct finder *f, const struct profile_frame *frames, size_t n)
 {
 	const struct profile_symbol *const starts[] = {f->folding->passes.region, f->around};
@@ -65,7 +67,7 @@ static size_t below(const struct finder *f, const struct profile_frame *frames, 
 	return 0;
 }
 
-/* Adds the path of a sample below the region; if the sample hit in the region itself, the path is
+/* Adds the path of a sample below the region. If the sample hit in the region itself, the path is
  * the region alone. */
 static int add_path(struct finder *f, const struct pass_sample *sample)
 {
@@ -109,7 +111,7 @@ static int find_paths(struct finder *f)
 	return 0;
 }
 
-/* Returns a path's function at a depth below the region; of a shorter one, its leaf. */
+/* Returns a path's function at a depth below the region; if the path is shorter, its leaf. */
 static const struct profile_symbol *at_depth(const struct finder *f, uint32_t path, uint32_t depth)
 {
 	const struct path *p = &f->paths.items[path];
@@ -119,7 +121,8 @@ static const struct profile_symbol *at_depth(const struct finder *f, uint32_t pa
 
 /* --- routines --------------------------------------------------------------------------------- */
 
-/* Counts samples by their function at a depth. Returns whether no deeper one need be looked at. */
+/* Counts samples by their function at a depth. Returns true if this depth is to be used: no
+ * function has nearly all samples, or no path is deeper. */
 static bool count_at(struct finder *f, uint32_t depth)
 {
 	const struct folding *folding = f->folding;
@@ -140,7 +143,7 @@ static bool count_at(struct finder *f, uint32_t depth)
 	return !is_deeper || (double)most < MOST_OF_ALL * (double)folding->samples;
 }
 
-/* Takes the functions with most samples, and makes the last row that of all others. */
+/* Makes rows of the functions with most samples, and a last row of all others. */
 static void choose(struct finder *f)
 {
 	struct folding *folding = f->folding;
@@ -222,8 +225,8 @@ static void count_phase(struct finder *f, struct folding_phase *phase)
 	}
 }
 
-/* Adds up the samples of the phase by the function that they have at a depth, and returns the path
- * whose function there has most. */
+/* Adds up the samples of the phase by their function at a depth. Returns a path with the function
+ * that has most samples. */
 static uint32_t most_at(struct finder *f, uint32_t depth, uint64_t *ret_most)
 {
 	uint32_t best = 0;
@@ -247,7 +250,7 @@ static uint32_t most_at(struct finder *f, uint32_t depth, uint64_t *ret_most)
 	return best;
 }
 
-/* Leaves out the samples that have another function at a depth than a path has. */
+/* Leaves out the paths that have another function at a depth than path `like`. */
 static void keep_those(struct finder *f, uint32_t like, uint32_t depth)
 {
 	const struct path *is = &f->paths.items[like];
@@ -291,8 +294,8 @@ static int find_line(struct finder *f, struct folding_phase *phase)
 	return err;
 }
 
-/* Extends the phase's path from the region as long as one function has at least half of the phase's
- * samples; the first function is taken in any case. Returns 0 or -ENOMEM. */
+/* Extends the phase's path from the region down as long as one function has at least half of the
+ * phase's samples; the first function is taken in any case. Returns 0 or -ENOMEM. */
 static int name_phase(struct finder *f, struct folding_phase *phase)
 {
 	count_phase(f, phase);
@@ -330,17 +333,17 @@ static int find_phases(struct finder *f)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* A line with its number of samples. Their places in time, which take much more memory, follow once
- * it is known which lines are shown. */
+/* A line with its number of samples. The samples' places in time take much more memory, so they are
+ * counted later, for the lines that are shown. */
 struct tally {
 	const struct profile_symbol *symbol;
 	const char *file;
 	uint32_t line;
-	uint32_t shown; /* its number in the folding, once lines are sorted; or NO_LINE */
+	uint32_t shown; /* index in the folding's lines; NO_LINE: it is not shown */
 	uint64_t samples;
 };
 
-/* Lines by number, and that of each path; NO_LINE: it has none. */
+/* All lines, and by path the number of its line; NO_LINE: it has none. */
 struct lines {
 	VEC(struct tally) all;
 	struct int_map by_line; /* (function, line) -> number */
@@ -349,7 +352,7 @@ struct lines {
 
 #define NO_LINE UINT32_MAX
 
-/* Finds the line of a path: that of the innermost frame that has one. 0 or -ENOMEM. */
+/* Finds the line of a path: the line of the innermost frame that has one. Returns 0 or -ENOMEM. */
 static int find_line_of(struct finder *f, struct lines *lines, uint32_t path)
 {
 	const struct path *p = &f->paths.items[path];
@@ -399,7 +402,7 @@ static int by_samples(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Keeps the lines with most samples. `sorted` has room for all. */
+/* Keeps the lines with most samples. `sorted` must have room for all lines. */
 static int keep_lines(struct folding *folding, struct lines *lines, struct tally **sorted)
 {
 	folding->lines = calloc(FOLDING_LINES, sizeof(*folding->lines));
@@ -424,7 +427,7 @@ static int keep_lines(struct folding *folding, struct lines *lines, struct tally
 	return 0;
 }
 
-/* Puts the samples of the lines that are shown where they are in time. */
+/* Counts the samples of the shown lines by column of the time axis. */
 static void place_samples(const struct finder *f, const struct lines *lines)
 {
 	struct folding *folding = f->folding;

@@ -16,12 +16,12 @@
 
 #define WIDTH  1200.0
 #define MARGIN 16.0
-#define LEFT   230.0 /* of the panels: names are there */
+#define LEFT   230.0 /* width left of the panels, for names */
 #define TOP    84.0
 #define PANEL  110.0
 #define GAP    26.0
 #define STACK  170.0
-#define ROW    18.0 /* of text */
+#define ROW    18.0 /* height of a row of text */
 
 struct picture {
 	struct buf b;
@@ -151,7 +151,7 @@ static void put_counter(struct picture *p, const struct folding_counter *c, doub
 
 /* --- routines --------------------------------------------------------------------------------- */
 
-/* Sets, for each column, how many samples are in routines up to a number. */
+/* Sets, for each column, the share of the samples that are in the first `count` routines. */
 static void add_up(const struct folding *f, unsigned count, double *ret_shares)
 {
 	for (unsigned i = 0; i < FOLDING_COLUMNS; i++) {

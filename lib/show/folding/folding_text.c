@@ -102,7 +102,7 @@ static void put_head(struct buf *b, const struct folding *f, bool utf8)
 			    text_share((uint64_t)(f->uniform.hit * 1000), 1000, share));
 }
 
-/* Says of how many passes a curve is, if not of all. */
+/* Says how many passes a curve is made of, if not of all. */
 static void put_passes(struct buf *b, const struct folding *f, const struct folding_counter *c)
 {
 	if (c->curve && c->passes < f->passes.all.count)
@@ -169,7 +169,7 @@ static void put_routine(struct buf *b, const struct folding *f, const struct fol
 	text_put_raw(b, "\n");
 }
 
-/* Appends how far the end of a phase may be off, unless it is that of the pass. */
+/* Appends the band of a phase's end, unless the phase ends with the pass. */
 static void put_end_band(struct buf *b, const struct fold_estimate *end)
 {
 	char text[32] = "";

@@ -7,22 +7,24 @@
 
 #include "store/store_reader.h"
 
-/* The place of a thread's reading: in a pass, or in the time before it. */
+/* Where a reading of a thread lies: in a pass, or before one. */
 struct place {
 	uint64_t time_ns;
-	uint32_t
-		pass; /* the first that does not end before; the thread's last + 1: there is none */
+	/* the first pass that does not end before the reading; the thread's last pass + 1: there is
+	 * none */
+	uint32_t pass;
 	bool is_within;
-	bool is_known; /* there has been a reading */
+	bool is_known; /* The thread has had a reading. */
 };
 
 struct reader {
 	struct passes *passes;
 	unsigned counter;
-	uint32_t *first;      /* by thread: index of its first pass; one more than threads */
-	struct place *last;   /* by thread */
-	VEC(uint64_t) values; /* of the readings, in the order of their series */
-	size_t at;	      /* of these, the next */
+	uint32_t *first;    /* by thread: index of its first pass; one more than threads */
+	struct place *last; /* by thread: the place of its last reading */
+	/* values of the readings (SERIES_READING), in the order of their records */
+	VEC(uint64_t) values;
+	size_t at; /* index of the next value */
 };
 
 static int keep_value(void *arg, const struct store_sample *record)
@@ -56,7 +58,7 @@ static double share_of(const struct pass *pass, uint64_t time_ns)
 	return ns ? (double)(time_ns - pass->start_ns) / (double)ns : 0;
 }
 
-/* Sets the increment between two places; false: it is in no pass. */
+/* Sets the increment between two places. Returns false if no part of it lies in a pass. */
 static bool increment_between(const struct reader *r, const struct place *a, const struct place *b,
 			      struct pass_increment *i)
 {
@@ -101,7 +103,7 @@ static int add_increment(void *arg, const struct store_sample *record)
 	return err;
 }
 
-/* By thread, then time. */
+/* Compares by thread, then time. */
 static int by_place(const void *a, const void *b)
 {
 	const struct pass_increment *x = a, *y = b;

@@ -19,19 +19,20 @@
 #include "stackd_abi.h"
 #include "store/store_reader.h"
 
-/* A pass must take so many times the cost of its probes for that to be subtracted. */
+/* The probes' cost is subtracted from a pass that takes at least so many times the cost. */
 #define LEAST_OVER_PROBES 8u
 
 struct maker {
 	struct profile *profile;
 	struct passes *passes;
 	struct thread_spans spans; /* the passes */
-	/* Of the current counter: */
+	/* The counter that is being read; the next fields belong to it. */
 	unsigned counter;
-	uint64_t *sum;	 /* by thread: its readings so far, but for a constant */
-	uint64_t *value; /* by sample: the reading */
-	uint64_t *end;	 /* by pass: the reading at its end */
-	bool has_ends;	 /* it is known; no record is of it */
+	/* by thread: sum of its readings so far, which is the counter except for a constant */
+	uint64_t *sum;
+	uint64_t *value; /* by sample: value of the counter, as in `sum` */
+	uint64_t *end;	 /* by pass: value of the counter at its end, as in `sum` */
+	bool has_ends;	 /* `end` was given; no record has it */
 	size_t at;	 /* index of the next sample that can match */
 };
 
@@ -110,8 +111,7 @@ static bool is_region(void *arg, const struct profile_symbol *symbol)
 	return symbol == arg;
 }
 
-/* Adds an instance, unless it was left without a return, since it is then not comparable with the
- * others. */
+/* Adds an instance, unless it did not return: then it cannot be compared with the others. */
 static int add_pass(struct passes *p, const struct instance *instance)
 {
 	const struct store_sample *record = &instance->record;
@@ -131,7 +131,8 @@ static int add_pass(struct passes *p, const struct instance *instance)
 	return 0;
 }
 
-/* Returns the first pass of a record's thread that does not end before it; NULL: there is none. */
+/* Returns the first pass of a record's thread that does not end before the record; NULL: there is
+ * none. */
 static struct pass *pass_at(struct maker *m, const struct store_sample *record)
 {
 	const uint32_t at = thread_spans_at(&m->spans, record);
@@ -139,7 +140,7 @@ static struct pass *pass_at(struct maker *m, const struct store_sample *record)
 	return at != THREAD_SPANS_NONE ? &m->passes->all.items[at] : NULL;
 }
 
-/* Returns the pass that ends with a record of an instance; NULL: it is another region's. */
+/* Returns the pass that ends with a record; NULL: the record belongs to another region. */
 static struct pass *pass_of_end(struct maker *m, const struct store_sample *record)
 {
 	const uint32_t at = thread_spans_ending(&m->spans, record);
@@ -156,14 +157,14 @@ static int add_cpu(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Reads a series beside the passes. */
+/* Reads a series in parallel with the passes. */
 static int read_beside(struct maker *m, unsigned series,
 		       int (*each)(void *arg, const struct store_sample *record))
 {
 	return thread_spans_read(&m->spans, m->profile, series, each, m);
 }
 
-/* Makes spans of the passes, for read_beside(). */
+/* Makes `m->spans` from the passes, for read_beside(). */
 static int begin(struct maker *m, struct profile *profile, struct passes *passes)
 {
 	int err;
@@ -176,7 +177,7 @@ static int begin(struct maker *m, struct profile *profile, struct passes *passes
 	return err;
 }
 
-/* Takes the instances of a region as passes. */
+/* Makes passes of the instances of a region. */
 static int find_passes(struct profile *profile, const struct profile_symbol *region,
 		       struct passes *p)
 {
@@ -192,7 +193,7 @@ static int find_passes(struct profile *profile, const struct profile_symbol *reg
 	return err;
 }
 
-/* Adds up the passes' CPU time, with that of instances within them. */
+/* Adds up the CPU time of passes, with the time of instances nested in them. */
 static int read_cpu(struct maker *m)
 {
 	int err = read_beside(m, SERIES_REGION_CPU, add_cpu);
@@ -248,7 +249,7 @@ static int take_total(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Takes a reading at the end of a pass, or at a sample. */
+/* Handles a reading, at the end of a pass or at a sample. */
 static int take_reading(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
@@ -272,9 +273,9 @@ static int take_reading(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Returns whether a counter never falls, so that a reading above a later one is wrong. This holds
- * for all but variables and resident bytes. CPU time is read too large if the virtual machine had
- * no CPU for a while, which the scheduler learns later. */
+/* Returns whether a counter never falls, so that of two readings the earlier one must be lower.
+ * This holds for all but variables and resident bytes. It can be violated: CPU time is read too
+ * large if the virtual machine had no CPU for a while, until the scheduler learns that. */
 static bool never_falls(const struct maker *m)
 {
 	const char *name = m->passes->counters[m->counter];
@@ -282,9 +283,9 @@ static bool never_falls(const struct maker *m)
 	return strncmp(name, "var:", 4) != 0 && strcmp(name, "resident-bytes") != 0;
 }
 
-/* Turns the readings of a counter into shares of the passes' totals, from the last sample back:
- * most[pass] is the amount that remained at the last sample looked at, if the counter never falls:
- * an earlier sample must have at least as much left. */
+/* Turns the readings of a counter into shares of the passes' totals, from the last sample back to
+ * the first. For a counter that never falls, most[pass] is the amount that was left at the sample
+ * handled last: an earlier sample must have at least as much left. */
 static void normalise(struct maker *m, uint64_t *most)
 {
 	struct passes *p = m->passes;
@@ -311,8 +312,8 @@ static void normalise(struct maker *m, uint64_t *most)
 	}
 }
 
-/* Reads a counter. Its values at the passes' ends are given together with the totals, or found here
- * (NULL). */
+/* Reads a counter. `ends` has its values at the passes' ends, if the totals are known already;
+ * NULL: reads both. */
 static int read_counter(struct maker *m, unsigned counter, const uint64_t *ends)
 {
 	struct passes *p = m->passes;
@@ -358,7 +359,7 @@ static int read_counters(struct maker *m)
 
 /* --- probes ----------------------------------------------------------------------------------- */
 
-/* Returns what a probe costs: the mean of the recordings, whose counters are sums. */
+/* Returns what a probe costs: the mean over the recordings, since their counters are added up. */
 static uint64_t cost_of(const struct store_tables *tables, const char *name)
 {
 	for (uint32_t i = 0; i < tables->n_counters; i++) {
@@ -376,8 +377,8 @@ void passes_probe_cost(const struct store_tables *tables, uint64_t *ret_before_n
 	*ret_after_ns = cost_of(tables, "probe_after_ns");
 }
 
-/* Subtracts the probes' cost from the CPU time of a sample, as from that of its pass. Returns
- * whether the sample is outside of the probes. */
+/* Subtracts the probes' cost from the CPU time of a sample, as it was subtracted from the sample's
+ * pass. Returns whether the sample lies outside of the probes. */
 static bool shift_sample(const struct passes *p, struct pass_sample *sample, unsigned cpu,
 			 double before, double after)
 {
@@ -400,7 +401,7 @@ bool passes_outlast_probes(uint64_t ns, bool has_cpu, uint64_t cpu_ns, uint64_t 
 	return ns >= least && (!has_cpu || cpu_ns >= least);
 }
 
-/* Takes the probes' cost off a pass. Returns whether. */
+/* Subtracts the probes' cost from a pass, if the pass is long enough. Returns whether it is. */
 static bool shorten(struct pass *pass, unsigned cpu, uint64_t before, uint64_t after)
 {
 	const bool has_cpu = cpu < METRIC_COUNTERS && pass->known >> cpu & 1;
@@ -446,7 +447,7 @@ static void take_off_probes(struct maker *m)
 	p->samples.count = kept;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- entry points ----------------------------------------------------------------------------- */
 
 static int fill(struct maker *m)
 {

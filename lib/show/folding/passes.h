@@ -28,22 +28,22 @@
 
 struct pass {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
-	uint64_t cpu_ns;	   /* of its thread within the pass */
+	uint64_t cpu_ns;	   /* CPU time of its thread within the pass */
 	uint32_t thread;	   /* number in the store's tables */
-	uint32_t node;		   /* its path; 0: the pass is a period */
+	uint32_t node;		   /* node of its path; 0: the pass is a period */
 	uint32_t samples;
-	uint64_t total[METRIC_COUNTERS]; /* of each counter, over the pass */
-	uint8_t known;			 /* bits: counters whose total is known */
-	uint8_t falls;	 /* bits: counters that are less at its end than at its start */
+	uint64_t total[METRIC_COUNTERS]; /* by counter: total over the pass */
+	uint8_t known;			 /* counters whose total is known, as bits */
+	uint8_t falls;	 /* counters that are less at its end than at its start, as bits */
 	bool is_shorter; /* the cost of the probes was subtracted */
 };
 
 struct pass_sample {
 	uint64_t time_ns;
-	uint32_t pass; /* index */
+	uint32_t pass; /* index of its pass */
 	uint32_t node, origin;
 	uint8_t end_reason;
-	uint8_t known; /* bits: counters whose y is known */
+	uint8_t known; /* counters whose y is known, as bits */
 	float y[METRIC_COUNTERS];
 };
 
@@ -52,13 +52,15 @@ struct pass_increment {
 	uint64_t since_ns, until_ns; /* CLOCK_MONOTONIC: the times of the readings */
 	uint64_t outside_ns;	     /* the part of that time between passes */
 	uint64_t value;
-	double from, to;      /* x of the readings in `first` and `last` */
-	uint32_t first, last; /* passes; the increment spans those between them */
-	uint32_t counted; /* the part of the time in which it counted, of METRIC_COUNTED; not 0 */
+	/* place of the first reading in pass `first`, and of the second in pass `last` */
+	double from, to;
+	uint32_t first, last; /* indices of passes; the increment spans those between them, too */
+	/* share of the time in which it counted, in parts of METRIC_COUNTED; not 0 */
+	uint32_t counted;
 };
 
 struct pass_increments {
-	struct pass_increment *items; /* as a VEC */
+	struct pass_increment *items; /* used as a VEC */
 	size_t count, cap;
 };
 
@@ -72,16 +74,16 @@ struct passes {
 	VEC(struct pass) all;		     /* by thread, then start */
 	VEC(struct pass_sample) samples;     /* in order of time */
 	const struct profile_symbol *region; /* NULL: the passes are periods (folding/periods.h) */
-	char *name;			     /* of the region, or a description of the period */
-	uint32_t node;			     /* of the first pass: its path */
+	char *name;			     /* name of the region, or description of the period */
+	uint32_t node;			     /* node of the first pass */
 	bool are_bursts;		     /* the passes are bursts (folding/bursts.h) */
 	char *counters[METRIC_COUNTERS];     /* names; NULL: there is none */
 	struct pass_increments increments[METRIC_COUNTERS]; /* by pass, then time */
-	uint64_t within;				    /* passes that are parts of others */
+	uint64_t within;     /* passes nested in other passes, which are parts of these */
 	uint64_t left;	     /* passes that did not return, which are left out */
-	uint64_t probes_ns;  /* cost of the probes at a pass's ends; 0: not known */
+	uint64_t probes_ns;  /* cost of the probes at both ends of a pass; 0: unknown */
 	uint64_t shorter;    /* passes that probes_ns was subtracted from */
-	uint64_t in_probes;  /* samples left out, as they hit in that time */
+	uint64_t in_probes;  /* samples left out because they hit in the time of probes_ns */
 	uint64_t impossible; /* readings that do not lie between those before and after them */
 };
 
@@ -95,7 +97,7 @@ int passes_regions(struct profile *profile, const char *pattern, struct pass_reg
  * METRIC_CPU selects. Errors as passes_regions(); the caller frees the passes in any case. */
 int passes_make(struct profile *profile, const struct profile_symbol *region,
 		struct passes *ret_passes);
-/* Collects the samples of the passes, in the order of time. Errors as passes_regions(). */
+/* Collects the samples of the passes, in order of time. Errors as passes_regions(). */
 int passes_fill(struct profile *profile, struct passes *passes);
 /* Adds the readings of counters to the samples of passes whose totals are known. ends[i] has, by
  * pass, the sums of SERIES_READING of counter i at the passes' ends (NULL: none). Then subtracts
@@ -109,13 +111,13 @@ int passes_pick(const struct passes *passes, const uint32_t *group_of, uint32_t 
 		struct passes *ret_passes);
 void passes_free(struct passes *passes);
 
-/* Returns the cost of the probes within a pass: before its end, and after its begin; 0 if it is not
- * known. */
+/* Returns the cost of the probes within a pass: before its end, and after its begin; 0 if unknown.
+ */
 void passes_probe_cost(const struct store_tables *tables, uint64_t *ret_before_ns,
 		       uint64_t *ret_after_ns);
 
-/* Returns whether a pass is so much longer than the cost of its probes that the cost is subtracted,
- * by wall time and, if known, by CPU time. */
+/* Returns whether a pass is long enough, compared with the cost of its probes, for the cost to be
+ * subtracted: by wall time and, if known, by CPU time. */
 bool passes_outlast_probes(uint64_t ns, bool has_cpu, uint64_t cpu_ns, uint64_t cost_ns);
 
 /* Returns the place of a sample in its pass by wall time, from 0 to 1. */

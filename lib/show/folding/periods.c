@@ -18,29 +18,31 @@
 #include "base/int_map.h"
 #include "store/store_reader.h"
 
-#define NEAR	0.25 /* a distance is near a length if it differs by at most this share */
-#define ONCE	0.6  /* share of the distances that must be near the length itself */
-#define PAUSE	3.0  /* samples that a pause is long, at least */
-#define AS_GOOD 0.05 /* of two markers that differ by less, the one with more passes counts */
+#define NEAR 0.25 /* a distance is near a length if it differs by at most this share */
+/* share of the distances that must be near one length, rather than near twice the length */
+#define ONCE  0.6
+#define PAUSE 3.0 /* least length of a pause, in distances of samples */
+/* Of two markers whose regularity differs by less, the one with more passes is chosen. */
+#define AS_GOOD 0.05
 
 struct sample {
 	uint64_t time_ns;
 	uint32_t thread, path;
 };
 
-/* A thread that was blocked is woken. */
+/* The moment at which a blocked thread was woken. */
 struct waking {
 	uint64_t time_ns;
 	uint32_t thread;
 };
 
-/* Functions of a path, each once: numbers from `first` on. */
+/* The functions of a path, each once: numbers[first .. first + count). */
 struct path {
 	size_t first;
 	uint32_t count;
 };
 
-/* A run begins; symbol 0 is a pause's end, others are a function's number + 1. */
+/* The begin of a run of a function. `symbol`: number of the function + 1; 0: the end of a pause. */
 struct beginning {
 	struct period_moment moment;
 	uint32_t symbol;
@@ -50,21 +52,23 @@ struct finder {
 	struct profile *profile;
 	struct periods *periods;
 	VEC(struct sample) samples;
-	VEC(struct waking) wakings; /* in the samples' order */
-	size_t next_waking;	    /* the first that is not before the sample at hand */
+	VEC(struct waking) wakings; /* sorted as the samples are */
+	/* index of the first waking that is not before the current sample */
+	size_t next_waking;
 	bool has_waits;
 	struct int_map by_path;
 	VEC(struct path) paths;
 	VEC(uint32_t) symbols;
 	/* Of the current thread: */
 	VEC(struct beginning) beginnings;
-	uint32_t *last; /* by symbol: number of the last sample that had it, + 1 */
-	size_t *ends;	/* by symbol: where its moments end, once they are sorted */
+	uint32_t *last; /* by symbol: number of the last sample with it + 1 */
+	/* by symbol: end of its moments in `moments`, after sort() */
+	size_t *ends;
 	size_t n_symbols;
-	struct period_moment *moments; /* of all symbols, sorted by symbol */
-	double *distances;	       /* room for sorting those of one */
+	struct period_moment *moments; /* moments of all symbols, sorted by symbol */
+	double *distances;	       /* room to sort the distances of one symbol */
 	size_t n_samples;
-	double gap_ns; /* time between two samples, mostly */
+	double gap_ns; /* usual time between two samples */
 };
 
 /* --- samples ---------------------------------------------------------------------------------- */
@@ -148,7 +152,8 @@ static int wakings_by_thread(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-/* Whether a thread was woken between two moments; they are asked for in the wakings' order. */
+/* Returns whether a thread was woken between two moments. From call to call, the moments must
+ * follow the order of `wakings`. */
 static bool was_woken(struct finder *f, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct waking from = {.time_ns = from_ns, .thread = thread};
@@ -178,7 +183,7 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns the distance in time that the samples of threads have: the median of all. */
+/* Returns the usual time between two samples of a thread: the median over all threads. */
 static double sample_distance(struct finder *f)
 {
 	size_t n = 0;
@@ -195,8 +200,8 @@ static double sample_distance(struct finder *f)
 	return f->distances[n / 2];
 }
 
-/* Returns the CPU time between two samples: the clock's period, which on a busy machine is less
- * than the wall time between samples. For an event that is not a clock, only the wall time is
+/* Returns the CPU time between two samples: the period of the clock, which is less than the wall
+ * time between samples if the machine is busy. If the event is no clock, only the wall time is
  * known. */
 static double sample_cpu_time(const struct finder *f)
 {
@@ -212,7 +217,7 @@ static double sample_cpu_time(const struct finder *f)
 
 /* --- one function ----------------------------------------------------------------------------- */
 
-/* Returns the middle of the shortest stretch, by the ratio of its ends, that contains half of the
+/* Returns the middle of the narrowest stretch, by the ratio of its ends, that contains half of the
  * sorted distances. */
 static double densest(const double *sorted, size_t n)
 {
@@ -225,7 +230,7 @@ static double densest(const double *sorted, size_t n)
 	return sorted[best + half / 2];
 }
 
-/* Returns the multiple of a length, 1 or 2, that a distance is near; 0 if it is near neither. */
+/* Returns 1 if a distance is near a length, 2 if it is near twice the length, else 0. */
 static unsigned near(double distance, double length)
 {
 	if (fabs(distance - length) <= NEAR * length)
@@ -233,7 +238,7 @@ static unsigned near(double distance, double length)
 	return fabs(distance - 2 * length) <= NEAR * length ? 2 : 0;
 }
 
-/* Judges moments: gives the period that they would have. */
+/* Returns the period that moments would have, with the figures by which is_period() judges it. */
 static struct period judge(struct finder *f, const struct period_moment *moments, size_t n)
 {
 	struct period p = {0};
@@ -261,7 +266,8 @@ static struct period judge(struct finder *f, const struct period_moment *moments
 	return p;
 }
 
-/* Returns whether a candidate is a period; else *ret_lack. */
+/* Returns whether a candidate is a period. If not, *ret_lack is the first condition that it fails.
+ */
 static bool is_period(const struct finder *f, const struct period *p, enum periods_lack *ret_lack)
 {
 	if (p->regular < PERIODS_REGULAR)
@@ -291,7 +297,7 @@ static int keep(struct finder *f, struct period *p, const struct period_moment *
 	return 0;
 }
 
-/* Notes pauses of which is not known what they are. */
+/* Notes a candidate whose pauses may be waits or not: the recording does not say. */
 static void look_at_pauses(struct finder *f, const struct period *p)
 {
 	enum periods_lack lack;
@@ -365,7 +371,8 @@ static int collect(struct finder *f, const struct sample *samples, size_t n)
 	return err;
 }
 
-/* Sorts the beginnings by symbol: each one's moments end where its number of them was. */
+/* Sorts the beginnings by symbol, with a counting sort: `ends` has the number of each symbol's
+ * beginnings before, and the end of its moments afterwards. */
 static void sort(struct finder *f)
 {
 	size_t sum = 0;
@@ -406,10 +413,10 @@ static int look_at_thread(struct finder *f, const struct sample *samples, size_t
 	return err;
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- all threads ------------------------------------------------------------------------------ */
 
-/* Orders candidates: of two that are equally regular, the shorter one, with more passes, comes
- * first. */
+/* Compares candidates: if two are about equally regular, the shorter one, which has more passes,
+ * comes first. */
 static int by_goodness(const void *a, const void *b)
 {
 	const struct period *x = a, *y = b;
@@ -421,7 +428,8 @@ static int by_goodness(const void *a, const void *b)
 	return x->covered > y->covered ? -1 : x->covered < y->covered;
 }
 
-/* Puts the best one first. That "as regular as" is no order, so only the first place is sought. */
+/* Moves the best candidate to the front. "About equally regular" is no order, so the others stay
+ * unsorted. */
 static void choose(struct periods *p)
 {
 	for (size_t i = 1; i < p->found.count; i++) {
@@ -530,8 +538,9 @@ static int add_passes(const struct periods *periods, const struct period *period
 	return 0;
 }
 
-/* Gives each sample its place: the pass's samples are at equal distances, and the first one is
- * anywhere in the first of these. Samples come in order of time, so a pass's do. */
+/* Sets the samples' places in the pass. Samples of a pass are at equal distances; the first one is
+ * drawn at random in the first distance. Samples come in order of time, so those of a pass do, too.
+ */
 static int place_samples(struct passes *passes)
 {
 	uint32_t *seen = calloc(passes->all.count + 1, sizeof(*seen));

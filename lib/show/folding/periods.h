@@ -25,10 +25,11 @@
 
 #include "folding/passes.h"
 
-#define PERIODS_LEAST	20u /* fewer distances give no verdict */
-#define PERIODS_REGULAR .8  /* share of the distances that must be near the length, or twice it */
-#define PERIODS_COVERED .5  /* of the thread's time */
-#define PERIODS_SAMPLES 5.0 /* the shortest length */
+#define PERIODS_LEAST 20u /* with fewer distances there is no verdict */
+/* least share of the distances that are near the length, or near twice the length */
+#define PERIODS_REGULAR .8
+#define PERIODS_COVERED .5  /* least share of the thread's time that the passes take */
+#define PERIODS_SAMPLES 5.0 /* least length, in distances of samples */
 
 /* Why there is no period: the first condition that the best candidate fails, in the order of
  * testing. */
@@ -36,34 +37,35 @@ enum periods_lack {
 	PERIODS_RARE,	   /* no function begins more than PERIODS_LEAST times */
 	PERIODS_IRREGULAR, /* distances differ too much */
 	PERIODS_SHORT,	   /* too short for the sampling rate */
-	PERIODS_FEW,	   /* passes */
+	PERIODS_FEW,	   /* too few passes */
 	PERIODS_ELSEWHERE, /* the thread spends most of its time outside of such passes */
 };
 
 struct period {
 	const struct profile_symbol *marker; /* NULL: a period begins after a pause */
 	uint32_t thread;		     /* number in the store's tables */
-	double ns;			     /* its mean length, in CPU time */
-	double regular; /* share of the distances that are near it, or twice it if most are near it
-			 */
-	double covered; /* share of the thread's time that these take */
+	double ns;			     /* mean length, in CPU time */
+	/* share of the distances that are near `ns`, or near twice `ns` if most are near `ns` */
+	double regular;
+	double covered; /* share of the thread's time that these distances take */
 	uint64_t passes;
-	size_t first, count; /* moments at which passes begin */
+	size_t first, count; /* moments at which passes begin: index in `moments`, and how many */
 };
 
-/* Where a pass begins: between a sample of the thread and the one before. */
+/* The begin of a pass: between a sample of the thread and the previous one. */
 struct period_moment {
-	uint64_t time_ns; /* half way */
-	uint32_t sample;  /* number in the thread */
+	uint64_t time_ns; /* half way between both samples */
+	uint32_t sample;  /* number of the later sample among those of the thread */
 };
 
 struct periods {
-	VEC(struct period) found; /* the one to take first */
+	VEC(struct period) found; /* found[0] is the best one */
 	VEC(struct period_moment) moments;
-	double sample_ns; /* of CPU time, between two samples */
-	/* the candidate that fails latest; of several, the most regular */
+	double sample_ns; /* CPU time between two samples */
+	/* the candidate that fails the latest condition; of several, the most regular one */
 	struct period best_missed;
-	enum periods_lack lack; /* that it fails with; PERIODS_RARE: there is no candidate */
+	/* the condition that it fails; PERIODS_RARE: there is no candidate */
+	enum periods_lack lack;
 	/* Pauses that would be a period if the thread was blocked in them; a count of 0: none. */
 	struct period uncertain;
 };
