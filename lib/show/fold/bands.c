@@ -8,7 +8,8 @@
 
 #include "base/hash.h"
 
-#define EACH_FLIPPED 4	      /* one in so many resamples is for the bias; by hand */
+/* One in so many resamples is for the bias; chosen by hand. */
+#define EACH_FLIPPED 4
 #define NORMAL	     1.959964 /* the 97.5 % quantile of the normal distribution */
 
 /* The sum of squared deviations from the estimate, over the resamples. */
@@ -17,13 +18,15 @@ struct spread {
 };
 
 struct bands {
-	uint32_t room, drawn, flipped; /* resamples of each kind */
+	uint32_t room, drawn, flipped; /* resamples: room for, drawn, and flipped so far */
 	struct spread *y, *rate;       /* cells + 1, cells */
-	double *moved;		       /* cells + 1: the sum of y's deviations when flipped */
-	double *left; /* of the sums of y, by group and cell: what is not the curve's */
-	struct spread from[FOLD_MAX_KNOTS]; /* by phase, as the next two */
-	double *away;			    /* FOLD_MAX_KNOTS * resamples: how far ends are off */
-	double ends_moved[FOLD_MAX_KNOTS];  /* as `moved` */
+	double *moved; /* cells + 1 elements: sum of y's deviations over the flipped resamples */
+	/* by group and cell: sum of the weighted distances of y from the curve */
+	double *left;
+	struct spread from[FOLD_MAX_KNOTS]; /* by phase: spread of its begin */
+	/* by phase and resample: distance of the nearest knot from the phase's begin */
+	double *away;
+	double ends_moved[FOLD_MAX_KNOTS]; /* by phase: as `moved`, of its begin */
 	struct spread share[FOLD_MAX_KNOTS], rates[FOLD_MAX_KNOTS];
 	struct fold_sum *sums;
 	double *resampled;
@@ -41,7 +44,7 @@ static double slope_of(const struct fold_pieces *line, uint32_t k)
 
 /* --- the variance -------------------------------------------------------------------------- */
 
-/* As many groups as there are, drawn with replacement. */
+/* Draws as many groups as there are, with replacement; times[g] is how often group g was drawn. */
 static void draw(uint32_t groups, uint64_t *random, double *times)
 {
 	for (uint32_t g = 0; g < groups; g++)
@@ -83,7 +86,7 @@ static int add_drawn(struct bands *b, struct fold_fit *fit, const struct fold_cu
 
 /* --- the bias ------------------------------------------------------------------------------ */
 
-/* Returns the sum of y that a cell's points would have on the curve. */
+/* Returns the sum of weighted y that a cell's points would have if they lay on the curve. */
 static double on_curve(const struct fold_curve *curve, const struct fold_sum *sum, uint32_t cell)
 {
 	double x = (cell + 0.5) / curve->cells;
@@ -150,9 +153,9 @@ static double student(double freedom)
 }
 
 struct limits {
-	double times;	  /* standard errors */
-	uint32_t n;	  /* resamples */
-	double low, high; /* values that are possible */
+	double times;	  /* half width of a band, in standard errors */
+	uint32_t n;	  /* number of resamples */
+	double low, high; /* least and largest possible value */
 };
 
 static void band(const struct spread *s, double bias, const struct limits *l, double value,
@@ -176,9 +179,9 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Estimates the end of a phase. Its interval is the union of two: one from the spread of the end
- * when knots of all points only move, and one that contains 19 of 20 of the nearest knots when
- * resamples choose knots of their own. Both include the bias. */
+/* Estimates the end of a phase. Its interval is the union of two: one is made from the spread of
+ * the end over resamples in which the knots of all points only move; the other contains 19 of 20 of
+ * the nearest knots of resamples that choose their own knots. Both include the bias. */
 static void estimate_end(struct bands *b, uint32_t k, const struct limits *l,
 			 struct fold_estimate *e)
 {

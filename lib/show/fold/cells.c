@@ -11,14 +11,15 @@
 #include "base/vec.h"
 #include "fold/curve.h"
 
-/* The instances that have points: a bit each, and for each word the bits that are set before. */
+/* The instances that have points: a bit for each. before[word]: number of bits set before the word.
+ */
 struct instances {
 	uint64_t *bits;
 	uint32_t *before;
 	uint32_t words, count;
 };
 
-/* Sets *ret_weight. Returns 0, or the error that the point is. */
+/* Sets *ret_weight to the weight of a point. Returns 0, or an error if the point is invalid. */
 static int weigh(const struct fold_point *p, const double *weights, uint32_t n_weights,
 		 double *ret_weight)
 {
@@ -61,7 +62,7 @@ static uint32_t group_of(const struct instances *in, uint32_t instance, uint64_t
 	return (uint32_t)(hash_mix64(hash_mix64(seed) + instance) % FOLD_GROUPS);
 }
 
-/* Makes the first pass: checks the points, and finds the instances. */
+/* First pass: checks the points, and finds the instances. */
 static int check_points(struct fold_cells *cells, const struct fold_point *points, size_t n,
 			const double *weights, uint32_t n_weights, struct instances *in)
 {

@@ -25,15 +25,16 @@ struct fold_point;
 #define FOLD_GROUPS    200
 #define FOLD_MAX_CELLS 4000
 
-/* Sums over points: of weights, of weight * (x - the middle of the cell), of weight * y. */
+/* Sums over points. w: of weights; x: of weight * (x - the middle of the cell); y: of weight * y.
+ */
 struct fold_sum {
 	double w, x, y;
 };
 
 struct fold_cells {
 	uint32_t n, groups;	   /* numbers of cells and groups */
-	struct fold_sum *all;	   /* n */
-	struct fold_sum *of_group; /* groups * n, by group */
+	struct fold_sum *all;	   /* n elements */
+	struct fold_sum *of_group; /* groups * n elements, by group, then cell */
 	size_t n_points;
 	uint32_t n_instances;
 	double point_weight; /* the mean weight of a point, weighted by weight: sum w^2 / sum w */
@@ -47,7 +48,7 @@ int fold_cells_new(const struct fold_point *points, size_t n_points, const doubl
 /* Frees cells; NULL is allowed. */
 void fold_cells_free(struct fold_cells *cells);
 
-/* Sets `ret`, of cells->n sums, to the sum of all groups, each taken times[group] times. */
+/* Sets the cells->n elements of `ret` to the sum over groups, group g times[g] times. */
 void fold_cells_combine(const struct fold_cells *cells, const double *times, struct fold_sum *ret);
 
 #endif

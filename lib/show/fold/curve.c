@@ -29,7 +29,7 @@ static int curve_new(uint32_t cells, struct fold_curve **ret)
 	if (!curve)
 		return -ENOMEM;
 	curve->cells = cells;
-	curve->y = calloc(6 * n, sizeof(*curve->y)); /* all six arrays */
+	curve->y = calloc(6 * n, sizeof(*curve->y)); /* one array for all six */
 	curve->phases = calloc(FOLD_MAX_KNOTS, sizeof(*curve->phases));
 	if (!curve->y || !curve->phases) {
 		fold_curve_free(curve);

@@ -33,12 +33,12 @@ struct fold_point {
 		instance; /* numbered by the caller from 0 on, densely: memory has a bit for each */
 };
 
-/* Zero means the default of each. */
+/* Zero means the default, which is given behind the colon. */
 struct fold_options {
-	uint32_t cells;	     /* of the grid, 50 to 4,000: 1,000 */
-	uint32_t resamples;  /* for the bands, at most 10,000: 200 */
+	uint32_t cells;	     /* cells of the grid, 50 to 4,000: 1,000 */
+	uint32_t resamples;  /* resamples for the bands, at most 10,000: 200 */
 	uint32_t max_phases; /* at most 64: 32 */
-	uint64_t seed;	     /* of all random numbers: the same seed gives the same result */
+	uint64_t seed;	     /* seed of all random numbers: the same seed gives the same result */
 	bool no_bands;	     /* computes no bands, which is ten times as fast */
 	/* The weight of each point of an instance, by its number; NULL if all are 1. Points of
 	 * weight 0 are left out. */
@@ -55,9 +55,9 @@ struct fold_curve {
 	double *rate, *rate_low, *rate_high;
 	struct fold_phase *phases;
 	uint32_t n_phases;
-	size_t n_points;      /* that were used */
-	uint32_t n_instances; /* that have such points */
-	double noise;	      /* the standard deviation of points about the curve, in shares */
+	size_t n_points;      /* points with a weight */
+	uint32_t n_instances; /* instances that have such points */
+	double noise; /* standard deviation of the points' distances from the curve, in shares */
 	/* Whether there are bands: with fewer than FOLD_MIN_INSTANCES instances, or with no_bands,
 	 * all bounds are NAN. */
 	bool has_bands;

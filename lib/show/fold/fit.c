@@ -12,20 +12,20 @@
 
 #include "fold/noise.h"
 
-#define FINEST	  5e-5 /* smaller differences of y are ignored in the curve, too */
-#define NARROWING 0.7  /* part of the best bandwidth that is used, for less bias */
-#define FOLDS	  5
-#define STEPS	  4 /* of moving the knots to fit a resample */
-#define MERGED	  4 /* means that are merged into one to choose a resample's pieces */
+#define FINEST	  5e-5 /* Differences of y below this are ignored, also by the curve. */
+#define NARROWING 0.7  /* factor on the best bandwidth: a smaller one has less bias */
+#define FOLDS	  5    /* folds of the cross-validation */
+#define STEPS	  4    /* steps in which the knots move to fit a resample */
+#define MERGED	  4    /* means merged into one when a resample's pieces are chosen */
 
-/* Returns a variance that is added to every cell, so that differences of less than `detail` over
- * many cells are ignored. */
+/* Returns a variance that, added to each cell's, hides differences of less than `detail` over many
+ * cells. */
 static double least_variance(const struct fold_fit *fit, double detail)
 {
 	return detail * detail * fit->cells->n / 1000;
 }
 
-/* Returns the detail that makes a phase. */
+/* Returns the least difference that makes a phase. */
 static double phase_detail(const struct fold_fit *fit)
 {
 	return hypot(FOLD_PHASE_DETAIL, FOLD_ONE_INSTANCE / fit->cells->n_instances);
@@ -59,8 +59,8 @@ static int find_pieces(struct fold_fit *fit, double detail, uint32_t max_knots,
 	return fold_pieces_find(fit->means, n, log_count(fit), max_knots, ret);
 }
 
-/* Chooses the curve's pieces: first with a guess of the noise, then with its estimate beside them.
- */
+/* Chooses the curve's pieces twice: first with a guess of the noise, then with the noise estimated
+ * from the distances to these pieces. */
 static int choose_pieces(struct fold_fit *fit)
 {
 	int err;
@@ -82,7 +82,8 @@ static int choose_pieces(struct fold_fit *fit)
 
 /* --- phases -------------------------------------------------------------------------------- */
 
-/* Moves the end of a phase if it stays between those before and after it. */
+/* Moves the end of a phase to `to`, if it stays between the ends beside it. Returns whether it
+ * moved. */
 static bool move_end(struct fold_pieces *phases, uint32_t k, double to)
 {
 	if (!(to > phases->at[k - 1] && to < phases->at[k + 1]))
@@ -91,8 +92,9 @@ static bool move_end(struct fold_pieces *phases, uint32_t k, double to)
 	return true;
 }
 
-/* Moves the ends of phases to their knots. An end cannot pass the one after it, so a second round,
- * from the last end to the first, moves those that had to wait for it. */
+/* Moves the ends of phases to the knots that they are tied to. An end cannot pass the next one, so
+ * a second round, from the last end to the first, moves those for which the next one was in the
+ * way. */
 static void follow_knots(const struct fold_fit *fit, const struct fold_pieces *pieces,
 			 struct fold_pieces *phases)
 {
@@ -104,7 +106,7 @@ static void follow_knots(const struct fold_fit *fit, const struct fold_pieces *p
 			move_end(phases, k, pieces->at[fit->knot_of[k]]);
 }
 
-/* Returns the nearest inner knot; 0: there is none. */
+/* Returns the inner knot nearest to `at`; 0: there is none. */
 static uint32_t nearest_knot(const struct fold_pieces *pieces, double at)
 {
 	double least = INFINITY;
@@ -135,7 +137,7 @@ void fold_fit_tie(struct fold_fit *fit)
 	}
 }
 
-/* Phases are what is left of the pieces if `detail` is no matter. */
+/* Finds the phases: the pieces that remain if differences below phase_detail() are ignored. */
 static void find_phases(struct fold_fit *fit, uint32_t max_phases)
 {
 	uint32_t n = means_of(fit, fit->cells->all, fit->ratio, phase_detail(fit));
@@ -145,7 +147,7 @@ static void find_phases(struct fold_fit *fit, uint32_t max_phases)
 	fold_fit_tie(fit);
 }
 
-/* Fits the phases' values, which may not fall. */
+/* Fits the values at the phases' ends, which must not fall. */
 static void fit_phases(struct fold_pieces *phases, const struct fold_mean *means, uint32_t n)
 {
 	fold_pieces_refine(phases, means, n, 0);
@@ -155,8 +157,8 @@ static void fit_phases(struct fold_pieces *phases, const struct fold_mean *means
 
 /* --- the bandwidth ------------------------------------------------------------------------- */
 
-/* Returns how far the means of the groups of one fold lie from the smoothed fit to the other
- * groups. */
+/* Returns the error of one fold of the cross-validation: the distance of its groups' means from the
+ * smoothed fit to all other groups. */
 static double error_of_fold(struct fold_fit *fit, uint32_t fold, double bandwidth,
 			    struct fold_sum *sums, double *y)
 {
@@ -241,8 +243,8 @@ void fold_fit_free(struct fold_fit *fit)
 
 /* --- the fit ------------------------------------------------------------------------------- */
 
-/* Chooses pieces for the first n means, as choose_pieces() did for those of all points. With MERGED
- * means merged into one, it takes a sixteenth of the time. */
+/* Chooses pieces for the first n means, as choose_pieces() did for all points. It merges MERGED
+ * means into one, and so takes a sixteenth of the time. */
 static int choose_anew(struct fold_fit *fit, uint32_t n, struct fold_pieces *ret)
 {
 	uint32_t merged = 0;

@@ -42,12 +42,13 @@
 
 struct fold_fit {
 	const struct fold_cells *cells;
-	double *variance; /* of a point of mean weight, by cell */
-	double ratio;	  /* by which the variance is raised in the search for breaks */
+	double *variance; /* by cell: variance of a point of mean weight */
+	double ratio; /* factor on the variance in the search for breaks (fold_noise_between()) */
 	double bandwidth;
 	struct fold_pieces pieces, phases;
-	uint32_t knot_of[FOLD_MAX_KNOTS]; /* the pieces' knot that a phase begins at; 0: none */
-	struct fold_mean *means, *merged; /* room for cells, and for fewer */
+	/* by phase: the knot of the pieces at which it begins; 0: none */
+	uint32_t knot_of[FOLD_MAX_KNOTS];
+	struct fold_mean *means, *merged; /* room for a mean of each cell, and for merged means */
 	uint32_t n_means;
 	struct smoother *smoother;
 };
@@ -56,11 +57,12 @@ struct fold_fit {
  * with fold_fit_free(), also after an error. Returns 0 or -ENOMEM. */
 int fold_fit_choose(struct fold_fit *fit, const struct fold_cells *cells, uint32_t max_phases);
 
-/* Frees what a fit holds; one of zeros is allowed. */
+/* Frees what a fit holds; a zeroed fit is allowed. */
 void fold_fit_free(struct fold_fit *fit);
 
-/* Ties the end of each phase to the nearest knot of the pieces, and moves it there. An end stays
- * where it is if that knot is another end's already, or is not between the ends beside it. */
+/* Ties the end of each phase to the nearest knot of the pieces, and moves the end there. An end
+ * stays where it is if the knot is tied to another end, or does not lie between the ends beside it.
+ */
 void fold_fit_tie(struct fold_fit *fit);
 
 /* Fits to `sums`, choosing the curve's pieces anew if `anew`: sets cells + 1 values of `y`, and

@@ -7,15 +7,16 @@
 #include <math.h>
 
 #define MAX_BEND   40.0
-#define LEAST_TURN 2.0 /* radians, a third of a wave; a cubic fits shorter ones as well */
+#define LEAST_TURN 2.0 /* radians, a third of a wave: a cubic fits shorter waves as well */
 #define MOST_TURN  40.0
 
-/* Returns the sum of bubbles at t, t (1 - t) P_k(2t - 1) times their factors, and the derivatives.
- */
+/* Returns the sum of bubbles at t, each t (1 - t) P_k(2t - 1) times its factor. *slope: derivative
+ * by t; by[k]: by factor k. */
 static double bubbles_at(const double *parameters, uint32_t n, double t, double *slope, double *by)
 {
 	double u = 2 * t - 1, q = t * (1 - t), dq = 1 - 2 * t, value = 0;
-	double p = 1, before = 0, dp = 0, dbefore = 0; /* P_k, P_k-1, by u */
+	/* P_k and P_(k-1) and their derivatives by u */
+	double p = 1, before = 0, dp = 0, dbefore = 0;
 
 	*slope = 0;
 	for (uint32_t k = 0; k < n; k++) {
@@ -33,7 +34,8 @@ static double bubbles_at(const double *parameters, uint32_t n, double t, double 
 	return value;
 }
 
-/* Returns an exponential at t; from 0 to 1 it is expm1(bend t) / expm1(bend). */
+/* Returns an exponential from 0 to `range` at t: range * expm1(bend t) / expm1(bend), and its
+ * derivatives. */
 static double exponential_at(double bend, double range, double t, double *slope, double *by_range,
 			     double *by)
 {
@@ -91,8 +93,8 @@ bool form_is_possible(const struct fold_pieces *p, uint32_t k)
 
 /* --- where to begin --------------------------------------------------------------------------- */
 
-#define POINTS	  64u /* merged means in which a wave is searched */
-#define COLUMNS	  4u  /* 1, t, sine, cosine */
+#define POINTS	  64u /* number of merged means in which a wave is searched */
+#define COLUMNS	  4u  /* the columns 1, t, sine and cosine */
 #define FIRST	  3.0
 #define LAST	  21.0
 #define TURN_STEP 1.0
@@ -115,8 +117,8 @@ static uint32_t merge(const struct fold_mean *means, uint32_t from, uint32_t to,
 	return n;
 }
 
-/* Returns the sum of squares that the columns do not explain; makes the columns orthogonal (Gram
- * and Schmidt). */
+/* Returns the sum of squares of y that the columns do not explain. Makes the columns orthogonal
+ * (Gram and Schmidt). */
 static double left_by(double columns[COLUMNS][POINTS], const struct fold_mean *points, uint32_t n)
 {
 	double left = 0;

@@ -13,16 +13,23 @@
 #include "base/hash.h"
 #include "fold/jackknife.h"
 
-#define CELLS	    FOLD_JACKKNIFE_CELLS
-#define ITERATIONS  200u
-#define LAST	    10u /* iterations over all increments, if there are more than FEW */
-#define FEW	    30000u
-#define AGAIN	    20u	 /* iterations without a group, from the curve with it */
-#define EACH_FACTOR 10u	 /* iterations between estimates of the instances' factors */
-#define FIRM	    .05	 /* part of a mean instance's count that pulls a factor to 1 */
-#define WHOLE	    .98	 /* an increment is whole if the counter counted for this share */
-#define LEAST_WHOLE 20.0 /* instances' worth of whole increments that are enough alone */
-#define MOST_SCALED .25	 /* of an instance: the longest increments that are scaled up */
+#define CELLS	   FOLD_JACKKNIFE_CELLS
+#define ITERATIONS 200u
+/* iterations over all increments, if there are more than FEW; the others are over FEW */
+#define LAST 10u
+#define FEW  30000u
+/* iterations without a group, beginning with the curve of all groups */
+#define AGAIN 20u
+/* The instances' factors are estimated once in so many iterations. */
+#define EACH_FACTOR 10u
+/* weight with which a factor is pulled to 1: a share of a mean instance's count */
+#define FIRM .05
+/* An increment is whole if the counter counted for at least this share of its time. */
+#define WHOLE .98
+/* With whole increments that together cover so many instances, only whole ones are used. */
+#define LEAST_WHOLE 20.0
+/* the longest increments that may be scaled up, in lengths of an instance */
+#define MOST_SCALED .25
 #define FITS	    3u
 #define MOST_ON	    .99
 #define LEAST_KEPT  .1
@@ -30,19 +37,22 @@
 struct estimate {
 	const struct fold_increment *increments;
 	size_t n;
-	double whole; /* increments whose counter ran for less are left out */
+	/* least share of an increment's time for which its counter must have counted */
+	double whole;
 	const double *lengths;
 	uint32_t n_lengths;
 	double mean_length;
-	double *factor;	    /* by instance */
-	double *seen, *was; /* by instance: what its increments should have, and have */
+	double *factor; /* by instance: its count, by what the curve expects */
+	/* by instance; seen: what its increments should count by the curve; was: what they count */
+	double *seen, *was;
 	double y[CELLS + 1];
-	double rate[CELLS +
-		    1]; /* the counter's, in a unit of time, by x; the last: between instances */
-	double result[CELLS + 1],
-		moved[CELLS + 1]; /* of the last iteration: what it made, and by how much */
+	/* by cell: the counter's rate per unit of time; the last element: between instances */
+	double rate[CELLS + 1];
+	/* by cell: the result of the last iteration, and how far it was from the rate before */
+	double result[CELLS + 1], moved[CELLS + 1];
 	bool is_moving;
-	double more[CELLS + 1], all[CELLS + 1]; /* differences of sums over increments */
+	/* sums over increments, kept as differences of neighbouring cells */
+	double more[CELLS + 1], all[CELLS + 1];
 	double edge_more[CELLS], edge_all[CELLS];
 	double outside_more, outside_all;
 };
@@ -62,7 +72,8 @@ static double rise(const struct estimate *e, double from, double to)
 	       (a - i) * (e->y[i + 1] - e->y[i]);
 }
 
-/* Adds `value` times the overlap with each cell to sums that are kept as differences. */
+/* Adds `value` times the overlap of [from, to) with each cell to sums that are kept as differences.
+ */
 static void spread(double *differences, double *edge, double from, double to, double value)
 {
 	double a = from * CELLS, b = to * CELLS;
@@ -78,7 +89,7 @@ static void spread(double *differences, double *edge, double from, double to, do
 	differences[k] -= value;
 }
 
-/* Calls of `each` with the parts of an increment, by instance. */
+/* Loops over the instances of an increment, and over the part of each: from `begin` to `end`. */
 #define PARTS(i, instance, begin, end)                                                             \
 	for (uint32_t instance = (i)->first; instance <= (i)->last; instance++)                    \
 		for (double begin = instance == (i)->first ? (i)->from : 0,                        \
@@ -98,7 +109,7 @@ static double expected(const struct estimate *e, const struct fold_increment *i)
 	return sum;
 }
 
-/* y is the integral of the rate over x: what a unit of length has, when all of it has passed. */
+/* Sets y to the integral of the rate over x: y[c] is the count of a unit of length up to cell c. */
 static void integrate(struct estimate *e)
 {
 	e->y[0] = 0;
@@ -180,7 +191,8 @@ static void iterate(struct estimate *e, const uint8_t *group_of, uint32_t withou
 	integrate(e);
 }
 
-/* Estimates the instances' factors: what was counted in each, by what should have been. */
+/* Estimates the factors of instances: the count of their increments, divided by what the curve
+ * expects. */
 static void find_factors(struct estimate *e)
 {
 	double firm = FIRM * e->mean_length * e->y[CELLS], sum = 0, lengths = 0;
@@ -206,8 +218,8 @@ static void find_factors(struct estimate *e)
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-/* Chooses the increments that the curve is made of: the whole ones, if they are enough. Others are
- * useful only if they are short compared with an instance; otherwise returns -ENODATA. */
+/* Chooses the increments that the curve is made of: only whole ones, if there are enough. Scaled
+ * ones are of use only if they are short compared with an instance; otherwise returns -ENODATA. */
 static int choose(struct estimate *e, size_t *ret_whole)
 {
 	double whole = 0, all = 0;
@@ -232,11 +244,12 @@ static int choose(struct estimate *e, size_t *ret_whole)
 	return all <= MOST_SCALED * e->mean_length * (double)e->n ? 0 : -ENODATA;
 }
 
-/* Guesses rates to begin with: the mean rate of increments that lie within instances, and for the
- * time between instances the excess of the other increments over that. */
+/* Guesses the rates to begin with: within instances, the mean rate of increments that lie within
+ * one; between instances, the excess of the other increments over that rate. */
 static void guess(struct estimate *e)
 {
-	double value[2] = {0}, time[2] = {0}, outside = 0, rate; /* those within, and the others */
+	/* [0]: increments within one instance; [1]: the others */
+	double value[2] = {0}, time[2] = {0}, outside = 0, rate;
 
 	for (size_t k = 0; k < e->n; k++) {
 		const struct fold_increment *i = &e->increments[k];
@@ -285,12 +298,12 @@ static void release(struct estimate *e)
 
 /* --- points ----------------------------------------------------------------------------------- */
 
-/* Readings that hang together: of increments from..upto - 1. */
+/* Connected readings: the ends of increments from..upto - 1. */
 struct chain {
 	size_t from, upto;
 };
 
-/* Finds the next chain; false: there is none. */
+/* Finds the next chain. Returns false if there is none. */
 static bool next_chain(const struct estimate *e, struct chain *chain)
 {
 	size_t k = chain->upto;
@@ -308,14 +321,14 @@ static bool next_chain(const struct estimate *e, struct chain *chain)
 	return true;
 }
 
-/* Returns the value of a curve at x. */
+/* Returns the value at x of `curve`; if that is NULL, of the iteration's curve. */
 static double at(const struct estimate *e, const struct fold_curve *curve, double x)
 {
 	return curve ? fold_curve_at(curve, x) : rise(e, 0, x) / e->y[CELLS];
 }
 
-/* A reading of a chain, relative to the chain's begin: the expected value at the begin of the
- * reading's instance, and the value at the reading. */
+/* A reading of a chain, relative to the begin of the chain: the expected value at the begin of the
+ * reading's instance (`before`), and the value at the reading (`is`). */
 struct reading {
 	double x, before, is;
 	uint32_t instance;
@@ -331,7 +344,7 @@ static void step(const struct estimate *e, const struct fold_increment *i, struc
 	r->instance = i->last;
 }
 
-/* Lays a chain's readings on the curve where they fit best. */
+/* Places a chain's readings on the curve where they fit best. */
 static size_t lay(const struct estimate *e, const struct fold_curve *curve,
 		  const struct chain *chain, struct fold_point *points)
 {
@@ -370,8 +383,8 @@ static size_t make_points(const struct estimate *e, const struct fold_curve *cur
 	return n;
 }
 
-/* Fits a curve to readings that are placed on another curve, and moved back by that curve's bias
- * (NULL: not known). */
+/* Fits a curve to readings that are placed on another curve (NULL: the iteration's), and moved back
+ * by the bias of that curve (NULL: unknown). */
 static int fit_points(const struct estimate *e, const struct fold_options *options,
 		      const struct fold_curve *curve, const double *bias,
 		      struct fold_curve **ret_curve)
@@ -391,7 +404,8 @@ static int fit_points(const struct estimate *e, const struct fold_options *optio
 	return err;
 }
 
-/* Fits a curve without bands: to points on the iteration's, then on what was fitted. */
+/* Fits a curve without bands twice: to readings placed on the iteration's curve, then to readings
+ * placed on the fitted one. */
 static int fit(const struct estimate *e, const struct fold_options *options,
 	       struct fold_curve **ret_curve)
 {
@@ -432,7 +446,7 @@ static int leave_out(struct estimate *e, uint64_t seed, struct fold_jackknife *j
 	return err;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- entry point ------------------------------------------------------------------------------ */
 
 static void iterate_all(struct estimate *e, unsigned times)
 {
@@ -446,7 +460,7 @@ static void iterate_all(struct estimate *e, unsigned times)
 	}
 }
 
-/* Copies increments of one in so many instances, for what has to be done often. */
+/* Copies the increments of one in so many instances, for steps that are repeated often. */
 static int take_few(const struct estimate *e, struct fold_increment **ret_few, size_t *ret_n)
 {
 	const uint64_t each = e->n / FEW + 1;
@@ -464,7 +478,7 @@ static int take_few(const struct estimate *e, struct fold_increment **ret_few, s
 	return 0;
 }
 
-/* Finds the curve, and how it spreads: first from few increments, then from all. */
+/* Finds the iteration's curve and its spread: first from few increments, then from all. */
 static int estimate(struct estimate *e, const struct fold_options *options,
 		    struct fold_jackknife *j)
 {
@@ -492,7 +506,7 @@ static int estimate(struct estimate *e, const struct fold_options *options,
 	return err;
 }
 
-/* Gives increments the values that a curve implies. */
+/* Replaces the values of increments by those that a curve implies. */
 static void imply(struct estimate *e, const struct fold_curve *curve,
 		  struct fold_increment *increments)
 {
@@ -503,8 +517,8 @@ static void imply(struct estimate *e, const struct fold_curve *curve,
 	e->increments = increments;
 }
 
-/* Finds the bias: the difference between a curve and the curve that is found from the increments
- * that it implies. Changes the factors and the curve of the estimate. */
+/* Finds the bias: the difference between a curve and the curve that the method finds from the
+ * increments that it implies. Overwrites the factors and the curve of the estimate. */
 static int find_bias(struct estimate *e, const struct fold_options *options,
 		     const struct fold_curve *curve, double *ret_bias)
 {
@@ -526,7 +540,7 @@ static int find_bias(struct estimate *e, const struct fold_options *options,
 	return err;
 }
 
-/* Finds the bias with an estimate of its own. */
+/* Finds the bias with a copy of the estimate, which stays as it is. */
 static int find_bias_beside(const struct estimate *e, const struct fold_options *options,
 			    const struct fold_curve *curve, double *ret_bias)
 {

@@ -34,12 +34,13 @@
 #include "fold/curve.h"
 
 struct fold_increment {
-	double from, to;      /* x in the first, and in the last, of its instances */
-	double outside;	      /* its time between instances, in any unit that lengths have */
-	double value;	      /* the difference of the counter; not below 0 */
-	double ran;	      /* the share of its time in which the counter counted; above 0 */
-	uint32_t first, last; /* instances; the increment spans those between them */
-	bool follows;	      /* it begins where the previous increment of the array ends */
+	double from, to; /* x in its first instance, and x in its last one */
+	double outside;	 /* the part of its time between instances, in the unit of `lengths` */
+	double value;	 /* by how much the counter rose; not below 0 */
+	double ran;	 /* share of its time in which the counter counted; above 0 */
+	/* numbers of instances; the increment spans those between them, too */
+	uint32_t first, last;
+	bool follows; /* It begins where the array's previous increment ends. */
 };
 
 /* Fits a curve to `n` increments; `lengths` has the lengths of the instances. *ret_total receives

@@ -5,7 +5,8 @@
 #include <math.h>
 
 #define CELLS FOLD_JACKKNIFE_CELLS
-#define REACH 10u /* cells to each side over which the spread of a rate is taken; by hand */
+/* The spread of a rate is taken over so many cells to each side; chosen by hand. */
+#define REACH 10u
 
 double fold_jackknife_at(const double *y, double x)
 {
@@ -15,8 +16,8 @@ double fold_jackknife_at(const double *y, double x)
 	return y[c] + (a - c) * (y[c + 1] - y[c]);
 }
 
-/* Returns the error of the rise between two places, from the spread of the groups and from the bias
- * that was subtracted. */
+/* Returns the standard error of the rise between two places, from the spread over the groups and
+ * from the bias that was subtracted. */
 static double error_of_rise(const struct fold_jackknife *j, double from, double to)
 {
 	double sum = 0, squares = 0,
@@ -31,10 +32,10 @@ static double error_of_rise(const struct fold_jackknife *j, double from, double 
 	return sqrt(fmax(0, squares - sum * sum) * (FOLD_JACKKNIFE - 1) * j->part + bias * bias);
 }
 
-/* Widens a band by a standard error, which is independent of what it has. */
+/* Widens a band by a standard error that is independent of the band's own. */
 static void widen(double value, double error, double most, double *low, double *high)
 {
-	const double t = 2.093; /* Student's, of 19 degrees of freedom */
+	const double t = 2.093; /* quantile of Student's distribution with 19 degrees of freedom */
 	double less = value - *low, more = *high - value;
 
 	*low = fmax(0, value - sqrt(less * less + t * error * t * error));

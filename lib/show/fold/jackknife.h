@@ -17,11 +17,12 @@
 #define FOLD_JACKKNIFE	     20u
 #define FOLD_JACKKNIFE_CELLS 1000u
 
-/* Shares reached at the bounds of cells. */
+/* Values of the curve, shares of the total, at the bounds of cells. */
 struct fold_jackknife {
-	double y[FOLD_JACKKNIFE][FOLD_JACKKNIFE_CELLS + 1]; /* without each of the groups */
-	double bias[FOLD_JACKKNIFE_CELLS + 1];		    /* that was subtracted */
-	double part; /* share of the increments that y[] are made of */
+	/* the curves found without each of the groups */
+	double y[FOLD_JACKKNIFE][FOLD_JACKKNIFE_CELLS + 1];
+	double bias[FOLD_JACKKNIFE_CELLS + 1]; /* the bias that was subtracted from the curve */
+	double part;			       /* share of the increments that y[] was made from */
 };
 
 /* Returns y at x, which is clamped to [0, 1], by linear interpolation. */

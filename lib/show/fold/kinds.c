@@ -11,17 +11,18 @@
 #include "fold/modes.h"
 
 struct part {
-	uint32_t from, to; /* of `order` */
+	uint32_t from, to; /* order[from .. to) */
 };
 
 struct search {
 	const uint32_t *calls;
 	const double *weights;
 	uint32_t n_features, n;
-	double **values;  /* by feature, then burst: none is 0 */
-	double **of_part; /* the same of the current part, in its order */
-	uint32_t *order;  /* bursts: those between two calls stand together, and in these parts */
-	VEC(struct part) parts; /* of the current two calls */
+	double **values;  /* by feature, then burst; the logarithm of the value */
+	double **of_part; /* by feature, then burst of the current part */
+	/* numbers of bursts, sorted by the two calls, then by part */
+	uint32_t *order;
+	VEC(struct part) parts; /* parts of the bursts between the current two calls */
 	const double *sort_by;
 	struct fold_kinds *kinds;
 };
@@ -48,7 +49,8 @@ static int by_value(const void *a, const void *b, void *arg)
 	return i < k ? -1 : i > k;
 }
 
-/* Parts bursts where a feature has a gap, and these parts by the features after it. */
+/* Splits order[from .. to) where `feature` has a gap, and each of these parts by the features after
+ * it. */
 static int part(struct search *s, uint32_t feature, uint32_t from, uint32_t to)
 {
 	const double *values;
@@ -73,8 +75,8 @@ static int part(struct search *s, uint32_t feature, uint32_t from, uint32_t to)
 
 /* --- kinds ------------------------------------------------------------------------------------ */
 
-/* Returns the mode with the nearest median to a burst, within the ratio in each feature; FOLD_NOISE
- * if there is none. */
+/* Returns the mode whose median is nearest to a burst, if it is within KINDS_RATIO in each feature;
+ * else FOLD_NOISE. */
 static uint32_t next_mode(const struct search *s, const struct fold_modes *modes, uint32_t index)
 {
 	double least = log(KINDS_RATIO);
@@ -94,7 +96,7 @@ static uint32_t next_mode(const struct search *s, const struct fold_modes *modes
 	return best;
 }
 
-/* Makes kinds of the modes of a part. */
+/* Makes a kind of each mode of a part. */
 static int take_modes(struct search *s, const struct part *part)
 {
 	struct fold_kinds *kinds = s->kinds;
@@ -122,7 +124,7 @@ static int take_modes(struct search *s, const struct part *part)
 	return err;
 }
 
-/* Makes kinds of the bursts between two calls. */
+/* Makes kinds of the bursts between two calls, order[from .. to). */
 static int take_calls(struct search *s, uint32_t from, uint32_t to)
 {
 	uint32_t most = 0;
@@ -166,7 +168,7 @@ static int by_sum(const void *a, const void *b)
 	return x->kind < y->kind ? -1 : x->kind > y->kind;
 }
 
-/* Numbers the kinds by the sums of their weights. */
+/* Renumbers the kinds by the sums of their weights, largest first. */
 static int sort_kinds(struct search *s)
 {
 	struct fold_kinds *kinds = s->kinds;
@@ -209,7 +211,7 @@ static int find(struct search *s)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Takes a feature on the scale on which it is compared. */
+/* Copies a feature to the logarithmic scale on which it is compared. */
 static int take_feature(struct search *s, uint32_t feature, const double *from)
 {
 	double *to = s->values[feature] = calloc((size_t)s->n + 1, sizeof(*to));

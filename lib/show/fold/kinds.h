@@ -43,10 +43,10 @@ struct fold_kinds {
 	uint32_t n_noise;
 };
 
-/* Finds the kinds of `n` bursts: calls[i] is a number for the two calls around burst i, and
- * features[f][i] its duration (f = 0) or counters; finite and not negative. The caller frees *ret
- * with fold_kinds_free(). Returns 0, -EINVAL for other values or if there is no feature, or
- * -ENOMEM. */
+/* Finds the kinds of `n` bursts: calls[i] is a number for the pair of calls around burst i;
+ * features[0][i] is its duration, features[f][i] its total of a counter: finite and not negative.
+ * The caller frees *ret with fold_kinds_free(). Returns 0, -EINVAL for other values or if there is
+ * no feature, or -ENOMEM. */
 int fold_kinds_find(const uint32_t *calls, const double *const *features, uint32_t n_features,
 		    const double *weights, uint32_t n, struct fold_kinds **ret);
 

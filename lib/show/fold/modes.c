@@ -10,22 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BINS	    4096
-#define PER_WIDTH   4 /* bins in a kernel's standard deviation, at least, but for very long tails */
-#define NARROWEST   .005 /* a kernel's standard deviation: modes within some percent are one */
-#define LEAST	    10	 /* members of a group */
-#define LEAST_SHARE .01	 /* of all instances */
-#define SIGNIFICANT 4	 /* standard deviations by which a valley is below the lower peak */
-#define FAR	    6	 /* an outlier's distance from the median, in robust deviations */
-#define ZERO_BELOW  3	 /* zeros are this much below the logarithm of the least other value */
+#define BINS 4096
+/* bins per standard deviation of a kernel; fewer only for very long tails */
+#define PER_WIDTH 4
+/* least standard deviation of a kernel: modes within some percent are one */
+#define NARROWEST   .005
+#define LEAST	    10	/* least number of members of a group */
+#define LEAST_SHARE .01 /* least share of all instances that a group has */
+/* A valley must be so many standard deviations below the lower peak. */
+#define SIGNIFICANT 4
+/* An outlier is at least so many robust deviations from the median. */
+#define FAR 6
+/* The value for 0 is so much below the logarithm of the least other value. */
+#define ZERO_BELOW 3
 
 struct item {
-	double value; /* of the feature looked at */
+	double value; /* value of the current feature */
 	uint32_t instance;
 };
 
 struct part {
-	uint32_t from, to; /* of `order` */
+	uint32_t from, to; /* order[from .. to) */
 };
 
 struct search {
@@ -33,7 +38,7 @@ struct search {
 	uint32_t n_features, n;
 	double *zero;	    /* by feature: the logarithm that stands for 0 */
 	uint32_t *order;    /* instances, part by part */
-	struct item *items; /* n */
+	struct item *items; /* n elements */
 	struct part parts[FOLD_MAX_MODES];
 	uint32_t n_parts;
 	double density[BINS], smooth[BINS];
@@ -68,8 +73,8 @@ static uint32_t sort_part(struct search *s, const struct part *part, uint32_t fe
 
 /* --- valleys ------------------------------------------------------------------------------- */
 
-/* Returns a kernel's width, from the shortest stretch that has a quarter of all values: it lies
- * within one mode, even if there are several. */
+/* Returns the width of the kernel, from the shortest stretch that has a quarter of all values. Such
+ * a stretch lies within one mode, even if there are several. */
 static double kernel_width(const struct item *items, uint32_t n)
 {
 	uint32_t quarter = n / 4 + 1;
@@ -80,8 +85,8 @@ static double kernel_width(const struct item *items, uint32_t n)
 	return fmax(NARROWEST, 0.9 * shortest / 0.64 * pow(n, -0.2));
 }
 
-/* Computes the density, in members per bin, over the items' range and three kernel widths beyond.
- * Returns a bin's width; *ret_kernel is in bins. */
+/* Computes the density, in members per bin, over the range of the items and three kernel widths
+ * beyond. Returns the width of a bin; *ret_kernel is the kernel's width in bins. */
 static double estimate_density(struct search *s, uint32_t n, double *ret_kernel)
 {
 	double width = kernel_width(s->items, n), low = s->items[0].value - 3 * width;
@@ -119,7 +124,8 @@ static double find_valley(const struct search *s, double kernel, uint32_t *ret_b
 	highest = 0;
 	for (uint32_t b = 0; b < BINS; b++) {
 		double peak = fmin(highest, above[b]), floor = s->smooth[b];
-		/* The members that each stands for: those of a kernel's effective width. */
+		/* The number of members that peak and valley stand for: those within a kernel's
+		 * effective width. */
 		double effective = kernel * 2 * sqrt(M_PI);
 		double deviation = sqrt((peak + floor) / effective);
 
@@ -133,7 +139,7 @@ static double find_valley(const struct search *s, double kernel, uint32_t *ret_b
 	return deepest;
 }
 
-/* Splits a part by the feature with the deepest valley. Returns whether one has any. */
+/* Splits a part at the deepest valley of any feature. Returns false if there is no valley. */
 static bool split(struct search *s, uint32_t number)
 {
 	struct part part = s->parts[number];
@@ -180,7 +186,7 @@ static int new_mode(struct fold_mode *mode, uint32_t n_features)
 	return 0;
 }
 
-/* Marks what lies far from the median of a part as outliers. */
+/* Marks the instances that lie far from the median of their part as outliers. */
 static void mark_far(struct search *s, const struct part *part, uint32_t feature, uint32_t *mode_of)
 {
 	uint32_t n = sort_part(s, part, feature);

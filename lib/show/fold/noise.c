@@ -12,8 +12,8 @@
 
 #define WINDOW 20 /* a window is cells / WINDOW cells to each side */
 
-/* Sets ret[i] to the sum of squares over the sum of weights, over cells around i, fewer near the
- * ends, because the variance falls to 0 there. */
+/* Sets ret[i] to the sum of squares divided by the sum of weights, over a window of cells around i.
+ * Near the ends the window is smaller, because the variance falls to 0 there. */
 static void smooth(const double *squares, const double *weights, uint32_t n, double *ret)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -77,13 +77,13 @@ void fold_noise_guess(const struct fold_cells *cells, double *ret)
 #define SCALES 3
 static const uint32_t widths[SCALES] = {100, 25, 8}; /* a contrast is as wide as cells / width */
 
-/* Sums over groups, by cell: squares of scores (weight times distance from the line), and of
- * contrasts of scores. */
+/* Sums over groups, by cell. A score is a group's sum of weight times distance from the line. */
 struct scores {
 	uint32_t n;
-	double *squares;	  /* n */
-	double *contrast[SCALES]; /* n: squares of the contrast that begins at a cell */
-	double *before;		  /* n + 1: the sum of a group's scores */
+	double *squares; /* n elements: squares of scores */
+	/* n elements per scale: squares of the contrast of scores that begins at the cell */
+	double *contrast[SCALES];
+	double *before; /* n + 1 elements: running sum of the current group's scores */
 };
 
 static int scores_new(struct scores *s, uint32_t n)
@@ -116,7 +116,8 @@ static void add_group(struct scores *s, const struct fold_sum *sums,
 	for (uint32_t i = 0; i < SCALES; i++) {
 		uint32_t quarter = s->n / widths[i] / 4 + 1;
 
-		/* -1 in the first and last quarter, 1 between: no line has a part in it. */
+		/* A contrast weighs its first and last quarter by -1 and the rest by 1, so it is 0
+		 * for scores that lie on a line. */
 		for (uint32_t c = 0; c + 4 * quarter <= s->n; c++) {
 			double whole = s->before[c + 4 * quarter] - s->before[c];
 			double half = s->before[c + 3 * quarter] - s->before[c + quarter];
@@ -126,7 +127,8 @@ static void add_group(struct scores *s, const struct fold_sum *sums,
 	}
 }
 
-/* Returns the mean ratio of a scale's contrasts to the squares that they consist of. */
+/* Returns the mean, over all places, of a scale's contrast divided by the sum of the squares that
+ * it consists of: 1 if cells are independent. */
 static double ratio_of(const struct scores *s, uint32_t scale)
 {
 	uint32_t width = 4 * (s->n / widths[scale] / 4 + 1), count = 0;
@@ -175,7 +177,7 @@ uint32_t fold_means(const struct fold_sum *sums, uint32_t cells, double point_we
 
 		if (!(count > 1e-9))
 			continue;
-		/* Where all points are at 0, rounding would put their mean before it. */
+		/* If all points of a cell are at x = 0, rounding could put their mean below it. */
 		ret[n].x = fmin(1, fmax(0, mean_x(&sums[c], c, cells)));
 		ret[n].y = sums[c].y / sums[c].w;
 		ret[n].w = 1 / (variance[c] * ratio / count + least);

@@ -12,7 +12,8 @@
 #include "fold/forms.h"
 
 #define COLUMNS (PIECE_DEGREE + 1)
-#define MORE	2 /* a piece has so many more means than coefficients, to judge its fit by */
+/* A piece has at least so many more means than coefficients, so that its fit can be judged. */
+#define MORE 2
 
 double partition_penalty(uint32_t degree, double unit)
 {
@@ -21,10 +22,10 @@ double partition_penalty(uint32_t degree, double unit)
 
 /* --- least squares, a row at a time ----------------------------------------------------------- */
 
-/* The decomposition R^T D R of the normal equations of the columns 1, u, u^2, ..., with ones on the
- * diagonal of the triangle R, and y rotated as these are: Givens' rotations without square roots
- * (Gentleman 1974, algorithm AS 75). The sum of squares of the fit by the first d + 1 columns is
- * the part that the other columns would explain, plus the rest. */
+/* The decomposition R^T D R of the normal equations for the columns 1, u, u^2, ...; the triangle R
+ * has ones on its diagonal. It grows by a row at a time, by Givens' rotations without square roots
+ * (Gentleman 1974, algorithm AS 75), which rotate y as well, to z. The sum of squares that a fit by
+ * the first d + 1 columns leaves is the part that the other columns would explain, plus `rest`. */
 struct triangle {
 	uint32_t rows;
 	double origin; /* u = x - origin */
@@ -63,10 +64,10 @@ static void add_row(struct triangle *t, const struct fold_mean *m)
 
 struct choice {
 	uint32_t degree;
-	double bend; /* of an exponential; else 0 */
+	double bend; /* bend of an exponential; 0: a polynomial */
 };
 
-/* Returns the cost of the best polynomial. */
+/* Returns the cost of the best polynomial, and in `ret` its degree. */
 static double cost_of(const struct triangle *t, double unit, struct choice *ret)
 {
 	double squares = t->rest, least = INFINITY;
@@ -98,20 +99,22 @@ static void coefficients(const struct triangle *t, uint32_t degree, double *c)
 
 #define BENDS	  100
 #define BEND_STEP .1
-#define SEARCHED  16 /* rows after which the whole table of bends is searched */
+#define SEARCHED  16 /* The whole table of bends is searched once in so many rows. */
 
-/* exp(bend t), for t from 0 to 1, as a polynomial: near to 1e-4 of its range, at most. */
+/* exp(bend t) for t from 0 to 1 as a polynomial, for each bend of the table. The error is at most
+ * 1e-4 of the range. */
 struct bends {
 	double c[BENDS][COLUMNS];
 };
 
-/* None is 0. */
+/* Returns a bend by its number in the table. 0 is not among the bends. */
 static double bend_of(double number)
 {
 	return BEND_STEP * (number - (BENDS - 1) / 2.0);
 }
 
-/* Interpolates at Chebyshev's nodes (Newton's divided differences). */
+/* Sets the coefficients of exp(bend t) by interpolation at Chebyshev's nodes (Newton's divided
+ * differences). */
 static void bend_coefficients(double bend, double *c)
 {
 	double at[COLUMNS], f[COLUMNS];
@@ -131,8 +134,9 @@ static void bend_coefficients(double bend, double *c)
 	}
 }
 
-/* Returns by how much the nearest exponential with this bend over 1 / `per_length` lowers the sum
- * of squares below that of the points' mean; *ret_factor receives its factor. */
+/* Returns by how much an exponential lowers the sum of squares, compared with the mean of the
+ * points. The exponential is the nearest one with the bend of `c`; *ret_factor receives its factor.
+ * `per_length` is 1 / the length of the piece. */
 static double gain_of(const struct triangle *t, const double *c, double per_length,
 		      double *ret_factor)
 {
@@ -152,7 +156,7 @@ static double gain_of(const struct triangle *t, const double *c, double per_leng
 	return self > 0 ? with * with / self : 0;
 }
 
-/* Finds the best of all bends of the table. */
+/* Finds the best bend of the whole table. */
 static uint32_t search(const struct triangle *t, const struct bends *b, double per_length)
 {
 	uint32_t low = 0, high = BENDS - 1;
@@ -170,9 +174,9 @@ static uint32_t search(const struct triangle *t, const struct bends *b, double p
 	return low;
 }
 
-/* Finds the bend of the exponential nearest to the points. The search in the table of bends begins
- * at *number, the last result, which is set to the new one. Returns the reduction of the sum of
- * squares. */
+/* Finds the bend of the exponential that is nearest to the points. The search in the table of bends
+ * begins at *number, the last result, which is replaced by the new one. Returns by how much the sum
+ * of squares falls. */
 static double find_bend(const struct triangle *t, const struct bends *b, double per_length,
 			uint32_t *number, double *ret_bend)
 {
@@ -202,10 +206,10 @@ static double find_bend(const struct triangle *t, const struct bends *b, double 
 
 /* --- the partition ---------------------------------------------------------------------------- */
 
-/* A begin of a piece that may still become the best for a later end. */
+/* A place where a piece may begin that may still be best for a later end. */
 struct beginning {
 	uint32_t at;
-	uint32_t bend; /* that was the best, of the table */
+	uint32_t bend; /* number in the table of the bend that was best last */
 	struct triangle sums;
 };
 
@@ -213,9 +217,9 @@ struct partition {
 	const struct fold_mean *means;
 	uint32_t n;
 	double unit;
-	double *cost;	       /* n + 1: of the best partition of the means before one */
-	uint32_t *from;	       /* n + 1: of the last piece of that */
-	struct choice *choice; /* n + 1: the same */
+	double *cost;	/* n + 1 elements: cost of the best partition of the means before each */
+	uint32_t *from; /* n + 1 elements: where the last piece of that partition begins */
+	struct choice *choice; /* n + 1 elements: form of that last piece */
 	struct beginning *open;
 	uint32_t n_open;
 	struct bends bends;
@@ -240,7 +244,8 @@ static double explained(const struct triangle *t)
 	return sum;
 }
 
-/* The residuals of a polynomial of the highest degree are no more than those of an exponential. */
+/* Tries an exponential as the last piece, unless even a polynomial of the highest degree would cost
+ * more: an exponential does not fit better than that. */
 static void try_exponentials(struct partition *p, uint32_t to)
 {
 	double penalty = partition_penalty(EXPONENTIAL_DEGREE, p->unit);
@@ -259,8 +264,9 @@ static void try_exponentials(struct partition *p, uint32_t to)
 	}
 }
 
-/* Finds the best partition of the means before `to`. A begin is given up if a later one will be
- * better in any case, since that one can begin a new piece at `to`. */
+/* Finds the best partition of the means before `to`. Drops a beginning that can no longer become
+ * the best, because a partition that begins a new piece at `to` is better by more than a piece
+ * costs. */
 static void extend(struct partition *p, uint32_t to)
 {
 	const double another = partition_penalty(PIECE_DEGREE, p->unit);
@@ -290,7 +296,8 @@ static void extend(struct partition *p, uint32_t to)
 	p->n_open = kept;
 }
 
-/* Returns the number of pieces; 0: there are too few means for one. */
+/* Finds the best partition of all means. Returns the number of pieces; 0: there are too few means
+ * for one. */
 static uint32_t partition(struct partition *p)
 {
 	uint32_t pieces = 0;
@@ -325,7 +332,7 @@ static double polynomial_at(const struct polynomial *p, double x)
 	return sum;
 }
 
-/* Computes the coefficients of an exponential as a polynomial. */
+/* Sets the coefficients of the polynomial that stands for an exponential. */
 static void coefficients_of_bend(const struct triangle *t, double bend, double length, double *c)
 {
 	double factor, scale = 1;
@@ -356,7 +363,8 @@ static struct polynomial fit(const struct partition *p, uint32_t to)
 	return made;
 }
 
-/* Puts one knot where two pieces cross near their border, else two beside it. */
+/* Puts one knot where two pieces cross, if that is near their border; else two knots, one at each
+ * side of the border. Returns the number of knots. */
 static uint32_t place_knots(const struct partition *p, uint32_t border, const struct polynomial *a,
 			    const struct polynomial *b, bool may_jump, double *at)
 {

@@ -5,11 +5,11 @@
 
 #include "fold/pieces.h"
 
-/* Returns the penalty of a piece of a degree. It has degree + 1 free parameters: its coefficients,
- * less one since the pieces will meet in the end (pieces.h), and its begin. `unit`: see
- * fold_pieces_find(). Each costs two units rather than one,
- * since the pieces are chosen among many (Zhang and Siegmund 2007, "A modified Bayes information
- * criterion", derive more than log n for that). */
+/* Returns the penalty of a piece of a degree: two units for each of its degree + 1 free parameters.
+ * These are the degree + 1 coefficients, less one since pieces meet in the end (pieces.h), and the
+ * begin. `unit`: see fold_pieces_find(). A parameter costs two units and not one, since the pieces
+ * are chosen among many (Zhang and Siegmund 2007, "A modified Bayes information criterion", derive
+ * more than log n for that). */
 double partition_penalty(uint32_t degree, double unit);
 
 /* Finds the partition of `n` means, in order of x, with the least sum of squares plus penalties.

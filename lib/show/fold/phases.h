@@ -15,9 +15,11 @@ struct fold_estimate {
  * or changes smoothly. A jump, which happens between two samples, is a phase of nearly no length
  * and a very large rate. */
 struct fold_phase {
-	struct fold_estimate from, to; /* in normalised time; the band of 0 and 1 has no width */
-	struct fold_estimate share;    /* of the counter's total */
-	struct fold_estimate rate;     /* of its mean over the region; 1 is the average */
+	/* in normalised time; the bands of 0 and of 1 have no width */
+	struct fold_estimate from, to;
+	struct fold_estimate share; /* share of the counter's total */
+	/* relative to the counter's mean rate over the region, which is 1 */
+	struct fold_estimate rate;
 };
 
 #endif

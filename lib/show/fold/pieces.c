@@ -12,17 +12,17 @@
 #include "fold/forms.h"
 #include "fold/partition.h"
 
-#define MIN_DISTANCE 1e-5 /* of two knots: a jump is a piece of at least this length */
-#define PRUNE_STEPS  12	  /* of moving the knots after one was removed */
+#define MIN_DISTANCE 1e-5 /* least distance of two knots: the length of a jump's piece */
+#define PRUNE_STEPS  12	  /* steps in which the knots move after one was removed */
 #define STEPS	     30
-#define BEND_STEPS   4 /* of fitting bends with fixed knots */
+#define BEND_STEPS   4 /* steps in which bends are fitted while the knots stay */
 #define MOST_BEND    20
 #define JUMP	     3.0 /* a jump has at most so many means between its two knots, on average */
 
 /* --- one piece -------------------------------------------------------------------------------- */
 
-/* Returns the value of piece k at x, and in `d` its derivatives by the value and the place of the
- * first knot, those of the second, and the bubbles. */
+/* Returns the value of piece k at x. Sets `d` to its derivatives: by value and place of the piece's
+ * first knot, by those of the second, and by the bubbles. */
 static double value_at(const struct fold_pieces *p, uint32_t k, double x, double *d)
 {
 	double length = p->at[k + 1] - p->at[k], t = (x - p->at[k]) / length;
@@ -73,8 +73,8 @@ static double squares(const struct fold_pieces *p, const struct fold_mean *means
 #define LOCAL	 (ENDS + PIECE_BUBBLES)
 #define UNKNOWNS (2 * FOLD_MAX_KNOTS)
 
-/* Sums over the points of a piece: the products of the derivatives of value_at() (the upper half),
- * and of these with the distance from the curve. */
+/* Sums over the points of a piece: `m`, products of the derivatives of value_at() (the upper half);
+ * `g`, products of these derivatives and the distance from the curve. */
 struct element {
 	uint32_t n;
 	double m[LOCAL][LOCAL], g[LOCAL];
@@ -84,7 +84,7 @@ struct system {
 	uint32_t pieces;
 	struct element of[FOLD_MAX_KNOTS];
 	double m[UNKNOWNS][ENDS]; /* m[i][j] is the element (i, i + j) */
-	double g[UNKNOWNS];	  /* then the solution: by knot, value and place */
+	double g[UNKNOWNS];	  /* right-hand side, then the solution: by knot, value and place */
 };
 
 static void sum_points(const struct fold_pieces *p, const struct fold_mean *means, uint32_t n,
@@ -145,7 +145,7 @@ static void assemble(struct system *s, double damping)
 	}
 }
 
-/* Leaves an unknown as it is. */
+/* Changes the equations so that unknown i stays as it is. */
 static void fix(struct system *s, uint32_t i)
 {
 	for (uint32_t j = 1; j < ENDS; j++) {
@@ -157,7 +157,7 @@ static void fix(struct system *s, uint32_t i)
 	s->g[i] = 0;
 }
 
-/* By Cholesky's decomposition. */
+/* Solves the equations by Cholesky's decomposition. */
 static void solve_banded(struct system *s, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -176,7 +176,8 @@ static void solve_banded(struct system *s, uint32_t n)
 	}
 }
 
-/* Solves for changes of values and bubbles, and of places if `may_move`, with a damped diagonal. */
+/* Solves for the changes of values and bubbles, and of places if `may_move`, with a damped
+ * diagonal. */
 static void solve(struct system *s, double damping, bool may_move)
 {
 	uint32_t n = 2 * (s->pieces + 1);
@@ -193,7 +194,7 @@ static void solve(struct system *s, double damping, bool may_move)
 	solve_banded(s, n);
 }
 
-/* Returns whether the knots are in order when the solution is added to the pieces. */
+/* Adds the solution to the pieces. Returns whether the knots are still in order. */
 static bool add_solution(const struct system *s, struct fold_pieces *p)
 {
 	for (uint32_t k = 0; k < p->n; k++) {
@@ -222,7 +223,8 @@ static bool add_solution(const struct system *s, struct fold_pieces *p)
 	return true;
 }
 
-/* Sets what depends linearly on the means, for the places and bends that there are. */
+/* Fits the values and bubbles, on which the curve depends linearly, while places and bends stay.
+ * Returns the sum of squares. */
 static double fit_linear(struct fold_pieces *p, const struct fold_mean *means, uint32_t n)
 {
 	struct system s;
@@ -241,8 +243,8 @@ static bool has_bends(const struct fold_pieces *p)
 	return false;
 }
 
-/* Moves bends, and places if they may move, to a minimum of the sum of squares in at most `steps`
- * steps. `left` is the sum before; returns the sum after. */
+/* Moves bends, and places if `may_move`, to a minimum of the sum of squares in at most `steps`
+ * steps. `left` is the sum before. Returns the sum after. */
 static double descend(struct fold_pieces *pieces, const struct fold_mean *means, uint32_t n,
 		      unsigned steps, bool may_move, double left)
 {
@@ -299,7 +301,7 @@ static double penalty_of(const struct fold_pieces *p, double unit)
 	return sum;
 }
 
-/* Makes piece k one of a form, or a polynomial of another degree. */
+/* Sets the form and degree of piece k, and its bubbles to 0. */
 static void set_form(struct fold_pieces *p, uint32_t k, enum piece_form form, uint32_t degree)
 {
 	p->form[k] = form;
@@ -307,7 +309,7 @@ static void set_form(struct fold_pieces *p, uint32_t k, enum piece_form form, ui
 	memset(p->bubble[k], 0, sizeof(p->bubble[k]));
 }
 
-/* Replaces two pieces by one straight piece. */
+/* Sets `ret` to the pieces with the two pieces at knot k replaced by one straight piece. */
 static void remove_knot(const struct fold_pieces *p, uint32_t k, struct fold_pieces *ret)
 {
 	*ret = *p;
@@ -322,7 +324,7 @@ static void remove_knot(const struct fold_pieces *p, uint32_t k, struct fold_pie
 	set_form(ret, k - 1, PIECE_POLYNOMIAL, 1);
 }
 
-/* Makes *best the one of two that costs less. */
+/* Fits `p`, and makes it *best if its cost is below *least. */
 static void consider(struct fold_pieces *p, const struct fold_mean *means, uint32_t n, double unit,
 		     struct fold_pieces *best, double *least)
 {
@@ -341,8 +343,8 @@ static double slope_at(const struct fold_pieces *p, uint32_t k, double x)
 	return (value_at(p, k, x + h, d) - value_at(p, k, x - h, d)) / (2 * h);
 }
 
-/* Makes piece k of `ret` an exponential that begins and ends as steep as pieces from..to of `p`.
- * Returns whether there is one. */
+/* Makes piece k of `ret` an exponential that begins as steep as piece `from` of `p` and ends as
+ * steep as piece `to`. Returns whether there is such an exponential. */
 static bool make_exponential(const struct fold_pieces *p, uint32_t from, uint32_t to,
 			     struct fold_pieces *ret, uint32_t k)
 {
@@ -370,7 +372,8 @@ static void make_wave(struct fold_pieces *p, uint32_t k, const struct fold_mean 
 	p->bubble[k][2] = form_find_turn(means, from, to);
 }
 
-/* Considers the pieces by which two neighbours can be replaced. */
+/* Considers replacing the two pieces at knot k by one piece: a polynomial, an exponential or a
+ * wave. */
 static void consider_joint(const struct fold_pieces *p, uint32_t k, const struct fold_mean *means,
 			   uint32_t n, double unit, struct fold_pieces *best, double *least)
 {
@@ -392,7 +395,8 @@ static void consider_joint(const struct fold_pieces *p, uint32_t k, const struct
 	consider(&next, means, n, unit, best, least);
 }
 
-/* Removes the knot, or the degree, that matters least, if that lowers the cost. Returns whether. */
+/* Removes the knot, or lowers the degree, that matters least, if that lowers the cost. Returns
+ * whether it did. */
 static bool prune(struct fold_pieces *p, double *cost, const struct fold_mean *means, uint32_t n,
 		  double unit, uint32_t max_knots)
 {
@@ -464,7 +468,7 @@ void fold_pieces_prune(struct fold_pieces *pieces, const struct fold_mean *means
 #define EXPLORE_STEPS 8
 #define ROUNDS	      4
 
-/* Makes a polynomial of so many degrees that it may stand for a wave one. */
+/* Makes a polynomial of a degree that could stand for a wave a wave. */
 static void prefer_wave(struct fold_pieces *p, uint32_t k, const struct fold_mean *means,
 			uint32_t n)
 {
@@ -472,8 +476,8 @@ static void prefer_wave(struct fold_pieces *p, uint32_t k, const struct fold_mea
 		make_wave(p, k, means, n);
 }
 
-/* Looks for a better place of knot k between its neighbours, if one of its pieces is, or may be, a
- * wave: the descent does not get past the wave's other maxima. */
+/* Tries other places for knot k between its neighbours, if one of its pieces is a wave or may be
+ * one: the descent stops at a maximum where the waves of two pieces are in step. */
 static void explore_knot(const struct fold_pieces *p, uint32_t k, const struct fold_mean *means,
 			 uint32_t n, double unit, struct fold_pieces *best, double *least)
 {

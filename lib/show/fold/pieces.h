@@ -34,7 +34,7 @@
 
 #include <stdint.h>
 
-/* The knots at 0 and 1 included. */
+/* with the knots at 0 and 1 */
 #define FOLD_MAX_KNOTS 66
 #define PIECE_DEGREE                                                                               \
 	6 /* the highest; exp(3x) is within 1e-5 of its range, by Chebyshev's bound                \
@@ -53,11 +53,11 @@ enum piece_form {
 };
 
 struct fold_pieces {
-	uint32_t n; /* knots, the first at (0, 0), the last at (1, 1) */
+	uint32_t n; /* number of knots; the first is at (0, 0), the last at (1, 1) */
 	double at[FOLD_MAX_KNOTS], value[FOLD_MAX_KNOTS];
-	/* For the piece that begins at a knot: its form; the number of its coefficients less 1,
-	 * where two coefficients are its ends; and the other coefficients: factors of bubbles, or
-	 * parameters of a form. */
+	/* By knot, for the piece that begins there. form; degree: number of its coefficients less
+	 * 1; two coefficients are its ends. bubble: the other coefficients, factors of bubbles or
+	 * parameters of the form. */
 	enum piece_form form[FOLD_MAX_KNOTS];
 	uint32_t degree[FOLD_MAX_KNOTS];
 	double bubble[FOLD_MAX_KNOTS][PIECE_BUBBLES];

@@ -8,7 +8,7 @@
 
 #include "fold/cells.h"
 
-/* The values r, with those that are reflected at both ends. */
+/* The values r, with copies of them reflected at both ends. */
 struct smoother {
 	double *x, *w, *r;
 	uint32_t n;
@@ -61,7 +61,8 @@ static void reflect(struct smoother *s, const struct fold_mean *values, uint32_t
 			append(s, 2 - values[i].x, values[i].w, -values[i].y);
 }
 
-/* Returns the value at x of the line through means from..to, weighted by Epanechnikov's kernel. */
+/* Returns the value at x of the line through means from..to, which are weighted by Epanechnikov's
+ * kernel. */
 static double local_line(const struct smoother *s, uint32_t from, uint32_t to, double x,
 			 double bandwidth)
 {
@@ -83,7 +84,8 @@ static double local_line(const struct smoother *s, uint32_t from, uint32_t to, d
 void smoother_add(struct smoother *smoother, const struct fold_mean *values, uint32_t n,
 		  double bandwidth, double *ret, uint32_t cells)
 {
-	/* Between nodes that are near by the bandwidth's measure, the result is straight. */
+	/* Nodes that are much nearer to each other than the bandwidth are joined by a straight
+	 * line. */
 	uint32_t step = (uint32_t)fmax(1, bandwidth * cells / 20), from = 0, to = 0;
 	double before = 0;
 

@@ -9,12 +9,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define FEWEST	   40
-#define PER_PART   8	/* points in a part on average: one of e^8 parts is empty by chance */
-#define PARTS	   1000 /* at most */
+#define FEWEST 40
+/* points in a part, on average: only one of e^8 parts is then empty by chance */
+#define PER_PART   8
+#define PARTS	   1000 /* most parts */
 #define UNLIKELY   1e-3
-#define CONSIDERED .02 /* a smaller V has no consequence, however significant */
-#define HIT	   .9  /* share of the parts that samples hit which are not locked */
+#define CONSIDERED .02 /* A smaller V is ignored, however significant it is. */
+/* If samples hit at least this share of the parts, they are not locked. */
+#define HIT .9
 
 static int compare(const void *a, const void *b)
 {

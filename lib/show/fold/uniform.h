@@ -16,17 +16,18 @@
 
 enum fold_uniformity {
 	FOLD_TOO_FEW, /* fewer than 40 points */
-	FOLD_UNIFORM, /* as far as can be told */
+	FOLD_UNIFORM, /* no deviation that matters was found */
 	FOLD_UNEVEN,  /* some moments are hit more often than others, but all are hit */
-	FOLD_LOCKED,  /* to the region's period: parts of the region are never hit */
+	/* The sampling is locked to the region's period: parts of the region are never hit. */
+	FOLD_LOCKED,
 };
 
 struct fold_uniform {
 	size_t n;
 	double statistic; /* Kuiper's V, from 0 (uniform) to 1 (all at one moment) */
-	double p;	  /* the probability of such a V, or a larger one, if hits are uniform */
-	double hit;	  /* the share of the time with hits, in parts of 8 points on average */
-	double gap, gap_from; /* the longest stretch without a hit, and where it begins */
+	double p;	  /* probability of at least this V if hits are uniform */
+	double hit;	  /* share of the time with hits, in parts that have 8 points on average */
+	double gap, gap_from; /* length of the longest stretch without a hit, and where it begins */
 	enum fold_uniformity verdict;
 };
 
