@@ -64,7 +64,8 @@ static int find_frames(struct buf_reader *r, size_t n_columns, struct chunk_fram
 		if (r->failed || len > (size_t)(r->end - r->at))
 			return -EBADMSG;
 		content = ZSTD_getFrameContentSize(r->at, len);
-		if (content > CHUNK_COLUMN_MAX) /* also unknown, and no frame at all */
+		/* This also refuses an unknown size, and bytes that are no zstd frame. */
+		if (content > CHUNK_COLUMN_MAX)
 			return -EBADMSG;
 		frames[i] = (struct chunk_frame){.data = r->at, .len = len, .content = content};
 		total += content;

@@ -20,12 +20,14 @@
 #define CHUNK_MAX_COLUMNS 12u
 #define CHUNK_COLUMN_MAX  (16u << 20) /* bytes of one column, unpacked */
 
-/* Compression: for a chunk that will be written again soon, and for a full one. (Columns hold
- * little that repeats: level 9 is 3 % smaller, for seven times the work.) */
+/* Compression levels: for a chunk that will be written again soon, and for a full one. (Level 9
+ * would make columns only 3 % smaller, for seven times the work, as they hold little that repeats.)
+ */
 #define CHUNK_LEVEL_TAIL 1
 #define CHUNK_LEVEL_FULL 3
 
-/* Appends the columns to `ret_blob`. 0, -ENOMEM (also for a column that failed to grow). */
+/* Appends the compressed columns to `ret_blob`. Returns 0 or -ENOMEM (also if a column failed to
+ * grow). */
 int chunk_pack(const struct buf *columns, size_t n_columns, int level, struct buf *ret_blob);
 
 struct chunk {
@@ -34,11 +36,11 @@ struct chunk {
 	size_t n_columns;
 };
 
-/* 0, -EBADMSG, -ENOMEM. */
+/* Unpacks a blob. Returns 0, -EBADMSG or -ENOMEM. */
 int chunk_unpack(const void *blob, size_t len, size_t n_columns, struct chunk *ret_chunk);
 void chunk_release(struct chunk *chunk);
 
-/* Returns whether every column was read to its end, and none beyond. */
+/* Returns whether every column was read exactly to its end. */
 bool chunk_done(const struct chunk *chunk);
 
 #endif

@@ -47,7 +47,7 @@ void node_coder_fini(struct node_coder *c)
 	*c = (struct node_coder){0};
 }
 
-/* Makes the lists reach up to a location, and room for more nodes. */
+/* Makes room for the list of a location, and for more nodes. */
 static int reserve(struct node_coder *c, uint32_t location, size_t more)
 {
 	size_t need = (size_t)location + 2;
@@ -64,13 +64,15 @@ static int reserve(struct node_coder *c, uint32_t location, size_t more)
 	return 0;
 }
 
-/* Returns the list of locations that followed a node's location; the empty path's is the first. */
+/* Returns the list of the locations that followed a node's location. The empty path has the first
+ * list. */
 static struct node_recent *recent_of(struct node_coder *c, uint32_t parent)
 {
 	return &c->recent.items[(uint32_t)(c->nodes.items[parent].location + 1)];
 }
 
-/* Moves a location to the front of a list, from `rank` or, for new ones, over its end. */
+/* Moves a location to the front of a list: from `rank`, or if it is new, in place of the last one.
+ */
 static void recent_use(struct node_recent *recent, unsigned rank, uint32_t location)
 {
 	if (rank >= NODE_RECENT)

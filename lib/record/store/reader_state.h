@@ -14,25 +14,29 @@ struct reader_arena {
 	struct reader_block *blocks; /* the newest first */
 };
 
-/* A recording that was added up with others; see store_join.c. */
+/* One of several recordings that are read as one whole; see store_join.c. */
 struct reader_part {
-	struct store_reader *window;	     /* its connection is the whole's */
-	uint32_t *threads, *nodes, *origins; /* the whole's numbers, by the recording's own */
-	uint64_t from_ns,
-		to_ns;	   /* samples of these times, by the recording's clock; to is exclusive */
-	bool is_later;	   /* than the range: read for records that began in the range */
-	uint64_t start_ns; /* on the recording's clock */
-	uint64_t base_ns;  /* the same moment on the whole's */
+	/* reader of the recording; it uses the connection of the whole's reader */
+	struct store_reader *window;
+	/* number in the recording -> number in the whole */
+	uint32_t *threads, *nodes, *origins;
+	/* samples of these times are read, by the recording's clock; to_ns is exclusive */
+	uint64_t from_ns, to_ns;
+	/* The recording comes after the range. It is read only for records that began in the range.
+	 */
+	bool is_later;
+	uint64_t start_ns; /* start of the recording, by its own clock */
+	uint64_t base_ns;  /* the same moment by the whole's clock */
 };
 
 struct store_reader {
 	sqlite3 *db;
-	bool has_layouts;    /* the store's version has layouts of objects */
-	const char *damaged; /* the table in which damage was found */
+	bool has_layouts;    /* The store's version has object layouts. */
+	const char *damaged; /* name of the table that was found damaged */
 	struct reader_arena arena;
 	struct store_tables tables;
 
-	/* The pointers in `tables` lead to these. */
+	/* The pointers in `tables` point to these. */
 	VEC(struct store_object) objects;
 	VEC(struct store_process) processes;
 	VEC(struct store_thread) threads;
@@ -41,19 +45,19 @@ struct store_reader {
 	struct store_line *lines;
 	uint32_t *line_first;
 	struct node_coder nodes;
-	uint64_t *tags;		    /* NULL until the first request */
-	VEC(struct origin) origins; /* their runs are set when all are loaded */
+	uint64_t *tags;		    /* NULL until store_reader_tags() is called */
+	VEC(struct origin) origins; /* their runs are set when all origins are loaded */
 	VEC(struct origin_run) runs;
-	VEC(uint32_t) sizes;	       /* [0] is the empty path's */
-	VEC(struct reader_part) parts; /* empty: there is one recording */
+	VEC(uint32_t) sizes;	       /* sizes[0] is the empty path's */
+	VEC(struct reader_part) parts; /* empty: there is only one recording */
 	VEC(struct store_span) selected;
-	bool is_summed; /* made by store_memory.c: no db, and sums instead of samples */
+	bool is_summed; /* made by store_memory.c: it has no db, and has sums instead of samples */
 	VEC(struct store_sum) sums;
-	VEC(struct store_labels) labels; /* of threads */
-	uint64_t series;		 /* bit 1 << number: the series that the sums are of */
+	VEC(struct store_labels) labels; /* labels of the threads */
+	uint64_t series;		 /* the series that the sums are of: bits 1 << number */
 };
 
-/* Prepares a query whose parameters are 64-bit integers. 0 or -errno. */
+/* Prepares a query, and binds 64-bit integers to its parameters. Returns 0 or -errno. */
 int store_load_prepare(sqlite3 *db, const char *sql, const int64_t *parameters, int n,
 		       sqlite3_stmt **ret_stmt);
 
@@ -64,28 +68,29 @@ int store_load_prepare(sqlite3 *db, const char *sql, const int64_t *parameters, 
 	" (SELECT value FROM counters WHERE recording=id AND name='" STORE_RUN_COUNTER "')"        \
 	" FROM recordings "
 
-/* Reads one row; its strings go to the arena. 0, -ENOMEM, -EBADMSG. */
+/* Reads one row; the arena owns its strings. Returns 0, -ENOMEM or -EBADMSG. */
 int store_load_recording(sqlite3_stmt *row, struct reader_arena *arena,
 			 struct store_recording *ret_recording);
 
-/* Reads all tables of tables.recording. 0 or -errno; r->damaged names the table of -EBADMSG. */
+/* Reads all tables of the recording tables.recording. Returns 0 or -errno; after -EBADMSG,
+ * r->damaged is the damaged table. */
 int store_load_tables(struct store_reader *r);
 /* Reads the counters alone. */
 int store_load_figures(struct store_reader *r);
-/* Publishes the reader's arrays in its tables. */
+/* Makes the pointers in `tables` point to the reader's arrays. */
 void store_load_publish(struct store_reader *r);
 void store_load_free(struct store_reader *r);
-/* Frees the arrays; strings, and the numbers of entries, stay. */
+/* Frees the arrays; the strings and the numbers of entries stay. */
 void store_load_free_arrays(struct store_reader *r);
 
-/* Gives whether a recording has a record that lasts, and began before a moment of its clock. 0 or
- * -errno. */
+/* Sets *ret_reach if the recording has a record with a length that began before `before_ns`, by its
+ * clock. Returns 0 or -errno. */
 int store_samples_reach(struct store_reader *r, uint64_t before_ns, bool *ret_reach);
 
-/* Reads the tables that are in chunks, after the objects. */
+/* Reads the tables that are stored in chunks. The objects must be loaded. */
 int store_load_chunks(struct store_reader *r);
 
-/* Returns a copy with a final NUL, or NULL for lack of memory. */
+/* Returns a copy of `len` bytes with a NUL behind them, or NULL if memory is short. */
 char *store_load_copy(struct reader_arena *arena, const char *s, size_t len);
 
 #endif

@@ -72,7 +72,7 @@ void sample_codec_merge(const struct store_sample *a, size_t n_a, const struct s
 		memcpy(ret_merged + n_a, b, n_b * sizeof(*b));
 }
 
-/* The end of the ascending run that starts at `from`. */
+/* Returns the end of the ascending run that starts at `from`. */
 static size_t run_end(const struct store_sample *s, size_t from, size_t count)
 {
 	size_t to = from + 1;
@@ -82,7 +82,7 @@ static size_t run_end(const struct store_sample *s, size_t from, size_t count)
 	return to;
 }
 
-/* Merges neighbouring runs pairwise from `s` to `to`; returns how many runs there were. */
+/* Merges neighbouring runs of `s` in pairs into `to`. Returns how many runs `s` had. */
 static size_t merge_runs(const struct store_sample *s, size_t count, struct store_sample *to)
 {
 	size_t runs = 0;
@@ -120,10 +120,10 @@ int sample_codec_sort(struct store_sample *samples, size_t count)
 
 /* --- runs ----------------------------------------------------------------------------------- */
 
-/* Run-length coding of one value after the other. */
+/* State of run-length coding: a column is a list of (value, length). */
 struct sample_runs {
-	uint64_t value;	   /* of the run */
-	uint64_t previous; /* of the run before, when encoding */
+	uint64_t value;	   /* value of the current run */
+	uint64_t previous; /* value of the run before, which encoding subtracts */
 	uint64_t length;
 };
 
@@ -161,9 +161,10 @@ static uint64_t runs_get(struct sample_runs *runs, struct buf_reader *column)
 
 /* --- nodes ---------------------------------------------------------------------------------- */
 
-/* The nodes of a chunk in order of first appearance, found by a small open-addressing table. */
+/* The nodes of a chunk in order of first appearance, and an open-addressing hash table to find
+ * them. */
 struct sample_nodes {
-	uint32_t *slots; /* number of the appearance + 1; 0: empty */
+	uint32_t *slots; /* number of the node's first appearance + 1; 0: empty */
 	uint32_t *nodes;
 	size_t mask;
 	uint32_t count;
@@ -235,7 +236,7 @@ static int compare_keys(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The samples regrouped: (thread, index) in order. */
+/* Returns the samples' (thread, index) keys, sorted. NULL if memory is short. */
 static uint64_t *group(const struct store_sample *samples, size_t count)
 {
 	uint64_t *keys = vec_alloc(count, sizeof(*keys));
@@ -252,7 +253,7 @@ static uint64_t *group(const struct store_sample *samples, size_t count)
 	return keys;
 }
 
-/* The median distance between samples of one thread, of some of them; 1 at least. */
+/* Returns the median of some of the distances between samples of one thread; at least 1. */
 static uint64_t median_step(const struct store_sample *samples, const uint64_t *keys, size_t count)
 {
 	uint64_t steps[256] = {0};

@@ -8,20 +8,21 @@
 
 #define SAMPLE_CODEC_MAX 32768u /* samples of a chunk */
 
-/* Sorts by time; equal times keep their order. Linear where they are in order already.
- * 0 or -ENOMEM. */
+/* Sorts samples by time; samples of equal time keep their order. Takes linear time if they are
+ * sorted already. Returns 0 or -ENOMEM. */
 int sample_codec_sort(struct store_sample *samples, size_t count);
 
-/* Merges two sorted arrays into `ret_merged`, which has room for both; equal times: `a` first. */
+/* Merges two sorted arrays into `ret_merged`, which has room for both. Of equal times, those of `a`
+ * come first. */
 void sample_codec_merge(const struct store_sample *a, size_t n_a, const struct store_sample *b,
 			size_t n_b, struct store_sample *ret_merged);
 
-/* Appends the blob of 1 to SAMPLE_CODEC_MAX samples, which are sorted. 0 or -ENOMEM. */
+/* Appends the blob of 1 to SAMPLE_CODEC_MAX samples, which must be sorted. Returns 0 or -ENOMEM. */
 int sample_codec_encode(const struct store_sample *samples, size_t count, int level,
 			struct buf *ret_blob);
 
-/* Fills exactly `count` samples, sorted by time (equal times: by thread). 0, -EBADMSG, -ENOMEM.
- * The numbers of threads and nodes are the caller's to check. */
+/* Decodes exactly `count` samples, sorted by time, and for equal times by thread. Returns 0,
+ * -EBADMSG or -ENOMEM. The caller must check the numbers of threads and nodes. */
 int sample_codec_decode(const void *blob, size_t len, size_t count,
 			struct store_sample *ret_samples);
 

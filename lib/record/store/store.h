@@ -29,37 +29,39 @@
 #include "stack/origin.h"
 
 #define STORE_APPLICATION_ID 0x73746b64 /* "stkd" */
-/* Older versions are read, and a writer makes them one of this. 1 had no origins, 2 no provenances,
- * 3 neither cgroups, nor the end reason stack_switch, nor series of records beside samples, 4 no
- * layouts of objects. */
+/* Older versions are read, and a writer upgrades them to this one. Version 1 had no origins; 2 no
+ * provenances; 3 no cgroups, no end reason stack_switch, and no series of records besides samples;
+ * 4 no layouts of objects. */
 #define STORE_VERSION 5
 
-/* The counter of a region or mark that was taken off (--region-limit) is this and its name, of
- * which it keeps so many bytes; its value is when that was, CLOCK_MONOTONIC. */
+/* The name of the counter of a region or mark whose probes were taken off (--region-limit) is this
+ * prefix and at most so many bytes of the region's name. Its value is the time when they were taken
+ * off, CLOCK_MONOTONIC. */
 #define STORE_REGION_OFF      "region_off."
 #define STORE_REGION_OFF_NAME 116
 
-/* Describes a recording: its host, its target and its end. The strings belong to whoever fills them
- * in. */
+/* Describes a recording: its host, its target and its end. The code that fills it in owns the
+ * strings. */
 struct store_recording {
-	int64_t id;  /* from 1, grows over the life of a store */
-	int64_t run; /* the first recording of the run that this one is a window of; 0: of none */
+	int64_t id; /* from 1, grows over the life of a store */
+	/* the first recording of the run of which this one is a window; 0: it is no window */
+	int64_t run;
 	uint64_t start_unix_ns;		  /* wall clock at start_ns */
 	uint64_t start_ns;		  /* CLOCK_MONOTONIC */
-	uint64_t end_ns;		  /* of the last commit */
+	uint64_t end_ns;		  /* time of the last commit, CLOCK_MONOTONIC */
 	const char *host, *kernel, *arch; /* uname */
 	const char *command;		  /* stackd's own command line */
 	const char *target;    /* "pid 123", "all", "cgroup /x", or the command that was run */
 	const char *event;     /* canonical name, "cpu-clock" */
 	const char *note;      /* a note for the user ("no PMU: fell back to ..."), or "" */
-	uint64_t frequency_hz; /* 0: a fixed period */
-	uint64_t period;       /* 0: a frequency */
+	uint64_t frequency_hz; /* 0: the event has a fixed period */
+	uint64_t period;       /* 0: the event has a frequency */
 	uint32_t cpus;
 	bool finished;	      /* ended in order; false while running, and after a crash */
-	uint64_t samples;     /* kept in the store */
-	uint64_t lost;	      /* of any reason */
-	uint64_t kernel_ns;   /* BPF program run time, 0 if not measured */
-	uint64_t kernel_runs; /* program runs in that time */
+	uint64_t samples;     /* samples in the store */
+	uint64_t lost;	      /* samples lost, for whatever reason */
+	uint64_t kernel_ns;   /* run time of the BPF programs; 0: not measured */
+	uint64_t kernel_runs; /* number of runs of the programs in that time */
 };
 
 /* Returns whether the samples' periods are nanoseconds: the event is a clock. */
@@ -68,8 +70,8 @@ static inline bool store_is_timed(const struct store_recording *recording)
 	return recording->event && strstr(recording->event, "clock");
 }
 
-/* Returns the time between two samples of a thread on the CPU, if the event is a clock; 0: there
- * are no samples. */
+/* Returns the time between two samples of a thread that is on the CPU, if the event is a clock. 0:
+ * the recording has no samples. */
 static inline uint64_t store_period_ns(const struct store_recording *recording)
 {
 	if (recording->period)
@@ -77,8 +79,8 @@ static inline uint64_t store_period_ns(const struct store_recording *recording)
 	return recording->frequency_hz ? 1000000000 / recording->frequency_hz : 0;
 }
 
-/* So many periods can pass without a sample while a thread is on the CPU: the host can take the
- * CPU. */
+/* While a thread is on the CPU, so many periods can pass without a sample, since a host can take
+ * the CPU away from a virtual machine. */
 #define STORE_UNSAMPLED 16
 
 struct store_object {
@@ -88,8 +90,9 @@ struct store_object {
 	const char *path;
 	const uint8_t *build_id;
 	size_t build_id_len;
-	uint64_t layout;     /* a hash of the file's program headers; 0: not known, or none */
-	const char *problem; /* why its frames are unnamed, or NULL */
+	/* a hash of the file's program headers; 0: unknown, or it has none */
+	uint64_t layout;
+	const char *problem; /* why its frames have no names, or NULL */
 };
 
 struct store_location {
@@ -100,11 +103,12 @@ struct store_location {
 	uint8_t provenance; /* enum provenance; NONE in stores of versions that had none */
 };
 
-/* One function at a location; depth 0 is the innermost inlined one. */
+/* A function at a location. Depth 0 is the innermost inlined function. */
 struct store_line {
 	uint32_t location;
 	uint32_t depth;
-	const char *function;	 /* linkage name (readable, of Ada) or NULL */
+	/* linkage name (for Ada a readable one), or NULL */
+	const char *function;
 	const char *file;	 /* or NULL */
 	uint32_t line;		 /* or 0 */
 	uint64_t function_start; /* file offset; 0 if not known */
@@ -119,21 +123,25 @@ struct store_process {
 	const char *exe; /* or NULL */
 };
 
-/* Describes a thread whose cgroup and process are not known: in sums over many hosts. */
+/* Names of a thread's host, command and so on, in sums over many hosts, where the thread's cgroup
+ * and process are unknown. */
 struct store_labels {
 	const char *host, *command;
 	const char *unit, *container; /* NULL: none */
-	uint64_t rank;		      /* in its MPI job, as SERIES_MPI_RANK has it; 0: none */
+	/* its rank in its MPI job, as a value of SERIES_MPI_RANK; 0: none */
+	uint64_t rank;
 };
 
 struct store_thread {
 	uint32_t number;
-	uint32_t process; /* number */
+	uint32_t process; /* number of its process */
 	int32_t tid;
 	const char *comm;
-	const char *cgroup; /* path from the hierarchy's root, or NULL: not known. The writer gets
-			     * it separately, as it can become known later. */
-	const struct store_labels *labels; /* NULL: use the fields above; ignored by the writer */
+	/* path from the hierarchy's root; NULL: unknown. The writer ignores it, and gets it from
+	 * store_writer_cgroup(), since it can become known later. */
+	const char *cgroup;
+	/* NULL: the fields above are valid; the writer ignores it */
+	const struct store_labels *labels;
 };
 
 struct store_node {
@@ -141,23 +149,25 @@ struct store_node {
 	uint32_t location;
 };
 
-/* Samples that were added up before they are read (store/store_memory.h). */
+/* The sum of some samples that were added up elsewhere (store/store_memory.h). */
 struct store_sum {
 	uint32_t thread, node, origin;
 	uint8_t end_reason;
-	uint64_t count;	 /* how many */
-	uint64_t weight; /* the sum of their periods, or values */
+	uint64_t count;	 /* number of samples */
+	uint64_t weight; /* sum of the samples' periods, or of the records' values */
 };
 
 struct store_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint64_t period;  /* events that it represents */
+	uint64_t period;  /* number of events that it represents */
 	uint32_t thread;  /* number */
 	uint32_t node;	  /* the path's leaf in the trie */
-	uint32_t origin;  /* where its frames come from: a number, 0: all as the walk found them */
+	/* number of the origin of its frames; 0: the walk found all of them */
+	uint32_t origin;
 	uint16_t cpu;
-	uint8_t end_reason; /* enum stackd_end_reason: readers refuse numbers that they do not
-			     * know, so a new reason needs a new STORE_VERSION */
+	/* enum stackd_end_reason. Readers refuse numbers that they do not know, so a new reason
+	 * needs a new STORE_VERSION. */
+	uint8_t end_reason;
 };
 
 #endif

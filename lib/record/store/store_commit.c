@@ -17,12 +17,12 @@
 #include "store/sample_codec.h"
 #include "store/writer_state.h"
 
-/* Samples of a full chunk. */
+/* samples of a full chunk */
 #define COMMIT_SAMPLES 16384u
-/* A last chunk with this many samples, or entries of a table, is taken for full: at a high rate
- * each is then packed once, rather than again and again until its chunk cannot hold more. */
+/* A last chunk with so many samples, or entries of a table, is closed as if it were full. So at a
+ * high rate each chunk is packed once, and not at several commits. */
 #define COMMIT_ENOUGH 8192u
-/* More full chunks of samples than this in one commit are packed fast. */
+/* If one commit has more full chunks of samples than this, it packs them with less effort. */
 #define COMMIT_MANY 16u
 
 int store_commit_failed(struct store_writer *w, int rc)
@@ -43,7 +43,7 @@ static int commit_prepare(struct store_writer *w, const char *sql, sqlite3_stmt 
 	return rc == SQLITE_OK ? 0 : store_commit_failed(w, rc);
 }
 
-/* Gives a statement that is kept. */
+/* Gives a statement of enum writer_statement, which is compiled once. */
 static int commit_statement(struct store_writer *w, enum writer_statement which,
 			    sqlite3_stmt **ret_stmt)
 {
@@ -77,7 +77,7 @@ void store_commit_fini(struct store_writer *w)
 	w->statements = (struct writer_statements){0};
 }
 
-/* Runs a bound statement once, ready to be bound again. */
+/* Runs a bound statement once, and resets it. */
 static int commit_step(struct store_writer *w, sqlite3_stmt *stmt)
 {
 	int rc = sqlite3_step(stmt);
@@ -87,7 +87,7 @@ static int commit_step(struct store_writer *w, sqlite3_stmt *stmt)
 	return err;
 }
 
-/* Runs a statement that is kept, and has nothing bound to it. */
+/* Runs a statement of enum writer_statement that has no parameters. */
 static int commit_run(struct store_writer *w, enum writer_statement which)
 {
 	sqlite3_stmt *stmt;
@@ -255,7 +255,7 @@ static int commit_insert_recording(struct store_writer *w, const struct store_re
 	return err;
 }
 
-/* Marks a recording as a window of a run. */
+/* Writes the counter that marks a recording as a window of a run. */
 static int commit_insert_run(struct store_writer *w, int64_t recording, int64_t run)
 {
 	sqlite3_stmt *stmt;
@@ -312,7 +312,7 @@ static int commit_recording(struct store_writer *w, const struct store_recording
 	sqlite3_bind_int64(stmt, 8, w->recording);
 	err = commit_step(w, stmt);
 	if (err == 0 && sqlite3_changes(w->db) != 1)
-		err = -ESTALE; /* somebody deleted the recording */
+		err = -ESTALE; /* the recording was deleted by another process */
 	return err;
 }
 
@@ -384,7 +384,7 @@ static int commit_tables(struct store_writer *w, sqlite3_stmt *stmt, int level)
 	return err;
 }
 
-/* Returns the number of records that fill whole chunks. */
+/* Returns how many of the records belong to chunks that are to be closed. */
 static size_t commit_full_records(const struct writer_series *series)
 {
 	size_t count = series->records.count, remainder = count % COMMIT_SAMPLES;
@@ -454,7 +454,7 @@ static void commit_forget_full(struct writer_series *s)
 	s->written = s->records.count;
 }
 
-/* After success: keeps only what the next commit will need. */
+/* After a successful commit: frees all but what the next commit needs. */
 static void commit_forget(struct store_writer *w)
 {
 	store_commit_forget_rows(w);
@@ -473,7 +473,8 @@ int store_writer_commit(struct store_writer *w, const struct store_recording *in
 {
 	int err = 0;
 
-	/* Sorting may mix written records with new ones: the chunk is written anew. */
+	/* If sorting mixes records of a written chunk with new ones, that chunk is written again.
+	 */
 	for (unsigned i = 0; err == 0 && i < SERIES_COUNT; i++)
 		err = sample_codec_sort(w->series[i].records.items, w->series[i].records.count);
 	if (err < 0)

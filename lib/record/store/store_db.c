@@ -47,7 +47,7 @@ static const char store_db_schema[] =
 	" count INTEGER, first_ns INTEGER, data BLOB);"
 	"CREATE UNIQUE INDEX chunks_by_kind ON chunks(recording, kind, seq);";
 
-/* What version 5 added, so that an older store can become one. */
+/* The change by which a store of an older version gets what version 5 added. */
 static const char store_db_layouts[] = "ALTER TABLE objects ADD COLUMN layout INTEGER";
 
 /* --- errors --------------------------------------------------------------------------------- */
@@ -85,14 +85,15 @@ int store_db_errno(sqlite3 *db, int rc)
 		if (os == ENOSPC || os == EDQUOT || os == EROFS)
 			return os == EROFS ? -EROFS : -ENOSPC;
 		return rc == SQLITE_IOERR_NOMEM ? -ENOMEM : -EIO;
-	case SQLITE_ERROR: /* of our SQL: the tables are not what they should be */
+	case SQLITE_ERROR: /* an error of our SQL: the tables differ from what they should be */
 		return -EBADMSG;
 	default:
 		return -EIO;
 	}
 }
 
-/* Returns the reason and the remedy for an errno; NULL if the sentence needs more than the path. */
+/* Returns the reason and the remedy for an errno; NULL if the sentence needs more than the file's
+ * path. */
 static const char *explain(int err)
 {
 	switch (-err) {
@@ -280,7 +281,7 @@ int store_db_create(sqlite3 *db)
 		err = store_db_exec(db, "BEGIN EXCLUSIVE");
 	if (err < 0)
 		return err;
-	/* Somebody else may have made the schema until we got the lock. */
+	/* Another process may have made the schema before we got the lock. */
 	err = store_db_kind(db, &kind, &version);
 	if (err == 0 && kind == STORE_DB_EMPTY)
 		err = create_locked(db);
@@ -292,7 +293,7 @@ int store_db_create(sqlite3 *db)
 static const char store_db_list[] =
 	"SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name";
 
-/* Steps two listings of a schema side by side. */
+/* Compares two listings of a schema row by row. */
 static int compare(sqlite3 *db, sqlite3_stmt *a, sqlite3_stmt *b)
 {
 	for (;;) {
@@ -365,14 +366,14 @@ static int upgrade_locked(sqlite3 *db)
 	return err == 0 ? store_db_exec(db, "COMMIT") : err;
 }
 
-/* Versions differ in the content that chunks may have, and the last one in a column. */
+/* The versions differ only in what chunks may contain; the last one also added a column. */
 int store_db_upgrade(sqlite3 *db)
 {
 	int err = store_db_exec(db, "BEGIN IMMEDIATE");
 
 	if (err < 0)
 		return err;
-	err = upgrade_locked(db); /* another may have done it until we got the lock */
+	err = upgrade_locked(db); /* Another process may have upgraded it before we got the lock. */
 	if (!sqlite3_get_autocommit(db))
 		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 	if (err == 0)

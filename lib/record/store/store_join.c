@@ -31,7 +31,7 @@
 #include "stack/location.h"
 #include "stack/tag_trie.h"
 
-/* Finds entries of an array by the hash of what identifies them. */
+/* Finds entries of an array by a hash of what identifies them. */
 struct join_index {
 	struct hash_index index;
 	VEC(uint64_t) hashes; /* by number */
@@ -43,16 +43,18 @@ struct store_join {
 	struct tag_trie *trie;
 	struct origin_table *origins;
 	struct join_index objects, processes, threads;
-	struct join_index builds;	    /* the objects by build-id */
-	VEC(struct store_line) lines;	    /* of all locations that have some, in any order */
-	VEC(bool) has_lines;		    /* by location */
-	uint64_t end_ns;		    /* of the last recording, on the whole's clock */
-	const struct store_recording *last; /* in its own window */
+	struct join_index builds;     /* the objects by the hash of their build-id */
+	VEC(struct store_line) lines; /* lines of all locations that have some, in any order */
+	VEC(bool) has_lines;	      /* by location: `lines` has its lines */
+	uint64_t end_ns;	      /* end of the last recording, by the whole's clock */
+	const struct store_recording *last; /* the last recording, owned by its reader */
 };
 
-#define JOIN_SAME_CLOCK_NS 1000000000 /* two clocks differ by less where neither was set */
+/* Two clocks differ by less than this, unless one was set. */
+#define JOIN_SAME_CLOCK_NS 1000000000
 
-/* The whole's numbers of a recording's entries that its other entries refer to. */
+/* For one recording: the whole's numbers of its objects, processes and locations, to which other
+ * entries refer. */
 struct join_numbers {
 	uint32_t *objects, *processes, *locations;
 };
@@ -111,8 +113,8 @@ static bool join_equal_texts(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Returns the slot from which entries with a hash are found, or UINT32_MAX for no entry. The probe
- * goes on with the next slot. */
+/* Returns the number of an entry with this hash, at slot *at or behind it; UINT32_MAX: there is no
+ * other. To find further entries with the hash, the caller goes on with the next slot. */
 static uint32_t join_probe(const struct join_index *x, uint64_t hash, size_t *at)
 {
 	uint32_t number;
@@ -127,7 +129,7 @@ static uint32_t join_probe(const struct join_index *x, uint64_t hash, size_t *at
 	return UINT32_MAX;
 }
 
-/* Enters the next number under a hash. 0 or -ENOMEM. */
+/* Adds the next number under a hash. Returns 0 or -ENOMEM. */
 static int join_index_add(struct join_index *x, uint64_t hash)
 {
 	struct hash_index grown;
@@ -245,7 +247,7 @@ static int join_process(struct store_join *j, const struct store_process *p, uin
 	return 0;
 }
 
-/* `process`: the whole's number. */
+/* `process`: number of the thread's process in the whole. */
 static int join_thread(struct store_join *j, const struct store_thread *t, uint32_t process,
 		       uint32_t *ret_number)
 {
@@ -337,7 +339,7 @@ static int join_location(struct store_join *j, const struct store_location *l, u
 	return 0;
 }
 
-/* Takes the lines of a location over, unless it has some. */
+/* Copies the lines of a location, unless the whole has some for it already. */
 static int join_lines(struct store_join *j, const struct store_tables *t, uint32_t from,
 		      uint32_t location)
 {
@@ -381,7 +383,7 @@ static int join_node(struct store_join *j, const struct store_node *node,
 			      location_id(l->file_id, l->offset), ret_number);
 }
 
-/* Keeps the sizes of nodes that have none yet. */
+/* Copies the sizes of nodes for which the whole has none yet. */
 static int join_sizes(struct store_join *j, const struct store_tables *t, const uint32_t *nodes)
 {
 	uint32_t count = tag_trie_count(j->trie);
@@ -417,9 +419,10 @@ static int join_paths(struct store_join *j, const struct store_tables *t,
 
 /* --- recordings ----------------------------------------------------------------------------- */
 
-/* Returns where a recording begins on the whole's clock: as far after the first one as the wall
- * clock says, but never before the end of the last one; and a window as far after the one before as
- * their own clock says, unless the wall clock was set in between. */
+/* Returns the begin of a recording on the whole's clock. By the wall clock, it is as far from the
+ * first recording's begin as it really was, but never before the end of the last one. If it is a
+ * window of the last one's run, their common clock decides, unless the wall clock was set in
+ * between. */
 static uint64_t join_base(const struct store_join *j, const struct store_recording *recording)
 {
 	const struct store_recording *whole = &j->r->tables.recording;
@@ -437,7 +440,7 @@ static uint64_t join_base(const struct store_join *j, const struct store_recordi
 	return own;
 }
 
-/* Adds the recording's figures. */
+/* Adds the recording's figures to those of the whole. */
 static void join_figures(struct store_join *j, const struct store_recording *recording)
 {
 	struct store_tables *t = &j->r->tables;
@@ -460,7 +463,7 @@ static void join_figures(struct store_join *j, const struct store_recording *rec
 	whole->note = *whole->note ? whole->note : recording->note;
 }
 
-/* Finds where the recording lies on the whole's clock. */
+/* Sets where the recording lies on the whole's clock. */
 static void join_recording(struct store_join *j, const struct store_recording *recording,
 			   struct reader_part *part)
 {
@@ -526,7 +529,7 @@ int store_join_add(struct store_join *j, struct store_reader *window, bool is_la
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* Puts the lines in order of location; those of one are in order already. */
+/* Sorts the lines by location. Lines of one location are in order already. */
 static int join_move_lines(struct store_join *j)
 {
 	size_t n = j->r->locations.count;
@@ -546,7 +549,7 @@ static int join_move_lines(struct store_join *j)
 	return 0;
 }
 
-/* Copies the nodes with their tags out of the trie. */
+/* Copies the nodes and their tags from the trie to the reader. */
 static int join_move_nodes(struct store_join *j)
 {
 	uint32_t count = tag_trie_count(j->trie);
@@ -599,7 +602,7 @@ static int join_compare_counters(const void *a, const void *b)
 		      ((const struct store_counter *)b)->name);
 }
 
-/* A time of the wall clock on a recording's own. */
+/* Converts a time of the wall clock to the recording's clock. */
 static uint64_t join_own_time(const struct store_recording *recording, uint64_t unix_ns)
 {
 	uint64_t start = recording->start_unix_ns;
@@ -609,13 +612,14 @@ static uint64_t join_own_time(const struct store_recording *recording, uint64_t 
 	return start - unix_ns < recording->start_ns ? recording->start_ns - (start - unix_ns) : 0;
 }
 
-/* Adds what the range selects of a recording to the whole's list. `next`: the recording behind it,
- * or NULL. */
+/* Adds the times that the range selects of a recording to the whole's list. `next`: the recording
+ * after it, or NULL. */
 static int join_select(struct store_reader *r, const struct reader_part *part,
 		       const struct reader_part *next)
 {
 	const struct store_recording *own = &part->window->tables.recording;
-	/* A recording's last record may be at its end; of a window, that is the next one's. */
+	/* A recording's last record may be at its very end, so the end is included; but if a window
+	 * after the range follows, that moment belongs to it. */
 	const uint64_t end_ns = part->start_ns + (store_range_end(own) - own->start_unix_ns) +
 				(next && !next->is_later);
 	const uint64_t from = part->from_ns > part->start_ns ? part->from_ns : part->start_ns;
@@ -639,7 +643,7 @@ static int join_select(struct store_reader *r, const struct reader_part *part,
 	return 0;
 }
 
-/* Limits each recording to the range. */
+/* Limits each recording's times to the range. */
 static int join_limit_parts(struct store_reader *r, const struct store_range *range)
 {
 	int err = 0;
@@ -648,7 +652,7 @@ static int join_limit_parts(struct store_reader *r, const struct store_range *ra
 		struct reader_part *part = &r->parts.items[i];
 		const struct store_recording *own = &part->window->tables.recording;
 
-		if (part->is_later) /* from 0 to 0 */
+		if (part->is_later) /* from_ns and to_ns stay 0: none of its samples are read */
 			break;
 		part->from_ns = range->from_unix_ns ? join_own_time(own, range->from_unix_ns) : 0;
 		part->to_ns =
@@ -660,7 +664,7 @@ static int join_limit_parts(struct store_reader *r, const struct store_range *ra
 	return err;
 }
 
-/* Limits the whole's span to the range. */
+/* Limits the whole's begin and end to the range. */
 static void join_limit_whole(struct store_reader *r, const struct store_range *range)
 {
 	struct store_tables *t = &r->tables;
@@ -706,13 +710,14 @@ int store_join_finish(struct store_join *j, const struct store_range *range)
 
 struct join_samples {
 	const struct reader_part *part;
-	bool all;	  /* also outside of the range */
-	uint64_t last_ns; /* of the sample before */
+	bool all;	  /* records outside of the range, too */
+	uint64_t last_ns; /* time of the previous sample */
 	int (*each)(void *arg, const struct store_sample *sample);
 	void *arg;
 };
 
-/* A sample that came after its window was closed is in the next one, at that one's first moment. */
+/* Hands on a sample with the whole's numbers and time. A sample that came after its window was
+ * closed is stored in the next window; it gets the first moment of that window. */
 static int join_sample(void *arg, const struct store_sample *sample)
 {
 	struct join_samples *s = arg;

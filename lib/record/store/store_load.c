@@ -58,7 +58,7 @@ static void load_arena_free(struct reader_arena *arena)
 	}
 }
 
-/* A text column: 0, -ENOMEM, -EBADMSG. SQL's NULL becomes `if_null`. */
+/* Reads a text column; `if_null` replaces SQL's NULL. Returns 0, -ENOMEM or -EBADMSG. */
 static int load_text(sqlite3_stmt *row, int column, struct reader_arena *arena, const char *if_null,
 		     const char **ret_text)
 {
@@ -210,7 +210,7 @@ static int load_rows(struct store_reader *r, const char *table, const char *sql,
 	return err < 0 ? err : store_db_errno(r->db, rc);
 }
 
-/* Counters are numbered by name: each must be greater than the one before. */
+/* Counters have no numbers: each name must be greater than the one before. */
 static int load_counters(struct store_reader *r)
 {
 	sqlite3_stmt *stmt;

@@ -21,13 +21,13 @@
 #include "store/chunk.h"
 #include "store/reader_state.h"
 
-#define LOAD_EXPECTED (16 << 20) /* nodes for which there is room at once */
+#define LOAD_EXPECTED (16 << 20) /* nodes for which room is reserved at most */
 
-/* The state that exists only during a load. */
+/* State of a load, which ends with it. */
 struct load {
 	struct store_reader *r;
-	pthread_mutex_t lock;	   /* of the connection */
-	VEC(const char *) strings; /* [0] is NULL: none */
+	pthread_mutex_t lock;	   /* held while the connection is used */
+	VEC(const char *) strings; /* strings[0] is NULL: none */
 	VEC(struct table_function) functions;
 	VEC(struct table_line) lines;
 	struct function_coder function_coder;
@@ -81,7 +81,7 @@ static int load_location(struct load *l, struct buf_reader *columns)
 	return err;
 }
 
-/* Locations without one, in older stores, keep NONE. */
+/* Older stores lack provenances for some locations, which keep PROVENANCE_NONE. */
 static int load_provenance(struct load *l, struct buf_reader *columns)
 {
 	if (l->n_provenances >= l->r->locations.count)
@@ -89,7 +89,7 @@ static int load_provenance(struct load *l, struct buf_reader *columns)
 	return provenance_get(columns, &l->r->locations.items[l->n_provenances++].provenance);
 }
 
-/* Threads without one, or of older stores, keep NULL. */
+/* Older stores lack cgroups, and some threads have none: these keep NULL. */
 static int load_cgroup(struct load *l, struct buf_reader *columns)
 {
 	struct table_cgroup cgroup = cgroup_get(&l->cgroup_coder, columns);
@@ -135,7 +135,7 @@ static int load_origin(struct load *l, struct buf_reader *columns)
 	return 0;
 }
 
-/* Makes room for the sizes of all nodes; those that no chunk has are 0. */
+/* Makes room for the sizes of all nodes; nodes that no chunk mentions keep size 0. */
 static int load_prepare_sizes(struct load *l)
 {
 	l->size_coder = calloc(1, sizeof(*l->size_coder));
@@ -159,8 +159,8 @@ static int load_size(struct load *l, struct buf_reader *columns)
 	return 0;
 }
 
-/* Links each origin to its runs, whose addresses are final now: they follow those of the origin
- * before. */
+/* Links each origin to its runs, whose addresses are final now. The runs of all origins are in one
+ * array, in the order of the origins. */
 static void load_link_runs(struct store_reader *r)
 {
 	const struct origin_run *at = r->runs.items;
@@ -175,7 +175,7 @@ static void load_link_runs(struct store_reader *r)
 
 struct load_kind {
 	const char *name;
-	/* One entry; NULL: load_nodes() has them all. */
+	/* Reads one entry; NULL: load_nodes() reads the whole chunk. */
 	int (*entry)(struct load *l, struct buf_reader *columns);
 };
 
@@ -225,7 +225,7 @@ static int load_chunk(struct load *l, const struct load_row *row, enum table_kin
 	return err;
 }
 
-/* The next chunk's row; 1: there is none. */
+/* Reads the row of the next chunk. Returns 0, 1 (there is none) or an error. */
 static int load_next(struct load *l, sqlite3_stmt *stmt, struct load_row *row)
 {
 	int rc, err = 1;
@@ -260,7 +260,7 @@ static int load_begin(struct load *l, enum table_kind kind, sqlite3_stmt **ret_s
 	return err;
 }
 
-/* All chunks of a kind. */
+/* Reads all chunks of a kind. */
 static int load_all(struct load *l, enum table_kind kind)
 {
 	struct load_row row = {0};
@@ -282,7 +282,8 @@ static int load_all(struct load *l, enum table_kind kind)
 	return err < 0 ? err : 0;
 }
 
-/* Does the same in the caller's thread, and records the damaged table. */
+/* Does the same, and sets `damaged` to the kind's table beforehand. For the caller's thread only.
+ */
 static int load_here(struct load *l, enum table_kind kind)
 {
 	l->r->damaged = load_kinds[kind].name;
@@ -298,7 +299,7 @@ static int load_compare_depth(const void *a, const void *b)
 	return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
-/* Orders the lines of one location by depth: they nearly always are in order. */
+/* Sorts the lines of one location by depth. Nearly always they are in order already. */
 static int load_sort_depths(struct store_line *lines, uint32_t count)
 {
 	bool is_sorted = true;
@@ -330,7 +331,7 @@ static struct store_line load_resolve(const struct load *l, const struct table_l
 	};
 }
 
-/* Sorts by counting: fills lines and line_first. */
+/* Sorts the lines by location with a counting sort: fills lines and line_first. */
 static int load_place_lines(struct load *l)
 {
 	struct store_reader *r = l->r;
@@ -343,7 +344,8 @@ static int load_place_lines(struct load *l)
 	r->lines = lines;
 	if (!first || !lines)
 		return -ENOMEM;
-	/* first[i + 1] ends up as where location i starts, then moves to where it ends. */
+	/* first[i + 1] becomes the index where the lines of location i start, and moves to where
+	 * they end as they are placed. */
 	for (size_t i = 0; i < count; i++)
 		first[l->lines.items[i].location + 2]++;
 	for (size_t i = 2; i < n + 2; i++)
@@ -360,7 +362,7 @@ static int load_place_lines(struct load *l)
 
 /* --- all ------------------------------------------------------------------------------------ */
 
-/* The nodes, on their way in a thread of their own. */
+/* The thread that decodes the nodes. */
 struct load_apart {
 	struct load *l;
 	pthread_t thread;
@@ -396,8 +398,8 @@ static int load_join(struct load_apart *apart, int err)
 	return err < 0 ? err : apart->result;
 }
 
-/* Reserves room for the nodes by the number that the file claims, within a limit, so that they are
- * not moved as they become more. */
+/* Reserves room for as many nodes as the file claims to have, within a limit, so that the array
+ * need not move as it grows. */
 static int load_expect_nodes(struct load *l)
 {
 	const int64_t parameters[] = {l->r->tables.recording.id, TABLE_NODES};
@@ -417,7 +419,7 @@ static int load_expect_nodes(struct load *l)
 	return BIG_RESERVE(&l->r->nodes.nodes, (size_t)n);
 }
 
-/* The first entries, which no chunk has. */
+/* Adds the entries with number 0, which no chunk has. */
 static int load_prepare(struct load *l)
 {
 	struct store_reader *r = l->r;
@@ -429,7 +431,7 @@ static int load_prepare(struct load *l)
 	return node_coder_init(&r->nodes) < 0 ? -ENOMEM : load_expect_nodes(l);
 }
 
-/* Loads all that lines and samples refer to, except for nodes. */
+/* Loads everything that lines and samples refer to, except for nodes. */
 static int load_rest(struct load *l)
 {
 	static const enum table_kind kinds[] = {TABLE_STRINGS, TABLE_FUNCTIONS,	  TABLE_LINES,

@@ -39,7 +39,8 @@ static int begin(struct store_reader *r)
 		err = VEC_RESERVE(&r->origins, 1);
 	if (err == 0)
 		r->origins.items[r->origins.count++] = (struct origin){0};
-	/* Present, so that a reader of samples does not take it for one of its own. */
+	/* Allocated even if it stays empty: its being there tells readers of samples that this
+	 * reader has sums. */
 	return err == 0 ? VEC_RESERVE(&r->sums, 1) : err;
 }
 
@@ -109,7 +110,7 @@ int store_memory_process(struct store_reader *r, const struct store_process *pro
 	return err;
 }
 
-/* They are pointed to when all are there, and stand still. */
+/* Threads get their pointers to labels in store_memory_finish(), when the array no longer moves. */
 static int keep_labels(struct store_reader *r, const struct store_labels *labels)
 {
 	struct store_labels copy = labels ? *labels : (struct store_labels){0};
@@ -173,7 +174,7 @@ int store_memory_origin(struct store_reader *r, uint32_t inferred, bool is_compl
 	return 0;
 }
 
-/* The index of each location's first line. */
+/* Sets line_first: for each location, the index of its first line. */
 static void index_lines(struct store_reader *r, size_t n)
 {
 	size_t at = 0;

@@ -11,13 +11,13 @@
 
 #include "store/store_reader.h"
 
-/* Makes an empty reader; `recordings` is how many were added up, `series` (bit 1 << number) what
- * the sums are of. 0 or -ENOMEM. store_reader_close() frees it. */
+/* Makes an empty reader. `recordings`: how many were added up; `series`: what the sums are of, bits
+ * 1 << number. Returns 0 or -ENOMEM. store_reader_close() frees it. */
 int store_memory_new(const struct store_recording *recording, uint32_t recordings, uint64_t series,
 		     struct store_reader **ret_reader);
 
-/* Append to its tables; entries that are referred to must exist. `number` is ignored. 0 or -ENOMEM.
- */
+/* Append an entry to the reader's tables; the entries that it refers to must exist. They ignore
+ * `number`. They return 0 or -ENOMEM. */
 int store_memory_object(struct store_reader *r, const struct store_object *object);
 int store_memory_location(struct store_reader *r, const struct store_location *location);
 int store_memory_process(struct store_reader *r, const struct store_process *process);
@@ -25,10 +25,11 @@ int store_memory_thread(struct store_reader *r, const struct store_thread *threa
 int store_memory_node(struct store_reader *r, const struct store_node *node);
 int store_memory_sum(struct store_reader *r, const struct store_sum *sum);
 
-/* Appends an origin whose first `inferred` frames, at least one, were not observed. */
+/* Appends an origin whose first `inferred` frames, at least one, are inferred. */
 int store_memory_origin(struct store_reader *r, uint32_t inferred, bool is_complete);
 
-/* Finishes it, with the lines in order of (location, depth). 0 or -ENOMEM. */
+/* Makes the reader ready to be read, with lines in order of (location, depth). Returns 0 or
+ * -ENOMEM. */
 int store_memory_finish(struct store_reader *r, const struct store_line *lines, size_t n);
 
 #endif

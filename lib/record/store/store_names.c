@@ -77,7 +77,7 @@ int store_names_string(struct store_names *names, const char *s, size_t len, uin
 	}
 	buf_put(&names->bytes, s, len);
 	if (names->bytes.failed) {
-		names->bytes.failed = false; /* nothing was appended */
+		names->bytes.failed = false; /* nothing was appended, so the buffer is still good */
 		return -ENOMEM;
 	}
 	names->ends.items[names->ends.count++] = names->bytes.len;

@@ -12,7 +12,7 @@
 
 struct store_names {
 	struct buf bytes;	   /* all strings, one after the other */
-	VEC(size_t) ends;	   /* where each ends in them */
+	VEC(size_t) ends;	   /* by string: its end in `bytes` */
 	struct hash_index strings; /* by hash of the content */
 	VEC(struct table_function) functions;
 	struct hash_index function_index;
@@ -26,7 +26,7 @@ void store_names_fini(struct store_names *names);
 int store_names_string(struct store_names *names, const char *s, size_t len, uint32_t *ret_number,
 		       bool *ret_is_new);
 
-/* The same for a function. */
+/* Does the same for a function. */
 int store_names_function(struct store_names *names, const struct table_function *f,
 			 uint32_t *ret_number, bool *ret_is_new);
 

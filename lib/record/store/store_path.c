@@ -20,7 +20,7 @@
 
 #define STORE_PATH_FOLDER "/var/lib/stackd"
 
-/* A user or group number from the environment: decimal digits only, and not (uid_t)-1. */
+/* Reads a user or group number from the environment: decimal digits only, and not (uid_t)-1. */
 static bool env_id(const char *name, uint32_t *ret_id)
 {
 	const char *s = getenv(name);
@@ -75,7 +75,7 @@ char *store_path_to_read(bool *ret_is_service)
 	return service;
 }
 
-/* Makes one folder; its mode does not depend on the umask. */
+/* Makes one folder with mode 0755, whatever the umask is. */
 static int store_path_mkdir(const char *folder)
 {
 	struct stat st;
@@ -100,7 +100,7 @@ int store_path_prepare(const char *path)
 	if (last)
 		*last = '\0';
 	else
-		*folder = '\0'; /* a file in the current folder */
+		*folder = '\0'; /* the file is in the current folder */
 	for (at = folder; err == 0 && *at; at++) {
 		if (*at != '/' || at == folder)
 			continue;
@@ -114,10 +114,10 @@ int store_path_prepare(const char *path)
 	return err;
 }
 
-/* Of a store's files. */
+/* suffixes of a store's files */
 static const char *const suffixes[] = {"", "-wal", "-shm"};
 
-/* Gives one file away; one that is missing or not root's is left alone. */
+/* Gives one file to the user. Leaves a file alone that is missing or not root's. */
 static int give(const char *path, const char *suffix, uint32_t uid, uint32_t gid)
 {
 	char *name;
@@ -175,7 +175,7 @@ int store_path_share(const char *path, uint32_t gid)
 
 int store_path_hand_over(const char *path)
 {
-	uint32_t uid, gid = UINT32_MAX; /* (gid_t)-1: leave it */
+	uint32_t uid, gid = UINT32_MAX; /* (gid_t)-1: the group stays */
 	int err = 0;
 
 	if (geteuid() != 0 || !env_id("SUDO_UID", &uid) || uid == 0)

@@ -12,13 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STORE_PATH_GROUP "stackd" /* of the service's store, as packages make it */
+#define STORE_PATH_GROUP "stackd" /* group of the service's store, which packages create */
 
-/* Returns the default path, malloc()ed; NULL for lack of memory. Makes nothing. */
+/* Returns the default path, malloc()ed; NULL if memory is short. Creates nothing. */
 char *store_path_default(void);
 
-/* Returns the default path for readers: store_path_default(), or the service's if that does not
- * exist. *ret_is_service says which. malloc()ed; NULL for lack of memory. */
+/* Returns the default path for readers, malloc()ed: store_path_default(), or if that file does not
+ * exist, the path of the service's store. *ret_is_service tells which. NULL if memory is short. */
 char *store_path_to_read(bool *ret_is_service);
 
 /* Makes the folder of the default path (0755, root's). 0 or -errno. */
@@ -27,8 +27,8 @@ int store_path_prepare(const char *path);
 /* Gives a store that root made to the user who called sudo; does nothing otherwise. 0 or -errno. */
 int store_path_hand_over(const char *path);
 
-/* Lets a group read a store: its file and those of its WAL get the group, and the mode 0640; SQLite
- * gives new ones of the WAL the same. 0 or -errno. */
+/* Lets a group read a store: its file and those of its WAL get this group and the mode 0640. SQLite
+ * gives WAL files that it makes later the same ones. Returns 0 or -errno. */
 int store_path_share(const char *path, uint32_t gid);
 
 #endif

@@ -57,7 +57,7 @@ static int range_compare_starts(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Collects the recordings that are chosen, the newest first. */
+/* Collects the recordings in the range, newest first. */
 static int range_collect(const struct store_range *range, const struct store_recording *all,
 			 size_t n, const struct store_recording **ret_chosen,
 			 struct store_range_choice *choice)
@@ -85,7 +85,7 @@ static bool range_is_chosen(const struct store_range_choice *choice, int64_t id)
 	return false;
 }
 
-/* Collects the windows of a run after one of it. */
+/* Collects the windows of a run that come after its window `last`. */
 static void range_collect_later(const struct store_recording *last,
 				const struct store_recording *all, size_t n,
 				struct store_range_choice *choice)

@@ -8,27 +8,29 @@
 
 #include "store/store.h"
 
-/* A zeroed range is that of all recordings. */
+/* A zeroed range selects all recordings. */
 struct store_range {
-	int64_t first, last;   /* numbers; 0: no limit */
-	uint64_t from_unix_ns; /* samples from here on; 0: from the start */
-	uint64_t to_unix_ns;   /* samples before this; 0: to the end */
+	int64_t first, last;   /* least and largest number; 0: no limit */
+	uint64_t from_unix_ns; /* selects samples from this time on; 0: from the start */
+	uint64_t to_unix_ns;   /* selects samples before this time; 0: to the end */
 };
 
-/* Returns the wall clock's time at a recording's end, as far as it is committed. */
+/* Returns the wall clock's time of a recording's end, or of its last commit. */
 uint64_t store_range_end(const struct store_recording *recording);
 
 /* At most so many windows after a range are searched for records that began in it. */
 #define STORE_RANGE_LATER 24
 
 struct store_range_choice {
-	int64_t *ids; /* in order of their start by the wall clock; the caller frees them */
+	/* numbers of recordings, in order of their start by the wall clock; the caller frees them
+	 */
+	int64_t *ids;
 	size_t n;
-	/* With limits of time: the windows of the same run after the last of these, in order. A
-	 * wait or a pass that ended in one of them may have begun in the range. */
+	/* If the range has limits of time: the windows of the same run after the last of `ids`, in
+	 * order. A wait or a pass that ended in one of them may have begun in the range. */
 	int64_t later[STORE_RANGE_LATER];
 	size_t n_later;
-	bool has_more_later; /* than are in `later` */
+	bool has_more_later; /* there are more such windows than `later` has */
 	size_t left_out;
 };
 

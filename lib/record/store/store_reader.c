@@ -23,7 +23,7 @@
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-/* The size of a file beside the store; 0 if there is none. */
+/* Returns the size of a file beside the store; 0 if there is none. */
 static uint64_t reader_size(const char *path, const char *suffix)
 {
 	struct stat st;
@@ -37,7 +37,8 @@ static uint64_t reader_size(const char *path, const char *suffix)
 	return err < 0 ? 0 : (uint64_t)st.st_size;
 }
 
-/* Begins the transaction: the snapshot is that of the first read. SQLite's result code. */
+/* Begins the transaction, and reads something: the snapshot is taken at the first read. Returns
+ * SQLite's result code. */
 static int reader_begin(sqlite3 *db)
 {
 	int rc = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
@@ -58,7 +59,8 @@ static int reader_check_kind(sqlite3 *db, uint32_t *ret_version)
 	return kind == STORE_DB_STORE ? 0 : -EINVAL;
 }
 
-/* Whether a transaction failed for lack of a -shm that there is no need of. */
+/* Returns whether a transaction failed only because the -shm file could not be made, and the -wal
+ * has nothing to read. */
 static bool reader_can_be_immutable(int rc, const char *path)
 {
 	return ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY) &&
@@ -87,8 +89,8 @@ static int reader_open_db(struct store_reader *r, const char *path, uint32_t *re
 	return err == 0 ? store_db_check_schema(*db, &r->has_layouts) : err;
 }
 
-/* The recording's row; 0: the latest, but a window that has just begun has no samples yet, and then
- * it is the one before. */
+/* Loads the row of a recording. 0: the latest one; but if that is a window that has just begun and
+ * has no samples, the one before. */
 static int reader_find(struct store_reader *r, int64_t recording)
 {
 	const char *sql =
@@ -112,7 +114,8 @@ static int reader_find(struct store_reader *r, int64_t recording)
 	return err;
 }
 
-/* Names the damaged table, with SQLite's own message if it has one. */
+/* Returns a sentence about an error. It names the damaged table, with SQLite's own message if there
+ * is one. */
 static char *reader_sentence(const struct store_reader *r, const char *path, int err,
 			     uint32_t version)
 {
@@ -125,7 +128,7 @@ static char *reader_sentence(const struct store_reader *r, const char *path, int
 	return store_db_sentence(path, err, version, detail);
 }
 
-/* Opens a recording, and loads of it what `load` does. */
+/* Opens a recording, and loads what `load` loads of it. */
 static int reader_open(const char *path, int64_t recording, int (*load)(struct store_reader *r),
 		       struct store_reader **ret_reader, char **ret_error)
 {
@@ -216,7 +219,7 @@ int store_reader_add_lines(struct store_reader *r, const struct store_line *more
 
 /* --- the list of recordings ----------------------------------------------------------------- */
 
-/* Moves a recording's strings from the arena, which dies with the reader, to the heap. */
+/* Copies a recording's strings from the arena, which is freed with the reader, to the heap. */
 static int reader_own_strings(struct store_recording *rec)
 {
 	const char **texts[] = {&rec->host,   &rec->kernel, &rec->arch, &rec->command,
@@ -303,8 +306,9 @@ int store_list_recordings(const char *path, struct store_recording **ret_recordi
 
 /* --- several recordings as one -------------------------------------------------------------- */
 
-/* Loads a recording in the snapshot of `r`, and adds it to the join; with `began_before_ns`, as one
- * behind the range, if anything in it began before that. */
+/* Loads a recording in the transaction of `r`, and adds it to the join. `began_before_ns`, if not
+ * NULL: the recording comes after the range, and is added only if one of its records began before
+ * that time. */
 static int reader_add(struct store_reader *r, struct store_join *join, int64_t recording,
 		      const uint64_t *began_before_ns)
 {
@@ -330,8 +334,8 @@ static int reader_add(struct store_reader *r, struct store_join *join, int64_t r
 	return store_join_add(join, window, began_before_ns != NULL);
 }
 
-/* Returns the end of what the range selects of the last recording that was added, on that one's
- * clock, which is that of the windows behind it as well. */
+/* Returns the end of the part of the last recording that the range selects, by that recording's
+ * clock. Windows after it have the same clock. */
 static uint64_t reader_end(const struct store_reader *r, const struct store_range *range)
 {
 	const struct store_recording *last =
@@ -364,7 +368,7 @@ static int reader_join(struct store_reader *r, const struct store_range *range,
 	return err;
 }
 
-/* Chooses the recordings, and joins them. An error of the choice has its sentence. */
+/* Chooses the recordings, and joins them. *ret_sentence explains an error of the choice. */
 static int reader_load_range(struct store_reader *r, const struct store_range *range,
 			     const char *path, char **ret_sentence)
 {

@@ -16,11 +16,13 @@
 
 #include "store/writer_state.h"
 
-#define RETAIN_LIVE_S	 60u
-#define RETAIN_S_TO_NS	 UINT64_C(1000000000)
-#define RETAIN_VACUUM	 2048	      /* pages that a transaction gives back */
-#define RETAIN_WAIT_MS	 200	      /* for readers, when the WAL is emptied */
-#define RETAIN_WAL_LEAST (128u << 10) /* a small commit rewrites a dozen pages */
+#define RETAIN_LIVE_S  60u
+#define RETAIN_S_TO_NS UINT64_C(1000000000)
+#define RETAIN_VACUUM  2048 /* pages that one transaction gives back */
+/* waits so long for readers when it empties the WAL */
+#define RETAIN_WAIT_MS 200
+/* least limit of the WAL: a small commit writes a dozen pages */
+#define RETAIN_WAL_LEAST (128u << 10)
 
 static int retain_pragma(struct store_writer *w, const char *sql, int64_t *ret_value)
 {
@@ -37,7 +39,7 @@ static int retain_pragma(struct store_writer *w, const char *sql, int64_t *ret_v
 	return rc == SQLITE_DONE ? -EIO : err;
 }
 
-/* Gives the value of a pragma that counts pages, in bytes. */
+/* Runs a pragma that returns a number of pages, and gives that as bytes. */
 static int retain_pages(struct store_writer *w, const char *sql, uint64_t *ret_bytes)
 {
 	int64_t pages, size;
@@ -62,7 +64,7 @@ int store_retain_content(struct store_writer *w, uint64_t *ret_bytes)
 	return err;
 }
 
-/* Runs a pragma that sets a number. 0 or -errno. */
+/* Runs a pragma that sets a number. Returns 0 or -errno. */
 static int retain_set(struct store_writer *w, const char *pragma, uint64_t value)
 {
 	char *sql = sqlite3_mprintf("PRAGMA %s(%llu)", pragma, (unsigned long long)value);
@@ -125,7 +127,8 @@ int store_writer_discard(struct store_writer *w)
 	return retain_delete(w, w->recording);
 }
 
-/* Empties the WAL, unless a reader needs it for longer than a moment. */
+/* Moves the WAL's content to the main file, unless a reader needs the WAL for longer than a moment.
+ */
 static void retain_empty_wal(struct store_writer *w)
 {
 	sqlite3_busy_timeout(w->db, RETAIN_WAIT_MS);
@@ -146,7 +149,7 @@ static uint64_t retain_now_ns(void)
 	return (uint64_t)ts.tv_sec * RETAIN_S_TO_NS + (uint64_t)ts.tv_nsec;
 }
 
-/* The recordings that may be deleted, oldest first. */
+/* Gives the recordings that may be deleted, oldest first. */
 static int retain_candidates(struct store_writer *w, uint64_t now_ns,
 			     struct retain_candidate **ret_items, size_t *ret_count)
 {
@@ -193,8 +196,9 @@ static bool retain_is_old(const struct retain_candidate *c, uint64_t now_ns, uin
 	       (now_ns - c->ended_ns) / RETAIN_S_TO_NS >= max_age_s;
 }
 
-/* Limits the WAL, which is a part of what the store takes on the disk. *ret_bytes is that part. It
- * is checkpointed when a quarter of that is used, since the commit that reaches it may be large. */
+/* Limits the WAL, which counts as part of the store's size. *ret_bytes is the limit. SQLite
+ * checkpoints the WAL when a quarter of that is used, since the commit that reaches the quarter may
+ * be large. */
 static int retain_limit_wal(struct store_writer *w, uint64_t max_bytes, uint64_t *ret_bytes)
 {
 	uint64_t bytes = max_bytes / 8;
@@ -212,8 +216,8 @@ static int retain_limit_wal(struct store_writer *w, uint64_t max_bytes, uint64_t
 	return err;
 }
 
-/* Deletes candidates, oldest first, until the rest is neither too old nor too much. Returns how
- * many, or -errno. */
+/* Deletes candidates, oldest first, until no recording is too old and the store is not too large.
+ * Returns how many, or -errno. */
 static int retain_delete_some(struct store_writer *w, const struct retain_candidate *items,
 			      size_t count, uint64_t now_ns, const struct retain_limits *limits)
 {
@@ -249,8 +253,8 @@ int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max
 		err = retain_candidates(w, now_ns, &items, &count);
 	if (err < 0)
 		return err;
-	/* What is deleted is written into the room that the WAL takes now: a reader can keep it
-	 * from being emptied afterwards. */
+	/* The deletion itself is written to the WAL. Emptying the WAL first makes room for it;
+	 * afterwards a reader may keep the WAL from being emptied. */
 	if (max_bytes && count)
 		retain_empty_wal(w);
 	deleted = retain_delete_some(w, items, count, now_ns, &limits);
@@ -270,7 +274,7 @@ int store_writer_drop_oldest(struct store_writer *w)
 	size_t count = 0;
 	int err;
 
-	/* The deletion is written into the room that the WAL takes now. */
+	/* The deletion itself is written to the WAL, so make room for it. */
 	retain_empty_wal(w);
 	err = retain_candidates(w, retain_now_ns(), &items, &count);
 	if (err == 0 && count)

@@ -23,7 +23,7 @@
 #include "store/sample_codec.h"
 #include "store/store_join.h"
 
-/* Samples that may wait for a later chunk at once: 512 MiB of them. */
+/* samples that may wait for a later chunk at the same time: 512 MiB */
 #define SAMPLES_MAX_WAITING (1u << 24)
 
 struct samples_chunk {
@@ -31,24 +31,24 @@ struct samples_chunk {
 	int64_t seq, count;
 };
 
-/* A chunk on its way: its bytes, then its samples. */
+/* A chunk that is being read: its blob, then its samples. */
 struct samples_slot {
 	struct buf blob;
-	struct store_sample *decoded; /* SAMPLE_CODEC_MAX of them */
+	struct store_sample *decoded; /* room for SAMPLE_CODEC_MAX */
 };
 
 typedef VEC(struct store_sample) samples_waiting;
 
 struct samples {
 	struct store_reader *r;
-	uint32_t kind;	   /* of the series' chunks */
-	bool is_unchecked; /* the tables are not loaded */
+	uint32_t kind;	   /* kind of the series' chunks */
+	bool is_unchecked; /* the tables are not loaded, so numbers cannot be checked */
 	VEC(struct samples_chunk) chunks;
-	pthread_mutex_t lock; /* of the statement and its connection */
+	pthread_mutex_t lock; /* held while the statement or its connection is used */
 	sqlite3_stmt *stmt;
 	struct samples_slot slots[RELAY_SLOTS];
 	samples_waiting waiting;
-	size_t done; /* of those waiting */
+	size_t done; /* how many of `waiting` were handed out */
 	int (*each)(void *arg, const struct store_sample *sample);
 	void *arg;
 };
@@ -97,9 +97,9 @@ static int samples_list_chunks(struct samples *s)
 	return err;
 }
 
-/* --- making a chunk's samples: in either thread ---------------------------------------------- */
+/* --- decoding a chunk: in either thread ----------------------------------------------------- */
 
-/* Copies a chunk's blob; the lock is held. */
+/* Copies a chunk's blob. The caller holds the lock. */
 static int samples_fetch(struct samples *s, const struct samples_chunk *c, struct buf *ret_blob)
 {
 	int rc, err = 0;
@@ -153,9 +153,10 @@ static int samples_make(void *arg, size_t job, unsigned slot)
 	return err == 0 ? samples_check(s, c, to->decoded) : err;
 }
 
-/* --- handing them out ------------------------------------------------------------------------ */
+/* --- handing out samples ------------------------------------------------------------------- */
 
-/* Hands out the samples that are not later than `until`, and advances `*at`. */
+/* Calls `each` for the samples from *at on that are not later than `until`, and moves *at behind
+ * them. */
 static int samples_emit(struct samples *s, const struct store_sample *samples, size_t count,
 			uint64_t until, size_t *at)
 {
@@ -186,7 +187,7 @@ static int samples_merge(struct samples *s, const struct store_sample *samples, 
 	return 0;
 }
 
-/* Hands out the samples that are older than the next chunk; the others wait. */
+/* Hands out the samples of a chunk that are older than the next chunk; the others wait. */
 static int samples_take(void *arg, size_t job, unsigned slot)
 {
 	struct samples *s = arg;
@@ -313,28 +314,31 @@ int store_reader_all_records(struct store_reader *reader, enum metric_series ser
 	return samples_records(reader, series, true, each, arg);
 }
 
-/* --- what began before --------------------------------------------------------------------- */
+/* --- records that began before a moment -------------------------------------------------- */
 
-#define SAMPLES_REACH  1 /* ends the search: found */
-#define SAMPLES_BEYOND 2 /* ends it: nothing will be found any more */
+#define SAMPLES_REACH 1 /* result that ends the search: a record was found */
+/* result that ends the search: later records cannot reach back so far */
+#define SAMPLES_BEYOND 2
 
-/* A sample stands for CPU time: one that is so long after a moment does not reach back to it. */
+/* A sample stands for CPU time before it, but never for more than this. */
 #define SAMPLES_LONGEST_NS 10000000000
 
-/* A thread on the CPU has a sample at least as often, or once in STORE_UNSAMPLED periods. */
+/* A thread on the CPU has a sample at least so often, or once in STORE_UNSAMPLED periods if that is
+ * longer. */
 #define SAMPLES_APART_NS 100000000
 
 struct samples_search {
 	uint64_t before_ns;
-	uint64_t apart_ns; /* most between two samples of a thread on the CPU */
-	bool is_pass;	   /* of a pass */
-	bool has_any;	   /* records that last */
+	uint64_t apart_ns; /* longest time between two samples of a thread on the CPU */
+	bool is_pass;	   /* the records are passes, whose times are in two series */
+	bool has_any;	   /* the series has records with a length */
 };
 
-/* Ends the search where a record reaches back to before a moment. What a record stands for is at
- * least as long as it lasted; of a pass it is so of the larger one of its own time and that of
- * those within it, which are two records, twice. The begin of a wait shortly after that moment is
- * also the end of the time that its thread was on the CPU, which may have begun before it. */
+/* Ends the search if a record reaches back to a moment before `before_ns`. A record lasted at most
+ * as long as the time that it stands for. A pass has two records, its own time and the time of the
+ * passes nested in it; it lasted at most twice the larger of the two. If a wait begins shortly
+ * after `before_ns`, its thread was on the CPU until then, and may have been since before
+ * `before_ns`. */
 static int samples_reach(void *arg, const struct store_sample *record)
 {
 	struct samples_search *search = arg;

@@ -25,20 +25,22 @@
 #include "stack/provenance.h"
 #include "store/writer_state.h"
 
-/* A chunk of a table is full at TABLE_CODEC_MAX entries, or when a column reaches this. */
+/* A table's chunk is full with TABLE_CODEC_MAX entries, or when one of its columns has so many
+ * bytes. */
 #define WRITER_COLUMN_BYTES (4u << 20)
-/* The most bytes that an entry without text adds to a column: such columns stay below that limit.
- */
+/* Most bytes that an entry without text adds to a column: so such columns never reach
+ * WRITER_COLUMN_BYTES. */
 #define WRITER_ENTRY_BYTES 16u
 
-#define WRITER_PAUSE_MS 10 /* between two attempts to get a lock */
+#define WRITER_PAUSE_MS 10 /* pause between two attempts to get a lock */
 
 _Static_assert(WRITER_COLUMN_BYTES / WRITER_ENTRY_BYTES >= TABLE_CODEC_MAX, "a chunk has room");
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-/* Removes what a store of this name has left that was deleted without its WAL and the WAL's index:
- * SQLite would take them for the new one's, and a writer of the old one may still use them. */
+/* Removes the WAL and its index of a deleted store with the same name, whose files were left
+ * behind. SQLite would take them for the new store's, and a writer of the old store may still use
+ * them. */
 static void remove_left(const char *path)
 {
 	static const char *const suffixes[] = {"-wal", "-shm"};
@@ -53,7 +55,7 @@ static void remove_left(const char *path)
 	}
 }
 
-/* Makes an empty file that only its owner can read; one that is there stays. */
+/* Makes an empty file that only its owner can read. An existing file stays as it is. */
 static int writer_touch(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOCTTY | O_CLOEXEC, 0600);
@@ -66,9 +68,9 @@ static int writer_touch(const char *path)
 }
 
 /* Switches a new store to WAL mode. SQLite takes a shared lock and then wants an exclusive one;
- * while it holds a lock it does not wait for another, since two that did so would wait for each
- * other. So of two processes that start on one store at the same time, one is refused at once
- * whatever its busy timeout is, and has to try again. */
+ * while it holds one lock it does not wait for another, since two processes that did so would wait
+ * for each other. So if two processes start on one store at the same time, SQLite refuses one of
+ * them at once, whatever the busy timeout, and that one must try again. */
 static int writer_use_wal(sqlite3 *db)
 {
 	const struct timespec pause = {.tv_nsec = WRITER_PAUSE_MS * 1000000l};
@@ -81,8 +83,8 @@ static int writer_use_wal(sqlite3 *db)
 	return err;
 }
 
-/* The pragmas that a writing connection runs with. Distributions build SQLite so that it overwrites
- * what is deleted, which would write each deleted window to the WAL once more. */
+/* Runs the pragmas of a writing connection. Distributions build SQLite with secure_delete, which
+ * overwrites deleted data: that would write each deleted window to the WAL once more. */
 static int writer_configure(sqlite3 *db)
 {
 	int on = 1;
@@ -92,8 +94,8 @@ static int writer_configure(sqlite3 *db)
 		err = store_db_exec(db, "PRAGMA synchronous=NORMAL;"
 					"PRAGMA secure_delete=FAST;"
 					"PRAGMA journal_size_limit=4194304");
-	/* The WAL and its index stay after the last connection: a reader that cannot write to
-	 * the folder could not make them. */
+	/* The WAL and its index stay when the last connection closes: a reader that cannot write to
+	 * the folder could not create them. */
 	sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
 	return err;
 }
@@ -129,7 +131,7 @@ static int writer_open(const char *path, sqlite3 **db, uint32_t *ret_version)
 
 int store_writer_reserve(const char *path, int *ret_fd)
 {
-	/* A pipe must not block; what is not a store is refused when it is opened as one. */
+	/* O_NONBLOCK, since the path may name a pipe. Opening it as a store refuses it later. */
 	const int flags = O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	int fd, err = writer_touch(path);
 
@@ -215,14 +217,14 @@ int store_writer_new(const char *path, const struct store_recording *info,
 
 static void writer_close(sqlite3 *db)
 {
-	/* Put all into the main file, so that it can be copied alone. If another connection
-	 * needs the WAL now, its last user will do this. */
+	/* Move all of the WAL into the main file, so that the main file can be copied alone. If
+	 * another connection needs the WAL now, the last one to close does this. */
 	sqlite3_busy_timeout(db, 200);
 	sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	sqlite3_close(db);
 }
 
-/* Frees all that the recording has in memory. */
+/* Frees all memory of the recording. */
 static void writer_forget(struct store_writer *w)
 {
 	store_commit_fini(w);
@@ -269,7 +271,7 @@ int store_writer_next_window(struct store_writer *w, const struct store_recordin
 	return 0;
 }
 
-/* The first word of a query's answer is this one. */
+/* Returns whether the first column of a query's first row is `word`. */
 static bool query_answers(sqlite3 *db, const char *query, const char *word)
 {
 	sqlite3_stmt *stmt = NULL;
@@ -282,8 +284,8 @@ static bool query_answers(sqlite3 *db, const char *query, const char *word)
 	return is_so;
 }
 
-/* Whether there is nothing in the store, and no other process has it open: only then does it leave
- * the mode of a log. */
+/* Returns whether the store has no recording, and no other process has it open: only then can it
+ * leave WAL mode. */
 static bool is_unused_store(sqlite3 *db)
 {
 	sqlite3_busy_timeout(db, 0);
@@ -427,7 +429,8 @@ int store_writer_counter(struct store_writer *w, const char *name, uint64_t valu
 
 /* --- tables --------------------------------------------------------------------------------- */
 
-/* Prepares a table for one more entry of at most `bytes` in a column. */
+/* Closes a table's chunk if it has no room for one more entry, which adds at most `bytes` to a
+ * column. */
 static int writer_table_room(struct store_writer *w, enum table_kind kind, size_t bytes)
 {
 	struct writer_table *t = &w->tables[kind];
@@ -484,7 +487,7 @@ int store_writer_node(struct store_writer *w, const struct store_node *node)
 	return err;
 }
 
-/* The number of a string in the store; 0 for NULL. */
+/* Gives the number of a string in the store, and adds it if it is new; 0 for NULL. */
 static int writer_string(struct store_writer *w, const char *s, uint32_t *ret_number)
 {
 	struct writer_table *t = &w->tables[TABLE_STRINGS];
@@ -524,7 +527,7 @@ int store_writer_cgroup(struct store_writer *w, uint32_t thread, const char *pat
 	return 0;
 }
 
-/* The number of a line's function, from 0. */
+/* Gives the number of a line's function, from 0, and adds it if it is new. */
 static int writer_function(struct store_writer *w, const struct store_line *line,
 			   uint32_t *ret_number)
 {

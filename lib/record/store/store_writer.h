@@ -30,18 +30,18 @@ struct store_writer;
  * one waits for the disk several times. */
 int store_writer_open(const char *path, struct store_writer **ret_writer, char **ret_error);
 
-/* Begins the recording (committed at once; `info->id` is ignored; a nonzero `info->run`: it is the
- * first window of a run). 0 or -errno. On failure *ret_error, if asked for, is a malloc()ed
- * sentence about the store at `path`. */
+/* Begins the recording, and commits its row at once. `info->id` is ignored; `info->run` is not 0 if
+ * the recording is the first window of a run. Returns 0 or -errno. On failure *ret_error, if asked
+ * for, is a malloc()ed sentence about the store at `path`. */
 int store_writer_begin(struct store_writer *writer, const struct store_recording *info,
 		       const char *path, char **ret_error);
 
-/* Both. */
+/* Opens a store and begins a recording in it. */
 int store_writer_new(const char *path, const struct store_recording *info,
 		     struct store_writer **ret_writer, char **ret_error);
 
-/* Frees without committing; NULL is fine. Removes the file if it was made by this writer and has no
- * recording. */
+/* Frees the writer without committing; NULL is fine. Removes the file if this writer made it and it
+ * has no recording. */
 void store_writer_free(struct store_writer *writer);
 
 /* Begins the next window of the run, after the previous one has been committed as finished. All
@@ -51,34 +51,35 @@ int store_writer_next_window(struct store_writer *w, const struct store_recordin
 
 int64_t store_writer_recording(const struct store_writer *writer); /* its id */
 
-/* New entries; numbers must come densely from 0 (nodes: from 1). Strings are copied. Each is 0
- * or -ENOMEM, -EINVAL (a number out of order, or one that refers to nothing, or beyond what a
- * recording can hold: 2^28 nodes, 2^26 locations or lines, 2^24 of the others). Strings are cut
- * at 65,535 bytes. Nothing reaches the file before the commit. */
+/* Add new entries. Numbers must come densely from 0 (nodes: from 1). Strings are copied, and cut at
+ * 65,535 bytes. They return 0, -ENOMEM, or -EINVAL: a number out of order, one that refers to
+ * nothing, or more entries than a recording can hold (2^28 nodes, 2^26 locations or lines, 2^24 of
+ * the others). Nothing reaches the file before the commit. */
 int store_writer_object(struct store_writer *w, const struct store_object *object);
 int store_writer_location(struct store_writer *w, const struct store_location *location);
 int store_writer_line(struct store_writer *w, const struct store_line *line);
 int store_writer_process(struct store_writer *w, const struct store_process *process);
 int store_writer_thread(struct store_writer *w, const struct store_thread *thread);
-/* Adds the cgroup of a thread, at most once for each. */
+/* Adds the cgroup of a thread, at most once for each thread. */
 int store_writer_cgroup(struct store_writer *w, uint32_t thread, const char *path);
 int store_writer_node(struct store_writer *w, const struct store_node *node);
-/* Adds the size of a node, in order of nodes from 1, after them; see struct store_tables. */
+/* Adds the size of a node (see struct store_tables). Sizes must come in order of the nodes, from 1,
+ * and after the nodes themselves. */
 int store_writer_size(struct store_writer *w, uint32_t node, uint32_t size);
 /* Adds an origin; numbers come densely from 1. -EINVAL also for an origin without runs and height,
  * or with invalid runs. */
 int store_writer_origin(struct store_writer *w, uint32_t number, const struct origin *origin);
 int store_writer_sample(struct store_writer *w, const struct store_sample *sample);
-/* Adds a record to another series than samples: its value is sample->period. */
+/* Adds a record to another series than samples. Its value is record->period. */
 int store_writer_record(struct store_writer *w, enum metric_series series,
 			const struct store_sample *record);
 
-/* Sets a named total (end reasons, losses, cache statistics). */
+/* Sets a named counter (end reasons, losses, cache statistics). */
 int store_writer_counter(struct store_writer *w, const char *name, uint64_t value);
 
-/* Commits all new data, with end_ns, samples, lost, kernel_ns, kernel_runs, finished and (if it
- * is not NULL) note of `info`. After an error the writer can be committed again (the data is still
- * in memory) or freed; after -ESTALE (somebody deleted the recording) only freed. */
+/* Commits all new data, and from `info` end_ns, samples, lost, kernel_ns, kernel_runs, finished and
+ * (if it is not NULL) note. After an error the data is still in memory: commit again, or free the
+ * writer. After -ESTALE (another process deleted the recording) it can only be freed. */
 int store_writer_commit(struct store_writer *w, const struct store_recording *info);
 
 /* Returns SQLite's text for the last error, or "" if there was none. The writer owns it, and the
@@ -101,14 +102,14 @@ int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max
  * -errno. */
 int store_writer_drop_oldest(struct store_writer *w);
 
-/* Returns whether the store's file has been deleted or replaced since it was opened: later commits
- * go to a file that no one can find. */
+/* Returns whether the store's file has been deleted or replaced since it was opened: then commits
+ * go to a file that nobody can find. */
 bool store_writer_has_moved(const struct store_writer *w);
 
-/* Reserves a store for one process that writes windows for long. Makes the file (mode 0600) if it
- * is not there; to be called before store_writer_new(), and the descriptor *ret_fd is to be closed
- * after store_writer_free(), since closing it ends the locks that SQLite has on the file. 0,
- * -EBUSY (another process has reserved it), or the -errno of open(). */
+/* Reserves a store for one process that writes windows for a long time. Creates the file (mode
+ * 0600) if it does not exist. The caller calls it before store_writer_new(), and closes *ret_fd
+ * after store_writer_free(), since closing it drops SQLite's locks on the file. Returns 0, -EBUSY
+ * (another process has reserved it), or the -errno of open(). */
 int store_writer_reserve(const char *path, int *ret_fd);
 
 #endif

@@ -38,7 +38,8 @@ size_t table_columns(enum table_kind kind)
 	return columns[kind];
 }
 
-/* A 32-bit number as a difference to another; out of range marks the column. */
+/* Reads a 32-bit number that is coded as a difference to `to`. If it is out of range, marks the
+ * column as failed. */
 static uint32_t get_delta(struct buf_reader *column, uint32_t to)
 {
 	int64_t v = (int64_t)(to + (uint64_t)buf_get_svarint(column));
@@ -250,7 +251,8 @@ struct table_line line_get(struct line_coder *c, struct buf_reader *columns)
 
 /* --- origins -------------------------------------------------------------------------------- */
 
-#define ORIGIN_HAS_HEIGHT (1u << 16) /* beyond ORIGIN_MAX_RUNS * 2 + 1: the height follows */
+/* in the number of runs, above ORIGIN_MAX_RUNS * 2 + 1: the height follows */
+#define ORIGIN_HAS_HEIGHT (1u << 16)
 _Static_assert(ORIGIN_HAS_HEIGHT > ORIGIN_MAX_RUNS * 2 + 1, "a bit of its own");
 
 void origin_put(struct buf *columns, const struct origin *origin)

@@ -25,14 +25,14 @@ enum table_kind {
 	TABLE_NODES,
 	TABLE_SAMPLES,	   /* no table: sample_codec.h has its chunks */
 	TABLE_ORIGINS,	   /* since version 2 */
-	TABLE_SIZES,	   /* of nodes; since version 2, and only where they were measured */
-	TABLE_PROVENANCES, /* of locations; since version 3 */
-	TABLE_CGROUPS,	   /* of threads; since version 4 */
+	TABLE_SIZES,	   /* sizes of nodes; since version 2, and only if they were measured */
+	TABLE_PROVENANCES, /* provenances of locations; since version 3 */
+	TABLE_CGROUPS,	   /* cgroups of threads; since version 4 */
 	TABLE_KINDS
 };
 
-/* Chunks of a series of records other than samples (stack/metric.h) have the kind
- * TABLE_SERIES + its number, and the form of those of samples; since version 4. */
+/* Chunks of a series of records other than samples (stack/metric.h) have the kind TABLE_SERIES +
+ * the series' number, and the form of chunks of samples; since version 4. */
 #define TABLE_SERIES 64u
 
 /* Returns the kind of a series' chunks. */
@@ -55,11 +55,12 @@ static inline uint32_t table_series_kind(uint32_t series)
 /* Returns the number of columns of a kind of chunk. */
 size_t table_columns(enum table_kind kind);
 
-/* A string; when decoding it is borrowed from the column, and not terminated. */
+/* Appends, or reads, a string. The string that string_get() returns is borrowed from the column,
+ * and has no NUL at its end. */
 void string_put(struct buf *columns, const char *s, size_t len);
 const char *string_get(struct buf_reader *columns, size_t *ret_len);
 
-/* A function: strings by number + 1, 0 for none. */
+/* A function. Its strings are numbers + 1; 0: none. */
 struct table_function {
 	uint32_t name;
 	uint32_t file;
@@ -67,7 +68,7 @@ struct table_function {
 };
 
 struct function_coder {
-	uint32_t last_name; /* the largest number so far */
+	uint32_t last_name; /* the largest number of a name so far */
 	uint32_t last_file;
 	uint64_t last_start;
 };
@@ -85,16 +86,18 @@ struct location_coder {
 
 /* Frees the coder's memory, not the coder itself. */
 void location_coder_fini(struct location_coder *c);
-/* Appends a location. 0 or -ENOMEM, with nothing put. `objects`: how many there are. */
+/* Appends, or reads, a location. location_put() returns 0, or -ENOMEM with nothing appended.
+ * `objects`: number of objects that a location may refer to. */
 int location_put(struct location_coder *c, struct buf *columns, const struct store_location *l);
 int location_get(struct location_coder *c, struct buf_reader *columns, uint32_t objects,
 		 struct store_location *ret_location);
 
-/* Appends, or reads, the provenance of a location's rule. 0 or -EBADMSG. */
+/* Appends, or reads, the provenance of a location's rule. provenance_get() returns 0 or -EBADMSG.
+ */
 void provenance_put(struct buf *columns, uint8_t provenance);
 int provenance_get(struct buf_reader *columns, uint8_t *ret_provenance);
 
-/* The cgroup of a thread: its path is a string by number. */
+/* The cgroup of a thread. `path` is the number of a string. */
 struct table_cgroup {
 	uint32_t thread, path;
 };
@@ -116,7 +119,7 @@ struct table_line {
 
 struct line_coder {
 	uint32_t last_location;
-	uint32_t last_function; /* the largest number so far + 1 */
+	uint32_t last_function; /* the largest number of a function so far + 1 */
 	uint32_t last_line;
 };
 
@@ -126,8 +129,8 @@ void line_put(struct line_coder *c, struct buf *columns, const struct table_line
 /* Reads what line_put() wrote; a fault marks its column `failed`. */
 struct table_line line_get(struct line_coder *c, struct buf_reader *columns);
 
-/* Appends, or reads, an origin: its runs go to *ret_runs, which has room for ORIGIN_MAX_RUNS. 0 or
- * -EBADMSG. */
+/* Appends, or reads, an origin. origin_get() reads its runs to *ret_runs, which has room for
+ * ORIGIN_MAX_RUNS, and returns 0 or -EBADMSG. */
 void origin_put(struct buf *columns, const struct origin *origin);
 int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct origin *ret_origin);
 
@@ -147,13 +150,13 @@ uint32_t size_get(struct size_coder *c, struct buf_reader *columns, const struct
 
 #define NODE_RECENT 4u
 struct node_recent {
-	uint32_t location[NODE_RECENT]; /* + 1; 0: none */
+	uint32_t location[NODE_RECENT]; /* the location + 1; 0: none */
 };
 
 struct node_coder {
 	VEC(struct store_node) nodes;	/* [0] is the empty path */
 	VEC(struct node_recent) recent; /* by the parent's location + 1 */
-	uint32_t next_location;		/* the largest so far + 1 */
+	uint32_t next_location;		/* the largest location so far + 1 */
 };
 
 /* Makes a coder that holds the empty path. Returns 0 or -ENOMEM. */
@@ -162,12 +165,12 @@ int node_coder_init(struct node_coder *c);
 /* Frees the coder's memory, not the coder itself. */
 void node_coder_fini(struct node_coder *c);
 
-/* Appends a node. 0 or -ENOMEM, with nothing put. */
+/* Appends a node. Returns 0, or -ENOMEM with nothing appended. */
 int node_put(struct node_coder *c, struct buf *columns, const struct store_node *node);
-/* Reads a node, which is appended to c->nodes. 0, -ENOMEM, -EBADMSG (a parent that is no earlier
- * node, a location that is not below `locations`). */
+/* Reads a node, and appends it to c->nodes. Returns 0, -ENOMEM, or -EBADMSG: its parent is no
+ * earlier node, or its location is not below `locations`. */
 int node_get(struct node_coder *c, struct buf_reader *columns, uint32_t locations);
-/* The same for `count` nodes, faster. */
+/* Does the same for `count` nodes, but faster. */
 int node_get_all(struct node_coder *c, struct buf_reader *columns, size_t count,
 		 uint32_t locations);
 

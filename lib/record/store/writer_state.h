@@ -12,7 +12,7 @@
 #include "store/store_names.h"
 #include "store/store_writer.h"
 
-/* A full chunk that waits for the next commit. */
+/* A full chunk that the next commit will write. */
 struct writer_chunk {
 	uint32_t kind, seq, count;
 	struct buf blob;
@@ -21,10 +21,10 @@ struct writer_chunk {
 /* One of the tables of table_codec.h, with the chunk that is being filled. */
 struct writer_table {
 	struct buf columns[CHUNK_MAX_COLUMNS];
-	uint32_t seq;	/* of that chunk */
-	uint32_t count; /* entries in it */
+	uint32_t seq;	/* number of that chunk */
+	uint32_t count; /* entries in that chunk */
 	uint32_t total; /* entries in all chunks */
-	bool is_dirty;	/* the chunk has entries that no commit has written */
+	bool is_dirty;	/* the chunk has entries that were not committed yet */
 };
 
 struct writer_counter {
@@ -33,14 +33,14 @@ struct writer_counter {
 	bool is_dirty;
 };
 
-/* A series' records: those of the last chunk, and the new ones. */
+/* The records of a series: those of its last chunk, and new ones. */
 struct writer_series {
 	VEC(struct store_sample) records;
-	uint32_t seq;	/* of the chunk that the first of them belongs to */
-	size_t written; /* how many of them a commit has written */
+	uint32_t seq;	/* number of the chunk that records[0] belongs to */
+	size_t written; /* how many of the records were committed */
 };
 
-/* The statements of every commit, compiled once: compiling takes about as long as running. */
+/* The statements of each commit, compiled once, since compiling takes about as long as running. */
 enum writer_statement {
 	WRITER_BEGIN,
 	WRITER_COMMIT,
@@ -51,27 +51,28 @@ enum writer_statement {
 };
 
 struct writer_statements {
-	sqlite3_stmt *all[WRITER_STATEMENTS]; /* NULL: not needed yet */
+	sqlite3_stmt *all[WRITER_STATEMENTS]; /* NULL: not compiled yet */
 };
 
 struct store_writer {
 	sqlite3 *db;
 	struct writer_statements statements;
-	char *made; /* path of the file, if it was not there before; NULL */
+	char *made; /* path of the file, if this writer made it; else NULL */
 	int64_t recording;
-	uint64_t start_bytes;  /* of the file's content when the window began */
-	uint64_t window_bytes; /* what the window before added to it */
-	int64_t run; /* the first recording of the run that is cut into windows; 0: it is not */
-	char *error; /* the last one's text, or NULL */
+	uint64_t start_bytes;  /* size of the file's content when the window began */
+	uint64_t window_bytes; /* by how much the previous window made it grow */
+	/* the first recording of the run; 0: the run is not cut into windows */
+	int64_t run;
+	char *error; /* text of the last error, or NULL */
 
-	/* Rows that wait for the next commit, and how many there have been. */
+	/* Rows that the next commit will write, and how many rows there are so far. */
 	VEC(struct store_object) objects;
 	VEC(struct store_process) processes;
 	VEC(struct store_thread) threads;
 	VEC(struct writer_counter) counters;
 	uint32_t n_objects, n_processes, n_threads;
 
-	uint32_t n_runs; /* of all origins */
+	uint32_t n_runs; /* runs of all origins together */
 
 	struct store_names names;
 	struct writer_table tables[TABLE_KINDS];
@@ -81,32 +82,33 @@ struct store_writer {
 	struct line_coder line_coder;
 	struct cgroup_coder cgroup_coder;
 	struct node_coder node_coder;
-	struct size_coder *size_coder; /* NULL until the first size */
+	struct size_coder *size_coder; /* NULL until the first size comes */
 
 	struct writer_series series[SERIES_COUNT];
 };
 
-/* Keeps SQLite's text for the last failure, and returns that as a negative errno. */
+/* Copies SQLite's text for the last failure to w->error, and returns the failure as a negative
+ * errno. */
 int store_commit_failed(struct store_writer *w, int rc);
 
-/* Inserts the row of the recording and commits it: sets w->recording, and for a window w->run,
- * unless the run has begun before. 0 or -errno. */
+/* Inserts the row of the recording and commits it. Sets w->recording, and for a window w->run
+ * unless it is set. Returns 0 or -errno. */
 int store_commit_begin(struct store_writer *w, const struct store_recording *info);
 
-/* Packs a table's chunk and starts the next one. 0 or -ENOMEM with the table unchanged. */
+/* Packs a table's chunk and begins the next one. Returns 0, or -ENOMEM with the table unchanged. */
 int store_commit_seal(struct store_writer *w, enum table_kind kind);
 
 /* Frees the compiled statements, before the database is closed. */
 void store_commit_fini(struct store_writer *w);
 
-/* Frees the strings of waiting rows. */
+/* Frees the strings of the rows in `objects`, `processes` and `threads`, and removes the rows. */
 void store_commit_forget_rows(struct store_writer *w);
 
-/* Frees the pages that no recording uses, in small transactions, but for `keep_bytes` of them,
- * which the next data can use. */
+/* Gives pages that no recording uses back to the file system, in small transactions, except for
+ * `keep_bytes`, which the next data will use. */
 int store_retain_shrink(struct store_writer *w, uint64_t keep_bytes);
 
-/* Gives the bytes of the pages that recordings use. 0 or -errno. */
+/* Gives the size of the pages that recordings use, in bytes. Returns 0 or -errno. */
 int store_retain_content(struct store_writer *w, uint64_t *ret_bytes);
 
 #endif
