@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct edge_costs_row {
-	const uint32_t *other; /* nodes */
+	const uint32_t *other; /* the callees, or the callers, of a node */
 	uint32_t count;
 	uint16_t *cost;
 	uint32_t *seen;
@@ -47,7 +47,7 @@ static double edge_costs_weight(const struct edge_costs *costs, const struct edg
 	return row->seen[i] + (bits ? exp2(-(double)bits) : 1.0);
 }
 
-/* Works a row's costs out anew. Most edges of a long row are alike. */
+/* Computes the costs of a row's edges anew. Most edges of a long row have equal costs. */
 static void row_update(const struct edge_costs *costs, const struct edge_costs_row *row)
 {
 	double total = 0, last = -1;
@@ -65,7 +65,8 @@ static void row_update(const struct edge_costs *costs, const struct edge_costs_r
 	}
 }
 
-/* Transparent neighbours must have been done before the nodes that see them. */
+/* Sets the least cost by which a step from a node reaches a real node. The transparent nodes beside
+ * it must have been handled before. */
 static void node_min(struct edge_costs *costs, uint32_t node, bool down)
 {
 	struct edge_costs_row row = edge_costs_row(costs, node, down);

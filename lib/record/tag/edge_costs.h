@@ -13,19 +13,23 @@
 
 #include "callgraph/callgraph.h"
 
-#define EDGE_COSTS_BIT	 64u /* one bit */
-#define EDGE_COSTS_STEP	 4u  /* the least cost of an edge: a cycle must not cost nothing */
+#define EDGE_COSTS_BIT 64u /* cost that stands for one bit */
+/* the least cost of an edge, so that a cycle does not cost nothing */
+#define EDGE_COSTS_STEP	 4u
 #define EDGE_COSTS_NEVER UINT32_MAX
 
 struct edge_costs {
 	const struct callgraph *graph;
-	uint16_t *down, *up;	       /* by number of the edge, towards callees and callers */
-	uint32_t *seen_down, *seen_up; /* how often */
-	uint32_t *min_down, *min_up;   /* by node: of the cheapest way on to a real node (down: to
-					* one that is no leaf); EDGE_COSTS_NEVER: there is none */
+	/* costs by number of the edge: of a step to a callee, and to a caller */
+	uint16_t *down, *up;
+	/* by number of the edge: how often it was seen in decoded paths */
+	uint32_t *seen_down, *seen_up;
+	/* by node: the least cost of reaching a real node (down: one that is not a leaf);
+	 * EDGE_COSTS_NEVER: none can be reached */
+	uint32_t *min_down, *min_up;
 };
 
-/* Computes the costs of a sealed graph, which is borrowed. 0 or -ENOMEM. */
+/* Computes the costs of a sealed graph, which is borrowed. Returns 0 or -ENOMEM. */
 int edge_costs_init(struct edge_costs *costs, const struct callgraph *graph);
 void edge_costs_release(struct edge_costs *costs);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tags that a search may reach on its way up: a small table with a filter before it. */
+/* Anchors: tags at which a search may end on its way up, in a small hash table with a filter in
+ * front. */
 #ifndef TAG_TAG_ANCHORS_H
 #define TAG_TAG_ANCHORS_H
 
@@ -8,11 +9,11 @@
 
 #include "base/hash_index.h"
 
-#define TAG_ANCHORS_WORDS 1024 /* of the filter */
+#define TAG_ANCHORS_WORDS 1024 /* words of the filter */
 #define TAG_ANCHORS_NONE  UINT32_MAX
 
 struct tag_anchors {
-	const uint64_t *tags; /* borrowed; NULL: there are none */
+	const uint64_t *tags; /* borrowed; NULL: the table is empty */
 	struct hash_index index;
 	uint64_t filter[TAG_ANCHORS_WORDS];
 };
@@ -21,10 +22,10 @@ struct tag_anchors {
 int tag_anchors_set(struct tag_anchors *anchors, const uint64_t *tags, uint32_t n);
 void tag_anchors_release(struct tag_anchors *anchors);
 
-/* Returns the number of a tag in the table; TAG_ANCHORS_NONE: it is not there. */
+/* Returns the index of a tag in the table; TAG_ANCHORS_NONE: the table lacks it. */
 uint32_t tag_anchors_find(const struct tag_anchors *anchors, uint64_t tag);
 
-/* Returns false if the table does not have the tag. True: tag_anchors_find() has to look. */
+/* Returns false if the table certainly lacks the tag. If true, tag_anchors_find() decides. */
 static inline bool tag_anchors_may_have(const struct tag_anchors *anchors, uint64_t tag)
 {
 	return anchors->filter[tag >> 6 & (TAG_ANCHORS_WORDS - 1)] >> (tag & 63) & 1;

@@ -17,24 +17,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAG_BATCH_PREPARE  8  /* this part of all time goes into paths from the roots */
-#define TAG_BATCH_ATTEMPTS 16 /* this part of the tags is attempted with the first budget */
+/* one part in so many of all time goes into the table of paths from the roots */
+#define TAG_BATCH_PREPARE 8
+/* one in so many of the tags is attempted with the first budget */
+#define TAG_BATCH_ATTEMPTS 16
 
-#define TAG_BATCH_ENDS	 4 /* as many ends of a path are tried one by one */
+#define TAG_BATCH_ENDS	 4 /* nodes that are tried as the end of a path, at most */
 #define TAG_BATCH_CALLED 32
 #define TAG_BATCH_HOPS	 1000
 
-/* Sweeps that find nothing are followed by longer ones: each tag gets this part of its budget. */
+/* If a sweep finds nothing, a longer one follows. In each, a tag gets its budget divided by this.
+ */
 static const unsigned tag_batch_sweeps[] = {32, 8};
 
 struct tag_batch {
 	struct tag_search *search;
 	struct tag_batch_item *items;
-	uint32_t *left; /* numbers of those without an answer */
+	uint32_t *left; /* numbers of the items that have no answer yet */
 	size_t n_left;
 	size_t n, n_hung;
-	uint64_t *tags;	  /* of all items */
-	uint32_t *weight; /* by item: how many hang on it */
+	uint64_t *tags;	  /* tags of all items */
+	uint32_t *weight; /* by item: number of items that depend on it */
 	const struct callgraph *graph;
 	bool is_strict;
 	uint64_t pool_ns;
@@ -75,7 +78,8 @@ static int keep(struct tag_batch_item *item, const struct tag_search_answer *ans
 	return 0;
 }
 
-/* It is known from another item down: its path is known as soon as that one's is. */
+/* Makes an item depend on another one: its path is known from that item down, so it is complete as
+ * soon as the other's is. */
 static int hang(struct tag_batch *b, struct tag_batch_item *item,
 		const struct tag_search_answer *answer)
 {
@@ -90,7 +94,8 @@ static int hang(struct tag_batch *b, struct tag_batch_item *item,
 	return 1;
 }
 
-/* One search. 1: it has its answer now; 0: it has none yet; negative: as tag_search_run(). */
+/* Searches the path of one item. Returns 1: it has its answer now; 0: not yet; negative: as
+ * tag_search_run(). */
 static int tag_batch_try(struct tag_batch *b, struct tag_batch_item *item, uint64_t budget_ns,
 			 bool all)
 {
@@ -115,7 +120,7 @@ static int tag_batch_try(struct tag_batch *b, struct tag_batch_item *item, uint6
 	return item->status != TAG_SEARCH_NOT_IN_BUDGET;
 }
 
-/* Tries all that are left. The number found, or negative. */
+/* Tries all items that are left. Returns the number of answers found, or a negative error. */
 static int tag_batch_sweep(struct tag_batch *b, uint64_t budget_ns)
 {
 	size_t kept = 0, n = b->n_left;
@@ -135,7 +140,7 @@ static int tag_batch_sweep(struct tag_batch *b, uint64_t budget_ns)
 
 /* --- attempts ------------------------------------------------------------------------------ */
 
-/* Follows the items that an item depends on, up to TAG_BATCH_HOPS of them. */
+/* Follows the items that an item depends on, up to TAG_BATCH_HOPS of them. Returns the last one. */
 static uint32_t outermost(const struct tag_batch *b, uint32_t number)
 {
 	for (unsigned hops = 0; b->items[number].below && hops < TAG_BATCH_HOPS; hops++)
@@ -175,8 +180,9 @@ static unsigned tag_batch_called(const struct tag_batch *b, uint32_t number, uin
 	return n;
 }
 
-/* The nodes that can be the last of an item's path, because they can call all of that: at most
- * TAG_BATCH_ENDS; 0: too many, or nothing is known. */
+/* Gives the nodes that may be the last of an item's path, since they can call all nodes that its
+ * dependent items begin with. Returns their number, at most TAG_BATCH_ENDS; 0: there are more, or
+ * nothing is known. */
 static unsigned tag_batch_ends(const struct tag_batch *b, uint32_t number, uint32_t *ret_ends)
 {
 	uint32_t called[TAG_BATCH_CALLED];
@@ -196,7 +202,7 @@ static unsigned tag_batch_ends(const struct tag_batch *b, uint32_t number, uint3
 	return n;
 }
 
-/* Tries one with what is known of its end. */
+/* Tries one item, with each node that its path may end in. */
 static int tag_batch_long(struct tag_batch *b, uint32_t number, uint64_t budget_ns)
 {
 	struct tag_batch_item *item = &b->items[number];
@@ -215,8 +221,9 @@ static int tag_batch_long(struct tag_batch *b, uint32_t number, uint64_t budget_
 	return result;
 }
 
-/* Attempts until one is found: some of the tags with one budget, half as many with two, and so on,
- * each time from the first. 1: it is found; 0: there is no time left. */
+/* Attempts until one item is found: some of the tags with one budget, then half as many with twice
+ * the budget, and so on, each time from the first tag. Returns 1: one is found; 0: the time is used
+ * up. */
 static int attempt(struct tag_batch *b, uint64_t budget_ns)
 {
 	size_t share = b->n_left / TAG_BATCH_ATTEMPTS + 1;
@@ -240,7 +247,8 @@ static int attempt(struct tag_batch *b, uint64_t budget_ns)
 	return 0;
 }
 
-/* Puts a path together: the first one of the item above, and what is below. 0 or -ENOMEM. */
+/* Joins the path of an item: the first path of the item that it depends on, and the nodes below.
+ * Returns 0 or -ENOMEM. */
 static int join(struct tag_batch *b, struct tag_batch_item *item)
 {
 	const struct tag_search_path *above = &b->items[item->above].paths[0];
@@ -308,7 +316,8 @@ static int pool(struct tag_batch *b, uint64_t budget_ns)
 	return result < 0 ? result : 0;
 }
 
-/* Paths from the roots serve all tags: a part of the time makes more of them than one tag would. */
+/* Extends the table of paths from the roots, which serves all tags, for a part of the time that all
+ * tags have together. */
 static int prepare(struct tag_batch *b)
 {
 	uint64_t spent_ns;

@@ -17,12 +17,14 @@
 
 #include "base/hash.h"
 
-#define TAG_PREFIXES_SAME     16
-#define TAG_PREFIXES_STEPS    4096 /* between two looks at the clock */
-#define TAG_PREFIXES_NEAR     8	   /* bits: how far around a decoded path the table is filled */
+#define TAG_PREFIXES_SAME  16
+#define TAG_PREFIXES_STEPS 4096 /* steps between two looks at the clock */
+/* bits of cost: how far around a decoded path the table is filled */
+#define TAG_PREFIXES_NEAR     8
 #define TAG_PREFIXES_MAX_COST 60000u
 #define TAG_PREFIXES_RESERVED (1u << 22)
-#define TAG_PREFIXES_FILTER   16 /* bits an entry, at least half of that */
+/* bits of the filter for an entry; after growing, at least half of that */
+#define TAG_PREFIXES_FILTER 16
 
 int tag_prefixes_init(struct tag_prefixes *table, const struct edge_costs *costs, size_t memory)
 {
@@ -64,7 +66,7 @@ static void tag_prefixes_mark(struct tag_prefixes *table, uint64_t tag)
 	table->filter[tag >> 6 & table->filter_mask] |= tag_prefixes_bits(tag);
 }
 
-/* Of the power of two that `n` entries need; nothing if it is there. */
+/* Grows the filter to the power of two that `n` entries need, if it is smaller. */
 static int grow_filter(struct tag_prefixes *table, size_t n)
 {
 	uint64_t words = table->filter_mask + 1, *filter;
@@ -102,7 +104,7 @@ static int grow_index(struct tag_prefixes *table, size_t n)
 	return 0;
 }
 
-/* Bytes for `n` entries, with what is replaced still there. */
+/* Returns the bytes that `n` entries take, while the arrays that they replace still exist. */
 static size_t tag_prefixes_memory(const struct tag_prefixes *table, size_t n)
 {
 	size_t slots = 64, filter = 64;
@@ -115,7 +117,7 @@ static size_t tag_prefixes_memory(const struct tag_prefixes *table, size_t n)
 	       hash_index_bytes(&table->index) + filter * sizeof(*table->filter);
 }
 
-/* Makes room for `n` entries in all. 0, 1 if that is too much memory, -ENOMEM. */
+/* Makes room for `n` entries in all. Returns 0, 1 if that takes too much memory, or -ENOMEM. */
 static int make_room(struct tag_prefixes *table, size_t n)
 {
 	int result;
@@ -132,7 +134,7 @@ static int make_room(struct tag_prefixes *table, size_t n)
 	return result < 0 ? result : grow_filter(table, n);
 }
 
-/* 0, 1 if there is no memory for one more, -ENOMEM. */
+/* Makes room for one more entry. Returns 0, 1 if the memory is used up, or -ENOMEM. */
 static int reserve(struct tag_prefixes *table)
 {
 	size_t n = table->entries.count;
@@ -147,7 +149,7 @@ static int reserve(struct tag_prefixes *table)
 	return result;
 }
 
-/* An entry that is there: made cheaper if it was dearer. */
+/* Handles a path that the table has already: lowers its cost if it was higher. */
 static int tag_prefixes_again(struct tag_prefixes *table, uint32_t entry, uint32_t cost)
 {
 	if (table->cost[entry] <= cost)
@@ -159,7 +161,7 @@ static int tag_prefixes_again(struct tag_prefixes *table, uint32_t entry, uint32
 	return 0;
 }
 
-/* 0, 1 if the table is full, -ENOMEM. */
+/* Adds a path, unless the table has it. Returns 0, 1 if the table is full, or -ENOMEM. */
 static int enter(struct tag_prefixes *table, uint32_t parent, uint32_t node, uint32_t cost,
 		 uint32_t *ret_entry)
 {
@@ -209,7 +211,8 @@ static void left_out(struct tag_prefixes *table, uint32_t cost)
 		table->next = cost;
 }
 
-/* The callees in the row of `node`, which is the entry's node or a transparent one below it. */
+/* Adds the callees of `node` to an entry's path. `node` is the entry's last node, or a transparent
+ * node below it. */
 static int expand_row(struct tag_prefixes *table, uint32_t entry, uint32_t node, uint32_t base,
 		      size_t *steps)
 {
@@ -254,7 +257,7 @@ static int expand(struct tag_prefixes *table, uint32_t entry, size_t *steps)
 	return expand_row(table, entry, node, cost, steps);
 }
 
-/* Expands the remaining entries. Returns 0; 1: stopped or full; -ENOMEM. */
+/* Expands the remaining entries. Returns 0; 1: stopped, or the table is full; -ENOMEM. */
 static int tag_prefixes_run(struct tag_prefixes *table, const struct tag_prefixes_stop *stop)
 {
 	size_t steps = 0;
@@ -273,7 +276,8 @@ static int tag_prefixes_run(struct tag_prefixes *table, const struct tag_prefixe
 	return result;
 }
 
-/* Reserves memory for a limit that is `wider`: the table grows about 2^bits times. */
+/* Reserves memory for a limit that is `wider` than the present one: about 2^bits times the entries.
+ */
 static int reserve_wider(struct tag_prefixes *table, uint32_t wider)
 {
 	size_t n = table->entries.count;
@@ -311,7 +315,7 @@ int tag_prefixes_grow(struct tag_prefixes *table, uint32_t limit,
 		table->limit = table->target;
 	if (result > 0 && table->is_full) {
 		table->cursor = table->entries.count;
-		table->next = table->limit; /* something was left out */
+		table->next = table->limit; /* something below the limit was left out */
 		result = 0;
 	}
 	return result;
@@ -324,7 +328,8 @@ int tag_prefixes_learn(struct tag_prefixes *table, const uint32_t *nodes, size_t
 	uint32_t cost = table->target > near ? table->target - near : 0;
 	int result = 0;
 
-	table->allowance = table->memory; /* a quarter is kept for this */
+	/* tag_prefixes_grow() leaves a quarter of the memory for learned paths */
+	table->allowance = table->memory;
 	for (size_t i = 0; result == 0 && i < n; i++)
 		result = enter(table, entry, nodes[i], cost, &entry);
 	if (result == 0)
@@ -334,7 +339,7 @@ int tag_prefixes_learn(struct tag_prefixes *table, const uint32_t *nodes, size_t
 	return result;
 }
 
-/* --- asking -------------------------------------------------------------------------------- */
+/* --- look-ups --------------------------------------------------------------------------------- */
 
 size_t tag_prefixes_find(const struct tag_prefixes *table, uint64_t tag, uint32_t *ret_entries,
 			 size_t max)

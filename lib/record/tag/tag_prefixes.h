@@ -26,42 +26,46 @@ struct tag_prefix {
 struct tag_prefixes {
 	const struct edge_costs *costs;
 	VEC(struct tag_prefix) entries;
-	uint16_t *cost; /* by entry; allocated with them */
+	uint16_t *cost; /* by entry; allocated together with `entries` */
 	size_t cap_cost;
 	struct hash_index index;
 	uint64_t *filter;
-	uint64_t filter_mask;	/* words - 1 */
-	size_t room;		/* entries that fit into what is allocated */
-	size_t memory;		/* bytes that it may take */
-	size_t allowance;	/* of these, for the present operation */
-	uint32_t limit, target; /* complete up to this cost; being grown to that one */
-	uint32_t next;		/* cost of the cheapest path that the target leaves out */
-	size_t cursor;		/* where growing continues; entries.count: it is done */
-	bool is_full;		/* no memory left: stays as it is */
-	VEC(uint32_t) again;	/* entries that became cheaper while growing */
+	uint64_t filter_mask; /* number of words - 1 */
+	size_t room;	      /* entries that the allocated arrays have room for */
+	size_t memory;	      /* most bytes that the table may take */
+	size_t allowance;     /* most bytes for the current operation */
+	/* limit: all paths up to this cost are there; target: the cost to which the table is
+	 * growing */
+	uint32_t limit, target;
+	uint32_t next; /* cost of the cheapest path that is not within the target */
+	/* the entry where growing continues; entries.count: growing is done */
+	size_t cursor;
+	bool is_full;	     /* its memory is used up, so it does not grow any more */
+	VEC(uint32_t) again; /* entries that became cheaper while growing */
 };
 
-/* Interrupts a long operation if is_over() returns true; called every few thousand steps. */
+/* A long operation calls is_over() every few thousand steps, and stops if it returns true. */
 struct tag_prefixes_stop {
 	bool (*is_over)(void *arg);
 	void *arg;
 };
 
-/* Makes an empty table that takes at most `memory` bytes; `costs` is borrowed. 0 or -ENOMEM. */
+/* Makes an empty table that takes at most `memory` bytes; `costs` is borrowed. Returns 0 or
+ * -ENOMEM. */
 int tag_prefixes_init(struct tag_prefixes *table, const struct edge_costs *costs, size_t memory);
 
-/* Releases what the table holds, not the struct. */
+/* Frees what the table holds, but not the struct. */
 void tag_prefixes_release(struct tag_prefixes *table);
 
-/* Adds a path of one node. 0 or -ENOMEM. */
+/* Adds a path of one node. Returns 0 or -ENOMEM. */
 int tag_prefixes_root(struct tag_prefixes *table, uint32_t node, uint32_t cost);
 
-/* Grows the table to all paths within `limit`, or continues to the previous limit. 0; 1: stopped;
- * -ENOMEM. A full table is no error; is_full is set. */
+/* Grows the table to all paths within `limit`, or goes on to the previous limit if that was not
+ * reached. Returns 0; 1: stopped; -ENOMEM. A full table is no error; it sets is_full. */
 int tag_prefixes_grow(struct tag_prefixes *table, uint32_t limit,
 		      const struct tag_prefixes_stop *stop);
 
-/* Enters a decoded path, root first, and paths near it. Errors as tag_prefixes_grow(). */
+/* Adds a decoded path, root first, and paths near it. Errors as tag_prefixes_grow(). */
 int tag_prefixes_learn(struct tag_prefixes *table, const uint32_t *nodes, size_t n,
 		       const struct tag_prefixes_stop *stop);
 
@@ -71,7 +75,7 @@ static inline uint64_t tag_prefixes_bits(uint64_t tag)
 	return UINT64_C(1) << (tag & 63) | UINT64_C(1) << (tag >> 58);
 }
 
-/* Returns false if the table does not have the tag. True: it has to be looked up. */
+/* Returns false if the table certainly lacks the tag. If true, tag_prefixes_find() decides. */
 static inline bool tag_prefixes_may_have(const struct tag_prefixes *table, uint64_t tag)
 {
 	return !(tag_prefixes_bits(tag) & ~table->filter[tag >> 6 & table->filter_mask]);
@@ -87,7 +91,8 @@ static inline void tag_prefixes_fetch(const struct tag_prefixes *table, uint64_t
 size_t tag_prefixes_find(const struct tag_prefixes *table, uint64_t tag, uint32_t *ret_entries,
 			 size_t max);
 
-/* Gives the nodes of an entry's path, root first; at most `max` are written, all are counted. */
+/* Gives the nodes of an entry's path, root first: writes at most `max`, and returns the number of
+ * all. */
 size_t tag_prefixes_path(const struct tag_prefixes *table, uint32_t entry, uint32_t *ret_nodes,
 			 size_t max);
 

@@ -30,29 +30,34 @@
 #include "tag/tag_anchors.h"
 #include "tag/tag_prefixes.h"
 
-#define TAG_SEARCH_PATHS  64		       /* kept of one answer */
-#define TAG_SEARCH_ODD	  (2 * EDGE_COSTS_BIT) /* for what is possible and unlikely */
-#define TAG_SEARCH_STEPS  4096		       /* between two looks at the clock */
-#define TAG_SEARCH_DEPTH  65536		       /* of the walk */
-#define TAG_SEARCH_STATES (1u << 21)	       /* of the walk that wait */
-#define TAG_SEARCH_SOME	  16		       /* callers that are looked at together */
-#define TAG_SEARCH_JOIN	  64		       /* steps that a meeting counts for */
-#define TAG_SEARCH_RUN	  4096		       /* longest recursion that is tried */
-#define TAG_SEARCH_WIDER  (2 * EDGE_COSTS_BIT) /* least growth of a limit */
-#define TAG_SEARCH_INSERT 12		       /* an entry of the table costs so many steps */
-#define TAG_SEARCH_ENTRY  32		       /* bytes of one, about */
+#define TAG_SEARCH_PATHS  64		       /* most paths of one answer */
+#define TAG_SEARCH_ODD	  (2 * EDGE_COSTS_BIT) /* cost of what is possible but unlikely */
+#define TAG_SEARCH_STEPS  4096		       /* steps between two looks at the clock */
+#define TAG_SEARCH_DEPTH  65536		       /* most nodes of the walk's path */
+#define TAG_SEARCH_STATES (1u << 21)	       /* most states that wait to be expanded */
+/* callers that are handled together, so that their cache misses overlap */
+#define TAG_SEARCH_SOME 16
+/* steps that a meeting of both halves counts as */
+#define TAG_SEARCH_JOIN 64
+/* longest run of direct recursion that is tried */
+#define TAG_SEARCH_RUN	 4096
+#define TAG_SEARCH_WIDER (2 * EDGE_COSTS_BIT) /* least amount by which a limit grows */
+/* steps that a new entry of the table counts as */
+#define TAG_SEARCH_INSERT 12
+#define TAG_SEARCH_ENTRY  32 /* bytes of an entry, about */
 
 /* A node of the walk that is still to be expanded. */
 struct tag_search_state {
-	uint64_t tag; /* of the path above the node */
+	uint64_t tag; /* tag of the path above the node */
 	uint32_t node;
 	uint32_t cost;
-	uint32_t depth; /* nodes below it */
-	uint32_t run;	/* how often the node stands below itself in a row, itself included */
+	uint32_t depth; /* number of nodes below it */
+	/* how often in a row the node calls itself at the begin of this path, itself included */
+	uint32_t run;
 };
 
-/* The fields of a node that the walk reads, side by side. After learning, `least` may be too large:
- * then the walk reaches the node's callers later than it could. */
+/* The fields of a node that the walk reads, in one place. Learning can lower costs without updating
+ * `least`, which is then too large: the walk reaches the node's callers later than it could. */
 struct tag_search_node {
 	uint64_t id;
 	uint32_t least; /* edge_costs.min_up */
@@ -66,15 +71,17 @@ struct tag_search {
 	struct tag_search_options options;
 	struct tag_search_node *nodes;
 	VEC(struct tag_search_state) stack;
-	VEC(uint32_t) path;   /* of the state being expanded: nodes by depth, leaf first */
-	uint32_t limit, next; /* of the walk; the cheapest thing beyond it */
+	/* nodes of the path of the state that is being expanded, by depth, leaf first */
+	VEC(uint32_t) path;
+	uint32_t limit, next; /* limit of the walk's cost; the least cost beyond it that was met */
 	uint64_t steps, until_look;
 	uint64_t start_ns, deadline_ns;
 	bool is_over, is_cut;
 	const struct tag_search_query *query;
 	struct tag_anchors anchors;
-	uint32_t anchor, n_below; /* what was come to; CALLGRAPH_NONE: nothing */
-	uint32_t *below;	  /* owned */
+	/* the anchor that the walk reached; CALLGRAPH_NONE: none; n_below: nodes from there down */
+	uint32_t anchor, n_below;
+	uint32_t *below; /* owned */
 	struct tag_search_path paths[TAG_SEARCH_PATHS];
 	size_t n_paths;
 };
@@ -87,7 +94,7 @@ static uint64_t tag_search_clock(void *arg)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Whether paths can begin with a node, by the graph. */
+/* Returns whether paths may begin with a node, as far as the graph shows. */
 static bool tag_search_is_entry(const struct callgraph *graph, uint32_t node)
 {
 	const struct callgraph_node *n = callgraph_at(graph, node);
@@ -99,8 +106,8 @@ static bool tag_search_is_entry(const struct callgraph *graph, uint32_t node)
 	return n->is_root || n->is_entry || count == 0;
 }
 
-/* Without a known root: functions that the model marks as roots, then its possible
- * roots, or functions without callers. */
+/* If no root is known, paths begin with the functions that the graph marks as roots; else with its
+ * possible roots, and functions without callers. */
 static int guess_roots(struct tag_search *s)
 {
 	uint32_t n = callgraph_count(s->graph), marked = 0, others = 0;
@@ -233,7 +240,8 @@ static void begin(struct tag_search *s, uint64_t budget_ns)
 
 /* --- meeting ------------------------------------------------------------------------------- */
 
-/* The nodes of an entry of the table, then `node`, then the path below it. */
+/* Makes the path of a meeting: the nodes of the table's entry, then `node`, then the path below it.
+ */
 static uint32_t *join(const struct tag_search *s, uint32_t entry, uint32_t node, uint32_t depth,
 		      uint32_t *ret_n)
 {
@@ -289,7 +297,8 @@ static void keep(struct tag_search *s, uint32_t *nodes, uint32_t n)
 	s->n_paths++;
 }
 
-/* Looks the path above `node`, which is `depth` nodes above the leaf, up in the table. */
+/* Looks up in the table the path above `node`, which is `depth` nodes above the leaf. Keeps all
+ * paths that fit. */
 static int meet(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
 {
 	uint32_t entries[TAG_SEARCH_PATHS], n;
@@ -316,7 +325,7 @@ int tag_search_anchors(struct tag_search *s, const uint64_t *tags, uint32_t n)
 	return tag_anchors_set(&s->anchors, tags, n);
 }
 
-/* Looks the path above `node` up among the anchors; keeps the first one found. */
+/* Looks up the path above `node` among the anchors. Keeps only the first one found. */
 static int hang(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
 {
 	uint32_t anchor = s->below ? TAG_ANCHORS_NONE : tag_anchors_find(&s->anchors, tag);
@@ -348,7 +357,7 @@ static int tag_search_push(struct tag_search *s, const struct tag_search_state *
 	return 0;
 }
 
-/* Goes to a real node above the path; state->tag is that of the path above it. */
+/* Handles a real node on top of the path; state->tag is the tag of the path above it. */
 static inline int visit(struct tag_search *s, const struct tag_search_state *state)
 {
 	uint32_t least = s->nodes[state->node].least;
@@ -372,7 +381,7 @@ static inline int visit(struct tag_search *s, const struct tag_search_state *sta
 	return 0;
 }
 
-/* The k-th call of a function by itself in a row. */
+/* Returns the cost of the k-th direct call of a function by itself in a row. */
 static uint32_t run_cost(uint32_t k, uint32_t edge)
 {
 	uint32_t cost = 92 / k; /* 64 * log2((k + 1) / k) is about 92.3 / k */
@@ -380,8 +389,8 @@ static uint32_t run_cost(uint32_t k, uint32_t edge)
 	return k == 1 || cost > edge ? edge : cost;
 }
 
-/* The state of a caller, by the edge to it; what stands above it will be asked for, which is why it
- * is fetched. False: the caller is beyond the limit. */
+/* Sets the state of a caller by the edge to it, and prefetches what looking up the path above it
+ * will read. Returns false if the caller is beyond the limit. */
 static inline bool caller(struct tag_search *s, const struct tag_search_state *from, uint32_t node,
 			  uint32_t price, struct tag_search_state *ret_to)
 {
@@ -406,7 +415,7 @@ static inline bool caller(struct tag_search *s, const struct tag_search_state *f
 	return true;
 }
 
-/* Goes to all callers of a state's node, some at a time. */
+/* Handles all callers of a state's node, some at a time. */
 static int expand(struct tag_search *s, const struct tag_search_state *from)
 {
 	struct tag_search_state some[TAG_SEARCH_SOME];
@@ -428,7 +437,8 @@ static int expand(struct tag_search *s, const struct tag_search_state *from)
 	return result < 0 ? result : tag_search_step(s, count + 1);
 }
 
-/* All paths from one leaf upwards within the limit. 0; 1: the time is over; -ENOMEM. */
+/* Walks all paths from one leaf upwards that are within the limit. Returns 0; 1: the time is used
+ * up; -ENOMEM. */
 static int tag_search_walk(struct tag_search *s, uint32_t leaf, uint32_t cost)
 {
 	struct tag_search_state state = {hash_unchain(s->query->tag, s->nodes[leaf].id), leaf, cost,
@@ -466,7 +476,7 @@ static int hinted(struct tag_search *s, uint32_t leaf)
 	return result;
 }
 
-/* One round. 0; 1: the time is over; -ENOMEM. */
+/* Runs one round: the walk from each possible leaf. Returns 0; 1: the time is used up; -ENOMEM. */
 static int tag_search_round(struct tag_search *s)
 {
 	uint32_t any = edge_costs_of_choice(callgraph_count_real(s->graph));
@@ -502,7 +512,8 @@ static uint32_t wider(uint32_t limit, uint32_t next)
 	return next > limit + TAG_SEARCH_WIDER ? next : limit + TAG_SEARCH_WIDER;
 }
 
-/* Prepares the next round, which is to cover more than the one before it, of so many steps. */
+/* Prepares the next round, which must cover more than the previous one of `steps` steps: raises the
+ * walk's limit, or grows the table. */
 static int widen(struct tag_search *s, uint64_t steps)
 {
 	const struct tag_prefixes_stop stop = {tag_search_is_over, s};
@@ -520,7 +531,7 @@ static int widen(struct tag_search *s, uint64_t steps)
 	return can_grow ? tag_prefixes_grow(table, grow, &stop) : 0;
 }
 
-/* Whether there is nothing left to look at: one half has seen all that there is. */
+/* Returns whether there is nothing left to find: one of the halves has covered everything. */
 static bool is_exhausted(const struct tag_search *s)
 {
 	const struct tag_prefixes *table = &s->prefixes;
@@ -567,7 +578,7 @@ int tag_search_prepare(struct tag_search *s, uint64_t budget_ns, uint64_t *ret_s
 
 		result = tag_prefixes_grow(table, wider(limit, table->next), &stop);
 		if (table->limit == limit)
-			break; /* as far as it goes */
+			break; /* the table does not grow any more */
 	}
 	*ret_spent_ns = s->options.now_ns(s->options.now_arg) - s->start_ns;
 	return result < 0 ? result : 0;
@@ -591,7 +602,7 @@ int tag_search_learn(struct tag_search *s, const uint32_t *nodes, size_t n)
 	return result < 0 ? result : 0;
 }
 
-/* The tag of a thread that has called nothing yet. */
+/* Answers the tag of the empty path: of a thread that has called nothing yet. */
 static int empty(struct tag_search *s)
 {
 	uint32_t *nodes = malloc(sizeof(*nodes));

@@ -25,76 +25,83 @@
 struct tag_search;
 
 struct tag_search_options {
-	size_t memory_bytes;	    /* of the table of prefixes; 0: TAG_SEARCH_MEMORY */
-	uint64_t (*now_ns)(void *); /* NULL: CLOCK_MONOTONIC */
-	void *now_arg;		    /* passed to it */
-	uint32_t root;		    /* where all paths begin; CALLGRAPH_NONE: not known */
-	bool strict;		    /* no unmodelled calls */
-	bool keep_nothing;	    /* learn nothing from answers */
+	size_t memory_bytes;	    /* most bytes of the table of prefixes; 0: TAG_SEARCH_MEMORY */
+	uint64_t (*now_ns)(void *); /* the clock; NULL: CLOCK_MONOTONIC */
+	void *now_arg;		    /* argument of now_ns */
+	uint32_t root;		    /* the node where all paths begin; CALLGRAPH_NONE: unknown */
+	bool strict;		    /* allows no unmodelled calls */
+	bool keep_nothing;	    /* learns nothing from answers */
 };
 
 enum tag_search_status {
 	TAG_SEARCH_FOUND,
 	TAG_SEARCH_NOT_IN_BUDGET, /* there may be paths that the search did not reach */
-	TAG_SEARCH_NO_PATH,	  /* there is none in the graph */
+	TAG_SEARCH_NO_PATH,	  /* the graph has no such path */
 };
 
 struct tag_search_query {
 	uint64_t tag;
-	uint32_t leaf;	   /* the path's last node; CALLGRAPH_NONE: not known */
-	bool leaf_is_hint; /* it may be another: an uninstrumented callee, an unfinished prologue */
-	bool all;	   /* continue after the first answer, until the budget or the graph ends */
-	uint64_t budget_ns; /* 0: nothing is tried */
+	uint32_t leaf; /* the path's last node; CALLGRAPH_NONE: unknown */
+	/* the path may end in another node: an uninstrumented callee, or an unfinished prologue */
+	bool leaf_is_hint;
+	bool all; /* go on after the first answer, until the budget or the graph is used up */
+	uint64_t budget_ns; /* 0: nothing is searched */
 };
 
 struct tag_search_path {
 	const uint32_t *nodes; /* root first */
 	uint32_t n;
-	uint32_t unmodelled; /* calls in it that the graph does not have */
+	uint32_t unmodelled; /* calls in the path that the graph lacks */
 };
 
 struct tag_search_answer {
 	enum tag_search_status status;
-	uint32_t anchor;       /* if no path was found: the number of an anchor above it, and */
-	const uint32_t *below; /* the nodes from there down; CALLGRAPH_NONE: there is none */
+	/* if no path was found: index of the anchor that the search reached; CALLGRAPH_NONE: none
+	 */
+	uint32_t anchor;
+	const uint32_t *below; /* the nodes from that anchor down */
 	uint32_t n_below;
-	struct tag_search_path *paths; /* all that were found, fewest unmodelled calls first; live
-					* until the next query */
+	/* all paths that were found, fewest unmodelled calls first; they live until the next query
+	 */
+	struct tag_search_path *paths;
 	size_t n;
-	bool is_cut;	   /* there were more than are kept */
-	uint64_t steps;	   /* edges looked at */
-	uint64_t spent_ns; /* of the budget */
+	bool is_cut;	   /* more paths were found than are kept */
+	uint64_t steps;	   /* edges that were tried */
+	uint64_t spent_ns; /* time used of the budget */
 };
 
-/* The graph must be sealed; it is borrowed. 0, -ENOMEM, -EINVAL (not sealed, no such root). */
+/* Makes a search in a sealed graph, which is borrowed. Returns 0, -ENOMEM, or -EINVAL (the graph is
+ * not sealed, or lacks the root). */
 int tag_search_new(const struct callgraph *graph, const struct tag_search_options *options,
 		   struct tag_search **ret_search);
 void tag_search_free(struct tag_search *search);
 
-/* 0, whatever the status; -ENOMEM; -EINVAL (no such leaf). */
+/* Searches the paths of a tag. Returns 0, whatever the answer's status; -ENOMEM; -EINVAL (no such
+ * leaf). */
 int tag_search_run(struct tag_search *search, const struct tag_search_query *query,
 		   struct tag_search_answer *ret_answer);
 
-/* Spends time on the table of prefixes, before many tags are searched: a quarter of its memory at
- * most. 0 or -ENOMEM. */
+/* Spends time on the table of prefixes, before many tags are searched. It uses at most a quarter of
+ * the table's memory. Returns 0 or -ENOMEM. */
 int tag_search_prepare(struct tag_search *search, uint64_t budget_ns, uint64_t *ret_spent_ns);
 
-/* Sets tags at which a search ends when it reaches one on its way up. Their paths need not be
- * known. Borrowed until the next call; n 0: none. 0 or -ENOMEM. */
+/* Sets the anchors: tags at which a search ends when it reaches one on its way up, even if the
+ * anchor's own path is unknown. They are borrowed until the next call; n = 0: none. Returns 0 or
+ * -ENOMEM. */
 int tag_search_anchors(struct tag_search *search, const uint64_t *tags, uint32_t n);
 
-/* Learns calls that were observed, not necessarily in a known path. */
+/* Learns calls that were observed, even if the path around them is unknown. */
 void tag_search_learn_calls(struct tag_search *search, const uint32_t *nodes, size_t n);
 
-/* Learns a path without a search: the edges and paths of a recording, say. 0 or -ENOMEM. */
+/* Learns a path that was not searched, such as one of a recording. Returns 0 or -ENOMEM. */
 int tag_search_learn(struct tag_search *search, const uint32_t *nodes, size_t n);
 
-/* Returns the call graph that was given. */
+/* Returns the call graph of tag_search_new(). */
 const struct callgraph *tag_search_graph(const struct tag_search *search);
 
 /* Returns whether only calls of the graph are followed. */
 bool tag_search_is_strict(const struct tag_search *search);
-uint64_t tag_search_prefixes(const struct tag_search *search); /* in the table */
+uint64_t tag_search_prefixes(const struct tag_search *search); /* number of entries in the table */
 
 /* Returns the tag of a path. */
 uint64_t tag_search_tag(const struct callgraph *graph, const uint32_t *nodes, size_t n);
