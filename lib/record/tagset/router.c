@@ -20,7 +20,7 @@
 
 struct entry {
 	uint64_t key;
-	size_t id, data; /* offsets in the bytes */
+	size_t id, data; /* offsets of the item's id and data in the bytes */
 	uint32_t n_id, n_data;
 };
 
@@ -28,11 +28,15 @@ typedef VEC(struct entry) entries;
 
 struct round {
 	uint32_t other;
-	uint32_t n_before;	    /* items held before it */
-	uint32_t kept, n_kept;	    /* of these, the first that stayed, and how many */
-	uint32_t sent, n_sent;	    /* and that went */
-	uint32_t n_got;		    /* that came */
-	uint32_t *kept_at, *got_at; /* where they are after it; owned, NULL without answers */
+	uint32_t n_before; /* number of items before the round */
+	/* of these, index of the first one that stayed, and how many stayed */
+	uint32_t kept, n_kept;
+	/* of these, index of the first one that was sent, and how many were sent */
+	uint32_t sent, n_sent;
+	uint32_t n_got; /* number of items that came */
+	/* by item that stayed, or came: its index after the round; owned; NULL if there are no
+	 * answers */
+	uint32_t *kept_at, *got_at;
 };
 
 struct router {
@@ -41,10 +45,10 @@ struct router {
 	entries items;
 	struct buf bytes;
 	VEC(struct round) rounds;
-	uint32_t *added_at; /* where the added items are after sorting */
+	uint32_t *added_at; /* by added item: its index after sorting */
 	uint32_t n_added;
-	uint64_t *answers;  /* to what is owned */
-	uint64_t *returned; /* to what was added, in order */
+	uint64_t *answers;  /* answers to the items that this process owns */
+	uint64_t *returned; /* answers to the items that it added, in order */
 	bool has_answers;
 };
 
@@ -77,7 +81,7 @@ void router_free(struct router *router)
 	free(router);
 }
 
-/* Appends an item to a list and its bytes. */
+/* Appends an item to a list, and its id and data to the list's bytes. */
 static int append(entries *list, struct buf *bytes, uint64_t key, const void *id, size_t n_id,
 		  const void *data, size_t n_data)
 {
@@ -136,7 +140,7 @@ static void join(struct router *r, struct entry *into, const struct entry *from)
 	}
 }
 
-/* Puts what was added in order, with equal items combined. */
+/* Sorts the added items, and combines equal ones. */
 static int sort(struct router *r)
 {
 	uint32_t n = (uint32_t)r->items.count, *order = vec_alloc((size_t)n + 1, sizeof(*order));
@@ -186,7 +190,7 @@ static void pack(const struct router *r, uint32_t from, uint32_t n, struct buf *
 	}
 }
 
-/* Reads what came: the entries refer to the bytes of `in` itself. */
+/* Reads the items of a message: the entries refer to the bytes of `in` itself. */
 static int unpack(const struct buf *in, entries *ret_items)
 {
 	struct buf_reader reader = buf_reader(in->data, in->len);
@@ -213,17 +217,17 @@ static int unpack(const struct buf *in, entries *ret_items)
 	return reader.failed ? -EBADMSG : 0;
 }
 
-/* Two sorted lists that become one. */
+/* The merging of two sorted lists into one. */
 struct merging {
 	const struct entry *item[2];
 	const uint8_t *bytes[2];
 	uint32_t n[2];
-	uint32_t *at[2]; /* where they went, or NULL */
+	uint32_t *at[2]; /* by item of each list: its index in `items`; or NULL */
 	entries items;
 	struct buf out;
 };
 
-/* Appends the next item of a list, combined with the last one if that is equal. */
+/* Appends the next item of a list, or combines it with the last one if they are equal. */
 static int take(struct router *r, struct merging *m, unsigned list, uint32_t index)
 {
 	const struct entry *item = &m->item[list][index];
@@ -263,7 +267,7 @@ static int merge(struct router *r, struct merging *m)
 	return err;
 }
 
-/* Replaces what is held by what stays of it and what came. */
+/* Replaces the process's items by those that stay and those that came. */
 static int settle(struct router *r, struct round *round, const struct buf *in)
 {
 	entries got = {0};
@@ -298,7 +302,8 @@ static int settle(struct router *r, struct round *round, const struct buf *in)
 	return 0;
 }
 
-/* Exchanges: `n_sent` items from `sent` on go, the others stay. They are at one end. */
+/* Exchanges items with another process. `n_sent` items from index `sent` on are sent, the others
+ * stay; they are at one end of the array. */
 static int exchange(struct router *r, uint32_t other, uint32_t sent, uint32_t n_sent)
 {
 	uint32_t n = (uint32_t)r->items.count;
@@ -333,7 +338,7 @@ uint32_t router_owners(const struct router_comm *comm)
 	return n;
 }
 
-/* Returns the first item whose owner is `owner` or above. */
+/* Returns the index of the first item that belongs to process `owner` or a later one. */
 static uint32_t boundary(const struct router *r, uint64_t first, uint64_t last, uint32_t owner)
 {
 	unsigned __int128 keys = (unsigned __int128)(last - first) + 1;
@@ -363,7 +368,8 @@ int router_run(struct router *r, uint64_t first, uint64_t last, bool answers)
 		err = exchange(r, rank + n, (uint32_t)r->items.count, 0);
 	for (uint32_t bit = n / 2; err == 0 && bit && rank < n; bit /= 2) {
 		uint32_t count = (uint32_t)r->items.count;
-		uint32_t upper = (rank | bit) & ~(bit - 1); /* the first owner of the upper half */
+		/* the first owner in the upper half of the group */
+		uint32_t upper = (rank | bit) & ~(bit - 1);
 		uint32_t at = boundary(r, first, last, upper);
 
 		err = rank & bit ? exchange(r, rank ^ bit, 0, at)
@@ -394,7 +400,8 @@ void router_answer(struct router *router, uint32_t index, uint64_t answer)
 	router->answers[index] = answer;
 }
 
-/* Undoes a round: r->returned becomes the answers to what was held before it. */
+/* Undoes a round: r->returned holds answers by the items after the round, and then by those before
+ * it. */
 static int back(struct router *r, const struct round *round)
 {
 	uint64_t *answers = calloc((size_t)round->n_before + 1, sizeof(*answers));

@@ -24,46 +24,50 @@
 
 #include "base/buf.h"
 
-/* One of several processes, and its connection to the others. All call the same functions in the
- * same order. With a single process it is not called. */
+/* One of several processes, and its connection to the others. All processes must call the same
+ * functions in the same order. With a single process, `exchange` is never called. */
 struct router_comm {
-	uint32_t rank, size; /* its number from 0, and how many there are */
+	uint32_t rank, size; /* number of this process, from 0; number of processes */
 	void *arg;
-	/* Sends to another process and appends what that sends to *in. 0, -ENOMEM, -EIO. */
+	/* Sends `out` to process `other`, and appends what that one sends to *in. Returns 0,
+	 * -ENOMEM or -EIO. */
 	int (*exchange)(void *arg, uint32_t other, const struct buf *out, struct buf *in);
 };
 
 extern const struct router_comm router_alone; /* a single process */
 
-/* Returns how many processes own items: the largest power of two that is not above their number. */
+/* Returns how many processes own items: the largest power of two that is not above the number of
+ * processes. */
 uint32_t router_owners(const struct router_comm *comm);
 
-/* Replaces each of `n` numbers by its sum over all processes, modulo 2^64; *ret_before (or NULL)
- * has the sums over the processes before this one. 0, -ENOMEM, -EIO, -EBADMSG. */
+/* Replaces each of `n` numbers by its sum over all processes, modulo 2^64. *ret_before (unless
+ * NULL) receives the sums over the processes before this one. Returns 0, -ENOMEM, -EIO or -EBADMSG.
+ */
 int router_sum(const struct router_comm *comm, uint64_t *numbers, size_t n, uint64_t *ret_before);
 
-/* Replaces each of `n` numbers by the largest of all processes. Errors as of router_sum(). */
+/* Replaces each of `n` numbers by its maximum over all processes. Errors as router_sum(). */
 int router_largest(const struct router_comm *comm, uint64_t *numbers, size_t n);
 
 struct router;
 
-/* Combines the data of two equal items into that of one: changes `into`, whose size stays, and
- * returns false; or returns true if `from` is to take its place. Must not depend on the order. */
+/* Combines the data of two equal items: changes `into`, without changing its size, and returns
+ * false; or returns true if the data of `from` is to replace it. The result must not depend on the
+ * order of combining. */
 typedef bool (*router_combine)(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from);
 
-/* `comm` is borrowed. 0 or -ENOMEM. */
+/* `comm` is borrowed. Returns 0 or -ENOMEM. */
 int router_new(const struct router_comm *comm, router_combine combine, struct router **ret_router);
 void router_free(struct router *router); /* NULL is fine */
 
-/* Adds an item, before router_run(). Items are numbered as they are added. 0, -ENOMEM, or
- * -EOVERFLOW (2^32 items, or 2^32 bytes of one). */
+/* Adds an item, before router_run(). Items are numbered in the order in which they are added.
+ * Returns 0, -ENOMEM, or -EOVERFLOW (2^32 items, or an item of 2^32 bytes). */
 int router_add(struct router *router, uint64_t key, const void *id, size_t n_id, const void *data,
 	       size_t n_data);
 
-/* Brings all items to their owners, which have about equal parts of the keys from `first` to
- * `last`. All keys lie in that range, which must be the same in all processes. Without `answers`,
- * router_return() is not possible, and memory is saved. 0, -ENOMEM, -EIO, -EOVERFLOW, or -EBADMSG:
- * a message was broken. */
+/* Brings all items to their owners, which own about equal parts of the keys from `first` to `last`.
+ * All keys must lie in that range, and all processes must pass the same range. Without `answers`,
+ * memory is saved, but router_return() is not possible. Returns 0, -ENOMEM, -EIO, -EOVERFLOW, or
+ * -EBADMSG: a message was broken. */
 int router_run(struct router *router, uint64_t first, uint64_t last, bool answers);
 
 struct router_item {
@@ -72,19 +76,18 @@ struct router_item {
 	uint32_t n_id, n_data;
 };
 
-/* After router_run(): how many items this process owns, and one of them, in order. */
+/* After router_run(): return how many items this process owns, and one of them, in order. */
 uint32_t router_count(const struct router *router);
 struct router_item router_at(const struct router *router, uint32_t index);
 
 /* Answers an owned item; without a call, the answer is 0. */
 void router_answer(struct router *router, uint32_t index, uint64_t answer);
 
-/* Returns all answers to the processes that added the items; may be repeated with other answers.
- * Errors as of router_run(). */
+/* Returns the answers to the processes that added the items. It may be called again with other
+ * answers. Errors as router_run(). */
 int router_return(struct router *router);
 
-/* Returns the answer that router_return() has brought to the item that was added as the index-th.
- */
+/* After router_return(): returns the answer to the item that this process added as the index-th. */
 uint64_t router_answer_to(const struct router *router, uint32_t index);
 
 #endif

@@ -18,7 +18,9 @@ struct summing {
 	const struct router_comm *comm;
 	size_t n; /* numbers */
 	bool is_largest;
-	uint64_t *all, *before; /* n numbers of the first processes, then n of those beyond */
+	/* n numbers of the first `owners` processes, then n numbers of the processes beyond these
+	 */
+	uint64_t *all, *before;
 };
 
 static void add(const struct summing *s, uint64_t *into, const uint64_t *from)
@@ -31,7 +33,7 @@ static void add(const struct summing *s, uint64_t *into, const uint64_t *from)
 	}
 }
 
-/* Exchanges `count` numbers for as many, or for none. */
+/* Exchanges arrays of `n_out` and `n_in` numbers with another process. */
 static int exchange(const struct summing *s, uint32_t other, const uint64_t *numbers, size_t n_out,
 		    uint64_t *ret_numbers, size_t n_in)
 {
@@ -49,7 +51,8 @@ static int exchange(const struct summing *s, uint32_t other, const uint64_t *num
 	return err;
 }
 
-/* Of the first processes, whose number is a power of two: `owners`. */
+/* Sums up over the first `owners` processes, a power of two, and what those beyond have given to
+ * them. */
 static int sum_up(struct summing *s, uint32_t owners, uint64_t *others)
 {
 	uint32_t rank = s->comm->rank, extra = rank + owners;
@@ -63,7 +66,8 @@ static int sum_up(struct summing *s, uint32_t owners, uint64_t *others)
 		if (err == 0)
 			add(s, s->all, others);
 	}
-	/* What is before a process beyond is all of the first ones, and some of those beyond. */
+	/* What comes before a process beyond the first ones: all of the first ones, and some of
+	 * those beyond. */
 	for (size_t i = 0; i < s->n; i++) {
 		uint64_t first = s->all[i], beyond = s->all[s->n + i];
 

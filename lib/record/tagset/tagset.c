@@ -25,7 +25,7 @@ int tagset_chain_add(struct tagset_chains *chains, uint64_t key, uint32_t number
 	if (err < 0)
 		return err;
 	chains->links.items[link] = (struct tagset_link){number, TAGSET_NONE};
-	if (head != link) { /* second in the chain: the head stays where it is */
+	if (head != link) { /* a second link: the head of the chain stays the first one */
 		chains->links.items[link].next = chains->links.items[head].next;
 		chains->links.items[head].next = link;
 	}

@@ -35,8 +35,9 @@ struct tagset_location {
 	uint64_t id;
 	uint32_t object;
 	uint32_t offset; /* text: hexadecimal */
-	uint32_t names;	 /* text: FRAME, FUNCTION, SOURCE, LINE, then FUNCTION, SOURCE, LINE of each
-			  * inlined function, parted by tabs */
+	/* text, parted by tabs: FRAME, FUNCTION, SOURCE, LINE, then FUNCTION, SOURCE, LINE of each
+	 * inlined function */
+	uint32_t names;
 };
 
 struct tagset_node {
@@ -49,10 +50,10 @@ struct tagset_node {
 /* Samples, or records of another metric, of one path and thread. */
 struct tagset_sample {
 	uint32_t node, process;
-	uint32_t metric;	/* text: its name, TAGSET_CPU for samples */
+	uint32_t metric;	/* text: the metric's name; TAGSET_CPU for samples */
 	uint32_t comm;		/* text */
-	uint32_t remainder;	/* text: TID and what follows it, parted by tabs */
-	uint32_t side;		/* of which input, as passed to tagset_read() */
+	uint32_t remainder;	/* text, parted by tabs: TID and what follows it */
+	uint32_t side;		/* the side of the input, as passed to tagset_read() */
 	uint64_t count, weight; /* never overflow */
 };
 
@@ -61,32 +62,33 @@ int tagset_new(struct tagset **ret_set); /* 0 or -ENOMEM */
 /* NULL is fine. */
 void tagset_free(struct tagset *set);
 
-/* Adds an export. 0; -EINVAL: it is none; -ENOTSUP: of another version; -EBADMSG: broken or cut
- * short; -EOVERFLOW: a count beyond 64 bits; -EIO; -ENOMEM. On failure the set can only be passed
- * to tagset_free(), and *ret_error is a malloc()ed sentence or NULL. */
+/* Adds an export. Returns 0; -EINVAL: the file is no export; -ENOTSUP: of another version;
+ * -EBADMSG: broken or cut short; -EOVERFLOW: a count beyond 64 bits; -EIO; -ENOMEM. On failure the
+ * set can only be passed to tagset_free(), and *ret_error is a malloc()ed sentence or NULL. */
 int tagset_read(struct tagset *set, FILE *in, uint32_t side, char **ret_error);
 
-/* Writes all of it as an export. 0, -ENOMEM, -EIO. tagset_share.h does the same for many sets. */
+/* Writes the whole set as an export. Returns 0, -ENOMEM or -EIO. tagset_share.h does the same for
+ * many sets. */
 int tagset_write(const struct tagset *set, FILE *out);
 
 /* Returns the number of recordings that were read, each counted once. */
 uint32_t tagset_recordings(const struct tagset *set);
 uint32_t tagset_repeated(const struct tagset *set); /* recordings that more than one input had */
 bool tagset_is_timed(const struct tagset *set);	    /* the events of all recordings are clocks */
-uint64_t tagset_skipped(const struct tagset *set);  /* lines of kinds that are not known here */
+uint64_t tagset_skipped(const struct tagset *set);  /* lines of unknown kinds */
 
-/* Arrays that live until the next read. Node 0 is the empty path. */
+/* Return arrays that live until the next tagset_read(). Node 0 is the empty path. */
 const struct tagset_sample *tagset_samples(const struct tagset *set, uint32_t *ret_count);
 const struct tagset_node *tagset_nodes(const struct tagset *set, uint32_t *ret_count);
 const struct tagset_location *tagset_locations(const struct tagset *set, uint32_t *ret_count);
 
-/* Returns a text by its number, as it is in the file. */
+/* Returns a text by its number, escaped as it is in the file. */
 const char *tagset_escaped(const struct tagset *set, uint32_t text);
 
-/* Returns the path of an object, as it is in the file; "" if it has none. */
+/* Returns the path of an object, escaped as it is in the file; "" if it has none. */
 const char *tagset_object_path(const struct tagset *set, uint32_t object);
 
-/* Appends the original of an escaped text of `len` bytes (bytes of zero as the escape). */
+/* Appends the original of an escaped text of `len` bytes. Bytes of zero stay escaped. */
 void tagset_text(struct buf *b, const char *escaped, size_t len);
 
 #endif

@@ -12,7 +12,8 @@
 #include "base/strings.h"
 #include "base/text.h"
 
-#define TAGSET_DIFF_EXACT 20000 /* samples of a row up to which the test is exact */
+/* the test of a row with at most so many samples is exact */
+#define TAGSET_DIFF_EXACT 20000
 #define TAGSET_DIFF_95	  1.959964
 
 const char *tagset_diff_function(const struct tagset_diff *diff, uint32_t function)
@@ -36,8 +37,9 @@ static double log_binomial(double a, double n, double share)
 	       (n - a) * log1p(-share);
 }
 
-/* Sums the counts of one side of the mean that are no likelier than `limit`, from the mean's far
- * end inwards: beyond a count that is likelier there are only likelier ones. */
+/* Returns the sum of the probabilities of the counts on one side of the mean that are no likelier
+ * than `limit`. Goes from the far end inwards and stops at the first count that is likelier: those
+ * nearer to the mean are likelier, too. */
 static double tail(uint64_t n, double share, double limit, bool upper)
 {
 	double sum = 0;
@@ -53,8 +55,8 @@ static double tail(uint64_t n, double share, double limit, bool upper)
 	return sum;
 }
 
-/* Returns the likelihood that, of `n` events that each fall to the first side with the likelihood
- * `share`, `a` do, or any number that is no likelier. */
+/* Returns the probability of `a` or any count that is no likelier, if `n` events each fall to the
+ * first side with the probability `share`. */
 static double binomial_tail(uint64_t a, uint64_t n, double share)
 {
 	double mean = (double)n * share, limit, p;
@@ -80,8 +82,8 @@ static int compare_p(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-/* Benjamini and Hochberg: with the likelihoods in order, all up to the last one that is at most
- * its rank's part of TAGSET_DIFF_FALSE. */
+/* Marks the significant rows (Benjamini and Hochberg): if the rows are ordered by p, all up to the
+ * last row whose p is at most TAGSET_DIFF_FALSE * its rank / the number of rows. */
 static int tagset_diff_judge(struct tagset_diff *diff)
 {
 	struct tagset_diff_row **order = calloc((size_t)diff->n + 1, sizeof(*order));
@@ -101,22 +103,22 @@ static int tagset_diff_judge(struct tagset_diff *diff)
 	return 0;
 }
 
-/* The likelihood of a row's counts of records if its share did not change. */
+/* Returns the probability of counts at least as far apart as a row's, if its share did not change.
+ */
 static double share_likelihood(const struct tagset_diff *diff, const uint64_t records[2])
 {
 	const uint64_t *all = diff->records;
 	const double a = (double)all[0], b = (double)all[1];
 
-	/* A share of one half or more is tested by what is not in it: that makes it a rare thing,
-	 * whose count is nearly Poisson, which the binomial of two such counts takes for granted.
-	 */
+	/* If the row has more than half of all records, its complement is tested: the test assumes
+	 * that the counts are nearly Poisson, which only rare things are. */
 	if ((double)records[0] / a + (double)records[1] / b > 1)
 		return binomial_tail(all[0] - records[0], all[0] - records[0] + all[1] - records[1],
 				     a / (a + b));
 	return binomial_tail(records[0], records[0] + records[1], a / (a + b));
 }
 
-/* The same of their amounts: by what a record of each side stands for in what is compared. */
+/* Does the same for amounts: takes into account what a record of each side stands for. */
 static double amount_likelihood(const struct tagset_diff *diff, const uint64_t records[2])
 {
 	double worth[2];
@@ -127,7 +129,7 @@ static double amount_likelihood(const struct tagset_diff *diff, const uint64_t r
 	return binomial_tail(records[0], records[0] + records[1], worth[1] / (worth[0] + worth[1]));
 }
 
-/* Of a change with a known variance. */
+/* Returns the probability of at least this change, if it is normal with this variance. */
 static double normal_likelihood(double change, double variance)
 {
 	if (variance > 0)
@@ -135,7 +137,7 @@ static double normal_likelihood(double change, double variance)
 	return change == 0;
 }
 
-/* The variance of a row's share of its side, of which the side's is a part. */
+/* Returns the variance of a row's share of its side's amount, of which the row is a part. */
 static double share_variance(const struct tagset_diff *diff, const struct tagset_diff_row *row,
 			     double share, unsigned side)
 {
@@ -186,7 +188,7 @@ static int compare_rows(const void *x, const void *y, void *arg)
 
 /* --- functions ----------------------------------------------------------------------------- */
 
-/* The functions of a location, the enclosing one first: their texts within its names. */
+/* Returns the first function in the names of a location, the enclosing one: a part of `names`. */
 static const char *next_function(const char *names, size_t *ret_len)
 {
 	*ret_len = strcspn(names, "\t");
@@ -204,7 +206,7 @@ static const char *skip(const char *names, unsigned fields)
 	return names;
 }
 
-/* A location without a function is shown as object+offset. */
+/* Writes the name of a location without a function: object+offset. */
 static int unnamed(const struct tagset *set, const struct tagset_location *l, struct buf *b)
 {
 	const char *object = tagset_object_path(set, l->object);
@@ -215,7 +217,8 @@ static int unnamed(const struct tagset *set, const struct tagset_location *l, st
 	return b->failed ? -ENOMEM : 0;
 }
 
-/* What distinguishes a function of a location from others of its name; NULL: nothing has to. */
+/* Returns the suffix that distinguishes a function of a location from others of its name; NULL:
+ * none is needed. */
 static const char *suffix_of(const struct tagset_diff *diff, uint32_t location, unsigned outer)
 {
 	return diff->ask.suffix ? diff->ask.suffix(diff->ask.suffix_arg, location, outer) : NULL;
@@ -251,7 +254,8 @@ static int tagset_diff_functions(struct tagset_diff *diff, const struct tagset *
 							&function);
 		if (err == 0)
 			err = each(arg, function);
-		names = skip(names, outer ? 3 : 4); /* the start is behind the first's */
+		/* the field START follows those of the enclosing function */
+		names = skip(names, outer ? 3 : 4);
 	}
 	buf_free(&b);
 	return err;
@@ -290,19 +294,19 @@ static int rows_new(struct tagset_diff *diff, uint32_t n)
 	return 0;
 }
 
-/* Adds up the samples, or the records of the metric. */
+/* The sums over samples, or over the metric's records. */
 struct tagset_diff_sum {
 	struct tagset_diff *diff;
 	const struct tagset *set;
-	const char *metric;	     /* as it is in the file */
-	char variance[64];	     /* the metric of its variances */
-	uint32_t *seen;		     /* by function: the sample that counted it last, plus 1 */
-	struct tagset_diff_row part; /* what the sample at hand adds to a row */
-	uint32_t number;	     /* of the sample */
+	const char *metric; /* name of the metric in the file */
+	char variance[64];  /* name of the metric that has its variances */
+	uint32_t *seen; /* by function: number of the last sample that was counted for it, plus 1 */
+	struct tagset_diff_row part; /* what the current sample adds to a row */
+	uint32_t number;	     /* number of the current sample */
 };
 
-/* Tells what a sample adds to a row: of its side the amount, the records, or the variance. false:
- * it is of another metric. */
+/* Sets what a sample adds to a row: amount, records or variance of its side. Returns false if it
+ * belongs to another metric. */
 static bool part_of(const struct tagset_diff_sum *sum, const struct tagset_sample *sample,
 		    struct tagset_diff_row *ret_part)
 {
@@ -340,7 +344,7 @@ static void add_part(struct tagset_diff_row *row, const struct tagset_diff_row *
 	}
 }
 
-/* Finds what the sides have: periods of samples, and variances. */
+/* Finds out whether the sides have periods of samples, and variances. */
 static void look(struct tagset_diff_sum *sum)
 {
 	struct tagset_diff *diff = sum->diff;
@@ -356,7 +360,7 @@ static void look(struct tagset_diff_sum *sum)
 		if (strcmp(metric, TAGSET_CPU) == 0 && !samples[i].weight)
 			lacks_periods = true;
 	}
-	/* What is counted has none, but for estimates. */
+	/* A counted metric has variances only if a part of it is estimated. */
 	diff->has_variances = metric_info(diff->ask.metric)->is_sampled
 				      ? has_variances[0] && has_variances[1]
 				      : has_variances[0] || has_variances[1];
@@ -445,7 +449,7 @@ static int by_function(struct tagset_diff_sum *sum)
 	return err;
 }
 
-/* Rows without samples go (paths that only lead to others). */
+/* Removes rows without samples: paths that only lead to others. */
 static void drop_empty(struct tagset_diff *diff)
 {
 	uint32_t kept = 0;
@@ -458,8 +462,8 @@ static void drop_empty(struct tagset_diff *diff)
 
 /* --- what is compared ----------------------------------------------------------------------- */
 
-/* Whether a function's name is one that was asked for, with its arguments or without. */
-/* "parse" is of "parse(int)" and "parse (lexer.c)", too: of all functions of that name. */
+/* Returns whether a function's name is the one that was asked for. */
+/* "parse" means all functions of that name: also "parse(int)" and "parse (lexer.c)". */
 static bool is_base(const struct tagset_diff *diff, uint32_t function)
 {
 	const char *name = tagset_diff_function(diff, function), *base = diff->ask.base;
@@ -483,7 +487,7 @@ static int look_for_base(void *arg, uint32_t function)
 	return 0;
 }
 
-/* Adds up what goes through the base. */
+/* Adds up the samples whose path goes through the base function. */
 static int sum_base(struct tagset_diff_sum *sum, struct tagset_diff_row *ret_base)
 {
 	uint32_t n, unused;

@@ -25,34 +25,41 @@
 #include "stack/metric.h"
 #include "tagset/tagset.h"
 
-#define TAGSET_DIFF_FALSE 0.05 /* of the rows that are called significant */
+/* expected share of noise among the rows that are called significant */
+#define TAGSET_DIFF_FALSE 0.05
 
 enum tagset_diff_by { TAGSET_DIFF_BY_TAG, TAGSET_DIFF_BY_FUNCTION };
 
-/* The comparison that is asked for. */
+/* What is to be compared, and how. */
 struct tagset_diff_ask {
 	enum tagset_diff_by by;
 	enum metric metric;
-	bool is_share;	  /* shares of each side's whole */
-	double per[2];	  /* amounts are divided by these; 0: by nothing */
-	const char *base; /* and by the amount of this function (with what it calls), or NULL */
+	bool is_share; /* compares shares of each side's whole, not amounts */
+	double per[2]; /* divides the amounts of each side by this; 0: does not divide */
+	/* divides them also by the amount of this function with what it calls; or NULL */
+	const char *base;
 
-	/* Returns a suffix for the name of a function at a location of the set, the enclosing one
-	 * (0) or one inlined there, if other functions have the same name; NULL: no suffix. Not
-	 * escaped. `suffix` is NULL: functions are identified by their names. */
+	/* Returns a suffix for the name of a function, if other functions have the same name; NULL:
+	 * no suffix. The function is at a location of the set: the enclosing one (`outer` 0), or
+	 * one inlined there. The suffix is not escaped. If `suffix` is NULL, functions are
+	 * identified by their names. */
 	const char *(*suffix)(void *arg, uint32_t location, unsigned outer);
 	void *suffix_arg;
 };
 
 struct tagset_diff_row {
-	uint32_t key;	   /* node of the set, or number of a function */
-	uint64_t self[2];  /* the metric's sum that ends there; of samples that of their periods */
-	uint64_t total[2]; /* by function: with it anywhere in their path, each counted once */
-	uint64_t records[2]; /* how many there are of `self` by tag, of `total` by function */
-	double variance[2];  /* of the same */
-	double change;	     /* B - A, of what is compared */
+	uint32_t key; /* node of the set, or number of a function */
+	/* the metric's sum that ends there; for samples, the sum of their periods */
+	uint64_t self[2];
+	/* the sum with the function anywhere in the path, each sample counted once; only by
+	 * function */
+	uint64_t total[2];
+	uint64_t records[2]; /* number of records in `self` (by tag) or `total` (by function) */
+	double variance[2];  /* variance of that sum */
+	double change;	     /* side B minus side A, in the unit that is compared */
 	double error;	     /* half the width of the 95 % interval of `change` */
-	double p;	     /* likelihood of values at least as far apart, if nothing changed */
+	/* probability of values at least as far apart, if nothing changed */
+	double p;
 	bool is_significant;
 };
 
@@ -60,20 +67,23 @@ struct tagset_diff {
 	struct tagset_diff_ask ask;
 	struct tagset_diff_row *rows; /* largest change first */
 	uint32_t n;
-	uint64_t amount[2];  /* in all: the metric's sum, of samples that of their periods */
-	uint64_t records[2]; /* how many there are */
-	double variance[2];  /* of the amounts */
-	bool has_variances;  /* both sides (of what is counted: one) have those of their sums */
-	bool is_timed;	     /* samples are of a clock: their periods are nanoseconds */
-	bool has_periods;    /* else samples have none, and their number is compared */
-	double scale[2];     /* by which amounts are multiplied to what is compared */
+	/* the whole of each side: the metric's sum; for samples, the sum of their periods */
+	uint64_t amount[2];
+	uint64_t records[2]; /* number of records of each side */
+	double variance[2];  /* variance of `amount` */
+	/* both sides have variances of their sums (of a counted metric: one side) */
+	bool has_variances;
+	bool is_timed;	  /* samples are of a clock: their periods are nanoseconds */
+	bool has_periods; /* if false, samples have no periods, and their numbers are compared */
+	double scale[2];  /* factor from an amount to what is compared */
 	struct strings *names;
-	uint32_t *function_of; /* by location: the one that was hit there, innermost */
+	/* by location: the innermost function, in which samples there hit */
+	uint32_t *function_of;
 };
 
-/* Compares the sides 0 (A) and 1 (B). `ask` is copied, but for the base's name. 0, -ENOMEM,
- * -ENODATA (a side has none of the metric: its amount is 0, and there is nothing to release),
- * -ENOENT (the base is in no path of a side). */
+/* Compares the sides 0 (A) and 1 (B). Copies `ask`, but borrows the base's name. Returns 0,
+ * -ENOMEM, -ENODATA (a side has no record of the metric: its amount is 0, and nothing need be
+ * released), or -ENOENT (no path of a side goes through the base). */
 int tagset_diff_make(const struct tagset *set, const struct tagset_diff_ask *ask,
 		     struct tagset_diff *ret_diff);
 void tagset_diff_release(struct tagset_diff *diff);
@@ -82,15 +92,16 @@ void tagset_diff_release(struct tagset_diff *diff);
 const char *tagset_diff_function(const struct tagset_diff *diff, uint32_t function);
 
 struct tagset_diff_options {
-	const char *names[2]; /* of the sides */
-	const char *per;      /* what amounts are of: "second", a region's name; or NULL */
-	double percent_limit; /* text: rows whose larger share is below are left out and counted */
+	const char *names[2]; /* names of the sides */
+	const char *per;      /* what amounts are divided by: "second", a region's name; or NULL */
+	/* text: a row is left out and counted if its share is below this on both sides */
+	double percent_limit;
 	bool only_significant;
 	bool color;
-	unsigned width; /* 0: do not cut */
+	unsigned width; /* 0: rows are not cut */
 };
 
-/* 0, -ENOMEM, -EIO. */
+/* Write the differences as text or JSON. Return 0, -ENOMEM or -EIO. */
 int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *diff,
 			   const struct tagset_diff_options *options, FILE *out);
 int tagset_diff_write_json(const struct tagset *set, const struct tagset_diff *diff,

@@ -25,7 +25,7 @@ static const uint64_t *counts(const struct tagset_diff_writer *w, const struct t
 	return w->diff->ask.by == TAGSET_DIFF_BY_TAG ? row->self : row->total;
 }
 
-/* The original of an escaped text, ended by 0. */
+/* Returns the original of an escaped text. */
 static const char *original(struct tagset_diff_writer *w, const char *escaped)
 {
 	buf_clear(&w->name);
@@ -52,21 +52,21 @@ static int tagset_diff_path(struct tagset_diff_writer *w, uint32_t node)
 
 /* --- text ---------------------------------------------------------------------------------- */
 
-/* What amounts are shown in: 1 or more of them are this. */
+/* A unit for amounts: one of it is `size`. */
 struct diff_unit {
 	const char *name;
 	double size;
 	int decimals;
 };
 
-/* Returns whether what is compared are nanoseconds. */
+/* Returns whether the amounts that are compared are nanoseconds. */
 static bool is_time(const struct tagset_diff *diff)
 {
 	return diff->ask.metric == METRIC_CPU ? diff->is_timed
 					      : metric_info(diff->ask.metric)->unit == METRIC_NS;
 }
 
-/* Picks the unit of all rows by the largest value. */
+/* Picks one unit for all rows, in which the largest value is at least 1. */
 static struct diff_unit unit_of(const struct tagset_diff *diff)
 {
 	static const struct diff_unit times[] = {
@@ -92,7 +92,7 @@ static struct diff_unit unit_of(const struct tagset_diff *diff)
 	return units[i];
 }
 
-/* Whether changes have an error of sampling. */
+/* Returns whether changes have a sampling error. */
 static bool has_errors(const struct tagset_diff *diff)
 {
 	return metric_info(diff->ask.metric)->is_sampled || diff->has_variances;

@@ -31,7 +31,7 @@ void tagset_line_split(struct tagset_reader *rd, char *line)
 		char *tab = strchr(line, '\t');
 
 		rd->fields[rd->n_fields++] = line;
-		/* The text after the last field stays in one piece. */
+		/* What follows the last field stays in one piece with it. */
 		if (!tab || rd->n_fields == TAGSET_MAX_FIELDS)
 			return;
 		*tab = '\0';
@@ -68,7 +68,7 @@ bool tagset_line_id(const char *field, uint64_t *ret_id, uint32_t *ret_dup)
 	return true;
 }
 
-/* They stand side by side in the line. */
+/* The fields are still side by side in the line, so joining them only restores their tabs. */
 int tagset_line_join(struct tagset_reader *rd, unsigned first, uint32_t *ret_text)
 {
 	for (unsigned i = first + 1; i < rd->n_fields; i++)
@@ -78,8 +78,8 @@ int tagset_line_join(struct tagset_reader *rd, unsigned first, uint32_t *ret_tex
 
 /* --- names in the file --------------------------------------------------------------------- */
 
-/* By the whole name, so that many names with one id are no long chain; and by where the names lie,
- * so that nobody can choose ids that are one. */
+/* Hashes the whole name, so that many names with one id do not make one long chain; and the address
+ * of `names`, so that nobody can prepare a file whose names collide. */
 static uint64_t tagset_line_key(const struct tagset_names *names, uint64_t id, uint32_t dup)
 {
 	return tagset_hash((uintptr_t)names + id, dup, 0);

@@ -15,14 +15,14 @@
 
 #define TAGSET_MAX_FIELDS 16
 
-/* The file's name for a thing: an id with the number after its point, or a number. */
+/* The file's name for a thing: an id and the number after its point, or just a number. */
 struct tagset_name {
 	uint64_t id;
 	uint32_t dup, number;
 };
 
 struct tagset_names {
-	struct tagset_chains by_name; /* to entries of names */
+	struct tagset_chains by_name; /* hash of the name -> index in the array below */
 	VEC(struct tagset_name) names;
 };
 
@@ -34,35 +34,35 @@ struct tagset_reader {
 	unsigned n_fields;
 	struct tagset_names objects, locations, nodes, processes;
 	VEC(uint32_t) recordings; /* by their order in the file */
-	uint32_t location;	  /* of the line before; TAGSET_NONE */
-	uint64_t location_name;	  /* what the file calls it: hash of the field */
-	struct buf names;	  /* its names */
+	uint32_t location; /* location of the previous line; TAGSET_NONE: it was another record */
+	uint64_t location_name; /* the file's name for it: hash of the field */
+	struct buf names;	/* text of the location's names so far */
 	bool has_end;
 	char *error;
 };
 
-/* Reports a fault of the line to the user: -EBADMSG. */
+/* Reports a fault of the line to the user. Returns -EBADMSG. */
 int tagset_line_bad(struct tagset_reader *rd, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Splits a line, in place, into rd->fields. */
+/* Splits a line into rd->fields, in place. */
 void tagset_line_split(struct tagset_reader *rd, char *line);
 
-/* Reads a number without sign or space, in base 10 or 16. */
+/* Reads a number in base 10 or 16, without sign or blank. */
 bool tagset_line_number(const char *field, int base, uint64_t *ret_value);
 
-/* Reads "0123456789abcdef" or "0123456789abcdef.1". */
+/* Reads an id: "0123456789abcdef" or "0123456789abcdef.1". */
 bool tagset_line_id(const char *field, uint64_t *ret_id, uint32_t *ret_dup);
 
-/* Joins the fields from `first` to the line's end to one text. 0 or -ENOMEM. */
+/* Interns the fields from `first` to the line's end as one text. Returns 0 or -ENOMEM. */
 int tagset_line_join(struct tagset_reader *rd, unsigned first, uint32_t *ret_text);
 
-/* Enters the set's number for a name of the file. 0, -EBADMSG (the name has a number already),
- * -ENOMEM. */
+/* Adds a name of the file for the thing that has `number` in the set. Returns 0, -EBADMSG (the name
+ * has a number already) or -ENOMEM. */
 int tagset_line_name(struct tagset_reader *rd, struct tagset_names *names, uint64_t id,
 		     uint32_t dup, uint32_t number);
 
-/* Gives the set's number for the name in a field, an id or a number. 0 or -EBADMSG. */
+/* Gives the set's number for the name in a field, an id or a number. Returns 0 or -EBADMSG. */
 int tagset_line_refer(struct tagset_reader *rd, const struct tagset_names *names, const char *field,
 		      bool is_id, uint32_t *ret_number);
 void tagset_line_release(struct tagset_names *names);

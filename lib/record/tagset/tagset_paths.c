@@ -19,7 +19,7 @@
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-/* Data: the path, with its end. */
+/* Combines objects. The data is the path, with its NUL. */
 static bool join_paths(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
 {
 	(void)n_into;
@@ -27,8 +27,8 @@ static bool join_paths(uint8_t *into, size_t n_into, const uint8_t *from, size_t
 	return tagset_is_better_path((const char *)from, (const char *)into);
 }
 
-/* A key in the order of objects: by the kind's place among those that are known, in the order of
- * words, then by file id. */
+/* Returns a key in the order in which objects are written: by place of the kind in the alphabetical
+ * list of known kinds, then by file id. */
 static uint64_t object_key(const char *kind, uint64_t file_id)
 {
 	static const char *const kinds[] = {"elf",    "jit", "kernel",	"mark",
@@ -43,7 +43,8 @@ static uint64_t object_key(const char *kind, uint64_t file_id)
 			return (2 * i + 1ull) << 59 | file_id >> 5;
 		place = order > 0 ? 2 * i + 2ull : place;
 	}
-	return place << 59; /* a kind between two: by its text alone */
+	/* an unknown kind: the key is only its place in the list, its text decides the rest */
+	return place << 59;
 }
 
 static int add_objects(struct tagset_writer *w, struct router *r)
@@ -63,7 +64,7 @@ static int add_objects(struct tagset_writer *w, struct router *r)
 	return err == 0 ? router_run(r, 0, UINT64_MAX, true) : err;
 }
 
-/* The path stands between the build-id and the layout, which is there if it is known. */
+/* Writes an object. Its path comes between build-id and layout, which is written if it is known. */
 static void put_object(struct tagset_writer *w, uint64_t number, const struct router_item *item)
 {
 	const char *id = (const char *)item->id;
@@ -113,7 +114,7 @@ static int write_objects(struct tagset_writer *w)
 
 /* --- locations -------------------------------------------------------------------------------- */
 
-/* Data: the names, with their end. */
+/* Combines locations. The data is the names, with their NUL. */
 static bool join_names(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
 {
 	(void)n_into;
@@ -121,8 +122,8 @@ static bool join_names(uint8_t *into, size_t n_into, const uint8_t *from, size_t
 	return tagset_says_more((const char *)from, (const char *)into);
 }
 
-/* The names are five fields, of which the last, the start, is written if it is known; then three
- * for each inlined function. */
+/* Writes a location. The names are five fields, the last of which, START, is written only if it is
+ * known; then three fields for each inlined function. */
 static void put_location(struct tagset_writer *w, const struct router_item *item, uint32_t dup)
 {
 	const char *names = (const char *)item->data;
@@ -148,7 +149,7 @@ static void put_location(struct tagset_writer *w, const struct router_item *item
 	text_put_raw(&w->text, "\n");
 }
 
-/* Numbers locations of one id and writes all. */
+/* Numbers the locations that share an id, and writes all. */
 static int put_locations(struct tagset_writer *w, struct router *r)
 {
 	uint32_t dup = 0;
@@ -199,7 +200,8 @@ int tagset_write_locations(struct tagset_writer *w)
 
 /* --- tags ------------------------------------------------------------------------------------- */
 
-/* The id: depth, the parent's tag and its ".1", the location's id and its ".1". */
+/* The item's id: depth, parent's tag and the number after its point, location's id and the number
+ * after its point. */
 enum { TAG_PARENT = 4, TAG_PARENT_DUP = 12, TAG_LOCATION = 16, TAG_LOCATION_DUP = 24 };
 
 static bool is_one(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
@@ -211,7 +213,7 @@ static bool is_one(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_f
 	return false;
 }
 
-/* Brings the tags of one depth, or all (0), to their owners. */
+/* Brings the tags of one depth (0: of all) to their owners. */
 static int run_tags(struct tagset_writer *w, struct router *r, uint32_t depth)
 {
 	const struct tagset *set = w->set;
@@ -243,7 +245,7 @@ static void put_tag(struct tagset_writer *w, const struct router_item *item, uin
 	text_put_raw(&w->text, "\n");
 }
 
-/* Writes the owned tags by depth, as many sections as the deepest has frames. None has a ".1". */
+/* Writes the owned tags in sections, one for each depth. No two have the same tag. */
 static int put_tags(struct tagset_writer *w, struct router *r, uint32_t deepest)
 {
 	uint32_t n = router_count(r), *order = vec_alloc((size_t)n + 1, sizeof(*order));
@@ -263,7 +265,7 @@ static int put_tags(struct tagset_writer *w, struct router *r, uint32_t deepest)
 
 		put_tag(w, &item, 0);
 		lengths[tagset_get_be(item.id, 4)] += w->text.len - before;
-		if (w->comm->size == 1) /* whatever the sections */
+		if (w->comm->size == 1) /* a single process need not care for sections */
 			err = tagset_writer_flush(w);
 	}
 	if (err == 0)
@@ -275,7 +277,7 @@ static int put_tags(struct tagset_writer *w, struct router *r, uint32_t deepest)
 	return err;
 }
 
-/* Whether any two paths have the same tag, in any process. */
+/* Finds out whether any two paths have the same tag, in any process. */
 static int find_collisions(struct tagset_writer *w, const struct router *r, bool *ret_any)
 {
 	uint64_t any = 0;
@@ -288,8 +290,8 @@ static int find_collisions(struct tagset_writer *w, const struct router *r, bool
 	return err;
 }
 
-/* Numbers the tags of one depth, going on from those above that have the same (`seen`, by tag), and
- * writes them. */
+/* Numbers and writes the tags of one depth. Tags that occurred at smaller depths already (`seen`)
+ * continue those numbers. */
 static int write_depth(struct tagset_writer *w, uint32_t depth, struct int_map *seen)
 {
 	struct router *r;

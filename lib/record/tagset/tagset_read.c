@@ -62,8 +62,8 @@ static void join_path(struct tagset *set, uint32_t *path, uint32_t other)
 		*path = other;
 }
 
-/* The text of what identifies an object: its layout stands behind its path, and is in it if it is
- * known. */
+/* Interns the text that identifies an object. The layout follows the path in the line, and is part
+ * of the identity if it is known. */
 static int object_identity(struct tagset_reader *rd, uint32_t *ret_identity)
 {
 	const char *layout = rd->n_fields > 6 ? rd->fields[6] : "";
@@ -114,7 +114,7 @@ static int tagset_object(struct tagset_reader *rd)
 	return tagset_line_name(rd, &rd->objects, number, 0, at);
 }
 
-/* The location of an object and an offset, entered if it is new. */
+/* Finds the location of an object and an offset, and adds it if it is new. */
 static int enter_location(struct tagset *set, const struct tagset_location *location,
 			  uint32_t *ret_number)
 {
@@ -172,7 +172,8 @@ static int tagset_location(struct tagset_reader *rd)
 	rd->location = number;
 	rd->location_name = l.id + dup;
 	for (unsigned i = 4; i < 9; i++) {
-		const char *name = i < rd->n_fields ? rd->fields[i] : ""; /* START may be missing */
+		/* older exports lack START */
+		const char *name = i < rd->n_fields ? rd->fields[i] : "";
 
 		buf_put(&rd->names, name, strlen(name));
 		buf_put(&rd->names, "\t", 1);
@@ -195,7 +196,7 @@ static int inlined(struct tagset_reader *rd)
 	return 0;
 }
 
-/* The location's names are complete: the next record is another. */
+/* Completes the names of the last location: the current record does not continue it. */
 static int end_location(struct tagset_reader *rd)
 {
 	struct tagset *set = rd->set;
@@ -207,7 +208,7 @@ static int end_location(struct tagset_reader *rd)
 		return 0;
 	l = &set->locations.items[rd->location];
 	rd->location = TAGSET_NONE;
-	rd->names.len--; /* the last tab */
+	rd->names.len--; /* remove the last tab */
 	buf_put_u8(&rd->names, 0);
 	if (rd->names.failed)
 		return -ENOMEM;
@@ -295,7 +296,7 @@ static int tagset_process(struct tagset_reader *rd)
 	err = tagset_line_join(rd, 2, &p.fields);
 	if (err < 0)
 		return err;
-	key = (uint64_t)p.recording << 32 | p.fields; /* exact: nothing else has it */
+	key = (uint64_t)p.recording << 32 | p.fields; /* an exact key, so it needs no comparison */
 	if (tagset_chain(&set->by_process, key) == TAGSET_NONE) {
 		err = VEC_RESERVE(&set->processes, 1);
 		if (err == 0)
@@ -310,7 +311,7 @@ static int tagset_process(struct tagset_reader *rd)
 		set->by_process.links.items[tagset_chain(&set->by_process, key)].number);
 }
 
-/* The rank of a process that was named before, and how many its job has or 0. */
+/* Reads the rank of a process that was named before, and the size of its job (0: unknown). */
 static int tagset_rank(struct tagset_reader *rd)
 {
 	struct tagset_process *p;
@@ -325,11 +326,12 @@ static int tagset_rank(struct tagset_reader *rd)
 		return tagset_line_bad(rd, "no rank or no number of ranks");
 	p = &rd->set->processes.items[process];
 	value = size << 32 | (rank + 1);
-	p->rank = value > p->rank ? value : p->rank; /* whatever the order of files */
+	/* The larger value is kept, so that the order of files does not matter. */
+	p->rank = value > p->rank ? value : p->rank;
 	return 0;
 }
 
-/* What follows from samples and values is not read. */
+/* Totals follow from samples and values, so they are skipped. */
 static int tagset_total(struct tagset_reader *rd)
 {
 	(void)rd;
@@ -352,7 +354,8 @@ static int enter_sample(struct tagset_reader *rd, const struct tagset_sample *sa
 		if (s->node == sample->node && s->process == sample->process &&
 		    s->comm == sample->comm && s->remainder == sample->remainder &&
 		    s->metric == sample->metric && s->side == sample->side) {
-			s->count += sample->count; /* no overflow: the totals have none */
+			/* cannot overflow: add_amount() has checked the totals */
+			s->count += sample->count;
 			s->weight += sample->weight;
 			return 0;
 		}
@@ -365,7 +368,7 @@ static int enter_sample(struct tagset_reader *rd, const struct tagset_sample *sa
 	return err;
 }
 
-/* A sample, or a value of a metric, whose amounts are at the field `at`. */
+/* Adds a sample, or a value of a metric; the field `at` has its first amount. */
 static int add_amount(struct tagset_reader *rd, const char *metric, unsigned at)
 {
 	struct tagset_totals *totals = &rd->set->totals[rd->side];
@@ -407,7 +410,7 @@ static int tagset_value(struct tagset_reader *rd)
 static const struct tagset_kind {
 	const char *name;
 	int (*read)(struct tagset_reader *rd);
-	unsigned fields; /* at least, with the name */
+	unsigned fields; /* least number of fields, with the record's name */
 } tagset_kinds[] = {
 	{"sample", tagset_sample, 8},	    {"tag", tagset_tag, 4},
 	{"location", tagset_location, 8},   {"inlined", inlined, 5},
@@ -463,7 +466,7 @@ static int head(struct tagset_reader *rd, const char *line)
 	return 0;
 }
 
-/* One line, without its end. 1, 0 at the end of the file, or an error. */
+/* Reads one line, without its end. Returns 1, 0 at the end of the file, or an error. */
 static int tagset_line(struct tagset_reader *rd, FILE *in, char *line)
 {
 	size_t len;

@@ -16,9 +16,9 @@
 #include "store/store_memory.h"
 #include "tagset/tagset_state.h"
 
-#define READER_KINDS 16 /* more than there are */
+#define READER_KINDS 16 /* more than there are kinds of objects */
 
-/* Texts of the format as they were, each kept once. */
+/* The state of making a reader. `texts` has original texts, each once. */
 struct reading {
 	const struct tagset *set;
 	struct store_reader *reader;
@@ -26,12 +26,12 @@ struct reading {
 	struct int_map thread_at; /* (process and comm, tid) -> number */
 	struct int_map origin_at; /* (inferred, is_complete) -> number */
 	VEC(struct store_line) lines;
-	uint32_t event;	 /* of the recordings that are read, in `events` */
-	uint32_t metric; /* text of the set */
+	uint32_t event;	 /* event of the recordings that are read, as a number in `events` */
+	uint32_t metric; /* name of the metric: text of the set */
 	struct buf text;
 };
 
-/* The original of `len` bytes of escaped text, which lives as long as the reading. */
+/* Gives the original of `len` bytes of escaped text. It lives as long as the struct. */
 static int keep(struct reading *rd, const char *escaped, size_t len, const char **ret_text)
 {
 	uint32_t number;
@@ -48,7 +48,8 @@ static int keep(struct reading *rd, const char *escaped, size_t len, const char 
 	return err;
 }
 
-/* The same of the index-th field of a text that is parted by tabs; "" if there are fewer. */
+/* Gives the original of the index-th of a text's fields, which are parted by tabs; "" if it has
+ * fewer. */
 static int field(struct reading *rd, uint32_t text, unsigned index, const char **ret_text)
 {
 	const char *at = tagset_escaped(rd->set, text);
@@ -62,7 +63,7 @@ static int field(struct reading *rd, uint32_t text, unsigned index, const char *
 
 /* --- recordings ------------------------------------------------------------------------------- */
 
-enum { RECORDING_HOST = 2, RECORDING_EVENT = 4 }; /* fields */
+enum { RECORDING_HOST = 2, RECORDING_EVENT = 4 }; /* indices of fields */
 
 static int number_of(struct reading *rd, struct strings *in, uint32_t recording, unsigned index,
 		     uint32_t *ret_number)
@@ -73,7 +74,7 @@ static int number_of(struct reading *rd, struct strings *in, uint32_t recording,
 	return err == 0 ? strings_intern(in, text, ret_number) : err;
 }
 
-/* Whether a recording counts the same event as the one that is read. */
+/* Finds out whether a recording counts the event that is read. */
 static int is_read(struct reading *rd, uint32_t recording, bool *ret_is)
 {
 	uint32_t event;
@@ -83,7 +84,7 @@ static int is_read(struct reading *rd, uint32_t recording, bool *ret_is)
 	return err;
 }
 
-/* What the recordings that are read have together. */
+/* Sums up the recordings that are read in `rec`. */
 static int sum_up(struct reading *rd, struct store_recording *rec, uint32_t *ret_count)
 {
 	const struct tagset *set = rd->set;
@@ -182,8 +183,8 @@ static int add_object(struct reading *rd, const struct tagset_object *from)
 	return store_memory_object(rd->reader, &object);
 }
 
-/* The names of a location are its frame, then function, source and line of each function there,
- * outermost first; lines have the innermost first. */
+/* Adds the lines of a location. Its names are FRAME, then FUNCTION, SOURCE and LINE of each
+ * function there, outermost first; lines are innermost first. */
 static int add_lines(struct reading *rd, uint32_t number)
 {
 	uint32_t names = rd->set->locations.items[number].names, n = 1;
@@ -194,7 +195,7 @@ static int add_lines(struct reading *rd, uint32_t number)
 		n += *at == '\t';
 	n /= 3;
 	for (uint32_t depth = 0; err == 0 && depth < n; depth++) {
-		/* Behind those of the enclosing function is its start. */
+		/* START follows the enclosing function's fields. */
 		unsigned outer = n - 1 - depth, first = outer ? 2 + 3 * outer : 1;
 		struct store_line line = {
 			.location = number, .depth = depth, .is_inlined = depth + 1 < n};
@@ -214,7 +215,7 @@ static int add_lines(struct reading *rd, uint32_t number)
 			break;
 		line.function_start = outer ? 0 : strtoull(digits, NULL, 16);
 		if (n == 1 && !*line.function && !*line.file && !line.line)
-			break; /* nothing is known */
+			break; /* nothing is known of the location */
 		line.function = *line.function ? line.function : NULL;
 		line.file = *line.file ? line.file : NULL;
 		err = VEC_RESERVE(&rd->lines, 1);
@@ -278,7 +279,7 @@ static int add_process(struct reading *rd, const struct tagset_process *from)
 	return store_memory_process(rd->reader, &process);
 }
 
-/* The thread of a sample, made if it is new. */
+/* Gives the thread of a sample, and adds it if it is new. */
 static int thread_of(struct reading *rd, const struct tagset_sample *s, uint32_t tid,
 		     uint32_t *ret_thread)
 {
@@ -302,7 +303,7 @@ static int thread_of(struct reading *rd, const struct tagset_sample *s, uint32_t
 
 static int origin_of(struct reading *rd, uint32_t inferred, bool is_complete, uint32_t *ret_origin)
 {
-	uint32_t next = (uint32_t)rd->origin_at.used + 1; /* 0 is there already */
+	uint32_t next = (uint32_t)rd->origin_at.used + 1; /* number 0 is there already */
 	int err;
 
 	*ret_origin = 0;
@@ -325,8 +326,8 @@ static int reason_number(const char *name, uint8_t *ret_number)
 	return -EBADMSG;
 }
 
-/* What follows the amounts is the thread's id, the end reason, the quality, and how many frames
- * were inferred. */
+/* Adds a sample as a sum. The text after its amounts has the thread's id, the end reason, the
+ * quality, and the number of inferred frames. */
 static int add_sum(struct reading *rd, const struct tagset_sample *s)
 {
 	struct store_sum sum = {.node = s->node, .count = s->count, .weight = s->weight};
@@ -410,7 +411,7 @@ int tagset_reader_new(const struct tagset *set, enum metric metric, const char *
 	return err;
 }
 
-/* Whether a metric is the variances of another one. */
+/* Returns whether a metric has the variances of another one. */
 static bool is_variance(const char *metric)
 {
 	const size_t n = strlen(metric), behind = strlen(TAGSET_VARIANCE);

@@ -11,10 +11,10 @@
 #include "tagset/tagset.h"
 
 /* Makes a reader of a set's records of a metric (as metric_summed() names it); `name` becomes the
- * recording's target. Leaves out recordings of another event than the latest one's: *ret_left_out
- * is how many. Returns 0; -ENODATA: it has none of the metric; -EBADMSG: a sample does not conform
- * to docs/TAGS.md, or has an end reason that this version does not know; -ENOMEM.
- * store_reader_close() frees the reader, which does not need the set any more. */
+ * recording's target. Leaves out recordings of another event than the latest one's, and counts them
+ * in *ret_left_out. Returns 0; -ENODATA: the set has no record of the metric; -EBADMSG: a sample
+ * does not conform to docs/TAGS.md, or has an end reason that this version does not know; -ENOMEM.
+ * store_reader_close() frees the reader. The set may be freed before. */
 int tagset_reader_new(const struct tagset *set, enum metric metric, const char *name,
 		      struct store_reader **ret_reader, uint32_t *ret_left_out);
 

@@ -17,7 +17,8 @@
 #include "base/text.h"
 #include "tagset/tagset_writer.h"
 
-#define SHARE_FLUSH (1 << 20) /* bytes of text after which a single process puts them */
+/* bytes of text after which a single process writes them out */
+#define SHARE_FLUSH (1 << 20)
 
 /* --- for all sections ------------------------------------------------------------------------- */
 
@@ -106,7 +107,7 @@ int tagset_writer_number(struct tagset_writer *w, struct router *r, uint64_t *re
 
 /* --- recordings ------------------------------------------------------------------------------- */
 
-/* The number that is an item's data. */
+/* Reads the number that is an item's data. */
 static uint64_t number_at(const uint8_t *data)
 {
 	uint64_t number;
@@ -115,7 +116,7 @@ static uint64_t number_at(const uint8_t *data)
 	return number;
 }
 
-/* Data: how many inputs had it. */
+/* Combines recordings. The data is the number of inputs that had it. */
 static bool add_inputs(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
 {
 	const uint64_t sum = number_at(into) + number_at(from);
@@ -129,7 +130,7 @@ static bool add_inputs(uint8_t *into, size_t n_into, const uint8_t *from, size_t
 static int add_recordings(struct tagset_writer *w, struct router *r)
 {
 	const struct tagset *set = w->set;
-	uint64_t ends[2] = {0, 0}; /* the last start, and the complement of the first */
+	uint64_t ends[2] = {0, 0}; /* the largest start, and the complement of the smallest */
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < set->recordings.count; i++) {
@@ -190,7 +191,7 @@ static int write_recordings(struct tagset_writer *w)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-/* Data: the rank. */
+/* Combines processes. The data is the rank; the largest one is kept. */
 static bool keep_rank(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
 {
 	(void)n_into;
@@ -217,7 +218,7 @@ static int put_processes(struct tagset_writer *w, struct router *r, uint64_t fir
 	return err == 0 ? tagset_writer_section(w) : err;
 }
 
-/* A process's rank may be in another set than its samples. */
+/* Finds the ranks of processes: a process's rank may be in another set than its samples. */
 static int return_ranks(struct tagset_writer *w, struct router *r)
 {
 	int err;
@@ -263,15 +264,17 @@ static int write_processes(struct tagset_writer *w)
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* Data: count and weight. Their sums over all were found to have no overflow. */
+/* Combines samples. The data is count and weight. begin() has checked that the sums over all sets
+ * do not overflow. */
 static bool add_amounts(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
 {
 	add_inputs(into, n_into, from, n_from);
 	return add_inputs(into + sizeof(uint64_t), n_into, from + sizeof(uint64_t), n_from);
 }
 
-/* The id: whether it is of another metric than samples, depth, tag and its ".1", then three texts
- * that end with a byte of zero: the thread's name, what follows the amounts, the metric. */
+/* The item's id: whether it is a record of another metric than samples, depth, tag and the number
+ * after its point; then three texts, each with a NUL: the thread's name, what follows the amounts,
+ * and the metric. */
 enum { SAMPLE_DEPTH = 1, SAMPLE_TAG = 5, SAMPLE_DUP = 13, SAMPLE_TEXTS = 17 };
 
 static int add_sample(struct tagset_writer *w, struct router *r, const struct tagset_sample *s)
@@ -337,9 +340,10 @@ static int write_samples(struct tagset_writer *w)
 	return err == 0 ? tagset_writer_section(w) : err;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------------- */
 
-/* Adds up two numbers of all processes, unless that goes beyond 64 bits: -EOVERFLOW. */
+/* Replaces two numbers by their sums over all processes. Returns -EOVERFLOW if a sum exceeds 64
+ * bits. */
 static int add_up(struct tagset_writer *w, uint64_t numbers[2])
 {
 	uint64_t halves[4] = {(uint32_t)numbers[0], numbers[0] >> 32, (uint32_t)numbers[1],
@@ -356,7 +360,8 @@ static int add_up(struct tagset_writer *w, uint64_t numbers[2])
 	return err;
 }
 
-/* What is known before anything is written, and whether there is anything. */
+/* Checks, before anything is written, the sums over all sets, and whether there is any recording.
+ */
 static int begin(struct tagset_writer *w)
 {
 	const struct tagset *set = w->set;
@@ -441,7 +446,7 @@ int tagset_share(const struct tagset *set, const struct router_comm *comm,
 
 static int put_in_file(void *arg, const struct tagset_part *parts, size_t n, const struct buf *text)
 {
-	(void)parts; /* of a single process they are in order */
+	(void)parts; /* a single process writes its parts in order */
 	(void)n;
 	if (!text->len)
 		return 0;

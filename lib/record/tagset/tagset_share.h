@@ -15,15 +15,15 @@
 #include "tagset/router.h"
 #include "tagset/tagset.h"
 
-/* A part of the text that a process has written, and its offset in the file. */
+/* A part of the text that a process wrote, and its place in the file. */
 struct tagset_part {
 	uint64_t offset;
 	uint64_t len;
 };
 
-/* Receives what processes write. All call `put` equally often, at the same points, maybe with
- * nothing; the parts follow each other in `text`, with ascending offsets. 0 or an error, which ends
- * the writing. */
+/* Receives what processes write. All processes call `put` equally often, at the same points,
+ * possibly without any text. The parts follow each other in `text`, with ascending offsets. `put`
+ * returns 0, or an error that ends the writing. */
 struct tagset_sink {
 	int (*put)(void *arg, const struct tagset_part *parts, size_t n, const struct buf *text);
 	void *arg;
@@ -31,15 +31,15 @@ struct tagset_sink {
 
 /* Totals over all sets. */
 struct tagset_shared {
-	uint64_t recordings, repeated; /* as of tagset_recordings() and tagset_repeated() */
+	uint64_t recordings, repeated; /* as tagset_recordings() and tagset_repeated() */
 	uint64_t skipped;
-	uint64_t samples, weight; /* of all metrics */
-	uint64_t bytes;		  /* that were written */
+	uint64_t samples, weight; /* sums over all metrics */
+	uint64_t bytes;		  /* bytes written */
 };
 
-/* Writes. 0, -ENOMEM, -EIO, -EOVERFLOW (counts beyond 64 bits), -EBADMSG (a message of another
- * process is broken), -ENODATA (no set has a recording: nothing is written), or an error of the
- * sink. */
+/* Writes the sets of all processes as one export. Returns 0, -ENOMEM, -EIO, -EOVERFLOW (counts
+ * beyond 64 bits), -EBADMSG (a message of another process is broken), -ENODATA (no set has a
+ * recording: nothing is written), or an error of the sink. */
 int tagset_share(const struct tagset *set, const struct router_comm *comm,
 		 const struct tagset_sink *sink, struct tagset_shared *ret_shared);
 

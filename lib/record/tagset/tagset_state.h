@@ -10,12 +10,13 @@
 
 struct tagset_recording {
 	uint64_t start_unix_ns;
-	uint32_t fields; /* text: ID, TIME, HOST, KERNEL, EVENT and what may follow */
-	uint32_t inputs; /* how many had it */
+	/* text: ID, TIME, HOST, KERNEL, EVENT and possibly more */
+	uint32_t fields;
+	uint32_t inputs; /* number of inputs that had it */
 };
 
 struct tagset_object {
-	uint32_t identity; /* text: KIND, FILE-ID, BUILD-ID and, if it is known, LAYOUT */
+	uint32_t identity; /* text: KIND, FILE-ID, BUILD-ID, and LAYOUT if known */
 	uint32_t path;	   /* text */
 	uint64_t file_id;
 };
@@ -23,10 +24,10 @@ struct tagset_object {
 struct tagset_process {
 	uint32_t recording;
 	uint32_t fields; /* text: PID, parent's PID, COMM, EXE */
-	uint64_t rank;	 /* in its MPI job, as SERIES_MPI_RANK has it; 0: none */
+	uint64_t rank;	 /* its rank in its MPI job, as a value of SERIES_MPI_RANK; 0: none */
 };
 
-/* Numbers of things by a hash of their content: a chain for each hash. */
+/* A link of a chain of numbers of things whose content has the same hash. */
 struct tagset_link {
 	uint32_t number, next;
 };
@@ -39,7 +40,8 @@ struct tagset_chains {
 #define TAGSET_NONE UINT32_MAX
 
 struct tagset_totals {
-	uint64_t samples, weight; /* of all metrics: what adds up has no overflow then */
+	/* sums over all metrics: if these do not overflow, no partial sum does */
+	uint64_t samples, weight;
 };
 
 struct tagset {
@@ -56,13 +58,13 @@ struct tagset {
 	uint32_t inputs;
 };
 
-/* Returns the first link of a chain, TAGSET_NONE at its end. */
+/* Returns the first link of the chain for a hash; TAGSET_NONE: there is none. */
 uint32_t tagset_chain(const struct tagset_chains *chains, uint64_t key);
 int tagset_chain_add(struct tagset_chains *chains, uint64_t key, uint32_t number);
 
-/* Returns whether a name replaces another one of the same thing. Of two paths of an object the
- * first in order stays, but any rather than none; of two texts of a location's names the one with a
- * function, then the longer, then the greater text. */
+/* Return whether a text replaces another one for the same thing. Of two paths of an object, the
+ * first in alphabetical order is kept, but any path rather than none. Of two texts of a location's
+ * names, one that has a function is kept, then the longer one, then the greater one. */
 bool tagset_is_better_path(const char *path, const char *other);
 bool tagset_says_more(const char *names, const char *other);
 

@@ -13,10 +13,12 @@
 #include "base/text.h"
 #include "tagset/tagset_writer.h"
 
-/* A tag's, of some ranks. */
+/* The totals of a tag over some ranks. */
 struct totals {
 	uint64_t count, weight;
-	uint64_t ranks, least, most, rank; /* of what is added up: samples, or a metric's values */
+	/* ranks with any amount; least and most amount of a rank (samples, or the metric's value);
+	 * the rank with the most */
+	uint64_t ranks, least, most, rank;
 };
 
 static bool add_totals(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
@@ -53,8 +55,9 @@ static bool add_counts(uint8_t *into, size_t n_into, const uint8_t *from, size_t
 	return false;
 }
 
-/* The id of a rank's sum: how many ranks there are, tag, then that of a total: whether it is of
- * another metric than samples, the tag's ".1", the metric. Keys are ranks, and then tags. */
+/* The id of a rank's sum: number of ranks, tag, then the id of the total: whether it is of another
+ * metric than samples, the number after the tag's point, the metric. The keys of rank sums are
+ * ranks, those of totals are tags. */
 enum { RANK_TAG = 4, RANK_TOTAL = 12, TOTAL_DUP = 1, TOTAL_METRIC = 5 };
 
 static int add_ranks(struct tagset_writer *w, struct router *r)
@@ -81,7 +84,7 @@ static int add_ranks(struct tagset_writer *w, struct router *r)
 	return err;
 }
 
-/* The complete sums of ranks become totals. */
+/* Makes totals of the sums of ranks, which are complete. */
 static int add_sums(struct tagset_writer *w, const struct router *ranks, struct router *r)
 {
 	int err = 0;
@@ -123,7 +126,7 @@ static int put_totals(struct tagset_writer *w, const struct router *r)
 	return err == 0 ? tagset_writer_section(w) : err;
 }
 
-/* With the number of the last rank. */
+/* Writes the totals over the ranks up to `last`. */
 static int write_of_ranks(struct tagset_writer *w, uint64_t last)
 {
 	struct router *ranks, *r = NULL;
@@ -149,7 +152,7 @@ static int write_of_ranks(struct tagset_writer *w, uint64_t last)
 
 int tagset_write_totals(struct tagset_writer *w)
 {
-	uint64_t last = 0; /* and one */
+	uint64_t last = 0; /* the largest rank + 1 */
 	int err;
 
 	for (size_t i = 0; i < w->set->processes.count; i++) {
