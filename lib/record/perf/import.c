@@ -40,11 +40,11 @@ struct import {
 	struct import_counters *counters;
 	struct import_passes *passes;
 
-	struct store_writer *writer; /* NULL: there has been no sample yet */
+	struct store_writer *writer; /* NULL: there was no sample yet */
 	struct import_rows rows;
 	struct store_recording info;
-	const struct perfdata_event *first; /* the first sample's event */
-	const char *event;		    /* its name */
+	const struct perfdata_event *first; /* event of the first sample */
+	const char *event;		    /* name of that event */
 	char *target, *note, *missing;
 
 	uint64_t ends[STACKD_END_COUNT];
@@ -52,7 +52,7 @@ struct import {
 	char *error;
 };
 
-/* Keeps the sentence of the first failure. Returns `err`. */
+/* Stores the sentence of the first failure. Returns `err`. */
 static int fail(struct import *im, int r, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -79,8 +79,8 @@ static int several_events(struct import *im, const char *name)
 		    im->event, name);
 }
 
-/* Returns 1: the sample is wanted; 0: it is not; -EINVAL: no event was named, and there are
- * several. */
+/* Returns 1: the sample is wanted; 0: it is not; -EINVAL: the user named no event, and several have
+ * samples. */
 static int choose(struct import *im, const char *name)
 {
 	if (im->options->n_events)
@@ -159,7 +159,7 @@ static bool same_frame(const struct import_frame *a, const struct import_frame *
 	return a->address == b->address && a->flags == b->flags;
 }
 
-/* Enters a path into the trie. Takes over the nodes that it shares with the thread's last path. */
+/* Adds a path to the trie. Reuses the nodes that it shares with the thread's previous path. */
 static int enter_path(struct import *im, struct import_thread *thread,
 		      const struct import_stack_frames *path, uint32_t *ret_node)
 {
@@ -243,7 +243,7 @@ static int keep(struct import *im, const struct perfdata_record *record)
 	return err;
 }
 
-/* Takes a hit of the region's probes. */
+/* Hands a hit of the region's probes on. */
 static int take_hit(struct import *im, const struct perfdata_record *record, const char *event)
 {
 	struct import_stack_frames path;
@@ -339,7 +339,7 @@ static int no_samples(struct import *im)
 	return fail(im, -ENODATA, "no samples");
 }
 
-/* Writes the recording's note, which depends on all its samples. */
+/* Writes the recording's note. It comes last, since it depends on all samples. */
 static int keep_note(struct import *im)
 {
 	struct import_note_facts facts = {
@@ -413,7 +413,8 @@ static int look_elsewhere(struct import *im)
 	return 0;
 }
 
-/* Makes what needs the file's header. A pipe's header is complete at its first record. */
+/* Makes what needs the file's header, which is complete when the first record is read, also for a
+ * pipe. */
 static int prepare(struct import *im)
 {
 	int err = import_processes_new(im->reader, im->options->machine, &im->processes);

@@ -29,15 +29,16 @@
 #include "stackd_abi.h"
 #include "store/store_writer.h"
 
-#define IMPORT_MAX_THREADS (1u << 20) /* of one file: no machine has more */
+#define IMPORT_MAX_THREADS (1u << 20) /* of one file: no machine runs more threads */
 
 struct import_options {
 	const char *store;	   /* path; created if missing */
-	const char *target;	   /* the recording's target: "perf.data" */
-	const char *const *events; /* names; NULL: the one that has samples */
+	const char *target;	   /* becomes the recording's target: "perf.data" */
+	const char *const *events; /* names of the wanted events; NULL: the one that has samples */
 	size_t n_events;
-	struct import_region region;   /* whose probes' events are no samples; begin NULL: none */
-	const struct utsname *machine; /* this one, compared with the one that recorded */
+	/* events of this region's probes are passes, not samples; begin NULL: there are none */
+	struct import_region region;
+	const struct utsname *machine; /* this machine, to be compared with the one that recorded */
 	const char *symfs;	       /* folder with the recorded machine's files, or NULL */
 	const char *cache;	       /* perf's folder of files by build-id, or NULL */
 	uint64_t unix_ns; /* approximate end of the recording, used if the file has no clock */
@@ -47,10 +48,11 @@ struct import_result {
 	int64_t recording;
 	const char *event; /* borrowed from the reader */
 	uint64_t samples, lost, complete, reconstructed, partial;
-	uint64_t other_samples;	    /* of events that were not asked for */
-	uint64_t hits;		    /* of the region's probes */
-	uint32_t counters_left_out; /* read with samples, beyond METRIC_COUNTERS */
-	char *missing;		    /* report on missing files; the caller frees it. NULL: none */
+	uint64_t other_samples; /* samples of events that were not asked for */
+	uint64_t hits;		/* hits of the region's probes */
+	/* counters read with samples that are left out: there are more than METRIC_COUNTERS */
+	uint32_t counters_left_out;
+	char *missing; /* report on missing files, which the caller frees; NULL: none is missing */
 };
 
 /* Imports the whole file and marks the recording as finished. Borrows all arguments. Returns 0;

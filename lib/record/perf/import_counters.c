@@ -18,9 +18,9 @@ struct last {
 
 struct import_counters {
 	struct last *last;
-	uint32_t events[METRIC_COUNTERS]; /* index of the event, by counter */
+	uint32_t events[METRIC_COUNTERS]; /* by counter: index of its event */
 	uint32_t n, left_out;
-	uint32_t *others; /* events that there is no room for */
+	uint32_t *others; /* indices of events that there is no room for */
 };
 
 struct import_counters *import_counters_new(void)
@@ -47,7 +47,7 @@ uint32_t import_counters_left_out(const struct import_counters *counters)
 	return counters->left_out;
 }
 
-/* Notes an event without room. */
+/* Adds an event to those that there is no room for. */
 static int leave_out(struct import_counters *c, uint32_t event)
 {
 	uint32_t *others;
@@ -64,8 +64,8 @@ static int leave_out(struct import_counters *c, uint32_t event)
 	return 0;
 }
 
-/* Finds the counter of an event, made when first needed; METRIC_COUNTERS: there is no room. Two
- * events of one name, in two groups, are two counters. */
+/* Gives the counter of an event, which is made when it is first needed; METRIC_COUNTERS: there is
+ * no room. Two events of the same name in two groups are two counters. */
 static int counter_of(struct import_counters *c, uint32_t event, uint32_t *ret_counter)
 {
 	uint32_t i = 0;
@@ -97,11 +97,11 @@ static struct last *last_of(struct import_counters *c, uint32_t thread, uint32_t
 		free(last);
 		return NULL;
 	}
-	last->id = UINT64_MAX; /* of none */
+	last->id = UINT64_MAX; /* no counter has this id */
 	return last;
 }
 
-/* Returns for how much of the time since the last reading a counter counted; 0: not known. */
+/* Returns the share of the time since the last reading in which a counter counted; 0: unknown. */
 static uint64_t counted(const struct last *last, const struct perfdata_count *count,
 			const struct perfdata_sample *s)
 {

@@ -20,13 +20,14 @@ struct import_counters;
 struct import_counters *import_counters_new(void);	     /* NULL without memory */
 void import_counters_free(struct import_counters *counters); /* NULL is fine */
 
-/* Writes the readings of a sample, whose row is `row`. 0, -ENOMEM, or an error of the writer. */
+/* Writes the readings of a sample, whose row is `row`. Returns 0, -ENOMEM, or an error of the
+ * writer. */
 int import_counters_keep(struct import_counters *counters, struct perfdata *reader,
 			 const struct perfdata_record *record, const struct store_sample *row,
 			 struct store_writer *writer);
 
-/* Writes their names; one that another counter has is followed by " (2)". 0, -ENOMEM, or an error
- * of the writer. */
+/* Writes the names of the counters. If another counter has the same name, " (2)" is appended.
+ * Returns 0, -ENOMEM, or an error of the writer. */
 int import_counters_names(const struct import_counters *counters, struct perfdata *reader,
 			  struct store_writer *writer);
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns whether two names mean the same event: they are equal but for the PMU. */
+/* Returns whether two names mean the same event: they differ at most in the PMU. */
 bool import_event_is_same(const char *a, const char *b);
 
 /* Returns whether an event is among the `n_wanted` names. A name without modifiers ("cycles") also

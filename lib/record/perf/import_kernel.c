@@ -11,7 +11,7 @@
 #include "proc/mapping_set.h"
 
 #define KERNEL_NAME "[kernel.kallsyms]"
-#define KASLR_ALIGN ((uint64_t)2 << 20) /* kernels are moved by multiples of it */
+#define KASLR_ALIGN ((uint64_t)2 << 20) /* kernels are moved by multiples of this */
 
 struct symbol {
 	uint64_t start, end; /* addresses */
@@ -23,10 +23,12 @@ struct import_kernel {
 	const struct utsname *machine;
 	struct object_table *objects;
 	struct mapping_set *maps;
-	uint32_t n_maps;	/* mmap and ksymbol records so far */
-	struct kallsyms *ksyms; /* NULL: another kernel's, or not readable */
+	uint32_t n_maps; /* mmap and ksymbol records so far */
+	/* symbols of the running kernel; NULL: another kernel was recorded, or they cannot be read
+	 */
+	struct kallsyms *ksyms;
 	bool is_checked;
-	VEC(struct symbol) symbols; /* of BPF programs; sorted when `is_sorted` */
+	VEC(struct symbol) symbols; /* BPF programs; sorted when `is_sorted` */
 	bool is_sorted;
 	const struct object *bpf;
 };
@@ -82,7 +84,7 @@ static const struct kallsyms_part *part_named(const struct kallsyms *ksyms, cons
 	return NULL;
 }
 
-/* Whether `ksyms`, of the running kernel, are of the recorded one, too. */
+/* Returns whether the running kernel, whose symbols are `ksyms`, is the recorded one. */
 static bool is_running(struct import_kernel *k, const struct kallsyms *ksyms)
 {
 	const struct perfdata_info *info = perfdata_info(k->reader);
@@ -140,7 +142,8 @@ static bool is_kernel_itself(const char *path)
 	return !strncmp(path, KERNEL_NAME, strlen(KERNEL_NAME)) || !strcmp(path, "[kernel]");
 }
 
-/* Fills the object of a mapping (its path is set), and the offset in it of the mapping's start. */
+/* Fills in the object of a mapping, whose path is set already, and the offset in it at which the
+ * mapping starts. */
 static void describe(struct import_kernel *k, const struct perfdata_mmap *m, bool is_kernel,
 		     struct object *ret_object, uint64_t *ret_offset)
 {
@@ -155,7 +158,7 @@ static void describe(struct import_kernel *k, const struct perfdata_mmap *m, boo
 		part = part_named(k->ksyms, ret_object->path);
 	if (part && len && part->build_id_len &&
 	    !same_build_id(build_id, len, part->build_id, part->build_id_len))
-		part = NULL; /* the module has been rebuilt since */
+		part = NULL; /* the module was rebuilt after the recording */
 	if (part) {
 		build_id = part->build_id;
 		len = part->build_id_len;
@@ -251,7 +254,7 @@ const char *import_kernel_name(struct import_kernel *k, const struct object *obj
 	if (!k->is_sorted)
 		qsort(k->symbols.items, high, sizeof(*k->symbols.items), compare_symbols);
 	k->is_sorted = true;
-	while (low < high) { /* finds the first symbol that starts after `offset` */
+	while (low < high) { /* find the first symbol that starts after `offset` */
 		size_t middle = low + (high - low) / 2;
 
 		if (k->symbols.items[middle].start <= offset)

@@ -28,7 +28,7 @@ int import_kernel_new(struct perfdata *reader, const struct utsname *machine,
 		      struct object_table *objects, struct import_kernel **ret_kernel);
 void import_kernel_free(struct import_kernel *kernel); /* accepts NULL */
 
-#define IMPORT_KERNEL_MAX_MAPS (1u << 16) /* of both calls below together */
+#define IMPORT_KERNEL_MAX_MAPS (1u << 16) /* records of both functions below together */
 
 /* Maps the kernel's text or a module. Returns 0, -ENOMEM, or -E2BIG: IMPORT_KERNEL_MAX_MAPS. */
 int import_kernel_mmap(struct import_kernel *kernel, const struct perfdata_mmap *mmap);

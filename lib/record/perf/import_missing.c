@@ -9,9 +9,10 @@
 enum reason { REASON_UNSURE, REASON_OTHER, REASON_NOT_FOUND, REASON_UNREADABLE, REASON_COUNT };
 
 struct missing {
-	uint32_t files; /* with sampled code, missing or not */
+	uint32_t files; /* files with sampled code, whether they are missing or not */
 	uint32_t by_reason[REASON_COUNT];
-	const char *path; /* of the missing file with the most locations; NULL: none is missing */
+	/* path of the missing file with the most locations; NULL: no file is missing */
+	const char *path;
 };
 
 static enum reason reason_of(const struct object *object)
@@ -28,7 +29,7 @@ static enum reason reason_of(const struct object *object)
 	}
 }
 
-/* Counts the locations of each object; calloc()ed. NULL: out of memory. */
+/* Counts the locations of each object. The result is calloc()ed; NULL if memory is short. */
 static uint32_t *count_locations(const struct import_processes *p)
 {
 	uint32_t *locations =

@@ -16,10 +16,11 @@ struct import_note_facts {
 	struct import_stack_counts branches;
 	uint64_t samples;
 	uint64_t ends[STACKD_END_COUNT]; /* samples by end reason */
-	const char *missing;		 /* of import_missing(); NULL: no file is missing */
+	const char *missing;		 /* result of import_missing(); NULL: no file is missing */
 };
 
-/* Returns whether the recording is of another processor, whose code cannot be decoded here. */
+/* Returns whether the recording is from a machine of another architecture, whose code cannot be
+ * decoded here. */
 bool import_note_is_foreign(const struct perfdata_info *info);
 
 /* Returns the note, one line that the caller frees; NULL: out of memory. */

@@ -11,9 +11,9 @@
 
 /* A thread that is in a pass. */
 struct open_pass {
-	uint32_t thread; /* number */
-	uint32_t node;	 /* of the hit where it began */
-	uint32_t depth;	 /* passes within each other; 0: none is open */
+	uint32_t thread; /* number of the thread */
+	uint32_t node;	 /* node of the hit where the pass began */
+	uint32_t depth;	 /* number of nested passes; 0: none is open */
 	uint64_t since_ns;
 	UT_hash_handle hh;
 };

@@ -11,7 +11,8 @@
 
 struct import_region {
 	const char *begin; /* name of the event where passes begin */
-	const char *end;   /* NULL: they end where the next one begins */
+	/* name of the event where passes end; NULL: a pass ends where the next one begins */
+	const char *end;
 };
 
 struct import_passes;
@@ -22,8 +23,8 @@ void import_passes_free(struct import_passes *passes); /* NULL is fine */
 /* Returns whether an event's samples are hits of the region's probes. */
 bool import_passes_is_hit(const struct import_region *region, const char *event);
 
-/* Takes a hit, whose thread, path and time are in `row`. Writes the pass that it ends, unless the
- * writer is NULL. 0, -ENOMEM, or an error of the writer. */
+/* Handles a hit, whose thread, path and time are in `row`: begins a pass, or writes the pass that
+ * it ends (unless the writer is NULL). Returns 0, -ENOMEM, or an error of the writer. */
 int import_passes_take(struct import_passes *passes, const struct import_region *region,
 		       const char *event, struct store_sample row, struct store_writer *writer);
 

@@ -125,7 +125,8 @@ static int on_task(struct import_processes *p, const struct perfdata_record *r)
 
 	if (r->kind == PERFDATA_EXIT) {
 		err = process_table_on_exit(p->table, (pid_t)r->pid, (pid_t)r->tid);
-		return err < 0 ? err : 0; /* one that is no end is nothing to an import */
+		/* 1 means that the process goes on: of no interest here */
+		return err < 0 ? err : 0;
 	}
 	/* perf's records of a process that ran already include all its mappings. */
 	if (task->is_running && r->pid != task->parent_pid)

@@ -17,22 +17,24 @@
 #include "proc/process.h"
 #include "stack/location.h"
 
-#define IMPORT_MAX_MAPS (1u << 18) /* of one process since its exec */
+#define IMPORT_MAX_MAPS (1u << 18) /* mappings of one process since its exec */
 
-#define IMPORT_FRAME_RETURN  1u /* the address is a return address */
-#define IMPORT_FRAME_KERNEL  2u
-#define IMPORT_FRAME_UNKNOWN 4u /* of a guest or a hypervisor, whose code is not known */
+#define IMPORT_FRAME_RETURN 1u /* the address is a return address */
+#define IMPORT_FRAME_KERNEL 2u
+/* code of a guest or a hypervisor, which is unknown */
+#define IMPORT_FRAME_UNKNOWN 4u
 
 struct import_frame {
 	uint64_t address; /* program counter or return address */
 	uint32_t flags;	  /* IMPORT_FRAME_..., and the provenance of the frame's rule */
 };
 
-/* The provenance, for a frame's flags, of the rule of a frame that was walked here. */
+/* Puts into a frame's flags, and reads from them, the provenance of its rule if it was walked here.
+ */
 #define IMPORT_FRAME_PROVENANCE(provenance) ((uint32_t)(provenance) << 8)
 #define IMPORT_FRAME_PROVENANCE_OF(flags)   ((uint8_t)((flags) >> 8))
 
-/* A frame of a thread's last path, and its node of the trie. */
+/* A frame of a thread's previous path, and its node in the trie. */
 struct import_step {
 	struct import_frame frame;
 	uint32_t node;
@@ -42,17 +44,17 @@ struct import_process {
 	uint32_t pid;
 	uint32_t n_maps; /* mmap records since its exec */
 	uint64_t state;	 /* changes with every event */
-	bool is_in_exec; /* no sample of the new program has come yet */
+	bool is_in_exec; /* it called exec, and has no sample of the new program yet */
 	UT_hash_handle hh;
 };
 
 struct import_thread {
 	uint32_t tid;
 	struct import_process *process;
-	uint64_t state;		   /* of the process when `number` and `steps` were found */
-	uint64_t kernel_state;	   /* of the kernel, likewise */
+	uint64_t state;		   /* state of the process when `number` and `steps` were set */
+	uint64_t kernel_state;	   /* state of the kernel at that time */
 	uint32_t number;	   /* in the process table */
-	struct import_step *steps; /* the last sample's, root first; owned by the thread */
+	struct import_step *steps; /* the frames of the previous sample, root first; owned */
 	size_t n_steps, steps_cap;
 	UT_hash_handle hh;
 };
@@ -66,10 +68,11 @@ struct import_processes {
 	struct import_kernel *kernel;
 	struct import_process *by_pid;
 	struct import_thread *by_tid;
-	struct import_thread *last;   /* the one that was looked up last */
-	const struct object *nowhere; /* of addresses outside all mappings; NULL: not yet made */
+	struct import_thread *last; /* result of the last look-up */
+	/* the object of addresses outside all mappings; NULL: not made yet */
+	const struct object *nowhere;
 	struct import_cached *cache;
-	uint64_t states; /* the last state number that was given out */
+	uint64_t states; /* the last state number that was used */
 	uint64_t kernel_state;
 };
 
@@ -90,13 +93,13 @@ int import_processes_event(struct import_processes *processes,
 int import_processes_thread(struct import_processes *processes, uint32_t pid, uint32_t tid,
 			    struct import_thread **ret_thread);
 
-/* Finds the number of a frame's location, which is entered into `locations` if it is new. An
- * address outside all mappings lies in the object `nowhere`. Returns 0 or -ENOMEM. */
+/* Gives the number of a frame's location, which is added to `locations` if it is new. An address
+ * outside all mappings lies in the object `nowhere`. Returns 0 or -ENOMEM. */
 int import_processes_locate(struct import_processes *processes, const struct import_thread *thread,
 			    const struct import_frame *frame, uint32_t *ret_location);
 
-/* Returns whether a process is still within exec(2), where a sample has the registers of the old
- * program. import_processes_runs() notes that the new one has run. */
+/* Returns whether a process is still within exec(2): its samples have the registers of the old
+ * program. The caller of import_processes_runs() says that the new program has run. */
 bool import_processes_is_in_exec(const struct import_processes *processes, uint32_t pid);
 void import_processes_runs(struct import_processes *processes, uint32_t pid);
 

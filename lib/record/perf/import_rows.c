@@ -19,7 +19,7 @@ struct import_rows import_rows_of(struct store_writer *writer,
 	};
 }
 
-/* --- what is new --- */
+/* --- new rows --- */
 
 static int write_objects(struct import_rows *rows)
 {

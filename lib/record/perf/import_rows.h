@@ -21,7 +21,7 @@ struct import_rows {
 	const struct origin_table *origins;
 	struct {
 		uint32_t objects, locations, processes, threads, nodes, origins;
-	} written; /* how many of each */
+	} written; /* how many of each were written */
 };
 
 /* Makes the state of a recording in which nothing has been written. Borrows all arguments. */
@@ -29,8 +29,8 @@ struct import_rows import_rows_of(struct store_writer *writer,
 				  const struct import_processes *processes,
 				  const struct tag_trie *trie, const struct origin_table *origins);
 
-/* Writes what has been added to the tables since the last call. Returns 0 or an error of the
- * store's writer. */
+/* Writes the entries that were added to the tables since the last call. Returns 0 or an error of
+ * the store's writer. */
 int import_rows_write_new(struct import_rows *rows);
 
 /* Resolves and writes the names of all locations. Returns 0, -ENOMEM, or an error of the store's

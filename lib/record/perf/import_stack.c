@@ -21,7 +21,7 @@
 #include "lbr/lbr_code.h"
 #include "unwind/dwarf_walk.h"
 
-#define MAX_CHAIN     8192 /* words of a record */
+#define MAX_CHAIN     8192 /* most words of a call chain */
 #define MAX_FRAMES    (MAX_CHAIN + LBR_MAX_FRAMES)
 #define DEFAULT_DEPTH 127 /* kernel.perf_event_max_stack */
 
@@ -36,27 +36,29 @@ struct import_stack {
 	/* The current sample. */
 	const struct perfdata_record *record;
 	const struct perfdata_event *event;
-	struct import_frame frames[MAX_FRAMES]; /* leaf first: the kernel's, then the user's */
+	/* frames of the sample, leaf first: the kernel's, then the user's */
+	struct import_frame frames[MAX_FRAMES];
 	size_t n_kernel;
-	struct import_frame chain[MAX_CHAIN]; /* the user's part */
+	struct import_frame chain[MAX_CHAIN]; /* user part of the call chain */
 	size_t n_chain;
-	struct walk_input in; /* stack_bytes 0: no stack */
+	struct walk_input in; /* registers and stack; stack_bytes 0: no stack */
 
 	struct lbr_entry entries[LBR_MAX_ENTRIES];
 	struct lbr_walked walked[LBR_MAX_FRAMES];
 	struct lbr_frame lbr_frames[LBR_MAX_FRAMES];
 	struct origin_run runs[LBR_MAX_FRAMES];
 	struct import_stack_counts counts;
-	bool is_foreign; /* recorded on another architecture: neither registers nor code are read */
+	/* recorded on another architecture, so neither registers nor code can be read */
+	bool is_foreign;
 };
 
-/* Answers lib/code/lbr's questions on code. `view` comes first, since lbr_code's callbacks take a
- * pointer to this for a pointer to their view. */
+/* The code that lib/code/lbr asks about. `view` must be the first member: lbr_code's callbacks cast
+ * a pointer to this struct to a pointer to it. */
 struct branch_view {
 	struct lbr_code_view view;
 	struct lbr_code code;
 	const struct perfdata_sample *sample;
-	size_t known, unknown; /* branches, by whether their kind is known */
+	size_t known, unknown; /* branches whose kind is known, and others */
 };
 
 int import_stack_new(const struct perfdata *reader, struct import_processes *processes,
@@ -231,7 +233,7 @@ static uint64_t entered_from(const struct perfdata_sample *sample)
 	return 0;
 }
 
-/* Returns the user's program counter; 0: not known. */
+/* Returns the user-mode program counter; 0: unknown. */
 static uint64_t user_ip(const struct import_stack *s)
 {
 	const struct perfdata_sample *sample = &s->record->sample;
@@ -260,8 +262,8 @@ static bool has_stack(const struct import_stack *s)
 	return s->in.stack_bytes > 0;
 }
 
-/* Whether the sample was taken in exec(2), after the old program's stack had gone: its registers
- * are still that program's. */
+/* Returns whether the sample was taken in exec(2), when the old program's stack was already gone,
+ * but the registers were still that program's. */
 static bool is_in_exec(struct import_stack *s)
 {
 	const struct perfdata_record *r = s->record;
@@ -277,7 +279,7 @@ static bool is_in_exec(struct import_stack *s)
 	return false;
 }
 
-/* Walks the stack of a sample that has registers, into s->walked. */
+/* Walks the stack of a sample with registers, into s->walked. Returns the end reason. */
 static enum stackd_end_reason walk(struct import_stack *s, size_t *ret_count)
 {
 	struct lbr_code_view view = {.files = s->files, .in = &s->in};
@@ -304,7 +306,7 @@ static enum stackd_end_reason take_walk(struct import_stack *s, size_t *ret_user
 				 IMPORT_FRAME_PROVENANCE(s->walked[i].provenance),
 		};
 	if (!*ret_user && s->n_chain)
-		take_chain(s, ret_user); /* keeps the sampled address at least */
+		take_chain(s, ret_user); /* keeps at least the sampled address */
 	return end;
 }
 
@@ -347,8 +349,8 @@ static void prepare_branches(struct import_stack *s, struct lbr_input *ret_in)
 	}
 }
 
-/* Provides the frames that the branch records are checked against: a walk or, with branches of
- * every kind, the call chain. */
+/* Sets the frames that the branch records are checked against: those of a walk; for branches of
+ * every kind, those of the call chain. */
 static void prepare_walked(struct import_stack *s, bool with_chain, struct lbr_input *in)
 {
 	in->walked = s->walked;
@@ -369,8 +371,8 @@ static void prepare_walked(struct import_stack *s, bool with_chain, struct lbr_i
 	in->walk_end = chain_end(s);
 }
 
-/* Returns the kind of a branch as recorded, which newer processors and --branch-filter save_type
- * provide. */
+/* Returns the kind that was recorded for a branch: newer processors do that, and perf with
+ * --branch-filter save_type. */
 static enum lbr_kind recorded_kind(const struct perfdata_sample *sample, uint64_t from, uint64_t to)
 {
 	for (size_t i = 0; i < sample->n_branches; i++) {
@@ -395,8 +397,8 @@ static enum lbr_kind recorded_kind(const struct perfdata_sample *sample, uint64_
 	return LBR_KIND_UNKNOWN;
 }
 
-/* Determines the kind of a branch from the code, else from the record: only the code shows that a
- * jump is a longjmp. */
+/* Returns the kind of a branch as the code shows it, else as it was recorded: only the code shows
+ * that a jump is a longjmp(). */
 static enum lbr_kind branch_kind(void *arg, uint64_t from, uint64_t to)
 {
 	struct branch_view *v = arg;

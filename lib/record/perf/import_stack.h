@@ -16,7 +16,7 @@ struct import_stack_frames {
 	size_t count;
 	enum stackd_end_reason end;
 	uint32_t origin; /* number in the origin table */
-	size_t stale;	 /* branch records that belonged to no frame */
+	size_t stale;	 /* branch records that belong to no frame */
 };
 
 /* Borrows all three arguments until import_stack_free(). Returns 0 or -ENOMEM. */
@@ -24,8 +24,8 @@ int import_stack_new(const struct perfdata *reader, struct import_processes *pro
 		     struct origin_table *origins, struct import_stack **ret_stack);
 void import_stack_free(struct import_stack *stack); /* accepts NULL */
 
-/* Forgets a thread's earlier branch records at its exec or exit. To be called with every record
- * that is no sample. */
+/* Drops a thread's earlier branch records at its exec or exit. The caller must call it for every
+ * record that is no sample. */
 void import_stack_event(struct import_stack *stack, const struct perfdata_record *record);
 
 /* Finds the frames of a sample. *ret_frames points into `stack` until the next call. Returns 0 or
@@ -44,10 +44,10 @@ enum import_branches {
 /* Classifies an event by its sample and branch types. */
 enum import_branches import_stack_branches(const struct perfdata_event *event);
 
-/* Samples with IMPORT_BRANCHES_ANY. */
+/* Numbers of samples with IMPORT_BRANCHES_ANY. */
 struct import_stack_counts {
-	uint64_t replayed;     /* the kind of every branch was known */
-	uint64_t unknown_code; /* that of at least one branch was not */
+	uint64_t replayed;     /* samples for which the kind of every branch was known */
+	uint64_t unknown_code; /* samples for which the kind of a branch was unknown */
 };
 
 /* Returns the counts so far; they live as long as `stack`. */

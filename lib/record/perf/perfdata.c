@@ -115,7 +115,7 @@ static int take_feature(struct perfdata *p, const struct perfdata_raw *raw)
 				     raw->offset);
 }
 
-/* Skips the payload that follows a record and is not included in its size. */
+/* Skips the payload that follows a record, but does not count in the record's size. */
 static int skip_payload(struct perfdata *p, const struct perfdata_raw *raw)
 {
 	const uint8_t *bytes = (const uint8_t *)(raw->header + 1);
@@ -169,8 +169,8 @@ static int take_own(struct perfdata *p, const struct perfdata_raw *raw)
 
 /* --- records --------------------------------------------------------------------------------- */
 
-/* Reads one record. Returns 1: it is to be returned at once; 0: it was processed or queued;
- * -ENODATA: there are no more; or an error, reported. */
+/* Reads one record. Returns 1: it must be returned to the user at once; 0: it was processed or
+ * queued; -ENODATA: there are no more; or an error, reported. */
 static int read_one(struct perfdata *p, struct perfdata_raw *raw)
 {
 	int result = perfdata_input_next(p, raw);

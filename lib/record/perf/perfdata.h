@@ -33,9 +33,10 @@
 
 /* An event as it was opened: the part of struct perf_event_attr that matters to readers. */
 struct perfdata_event {
-	const char *name; /* "cycles:u"; "" if not recorded. Lives as long as the reader; a later
-			   * record of a pipe can replace it */
-	uint32_t type;	  /* PERF_TYPE_... */
+	/* "cycles:u"; "" if not recorded. It lives as long as the reader, but a later record of a
+	 * pipe can replace it. */
+	const char *name;
+	uint32_t type; /* PERF_TYPE_... */
 	uint64_t config;
 	uint64_t period_or_hz; /* a frequency in Hz if `is_frequency` */
 	bool is_frequency;
@@ -88,7 +89,7 @@ enum perfdata_regs_abi { PERFDATA_REGS_NONE, PERFDATA_REGS_32, PERFDATA_REGS_64 
 /* A counter that was read with a sample (PERF_SAMPLE_READ). */
 struct perfdata_count {
 	uint64_t id, value;
-	uint32_t event; /* index; PERFDATA_NO_EVENT: not known */
+	uint32_t event; /* index of its event; PERFDATA_NO_EVENT: unknown */
 };
 
 struct perfdata_sample {
@@ -96,20 +97,20 @@ struct perfdata_sample {
 	uint64_t period; /* 1 if not recorded */
 	enum perfdata_mode mode;
 
-	/* The counters of the event's group, or its own alone; see perfdata_count_at(). They
-	 * counted for `running_ns` of the `enabled_ns` in which they were meant to. */
+	/* The counters of the event's group, or only its own; see perfdata_count_at(). They counted
+	 * for `running_ns` of the `enabled_ns` in which they were enabled. */
 	const uint64_t *counts;
 	size_t n_counts;
-	unsigned count_words; /* of one */
+	unsigned count_words; /* words of each element of `counts` */
 	uint64_t enabled_ns, running_ns;
-	bool has_times; /* these are known */
+	bool has_times; /* enabled_ns and running_ns are known */
 
-	/* Leaf first, with the kernel's PERF_CONTEXT_... markers in it. */
+	/* The call chain, leaf first, with the kernel's PERF_CONTEXT_... markers in it. */
 	const uint64_t *callchain;
 	size_t n_callchain;
-	bool has_callchain; /* the event has them; they can be empty */
+	bool has_callchain; /* samples of the event have call chains, which may be empty */
 
-	/* The most recent first. */
+	/* The branch records, most recent first. */
 	const struct perfdata_branch *branches;
 	size_t n_branches;
 	bool has_branches;
@@ -117,23 +118,25 @@ struct perfdata_sample {
 
 	/* Registers of user mode, in the order of the bits of regs_mask (perf's numbers). */
 	const uint64_t *regs;
-	uint64_t regs_mask; /* 0: there are none in this sample */
+	uint64_t regs_mask; /* 0: this sample has none */
 	enum perfdata_regs_abi regs_abi;
 
 	/* The user stack from the stack pointer up. */
 	const uint8_t *stack;
-	size_t stack_bytes; /* copied */
-	size_t stack_room;  /* reserved; equal to stack_bytes: the stack may be longer */
+	size_t stack_bytes; /* bytes that were copied */
+	/* bytes that were reserved; if equal to stack_bytes, the stack may be longer */
+	size_t stack_room;
 };
 
 struct perfdata_mmap {
 	uint64_t start, len; /* addresses */
-	uint64_t offset;     /* in the file; of the kernel: address of its reference symbol */
+	uint64_t offset;     /* in the file; for the kernel: address of its reference symbol */
 	bool is_code;	     /* PROT_EXEC, or not marked as data */
 	uint32_t dev_major, dev_minor;
-	uint64_t inode;		 /* 0: not known */
-	const uint8_t *build_id; /* of the record, else of the header's table; NULL: none */
-	uint8_t build_id_len;	 /* at most 20 */
+	uint64_t inode; /* 0: unknown */
+	/* build-id of the record, or else of the header's table; NULL: none */
+	const uint8_t *build_id;
+	uint8_t build_id_len; /* at most 20 */
 	const char *path;
 	enum perfdata_mode mode; /* the kernel and its modules are mapped in pid -1 */
 };
@@ -145,26 +148,27 @@ struct perfdata_comm {
 
 struct perfdata_task { /* FORK and EXIT */
 	uint32_t parent_pid, parent_tid;
-	bool is_running; /* FORK: made up by perf of a process that ran already; its mappings follow
-			  */
+	/* FORK: perf made it up for a process that ran already; records of its mappings follow */
+	bool is_running;
 };
 
 struct perfdata_ksymbol {
 	uint64_t start;
 	uint32_t len;
 	bool is_bpf;
-	bool is_gone; /* unregistered */
+	bool is_gone; /* it was unloaded */
 	const char *name;
 };
 
 /* Pointers in it live until the next call of perfdata_next(). They are aligned. */
 struct perfdata_record {
 	enum perfdata_kind kind;
-	uint64_t offset;  /* in the file; of the compressed record, if it was in one */
-	uint64_t time_ns; /* of the clock that perf chose; 0: not known */
+	/* offset in the file; for a record that was compressed, offset of the compressed record */
+	uint64_t offset;
+	uint64_t time_ns; /* by the clock that perf chose; 0: unknown */
 	uint32_t pid, tid;
 	uint32_t cpu;	/* UINT32_MAX: not known */
-	uint32_t event; /* index; PERFDATA_NO_EVENT: not known (never of a sample) */
+	uint32_t event; /* index of its event; PERFDATA_NO_EVENT: unknown (never for a sample) */
 	union {
 		struct perfdata_sample sample;
 		struct perfdata_mmap mmap;
@@ -184,21 +188,22 @@ struct perfdata_info {
 	uint32_t cpus;		    /* online; 0: not known */
 	uint64_t first_ns, last_ns; /* time of samples; 0: not known */
 	int32_t clock_id;	    /* CLOCK_...; -1: perf's own */
-	uint64_t clock_ns, unix_ns; /* one instant by both clocks; 0: not known */
+	uint64_t clock_ns, unix_ns; /* one moment by both clocks; 0: unknown */
 	bool is_pipe, is_compressed;
 };
 
 /* Numbers of records read, returned and skipped. */
 struct perfdata_counts {
-	uint64_t records;	/* read, of every type */
-	uint64_t samples;	/* returned */
-	uint64_t aux_records;	/* AUX, AUXTRACE, ITRACE_START: traces are not decoded */
-	uint64_t aux_bytes;	/* of trace data, skipped */
-	uint64_t other_records; /* known and not needed: switches, namespaces, maps of CPUs */
+	uint64_t records;     /* records read, of all types */
+	uint64_t samples;     /* samples returned */
+	uint64_t aux_records; /* AUX, AUXTRACE, ITRACE_START: traces are not decoded */
+	uint64_t aux_bytes;   /* bytes of trace data that were skipped */
+	/* records of known types that are not needed: switches, namespaces, maps of CPUs */
+	uint64_t other_records;
 	uint64_t unknown_records;
-	uint64_t out_of_order; /* returned after a younger one */
+	uint64_t out_of_order; /* records returned after a younger one */
 	uint64_t lost;	       /* sum of the LOST records */
-	uint64_t data_bytes;   /* of records in the file, compressed if they are */
+	uint64_t data_bytes;   /* size of the records in the file, compressed if they are */
 };
 
 struct perfdata;
@@ -219,12 +224,12 @@ int perfdata_next(struct perfdata *reader, struct perfdata_record *ret_record);
 /* Returns the sentence of the error, "" if there is none. Lives as long as the reader. */
 const char *perfdata_error(const struct perfdata *reader);
 
-/* The number of events so far (a pipe can add some while it is read), and one of them: `index` must
- * be below the number. The pointer is valid until the next perfdata_next(). */
+/* Returns the number of events so far (a pipe can add some while it is read), and one of them:
+ * `index` must be below the number. The pointer is valid until the next perfdata_next(). */
 uint32_t perfdata_event_count(const struct perfdata *reader);
 const struct perfdata_event *perfdata_event(const struct perfdata *reader, uint32_t index);
 
-/* The header's contents and the counts up to now. Both live as long as the reader. */
+/* Return the header's contents, and the counts so far. Both live as long as the reader. */
 const struct perfdata_info *perfdata_info(const struct perfdata *reader);
 const struct perfdata_counts *perfdata_counts(const struct perfdata *reader);
 
@@ -237,8 +242,8 @@ const uint8_t *perfdata_build_id(struct perfdata *reader, const char *path, size
 struct perfdata_count perfdata_count_at(struct perfdata *reader, uint32_t event,
 					const struct perfdata_sample *sample, size_t index);
 
-/* Converts a sample's user registers to DWARF's numbering; those that were not recorded are 0.
- * false: there are no 64-bit registers, or no stack or instruction pointer. */
+/* Converts a sample's user registers to DWARF's numbering. Registers that were not recorded become
+ * 0. Returns false if there are no 64-bit registers, or no stack or instruction pointer. */
 bool perfdata_user_regs(const struct perfdata_sample *sample, struct stackd_regs *ret_regs);
 
 #endif

@@ -59,7 +59,7 @@ static uint32_t take_u32(struct cursor *c)
 	return value;
 }
 
-/* An array of `count` elements of 8 * words bytes. */
+/* Returns an array of `count` elements of 8 * words bytes. */
 static const void *take_array(struct cursor *c, uint64_t count, unsigned words)
 {
 	if (count > (uint64_t)(c->end - c->at) / 8 / words) {
@@ -69,7 +69,7 @@ static const void *take_array(struct cursor *c, uint64_t count, unsigned words)
 	return take(c, count * 8 * words);
 }
 
-/* A NUL-terminated string; fails if there is no NUL. */
+/* Returns a NUL-terminated string; fails if there is no NUL. */
 static const char *take_string(struct cursor *c)
 {
 	size_t room = (size_t)(c->end - c->at), len = strnlen((const char *)c->at, room);
@@ -113,7 +113,7 @@ struct perfdata_count perfdata_count_at(struct perfdata *p, uint32_t event,
 	struct perfdata_count count = {.value = *at, .event = event};
 
 	if (!is_group)
-		return count; /* the event itself */
+		return count; /* without groups, the counter is the event itself */
 	count.id = s->count_words > 1 ? at[1] : 0;
 	count.event = perfdata_event_by_id(&p->events, count.id);
 	return count;
@@ -267,10 +267,10 @@ static void decode_trailer(const struct perfdata *p, const struct perfdata_raw *
 		r->cpu = take_u32(&trailer);
 }
 
-/* Whether an MMAP2 record has a build-id instead of device and inode. The flag alone does not
- * decide: while any event on the machine requests build-ids, kernels up to 6.18 also set it in
+/* Returns whether an MMAP2 record has a build-id instead of device and inode. The flag alone does
+ * not decide: while any event on the machine requests build-ids, kernels up to 6.18 also set it in
  * records of other events, which still have device and inode. (perf itself aborts on such a file.)
- * If no event of the file requested build-ids, only perf inject can have added one, and that has
+ * If no event of the file requested build-ids, only perf inject can have added one, which then has
  * one of the usual lengths. */
 static bool is_build_id(const struct perfdata *p, uint16_t misc, const uint8_t *identity)
 {
@@ -362,7 +362,7 @@ static void decode_ksymbol(struct cursor *c, struct perfdata_record *r)
 	r->ksymbol.name = take_string(c);
 }
 
-/* Whether the lost samples were dropped by perf's BPF filter, which marks such records. */
+/* Returns whether the lost samples were dropped by perf's BPF filter, which marks such records. */
 static bool is_filtered(const struct perfdata_raw *raw)
 {
 	return raw->header->type == PERF_RECORD_LOST_SAMPLES && raw->header->misc & 1u << 15;

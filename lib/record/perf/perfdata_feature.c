@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "perf/perfdata_reader.h"
 
-#define STRING_MAX 65536 /* of one that is kept */
+#define STRING_MAX 65536 /* bytes of a string that is kept, at most */
 
 /* The part of a feature that has not been read yet. Reads past the end return 0 and set `failed`.
  */
@@ -52,7 +52,7 @@ static uint64_t get_u64(struct cursor *c)
 	return value;
 }
 
-/* Reads a string after its length. It is not terminated; NULL: the feature is too short. */
+/* Reads a string, which follows its length. It has no NUL; NULL: the feature is too short. */
 static const char *get_string(struct cursor *c, size_t *ret_size)
 {
 	uint32_t size = get_u32(c);
@@ -140,8 +140,8 @@ static int read_caps(struct perfdata *p, struct cursor *c, const char **ret_caps
 	return err;
 }
 
-/* Reads the capabilities of all PMUs. Keeps those of "cpu" or, on hybrid machines, of the first
- * core PMU. */
+/* Reads the capabilities of all PMUs. Keeps those of the PMU "cpu"; on hybrid machines, of the
+ * first core PMU. */
 static int read_pmu_caps(struct perfdata *p, struct cursor *c)
 {
 	uint32_t count = get_u32(c);

@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct perfdata_file_header) == 104, "the header of a perf
 
 /* Types of records that perf itself writes. The kernel's are in enum perf_event_type. */
 enum perfdata_record_type {
-	PERFDATA_RECORD_USER = 64, /* the lowest */
+	PERFDATA_RECORD_USER = 64, /* the lowest type */
 	PERFDATA_RECORD_ATTR = 64,
 	PERFDATA_RECORD_EVENT_TYPE = 65,
 	PERFDATA_RECORD_TRACING_DATA = 66, /* u32 size; the data follows the record */

@@ -107,7 +107,8 @@ static int read_feature(struct perfdata *p, unsigned feature,
 	return err;
 }
 
-/* Whether a feature is used here. The others (topologies, caches, BPF debug data) are not read. */
+/* Returns whether a feature is used here. The others (topologies, caches, BPF debug data) are not
+ * read. */
 static bool is_wanted(unsigned feature)
 {
 	return feature != PERFDATA_FEATURE_TRACING_DATA && feature != PERFDATA_FEATURE_AUXTRACE &&

@@ -23,7 +23,7 @@
 
 #define BUF_SIZE	((size_t)1 << 20)
 #define PLAIN_SIZE	((size_t)1 << 18)
-#define PLAIN_RATIO_MAX 1000 /* perf's data compresses about tenfold */
+#define PLAIN_RATIO_MAX 1000 /* perf's records compress about tenfold */
 
 int perfdata_input_init(struct perfdata_input *in, int fd)
 {
@@ -157,7 +157,7 @@ static int truncated(struct perfdata *p, size_t have, size_t wanted)
 			     "the data is truncated: %zu of a record's %zu bytes", have, wanted);
 }
 
-/* Returns a complete record in place, or an aligned copy of it. */
+/* Gives a complete record in place, or an aligned copy of it. */
 static void lend(struct perfdata_input *in, const uint8_t *bytes, size_t size,
 		 struct perfdata_raw *ret_raw)
 {
@@ -206,7 +206,7 @@ static int next_in_file(struct perfdata *p, struct perfdata_raw *ret_raw)
 static int begin_packed(struct perfdata *p, const struct perfdata_raw *raw)
 {
 	struct perfdata_input *in = &p->input;
-	/* Does not use raw->header, which can be a copy that the next record overwrites. */
+	/* raw->header can be a copy that the next record overwrites, so read the original. */
 	const uint8_t *bytes = in->buf + in->start + sizeof(*raw->header);
 	size_t size = raw->header->size - sizeof(*raw->header);
 	uint64_t stated;
@@ -259,7 +259,7 @@ static int unpack(struct perfdata *p)
 	return out.pos > before || in->packed.pos < in->packed.size;
 }
 
-/* Reads the next record of the decompressed data. Returns 1; 0: no complete one is left; or an
+/* Reads the next record of the decompressed data. Returns 1; 0: no complete record is left; or an
  * error, reported. */
 static int next_in_packed(struct perfdata *p, struct perfdata_raw *ret_raw)
 {

@@ -23,7 +23,7 @@
 struct perfdata_block {
 	struct perfdata_block *next; /* in the list of spare blocks */
 	size_t used;
-	uint32_t records; /* not returned yet */
+	uint32_t records; /* records in the block that were not returned yet */
 	uint64_t bytes[BLOCK_SIZE / 8];
 };
 
@@ -132,7 +132,7 @@ bool perfdata_order_pop(struct perfdata_order *o, struct perfdata_raw *ret_raw)
 		put_back(o, o->lent);
 	o->lent = NULL;
 	if (o->head == o->ready && o->bytes > PERFDATA_QUEUE_MAX) {
-		/* The file has no rounds, or too long ones: return the older half. */
+		/* The file has no rounds, or too long ones: make the older half ready. */
 		sort_to(o, 0);
 		o->ready = o->head + (o->count - o->head) / 2;
 	}

@@ -25,8 +25,9 @@
 /* A complete record of the file, not yet decoded. */
 struct perfdata_raw {
 	const struct perf_event_header *header; /* 8-aligned */
-	uint64_t offset;  /* in the file; that of a compressed record's start */
-	uint64_t time_ns; /* 0: not known */
+	/* offset in the file; for a record that was compressed, offset of the compressed record */
+	uint64_t offset;
+	uint64_t time_ns; /* 0: unknown */
 	uint32_t event;
 };
 
@@ -44,7 +45,7 @@ struct perfdata_input {
 	ZSTD_inBuffer packed;
 	uint8_t *plain;
 	size_t plain_start, plain_end, plain_record;
-	uint64_t packed_bytes, plain_bytes; /* sums */
+	uint64_t packed_bytes, plain_bytes; /* totals of compressed and of decompressed bytes */
 	bool is_in_packed;
 
 	uint64_t scratch[65536 / 8]; /* an aligned copy of an unaligned record */
@@ -57,13 +58,14 @@ struct perfdata_id {
 
 struct perfdata_events {
 	struct perfdata_event *items;
-	uint64_t *read_formats; /* of each */
-	bool *has_sample_id;	/* sample_id_all of each */
+	uint64_t *read_formats; /* by event */
+	bool *has_sample_id;	/* by event: sample_id_all */
 	uint32_t count;
 	size_t cap, cap_read_formats, cap_has_sample_id;
 	struct perfdata_id *ids; /* open addressing */
 	size_t id_mask, n_ids;
-	uint64_t last_id; /* looked up last, and its event */
+	/* the id that was looked up last, and below the event that has it */
+	uint64_t last_id;
 	uint32_t last_event;
 	bool has_build_ids; /* an event requests them in MMAP2 records */
 	/* The position of the event's id in a record, in words after the header (samples) and
@@ -75,10 +77,10 @@ struct perfdata_events {
 struct perfdata_block;
 
 struct perfdata_waiting {
-	uint64_t time_ns, order; /* of arrival */
+	uint64_t time_ns, order; /* number of arrival */
 	uint64_t offset;
 	struct perfdata_block *block;
-	uint32_t at; /* in the block */
+	uint32_t at; /* offset in the block */
 	uint32_t event;
 };
 
@@ -115,8 +117,8 @@ struct perfdata {
 int perfdata_fail(struct perfdata *p, int error, uint64_t offset, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Copies a string of at most `max` bytes, up to a NUL. The copy lives as long as the reader.
- * Control characters are kept; printing must escape them. NULL: out of memory. */
+/* Copies a string of at most `max` bytes, up to a NUL. The copy lives as long as the reader. It
+ * keeps control characters; the code that prints it must escape them. NULL if memory is short. */
 const char *perfdata_keep(struct perfdata *p, const void *bytes, size_t max);
 
 /* --- perfdata_input -------------------------------------------------------------------------- */
@@ -169,7 +171,7 @@ int perfdata_event_add_ids(struct perfdata *p, uint32_t event, const void *ids, 
 /* Adds an event and its ids from a record of a pipe. Returns 0 or an error, reported. */
 int perfdata_event_add_record(struct perfdata *p, const struct perfdata_raw *raw);
 
-/* Takes an event's name from an EVENT_UPDATE record. Returns 0 or an error, reported. */
+/* Sets an event's name from an EVENT_UPDATE record. Returns 0 or an error, reported. */
 int perfdata_event_update(struct perfdata *p, const struct perfdata_raw *raw);
 
 /* Returns the index of the event with an id, or PERFDATA_NO_EVENT. */
@@ -199,8 +201,9 @@ void perfdata_order_round(struct perfdata_order *o);
 /* Ends the input: all records become ready. */
 void perfdata_order_end(struct perfdata_order *o);
 
-/* Takes the oldest ready record, whose bytes are valid until the next call. Above
- * PERFDATA_QUEUE_MAX the older half of the queue counts as ready. false: none is ready. */
+/* Gives the oldest ready record and removes it; its bytes are valid until the next call. If the
+ * queue has more than PERFDATA_QUEUE_MAX bytes, its older half counts as ready. Returns false if no
+ * record is ready. */
 bool perfdata_order_pop(struct perfdata_order *o, struct perfdata_raw *ret_raw);
 void perfdata_order_fini(struct perfdata_order *o); /* frees the queue */
 
