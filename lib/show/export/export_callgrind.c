@@ -29,10 +29,12 @@
 
 #define CALLGRIND_ROOT UINT32_MAX /* stands for "[root]" instead of a symbol */
 
-/* Samples of a function's line; with a callee, those of calls from there. */
+/* The cost of one function on one source line: its own samples, or, if there is a callee, the
+ * samples of the calls to it from that line. */
 struct callgrind_cost {
 	uint32_t symbol, line;
-	uint32_t callee, callee_line; /* symbol; STACK_TABLE_NONE: the function's own cost */
+	/* the called symbol; STACK_TABLE_NONE: this is the function's own cost */
+	uint32_t callee, callee_line;
 	uint64_t samples;
 };
 
@@ -43,14 +45,17 @@ struct callgrind {
 	const struct stack_table_stack *stacks;
 	const struct stack_table_frame *frames;
 	uint32_t n_stacks, n_symbols;
-	uint64_t *self, *total; /* by stack */
-	bool *is_there;		/* by symbol: it has a line */
-	uint64_t *call;		/* by stack: of the call from its parent, if it counts */
+	uint64_t *self, *total; /* by stack: the samples that end there; those in it and above */
+	bool *is_there;		/* by symbol: `costs` has an entry for it */
+	/* by stack: samples of the call from its parent; 0 if that call is recursive and does not
+	 * count */
+	uint64_t *call;
 	struct callgrind_cost *costs;
 	size_t n_costs;
-	uint32_t *file;			/* by symbol: number of its source file */
-	bool *is_named, *is_file_named; /* by symbol, by file: the number has been explained */
-	bool *is_object_named;		/* by object's number */
+	uint32_t *file; /* by symbol: the number of its source file */
+	/* by symbol, by file: its name has been written with its number */
+	bool *is_named, *is_file_named;
+	bool *is_object_named; /* by the object's number: its name has been written */
 	struct strings *files, *objects;
 	struct buf b;
 };
@@ -77,11 +82,11 @@ static void callgrind_sum(struct callgrind *c)
 
 /* --- recursion ------------------------------------------------------------------------------- */
 
-/* The walk through the tree of paths. */
+/* The state of a walk through the tree of paths. */
 struct callgrind_walk {
 	uint32_t *first_child, *next; /* STACK_TABLE_NONE ends */
-	uint32_t *path;		      /* by depth */
-	uint32_t *on_path;	      /* by symbol: how often it is on the way */
+	uint32_t *path;		      /* by depth: the stacks from the root to the current one */
+	uint32_t *on_path;	      /* by symbol: how often it occurs in `path` */
 	uint32_t depth;
 };
 
@@ -101,7 +106,7 @@ static void callgrind_leave(struct callgrind *c, struct callgrind_walk *walk)
 	walk->on_path[callgrind_frame(c, stack)->symbol->number]--;
 }
 
-/* Depth first, down from a root. */
+/* Walks depth first through the stacks at and above `root`, and sets c->call of each. */
 static void callgrind_go(struct callgrind *c, struct callgrind_walk *walk, uint32_t root)
 {
 	uint32_t at = root;
@@ -192,8 +197,8 @@ static uint32_t callgrind_file(struct callgrind *c, const struct profile_frame *
 	return number;
 }
 
-/* Returns a frame's line. A function has one file in this format: lines of other files (of a macro,
- * say) become line 0. */
+/* Returns the line of a frame. A function has one file in this format, so a line in another file
+ * (of a macro, say) becomes line 0. */
 static uint32_t callgrind_line(struct callgrind *c, const struct profile_frame *frame, int *err)
 {
 	uint32_t file = callgrind_file(c, frame, err);
@@ -207,7 +212,8 @@ static int callgrind_choose_files(struct callgrind *c)
 	int err = 0;
 
 	stack_table_frames(c->table, &n);
-	callgrind_file(c, &(struct profile_frame){0}, &err); /* number 0: not known */
+	/* file number 0 stands for an unknown file */
+	callgrind_file(c, &(struct profile_frame){0}, &err);
 	for (uint32_t i = 0; err == 0 && i < n; i++) {
 		const struct profile_frame *frame = &c->frames[i].frame;
 
@@ -226,8 +232,8 @@ static int callgrind_collect(struct callgrind *c)
 		const struct profile_frame *frame = callgrind_frame(c, i), *caller;
 		uint32_t line = callgrind_line(c, frame, &err);
 
-		/* Writes a line also for a function that only recursive calls pass through, since
-		 * it would have no object otherwise. */
+		/* A function that only recursive calls pass through gets a line too, since it would
+		 * have no object otherwise. */
 		if (c->self[i] || !c->is_there[frame->symbol->number])
 			c->costs[n++] = (struct callgrind_cost){frame->symbol->number, line,
 								STACK_TABLE_NONE, 0, c->self[i]};
@@ -255,7 +261,7 @@ static int callgrind_collect(struct callgrind *c)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* "fn=(3) name", where the name is given the first time. */
+/* Writes "fn=(3) name": the number stands for the name, which follows only the first time. */
 static void callgrind_name(struct callgrind *c, const char *key, uint32_t number, const char *name,
 			   bool *is_named)
 {
@@ -313,7 +319,8 @@ static int callgrind_body(struct callgrind *c)
 	return err;
 }
 
-/* "event:" has the short and the long name of what costs are, "events:" the short one. */
+/* Writes "event:" with the short and the long name of what costs count, and "events:" with the
+ * short name. */
 static void callgrind_event(struct callgrind *c)
 {
 	const enum metric metric = profile_filter(c->profile)->metric;

@@ -39,11 +39,13 @@ struct firefox {
 	const struct store_tables *t;
 	struct stack_table *table;
 	struct thread_samples by_thread;
-	struct strings *strings, *resources; /* resources are known by their paths */
-	uint32_t *resource_lib;		     /* its library + 1; 0: none */
-	uint32_t *resource_name;	     /* string */
-	uint32_t *func_name, *func_file;     /* by symbol: strings; file + 1 */
-	uint32_t *func_resource;	     /* its resource + 1; 0: none */
+	/* a resource is an object; `resources` has their paths */
+	struct strings *strings, *resources;
+	uint32_t *resource_lib;	 /* by resource: the number of its library + 1; 0: it has none */
+	uint32_t *resource_name; /* by resource: the number of its name in `strings` */
+	/* by symbol: the number of its name in `strings`; that of its file + 1 */
+	uint32_t *func_name, *func_file;
+	uint32_t *func_resource; /* by symbol: the number of its resource + 1; 0: it has none */
 	uint32_t n_symbols;
 	struct json json;
 };
@@ -220,7 +222,7 @@ static void firefox_resource_name(struct firefox *f, uint32_t i)
 	json_put_uint(&f->json, NULL, f->resource_name[i]);
 }
 
-/* 1 is "library". */
+/* Writes the type of a resource; 1 means "library". */
 static void firefox_resource_type(struct firefox *f, uint32_t i)
 {
 	(void)i;
@@ -233,7 +235,8 @@ static void firefox_string_itself(struct firefox *f, uint32_t i)
 	json_put_string(&f->json, NULL, strings_at(f->strings, i));
 }
 
-/* Sources are simply all strings: a file is the source of its string's number. */
+/* Writes the file of a source. The table of sources has a row for each string, so a file's source
+ * has the number of its name. */
 static void firefox_source_file(struct firefox *f, uint32_t i)
 {
 	json_put_uint(&f->json, NULL, i);
@@ -277,8 +280,8 @@ static void firefox_func_table(struct firefox *f)
 	firefox_table(f, "funcTable", n, columns);
 }
 
-/* Appends the id by which symbol servers know a file: the first 16 bytes of the build-id as a GUID,
- * whose first three fields are little-endian. */
+/* Appends the id under which symbol servers have a file: the first 16 bytes of the build-id as a
+ * GUID, whose first three fields are little-endian. */
 static void firefox_breakpad_id(const struct store_object *object, struct buf *b)
 {
 	static const uint8_t order[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -403,7 +406,8 @@ static void firefox_samples(struct firefox *f, uint32_t thread)
 	json_put_end(j);
 }
 
-/* Rounded up, and beyond it: a sample at the very end would be outside. */
+/* Returns the end of the recording in microseconds, plus 1: a sample at the very end would be
+ * outside otherwise. */
 static uint64_t firefox_end_us(const struct firefox *f)
 {
 	const struct store_recording *recording = &f->t->recording;

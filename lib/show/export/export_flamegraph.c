@@ -45,13 +45,15 @@ struct flamegraph {
 	const struct flame_node *nodes;
 	const struct flame_symbol *symbols;
 	uint32_t n_nodes, n_symbols;
-	uint32_t *order; /* nodes that are shown, as they are written */
+	uint32_t *order; /* nodes that are written, in the order of writing */
 	uint32_t n_order;
-	uint32_t *symbol_number, *object_number; /* as written; FLAME_NONE: not used */
-	uint32_t *used, *used_objects;		 /* by number as written */
+	/* numbers of symbols and objects in the file; FLAME_NONE: not in the file */
+	uint32_t *symbol_number, *object_number;
+	/* by number in the file: the symbol; for an object, one symbol of it */
+	uint32_t *used, *used_objects;
 	uint32_t n_used, n_objects;
-	uint32_t *cost;	  /* by symbol: bytes */
-	size_t head_cost; /* of objects: bytes */
+	uint32_t *cost;	  /* by symbol: bytes that its name takes in the file */
+	size_t head_cost; /* bytes that the paths of all objects take in the file */
 	struct json json;
 };
 
@@ -87,7 +89,8 @@ static size_t flamegraph_text_cost(struct buf *b, const char *text)
 	return cost;
 }
 
-/* Objects are few, and count whether they are used or not. */
+/* Computes the bytes that symbols and objects take in the file. Objects are few, so all of them are
+ * counted, whether they are written or not. */
 static int flamegraph_weigh_symbols(struct flamegraph *f)
 {
 	bool *is_weighed = calloc((size_t)flame_objects(f->flame) + 1, sizeof(*is_weighed));
@@ -105,8 +108,8 @@ static int flamegraph_weigh_symbols(struct flamegraph *f)
 	return is_weighed && f->cost ? 0 : -ENOMEM;
 }
 
-/* Returns the size of the data if nodes of less weight are left out. `seen` has, for each symbol,
- * the number of the last try in which it occurred. */
+/* Returns the size of the data if nodes with less weight than `least` are left out. `seen` has, for
+ * each symbol, the number of the last `try` in which it occurred. */
 static size_t flamegraph_size(const struct flamegraph *f, double least, uint32_t try,
 			      uint32_t *seen)
 {
@@ -125,11 +128,11 @@ static size_t flamegraph_size(const struct flamegraph *f, double least, uint32_t
 	return size;
 }
 
-/* Finds the least weight of nodes with which the data has at most `room` bytes. */
+/* Finds nearly the smallest `least` with which flamegraph_size() is at most `room`. */
 static int flamegraph_least(struct flamegraph *f, size_t room, double *ret_least)
 {
 	uint32_t *seen = calloc((size_t)f->n_symbols + 1, sizeof(*seen)), try = 0;
-	uint64_t low = 0, high = 1; /* `low` does not fit, `high` does */
+	uint64_t low = 0, high = 1; /* the data does not fit with `low`, and fits with `high` */
 
 	if (!seen)
 		return -ENOMEM;
@@ -185,7 +188,8 @@ static int flamegraph_alloc(struct flamegraph *f, uint32_t n_nodes)
 	return 0;
 }
 
-/* Goes over the tree as it is written, numbering what it meets. */
+/* Walks through the tree in the order of writing, and numbers the nodes, symbols and objects that
+ * it meets. */
 static void flamegraph_visit(struct flamegraph *f)
 {
 	uint32_t at = 0;
@@ -279,7 +283,7 @@ static int64_t flamegraph_step(const struct flamegraph *f, uint32_t i)
 {
 	int64_t step = 1;
 
-	/* The node before is the parent, or below an elder sibling. */
+	/* The node before is the parent, or a descendant of an elder sibling. */
 	for (uint32_t at = f->order[i - 1]; at != f->nodes[f->order[i]].parent;
 	     at = f->nodes[at].parent)
 		step--;

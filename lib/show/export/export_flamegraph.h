@@ -9,12 +9,15 @@
 #include "report/report.h"
 
 struct flamegraph_options {
-	enum partition_by by; /* the frames next to the root; for PARTITION_BY_CPU, the profile must
-				 have been made with by_cpu */
+	/* the parts that the frames next to the root stand for; for PARTITION_BY_CPU, the profile
+	 * must have been made with by_cpu */
+	enum partition_by by;
 	double percent_limit; /* frames below this share of all samples are left out */
-	size_t max_bytes;     /* and the smallest ones, until the file is no larger; 0: no limit */
-	bool is_flame;	      /* opens with the root at the bottom */
-	const char *names[2]; /* of the recordings; NULL: named by what was recorded */
+	/* the smallest frames are left out, too, until the file is no larger; 0: no limit */
+	size_t max_bytes;
+	bool is_flame; /* opens with the root at the bottom */
+	/* names of the recordings; NULL: a recording is named by what was recorded */
+	const char *names[2];
 };
 
 /* Writes the flame graph of profiles[0], or, if profiles[1] is not NULL, of the change from [0] to

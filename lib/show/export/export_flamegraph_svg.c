@@ -19,9 +19,9 @@
 #define FLAME_SVG_WIDTH	 1200.0
 #define FLAME_SVG_MARGIN 10.0
 #define FLAME_SVG_ROW	 18.0
-#define FLAME_SVG_TOP	 56.0 /* above the frames: title and quality */
+#define FLAME_SVG_TOP	 56.0 /* height above the frames, for the title and the quality */
 #define FLAME_SVG_LEAST	 0.5  /* pixels: narrower frames are left out */
-#define FLAME_SVG_BYTES	 250  /* of a frame, about */
+#define FLAME_SVG_BYTES	 250  /* estimated bytes of one frame in the file */
 
 struct flame_svg {
 	const struct flamegraph_options *options;
@@ -29,7 +29,7 @@ struct flame_svg {
 	struct flame *flame;
 	const struct flame_node *nodes;
 	const struct flame_symbol *symbols;
-	uint64_t *left; /* by node: samples of what stands left of it */
+	uint64_t *left; /* by node: the samples of everything to the left of it */
 	uint32_t rows;
 	struct buf b;
 	FILE *out;
@@ -76,7 +76,7 @@ static void flame_svg_color(struct flame_svg *s, const struct flame_symbol *symb
 	text_printf(&s->b, "hsl(%.0f,%.0f%%,%.0f%%)", hue, strength, light);
 }
 
-/* Writes as much of the name as fits. */
+/* Writes as much of a function's name as fits into its box. */
 static void flame_svg_label(struct flame_svg *s, const char *name, double x, double y, double width)
 {
 	unsigned columns = width > 8 ? (unsigned)((width - 6) / SVG_CHARACTER) : 0;
@@ -132,7 +132,8 @@ static int flame_svg_frame(struct flame_svg *s, uint32_t at, uint32_t depth)
 	return text_flush(&s->b, s->out);
 }
 
-/* Goes over the tree, callers first, with each node's depth; stops if `each` does. */
+/* Calls `each` for every node, callers before callees, with the node's depth. Ends when `each`
+ * returns nonzero. */
 static int flame_svg_visit(struct flame_svg *s,
 			   int (*each)(struct flame_svg *s, uint32_t at, uint32_t depth))
 {

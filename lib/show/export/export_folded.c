@@ -24,7 +24,8 @@
 struct folded {
 	struct profile *profile;
 	FILE *out;
-	struct strings *comms; /* numbers of thread names: the groups */
+	/* interned thread names; the number of a name is its group in `tree` */
+	struct strings *comms;
 	uint32_t *comm_of_thread;
 	struct groups groups;
 	struct calltree *tree;
@@ -78,7 +79,8 @@ static int folded_enter(struct folded *f, uint32_t node, uint32_t depth, uint64_
 	return self ? folded_write_line(f, self) : 0;
 }
 
-/* Goes through the tree depth first, by its links: the line grows and shrinks with the path. */
+/* Writes a line for each path. The walk through the tree is depth first: the line grows and shrinks
+ * with the path. */
 static int folded_write_tree(struct folded *f)
 {
 	uint32_t n, depth = 0;

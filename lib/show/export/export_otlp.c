@@ -23,7 +23,7 @@
 #include "export/otlp_tables.h"
 #include "report/report_header.h"
 
-#define MOST_ATTRIBUTES 4 /* of a sample */
+#define MOST_ATTRIBUTES 4 /* a sample has at most so many attributes */
 
 struct otlp_sum {
 	int32_t stack;
@@ -31,20 +31,21 @@ struct otlp_sum {
 };
 
 struct otlp {
-	struct pprof_parts parts; /* of the current entries */
+	struct pprof_parts parts; /* the entries of this request, with their values */
 	const struct store_tables *t;
 	const char *service;
 	size_t from;
 	struct otlp_tables *tables;
 	struct otlp_sum *sums;
-	uint64_t *values; /* by sum and value */
+	uint64_t *values; /* by sum, then by value: the amount */
 	size_t n_sums;
-	struct strings *threads; /* what tells threads apart here */
-	struct int_map sum_at;	 /* (stack, number in threads) -> sum */
+	/* one text per distinct thread: what the attributes of a sample tell about it */
+	struct strings *threads;
+	struct int_map sum_at; /* (stack, number in `threads`) -> index in `sums` */
 	Otlp__Request *request;
 };
 
-/* Makes a message of a kind, or NULL. */
+/* Allocates an initialised message of a type; NULL for lack of memory. */
 #define NEW(type, init) ((type *)new_message(&(const type)init, sizeof(type)))
 
 static void *new_message(const void *init, size_t size)
@@ -260,7 +261,7 @@ static int add_attribute(Otlp__Resource *resource, const char *key, const char *
 	return 0;
 }
 
-/* Says which regions are not counted to the end. */
+/* Adds the attribute that says which regions are not counted to the end. */
 static int put_off(const struct otlp *x, Otlp__Resource *resource)
 {
 	char *text;

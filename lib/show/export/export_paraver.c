@@ -31,9 +31,10 @@
 
 /* A thread of the trace. */
 struct row {
-	uint32_t task, number; /* from 1; 0: it has no events */
+	/* numbers of the task and of the thread in it, from 1; 0: the thread has no events */
+	uint32_t task, number;
 	uint64_t last[METRIC_COUNTERS];
-	uint8_t known; /* bits: counters that have a last reading */
+	uint8_t known; /* a bit for each counter: `last` has its last reading */
 };
 
 struct writer {
@@ -43,7 +44,7 @@ struct writer {
 	struct paraver_names *names;
 	char *counters[METRIC_COUNTERS];
 	struct row *rows; /* by thread */
-	uint32_t *order;  /* the threads that have events, by task */
+	uint32_t *order;  /* the threads that have events, ordered by task */
 	uint32_t n_order, tasks;
 	unsigned cpus;
 	struct buf b;
@@ -174,10 +175,10 @@ static int put_sample(struct writer *w, const struct paraver_event *event)
 	return 0;
 }
 
-/* The increments of a thread's counters at one time. */
+/* By how much the counters of a thread grew at one time. */
 struct advance {
 	uint64_t more[METRIC_COUNTERS];
-	uint8_t shown; /* bits: counters that have some */
+	uint8_t shown; /* a bit for each counter: the record has its increment */
 };
 
 static void take_reading(struct writer *w, const struct paraver_event *event, struct advance *a)
@@ -269,7 +270,8 @@ static int write_records(struct writer *w, FILE *out)
 
 /* --- the other files -------------------------------------------------------------------------- */
 
-/* Names of CPUs, the host, processes and threads; one line each. */
+/* Writes the .row file: the names of the CPUs, the host, the processes and the threads, one on a
+ * line. */
 static int write_rows(struct writer *w, FILE *out)
 {
 	const struct store_tables *t = w->tables;

@@ -83,7 +83,7 @@ int export_parquet_new(FILE *const files[ROWS_TABLES], struct export_parquet **r
 	return err;
 }
 
-/* Says in the file of the samples which regions are not counted to the end. */
+/* Adds a note to the file of the samples that says which regions are not counted to the end. */
 static int put_off(struct export_parquet *x, const struct profile *profile)
 {
 	char key[64], *text;

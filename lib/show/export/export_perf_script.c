@@ -32,20 +32,21 @@
 #include "base/text.h"
 
 struct perf_script_span {
-	size_t at;    /* in perf_script.text */
-	uint32_t len; /* 0: not made yet */
+	size_t at;    /* offset in perf_script.text */
+	uint32_t len; /* 0: the lines have not been made yet */
 };
 
 struct perf_script {
 	struct profile *profile;
 	const struct store_tables *tables;
 	FILE *out;
-	struct perf_script_span *spans; /* by location, observed and inferred */
-	struct buf text;		/* lines of locations */
-	struct buf entry;		/* the current sample */
+	/* two for each location: its lines if observed, then those if inferred */
+	struct perf_script_span *spans;
+	struct buf text;  /* the lines of all locations so far */
+	struct buf entry; /* the text of the current sample */
 };
 
-/* " symbol+0xoffset (object)" of one frame of a location. */
+/* Appends " symbol+0xoffset (object)" for one frame of a location. */
 static void perf_script_frame(struct perf_script *ps, const struct profile_frame *frame,
 			      const struct store_line *line, uint64_t address, bool is_inferred)
 {
@@ -64,7 +65,7 @@ static void perf_script_frame(struct perf_script *ps, const struct profile_frame
 	text_put_raw(&ps->text, is_inferred ? ") [reconstructed]\n" : ")\n");
 }
 
-/* Makes the lines of a location, innermost function first as the store has them. */
+/* Makes the lines of a location: first the innermost inlined function, as in the store. */
 static int perf_script_location(struct perf_script *ps, uint32_t number, bool is_inferred)
 {
 	const struct store_tables *t = ps->tables;

@@ -39,26 +39,27 @@
 #include "export/pprof_tables.h"
 #include "base/text.h"
 
-#define PPROF_BLOCK	 4096u /* entries, or tags, that are encoded together */
+#define PPROF_BLOCK	 4096u /* entries, or tags, that are encoded as one job */
 #define PPROF_VARINT_MAX 10
-/* Most a sample's values take: one or two are not 0, the others take a byte each. */
+/* The most bytes that the values of a sample take: at most two are not 0, and each 0 takes one
+ * byte. */
 #define PPROF_VALUES_BYTES (PPROF_VALUES_MAX + 2 * PPROF_VARINT_MAX)
 
 /* The encoded path of the previous sample. */
 struct pprof_path {
-	uint8_t *bytes; /* the list stands at the end */
+	uint8_t *bytes; /* the encoded list stands at the end of this buffer */
 	size_t cap;
-	uint32_t *nodes; /* by depth: trie nodes, ascending; 0 for the root mark */
-	size_t *len;	 /* by depth: bytes of the list from the root to here */
+	uint32_t *nodes; /* by depth: the trie node, in rising order; 0 for the root mark */
+	size_t *len;	 /* by depth: bytes of the list from the root to this node */
 	uint32_t depth;
 	size_t cap_nodes, cap_len;
-	uint64_t mark; /* id of the mark's location; 0: none */
+	uint64_t mark; /* id of the location of the path's root mark; 0: it has none */
 };
 
 /* The working state and the output of one block. */
 struct pprof_block {
 	struct pprof_path path;
-	uint32_t *climb; /* trie nodes that the path lacks, leaf first */
+	uint32_t *climb; /* trie nodes of the new path that `path` lacks, leaf first */
 	size_t cap_climb;
 	struct buf bytes;
 };
@@ -71,12 +72,14 @@ struct pprof {
 	FILE *out;
 	const struct profile_entry *entries;
 	size_t n_entries;
-	const uint32_t *ids;			/* of locations, by number */
+	const uint32_t *ids;			/* by number of a location: its id in the file */
 	const struct stack_table_stack *stacks; /* NULL: paths are those of the trie */
 	const uint64_t *tags;			/* by trie node */
-	uint32_t *tagged; /* trie nodes whose tags are in the string table, in order */
+	/* trie nodes whose tags are in the string table, in the order of the tags */
+	uint32_t *tagged;
 	uint32_t n_tagged;
-	uint32_t *tag_string; /* by trie node: its tag in the string table; 0: not there */
+	/* by trie node: the index of its tag in the string table; 0: the table lacks it */
+	uint32_t *tag_string;
 	struct pprof_block blocks[RELAY_SLOTS];
 };
 
@@ -90,7 +93,7 @@ static unsigned pprof_varint(uint64_t value, uint8_t ret_bytes[PPROF_VARINT_MAX]
 	return n;
 }
 
-/* Makes room for one more frame in front of the list. */
+/* Makes room for one more frame in front of the encoded list. */
 static int pprof_path_reserve(struct pprof_path *path)
 {
 	size_t used = path->depth ? path->len[path->depth - 1] : 0;
@@ -129,8 +132,8 @@ static int pprof_path_push(struct pprof_path *path, uint32_t node, uint64_t loca
 	return 0;
 }
 
-/* Cuts the path back to `node`, or to a possible ancestor of it, and returns whether it ends at
- * `node`. Numbers grow along a path, so larger ones are neither the node nor its ancestors. */
+/* Cuts the path back until its last node is `node` or may be an ancestor of it. Returns whether it
+ * is `node`. Numbers grow along a path, so larger ones are neither the node nor its ancestors. */
 static bool pprof_path_cut(struct pprof_path *path, uint32_t node)
 {
 	while (path->depth && path->nodes[path->depth - 1] > node)
@@ -146,7 +149,8 @@ static bool pprof_climb_push(struct pprof_block *b, uint32_t n, uint32_t node)
 	return true;
 }
 
-/* Nodes are the trie's or, where filters shape paths, the table of stacks', from 1. */
+/* Returns the parent of a node. Nodes are those of the trie or, where filters change the shape of
+ * paths, the stacks of the stack table, numbered from 1. */
 static uint32_t pprof_parent(const struct pprof *p, uint32_t node)
 {
 	return p->stacks ? p->stacks[node - 1].parent + 1 : p->t->nodes[node].parent;
@@ -158,7 +162,7 @@ static uint64_t pprof_location(const struct pprof *p, uint32_t node)
 			 : p->ids[p->t->nodes[node].location];
 }
 
-/* Makes the path that of a node. */
+/* Changes b->path into the path of `node`, with the root mark `mark`. */
 static int pprof_path_go(const struct pprof *p, struct pprof_block *b, uint32_t node, uint64_t mark)
 {
 	struct pprof_path *path = &b->path;
@@ -307,7 +311,7 @@ static int pprof_take(void *arg, size_t job, unsigned slot)
 	return text_flush(&p->blocks[slot].bytes, p->out);
 }
 
-/* Numbers the tags of the entries' paths, behind all other strings. */
+/* Gives the tags of the entries' paths their indexes in the string table, after other strings. */
 static int pprof_number_tags(struct pprof *p)
 {
 	uint32_t first = pprof_tables_strings(p->tables);

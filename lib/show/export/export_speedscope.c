@@ -120,7 +120,8 @@ static int speedscope_profiles(struct speedscope *s)
 	return err;
 }
 
-/* Written behind the profiles, which find out what there is; speedscope accepts any order. */
+/* Writes the table of frames. It stands after the profiles, since writing them numbers the symbols;
+ * speedscope accepts any order. */
 static void speedscope_frames(struct speedscope *s)
 {
 	size_t n = profile_symbol_count(s->profile);

@@ -34,7 +34,7 @@
 #define EXPORT_TAGS_VARIANCE	  ".variance"
 #define EXPORT_TAGS_VARIANCE_UNIT 1048576.0
 
-/* The sums of another metric than samples. */
+/* The sums of a metric that are written besides the samples. */
 struct tags_values {
 	struct profile_filter filter;
 	struct profile *profile;
@@ -42,23 +42,25 @@ struct tags_values {
 
 struct export_tags {
 	struct profile *profile;
-	bool has_samples; /* else it is one of another metric */
+	bool has_samples; /* `profile` is one of samples, not of another metric */
 	struct tags_values values[METRIC_COUNT];
 	size_t n_values;
 	const struct store_tables *t;
 	const uint64_t *tags; /* by node */
 	FILE *out;
 	struct buf line;
-	bool *objects, *locations, *nodes, *processes; /* which are needed */
-	uint32_t *location_dup, *node_dup; /* how many before it have the same id; 0: none */
+	bool *objects, *locations, *nodes, *processes; /* by number: an exported sample needs it */
+	uint32_t *location_dup, *node_dup; /* how many earlier ones have the same id; 0: none */
 };
 
-/* Numbers the occurrences of equal ids among the first `n`; only `needed` ones are counted. */
+/* Sets ret_dup[i] to the number of elements before i that have the same id as i. Only elements that
+ * are `needed` count. */
 static int tags_number(uint64_t (*id_of)(const struct export_tags *x, uint32_t i),
 		       const struct export_tags *x, const bool *needed, uint32_t n,
 		       uint32_t *ret_dup)
 {
-	uint32_t *seen = calloc((size_t)n + 1, sizeof(*seen)); /* by the first with that id */
+	/* by number of the first element with an id: how many have that id so far */
+	uint32_t *seen = calloc((size_t)n + 1, sizeof(*seen));
 	struct int_map first = {0};
 	int err = seen ? 0 : -ENOMEM;
 
@@ -143,7 +145,8 @@ static void tags_mark_entries(struct export_tags *x, const struct profile *profi
 	}
 }
 
-/* Marks what the entries need; a node's parent has a smaller number, so one pass down does. */
+/* Marks the objects, locations, nodes and processes that the entries need. A node's parent has a
+ * smaller number, so one pass from the last node down is enough. */
 static int tags_mark(struct export_tags *x)
 {
 	int err;
@@ -312,7 +315,8 @@ static int tags_processes(struct export_tags *x)
 	return err;
 }
 
-/* Returns a variance in the unit of the format, rounded up: only what is exact has none. */
+/* Returns a variance in the unit of the format, rounded up, so that only an exact value has the
+ * variance 0. */
 static uint64_t tags_variance(double variance)
 {
 	const double units = ceil(variance / EXPORT_TAGS_VARIANCE_UNIT);
@@ -320,7 +324,8 @@ static uint64_t tags_variance(double variance)
 	return units < 0x1p62 ? (uint64_t)units : UINT64_C(1) << 62;
 }
 
-/* Samples, or values of another metric. `variances`: these in the place of the values; or NULL. */
+/* Writes the entries of a profile as lines "sample" or, for another metric, "value". If `variances`
+ * is not NULL, they are written in place of the values. */
 static int tags_amounts(struct export_tags *x, const struct profile *profile,
 			const double *variances)
 {

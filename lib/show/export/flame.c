@@ -28,19 +28,21 @@ struct flame {
 	uint32_t n_symbols;
 	size_t cap_symbols;
 	struct strings *names, *objects;
-	struct int_map by_text;	 /* (object, name and kind) -> symbol */
-	struct int_map children; /* (parent, symbol and whether inlined) -> node; of two sides */
+	struct int_map by_text; /* (object, name and kind) -> index in `symbols` */
+	/* (parent, symbol and is_inlined) -> node; used only with two sides */
+	struct int_map children;
 	struct buf text;
 };
 
-/* A profile that is being added. */
+/* A profile that is being added to the tree. */
 struct flame_source {
 	struct flame *flame;
 	unsigned side;
 	struct report_view_state view;
-	uint32_t *symbol_of; /* by the profile's symbol: ours; FLAME_NONE: not yet */
+	/* by the profile's symbol number: the flame's symbol; FLAME_NONE: not looked up yet */
+	uint32_t *symbol_of;
 	size_t n_symbols;
-	uint32_t *node_of; /* by the part's tree: ours */
+	uint32_t *node_of; /* by node of the part's tree: the flame's node */
 	uint32_t cap_node_of;
 };
 
@@ -136,7 +138,8 @@ static enum flame_kind kind_of(const struct profile_symbol *symbol)
 	return symbol->is_mark ? FLAME_MARK : symbol->is_kernel ? FLAME_KERNEL : FLAME_USER;
 }
 
-/* Name and object of a function, escaped, one after the other in flame->text. */
+/* Finds the flame's symbol of a function. The escaped name and object stand one after the other in
+ * flame->text. */
 static int flame_function(struct flame *flame, const struct profile_symbol *symbol,
 			  uint32_t *ret_symbol)
 {
@@ -155,7 +158,8 @@ static int flame_function(struct flame *flame, const struct profile_symbol *symb
 			    ret_symbol);
 }
 
-/* Ours for a symbol of the profile, more of which are named with every part. */
+/* Finds the flame's symbol of the profile's symbol `number`. Each part may name more symbols of the
+ * profile, so the array grows. */
 static int flame_symbol_of(struct flame_source *source, uint32_t number, uint32_t *ret_symbol)
 {
 	size_t before = source->n_symbols;
@@ -330,7 +334,8 @@ int64_t flame_cut(struct flame *flame, double least)
 			ranked[n++] = (struct flame_ranked){flame->nodes[i].total[last], i};
 	}
 	qsort(ranked, n, sizeof(*ranked), compare);
-	for (uint32_t i = 0; i < n; i++) { /* each in front of the smaller ones */
+	/* from few samples to many: each goes in front of the smaller ones */
+	for (uint32_t i = 0; i < n; i++) {
 		struct flame_node *node = &flame->nodes[ranked[i].node];
 
 		node->next = flame->nodes[node->parent].first_child;

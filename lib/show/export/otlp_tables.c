@@ -20,20 +20,24 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-/* Makes a message of a kind, or NULL. */
+/* Allocates an initialised message of a type; NULL for lack of memory. */
 #define NEW(type, init) ((type *)new_message(&(const type)init, sizeof(type)))
 
 struct otlp_tables {
 	struct profile *profile;
 	const struct store_tables *t;
 	Otlp__Dictionary *dictionary;
-	struct strings *strings, *keys; /* keys: attributes as texts; number + 1 is the place */
+	/* `keys` has the attributes as texts; a text's number + 1 is the attribute's index */
+	struct strings *strings, *keys;
 	struct buf text;
-	int32_t *mappings, *locations; /* by number: the place; 0: not there yet */
-	struct int_map functions;      /* symbol -> place */
-	struct int_map same_functions; /* (name and linkage name, file) -> place */
-	struct int_map marks;	       /* symbol -> place of its location */
-	struct int_map stacks;	       /* (node, symbol of the mark + 1) -> place */
+	/* by number in the recording: the index in the table; 0: not added yet */
+	int32_t *mappings, *locations;
+	struct int_map functions; /* symbol -> index in the table of functions */
+	/* (name and linkage name, file) -> index in the table of functions */
+	struct int_map same_functions;
+	struct int_map marks; /* symbol of a root mark -> index of its location */
+	/* (trie node, symbol of the root mark + 1) -> index in the table of stacks */
+	struct int_map stacks;
 	bool failed;
 };
 
@@ -60,7 +64,7 @@ int otlp_append(void ***list, size_t *n, void *message)
 	return 0;
 }
 
-/* Appends a row to a table; returns its place. */
+/* Appends a row to a table, and returns its index. */
 #define ADD(p, table, row)                                                                         \
 	add_row((p), (void ***)&(p)->dictionary->table, &(p)->dictionary->n_##table, (row))
 
@@ -145,7 +149,7 @@ int32_t otlp_tables_attribute(struct otlp_tables *p, const char *key, const char
 	return ADD(p, attribute_table, row);
 }
 
-/* Makes a list of one number. */
+/* Allocates a list of one number. */
 static int32_t *one_number(int32_t number)
 {
 	int32_t *list = malloc(sizeof(*list));
@@ -188,7 +192,8 @@ static int32_t mapping_of(struct otlp_tables *p, uint32_t number)
 	return p->mappings[number];
 }
 
-/* Functions of several objects may be the same but for that. */
+/* Adds a function, or finds the equal one: functions that differ only in their object are the same
+ * here. */
 static int32_t add_function(struct otlp_tables *p, int32_t name, int32_t linkage_name, int32_t file)
 {
 	const uint32_t next = (uint32_t)p->dictionary->n_function_table;
@@ -240,7 +245,8 @@ static void add_line(struct otlp_tables *p, Otlp__Location *location, int32_t fu
 	line->line = number;
 }
 
-/* Lines from the innermost inlined function to the one that encloses all. */
+/* Adds the lines of a location, from the innermost inlined function to the function that encloses
+ * all. */
 static void add_lines(struct otlp_tables *p, uint32_t number, Otlp__Location *row)
 {
 	const uint32_t first = p->t->line_first[number], n = p->t->line_first[number + 1] - first;
@@ -257,7 +263,7 @@ static void add_lines(struct otlp_tables *p, uint32_t number, Otlp__Location *ro
 	}
 }
 
-/* Makes a mapping as large as an address asks for. */
+/* Extends a mapping so that it contains `address`. */
 static void widen(struct otlp_tables *p, int32_t mapping, uint64_t address)
 {
 	Otlp__Mapping *row = p->dictionary->mapping_table[mapping];

@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "model/profile.h"
 
-/* In the order in which events of one thread at one time are written. */
+/* The kinds of events. Events of one thread at one time are written in this order. */
 enum paraver_kind {
 	PARAVER_END,
 	PARAVER_BEGIN,
@@ -25,30 +25,33 @@ enum paraver_kind {
 struct paraver_event {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	union {
-		uint64_t reading;  /* only differences between readings of a thread matter, modulo
-				      2^64 */
-		uint32_t instance; /* index */
+		/* Only the difference between two readings of a thread means something, modulo
+		 * 2^64. */
+		uint64_t reading;
+		uint32_t instance; /* index in `instances` */
 		struct {
-			uint32_t node, origin; /* in profile_tables() */
+			uint32_t node, origin; /* numbers in profile_tables() */
 		} sample;
 	};
 	uint32_t thread;
 	uint16_t cpu;
-	uint8_t kind : 7;     /* enum paraver_kind */
-	uint8_t is_shown : 1; /* the profile's filter selects it; a reading that is not shown is
-				 still the base of the next one's increment */
-	uint8_t detail;	      /* a reading's counter; a sample's end reason */
+	uint8_t kind : 7; /* enum paraver_kind */
+	/* The profile's filter selects it. A reading that is not shown is still the base of the
+	 * next reading's increment. */
+	uint8_t is_shown : 1;
+	uint8_t detail; /* of a reading: its counter; of a sample: its end reason */
 };
 
 struct paraver_instance {
 	uint64_t start_ns, end_ns;
 	uint32_t thread, node;
-	uint16_t cpu; /* at its end */
+	uint16_t cpu; /* CPU at the end of the instance */
 	bool is_shown;
 };
 
 struct paraver_events {
-	VEC(struct paraver_event) all; /* by time, then thread, then kind; outer instances first */
+	/* ordered by time, then thread, then kind; of equal ones, outer instances first */
+	VEC(struct paraver_event) all;
 	VEC(struct paraver_instance) instances;
 };
 

@@ -10,17 +10,17 @@
 #include "base/vec.h"
 
 struct line {
-	uint32_t file, object; /* in names->texts */
+	uint32_t file, object; /* numbers in names->texts */
 	uint32_t line;
 };
 
 struct paraver_names {
-	struct int_map by_name; /* profile_symbol.name_number -> index of its function */
-	struct int_map by_line; /* (file and line, object) -> index */
+	struct int_map by_name; /* profile_symbol.name_number -> index in `functions` */
+	struct int_map by_line; /* (file and line, object) -> index in `lines` */
 	struct strings *texts;
-	VEC(uint32_t) functions; /* their names, in texts */
+	VEC(uint32_t) functions; /* names of functions, as numbers in `texts` */
 	VEC(struct line) lines;
-	unsigned levels; /* that were met */
+	unsigned levels; /* 1 + the highest level that paraver_names_frame() has been called for */
 };
 
 int paraver_names_new(struct paraver_names **ret_names)
@@ -139,7 +139,8 @@ static void put_lines(const struct paraver_names *names, struct buf *b)
 	text_put_raw(b, "\n");
 }
 
-/* Level 0 has a type always, for readers that look for it. */
+/* Writes a type for each level that frames have. Level 0 always gets one, for readers that look for
+ * it. */
 static void put_levels(const struct paraver_names *names, struct buf *b, unsigned type,
 		       const char *what)
 {

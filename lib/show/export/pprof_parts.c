@@ -67,7 +67,8 @@ static int append(struct pprof_parts *p, const struct profile_entry *entries, si
 	return 0;
 }
 
-/* Appends the entries of a metric; of one of which the filter leaves nothing there are none. */
+/* Appends the entries of a metric, with one value. The metric may have no entries, if the filter
+ * excludes all of them. */
 static int add_metric(struct pprof_parts *p, enum metric metric, const char *name)
 {
 	struct profile_filter filter = *profile_filter(p->profile);
@@ -90,7 +91,7 @@ static int add_metric(struct pprof_parts *p, enum metric metric, const char *nam
 	return 0;
 }
 
-/* Samples, and all other metrics of the recording beside them. */
+/* Appends the entries of all other metrics of the recording after the samples. */
 static int add_others(struct pprof_parts *p)
 {
 	const struct profile_entry *own = p->entries;
@@ -99,7 +100,7 @@ static int add_others(struct pprof_parts *p)
 	int err = store_reader_series(profile_reader(p->profile), &series);
 
 	for (unsigned i = METRIC_CPU + 1; i < METRIC_COUNT && err == 0; i++) {
-		/* Sums of others are left to whoever reads them. */
+		/* A metric that sums up others is left out: readers can add it up themselves. */
 		if (!(series >> metric_info(i)->series & 1) || metric_info(i)->is_union)
 			continue;
 		if (!p->own_entries) {

@@ -28,15 +28,16 @@ struct pprof_part {
 };
 
 struct pprof_parts {
-	struct profile *profile; /* whose tables have the paths of all entries */
+	struct profile *profile; /* its tables have the paths of all entries */
 	const struct profile_entry *entries;
 	size_t n_entries;
 	struct pprof_part parts[METRIC_COUNT];
 	struct pprof_value values[PPROF_VALUES_MAX];
 	uint32_t n_parts, n_values;
-	uint32_t chosen; /* the value of the metric that was asked for; of samples, their number */
-	bool is_bare;	 /* samples have no labels but comm and cgroup */
-	/* Owned; NULL: borrowed. */
+	/* number of the value of the chosen metric; for samples, that of the number of samples */
+	uint32_t chosen;
+	bool is_bare; /* samples have only the labels comm and cgroup */
+	/* These are owned; they are NULL if `entries` is borrowed. */
 	struct profile_entry *own_entries;
 	size_t room;
 	struct profile_filter filter;

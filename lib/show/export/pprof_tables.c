@@ -23,13 +23,16 @@
 #include "stack/end_reason.h"
 #include "stackd_abi.h"
 
-#define PPROF_OBJECT_SHIFT 44 /* file offsets are below; 2^19 objects fit above */
-#define PPROF_REASONS	   (STACKD_END_COUNT + 1) /* the last one stands for unknown ones */
-#define PPROF_RANKS	   65536		  /* higher use counts share the last rank */
-#define PPROF_CHUNK	   1024			  /* strings in one message */
+/* bits of a file offset in an address; 2^19 objects fit in the bits above */
+#define PPROF_OBJECT_SHIFT 44
+/* the last reason stands for all unknown ones */
+#define PPROF_REASONS (STACKD_END_COUNT + 1)
+/* ranks of locations by use; all counts above share the last rank */
+#define PPROF_RANKS 65536
+#define PPROF_CHUNK 1024 /* strings in one message */
 
 struct pprof_function {
-	uint32_t name, system_name, file; /* strings */
+	uint32_t name, system_name, file; /* indexes of strings */
 	uint32_t id;			  /* 0: it is not needed */
 };
 
@@ -39,18 +42,24 @@ struct pprof_tables {
 	const struct store_tables *t;
 	struct strings *strings;
 	struct buf text, scratch;
-	uint32_t *ids;			  /* by location: its id; 0: it is not needed */
-	uint32_t *locations, n_locations; /* by id, less 1: the location; not with a stack_table */
-	uint64_t *limits;   /* by object: the end of its part that is needed; 0: none is */
-	uint32_t *mappings; /* by object: its id; 0: it is not needed */
+	uint32_t *ids; /* by location: its id; 0: it is not needed */
+	/* by id - 1: the number of the location; unused with a stack_table */
+	uint32_t *locations, n_locations;
+	/* by object: the end of the part of the file that a mapping must cover; 0: none is needed
+	 */
+	uint64_t *limits;
+	uint32_t *mappings;		  /* by object: its id; 0: it is not needed */
 	struct pprof_function *functions; /* by symbol */
 	uint32_t n_functions;
-	uint32_t last_id; /* of a function */
+	uint32_t last_id; /* the highest id that a function has */
 	size_t cap_functions;
-	const struct profile_symbol *marks[PPROF_REASONS + 1]; /* the last: no frames */
+	/* by end reason: the root mark; the last element is the mark of paths without frames */
+	const struct profile_symbol *marks[PPROF_REASONS + 1];
 	uint32_t mark_ids[PPROF_REASONS + 1];
-	struct buf *threads, ends[PPROF_REASONS], qualities[PROFILE_LOST + 1]; /* labels */
-	struct stack_table *stack_table; /* NULL: locations are those of the store */
+	/* encoded labels: by thread, by end reason, by quality */
+	struct buf *threads, ends[PPROF_REASONS], qualities[PROFILE_LOST + 1];
+	/* the changed paths (see pprof_tables_stacks()); NULL: paths are those of the store */
+	struct stack_table *stack_table;
 	uint32_t tag_key;
 	int err; /* the first error of pprof_tables_string() */
 };
@@ -74,7 +83,7 @@ static uint32_t pprof_tables_string(struct pprof_tables *p, const char *s)
 
 /* --- collecting ------------------------------------------------------------------------------ */
 
-/* Counts the paths of entries that have a location, by location; 0: it is not needed. */
+/* Counts how often each location occurs in the paths of entries; 0: it is not needed. */
 static uint32_t *pprof_count(struct pprof_tables *p)
 {
 	const struct profile_entry *entries = p->parts->entries;
@@ -138,7 +147,8 @@ static int function_reserve(struct pprof_tables *p, uint32_t number)
 	return err;
 }
 
-/* pprof takes a name for demangled, and leaves it alone, if the linkage name is another. */
+/* Adds a function. If its linkage name differs from its name, pprof takes the name as demangled and
+ * leaves it unchanged. */
 static int pprof_function(struct pprof_tables *p, const struct profile_symbol *symbol,
 			  const char *linkage_name, const char *file)
 {
@@ -271,13 +281,13 @@ static void pprof_label(struct pprof_tables *p, const char *key, const char *tex
 		p->err = -ENOMEM;
 }
 
-/* Labels of a thread: pprof_tables_thread(). */
+/* Makes the labels of a thread that pprof_tables_thread() returns. */
 static void label_thread(struct pprof_tables *p, uint32_t number)
 {
 	const struct store_thread *thread = &p->t->threads[number];
 	struct buf *b = &p->threads[number];
 
-	if (b->len) /* it has them */
+	if (b->len) /* it has its labels already */
 		return;
 	if (!p->parts->is_bare) {
 		pprof_label(p, "pid", NULL, p->t->processes[thread->process].pid, b);
@@ -437,7 +447,8 @@ static int write_message(const Pprof__Profile *message, struct buf *scratch, FIL
 	return fwrite(scratch->data, 1, size, out) == size ? 0 : -EIO;
 }
 
-/* Makes a comment of the reports' header, as far as pprof has no fields for it. */
+/* Makes the comment with those parts of the reports' header for which pprof has no fields. Returns
+ * the index of its string. */
 static int64_t pprof_comment(struct pprof_tables *p)
 {
 	const struct store_recording *recording = &p->t->recording;
@@ -461,7 +472,8 @@ static int64_t pprof_comment(struct pprof_tables *p)
 	return number;
 }
 
-/* Enters the comment that says which regions are not counted to the end; 0: all are. */
+/* Makes the comment that says which regions are not counted to the end. Returns the index of its
+ * string; 0: all regions are. */
 static int64_t pprof_off(struct pprof_tables *p)
 {
 	char *text;
@@ -656,7 +668,7 @@ static int pprof_write_functions(struct pprof_tables *p, FILE *out)
 	int err = order ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; err == 0 && i < p->n_functions; i++)
-		order[p->functions[i].id] = i; /* those that are not needed: at 0 */
+		order[p->functions[i].id] = i; /* functions that are not needed have the id 0 */
 	for (uint32_t id = 1; err == 0 && id <= p->last_id; id++) {
 		const struct pprof_function *from = &p->functions[order[id]];
 		Pprof__Function function = PPROF__FUNCTION__INIT, *list = &function;

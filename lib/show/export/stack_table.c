@@ -24,13 +24,16 @@ struct stack_table {
 	struct stack_table_frame *frames;
 	uint32_t n_frames;
 	size_t cap_frames;
-	uint32_t *first_frame;	 /* by location; STACK_TABLE_NONE: not there yet */
-	uint32_t *plain;	 /* by trie node: its stack as a plain path */
-	struct int_map variants; /* (origin, end reason) -> number, from 1 */
+	/* by location: its first frame in `frames`; STACK_TABLE_NONE: not added yet */
+	uint32_t *first_frame;
+	uint32_t *plain;	 /* by trie node: its stack, if the path is plain */
+	struct int_map variants; /* (origin, end reason) -> number of the variant, from 1 */
 	struct int_map varied;	 /* (variant, trie node) -> stack */
-	struct int_map children; /* (stack + 1, frame) -> stack, of paths that are not plain */
-	struct int_map shown;	 /* (location, symbol, is inferred) -> frame, of those paths */
-	uint32_t *climb;	 /* trie nodes that have no stack yet, leaf first */
+	/* (parent stack + 1, frame) -> stack; only of paths that are not plain */
+	struct int_map children;
+	/* (location, symbol, is_inferred) -> frame; only of paths that are not plain */
+	struct int_map shown;
+	uint32_t *climb; /* trie nodes that have no stack yet, leaf first */
 	uint32_t n_climb;
 	size_t cap_climb;
 	bool is_shaped;
@@ -78,7 +81,7 @@ static int add_frame(struct stack_table *table, const struct profile_frame *fram
 	return 0;
 }
 
-/* Puts the frames of a trie node on the stack *at. */
+/* Puts the frames of a trie node on top of the stack *at, and sets *at to the new top. */
 static int put_node(struct stack_table *table, uint32_t node, uint32_t *at)
 {
 	uint32_t location = table->t->nodes[node].location, frame;
@@ -123,7 +126,7 @@ static int enter_plain(struct stack_table *table, uint32_t node)
 	return err;
 }
 
-/* Finds the number of a frame as shown, and enters it if it is new. */
+/* Finds the number of a frame of a path that is not plain, and enters the frame if it is new. */
 static int stack_table_shown(struct stack_table *table, const struct profile_frame *frame,
 			     uint32_t depth, uint32_t *ret_number)
 {
@@ -141,7 +144,7 @@ static int stack_table_shown(struct stack_table *table, const struct profile_fra
 	return err;
 }
 
-/* Puts a frame on the stack *at. */
+/* Puts a frame on top of the stack *at, and sets *at to the new top. */
 static int stack_table_push(struct stack_table *table, uint32_t frame, uint32_t *at)
 {
 	uint64_t key = (uint64_t)(*at + 1) << 32 | frame; /* STACK_TABLE_NONE + 1 is 0 */

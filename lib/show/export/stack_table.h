@@ -12,9 +12,8 @@
 #define STACK_TABLE_NONE UINT32_MAX
 
 struct stack_table_stack {
-	uint32_t
-		parent; /* its number, smaller than the stack's own; STACK_TABLE_NONE at the root */
-	uint32_t frame; /* number */
+	uint32_t parent; /* number of the stack below, which is smaller; STACK_TABLE_NONE: none */
+	uint32_t frame;	 /* number of the frame on top */
 };
 
 /* A frame as shown, and its index among the frames of its location. */

@@ -9,7 +9,7 @@
 struct thread_samples_filler {
 	struct profile *profile;
 	struct thread_samples *sorted;
-	size_t *next; /* by thread */
+	size_t *next; /* by thread: where its next sample goes */
 };
 
 static int thread_samples_add(void *arg, const struct store_sample *stored)

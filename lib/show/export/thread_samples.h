@@ -10,12 +10,13 @@ struct thread_samples_sample {
 	uint32_t node;
 	uint32_t origin;
 	uint8_t end_reason;
-	uint64_t periods; /* that the sample stands for */
+	uint64_t periods; /* number of sampling periods that the sample stands for */
 };
 
 struct thread_samples {
 	struct thread_samples_sample *samples; /* thread by thread */
-	size_t *first; /* n_threads + 1: those of thread i are samples[first[i] .. first[i + 1]) */
+	/* by thread, n_threads + 1: samples[first[i] .. first[i + 1]) are those of thread i */
+	size_t *first;
 	uint32_t n_threads;
 };
 
