@@ -20,8 +20,8 @@ static bool is_same(const struct identity_key *a, const struct identity_key *b)
 	return a->a == b->a && a->b == b->b && a->c == b->c && a->d == b->d;
 }
 
-/* Finds a thing. *ret_last is the last entry of its id; IDENTITY_NONE: there is none. *ret_next is
- * the least alternative above all of these. */
+/* Finds a thing. *ret_last becomes the last entry with its id; IDENTITY_NONE: there is none.
+ * *ret_next becomes the least alternative above those of the id's entries. */
 static uint32_t find(const struct identity *table, uint64_t id, const struct identity_key *key,
 		     uint32_t *ret_last, uint32_t *ret_next)
 {

@@ -24,14 +24,14 @@ struct identity_key {
 struct identity_entry {
 	struct identity_key key;
 	uint32_t alt;
-	uint32_t next; /* of the same id; UINT32_MAX: none */
+	uint32_t next; /* the next entry with the same id; UINT32_MAX: none */
 };
 
 /* A zeroed struct is an empty table. */
 struct identity {
-	struct int_map first; /* by id */
+	struct int_map first; /* id -> index of its first entry */
 	VEC(struct identity_entry) entries;
-	uint64_t collisions; /* things with an alternative other than 0 */
+	uint64_t collisions; /* number of things with an alternative other than 0 */
 };
 
 /* Frees the memory and leaves an empty table. */

@@ -35,7 +35,7 @@
 struct rows {
 	struct rows_sink sink;
 	struct identity locations, paths;
-	struct buf text[4]; /* of the current row */
+	struct buf text[4]; /* buffers for the texts of the current row */
 	struct rows_counts counts;
 };
 
@@ -45,7 +45,7 @@ struct rows_profile {
 	struct profile *profile;
 	const struct store_tables *t;
 	const uint64_t *tags;	/* by node */
-	bool *nodes;		/* the node is needed */
+	bool *nodes;		/* by node: an entry needs it */
 	uint32_t *node_alt;	/* by needed node: its alternative */
 	uint32_t *location_alt; /* by location: its alternative; UINT32_MAX: not looked up yet */
 };
@@ -332,8 +332,8 @@ static char *copy_of(struct buf *b, const char *text)
 	return escaped ? strdup(escaped) : NULL;
 }
 
-/* Returns a copy of a name that was appended; NULL for one in brackets, which says that there is
- * none. *ret_err is 0 or -ENOMEM. */
+/* Returns a copy of the name in the buffer. Returns NULL for a name in brackets, which means that
+ * there is none. *ret_err becomes -ENOMEM if memory is short. */
 static char *name_of(struct buf *b, int *ret_err)
 {
 	char *name = NULL;
