@@ -181,7 +181,7 @@ static int put_page(const struct column *c, size_t first, size_t n, bool is_code
 
 /* --- chunks ----------------------------------------------------------------------------------- */
 
-/* Numbers are compared as what they are: without sign. */
+/* Finds the least and the largest number of the column. Numbers have no sign. */
 static void find_range(const struct column *c, struct column_chunk *chunk)
 {
 	chunk->has_range = c->numbers.count > 0;

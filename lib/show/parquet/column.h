@@ -15,21 +15,25 @@ struct pages; /* parquet/pages.h */
 
 struct column {
 	const struct parquet_column *info;
-	VEC(uint32_t) rows;    /* by row: index in the dictionary; COLUMN_NULL: no value */
-	VEC(uint64_t) numbers; /* the dictionary: of numbers */
+	/* by row: index of its value in the dictionary; COLUMN_NULL: no value */
+	VEC(uint32_t) rows;
+	VEC(uint64_t) numbers; /* the dictionary of a column of numbers */
 	struct int_map by_number;
-	struct strings *texts; /* or of text */
-	size_t text_bytes;     /* of all different texts */
-	int err;	       /* the first */
+	struct strings *texts; /* the dictionary of a column of texts */
+	size_t text_bytes;     /* bytes of all different texts */
+	int err;	       /* the first error */
 };
 
 /* What the footer says about a column chunk. */
 struct column_chunk {
-	uint64_t dictionary_at, data_at; /* in the file; 0: there is no dictionary */
-	uint64_t raw_bytes, bytes;	 /* of all pages with their headers; compressed */
-	uint64_t values;		 /* with the nulls */
+	/* offsets in the file; dictionary_at is 0 if there is no dictionary */
+	uint64_t dictionary_at, data_at;
+	/* size of all pages with their headers: before compression; after it */
+	uint64_t raw_bytes, bytes;
+	uint64_t values; /* number of values, nulls included */
 	uint64_t nulls;
-	bool has_range; /* of a column of numbers with at least one value */
+	/* there are `least` and `largest`: the column has numbers, and at least one value */
+	bool has_range;
 	uint64_t least, largest;
 };
 

@@ -10,7 +10,7 @@
 
 #include "parquet/thrift.h"
 
-#define PAGES_LEVEL 3 /* of zstd: higher ones take longer and give some percent */
+#define PAGES_LEVEL 3 /* level of zstd; higher ones take longer and save a few percent */
 
 enum { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 
@@ -95,7 +95,7 @@ static void put_data_header(struct thrift *t, uint32_t values, int encoding)
 	thrift_struct(t, 5);
 	thrift_i32(t, 1, (int32_t)values);
 	thrift_i32(t, 2, encoding);
-	thrift_i32(t, 3, PARQUET_RLE); /* of the levels */
+	thrift_i32(t, 3, PARQUET_RLE); /* encoding of the levels */
 	thrift_i32(t, 4, PARQUET_RLE);
 	thrift_end(t);
 }

@@ -16,7 +16,7 @@ struct parquet {
 	struct parquet_options options;
 	struct pages *pages;
 	struct column *columns;
-	uint64_t rows; /* of the group so far */
+	uint64_t rows; /* rows of the current group so far */
 	VEC(struct footer_group) groups;
 	struct footer_notes notes;
 };

@@ -42,10 +42,11 @@ struct parquet_options {
 	const char *creator; /* the program and its version; borrowed */
 };
 
-#define PARQUET_GROUP_ROWS  (1u << 17)
-#define PARQUET_PAGE_ROWS   (1u << 14)
-#define PARQUET_GROUP_BYTES (64u << 20) /* of distinct text: a group with more ends early */
-#define PARQUET_MAX_TEXT    (1u << 20)	/* bytes of a text; longer ones are refused */
+#define PARQUET_GROUP_ROWS (1u << 17)
+#define PARQUET_PAGE_ROWS  (1u << 14)
+/* bytes of the distinct texts of a group; a group that has more ends early */
+#define PARQUET_GROUP_BYTES (64u << 20)
+#define PARQUET_MAX_TEXT    (1u << 20) /* bytes of one text; longer ones are refused */
 
 struct parquet;
 

@@ -37,7 +37,7 @@ static void put_run(struct buf *b, unsigned width, uint32_t number, size_t n)
 
 void rle_put(struct buf *b, unsigned width, const uint32_t *numbers, size_t n)
 {
-	size_t packed = 0; /* from here on nothing is written */
+	size_t packed = 0; /* the numbers from here on have not been written yet */
 
 	for (size_t at = 0; at < n;) {
 		size_t end = at + 1, full;

@@ -21,7 +21,7 @@ enum thrift_type { THRIFT_I32 = 5, THRIFT_BINARY = 8, THRIFT_STRUCT = 12 };
 /* A structure that is being written. */
 struct thrift {
 	struct buf *out;		/* borrowed */
-	int16_t last[THRIFT_MAX_DEPTH]; /* number of the last field, of each structure */
+	int16_t last[THRIFT_MAX_DEPTH]; /* by depth: the number of the structure's last field */
 	unsigned depth;
 };
 
