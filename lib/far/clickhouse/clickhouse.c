@@ -14,8 +14,8 @@
 #include "http/gzip.h"
 #include "http/http.h"
 
-/* Error numbers of the server that have sentences of our own; other errors are shown in its words.
- */
+/* Error numbers of the server for which we have sentences of our own. For other errors, the user
+ * sees the server's message. */
 enum {
 	CODE_UNKNOWN_DATABASE = 81,
 	CODE_READONLY = 164,
@@ -51,7 +51,7 @@ bool clickhouse_is_url(const char *name)
 
 /* --- the URL ---------------------------------------------------------------------------------- */
 
-/* Why a database cannot have that name, or NULL. */
+/* Returns why a database cannot have that name; NULL if it can. */
 static const char *refuse_database(const char *name)
 {
 	if (!*name)
@@ -61,7 +61,8 @@ static const char *refuse_database(const char *name)
 	return NULL;
 }
 
-/* Takes what is behind the database in "database?cluster=name". Returns why not, or NULL. */
+/* Cuts "?cluster=name" off the database's name, and keeps the cluster's name. Returns why it
+ * cannot, or NULL. */
 static const char *cut_cluster(struct clickhouse *c)
 {
 	static const char key[] = "cluster=";
@@ -236,7 +237,7 @@ int clickhouse_fail_as(struct clickhouse *c, int err, const struct clickhouse *o
 	return err;
 }
 
-/* Why there was no answer. */
+/* Notes why no answer came, as a sentence. Returns `err`, with which http_post() failed. */
 static int explain_http(struct clickhouse *c, int err)
 {
 	const char *said = http_error(c->http);
@@ -336,7 +337,7 @@ static char *reason_in(char *text)
 	return at;
 }
 
-/* Why the answer is one of a failure. */
+/* Notes why the server's answer is a failure, as a sentence. Returns the error. */
 static int explain_answer(struct clickhouse *c, long status, struct buf *answer)
 {
 	struct buf said = {0};
@@ -355,8 +356,8 @@ static int explain_answer(struct clickhouse *c, long status, struct buf *answer)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Makes the URL of a query. By its setting the server answers when the query has ended, so that the
- * status tells the outcome. */
+/* Makes the URL of a query. A setting in it makes the server answer only when the query has ended,
+ * so that the status tells the outcome. */
 static int make_url(struct clickhouse *c, const char *query, bool has_ids, struct buf *b)
 {
 	int err;
@@ -409,7 +410,8 @@ int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *id
 	return request(c, query, &r, ret_answer);
 }
 
-/* Rows consist of text that recurs, and hashes; compression saves three quarters of them. */
+/* Compresses the data first: rows consist of hashes and of texts that recur, and compression saves
+ * three quarters of the bytes. */
 int clickhouse_send(struct clickhouse *c, const char *query, const struct buf *data)
 {
 	struct buf packed = {0}, answer = {0};

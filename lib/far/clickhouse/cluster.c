@@ -11,8 +11,8 @@
 #include "clickhouse/layout.h"
 
 struct cluster {
-	struct clickhouse *asked; /* the URL's */
-	char *name;		  /* NULL: there is no cluster */
+	struct clickhouse *asked; /* the server of the URL; borrowed */
+	char *name;		  /* the cluster's name; NULL: there is no cluster */
 	VEC(struct clickhouse *) servers;
 };
 
@@ -30,7 +30,8 @@ void cluster_free(struct cluster *cluster)
 
 /* --- which it is ------------------------------------------------------------------------------ */
 
-/* Finds the cluster: that of the tables or, if there are none yet, the one that the URL names. */
+/* Finds the name of the cluster: the one that the tables belong to or, if there are no tables yet,
+ * the one that the URL names. */
 static int find_name(struct cluster *cluster)
 {
 	const char *named = clickhouse_cluster(cluster->asked);
@@ -116,7 +117,8 @@ static int make_tables(struct cluster *cluster)
 	return err;
 }
 
-/* Whether the server that was asked is of the cluster, so that it has got its tables. */
+/* Checks that the server of the URL belongs to the cluster: if it does, it now has the cluster's
+ * tables. */
 static int check_asked(struct cluster *cluster)
 {
 	char *name;

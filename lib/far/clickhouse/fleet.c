@@ -22,9 +22,10 @@
 #include "stack/end_reason.h"
 #include "stackd_abi.h"
 
-#define FLEET_GENERATIONS 48   /* generations that are fetched one by one */
-#define FLEET_PART	  8    /* if one path in so many is needed, all are fetched */
-#define FLEET_TEXT	  4096 /* bytes of a label, with its NUL */
+#define FLEET_GENERATIONS 48 /* generations that are fetched one by one */
+/* if the sums need one path in so many, all paths are fetched */
+#define FLEET_PART 8
+#define FLEET_TEXT 4096 /* bytes of a label, with its NUL */
 
 void fleet_unescape(char *text)
 {
@@ -45,7 +46,7 @@ void fleet_unescape(char *text)
 
 /* --- SQL -------------------------------------------------------------------------------------- */
 
-/* Appends a string of SQL; with `is_like` a pattern of LIKE for one with * and ?. */
+/* Appends a string of SQL. With `is_like`, it is a pattern of LIKE, made from one with * and ?. */
 static void put_string(struct buf *b, const char *text, bool is_like)
 {
 	text_put_raw(b, "'");
@@ -136,10 +137,10 @@ static int get_event(const struct fleet *f, struct buf_reader *r, struct event *
 	return is_cut(f, r);
 }
 
-/* Makes the condition for the samples of these windows: begun in a known time, and on these hosts.
- * The windows would be enough, but samples are ordered by time and host, so the condition saves
- * reading. GLOBAL: the server that is asked has all windows, and tells the others of a cluster
- * which ones to use. */
+/* Makes the condition that selects the samples of the windows of an event. The numbers of their
+ * pushes would be enough, but samples are ordered by time and host, so a range of time and the
+ * hosts save reading. GLOBAL: the server of the URL has all windows, and tells the other servers of
+ * a cluster which pushes to use. */
 static void put_pushes(struct fleet *f, const struct event *e)
 {
 	struct buf *b = &f->pushes;
@@ -226,7 +227,8 @@ static int choose_windows(struct fleet *f)
 
 static const struct {
 	enum fleet_label label;
-	const char *key, *value; /* what is grouped by, and how it is read; 0 or '' for none */
+	/* the column to group by, and the expression that reads it; 0 or '' means no label */
+	const char *key, *value;
 } columns[] = {
 	{FLEET_HOST, "host", "host"},
 	{FLEET_COMMAND, "command", "command"},
@@ -269,7 +271,7 @@ static uint8_t reason_number(const char *name)
 	return UINT8_MAX;
 }
 
-/* Finds the thread that stands for labels, and makes it and its process if they are new. */
+/* Finds the reader's thread for these labels. If it is new, makes the thread, and its process. */
 static int thread_of(struct fleet *f, const struct store_labels *labels, uint32_t *ret_thread)
 {
 	uint32_t known = strings_count(f->threads), processes = strings_count(f->processes);
@@ -299,7 +301,7 @@ static int thread_of(struct fleet *f, const struct store_labels *labels, uint32_
 
 static int origin_of(struct fleet *f, uint32_t inferred, bool is_complete, uint32_t *ret_origin)
 {
-	uint32_t next = (uint32_t)f->origin_at.used + 1; /* 0 has none */
+	uint32_t next = (uint32_t)f->origin_at.used + 1; /* origin 0 has no inferred frames */
 	int err;
 
 	*ret_origin = ORIGIN_WALKED;
@@ -311,7 +313,7 @@ static int origin_of(struct fleet *f, uint32_t inferred, bool is_complete, uint3
 		       : err;
 }
 
-/* The texts of a row of sums. */
+/* The texts of one row of the sums query's answer. */
 struct sum_texts {
 	char reason[64], quality[64];
 	char host[FLEET_TEXT], command[FLEET_TEXT], unit[FLEET_TEXT], container[FLEET_TEXT];
@@ -353,7 +355,8 @@ static int take_sum(struct fleet *f, struct buf_reader *r, struct sum_texts *t)
 	return err;
 }
 
-/* Asks all servers of a cluster or, where one does not answer, those that do. */
+/* Asks all servers of a cluster for the sums. If one of them does not answer, asks the others
+ * alone. */
 static int ask_sums(struct fleet *f, struct buf *ret_answer)
 {
 	struct buf query = {0};
@@ -377,7 +380,7 @@ static int ask_sums(struct fleet *f, struct buf *ret_answer)
 	return err;
 }
 
-/* Learns how many records there should be of what is summed up. */
+/* Asks how many records the chosen windows have of the metric, by the table of totals. */
 static int ask_total(struct fleet *f, uint64_t *ret_records)
 {
 	struct buf query = {0}, answer = {0};
@@ -399,7 +402,7 @@ static int ask_total(struct fleet *f, uint64_t *ret_records)
 	return err;
 }
 
-/* Counts what a cluster's servers had not, whatever the reason. */
+/* Computes how many records no server of the cluster delivered, for whatever reason. */
 static int count_missing(struct fleet *f)
 {
 	uint64_t there = 0;
@@ -426,7 +429,7 @@ static int no_sums(struct fleet *f)
 			       records);
 }
 
-/* Fetches the sums of their samples, with threads and origins. */
+/* Fetches the sums of the windows' samples, with threads and origins. */
 static int fetch_sums(struct fleet *f)
 {
 	struct sum_texts *texts = calloc(1, sizeof(*texts));
@@ -446,7 +449,8 @@ static int fetch_sums(struct fleet *f)
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-/* Takes paths; those of their parents that are not there yet are the next to ask for. */
+/* Reads the paths of an answer. Appends the ids of parents that have not been fetched yet to
+ * `next`. */
 static int take_paths(struct fleet *f, const struct buf *answer, struct buf *next)
 {
 	struct buf_reader r = buf_reader(answer->data, answer->len);
@@ -483,7 +487,7 @@ static int take_paths(struct fleet *f, const struct buf *answer, struct buf *nex
 	return err;
 }
 
-/* Whether all paths are to be fetched, since so many are needed. */
+/* Sets *ret_all to whether all paths are to be fetched, since so many are needed. */
 static int ask_for_all(struct fleet *f, size_t needed, bool *ret_all)
 {
 	struct buf query = {0}, answer = {0};
@@ -525,7 +529,7 @@ static int fetch_generation(struct fleet *f, bool is_all, struct buf *ids)
 	return err;
 }
 
-/* Marks the paths that the sums have, and those above them. */
+/* Marks the paths of the sums and all their ancestors as needed. */
 static void mark(struct fleet *f)
 {
 	for (size_t i = 0; i < f->sums.count; i++) {

@@ -33,11 +33,12 @@ struct fleet_query {
 
 struct fleet_found {
 	uint64_t windows, hosts;
-	uint64_t left_out;     /* windows of another event than the newest window's */
+	/* windows left out, since their event is not that of the newest window */
+	uint64_t left_out;
 	uint64_t lost_samples; /* samples whose path the server lacks; shown without frames */
 	uint64_t ambiguous;    /* paths with two definitions under one tag and alt */
-	/* The number of the windows' records, and of those that no answering server had (only on a
-	 * cluster); and the reason, as half a sentence, if it is known. */
+	/* How many records the windows have, and how many of them no server that answered had (only
+	 * in a cluster). */
 	uint64_t records, missing;
 	char why[FLEET_WHY];
 };

@@ -10,8 +10,9 @@
 #include "clickhouse/fleet_build.h"
 #include "proc/object_id.h"
 
-#define BUILD_TEXT  65536  /* bytes of a name, with its end */
-#define BUILD_KINDS 16	   /* more than there are */
+#define BUILD_TEXT 65536 /* bytes of a name, with its end */
+/* kinds of objects that kind_number() tries; more than there are */
+#define BUILD_KINDS 16
 #define BUILD_PIECE 250000 /* locations that are fetched at once: some 30 MB */
 
 enum { NODE_UNDER_WAY = FLEET_NONE - 1, NODE_MISSING = FLEET_NONE - 2 };
@@ -95,7 +96,8 @@ static int keep(struct fleet *f, const char *text, const char **ret_text)
 static int add_line(struct fleet *f, const struct row *row, uint32_t location)
 {
 	struct store_line line = {.location = location,
-				  .depth = row->inlined, /* of so many, until all are there */
+				  /* from the outermost function, until turn_lines() */
+				  .depth = row->inlined,
 				  .line = row->line,
 				  .function_start = row->function_start,
 				  .is_inlined = row->inlined > 0};
@@ -128,7 +130,8 @@ static int add_row(struct fleet *f, const struct row *row, uint32_t *count)
 	return add_line(f, row, at);
 }
 
-/* Rows have the outermost function first, lines the innermost. */
+/* Orders lines by location, then from the innermost function to the outermost. Rows have them the
+ * other way round. */
 static int in_order(const void *left, const void *right)
 {
 	const struct store_line *a = left, *b = right;

@@ -15,33 +15,37 @@
 struct fleet_path {
 	uint64_t parent, location;
 	uint32_t parent_alt, location_alt;
-	uint32_t node; /* FLEET_UNASKED, _UNDER_WAY, _NONE, or its number */
+	/* the reader's number of its node; FLEET_NONE: not made yet; or a NODE_ value of
+	 * fleet_build.c */
+	uint32_t node;
 	bool is_needed;
 };
 
 struct fleet_sum {
 	uint64_t tag;
 	uint32_t alt;
-	struct store_sum sum; /* without its node */
+	struct store_sum sum; /* without its node, which fleet_build() finds */
 };
 
 struct fleet {
 	struct clickhouse *c;
 	const struct fleet_query *query;
 	struct fleet_found found;
-	bool is_cluster; /* samples may be on other servers */
+	bool is_cluster; /* samples may be on other servers, too */
 	struct store_reader *reader;
-	struct buf windows; /* SQL: the valid windows in the range of time, with all columns */
-	struct buf pushes;  /* SQL: the condition that selects their samples; with a final NUL */
+	/* SQL: a query of the valid windows in the range of time, with all columns */
+	struct buf windows;
+	/* SQL: the condition that selects the windows' samples; with a final NUL */
+	struct buf pushes;
 	VEC(struct fleet_sum) sums;
 	VEC(struct fleet_path) paths;
-	struct int_map path_at;	    /* (tag, alt) -> path */
+	struct int_map path_at;	    /* (tag, alt) -> index in `paths` */
 	struct int_map location_at; /* (id, alt) -> the reader's number */
 	struct int_map origin_at;   /* (inferred, is_complete) -> the reader's number */
-	/* key -> the reader's number */
+	/* The number of a key is the reader's number of the thread, process or object. */
 	struct strings *threads, *processes, *objects;
 	VEC(struct store_line) lines;
-	struct strings *texts; /* of lines */
+	struct strings *texts; /* the texts that `lines` refer to */
 };
 
 /* Removes the escapes from a text of the tables (docs/TAGS.md), in place. */

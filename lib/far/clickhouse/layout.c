@@ -151,8 +151,8 @@ void layout_put_row(int table, const struct rows_value *values, struct buf *b)
 
 /* --- what a server has ------------------------------------------------------------------------ */
 
-/* A table on the server: a bit for each of our columns that it has with the right type. It exists
- * if both its columns and its engine were found, since another program may be creating it. */
+/* A table as found on the server. It exists if both its columns and its engine were found, since
+ * another program may be creating it at the moment. */
 struct found {
 	uint32_t columns;
 	bool has_columns, has_engine, is_distributed;
@@ -165,7 +165,7 @@ static bool is_there(const struct found *found)
 	return found->has_columns && found->has_engine;
 }
 
-/* Appends the engine of `samples` in a cluster, with quotes around names or without. */
+/* Appends the definition of the engine of `samples` in a cluster, with `quote` around each name. */
 static void put_distributed(const struct clickhouse *c, const char *cluster, const char *quote,
 			    struct buf *b)
 {
@@ -181,7 +181,8 @@ static void put_distributed(const struct clickhouse *c, const char *cluster, con
 	text_put_raw(b, "tag)");
 }
 
-/* Takes a table's engine, which is changed: versions differ in quotes and spaces. */
+/* Reads a table's engine from the server's text, which is changed in place: versions of the server
+ * differ in quotes and spaces. */
 static void take_engine(const struct clickhouse *c, char *engine, struct found *found)
 {
 	struct buf ours = {0};
@@ -219,7 +220,7 @@ static void take_column(const struct rows_schema *schema, const char *name, cons
 		snprintf(found->other, sizeof(found->other), "%.60s %.60s", name, type);
 }
 
-/* Takes a line "table TAB column TAB type", or "table TAB TAB engine". */
+/* Reads a line of the answer: "table TAB column TAB type", or "table TAB TAB engine". */
 static void take_line(const struct clickhouse *c, char *line, struct found *found)
 {
 	char *column = strchr(line, '\t'), *type = column ? strchr(column + 1, '\t') : NULL;
@@ -261,9 +262,9 @@ static int find(struct clickhouse *c, struct found found[LAYOUT_TABLES])
 
 /* --- whether it is ours ----------------------------------------------------------------------- */
 
-/* Only `samples` may be Distributed, and only with our definition: rows of another such table may
- * not be in its shards yet, and the rows of a shard that is down would be missing without notice.
- */
+/* Checks a table's engine. Only `samples` may be Distributed, and only with our definition: rows of
+ * another such table may not be in its shards yet, and the rows of a shard that is down would be
+ * missing without notice. */
 static int check_engine(struct clickhouse *c, int table, const struct found *found)
 {
 	if (!found->is_distributed || (table == ROWS_SAMPLES && *found->cluster))
@@ -310,7 +311,7 @@ static int check(struct clickhouse *c, const struct found found[LAYOUT_TABLES])
 	return err;
 }
 
-/* Whether the samples that are there are of this cluster, or of none as it is NULL. */
+/* Checks that the existing table of samples belongs to this cluster; NULL: to no cluster. */
 static int check_cluster(struct clickhouse *c, const struct found *found, const char *cluster)
 {
 	if (!is_there(found) || strcmp(found->cluster, cluster ? cluster : "") == 0)
@@ -371,7 +372,7 @@ int layout_ensure(struct clickhouse *c, const char *cluster)
 		is_whole = false;
 		err = create(c, table, cluster);
 	}
-	/* Another pusher, of another version, may have been there in between. */
+	/* Another program of another version may have created tables in the meantime. */
 	if (err == 0 && !is_whole)
 		err = find_ours(c, cluster, found);
 	for (int table = 0; err == 0 && table < tables; table++)

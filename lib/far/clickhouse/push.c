@@ -24,8 +24,8 @@
 #include "rows/rows.h"
 
 #define PUSH_PIECE  (8u << 20) /* bytes of one table that are sent at once */
-#define PUSH_KIND   32	       /* bytes of the name of a kind of objects */
-#define PUSH_METRIC 40	       /* and of that of a metric */
+#define PUSH_KIND   32	       /* size of the name of a kind of objects */
+#define PUSH_METRIC 40	       /* size of the name of a metric */
 #define PUSH_KNOWN  (1u << 20) /* paths and locations that are remembered, 50 MB or so */
 
 /* The total of a metric in a window. */
@@ -35,16 +35,18 @@ struct total {
 };
 
 struct push {
-	struct clickhouse *c; /* has the sentences of failures */
+	struct clickhouse *c; /* also holds the sentence about a failure */
 	struct cluster *cluster;
-	struct rows *rows;		   /* with what the server has; NULL: nothing is known */
-	uint64_t last;			   /* the window that was sent last, if that is not NULL */
-	struct int_map ends;		   /* windows that the server has: numbers of ... */
-	VEC(uint64_t) end_ns;		   /* ... their ends */
-	struct buf pieces[LAYOUT_WRITTEN]; /* not sent yet */
-	VEC(struct total) totals;	   /* of the window */
-	struct buf ids[ROWS_TABLES];	   /* of a window's locations and paths */
-	uint64_t number;		   /* of the push, in its samples */
+	/* knows the paths and locations that the server has; NULL: nothing is known */
+	struct rows *rows;
+	uint64_t last; /* the window that was sent last; meaningful only if `rows` is not NULL */
+	struct int_map ends;		   /* windows that the server has -> index in `end_ns` */
+	VEC(uint64_t) end_ns;		   /* the end of each of these windows */
+	struct buf pieces[LAYOUT_WRITTEN]; /* by table: rows that have not been sent yet */
+	VEC(struct total) totals;	   /* sums by metric of the current window */
+	/* by table: locations and paths of the window that the server is asked about */
+	struct buf ids[ROWS_TABLES];
+	uint64_t number; /* the number of the current push, which all its samples have */
 	struct push_counts counts;
 };
 
@@ -68,7 +70,7 @@ static int send_piece(struct push *push, int table)
 	return err;
 }
 
-/* Sends all that there is, in the order of the tables. */
+/* Sends all rows that have not been sent yet, in the order of the tables. */
 static int send_pieces(struct push *push)
 {
 	int err = 0;
@@ -78,7 +80,7 @@ static int send_pieces(struct push *push)
 	return err;
 }
 
-/* Adds a row of samples to its metric's. */
+/* Adds a row of samples to the total of its metric. */
 static int add_up(struct push *push, const struct rows_value *values)
 {
 	const char *metric = values[ROWS_SAMPLE_METRIC].text;
@@ -155,7 +157,7 @@ struct push_counts push_counts(const struct push *push)
 
 /* --- what the server has ---------------------------------------------------------------------- */
 
-/* Takes rows "window, end". */
+/* Reads an answer with rows "window, end" into push->ends. */
 static int take_windows(struct push *push, const struct buf *answer)
 {
 	struct buf_reader r = buf_reader(answer->data, answer->len);
@@ -177,7 +179,7 @@ static int take_windows(struct push *push, const struct buf *answer)
 	return err;
 }
 
-/* Forgets what the server has. */
+/* Forgets which paths and locations the server has. */
 static void forget(struct push *push)
 {
 	rows_free(push->rows);
@@ -205,7 +207,7 @@ int push_ask(struct push *push, const struct store_recording *recordings, size_t
 				       &ids, &answer);
 	if (err == 0)
 		err = take_windows(push, &answer);
-	/* The database may be another one by now, under the same name. */
+	/* Meanwhile another database may have taken this one's name. */
 	if (err < 0 || int_map_find(&push->ends, push->last) == INT_MAP_NONE)
 		forget(push);
 	buf_free(&ids);
@@ -290,7 +292,7 @@ static int collect_ids(struct push *push, struct profile *profile)
 	return err;
 }
 
-/* Learns what the server has of a window's locations and paths. */
+/* Asks the server which of a window's locations and paths it has. */
 static int learn(struct push *push, struct profile *profile)
 {
 	struct buf answer = {0};
@@ -389,7 +391,7 @@ static int send_window(struct push *push, struct profile *profile)
 	return err == 0 ? send_pieces(push) : err;
 }
 
-/* Has a set of rows that knows what the server has, as far as it was asked. */
+/* Makes sure that push->rows exists, and starts it anew if it has become too large. */
 static int remember(struct push *push)
 {
 	const struct rows_sink sink = {.row = put_row, .arg = push};
@@ -413,7 +415,7 @@ int push_add(struct push *push, struct profile *profile)
 		push->counts = before;
 		for (int i = 0; i < LAYOUT_WRITTEN; i++)
 			buf_clear(&push->pieces[i]);
-		forget(push); /* some of it may not have been sent */
+		forget(push); /* some paths and locations in it may not have been sent */
 	} else {
 		push->counts.windows++;
 		push->counts.collisions += rows_counts(push->rows).collisions - collisions;

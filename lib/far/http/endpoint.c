@@ -44,7 +44,7 @@ static bool is_port(const char *text)
 	       atoi(text) > 0 && atoi(text) <= 65535;
 }
 
-/* Takes "host:port" or "[address]:port" apart. Returns why not, or NULL. */
+/* Splits "host:port" or "[address]:port". Returns why it cannot, or NULL. */
 static const char *parse_host(struct endpoint *e, char *text, const char *port)
 {
 	char *colon = *text == '[' ? strchr(text, ']') : text;
@@ -61,7 +61,7 @@ static const char *parse_host(struct endpoint *e, char *text, const char *port)
 	return NULL;
 }
 
-/* Parses "user@host:port". */
+/* Splits "user@host:port". Returns why it cannot, or NULL. */
 static const char *parse_user(struct endpoint *e, char *text, const char *port,
 			      const char *variable)
 {

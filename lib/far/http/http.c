@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-#define SAID_BYTES 300 /* of what a server says, in a sentence */
+#define SAID_BYTES 300 /* bytes of a server's message that a sentence quotes at most */
 
 /* X(type of the result, name, parameters): the library's functions. */
 #define HTTP_FUNCTIONS(X)                                                                          \
@@ -41,7 +41,7 @@ struct http {
 	void *library;
 	CURL *curl;
 	char error[CURL_ERROR_SIZE];
-	struct buf *answer; /* of the request under way */
+	struct buf *answer; /* the buffer for the answer to the current request */
 	curl_off_t retry_after;
 #define HTTP_MEMBER(result, name, parameters) result(*name) parameters;
 	HTTP_FUNCTIONS(HTTP_MEMBER)
@@ -50,7 +50,7 @@ struct http {
 
 static const char *const libraries[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 
-/* RTLD_NODELETE: the library's own libraries set up global state and do not undo it. */
+/* Loads libcurl. RTLD_NODELETE: libraries that libcurl uses set up global state for good. */
 static int load(struct http *http)
 {
 	for (size_t i = 0; !http->library && i < sizeof(libraries) / sizeof(*libraries); i++)
@@ -146,7 +146,7 @@ static int error_of(const struct http *http, CURLcode code)
 	}
 }
 
-/* Sets what all requests have in common. Only HTTP is spoken, and no redirection followed. */
+/* Sets the options that all requests share. Only HTTP is spoken; redirections are not followed. */
 static void set_up(struct http *http, const struct http_request *r)
 {
 	CURL *curl = http->curl;
@@ -172,7 +172,7 @@ static void set_up(struct http *http, const struct http_request *r)
 	}
 }
 
-/* Makes what is sent a form with one file. */
+/* Makes the request send a form with one file, r->content. Returns NULL for lack of memory. */
 static curl_mime *set_form(struct http *http, const struct http_request *r)
 {
 	curl_mime *form = http->curl_mime_init(http->curl);
@@ -189,7 +189,7 @@ static curl_mime *set_form(struct http *http, const struct http_request *r)
 	return form;
 }
 
-/* Appends a header; false for lack of memory. */
+/* Appends a header to the list. Returns false for lack of memory. */
 static bool add_header(struct http *http, struct curl_slist **headers, const char *line)
 {
 	struct curl_slist *more = http->curl_slist_append(*headers, line);
@@ -199,12 +199,12 @@ static bool add_header(struct http *http, struct curl_slist **headers, const cha
 	return more;
 }
 
-/* NULL for lack of memory. */
+/* Makes the list of a request's headers. Returns NULL for lack of memory. */
 static struct curl_slist *make_headers(struct http *http, const struct http_request *r)
 {
 	struct curl_slist *headers = NULL;
 	char line[128];
-	/* Else a body would wait for the server to ask for it. */
+	/* Otherwise libcurl would ask the server's permission before it sends a large body. */
 	bool has_all = add_header(http, &headers, "Expect:");
 
 	snprintf(line, sizeof(line), "Content-Type: %s", r->content_type ? r->content_type : "");

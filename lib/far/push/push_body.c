@@ -50,7 +50,8 @@ static int pack(struct buf *b)
 
 /* --- Pyroscope -------------------------------------------------------------------------------- */
 
-/* Appends a label's value: the syntax of names has no way to quote what ends one. */
+/* Appends a label's value, with '_' for other characters: the syntax has no way to quote a
+ * character that ends the value. */
 static void put_value(struct buf *b, const char *value)
 {
 	for (const char *at = value; *at; at++)

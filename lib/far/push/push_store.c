@@ -37,7 +37,8 @@ static void read_answer(struct server_push *push, const struct buf *answer)
 	}
 }
 
-/* Sends some entries. -EMSGSIZE: they are too many for the server; -E2BIG: for its usual limit. */
+/* Sends the entries from `from` to `from + n - 1`. Returns -EMSGSIZE if they are too large for the
+ * server, and -E2BIG if they exceed the usual limit of servers. */
 static int send_some(struct server_push *push, const struct pprof_parts *parts, size_t from,
 		     size_t n)
 {
@@ -53,7 +54,8 @@ static int send_some(struct server_push *push, const struct pprof_parts *parts, 
 	if (err == 0) {
 		push->requests++;
 		push->bytes += body.bytes.len;
-		for (size_t i = from; i < from + n; i++) /* other metrics have no samples */
+		/* only entries of a part with records count samples */
+		for (size_t i = from; i < from + n; i++)
 			if (pprof_parts_of(parts, i)->has_records)
 				push->samples += parts->entries[i].samples;
 	}
@@ -64,7 +66,8 @@ static int send_some(struct server_push *push, const struct pprof_parts *parts, 
 	return err;
 }
 
-/* As many at a time as fit: half of it where something is too large, from then on. */
+/* Sends the entries, as many in a request as fit. If a request is too large, this and all later
+ * ones have half as many. */
 static int send_all(struct server_push *push, const struct pprof_parts *parts)
 {
 	const size_t all = parts->n_entries;

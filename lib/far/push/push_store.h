@@ -23,14 +23,14 @@
 struct server_push {
 	struct server *server;
 	const char *app; /* the application's name: server_push_is_app() */
-	size_t from;	 /* entries that the server accepted before */
+	size_t from;	 /* number of entries that the server accepted in an earlier push */
 	/* Called when the server has accepted the first `taken` of `all` entries. A non-zero result
 	 * ends the push. */
 	int (*done)(void *arg, size_t taken, size_t all);
 	void *arg;
-	uint64_t requests, samples, bytes; /* sent; the push adds to these */
-	uint64_t rejected;  /* profiles that the server rejected in accepted requests (OTLP) */
-	struct buf said;    /* its last message in an accepted request; the caller frees it */
+	uint64_t requests, samples, bytes; /* what has been sent; server_push() adds to these */
+	uint64_t rejected; /* profiles that the server rejected in accepted requests (OTLP) */
+	struct buf said; /* the server's last message in an accepted request; the caller frees it */
 	uint64_t too_large; /* samples left out because a single one exceeds the limit */
 };
 

@@ -183,7 +183,7 @@ static int fail(struct server *s, int err, const char *format, ...)
 	return err;
 }
 
-/* Why there was no answer. */
+/* Notes why no answer came, as a sentence. Returns the error. */
 static int explain_http(struct server *s, int err)
 {
 	const char *said = http_error(s->http);
@@ -240,7 +240,8 @@ static int explain_status(struct server *s, long status, const char *said)
 	return fail(s, -EINVAL, "the server refuses this with status %ld: %s", status, said);
 }
 
-/* Why the answer is one of a failure: the sentence has the first line of it, escaped. */
+/* Notes why the server's answer is a failure, as a sentence that quotes the answer's first line.
+ * Returns the error. */
 static int explain_answer(struct server *s, long status, struct buf *answer)
 {
 	struct buf said = {0};
@@ -263,7 +264,8 @@ static bool may_pass(const struct server *s, int err, long status, unsigned trie
 {
 	if (err < 0)
 		return err == -ECONNRESET || (err == -ECONNREFUSED && tries > 0);
-	if (s->scheme->kind == SERVER_OTLP) /* its specification says which */
+	/* OTLP's specification says which statuses these are. */
+	if (s->scheme->kind == SERVER_OTLP)
 		return status == 429 || (status >= 502 && status <= 504);
 	return status == 429 || (status >= 500 && status != 501 && status != 505);
 }
