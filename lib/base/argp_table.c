@@ -149,7 +149,7 @@ static const char *man_text(const char *at, FILE *out)
 	return *at ? at + 1 : at;
 }
 
-/* Paragraphs and examples. */
+/* Writes a text as paragraphs and examples. */
 static void man_paragraphs(const char *at, FILE *out)
 {
 	bool in_example = false, is_first = true, is_apart = false;
@@ -214,7 +214,8 @@ static int man_option(void *arg, const struct argp_option *o)
 	return 0;
 }
 
-/* Writes the options in the order of their groups, as --help does. */
+/* The state of man_options(), which writes the options in the order of their groups, as --help
+ * does: the group being written, and the next one. */
 struct man_group {
 	FILE *out;
 	int group, next;
@@ -244,7 +245,7 @@ static void man_options(const struct argp *argp, FILE *out)
 		man_option(out, o);
 }
 
-/* "stackctl report" as a page's title: "stackctl-report", in capitals if wanted. */
+/* Writes a page's title: "stackctl report" becomes "stackctl-report", in capitals if wanted. */
 static void man_title(const char *name, bool is_upper, FILE *out)
 {
 	for (; *name; name++) {

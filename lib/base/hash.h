@@ -39,7 +39,7 @@ static inline uint64_t hash_chain(uint64_t parent, uint64_t id)
 	return (parent * 11) ^ id;
 }
 
-/* Returns the parent's tag, from a child's tag and the id that was chained last. */
+/* Returns the parent's tag, given the child's tag and the `id` that hash_chain() added to it. */
 static inline uint64_t hash_unchain(uint64_t tag, uint64_t id)
 {
 	return (tag ^ id) * HASH_INVERSE_11;

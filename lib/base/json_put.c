@@ -131,7 +131,7 @@ void json_put_null(struct json *j, const char *key)
 	text_put_raw(&j->text, "null");
 }
 
-/* Numbers that text_printf() would cut have an exponent. */
+/* A number too long for text_printf(), which would cut it, is written with an exponent. */
 void json_put_fixed(struct json *j, const char *key, double value, unsigned decimals)
 {
 	if (!isfinite(value) || fabs(value) >= 1e100) {

@@ -30,7 +30,7 @@ static bool can_claim(const struct relay *r)
 	return !r->is_over && r->claimed < r->work->n && r->claimed < r->taken + RELAY_SLOTS;
 }
 
-/* Makes the next job; the lock is held before and after. */
+/* Makes the next job. The caller holds the lock, which is released while the job is made. */
 static void relay_make(struct relay *r)
 {
 	size_t job = r->claimed++;
@@ -60,7 +60,7 @@ static void *relay_thread(void *arg)
 	return NULL;
 }
 
-/* Takes the next job, which is made. */
+/* Takes the next job, which has been made. The caller holds the lock; it is released meanwhile. */
 static int relay_take(struct relay *r)
 {
 	size_t job = r->taken;

@@ -113,7 +113,8 @@ void text_printf(struct buf *b, const char *format, ...)
 		buf_put(b, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
-/* Columns of a character: two for those of East Asian scripts, none for those that combine. */
+/* Returns how many columns a character takes in a terminal: two for East Asian scripts, none for
+ * combining characters. */
 static unsigned text_columns(uint32_t code)
 {
 	int n = code < 0x80 ? 1 : wcwidth((wchar_t)code);

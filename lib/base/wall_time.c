@@ -15,7 +15,8 @@ bool wall_time_is(const char *text)
 	       (strspn(text, "0123456789") == 4 && text[4] == '-');
 }
 
-/* Gives a moment of local time. `second`: of two, the later one. -ERANGE: there is none. */
+/* Converts a moment of local time to unix time. If the clock shows it twice, `second` chooses the
+ * later one. Returns -ERANGE if the clock skips it. */
 static int to_unix(const struct tm *wanted, bool second, uint64_t *ret_unix_ns)
 {
 	time_t found = -1;
@@ -36,7 +37,8 @@ static int to_unix(const struct tm *wanted, bool second, uint64_t *ret_unix_ns)
 	return 0;
 }
 
-/* Parses up to `digits` digits. NULL: there are none, or the number is above `most`. */
+/* Parses a number of up to `digits` digits. Returns what follows it; NULL if there is no digit, or
+ * the number is above `most`. */
 static const char *number(const char *text, int digits, int most, int *ret_value)
 {
 	int value = 0, n = 0;
@@ -59,7 +61,7 @@ static bool time_of_day(const char *text, struct tm *tm)
 	return text && !*text;
 }
 
-/* Parses a date; NULL: there is none. */
+/* Parses a date. Returns what follows it; NULL if there is none. */
 static const char *date(const char *text, struct tm *tm)
 {
 	struct tm known;
@@ -84,7 +86,7 @@ static const char *date(const char *text, struct tm *tm)
 		       : NULL;
 }
 
-/* Parses a day by its name; NULL: there is none. */
+/* Parses "today" or "yesterday". Returns what follows it; NULL if the text begins with neither. */
 static const char *day_name(const char *text, struct tm *today)
 {
 	static const char names[][10] = {"today", "yesterday"};
@@ -97,14 +99,15 @@ static const char *day_name(const char *text, struct tm *today)
 		today->tm_mday -= i;
 		today->tm_hour = 12;
 		today->tm_isdst = -1;
-		mktime(today); /* the day before the first */
+		mktime(today); /* normalises the date: the day before the first of a month */
 		today->tm_hour = 0;
 		return text + len;
 	}
 	return NULL;
 }
 
-/* Finds a time of day: the last until now, or the first after a moment. */
+/* Finds the last occurrence of a time of day until `now_ns`, or its first after `after_ns` if that
+ * is not 0. */
 static int find_time_of_day(const struct tm *today, uint64_t now_ns, uint64_t after_ns,
 			    uint64_t *ret_unix_ns)
 {
