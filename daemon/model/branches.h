@@ -40,7 +40,8 @@ bool branches_belong(const struct branches *branches, const struct stackd_header
 /* The result of the comparison. */
 struct branches_path {
 	enum stackd_end_reason end;
-	struct origin origin; /* of the user frames; its runs are valid until the next call */
+	struct origin origin; /* where the user frames come from; its runs are valid until the next
+			       * call */
 	size_t more;	      /* frames that the branch records added at the root */
 };
 

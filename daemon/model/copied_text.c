@@ -34,7 +34,9 @@ struct copied_text {
 	struct locator *locator;
 	char *proc_root;
 	struct pauses pauses;
-	VEC(struct map) maps; /* of the process that is looked at */
+	VEC(struct map)
+	maps; /* of the process that is looked at: mappings of files, and of code
+	       * without a file */
 	uint8_t memory[PIECE_BYTES], file[PIECE_BYTES];
 };
 
@@ -104,7 +106,7 @@ static int add_map(void *arg, const struct proc_fs_map *m)
 struct part {
 	pid_t pid;
 	uint64_t start, end;	     /* addresses */
-	uint64_t offset;	     /* of `start` in the file */
+	uint64_t offset;	     /* file offset of `start` */
 	const struct object *object; /* the file */
 };
 

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
-#define KERNEL_MINOR_BITS 20 /* of a device number in the kernel */
+#define KERNEL_MINOR_BITS 20 /* bits of the minor number in the kernel's device numbers */
 
 bool file_key_of(const struct object *object, struct fuse_devices *devices,
 		 struct stackd_inode *ret_key)

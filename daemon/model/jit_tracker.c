@@ -20,7 +20,7 @@
 #include "runtime/runtime.h"
 
 #define LOOK_NS	 20000000 /* between two looks at a process */
-#define MAPPINGS 64	  /* of a process's code that are looked at, at most */
+#define MAPPINGS 64	  /* most mappings of a process's code that are looked at */
 
 struct range {
 	uint64_t start, end;

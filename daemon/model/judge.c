@@ -16,9 +16,9 @@ struct judge {
 	const struct location_table *locations;
 	struct judge_counts counts;
 
-	uint32_t tid; /* of the last WALKED record */
+	uint32_t tid; /* the thread of the last WALKED record */
 	uint64_t time_ns;
-	enum stackd_end_reason reason; /* of the kernel half's walk */
+	enum stackd_end_reason reason; /* why the kernel half's walk ended */
 	bool is_cut;		       /* whether the path was cut before a wrong step of it */
 	size_t count;
 	uint32_t path[PATH_MAX_FRAMES];

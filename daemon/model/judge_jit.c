@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "arch/call_site.h"
 
-#define MOST_LINKS 256 /* of a chain */
+#define MOST_LINKS 256 /* most links of a chain that are followed */
 /* Limit of the calls, and of the leaves. Beyond it all calls are forgotten; new leaves are not
  * judged. */
 #define MOST_KNOWN (1u << 16)

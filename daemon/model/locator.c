@@ -17,7 +17,8 @@ struct locator {
 
 	struct kallsyms *ksyms; /* NULL: not loaded, or not readable */
 	bool ksyms_tried;
-	uint64_t wakeup_start, wakeup_end;  /* of the kernel's try_to_wake_up(); 0: not looked up */
+	uint64_t wakeup_start, wakeup_end;  /* addresses of the kernel's try_to_wake_up(); 0: not
+					     * looked up */
 	const struct object **kernel_parts; /* by part; NULL: not entered yet */
 	const struct object *unknown;	    /* "[unknown]"; NULL: not entered yet */
 };

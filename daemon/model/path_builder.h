@@ -64,7 +64,7 @@ struct path_builder_end {
 	bool is_sample; /* false: the record has no path of its own: it only accompanies a sample's
 			 * record */
 	enum stackd_end_reason reason;
-	uint32_t origin; /* of the path's frames */
+	uint32_t origin; /* number of the origin of the path's frames */
 };
 
 /* Makes the path of a record (record_read()), if it is a sample. 0; -ENOMEM; -EBADMSG: the record

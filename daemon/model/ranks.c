@@ -24,7 +24,7 @@ struct entry {
 /* The rank of a process after an exec whose event still waits for its turn in the order of time. */
 struct executed {
 	pid_t pid;
-	uint64_t time_ns; /* of the event */
+	uint64_t time_ns; /* time of the event */
 	uint64_t value;
 };
 

@@ -85,7 +85,7 @@ struct recorder_options {
 	 * have called exec since, and must not be recorded as its old program. NULL: there are no
 	 * events. */
 	int (*drain)(void *arg);
-	void *arg; /* of both */
+	void *arg; /* the argument of both functions */
 };
 
 /* 0 or -errno. */
@@ -195,8 +195,10 @@ struct recorder_counts {
 	uint64_t sideband_lost; /* events that the kernel had no room for */
 	struct recorder_forgotten {
 		uint64_t cgroups, processes, threads, files;
-		uint64_t objects;	   /* whose files were closed: no process maps them */
-		uint64_t paths, locations; /* at the ends of windows that were full */
+		uint64_t objects;	   /* number of objects whose files were closed, because no
+					    * process maps them */
+		uint64_t paths, locations; /* number forgotten at the ends of windows that were
+					    * full */
 	} forgotten;			   /* to keep memory within bounds */
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
 	struct caller_check_counts steps;

@@ -24,7 +24,7 @@ static uint64_t round_fairly(double value, uint64_t bits)
 /* What a sample stands for. */
 struct stands_for {
 	uint64_t bytes, objects;
-	uint64_t error; /* of the bytes */
+	uint64_t error; /* standard deviation of `bytes` */
 };
 
 static struct stands_for stands_for(const struct recorder *r, const struct stackd_alloc *alloc,

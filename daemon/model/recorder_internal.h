@@ -33,7 +33,8 @@ struct recorder {
 	struct recorder_paths paths;
 	struct recorder_waits waits;
 	struct {
-		struct live_blocks *blocks;	 /* of sampled allocations */
+		struct live_blocks *blocks;	 /* the blocks of sampled allocations that are not
+						  * freed yet */
 		struct alloc_coverage *coverage; /* NULL: programs whose allocations are not
 						  * recorded are not counted */
 	} memory;
@@ -41,7 +42,7 @@ struct recorder {
 		struct ranks *ranks;
 		struct mpi_pending *pending; /* receives */
 	} mpi;
-	struct readings *readings; /* of counters */
+	struct readings *readings; /* readings of counters, with each thread's previous one */
 	VEC(const struct object *)
 	marks; /* index: number of the mark; value: the object of the
 		* frame that stands for it */

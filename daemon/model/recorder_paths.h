@@ -40,7 +40,8 @@ struct recorder_paths {
 	struct path_builder *builder;
 	struct thread_paths *threads; /* the last path of each */
 	struct left_out left_out;     /* frames for stack that is too deep */
-	struct path path;	      /* of the current record; too large for the C stack */
+	struct path path;	      /* the path of the current record; it is too large for the C
+				       * stack */
 	unsigned taken_since_look;    /* records taken since recorder_ahead.c last looked for stacks
 				       * to be walked */
 	uint64_t forgotten, locations_forgotten; /* paths and locations, at ends of full windows */

@@ -8,7 +8,7 @@
  */
 #include "daemon/model/recorder_internal.h"
 
-#define KERNEL_MINOR_BITS 20 /* of a device number in the kernel */
+#define KERNEL_MINOR_BITS 20 /* bits of the minor number in the kernel's device numbers */
 
 /* Turns a mapping that the kernel half has found into the form of a side-band event. */
 static struct object_mapping met_mapping(const struct stackd_mapping *met,

@@ -21,7 +21,7 @@
 
 struct slot {
 	struct reorder_item item;
-	uint64_t order; /* of arrival */
+	uint64_t order; /* position of the item in the order of arrival */
 };
 
 struct reorder {

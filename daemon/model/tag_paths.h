@@ -48,7 +48,8 @@ void tag_paths_begin_anew(struct tag_paths *paths);
 /* The user path that a tag stands for. */
 struct tag_path {
 	uint32_t node;
-	uint32_t frames;	       /* of the path; the tag covers all but the leaf */
+	uint32_t frames;	       /* number of frames of the path; the tag covers all but the
+					* leaf */
 	enum stackd_end_reason reason; /* TAG_UNKNOWN: node is that of a mark with the tag */
 };
 

@@ -20,7 +20,7 @@ struct step {
 /* The user part of a thread's last path, root first. */
 struct last_path {
 	pid_t tid;
-	uint8_t sequence; /* of the record that the path came from */
+	uint8_t sequence; /* sequence number of the record that the path came from */
 	bool has_ended;	  /* the thread has ended; see thread_paths_on_exit() */
 	bool is_weak;	  /* as path.is_weak */
 	bool is_open;	  /* the walk has not reached the root yet; the steps are leaf first */

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "proc/descriptor.h"
 
-#define MOST_NAMES     4096 /* in each of the sets */
+#define MOST_NAMES     4096 /* most names in each of the sets */
 #define TURN_NS	       INT64_C(2000000000)
 #define SHARE	       20 /* look-ups may use one CPU second in so many seconds */
 #define MOST_CREDIT_NS INT64_C(50000000)

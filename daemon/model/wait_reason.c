@@ -13,7 +13,7 @@
 #include "stack/wait_name.h"
 
 #define INTERRUPTIBLE 0x01 /* bits of a thread's state */
-#define STOPPED	      0x0c /* by a signal, or a debugger */
+#define STOPPED	      0x0c /* the thread was stopped by a signal or a debugger */
 
 /* What a call waits for. */
 enum waits_for {
@@ -25,7 +25,7 @@ enum waits_for {
 
 struct call {
 	int number;
-	const char *name; /* as in the reason */
+	const char *name; /* the call's name, as the reason shows it */
 	enum waits_for what;
 };
 

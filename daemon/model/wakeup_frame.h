@@ -20,7 +20,7 @@ enum wakeup_frame {
 	WAKEUP_OTHER = 0,
 	WAKEUP_INTERRUPT = 1, /* the entry of an interrupt */
 	WAKEUP_SOFTIRQ = 2,   /* work that an interrupt has put off */
-	WAKEUP_DELIVERY = 4,  /* of packets from this machine */
+	WAKEUP_DELIVERY = 4,  /* the delivery of packets that this machine sent to itself */
 	WAKEUP_WORKER = 8,    /* a kernel thread that does such work for all threads */
 };
 
