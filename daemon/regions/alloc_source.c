@@ -38,7 +38,7 @@ struct probed {
 struct alloc_source {
 	struct regions_options with;
 	const struct sampler_regions *kernel;
-	struct probe alloc, free; /* of libstackalloc; -1: none */
+	struct probe alloc, free; /* the probes of libstackalloc; -1: none */
 	VEC(struct probed) probed;
 	int tracepoints[3]; /* -1: none */
 	uint64_t calls, since_ns;
@@ -261,7 +261,7 @@ static int give_up(struct alloc_source *s, uint64_t rate)
 /* Notes that allocations are recorded in programs that map a probed file. 0 or -ENOMEM. */
 static int cover_programs(const struct alloc_source *s, const struct probed *p)
 {
-	char *real = realpath(p->path, NULL); /* as mappings have it */
+	char *real = realpath(p->path, NULL); /* the path that mappings show */
 	int err = alloc_coverage_add(s->with.coverage, real ? real : p->path, p->pid);
 
 	free(real);

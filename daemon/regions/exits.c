@@ -8,7 +8,7 @@
 #include "arch/probe_place.h"
 #include "analysis/jump_table.h"
 
-#define MOST_BYTES (4u << 20) /* of a part */
+#define MOST_BYTES (4u << 20) /* most bytes of a part */
 
 struct finder {
 	const struct elf_file *file;

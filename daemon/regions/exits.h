@@ -24,7 +24,7 @@ struct code_part {
 };
 
 struct function_exit {
-	uint64_t offset; /* in the file */
+	uint64_t offset; /* file offset */
 	uint64_t target; /* vaddr that a jump leads to; 0: not known, or it is a return */
 	uint64_t slot;	 /* vaddr of the word that holds the target; 0: there is none */
 	uint8_t kind;	 /* STACKD_EXIT_... */

@@ -11,7 +11,7 @@
 #include "arch/probe_place.h"
 #include "arch/target.h"
 
-#define MOST_BYTES  (16u << 10) /* of a function; in longer ones a probe hardly matters */
+#define MOST_BYTES  (16u << 10) /* longest function; in longer ones a probe hardly matters */
 #define MOST_PASSED 16		/* instructions that a probe moves past, at most */
 #define PRESERVED   (INSN_PRESERVED | 1u << INSN_SP)
 #define NONE	    SIZE_MAX
@@ -20,11 +20,11 @@
 struct place {
 	uint64_t vaddr;
 	struct insn insn;
-	uint8_t condition;   /* of a branch */
+	uint8_t condition;   /* the condition of a branch */
 	bool is_emulated;    /* the kernel emulates it when a probe is there */
-	bool is_long_nop;    /* where no probe can be */
+	bool is_long_nop;    /* it is a long nop, where no probe can be */
 	bool sets_registers; /* it only copies registers or constants to registers */
-	bool is_target;	     /* of a jump */
+	bool is_target;	     /* it is the target of a jump */
 	bool is_used;	     /* a probe is there */
 };
 
@@ -239,7 +239,7 @@ struct edge {
 	struct epilogue rest;
 };
 
-#define MOST_EDGES 4 /* to one return: each needs a probe */
+#define MOST_EDGES 4 /* most edges to one return, because each needs a probe */
 
 struct edges {
 	struct edge all[MOST_EDGES];

@@ -88,7 +88,7 @@ static int add(struct search *s, size_t spec, const struct function_symbol *symb
 {
 	struct found_region *region = known_at(s, offset);
 
-	if (region) { /* by another name */
+	if (region) { /* the function is listed already, by another name */
 		region->is_weak &= symbol->is_weak;
 		region->is_like &= how == REGION_LIKE;
 		return 0;

@@ -20,10 +20,11 @@ struct found_region {
 	char *name;	 /* readable; owned */
 	char *linked;	 /* linkage name; owned */
 	char *source;	 /* of a local function: the name of its source file; else NULL; owned */
-	uint64_t offset; /* in the file */
+	uint64_t offset; /* file offset */
 	struct function_exits exits;
 	VEC(struct code_part) parts;
-	struct stackd_mpi_call mpi;	   /* of a function of MPI */
+	struct stackd_mpi_call mpi;	   /* how to read the arguments, if it is a function of
+					    * MPI */
 	struct stackd_mpi_library library; /* of a function of MPI: its library */
 	bool is_weak;			   /* its symbol is weak */
 	bool is_like;			   /* REGION_LIKE */
@@ -41,8 +42,8 @@ struct found_regions {
 	VEC(struct found_region) found; /* by offset within a file, each once */
 	const struct runtime *runtime;	/* the runtime of the last file, if it is a program of one
 					 * (Go); NULL: none */
-	bool has_symbols;		/* of the last file */
-	struct file_traits traits;	/* of the last file */
+	bool has_symbols;		/* the last file has symbols */
+	struct file_traits traits;	/* traits of the last file */
 	unsigned n_libraries;		/* files with functions of MPI */
 };
 

@@ -11,7 +11,7 @@
 #define REGION_INLINED_BYTES 128 /* bytes of a source file's name, with its end */
 
 struct region_inlined {
-	uint32_t count; /* of all call sites */
+	uint32_t count; /* number of all call sites */
 	uint32_t lines[REGION_INLINED_MOST];
 	char files[REGION_INLINED_MOST][REGION_INLINED_BYTES];
 };

@@ -11,7 +11,7 @@
 #include "sym/clone_name.h"
 #include "sym/demangle.h"
 
-#define MOST_LENGTH 4096 /* of names of Fortran, and of patterns for them */
+#define MOST_LENGTH 4096 /* longest name of Fortran, and longest pattern for one */
 
 /* --- clones ---------------------------------------------------------------------------------- */
 

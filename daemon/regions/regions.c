@@ -51,7 +51,7 @@ struct regions {
 	char *folders; /* LD_LIBRARY_PATH; NULL: none */
 	VEC(struct known_file) files;
 	struct found_regions found;
-	size_t n_attached; /* of `found`, from its start on */
+	size_t n_attached; /* so many entries at the start of `found` have probes */
 	size_t n_left_out; /* functions that could not be probed, since the last message */
 	VEC(struct off_region)
 	off; /* regions that were entered too often; marks keep their own

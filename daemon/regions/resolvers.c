@@ -8,7 +8,7 @@
 #include "arch/insn.h"
 #include "sym/unwind_bounds.h"
 
-#define MOST_BYTES (64u << 10) /* of a resolver */
+#define MOST_BYTES (64u << 10) /* most bytes of a resolver */
 
 static int take_address(const struct unwind_bounds *bounds, const struct code_part *resolver,
 			uint64_t vaddr, int (*each)(void *arg, const struct code_part *function),
