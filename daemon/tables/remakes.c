@@ -9,7 +9,7 @@ struct note {
 	struct room_size size; /* no rows: the table was never made */
 	bool was_loaded;
 	uint8_t refusals;  /* how often in a row it was turned down */
-	uint64_t cost_ns;  /* of making the table the last time */
+	uint64_t cost_ns;  /* time that making the table took the last time */
 	uint64_t made_ns;  /* when it was last made */
 	uint64_t waits_ns; /* it is put off until then */
 };

@@ -17,7 +17,7 @@
 
 struct uses {
 	uint32_t before;  /* the kernel half's count, at the last look */
-	uint64_t average; /* of uses in a period, up to the last look; in sixteenths */
+	uint64_t average; /* mean number of uses in a period, up to the last look; in sixteenths */
 };
 
 struct room {
