@@ -14,7 +14,7 @@
 struct event {
 	enum stackd_event kind;
 	pid_t pid, tid;
-	uint64_t time_ns; /* of the record, CLOCK_MONOTONIC */
+	uint64_t time_ns; /* time of the record, CLOCK_MONOTONIC */
 	uint64_t cgroup;  /* id of the thread's cgroup; 0: unchanged since the thread's previous
 			   * record */
 	uint16_t cpu;

@@ -29,7 +29,7 @@ struct event_groups {
 	uint8_t n_groups;
 	int n_cpus;
 	int *fds; /* descriptors, by CPU and counter; -1: none */
-	int link; /* of the BPF program at sched_switch; -1: none */
+	int link; /* link of the BPF program at sched_switch; -1: none */
 
 	uint32_t number;  /* number of the current turn */
 	uint64_t turn_ns; /* how long turns are */

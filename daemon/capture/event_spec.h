@@ -14,7 +14,7 @@
 
 struct event_spec {
 	struct perf_event_attr attr; /* type, config, exclude_*, freq, sample_period/_freq */
-	char name[128];		     /* as shown: "cpu-clock:u" */
+	char name[128];		     /* the name as it is shown: "cpu-clock:u" */
 	bool may_fall_back;	     /* it is cycles, which cpu-clock may replace if there is no
 				      * PMU */
 	bool is_none;		     /* "none": no event is opened, and there are no samples */

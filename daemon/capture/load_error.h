@@ -32,7 +32,7 @@ struct load_failure {
 	const char *btf_path; /* path of the kernel's type information, if that cannot be read; else
 			       * NULL */
 	bool may_load;	      /* this process can load programs of this kind */
-	const char *release;  /* of the kernel, by uname() */
+	const char *release;  /* the kernel's release, by uname() */
 	const char *compiler; /* compiler of the BPF program, with its version; or NULL */
 	const struct load_log *log;
 };
@@ -41,7 +41,7 @@ enum load_reason {
 	LOAD_NO_TYPES,	 /* a kernel without BTF */
 	LOAD_NO_RIGHT,	 /* the process lacks capabilities */
 	LOAD_OLD_KERNEL, /* older than Linux 6.1 */
-	LOAD_REFUSED,	 /* by the verifier, whose log has the reason */
+	LOAD_REFUSED,	 /* the verifier refused the program; its log has the reason */
 	LOAD_NO_MEMORY,
 	LOAD_OTHER,
 };

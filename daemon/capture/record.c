@@ -47,9 +47,9 @@ struct more {
 /* Several walks can be unfinished: a sample can interrupt a walk of a probe, and each CPU has its
  * own. */
 #define UNFINISHED 64
-#define MOST_BYTES (1u << 20) /* of a walk */
+#define MOST_BYTES (1u << 20) /* most bytes of a walk */
 #define MORE	   64
-#define MORE_BYTES (64u << 20) /* of all stacks in parts together */
+#define MORE_BYTES (64u << 20) /* most bytes of all stacks in parts together */
 #define PAGE	   UINT64_C(4096)
 
 struct record_reader {

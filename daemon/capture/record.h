@@ -73,7 +73,7 @@ struct record_frame {
 
 struct record_frames {
 	const uint8_t *at, *end;
-	uint32_t slice; /* of the previous frame */
+	uint32_t slice; /* number of the slice of the previous frame */
 	uint32_t below; /* the height after the last frame, at the end; 0: not known */
 	bool is_first, has_heights;
 };

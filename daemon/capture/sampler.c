@@ -54,7 +54,7 @@ struct sampler {
 	uint64_t ring_bytes;
 	uint64_t now_ns; /* when the current sampler_drain() began */
 
-	struct mapped_array { /* of the kernel half */
+	struct mapped_array { /* an array of the kernel half, mapped into this process */
 		void *data;
 		size_t size;
 	} rules, files;

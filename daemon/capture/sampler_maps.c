@@ -16,7 +16,7 @@
 #define BUDGET_BYTES	 (UINT64_C(64) << 20)
 #define LEAST_ROWS_BYTES (UINT64_C(24) << 20)
 #define OTHER_BYTES	 (UINT64_C(1) << 20)   /* programs, and overhead of hash tables */
-#define SIDEBAND_BYTES	 (UINT64_C(256) << 10) /* of a CPU's ring of events (sideband.c) */
+#define SIDEBAND_BYTES	 (UINT64_C(256) << 10) /* size of a CPU's ring of events (sideband.c) */
 
 static uint32_t ring_size(uint64_t bytes)
 {
