@@ -16,7 +16,7 @@
 #include "proc/jit_map.h"
 #include "sym/debuginfod.h"
 
-#define MISSING_BYTES 4400 /* of the words on a missing debug file: a path, and what is missing */
+#define MISSING_BYTES 4400 /* longest text about a missing debug file, with its path */
 
 struct ask_names {
 	struct worker *worker;

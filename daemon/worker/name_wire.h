@@ -8,7 +8,7 @@
 #include "store/store.h"
 
 #define NAME_WIRE_MAX_LINES 64
-#define NAME_WIRE_MAX_BYTES (64u << 10) /* of a string; longer ones are cut */
+#define NAME_WIRE_MAX_BYTES (64u << 10) /* longest string; longer ones are cut */
 
 /* Appends a line. */
 void name_wire_put(const struct store_line *line, struct buf *bytes);

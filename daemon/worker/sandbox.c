@@ -30,9 +30,9 @@
 #define LAST_USER  65519
 #define NOBODY	   65534
 #define MEMORY_BYTES                                                                               \
-	(UINT64_C(640) << 20) /* of address space; a process has some 60 MiB at first */
+	(UINT64_C(640) << 20) /* limit of address space; a process has some 60 MiB at first */
 #define FILES	    8192
-#define CPU_SECONDS 600 /* of a worker in all; stackd replaces a worker long before that */
+#define CPU_SECONDS 600 /* limit of a worker's CPU time; stackd replaces it long before that */
 
 /* Compilers that instrument memory need address space and system calls of their own. */
 #if defined(__SANITIZE_ADDRESS__)

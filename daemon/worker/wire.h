@@ -45,11 +45,11 @@ enum wire_kind {
 struct wire_header {
 	uint32_t kind;	/* enum wire_kind */
 	int32_t status; /* 0 or negative errno */
-	uint32_t len;	/* of the bytes that follow */
+	uint32_t len;	/* number of the bytes that follow */
 	uint32_t has_fd;
 };
 
-#define WIRE_MAX_BYTES (96u << 20) /* of a message */
+#define WIRE_MAX_BYTES (96u << 20) /* longest message */
 
 /* Called when a transfer has made no progress for the socket's timeout: returns 0 to continue, or
  * the result with which the transfer ends. NULL: transfers always continue. */

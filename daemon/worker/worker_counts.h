@@ -58,7 +58,8 @@ struct workers_counts {
 	uint64_t refused[WORKER_REFUSED_COUNT]; /* files */
 	uint64_t forgotten[WORKER_FORGOTTEN_COUNT];
 	uint64_t unproven; /* locations without a name, because the file had changed */
-	uint64_t cpu_ns, resident_bytes; /* of all workers, the keeper and the fork server */
+	uint64_t cpu_ns, resident_bytes; /* CPU time and memory of all workers, the keeper and the
+					  * fork server */
 };
 
 /* Calls `each` with the names in `stats` of restarts and of refusals, and what was counted since
