@@ -43,7 +43,7 @@ struct batch {
 				 * measured */
 	struct origin *origins; /* with runs of their own */
 	struct store_sample *samples;
-	struct batch_record *records; /* of other series than samples */
+	struct batch_record *records; /* records of other series than samples */
 	size_t n_objects, n_locations, n_processes, n_threads, n_nodes, n_origins, n_samples;
 	size_t n_cgroups, n_records;
 	struct batch_counter *counters;
