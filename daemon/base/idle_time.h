@@ -13,7 +13,7 @@
 /* The start of a measurement of idle time; all 0: there is none. */
 struct idle_time {
 	uint64_t at_ns;	  /* CLOCK_MONOTONIC */
-	uint64_t idle_ns; /* of all CPUs since boot, waiting for disks included */
+	uint64_t idle_ns; /* idle time of all CPUs since boot, waiting for disks included */
 };
 
 /* Times since the start, summed over all CPUs. */

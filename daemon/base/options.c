@@ -401,7 +401,7 @@ static void settle(struct argp_state *state, struct options *options)
 	if (options->n_counters && !options->is_jitter_given)
 		options->jitter = 10;
 	if (options->mpi && !options->n_counters)
-		add_counters(state, options, cpu); /* for the CPU time between two calls */
+		add_counters(state, options, cpu); /* measures the CPU time between two calls */
 }
 
 /* Parses the options of the target, the event and the output. */

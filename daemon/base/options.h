@@ -44,9 +44,9 @@ struct options {
 	uint64_t keep_age_s;	 /* retention; 0: no limit */
 	uint64_t keep_bytes;
 	uint64_t window_ns;   /* length of a window; 0: the recording is not cut */
-	const char **regions; /* as given; the array is owned */
+	const char **regions; /* the arguments of --region; the array is owned */
 	size_t n_regions, regions_cap;
-	const char **marks; /* the same */
+	const char **marks; /* the arguments of --mark; the array is owned */
 	size_t n_marks, marks_cap;
 	bool mpi;	      /* measure the functions of MPI */
 	uint64_t alloc_bytes; /* mean distance between sampled allocations; 0: none are */
