@@ -22,7 +22,8 @@
 #define BUDGET_LEAST_HZ UINT64_C(1)
 
 struct budget {
-	double share;		   /* of one core; 0: no budget */
+	double share;		   /* the most that stackd may cost, as a share of one core; 0: no
+				    * budget */
 	uint64_t full_hz, rate_hz; /* requested rate; present rate */
 	uint64_t cost_ns, now_ns;  /* at the last call of budget_look(); 0: there was none */
 	uint64_t changed_ns;	   /* when the rate, or the pace of waking up, was changed */

@@ -15,7 +15,7 @@ struct intake {
 	VEC(struct stackd_header *) records;
 	size_t next_event, next_record; /* index of the oldest item; those before it were handed
 					 * out */
-	uint64_t bytes;			/* of the records in it */
+	uint64_t bytes;			/* bytes of the records in it */
 	uint64_t most_bytes;		/* bytes of records at which intake_take_records() stops */
 };
 

@@ -22,12 +22,15 @@ struct run_counters {
 	struct recorder_counts recorded;
 	struct tables_counts tables;
 	struct workers_counts workers;
-	struct idle_times idle; /* of the whole machine; 0: only a part of it is recorded */
+	struct idle_times idle; /* idle times of the whole machine; 0: only a part of it is
+				 * recorded */
 	uint64_t stolen_ns;	/* time that the host has taken from all CPUs */
 	bool has_periods;	/* the samples' periods add up to CPU time */
-	uint64_t own_cpu_ns, own_resident_bytes; /* of stackd and its workers */
+	uint64_t own_cpu_ns, own_resident_bytes; /* CPU time and resident memory of stackd and its
+						  * workers */
 	uint64_t rate_hz;			 /* 0: a fixed period */
-	uint64_t rate_changes;			 /* to keep within --max-cpu */
+	uint64_t rate_changes;			 /* number of changes of the sampling rate to keep
+						  * within --max-cpu */
 	uint64_t regions_taken_off;		 /* because threads entered them too often */
 	uint64_t alloc_until_ns; /* CLOCK_MONOTONIC: when the recording of allocations ended; 0: it
 				  * did not */

@@ -29,7 +29,7 @@
 
 #define TABLE_WAIT_POLL_MS 5
 #define LAG_NS		   10000000u	       /* a record is in its ring after this time */
-#define MOST_BYTES	   TABLE_WAIT_BYTES    /* of records in the queue */
+#define MOST_BYTES	   TABLE_WAIT_BYTES    /* most bytes of records in the queue */
 #define READ_BYTES	   (UINT64_C(1) << 20) /* moved from the ring to the intake at a time */
 
 /* Records between two looks at pending events, while many are handed out. */

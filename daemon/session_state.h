@@ -36,14 +36,14 @@
 /* Times that the kernel's scheduler has added up. */
 struct scheduler_times {
 	uint64_t stolen_ns;
-	uint64_t cgroup_ns; /* of the cgroup that is recorded */
+	uint64_t cgroup_ns; /* CPU time of the cgroup that is recorded */
 };
 
 /* Events and records, from their rings to the recorder. */
 struct session_rings {
 	struct sideband *sideband;
 	struct intake *intake;
-	int error; /* of the intake, while the loop waited for a worker; 0: none */
+	int error; /* error of the intake while the loop waited for a worker; 0: none */
 	struct reorder *queue;
 	struct table_wait table_wait;
 	uint64_t round_ns;     /* horizon of the last round: records that are read later are not
@@ -51,7 +51,7 @@ struct session_rings {
 	uint64_t read_ns;      /* time of the record that was read last */
 	uint64_t horizon_ns;   /* items older than this were handed out by the last round, or
 				* wait */
-	uint64_t queued_bytes; /* of records in `queue` */
+	uint64_t queued_bytes; /* bytes of records in `queue` */
 	uint64_t handed_out;   /* records, so far */
 	bool is_behind;	       /* the ring was not read to its end */
 	bool awaits_walk;      /* the next record waits for the walk of its stack */
@@ -76,15 +76,16 @@ struct session_recording {
 struct session_cost {
 	struct budget budget;
 	uint64_t running_ns;	      /* session_running_cost_ns() at the last look at the budget */
-	struct probe_cost probe_cost; /* with counters; 0: it is not known */
+	struct probe_cost probe_cost; /* cost of a probe, if there are counters; 0: it is not
+				       * known */
 	int stats_fd;		      /* descriptor that keeps the kernel's BPF statistics on, until
 				       * sampler_new() takes it over */
 };
 
 struct session_clocks {
 	struct idle_time idle_since;		/* all 0: not the whole machine is recorded */
-	struct idle_times idle;			/* of the whole recording, once sampling has
-						 * stopped */
+	struct idle_times idle;			/* idle times of the whole recording, once sampling
+						 * has stopped */
 	struct scheduler_times before, at_stop; /* at the start of the recording, and when sampling
 						 * stopped */
 	uint64_t stopped_ns;			/* when sampling stopped; 0: it goes on */

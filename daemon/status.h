@@ -17,11 +17,11 @@ struct status_numbers {
 	uint64_t samples, lost, complete, partial;
 	uint64_t waits;		 /* sampled ones */
 	uint64_t idle;		 /* samples that hit idle CPUs */
-	struct idle_times times; /* of the CPUs, if the whole machine is recorded */
+	struct idle_times times; /* idle times of the CPUs, if the whole machine is recorded */
 };
 
 struct status {
-	struct status_numbers last; /* of the previous line */
+	struct status_numbers last; /* numbers of the previous line */
 	uint64_t last_cpu_ns;
 };
 

@@ -16,7 +16,7 @@
 
 struct watch_kind {
 	uint64_t told;	  /* the counter at the last report */
-	uint64_t told_ns; /* when that was; 0: never */
+	uint64_t told_ns; /* time of the last report; 0: there was none */
 };
 
 /* Zeroed at the start. */
