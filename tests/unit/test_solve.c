@@ -53,6 +53,10 @@ __asm__(".text\n.p2align 4\n"
 	"third_table: .long third_0 - third_table\n.long cold_third - third_table\n"
 	".text\n"
 
+	/* A routine that others jump to, to release their frames. */
+	FUNCTION("releases") "test %ecx, %ecx\nreleases_first: mov %rbp, %rsp\npop %rbp\n"
+			     "releases_last: pop %r8\nlea (%rsp,%rbx,8), %rsp\npush %r8\nret\n"
+
 	/* Several epilogues, and a cold part that is entered in the middle of the frame. */
 	FUNCTION("epilogues") "push %rbx\nsub $16, %rsp\n"
 			      "test %edi, %edi\nje epilogues_second\njs epilogues_cold\n"
@@ -396,6 +400,9 @@ static void test_abstains(void **state)
 	CHECK(clobbers, STACKD_REG_SP, 8);
 	CHECK_KIND(clobbers_in, STACKD_CFA_NONE);
 	CHECK_KIND(part, STACKD_CFA_NONE);
+	CHECK_KIND(releases, STACKD_CFA_NONE);
+	CHECK_KIND(releases_first, STACKD_CFA_NONE);
+	CHECK_KIND(releases_last, STACKD_CFA_NONE);
 }
 
 static void test_bottom(void **state)

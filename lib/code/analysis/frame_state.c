@@ -437,6 +437,14 @@ static bool set_cfa(const struct frame_state *s, struct stackd_rule *rule)
 	return base != INSN_SP || rule->cfa_offset >= 8;
 }
 
+bool frame_state_releases_callers(const struct frame_state *s, const struct insn *i)
+{
+	bool sets_sp = i->op == INSN_LEAVE ||
+		       (i->op == INSN_COPY && i->dst == INSN_SP && i->src == INSN_FP);
+
+	return sets_sp && !(s->changed & 1) && s->saved[0].origin == FRAME_UNKNOWN;
+}
+
 bool frame_state_lost_fp(const struct frame_state *s)
 {
 	return s->changed & 1 && s->saved[0].origin == FRAME_UNKNOWN;

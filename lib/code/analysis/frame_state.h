@@ -129,6 +129,11 @@ static inline bool frame_state_is_function(const struct frame_state *s)
 	return !(s->changed & (FRAME_USED_CALLERS | ((1u << STACKD_SAVED_COUNT) - 1)));
 }
 
+/* Returns whether an instruction, before it is applied, sets the stack pointer from the frame
+ * pointer while that is still the caller's: the code releases a frame that other code has made and
+ * that it was jumped to from, so it does not begin at a function's start. */
+bool frame_state_releases_callers(const struct frame_state *s, const struct insn *i);
+
 /* Returns whether the caller's frame pointer is lost: changed, and saved nowhere that is known. */
 bool frame_state_lost_fp(const struct frame_state *s);
 

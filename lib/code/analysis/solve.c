@@ -435,6 +435,8 @@ static int apply(struct solver *s, struct path *p)
 		return 0;
 	if (note_local_call(s, &p->insn, before))
 		return -ENOMEM;
+	if (frame_state_releases_callers(before, &p->insn))
+		solve_fail(s, p->w.owner, ANALYSIS_ABSTAINED_RETURN);
 	after = *before;
 	frame_state_apply(&after, &p->insn);
 	if (p->insn.op == INSN_PUSH)
