@@ -3,10 +3,11 @@
  * The bytes of JIT code as they are at a sample: a CODE record (stackd_code.h), sent before the
  * sample's STACK record.
  *
- * The kernel half cannot know which words of the stack are return addresses into such code. So it
- * takes all words of the copy that point there, each block of code once: into the ranges that the
- * daemon has entered, and into the mapping at which the walk has ended here. For a process that the
- * daemon does not know yet, it takes only the latter.
+ * The kernel half cannot know which words of the stack are return addresses into such code, and a
+ * function can have its own in a register. So it takes all registers, and all words of the copy,
+ * that point there, each block of code once: into the ranges that the daemon has entered, and into
+ * the mapping at which the walk has ended here. For a process that the daemon does not know yet, it
+ * takes only the latter.
  */
 #ifndef JIT_CODE_BPF_H
 #define JIT_CODE_BPF_H
@@ -194,8 +195,10 @@ __noinline int send_code(struct scratch *given, __u32 at)
 	s->code.sent = 0;
 	s->code.record.start = s->code.here;
 	s->code.record.size = s->code.here_size;
-	if (is_made(s, s->record.regs.r[STACKD_REG_PC]))
-		note_code(s, s->record.regs.r[STACKD_REG_PC]);
+	for (int i = 0; i < STACKD_REG_COUNT; i++) {
+		if (is_made(s, s->record.regs.r[i]))
+			note_code(s, s->record.regs.r[i]);
+	}
 	bpf_loop(STACKD_MAX_STACK_BYTES / (WORDS_A_TURN * 8), find_code, &s, 0);
 	bpf_loop(STACKD_MAX_CODE, hash_code, &s, 0);
 	bytes = s->code.record.n;

@@ -7,8 +7,9 @@ import os
 import shutil
 
 import chains
-from harness import (ROOT, Skip, WORKLOADS, check, check_judged, is_at_end, live, record, scratch,
-                     user_frames)
+from chains import Expectation
+from harness import (ROOT, Skip, WORKLOADS, check, check_chains, check_judged, is_at_end, live, record,
+                     scratch, user_frames)
 
 WRONG = "[incomplete: wrong_caller]"
 MADE = "[incomplete: runtime_code]"
@@ -46,6 +47,30 @@ def test_runtime_code_fp():
         check(found["right"] >= 40, "few paths", found)
         check(stats["provenances"]["analysed"] >= 5 and stats["steps"]["confirmed"] >= 5,
               "steps", stats["steps"], stats["provenances"])
+
+
+@live
+def test_runtime_code_baseline():
+    """Functions whose frame is made by a routine that they call, and released by one that they jump to: in both,
+    and before and behind them, a path is right or says that it ends. The stale return addresses on the stack are
+    no callers."""
+    expectation = Expectation.of_source("jit_baseline")
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "-e", "cpu-clock:u", "-F", 1997, "--",
+                                   WORKLOADS + "/jit_baseline", 1.5)
+        samples = [s for s in recording.samples() if not is_at_end(s) and user_frames(s)]
+        stats = recording.stats()
+    marked = [s for s in samples if str(s.frames[0].symbol).startswith("[incomplete")]
+    whole = [s for s in samples if s not in set(marked)]
+    leaves = collections.Counter(user_frames(s)[-1].symbol for s in whole)
+    print(result.err, leaves, len(marked), stats["end_reasons"], stats["steps"])
+    ends = {tuple(word.text for word in words[start:end]) for words in expectation.paths
+            for end in range(1, len(words) + 1) for start in range(end)}
+    odd = [s for s in marked if tuple(names_of(s)[1:]) not in ends]
+    check(not odd, "marked paths are wrong", *map(names_of, odd[:3]))
+    check_chains(whole, expectation)
+    check(all(leaves[name] >= 40 for name in ("baseline_enter", "baseline_leave", "base_inner")), "few paths", leaves)
+    check(not stats["steps"]["wrong"], "steps are judged wrong", stats["steps"])
 
 
 @live

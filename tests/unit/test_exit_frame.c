@@ -43,6 +43,17 @@ CODE(pops_other);
 CODE(leaves_for_a_file);
 CODE(in_its_frame);
 CODE(leaves_otherwise);
+CODE(baseline);
+CODE(behind_enter);
+CODE(in_baseline);
+CODE(enters);
+CODE(before_its_pop);
+CODE(behind_its_pop);
+CODE(behind_its_push);
+CODE(replaces);
+CODE(restores);
+CODE(in_restores);
+CODE(overwrites_address);
 
 __asm__("	.data\n" /* it has addresses */
 	"code_start:\n"
@@ -76,6 +87,49 @@ __asm__("	.data\n" /* it has addresses */
 	"	je code_start - 4096\n"
 	"	push %rax\n"
 	"	jmp code_start - 4096\n"
+	/* As V8's code without optimisation: a routine makes the frame, another one releases it. */
+	"baseline:\n"
+	"	mov $48, %ebx\n"
+	"	call enters\n"
+	"behind_enter:\n"
+	"	mov %rax, -8(%rbp)\n"
+	"in_baseline:\n"
+	"	call *%rcx\n"
+	"	jmp releases\n"
+	"enters:\n"
+	"	test %edi, %edi\n"
+	"	jne replaces\n"
+	"before_its_pop:\n"
+	"	pop %r15\n"
+	"	mov $1, %ecx\n"
+	"behind_its_pop:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	push %rsi\n"
+	"	push %r15\n"
+	"behind_its_push:\n"
+	"	ret\n"
+	/* A tail call, whose target takes the place of the return address. */
+	"replaces:\n"
+	"	add $8, %rsp\n"
+	"	push %rcx\n"
+	"	ret\n"
+	"releases:\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n"
+	"	pop %r8\n"
+	"	lea (%rsp,%rbx,8), %rsp\n"
+	"	push %r8\n"
+	"	ret\n"
+	/* A function that pops what it has pushed. */
+	"restores:\n"
+	"	push %rbx\n"
+	"in_restores:\n"
+	"	pop %rbx\n"
+	"	ret\n"
+	"overwrites_address:\n"
+	"	mov %rcx, (%rsp)\n"
+	"	ret\n"
 	/* A trace whose guards jump to what gives the frame up. */
 	"ends_loop:\n"
 	"	cmp $0, (%rbp)\n"
@@ -339,6 +393,62 @@ static void frame_of_a_file(void **state)
 					     (uintptr_t)leaves_otherwise, &rule));
 }
 
+/* Ahead of the call, the frame is yet to be made; behind it, the frame pointer is the frame's. */
+static void frame_made_by_a_callee(void **state)
+{
+	(void)state;
+	rule_of(baseline, STACKD_REG_SP, 8);
+	assert_int_equal(rule_of(behind_enter, STACKD_REG_FP, 16).saved[0], -16);
+	rule_of(in_baseline, STACKD_REG_FP, 16);
+}
+
+static bool is_taken(const uint8_t *at, struct exit_frame_return *ret_where)
+{
+	return exit_frame_is_taken(read_code, NULL, (uintptr_t)enters, (uintptr_t)at, ret_where);
+}
+
+static int taken_cfa(const uint8_t *at, const struct exit_frame_return *where)
+{
+	struct stackd_rule rule;
+
+	assert_true(exit_frame_find_taken(read_code, NULL, NULL, (uintptr_t)at, where,
+					  (uintptr_t)behind_enter, &rule));
+	assert_int_equal(rule.reg, STACKD_REG_SP);
+	return rule.cfa_offset;
+}
+
+/* In the callee: the return address is on the stack, then in r15, and then its frame is made. */
+static void callee_that_makes_a_frame(void **state)
+{
+	struct exit_frame_return where;
+
+	(void)state;
+	assert_true(is_taken(enters, &where) && where.reg == STACKD_REG_COUNT && !where.at);
+	assert_int_equal(taken_cfa(enters, &where), 16);
+	assert_true(is_taken(before_its_pop, &where) && where.reg == STACKD_REG_COUNT);
+	assert_int_equal(taken_cfa(before_its_pop, &where), 16);
+	assert_true(is_taken(behind_its_pop, &where) && where.reg == 15);
+	assert_int_equal(taken_cfa(behind_its_pop, &where), 8);
+	assert_false(is_taken(behind_its_push, &where));
+	assert_false(is_taken(replaces, &where));
+	assert_false(is_taken(code_end, &where));
+}
+
+/* A pop is of a return address only if nothing was pushed before, and it does not lead to a return.
+ */
+static void callee_that_takes_nothing(void **state)
+{
+	struct exit_frame_return where;
+
+	(void)state;
+	assert_false(exit_frame_is_taken(read_code, NULL, (uintptr_t)restores,
+					 (uintptr_t)in_restores, &where));
+	assert_false(exit_frame_is_taken(read_code, NULL, (uintptr_t)at_its_pop,
+					 (uintptr_t)at_its_pop, &where));
+	assert_false(exit_frame_is_taken(read_code, NULL, (uintptr_t)baseline, (uintptr_t)baseline,
+					 &where));
+}
+
 static void nothing(void **state)
 {
 	struct stackd_rule rule;
@@ -347,6 +457,8 @@ static void nothing(void **state)
 	assert_false(find(disagrees, &rule));
 	assert_false(find(never, &rule));
 	assert_false(find(jumps_by_return, &rule));
+	assert_false(find(replaces, &rule));
+	assert_false(find(overwrites_address, &rule));
 	assert_false(find(lost, &rule));
 	assert_false(find(never_back, &rule));
 	assert_false(find(code_end, &rule));
@@ -363,6 +475,9 @@ int main(void)
 		cmocka_unit_test(frame_pointer),
 		cmocka_unit_test(registers_that_change),
 		cmocka_unit_test(before_and_behind_a_frame),
+		cmocka_unit_test(frame_made_by_a_callee),
+		cmocka_unit_test(callee_that_makes_a_frame),
+		cmocka_unit_test(callee_that_takes_nothing),
 		cmocka_unit_test(nothing),
 	};
 

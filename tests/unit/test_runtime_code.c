@@ -406,6 +406,78 @@ static void frame_of_exit(void **state)
 	assert_false(runtime_code_exit(m->code, PID + 1, START + at, &rule));
 }
 
+/* A routine of a file, right behind the memory: one that makes a frame for its caller, and one that
+ * releases it, which the caller jumps to. */
+static const uint8_t routines[] = {
+	0x41, 0x5f, 0x55, 0x48, 0x89,
+	0xe5, 0x41, 0x57, 0xc3,	      /* pop r15; push rbp; mov rsp, rbp;
+					 push r15; ret */
+	0x48, 0x89, 0xec, 0x5d, 0xc3, /* mov rbp, rsp; pop rbp; ret */
+};
+#define ENTERS	 (START + BYTES)
+#define RELEASES (START + BYTES + 9)
+
+static size_t read_routines(void *arg, uint64_t address, uint8_t *bytes, size_t size)
+{
+	uint64_t at = address - ENTERS;
+
+	(void)arg;
+	if (at >= sizeof(routines))
+		return 0;
+	size = size < sizeof(routines) - at ? size : sizeof(routines) - at;
+	memcpy(bytes, routines + at, size);
+	return size;
+}
+
+static bool no_rule(void *arg, uint64_t address, struct stackd_rule *ret_rule)
+{
+	(void)arg;
+	(void)address;
+	(void)ret_rule;
+	return false;
+}
+
+/* Writes a near call (e8) or jump (e9) at a byte of the memory. */
+static void put_near(struct memory *m, uint64_t at, uint8_t opcode, uint64_t target)
+{
+	const int32_t distance = (int32_t)(target - (START + at + 5));
+
+	m->bytes[at] = opcode;
+	memcpy(m->bytes + at + 1, &distance, sizeof(distance));
+}
+
+static void frame_of_routines(void **state)
+{
+	const struct runtime_code_outside outside = {.rule = no_rule, .read = read_routines};
+	const uint64_t at = HERE + 0x201, behind = at + 5;
+	struct memory *m = *state;
+	struct runtime_code_taken taken;
+	struct stackd_rule rule;
+
+	put_near(m, at, 0xe8, ENTERS);
+	m->bytes[behind] = 0x90;
+	put_near(m, behind + 1, 0xe9, RELEASES);
+	/* Without the file, nothing is known. */
+	assert_false(runtime_code_exit(m->code, PID, START + behind, &rule));
+	assert_false(runtime_code_taken(m->code, PID, START + behind, ENTERS, &taken));
+	runtime_code_use_outside(m->code, &outside);
+	assert_true(runtime_code_exit(m->code, PID, START + behind, &rule));
+	assert_true(rule.reg == STACKD_REG_FP && rule.cfa_offset == 16);
+	assert_true(runtime_code_exit(m->code, PID, START + at, &rule));
+	assert_true(rule.reg == STACKD_REG_SP && rule.cfa_offset == 8);
+	for (int i = 0; i < 2; i++) { /* found, and kept */
+		assert_true(runtime_code_taken(m->code, PID, START + behind, ENTERS, &taken));
+		assert_true(taken.where.reg == STACKD_REG_COUNT && !taken.where.at);
+		assert_true(taken.rule.reg == STACKD_REG_SP && taken.rule.cfa_offset == 16);
+		assert_true(runtime_code_taken(m->code, PID, START + behind, ENTERS + 2, &taken));
+		assert_true(taken.where.reg == 15 && taken.rule.cfa_offset == 8);
+	}
+	/* Not where the routine has not come to, nor where its address does not lead to it. */
+	assert_false(runtime_code_taken(m->code, PID, START + behind, RELEASES, &taken));
+	assert_false(runtime_code_taken(m->code, PID, START + behind + 1, ENTERS, &taken));
+	runtime_code_end(m->code);
+}
+
 /* sub $24,%rsp; mov %rbx,(%rsp); mov %rdi,%rbx; jmp *%rsi */
 static void frame_of_entry(void **state)
 {
@@ -702,6 +774,7 @@ int main(void)
 		TEST(changed_elsewhere),
 		TEST(many_versions),
 		TEST(frame_of_exit),
+		TEST(frame_of_routines),
 		TEST(code_of_a_file),
 		TEST(many_pieces),
 	};

@@ -21,7 +21,8 @@
 /* Chosen by hand: they bound the time for an address to about half a millisecond. */
 #define WAYS   64  /* paths that wait to be followed, at most */
 #define WORDS  16  /* that a path has written to the stack, at most */
-#define CALLEE 128 /* instructions of a called function that are searched for its return */
+#define CALLEE 128 /* instructions of a called function that are searched for its return, */
+#define TAKES  32  /* and for a pop of its return address */
 #define ENOUGH 4   /* returns that agree */
 
 /* Registers that functions preserve, in the order of rules, by the processor's numbers. */
@@ -31,6 +32,8 @@ struct word {
 	int64_t at;	   /* bytes from the base */
 	uint8_t preserved; /* the register whose value, as it was at the start, is there; else
 			      INSN_NO_REG */
+	bool has_number;   /* a number is there: an address to which a return can lead */
+	uint64_t number;
 };
 
 enum known {
@@ -54,7 +57,12 @@ struct way {
 	struct word words[WORDS];
 	uint8_t number_in; /* a register that holds a number; INSN_NO_REG: none is known */
 	uint64_t number;
+	uint8_t popped_in; /* the same of a number that was popped */
+	uint64_t popped;
 };
+
+static const struct way begin_of_way = {
+	.base = INSN_SP, .number_in = INSN_NO_REG, .popped_in = INSN_NO_REG};
 
 struct exits {
 	exit_frame_read_fn *read;
@@ -91,25 +99,33 @@ static bool is_own(const struct way *w, int64_t at)
 	return w->base == INSN_SP && at < 0;
 }
 
-static bool write_word(struct way *w, int64_t at, unsigned reg)
+static bool put_word(struct way *w, const struct word *word)
 {
-	unsigned k = place_of(reg);
-	struct word word = {at, INSN_NO_REG};
-
-	if (k < STACKD_SAVED_COUNT && w->known[k] == AS_BEFORE)
-		word.preserved = preserved[k];
 	for (unsigned i = 0; i < w->word_count; i++) {
-		if (w->words[i].at == at) {
-			w->words[i] = word;
+		if (w->words[i].at == word->at) {
+			w->words[i] = *word;
 			return true;
 		}
 	}
-	if (word.preserved == INSN_NO_REG && is_own(w, at))
+	if (word->preserved == INSN_NO_REG && !word->has_number && is_own(w, word->at))
 		return true;
 	if (w->word_count == WORDS)
 		return false;
-	w->words[w->word_count++] = word;
+	w->words[w->word_count++] = *word;
 	return true;
+}
+
+static bool write_word(struct way *w, int64_t at, unsigned reg)
+{
+	unsigned k = place_of(reg);
+	struct word word = {.at = at, .preserved = INSN_NO_REG};
+
+	if (k < STACKD_SAVED_COUNT && w->known[k] == AS_BEFORE)
+		word.preserved = preserved[k];
+	word.has_number = reg < INSN_NO_REG && (reg == w->number_in || reg == w->popped_in);
+	if (word.has_number)
+		word.number = reg == w->popped_in ? w->popped : w->number;
+	return put_word(w, &word);
 }
 
 /* Loads a register from a word of the stack. */
@@ -249,12 +265,35 @@ static bool change_others(struct way *w, const struct insn *i)
 	return true;
 }
 
+/* Finds the number that a way has written to a word of the stack. false: none is known. */
+static bool number_at(const struct way *w, int64_t at, uint64_t *ret_number)
+{
+	for (unsigned i = 0; i < w->word_count; i++) {
+		if (w->words[i].at == at && w->words[i].has_number) {
+			*ret_number = w->words[i].number;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The number that a pop has taken off the stack is in a register until that is written. */
+static void follow_popped(struct way *w, const struct insn *i)
+{
+	if (i->op == INSN_POP && i->dst < INSN_NO_REG && !w->is_lost &&
+	    number_at(w, w->sp - 8, &w->popped))
+		w->popped_in = i->dst;
+	else if (w->popped_in < INSN_NO_REG && i->written >> w->popped_in & 1)
+		w->popped_in = INSN_NO_REG;
+}
+
 /* What is known of a number in a register, behind an instruction: PyPy's code has the addresses
  * that it jumps to as distances from one. */
 static void follow_number(struct way *w, const struct insn *i, const uint8_t *bytes)
 {
 	bool is_sum = i->op == INSN_COPY && i->src == w->number_in && i->src < INSN_NO_REG;
 
+	follow_popped(w, i);
 	if (code_form_number(i, bytes, &w->number_in, &w->number))
 		return;
 	if (i->idiom == INSN_ADDRESS) {
@@ -313,12 +352,22 @@ static bool is_same_frame(const struct exits *e, const struct way *a, struct way
 	return a->base == b->base && a->sp == b->sp;
 }
 
-/* A way has come to a return. One that has pushed where that leads is a jump. */
+/* Whether a way has written a word of the stack itself. */
+static bool has_written(const struct way *w, int64_t at)
+{
+	unsigned i = 0;
+
+	while (i < w->word_count && w->words[i].at != at)
+		i++;
+	return i < w->word_count || is_own(w, at);
+}
+
+/* A way has come to a return. One that has written where that leads is a jump. */
 static void take_return(struct exits *e, const struct way *w)
 {
 	struct way end = *w;
 
-	if (w->is_lost || (w->sp < 0 && w->base == INSN_SP) || w->known[0] == CHANGED)
+	if (w->is_lost || has_written(w, w->sp) || w->known[0] == CHANGED)
 		return;
 	if (!e->is_loose && memchr(w->known, CHANGED, sizeof(w->known)))
 		return;
@@ -394,12 +443,12 @@ static int32_t taken_by(const struct exits *e, uint64_t at)
 /* Whether a pop takes a return address off the stack, to take arguments off below it, too: the
  * return address is popped into a register, the stack pointer moved, and the register pushed again.
  * V8's functions return in this way. */
-static bool is_return_address(const struct exits *e, const struct way *w, const struct insn *pop)
+static bool is_return_address(const struct exits *e, uint64_t at, const struct insn *pop)
 {
-	uint64_t at = w->at + pop->length;
 	uint8_t bytes[INSN_MAX_BYTES];
 	struct insn i;
 
+	at += pop->length;
 	if (pop->op != INSN_POP || pop->dst >= INSN_NO_REG || pop->dst == INSN_SP ||
 	    place_of(pop->dst) < STACKD_SAVED_COUNT || !decode(e, at, &i, bytes) ||
 	    i.flow != INSN_NEXT || i.op == INSN_PUSH || i.op == INSN_POP || i.op == INSN_LEAVE ||
@@ -423,15 +472,99 @@ static uint64_t target_of(const struct way *w, const struct insn *i)
 		       : 0;
 }
 
-/* Goes on behind a call, where registers that functions use are others. */
-static void pass_call(const struct exits *e, struct way *w, const struct insn *i)
-{
-	uint64_t target = target_of(w, i);
+/* A function is followed along its first instructions, over branches that are not taken. */
+struct entry {
+	uint64_t at;
+	int64_t depth;	 /* bytes that it has pushed */
+	uint8_t address; /* the register with its return address; INSN_NO_REG: that is on the stack
+			  */
+};
 
+/* Passes an instruction. Returns whether the function goes on, and has its return address where is
+ * known. */
+static bool pass_entry(const struct exits *e, struct entry *f)
+{
+	uint8_t bytes[INSN_MAX_BYTES];
+	struct insn i;
+
+	if (!decode(e, f->at, &i, bytes) ||
+	    (i.flow != INSN_NEXT && i.flow != INSN_BRANCH && i.flow != INSN_JUMP))
+		return false;
+	if (f->address != INSN_NO_REG && i.op == INSN_PUSH && i.src == f->address)
+		return false;
+	if (f->address != INSN_NO_REG) {
+		f->at = i.flow == INSN_JUMP ? i.target : f->at + i.length;
+		return !(i.written >> f->address & 1);
+	}
+	if (i.op == INSN_POP && !f->depth) {
+		if (is_return_address(e, f->at, &i) || i.dst >= INSN_NO_REG)
+			return false;
+		f->address = i.dst;
+	} else if (i.op == INSN_PUSH || i.op == INSN_POP) {
+		f->depth += i.op == INSN_PUSH ? 8 : -8;
+	} else if (i.op == INSN_COPY && i.dst == INSN_SP && i.src == INSN_SP) {
+		f->depth -= i.disp;
+	} else if (i.op == INSN_LEAVE || i.op == INSN_ALIGN || i.written >> INSN_SP & 1) {
+		return false;
+	}
+	f->at = i.flow == INSN_JUMP ? i.target : f->at + i.length;
+	return f->depth >= 0;
+}
+
+/* Whether a function takes its return address off the stack, other than to return. */
+static bool takes_return_address(const struct exits *e, uint64_t at)
+{
+	struct entry f = {.at = at, .address = INSN_NO_REG};
+
+	for (int n = 0; n < TAKES && f.address == INSN_NO_REG; n++) {
+		if (!pass_entry(e, &f))
+			return false;
+	}
+	return f.address != INSN_NO_REG;
+}
+
+/* Goes into a called function, which is followed as a part of the caller. */
+static bool enter_callee(struct way *w, uint64_t callee, uint64_t next)
+{
+	struct word pushed = {
+		.at = w->sp - 8, .preserved = INSN_NO_REG, .has_number = true, .number = next};
+
+	w->sp -= 8;
+	w->at = callee;
+	return !w->is_lost && put_word(w, &pushed);
+}
+
+/* Follows a return: to the address that the way has pushed, if it has. Returns whether it goes on.
+ */
+static bool follow_return(struct exits *e, struct way *w, const uint8_t *bytes)
+{
+	uint64_t next;
+
+	if (code_form_is_far_return(bytes))
+		return false;
+	if (w->is_lost || !number_at(w, w->sp, &next)) {
+		take_return(e, w);
+		return false;
+	}
+	w->sp += 8 + code_form_return_removes(bytes);
+	w->at = next;
+	return true;
+}
+
+/* Goes on behind a call, where registers that functions use are others. */
+static bool pass_call(const struct exits *e, struct way *w, const struct insn *i)
+{
+	uint64_t target = target_of(w, i), next = w->at + i->length;
+
+	if (target && takes_return_address(e, target))
+		return enter_callee(w, target, next);
 	if (target)
 		w->sp += taken_by(e, target);
 	if (place_of(w->number_in) == STACKD_SAVED_COUNT)
 		w->number_in = INSN_NO_REG;
+	w->popped_in = INSN_NO_REG;
+	w->at = next;
+	return true;
 }
 
 /* Goes through an instruction. Returns whether the way goes on. */
@@ -441,9 +574,7 @@ static bool pass(struct exits *e, struct way *w, const struct insn *i, const uin
 
 	switch (i->flow) {
 	case INSN_RETURN:
-		if (!code_form_is_far_return(bytes))
-			take_return(e, w);
-		return false;
+		return follow_return(e, w, bytes);
 	case INSN_STOP:
 		return false;
 	case INSN_JUMP_INDIRECT:
@@ -457,10 +588,9 @@ static bool pass(struct exits *e, struct way *w, const struct insn *i, const uin
 		break;
 	case INSN_CALL:
 	case INSN_CALL_INDIRECT:
-		pass_call(e, w, i);
-		break;
+		return pass_call(e, w, i);
 	default:
-		if (is_return_address(e, w, i)) {
+		if (is_return_address(e, w->at, i)) {
 			take_return(e, w);
 			return false;
 		}
@@ -519,13 +649,14 @@ static bool rule_of(const struct way *w, struct stackd_rule *ret_rule)
 	return true;
 }
 
-static bool find(const struct exits *code, uint64_t vaddr, bool is_loose, struct exits *ret_exits)
+static bool find(const struct exits *code, const struct way *begin, bool is_loose,
+		 struct exits *ret_exits)
 {
 	struct exits e = *code;
 
 	e.way_count = 1;
 	e.is_loose = is_loose;
-	e.ways[0] = (struct way){.at = vaddr, .base = INSN_SP, .number_in = INSN_NO_REG};
+	e.ways[0] = *begin;
 	insn_decoder_init(&e.decoder);
 	while (e.way_count && !e.has_failed && e.returns < ENOUGH) {
 		struct way w = e.ways[--e.way_count];
@@ -537,18 +668,69 @@ static bool find(const struct exits *code, uint64_t vaddr, bool is_loose, struct
 	return e.returns;
 }
 
+static bool find_rule(const struct exits *code, const struct way *begin,
+		      struct stackd_rule *ret_rule)
+{
+	struct exits e;
+
+	return (find(code, begin, false, &e) || find(code, begin, true, &e)) && !e.has_failed &&
+	       rule_of(&e.found, ret_rule);
+}
+
 bool exit_frame_find_outside(exit_frame_read_fn *read, exit_frame_outside_fn *outside, void *arg,
 			     uint64_t vaddr, struct stackd_rule *ret_rule)
 {
 	const struct exits code = {.read = read, .outside = outside, .arg = arg};
-	struct exits e;
+	struct way begin = begin_of_way;
 
-	return (find(&code, vaddr, false, &e) || find(&code, vaddr, true, &e)) && !e.has_failed &&
-	       rule_of(&e.found, ret_rule);
+	begin.at = vaddr;
+	return find_rule(&code, &begin, ret_rule);
 }
 
 bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
 		     struct stackd_rule *ret_rule)
 {
 	return exit_frame_find_outside(read, NULL, arg, vaddr, ret_rule);
+}
+
+bool exit_frame_is_taken(exit_frame_read_fn *read, void *arg, uint64_t callee, uint64_t vaddr,
+			 struct exit_frame_return *ret_where)
+{
+	struct exits code = {.read = read, .arg = arg};
+	struct entry f = {.at = callee, .address = INSN_NO_REG};
+
+	insn_decoder_init(&code.decoder);
+	if (!takes_return_address(&code, callee))
+		return false;
+	for (int n = 0; n < TAKES && f.at != vaddr; n++) {
+		if (!pass_entry(&code, &f))
+			return false;
+	}
+	if (f.at != vaddr)
+		return false;
+	ret_where->reg =
+		f.address == INSN_NO_REG ? STACKD_REG_COUNT : (uint8_t)insn_dwarf_number(f.address);
+	ret_where->at = f.depth;
+	return true;
+}
+
+bool exit_frame_find_taken(exit_frame_read_fn *read, exit_frame_outside_fn *outside, void *arg,
+			   uint64_t vaddr, const struct exit_frame_return *where, uint64_t address,
+			   struct stackd_rule *ret_rule)
+{
+	const struct exits code = {.read = read, .outside = outside, .arg = arg};
+	const struct word word = {
+		.at = where->at, .preserved = INSN_NO_REG, .has_number = true, .number = address};
+	struct way begin = begin_of_way;
+
+	begin.at = vaddr;
+	if (where->reg == STACKD_REG_COUNT)
+		begin.words[begin.word_count++] = word;
+	for (uint8_t r = 0; r < INSN_NO_REG && where->reg != STACKD_REG_COUNT; r++) {
+		if (insn_dwarf_number(r) == where->reg) {
+			begin.popped_in = r;
+			begin.popped = address;
+		}
+	}
+	return find_rule(&code, &begin, ret_rule);
 }

@@ -44,4 +44,25 @@ bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
 bool exit_frame_find_outside(exit_frame_read_fn *read, exit_frame_outside_fn *outside, void *arg,
 			     uint64_t vaddr, struct stackd_rule *ret_rule);
 
+/* Where a function's return address is, at one of its instructions. */
+struct exit_frame_return {
+	uint8_t reg; /* in this register, by DWARF's number; STACKD_REG_COUNT: on the stack */
+	int64_t at;  /* bytes from the stack pointer to it there */
+};
+
+/* Some functions take their return address off the stack, make a frame for their caller, and
+ * return with that frame on the stack: V8's compiler without optimisation calls one at the start of
+ * its code. Returns whether the function at `callee` is such a function, and the way from its start
+ * leads to `vaddr` over no branch that is taken, before it returns. Then sets *ret_where, as it is
+ * before the instruction at `vaddr`. */
+bool exit_frame_is_taken(exit_frame_read_fn *read, void *arg, uint64_t callee, uint64_t vaddr,
+			 struct exit_frame_return *ret_where);
+
+/* The same as exit_frame_find_outside() for an instruction of such a function, whose return address
+ * is `address`: gives the rule of the frame of its caller, which paths through the rest of both
+ * lead to. */
+bool exit_frame_find_taken(exit_frame_read_fn *read, exit_frame_outside_fn *outside, void *arg,
+			   uint64_t vaddr, const struct exit_frame_return *where, uint64_t address,
+			   struct stackd_rule *ret_rule);
+
 #endif

@@ -413,6 +413,55 @@ bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, u
 	return rule && (rule->is_entry || rule->fast.cfa == STACKD_CFA_END);
 }
 
+/* --- code of files that JIT code jumps to ---------------------------------------------------- */
+
+#define OUTSIDE_BYTES                                                                              \
+	4096 /* of code that count as having call frame information, or not, at once */
+
+struct outside {
+	struct dwarf_walk *walk;
+	const struct walk_run *run;
+	uint64_t bare; /* the number of the OUTSIDE_BYTES that were last found to have none, + 1 */
+};
+
+/* The rule at an address of a file, by its call frame information. */
+static bool rule_outside(void *arg, uint64_t address, struct stackd_rule *ret_rule)
+{
+	const struct outside *o = arg;
+	const struct walk_rule *rule;
+	const struct object *object;
+	uint64_t offset;
+
+	if (!walk_run_find(o->run, address, false, &object, &offset) || !object->elf)
+		return false;
+	rule = get_rule(o->walk, object, offset, false);
+	if (!rule || rule->slow || rule->provenance != PROVENANCE_CFI)
+		return false;
+	*ret_rule = rule->fast;
+	return true;
+}
+
+/* The code at an address of a file, if it has no call frame information. */
+static size_t read_outside(void *arg, uint64_t address, uint8_t *bytes, size_t size)
+{
+	struct outside *o = arg;
+	const struct walk_rule *rule;
+	const struct object *object;
+	uint64_t offset;
+	int64_t got;
+
+	if (!walk_run_find(o->run, address, false, &object, &offset) || !object->elf)
+		return 0;
+	if (o->bare != address / OUTSIDE_BYTES + 1) {
+		rule = get_rule(o->walk, object, offset, false);
+		if (!rule || rule->slow || rule->provenance == PROVENANCE_CFI)
+			return 0;
+		o->bare = address / OUTSIDE_BYTES + 1;
+	}
+	got = elf_file_read(object->elf, offset, bytes, size);
+	return got > 0 ? (size_t)got : 0;
+}
+
 /* --- the walk ------------------------------------------------------------------------------ */
 
 /* At the entry function, whatever keeps the walk from going on is the end of the stack: all but
@@ -461,6 +510,8 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 {
 	const struct jump_frame *jump = rule->is_called ? NULL : jump_frame_of(walk, object);
 
+	if (heuristic_step_from_taker(run))
+		return WALK_GOES_ON;
 	if (jump) {
 		run->provenance = PROVENANCE_ANALYSED;
 		return jump_frame_step(run, jump, object) ? WALK_GOES_ON : STACKD_END_NO_RECIPE;
@@ -541,6 +592,8 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 
 	run->is_guess = false;
 	run->provenance = PROVENANCE_FRAME_POINTER;
+	if (run->has_next)
+		return heuristic_step_by_next(run);
 	if (!object->elf)
 		return without_file(walk, run, object);
 	rule = get_rule(walk, object, offset, run->state.is_return);
@@ -554,28 +607,6 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 	else
 		reason = walk_step(rule, &run->memory, &run->state);
 	return is_entry ? at_entry(run, reason) : reason;
-}
-
-struct external_returns {
-	struct dwarf_walk *walk;
-	const struct walk_run *run;
-};
-
-/* The rule at an address of a file, by its call frame information. */
-static bool rule_outside(void *arg, uint64_t address, struct stackd_rule *ret_rule)
-{
-	const struct external_returns *o = arg;
-	const struct walk_rule *rule;
-	const struct object *object;
-	uint64_t offset;
-
-	if (!walk_run_find(o->run, address, false, &object, &offset) || !object->elf)
-		return false;
-	rule = get_rule(o->walk, object, offset, false);
-	if (!rule || rule->slow || rule->provenance != PROVENANCE_CFI)
-		return false;
-	*ret_rule = rule->fast;
-	return true;
 }
 
 /* Fills the frame of the present state. false: no mapping is known. */
@@ -637,12 +668,13 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 			  .may_be_at_cfa = !in->is_return},
 	};
 	enum stackd_end_reason reason = STACKD_END_TOO_DEEP;
-	struct external_returns outside = {walk, &run};
+	struct outside elsewhere = {.walk = walk, .run = &run};
+	const struct runtime_code_outside outside = {rule_outside, read_outside, &elsewhere};
 	size_t n = 0;
 
 	memcpy(run.state.r, in->regs.r, sizeof(run.state.r));
 	if (walk->code)
-		runtime_code_use_outside(walk->code, rule_outside, &outside);
+		runtime_code_use_outside(walk->code, &outside);
 	if (walk->code && in->has_code)
 		runtime_code_begin(walk->code, in->pid, in->code, in->code_count);
 	while (n < max_frames) {

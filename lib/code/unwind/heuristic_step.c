@@ -347,6 +347,64 @@ enum stackd_end_reason heuristic_step_without_file(struct walk_run *run,
 	return step_by_frame_pointer(run, without_rule(object));
 }
 
+/* --- functions that make the frame of their caller ------------------------------------------- */
+
+/* Whether `address` is the return address of the leaf, which takes it off the stack: it is where
+ * the call before it says. `reg`: it was found in this register; STACKD_REG_COUNT: on the stack. */
+static bool is_taken(struct walk_run *run, uint64_t address, uint8_t reg)
+{
+	const struct object *object;
+	struct runtime_code_taken taken;
+	uint64_t offset;
+
+	if (!walk_run_find(run, address, true, &object, &offset) || object->kind != OBJECT_JIT ||
+	    (run->in->has_code && !runtime_code_is_sampled(run->code, run->in->pid, address)) ||
+	    !runtime_code_taken(run->code, run->in->pid, address, run->state.r[STACKD_REG_PC],
+				&taken) ||
+	    taken.where.reg != reg || taken.where.at)
+		return false;
+	run->next = taken.rule;
+	return true;
+}
+
+/* Finds the return address of the leaf, if the leaf takes it off the stack. */
+static bool find_taken(struct walk_run *run, uint64_t *ret_address)
+{
+	const uint64_t *r = run->state.r;
+
+	if (walk_memory_read8(&run->memory, r[STACKD_REG_SP], ret_address) &&
+	    is_taken(run, *ret_address, STACKD_REG_COUNT))
+		return true;
+	for (uint8_t reg = 0; reg < STACKD_REG_COUNT; reg++) {
+		*ret_address = r[reg];
+		if (reg != STACKD_REG_PC && is_taken(run, r[reg], reg))
+			return true;
+	}
+	return false;
+}
+
+bool heuristic_step_from_taker(struct walk_run *run)
+{
+	struct walk_state *s = &run->state;
+	uint64_t address;
+
+	if (!run->code || s->is_return || s->slot || !find_taken(run, &address))
+		return false;
+	run->has_next = true;
+	run->provenance = PROVENANCE_ANALYSED;
+	s->slot = s->r[STACKD_REG_SP];
+	s->r[STACKD_REG_PC] = address;
+	s->is_return = true;
+	s->may_be_at_cfa = false;
+	return true;
+}
+
+enum stackd_end_reason heuristic_step_by_next(struct walk_run *run)
+{
+	run->has_next = false;
+	return step_by_ways(run, &run->next) ? WALK_GOES_ON : STACKD_END_RUNTIME_CODE;
+}
+
 /* --- the trampoline of uretprobes ------------------------------------------------------------ */
 
 /* Steps out of code of a file by what ways to returns tell. */

@@ -24,6 +24,14 @@ enum stackd_end_reason heuristic_step_without_file(struct walk_run *run,
 enum stackd_end_reason heuristic_step_without_recipes(struct walk_run *run,
 						      const struct object *object, uint64_t offset);
 
+/* Steps out of the leaf if that is a function which takes its return address off the stack to make
+ * the frame of its caller, which is JIT code. The registers stay as they are, and run->next is the
+ * caller's rule for them. Returns whether it did. */
+bool heuristic_step_from_taker(struct walk_run *run);
+
+/* Steps by run->next, out of the frame that heuristic_step_from_taker() has led to. */
+enum stackd_end_reason heuristic_step_by_next(struct walk_run *run);
+
 /* For an address in no known mapping, where a signal has hit the thread: if that is the end of the
  * kernel's trampoline of uretprobes (6.11 and later), moves the walk to the address to which it
  * returns, and returns true. Earlier in the trampoline, only the kernel has the return address:

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/entry_frame.h"
-#include "analysis/exit_frame.h"
+#include "arch/call_site.h"
 #include "arch/code_form.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -39,7 +39,8 @@ struct piece {
 	struct object object; /* has the piece's bytes */
 	/* What ways to returns tell, where rows do not. */
 	VEC(struct stackd_rule) exits;
-	struct int_map exit_of; /* by address: index of its rule, or NO_EXIT */
+	struct int_map exit_of;	 /* by address: index of its rule, or NO_EXIT */
+	struct int_map taken_of; /* the same of runtime_code_taken(), by taken_key() */
 };
 
 #define NO_EXIT	    (UINT32_MAX - 1)
@@ -76,8 +77,7 @@ struct runtime_code {
 	struct piece pieces[RUNTIME_CODE_PIECES]; /* in sets of WAYS, by the hash of their place */
 	struct piece versions[RUNTIME_CODE_VERSIONS]; /* so, by their key */
 	struct sampled sampled;
-	runtime_code_outside_fn *outside; /* NULL: there is no walk */
-	void *outside_arg;
+	const struct runtime_code_outside *outside; /* NULL: there is no walk */
 	struct entry entries[ENTRIES];
 	uint8_t bytes[RUNTIME_CODE_BYTES]; /* of the memory */
 };
@@ -105,6 +105,7 @@ static void forget_exits(struct piece *p)
 {
 	p->exits.count = 0;
 	int_map_clear(&p->exit_of);
+	int_map_clear(&p->taken_of);
 }
 
 static void drop(struct piece *p)
@@ -112,6 +113,7 @@ static void drop(struct piece *p)
 	code_piece_fini(&p->code);
 	free(p->exits.items);
 	int_map_fini(&p->exit_of);
+	int_map_fini(&p->taken_of);
 	*p = (struct piece){0};
 }
 
@@ -424,10 +426,9 @@ void runtime_code_begin(struct runtime_code *c, pid_t pid, const struct stackd_c
 	memset(s->found, 0, s->count * sizeof(s->found[0]));
 }
 
-void runtime_code_use_outside(struct runtime_code *c, runtime_code_outside_fn *outside, void *arg)
+void runtime_code_use_outside(struct runtime_code *c, const struct runtime_code_outside *outside)
 {
 	c->outside = outside;
-	c->outside_arg = arg;
 }
 
 void runtime_code_end(struct runtime_code *c)
@@ -548,25 +549,21 @@ void runtime_code_rule(struct runtime_code *c, pid_t pid, uint64_t address, bool
 		rule_of(p->owner ? p : NULL, address, is_return, ret_rule);
 }
 
-/* Code of a piece, or of the same process elsewhere, which is read as it is now. */
+/* Code of a piece, or elsewhere: of the piece's file, or of its process as it is now. */
 struct code_reader {
 	struct runtime_code *code;
 	const struct piece *piece;
-	uint64_t start; /* of the bytes that were read last */
+	const struct elf_file *file; /* NULL: the piece is of JIT code */
+	uint64_t start;		     /* of the process's bytes that were read last */
 	size_t len;
 	uint8_t bytes[ELSEWHERE];
 };
 
-static size_t read_code(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size)
+/* Reads code of the piece's process that no file has. */
+static size_t read_made(struct code_reader *r, uint64_t vaddr, uint8_t *bytes, size_t size)
 {
-	struct code_reader *r = arg;
 	struct runtime_code *c = r->code;
-	int64_t got = elf_file_read(r->piece->object.elf, vaddr, bytes, size);
 
-	if (got > 0)
-		return (size_t)got;
-	if (r->piece->owner < 0)
-		return 0;
 	if (vaddr - r->start >= r->len || r->len - (vaddr - r->start) < size)
 		r->len = c->with.read(c->with.arg, (pid_t)r->piece->owner, vaddr, 0,
 				      sizeof(r->bytes), r->bytes, &r->start);
@@ -578,30 +575,51 @@ static size_t read_code(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size)
 	return size;
 }
 
+static size_t read_code(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size)
+{
+	struct code_reader *r = arg;
+	const struct runtime_code_outside *outside = r->code->outside;
+	int64_t got = elf_file_read(r->piece->object.elf, vaddr, bytes, size);
+	size_t len;
+
+	if (got <= 0 && r->file)
+		got = elf_file_read(r->file, vaddr, bytes, size);
+	if (got > 0 || r->file)
+		return got > 0 ? (size_t)got : 0;
+	len = outside ? outside->read(outside->arg, vaddr, bytes, size) : 0;
+	return len ? len : read_made(r, vaddr, bytes, size);
+}
+
 static bool find_outside(void *arg, uint64_t vaddr, struct stackd_rule *ret_rule)
 {
 	const struct code_reader *r = arg;
 
-	return r->code->outside(r->code->outside_arg, vaddr, ret_rule);
+	return r->code->outside->rule(r->code->outside->arg, vaddr, ret_rule);
+}
+
+/* Whether there is time to look for ways to returns. Makes room for the result. */
+static bool may_look(struct runtime_code *c, struct piece *p)
+{
+	if (c->credit_ns <= RUNTIME_CODE_RESERVED_NS)
+		return false;
+	if (p->exit_of.used + p->taken_of.used >= MAX_EXITS)
+		forget_exits(p);
+	return !VEC_RESERVE(&p->exits, 1);
 }
 
 /* The rule by ways to returns, which is found once for an address. */
-static bool find_exit(struct runtime_code *c, struct piece *p, uint64_t address,
-		      struct stackd_rule *ret_rule)
+static bool find_exit(struct runtime_code *c, struct piece *p, const struct elf_file *file,
+		      uint64_t address, struct stackd_rule *ret_rule)
 {
 	uint32_t index = int_map_find(&p->exit_of, address);
-	struct code_reader reader = {.code = c, .piece = p};
+	struct code_reader reader = {.code = c, .piece = p, .file = file};
 	const bool has_outside = c->outside && p->owner > 0;
 	uint64_t begin = c->with.clock();
 	struct stackd_rule rule;
 
-	if ((index == INT_MAP_NONE || (index == NO_EXIT_YET && has_outside)) &&
-	    c->credit_ns > RUNTIME_CODE_RESERVED_NS) {
+	if ((index == INT_MAP_NONE || (index == NO_EXIT_YET && has_outside)) && may_look(c, p)) {
 		index = has_outside ? NO_EXIT : NO_EXIT_YET;
-		if (p->exit_of.used >= MAX_EXITS)
-			forget_exits(p);
-		if (!VEC_RESERVE(&p->exits, 1) &&
-		    exit_frame_find_outside(read_code, has_outside ? find_outside : NULL, &reader,
+		if (exit_frame_find_outside(read_code, has_outside ? find_outside : NULL, &reader,
 					    address, &rule)) {
 			index = (uint32_t)p->exits.count;
 			p->exits.items[p->exits.count++] = rule;
@@ -621,7 +639,66 @@ bool runtime_code_exit(struct runtime_code *c, pid_t pid, uint64_t address,
 {
 	struct piece *p = find_in_process(c, pid, address);
 
-	return p && find_exit(c, p, address, ret_rule);
+	return p && find_exit(c, p, NULL, address, ret_rule);
+}
+
+/* Both addresses in one number: one by its distance from the piece's. */
+static uint64_t taken_key(const struct piece *p, uint64_t address, uint64_t pc)
+{
+	_Static_assert(RUNTIME_CODE_BYTES <= 1 << 16, "16 bits hold the distance");
+	return (address - p->code.start) << 48 | pc;
+}
+
+/* The rule of the frame that is made for the code at `address`, which is found once. */
+static bool find_taken(struct runtime_code *c, struct piece *p, struct code_reader *reader,
+		       uint64_t address, uint64_t pc, struct runtime_code_taken *taken)
+{
+	const uint64_t key = taken_key(p, address, pc);
+	uint32_t index = int_map_find(&p->taken_of, key);
+
+	if (index == INT_MAP_NONE && may_look(c, p)) {
+		index = NO_EXIT;
+		if (exit_frame_find_taken(read_code, find_outside, reader, pc, &taken->where,
+					  address, &taken->rule)) {
+			index = (uint32_t)p->exits.count;
+			p->exits.items[p->exits.count++] = taken->rule;
+		}
+		if (int_map_set(&p->taken_of, key, index))
+			return false;
+	}
+	if (index >= NO_EXIT_YET)
+		return false;
+	taken->rule = p->exits.items[index];
+	return true;
+}
+
+/* Finds where the direct call before a return address leads. */
+static bool find_callee(const struct piece *p, uint64_t address, uint64_t *ret_callee)
+{
+	uint8_t call[CALL_SITE_BYTES];
+
+	if (elf_file_read(p->object.elf, address - sizeof(call), call, sizeof(call)) !=
+		    sizeof(call) ||
+	    !(call_site_kinds(call, sizeof(call)) & CALL_SITE_DIRECT))
+		return false;
+	*ret_callee = call_site_target(call + sizeof(call), address);
+	return true;
+}
+
+bool runtime_code_taken(struct runtime_code *c, pid_t pid, uint64_t address, uint64_t pc,
+			struct runtime_code_taken *ret_taken)
+{
+	struct piece *p = c->outside ? find_in_process(c, pid, address - 1) : NULL;
+	struct code_reader reader = {.code = c, .piece = p};
+	uint64_t begin = c->with.clock(), callee;
+	bool is_found;
+
+	if (!p || !find_callee(p, address, &callee))
+		return false;
+	is_found = exit_frame_is_taken(read_code, &reader, callee, pc, &ret_taken->where) &&
+		   find_taken(c, p, &reader, address, pc, ret_taken);
+	c->credit_ns -= (int64_t)(c->with.clock() - begin);
+	return is_found;
 }
 
 bool runtime_code_file_rule(struct runtime_code *c, const struct object *object, uint64_t offset,
@@ -638,7 +715,7 @@ bool runtime_code_file_exit(struct runtime_code *c, const struct object *object,
 {
 	struct piece *p = find(c, &(struct place){.file = object, .address = offset});
 
-	return p && find_exit(c, p, offset, ret_rule);
+	return p && find_exit(c, p, object->elf, offset, ret_rule);
 }
 
 /* Whether a step at an address takes the return address from where it is, though the frame

@@ -36,6 +36,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "analysis/exit_frame.h"
 #include "proc/object.h"
 #include "stackd_abi.h"
 
@@ -101,13 +102,22 @@ void runtime_code_begin(struct runtime_code *code, pid_t pid, const struct stack
 			size_t count);
 void runtime_code_end(struct runtime_code *code);
 
-/* Gives the rule that call frame information has for an address of the walk's process; false: none.
- */
-typedef bool runtime_code_outside_fn(void *arg, uint64_t address, struct stackd_rule *ret_rule);
+/* Code of files, to which a walk's JIT code jumps; all of the walk's process. */
+struct runtime_code_outside {
+	/* Gives the rule that call frame information has for an address; false: none. */
+	bool (*rule)(void *arg, uint64_t address, struct stackd_rule *ret_rule);
 
-/* Until runtime_code_end(), paths out of JIT code also end at addresses with such a rule. */
-void runtime_code_use_outside(struct runtime_code *code, runtime_code_outside_fn *outside,
-			      void *arg);
+	/* Copies up to `size` bytes of code that no call frame information covers, and returns
+	 * their number; 0: there are none. */
+	size_t (*read)(void *arg, uint64_t address, uint8_t *bytes, size_t size);
+
+	void *arg; /* of both */
+};
+
+/* Until runtime_code_end(), paths out of JIT code also end at addresses with such a rule, and go
+ * on in code of files without one. `outside` is borrowed until then. */
+void runtime_code_use_outside(struct runtime_code *code,
+			      const struct runtime_code_outside *outside);
 
 /* Returns whether an address, of an instruction or a return address, is that of a mark whose code
  * is known. */
@@ -122,6 +132,18 @@ void runtime_code_rule(struct runtime_code *code, pid_t pid, uint64_t address, b
  * return address. false: there is none. */
 bool runtime_code_exit(struct runtime_code *code, pid_t pid, uint64_t address,
 		       struct stackd_rule *ret_rule);
+
+/* Where the return address of a function that makes the frame of its caller is, and the rule of
+ * that frame (exit_frame_is_taken(), exit_frame_find_taken()). */
+struct runtime_code_taken {
+	struct exit_frame_return where;
+	struct stackd_rule rule;
+};
+
+/* Finds whether the JIT code before a return address calls such a function, in which the
+ * instruction at `pc` is. Returns false if it does not, or nobody knows. */
+bool runtime_code_taken(struct runtime_code *code, pid_t pid, uint64_t address, uint64_t pc,
+			struct runtime_code_taken *ret_taken);
 
 /* The same as runtime_code_rule() for an offset of a file; for a return address, pass it minus 1.
  * false: a step by the frame pointer can succeed: the code cannot be read, or there is no time

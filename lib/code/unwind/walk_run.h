@@ -15,7 +15,9 @@ struct walk_run {
 	size_t count;
 	uint64_t last_value[STACKD_REG_COUNT]; /* of caller-saved registers, and in which frame */
 	size_t last_known[STACKD_REG_COUNT];
-	uint64_t guesses; /* steps by a frame pointer */
+	bool has_next;		 /* the rule of the present frame is known already, */
+	struct stackd_rule next; /* from that of the frame below, and of its registers */
+	uint64_t guesses;	 /* steps by a frame pointer */
 	bool is_guess;
 	uint8_t provenance; /* of the last step's rule */
 };
