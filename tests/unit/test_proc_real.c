@@ -163,7 +163,8 @@ static void test_self(void **state)
 	free(exe);
 }
 
-#define SYMBOL "ns_format_ttl"
+#define SYMBOL	"ns_format_ttl"
+#define MOST_MS 60000 /* for what another process does */
 
 static void test_dlopen_dlclose(void **state)
 {
@@ -301,7 +302,7 @@ static void test_child(void **state)
 		execl("/bin/sleep", "sleep", "30", NULL);
 		_exit(127);
 	}
-	for (int i = 0; i < 1000 && (!seen || strcmp(seen, exe)); i++) {
+	for (int i = 0; i < MOST_MS && (!seen || strcmp(seen, exe)); i++) {
 		free(seen);
 		seen = NULL;
 		usleep(1000);
@@ -315,7 +316,7 @@ static void test_child(void **state)
 	assert_int_equal(p->parent, getpid());
 
 	kill(pid, SIGKILL);
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < MOST_MS; i++) {
 		if (!proc_fs_stat("/proc", pid, &stat) && stat.state == 'Z')
 			break;
 		usleep(1000);

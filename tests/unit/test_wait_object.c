@@ -26,6 +26,7 @@
 #include "proc/descriptor.h"
 
 #define SECOND_NS UINT64_C(1000000000)
+#define WHILE_NS  (1000 * SECOND_NS) /* longer than the test is kept from running */
 
 /* Asserts the name; NULL: it has none. */
 static void assert_name(struct wait_objects *o, const struct stackd_wait *wait,
@@ -196,15 +197,15 @@ static void test_young_file(void **state)
 	uint64_t inode = inode_of(fd);
 
 	(void)state;
-	assert_int_equal(descriptor_path("/proc", getpid(), fd, inode, now + SECOND_NS, &found), 0);
+	assert_int_equal(descriptor_path("/proc", getpid(), fd, inode, now + WHILE_NS, &found), 0);
 	assert_string_equal(found, path);
 	free(found);
-	assert_int_equal(descriptor_path("/proc", getpid(), fd, inode, now - SECOND_NS, &found),
+	assert_int_equal(descriptor_path("/proc", getpid(), fd, inode, now - WHILE_NS, &found),
 			 -ENOENT);
-	assert_int_equal(descriptor_path("/proc", getpid(), fd, 0, now + SECOND_NS, &found),
+	assert_int_equal(descriptor_path("/proc", getpid(), fd, 0, now + WHILE_NS, &found),
 			 -ENOENT);
 	unlink(path);
-	assert_int_equal(descriptor_path("/proc", getpid(), fd, inode, now + SECOND_NS, &found), 0);
+	assert_int_equal(descriptor_path("/proc", getpid(), fd, inode, now + WHILE_NS, &found), 0);
 	assert_non_null(strstr(found, " (deleted)"));
 	free(found);
 	close(fd);
