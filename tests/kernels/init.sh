@@ -143,7 +143,7 @@ fi
 # Regions: the log has what the program measures itself.
 regions=$(cat /workloads/regions.options)
 # shellcheck disable=SC2086 # a list of options
-record regions -F 997 $regions -- /workloads/regions 10
+record regions -F 997 --ring-bytes 64M $regions -- /workloads/regions 10
 moved=$(cat /workloads/moved.options)
 # shellcheck disable=SC2086
 [ -e /workloads/quick ] || record moved -F 97 $moved -- /workloads/moved 200
@@ -178,7 +178,7 @@ for daemon in /bin/stackd-clang-*; do
     [ -x "$daemon" ] || continue
     compiler=${daemon#/bin/stackd-}
     # shellcheck disable=SC2086
-    record "$compiler-regions" -F 997 $regions -- /workloads/regions 10
+    record "$compiler-regions" -F 997 --ring-bytes 64M $regions -- /workloads/regions 10
     [ ! -e /workloads/quick ] || continue
     record "$compiler" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
     start deep

@@ -561,7 +561,7 @@ def try_kernel(version, logs, daemons, quick):
                         "/bin/dash", short)
             record_here(folder, compiler + "-options", path, "--depth", 8, "--heights",
                         "--lbr=anyway", "--", harness.WORKLOADS + "/deep", 4)
-            record_here(folder, compiler + "-regions", path, *test_regions.options("regions"),
+            record_here(folder, compiler + "-regions", path, *harness.ROOM, *test_regions.options("regions"),
                         *COUNTERS, "--mpi", "--", harness.WORKLOADS + "/regions", REGION_ROUNDS)
             record_here(folder, compiler + "-allocs", path, *ALLOCS, "--",
                         harness.WORKLOADS + "/allocs_static", ALLOC_ROUNDS)
