@@ -9,6 +9,7 @@ import collections
 import concurrent.futures
 import contextlib
 import ctypes
+import errno
 import fcntl
 import json
 import multiprocessing
@@ -106,7 +107,10 @@ def why_no_bpf():
     licence = ctypes.create_string_buffer(b"GPL")
     attr = struct.pack("<IIQQIIQII16sIIIIQII", 7, 2, ctypes.addressof(code),
                        ctypes.addressof(licence), 0, 0, 0, 0, 0, b"probe", 0, 0, 0, 0, 0, 0, 0)
-    fd, error = _syscall(321, 5, ctypes.create_string_buffer(attr, 120), 120)
+    attr = ctypes.create_string_buffer(attr, 120)
+    fd, error = _syscall(321, 5, attr, 120)
+    while fd < 0 and ctypes.get_errno() == errno.EAGAIN:  # there was a signal
+        fd, error = _syscall(321, 5, attr, 120)
     if fd < 0:
         return "no rights to load BPF programs (%s)" % error
     os.close(fd)

@@ -254,15 +254,20 @@ def test_fold_bad_variables():
 
 def check_events(store):
     """Events in two groups tell the same of a pass as what the kernel itself keeps of the thread. How many passes a
-    group has the machine decides."""
+    group has, and how many page faults a pass has beyond its 16, the machine decides."""
     data = folded(store)
-    for name in "page-faults", "minor-faults", "page-faults:u":
-        check(16 <= counter(data, name)["mean"] < 16.2, name, counter(data, name)["mean"])
+    own = counter(data, "page-faults")
+    more = (own["mean"] - 16) * own["passes"]
+    check(more >= 0, "page faults", own["mean"])
+    for found in (counter(data, name) for name in ("minor-faults", "page-faults:u")):
+        check(0 <= (found["mean"] - 16) * found["passes"] <= more + 0.5, found["name"], found["mean"], own["mean"])
     first, second = (counter(data, name)["passes"] for name in ("minor-faults", "page-faults:u"))
     check(first and second and first + second <= data["passes"], "passes of each group", first, second,
           data["passes"])
-    rate = counter(data, "cpu-clock")["per_second"]
-    check(abs(rate / 1e9 - 1) < 0.02, "time on the CPU, in a second of CPU time", rate)
+    # The clock goes on while the host has taken the CPU away, and CPU time does not.
+    rate, stats = counter(data, "cpu-clock")["per_second"] / 1e9, Recording(store).stats()
+    stolen = stats["counters"]["stolen_ns"] / 1e9 * stats["frequency_hz"] / stats["periods"]
+    check(0.98 < rate < 1.02 + stolen, "time on the CPU, in a second of CPU time", rate, stolen)
 
 
 EVENTS = ["--region", "pass@folded", "--counter", "page-faults", "--counter", "{minor-faults,cpu-clock}",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """stackd among other programs: ends, readers, several daemons, cgroups, systemd, sudo."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -69,21 +70,29 @@ def nice_of(pid, thread=None):
         return int(file.read().rsplit(")", 1)[1].split()[16])
 
 
+def nice_values(pid):
+    """Of the threads of a process, some of which may end meanwhile."""
+    values = set()
+    for name in os.listdir("/proc/%d/task" % pid):
+        with contextlib.suppress(OSError):
+            values.add(nice_of(pid, int(name)))
+    return values
+
+
 @live
 def test_priority():
     """The loop and the tables go before other programs of a busy machine; what nobody waits for,
     and the program that is recorded, do not. A priority of the user's own is kept."""
     with scratch() as folder:
         for own, loop, others in ((0, -10, {-10, 0}), (3, 3, {3})):
-            with Daemon("%s/%d.db" % (folder, own), "--", WORKLOADS + "/chain", 30,
-                        preexec_fn=lambda own=own: os.nice(own)) as daemon:
+            with Daemon("%s/%d.db" % (folder, own), "--", WORKLOADS + "/chain", 600,
+                        preexec_fn=lambda own=own: os.setpriority(os.PRIO_PROCESS, 0, own)) as daemon:
                 daemon.wait_samples(0)  # the target has run
                 pid = daemon.process.pid
-                threads = [int(name) for name in os.listdir("/proc/%d/task" % pid)]
                 # A thread sets its own value, as soon as a busy machine lets it run.
                 deadline = time.monotonic() + PATIENCE
                 while True:
-                    values = {nice_of(pid, thread) for thread in threads}
+                    values = nice_values(pid)
                     if values == others | {loop} or time.monotonic() > deadline:
                         break
                     time.sleep(0.02)
