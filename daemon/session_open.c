@@ -16,6 +16,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/own_limits.h"
 #include "daemon/base/scheduler_time.h"
+#include "daemon/regions/alloc_source.h"
 #include "daemon/regions/uprobe_multi.h"
 #include "daemon/regions/wanted.h"
 #include "daemon/worker/fault.h"
@@ -186,6 +187,8 @@ static bool is_of_processes(const struct options *options)
 
 static struct sampler_options sampler_options(const struct session *s)
 {
+	const struct alloc_ways alloc = alloc_source_ways(s->options, s->scope.target);
+
 	return (struct sampler_options){
 		.stack_bytes = s->options->stack_bytes,
 		.ring_bytes = s->options->ring_bytes,
@@ -206,6 +209,8 @@ static struct sampler_options sampler_options(const struct session *s)
 		.region_scope = regions_scope(s->options),
 		.region_limit = s->options->region_limit,
 		.has_process_multi = s->options->alloc_bytes && uprobe_multi_is_by_process(),
+		.alloc_library = alloc.library,
+		.alloc_probes = alloc.probes,
 		.alloc_distance = s->options->alloc_bytes,
 		.counters = s->options->counters,
 		.n_counters = s->options->n_counters,
@@ -227,6 +232,7 @@ static struct sampler_options sampler_options(const struct session *s)
 		.most_files = fault_few("files", MOST_FILES),
 		.most_members = fault_few("members", MOST_MEMBERS),
 		.enable_on_exec = s->options->target == TARGET_COMMAND && !s->scope.is_on_cpus,
+		.is_none = s->scope.event.spec.is_none,
 	};
 }
 

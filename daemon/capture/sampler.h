@@ -48,6 +48,7 @@ struct sampler_options {
 	uint32_t most_files;	 /* highest file number for which the kernel half has room */
 	uint32_t most_members;	 /* most processes that are followed at a time */
 	bool enable_on_exec;	 /* start counting when the target calls exec */
+	bool is_none;		 /* there are no samples: their program is not loaded */
 	enum stackd_tags tags;
 	bool regions;	/* load what regions, marks and allocations have in common */
 	bool functions; /* load the programs of regions that are functions */
@@ -58,8 +59,9 @@ struct sampler_options {
 	uint64_t region_limit;	 /* most instances a second and thread; 0: no limit */
 	bool has_process_multi;	 /* uprobe_multi links can be for one process: use them for
 				  * allocators, too */
-	uint64_t alloc_distance; /* mean distance of sampled allocations in bytes; 0: do not load
-				  * the programs of allocations */
+	bool alloc_library;	 /* load the programs of libstackalloc's probes */
+	bool alloc_probes;	 /* load the programs of allocators' functions, and of memory */
+	uint64_t alloc_distance; /* mean bytes from one sampled allocation to the next; 0: none */
 	const struct counter_spec *counters; /* counters that are read at the ends of instances;
 					      * borrowed */
 	size_t n_counters;

@@ -29,11 +29,16 @@ static void use_process_multi(struct stackd_bpf *skel)
 	bpf_program__set_expected_attach_type(skel->progs.stackd_malloc_return, type);
 }
 
-/* Leaves out the programs of allocations and memory. */
-static void leave_out_allocations(struct stackd_bpf *skel)
+/* Leaves out the programs of libstackalloc's probes. */
+static void leave_out_library(struct stackd_bpf *skel)
 {
 	bpf_program__set_autoload(skel->progs.stackd_alloc, false);
 	bpf_program__set_autoload(skel->progs.stackd_free, false);
+}
+
+/* Leaves out the programs of allocators' functions, and of memory in their place. */
+static void leave_out_allocators(struct stackd_bpf *skel)
+{
 	bpf_program__set_autoload(skel->progs.stackd_malloc_enter, false);
 	bpf_program__set_autoload(skel->progs.stackd_malloc_leave, false);
 	bpf_program__set_autoload(skel->progs.stackd_malloc_return, false);
@@ -96,8 +101,12 @@ static void leave_out_members(struct stackd_bpf *skel)
 
 void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options)
 {
-	if (!options->alloc_distance)
-		leave_out_allocations(skel);
+	if (options->is_none)
+		bpf_program__set_autoload(skel->progs.stackd_sample, false);
+	if (!options->alloc_library)
+		leave_out_library(skel);
+	if (!options->alloc_probes)
+		leave_out_allocators(skel);
 	else if (options->has_process_multi)
 		use_process_multi(skel);
 	if (!options->functions)

@@ -17,6 +17,7 @@
 #include "daemon/regions/alloc_functions.h"
 #include "daemon/regions/alloc_library.h"
 #include "daemon/regions/ask_regions.h"
+#include "daemon/regions/later_libraries.h"
 #include "daemon/regions/probe.h"
 #include "daemon/regions/uprobe_multi.h"
 #include "proc/object_copies.h"
@@ -421,6 +422,34 @@ static enum exit_status start_processes(struct alloc_source *s)
 		return status_of(err);
 	return n_with == n_pids ? STATUS_DONE
 				: probe_taken(s, "the target", "runs without libstackalloc");
+}
+
+/* The way for a command; both if its files cannot be found. */
+static struct alloc_ways ways_for_command(const struct options *options,
+					  const struct target *target)
+{
+	size_t n_pids;
+	const pid_t *pids = target_pids(target, &n_pids);
+	char *folders = later_libraries_folders(options, n_pids ? pids[0] : 0);
+	struct alloc_ways ways = {.library = true, .probes = true};
+	struct command_files *files;
+
+	if (!command_files_find(options->command[0], folders, &files)) {
+		ways.library = !alloc_library_obstacle(files);
+		ways.probes = !ways.library;
+		command_files_free(files);
+	}
+	free(folders);
+	return ways;
+}
+
+struct alloc_ways alloc_source_ways(const struct options *options, const struct target *target)
+{
+	if (!options->alloc_bytes)
+		return (struct alloc_ways){0};
+	if (options->target == TARGET_COMMAND)
+		return ways_for_command(options, target);
+	return (struct alloc_ways){.library = true, .probes = options->target == TARGET_PIDS};
 }
 
 enum exit_status alloc_source_start(const struct regions_options *with,

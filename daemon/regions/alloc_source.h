@@ -19,6 +19,16 @@
 
 struct alloc_source;
 
+/* How the source may get its records: each by programs of its own. */
+struct alloc_ways {
+	bool library, probes;
+};
+
+/* Returns the ways that alloc_source_start() may go for a target, before its programs are loaded:
+ * of a command one, by its files; of running processes both, since they may load the library
+ * meanwhile. */
+struct alloc_ways alloc_source_ways(const struct options *options, const struct target *target);
+
 /* Begins to listen; *ret_source is NULL if the options ask for no allocations. `with` and `kernel`
  * are borrowed. `command`: the files of a command, used during the call; NULL: the target is none.
  * Logs what fails; returns the status to exit with. */
