@@ -5,13 +5,14 @@ while stackd runs, or have gone, or that a thread moves to."""
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import time
 
 import chains
 from chains import Expectation
-from harness import (DONE, NO_SAMPLES, PATIENCE, SIGCONT, SIGINT, SIGSTOP, STACKCTL, WORKLOADS, Daemon, Recording, Skip, background,
-                     check, check_chains, is_incomplete, live, run, scratch, user_frames, wait_cpu, workload)
+from harness import (DONE, NO_SAMPLES, PATIENCE, SIGCONT, SIGINT, SIGSTOP, STACKCTL, WORKLOADS, Daemon, Recording,
+                     Skip, background, check, check_chains, is_incomplete, live, run, scratch, user_frames, wait_cpu, workload)
 
 CHAIN = Expectation.of_source("chain")
 ID = "5" * 64
@@ -69,10 +70,11 @@ def remove(group):
 
 
 # One process runs programs in turn, each in a cgroup that it enters before: so a sample's program tells
-# its cgroup. The second one's cgroup is made while stackd runs.
+# its cgroup. The second one's cgroup is made while stackd runs. (Other tests run these programs, too, by their names.)
+FIRST, SECOND = ("%s-%d" % (turn, os.getpid()) for turn in ("first", "next"))
 PROGRAMS_IN_TURN = """
-echo $$ >{before}/cgroup.procs && {work}/recursion 0.2
-mkdir {second} && echo $$ >{second}/cgroup.procs && exec {work}/redzone 0.2
+echo $$ >{before}/cgroup.procs && {folder}/{first} 0.2
+mkdir {second} && echo $$ >{second}/cgroup.procs && exec {folder}/{next} 0.2
 """
 
 
@@ -92,7 +94,7 @@ def check_units(store, pid):
     mine = by(store, "unit", "--pid", str(pid))
     check(set(mine) == {"before.service", "after.scope"}, "units", mine)
     check(by(store, "container").get("docker " + ID[:12], 0) > 0, "the container that has gone", units)
-    for comm, unit in ("recursion", "before.service"), ("redzone", "second.scope"):
+    for comm, unit in (FIRST, "before.service"), (SECOND, "second.scope"):
         mine = by(store, "unit", "--comm", comm)
         check(set(mine) == {unit} and mine[unit] > 40, comm, mine)
     mine = by(store, "unit", "--unit", "before")
@@ -122,7 +124,10 @@ def test_cgroups():
                 move(short.pid, gone)
                 wait_cpu(short.pid, 0.2)
             remove(gone)
-            turns = run("sh", "-c", PROGRAMS_IN_TURN.format(before=before, second=second, work=WORKLOADS))
+            for name, program in (FIRST, "recursion"), (SECOND, "redzone"):
+                shutil.copy(os.path.join(WORKLOADS, program), os.path.join(folder, name))
+            turns = run("sh", "-c", PROGRAMS_IN_TURN.format(before=before, second=second, folder=folder, first=FIRST,
+                                                            next=SECOND))
             check(turns.status == DONE, "programs in turn: status %d" % turns.status, turns.err)
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)

@@ -8,8 +8,8 @@ import subprocess
 import time
 
 from chains import Expectation
-from harness import (DONE, PATIENCE, SIGINT, SIGKILL, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
-                     faulty_stackd, is_momentary, live, record, run, scratch, user_frames, wait_cpu, workload)
+from harness import (DONE, PATIENCE, SIGINT, SIGKILL, WORKLOADS, Daemon, Recording, Skip, check, check_chains,
+                     check_whole, faulty_stackd, is_momentary, live, record, run, scratch, user_frames, wait_cpu, workload)
 
 THREADS, RUNNING = 20000, 4
 USER = 64991  # no account has it
