@@ -48,13 +48,9 @@ static __always_inline bool read_apart(__u64 address, __s64 offset, __u64 *ret_w
  */
 static __always_inline int arrive(struct walk *w, __u64 cfa, __u64 pc, bool is_exact)
 {
-	w->r[STACKD_REG_SP] = cfa;
 	w->valid = 1u << STACKD_REG_SP;
 	w->deref = 0;
-	w->pc = pc;
-	w->slot = cfa - 8;
-	w->is_exact = is_exact;
-	w->frame++;
+	walk_arrive(w, cfa, pc, cfa - 8, is_exact);
 	return pc ? WALK_GO_ON : STACKD_END_STACK_SWITCH;
 }
 

@@ -173,13 +173,9 @@ static __always_inline int step_from_region(struct walk *w)
 
 	if (walk_read(w, w->r[STACKD_REG_SP], &pc))
 		return STACKD_END_UNREADABLE;
-	w->slot = w->r[STACKD_REG_SP];
-	w->r[STACKD_REG_SP] += 8;
-	w->pc = pc;
 	w->deref = 0;
-	w->is_exact = 0;
-	w->frame++;
-	walk_keep(w);
+	walk_keep(w, 0);
+	walk_arrive(w, w->r[STACKD_REG_SP] + 8, pc, w->r[STACKD_REG_SP], false);
 	return WALK_GO_ON;
 }
 

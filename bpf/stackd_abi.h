@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The one header that the kernel half (bpf/) and the user half (daemon/) share.
+ * The data that the kernel half (bpf/) and the user half (daemon/) share. Code that both have is in
+ * walk.h alone.
  *
  * It defines the end reasons of walks, the records of the ring buffer, the tables that walks use,
  * and the counters by which the two halves check that no sample was dropped silently.

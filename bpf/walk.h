@@ -1,17 +1,33 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * One step of a walk: from the registers of a frame and the rule for its code address to the
- * registers of its caller. The same source is compiled into the kernel program and, for the judge
- * in tests/, into user space, where it runs against libdw under sanitizers.
+ * registers of its caller. The same source is compiled into the kernel program and into user space
+ * (lib/code/unwind/walk_step.h), which adds the rules that struct stackd_rule cannot express. What
+ * follows from the memory and the rule alone is here; which rule holds, and where a stack ends, the
+ * walks decide.
  *
  * Whoever includes this provides the memory:
  *
  *   static int walk_read(struct walk *w, __u64 address, __u64 *ret_word);   0, or 1: unreadable
  *
+ * and may define these macros before:
+ *
+ *   WALK_UNREADABLE(w, rule, address)   why a walk ends that needs a word which cannot be read
+ *   WALK_IS_LEAN(w)                     0: no walk is lean (see below)
+ *   WALK_KEPT(rule)                     a bit for each register that a callee may change, and that
+ *                                       the rule's function does not (STACKD_KEPT)
+ *
  * Registers are in DWARF's numbering; the program counter stands apart. After a step only those
  * registers are valid that a caller can rely on (the callee-saved ones); a rule that needs
  * another ends the walk. For each register the stack slot from which it was restored is
  * remembered (`origin`): what the verified prefix compares besides return addresses.
+ *
+ * The CFA and the return address are read first, so a step that ends the walk leaves it as it was.
+ * A saved register whose slot cannot be read ends nothing: it is unknown, and hardly ever needed.
+ * The caller's stack pointer is above the frame's, so that a walk approaches the end of the stack.
+ * A function that was interrupted can have popped its return address, and then it is the same. A
+ * signal's frame may lead anywhere, and so may rules of kind OTHER; the limit of frames bounds
+ * these.
  *
  * Hardly any rule needs another register than the stack and the frame pointer, but most functions
  * save them all. So a lean walk restores the frame pointer alone. Where a rule asks for another
@@ -31,6 +47,16 @@
 #define WALK_REGS (STACKD_REG_COUNT - 1)
 
 #define WALK_LEAN_REGS (1u << STACKD_REG_FP | 1u << STACKD_REG_SP)
+
+#ifndef WALK_UNREADABLE
+#define WALK_UNREADABLE(w, rule, address) STACKD_END_UNREADABLE
+#endif
+#ifndef WALK_IS_LEAN
+#define WALK_IS_LEAN(w) ((w)->is_lean)
+#endif
+#ifndef WALK_KEPT
+#define WALK_KEPT(rule) 0u
+#endif
 
 struct walk_origin {
 	__u64 slot;  /* address of the stack slot; 0: the register has not been restored yet */
@@ -67,10 +93,21 @@ static __always_inline int walk_is_valid(const struct walk *w, __u32 reg)
 	return w->valid >> (reg & (WALK_REGS - 1)) & 1;
 }
 
-/* Drops the registers that are not preserved across a call. */
-static __always_inline void walk_keep(struct walk *w)
+/* Drops the registers that are not preserved across a call, but for those in `kept`. */
+static __always_inline void walk_keep(struct walk *w, __u32 kept)
 {
-	w->valid &= w->is_lean ? WALK_LEAN_REGS : ARCH_PRESERVED_REGS;
+	w->valid &= WALK_IS_LEAN(w) ? WALK_LEAN_REGS : ARCH_PRESERVED_REGS | kept;
+}
+
+/* Makes the walk's frame the caller, whose pc was read from `slot`. */
+static __always_inline void walk_arrive(struct walk *w, __u64 sp, __u64 pc, __u64 slot,
+					bool is_exact)
+{
+	w->r[STACKD_REG_SP] = sp;
+	w->pc = pc;
+	w->slot = slot;
+	w->is_exact = is_exact;
+	w->frame++;
 }
 
 /* Restores a register from a slot. 0, or 1: unreadable. */
@@ -101,22 +138,22 @@ static __always_inline void walk_restore_saved(struct walk *w, __u32 reg, __u64 
 static __always_inline int walk_signal(struct walk *w, __s32 cfa_offset)
 {
 	__u64 at = w->r[STACKD_REG_SP] + (__u64)(__s64)cfa_offset;
+	__u64 pc_slot = at + 8 * WALK_REGS, sp_slot = at + 8 * ARCH_SIGCONTEXT_SP;
 	__u64 pc, sp;
 
-	if (walk_read(w, at + 8 * WALK_REGS, &pc) || walk_read(w, at + 8 * ARCH_SIGCONTEXT_SP, &sp))
-		return STACKD_END_UNREADABLE;
+	if (walk_read(w, pc_slot, &pc))
+		return WALK_UNREADABLE(w, NULL, pc_slot);
+	if (walk_read(w, sp_slot, &sp))
+		return WALK_UNREADABLE(w, NULL, sp_slot);
 	for (__u32 i = 0; i < WALK_REGS; i++) {
 		__u32 reg = ARCH_SIGCONTEXT_REG(i);
 
 		if (walk_restore(w, reg, at + 8 * i))
 			w->valid &= ~(1u << (reg & (WALK_REGS - 1)));
 	}
-	w->slot = at + 8 * WALK_REGS;
-	w->deref = at + 8 * ARCH_SIGCONTEXT_SP; /* what the caller's frame depends on */
+	w->deref = sp_slot; /* what the caller's frame depends on */
 	w->deref_word = sp;
-	w->pc = pc;
-	w->is_exact = 1;
-	w->frame++;
+	walk_arrive(w, sp, pc, pc_slot, true);
 	return WALK_GO_ON;
 }
 
@@ -127,12 +164,12 @@ static __always_inline int walk_cfa(struct walk *w, const struct stackd_rule *ru
 	__u64 cfa = w->r[reg] + (__u64)(__s64)rule->cfa_offset;
 
 	if (!walk_is_valid(w, reg))
-		return w->is_lean ? WALK_AGAIN : STACKD_END_BAD_RECIPE;
+		return WALK_IS_LEAN(w) ? WALK_AGAIN : STACKD_END_BAD_RECIPE;
 	w->deref = 0;
 	if (rule->cfa == STACKD_CFA_DEREF) {
 		w->deref = cfa;
 		if (walk_read(w, cfa, &w->deref_word))
-			return STACKD_END_UNREADABLE;
+			return WALK_UNREADABLE(w, rule, cfa);
 		cfa = w->deref_word + (__u64)(__s64)rule->cfa_add;
 	} else if (rule->cfa == STACKD_CFA_PLT) {
 		cfa += (w->pc & 15) >= (__u64)rule->cfa_add ? 8 : 0;
@@ -150,7 +187,7 @@ static __always_inline void walk_saved(struct walk *w, const struct stackd_rule 
 	__u32 i = 0;
 
 #define WALK_X(name, number)                                                                       \
-	if (i && w->is_lean)                                                                       \
+	if (i && WALK_IS_LEAN(w))                                                                  \
 		return;                                                                            \
 	if (rule->saved_via_reg >> i & 1) {                                                        \
 		if (has_base)                                                                      \
@@ -165,42 +202,58 @@ static __always_inline void walk_saved(struct walk *w, const struct stackd_rule 
 #undef WALK_X
 }
 
+/* Whether a CFA can be that of the walk's frame. */
+static __always_inline bool walk_rises(const struct walk *w, __u64 cfa)
+{
+	return cfa > w->r[STACKD_REG_SP] || (cfa == w->r[STACKD_REG_SP] && w->is_exact);
+}
+
 /* Steps out of a frame that no signal has put on the stack, by a rule of kind REG, DEREF, PLT,
  * OTHER, SCHEDULER or INJECTED. WALK_GO_ON, or an end reason with the walk as it was; WALK_AGAIN
  * from a lean walk only. */
 static __always_inline int walk_step_plain(struct walk *w, const struct stackd_rule *rule)
 {
-	__u64 cfa, pc, slot;
+	__u64 cfa = 0, pc, slot;
 	int end;
 
 	end = walk_cfa(w, rule, &cfa);
 	if (end)
 		return end;
-	if (cfa <= w->r[STACKD_REG_SP] && rule->cfa != STACKD_CFA_OTHER &&
-	    (cfa < w->r[STACKD_REG_SP] || !w->is_exact))
+	if (!walk_rises(w, cfa) && rule->cfa != STACKD_CFA_OTHER)
 		return STACKD_END_NO_PROGRESS;
-	if (w->is_lean && rule->saved_via_reg && !walk_is_valid(w, rule->saved_reg))
+	if (WALK_IS_LEAN(w) && rule->saved_via_reg && !walk_is_valid(w, rule->saved_reg))
 		return WALK_AGAIN;
 	slot = cfa + (__u64)(__s64)rule->ra_offset;
 	if (walk_read(w, slot, &pc))
-		return STACKD_END_UNREADABLE;
+		return WALK_UNREADABLE(w, rule, slot);
 	if (rule->cfa == STACKD_CFA_SCHEDULER)
 		w->is_scheduler = 1;
 	walk_saved(w, rule, cfa);
-	w->r[STACKD_REG_SP] = cfa;
-	walk_keep(w);
-	w->pc = pc;
-	w->slot = slot;
-	w->is_exact = rule->cfa == STACKD_CFA_INJECTED;
-	w->frame++;
+	walk_keep(w, WALK_KEPT(rule));
+	walk_arrive(w, cfa, pc, slot, rule->cfa == STACKD_CFA_INJECTED);
 	return WALK_GO_ON;
 }
 
-/* The same, also for a rule of kind SIGNAL. */
+/* Steps by a rule of any kind. Of those that this cannot apply, an end reason: kinds for which the
+ * kernel half reads more than the stack (runtime.bpf.h), and rules that user space adds. */
 static __always_inline int walk_step(struct walk *w, const struct stackd_rule *rule)
 {
-	return rule->cfa == STACKD_CFA_SIGNAL ? walk_signal(w, rule->cfa_offset)
-					      : walk_step_plain(w, rule);
+	switch (rule->cfa) {
+	case STACKD_CFA_NONE:
+		return STACKD_END_NO_RECIPE;
+	case STACKD_CFA_END:
+		return STACKD_END_ENTRY;
+	case STACKD_CFA_DAEMON:
+		return STACKD_END_BAD_RECIPE;
+	case STACKD_CFA_SIGNAL:
+		return walk_signal(w, rule->cfa_offset);
+	case STACKD_CFA_SWITCH:
+	case STACKD_CFA_GOROUTINE:
+	case STACKD_CFA_DEPTH:
+	case STACKD_CFA_CALLBACK:
+		return STACKD_END_STACK_SWITCH;
+	}
+	return walk_step_plain(w, rule);
 }
 
 #endif

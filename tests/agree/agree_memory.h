@@ -2,7 +2,8 @@
 /*
  * A generated thread: every word of its memory is an address in that memory, and all registers
  * differ. Whatever a rule reads or adds up can thus be dereferenced again, two different ways to
- * compute an address give different words, and a CFA read from memory lies above rsp.
+ * compute an address give different words, and a CFA read from memory lies above rsp. One page may
+ * be missing.
  *
  *   start      rsp             words and other registers point here            end
  *   |--- 1/8 ---|------ 1/8 ------|---------------- 1/2 ----------------|-- 1/4 --|
@@ -20,9 +21,28 @@
 
 #define AGREE_MEMORY_BYTES  (UINT64_C(32) << 20)
 #define AGREE_MEMORY_START  UINT64_C(0x7ff000000000)
+#define AGREE_PAGE	    UINT64_C(4096)
 #define AGREE_STACK_POINTER (AGREE_MEMORY_START + AGREE_MEMORY_BYTES / 8)
 
 static uint8_t *agree_memory;
+
+/* A page of it that cannot be read: by its number, and as walks in user space are told. */
+static uint64_t agree_hole = UINT64_MAX;
+static uint64_t agree_holes[AGREE_MEMORY_BYTES / AGREE_PAGE / 64];
+
+/* Makes the page of an address one that cannot be read, and no other; UINT64_MAX: none. */
+static inline void agree_drop_page(uint64_t address)
+{
+	uint64_t page = (address - AGREE_MEMORY_START) / AGREE_PAGE;
+
+	if (agree_hole != UINT64_MAX)
+		agree_holes[agree_hole / 64] = 0;
+	agree_hole = UINT64_MAX;
+	if (page >= AGREE_MEMORY_BYTES / AGREE_PAGE)
+		return;
+	agree_hole = page;
+	agree_holes[page / 64] = UINT64_C(1) << page % 64;
+}
 
 /* An address in the middle half, 8-byte aligned. */
 static inline uint64_t agree_place(uint64_t seed)
@@ -47,7 +67,8 @@ static inline bool agree_memory_read(uint64_t address, size_t bytes, uint64_t *r
 {
 	uint64_t at = address - AGREE_MEMORY_START, value = 0;
 
-	if (at > AGREE_MEMORY_BYTES - bytes)
+	if (at > AGREE_MEMORY_BYTES - bytes || at / AGREE_PAGE == agree_hole ||
+	    (at + bytes - 1) / AGREE_PAGE == agree_hole)
 		return false;
 	memcpy(&value, agree_memory + at, bytes);
 	*ret_value = value;

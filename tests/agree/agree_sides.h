@@ -2,8 +2,8 @@
 /*
  * The three answers to "who called this frame?", in one form:
  *
- *   kernel   bpf/walk.h, the source that the kernel half is built from, with our compiled rule
- *   daemon   lib/code/unwind's rule and step
+ *   kernel   the step that both halves have (bpf/walk.h), with the rule of the kernel half's table
+ *   daemon   the same, and the rules of expressions, with the rule that user space makes
  *   libdw    libdw's rule as libdw reads it from the file, register by register, evaluated as DWARF
  *            expressions. It takes no short cut and shares no reader with either
  */
@@ -17,11 +17,6 @@
 #include "unwind/recipe.h"
 #include "cfi/dwarf_expr.h"
 #include "unwind/walk_step.h"
-
-/* Both halves call it a step. */
-#define walk_step kernel_walk_step
-#include "walk.h"
-#undef walk_step
 
 #define SIDE_GOES_ON STACKD_END_COUNT
 
@@ -38,21 +33,28 @@ struct side {
 #define SIDE_LEAF   0xffffu
 #define SIDE_WAITER ARCH_PRESERVED_REGS
 
-/* --- the kernel half's source -------------------------------------------------------------- */
+/* --- ours ---------------------------------------------------------------------------------- */
 
-static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret_word)
+static inline struct stack_walk side_walk(const uint64_t *regs, uint32_t known)
 {
-	uint64_t word;
+	struct stack_walk s = {
+		.walk = {.pc = regs[STACKD_REG_PC], .valid = known, .is_exact = known == SIDE_LEAF},
+		.memory = {.bytes = agree_memory,
+			   .start = AGREE_MEMORY_START,
+			   .len = AGREE_MEMORY_BYTES,
+			   .holes = agree_holes[0],
+			   .more_holes = agree_holes + 1,
+			   .n_more_holes = sizeof(agree_holes) / 8 - 1},
+	};
 
-	(void)w;
-	if (!agree_memory_read(address, 8, &word))
-		return 1;
-	*ret_word = word;
-	return 0;
+	for (int i = 0; i < WALK_REGS; i++)
+		s.walk.r[i] = regs[i];
+	return s;
 }
 
-static inline void side_from_walk(const struct walk *w, struct side *ret)
+static inline void side_from_walk(const struct walk *w, int end, struct side *ret)
 {
+	*ret = (struct side){.end = end == WALK_GO_ON ? SIDE_GOES_ON : end};
 	for (int i = 0; i < WALK_REGS; i++) {
 		ret->r[i] = w->r[i];
 		ret->slot[i] = w->origin[i].slot;
@@ -66,43 +68,19 @@ static inline void side_from_walk(const struct walk *w, struct side *ret)
 static inline void side_of_kernel(const struct stackd_rule *rule, const uint64_t *regs,
 				  uint32_t known, struct side *ret)
 {
-	struct walk w = {.pc = regs[STACKD_REG_PC], .valid = known, .is_exact = known == SIDE_LEAF};
-	int end;
+	struct stack_walk s = side_walk(regs, known);
+	int end = walk_step(&s.walk, rule);
 
-	*ret = (struct side){0};
-	for (int i = 0; i < WALK_REGS; i++)
-		w.r[i] = regs[i];
-	if (rule->cfa == STACKD_CFA_NONE)
-		end = STACKD_END_NO_RECIPE;
-	else if (rule->cfa == STACKD_CFA_END)
-		end = STACKD_END_ENTRY;
-	else if (rule->cfa == STACKD_CFA_DAEMON)
-		end = STACKD_END_BAD_RECIPE;
-	else
-		end = kernel_walk_step(&w, rule);
-	side_from_walk(&w, ret);
-	ret->end = end == WALK_GO_ON ? SIDE_GOES_ON : end;
+	side_from_walk(&s.walk, end, ret);
 }
-
-/* --- lib/code/unwind ----------------------------------------------------------------------------
- */
 
 static inline void side_of_daemon(const struct walk_rule *rule, const uint64_t *regs,
 				  uint32_t known, struct side *ret)
 {
-	struct walk_memory memory = {
-		agree_memory, AGREE_MEMORY_START, AGREE_MEMORY_BYTES, false, 0, 0, NULL, 0, 0};
-	struct walk_state state = {.known = known | 1u << STACKD_REG_PC,
-				   .may_be_at_cfa = known == SIDE_LEAF};
+	struct stack_walk s = side_walk(regs, known);
+	int end = (int)walk_step_by_rule(&s, rule);
 
-	*ret = (struct side){.end = STACKD_END_NO_RECIPE};
-	memcpy(state.r, regs, sizeof(state.r));
-	if (rule->fast.cfa != STACKD_CFA_NONE)
-		ret->end = (int)walk_step(rule, &memory, &state);
-	memcpy(ret->r, state.r, sizeof(ret->r));
-	ret->slot[STACKD_REG_PC] = state.slot;
-	ret->known = state.known;
-	ret->is_signal = !state.is_return;
+	side_from_walk(&s.walk, end, ret);
 }
 
 /* --- libdw --------------------------------------------------------------------------------- */

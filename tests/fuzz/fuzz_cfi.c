@@ -65,17 +65,19 @@ static struct cfi_sections make_sections(const uint8_t *data, size_t size)
 static void check_step(const struct walk_rule *rule)
 {
 	static uint64_t stack[64];
-	struct walk_memory memory = {
-		(uint8_t *)stack, STACK, sizeof(stack), false, 0, 0, NULL, 0, 0};
-	struct walk_state state = {.known = WALK_KNOWN_ALL};
+	struct stack_walk s = {
+		.walk.valid = WALK_KNOWN_ALL,
+		.memory = {(uint8_t *)stack, STACK, sizeof(stack), false, 0, 0, NULL, 0, 0}};
+	enum stackd_end_reason end = WALK_GO_ON;
 
 	for (size_t i = 0; i < 64; i++)
 		stack[i] = STACK + i * 40 % sizeof(stack);
-	for (uint64_t i = 0; i < STACKD_REG_COUNT; i++)
-		state.r[i] = STACK + 16 * i;
-	state.r[STACKD_REG_SP] = STACK;
+	for (uint64_t i = 0; i < WALK_REGS; i++)
+		s.walk.r[i] = STACK + 16 * i;
+	s.walk.r[STACKD_REG_SP] = STACK;
 	if (rule->fast.cfa != STACKD_CFA_NONE)
-		fuzz_check(walk_step(rule, &memory, &state) <= WALK_GOES_ON);
+		end = walk_step_by_rule(&s, rule);
+	fuzz_check(end == WALK_GO_ON || end < STACKD_END_COUNT);
 }
 
 /* The table has the walk's rule, or none for reasons of its own. (Where nothing covers the address,

@@ -11,7 +11,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-ABI = "bpf/stackd_abi.h"
+# Files of bpf/ that a line names as folders are named.
+SHARED = {"bpf/stackd_abi.h": "abi", "bpf/walk.h": "walk"}
 ARCH = "arch"  # one layer: the interface, and a folder for each processor
 ROOTS = ("", "lib", "lib/code", "lib/record", "lib/show", "lib/far", "bpf")  # -I of the Makefile, as folders of the project
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
@@ -38,7 +39,7 @@ def read_layers(path):
                 parts.update(dict.fromkeys(allowed, OPTIONAL.match(folder)[1]))
                 continue
             faults += ["layers.txt:%d: %s has no line above" % (number, name)
-                       for name in allowed if name != "abi" and name not in layers]
+                       for name in allowed if name not in SHARED.values() and name not in layers]
             if colon and folder in layers:
                 faults.append("layers.txt:%d: %s has a line already" % (number, folder))
             layers.setdefault(folder, set()).update(allowed)
@@ -75,7 +76,7 @@ def fault_of(folder, name, layers):
     target = layer_of(os.path.dirname(path))
     if target == layer_of(folder) or target in layers[layer_of(folder)]:
         return None
-    if path == ABI and "abi" in layers[layer_of(folder)]:
+    if path in SHARED and SHARED[path] in layers[layer_of(folder)]:
         return None
     return 'includes "%s": %s may not include %s' % (name, folder, target)
 

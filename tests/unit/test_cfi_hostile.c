@@ -119,8 +119,6 @@ static size_t find_section(const uint8_t *file, const char *name, size_t *ret_le
 static void use_bytes(const uint8_t *bytes, size_t size)
 {
 	uint64_t stack[64];
-	struct walk_memory memory = {
-		(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0, 0};
 	struct cfi_index *index = NULL;
 	struct elf_file *file = NULL;
 
@@ -132,18 +130,21 @@ static void use_bytes(const uint8_t *bytes, size_t size)
 		for (size_t i = 0; i < COUNT(stack); i++)
 			stack[i] = 0x7000 + damage_random() % 512;
 		for (int k = 0; k < 100; k++) {
-			struct walk_state s = {.known = WALK_KNOWN_ALL};
+			struct stack_walk s = {.walk.valid = WALK_KNOWN_ALL,
+					       .memory = {(uint8_t *)stack, 0x7000, sizeof(stack),
+							  false, 0, 0, NULL, 0, 0}};
+			enum stackd_end_reason reason = WALK_GO_ON;
 			struct walk_rule rule;
 			uint64_t start, end;
 
 			cfi_index_range(index, damage_random() % n, &start, &end);
-			for (int i = 0; i < STACKD_REG_COUNT; i++)
-				s.r[i] = 0x7000 + damage_random() % 256;
+			for (int i = 0; i < WALK_REGS; i++)
+				s.walk.r[i] = 0x7000 + damage_random() % 256;
 			start += damage_random() % (end - start);
 			assert_int_equal(walk_rule_compile(index, start, &rule), 0);
 			if (rule.fast.cfa != STACKD_CFA_NONE)
-				assert_true((unsigned)walk_step(&rule, &memory, &s) <=
-					    WALK_GOES_ON);
+				reason = walk_step_by_rule(&s, &rule);
+			assert_true(reason == WALK_GO_ON || reason < STACKD_END_COUNT);
 			walk_rule_free(&rule);
 		}
 	}

@@ -42,16 +42,25 @@ static void free_rule(struct one_rule *r)
 	elf_file_free(r->file);
 }
 
+/* A leaf whose stack pointer is that of a stack. */
+static struct stack_walk leaf(const uint64_t *stack, size_t bytes)
+{
+	struct stack_walk s = {
+		.walk = {.valid = WALK_KNOWN_ALL, .is_exact = 1},
+		.memory = {(const uint8_t *)stack, 0x7000, bytes, false, 0, 0, NULL, 0, 0}};
+
+	s.walk.r[STACKD_REG_SP] = 0x7000;
+	return s;
+}
+
 /* A row that the fixed form cannot say keeps its rules and expressions, and a step applies them. */
 static void test_slow_rule(void **state)
 {
 	/* CFA = rsp + 32; rbx at *(rsp + 8), rbp = CFA - 3, r12 in rax, ra in memory at rsp */
 	static const uint8_t program[] = {0x0c, 7,    32,   0x10, 3,  3, 0x77, 8,  0x06, 0x16, 6,
 					  2,	0x33, 0x1c, 0x09, 12, 0, 0x10, 16, 2,	 0x77, 0};
-	struct walk_state s = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
 	uint64_t stack[8] = {0x1234, 0, 2, 3, 4, 5, 6, 7};
-	struct walk_memory memory = {
-		(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0, 0};
+	struct stack_walk s;
 	struct one_rule r;
 
 	(void)state;
@@ -60,18 +69,18 @@ static void test_slow_rule(void **state)
 	assert_int_equal(r.rule.fast.cfa, STACKD_CFA_DAEMON);
 	assert_non_null(r.rule.slow);
 	stack[1] = 0x7018;
-	s.r[STACKD_REG_SP] = 0x7000;
-	s.r[0] = 0x55;
-	s.r[15] = 0xf;
-	assert_int_equal(walk_step(&r.rule, &memory, &s), WALK_GOES_ON);
-	assert_int_equal(s.r[STACKD_REG_PC], 0x1234);
-	assert_int_equal(s.slot, 0x7000);
-	assert_int_equal(s.r[STACKD_REG_SP], 0x7020);
-	assert_int_equal(s.r[3], 3);
-	assert_int_equal(s.r[STACKD_REG_FP], 0x701d);
-	assert_int_equal(s.r[12], 0x55);
-	assert_int_equal(s.r[15], 0xf);
-	assert_false(s.known & 1);
+	s = leaf(stack, sizeof(stack));
+	s.walk.r[0] = 0x55;
+	s.walk.r[15] = 0xf;
+	assert_int_equal(walk_step_by_rule(&s, &r.rule), WALK_GO_ON);
+	assert_int_equal(s.walk.pc, 0x1234);
+	assert_int_equal(s.walk.slot, 0x7000);
+	assert_int_equal(s.walk.r[STACKD_REG_SP], 0x7020);
+	assert_int_equal(s.walk.r[3], 3);
+	assert_int_equal(s.walk.r[STACKD_REG_FP], 0x701d);
+	assert_int_equal(s.walk.r[12], 0x55);
+	assert_int_equal(s.walk.r[15], 0xf);
+	assert_false(s.walk.valid & 1);
 	free_rule(&r);
 }
 
@@ -83,36 +92,88 @@ static void test_word_below(void **state)
 	static const uint8_t kept[] = {0x0f, 5,	   0x77, 0x78,
 				       0x06, 0x23, 8}; /* CFA = *(rsp - 8) + 8 */
 	uint64_t stack[4] = {0, 0, 0x5678, 0};
-	struct walk_memory memory = {
-		(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0, 0};
-	struct walk_state s;
+	struct stack_walk s;
 	struct one_rule r;
 
 	(void)state;
 	for (int has_word = 0; has_word < 2; has_word++) {
-		s = (struct walk_state){.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
-		s.r[STACKD_REG_SP] = 0x7000;
-		memory.below = has_word ? 0x1234 : 0;
+		s = leaf(stack, sizeof(stack));
+		s.memory.below = has_word ? 0x1234 : 0;
 		make_rule(&r, good_cie, sizeof(good_cie), popped, sizeof(popped));
-		assert_int_equal(walk_step(&r.rule, &memory, &s),
-				 has_word ? WALK_GOES_ON : STACKD_END_UNREADABLE);
+		assert_int_equal(walk_step_by_rule(&s, &r.rule),
+				 has_word ? WALK_GO_ON : STACKD_END_UNREADABLE);
 		if (has_word)
-			assert_int_equal(s.r[STACKD_REG_PC], 0x1234);
+			assert_int_equal(s.walk.pc, 0x1234);
 		free_rule(&r);
-		s = (struct walk_state){.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
-		s.r[STACKD_REG_SP] = 0x7000;
-		memory.below = has_word ? 0x7010 : 0;
+		s = leaf(stack, sizeof(stack));
+		s.memory.below = has_word ? 0x7010 : 0;
 		make_rule(&r, good_cie, sizeof(good_cie), kept, sizeof(kept));
-		assert_int_equal(walk_step(&r.rule, &memory, &s),
-				 has_word ? WALK_GOES_ON : STACKD_END_UNREADABLE);
+		assert_int_equal(walk_step_by_rule(&s, &r.rule),
+				 has_word ? WALK_GO_ON : STACKD_END_UNREADABLE);
 		if (has_word)
-			assert_int_equal(s.r[STACKD_REG_PC], 0x5678);
-		s.r[STACKD_REG_SP] = 0x7008; /* not the leaf's */
-		s.known = WALK_KNOWN_ALL;
+			assert_int_equal(s.walk.pc, 0x5678);
+		s.walk.r[STACKD_REG_SP] = 0x7008; /* not the leaf's */
+		s.walk.valid = WALK_KNOWN_ALL;
 		stack[0] = 0;
-		assert_int_not_equal(walk_step(&r.rule, &memory, &s), WALK_GOES_ON);
+		assert_int_not_equal(walk_step_by_rule(&s, &r.rule), WALK_GO_ON);
 		free_rule(&r);
 	}
+}
+
+/* A leaf can save registers in the red zone, and change them: the word counts, where it is known.
+ * One that is not known was popped. */
+static void test_saved_below(void **state)
+{
+	static const uint8_t rbx[] = {0x83, 2}; /* CFA - 16 = rsp - 8 */
+	uint64_t stack[4] = {0x1234};
+	struct one_rule r;
+
+	(void)state;
+	make_rule(&r, good_cie, sizeof(good_cie), rbx, sizeof(rbx));
+	assert_null(r.rule.slow);
+	for (int has_word = 0; has_word < 2; has_word++) {
+		struct stack_walk s = leaf(stack, sizeof(stack));
+
+		s.walk.r[3] = 0x55;
+		s.memory.below = has_word ? 0x77 : 0;
+		assert_int_equal(walk_step_by_rule(&s, &r.rule), WALK_GO_ON);
+		assert_int_equal(s.walk.pc, 0x1234);
+		assert_int_equal(s.walk.r[3], has_word ? 0x77 : 0x55);
+		assert_true(s.walk.valid >> 3 & 1);
+	}
+	free_rule(&r);
+}
+
+/* Why a word cannot be read: what is above the copy was cut off, or is another stack's; a page in
+ * the copy is not in memory. */
+static void test_reasons(void **state)
+{
+	const struct walk_rule rule = {.fast = {.cfa = STACKD_CFA_REG,
+						.reg = STACKD_REG_FP,
+						.cfa_offset = 16,
+						.ra_offset = -8}};
+	uint64_t stack[1024] = {0};
+	struct walk_rule other = rule;
+	struct stack_walk s = leaf(stack, sizeof(stack)), before;
+
+	(void)state;
+	other.fast.cfa = STACKD_CFA_OTHER;
+	s.walk.r[STACKD_REG_FP] = 0x7000 + sizeof(stack);
+	before = s;
+	assert_int_equal(walk_step_by_rule(&s, &rule), STACKD_END_UNREADABLE);
+	assert_int_equal(walk_step_by_rule(&s, &other), STACKD_END_STACK_SWITCH);
+	s.memory.is_cut = true;
+	assert_int_equal(walk_step_by_rule(&s, &rule), STACKD_END_STACK_CUT);
+	s.memory.end = 0x7000 + sizeof(stack);
+	assert_int_equal(walk_step_by_rule(&s, &rule), STACKD_END_STACK_SWITCH);
+	s.walk.r[STACKD_REG_FP] = 0x8000;
+	assert_int_equal(walk_step_by_rule(&s, &rule), WALK_GO_ON);
+	s = before;
+	s.walk.r[STACKD_REG_FP] = 0x8000;
+	s.memory.holes = 2;
+	assert_int_equal(walk_step_by_rule(&s, &rule), STACKD_END_UNREADABLE);
+	assert_int_equal(s.walk.pc, before.walk.pc);
+	assert_int_equal(s.walk.valid, before.walk.valid);
 }
 
 /* A row whose CFA makes no sense has no rule; a register's expression that makes none loses that
@@ -126,10 +187,8 @@ static void test_senseless_expressions(void **state)
 		{0x0f, 0},
 	};
 	static const uint8_t rbp[] = {0x10, 6, 2, 0xf0, 0};
-	struct walk_state s = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
 	uint64_t stack[2] = {0x1234};
-	struct walk_memory memory = {
-		(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0, 0};
+	struct stack_walk s;
 	struct one_rule r;
 
 	(void)state;
@@ -141,11 +200,11 @@ static void test_senseless_expressions(void **state)
 	}
 	make_rule(&r, good_cie, sizeof(good_cie), rbp, sizeof(rbp));
 	assert_non_null(r.rule.slow);
-	s.r[STACKD_REG_SP] = 0x7000;
-	assert_int_equal(walk_step(&r.rule, &memory, &s), WALK_GOES_ON);
-	assert_int_equal(s.r[STACKD_REG_PC], 0x1234);
-	assert_false(s.known >> STACKD_REG_FP & 1);
-	assert_true(s.known >> 3 & 1);
+	s = leaf(stack, sizeof(stack));
+	assert_int_equal(walk_step_by_rule(&s, &r.rule), WALK_GO_ON);
+	assert_int_equal(s.walk.pc, 0x1234);
+	assert_false(s.walk.valid >> STACKD_REG_FP & 1);
+	assert_true(s.walk.valid >> 3 & 1);
 	free_rule(&r);
 }
 
@@ -155,8 +214,6 @@ static void test_saved_via_register(void **state)
 {
 	static const uint8_t program[] = {0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0};
 	uint64_t stack[8] = {[2] = 0x7030, [3] = 0xbb, [5] = 0x1234};
-	struct walk_memory memory = {
-		(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0, 0};
 	struct one_rule r;
 
 	(void)state;
@@ -164,16 +221,15 @@ static void test_saved_via_register(void **state)
 	assert_int_equal(r.rule.fast.cfa, STACKD_CFA_DEREF);
 	assert_null(r.rule.slow);
 	for (int has_rbp = 0; has_rbp < 2; has_rbp++) {
-		struct walk_state s = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
+		struct stack_walk s = leaf(stack, sizeof(stack));
 
-		s.r[STACKD_REG_SP] = 0x7000;
-		s.r[STACKD_REG_FP] = 0x7018;
+		s.walk.r[STACKD_REG_FP] = 0x7018;
 		if (!has_rbp)
-			s.known &= ~(1u << STACKD_REG_FP);
-		assert_int_equal(walk_step(&r.rule, &memory, &s),
-				 has_rbp ? WALK_GOES_ON : STACKD_END_BAD_RECIPE);
-		assert_int_equal(s.r[STACKD_REG_FP], has_rbp ? 0xbb : 0x7018);
-		assert_int_equal(s.r[STACKD_REG_PC], has_rbp ? 0x1234 : 0);
+			s.walk.valid &= ~(1u << STACKD_REG_FP);
+		assert_int_equal(walk_step_by_rule(&s, &r.rule),
+				 has_rbp ? WALK_GO_ON : STACKD_END_BAD_RECIPE);
+		assert_int_equal(s.walk.r[STACKD_REG_FP], has_rbp ? 0xbb : 0x7018);
+		assert_int_equal(s.walk.pc, has_rbp ? 0x1234 : 0);
 	}
 	free_rule(&r);
 }
@@ -295,6 +351,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slow_rule),
 		cmocka_unit_test(test_word_below),
+		cmocka_unit_test(test_saved_below),
+		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_senseless_expressions),
 		cmocka_unit_test(test_saved_via_register),
 		cmocka_unit_test(test_lowest_signal_frame),

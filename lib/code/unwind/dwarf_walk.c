@@ -473,8 +473,8 @@ static enum stackd_end_reason at_entry(const struct walk_run *run, enum stackd_e
 
 	if (reason == STACKD_END_STACK_CUT || reason == STACKD_END_UNREADABLE)
 		return reason;
-	if (reason == WALK_GOES_ON &&
-	    walk_run_find(run, run->state.r[STACKD_REG_PC], run->state.is_return, &object, &offset))
+	if (reason == WALK_GO_ON &&
+	    walk_run_find(run, run->at.walk.pc, !run->at.walk.is_exact, &object, &offset))
 		return reason;
 	return STACKD_END_ENTRY;
 }
@@ -511,10 +511,10 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 	const struct jump_frame *jump = rule->is_called ? NULL : jump_frame_of(walk, object);
 
 	if (heuristic_step_from_taker(run))
-		return WALK_GOES_ON;
+		return WALK_GO_ON;
 	if (jump) {
 		run->provenance = PROVENANCE_ANALYSED;
-		return jump_frame_step(run, jump, object) ? WALK_GOES_ON : STACKD_END_NO_RECIPE;
+		return jump_frame_step(run, jump, object) ? WALK_GO_ON : STACKD_END_NO_RECIPE;
 	}
 	if (rule->fast.cfa == STACKD_CFA_NONE && elf_file_is_data(object->elf, offset))
 		return out_of_data(run, object, offset);
@@ -522,7 +522,7 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 		return heuristic_step_without_recipes(run, object, offset);
 	if (rule->fast.cfa == STACKD_CFA_NONE)
 		return heuristic_step_by_frame_pointer(run, object, offset);
-	return walk_step(rule, &run->memory, &run->state);
+	return walk_step_by_rule(&run->at, rule);
 }
 
 static const struct walk_rule *rule_at(void *arg, const struct object *object, uint64_t offset)
@@ -537,7 +537,7 @@ static enum stackd_end_reason without_file(struct dwarf_walk *walk, struct walk_
 	if (object->kind != OBJECT_JIT || !jump_frame_leave_interpreter(run, rule_at, walk))
 		return heuristic_step_without_file(run, object);
 	run->provenance = PROVENANCE_ANALYSED;
-	return WALK_GOES_ON;
+	return WALK_GO_ON;
 }
 
 /* The register that a rule's CFA counts from; STACKD_REG_COUNT: it has none, or an expression. */
@@ -557,12 +557,12 @@ static unsigned cfa_register(const struct walk_rule *rule)
 /* Notes the values of the registers that callees may change, that the present frame has. */
 static void note_values(struct walk_run *run)
 {
-	uint32_t known = run->state.known & ARCH_VOLATILE_REGS;
+	uint32_t known = run->at.walk.valid & ARCH_VOLATILE_REGS;
 
 	for (; known; known &= known - 1) {
 		unsigned reg = (unsigned)__builtin_ctz(known);
 
-		run->last_value[reg] = run->state.r[reg];
+		run->last_value[reg] = run->at.walk.r[reg];
 		run->last_known[reg] = run->count - 1;
 	}
 }
@@ -572,15 +572,15 @@ static void find_kept(struct dwarf_walk *walk, struct walk_run *run, const struc
 {
 	unsigned reg = cfa_register(rule);
 
-	if (reg == STACKD_REG_COUNT || run->state.known >> reg & 1 ||
+	if (reg == STACKD_REG_COUNT || run->at.walk.valid >> reg & 1 ||
 	    !(ARCH_VOLATILE_REGS >> reg & 1) || run->in->known)
 		return;
 	for (size_t i = run->last_known[reg]; i + 1 < run->count; i++) {
 		if (!kept_register_is_kept(&walk->kept, &run->frames[i], &run->frames[i + 1], reg))
 			return;
 	}
-	run->state.r[reg] = run->last_value[reg];
-	run->state.known |= 1u << reg;
+	run->at.walk.r[reg] = run->last_value[reg];
+	run->at.walk.valid |= 1u << reg;
 }
 
 static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run *run,
@@ -596,7 +596,7 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 		return heuristic_step_by_next(run);
 	if (!object->elf)
 		return without_file(walk, run, object);
-	rule = get_rule(walk, object, offset, run->state.is_return);
+	rule = get_rule(walk, object, offset, !run->at.walk.is_exact);
 	if (!rule)
 		return STACKD_END_NO_RECIPE;
 	is_entry = rule->is_entry;
@@ -605,29 +605,29 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 	if (rule->provenance == PROVENANCE_FRAME_POINTER || rule->provenance == PROVENANCE_ANALYSED)
 		reason = by_weak_rule(walk, run, object, offset, rule);
 	else
-		reason = walk_step(rule, &run->memory, &run->state);
+		reason = walk_step_by_rule(&run->at, rule);
 	return is_entry ? at_entry(run, reason) : reason;
 }
 
 /* Fills the frame of the present state. false: no mapping is known. */
 static bool enter_frame(const struct walk_run *run, struct walk_frame *frame)
 {
-	const struct walk_state *s = &run->state;
+	const struct walk *w = &run->at.walk;
 
 	*frame = (struct walk_frame){
-		.address = s->r[STACKD_REG_PC],
-		.offset = s->r[STACKD_REG_PC],
-		.slot = s->slot,
-		.is_return = s->is_return,
+		.address = w->pc,
+		.offset = w->pc,
+		.slot = w->slot,
+		.is_return = !w->is_exact,
 		.is_guess = run->is_guess,
 	};
-	return walk_run_find(run, frame->address, s->is_return, &frame->object, &frame->offset);
+	return walk_run_find(run, frame->address, !w->is_exact, &frame->object, &frame->offset);
 }
 
 /* A frame pointer that leads nowhere is no rule. */
 static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_reason reason)
 {
-	bool is_found = reason == WALK_GOES_ON || reason == STACKD_END_ENTRY;
+	bool is_found = reason == WALK_GO_ON || reason == STACKD_END_ENTRY;
 
 	return run->provenance == PROVENANCE_FRAME_POINTER && !is_found ? PROVENANCE_NONE
 									: run->provenance;
@@ -639,7 +639,7 @@ static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_re
  * pointer that was called. */
 static enum stackd_end_reason at_zero(const struct walk_run *run)
 {
-	uint64_t slot = run->state.slot, end = run->memory.end;
+	uint64_t slot = run->at.walk.slot, end = run->at.memory.end;
 	const struct walk_frame *frame = &run->frames[run->count - 1];
 
 	if (frame->is_return && run->provenance != PROVENANCE_FRAME_POINTER)
@@ -659,20 +659,21 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		.in = in,
 		.code = walk->code,
 		.frames = frames,
-		.memory = {in->stack, in->stack_start ? in->stack_start : in->regs.r[STACKD_REG_SP],
-			   in->stack_bytes, in->stack_cut, in->stack_holes, in->stack_end,
-			   in->stack_more_holes, in->n_stack_more_holes,
-			   in->stack_start ? 0 : in->below},
-		.state = {.known = in->known ? in->known : WALK_KNOWN_ALL,
-			  .is_return = in->is_return,
-			  .may_be_at_cfa = !in->is_return},
+		.at = {.memory = {in->stack,
+				  in->stack_start ? in->stack_start : in->regs.r[STACKD_REG_SP],
+				  in->stack_bytes, in->stack_cut, in->stack_holes, in->stack_end,
+				  in->stack_more_holes, in->n_stack_more_holes,
+				  in->stack_start ? 0 : in->below},
+		       .walk = {.pc = in->regs.r[STACKD_REG_PC],
+				.valid = in->known ? in->known & WALK_KNOWN_ALL : WALK_KNOWN_ALL,
+				.is_exact = !in->is_return}},
 	};
 	enum stackd_end_reason reason = STACKD_END_TOO_DEEP;
 	struct outside elsewhere = {.walk = walk, .run = &run};
 	const struct runtime_code_outside outside = {rule_outside, read_outside, &elsewhere};
 	size_t n = 0;
 
-	memcpy(run.state.r, in->regs.r, sizeof(run.state.r));
+	memcpy(run.at.walk.r, in->regs.r, sizeof(run.at.walk.r));
 	if (walk->code)
 		runtime_code_use_outside(walk->code, &outside);
 	if (walk->code && in->has_code)
@@ -693,9 +694,9 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		note_values(&run);
 		reason = to_caller(walk, &run, frame->object, frame->offset);
 		frame->provenance = provenance_of_step(&run, reason);
-		if (reason == WALK_GOES_ON && run.state.is_return && !run.state.r[STACKD_REG_PC])
+		if (reason == WALK_GO_ON && !run.at.walk.is_exact && !run.at.walk.pc)
 			reason = at_zero(&run);
-		if (reason != WALK_GOES_ON)
+		if (reason != WALK_GO_ON)
 			break;
 		reason = STACKD_END_TOO_DEEP;
 	}

@@ -71,7 +71,7 @@ static bool is_plausible_return(const struct walk_run *run, uint64_t pc, uint64_
 
 	if (answer != UNKNOWN)
 		return answer == YES;
-	return saved > fp && !(saved & 7) && saved - run->memory.start < run->memory.len;
+	return saved > fp && !(saved & 7) && saved - run->at.memory.start < run->at.memory.len;
 }
 
 /* Whether a return address that follows no call is one of a runtime's interpreter, whose frame is
@@ -79,18 +79,17 @@ static bool is_plausible_return(const struct walk_run *run, uint64_t pc, uint64_
 static bool returns_to_interpreter(const struct walk_run *run, uint64_t pc, uint64_t slot,
 				   uint64_t callee, uint64_t caller)
 {
-	const struct walk_state *s = &run->state;
+	const struct walk *w = &run->at.walk;
 	const struct runtime *runtime;
 	const struct object *object;
 	uint64_t offset, link;
 
 	if (!walk_run_find(run, pc, true, &object, &offset) || object->kind != OBJECT_JIT)
 		return false;
-	runtime = runtime_frame_waits(&run->memory, caller, slot, &link);
-	return runtime &&
-	       (!callee || runtime->frames->is_called(
-				   &run->memory, callee, link,
-				   s->is_return && follows_call(run, s->r[STACKD_REG_PC]) == NO));
+	runtime = runtime_frame_waits(&run->at.memory, caller, slot, &link);
+	return runtime && (!callee || runtime->frames->is_called(
+					      &run->at.memory, callee, link,
+					      !w->is_exact && follows_call(run, w->pc) == NO));
 }
 
 /* --- frame pointers ------------------------------------------------------------------------ */
@@ -102,9 +101,8 @@ static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp
 	uint64_t offset, sender_sp;
 
 	if (slot != fp &&
-	    walk_run_find(run, run->state.r[STACKD_REG_PC], run->state.is_return, &object,
-			  &offset) &&
-	    object->kind == OBJECT_JIT && runtime_frame_sender(&run->memory, fp, &sender_sp))
+	    walk_run_find(run, run->at.walk.pc, !run->at.walk.is_exact, &object, &offset) &&
+	    object->kind == OBJECT_JIT && runtime_frame_sender(&run->at.memory, fp, &sender_sp))
 		return sender_sp;
 	return slot + 8;
 }
@@ -113,16 +111,12 @@ static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp
 static enum stackd_end_reason enter_caller(struct walk_run *run, uint64_t slot, uint64_t pc,
 					   uint64_t sp, uint64_t fp)
 {
-	struct walk_state *s = &run->state;
+	struct walk *w = &run->at.walk;
 
-	s->r[STACKD_REG_SP] = sp;
-	s->r[STACKD_REG_FP] = fp;
-	s->r[STACKD_REG_PC] = pc;
-	s->known = WALK_KNOWN_AFTER_GUESS;
-	s->slot = slot;
-	s->is_return = true;
-	s->may_be_at_cfa = false;
-	return WALK_GOES_ON;
+	w->r[STACKD_REG_FP] = fp;
+	w->valid = WALK_KNOWN_AFTER_GUESS;
+	walk_arrive(w, sp, pc, slot, false);
+	return WALK_GO_ON;
 }
 
 /* To the caller with the frame pointer `fp`, whose return address is in `slot`; `below` is where
@@ -132,7 +126,7 @@ static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint
 {
 	uint64_t pc;
 
-	if (!walk_memory_read8(&run->memory, slot, &pc))
+	if (!walk_memory_read8(&run->at.memory, slot, &pc))
 		return failure;
 	if (!pc && !fp)
 		return STACKD_END_ENTRY;
@@ -148,54 +142,56 @@ static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint
  * interrupted may have done anything. */
 static enum stackd_leaf leaf_of(const struct walk_run *run)
 {
-	if (run->state.is_return)
+	if (!run->at.walk.is_exact)
 		return STACKD_LEAF_MADE;
-	return run->state.slot ? STACKD_LEAF_UNTOLD : run->in->leaf;
+	return run->at.walk.slot ? STACKD_LEAF_UNTOLD : run->in->leaf;
 }
 
 /* Whether the code that was interrupted is a runtime's interpreter, in the middle of a function. */
 static bool is_interpreting(const struct walk_run *run)
 {
-	const struct walk_state *s = &run->state;
+	const struct walk *w = &run->at.walk;
 
-	return runtime_frame_runs(&run->memory, s->r[STACKD_REG_FP], s->r[STACKD_REG_SP]);
+	return runtime_frame_runs(&run->at.memory, w->r[STACKD_REG_FP], w->r[STACKD_REG_SP]);
 }
 
 /* Steps out of code that was interrupted while it makes a frame of an interpreter. */
 static bool step_from_entry(struct walk_run *run)
 {
-	const struct walk_state *s = &run->state;
-	const uint64_t from = s->r[STACKD_REG_PC] - RUNTIME_ENTRY_BEFORE;
+	const struct walk *w = &run->at.walk;
+	const uint64_t from = w->pc - RUNTIME_ENTRY_BEFORE;
 	const struct object *object =
-		run->code ? runtime_code_at(run->code, run->in->pid, s->r[STACKD_REG_PC]) : NULL;
+		run->code ? runtime_code_at(run->code, run->in->pid, w->pc) : NULL;
 	uint8_t bytes[RUNTIME_ENTRY_BEFORE + RUNTIME_ENTRY_AFTER];
+	uint64_t r[STACKD_REG_COUNT];
 	int64_t got = object ? elf_file_read(object->elf, from, bytes, sizeof(bytes)) : 0;
 	struct runtime_caller c;
 
+	walk_step_registers(w, r);
 	if (got <= RUNTIME_ENTRY_BEFORE ||
-	    !runtime_frame_enter(&run->memory, bytes, (size_t)got, RUNTIME_ENTRY_BEFORE, s->r,
+	    !runtime_frame_enter(&run->at.memory, bytes, (size_t)got, RUNTIME_ENTRY_BEFORE, r,
 				 &c) ||
 	    (follows_call(run, c.pc) != YES && !returns_to_interpreter(run, c.pc, c.slot, 0, c.fp)))
 		return false;
 	run->provenance = PROVENANCE_ANALYSED;
-	return enter_caller(run, c.slot, c.pc, c.sp, c.fp) == WALK_GOES_ON;
+	return enter_caller(run, c.slot, c.pc, c.sp, c.fp) == WALK_GO_ON;
 }
 
 static enum stackd_end_reason step_by_frame_pointer(struct walk_run *run,
 						    enum stackd_end_reason failure)
 {
-	const struct walk_state *s = &run->state;
+	const struct walk *w = &run->at.walk;
 	enum stackd_leaf leaf = leaf_of(run);
-	uint64_t sp = s->r[STACKD_REG_SP], fp = s->r[STACKD_REG_FP], saved;
+	uint64_t sp = w->r[STACKD_REG_SP], fp = w->r[STACKD_REG_FP], saved;
 
-	if (!(s->known >> STACKD_REG_FP & 1) ||
+	if (!(w->valid >> STACKD_REG_FP & 1) ||
 	    (leaf == STACKD_LEAF_UNTOLD && !is_interpreting(run)))
 		return failure;
 	if (leaf == STACKD_LEAF_NONE)
 		return step_to(run, sp, sp, fp, failure);
 	if (leaf == STACKD_LEAF_PUSHED)
 		fp = sp;
-	if (fp & 7 || fp < sp || !walk_memory_read8(&run->memory, fp, &saved))
+	if (fp & 7 || fp < sp || !walk_memory_read8(&run->at.memory, fp, &saved))
 		return failure;
 	return step_to(run, fp, fp + 8, saved, failure);
 }
@@ -213,11 +209,11 @@ static enum stackd_end_reason without_rule(const struct object *object)
 /* Whether a step by a rule has come to a return address. */
 static bool is_return_of(const struct walk_run *run)
 {
-	const struct walk_state *s = &run->state;
+	const struct walk *w = &run->at.walk;
 
-	return follows_call(run, s->r[STACKD_REG_PC]) == YES ||
-	       (s->known >> STACKD_REG_FP & 1 &&
-		returns_to_interpreter(run, s->r[STACKD_REG_PC], s->slot, 0, s->r[STACKD_REG_FP]));
+	return follows_call(run, w->pc) == YES ||
+	       (w->valid >> STACKD_REG_FP & 1 &&
+		returns_to_interpreter(run, w->pc, w->slot, 0, w->r[STACKD_REG_FP]));
 }
 
 /* By a rule of the code's instructions. The bytes may be newer than the sample: what does not lead
@@ -225,13 +221,13 @@ static bool is_return_of(const struct walk_run *run)
 static enum stackd_end_reason step_by_code(struct walk_run *run, const struct stackd_rule *rule)
 {
 	const struct walk_rule whole = {.fast = *rule};
-	const struct walk_state before = run->state;
-	enum stackd_end_reason reason = walk_step(&whole, &run->memory, &run->state);
+	const struct walk before = run->at.walk;
+	enum stackd_end_reason reason = walk_step_by_rule(&run->at, &whole);
 
 	run->provenance = PROVENANCE_ANALYSED;
-	if (reason != WALK_GOES_ON || is_return_of(run))
+	if (reason != WALK_GO_ON || is_return_of(run))
 		return reason;
-	run->state = before;
+	run->at.walk = before;
 	return STACKD_END_BAD_RETURN;
 }
 
@@ -251,21 +247,20 @@ static bool follows_entry(const struct walk_run *run, uint64_t pc)
 /* Steps out of code that is entered by jumps. Around calls of C it may have aligned the stack. */
 static bool step_by_entry(struct walk_run *run)
 {
-	const struct walk_state before = run->state;
+	const struct walk before = run->at.walk;
 	struct walk_rule rule = {.fast.cfa = STACKD_CFA_NONE};
 
 	if (!run->code ||
-	    !runtime_code_entry(run->code, run->in->pid, before.r[STACKD_REG_PC] - before.is_return,
-				&rule.fast))
+	    !runtime_code_entry(run->code, run->in->pid, before.pc - !before.is_exact, &rule.fast))
 		return false;
 	for (uint64_t aligned = 0; aligned <= 8; aligned += 8) {
-		run->state.r[STACKD_REG_SP] += aligned;
-		if (walk_step(&rule, &run->memory, &run->state) == WALK_GOES_ON &&
-		    follows_entry(run, run->state.r[STACKD_REG_PC])) {
+		run->at.walk.r[STACKD_REG_SP] += aligned;
+		if (walk_step_by_rule(&run->at, &rule) == WALK_GO_ON &&
+		    follows_entry(run, run->at.walk.pc)) {
 			run->provenance = PROVENANCE_ANALYSED;
 			return true;
 		}
-		run->state = before;
+		run->at.walk = before;
 	}
 	return false;
 }
@@ -279,7 +274,7 @@ static void drop_changed(struct walk_run *run, const struct stackd_rule *rule)
 
 	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
 		if (rule->cfa_add >> i & 1)
-			run->state.known &= ~(1u << registers[i]);
+			run->at.walk.valid &= ~(1u << registers[i]);
 	}
 }
 
@@ -288,7 +283,7 @@ static bool step_by_ways(struct walk_run *run, const struct stackd_rule *rule)
 {
 	uint8_t before = run->provenance;
 
-	if (step_by_code(run, rule) == WALK_GOES_ON) {
+	if (step_by_code(run, rule) == WALK_GO_ON) {
 		drop_changed(run, rule);
 		return true;
 	}
@@ -301,8 +296,7 @@ static bool step_by_exit(struct walk_run *run)
 {
 	struct stackd_rule rule;
 
-	return run->code &&
-	       runtime_code_exit(run->code, run->in->pid, run->state.r[STACKD_REG_PC], &rule) &&
+	return run->code && runtime_code_exit(run->code, run->in->pid, run->at.walk.pc, &rule) &&
 	       step_by_ways(run, &rule);
 }
 
@@ -310,40 +304,40 @@ static bool step_by_exit(struct walk_run *run)
 static bool is_as_sampled(const struct walk_run *run)
 {
 	return !run->in->has_code || !run->code ||
-	       runtime_code_is_sampled(run->code, run->in->pid, run->state.r[STACKD_REG_PC]);
+	       runtime_code_is_sampled(run->code, run->in->pid, run->at.walk.pc);
 }
 
 /* Whether ways to returns say that the frame of an instruction ends elsewhere than a rule does,
  * which comes from the ways to the instruction. */
 static bool is_contradicted(const struct walk_run *run, const struct stackd_rule *rule)
 {
-	const struct walk_state *s = &run->state;
+	const struct walk *w = &run->at.walk;
 	struct stackd_rule exit;
 
 	return rule->cfa == STACKD_CFA_REG &&
-	       runtime_code_exit(run->code, run->in->pid, s->r[STACKD_REG_PC], &exit) &&
-	       s->r[rule->reg] + (uint64_t)(int64_t)rule->cfa_offset !=
-		       s->r[exit.reg] + (uint64_t)(int64_t)exit.cfa_offset;
+	       runtime_code_exit(run->code, run->in->pid, w->pc, &exit) &&
+	       w->r[rule->reg] + (uint64_t)(int64_t)rule->cfa_offset !=
+		       w->r[exit.reg] + (uint64_t)(int64_t)exit.cfa_offset;
 }
 
 enum stackd_end_reason heuristic_step_without_file(struct walk_run *run,
 						   const struct object *object)
 {
-	const struct walk_state *s = &run->state;
+	const struct walk *w = &run->at.walk;
 	struct stackd_rule rule = {.cfa = STACKD_CFA_NONE};
 
 	if (object->kind == OBJECT_JIT && !is_as_sampled(run))
 		return without_rule(object);
 	if (run->code)
-		runtime_code_rule(run->code, run->in->pid, s->r[STACKD_REG_PC] - s->is_return,
-				  s->is_return, &rule);
+		runtime_code_rule(run->code, run->in->pid, w->pc - !w->is_exact, !w->is_exact,
+				  &rule);
 	if (rule.cfa != STACKD_CFA_NONE)
-		return !s->is_return && is_contradicted(run, &rule) ? without_rule(object)
-								    : step_by_code(run, &rule);
+		return w->is_exact && is_contradicted(run, &rule) ? without_rule(object)
+								  : step_by_code(run, &rule);
 	if (step_by_entry(run))
-		return WALK_GOES_ON;
-	if (step_by_exit(run) || (!s->is_return && !s->slot && step_from_entry(run)))
-		return WALK_GOES_ON;
+		return WALK_GO_ON;
+	if (step_by_exit(run) || (w->is_exact && !w->slot && step_from_entry(run)))
+		return WALK_GO_ON;
 	return step_by_frame_pointer(run, without_rule(object));
 }
 
@@ -359,8 +353,7 @@ static bool is_taken(struct walk_run *run, uint64_t address, uint8_t reg)
 
 	if (!walk_run_find(run, address, true, &object, &offset) || object->kind != OBJECT_JIT ||
 	    (run->in->has_code && !runtime_code_is_sampled(run->code, run->in->pid, address)) ||
-	    !runtime_code_taken(run->code, run->in->pid, address, run->state.r[STACKD_REG_PC],
-				&taken) ||
+	    !runtime_code_taken(run->code, run->in->pid, address, run->at.walk.pc, &taken) ||
 	    taken.where.reg != reg || taken.where.at)
 		return false;
 	run->next = taken.rule;
@@ -370,14 +363,14 @@ static bool is_taken(struct walk_run *run, uint64_t address, uint8_t reg)
 /* Finds the return address of the leaf, if the leaf takes it off the stack. */
 static bool find_taken(struct walk_run *run, uint64_t *ret_address)
 {
-	const uint64_t *r = run->state.r;
+	const struct walk *w = &run->at.walk;
 
-	if (walk_memory_read8(&run->memory, r[STACKD_REG_SP], ret_address) &&
+	if (walk_memory_read8(&run->at.memory, w->r[STACKD_REG_SP], ret_address) &&
 	    is_taken(run, *ret_address, STACKD_REG_COUNT))
 		return true;
-	for (uint8_t reg = 0; reg < STACKD_REG_COUNT; reg++) {
-		*ret_address = r[reg];
-		if (reg != STACKD_REG_PC && is_taken(run, r[reg], reg))
+	for (uint8_t reg = 0; reg < WALK_REGS; reg++) {
+		*ret_address = w->r[reg];
+		if (is_taken(run, w->r[reg], reg))
 			return true;
 	}
 	return false;
@@ -385,24 +378,21 @@ static bool find_taken(struct walk_run *run, uint64_t *ret_address)
 
 bool heuristic_step_from_taker(struct walk_run *run)
 {
-	struct walk_state *s = &run->state;
+	struct walk *w = &run->at.walk;
 	uint64_t address;
 
-	if (!run->code || s->is_return || s->slot || !find_taken(run, &address))
+	if (!run->code || !w->is_exact || w->slot || !find_taken(run, &address))
 		return false;
 	run->has_next = true;
 	run->provenance = PROVENANCE_ANALYSED;
-	s->slot = s->r[STACKD_REG_SP];
-	s->r[STACKD_REG_PC] = address;
-	s->is_return = true;
-	s->may_be_at_cfa = false;
+	walk_arrive(w, w->r[STACKD_REG_SP], address, w->r[STACKD_REG_SP], false);
 	return true;
 }
 
 enum stackd_end_reason heuristic_step_by_next(struct walk_run *run)
 {
 	run->has_next = false;
-	return step_by_ways(run, &run->next) ? WALK_GOES_ON : STACKD_END_RUNTIME_CODE;
+	return step_by_ways(run, &run->next) ? WALK_GO_ON : STACKD_END_RUNTIME_CODE;
 }
 
 /* --- the trampoline of uretprobes ------------------------------------------------------------ */
@@ -413,7 +403,7 @@ static bool step_by_file_exit(struct walk_run *run, const struct object *object,
 	struct stackd_rule rule;
 
 	return run->code &&
-	       runtime_code_file_exit(run->code, object, offset + run->state.is_return, &rule) &&
+	       runtime_code_file_exit(run->code, object, offset + !run->at.walk.is_exact, &rule) &&
 	       step_by_ways(run, &rule);
 }
 
@@ -421,7 +411,7 @@ enum stackd_end_reason heuristic_step_by_frame_pointer(struct walk_run *run,
 						       const struct object *object, uint64_t offset)
 {
 	if (leaf_of(run) == STACKD_LEAF_UNTOLD && step_by_file_exit(run, object, offset))
-		return WALK_GOES_ON;
+		return WALK_GO_ON;
 	return step_by_frame_pointer(run, STACKD_END_NO_RECIPE);
 }
 
@@ -433,29 +423,25 @@ enum stackd_end_reason heuristic_step_without_recipes(struct walk_run *run,
 
 	if (!run->code)
 		return heuristic_step_by_frame_pointer(run, object, offset);
-	is_told = runtime_code_file_rule(run->code, object, offset, run->state.is_return, &rule);
+	is_told = runtime_code_file_rule(run->code, object, offset, !run->at.walk.is_exact, &rule);
 	if (rule.cfa != STACKD_CFA_NONE)
 		return step_by_code(run, &rule);
 	if (step_by_file_exit(run, object, offset))
-		return WALK_GOES_ON;
+		return WALK_GO_ON;
 	return is_told ? STACKD_END_NO_RECIPE
 		       : heuristic_step_by_frame_pointer(run, object, offset);
 }
 
 bool heuristic_step_leave_trampoline(struct walk_run *run)
 {
-	struct walk_state *s = &run->state;
-	int above = code_form_trampoline_slot(s->r[STACKD_REG_PC]);
-	uint64_t slot = s->r[STACKD_REG_SP] + (uint64_t)above, pc;
+	struct walk *w = &run->at.walk;
+	int above = code_form_trampoline_slot(w->pc);
+	uint64_t slot = w->r[STACKD_REG_SP] + (uint64_t)above, pc;
 
-	if (s->is_return || !s->slot || above < 0 || !walk_memory_read8(&run->memory, slot, &pc) ||
-	    follows_call(run, pc) != YES)
+	if (!w->is_exact || !w->slot || above < 0 ||
+	    !walk_memory_read8(&run->at.memory, slot, &pc) || follows_call(run, pc) != YES)
 		return false;
-	s->r[STACKD_REG_PC] = pc;
-	s->r[STACKD_REG_SP] = slot + 8;
-	s->slot = slot;
-	s->is_return = true;
-	s->may_be_at_cfa = false;
+	walk_arrive(w, slot + 8, pc, slot, false);
 	return true;
 }
 
@@ -468,28 +454,24 @@ bool heuristic_step_leave_trampoline(struct walk_run *run)
  */
 static bool could_not_execute(const struct walk_run *run)
 {
-	const struct walk_state *s = &run->state;
+	const struct walk *w = &run->at.walk;
 	uint64_t trap, code, at;
 
-	return s->slot && walk_memory_read8(&run->memory, s->slot + ARCH_FAULT_ERROR, &code) &&
-	       walk_memory_read8(&run->memory, s->slot + ARCH_FAULT_TRAP, &trap) &&
-	       walk_memory_read8(&run->memory, s->slot + ARCH_FAULT_AT, &at) &&
-	       trap == ARCH_FAULT_PAGE && code & ARCH_FAULT_EXECUTION && at == s->r[STACKD_REG_PC];
+	return w->slot && walk_memory_read8(&run->at.memory, w->slot + ARCH_FAULT_ERROR, &code) &&
+	       walk_memory_read8(&run->at.memory, w->slot + ARCH_FAULT_TRAP, &trap) &&
+	       walk_memory_read8(&run->at.memory, w->slot + ARCH_FAULT_AT, &at) &&
+	       trap == ARCH_FAULT_PAGE && code & ARCH_FAULT_EXECUTION && at == w->pc;
 }
 
 bool heuristic_step_from_nowhere(struct walk_run *run)
 {
-	struct walk_state *s = &run->state;
-	uint64_t at = s->r[STACKD_REG_PC], slot = s->r[STACKD_REG_SP], pc;
+	struct walk *w = &run->at.walk;
+	uint64_t at = w->pc, slot = w->r[STACKD_REG_SP], pc;
 
-	if (s->is_return || (at >= LEAST_MAPPED && at < MOST_MAPPED && !could_not_execute(run)) ||
-	    !walk_memory_read8(&run->memory, slot, &pc) || follows_call(run, pc) != YES)
+	if (!w->is_exact || (at >= LEAST_MAPPED && at < MOST_MAPPED && !could_not_execute(run)) ||
+	    !walk_memory_read8(&run->at.memory, slot, &pc) || follows_call(run, pc) != YES)
 		return false;
-	s->r[STACKD_REG_PC] = pc;
-	s->r[STACKD_REG_SP] = slot + 8;
-	s->slot = slot;
-	s->known &= WALK_KNOWN_AFTER_CALL;
-	s->is_return = true;
-	s->may_be_at_cfa = false;
+	walk_keep(w, 0);
+	walk_arrive(w, slot + 8, pc, slot, false);
 	return true;
 }

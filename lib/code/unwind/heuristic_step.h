@@ -9,7 +9,7 @@
 #include "unwind/walk_run.h"
 
 /* Steps out of code of a file that maintains a frame pointer. If the code was interrupted, its
- * frame may be set up or torn down in part, which the instructions must show. Returns WALK_GOES_ON,
+ * frame may be set up or torn down in part, which the instructions must show. Returns WALK_GO_ON,
  * or the reason why the walk ends: STACKD_END_NO_RECIPE if the code does not look like that. */
 enum stackd_end_reason
 heuristic_step_by_frame_pointer(struct walk_run *run, const struct object *object, uint64_t offset);

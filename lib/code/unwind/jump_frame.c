@@ -63,24 +63,23 @@ static bool is_called(const struct walk_run *run, const struct jump_frame *frame
 {
 	const struct object *object = NULL;
 
-	return called_before(run, run->state.r[STACKD_REG_PC], &object) == frame->start &&
-	       object == own;
+	return called_before(run, run->at.walk.pc, &object) == frame->start && object == own;
 }
 
 /* Around calls of C the stack is aligned by 8 bytes, where there is need to. */
 bool jump_frame_step(struct walk_run *run, const struct jump_frame *frame,
 		     const struct object *object)
 {
-	const struct walk_state before = run->state;
+	const struct walk before = run->at.walk;
 
 	if (!frame->start)
 		return false;
 	for (uint64_t aligned = 0; aligned <= 8; aligned += 8) {
-		run->state.r[STACKD_REG_SP] += aligned;
-		if (walk_step(&frame->rule, &run->memory, &run->state) == WALK_GOES_ON &&
+		run->at.walk.r[STACKD_REG_SP] += aligned;
+		if (walk_step_by_rule(&run->at, &frame->rule) == WALK_GO_ON &&
 		    is_called(run, frame, object))
 			return true;
-		run->state = before;
+		run->at.walk = before;
 	}
 	return false;
 }
@@ -107,7 +106,7 @@ static const struct walk_rule *rule_of_call(const struct walk_run *run, uint64_t
 
 bool jump_frame_leave_interpreter(struct walk_run *run, jump_frame_rule_fn *rule_at, void *arg)
 {
-	const struct walk_state before = run->state;
+	const struct walk before = run->at.walk;
 	uint64_t sp = before.r[STACKD_REG_SP], pc;
 
 	if (sp & 7)
@@ -115,15 +114,15 @@ bool jump_frame_leave_interpreter(struct walk_run *run, jump_frame_rule_fn *rule
 	for (uint64_t above = 8; above <= 8 * JUMP_FRAME_SEARCHED; above += 8) {
 		const struct walk_rule *rule;
 
-		if (!walk_memory_read8(&run->memory, sp + above, &pc))
+		if (!walk_memory_read8(&run->at.memory, sp + above, &pc))
 			return false;
 		rule = rule_of_call(run, pc, rule_at, arg);
 		if (!rule || (uint64_t)rule->fast.cfa_offset > above + 8)
 			continue;
-		run->state.r[STACKD_REG_SP] += above + 8 - (uint64_t)rule->fast.cfa_offset;
-		if (walk_step(rule, &run->memory, &run->state) == WALK_GOES_ON)
+		run->at.walk.r[STACKD_REG_SP] += above + 8 - (uint64_t)rule->fast.cfa_offset;
+		if (walk_step_by_rule(&run->at, rule) == WALK_GO_ON)
 			return true;
-		run->state = before;
+		run->at.walk = before;
 	}
 	return false;
 }

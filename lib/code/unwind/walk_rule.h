@@ -47,10 +47,6 @@ struct walk_rule {
 	struct slow_rule *slow; /* owned; may be NULL */
 };
 
-/* Bits of the registers that have a value after a call: those that a callee preserves, the stack
- * pointer and the program counter. */
-#define WALK_RULE_PRESERVED (ARCH_PRESERVED_REGS | 1u << STACKD_REG_PC)
-
 /* Makes the rule at a vaddr; its `fast` has STACKD_CFA_NONE if nothing covers it. Returns 0 or
  * -ENOMEM. The caller frees what *ret_rule, untouched on failure, owns with walk_rule_free(). */
 int walk_rule_compile(const struct cfi_index *index, uint64_t vaddr, struct walk_rule *ret_rule);

@@ -8,9 +8,8 @@
 
 struct walk_run {
 	const struct walk_input *in;
-	struct runtime_code *code; /* NULL: JIT code cannot be read */
-	struct walk_memory memory;
-	struct walk_state state;
+	struct runtime_code *code;	 /* NULL: JIT code cannot be read */
+	struct stack_walk at;		 /* the present frame */
 	const struct walk_frame *frames; /* so far, the present one included */
 	size_t count;
 	uint64_t last_value[STACKD_REG_COUNT]; /* of caller-saved registers, and in which frame */

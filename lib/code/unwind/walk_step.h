@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One step of a walk: from a frame's registers to its caller's, by a rule.
+ * One step of a walk in user space: bpf/walk.h, which both halves have, over the copy of a stack,
+ * and the rules that only user space applies, those of DWARF expressions.
+ *
+ * The copy (stack/walk_memory.h) is all that is read. The word below the stack pointer is at hand,
+ * too: functions keep their CFA, their return address or a register there. Where the copy ends, the
+ * reason tells what is missing.
  */
 #ifndef UNWIND_WALK_STEP_H
 #define UNWIND_WALK_STEP_H
@@ -13,28 +18,60 @@
 #include "stackd_abi.h"
 #include "unwind/walk_rule.h"
 
-/* A step's result when it did not end the walk. */
-#define WALK_GOES_ON STACKD_END_COUNT
+#define WALK_UNREADABLE(w, rule, address) ((int)walk_step_reason(w, rule, address))
+#define WALK_IS_LEAN(w)			  0
+#define WALK_KEPT(rule)			  walk_step_kept(rule)
 
-struct walk_state {
-	uint64_t r[STACKD_REG_COUNT];
-	uint32_t known;	    /* bit i: r[i] is the frame's value */
-	uint64_t slot;	    /* where the return address stood; 0: not in memory */
-	bool is_return;	    /* waits for a call to return; else it was interrupted */
-	bool may_be_at_cfa; /* the leaf: it can have popped its return address already */
+struct walk;
+
+/* Returns why a walk ends that needs a word which cannot be read; `rule` may be NULL. */
+enum stackd_end_reason walk_step_reason(const struct walk *w, const struct stackd_rule *rule,
+					uint64_t address);
+
+/* The caller-saved registers that a rule's function leaves as they are, a bit for each. */
+static inline uint32_t walk_step_kept(const struct stackd_rule *rule)
+{
+	unsigned number = STACKD_KEPT(rule);
+
+	if (number == STACKD_KEPT_TWO)
+		return ARCH_KEPT_TWO_REGS;
+	return number ? 1u << (number - 1) : 0;
+}
+
+#include "walk.h"
+
+/* A walk and what it can read. */
+struct stack_walk {
+	struct walk walk; /* first: walk_read() goes from here to the rest */
+	struct walk_memory memory;
 };
 
-/* Which registers have a value: the leaf's, after a call, and after a frame-pointer step. */
-#define WALK_KNOWN_ALL	       (((uint32_t)1 << STACKD_REG_COUNT) - 1)
-#define WALK_KNOWN_AFTER_CALL  WALK_RULE_PRESERVED
-#define WALK_KNOWN_AFTER_GUESS (1u << STACKD_REG_FP | 1u << STACKD_REG_SP | 1u << STACKD_REG_PC)
+/* Reads a word for walk.h. Returns 0, or 1: it is not in the copy. */
+static inline int walk_read(struct walk *w, __u64 address, __u64 *ret_word)
+{
+	const struct stack_walk *s = (const struct stack_walk *)w;
+	uint64_t word;
 
-/* Returns why a read at that address failed. */
-enum stackd_end_reason walk_memory_reason(const struct walk_memory *m, uint64_t address);
+	if (!walk_memory_read_below(&s->memory, address, &word))
+		return 1;
+	*ret_word = word;
+	return 0;
+}
 
-/* Turns `state` into the caller's. Returns WALK_GOES_ON, or the reason why the walk ends there,
- * with `state` untouched. The rule must lead to a caller: not STACKD_CFA_NONE. */
-enum stackd_end_reason walk_step(const struct walk_rule *rule, const struct walk_memory *memory,
-				 struct walk_state *state);
+/* Copies the registers of a frame, the program counter among them. */
+static inline void walk_step_registers(const struct walk *w, uint64_t ret_r[STACKD_REG_COUNT])
+{
+	for (unsigned i = 0; i < WALK_REGS; i++)
+		ret_r[i] = w->r[i];
+	ret_r[STACKD_REG_PC] = w->pc;
+}
+
+/* Which registers have a value at the leaf, and after a step by a frame pointer. */
+#define WALK_KNOWN_ALL	       ((1u << WALK_REGS) - 1)
+#define WALK_KNOWN_AFTER_GUESS (1u << STACKD_REG_FP | 1u << STACKD_REG_SP)
+
+/* Steps to the caller by a rule of any kind. Returns WALK_GO_ON, or the reason why the walk ends
+ * there, with the walk as it was. */
+enum stackd_end_reason walk_step_by_rule(struct stack_walk *s, const struct walk_rule *rule);
 
 #endif

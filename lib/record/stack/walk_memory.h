@@ -47,10 +47,10 @@ static inline bool walk_memory_read8(const struct walk_memory *m, uint64_t addre
 	return true;
 }
 
-/* As walk_memory_read8(), for a word in which a function keeps its CFA or return address, which may
- * be below the stack pointer (OpenSSL's SHA-512, OCaml's caml_c_call). */
-static inline bool walk_memory_read_kept(const struct walk_memory *m, uint64_t address,
-					 uint64_t *ret_value)
+/* As walk_memory_read8(), or the word below: there functions keep their CFA or return address
+ * (OpenSSL's SHA-512, OCaml's caml_c_call), or a register. */
+static inline bool walk_memory_read_below(const struct walk_memory *m, uint64_t address,
+					  uint64_t *ret_value)
 {
 	if (!m->below || address != m->start - 8)
 		return walk_memory_read8(m, address, ret_value);
