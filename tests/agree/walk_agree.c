@@ -11,6 +11,9 @@
  * a call to return, where only the callee-saved ones do. Where the kernel half leaves a frame to
  * the daemon, the daemon's walk is judged instead; it is compared with libdw everywhere.
  *
+ * Where all agree, the page of a saved register's slot is taken away, and the step is made once
+ * more: that register must be unknown, and so must others in the page, and the rest be as before.
+ *
  * To show that the comparison finds errors, the kernel half also steps by a rule with one number
  * changed, another number at each address; every such step must come out as wrong.
  *
@@ -42,7 +45,8 @@
 	X(PC, 1, "the return address, or its slot, differs")                                       \
 	X(RSP, 1, "the stack pointer differs")                                                     \
 	X(SAVED, 1, "a callee-saved register, or its slot, differs")                               \
-	X(KNOWN, 1, "only one of them has a value for a callee-saved register")
+	X(KNOWN, 1, "only one of them has a value for a callee-saved register")                    \
+	X(HOLE, 1, "they differ where the slot of a register cannot be read")
 
 enum agree_kind {
 #define X(e, wrong, text) AGREE_##e,
@@ -77,10 +81,11 @@ struct agree {
 	uint64_t counts[AGREE_COUNT];
 	uint64_t first[AGREE_COUNT]; /* vaddr of the first of each kind */
 	uint64_t changed, noticed;   /* rules with a wrong number */
+	uint64_t holes;		     /* steps with a slot that cannot be read */
 };
 
 struct totals {
-	uint64_t files, functions, entries, counts[AGREE_COUNT], changed, noticed;
+	uint64_t files, functions, entries, counts[AGREE_COUNT], changed, noticed, holes;
 	uint64_t refused[RECIPE_REFUSED_COUNT];
 };
 
@@ -170,6 +175,48 @@ static enum agree_kind step(const struct stackd_rule *rule, const struct walk_ru
 	return compare(&ours, &theirs, true);
 }
 
+/* The lowest slot of a callee-saved register; UINT64_MAX: none is in memory. */
+static uint64_t lowest_slot(const struct side *side)
+{
+	uint64_t lowest = UINT64_MAX;
+
+	for (int i = 0; i < WALK_REGS; i++) {
+		if (SIDE_WAITER >> i & 1 && side->slot[i] && side->slot[i] < lowest)
+			lowest = side->slot[i];
+	}
+	return lowest;
+}
+
+/* Steps once more with all registers higher, so that the return address begins a page, and without
+ * the page of a saved register. A slot below rsp is no case: the register has its value then, and
+ * libdw does not say so. */
+static bool is_right_with_hole(struct agree *a, const struct stackd_rule *rule,
+			       const struct walk_rule *daemon_rule, Dwarf_Frame *frame,
+			       uint64_t vaddr)
+{
+	uint64_t regs[STACKD_REG_COUNT], slot, up;
+	struct side theirs, kernel, daemon;
+
+	agree_registers(vaddr, regs);
+	side_of_libdw(frame, regs, SIDE_LEAF, &theirs);
+	up = -theirs.slot[STACKD_REG_PC] % AGREE_PAGE;
+	for (int i = 0; i < WALK_REGS; i++)
+		regs[i] += up;
+	side_of_libdw(frame, regs, SIDE_LEAF, &theirs);
+	slot = lowest_slot(&theirs);
+	if (slot == UINT64_MAX || slot < regs[STACKD_REG_SP] ||
+	    slot / AGREE_PAGE == theirs.slot[STACKD_REG_PC] / AGREE_PAGE)
+		return true;
+	a->holes++;
+	agree_drop_page(slot);
+	side_of_libdw(frame, regs, SIDE_LEAF, &theirs);
+	side_of_kernel(rule, regs, SIDE_LEAF, &kernel);
+	side_of_daemon(daemon_rule, regs, SIDE_LEAF, &daemon);
+	agree_drop_page(UINT64_MAX);
+	return !kinds[compare(&kernel, &theirs, true)].is_wrong &&
+	       !kinds[compare(&daemon, &theirs, false)].is_wrong;
+}
+
 /* --- addresses ----------------------------------------------------------------------------- */
 
 /* Opens the file's call frame information in libdw, by libdw's own reader. */
@@ -237,8 +284,11 @@ static int agree_at(struct agree *a, uint64_t vaddr, uint64_t *ret_end)
 	/* A waiting frame may have lost a register; its rule is not wrong for that. */
 	worst = waiter > leaf && waiter != AGREE_NO_ANSWER ? waiter : leaf;
 	count(a, worst, vaddr);
-	if (leaf == AGREE_SAME)
+	if (leaf == AGREE_SAME) {
 		step_wrongly(a, rule, frame, vaddr);
+		if (!is_right_with_hole(a, rule, &daemon_rule, frame, vaddr))
+			count(a, AGREE_HOLE, vaddr);
+	}
 	if (end > vaddr)
 		*ret_end = end;
 	walk_rule_free(&daemon_rule);
@@ -327,6 +377,8 @@ static void print_totals(const struct totals *t)
 		printf("%10.6f %% %9llu  %-13s %s\n", percent(t->counts[i], all),
 		       (unsigned long long)t->counts[i], kinds[i].name, kinds[i].text);
 	printf("recipes compiled from %llu entries\n", (unsigned long long)t->entries);
+	printf("steps without a page that a saved register is in: %llu\n",
+	       (unsigned long long)t->holes);
 	printf("rules with one number changed: %llu of %llu noticed\n",
 	       (unsigned long long)t->noticed, (unsigned long long)t->changed);
 	puts("what no fixed rule can say, in rows, functions or sections of all files:");
@@ -344,6 +396,7 @@ static void add_file(struct totals *t, const struct agree *a)
 	t->files++;
 	t->functions += a->functions;
 	t->entries += stats->fdes;
+	t->holes += a->holes;
 	t->changed += a->changed;
 	t->noticed += a->noticed;
 	for (int i = 0; i < AGREE_COUNT; i++)
