@@ -17,11 +17,13 @@ bool attach_is_crowd(const struct options *options, const struct target *target)
 	return options->target == TARGET_PIDS && target_threads(target) > CROWD;
 }
 
-bool attach_is_on_cpus(const struct options *options, const struct target *target)
+bool attach_is_on_cpus(const struct options *options, const struct event_spec *spec,
+		       const struct target *target)
 {
 	if ((options->target != TARGET_PIDS && options->target != TARGET_COMMAND) || options->lbr)
 		return false;
-	return options->period != 1 || attach_is_crowd(options, target);
+	return options->period != 1 || event_spec_is_switches(spec) ||
+	       attach_is_crowd(options, target);
 }
 
 /* Loads the processes that are in the cgroup already. */

@@ -30,8 +30,11 @@ struct attach {		 /* all borrowed */
  * each thread has an event of its own. With a period of 1 each event is a sample: none may be
  * missed, and an event on a CPU would interrupt all other processes, too. But if there are very
  * many threads, CPUs are used even then, since opening an event for each thread would take minutes.
+ * And switches are always counted on CPUs: the kernel takes a thread's own events away before its
+ * last switch, and a switch of another process interrupts nothing.
  */
-bool attach_is_on_cpus(const struct options *options, const struct target *target);
+bool attach_is_on_cpus(const struct options *options, const struct event_spec *spec,
+		       const struct target *target);
 
 /* Returns whether the target has so many threads that they would take all CPUs from stackd while it
  * attaches. */

@@ -384,7 +384,7 @@ static enum exit_status open_target(struct session *s)
 		return STATUS_FAILED;
 	}
 	s->scope.is_crowd = attach_is_crowd(s->options, s->scope.target);
-	s->scope.is_on_cpus = attach_is_on_cpus(s->options, s->scope.target);
+	s->scope.is_on_cpus = attach_is_on_cpus(s->options, &s->scope.event.spec, s->scope.target);
 	online_cpus_listen(&s->scope.cpus);
 	online_cpus_look(&s->scope.cpus, ONLINE_CPUS_LIST); /* before events are opened */
 	return STATUS_DONE;

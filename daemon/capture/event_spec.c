@@ -190,6 +190,12 @@ bool event_spec_is_clock(const struct event_spec *spec)
 	       (a->config == PERF_COUNT_SW_CPU_CLOCK || a->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
+bool event_spec_is_switches(const struct event_spec *spec)
+{
+	return spec->attr.type == PERF_TYPE_SOFTWARE &&
+	       spec->attr.config == PERF_COUNT_SW_CONTEXT_SWITCHES;
+}
+
 bool event_spec_is_cpu_time(const struct event_spec *spec)
 {
 	const struct perf_event_attr *a = &spec->attr;

@@ -44,6 +44,9 @@ bool event_spec_is_clock(const struct event_spec *spec);
  * periods add up to the CPU time. */
 bool event_spec_is_cpu_time(const struct event_spec *spec);
 
+/* Returns whether the event counts context switches. */
+bool event_spec_is_switches(const struct event_spec *spec);
+
 /* Returns the period of samples, if it is known beforehand: the requested one, or that of a clock
  * at the requested frequency. 0: it varies, or exceeds 32 bits. */
 uint32_t event_spec_usual_period(const struct event_spec *spec);

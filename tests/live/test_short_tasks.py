@@ -135,6 +135,22 @@ def test_short_events():
 
 
 @live
+def test_short_switches():
+    """Each switch is one sample: also a task's last one, at its exit, which a short task may have alone."""
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-e", "context-switches", "-c", 1, "--", "sh", "-c",
+                              "i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i+1)); done", timeout=PATIENCE)
+        stats = recording.stats()
+        check(stats["lost"] == 0, "lost samples", stats["lost"])
+        threads = re.findall(r"^\S+ +(\d+)/\d+ ", recording.text("export", "--perf-script"), re.M)
+        ends = re.findall(r"\bdo_exit\+", recording.text("export", "--perf-script"))
+        print("%d switches of %d threads, %d at exits" % (stats["samples"], len(set(threads)), len(ends)))
+        check(len(threads) == stats["samples"], "threads of samples", len(threads), stats["samples"])
+        check(len(set(threads)) == 61, "threads that were switched", len(set(threads)))
+        check(len(ends) >= 61, "switches at exits", len(ends))
+
+
+@live
 def test_others_are_left_out():
     """The time of a process that is not in scope is in neither count."""
     with scratch() as folder, subprocess.Popen(["sh", "-c", "while :; do :; done"]) as other:
