@@ -41,9 +41,14 @@ static void add_end_reasons(const struct run_counters *c, struct batch *b)
 	}
 }
 
-static void add_kernel(const struct sampler_counts *c, struct batch *b)
+/* Adds the counters of the kernel half. One that nothing can count is left out, as 0 would be
+ * wrong.
+ */
+static void add_kernel(const struct sampler_counts *c, bool has_waking, struct batch *b)
 {
-#define COUNTER_X(e, name, unit, meaning) add(b, name, c->counters[STACKD_COUNT_##e]);
+#define COUNTER_X(e, name, unit, meaning)                                                          \
+	if (STACKD_COUNT_##e != STACKD_COUNT_WAKING_NS || has_waking)                              \
+		add(b, name, c->counters[STACKD_COUNT_##e]);
 	STACKD_COUNTERS(COUNTER_X)
 #undef COUNTER_X
 #define COUNTER_X(e, name, unit, meaning) add(b, name, c->regions[STACKD_REGION_##e]);
@@ -122,7 +127,7 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	if (!b->counters)
 		return -ENOMEM;
 	add_end_reasons(c, b);
-	add_kernel(&c->sampled, b);
+	add_kernel(&c->sampled, c->has_waking, b);
 	add_daemon(c, b);
 	add_refusals(&c->tables, b);
 	workers_counts_each(&c->workers, NULL, add_worker, b);

@@ -26,6 +26,7 @@ struct run_counters {
 				 * recorded */
 	uint64_t stolen_ns;	/* time that the host has taken from all CPUs */
 	bool has_periods;	/* the samples' periods add up to CPU time */
+	bool has_waking; /* events are those of CPUs: samples hit them on the way to a task */
 	uint64_t own_cpu_ns, own_resident_bytes; /* CPU time and resident memory of stackd and its
 						  * workers */
 	uint64_t rate_hz;			 /* 0: a fixed period */

@@ -31,6 +31,8 @@ void session_count(const struct session *s, struct run_counters *ret_counters)
 	/* With --idle, samples of idle CPUs are no task's CPU time. */
 	ret_counters->has_periods =
 		event_spec_is_cpu_time(&s->scope.event.spec) && !s->options->idle;
+	/* A cgroup's events, and those of threads, do not count while others have the CPU. */
+	ret_counters->has_waking = s->scope.is_on_cpus || s->options->target == TARGET_ALL;
 	ret_counters->idle =
 		s->clocks.stopped_ns ? s->clocks.idle : idle_time_since(&s->clocks.idle_since);
 	workers_counts(s->workers, &ret_counters->workers);

@@ -469,8 +469,9 @@ static char *stats_of(struct store_reader *f, int (*write)(struct profile *, FIL
 }
 
 /* What a recording says of so much CPU time by the scheduler's count and by its 2,500 samples of 1
- * ms; `stolen` is what the host took, `waking` what CPUs needed to get to woken tasks, and
- * `preempted` what the scheduler counts as other tasks'. NULL: nothing is compared. */
+ * ms; `stolen` is what the host took, `waking` what CPUs needed to get to woken tasks (UINT64_MAX:
+ * it is not known), and `preempted` what the scheduler counts as other tasks'. NULL: nothing is
+ * compared. */
 static char *head_of_times(const char *scheduler, uint64_t ns, uint64_t sampled, uint64_t stolen,
 			   uint64_t waking, uint64_t preempted, json_t **ret_time)
 {
@@ -486,7 +487,8 @@ static char *head_of_times(const char *scheduler, uint64_t ns, uint64_t sampled,
 	add_counter(&r, scheduler, ns);
 	add_counter(&r, "periods_ns", sampled);
 	add_counter(&r, "stolen_ns", stolen);
-	add_counter(&r, "waking_ns", waking);
+	if (waking != UINT64_MAX)
+		add_counter(&r, "waking_ns", waking);
 	add_counter(&r, "preempted_ns", preempted);
 	r.info.samples = sampled / 1000000;
 	r.info.frequency_hz = 1000;
@@ -551,6 +553,30 @@ static void test_conservation(void **state)
 		json_decref(time);
 		free(head);
 	}
+}
+
+/* Where it is not known how long CPUs were on their way to woken tasks, samples may fall short. */
+static void test_conservation_without_waking(void **state)
+{
+	const uint64_t sampled = 2500000000;
+	json_t *time;
+	char *head = head_of_times("cpu_ns", 2 * sampled, sampled, 0, UINT64_MAX, 0, &time);
+
+	(void)state;
+	assert_true(json_is_null(json_object_get(time, "waking_ns")));
+	assert_true(json_is_null(json_object_get(time, "is_conserved")));
+	assert_null(strstr(head, "# cpu time"));
+	json_decref(time);
+	free(head);
+	head = head_of_times("cpu_ns", sampled, sampled, 0, UINT64_MAX, 0, &time);
+	assert_true(json_is_true(json_object_get(time, "is_conserved")));
+	json_decref(time);
+	free(head);
+	head = head_of_times("cpu_ns", sampled / 2, sampled, 0, UINT64_MAX, 0, &time);
+	assert_true(json_is_false(json_object_get(time, "is_conserved")));
+	assert_non_null(strstr(head, "# cpu time"));
+	json_decref(time);
+	free(head);
 }
 
 /* Without one of the two, nothing is compared. */
@@ -684,6 +710,7 @@ int main(void)
 		cmocka_unit_test(test_stats),
 		cmocka_unit_test(test_stats_of_rules),
 		cmocka_unit_test(test_conservation),
+		cmocka_unit_test(test_conservation_without_waking),
 		cmocka_unit_test(test_no_conservation),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_failing_output),

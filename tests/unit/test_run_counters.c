@@ -116,7 +116,7 @@ static bool is_of_family(const char *name)
 /* The store has each counter of the lists once, with its own value, and no others. */
 static void test_store_has_the_lists(void **state)
 {
-	struct run_counters counters = {.has_periods = true};
+	struct run_counters counters = {.has_periods = true, .has_waking = true};
 	struct batch batch = {0};
 	uint64_t *values = (uint64_t *)&counters.sampled;
 	size_t n_families = 0;

@@ -9,7 +9,9 @@
  * or in another task, on its way to it (idle.bpf.h), and no sample of that is the woken task's. It
  * is known by samples that hit such a CPU, but as a clock of a virtual machine fires late, some of
  * these were due before the wake-up: so what they add up to is the most by which the scheduler's
- * count may be larger for this reason. What chance and the measurement allow together is
+ * count may be larger for this reason. The events of a cgroup, and of threads (--lbr, -c 1), do not
+ * count there: then it is not known, and samples that fall short are not judged. What chance and
+ * the measurement allow together is
  *
  *   5 sqrt(n) periods        for chance: exceeded in one of 1.7 million recordings
  *   stolen time              of a virtual machine: a sample can fall on the end of it
@@ -44,6 +46,7 @@ struct conservation {
 	uint64_t scheduler_ns; /* CPU time, as the scheduler counts it */
 	uint64_t sampled_ns;   /* the sum of the samples' periods */
 	uint64_t waking_ns; /* samples' periods on CPUs that were about to switch to a woken task */
+	bool has_waking;    /* waking_ns is known */
 	uint64_t preempted_ns; /* samples' periods in which another task was to run */
 	uint64_t own_ns;       /* stackd's own time in interrupts, and time that was cut */
 	uint64_t allowed_ns;   /* by how much the sums may differ for all other reasons together */
@@ -53,7 +56,7 @@ struct conservation {
  * kernel mode, for imported recordings, and for a cgroup without a count of its CPU time. */
 struct conservation conservation_of(const struct store_tables *tables);
 
-/* Returns whether the sums differ by more than is allowed. */
+/* Returns whether the sums differ by more than is allowed, as far as that is known. */
 bool conservation_is_violated(const struct conservation *c);
 
 /* Appends both sums as a sentence, without a line end. */
