@@ -49,9 +49,21 @@ static int compare_clocks(struct waits *w, const struct sampler *sampler)
 	return err || sampler_has_wait_clock(sampler) ? err : -EOPNOTSUPP;
 }
 
+/* Attaches the walk of waits: behind each switch where all waits are kept and the kernel has a
+ * tracepoint there (6.16), else to the interrupts that the kernel half raises (bpf/wait.bpf.h). */
+static int attach_walk(struct waits *w, const struct options *options, struct sampler *sampler)
+{
+	if (!options->wait_mean_ns && !options->wakers &&
+	    !attach_program(w, "sched_exit_tp", w->kernel.walk_fd)) {
+		sampler_set_walks_behind_switch(sampler);
+		return 0;
+	}
+	return attach_program(w, "irq_work_entry", w->kernel.walk_fd);
+}
+
 /* Attaches all programs first, and then lets the kernel half go over the existing threads, so that
  * no thread is missed. */
-static int begin(struct waits *w, const struct options *options, const struct sampler *sampler)
+static int begin(struct waits *w, const struct options *options, struct sampler *sampler)
 {
 	int err = compare_clocks(w, sampler);
 
@@ -62,7 +74,7 @@ static int begin(struct waits *w, const struct options *options, const struct sa
 	if (!err && options->target == TARGET_CGROUP)
 		err = attach_program(w, NULL, w->kernel.cgroup_fd);
 	if (!err)
-		err = attach_program(w, "irq_work_entry", w->kernel.walk_fd);
+		err = attach_walk(w, options, sampler);
 	if (!err && options->wakers)
 		err = attach_program(w, NULL, w->kernel.waking_fd);
 	if (!err)

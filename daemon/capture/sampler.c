@@ -610,6 +610,11 @@ bool sampler_has_wait_clock(const struct sampler *s)
 	return s->skel->bss->wait_clock_noted_ns != 0;
 }
 
+void sampler_set_walks_behind_switch(struct sampler *s)
+{
+	s->skel->bss->walks_behind_switch = 1;
+}
+
 void sampler_set_wait_mean(struct sampler *s, uint64_t mean_ns)
 {
 	s->skel->bss->wait_mean_ns = mean_ns;

@@ -223,6 +223,10 @@ struct sampler_waits sampler_waits_parts(const struct sampler *sampler);
  * measured. It does so at switches, while the program sampler_waits.clock_fd is attached. */
 bool sampler_has_wait_clock(const struct sampler *sampler);
 
+/* Makes the kernel half raise no interrupts for waits: sampler_waits.walk_fd is attached to the
+ * tracepoint behind each switch. */
+void sampler_set_walks_behind_switch(struct sampler *sampler);
+
 /* Changes the mean waiting time that a sample represents. */
 void sampler_set_wait_mean(struct sampler *sampler, uint64_t mean_ns);
 
