@@ -309,13 +309,14 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
  * which gave it 0, on a stack that nobody has touched so far: it begins here. (It may be the last
  * user of its memory, if the first thread has ended.) One that fork() has made, with memory of its
  * own, is on its parent's stack, even if that cannot be read right now, when the page is being
- * moved. */
+ * moved. A stack pointer of 0 is that of torn registers: the thread returns from a signal's
+ * handler. */
 static __always_inline bool is_unborn(const struct stackd_stack_record *record,
 				      struct task_struct *task)
 {
 	__u64 top;
 
-	return record->regs.r[ARCH_RESULT_REG] == 0 &&
+	return record->regs.r[ARCH_RESULT_REG] == 0 && record->regs.r[STACKD_REG_SP] &&
 	       (task->pid != task->tgid || task->mm->mm_users.counter > 1) &&
 	       bpf_probe_read_user(&top, sizeof(top),
 				   (const void *)record->regs.r[STACKD_REG_SP]) &&
