@@ -21,7 +21,7 @@
 
 #include "daemon/archive/archive.h"
 #include "daemon/base/own_cost.h"
-#include "daemon/model/recorder.h"
+#include "daemon/recorder/recorder.h"
 #include "daemon/worker/names.h"
 
 #define DEPTH	     24

@@ -12,7 +12,8 @@
  * The sampler may interrupt the programs of regions in the middle of a change. It then leaves its
  * own clock as it is, so the next sample represents this one's time as well.
  *
- * Samples also see threads that have left instances without a return (left.bpf.h), and note when.
+ * Samples also see threads that have left instances without a return (abandoned.bpf.h), and note
+ * when.
  *
  * A sample right after the return of an instance, before the probe at its end, is outside already,
  * and takes all of the thread's time so far. The instance's own time is subtracted when it ends, so
@@ -84,14 +85,14 @@ struct neighbours {
 	__u32 pad;
 };
 
-/* The stack that a thread was on when it was last looked for (left.bpf.h). */
+/* The stack that a thread was on when it was last looked for (abandoned.bpf.h). */
 struct region_stack {
 	__u64 low, high; /* of its mapping, or of the part that is the thread's */
 	__u32 is_found;	 /* 0: all addresses are taken for one stack */
 	__u32 is_own;	 /* it is no coroutine's */
 };
 
-/* A search of a thread's open instances (left.bpf.h), which has no room on the program's stack
+/* A search of a thread's open instances (abandoned.bpf.h), which has no room on the program's stack
  * either. */
 struct settling {
 	__u64 threshold;   /* instances below it were left */
@@ -119,9 +120,10 @@ struct region_thread {
 	__u32 once; /* one more than the index of the one on this stack with STACKD_ENTRY_ONCE; 0:
 		     * there is none */
 	__u32 busy; /* its programs are changing this; the sampler can interrupt them */
-	__u16 is_tangled; /* the open instances are not simply nested in each other (left.bpf.h) */
-	__u16 current;	  /* then: one more than the index of the innermost one on this stack; 0:
-			   * none */
+	__u16 is_tangled;   /* the open instances are not simply nested in each other
+			       (abandoned.bpf.h) */
+	__u16 current;	    /* then: one more than the index of the innermost one on this stack; 0:
+			     * none */
 	__u64 measured_cpu; /* of all ended instances that were within no other one */
 	struct open_instance ended;
 	union stackd_measurement event; /* the pass that has ended */
@@ -218,7 +220,7 @@ static __noinline bool is_inside(struct region_thread *thread, struct task_struc
 }
 
 /* Notes that a sample sees the thread outside of its innermost instances. If the thread returns to
- * one, since it is on another stack now, left.bpf.h finds that out. */
+ * one, since it is on another stack now, abandoned.bpf.h finds that out. */
 static __noinline int note_left(struct region_thread *thread, struct task_struct *task,
 				__u64 stack_pointer)
 {

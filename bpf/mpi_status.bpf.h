@@ -8,7 +8,7 @@
  *   MPI_Wait    handles at the entry, since the library overwrites them; at the return, for each
  *               request that is complete and in mpi_posted: a COMPLETED record
  *
- * The daemon then adds the bytes to the path of the instance (daemon/model/mpi_pending.h). If a
+ * The daemon then adds the bytes to the path of the instance (daemon/recorder/mpi_pending.h). If a
  * request is never seen to be completed, the instance keeps the size of the buffer.
  */
 #ifndef MPI_STATUS_BPF_H

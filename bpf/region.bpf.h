@@ -12,11 +12,11 @@
  *
  * Each thread has a stack of its open instances, keyed by the slot of the return address. One that
  * was left by longjmp() or an exception never reaches an exit. It is found by its slot
- * (left.bpf.h): on one stack no function whose slot is below the stack pointer is still running,
- * and one that is entered at the same slot was called again. An instruction is an exit only while
- * the stack pointer is at the slot: a jump of a function with a frame leads to another part of it.
- * A function of MPI that ends with a jump to another one has no exit there: its instance continues
- * until that one is left.
+ * (abandoned.bpf.h): on one stack no function whose slot is below the stack pointer is still
+ * running, and one that is entered at the same slot was called again. An instruction is an exit
+ * only while the stack pointer is at the slot: a jump of a function with a frame leads to another
+ * part of it. A function of MPI that ends with a jump to another one has no exit there: its
+ * instance continues until that one is left.
  *
  * These programs run in the thread, and can be interrupted by the sampler and preempted by other
  * threads' instances. So each walk takes one of a CPU's scratch areas for regions (the sampler has
@@ -28,7 +28,7 @@
 #define REGION_BPF_H
 
 #include "instance.bpf.h"
-#include "left.bpf.h"
+#include "abandoned.bpf.h"
 #include "lone.bpf.h"
 #include "members.bpf.h"
 #include "mpi.bpf.h"

@@ -11,7 +11,7 @@
 #include "daemon/capture/event_choice.h"
 #include "daemon/base/exit_status.h"
 #include "daemon/base/options.h"
-#include "daemon/model/recorder.h"
+#include "daemon/recorder/recorder.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
 

@@ -12,7 +12,7 @@
 #include "daemon/base/idle_time.h"
 #include "daemon/capture/probe_cost.h"
 #include "daemon/capture/sampler.h"
-#include "daemon/model/recorder.h"
+#include "daemon/recorder/recorder.h"
 #include "daemon/status.h"
 #include "daemon/tables/tables.h"
 #include "daemon/worker/worker.h"

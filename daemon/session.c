@@ -114,7 +114,7 @@ static int loop(struct session *s)
 		int n = wakeups_wait(&s->wakeups, longest_wait_ms(s), fds, 8);
 		bool is_due = is_behind(s);
 
-		service_alive(&s->log.watchdog, clock_ns(CLOCK_MONOTONIC));
+		service_manager_alive(&s->log.watchdog, clock_ns(CLOCK_MONOTONIC));
 		for (int i = 0; i < n; i++)
 			is_due |= on_wake(s, fds[i]);
 		if (!is_due) {
@@ -155,7 +155,7 @@ static enum exit_status sum_up(struct session *s)
 		s->recording.state.unwritten < n.samples ? s->recording.state.unwritten : n.samples;
 	n.lost += s->recording.state.unwritten;
 	status_summary(&n, text, sizeof(text));
-	service_status(text);
+	service_manager_status(text);
 	log_status(NULL);
 	if (!s->options->quiet)
 		log_info("%s; %s in %s", text, recordings(s, name, sizeof(name)),
@@ -186,9 +186,9 @@ static enum exit_status record(struct session *s)
 	s->rings.round_ns = s->recording.commit_ns = clock_ns(CLOCK_MONOTONIC);
 	s->cost.budget = budget_begin(s->options->max_cpu, s->options->frequency);
 	status_start(&s->log.status, s->rings.round_ns);
-	service_ready();
+	service_manager_ready();
 	err = loop(s);
-	service_stopping();
+	service_manager_stopping();
 	waits_stop(&s->waits);
 	was_called = regions_allocator_was_called(s->regions);
 	regions_stop(s->regions);

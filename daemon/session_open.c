@@ -15,7 +15,7 @@
 #include "daemon/attach.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_limits.h"
-#include "daemon/base/scheduler_time.h"
+#include "daemon/base/cpu_accounting.h"
 #include "daemon/regions/alloc_source.h"
 #include "daemon/regions/uprobe_multi.h"
 #include "daemon/regions/wanted.h"
@@ -49,8 +49,8 @@ struct scheduler_times session_times(const struct session *s)
 	const int cgroup = target_cgroup_fd(s->scope.target);
 
 	return (struct scheduler_times){
-		.stolen_ns = scheduler_time_stolen(),
-		.cgroup_ns = cgroup >= 0 ? scheduler_time_of_cgroup(cgroup) : 0,
+		.stolen_ns = cpu_accounting_stolen(),
+		.cgroup_ns = cgroup >= 0 ? cpu_accounting_of_cgroup(cgroup) : 0,
 	};
 }
 
@@ -92,7 +92,7 @@ static void share_store(void *arg)
 	const struct session *s = arg;
 
 	store_path_hand_over(s->recording.store_path);
-	service_share_store(s->recording.store_path, s->options->group);
+	service_manager_share_store(s->recording.store_path, s->options->group);
 }
 
 static enum exit_status open_store(struct session *s)

@@ -17,12 +17,12 @@
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
 #include "daemon/intake.h"
-#include "daemon/model/table_wait.h"
-#include "daemon/model/recorder.h"
-#include "daemon/model/reorder.h"
+#include "daemon/recorder/table_wait.h"
+#include "daemon/recorder/recorder.h"
+#include "daemon/recorder/reorder.h"
 #include "daemon/regions/regions.h"
 #include "daemon/run_counters.h"
-#include "daemon/service.h"
+#include "daemon/service_manager.h"
 #include "daemon/status.h"
 #include "daemon/waits.h"
 #include "daemon/watch.h"
@@ -104,7 +104,7 @@ struct session_scope {
 /* What is reported to the user and the service manager. */
 struct session_log {
 	struct status status;
-	struct service_watchdog watchdog;
+	struct service_manager_watchdog watchdog;
 	struct watch watch;
 };
 

@@ -7,7 +7,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/own_cost.h"
-#include "daemon/service.h"
+#include "daemon/service_manager.h"
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -60,7 +60,7 @@ void status_show(struct status *status, const struct status_numbers *now, bool q
 		 (double)(now->samples - status->last.samples) * 1e9 / (double)span, now->lost,
 		 percent(now->complete, walked(now)), idle_share(now, idle, sizeof(idle)),
 		 percent(cpu - status->last_cpu_ns, span));
-	service_status(line);
+	service_manager_status(line);
 	if (!quiet)
 		log_status(line);
 	status->last = *now;

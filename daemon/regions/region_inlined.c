@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "sym/inlined_sites.h"
+#include "sym/inlined_calls.h"
 
 struct search {
 	const struct region_spec *spec;
@@ -67,9 +67,9 @@ int region_inlined_find(const struct region_spec *spec, const struct elf_file *f
 	*ret_inlined = (struct region_inlined){0};
 	if (debug_file_open(file, debug, path, &debug_file) == -ENOMEM)
 		return -ENOMEM;
-	err = inlined_sites_each(file, take, &s);
+	err = inlined_calls_each(file, take, &s);
 	if (!err && debug_file)
-		err = inlined_sites_each(debug_file, take, &s);
+		err = inlined_calls_each(debug_file, take, &s);
 	elf_file_free(debug_file);
 	return err;
 }

@@ -6,7 +6,7 @@
  * paths of tags are in a trie of their own, and are entered into the window's trie when a sample
  * needs them.
  */
-#include "daemon/model/tag_paths.h"
+#include "daemon/recorder/tag_paths.h"
 
 #include <errno.h>
 #include <inttypes.h>

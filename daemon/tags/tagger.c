@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Recognizes processes that keep tags; see tagger.h. */
-#include "daemon/model/tagger.h"
+#include "daemon/recorder/tagger.h"
 
 #define HASH_NONFATAL_OOM 1
 #include <bpf/bpf.h>

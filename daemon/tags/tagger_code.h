@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of the tagger's interface (daemon/model/tagger.h) that only tag_paths.c needs: questions
- * about code that keeps a tag. */
+/* The part of the tagger's interface (daemon/recorder/tagger.h) that only tag_paths.c needs:
+ * questions about code that keeps a tag. */
 #ifndef TAGS_TAGGER_CODE_H
 #define TAGS_TAGGER_CODE_H
 
 #include "callgraph/tagged_functions.h"
-#include "daemon/model/tagger.h"
+#include "daemon/recorder/tagger.h"
 
 /* Returns whether functions of an object keep a tag. */
 bool tagger_has_functions(struct tagger *tagger, const struct object *object);

@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 
-#include "daemon/model/tag_paths.h"
-#include "daemon/model/tagger.h"
+#include "daemon/recorder/tag_paths.h"
+#include "daemon/recorder/tagger.h"
 #include "daemon/worker/service.h"
 
 int tagger_new(const struct tagger_maps *maps, const struct ask_files *files,

@@ -188,7 +188,7 @@ def is_first_switch(sample, frames):
     return sample.frames[0].symbol == "[incomplete: bad_return]" and [f.symbol for f in frames] == ["switch_stacks"]
 
 
-def check_put_returns(samples, expectation):
+def check_planted_returns(samples, expectation):
     """Complete paths are right; those that begin where the program has put an address on a stack end
     there, and say why, unless the code at the address says that a stack begins there."""
     whole, cut = [], []
@@ -210,14 +210,14 @@ def check_put_returns(samples, expectation):
 
 
 @live
-def test_put_returns():
-    expectation = Expectation.of_source("put_returns")
+def test_planted_returns():
+    expectation = Expectation.of_source("planted_returns")
     with scratch() as folder:
         recording, result = record(folder + "/s.db", *RING, "-F", 2 * FREQUENCY, "--judge", "--",
-                                   WORKLOADS + "/put_returns", SECONDS / 2)
+                                   WORKLOADS + "/planted_returns", SECONDS / 2)
         stats = recording.stats()
         print(result.err, stats["end_reasons"])
-        check_put_returns(recording.samples(), expectation)
+        check_planted_returns(recording.samples(), expectation)
         check(differing(stats["counters"]) == 0, "walks are wrong", stats)
 
 

@@ -17,7 +17,7 @@
 #include "bpf_shim.h"
 
 #include "../../bpf/stackd.bpf.c"
-#include "daemon/model/branches.h"
+#include "daemon/recorder/branches.h"
 #include "daemon/capture/record.h"
 #include "daemon/capture/record_pool.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/model/caller_check.h"
+#include "daemon/recorder/caller_check.h"
 #include "daemon/worker/walks_here.h"
 #include "walk_self.h"
 

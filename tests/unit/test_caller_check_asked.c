@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps that a worker is asked about (daemon/model/caller_check.c, daemon/worker/ask_walks.c): all
- * new ones of a path in a few calls. The worker is a process of the daemon's fork server, but what
- * it runs is this test's: the caller's offset says what it answers.
+ * Steps that a worker is asked about (daemon/recorder/caller_check.c, daemon/worker/ask_walks.c):
+ * all new ones of a path in a few calls. The worker is a process of the daemon's fork server, but
+ * what it runs is this test's: the caller's offset says what it answers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/model/caller_check.h"
+#include "daemon/recorder/caller_check.h"
 #include "daemon/worker/walks_there.h"
 #include "daemon/worker/wire.h"
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "daemon/model/code_windows.h"
+#include "daemon/recorder/code_windows.h"
 
 #define PID	77
 #define ADDRESS UINT64_C(0x7f0000010123)

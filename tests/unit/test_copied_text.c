@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/model/copied_text.h"
+#include "daemon/recorder/copied_text.h"
 
 #define LIBRARY "libzstd.so.1"
 #define SECOND	UINT64_C(1000000000)

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "daemon/model/judge.h"
+#include "daemon/recorder/judge.h"
 
 static struct location_table *locations;
 static struct object_table *objects;

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "daemon/model/judge_jit.h"
+#include "daemon/recorder/judge_jit.h"
 
 #define PID   77
 #define CODE  UINT64_C(0x7f0000010000)

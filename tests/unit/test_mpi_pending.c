@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/model/mpi_pending.h"
+#include "daemon/recorder/mpi_pending.h"
 
 static int set_up(void **state)
 {

@@ -14,8 +14,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "daemon/model/file_key.h"
-#include "daemon/model/new_mappings.h"
+#include "daemon/recorder/file_key.h"
+#include "daemon/recorder/new_mappings.h"
 
 /* The last mapping at an address counts, of this process and from this offset alone. */
 static void test_last_mapping(void **state)

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/model/ranks.h"
+#include "daemon/recorder/ranks.h"
 #include "model/profile_ranks.h"
 #include "proc/mpi_rank.h"
 #include "store_fixture.h"

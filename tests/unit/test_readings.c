@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/model/readings.h"
+#include "daemon/recorder/readings.h"
 
 static struct {
 	enum metric_series series;

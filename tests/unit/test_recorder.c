@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/model/recorder.h"
+#include "daemon/recorder/recorder.h"
 #include "walk_self.h"
 
 #define DEPTH 6

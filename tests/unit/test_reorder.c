@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order of time: daemon/model/reorder.c. Every item is an allocation of its own, so that the
+ * The order of time: daemon/recorder/reorder.c. Every item is an allocation of its own, so that the
  * sanitizers see what is lost or handed out twice.
  */
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "daemon/capture/record_pool.h"
-#include "daemon/model/reorder.h"
+#include "daemon/recorder/reorder.h"
 #include "base/hash.h"
 
 #define ROUNDS 200

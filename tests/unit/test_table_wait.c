@@ -7,7 +7,7 @@
 /* cmocka needs those above. */
 #include <cmocka.h>
 
-#include "daemon/model/table_wait.h"
+#include "daemon/recorder/table_wait.h"
 
 #define NOW UINT64_C(5000000000)
 

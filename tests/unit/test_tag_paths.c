@@ -9,8 +9,8 @@
 #include <errno.h>
 
 #include "daemon/tags/known_tags.h"
-#include "daemon/model/tag_paths.h"
-#include "daemon/model/tagger.h"
+#include "daemon/recorder/tag_paths.h"
+#include "daemon/recorder/tagger.h"
 
 /* outer() and inner() keep a tag, alien() does not. */
 static const char code[] = "	.text\n"

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/model/wait_frames.h"
-#include "daemon/model/wait_object.h"
+#include "daemon/recorder/wait_frames.h"
+#include "daemon/recorder/wait_object.h"
 #include "proc/descriptor.h"
 
 #define SECOND_NS UINT64_C(1000000000)

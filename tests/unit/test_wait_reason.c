@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "daemon/model/wait_reason.h"
+#include "daemon/recorder/wait_reason.h"
 
 #define FILE_TYPE(mode) ((mode) >> 12)
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/model/wakeup_frame.h"
+#include "daemon/recorder/wakeup_frame.h"
 
 /* Of frames, up to a NULL. */
 static bool is_interrupt(const char *const *names)

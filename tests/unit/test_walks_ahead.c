@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks that a worker walks while the loop goes on (daemon/model/recorder_ahead.c,
+ * Stacks that a worker walks while the loop goes on (daemon/recorder/recorder_ahead.c,
  * daemon/worker/walk_queue.c). The worker is a process of the daemon's fork server, but what it
  * runs is this test's: it makes a path that tells which stack was asked for, and by which mappings,
  * and answers no more walks than the test allows.
@@ -21,7 +21,7 @@
 
 #include "base/hash.h"
 #include "daemon/capture/record_pool.h"
-#include "daemon/model/recorder_internal.h"
+#include "daemon/recorder/recorder_internal.h"
 #include "daemon/worker/ask_walks.h"
 #include "daemon/worker/walk_wire.h"
 #include "daemon/worker/wire.h"

@@ -35,7 +35,7 @@
 #include "unwind/analysed_rules.h"
 #include "unwind/jump_frame.h"
 #include "unwind/kept_register.h"
-#include "unwind/leaf_rule.h"
+#include "unwind/cfi_repair.h"
 #include "unwind/rule_cache.h"
 #include "unwind/runtime_code.h"
 #include "unwind/sigreturn.h"
@@ -263,9 +263,9 @@ static int finish_rule(struct dwarf_walk *walk, const struct object *object, str
 	rule->is_provisional = err == -EAGAIN;
 	if (err == -ENOMEM)
 		return err;
-	err = is_return ? 0 : leaf_rule_improve(elf, index, vaddr, offset, rule);
+	err = is_return ? 0 : cfi_repair_improve(elf, index, vaddr, offset, rule);
 	if (!err && rule->provenance != PROVENANCE_CFI)
-		rule->is_called |= leaf_rule_is_start(elf, vaddr, offset);
+		rule->is_called |= cfi_repair_is_start(elf, vaddr, offset);
 	return err;
 }
 
@@ -347,8 +347,8 @@ static int make_rule_of_all(struct dwarf_walk *walk, const struct object *object
 	return err ? err : finish_rule(walk, object, wo, wo->index, vaddr, offset, is_return, rule);
 }
 
-/* Without call frame information, a rule came from a few bytes of code (leaf_rule.h, sigreturn), or
- * a frame pointer is tried. Start code has no caller. */
+/* Without call frame information, a rule came from a few bytes of code (cfi_repair.h, sigreturn),
+ * or a frame pointer is tried. Start code has no caller. */
 static void set_provenance(struct walk_rule *rule)
 {
 	if (rule->fast.cfa == STACKD_CFA_NONE)

@@ -14,7 +14,7 @@
 #include "base/int_map.h"
 #include "base/vec.h"
 #include "unwind/code_piece.h"
-#include "unwind/leaf_rule.h"
+#include "unwind/cfi_repair.h"
 
 #define SAVED_FP  0   /* its index in STACKD_SAVED_REGS */
 #define AROUND	  32  /* bytes on either side of an address that are looked at again */
@@ -530,7 +530,7 @@ static void rule_of(const struct piece *p, uint64_t address, bool is_return,
 	if (!p)
 		return;
 	code_piece_rule(&p->code, address, ret_rule);
-	if (!is_return && leaf_rule_is_return(p->object.elf, address))
+	if (!is_return && cfi_repair_is_return(p->object.elf, address))
 		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_REG,
 						 .reg = STACKD_REG_SP,
 						 .cfa_offset = 8,
@@ -724,7 +724,7 @@ static bool begins_frame(const struct piece *p, uint64_t address, const struct s
 {
 	uint8_t code[3];
 
-	if (leaf_rule_is_return(p->object.elf, address))
+	if (cfi_repair_is_return(p->object.elf, address))
 		return true;
 	if (rule->cfa_offset == 8)
 		return elf_file_read(p->object.elf, address, code, 1) == 1 &&

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Instances that are left without a return: by an exception, longjmp(), pthread_exit(), a handler
+ * that does not return, exec or exit. They are passes like others, and end where the thread is next
+ * seen below them: at a probe (here), or at a sample (instance.bpf.h).
+ *
+ *   slot of the instance below the stack pointer,
+ *     on the thread's own stack, or on its alternate one     it was left
+ *     on a stack that is neither, as the stack pointer is:    it was left if its slot has another
+ *                                                            word now; else it is suspended
+ *   on the alternate stack, and the thread is not             it was left
+ *   on another stack                                          it is suspended
+ *   thread or program ends                                    it was left
+ *
+ * A handler on the alternate stack is within what it has interrupted, wherever that stack is. A
+ * thread that is on no stack of its own runs coroutines: it has several stacks, with instances open
+ * on each, and changes from one to another at any time, without a probe. If several such stacks are
+ * in one mapping, it is not known which of them an address belongs to. So a suspended instance
+ * stays open, and continues when its exit is hit; if that never happens, it was left when it was
+ * first found suspended. A mark outside of every function is never left; it is suspended while the
+ * thread is on another stack than that of its hit.
+ *
+ * Instances that are simply nested are a stack (thread->open). Once one is suspended, or ends while
+ * a later one is open, they are tangled: free entries lie between others, and which one encloses
+ * which follows from the times of their entries. Time that two such instances share is in both; so
+ * that the own times still add up, it is nested time of the one that was entered first.
+ *
+ * The frames of an instance that was left are gone, so there is no walk. Its record has the
+ * function, and the caller by the return address that was read at the entry.
+ */
+#ifndef ABANDONED_BPF_H
+#define ABANDONED_BPF_H
+
+#include "instance.bpf.h"
+#include "lone.bpf.h"
+#include "mapping.bpf.h"
+#include "region_scratch.bpf.h"
+
+static __always_inline bool is_mark(__u32 region)
+{
+	return region > STACKD_MOST_REGIONS;
+}
+
+static __always_inline void make_pass(const struct open_instance *ended, __u64 now, __u64 cpu,
+				      struct stackd_pass *ret_pass)
+{
+	__u64 wall = now - ended->enter_ns, used = cpu - ended->enter_cpu;
+
+	if ((__s64)used < 0)
+		used = 0;
+	if (used > wall)
+		used = wall;
+	ret_pass->kind = is_mark(ended->region) ? STACKD_EVENT_MARK : STACKD_EVENT_REGION;
+	ret_pass->number = ended->region;
+	ret_pass->ended_ns = now;
+	ret_pass->wall_ns = wall;
+	ret_pass->cpu_ns = used;
+	ret_pass->nested_wall_ns = ended->nested_ns < wall ? ended->nested_ns : wall;
+	ret_pass->sent = ended->sent;
+	ret_pass->received = ended->received;
+	ret_pass->nested_cpu_ns = ended->nested_cpu < used ? ended->nested_cpu : used;
+}
+
+/* --- instances that are tangled -------------------------------------------------------------- */
+
+/* Finds the entries next to one, by the times at which they were entered: thread->beside. A loop
+ * rather than bpf_loop(), whose function would have a frame of the stack. */
+static __always_inline void look_beside(struct region_thread *thread, __u64 since)
+{
+	struct neighbours *n = &thread->beside;
+
+	n->before = n->before_here = 0;
+	n->after = ~0ull;
+	n->around = n->within = n->around_here = 0;
+	for (__u32 i = 0; i < REGION_DEPTH; i++) {
+		const struct open_instance *open = &thread->open[i];
+
+		FORGET(open);
+		if (!open->region)
+			continue;
+		if (open->enter_ns < since && open->enter_ns >= n->before) {
+			n->before = open->enter_ns;
+			n->around = i + 1;
+		}
+		if (open->enter_ns < since && open->enter_ns >= n->before_here && !open->seen_ns) {
+			n->before_here = open->enter_ns;
+			n->around_here = i + 1;
+		}
+		if (open->enter_ns > since && open->enter_ns <= n->after) {
+			n->after = open->enter_ns;
+			n->within = i + 1;
+		}
+	}
+}
+
+/* Adds to the ended one's nested time the time that it shares with `within`, which was entered
+ * later and is still open. */
+static __always_inline void take_share(struct open_instance *ended, struct open_instance *within,
+				       __u64 now, __u64 cpu)
+{
+	__u64 ns = now - within->enter_ns - within->told_ns;
+	__u64 used = cpu - within->enter_cpu - within->told_cpu;
+
+	if ((__s64)ns > 0) {
+		ended->nested_ns += ns;
+		within->told_ns += ns;
+	}
+	if ((__s64)used > 0) {
+		ended->nested_cpu += used;
+		within->told_cpu += used;
+	}
+}
+
+/* Forgets the free entries behind the last open one. */
+static __always_inline void trim(struct region_thread *thread)
+{
+	for (int i = 0; i < REGION_DEPTH; i++) {
+		__u32 count = thread->count;
+
+		if (!count || thread->open[BOUNDED(count - 1, REGION_DEPTH)].region)
+			break;
+		thread->count = count - 1;
+	}
+	if (!thread->count)
+		thread->is_tangled = 0;
+}
+
+/* Moves an entry of a tangled thread to thread->ended, after it has taken the share of the one
+ * within it. Returns one more than the index of the one around it; 0: there is none. Global, as the
+ * others here, so that it is verified once. */
+__noinline int free_tangled(struct region_thread *given, __u32 index, __u64 now, __u64 cpu)
+{
+	struct region_thread *thread = CHECKED(given);
+	struct open_instance *open;
+	__u32 around, within;
+
+	if (!thread)
+		return 0;
+	open = &thread->open[BOUNDED(index, REGION_DEPTH)];
+	look_beside(thread, open->enter_ns);
+	around = thread->beside.around;
+	within = thread->beside.within;
+	if (within)
+		take_share(open, &thread->open[BOUNDED(within - 1, REGION_DEPTH)], now, cpu);
+	thread->ended = *open;
+	open->region = 0;
+	thread->current = thread->beside.around_here;
+	trim(thread);
+	return around;
+}
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+/* Removes the entry of an ended instance, which is then in thread->ended. Returns one more than the
+ * index of the one around it; 0: there is none. */
+static __always_inline __u32 take_out(struct region_thread *thread, __u32 index, __u64 now,
+				      __u64 cpu)
+{
+	__u32 around;
+
+	if (thread->once == index + 1)
+		thread->once = 0;
+	if (RARELY(thread->is_tangled)) {
+		around = free_tangled(thread, index, now, cpu);
+		return around < REGION_DEPTH ? around : REGION_DEPTH;
+	}
+	thread->ended = thread->open[BOUNDED(index, REGION_DEPTH)];
+	thread->count = index;
+	return index;
+}
+
+/* Adds the time of an ended instance to the one around it. */
+static __always_inline void tell_around(struct region_thread *thread, __u32 around, __u64 ns,
+					__u64 cpu)
+{
+	struct open_instance *open;
+
+	if (!around) {
+		thread->measured_cpu += cpu;
+		return;
+	}
+	open = &thread->open[BOUNDED(around - 1, REGION_DEPTH)];
+	open->nested_ns += ns;
+	open->nested_cpu += cpu;
+}
+
+static __always_inline __u64 less(__u64 from, __u64 what)
+{
+	return from > what ? from - what : 0;
+}
+
+/* Ends an open instance by its index: makes thread->ended and thread->event. */
+static __always_inline void end_instance(struct region_thread *thread, __u32 index, __u64 now,
+					 __u64 cpu)
+{
+	__u32 around = take_out(thread, index, now, cpu);
+
+	make_pass(&thread->ended, now, cpu, &thread->event.pass);
+	tell_around(thread, around, less(thread->event.pass.wall_ns, thread->ended.told_ns),
+		    less(thread->event.pass.cpu_ns, thread->ended.told_cpu));
+}
+
+/* Sends the pass that has ended (thread->event) as one that was left at end_ns. */
+static __always_inline void send_left(struct region_thread *thread, __u64 end_ns)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	if (now - end_ns > STACKD_PASS_MOST_LATE_NS)
+		thread->event.pass.ended_ns = now - STACKD_PASS_MOST_LATE_NS;
+	thread->event.pass.kind = STACKD_EVENT_LEFT;
+	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), now, &thread->event,
+		  thread->ended.function, thread->ended.caller, STACKD_END_LEFT);
+	send_lone(&thread->lone);
+	count_region(STACKD_REGION_ENDED);
+	count_region(STACKD_REGION_LEFT);
+}
+
+/* Ends an instance that was left. A mark without a next hit has no known end. */
+__noinline int end_left(struct region_thread *given, __u32 index, __u64 now, __u64 cpu)
+{
+	struct region_thread *thread = CHECKED(given);
+	struct open_instance *open;
+	__u64 end_ns;
+
+	if (!thread)
+		return 0;
+	open = &thread->open[BOUNDED(index, REGION_DEPTH)];
+	end_ns = open->seen_ns ? open->seen_ns : now;
+	if (open->seen_ns)
+		cpu = open->seen_cpu;
+	if (is_mark(open->region)) {
+		__u32 around = take_out(thread, index, end_ns, cpu);
+
+		tell_around(thread, around, less(thread->ended.nested_ns, thread->ended.told_ns),
+			    less(thread->ended.nested_cpu, thread->ended.told_cpu));
+		count_region(STACKD_REGION_UNENDED);
+		return 0;
+	}
+	end_instance(thread, index, end_ns, cpu);
+	send_left(thread, end_ns);
+	return 0;
+}
+
+/* --- which were left -------------------------------------------------------------------------- */
+
+enum standing { STANDING_OPEN, STANDING_SUSPENDED, STANDING_LEFT };
+
+static __always_inline bool is_on_stack(const struct region_stack *stack, __u64 address)
+{
+	return address - stack->low < stack->high - stack->low;
+}
+
+static __always_inline enum standing standing_of(const struct region_thread *thread,
+						 const struct open_instance *open)
+{
+	const struct settling *c = &thread->settling;
+	bool is_outside = open->slot == ~0ull; /* a mark outside of every function */
+	__u64 address = is_outside ? open->stack : open->slot;
+	bool is_on_handlers = is_on_alternate(bpf_get_current_task_btf(), address);
+
+	if (is_outside)
+		return c->is_handler || is_on_handlers || is_on_stack(&thread->stack, address)
+			       ? STANDING_OPEN
+			       : STANDING_SUSPENDED;
+	if (is_on_handlers != c->is_handler)
+		return c->is_handler ? STANDING_OPEN : STANDING_LEFT;
+	if (!is_on_stack(&thread->stack, address))
+		return STANDING_SUSPENDED;
+	if (address >= c->threshold)
+		return c->is_own || holds_caller(open) ? STANDING_OPEN : STANDING_LEFT;
+	if (c->is_own || open->slot + 1 == c->threshold || !open->caller || !holds_caller(open))
+		return STANDING_LEFT;
+	return STANDING_SUSPENDED;
+}
+
+/* Notes an instance that is on this stack, or was interrupted by a handler on this stack. */
+static __always_inline void go_on(struct settling *c, struct region_thread *thread,
+				  struct open_instance *open, __u32 index)
+{
+	open->seen_ns = 0;
+	if (open->is_once && !c->once)
+		c->once = index + 1;
+	if (c->is_handler && !is_on_alternate(bpf_get_current_task_btf(), open->slot)) {
+		if (!c->interrupted)
+			c->interrupted = index + 1;
+	} else if (open->slot < c->nearest || !c->current) {
+		/* It was entered before one that is above it: they are on two stacks. */
+		if (c->current)
+			c->is_tangled = thread->is_tangled = 1;
+		c->nearest = open->slot;
+		c->current = index + 1;
+	}
+}
+
+static long settle_one(__u32 turn, struct region_thread **at)
+{
+	struct region_thread *thread = CHECKED(*at);
+	struct settling *c;
+	struct open_instance *open;
+	enum standing standing;
+	__u32 index;
+
+	if (!thread)
+		return 1;
+	c = &thread->settling;
+	index = c->count - 1 - turn;
+	if (index >= REGION_DEPTH)
+		return 1;
+	open = &thread->open[BOUNDED(index, REGION_DEPTH)];
+	if (!open->region) {
+		c->is_tangled = index < thread->count;
+		return 0;
+	}
+	standing = standing_of(thread, open);
+	if (standing == STANDING_LEFT) {
+		if (index + 1 != thread->count)
+			c->is_tangled = thread->is_tangled = 1;
+		end_left(thread, index, c->now++, c->cpu);
+		return 0;
+	}
+	if (standing == STANDING_SUSPENDED && !open->seen_ns) {
+		open->seen_cpu = c->cpu;
+		open->seen_ns = c->now++;
+	}
+	if (standing == STANDING_SUSPENDED || open->enter_ns > c->later)
+		c->is_tangled = thread->is_tangled = 1;
+	c->later = open->enter_ns;
+	if (standing == STANDING_OPEN)
+		go_on(c, thread, open, index);
+	return 0;
+}
+
+/* Takes the mapping that an address is in for the stack. Is it the thread's own? That is, of a
+ * process's first thread, the one that the kernel has made; of others up to the thread pointer,
+ * which C libraries have at its end. (What is beyond may be other stacks: the kernel joins
+ * mappings.) */
+static __always_inline void take_stack(struct region_stack *stack, struct task_struct *task,
+				       const struct scratch *s, __u64 address)
+{
+	__u64 end = ARCH_THREAD_POINTER(task);
+
+	stack->low = s->vma.start;
+	stack->high = s->vma.end;
+	stack->is_own = is_on_stack(stack, task->mm->start_stack);
+	if (task->pid != task->tgid && is_on_stack(stack, end)) {
+		stack->is_own = address < end;
+		*(stack->is_own ? &stack->high : &stack->low) = end;
+	}
+	stack->is_found = 1;
+}
+
+/* Finds the stack of an address. If its mapping cannot be found, and the address is not on the
+ * stack that was found last, all addresses count as one stack. */
+static __always_inline void find_stack(struct region_stack *stack, struct task_struct *task,
+				       __u64 address)
+{
+	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
+	bool is_found = s && !vma_find(s, address);
+
+	if (is_found)
+		take_stack(stack, task, s, address);
+	if (s)
+		give_scratch_back(s);
+	if (is_found || (stack->is_found && is_on_stack(stack, address)))
+		return;
+	count_region(STACKD_REGION_NO_STACK);
+	*stack = (struct region_stack){.high = ~0ull, .is_own = 1};
+}
+
+/* Is the thread on another stack than at the last search, as far as is known? */
+static __always_inline bool is_elsewhere(const struct region_thread *thread, __u64 address)
+{
+	return thread->count && !(thread->stack.is_found && is_on_stack(&thread->stack, address));
+}
+
+/* Ends the instances that were left, where the thread is at a slot; `threshold` may be next to it.
+ * `now`: when another one ends here; 0: none does. */
+__noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold, __u64 now,
+		      __u64 cpu)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct region_thread *thread = CHECKED(given);
+	struct settling *c;
+
+	if (!thread || !task->mm)
+		return 0;
+	c = &thread->settling;
+	__builtin_memset(c, 0, sizeof(*c));
+	c->threshold = threshold;
+	c->nearest = c->later = ~0ull;
+	c->count = thread->count;
+	c->now = (now ? now : bpf_ktime_get_ns()) - thread->count;
+	c->cpu = now ? cpu : cpu_clock(task);
+	c->is_handler = is_on_alternate(task, slot);
+	find_stack(&thread->stack, task, slot);
+	c->is_own = c->is_handler || thread->stack.is_own;
+	bpf_loop(REGION_DEPTH, settle_one, &thread, 0);
+	trim(thread);
+	thread->current = c->current ? c->current : c->interrupted;
+	thread->once = c->once;
+	/* A handler's stack may lie above what it has interrupted. Then the next settle() finds out
+	 * that it was left, and a comparison of slots does not. */
+	thread->is_tangled = thread->count && (c->is_tangled || c->interrupted);
+	return 0;
+}
+
+/* The same, but only if some may have been left, or if the innermost one, which a sample has seen
+ * left, is open after all. In most cases neither is so, which costs three comparisons. */
+static __always_inline void drop_left(struct region_thread *thread, __u64 slot, __u64 threshold,
+				      __u64 now, __u64 cpu)
+{
+	const struct open_instance *last = &thread->open[BOUNDED(thread->count - 1, REGION_DEPTH)];
+
+	if (RARELY(thread->is_tangled) ||
+	    (thread->count && (last->slot < threshold || last->seen_ns)))
+		settle(thread, slot, threshold, now, cpu);
+}
+
+/* --- the end of a thread, or of its program ----------------------------------------------------
+ */
+
+struct ending {
+	struct region_thread *thread;
+	__u64 now, cpu;
+};
+
+static long end_one(__u32 turn, struct ending *c)
+{
+	struct region_thread *thread = CHECKED(c->thread);
+	__u32 index;
+
+	(void)turn;
+	if (!thread || !thread->count || thread->count > REGION_DEPTH)
+		return 1;
+	index = thread->count - 1;
+	if (thread->open[BOUNDED(index, REGION_DEPTH)].region)
+		end_left(thread, index, c->now++, c->cpu);
+	else
+		thread->count = index;
+	return 0;
+}
+
+static __always_inline void end_all(struct task_struct *task)
+{
+	struct ending c = {.thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0))};
+
+	if (!c.thread)
+		return;
+	c.thread->stack.is_found = 0; /* a new program has its stack elsewhere */
+	if (!c.thread->count)
+		return;
+	c.now = bpf_ktime_get_ns();
+	c.cpu = cpu_clock(task);
+	BUSY(c.thread, 1);
+	bpf_loop(2 * REGION_DEPTH, end_one, &c, 0);
+	c.thread->count = c.thread->once = c.thread->is_tangled = 0;
+	BUSY(c.thread, 0);
+}
+
+/* A thread ends within its open instances. Or its program is about to be replaced by another one,
+ * at sched_prepare_exec, which is a tracepoint from Linux 6.10 on: there its addresses still belong
+ * to its functions; at sched_process_exec they do not. */
+SEC("raw_tp/sched_process_exit")
+int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	(void)ctx;
+	end_all(bpf_get_current_task_btf());
+	return 0;
+}
+
+/* The latter before Linux 6.10. */
+SEC("kprobe/begin_new_exec")
+int stackd_region_replaced(struct pt_regs *ctx)
+{
+	(void)ctx;
+	end_all(bpf_get_current_task_btf());
+	return 0;
+}
+
+/* --- room ------------------------------------------------------------------------------------- */
+
+struct looking {
+	struct region_thread *thread;
+	__u32 region;
+	__u32 n, n_own; /* open ones, and those of the region */
+	__u32 hole;	/* one more than the index of a free entry; 0: none */
+};
+
+static long look_for_room(__u32 i, struct looking *l)
+{
+	const struct region_thread *thread = CHECKED(l->thread);
+	__u32 region;
+
+	if (!thread || i >= REGION_DEPTH || i >= thread->count)
+		return 1;
+	region = thread->open[BOUNDED(i, REGION_DEPTH)].region;
+	l->n += region != 0;
+	l->n_own += region == l->region;
+	if (!region && !l->hole)
+		l->hole = i + 1;
+	return 0;
+}
+
+/* Returns the index of an entry for a region; REGION_DEPTH: there is none. A recursive region
+ * leaves room for others: the fewer entries are free, the fewer it gets. */
+__noinline __u32 find_room(struct region_thread *given, __u32 region)
+{
+	struct region_thread *thread = CHECKED(given);
+	struct looking l = {.region = region};
+
+	if (!thread)
+		return REGION_DEPTH;
+	l.thread = thread;
+	bpf_loop(REGION_DEPTH, look_for_room, &l, 0);
+	if (l.n_own >= 4 * (REGION_DEPTH - l.n))
+		return REGION_DEPTH;
+	if (l.hole)
+		return l.hole - 1;
+	return thread->count < REGION_DEPTH ? thread->count : REGION_DEPTH;
+}
+
+/* The same in the usual case: the next one. */
+static __always_inline __u32 next_entry(struct region_thread *thread, __u32 region)
+{
+	__u32 count = thread->count;
+
+	return RARELY(count >= REGION_DEPTH / 2 || thread->is_tangled) ? find_room(thread, region)
+								       : count;
+}
+
+#endif

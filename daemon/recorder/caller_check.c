@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keeps verdicts on pairs of caller and callee; see caller_check.h.
+ *
+ * In the environment, STACKD_DEBUG prints wrong steps. STACKD_CHECK_STEPS also checks steps by
+ * unwind information: these are right, so tests measure with it how often the check errs.
+ */
+#include "daemon/recorder/caller_check.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/int_map.h"
+#include "callflow/callflow_step.h"
+
+#define MOST_ASKED 32 /* steps that are checked at a time, if a worker does it */
+
+struct asked {
+	struct step {
+		size_t at;		 /* the callee's place in the path */
+		uint32_t caller, callee; /* locations */
+		bool is_entry;		 /* the caller begins the thread's stack */
+		bool may_be_bare; /* the step followed a frame pointer out of JIT code, which may
+				   * maintain none */
+		bool is_kernels;  /* the kernel half made the step */
+	} step;
+	uint32_t before; /* the verdict of an earlier tick; INT_MAP_NONE: there is none */
+};
+
+struct caller_check {
+	struct caller_check_options with;
+	struct int_map pairs;	/* key: key_of(); value: enum callflow_step */
+	struct int_map doubted; /* key: key_of(), of steps whose verdict may change; value: the tick
+				 * of the check << 2 | enum doubt */
+	struct int_map bare_objects; /* keys: numbers of the OBJECT_JIT objects whose code was seen
+				      * to keep no frame pointers */
+	uint32_t ticks;
+	uint64_t counts[CALLFLOW_STEP_COUNT], postponed;
+	int64_t credit_ns;
+	bool checks_all;  /* also the steps of unwind information */
+	bool checks_kept; /* also the steps of frames that were kept from the thread's previous
+			   * path */
+	struct asked asked[MOST_ASKED]; /* steps of the current path that wait for the check */
+	size_t n_asked;
+};
+
+static uint64_t thread_clock(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+int caller_check_new(const struct caller_check_options *options, struct caller_check **ret_check)
+{
+	struct caller_check *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->with = *options;
+	if (!c->with.clock)
+		c->with.clock = thread_clock;
+	c->credit_ns = CALLER_CHECK_SAVED_NS;
+	c->checks_all = getenv("STACKD_CHECK_STEPS") != NULL;
+	*ret_check = c;
+	return 0;
+}
+
+void caller_check_free(struct caller_check *c)
+{
+	if (!c)
+		return;
+	int_map_fini(&c->pairs);
+	int_map_fini(&c->doubted);
+	int_map_fini(&c->bare_objects);
+	free(c);
+}
+
+void caller_check_begin_anew(struct caller_check *c)
+{
+	int_map_fini(&c->pairs);
+	int_map_fini(&c->doubted);
+}
+
+void caller_check_recheck_kept(struct caller_check *c)
+{
+	c->checks_kept = true;
+}
+
+void caller_check_tick(struct caller_check *c)
+{
+	c->ticks++;
+}
+
+/* --- pairs ----------------------------------------------------------------------------------- */
+
+static const struct object *object_of(const struct caller_check *c, const struct location *l)
+{
+	return object_table_at(c->with.objects, l->object);
+}
+
+static void show_wrong(const struct caller_check *c, uint32_t caller, uint32_t callee)
+{
+	const struct location *from = location_at(c->with.locations, caller);
+	const struct location *to = location_at(c->with.locations, callee);
+
+	if (getenv("STACKD_DEBUG"))
+		fprintf(stderr, "wrong step: %s+0x%llx is no caller of %s+0x%llx\n",
+			object_of(c, from)->path, (unsigned long long)from->offset + 1,
+			object_of(c, to)->path, (unsigned long long)to->offset);
+}
+
+/* A verdict besides those of callflow_step.h: the step cannot be judged yet, and is not
+ * followed. */
+#define NOT_YET CALLFLOW_STEP_COUNT
+
+/* Verdicts that hold until the next tick. */
+enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED };
+
+/* Checks the first steps of `asked`, as many as the CPU time that is left allows. Returns how
+ * many. */
+static size_t check(const struct caller_check *c, const struct asked *asked, size_t count,
+		    struct walks_verdict *ret_verdicts)
+{
+	struct walks_step steps[MOST_ASKED];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct step *step = &asked[i].step;
+		const struct location *from = location_at(c->with.locations, step->caller);
+		const struct location *to = location_at(c->with.locations, step->callee);
+
+		steps[i] = (struct walks_step){
+			.caller = object_of(c, from),
+			.callee = object_of(c, to),
+			.caller_offset = from->offset,
+			.callee_offset = to->offset,
+			.is_entry = step->is_entry,
+			.may_be_bare = step->may_be_bare,
+			.callee_is_return = to->is_return,
+		};
+	}
+	return walks_check(c->with.walks, steps, count, (uint64_t)c->credit_ns, ret_verdicts);
+}
+
+/* Returns the final verdict on a step by frame pointer, which is right only if the callee has set
+ * one up. If the callee's code does not show that, the step is not followed where other code of the
+ * process was seen to keep no frame pointers: as a rule one compiler makes all code of a process. A
+ * step of the daemon's walk is doubted only if the code could not be read, since that walk has
+ * looked at the frame itself. */
+static uint32_t weigh(const struct caller_check *c, const struct step *step,
+		      enum runtime_code_frame frame, uint32_t verdict)
+{
+	const struct object *code = object_of(c, location_at(c->with.locations, step->callee));
+	bool is_bare = int_map_find(&c->bare_objects, code->number) != INT_MAP_NONE;
+	bool is_untold = frame == RUNTIME_CODE_UNTOLD && step->is_kernels &&
+			 verdict != CALLFLOW_STEP_CONFIRMED;
+
+	if (frame != RUNTIME_CODE_UNREAD && !is_untold)
+		return verdict;
+	return is_bare ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
+}
+
+static bool is_shared(const struct caller_check *c, uint32_t number)
+{
+	const struct location *l = location_at(c->with.locations, number);
+
+	return c->with.jit && jit_tracker_is_shared(c->with.jit, object_of(c, l), l->offset);
+}
+
+/* Turns what the check of a step has found into the step's verdict. 0 or -ENOMEM. */
+static int conclude(struct caller_check *c, const struct step *step, struct walks_verdict found,
+		    uint32_t *ret_verdict)
+{
+	const struct object *callee = object_of(c, location_at(c->with.locations, step->callee));
+	int err = 0;
+
+	*ret_verdict = found.step;
+	if (step->may_be_bare && found.frame == RUNTIME_CODE_BARE) {
+		*ret_verdict = CALLFLOW_STEP_WRONG;
+		err = int_map_set(&c->bare_objects, callee->number, 1);
+	}
+	if (*ret_verdict == CALLFLOW_STEP_WRONG && is_shared(c, step->callee))
+		*ret_verdict = CALLFLOW_STEP_UNCHECKED;
+	if (*ret_verdict == CALLFLOW_STEP_WRONG)
+		show_wrong(c, step->caller, step->callee);
+	else if (step->may_be_bare)
+		*ret_verdict = weigh(c, step, found.frame, *ret_verdict);
+	return err;
+}
+
+static uint64_t spent_ns(const struct caller_check *c)
+{
+	return c->with.clock() + walks_cpu_ns(c->with.walks);
+}
+
+static bool is_runtime_code(const struct caller_check *c, uint32_t number)
+{
+	const struct location *l = location_at(c->with.locations, number);
+
+	return object_table_at(c->with.objects, l->object)->kind == OBJECT_JIT;
+}
+
+/* The key has both flags, since the same pair can come from a rule, or from a frame pointer that
+ * skips callers in between, and the two halves follow frame pointers differently. Bit 31 is free:
+ * there are fewer than 2^31 locations. */
+static uint64_t key_of(const struct step *step)
+{
+	return (uint64_t)step->may_be_bare << 63 | (uint64_t)step->caller << 32 |
+	       (uint64_t)step->is_kernels << 31 | step->callee;
+}
+
+/* Stores a verdict. If the code may yet be changed, or may become readable, the verdict holds until
+ * the next tick only. 0 or -ENOMEM. */
+static int keep(struct caller_check *c, const struct step *step, uint32_t verdict)
+{
+	uint32_t at = c->ticks << 2;
+	bool is_made = is_runtime_code(c, step->caller) || is_runtime_code(c, step->callee);
+
+	if (verdict == NOT_YET)
+		return int_map_set(&c->doubted, key_of(step), at | DOUBT_NOT_YET);
+	if (verdict == CALLFLOW_STEP_UNCHECKED && step->may_be_bare)
+		return int_map_set(&c->doubted, key_of(step), at | DOUBT_UNCHECKED);
+	if (verdict == CALLFLOW_STEP_WRONG && is_made)
+		return int_map_set(&c->doubted, key_of(step), at | DOUBT_WRONG);
+	return int_map_set(&c->pairs, key_of(step), verdict);
+}
+
+static uint32_t verdict_of(enum doubt doubt)
+{
+	if (doubt == DOUBT_WRONG)
+		return CALLFLOW_STEP_WRONG;
+	return doubt == DOUBT_NOT_YET ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
+}
+
+/* Returns the counter of a verdict. NOT_YET counts as unchecked. */
+static uint64_t *count_of(struct caller_check *c, uint32_t verdict)
+{
+	return &c->counts[verdict == NOT_YET ? CALLFLOW_STEP_UNCHECKED : verdict];
+}
+
+/* Cuts the path before a step whose verdict is WRONG or NOT_YET. Of several such steps, the one
+ * nearest to the leaf counts. */
+static void cut(struct path *path, size_t at, uint32_t verdict)
+{
+	if ((verdict != CALLFLOW_STEP_WRONG && verdict != NOT_YET) || at < path->cut)
+		return;
+	path->cut = at;
+	path->cut_reason = verdict == NOT_YET ? STACKD_END_RUNTIME_CODE : STACKD_END_WRONG_CALLER;
+}
+
+/* Leaves a step unchecked until it occurs again. Meanwhile its earlier verdict holds, if it has
+ * one. */
+static void postpone(struct caller_check *c, const struct asked *asked, struct path *path)
+{
+	uint32_t verdict = asked->step.may_be_bare ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
+
+	c->postponed++;
+	cut(path, asked->step.at, asked->before != INT_MAP_NONE ? asked->before : verdict);
+}
+
+/* Counts and keeps the verdict that a check has found, and cuts the path if it is bad. 0 or
+ * -ENOMEM. */
+static int settle(struct caller_check *c, const struct asked *asked, struct walks_verdict found,
+		  struct path *path)
+{
+	uint32_t verdict;
+	int err = conclude(c, &asked->step, found, &verdict);
+
+	if (asked->before != INT_MAP_NONE)
+		--*count_of(c, asked->before);
+	++*count_of(c, verdict);
+	cut(path, asked->step.at, verdict);
+	return err ? err : keep(c, &asked->step, verdict);
+}
+
+/* Checks the steps that have no verdict, and postpones those that there is no time for. 0 or
+ * -ENOMEM. */
+static int check_asked(struct caller_check *c, struct path *path)
+{
+	struct walks_verdict found[MOST_ASKED];
+	size_t done = 0, count = c->n_asked;
+	int err = 0;
+
+	c->n_asked = 0;
+	while (!err && done < count && c->credit_ns > 0) {
+		const uint64_t start = spent_ns(c);
+		size_t n = check(c, &c->asked[done], count - done, found);
+
+		c->credit_ns -= (int64_t)(spent_ns(c) - start);
+		for (size_t i = 0; i < n && !err; i++)
+			err = settle(c, &c->asked[done++], found[i], path);
+	}
+	while (!err && done < count)
+		postpone(c, &c->asked[done++], path);
+	return err;
+}
+
+static bool is_asked(const struct caller_check *c, const struct step *step)
+{
+	for (size_t i = 0; i < c->n_asked; i++)
+		if (key_of(&c->asked[i].step) == key_of(step))
+			return true;
+	return false;
+}
+
+/* Looks a step's verdict up. Returns false if the step must be checked: then *ret_before is its
+ * verdict at an earlier tick, or INT_MAP_NONE. */
+static bool is_known(const struct caller_check *c, const struct step *step, uint32_t *ret_verdict,
+		     uint32_t *ret_before)
+{
+	uint32_t doubted;
+
+	*ret_before = INT_MAP_NONE;
+	*ret_verdict = int_map_find(&c->pairs, key_of(step));
+	if (*ret_verdict != INT_MAP_NONE)
+		return true;
+	doubted = int_map_find(&c->doubted, key_of(step));
+	if (doubted == INT_MAP_NONE)
+		return false;
+	*ret_before = *ret_verdict = verdict_of(doubted & 3);
+	return doubted >> 2 == (c->ticks & UINT32_MAX >> 2);
+}
+
+/* Cuts the path at a step whose verdict is known to be bad, or adds a step without a verdict to
+ * those that check_asked() will check. 0 or -ENOMEM. */
+static int take_step(struct caller_check *c, const struct step *step, struct path *path)
+{
+	uint32_t verdict, before;
+	int err = 0;
+
+	/* A recursion has one step many times: it is checked before it is met again. */
+	if (c->n_asked == MOST_ASKED || is_asked(c, step))
+		err = check_asked(c, path);
+	if (err)
+		return err;
+	if (is_known(c, step, &verdict, &before))
+		cut(path, step->at, verdict);
+	else
+		c->asked[c->n_asked++] = (struct asked){*step, before};
+	return 0;
+}
+
+/* --- paths ----------------------------------------------------------------------------------- */
+
+/* Whether the caller of a frame was found by a weak rule, or has a doubted location. A caller that
+ * is no return address was interrupted by a signal: it made no call that could be checked. */
+static bool is_to_be_checked(const struct caller_check *c, const struct step *step)
+{
+	uint8_t provenance = location_at(c->with.locations, step->callee)->provenance;
+
+	return (step->may_be_bare || provenance_is_weak(provenance) ||
+		location_at(c->with.locations, step->caller)->put == LOCATION_DOUBTED ||
+		(c->checks_all && provenance == PROVENANCE_CFI)) &&
+	       location_at(c->with.locations, step->caller)->is_return;
+}
+
+/* Whether the step out of `callee` followed a frame pointer in JIT code. The kernel half does so
+ * wherever it has no rules of a runtime; the location's provenance does not tell, since it may be
+ * that of a walk by the daemon. */
+static bool may_be_bare(const struct caller_check *c, uint32_t callee, bool is_kernels)
+{
+	const struct location *l = location_at(c->with.locations, callee);
+
+	if (!is_runtime_code(c, callee))
+		return false;
+	if (is_kernels)
+		return !c->with.jit || !jit_tracker_is_stepped(c->with.jit, object_of(c, l));
+	return l->provenance == PROVENANCE_FRAME_POINTER;
+}
+
+/* Ends a path before a frame whose return address no call has made, since no function has that
+ * frame. Returns whether it did. */
+static bool cut_at_put(const struct caller_check *c, struct path *path, size_t at)
+{
+	if (location_at(c->with.locations, path->locations[at])->put != LOCATION_PUT)
+		return false;
+	path->is_weak = true;
+	path->cut = at + 1;
+	path->cut_reason = STACKD_END_BAD_RETURN;
+	return true;
+}
+
+/* Frames that were kept from the thread's previous path were checked with that path. But the place
+ * of its cut was not kept, so a path with weak steps is checked from the root again. */
+int caller_check_path(struct caller_check *c, struct path *path, bool is_complete, bool is_kernels)
+{
+	size_t first = path->is_weak || c->checks_kept || !path->kept ? 1 : path->kept;
+	int err;
+
+	path->cut = 0;
+	c->n_asked = 0;
+	c->credit_ns += c->credit_ns < CALLER_CHECK_SAVED_NS ? CALLER_CHECK_EARNED_NS : 0;
+	if (first == 1 && path->count)
+		cut_at_put(c, path, 0);
+	for (size_t i = first; i < path->count; i++) {
+		const struct step step = {
+			.at = i,
+			.caller = path->locations[i - 1],
+			.callee = path->locations[i],
+			.is_entry = is_complete && i == 1,
+			.may_be_bare = may_be_bare(c, path->locations[i], is_kernels),
+			.is_kernels = is_kernels,
+		};
+
+		if (cut_at_put(c, path, i) || !is_to_be_checked(c, &step))
+			continue;
+		path->is_weak = true;
+		err = take_step(c, &step, path);
+		if (err)
+			return err;
+	}
+	return check_asked(c, path);
+}
+
+bool caller_check_is_confirmed(const struct caller_check *c, uint32_t caller, uint32_t callee)
+{
+	const struct step step = {
+		.caller = caller, .callee = callee, .may_be_bare = may_be_bare(c, callee, false)};
+
+	return int_map_find(&c->pairs, key_of(&step)) == CALLFLOW_STEP_CONFIRMED;
+}
+
+struct caller_check_counts caller_check_counts(const struct caller_check *c)
+{
+	return (struct caller_check_counts){
+		.unchecked = c->counts[CALLFLOW_STEP_UNCHECKED],
+		.confirmed = c->counts[CALLFLOW_STEP_CONFIRMED],
+		.probable = c->counts[CALLFLOW_STEP_PROBABLE],
+		.wrong = c->counts[CALLFLOW_STEP_WRONG],
+		.postponed = c->postponed,
+	};
+}

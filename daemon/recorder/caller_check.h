@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks the steps that were not made by unwind information: does the caller's code call the frame
+ * below (callflow/callflow_step.h)? Each pair of locations is checked once and its verdict kept, so
+ * a path costs one look-up for each such step. All new pairs of a path are checked by one call
+ * (worker/walks.h).
+ *
+ * A path ends before a return address that no call has made (unwind/planted_return.h), whatever the
+ * rule, and before its first wrong step, counted from the leaf. A step by the frame pointer out of
+ * JIT code skips callers where that code does not maintain one, and the frame that it reaches looks
+ * like any caller. So the check first reads that code. If it cannot be read (the process may have
+ * ended), the step is taken unchecked, unless other code of the process keeps no frame pointers:
+ * then the path ends before it.
+ *
+ * JIT code may be read before all of it is written, and a call in it may be patched later. So a
+ * wrong step there is checked again after each caller_check_tick().
+ *
+ * A hostile program can have very many pairs, and code that takes long to follow. So checks have a
+ * budget of CPU time: CALLER_CHECK_EARNED_NS for each path, saved up to CALLER_CHECK_SAVED_NS.
+ * When it is used up, a new pair counts as postponed, and is checked when it comes again.
+ */
+#ifndef MODEL_CALLER_CHECK_H
+#define MODEL_CALLER_CHECK_H
+
+#include "daemon/recorder/jit_tracker.h"
+#include "daemon/recorder/thread_paths.h"
+#include "daemon/worker/walks.h"
+#include "proc/object.h"
+#include "stack/location.h"
+
+#define CALLER_CHECK_EARNED_NS 200000	 /* a fifth of a CPU at 997 Hz */
+#define CALLER_CHECK_SAVED_NS  200000000 /* a usual program's pairs: some 50 us each */
+
+struct caller_check;
+
+struct caller_check_options { /* all borrowed */
+	const struct object_table *objects;
+	const struct location_table *locations;
+	struct walks *walks;	       /* check steps */
+	const struct jit_tracker *jit; /* tells which JIT code the kernel half steps out of by a
+					* runtime's rules; NULL: none */
+	uint64_t (*clock)(void);       /* gives CPU time in ns; NULL: the thread's */
+};
+
+/* The options are copied. 0 or -ENOMEM. */
+int caller_check_new(const struct caller_check_options *options, struct caller_check **ret_check);
+void caller_check_free(struct caller_check *check); /* NULL is fine */
+
+/* Forgets all verdicts, since the locations were cleared. The counts go on. */
+void caller_check_begin_anew(struct caller_check *check);
+
+/* Begins a new round, in which wrong steps in JIT code are checked again. To be called with
+ * walks_tick(). */
+void caller_check_tick(struct caller_check *check);
+
+/* Checks a path's kept frames together with its new ones from now on, since the location of a kept
+ * frame has become doubtful (planted_returns_look_again()). */
+void caller_check_recheck_kept(struct caller_check *check);
+
+/* Checks the user frames of a path, before the kernel's are added: sets path->cut and
+ * path->is_weak. `is_complete`: the first frame begins the thread's stack. `is_kernels`: the kernel
+ * half made the walk. 0 or -ENOMEM. */
+int caller_check_path(struct caller_check *check, struct path *path, bool is_complete,
+		      bool is_kernels);
+
+/* Returns whether a pair of locations, from a step of the daemon's walk out of JIT code, was
+ * confirmed: the caller's code calls code from which jumps lead to the callee. */
+bool caller_check_is_confirmed(const struct caller_check *check, uint32_t caller, uint32_t callee);
+
+/* How many pairs have each verdict. `postponed`: steps that were taken without a check, since the
+ * CPU time was used up. */
+struct caller_check_counts {
+	uint64_t unchecked, confirmed, probable, wrong, postponed;
+};
+
+/* Returns the counts so far. */
+struct caller_check_counts caller_check_counts(const struct caller_check *check);
+
+#endif

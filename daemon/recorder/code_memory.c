@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads by process_vm_readv(), which stops at the first page that cannot be read; see
+ * code_memory.h.
+ *
+ * It reads only memory without a file, since a page of a file may be on a file system of the
+ * process's own, which never answers.
+ *
+ * The mappings are as of the last event that was applied, while the memory is as it is now, so the
+ * pid may belong to another process by then. That process has no JIT code at the address, or its
+ * code is read instead: callers distrust all such code.
+ */
+#include "daemon/recorder/code_memory.h"
+
+#include <sys/uio.h>
+
+#include "daemon/recorder/locator.h"
+
+#define PAGE_BYTES UINT64_C(4096)
+
+static size_t read_at(pid_t pid, uint64_t address, uint8_t *bytes, size_t len)
+{
+	const struct iovec to = {bytes, len}, from = {(void *)(uintptr_t)address, len};
+	ssize_t got = len ? process_vm_readv(pid, &to, 1, &from, 1, 0) : 0;
+
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* Returns how many of the `before` bytes below an address can be read, page by page downwards. */
+static uint64_t readable_before(pid_t pid, uint64_t address, uint64_t before)
+{
+	uint64_t len = 0, page = address % PAGE_BYTES ? address % PAGE_BYTES : PAGE_BYTES;
+	uint8_t byte;
+
+	while (len < before && read_at(pid, address - len - 1, &byte, 1)) {
+		len = page < before ? page : before;
+		page += PAGE_BYTES;
+	}
+	return len;
+}
+
+size_t code_memory_read(void *locator, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+			uint8_t *bytes, uint64_t *ret_start)
+{
+	const struct mapping *m = locator_mapping(locator, pid, address);
+	size_t got;
+
+	if (!m || (m->object->kind != OBJECT_JIT && !m->is_copy))
+		return 0;
+	if (before > address - m->start)
+		before = address - m->start;
+	if (after > m->end - address)
+		after = m->end - address;
+	got = read_at(pid, address - before, bytes, before + after);
+	if (got <= before) {
+		before = readable_before(pid, address, before);
+		got = read_at(pid, address - before, bytes, before + after);
+	}
+	*ret_start = address - before;
+	return got > before ? got : 0;
+}
+
+uint64_t code_memory_start(void *locator, pid_t pid, uint64_t address)
+{
+	const struct mapping *m = locator_mapping(locator, pid, address);
+
+	return m ? m->start : 0;
+}
+
+bool code_memory_read_page(pid_t pid, uint64_t start, uint8_t *bytes)
+{
+	return read_at(pid, start, bytes, PAGE_BYTES) == PAGE_BYTES;
+}

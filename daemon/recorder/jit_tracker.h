@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the JIT code of processes, and enters it into maps of the kernel half. It looks at a
+ * process when the kernel half has left a walk to the daemon. The maps have:
+ *
+ *   - where a process has JIT code, so that the kernel half sends its bytes with each such walk
+ *     (stackd_code.h);
+ *   - files that hold JIT code: a compiler whose memory is never both writable and executable maps
+ *     such a file twice; and files that are no ELF files (the memory that SBCL has dumped), so that
+ *     the kernel half does not ask for their tables at each sample;
+ *   - facts about a runtime in a process: the kernel half walks the runtime's code by rules of its
+ *     own, which need them (runtime/runtime.h).
+ */
+#ifndef MODEL_JIT_TRACKER_H
+#define MODEL_JIT_TRACKER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "daemon/capture/sampler.h"
+#include "daemon/recorder/locator.h"
+#include "stackd_abi.h"
+
+struct jit_tracker;
+
+/* The locator is borrowed. `maps` are the kernel half's, and copied; NULL: there are none. 0 or
+ * -ENOMEM. */
+int jit_tracker_new(struct locator *locator, const struct sampler_code *maps,
+		    struct jit_tracker **ret_tracker);
+void jit_tracker_free(struct jit_tracker *tracker); /* NULL is fine */
+
+/* Takes a record whose walk the kernel half has left to the daemon, as soon as it is read. Looks at
+ * its process now and then until the process's code is known. 0 or -ENOMEM. */
+int jit_tracker_note(struct jit_tracker *tracker, const struct stackd_stack_record *record);
+
+/* Takes a record of addresses in JIT code, as soon as it is read, and keeps the pages around
+ * them. */
+void jit_tracker_keep(struct jit_tracker *tracker, const struct stackd_code_record *record);
+
+/* Takes a record of the bytes of JIT code, as soon as it is read. */
+void jit_tracker_keep_bytes(struct jit_tracker *tracker, const struct stackd_code_bytes *record);
+
+/* Gives bytes as they were at a sample; a runtime_code_window_fn. */
+bool jit_tracker_window(void *tracker, pid_t pid, const struct stackd_code_mark *mark,
+			uint8_t *ret_bytes);
+
+/* Reads executable memory of a process, as it is now or was kept; a runtime_code_read_fn. */
+size_t jit_tracker_read(void *tracker, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+			uint8_t *bytes, uint64_t *ret_start);
+
+/* Gives the start of the executable mapping at an address; a runtime_code_start_fn. */
+uint64_t jit_tracker_start(void *tracker, pid_t pid, uint64_t address);
+
+/* Lets each process be looked at anew, and its ranges be entered anew. To be called about once a
+ * second. */
+void jit_tracker_tick(struct jit_tracker *tracker);
+
+/* Returns whether the kernel half walks the code of an object, an OBJECT_JIT, by a runtime's own
+ * rules. */
+bool jit_tracker_is_stepped(const struct jit_tracker *tracker, const struct object *code);
+
+/* Returns whether an address is in a part of such code whose pieces are called and then jump to
+ * each other without a new return address, so that a call instruction of the caller never leads
+ * there (runtime_processes.is_shared). */
+bool jit_tracker_is_shared(const struct jit_tracker *tracker, const struct object *code,
+			   uint64_t address);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares the kernel half's walks with the daemon's; see judge.h. STACKD_DEBUG in the environment
+ * prints the wrong walks. */
+#include "daemon/recorder/judge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/capture/record.h"
+#include "stack/end_reason.h"
+
+struct judge {
+	const struct object_table *objects;
+	const struct location_table *locations;
+	struct judge_counts counts;
+
+	uint32_t tid; /* the thread of the last WALKED record */
+	uint64_t time_ns;
+	enum stackd_end_reason reason; /* why the kernel half's walk ended */
+	bool is_cut;		       /* whether the path was cut before a wrong step of it */
+	size_t count;
+	uint32_t path[PATH_MAX_FRAMES];
+};
+
+int judge_new(const struct object_table *objects, const struct location_table *locations,
+	      struct judge **ret_judge)
+{
+	struct judge *judge = calloc(1, sizeof(*judge));
+
+	if (!judge)
+		return -ENOMEM;
+	judge->objects = objects;
+	judge->locations = locations;
+	*ret_judge = judge;
+	return 0;
+}
+
+void judge_free(struct judge *judge)
+{
+	free(judge);
+}
+
+void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path,
+		  enum stackd_end_reason reason)
+{
+	if (!judge)
+		return;
+	judge->tid = record->tid;
+	judge->time_ns = record->time_ns;
+	judge->reason = reason;
+	judge->is_cut = path->cut > 0;
+	judge->count = path->count - path->cut;
+	memcpy(judge->path, path->locations + path->cut, judge->count * sizeof(path->locations[0]));
+}
+
+static void show_path(const struct judge *judge, const char *title, const uint32_t *path,
+		      size_t count)
+{
+	fprintf(stderr, "%s", title);
+	for (size_t i = 0; i < count; i++) {
+		const struct location *l = location_at(judge->locations, path[i]);
+		const struct object *object = object_table_at(judge->objects, l->object);
+		const char *slash = strrchr(object->path, '/');
+
+		fprintf(stderr, " %s+0x%llx", slash ? slash + 1 : object->path,
+			(unsigned long long)l->offset);
+	}
+	fputc('\n', stderr);
+}
+
+static void show(const struct judge *judge, const char *verdict, const struct stackd_header *record,
+		 const struct path *path, enum stackd_end_reason reason)
+{
+	if (!getenv("STACKD_DEBUG"))
+		return;
+	fprintf(stderr, "judge: %s: pid %u tid %u flags %x, %s and %s\n", verdict,
+		record_pid(record), record->tid, record->flags, end_reason_name(judge->reason),
+		end_reason_name(reason));
+	show_path(judge, "  kernel:", judge->path, judge->count);
+	show_path(judge, "  daemon:", path->locations + path->cut, path->count - path->cut);
+}
+
+/* Whether the leaf end of `path` equals the path `end`. */
+static bool ends_with(const uint32_t *path, size_t count, const uint32_t *end, size_t end_count)
+{
+	return end_count <= count &&
+	       memcmp(path + count - end_count, end, end_count * sizeof(path[0])) == 0;
+}
+
+/* Whether the kernel half could not read a page of the stack that was there when the stack was
+ * copied: one that is just being copied since a child of the thread shares it, or the first one of
+ * a thread that has not run yet, which its creator writes to. */
+static bool is_read_later(const struct judge *judge, size_t count)
+{
+	return judge->reason == STACKD_END_UNREADABLE || (!judge->count && count == 1);
+}
+
+void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
+		enum stackd_end_reason reason)
+{
+	const uint32_t *own;
+	bool is_end_of_own, has_own_end, is_whole;
+	size_t count;
+
+	if (!judge || judge->tid != record->tid || judge->time_ns != record->time_ns)
+		return;
+	own = path->locations + path->cut;
+	count = path->count - path->cut;
+	is_end_of_own = ends_with(own, count, judge->path, judge->count);
+	has_own_end = ends_with(judge->path, judge->count, own, count);
+	is_whole = end_reason_quality(judge->reason) == END_COMPLETE;
+	if (is_end_of_own && has_own_end && !judge->is_cut &&
+	    is_whole == (end_reason_quality(reason) == END_COMPLETE)) {
+		judge->counts.right++;
+	} else if ((is_end_of_own && (judge->is_cut || is_read_later(judge, count))) ||
+		   (has_own_end && reason != STACKD_END_ENTRY)) {
+		judge->counts.cut++;
+	} else if (is_end_of_own && !is_whole) {
+		judge->counts.less++;
+		show(judge, "less", record, path, reason);
+	} else {
+		judge->counts.wrong++;
+		show(judge, "wrong", record, path, reason);
+	}
+}
+
+struct judge_counts judge_counts(const struct judge *judge)
+{
+	return judge ? judge->counts : (struct judge_counts){0};
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks the kernel half's walks (--judge). Each comes with a copy of the stack, which the daemon
+ * walks again; both must find the same path.
+ */
+#ifndef MODEL_JUDGE_H
+#define MODEL_JUDGE_H
+
+#include <stdint.h>
+
+#include "daemon/recorder/thread_paths.h"
+#include "proc/object.h"
+#include "stackd_abi.h"
+
+struct judge;
+
+/* The tables are borrowed. 0 or -ENOMEM. */
+int judge_new(const struct object_table *objects, const struct location_table *locations,
+	      struct judge **ret_judge);
+void judge_free(struct judge *judge); /* NULL is fine */
+
+/* Keeps the user part of a WALKED record's path, after its steps were checked (caller_check.h), for
+ * judge_hold(). `reason`: why it ends. NULL `judge`, here and below: nothing is done. */
+void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path,
+		  enum stackd_end_reason reason);
+
+/* Compares the kept path with the daemon's walk of the copy, whose steps have been checked, too.
+ *   - If the daemon's walk could not finish (the copy is of one stack, and a signal handler runs on
+ *     another), its frames must be the leaf end of the kernel half's.
+ *   - If the kernel half's walk ended at unreadable memory, or its path was cut before a wrong
+ *     step, its frames must be the leaf end of the daemon's.
+ *   - If it did not finish for another reason, with which the recording marks the path, the same
+ *     holds, and such paths are counted apart. */
+void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
+		enum stackd_end_reason reason);
+
+struct judge_counts {
+	uint64_t right, wrong;
+	uint64_t cut;  /* right as far as the shorter of the two walks goes */
+	uint64_t less; /* right, but marked as incomplete where the daemon's walk went on */
+};
+
+/* Returns the counts so far. */
+struct judge_counts judge_counts(const struct judge *judge);
+
+#endif

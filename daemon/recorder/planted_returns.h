@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the return addresses in walks that the program has put on the stack without a call
+ * (unwind/planted_return.h). Each location is looked at once.
+ *
+ * The code before an address is read from the file if that does not block. On other file systems
+ * (NFS, FUSE) it is read from the process, if the pages are in its memory. Where the file has no
+ * call there, the process's memory is read as well, since tracers write calls into a program's
+ * code; once the process has ended, the file alone decides. Reads that fail are repeated a few
+ * times later, since each attempt makes the kernel read the file. An address that could never be
+ * looked at counts as a call's, and is reported as unchecked.
+ *
+ * A function that ends with a call that does not return (of abort(), say) has its return address at
+ * the first byte of the next function. So if the code at a return address looks like a function's
+ * begin, and the tables have another rule from there on, the location counts as doubted, and
+ * caller_check.h checks the step. An address whose file has no table yet is looked at again later.
+ */
+#ifndef MODEL_PLANTED_RETURNS_H
+#define MODEL_PLANTED_RETURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+#include "daemon/recorder/locator.h"
+#include "daemon/tables/tables.h"
+#include "proc/object.h"
+#include "stack/location.h"
+
+#define PLANTED_RETURNS_LATER 4096 /* most addresses that wait for another look */
+#define PLANTED_RETURNS_LOOKS 8	   /* tries to read the bytes at an address */
+
+struct planted_return_later {
+	uint32_t location;
+	pid_t pid;
+	unsigned looks; /* looks that could not read the bytes */
+};
+
+/* Empty if all is zero but the borrowed pointers. */
+struct planted_returns {
+	struct locator *locator; /* borrowed, as the next ones */
+	const struct object_table *objects;
+	struct location_table *locations;
+	struct tables *tables;			/* NULL: none */
+	const char *proc;			/* the root of /proc */
+	VEC(struct planted_return_later) later; /* owned */
+	uint64_t unchecked; /* addresses that were never looked at successfully */
+};
+
+void planted_returns_fini(struct planted_returns *p); /* Frees what it keeps; zeroed is fine. */
+
+/* Looks at the locations from number `first` on, which a walk of a process has added, and marks
+ * each with the finding (location_set_put()). */
+void planted_returns_note(struct planted_returns *p, pid_t pid, uint32_t first);
+
+/* Looks again at the addresses that wait. Returns whether one of them was put on the stack without
+ * a call, or is doubted. */
+bool planted_returns_look_again(struct planted_returns *p);
+
+/* Returns how many addresses were not looked at, including those that still wait. */
+uint64_t planted_returns_unchecked(const struct planted_returns *p);
+
+/* Forgets the addresses that wait, since the locations were cleared. */
+void planted_returns_begin_anew(struct planted_returns *p);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* Keeps the ranks of processes by pid; see ranks.h. */
+#define HASH_NONFATAL_OOM 1
+#include "daemon/recorder/ranks.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/int_map.h"
+#include "base/vec.h"
+#include "proc/mpi_rank.h"
+
+#define MOST_WITHOUT 16384 /* processes without a rank: with more, all of these are forgotten */
+
+struct entry {
+	pid_t pid;
+	uint64_t value; /* 0: it has none */
+	UT_hash_handle hh;
+};
+
+/* The rank of a process after an exec whose event still waits for its turn in the order of time. */
+struct executed {
+	pid_t pid;
+	uint64_t time_ns; /* time of the event */
+	uint64_t value;
+};
+
+struct ranks {
+	struct entry *by_pid;
+	size_t n_without; /* entries without a rank */
+	VEC(struct executed) executed;
+	struct int_map given; /* keys: numbers of processes whose rank was given */
+};
+
+int ranks_new(struct ranks **ret_ranks)
+{
+	*ret_ranks = calloc(1, sizeof(**ret_ranks));
+	return *ret_ranks ? 0 : -ENOMEM;
+}
+
+static void drop(struct ranks *ranks, struct entry *entry)
+{
+	HASH_DEL(ranks->by_pid, entry);
+	ranks->n_without -= !entry->value;
+	free(entry);
+}
+
+void ranks_free(struct ranks *ranks)
+{
+	struct entry *entry, *next;
+
+	if (!ranks)
+		return;
+	HASH_ITER (hh, ranks->by_pid, entry, next)
+		drop(ranks, entry);
+	int_map_fini(&ranks->given);
+	free(ranks->executed.items);
+	free(ranks);
+}
+
+static struct entry *find(const struct ranks *ranks, pid_t pid)
+{
+	struct entry *entry;
+
+	HASH_FIND_INT(ranks->by_pid, &pid, entry);
+	return entry;
+}
+
+/* Forgets the processes without a rank, to bound their number: a record that comes after the end of
+ * its process enters the process again, and no event removes it. A forgotten process is looked up
+ * again when needed. */
+static void drop_without(struct ranks *ranks)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, ranks->by_pid, entry, next) {
+		if (!entry->value)
+			drop(ranks, entry);
+	}
+}
+
+static struct entry *add(struct ranks *ranks, pid_t pid)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry)
+		return NULL;
+	entry->pid = pid;
+	HASH_ADD_INT(ranks->by_pid, pid, entry);
+	if (!entry->hh.tbl) { /* uthash ran out of memory and left it out */
+		free(entry);
+		return NULL;
+	}
+	ranks->n_without++;
+	return entry;
+}
+
+static uint64_t value_of(const struct mpi_rank *rank)
+{
+	return (uint64_t)rank->size << 32 | (rank->rank + 1);
+}
+
+/* Sets the rank value of a process; 0: it has no rank. */
+static int set(struct ranks *ranks, pid_t pid, uint64_t value)
+{
+	struct entry *entry = find(ranks, pid);
+
+	if (!entry && !value && ranks->n_without >= MOST_WITHOUT)
+		drop_without(ranks);
+	if (!entry)
+		entry = add(ranks, pid);
+	if (!entry)
+		return -ENOMEM;
+	ranks->n_without += !value;
+	ranks->n_without -= !entry->value;
+	entry->value = value;
+	return 0;
+}
+
+int ranks_prefetch(struct ranks *ranks, pid_t pid)
+{
+	struct mpi_rank rank;
+
+	if (find(ranks, pid))
+		return 0;
+	return set(ranks, pid, mpi_rank_read("/proc", pid, &rank) ? 0 : value_of(&rank));
+}
+
+int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns)
+{
+	struct mpi_rank rank;
+	int err = mpi_rank_read("/proc", pid, &rank);
+
+	if (err && err != -ENOENT)
+		return 0;
+	if (VEC_RESERVE(&ranks->executed, 1))
+		return -ENOMEM;
+	ranks->executed.items[ranks->executed.count++] =
+		(struct executed){pid, time_ns, err ? 0 : value_of(&rank)};
+	return 0;
+}
+
+int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns)
+{
+	struct executed *items = ranks->executed.items;
+
+	for (size_t i = 0; i < ranks->executed.count; i++) {
+		struct executed e = items[i];
+
+		if (e.pid != pid || e.time_ns != time_ns)
+			continue;
+		memmove(&items[i], &items[i + 1], (--ranks->executed.count - i) * sizeof(*items));
+		return set(ranks, pid, e.value);
+	}
+	return 0;
+}
+
+int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched)
+{
+	char environment[sizeof(launched->strings)];
+	struct mpi_rank rank;
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < launched->n && i < STACKD_LAUNCHED_STRINGS; i++) {
+		size_t len = strnlen(launched->strings[i], STACKD_LAUNCHED_BYTES - 1);
+
+		memcpy(environment + size, launched->strings[i], len);
+		size += len;
+		environment[size++] = '\0';
+	}
+	if (!mpi_rank_find(environment, size, &rank))
+		return set(ranks, (pid_t)launched->pid, value_of(&rank));
+	return find(ranks, (pid_t)launched->pid) ? set(ranks, (pid_t)launched->pid, 0) : 0;
+}
+
+int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_value)
+{
+	const struct entry *entry = find(ranks, pid);
+	uint32_t given;
+
+	if (!entry || !entry->value || int_map_find(&ranks->given, process) != INT_MAP_NONE)
+		return 0;
+	if (int_map_enter(&ranks->given, process, 1, &given))
+		return -ENOMEM;
+	*ret_value = entry->value;
+	return 1;
+}
+
+void ranks_forget(struct ranks *ranks, pid_t pid)
+{
+	struct entry *entry = find(ranks, pid);
+
+	if (entry)
+		drop(ranks, entry);
+}
+
+void ranks_begin_anew(struct ranks *ranks)
+{
+	int_map_clear(&ranks->given);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Turns records and side-band events, in the order of time, into what the store keeps: events
+ * update the process table; the stack of a record is walked, its frames become locations, its call
+ * path becomes a node of the trie; and all that is new since the last time is collected into a
+ * batch.
+ *
+ * Every record ends in exactly one end reason, and every one is counted.
+ */
+#ifndef MODEL_RECORDER_H
+#define MODEL_RECORDER_H
+
+#include "daemon/archive/batch.h"
+#include "daemon/capture/sampler.h"
+#include "daemon/capture/sideband.h"
+#include "daemon/capture/alloc_coverage.h"
+#include "daemon/recorder/live_blocks.h"
+#include "daemon/recorder/reorder.h"
+#include "daemon/recorder/caller_check.h"
+#include "daemon/tables/tables.h"
+#include "daemon/worker/worker.h"
+#include "daemon/recorder/tag_paths.h"
+#include "stackd_abi.h"
+#include "sym/kallsyms.h"
+
+struct recorder;
+
+/* All that is pointed to is borrowed until the recorder is freed, but for `code` and `tags`, which
+ * are copied. */
+struct recorder_options {
+	/* Side-band events of all processes matter (--all, --cgroup), rather than those of the
+	 * processes that are loaded and of their children. */
+	bool is_everyone;
+	uint32_t usual_period; /* see record_period() */
+
+	/* Read files of recorded processes, and walk their stacks; NULL, as with branch records and
+	 * in tests: this process does. */
+	struct workers *workers;
+
+	/* The tables that the kernel half walks by. The recorder requests those that it has missed,
+	 * and enters the vDSO. NULL: there are none. */
+	struct tables *tables;
+
+	/* The kernel half's maps for JIT code, which the recorder fills, and the map of mapped
+	 * files that were written to, which it looks at with recorder_look(). NULL: it does
+	 * neither. */
+	const struct sampler_code *code;
+
+	/* Maps for programs that keep a tag (docs/TAGS.md): their samples have the tag in place of
+	 * a walk. NULL: these programs are walked. `judge_tags`: tags only check walks. */
+	const struct sampler_tags *tags;
+	bool judge_tags;
+
+	/* Samples come with branch records: of calls that have not returned (`is_call_stack`), or
+	 * of branches of every kind. `entries`: how many branch records the processor has. */
+	bool has_branches;
+	struct {
+		bool is_call_stack;
+		unsigned entries;
+	} branches;
+
+	/* The mean distance of sampled allocations in bytes, for records that do not have their
+	 * weight. */
+	uint64_t alloc_distance;
+	bool counts_alloc_coverage; /* count programs whose allocations are not recorded */
+
+	/* Samples have, as their period, the nanoseconds outside of regions that they represent,
+	 * and 0 inside of a region; `usual_period` is the period at which they were taken. */
+	bool has_intervals;
+	bool has_heights;  /* records have the heights of frames (bpf/segment.bpf.h) */
+	bool is_judged;	   /* a copy of the stack follows each WALKED record, and the walk is
+			    * compared with it (--judge) */
+	bool keeps_copies; /* keep every file with an object's content, to put probes on each
+			    * (proc/object_copies.h) */
+
+	/* Close files that no process maps any more, once there are many. Not to be used where
+	 * probes are put on files. */
+	bool closes_files;
+
+	/* Called between processes while all of them are read, at the beginning and after events
+	 * were lost: that can take longer than the rings of events have room. It may read the
+	 * rings; a result other than 0 stops the reading. NULL: not called. */
+	int (*relieve)(void *arg);
+	/* Reads the events that have arrived. Called before an unknown process is read: it may
+	 * have called exec since, and must not be recorded as its old program. NULL: there are no
+	 * events. */
+	int (*drain)(void *arg);
+	void *arg; /* the argument of both functions */
+};
+
+/* 0 or -errno. */
+int recorder_new(const struct recorder_options *options, struct recorder **ret_recorder);
+void recorder_free(struct recorder *recorder); /* NULL is fine */
+
+/* Returns why writes to mapped files cannot be noticed, as -errno; 0: they are. */
+int recorder_watch_error(const struct recorder *recorder);
+
+/* --- processes and side-band events ---------------------------------------------------------- */
+
+/* Reads a process that is to be recorded from /proc. 0 or -errno. */
+int recorder_load_process(struct recorder *recorder, pid_t pid);
+
+/* Reads every process of the machine. 0 or -errno. */
+int recorder_load_all(struct recorder *recorder);
+
+/* Opens the files that an event names while they can still be opened. To be called as soon as the
+ * event has been read. 0 or -ENOMEM. */
+int recorder_prefetch_event(struct recorder *recorder, const struct sideband_event *event);
+
+/* Names a record's cgroup while the cgroup exists, and asks for the table that the record has
+ * missed, so that the kernel half can walk the next samples. To be called as soon as the record has
+ * been read. 1: the record is finished, and need not be queued; 0; -ENOMEM. */
+int recorder_prefetch_record(struct recorder *recorder, const struct stackd_header *record);
+
+/* Takes an event, in the order of time. 0 or -ENOMEM; 1: the thread's process goes on, but the
+ * kernel has taken away the thread's perf events (process_table_on_exit()). */
+int recorder_event(struct recorder *recorder, const struct sideband_event *event);
+
+/* Looks for files that were written to; to be called at each round, after the ring was read. 0 or
+ * -ENOMEM. */
+int recorder_look(struct recorder *recorder);
+
+/* Looks again at processes whose libstacktag was not initialised yet; to be called at each
+ * round. */
+void recorder_poll(struct recorder *recorder);
+
+/* Returns whether records may wait for some tenths of a second. They may not while tags are
+ * learned. */
+bool recorder_may_idle(const struct recorder *recorder);
+
+/* Returns whether a record, the next in the order of time, has missed a table that is not loaded
+ * yet. Requests that table. */
+bool recorder_awaits_table(struct recorder *recorder, const struct stackd_header *record);
+
+/* Returns whether the next record in the order of time has a copied stack that a worker has not
+ * walked yet. Requests that walk, and those of the records after it; with `awaits_tables` not of
+ * those whose table is not loaded yet. */
+bool recorder_awaits_walk(struct recorder *recorder, struct reorder *queue, uint64_t horizon_ns,
+			  bool awaits_tables);
+
+/* Sends questions and takes answers, as far as it can without waiting. To be called when the
+ * descriptor is readable, and every WORKER_LOOK_MS while workers walk. */
+void recorder_go_on(struct recorder *recorder);
+
+/* Returns a descriptor, which belongs to the recorder, that is readable when a worker has answered;
+ * -1: there are no workers. */
+int recorder_poll_fd(const struct recorder *recorder);
+
+/* Returns whether workers walk stacks at the moment. */
+bool recorder_walks(const struct recorder *recorder);
+
+/* --- samples --------------------------------------------------------------------------------- */
+
+/* Takes a record, in the order of time; the caller keeps it. NULL: it could not be read, and counts
+ * as lost. 0 or -ENOMEM. */
+int recorder_sample(struct recorder *recorder, const struct stackd_header *record);
+
+/* Ends the window, or the recording, and keeps the rows that still wait. 0 or -ENOMEM. */
+int recorder_end_window(struct recorder *recorder, uint64_t now_ns);
+
+/* Takes all rows that are new since the last call; the caller fills in totals and counters, and
+ * calls batch_free(). NULL if there is no memory. */
+struct batch *recorder_take_batch(struct recorder *recorder);
+
+/* Begins another recording of the store, after a batch was taken: numbers locations, paths,
+ * processes and threads from 0 again, and forgets processes and threads that have ended. 0 or
+ * -ENOMEM. */
+int recorder_begin_anew(struct recorder *recorder);
+
+/* Returns whether the trie and tables have grown so much since the beginning, or since
+ * recorder_begin_anew(), that the latter should be called to save memory. */
+bool recorder_is_full(const struct recorder *recorder);
+
+/* Counts the paths and locations that recorder_begin_anew() will forget, if recorder_is_full().
+ * Returns whether it is. */
+bool recorder_count_full(struct recorder *recorder);
+
+/* Returns the kernel's symbols, which are loaded when the first kernel frame comes; NULL before.
+ * They belong to the recorder. */
+const struct kallsyms *recorder_kallsyms(const struct recorder *recorder);
+
+struct recorder_counts {
+	uint64_t received; /* records */
+	uint64_t end_reasons[STACKD_END_COUNT];
+	uint64_t periods;		  /* the sum over all samples that were kept */
+	uint64_t complete, partial, lost; /* sums of end reasons, by quality */
+	uint64_t collisions;		  /* tags that two paths share */
+	uint64_t out_of_sequence;	  /* walks built on a record that did not arrive */
+	uint64_t judged_right, judged_wrong;
+	uint64_t judged_cut, judged_less; /* as judge.h has them */
+	uint64_t judged_made_right, judged_made_wrong, judged_made_nearest,
+		judged_made_unproven; /* judge_jit.h */
+	uint64_t tag_processes;	      /* processes that kept tags */
+	struct tag_paths_counts tags;
+	uint64_t sideband_lost; /* events that the kernel had no room for */
+	struct recorder_forgotten {
+		uint64_t cgroups, processes, threads, files;
+		uint64_t objects;	   /* number of objects whose files were closed, because no
+					    * process maps them */
+		uint64_t paths, locations; /* number forgotten at the ends of windows that were
+					    * full */
+	} forgotten;			   /* to keep memory within bounds */
+	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
+	struct caller_check_counts steps;
+	uint64_t unchecked_returns; /* path_builder_unchecked_returns() */
+	uint64_t instances;	    /* records of regions: not among those received */
+	uint64_t partial_instances; /* those whose path is not complete */
+	uint64_t waits;		    /* records of waits */
+	uint64_t partial_waits;	    /* those whose path is not complete */
+	uint64_t unnamed_waits;	    /* those for a file whose path is not known */
+	uint64_t wakers;	    /* records of threads that ended waits */
+	struct live_blocks_counts blocks;
+	uint64_t unproven;  /* frames whose code is not known, since their file was being
+			     * overwritten */
+	uint64_t unwatched; /* files that could be overwritten unnoticed */
+	uint64_t uncovered; /* programs whose allocations are not recorded */
+};
+
+/* Adds the name of a mark. To be called in the order of the marks' numbers. 0 or -ENOMEM. */
+int recorder_name_mark(struct recorder *recorder, const char *name);
+
+/* Returns the files that processes have mapped; they belong to the recorder. */
+const struct object_table *recorder_objects(const struct recorder *recorder);
+
+/* Returns the counter of programs whose allocations are not recorded, which belongs to the
+ * recorder; NULL: they are not counted. */
+struct alloc_coverage *recorder_alloc_coverage(const struct recorder *recorder);
+
+/* Returns how many objects there are. */
+uint32_t recorder_object_count(const struct recorder *recorder);
+
+/* Gives the counters so far. */
+void recorder_counts(const struct recorder *recorder, struct recorder_counts *ret_counts);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads processes from /proc when they join, and follows them by side-band events; see recorder.h.
+ *
+ * A file can be deleted before its event's turn in the order of time. So files are prefetched:
+ * opened as soon as the event has been read. If that fails, it is tried again in order.
+ */
+#include <errno.h>
+
+#include "daemon/recorder/file_key.h"
+#include "daemon/recorder/recorder_internal.h"
+#include "proc/proc_fs.h"
+
+/* --- from /proc ------------------------------------------------------------------------------ */
+
+static int look_for_tags(void *arg, pid_t pid)
+{
+	struct recorder *r = arg;
+
+	return r->paths.tagger ? tagger_load(r->paths.tagger, r->tasks.processes, pid) : 0;
+}
+
+static int look_for_tags_of_one(void *arg, pid_t pid)
+{
+	struct recorder *r = arg;
+	int err = look_for_tags(r, pid);
+
+	return err || !r->with.relieve ? err : r->with.relieve(r->with.arg);
+}
+
+int recorder_load_process(struct recorder *r, pid_t pid)
+{
+	int err = members_add(r->tasks.members, pid);
+
+	if (!err)
+		err = process_table_load(r->tasks.processes, pid);
+	return err ? err : look_for_tags(r, pid);
+}
+
+int recorder_load_all(struct recorder *r)
+{
+	int loaded = process_table_load_all(r->tasks.processes, r->with.relieve, r->with.arg);
+
+	if (loaded >= 0 && cgroup_table_load(r->tasks.cgroups))
+		return -ENOMEM;
+	if (loaded < 0 || !r->paths.tagger)
+		return loaded < 0 ? loaded : 0;
+	return proc_fs_each_process("/proc", look_for_tags_of_one, r);
+}
+
+/* --- prefetching ----------------------------------------------------------------------------- */
+
+static int prefetch_tags(struct recorder *r, const struct sideband_event *event,
+			 const struct object *object)
+{
+	return r->paths.tagger ? tagger_on_event(r->paths.tagger, event, object) : 0;
+}
+
+/* Requests the table of a file that has just been mapped, so that the first walk that comes to the
+ * file finds the table. */
+static int prefetch_table(struct recorder *r, const struct object *object)
+{
+	struct stackd_inode key;
+	bool has_key = file_key_of(object, &r->files.fuse_devices, &key) &&
+		       object_table_has_proof(r->files.objects, object, key.changed_ns);
+
+	return tables_prepare(r->with.tables, object, has_key ? &key : NULL);
+}
+
+int recorder_prefetch_event(struct recorder *r, const struct sideband_event *event)
+{
+	const struct object *object;
+	int err;
+
+	if (event->kind == SIDEBAND_CGROUP)
+		return cgroup_table_add(r->tasks.cgroups, event->cgroup, event->text);
+	/* Children become members here already, so that their first mappings are seen in time.
+	 * (Rings are read one after the other, so a grandchild's event can come first: then it
+	 * becomes a member in recorder_event().) */
+	if (event->kind == SIDEBAND_FORK && members_has(r->tasks.members, event->parent_pid)) {
+		if (event->pid != event->parent_pid)
+			shared_memory_prefetch(&r->tasks.shared, event->pid, event->parent_pid);
+		err = members_add(r->tasks.members, event->pid);
+		return err ? err : prefetch_tags(r, event, NULL);
+	}
+	if (!members_has(r->tasks.members, event->pid))
+		return 0;
+	if (event->kind == SIDEBAND_COMM && event->is_exec &&
+	    (process_table_await_exec(r->tasks.processes, event->pid) ||
+	     ranks_prefetch_exec(r->mpi.ranks, event->pid, event->time_ns)))
+		return -ENOMEM;
+	if (event->kind != SIDEBAND_MMAP)
+		return prefetch_tags(r, event, NULL);
+	err = object_table_resolve(r->files.objects, event->pid, &event->mapping, &object);
+	if (!err && object->elf)
+		new_mappings_add(&r->files.new_mappings, event->pid, &event->mapping, object);
+	if (!err)
+		err = prefetch_tags(r, event, object);
+	if (!err && r->with.tables && !members_are_all(r->tasks.members) && object->elf)
+		err = prefetch_table(r, object);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* --- in the order of time -------------------------------------------------------------------- */
+
+static int reload(void *arg, pid_t pid)
+{
+	struct recorder *r = arg;
+
+	return recorder_load_process(r, pid) == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* Reads the recorded processes from /proc again, since the kernel has lost events. */
+static int reload_members(struct recorder *r)
+{
+	return members_are_all(r->tasks.members) ? recorder_load_all(r)
+						 : members_each(r->tasks.members, reload, r);
+}
+
+/* Stores when a thread with recorded waits ended: it was on the CPU until then. The record of its
+ * last switch (recorder_life()) comes later, if it is not lost. */
+static int keep_end(struct recorder *r, const struct sideband_event *event)
+{
+	const struct thread *thread =
+		r->taken.events[STACKD_EVENT_WAIT]
+			? process_table_find_thread(r->tasks.processes, event->pid, event->tid)
+			: NULL;
+
+	if (!thread || thread->row == PROCESS_NO_ROW)
+		return 0;
+	return recorder_keep(
+		r, SERIES_THREAD_END, 0,
+		(struct store_sample){.time_ns = event->time_ns, .thread = thread->row});
+}
+
+static int on_exit_event(struct recorder *r, const struct sideband_event *event)
+{
+	int err = keep_end(r, event);
+
+	if (!err)
+		err = process_table_on_exit(r->tasks.processes, event->pid, event->tid);
+	if (err > 0)
+		return err;
+	thread_paths_on_exit(r->paths.threads, event->tid);
+	if (!err && !process_table_knows(r->tasks.processes, event->pid)) {
+		members_remove(r->tasks.members, event->pid); /* that was its last thread */
+		live_blocks_forget(r->memory.blocks, event->pid);
+		alloc_coverage_on_exit(r->memory.coverage, event->pid);
+		ranks_forget(r->mpi.ranks, event->pid);
+	}
+	return err;
+}
+
+static int on_fork_event(struct recorder *r, const struct sideband_event *event)
+{
+	thread_paths_forget(r->paths.threads, event->tid);
+	path_builder_forget(r->paths.builder, event->tid);
+	return process_table_on_fork(r->tasks.processes, event->pid, event->tid, event->parent_pid,
+				     event->parent_tid);
+}
+
+static int on_comm_event(struct recorder *r, const struct sideband_event *event)
+{
+	int err = 0;
+
+	if (event->is_exec) {
+		live_blocks_forget(r->memory.blocks, event->pid);
+		err = alloc_coverage_on_exec(r->memory.coverage, event->pid, event->text);
+	}
+	return err ? err
+		   : process_table_on_comm(r->tasks.processes, event->pid, event->tid, event->text,
+					   event->is_exec);
+}
+
+int recorder_event(struct recorder *r, const struct sideband_event *event)
+{
+	if (event->kind == SIDEBAND_LOST) {
+		r->taken.sideband_lost += event->lost;
+		alloc_coverage_forget(r->memory.coverage);
+		return reload_members(r);
+	}
+	if (event->kind == SIDEBAND_FORK && members_has(r->tasks.members, event->parent_pid) &&
+	    members_add(r->tasks.members, event->pid))
+		return -ENOMEM;
+	if (event->kind == SIDEBAND_COMM && event->is_exec) {
+		process_table_meet_exec(r->tasks.processes, event->pid);
+		if (ranks_executed(r->mpi.ranks, event->pid, event->time_ns))
+			return -ENOMEM;
+	}
+	if (event->kind == SIDEBAND_CGROUP || !members_has(r->tasks.members, event->pid))
+		return 0;
+	switch (event->kind) {
+	case SIDEBAND_MMAP:
+		alloc_coverage_on_mmap(r->memory.coverage, event->pid, event->mapping.path);
+		return process_table_on_mmap(r->tasks.processes, event->pid, &event->mapping);
+	case SIDEBAND_COMM:
+		return on_comm_event(r, event);
+	case SIDEBAND_FORK:
+		return on_fork_event(r, event);
+	case SIDEBAND_EXIT:
+		return on_exit_event(r, event);
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* See recorder_files.h. */
+#include "daemon/recorder/recorder_files.h"
+
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Limits for open files that no process maps: how many stay open, and for how long. Names of
+ * locations are looked up in these files within a minute or two. */
+#define KEPT_FILES    4096u
+#define FILE_GRACE_NS UINT64_C(180000000000)
+#define FILE_PAUSE_NS UINT64_C(10000000000)
+
+/* Files are opened by a worker, or here. */
+static int make_objects(struct recorder_files *f, const struct recorder_options *o)
+{
+	struct elf_opener opener = {.open = ask_files_open};
+	int err;
+
+	if (!o->workers)
+		return object_table_new("/proc", &f->objects);
+	err = ask_files_new(workers_of(o->workers, WORKER_LOOP), o->tags, &f->ask);
+	opener.arg = f->ask;
+	return err ? err : object_table_new_by("/proc", &opener, &f->objects);
+}
+
+int recorder_files_init(struct recorder_files *f, const struct recorder_options *o)
+{
+	int err = make_objects(f, o);
+
+	return !err && o->keeps_copies ? object_table_keep_copies(f->objects) : err;
+}
+
+void recorder_files_fini(struct recorder_files *f)
+{
+	fuse_devices_fini(&f->fuse_devices);
+	open_files_free(f->open);
+	written_files_free(f->written);
+	object_table_free(f->objects);
+	ask_files_free(f->ask);
+}
+
+/* A quarter of the descriptors that stackd may have, at most 4096, is kept for files that may be
+ * mapped again; once half of the descriptors are used, such files are closed without delay. */
+static int close_unmapped(struct recorder_files *f, struct process_table *processes)
+{
+	struct rlimit limit;
+	const uint64_t may = getrlimit(RLIMIT_NOFILE, &limit) ? 1024 : limit.rlim_cur;
+	const struct open_files_options options = {
+		.objects = f->objects,
+		.processes = processes,
+		.kept = (uint32_t)(may / 4 < KEPT_FILES ? may / 4 : KEPT_FILES),
+		.most = (uint32_t)(may / 2 < UINT32_MAX ? may / 2 : UINT32_MAX),
+		.grace_ns = FILE_GRACE_NS,
+		.pause_ns = FILE_PAUSE_NS,
+	};
+
+	return open_files_new(&options, &f->open);
+}
+
+int recorder_files_watch(struct recorder_files *f, const struct recorder_options *o,
+			 struct process_table *processes)
+{
+	if (o->code)
+		f->watch_error = written_files_new(f->objects, processes, o->code->files_written,
+						   &f->written);
+	return o->closes_files ? close_unmapped(f, processes) : 0;
+}
+
+/* The kernel half identifies the vDSO by an inode number that no file has. All processes have the
+ * same vDSO, so stackd's own is used. */
+void recorder_files_want_vdso(struct recorder_files *f, struct tables *tables)
+{
+	const struct stackd_inode key = {.inode = UINT64_MAX};
+	const uint64_t start = getauxval(AT_SYSINFO_EHDR);
+	const struct object_mapping vdso = {.path = "[vdso]", .start = start, .end = start + 1};
+	const struct object *object;
+
+	if (!object_table_resolve(f->objects, getpid(), &vdso, &object))
+		tables_want(tables, object, &key);
+}

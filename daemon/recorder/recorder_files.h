@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The recorder's files: those that processes have mapped, who opens them, and what has become of
+ * them. Only recorder*.c include this. */
+#ifndef MODEL_RECORDER_FILES_H
+#define MODEL_RECORDER_FILES_H
+
+#include "daemon/recorder/new_mappings.h"
+#include "daemon/recorder/recorder.h"
+#include "daemon/worker/ask_worker.h"
+#include "proc/fuse_devices.h"
+#include "proc/object.h"
+#include "proc/open_files.h"
+#include "proc/process.h"
+#include "proc/written_files.h"
+
+struct recorder_files {
+	struct object_table *objects;
+	struct ask_files *ask;	       /* the worker that opens files; NULL: this process opens
+					* them */
+	struct open_files *open;       /* NULL: files stay open */
+	struct written_files *written; /* NULL: writes to mapped files are not noticed */
+	int watch_error;	       /* why not, as -errno */
+	struct new_mappings new_mappings;
+	struct fuse_devices fuse_devices;
+};
+
+/* Makes the table of files, in a zeroed struct. 0 or -ENOMEM; recorder_files_fini() in any case. */
+int recorder_files_init(struct recorder_files *files, const struct recorder_options *options);
+void recorder_files_fini(struct recorder_files *files); /* a zeroed one is fine */
+
+/* From now on writes to files that processes have mapped are noticed, and files that none maps any
+ * more are closed, as the options say. The processes are borrowed. 0 or -ENOMEM. */
+int recorder_files_watch(struct recorder_files *files, const struct recorder_options *options,
+			 struct process_table *processes);
+
+/* Requests the vDSO's table. */
+void recorder_files_want_vdso(struct recorder_files *files, struct tables *tables);
+
+#endif

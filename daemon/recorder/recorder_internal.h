@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Defines struct recorder for the recorder's own files, recorder*.c; see recorder.h. */
+#ifndef MODEL_RECORDER_INTERNAL_H
+#define MODEL_RECORDER_INTERNAL_H
+
+#include "base/vec.h"
+#include "daemon/capture/event.h"
+#include "daemon/recorder/mpi_pending.h"
+#include "daemon/recorder/outbox.h"
+#include "daemon/recorder/ranks.h"
+#include "daemon/recorder/readings.h"
+#include "daemon/recorder/recorder.h"
+#include "daemon/recorder/recorder_files.h"
+#include "daemon/recorder/recorder_paths.h"
+#include "daemon/recorder/recorder_tasks.h"
+#include "daemon/recorder/recorder_waits.h"
+#include "daemon/recorder/reorder.h"
+
+/* Counts of the records and events so far. */
+struct recorder_taken {
+	uint64_t events[STACKD_EVENT_COUNT];  /* records, by the kind of their event */
+	uint64_t partial[STACKD_EVENT_COUNT]; /* of these, records whose path is not complete */
+	uint64_t unread;		      /* records that could not be read */
+	uint64_t end_reasons[STACKD_END_COUNT];
+	uint64_t periods; /* sum over all samples */
+	uint64_t sideband_lost;
+};
+
+struct recorder {
+	struct recorder_options with;
+	struct recorder_files files;
+	struct recorder_tasks tasks;
+	struct recorder_paths paths;
+	struct recorder_waits waits;
+	struct {
+		struct live_blocks *blocks;	 /* the blocks of sampled allocations that are not
+						  * freed yet */
+		struct alloc_coverage *coverage; /* NULL: programs whose allocations are not
+						  * recorded are not counted */
+	} memory;
+	struct {
+		struct ranks *ranks;
+		struct mpi_pending *pending; /* receives */
+	} mpi;
+	struct readings *readings; /* readings of counters, with each thread's previous one */
+	VEC(const struct object *)
+	marks; /* index: number of the mark; value: the object of the
+		* frame that stands for it */
+	struct outbox *outbox;
+	struct recorder_taken taken;
+};
+
+/* Finds the thread of an event, gives it a row, and sets its cgroup if the record has one.
+ * *ret_process is the row of its process. NULL without memory. */
+const struct thread *recorder_thread_of(struct recorder *r, const struct event *event,
+					uint32_t *ret_process);
+
+/* Stores a row in a series, with `value` as its value. 0 or -ENOMEM. */
+int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
+		  struct store_sample row);
+
+/* Requests what the kernel half has missed in a walk: the number of a file that it does not know,
+ * or the file's table. `early`: the record is not in the order of time yet. 0 or -ENOMEM. */
+int recorder_request_table(struct recorder *r, const struct stackd_header *record, bool early);
+
+/* Sets the counters that are sums over kinds of events. */
+void recorder_count_events(const struct recorder *r, struct recorder_counts *counts);
+
+/* Appends a frame to a path for an object that is no code: a mark, or what a thread waited for. 0
+ * or -ENOMEM. */
+int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node);
+
+/* --- handlers of kinds of event, in the table of recorder_sample.c ---------------------------- */
+
+/* Sets a row's time to the end of the pass, and its end reason if the pass was left
+ * (bpf/abandoned.bpf.h). Returns 0. */
+int recorder_place_pass(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Sets the time for a pass that a mark has ended, and appends the mark as a frame below the
+ * function. 0; -ENOMEM; -EBADMSG: there is no such mark. */
+int recorder_place_mark(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Stores the time and CPU time of a pass, without those of passes within it, these separately, and
+ * the bytes that a call of MPI has sent and received. 0 or -ENOMEM. */
+int recorder_pass(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Stores the bytes of a completed MPI receive, under the path of the call that posted it. 0 or
+ * -ENOMEM. */
+int recorder_complete(struct recorder *r, const struct event *event);
+
+/* Keeps a sampled allocation. The row becomes that of the thread in whose memory the block is. 0 or
+ * -ENOMEM. */
+int recorder_alloc(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Keeps the end of a sampled allocation. 0 or -ENOMEM. */
+int recorder_free_block(struct recorder *r, const struct event *event);
+
+/* Keeps a sampled page fault. 0 or -ENOMEM. */
+int recorder_fault(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Keeps a call of mmap() or brk(). 0 or -ENOMEM. */
+int recorder_map(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Looks up the name of what a wait was for. 0 or -ENOMEM. */
+int recorder_prefetch_wait(struct recorder *r, const struct event *event);
+
+/* Keeps the parts of a wait that were sampled. 0 or -ENOMEM. */
+int recorder_wait(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Stores which thread ended a wait, and its path: `row` is of the waker; the stored row, of the
+ * woken thread. 0 or -ENOMEM. */
+int recorder_wake(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Stores a wait without a path, whose switch was not traced. 0 or -ENOMEM. */
+int recorder_untraced(struct recorder *r, const struct event *event);
+
+/* Keeps when a thread began or ended. 0 or -ENOMEM. */
+int recorder_life(struct recorder *r, const struct event *event);
+
+#endif

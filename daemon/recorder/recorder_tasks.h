@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The recorder's processes, threads and cgroups. Only recorder*.c include this. */
+#ifndef MODEL_RECORDER_TASKS_H
+#define MODEL_RECORDER_TASKS_H
+
+#include "daemon/recorder/members.h"
+#include "daemon/recorder/recorder.h"
+#include "daemon/recorder/shared_memory.h"
+#include "proc/cgroup_table.h"
+#include "proc/process.h"
+
+struct recorder_tasks {
+	struct process_table *processes;
+	struct cgroup_table *cgroups;
+	struct members *members;
+	struct shared_memory shared; /* tells which new processes share their parent's memory */
+	uint32_t n_before;	     /* processes and threads after those of ended ones were last
+				      * forgotten */
+};
+
+/* Makes the tables, in a zeroed struct, which must stay where it is. The objects are borrowed. 0 or
+ * -errno; recorder_tasks_fini() in any case. */
+int recorder_tasks_init(struct recorder_tasks *tasks, const struct recorder_options *options,
+			struct object_table *objects);
+void recorder_tasks_fini(struct recorder_tasks *tasks); /* a zeroed one is fine */
+
+/* Forgets the processes and threads that ended long ago, and numbers the others anew. 0 or
+ * -ENOMEM. */
+int recorder_tasks_forget(struct recorder_tasks *tasks);
+
+/* Calls recorder_tasks_forget() if very many have been added since the last time. To be called when
+ * all rows were sent. Without memory nothing is forgotten yet. */
+void recorder_tasks_forget_many(struct recorder_tasks *tasks);
+
+/* Returns how many processes and threads have a row: those of which something is recorded. */
+uint32_t recorder_tasks_rows(const struct recorder_tasks *tasks);
+
+#endif

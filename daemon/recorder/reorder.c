@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A row and a binary heap, both by time; see reorder.h. Equal times keep the order of arrival,
+ * events first.
+ *
+ * Samples nearly always arrive in order: the row takes them at its end and gives them from its
+ * front, one step each. Samples older than the row's end go into the heap, and all events, since
+ * they come before samples of the same time.
+ *
+ * When the caller looks ahead, the next items are moved from both into an array in order. An item
+ * that arrives later and is older than the last of these is inserted there.
+ */
+#include "daemon/recorder/reorder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/capture/record_pool.h"
+#include "base/vec.h"
+
+struct slot {
+	struct reorder_item item;
+	uint64_t order; /* position of the item in the order of arrival */
+};
+
+struct reorder {
+	struct slot *heap;
+	size_t count, room;
+	struct slot *row; /* from `first` up to `end` */
+	size_t first, end, row_room;
+	struct slot next[REORDER_AHEAD]; /* the oldest items of all, in order, `n_next` of them from
+					  * `next_at` on */
+	size_t next_at, n_next;
+	uint64_t arrivals;
+	uint64_t handed_out_ns; /* the youngest time that was handed out */
+	uint64_t late;
+};
+
+int reorder_new(struct reorder **ret_queue)
+{
+	struct reorder *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return -ENOMEM;
+	*ret_queue = q;
+	return 0;
+}
+
+static void free_items(struct slot *slots, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		record_pool_give_back(slots[i].item.sample);
+		record_pool_give_back(slots[i].item.event);
+	}
+}
+
+void reorder_free(struct reorder *q)
+{
+	if (!q)
+		return;
+	free_items(q->heap, q->count);
+	free_items(q->row + q->first, q->end - q->first);
+	free_items(q->next + q->next_at, q->n_next);
+	free(q->heap);
+	free(q->row);
+	free(q);
+}
+
+static bool before(const struct slot *a, const struct slot *b)
+{
+	if (a->item.time_ns != b->item.time_ns)
+		return a->item.time_ns < b->item.time_ns;
+	if (!a->item.event != !b->item.event)
+		return a->item.event != NULL;
+	return a->order < b->order;
+}
+
+/* Makes room for one more at the row's end: by moving it to the front if half of it is free. */
+static int reserve_row(struct reorder *q)
+{
+	if (q->end < q->row_room)
+		return 0;
+	if (q->first && q->first >= q->row_room / 2) {
+		memmove(q->row, q->row + q->first, (q->end - q->first) * sizeof(*q->row));
+		q->end -= q->first;
+		q->first = 0;
+		return 0;
+	}
+	return VEC_GROW(q->row, q->row_room, q->end + 1);
+}
+
+static int push_heap(struct reorder *q, const struct slot *slot)
+{
+	size_t i;
+
+	if (VEC_GROW(q->heap, q->room, q->count + 1))
+		return -ENOMEM;
+	for (i = q->count++; i > 0 && before(slot, &q->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		q->heap[i] = q->heap[(i - 1) / 2];
+	q->heap[i] = *slot;
+	return 0;
+}
+
+/* Inserts a slot into the array of next items, whose last item is younger. If the array is full,
+ * the last item goes back to the heap. */
+static int insert_next(struct reorder *q, const struct slot *slot)
+{
+	size_t end, i;
+	int err;
+
+	memmove(q->next, q->next + q->next_at, q->n_next * sizeof(*q->next));
+	q->next_at = 0;
+	end = q->n_next;
+	if (end == REORDER_AHEAD) {
+		err = push_heap(q, &q->next[end - 1]);
+		if (err)
+			return err;
+		q->n_next = --end;
+		if (!before(slot, &q->next[end - 1]))
+			return push_heap(q, slot);
+	}
+	for (i = end; i > 0 && before(slot, &q->next[i - 1]); i--)
+		q->next[i] = q->next[i - 1];
+	q->next[i] = *slot;
+	q->n_next++;
+	return 0;
+}
+
+int reorder_push(struct reorder *q, const struct reorder_item *item)
+{
+	struct slot slot = {.item = *item, .order = q->arrivals};
+	int err;
+
+	if (q->n_next && before(&slot, &q->next[q->next_at + q->n_next - 1])) {
+		err = insert_next(q, &slot);
+	} else if (item->event || (q->first < q->end && before(&slot, &q->row[q->end - 1]))) {
+		err = push_heap(q, &slot);
+	} else {
+		err = reserve_row(q);
+		if (!err)
+			q->row[q->end++] = slot;
+	}
+	if (err)
+		return err;
+	q->arrivals++;
+	if (item->time_ns < q->handed_out_ns)
+		q->late++;
+	return 0;
+}
+
+/* Puts `slot` into the heap, whose root was taken. */
+static void sift_down(struct reorder *q, const struct slot *slot)
+{
+	size_t i = 0;
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child >= q->count)
+			break;
+		if (child + 1 < q->count && before(&q->heap[child + 1], &q->heap[child]))
+			child++;
+		if (!before(&q->heap[child], slot))
+			break;
+		q->heap[i] = q->heap[child];
+		i = child;
+	}
+	q->heap[i] = *slot;
+}
+
+static void pop_heap(struct reorder *q)
+{
+	struct slot last;
+
+	if (!--q->count)
+		return;
+	last = q->heap[q->count];
+	sift_down(q, &last);
+}
+
+/* The oldest slot of heap and row; NULL: there is none. */
+static const struct slot *oldest(const struct reorder *q, bool *ret_is_in_heap)
+{
+	const struct slot *next = q->first < q->end ? &q->row[q->first] : NULL;
+
+	*ret_is_in_heap = q->count && (!next || before(&q->heap[0], next));
+	return *ret_is_in_heap ? &q->heap[0] : next;
+}
+
+const struct reorder_item *reorder_peek(const struct reorder *q, uint64_t horizon_ns)
+{
+	bool is_in_heap;
+	const struct slot *next = q->n_next ? &q->next[q->next_at] : oldest(q, &is_in_heap);
+
+	return next && next->item.time_ns < horizon_ns ? &next->item : NULL;
+}
+
+/* Takes the oldest of heap and row, if it is older than the horizon. */
+static bool take_oldest(struct reorder *q, uint64_t horizon_ns, struct slot *ret_slot)
+{
+	bool is_in_heap;
+	const struct slot *next = oldest(q, &is_in_heap);
+
+	if (!next || next->item.time_ns >= horizon_ns)
+		return false;
+	*ret_slot = *next;
+	if (is_in_heap)
+		pop_heap(q);
+	else if (++q->first == q->end)
+		q->first = q->end = 0;
+	return true;
+}
+
+bool reorder_pop(struct reorder *q, uint64_t horizon_ns, struct reorder_item *ret_item)
+{
+	struct slot slot;
+
+	if (!q->n_next) {
+		if (!take_oldest(q, horizon_ns, &slot))
+			return false;
+	} else {
+		slot = q->next[q->next_at];
+		if (slot.item.time_ns >= horizon_ns)
+			return false;
+		q->n_next--;
+		q->next_at = q->n_next ? q->next_at + 1 : 0;
+	}
+	*ret_item = slot.item;
+	if (ret_item->time_ns > q->handed_out_ns)
+		q->handed_out_ns = ret_item->time_ns;
+	return true;
+}
+
+const struct reorder_item *reorder_ahead(struct reorder *q, uint64_t horizon_ns, size_t n)
+{
+	const struct slot *slot;
+
+	if (n >= REORDER_AHEAD)
+		return NULL;
+	if (n >= q->n_next && q->next_at) {
+		memmove(q->next, q->next + q->next_at, q->n_next * sizeof(*q->next));
+		q->next_at = 0;
+	}
+	while (n >= q->n_next && take_oldest(q, horizon_ns, &q->next[q->n_next]))
+		q->n_next++;
+	slot = &q->next[q->next_at + n];
+	return n < q->n_next && slot->item.time_ns < horizon_ns ? &slot->item : NULL;
+}
+
+size_t reorder_waiting(const struct reorder *q)
+{
+	return q->count + q->end - q->first + q->n_next;
+}
+
+uint64_t reorder_late(const struct reorder *q)
+{
+	return q->late;
+}

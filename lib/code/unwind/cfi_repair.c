@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rules from a few bytes of code; see cfi_repair.h. There are six cases, all met in practice:
+ *
+ *   a return         The return address is on top, and all registers have the caller's values.
+ *                    gcc's CFI of functions that realign the stack still finds the frame pointer
+ *                    by itself here, after it was popped. Behind a store of a register in place of
+ *                    the return address it is a jump (thunks of retpolines): the return address is
+ *                    one word above.
+ *   the instruction before it, in such a function
+ *                    The same CFI is wrong, and a register has the CFA. (On top is a copy of the
+ *                    return address; the stack of the caller is not below it but where the register
+ *                    says.)
+ *   system call; ... The C library ends an entry right before the system call that makes a
+ *                    thread, since the child comes back with a stack of its own. Up to the
+ *                    child's entry, which follows within a few instructions, the parent is as
+ *                    before the call. The child is at its entry, and what its stack begins with
+ *                    is no return address.
+ *   mark of an entry Where nothing covers it, the entry of a function, such as frame_dummy, which
+ *                    the loader calls and often faults in; and what follows, when the mark is all
+ *                    that has been passed.
+ *   stub's jump      Where nothing covers it, a linkage stub: those of static programs, by which
+ *                    the C library chooses its functions, have no CFI.
+ *   start code       _init and _fini, in every program and library, have no CFI; the file's dynamic
+ *                    section tells where they are. Neither has __do_global_dtors_aux, before it has
+ *                    its frame pointer, and a static program's frame_dummy. (de)register_tm_clones
+ *                    beside them use no stack at all.
+ *
+ * The bytes are in arch/code_form.h and arch/start_code.h.
+ */
+#include "unwind/cfi_repair.h"
+
+#include "arch/code_form.h"
+#include "arch/start_code.h"
+#include "elf/elf_init.h"
+#include "unwind/stack_load.h"
+
+#define SYSCALL_GAP 24 /* bytes from the system call to the child's entry, at most */
+
+/* On top of the stack, or above `pushed` bytes: the return address. */
+static void set_plain(struct walk_rule *rule, int pushed)
+{
+	walk_rule_free(rule);
+	*rule = (struct walk_rule){.fast = {.cfa = STACKD_CFA_REG,
+					    .reg = STACKD_REG_SP,
+					    .cfa_offset = (int16_t)(ARCH_CALL_PUSHES + pushed),
+					    .ra_offset = ARCH_RETURN_SLOT}};
+}
+
+/* The CFA is in a register. */
+static void set_register(struct walk_rule *rule, int reg)
+{
+	set_plain(rule, 0);
+	rule->fast.reg = (uint8_t)reg;
+	rule->fast.cfa_offset = 0;
+}
+
+/* Whether a return at an offset goes where the instruction before it says. */
+static bool follows_target(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t code[CODE_FORM_TARGET];
+
+	return offset >= sizeof(code) &&
+	       elf_file_read_whole(elf, offset - sizeof(code), code, sizeof(code)) &&
+	       code_form_stores_target(code);
+}
+
+bool cfi_repair_is_return(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t code[2] = {0};
+
+	return elf_file_read(elf, offset, code, sizeof(code)) > 0 && code_form_is_return(code) &&
+	       !follows_target(elf, offset);
+}
+
+static bool is_syscall(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t code[CODE_FORM_SYSCALL];
+
+	return elf_file_read_whole(elf, offset, code, sizeof(code)) && code_form_is_syscall(code);
+}
+
+/* Behind an entry of the CFI that a system call ends: the rule before the call. */
+static int after_syscall(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
+			 uint64_t offset, struct walk_rule *rule)
+{
+	uint64_t start, end, back;
+	int err;
+
+	for (back = 1; back <= SYSCALL_GAP && back <= vaddr && back <= offset; back++)
+		if (cfi_index_find(index, vaddr - back, &start, &end))
+			break;
+	if (back > SYSCALL_GAP || back > vaddr || back > offset ||
+	    !is_syscall(elf, offset - back + 1))
+		return 0;
+	err = walk_rule_compile(index, vaddr - back, rule);
+	rule->is_entry = true;
+	return err;
+}
+
+/* At the mark with which a function begins, or right behind it. */
+static bool is_at_entry(const struct elf_file *elf, uint64_t offset)
+{
+	const uint64_t back = offset < CODE_FORM_MARK ? offset : CODE_FORM_MARK;
+	uint8_t code[2 * CODE_FORM_MARK] = {0};
+
+	if (elf_file_read(elf, offset - back, code, back + CODE_FORM_MARK) < (int64_t)back)
+		return false;
+	return code_form_mark(code, sizeof(code)) ||
+	       code_form_mark(code + back, sizeof(code) - back);
+}
+
+/* --- start code ----------------------------------------------------------------------------- */
+
+/* Code around an offset, as arch/start_code.h wants it. */
+struct around {
+	uint8_t code[START_CODE_BEFORE + START_CODE_BEHIND];
+	size_t len, at;
+};
+
+static bool read_around(const struct elf_file *elf, uint64_t offset, struct around *ret)
+{
+	int64_t len;
+
+	ret->at = offset < START_CODE_BEFORE ? (size_t)offset : START_CODE_BEFORE;
+	len = elf_file_read(elf, offset - ret->at, ret->code, ret->at + START_CODE_BEHIND);
+	ret->len = len > 0 ? (size_t)len : 0;
+	return ret->len > ret->at;
+}
+
+/* In the C runtime's _init or _fini. */
+static void in_init(const struct elf_file *elf, uint64_t vaddr, struct walk_rule *rule)
+{
+	uint8_t code[START_CODE_INIT + CODE_FORM_MARK];
+	uint64_t start, offset;
+	int64_t len;
+	int pushed;
+
+	if (!elf_init_find(elf, vaddr, START_CODE_INIT, &start) ||
+	    !elf_file_vaddr_to_offset(elf, start, &offset))
+		return;
+	len = elf_file_read(elf, offset, code, sizeof(code));
+	pushed = len > 0 ? start_code_in_init(code, (size_t)len, vaddr - start) : -1;
+	if (pushed >= 0)
+		set_plain(rule, pushed);
+}
+
+/* In the functions beside them, before they have a frame pointer. */
+static void in_start_code(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
+{
+	struct around a;
+	int pushed;
+
+	if (!read_around(elf, offset, &a))
+		return;
+	pushed = start_code_in_dtors(a.code, a.len, a.at);
+	if (pushed < 0)
+		pushed = start_code_in_frame_dummy(a.code, a.len, a.at);
+	if (pushed >= 0)
+		set_plain(rule, pushed);
+}
+
+static bool is_in_tm_clones(const struct elf_file *elf, uint64_t offset)
+{
+	struct around a;
+
+	return read_around(elf, offset, &a) && start_code_is_tm_clones(a.code, a.len, a.at);
+}
+
+/* --- all of them ---------------------------------------------------------------------------- */
+
+int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
+		       uint64_t offset, struct walk_rule *rule)
+{
+	uint8_t code[12] = {0};
+	uint8_t provenance = rule->provenance;
+	bool is_entry = rule->is_entry, is_read;
+	int realigned, err = 0;
+
+	is_read = elf_file_read(elf, offset, code, 8) > 0;
+	if (is_read && code_form_is_return(code) && follows_target(elf, offset))
+		return 0;
+	realigned = is_read ? code_form_realigned_return(code) : -1;
+	if (is_read && (code_form_is_return(code) || realigned >= 0)) {
+		if (realigned < 0)
+			set_plain(rule, 0);
+		else
+			set_register(rule, realigned);
+		rule->is_entry = is_entry;
+		rule->is_called = true;
+		rule->provenance = provenance;
+		return 0;
+	}
+	if (rule->fast.cfa == STACKD_CFA_NONE && index)
+		err = after_syscall(elf, index, vaddr, offset, rule);
+	if (!err && rule->fast.cfa == STACKD_CFA_NONE &&
+	    (is_at_entry(elf, offset) || (is_read && code_form_is_stub_jump(code))))
+		set_plain(rule, 0);
+	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
+		in_init(elf, vaddr, rule);
+	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
+		in_start_code(elf, offset, rule);
+	if (!err && rule->fast.cfa == STACKD_CFA_REG && rule->fast.reg == STACKD_REG_SP &&
+	    stack_load_precedes(elf, offset))
+		rule->fast = (struct stackd_rule){.cfa = STACKD_CFA_SWITCH};
+	if (!err && rule->fast.cfa == STACKD_CFA_NONE && is_in_tm_clones(elf, offset))
+		set_plain(rule, 0);
+	return err;
+}
+
+/* --- is it start code? ---------------------------------------------------------------------- */
+
+/* In _init or _fini, up to the first return. */
+static bool is_in_init(const struct elf_file *elf, uint64_t vaddr)
+{
+	uint8_t code[START_CODE_INIT];
+	uint64_t start, offset;
+
+	return elf_init_find(elf, vaddr, START_CODE_INIT, &start) &&
+	       elf_file_vaddr_to_offset(elf, start, &offset) &&
+	       elf_file_read(elf, offset, code, vaddr - start) == (int64_t)(vaddr - start) &&
+	       !code_form_may_have_return(code, vaddr - start);
+}
+
+/* At the entry of a frame_dummy that only jumps to register_tm_clones. */
+static bool is_jump_to_tm_clones(const struct elf_file *elf, uint64_t offset,
+				 const struct around *a)
+{
+	int64_t distance;
+
+	return start_code_jumps(a->code + a->at, a->len - a->at, &distance) &&
+	       is_in_tm_clones(elf, offset + (uint64_t)distance);
+}
+
+bool cfi_repair_is_start(const struct elf_file *elf, uint64_t vaddr, uint64_t offset)
+{
+	struct around a;
+
+	if (is_in_init(elf, vaddr))
+		return true;
+	return read_around(elf, offset, &a) &&
+	       (start_code_is_tm_clones(a.code, a.len, a.at) ||
+		start_code_is_dtors(a.code, a.len, a.at) ||
+		start_code_in_frame_dummy(a.code, a.len, a.at) >= 0 ||
+		is_jump_to_tm_clones(elf, offset, &a));
+}

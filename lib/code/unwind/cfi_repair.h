@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rules for addresses where call frame information is missing or known to be wrong, and a few bytes
+ * of code show the frame. They hold only for frames that were interrupted, mostly the leaf.
+ */
+#ifndef UNWIND_CFI_REPAIR_H
+#define UNWIND_CFI_REPAIR_H
+
+#include "elf/elf_file.h"
+#include "cfi/cfi_index.h"
+#include "unwind/walk_rule.h"
+
+/* Looks at the code at a program counter (vaddr and file offset), with the CFI's rule for it in
+ * `rule` (STACKD_CFA_NONE: there is none), and replaces the rule where the code shows a better one.
+ * `index` is the file's CFI, or NULL. Returns 0 or -ENOMEM. */
+int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
+		       uint64_t offset, struct walk_rule *rule);
+
+/* Returns whether code (vaddr and file offset) is the C runtime's, which every file has without
+ * call frame information: _init, _fini, __do_global_dtors_aux, frame_dummy, (de)register_tm_clones.
+ */
+bool cfi_repair_is_start(const struct elf_file *elf, uint64_t vaddr, uint64_t offset);
+
+/* Returns whether the instruction at a file offset is a return. */
+bool cfi_repair_is_return(const struct elf_file *elf, uint64_t offset);
+
+#endif
