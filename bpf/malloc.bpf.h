@@ -22,7 +22,6 @@
  *
  * realloc() removes its block at the entry, since another block may get the address before it
  * returns, and puts it back if it fails.
- * returns, and put back if it fails.
  */
 #ifndef MALLOC_BPF_H
 #define MALLOC_BPF_H

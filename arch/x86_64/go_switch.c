@@ -171,8 +171,8 @@ static size_t operand_length(uint8_t modrm)
 	return modrm >> 6 == 3 ? 0 : displacement[modrm >> 6] + ((modrm & 7) == RSP);
 }
 
-/* The length of an instruction that changes neither rdx nor, but for a distance or a mask, rsp; 0:
- * it is none that is known. */
+/* Returns the length of an instruction that leaves rdx as it is, and changes rsp by a constant or a
+ * mask at most; a call is one, too. 0: it is not one of the known instructions. */
 static size_t length_keeping_rdx(const uint8_t *code, size_t size)
 {
 	uint8_t modrm = size < 4 ? 0 : code[2];

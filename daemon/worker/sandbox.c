@@ -73,7 +73,8 @@ static bool change_user(uid_t user)
 	return become(user) || (user != NOBODY && become(NOBODY));
 }
 
-/* Makes an empty folder the root. The folder is removed before, so that it has no name. */
+/* Makes a new, empty folder the root. The process enters the folder and removes its name before
+ * chroot(), so nobody else can reach it or put a file into it. */
 static bool change_root(void)
 {
 	char path[] = "/tmp/stackd-worker-XXXXXX";

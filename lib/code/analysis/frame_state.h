@@ -3,7 +3,6 @@
  * The frame before an instruction: which registers have a known distance from the CFA, and where
  * the caller's values of callee-saved registers are.
  *
- * There are two origins for distances: the CFA, and, from a realignment of the stack pointer on,
  * Distances count from one of two origins: the CFA, or, once the stack pointer has been realigned,
  * the realigned stack. A slot of the realigned stack can hold a value with a known distance from
  * the CFA: then CFA = *(reg + N) + M. Two such slots are followed: the one that the prologue fills,

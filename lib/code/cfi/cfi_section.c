@@ -2,14 +2,14 @@
 /*
  * Where a file keeps its call frame information; see cfi_section.h.
  *
- * .eh_frame is found by its section header, or, in a file that is stripped of section headers,
  * .eh_frame is found by its section header, or, in a file without section headers, through
  * PT_GNU_EH_FRAME, which every unwinder in the process itself uses (LSB core, "The .eh_frame_hdr
  * section"): then the section extends to the end of its PT_LOAD, and its terminator ends it.
  * .debug_frame needs a section header; it may be compressed (Go's linker compresses it, and writes
  * no .eh_frame at all).
  *
- * memory.
+ * Section headers are read one by one: a file has some forty sections, and one that claims more
+ * costs no memory.
  */
 #include "cfi/cfi_section.h"
 

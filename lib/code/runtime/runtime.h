@@ -89,8 +89,9 @@ struct runtime_processes {
 	bool (*find)(const uint8_t *code, size_t len, uint64_t start, uint64_t end,
 		     union stackd_runtime_facts *ret_facts);
 
-	/* Whether an address is in code that is called and then jumps on without its return
-	 * address, so that no caller's call leads there. */
+	/* Returns whether an address is in code whose pieces are called and then jump to each
+	 * other. The return address is still that of the first call, so the caller's call need not
+	 * lead to the piece that runs. */
 	bool (*is_shared)(const union stackd_runtime_facts *facts, uint64_t address);
 };
 

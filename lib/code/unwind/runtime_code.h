@@ -114,8 +114,9 @@ struct runtime_code_outside {
 	void *arg; /* of both */
 };
 
-/* Until runtime_code_end(), paths out of JIT code also end at addresses with such a rule, and go
- * on in code of files without one. `outside` is borrowed until then. */
+/* Lets the search for a frame follow JIT code into code of files, until runtime_code_end(): it ends
+ * where `outside->rule` has a rule, with the frame by that rule, and goes on through
+ * `outside->read` where there is none. `outside` is borrowed until then. */
 void runtime_code_use_outside(struct runtime_code *code,
 			      const struct runtime_code_outside *outside);
 

@@ -56,13 +56,16 @@ struct profile {
 	struct profile_entry *entries;
 	uint32_t n_entries;
 	size_t cap_entries;
-	/* These exist only while samples are summed up. A group is the samples with one thread (and
-	 * CPU, with by_cpu), one origin and one end reason. */
+
+	/* The next five members exist only while samples are summed up (profile_free_sums()). A
+	 * group is the samples with one thread (and CPU, with by_cpu), one origin and one end
+	 * reason. */
 	struct int_map lanes;	     /* with by_cpu: (thread, CPU) -> lane */
 	struct profile_first *first; /* by node */
 	struct int_map groups;	     /* (lane or thread, origin, end reason) -> group */
 	struct int_map by_key; /* (group, node) -> entry, for all groups of a node but its first */
 	struct profile_last_group *last_groups; /* by thread */
+
 	struct profile_totals totals;
 	const struct profile_symbol *marks[PROFILE_REASONS];
 	const struct profile_symbol *no_frames;
