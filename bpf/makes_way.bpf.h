@@ -29,6 +29,8 @@ static __noinline int count_preempted(struct task_struct *task, __u64 ns)
 	__u32 here = 0;
 	struct stackd_counters *counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
 
+	if (is_everyone)
+		return 0;
 	if (rq && counted && makes_way(rq) && !(woken && passes_on(woken)))
 		counted->n[STACKD_COUNT_PREEMPTED_NS] += ns;
 	return 0;

@@ -318,6 +318,13 @@ static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
 	return int_map_set(&m->stepped, code->number, (uint32_t)m->known.count++);
 }
 
+/* Returns whether a mapping is the one that the kernel half has found, and no later one at the same
+ * address. */
+static bool is_of_record(const struct mapping *m, const struct stackd_mapping *unknown)
+{
+	return unknown->start - m->start + m->offset == unknown->offset;
+}
+
 /* Enters a file that the kernel half does not know, if it never gets a table. */
 static void tell_file(struct jit_tracker *m, const struct stackd_stack_record *record)
 {
@@ -328,7 +335,7 @@ static void tell_file(struct jit_tracker *m, const struct stackd_stack_record *r
 
 	if (mapping && mapping->object->kind == OBJECT_JIT)
 		what = STACKD_MADE_JIT;
-	else if (mapping && mapping->object->error == -ENOEXEC)
+	else if (mapping && mapping->object->error == -ENOEXEC && is_of_record(mapping, unknown))
 		what = STACKD_MADE_OTHER;
 	if (what)
 		tell(m->maps.files_fd, m->maps.has_files, &unknown->key, &what);

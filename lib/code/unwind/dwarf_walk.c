@@ -503,15 +503,20 @@ static enum stackd_end_reason out_of_data(struct walk_run *run, const struct obj
 	return reason == STACKD_END_NO_RECIPE ? STACKD_END_RUNTIME_CODE : reason;
 }
 
-/* Steps out of code of a file whose rule nothing states. */
+/* Steps out of code of a file whose rule nothing states. `found` may be in the cache, where the
+ * search for a taker can replace it by rules of other addresses. */
 static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_run *run,
 					   const struct object *object, uint64_t offset,
-					   const struct walk_rule *rule)
+					   const struct walk_rule *found)
 {
-	const struct jump_frame *jump = rule->is_called ? NULL : jump_frame_of(walk, object);
+	const struct walk_rule copy = *found, *rule = &copy;
+	const struct jump_frame *jump;
 
+	if (found->slow)
+		return walk_step_by_rule(&run->at, found);
 	if (heuristic_step_from_taker(run))
 		return WALK_GO_ON;
+	jump = rule->is_called ? NULL : jump_frame_of(walk, object);
 	if (jump) {
 		run->provenance = PROVENANCE_ANALYSED;
 		return jump_frame_step(run, jump, object) ? WALK_GO_ON : STACKD_END_NO_RECIPE;
