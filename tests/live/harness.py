@@ -422,9 +422,11 @@ def has_no_user(sample, is_first):
     """A stack of the kernel alone is right in a process that has given back its memory: within its exit, or
     an exec. It is right as well in the page fault by which a new thread first touches its stack, which can be
     in its first sample alone. In all other moments the kernel has the registers of user mode. Which moment it
-    was is not known where the kernel's own unwinder did not come to a second frame, as within a retpoline."""
-    return (len(sample.frames) == 1 or is_in_kernel(sample, "do_exit|.*execve.*")
-            or is_first and is_in_kernel(sample, "exc_page_fault"))
+    was is not known where the kernel's own unwinder did not come to a second frame, or to one behind a
+    retpoline, which an interrupt can hit."""
+    root = sample.frames[0]
+    return (len(sample.frames) == 1 or (root.symbol or "").startswith("__x86_indirect_thunk_")
+            or is_in_kernel(sample, "do_exit|.*execve.*") or is_first and is_in_kernel(sample, "exc_page_fault"))
 
 
 def judge_sample(sample, expectation, is_first):
