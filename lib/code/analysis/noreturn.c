@@ -97,8 +97,8 @@ static const char *const parts[] = {
 	"__throw_", "4core9panicking", "handle_alloc_error", "unwrap_failed", "expect_failed",
 };
 
-/* Complete names of functions that do return. Compilers put an endbr behind calls of them, since
- * they can return twice; it is not the start of the next function. */
+/* Complete names of functions that do return. Compilers put a mark for indirect jumps behind calls
+ * of them, since they can return twice; it is not the start of the next function. */
 static const char *const returning[] = {
 	"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "vfork",
 };
