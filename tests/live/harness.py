@@ -423,9 +423,9 @@ def has_no_user(sample, is_first):
     an exec. It is right as well in the page fault by which a new thread first touches its stack, which can be
     in its first sample alone. In all other moments the kernel has the registers of user mode. Which moment it
     was is not known where the kernel's own unwinder did not come to a second frame, or to one behind a
-    retpoline, which an interrupt can hit."""
+    retpoline, which an interrupt can hit (__x86_indirect_thunk_r11, __indirect_thunk_start)."""
     root = sample.frames[0]
-    return (len(sample.frames) == 1 or (root.symbol or "").startswith("__x86_indirect_thunk_")
+    return (len(sample.frames) == 1 or "thunk" in (root.symbol or "")
             or is_in_kernel(sample, "do_exit|.*execve.*") or is_first and is_in_kernel(sample, "exc_page_fault"))
 
 
