@@ -182,10 +182,10 @@ struct cmd_diff_names {
 	bool *is_rebuilt; /* by object: the other side has a different file under the same path */
 };
 
-/* Returns the text by which a location's function is told apart from others of the same name, or
- * NULL. If an object was rebuilt, functions start at other addresses in the two files. Then
- * functions are compared by name only, so that all functions of one name in it are summed up. The
- * lines of a location have the innermost function first. */
+/* Returns the suffix that distinguishes a location's function from others of the same name; NULL:
+ * it needs none. If an object was rebuilt, functions start at other addresses in the two files.
+ * Then functions are compared by name only, so that all functions of one name in it are summed up.
+ * The lines of a location have the innermost function first. */
 static const char *suffix(void *arg, uint32_t location, unsigned outer)
 {
 	const struct cmd_diff_names *names = arg;

@@ -29,8 +29,8 @@ struct regions_options { /* all borrowed, for as long as the regions live */
 	const struct object_table *objects; /* files of the target that are mapped already */
 	struct target *target;
 	struct worker *worker; /* searches files */
-	struct alloc_coverage
-		*coverage; /* is told in which files allocations are recorded; NULL: not needed */
+	/* Takes the files whose allocations are recorded; NULL: allocations are not. */
+	struct alloc_coverage *coverage;
 };
 
 /* Begins to measure. *ret_regions is NULL if the options ask for none. Logs what fails; returns the

@@ -26,7 +26,8 @@
 
 static uint8_t *agree_memory;
 
-/* A page of it that cannot be read: by its number, and as walks in user space are told. */
+/* The page that cannot be read, by its number (UINT64_MAX: none), and the same as a bit for each
+ * page, the form in which user space's walk knows the holes of a copied stack. */
 static uint64_t agree_hole = UINT64_MAX;
 static uint64_t agree_holes[AGREE_MEMORY_BYTES / AGREE_PAGE / 64];
 

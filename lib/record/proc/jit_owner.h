@@ -26,9 +26,9 @@ struct jit_owner {
 	bool is_near; /* It sees the same /tmp as this process. */
 };
 
-/* Fills in what is known of a process. If it has ended, assumes that its user and /tmp are this
- * process's, and that it began just now: its mappings are resolved a few seconds after its end at
- * most. */
+/* Fills in a process's user, start time and /tmp from /proc. If the process has ended, it gets this
+ * process's user and /tmp, and the present time as its start: stackd resolves its mappings a few
+ * seconds after its end at most. */
 void jit_owner_find(const char *proc_root, pid_t pid, struct jit_owner *ret_owner);
 
 /* Returns whether the process that now has the pid is still this one. */

@@ -288,7 +288,7 @@ void folding_free(struct folding *f)
 
 /* --- groups ----------------------------------------------------------------------------------- */
 
-#define MOST_CALLERS 8 /* paths of callers that are told apart; all others count as one */
+#define MOST_CALLERS 8 /* caller paths that get a value each; all others share one value */
 
 struct features {
 	double *values[METRIC_COUNTERS + 2]; /* by feature, then pass */
