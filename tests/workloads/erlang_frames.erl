@@ -3,6 +3,7 @@
 %% process's own; one that is deep; one whose frame is large; and the scheduler's work between them.
 %% In the path of each sample, these call each other:
 %%
+%% CALLS: main/1 cpu_ms/0
 %% CALLS: '-main/1-fun-0-'/2 loop/1
 %% CALLS: loop/1 outer/1 cpu_ms/0
 %% CALLS: outer/1 middle/1
