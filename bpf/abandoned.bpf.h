@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Instances that are left without a return: by an exception, longjmp(), pthread_exit(), a handler
- * that does not return, exec or exit. They are passes like others, and end where the thread is next
- * seen below them: at a probe (here), or at a sample (instance.bpf.h).
+ * that does not return, exec or exit. They are passes like all others. They end when the thread is
+ * next seen below them: at a probe (here), or at a sample (instance.bpf.h).
  *
- *   slot of the instance below the stack pointer,
- *     on the thread's own stack, or on its alternate one     it was left
- *     on a stack that is neither, as the stack pointer is:    it was left if its slot has another
- *                                                            word now; else it is suspended
- *   on the alternate stack, and the thread is not             it was left
- *   on another stack                                          it is suspended
- *   thread or program ends                                    it was left
+ *   the slot of the instance is below the stack pointer,
+ *     on the thread's own stack, or its alternate one       it was left
+ *     on the same other stack as the stack pointer          it was left if its slot has
+ *                                                           another word now; else it is
+ *                                                           suspended
+ *   it is on the alternate stack, and the thread is not     it was left
+ *   it is on another stack                                  it is suspended
+ *   the thread or program ends                              it was left
  *
  * A handler on the alternate stack is within what it has interrupted, wherever that stack is. A
- * thread that is on no stack of its own runs coroutines: it has several stacks, with instances open
+ * thread on another stack than its own runs coroutines: it has several stacks, with instances open
  * on each, and changes from one to another at any time, without a probe. If several such stacks are
- * in one mapping, it is not known which of them an address belongs to. So a suspended instance
- * stays open, and continues when its exit is hit; if that never happens, it was left when it was
- * first found suspended. A mark outside of every function is never left; it is suspended while the
- * thread is on another stack than that of its hit.
+ * in one mapping, nothing shows to which of them an address belongs. So a suspended instance stays
+ * open, and continues when its exit is hit. If that never happens, it was left when it was first
+ * found suspended. A mark outside of every function is never left; it is suspended while the thread
+ * is on another stack than at the mark's hit.
  *
- * Instances that are simply nested are a stack (thread->open). Once one is suspended, or ends while
- * a later one is open, they are tangled: free entries lie between others, and which one encloses
- * which follows from the times of their entries. Time that two such instances share is in both; so
- * that the own times still add up, it is nested time of the one that was entered first.
+ * If instances are simply nested, they are a stack (thread->open). If one is suspended, or ends
+ * while a later one is open, they are tangled: free entries are between open ones, and the times of
+ * entry show which instance encloses which. Time that two such instances share is in both. So that
+ * exclusive times still add up, it is nested time of the instance that was entered first.
  *
- * The frames of an instance that was left are gone, so there is no walk. Its record has the
+ * The frames of an instance that was left are gone, so there is no walk. The record has the
  * function, and the caller by the return address that was read at the entry.
  */
 #ifndef ABANDONED_BPF_H
@@ -63,8 +64,8 @@ static __always_inline void make_pass(const struct open_instance *ended, __u64 n
 
 /* --- instances that are tangled -------------------------------------------------------------- */
 
-/* Finds the entries next to one, by the times at which they were entered: thread->beside. A loop
- * rather than bpf_loop(), whose function would have a frame of the stack. */
+/* Finds the instances entered next before and next after `since`: thread->beside. This is a loop
+ * rather than bpf_loop(), whose callback would need a frame on the stack. */
 static __always_inline void look_beside(struct region_thread *thread, __u64 since)
 {
 	struct neighbours *n = &thread->beside;
@@ -93,8 +94,8 @@ static __always_inline void look_beside(struct region_thread *thread, __u64 sinc
 	}
 }
 
-/* Adds to the ended one's nested time the time that it shares with `within`, which was entered
- * later and is still open. */
+/* Adds to the nested time of the ended instance the time that it shares with `within`, which was
+ * entered later and is still open. */
 static __always_inline void take_share(struct open_instance *ended, struct open_instance *within,
 				       __u64 now, __u64 cpu)
 {
@@ -111,7 +112,7 @@ static __always_inline void take_share(struct open_instance *ended, struct open_
 	}
 }
 
-/* Forgets the free entries behind the last open one. */
+/* Drops the free entries behind the last open one. */
 static __always_inline void trim(struct region_thread *thread)
 {
 	for (int i = 0; i < REGION_DEPTH; i++) {
@@ -125,9 +126,9 @@ static __always_inline void trim(struct region_thread *thread)
 		thread->is_tangled = 0;
 }
 
-/* Moves an entry of a tangled thread to thread->ended, after it has taken the share of the one
- * within it. Returns one more than the index of the one around it; 0: there is none. Global, as the
- * others here, so that it is verified once. */
+/* Moves an entry of a tangled thread to thread->ended, and adds the share of the instance within
+ * it. Returns the index plus 1 of the instance around it; 0: there is none. Global, as the others
+ * here, so that it is verified once. */
 __noinline int free_tangled(struct region_thread *given, __u32 index, __u64 now, __u64 cpu)
 {
 	struct region_thread *thread = CHECKED(given);
@@ -151,8 +152,8 @@ __noinline int free_tangled(struct region_thread *given, __u32 index, __u64 now,
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-/* Removes the entry of an ended instance, which is then in thread->ended. Returns one more than the
- * index of the one around it; 0: there is none. */
+/* Removes the entry of an ended instance, which is then in thread->ended. Returns the index plus 1
+ * of the instance around it; 0: there is none. */
 static __always_inline __u32 take_out(struct region_thread *thread, __u32 index, __u64 now,
 				      __u64 cpu)
 {
@@ -169,7 +170,7 @@ static __always_inline __u32 take_out(struct region_thread *thread, __u32 index,
 	return index;
 }
 
-/* Adds the time of an ended instance to the one around it. */
+/* Adds the time of an ended instance to the nested time of the one around it. */
 static __always_inline void tell_around(struct region_thread *thread, __u32 around, __u64 ns,
 					__u64 cpu)
 {
@@ -200,7 +201,7 @@ static __always_inline void end_instance(struct region_thread *thread, __u32 ind
 		    less(thread->event.pass.cpu_ns, thread->ended.told_cpu));
 }
 
-/* Sends the pass that has ended (thread->event) as one that was left at end_ns. */
+/* Sends the pass that has ended (thread->event), which was left at end_ns. */
 static __always_inline void send_left(struct region_thread *thread, __u64 end_ns)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -215,7 +216,8 @@ static __always_inline void send_left(struct region_thread *thread, __u64 end_ns
 	count_region(STACKD_REGION_LEFT);
 }
 
-/* Ends an instance that was left. A mark without a next hit has no known end. */
+/* Ends an instance that was left. The end of a mark without a next hit is not known, so it is not
+ * sent. */
 __noinline int end_left(struct region_thread *given, __u32 index, __u64 now, __u64 cpu)
 {
 	struct region_thread *thread = CHECKED(given);
@@ -284,7 +286,7 @@ static __always_inline void go_on(struct settling *c, struct region_thread *thre
 		if (!c->interrupted)
 			c->interrupted = index + 1;
 	} else if (open->slot < c->nearest || !c->current) {
-		/* It was entered before one that is above it: they are on two stacks. */
+		/* It was entered before one with a higher slot: they are on two stacks. */
 		if (c->current)
 			c->is_tangled = thread->is_tangled = 1;
 		c->nearest = open->slot;
@@ -330,10 +332,9 @@ static long settle_one(__u32 turn, struct region_thread **at)
 	return 0;
 }
 
-/* Takes the mapping that an address is in for the stack. Is it the thread's own? That is, of a
- * process's first thread, the one that the kernel has made; of others up to the thread pointer,
- * which C libraries have at its end. (What is beyond may be other stacks: the kernel joins
- * mappings.) */
+/* Takes the mapping of an address as the stack. Is it the thread's own? A process's first thread
+ * has the stack that the kernel has made. The stacks of other threads end at the thread pointer,
+ * where C libraries place it. (Behind that may be other stacks: the kernel merges mappings.) */
 static __always_inline void take_stack(struct region_stack *stack, struct task_struct *task,
 				       const struct scratch *s, __u64 address)
 {
@@ -373,8 +374,8 @@ static __always_inline bool is_elsewhere(const struct region_thread *thread, __u
 	return thread->count && !(thread->stack.is_found && is_on_stack(&thread->stack, address));
 }
 
-/* Ends the instances that were left, where the thread is at a slot; `threshold` may be next to it.
- * `now`: when another one ends here; 0: none does. */
+/* Ends the instances that were left, given the thread's slot; `threshold` may be next to it. `now`:
+ * the time at which another instance ends here; 0: none does. */
 __noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold, __u64 now,
 		      __u64 cpu)
 {
@@ -398,14 +399,14 @@ __noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold, 
 	trim(thread);
 	thread->current = c->current ? c->current : c->interrupted;
 	thread->once = c->once;
-	/* A handler's stack may lie above what it has interrupted. Then the next settle() finds out
-	 * that it was left, and a comparison of slots does not. */
+	/* A handler's stack may lie above the stack that it has interrupted. Then a comparison of
+	 * slots does not show that the handler was left, but the next settle() does. */
 	thread->is_tangled = thread->count && (c->is_tangled || c->interrupted);
 	return 0;
 }
 
 /* The same, but only if some may have been left, or if the innermost one, which a sample has seen
- * left, is open after all. In most cases neither is so, which costs three comparisons. */
+ * left, is open after all. In most cases neither holds, which costs three comparisons. */
 static __always_inline void drop_left(struct region_thread *thread, __u64 slot, __u64 threshold,
 				      __u64 now, __u64 cpu)
 {
@@ -446,7 +447,7 @@ static __always_inline void end_all(struct task_struct *task)
 
 	if (!c.thread)
 		return;
-	c.thread->stack.is_found = 0; /* a new program has its stack elsewhere */
+	c.thread->stack.is_found = 0; /* a new program has its stack at another address */
 	if (!c.thread->count)
 		return;
 	c.now = bpf_ktime_get_ns();
@@ -457,9 +458,9 @@ static __always_inline void end_all(struct task_struct *task)
 	BUSY(c.thread, 0);
 }
 
-/* A thread ends within its open instances. Or its program is about to be replaced by another one,
- * at sched_prepare_exec, which is a tracepoint from Linux 6.10 on: there its addresses still belong
- * to its functions; at sched_process_exec they do not. */
+/* A thread ends within its open instances. Or another program is about to replace its program, at
+ * sched_prepare_exec, a tracepoint since Linux 6.10: there, addresses still belong to the old
+ * program's functions; at sched_process_exec they do not. */
 SEC("raw_tp/sched_process_exit")
 int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -468,7 +469,7 @@ int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* The latter before Linux 6.10. */
+/* The same before exec, on kernels before 6.10. */
 SEC("kprobe/begin_new_exec")
 int stackd_region_replaced(struct pt_regs *ctx)
 {
@@ -483,7 +484,7 @@ struct looking {
 	struct region_thread *thread;
 	__u32 region;
 	__u32 n, n_own; /* open ones, and those of the region */
-	__u32 hole;	/* one more than the index of a free entry; 0: none */
+	__u32 hole;	/* index plus 1 of a free entry; 0: none */
 };
 
 static long look_for_room(__u32 i, struct looking *l)
@@ -502,7 +503,7 @@ static long look_for_room(__u32 i, struct looking *l)
 }
 
 /* Returns the index of an entry for a region; REGION_DEPTH: there is none. A recursive region
- * leaves room for others: the fewer entries are free, the fewer it gets. */
+ * leaves room for other regions: the fewer entries are free, the fewer it gets. */
 __noinline __u32 find_room(struct region_thread *given, __u32 region)
 {
 	struct region_thread *thread = CHECKED(given);
@@ -519,7 +520,7 @@ __noinline __u32 find_room(struct region_thread *given, __u32 region)
 	return thread->count < REGION_DEPTH ? thread->count : REGION_DEPTH;
 }
 
-/* The same in the usual case: the next one. */
+/* The same: in the usual case, the next entry. */
 static __always_inline __u32 next_entry(struct region_thread *thread, __u32 region)
 {
 	__u32 count = thread->count;

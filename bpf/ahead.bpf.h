@@ -3,13 +3,13 @@
  * Prefetches the rules of the walk's next frames.
  *
  * Most of the cost of a new frame is a cache miss on its entry of the rule cache, since the program
- * fills the processor's caches between two samples. The misses are serial, as each rule leads to
- * the next return address. In a program with frame pointers, their chain leads to the return
- * addresses without rules. So the entries of many frames are loaded together along it, and the
- * processor overlaps the misses.
+ * fills the processor's caches between two samples. The misses come one after the other, as each
+ * rule leads to the next return address. In a program with frame pointers, the chain of frame
+ * pointers leads to the return addresses without rules. So the entries of many frames are loaded
+ * together along the chain, and the processor overlaps the misses.
  *
- * The walk does not rely on the chain. In code without frame pointers, the chain ends soon, and the
- * loaded entries go unused.
+ * The walk does not depend on the chain. In code without frame pointers the chain ends soon, and
+ * the walk does not use the loaded entries.
  */
 #ifndef AHEAD_BPF_H
 #define AHEAD_BPF_H
@@ -17,11 +17,11 @@
 #include "prefix.bpf.h"
 #include "recipe.bpf.h"
 
-#define AHEAD_FRAMES 16 /* at once */
-#define AHEAD_FROM   1	/* the first frame that a cached rule is wanted for, but the leaf */
+#define AHEAD_FRAMES 16 /* frames at a time */
+#define AHEAD_FROM   1	/* entries are loaded at this frame, and every AHEAD_FRAMES later */
 
 /* Returns whether a remembered frame has this slot and return address. Moves *probe rootwards to
- * it. */
+ * that frame. */
 static __always_inline bool is_marked(const struct thread_state *state, __u32 *probe, __u64 slot,
 				      __u64 ra)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Allocations: libstackalloc samples them (docs/ALLOC.md), and calls a function with a probe for
- * each sample, and for the free of each sampled block. A sample's record has its call path, a
- * free's has none. The path ends at the call of the allocator: most of the library's wrappers have
- * no frames left, so the walk begins at the last byte of the call instruction, with the registers
- * from before it.
+ * each sample, and for the free of each sampled block. The record of a sample has its call path,
+ * that of a free has none. The path ends at the call of the allocator. Most of the library's
+ * wrappers have no frame left by then, so the walk begins at the last byte of the call instruction,
+ * with the registers from before the call.
  *
- * Lost samples are counted. If there is no scratch area, the record has the call alone instead of a
- * path. If the ring has no room, the thread's next record adds the weight of the lost samples; as a
- * thread's last samples have no next record, the lost weight is counted, too.
+ * Lost samples are counted. If there is no scratch area, the record has only the call in place of a
+ * path. If the ring has no room, the thread's next record adds the weight of the lost samples.
+ * Since a thread's last samples have no next record, the lost weight is counted, too.
  *
  * A child of vfork() or posix_spawn() runs in its parent's memory until it executes a program.
- * Blocks that it allocates there stay when it leaves, and blocks that it frees were the parent's.
- * So the record has the thread in whose memory the block is.
+ * Blocks that it allocates there stay when it leaves that memory, and blocks that it frees were the
+ * parent's. So the record has the thread that owns the memory.
  */
 #ifndef ALLOC_BPF_H
 #define ALLOC_BPF_H
@@ -21,21 +21,22 @@
 
 SETTING __u64 alloc_distance = 512 << 10; /* mean, in bytes; less than 2^41 */
 
-/* What a thread has under way. */
+/* The state of a thread. */
 struct alloc_thread {
 	union stackd_measurement event; /* to be sent: the walk takes all the space on the stack */
 	struct lone_instance lone;
-	__u64 lost_bytes, lost_objects; /* of samples since the last one in the ring */
+	__u64 lost_bytes, lost_objects; /* of samples that were lost since the last record in the
+					 * ring */
 
-	/* Of functions that are probed (malloc.bpf.h). */
+	/* For functions that are probed (malloc.bpf.h): */
 	__s64 left;	/* bytes before the next sample */
-	__u64 slot;	/* of the return address of the open call; 0: there is none */
+	__u64 slot;	/* the slot of the open call's return address; 0: no call is open */
 	__u64 caller;	/* the slot's content */
-	__u64 size;	/* that the call asks for */
-	__u64 pointer;	/* that it resizes, or where it puts its result */
+	__u64 size;	/* bytes that the call asks for */
+	__u64 pointer;	/* the block that it resizes, or where it puts its result */
 	__u64 held;	/* the number of the block that it resizes; 0: that was not sampled */
 	__u32 kind;	/* enum stackd_alloc_kind */
-	__u32 may_tail; /* it may end as another function that is probed */
+	__u32 may_tail; /* it may jump to another function that is probed */
 	__u32 is_drawn; /* the first distance was drawn */
 	__u32 pad;
 };
@@ -57,9 +58,9 @@ static __always_inline struct alloc_thread *alloc_thread_of(struct task_struct *
 	return thread;
 }
 
-#define VFORKS 4 /* within each other */
+#define VFORKS 4 /* nested ones */
 
-/* Returns the thread in whose memory this one is: its own, or the one that waits in vfork(). */
+/* Returns the thread that owns the memory of this one: itself, or the one that waits in vfork(). */
 static __always_inline struct task_struct *owner_of(struct task_struct *task)
 {
 	for (int i = 0; i < VFORKS && task->vfork_done; i++) {
@@ -80,8 +81,8 @@ static __always_inline __u64 owner_number(struct task_struct *task)
 	return owner == task ? 0 : (__u64)owner->tgid << 32 | (__u32)owner->pid;
 }
 
-/* Returns about the weight of a sample, within some hundredths: S / (1 - exp(-S/R)) is less than R
- * + S/2 + S^2/12R, and S where S is large. */
+/* Returns the approximate weight of a sample, within some hundredths: S / (1 - exp(-S/R)) is less
+ * than R + S/2 + S^2/12R, and nearly S if S is large. */
 static __always_inline __u64 weight_of(const struct stackd_alloc *alloc)
 {
 	__u64 size = alloc->size, mean = alloc_distance ? alloc_distance : 1;
@@ -114,7 +115,7 @@ static __always_inline void keep_lost(struct task_struct *task, bool is_sent)
 	thread->lost_objects += weight / size;
 }
 
-/* Sends thread->event, with the path from `code` on, where the stack pointer is `slot`. */
+/* Sends thread->event. The path begins at `code`, where the stack pointer is `slot`. */
 static __always_inline void send_allocation(struct alloc_thread *thread, struct pt_regs *regs,
 					    struct task_struct *task, __u64 code, __u64 slot,
 					    bool is_at_entry)
@@ -147,7 +148,7 @@ static __always_inline void send_call(struct alloc_thread *thread, struct pt_reg
 				      struct task_struct *task)
 {
 	__u64 code = PT_REGS_IP(ctx), slot = PT_REGS_SP(ctx);
-	/* In the map: the walk takes most of the program's stack. */
+	/* In the map, since the walk takes most of the program's stack. */
 	bool has_caller =
 		!bpf_probe_read_user(&thread->caller, sizeof(thread->caller), (const void *)slot);
 
@@ -178,7 +179,7 @@ int stackd_alloc(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Sends the end of a sampled block. A WALKED record needs a frame, so it has one. */
+/* Sends the end of a sampled block. A WALKED record needs a frame, so this one has a frame, too. */
 static __always_inline void send_end(struct task_struct *task, __u64 number, __u64 code)
 {
 	union stackd_measurement event = {.free = {.kind = STACKD_EVENT_FREE,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Branch records: the processor's last calls (or branches), as the kernel took them at the sample.
- * They go out in a record of their own right before the sample's, of the same thread and time, so
- * that the walk and its record stay as they are.
+ * They are sent in a record before that of the sample, with the same thread and time, so that the
+ * walk and its record stay as they are.
  *
- * The helper returns no records for an event that was opened without them, for a processor that has
- * none, and if the kernel could not take them. This is counted, and nothing is sent.
+ * The helper returns no records for an event that was opened without them, on a processor that has
+ * none, and if the kernel could not take them. This is counted, and no record is sent.
  */
 #ifndef BRANCH_BPF_H
 #define BRANCH_BPF_H
@@ -14,7 +14,7 @@
 
 SETTING __u32 with_branches = 0;
 
-/* Reads them into the scratch area; returns how many. */
+/* Reads the branch records into the scratch area; returns their number. */
 static __always_inline __u32 read_branches(struct scratch *s, struct bpf_perf_event_data *ctx)
 {
 	long got;

@@ -2,11 +2,12 @@
 /*
  * The CPU time of a thread, as the scheduler itself computes it.
  *
- * The scheduler keeps a thread's sum as of its last update, and a clock of each CPU, as of when it
- * was last set. A program cannot read that clock, but only CLOCK_MONOTONIC, which drifts away from
- * it. A constant distance does not matter, since only the difference of two readings counts. The
- * distance is needed where the scheduler will not count all the time that has passed since it set
- * its clock; the daemon compares the clocks each second (daemon/capture/sampler_clocks.h).
+ * The scheduler keeps each thread's sum as of its last update, and a clock for each CPU as of when
+ * it was last set. A BPF program cannot read that clock, but only CLOCK_MONOTONIC, whose distance
+ * from that clock changes slowly. A constant distance does not matter, since only differences of
+ * two readings count. The distance is needed where the scheduler will not count all the time that
+ * has passed since it set its clock; the daemon compares the clocks each second
+ * (daemon/capture/sampler_clocks.h).
  */
 #ifndef CPU_CLOCK_BPF_H
 #define CPU_CLOCK_BPF_H
@@ -14,19 +15,19 @@
 #include "scratch.bpf.h"
 
 #define REREAD()  asm volatile("" : : : "memory")
-#define SKIP_NEXT 1 /* rq.clock_update_flags: at the next switch the clock is not set */
+#define SKIP_NEXT 1 /* a bit of rq.clock_update_flags: the next switch does not set the clock */
 
-/* Bytes from a CPU's struct rq to the host's statement of stolen time; 0: there is none. */
+/* Distance from a CPU's struct rq to the host's report of stolen time; 0: there is none. */
 SETTING __s64 steal_distance = 0;
 
-/* CLOCK_MONOTONIC less the scheduler's clock at a time, and how that changes by the nanosecond, in
- * 2^-32; clock_ties is the number of comparisons, and the last one is at that number modulo two. */
+/* CLOCK_MONOTONIC less the scheduler's clock at a time, and the change of that by the nanosecond,
+ * in 2^-32. clock_ties is the number of comparisons; modulo two it is the index of the last one. */
 __u32 clock_ties = 0;
 __s64 clock_tie_apart[2] = {0};
 __u64 clock_tie_ns[2] = {0};
 __s64 clock_tie_drift[2] = {0};
 
-__s64 clock_seen_apart = 0; /* 0: this kernel cannot be asked */
+__s64 clock_seen_apart = 0; /* 0: this kernel does not show the clock */
 
 static __always_inline struct rq *queue_of(struct task_struct *task)
 {
@@ -38,7 +39,7 @@ static __always_inline struct rq *queue_of(struct task_struct *task)
 	return queue ? queue->rq : NULL;
 }
 
-/* Run by the daemon right after it has made the scheduler set the clock of its CPU. */
+/* The daemon runs this right after it has made the scheduler set the clock of its CPU. */
 SEC("syscall")
 int stackd_tie_clocks(void *ctx)
 {
@@ -63,7 +64,7 @@ static __always_inline __u64 since_set(const struct rq *rq, __u64 now)
 }
 
 /* Returns how much time the host has taken from this CPU since the scheduler's clock was last set,
- * at most a tick ago while a thread runs. Only KVM's hosts are known here. */
+ * which is at most a tick ago while a thread runs. Only KVM's hosts are supported. */
 static __always_inline __u64 stolen_since(const struct rq *rq)
 {
 	const struct kvm_steal_time *host = (const void *)((__u64)rq + steal_distance);
@@ -76,19 +77,19 @@ static __always_inline __u64 stolen_since(const struct rq *rq)
 	return stolen - rq->prev_steal_time_rq;
 }
 
-/* Returns whether the thread is to make way for one that was woken. Then the clock stays as it was
- * set at the wake-up until the switch, and the time that the thread runs meanwhile counts as the
- * other one's. */
+/* Returns whether the running thread is to make way for a woken one. Then the clock stays as it was
+ * set at the wake-up until the switch, and the time that the running thread still takes counts for
+ * the woken one. */
 static __always_inline bool makes_way(const struct rq *rq)
 {
 	return bpf_core_field_exists(rq->clock_update_flags) && rq->clock_update_flags & SKIP_NEXT;
 }
 
 /*
- * Returns how much of the time since the clock was set will not count as the thread's. The time
- * that the host has taken can be more than has passed: the clock may be set by another CPU while
- * the host has this one, and the host says only afterwards how long it had it. The scheduler
- * subtracts no more than the time that has passed.
+ * Returns how much of the time since the clock was set will not count for the thread. The host can
+ * have taken more time than has passed since then: another CPU may set this CPU's clock while the
+ * host has this CPU, and the host reports only afterwards for how long. The scheduler subtracts no
+ * more than the time that has passed.
  */
 static __always_inline __u64 not_counted(const struct rq *rq, __u64 now, __u64 stolen)
 {
@@ -100,14 +101,14 @@ static __always_inline __u64 not_counted(const struct rq *rq, __u64 now, __u64 s
 }
 
 /* Returns how far the clock that sums up CPU time is behind the CPU's clock: by the time in
- * interrupts and, in a virtual machine, by the time given to others. */
+ * interrupts and, in a virtual machine, by stolen time. */
 static __always_inline __u64 clock_behind(const struct rq *rq)
 {
 	return rq ? rq->clock - rq->clock_task : 0;
 }
 
-/* Reads the clock. Returns whether no interrupt has added to the sum meanwhile, and the host has
- * taken nothing: else the reading mixes two moments. */
+/* Reads the thread's CPU time. Returns false if an interrupt has added to the sum meanwhile, or the
+ * host has taken time: then the reading mixes two moments. */
 static __always_inline bool read_clock(struct task_struct *task, const struct rq *rq, __u64 *ret_ns)
 {
 	__u64 start = task->se.exec_start, behind = clock_behind(rq), sum, now;
@@ -123,20 +124,19 @@ static __always_inline bool read_clock(struct task_struct *task, const struct rq
 }
 
 /*
- * Returns the thread's CPU time, but for a constant: its sum at the scheduler's last update, and
- * the time since. A CPU's clock_task leaves out the time in interrupts, so its distance from the
- * CPU's clock differs from CPU to CPU. The result is as exact as the scheduler's own for an
- * instance that keeps the CPU; over a wait the two clocks can drift apart, by some millionths of
- * it.
+ * Returns the thread's CPU time plus a constant: its sum at the scheduler's last update, and the
+ * time since. A CPU's clock_task leaves out the time in interrupts, so its distance from the CPU's
+ * clock differs from CPU to CPU. For a pass that stays on its CPU, the result is as exact as the
+ * scheduler's; over a wait the two clocks can drift apart, by some millionths of it.
  */
 static __noinline __u64 cpu_clock(struct task_struct *task)
 {
 	const struct rq *rq = queue_of(task);
 	__u64 ns;
 
-	/* A function, so that its stack is not that of the programs, which have little left. No
-	 * loop: clang would have it fall through into its first instruction, which Linux 6.1
-	 * refuses. */
+	/* This is a function, so that its stack is not part of the programs' stacks, which have
+	 * little left. There is no loop: clang would make the first instruction a jump target,
+	 * which Linux 6.1 refuses. */
 	if (!read_clock(task, rq, &ns) && !read_clock(task, rq, &ns))
 		read_clock(task, rq, &ns);
 	return ns;

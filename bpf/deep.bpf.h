@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Deep stacks: more frames than one record has room for, and more than a state remembers.
+ * Deep stacks: those with more frames than one record has room for, or than a state remembers.
  *
  * Parts. A walk of more than MAX_FRAMES new frames sends a record of the frames so far, and
- * continues, up to DEEP_NEW frames: that bounds the time of one interrupt. The last record
- * describes all of them (struct stackd_part).
+ * continues, up to DEEP_NEW new frames, which bounds the time of one interrupt. The last record
+ * describes all parts (struct stackd_part).
  *
- * Remembering. A thread whose walk takes more than a part gets a deep stack, if there is one: room
- * for DEEP_MOST frames, which the daemon makes when it is first needed. Its marks are those of
- * prefix.bpf.h, in a ring of places, rootwards by rising place: so a new walk's frames can be
+ * Remembering. A thread whose walk takes more than one part gets a deep stack, if there is one:
+ * room for DEEP_MOST frames, which the daemon makes when it is first needed. The marks are those of
+ * prefix.bpf.h, in a ring of places that rise towards the root: so the frames of a new walk can be
  * stored behind the root before their number is known, and the remembered chain grows at both ends.
  *
  *
- *      place   leaf                        root      leaf of the walk at hand
- *        ..... m0 m1 m2 m3 ............... mN  |  f0 f1 f2 ...
- *              remembered                         new, as yet without a root
+ *     place   leaf                        root      leaf of the current walk
+ *       ..... m0 m1 m2 m3 ............... mN  |  f0 f1 f2 ...
+ *             remembered                         new, still without a root
  *
- * As with a state, the new walk goes on until slot and return address are those of a mark, and then
- * every mark from there to the root is compared with memory: one pass over the stack, with neither
- * rules nor mappings looked up.
+ * As with a state, the new walk continues until slot and return address are those of a mark. Then
+ * every mark from there to the root is compared with memory: one pass over the stack, without
+ * looking up rules or mappings.
  *
- * Marks beyond the leaf. A recursion returns and comes back with the same frames. So where a walk
- * finds a few frames on top of a mark in the middle, the chain stays as it is, with the marks that
- * are no longer on the stack: they can match again, and are compared first like all others. The
- * record says that the walk is not remembered.
+ * Marks beyond the leaf. A recursion returns, and later comes back with the same frames. So if a
+ * walk finds a few frames on top of a mark in the middle, the chain stays as it is, with the marks
+ * that are no longer on the stack: they can match again, and are compared first like all others.
+ * The record says that the walk is not remembered.
  *
  * Open chains. A stack with more than DEEP_NEW frames above all known ones is remembered as far as
  * it was walked, with the registers at that point. The next walk that meets the chain compares it
@@ -40,29 +40,29 @@
 
 #define DEEP_PLACES STACKD_DEEP_PLACES
 #define DEEP_BLOCK  STACKD_DEEP_BLOCK
-#define DEEP_GROUP  16		     /* marks at once, of one block */
+#define DEEP_GROUP  16		     /* marks at a time, in one block */
 #define DEEP_RUN    16384	     /* bytes of stack that are copied at once, at most */
 #define DEEP_BYTES  (MAX_BYTES - 64) /* of a part: room is left for a frame */
 #ifndef DEEP_FEW
-#define DEEP_FEW     256	   /* new frames that are walked again rather than remembered, */
-#define DEEP_WORTH   16		   /* if they would replace so many marks each */
-#define DEEP_MUCH    4096	   /* frames known to the entry, not given up for an open chain, */
-#define DEEP_MISSES  16		   /* but after so many walks in a row that did not reach them */
-#define DEEP_IDLE_NS 1000000000ull /* after which another thread may take the deep stack */
+#define DEEP_FEW     256	   /* fewer new frames are rather walked again than remembered, */
+#define DEEP_WORTH   16		   /* if each of them would replace this many marks */
+#define DEEP_MUCH    4096	   /* frames of a closed chain that is kept for an open chain, */
+#define DEEP_MISSES  16		   /* unless this many walks in a row did not reach it */
+#define DEEP_IDLE_NS 1000000000ull /* after that, another thread may take the deep stack */
 #endif
 
 struct deep {
 	__u64 start_time, space;
 	__u64 used_ns;
-	__u64 zero; /* as in thread_state */
+	__u64 zero; /* as in struct thread_state */
 	__u32 tid;
 	__u32 busy;
 	__u32 root;  /* place of the last frame */
 	__u32 count; /* frames, the root included; 0: nothing is remembered */
 	__u32 is_open;
 	__u32 misses;	  /* walks in a row that reached their limit without meeting the chain */
-	struct walk walk; /* at the end of an open chain: the frame behind the root, whose mark
-			   * is there, too */
+	struct walk walk; /* at the end of an open chain: the frame behind the root, which has a
+			   * mark, too */
 };
 
 struct {
@@ -77,7 +77,7 @@ struct deep_block {
 	struct guard guards[DEEP_BLOCK];
 };
 
-/* The daemon puts the blocks of a deep stack in before it counts deep_stacks up. */
+/* The daemon puts the blocks of a deep stack here before it counts deep_stacks up. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, STACKD_DEEP_STACKS *(DEEP_PLACES / DEEP_BLOCK));
@@ -123,7 +123,7 @@ static __always_inline struct guard *deep_guard(struct deep_block *block, __u32 
 	return &block->guards[BOUNDED(place & (DEEP_BLOCK - 1), DEEP_BLOCK)];
 }
 
-/* --- whose it is ------------------------------------------------------------------------------ */
+/* --- owners --------------------------------------------------------------------------------- */
 
 static __always_inline bool deep_lock(struct deep *d)
 {
@@ -175,7 +175,7 @@ static __always_inline bool deep_is_free(const struct deep *d, __u64 now)
 }
 
 /* Gives the thread a deep stack that no other thread uses; s->deep is 0 if there is none. Drops the
- * stack that its state has remembered. */
+ * stack that the thread's state has remembered. */
 static __always_inline void deep_claim(struct scratch *s, struct thread_state *state)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -219,7 +219,7 @@ static __always_inline void deep_put(struct scratch *s, struct deep_block *block
 		return;
 	guard = deep_guard(block, place);
 	*guard = s->guards[RECENT(frame)];
-	/* Here it is the distance from the frame that saved the register. */
+	/* In a deep stack, the origin is the distance from the frame that saved the register. */
 	if (guard->reg && guard->origin != MARK_LIVE)
 		guard->origin = frame - guard->origin;
 }
@@ -285,8 +285,8 @@ static long deep_move_some(__u32 turn, struct scratch **at)
 
 /* --- matching --------------------------------------------------------------------------------- */
 
-/* Halves the range from s->deep_from to s->deep_to, of marks behind place s->deep_n, towards the
- * first one that is not below the stack pointer. 1 ends the search. */
+/* Halves the range from s->deep_from to s->deep_to, counted from place s->deep_n, towards the first
+ * mark whose slot is not below the stack pointer. 1 ends the search. */
 static long deep_halve(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -320,7 +320,7 @@ __noinline int deep_begin(struct scratch *given)
 	s->deep_to = d->count;
 	bpf_loop(32, deep_halve, &s, 0);
 	if (s->deep_from < s->deep_to)
-		return 0; /* there is no such block */
+		return 0; /* the block is missing */
 	s->deep_probe = s->deep_n + s->deep_from;
 	s->deep_left = d->count - s->deep_from;
 	return 0;
@@ -336,8 +336,8 @@ static __always_inline bool deep_word(const struct scratch *s, __u64 address, __
 	return true;
 }
 
-/* Copies the stack from an address on, for as many of the marks to be compared as fit. 0, or 1:
- * unreadable. */
+/* Copies the stack from an address on, for as many of the next marks as fit. Returns 0, or 1: the
+ * memory is unreadable. */
 __noinline int deep_copy(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -385,7 +385,7 @@ static __always_inline bool deep_holds(struct scratch *s, __u64 address, __u64 w
 	return is == word;
 }
 
-/* Notes that a mark's register is to be mended, if the walk is remembered. */
+/* Notes that a mark's register has to be updated if the walk is remembered. */
 static __always_inline bool deep_fix(struct scratch *s, __u32 place, __u32 reg)
 {
 	if (s->n_fixes >= MAX_FIXES)
@@ -396,7 +396,7 @@ static __always_inline bool deep_fix(struct scratch *s, __u32 place, __u32 reg)
 	return true;
 }
 
-/* Returns the frame pointer of the plain frame before the current one, whose slot is given: see
+/* Checks the frame pointer of the plain frame before the current one, whose slot is given: see
  * plain_holds(). */
 __noinline int deep_plain_holds(struct scratch *given, __u64 slot)
 {
@@ -419,7 +419,7 @@ __noinline int deep_plain_holds(struct scratch *given, __u64 slot)
 	return 1;
 }
 
-/* Checks the further conditions of the current mark: see guard_holds(). */
+/* Checks the further conditions of the mark at a place: see guard_holds(). */
 __noinline int deep_guard_holds(struct scratch *given, __u32 place)
 {
 	struct scratch *s = CHECKED(given);
@@ -444,7 +444,7 @@ __noinline int deep_guard_holds(struct scratch *given, __u32 place)
 	return !guard->word_slot || holds(s, guard->word_slot, guard->word);
 }
 
-/* Compares the marks from s->deep_check on, rootwards. 1 ends the loop: with s->deep_to_do 0, all
+/* Compares the marks from s->deep_check on, rootwards. 1 ends the loop; s->deep_to_do is 0 if all
  * hold. */
 static long deep_check_some(__u32 turn, struct scratch **at)
 {
@@ -481,7 +481,7 @@ static long deep_check_some(__u32 turn, struct scratch **at)
 	return !s->deep_to_do;
 }
 
-/* Do the mark at the probe and all rootwards of it hold? If not, because of a word in memory, the
+/* Do the mark at the probe and all marks rootwards of it hold? If a word in memory differs, the
  * next mark to try is beyond that word. */
 static __always_inline bool deep_verify(struct scratch *s, const struct deep *d)
 {
@@ -509,7 +509,7 @@ static __always_inline bool deep_verify(struct scratch *s, const struct deep *d)
 	return false;
 }
 
-/* Moves the probe to the walk's frame. Is it the same? */
+/* Moves the probe to the walk's frame. Returns whether the mark there is that of the frame. */
 static __always_inline bool deep_is_met(struct scratch *s)
 {
 	struct deep_block *block = deep_block_of(s, s->deep_probe);
@@ -542,7 +542,7 @@ static __always_inline bool deep_has_fp(struct scratch *s, const struct deep *d)
 
 __noinline int part_send(struct scratch *given);
 
-/* Continues from the end of the open chain, which was found to hold. false: it cannot. */
+/* Continues from the end of the open chain, which holds. Returns false if that is not possible. */
 static __always_inline bool deep_join(struct scratch *s, struct deep *d)
 {
 	if (s->sent_frames || !s->walk.is_lean || !deep_has_fp(s, d))
@@ -567,8 +567,9 @@ static __always_inline bool deep_join(struct scratch *s, struct deep *d)
 	return true;
 }
 
-/* Is the frame that the walk has reached, with all rootwards of it, the remembered stack? 1: the
- * walk ends, with the reason in s->end; 0: it continues, from the end of the open chain if need be.
+/* Is the frame that the walk has reached, with all rootwards of it, on the remembered stack?
+ * Returns 1: the walk ends, with the reason in s->end; or 0: it continues, perhaps from the end of
+ * the open chain.
  */
 __noinline int deep_matches(struct scratch *given)
 {
@@ -603,7 +604,7 @@ __noinline int deep_matches(struct scratch *given)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-/* Ends the record at walked.bytes[at] with s->part. */
+/* Puts s->part at the end of the record, at walked.bytes[at]. */
 static __always_inline void put_part(struct scratch *s, __u32 at)
 {
 	__u8 *to = &s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)];
@@ -648,7 +649,7 @@ __noinline int part_send(struct scratch *given)
 	return 0;
 }
 
-/* The walk has filled a record. Sends it as a part, or returns 1: the walk ends here, with the
+/* The walk has filled a record. Sends it as a part; or returns 1: the walk ends here, with the
  * reason in s->end. */
 __noinline int deep_go_on(struct scratch *given)
 {
@@ -678,19 +679,19 @@ __noinline int deep_go_on(struct scratch *given)
 		deep_store(s);
 	d = deep_at(s);
 	if (d && d->is_open)
-		s->deep_left = 0; /* the place behind its end has just been used */
+		s->deep_left = 0; /* the place behind its end has just been overwritten */
 	part_send(s);
 	return 0;
 }
 
-/* Is it better to remember the new frames than so many others? */
+/* Is it better to remember the new frames than the `others` that they would replace? */
 static __always_inline bool deep_is_worth(const struct scratch *s, __u32 others)
 {
 	return s->n_new >= DEEP_FEW || others < s->n_new * DEEP_WORTH;
 }
 
-/* Is the chain to be given up for a walk that has not met it? A stack that grows and shrinks
- * returns to it, and the chain grows until it has all of that stack. */
+/* Is the chain to be given up for a walk that has not met it? A stack that grows and shrinks comes
+ * back to the chain, which then grows until it has all of that stack. */
 static __always_inline bool deep_gives_way(struct deep *d)
 {
 	return d->is_open || d->count < DEEP_MUCH || ++d->misses > DEEP_MISSES;
@@ -713,8 +714,8 @@ static __always_inline enum deep_action deep_action_of(const struct scratch *s, 
 	return s->kept ? DEEP_ADD : DEEP_REPLACE;
 }
 
-/* Ends the last part, at walked.bytes[at]: decides how the walk is to be remembered, and writes
- * that into the part. */
+/* Ends the last part, at walked.bytes[at]: decides how the walk is remembered, and writes that into
+ * the part. */
 __noinline int deep_end(struct scratch *given, __u32 at)
 {
 	struct scratch *s = CHECKED(given);
@@ -757,7 +758,7 @@ static __always_inline void deep_add(struct scratch *s, struct deep *d)
 	d->count = s->kept + s->n_new;
 }
 
-/* Updates the registers of marks below, which the new frames have saved. */
+/* Updates marks below, whose registers the new frames have saved. */
 static __always_inline void deep_mend(struct scratch *s)
 {
 	for (__u32 i = 0; i < MAX_FIXES && i < s->n_fixes; i++) {
@@ -803,7 +804,7 @@ static __always_inline void deep_save_end(struct scratch *s, struct deep *d)
 	deep_mark(block, d->root + 1)->ra = s->walk.pc;
 }
 
-/* Remembers the walk as the last part has announced, once that part is in the ring. */
+/* Remembers the walk as the last part has announced. That part is already in the ring. */
 __noinline int deep_remember(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Perf events counted for each thread (--counter instructions): cycles, instructions, cache misses.
+ * Counts perf events for each thread (--counter instructions): cycles, instructions, cache misses.
  *
- * The events are opened on CPUs. (Programs cannot read an event that is inherited, so a thread that
- * is made later could have none.) A thread gets what its CPU has counted while the thread was
- * there, summed up at each switch of threads.
+ * The events are opened on CPUs, since programs cannot read an inherited event, so threads that
+ * begin later could have none. A thread gets what its CPU has counted while the thread ran there,
+ * summed up at each switch of threads.
  *
  *     comes to a CPU   began = the CPU's count
  *     leaves it        sum += the CPU's count - began
  *
- * A processor has few counters. If it cannot count all events at a time, they form several groups,
- * and the daemon makes these take turns (daemon/capture/event_groups.h). A pass through a region
- * counts for the group that had its turn from the pass's beginning to its end, so nothing is scaled
- * up. If another user has taken the processor's counters meanwhile, an event was enabled for a time
- * and did not count; then the pass has no values.
+ * A processor has few counters. If it cannot count all events at once, the events form several
+ * groups, and the daemon makes the groups take turns (daemon/capture/event_groups.h). A pass
+ * through a region counts for a group only if that group was counting from the pass's beginning to
+ * its end, so nothing is scaled up. If another user of the processor's counters interfered, an
+ * event was enabled for some time without counting; then the pass has no values.
  */
 #ifndef EVENT_SUM_BPF_H
 #define EVENT_SUM_BPF_H
@@ -21,13 +21,15 @@
 #include "scratch.bpf.h"
 
 /* Set by the daemon before loading. */
-SETTING __u32 reading_count = 0;			 /* counters; 0: none */
+SETTING __u32 reading_count = 0;			 /* number of counters; 0: none */
 SETTING __u8 reading_kinds[STACKD_MOST_COUNTERS] = {0};	 /* enum stackd_counter_kind */
-SETTING __u8 reading_events = 0;			 /* bits: which of them are events */
-SETTING __u8 reading_groups[STACKD_MOST_COUNTERS] = {0}; /* of events: their group, */
-SETTING __u8 reading_leaders = 0; /* and bits: which of them are the first ones of groups */
+SETTING __u8 reading_events = 0;			 /* bits: counters that are events */
+SETTING __u8 reading_groups[STACKD_MOST_COUNTERS] = {0}; /* groups of the counters that are
+							  * events */
+SETTING __u8 reading_leaders = 0; /* bits: counters that are the first of their group */
 
-/* The current turn: its number * STACKD_MOST_COUNTERS + the group that counts; 0: none does. */
+/* The current turn: its number * STACKD_MOST_COUNTERS + the group that counts; 0: no group
+ * counts. */
 __u32 event_turn = 0;
 
 /* The events, at CPU * STACKD_MOST_COUNTERS + the counter's index. */
@@ -41,9 +43,8 @@ struct {
 struct event_thread {
 	__u64 sums[STACKD_MOST_COUNTERS];  /* up to the last switch */
 	__u64 began[STACKD_MOST_COUNTERS]; /* the CPU's counts when the thread came to it */
-	__u64 absent,
-		absent_began; /* the same of the time for which enabled events did not count */
-	__u32 cpu;	      /* where it is, plus one; 0: not known */
+	__u64 absent, absent_began; /* as `absent`: time for which enabled events did not count */
+	__u32 cpu;		    /* its CPU, plus 1; 0: not known */
 	__u32 pad;
 };
 
@@ -54,9 +55,9 @@ struct {
 	__type(value, struct event_thread);
 } event_threads SEC(".maps");
 
-/* Identifies a turn. Two readings with equal values are of one turn, in which all was counted. */
+/* Identifies a turn. Two readings with equal values are in one turn, without a gap in counting. */
 struct event_moment {
-	__u64 absent; /* of the group of the turn, but for a constant */
+	__u64 absent; /* as in struct event_thread, of the turn's group, plus a constant */
 	__u32 turn;
 	__u32 pad;
 };
@@ -65,8 +66,8 @@ struct event_moment {
 
 #define EVENT_TURN() (*(volatile __u32 *)&event_turn)
 
-/* Reads the first event of a group, which is absent when the others are. A function, so that its
- * stack is not that of the programs. */
+/* Reads the first event of a group. If it does not count, the others do not, either. This is a
+ * function, so that its stack is not part of the programs' stacks. */
 static __noinline __u64 read_leader(__u32 index, __u64 *absent)
 {
 	struct bpf_perf_event_value now = {};
@@ -77,7 +78,8 @@ static __noinline __u64 read_leader(__u32 index, __u64 *absent)
 	return now.counter;
 }
 
-/* Reads event `i` of a CPU. That of the others is read without their times, which takes less. */
+/* Reads event `i` of a CPU. If it is not the first of its group, it is read without its times,
+ * which takes less time. */
 static __always_inline __u64 read_event(__u32 cpu, __u32 i, __u64 *absent)
 {
 	const __u32 index = cpu * STACKD_MOST_COUNTERS + i;
@@ -86,11 +88,11 @@ static __always_inline __u64 read_event(__u32 cpu, __u32 i, __u64 *absent)
 	if (reading_leaders & 1u << i)
 		return read_leader(index, absent);
 	now = bpf_perf_event_read(&event_fds, index);
-	return now > -4096ull ? UNREADABLE : now; /* an error's number */
+	return now > -4096ull ? UNREADABLE : now; /* the highest values are error numbers */
 }
 
-/* Reads the events of this CPU. Returns bits: those that could be read. The loop is unrolled, so
- * that the kernel, which knows the settings, drops the iterations of other counters. */
+/* Reads the events of this CPU. Returns a bit for each that could be read. The loop is unrolled, so
+ * that the kernel, which knows the settings, drops the iterations of the other counters. */
 static __always_inline __u32 read_cpu_events(__u32 cpu, __u64 *values, __u64 *absent)
 {
 	__u32 read = 0;
@@ -106,8 +108,8 @@ static __always_inline __u32 read_cpu_events(__u32 cpu, __u64 *values, __u64 *ab
 	return read;
 }
 
-/* Notes that the thread comes to a CPU. If the events cannot be read, its time there is not
- * counted, and open passes get no values. */
+/* Notes that the thread comes to a CPU. If the events cannot be read, the thread's time on that CPU
+ * is not counted, and its open passes get no values. */
 static __always_inline void events_come(struct event_thread *t, __u32 cpu)
 {
 	t->absent_began = 0;
@@ -166,7 +168,7 @@ int stackd_event_switch(__u64 *ctx)
 	return 0;
 }
 
-/* Begins to count for the current thread, if that is not done yet. */
+/* Begins to count for the current thread, if it does not count yet. */
 static __always_inline void events_begin(struct task_struct *task)
 {
 	struct event_thread *t;
@@ -178,7 +180,8 @@ static __always_inline void events_begin(struct task_struct *task)
 		events_come(t, bpf_get_smp_processor_id());
 }
 
-/* Reads the events of the current thread whose group counts now. Returns bits: those. */
+/* Reads those events of the current thread whose group counts now. Returns a bit for each of
+ * them. */
 static __always_inline __u32 read_events(struct task_struct *task, __u64 *values,
 					 struct event_moment *moment)
 {
@@ -212,7 +215,8 @@ static __always_inline __u32 read_events(struct task_struct *task, __u64 *values
 	return turn == EVENT_TURN() ? known : 0;
 }
 
-/* Returns bits: which counters are known over a pass, of those that are at both of its ends. */
+/* Returns, as bits, the counters that are known over a pass, out of those known at both of its
+ * ends. */
 static __always_inline __u32 events_passed(__u32 known, const struct event_moment *from,
 					   const struct event_moment *to)
 {

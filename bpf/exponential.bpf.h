@@ -21,12 +21,12 @@ __noinline __u64 minus_log2(__u64 x)
 
 	for (int step = 32; step; step /= 2) {
 		bit = x >> (64 - step);
-		bit = ~(bit | -bit) >> 63; /* there are only zeros */
+		bit = ~(bit | -bit) >> 63; /* the upper `step` bits are all zero */
 		FORGET(bit);
 		x <<= step * bit;
 		zeros += step * bit;
 	}
-	x >>= 32; /* 2^31 is 1 */
+	x >>= 32; /* fixed point from here on: 2^31 is 1 */
 	for (int i = 0; i < LOG_BITS; i++) {
 		x = x * x >> 31;
 		bit = x >> 32;

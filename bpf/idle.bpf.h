@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Recognises samples of idle CPUs. A CPU with nothing to do runs its idle task, and a clock samples
- * that as well: on a machine that is half idle, half of all samples would be of the instruction
- * that waits. So they are counted, and have no records.
+ * that task as well: on a machine that is half idle, half of all samples would hit the instruction
+ * that waits. So samples of idle CPUs are counted, and have no records.
  *
- * Interrupts that arrive meanwhile run in the idle task, too, and their work is not idle. Those
- * that can be sampled (soft interrupts: the network's, timers') run on a stack of the CPU's, while
- * the idle loop runs on the task's own.
+ * Interrupts that arrive meanwhile run in the idle task, too, but their work is not idle. The
+ * interrupts that can be sampled (soft interrupts, such as the network's and timers') run on a
+ * stack of the CPU, while the idle loop runs on the stack of the idle task.
  *
  * A CPU that is to run a task that was just woken takes some microseconds until it does: it leaves
- * the idle loop, or gets the interrupt by which another CPU asks it to let go of its task. In a
- * virtual machine that takes 15 to 20, and more beside other load. The scheduler counts this time
- * as the woken task's: it has set its clock at the wake-up, and leaves the clock as it is until the
- * switch. In a program whose threads wake each other all the time, a quarter of the CPU time can be
- * of this kind, in which the program does not run. No sample of it can be of the program, so
- * samples of CPUs that make way for a task in scope are counted, for the comparison with the
- * scheduler.
+ * the idle loop, or gets the interrupt by which another CPU asks it to switch. In a virtual machine
+ * that takes 15 to 20, and more beside other load. The scheduler counts this time for the woken
+ * task: it has set its clock at the wake-up, and leaves the clock as it is until the switch. In a
+ * program whose threads wake each other all the time, a quarter of the CPU time can be such time,
+ * in which the program does not run. No sample of it can be of the program. So samples of CPUs that
+ * make way for a task in scope are counted, for the comparison with the scheduler.
  */
 #ifndef IDLE_BPF_H
 #define IDLE_BPF_H
@@ -26,13 +25,13 @@
 
 SETTING __u32 with_idle = 0; /* sample idle CPUs like any other */
 
-/* Has the sample hit the idle loop? `sp` is the sample's own. */
+/* Has the sample hit the idle loop? `sp` is the kernel's stack pointer at the sample. */
 static __always_inline bool is_idle(const struct task_struct *task, __u32 tid, __u64 sp)
 {
 	return !tid && !with_idle && sp - (__u64)task->stack <= ARCH_KERNEL_STACK;
 }
 
-/* Returns the task that was woken, and for which the CPU makes way; NULL: there is none. */
+/* Returns the woken task for which the CPU makes way; NULL: it makes way for no task. */
 static __always_inline struct task_struct *woken_beside(struct task_struct *current)
 {
 	const struct rq *rq = queue_of(current);

@@ -2,25 +2,26 @@
 /*
  * The open instances of regions of a thread (region.bpf.h), and how samples are joined with them.
  *
- * If both are recorded, CPU time within an instance is known exactly, as the instance's. So a
- * sample outside represents the thread's CPU time since its last sample outside, less that of the
+ * If both are recorded, the CPU time within instances is measured exactly. So a sample outside of
+ * instances represents the thread's CPU time since its last sample outside, less that of the
  * instances in between: its effective interval (Szebenyi, Gamblin, Schulz, de Supinski, Wolf and
  * Wylie, "Reconciling Sampling and Direct Instrumentation for Unintrusive Call-Path Profiling of
- * MPI Programs", IPDPS 2011). Samples and instances of a thread add up to its CPU time, but for the
- * time before its first sample outside and after its last one.
+ * MPI Programs", IPDPS 2011). Samples and instances of a thread add up to its CPU time, except for
+ * the time before its first sample outside and after its last one.
  *
- * The sampler may interrupt the programs of regions in the middle of a change. It then leaves its
- * own clock as it is, so the next sample represents this one's time as well.
+ * The sampler may interrupt the programs of regions in the middle of a change. Then it leaves the
+ * thread's struct outside_clock as it is, so the next sample represents this sample's time as well.
  *
- * Samples also see threads that have left instances without a return (abandoned.bpf.h), and note
- * when.
+ * Samples also find out that threads have left instances without a return (abandoned.bpf.h), and
+ * note the time.
  *
- * A sample right after the return of an instance, before the probe at its end, is outside already,
- * and takes all of the thread's time so far. The instance's own time is subtracted when it ends, so
- * the next interval can be negative: it becomes 0, and so do the next ones until the difference is
- * made up. The interval of a thread's first sample is not known, as the thread may be older than
- * the recording. The sample gets a period instead, which makes up on average for the time after the
- * last sample; with the time since the thread was made, sums would be half a period too small.
+ * A sample right after the return of an instance, but before the probe at its end, is already
+ * outside, and takes all of the thread's time so far. The instance's time is subtracted when it
+ * ends, so the next interval can be negative: it becomes 0, and so do the next ones until the
+ * difference is made up. The interval of a thread's first sample is not known, as the thread may be
+ * older than the recording. The sample gets a period instead, which makes up on average for the
+ * time after the last sample; with the time since the thread was made, sums would be half a period
+ * too small.
  */
 #ifndef INSTANCE_BPF_H
 #define INSTANCE_BPF_H
@@ -28,39 +29,41 @@
 #include "cpu_clock.bpf.h"
 #include "scratch.bpf.h"
 
-#define REGION_DEPTH  64 /* open instances of a thread; further ones are only counted */
-#define SEEN_LEFT     4	 /* innermost ones that a sample looks at */
-#define REGION_RATES  64 /* regions of a thread that are counted at a time */
+#define REGION_DEPTH  64 /* open instances of a thread; more are only counted */
+#define SEEN_LEFT     4	 /* innermost instances that a sample looks at */
+#define REGION_RATES  64 /* regions of a thread that are counted at the same time */
 #define REGION_SECOND 1000000000ull
 
 struct open_instance {
-	__u64 slot;	/* address of the return address; of a mark: just below that of the function
-			 * around it */
+	__u64 slot;	/* address of the return address; of a mark: a little below the slot of the
+			 * function around it */
 	__u64 caller;	/* the slot's content: the return address; 0: not known, or of a mark */
-	__u64 function; /* address of its first instruction; of a mark that ended: the hit's */
+	__u64 function; /* address of its first instruction; of a mark that ended: of the hit */
 	__u64 enter_ns;
 	__u64 enter_cpu;	     /* cpu_clock() */
-	__u64 nested_ns, nested_cpu; /* of the instances within it that have ended */
-	__u64 told_ns, told_cpu;     /* the part of its time that ended ones count as nested */
-	__u64 seen_ns, seen_cpu;     /* when the thread was first seen elsewhere since; 0: it was
+	__u64 nested_ns, nested_cpu; /* of instances within this one that have ended */
+	__u64 told_ns, told_cpu;     /* the part of its time that ended instances have counted as
+				      * nested */
+	__u64 seen_ns, seen_cpu;     /* when the thread was first seen outside of it; 0: it was
 				      * not */
 	__u32 region;		     /* 0: this entry is free */
-	__u32 around;		     /* of a mark: the region that it was begun in; 0: none */
+	__u32 around;		     /* of a mark: the region in which it began; 0: none */
 	__u64 sent, received;	     /* of a call of MPI */
-	__u64 status;		     /* of a call of MPI: its address; 0: none, or it was read */
-	__u64 comm, result;    /* of MPI_Comm_size() and MPI_Comm_rank(); result: of others, too; of
-				* STACKD_MPI_WITHIN the number of the call */
-	__u64 mpi_slot;	       /* of the call of MPI that the fields above are of: where its return
-				* address is */
+	__u64 status;		     /* of a call of MPI: address of the status; 0: none, or it was
+				      * read */
+	__u64 comm, result;    /* of MPI_Comm_size() and MPI_Comm_rank(); result: of other calls,
+				* too; of STACKD_MPI_WITHIN the number of the call */
+	__u64 mpi_slot;	       /* of the call of MPI to which the fields above belong: slot of its
+				* return address */
 	__u64 stack;	       /* of a mark outside of every function: an address on its stack */
 	__u32 mpi;	       /* enum stackd_mpi_kind */
-	__u8 has_long_handles; /* in what MPI has written at `result` */
+	__u8 has_long_handles; /* MPI's handle at `result` has 8 bytes */
 	__u8 goes_on;	       /* it may end with a jump to another function of MPI */
-	__u8 is_file;	       /* it reads or writes one */
+	__u8 is_file;	       /* it reads or writes a file */
 	__u8 is_once;	       /* its probe has STACKD_ENTRY_ONCE */
 };
 
-/* How often a thread has entered a region, in the second that began at start_ns. */
+/* How often a thread has entered a region in the time that began at start_ns. */
 struct region_rate {
 	__u64 start_ns;
 	__u32 region;
@@ -69,62 +72,61 @@ struct region_rate {
 
 #define LONE_FRAMES 2
 
-/* The record of an instance without its path: its function, and maybe the caller. */
+/* The record of an instance without its path: its function, and perhaps the caller. */
 struct lone_instance {
 	struct stackd_walked header;
 	__u8 bytes[4 + sizeof(union stackd_measurement) + LONE_FRAMES * 16 + 4];
-	__u32 size; /* of all before */
+	__u32 size; /* bytes of all before */
 };
 
-/* The open instances next to one, by the times at which they were entered. */
+/* The open instances entered next before and next after a given one. */
 struct neighbours {
-	__u64 before, after;  /* those times */
-	__u32 around, within; /* one more than their indexes; 0: there is none */
+	__u64 before, after;  /* when those were entered */
+	__u32 around, within; /* their indexes plus 1; 0: there is none */
 	__u64 before_here;
-	__u32 around_here; /* the same of those that are on the thread's stack */
+	__u32 around_here; /* as `around`, among those on the thread's stack */
 	__u32 pad;
 };
 
-/* The stack that a thread was on when it was last looked for (abandoned.bpf.h). */
+/* The stack that a thread was on when its stack was last looked up (abandoned.bpf.h). */
 struct region_stack {
 	__u64 low, high; /* of its mapping, or of the part that is the thread's */
-	__u32 is_found;	 /* 0: all addresses are taken for one stack */
-	__u32 is_own;	 /* it is no coroutine's */
+	__u32 is_found;	 /* 0: all addresses count as one stack */
+	__u32 is_own;	 /* it is not a coroutine's */
 };
 
-/* A search of a thread's open instances (abandoned.bpf.h), which has no room on the program's stack
- * either. */
+/* A search of a thread's open instances (abandoned.bpf.h), for which the program's stack has no
+ * room. */
 struct settling {
-	__u64 threshold;   /* instances below it were left */
-	__u64 now, cpu;	   /* the time of this: another nanosecond for each, inner ones first, since
-			    * readers join the series of an instance by its end */
-	__u64 nearest;	   /* slot of the innermost instance of the stack so far, */
-	__u32 current;	   /* one more than its index, */
-	__u32 interrupted; /* and of what a handler has interrupted */
+	__u64 threshold;   /* instances whose slot is below this were left */
+	__u64 now, cpu;	   /* the time of the search: a nanosecond later for each instance, inner
+			    * ones first, since readers join the series of an instance by its end */
+	__u64 nearest;	   /* slot of the innermost instance on the stack so far, */
+	__u32 current;	   /* its index plus 1, */
+	__u32 interrupted; /* and that of the instance that a handler has interrupted */
 	__u64 later;	   /* when the instance before was entered */
 	__u32 count;
-	__u32 once; /* as in struct region_thread: of this stack */
+	__u32 once; /* as in struct region_thread, for this stack */
 	bool is_own, is_handler, is_tangled;
 };
 
-/* The registers at the entry of a call of MPI (mpi.bpf.h), whose functions have no space for them
- * on the program's stack. */
+/* The registers at the entry of a call of MPI (mpi.bpf.h), for which the program's stack has no
+ * room. */
 struct mpi_registers {
-	__u64 arguments[8]; /* from 0; the last two are nothing */
+	__u64 arguments[8]; /* from index 0; the last two are unused */
 	__u64 stack_pointer;
 };
 
-/* The ended instance is kept here, since the walk needs the program's stack. */
+/* What regions keep of a thread. The ended instance is here, since the walk needs the program's
+ * stack. */
 struct region_thread {
 	__u32 count;
-	__u32 once; /* one more than the index of the one on this stack with STACKD_ENTRY_ONCE; 0:
-		     * there is none */
-	__u32 busy; /* its programs are changing this; the sampler can interrupt them */
+	__u32 once; /* index plus 1 of the instance on this stack with STACKD_ENTRY_ONCE; 0: none */
+	__u32 busy; /* a program is changing this; the sampler can interrupt that */
 	__u16 is_tangled;   /* the open instances are not simply nested in each other
 			       (abandoned.bpf.h) */
-	__u16 current;	    /* then: one more than the index of the innermost one on this stack; 0:
-			     * none */
-	__u64 measured_cpu; /* of all ended instances that were within no other one */
+	__u16 current;	    /* then: the index plus 1 of the innermost one on this stack; 0: none */
+	__u64 measured_cpu; /* of all ended instances that were not within another one */
 	struct open_instance ended;
 	union stackd_measurement event; /* the pass that has ended */
 	struct lone_instance lone;
@@ -132,7 +134,7 @@ struct region_thread {
 	struct settling settling;
 	struct neighbours beside;
 	struct mpi_registers mpi_registers;
-	struct region_rate rates[REGION_RATES];	 /* by the region's number, modulo this */
+	struct region_rate rates[REGION_RATES];	 /* at the region's number modulo REGION_RATES */
 	struct open_instance open[REGION_DEPTH]; /* outermost first, unless they are tangled */
 };
 
@@ -147,9 +149,9 @@ struct {
 
 SETTING __u32 is_joined = 0; /* samples have their effective interval as their period */
 
-/* What a thread's clocks were at its last sample outside. */
+/* A thread's clocks at its last sample outside. */
 struct outside_clock {
-	__u64 cpu; /* 0: there was none */
+	__u64 cpu; /* 0: it has had no sample outside */
 	__u64 measured_cpu;
 };
 
@@ -162,8 +164,8 @@ struct {
 
 #define BUSY(thread, is) (*(volatile __u32 *)&(thread)->busy = (is))
 
-/* Returns one more than the index of the innermost open instance of the stack that the thread is
- * on; 0: there is none. */
+/* Returns the index plus 1 of the innermost open instance on the thread's stack; 0: there is
+ * none. */
 static __always_inline __u32 innermost_at(const struct region_thread *thread)
 {
 	return RARELY(thread->is_tangled) ? thread->current : thread->count;
@@ -176,7 +178,7 @@ static __always_inline struct open_instance *innermost(struct region_thread *thr
 	return at ? &thread->open[BOUNDED(at - 1, REGION_DEPTH)] : NULL;
 }
 
-/* Returns whether the slot of an instance still has the return address, as far as that is known. */
+/* Returns whether the slot of an instance still has its return address, as far as that is known. */
 static __always_inline bool holds_caller(const struct open_instance *open)
 {
 	__u64 caller = 0;
@@ -193,10 +195,10 @@ static __always_inline bool is_on_alternate(struct task_struct *task, __u64 addr
 }
 
 /*
- * Returns whether a thread is within an instance. One that was left by longjmp() or an exception
- * may still be open: then its slot is below the stack pointer, or another call has written to it.
- * Only some such instances are searched. A signal's handler is within the function that it has
- * interrupted.
+ * Returns whether a thread is within an instance. An instance that was left by longjmp() or an
+ * exception may still be open: then its slot is below the stack pointer, or another call has
+ * written to the slot. Only the innermost SEEN_LEFT instances are searched. A signal handler is
+ * within the function that it has interrupted.
  */
 static __noinline bool is_inside(struct region_thread *thread, struct task_struct *task,
 				 __u64 stack_pointer)
@@ -219,8 +221,8 @@ static __noinline bool is_inside(struct region_thread *thread, struct task_struc
 	return false;
 }
 
-/* Notes that a sample sees the thread outside of its innermost instances. If the thread returns to
- * one, since it is on another stack now, abandoned.bpf.h finds that out. */
+/* Notes that a sample finds the thread outside of its innermost instances. If the thread was only
+ * on another stack and returns to one of them, abandoned.bpf.h finds that out. */
 static __noinline int note_left(struct region_thread *thread, struct task_struct *task,
 				__u64 stack_pointer)
 {
@@ -239,7 +241,7 @@ static __noinline int note_left(struct region_thread *thread, struct task_struct
 			continue;
 		open->seen_cpu = cpu_clock(task);
 		open->seen_ns = bpf_ktime_get_ns();
-		/* What the sample stands for outside is without this one's time. */
+		/* The samples outside do not represent the time of this instance. */
 		if (i + 1 == thread->count && !thread->is_tangled) {
 			__u64 used = open->seen_cpu - open->enter_cpu - open->told_cpu;
 
@@ -279,7 +281,7 @@ static __always_inline __u32 effective_interval(struct task_struct *task,
 	return interval < ~0u ? interval : ~0u;
 }
 
-/* If regions are recorded, too, sets the sample's period to its time outside of them. */
+/* If regions are recorded, too, sets the sample's period to the thread's time outside of them. */
 static __always_inline void join_regions(struct scratch *s, struct task_struct *task,
 					 struct region_thread *thread)
 {

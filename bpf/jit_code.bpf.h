@@ -4,10 +4,10 @@
  * sample's STACK record.
  *
  * The kernel half cannot know which words of the stack are return addresses into such code, and a
- * function can have its own in a register. So it takes all registers, and all words of the copy,
- * that point there, each block of code once: into the ranges that the daemon has entered, and into
- * the mapping at which the walk has ended here. For a process that the daemon does not know yet, it
- * takes only the latter.
+ * return address can also be in a register. So it takes all registers, and all words of the copy,
+ * that point into the ranges that the daemon has entered, or into the mapping at which the kernel
+ * half's walk has ended; each block of code only once. For a process that the daemon does not know
+ * yet, it takes only that mapping.
  */
 #ifndef JIT_CODE_BPF_H
 #define JIT_CODE_BPF_H
@@ -25,7 +25,7 @@ struct {
 	__type(value, struct stackd_jit_ranges);
 } jit_ranges SEC(".maps");
 
-/* Whether there are any: 0 saves the look-up. */
+/* Whether the map has entries: 0 saves the look-up. */
 __u32 has_jit_ranges;
 
 /* The bytes that have been sent, by stackd_code_key(). If the daemon has dropped some, it reads the
@@ -38,9 +38,9 @@ struct {
 } code_sent SEC(".maps");
 
 #define WORDS_A_TURN	8
-#define MOST_BYTES_SENT 24 /* pieces with one sample, of an address each */
+#define MOST_BYTES_SENT 24 /* CODE_BYTES records with one sample, for one address each */
 
-/* Notes an address, unless one of the same block is noted. Global, so that it is verified once. */
+/* Notes an address, unless one in the same block is noted. Global, so that it is verified once. */
 __noinline int note_code(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -69,7 +69,7 @@ static __always_inline bool is_made(const struct scratch *s, __u64 word)
 	return word - s->code.here < s->code.here_size;
 }
 
-/* Looks at some words of the copied stack; 1 ends the loop. */
+/* Looks for addresses of JIT code in some words of the copied stack; 1 ends the loop. */
 static long find_code(__u32 turn, struct scratch **at_scratch)
 {
 	struct scratch *s = *at_scratch;
@@ -89,7 +89,7 @@ static long find_code(__u32 turn, struct scratch **at_scratch)
 	return 0;
 }
 
-/* Reads the blocks around an address one by one: not all can be read. 1 ends the loop. */
+/* Reads the blocks around an address one by one, since not all can be read. 1 ends the loop. */
 static long read_block(__u32 block, struct scratch **at_scratch)
 {
 	struct scratch *s = *at_scratch;
@@ -101,8 +101,8 @@ static long read_block(__u32 block, struct scratch **at_scratch)
 	return 0;
 }
 
-/* Sends the bytes around an address, unless they were sent before, or samples need the room in the
- * ring. Global, so that it is verified once. */
+/* Sends the bytes around an address, unless they were sent before, or the ring is half full:
+ * samples need the room. Global, so that it is verified once. */
 __noinline int send_bytes(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

@@ -26,7 +26,7 @@ typedef struct {
 } atomic_t;
 
 struct xol_area {
-	unsigned long vaddr; /* of the page that uprobes use; it begins with the trampoline */
+	unsigned long vaddr; /* of the page that uprobes use, which begins with the trampoline */
 };
 
 struct hlist_node {
@@ -49,27 +49,27 @@ struct uprobes_state {
 
 struct mm_struct {
 	struct maple_tree mm_mt; /* the mappings */
-	atomic_t mm_users;	 /* tasks, and others that use it at the moment */
+	atomic_t mm_users;	 /* tasks that use it, and other users at the moment */
 	unsigned long brk;	 /* where the heap ends */
 	unsigned long env_start, env_end;
-	unsigned long start_stack; /* the main thread's stack pointer at its entry */
+	unsigned long start_stack; /* the main thread's stack pointer at the program's entry */
 	mm_context_t context;
 	struct uprobes_state uprobes_state;
 };
 
 /* A return address that a uretprobe has replaced. */
 struct return_instance {
-	unsigned long func;  /* of the function's breakpoint */
-	unsigned long stack; /* its slot */
+	unsigned long func;  /* address of the function's breakpoint */
+	unsigned long stack; /* slot of the return address */
 	unsigned long orig_ret_vaddr;
-	struct return_instance *next; /* the one before it */
+	struct return_instance *next; /* the instance before it */
 };
 
 struct uprobe_task {
 	struct return_instance *return_instances;
-	struct return_instance *ri_pool; /* done with, the last one first: 6.14 and later */
-	unsigned long vaddr;		 /* of an instruction that is being stepped over */
-	unsigned long xol_vaddr;	 /* and where that is done */
+	struct return_instance *ri_pool; /* finished ones, the last one first: 6.14 and later */
+	unsigned long vaddr;		 /* of an instruction that is being single-stepped */
+	unsigned long xol_vaddr;	 /* address of the copy that is stepped instead */
 };
 
 /* A count of the changes to the mappings: 6.4 and later, with CONFIG_PER_VMA_LOCK. */
@@ -86,7 +86,8 @@ struct mm_struct___int {
 	int mm_lock_seq;
 };
 
-/* Without a type of its own that later kernels lack: libbpf would look for that in modules. */
+/* The struct has no type of its own that later kernels lack: libbpf would look for it in
+ * modules. */
 struct mm_struct___total { /* before 6.2 */
 	struct {
 		__s64 count[4];
@@ -94,7 +95,7 @@ struct mm_struct___total { /* before 6.2 */
 };
 
 struct percpu_counter {
-	__s64 count; /* without what CPUs have not added yet */
+	__s64 count; /* without what the CPUs have not added yet */
 };
 
 struct mm_struct___percpu {
@@ -117,26 +118,27 @@ struct list_head {
 	struct list_head *next;
 };
 
-struct rq { /* of a CPU */
+struct rq { /* the run queue of a CPU */
 	unsigned int nr_running;
 	struct list_head
 		cfs_tasks; /* the tasks of the usual class that can run, by se.group_node */
 	__u64 clock;
-	__u64 clock_task; /* the same without time in interrupts, and without stolen time: */
+	__u64 clock_task;	  /* the same without time in interrupts, and without stolen time */
 	__u64 prev_steal_time_rq; /* kvm_steal_time.steal when the clock was last set */
 	unsigned int clock_update_flags;
 };
 
-struct kvm_steal_time { /* of a CPU, in a guest of KVM */
+struct kvm_steal_time { /* per CPU, in a guest of KVM */
 	__u64 steal;	/* nanoseconds for which it was ready to run, and the host did not run it */
 };
 
 struct hrtimer {
-	__s64 _softexpires; /* CLOCK_MONOTONIC; while it fires, still the time it was set to */
+	__s64 _softexpires; /* CLOCK_MONOTONIC; while the timer fires, still the time that it was
+			     * set to */
 };
 
 struct hw_perf_event {
-	struct hrtimer hrtimer; /* of a clock */
+	struct hrtimer hrtimer; /* the timer of a clock event */
 	__u64 sample_period;
 };
 
@@ -144,29 +146,30 @@ struct perf_event {
 	struct hw_perf_event hw;
 };
 
-struct bpf_perf_event_data_kern { /* what the context of a perf event's program really is */
+struct bpf_perf_event_data_kern { /* the real type of the context of a perf event's program */
 	void *regs, *data;
 	struct perf_event *event;
 };
 
 struct cfs_rq {
-	struct rq *rq;	    /* with CONFIG_FAIR_GROUP_SCHED, as the pointer to this */
-	int throttle_count; /* with CONFIG_CFS_BANDWIDTH: of groups around it without quota left */
+	struct rq *rq;	    /* with CONFIG_FAIR_GROUP_SCHED, as is sched_entity.cfs_rq */
+	int throttle_count; /* with CONFIG_CFS_BANDWIDTH: its groups that have no quota left */
 };
 
 struct sched_entity {
-	__u64 exec_start;	/* when the running time was last summed up, by rq.clock_task */
-	__u64 sum_exec_runtime; /* until then */
+	__u64 exec_start;	/* rq.clock_task when the running time was last summed up */
+	__u64 sum_exec_runtime; /* the running time until then */
 	struct cfs_rq *cfs_rq;
 	struct list_head group_node;
-	unsigned char sched_delayed; /* it is blocked, and still in the queue: 6.12 and later */
+	unsigned char sched_delayed; /* the task is blocked, and still in the queue: 6.12 and
+				      * later */
 };
 
 /* With CONFIG_SCHED_INFO: what /proc/PID/schedstat shows. */
 struct sched_info {
-	unsigned long long run_delay;	 /* in a CPU's queue and not on the CPU, in all; ns */
-	unsigned long long last_arrival; /* when it last got a CPU; both by rq.clock */
-	unsigned long long last_queued;	 /* since when it is there, 0: it is not */
+	unsigned long long run_delay;	 /* time in a CPU's queue and not on the CPU; ns */
+	unsigned long long last_arrival; /* when it last got a CPU; this and the next by rq.clock */
+	unsigned long long last_queued;	 /* since when it is in a queue; 0: it is in none */
 };
 
 struct kernfs_node {
@@ -194,7 +197,7 @@ struct cgroup {
 };
 
 struct css_set {
-	struct cgroup *dfl_cgrp; /* in the hierarchy of version 2 */
+	struct cgroup *dfl_cgrp; /* the cgroup in the hierarchy of version 2 */
 };
 
 struct bpf_local_storage;
@@ -208,7 +211,7 @@ struct task_io_accounting {
 };
 
 struct pid {
-	unsigned int level; /* of its innermost namespace; 0: it is in the first one alone */
+	unsigned int level; /* level of its innermost namespace; 0: it is only in the initial one */
 };
 
 struct thread_info {
@@ -217,12 +220,12 @@ struct thread_info {
 
 struct task_struct {
 	struct thread_info thread_info;
-	void *stack; /* of the kernel's own, its lowest address */
+	void *stack; /* the lowest address of the kernel stack */
 	unsigned int flags;
 	unsigned int __state;
 	int on_cpu;
 	int on_rq;			       /* 0: it is in no queue, and does not run */
-	struct bpf_local_storage *bpf_storage; /* NULL: no program keeps anything of the task */
+	struct bpf_local_storage *bpf_storage; /* NULL: no program keeps data of the task */
 	struct css_set *cgroups;
 	struct files_struct *files;
 	int pid;
@@ -235,17 +238,17 @@ struct task_struct {
 	__u64 start_time;
 	unsigned long min_flt, maj_flt; /* page faults */
 	struct task_io_accounting ioac;
-	__u64 self_exec_id; /* one more for each exec */
+	__u64 self_exec_id; /* number of execs */
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
 	struct mm_struct *mm;
-	struct completion *vfork_done; /* of a vfork()'s child while its parent waits for it */
+	struct completion *vfork_done; /* of a vfork()'s child while its parent waits */
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;
 	_Bool throttled; /* it has no quota left: 6.18 and later, with CONFIG_CFS_BANDWIDTH */
 	unsigned long sas_ss_sp, sas_ss_size; /* its alternate stack for signals; 0: none */
 	struct thread_struct thread;
-	struct uprobe_task *utask; /* NULL: no uprobe has been hit */
+	struct uprobe_task *utask; /* NULL: it has hit no uprobe */
 };
 
 struct super_block {
@@ -290,7 +293,7 @@ struct path {
 struct file {
 	struct inode *f_inode;
 	struct path f_path;
-	void *private_data; /* of a socket's file: that */
+	void *private_data; /* of a socket's file: the struct socket */
 };
 
 struct in6_addr {
@@ -334,7 +337,7 @@ struct vm_area_struct {
 };
 
 struct bpf_iter__task {
-	struct task_struct *task; /* NULL: the end */
+	struct task_struct *task; /* NULL: no more tasks */
 };
 
 #pragma clang attribute pop
@@ -349,6 +352,6 @@ struct bpf_iter__task {
 #define PF_KTHREAD     0x00200000
 
 /* mm_struct.flags */
-#define MMF_HAS_UPROBES (1ul << 19) /* since its first one */
+#define MMF_HAS_UPROBES (1ul << 19) /* set when a uprobe was first placed in it */
 
 #endif

@@ -2,25 +2,25 @@
 /*
  * Gives a sample by a clock the time that it represents, which can be several periods.
  *
- * The kernel's clocks (cpu-clock, task-clock) are timers. One that is late by several periods fires
- * once, and the kernel forgets the others. Interrupts can have been off for long; far more often,
- * the host of a virtual machine has not let the CPU run. On one such machine 5 % of all CPU time
- * had no sample for that reason. perf shows the same gaps.
+ * The kernel's clocks (cpu-clock, task-clock) are timers. A timer that is late by several periods
+ * fires once, and the kernel forgets the other periods. Sometimes interrupts were off for long; far
+ * more often, the host of a virtual machine did not run the CPU. On one such machine 5 % of all CPU
+ * time had no sample for that reason. perf's recordings show the same gaps.
  *
- * The timer has the time at which it was due. A sample that comes more than a period later
- * represents all periods that have passed since (overdue.h). To read the timer at each sample would
- * cost half a percent of it, so each sample notes when the timer is due next (the lowest 32 bits).
- * If the next sample comes within a period of that, it is on time: the timer's times are a period
- * apart. Otherwise the timer is read: other tasks had the CPU in between, the CPU was idle, the
- * rate was changed, or the clock is late. If several clocks with times of their own take turns on a
- * CPU, a late one can pass for one that is on time, but no sample gets more than it represents.
+ * The timer holds the time at which it was due. A sample that comes more than a period later
+ * represents all periods that have passed since (overdue.h). Reading the timer would cost half a
+ * percent of each sample, so each sample notes when the timer is due next (the lowest 32 bits). If
+ * the next sample comes within a period of that time, it is on time: the times at which the timer
+ * is due are a period apart. Otherwise the timer is read: other tasks had the CPU in between, the
+ * CPU was idle, the rate was changed, or the clock is late. If several clocks take turns on a CPU,
+ * a late one can pass for one that is on time, but no sample gets more time than it represents.
  *
- * The clock can also be due while this program runs. Such a period is lost; these are about the
- * program's share of the time.
+ * The clock can also become due while this program runs. Such a period is lost; their share is
+ * about the program's share of the time.
  *
- * A machine that was stopped and continues (a snapshot of a virtual one, a debugger of the kernel)
- * can be late by hours, which are not CPU time in any useful sense. So a sample represents at most
- * a second, or its period if that is longer, and the rest is counted.
+ * A machine that was stopped and continues (a snapshot of a virtual one, a kernel debugger) can be
+ * late by hours, which are not CPU time in any useful sense. So a sample represents at most a
+ * second, or its period if that is longer, and the rest is counted.
  */
 #ifndef LATE_BPF_H
 #define LATE_BPF_H
@@ -29,11 +29,11 @@
 #include "overdue.h"
 
 #define CLOCK_LEAST_NS 10000	   /* the kernel lets no clock have a shorter period */
-#define LATE_MOST_NS   1000000000u /* that a sample represents */
+#define LATE_MOST_NS   1000000000u /* of one sample */
 
 SETTING __u32 is_clock = 0; /* the event is a clock: it has a timer */
 
-/* The event whose sample a program is run for. */
+/* The event of the sample for which a program runs. */
 #ifndef EVENT_OF
 #define EVENT_OF(context)                                                                          \
 	({                                                                                         \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records of events whose stack is not walked: they have one frame, a function, or two with its
+ * Records of events without a walk: they have one frame, that of a function, or two, with its
  * caller.
  */
 #ifndef LONE_BPF_H
@@ -9,7 +9,8 @@
 #include "instance.bpf.h"
 #include "segment.bpf.h"
 
-/* Puts a frame at a position; returns the next one. Its height is not known. */
+/* Puts a frame at a position of the record; returns the next position. The frame's height is
+ * unknown. */
 static __always_inline __u32 put_lone_frame(struct lone_instance *record, __u32 at, __u64 location)
 {
 	if (with_heights) {
@@ -21,8 +22,8 @@ static __always_inline __u32 put_lone_frame(struct lone_instance *record, __u32 
 	return at + 12;
 }
 
-/* Fills a record with a function, by the address of its code, and its caller, by the return address
- * (0: not known). */
+/* Fills a record with a function, given the address of its code, and with its caller, given the
+ * return address (0: unknown). */
 static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tgid, __u64 time_ns,
 				      const union stackd_measurement *event, __u64 function,
 				      __u64 caller, __u32 end_reason)
@@ -49,7 +50,7 @@ static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tg
 	record->size = sizeof(record->header) + at;
 }
 
-/* Sends it. Returns whether the ring had room for it. */
+/* Sends the record. Returns whether the ring had room for it. */
 static __always_inline bool put_lone(struct lone_instance *record)
 {
 	__u32 size = record->size;
@@ -59,7 +60,7 @@ static __always_inline bool put_lone(struct lone_instance *record)
 	       !bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP);
 }
 
-/* The same, and counts it: for a pass or an allocation. */
+/* Sends the record of a pass or an allocation, and counts it. */
 static __always_inline bool send_lone(struct lone_instance *record)
 {
 	bool is_sent = put_lone(record);

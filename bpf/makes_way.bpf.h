@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Counts the time in which a task still runs and the scheduler counts another one's.
+ * Counts the time in which one task still runs, but which the scheduler counts for another.
  *
  * A CPU that wakes a task on another CPU sets that CPU's clock, and asks it by an interrupt to
  * switch. Until the switch the clock stays as it is (`rq_clock_skip_update()`), so the scheduler
- * counts the time from the wake-up on as the woken task's, although the other one still runs. In a
- * virtual machine it is 15 to 40 us for each wake-up, and as long as an interrupt takes that the
- * CPU is in: that of an expensive sample, for example. A program whose CPU gets 10,000 wake-ups a
- * second has a third more samples than CPU time by the scheduler.
+ * counts the time from the wake-up on for the woken task, although the other task still runs. In a
+ * virtual machine this takes 15 to 40 us for each wake-up. If the CPU is in an interrupt, such as
+ * an expensive sample, it also takes until that ends. A program whose CPU gets 10,000 wake-ups a
+ * second has samples for a third more time than the scheduler counts.
  *
- * The samples are right, so they stay as they are. Those that hit a task in such a state are added
- * up, for the comparison with the scheduler. No sample can hit the time of the sample's own
- * interrupt. That is added to the sum where it is long: where the stack is copied.
+ * The samples are right, so they stay as they are. The periods of those that hit a task in such a
+ * state are added up, for the comparison with the scheduler. No sample can hit the interrupt of a
+ * sample. So where that takes long, for a copy of the stack, its time is added to the sum.
  */
 #ifndef MAKES_WAY_BPF_H
 #define MAKES_WAY_BPF_H
@@ -20,8 +20,9 @@
 #include "late.bpf.h"
 #include "scratch.bpf.h"
 
-/* Adds to the time that the scheduler counts as a woken task's, if the current task is to make way
- * for one. If that is in scope, too, their sum is right. */
+/* Adds `ns` to the time that the scheduler counts for a woken task, if the current task is to make
+ * way for that one. If the woken task is in scope, too, the sum over both is right, and nothing is
+ * added. */
 static __noinline int count_preempted(struct task_struct *task, __u64 ns)
 {
 	const struct rq *rq = queue_of(task);
@@ -36,14 +37,14 @@ static __noinline int count_preempted(struct task_struct *task, __u64 ns)
 	return 0;
 }
 
-/* Returns whether the current task may have to make way: it is to switch, or has a flag that has
- * the same number in another kernel. */
+/* Returns whether the current task may have to make way: it is to switch, or another kernel uses
+ * the same flag for something else. */
 static __always_inline bool may_make_way(const struct task_struct *task)
 {
 	return is_clock && task->thread_info.flags & ARCH_MAY_RESCHEDULE;
 }
 
-/* Counts a sample's period, when it begins. */
+/* Counts a sample's period when the sample begins. */
 static __always_inline void note_preempted(const struct scratch *s, struct task_struct *task)
 {
 	if (RARELY(may_make_way(task)))
@@ -51,7 +52,7 @@ static __always_inline void note_preempted(const struct scratch *s, struct task_
 }
 
 /* Counts the time that a sample has taken, when it ends. A task that was woken meanwhile can have
- * been woken at any moment of it. */
+ * been woken at any moment of that time. */
 static __always_inline void note_preempted_by_sample(const struct scratch *s,
 						     struct task_struct *task)
 {

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Allocations of programs that run without libstackalloc: probes on the functions of the allocator
- * itself, which the daemon finds (daemon/regions/alloc_functions.h).
+ * Allocations of programs that run without libstackalloc: probes on the functions of the allocator,
+ * which the daemon finds (daemon/regions/alloc_functions.h).
  *
  *   entry   keeps the request in the thread: an open call
- *   return  counts it down from the thread's distance; where that ends, it is a sample
- *   free()  looks every block up among the sampled ones
+ *   return  subtracts its size from the thread's distance; if that is used up, it is a sample
+ *   free()  looks up every block among the sampled ones
  *
  * A return is seen by a uretprobe, or by uprobes on the function's returns.
  *
  * Allocators call themselves (operator new calls malloc(), calloc() may): within an open call
  * nothing is counted. A call that never reaches a probed return (after an exception, or a jump to
- * unknown code) is recognised by its slot, which is then below the stack pointer, or was written
- * since.
+ * unknown code) is recognised by its slot: the slot is below the stack pointer, or was overwritten.
  *
- * Sampled blocks are in a bounded table; blocks without room in it are counted. They are identified
- * by address, process and how many programs the process has executed, so an exec or a fork leaves
- * none behind that could be taken for another block. For the daemon each block has a number of its
- * own, since the record of a thread that gets an address can come before that of the thread that
- * has freed it.
+ * Sampled blocks are in a bounded table; blocks for which it has no room are counted. A block is
+ * identified by its address, its process and the number of the process's execs, so an exec or a
+ * fork leaves no entry that could be taken for another block. For the daemon each block has a
+ * unique number, since the record of a thread that gets an address can arrive before that of the
+ * thread that has freed it.
  *
  * realloc() removes its block at the entry, since another block may get the address before it
- * returns, and puts it back if it fails.
+ * returns, and adds it again if it fails.
  */
 #ifndef MALLOC_BPF_H
 #define MALLOC_BPF_H
@@ -40,10 +39,10 @@ struct {
 	__uint(max_entries, STACKD_MOST_LIVE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct live_key);
-	__type(value, __u64); /* number */
+	__type(value, __u64); /* the block's number */
 } live_table SEC(".maps");
 
-__u64 live_last = 0; /* number that was given */
+__u64 live_last = 0; /* the last number that was given */
 
 /* --- distances ------------------------------------------------------------------------------ */
 
@@ -56,7 +55,7 @@ static __always_inline __s64 draw_distance(void)
 	return (log >> 4) * alloc_distance >> (LOG_BITS - 4);
 }
 
-/* Counts bytes. Returns whether they are to be sampled. `is_made`: the allocation succeeded. */
+/* Counts bytes. Returns whether they are sampled. `is_made`: the allocation succeeded. */
 static __always_inline bool is_due(struct alloc_thread *thread, __u64 size, bool is_made)
 {
 	if (!thread->is_drawn) {
@@ -92,7 +91,7 @@ static __always_inline __u64 take_live(struct task_struct *task, __u64 address)
 	return number;
 }
 
-/* Adds a block. Returns false if there is no room. */
+/* Adds a block. Returns false if the table has no room. */
 static __always_inline bool put_live(struct task_struct *task, __u64 address, __u64 number)
 {
 	struct live_key key = live_key_of(task, address);
@@ -108,7 +107,7 @@ static long forget_live(void *map, const struct live_key *key, __u64 *number, __
 	return 0;
 }
 
-/* Removes all blocks of a process that ends. */
+/* Removes all blocks of a process that exits. */
 SEC("raw_tp/sched_process_exit")
 int stackd_malloc_exit(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -124,7 +123,7 @@ int stackd_malloc_exit(struct bpf_raw_tracepoint_args *ctx)
 /* --- calls ---------------------------------------------------------------------------------- */
 
 /* Returns whether a call is open around one that begins. A uretprobe replaces the return address
- * after a call's entry was seen: so the trampoline's address also means a call that is still open.
+ * after the entry was probed: so the trampoline's address in the slot also means an open call.
  */
 static __always_inline bool is_within(struct alloc_thread *thread, struct pt_regs *ctx,
 				      struct task_struct *task)
@@ -139,7 +138,7 @@ static __always_inline bool is_within(struct alloc_thread *thread, struct pt_reg
 	return caller && caller == trampoline_of(task);
 }
 
-/* A number of bytes that is too large to be allocated, where it would not be one. */
+/* Returns the product; if it cannot be allocated or overflows, a number too large for any block. */
 static __always_inline __u64 product(__u64 count, __u64 size)
 {
 	return !size || count <= (__u64)(1ull << 47) / size ? count * size : 1ull << 47;
@@ -199,7 +198,7 @@ int stackd_malloc_enter(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Returns the block that a call has made; 0: none. */
+/* Returns the block that a call has allocated; 0: none. */
 static __always_inline __u64 made_by(struct alloc_thread *thread, struct pt_regs *ctx)
 {
 	__u64 pointer = 0;
@@ -223,8 +222,8 @@ static __always_inline void end_held(struct alloc_thread *thread, struct task_st
 	thread->held = 0;
 }
 
-/* Ends a call. Returns whether its block is sampled, whose event is then thread->event. A
- * function, so that its stack is not below a walk's. */
+/* Ends a call. Returns whether its block is sampled; then thread->event is its event. This is a
+ * function, so that its stack is not below that of a walk. */
 static __noinline bool close_call(struct alloc_thread *thread, struct pt_regs *ctx,
 				  struct task_struct *task)
 {
@@ -260,7 +259,7 @@ int stackd_malloc_leave(struct pt_regs *ctx)
 	return 0;
 }
 
-/* By a uretprobe: the registers are the caller's already. */
+/* Handles a return by a uretprobe: the stack pointer is already the caller's. */
 SEC("uretprobe")
 int stackd_malloc_return(struct pt_regs *ctx)
 {

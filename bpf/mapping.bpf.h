@@ -3,24 +3,23 @@
  * Maps an address to a file and an offset in it, inside the interrupt.
  *
  * The kernel offers bpf_find_vma(), which takes a lock and, in an interrupt, an inter-processor
- * interrupt to release it: some 5 us. So this reads the tree of the mappings (a maple tree
- * since 6.1) without a lock, one node of 256 bytes a level. A writer on another CPU can remove a
- * node meanwhile. So the result is checked (the mapping must belong to this address space and hold
- * the address), and in doubt there is no result and the daemon walks.
+ * interrupt to release it: some 5 us. So this reads the tree of the mappings (a maple tree since
+ * 6.1) without a lock, one node of 256 bytes at each level. A writer on another CPU can remove a
+ * node meanwhile. So the result is checked: the mapping must belong to this address space and
+ * contain the address. If it fails the check, there is no result, and the daemon walks.
  *
  * A stale result, after a library was unloaded and another mapped at its address, must never be
  * used. So a result is valid only while its stamp is the current one:
+ * stamp = the kernel's count of changes to the mappings,
+ *         and how often the daemon has noticed writes to mapped files
  *
- *   stamp = the kernel's own count of changes to the mappings,
- *           and how often the daemon has seen mapped files written to
+ * If the kernel does not count changes (before 6.4), each sample has a new stamp. The mappings that
+ * a sample has met also serve later samples on this CPU, while process and stamp are the same.
  *
- * If the kernel does not count (before 6.4), the stamp is new for each sample. The mappings that
- * samples have met serve the next ones on this CPU, while process and stamp are the same.
- *
- * The file of a mapping is known by its inode. A file that the daemon has entered has a number in
- * `inodes`, whichever process maps it, so a new process of known files is walked from its first
- * sample. An unknown file is put into the record, so that the daemon enters it; but not one that
- * never gets a table.
+ * The file of a mapping is identified by its inode. A file that the daemon has entered has the same
+ * number in `inodes` for all processes that map it, so a new process of known files is walked from
+ * its first sample on. An unknown file is put into the record, so that the daemon enters it, unless
+ * it is a file that never gets a table.
  */
 #ifndef MAPPING_BPF_H
 #define MAPPING_BPF_H
@@ -35,8 +34,8 @@ struct {
 	__type(value, __u32); /* file number */
 } inodes SEC(".maps");
 
-/* Files that never get a table: those that hold JIT code, the memory of a compiler that maps it
- * twice, and those that are no ELF files (enum stackd_made_file). */
+/* Files that never get a table: those that hold JIT code (the memory of a compiler that maps it
+ * twice), and those that are no ELF files (enum stackd_made_file). */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -44,11 +43,11 @@ struct {
 	__type(value, __u32);
 } made_files SEC(".maps");
 
-/* Whether there are any: 0 saves the look-up. */
+/* Whether the map has entries: 0 saves the look-up. */
 __u32 has_made_files;
 
-/* How often mapped files were written to: their state must then be checked again. Set by the
- * daemon.
+/* How often mapped files were written to: after that, what is known of a file must be checked
+ * again. The daemon sets this.
  */
 __u32 files_written;
 
@@ -65,8 +64,8 @@ static __always_inline __u64 space_of(struct task_struct *task, __u32 pid)
 	       1;
 }
 
-/* The stamp of the mappings as they are now; `unique` is used where the kernel has none. It has
- * STAMP_BITS bits: as nanoseconds, three days. */
+/* Returns the stamp of the mappings as they are now; `unique` takes the place of the kernel's count
+ * if there is none. The stamp has STAMP_BITS bits: as nanoseconds, three days. */
 #define STAMP_BITS 48
 
 static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
@@ -93,8 +92,8 @@ static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 #define MAPLE_RANGE	2
 #define MAPLE_ARANGE	3
 
-/* A node as words: the parent, pivots, slots; the last word of the slots or gaps holds, in its
- * lowest byte, the number of the last slot. */
+/* A node as words: the parent, pivots, slots. The last word of the slots, or of the gaps, has the
+ * number of the last slot in its lowest byte. */
 #define RANGE_PIVOTS  15
 #define RANGE_SLOTS   16 /* word of the first slot */
 #define RANGE_META    31
@@ -102,9 +101,8 @@ static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 #define ARANGE_SLOTS  10
 #define ARANGE_META   30
 
-/* Moves s->tree_entry, which leads to a node, to the entry of that node for an address; 0: none.
- * Returns 1 if the entry is a mapping rather than the next node. Global, so that it is verified
- * once.
+/* Moves s->tree_entry from a node to that node's entry for an address; 0: none. Returns 1 if the
+ * entry is a mapping rather than the next node. Global, so that it is verified once.
  */
 __noinline int maple_descend(struct scratch *given, __u64 address)
 {
@@ -122,7 +120,7 @@ __noinline int maple_descend(struct scratch *given, __u64 address)
 		return 1;
 	pivots = is_arange ? ARANGE_PIVOTS : RANGE_PIVOTS;
 	last = s->node[is_arange ? ARANGE_META : RANGE_META] & 255;
-	/* A full range node has no meta: its last slot stands there. */
+	/* A full range node has no such number: its last slot is there. */
 	if (last > pivots || (!is_arange && s->node[RANGE_PIVOTS]))
 		last = pivots;
 	for (slot = 0; slot < RANGE_PIVOTS && slot < last; slot++) {
@@ -135,11 +133,12 @@ __noinline int maple_descend(struct scratch *given, __u64 address)
 	return type == MAPLE_LEAF;
 }
 
-/* The mapping that holds an address, by the tree: a pointer that is yet to be checked, or 0. */
+/* Finds the mapping for an address in the tree. Returns a pointer that must still be checked, or
+ * 0. */
 static __always_inline __u64 maple_find(struct scratch *s, struct mm_struct *mm, __u64 address)
 {
 	s->tree_entry = (__u64)mm->mm_mt.ma_root;
-	/* The root is marked as a node by its lowest bits; else it is a mapping on its own. */
+	/* The lowest bits mark the root as a node; else it is the only mapping. */
 	if ((s->tree_entry & 3) != 2 || s->tree_entry <= 4096)
 		return s->tree_entry;
 	for (int level = 0; level < MAPLE_LEVELS; level++) {
@@ -149,7 +148,7 @@ static __always_inline __u64 maple_find(struct scratch *s, struct mm_struct *mm,
 	return 0;
 }
 
-/* Since 6.13 the nanoseconds have a flag in their highest bit: this time was asked for. */
+/* Since 6.13 the highest bit of the nanoseconds is a flag: this time was queried. */
 #define CTIME_NSEC_MASK 0x3fffffffu
 
 static __always_inline __u64 change_time(struct inode *inode)
@@ -169,8 +168,9 @@ static __always_inline __u64 change_time(struct inode *inode)
 	return 0;
 }
 
-/* Finds the mapping that holds an address, and sets start and end of s->vma. Its file costs more:
- * vma_file() adds it. 0; 1: there is none, or it cannot be read at the moment. */
+/* Finds the mapping that contains an address, and sets start and end of s->vma. vma_file() adds its
+ * file, which costs more. Returns 0; or 1: there is no mapping, or it cannot be read at the
+ * moment. */
 __noinline int vma_find(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -206,7 +206,7 @@ static __always_inline void vma_file(struct scratch *s, struct task_struct *task
 		if ((__u64)task->mm->context.vdso != s->vma.start)
 			return;
 		s->vma.offset = 0;
-		s->vma.key.inode = ~0ull; /* the daemon knows the vDSO by this */
+		s->vma.key.inode = ~0ull; /* the daemon recognises the vDSO by this */
 		return;
 	}
 	inode = BPF_CORE_READ(file, f_inode);
@@ -240,7 +240,7 @@ static __always_inline void start_seen(struct scratch *s)
 		s->seen[BOUNDED(s->seen_first + i, SEEN_ALL)].size = 0;
 }
 
-/* Does one of those hold the address? Then it is s->at. */
+/* Does one of these mappings contain the address? Then it becomes s->at. */
 static __always_inline bool search_seen(struct scratch *s, __u64 address)
 {
 	for (int i = 0; i < SEEN_MAPPINGS; i++) {
@@ -254,7 +254,7 @@ static __always_inline bool search_seen(struct scratch *s, __u64 address)
 	return false;
 }
 
-/* Adds s->vma, which is of a file of this number. */
+/* Adds s->vma; `number` is that of its file. */
 static __always_inline void add_seen(struct scratch *s, __u64 number)
 {
 	struct seen_space *of =
@@ -272,11 +272,12 @@ static __always_inline void add_seen(struct scratch *s, __u64 number)
 	m->n_slices = 0;
 }
 
-/* Bytes: larger offsets in files, and mappings, are left to the daemon. So offsets have 39 bits. */
+/* In bytes. Larger mappings, and larger offsets in files, are left to the daemon. So offsets have
+ * 39 bits. */
 #define MAX_OFFSET (1ull << 38)
 
-/* The mapping that holds an address, as they are now: s->at. 0; NO_MAPPING; NO_OBJECT: the file is
- * not known yet. */
+/* Finds the current mapping that contains an address: it becomes s->at. Returns 0; NO_MAPPING; or
+ * NO_OBJECT: the file is not known yet. */
 __noinline int mapping_find(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -292,7 +293,8 @@ __noinline int mapping_find(struct scratch *given, __u64 address)
 	if (!s->vma_is_exec)
 		return STACKD_END_NO_MAPPING;
 	if (s->vma.key.inode) {
-		/* A key in a global function's memory is not taken before 6.4: on the stack. */
+		/* On the stack, since kernels before 6.4 refuse a key in a global function's
+		 * argument. */
 		struct stackd_inode key = s->vma.key;
 
 		if (s->vma.offset >= MAX_OFFSET || s->vma.end - s->vma.start >= MAX_OFFSET)
@@ -313,7 +315,7 @@ __noinline int mapping_find(struct scratch *given, __u64 address)
 	return 0;
 }
 
-/* The same if it is the mapping that was met last: no call. */
+/* The same, without a call if it is the mapping that was met last. */
 static __always_inline int mapping_of(struct scratch *s, __u64 address)
 {
 	const struct seen_mapping *m = seen_at(s);
@@ -321,9 +323,9 @@ static __always_inline int mapping_of(struct scratch *s, __u64 address)
 	return address - m->start < m->size ? 0 : mapping_find(s, address);
 }
 
-/* The same, but only among those that samples have met: 1, or 0. For callers without stack for a
- * look-up in the tree, some four calls deep: all frames together have 512 bytes. Global, so that it
- * is verified once. */
+/* The same, but only among the mappings that samples have met. Returns 1, or 0. For callers that
+ * have no stack left for a look-up in the tree, which is some four calls deep: all frames together
+ * have 512 bytes. Global, so that it is verified once. */
 __noinline int mapping_met(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -331,7 +333,7 @@ __noinline int mapping_met(struct scratch *given, __u64 address)
 	return s && search_seen(s, address);
 }
 
-/* Returns the location of the address, after one of these. */
+/* Returns the location of an address in the mapping. */
 static __always_inline __u64 seen_location(const struct seen_mapping *m, __u64 address)
 {
 	return m->location + (address - m->start);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A mark (--mark) is a location rather than a function: each hit ends the previous instance and
- * begins the next. The instance's path is that of the hit. It has no return to match, so it is
- * found by its number among the marks that the thread has begun, on the same stack, since the
- * innermost function was entered; it is dropped with that function. A span's beginning and end are
- * two locations of one mark.
+ * A mark (--mark) is a location rather than a function: each hit ends the previous pass and begins
+ * the next. The path of a pass is that of the hit. A mark has no return address to match. Its pass
+ * is found by the mark's number, among those that began on the same stack after the innermost
+ * function was entered; when that function ends, the pass is dropped. The beginning and the end of
+ * a span are two locations of one mark.
  */
 #ifndef MARK_BPF_H
 #define MARK_BPF_H
@@ -13,7 +13,7 @@
 
 /* --- on one stack ---------------------------------------------------------------------------- */
 
-/* Returns how many marks are open within the open instance of a mark; -1: it has none in the
+/* Returns how many marks are open within the open instance of `mark`; -1: `mark` has none in the
  * innermost function. */
 static __always_inline int marks_within(struct region_thread *thread, __u32 mark)
 {
@@ -30,8 +30,8 @@ static __always_inline int marks_within(struct region_thread *thread, __u32 mark
 	return -1;
 }
 
-/* Drops the innermost instances. (A loop whose condition stood at its end would fall through into
- * its first instruction, which Linux 6.1 refuses.) */
+/* Drops the innermost instances. (If the loop's condition were at its end, the first instruction
+ * would be a jump target, which Linux 6.1 refuses.) */
 static __always_inline void drop_some(struct region_thread *thread, int count, __u64 now, __u64 cpu)
 {
 	for (int i = 0; i < REGION_DEPTH; i++) {
@@ -45,13 +45,13 @@ static __always_inline void drop_some(struct region_thread *thread, int count, _
 
 /* --- on several stacks ----------------------------------------------------------------------- */
 
-/* Instances that are tangled are not in the order in which they were entered. settle() has found
- * out which of them are on other stacks than the thread. */
+/* Tangled instances are not in the order in which they were entered. settle() has found out which
+ * of them are on another stack than the thread. */
 struct mark_search {
 	struct region_thread *thread;
 	__u32 mark;
-	__u32 found;	   /* one more than the index of the mark's instance; 0: there is none */
-	__u64 found_ns;	   /* when that began */
+	__u32 found;	   /* the index of the mark's instance, plus 1; 0: none */
+	__u64 found_ns;	   /* when that instance began */
 	__u64 function_ns; /* when the innermost function was entered */
 	__u64 now, cpu;
 };
@@ -97,8 +97,8 @@ static long drop_mark_within(__u32 index, struct mark_search *m)
 	return 0;
 }
 
-/* Drops the marks within the open instance of a mark. Returns one more than its index; 0: it has
- * none in the innermost function of this stack. Global, so that it is verified once. */
+/* Drops the marks within the open instance of `mark`. Returns the index of that instance, plus 1;
+ * 0: it has none in the innermost function of this stack. Global, so that it is verified once. */
 __noinline __u32 find_mark_here(struct region_thread *given, __u32 mark, __u64 now, __u64 cpu)
 {
 	struct mark_search m = {.mark = mark, .now = now, .cpu = cpu};
@@ -115,8 +115,8 @@ __noinline __u32 find_mark_here(struct region_thread *given, __u32 mark, __u64 n
 
 /* --- hits ------------------------------------------------------------------------------------- */
 
-/* Drops the marks within the open instance of a mark. Returns one more than its index; 0: it has
- * none in the innermost function. */
+/* Drops the marks within the open instance of `mark`. Returns the index of that instance, plus 1;
+ * 0: it has none in the innermost function. */
 static __always_inline __u32 find_mark(struct region_thread *thread, __u32 mark, __u64 now,
 				       __u64 cpu)
 {
@@ -130,7 +130,7 @@ static __always_inline __u32 find_mark(struct region_thread *thread, __u32 mark,
 }
 
 /* Ends a mark's open instance, which is then in thread->ended, and drops the marks within it.
- * false: there is none. */
+ * false: the mark has no open instance. */
 static __always_inline bool end_mark(struct region_thread *thread, struct task_struct *task,
 				     struct pt_regs *ctx, __u64 cookie, __u64 now, __u64 cpu)
 {
@@ -151,7 +151,7 @@ static __always_inline bool end_mark(struct region_thread *thread, struct task_s
 	return true;
 }
 
-/* Begins at the time of the hit, so that iterations add up to their loop's time. */
+/* The instance begins at the time of the hit, so that iterations add up to their loop's time. */
 static __always_inline void begin_mark(struct region_thread *thread, struct task_struct *task,
 				       struct pt_regs *ctx, __u64 cookie, __u64 now, __u64 cpu)
 {
@@ -176,12 +176,12 @@ static __always_inline void begin_mark(struct region_thread *thread, struct task
 	open->enter_cpu = cpu;
 }
 
-/* Ends the functions that were left, and finds those of this stack. A mark has no slot that would
- * show a change to another coroutine. */
+/* Ends the functions that were left, and finds the instances on this stack. A mark has no slot that
+ * would show a change to another coroutine. */
 static __always_inline void find_hit(struct region_thread *thread, __u64 stack_pointer,
 				     __u64 cookie)
 {
-	/* A function at whose slot another is called has been left. */
+	/* If another function is called at a function's slot, that function has been left. */
 	__u64 threshold = stack_pointer + (cookie & STACKD_MARK_ENTRY ? 1 : 0);
 
 	if (RARELY(is_elsewhere(thread, stack_pointer)))
@@ -190,8 +190,8 @@ static __always_inline void find_hit(struct region_thread *thread, __u64 stack_p
 		drop_left(thread, stack_pointer, threshold, 0, 0);
 }
 
-/* Returns whether an instance has ended: thread->ended. A function of its own, so that its stack is
- * not below the walk's, which takes most of what there is. */
+/* Ends and begins instances at a hit. Returns whether one has ended: thread->ended. This is a
+ * function, so that its stack is not below that of the walk, which takes most of the space. */
 static __noinline bool take_hit(struct region_thread *thread, struct task_struct *task,
 				struct pt_regs *ctx, __u64 cookie)
 {
@@ -224,7 +224,7 @@ int stackd_region_mark(struct pt_regs *ctx)
 		count_region(STACKD_REGION_NO_MEMORY);
 		return 0;
 	}
-	BUSY(thread, 1); /* before the time is taken: no sample's reading may come in between */
+	BUSY(thread, 1); /* before the time is read: no reading of a sample may come in between */
 	find_hit(thread, PT_REGS_SP(ctx), cookie);
 	has_ended = take_hit(thread, task, ctx, cookie);
 	BUSY(thread, 0);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The processes that are recorded, and the children that they start from now on. If the scope is
- * processes, samples of CPUs (scope.bpf.h), regions and waits are filtered by them, and so is the
- * CPU time of all tasks in scope (task_time.bpf.h).
+ * processes, these are the filter for samples of CPUs (scope.bpf.h), regions, waits, and the CPU
+ * time of all tasks in scope (task_time.bpf.h).
  *
- * A process is identified by its id and its start time, so that a later one with the same id is not
- * mistaken for it. Its parent adds a child before the child runs. It is removed when its last
- * reference to the id is gone, after everything that happens at its exit. If there is no room for a
- * child, it is left out, as are its own children; this is counted.
+ * A process is identified by its id and its start time, so that a later process with the same id is
+ * not mistaken for it. A child is added at the fork, before it runs. A process is removed after
+ * everything that happens at its exit, when the kernel drops the last reference to it. If there is
+ * no room for a child, the child and its children are left out; this is counted.
  *
  * The command that stackd starts is a member before it is executed, and held until then: what the
- * new process does before that is stackd's work.
+ * new process does before the exec is stackd's work.
  */
 #ifndef MEMBERS_BPF_H
 #define MEMBERS_BPF_H
@@ -28,7 +28,7 @@ struct {
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
-	__type(value, __u64); /* 0: whichever process has this id when it is first met */
+	__type(value, __u64); /* 0: the process that has this id when it is first met */
 } members SEC(".maps");
 
 /* Is this thread one of a recorded process? */
@@ -45,7 +45,7 @@ static __always_inline bool is_member(struct task_struct *task, __u32 pid)
 	return *start == start_time;
 }
 
-/* Are the parent, and so the task that it makes, in scope? */
+/* Is the parent in scope, and with it the task that it makes? */
 static __always_inline bool passes_on(struct task_struct *parent)
 {
 	__u32 pid = BPF_CORE_READ(parent, tgid);
@@ -76,7 +76,7 @@ int stackd_member_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* The command is executed: starts counting its time. */
+/* The command is executed: starts to count its time. */
 SEC("raw_tp/sched_process_exec")
 int stackd_member_exec(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -106,8 +106,8 @@ int stackd_member_free(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Starts counting the time of each task in scope when the recording begins. The tracepoint finds
- * tasks that are made meanwhile. */
+/* When the recording begins, starts to count the time of each task in scope. Tasks that are made
+ * meanwhile are found by the tracepoint. */
 SEC("iter/task")
 int stackd_member_begin(struct bpf_iter__task *ctx)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Page faults and calls of mmap() and brk(), which are recorded if a program calls its allocator
- * too often for probes (malloc.bpf.h). Page faults are sampled by bytes, as allocations are; every
- * call is recorded. Neither has an end.
+ * Page faults, and calls of mmap() and brk(), which are recorded instead if a program calls its
+ * allocator too often for probes (malloc.bpf.h). Page faults are sampled by bytes, as allocations
+ * are; every call is recorded. Neither has an end.
  */
 #ifndef MEMORY_BPF_H
 #define MEMORY_BPF_H
@@ -11,7 +11,7 @@
 
 #define MAP_ANONYMOUS 0x20
 
-/* Sends thread->event with the path of user mode, whose registers are at `regs`. */
+/* Sends thread->event with the user path; `regs` is the address of the user registers. */
 static __always_inline void send_memory(struct alloc_thread *thread, struct task_struct *task,
 					const void *regs)
 {
@@ -52,7 +52,7 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Reads an argument of a system call, by the accessor of its register. */
+/* Reads an argument of a system call; `accessor` is the macro that accesses its register. */
 #define ARGUMENT(regs, accessor)                                                                   \
 	({                                                                                         \
 		unsigned long value_ = 0;                                                          \
@@ -61,7 +61,7 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 	})
 
 /* Returns the bytes of memory that a system call asks for; 0: none. Reads the registers one by one,
- * since the program's stack has no room for all of them beside a walk's. */
+ * since the program's stack has no room for all of them beside a walk's variables. */
 static __always_inline __u64 asked_for(struct task_struct *task, const struct pt_regs *regs,
 				       __u64 call)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Large stacks of samples that miss a table: the part above the copy in their STACK record.
+ * Sends the stack above the copy in a STACK record, for samples with large stacks that miss a
+ * table.
  *
  * The copy ends at stack_limit, and a path that ends there has lost its root. Once a file's table
- * is loaded, the kernel half walks any stack. Until then the frames of numerical code and of
- * compilers, which take megabytes, are sent whole, in MORE_STACK records before the STACK record.
- * For files that never get a table (mapping.bpf.h) they are not: that would make each sample of
- * their code expensive, for ever.
- * Pages that are not in memory are not sent.
+ * is loaded, the kernel half walks any stack. Until then stacks of numerical code and of compilers,
+ * whose frames take megabytes, are sent whole, in MORE_STACK records before the STACK record. That
+ * does not hold for files that never get a table (mapping.bpf.h), since each sample of their code
+ * would be expensive. Pages that are not in memory are not sent.
  *
- * This takes time in an interrupt, and the daemon has to keep up. So it is limited, by bytes a
- * second of all CPUs, and by the room in the ring, of which a quarter is left for other records. As
+ * This takes time in an interrupt, and the daemon has to keep up. So it is limited: by bytes a
+ * second of all CPUs, and by the room in the ring, where a quarter is left for other records. As
  * much of a stack as the limits allow is sent, from the leaf on.
  */
 #ifndef MORE_STACK_BPF_H
@@ -22,13 +22,13 @@
 #include "stack_copy.bpf.h"
 #include "window.bpf.h"
 
-#define MORE_AT_ONCE   (512ll << 20) /* bytes, of all CPUs, */
-#define MORE_NS_A_BYTE 30	     /* and in the long run: 32 MiB a second */
-#define MORE_OF_HOLES  16	     /* bytes that are not in memory cost as much as one that is */
+#define MORE_AT_ONCE   (512ll << 20) /* bytes of all CPUs in one burst */
+#define MORE_NS_A_BYTE 30	     /* in the long run: 32 MiB a second */
+#define MORE_OF_HOLES  16	     /* bytes of holes cost as much as one byte that is sent */
 #define MORE_HEAD      sizeof(struct stackd_more_stack)
 
-/* Bytes that were sent beyond what the rate allows until more_ns. Two CPUs at once may take the
- * same time into account twice. */
+/* The bytes that were sent beyond the rate until more_ns. If two CPUs update this at once, the same
+ * time may be taken into account twice. */
 __s64 more_debt;
 __u64 more_ns;
 
@@ -50,7 +50,7 @@ static __always_inline bool has_room_for_more(__u32 bytes)
 	       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4 * 3;
 }
 
-/* Copies a part after its head, which is at the payload's beginning. */
+/* Copies a part of the stack behind its head, which is at the payload's beginning. */
 static __always_inline void copy_more(struct scratch *s, __u64 from, __u32 len)
 {
 	struct stackd_more_stack *more = (struct stackd_more_stack *)s->payload;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The bytes that a call of MPI sends and receives, by its arguments (daemon/regions/mpi_calls.h
- * says which these are). The arguments are taken at the entry, also those of non-blocking calls;
- * those of a persistent request are kept with it, for each of its starts. A collective may pass on
- * a message for each process of its communicator, or another amount at its root: then the
- * communicator's size and this process's rank in it are needed (mpi_object.bpf.h). Amounts that
- * cannot be determined are recorded as unknown.
+ * The bytes that a call of MPI sends and receives, computed from its arguments
+ * (daemon/regions/mpi_calls.h says from which). The arguments are read at the entry, also those of
+ * non-blocking calls; those of a persistent request are kept with it, for each of its starts. A
+ * collective may transfer a message for each process of its communicator, or another amount at its
+ * root: then the communicator's size and this process's rank in it are needed (mpi_object.bpf.h).
+ * Amounts that cannot be determined are recorded as unknown.
  *
  * A buffer can be larger than the data that are received, or read, into it. If the call has a
- * status, that has the bytes at the end; else they are marked as the size of the buffer.
+ * status, that has the number of bytes in the end; if not, the bytes are marked as the size of the
+ * buffer.
  */
 #ifndef MPI_BPF_H
 #define MPI_BPF_H
 
 #include "mpi_status.bpf.h"
 
-#define MPI_MOST_PROCESSES 65536 /* whose counts are added up */
-#define MPI_MOST_REQUESTS  4096	 /* that are started at once */
+#define MPI_MOST_PROCESSES 65536 /* processes whose counts are added up, at most */
+#define MPI_MOST_REQUESTS  4096	 /* requests that one call starts, at most */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -29,7 +30,7 @@ struct mpi_bytes {
 	__u64 sent, received;
 };
 
-/* Persistent requests. */
+/* The bytes of persistent requests. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -37,16 +38,15 @@ struct {
 	__type(value, struct mpi_bytes);
 } mpi_requests SEC(".maps");
 
-/* The arguments of a call, by the calling convention, at its first instruction. */
+/* The arguments of a call, at the function's first instruction. */
 struct mpi_arguments {
 	const struct mpi_registers *registers;
 	const struct stackd_mpi_call *call;
 	struct mpi_place place;
-	struct mpi_comm_known comm; /* of the call, if it has one */
+	struct mpi_comm_known comm; /* of the call's communicator, if it has one */
 };
 
-/* Copies the registers, since the kernel requires each register of the context to be read by
- * itself.
+/* Copies the registers: the kernel requires a separate read for each register of the context.
  */
 static __always_inline void mpi_take_registers(const struct pt_regs *ctx,
 					       struct mpi_registers *ret_registers)
@@ -72,14 +72,14 @@ static __always_inline __u64 mpi_argument(const struct mpi_arguments *arguments,
 /* --- sums over processes --------------------------------------------------------------------- */
 
 struct mpi_sum {
-	__u64 counts, types; /* addresses; no types: they are all the same */
-	__u64 sum;	     /* of the counts, or of the bytes */
+	__u64 counts, types; /* addresses of arrays; types 0: all types are the same */
+	__u64 sum;	     /* of the counts; with types, of the bytes */
 	struct mpi_place place;
 	__u32 is_wide;
 	__u32 pad;
 };
 
-/* Reads a count of an array; a negative one is none. */
+/* Reads a count of an array; a negative count is taken as 0. */
 static __always_inline __u64 mpi_count_at(__u64 counts, __u32 index, bool is_wide)
 {
 	__s64 count = is_wide ? (__s64)mpi_word(counts + 8 * (__u64)index)
@@ -109,7 +109,7 @@ static long mpi_add_one(__u32 index, void *arg)
 	return 0;
 }
 
-/* Adds the counts of all processes up; with types, the bytes. */
+/* Adds up the counts of all processes; with types, the bytes. */
 static __always_inline __u64 mpi_sum(const struct mpi_arguments *from, __u64 counts, __u64 types)
 {
 	struct mpi_sum s = {.counts = counts,
@@ -125,13 +125,13 @@ static __always_inline __u64 mpi_sum(const struct mpi_arguments *from, __u64 cou
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-/* Is this process the root of a collective? Only if the communicator is known. */
+/* Is this process the root of a collective? The communicator must be known. */
 static __always_inline bool is_at_root(const struct mpi_arguments *from)
 {
 	return (__u32)mpi_argument(from, from->call->root) + 1 == from->comm.rank;
 }
 
-/* Returns how many of a datatype a call passes on. */
+/* Returns how many elements of a datatype a call transfers at a time. */
 static __always_inline __u64 mpi_count(const struct mpi_arguments *from, __u32 number, __u32 how)
 {
 	__u64 value = mpi_argument(from, number);
@@ -152,7 +152,7 @@ static __always_inline __u64 mpi_count(const struct mpi_arguments *from, __u32 n
 	}
 }
 
-/* Returns how many times they are passed on. */
+/* Returns how many times the elements are transferred. */
 static __always_inline __u64 mpi_times(const struct mpi_arguments *from, __u32 how)
 {
 	__u64 all = from->comm.size ? from->comm.size : MPI_UNKNOWN;
@@ -174,8 +174,8 @@ static __always_inline __u64 mpi_times(const struct mpi_arguments *from, __u32 h
 	}
 }
 
-/* Can it be determined whether this process is the root? Between two groups, a root in the other
- * group is no process of one's own. */
+/* Can it be determined whether this process is the root? For two groups, a root in the other group
+ * is not in this process's group. */
 static __always_inline bool has_known_root(const struct mpi_arguments *from, __u32 how)
 {
 	return !from->call->root || ((from->comm.rank || how == STACKD_MPI_ONCE) &&
@@ -189,7 +189,7 @@ static __noinline __u64 mpi_bytes_of(struct mpi_arguments *from, const struct st
 
 	if (how == STACKD_MPI_NONE)
 		return 0;
-	/* Between two groups, the other one's size and counts are not known. */
+	/* With two groups, the size and the counts of the other group are not known. */
 	if (how >= STACKD_MPI_UNKNOWN || from->comm.is_inter || !has_known_root(from, how))
 		return MPI_UNKNOWN;
 	if (part->peer && (__s32)mpi_argument(from, part->peer) == from->call->no_partner)
@@ -214,13 +214,13 @@ static __noinline __u64 mpi_bytes_of(struct mpi_arguments *from, const struct st
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-/* Returns the handle that is at an address. */
+/* Returns the handle at an address. */
 static __always_inline __u64 mpi_handle_at(const struct mpi_place *place, __u64 address)
 {
 	return place->library->vendor == STACKD_MPI_OPEN ? mpi_word(address) : mpi_int(address);
 }
 
-/* Adds bytes up, which may have marks. */
+/* Adds two numbers of bytes, which may have flags. */
 static __always_inline __u64 mpi_add(__u64 a, __u64 b)
 {
 	return (STACKD_MPI_BYTES_OF(a) + STACKD_MPI_BYTES_OF(b)) |
@@ -259,7 +259,7 @@ static long mpi_add_start(__u32 index, void *arg)
 	return 0;
 }
 
-/* Takes the bytes of requests that are started. */
+/* Sets the instance's bytes to those of the requests that the call starts. */
 static __always_inline void mpi_start(struct open_instance *open, const struct mpi_arguments *from,
 				      __u64 requests, __s32 count)
 {
@@ -276,7 +276,7 @@ static __always_inline void mpi_start(struct open_instance *open, const struct m
 	open->received = s.bytes.received;
 }
 
-/* Returns the handle that a call has given. */
+/* Returns the handle that a call has returned. */
 static __always_inline __u64 mpi_given_handle(const struct open_instance *open)
 {
 	return open->has_long_handles ? mpi_word(open->result) : mpi_int(open->result);
@@ -291,7 +291,8 @@ static __always_inline void mpi_keep_request(const struct open_instance *open)
 	bpf_map_update_elem(&mpi_requests, &key, &bytes, BPF_ANY);
 }
 
-/* Notes that a call has posted a buffer. The call that completes the request has the arrived bytes.
+/* Notes that a call has posted a buffer. The call that completes the request knows the arrived
+ * bytes.
  */
 static __always_inline void mpi_keep_posted(struct open_instance *open)
 {
@@ -303,7 +304,7 @@ static __always_inline void mpi_keep_posted(struct open_instance *open)
 
 /* --- status ---------------------------------------------------------------------------------- */
 
-/* Marks the bytes of a call with their kind. */
+/* Adds the flags for the kind of call to the bytes of a call. */
 static __always_inline void mpi_mark(struct open_instance *open, const struct stackd_mpi_call *call)
 {
 	__u64 file = call->is_file ? STACKD_MPI_OF_FILE : 0;
@@ -314,8 +315,8 @@ static __always_inline void mpi_mark(struct open_instance *open, const struct st
 		open->received |= file | (call->is_at_most ? STACKD_MPI_AT_MOST : 0);
 }
 
-/* Takes the bytes from the status of a call. MPI_STATUS_IGNORE is 0 or 1. Whether the call has
- * failed is not known, since the probe may be before the instruction that returns the error
+/* Reads the bytes from the status of a call. MPI_STATUS_IGNORE is 0 or 1. It is not known whether
+ * the call has failed, since the probe may be before the instruction that loads the error
  * (daemon/regions/probe_move.h). */
 static __always_inline void mpi_take_status(struct open_instance *open)
 {
@@ -347,7 +348,7 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 	open->has_long_handles = from->place.library->vendor == STACKD_MPI_OPEN;
 	open->sent = open->received = 0;
 	switch (call->kind) {
-	case STACKD_MPI_WITHIN: /* until that is called */
+	case STACKD_MPI_WITHIN: /* until the function within is called */
 		open->sent = call->sent.how ? MPI_UNKNOWN : 0;
 		open->received = call->received.how ? MPI_UNKNOWN : 0;
 		break;
@@ -385,8 +386,8 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 	}
 }
 
-/* Takes the arguments of a call of the function at this address, which is in an open instance. A
- * function of its own, so that its stack is not its caller's: Linux 6.1 adds up the stacks of all
+/* Reads the arguments of a call of the function at this address, within an open instance. This is a
+ * function, so that its stack is not part of its caller's: Linux 6.1 adds up the stacks of all
  * functions on the way to the deepest. */
 static __noinline int mpi_enter(struct region_thread *thread, struct open_instance *open,
 				const struct pt_regs *ctx, __u64 function, __u32 region)
@@ -398,8 +399,8 @@ static __noinline int mpi_enter(struct region_thread *thread, struct open_instan
 
 	if (!call)
 		return 0;
-	/* Functions of Fortran's interface convert handles first, and ask for sizes; tools send
-	 * messages of their own. */
+	/* Fortran's functions convert handles and query sizes before the call; tools send messages
+	 * themselves. */
 	if (open->mpi == STACKD_MPI_WITHIN &&
 	    (call->kind == STACKD_MPI_WITHIN || call->number != open->result))
 		return 0;
@@ -418,8 +419,8 @@ static __noinline int mpi_enter(struct region_thread *thread, struct open_instan
 
 /*
  * Handles the return of a call of MPI: remembers the size, rank or request that the program gets.
- * Within a call of Fortran's interface the function for C gives it. A call that only makes a
- * request has passed nothing on yet.
+ * Within a call of Fortran's interface, C's function returns these. A call that only makes a
+ * request has not transferred anything yet.
  */
 static __always_inline void mpi_leave(struct open_instance *open)
 {

@@ -5,9 +5,9 @@
  * The results of MPI_Comm_size() and MPI_Comm_rank() are remembered, for libraries whose layout is
  * not known.
  *
- * Values are checked where possible: each object of MPICH begins with its own handle, and the sizes
- * of datatypes are used only while those of pairs, which the library makes at its start, are as the
- * standard says.
+ * Values are checked where possible: each object of MPICH begins with its own handle. Sizes of
+ * datatypes are used only if those of the pair types, which the library makes when it starts, are
+ * the sizes that the standard requires.
  */
 #ifndef MPI_OBJECT_BPF_H
 #define MPI_OBJECT_BPF_H
@@ -32,12 +32,12 @@ struct mpi_key {
 
 struct mpi_comm_known {
 	__u32 size;	/* 0: not known */
-	__u32 rank;	/* one more; 0: not known */
-	__u32 is_inter; /* of two groups: the size is that of one's own */
+	__u32 rank;	/* plus 1; 0: not known */
+	__u32 is_inter; /* it has two groups: `size` is that of the local one */
 	__u32 pad;
 };
 
-/* Those of processes that have ended give way to new ones. */
+/* Entries of processes that have ended are replaced by new ones. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -48,7 +48,7 @@ struct {
 /* A library in a process. */
 struct mpi_place {
 	const struct stackd_mpi_library *library;
-	__u64 bias; /* of its addresses */
+	__u64 bias; /* to add to vaddrs of the library */
 };
 
 /* Reads a word of the program; 0: it cannot be read. */
@@ -68,16 +68,16 @@ static __always_inline __u32 mpi_int(__u64 address)
 	return value;
 }
 
-/* Returns the handle that a program passes: MPICH's have 32 bits, and the register's others are
- * undefined. */
+/* Returns the handle that a program passes. MPICH's handles have 32 bits; the register's upper half
+ * is undefined. */
 static __always_inline __u64 mpi_handle(const struct mpi_place *place, __u64 value)
 {
 	return place->library->vendor == STACKD_MPI_OPEN ? value : (__u32)value;
 }
 
 /*
- * Returns the address of an object of MPICH that is not predefined; 0: it is not known. Its first
- * ones are in a table of the library, others in tables that were allocated.
+ * Returns the address of an object of MPICH that is not predefined; 0: it is not known. The first
+ * objects are in a table of the library, the others in tables that were allocated.
  */
 static __always_inline __u64 mpich_object(const struct mpi_place *place, __u64 vaddr, __u32 handle)
 {
@@ -102,7 +102,7 @@ static __always_inline __u64 mpich_object(const struct mpi_place *place, __u64 v
 
 /* --- datatypes ------------------------------------------------------------------------------- */
 
-/* Does a pair of types have its size? */
+/* Does a pair type have its size? */
 static __always_inline bool is_pair(const struct mpi_place *place, __u32 handle, __u64 size)
 {
 	__u64 type = mpich_object(place, place->library->types, handle);
@@ -123,7 +123,8 @@ static __always_inline __u64 mpi_type_size(const struct mpi_place *place, __u64 
 			       : size;
 	if (library->vendor != STACKD_MPI_MPICH)
 		return MPI_UNKNOWN;
-	/* A handle of a basic type: two bits that say so, four for datatypes, and its size. */
+	/* The handle of a basic type: two bits for basic types, four for datatypes, and the
+	 * size. */
 	if ((__u32)type >> 26 == 0x13)
 		return type >> 8 & 0xff;
 	if (((__u32)type >> 26 & 15) != 3)
@@ -157,8 +158,8 @@ static __always_inline __u64 mpich_comm(const struct mpi_place *place, __u32 han
 	return 0;
 }
 
-/* Reads the size of a communicator and the process's rank in it from its object. Returns false if
- * they cannot be read, or make no sense. */
+/* Reads the size of a communicator and the process's rank in it from the communicator's object.
+ * Returns false if they cannot be read, or are impossible. */
 static __always_inline bool mpi_read_comm(const struct mpi_place *place, __u64 handle,
 					  struct mpi_comm_known *ret_known)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Statuses: how many bytes have arrived. For non-blocking and persistent receives it is the status
- * of the call that completes the request: MPI_Wait(), MPI_Testsome(), ...
+ * Statuses of MPI say how many bytes have arrived. Non-blocking and persistent receives have the
+ * status of the call that completes the request: MPI_Wait(), MPI_Testsome(), ...
  *
  *   MPI_Irecv   its instance has the size of the buffer, marked STACKD_MPI_LATER
  *               mpi_posted: (handle, process) ─► the instance, the size
@@ -16,15 +16,15 @@
 
 #include "mpi_object.bpf.h"
 
-#define MPI_MOST_HANDLES 512 /* a power of two; a call's first 511 are looked at */
+#define MPI_MOST_HANDLES 512 /* a power of two; of a call, the first 511 are used */
 
 /* --- statuses -------------------------------------------------------------------------------- */
 
 /*
- * Reads the number of bytes of a status; MPI_UNKNOWN: it cannot be read, or has no possible number.
- * In Open MPI the number is the last member of the structure, behind four of 4 bytes. In MPICH
- * its lower half is the first member, and its upper half is in the second one, above a bit that
- * says whether the request was cancelled.
+ * Reads the number of bytes of a status; MPI_UNKNOWN: it cannot be read, or is impossible. In Open
+ * MPI the number is the last member of the structure, behind four of 4 bytes. In MPICH its lower
+ * half is the first member, and its upper half is in the second one, above a bit that says whether
+ * the request was cancelled.
  */
 static __always_inline __u64 mpi_status_bytes(__u64 status, bool is_open_mpi)
 {
@@ -37,7 +37,7 @@ static __always_inline __u64 mpi_status_bytes(__u64 status, bool is_open_mpi)
 	return value == STACKD_MPI_BYTES_OF(value) ? value : MPI_UNKNOWN;
 }
 
-/* Returns how many of so many bytes at most have arrived, by the number of a status. */
+/* Returns how many bytes, `most` at most, have arrived; `told` is the number of a status. */
 static __always_inline __u64 mpi_arrived(__u64 most, __u64 told, bool is_file)
 {
 	__u64 bytes = most == MPI_UNKNOWN ? most : STACKD_MPI_BYTES_OF(most);
@@ -49,15 +49,15 @@ static __always_inline __u64 mpi_arrived(__u64 most, __u64 told, bool is_file)
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-/* What a call has posted a buffer for. */
+/* A buffer that a call has posted. */
 struct mpi_posted_bytes {
-	__u64 bytes;	/* its size, with marks */
-	__u64 enter_ns; /* when the call began, */
-	__u32 tid;	/* in which thread */
+	__u64 bytes;	/* size of the buffer, with the flags STACKD_MPI_LATER and others */
+	__u64 enter_ns; /* when the call began */
+	__u32 tid;	/* thread of the call */
 	__u32 pad;
 };
 
-/* Those that are not complete yet. */
+/* The posted buffers whose requests are not complete yet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -81,9 +81,9 @@ static __always_inline bool mpi_post(const struct open_instance *open, __u64 han
 
 /* The handles that a thread's last call waits for. */
 struct mpi_waits {
-	__u64 slot; /* of the call: another one may be suspended on another stack */
+	__u64 slot; /* of the call: another call may be suspended on another stack */
 	__u64 count;
-	__u64 bytes; /* of a handle */
+	__u64 bytes; /* size of a handle */
 	__u8 handles[MPI_MOST_HANDLES * 8];
 };
 
@@ -94,7 +94,7 @@ struct {
 	__type(value, struct mpi_waits);
 } mpi_waits SEC(".maps");
 
-/* Keeps so many handles at the entry of a call that completes requests. */
+/* Keeps `count` handles at the entry of a call that completes requests. */
 static __always_inline void mpi_keep_handles(const struct open_instance *open, __u64 handles,
 					     __s32 count)
 {
@@ -116,9 +116,9 @@ static __always_inline void mpi_keep_handles(const struct open_instance *open, _
 
 struct mpi_completion {
 	const struct mpi_waits *waits;
-	__u64 status;  /* address of the first one; 0 or 1: there is none */
+	__u64 status;  /* address of the first status; 0 or 1: there is none */
 	__u64 indices; /* address of the numbers of the requests; 0: they are 0, 1, .. */
-	__u32 first;   /* number of the first request, without that */
+	__u32 first;   /* number of the first request, if there are no indices */
 	__u32 pid;
 };
 
@@ -129,7 +129,7 @@ static __always_inline __u64 mpi_kept_handle(const struct mpi_waits *w, __u32 in
 			     : ((const __u32 *)w->handles)[index];
 }
 
-/* The bytes of a status. */
+/* Returns the size of a status. */
 static __always_inline __u32 mpi_status_size(const struct mpi_waits *w)
 {
 	return w->bytes == 8 ? 24 : 20; /* of Open MPI and MPICH */
@@ -165,7 +165,7 @@ static long mpi_complete_one(__u32 i, void *arg)
 	record.arrived =
 		mpi_arrived(posted->bytes, told, (posted->bytes & STACKD_MPI_OF_FILE) != 0);
 	bpf_map_delete_elem(&mpi_posted, &key);
-	/* If the ring has no room, it counts with the size of the buffer, and says so. */
+	/* If the ring has no room, the pass keeps the size of its buffer, and the mark LATER. */
 	bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -2,26 +2,26 @@
 /*
  * How many periods of a clock a sample represents, as a pure function of numbers.
  *
- * A clock is due at times that are a period apart. If it fires late by several of them, it fires
- * once, and is next due at the first of these times that has not passed. So the sample represents
- * one period, and one more for each that has passed meanwhile:
+ * A clock is due at times that are one period apart. If it fires late by several periods, it fires
+ * only once, and is next due at the first of these times that is still ahead. So the sample
+ * represents one period, and one more for each period that has passed meanwhile:
  *
  *      due                                now        next due
  *   ────┴──────────┴──────────┴──────────┴─┼────────┴──────────►     3 + 1 periods
  *       |◄──────────── late ──────────────►|
  *
- * In a virtual machine the host can have had the CPU for a part of that time. If the host reports
- * it, the scheduler counts that part as nobody's CPU time, and samples do the same. Which of the
- * times were in that part is not known. So it is subtracted from the delay, which is then counted
- * in whole periods, and the sample always keeps the one for which the clock fired.
+ * In a virtual machine, the host can have had the CPU for a part of that time. If the host reports
+ * how long, the scheduler counts that part for no task, and samples do the same. Nobody knows which
+ * of the due times were in that part. So the part is subtracted from the delay, whose rest is
+ * counted in whole periods. The sample always keeps the period for which the clock fired.
  *
- * The kernel half includes this, and so does tests/unit/test_overdue.c.
+ * The kernel half includes this header, and so does tests/unit/test_overdue.c.
  */
 #ifndef OVERDUE_H
 #define OVERDUE_H
 
-/* Returns the periods, 1 or more, that a sample represents which was due `late_ns` ago, while the
- * host had the CPU for `stolen_ns`. `period_ns` is not 0. */
+/* Returns the number of periods, at least 1, that a sample represents if it was due `late_ns` ago
+ * and the host had the CPU for `stolen_ns` of that. `period_ns` is not 0. */
 static inline __attribute__((always_inline)) unsigned long long
 overdue_periods(unsigned long long late_ns, unsigned long long stolen_ns,
 		unsigned long long period_ns)

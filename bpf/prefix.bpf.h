@@ -63,7 +63,7 @@ static __always_inline void expect_window(struct scratch *s, const struct thread
 
 __noinline int deep_take(struct scratch *given);
 
-/* Takes the state of the thread: afterwards it must be given back. */
+/* Takes the state of the thread. It must be given back with state_give_back(). */
 static __always_inline void state_take(struct scratch *s, struct task_struct *task, __u32 tid)
 {
 	__u64 start_time = task->start_time;
@@ -103,8 +103,8 @@ static __always_inline void state_take(struct scratch *s, struct task_struct *ta
 		deep_take(s);
 }
 
-/* Begins the walk again, with all registers. Unless the leaf alone needed them, the thread's next
- * walks begin so, too, as far as they share this stack. */
+/* Begins the walk again, with all registers. If more than the leaf needed them, the thread's next
+ * walks begin with all registers, too, as long as they share this stack. */
 static __always_inline void state_again(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
@@ -137,7 +137,8 @@ static __always_inline struct guard *guard_at(struct thread_state *state, __u32 
 	return index < MAX_MARKS ? &state->guards[BOUNDED(index, MAX_MARKS)] : NULL;
 }
 
-/* The way of a mark's word that is not at hand. Global, so that it is verified once. */
+/* Compares a word that is in neither the window nor the run. Global, so that it is verified
+ * once. */
 __noinline int word_holds(struct scratch *given, __u64 slot, __u64 word)
 {
 	struct scratch *s = CHECKED(given);
@@ -145,7 +146,7 @@ __noinline int word_holds(struct scratch *given, __u64 slot, __u64 word)
 }
 
 /* Returns whether the register from which a mark's CFA comes has its value: it is saved in an
- * unchanged slot, or the new walk still has to restore it. */
+ * unchanged slot, or the new walk still has the value in the register. */
 static __always_inline bool register_holds(struct scratch *s, const struct guard *guard,
 					   __u32 index, __u32 top)
 {
@@ -169,15 +170,15 @@ static __always_inline bool register_holds(struct scratch *s, const struct guard
 	return true;
 }
 
-/* The frame pointer of a frame whose mark is plain: 8 below the slot of its return address, which
- * is the next mark's. */
+/* Returns the frame pointer of a frame whose mark is plain: 8 below the slot of its return address,
+ * which is that of the next mark. */
 static __always_inline __u64 plain_fp(const struct thread_state *state, __u32 index)
 {
 	return (state->marks[BOUNDED(index - 1, MAX_MARKS)].slot & ~MARK_FLAGS) - 8;
 }
 
-/* Has the new walk found the frame pointer saved below its last slot, by the frame that returns
- * there? */
+/* Has the new walk found the frame pointer saved right below its last slot, by the frame that
+ * returns to that slot's address? */
 static __always_inline bool is_pushed_by_callee(const struct scratch *s, __u32 frame)
 {
 	const struct walk_origin *origin = &s->walk.origin[STACKD_REG_FP];
@@ -214,7 +215,7 @@ __noinline int plain_holds(struct scratch *given, __u32 index)
 	return 1;
 }
 
-/* The same if that can be seen at once. If not, plain_holds() has to look. */
+/* The same, if the words are at hand. If not, plain_holds() has to look. */
 static __always_inline bool is_plain_as_was(struct scratch *s, struct thread_state *state,
 					    __u32 index, __u64 slot)
 {
@@ -236,7 +237,7 @@ __noinline int guard_holds(struct scratch *given, __u32 index, __u32 top)
 	return !guard->word_slot || holds(s, guard->word_slot, guard->word);
 }
 
-/* Returns whether the common guard holds: that of a frame pointer saved by a frame that is checked
+/* Returns whether the common guard holds: a frame pointer that was saved by a frame that is checked
  * as well. false: guard_holds() has to check. */
 static __always_inline bool is_saved_as_was(struct scratch *s, struct thread_state *state,
 					    __u32 index)
@@ -250,7 +251,7 @@ static __always_inline bool is_saved_as_was(struct scratch *s, struct thread_sta
 
 #define MARKS_A_TURN 8
 
-/* Checks the marks from s->check - 1 on, rootwards. 1 ends the loop: with s->check 0, all hold. */
+/* Checks the marks from s->check - 1 on, rootwards. 1 ends the loop; s->check is 0 if all hold. */
 static long check_marks(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -281,8 +282,8 @@ static long check_marks(__u32 turn, struct scratch **at)
 	return !next;
 }
 
-/* Do this mark and all below it hold? If not, because of a word in memory, then no mark above that
- * one needs to be tried any more. */
+/* Do this mark and all below it hold? If a word in memory differs, no mark above that word needs to
+ * be tried any more. */
 static __always_inline bool verify_from(struct scratch *s, const struct thread_state *state,
 					__u32 index)
 {
@@ -313,14 +314,14 @@ static __always_inline bool mappings_hold(struct scratch *s, struct thread_state
 	return true;
 }
 
-/* As it would stand in the frame's mark, but for its guard. */
+/* Returns the slot as the frame's mark has it, without the flags for its guard. */
 static __always_inline __u64 slot_of_frame(const struct scratch *s)
 {
 	return s->walk.slot | (s->walk.is_exact ? MARK_EXACT : 0);
 }
 
-/* Is the frame that the walk has reached, with all below it, the remembered stack? Then s->kept is
- * the number of these frames. */
+/* Is the frame that the walk has reached, with all below it, on the remembered stack? Then s->kept
+ * is the number of these frames. */
 static __always_inline bool prefix_matches(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
@@ -357,7 +358,7 @@ static __always_inline bool prefix_matches(struct scratch *s)
 
 /* --- remembering ------------------------------------------------------------------------------ */
 
-/* Returns the number from the root of a frame that the walk numbers from the leaf. */
+/* Returns the number, counted from the root, of a frame that the walk counts from the leaf. */
 static __always_inline __u32 from_root(const struct scratch *s, __u32 frame)
 {
 	return s->kept + s->n_new - 1 - frame;
@@ -374,8 +375,8 @@ static __always_inline __u32 cfa_register(const struct stackd_rule *rule)
 	return rule->reg & (WALK_REGS - 1);
 }
 
-/* Does the frame have its frame pointer the usual way: its caller's return address right above
- * where the frame pointer points to, and the frame pointer saved right below its own? */
+/* Does the frame have its frame pointer the usual way: the CFA is right above where the frame
+ * pointer points to, and the callee has saved the frame pointer right below the frame's slot? */
 static __always_inline bool is_plain(const struct scratch *s, __u32 index,
 				     const struct stackd_rule *rule)
 {
@@ -383,7 +384,7 @@ static __always_inline bool is_plain(const struct scratch *s, __u32 index,
 	       rule->cfa_offset + rule->ra_offset == 8 && is_pushed_by_callee(s, index);
 }
 
-/* Notes the walk's frame, before its step. */
+/* Notes the walk's frame in its mark and guard, before its step. */
 static __always_inline void note_frame(struct scratch *s, __u32 index,
 				       const struct stackd_rule *rule)
 {
@@ -409,7 +410,7 @@ static __always_inline void note_frame(struct scratch *s, __u32 index,
 	guard->origin = guard->reg_slot ? s->walk.origin[reg].frame : MARK_LIVE;
 }
 
-/* Notes the other words that the frame's step has used: the one from which its CFA was read, and
+/* Notes the other words that the frame's step has used: the word from which its CFA was read, and
  * the return address of 0 that ends the stack. */
 static __always_inline void note_step(struct scratch *s, __u32 index, int end)
 {
@@ -418,7 +419,7 @@ static __always_inline void note_step(struct scratch *s, __u32 index, int end)
 
 	if (end == STACKD_END_ENTRY) {
 		s->zero = s->walk.slot;
-		if (mark->slot & MARK_PLAIN) { /* but no mark follows */
+		if (mark->slot & MARK_PLAIN) { /* no mark follows it */
 			mark->slot ^= MARK_PLAIN | MARK_GUARDED;
 			*guard = (struct guard){
 				.reg_slot = (mark->slot & ~MARK_FLAGS) - 8,
@@ -444,7 +445,7 @@ static __always_inline void keep_mark(struct scratch *s, struct thread_state *st
 	struct guard *guard;
 
 	if (root >= MAX_MARKS)
-		return; /* beyond what is remembered */
+		return; /* further from the root than is remembered */
 	state->marks[BOUNDED(root, MAX_MARKS)] = s->marks[RECENT(index)];
 	if (!(s->marks[RECENT(index)].slot & MARK_GUARDED))
 		return;
@@ -454,7 +455,7 @@ static __always_inline void keep_mark(struct scratch *s, struct thread_state *st
 		guard->origin = from_root(s, guard->origin);
 }
 
-/* The same for several; 1 ends the loop. */
+/* The same for several frames; 1 ends the loop. */
 static long keep_marks(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -470,7 +471,7 @@ static long keep_marks(__u32 turn, struct scratch **at)
 	return index >= s->n_new;
 }
 
-/* Most programs' frames lie in few mappings: is it one that is remembered anyway? */
+/* Most programs' frames lie in few mappings: is this one of the first that are remembered? */
 static __always_inline bool is_among_first(const struct thread_state *state, __u32 name)
 {
 	for (__u32 i = 0; i < 4; i++) {
@@ -480,7 +481,7 @@ static __always_inline bool is_among_first(const struct thread_state *state, __u
 	return false;
 }
 
-/* Adds a new frame's mapping to the state's. Global, so that it is verified once. */
+/* Adds a new frame's mapping to those of the state. Global, so that it is verified once. */
 __noinline int keep_mapping(struct scratch *given, __u32 index)
 {
 	struct scratch *s = CHECKED(given);
@@ -505,7 +506,8 @@ __noinline int keep_mapping(struct scratch *given, __u32 index)
 	return 0;
 }
 
-/* Adds those of all new frames; of a stack that was walked whole, they replace what is there. */
+/* Adds the mappings of all new frames; those of a stack that was walked whole replace the
+ * state's. */
 static __always_inline void keep_mappings(struct scratch *s, struct thread_state *state,
 					  bool is_whole)
 {
@@ -521,7 +523,7 @@ static __always_inline void keep_mappings(struct scratch *s, struct thread_state
 	state->stamp = s->stamp;
 }
 
-/* Remembers the stack as the record describes it, once the record is in the ring. */
+/* Remembers the stack as the record describes it. The record is already in the ring. */
 static __always_inline void state_remember(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);

@@ -2,30 +2,30 @@
 /*
  * Undoes the changes that the kernel's uprobes and uretprobes have made to a thread.
  *
- * A uretprobe replaces the function's return address by that of a trampoline, and keeps the true
- * one in a list of the task's. The trampoline is at the start of a page, where hardly any return
+ * A uretprobe replaces the function's return address by the address of a trampoline, and keeps the
+ * true one in a list of the task. The trampoline is at the start of a page, where hardly any return
  * address is, so other walks pay nothing for this. Slots are searched in the list rather than taken
  * in turn, since a longjmp leaves entries behind.
  *
- * And a thread can be stopped within what a probe does: after the breakpoint in place of an
- * instruction, at the copy of that instruction, or in the trampoline. Its registers are then made
- * those that it would have without the probe. In the kernel they are changed one after the other,
- * so a sample there can find a program counter and a stack pointer that do not belong together:
+ * A thread can also be stopped within what a probe does: behind the breakpoint in place of an
+ * instruction, at the copy of that instruction, or in the trampoline. Then its registers are set to
+ * what they would be without the probe. The kernel changes them one after the other, so a sample
+ * that hits it there can find a program counter and a stack pointer that do not belong together:
  *
- *   - an instruction of one byte is executed in the kernel (a push, nearly always). Then the
- *     breakpoint is still the byte before the program counter, but has been dealt with;
- *   - a direct call with a probe is executed in the kernel, too: the program counter is set after
- * it and pushed, and then set to the function;
+ *   - the kernel emulates an instruction of one byte, which nearly always is a push. Then the
+ *     breakpoint is still the byte before the program counter, but has been handled;
+ *   - the kernel also emulates a direct call with a probe: it sets the program counter behind the
+ *     call, pushes it, and then sets it to the function;
  *   - the trampoline's system call sets the stack pointer and the program counter to where the
- *     function returns to, shows them to the probe's handlers, and restores them. While it runs, it
- *     is recognised by the three registers' values that the trampoline has pushed.
+ *     function returns to, runs the probe's handlers with these, and restores them. While it runs,
+ *     it is recognised by the values of three registers, which the trampoline has pushed.
  *
- * A walk from such a pair takes a saved register for a return address; if it is 0, the path even
- * looks complete. Only one moment is left in which nothing that can be read has the true return
- * address: between its replacement and its entry into the list. Such a walk ends at the trampoline,
- * without a mapping.
+ * A walk from such a pair would take a saved register for a return address; if that is 0, the path
+ * would even look complete. In one moment, nothing that can be read has the true return address:
+ * between its replacement and its entry into the list. A walk at that moment ends at the
+ * trampoline, without a mapping.
  *
- * Probes at nops of five bytes are calls of other trampolines, see leave_probe_call().
+ * A probe at a nop of five bytes is a call of another trampoline, see leave_probe_call().
  */
 #ifndef PROBED_BPF_H
 #define PROBED_BPF_H
@@ -36,14 +36,14 @@
 
 #include "../arch/code.bpf.h"
 
-#define MAX_PROBED 64 /* returns of a thread; the kernel has no more */
+#define MAX_PROBED 64 /* returns of a thread; the kernel allows no more */
 
 static __always_inline struct uprobe_task *probed_task(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->utask) ? BPF_CORE_READ(task, utask) : NULL;
 }
 
-/* The address of the trampoline; 0: there is none. */
+/* Returns the address of the trampoline; 0: there is none. */
 static __always_inline __u64 trampoline_of(struct task_struct *task)
 {
 	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
@@ -51,9 +51,9 @@ static __always_inline __u64 trampoline_of(struct task_struct *task)
 	return area ? BPF_CORE_READ(area, vaddr) : 0;
 }
 
-/* Is this the list's entry of a slot? While the kernel handles a breakpoint, the entry of the slot
+/* Is this the list's entry for a slot? While the kernel handles a breakpoint, the entry of the slot
  * at the top of the stack may not be made yet, and an entry that a longjmp has left may be there
- * instead: then only one of the function that begins there counts. */
+ * instead: then only an entry of the function that begins there counts. */
 static __always_inline bool is_entry_of(const struct scratch *s, struct return_instance *instance,
 					__u64 slot)
 {
@@ -64,7 +64,7 @@ static __always_inline bool is_entry_of(const struct scratch *s, struct return_i
 		BPF_CORE_READ(instance, func) == regs->r[STACKD_REG_PC]);
 }
 
-/* Is the current entry that of the searched slot? Else moves to the next one. 1 ends the search. */
+/* Is the current entry that of the slot? If not, moves to the next entry. 1 ends the search. */
 static long match_return(__u32 turn, struct scratch **given)
 {
 	struct scratch *s = *given;
@@ -82,7 +82,7 @@ static long match_return(__u32 turn, struct scratch **given)
 }
 
 /* Returns the return address that was in a slot of this thread before it was replaced; 0: it was
- * not. Global, so that it is verified once. */
+ * not replaced. Global, so that it is verified once. */
 __noinline __u64 find_return(struct scratch *given, __u64 slot)
 {
 	struct scratch *s = CHECKED(given);
@@ -97,7 +97,7 @@ __noinline __u64 find_return(struct scratch *given, __u64 slot)
 	return s->returns.ra;
 }
 
-/* The same for the entry that was last removed from the list, and waits for its next use (6.14 and
+/* The same for the entry that was removed from the list last, and waits to be used again (6.14 and
  * later). */
 static __always_inline __u64 find_popped(struct uprobe_task *probed, __u64 slot)
 {
@@ -119,8 +119,8 @@ static __always_inline bool may_be_trampoline(__u64 ra)
 
 #include "../arch/probes.bpf.h"
 
-/* For a thread that was stopped in code without a file: restores the registers that it would have
- * without the probe. 1: changed. Global, so that it is verified once. */
+/* If a thread was stopped in code without a file: sets the registers to what they would be without
+ * the probe. Returns 1 if it has changed them. Global, so that it is verified once. */
 __noinline int leave_probe(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -154,8 +154,9 @@ __noinline int leave_probe(struct scratch *given)
 	return 1;
 }
 
-/* The walk has come behind a signal's frame: has it hit the thread in the trampoline? Then that is
- * no frame, and the walk goes on at the true return address. 1: done. */
+/* The walk has come behind a signal's frame: has the signal hit the thread in the trampoline? The
+ * trampoline is no frame, so the walk continues at the true return address. Returns 1 in this
+ * case. */
 static __always_inline int leave_signalled(struct scratch *s, struct uprobe_task *probed,
 					   __u64 page)
 {
@@ -175,9 +176,9 @@ static __always_inline int leave_signalled(struct scratch *s, struct uprobe_task
 	return 1;
 }
 
-/* Replaces an address in the trampoline, which the walk has reached, by the true return address:
- * where a function returns to, or where a signal has hit the thread. 1: done; 0: it is none.
- * Global, so that it is verified once. */
+/* If the walk has reached an address in the trampoline, replaces it by the true return address: by
+ * that of a function, or of the function whose return a signal has hit. Returns 1 if it has done
+ * so. Global, so that it is verified once. */
 __noinline int restore_return(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -207,15 +208,15 @@ __noinline int restore_return(struct scratch *given)
 
 /* --- in the kernel ---------------------------------------------------------------------------- */
 
-/* Is this what a function finds at its entry, by the code there: a return address, or that of a
- * signal handler, which is the system call's that ends it? A word that is 0 is neither, though the
- * address of a trampoline that does not exist is 0 too. */
+/* Is this word what the top of the stack has at a function's entry: a return address, or for a
+ * signal handler the address of the system call that ends it? A word of 0 is neither, though 0 is
+ * also the address of a trampoline that does not exist. */
 static __always_inline bool is_return(__u64 word, __u64 trampoline)
 {
 	return (trampoline && word == trampoline) || follows_call(word) || is_handler_return(word);
 }
 
-/* Can this address be executed? Bytes of data can look like code. */
+/* Is the address in an executable mapping? Bytes of data can look like code. */
 static __always_inline bool is_code(struct scratch *s, __u64 word)
 {
 	struct vm_area_struct *vma;
@@ -226,15 +227,15 @@ static __always_inline bool is_code(struct scratch *s, __u64 word)
 	return BPF_CORE_READ(vma, vm_flags) & VM_EXEC;
 }
 
-/* Has the instruction under the breakpoint at `at` been executed, which was a push of one byte?
- * Then the return address is no longer at the top of the stack. The second word may also be where
- * a context begins: that is code without a call before it.
+/* Has the push of one byte under the breakpoint at `at` been emulated? Then the return address is
+ * no longer at the top of the stack. The second word may also be an address at which a context
+ * begins: code without a call before it.
  *
- * The program counter is set right after the push, so while it is still at the breakpoint
- * (`is_at`), that is an instant, and the probe's handlers take all other time. They may run for
- * another instruction than a push, in the middle of a function, with anything at the top of the
- * stack: so it takes the call that has led here to believe it. Behind the breakpoint it does not
- * matter for such an instruction. */
+ * The kernel sets the program counter right after the push. So while the program counter is still
+ * at the breakpoint (`is_at`), a push lasts for an instant, and most of the time the probe's
+ * handlers run. They may run for another instruction than a push, in the middle of a function, with
+ * any words at the top of the stack: so the second word must follow a call of this function. Behind
+ * the breakpoint, that doubt does not exist. */
 static __always_inline bool has_pushed(struct scratch *s, struct uprobe_task *probed, __u64 at,
 				       __u64 trampoline, bool is_at)
 {
@@ -253,7 +254,7 @@ static __always_inline bool has_pushed(struct scratch *s, struct uprobe_task *pr
 	return is_return(words[1], trampoline) || is_code(s, words[1]);
 }
 
-/* Are there breakpoints of uprobes in the task's memory? */
+/* Does the task's memory have breakpoints of uprobes? */
 static __always_inline bool has_probes(struct task_struct *task)
 {
 	struct mm_struct___bitmap *bitmap = (void *)task->mm;
@@ -267,10 +268,10 @@ static __always_inline bool has_probes(struct task_struct *task)
 	return flags & MMF_HAS_UPROBES;
 }
 
-/* Of a thread in the kernel: makes the registers those that belong together. Behind a breakpoint
- * whose instruction is still to be executed, that is the breakpoint's own address; so it is with
- * the one that is the trampoline before 6.11, which stands for no instruction. 1: changed.
- * Global, so that it is verified once. */
+/* For a thread in the kernel: sets the registers to a pair that belongs together. Behind a
+ * breakpoint whose instruction has not been executed yet, the program counter becomes the
+ * breakpoint's address; also if the breakpoint is the trampoline (before 6.11), which replaces no
+ * instruction. Returns 1 if it has changed them. Global, so that it is verified once. */
 __noinline int leave_handling(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -281,7 +282,7 @@ __noinline int leave_handling(struct scratch *given)
 	__u8 code[2] = {0};
 	bool is_at, pushed;
 
-	/* A thread's first breakpoint has been passed before it gets its struct uprobe_task. */
+	/* A thread gets its struct uprobe_task only behind its first breakpoint. */
 	if (!s || (!probed && !has_probes(task)))
 		return 0;
 	regs = &s->record.regs;
@@ -298,7 +299,7 @@ __noinline int leave_handling(struct scratch *given)
 	at = regs->r[STACKD_REG_PC] - !is_at;
 	pushed = probed && at != trampoline && has_pushed(s, probed, at, trampoline, is_at);
 	s->at_breakpoint = !pushed && at != trampoline;
-	if (is_at && pushed) /* and the program counter will be set next */
+	if (is_at && pushed) /* the kernel sets the program counter next */
 		regs->r[STACKD_REG_SP] += 8;
 	if (!is_at && !pushed)
 		regs->r[STACKD_REG_PC]--;

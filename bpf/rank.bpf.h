@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Sends the environment variables by which MPI's launchers give a program its rank, when the
- * program is executed: it may have ended when the daemon looks at its first record.
+ * program is executed: the program may have ended before the daemon looks at its first record.
  */
 #ifndef RANK_BPF_H
 #define RANK_BPF_H
 
 #include "region.bpf.h"
 
-#define MOST_STRINGS (1u << 16) /* of an environment, or parts of long ones */
+#define MOST_STRINGS (1u << 16) /* of an environment; a long one counts as several */
 
 struct environment {
 	struct stackd_launched *record;
 	__u64 at, end;
-	__u32 is_inside; /* a string that is longer than what is read at a time */
+	__u32 is_inside; /* `at` is within a string that is longer than one read */
 };
 
 /* Returns the first eight bytes of a string, as a number. */
@@ -21,7 +21,7 @@ struct environment {
 	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 |   \
 	 (__u64)(f) << 40 | (__u64)(g) << 48 | (__u64)(h) << 56)
 
-/* Returns whether a string may be one that the daemon reads (lib/record/proc/mpi_rank.c). */
+/* Returns whether a string may be a variable that the daemon reads (lib/record/proc/mpi_rank.c). */
 static __always_inline bool may_tell_rank(const char *string)
 {
 	switch (*(const __u64 *)string) {
@@ -74,7 +74,7 @@ int stackd_rank_exec(struct bpf_raw_tracepoint_args *ctx)
 	if (!in_scope(task, pid_tgid >> 32))
 		return 0;
 	e.record = bpf_ringbuf_reserve(&ring, sizeof(*e.record), 0);
-	if (!e.record) { /* the daemon reads /proc, where the program still runs */
+	if (!e.record) { /* the daemon reads /proc instead, if the program still runs */
 		count_region(STACKD_REGION_LAUNCHES_LOST);
 		return 0;
 	}

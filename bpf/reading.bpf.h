@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Readings: the values of counters (--counter) at samples within instances of regions, and at both
- * ends of these, from which `stackctl fold` computes their course over a pass. With --mpi they are
- * read at samples between instances, too, since the computing there is folded as well.
+ * ends of instances. From them `stackctl fold` computes the course of a counter over a pass. With
+ * --mpi, counters are read at samples between instances, too, since the computing there is folded
+ * as well.
  *
  * A counter is a number that the kernel keeps for the thread (CPU time, page faults, bytes read), a
- * variable of the program, or a perf event (event_sum.bpf.h). Readings are absolute, in a record of
- * their own right before the sample's or the instance's, of the same thread and time. So a reading
- * that the ring has no room for does not affect the next one.
+ * variable of the program, or a perf event (event_sum.bpf.h). Readings are absolute values, in a
+ * separate record right before that of the sample or the instance, of the same thread and time. So
+ * a reading for which the ring has no room does not affect the next one.
  *
- * A variable is found from a probe: at an entry of a region or a hit of a mark, which has a number,
- * the program counter is in the variable's file, and the distance between the two is the same in
- * all processes.
+ * A variable is found from a probe. At an entry of a region, or a hit of a mark, which has a
+ * number, the program counter is in the variable's file, and the distance from it to the variable
+ * is the same in all processes.
  */
 #ifndef READING_BPF_H
 #define READING_BPF_H
@@ -22,7 +23,7 @@
 
 SETTING __u32 reading_between = 0; /* samples outside of instances have readings, too */
 
-/* Where variables are, by the number of a place; entry 0 is none. */
+/* The distances of variables, by the number of a place; entry 0 has none. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* set by the daemon */
@@ -32,20 +33,20 @@ struct {
 
 struct readings {
 	__u64 values[STACKD_MOST_COUNTERS];
-	struct event_moment moment; /* of those that are events */
-	__u32 known;		    /* bits: which of them could be read */
+	struct event_moment moment; /* of the counters that are events */
+	__u32 known;		    /* bits: counters that could be read */
 	__u32 pad;
 };
 
-/* What a thread has of readings, beside struct region_thread. */
+/* What is kept of a thread for readings, besides struct region_thread. */
 struct reading_thread {
 	__u64 variables[STACKD_MOST_COUNTERS]; /* addresses; 0: not known */
-	__u64 counted[STACKD_MOST_COUNTERS];   /* of counters that programs here count */
+	__u64 counted[STACKD_MOST_COUNTERS];   /* of counters that the programs here count */
 	__u8 bytes[STACKD_MOST_COUNTERS];      /* the variables' sizes */
-	__u32 sending; /* the last instance's end has been read, and is not sent yet */
+	__u32 sending; /* the last instance's end was read, but not sent yet */
 	__u32 pad;
 	struct readings ended;		       /* at the end of the instance that has ended, */
-	struct readings passed;		       /* and how much more that was than at its start */
+	struct readings passed;		       /* and the increase since its start */
 	struct readings entered[REGION_DEPTH]; /* at the starts of open instances */
 };
 
@@ -56,7 +57,7 @@ struct {
 	__type(value, struct reading_thread);
 } reading_threads SEC(".maps");
 
-/* Reads a variable: its bytes, as an unsigned number. 0, or an error. */
+/* Reads a variable: its bytes as an unsigned number. Returns 0, or an error. */
 static __always_inline long read_variable(const struct reading_thread *t, __u32 i, __u64 *to)
 {
 	const void *from = (const void *)t->variables[i];
@@ -80,7 +81,7 @@ static __always_inline long read_variable(const struct reading_thread *t, __u32 
 #define PAGE_KINDS 4
 #define PAGE_BYTES 4096
 
-/* Returns the bytes of a process that are in memory, as far as its CPUs have added them up. */
+/* Returns the bytes of a process that are in memory, without what CPUs have not added up yet. */
 static __always_inline __u64 resident(struct task_struct *task)
 {
 	struct mm_struct___percpu *newer = (struct mm_struct___percpu *)task->mm;
@@ -121,8 +122,9 @@ static __always_inline __u64 read_kept(struct task_struct *task, __u32 kind)
 	}
 }
 
-/* Returns bits: which of them could be read. The loop is unrolled, so that the kernel, which knows
- * the settings as it loads the program, keeps of each turn the one counter that it reads. */
+/* Reads the counters. Returns a bit for each that could be read. The loop is unrolled, so that the
+ * kernel, which knows the settings when it loads the program, keeps of each iteration only the code
+ * for that counter. */
 static __always_inline __u32 read_counters(const struct reading_thread *t, struct task_struct *task,
 					   __u64 *values, struct event_moment *moment)
 {
@@ -145,13 +147,13 @@ static __always_inline __u32 read_counters(const struct reading_thread *t, struc
 	return known;
 }
 
-/* NULL: the thread has met no region. */
+/* Returns what is kept of the thread; NULL: it has met no region. */
 static __always_inline struct reading_thread *reading_thread_of(struct task_struct *task)
 {
 	return CHECKED(bpf_task_storage_get(&reading_threads, task, 0, 0));
 }
 
-/* Counts a hit of a probe that is there for a counter. */
+/* Counts a hit of a probe that a counter has. */
 static __always_inline void count_hit(struct task_struct *task, __u32 index)
 {
 	struct reading_thread *t = CHECKED(
@@ -176,7 +178,7 @@ static __always_inline void count_allocated(struct task_struct *task, __u64 byte
 	}
 }
 
-/* Finds the variables from the current probe: see stackd_place. */
+/* Finds the variables from the current probe: see struct stackd_place. */
 static __always_inline void find_variables(struct reading_thread *t, __u64 address, __u64 cookie)
 {
 	__u32 number = STACKD_PLACE_NUMBER(cookie);
@@ -194,8 +196,8 @@ static __always_inline void find_variables(struct reading_thread *t, __u64 addre
 	}
 }
 
-/* Reads the counters where an instance begins, the one with this index in its thread. A function of
- * its own, as mpi_enter() is; if regions are left out, it has no callers. */
+/* Reads the counters when the instance with this index in its thread begins. This is a function for
+ * the same reason as mpi_enter(); without regions, it has no callers. */
 static __noinline __attribute__((unused)) int readings_begin(struct task_struct *task, __u32 index,
 							     __u64 address, __u64 cookie)
 {
@@ -215,7 +217,7 @@ static __noinline __attribute__((unused)) int readings_begin(struct task_struct 
 	return 0;
 }
 
-/* Reads them again for the innermost open instance, so that the probe's cost since is no part of
+/* Reads them again for the innermost open instance, so that the probe's cost since is not part of
  * it.
  */
 static __always_inline void readings_begin_again(const struct region_thread *thread,
@@ -233,11 +235,11 @@ static __always_inline void readings_begin_again(const struct region_thread *thr
 	entered->known = read_counters(t, task, entered->values, &entered->moment);
 }
 
-/* Written at once: the sampler can interrupt the programs that do. */
+/* A volatile write: the sampler can interrupt the programs that set this. */
 #define SENDING(t, is) (*(volatile __u32 *)&(t)->sending = (is))
 
-/* The same where it ends. Until readings_sent(), samples have no readings: theirs would come before
- * that of the end, which is older. */
+/* Reads the counters when the instance ends. Until readings_sent(), samples have no readings: these
+ * would arrive before that of the end, which is older. */
 static __always_inline void readings_end(struct task_struct *task, __u32 index)
 {
 	struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
@@ -257,7 +259,7 @@ static __always_inline void readings_end(struct task_struct *task, __u32 index)
 		events_passed(t->ended.known & entered->known, &entered->moment, &t->ended.moment);
 }
 
-/* Puts the readings of the instance that has ended into the scratch area, for send_reading(). */
+/* Copies the readings of the instance that has ended into the scratch area, for send_reading(). */
 static __always_inline void readings_of_instance(struct scratch *s, struct task_struct *task)
 {
 	const struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
@@ -274,7 +276,7 @@ static __always_inline void readings_of_instance(struct scratch *s, struct task_
 	s->has_reading = 1;
 }
 
-/* Notes that the instance that has ended was sent, or cannot be. */
+/* Notes that the instance that has ended was sent, or cannot be sent. */
 static __always_inline void readings_sent(struct task_struct *task)
 {
 	struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
@@ -283,7 +285,7 @@ static __always_inline void readings_sent(struct task_struct *task)
 		SENDING(t, 0);
 }
 
-/* Returns the thread of a sample as regions know it; NULL: there is none, or it is not needed. */
+/* Returns what regions keep of a sample's thread; NULL: nothing, or it is not needed. */
 static __always_inline struct region_thread *region_thread_of(struct task_struct *task)
 {
 	if (!is_joined && !reading_count)
@@ -291,7 +293,8 @@ static __always_inline struct region_thread *region_thread_of(struct task_struct
 	return CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
 }
 
-/* The same of a sample, which is within an instance, or may be between two. */
+/* Reads the counters at a sample, if it is within an instance, or readings between instances are
+ * wanted. */
 static __always_inline void readings_of_sample(struct scratch *s, struct task_struct *task,
 					       const struct region_thread *thread)
 {

@@ -3,13 +3,13 @@
  * Finds the location and the rule of a code address.
  *
  * The mapping gives the location (mapping.bpf.h), and the location gives the rule, for all
- * processes that have the file: so a new process of a known program finds the cache of rules warm.
- * Locations are few and repeat: a frame costs one probe, of two entries next to each other. On a
- * miss the file's table is searched. An entry holds for as many bytes of a block of 64 as have the
- * same rule, since a sample can hit any instruction, and calls are close together. Entries stay
- * true, since a number is given once, to a file in one state, or to a rule.
+ * processes that map the file: so for a new process of a known program, the cache already has the
+ * rules. Locations are few and repeat: a frame costs one probe, of two entries next to each other.
+ * On a miss the file's table is searched. An entry covers those bytes of a block of 64 that have
+ * the same rule, since a sample can hit any instruction, and calls are close together. Entries
+ * never become wrong, since a number is given only once, to a file in one state, or to a rule.
  *
- * The cache is split by CPU: no entry is ever written by two.
+ * Each CPU has its part of the cache: no two CPUs write to one entry.
  */
 #ifndef RECIPE_BPF_H
 #define RECIPE_BPF_H
@@ -58,12 +58,12 @@ struct {
 } chunks SEC(".maps");
 
 /*
- * The cache of rules. An entry is one word, so that many are in a cache line and all in few pages:
+ * The cache of rules. An entry is one word, so that a cache line has many, and they take few pages:
  *
  *   36 bits of the block's hash | first byte 6 | bytes - 1 6 | number of the rule 16
  *
- * The hash has 49 bits, as many as the block, and no two blocks have the same; its highest are the
- * number of the set. An entry of 0 is empty.
+ * The hash has 49 bits, as many as the block's number, and differs for any two blocks; its highest
+ * bits are the number of the set. An entry of 0 is empty.
  */
 #define CACHED_BLOCK 64
 
@@ -74,7 +74,7 @@ struct rule_set {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, STACKD_RULE_SETS); /* times the CPUs: set by the daemon */
-	__uint(map_flags, BPF_F_MMAPABLE);     /* so that it begins with a cache line */
+	__uint(map_flags, BPF_F_MMAPABLE);     /* so that it begins at a cache line */
 	__type(key, __u32);
 	__type(value, struct rule_set);
 } rule_cache SEC(".maps");
@@ -98,12 +98,12 @@ static __always_inline struct stackd_row row_at(__u32 index)
 	return pair ? pair->rows[index & 1] : none;
 }
 
-#define NEAR_ROWS 16 /* in one cache line */
+#define NEAR_ROWS 16 /* rows in a cache line */
 
 /* Returns the last row in [low, high) that starts at or before `at`. Rows are spread about evenly,
- * so the search begins where the row would be if they were so exactly: a row that has not been used
- * lately is a cache miss, and this way most rows that are read are neighbours. Global, so that it
- * is verified once. */
+ * so the search begins where the row would be if they were exactly so. A row that has not been used
+ * lately is a cache miss; this way, most rows that are read are neighbours. Global, so that it is
+ * verified once. */
 __noinline int search_rows(__u32 low, __u32 high, __u32 at)
 {
 	__u32 guess = low + (__u32)((__u64)(high - low) * (at & 0xffff) >> 16);
@@ -137,19 +137,20 @@ __noinline int search_rows(__u32 low, __u32 high, __u32 at)
 	return low;
 }
 
-/* The range in which a rule holds: offsets in the file. */
+/* The range in which a rule applies: offsets in the file. */
 struct rule_range {
 	__u64 from, to;
 };
 
-/* Returns the rule number for an offset of a file, or -1: its table has to be loaded first. The
- * range may be too small, but never too large. */
+/* Returns the number of the rule for an offset in a file, or -1: the file's table has to be loaded
+ * first. The range may be too small, but never too large. */
 static __always_inline int find_rule(struct stackd_file *file, __u64 offset,
 				     struct rule_range *ret_range)
 {
 	__u64 chunk_start = offset >> STACKD_CHUNK_SHIFT << STACKD_CHUNK_SHIFT;
 	__u32 chunk = offset >> STACKD_CHUNK_SHIFT;
-	__u32 n_chunks = *(volatile __u32 *)&file->n_chunks; /* once: it may change meanwhile */
+	__u32 n_chunks = *(volatile __u32 *)&file->n_chunks; /* read once: it may change
+							      * meanwhile */
 	__u32 low, high, row;
 
 	ret_range->from = chunk_start;
@@ -187,7 +188,7 @@ static __always_inline struct rule_set *rule_set_of(const struct scratch *s, __u
 	return CHECKED(bpf_map_lookup_elem(&rule_cache, &set));
 }
 
-/* Returns the number of the rule by an entry, or -1: it is of another location. */
+/* Returns the number of an entry's rule, or -1: the entry is for another location. */
 static __always_inline int number_in(__u64 entry, __u64 hash, __u64 location)
 {
 	__u64 rest = entry ^ hash << 28, byte = location & (CACHED_BLOCK - 1);
@@ -210,8 +211,8 @@ static __always_inline const struct stackd_rule *cached_rule(const struct rule_s
 	return found < 0 ? NULL : CHECKED(bpf_map_lookup_elem(&rules, &number));
 }
 
-/* Makes the entry of a rule that holds in a range around an offset, for the range's part in one
- * block. */
+/* Makes the entry of a rule that applies in a range around an offset; the entry covers the range's
+ * part in one block. */
 static __always_inline __u64 entry_of(__u64 hash, __u64 offset, const struct rule_range *range,
 				      __u32 number)
 {
@@ -223,8 +224,7 @@ static __always_inline __u64 entry_of(__u64 hash, __u64 offset, const struct rul
 	       ((to - from - 1) & (CACHED_BLOCK - 1)) << 16 | number;
 }
 
-/* Returns the rule of a location by the file's table, and caches it. NULL with the reason in
- * s->end.
+/* Returns the rule of a location from the file's table, and caches it. NULL: s->end has the reason.
  */
 static __always_inline const struct stackd_rule *find_and_cache(struct scratch *s,
 								struct rule_set *set, __u64 hash)
@@ -233,7 +233,7 @@ static __always_inline const struct stackd_rule *find_and_cache(struct scratch *
 	__u32 number, file_number = s->location >> 48;
 	struct stackd_file *file = CHECKED(bpf_map_lookup_elem(&files, &file_number));
 	struct rule_range range;
-	/* Read first: it is cleared once the whole table has replaced the partial one. */
+	/* Read first: it is cleared once the complete table has replaced the partial one. */
 	bool is_partial = file && *(volatile __u16 *)&file->is_partial;
 	int found = file ? find_rule(file, offset, &range) : -1;
 
@@ -247,8 +247,8 @@ static __always_inline const struct stackd_rule *find_and_cache(struct scratch *
 	return CHECKED(bpf_map_lookup_elem(&rules, &number));
 }
 
-/* Returns the rule for the walk's frame, whose location is then s->location. NULL with the reason
- * in s->end. */
+/* Returns the rule for the walk's frame, and sets s->location to its location. NULL: s->end has the
+ * reason. */
 static __always_inline const struct stackd_rule *rule_of_frame(struct scratch *s)
 {
 	__u64 address = s->walk.pc - !s->walk.is_exact, hash;
@@ -299,8 +299,8 @@ __noinline int ask_slices(struct scratch *given)
 	return 0;
 }
 
-/* Adds the frame in short form, or in near form if it is in the slice of the previous one. false:
- * it has neither. */
+/* Adds the frame in short form, or in near form if it is in the slice of the previous frame. false:
+ * neither form is possible. */
 static __always_inline bool put_short(struct scratch *s, __u64 location)
 {
 	__u64 slice = location >> STACKD_SLICE_SHIFT, offset = location & STACKD_SLICE_MASK;
@@ -325,7 +325,7 @@ static __always_inline bool put_short(struct scratch *s, __u64 location)
 	return true;
 }
 
-/* Notes another mapping than the last one. Global, so that it is verified once. */
+/* Notes a mapping that is not the last one that was noted. Global, so that it is verified once. */
 __noinline int touch_other(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

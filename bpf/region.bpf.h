@@ -6,23 +6,23 @@
  *   returns and    uprobe ──► walk of the stack ──► record, with the instance's fields
  *   tail calls
  *
- * The stack is walked at the end, since only then is it known that there was an instance. There the
- * registers that callers rely on are as they were at the entry, and the walk begins there, so its
- * leaf is the function.
+ * The stack is walked at the end, since only then it is known that there was an instance. At that
+ * point callee-saved registers are as they were at the entry, and the walk begins at the entry, so
+ * its leaf is the function.
  *
- * Each thread has a stack of its open instances, keyed by the slot of the return address. One that
- * was left by longjmp() or an exception never reaches an exit. It is found by its slot
- * (abandoned.bpf.h): on one stack no function whose slot is below the stack pointer is still
- * running, and one that is entered at the same slot was called again. An instruction is an exit
- * only while the stack pointer is at the slot: a jump of a function with a frame leads to another
- * part of it. A function of MPI that ends with a jump to another one has no exit there: its
- * instance continues until that one is left.
+ * Each thread has a stack of its open instances, keyed by the slot of the return address. An
+ * instance that was left by longjmp() or an exception never reaches an exit. It is found by its
+ * slot (abandoned.bpf.h): on one stack, no function whose slot is below the stack pointer is still
+ * running, and a function that is entered at the same slot was called again. An instruction is an
+ * exit only while the stack pointer is at the slot: a jump of a function with a frame leads to
+ * another part of that function. If a function of MPI ends with a jump to another one, that is no
+ * exit: its instance continues until the other function is left.
  *
- * These programs run in the thread, and can be interrupted by the sampler and preempted by other
- * threads' instances. So each walk takes one of a CPU's scratch areas for regions (the sampler has
- * its own), and takes the thread's remembered stack as usual (prefix.bpf.h). If no area is free,
- * the record holds the function alone, and is counted. The time is read again once the remembered
- * stack is taken, since the daemon orders by it the records that build on each other.
+ * These programs run in the thread. The sampler can interrupt them, and other threads' instances
+ * can preempt them. So each walk takes one of a CPU's scratch areas for regions (the sampler has a
+ * separate one), and takes the thread's remembered stack as usual (prefix.bpf.h). If no area is
+ * free, the record has only the function, and is counted. The time is read again once the
+ * remembered stack is taken, since the daemon sorts by it the records that build on each other.
  */
 #ifndef REGION_BPF_H
 #define REGION_BPF_H
@@ -38,9 +38,9 @@
 
 SETTING __u32 region_scope = STACKD_SCOPE_ALL;
 
-SETTING __u64 region_limit = 20000; /* instances in a second of a thread; 0: any number */
+SETTING __u64 region_limit = 20000; /* instances of a thread in a second; 0: no limit */
 
-/* States by number of region (stackd_abi.h). */
+/* The states of regions and marks (stackd_abi.h), by number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, STACKD_MOST_REGIONS + STACKD_MOST_MARKS + 1);
@@ -48,7 +48,7 @@ struct {
 	__type(value, __u32);
 } regions_off SEC(".maps");
 
-/* With STACKD_SCOPE_CGROUP: the cgroup. */
+/* The cgroup, with STACKD_SCOPE_CGROUP. */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
 	__uint(max_entries, 1);
@@ -67,7 +67,7 @@ static __always_inline bool in_scope(struct task_struct *task, __u32 pid)
 	return true;
 }
 
-/* The same, unless it is stackd's own child that will become the command. */
+/* The same, except for stackd's child before it becomes the command. */
 static __always_inline bool is_measured(struct task_struct *task, __u32 pid)
 {
 	return pid != held_pid && in_scope(task, pid);
@@ -83,7 +83,7 @@ static __always_inline bool is_off(__u32 region)
 }
 
 /* Counts an entry. Returns whether it is not to be measured: a region that is entered too often
- * costs the program too much, and for one on trial that is not known yet. */
+ * costs the program too much. Of a region on trial, this is not known yet. */
 static __always_inline bool is_too_often(struct region_thread *thread, __u32 region)
 {
 	struct region_rate *rate = &thread->rates[BOUNDED(region, REGION_RATES)];
@@ -97,7 +97,7 @@ static __always_inline bool is_too_often(struct region_thread *thread, __u32 reg
 		return true;
 	if (RARELY(state == STACKD_REGION_IS_MEASURED) && off)
 		*off = STACKD_REGION_IS_ENTERED;
-	/* Of those that share an entry, the most frequent one gets through. */
+	/* If regions share an entry of the table, the most frequent one gets the entry. */
 	if (rate->region != region && rate->count && now - rate->start_ns <= span) {
 		rate->count--;
 		return is_on_trial;
@@ -113,8 +113,8 @@ static __always_inline bool is_too_often(struct region_thread *thread, __u32 reg
 	return true;
 }
 
-/* Opens an instance within the others, at an instruction's address with the probe's cookie. Returns
- * it; NULL: it is not measured. */
+/* Opens an instance within the open ones, for a probe's cookie and the address of its instruction.
+ * Returns the instance; NULL: it is not measured. */
 static __always_inline struct open_instance *begin_instance(struct region_thread *thread,
 							    struct task_struct *task, __u32 region,
 							    __u64 slot, __u64 function,
@@ -155,7 +155,7 @@ static __always_inline struct open_instance *begin_instance(struct region_thread
 	return open;
 }
 
-/* Is the function of a region running around what was opened last, called at this slot? */
+/* Is the last instance that was opened in the function of a region that was called at this slot? */
 static __always_inline bool is_around(const struct open_instance *open, __u32 region, __u64 slot)
 {
 	if (is_mark(open->region))
@@ -182,7 +182,8 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	bool is_part = false;
 
 	if (cookie & (STACKD_ENTRY_LOOP | STACKD_ENTRY_ONCE)) {
-		/* A call of MPI on a stack below that of a suspended one is not a part of it. */
+		/* A call of MPI on another stack than that of a suspended call is not a part of
+		 * that call. */
 		if (RARELY(thread->once && is_elsewhere(thread, slot)))
 			settle(thread, slot, slot - 1, 0, 0);
 		else
@@ -194,8 +195,8 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	}
 	if (!is_part)
 		drop_left(thread, slot, slot + 1, 0, 0);
-	/* Functions of MPI call each other: those of Fortran call those of C, and those for files
-	 * send messages. */
+	/* Functions of MPI call each other: Fortran's call C's, and those for files send
+	 * messages. */
 	if ((cookie & STACKD_ENTRY_ONCE) && thread->once) {
 		open = &thread->open[BOUNDED(thread->once - 1, REGION_DEPTH)];
 		if (open->mpi == STACKD_MPI_WITHIN)
@@ -255,8 +256,8 @@ static __always_inline void fill_at_probe(struct stackd_stack_record *record, st
 	record->regs.r[STACKD_REG_SP] = slot;
 }
 
-/* Walks the stack of a filled record, sends it, and gives the scratch area back. Returns 0; or the
- * record's time if the ring had no room for it, which the caller counts. */
+/* Walks the stack of a filled record, sends it, and gives the scratch area back. Returns 0; or, if
+ * the ring had no room, the record's time: then the caller counts the loss. */
 static __always_inline __u64 send_at_probe(struct scratch *s, struct task_struct *task)
 {
 	__u64 unsent;
@@ -274,8 +275,8 @@ static __always_inline __u64 send_at_probe(struct scratch *s, struct task_struct
 	return unsent;
 }
 
-/* Sends a pass with its function and caller alone. `time_ns`: that of the readings sent before,
- * which belong to it. */
+/* Sends a pass with only its function and caller. `time_ns`: the time of the readings that were
+ * sent before and belong to it. */
 static __always_inline void send_alone(struct region_thread *thread, __u64 time_ns)
 {
 	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), time_ns, &thread->event,
@@ -284,7 +285,7 @@ static __always_inline void send_alone(struct region_thread *thread, __u64 time_
 	send_lone(&thread->lone);
 }
 
-/* Handles the return of a function of MPI, which may be a part of the open call. */
+/* Handles the return of a function of MPI, which may be within the open call. */
 static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 {
 	struct open_instance *open;
@@ -308,8 +309,9 @@ static __always_inline bool leads_to_caller(__u32 kind)
 	return (kind & STACKD_EXIT_EPILOGUE) || !(kind & (STACKD_EXIT_JUMP | STACKD_EXIT_BRANCH));
 }
 
-/* Counts a return of a function that was running before the probes were attached. Leaves out
- * functions of MPI, since those that others of them call return without an instance, too. */
+/* Counts a return of a function that was running before the probes were attached. Does not count
+ * functions of MPI, since those that other functions of MPI call return without an instance,
+ * too. */
 static __always_inline void count_unmatched(__u64 cookie)
 {
 	__u32 kind = STACKD_EXIT_KIND(cookie);
@@ -319,8 +321,8 @@ static __always_inline void count_unmatched(__u64 cookie)
 		count_region(STACKD_REGION_UNMATCHED);
 }
 
-/* Does the function that is left here end the innermost instance, which has its slot: is it its
- * own, or one of MPI that it has jumped to? */
+/* Does the function that is left here end the innermost instance, which has its slot? It does if
+ * the instance is the function's, or of a function of MPI that has jumped to it. */
 static __always_inline bool is_left(const struct region_thread *thread,
 				    const struct open_instance *open, __u64 cookie)
 {
@@ -329,7 +331,7 @@ static __always_inline bool is_left(const struct region_thread *thread,
 		thread->once == innermost_at(thread));
 }
 
-/* Closes the instance that ends here, which is then in thread->ended. false: there is none. */
+/* Closes the instance that ends here, which is then in thread->ended. false: none ends. */
 static __noinline bool leave_region(struct region_thread *thread, struct task_struct *task,
 				    struct pt_regs *ctx, __u64 now, __u64 cpu)
 {
@@ -346,7 +348,7 @@ static __noinline bool leave_region(struct region_thread *thread, struct task_st
 		leave_mpi(thread, slot);
 	open = innermost(thread);
 	if (!open || open->slot != slot || !is_left(thread, open, cookie)) {
-		/* Within itself, it may not have been measured. */
+		/* A recursive call of the region may not have been measured. */
 		if (!open || open->region != STACKD_REGION_NUMBER(cookie))
 			count_unmatched(cookie);
 		return false;
@@ -382,7 +384,7 @@ static __always_inline void restore_saved(struct stackd_regs *regs, __u64 slot, 
 }
 
 /* Fills the record of the instance that has ended. A function's walk begins at its entry, with the
- * registers that it has saved; a mark's where the thread is. */
+ * registers that it has saved; a mark's walk begins at the hit. */
 static __always_inline void
 fill_ended_instance(struct scratch *s, const struct region_thread *thread, struct pt_regs *ctx)
 {
@@ -393,8 +395,9 @@ fill_ended_instance(struct scratch *s, const struct region_thread *thread, struc
 	s->record.event = thread->event;
 }
 
-/* Walks the stack and sends the instance that has ended. Until a file's table is loaded, the record
- * has a copy of the stack: if the ring has no room for that, it has room for a record without. */
+/* Walks the stack, and sends the instance that has ended. Until a file's table is loaded, the
+ * record has a copy of the stack: if the ring has no room for that, it has room for a record
+ * without a copy. */
 static __always_inline void report_instance(struct region_thread *thread, struct pt_regs *ctx,
 					    struct task_struct *task)
 {
@@ -431,7 +434,7 @@ int stackd_region_leave(struct pt_regs *ctx)
 			count_unmatched(cookie);
 		return 0;
 	}
-	BUSY(thread, 1); /* before the time is taken: no sample's reading may come in between */
+	BUSY(thread, 1); /* before the time is read: no reading of a sample may come in between */
 	now = bpf_ktime_get_ns();
 	cpu = cpu_clock(task);
 	has_ended = leave_region(thread, task, ctx, now, cpu);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The scratch areas of the walks of regions and allocations: some for each CPU. Their programs can
- * be preempted by another thread's, which then takes the next one.
+ * The scratch areas for the walks of regions and allocations: several for each CPU. A program that
+ * walks can be preempted by another thread's program, which then takes the next area.
  */
 #ifndef REGION_SCRATCH_BPF_H
 #define REGION_SCRATCH_BPF_H
 
 #include "scratch.bpf.h"
 
-SETTING __u32 region_scratches = 0; /* number of the first of them */
+SETTING __u32 region_scratches = 0; /* number of the first of these areas */
 
 /* Takes one of the CPU's scratch areas for regions; NULL: all are in use. */
 static __always_inline struct scratch *take_scratch(__u32 cpu)

@@ -9,10 +9,10 @@
 #include "../arch/torn_registers.bpf.h"
 
 /*
- * Returns whether a task has released the memory of its program: within exec, for some microseconds
- * before it has another. The child of a vfork() then lets its parent continue, which overwrites the
- * stack that they shared, and is no longer marked as waited for. A process that still has other
- * threads has not reached that point.
+ * Returns whether exec has made a task release its program's memory: the task runs for some
+ * microseconds before it has the new memory. A child of vfork() then lets its parent continue,
+ * which overwrites the stack that they shared; vfork_done, which marks the waiting parent, is
+ * already cleared. A process that still has other threads has not reached that point.
  */
 static __always_inline bool has_left_memory(struct task_struct *task)
 {
@@ -21,8 +21,8 @@ static __always_inline bool has_left_memory(struct task_struct *task)
 	       BPF_CORE_READ(task, mm, mm_users.counter) > 1;
 }
 
-/* Fills in the registers of user mode as they were saved at the entry into the kernel. Returns the
- * flags that say which. */
+/* Fills in the user registers that were saved at the entry into the kernel. Returns the record's
+ * flags for them. */
 static __always_inline __u32 take_saved_registers(struct scratch *s, struct task_struct *task)
 {
 	struct pt_regs *regs = &s->saved;
@@ -40,8 +40,8 @@ static __always_inline __u32 take_saved_registers(struct scratch *s, struct task
 	return STACKD_IN_KERNEL | STACKD_HAS_REGS | (ARCH_IS_32BIT(regs) ? STACKD_COMPAT : 0);
 }
 
-/* Fills in the registers of user mode: the sample's own, or those saved at the entry into the
- * kernel. Returns the flags that say which. */
+/* Fills in the user registers: those of the sample, or those saved at the entry into the kernel.
+ * Returns the record's flags for them. */
 static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_event_data *ctx,
 					    struct task_struct *task)
 {

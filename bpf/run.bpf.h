@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads the words with which a remembered stack is compared, if its frames are large.
+ * Reads the words by which a remembered stack is compared, if its frames are large.
  *
- * The window (window.bpf.h) has all of the stack from the stack pointer on: right for new frames,
- * each of which leads to the next, and for small frames. But in a stack of 16 KiB with ten frames
- * the marks' slots are in ten cache lines of 256, and each copied line can be two cache misses, of
- * the program's stack and of the copy. So the words of marks beyond the window come from runs: a
- * run is a copy from the current slot on, up to the last mark that closely follows the one before.
- *
+ * The window (window.bpf.h) has all of the stack from the stack pointer on. That suits new frames,
+ * each of which leads to the next, and small frames. But in a stack of 16 KiB with ten frames, the
+ * marks' slots are in ten of 256 cache lines, and each copied line can be two cache misses, in the
+ * program's stack and in the copy. So the words of marks beyond the window come from runs: a run is
+ * a copy from the current slot on, up to the last mark that closely follows the one before.
  *
  *    stack pointer                                                            root
  *     |window________|        |run__|            |run_______|               |run|
@@ -39,8 +38,9 @@ static __always_inline bool word_at_hand(const struct scratch *s, __u64 address,
 	return true;
 }
 
-/* Returns where a run begins that must have the word at `address`: with the whole cache line, and
- * the word below, which may hold the frame pointer, unless that is in another page. */
+/* Returns where a run begins that must have the word at `address`. The run has the word's whole
+ * cache line, and the word below, which may be the saved frame pointer, unless that is in another
+ * page. */
 static __always_inline __u64 run_start(__u64 address)
 {
 	__u64 below = address - 8;
@@ -50,8 +50,8 @@ static __always_inline __u64 run_start(__u64 address)
 	return below & ~(__u64)(CACHE_LINE - 1);
 }
 
-/* Copies the run that begins at `address`, as far as the marks go from s->check - 1 on, rootwards.
- * 0, or 1: unreadable. */
+/* Copies the run that begins at `address`, up to the last of the marks from s->check - 1 on,
+ * rootwards, that follow closely. Returns 0, or 1: the memory is unreadable. */
 static __always_inline int run_copy(struct scratch *s, __u64 address)
 {
 	const struct thread_state *state = state_at(s);
@@ -78,7 +78,7 @@ static __always_inline int run_copy(struct scratch *s, __u64 address)
 	return 0;
 }
 
-/* Returns whether the word at an address is this one. */
+/* Returns whether the word at an address is `word`. */
 static __always_inline bool holds(struct scratch *s, __u64 address, __u64 word)
 {
 	__u64 is = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a walk hands over to the steps of runtimes: the only place of the kernel half that chooses
- * between them. A runtime can have either kind of step, or both:
+ * The only place of the kernel half that chooses between the steps of runtimes. A runtime can have
+ * either kind of step, or both:
  *
- *   by a rule   its compiler's code has a table of rules in a file, and some of these are of kinds
- *               of its own: NAME_has_rule(rule), step_to_other_stack(s) by s->switching
- *   in code     its code is in no file: step_in_NAME(s), once user space has told about the process
- *               (stackd_runtimes.h)
+ *   by a rule   the table of a program's file has rules of kinds that only this runtime has:
+ *               NAME_has_rule(rule), step_to_other_stack(s) by s->switching
+ *   in code     the code is in no file: step_in_NAME(s), once user space has sent the facts about
+ *               the process (stackd_runtimes.h)
  */
 #ifndef RUNTIME_BPF_H
 #define RUNTIME_BPF_H
@@ -14,13 +14,13 @@
 #include "runtime_beam.bpf.h"
 #include "runtime_go.bpf.h"
 
-/* Whether the kind of a rule is a runtime's own. */
+/* Returns whether a rule is of a kind that only a runtime has. */
 static __always_inline bool runtime_has_rule(const struct stackd_rule *rule)
 {
 	return go_has_rule(rule);
 }
 
-/* Steps by such a rule. WALK_GO_ON, WALK_AGAIN or an end reason. */
+/* Steps by such a rule. Returns WALK_GO_ON, WALK_AGAIN or an end reason. */
 static __always_inline int runtime_step_by_rule(struct scratch *s, const struct stackd_rule *rule)
 {
 	s->switching = *rule;

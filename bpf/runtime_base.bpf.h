@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the steps of all runtimes share: what user space has told about a process, words that are
- * read one by one from anywhere in the process's memory, and the arrival at a caller on another
- * stack. runtime.bpf.h includes this and the runtimes.
+ * What the steps of all runtimes share: the facts about a process that user space has sent, reading
+ * single words from anywhere in the process's memory, and the arrival at a caller on another stack.
+ * runtime.bpf.h includes this header and those of the runtimes.
  */
 #ifndef RUNTIME_BASE_BPF_H
 #define RUNTIME_BASE_BPF_H
@@ -10,8 +10,8 @@
 #include "scratch.bpf.h"
 #include "window.bpf.h"
 
-/* The result of a step out of code that is not the runtime's. Others: WALK_GO_ON, WALK_AGAIN, and
- * end reasons. */
+/* The result of a step if the code is not the runtime's. The other results are WALK_GO_ON,
+ * WALK_AGAIN and end reasons. */
 #define RUNTIME_NOT 253
 
 struct {
@@ -21,7 +21,7 @@ struct {
 	__type(value, union stackd_runtime_facts);
 } runtime_facts SEC(".maps");
 
-/* Bit i: user space has told about a process of runtime i. 0 saves the look-up. */
+/* Bit i: the map has facts about a process of runtime i. 0 saves the look-up. */
 __u32 runtimes_told;
 
 static __always_inline bool is_runtime_told(enum stackd_runtime runtime)
@@ -29,7 +29,7 @@ static __always_inline bool is_runtime_told(enum stackd_runtime runtime)
 	return runtimes_told >> runtime & 1;
 }
 
-/* What is known of a runtime in the process that is sampled; NULL: nothing. */
+/* Returns the facts about a runtime in the sampled process; NULL: there are none. */
 static __always_inline const union stackd_runtime_facts *
 runtime_facts_of(const struct scratch *s, enum stackd_runtime runtime)
 {
@@ -38,13 +38,13 @@ runtime_facts_of(const struct scratch *s, enum stackd_runtime runtime)
 	return CHECKED(bpf_map_lookup_elem(&runtime_facts, &key));
 }
 
-/* Reads a word that need not be on the stack. */
+/* Reads a word anywhere in the process's memory. */
 static __always_inline bool read_apart(__u64 address, __s64 offset, __u64 *ret_word)
 {
 	return !bpf_probe_read_user(ret_word, sizeof(*ret_word), (const void *)(address + offset));
 }
 
-/* Moves the walk to the caller, whose pc is given: as after a return, the stack pointer is the CFA.
+/* Moves the walk to the caller, whose pc is given. As after a return, the stack pointer is the CFA.
  */
 static __always_inline int arrive(struct walk *w, __u64 cfa, __u64 pc, bool is_exact)
 {

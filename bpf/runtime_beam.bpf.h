@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Steps in code that the Erlang virtual machine's JIT compiler (the BEAM's, OTP 24 and later) has
- * made, and from C that such code calls.
+ * Steps in code that the JIT compiler of the Erlang virtual machine (the BEAM, OTP 24 and later)
+ * has made, and from C that such code calls.
  *
- * Each Erlang process has a stack of its own, in its heap, and the stack pointer is its pointer
- * while compiled code runs. What lies there are terms, whose two lowest bits are not both 0, and
- * return addresses, whose are: the compiler aligns calls for that. The runtime's garbage collector
- * and its own stack traces go by these bits, and so does this. Each call of a shared fragment has a
- * return address as well, which is not aligned, but only right above the stack pointer. Where frame
- * pointers are on (+JPperf true), one is below each return address, and the processor's points to
- * the last one.
+ * Each Erlang process has its own stack, in its heap, and the stack pointer points there while
+ * compiled code runs. The words on it are terms, whose two lowest bits are not both 0, and return
+ * addresses, whose are: the compiler aligns calls for that. The runtime's garbage collector and
+ * stack traces tell them apart by these bits, and so does this walk. A call of a shared fragment
+ * has a return address, too, which is not aligned; but that is always right above the stack
+ * pointer. With frame pointers (+JPperf true), one is below each return address, and the
+ * processor's points to the last one.
  *
  * C runs on the thread's own stack, right below the scheduler's registers, to which
- * BEAM_REGISTERS_REG points. The code to which it returns tells how it gets back to the process:
- * from the frame pointer, or from the process's structure, to which BEAM_PROCESS_REG points.
+ * BEAM_REGISTERS_REG points. The code to which it returns shows how it gets back to the process's
+ * stack: from the frame pointer, or from the process's structure, to which BEAM_PROCESS_REG points.
  *
  *   thread's stack:  sched_thread_func <- process_main <- C
  *                                         registers <- BEAM_REGISTERS_REG
@@ -21,10 +21,10 @@
  *                                                                  | frame pointer, or stop
  *   process's stack:   normal exit <- function <- function <-------+
  *
- * A process's stack ends with the address at which the runtime takes its result; that follows no
- * call. In process_main itself, the scheduler's loop, no process runs, and the caller is the
- * thread's. What differs from one version to another is read from process_main by the daemon
- * (lib/code/runtime/beam). What instructions look like is the processor's part (arch/beam.bpf.h).
+ * A process's stack ends with the address of the code that takes its result; that address follows
+ * no call. While process_main, the scheduler's loop, runs, no process does, and its caller is on
+ * the thread's stack. The daemon reads from process_main what differs from one version to another
+ * (lib/code/runtime/beam). The forms of instructions are in arch/beam.bpf.h.
  *
  * As after a step to a goroutine, such a walk is not remembered.
  */
@@ -38,11 +38,11 @@
 #include "../arch/beam.bpf.h"
 #include "../arch/code.bpf.h"
 
-#define BEAM_BLOCKS (BEAM_FRAME / 64) /* in which a frame's end is looked for */
-#define BEAM_MOST   8192	      /* blocks of a walk, whatever a program has on its stack */
+#define BEAM_BLOCKS (BEAM_FRAME / 64) /* blocks in which the end of a frame is searched */
+#define BEAM_MOST   8192	      /* blocks that a walk reads, at most */
 
-/* Copies the facts about the process to s->beam. They may be of an earlier process with the same
- * number, so the first instruction of process_main is compared. */
+/* Copies the facts about the process to s->beam. They may be those of an earlier process with the
+ * same id, so the first instruction of process_main is checked. */
 static __always_inline bool take_beam(struct scratch *s)
 {
 	const union stackd_runtime_facts *facts = runtime_facts_of(s, STACKD_RUNTIME_BEAM);
@@ -58,7 +58,7 @@ static __always_inline bool take_beam(struct scratch *s)
 }
 
 /* Finds the first aligned word from s->beam_at on, in this block of 64 bytes: then s->beam_at is
- * its address, and 1 ends the loop. A block is in one page. */
+ * its address, and 1 ends the loop. A block is within one page. */
 static long search_block(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -94,7 +94,8 @@ static __always_inline bool is_shared(const struct scratch *s)
 	return s->walk.pc - s->beam.start < s->beam.shared;
 }
 
-/* How large the frame is, by the code on either side of the walk's pc; 0: it does not tell. */
+/* Returns the size of the frame, by the code before and behind the walk's pc; 0: the code does not
+ * show it. */
 static __always_inline __u64 frame_by_code(struct scratch *s)
 {
 	__u64 size;
@@ -105,8 +106,9 @@ static __always_inline __u64 frame_by_code(struct scratch *s)
 	return size > FRAME_GONE ? size : (__u64)frame_ahead(s, s->walk.pc);
 }
 
-/* Whether what was found in a frame with this stack pointer, at s->beam_at, can be an old return
- * address: the code says that the frame is larger, and there is one, too. */
+/* Returns whether the word that was found at s->beam_at, in the frame with this stack pointer, may
+ * be an old return address: by the code the frame is larger, and its end has a return address,
+ * too. */
 static __always_inline bool may_be_old(struct scratch *s, __u64 sp)
 {
 	__u64 size = frame_by_code(s), pc;
@@ -114,7 +116,7 @@ static __always_inline bool may_be_old(struct scratch *s, __u64 sp)
 	return size && sp + size != s->beam_at && read_apart(sp, size, &pc) && follows_call(pc);
 }
 
-/* To the caller whose return address was found at s->beam_at. */
+/* Steps to the caller whose return address was found at s->beam_at. */
 static __always_inline int arrive_at_found(struct scratch *s)
 {
 	__u64 pc;
@@ -124,16 +126,16 @@ static __always_inline int arrive_at_found(struct scratch *s)
 	if (s->beam_word - s->beam.start < s->beam.size)
 		return STACKD_END_ENTRY;
 	if (s->beam_word - s->beam_at > BEAM_FRAME || !read_apart(s->beam_at, 8, &pc))
-		return STACKD_END_STACK_SWITCH; /* it is no frame pointer */
+		return STACKD_END_STACK_SWITCH; /* the word is not a frame pointer */
 	if (follows_call(pc))
 		return arrive(&s->walk, s->beam_at + 16, pc, false);
 	return pc - s->beam.start < s->beam.size ? STACKD_END_ENTRY : STACKD_END_STACK_SWITCH;
 }
 
 /*
- * Steps to the caller on the process's stack, whose stack pointer is `sp`. Slots may still be unset
- * in two frames: the first one of the walk, and the one that called a shared fragment. Global, so
- * that it is verified once.
+ * Steps to the caller on the process's stack, where the stack pointer is `sp`. In two frames, slots
+ * may not be set yet: in the first one of the walk, and in the one that called a shared fragment.
+ * Global, so that it is verified once.
  */
 __noinline int step_on_process(struct scratch *given, __u64 sp)
 {
@@ -160,7 +162,7 @@ __noinline int step_on_process(struct scratch *given, __u64 sp)
 	return arrive_at_found(s);
 }
 
-/* Arrives at a caller that has this frame pointer. */
+/* Steps to a caller whose frame pointer is known. */
 static __always_inline int arrive_with_pointer(struct scratch *s, __u64 cfa, __u64 pc, __u64 fp)
 {
 	if (!follows_call(pc))
@@ -172,7 +174,7 @@ static __always_inline int arrive_with_pointer(struct scratch *s, __u64 cfa, __u
 	return WALK_GO_ON;
 }
 
-/* Out of a frame that ends at `fp`. Whatever its slots hold, that tells. */
+/* Steps out of a frame that ends at `fp`, which is enough, whatever the frame's slots hold. */
 static __always_inline int step_by_pointer(struct scratch *s, __u64 sp, __u64 fp)
 {
 	__u64 caller, pc;
@@ -183,9 +185,9 @@ static __always_inline int step_by_pointer(struct scratch *s, __u64 sp, __u64 fp
 	return arrive_with_pointer(s, fp + 16, pc, caller);
 }
 
-/* Whether the frame of the walk's function has been made; `top` is on top of the stack. -1: nothing
- * proves either. What follows no call is no return address; what does may be an old one, in a slot
- * that has not been set. */
+/* Returns whether the frame of the walk's function is set up; `top` is the word on top of the
+ * stack. -1: neither is proved. A word that does not follow a call is no return address; one that
+ * does may be an old return address, in a slot that is not set yet. */
 static __always_inline int has_frame(struct scratch *s, __u64 top)
 {
 	__u64 last;
@@ -200,8 +202,8 @@ static __always_inline int has_frame(struct scratch *s, __u64 top)
 	return last && last != FRAME_GONE ? 1 : -1;
 }
 
-/* The first step where there are frame pointers. The frame pointer is the function's, or its
- * caller's if it has no frame. */
+/* Makes the first step if there are frame pointers. The frame pointer is the function's, or its
+ * caller's if the function has no frame. */
 static __always_inline int step_by_its_pointer(struct scratch *s, __u64 sp, __u64 fp)
 {
 	int leaf = s->walk.is_exact ? leaf_at(s->walk.pc) : STACKD_LEAF_MADE, has;
@@ -220,9 +222,9 @@ static __always_inline int step_by_its_pointer(struct scratch *s, __u64 sp, __u6
 
 /* --- from one stack to another ---------------------------------------------------------------- */
 
-/* Steps from process_main to its caller. It has aligned the stack to 64 bytes, so there are four
- * places where its return address can be. Below it are those of calls that have returned, so the
- * highest is taken. */
+/* Steps from process_main to its caller. process_main has aligned the stack to 64 bytes, so its
+ * return address can be in four places. Below it may be return addresses of calls that have
+ * returned, so the highest is taken. */
 static __always_inline int step_from_main(struct scratch *s)
 {
 	__u64 slot = s->walk.r[STACKD_REG_SP] + s->beam.frame + 56, pc;

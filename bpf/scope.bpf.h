@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Decides which samples count, where perf does not.
+ * Decides which samples are recorded, where perf's events alone do not.
  *
- * An event that tasks inherit gives each of them a clock of its own, which begins with a whole
- * period and loses the rest of one at the task's exit. So a task that runs for less than a period
- * has no sample, however many of its kind there are, and one of 2.9 periods has two. The clock of a
- * CPU continues from task to task: on average, each task has as many samples as periods fit into
- * its time. So if processes are recorded, events are opened on CPUs, and the program first of all
- * returns if the sample is of another process.
+ * An event that tasks inherit gives each task a clock, which begins with a whole period and loses
+ * the unfinished one at the task's exit. So tasks that run for less than a period have no sample,
+ * however many of them there are, and a task of 2.9 periods has two samples. The clock of a CPU
+ * continues from task to task: on average, each task has as many samples as periods fit into its
+ * time. So if processes are recorded, events are opened on CPUs, and the program returns at once if
+ * a sample is of another process.
  *
  * Two kinds of events are still the tasks' own: those with branch records, which the hardware keeps
  * apart only for tasks, and those of a period of 1, which lose nothing (daemon/attach.h).
@@ -18,7 +18,7 @@
 #include "members.bpf.h"
 #include "scratch.bpf.h"
 
-SETTING __u32 by_members = 0; /* events are of CPUs, and those of members count */
+SETTING __u32 by_members = 0; /* events are of CPUs, and only members' samples are recorded */
 
 /* --- threads that are sampled twice --------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ static __always_inline bool is_sampled_twice(struct bpf_perf_event_data *ctx, __
 
 /* --- processes ------------------------------------------------------------------------------ */
 
-/* Is the sample of a process that is not recorded? An idle CPU's is. */
+/* Is the sample of a process that is not recorded? Samples of idle CPUs are. */
 static __always_inline bool is_outside(struct task_struct *task, __u32 pid)
 {
 	return by_members && (!pid || pid == held_pid || !is_member(task, pid));

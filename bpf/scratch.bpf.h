@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The work area of a sample, one a CPU, and the counters.
+ * The work area of a sample, one for each CPU, and the counters.
  *
- * Nothing else runs the sampler on the same CPU meanwhile (the kernel guards perf_event programs
- * with bpf_prog_active), so the area needs no lock. Regions have areas of their own, which are
- * taken and given back (region.bpf.h). It is an array indexed by CPU because per-CPU maps end at 32
- * KiB a value. What loops change lives here rather than in stack variables: the verifier follows
- * the values of the latter through every turn, and those of maps not.
+ * The sampler runs only once at a time on a CPU (the kernel guards perf_event programs with
+ * bpf_prog_active), so the area needs no lock. Regions have separate areas, which are taken and
+ * given back (region.bpf.h). The map is an array indexed by CPU because a value of a per-CPU map
+ * has at most 32 KiB. Variables that loops change are here rather than on the stack: the verifier
+ * follows the values of stack variables through every iteration, but not those in maps.
  */
 #ifndef SCRATCH_BPF_H
 #define SCRATCH_BPF_H
@@ -23,11 +23,11 @@
 #include "walk.h"
 
 #ifndef MAX_FRAMES
-#define MAX_FRAMES 2048 /* new ones in a record; deeper stacks take several (deep.bpf.h) */
+#define MAX_FRAMES 2048 /* new frames in a record; deeper stacks take more (deep.bpf.h) */
 #endif
 #define MAX_BYTES (MAX_FRAMES * 12)
 #ifndef MAX_MARKS
-#define MAX_MARKS 1024 /* frames that are remembered of a thread, from the root on */
+#define MAX_MARKS 1024 /* frames of a thread that are remembered, from the root on */
 #endif
 #define WINDOW_BYTES 65536
 #define RUN_BYTES    2048
@@ -38,9 +38,9 @@
 #define ALIGNED	     __attribute__((aligned(CACHE_LINE)))
 
 /*
- * A remembered frame: the conditions under which it, and all below it, are the same in the next
- * sample (see prefix.bpf.h). For most frames that is the return address, so marks are small, many
- * to a cache line; any further conditions are in the frame's guard.
+ * A remembered frame: the conditions under which it, and all frames below it, are the same in the
+ * next sample (see prefix.bpf.h). For most frames the return address is the only one, so marks are
+ * small, many to a cache line. Further conditions are in the frame's guard.
  */
 struct mark {
 	__u64 slot; /* address of the return address, and flags */
@@ -48,29 +48,31 @@ struct mark {
 };
 
 struct guard {
-	__u64 reg_slot, reg_word; /* the register that its CFA comes from, if not known by `slot` */
-	__u64 word_slot, word;	  /* the slot that its CFA was read from, if any */
-	__u32 origin;		  /* frame that saved it, counted from the root; MARK_LIVE: none */
-	__u32 reg;		  /* number of that register; 0: none */
+	__u64 reg_slot, reg_word; /* the register from which the CFA comes, if `slot` does not give
+				   * it */
+	__u64 word_slot, word;	  /* the slot from which the CFA was read, if any */
+	__u32 origin;		  /* the frame that saved the register, from the root; MARK_LIVE:
+				   * none */
+	__u32 reg;		  /* number of the register; 0: none */
 };
 
-#define MARK_GUARDED (1ull << 63) /* its guard counts, too */
-#define MARK_EXACT   (1ull << 62) /* `ra` was interrupted by a signal: no return address */
-#define MARK_PLAIN   (1ull << 61) /* it goes by the frame pointer in the usual way: no guard */
+#define MARK_GUARDED (1ull << 63) /* the frame's guard must hold, too */
+#define MARK_EXACT   (1ull << 62) /* a signal has interrupted at `ra`: it is no return address */
+#define MARK_PLAIN   (1ull << 61) /* the usual CFA from the frame pointer: no guard */
 #define MARK_FLAGS   (MARK_GUARDED | MARK_EXACT | MARK_PLAIN)
 #define MARK_LIVE    0xffffffffu
 
 /* A mapping that samples have met. */
 struct seen_mapping {
 	__u64 start;
-	__u64 size;	/* 0: there is none */
+	__u64 size;	/* 0: the entry is empty */
 	__u64 location; /* of `start` */
-	__u32 name;	/* hash of all these: never 0 */
+	__u32 name;	/* hash of the mapping and its file: never 0 */
 	__u16 first_slice,
-		n_slices; /* its file's, as in struct stackd_file; 0: not looked up yet */
+		n_slices; /* of its file, as in struct stackd_file; 0: not looked up yet */
 };
 
-/* The owner of mappings: a process between two changes to them. */
+/* To what mappings belong: a process between two changes to its mappings. */
 struct seen_space {
 	__u64 space, stamp;
 	__u32 next;
@@ -78,17 +80,17 @@ struct seen_space {
 };
 
 #define SEEN_SPACES   8
-#define SEEN_MAPPINGS 8 /* of each */
+#define SEEN_MAPPINGS 8 /* for each space */
 #define SEEN_ALL      (SEEN_SPACES * SEEN_MAPPINGS)
 
-/* A mapping that a walk's frames lie in: its name when an address of it was looked up. */
+/* A mapping that a walk's frames lie in: an address in it, and its name when that was looked up. */
 struct touched_mapping {
 	__u64 address;
 	__u32 name;
 	__u32 pad;
 };
 
-#define TOUCHED_MAPPINGS 16 /* of a remembered stack; more are not remembered */
+#define TOUCHED_MAPPINGS 16 /* of a remembered stack; a stack with more is not remembered */
 
 /* A copy in progress, see copy_stack(). */
 struct page_copy {
@@ -99,108 +101,114 @@ struct page_copy {
 	__u32 is_bounded; /* the stack's end is known */
 };
 
-/* The stack of this CPU's last STACK record: what the next one need not send again. */
+/* The stack of this CPU's last STACK record, whose bytes the next record can leave out. */
 struct previous_stack {
-	__u64 end; /* address behind the last byte */
+	__u64 end; /* address behind its last byte */
 	__u32 tid;
 	__u32 number; /* of the record */
 	__u32 bytes;
 	__u32 pad;
-	__u8 data[STACKD_SHARED_BYTES]; /* the last `bytes` of it */
+	__u8 data[STACKD_SHARED_BYTES]; /* its last `bytes` bytes */
 };
 
 struct scratch {
-	struct walk walk; /* first: walk_read() goes from here to the rest */
+	struct walk walk; /* first: walk_read() gets from it to the rest */
 
-	/* The window: a copy of the stack from window_base on, as far as it was needed so far. */
+	/* The window: a copy of the stack from window_base on, as far as the walk has needed it. */
 	__u64 window_base;
 	__u64 window_end; /* address where the stack ends; 0: not known */
 	__u32 window_copied;
-	__u32 window_plain; /* words at offsets below this can be read without asking anything */
+	__u32 window_plain; /* words at offsets below this can be read without a check */
 	__u32 window_holes; /* a bit for each page that could not be read */
 	__u32 window_first; /* bytes of the first copy */
 	__u32 cpu;
-	__u32 due; /* when the CPU's clock fires next, by the samples in scope (late.bpf.h) */
+	__u32 due; /* when the CPU's clock fires next, as samples in scope have noted
+		    * (late.bpf.h) */
 
 	/* The run: a copy of the stack around remembered frames beyond the window. */
 	__u64 run_base;
 	__u32 run_plain; /* words at offsets below this can be read */
 
 	/* The walk. */
-	__u64 stack_end; /* of the stack that the leaf is on, wherever the window moves; 0 */
+	__u64 stack_end; /* end of the stack that the leaf is on, wherever the window moves; 0:
+			  * unknown */
 	struct task_struct *task;
 	__u64 css_set;	   /* of the thread */
 	__u64 space;	   /* the process */
 	__u64 stamp;	   /* of its mappings */
 	__u64 zero;	   /* slot of the return address of 0 that ended the stack; 0: none did */
 	__u64 location;	   /* of the frame, without the exact bit */
-	__u64 slice;	   /* location that the last frame's slice begins with; ~0: none */
-	__u32 n_new;	   /* frames */
-	__u32 kept;	   /* frames that the prefix gave */
+	__u64 slice;	   /* location at which the last frame's slice begins; ~0: none */
+	__u32 n_new;	   /* new frames */
+	__u32 kept;	   /* frames taken from the prefix */
 	__u32 bytes;	   /* of the record's frames */
 	__u32 walked_form; /* of the record */
-	__u32 end;	   /* why it stopped */
-	__u32 most;	   /* frames that the record has room for, and the parts before it */
+	__u32 end;	   /* why the walk ended */
+	__u32 most;	   /* frames for which the record and the parts before it have room */
 	__u32 deep;	   /* index of the thread's deep stack, +1; 0: none (deep.bpf.h) */
-	__u32 deep_left;   /* frames of it that may match, from the probe on to its end */
-	__u32 sent_frames; /* in the parts before */
-	__u32 probe;	   /* next mark to compare with, counted from the root; +1 */
+	__u32 deep_left;   /* frames of it that may match, from the probe to its end */
+	__u32 sent_frames; /* frames in the parts before */
+	__u32 probe;	   /* next mark to compare with, numbered from the root; +1 */
 	__u32 state;	   /* index of the thread's state; UINT32_MAX: none */
-	__u32 check;	   /* verification: mark at hand; +1 */
+	__u32 check;	   /* verification: the current mark; +1 */
 	__u32 check_from;
-	__u32 broken_register; /* it failed at a register, whose slot depends on check_from */
-	__u32 matched_before;  /* the frame above matched: for PREFIX_SECOND */
+	__u32 broken_register; /* a register did not hold, whose slot depends on check_from */
+	__u32 matched_before;  /* the previous frame matched: for PREFIX_SECOND */
 	__u32 n_fixes;
 	__u32 rule_hits, rule_misses;
-	__u32 wanted_file;   /* known, but its table is not loaded; 0: none */
+	__u32 wanted_file;   /* a known file whose table is not loaded; 0: none */
 	__u32 is_anchor;     /* walked to the entry although segments are captured */
-	__u32 at_breakpoint; /* the thread is in the kernel, at a breakpoint not yet dealt with */
-	__u32 busy;	     /* taken, if it is one for regions or waits */
+	__u32 at_breakpoint; /* the thread is in the kernel, at a breakpoint that is not handled
+			      * yet */
+	__u32 busy;	     /* the area is taken, if it is one for regions or waits */
 	__u32 is_sent;	     /* the record is in the ring */
-	__u32 has_reading;   /* `reading` goes before the record */
-	__u32 is_at_entry;   /* the walk begins at a function's entry, of which the registers are */
-	__u32 seen_first;    /* mapping look-up: of the process's mappings in `seen`, */
-	__u32 at;	     /* and the last one that was met */
+	__u32 has_reading;   /* `reading` is to be sent before the record */
+	__u32 is_at_entry;   /* the walk begins at a function's entry, with the registers from
+			      * there */
+	__u32 seen_first;    /* mapping look-up: first of the process's mappings in `seen`, */
+	__u32 at;	     /* and the mapping that was met last */
 	struct {
 		__u32 mark, reg;
 	} fixes[MAX_FIXES];
 
-	struct stackd_rule switching; /* of a step to another stack */
+	struct stackd_rule switching; /* the rule of a step to another stack */
 
 	/* The mapping look-up. */
 	struct seen_space seen_spaces[SEEN_SPACES] ALIGNED;
 	struct seen_mapping seen[SEEN_ALL] ALIGNED;
-	__u32 n_touched; /* TOUCHED_MAPPINGS + 1: too many */
+	__u32 n_touched; /* new frames' mappings; TOUCHED_MAPPINGS + 1: too many */
 	__u32 touched_last;
-	__u32 touched_hold; /* the remembered ones have been compared with those of now */
-	struct touched_mapping touched[TOUCHED_MAPPINGS]; /* by new frames */
-	struct stackd_mapping vma;			  /* key is 0 for no file */
+	__u32 touched_hold; /* the remembered mappings are the current ones */
+	struct touched_mapping touched[TOUCHED_MAPPINGS]; /* the mappings of new frames */
+	struct stackd_mapping vma;			  /* key 0: no file */
 	__u64 vma_pointer;
 	__u32 vma_is_exec;
-	__u64 tree_entry, node[32];    /* of the tree of mappings */
-	struct stackd_mapping unknown; /* a file that the daemon has to make known */
+	__u64 tree_entry, node[32];    /* while the tree of mappings is searched */
+	struct stackd_mapping unknown; /* a file that the daemon has to enter */
 	struct page_copy copy;
 
-	struct pt_regs saved; /* at the entry into the kernel: too large for the stack */
-	__u64 signal_frame[ARCH_SIGNAL_WORDS]; /* the end of its registers, if there is one */
+	struct pt_regs saved; /* registers at the entry into the kernel: too large for the stack */
+	__u64 signal_frame[ARCH_SIGNAL_WORDS]; /* the end of a signal frame's registers, if there is
+						* one */
 
 	/* A step in code of the BEAM. */
 	struct stackd_beam beam;
 	__u64 beam_at, beam_word, beam_words[8];
-	__u32 beam_blocks;  /* of 64 bytes that this walk has read */
-	__u8 beam_code[72]; /* 64 and, behind them, zeros */
-	__u64 beam_found;   /* what a search in them has come to */
-	__u32 beam_is_left; /* the function is, there */
+	__u32 beam_blocks;  /* blocks of 64 bytes that this walk has read */
+	__u8 beam_code[72]; /* 64 bytes of code, then zeros */
+	__u64 beam_found;   /* the result of a search in these */
+	__u32 beam_is_left; /* the function leaves its frame there */
 	__u32 pad3;
 
-	/* A search in the thread's list of returns that are probed (probed.bpf.h). */
+	/* A search in the thread's list of probed returns (probed.bpf.h). */
 	struct {
 		__u64 entry, slot, ra, trampoline;
-		__u64 start; /* of a copy of the stack, at payload[at] */
+		__u64 start; /* start of a copy of the stack, at payload[at] */
 		__u32 at, bytes;
 	} returns;
 
-	__u8 window[WINDOW_BYTES + 8] ALIGNED; /* copies to a line's start are faster */
+	__u8 window[WINDOW_BYTES + 8] ALIGNED; /* aligned: copies to the start of a cache line are
+						* faster */
 
 	/* The kinds of record. */
 	struct {
@@ -224,48 +232,49 @@ struct scratch {
 
 	struct stackd_reading reading;
 
-	__u64 more_from, more_end; /* addresses of what is still to be sent: more_stack.bpf.h */
+	__u64 more_from, more_end; /* address range that is still to be sent: more_stack.bpf.h */
 
 	/* Deep stacks: places of marks, see deep.bpf.h. */
 	struct stackd_part part;
 	__u32 is_part_lost;
-	__u32 deep_probe;		  /* the next one to compare with */
-	__u32 deep_check;		  /* verification: the one at hand, */
-	__u32 deep_to_do;		  /* and how many there are from it on */
-	__u32 deep_matched;		  /* the one that the walk has met */
-	__u32 deep_count;		  /* verified, from that one on */
-	__u32 deep_place;		  /* of the frame with number 0 */
+	__u32 deep_probe;		  /* the next mark to compare with */
+	__u32 deep_check;		  /* verification: the current mark, */
+	__u32 deep_to_do;		  /* and the number of marks from it on */
+	__u32 deep_matched;		  /* the mark that the walk has met */
+	__u32 deep_count;		  /* marks to verify, from that one on */
+	__u32 deep_place;		  /* place of the frame with number 0 */
 	__u32 deep_joined;		  /* number of the first frame beyond the open end */
 	__u32 deep_from, deep_to, deep_n; /* a copy in progress */
 	__u32 deep_action;		  /* how the walk is remembered */
 	__u32 deep_run_plain;
-	__u64 deep_plain; /* slot of the frame before, if it is plain */
+	__u64 deep_plain; /* slot of the previous frame, if that is plain */
 	__u64 deep_run_base;
 
 	/* Code that the process has made (jit_code.bpf.h). */
 	struct {
 		struct stackd_code_record record;
 		struct stackd_code_mark marks[CODE_MARKS];
-		struct stackd_jit_ranges made; /* where it is; */
-		__u64 here, here_size;	       /* and where the walk has ended in such code */
-		__u32 noted[CODE_NOTED];       /* blocks, by hash */
+		struct stackd_jit_ranges made; /* the ranges of JIT code, */
+		__u64 here, here_size;	       /* and the mapping with such code in which the walk
+						* has ended */
+		__u32 noted[CODE_NOTED];       /* blocks that were noted, by hash */
 		__u64 from;
-		struct stackd_code_bytes bytes; /* around one of these */
-		__u32 at;			/* of the stack in the payload */
+		struct stackd_code_bytes bytes; /* around one address */
+		__u32 at;			/* offset of the stack in the payload */
 		__u32 holes;
-		__u32 sent; /* such bytes, with this sample */
+		__u32 sent; /* CODE_BYTES records with this sample */
 	} code;
 
-	__u8 run[RUN_BYTES + 8] ALIGNED; /* not last: the verifier allows for more than it holds */
+	__u8 run[RUN_BYTES + 8] ALIGNED; /* not last: the verifier assumes reads beyond its end */
 
-	/* Of new frames, leaf first. */
+	/* Marks and guards of new frames, leaf first. */
 	struct mark marks[MAX_FRAMES] ALIGNED;
 	struct guard guards[MAX_FRAMES];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);		   /* one a CPU: set by the daemon */
+	__uint(max_entries, 1);		   /* one for each CPU, and more: set by the daemon */
 	__uint(map_flags, BPF_F_MMAPABLE); /* so it starts with a page */
 	__type(key, __u32);
 	__type(value, struct scratch);
@@ -278,14 +287,14 @@ struct {
 	__type(value, struct stackd_counters);
 } counters SEC(".maps");
 
-/* A constant that the daemon sets before the program is loaded. The tests in user space compile
- * these headers with definitions of their own of this macro and of the next. */
+/* A constant that the daemon sets before the program is loaded. The unit tests, which compile these
+ * headers for user space, define this macro and the next in another way. */
 #ifndef SETTING
 #define SETTING const volatile
 #endif
 
-/* An index that has been checked, in a form that the verifier follows: the compiler likes to make
- * the address first and to check later. `limit` must be a power of two. */
+/* An index after its check, in a form that the verifier can follow: compilers may compute the
+ * address first and check later. `limit` must be a power of two. */
 #ifndef BOUNDED
 #define BOUNDED(index, limit)                                                                      \
 	({                                                                                         \
@@ -295,34 +304,34 @@ struct {
 	})
 #endif
 
-/* A variable as it stands in memory, which is anything to the verifier: states that differ in what
- * it has learned about a copy in a register are not one to it, and each goes on through all that
- * follows. */
+/* A variable as it is in memory, where the verifier knows nothing of its value. If copies in
+ * registers differ in what the verifier has learned about them, it takes the states for different
+ * ones, and follows each of them through all that comes. */
 #define AS_STORED(variable) (*(volatile typeof(variable) *)&(variable))
 
-/* Moves the following code off the common path. */
+/* Moves the code behind the condition off the common path. */
 #define RARELY(condition) __builtin_expect(!!(condition), 0)
 
-/* Returns where the mark of a new frame is; the last MAX_FRAMES ones are kept. */
+/* Returns the index of a new frame's mark; the last MAX_FRAMES marks are kept. */
 #ifndef RECENT
 #define RECENT(frame) BOUNDED(frame, MAX_FRAMES)
 #endif
 
 /*
- * Makes the compiler forget what it knows of a value. It omits a comparison whose outcome it
- * can determine, and the verifier, which cannot, misses a bound then. One case is a loop's counter
- * that has two bounds, a constant and another: clang 23 counts from 0 down to minus the lesser of
- * them, and before 6.13 the verifier does not know that one after the minus.
+ * Makes the compiler forget what it knows of a value. It omits a comparison whose result it can
+ * determine; if the verifier cannot determine the result, it misses a bound then. One case is a
+ * loop's counter with two bounds, a constant and a variable: clang 23 counts from 0 down to minus
+ * the lesser bound, and before 6.13 the verifier does not know the bound of the negated value.
  */
 #define FORGET(value) asm volatile("" : "+r"(value))
 
 /*
- * A pointer that may be NULL, of a look-up or handed to a global function, in a form that only
- * comes to be after it has been compared with NULL. The verifier lets nothing be added to such a
- * pointer before that comparison. But to the compiler NULL + 320 is as good as any other value that
- * is not used, so it may compute the address of a member first, for all of a loop at once, and
- * compare later: clang 19 does. Here it cannot, since it does not know what comes out of the empty
- * asm, nor may move that above the comparison. The last line spares a second comparison later.
+ * A pointer that may be NULL (from a look-up, or passed to a global function), in a form that
+ * exists only after the comparison with NULL. The verifier allows no addition to such a pointer
+ * before that comparison. But to the compiler, NULL + 320 is as good as any other unused value, so
+ * it may compute the address of a member first, once for a whole loop, and compare later: clang 19
+ * does. Here it cannot, since it does not know the result of the empty asm, and may not move that
+ * above the comparison. The last line of the macro saves a second comparison.
  */
 #define CHECKED(pointer)                                                                           \
 	({                                                                                         \
@@ -351,7 +360,7 @@ struct {
 	__type(value, struct stackd_region_counters);
 } region_counters SEC(".maps");
 
-/* Counts by one instruction, since another thread of the CPU can count in between. */
+/* Counts by one instruction, since another thread can use the CPU in between. */
 static __always_inline void count_region_by(__u32 counter, __u64 n)
 {
 	__u32 here = 0;
@@ -367,14 +376,14 @@ static __always_inline void count_region(__u32 counter)
 	count_region_by(counter, 1);
 }
 
-/* Stores four bytes anywhere: this machine can, but the compiler thinks that it cannot. */
+/* Stores four bytes at any address: BPF allows this, but the compiler assumes that it does not. */
 #ifndef PUT_WORD
 #define PUT_WORD(to, word)                                                                         \
 	asm volatile("*(u32 *)(%0 + 0) = %1" : : "r"(to), "r"((__u64)(word)) : "memory")
 #endif
 
-/* Copies a measurement to any address. A copy by the compiler would load all of its bytes before it
- * stores them, and take more of the program's stack than the walk leaves. */
+/* Copies a measurement to any address. The compiler's copy would load all bytes before it stores
+ * them, and need more of the program's stack than the walk leaves. */
 static __always_inline void put_event(__u8 *to, const union stackd_measurement *event)
 {
 	const __u32 *words = (const __u32 *)event;

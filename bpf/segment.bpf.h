@@ -2,21 +2,22 @@
 /*
  * Captures segments and heights, by which alignment joins partial paths (lib/record/align).
  *
- * A segment is the top of a stack: the walk ends after so many frames, at a cost that does not
- * depend on how deep the stack is. The frames below are known from anchors, the few samples whose
- * walk goes to the entry:
+ * A segment is the top of a stack: the walk ends after a given number of frames, so its cost does
+ * not depend on the depth of the stack. The frames below are known from anchors, the few samples
+ * whose walks go to the entry:
  *
  *   - of each thread the samples 1, 2, 4, 8, ... 128 and then each 128th;
  *   - samples whose segment ends at a return address and a slot that are new to the thread: only a
- *     complete walk can find the frames below these. Eight segments that end where others did earn
- *     one such anchor: so a program whose stacks hardly ever repeat, such as a compiler, which
- *     gains little by them, also pays little. Only the last few ends are remembered, so that a part
- *     of the program that comes back gets anchors again.
+ *     complete walk can find the frames below these. Eight segments that end where earlier ones did
+ *     earn one such anchor. So a program whose stacks hardly ever repeat, such as a compiler, gains
+ *     little from anchors, and also pays little for them. Only the last few ends are remembered, so
+ *     that a part of the program that runs again gets anchors again.
  *
- * The height of a frame is its distance from the stack's end, in bytes: at one location, frames of
- * one height are nearly always of one call. In a record each frame's height precedes it (that of
- * the slot that its program counter was read from; of the stack pointer for the leaf), and the
- * height of the slot that the walk stopped at follows the last frame. 0: not known.
+ * The height of a frame is its distance from the stack's end, in bytes: frames at one location with
+ * the same height nearly always belong to the same call. In a record, each frame's height precedes
+ * the frame. It is the height of the slot that the program counter was read from; for the leaf, of
+ * the stack pointer. The height of the slot at which the walk stopped follows the last frame. 0:
+ * not known.
  */
 #ifndef SEGMENT_BPF_H
 #define SEGMENT_BPF_H
@@ -26,8 +27,8 @@
 SETTING __u32 segment_frames = 0; /* frames of a walk; 0: all, to the thread's entry */
 SETTING __u32 with_heights = 0;
 
-/* Returns whether a segment's end is new to the thread and the thread has earned an anchor. Ends
- * are kept in the last marks, which an anchor's path hardly ever reaches. */
+/* Returns whether a segment's end is new to the thread, and the thread has earned an anchor. Ends
+ * are kept in the last marks, which the path of an anchor hardly ever reaches. */
 static __always_inline bool segment_is_news(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
@@ -59,12 +60,12 @@ static __always_inline bool segment_is_full(struct scratch *s, __u32 frames)
 	return !s->is_anchor;
 }
 
-/* Adds the height of the slot that the walk is at. false: the record has no room for it and a
+/* Adds the height of the slot that the walk is at. false: the record has no room for a height and a
  * frame. */
 static __always_inline bool put_height(struct scratch *s)
 {
 	__u64 slot = s->walk.slot ? s->walk.slot : s->walk.r[STACKD_REG_SP];
-	/* On another stack, such as a signal handler's, it wraps around or is too large. */
+	/* On another stack, such as a signal handler's, the height wraps around or is too large. */
 	__u64 height = s->stack_end - slot, most = s->stack_end - s->record.regs.r[STACKD_REG_SP];
 	__u32 at = s->bytes;
 

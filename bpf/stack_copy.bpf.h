@@ -2,12 +2,12 @@
 /*
  * The copy of the stack in a STACK record, which the daemon walks.
  *
- * While a table is being loaded, every sample of a program comes this way, with up to 128 KiB of
- * stack. But successive stacks share their root part: bytes that this CPU's previous record had at
- * the same addresses of the same thread, up to the same end, are found here and left out, and the
+ * While a table is being loaded, every sample of a program is sent this way, with up to 128 KiB of
+ * stack. But successive stacks share their root part. If the bytes at an address are the same as in
+ * this CPU's previous record of the same thread, up to the same end, they are left out, and the
  * daemon restores them.
  *
- * The rest of a larger stack goes before its record: more_stack.bpf.h.
+ * The rest of a larger stack is sent before its record: more_stack.bpf.h.
  */
 #ifndef STACK_COPY_BPF_H
 #define STACK_COPY_BPF_H
@@ -18,13 +18,14 @@
 SETTING __u32 stack_limit = 65536; /* bytes of user stack in a record, at most; set by the daemon */
 
 #define MAX_PAGES     (STACKD_MAX_STACK_BYTES / PAGE_SIZE + 1)
-#define COMPARE_BYTES 64 /* a turn */
+#define COMPARE_BYTES 64 /* in each iteration */
 
 /* The content of a page of a stack that was never written. */
 static const __u8 no_page[PAGE_SIZE];
 
-/* Copies up to the next page boundary; 1 ends the loop. Within a known stack a page that is not in
- * memory (never written, such as a large array's, or just being faulted in or copied) is a hole. */
+/* Copies up to the next page boundary; 1 ends the loop. Within a known stack, a page that is not in
+ * memory is a hole: it was never written, such as a large array's, or is just being faulted in or
+ * copied. */
 static long copy_page(__u32 index, struct scratch **at_scratch)
 {
 	struct scratch *scratch = *at_scratch;
@@ -52,7 +53,7 @@ static long copy_page(__u32 index, struct scratch **at_scratch)
 	return 0;
 }
 
-#define COPIED_AT_ZERO 4096 /* bytes beyond a return address of 0 */
+#define COPIED_AT_ZERO 4096 /* bytes behind the slot of a return address of 0 */
 
 /* Returns the bytes of stack that the daemon may need. If the leaf's return address is 0, it checks
  * whether the stack begins there. */
@@ -86,18 +87,18 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 	if (end &&
 	    !bpf_probe_read_user(&scratch->payload[BOUNDED(at, 1024)], want, (const void *)sp))
 		return want;
-	/* Something in it cannot be read, or nobody knows where it ends: as far as it goes. */
+	/* Some of it cannot be read, or its end is not known: copies as far as that is possible. */
 	scratch->copy =
 		(struct page_copy){.from = sp, .at = at, .want = want, .is_bounded = end != 0};
 	bpf_loop(MAX_PAGES, copy_page, &scratch, 0);
 	if (scratch->copy.got < want) {
-		record->header.flags &= ~STACKD_STACK_CUT; /* it was not the limit */
+		record->header.flags &= ~STACKD_STACK_CUT; /* the limit did not end the copy */
 		record->header.flags |= STACKD_STACK_FAULT;
 	}
 	return scratch->copy.got;
 }
 
-/* --- what the record before had, too -------------------------------------------------------- */
+/* --- bytes that the previous record had, too ------------------------------------------------ */
 
 /* Compares the next bytes rootwards; 1 ends the loop. */
 static long compare_bytes(__u32 turn, struct scratch **at_scratch)
@@ -115,7 +116,7 @@ static long compare_bytes(__u32 turn, struct scratch **at_scratch)
 	if (ours > sizeof(s->payload) - COMPARE_BYTES ||
 	    theirs > sizeof(s->previous.data) - COMPARE_BYTES)
 		return 1;
-	/* By pointers: of an array of bytes the compiler would read one element at a time. */
+	/* Through pointers: the compiler would read an array of bytes one element at a time. */
 	for (int i = 0; i < COMPARE_BYTES; i += 8) {
 		if (*(__u64 *)(s->payload + ours + i) != *(__u64 *)(s->previous.data + theirs + i))
 			return 1;
@@ -124,7 +125,7 @@ static long compare_bytes(__u32 turn, struct scratch **at_scratch)
 	return 0;
 }
 
-/* Finds how much of the copy at payload[at] need not be sent; numbers the record. */
+/* Finds how much of the copy at payload[at] need not be sent, and numbers the record. */
 static __always_inline void leave_out_shared(struct scratch *s, __u32 at)
 {
 	struct stackd_stack_record *record = &s->record;
@@ -159,7 +160,7 @@ static __always_inline void keep_previous(struct scratch *s, __u32 at)
 	previous->end = s->record.regs.r[STACKD_REG_SP] + s->record.stack_bytes;
 	previous->bytes = bytes;
 	if (bpf_probe_read_kernel(previous->data, bytes, &s->payload[from]))
-		previous->tid = 0; /* cannot be; nothing will match */
+		previous->tid = 0; /* no thread has this id, so nothing will match */
 }
 
 #endif

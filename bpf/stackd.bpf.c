@@ -2,16 +2,16 @@
 /*
  * The sampler: runs in the interrupt of a perf event, once for each sample of a thread in scope.
  *
- * The events are those of the CPUs, or of a cgroup on each of them. Where processes are recorded,
- * scope.bpf.h tells their samples from others.
+ * The events are opened on the CPUs, or for a cgroup on each CPU. If processes are recorded,
+ * scope.bpf.h finds out which samples are theirs.
  *
- * The user stack is walked here, by recipes: the window of copied stack (window.bpf.h) gives words,
- * the tables give rules (recipe.bpf.h, mapping.bpf.h), walk.h makes the steps, and the thread's
- * previous walk gives the frames that have not changed (prefix.bpf.h). The record then holds new
- * frames and a number of kept ones. If a walk cannot be done here (a file whose table is not
- * loaded, a rule that cannot be expressed), the record holds registers and a copy of the stack, and
- * the daemon walks. The record is put together in the scratch area and copied to the ring whole, so
- * a full ring loses whole samples and counts them.
+ * The user stack is walked here: the window of copied stack (window.bpf.h) has the words, the
+ * tables have the rules (recipe.bpf.h, mapping.bpf.h), walk.h makes the steps, and the thread's
+ * previous walk has the frames that have not changed (prefix.bpf.h). The record then has the new
+ * frames and the number of kept ones. If a walk cannot be done here (a file's table is not loaded,
+ * a rule cannot be expressed), the record has registers and a copy of the stack, and the daemon
+ * walks. The record is put together in the scratch area and copied to the ring whole, so a full
+ * ring loses whole samples and counts them.
  */
 #include "scratch.bpf.h"
 #include <linux/bpf_perf_event.h>
@@ -44,8 +44,8 @@
 
 /* Set by the daemon before loading. */
 SETTING __u32 walk_here = 1;		 /* 0: leave every walk to the daemon */
-SETTING __u32 usual_period = 0;		 /* of a sample: goes without saying; 0: there is none */
-SETTING __u32 judge = 0;		 /* send the stack as well, for the daemon to compare */
+SETTING __u32 usual_period = 0;		 /* period that records leave out; 0: there is none */
+SETTING __u32 judge = 0;		 /* send the stack as well: the daemon compares */
 SETTING char compiler[64] = __VERSION__; /* for the message if the verifier refuses it */
 
 #define WALKABLE (STACKD_HAS_REGS | STACKD_COMPAT | STACKD_IN_EXEC)
@@ -69,9 +69,9 @@ static __always_inline bool put_frame(struct scratch *s, bool first)
 	return true;
 }
 
-/* Does the daemon need to be told the thread's cgroup? It does if the thread has another css_set
- * than when it was told; and at times, since a record can be one that it could not read, and the
- * address of a css_set be used again. */
+/* Does the record have to have the thread's cgroup? It does if the thread has another css_set than
+ * when the cgroup was last sent; and from time to time, since the daemon may not have been able to
+ * read that record, and the address of a css_set can be used again. */
 static __always_inline bool sends_cgroup(struct scratch *s)
 {
 	const struct thread_state *state = state_at(s);
@@ -79,15 +79,15 @@ static __always_inline bool sends_cgroup(struct scratch *s)
 	return !state || state->css_set != s->css_set || state->walks % STACKD_ANCHOR_EVERY == 0;
 }
 
-/* Fills in the cgroup of the current thread. Its id is behind three pointers, of which each is a
- * cache miss, so only where it is sent. */
+/* Fills in the cgroup of the current thread. The id is behind three pointers, each of which is a
+ * cache miss, so this is done only if the id is sent. */
 static __always_inline void take_cgroup(struct stackd_stack_record *record)
 {
 	if (!record->cgroup)
 		record->cgroup = bpf_get_current_cgroup_id();
 }
 
-/* Writes the fields in front of the frames. */
+/* Writes the fields before the frames. */
 static __always_inline void start_bytes(struct scratch *s)
 {
 	struct stackd_stack_record *record = &s->record;
@@ -121,8 +121,8 @@ static __always_inline void start_bytes(struct scratch *s)
 	}
 }
 
-/* The registers, as far as the walk restores them, and the results of a walk that is at its leaf.
- * Global, so that it is verified once. */
+/* Sets the registers that the walk restores, and the results, as they are at the leaf. Global, so
+ * that it is verified once. */
 __noinline int walk_from_leaf(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -165,8 +165,7 @@ __noinline int walk_from_leaf(struct scratch *given)
 	return 0;
 }
 
-/* The step from a function that has just been entered to its caller: whatever its rule
- * is. */
+/* Steps from a function that has just been entered to its caller: this needs no rule. */
 static __always_inline int step_from_region(struct walk *w)
 {
 	__u64 pc;
@@ -179,7 +178,7 @@ static __always_inline int step_from_region(struct walk *w)
 	return WALK_GO_ON;
 }
 
-/* The other way: this rule needs a register that a lean walk does not restore. */
+/* Begins the walk again: a rule needs a register that a lean walk does not restore. */
 static __always_inline void walk_again(struct scratch *s)
 {
 	state_again(s);
@@ -187,28 +186,28 @@ static __always_inline void walk_again(struct scratch *s)
 	walk_from_leaf(s);
 }
 
-/* Is the frame the last? Its recipe says so; or it has none, and what is above it is the end: the
- * loader's start code. */
+/* Is the frame the last one? Its rule says so; or it has no rule, and the stack ends right above
+ * it: that is the loader's start code. */
 static __always_inline bool is_entry(const struct scratch *s, const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_END ||
 	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_SP] + 8 == s->stack_end);
 }
 
-/* How a walk ends at its last frame. The byte before code whose address is put on stacks says that
- * the stack ends there (lib/code/unwind/stack_start.h); it can be a ret of the code before, which
- * has a caller. */
+/* Returns how a walk ends at its last frame. Code whose address is put on stacks is preceded by a
+ * byte by which its rule says that the stack ends there (lib/code/unwind/stack_start.h). That byte
+ * can be a ret of the code before, which has a caller. */
 static __always_inline int end_at_entry(const struct scratch *s)
 {
 	return RARELY(s->walk.is_exact) && at_return(s->walk.pc) ? STACKD_END_BAD_RECIPE
 								 : STACKD_END_ENTRY;
 }
 
-/* Whether a return address of 0 is where the stack ends: at the stack's end, or behind a frame that
- * has called another. A program builds such frames for its coroutines, on stacks that have other
- * stacks behind them. The code of the leaf, or of what a signal has interrupted, may just be
- * changing its stack, and then 0 may be any word. That a frame is one of these, note_frame() has
- * noted. Global, so that it costs nothing where it is not asked. */
+/* Returns whether the stack ends at a return address of 0: near the stack's end, or behind a frame
+ * that has called another one. A program builds such frames for its coroutines, on stacks that have
+ * other stacks behind them. The leaf, or the code that a signal has interrupted, may just be
+ * changing its stack, and then 0 may be any word. note_frame() has noted whether a frame is one of
+ * these. Global, so that it costs nothing unless it is called. */
 __noinline int is_bottom(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -221,7 +220,7 @@ __noinline int is_bottom(struct scratch *given)
 	       s->stack_end - s->walk.slot <= STACKD_STACK_BOTTOM;
 }
 
-/* One frame: 1 ends the walk, with the reason in s->end. */
+/* Walks one frame. 1 ends the walk, with the reason in s->end. */
 static long walk_frame(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -305,12 +304,12 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	s->rule_misses = 0;
 }
 
-/* A thread that clone() has just made, and that has done nothing yet: behind the system call,
- * which gave it 0, on a stack that nobody has touched so far: it begins here. (It may be the last
- * user of its memory, if the first thread has ended.) One that fork() has made, with memory of its
- * own, is on its parent's stack, even if that cannot be read right now, when the page is being
- * moved. A stack pointer of 0 is that of torn registers: the thread returns from a signal's
- * handler. */
+/* Returns whether clone() has just made the thread, and it has done nothing yet: it is behind the
+ * system call, whose result is 0, on a stack that was never touched, so the stack begins here. (It
+ * may be the last user of its memory, if the first thread has ended.) A process that fork() has
+ * made has separate memory, and is on its parent's stack, even if that cannot be read right now
+ * because the page is being moved. A stack pointer of 0 is of torn registers: the thread returns
+ * from a signal handler. */
 static __always_inline bool is_unborn(const struct stackd_stack_record *record,
 				      struct task_struct *task)
 {
@@ -323,7 +322,7 @@ static __always_inline bool is_unborn(const struct stackd_stack_record *record,
 	       follows_clone(record->regs.r[STACKD_REG_PC]);
 }
 
-/* Has the walk come to something that only the daemon can do, or do better? */
+/* Must, or should, the daemon walk this stack? */
 static __always_inline bool needs_daemon(__u32 end)
 {
 	return end == STACKD_END_NO_MAPPING || end == STACKD_END_NO_OBJECT ||
@@ -345,16 +344,15 @@ static __noinline int has_room_for_large(__u32 bytes, __u32 has_small_form)
 	       (has_small_form ? size / 4 * 3 : size / 16 * 15);
 }
 
-/* What has made a program walk a stack. All functions below get it as a constant: so the program
- * for samples has no code for waits, which the verifier would refuse there, and the other way
- * round. */
+/* Why a program walks a stack. All functions below get it as a constant: so the program for samples
+ * has no code for waits, which the verifier would refuse there, and the other way round. */
 enum walk_source {
 	WALK_FOR_SAMPLE,    /* a perf event */
 	WALK_FOR_PROBE,	    /* of a region, mark or allocation; or memory.bpf.h */
-	WALK_FOR_SCHEDULER, /* a switch or wake-up, of which the interrupt was asked for */
+	WALK_FOR_SCHEDULER, /* a switch or wake-up, which has asked for the interrupt */
 };
 
-/* Counts a record that was sent, or lost. A lost one of a probe is the caller's to count: a smaller
+/* Counts a record that was sent, or lost. If a probe's record is lost, the caller counts: a smaller
  * record may find room. */
 static __always_inline void count_record(const struct scratch *s, enum walk_source source,
 					 bool is_lost)
@@ -367,7 +365,7 @@ static __always_inline void count_record(const struct scratch *s, enum walk_sour
 		count_region(STACKD_REGION_SENT);
 }
 
-/* 0 if the record is in the ring. `urgent`: the daemon is to look at once. */
+/* Returns 0 if the record is in the ring. `urgent`: wakes the daemon at once. */
 static __always_inline long send(const struct scratch *s, const void *record, __u32 size,
 				 bool urgent, enum walk_source source)
 {
@@ -387,8 +385,8 @@ static __always_inline long send(const struct scratch *s, const void *record, __
 	return err;
 }
 
-/* Copies the kernel frames to `to`; returns how many. A probe has none. `ctx`: the event, for a
- * sample; here and below. */
+/* Copies the kernel frames to `to`; returns their number. A probe has none. `ctx`, here and below:
+ * the event of a sample. */
 static __always_inline __u32 kernel_frames(const struct scratch *s, enum walk_source source,
 					   struct bpf_perf_event_data *ctx, __u32 flags, void *to)
 {
@@ -410,7 +408,7 @@ static __always_inline void read_below(struct stackd_stack_record *record)
 		record->below = 0;
 }
 
-/* The record for the daemon to walk. */
+/* Sends the record that the daemon walks. */
 static __always_inline void send_stack(struct scratch *s, enum walk_source source,
 				       struct bpf_perf_event_data *ctx)
 {
@@ -443,7 +441,7 @@ static __always_inline void send_stack(struct scratch *s, enum walk_source sourc
 		keep_previous(s, kernel * 8);
 }
 
-/* The record of a walk that was done here; what it says is remembered if it arrives. */
+/* Sends the record of a walk that was done here. If it arrives, the stack is remembered. */
 static __always_inline void send_walk(struct scratch *s, enum walk_source source,
 				      struct bpf_perf_event_data *ctx)
 {
@@ -475,7 +473,7 @@ static __always_inline void send_walk(struct scratch *s, enum walk_source source
 		.time_ns = header->time_ns,
 		.cpu = header->cpu,
 	};
-	/* With one of its parts, all of a walk is lost. */
+	/* If one of its parts is lost, the whole walk is. */
 	s->is_sent = !send(s, &s->walked, is_lost ? ~0u : sizeof(s->walked.header) + size,
 			   is_urgent, source);
 	if (!s->is_sent)
@@ -503,8 +501,8 @@ static __always_inline void fill_record(struct stackd_stack_record *record,
 	record->cgroup = 0;
 }
 
-/* Sends the program's tag, if it keeps one: in place of a walk, or before it. 0: it is still to be
- * walked. */
+/* Sends the program's tag, if it keeps one: in place of a walk, or before it. false: the stack must
+ * still be walked. */
 static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_data *ctx,
 				     struct task_struct *task)
 {
@@ -533,7 +531,7 @@ static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_da
 	return use == TAG_ENOUGH;
 }
 
-/* Sends the branch records, if there are any: before the sample that they belong to. */
+/* Sends the branch records, if there are any, before the sample to which they belong. */
 static __always_inline void send_branches(struct scratch *s, struct bpf_perf_event_data *ctx)
 {
 	struct stackd_branch_record *record = &s->branches.record;
@@ -549,7 +547,7 @@ static __always_inline void send_branches(struct scratch *s, struct bpf_perf_eve
 	send(s, record, sizeof(*record) + n * sizeof(struct stackd_branch), false, WALK_FOR_SAMPLE);
 }
 
-/* Sends the counters' readings, if there are any: before the record that they belong to. */
+/* Sends the counters' readings, if there are any, before the record to which they belong. */
 static __always_inline void send_reading(struct scratch *s)
 {
 	struct stackd_reading *reading = &s->reading;
@@ -583,7 +581,7 @@ static __always_inline void count_walk(const struct scratch *s)
 	counted->n[STACKD_COUNT_RULE_MISSES] += s->rule_misses;
 }
 
-/* Walks, and sends what comes of it. */
+/* Walks, and sends the result. */
 static __always_inline void walk_and_send(struct scratch *s, enum walk_source source,
 					  struct bpf_perf_event_data *ctx, struct task_struct *task)
 {
@@ -677,7 +675,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-#ifndef BPF_SHIM_H /* unit tests take the walk of samples alone (tests/unit/bpf_shim.h) */
+#ifndef BPF_SHIM_H /* unit tests take only the walk of samples (tests/unit/bpf_shim.h) */
 #include "mark.bpf.h"
 #include "memory.bpf.h"
 #include "probe_cost.bpf.h"

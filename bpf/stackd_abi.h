@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The data that the kernel half (bpf/) and the user half (daemon/) share. Code that both have is in
- * walk.h alone.
+ * The data that the kernel half (bpf/) and the user half (daemon/) share. The only code that both
+ * have is walk.h.
  *
- * It defines the end reasons of walks, the records of the ring buffer, the tables that walks use,
- * and the counters by which the two halves check that no sample was dropped silently.
+ * This header defines the end reasons of walks, the records of the ring buffer, the tables that
+ * walks use, and the counters by which the two halves check that no sample was dropped silently.
  *
  *   WALKED := struct stackd_walked           the kernel half has walked the stack
  *             u32 pid, period; u64 cgroup,
@@ -12,13 +12,13 @@
  *             u8  frames[]                   new user frames, leaf first, in 3, 4 or 12 bytes
  *                                            each
  *             u64 kernel[n_kernel]           leaf first, as bpf_get_stack gives them
- *             struct stackd_part             of a deep stack: see there; it ends the record,
- *                                            wherever the frames end
+ *             struct stackd_part             only of a deep stack: see there; it ends the
+ *                                            record, wherever the frames end
  *   STACK  := struct stackd_stack_record     the daemon has to walk it
  *             u64 kernel[n_kernel]
  *             u8  stack[stack_bytes]         from the stack pointer in `regs` upwards; its last
  *                                            `shared` bytes are left out
- *   MORE_STACK := struct stackd_more_stack   no sample: what lies above the copy in the thread's
+ *   MORE_STACK := struct stackd_more_stack   no sample: the stack above the copy in the thread's
  *             u8  stack[sent]                  next record, a STACK, of the same time
  *   TAG    := struct stackd_tag_record       an instrumented program keeps this tag of its path
  *             u64 kernel[n_kernel]
@@ -29,23 +29,23 @@
  *                                              record
  *   CODE   := struct stackd_code_record      no sample: bytes of code, for the thread's next record
  *             struct stackd_code_mark [n]      (stackd_code.h)
- *   CODE_BYTES := struct stackd_code_bytes   no sample: these bytes, before a CODE record
- *   LAUNCHED := struct stackd_launched       no sample: what a program is started with
- *   COMPLETED := struct stackd_completed     no sample: what a receive of MPI has brought
+ *   CODE_BYTES := struct stackd_code_bytes   no sample: bytes of code, before a CODE record
+ *   LAUNCHED := struct stackd_launched       no sample: environment variables of a new program
+ *   COMPLETED := struct stackd_completed     no sample: bytes that a receive of MPI has got
  *
  * The bookkeeping identity, checked by the daemon at its end:
  *   started == sent + lost_ring + idle
  *   sent    == received == sum of the reasons that the daemon counts
- * WALKED and STACK records of other events than samples (stackd_events.h) are counted apart; of
- * those of passes and allocations,
+ * WALKED and STACK records of events that are no samples (stackd_events.h) are counted separately.
+ * For passes and allocations,
  *   ended   == sent + lost_ring
- * of those of waits,
+ * for waits,
  *   kept    == sent + lost_ring
- * of those of wake-ups,
+ * for wake-ups,
  *   wakers  == sent + lost_ring
- * and of those of a thread's life, the lost ones are counted.
+ * For the beginnings and ends of threads, the lost records are counted.
  *
- * Only fixed-width types, explicit padding, and asserts on every size and offset.
+ * All types have fixed widths, padding is explicit, and asserts check every size and offset.
  */
 #ifndef STACKD_ABI_H
 #define STACKD_ABI_H
@@ -54,19 +54,19 @@
 #include <linux/types.h>
 #endif
 
-#include "../arch/arch.h"    /* the processor's registers; */
-#include "stackd_cookies.h"  /* parts of it: the cookies of probes; */
+#include "../arch/arch.h"    /* the registers of the processor; */
+#include "stackd_cookies.h"  /* parts of this header: the cookies of probes; */
 #include "stackd_counters.h" /* the counters of losses and cost; */
-#include "stackd_events.h"   /* the kinds of event that records tell of; */
-#include "stackd_mpi.h"	     /* what functions of MPI do; */
+#include "stackd_events.h"   /* the kinds of event; */
+#include "stackd_mpi.h"	     /* the calls of MPI; */
 #include "stackd_runtimes.h" /* the runtimes of languages */
 
 #define STACKD_ABI_VERSION 23
 
 /*
- * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
- * Names appear in `stackctl stats --json` and in stores, so they never change. New reasons are
- * added at the end, since stores hold the numbers, too.
+ * End reasons: why a walk stopped. X(enumerator, name, quality, meaning). The names are in
+ * `stackctl stats --json` and in stores, so they never change. New reasons are added at the end,
+ * since stores have the numbers, too.
  */
 #define STACKD_END_REASONS(X)                                                                      \
 	X(ENTRY, "entry", COMPLETE, "the walk reached the thread's entry")                         \
@@ -109,11 +109,12 @@ enum stackd_record_flags {
 	STACKD_STACK_CUT = 1 << 2,	/* the stack is larger than what was copied */
 	STACKD_STACK_FAULT = 1 << 3,	/* the copy met an unreadable page and stops before it */
 	STACKD_COMPAT = 1 << 4,		/* a 32-bit task */
-	STACKD_NOT_REMEMBERED = 1 << 5, /* WALKED: the thread's next walk does not build on it */
+	STACKD_NOT_REMEMBERED = 1 << 5, /* WALKED: the thread's next walk does not build on this
+					 * one */
 	STACKD_JUDGE = 1 << 6,		/* STACK: no sample, but the stack of the WALKED record
-					 * before it, which the daemon checks */
-	STACKD_IN_EXEC = 1 << 7,	/* within execve: the registers can be of a program that
-					 * is gone */
+					 * before it: the daemon compares them */
+	STACKD_IN_EXEC = 1 << 7,	/* within execve: the registers can be of a program that is
+					 * already gone */
 };
 
 /* User registers, in DWARF's numbering (arch/arch.h). */
@@ -121,13 +122,14 @@ struct stackd_regs {
 	__u64 r[STACKD_REG_COUNT];
 };
 
-/* The part of a function's prologue or epilogue that has run at an interrupted leaf. */
+/* Which part of a function's prologue or epilogue has run at an interrupted leaf. */
 enum stackd_leaf {
-	STACKD_LEAF_MADE, /* the frame pointer is its own, if it has one: a few bytes never tell */
-	STACKD_LEAF_NONE, /* nothing pushed yet, or everything popped: at its first instruction or
-			     its return */
+	STACKD_LEAF_MADE, /* the frame pointer is the function's, if it has one; never by leaf_at()
+			   */
+	STACKD_LEAF_NONE, /* at its first instruction or its return: nothing is pushed yet, or all
+			   * is popped */
 	STACKD_LEAF_PUSHED, /* the frame pointer is saved, and still the caller's */
-	STACKD_LEAF_UNTOLD, /* any of these: there is something else */
+	STACKD_LEAF_UNTOLD, /* not known: the bytes there are not code that is recognised */
 };
 
 enum stackd_record_kind {
@@ -138,114 +140,117 @@ enum stackd_record_kind {
 	STACKD_RECORD_READING = 5,
 	STACKD_RECORD_LAUNCHED = 6,
 	STACKD_RECORD_CODE = 7,
-	STACKD_RECORD_MORE_STACK = 0x80, /* bits 3 to 6 are taken: */
+	STACKD_RECORD_MORE_STACK = 0x80, /* bits 3 to 6 of the kind are used otherwise: */
 	STACKD_RECORD_CODE_BYTES = 0x81,
 	STACKD_RECORD_COMPLETED = 0x82,
 };
 
-/* Bits of header.kind, and of stackd_walked.form: fields in front of a WALKED record's frames. */
+/* Bits of header.kind and of stackd_walked.form: which fields are before a WALKED record's
+ * frames. */
 #define STACKD_KIND_MASK  0x87
-#define STACKD_HAS_EVENT  0x08 /* it is no sample, but of this event */
-#define STACKD_HAS_PID	  0x10 /* else the thread is its process's first: pid == tid */
-#define STACKD_HAS_PERIOD 0x20 /* else it is the event's usual one */
-#define STACKD_HAS_CGROUP 0x40 /* else it is that of the thread's record before */
+#define STACKD_HAS_EVENT  0x08 /* it is not a sample, but of this event */
+#define STACKD_HAS_PID	  0x10 /* 0: the thread is its process's first: pid == tid */
+#define STACKD_HAS_PERIOD 0x20 /* 0: the usual period of the event */
+#define STACKD_HAS_CGROUP 0x40 /* 0: the cgroup of the thread's record before */
 
 /* The other bits of stackd_walked.form. */
-#define STACKD_FORM_WALKED	   0x80 /* always: where other records have their version */
+#define STACKD_FORM_WALKED	   0x80 /* always: other records have their version here */
 #define STACKD_FORM_IN_KERNEL	   0x01 /* STACKD_IN_KERNEL */
 #define STACKD_FORM_NOT_REMEMBERED 0x02 /* STACKD_NOT_REMEMBERED */
 #define STACKD_FORM_PART	   0x04 /* it ends with a struct stackd_part */
 
 /*
  * The header of a WALKED record in the ring. It is packed, since nearly all records are WALKED and
- * most have few frames. The daemon expands it to a stackd_header when it reads the record; the
- * record's size gives that of the frames.
+ * most have few frames. The daemon expands it to a stackd_header when it reads the record, and
+ * computes the size of the frames from that of the record.
  */
 struct stackd_walked {
 	__u64 form : 8;
 	__u64 end_reason : 8;
-	__u64 sequence : 8; /* as in stackd_header; so are the others */
+	__u64 sequence : 8; /* this and the next as in stackd_header */
 	__u64 n_kernel : 7;
 	__u64 kept : 11;
-	__u64 tid : 22;	    /* the kernel has no larger ones */
-	__u64 time_ns : 48; /* the lowest bits of it: 78 hours */
+	__u64 tid : 22;	    /* the kernel has no larger ids */
+	__u64 time_ns : 48; /* the lowest bits: 78 hours */
 	__u64 cpu : 16;
 };
 
 /*
  * The end of a WALKED record of a deep stack (bpf/deep.bpf.h). A walk of many new frames takes
- * several records, its parts, in order and of one thread, CPU and time; the last one has the kernel
- * frames and what is said of the whole walk. The fields before the frames are the first one's.
+ * several records, its parts, in order and of the same thread, CPU and time. The last one has the
+ * kernel frames and the values for the whole walk. The first one has the fields before the frames.
  *
- * A walk that came to its limit before the thread's entry is remembered, too, if it is OPEN: the
- * thread's later walks go on from its rootward end. One that JOINS it consists of its own frames,
- * of those of the open walk but for the first `skipped` ones, and of what was found beyond: that
- * begins with the part whose number is `joined_at`. What is beyond is added to the open walk, which
- * is kept, with its end, in place of the path that was walked now.
+ * A walk that reached its limit before the thread's entry is remembered, too, if it is OPEN: later
+ * walks of the thread continue from its rootward end. A walk that JOINS it consists of its own
+ * frames, of those of the open walk without the first `skipped` ones, and of the frames found
+ * beyond: these begin with the part whose number is `joined_at`. The frames beyond are added to the
+ * open walk, which stays remembered, with its end, instead of the current path.
  */
 struct stackd_part {
 	__u32 number; /* from 0 */
-	__u32 kept;   /* as in stackd_header, of the last part */
+	__u32 kept;   /* as in stackd_header; in the last part */
 	__u32 skipped;
 	__u16 joined_at;
 	__u8 flags; /* enum stackd_part_flags */
 	__u8 pad;
-	__u64 left_bytes; /* of stack beyond the last frame of a walk that is not complete; 0: not
-			   * known */
+	__u64 left_bytes; /* stack beyond the last frame of an incomplete walk; 0: not known */
 };
 
 enum stackd_part_flags {
 	STACKD_PART_LAST = 1 << 0,
 	STACKD_PART_OPEN = 1 << 1,
 	STACKD_PART_JOINS = 1 << 2,
-	STACKD_PART_WANTS_ROOM = 1 << 3, /* there was none to remember it in */
+	STACKD_PART_WANTS_ROOM = 1 << 3, /* no deep stack was free to remember it in */
 };
 
 struct stackd_header {
 	__u8 version;	 /* STACKD_ABI_VERSION */
 	__u8 kind;	 /* enum stackd_record_kind, and the bits above */
 	__u8 flags;	 /* enum stackd_record_flags */
-	__u8 end_reason; /* WALKED: why the walk stopped; STACK: why the kernel half gave up */
+	__u8 end_reason; /* WALKED: why the walk stopped; STACK: why the kernel half could not
+			  * walk */
 	__u32 tid;	 /* thread id, initial pid namespace */
 	__u64 time_ns;	 /* CLOCK_MONOTONIC */
 	__u16 cpu;	 /* where the sample was taken */
 	__u8 n_kernel;	 /* kernel frames */
-	__u8 sequence;	 /* WALKED: one more than in the thread's walk before, modulo 256 */
-	__u32 kept;	 /* WALKED: root frames that are those of the thread's walk before */
-	__u32 bytes;	 /* WALKED: what follows, kernel frames excepted; with padding to 8 after */
-	__u8 part;	 /* WALKED: bit i: enum stackd_part_flags; 0: no struct stackd_part follows
-			  * the kernel frames */
-	__u8 event;	 /* enum stackd_event, once the record is read; 0 in the ring */
+	__u8 sequence;	 /* WALKED: one more than in the thread's previous walk, modulo 256 */
+	__u32 kept;	 /* WALKED: root frames that are the same as in the thread's previous
+			  * walk */
+	__u32 bytes;	 /* WALKED: bytes of optional fields and frames; padding to 8 follows */
+	__u8 part;	 /* WALKED: enum stackd_part_flags; 0: no struct stackd_part follows the
+			  * kernel frames */
+	__u8 event;	 /* enum stackd_event, filled in by the reader; 0 in the ring */
 	__u16 pad;
 };
 
 /*
- * A user frame of a WALKED record: a location, not an address. It has three forms, low byte first:
+ * A user frame of a WALKED record: a location, not an address. It has one of three forms, low byte
+ * first:
  *
- *   near   3 bytes: offset, in the slice of the file that the frame before is in
+ *   near   3 bytes: offset, in the slice of the file that the previous frame is in
  *   short  4 bytes: STACKD_FRAME_SHORT | offset, slice << 24
- *   long   4 bytes STACKD_FRAME_LONG, then 8 of the location
+ *   long   4 bytes STACKD_FRAME_LONG, then the location in 8 bytes
  *
- * If heights are recorded (segment.bpf.h), 4 bytes with its height precede each frame, and one more
- * height follows the last frame.
+ * If heights are recorded (segment.bpf.h), each frame is preceded by its height in 4 bytes, and one
+ * more height follows the last frame.
  *
- * A file is cut into slices of 8 MiB, numbered from its stackd_file.first_slice on. A location
- * is file << 48 | exact << 47 | offset: the file's number and the offset of the byte to look up
- * (the program counter if `exact`, else the return address - 1). Code without a file, and the
- * leaf of a walk that knows no mapping, have the number STACKD_FILE_NONE and an address. The first
- * frame is always exact; of the others, in near and short form, none is.
+ * A file is cut into slices of 8 MiB, numbered from its stackd_file.first_slice on. A location is
+ * file << 48 | exact << 47 | offset: the file's number and the offset of the byte to look up (the
+ * program counter if `exact`, else the return address - 1). Code without a file, and a leaf whose
+ * mapping is not known, have the number STACKD_FILE_NONE and an address. The first frame is always
+ * exact; other frames in near or short form are not.
  */
 #define STACKD_SLICE_SHIFT    23
 #define STACKD_SLICE_COUNT    255
 #define STACKD_SLICE_MASK     ((1u << STACKD_SLICE_SHIFT) - 1)
 #define STACKD_FRAME_SHORT    (1u << 23)
-#define STACKD_FRAME_LONG     0xff800000u /* there is no slice 255 */
+#define STACKD_FRAME_LONG     0xff800000u /* no slice has the number 255 */
 #define STACKD_LOCATION_EXACT ((__u64)1 << 47)
 #define STACKD_LOCATION_MASK  (STACKD_LOCATION_EXACT - 1)
 #define STACKD_FILE_NONE      0
 
-/* A mapping of a file that the kernel half does not know yet; all 0: none. `key` is the identity
- * by which the daemon makes the file known, in the map `inodes`. */
+/* A mapping of a file that the kernel half does not know yet; all 0: none. The daemon enters the
+ * file into the map `inodes` by its `key`. */
 struct stackd_inode {
 	__u64 inode;
 	__u64 changed_ns; /* inode change time */
@@ -259,50 +264,51 @@ struct stackd_mapping {
 	struct stackd_inode key;
 };
 
-/* Successive stacks share their root part, so a STACK record leaves out the bytes at the end of the
- * copy that equal those of the CPU's previous STACK record: `shared` of them, at most
+/* Successive stacks share their root part. So a STACK record leaves out the bytes at the end of the
+ * copy that are the same in the CPU's previous STACK record: `shared` bytes, at most
  * STACKD_SHARED_BYTES. It builds on the record whose number is one less. */
 #define STACKD_SHARED_BYTES (64 * 1024)
 
 /*
- * Behind the stack of one that has been read, from a multiple of 8 on:
- *   u64 more_holes[more_holes]             go on where `holes` ends (record_more_holes())
+ * When a record has been read, it has more data behind the stack, from a multiple of 8 on:
+ *   u64 more_holes[more_holes]             continues `holes` (record_more_holes())
  *   struct stackd_code_mark [code_count]   record_code()
- * The reader puts them there, from MORE_STACK and CODE records (daemon/capture/record.h).
+ * The reader takes them from MORE_STACK and CODE records (daemon/capture/record.h).
  */
 struct stackd_stack_record {
 	struct stackd_header header;
 	__u32 pid;	   /* thread group id, initial pid namespace */
-	__u32 period;	   /* events that this sample stands for; UINT32_MAX: at least so many */
-	__u32 stack_bytes; /* of the whole copy */
-	__u32 shared;	   /* of which left out */
-	__u32 number;	   /* counts the CPU's STACK records that can be built upon; 0: none may */
+	__u32 period;	   /* events that this sample represents; UINT32_MAX: at least so many */
+	__u32 stack_bytes; /* size of the whole copy */
+	__u32 shared;	   /* bytes of it that are left out */
+	__u32 number;	   /* counts the CPU's STACK records on which others can build; 0: none can
+			    * build on this one */
 	__u16 wanted;	   /* number of a file whose table is not loaded; 0: none */
 	__u8 leaf;	   /* enum stackd_leaf, determined from the instructions alone */
 	__u8 code_count;   /* 0 in the ring */
-	__u64 holes;	   /* bit i: page i of the stack, the stack pointer's being 0, was not in
-			    * memory: never written, or on its way; its bytes are 0 here */
+	__u64 holes;	   /* bit i: page i of the stack, 0 with the stack pointer, was not in
+			    * memory: never written, or being read; its bytes are 0 here */
 	__u64 cgroup;	   /* id in the hierarchy of version 2 */
 	__u64 stack_end;   /* address; 0: not known */
 	__u32 more_holes;  /* 0 in the ring */
 	__u32 pad;
-	__u64 below; /* the word below the stack pointer, which few functions use; 0: not known */
+	__u64 below; /* the word below the stack pointer; 0: not known */
 	struct stackd_mapping unknown;
 	union stackd_measurement event;
-	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
+	struct stackd_regs regs; /* user registers, at the sample or at the entry into the kernel */
 };
 
 /*
  * A part of a stack that is larger than a STACK record's copy: while a table is being loaded, such
- * stacks are sent whole. The parts come before their record, in order, and of the same thread, CPU
- * and time; the first begins where the copy ends.
+ * stacks are sent whole. The parts come before the STACK record, in order, and of the same thread,
+ * CPU and time; the first part begins where the copy ends.
  */
 struct stackd_more_stack {
 	struct stackd_header header;
 	__u64 start;   /* address of the first byte */
-	__u64 holes;   /* bit i: page i of the part, that of `start` being 0, was not in memory */
-	__u32 bytes;   /* of stack */
-	__u32 sent;    /* of which follow: all, or none if none was in memory */
+	__u64 holes;   /* bit i: page i of the part, 0 with `start`, was not in memory */
+	__u32 bytes;   /* of the stack in this part */
+	__u32 sent;    /* bytes that follow: all, or none if none was in memory */
 	__u32 is_last; /* the stack ends here */
 	__u32 pad;
 };
@@ -315,9 +321,9 @@ struct stackd_more_stack {
 struct stackd_tag_record {
 	struct stackd_header header;
 	__u32 pid;    /* thread group id, initial pid namespace */
-	__u32 period; /* events that this sample stands for; UINT32_MAX: at least so many */
+	__u32 period; /* events that this sample represents; UINT32_MAX: at least so many */
 	__u64 tag;
-	__u64 pc;      /* of user mode */
+	__u64 pc;      /* of the user registers */
 	__u64 cgroup;  /* id in the hierarchy of version 2 */
 	__u32 program; /* stackd_tagged.program; 0: no tag could be read */
 	__u32 is_followed;
@@ -340,7 +346,7 @@ struct stackd_branch_record {
 #define STACKD_LAUNCHED_STRINGS 24
 #define STACKD_LAUNCHED_BYTES	40
 
-/* A program has been executed: the variables of its environment that may tell its rank. */
+/* A program has been executed: the environment variables that may have its rank. */
 struct stackd_launched {
 	struct stackd_header header;
 	__u32 pid; /* thread group id, initial pid namespace */
@@ -348,14 +354,14 @@ struct stackd_launched {
 	char strings[STACKD_LAUNCHED_STRINGS][STACKD_LAUNCHED_BYTES];
 };
 
-/* A request of MPI is complete, for which a call has posted a buffer. */
+/* A request of MPI is complete. A call had posted a buffer for it. */
 struct stackd_completed {
 	struct stackd_header header;
 	__u32 pid;	/* thread group id, initial pid namespace */
-	__u32 poster;	/* the thread that has posted it, */
-	__u64 enter_ns; /* in the instance that began then */
+	__u32 poster;	/* the thread that has posted the buffer, */
+	__u64 enter_ns; /* in the instance that began at this time */
 	__u64 posted;	/* size of the buffer */
-	__u64 arrived;	/* bytes, with marks */
+	__u64 arrived;	/* number of bytes, with flags */
 };
 
 #include "stackd_code.h"
@@ -371,29 +377,29 @@ enum stackd_counter_kind {
 	STACKD_COUNTER_SWITCHES,     /* context switches */
 	STACKD_COUNTER_READ,	     /* bytes that system calls have read */
 	STACKD_COUNTER_WRITTEN,
-	STACKD_COUNTER_VARIABLE,  /* of the program */
+	STACKD_COUNTER_VARIABLE,  /* a variable of the program */
 	STACKD_COUNTER_RESIDENT,  /* bytes of the process that are in memory */
 	STACKD_COUNTER_EVENT,	  /* what a perf event counts (bpf/event_sum.bpf.h) */
-	STACKD_COUNTER_ALLOCATED, /* bytes that sampled allocations stand for */
-	STACKD_COUNTER_HITS,	  /* of a probe */
+	STACKD_COUNTER_ALLOCATED, /* bytes that sampled allocations represent */
+	STACKD_COUNTER_HITS,	  /* hits of a probe */
 };
 
-/* The counters' values at a sample within an instance, or at the end of one. The sample's or the
- * instance's own record comes next, of the same thread and time. Without is_end, the record ends
- * with the last of its `n` values. */
+/* The counters' values at a sample within an instance, or at the end of one. The record of the
+ * sample or of the instance comes next, of the same thread and time. Without is_end, the record
+ * ends with the last of its `n` values. */
 struct stackd_reading {
 	struct stackd_header header;
 	__u32 pid; /* thread group id, initial pid namespace */
 	__u8 n;	   /* counters */
 	__u8 is_end;
 	__u8 known;	   /* bits: values that could be read */
-	__u8 passed_known; /* the same; only with is_end */
+	__u8 passed_known; /* bits of `passed`; only with is_end */
 	__u64 values[STACKD_MOST_COUNTERS];
-	__u64 passed[STACKD_MOST_COUNTERS]; /* with is_end: by how much more than at its start */
+	__u64 passed[STACKD_MOST_COUNTERS]; /* with is_end: the increase since its start */
 };
 
-/* An entry of a region, or a hit of a mark: where the variables of its file are, as distances from
- * the probe's instruction, and their sizes; 0: the variable is not in this file. */
+/* An entry of a region, or a hit of a mark. For the variables of its file: their distances from the
+ * probe's instruction, and their sizes; 0: the variable is not in this file. */
 struct stackd_place {
 	__s64 distance[STACKD_MOST_COUNTERS];
 	__u8 bytes[STACKD_MOST_COUNTERS];
@@ -401,15 +407,16 @@ struct stackd_place {
 
 #define STACKD_MOST_PLACES 16384
 
-/* A process that keeps tags. */
+/* A process whose program keeps tags. */
 struct stackd_tagged {
-	__s64 offset;  /* of its tag from the thread pointer */
-	__u64 space;   /* 0; the kernel half's own: which exec of the process this is about */
-	__u32 program; /* number, from 1: within one, a tag has one meaning */
+	__s64 offset;  /* of the tag, from the thread pointer */
+	__u64 space;   /* set by the kernel half: the exec of the process to which this applies;
+			* first 0 */
+	__u32 program; /* number, from 1: in one program, a tag has one meaning */
 	__u32 pad;
 };
 
-/* A tag that the daemon knows the path of. */
+/* A tag whose path the daemon knows. */
 struct stackd_known_tag {
 	__u64 tag;
 	__u32 program;
@@ -423,47 +430,47 @@ enum stackd_tags {
 	STACKD_TAGS_OFF,  /* tags are ignored */
 };
 
-/* Walks of regions that can be under way on a CPU, all but one of them preempted. */
+/* Walks of regions on a CPU at the same time; all but one of them are preempted. */
 #define STACKD_REGION_SCRATCHES 4
 
 #define STACKD_MOST_REGIONS 10000
 #define STACKD_MOST_MARKS   64 /* their numbers follow those of regions */
 
 /*
- * States of a region or mark, in the map `regions_off`: it is measured, and has not been entered
- * yet; it is entered too often, and its probes are to be removed; it is measured, and has been
- * entered; or any other number: it is on trial. Its entries are only counted then, and once a
- * thread has made more than that number within STACKD_REGION_TRIAL_NS it is off.
+ * The states of a region or mark, in the map `regions_off`: it is measured, and has not been
+ * entered yet; it is entered too often, and its probes are to be removed; it is measured, and has
+ * been entered; or any larger number: it is on trial. Then its entries are only counted. Once a
+ * thread has made more entries than that number within STACKD_REGION_TRIAL_NS, the region is off.
  */
 #define STACKD_REGION_IS_MEASURED 0
 #define STACKD_REGION_IS_OFF	  1
 #define STACKD_REGION_IS_ENTERED  2
 #define STACKD_REGION_TRIAL_NS	  250000000ull
 
-#define STACKD_MOST_LIVE 262144u /* sampled blocks that are live at a time */
+#define STACKD_MOST_LIVE 262144u /* sampled blocks that are live at the same time */
 
-/* Whose regions and waits are measured. */
+/* Which threads' regions and waits are measured. */
 enum stackd_scope {
 	STACKD_SCOPE_ALL,
 	STACKD_SCOPE_CGROUP,
-	STACKD_SCOPE_PROCESSES, /* and their later children */
+	STACKD_SCOPE_PROCESSES, /* these processes, and their later children */
 };
 
 #define STACKD_MAX_KERNEL_FRAMES 127
 #define STACKD_ANCHOR_EVERY	 128 /* samples of a thread: see segment.bpf.h */
-#define STACKD_ANCHOR_PRICE	 8   /* segments with known ends that earn an anchor */
-#define STACKD_ANCHOR_CREDIT	 64  /* most that are put by */
-#define STACKD_ANCHOR_ENDS	 256 /* that a thread has */
-#define STACKD_STACK_BOTTOM	 256 /* bytes in which a leaf's return address of 0 ends a stack */
+#define STACKD_ANCHOR_PRICE	 8   /* segments with known ends that pay for an anchor */
+#define STACKD_ANCHOR_CREDIT	 64  /* such segments that are saved up, at most */
+#define STACKD_ANCHOR_ENDS	 256 /* ends that are remembered of a thread */
+#define STACKD_STACK_BOTTOM	 256 /* bytes to the stack's end: a return address of 0 ends it */
 #define STACKD_MAX_STACK_BYTES	 (256 * 1024)
-#define STACKD_MORE_BYTES	 (8 * 1024 * 1024) /* of a stack beyond its record's copy, at most */
-#define STACKD_MORE_PART	 (128 * 1024)	   /* of these in a record */
+#define STACKD_MORE_BYTES	 (8 * 1024 * 1024) /* of a stack beyond its record's copy */
+#define STACKD_MORE_PART	 (128 * 1024)	   /* in one record */
 #define STACKD_MAX_MORE_HOLES	 ((STACKD_MAX_STACK_BYTES + STACKD_MORE_BYTES) / (64 * 4096) + 1)
 
 /*
- * Recipes: how to find the caller from a code address. A file's table is rows sorted by file
- * offset, cut into chunks of 64 KiB of file; a chunk's first row always has low == 0, so a search
- * never leaves its chunk. Rows name rules by number; rules are shared by all files.
+ * A file's table of rules (recipe): rows sorted by file offset, in chunks of 64 KiB of the file. A
+ * chunk's first row always has low == 0, so a search never leaves its chunk. Rows refer to rules by
+ * number; all files share the rules.
  */
 struct stackd_row {
 	__u16 low;  /* file offset & 0xffff from which the rule holds, up to the next row */
@@ -473,9 +480,9 @@ struct stackd_row {
 #define STACKD_CHUNK_SHIFT 16
 
 enum stackd_cfa {
-	STACKD_CFA_NONE,   /* no recipe: no unwind information covers this location */
+	STACKD_CFA_NONE,   /* no unwind information covers this location */
 	STACKD_CFA_END,	   /* the outermost frame: its return address is undefined */
-	STACKD_CFA_DAEMON, /* a rule that this struct cannot express: left to the daemon */
+	STACKD_CFA_DAEMON, /* a rule that this struct cannot express: the daemon walks */
 	STACKD_CFA_REG,	   /* CFA = reg + cfa_offset */
 	STACKD_CFA_DEREF,  /* CFA = *(reg + cfa_offset) + cfa_add (realigned stacks) */
 	STACKD_CFA_PLT,	   /* CFA = sp + cfa_offset + ((pc & 15) >= cfa_add ? 8 : 0) */
@@ -484,79 +491,79 @@ enum stackd_cfa {
 	STACKD_CFA_SWITCH, /* the caller is on another stack: the walk ends */
 	STACKD_CFA_OTHER,  /* as REG, but the CFA may be on another stack, anywhere */
 	/* Go's runtime (bpf/runtime_go.bpf.h): */
-	STACKD_CFA_SCHEDULER, /* as REG; the goroutine that the thread ran is given up */
-	STACKD_CFA_INJECTED,  /* as REG; the caller was interrupted, and did not call */
-	STACKD_CFA_GOROUTINE, /* CFA = where the thread's goroutine left its stack + cfa_add; its
-			       * pc stands there, too, if ra_offset is 0. cfa_offset: of g from the
-			       * thread pointer; saved: of g.m, m.curg and g.sched. With another
-			       * reg than sp: CFA = sp, pc = *(reg + cfa_offset), or reg if
-			       * cfa_add; a return address if that is 2 */
+	STACKD_CFA_SCHEDULER, /* as REG; the thread's goroutine has been given up */
+	STACKD_CFA_INJECTED,  /* as REG; the caller was interrupted, and has not called */
+	STACKD_CFA_GOROUTINE, /* CFA = where the thread's goroutine left its stack + cfa_add; if
+			       * ra_offset is 0, its pc was saved there, too. cfa_offset: of g from
+			       * the thread pointer; saved: of g.m, m.curg and g.sched. With another
+			       * reg than sp: CFA = sp, pc = *(reg + cfa_offset), or reg if cfa_add;
+			       * a return address if that is 2 */
 	STACKD_CFA_DEPTH,     /* CFA = hi - depth + cfa_add: g = *(sp + cfa_offset),
 			       * hi = *(g + saved[0]), depth = *(sp + saved[1]) */
-	STACKD_CFA_CALLBACK,  /* CFA = where the thread left its system stack + cfa_add: cfa_offset
-			       * is of g from the thread pointer, saved of g.m, m.g0, g.sched, and
-			       * from that stack's pointer, of where it left it before */
+	STACKD_CFA_CALLBACK,  /* CFA = where the thread left its system stack + cfa_add. cfa_offset:
+			       * of g from the thread pointer; saved: of g.m, m.g0, g.sched, and,
+			       * from the pointer of that stack, of where it left it before */
 };
 
-/* STACKD_SAVED_REGS are in the order of `saved`. */
+/* The order of `saved` is that of STACKD_SAVED_REGS. */
 struct stackd_rule {
 	__u8 cfa;	  /* enum stackd_cfa */
 	__u8 reg;	  /* DWARF number of the CFA's register */
 	__s16 cfa_add;	  /* see enum stackd_cfa */
 	__s32 cfa_offset; /* bytes */
-	__s16 ra_offset;  /* the return address stands at CFA + ra_offset; -8 in nearly all code */
-	__s16 saved[STACKD_SAVED_COUNT]; /* CFA-relative slot of the caller's register; 0: it is
+	__s16 ra_offset;  /* the return address is at CFA + ra_offset; -8 in nearly all code */
+	__s16 saved[STACKD_SAVED_COUNT]; /* slot of the caller's register, from the CFA; 0: it is
 					  * unchanged */
 	__u8 saved_reg;	    /* bits 0 to 3: DWARF number of the register that the bits below refer
 			     * to; 4 to 7: see STACKD_KEPT */
-	__u8 saved_via_reg; /* bit i: saved[i] is relative to saved_reg as it is in this frame, not
-			     * to the CFA; 0 then is a slot like any other. Realigned frames save
-			     * the frame pointer where it points to then, which has no fixed
+	__u8 saved_via_reg; /* bit i: saved[i] is relative to saved_reg in this frame, not to the
+			     * CFA; then 0 is a slot like any other. Realigned frames save the frame
+			     * pointer where it points to, at no fixed distance from their CFA
 			     * distance from their CFA */
 };
 
 /* The DWARF number, plus 1, of a caller-saved register that the rule's function preserves;
- * STACKD_KEPT_TWO: ARCH_KEPT_TWO_REGS; 0: none is known. A caller may have its CFA in it. For the
- * daemon's walk; the kernel half ends there. */
+ * STACKD_KEPT_TWO: ARCH_KEPT_TWO_REGS; 0: none is known. A caller may have its CFA in that
+ * register. Only the daemon's walk uses this; the kernel half ends at such a caller. */
 #define STACKD_KEPT(rule)      ((rule)->saved_reg >> 4)
 #define STACKD_KEPT_TWO	       15
 #define STACKD_SAVED_REG(rule) ((rule)->saved_reg & 15)
 
-/* A file's table, by file number: chunks[chunk_base + i] is the first row of the chunk
- * first_chunk + i, in the map `rows`; there are n_chunks of them and one end entry. */
+/* A file's table, by file number: chunks[chunk_base + i] is the first row, in the map `rows`, of
+ * the chunk first_chunk + i. There are n_chunks of them and one end entry. */
 struct stackd_file {
 	__u32 chunk_base;
 	__u32 first_chunk;
 	__u32 n_chunks;	   /* 0: no table (yet, any more, or at all) */
-	__u16 first_slice; /* of its short frames; STACKD_SLICE_COUNT: it has none */
+	__u16 first_slice; /* for its short frames; STACKD_SLICE_COUNT: it has none */
 	__u16 n_slices;
-	__u16 is_loaded;  /* it has no recipes, and will have none; never where n_chunks is not 0 */
-	__u16 is_partial; /* its table lacks rules: where it has none, one is yet to come */
-	__u32 uses;	  /* counted up by the kernel half; eviction goes by it */
+	__u16 is_loaded;  /* it has no recipes, and will have none; never set if n_chunks is not
+			   * 0 */
+	__u16 is_partial; /* rules are missing in its table, and will still come */
+	__u32 uses;	  /* counted by the kernel half; the daemon evicts by it */
 };
 
-/* The way in which walks use the thread's walk before (Perks et al., section 3: first and second
- * match). */
+/* How walks use the thread's previous walk (Perks et al., section 3: first and second match). */
 enum stackd_prefix {
 	STACKD_PREFIX_VERIFIED, /* every remembered return address below is compared */
-	STACKD_PREFIX_SECOND,	/* two matches in a row are believed */
-	STACKD_PREFIX_FIRST,	/* the first match is believed */
+	STACKD_PREFIX_SECOND,	/* two matches in a row are trusted */
+	STACKD_PREFIX_FIRST,	/* the first match is trusted */
 	STACKD_PREFIX_NONE,	/* every stack is walked whole */
 };
 
-/* Stacks of so many frames are walked to the end and remembered (bpf/deep.bpf.h), in parts of so
- * many new frames each. A deep stack is remembered in blocks of marks, by place. */
+/* Stacks of up to STACKD_DEEP_MOST frames are walked to the end and remembered (bpf/deep.bpf.h),
+ * STACKD_DEEP_NEW new frames at a time. A deep stack is remembered in blocks of marks, by place. */
 #ifndef STACKD_DEEP_MOST
 #define STACKD_DEEP_MOST   100000u
 #define STACKD_DEEP_NEW	   24576u
-#define STACKD_DEEP_PLACES 131072u /* a power of two, as the next */
+#define STACKD_DEEP_PLACES 131072u /* a power of two, as is the next */
 #define STACKD_DEEP_BLOCK  256u
 #endif
 #define STACKD_DEEP_STACKS 8
 
-#define STACKD_RULE_SETS 16384 /* of the kernel half's cache of rules, a CPU */
+#define STACKD_RULE_SETS 16384 /* of the cache of rules, for each CPU */
 
-/* Rule numbers that every table knows; compiled rules follow. */
+/* Numbers of rules that all tables have; compiled rules follow. */
 #define STACKD_RULE_NONE   0
 #define STACKD_RULE_END	   1
 #define STACKD_RULE_DAEMON 2

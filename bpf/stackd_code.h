@@ -2,37 +2,38 @@
 /*
  * The bytes of JIT code at the moment of a sample.
  *
- * A JIT compiler writes new code where old code was, and the daemon reads code later than a sample
- * hit it. So the kernel half sends hashes of the blocks around each address of such code on the
+ * A JIT compiler can write new code over old code, and the daemon reads code later than a sample
+ * hits it. So the kernel half sends hashes of the blocks around each address of such code on the
  * stack, and the daemon uses a rule only if it was made from bytes with the same hashes. The bytes
- * themselves are sent once for each address and hashes.
+ * are sent once for each address with the same hashes.
  */
 #ifndef STACKD_CODE_H
 #define STACKD_CODE_H
 
-#define STACKD_CODE_BLOCK  64 /* bytes of a block, at a multiple of that */
-#define STACKD_CODE_BLOCKS 16 /* around an address, */
-#define STACKD_CODE_BEFORE 7  /* of which so many are before its own */
-#define STACKD_MAX_CODE	   96 /* addresses of a stack */
+#define STACKD_CODE_BLOCK  64 /* bytes of a block, which begins at a multiple of that */
+#define STACKD_CODE_BLOCKS 16 /* blocks around an address */
+#define STACKD_CODE_BEFORE 7  /* those before the block with the address */
+#define STACKD_MAX_CODE	   96 /* addresses of a stack, at most */
 #define STACKD_CODE_BYTES  (STACKD_CODE_BLOCKS * STACKD_CODE_BLOCK)
 
-/* An address in a mapping of such code, and the hashes around it; 0: the block could not be read,
- * or is in another mapping. Address 0: it was something else. */
+/* An address in a mapping of such code, and the hashes of the blocks around it; a hash of 0: the
+ * block could not be read, or is in another mapping. Address 0: the word was no such address. */
 struct stackd_code_mark {
 	__u64 address;
 	__u32 hashes[STACKD_CODE_BLOCKS];
 };
 
-/* Goes before a STACK record of the same thread and time, and is no sample. */
+/* Precedes a STACK record of the same thread and time. It is no sample. */
 struct stackd_code_record {
 	struct stackd_header header;
 	__u32 pid;	   /* thread group id, initial pid namespace */
-	__u32 n;	   /* struct stackd_code_mark, which follow */
-	__u64 start, size; /* the mapping in which the kernel half's walk has ended; 0: another */
+	__u32 n;	   /* number of struct stackd_code_mark, which follow */
+	__u64 start, size; /* the mapping in which the kernel half's walk has ended; 0: not in JIT
+			    * code */
 };
 
-/* The bytes around an address, of the blocks for which its mark has hashes. Goes before a CODE
- * record that has the mark, and is no sample. */
+/* The bytes around an address, of those blocks for which the mark has hashes. Precedes a CODE
+ * record with that mark. It is no sample. */
 struct stackd_code_bytes {
 	struct stackd_header header;
 	__u32 pid; /* thread group id, initial pid namespace */
@@ -48,7 +49,7 @@ struct stackd_jit_ranges {
 	__u64 start[STACKD_MADE_RANGES], size[STACKD_MADE_RANGES];
 };
 
-/* What is known of an executable mapping's file that never gets a table (map `made_files`). */
+/* What the mapped file is, if it is executable and never gets a table (map `made_files`). */
 enum stackd_made_file {
 	STACKD_MADE_JIT = 1, /* it holds JIT code */
 	STACKD_MADE_OTHER,   /* it is no ELF file */
@@ -66,7 +67,7 @@ static __attribute__((always_inline)) inline __u32 stackd_code_hash(const __u64 
 	return (__u32)(hash >> 16) | 1;
 }
 
-/* Returns the key of the bytes around an address of a process: equal for equal blocks. */
+/* Returns the key of the bytes around an address of a process: the same for the same blocks. */
 static __attribute__((always_inline)) inline __u64
 stackd_code_key(__u32 pid, const struct stackd_code_mark *mark)
 {

@@ -8,40 +8,40 @@
 #include <linux/types.h>
 #endif
 
-/* Cookies of a region's probes: its number, with these at its entry... */
+/* The cookie of a region's probe: the region's number, with these at the function's entry... */
 #define STACKD_REGION_NUMBER(cookie) ((__u32)(cookie))
-#define STACKD_PLACE(number)	     ((__u64)(number) << 40) /* of a place; 0: it has none */
+#define STACKD_PLACE(number)	     ((__u64)(number) << 40) /* a place's number; 0: none */
 #define STACKD_PLACE_NUMBER(cookie)  ((__u32)((cookie) >> 40 & 0xffff))
-#define STACKD_ENTRY_LOOP	     ((__u64)1 << 32) /* the function can jump to its entry */
-#define STACKD_ENTRY_ONCE	     ((__u64)1 << 33) /* not within another such instance */
-/* The probe is so many bytes behind the entry, with so many words below the return address. */
+#define STACKD_ENTRY_LOOP	     ((__u64)1 << 32) /* the function can jump back to its entry */
+#define STACKD_ENTRY_ONCE	     ((__u64)1 << 33) /* no pass while another such pass is open */
+/* The probe is `after` bytes behind the entry, with `frame` words below the return address. */
 #define STACKD_ENTRY_MOVED(after, frame) ((__u64)(after) << 56 | (__u64)(frame) << 34)
 #define STACKD_ENTRY_AFTER(cookie)	 ((cookie) >> 56)
 #define STACKD_ENTRY_FRAME(cookie)	 ((cookie) >> 34 & 63)
-/* ...and one of these, << 32, at an instruction that leaves it. */
+/* ...and one of these, << 32, at an instruction that leaves the function. */
 #define STACKD_EXIT_RETURN 0x00
 #define STACKD_EXIT_JUMP   0x10
-#define STACKD_EXIT_BRANCH 0x20 /* | the number of its condition, as in its code */
-#define STACKD_EXIT_ONCE   0x40 /* |, where the entry has STACKD_ENTRY_ONCE */
+#define STACKD_EXIT_BRANCH 0x20 /* | the number of the branch's condition, as in its code */
+#define STACKD_EXIT_ONCE   0x40 /* |, if the entry has STACKD_ENTRY_ONCE */
 /* |, with a jump or branch that leads to a return. The function has still to restore the registers
- * in `saved` (a bit for each, in the order in which they are on the stack, the last one next to the
- * return address), and to remove `frame` words from the stack, these included. */
+ * in `saved` (a bit for each, in their order on the stack, the last one next to the return
+ * address), and to remove `frame` words from the stack, those of the registers included. */
 #define STACKD_EXIT_EPILOGUE	       0x80
 #define STACKD_EXIT_REST(saved, frame) ((__u64)(saved) << 40 | (__u64)(frame) << 46)
 #define STACKD_EXIT_KIND(cookie)       ((__u32)((cookie) >> 32 & 0xff))
 #define STACKD_EXIT_SAVED(cookie)      ((__u32)((cookie) >> 40 & 63))
 #define STACKD_EXIT_FRAME(cookie)      ((cookie) >> 46 & 0xffff)
 
-/* Cookies of a mark's probes: its number, and what a hit does. */
+/* The cookie of a mark's probe: the mark's number, and what a hit does. */
 #define STACKD_MARK_ENDS   ((__u64)1 << 32)
 #define STACKD_MARK_BEGINS ((__u64)1 << 33)
 #define STACKD_MARK_ENTRY  ((__u64)1 << 34) /* the place is a function's first instruction */
-/* A hit begins and ends nothing, but is counted, by the counter with this index. */
+/* A hit begins and ends no pass, but increments the counter with this index. */
 #define STACKD_MARK_COUNTS	   ((__u64)1 << 35)
 #define STACKD_MARK_COUNTER(index) ((__u64)(index) << 36)
 #define STACKD_MARK_INDEX(cookie)  ((__u32)((cookie) >> 36 & 7))
 
-/* Cookies at the entries of an allocator's functions: what the arguments are. */
+/* The cookie at the entry of an allocator's function: what the arguments are. */
 enum stackd_alloc_kind {
 	STACKD_ALLOC_FREE,	     /* (pointer) */
 	STACKD_ALLOC_SIZE,	     /* (size) */
@@ -52,9 +52,10 @@ enum stackd_alloc_kind {
 	STACKD_ALLOC_INTO,	     /* (where to put the pointer, alignment, size); returns 0 */
 };
 #define STACKD_ALLOC_KIND(cookie) ((__u32)(cookie))
-#define STACKD_ALLOC_TAIL	  ((__u64)1 << 32) /* it may end as another one of them */
+#define STACKD_ALLOC_TAIL	  ((__u64)1 << 32) /* may jump to another of these */
 
-/* Cookie where they are left by a jump to memset(), which has the block as its first argument. */
+/* The cookie at a jump to memset() that leaves such a function: the block is memset()'s first
+ * argument. */
 #define STACKD_ALLOC_CLEARED 1
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * The kernel half's counters: a part of stackd_abi.h, which includes it.
  *
- * Each list is the only one of its counters: X(enumerator, name, unit, meaning). The names are in
- * stores, and in `stackctl stats`, so they never change. Names, units and meanings are in
- * docs/COUNTERS.md, too, which a unit test compares with these lists. A unit is COUNT, NS or BYTES.
+ * Each list is the only place where its counters are defined: X(enumerator, name, unit, meaning).
+ * The names are in stores, and in `stackctl stats`, so they never change. Names, units and meanings
+ * are in docs/COUNTERS.md, too, which a unit test compares with these lists. A unit is COUNT, NS or
+ * BYTES.
  */
 #ifndef STACKD_COUNTERS_H
 #define STACKD_COUNTERS_H
@@ -13,7 +14,7 @@
 #include <linux/types.h>
 #endif
 
-/* Of samples: the map `counters`, which has one entry for each CPU. */
+/* Counters of samples: the map `counters`, which has one entry for each CPU. */
 #define STACKD_COUNTERS(X)                                                                         \
 	X(STARTED, "started", COUNT, "samples in scope for which the program was entered")         \
 	X(SENT, "sent", COUNT, "of these, records that were put into the ring buffer")             \
@@ -60,7 +61,8 @@ struct stackd_counters {
 	__u64 n[STACKD_COUNT_COUNT]; /* by enum stackd_counter */
 };
 
-/* Of regions and allocations: the map `region_counters`, which has one entry for each CPU. */
+/* Counters of regions and allocations: the map `region_counters`, which has one entry for each
+ * CPU. */
 #define STACKD_REGION_COUNTERS(X)                                                                  \
 	X(ENDED, "regions_ended", COUNT, "instances of regions that ended")                        \
 	X(SENT, "regions_sent", COUNT, "of these, records that were put into the ring buffer")     \
@@ -116,7 +118,7 @@ struct stackd_region_counters {
 	__u64 n[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
 };
 
-/* Of waits: the map `wait_counters`, whose only entry is an array of u64 for each CPU. */
+/* Counters of waits: the map `wait_counters`, whose only entry is an array of u64 for each CPU. */
 #define STACKD_WAIT_COUNTERS(X)                                                                    \
 	X(ENDED, "waits_ended", COUNT, "waits of threads in scope that ended")                     \
 	X(BLOCKED_NS, "waits_blocked_ns", NS, "the time that these were blocked: exact, of all")   \

@@ -3,7 +3,7 @@
  * The kinds of event of records: a part of stackd_abi.h, which includes it.
  *
  * A record's header has the time, thread and CPU of its event, and a WALKED or STACK record has the
- * event's path. A struct for each kind has the other measured values:
+ * event's path. For each kind, a struct has the other measured values:
  *
  *   kind       struct             the path is that of
  *   SAMPLE     none               the sample
@@ -19,9 +19,9 @@
  *   WAKE       stackd_wake        the thread that woke the other one
  *   LIFE       stackd_life        none
  *
- * These structs begin with the kind, and all have the same size, so the kernel half writes them
- * without asking which one it is (union stackd_measurement). The other kinds of event have records
- * of a kind of their own (enum stackd_record_kind).
+ * These structs begin with the kind, and all have the same size, so the kernel half copies them
+ * whatever their kind (union stackd_measurement). The other kinds of event have records of separate
+ * kinds (enum stackd_record_kind).
  */
 #ifndef STACKD_EVENTS_H
 #define STACKD_EVENTS_H
@@ -29,8 +29,8 @@
 enum stackd_event {
 	STACKD_EVENT_SAMPLE,   /* a sample of a perf event */
 	STACKD_EVENT_REGION,   /* a pass through a region, at its end */
-	STACKD_EVENT_LEFT,     /* the same, which was left without a return: by an exception,
-				* longjmp(), or the end of its thread or program */
+	STACKD_EVENT_LEFT,     /* a pass that was left without a return: by an exception, longjmp(),
+				* or the end of its thread or program */
 	STACKD_EVENT_MARK,     /* the time from one hit of a mark to the next, at its end */
 	STACKD_EVENT_ALLOC,    /* a sampled allocation */
 	STACKD_EVENT_FREE,     /* the end of a sampled allocation */
@@ -41,7 +41,7 @@ enum stackd_event {
 	STACKD_EVENT_WAKE,     /* a thread ended another thread's wait */
 	STACKD_EVENT_LIFE,     /* where waits are recorded: a thread began, or ended */
 
-	/* Of records of a kind of their own: */
+	/* These have separate kinds of records: */
 	STACKD_EVENT_READING,	 /* READING: values of counters */
 	STACKD_EVENT_LAUNCH,	 /* LAUNCHED: a program was executed */
 	STACKD_EVENT_COMPLETE,	 /* COMPLETED: a receive of MPI is complete */
@@ -56,9 +56,9 @@ struct stackd_pass {
 	__u64 kind : 8;	      /* STACKD_EVENT_REGION, STACKD_EVENT_LEFT or STACKD_EVENT_MARK */
 	__u64 wall_ns : 56;   /* two years */
 	__u64 cpu_ns;	      /* CPU time of the thread */
-	__u64 nested_wall_ns; /* the part of wall_ns that passes within this one took */
+	__u64 nested_wall_ns; /* the part of wall_ns that nested passes took */
 	__u64 nested_cpu_ns;
-	__u64 sent, received; /* bytes of a call of MPI; STACKD_MPI_NOT_KNOWN */
+	__u64 sent, received; /* bytes of a call of MPI; or STACKD_MPI_NOT_KNOWN */
 	__u64 number : 16;    /* of the region or mark (STACKD_REGION_NUMBER()), from 1 */
 	__u64 ended_ns : 48;  /* the lowest bits of CLOCK_MONOTONIC; less than 78 hours before the
 			       * record's time */
@@ -68,25 +68,25 @@ struct stackd_pass {
 
 #define STACKD_MPI_NOT_KNOWN ((__u64)-1)
 
-/* In the bytes of a call of MPI, unless they are not known: */
+/* Flags in the bytes of a call of MPI, unless they are STACKD_MPI_NOT_KNOWN: */
 #define STACKD_MPI_OF_FILE	   (1ull << 62) /* read from a file, or written to it */
 #define STACKD_MPI_AT_MOST	   (1ull << 61) /* the size of the buffer: less may have been received */
-#define STACKD_MPI_LATER	   (1ull << 60) /* COMPLETED records tell how much it is */
+#define STACKD_MPI_LATER	   (1ull << 60) /* COMPLETED records will say how many bytes */
 #define STACKD_MPI_BYTES_OF(value) ((value) & ((1ull << 56) - 1))
 
 /* An allocation, page fault, or call of mmap() or brk(). */
 struct stackd_alloc {
 	__u8 kind; /* STACKD_EVENT_ALLOC, STACKD_EVENT_FAULT or STACKD_EVENT_MAP */
 	__u8 pad[7];
-	__u64 address; /* of an allocation, or another number that no live block of the process
-			* has; 0: no record of its end will come */
+	__u64 address; /* of an allocation, or another number that no live block of the process has;
+			* 0: no record will report its end */
 	__u64 size;    /* bytes that were asked for */
-	__u64 weight;  /* bytes that it stands for; 0: the daemon computes them */
-	/* What the samples of the thread right before this one stood for, which the ring had no
-	 * room for. */
+	__u64 weight;  /* bytes that the sample represents; 0: the daemon computes them */
+	/* What the thread's samples right before this one represented, if the ring had no room for
+	 * them. */
 	__u64 lost_bytes;
 	__u64 lost_objects;
-	__u64 owner; /* process << 32 | thread in whose memory it is; 0: the record's thread */
+	__u64 owner; /* process << 32 | thread that owns the memory; 0: the record's thread */
 };
 
 struct stackd_free {
@@ -103,11 +103,11 @@ enum stackd_object {
 	STACKD_OBJECT_FILE,   /* a file of a file system: its inode */
 	STACKD_OBJECT_PIPE,   /* its inode */
 	STACKD_OBJECT_ANON,   /* an eventfd, timerfd, ..: its name, "[eventfd]" */
-	STACKD_OBJECT_IP,     /* a socket: its peer */
-	STACKD_OBJECT_UNIX,   /* a socket with an address, or whose peer has one: the inode of the
-			       * one with the address */
+	STACKD_OBJECT_IP,     /* a socket with a peer: its address */
+	STACKD_OBJECT_UNIX,   /* a Unix socket with an address, or whose peer has one: the inode of
+			       * that socket */
 	STACKD_OBJECT_SOCKET, /* another socket: its inode */
-	STACKD_OBJECT_FUTEX,  /* its address, and the thread that held it */
+	STACKD_OBJECT_FUTEX,  /* a futex: its address, and the thread that held it */
 };
 
 /* Who has ended a wait. */
@@ -117,7 +117,7 @@ enum stackd_waker {
 	STACKD_WAKER_INTERRUPT, /* an interrupt of an idle CPU */
 };
 
-/* The state of a wait whose thread left the CPU since its cgroup had no quota left. Of the
+/* The state of a wait whose thread left the CPU because its cgroup had no quota left. Of the
  * scheduler's own states, only that of a dead task has this bit. */
 #define STACKD_STATE_THROTTLED 0x80
 
@@ -126,9 +126,9 @@ enum stackd_waker {
 
 struct stackd_wait {
 	__u8 kind;	/* STACKD_EVENT_WAIT */
-	__u8 state;	/* of the task, as the scheduler's; 0: it was preempted;
+	__u8 state;	/* of the task, the scheduler's number; 0: it was preempted; or
 			 * STACKD_STATE_THROTTLED */
-	__u8 file_type; /* of the descriptor that it waited for, S_IFMT >> 12; 0: none */
+	__u8 file_type; /* S_IFMT >> 12 of the descriptor that it waited for; 0: none */
 	__u8 is_io;	/* it waited for block I/O */
 	__u8 waker;	/* enum stackd_waker */
 	__u8 object;	/* enum stackd_object */
@@ -136,21 +136,22 @@ struct stackd_wait {
 	__u8 pad;
 	__u64 blocked_ns;   /* 0: the blocked part is not in the sample */
 	__u64 runnable_ns;  /* with STACKD_NOT_SAMPLED the runnable part is not in the sample, and
-			     * only tells when the blocked part ended */
-	__u64 mean_ns : 36; /* mean distance of the sampling points of both, a minute at most;
+			     * its length only says when the blocked part ended */
+	__u64 mean_ns : 36; /* mean distance of the sampling points in both parts, a minute at most;
 			     * 0: all waits are kept */
-	__u64 late_ns : 28; /* from the wait's end to the record's time, or more than a quarter of
-			     * a second */
+	__u64 late_ns : 28; /* from the wait's end to the record's time; the maximum also means
+			     * more */
 	union {		    /* by `object` */
 		struct {
-			__u64 argument; /* the system call's first: a futex, a descriptor */
+			__u64 argument; /* first argument of the system call: a futex, a
+					 * descriptor */
 			__u64 number;	/* of the inode; of a futex, the thread that held it;
 					 * 0: not known */
 		};
 		__u32 peer[4]; /* an IPv6 address in network order, or a mapped IPv4 address */
 		char name[16]; /* ends with a 0 if it is shorter */
 	};
-	__s16 call; /* number of the system call; -1: in none */
+	__s16 call; /* number of the system call; -1: the thread was in none */
 	__u16 pad2;
 	union {
 		__u32 generation; /* of the inode, of STACKD_OBJECT_FILE */
@@ -163,12 +164,12 @@ struct stackd_wait {
 /* A wait with a switch that the kernel did not trace: only its length is known. */
 struct stackd_untraced {
 	__u8 kind;	  /* STACKD_EVENT_UNTRACED */
-	__u8 was_blocked; /* else it was preempted, as far as is known */
+	__u8 was_blocked; /* 0: it was preempted, as far as is known */
 	__u8 pad[6];
-	__u64 blocked_ns; /* as in struct stackd_wait, as are the next two */
+	__u64 blocked_ns; /* this and the next two as in struct stackd_wait */
 	__u64 runnable_ns;
 	__u64 mean_ns;
-	__u64 late_ns; /* from its end to the record's time */
+	__u64 late_ns; /* from the wait's end to the record's time */
 	__u64 pad2[2];
 };
 
@@ -182,7 +183,7 @@ struct stackd_wake {
 
 struct stackd_life {
 	__u8 kind;     /* STACKD_EVENT_LIFE */
-	__u8 is_begun; /* the thread is measured from now on; 0: it has left its CPU for the last
+	__u8 is_begun; /* 1: the thread is measured from now on; 0: it has left its CPU for the last
 			* time */
 	__u8 pad[6];
 	__u64 pad2[6];
@@ -190,7 +191,7 @@ struct stackd_life {
 
 /* The measured values of an event that is no sample. */
 union stackd_measurement {
-	__u8 kind; /* enum stackd_event; STACKD_EVENT_SAMPLE: nothing */
+	__u8 kind; /* enum stackd_event; STACKD_EVENT_SAMPLE: no values */
 	struct stackd_pass pass;
 	struct stackd_alloc alloc;
 	struct stackd_free free;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The runtimes of languages that stackd knows, and what user space tells the kernel half about a
- * process of one: struct stackd_NAME, for those out of whose code the kernel half steps itself.
+ * The runtimes of languages that stackd knows, and the facts about a process that user space sends
+ * to the kernel half: a struct stackd_NAME for each runtime whose code the kernel half steps out of
+ * by itself.
  *
- * The list is the only one. lib/code/runtime/runtime.c makes the table of user space from it, in
- * which each runtime has the number that it has here, and bpf/runtime.bpf.h chooses by these
- * numbers.
+ * There is only this list. From it, lib/code/runtime/runtime.c makes user space's table, in which
+ * each runtime has the number that it has here, and bpf/runtime.bpf.h chooses by these numbers.
  */
 #ifndef STACKD_RUNTIMES_H
 #define STACKD_RUNTIMES_H
 
 #include <linux/types.h>
 
-/* X(NAME, name): `name` is that of the folder in lib/code/runtime. At most 32. */
+/* X(NAME, name): `name` is the folder in lib/code/runtime. At most 32. */
 #define STACKD_RUNTIMES(X)                                                                         \
 	X(GO, go)	    /* Go's, in the program itself */                                      \
 	X(BEAM, beam)	    /* Erlang's virtual machine */                                         \
@@ -25,26 +25,28 @@ enum stackd_runtime {
 		STACKD_RUNTIME_COUNT
 };
 
-/* The key of the map `runtime_facts`, which has the facts about each runtime in each process. */
+/* The key of the map `runtime_facts`, which has the facts about a runtime in a process. */
 struct stackd_runtime_key {
 	__u32 pid;     /* thread group id, initial pid namespace */
 	__u32 runtime; /* enum stackd_runtime */
 };
 
-/* What steps in code of a BEAM, Erlang's virtual machine, go by. */
+/* The facts by which the kernel half steps in code of a BEAM, Erlang's virtual machine. */
 struct stackd_beam {
-	__u64 start, size;  /* of the mapping with the code that is not a module's */
-	__u64 main;	    /* address of process_main, the scheduler's loop, which begins by making
-			     * its frame */
-	__u32 main_size;    /* bytes in which no process runs */
-	__u32 frame;	    /* its size, in bytes, but for what aligning it takes */
-	__u32 registers;    /* their distance from the stack pointer in that frame */
-	__u32 stop;	    /* offset of the saved stack pointer in a process's structure */
-	__u32 shared;	    /* bytes from start on whose code is that of all modules */
+	__u64 start, size;  /* of the mapping with code that belongs to no module */
+	__u64 main;	    /* address of process_main(), the scheduler's loop, which begins by
+			     * making its frame */
+	__u32 main_size;    /* size of the part of process_main() in which no Erlang process runs */
+	__u32 frame;	    /* size of that frame in bytes, without what aligning it takes */
+	__u32 registers;    /* distance of the BEAM's registers from the stack pointer in that
+			     * frame */
+	__u32 stop;	    /* offset of the saved stack pointer in the structure of an Erlang
+			     * process */
+	__u32 shared;	    /* bytes from `start` on with code that all modules share */
 	__u32 has_pointers; /* compiled code has frame pointers, saved behind the stack's */
 };
 
-/* The value: that of the runtime in the key. */
+/* The value: the member of the runtime that the key names. */
 union stackd_runtime_facts {
 	struct stackd_beam beam;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A walk's step to the caller. */
+/* The step of a walk from a frame to its caller. */
 #ifndef STEP_BPF_H
 #define STEP_BPF_H
 
@@ -10,15 +10,15 @@
 
 #include "../arch/code.bpf.h"
 
-/* Is it a rule of a function that realigns its stack: is something in it at a distance from the
- * frame pointer? */
+/* Returns whether the rule is of a function that realigns its stack: the CFA is read from memory,
+ * or a register is saved at a distance from the frame pointer. */
 static __always_inline bool is_realigned(const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_DEREF || rule->saved_via_reg;
 }
 
-/* Ends the walk at JIT code: the daemon reads from the code how to step out of it, and the code's
- * bytes are sent along (jit_code.bpf.h). */
+/* Steps out of JIT code of a known runtime. For other JIT code it ends the walk: the daemon derives
+ * a rule from the code, whose bytes the kernel half sends along (jit_code.bpf.h). */
 static __always_inline int step_from_jit_code(struct scratch *s)
 {
 	int end = runtime_step_in_code(s);

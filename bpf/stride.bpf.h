@@ -2,15 +2,15 @@
 /*
  * The fast path: walks batches of common frames.
  *
- * Nearly all new frames have a return address whose rule is in the cache, and a rule that gives the
- * CFA from the stack pointer or from a frame pointer that was pushed the usual way; all that they
- * need of the stack is in the window. The general step (walk.h) checks conditions that hold for
- * these: which registers are valid, whether a signal came in between, whether the window has to
- * grow. A stride takes up to STRIDE_FRAMES of them and checks only that they are common frames. It
- * stops before the first that is not, or that looks like a remembered frame: the general step takes
- * at least that one. Both record the same data of a frame. But a frame pointer that was unknown
- * stays so for the general step: if that needs it, the walk is done again with all registers. (To
- * note it here costs all walks 1 %.)
+ * Nearly all new frames have a return address whose rule is in the cache. The rule gives the CFA
+ * from the stack pointer, or from a frame pointer that was pushed the usual way, and all words that
+ * it needs are in the window. For such common frames, the conditions that the general step (walk.h)
+ * checks always hold: which registers are valid, whether a signal came in between, whether the
+ * window has to grow. A stride takes up to STRIDE_FRAMES of them and checks only that they are
+ * common. It stops before the first frame that is not, or that looks like a remembered frame: the
+ * general step takes at least that one. Both record the same data of a frame. But a frame pointer
+ * that was unknown stays unknown for the general step: if that needs it, the walk is done again
+ * with all registers. (To note it here costs all walks 1 %.)
  */
 #ifndef STRIDE_BPF_H
 #define STRIDE_BPF_H
@@ -41,7 +41,8 @@ static __always_inline bool stride_may_match(struct scratch *s, const struct thr
 	return probe;
 }
 
-/* Returns the rule for the walk's frame, a return address in a file, if the cache has it. */
+/* Returns the rule for the walk's frame, if the frame is a return address in a file, and the cache
+ * has the rule. */
 static __always_inline const struct stackd_rule *stride_rule(struct scratch *s)
 {
 	const struct seen_mapping *m = seen_at(s);
@@ -65,7 +66,7 @@ static __always_inline bool is_stride(const struct scratch *s, const struct stac
 	return rule->reg == STACKD_REG_SP || is_plain(s, s->n_new, rule);
 }
 
-/* Makes one step; false: nothing was done, the general step has to make it. */
+/* Makes one step. false: nothing has changed, and the general step has to make it. */
 static __always_inline bool stride_step(struct scratch *s)
 {
 	const struct stackd_rule *rule = stride_rule(s);
@@ -106,7 +107,7 @@ static __always_inline bool has_strides(void)
 	return prefix_mode != STACKD_PREFIX_SECOND && !segment_frames && !with_heights;
 }
 
-/* Walks on from the walk's frame, which is no remembered one. Returns whether it did anything.
+/* Walks on from the walk's frame, which is no remembered one. Returns whether it made a step.
  * Global, so that it is verified once. */
 __noinline int stride(struct scratch *given)
 {

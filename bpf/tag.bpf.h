@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads the tag that an instrumented program keeps of its own call path (docs/TAGS.md): one read of
+ * Reads the tag that an instrumented program keeps of its call path (docs/TAGS.md): one read of
  * thread-local memory replaces a walk.
  *
- * The variable is at one distance from the thread pointer in all threads of a process. The daemon
- * finds the distance and enters the process in a map. Between an exec and the daemon's update the
- * entry is stale: so the kernel half stores the exec at which it first used an entry, and ignores
- * the entry at any other.
+ * The variable is at the same distance from the thread pointer in all threads of a process. The
+ * daemon finds the distance and enters the process in a map. Between an exec and the daemon's
+ * update, the entry is stale: so the kernel half stores the exec at which it first used an entry,
+ * and ignores the entry after any other exec.
  *
- * A tag of 0 never replaces a walk: no instrumented function has been called yet, or the memory is
- * not a tag.
+ * A tag of 0 never replaces a walk: either no instrumented function has been called yet, or the
+ * memory is not a tag.
  */
 #ifndef TAG_BPF_H
 #define TAG_BPF_H
@@ -39,12 +39,12 @@ struct {
 } known_tags SEC(".maps");
 
 enum tag_use {
-	TAG_WALK,   /* there is none */
+	TAG_WALK,   /* there is no tag */
 	TAG_LEARN,  /* its path is not known: walk as well */
 	TAG_ENOUGH, /* it replaces the walk */
 };
 
-/* Returns the process's entry, if it keeps a tag in this exec. */
+/* Returns the process's entry, if its program keeps a tag since this exec. */
 static __always_inline struct stackd_tagged *tag_process(const struct scratch *s,
 							 struct task_struct *task)
 {

@@ -3,33 +3,33 @@
  * The CPU time of the tasks in scope as the scheduler counts it. Reports show it beside the sum of
  * the samples' periods, so that a recording that misses a kind of task is noticed.
  *
- * A program at each switch would cost too much for that. The scheduler keeps each task's sum
- * itself, and it is complete when the task is freed, after its last switch. So tasks are identified
- * by the addresses of their structs from the moment that they are made. Their time is added up when
- * they are freed, and, for those that live or wait to be freed, when the daemon looks, about once a
+ * A program at each switch would cost too much. The scheduler keeps each task's sum itself, and the
+ * sum is complete when the task is freed, after its last switch. So tasks are identified by the
+ * addresses of their structs from the moment when they are made. A task's time is added up when the
+ * task is freed and, while it lives or waits to be freed, when the daemon looks, about once a
  * second. The sum of a task that runs at that moment is at most a tick of the scheduler behind.
  *
- * A task can be freed while the daemon looks at it. Both add what they have read by one atomic
- * instruction on the time that was counted before. If the look comes first, the task still existed
- * when it was read. An entry whose task was freed unseen is recognised by the start time, which
- * then differs, and is not read.
+ * A task can be freed while the daemon looks at it. Both add what they have read since the time
+ * that was counted before, which they replace by one atomic instruction. If the look comes first,
+ * the task still existed when its time was read. If a task was freed unseen, the start time at its
+ * address differs from the entry's, so the time there is not read.
  */
 #ifndef TASK_TIME_BPF_H
 #define TASK_TIME_BPF_H
 
 #include "scratch.bpf.h"
 
-#define TASK_IS_DEAD 0x80  /* of task_struct.__state */
+#define TASK_IS_DEAD 0x80  /* a bit of task_struct.__state */
 #define TIME_OVER    ~0ull /* the task was freed */
 
 __u32 is_time_over = 0; /* set by the daemon: sampling has stopped */
 
 struct task_time {
-	__u64 counted; /* of its time; or it was before the recording */
+	__u64 counted; /* the part of its time that was counted, or was before the recording */
 	__u64 start_time;
 };
 
-/* By the address of the task's struct. */
+/* The key is the address of the task's struct. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -38,7 +38,7 @@ struct {
 	__type(value, struct task_time);
 } task_times SEC(".maps");
 
-/* Adds to a counter in a program that another one may preempt. */
+/* Adds to a counter, in a program that another program may preempt. */
 static __always_inline void add_count(__u32 counter, __u64 n)
 {
 	__u32 here = 0;
@@ -48,7 +48,7 @@ static __always_inline void add_count(__u32 counter, __u64 n)
 		__sync_fetch_and_add(&counted->n[counter], n);
 }
 
-/* Counts a task's time from now on; `ns` is what it has used. */
+/* Counts a task's time from now on; `ns` is what the task has used before. */
 static __always_inline void begin_task_time(struct task_struct *task, __u64 ns)
 {
 	const struct task_time time = {ns, BPF_CORE_READ(task, start_time)};
@@ -93,7 +93,7 @@ static long look_at_task_time(struct bpf_map *map, const __u64 *key, struct task
 	return 0;
 }
 
-/* Run by the daemon: adds up what all tasks have used until now. */
+/* The daemon runs this: it adds up what all tasks have used until now. */
 SEC("syscall")
 int stackd_member_look(void *ctx)
 {

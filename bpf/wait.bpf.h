@@ -8,25 +8,25 @@
  *   irq_work       the interrupt: walks the user's stack, and sends the record
  *   sched_switch   leaves the CPU for the last time: sends a record of the thread's end
  *
- * Only there is it known whether the wait is sampled, and a walk at each switch would cost several
- * times the switch. But the tracepoint of the switch runs in the thread before, with its memory.
- * So an interrupt is raised, which comes as soon as the switch is done: the first moment in the
- * thread, still in the kernel behind the switch. Its user stack is what it was when it left, since
- * it has not run since. (The user's frames of a vfork()'s parent can have been overwritten
- * meanwhile, but that is so for any walk of it.) Interrupts are off from the switch to there, so
- * nothing can come in between. Draining a ring that nobody writes to is the way to raise one: it
- * wakes whoever waits for the ring, of whom there are none, from an interrupt.
- *
+ * Only at the second switch is it known whether the wait is sampled, and a walk at each switch
+ * would cost several times the switch. But the tracepoint of that switch runs in the previous
+ * thread, with its memory. So an interrupt is raised, which comes as soon as the switch is done:
+ * the first moment in the thread, still in the kernel behind the switch. Its user stack is what it
+ * was when it left, since it has not run since. (The user's frames of a vfork()'s parent can have
+ * been overwritten meanwhile, but that is so for any walk of it.) Interrupts are off from the
+ * switch to there, so nothing can come in between. Draining a ring that nobody writes to is the way
+ * to raise one: it wakes the threads that wait for the ring (there are none) from an interrupt.
  * In a virtual machine such an interrupt costs 15 to 30 us, which is little beside the waits that
- * are sampled, and much where all are. Newer kernels have a tracepoint behind each switch, in the
- * thread that has the CPU again. There no interrupt is needed. It takes time at each switch, so it
- * is used where all waits are kept. There interrupts are on, so it is not used with wakers, whose
- * walks would interrupt these and need the same memory.
+ * are sampled, but much if all waits are. Newer kernels have a tracepoint behind each switch, in
+ * the thread that has the CPU again. With it, no interrupt is needed. It takes time at each switch,
+ * so it is used only if all waits are kept. Interrupts are on there, so it is not used with wakers:
+ * their walks would interrupt these walks and need the same memory.
  *
- * The programs of the scheduler run with its queue locked. They take no memory, wake nobody, and
- * do nothing for a thread without storage: threads in scope get it when the recording begins,
- * and when they are made, by their parent's. A sample may interrupt them (a PMU's NMI), so their
- * scratch memory is their own; the thread's remembered stack is taken by try-lock, as ever.
+ * The programs of the scheduler run with its queue locked. They allocate no memory, wake no task,
+ * and do nothing for a thread without storage. Threads in scope get the storage when the recording
+ * begins, and later from their parent's program when they are made. A sample may interrupt these
+ * programs (a PMU's NMI), so their scratch memory is separate; the thread's remembered stack is
+ * taken by try-lock, as always.
  *
  * Kernel threads have no user stack, and mostly wait for work; they are left out.
  */
@@ -40,15 +40,15 @@
 #include "wait_thread.bpf.h"
 
 SETTING __u32 wait_scope = STACKD_SCOPE_ALL;
-SETTING __u32 wait_scratches = 0; /* number of the first of them: one a CPU */
-SETTING __u32 wait_cpus = 0;	  /* and one more, for waits that have not ended */
-SETTING __u64 wait_cgroup = 0;	  /* its id, with STACKD_SCOPE_CGROUP */
+SETTING __u32 wait_scratches = 0; /* number of the first area for waits: one for each CPU */
+SETTING __u32 wait_cpus = 0;	  /* index of one more area, for waits that have not ended */
+SETTING __u64 wait_cgroup = 0;	  /* the cgroup's id, with STACKD_SCOPE_CGROUP */
 
 #define TASK_DEAD     0x80
 #define CGROUP_LEVELS 32
 
-/* A ring, by which a CPU interrupts itself. One alone would not do: until its interrupt has come,
- * none is raised for another CPU. */
+/* A ring by which a CPU interrupts itself. One ring for all CPUs would not do: until its interrupt
+ * has come, it raises none for another CPU. */
 struct wait_ring {
 	__uint(type, BPF_MAP_TYPE_USER_RINGBUF);
 	__uint(max_entries, 4096);
@@ -56,12 +56,12 @@ struct wait_ring {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1); /* one a CPU: set by the daemon, as are the rings */
+	__uint(max_entries, 1); /* one for each CPU: set by the daemon, as are the rings */
 	__type(key, __u32);
 	__array(values, struct wait_ring);
 } wait_rings SEC(".maps");
 
-__u32 walks_behind_switch = 0; /* by a tracepoint, not by an interrupt; set by the daemon */
+__u32 walks_behind_switch = 0; /* a tracepoint, not an interrupt, starts walks; set by the daemon */
 
 /* --- who is measured ------------------------------------------------------------------------- */
 
@@ -83,8 +83,8 @@ static __always_inline bool is_in_cgroup(struct task_struct *task)
 }
 
 /* Sends that a thread is measured from now on, or that it has left its CPU for the last time. perf
- * reports the end of a thread up to milliseconds before that, and not when measuring began. A
- * WALKED record needs a frame, so this one has one. */
+ * reports the end of a thread up to milliseconds earlier, and does not report when measuring began.
+ * A WALKED record needs a frame, so this record has one. */
 static __noinline int send_life(__u64 pid_tgid, bool is_begun)
 {
 	union stackd_measurement event = {
@@ -109,11 +109,12 @@ static __always_inline __u32 state_of(struct task_struct *task)
 	return task->__state ? WAIT_BLOCKED : WAIT_RUNNABLE;
 }
 
-/* Begins to measure a thread, which is in this state; WAIT_NONE: it may change that meanwhile. Then
- * the switch replaces WAIT_BEGINS by the new state, and no record says that the thread began. */
+/* Begins to measure a thread, which is in this state; WAIT_NONE: the state is read here, and may
+ * change meanwhile. Then the switch replaces WAIT_BEGINS by the new state, and no record says that
+ * the thread began. */
 static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 {
-	const __u64 now = wait_clock_now(); /* making room takes its time */
+	const __u64 now = wait_clock_now(); /* before the allocation, which takes time */
 	struct wait_thread *thread = CHECKED(
 		bpf_task_storage_get(&wait_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
 
@@ -138,7 +139,7 @@ static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 		send_life(pid_tgid_of(task), true);
 }
 
-/* Looks at each thread when the recording begins. */
+/* Begins to measure each thread in scope when the recording begins. */
 SEC("iter/task")
 int stackd_wait_begin(struct bpf_iter__task *ctx)
 {
@@ -175,7 +176,7 @@ int stackd_wait_fork(__u64 *ctx)
 	return 0;
 }
 
-/* A command is measured from its first instruction on. */
+/* Measures a command from its first instruction on. */
 SEC("tp_btf/sched_process_exec")
 int stackd_wait_exec(__u64 *ctx)
 {
@@ -254,12 +255,12 @@ static __always_inline void fill_ended(struct ended_wait *ended, struct task_str
 	ended->n_kernel = got > 0 ? (__u64)got / 8 : 0;
 }
 
-/* The record of a wait or wake-up without the user's path: its frames are the address in the
- * program, and the kernel's. */
+/* The record of a wait or wake-up without the user path: it has the kernel frames, and one user
+ * frame, the address in the program. */
 struct lone_wait {
 	struct stackd_walked header;
 	__u8 bytes[4 + sizeof(union stackd_measurement) + 12];
-	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1]; /* not aligned: the ring's size is 8 more */
+	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1]; /* not aligned; one more than is sent */
 } __attribute__((packed));
 
 struct {
@@ -269,7 +270,7 @@ struct {
 	__type(value, struct lone_wait);
 } lone_waits SEC(".maps");
 
-/* Returns the time for a record, and notes how much later that is than the wait's end. The
+/* Returns the time for a record, and notes how much later that is than the wait's end: the
  * interrupt comes only when the CPU takes interrupts again. */
 static __always_inline __u64 time_record(union stackd_measurement *event, __u64 ended_ns)
 {
@@ -340,7 +341,7 @@ static __always_inline void fill_wait(struct scratch *s, struct ended_wait *ende
 		header->flags |= STACKD_IN_EXEC;
 }
 
-/* Returns the record that the interrupt was asked for; NULL: none is to be walked. */
+/* Returns the record for which the interrupt was asked; NULL: there is none to walk. */
 static __always_inline struct ended_wait *pending_record(__u32 tid, enum wait_record *ret_of)
 {
 	struct ended_wait *ended = ended_wait_here(), *waker = ended_here(RECORD_OF_WAKER);
@@ -357,7 +358,8 @@ static __always_inline struct ended_wait *pending_record(__u32 tid, enum wait_re
 	return waker->tid ? waker : NULL;
 }
 
-/* The interrupt that a switch, or a wake-up, has asked for, or the tracepoint behind the switch. */
+/* Runs in the interrupt that a switch, or a wake-up, has asked for, or at the tracepoint behind the
+ * switch. */
 SEC("raw_tp/irq_work_entry")
 int stackd_wait_walk(void *ctx)
 {
@@ -422,9 +424,9 @@ static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, 
 }
 
 /*
- * Adds up the time of a thread that leaves the CPU until now. Some kernels do not trace all
- * switches (docs/WAITS.md). If the thread was not seen to get the CPU, its wait ended when the
- * scheduler says that it did, but where the thread waited is not known any more.
+ * Adds up the running time of a thread that leaves the CPU. Some kernels do not trace all switches
+ * (docs/WAITS.md). If no traced switch gave the thread its CPU, its wait ended when the scheduler's
+ * data say so; where the thread waited is not known any more.
  */
 static __always_inline void end_running(struct wait_thread *thread, struct task_struct *task,
 					__u64 now, struct wait_counts *counts)
@@ -443,8 +445,8 @@ static __always_inline void end_running(struct wait_thread *thread, struct task_
 	counts->n[STACKD_WAIT_STOLEN_NS] += time_between(ran, time_between(since, now));
 }
 
-/* Returns whether a thread that leaves the CPU, and could run on, has no quota left. Kernels before
- * 6.18 remove the whole queue of its group, later ones the thread. */
+/* Returns whether a thread that leaves the CPU, although it could run on, has no quota left.
+ * Kernels before 6.18 remove the whole queue of its group, later ones the thread. */
 static __always_inline bool is_throttled(struct task_struct *task)
 {
 	struct cfs_rq *queue = NULL;
@@ -485,8 +487,8 @@ static __always_inline void leave_cpu(struct wait_thread *thread, struct task_st
 	}
 }
 
-/* The same for a thread that gets the CPU and was not seen to leave it: the scheduler knows for how
- * long it ran after it had got it. */
+/* Ends the running time of a thread that gets the CPU, though no traced switch showed that it left
+ * one: the scheduler knows how long it ran. */
 static __always_inline void end_unseen(struct wait_thread *thread, struct task_struct *task,
 				       __u64 now, __u64 queued, struct wait_counts *counts)
 {
@@ -523,7 +525,7 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 		end_unseen(thread, task, now, queued, counts);
 		thread->waker = STACKD_WAKER_UNKNOWN;
 	}
-	if (thread->waker & WAKER_AHEAD) /* it came just as the switch was traced */
+	if (thread->waker & WAKER_AHEAD) /* the wake-up came just as the switch was traced */
 		thread->waker &= ~WAKER_AHEAD;
 	runnable = runnable_part(thread, state, all, queued);
 	thread->since_ns = now;
@@ -533,7 +535,7 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 	if (state == WAIT_RUNNING || state == WAIT_BEGINS)
 		return;
 	blocked = all - runnable;
-	/* Here no other program can come in between, so these need not be atomic. */
+	/* No other program can come in between here, so these need not be atomic. */
 	counts->n[STACKD_WAIT_ENDED]++;
 	counts->n[STACKD_WAIT_BLOCKED_NS] += blocked;
 	counts->n[STACKD_WAIT_RUNNABLE_NS] += runnable;
@@ -552,7 +554,7 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 		ask_for_interrupt();
 }
 
-/* Compares the clocks; runs for some switches before all others do. */
+/* Compares the clocks; runs for some switches before all other programs are attached. */
 SEC("tp_btf/sched_switch")
 int stackd_wait_clock(__u64 *ctx)
 {
@@ -683,9 +685,9 @@ static __always_inline void send_open(struct scratch *s, struct task_struct *tas
 		   1);
 }
 
-/* Looks at each thread when the recording ends, and ends the wait that it is in. All of these are
- * kept, since it is not known how long they would have been. Their threads do not run, so the
- * stacks are copied. Nothing is measured of a thread afterwards. */
+/* When the recording ends, ends the wait that each thread is in. All of these are kept, since their
+ * lengths would not have been known. The threads do not run, so their stacks are copied. The
+ * threads are not measured any more. */
 SEC("iter.s/task")
 int stackd_wait_finish(struct bpf_iter__task *ctx)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The clock that measures waits, and how long of a wait its thread was runnable.
+ * The clock that measures waits, and the part of a wait in which its thread was runnable.
  *
- * The scheduler has read its own clock just before each switch, and keeps for each thread how long
- * it was in CPUs' queues (/proc/PID/schedstat). So no clock is read at a switch, which would cost a
- * third of all work there. Wake-ups, which are as frequent as switches, need no program. And
- * runnable times are the scheduler's own, to the nanosecond.
+ * The scheduler has read its clock just before each switch, and keeps for each thread how long the
+ * thread was in CPUs' queues (/proc/PID/schedstat). So no program reads a clock at a switch, which
+ * would cost a third of all work there. Wake-ups, which are as frequent as switches, need no
+ * program. And runnable times are the scheduler's own, to the nanosecond.
  *
- * Its clock cannot be read elsewhere. There it is CLOCK_MONOTONIC less the distance of the two, as
- * of the last wait that was kept. A host can take the CPU between the two readings, so a distance
- * that is larger than the last one counts only as far as the clocks can have drifted apart.
+ * The scheduler's clock cannot be read elsewhere. There, CLOCK_MONOTONIC less the distance of the
+ * two clocks takes its place; the distance is that at the last wait that was kept. A host can take
+ * the CPU between the two readings. So if a distance exceeds the last one by more than the clocks
+ * can have drifted apart, it is ignored.
  */
 #ifndef WAIT_CLOCK_BPF_H
 #define WAIT_CLOCK_BPF_H
@@ -19,10 +20,12 @@
 #define MOST_DRIFT 10 /* bits: a thousandth */
 
 __u64 wait_clock_behind_ns = 0;
-__u64 wait_clock_noted_ns = 0; /* when that was; 0: never, and the clock is not known */
+__u64 wait_clock_noted_ns = 0; /* when the distance was noted; 0: never, and the clock is not
+				* known */
 
-/* Returns the clock of the queue that a thread is in, of which there is one a CPU; they differ by
- * nanoseconds. As of its last update: right now at a switch. 0: the kernel does not tell. */
+/* Returns the clock of the queue that a thread is in, as of the clock's last update: right now at a
+ * switch. Each CPU has a queue; their clocks differ by nanoseconds. 0: the kernel does not show
+ * it. */
 static __always_inline __u64 queue_clock(struct task_struct *task)
 {
 	struct cfs_rq *queue = NULL;
@@ -35,7 +38,7 @@ static __always_inline __u64 queue_clock(struct task_struct *task)
 	return rq ? rq->clock : 0;
 }
 
-/* Reads both clocks at one moment, the scheduler's first. */
+/* Notes the distance of both clocks, which were read at one moment, the scheduler's first. */
 static __always_inline void note_clock(__u64 now, __u64 clock)
 {
 	__s64 further = now - clock - wait_clock_behind_ns;
@@ -61,7 +64,7 @@ static __always_inline __u64 wait_clock_now(void)
 	return wait_clock_of(bpf_ktime_get_ns());
 }
 
-/* Two CPUs' clocks, or a distance that was noted, can be some nanoseconds apart. */
+/* Two CPUs' clocks, or a distance that was noted, can be some nanoseconds apart: so not below 0. */
 static __always_inline __u64 time_between(__u64 start, __u64 end)
 {
 	return (__s64)(end - start) > 0 ? end - start : 0;
@@ -82,13 +85,13 @@ static __always_inline __u64 arrived_ns(struct task_struct *task, __u64 now)
 	return has_queued_ns() ? task->sched_info.last_arrival : now;
 }
 
-/* Returns how long a thread has been in queues until it last left one. */
+/* Returns how long a thread has been in queues, up to when it last left one. */
 static __always_inline __u64 queued_ns(struct task_struct *task)
 {
 	return has_queued_ns() ? task->sched_info.run_delay : 0;
 }
 
-/* The same until now, for a thread that may be in one. */
+/* Returns how long a thread, which may be in a queue, has been in queues until now. */
 static __always_inline __u64 queued_until(struct task_struct *task, __u64 now)
 {
 	__u64 since = has_queued_ns() ? task->sched_info.last_queued : 0;
@@ -96,8 +99,8 @@ static __always_inline __u64 queued_until(struct task_struct *task, __u64 now)
 	return queued_ns(task) + (since ? time_between(since, now) : 0);
 }
 
-/* Returns how long of a wait its thread was in queues, if it has been in them for `queued` in all.
- * A thread that was preempted, or woken before it had left the CPU, was never out of them. */
+/* Returns how long of a wait its thread was in queues; `queued` is the sum of its times in queues.
+ * A thread that was preempted, or woken before it had left the CPU, was in a queue all the time. */
 static __always_inline __u64 runnable_part(const struct wait_thread *thread, __u32 state, __u64 all,
 					   __u64 queued)
 {

@@ -3,14 +3,15 @@
  * What a blocked thread waits for: the file, pipe or socket of a descriptor, or a futex.
  *
  *   leaves the CPU       notes which file the descriptor is, and who holds the mutex
- *   has it again,        if the wait is sampled: takes the names from that file
+ *   gets a CPU again     if the wait is sampled: takes the names from that file
  *
- * Meanwhile the descriptor can be closed, and become another file's, so it is looked at when the
- * thread leaves. The file itself stays as long as the system call, so it can be described later. A
- * mutex is looked at when the thread leaves, too: at the end another thread may have it, or none.
+ * Meanwhile the descriptor can be closed and become another file's, so the file is noted when the
+ * thread leaves the CPU. The file itself stays at least until the system call ends, so it can be
+ * described later. The mutex is also read when the thread leaves: at the end another thread may
+ * hold it, or none.
  *
- * A path is not taken here, since these programs run where the kernel allows none to be made. The
- * daemon finds it by the descriptor, and uses it if the inode's number is the same.
+ * Paths are not made here, since the kernel does not allow that where these programs run. The
+ * daemon finds the path by the descriptor, and uses it if the number of the inode is the same.
  */
 #ifndef WAIT_OBJECT_BPF_H
 #define WAIT_OBJECT_BPF_H
@@ -30,16 +31,16 @@
 #define FUTEX_OPERATION 0x7f /* without its flags */
 #define FUTEX_WAIT	0
 #define FUTEX_LOCK_PI	6
-#define FUTEX_BITSET	9 /* a wait until a time */
+#define FUTEX_BITSET	9 /* waits with an absolute timeout */
 #define FUTEX_LOCK_PI2	13
 #define FUTEX_TID	0x3fffffff
 #define FUTEX_WAITERS	0x80000000
-#define CONTENDED	2    /* the word of a mutex that others wait for */
-#define MOST_USERS	4096 /* of a mutex that is one */
+#define CONTENDED	2    /* the word of a mutex for which other threads wait */
+#define MOST_USERS	4096 /* users of a mutex; more: it is no mutex */
 
 /* --- when the thread leaves the CPU ---------------------------------------------------------- */
 
-/* Returns the file of a descriptor; 0: there is none. */
+/* Returns the file of a descriptor; 0: it has none. */
 static __always_inline __u64 file_of(struct task_struct *task, __u64 descriptor)
 {
 	const struct files_struct *files = task->files;
@@ -58,12 +59,12 @@ struct mutex {
 };
 
 /*
- * Returns the thread that holds a mutex of the C library, as the mutex says; 0: it is none, as far
- * as is known here. It is in the word that is waited for, beside a bit that says that others wait
- * (robust and inheriting mutexes; in musl all but normal ones, which do not say it), or is behind
- * a word that says only that (glibc's other ones). Conditions, semaphores, barriers and joins wait
- * for other values. What looks like a mutex may be another lock, so the daemon believes only a
- * thread of the process. In a namespace a thread has another number than here.
+ * Returns the thread that holds a mutex of the C library, as the mutex says; 0: unknown, or no
+ * mutex. In robust and inheriting mutexes, and in musl's, the word that is waited for has the
+ * holder, beside a bit that says that others wait (musl's normal mutexes have no holder). glibc's
+ * other mutexes have the holder behind that word. Conditions, semaphores, barriers and joins wait
+ * for other values. Another lock can look like a mutex, so the daemon accepts only a thread of the
+ * process. In a namespace, a thread has another number there than here.
  */
 static __always_inline __u32 holder_of(struct task_struct *task, const struct pt_regs *saved)
 {
@@ -87,7 +88,7 @@ static __always_inline __u32 holder_of(struct task_struct *task, const struct pt
 	return mutex.users - 1 < MOST_USERS ? mutex.owner : 0;
 }
 
-/* Returns the descriptor that a thread polls; one that there is not: none, or several. */
+/* Returns the descriptor that a thread polls; -1: none, or several. */
 static __always_inline __u32 polled_by(const struct pt_regs *saved)
 {
 	__s32 descriptor = -1;
@@ -98,7 +99,8 @@ static __always_inline __u32 polled_by(const struct pt_regs *saved)
 	return descriptor;
 }
 
-/* Notes the object for which a thread begins to wait. `is_current`: its memory can be read. */
+/* Notes the object for which a thread begins to wait. `is_current`: the thread's memory can be
+ * read. */
 static __always_inline void note_object(struct wait_thread *thread, struct task_struct *task,
 					bool is_current)
 {
@@ -137,7 +139,7 @@ static __always_inline void fill_peer(struct stackd_wait *wait, const struct soc
 	wait->peer[3] = BPF_CORE_READ(sock, __sk_common.skc_daddr);
 }
 
-/* Takes the inode of the socket that has the address. The one that connects has none itself. */
+/* Takes the inode of the socket that has the address. A socket that connects has no address. */
 static __always_inline void fill_unix(struct stackd_wait *wait, const struct sock *sock)
 {
 	const struct unix_sock *own = (const struct unix_sock *)sock, *peer;
@@ -153,7 +155,7 @@ static __always_inline void fill_unix(struct stackd_wait *wait, const struct soc
 	if (!peer || !BPF_CORE_READ(peer, addr))
 		return;
 	number = BPF_CORE_READ(peer, sk.sk_socket, file, f_inode, i_ino);
-	if (!number) /* not accepted yet */
+	if (!number) /* the connection is not accepted yet */
 		return;
 	wait->object = STACKD_OBJECT_UNIX;
 	wait->number = number;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is kept for a thread's waits, and the choice of waits that are sampled.
+ * What is kept for a thread's waits, and which waits are sampled.
  *
- * A wait is the time from when a thread leaves the CPU to when it has it again. It is blocked until
- * it is woken, then runnable; a preempted thread is runnable at once. Sampling is by duration:
- * points lie on each thread's waiting time, at exponential distances of the mean T, and a part of a
- * wait is kept if it has a point. So a part of length d is kept with p = 1 - exp(-d / T), whatever
- * else the thread does, and represents d / p. A part without a point costs one subtraction.
+ * A wait is the time from when a thread leaves the CPU to when it gets one again. The thread is
+ * blocked until it is woken, then runnable; a preempted thread is runnable at once. Sampling is by
+ * duration: points lie on each thread's waiting time, at exponential distances with the mean T, and
+ * a part of a wait is kept if a point lies in it. So a part of length d is kept with p = 1 - exp(-d
+ * / T), whatever else the thread does, and represents d / p. A part without a point costs one
+ * subtraction.
  *
- * The points have no memory. After a part that is kept they begin again at its end, and when T
- * changes they may begin again at any time.
+ * The distances have no memory. So they are drawn anew from the end of a part that is kept, and may
+ * be drawn anew at any time when T changes.
  */
 #ifndef WAIT_THREAD_BPF_H
 #define WAIT_THREAD_BPF_H
@@ -18,30 +19,33 @@
 #include "scratch.bpf.h"
 
 enum wait_state {
-	WAIT_NONE, /* it is not looked at (any more) */
+	WAIT_NONE, /* the thread's waits are not recorded (any more) */
 	WAIT_RUNNING,
 	WAIT_RUNNABLE,
 	WAIT_BLOCKED,
-	WAIT_BEGINS, /* begin_waits() is looking which of these it is */
+	WAIT_BEGINS, /* begin_waits() is finding out which of these it is */
 };
 
-/* A bit of wait_thread.waker: it has woken the thread before the switch was traced. */
+/* A bit of wait_thread.waker: the waker came before the switch was traced. */
 #define WAKER_AHEAD 4
 
 struct wait_thread {
-	__u64 since_ns;	  /* in this state; by the scheduler's clock (wait_clock.bpf.h) */
-	__u64 queued_ns;  /* in CPUs' queues until then, by the scheduler's own sum */
-	__u64 ran_ns;	  /* on CPUs when it got this one, by the scheduler's own sum */
-	__s64 left_ns;	  /* of waiting time, up to the next point */
-	__u64 mean_ns;	  /* by which that was drawn */
+	__u64 since_ns;	  /* when this state began, by the scheduler's clock (wait_clock.bpf.h) */
+	__u64 queued_ns;  /* time in CPUs' queues until then, by the scheduler's sum */
+	__u64 ran_ns;	  /* time on CPUs until it got this one, by the scheduler's sum */
+	__s64 left_ns;	  /* waiting time up to the next point */
+	__u64 mean_ns;	  /* the mean with which left_ns was drawn */
 	__u32 state;	  /* enum wait_state */
-	__u32 task_state; /* the scheduler's, of a blocked one */
-	__u64 drawn_ns;	  /* of its wait, for which it was decided at the wake-up; 0: nothing yet */
+	__u32 task_state; /* the scheduler's state of a blocked thread */
+	__u64 drawn_ns;	  /* the part of its wait that was decided about at the wake-up; 0: none
+			   * yet */
 	__u32 is_drawn;	  /* that this part is kept */
 	__u32 waker;	  /* enum stackd_waker, and WAKER_AHEAD */
-	__u64 file;   /* of a blocked one: what its descriptor was then, a struct file; 0: none */
-	__u32 holder; /* the thread that held its mutex, by its own name for it; 0: not known */
-	__u32 polled; /* the one descriptor that it polls */
+	__u64 file;	  /* of a blocked thread: the struct file of its descriptor at that time; 0:
+			   * none */
+	__u32 holder;	  /* the thread that held its mutex, by the id that the mutex has; 0: not
+			   * known */
+	__u32 polled;	  /* the descriptor that it polls, if that is a single one */
 };
 
 struct {
@@ -88,13 +92,13 @@ static __always_inline void count_wait_record(enum stackd_event event, bool is_l
 
 /* --- the sampled wait of a CPU --------------------------------------------------------------- */
 
-/* A sampled wait that has ended, or a thread that has ended one. The interrupt that was asked for
- * walks the user's path in that thread. */
+/* A sampled wait that has ended, or a thread that has ended a wait. An interrupt, which was asked
+ * for, walks the user stack of that thread. */
 struct ended_wait {
-	__u32 tid; /* 0: there is none */
+	__u32 tid; /* 0: the entry is empty */
 	__u32 pid;
 	__u64 pc;	/* of user mode */
-	__u64 ended_ns; /* of a wait: CLOCK_MONOTONIC */
+	__u64 ended_ns; /* end of a wait: CLOCK_MONOTONIC */
 	union stackd_measurement event;
 	__u32 n_kernel;
 	__u32 is_outside; /* a waker whose user path is not taken */
@@ -111,7 +115,7 @@ struct {
 enum wait_record {
 	RECORD_OF_WAIT,
 	RECORD_OF_WAKER,
-	RECORD_WITHOUT_PATH, /* of a waker whose path is not taken */
+	RECORD_WITHOUT_PATH, /* of a waker whose user path is not taken */
 };
 
 /* Returns where a CPU keeps an event of this kind until its path is walked. */
@@ -149,7 +153,7 @@ static __always_inline __u32 wait_frames(void *to, enum wait_record record)
 __u64 wait_mean_ns = 0;		 /* T; 0: all waits are kept; set by the daemon, at any time */
 SETTING __u64 wait_least_ns = 0; /* shorter parts are counted, and not sampled */
 
-/* Draws the distance to the next point: exponential, of this mean, which is a minute at most. */
+/* Draws the distance to the next point, which is exponential with this mean of at most a minute. */
 static __always_inline __s64 draw_wait(__u64 mean_ns)
 {
 	__u64 u = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
@@ -157,7 +161,7 @@ static __always_inline __s64 draw_wait(__u64 mean_ns)
 	return (mean_ns * (minus_log2(u) * LOG_2 >> LOG_BITS) >> LOG_BITS) + 1;
 }
 
-/* Returns whether there is a point in so much more waiting time. */
+/* Takes `ns` more of waiting time. Returns whether a point lies in it. */
 static __always_inline bool has_point(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
 {
 	if (!mean_ns)
@@ -173,7 +177,7 @@ static __always_inline bool has_point(struct wait_thread *thread, __u64 ns, __u6
 	return true;
 }
 
-/* Returns whether a part of a wait is kept. */
+/* Returns whether a part of a wait is kept; `ns` is its length. */
 static __always_inline bool is_kept(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
 {
 	if (!ns)
@@ -186,7 +190,8 @@ static __always_inline bool is_kept(struct wait_thread *thread, __u64 ns, __u64 
 	return has_point(thread, ns, mean_ns);
 }
 
-/* The same for the blocked part. The wake-up may have decided for the time until then. */
+/* Returns whether the blocked part is kept. The wake-up may have decided for the time until
+ * then. */
 static __always_inline bool is_blocked_kept(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
 {
 	__u64 drawn = thread->drawn_ns;

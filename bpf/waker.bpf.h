@@ -2,25 +2,26 @@
 /*
  * Wakers (--wakers): which thread ends a wait, and by which call path.
  *
- *   sched_waking   a thread is woken: if its wait is sampled, takes the kernel frames of the
- * running thread, and asks for an interrupt irq_work       the interrupt: walks that thread's user
- * stack, and sends a record (wait.bpf.h)
+ *   sched_waking   a thread is woken: if its wait is sampled, takes the kernel frames of
+ *                  the running thread, and asks for an interrupt
+ *   irq_work       the interrupt: walks that thread's user stack, and sends a record
+ *                  (wait.bpf.h)
  *
- * Only here does the waker run, so this decides whether the blocked part of the wait is sampled,
- * for the time so far. The rest of it, until the thread is in a queue, is decided when it gets the
- * CPU, by the same points.
+ * The waker runs only here, so this decides whether the blocked part of the wait is sampled, for
+ * the time so far. When the thread gets its CPU, the same points decide about the rest of the
+ * blocked part, until the thread was queued.
  *
- * The tracepoint has the woken thread locked, with interrupts off, so the interrupt comes as soon
- * as the wake-up is done, still in the waker's system call. If a second thread is woken before
- * that, its waker is recorded without the user's path.
+ * The tracepoint holds the lock of the woken thread, with interrupts off, so the interrupt comes as
+ * soon as the wake-up is done, still in the waker's system call. If the waker wakes a second thread
+ * before that, the second record has no user path.
  */
 #ifndef WAKER_BPF_H
 #define WAKER_BPF_H
 
 #include "wait.bpf.h"
 
-/* Makes a record of the running thread's path, as the waker of a task. The user's path is taken
- * only for the first task that is woken with interrupts off. */
+/* Makes a record of the running thread's path, as the waker of a task. The user path is taken only
+ * for the first task that is woken while interrupts are off. */
 static __always_inline void keep_waker(struct task_struct *current, const struct task_struct *woken,
 				       __u64 now)
 {
@@ -56,8 +57,9 @@ static __always_inline void keep_waker(struct task_struct *current, const struct
 }
 
 /* Returns whether a thread that is not known to have left its CPU is woken from a wait that has
- * begun: the scheduler has removed it from the queue, and looks for another thread, before the
- * switch is traced. A thread that is woken before it is removed goes on, and does not wait. */
+ * begun: the scheduler has removed the thread from the queue, and looks for another thread, before
+ * the switch is traced. A thread that is woken before it is removed continues, and does not
+ * wait. */
 static __always_inline bool is_switching(const struct wait_thread *thread, struct task_struct *task)
 {
 	if (thread->state != WAIT_RUNNING)
@@ -67,8 +69,8 @@ static __always_inline bool is_switching(const struct wait_thread *thread, struc
 	return !task->on_rq;
 }
 
-/* A thread is woken, by this thread or interrupt. If its wait is sampled so far, which is final
- * whatever follows until it is in a queue, its waker is recorded. */
+/* This thread or interrupt wakes a thread. If that thread's wait is sampled so far, which nothing
+ * changes until the thread is queued, its waker is recorded. */
 SEC("tp_btf/sched_waking")
 int stackd_wait_waking(__u64 *ctx)
 {
@@ -87,13 +89,13 @@ int stackd_wait_waking(__u64 *ctx)
 	current = bpf_get_current_task_btf();
 	now = bpf_ktime_get_ns();
 	since = thread->since_ns;
-	FORGET(since); /* else clang has both read by one instruction, which no verifier takes */
+	FORGET(since); /* else clang reads both by one instruction, which the verifier refuses */
 	if (is_ahead)
 		since = queue_clock(task);
 	blocked = time_between(since, wait_clock_of(now));
-	blocked += !blocked; /* the clock can be known less exactly than the wait is long */
-	/* What the idle task does is an interrupt's work. Other interrupts are in the kernel frames
-	 * of the thread that they interrupt, where the daemon finds them. */
+	blocked += !blocked; /* a wait can be shorter than the clock is exact */
+	/* What the idle task does is an interrupt's work. Other interrupts are among the kernel
+	 * frames of the thread that they interrupt, where the daemon finds them. */
 	waker = current->pid ? STACKD_WAKER_THREAD : STACKD_WAKER_INTERRUPT;
 	if (blocked >= wait_least_ns) {
 		is_drawn = has_point(thread, blocked, wait_mean_ns);

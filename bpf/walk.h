@@ -2,36 +2,36 @@
 /*
  * One step of a walk: from the registers of a frame and the rule for its code address to the
  * registers of its caller. The same source is compiled into the kernel program and into user space
- * (lib/code/unwind/walk_step.h), which adds the rules that struct stackd_rule cannot express. What
- * follows from the memory and the rule alone is here; which rule holds, and where a stack ends, the
- * walks decide.
+ * (lib/code/unwind/walk_step.h), which adds the rules that struct stackd_rule cannot express. This
+ * file has what follows from the memory and the rule alone. Which rule applies, and where a stack
+ * ends, is decided by the walks.
  *
- * Whoever includes this provides the memory:
+ * A file that includes this provides the memory:
  *
  *   static int walk_read(struct walk *w, __u64 address, __u64 *ret_word);   0, or 1: unreadable
  *
- * and may define these macros before:
+ * and can define these macros first:
  *
- *   WALK_UNREADABLE(w, rule, address)   why a walk ends that needs a word which cannot be read
+ *   WALK_UNREADABLE(w, rule, address)   the end reason if a word that is needed cannot be read
  *   WALK_IS_LEAN(w)                     0: no walk is lean (see below)
- *   WALK_KEPT(rule)                     a bit for each register that a callee may change, and that
- *                                       the rule's function does not (STACKD_KEPT)
+ *   WALK_KEPT(rule)                     a bit for each caller-saved register that the rule's
+ *                                       function preserves (STACKD_KEPT)
  *
- * Registers are in DWARF's numbering; the program counter stands apart. After a step only those
- * registers are valid that a caller can rely on (the callee-saved ones); a rule that needs
- * another ends the walk. For each register the stack slot from which it was restored is
- * remembered (`origin`): what the verified prefix compares besides return addresses.
+ * Registers are in DWARF's numbering; the program counter is separate. After a step, only registers
+ * that a caller can rely on (callee-saved ones) are valid; a rule that needs another register ends
+ * the walk. For each register, `origin` is the stack slot from which it was restored: the verified
+ * prefix compares it besides return addresses.
  *
- * The CFA and the return address are read first, so a step that ends the walk leaves it as it was.
- * A saved register whose slot cannot be read ends nothing: it is unknown, and hardly ever needed.
- * The caller's stack pointer is above the frame's, so that a walk approaches the end of the stack.
- * A function that was interrupted can have popped its return address, and then it is the same. A
- * signal's frame may lead anywhere, and so may rules of kind OTHER; the limit of frames bounds
- * these.
+ * The CFA and the return address are read first, so a step that ends the walk has not changed it.
+ * If the slot of a saved register cannot be read, the walk continues: the register is unknown, and
+ * hardly ever needed. The caller's stack pointer is above the frame's, so that a walk approaches
+ * the end of the stack. (It is the same if the function was interrupted and has popped its return
+ * address.) The frame of a signal may lead anywhere, and so may rules of kind OTHER; the limit of
+ * frames bounds these walks.
  *
  * Hardly any rule needs another register than the stack and the frame pointer, but most functions
- * save them all. So a lean walk restores the frame pointer alone. Where a rule asks for another
- * register, the walk is done again with all of them.
+ * save several. So a lean walk restores only the frame pointer. If a rule needs another register,
+ * the walk is done again with all of them.
  */
 #ifndef WALK_H
 #define WALK_H
@@ -69,22 +69,22 @@ struct walk {
 	struct walk_origin origin[WALK_REGS];
 	__u64 pc;
 	__u64 slot;	    /* where the pc was read from; 0 for the leaf */
-	__u64 deref;	    /* last step: the slot that gave the CFA; 0: none did */
-	__u64 deref_word;   /* and what it held */
-	__u64 system_sp;    /* where the Go thread had left its system stack at the callback before
-			     * the last that was met; 0: none was */
+	__u64 deref;	    /* the slot from which the last step read the CFA; 0: none */
+	__u64 deref_word;   /* the word in that slot */
+	__u64 system_sp;    /* where the Go thread left its system stack at the callback before the
+			     * last one that was met; 0: no callback was met */
 	__u32 valid;	    /* a bit for each register */
-	__u32 is_exact;	    /* the pc was interrupted there: not a return address */
+	__u32 is_exact;	    /* the pc was interrupted: it is not a return address */
 	__u32 frame;	    /* number of the frame, counted from the leaf */
-	__u32 is_lean;	    /* restores the frame pointer alone */
+	__u32 is_lean;	    /* only the frame pointer is restored */
 	__u32 is_scheduler; /* has met a frame of Go's scheduler (STACKD_CFA_SCHEDULER) */
-	__u32 has_left;	    /* has gone from a thread's stack to that of its goroutine, by g */
-	__u32 is_once;	    /* has gone by words that marks do not know: not to be remembered */
+	__u32 has_left;	    /* has stepped from a thread's stack to that of its goroutine, by g */
+	__u32 is_once;	    /* has used words that marks do not cover: not to be remembered */
 };
 
 /* Results of a step other than an end reason. */
 #define WALK_GO_ON 255
-#define WALK_AGAIN 254 /* from the leaf, with all registers: a lean walk lacks one */
+#define WALK_AGAIN 254 /* again from the leaf, with all registers: a lean walk lacks one */
 
 static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret_word);
 
@@ -93,7 +93,7 @@ static __always_inline int walk_is_valid(const struct walk *w, __u32 reg)
 	return w->valid >> (reg & (WALK_REGS - 1)) & 1;
 }
 
-/* Drops the registers that are not preserved across a call, but for those in `kept`. */
+/* Invalidates the registers that are not preserved across a call, except those in `kept`. */
 static __always_inline void walk_keep(struct walk *w, __u32 kept)
 {
 	w->valid &= WALK_IS_LEAN(w) ? WALK_LEAN_REGS : ARCH_PRESERVED_REGS | kept;
@@ -125,16 +125,16 @@ static __always_inline int walk_restore(struct walk *w, __u32 reg, __u64 slot)
 	return 0;
 }
 
-/* The same, by a rule. If the slot cannot be read, the register is unknown. But one below the
- * stack pointer was popped: compilers do not say so in epilogues, and the register has its value
- * back. */
+/* The same, by a rule. If the slot cannot be read, the register is unknown. But if the slot is
+ * below the stack pointer, the register was popped and has its value back: compilers do not
+ * describe that in epilogues. */
 static __always_inline void walk_restore_saved(struct walk *w, __u32 reg, __u64 slot)
 {
 	if (walk_restore(w, reg, slot) && slot >= w->r[STACKD_REG_SP])
 		w->valid &= ~(1u << reg);
 }
 
-/* Steps out of a frame that a signal has put on the stack, by a rule of kind SIGNAL. */
+/* Steps out of the frame of a signal, by a rule of kind SIGNAL. */
 static __always_inline int walk_signal(struct walk *w, __s32 cfa_offset)
 {
 	__u64 at = w->r[STACKD_REG_SP] + (__u64)(__s64)cfa_offset;
@@ -151,13 +151,13 @@ static __always_inline int walk_signal(struct walk *w, __s32 cfa_offset)
 		if (walk_restore(w, reg, at + 8 * i))
 			w->valid &= ~(1u << (reg & (WALK_REGS - 1)));
 	}
-	w->deref = sp_slot; /* what the caller's frame depends on */
+	w->deref = sp_slot; /* the caller's frame depends on it */
 	w->deref_word = sp;
 	walk_arrive(w, sp, pc, pc_slot, true);
 	return WALK_GO_ON;
 }
 
-/* Computes the canonical frame address by a rule. 0, or an end reason. */
+/* Computes the CFA by a rule. Returns 0, or an end reason. */
 static __always_inline int walk_cfa(struct walk *w, const struct stackd_rule *rule, __u64 *ret_cfa)
 {
 	__u32 reg = rule->cfa == STACKD_CFA_PLT ? STACKD_REG_SP : rule->reg & (WALK_REGS - 1);
@@ -202,15 +202,15 @@ static __always_inline void walk_saved(struct walk *w, const struct stackd_rule 
 #undef WALK_X
 }
 
-/* Whether a CFA can be that of the walk's frame. */
+/* Returns whether the CFA is possible for the walk's frame. */
 static __always_inline bool walk_rises(const struct walk *w, __u64 cfa)
 {
 	return cfa > w->r[STACKD_REG_SP] || (cfa == w->r[STACKD_REG_SP] && w->is_exact);
 }
 
-/* Steps out of a frame that no signal has put on the stack, by a rule of kind REG, DEREF, PLT,
- * OTHER, SCHEDULER or INJECTED. WALK_GO_ON, or an end reason with the walk as it was; WALK_AGAIN
- * from a lean walk only. */
+/* Steps out of a frame that is not a signal's, by a rule of kind REG, DEREF, PLT, OTHER, SCHEDULER
+ * or INJECTED. Returns WALK_GO_ON, or an end reason with the walk unchanged; from a lean walk also
+ * WALK_AGAIN. */
 static __always_inline int walk_step_plain(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 cfa = 0, pc, slot;
@@ -234,8 +234,9 @@ static __always_inline int walk_step_plain(struct walk *w, const struct stackd_r
 	return WALK_GO_ON;
 }
 
-/* Steps by a rule of any kind. Of those that this cannot apply, an end reason: kinds for which the
- * kernel half reads more than the stack (runtime.bpf.h), and rules that user space adds. */
+/* Steps by a rule of any kind. For kinds that this cannot apply, returns an end reason: those for
+ * which the kernel half reads more than the stack (runtime.bpf.h), and rules that user space
+ * adds. */
 static __always_inline int walk_step(struct walk *w, const struct stackd_rule *rule)
 {
 	switch (rule->cfa) {

@@ -3,10 +3,10 @@
  * Reads the user stack in bulk, never word by word.
  *
  * A read of eight bytes of user memory costs some 80 ns, one of eight KiB some 330 ns. So words
- * come from a window: a copy of the stack that starts at the stack pointer and grows in doubling
- * steps as far as reads go. A read outside of it (an alternate stack, a very deep one) moves it.
- * A page of a stack that was never written, such as a large array's, or that is not in memory,
- * is a hole: it does no harm unless a word of it is needed.
+ * come from a window: a copy of the stack that begins at the stack pointer. It doubles its size
+ * whenever a word behind its end is read. If a word is out of its reach (on an alternate stack, or
+ * far up a deep one), the window moves there. A page that was never written, such as a large
+ * array's, or that is not in memory, is a hole: it matters only if a word of it is needed.
  */
 #ifndef WINDOW_BPF_H
 #define WINDOW_BPF_H
@@ -15,25 +15,25 @@
 #include "scratch.bpf.h"
 
 #define WINDOW_LEAST 512
-#define WINDOW_WHOLE 3072 /* up to so many bytes, all of a remembered stack is copied */
-#define WINDOW_TOP   1024 /* and of a larger one these, at first */
+#define WINDOW_WHOLE 3072 /* up to this size, all of a remembered stack is copied */
+#define WINDOW_TOP   1024 /* the part of a larger one that is copied at first */
 #define WINDOW_FIRST 4096 /* bytes of the first copy, if nothing is known of the stack */
 
 /*
  * The bounds of a thread's stack. A stack hardly ever moves, so the result of the mapping look-up
- * is kept in a small cache of this CPU. An entry is used only for the task it was made for, and
- * only while the stack pointer is inside. Its mapping may have been split or joined to another
- * since, which does not affect a walk (a window reads on behind its end); a copy for the daemon,
- * which ends there, looks the mapping up again.
+ * is kept in a small cache of this CPU. An entry is used only for the task that it was made for,
+ * and only while the stack pointer is within it. Its mapping may have been split or merged since
+ * then. This does not affect a walk, since a window can extend beyond the end. A copy for the
+ * daemon ends at that address, so it looks the mapping up again.
  *
- * A mapping may hold several stacks: glibc 2.42 makes the guard between two threads' stacks by
- * madvise(), which does not split a mapping, and a program may carve its threads' stacks from one.
- * glibc and musl place a thread's control block, to which the thread pointer points, above all of
- * its frames, so the stack ends there at the latest.
+ * A mapping can hold several stacks: glibc 2.42 makes the guard between two threads' stacks by
+ * madvise(), which does not split a mapping, and a program may place its threads' stacks in one
+ * mapping. glibc and musl place a thread's control block, to which the thread pointer points, above
+ * all of its frames, so the stack ends there at the latest.
  */
 struct stack_bounds {
 	__u64 start_time; /* with tid: the task */
-	__u64 start, end; /* of the mapping, but for what lies above the thread's control block */
+	__u64 start, end; /* of the mapping, up to the thread's control block */
 	__u32 tid;
 	__u32 pad;
 };
@@ -114,7 +114,8 @@ static __always_inline __u32 window_page(const struct scratch *s, __u32 offset)
 	return 1u << ((((s->window_base & (PAGE_SIZE - 1)) + offset) >> PAGE_SHIFT) & 31);
 }
 
-/* Copies up to the end of the page at the window's end, or notes a hole. 1: there is no stack. */
+/* Copies up to the end of the page at the window's end, or notes a hole. 1: no stack is known
+ * there. */
 static __always_inline int window_copy_page(struct scratch *s)
 {
 	__u32 at = s->window_copied;
@@ -150,7 +151,7 @@ static __always_inline int window_extend(struct scratch *s, __u32 need)
 		return 1;
 	if (!window_copy(s, want - copied))
 		return 0;
-	/* Something in it cannot be read: page by page, then, as far as it is needed. */
+	/* Some of it cannot be read: copies page by page, as far as needed. */
 	for (int i = 0; i <= WINDOW_BYTES / PAGE_SIZE && s->window_copied < need; i++) {
 		if (window_copy_page(s))
 			return 1;
@@ -158,7 +159,7 @@ static __always_inline int window_extend(struct scratch *s, __u32 need)
 	return s->window_copied < need;
 }
 
-/* The same, and notes which words can be read without a check. */
+/* Makes the window reach to `need` bytes, and notes which words can be read without a check. */
 static __always_inline bool window_grow(struct scratch *s, __u32 need)
 {
 	bool failed = window_extend(s, need);
@@ -192,7 +193,8 @@ __noinline int window_miss(struct scratch *given, __u64 address)
 		offset = 0;
 	}
 	if (offset + 8 > s->window_copied && window_grow(s, offset + 8)) {
-		/* If the stack's end is not known, a hole ends the window; go on behind it. */
+		/* If the stack's end is not known, a hole ends the window: begins a new one behind
+		 * it. */
 		window_move(s, address);
 		offset = 0;
 		if (window_grow(s, 8))
