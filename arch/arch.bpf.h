@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel half of arch.h: registers as the kernel keeps them. The headers code.bpf.h,
- * torn_registers.bpf.h, probes.bpf.h and beam.bpf.h of this folder have all else that depends on
- * the processor. They are parts of one program, stackd.bpf.c: the headers of bpf/ include them
- * after what they need.
+ * The kernel half of arch.h: registers as the kernel keeps them. All else that depends on the
+ * processor is in the headers code.bpf.h, torn_registers.bpf.h, probes.bpf.h and beam.bpf.h of this
+ * folder. They are parts of one program, stackd.bpf.c: headers of bpf/ include them after the
+ * declarations that they need.
  *
  * struct pt_regs is read with libbpf's PT_REGS_IP(), _SP(), _RC() and _PARM1() to _PARM5(), which
  * are lvalues, so that each can be read by itself with bpf_probe_read_kernel(). Besides these:

@@ -6,15 +6,15 @@
  *
  *   arch.h       this file: the registers by role, where a call puts the return address, the
  *                signal frame, and numbers that both halves need. bpf/stackd_abi.h includes it.
- *   insn.h       the decoder of instructions that the analysis and other users of code share: what
- *                one does to a frame
+ *   insn.h       the decoder of instructions that the analysis and other readers of code share:
+ *                what an instruction does to a frame
  *   flow_insn.h, data_insn.h   other views of an instruction: where control goes, what it computes
  *   disassembler.h   instructions as text
  *   call_site.h, code_form.h, handler_return.h, probe_place.h, start_code.h   byte patterns: calls,
  *                returns, linkage stubs, the code that handlers return to, places where no probe
  *                may be, the C runtime's start code
  *   go_switch.h, java_entry.h, beam_code.h   code of run times: Go's, HotSpot's, Erlang's
- *   kernel_entry.h   the kernel's functions by which it is entered
+ *   kernel_entry.h   the kernel's functions through which it is entered
  *   target.h     ELF machine and relocations, library folders, perf's numbers of registers
  *   arch.bpf.h   the kernel half: registers of a context, arguments, system calls. It names the
  *                other headers *.bpf.h
@@ -27,37 +27,37 @@
  *   STACKD_SAVED_REGS(X)  X(name, number) of the registers that a callee preserves and a rule can
  *                         restore, the frame pointer first; STACKD_SAVED_COUNT of them
  *   ARCH_PUSHED_REGS(X)   X(number, bit) of the same registers, in the order in which functions
- *                         push them; the kernel half gets exits of functions described by it
+ *                         push them; cookies of exits describe frames to the kernel half by it
  *   ARCH_PRESERVED_REGS   a bit for each register with a known value after a call, SP among them
  *                         (and no PC)
  *   ARCH_VOLATILE_REGS    a bit for each register that a callee may change
- *   ARCH_KEPT_TWO_REGS    the two of these that STACKD_KEPT_TWO means
+ *   ARCH_KEPT_TWO_REGS    the two of these for which a rule has STACKD_KEPT_TWO
  *   ARCH_RESULT_REG       the register with the result of a function or system call
  *   ARCH_RETURN_SLOT      where a call leaves the return address, in bytes from the CFA
  *   ARCH_CALL_PUSHES      bytes by which a call lowers the stack pointer
- *   ARCH_SIGCONTEXT       where the kernel's sigcontext, with the registers of a function that a
- *                         signal interrupted, begins above the stack pointer of the return from
+ *   ARCH_SIGCONTEXT       offset of the kernel's sigcontext, which has the registers of a function
+ *                         that a signal interrupted, from the stack pointer at the return from
  *                         the handler
- *   ARCH_SIGCONTEXT_REG(i)    the register in its word i, for each i below WALK_REGS; the program
- *                         counter is in the word after these
+ *   ARCH_SIGCONTEXT_REG(i)    the register in word i of the sigcontext, for each i below WALK_REGS;
+ *                         the program counter is in the word after these
  *   ARCH_SIGCONTEXT_SP    the index of the word with the stack pointer
  *   ARCH_SIGNAL_WORDS     words of a signal frame that torn_registers.bpf.h reads
- *   ARCH_FAULT_ERROR, _TRAP, _AT   where a signal frame has the error code, the trap's number and
- *                         the address of a fault, in bytes from its program counter on
+ *   ARCH_FAULT_ERROR, _TRAP, _AT   offsets from a signal frame's program counter: of the error
+ *                         code, the trap's number, and the address of a fault
  *   ARCH_FAULT_PAGE, _EXECUTION    the number of a page fault, and the bit of its error code that
  *                         says that the page was not executable
  *   ARCH_BREAKPOINT       the first byte that a debugger or probe puts in place of an instruction
- *   ARCH_PAUSE()          tells the processor that a loop waits for another one
+ *   ARCH_PAUSE()          what a loop does that waits for another processor
  *   INSN_REG_COUNT, INSN_SP, INSN_FP, INSN_PRESERVED, INSN_VOLATILE, INSN_SAVED_REGS,
- *   INSN_MAX_BYTES        the same by the numbers that instructions have (insn.h)
+ *   INSN_MAX_BYTES        the same with the numbers that registers have in instructions (insn.h)
  *   INSN_ARGUMENT, INSN_ARGUMENT_2, INSN_ARGUMENTS   the registers of a function's first and second
  *                         argument, and a bit for each register of an argument
  *   ARCH_KERNEL_STACK     bytes of a thread's stack in the kernel
- *   ARCH_MAY_RESCHEDULE   flags in thread_info of which one is set if the task is to be switched
- *   ARCH_FUNCTION_ALIGN   what compilers align functions to
+ *   ARCH_MAY_RESCHEDULE   flags in thread_info, one of which is set if the task is to be switched
+ *   ARCH_FUNCTION_ALIGN   the alignment of functions by compilers
  *   ARCH_PAGE_SHIFT       log2 of the least page size
  *
- * A build for a test can name another definition of these by STACKD_ARCH_HEADER.
+ * A test's build can name another definition of these: STACKD_ARCH_HEADER.
  */
 #ifndef STACKD_ARCH_H
 #define STACKD_ARCH_H

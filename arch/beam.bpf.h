@@ -6,27 +6,27 @@
  *   BEAM_REGISTERS_REG  the register that points to the scheduler's registers, above C's frames
  *   BEAM_PROCESS_REG    the register that points to the process's structure
  *   begins_main(code)   whether these first bytes of code can be those of process_main
- *   frame_ahead(s, pc)  how large the frame at pc is, by the code from there on; 0: unknown
+ *   frame_ahead(s, pc)  the size of the frame at pc, by the code from there on; 0: unknown
  *   last_change(s)      the last change to the frame in the code before the walk's pc: by how many
  *                       bytes it was enlarged, POINTER_SET, FRAME_GONE; 0: none was found
- *   leaves_frame(s, pc) whether the code at pc releases a frame of its own, before it sets one up
- *   is_frameless(s, pc) whether pc, which was interrupted, is where its function has no frame
+ *   leaves_frame(s, pc) whether the code at pc releases its function's frame before it makes one
+ *   is_frameless(s, pc) whether the function has no frame at pc, where it was interrupted
  *   way_back(s)         how the code at the walk's pc gets back to the process's stack
  */
 #ifndef ARCH_BEAM_BPF_H
 #define ARCH_BEAM_BPF_H
 
-#define BEAM_FRAME 8320 /* bytes of a frame, at most: 1,024 slots, and some */
+#define BEAM_FRAME 8320 /* bytes of a frame, at most: 1,024 slots and a few more */
 
 /* Results of last_change() */
 #define POINTER_SET 1 /* the frame pointer was set */
-#define FRAME_GONE  2 /* the frame was given up, or a function begins */
+#define FRAME_GONE  2 /* the frame was released, or a function begins */
 
 enum way_back {
 	BACK_NOT,
 	BACK_BY_POINTER,   /* from the frame pointer */
 	BACK_BY_PROCESS,   /* from the process's structure */
-	BACK_WITH_POINTER, /* by the process, which has the frame pointer, too */
+	BACK_WITH_POINTER, /* from the structure, which has the frame pointer, too */
 	BACK_NO_PROCESS,
 };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds what walks of an Erlang virtual machine's (BEAM's) stacks (beam.bpf.h) need, and what
- * differs between its versions, by reading the code of process_main, its scheduler's loop.
+ * Finds what walks of an Erlang virtual machine's (BEAM's) stacks need (beam.bpf.h) and what
+ * differs between its versions. It reads the code of process_main, the scheduler's loop.
  *
  * The JIT compiler makes that code, once, near the start of its memory:
  *
  *   sub $frame,%rsp ; and $-64,%rsp ; mov %rsp,(%rdi) ; lea registers(%rsp),%rbx
  *   ...                               asks the scheduler for the process to run next
  *   mov stop(%r13),%rsp               goes to that process's stack
- *   mov stop+8(%r13),%rbp             and frame, where frame pointers are on (+JPperf true)
+ *   mov stop+8(%r13),%rbp             and to its frame, with frame pointers (+JPperf true)
  */
 #ifndef ARCH_BEAM_CODE_H
 #define ARCH_BEAM_CODE_H
@@ -19,11 +19,11 @@
 
 #include "stackd_abi.h"
 
-/* Bytes from the start of the memory. In OTP 25 process_main is at some 1,300. */
+/* Bytes from the start of that memory. In OTP 25 process_main is at some 1,300. */
 #define BEAM_CODE_SEARCHED 16384
 
-/* Searches the `len` bytes of code at `address` for process_main. If it finds it, fills in
- * *ret_beam but for start, size and shared. */
+/* Searches the `len` bytes of code at `address` for process_main. If it finds process_main, it
+ * fills in *ret_beam except start, size and shared. */
 bool beam_code_find(const uint8_t *code, size_t len, uint64_t address,
 		    struct stackd_beam *ret_beam);
 

@@ -20,15 +20,16 @@ enum call_site_kind {
 	CALL_SITE_INDIRECT = 2,
 };
 
-/* Returns the kinds of call that the `len` bytes before a return address can end in: bits of enum
- * call_site_kind, both for some bytes. CALL_SITE_BYTES of them are enough. */
+/* Returns, as bits of enum call_site_kind, the kinds of call that can end right before a return
+ * address; some bytes allow both. `len` bytes before the address are given, of which
+ * CALL_SITE_BYTES suffice. */
 unsigned call_site_kinds(const uint8_t *bytes, size_t len);
 
-/* Returns where the direct call leads whose bytes end at `end`, with the return address `address`.
+/* Returns the target of the direct call whose bytes end at `end`; `address` is the return address.
  */
 uint64_t call_site_target(const uint8_t *end, uint64_t address);
 
-/* Returns whether they end in a call. */
+/* Returns whether the bytes end in a call. */
 static inline bool call_site_ends(const uint8_t *bytes, size_t len)
 {
 	return call_site_kinds(bytes, len) != 0;

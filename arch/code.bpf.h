@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads the program's instructions in memory, as far as the kernel half does. For each processor:
+ * Reads instructions in the program's memory for the kernel half. For each processor:
  *
  *   follows_call(ra)      whether the bytes before an address are a call
- *   behind_stub(pc)       the address to which the linkage stub at pc jumps; pc itself: there is
+ *   behind_stub(pc)       the address to which the linkage stub at pc jumps; pc itself if there is
  *                         no stub
  *   is_call_of(ra, pc)    whether the direct call before ra leads to the function that begins at pc
- *   at_return(pc)         whether a function returns at pc, after all of its frame is gone
- *   leaf_at(pc)           how much of a frame is set up there: enum stackd_leaf
+ *   at_return(pc)         whether a function returns at pc, where its frame is completely released
+ *   leaf_at(pc)           which part of the frame is set up at pc: enum stackd_leaf
  *   follows_clone(pc)     whether pc follows a system call, or is on the way from clone() in the
  *                         new thread
  *   is_handler_return(pc) whether the code to which signal handlers return begins at pc
- *   is_behind_sigreturn(pc)   whether that code ends there
+ *   is_behind_sigreturn(pc)   whether that code ends at pc
  *
- * The includer has scratch.bpf.h.
+ * The file that includes this has included scratch.bpf.h.
  */
 #ifndef ARCH_CODE_BPF_H
 #define ARCH_CODE_BPF_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One instruction, reduced to where control goes from it and to the addresses that it puts into
- * registers, for searches for a program's calls and jumps: callflow (does this call reach that
+ * One instruction, reduced to where control goes from it, and to the addresses that it loads into
+ * registers. For searches for a program's calls and jumps: callflow (does this call reach that
  * function), branch records, and models of tags. insn.h also has the effect on frames, and converts
- * some forms to their effect: a call of the next instruction is a push there. Here it is a call, as
+ * some forms to that effect: a call of the next instruction is a push there. Here it is a call, as
  * it is in a branch record.
  *
  * Registers have the numbers that instructions have, as in insn.h.
@@ -22,13 +22,14 @@ enum flow_kind {
 	FLOW_STOP,   /* it traps: nothing follows */
 };
 
-/* The value that an instruction makes, as far as it is known. */
+/* The value that an instruction computes, if it is known. */
 enum flow_value {
-	FLOW_VALUE_NONE,    /* it makes none that matters here */
+	FLOW_VALUE_NONE,    /* it computes none that matters here */
 	FLOW_VALUE_COPY,    /* `to` = `from` */
 	FLOW_VALUE_ADDRESS, /* `to` = the address at `distance` */
 	FLOW_VALUE_WORD,    /* `to` = the word at `distance` */
-	FLOW_VALUE_NUMBER,  /* `to` = `number`; INSN_NO_REG: it is pushed, or stored to memory */
+	FLOW_VALUE_NUMBER,  /* `to` = `number`; INSN_NO_REG: it pushes the number, or stores it to
+			     * memory */
 	FLOW_VALUE_OTHER,   /* `to` has another value now */
 };
 
@@ -39,26 +40,27 @@ struct flow_insn {
 	uint8_t to, from;
 	uint8_t reg;	    /* of an indirect call or jump; INSN_NO_REG: it goes through memory */
 	uint8_t scale;	    /* of the index of an operand in memory; 0: it has no index */
-	uint8_t sum;	    /* the register that it adds to, all of it; INSN_NO_REG: none */
-	bool is_direct;	    /* a call or jump whose target `distance` leads to */
-	bool has_address;   /* it names memory by the distance from the program counter */
-	bool is_mark;	    /* marks a target of indirect calls, and does nothing else */
-	bool is_switch;	    /* a jump that is marked as one whose target need not be marked */
-	bool is_sum;	    /* it adds to something */
-	bool pushes_number; /* FLOW_VALUE_NUMBER: onto the stack */
+	uint8_t sum;	    /* the 64-bit register that it adds to; INSN_NO_REG: none */
+	bool is_direct;	    /* a call or jump whose target is at `distance` */
+	bool has_address;   /* its memory operand is at a distance from the program counter */
+	bool is_mark;	    /* marks a target of indirect calls, and has no other effect */
+	bool is_switch;	    /* a jump marked so that its target needs no mark */
+	bool is_sum;	    /* it is an addition */
+	bool pushes_number; /* FLOW_VALUE_NUMBER: it pushes the number */
 	bool stops_prediction; /* only speculation reaches it */
 	bool clears_fp;	       /* the frame pointer is 0 after it */
-	bool stores_to_thread; /* it is a store to memory by the thread pointer */
+	bool stores_to_thread; /* it stores to memory relative to the thread pointer */
 	int64_t distance;      /* from the instruction's end */
 	uint64_t number;
 };
 
-/* Decodes the instruction at the start of `size` bytes. false: they are none. */
+/* Decodes the instruction at the start of `code`, of `size` bytes. false: they are no
+ * instruction. */
 bool flow_insn_decode(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
 		      struct flow_insn *ret_insn);
 
-/* Returns where `distance` leads from the instruction at `at`: a vaddr, or a file offset, since a
- * file's code is contiguous. */
+/* Returns the place at `distance` from the instruction at `at`: vaddr or file offset, as `at` is,
+ * since a file's code is contiguous. */
 static inline uint64_t flow_insn_target(const struct flow_insn *i, uint64_t at)
 {
 	return at + i->length + (uint64_t)i->distance;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds how the runtime's assembly switches stacks, by reading its instructions: these contain the
- * offsets of members that differ from one version of Go to another. Code that does not look as
- * expected is not guessed at.
+ * Finds how the assembly code of Go's runtime switches stacks. It reads the instructions, since
+ * they contain the offsets of members, which differ between versions of Go. If code does not look
+ * as expected, nothing is guessed.
  *
  *
- * A thread runs the runtime's own work on its system stack (g0's), and leaves the goroutine's stack
- * as it is. systemstack returns from there as follows; before Go 1.21 without a frame pointer, and
- * in position-independent programs with -8 in a register of its own first:
+ * A thread runs the runtime's own work on its system stack (that of g0), and leaves the goroutine's
+ * stack as it is. systemstack returns from there with the following instructions. Before Go 1.21 it
+ * has no frame pointer; in position-independent programs it first loads -8 into a register.
  *
  *     call *%rdi
  *     mov  %fs:-8,%rax       g0           (g of the thread)
@@ -16,9 +16,9 @@
  *     mov  %rax,%fs:-8
  *     mov  0x38(%rax),%rsp   its stack    (g.sched.sp)
  *
- * asmcgocall (since Go 1.22 by a function of its own, asmcgocall_landingpad) has the goroutine and
- * the depth of its stack in its frame on the system stack, or the stack pointer itself if it was on
- * a system stack already:
+ * asmcgocall (since Go 1.22: another function, asmcgocall_landingpad) has the goroutine and the
+ * depth of its stack in its frame on the system stack. If it was on a system stack already, it has
+ * the stack pointer itself:
  *
  *     call *%rax                               call *%rax
  *     mov  0x30(%rsp),%rdi   goroutine         mov  0x28(%rsp),%rsi
@@ -29,10 +29,10 @@
  *     mov  %eax,0x18(%rsp)
  *     ret
  *
- * Until the call, the goroutine's stack pointer is in %rdx.
+ * Up to the call, the goroutine's stack pointer is in %rdx.
  *
- * cgocallback returns to the system stack, on which C has called it, and restores the value of
- * sched.sp from before:
+ * cgocallback returns to the system stack, on which C has called it, and restores the previous
+ * value of sched.sp:
  *
  *     mov  %fs:-8,%rbx       g
  *     mov  0x30(%rbx),%rbx   its thread      (g.m)
@@ -42,7 +42,7 @@
  *     mov  (%rsp),%rax       its previous value
  *     mov  %rax,0x38(%rsi)
  *
- * The bytes are hostile: nothing outside of them is read, and time is linear in their number.
+ * The bytes are hostile: nothing outside of them is read, and the time is linear in their number.
  */
 #ifndef ARCH_GO_SWITCH_H
 #define ARCH_GO_SWITCH_H
@@ -51,13 +51,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* DWARF's numbers of registers: that in which asmcgocall, gogo and rawVforkSyscall keep the stack
- * pointer, the place in the goroutine's code, and the return address. */
+/* DWARF's numbers of registers: in which asmcgocall keeps the stack pointer, gogo the goroutine's
+ * saved program counter, and rawVforkSyscall the return address. */
 #define GO_SWITCH_C_REG	     1	/* rdx */
 #define GO_SWITCH_CODE_REG   3	/* rbx */
 #define GO_SWITCH_RETURN_REG 12 /* r12 */
 
-/* Offsets by which a thread finds where its goroutine left its own stack. */
+/* The offsets by which a thread finds the point at which its goroutine left its stack. */
 struct go_goroutine {
 	int32_t g;    /* from the thread pointer: the g that the thread runs */
 	int16_t m;    /* in a g: its thread */
@@ -65,37 +65,38 @@ struct go_goroutine {
 	int16_t sp;   /* in a g: sched.sp; sched.pc follows it */
 };
 
-/* Locations in a function, as offsets in its code. */
+/* Places in a function, as offsets in its code. */
 struct go_switch {
-	size_t call; /* its return address */
-	size_t back; /* after the instruction that sets rsp back */
+	size_t call; /* the return address of its call */
+	size_t back; /* behind the instruction that sets the stack pointer back */
 };
 
-/* Finds where systemstack calls its argument. false: the code is not as above. */
+/* Finds systemstack's call of its argument. false: the code is not as above. */
 bool go_switch_systemstack(const uint8_t *code, size_t size, struct go_switch *ret_switch,
 			   struct go_goroutine *ret_goroutine);
 
-/* Values that asmcgocall keeps in its frame, by their offsets from rsp. */
+/* Values that asmcgocall has in its frame, as offsets from the stack pointer. */
 struct go_cgo_frame {
 	int32_t g;     /* the goroutine; unused if `is_same` */
 	int16_t hi;    /* in the goroutine: stack.hi */
 	int16_t depth; /* bytes below stack.hi; if `is_same`, the stack pointer itself */
-	bool is_same;  /* it was on a system stack before, too */
+	bool is_same;  /* it was on a system stack before the call, too */
 };
 
-/* Finds the next of asmcgocall's calls that returns after `from`. false: there is none. */
+/* Finds the next of asmcgocall's calls whose return address is behind `from`. false: there is
+ * none. */
 bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
 			  struct go_switch *ret_switch, struct go_cgo_frame *ret_frame);
 
-/* Whether asmcgocall has the stack pointer that it was called with in GO_SWITCH_C_REG from `from`
- * up to where a call returns. */
+/* Returns whether asmcgocall has the stack pointer with which it was called in GO_SWITCH_C_REG,
+ * from `from` up to the return address `call`. */
 bool go_switch_is_in_register(const uint8_t *code, size_t size, size_t from, size_t call);
 
-/* Returns the end of asmcgocall's instructions from `back` on that store its result and return; 0:
- * there are none. */
+/* Returns the end of asmcgocall's instructions at `back` that store its result and return; 0: there
+ * are none. */
 size_t go_switch_return_end(const uint8_t *code, size_t size, size_t back);
 
-/* Offsets by which a thread finds its system stack again after C has called Go. */
+/* The offsets by which a thread finds its system stack again after C has called Go. */
 struct go_callback {
 	int32_t g;     /* from the thread pointer: the g that the thread runs */
 	int16_t m;     /* in a g: its thread */
@@ -104,39 +105,41 @@ struct go_callback {
 	int16_t saved; /* from that stack pointer: the previous value of sched.sp */
 };
 
-/* Finds where cgocallback returns to the system stack; ret_switch->call is where it begins to. */
+/* Finds where cgocallback returns to the system stack; ret_switch->call is the first of these
+ * instructions. */
 bool go_switch_cgocallback(const uint8_t *code, size_t size, struct go_switch *ret_switch,
 			   struct go_callback *ret_callback);
 
-/* Returns whether morestack saves its call's address in this goroutine's sched.pc and sched.sp. */
+/* Returns whether morestack saves its caller's position in sched.pc and sched.sp of this
+ * goroutine. */
 bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine);
 
-/* Where gogo is on a goroutine's stack: from `from` on, with the place in its code at 8 from
- * GO_SWITCH_CODE_REG; from `loaded` to before `end`, in that register. */
+/* Where gogo is on a goroutine's stack. From `from` on, the goroutine's pc is in memory at 8 from
+ * GO_SWITCH_CODE_REG; from `loaded` to before `end`, it is in that register. */
 struct go_gogo {
 	size_t from, loaded, end;
 };
 
-/* Finds that part. false: the code is not as expected. */
+/* Finds that part of gogo. false: the code is not as expected. */
 bool go_switch_gogo(const uint8_t *code, size_t size, struct go_gogo *ret_gogo);
 
-/* Finds the end of the first instruction that sets rsp to something else than a distance from it: a
+/* Finds the end of the first instruction that sets the stack pointer other than by adding to it: a
  * mov or lea to it, or an and. Bytes inside of other instructions may be mistaken for one, but none
  * is missed. Returns `size` if there is none. */
 size_t go_switch_sets_sp(const uint8_t *code, size_t size);
 
-/* Finds the end of the first instruction that copies rsp into r12 or rbx, which C preserves, and
- * the register, in DWARF's numbers. 0: there is none. */
+/* Finds the end of the first instruction that copies the stack pointer into r12 or rbx, which C
+ * functions preserve, and the register, in DWARF's numbers. 0: there is none. */
 size_t go_switch_keeps_sp(const uint8_t *code, size_t size, uint8_t *ret_reg);
 
-#define GO_SWITCH_REACH 16 /* bytes that the next two may look at, on either side of `code` */
+#define GO_SWITCH_REACH 16 /* bytes that the next two may read, on either side of `code` */
 
-/* Tells from how many bytes behind `code` on rbp is saved in a frame of `delta` bytes, where `code`
- * is where rsp has been lowered: `mov %rbp,delta-8(%rsp)` follows (to Go 1.20), or it was `push
- * %rbp` (since 1.21). -1: neither. */
+/* Returns the number of bytes behind `code` from which on rbp is saved in a frame of `delta` bytes;
+ * `code` is where rsp has been lowered. Either `mov %rbp,delta-8(%rsp)` follows (to Go 1.20), or
+ * `push %rbp` has lowered it (since 1.21). -1: neither. */
 int go_switch_saves_fp(const uint8_t *code, int32_t delta);
 
-/* Whether a return address has been popped into GO_SWITCH_RETURN_REG right before `code`. */
+/* Returns whether GO_SWITCH_RETURN_REG was popped right before `code`: it has a return address. */
 bool go_switch_pops_return(const uint8_t *code);
 
 #endif

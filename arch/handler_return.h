@@ -8,20 +8,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HANDLER_RETURN_BYTES 9 /* of it, at most */
+#define HANDLER_RETURN_BYTES 9 /* of that code, at most */
 
-/* Returns how many of the `len` bytes, from the first on, are that code; 0: it is other code. */
+/* Returns the length of that code, if it is at `bytes`; 0: it is other code. */
 size_t handler_return_bytes(const uint8_t *bytes, size_t len);
 
-/* The same, with a no-op before the code. The kernel gives a handler the code's first byte as its
- * return address; that is looked up one byte before, so the no-op has the rule, too. */
+/* The same, if a no-op precedes the code. The kernel gives a handler the first byte of the code as
+ * its return address. Walks look up the byte before, so the no-op needs the rule, too. */
 size_t handler_return_bytes_with_nop(const uint8_t *bytes, size_t len);
 
-/* Whether either can begin with this byte: most bytes of code cannot. */
+/* Whether either form can begin with a byte: most bytes of code cannot. */
 extern const bool handler_return_may_begin[256];
 
-/* Returns whether one of its instructions begins at bytes[here], or it ends there. The bytes before
- * decide, of which HANDLER_RETURN_BYTES suffice. */
+/* Returns whether one of the code's instructions begins at bytes[here], or the code ends there.
+ * This depends on the bytes before, of which HANDLER_RETURN_BYTES suffice. */
 bool handler_return_has(const uint8_t *bytes, size_t len, size_t here);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Recognises the code with which a method of HotSpot's interpreter (x86-64) begins, and sets up its
- * frame: this code pops its own return address to put the local variables above it, so no rule by
- * its instructions can hold.
+ * frame. This code pops its return address to put the local variables above it, so no rule that is
+ * derived from its instructions can hold.
  *
  *   ...                                  checks: the return address is on top of the stack
  *   pop %rax
@@ -13,13 +13,13 @@
  *   push %rbp; mov %rsp,%rbp
  *   push %r13; push ...; push ...        r13 is the caller's stack pointer
  *
- * Until the last push, the frame lacks some words of java_frame.h. It also does where a method
- * returns to the interpreter, which takes its stack pointer from the frame:
+ * Before the last push, the frame lacks some words of java_frame.h. It also lacks one where a
+ * method returns to the interpreter, which takes its stack pointer from the frame:
  *
  *   mov -16(%rbp),%rsp; movq $0,-16(%rbp)
  *
- * HotSpot generates the same code in all releases from 8 to 21 but for the encoding of some of
- * these instructions; the bytes prove where in it an address is.
+ * HotSpot generates the same code in all releases from 8 to 21, except for the encoding of some
+ * instructions; the bytes prove the position of an address in this code.
  *
  * Compiled methods begin with mov %eax,-PAGES(%rsp); push %rbp; sub $frame,%rsp.
  */
@@ -30,10 +30,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JAVA_ENTRY_BEFORE 192 /* bytes that are looked at before an address, */
+#define JAVA_ENTRY_BEFORE 192 /* bytes before an address that are read, */
 #define JAVA_ENTRY_AFTER  128 /* and from it on */
 
-/* DWARF's numbers: of rax, and of r13, which holds the caller's stack pointer. */
+/* DWARF's numbers: of rax, and of r13, which has the caller's stack pointer. */
 #define JAVA_ENTRY_RETURN_REG 0
 #define JAVA_ENTRY_SENDER_REG 13
 
@@ -46,13 +46,13 @@ enum java_entry {
 	JAVA_ENTRY_HAS_SENDER,	/* and r13 has been pushed */
 };
 
-/* Returns where in that code the instruction at `at` of these bytes is. Most of JAVA_ENTRY_BEFORE
- * and _AFTER bytes are needed. */
+/* Returns the state at the instruction code[at]. Most of the JAVA_ENTRY_BEFORE and _AFTER bytes
+ * around it are needed. */
 enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at);
 
 #define JAVA_ENTRY_START_BYTES 11
 
-/* Whether a compiled method begins with these JAVA_ENTRY_START_BYTES bytes. */
+/* Returns whether a compiled method begins with these JAVA_ENTRY_START_BYTES bytes. */
 bool java_entry_is_start(const uint8_t *code);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Undoes what the kernel's probes do to a thread while it is in them. probed.bpf.h includes this in
- * its middle, after the search in the list of replaced return addresses. For each processor:
- *
- * A slot is where a return address was before the kernel replaced it by that of the trampoline of
- * return probes.
+ * Undoes what the kernel's probes do to a thread that is stopped within one. probed.bpf.h includes
+ * this in its middle, after the search in the list of replaced return addresses. A slot is where a
+ * return address was before the kernel replaced it by the address of the trampoline of return
+ * probes. For each processor:
  *
  *   slot_above(at)    how far above the stack pointer the returning function's slot is, for a
  *                     thread at byte `at` of the trampoline of return probes
@@ -12,15 +11,15 @@
  *                     the true return address of such a thread; 0: it is not known
  *   leave_call(s, probed, trampoline)
  *                     takes a thread out of the trampoline's system call, which has begun to change
- *                     its registers. 1: done
+ *                     its registers. Returns 1 if it has done so
  *   leave_call_instruction(regs)
- *                     undoes a call that the kernel emulates at a breakpoint: pushed, and not yet
- *                     jumped. 1: done
+ *                     undoes a call that the kernel emulates at a breakpoint: it has pushed, but
+ *                     not jumped yet. Returns 1 if it has done so
  *   is_pushed_register(regs, word)
- *                     whether a push that the kernel executes can have written a word
+ *                     whether a push that the kernel emulates can have written a word
  *   leave_probe_call(task, pc, sp), leave_half_called(regs)
  *                     take a thread out of the trampoline of an optimised probe (6.18), back to the
- *                     no-op that it replaced. true: done
+ *                     no-op that the probe replaced. Return true if they have done so
  */
 #ifndef ARCH_PROBES_BPF_H
 #define ARCH_PROBES_BPF_H

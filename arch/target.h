@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How files refer to this processor: ELF headers and relocations, the folders of its libraries, and
- * perf's recordings. */
+/* The names and numbers of this processor in files: ELF headers and relocations, folders of
+ * libraries, and perf's recordings. */
 #ifndef ARCH_TARGET_H
 #define ARCH_TARGET_H
 
@@ -8,16 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* e_machine of ELF files that this processor runs: of 64 bits, and of 32, which can only be named.
+/* e_machine of ELF files with 64-bit code for this processor, and with 32-bit code, which is only
+ * named.
  */
 extern const uint16_t target_elf_machine, target_elf_machine_32;
 
 /* What a relocation writes into its word. */
 enum target_relocation {
 	TARGET_RELOCATION_OTHER,
-	TARGET_RELOCATION_RELATIVE,  /* an address of the file itself: the addend */
-	TARGET_RELOCATION_IRELATIVE, /* what the function at the addend returns */
-	TARGET_RELOCATION_JUMP_SLOT, /* a symbol's address, for calls alone */
+	TARGET_RELOCATION_RELATIVE,  /* an address in the file: the addend */
+	TARGET_RELOCATION_IRELATIVE, /* the result of the function at the addend */
+	TARGET_RELOCATION_JUMP_SLOT, /* a symbol's address, only for calls */
 	TARGET_RELOCATION_GLOB_DAT,  /* a symbol's address, in the global offset table */
 	TARGET_RELOCATION_ADDRESS,   /* a symbol's address, with an addend, in data */
 };
@@ -31,13 +32,13 @@ extern const char *const target_library_folders[];
 /* The flags that libraries of this processor and its usual C library have in ld.so.cache. */
 extern const uint32_t target_library_cache_flags;
 
-/* Returns whether a machine's name, as in uname, is of this processor, so that its code can be
+/* Returns whether a machine's name, as uname gives it, is this processor's: then its code can be
  * decoded here. */
 bool target_is_machine(const char *name);
 
-/* Returns whether a property of a file's note (NT_GNU_PROPERTY_TYPE_0), by its type and the first
- * word of its data, says that its code can run where a shadow stack has the return addresses as
- * well. */
+/* Returns whether a property of a file's note (NT_GNU_PROPERTY_TYPE_0) says that the file's code
+ * works with a shadow stack of return addresses. `type` is the property's, `word` the first word of
+ * its data. */
 bool target_has_shadow_stack(uint32_t type, uint32_t word);
 
 /* Returns the register (in DWARF's numbers) of a bit of perf's sample_regs_user; -1: not in a walk.

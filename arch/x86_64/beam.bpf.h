@@ -6,27 +6,27 @@
 #define BEAM_REGISTERS_REG 3  /* rbx: points to the scheduler's registers, above the frames of C */
 #define BEAM_PROCESS_REG   13 /* r13: points to the structure of the process */
 
-#define BEAM_AHEAD  64 /* bytes of code in which the way back is looked for at once, */
-#define BEAM_BEHIND 10 /* of which the last ones only belong to an instruction before */
-#define BEAM_BACK   56 /* from one piece of code to the one in front: they share instructions */
-#define BEAM_PIECES 8  /* that are searched for the instruction that made the frame */
+#define BEAM_AHEAD  64 /* bytes of code that are searched at a time, */
+#define BEAM_BEHIND 10 /* the last of which only complete an instruction that begins before */
+#define BEAM_BACK   56 /* from a piece of code to the one before: they overlap */
+#define BEAM_PIECES 8  /* pieces that are searched for the instruction that made the frame */
 #define BEAM_ENTRY  16 /* bytes from a function's start to its first push, at most */
 
 /* Instructions, or how they begin: the lowest three bytes of a word. */
 #define RSP_FROM_RBP	0xec8948u /* mov %rbp,%rsp */
 #define RSP_FROM_R13_8	0x658b49u /* mov stop(%r13),%rsp, with one byte of offset and with four */
 #define RSP_FROM_R13_32 0xa58b49u
-#define RBP_FROM_R13_8	0x6d8b49u /* mov pointer(%r13),%rbp, so */
+#define RBP_FROM_R13_8	0x6d8b49u /* mov pointer(%r13),%rbp, also with both */
 #define RBP_FROM_R13_32 0xad8b49u
-#define R13_FROM_RAX	0xc58949u /* mov %rax,%r13: a process that was not there before */
+#define R13_FROM_RAX	0xc58949u /* mov %rax,%r13: another process, which was not there before */
 #define SUB_RSP_8	0xec8348u
 #define SUB_RSP_32	0xec8148u
 #define ADD_RSP_8	0xc48348u
 #define ADD_RSP_32	0xc48148u
 #define RBP_FROM_RSP	0xe58948u
-#define DEC_R14		0xceff49u /* of the steps that a process has left */
+#define DEC_R14		0xceff49u /* counts the steps that a process may still run */
 #define DEC_R14D	0xceff41u
-#define JMP_OVER_CALL	0x0006ebu /* of a breakpoint, with which functions begin */
+#define JMP_OVER_CALL	0x0006ebu /* over the call of a breakpoint, with which functions begin */
 #define PUSH_RBP	0x55
 #define LEAVE		0xc9
 #define RET		0xc3
@@ -45,8 +45,8 @@ static __always_inline bool begins_main(__u32 code)
 	return (code & LOW_THREE_BYTES) == SUB_RSP_32;
 }
 
-/* Does an instruction behind the one that gives the frame up lead out of the function? dec %r14, in
- * front of ret; jmp. */
+/* Does an instruction behind the release of the frame lead out of the function: dec %r14, which
+ * precedes ret, or jmp? */
 static __always_inline bool is_leaving(__u32 code)
 {
 	return (code & 0xff) == JMP_32 || (code & 0xff) == JMP_8 || code == DEC_R14D ||
@@ -54,8 +54,9 @@ static __always_inline bool is_leaving(__u32 code)
 }
 
 /*
- * The bytes of s->beam_code are searched one by one, BEAM_TURN in a turn of bpf_loop(), since the
- * verifier goes through one turn only. The result of a search is in s->beam_found. 1 ends it.
+ * The bytes of s->beam_code are searched one by one, BEAM_TURN bytes in each iteration of
+ * bpf_loop(), since the verifier follows only one iteration. The result of a search is in
+ * s->beam_found. 1 ends the search.
  */
 #define BEAM_TURN 8
 
@@ -64,13 +65,13 @@ static __always_inline const __u8 *code_of_turn(const struct scratch *s, __u32 t
 	return &s->beam_code[BOUNDED(turn * BEAM_TURN, BEAM_AHEAD)];
 }
 
-/* Is byte `i` of a turn one of those that an instruction can begin at? */
+/* May an instruction begin at byte `i` of an iteration? */
 static __always_inline bool is_ahead(__u32 turn, __u32 i)
 {
 	return turn * BEAM_TURN + i < BEAM_AHEAD - BEAM_BEHIND;
 }
 
-/* Looks through BEAM_AHEAD bytes of code. Returns what was found; 0: nothing. */
+/* Searches BEAM_AHEAD bytes of code. Returns the result; 0: nothing was found. */
 static __always_inline int search_code(struct scratch *s, __u64 from,
 				       long (*look)(__u32, struct scratch **))
 {
@@ -107,9 +108,9 @@ static long sum_frame(__u32 turn, struct scratch **given)
 }
 
 /*
- * Reads from the code at `pc` how large the frame is: by how much rsp is moved up before the
- * function is left; 0: the code does not show it. Slots that have not been set yet may hold old
- * return addresses, which then lie below the frame's own. Global, so that it is verified once.
+ * Reads from the code at `pc` how large the frame is: by how much rsp is raised before the function
+ * is left; 0: the code does not show it. Slots that are not set yet may contain old return
+ * addresses, which are below the frame's return address. Global, so that it is verified once.
  */
 __noinline int frame_ahead(struct scratch *given, __u64 pc)
 {
@@ -141,19 +142,19 @@ static long find_change(__u32 turn, struct scratch **given)
 }
 
 /*
- * Finds the last change to the frame in the code before `pc`: by how many bytes it was enlarged,
- * POINTER_SET if rbp was set to it, FRAME_GONE if it was released or a function begins; 0: none was
- * found. Global, so that it is verified once.
+ * Finds the last change to the frame in the code before `pc`: the number of bytes by which it was
+ * enlarged, POINTER_SET if rbp was set to it, FRAME_GONE if it was released or a function begins;
+ * 0: none was found. Global, so that it is verified once.
  */
 __noinline int frame_behind(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
 
-	/* Up to the instruction right in front; nothing is behind it. */
+	/* up to the instruction right before `pc`, so none may be cut at the end */
 	return s ? search_code(s, pc - BEAM_AHEAD, find_change) : 0;
 }
 
-/* The same, with more of the code: a frame may have many slots that are set one by one. */
+/* The same, over more of the code: a frame may have many slots, which are set one by one. */
 static __always_inline __u64 last_change(struct scratch *s)
 {
 	__u64 pc = s->walk.pc, last = 0;
@@ -178,7 +179,7 @@ static long find_leave(__u32 turn, struct scratch **given)
 	return 0;
 }
 
-/* Does the code at `pc` release a frame of its own, by leave, before it sets one up? Global, so
+/* Does the code at `pc` release its function's frame, by leave, before it makes one? Global, so
  * that it is verified once. */
 __noinline int leaves_frame(struct scratch *given, __u64 pc)
 {
@@ -188,9 +189,9 @@ __noinline int leaves_frame(struct scratch *given, __u64 pc)
 }
 
 /*
- * Is `pc`, which was interrupted, at an instruction where its function has no frame: at the jump
- * with which it begins, at its push, or after its leave? The instructions from there to ret are dec
- * %r14 and jl. Global, so that it is verified once.
+ * Has the function no frame at `pc`, where it was interrupted: at the jump with which it begins, at
+ * its push, or after its leave? Between leave and ret are dec %r14 and jl. Global, so that it is
+ * verified once.
  */
 __noinline int is_frameless(struct scratch *given, __u64 pc)
 {
@@ -212,7 +213,7 @@ __noinline int is_frameless(struct scratch *given, __u64 pc)
 	return target[0] == PUSH_RBP && three_bytes(target + 1) == RBP_FROM_RSP;
 }
 
-/* How this instruction gets from the thread's stack to the process's: enum way_back. */
+/* Returns how this instruction gets from the thread's stack to the process's: enum way_back. */
 static __always_inline __u64 way_of(const __u8 *at)
 {
 	__u32 code = three_bytes(at);
@@ -248,7 +249,8 @@ __noinline int way_back_at(struct scratch *given, __u64 pc)
 	return s ? search_code(s, pc, find_way) : BACK_NOT;
 }
 
-/* The same for the walk's code, over more of it. Building a binary of many parts takes the most. */
+/* The same for the walk's code, over more of it. The code that builds a binary of many parts is the
+ * longest. */
 static __always_inline enum way_back way_back(struct scratch *s)
 {
 	__u64 pc = s->walk.pc;

@@ -4,21 +4,21 @@
 
 #include <string.h>
 
-#define MAIN_BYTES  2048 /* from its start to where a process's stack is taken, at most */
+#define MAIN_BYTES  2048 /* from its start to where it loads a process's stack pointer, at most */
 #define MOST_FRAME  (1u << 20)
 #define MOST_OFFSET 4096
 
 static const uint8_t make_frame[] = {0x48, 0x81, 0xec}; /* sub $frame,%rsp */
-/* and $-64,%rsp; mov %rsp,(%rdi); lea registers(%rsp),%rbx, but for the byte in front of 0x24 */
+/* and $-64,%rsp; mov %rsp,(%rdi); lea registers(%rsp),%rbx, without its last two bytes */
 static const uint8_t align_frame[] = {0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0x27, 0x48, 0x8d};
-/* Those two bytes, with one byte of offset and with four. */
+/* Those two bytes, of the forms with an offset of one byte and of four. */
 static const uint8_t lea_short[] = {0x5c, 0x24};
 static const uint8_t lea_long[] = {0x9c, 0x24};
-/* mov stop(%r13),%rsp, so, too */
+/* mov stop(%r13),%rsp, in both forms */
 static const uint8_t take_short[] = {0x49, 0x8b, 0x65};
 static const uint8_t take_long[] = {0x49, 0x8b, 0xa5};
 
-/* mov pointer(%r13),%rbp, so */
+/* mov pointer(%r13),%rbp, in both forms */
 static const uint8_t pointer_short[] = {0x49, 0x8b, 0x6d};
 static const uint8_t pointer_long[] = {0x49, 0x8b, 0xad};
 
@@ -36,7 +36,8 @@ static uint32_t number_at(const uint8_t *at)
 	return number;
 }
 
-/* The offset behind an instruction's first bytes, which are one of these. */
+/* Gives the offset that follows an instruction's first bytes, which must be those of either
+ * form. */
 static bool offset_behind(const uint8_t *code, const uint8_t *with_one, const uint8_t *with_four,
 			  size_t len, uint32_t *ret_offset)
 {
@@ -48,7 +49,8 @@ static bool offset_behind(const uint8_t *code, const uint8_t *with_one, const ui
 	return *ret_offset < MOST_OFFSET;
 }
 
-/* Whether the next instruction takes its frame pointer, which is saved behind. */
+/* Returns whether the next instruction loads the frame pointer, which is saved behind the stack
+ * pointer. */
 static bool takes_pointer(const uint8_t *code, size_t len, uint32_t stop)
 {
 	size_t behind = code[2] == take_short[2] ? sizeof(take_short) + 1 : sizeof(take_long) + 4;
@@ -60,7 +62,7 @@ static bool takes_pointer(const uint8_t *code, size_t len, uint32_t stop)
 	       offset == stop + 8;
 }
 
-/* Where a process's stack pointer is taken. */
+/* Finds the instruction that loads a process's stack pointer. */
 static bool find_stop(const uint8_t *code, size_t len, struct stackd_beam *beam)
 {
 	size_t end = len < MAIN_BYTES ? len : MAIN_BYTES;
@@ -76,7 +78,7 @@ static bool find_stop(const uint8_t *code, size_t len, struct stackd_beam *beam)
 	return false;
 }
 
-/* Whether process_main begins with the `len` bytes; `len` is MAIN_START. */
+/* Returns whether process_main begins at `code`; `len` is at least MAIN_START. */
 static bool is_main(const uint8_t *code, size_t len, struct stackd_beam *beam)
 {
 	if (memcmp(code, make_frame, sizeof(make_frame)) ||

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For every length that a call can have, checks whether an instruction that begins that far back
- * would end exactly at the return address (Intel SDM vol. 2, 2.1.5); see call_site.h.
+ * For each length that a call can have, checks whether an instruction that begins this far before
+ * the return address would end exactly there (Intel SDM vol. 2, 2.1.5); see call_site.h.
  */
 #include "arch/call_site.h"
 
 #include <string.h>
 
-/* Bytes of ModRM, SIB and displacement; 0: `len` bytes do not even hold those that tell. */
+/* Returns the bytes of ModRM, SIB and displacement; 0: `len` bytes are too few to know. */
 static size_t operand_bytes(const uint8_t *modrm, size_t len)
 {
 	unsigned mod = modrm[0] >> 6, rm = modrm[0] & 7;
@@ -39,7 +39,7 @@ unsigned call_site_kinds(const uint8_t *bytes, size_t len)
 	return kinds;
 }
 
-/* The signed number in its last four bytes. */
+/* The distance is the signed number in the call's last four bytes. */
 uint64_t call_site_target(const uint8_t *end, uint64_t address)
 {
 	int32_t distance;

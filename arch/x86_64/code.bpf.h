@@ -33,7 +33,7 @@ static __always_inline __u32 endbr64_at(__u64 pc)
 	return !bpf_probe_read_user(&code, 4, (const void *)pc) && code == ENDBR64 ? 4 : 0;
 }
 
-/* Returns where the stub of a PLT that begins at `pc` jumps to; `pc` itself: there is none. */
+/* Returns the address to which the PLT stub at `pc` jumps; `pc` itself: there is no stub. */
 static __always_inline __u64 behind_stub(__u64 pc)
 {
 	__u64 at = pc + endbr64_at(pc), target = 0;
@@ -51,8 +51,8 @@ static __always_inline __u64 behind_stub(__u64 pc)
 	return target;
 }
 
-/* Returns whether a direct call before a return address leads to the function that begins at `pc`,
- * or to an endbr64 before it. */
+/* Returns whether the call before a return address is a direct call of the function that begins at
+ * `pc`, or of an endbr64 right before it. */
 static __always_inline bool is_call_of(__u64 ra, __u64 pc)
 {
 	struct {
@@ -67,9 +67,9 @@ static __always_inline bool is_call_of(__u64 ra, __u64 pc)
 	return target == pc || (target + 4 == pc && endbr64_at(target));
 }
 
-/* Returns whether an instruction is ret, or lea -8(%r10),%rsp. gcc's unwind information is wrong at
- * the latter, at the end of a function that realigns its stack: it still uses rbp, which has been
- * restored. */
+/* Returns whether an instruction is ret, or lea -8(%r10),%rsp. At the latter, the end of a function
+ * that realigns its stack, gcc's unwind information is wrong: it still uses rbp, which has already
+ * been restored. */
 static __always_inline bool at_return(__u64 pc)
 {
 	__u32 code;
@@ -87,14 +87,14 @@ static __always_inline bool sets_frame(const __u8 *code)
 	       ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
 }
 
-/* Determines from a few instructions at a leaf how much of its function's prologue or epilogue has
- * run: enum stackd_leaf. Any code can precede push %rbp: tests of a counter, a flag or the stack's
- * limit. Global, so that it is verified once. */
+/* Determines from a few instructions at a leaf which part of its function's prologue or epilogue
+ * has run: enum stackd_leaf. Other code can precede push %rbp: tests of a counter, a flag or the
+ * stack's limit. Global, so that it is verified once. */
 __noinline int leaf_at(__u64 pc)
 {
 	__u8 code[9] = {0};
 
-	/* The code may begin here, or end. */
+	/* The mapping of the code may begin or end here. */
 	if (bpf_probe_read_user(code + 1, 8, (const void *)pc) &&
 	    bpf_probe_read_user(code + 1, 1, (const void *)pc))
 		return STACKD_LEAF_UNTOLD;

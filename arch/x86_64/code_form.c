@@ -178,7 +178,7 @@ bool code_form_stub_index(const uint8_t *code, size_t len, uint32_t *ret_index)
 	return true;
 }
 
-/* The trampoline has pushed three words, and returns by way of pop %r11, pop %rcx and ret. */
+/* The trampoline has pushed three words, and returns by pop %r11, pop %rcx and ret. */
 int code_form_trampoline_slot(uint64_t pc)
 {
 	switch (pc & 4095) {
@@ -264,8 +264,8 @@ const uint8_t *code_form_find_address(const uint8_t *code, size_t starts, int32_
 	return NULL;
 }
 
-/* mov $number,%reg, of 32 or 64 bits: any byte b8 to bf may be its opcode, or the last of three
- * before it. */
+/* mov $number,%reg, of 32 or 64 bits: a byte b8 to bf may be its opcode, or the last of the three
+ * bytes before the number. */
 const uint8_t *code_form_find_number(const uint8_t *code, size_t starts, uint32_t *ret_number)
 {
 	for (size_t i = 0; i < starts; i++) {

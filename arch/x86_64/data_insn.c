@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands by Zydis; see ../data_insn.h. */
+/* Reduces operands that Zydis has decoded; see ../data_insn.h. */
 #include "arch/data_insn.h"
 
 #include <Zydis/Zydis.h>
@@ -13,7 +13,7 @@ static uint8_t number_of(ZydisRegister reg)
 		       : INSN_NO_REG;
 }
 
-/* Is memory of the thread's own meant, by %fs or %gs? */
+/* Is it thread-local memory, relative to %fs or %gs? */
 static bool is_of_thread(const ZydisDecodedOperand *o)
 {
 	return o->mem.segment == ZYDIS_REGISTER_FS || o->mem.segment == ZYDIS_REGISTER_GS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of Zydis' formatter, with numbers as short as they are; see ../disassembler.h. */
+/* The text of Zydis' formatter, with numbers without padding; see ../disassembler.h. */
 #include "arch/disassembler.h"
 
 #include <Zydis/Zydis.h>

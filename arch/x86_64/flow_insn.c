@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Control flow by Zydis; see ../flow_insn.h. It needs no operands, which cost Zydis more than the
- * instruction: the fields of opcode, ModRM and SIB tell. */
+/* Control flow by Zydis; see ../flow_insn.h. To decode operands would cost Zydis more than the
+ * instruction, so this reads the fields of opcode, ModRM and SIB instead. */
 #include "arch/flow_insn.h"
 
 #include <Zydis/Zydis.h>
@@ -20,13 +20,14 @@ static unsigned rm_of(const ZydisDecodedInstruction *is)
 	return is->raw.modrm.rm | (unsigned)is->raw.rex.B << 3;
 }
 
-/* The register that a short form has in its opcode. */
+/* Returns the register that a short form has in its opcode. */
 static unsigned opcode_reg(const ZydisDecodedInstruction *is)
 {
 	return (is->opcode & 7) | (unsigned)is->raw.rex.B << 3;
 }
 
-/* XABORT and XEND, which Zydis counts among jumps, go on where no transaction fails. */
+/* XABORT and XEND, which Zydis counts among jumps, continue with the next instruction if no
+ * transaction fails. */
 static enum flow_kind kind_of(const ZydisDecodedInstruction *is)
 {
 	switch (is->meta.category) {
@@ -77,7 +78,8 @@ static void set_number(struct flow_insn *i, const ZydisDecodedInstruction *is, u
 	i->number = is->raw.imm[0].value.u;
 }
 
-/* Whether a mov is to memory: of a register, a number, or the first register to a fixed place. */
+/* Returns whether a mov writes to memory: a register, a number, or the first register to a fixed
+ * address. */
 static bool stores(const ZydisDecodedInstruction *is)
 {
 	const uint8_t form = is->opcode & 0xfe;
@@ -110,7 +112,7 @@ static void take_add(const ZydisDecodedInstruction *is, struct flow_insn *i)
 		return;
 	if (is->opcode == 0x03)
 		i->sum = (uint8_t)reg_of(is);
-	else if (is->opcode == 0x05) /* of a number, to the first register */
+	else if (is->opcode == 0x05) /* adds a number to the first register */
 		i->sum = 0;
 	else if (!has_memory(is))
 		i->sum = (uint8_t)rm_of(is);

@@ -35,7 +35,7 @@ static bool take_number(struct code *c, size_t bytes, int32_t *ret_number)
 	return true;
 }
 
-/* Takes `opcode offset(%from),%to` of 64-bit registers without REX.R and REX.B. */
+/* Takes `opcode offset(%from),%to` with 64-bit registers, without REX.R and REX.B. */
 static bool take_memory(struct code *c, uint8_t opcode, unsigned from, unsigned *ret_to,
 			int32_t *ret_offset)
 {
@@ -59,8 +59,8 @@ static bool take_load(struct code *c, unsigned from, unsigned *ret_to, int32_t *
 	return take_memory(c, 0x8b, from, ret_to, ret_offset);
 }
 
-/* Takes the load or store (opcode 8b or 89) of a word at a fixed offset in the thread's own memory:
- * by a number, or by %rcx, which has it already. */
+/* Takes the load or store (opcode 8b or 89) of a thread-local word: at an offset that is a number,
+ * or that %rcx already has. */
 static bool take_thread_local(struct code *c, uint8_t opcode, bool by_rcx, unsigned *ret_reg,
 			      int32_t *ret_offset)
 {
@@ -73,7 +73,7 @@ static bool take_thread_local(struct code *c, uint8_t opcode, bool by_rcx, unsig
 	return (c->at[-1] & 0xc7) == 4 && take(c, "\x25", 1) && take_number(c, 4, ret_offset);
 }
 
-/* Takes `mov $-8,%rcx`, which some programs have before they use it. */
+/* Takes `mov $-8,%rcx`, which some programs have before they use %rcx as the offset. */
 static bool take_rcx(struct code *c, int32_t *ret_offset)
 {
 	return take(c, "\x48\xc7\xc1", 3) && take_number(c, 4, ret_offset);
@@ -84,7 +84,7 @@ static bool fits(int32_t offset)
 	return offset >= 0 && offset <= INT16_MAX - 8 && !(offset & 7);
 }
 
-/* What follows the call in systemstack. */
+/* Takes the instructions behind the call in systemstack. */
 static bool take_way_back(struct code *c, struct go_goroutine *ret)
 {
 	int32_t by_rcx = 0, g = 0, again = 0, m, curg, sp;
@@ -106,8 +106,8 @@ static bool take_way_back(struct code *c, struct go_goroutine *ret)
 	return true;
 }
 
-/* Whether the bytes before a return address can be `call *%reg` of one of the first eight
- * registers, or `call` of a fixed address. */
+/* Returns whether the bytes before a return address can be `call *%reg` with one of the first eight
+ * registers, or a direct `call`. */
 static bool can_be_call(const uint8_t *code, size_t ret)
 {
 	return (ret >= 2 && code[ret - 2] == 0xff && (code[ret - 1] & 0xf8) == 0xd0) ||
@@ -128,7 +128,7 @@ bool go_switch_systemstack(const uint8_t *code, size_t size, struct go_switch *r
 	return false;
 }
 
-/* What follows a call in asmcgocall. */
+/* Takes the instructions behind a call in asmcgocall. */
 static bool take_cgo_way_back(struct code *c, struct go_cgo_frame *ret)
 {
 	unsigned g, to, other;
@@ -163,7 +163,8 @@ bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
 	return false;
 }
 
-/* The length of what follows a ModRM byte with a memory operand; 0: it is a register. */
+/* Returns the length of SIB and displacement of a memory operand, by its ModRM byte; 0: the operand
+ * is a register. */
 static size_t operand_length(uint8_t modrm)
 {
 	static const size_t displacement[] = {0, 1, 4, 0};
@@ -171,8 +172,8 @@ static size_t operand_length(uint8_t modrm)
 	return modrm >> 6 == 3 ? 0 : displacement[modrm >> 6] + ((modrm & 7) == RSP);
 }
 
-/* Returns the length of an instruction that leaves rdx as it is, and changes rsp by a constant or a
- * mask at most; a call is one, too. 0: it is not one of the known instructions. */
+/* Returns the length of an instruction that keeps rdx, and changes rsp only by a constant or a
+ * mask, or of a call. 0: it is not one of the known instructions. */
 static size_t length_keeping_rdx(const uint8_t *code, size_t size)
 {
 	uint8_t modrm = size < 4 ? 0 : code[2];
@@ -188,7 +189,7 @@ static size_t length_keeping_rdx(const uint8_t *code, size_t size)
 	if (code[0] != 0x48)
 		return 0;
 	switch (code[1]) {
-	case 0x83: /* sub or and of a small number */
+	case 0x83: /* sub or and with a small number */
 		return is_register && rm == RSP ? 4 : 0;
 	case 0xc7: /* mov of a number to memory */
 		return is_register ? 0 : 3 + operand_length(modrm) + 4;
@@ -266,8 +267,8 @@ bool go_switch_cgocallback(const uint8_t *code, size_t size, struct go_switch *r
 
 bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine)
 {
-	/* mov (%rsp),%rax; mov %rax,sched.pc(%rsi); lea 8(%rsp),%rax; mov %rax,sched.sp(%rsi):
-	 * since Go 1.24 the goroutine is in %rdi. */
+	/* mov (%rsp),%rax; mov %rax,sched.pc(%rsi); lea 8(%rsp),%rax; mov %rax,sched.sp(%rsi).
+	 * Since Go 1.24 the goroutine is in %rdi. */
 	static const uint8_t modrms[] = {0x46, 0x47};
 	uint8_t saves[] = {0x48, 0x8b, 0x04, 0x24, 0x48, 0x89, 0, 0, 0x48,
 			   0x8d, 0x44, 0x24, 0x08, 0x48, 0x89, 0, 0};
@@ -302,8 +303,8 @@ bool go_switch_gogo(const uint8_t *code, size_t size, struct go_gogo *ret_gogo)
 	return true;
 }
 
-/* The length of an instruction that begins with a REX prefix and moves something to rsp, or masks
- * it; 0: it is none. (A lea by another register and a scale does not occur.) */
+/* Returns the length of an instruction that begins with a REX prefix and moves a value to rsp, or
+ * masks it; 0: it is another instruction. (A lea with an index register does not occur.) */
 static size_t length_of_set(const uint8_t *code, size_t size)
 {
 	static const size_t displacement[] = {0, 1, 4, 0};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The forms of rt_sigreturn's call on x86-64; see ../handler_return.h. The kernel half knows the
- * first one, SIGRETURN_CODE in code.bpf.h. */
+/* The forms of the call of rt_sigreturn on x86-64; see ../handler_return.h. The kernel half knows
+ * the first form, SIGRETURN_CODE in code.bpf.h. */
 #include "arch/handler_return.h"
 
 #include <string.h>
 
 #define NOP 0x90
 
-/* `at`: its instructions, and its end, where the program counter is in the system call. */
+/* `at`: where its instructions begin, and its end, the program counter in the system call. */
 static const struct form {
 	uint8_t len, count, at[4];
 	uint8_t bytes[HANDLER_RETURN_BYTES];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decodes by Zydis, and reduces an instruction to what matters for a frame; see insn.h. Most
- * instructions are decoded in a shorter way (insn_short.h).
+ * Decodes with Zydis, and reduces an instruction to what matters for a frame; see insn.h. Most
+ * instructions are decoded by a shorter way (insn_short.h).
  *
- * Operands cost twice as much as the rest of an instruction, so they are decoded only where they
- * are needed: not for jumps, and not the implicit ones of instructions that have no general
- * register among them.
+ * Operands take Zydis twice as long as the rest of an instruction, so they are decoded only if they
+ * are needed: not those of jumps, and not implicit ones if none of them is a general register.
  */
 #include "arch/insn.h"
 
@@ -63,7 +62,7 @@ static unsigned number_of(ZydisRegister reg)
 	return whole - ZYDIS_REGISTER_RAX;
 }
 
-/* The number of an operand that is a register of 64 bits. */
+/* Returns the number of an operand that is a 64-bit register. */
 static unsigned wide(const ZydisDecodedOperand *o)
 {
 	return o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->size == 64 ? number_of(o->reg.value)
@@ -76,7 +75,7 @@ static bool is_flat(const ZydisDecodedOperand *o)
 	       o->mem.segment != ZYDIS_REGISTER_GS;
 }
 
-/* The base of memory at base + displacement; INSN_NO_REG for any other operand. */
+/* Returns the base of memory at base + displacement; INSN_NO_REG for any other operand. */
 static unsigned based(const ZydisDecodedOperand *o)
 {
 	if (!is_flat(o) || o->mem.index != ZYDIS_REGISTER_NONE ||
@@ -118,7 +117,8 @@ bool insn_ends_frame(const struct insn *i)
 
 /* --- tables -------------------------------------------------------------------------------- */
 
-/* A load of `entry` bytes into dst from a table that an index register chooses from. */
+/* Classifies a load of `entry` bytes into dst from a table in which an index register selects the
+ * entry. */
 static void classify_entry(const ZydisDecodedOperand *memory, unsigned dst, unsigned entry,
 			   bool is_unsigned, struct insn *i)
 {
@@ -133,7 +133,7 @@ static void classify_entry(const ZydisDecodedOperand *memory, unsigned dst, unsi
 	i->is_unsigned = is_unsigned;
 }
 
-/* Memory at base + index + displacement. */
+/* Is it memory at base + index + displacement? */
 static bool is_sum(const ZydisDecodedOperand *o)
 {
 	return o->mem.base >= ZYDIS_REGISTER_RAX && o->mem.base <= ZYDIS_REGISTER_R15 &&
@@ -141,7 +141,8 @@ static bool is_sum(const ZydisDecodedOperand *o)
 	       o->mem.scale == 1;
 }
 
-/* A load of 32 bits that unoptimised code extends, and has multiplied the number for. */
+/* Classifies a load of 32 bits; in unoptimised code, the index was multiplied before, and the
+ * result is extended later. */
 static void classify_short_load(const ZydisDecodedOperand *o, struct insn *i)
 {
 	classify_entry(&o[1], number_of(o[0].reg.value), 4, true, i);
@@ -277,7 +278,7 @@ static void classify_comparison(const ZydisDecodedOperand *o, struct insn *i)
 	classify_stack_bound(o, i);
 }
 
-/* What the instruction does to registers and stack. */
+/* Classifies what the instruction does to registers and stack. */
 static void classify_data(ZydisMnemonic m, const ZydisDecodedOperand *o, struct insn *i,
 			  uint64_t next)
 {
@@ -368,14 +369,14 @@ static void classify_flow(const ZydisDecodedInstruction *is, struct insn *i, uin
 		i->flow = INSN_STOP;
 	if (i->flow != INSN_NEXT && is_direct)
 		i->target = next + (uint64_t)is->raw.imm[0].value.s;
-	if (i->flow == INSN_CALL && i->target == next) { /* which is how code finds its address */
+	if (i->flow == INSN_CALL && i->target == next) { /* so code finds its own address */
 		i->flow = INSN_NEXT;
 		set(i, INSN_PUSH, INSN_SP, INSN_NO_REG, 0);
 	}
 	classify_branch(is->mnemonic, i);
 }
 
-/* An indirect jump or call: by a register, a table, or a word of memory. */
+/* Classifies an indirect jump or call: by a register, a table, or a word of memory. */
 static void classify_indirect(const ZydisDecodedOperand *o, struct insn *i, uint64_t next)
 {
 	i->src = (uint8_t)wide(&o[0]);
@@ -389,7 +390,8 @@ static void classify_indirect(const ZydisDecodedOperand *o, struct insn *i, uint
 
 /* --- decoding ------------------------------------------------------------------------------ */
 
-/* Whether an instruction's implicit operands are no general registers, or rsp as its kind has it.
+/* Returns whether none of an instruction's implicit operands is a general register, other than the
+ * stack pointer in its usual role.
  */
 static bool has_plain_operands(const ZydisDecodedInstruction *is)
 {
@@ -453,7 +455,7 @@ static uint8_t operand_count(const ZydisDecodedInstruction *is, const struct ins
 	return has_plain_operands(is) ? is->operand_count_visible : is->operand_count;
 }
 
-/* Notes the registers that an operand's value or address is made of. */
+/* Notes the registers from which an operand's value or address is computed. */
 static void note_used(const ZydisDecodedOperand *o, struct insn *i)
 {
 	bool is_read = o->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
@@ -483,8 +485,8 @@ static void note_registers(const ZydisDecodedOperand *o, unsigned count, struct 
 	}
 }
 
-/* Whether what an instruction reads is not a value that it could keep: of rbp, which it leaves as
- * it is. */
+/* Returns whether an instruction that reads rbp only computes with it: it neither keeps the value
+ * nor changes rbp. */
 static bool only_computes(ZydisMnemonic m, const struct insn *i)
 {
 	if (i->op != INSN_OTHER || i->written >> INSN_FP & 1)
@@ -504,7 +506,7 @@ static bool only_computes(ZydisMnemonic m, const struct insn *i)
 	}
 }
 
-/* What the operands say. */
+/* Classifies an instruction by its operands. */
 static void classify_operands(ZydisMnemonic m, const ZydisDecodedOperand *o, unsigned count,
 			      uint64_t next, struct insn *i)
 {

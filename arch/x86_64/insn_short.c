@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One table of one-byte opcodes; opcodes after 0f, and flow, have a function each (see
- * insn_short.h). Any instruction that could be another than it looks (a prefix, an operand of 16
- * bits, a reserved encoding) is left to Zydis.
+ * One table of one-byte opcodes; opcodes after 0f, and control flow, have a function each (see
+ * insn_short.h). Zydis decodes any instruction that could be another than it looks: with a prefix,
+ * an operand of 16 bits, or a reserved encoding.
  *
  *   [66|f2|f3 before 0f] [REX] opcode [ModRM [SIB] [displacement]] [immediate]
  */
@@ -28,7 +28,7 @@ struct cursor {
 	size_t size, at;
 	uint8_t prefix; /* 66, f2, f3, or 0 */
 	uint8_t rex;	/* 0: none */
-	bool is_short;	/* the bytes have ended */
+	bool is_short;	/* there are not enough bytes */
 };
 
 static uint8_t take(struct cursor *c)
@@ -66,7 +66,7 @@ static void set_register(ZydisDecodedOperand *o, const struct cursor *c, unsigne
 		o->reg.value = (ZydisRegister)(ZYDIS_REGISTER_RAX + number);
 	else if (bits == 32)
 		o->reg.value = (ZydisRegister)(ZYDIS_REGISTER_EAX + number);
-	else /* ah to bh are counted as their registers, as is al */
+	else /* ah to bh have the number of their whole registers, as al has */
 		o->reg.value = (ZydisRegister)(ZYDIS_REGISTER_EAX +
 					       (!c->rex && number >= 4 && number < 8 ? number - 4
 										     : number));
@@ -116,7 +116,7 @@ static void take_memory(struct cursor *c, uint8_t modrm, ZydisDecodedOperand *o,
 		o->mem.disp.value = take_signed(c, mod == 1 ? 1 : 4);
 }
 
-/* The operand that is a register or memory. */
+/* Takes the operand that is a register or memory. */
 static void take_either(struct cursor *c, uint8_t modrm, ZydisDecodedOperand *o, unsigned bits,
 			unsigned actions)
 {
@@ -137,7 +137,7 @@ enum form {
 	NO_FORM,
 	TO_EITHER, /* either, register */
 	TO_REGISTER,
-	BY_GROUP, /* either, immediate: what, ModRM says */
+	BY_GROUP, /* either, immediate: ModRM has the operation */
 	TO_ACCUMULATOR,
 	SHIFT, /* either, by an immediate, 1 or cl */
 	OTHER_FORM,
@@ -212,7 +212,7 @@ static bool shift(struct cursor *c, uint8_t opcode, unsigned bits, struct insn_s
 	return true;
 }
 
-/* Returns whether it is one of these opcodes, which end in a bit for 8 or more bits. */
+/* Returns whether it is one of these opcodes; their lowest bit is 0 for operands of 8 bits. */
 static bool computes(struct cursor *c, uint8_t opcode, struct insn_short *i)
 {
 	unsigned bits = !(opcode & 1) ? 8 : c->rex & REX_W ? 64 : 32;
@@ -270,7 +270,8 @@ static bool jump(struct cursor *c, enum insn_flow flow, unsigned bytes, struct i
 {
 	i->flow = (uint8_t)flow;
 	i->relative = take_signed(c, bytes);
-	return flow != INSN_CALL || i->relative; /* a call of what follows is none */
+	return flow != INSN_CALL || i->relative; /* a call of the next instruction is left to
+						  * Zydis */
 }
 
 static bool branch(struct cursor *c, uint8_t opcode, unsigned bytes, struct insn_short *i)
@@ -284,7 +285,7 @@ static bool branch(struct cursor *c, uint8_t opcode, unsigned bytes, struct insn
 	return jump(c, INSN_BRANCH, bytes, i);
 }
 
-/* Calls and jumps by a register or memory, and counting. */
+/* Calls and jumps through a register or memory, and inc and dec. */
 static bool through(struct cursor *c, struct insn_short *i)
 {
 	uint8_t modrm = take(c);
@@ -324,7 +325,7 @@ static bool extend(struct cursor *c, ZydisMnemonic name, unsigned from, struct i
 
 	i->name = name;
 	i->count = 2;
-	/* A register of 16 bits has the number of that of 32; only its size matters. */
+	/* A 16-bit register gets the number of the 32-bit one; only its size matters. */
 	take_either(c, modrm, &i->operands[1], from == 16 && modrm >> 6 == 3 ? 32 : from, READ);
 	i->operands[1].size = (uint16_t)from;
 	set_register(&i->operands[0], c, reg_of(c, modrm), c->rex & REX_W ? 64 : 32, WRITE);
@@ -377,8 +378,8 @@ static bool decode_other(struct cursor *c, uint8_t opcode, struct insn_short *i)
 
 /* --- opcodes behind 0f --------------------------------------------------------------------- */
 
-/* Opcodes of vectors that neither read nor write a general register but for addresses, a bit for
- * each of 16, by prefix. */
+/* Vector opcodes that use general registers for addresses only: a bit for each of 16 opcodes in a
+ * row, by prefix. */
 static const uint16_t plain[16] = {[1] = 0x0033, [2] = 0xc300, [5] = 0xf7f2};
 static const uint16_t with_66[16] = {[1] = 0x0033, [2] = 0xc300,  [5] = 0xf7f2,	 [6] = 0xbfff,
 				     [7] = 0x8070, [13] = 0x8810, [14] = 0x8800, [15] = 0x7c00};
@@ -403,7 +404,7 @@ static bool decode_vector(struct cursor *c, uint8_t opcode, struct insn_short *i
 	return true;
 }
 
-/* A no-op with operands. */
+/* Takes a no-op with operands. */
 static bool skip_operands(struct cursor *c, struct insn_short *i)
 {
 	ZydisDecodedOperand unused = {0};
@@ -430,9 +431,9 @@ static bool decode_second(struct cursor *c, struct insn_short *i)
 	return decode_vector(c, opcode, i);
 }
 
-/* --- the whole ----------------------------------------------------------------------------- */
+/* --- the whole instruction ------------------------------------------------------------------ */
 
-/* A no-op of many bytes: 66 ... 66 2e 0f 1f. */
+/* Takes the prefixes of a no-op of many bytes: 66 ... 66 2e 0f 1f. */
 static bool skip_prefixes(struct cursor *c)
 {
 	size_t from = c->at;

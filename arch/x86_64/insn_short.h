@@ -14,17 +14,19 @@
 struct insn_short {
 	uint8_t length;
 	uint8_t flow;	    /* enum insn_flow */
-	uint8_t count;	    /* operands, but for those below */
-	uint32_t used;	    /* by processor's number: registers that implicit operands read, */
-	uint32_t written;   /* and those that they write */
-	int32_t relative;   /* of a direct jump or call: from the instruction's end on */
-	ZydisMnemonic name; /* ZYDIS_MNEMONIC_INVALID: one that only moves or computes vectors */
-	/* These are set: type, size, actions, the register, the immediate, and for memory
-	 * segment, base, index, scale and displacement. */
+	uint8_t count;	    /* operands; implicit ones are below */
+	uint32_t used;	    /* bits of the registers that implicit operands read, by the processor's
+			     * numbers, */
+	uint32_t written;   /* and of those that they write */
+	int32_t relative;   /* distance of a direct jump or call, from the instruction's end */
+	ZydisMnemonic name; /* ZYDIS_MNEMONIC_INVALID: it only moves values, or computes with
+			     * vectors */
+	/* Of an operand these are set: type, size, actions, the register, the immediate, and for
+	 * memory segment, base, index, scale and displacement. */
 	ZydisDecodedOperand operands[2];
 };
 
-/* Decodes the instruction at code[0 .. size). Returns false if it is not one of those. */
+/* Decodes the instruction at code[0 .. size). Returns false if this decoder does not know it. */
 bool insn_short_decode(const uint8_t *code, size_t size, struct insn_short *ret_insn);
 
 #endif

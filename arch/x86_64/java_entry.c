@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Matches the instructions that set up the frame, and decodes those around; see java_entry.h. */
+/* Matches the instructions that set up the frame, and decodes those around them; see
+ * java_entry.h. */
 #include "arch/java_entry.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ struct bytes {
 	size_t len;
 };
 
-/* Whether these bytes are at *at; then moves it behind them. */
+/* Returns whether these bytes are at *at, and moves *at behind them. */
 static bool skip(const struct bytes *b, size_t *at, const char *bytes, size_t len)
 {
 	if (*at > b->len || b->len - *at < len || memcmp(b->code + *at, bytes, len) != 0)
@@ -24,7 +25,8 @@ static bool skip(const struct bytes *b, size_t *at, const char *bytes, size_t le
 
 #define SKIP(b, at, bytes) skip(b, at, bytes, sizeof(bytes) - 1)
 
-/* Whether all that begins with pop %rax, up to push %rax, is at `at`. Gives where the latter is. */
+/* Returns whether the code from pop %rax up to push %rax and behind is at `at`. Gives the place of
+ * push %rax. */
 static bool match(const struct bytes *b, size_t at, size_t *ret_push)
 {
 	if (!SKIP(b, &at, "\x58\x4c\x8d\x74\xcc\xf8\x85\xd2") ||
@@ -37,7 +39,7 @@ static bool match(const struct bytes *b, size_t at, size_t *ret_push)
 	return SKIP(b, &at, "\x50\x55\x48\x8b\xec") || SKIP(b, &at, "\x50\x55\x48\x89\xe5");
 }
 
-/* Whether an instruction leaves rsp and rbp as they are, but for pushes if these are allowed. */
+/* Returns whether an instruction keeps rsp and rbp; a push is allowed if `may_push`. */
 static bool keeps_stack(const struct insn *i, bool may_push)
 {
 	const uint32_t written = 1u << INSN_SP | 1u << INSN_FP;
@@ -48,8 +50,8 @@ static bool keeps_stack(const struct insn *i, bool may_push)
 	       !(i->written & written) && i->dst != INSN_SP && i->dst != INSN_FP;
 }
 
-/* Whether instructions lead from one byte to another without a branch, or with one that goes there:
- * and leave the stack as it is, but for pushes if these are allowed. */
+/* Returns whether the instructions between two bytes lead from one to the other, in sequence or by
+ * a branch to it, and keep the stack, except for pushes if these are allowed. */
 static bool leads(const struct bytes *b, size_t from, size_t to, bool may_push)
 {
 	struct insn_decoder decoder;
@@ -67,7 +69,7 @@ static bool leads(const struct bytes *b, size_t from, size_t to, bool may_push)
 	return from == to;
 }
 
-/* Whether one of the instructions from one byte on begins at another. */
+/* Returns whether, when instructions are decoded from one byte on, one begins at `at`. */
 static bool has_instruction(const struct bytes *b, size_t from, size_t at)
 {
 	struct insn_decoder decoder;
@@ -79,7 +81,8 @@ static bool has_instruction(const struct bytes *b, size_t from, size_t at)
 	return from == at;
 }
 
-/* Whether rbp is the frame's at `at`, which follows mov %rsp,%rbp at `made`. */
+/* Returns the state at `at`, which follows mov %rsp,%rbp, whose end is `made`: rbp is the
+ * frame's. */
 static enum java_entry in_frame(const struct bytes *b, size_t made, size_t at)
 {
 	size_t behind = made;
@@ -89,8 +92,8 @@ static enum java_entry in_frame(const struct bytes *b, size_t made, size_t at)
 	return at >= behind ? JAVA_ENTRY_HAS_SENDER : JAVA_ENTRY_MADE;
 }
 
-/* Whether `at` is where a method that the interpreter has called returns to: the frame is the
- * interpreter's, whose stack pointer is taken from it and not yet marked as taken. */
+/* Returns whether a method that the interpreter has called returns to `at`: the frame is the
+ * interpreter's, which takes its stack pointer from it, and has not marked it as taken yet. */
 static bool is_return_entry(const struct bytes *b, size_t at)
 {
 	size_t second = at - 4;

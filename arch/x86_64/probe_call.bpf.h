@@ -2,29 +2,29 @@
 /*
  * Undoes what an optimised uprobe does to a thread (Linux 6.18 and later).
  *
- * At a nop of five bytes such a probe is no breakpoint, but a call of a trampoline in a page of its
- * own, near enough for a direct call:
+ * At a nop of five bytes, such a probe is not a breakpoint but a call of a trampoline, which is in
+ * a separate page near enough for a direct call:
  *
  *   0 push %rcx, 1 push %r11, 3 push %rax, 4 mov, 11 syscall, 13 pop %rax, 14 pop %r11,
  *   16 pop %rcx, 17 ret
  *
- * A thread that is stopped in the trampoline is shown at the nop, with its registers there. While
- * the probe's handlers run, the system call has done that itself; but it changes the program
+ * If a thread is stopped in the trampoline, its registers are set to what they were at the nop.
+ * While the probe's handlers run, the system call has done that itself; but it changes the program
  * counter and the stack pointer one after the other, and back.
  */
 #ifndef ARCH_X86_64_PROBE_CALL_BPF_H
 #define ARCH_X86_64_PROBE_CALL_BPF_H
 
-#define MAX_PROBE_PAGES 8 /* of trampolines in a process: each is for 4 GiB around it */
+#define MAX_PROBE_PAGES 8 /* pages of trampolines in a process: each serves the 4 GiB around it */
 #define CALL_CODE	0xe8
 #define CALL_LENGTH	5
 #define PROBE_CALLED	13 /* behind the system call */
-#define CALL_WORDS	4  /* on the stack: three registers, and where the call returns to */
+#define CALL_WORDS	4  /* on the stack: three registers, and the return address of the call */
 
-/* Returns the trampoline that a thread is in; 0: it is in none. */
+/* Returns the trampoline that a thread is in; 0: none. */
 static __always_inline __u64 probe_page_of(struct task_struct *task, __u64 pc)
 {
-	struct uprobe_trampoline *page; /* whose first member is the list's node */
+	struct uprobe_trampoline *page; /* its first member is the list's node */
 
 	if (!bpf_core_field_exists(task->mm->uprobes_state.head_tramps))
 		return 0;
@@ -39,7 +39,8 @@ static __always_inline __u64 probe_page_of(struct task_struct *task, __u64 pc)
 	return 0;
 }
 
-/* Returns how far above rsp the trampoline's return address is, by the position in it. */
+/* Returns how far above rsp the trampoline's return address is, for a position in the
+ * trampoline. */
 static __always_inline __u64 call_above(__u64 at)
 {
 	if (at < 1 || at >= 17)
@@ -49,11 +50,11 @@ static __always_inline __u64 call_above(__u64 at)
 	return at == 3 || at >= 14 ? 16 : 24;
 }
 
-/* Returns the address of the call of the trampoline `page` that has put a return address into a
- * slot; 0: none has. */
+/* Returns the address of the call that has entered the trampoline `page` and pushed the return
+ * address in `slot`; 0: there is none. */
 static __always_inline __u64 probe_call_of(__u64 slot, __u64 page)
 {
-	__u8 code[8] = {0}; /* three bytes before it, too */
+	__u8 code[8] = {0}; /* three bytes before the call, too */
 	__u64 ra;
 
 	if (bpf_probe_read_user(&ra, sizeof(ra), (const void *)slot) ||
@@ -63,8 +64,8 @@ static __always_inline __u64 probe_call_of(__u64 slot, __u64 page)
 	return ra - CALL_LENGTH;
 }
 
-/* Takes a thread in a trampoline back to the nop. At the system call its stack pointer may have
- * been moved already, or not yet. true: done. */
+/* Takes a thread in a trampoline back to the nop. At the system call, its stack pointer may already
+ * have been moved. Returns true if it has done so. */
 static __always_inline bool leave_probe_call(struct task_struct *task, __u64 *pc, __u64 *rsp)
 {
 	const __u64 page = probe_page_of(task, *pc), at = *pc - page;
@@ -84,8 +85,9 @@ static __always_inline bool leave_probe_call(struct task_struct *task, __u64 *pc
 	return true;
 }
 
-/* For a thread in the kernel whose program counter is at a call: is that a probe, and is the stack
- * pointer still, or again, the trampoline's? Then removes the trampoline's words. true: done. */
+/* For a thread in the kernel whose program counter is at a call: if the call is a probe, and the
+ * stack pointer is still, or again, the trampoline's, removes the trampoline's words. Returns true
+ * if it has done so. */
 static __always_inline bool leave_half_called(struct stackd_regs *regs)
 {
 	__u64 words[CALL_WORDS];

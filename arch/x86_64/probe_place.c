@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Legacy prefixes, which may stand before VEX and EVEX (some make the instruction invalid). */
+/* Legacy prefixes, which may precede VEX and EVEX (some make the instruction invalid). */
 static bool is_prefix(uint8_t byte)
 {
 	static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
@@ -17,7 +17,8 @@ static bool is_prefix(uint8_t byte)
 	return memchr(prefixes, byte, sizeof(prefixes)) != NULL;
 }
 
-/* Bytes from the first of a prefix VEX, EVEX or XOP to the opcode; 0: it is none. */
+/* Returns the bytes from a prefix VEX, EVEX or XOP at the start of code to the opcode; 0: no such
+ * prefix. */
 static size_t opcode_distance(const uint8_t *code, size_t len)
 {
 	if (len < 2)
@@ -29,14 +30,14 @@ static size_t opcode_distance(const uint8_t *code, size_t len)
 		return 3;
 	case 0x62:
 		return 4;
-	case 0x8f: /* pop, where the register field is 0 */
+	case 0x8f: /* a pop, if the register field is 0 */
 		return (code[1] & 0x1f) >= 8 ? 3 : 0;
 	default:
 		return 0;
 	}
 }
 
-/* Whether the kernel does something special for this opcode: push, jumps, calls, returns, nop and
+/* Returns whether the kernel treats this opcode specially: push, jumps, calls, returns, nop and
  * popf. */
 static bool is_special(uint8_t opcode)
 {
@@ -77,7 +78,7 @@ bool probe_place_is_long_nop(const uint8_t *code, size_t len)
 	return len >= sizeof(nop) && memcmp(code, nop, sizeof(nop)) == 0;
 }
 
-/* Of the pushes, those that need no prefix but REX.B; of jumps and calls, those without any. */
+/* Pushes without a prefix, or with REX.B alone; jumps and calls without any. */
 bool probe_place_is_emulated(const uint8_t *code, const struct insn *i)
 {
 	if (i->op == INSN_PUSH && i->src != INSN_NO_REG)
@@ -91,7 +92,8 @@ bool probe_place_is_emulated(const uint8_t *code, const struct insn *i)
 	return false;
 }
 
-/* jcc, behind any prefix. jrcxz and loop, whose condition is in a register, have no number. */
+/* The condition of jcc, behind any prefix. jrcxz and loop, whose condition is in a register, have
+ * no number. */
 int probe_place_condition(const uint8_t *code, const struct insn *i)
 {
 	unsigned at = 0;
@@ -105,7 +107,7 @@ int probe_place_condition(const uint8_t *code, const struct insn *i)
 	return -1;
 }
 
-/* Moves from a register or a number to a register, and xor of registers. */
+/* True for moves from a register or a number to a register, and for xor of registers. */
 bool probe_place_sets_registers(const uint8_t *code, const struct insn *i)
 {
 	const uint8_t *at = code + ((code[0] & 0xf0) == 0x40); /* REX */

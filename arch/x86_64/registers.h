@@ -18,8 +18,8 @@
 #define STACKD_SAVED_REGS(X) X(RBP, 6) X(RBX, 3) X(R12, 12) X(R13, 13) X(R14, 14) X(R15, 15)
 #define STACKD_SAVED_COUNT   6
 
-/* The order in which compilers push them, the first one next to the return address: X(number, bit
- * in the cookie of an exit, STACKD_EXIT_REST). */
+/* The order in which compilers push these registers, from the return address on: X(number, bit in
+ * the cookie of an exit, STACKD_EXIT_REST). */
 #define ARCH_PUSHED_REGS(X) X(15, 5) X(14, 4) X(13, 3) X(12, 2) X(6, 1) X(3, 0)
 
 #define ARCH_PRESERVED_REGS 0xf0c8u /* rbx, rbp, rsp, r12 to r15 */
@@ -33,10 +33,10 @@
 #define INSN_MAX_BYTES	15
 #define INSN_SP		4
 #define INSN_FP		5
-#define INSN_ARGUMENT	7 /* of a function's first argument: rdi; its second: rsi */
+#define INSN_ARGUMENT	7 /* of a function's first argument: rdi; of its second: rsi */
 #define INSN_ARGUMENT_2 6
 #define INSN_ARGUMENTS	0x03c6u /* rdi, rsi, rdx, rcx, r8, r9 */
-#define INSN_PRESERVED	0xf028u /* but for the stack pointer: rbx, rbp, r12 to r15 */
+#define INSN_PRESERVED	0xf028u /* without the stack pointer: rbx, rbp, r12 to r15 */
 #define INSN_VOLATILE	0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
 #define INSN_SAVED_REGS                                                                            \
 	{                                                                                          \
@@ -48,7 +48,8 @@
 
 #define ARCH_SIGCONTEXT 40 /* uc_mcontext in ucontext_t */
 
-/* Its words are r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip: nibbles, first one lowest.
+/* The words are r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip: a nibble each, the first
+ * one lowest.
  */
 #define X86_64_SIGCONTEXT_ORDER 0x7201364500000000ull
 #define ARCH_SIGCONTEXT_REG(i)	((i) < 8 ? (i) + 8 : X86_64_SIGCONTEXT_ORDER >> (4 * (i)) & 15)
@@ -56,8 +57,8 @@
 
 #define ARCH_SIGNAL_WORDS 5
 
-/* In a signal's frame, from the program counter: the error code, the trap's number and the address
- * of a fault; and their values where a page could not be executed. */
+/* Offsets in a signal frame, from the program counter: of the error code, the trap's number and the
+ * address of a fault. Then their values if a page was not executable. */
 #define ARCH_FAULT_ERROR     24
 #define ARCH_FAULT_TRAP	     32
 #define ARCH_FAULT_AT	     48

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Return probes and breakpoints of x86-64; see ../probes.bpf.h. The kernel itself executes a push
- * of one byte and a direct call; the trampoline of return probes makes a system call from 6.11 on.
+ * Return probes and breakpoints of x86-64; see ../probes.bpf.h. The kernel emulates a push of one
+ * byte and a direct call; the trampoline of return probes makes a system call from 6.11 on.
  */
 #ifndef ARCH_X86_64_RETURN_PROBE_BPF_H
 #define ARCH_X86_64_RETURN_PROBE_BPF_H
@@ -23,7 +23,7 @@ static __always_inline __u64 slot_above(__u64 at)
 	return at == 2 || at == 15 ? 8 : 16;
 }
 
-/* Returns the return address of a thread at byte `at` of the trampoline; 0: it is nowhere. */
+/* Returns the return address of a thread at byte `at` of the trampoline; 0: it is not known. */
 static __always_inline __u64 find_left(struct scratch *s, struct uprobe_task *probed, __u64 at,
 				       __u64 slot)
 {
@@ -37,7 +37,7 @@ static __always_inline __u64 find_left(struct scratch *s, struct uprobe_task *pr
 	return ra;
 }
 
-/* Has the trampoline pushed these words, and has the system call copied their values to the
+/* Has the trampoline pushed the words at `at`, and has the system call copied their values to the
  * registers? */
 static __always_inline bool are_pushed(const struct stackd_regs *regs, __u64 at)
 {
@@ -48,7 +48,7 @@ static __always_inline bool are_pushed(const struct stackd_regs *regs, __u64 at)
 	       words[2] == regs->r[X86_64_REG_RAX];
 }
 
-/* Was the list's entry of this slot just removed, for the return to `ra`? */
+/* Was the list's entry for this slot just removed, for the return to `ra`? */
 static __always_inline bool is_popped(struct uprobe_task *probed, __u64 slot, __u64 ra,
 				      const struct stackd_regs *regs)
 {
@@ -58,8 +58,8 @@ static __always_inline bool is_popped(struct uprobe_task *probed, __u64 slot, __
 	       follows_call(ra);
 }
 
-/* At the trampoline's system call: has the stack pointer been moved past the pushed words, while
- * not all of their values were copied to registers yet? r11's is the first of them. */
+/* At the trampoline's system call: has the stack pointer been moved past the pushed words, but not
+ * all of their values been copied to registers yet? r11's is the first to be copied. */
 static __always_inline bool is_moved(const struct stackd_regs *regs, __u64 trampoline)
 {
 	__u64 words[4];
@@ -70,9 +70,9 @@ static __always_inline bool is_moved(const struct stackd_regs *regs, __u64 tramp
 	       words[0] == regs->r[X86_64_REG_R11] && words[3] != words[0];
 }
 
-/* Within the trampoline's system call, once it has begun to change the registers: sets them to
- * those after the function's return. 1: changed. Before, and when it has changed all, the program
- * counter is in the trampoline, which leave_probe() handles. */
+/* If the trampoline's system call has begun to change the thread's registers, sets them to those
+ * after the function's return. Returns 1 if it has done so. Before the first change, and after the
+ * last one, the program counter is in the trampoline, which leave_probe() handles. */
 static __always_inline int leave_call(struct scratch *s, struct uprobe_task *probed,
 				      __u64 trampoline)
 {
@@ -94,7 +94,7 @@ static __always_inline int leave_call(struct scratch *s, struct uprobe_task *pro
 	return 1;
 }
 
-/* Is it the value of a register that an instruction of one byte pushes? */
+/* Is it the value of a register that a push of one byte pushes? */
 static __always_inline bool is_pushed_register(const struct stackd_regs *regs, __u64 word)
 {
 	for (int i = 0; i < STACKD_REG_SP; i++) {
@@ -106,8 +106,9 @@ static __always_inline bool is_pushed_register(const struct stackd_regs *regs, _
 
 #define CALL_BYTES 5 /* of a direct call */
 
-/* A direct call under a breakpoint has been executed but for its jump: the program counter is the
- * address after it, which is then pushed. Restores both as before the call. 1: done. */
+/* The kernel has emulated a direct call under a breakpoint, except for the jump: the program
+ * counter and the word on top of the stack are the address behind the call. Restores the stack
+ * pointer to that before the call. Returns 1 if it has done so. */
 static __always_inline int leave_call_instruction(struct stackd_regs *regs)
 {
 	__u64 pc = regs->r[STACKD_REG_PC], word;

@@ -6,8 +6,8 @@
 
 #include "arch/code_form.h"
 
-#define TM_CLONES_BYTES	 56 /* of register_tm_clones, up to its ret: the longest one */
-#define TM_CLONES_HEAD	 17 /* bytes that tell it */
+#define TM_CLONES_BYTES	 56 /* of register_tm_clones, the longest one, up to its ret */
+#define TM_CLONES_HEAD	 17 /* bytes by which it is recognised */
 #define DTORS_BYTES	 64 /* of __do_global_dtors_aux, at most */
 #define DTORS_HEAD	 21
 #define FRAME_DUMMY_HEAD 29
@@ -25,7 +25,8 @@ int start_code_in_init(const uint8_t *code, size_t len, size_t at)
 	return at <= len && !code_form_may_have_return(code + sub, at - sub) ? 8 : -1;
 }
 
-/* Whether __do_global_dtors_aux starts here. `at` bytes into it, rbp is not the frame pointer yet.
+/* Returns whether __do_global_dtors_aux starts here, and rbp is not yet the frame pointer at byte
+ * `at`.
  */
 static bool is_dtors(const uint8_t *code, size_t at)
 {
@@ -36,8 +37,8 @@ static bool is_dtors(const uint8_t *code, size_t at)
 	return !memcmp(code + 10, "\x48\x83\x3d", 3) && !memcmp(code + 18, "\x48\x89\xe5", 3);
 }
 
-/* 0 cmpb $0,x(%rip)   7 jne ...   9 push %rbp   10 cmpq $0,y(%rip)   18 mov %rsp,%rbp
- * In a static program the mov follows the push. */
+/* Offset and instruction: 0 cmpb $0,x(%rip) 7 jne ... 9 push %rbp 10 cmpq $0,y(%rip) 18 mov
+ * %rsp,%rbp. In a static program the mov follows the push. */
 int start_code_in_dtors(const uint8_t *code, size_t len, size_t at)
 {
 	static const uint8_t starts[] = {0, 7, 9, 10, 18};
@@ -71,7 +72,7 @@ int start_code_in_frame_dummy(const uint8_t *code, size_t len, size_t at)
 	return pushed;
 }
 
-/* The first jump leads to the last ret. */
+/* The function's first jump leads to its last ret. */
 bool start_code_is_dtors(const uint8_t *code, size_t len, size_t at)
 {
 	size_t first = at < DTORS_BYTES ? 0 : at - DTORS_BYTES;
@@ -85,9 +86,9 @@ bool start_code_is_dtors(const uint8_t *code, size_t len, size_t at)
 	return false;
 }
 
-/* If one of register_tm_clones and deregister_tm_clones starts here, its bytes; else 0. They
- * compare the ends of an empty table: position-independent code by two lea, other by two constants,
- * the same. */
+/* Returns the length of register_tm_clones or deregister_tm_clones, if one of them starts here;
+ * else 0. They compare the ends of an empty table: position-independent code loads both by lea;
+ * other code has both as constants, which are equal. */
 static size_t tm_clones_bytes(const uint8_t *code)
 {
 	if (!memcmp(code, "\x48\x8d\x3d", 3) && !memcmp(code + 7, "\x48\x8d", 2)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How files name x86-64; see ../target.h. */
+/* The names and numbers of x86-64 in files; see ../target.h. */
 #include "arch/target.h"
 
 #include <elf.h>

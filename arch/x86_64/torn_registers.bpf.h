@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The signal frame of x86-64 while the kernel writes it and removes it; see
- * ../torn_registers.bpf.h. */
+/* The signal frame of x86-64 while the kernel writes or removes it; see ../torn_registers.bpf.h. */
 #ifndef ARCH_X86_64_TORN_REGISTERS_BPF_H
 #define ARCH_X86_64_TORN_REGISTERS_BPF_H
 
-#define SIGCONTEXT_RSP 168 /* from a signal frame's start; rip, flags and segments follow */
+#define SIGCONTEXT_RSP 168 /* offset in a signal frame; rip, flags and segments follow */
 #define USER_SEGMENTS  0x002b000000000033ull
 
 /*
- * The kernel replaces a thread's registers one by one as it delivers a signal, and as the handler
- * returns. A sample in between has rsp of one context and rip of the other. If rsp points to the
- * signal frame, that has the interrupted function's rsp and the same rip. If rip is still that of
- * the return from the handler, the frame cannot be found any more: then nothing can be read at rsp,
- * so the path ends with a mark.
+ * The kernel replaces a thread's registers one by one when it delivers a signal, and when the
+ * handler returns. A sample in between has rsp of one context and rip of the other. If rsp points
+ * to the signal frame, the frame has the interrupted function's rsp and the same rip. If rip is
+ * still that of the return from the handler, the frame cannot be found any more: then rsp is set to
+ * 0, where nothing can be read, so the path ends with a root mark.
  */
 static __always_inline void mend_torn_registers(__u64 *r, __u64 *frame, const struct pt_regs *saved)
 {
 	if (bpf_probe_read_user(frame, ARCH_SIGNAL_WORDS * sizeof(*frame),
 				(const void *)(r[STACKD_REG_SP] + SIGCONTEXT_RSP - 8))) {
-		/* There is no signal frame, which rip says: rsp is the interrupted function's. */
+		/* There is no signal frame, although rip is at the end of a handler: rsp is the
+		 * interrupted function's. */
 		if (ARCH_SYSTEM_CALL(saved) == ARCH_CALL_SIGRETURN &&
 		    is_behind_sigreturn(r[STACKD_REG_PC]))
 			r[STACKD_REG_SP] = 0;
@@ -28,7 +28,7 @@ static __always_inline void mend_torn_registers(__u64 *r, __u64 *frame, const st
 		r[STACKD_REG_SP] = frame[1];
 		return;
 	}
-	/* The handler has returned: rsp is beyond the first word. */
+	/* The handler has returned: rsp is behind the frame's first word. */
 	if (ARCH_SYSTEM_CALL(saved) != ARCH_CALL_SIGRETURN)
 		return;
 	if (frame[3] != USER_SEGMENTS && is_behind_sigreturn(r[STACKD_REG_PC]))
