@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The set of sampled blocks; see live.h. A part is a hash table with linear probing, whose memory
- * is the kernel's: the allocator may be where we are called from. */
+/* The set of sampled blocks; see live.h. A part is a hash table with linear probing. Its memory
+ * comes from mmap(), since the allocator itself may be calling this. */
 #include "live.h"
 
 #include <sched.h>
@@ -49,7 +49,7 @@ static struct live_part *live_part(const void *pointer)
 
 /* --- the filter ------------------------------------------------------------------------------- */
 
-/* Counters that are full stay so: a false alarm for good, but no block is missed. */
+/* A full counter stays full: its hash always gives a false alarm, but no block is missed. */
 static void live_filter_add(const void *pointer)
 {
 	_Atomic uint8_t *counter = &live_filter[live_hash(pointer) >> (64 - LIVE_FILTER_BITS)];
@@ -70,8 +70,8 @@ static void live_filter_remove(const void *pointer)
 
 /* --- a part ----------------------------------------------------------------------------------- */
 
-/* Where the address is, or would be put: by bits of the hash that have chosen neither the part nor
- * the counter. There is always a free slot. */
+/* Returns the slot where the address is, or would be put. It uses bits of the hash that choose
+ * neither the part nor the counter. There is always a free slot. */
 static uint32_t live_find(const struct live_part *part, uintptr_t address)
 {
 	uint32_t at = (uint32_t)(live_hash((const void *)address) >> 20) & (part->n_slots - 1);
@@ -81,7 +81,7 @@ static uint32_t live_find(const struct live_part *part, uintptr_t address)
 	return at;
 }
 
-/* Makes room for one more: at most half of the slots are used. */
+/* Makes room for one more address: at most half of the slots are used. */
 static bool live_room(struct live_part *part)
 {
 	struct live_part old = *part;
@@ -105,7 +105,7 @@ static bool live_room(struct live_part *part)
 	return true;
 }
 
-/* Empties a slot, and moves those behind it up that would not be found any more. */
+/* Empties a slot, and moves up addresses behind it that would not be found any more. */
 static void live_empty(struct live_part *part, uint32_t at)
 {
 	uint32_t mask = part->n_slots - 1;
@@ -131,7 +131,8 @@ bool live_add(const void *pointer)
 	has_room = live_room(part);
 	if (has_room) {
 		at = live_find(part, (uintptr_t)pointer);
-		/* It is there already if it was freed by a way that we do not see. */
+		/* It is there already if the block was freed in a way that this library does not
+		 * see. */
 		if (!part->slots[at]) {
 			part->slots[at] = (uintptr_t)pointer;
 			part->n_used++;
@@ -186,7 +187,7 @@ void live_forget(void)
 	for (uint32_t i = 0; i < LIVE_PARTS; i++) {
 		struct live_part *part = &live_parts[i];
 
-		/* Another thread may have been in the middle of replacing them. */
+		/* Another thread may have been in the middle of replacing the slots. */
 		if (part->slots && !atomic_flag_test_and_set(&part->lock))
 			munmap(part->slots, part->n_slots * sizeof(*part->slots));
 		*part = (struct live_part){.lock = ATOMIC_FLAG_INIT};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The next definitions; see next.h. */
+/* Finds the next definitions; see next.h. */
 #include "next.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 #include "wrap.h"
 
-/* --- before they are known -------------------------------------------------------------------- */
+/* --- before the functions are known ----------------------------------------------------------- */
 
 _Alignas(4096) unsigned char next_early[NEXT_EARLY_BYTES];
 #define EARLY_PAGE 4096u
@@ -53,7 +53,7 @@ static void early_free(void *pointer)
 static void *early_calloc(size_t n, size_t size)
 {
 	if (is_finding)
-		return early_block(16, n * size); /* zeroed, and never used before */
+		return early_block(16, n * size); /* zeroed: it was never used before */
 	next_find();
 	return next.calloc(n, size);
 }
@@ -133,7 +133,7 @@ static void give_up(const char *symbol)
 	abort();
 }
 
-/* An allocator need not have the rarer ones; then they fail as they do for lack of memory. */
+/* An allocator need not have the rarer functions; then they fail as for lack of memory. */
 static void *no_block(size_t alignment, size_t size)
 {
 	(void)alignment;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that this library stands in front of: the next definitions of the same names. A
- * name that only a library has that is loaded later, and not for all to see (operator new, for a
- * C++ extension of an interpreter in C), is looked up in the C++ libraries that are loaded by then.
+ * The functions that this library wraps: the next definitions of the same names. Some names are
+ * defined only by a library that is loaded later, with local scope (operator new, for a C++
+ * extension of an interpreter in C). These are looked up in the C++ libraries that are loaded at
+ * that time.
  */
 #ifndef LIBSTACKALLOC_NEXT_H
 #define LIBSTACKALLOC_NEXT_H
@@ -24,11 +25,11 @@ struct next {
 	void *(*pvalloc)(size_t size);
 };
 
-/* Until next_find(), functions that call it first. */
+/* Until next_find() has run, these functions call it first. */
 extern struct next next PROBE_HIDDEN;
 
-/* Looks all of them up, once, and calls wrap_begin(). Whoever asks for memory meanwhile (dlsym()
- * does) gets a part of next_early, which is never given back: from then on, live_has_any(). */
+/* Looks up all of them, once, and calls wrap_begin(). If memory is allocated meanwhile (dlsym()
+ * does so), it is a part of next_early, which is never reused: from then on, live_has_any(). */
 void next_find(void) PROBE_HIDDEN;
 
 #define NEXT_EARLY_BYTES 16384u
@@ -39,8 +40,8 @@ static inline bool next_is_early(const void *pointer)
 	return __builtin_expect((uintptr_t)pointer - (uintptr_t)next_early < NEXT_EARLY_BYTES, 0);
 }
 
-/* Finds a form of operator new or delete by its symbol. Ends the process with a message if there is
- * none: a program that calls it would not have started without this library. */
+/* Finds a form of operator new or delete by its symbol. If there is none, ends the process with a
+ * message: a program that calls it would not have started without this library, either. */
 void *next_cxx(const char *symbol) PROBE_HIDDEN;
 
 #endif

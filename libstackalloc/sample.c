@@ -11,7 +11,7 @@
 __thread int64_t sample_left;
 __thread uint64_t sample_taken;
 
-/* Of the generator; 0: the thread has not drawn yet. */
+/* State of the generator; 0: the thread has not drawn a distance yet. */
 static __thread uint64_t sample_state;
 
 static double sample_mean = SAMPLE_DISTANCE;
@@ -19,10 +19,10 @@ static bool sample_is_set;
 
 /* --- the distance ----------------------------------------------------------------------------- */
 
-/* Where the dynamic linker of glibc has found the arguments, and the environment behind them. */
+/* glibc's dynamic linker sets this to the arguments, behind which is the environment. */
 extern long *__libc_stack_end __attribute__((weak));
 
-/* Returns the environment, also before the C library has begun. */
+/* Returns the environment, even before the C library has been initialised. */
 static char **sample_environment(void)
 {
 	long count;
@@ -33,9 +33,9 @@ static char **sample_environment(void)
 	return (char **)&__libc_stack_end[count + 2];
 }
 
-/* Reads the mean distance from the environment: as the first block is looked at, since constructors
- * of other libraries allocate before one of this library is called, and the dynamic linker before
- * them all. */
+/* Reads the mean distance from the environment when the first block is counted: constructors of
+ * other libraries allocate before a constructor of this library runs, and the dynamic linker before
+ * them. */
 static void sample_configure(void)
 {
 	static const char name[] = "STACKALLOC_BYTES=";
@@ -74,13 +74,13 @@ static void sample_seed(void)
 	sample_state |= 1;
 }
 
-/* In (0, 1]. */
+/* Returns a random number in (0, 1]. */
 static double sample_uniform(void)
 {
 	return (double)((sample_random() >> 11) + 1) * 0x1p-53;
 }
 
-/* The bytes before the one that is hit. */
+/* Returns the number of bytes before the next byte that is hit. */
 static int64_t sample_draw(void)
 {
 	return (int64_t)(-log(sample_uniform()) * sample_mean);
@@ -103,7 +103,7 @@ uint64_t sample_take(size_t size, bool is_made)
 	sample_taken++;
 	if (!is_made)
 		return 0;
-	/* Rounded up as often as it is nearer to that, so that sums have no bias. */
+	/* Rounds at random to a neighbouring number, so that sums have no bias. */
 	return (uint64_t)(bytes / -expm1(-bytes / sample_mean) + 1 - sample_uniform());
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which allocations are sampled. Bytes that a thread allocates are counted down from a distance
- * that is drawn anew after each sample, exponentially distributed with mean R: so each byte has the
- * same chance of being hit, whatever the sizes of the blocks before, and a block of S bytes is hit
- * with probability p = 1 - exp(-S/R). A sample stands for S/p bytes; the sum of these weights is an
- * unbiased estimate of all bytes. (Poisson sampling with Horvitz-Thompson's estimator, as in Go's
- * and tcmalloc's heap profiles.)
+ * Which allocations are sampled. The bytes that a thread allocates are counted down from a
+ * distance, which is drawn anew after each sample, exponentially distributed with mean R. So each
+ * byte has the same chance of being hit, whatever the sizes of the blocks before, and a block of S
+ * bytes is hit with probability p = 1 - exp(-S/R). A sample represents S/p bytes; the sum of these
+ * weights is an unbiased estimate of all bytes. (Poisson sampling with Horvitz-Thompson's
+ * estimator, as in Go's and tcmalloc's heap profiles.)
  *
- * A block of no bytes counts as one of one byte.
+ * A block of 0 bytes counts as one byte.
  */
 #ifndef LIBSTACKALLOC_SAMPLE_H
 #define LIBSTACKALLOC_SAMPLE_H
@@ -18,32 +18,33 @@
 
 #include "probe.h"
 
-#define SAMPLE_DISTANCE (512u << 10) /* mean, in bytes, unless STACKALLOC_BYTES says otherwise */
+#define SAMPLE_DISTANCE (512u << 10) /* mean, in bytes, unless STACKALLOC_BYTES sets it */
 
 /* Bytes that the thread may still allocate before the next sample. */
 extern __thread int64_t sample_left PROBE_HIDDEN;
 
-/* Samples that the thread has taken. With `sample_left` unchanged, nothing was counted meanwhile.
+/* Samples that the thread has taken. If this and `sample_left` are unchanged, nothing was counted.
  */
 extern __thread uint64_t sample_taken PROBE_HIDDEN;
 
-/* Counts an allocation. Whether it may be one to sample: then sample_take() decides. */
+/* Counts an allocation. Returns whether a sample may be due: then sample_take() decides. */
 static inline bool sample_is_due(size_t size)
 {
 	sample_left -= (int64_t)(size + !size);
 	return __builtin_expect(sample_left < 0, 0);
 }
 
-/* Decides for an allocation that is due, and draws the next distance. Returns what it stands for in
- * bytes; 0: it is not sampled, since the thread's first distance was only drawn now, or it was not
- * `made` at all: one distance is as good as another, as long as nothing but chance ends it. */
+/* Decides about an allocation that is due, and draws the next distance. Returns the bytes that it
+ * represents; 0: it is not sampled, since the thread's first distance was drawn only now, or since
+ * the allocation failed (`is_made` is false). A distance may be drawn anew, as long as only chance
+ * ends it. */
 uint64_t sample_take(size_t size, bool is_made) PROBE_HIDDEN;
 
-/* Sets the mean distance; 0 is the default. Before threads begin; else the first sample_take()
- * reads it from the environment. */
+/* Sets the mean distance; 0 is the default. Call it before threads begin; if it is not called, the
+ * first sample_take() reads the distance from the environment. */
 void sample_set_distance(uint64_t bytes) PROBE_HIDDEN;
 
-/* Draws other numbers than the parent from now on: for the child of a fork. */
+/* Draws other random numbers than the parent from now on: for the child of a fork. */
 void sample_begin_anew(void) PROBE_HIDDEN;
 
 #endif

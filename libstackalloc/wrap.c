@@ -15,13 +15,13 @@ __thread bool wrap_is_inside;
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* Of an allocator that calls us back, the outer call is the one that counts. */
+/* If the allocator calls a wrapper itself, only the outer call counts. */
 __attribute__((noinline, cold)) void *wrap_sampled(void *pointer, size_t size)
 {
 	bool is_taken = pointer && !wrap_is_inside;
 	uint64_t weight = sample_take(size, is_taken);
 	int err = errno;
-	/* A block that cannot be remembered would seem to live for ever. */
+	/* A block that cannot be added to the set would seem to live for ever. */
 	bool is_told = weight && live_add(pointer);
 
 	errno = err;
@@ -34,8 +34,8 @@ __attribute__((noinline, cold)) void wrap_freed(const void *pointer)
 		probe_free(pointer);
 }
 
-/* The block's address may become another thread's as soon as realloc() has freed it, but cannot be
- * sampled again before it is released here: listeners hear of both in order. */
+/* Another thread may get the block's address as soon as realloc() has freed it, but cannot add a
+ * sample with that address before it is released here: so the probes are hit in order. */
 __attribute__((noinline, cold)) static void *realloc_sampled(void *pointer, size_t size)
 {
 	void *moved;
@@ -85,7 +85,7 @@ EXPORT void *realloc(void *pointer, size_t size)
 	void *moved;
 
 	if (live_has_any() && next_is_early(pointer))
-		moved = NULL; /* of the dynamic linker, which takes it for lack of memory */
+		moved = NULL; /* for the dynamic linker, which treats it as lack of memory */
 	else if (live_has_any() && live_may_have(pointer) && !wrap_is_inside && live_hold(pointer))
 		moved = realloc_sampled(pointer, size);
 	else
@@ -114,7 +114,7 @@ EXPORT int posix_memalign(void **ret_pointer, size_t alignment, size_t size)
 	return err;
 }
 
-/* One of those that are called rarely. */
+/* A function that is called rarely. */
 #define ALIGNED(name, parameters, arguments)                                                       \
 	EXPORT void *name parameters                                                               \
 	{                                                                                          \
@@ -135,8 +135,9 @@ static void begin_anew(void)
 	sample_begin_anew();
 }
 
-/* Handlers are called in the order of their registration: this is before that of any other which
- * has allocated memory, so none of them frees into locks that threads of the parent have held. */
+/* Handlers run in the order of their registration. This one comes before those of all users of
+ * allocated memory, so none of these frees with a lock that another thread of the parent has
+ * held. */
 void wrap_begin(void)
 {
 	pthread_atfork(NULL, NULL, begin_anew);

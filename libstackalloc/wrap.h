@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all wrappers do around the function that they stand in front of. While nobody listens they
- * do no more than call it; free() also looks for sampled blocks while there are any, so that the
- * set of them stays true when a listener has gone.
+ * What all wrappers do around the next function. Without a user of the probe they only call it;
+ * free() also looks for sampled blocks while there are any, so that the set stays right when the
+ * last user has gone.
  */
 #ifndef LIBSTACKALLOC_WRAP_H
 #define LIBSTACKALLOC_WRAP_H
@@ -11,17 +11,18 @@
 #include "probe.h"
 #include "sample.h"
 
-/* Set while the allocator may call us back: what it does then is part of another call. */
+/* Set while the allocator may call a wrapper: its allocations then are part of another call. */
 extern __thread bool wrap_is_inside PROBE_HIDDEN;
 
-/* Called once, when the functions behind are known. */
+/* Called once, when the next functions are known. */
 void wrap_begin(void) PROBE_HIDDEN;
 
-/* Takes a sample of a block that was due, or of none if the allocation failed: then the distance to
- * the next sample is drawn anew. Returns the pointer. */
+/* Takes a sample of a block that was due. If the allocation failed (NULL), only draws the distance
+ * to the next sample. Returns the pointer. */
 void *wrap_sampled(void *pointer, size_t size) PROBE_HIDDEN;
 
-/* Before a block that may be a sampled one is given back: nobody else can have its address yet. */
+/* Called before a block that may be a sampled one is freed: no other block can have its address
+ * yet. */
 void wrap_freed(const void *pointer) PROBE_HIDDEN;
 
 static inline bool wrap_is_heard(void)
@@ -29,8 +30,8 @@ static inline bool wrap_is_heard(void)
 	return __builtin_expect(probe_alloc_semaphore != 0, 0);
 }
 
-/* Counts an allocation before it is made, so that functions end with a jump to the one behind. If
- * it is one to sample, its result goes through wrap_sampled(). */
+/* Counts an allocation before it is made, so that wrappers end with a jump to the next function. If
+ * it is due, its result has to go through wrap_sampled(). */
 static inline bool wrap_is_due(size_t size)
 {
 	return wrap_is_heard() && sample_is_due(size);

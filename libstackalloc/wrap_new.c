@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operator new and delete in all their forms, by their symbols. The C++ library's own call malloc()
- * and free(), where they are counted; so do some of jemalloc's. Most of the forms that allocators
- * bring with them (jemalloc, tcmalloc, mimalloc) do not, and are counted here. The first call of
- * each form that is heard shows which it is: whether something has counted beneath it.
+ * Wraps operator new and delete in all their forms, by their symbols. Those of the C++ library call
+ * malloc() and free(), where allocations are counted; so do some of jemalloc's. Most of the forms
+ * in allocators (jemalloc, tcmalloc, mimalloc) do not, so they are counted here. The first measured
+ * call of each form finds out which kind it is: whether the call beneath it has counted.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 enum counted { NOT_KNOWN, COUNTED_HERE, COUNTED_BENEATH };
 
-/* The function behind one of ours. */
+/* The next function of a wrapper. */
 struct operator
 {
 	void *_Atomic function; /* NULL: not looked up yet */
@@ -42,7 +42,8 @@ static inline bool operator_is(struct operator* o, enum counted counted)
 	return atomic_load_explicit(&o->counted, memory_order_relaxed) == counted;
 }
 
-/* After its first call, for a block of `size` bytes: `left` and `taken` were the thread's before.
+/* Called after the first measured call, for its block of `size` bytes. `left` and `taken` are the
+ * thread's values from before the call.
  */
 __attribute__((noinline, cold)) static void *
 operator_learn(struct operator* o, void *block, size_t size, int64_t left, uint64_t taken)
@@ -74,7 +75,8 @@ operator_learn(struct operator* o, void *block, size_t size, int64_t left, uint6
 					   : next_new arguments;                                   \
 	}
 
-/* SYMBOL(pointer, ...): a form of delete. If it calls free(), that finds the block gone. */
+/* SYMBOL(pointer, ...): a form of delete. If it calls free(), the block is no longer in the set
+ * there. */
 #define DELETE(symbol, parameters, arguments)                                                      \
 	void symbol parameters;                                                                    \
 	EXPORT void symbol parameters                                                              \
@@ -87,7 +89,7 @@ operator_learn(struct operator* o, void *block, size_t size, int64_t left, uint6
 		next_delete arguments;                                                             \
 	}
 
-/* Of the last parameter of nothrow forms, a reference. */
+/* The last parameter of nothrow forms, which is a reference. */
 typedef const void *nothrow_t;
 
 NEW(_Znwm, (size_t size), (size))

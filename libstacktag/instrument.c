@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tag for code that is compiled with -finstrument-functions, in whatever language and by
- * whatever compiler: these two functions are called on every entry and exit.
+ * Keeps the tag of code that is compiled with -finstrument-functions, in any language and by any
+ * compiler: it calls these two functions at every entry and exit.
  *
  *	enter	push {function, call site, stack pointer, tag}; tag = tag * 11 ^ id(function)
- *	exit	pop; tag = what it was
+ *	exit	pop; tag = what it was before
  *
- * Exits can be missing: longjmp() leaves functions without one. So on entry those are popped first
- * that can no longer be live, because the stack has been given back beyond them; another stack
- * (of a signal handler, of a coroutine) may lie anywhere: only what is within STALE_BYTES is taken
- * for the same stack. On exit those are popped that have another function or call site. So after
- * longjmp() the tag is right when the function that was jumped to returns, at the latest. (The
- *stack pointer tells nothing on exit: compilers like to jump there.)
+ * Exits can be missing: longjmp() leaves functions without one. So an entry first pops the entries
+ * that can no longer be live, because the stack has been released beyond them. Another stack (of a
+ * signal handler, of a coroutine) may be anywhere: only addresses within STALE_BYTES count as the
+ * same stack. An exit pops entries with another function or call site. So after longjmp() the tag
+ * is right at the latest when the function that was jumped to returns. (An exit cannot use the
+ * stack pointer: compilers often jump to the exit function.)
  *
- * The id of a function is that of the location where it starts: of its file's build-id and its
- * offset in there. It is found once, by the dynamic linker's lock-free index (we may be in a signal
- * handler), and kept in a table. Code that is unloaded while other code takes its addresses keeps
- * the old ids: a program that does this wants the plugin.
+ * The id of a function is computed from the location of its start: its file's build-id and its
+ * offset in the file. The dynamic linker's lock-free index finds it once (this may run in a signal
+ * handler), and it is kept in a table. If code is unloaded and other code gets its addresses, the
+ * old ids stay: a program that does this needs the plugin.
  *
- * Where there is no memory for the stack, or it is full, the chain is undone by calculation,
- * which is right as long as every function that is entered is also left.
+ * If there is no memory for the stack of entries, or it is full, an exit undoes the chain by
+ * calculation. That is right as long as every function that is entered also exits.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -45,7 +45,8 @@ void __cyg_profile_func_exit(void *function, void *site) NOT_US EXPORT;
 
 /* --- ids of functions ------------------------------------------------------------------------- */
 
-/* Written once: the id first, then the function. 1 stands for a slot that is being written. */
+/* Each slot is written once: the id first, then the function. 1 marks a slot that is being
+ * written. */
 static struct known {
 	uintptr_t function;
 	uint64_t id;
@@ -70,7 +71,8 @@ NOT_US static uint64_t file_id_of_note(const uint8_t *at, const uint8_t *end)
 	return 0;
 }
 
-/* Of a file without a build-id: of its program headers, which are in the file and in memory alike.
+/* The id of a file without a build-id: of its program headers, which are the same in file and
+ * memory.
  */
 NOT_US static uint64_t file_id_of_headers(const uint8_t *at, size_t n)
 {
@@ -81,7 +83,7 @@ NOT_US static uint64_t file_id_of_headers(const uint8_t *at, size_t n)
 	return hash ? hash : 1;
 }
 
-/* The id of a function in a file of which the headers are in memory. */
+/* Returns the id of a function in a file whose headers are in memory. */
 NOT_US static uint64_t id_in_file(const uint8_t *image, uintptr_t base, uintptr_t function)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
@@ -109,7 +111,7 @@ NOT_US static uint64_t find_id(uintptr_t function)
 	/* The headers are where the file's first page is mapped. */
 	if (_dl_find_object((void *)function, &found) ||
 	    memcmp(found.dlfo_map_start, ELFMAG, SELFMAG))
-		return hash_mix64(function); /* code that a program made itself */
+		return hash_mix64(function); /* code that the program made at run time */
 	return id_in_file(found.dlfo_map_start, found.dlfo_link_map->l_addr, function);
 }
 
@@ -147,7 +149,7 @@ NOT_US static inline uint64_t id_of(uintptr_t function)
 	return remember_id(function, at);
 }
 
-/* --- the stack of what is entered ------------------------------------------------------------- */
+/* --- the stack of entries --------------------------------------------------------------------- */
 
 struct entry {
 	uintptr_t function, site, sp;
@@ -155,9 +157,10 @@ struct entry {
 };
 
 struct entries {
-	struct entry *first, *end; /* NULL: there is no stack yet; first == end: nor will be */
-	struct entry *top;	   /* beyond the last */
-	uint64_t beyond;	   /* entered while there was no room */
+	struct entry *first, *end; /* NULL: there is no stack yet; first == end: there will be
+				    * none */
+	struct entry *top;	   /* behind the last */
+	uint64_t beyond;	   /* functions entered while there was no room */
 };
 
 static __thread struct entries entries __attribute__((tls_model("initial-exec")));
@@ -192,7 +195,7 @@ NOT_US static __attribute__((noinline)) void make_entries(struct entries *e)
 	pthread_setspecific(at_thread_end, first);
 }
 
-/* Has the stack been given back beyond an entry's frame? */
+/* Has the stack been released beyond an entry's frame? */
 NOT_US static inline bool is_stale(const struct entry *entry, uintptr_t sp)
 {
 	return entry->sp < sp && sp - entry->sp < STALE_BYTES;
@@ -231,7 +234,7 @@ void __cyg_profile_func_exit(void *function, void *site)
 	       ((at - 1)->function != (uintptr_t)function || (at - 1)->site != (uintptr_t)site))
 		at--;
 	if (at == e->first)
-		return; /* entered before this library was there */
+		return; /* it was entered before this library was loaded */
 	e->top = at - 1;
 	stacktag_current = e->top->tag;
 }

@@ -2,19 +2,20 @@
 /*
  * The variable, and the note by which a profiler finds it (docs/TAGS.md).
  *
- * The initial-exec model puts the variable at one distance from the thread pointer in all threads,
- * also where this library comes by dlopen() (then it takes 8 of the bytes that the C library
- * holds ready for that), so it can be read from outside with one number for the whole process.
- * This number is written into a word here before anything else of the program runs. (A relocated
- * word would need no code, but not every linker makes one.) The note says where the word is,
- * relative to itself: so it is found from the file's bytes and in memory alike,
+ * The initial-exec model puts the variable at the same distance from the thread pointer in all
+ * threads. This holds even if this library is loaded by dlopen(): then the variable takes 8 of the
+ * bytes that the C library reserves for that. So a profiler reads it with one number for the whole
+ * process. Code here writes this number into a word before anything else of the program runs. (A
+ * relocated word would need no code, but not every linker makes one.) The note has the address of
+ * the word, relative to the note: so the word is found from the file's bytes and in memory alike,
  * position-independent or not.
  */
 #include "stacktag.h"
 
 __thread volatile uint64_t stacktag_current __attribute__((tls_model("initial-exec")));
 
-/* The note's name for it: of this file alone, also where two files hold the library. */
+/* The word to which the note refers. Hidden, so that each of two files with the library has its
+ * word. */
 __attribute__((visibility("hidden"))) volatile int64_t stacktag_offset;
 
 __attribute__((constructor(101))) static void find_offset(void)

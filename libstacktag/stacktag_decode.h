@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libstacktag-decode: from a tag of this program to the names of its functions, within the program
- * itself, and with nothing but its own files: no profiler, no dictionary.
+ * libstacktag-decode: finds the names of functions for a tag of this program, within the program,
+ * and only from its files: no profiler, no dictionary.
  *
  *	struct stacktag_decoder *decoder;
  *	const char *const *names;
@@ -12,9 +12,9 @@
  *			puts(names[i]);		root first
  *	stacktag_decoder_free(decoder);
  *
- * A library of its own, so that programs that only keep a tag load nothing more. Link with
- * -lstacktag-decode (pkg-config stacktag-decode). Not for signal handlers; a decoder is used by one
- * thread at a time.
+ * It is a separate library, so that programs that only keep a tag load nothing more. Link with
+ * -lstacktag-decode (pkg-config stacktag-decode). Not for signal handlers; only one thread may use
+ * a decoder at a time.
  */
 #ifndef STACKTAG_DECODE_H
 #define STACKTAG_DECODE_H
@@ -29,18 +29,17 @@ extern "C" {
 
 struct stacktag_decoder;
 
-/* A decoder for tags of the files that the program consists of now; after dlopen() make another.
- * Reads their sections .btloc and .btedge, or, where they are compiled with
- * -finstrument-functions, their code. 0; -ENODATA: none of them keeps a tag; -ENOMEM; -E2BIG: more
- * calls than a model holds. *ret_decoder is untouched on failure. */
+/* Makes a decoder for tags of the files of which the program consists now; after dlopen(), make
+ * another one. Reads their sections .btloc and .btedge or, if they are compiled with
+ * -finstrument-functions, their code. Returns 0; -ENODATA: no file keeps a tag; -ENOMEM; -E2BIG:
+ * more calls than a model can have. *ret_decoder is untouched on failure. */
 int stacktag_decoder_new(struct stacktag_decoder **ret_decoder);
 void stacktag_decoder_free(struct stacktag_decoder *decoder); /* NULL is fine */
 
-/* The likeliest call path of a tag: *ret_count names of functions as linkers know them, root
- * first; both live until the next call with this decoder. Tag 0 is the empty path. What one call
- * has learned makes the next ones quicker.
- * 0; -ENOENT: no path of this program has the tag; -ETIMEDOUT: none was found in the budget, of
- * milliseconds; -ENOMEM. */
+/* Finds the most likely call path of a tag: *ret_count names of functions as linkers know them,
+ * root first. Both are valid until the next call with this decoder. Tag 0 is the empty path. Later
+ * calls are faster by what earlier calls have learned. Returns 0; -ENOENT: no path of this program
+ * has the tag; -ETIMEDOUT: no path was found within the budget, in milliseconds; -ENOMEM. */
 int stacktag_decode(struct stacktag_decoder *decoder, uint64_t tag, unsigned budget_ms,
 		    const char *const **ret_names, size_t *ret_count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes of an MPI job; see comm.h. */
+/* Connects the processes of an MPI job; see comm.h. */
 #include "mpi/comm.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#define OPENING_BYTES 2040 /* of the first message: less than any MPI sends at once */
+#define OPENING_BYTES 2040 /* of the first message: so few that every MPI sends them at once */
 
 enum { TAG_OPENING = 1, TAG_BYTES };
 
@@ -25,7 +25,7 @@ static int piece(size_t left)
 	return left < COMM_PIECE ? (int)left : COMM_PIECE;
 }
 
-/* The first message of an exchange: how many bytes there are, and the first of them. */
+/* The first message of an exchange: the number of bytes, and the first of them. */
 struct opening {
 	uint64_t len;
 	uint8_t bytes[OPENING_BYTES];
@@ -36,7 +36,7 @@ static size_t opening_size(size_t len)
 	return offsetof(struct opening, bytes) + (len < OPENING_BYTES ? len : OPENING_BYTES);
 }
 
-/* What does not fit into the first message follows in pieces. */
+/* Exchanges what does not fit into the first message, in pieces. */
 static void exchange_rest(struct comm *c, int other, const uint8_t *out, size_t n_out, uint8_t *in,
 			  size_t n_in)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes of an MPI job, as lib/record/tagset/router.h wants them connected. */
+/* Connects the processes of an MPI job for lib/record/tagset/router.h. */
 #ifndef MPI_COMM_H
 #define MPI_COMM_H
 
 #include "tagset/router.h"
 
-/* Longer messages go in pieces of this. */
+/* The bytes of a piece; longer messages are sent in pieces. */
 #define COMM_PIECE (1 << 20)
 
 struct comm_figures {
 	uint64_t messages, bytes; /* that this process sent */
-	uint64_t largest;	  /* bytes of one message */
+	uint64_t largest;	  /* largest message in bytes */
 };
 
 struct comm {
@@ -18,19 +18,19 @@ struct comm {
 	struct comm_figures figures;
 };
 
-/* Connects all processes; after MPI_Init(). Errors of MPI end the job, as is MPI's default. `comm`
- * must stay where it is. */
+/* Connects all processes; call it after MPI_Init(). Errors of MPI end the job, as is MPI's default.
+ * `comm` must not be moved. */
 void comm_new(struct comm *comm);
 
 /* Sends a buffer to a process that calls comm_receive(), in pieces. */
 void comm_send(struct comm *comm, uint32_t to, const void *bytes, size_t len);
 
-/* Receives `len` bytes of comm_send(): calls `take` for each piece. What that returns other than 0
- * is returned at once, and leaves the sender waiting. */
+/* Receives `len` bytes of comm_send(): calls `take` for each piece. If that returns anything but 0,
+ * returns this at once, while the sender still waits. */
 int comm_receive(struct comm *comm, uint32_t from, size_t len,
 		 int (*take)(void *arg, const uint8_t *bytes, size_t n), void *arg);
 
-/* Ends the job, as a process that has met an error which the others do not know of. */
+/* Ends the job when a process has met an error that the other processes do not know. */
 _Noreturn void comm_abort(int status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file of a job; see job_file.h. */
+/* Writes the file of a job; see job_file.h. */
 #include "mpi/job_file.h"
 
 #include <errno.h>
@@ -16,21 +16,21 @@
 struct job_file {
 	struct comm *comm;
 	const char *path;
-	char *temp;    /* another name beside it */
-	bool is_named; /* it has that name */
+	char *temp;    /* a temporary name in the same folder */
+	bool is_named; /* the file has that name */
 	int fd;
 };
 
 /* --- what process 0 writes -------------------------------------------------------------------- */
 
-/* A name that is not complete, for signals: handlers take no argument. */
+/* The name of an incomplete file, which signals remove: handlers take no argument. */
 static char *job_file_doomed;
 
 static void on_signal(int number)
 {
 	if (job_file_doomed)
 		unlink(job_file_doomed);
-	raise(number); /* the handler is reset: this ends the process as it would have */
+	raise(number); /* the handler is reset: now the signal ends the process as without it */
 }
 
 static void watch_signals(struct job_file *f)
@@ -101,12 +101,12 @@ static int write_at(int fd, const uint8_t *bytes, size_t len, uint64_t offset)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-/* The parts of a process, while its text comes. */
+/* The parts of a process, while their bytes arrive. */
 struct writing {
 	int fd;
 	const struct tagset_part *parts;
-	size_t n, at;  /* how many, and which one it is in */
-	uint64_t done; /* bytes of that part */
+	size_t n, at;  /* number of parts, and the index of the current one */
+	uint64_t done; /* bytes of the current part */
 };
 
 static int take_text(void *arg, const uint8_t *bytes, size_t len)
@@ -142,7 +142,7 @@ static int take_parts(void *arg, const uint8_t *bytes, size_t len)
 	return b->failed ? -ENOMEM : 0;
 }
 
-/* How much a process has to send. */
+/* What a process has to send. */
 struct announcement {
 	uint64_t parts, bytes;
 };
@@ -153,7 +153,7 @@ static int take_announcement(void *arg, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-/* Asks a process for its parts, so that only one sends at a time. */
+/* Asks a process for its parts. So only one process sends at a time. */
 static int ask(struct job_file *f, uint32_t process)
 {
 	struct announcement a = {0};
@@ -190,7 +190,7 @@ static int answer(struct job_file *f, const struct tagset_part *parts, size_t n,
 	return 0;
 }
 
-/* Leaves out parts of nothing. */
+/* Leaves out empty parts. */
 static size_t pack(const struct tagset_part *parts, size_t n, struct tagset_part *ret_parts)
 {
 	size_t count = 0;

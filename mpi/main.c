@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl-mpi merge: what `stackctl merge` does, by the processes of an MPI job, one a node. Each
- * reads its inputs by the code of stackctl; lib/record/tagset/tagset_share.h does the rest.
+ * stackctl-mpi merge: does what `stackctl merge` does, by the processes of an MPI job, one on each
+ * node. Each process reads its inputs by the code of stackctl; lib/record/tagset/tagset_share.h
+ * does the rest.
  *
- * An error that a process meets while it reads is agreed upon, and all end with its status. One
- * that it meets later, while others wait for it, ends the job by MPI_Abort().
+ * If a process meets an error while it reads, all processes agree upon that and end with its
+ * status. If a process meets one later, while others wait for it, it ends the job by MPI_Abort().
  */
 #include <argp.h>
 #include <errno.h>
@@ -103,7 +104,7 @@ static int read_inputs(struct merge *m)
 	return status;
 }
 
-/* The worst status that any process has. */
+/* Returns the worst status of all processes. */
 static int agree(struct merge *m, int status)
 {
 	uint64_t worst = (uint64_t)status;
@@ -113,7 +114,7 @@ static int agree(struct merge *m, int status)
 	return (int)worst;
 }
 
-/* Process 0 says what is to be said of all. */
+/* Process 0 prints the messages about the whole job. */
 static void tell(const struct merge *m, const struct tagset_shared *shared)
 {
 	if (m->comm.router.rank)
@@ -127,7 +128,7 @@ static void tell(const struct merge *m, const struct tagset_shared *shared)
 			shared->skipped);
 }
 
-/* Of an error that all processes have. */
+/* Prints the message of an error that all processes have. */
 static int nothing(const struct merge *m)
 {
 	if (m->comm.router.rank == 0)
@@ -177,7 +178,7 @@ static int merge(struct merge *m)
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-/* A number that the launcher has told the process by one of these variables; NULL: it has not. */
+/* Returns the first of these variables that the launcher has set; NULL: it has set none. */
 static const char *told(const char *const *names)
 {
 	for (; *names; names++)
@@ -194,7 +195,7 @@ static const char *own_rank(void)
 	return told(names);
 }
 
-/* What messages of this process begin with. */
+/* Makes the prefix of this process's messages. */
 static void name_process(char ret_name[static NAME_MAX_BYTES])
 {
 	static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
@@ -211,7 +212,7 @@ static void name_process(char ret_name[static NAME_MAX_BYTES])
 		 host);
 }
 
-/* Whether another process of the job reads the same options, and says what is wrong with them. */
+/* Returns whether another process of the job reads the same options, and reports errors in them. */
 static bool is_another_first(void)
 {
 	const char *rank = own_rank();
@@ -219,7 +220,7 @@ static bool is_another_first(void)
 	return rank && strcmp(rank, "0") != 0;
 }
 
-/* Reads the options, before MPI is begun: where they are wrong, this ends the process. */
+/* Reads the options, before MPI is begun. If they are wrong, this ends the process. */
 static void read_options(int argc, char **argv, struct merge *m)
 {
 	static char name[] = "stackctl-mpi merge";

@@ -14,7 +14,7 @@
 
 static const int asking[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-/* Waits for the child, and passes signals on. Returns how it has ended, as waitpid() has it. */
+/* Waits for the child, and passes signals on. Returns the child's status, as from waitpid(). */
 static int wait_for(pid_t child, const sigset_t *signals)
 {
 	int status, number;
@@ -68,6 +68,6 @@ void watch_begin(const char *name)
 	if (child < 0)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != self) /* it was quicker */
+	if (getppid() != self) /* the parent has already ended */
 		raise(SIGKILL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pass that keeps the tag: tag = tag * 11 ^ id on entry, what it was on every way out.
+ * The pass that keeps the tag: tag = tag * 11 ^ id on entry, and the previous tag on every way out.
  *
  *	entry		saved = stacktag_current; stacktag_current = saved * 11 ^ id
  *	return		stacktag_current = saved
@@ -8,24 +8,24 @@
  *	landing pad	stacktag_current = saved * 11 ^ id: an exception came from deeper down
  *	setjmp() etc.	the same behind it: longjmp() may have come from deeper down
  *
- * So who leaves in an unusual way has nothing to do, and who is arrived at puts things right; a
- * function without such points pays for one load and two stores. `saved` is a local variable, in
- * a register or on the stack as the compiler sees fit.
+ * So a function that is left in an unusual way does nothing, and the place that control arrives at
+ * restores the tag. A function without such places pays for one load and two stores. `saved` is a
+ * local variable, in a register or on the stack, as the compiler decides.
  *
- * The pass is the last one before code is generated: what has been inlined is part of its caller,
- * clones are functions of their own, and a chain of tags has one link for every frame that an
- * unwinder sees. (-finstrument-functions comes first, before inlining: it pays for functions that
+ * The pass is the last one before code is generated: an inlined function is already part of its
+ * caller, clones are separate functions, and a chain of tags has one link for every frame that an
+ * unwinder sees. (-finstrument-functions comes early, before inlining: it pays for functions that
  * have no frame, and hinders inlining.)
  *
- * Accesses are volatile, because the reader is not in the program: nothing else would read what
- * a leaf function writes.
+ * Accesses are volatile, because the reader is outside of the program: nothing in the program reads
+ * what a leaf function writes.
  *
- * A function that is left out must still put right what comes back by a landing pad or a second
- * return: it saves the tag on entry, and restores just that.
+ * A function that is left out must still restore the tag if control comes back to it by a landing
+ * pad or a second return: it saves the tag on entry, and restores it there.
  *
- * Whether a call that is marked as a tail call becomes a jump is decided later. If it did not, the
- * chain would lack a frame that is there. So the mark is taken away unless all goes through
- * registers, where nothing is left in the way of the jump.
+ * Later passes decide whether a call that is marked as a tail call becomes a jump. If it does not,
+ * the chain lacks a frame that exists. So the mark is removed unless all arguments and the result
+ * are in registers: then nothing prevents the jump.
  */
 #include "plugin.h"
 
@@ -77,7 +77,7 @@ static tree declare_tag(void)
 /* How a function handles the tag. */
 struct keeper {
 	uint64_t id;
-	bool is_kept; /* false: it is left out, and only restores */
+	bool is_kept; /* false: the function is left out, and only restores the tag */
 	bool is_root;
 	tree saved; /* an SSA name: the tag at entry */
 };
@@ -87,7 +87,7 @@ static void add_store(gimple_seq *seq, tree value)
 	gimple_seq_add_stmt(seq, gimple_build_assign(declare_tag(), value));
 }
 
-/* The scheduler moves nothing past this: the function's own code stays between its stores. */
+/* The scheduler moves nothing past this, so the function's code stays between its stores. */
 static void add_barrier(gimple_seq *seq)
 {
 	gasm *barrier = gimple_build_asm_vec("", NULL, NULL, NULL, NULL);
@@ -96,7 +96,7 @@ static void add_barrier(gimple_seq *seq)
 	gimple_seq_add_stmt(seq, barrier);
 }
 
-/* Appends: stacktag_current = what it is in this function. */
+/* Appends a store: stacktag_current = the tag of this function. */
 static void add_enter(gimple_seq *seq, const struct keeper *k)
 {
 	tree id = build_int_cstu(tag_type(), k->id), product, tag;
@@ -143,7 +143,7 @@ static bool in_one_register(tree type)
 	return SCALAR_FLOAT_TYPE_P(type) && tree_to_uhwi(TYPE_SIZE(type)) <= 64;
 }
 
-/* Will a call that is marked as a tail call surely be a jump? */
+/* Will a call that is marked as a tail call certainly be a jump? */
 static bool is_surely_jump(gcall *call)
 {
 	unsigned integers = 0, floats = 0;
@@ -168,7 +168,7 @@ static const char *called_name(gcall *call)
 	return callee ? linkage_name(callee) : "";
 }
 
-/* May control come back behind this call from elsewhere than its callee's return? */
+/* May control come back to the place behind this call by another way than the callee's return? */
 static bool comes_back(gcall *call)
 {
 	return gimple_call_flags(call) & ECF_RETURNS_TWICE ||
@@ -239,7 +239,7 @@ static void find_points(function *fun, uint64_t id, struct points *points)
 
 /* --- what is left out ------------------------------------------------------------------------- */
 
-/* A resolver of an indirect function runs before thread-local variables are there. */
+/* Is it a resolver of an indirect function? These run before thread-local variables exist. */
 static bool is_resolver(tree fndecl)
 {
 	cgraph_node *node = cgraph_node::get(fndecl);
@@ -257,7 +257,7 @@ static bool is_resolver(tree fndecl)
 	return false;
 }
 
-/* Code in which no statement of ours may stand. */
+/* Is it a function into which no statement may be inserted? */
 static bool is_untouchable(tree fndecl)
 {
 	return lookup_attribute("naked", DECL_ATTRIBUTES(fndecl)) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GCC plugin that lets programs keep the tag of their call path (docs/TAGS.md):
+ * The GCC plugin by which programs keep the tag of their call path (docs/TAGS.md):
  *
  *	gcc -fplugin=.../stacktag.so [-fplugin-arg-stacktag-OPTION[=VALUE]]... -lstacktag
  *
@@ -8,9 +8,9 @@
  *	min-size=N	leave out functions of fewer than N statements (after optimisation)
  *	exclude=GLOB	leave out functions whose linkage name fits
  *	exclude-file=GLOB	leave out functions whose source file fits
- *	root=GLOB	functions at which a chain begins anew: the first of a coroutine
- *	switch=GLOB	functions like swapcontext(), after whose call the thread may have
- *			been elsewhere meanwhile
+ *	root=GLOB	functions at which a chain begins anew: the first one of a coroutine
+ *	switch=GLOB	functions like swapcontext(): during a call of one, the thread may
+ *			have run on another stack
  *
  * Options can be given more than once. A function with the attribute no_instrument_function is
  * left out, too.
@@ -44,7 +44,7 @@ static bool take_number(const char *value, unsigned *ret_number)
 	return true;
 }
 
-/* Takes an option; false: there is no such, or its value is wrong. */
+/* Takes an option; false: it is unknown, or its value is wrong. */
 static bool take_option(const char *key, const char *value)
 {
 	const struct {

@@ -2,9 +2,9 @@
 /*
  * The interfaces between the parts of the GCC plugin.
  *
- *   plugin.cc    options, what is left out, where the pass goes
+ *   plugin.cc    options, which functions are left out, where the pass is inserted
  *   pass.cc      the pass: keeps the tag in every function
- *   records.cc   what .btloc and .btedge say, and writing them (docs/TAGS.md)
+ *   records.cc   the contents of .btloc and .btedge, and writing them (docs/TAGS.md)
  */
 #ifndef STACKTAG_PLUGIN_H
 #define STACKTAG_PLUGIN_H
@@ -33,7 +33,7 @@ struct options {
 	std::vector<std::string> exclude;  /* patterns of functions to leave out */
 	std::vector<std::string> files;	   /* patterns of source files to leave out */
 	std::vector<std::string> roots;	   /* functions at which a chain begins anew */
-	std::vector<std::string> switches; /* functions that return on another stack's behalf */
+	std::vector<std::string> switches; /* functions that return on another stack */
 };
 
 extern struct options options;
@@ -43,7 +43,7 @@ bool fits(const std::vector<std::string> &patterns, const char *name);
 
 /* --- records.cc --- */
 
-/* The function's name in the symbol table. */
+/* Returns the function's name in the symbol table. */
 const char *linkage_name(tree fndecl);
 
 uint64_t function_id(tree fndecl);
@@ -54,13 +54,14 @@ struct edge_record {
 	bool operator<(const edge_record &other) const;
 };
 
-/* Keeps what is to be written for a function that has its code in this file. */
+/* Keeps the records of a function whose code is in this file, until they are written. */
 void record_function(tree fndecl, unsigned flags, const std::set<edge_record> &edges);
 
-/* Writes all that has been kept, and which addresses are taken. */
+/* Writes all records that were kept, and which addresses are taken. */
 void write_records(void);
 
-/* The edge of a call; false: it is none (of a built-in, or of what never calls back). */
+/* Gives the edge of a call; false: it has none (a built-in function, or one that never calls
+ * back). */
 bool edge_of_call(uint64_t caller, gcall *call, edge_record *ret_edge);
 
 /* --- pass.cc --- */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The records of .btloc and .btedge (docs/TAGS.md): what they say of a function, and how they get
- * into the object file.
+ * The records of .btloc and .btedge (docs/TAGS.md): what they contain, and how they get into the
+ * object file.
  *
- * A function's records go into sections that belong to its code: linkers drop them along with
- * code that they drop (the second copy of an inline function, what --gc-sections finds unused).
- * That is what the flags "o" (linked to the section of a symbol) and "G" (in its group) say.
+ * A function's records go into sections that belong to its code: linkers drop them along with code
+ * that they drop (the second copy of an inline function, or code that --gc-sections finds unused).
+ * The flags "o" (linked to the section of a symbol) and "G" (in its group) do that.
  */
 #include "plugin.h"
 
@@ -16,7 +16,7 @@
 
 #define VERSION	       1
 #define MAX_NAME_BYTES 60000 /* of a name in a record: records end at 65536 */
-#define LOC_BYTES      32    /* before the names */
+#define LOC_BYTES      32    /* of a record, before the names */
 #define EDGE_BYTES     24
 
 struct function_record {
@@ -61,7 +61,7 @@ const char *linkage_name(tree fndecl)
 	return *name == '*' ? name + 1 : name;
 }
 
-/* The last two parts of the path of the file that a function is written in. */
+/* Returns the last two parts of the path of a function's source file. */
 static std::string source_file(tree fndecl)
 {
 	std::string path = DECL_SOURCE_FILE(fndecl) ? DECL_SOURCE_FILE(fndecl) : "";
@@ -115,7 +115,7 @@ static uint64_t shape_of(tree fntype)
 	return hash_bytes(letters);
 }
 
-/* --- what is kept ----------------------------------------------------------------------------- */
+/* --- records that are kept -------------------------------------------------------------------- */
 
 void record_function(tree fndecl, unsigned flags, const std::set<edge_record> &edges)
 {
@@ -134,7 +134,7 @@ void record_function(tree fndecl, unsigned flags, const std::set<edge_record> &e
 	functions.push_back(record);
 }
 
-/* A function that is declared as a leaf returns without calling back. */
+/* Returns whether the callee never calls back: it is declared as a leaf, or is a built-in. */
 static bool never_calls_back(gcall *call, tree callee)
 {
 	cgraph_node *node = cgraph_node::get(callee);
@@ -183,7 +183,7 @@ static void write_string(const std::string &text)
 	fputs("\\000\"\n", asm_out_file);
 }
 
-/* Goes to a section that is linked to the function's. */
+/* Begins a section that is linked to the function's. */
 static void go_to_section(const char *section, const function_record &f)
 {
 	fprintf(asm_out_file, "\t.section\t%s,\"o%s\",@progbits,", section,

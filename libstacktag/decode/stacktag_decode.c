@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The in-process decoder; see stacktag_decode.h. What `stackctl decode` does with the files that it
- * is given, this does with those that the dynamic linker has loaded: lib/record/tag makes a call
- * graph of them and searches it from both ends.
+ * The in-process decoder; see stacktag_decode.h. `stackctl decode` reads the files that it is
+ * given; this reads those that the dynamic linker has loaded. lib/record/tag makes a call graph of
+ * them and searches it from both ends.
  *
- * The files are opened again by their paths (the sections are not loaded at run time). One that is
- * gone, or was replaced by something unreadable, is left out: its functions are then not found.
+ * The files are opened again by their paths, since the sections are not loaded at run time. A file
+ * that is gone, or was replaced by something unreadable, is left out: its functions are not found.
  */
 #include "../stacktag_decode.h"
 
@@ -27,7 +27,7 @@
 struct stacktag_decoder {
 	struct callgraph *graph;
 	struct tag_search *search;
-	const char **names; /* of the last answer */
+	const char **names; /* names of the last answer */
 	size_t room;
 };
 
@@ -38,7 +38,7 @@ struct load {
 	struct code_model *hooked;   /* of files with -finstrument-functions */
 };
 
-/* 0; what else goes wrong with a file than lack of memory is its own fault. */
+/* Returns 0, -ENOMEM, or -ENODATA: any other error is a fault of the file. */
 static int take_listed(struct load *load, const struct elf_file *file)
 {
 	struct plugin_sections_fault fault;
