@@ -8,18 +8,26 @@
 
 #include "base/hash.h"
 
+/* Returns the period of event `i`. The events of one change have parts of their own, so that the
+ * clocks of CPUs do not run in step (phases.h). */
+static uint64_t period_of(const struct jitter *j, size_t i, uint64_t frequency, unsigned percent)
+{
+	const uint64_t bits = hash_mix64((j->changes / 2 + 1) ^ (uint64_t)i << 32) >> 11;
+	const double part = (ldexp((double)bits, -54) + 0.5) * percent / 100;
+
+	return (uint64_t)(1e9 / ((double)frequency * ((j->changes + i) % 2 ? 1 - part : 1 + part)));
+}
+
 void jitter_change(struct jitter *j, const int *events, size_t n, uint64_t frequency,
 		   unsigned percent, uint64_t now_ns)
 {
-	double part =
-		(ldexp((double)(hash_mix64(j->changes / 2 + 1) >> 11), -54) + 0.5) * percent / 100;
-	double rate = (double)frequency * (j->changes % 2 ? 1 - part : 1 + part);
-	uint64_t period = (uint64_t)(1e9 / rate);
-
 	if (j->changes && now_ns - j->changed_ns < JITTER_EACH * UINT64_C(1000000000) / frequency)
 		return;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t period = period_of(j, i, frequency, percent);
+
+		ioctl(events[i], PERF_EVENT_IOC_PERIOD, &period);
+	}
 	j->changed_ns = now_ns;
 	j->changes++;
-	for (size_t i = 0; i < n; i++)
-		ioctl(events[i], PERF_EVENT_IOC_PERIOD, &period);
 }

@@ -19,7 +19,7 @@ struct jitter {
 	uint64_t changes, changed_ns; /* number of changes; time of the last one */
 };
 
-/* Sets the rate of `n` events of a clock to a random one, up to `percent` above or below
+/* Sets the rate of each of `n` events of a clock to a random one, up to `percent` above or below
  * `frequency`; does nothing if the last change is too recent. */
 void jitter_change(struct jitter *jitter, const int *events, size_t n, uint64_t frequency,
 		   unsigned percent, uint64_t now_ns);

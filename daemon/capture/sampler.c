@@ -20,6 +20,7 @@
 
 #include "daemon/capture/deep_stacks.h"
 #include "daemon/capture/jitter.h"
+#include "daemon/capture/phases.h"
 #include "daemon/capture/load_error.h"
 #include "daemon/capture/record.h"
 #include "daemon/capture/ring.h"
@@ -37,8 +38,8 @@ struct sampler {
 	struct ring *ring;
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
-	bool has_time;	  /* CPU time of tasks is added up */
-	bool is_changing; /* sampler_change_rate() opens events, which it starts later */
+	bool has_time; /* CPU time of tasks is added up */
+	bool is_held;  /* events are opened, and started later */
 	bool regions, waits, has_switches, has_uprobe_multi, has_process_multi;
 
 	int *events; /* perf event descriptors */
@@ -286,7 +287,7 @@ static int open_event(struct sampler *s, const struct event_spec *spec, pid_t pi
 	if (fd < 0)
 		return -errno;
 	err = connect_program(s, fd, late ? pid : 0);
-	if (!err && !s->enable_on_exec && !s->is_changing && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+	if (!err && !s->enable_on_exec && !s->is_held && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		err = -errno;
 	if (err) {
 		close(fd);
@@ -452,18 +453,20 @@ void sampler_look_at_time(struct sampler *s)
 				       &options);
 }
 
-int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cgroup_fd)
+/* Opens the event on every online CPU, and starts none. 0 or negative errno. */
+static int open_on_cpus(struct sampler *s, const struct event_spec *spec, int cgroup_fd)
 {
 	unsigned long flags = cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0;
-	int cpus = libbpf_num_possible_cpus();
+	int cpus = libbpf_num_possible_cpus(), err = 0;
 
-	for (int cpu = 0; cpu < cpus; cpu++) {
-		int err = open_event(s, spec, cgroup_fd >= 0 ? cgroup_fd : -1, cpu, flags, false);
-
-		if (err && !(err == -ENODEV && cpu > 0)) /* the CPU is off line */
-			return err;
+	s->is_held = true;
+	for (int cpu = 0; cpu < cpus && !err; cpu++) {
+		err = open_event(s, spec, cgroup_fd >= 0 ? cgroup_fd : -1, cpu, flags, false);
+		if (err == -ENODEV && cpu > 0) /* the CPU is off line */
+			err = 0;
 	}
-	return 0;
+	s->is_held = false;
+	return err;
 }
 
 struct events {
@@ -471,19 +474,38 @@ struct events {
 	size_t count;
 };
 
-/* Stops some events and starts others, both in the order of CPUs, so that on each CPU the one
- * follows the other at once. 0 or -errno. */
-static int switch_events(struct events stop, struct events start)
-{
-	int err = 0;
+struct switching {
+	struct events stop, start; /* of the same CPUs */
+};
 
-	for (size_t i = 0; i < stop.count || i < start.count; i++) {
-		if (i < stop.count)
-			ioctl(stop.first[i], PERF_EVENT_IOC_DISABLE, 0);
-		if (i < start.count && ioctl(start.first[i], PERF_EVENT_IOC_ENABLE, 0) && !err)
-			err = -errno;
-	}
-	return err;
+/* Stops the event of a CPU and starts another one, so that the one follows the other at once. */
+static int switch_event(void *arg, size_t i)
+{
+	const struct switching *s = arg;
+
+	if (i < s->stop.count)
+		ioctl(s->stop.first[i], PERF_EVENT_IOC_DISABLE, 0);
+	return i < s->start.count && ioctl(s->start.first[i], PERF_EVENT_IOC_ENABLE, 0) ? -errno
+											: 0;
+}
+
+/* Stops some events and starts others. 0 or negative errno. */
+static int switch_events(const struct event_spec *spec, struct events stop, struct events start)
+{
+	struct switching s = {stop, start};
+	uint64_t period = event_spec_is_clock(spec) ? event_spec_usual_period(spec) : 0;
+
+	return phases_start(stop.count > start.count ? stop.count : start.count, period,
+			    switch_event, &s);
+}
+
+int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cgroup_fd)
+{
+	size_t before = s->n_events;
+	int err = open_on_cpus(s, spec, cgroup_fd);
+	const struct events new = {s->events + before, s->n_events - before};
+
+	return err ? err : switch_events(spec, (struct events){0}, new);
 }
 
 int sampler_change_rate(struct sampler *s, const struct event_spec *spec, uint64_t frequency,
@@ -495,16 +517,14 @@ int sampler_change_rate(struct sampler *s, const struct event_spec *spec, uint64
 
 	if (frequency)
 		changed.attr.sample_freq = frequency;
-	s->is_changing = true;
-	err = sampler_attach_cpus(s, &changed, cgroup_fd);
-	s->is_changing = false;
+	err = open_on_cpus(s, &changed, cgroup_fd);
 	if (!err) {
 		const struct events old = {s->events, before};
 		const struct events new = {s->events + before, s->n_events - before};
 
-		err = switch_events(old, new);
+		err = switch_events(&changed, old, new);
 		if (err)
-			switch_events(new, old);
+			switch_events(spec, new, old);
 	}
 	close_events(s, err ? before : 0, err ? s->n_events : before);
 	return err;

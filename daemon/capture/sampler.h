@@ -120,7 +120,8 @@ int sampler_begin_time(struct sampler *sampler);
 /* Brings the counters of CPU time up to now, until sampler_stop(). */
 void sampler_look_at_time(struct sampler *sampler);
 
-/* Opens the event on every online CPU; `cgroup_fd`: -1 for all processes. 0 or negative errno. */
+/* Opens the event on every online CPU; `cgroup_fd`: -1 for all processes. Clocks start apart from
+ * each other (daemon/capture/phases.h). 0 or negative errno. */
 int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);
 
 /* Changes the periods of all events of a clock: jitter_change(). */
