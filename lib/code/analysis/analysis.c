@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From ranges of a file to rows: reads the bytes, solves, and writes rules in order; see
- * analysis.h. */
+/* Makes rows from ranges of a file: reads the bytes, solves the data flow, and writes rules in
+ * order; see analysis.h. */
 #include "analysis/analysis.h"
 
 #include <string.h>
@@ -65,8 +65,8 @@ static int read_ranges(struct analysis *a, const struct analysis_input *in)
 	return 0;
 }
 
-/* Files at a fixed address, and programs that an interpreter starts, begin at their entry. Of
- * libraries, the linker may have set it to anything. */
+/* Returns whether a file has an entry: files at a fixed address, and programs that an interpreter
+ * loads. In libraries, the linker may have set it to anything. */
 static bool has_entry(const struct elf_file *elf)
 {
 	uint64_t vaddr;
@@ -75,8 +75,8 @@ static bool has_entry(const struct elf_file *elf)
 	       elf_file_header_vaddr(elf, PT_INTERP, &vaddr);
 }
 
-/* The address that a program's start code hands on as the first argument of its first call, to the
- * C library: that of main(). 0: there is none. */
+/* Returns the address of main(), which a program's start code passes as the first argument of its
+ * first call, to the C library. 0: not found. */
 static uint64_t main_of(const struct code *code, uint64_t entry)
 {
 	uint64_t at = entry, found = 0, offset;
@@ -97,8 +97,9 @@ static uint64_t main_of(const struct code *code, uint64_t entry)
 	return 0;
 }
 
-/* What other code takes the address of, and where a function can begin, is one: programs in C call
- * their parts in assembly by such addresses. Tables of numbers are taken the address of, too. */
+/* Returns whether a function begins at an address that other code takes: programs in C call their
+ * assembly by such addresses, and a function can begin there. (Code also takes addresses of tables
+ * of numbers.) */
 static bool begins_there(const struct code *code, uint64_t vaddr)
 {
 	uint32_t at = code_find(code, vaddr);
@@ -107,7 +108,7 @@ static bool begins_there(const struct code *code, uint64_t vaddr)
 	       code_is_sane(code, at);
 }
 
-/* By falling trust. */
+/* Adds all functions, in the order of trust in their starts. */
 static int solve_all(struct analysis *a, const struct analysis_input *in)
 {
 	uint64_t entry = elf_file_entry_vaddr(in->elf);
@@ -140,15 +141,16 @@ struct emission {
 	struct analysis *analysis;
 	const struct code_area *area;
 	struct stackd_rule last;
-	uint64_t key; /* of the rule that was made last; 0: none */
+	uint64_t key; /* of the last rule that was made; 0: none */
 	struct stackd_rule made;
-	int has; /* as solve_rule() returned it */
+	int has; /* result of solve_rule() */
 	enum analysis_abstained why;
-	uint32_t inside;    /* bytes of the instruction that are left */
-	uint32_t in_signal; /* bytes that are left of what returns from a handler */
+	uint32_t inside;    /* bytes left of the present instruction */
+	uint32_t in_signal; /* bytes left of code that returns from a signal handler */
 };
 
-/* As solve_rule(), which most instructions have the same from as the one before. */
+/* As solve_rule(), but keeps the last result: most instructions have the same key as the one
+ * before. */
 static int make_rule(struct emission *e, uint32_t at, struct stackd_rule *ret_rule)
 {
 	uint64_t key = solve_rule_key(e->analysis->solver, at);
@@ -163,10 +165,8 @@ static int make_rule(struct emission *e, uint32_t at, struct stackd_rule *ret_ru
 	return e->has;
 }
 
-/* The rule at a byte. Returns false: that of the byte before. Bytes that nothing led to have no
- * rule, but for the insides of instructions. The kernel returns from a handler to the first byte of
- * the code that ends it, which is looked up one byte before: a no-op, where the C library is
- * written for that. */
+/* Gives the rule at a byte. Returns false if it is that of the byte before: inside of instructions.
+ * Bytes that no path has reached have no rule. */
 static bool rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule)
 {
 	struct analysis_stats *stats = &e->analysis->stats;
@@ -186,7 +186,9 @@ static bool rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule
 	return true;
 }
 
-/* The return from a signal's handler, which has the kernel's frame. */
+/* Gives the rule of code that returns from a signal handler, to the kernel's frame. The kernel
+ * returns from the handler to the first byte of that code, which is looked up one byte before: C
+ * libraries that allow for that have a no-op there. */
 static bool signal_rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule)
 {
 	const uint8_t *bytes = e->area->bytes + b;
@@ -206,8 +208,8 @@ static bool signal_rule_at(struct emission *e, uint32_t b, struct stackd_rule *r
 	return true;
 }
 
-/* Whether an area has nothing but no-ops: a function that ends without a jump goes on through them
- * into the next one (the C library's __memset_chk() into memset()). */
+/* Returns whether an area contains only no-ops: a function that ends without a jump runs through
+ * them into the next one (the C library's __memset_chk() into memset()). */
 static bool is_all_nops(const struct code *code, const struct code_area *area)
 {
 	uint32_t at = area->first, bytes;
@@ -278,7 +280,7 @@ static int analyse(struct analysis *a, const struct analysis_input *in)
 	if (!err)
 		a->starts.pointers.count = return_table_remove(&a->code, a->starts.pointers.items,
 							       a->starts.pointers.count);
-	/* Where no instruction begins, the word is a number. */
+	/* A word at whose address no instruction begins is a number. */
 	for (size_t i = 0; i < a->starts.pointers.count && !err; i++)
 		code_mark_pointed(&a->code, a->starts.pointers.items[i]);
 	if (!err)
@@ -296,7 +298,7 @@ int analysis_run(const struct analysis_input *in, analysis_row_fn *emit, void *a
 	struct analysis a = {0};
 	int err = analyse(&a, in);
 
-	if (err == -E2BIG) { /* no rule would be sound */
+	if (err == -E2BIG) { /* flow took too long: no rule would be sound */
 		a.stats.left_out += a.code.size;
 		a.areas.count = 0;
 		err = 0;

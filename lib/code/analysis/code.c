@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Areas by number and by address, and the first pass; see code.h. */
+/* Finds areas by number and by address, and makes the first pass; see code.h. */
 #include "analysis/code.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "analysis/jump_table.h"
 #include "arch/code_form.h"
 
-#define SANE_INSNS 32 /* that code_is_sane() looks at; chosen by hand */
+#define SANE_INSNS 32 /* instructions that code_is_sane() looks at; chosen by hand */
 
 /* --- bytes --------------------------------------------------------------------------------- */
 
@@ -80,7 +80,8 @@ void code_mark_pointed(struct code *c, uint64_t vaddr)
 		c->marks[at] |= CODE_POINTED;
 }
 
-/* Whether the instruction at an aligned byte, behind padding or a call, begins a function. */
+/* Returns whether the instruction at an aligned byte, behind padding or a call, begins a
+ * function. */
 static bool begins(const struct code *c, const struct code_area *area, uint32_t at)
 {
 	uint8_t marks = c->marks[at];
@@ -93,8 +94,8 @@ static bool begins(const struct code *c, const struct code_area *area, uint32_t 
 	return insn_saves_register(&i) || (!(marks & CODE_LEADER) && !insn_ends_frame(&i));
 }
 
-/* Whether two instructions save registers, one after the other. What a function pushes for another
- * one is seldom that. */
+/* Returns whether two instructions in a row save registers. Pushes of a call's arguments seldom
+ * look like that. */
 static bool saves_registers(const struct code *c, const struct code_area *area, uint32_t at)
 {
 	struct insn first, second;
@@ -158,12 +159,13 @@ struct sweep {
 	struct code *code;
 	const struct code_area *area;
 	struct jump_hints hints;
-	bool is_absolute; /* the file's code is at its vaddr, so that numbers can be addresses */
-	bool is_end;	  /* nothing falls into the next instruction */
-	bool is_padding;  /* what stands before it is an end, or padding */
+	bool is_absolute; /* the file's code is at its vaddr, so a number can be an address */
+	bool is_end;	  /* the path before ends here: the next instruction is only reached by
+			   * jumps */
+	bool is_padding;  /* an end or padding is right before */
 	bool is_after_call;
-	bool is_behind_call; /* but for padding */
-	bool is_first;	     /* nothing but padding stands before it at all */
+	bool is_behind_call; /* the same, skipping padding */
+	bool is_first;	     /* only padding precedes it in an area that no code continues into */
 };
 
 static int note_data(struct code *c, uint64_t vaddr)
@@ -174,7 +176,7 @@ static int note_data(struct code *c, uint64_t vaddr)
 	return 0;
 }
 
-/* Marks what an instruction refers to. */
+/* Marks the targets of an instruction. */
 static int mark_targets(struct sweep *s, const struct insn *i)
 {
 	struct code *c = s->code;
@@ -199,7 +201,7 @@ bool code_is_eh_return(const struct code_area *area, uint32_t at)
 	return code_form_is_eh_return(area->bytes, at - area->first, area->size);
 }
 
-/* Marks what an instruction is by itself and by what stands before it. */
+/* Sets the marks of an instruction that follow from itself and the instructions before it. */
 static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 {
 	bool is_aligned = !(code_vaddr(s->area, at) % CODE_FUNCTION_ALIGN);
@@ -214,8 +216,8 @@ static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 				   s->area->size - (at - s->area->first)) ||
 	     saves_registers(s->code, s->area, at)))
 		*mark |= CODE_PADDED;
-	/* A call that does not return, perhaps: jumps do not lead to such an instruction. Without
-	 * padding between, only what saves a register begins a function. */
+	/* The call before it perhaps does not return: then only jumps can lead here. Without
+	 * padding in between, only an instruction that saves a register begins a function. */
 	if (s->is_behind_call && is_aligned && insn_saves_register(i))
 		*mark |= CODE_PADDED;
 	else if (s->is_behind_call && s->is_padding && is_aligned && !insn_ends_frame(i))
@@ -246,7 +248,7 @@ static int note_call_table(struct code *c, const struct jump_table *table)
 	return 0;
 }
 
-/* Notes the table of an indirect jump or call, as far as the instructions before tell it. */
+/* Notes the table of an indirect jump or call, if the instructions before determine it. */
 static int note_table(struct sweep *s, const struct insn *i)
 {
 	struct jump_table table;
@@ -264,8 +266,8 @@ static int note_table(struct sweep *s, const struct insn *i)
 	return 0;
 }
 
-/* Whether a byte is one of the zeroes that some linkers pad with, up to a function: behind an end,
- * and behind a call, that does not return then. */
+/* Returns whether a byte is one of the zeroes with which some linkers pad up to a function: they
+ * are behind the end of a path, or behind a call, which then does not return. */
 static bool is_zero_padding(const struct sweep *s, uint32_t at)
 {
 	const struct code_area *area = s->area;
@@ -313,7 +315,7 @@ static int sweep(struct code *c, const struct code_area *area)
 	return err;
 }
 
-/* --- the whole ----------------------------------------------------------------------------- */
+/* --- the whole analysis ------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -322,8 +324,8 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Whether a table of addresses is one of functions, to which a tail call goes: one of them saves a
- * register first, as no part of a function does. */
+/* Returns whether a table's targets are functions, so that the jump is a tail call: one of them
+ * first saves a register, as no other part of a function does. */
 static bool leads_to_functions(const struct code *c, const struct jump_table *table,
 			       const uint64_t *targets, size_t count)
 {
@@ -338,7 +340,7 @@ static bool leads_to_functions(const struct code *c, const struct jump_table *ta
 	return false;
 }
 
-/* Notes where tables lead. Each byte of code pays for one entry. */
+/* Notes the targets of jump tables; at most as many as there are bytes of code. */
 static int note_cases(struct code *c)
 {
 	uint64_t targets[JUMP_TABLE_MAX_ENTRIES];
@@ -364,8 +366,8 @@ static int note_cases(struct code *c)
 	return 0;
 }
 
-/* Marks what the tables of calls lead to: instructions behind ends of others, in assembly, which
- * aligns no such functions. */
+/* Marks the targets of call tables: in assembly, which does not align such functions, they follow
+ * the ends of other functions. */
 static void mark_callees(struct code *c)
 {
 	uint64_t targets[JUMP_TABLE_MAX_ENTRIES];

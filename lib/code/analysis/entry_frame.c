@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Instruction by instruction up to a jump; see entry_frame.h. */
+/* Follows code instruction by instruction up to a jump; see entry_frame.h. */
 #include "analysis/entry_frame.h"
 
 #include "analysis/frame_state.h"

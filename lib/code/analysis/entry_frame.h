@@ -3,7 +3,7 @@
  * Finds the frame that code sets up before it jumps to other code, which runs in that frame.
  *
  * Some runtimes (Guile's) have code without functions: C calls a piece of code that saves registers
- * and jumps, and all other code is reached by jumps from there, with the same frame.
+ * and jumps. All other code is reached by jumps from there, and runs in the same frame.
  */
 #ifndef ANALYSIS_ENTRY_FRAME_H
 #define ANALYSIS_ENTRY_FRAME_H

@@ -3,12 +3,12 @@
  * Follows paths forward, and tracks the distance of the stack pointer from its value at the start;
  * see exit_frame.h.
  *
- * A path remembers what it has pushed or stored, and reads that back, so a path through a whole
- * function restores nothing. It also remembers a frame pointer that it sets, from which it may set
- * the stack pointer again. A path ends without a result if it gives the stack pointer an unknown
- * value, or returns with a callee-saved register changed. If all returns are of the latter kind, as
- * in the code of V8, whose functions preserve the frame pointer alone, they count, and the rule
- * says which registers have other values.
+ * A path (struct way) remembers the words that it has pushed or stored, and reads them back, so a
+ * path through a whole function restores nothing. It also remembers a frame pointer that it sets,
+ * since it may set the stack pointer from it again. A path yields no result if it gives the stack
+ * pointer an unknown value, or returns with a callee-saved register changed. But if all returns are
+ * of the latter kind, as in V8's code, whose functions preserve the frame pointer alone, they
+ * count, and the rule lists the changed registers (a *loose* search).
  */
 #include "analysis/exit_frame.h"
 
@@ -19,45 +19,45 @@
 #include "base/int_map.h"
 
 /* Chosen by hand: they bound the time for an address to about half a millisecond. */
-#define WAYS   64  /* paths that wait to be followed, at most */
-#define WORDS  16  /* that a path has written to the stack, at most */
-#define CALLEE 128 /* instructions of a called function that are searched for its return, */
-#define TAKES  32  /* and for a pop of its return address */
-#define ENOUGH 4   /* returns that agree */
+#define WAYS   64  /* most paths that wait to be followed */
+#define WORDS  16  /* most words that a path has written to the stack */
+#define CALLEE 128 /* instructions of a callee that are searched for its return */
+#define TAKES  32  /* instructions of a callee that are searched for a pop of its return address */
+#define ENOUGH 4   /* returns that must agree, if so many are found */
 
-/* Registers that functions preserve, in the order of rules, by the processor's numbers. */
+/* Callee-saved registers in the order of rules, by the processor's numbers. */
 static const uint8_t preserved[STACKD_SAVED_COUNT] = INSN_SAVED_REGS;
 
 struct word {
-	int64_t at;	   /* bytes from the base */
-	uint8_t preserved; /* the register whose value, as it was at the start, is there; else
-			      INSN_NO_REG */
-	bool has_number;   /* a number is there: an address to which a return can lead */
+	int64_t at;	   /* distance from the base */
+	uint8_t preserved; /* the register whose value at the start is in the word; else
+			    * INSN_NO_REG */
+	bool has_number;   /* the word is a known number: an address to which a return can lead */
 	uint64_t number;
 };
 
 enum known {
-	AS_BEFORE, /* the register has its value of the start, */
-	RESTORED,  /* or that of a word which was there at the start, */
-	CHANGED,   /* or another one */
+	AS_BEFORE, /* it has its value of the start */
+	RESTORED,  /* it was loaded from a word that was there at the start */
+	CHANGED,   /* it has another value */
 };
 
 struct way {
 	uint64_t at;
-	uint8_t base;  /* the stack pointer is this register, as it was at the start: INSN_SP or
-			  INSN_FP, */
-	int64_t sp;    /* and as many bytes */
-	int64_t frame; /* if has_frame, the frame pointer is the base and as many bytes */
+	uint8_t base;  /* INSN_SP or INSN_FP: distances count from this register's value at the
+			* start */
+	int64_t sp;    /* the stack pointer's distance from the base */
+	int64_t frame; /* if has_frame, the frame pointer's distance from the base */
 	bool has_frame;
-	bool is_lost; /* nobody knows where the stack pointer is, until it is set from the frame
-			 pointer */
+	bool is_lost; /* the stack pointer is unknown, until it is set from the frame pointer */
 	uint8_t word_count;
 	uint8_t known[STACKD_SAVED_COUNT];
-	int64_t slot[STACKD_SAVED_COUNT]; /* from the base; of those that are restored */
+	int64_t slot[STACKD_SAVED_COUNT]; /* of registers that are RESTORED: their word's distance
+					   * from the base */
 	struct word words[WORDS];
-	uint8_t number_in; /* a register that holds a number; INSN_NO_REG: none is known */
+	uint8_t number_in; /* register that holds `number`; INSN_NO_REG: none */
 	uint64_t number;
-	uint8_t popped_in; /* the same of a number that was popped */
+	uint8_t popped_in; /* register that holds a number that was popped; INSN_NO_REG: none */
 	uint64_t popped;
 };
 
@@ -66,7 +66,7 @@ static const struct way begin_of_way = {
 
 struct exits {
 	exit_frame_read_fn *read;
-	exit_frame_outside_fn *outside; /* NULL: none */
+	exit_frame_outside_fn *outside; /* NULL: code outside is not used */
 	void *arg;
 	struct insn_decoder decoder;
 	struct int_map seen; /* by vaddr: 1 */
@@ -75,12 +75,11 @@ struct exits {
 	unsigned steps;
 	unsigned returns;
 	bool has_failed;
-	bool is_loose;	  /* a way may change registers that functions preserve, but for the frame
-			     pointer */
-	struct way found; /* where a return is */
+	bool is_loose;	  /* a path may change all callee-saved registers but the frame pointer */
+	struct way found; /* the path at its return */
 };
 
-/* The place of a register in rules; STACKD_SAVED_COUNT: it has none. */
+/* Returns a register's place in rules; STACKD_SAVED_COUNT: none. */
 static unsigned place_of(unsigned reg)
 {
 	unsigned k = 0;
@@ -92,7 +91,7 @@ static unsigned place_of(unsigned reg)
 
 /* --- one instruction ----------------------------------------------------------------------- */
 
-/* Whether a word of the stack was below the stack pointer at the start: it holds what the way has
+/* Returns whether a word was below the stack pointer at the start: then it holds what the path has
  * written. */
 static bool is_own(const struct way *w, int64_t at)
 {
@@ -143,10 +142,10 @@ static void read_word(struct way *w, int64_t at, unsigned reg)
 	}
 }
 
-/* Takes an instruction that sets the stack pointer to the frame pointer + disp. If the way itself
- * has set the frame pointer, its distance from the base is known. Else the frame pointer of the
- * start becomes the base, unless it was changed, or a register was restored from a word at a
- * distance from the base before. Returns whether the stack pointer is known. */
+/* Applies an instruction that sets the stack pointer to the frame pointer + disp. If the path
+ * itself has set the frame pointer, its distance from the base is known. Else the frame pointer of
+ * the start becomes the base, unless it was changed, or a register was already restored from a word
+ * at a distance from the old base. Returns whether the stack pointer is known. */
 static bool set_to_fp(struct way *w, int32_t disp)
 {
 	if (w->has_frame) {
@@ -167,7 +166,7 @@ static bool set_to_fp(struct way *w, int32_t disp)
 	return true;
 }
 
-/* the stack pointer is set to something of which nothing is known, as where it is aligned. */
+/* The stack pointer gets an unknown value, for example by alignment. */
 static bool lose_rsp(struct way *w)
 {
 	w->is_lost = true;
@@ -265,7 +264,7 @@ static bool change_others(struct way *w, const struct insn *i)
 	return true;
 }
 
-/* Finds the number that a way has written to a word of the stack. false: none is known. */
+/* Finds the number that a path has written to a word of the stack. false: not known. */
 static bool number_at(const struct way *w, int64_t at, uint64_t *ret_number)
 {
 	for (unsigned i = 0; i < w->word_count; i++) {
@@ -277,7 +276,7 @@ static bool number_at(const struct way *w, int64_t at, uint64_t *ret_number)
 	return false;
 }
 
-/* The number that a pop has taken off the stack is in a register until that is written. */
+/* Follows a number that a pop has taken off the stack, until its register is written. */
 static void follow_popped(struct way *w, const struct insn *i)
 {
 	if (i->op == INSN_POP && i->dst < INSN_NO_REG && !w->is_lost &&
@@ -287,8 +286,8 @@ static void follow_popped(struct way *w, const struct insn *i)
 		w->popped_in = INSN_NO_REG;
 }
 
-/* What is known of a number in a register, behind an instruction: PyPy's code has the addresses
- * that it jumps to as distances from one. */
+/* Follows a number in a register through an instruction: PyPy's code computes the addresses that it
+ * jumps to from a number by additions. */
 static void follow_number(struct way *w, const struct insn *i, const uint8_t *bytes)
 {
 	bool is_sum = i->op == INSN_COPY && i->src == w->number_in && i->src < INSN_NO_REG;
@@ -306,7 +305,7 @@ static void follow_number(struct way *w, const struct insn *i, const uint8_t *by
 	}
 }
 
-/* Applies an instruction to a way; false: it leads no further. */
+/* Applies an instruction to a path. false: the path ends without a result. */
 static bool apply(struct way *w, const struct insn *i)
 {
 	switch (i->op) {
@@ -331,15 +330,15 @@ static bool apply(struct way *w, const struct insn *i)
 	}
 }
 
-/* --- ways ---------------------------------------------------------------------------------- */
+/* --- paths --------------------------------------------------------------------------------- */
 
 static bool is_same_register(const struct way *a, const struct way *b, unsigned k)
 {
 	return a->known[k] == b->known[k] && (a->known[k] != RESTORED || a->slot[k] == b->slot[k]);
 }
 
-/* Whether two ways give up the same frame. On loose ways, a register that they do not agree about
- * has another value. */
+/* Returns whether two paths release the same frame. In a loose search, a register that they do not
+ * agree about counts as changed. */
 static bool is_same_frame(const struct exits *e, const struct way *a, struct way *b)
 {
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
@@ -352,7 +351,7 @@ static bool is_same_frame(const struct exits *e, const struct way *a, struct way
 	return a->base == b->base && a->sp == b->sp;
 }
 
-/* Whether a way has written a word of the stack itself. */
+/* Returns whether a path itself has written a word of the stack. */
 static bool has_written(const struct way *w, int64_t at)
 {
 	unsigned i = 0;
@@ -362,7 +361,8 @@ static bool has_written(const struct way *w, int64_t at)
 	return i < w->word_count || is_own(w, at);
 }
 
-/* A way has come to a return. One that has written where that leads is a jump. */
+/* Takes the result of a path at a return. If the path has written the address, the return is a
+ * jump. */
 static void take_return(struct exits *e, const struct way *w)
 {
 	struct way end = *w;
@@ -376,9 +376,9 @@ static void take_return(struct exits *e, const struct way *w)
 	e->found = end;
 }
 
-/* Ends a way that goes on in code outside: that code's rule says where the return address is. A
- * rule by the frame pointer is not used, since the frame pointer may belong to the frame of other
- * code. */
+/* Ends a path that continues in code outside: that code's rule gives the location of the return
+ * address. A rule by the frame pointer is not used, since the frame pointer may belong to the frame
+ * of other code. */
 static void leave_code(struct exits *e, const struct way *w)
 {
 	struct stackd_rule rule;
@@ -403,8 +403,8 @@ static void add_way(struct exits *e, const struct way *w, uint64_t at)
 	e->ways[e->way_count++].at = at;
 }
 
-/* Whether a way is the first that comes to its instruction. Another one may have come with the
- * stack pointer elsewhere: a call of it may have taken words off the stack. */
+/* Returns whether a path is the first to reach its instruction. A second path may have another
+ * stack pointer, if a callee has taken words off the stack. */
 static bool is_first(struct exits *e, const struct way *w)
 {
 	uint32_t before;
@@ -417,14 +417,14 @@ static bool decode(const struct exits *e, uint64_t at, struct insn *i, uint8_t *
 {
 	size_t got = e->read(e->arg, at, bytes, INSN_MAX_BYTES);
 
-	/* Zeros: behind a call that never returns, as those of V8 that give code up. */
+	/* Zeros follow a call that never returns, such as V8's calls to give up code. */
 	bool is_data = got > 1 && !bytes[0] && !bytes[1];
 
 	return got && !is_data && insn_decode(&e->decoder, bytes, got, at, i);
 }
 
-/* The bytes that a function takes off the stack besides its return address, as far as its first
- * instructions tell; functions of C take none. */
+/* Returns the bytes that a function takes off the stack besides its return address, if its first
+ * instructions show that; functions of C take none. */
 static int32_t taken_by(const struct exits *e, uint64_t at)
 {
 	uint8_t bytes[INSN_MAX_BYTES];
@@ -440,9 +440,9 @@ static int32_t taken_by(const struct exits *e, uint64_t at)
 	return 0;
 }
 
-/* Whether a pop takes a return address off the stack, to take arguments off below it, too: the
- * return address is popped into a register, the stack pointer moved, and the register pushed again.
- * V8's functions return in this way. */
+/* Returns whether a pop takes off the return address to remove the arguments above it: it is popped
+ * into a register, the stack pointer is moved, and the register is pushed again. V8's functions
+ * return in this way. */
 static bool is_return_address(const struct exits *e, uint64_t at, const struct insn *pop)
 {
 	uint8_t bytes[INSN_MAX_BYTES];
@@ -462,7 +462,7 @@ static bool is_return_address(const struct exits *e, uint64_t at, const struct i
 	       code_form_is_plain_return(bytes);
 }
 
-/* Where a call or a jump goes by a register; 0: nobody knows. */
+/* Returns the target of a call, or of a jump by a register; 0: not known. */
 static uint64_t target_of(const struct way *w, const struct insn *i)
 {
 	if (i->flow == INSN_CALL)
@@ -472,16 +472,15 @@ static uint64_t target_of(const struct way *w, const struct insn *i)
 		       : 0;
 }
 
-/* A function is followed along its first instructions, over branches that are not taken. */
+/* A function that is followed along its first instructions; branches count as not taken. */
 struct entry {
 	uint64_t at;
 	int64_t depth;	 /* bytes that it has pushed */
-	uint8_t address; /* the register with its return address; INSN_NO_REG: that is on the stack
+	uint8_t address; /* register with its return address; INSN_NO_REG: it is on the stack
 			  */
 };
 
-/* Passes an instruction. Returns whether the function goes on, and has its return address where is
- * known. */
+/* Passes an instruction. Returns whether the function goes on, and its return address is known. */
 static bool pass_entry(const struct exits *e, struct entry *f)
 {
 	uint8_t bytes[INSN_MAX_BYTES];
@@ -511,7 +510,7 @@ static bool pass_entry(const struct exits *e, struct entry *f)
 	return f->depth >= 0;
 }
 
-/* Whether a function takes its return address off the stack, other than to return. */
+/* Returns whether a function takes its return address off the stack for more than to return. */
 static bool takes_return_address(const struct exits *e, uint64_t at)
 {
 	struct entry f = {.at = at, .address = INSN_NO_REG};
@@ -523,7 +522,7 @@ static bool takes_return_address(const struct exits *e, uint64_t at)
 	return f.address != INSN_NO_REG;
 }
 
-/* Goes into a called function, which is followed as a part of the caller. */
+/* Enters a callee, which is followed as a part of the caller. */
 static bool enter_callee(struct way *w, uint64_t callee, uint64_t next)
 {
 	struct word pushed = {
@@ -534,7 +533,7 @@ static bool enter_callee(struct way *w, uint64_t callee, uint64_t next)
 	return !w->is_lost && put_word(w, &pushed);
 }
 
-/* Follows a return: to the address that the way has pushed, if it has. Returns whether it goes on.
+/* Follows a return, if the path itself has pushed its address. Returns whether the path goes on.
  */
 static bool follow_return(struct exits *e, struct way *w, const uint8_t *bytes)
 {
@@ -551,7 +550,7 @@ static bool follow_return(struct exits *e, struct way *w, const uint8_t *bytes)
 	return true;
 }
 
-/* Goes on behind a call, where registers that functions use are others. */
+/* Goes on behind a call; caller-saved registers are unknown there. */
 static bool pass_call(const struct exits *e, struct way *w, const struct insn *i)
 {
 	uint64_t target = target_of(w, i), next = w->at + i->length;
@@ -567,7 +566,7 @@ static bool pass_call(const struct exits *e, struct way *w, const struct insn *i
 	return true;
 }
 
-/* Goes through an instruction. Returns whether the way goes on. */
+/* Passes an instruction. Returns whether the path goes on. */
 static bool pass(struct exits *e, struct way *w, const struct insn *i, const uint8_t *bytes)
 {
 	uint64_t next = w->at + i->length;
@@ -602,7 +601,7 @@ static bool pass(struct exits *e, struct way *w, const struct insn *i, const uin
 	return next;
 }
 
-/* Follows a way to its end. */
+/* Follows a path to its end. */
 static void follow(struct exits *e, struct way *w)
 {
 	uint8_t bytes[INSN_MAX_BYTES];
@@ -610,7 +609,7 @@ static void follow(struct exits *e, struct way *w)
 
 	while (e->steps++ < EXIT_FRAME_INSTRUCTIONS) {
 		if (!decode(e, w->at, &i, bytes)) {
-			leave_code(e, w); /* each of them: they must agree */
+			leave_code(e, w); /* for each such path: all must agree */
 			return;
 		}
 		if (!is_first(e, w) || !pass(e, w, &i, bytes))

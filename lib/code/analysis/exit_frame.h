@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the rule of an instruction from its paths to a return, where the function's start is not
- * known.
+ * Finds the rule of an instruction from its paths to a return, for code whose function's start is
+ * not known.
  *
  * The data flow of solve.h begins where functions begin. In JIT code that can be unknown: a trace
- * of PyPy begins where a guard of another trace fails, and small stubs follow data. But each
- * instruction has paths forward to a return, where the CFA is the stack pointer + 8. The sum that
- * such a path adds to the stack pointer, and the registers that it restores, are the rule at the
- * instruction.
+ * of PyPy begins where a guard of another trace fails, and small stubs follow data. But from each
+ * instruction, paths lead forward to a return, where the CFA is the stack pointer + 8. The amount
+ * that such a path adds to the stack pointer, and the registers that it restores, give the rule at
+ * the instruction.
  *
  * Code that runs in the frame of a file's function (PHP's JIT code runs in the interpreter's) has
- * no return, but jumps back into that function, whose call frame information describes the frame.
+ * no return: it jumps back into that function, whose call frame information describes the frame.
  */
 #ifndef ANALYSIS_EXIT_FRAME_H
 #define ANALYSIS_EXIT_FRAME_H
@@ -21,46 +21,46 @@
 
 #include "stackd_abi.h"
 
-#define EXIT_FRAME_INSTRUCTIONS 1024 /* that are followed at most; chosen by hand */
+#define EXIT_FRAME_INSTRUCTIONS 1024 /* most instructions that are followed; chosen by hand */
 
-/* Copies up to `size` bytes of code at `vaddr`, and returns their number; 0: there are none. */
+/* Copies up to `size` bytes of code at `vaddr`, and returns their number; 0: no code. */
 typedef size_t exit_frame_read_fn(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size);
 
-/* Gives the rule of an address outside of such code, from call frame information. false: it has
- * none for this address. */
+/* Gives the rule of an address outside of such code, from call frame information. false: none. */
 typedef bool exit_frame_outside_fn(void *arg, uint64_t vaddr, struct stackd_rule *ret_rule);
 
-/* Follows the paths from an instruction (vaddr), over calls, to returns. Returns whether there is
- * such a path, and all that were found, of which there are a few, release the same frame: then
- * *ret_rule is the rule there. A path ends without a result where its next instruction is not known
- * or cannot be read. Bit i of ret_rule->cfa_add means that the caller's value of register i of
- * STACKD_SAVED_REGS is not known. */
+/* Follows the paths from an instruction (vaddr), over calls, to returns. Returns whether a return
+ * was found, and the first few that were found release the same frame: then *ret_rule is the rule
+ * there. A path ends without a result where its next instruction is not known or cannot be read.
+ * Bit i of ret_rule->cfa_add means that the caller's value of register i of STACKD_SAVED_REGS is
+ * not known. */
 bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
 		     struct stackd_rule *ret_rule);
 
 /* The same, but paths also end at code for which `outside` gives a rule, with that rule's frame: an
- * interpreter jumps to code that a compiler has made for it, which jumps back, and both run in one
- * frame. NULL: such paths end without a result. */
+ * interpreter and the code that it has compiled jump to each other, and run in one frame. NULL:
+ * such paths end without a result. */
 bool exit_frame_find_outside(exit_frame_read_fn *read, exit_frame_outside_fn *outside, void *arg,
 			     uint64_t vaddr, struct stackd_rule *ret_rule);
 
-/* Where a function's return address is, at one of its instructions. */
+/* The location of a function's return address, at one of its instructions. */
 struct exit_frame_return {
-	uint8_t reg; /* in this register, by DWARF's number; STACKD_REG_COUNT: on the stack */
-	int64_t at;  /* bytes from the stack pointer to it there */
+	uint8_t reg; /* register that holds it, by DWARF's number; STACKD_REG_COUNT: it is on the
+		      * stack */
+	int64_t at;  /* its distance from the stack pointer there */
 };
 
-/* Some functions take their return address off the stack, make a frame for their caller, and
- * return with that frame on the stack: V8's compiler without optimisation calls one at the start of
- * its code. Returns whether the function at `callee` is such a function, and the way from its start
- * leads to `vaddr` over no branch that is taken, before it returns. Then sets *ret_where, as it is
- * before the instruction at `vaddr`. */
+/* Some functions take their return address off the stack, make a frame for their caller, and return
+ * with that frame on the stack: V8's compiler without optimisation calls one at the start of its
+ * code. Returns whether the function at `callee` does so, and the path from its start without taken
+ * branches leads to `vaddr` before it returns. Then sets *ret_where, as it is before the
+ * instruction at `vaddr`. */
 bool exit_frame_is_taken(exit_frame_read_fn *read, void *arg, uint64_t callee, uint64_t vaddr,
 			 struct exit_frame_return *ret_where);
 
 /* The same as exit_frame_find_outside() for an instruction of such a function, whose return address
- * is `address`: gives the rule of the frame of its caller, which paths through the rest of both
- * lead to. */
+ * is `address`: gives the rule of the caller's frame, from paths through the rest of both
+ * functions. */
 bool exit_frame_find_taken(exit_frame_read_fn *read, exit_frame_outside_fn *outside, void *arg,
 			   uint64_t vaddr, const struct exit_frame_return *where, uint64_t address,
 			   struct stackd_rule *ret_rule);

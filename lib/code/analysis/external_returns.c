@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Follows all paths of a function until one is seen to return; see external_returns.h. Most do
- * within a few dozen instructions. Functions that it calls are examined in the same way. A call of
- * a function that is being examined already counts as not returning, as for functions that only
- * call each other.
+ * Follows all paths of a function until one is seen to return; see external_returns.h. Most
+ * functions do within a few dozen instructions. Their callees are examined in the same way. A call
+ * of a function that is still being examined counts as not returning, so functions that only call
+ * each other never return.
  */
 #include "analysis/external_returns.h"
 
@@ -13,13 +13,13 @@
 
 /* Chosen by hand: they bound the time. */
 #define MAX_DEPTH  24	/* of calls */
-#define FREE_STEPS 4096 /* beside one for each byte of the analysed code */
+#define FREE_STEPS 4096 /* instructions beside one for each byte of the analysed code */
 
 enum answer { ASKED = 1, RETURNS, NEVER };
 
-struct walk { /* of one function */
+struct walk { /* of the paths of one function */
 	struct external_returns *external;
-	VEC(uint64_t) ahead; /* vaddr of what branches lead to */
+	VEC(uint64_t) ahead; /* vaddr of branches' targets that are to be followed */
 	struct int_map seen;
 	unsigned depth;
 };
@@ -38,7 +38,7 @@ static bool decode(const struct external_returns *o, uint64_t vaddr, struct insn
 	return got > 0 && insn_decode(&o->code->decoder, bytes, (size_t)got, vaddr, i);
 }
 
-/* Whether what a call leads to may return. */
+/* Returns whether a call may return. */
 static bool call_returns(struct walk *w, const struct insn *i)
 {
 	struct external_returns *o = w->external;
@@ -50,7 +50,7 @@ static bool call_returns(struct walk *w, const struct insn *i)
 	return may_return(o, i->target, w->depth + 1);
 }
 
-/* Follows a path to its end. Returns whether that is a return, or may be one. */
+/* Follows a path to its end. Returns whether it ends at a return, or may do so. */
 static bool path_returns(struct walk *w, uint64_t at)
 {
 	struct external_returns *o = w->external;
@@ -66,7 +66,7 @@ static bool path_returns(struct walk *w, uint64_t at)
 		case INSN_RETURN:
 			return true;
 		case INSN_STOP:
-			return i.is_padding; /* int3 is put into running code */
+			return i.is_padding; /* a breakpoint may be put into running code */
 		case INSN_JUMP_INDIRECT:
 			return i.idiom != INSN_SLOT || !noreturn_has_slot(o->noreturn, i.target);
 		case INSN_JUMP:
@@ -91,7 +91,7 @@ static bool path_returns(struct walk *w, uint64_t at)
 	}
 }
 
-/* Asks a function that nothing is known of. */
+/* Examines a function whose result is not known. */
 static bool ask(struct external_returns *o, uint64_t vaddr, unsigned depth)
 {
 	struct walk w = {.external = o, .depth = depth};
@@ -116,7 +116,8 @@ static bool may_return(struct external_returns *o, uint64_t vaddr, unsigned dept
 	if (known == RETURNS || depth > MAX_DEPTH || int_map_set(&o->functions, vaddr, ASKED))
 		return true;
 	answer = ask(o, vaddr, depth) ? RETURNS : NEVER;
-	/* One that counted on a function further up is asked again, without that. */
+	/* A result that relied on a function further up, which is still being examined, is not
+	 * kept. */
 	if (answer == NEVER && depth && o->open != open)
 		answer = 0;
 	return int_map_set(&o->functions, vaddr, answer) || answer == RETURNS;

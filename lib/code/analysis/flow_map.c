@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers by counted bits; see flow_map.h. */
+/* Numbers instructions by counting bits; see flow_map.h. */
 #include "analysis/flow_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define WORD 64 /* bits */
-/* One of BEYOND_SHARE bytes, and BEYOND_FREE more, may begin an instruction that the first pass
- * missed. Chosen by hand, to bound memory: sane code has far fewer. */
+/* Instructions that the first pass missed: at most one for each BEYOND_SHARE bytes, and BEYOND_FREE
+ * more. Chosen by hand, to bound memory: sane code has far fewer. */
 #define BEYOND_SHARE 32
 #define BEYOND_FREE  65536
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The data that flow keeps for each instruction, by the byte at which it begins. Most instructions
- * begin where the first pass has found one, at about every fourth byte. These have numbers, which
- * are counts of the instructions before them.
+ * begin where the first pass has found one, at about every fourth byte. The number of such an
+ * instruction is the count of those before it.
  *
- *   bits    0010 0100 ...   a bit for each byte of 64 ─► before[] + bits below = number in items[]
- *   beyond                  the same for bytes at which only flow finds an instruction
+ *   bits    0010 0100 ...   one for each byte; before[] of 64 + lower bits = number in items[]
+ *   beyond                  the same for bytes at which only flow has found an instruction
  */
 #ifndef ANALYSIS_FLOW_MAP_H
 #define ANALYSIS_FLOW_MAP_H
@@ -24,7 +24,7 @@ struct flow_item {
 
 struct flow_map {      /* zeroed can be freed */
 	uint32_t size; /* bytes of code */
-	bool is_full;  /* flow finds more instructions beyond than sane code has */
+	bool is_full;  /* flow has found more instructions beyond than sane code has */
 	uint64_t *bits, *beyond;
 	uint32_t *before;
 	struct flow_item *items;
@@ -41,11 +41,11 @@ void flow_map_fini(struct flow_map *map);
  * it has none, since no path has reached it. */
 struct flow_item *flow_map_find(const struct flow_map *map, uint32_t at);
 
-/* The same, but makes an item of zeroes for a byte that has none. NULL: memory is short, or the map
- * is full. */
+/* The same, but adds an item of zeroes for a byte that has none. NULL: no memory, or the map is
+ * full. */
 struct flow_item *flow_map_enter(struct flow_map *map, uint32_t at);
 
-/* A copy of the item of byte `at`; zeroes if it has none. */
+/* Returns a copy of the item of byte `at`; zeroes if it has none. */
 static inline struct flow_item flow_map_get(const struct flow_map *map, uint32_t at)
 {
 	const struct flow_item *item = flow_map_find(map, at);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Effects of instructions on a frame; see frame_state.h. */
+/* Applies instructions to a frame; see frame_state.h. */
 #include "analysis/frame_state.h"
 
 #include <string.h>
 
-#define IN_BOTH (FRAME_BOTTOM | FRAME_SP_LOADED) /* flags that hold where both states have them */
+#define IN_BOTH (FRAME_BOTTOM | FRAME_SP_LOADED) /* a join keeps these if both states have them */
 
 void frame_state_init(struct frame_state *ret_state)
 {
@@ -63,7 +63,7 @@ static void assign(struct frame_state *s, unsigned reg, struct frame_value v)
 		s->changed &= ~FRAME_BOTTOM;
 }
 
-/* The number of the slot of the realigned stack that holds a known value; -1: it is none. */
+/* Returns the number of the slot of the realigned stack that holds a known value; -1: none. */
 static int held_index(const struct frame_state *s, struct frame_value slot)
 {
 	for (int k = 0; k < FRAME_HELD_COUNT && slot.origin == FRAME_ALIGNED; k++) {
@@ -79,8 +79,8 @@ static void forget_held(struct frame_state *s, int k)
 	s->held_at[k] = 0;
 }
 
-/* Notes a value that is written to a slot of the realigned stack. The first stays, since prologues
- * write it, and epilogues read it. */
+/* Notes a value that is written to a slot of the realigned stack. Slot 0 stays, since prologues
+ * write it and epilogues read it; later values replace each other. */
 static void hold(struct frame_state *s, struct frame_value v, int32_t at)
 {
 	int k = 0;
@@ -136,7 +136,7 @@ static void zero(struct frame_state *s, unsigned reg)
 		s->changed |= FRAME_BOTTOM;
 }
 
-/* Whether a slot is below the stack pointer, so that it no longer belongs to the frame, and no walk
+/* Returns whether a slot is below the stack pointer: it no longer belongs to the frame, and no walk
  * reads it. */
 static bool is_below(const struct frame_state *s, struct frame_value slot)
 {
@@ -145,10 +145,10 @@ static bool is_below(const struct frame_state *s, struct frame_value slot)
 	return slot.origin && slot.origin == top.origin && slot.offset < top.offset;
 }
 
-/* Registers that callees do not preserve are lost, and what was below the stack pointer. Not so the
- * CFA in one, if the function called is of the same code: whoever has it nowhere else needs it to
- * return, and so calls nothing that changes it. (Who has it elsewhere, has his rule from there: see
- * base_of().)
+/* Forgets the registers that callees do not preserve, and saved slots below the stack pointer. An
+ * exception is the CFA in such a register, if the callee is in the same code: a function that has
+ * the CFA nowhere else needs it to return, so it calls nothing that changes the register. (A
+ * function that also has it elsewhere gets its rule from there: see base_of().)
  */
 static void apply_call(struct frame_state *s, bool is_local)
 {
@@ -187,7 +187,7 @@ static void align(struct frame_state *s)
 	s->reg[INSN_SP] = (struct frame_value){0, FRAME_ALIGNED};
 }
 
-/* Whether an instruction uses what the caller has in a register that functions preserve. */
+/* Returns whether an instruction uses the caller's value of a callee-saved register. */
 static bool uses_callers(const struct frame_state *s, const struct insn *i)
 {
 	if (s->changed & FRAME_USED_CALLERS)
@@ -216,23 +216,23 @@ bool frame_state_ignores(const struct frame_state *s, const struct insn *i)
 	return true;
 }
 
-/* Notes that the caller's frame pointer may be in another place from now on. */
+/* Notes that the caller's frame pointer was read, and may have been saved elsewhere. */
 static void note_read(struct frame_state *s)
 {
 	if (!(s->changed & 1) && s->saved[0].origin == FRAME_UNKNOWN)
 		s->changed |= FRAME_FP_KEPT;
 }
 
-/* Whether an instruction loads the stack pointer from memory outside of the function's frame, as
- * far as is known. */
+/* Returns whether an instruction loads the stack pointer from memory that is not known to be in the
+ * function's frame. */
 static bool loads_stack_pointer(const struct frame_state *s, const struct insn *i)
 {
 	return i->op == INSN_LOAD && i->src < INSN_NO_REG && i->src != INSN_SP &&
 	       i->src != INSN_FP && !s->reg[i->src].origin;
 }
 
-/* Notes where the stack pointer comes from, and whether what it can come from again is written
- * outside of the frame. */
+/* Notes whether the stack pointer is loaded from outside of the frame, and whether an address in
+ * the frame is written outside, from where the stack pointer can be computed again. */
 static void note_stack_pointer(struct frame_state *s, const struct insn *i)
 {
 	if (i->op == INSN_STORE && i->src < INSN_NO_REG && s->reg[i->src].origin &&
@@ -358,7 +358,7 @@ bool frame_state_has_left(const struct frame_state *s)
 	return true;
 }
 
-/* The register of a set that has a known distance from the CFA. */
+/* Returns a register of a set that has a known distance from the CFA. */
 static unsigned base_among(const struct frame_state *s, uint32_t registers)
 {
 	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
@@ -368,8 +368,8 @@ static unsigned base_among(const struct frame_state *s, uint32_t registers)
 	return INSN_NO_REG;
 }
 
-/* The register that the CFA is best computed from: the frame pointer as compilers' CFI has it, then
- * the stack pointer. */
+/* Returns the best register to compute the CFA from: the frame pointer if it is set up as in
+ * compilers' CFI, then the stack pointer. */
 static unsigned base_of(const struct frame_state *s)
 {
 	static const struct frame_value frame = {-16, FRAME_CFA};
@@ -381,7 +381,7 @@ static unsigned base_of(const struct frame_state *s)
 	return s->reg[INSN_FP].origin == FRAME_CFA ? INSN_FP : INSN_NO_REG;
 }
 
-/* CFA = *(base + ...) + ... */
+/* Sets CFA = *(base + ...) + ... */
 static bool set_held_cfa(const struct frame_state *s, struct stackd_rule *rule)
 {
 	unsigned base = s->reg[INSN_FP].origin == FRAME_ALIGNED ? INSN_FP : INSN_SP;
@@ -413,8 +413,8 @@ unsigned frame_state_lone_register(const struct frame_state *s)
 	return base_among(s, INSN_VOLATILE);
 }
 
-/* Of a realigned frame, compilers keep the CFA in a slot that the frame pointer tells; what
- * assembly keeps on its stack may be overwritten, as a register is not that it preserves. */
+/* Sets a rule's CFA. In realigned frames of compilers, a slot relative to the frame pointer has it.
+ * In assembly, a callee-saved register is preferred to a slot, which may be overwritten. */
 static bool set_cfa(const struct frame_state *s, struct stackd_rule *rule)
 {
 	unsigned base = base_of(s);
@@ -450,17 +450,17 @@ bool frame_state_lost_fp(const struct frame_state *s)
 	return s->changed & 1 && s->saved[0].origin == FRAME_UNKNOWN;
 }
 
-/* Whether a saved register has no slot that a walk could read. */
+/* Returns whether a saved register has no slot that a walk could read. */
 static bool is_slotless(const struct frame_state *s, int k)
 {
 	return s->saved[k].origin == FRAME_UNKNOWN || is_below(s, s->saved[k]);
 }
 
-/* Functions within a file may have rules of their own about registers, and change one that they
- * have never read: then their callers need it no more, and have saved it. All that is lost is its
- * value in the caller's frame; no rule for a call tells the CFA by a register that the function
- * called does not preserve. But the frame pointer, by which many do, may have been kept where
- * nobody saw it. */
+/* Sets the slots of callee-saved registers. Functions within a file may have a calling convention
+ * of their own, and change a register that they have never read: their callers do not need it, or
+ * have saved it. Only its value in the caller's frame is lost: the rule at a call never computes
+ * the CFA from a register that the callee changes. But the frame pointer, which many rules use, may
+ * have been saved at an unknown location. */
 static bool set_saved(const struct frame_state *s, struct stackd_rule *rule)
 {
 	unsigned base = s->reg[INSN_FP].origin == FRAME_ALIGNED ? INSN_FP : INSN_SP;
@@ -488,7 +488,7 @@ static bool set_saved(const struct frame_state *s, struct stackd_rule *rule)
 	return true;
 }
 
-/* At the bottom, no return address is left on the stack. */
+/* At the bottom of a stack, no return address is left. */
 static bool is_bottom(const struct frame_state *s)
 {
 	struct frame_value top = s->reg[INSN_SP];

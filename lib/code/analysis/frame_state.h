@@ -32,29 +32,30 @@ struct frame_value {
 /* No padding, so that states can be compared as bytes. */
 struct frame_state {
 	struct frame_value reg[INSN_REG_COUNT];
-	struct frame_value saved[STACKD_SAVED_COUNT]; /* slots; unknown: none */
-	struct frame_value held[FRAME_HELD_COUNT];    /* values in slots of the realigned stack, */
-	int32_t held_at[FRAME_HELD_COUNT];	      /* and where these slots are */
+	struct frame_value saved[STACKD_SAVED_COUNT]; /* slots; unknown: not saved */
+	struct frame_value held[FRAME_HELD_COUNT];    /* values in slots of the realigned stack */
+	int32_t held_at[FRAME_HELD_COUNT];	      /* offsets of these slots from the realigned
+						       * stack */
 	uint32_t changed; /* bit i: saved register i may not hold the caller's value;
 			   * and the flags below */
 };
 
-/* The frame pointer was set to 0 and not saved, by which code marks the frame that has no caller
+/* The frame pointer was set to 0 and not saved: code marks a frame without a caller in this way
  * (psABI, "The Stack Frame"). */
 #define FRAME_BOTTOM (1u << 8)
 
 /* The caller's frame pointer was read, and may be saved at an unknown location. */
 #define FRAME_FP_KEPT (1u << 9)
 
-/* A callee-saved register was read before it was written. A function has no use for its caller's
- * value, so this code is a part of a function. */
+/* A callee-saved register was read before it was written. A whole function does not use its
+ * caller's value, so this code is a part of a function. */
 #define FRAME_USED_CALLERS (1u << 10)
 
 /* The stack pointer was read from memory that is not the function's own stack. */
 #define FRAME_SP_LOADED (1u << 11)
 
-/* The address of something in the frame was written outside of it, so that the stack pointer can be
- * computed again from there. */
+/* An address in the frame was written outside of it, so the stack pointer can be computed again
+ * from there. */
 #define FRAME_SP_SHARED (1u << 12)
 
 /* The state at a function's first instruction: CFA = the stack pointer + 8. */
@@ -63,11 +64,11 @@ void frame_state_init(struct frame_state *ret_state);
 /* Sets the state in which nothing is known. */
 void frame_state_forget(struct frame_state *ret_state);
 
-/* Forgets the contents of registers, but for the stack pointer and the frame pointer, from which
+/* Forgets the contents of registers except the stack pointer and the frame pointer, from which
  * frames are computed. */
 void frame_state_reduce(struct frame_state *s);
 
-/* Forgets the contents of all registers but the stack pointer: an exception leads here. */
+/* Forgets the contents of all registers except the stack pointer: an exception leads here. */
 void frame_state_land(struct frame_state *s);
 
 /* Returns whether an instruction surely leaves the state as it is. */
@@ -83,7 +84,7 @@ void frame_state_set_sp(struct frame_state *s, unsigned reg);
  * of saved registers. */
 bool frame_state_is_same_frame(const struct frame_state *a, const struct frame_state *b);
 
-/* Reduces `into` to what both states have in common. Returns whether it changed. */
+/* Reduces `into` to what holds in both states. Returns whether it changed. */
 bool frame_state_join(struct frame_state *into, const struct frame_state *other);
 
 /* Returns whether the stack pointer is where it is at a function's first instruction. */
@@ -108,11 +109,11 @@ static inline bool frame_state_is_known(const struct frame_state *s)
 }
 
 /* Returns whether the stack pointer was loaded from outside of the function's frame, and the
- * function has saved its own nowhere: then it never returns to its caller. */
+ * function has not saved the old one: then it never returns to its caller. */
 bool frame_state_has_left(const struct frame_state *s);
 
-/* Returns the callee-saved registers, a bit for each of STACKD_SAVED_REGS, that do not hold the
- * values which they held at the function's start. */
+/* Returns the callee-saved registers, a bit for each of STACKD_SAVED_REGS, that do not have their
+ * values of the function's start. */
 static inline uint32_t frame_state_changed(const struct frame_state *s)
 {
 	return s->changed & ((1u << STACKD_SAVED_COUNT) - 1);
@@ -129,19 +130,20 @@ static inline bool frame_state_is_function(const struct frame_state *s)
 }
 
 /* Returns whether an instruction, before it is applied, sets the stack pointer from the frame
- * pointer while that is still the caller's: the code releases a frame that other code has made and
- * that it was jumped to from, so it does not begin at a function's start. */
+ * pointer while that is still the caller's: the code releases a frame that other code has set up
+ * before it jumped here, so it does not begin at a function's start. */
 bool frame_state_releases_callers(const struct frame_state *s, const struct insn *i);
 
-/* Returns whether the caller's frame pointer is lost: changed, and saved nowhere that is known. */
+/* Returns whether the caller's frame pointer is lost: changed, and not saved at a known
+ * location. */
 bool frame_state_lost_fp(const struct frame_state *s);
 
-/* Returns the only register from which the CFA is known, if callees need not preserve it;
- * INSN_NO_REG otherwise. */
+/* Returns the only register from which the CFA is known, if it is a caller-saved one; INSN_NO_REG
+ * otherwise. */
 unsigned frame_state_lone_register(const struct frame_state *s);
 
 /* Makes the rule of a state; STACKD_CFA_END if the code has no caller. Returns false, with the
- * reason, if there is none. */
+ * reason, if the state gives no rule. */
 bool frame_state_rule(const struct frame_state *s, struct stackd_rule *ret_rule,
 		      enum analysis_abstained *ret_why);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the sections of symbols and relocations by libelf; see function_starts.h.
+ * Reads the sections of symbols and relocations with libelf; see function_starts.h.
  *
  * Files at a fixed address have no relocations for their pointers: there, any word of the data that
  * is an address of code may be a pointer. Packed relocations (RELR; gABI, "Relative Relocation
- * Table") name no values: these are read where they stand.
+ * Table") contain no values: these are read from the relocated words.
  */
 #include "analysis/function_starts.h"
 
@@ -14,7 +14,7 @@
 #include "arch/target.h"
 
 #define PIECE_BYTES 65536u
-/* Of all sections together, which a lying file has overlap each other. */
+/* Of all sections together: a hostile file may have many sections overlap. */
 #define MAX_SECTION_BYTES (UINT64_C(512) << 20)
 
 #ifndef SHT_RELR
@@ -58,7 +58,7 @@ static int read_symbols(Elf *elf, Elf_Data *data, const GElf_Shdr *header,
 	return 0;
 }
 
-/* The symbols that a section of relocations refers to; NULL: none. */
+/* Returns the symbols that a section of relocations refers to; NULL: none. */
 static Elf_Data *symbols_of(Elf *elf, const GElf_Shdr *header, GElf_Shdr *ret_symbols)
 {
 	Elf_Scn *section = elf_getscn(elf, header->sh_link);
@@ -69,7 +69,7 @@ static Elf_Data *symbols_of(Elf *elf, const GElf_Shdr *header, GElf_Shdr *ret_sy
 	return elf_getdata(section, NULL);
 }
 
-/* The address of a function that its own file defines; 0: it is another's, or chosen at run time.
+/* Returns the address of a function that its file defines; 0: none, or chosen at run time.
  */
 static uint64_t own_function(const GElf_Sym *symbol)
 {
@@ -83,10 +83,10 @@ struct reading {
 	Elf *elf;
 	struct function_starts *starts;
 	uint64_t bytes;		   /* of the sections so far */
-	uint64_t slots, slots_end; /* vaddr of what calls read addresses from */
+	uint64_t slots, slots_end; /* vaddr of the table from which calls read addresses */
 };
 
-/* A word that the loader gives an address in the file. */
+/* Adds a word that the loader sets to an address in the file. */
 static int add_relative(struct reading *r, uint64_t vaddr, uint64_t value)
 {
 	int err = add_pointer(r->starts, value);
@@ -135,8 +135,8 @@ static int add_word(struct reading *r, uint64_t vaddr)
 	return add_relative(r, vaddr, word);
 }
 
-/* An even word is the address of a relocated word; the bits of an odd one, but for the lowest, say
- * which of the 63 words that follow are relocated, too. */
+/* Reads packed relocations. An even word is the address of a relocated word. The bits of an odd
+ * word, except the lowest, say which of the next 63 words are relocated. */
 static int read_packed(struct reading *r, const Elf_Data *data)
 {
 	const uint64_t *words = data->d_buf;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the function starts that a file states: its symbols, its entry, and pointers in its data;
- * and finds by their names the functions that do not return. */
+/* Reads the function starts that a file states: its symbols, and pointers in its data. Also finds
+ * the functions that do not return, by their names. */
 #ifndef ANALYSIS_FUNCTION_STARTS_H
 #define ANALYSIS_FUNCTION_STARTS_H
 

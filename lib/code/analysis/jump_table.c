@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The hints of a path, and the entries of a table; see jump_table.h. */
+/* Follows the hints of a path, and reads the entries of a table; see jump_table.h. */
 #include "analysis/jump_table.h"
 
 #include <string.h>
 
 /* Both were chosen by hand, so that the tables of libraries such as dav1d and of large switches are
- * followed; bench/analysis.py shows the effect of a change. */
-#define MAX_UNUSED 8  /* entries of a table before the first that is used */
-#define MAX_AGE	   48 /* instructions between a test of a bound and the jump that it is for */
+ * followed; bench/analysis.py shows the effect of changes. */
+#define MAX_UNUSED 8  /* entries of a table before the first one that is used */
+#define MAX_AGE	   48 /* instructions between a test of a bound and the jump that it guards */
 
 enum hint_kind {
 	HINT_NONE,
 	HINT_ADDRESS,
-	HINT_INSIDE, /* of a table at the address */
+	HINT_INSIDE, /* an address inside of a table */
 	HINT_ENTRY,
 	HINT_TARGET,
 };
@@ -31,7 +31,7 @@ static void forget(struct jump_hints *h, uint32_t registers)
 	}
 }
 
-/* The register that an entry's table is at. */
+/* Returns the register with the address of an entry's table. */
 static unsigned table_register(const struct jump_hints *h, const struct insn *i)
 {
 	bool is_other = i->addend < INSN_REG_COUNT && h->reg[i->addend].kind == HINT_ADDRESS;
@@ -146,7 +146,7 @@ static void apply_idiom(struct jump_hints *h, const struct insn *i, struct jump_
 	}
 }
 
-/* The registers that an instruction writes. */
+/* Returns the registers that an instruction writes. */
 static uint32_t written_by(const struct insn *i)
 {
 	if (i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT)
@@ -154,7 +154,7 @@ static uint32_t written_by(const struct insn *i)
 	return i->written;
 }
 
-/* Follows a number that was compared into what an instruction makes of it. */
+/* Updates the registers that hold a compared number, or are computed from it. */
 static void move_number(uint32_t *in, const struct insn *i)
 {
 	uint32_t written = written_by(i);

@@ -8,9 +8,9 @@
  *   A = 4 bytes at B + 4 * A, sign-extended      A is an entry of the table
  *   A = A + B; jump to A                         A is a target: entry + address
  *
- * Entries of 8 bytes are targets by themselves. Assembly has tables of functions of the same form,
- * and calls instead; such a table can be one of several that adjoin. A table of unknown bound ends
- * where the next object begins to which code refers.
+ * Entries of 8 bytes are targets themselves. Assembly also calls functions through tables of the
+ * same form, several of which may adjoin. A table of unknown bound ends where the next object
+ * begins to which code refers.
  */
 #ifndef ANALYSIS_JUMP_TABLE_H
 #define ANALYSIS_JUMP_TABLE_H
@@ -21,22 +21,22 @@
 #include "elf/elf_file.h"
 
 #define JUMP_TABLE_MAX_ENTRIES 4096 /* generated parsers have some thousands */
-#define JUMP_TABLE_UNBOUNDED   1024 /* of an unknown bound, at most; chosen by hand */
+#define JUMP_TABLE_UNBOUNDED   1024 /* most entries of a table of unknown bound; chosen by hand */
 
 struct jump_table {
 	uint64_t address, base; /* vaddr; a target is base + entry */
 	uint32_t entry;		/* bytes: 2, 4 or 8 */
 	bool is_unsigned;
 	int32_t bound;	/* number of the last entry; -1: not known */
-	bool is_inside; /* loads are from somewhere in it: it is a table of tables */
+	bool is_inside; /* loads are from an unknown entry inside of it: it is a table of tables */
 };
 
 /* The known content of a register. */
 struct jump_hint {
-	uint8_t kind; /* enum, in jump_table.c; 0: nothing */
+	uint8_t kind; /* enum hint_kind in jump_table.c; 0: not known */
 	uint8_t entry;
 	bool is_unsigned, is_inside;
-	int32_t bound; /* of an entry's number; negative: not known */
+	int32_t bound; /* highest number of an entry; negative: not known */
 	uint64_t address, base;
 };
 
@@ -44,9 +44,9 @@ struct jump_hint {
 
 struct jump_hints { /* zeroed by jump_hints_init() */
 	struct jump_hint reg[INSN_REG_COUNT];
-	int32_t compared, bound;	  /* negative: none */
-	uint32_t compared_in, bounded_in; /* registers that the number is in, or was made a part of;
-					   * JUMP_HINTS_MEMORY: it was in memory */
+	int32_t compared, bound;	  /* negative: no number */
+	uint32_t compared_in, bounded_in; /* registers that hold the number, or are computed from
+					   * it; JUMP_HINTS_MEMORY: it was in memory */
 	uint32_t bound_age;		  /* instructions since the bound was tested */
 	bool has_any;
 };
@@ -57,17 +57,17 @@ void jump_hints_init(struct jump_hints *ret_hints);
 /* Updates the hints by an instruction. */
 void jump_hints_apply(struct jump_hints *hints, const struct insn *i);
 
-/* Updates the hints for code that is not where the path continues: a register may still hold the
- * address of a table, but hardly a value that was read from one. */
+/* Updates the hints at the end of a path, for the code behind it: a register may still hold the
+ * address of a table there, but hardly a value that was read from one. */
 void jump_hints_end(struct jump_hints *hints);
 
-/* Forgets the bound, since the compared number is not within it. */
+/* Forgets the bound, on the branch where the number is beyond it. */
 static inline void jump_hints_unbound(struct jump_hints *hints)
 {
 	hints->bound = hints->compared = -1;
 }
 
-/* Gives the table from which an instruction loads; false: it loads from none, or from an unknown
+/* Gives the table from which an instruction loads; false: it loads from no table, or an unknown
  * one. */
 bool jump_hints_address(const struct jump_hints *hints, const struct insn *i,
 			uint64_t *ret_address);
@@ -75,26 +75,27 @@ bool jump_hints_address(const struct jump_hints *hints, const struct insn *i,
 /* Gives the address that a register holds; false: it is not known. */
 bool jump_hints_known(const struct jump_hints *hints, unsigned reg, uint64_t *ret_address);
 
-/* Gives the address to which an indirect jump goes, if the path has it from an instruction; to be
- * called before the jump is applied. */
+/* Gives the target of an indirect jump, if the path has taken its address; to be called before the
+ * jump is applied. */
 bool jump_hints_target(const struct jump_hints *hints, const struct insn *i, uint64_t *ret_target);
 
 /* Gives the table of an indirect jump; to be called before the jump is applied. */
 bool jump_hints_table(const struct jump_hints *hints, const struct insn *i,
 		      struct jump_table *ret_table);
 
-/* Returns whether entry `k`, if no entry before it is used, is not used itself: it is zero, or,
- * with an unknown bound, belongs to the table before, which another jump uses. `leads_on`: it leads
- * to an instruction after the jump. */
+/* Returns whether entry `k` is unused, given that no entry before it is used: it is zero, or, with
+ * an unknown bound, belongs to the table before, which another jump uses. `leads_on`: it leads to
+ * an instruction after the jump. */
 bool jump_table_is_unused(const struct jump_table *table, size_t k, uint64_t target, bool leads_on);
 
 /* Returns the number of the table's last entry, plus 1, of `count` that were read. The first
- * `unused` ones are not used; without a bound, as many of the next table's entries belong to this
- * one. */
+ * `unused` ones are not used; if the bound is unknown, as many entries more belong to this
+ * table. */
 size_t jump_table_end(const struct jump_table *table, uint64_t end, size_t count, size_t unused);
 
-/* Reads the targets of a table up to its bound or the vaddr `end`, and without a bound, some more;
- * at most JUMP_TABLE_MAX_ENTRIES, or JUMP_TABLE_UNBOUNDED. Returns how many. */
+/* Reads the targets of a table up to its bound or the vaddr `end`, or somewhat beyond `end` if the
+ * bound is unknown; at most JUMP_TABLE_MAX_ENTRIES, or JUMP_TABLE_UNBOUNDED. Returns their
+ * number. */
 size_t jump_table_read(const struct jump_table *table, const struct elf_file *elf, uint64_t end,
 		       uint64_t *ret_targets);
 

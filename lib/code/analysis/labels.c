@@ -37,8 +37,8 @@ static uint64_t key_of(uint64_t group, enum kind kind, uint32_t what)
 	return group << 33 | (uint64_t)kind << 32 | what;
 }
 
-/* Whether there is room for one more label or jump, and takes it. An interpreter has some thousand
- * labels in one function; hostile code could have that many in all of its functions. */
+/* Returns whether one more label or jump is allowed, and takes its room. An interpreter has some
+ * thousand labels in one function; hostile code could have that many in all of its functions. */
 static bool take_room(struct labels *l, const struct labels_group *g, enum kind kind)
 {
 	uint32_t cost = 1 + (kind == JUMP ? g->labels : g->jumps);
@@ -51,7 +51,7 @@ static bool take_room(struct labels *l, const struct labels_group *g, enum kind 
 	return true;
 }
 
-/* Enters a label or a jump. Returns 1, 0: it was known, or there are too many; or -ENOMEM. */
+/* Enters a label or a jump. Returns 1; 0: it was known, or there are too many; or -ENOMEM. */
 static int enter(struct labels *l, struct labels_group *g, enum kind kind, uint32_t what,
 		 const struct work_item *work)
 {
@@ -69,7 +69,7 @@ static int enter(struct labels *l, struct labels_group *g, enum kind kind, uint3
 	return 1;
 }
 
-/* Goes on from a jump to an address. */
+/* Adds a path from a jump to a label. */
 static int push(struct labels *l, const struct work_item *jump, const struct work_item *label)
 {
 	struct work_item w = *jump;

@@ -20,8 +20,8 @@ struct cfi_cies { /* zeroed is empty */
 };
 
 /* Reads the CIEs of a section into an empty list, which the caller frees with cfi_cies_free(), also
- * after a failure. *ret_refused is CFI_ACCEPTED, or CFI_REFUSED_CIE_LIMIT where the section has
- * more than CFI_CIES_MAX, of which the first are kept. Returns 0 or -ENOMEM. */
+ * after a failure. *ret_refused is CFI_ACCEPTED, or CFI_REFUSED_CIE_LIMIT if the section has more
+ * than CFI_CIES_MAX; then the first ones are kept. Returns 0 or -ENOMEM. */
 int cfi_cies_read(const struct cfi_section *section, struct cfi_cies *cies,
 		  enum cfi_refusal *ret_refused);
 

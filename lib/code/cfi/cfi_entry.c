@@ -8,9 +8,9 @@
  * A length of 0xffffffff is followed by the true one in 64 bits; then .debug_frame's second field
  * has 64 bits too, and .eh_frame's still 32.
  *
- * Pointers through memory (DW_EH_PE_indirect) are refused where an address is wanted: the memory
- * is a process's, and this is a file. Pointers relative to the data segment are refused as well:
- * nothing emits them in these sections, and a guessed base gives wrong recipes.
+ * Pointers through memory (DW_EH_PE_indirect) are refused for addresses: the memory is a process's,
+ * but this reads a file. Pointers relative to the data segment are refused as well: no tool emits
+ * them in these sections, and a guessed base would give wrong recipes.
  */
 #include "cfi/cfi_entry.h"
 
@@ -19,9 +19,9 @@
 #include "cfi/cfi_machine.h"
 
 #define ENCODING_FORMAT 0x0f /* of a pointer's encoding: how it is stored */
-#define ENCODING_BASE	0x70 /* what it counts from */
+#define ENCODING_BASE	0x70 /* the base to which it is added */
 
-/* Reads the CIE pointer; the position of the field itself is what .eh_frame counts from. */
+/* Reads the CIE pointer; in .eh_frame it is relative to its own position. */
 static void read_cie_pointer(const struct cfi_section *section, struct cfi_entry *entry)
 {
 	uint64_t field = (uint64_t)(entry->body.at - section->data), v;
@@ -69,7 +69,7 @@ bool cfi_entry_next(const struct cfi_section *section, uint64_t *at, struct cfi_
 
 /* --- pointers ------------------------------------------------------------------------------ */
 
-/* The stored value of an encoded pointer, without its base. */
+/* Reads the stored value of an encoded pointer, without its base. */
 static uint64_t read_stored(struct cfi_reader *r, uint8_t encoding)
 {
 	switch (encoding & ENCODING_FORMAT) {
@@ -117,7 +117,7 @@ static bool encoding_is_address(uint8_t encoding)
 	       (base == DW_EH_PE_absptr || base == DW_EH_PE_pcrel || base == DW_EH_PE_textrel);
 }
 
-/* An address. The text base is 0, as it is for every unwinder on this platform. */
+/* Reads an address. The text base is 0, as for every unwinder on this platform. */
 uint64_t cfi_entry_read_address(const struct cfi_section *section, struct cfi_reader *r,
 				uint8_t encoding)
 {
@@ -129,7 +129,7 @@ uint64_t cfi_entry_read_address(const struct cfi_section *section, struct cfi_re
 
 /* --- CIE ----------------------------------------------------------------------------------- */
 
-/* The string's letters, each with its part of the augmentation data in `data`. */
+/* Reads the letters of the string, each with its part of the augmentation data in `data`. */
 static enum cfi_refusal read_augmentation(const char *letters, struct cfi_reader *data,
 					  struct cfi_cie *cie)
 {
@@ -163,7 +163,7 @@ static enum cfi_refusal read_augmentation(const char *letters, struct cfi_reader
 	return encoding_is_address(cie->pointer_encoding) ? CFI_ACCEPTED : CFI_REFUSED_CIE_ENCODING;
 }
 
-/* Version, and version 4's sizes, which come after the augmentation string. */
+/* Checks the version, and version 4's sizes, which follow the augmentation string. */
 static bool version_is_known(uint8_t version, struct cfi_reader *r)
 {
 	if (version == 4) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entries of a call frame section, CIEs and FDEs, and where each one's instructions are.
+ * The entries of a call frame section, CIEs and FDEs, and the position of their instructions.
  * Format: DWARF 5 section 6.4.1, and for .eh_frame the Linux Standard Base, chapter 10.6.
  */
 #ifndef CFI_CFI_ENTRY_H
@@ -10,13 +10,14 @@
 #include "cfi/cfi_section.h"
 #include "cfi/cfi_state.h"
 
-/* Any entry, before its kind's fields are read. */
+/* Any entry, before the fields of its kind are read. */
 struct cfi_entry {
 	uint64_t at; /* offset of the entry in the section */
 	bool is_cie;
 	bool is_64bit;		/* lengths and CIE pointers have 8 bytes */
-	uint64_t cie_at;	/* of an FDE: offset of its CIE; UINT64_MAX if it leads out */
-	struct cfi_reader body; /* what follows the CIE pointer */
+	uint64_t cie_at;	/* of an FDE: offset of its CIE; UINT64_MAX: outside of the
+				 * section */
+	struct cfi_reader body; /* the bytes behind the CIE pointer */
 };
 
 /* A CIE in the form in which its FDEs need it. */
@@ -27,9 +28,9 @@ struct cfi_cie {
 	uint8_t pointer_encoding; /* of addresses in FDEs: DW_EH_PE_* */
 	bool has_augmentation_data;
 	bool is_signal_frame;
-	enum cfi_refusal refused; /* CFI_ACCEPTED; else no FDE of it can be read */
+	enum cfi_refusal refused; /* CFI_ACCEPTED; else its FDEs cannot be read */
 	enum cfi_refusal rows;	  /* CFI_ACCEPTED; else why its instructions are refused */
-	struct cfi_state initial; /* after its instructions */
+	struct cfi_state initial; /* the state after its instructions */
 };
 
 struct cfi_fde {
@@ -39,8 +40,8 @@ struct cfi_fde {
 
 /* Reads the entry at `*at`, an offset in the section, and moves `*at` behind it. Skips entries of
  * length zero: linkers leave terminators in the middle of sections. Returns false at the end, with
- * *ret_refused CFI_ACCEPTED, or CFI_REFUSED_ENTRY_LENGTH where an entry leads out of the section
- * and so ends it. What *ret_entry points to is borrowed from the section. */
+ * *ret_refused CFI_ACCEPTED, or CFI_REFUSED_ENTRY_LENGTH if an entry exceeds the section and so
+ * ends it. *ret_entry refers to bytes that are borrowed from the section. */
 bool cfi_entry_next(const struct cfi_section *section, uint64_t *at, struct cfi_entry *ret_entry,
 		    enum cfi_refusal *ret_refused);
 
@@ -55,7 +56,7 @@ enum cfi_refusal cfi_entry_read_fde(const struct cfi_section *section,
 				    struct cfi_fde *ret_fde);
 
 /* Reads an address (vaddr) in one of the encodings (DW_EH_PE_*) that cfi_entry_read_cie() accepts;
- * the reader has failed where it is cut short. */
+ * the reader has failed if the address is cut short. */
 uint64_t cfi_entry_read_address(const struct cfi_section *section, struct cfi_reader *r,
 				uint8_t encoding);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recognises expressions by shape; see cfi_expression.h. Real files hold:
+ * Recognises expressions by their shape; see cfi_expression.h. Real files have:
  *
  *   realigned stack (gcc)      breg6 -8; deref
  *   assembly (OpenSSL)         breg7 N; deref; plus_uconst 8
@@ -8,13 +8,13 @@
  *   signal frame (glibc)       breg7 160; deref, and breg7 N for each register
  *   PLT (binutils, lld, mold)  breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus
  *
- * The last says: a PLT entry of 16 bytes has pushed 8 bytes from its byte 11 on (10 with IBT).
+ * The last one: a PLT entry of 16 bytes has pushed 8 bytes from its byte 11 on (10 with IBT).
  */
 #include "cfi/cfi_expression.h"
 
 #include <dwarf.h>
 
-/* Reads `bregN offset`; false if something else stands there. */
+/* Reads `bregN offset`; false: it is another operation. */
 static bool read_breg(struct cfi_reader *r, uint8_t *ret_reg, int64_t *ret_offset)
 {
 	uint8_t op = cfi_reader_u8(r);
@@ -31,7 +31,8 @@ static bool read_breg(struct cfi_reader *r, uint8_t *ret_reg, int64_t *ret_offse
 	return !r->failed && reg < STACKD_REG_PC;
 }
 
-/* Reads the rest of a PLT's expression behind `breg7 N`; gives the byte from which on 8 are pushed.
+/* Reads the rest of a PLT's expression behind `breg7 N`. Gives the byte of the entry from which on
+ * 8 more bytes are on the stack.
  */
 static bool read_plt_tail(struct cfi_reader *r, int64_t *ret_from)
 {
@@ -95,7 +96,7 @@ struct cfi_reg cfi_expression_slot(struct cfi_reader expression)
 	struct cfi_reg slot = {.how = CFI_AT_REG};
 	int64_t offset;
 
-	/* The CFA is on the stack at the start, which matters only to those that use it. */
+	/* The CFA is on the stack at the start, which matters only if the expression uses it. */
 	if (cfi_reader_left(&expression) && *expression.at == DW_OP_drop)
 		expression.at++;
 	if (!read_breg(&expression, &slot.reg, &offset) || cfi_reader_left(&expression))

@@ -5,7 +5,7 @@
  *   sections ─► CIEs, each run once
  *           └─► FDEs ─► ranges, sorted ──find──► entry ─► machine ─► row
  *
- * Instructions are run only when a row is asked for: a walk meets a few rows of a large file.
+ * Instructions are run only for a row that is queried: a walk needs a few rows of a large file.
  */
 #include "cfi/cfi_index.h"
 
@@ -41,7 +41,7 @@ static enum cfi_refusal read_fde(const struct cfi_index *index, uint32_t section
 	return cfi_entry_read_fde(&index->sections.items[section], entry, *ret_cie, ret_fde);
 }
 
-/* An FDE whose start is 0 belongs to a function that the linker threw away. */
+/* An FDE whose start is 0 belongs to a function that the linker has discarded. */
 static bool is_useful(const struct cfi_fde *fde)
 {
 	return fde->start && cfi_reader_left(&fde->instructions) <= CFI_INDEX_MAX_PROGRAM_BYTES;
@@ -79,12 +79,12 @@ static int compare_ranges(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Sorts the ranges, and drops those of which another one wins. */
+/* Sorts the ranges, and drops those over which another range wins. */
 static void choose(struct cfi_index *index)
 {
 	struct entry_range *ranges = index->ranges.items;
 	size_t kept = 0;
-	uint64_t eh_end = 0; /* how far .eh_frame's entries have covered */
+	uint64_t eh_end = 0; /* the end of what .eh_frame's entries have covered */
 
 	qsort(ranges, index->ranges.count, sizeof(*ranges), compare_ranges);
 	for (size_t i = 0; i < index->ranges.count; i++) {
@@ -178,7 +178,7 @@ void cfi_index_free(struct cfi_index *index)
 	free(index);
 }
 
-/* --- asking -------------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------- */
 
 static const struct entry_range *find(const struct cfi_index *index, uint64_t vaddr)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file's call frame information by address: which entry covers an address, and which row of the
- * call frame table its instructions make there.
+ * A file's call frame information by address: the entry that covers an address, and the row of the
+ * call frame table that its instructions make there.
  *
- * .eh_frame and .debug_frame are indexed together. Where entries overlap, .eh_frame wins over
- * .debug_frame, and of two that start at one address the first in the section wins.
+ * .eh_frame and .debug_frame are indexed together. If entries overlap, .eh_frame wins over
+ * .debug_frame; of two entries with the same start, the first one in the section wins.
  *
- * Whatever the file holds, an index takes time and memory in proportion to its sections, a row at
- * most CFI_INDEX_MAX_PROGRAM_BYTES of instructions.
+ * Whatever the file contains, an index takes time and memory in proportion to its sections, and a
+ * row at most CFI_INDEX_MAX_PROGRAM_BYTES of instructions.
  */
 #ifndef CFI_CFI_INDEX_H
 #define CFI_CFI_INDEX_H
@@ -15,8 +15,8 @@
 #include "cfi/cfi_section.h"
 #include "cfi/cfi_state.h"
 
-/* Entries with more instructions are left out: none of Debian's libraries and programs comes near
- * that. */
+/* Entries with more instructions are left out: no library or program of Debian has nearly as
+ * many. */
 #define CFI_INDEX_MAX_PROGRAM_BYTES (256 * 1024)
 #define CFI_INDEX_MAX_FDES	    (1u << 22) /* libLLVM has 95,000 */
 
@@ -25,33 +25,33 @@ struct cfi_index;
 /* A row of the call frame table. */
 struct cfi_row {
 	struct cfi_state state;
-	enum cfi_refusal refused; /* CFI_ACCEPTED; else why the state does not hold */
+	enum cfi_refusal refused; /* CFI_ACCEPTED; else why the state is not valid */
 	bool is_signal_frame;
-	const struct cfi_section *section; /* borrowed from the index; expressions stand there */
+	const struct cfi_section *section; /* borrowed from the index; it has the expressions */
 };
 
-/* Reads and indexes a file's CFI; `file` is not needed afterwards. Returns 0; -ENODATA: it has none
- * that is good; -ENOMEM; or what elf_file_read() says. The caller frees *ret_index, which is
+/* Reads and indexes a file's CFI; `file` is not needed afterwards. Returns 0; -ENODATA: it has no
+ * valid CFI; -ENOMEM; or an error of elf_file_read(). The caller frees *ret_index, which is
  * untouched on failure. */
 int cfi_index_new(const struct elf_file *file, struct cfi_index **ret_index);
 
-/* Indexes sections that have been read, and takes them over, also where it fails: *sections is
- * empty afterwards. Returns as cfi_index_new(). */
+/* Indexes sections that were read, and takes them over, also on failure: *sections is empty
+ * afterwards. Returns as cfi_index_new(). */
 int cfi_index_of_sections(struct cfi_sections *sections, struct cfi_index **ret_index);
 
-/* Indexes one entry only, for the cost of that entry: the one that the linker's search table has
- * for `vaddr`. From `vaddr` to the entry's end, the index gives the same rows as one of the whole
- * file. Returns 0 or an error as cfi_index_new(); -ENODATA: the table has no such entry. */
+/* Indexes only one entry, which costs only that entry: the one to which the linker's search table
+ * leads for `vaddr`. From `vaddr` to the entry's end, the index gives the same rows as that of the
+ * whole file. Returns 0 or an error of cfi_index_new(); -ENODATA: the table has no such entry. */
 int cfi_index_new_at(const struct elf_file *file, uint64_t vaddr, struct cfi_index **ret_index);
 
 void cfi_index_free(struct cfi_index *index); /* NULL is fine */
 
-/* Finds the range (vaddr) of the entry that covers `vaddr`; false: none does. */
+/* Finds the range (vaddr) of the entry that covers `vaddr`; false: there is none. */
 bool cfi_index_find(const struct cfi_index *index, uint64_t vaddr, uint64_t *ret_start,
 		    uint64_t *ret_end);
 
-/* Runs the entry that covers `vaddr` up to there. Returns false, with *ret_row untouched, where
- * none does. */
+/* Runs the entry that covers `vaddr` up to `vaddr`. Returns false, with *ret_row untouched, if no
+ * entry does. */
 bool cfi_index_row(const struct cfi_index *index, uint64_t vaddr, struct cfi_row *ret_row);
 
 /* The number of entries. */

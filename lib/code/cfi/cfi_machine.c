@@ -2,9 +2,9 @@
 /*
  * Runs call frame instructions; see cfi_machine.h.
  *
- * An instruction that cannot be run refuses the rest of its FDE, from the row in which it stands:
- * the rows before it are sound. A register rule or a CFA that cannot be said in our terms does
- * less: it marks the state, and rows are refused only as long as the mark stands.
+ * If an instruction cannot be run, the rest of its FDE is refused, from its row on: the rows before
+ * are sound. A register rule or a CFA that struct cfi_state cannot express does less: it marks the
+ * state, and only rows with that mark are refused.
  *
  * Locations never go back: DW_CFA_set_loc to a lower address is refused, so rows come sorted.
  */
@@ -15,9 +15,9 @@
 #include "base/hash.h"
 #include "cfi/cfi_expression.h"
 
-#define OPERAND_MASK 0x3f /* of the three instructions that hold an operand */
+#define OPERAND_MASK 0x3f /* of the three instructions with an operand in the opcode */
 
-#define DW_CFA_GNU_negative_offset_extended 0x2f /* not in every dwarf.h */
+#define DW_CFA_GNU_negative_offset_extended 0x2f /* missing in some dwarf.h */
 
 static struct cfi_reg *reg_at(struct cfi_state *state, uint64_t reg)
 {
@@ -43,7 +43,7 @@ static void set_reg_offset(struct cfi_machine *m, uint64_t reg, enum cfi_how how
 		to->how = CFI_RANGE;
 }
 
-/* A factored offset; INT64_MAX, which fits nowhere, for one that overflows. */
+/* Returns a factored offset; INT64_MAX, which no field can have, if it overflows. */
 static int64_t factored(const struct cfi_machine *m, int64_t n)
 {
 	int64_t v;
@@ -63,7 +63,8 @@ static int64_t negated(int64_t offset)
 	return offset == INT64_MIN ? INT64_MAX : -offset;
 }
 
-/* Returns the next byte's offset in the section, whose limit keeps that within 31 bits. */
+/* Returns the next byte's offset in the section, which has less than 31 bits by the section's
+ * limit. */
 static uint32_t offset_in_section(const struct cfi_machine *m)
 {
 	return (uint32_t)(m->r.at - m->section->data);
@@ -87,8 +88,8 @@ static void set_cfa_offset(struct cfi_machine *m, int64_t offset)
 		s->cfa_offset = offset;
 }
 
-/* After an expression too, which the standard forbids: assembly writers do it, and gcc's unwinder
- * takes the register with the offset that was given last. */
+/* This is done even after an expression, which the standard forbids: assembly writers do it, and
+ * gcc's unwinder combines the register with the last offset that was given. */
 static void set_cfa_register(struct cfi_machine *m, uint64_t reg)
 {
 	struct cfi_state *s = &m->state;
@@ -189,7 +190,7 @@ static void set_reg_val_expression(struct cfi_machine *m)
 	cfi_reader_block(&m->r, cfi_reader_uleb(&m->r));
 }
 
-/* Rules for registers that no walk keeps make the register's value unknown. */
+/* If the value is in a register that walks do not keep, it becomes unknown. */
 static void set_reg_register(struct cfi_machine *m)
 {
 	uint64_t reg = cfi_reader_uleb(&m->r), from = cfi_reader_uleb(&m->r);
@@ -200,7 +201,7 @@ static void set_reg_register(struct cfi_machine *m)
 				       .reg = from < CFI_REG_COUNT ? (uint8_t)from : UINT8_MAX};
 }
 
-/* Instructions that say where a register is. false: it is none of them. */
+/* Runs an instruction that gives a register's rule. false: it is another instruction. */
 static bool run_register(struct cfi_machine *m, uint8_t op)
 {
 	uint64_t reg;
@@ -311,7 +312,7 @@ static void run_other(struct cfi_machine *m, uint8_t op)
 		refuse(m, CFI_REFUSED_OPCODE);
 }
 
-/* Adds an instruction to the state's history. Remembered states have theirs with them. */
+/* Adds an instruction to the state's history. Remembered states include theirs. */
 static void note(struct cfi_machine *m, const uint8_t *from)
 {
 	uint64_t h = m->state.history;
@@ -371,7 +372,7 @@ enum cfi_refusal cfi_machine_run_cie(const struct cfi_section *section, struct c
 	m.cie = cie;
 	m.r = instructions;
 	m.loc = 0;
-	m.end = 1; /* so that an advance, which has no meaning here, is seen */
+	m.end = 1; /* so that an advance, which makes no sense here, is noticed */
 	m.state = cie->initial;
 	m.refused = CFI_ACCEPTED;
 	m.depth = 0;

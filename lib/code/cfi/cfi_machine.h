@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The machine that runs call frame instructions: each step runs to where the next row begins.
+ * The machine that runs call frame instructions: each step runs up to the start of the next row.
  * Instructions: DWARF 5 section 6.4.2; GNU extensions as GNU tools emit them.
  */
 #ifndef CFI_CFI_MACHINE_H
@@ -8,16 +8,17 @@
 
 #include "cfi/cfi_entry.h"
 
-/* Remembered states; compilers nest them once or twice. */
+/* Remembered states; compilers nest one or two. */
 #define CFI_MACHINE_DEPTH 32
 
 struct cfi_machine {
 	const struct cfi_section *section;
 	const struct cfi_cie *cie;
 	struct cfi_reader r;
-	uint64_t loc, end;	  /* vaddr: where the state holds from; the FDE's end */
+	uint64_t loc, end;	  /* vaddr: start of the state's row; end of the FDE */
 	struct cfi_state state;	  /* of the row that the last step returned */
-	enum cfi_refusal refused; /* CFI_ACCEPTED; else why the row, the last, is refused */
+	enum cfi_refusal refused; /* CFI_ACCEPTED; else why the row, which is the last, is
+				   * refused */
 	bool done;
 	unsigned depth;
 	struct cfi_state stack[CFI_MACHINE_DEPTH];
@@ -32,8 +33,9 @@ enum cfi_refusal cfi_machine_run_cie(const struct cfi_section *section, struct c
 void cfi_machine_start(struct cfi_machine *m, const struct cfi_section *section,
 		       const struct cfi_cie *cie, const struct cfi_fde *fde);
 
-/* Runs to the end of the next row: m->state holds over [*ret_start, *ret_end), which is not empty,
- * and rows follow one another from the FDE's start to its end. Returns false after the last. */
+/* Runs to the end of the next row: m->state is valid over [*ret_start, *ret_end), which is not
+ * empty. Rows follow one another from the FDE's start to its end. Returns false after the last
+ * one. */
 bool cfi_machine_step(struct cfi_machine *m, uint64_t *ret_start, uint64_t *ret_end);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bounded reader of DWARF's encodings: little-endian fixed widths, LEB128, blocks. Encoded
- * pointers (DW_EH_PE) are read in cfi_entry.c.
+ * A bounded reader of DWARF's encodings: little-endian numbers of fixed widths, LEB128, blocks.
+ * cfi_entry.c reads encoded pointers (DW_EH_PE).
  *
- * A read past the end fails, yields 0, and moves the reader to its end, so that every loop that
- * runs until the end stops; callers check `failed` once, after the last read. All of it is inline:
- * a big library's CFI is some ten million such reads.
+ * A read past the end fails, returns 0, and moves the reader to its end, so that every loop that
+ * runs until the end stops. Callers check `failed` once, after the last read. All functions are
+ * inline: a big library's CFI takes some ten million such reads.
  */
 #ifndef CFI_CFI_READER_H
 #define CFI_CFI_READER_H
@@ -40,7 +40,7 @@ static inline void cfi_reader_fail(struct cfi_reader *r)
 	r->at = r->end;
 }
 
-/* The next `len` bytes, borrowed; NULL: there are not as many. */
+/* Returns the next `len` bytes, borrowed; NULL: there are fewer. */
 static inline const uint8_t *cfi_reader_block(struct cfi_reader *r, uint64_t len)
 {
 	const uint8_t *at = r->at;
@@ -71,8 +71,8 @@ CFI_FIXED(cfi_reader_u32, uint32_t, le32toh)
 CFI_FIXED(cfi_reader_u64, uint64_t, le64toh)
 #undef CFI_FIXED
 
-/* The bits of a LEB128 number (DWARF 5, section 7.6) of up to ten bytes, how many bits were given,
- * and the last byte. */
+/* Returns the bits of a LEB128 number (DWARF 5, section 7.6) of up to ten bytes. Gives the number
+ * of bits, and the last byte. */
 static inline uint64_t cfi_reader_leb(struct cfi_reader *r, unsigned *ret_bits, uint8_t *ret_last)
 {
 	uint64_t v = 0;
@@ -123,7 +123,7 @@ static inline int64_t cfi_reader_sleb(struct cfi_reader *r)
 	return 0;
 }
 
-/* A reader of the next `len` bytes; it and `r` have failed where there are not as many. */
+/* Returns a reader of the next `len` bytes; if there are fewer, it and `r` have failed. */
 static inline struct cfi_reader cfi_reader_sub(struct cfi_reader *r, uint64_t len)
 {
 	const uint8_t *p = cfi_reader_block(r, len);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reasons for refusing call frame information. Its bytes are hostile (a profiled process controls
- * its files): content that is inconsistent, unknown or beyond a limit is refused, and the reader
- * counts it by these reasons.
+ * Reasons for refusing call frame information. The bytes are hostile (a profiled process controls
+ * its files): the reader refuses contents that are inconsistent, unknown or beyond a limit, and
+ * counts them by these reasons.
  */
 #ifndef CFI_CFI_REFUSAL_H
 #define CFI_CFI_REFUSAL_H
 
-/* X(enumerator, name, unit, meaning). The unit says what is counted: files, sections, FDEs or
- * rows. Names appear in `stats`. */
+/* X(enumerator, name, unit, meaning). The unit is what is counted: files, sections, FDEs or rows.
+ * The names are in the output of `stats`. */
 #define CFI_REFUSALS(X)                                                                            \
 	X(SECTION_HEADERS, "section_headers", FILE, "section headers or names out of the file")    \
 	X(SECTION_SIZE, "section_size", SECTION, "larger than the limit")                          \

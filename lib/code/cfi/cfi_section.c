@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a file keeps its call frame information; see cfi_section.h.
+ * Finds a file's call frame information; see cfi_section.h.
  *
  * .eh_frame is found by its section header, or, in a file without section headers, through
  * PT_GNU_EH_FRAME, which every unwinder in the process itself uses (LSB core, "The .eh_frame_hdr
@@ -8,8 +8,8 @@
  * .debug_frame needs a section header; it may be compressed (Go's linker compresses it, and writes
  * no .eh_frame at all).
  *
- * Section headers are read one by one: a file has some forty sections, and one that claims more
- * costs no memory.
+ * Section headers are read one by one: a file has some forty sections, and a file that claims more
+ * of them costs no memory.
  */
 #include "cfi/cfi_section.h"
 
@@ -21,10 +21,10 @@
 #include <zstd.h>
 
 #define MAX_SECTIONS 65536
-#define NAME_BYTES   16	  /* more than the longest name that is looked for */
+#define NAME_BYTES   16	  /* longer than the names that are searched */
 #define PCREL_SDATA4 0x1b /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
 
-/* Missing from the elf.h of Debian 12. */
+/* Missing in the elf.h of Debian 12. */
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
@@ -32,7 +32,7 @@
 /* The headers of the two sections; a section that was not found has sh_type SHT_NULL. */
 struct headers {
 	Elf64_Shdr eh_frame, debug_frame;
-	bool lie; /* some of them, or their names, are out of the file */
+	bool lie; /* some headers, or names, are outside of the file */
 };
 
 /* --- finding ------------------------------------------------------------------------------- */
@@ -46,8 +46,8 @@ static bool read_header(const struct elf_file *file, const Elf64_Ehdr *ehdr, uin
 	       elf_file_read_whole(file, offset, ret_shdr, sizeof(*ret_shdr));
 }
 
-/* The number of sections and the header of their names. Numbers that do not fit the file header
- * stand in section 0 (gABI, "Extended Section Header"). */
+/* Gives the number of sections and the header of their names. Numbers that do not fit into the file
+ * header are in section 0 (gABI, "Extended Section Header"). */
 static bool read_shape(const struct elf_file *file, const Elf64_Ehdr *ehdr, uint64_t *ret_count,
 		       Elf64_Shdr *ret_names)
 {
@@ -65,7 +65,7 @@ static bool read_shape(const struct elf_file *file, const Elf64_Ehdr *ehdr, uint
 	return names == SHN_UNDEF || read_header(file, ehdr, names, ret_names);
 }
 
-/* The start of a section's name, ended by a zero; false: it is not within the names. */
+/* Reads the start of a section's name, terminated by zero; false: it is not within the names. */
 static bool read_name(const struct elf_file *file, const Elf64_Shdr *names, uint32_t at,
 		      char ret_name[NAME_BYTES])
 {
@@ -118,8 +118,8 @@ static struct headers find_headers(const struct elf_file *file)
 	return headers;
 }
 
-/* .eh_frame without a section header; only the form that all linkers write: the pointer to it
- * is relative to itself, in 32 bits. */
+/* Finds .eh_frame without a section header, only in the form that all linkers write: the pointer to
+ * it is relative to itself, in 32 bits. */
 static bool find_by_program_headers(const struct elf_file *file, Elf64_Shdr *ret_shdr)
 {
 	size_t count, i = 0;
@@ -152,8 +152,8 @@ static bool find_by_program_headers(const struct elf_file *file, Elf64_Shdr *ret
 
 /* --- reading ------------------------------------------------------------------------------- */
 
-/* Copies bytes of the file, all or none: *ret_bytes, which the caller frees, is NULL where the
- * file ends before. The last byte is read first: a size that lies must not cost its memory. */
+/* Copies bytes of the file, all or none: *ret_bytes, which the caller frees, is NULL if the file is
+ * too short. The last byte is read first: a false size must not cost that much memory. */
 static int read_bytes(const struct elf_file *file, uint64_t offset, uint64_t size,
 		      uint8_t **ret_bytes)
 {
@@ -185,7 +185,8 @@ static bool inflate_to(uint32_t type, const uint8_t *from, size_t len, uint8_t *
 	return type == ELFCOMPRESS_ZSTD && ZSTD_decompress(to, size, from, len) == size;
 }
 
-/* Decompresses `*bytes`, which it replaces and frees; by NULL, counted, if they lie. */
+/* Replaces `*bytes` by the decompressed bytes, and frees the old ones. If they are invalid, this is
+ * counted, and `*bytes` is NULL. */
 static int decompress(uint8_t **bytes, uint64_t *size, uint64_t *refused)
 {
 	Elf64_Chdr header;
@@ -251,7 +252,7 @@ int cfi_section_read(const struct elf_file *file, struct cfi_sections *ret_secti
 	struct cfi_sections sections = {0};
 	int err = 0;
 
-	if (elf_file_is_32bit(file)) { /* whose stacks are not walked */
+	if (elf_file_is_32bit(file)) { /* their stacks are not walked */
 		*ret_sections = sections;
 		return 0;
 	}

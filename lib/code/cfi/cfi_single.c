@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An entry and its CIE, read where they stand in the file; see cfi_single.h.
+ * Reads an entry and its CIE at their places in the file; see cfi_single.h.
  *
  *   entry    u32 length, u32 distance back to its CIE, ...
  *
- * The section that is made of them is  CIE | entry , without the bytes between them in the file:
- * the distance is written anew. cfi_entry.c says whether the two make sense, and the caller whether
- * the entry covers the address: a search table that lies leads to nothing worse than reading the
- * whole section.
+ * The section that is made of them is CIE | entry , without the bytes between them in the file, so
+ * the distance is replaced. cfi_entry.c checks whether the two are valid, and the caller whether
+ * the entry covers the address: if a search table is wrong, only the whole section has to be read.
  */
 #include "cfi/cfi_single.h"
 
@@ -19,8 +18,8 @@
 
 #define MAX_ENTRY_BYTES (256 * 1024)
 
-/* Finds the vaddr of the entry of the last row that starts at `vaddr` or before. 0, -ENODATA or
- * -ENOMEM. */
+/* Finds the vaddr of the entry of the last row that starts at `vaddr` or before. Returns 0,
+ * -ENODATA or -ENOMEM. */
 static int search(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_entry)
 {
 	struct eh_frame_hdr *hdr;
@@ -39,7 +38,7 @@ static int search(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_ent
 	return err;
 }
 
-/* The bytes of the entry or CIE at an offset, its length's field included; 0: it cannot be one. */
+/* Returns the size of the entry or CIE at an offset, with its length field; 0: it cannot be one. */
 static size_t entry_bytes(const struct elf_file *file, uint64_t offset)
 {
 	uint32_t len;
@@ -50,7 +49,7 @@ static size_t entry_bytes(const struct elf_file *file, uint64_t offset)
 	return len + sizeof(len);
 }
 
-/* Finds where the CIE of the entry at `offset` begins. */
+/* Finds the CIE of the entry at `offset`. */
 static bool find_cie(const struct elf_file *file, uint64_t offset, uint64_t *ret_offset)
 {
 	uint32_t distance;

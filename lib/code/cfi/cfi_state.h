@@ -3,12 +3,12 @@
  * One row of the call frame table, as DWARF has it (DWARF 5, section 6.4.1): a rule for the CFA and
  * one for each register.
  *
- * Only the registers that code can be walked with are kept (STACKD_REG_COUNT: the general purpose
- * ones and the return address); rules for others are read and forgotten. A register's offset is
- * kept in 32 bits; one that does not fit makes the register's rule unusable.
+ * Only the registers that walks need are kept (STACKD_REG_COUNT: the general purpose ones and the
+ * return address); rules for other registers are read and dropped. An offset has 32 bits; if it
+ * does not fit, the register's rule is unusable.
  *
- * An expression that is not one of the usual shapes (cfi_expression.h) is kept by where its block,
- * a length and the operations, begins in the section.
+ * An expression of an unusual shape (cfi_expression.h for usual ones) is kept as the section offset
+ * of its block, which is a length and the operations.
  */
 #ifndef CFI_CFI_STATE_H
 #define CFI_CFI_STATE_H
@@ -22,7 +22,7 @@
 #define CFI_REG_COUNT STACKD_REG_COUNT
 
 enum cfi_how {
-	CFI_UNSET, /* no rule was given: the convention's default */
+	CFI_UNSET, /* no rule was given: the default of the calling convention */
 	CFI_SAME,
 	CFI_UNDEFINED,
 	CFI_AT_CFA,	    /* saved at CFA + offset */
@@ -31,7 +31,7 @@ enum cfi_how {
 	CFI_IN_REG,	    /* its value is in reg */
 	CFI_EXPRESSION,	    /* saved at the result of the expression at `offset` */
 	CFI_VAL_EXPRESSION, /* its value is the result of the expression at `offset` */
-	CFI_RANGE,	    /* an offset that does not fit */
+	CFI_RANGE,	    /* the offset does not fit */
 };
 
 struct cfi_reg {
@@ -43,11 +43,13 @@ struct cfi_reg {
 struct cfi_state {
 	struct cfi_reg regs[CFI_REG_COUNT];
 	enum cfi_refusal refused; /* CFI_ACCEPTED; else why there is no rule for the CFA */
-	enum stackd_cfa cfa;	  /* REG, DEREF or PLT, with the meaning that these have there */
-	uint8_t cfa_reg;	  /* UINT8_MAX for all numbers above */
-	uint32_t cfa_expression;  /* where it is, of CFI_REFUSED_CFA_EXPRESSION */
+	enum stackd_cfa cfa;	  /* REG, DEREF or PLT, with the meaning that they have in
+				   * stackd_abi.h */
+	uint8_t cfa_reg;	  /* UINT8_MAX for all larger numbers */
+	uint32_t cfa_expression;  /* its offset, for CFI_REFUSED_CFA_EXPRESSION */
 	int64_t cfa_offset, cfa_add;
-	int64_t last_offset; /* that an instruction gave, also while an expression is the CFA */
+	int64_t last_offset; /* the last offset that was given, also while the CFA is an
+			      * expression */
 	uint64_t history;    /* hash of the CIE and of the instructions that made this state */
 };
 

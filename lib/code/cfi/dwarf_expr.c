@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The evaluator; see dwarf_expr.h. Every operation is one of four kinds, and each kind has its
- * function: push() yields a value of its own, unary() and binary() work on the top of the stack,
- * shuffle() only moves. What none of them knows is refused.
+ * The evaluator; see dwarf_expr.h. Every operation is of one of four kinds, each with a function:
+ * push() pushes a value, unary() and binary() compute with the top of the stack, shuffle() only
+ * moves values. An operation that none of them knows is refused.
  *
  * Arithmetic is on 64-bit words; signed where DWARF says so (abs, div, shra, the comparisons).
- * Branches name bytes, so the operation with that offset is searched for; the CFA that is
+ * Branch targets are byte offsets, so the operation with that offset is searched; the CFA that is
  * pushed before a register's expression has the offset UINT64_MAX and is never a target.
  */
 #include "cfi/dwarf_expr.h"
@@ -19,7 +19,7 @@ struct machine {
 	size_t depth;
 };
 
-enum { NOT_MINE = 1 }; /* another kind's operation */
+enum { NOT_MINE = 1 }; /* an operation of another kind */
 
 static int put(struct machine *m, uint64_t value)
 {
@@ -55,7 +55,7 @@ static int push(struct machine *m, const struct dwarf_expr_op *op)
 	case DW_OP_const8s:
 	case DW_OP_constu:
 	case DW_OP_consts:
-		return put(m, op->number); /* decoding has extended the sign */
+		return put(m, op->number); /* its sign was extended when it was decoded */
 	case DW_OP_call_frame_cfa:
 		return m->context->has_cfa ? put(m, m->context->cfa) : -EINVAL;
 	case DW_OP_nop:
@@ -107,7 +107,7 @@ static uint64_t shift_right_signed(uint64_t a, uint64_t by)
 	return (uint64_t)((int64_t)a >> (by < 64 ? by : 63));
 }
 
-/* a: below the top, b: the top. */
+/* a: the value below the top, b: the top. */
 static int combine(unsigned atom, uint64_t a, uint64_t b, uint64_t *ret)
 {
 	int64_t sa = (int64_t)a, sb = (int64_t)b;
@@ -198,7 +198,7 @@ static int shuffle(struct machine *m, const struct dwarf_expr_op *op)
 	return NOT_MINE;
 }
 
-/* The index to go on at after a branch; one past the last operation is the end. */
+/* Gives the index of the operation at which a branch continues; one past the last is the end. */
 static int branch(const struct dwarf_expr_op *ops, size_t count, size_t from, size_t *ret_next)
 {
 	uint64_t target = ops[from].offset + 3 + (uint64_t)(int16_t)ops[from].number;
@@ -241,7 +241,7 @@ static int step(struct machine *m, const struct dwarf_expr_op *ops, size_t count
 	return err == NOT_MINE ? -EINVAL : err;
 }
 
-/* DW_OP_reg must stand alone, but for the CFA that is pushed before it. */
+/* DW_OP_reg must be the only operation, except for the CFA that is pushed before it. */
 static bool names_register(const struct dwarf_expr_op *ops, size_t count,
 			   struct dwarf_expr_result *result)
 {

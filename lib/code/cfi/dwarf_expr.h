@@ -3,8 +3,8 @@
  * Evaluates the DWARF expressions of call frame information (DWARF 5, sections 2.5 and 6.4.2):
  * a stack machine over a thread's registers and memory, bounded in steps and depth.
  *
- * Expressions are decoded once (dwarf_expr_decode.h), where a rule is made, and evaluated at each
- * frame that it is used for.
+ * Expressions are decoded once (dwarf_expr_decode.h), when a rule is made, and evaluated at each
+ * frame that has the rule.
  */
 #ifndef CFI_DWARF_EXPR_H
 #define CFI_DWARF_EXPR_H
@@ -21,9 +21,9 @@
 /* One operation, with its operands as libdw's Dwarf_Op has them: signs are extended, and the
  * operand of DW_OP_breg is `number`, those of DW_OP_bregx both. */
 struct dwarf_expr_op {
-	uint8_t atom;		  /* DW_OP_... */
-	uint64_t number, number2; /* 0 where there is none */
-	uint64_t offset;	  /* in the expression's bytes; UINT64_MAX: put before them */
+	uint8_t atom;		  /* 0 if there is none */
+	uint64_t number, number2; /* 0 for missing ones */
+	uint64_t offset;	  /* in the expression's bytes; UINT64_MAX: inserted before them */
 };
 
 struct dwarf_expr_context {
@@ -32,13 +32,13 @@ struct dwarf_expr_context {
 	bool has_cfa;
 	uint64_t cfa; /* for DW_OP_call_frame_cfa */
 
-	/* Reads 1, 2, 4 or 8 bytes of the thread's memory, zero-extended; false: cannot. */
+	/* Reads 1, 2, 4 or 8 bytes of the thread's memory, zero-extended; false: unreadable. */
 	bool (*read)(void *arg, uint64_t address, size_t bytes, uint64_t *ret_value);
 	void *arg;
 };
 
 enum dwarf_expr_kind {
-	DWARF_EXPR_ADDRESS,  /* the top of the stack: an address, or just the result */
+	DWARF_EXPR_ADDRESS,  /* the top of the stack: an address, or the final result */
 	DWARF_EXPR_VALUE,    /* after DW_OP_stack_value */
 	DWARF_EXPR_REGISTER, /* DW_OP_reg: `value` is the register's number */
 };
@@ -48,9 +48,9 @@ struct dwarf_expr_result {
 	uint64_t value;
 };
 
-/* Evaluates `count` operations. Returns 0; -EINVAL: an expression that makes no sense, or an
- * operation that does not belong into call frame information; -ELOOP: more than
- * DWARF_EXPR_MAX_STEPS; -ENODATA: a register without a value; -EFAULT: `read` returned false. */
+/* Evaluates `count` operations. Returns 0; -EINVAL: the expression is invalid, or has an operation
+ * that is not allowed in call frame information; -ELOOP: more than DWARF_EXPR_MAX_STEPS; -ENODATA:
+ * a register without a value; -EFAULT: `read` returned false. */
 int dwarf_expr_eval(const struct dwarf_expr_op *ops, size_t count,
 		    const struct dwarf_expr_context *context, struct dwarf_expr_result *ret_result);
 

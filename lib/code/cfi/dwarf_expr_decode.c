@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The decoder; see dwarf_expr_decode.h. Each operation's operands are one string, in a table:
+ * The decoder; see dwarf_expr_decode.h. A table has a string for each operation, with a letter for
+ * each operand:
  *   u ULEB128  s SLEB128  1 2 4 8 that many bytes  a b d h the same, signed
- * An operation without a string does not belong into call frame information (DWARF 5, section
- * 6.4.2: no addresses, no calls, no types).
+ * An operation without a string is not allowed in call frame information (DWARF 5, section 6.4.2:
+ * no addresses, no calls, no types).
  */
 #include "cfi/dwarf_expr_decode.h"
 
@@ -67,7 +68,7 @@ static uint64_t read_operand(struct cfi_reader *r, char kind)
 	return cfi_reader_u64(r);
 }
 
-/* Reads one operation that begins `offset` bytes into the expression; false: it is not known. */
+/* Reads one operation that begins `offset` bytes into the expression; false: it is unknown. */
 static bool read_op(struct cfi_reader *r, uint64_t offset, struct dwarf_expr_op *ret_op)
 {
 	uint8_t atom = cfi_reader_u8(r);

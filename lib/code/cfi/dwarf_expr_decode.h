@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the bytes of a DWARF expression to operations. */
+/* Decodes the bytes of a DWARF expression to operations. */
 #ifndef CFI_DWARF_EXPR_DECODE_H
 #define CFI_DWARF_EXPR_DECODE_H
 
@@ -7,18 +7,18 @@
 #include "cfi/dwarf_expr.h"
 
 #define DWARF_EXPR_MAX_BYTES 1024			/* of one expression */
-#define DWARF_EXPR_MAX_OPS   (DWARF_EXPR_MAX_BYTES + 2) /* of one, with what is put around it */
+#define DWARF_EXPR_MAX_OPS   (DWARF_EXPR_MAX_BYTES + 2) /* of one, with the operations around it */
 
 enum dwarf_expr_use {
 	DWARF_EXPR_OF_CFA,   /* the result is the CFA */
-	DWARF_EXPR_OF_SLOT,  /* of a register: the CFA is pushed before it */
-	DWARF_EXPR_OF_VALUE, /* the same; the result is the register's value */
+	DWARF_EXPR_OF_SLOT,  /* the slot of a register: the CFA is pushed first */
+	DWARF_EXPR_OF_VALUE, /* the same, but the result is the register's value */
 };
 
-/* Decodes the block, a ULEB128 length and an expression, at offset `at` of a section into `ops`,
- * which has room for DWARF_EXPR_MAX_OPS, with what its use puts before and behind it (DWARF 5,
- * section 6.4.2.3). Returns 0; -EINVAL: it is cut short, empty, longer than DWARF_EXPR_MAX_BYTES,
- * or has an operation that is not of call frame information. */
+/* Decodes the block (a ULEB128 length and an expression) at offset `at` of a section into `ops`,
+ * which has room for DWARF_EXPR_MAX_OPS, and adds the operations that its use needs before and
+ * behind it (DWARF 5, section 6.4.2.3). Returns 0; -EINVAL: it is cut short, empty, longer than
+ * DWARF_EXPR_MAX_BYTES, or has an operation that is not allowed in call frame information. */
 int dwarf_expr_decode(const struct cfi_section *section, uint32_t at, enum dwarf_expr_use use,
 		      struct dwarf_expr_op *ops, size_t *ret_count);
 

@@ -6,11 +6,11 @@
  *   rows     count * { s32 start of code, s32 address of its entry }, both from the header's vaddr
  *   entry    u32 length, u32 CIE, s32 start of code from here, u32 bytes of code, ...
  *
- * The format allows for other encodings. All linkers write just these, and a table of others counts
- * as none: .eh_frame says the same, and only takes longer to search.
+ * The format allows for other encodings. But all linkers write these, and a table with others
+ * counts as none: .eh_frame has the same information, and only takes longer to search.
  *
- * A count is believed only if the file has that many rows; one byte at the end tells, before any
- * memory is spent on it.
+ * A count is accepted only if the file has that many rows: the last byte is read before memory is
+ * allocated.
  */
 #include "cfi/eh_frame_hdr.h"
 
@@ -47,7 +47,7 @@ static bool header_is_usual(const struct header *h)
 	       h->count_encoding == UDATA4 && h->table_encoding == DATAREL_SDATA4;
 }
 
-/* Finds the table, without rows in memory; false: there is none of use. */
+/* Finds the table, without reading its rows; false: there is no usable one. */
 static bool find(const struct elf_file *file, struct eh_frame_hdr *ret_hdr)
 {
 	struct eh_frame_hdr hdr = {.file = file};

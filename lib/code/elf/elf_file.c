@@ -2,19 +2,19 @@
 /*
  * ELF files that a profiled process controls; see elf_file.h.
  *
- * Identity (elf_identity.c) and address arithmetic need little: the file header, the program
- * headers, the notes. It is read once, at the start, by pread() into memory of our own and with
- * bounds:
+ * Identity (elf_identity.c) and address arithmetic need only the file header, the program headers
+ * and the notes. They are read once, at the start, by pread() with bounds into this module's
+ * memory:
  *
  *   file header ──► program headers ──► PT_LOAD headers       offset <-> vaddr
  *                                   └─► PT_NOTE: build-id     (else the SHT_NOTE sections)
  *
- * Everything after that (symbols, CFI, DWARF) goes through libelf, which reads from our duplicate
- * of the descriptor with pread() as well: ELF_C_READ, never ELF_C_READ_MMAP. libelf holds what it
- * read, so a file that is cut short later makes a read fail and nothing else.
+ * Everything else (symbols, CFI, DWARF) goes through libelf, which also reads from the duplicate of
+ * the descriptor with pread(): ELF_C_READ, never ELF_C_READ_MMAP. libelf keeps what it has read, so
+ * if a file is truncated later, only a read fails.
  *
- * PT_LOADs are not checked against the size of the file: separate debug files keep the program
- * headers of the file that they belong to, and a file that was cut short still has an identity.
+ * PT_LOADs are not checked against the size of the file: separate debug files have the program
+ * headers of the file that they belong to, and a truncated file still has an identity.
  */
 #include "elf/elf_file.h"
 #include "elf/elf_file_state.h"
@@ -36,7 +36,7 @@
 
 struct load_header {
 	uint64_t offset, vaddr, size; /* the part that is in the file */
-	uint64_t end;		      /* virtual address behind it in memory */
+	uint64_t end;		      /* vaddr of its end in memory */
 	bool is_executable;
 };
 
@@ -78,7 +78,7 @@ bool elf_file_read_whole(const struct elf_file *file, uint64_t offset, void *buf
 	return elf_file_read(file, offset, buf, len) == (int64_t)len;
 }
 
-/* All or nothing: 0, -ENOEXEC where the file ends before, or -errno. */
+/* Reads all bytes. Returns 0, -ENOEXEC if the file is too short, or -errno. */
 static int read_exactly(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
 {
 	int64_t n = elf_file_read(file, offset, buf, len);
@@ -111,7 +111,7 @@ static int check_header(const Elf64_Ehdr *h)
 	return 0;
 }
 
-/* Turns the header of a 32-bit file into one of 64 bits. */
+/* Converts the header of a 32-bit file to that of a 64-bit file. */
 static void widen_header(Elf64_Ehdr *header)
 {
 	Elf32_Ehdr h;
@@ -184,7 +184,7 @@ static int make_room_for_headers(struct elf_file *file)
 	return file->program_headers && file->loads ? 0 : -ENOMEM;
 }
 
-/* Reads those of a 32-bit file into the room of those of 64 bits. */
+/* Reads the program headers of a 32-bit file, converted to 64 bits. */
 static int read_program_headers_32bit(struct elf_file *file)
 {
 	for (size_t i = 0; i < file->header.e_phnum; i++) {
@@ -221,9 +221,9 @@ static int read_program_headers(struct elf_file *file)
 
 /* --- mappings ------------------------------------------------------------------------------ */
 
-/* Whether these bytes are the image as loaders reserve it: they map the first segment with the size
- * of all of them, and the others over it. If the first one is executable (as where a linker does
- * not separate code), that is a mapping of code. */
+/* Returns whether these bytes are the whole image, as loaders reserve it: they map the first
+ * segment with the size of all segments, and then the others over it. If the first segment is
+ * executable (when the linker does not separate code), that is a mapping of code. */
 static bool is_reserved_image(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
 	const struct load_header *first = file->loads;
@@ -243,7 +243,7 @@ bool elf_file_may_map(const struct elf_file *file, uint64_t offset, uint64_t siz
 	bool has_moved = true, has_code = false;
 	uint64_t at = offset;
 
-	/* Segments that follow each other can be one mapping. */
+	/* One mapping can have several consecutive segments. */
 	while (has_moved && at - offset < size) {
 		has_moved = false;
 		for (size_t i = 0; i < file->n_loads; i++) {
@@ -262,7 +262,7 @@ bool elf_file_may_map(const struct elf_file *file, uint64_t offset, uint64_t siz
 
 /* --- opening ------------------------------------------------------------------------------- */
 
-/* `file` has its bytes (fd or image, and size); 0 or why it is not taken. */
+/* Loads a file whose bytes are known (fd or image, and size). Returns 0, or why it is refused. */
 static int load(struct elf_file *file)
 {
 	int err = load_header(file);
@@ -404,7 +404,7 @@ static int take_identity(struct elf_file *file, struct buf_reader *r)
 	BUF_GET(r, len);
 	if (r->failed || len > ELF_BUILD_ID_MAX || check_header(&file->header))
 		return -EBADMSG;
-	/* What was read was read after that state was looked at, and before now. */
+	/* Everything was read after that state was noted, and before now. */
 	if (stamp.dev != file->stamp.dev || stamp.inode != file->stamp.inode)
 		return -EBADMSG;
 	file->stamp = stamp;
@@ -477,9 +477,9 @@ void elf_file_free(struct elf_file *file)
 	free(file);
 }
 
-/* --- asking -------------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------- */
 
-/* Locations lie in code, so where PT_LOADs overlap in the file the executable one wins. */
+/* If PT_LOADs overlap in the file, the executable one wins, since locations are in code. */
 bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr)
 {
 	const struct load_header *best = NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One ELF file, opened from a descriptor: its identity and its address arithmetic.
+ * One ELF file, opened from a descriptor: its identity and conversions between its addresses.
  *
- * A profiled process controls these files, so nothing here trusts them: every table is read
- * with bounds, never memory-mapped (a file cut short under a mapping would kill the reader with
- * SIGBUS), and a file that lies makes calls fail, never crash.
+ * A profiled process controls these files, so nothing here trusts them: every table is read with
+ * bounds, never memory-mapped (if a mapped file is truncated, SIGBUS kills the reader), and a file
+ * with false contents makes calls fail, never crash.
  *
- * Three kinds of number refer to a byte of a file, kept apart by name:
- *   offset   bytes from the start of the file: what locations hold
- *   vaddr    the address the file was linked for: what symbol tables and CFI hold
+ * Three kinds of number refer to a byte of a file. Their names tell them apart:
+ *   offset   bytes from the start of the file, as in locations
+ *   vaddr    the address the file was linked for, as in symbol tables and CFI
  *   address  where it is in a running process: mapping arithmetic, lib/record/proc
  */
 #ifndef ELF_ELF_FILE_H
@@ -37,8 +37,8 @@ int elf_file_open(int fd, struct elf_file **ret_file);
 int elf_file_open_any(int fd, struct elf_file **ret_file);
 bool elf_file_is_32bit(const struct elf_file *file);
 
-/* Opens files as elf_file_open_any(), in this process or in another. `path` is for messages. Errors
- * as elf_file_open(), and others. */
+/* Opens files as elf_file_open_any() does, in this process or in another. `path` is for messages.
+ * Errors of elf_file_open(), and others. */
 struct elf_opener {
 	int (*open)(void *arg, int fd, const char *path, struct elf_file **ret_file);
 	void *arg;
@@ -51,12 +51,12 @@ int elf_file_open_memory(const void *image, size_t size, struct elf_file **ret_f
  * and vaddrs are addresses, and it has no headers or sections. Returns 0 or -ENOMEM. */
 int elf_file_of_code(const void *code, size_t size, uint64_t address, struct elf_file **ret_file);
 
-/* Writes what is known of a file without reading it further: headers, build-id and file id. */
+/* Writes what is known of a file without further reading: headers, build-id and file id. */
 void elf_file_put_identity(const struct elf_file *file, struct buf *identity);
 
-/* Makes a file from a descriptor, as elf_file_open() does, and from the identity that
- * elf_file_put_identity() has written elsewhere: it reads nothing from the file, and libelf has no
- * handle of it. The identity is not trusted. Returns 0, -EBADMSG (it makes no sense), -ENOMEM, or
+/* Makes a file from a descriptor, as elf_file_open() does, but takes the identity that
+ * elf_file_put_identity() has written elsewhere: it reads nothing from the file, and there is no
+ * libelf handle. The identity is not trusted. Returns 0, -EBADMSG (it is inconsistent), -ENOMEM, or
  * the -errno of dup(). */
 int elf_file_of_identity(int fd, struct buf_reader *identity, struct elf_file **ret_file);
 
@@ -71,10 +71,10 @@ void elf_file_free(struct elf_file *file); /* NULL is fine */
  * call elf_file_duplicate() and functions that do not read meanwhile. */
 void elf_file_close(struct elf_file *file);
 
-/* Returns whether it can be read: it is an image, or it was not closed. Any thread. */
+/* Returns whether the file can be read: it is an image, or it is not closed. Any thread. */
 bool elf_file_is_open(const struct elf_file *file);
 
-/* Gives a file that was closed the descriptor of `other`, a file of the same id, and frees that. */
+/* Gives a closed file the descriptor of `other`, a file of the same id, and frees `other`. */
 void elf_file_reopen(struct elf_file *file, struct elf_file *other);
 
 /* Returns a duplicate of the descriptor, which the caller closes; -1 for an image; -EBADF: the file
@@ -88,28 +88,29 @@ const uint8_t *elf_file_build_id(const struct elf_file *file, size_t *ret_len);
  * file's size and content (first and last 64 KiB and all program headers). Never 0. */
 uint64_t elf_file_id(const struct elf_file *file);
 
-/* The file id that belongs to a build-id: the first eight bytes, big-endian, so that it reads
- * like the start of the build-id in hexadecimal. 0 is mapped to 1. */
+/* Returns the file id of a build-id: the first eight bytes, big-endian, so that it reads like the
+ * start of the build-id in hexadecimal. 0 is mapped to 1. */
 uint64_t elf_file_id_from_build_id(const uint8_t *build_id, size_t len);
 
 /* A hash of the layout: the PT_LOAD program headers. It is the same on every machine, and for a
- * stripped copy; two files of one build-id that were laid out in two ways (patchelf, BOLT, another
- * link) differ in it. Never 0, but for code of no file. */
+ * stripped copy. It differs for files of the same build-id that were laid out differently (by
+ * patchelf, BOLT, another link). Never 0, except for code that is in no file. */
 uint64_t elf_file_layout(const struct elf_file *file);
 
 /* Returns a hash of the file's id and layout, which differs between files with different code. */
 uint64_t elf_file_identity(const struct elf_file *file);
 
 /* Returns whether a process may have mapped these bytes as code of the file: they are in the pages
- * of its executable segments, or they are the whole image, which loaders reserve with the rights of
- * the first segment, or the file has no executable segment. */
+ * of its executable segments; or they are the whole image, which loaders reserve with the rights of
+ * the first segment; or the file has no executable segment. */
 bool elf_file_may_map(const struct elf_file *file, uint64_t offset, uint64_t size);
 
 /* Returns whether a separate debug file has the file's layout: each of its executable segments is
  * at the address of one of the file's, and has its size. (objcopy keeps both, but not offsets.) */
 bool elf_file_has_layout_of(const struct elf_file *file, const struct elf_file *debug);
 
-/* A file and its state. Writing to a file changes its state; so does a new name, or mode. */
+/* A file and its state. The state changes when the file is written to, and also with its name or
+ * mode. */
 struct elf_stamp {
 	uint64_t dev, inode, size;
 	int64_t mtime_ns, ctime_ns;
@@ -120,12 +121,12 @@ struct elf_stamp elf_stamp_of(const struct stat *st);
 /* The state before anything of the file was read; zeroed for an image. */
 const struct elf_stamp *elf_file_stamp(const struct elf_file *file);
 
-/* Returns whether the file behind the descriptor has changed its state since then, so that it may
- * hold other code; false for an image, and while it is closed. Any thread. */
+/* Returns whether the file's state has changed since then, so that it may have other code; false
+ * for an image, and while the file is closed. Any thread. */
 bool elf_file_is_touched(const struct elf_file *file);
 
-/* Returns whether the file behind the descriptor was written to since then: its size or its
- * modification time has changed. false as above. Any thread. */
+/* Returns whether the file was written to since then: its size or its modification time has
+ * changed. false as above. Any thread. */
 bool elf_file_is_written(const struct elf_file *file);
 
 /* Returns the change time of the file behind the descriptor as it is now, in nanoseconds of
@@ -135,7 +136,7 @@ uint64_t elf_file_changed_ns(const struct elf_file *file);
 /* The inode number behind the descriptor, on its own filesystem; 0 for an image. */
 uint64_t elf_file_inode(const struct elf_file *file);
 
-/* Returns the descriptor of the file, which is the file's own; -1 for an image. */
+/* Returns the file's descriptor, which the file still owns; -1 for an image. */
 int elf_file_descriptor(const struct elf_file *file);
 
 /* Convert between offset and vaddr by the PT_LOAD program headers. false: none of them covers it.
@@ -162,7 +163,7 @@ int64_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buf, s
 /* Copies exactly `len` bytes at a file offset; false: the file ends before, or cannot be read. */
 bool elf_file_read_whole(const struct elf_file *file, uint64_t offset, void *buf, size_t len);
 
-/* The same for bytes that are in memory; false also where finding that out would wait. */
+/* The same for bytes that are in memory; false also if to find that out would mean to wait. */
 bool elf_file_read_now(const struct elf_file *file, uint64_t offset, void *buf, size_t len);
 
 /* libelf's handle, for lib/code/sym; borrowed, not thread-safe. */

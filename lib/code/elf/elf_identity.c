@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tells an ELF file from others; see elf_file.h.
+ * Computes what distinguishes an ELF file from others; see elf_file.h.
  *
- *   build-id    of the PT_NOTE headers, else of the SHT_NOTE sections
- *   id          of the build-id; without one, of the program headers, the size, and the bytes at
- * the start and the end layout      of the PT_LOAD headers, which a separate debug file has in
- * common with its program
+ *   build-id    from the PT_NOTE headers, else from the SHT_NOTE sections
+ *   id          from the build-id; without one, from the program headers, the size, and the bytes
+ *               at the start and the end
+ *   layout      from the PT_LOAD headers
  */
 #include <elf.h>
 #include <errno.h>
@@ -25,7 +25,8 @@
 
 /* --- build-id ------------------------------------------------------------------------------ */
 
-/* Notes at an offset of the file. 1 if the build-id was found, 0, or -ENOMEM. */
+/* Searches the notes at an offset of the file. Returns 1 if the build-id was found, 0, or
+ * -ENOMEM. */
 static int load_notes(struct elf_file *file, uint64_t offset, uint64_t len)
 {
 	uint8_t *bytes;
@@ -153,7 +154,7 @@ static int load_id(struct elf_file *file)
 	return err;
 }
 
-/* Hashes numbers, not structures: a header's flags are of half a word. */
+/* Hashes numbers, not structures: so it does not depend on how a structure is laid out. */
 uint64_t elf_file_layout(const struct elf_file *file)
 {
 	uint64_t hash = 0;

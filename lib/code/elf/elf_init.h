@@ -5,9 +5,9 @@
 
 #include "elf/elf_file.h"
 
-/* Returns whether `vaddr` is one of the first `bytes` bytes of _init or _fini, which the dynamic
- * section names (DT_INIT, DT_FINI) or, in a static file, begin the sections .init and .fini. Then
- * *ret_vaddr is where that function begins. */
+/* Returns whether `vaddr` is one of the first `bytes` bytes of _init or _fini. The dynamic section
+ * has these (DT_INIT, DT_FINI); in a static file, they begin the sections .init and .fini.
+ * *ret_vaddr is the start of that function. */
 bool elf_init_find(const struct elf_file *file, uint64_t vaddr, uint64_t bytes,
 		   uint64_t *ret_vaddr);
 

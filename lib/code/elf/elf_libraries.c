@@ -2,10 +2,10 @@
 /*
  * Libraries of a file; see elf_libraries.h.
  *
- * The cache is the format that glibc 2.32 and later write, ldconfig's "new" one: a header, a sorted
- * table of {flags, name, path, ..., hardware}, and the strings, at offsets from the header.
- * Variants for special hardware are passed over: the file does not show which of them a processor
- * gets.
+ * The cache has the format that glibc 2.32 and later write, ldconfig's "new" one: a header, a
+ * sorted table of {flags, name, path, ..., hardware}, and the strings, at offsets from the header.
+ * Variants for special hardware are skipped: the file does not say which processor gets which
+ * variant.
  */
 #include "elf/elf_libraries.h"
 
@@ -45,12 +45,12 @@ _Static_assert(sizeof(struct cache_row) == 24, "a row of the cache");
 
 struct search {
 	const struct elf_file *file;
-	char folder[PATH_MAX]; /* that the file is in */
-	uint64_t strings;      /* vaddr of the dynamic section's */
+	char folder[PATH_MAX]; /* folder of the file */
+	uint64_t strings;      /* vaddr of the dynamic section's strings */
 	uint64_t names[MAX_LIBRARIES];
 	size_t n_names;
 	uint64_t search_path; /* in the strings; 0: none */
-	bool is_runpath;      /* which comes after LD_LIBRARY_PATH, and RPATH before it */
+	bool is_runpath;      /* RUNPATH comes after LD_LIBRARY_PATH, RPATH before it */
 	const char *folders;  /* LD_LIBRARY_PATH; NULL: none */
 	char *cache;
 	size_t cache_bytes;
@@ -58,7 +58,7 @@ struct search {
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* A string of the file's; false: it is none, or too long. */
+/* Reads a string of the file; false: there is none, or it is too long. */
 static bool read_string(const struct elf_file *file, uint64_t offset, char ret_string[MAX_NAME])
 {
 	int64_t len = elf_file_read(file, offset, ret_string, MAX_NAME);
@@ -117,7 +117,7 @@ static void read_headers(struct search *s, char ret_loader[MAX_NAME])
 
 /* --- the cache ------------------------------------------------------------------------------- */
 
-/* Without a cache that can be read it is empty. */
+/* If the cache cannot be read, it is empty. */
 static int read_cache(struct search *s, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -128,7 +128,7 @@ static int read_cache(struct search *s, const char *path)
 	if (fd < 0)
 		return 0;
 	if (fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_size <= MAX_CACHE) {
-		s->cache = calloc(1, (size_t)is.st_size + 1); /* so its last string ends */
+		s->cache = calloc(1, (size_t)is.st_size + 1); /* so that its last string ends */
 		if (s->cache)
 			len = read(fd, s->cache, (size_t)is.st_size);
 		else
@@ -139,7 +139,7 @@ static int read_cache(struct search *s, const char *path)
 	return err;
 }
 
-/* The path of a name in the cache, or NULL. */
+/* Returns the path of a name in the cache, or NULL. */
 static const char *find_in_cache(const struct search *s, const char *name)
 {
 	const struct cache_header *header = (const struct cache_header *)s->cache;
@@ -160,7 +160,7 @@ static const char *find_in_cache(const struct search *s, const char *name)
 	return NULL;
 }
 
-/* --- looking --------------------------------------------------------------------------------- */
+/* --- searching ------------------------------------------------------------------------------- */
 
 static bool is_there(const char *path)
 {
@@ -181,7 +181,7 @@ static bool try_folder(const char *folder, size_t len, const char *name, char re
 	return is_there(ret_path);
 }
 
-/* One folder of the search path, in which $ORIGIN may stand at the start. */
+/* Looks in one folder of the search path, which may begin with $ORIGIN. */
 static bool try_own(const struct search *s, const char *folder, size_t len, const char *name,
 		    char ret_path[PATH_MAX])
 {
@@ -202,7 +202,7 @@ static bool try_own(const struct search *s, const char *folder, size_t len, cons
 	return try_folder(folder, len, name, ret_path);
 }
 
-/* In a list of folders. An empty one is the working directory. */
+/* Looks in a list of folders. An empty entry is the working directory. */
 static bool find_in_folders(const struct search *s, const char *folders, const char *name,
 			    char ret_path[PATH_MAX])
 {
@@ -234,7 +234,7 @@ static bool find(const struct search *s, const char *name, char ret_path[PATH_MA
 	const char *cached;
 
 	if (strchr(name, '/')) {
-		strcpy(ret_path, name); /* MAX_NAME is less */
+		strcpy(ret_path, name); /* shorter than MAX_NAME, so it fits */
 		return is_there(ret_path);
 	}
 	if (!s->is_runpath && find_in_own_path(s, name, ret_path))
@@ -255,7 +255,7 @@ static bool find(const struct search *s, const char *name, char ret_path[PATH_MA
 	return false;
 }
 
-/* The folder of a path, with links followed. */
+/* Sets the folder of a path, with links resolved. */
 static void set_folder(struct search *s, const char *path)
 {
 	char *slash;
@@ -273,7 +273,7 @@ static void free_search(struct search *s)
 	free(s);
 }
 
-/* Reads what a search needs, and the loader's path. NULL without memory. */
+/* Reads what a search needs, and the loader's path. NULL: out of memory. */
 static struct search *new_search(const struct elf_file *file, const char *path, const char *cache,
 				 const char *folders, char ret_loader[MAX_NAME])
 {

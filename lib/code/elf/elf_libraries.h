@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loader and libraries that a program or library names (PT_INTERP, DT_NEEDED), looked up in the
- * order of ld.so(8): in the file's own search path, in the loader's cache, in the default folders.
- * LD_LIBRARY_PATH belongs to the environment of a run, not to the file: callers that know it give
- * its folders.
+ * The loader and the libraries that a program or library names (PT_INTERP, DT_NEEDED), searched in
+ * the order of ld.so(8): in the file's own search path, in the loader's cache, in the default
+ * folders. LD_LIBRARY_PATH belongs to the environment of a run, not to the file: callers that know
+ * it pass its folders.
  *
- * The file is not trusted: an inconsistent table ends the list, and names are bounded. The named
- * files are only looked for, never run.
+ * The file is not trusted: an inconsistent table ends the list, and the length of names is bounded.
+ * The named files are only searched, never run.
  */
 #ifndef ELF_ELF_LIBRARIES_H
 #define ELF_ELF_LIBRARIES_H
@@ -26,7 +26,7 @@ int elf_libraries_each(const struct elf_file *file, const char *path, const char
 		       const char *folders,
 		       int (*each)(void *arg, const char *name, const char *found), void *arg);
 
-/* Finds the file that the loader opens where `file` calls dlopen() with a name. 0; -ENOENT; or
+/* Finds the file that the loader opens if `file` calls dlopen() with a name. Returns 0; -ENOENT; or
  * -ENOMEM. */
 int elf_libraries_find(const struct elf_file *file, const char *path, const char *cache,
 		       const char *folders, const char *name, char ret_path[PATH_MAX]);

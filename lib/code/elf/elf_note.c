@@ -2,8 +2,8 @@
 /*
  * Notes: a header, a name and a descriptor, each padded; see elf_note.h.
  *
- * The padding is 4 bytes in nearly all files and 8 in some PT_NOTEs that hold property notes, and
- * files disagree with their own alignment field; so 4 is tried first, then 8.
+ * The padding is 4 bytes in nearly all files and 8 in some PT_NOTEs with property notes, and some
+ * files contradict their own alignment field; so 4 is tried first, then 8.
  */
 #include "elf/elf_note.h"
 
@@ -16,8 +16,8 @@ static size_t align_up(size_t n, size_t align)
 	return (n + align - 1) & ~(align - 1);
 }
 
-/* A build-id longer than the kernel's limit counts as none, as it does there: the file id that
- * is made of the file must be the one that is made of the kernel's mmap records. */
+/* A build-id longer than the kernel's limit counts as none, as in the kernel: the id that is
+ * computed from the file must be the same as that from the kernel's mmap records. */
 static bool is_build_id(const Elf64_Nhdr *note, const uint8_t *name)
 {
 	return note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof(ELF_NOTE_GNU) &&

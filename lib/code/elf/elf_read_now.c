@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a file without waiting, for callers that a file system which does not answer must not hold
- * up.
+ * Reads a file without waiting, for callers that an unresponsive file system must not block.
  *
- * ext4, XFS and Btrfs support RWF_NOWAIT: the kernel returns what is in the page cache, and begins
- * to read what is not. tmpfs and overlayfs do not support it; there the page is looked for in the
- * page cache first. All other file systems are refused: FUSE and NFS may ask their server even for
- * a page that is in the cache.
+ * ext4, XFS and Btrfs support RWF_NOWAIT: the kernel returns what is in the page cache, and starts
+ * to read what is not. tmpfs and overlayfs do not support it; there, mincore() first shows whether
+ * the page is in the page cache. All other file systems are refused: FUSE and NFS may ask their
+ * server even for a page that is in the cache.
  */
 #include <errno.h>
 #include <linux/magic.h>
@@ -17,7 +16,8 @@
 
 #include "elf/elf_file_state.h"
 
-/* Whether the pages of a range are in the page cache, of a file system that then needs no one. */
+/* Returns whether the pages of a range are in the page cache, of a file system that asks no
+ * server. */
 static bool is_at_hand(int fd, uint64_t offset, size_t len)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), start = offset & ~(page - 1);

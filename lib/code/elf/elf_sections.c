@@ -2,13 +2,14 @@
 /*
  * Expands sections in place; see elf_sections.h.
  *
- * libelf of many distributions has no zstd, though their binutils write it. Here a section is
- * expanded into memory of our own, and libelf's handle is made to refer to that: its header says
- * that it is not compressed, and its data are ours. libdw then takes it for one that never was.
+ * In many distributions libelf has no zstd support, although binutils compresses with it. So this
+ * expands a section into its own memory, and makes libelf's handle refer to it: the section's
+ * header gets the flag of an uncompressed section, and its data is the expanded one. libdw then
+ * treats it like one that was never compressed.
  *
- * .gnu_debugdata is a whole ELF file, packed by xz, with the symbols that a stripped program has
- * lost. What it unpacks to is bounded, since a file of kilobytes can unpack to gigabytes: the
- * largest that a distribution has (of web browsers) are some 20 MiB.
+ * .gnu_debugdata is a whole ELF file, compressed by xz, with the symbols that a stripped program
+ * has lost. Its unpacked size is bounded, since a file of kilobytes can unpack to gigabytes: the
+ * largest in distributions (of web browsers) have some 20 MiB.
  */
 #include "elf/elf_sections.h"
 
@@ -58,8 +59,8 @@ Elf_Data *elf_sections_data(Elf *elf, const char *name)
 
 /* --- zstd ------------------------------------------------------------------------------------ */
 
-/* Compressed sections are never many bytes long without need: locations of variables, macros and
- * indexes are not read. */
+/* Sections that are never read (locations of variables, macros, indexes) are not expanded, which
+ * saves memory. */
 static bool is_wanted(const char *name)
 {
 	static const char *const names[] = {"info",	   "types",   "abbrev",	  "addr",
@@ -110,9 +111,9 @@ static int expand(Elf_Scn *scn, GElf_Shdr *shdr, struct elf_sections_owned *owne
 	return 0;
 }
 
-/* Expands DWARF sections that zstd has compressed, as libdw does with other compressions, whether
- * or not libelf knows zstd. Sections that are damaged or too large stay as they are, and libdw
- * ignores them. Returns 0 or -ENOMEM. To be freed after the handle. */
+/* Expands DWARF sections that are compressed by zstd, as libdw does for other compressions, whether
+ * libelf knows zstd or not. Sections that are damaged or too large stay as they are, and libdw
+ * ignores them. Returns 0 or -ENOMEM. Free `owned` after the handle. */
 static int expand_all(Elf *elf, struct elf_sections_owned *owned)
 {
 	Elf_Scn *scn = NULL;

@@ -12,17 +12,17 @@
 
 #include "elf/elf_file.h"
 
-/* The first section of that name which has bytes in the file, as libelf has read or expanded it.
- * NULL: there is none. It lives as long as the handle. */
+/* Returns the data of the first section of that name that has bytes in the file, as libelf has read
+ * or expanded it. NULL: there is none. It is valid as long as the handle. */
 Elf_Data *elf_sections_data(Elf *elf, const char *name);
 
-/* Bytes that belong to a handle of libelf, which refers to them. A zeroed one has none. */
+/* Memory to which a handle of libelf refers. A zeroed one has none. */
 struct elf_sections_owned {
 	uint8_t **bytes;
 	size_t n, cap;
 };
 
-/* Here, so that a program that expands nothing links no decoder. */
+/* Inline, so that a program that expands nothing does not link a decompressor. */
 static inline void elf_sections_free(struct elf_sections_owned *owned)
 {
 	for (size_t i = 0; i < owned->n; i++)
@@ -31,14 +31,15 @@ static inline void elf_sections_free(struct elf_sections_owned *owned)
 	*owned = (struct elf_sections_owned){0};
 }
 
-/* The same for the handle of a file, which owns the bytes. */
+/* Expands the DWARF sections of a file that zstd has compressed; the file owns the memory. 0 or
+ * -ENOMEM. */
 int elf_file_expand(const struct elf_file *file);
 
-/* The bytes that a section of a file takes once it is expanded. */
+/* Returns the size of a section of a file after expansion. */
 uint64_t elf_file_section_bytes(const struct elf_file *file, const Elf64_Shdr *section);
 
-/* The symbols that are packed into a file (.gnu_debugdata, "MiniDebugInfo"), as a file of its own.
- * Returns 0, the caller frees it; -ENOENT: there are none that can be used; -ENOMEM. */
+/* Opens the symbols that are packed into a file (.gnu_debugdata, "MiniDebugInfo"), as a separate
+ * file. Returns 0, the caller frees it; -ENOENT: there are none that can be used; -ENOMEM. */
 int elf_file_open_packed(const struct elf_file *file, struct elf_file **ret_file);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MAX_HEADERS 1024
-#define MAX_BYTES   (64ull << 20) /* of a file that are looked through */
+#define MAX_BYTES   (64ull << 20) /* bytes of a file that are searched */
 #define MAX_NAMES   256
 #define MAX_NAME    128
 #define BLOCK	    65536
@@ -21,12 +21,12 @@ struct search {
 	void *arg;
 	uint64_t left; /* bytes */
 	unsigned n_names;
-	size_t len; /* of the string at hand; MAX_NAME: it is no name */
+	size_t len; /* of the current string; MAX_NAME: it is no name */
 	char name[MAX_NAME + 1];
 	unsigned char block[BLOCK];
 };
 
-/* "libx.so", "x.so.1.2": nothing but numbers after it. */
+/* True for "libx.so" and "x.so.1.2": only numbers follow. */
 static bool is_name(const char *name)
 {
 	const char *at = strstr(name, ".so");
@@ -70,7 +70,7 @@ static int take_segment(struct search *s, const GElf_Phdr *phdr)
 	uint64_t at = phdr->p_offset, left = phdr->p_filesz;
 	int err = 0;
 
-	s->len = MAX_NAME; /* what comes before is not known */
+	s->len = MAX_NAME; /* what precedes the segment is not known */
 	while (left && s->left && !err && s->n_names < MAX_NAMES) {
 		size_t want = left < BLOCK ? (size_t)left : BLOCK;
 		int64_t got = elf_file_read(s->file, at, s->block, want);

@@ -2,9 +2,9 @@
 /*
  * Unpacks by liblzma, zlib and zstd; see unpack.h.
  *
- * What a file says of its size is not trusted: an .xz file says nothing before its end, so its
- * output grows up to the limit. The header of a section says how much there is; that much memory is
- * asked for, of which the kernel gives only what is written, and the content must fill it.
+ * Sizes in the file are not trusted. An .xz file has its size only at the end, so the output grows
+ * up to the limit. The header of a section has the expanded size: this much memory is allocated, of
+ * which the kernel provides only what is written, and the content must fill it exactly.
  */
 #include "elf/unpack.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Unpacks what is compressed in ELF files, into bounded memory. */
+/* Unpacks compressed parts of ELF files, into bounded memory. */
 #ifndef ELF_UNPACK_H
 #define ELF_UNPACK_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Unpacks a whole .xz file. Returns 0, and the caller frees *ret_bytes; -EBADMSG: it is none, or is
- * damaged; -E2BIG: it has more than `most` bytes; -ENOMEM. */
+/* Unpacks a whole .xz file. Returns 0, and the caller frees *ret_bytes; -EBADMSG: it is not one, or
+ * is damaged; -E2BIG: it has more than `most` bytes; -ENOMEM. */
 int unpack_xz(const void *packed, size_t len, size_t most, uint8_t **ret_bytes, size_t *ret_len);
 
 /* Unpacks a section with SHF_COMPRESSED, which begins with an Elf64_Chdr: zlib or zstd, whatever

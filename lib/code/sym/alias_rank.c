@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks the names of one function; see alias_rank.h. A rank is a number of fields, the first of the
- * rules in the highest bits:
+ * Ranks the names of one function; see alias_rank.h. A rank consists of bit fields, the first rule
+ * in the highest bits:
  *
- *   9 function | 8 7 reach | 6 no suffix | 5 to 2 underscores that are missing to 15 | 1 not weak |
- * 0 set
+ *   9        function
+ *   8 7      reach
+ *   6        no suffix
+ *   5 to 2   15 less the number of underscores
+ *   1        not weak
+ *   0        set
  */
 #include "sym/alias_rank.h"
 
@@ -12,15 +16,15 @@
 #include <string.h>
 
 #define MAX_UNDERSCORES 15
-#define COMPARED_BYTES	1024 /* of names that differ in nothing else */
+#define COMPARED_BYTES	1024 /* of names that are equal in all else */
 
 enum reach { REACH_SECOND, REACH_LOCAL, REACH_GLOBAL, REACH_EXPORTED };
 
 #define REACH_SHIFT 7
 
 /*
- * MPI's functions have second names, by which no program calls them: those for tools (MPI 4.0,
- * 15.2), and those of Open MPI's own for Fortran.
+ * MPI's functions have second names, which no program calls: those for tools (MPI 4.0, 15.2), and
+ * those of Open MPI for Fortran.
  */
 static bool is_second_name(const char *name)
 {

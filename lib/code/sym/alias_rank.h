@@ -8,10 +8,11 @@
  *   3. a name that other files can use (exported), then a global or weak one, then a local one
  *   4. a plain name before one with a compiler's suffix (write.localalias)
  *   5. the fewest leading underscores; last the C library's __GI_ names for itself
+ *   5. the fewest leading underscores; the C library's internal __GI_ names last
  *   6. a global name before a weak one
  *   7. the larger size
  *   8. of exported names the shortest (free, cfree), of others the longest
- *      (__memmove_avx_unaligned_erms, __memcpy_...), as perf has it; then the first by strcmp()
+ *      (__memmove_avx_unaligned_erms, __memcpy_...), as in perf; then the first by strcmp()
  */
 #ifndef SYM_ALIAS_RANK_H
 #define SYM_ALIAS_RANK_H
@@ -25,10 +26,10 @@ struct alias {
 	bool is_exported;      /* it is in the dynamic symbol table */
 };
 
-/* The rank of a name by 1 to 6: the higher the better, never 0. */
+/* Returns the rank of a name by rules 1 to 6: higher is better, never 0. */
 uint16_t alias_rank(const char *name, const struct alias *alias);
 
-/* Compares two names of one rank by 8: negative if `a` is the better one. */
+/* Compares two names of the same rank by rule 8: negative if `a` is better. */
 int alias_compare(const char *a, const char *b, uint16_t rank);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The suffixes that compilers add to the names of a function's clones: with constant arguments
- * (.constprop), with fewer arguments (.isra), the part that is left when the beginning is inlined
- * in callers (.part), one for a link (.lto_priv, .llvm), or code that is hardly run (.cold).
+ * (.constprop), with fewer arguments (.isra), the rest if the beginning is inlined in callers
+ * (.part), for one link (.lto_priv, .llvm), or code that is hardly run (.cold).
  */
 #ifndef SYM_CLONE_NAME_H
 #define SYM_CLONE_NAME_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* Returns the length of a name without such suffixes: of a linkage name ("work.isra.0"), or of a
- * readable one ("ns::work(int) [clone .isra.0]"). */
+ * readable name ("ns::work(int) [clone .isra.0]"). */
 size_t clone_name_base(const char *name);
 
 #endif

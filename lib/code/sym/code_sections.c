@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executable sections, and what is not in them; see code_sections.h.
+ * Reads executable sections, and handles DWARF outside of them; see code_sections.h.
  *
  * In a line table, a sequence begins with DW_LNE_set_address: the bytes 0 (an extended opcode), 9
- * (its length), 2, and the address. The table is searched for these with the addresses of discarded
- * functions behind them, rather than decoded: eleven bytes of which eight are equal occur as
- * nothing else.
+ * (its length), 2, and the address. The table is not decoded, but searched for these bytes followed
+ * by the address of a discarded function: eleven bytes of which eight are equal do not occur
+ * otherwise.
  */
 #include "sym/code_sections.h"
 
@@ -17,7 +17,7 @@
 #include "base/vec.h"
 
 #define SET_ADDRESS_BYTES 3
-#define OUT_OF_THE_WAY	  (UINT64_C(1) << 63) /* no user code is there, and it does not wrap */
+#define OUT_OF_THE_WAY	  (UINT64_C(1) << 63) /* no user code is there; sums do not wrap */
 
 int code_sections_read(Elf *elf, struct code_sections *sections)
 {
@@ -54,8 +54,8 @@ bool code_sections_hold(const struct code_sections *sections, uint64_t start, ui
 	return false;
 }
 
-/* Returns whether an address is a number that linkers write for a discarded function, and no code
- * is there. */
+/* Returns whether an address is a number that linkers write for a discarded function, and there is
+ * no code at it. */
 static bool is_discarded(const struct code_sections *sections, uint64_t vaddr)
 {
 	return (vaddr <= 1 || vaddr >= UINT64_MAX - 1) &&

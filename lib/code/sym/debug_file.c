@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Separate debug files; see debug_file.h.
+ * Finds separate debug files; see debug_file.h.
  *
  * The object names the candidates (by its build-id, and in .gnu_debuglink), and it is not trusted:
- * names that hold a '/' are not followed, a candidate is opened so that a pipe or device cannot
- * block, and is used only if it has the object's build-id. An object without build-id
- * has a checksum over the whole debug file instead.
+ * names with a '/' are not followed, a candidate is opened so that a pipe or device cannot block,
+ * and is used only if it has the object's build-id. For an object without build-id, a checksum over
+ * the whole debug file must match instead.
  */
 #include "sym/debug_file.h"
 
@@ -34,7 +34,7 @@ struct link {
 
 /* --- candidates ---------------------------------------------------------------------------- */
 
-/* The CRC-32 of IEEE 802.3, reflected, as .gnu_debuglink has it. */
+/* Computes the CRC-32 of IEEE 802.3, reflected, as in .gnu_debuglink. */
 static int file_crc(const struct elf_file *file, uint32_t *ret_crc)
 {
 	uint32_t table[256], crc = UINT32_MAX;
@@ -66,7 +66,7 @@ static bool has_build_id(const struct elf_file *file, const uint8_t *build_id, s
 	return own && own_len == len && !memcmp(own, build_id, len);
 }
 
-/* With a build-id it decides; `link` is asked only without. */
+/* If there is a build-id, it decides; `link` is used only without one. */
 static bool belongs(const struct elf_file *candidate, const uint8_t *build_id, size_t len,
 		    const struct link *link)
 {
@@ -77,7 +77,7 @@ static bool belongs(const struct elf_file *candidate, const uint8_t *build_id, s
 	return link && !file_crc(candidate, &crc) && crc == link->crc;
 }
 
-/* A device can act on being opened, so what it is is looked at before. */
+/* Opening a device can have effects, so its type is checked before. */
 int debug_file_open_path(const char *path)
 {
 	int named = open(path, O_PATH | O_CLOEXEC);
@@ -106,7 +106,8 @@ static int open_path(const struct debug_source *source, const char *path,
 	return err;
 }
 
-/* Takes `path` over, and frees it. 0, -ENOENT for a file that is not there or not ours, -ENOMEM. */
+/* Takes over `path`, and frees it. Returns 0, -ENOENT if the file is missing or does not belong to
+ * the object, -ENOMEM. */
 static int try_path(const struct debug_source *source, char *path, const uint8_t *build_id,
 		    size_t len, const struct link *link, struct elf_file **ret_file)
 {
@@ -133,7 +134,7 @@ static char *format(const char *a, const char *b, const char *c, const char *d)
 
 /* --- by build-id --------------------------------------------------------------------------- */
 
-/* NULL for lack of memory. `len` is 2 to ELF_BUILD_ID_MAX. */
+/* Returns NULL for lack of memory. `len` is 2 to ELF_BUILD_ID_MAX. */
 static char *build_id_path(const char *root, const uint8_t *build_id, size_t len)
 {
 	char hex[2 * ELF_BUILD_ID_MAX + 1] = "", *path;
@@ -245,7 +246,7 @@ int debug_file_open(const struct elf_file *file, const struct debug_source *sour
 		err = open_by_link(file, source, path, ret_debug);
 	if (err == -ENOENT)
 		err = open_from_debuginfod(source, build_id, len, ret_debug);
-	/* A build-id is kept by tools that move the code. */
+	/* Tools that move code keep the build-id. */
 	if (!err && !elf_file_has_layout_of(file, *ret_debug)) {
 		elf_file_free(*ret_debug);
 		*ret_debug = NULL;
@@ -258,7 +259,7 @@ int debug_file_open(const struct elf_file *file, const struct debug_source *sour
 
 /* --- shared by several debug files --------------------------------------------------------- */
 
-/* Takes `path` over. elf_file.c does not open such files: they have no program headers. */
+/* Takes over `path`. elf_file.c cannot open such files: they have no program headers. */
 static int try_shared(const struct debug_source *source, char *path, const uint8_t *build_id,
 		      size_t len, int *ret_fd, Elf **ret_elf)
 {
@@ -285,7 +286,7 @@ static int try_shared(const struct debug_source *source, char *path, const uint8
 	return -ENOENT;
 }
 
-/* Where the link says: by an absolute name, or one from the folder of the file. */
+/* Returns the path in the link: absolute, or relative to the file's folder. */
 static char *linked_path(const char *name, const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
@@ -299,8 +300,8 @@ static char *linked_path(const char *name, const char *path)
 	return linked;
 }
 
-/* Distributions keep shared files in ROOT/.dwz; the name in the link is relative to the debug
- * file or absolute, so only what follows ".dwz/" counts there, and nothing that climbs out of it.
+/* Distributions keep shared files in ROOT/.dwz. The name in the link is absolute or relative to the
+ * debug file, so only the part behind ".dwz/" is used there, without "..".
  */
 int debug_file_open_shared(const struct debug_source *source, const char *name, const char *path,
 			   const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the separate debug file of an object, and proves that it belongs to it. */
+/* Finds the separate debug file of an object, and checks that it belongs to the object. */
 #ifndef SYM_DEBUG_FILE_H
 #define SYM_DEBUG_FILE_H
 
@@ -11,13 +11,13 @@
 #include "elf/elf_file.h"
 #include "sym/debuginfod.h"
 
-/* Where debug files are searched. A zeroed one: nowhere. */
+/* Where debug files are searched. A zeroed one searches nowhere. */
 struct debug_source {
 	const char *root; /* "/usr/lib/debug"; NULL: no search by build-id or below it */
 	struct debuginfod *debuginfod; /* NULL: not over the network */
 
-	/* For a process that cannot open files: asks another process to. Each returns a descriptor,
-	 * which the caller owns, or -errno. NULL: open(2), and `debuginfod`. */
+	/* For a process that cannot open files: these ask another process. Each returns a
+	 * descriptor, which the caller owns, or -errno. NULL: open(2), and `debuginfod`. */
 	int (*open)(void *arg, const char *path);
 	int (*fetch)(void *arg);
 	void *arg;
@@ -25,18 +25,18 @@ struct debug_source {
 
 /* Finds the debug file of `file`: by build-id, by the name in .gnu_debuglink beside `path` and
  * under the root, then from debuginfod. Accepts it only if its build-id matches, or its checksum if
- * the object has no build-id. Uses the symbols that are packed into `file` itself if nothing else
- * is found. `path` may be NULL. 0, the caller owns it; -ENOENT, -ENOMEM. */
+ * the object has no build-id. If none is found, uses the symbols that are packed into `file`
+ * itself. `path` may be NULL. Returns 0, the caller owns it; -ENOENT, -ENOMEM. */
 int debug_file_open(const struct elf_file *file, const struct debug_source *source,
 		    const char *path, struct elf_file **ret_debug);
 
-/* Opens the file that several debug files share: .gnu_debugaltlink holds its name, which may be
- * relative to the file at `path` (NULL: not known), and its build-id. 0, the caller owns the handle
- * and the descriptor under it; -ENOENT, -ENOMEM. */
+/* Opens the file that several debug files share: .gnu_debugaltlink has its name, which may be
+ * relative to the file at `path` (NULL: not known), and its build-id. Returns 0, the caller owns
+ * the handle and its descriptor; -ENOENT, -ENOMEM. */
 int debug_file_open_shared(const struct debug_source *source, const char *name, const char *path,
 			   const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf);
 
-/* Appends the name of the separate debug file that a file names. false: it names none. */
+/* Appends the name of the separate debug file that is in .gnu_debuglink. false: there is none. */
 bool debug_file_name(const struct elf_file *file, struct buf *text);
 
 /* Opens a debug file by its path, if it is a regular file, since opening a pipe can block, and

@@ -2,8 +2,8 @@
 /*
  * debuginfod through dlopen(); see debuginfod.h.
  *
- * The client library drags an HTTP stack with it, which a profiler that runs as root should not
- * load unless somebody asked for it by naming servers. So it is neither linked nor required.
+ * The client library loads an HTTP stack, which a profiler that runs as root should not load unless
+ * the user names servers. So this program neither links nor requires it.
  */
 #include "sym/debuginfod.h"
 
@@ -13,7 +13,7 @@
 
 #define LIBRARY "libdebuginfod.so.1"
 
-struct client; /* the library's own */
+struct client; /* a type of the library */
 
 struct debuginfod {
 	void *library;
@@ -21,10 +21,11 @@ struct debuginfod {
 	struct client *(*begin)(void);
 	int (*find)(struct client *client, const unsigned char *build_id, int len, char **path);
 	void (*end)(struct client *client);
-	int error; /* why nobody is asked any more */
+	int error; /* why no server is asked any more */
 };
 
-/* RTLD_NODELETE: the library sets up global state when it is loaded, and does not undo it. */
+/* RTLD_NODELETE: the library initialises global state when it is loaded, and does not release
+ * it. */
 static int load(struct debuginfod *d)
 {
 	d->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

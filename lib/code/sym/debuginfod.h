@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Debug files from debuginfod servers, if the client library is there and servers are named. */
+/* Gets debug files from debuginfod servers, if the client library is installed and servers are
+ * named. */
 #ifndef SYM_DEBUGINFOD_H
 #define SYM_DEBUGINFOD_H
 
@@ -8,13 +9,13 @@
 
 struct debuginfod;
 
-/* 0; -ENOENT: DEBUGINFOD_URLS is not set, or there is no libdebuginfod; -ENOMEM. */
+/* Returns 0; -ENOENT: DEBUGINFOD_URLS is not set, or there is no libdebuginfod; -ENOMEM. */
 int debuginfod_new(struct debuginfod **ret_debuginfod);
 void debuginfod_free(struct debuginfod *debuginfod); /* NULL is fine */
 
-/* The debug file with that build-id: a descriptor that the caller owns, -ENOENT if no server has
- * it, or another errno. After a failure other than -ENOENT no server is asked any more: a network
- * that is down must not cost its timeout for every object. */
+/* Gets the debug file with that build-id: returns a descriptor that the caller owns, -ENOENT if no
+ * server has it, or another -errno. After a failure other than -ENOENT no server is asked any more:
+ * a network that is down must not cost its timeout for every object. */
 int debuginfod_fetch(struct debuginfod *debuginfod, const uint8_t *build_id, size_t len);
 
 #endif

@@ -3,23 +3,23 @@
  * Readable names; see demangle.h.
  *
  * Names come from files that the profiled program controls, and a mangled name is a program in a
- * small language: nesting costs stack, and back references make a short name print as gigabytes.
- * Limits keep it harmless:
- *  - the mangled name's length bounds the parser's recursion (the demangler's own limit would
- *    refuse everything over 1 KiB, which template-heavy code exceeds daily). Names of more than
- *    SHORT_BYTES are read on a stack of their own, a thread's, whose size goes by their length;
- *  - the readable name's length bounds time and memory: the demangler hands its output on in
- *    pieces, and the piece that exceeds the limit leaves it by longjmp(). It keeps its state on
- *    the stack, so that loses no memory (but for a small buffer in Rust's punycode names). What
- *    was printed until then is shown, shortened;
- *  - D's demangler has no such output, so the work of a name is bounded before it is begun.
+ * small language: nesting needs stack, and with back references a short name prints gigabytes.
+ * These limits apply:
+ *   - the mangled name's length bounds the parser's recursion (the demangler's own limit would
+ *     refuse all names over 1 KiB, which template-heavy code often exceeds). Names of more than
+ *     SHORT_BYTES are read in a separate thread, whose stack size depends on their length;
+ *   - the readable name's length bounds time and memory: the demangler passes its output in pieces,
+ *     and the piece that exceeds the limit leaves the demangler by longjmp(). The demangler keeps
+ *     its state on the stack, so that loses no memory (except a small buffer in Rust's punycode
+ *     names). What was printed until then is shown, shortened;
+ *   - D's demangler does not pass pieces, so the work for a name is bounded before it begins.
  *
  * The demangler leaves out what is nested in more than PRINT_LEVELS levels, and each argument of a
- * list counts as one; what it has printed around that is shown as a name that was shortened.
+ * list counts as one level; what it has printed around that is shown as a shortened name.
  *
  * Suffixes: compilers' ".cold", ".part.0" become " [clone .cold]". The demangler does that for C++
- * and drops them for Rust, so there it is done here, as for D and Ada; ".llvm.123" means nothing to
- * a reader and is dropped. The part after '@' ("@plt", a symbol version) is kept as it is.
+ * and drops them for Rust, so this file does it for Rust, D and Ada; ".llvm.123" means nothing to a
+ * reader and is dropped. The part after '@' ("@plt", a symbol version) is kept as it is.
  */
 #include "sym/demangle.h"
 
@@ -37,11 +37,11 @@
 #include "sym/shorten.h"
 
 #define SHORT_BYTES	   4096
-#define MAX_MANGLED_BYTES  (64 * 1024) /* as the store has them */
+#define MAX_MANGLED_BYTES  (64 * 1024) /* as in stores */
 #define PRINT_LEVELS	   1024	       /* libiberty's */
 #define MAX_READABLE_BYTES (1024 * 1024)
-#define STACK_BYTES	   (8u << 20) /* of a thread that reads a long name, and for each byte of it: */
-#define STACK_TIMES	   2048
+#define STACK_BYTES	   (8u << 20)	       /* of a thread that reads a long name; */
+#define STACK_TIMES	   2048		       /* and as many more for each byte of the name */
 #define MAX_D_WORK	   (UINT64_C(1) << 22) /* bytes of a D name that are read, with repetitions */
 
 struct output {
@@ -61,8 +61,8 @@ static void take(const char *piece, size_t len, void *arg)
 
 /* --- C++ and Rust ---------------------------------------------------------------------------- */
 
-/* Finds the start of a Rust name's suffixes: after the hash of an older name, which may hold dots
- * before that, and at the first dot of a new one. */
+/* Finds the start of a Rust name's suffixes: behind the hash of a name in the older mangling, which
+ * may have dots before the hash, and at the first dot of one in the newer mangling. */
 static const char *rust_suffix(const char *mangled)
 {
 	const char *hash = mangled;
@@ -143,8 +143,8 @@ static bool print_long(const char *mangled, size_t len, struct output *out)
 
 /* --- D --------------------------------------------------------------------------------------- */
 
-/* The distance that a back reference goes: letters of base 26, the last of which is a small one. 0:
- * it is none. */
+/* Returns the distance of a back reference: letters as digits of base 26, the last one in lower
+ * case. 0: it is no reference. */
 static size_t d_distance(const char *at)
 {
 	size_t distance = 0;
@@ -154,11 +154,11 @@ static size_t d_distance(const char *at)
 	return *at >= 'a' && *at <= 'z' ? distance * 26 + (size_t)(*at - 'a') : 0;
 }
 
-/* Whether reading a name is so much work as is allowed. A back reference ("Q" and a distance) reads
- * a part of the name again, with the references in it. */
+/* Returns whether the work to read a name is within the limit. A back reference ("Q" and a
+ * distance) reads a part of the name again, with the references in it. */
 static bool is_bounded_d(const char *mangled, size_t len)
 {
-	uint64_t *sums = calloc(len + 1, sizeof(*sums)); /* of the work before each byte */
+	uint64_t *sums = calloc(len + 1, sizeof(*sums)); /* sums of the work before each byte */
 	bool is_bounded = sums;
 
 	for (size_t i = 0; is_bounded && i < len; i++) {
@@ -200,7 +200,7 @@ static bool print_d(char *mangled, struct output *out)
 
 /* --- Ada ------------------------------------------------------------------------------------- */
 
-/* A name of the units that every program of Ada has, or of its main program. */
+/* Is it a name of the units that every Ada program has, or of its main program? */
 static bool is_plainly_ada(const char *name)
 {
 	static const char *const units[] = {"_ada_", "ada__", "system__", "gnat__", "interfaces__"};
@@ -211,8 +211,8 @@ static bool is_plainly_ada(const char *name)
 	return false;
 }
 
-/* The demangler drops numbers of nested and overloaded subprograms, and puts what it cannot read
- * into angle brackets. */
+/* The demangler drops the numbers of nested and overloaded subprograms, and puts names that it
+ * cannot read into angle brackets. */
 static bool print_ada(char *name, struct output *out)
 {
 	char *dot = name, *readable;
@@ -236,7 +236,7 @@ static bool print_ada(char *name, struct output *out)
 	return done;
 }
 
-/* --- all ------------------------------------------------------------------------------------- */
+/* --- all languages --------------------------------------------------------------------------- */
 
 enum language { NONE, CXX_OR_RUST, D, ADA };
 
@@ -266,7 +266,7 @@ static bool print_language(enum language language, char *mangled, struct output 
 	return language == D ? print_d(mangled, out) : print_ada(mangled, out);
 }
 
-/* Replaces a name that is too long. The hash is of the name as it is linked. */
+/* Replaces a name that is too long. The hash is of the linkage name. */
 static void shorten(const char *name, bool is_partial, struct buf *text)
 {
 	struct buf full = *text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An ELF file in memory whose sections are empty, but for libelf's handle of it: there their data
- * refer to the parts, which are not copied. See dwarf_image.h.
+ * An ELF file in memory whose sections are empty in the file. In libelf's handle, the data of the
+ * sections refer to the parts, which are not copied. See dwarf_image.h.
  *
  *   file header | section headers: none, the parts, names | names
  */
@@ -21,7 +21,7 @@
 struct layout {
 	Elf64_Ehdr header;
 	Elf64_Shdr sections[DWARF_IMAGE_PARTS + 2];
-	char names[DWARF_IMAGE_PARTS + 1][NAME_BYTES]; /* the first is empty */
+	char names[DWARF_IMAGE_PARTS + 1][NAME_BYTES]; /* the first one is empty */
 };
 
 struct dwarf_image {

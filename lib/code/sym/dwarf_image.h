@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes DWARF for libdw out of sections in memory, wherever they come from. */
+/* Makes DWARF for libdw from sections in memory, wherever they come from. */
 #ifndef SYM_DWARF_IMAGE_H
 #define SYM_DWARF_IMAGE_H
 
@@ -16,8 +16,8 @@ struct dwarf_part {
 
 struct dwarf_image;
 
-/* Makes DWARF of at most DWARF_IMAGE_PARTS parts. Returns 0, the caller frees it; -ENOENT: libdw
- * does not take them; -ENOMEM. */
+/* Makes DWARF from at most DWARF_IMAGE_PARTS parts. Returns 0, the caller frees it; -ENOENT: libdw
+ * refuses them; -ENOMEM. */
 int dwarf_image_new(const struct dwarf_part *parts, size_t n, struct dwarf_image **ret_image);
 
 void dwarf_image_free(struct dwarf_image *image); /* NULL is fine */

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions, inlined calls and lines; see dwarf_names.h.
+ * Finds functions, inlined calls and lines; see dwarf_names.h.
  *
- * DWARF is a tree that is slow to walk and quick to ask once it is indexed, so each level is
+ * DWARF is a tree that is slow to traverse and quick to query once it is indexed. So each level is
  * indexed when it is first needed, and only there:
  *
- *   object     all units' address ranges, from their root DIEs     at the first question
+ *   object     all units' address ranges, from their root DIEs     at the first query
  *     unit       its functions' ranges                             at the first in the unit
  *       function   its inlined calls: ranges, names, call sites    at the first in the function
  *
- * A question is then three binary searches, plus one in the unit's line table (libdw's cache).
+ * A query then takes three binary searches, plus one in the unit's line table (libdw's cache).
  * .debug_aranges is not used: clang does not write it.
  *
- * Lines: the line table's line is where the innermost function stands. Each function outside of
- * it stands at the call site of the one that it inlined.
+ * Lines: the line table has the line of the innermost function. Each function around it is at the
+ * call site of the function that it inlined.
  *
- * Hostile DWARF: libdw checks every read; what it leaves to its callers is that siblings may
- * point backwards, children nest without end and small input expand into many ranges. So DIEs
- * must come in rising order, depth is bounded, and one budget per object bounds all that is ever
- * walked; beyond it the answer is what has been found. Neither split units (.dwo) nor a shared
- * debug file are left to libdw to find: it would open and map whatever file the object names. A
- * shared file is looked for by build-id (debug_file.c), and without it the DWARF is not used. Split
- * units have functions and inlined calls in another file (split_dwarf.c), which is opened when the
- * unit is asked about; lines, and the ranges of units, are in this one.
+ * Hostile DWARF: libdw checks every read, but not that siblings may point backwards, that children
+ * may nest without end, and that small input may expand into many ranges. So DIEs must come in
+ * rising order, depth is bounded, and one budget for each object bounds all that is traversed;
+ * beyond it, the answer is what was found so far. libdw does not search for split units (.dwo) or a
+ * shared debug file: it would open and map any file that the object names. A shared file is
+ * searched by build-id (debug_file.c), and without it the DWARF is not used. Split units have
+ * functions and inlined calls in another file (split_dwarf.c), which is opened when the unit is
+ * queried; lines, and the ranges of units, are in this file.
  */
 #include "sym/dwarf_names.h"
 
@@ -52,7 +52,7 @@
 #define MAX_ORIGINS   16
 #define NO_PARENT     UINT32_MAX
 
-/* Codes of languages that DWARF has got since its fifth version. */
+/* Codes of languages that were added after DWARF 5. */
 #define LANGUAGE_ADA_2005 0x2e
 #define LANGUAGE_ADA_2012 0x2f
 
@@ -71,15 +71,15 @@ struct inlines {
 
 struct function {
 	Dwarf_Die die;
-	struct inlines *inlines; /* NULL: not looked at yet */
+	struct inlines *inlines; /* NULL: not read yet */
 	const char *name;
 	uint64_t start;
 };
 
 struct unit {
-	Dwarf_Die die;		  /* of split DWARF, that of the skeleton */
-	bool is_skeleton;	  /* its functions are elsewhere */
-	struct split_unit *split; /* there; NULL: not opened, or not here */
+	Dwarf_Die die;		  /* of a split unit, that of the skeleton */
+	bool is_skeleton;	  /* its functions are in another file */
+	struct split_unit *split; /* that unit; NULL: it is not opened, or was not found */
 	struct function *functions;
 	size_t n_functions, cap_functions;
 	struct range_map map; /* of indexes into functions */
@@ -104,7 +104,7 @@ struct dwarf_names {
 	struct range_map map; /* of indexes into units */
 	size_t functions_left;
 	uint64_t budget;
-	size_t line_bytes, max_line_bytes; /* of line tables in memory, about; 0: no limit */
+	size_t line_bytes, max_line_bytes; /* about what line tables take in memory; 0: no limit */
 };
 
 /* --- DIEs ---------------------------------------------------------------------------------- */
@@ -130,15 +130,15 @@ static bool next_sibling(struct dwarf_names *names, Dwarf_Die *die)
 	return spend(names) && !dwarf_siblingof(die, die) && dwarf_dieoffset(die) > before;
 }
 
-/* Whether a range of DWARF is of code. Offsets from the base of a discarded function (-1, -2) wrap
- * around to low addresses, where there may be code. */
+/* Returns whether a range of DWARF has code. Offsets from the base of a discarded function (-1, -2)
+ * wrap around to low addresses, where there may be code. */
 static bool is_code(const struct dwarf_names *names, Dwarf_Addr base, Dwarf_Addr start,
 		    Dwarf_Addr end)
 {
 	return base < UINT64_MAX - 1 && code_sections_hold(&names->code, start, end);
 }
 
-/* Where ranges are entered. */
+/* Where ranges are added. */
 struct sink {
 	struct dwarf_names *names;
 	struct range_map *map;
@@ -146,7 +146,7 @@ struct sink {
 	int err;
 };
 
-/* Nonzero: no more are wanted. */
+/* Returns nonzero if no more are wanted. */
 static int add_split_range(void *arg, uint64_t start, uint64_t end)
 {
 	struct sink *sink = arg;
@@ -158,8 +158,8 @@ static int add_split_range(void *arg, uint64_t start, uint64_t end)
 	return sink->err;
 }
 
-/* Enters all address ranges of a DIE, but for those of discarded functions. `unit` is NULL for the
- * root of one. */
+/* Adds all address ranges of a DIE, except those of discarded functions. `unit` is NULL for the
+ * root of a unit. */
 static int add_ranges(struct dwarf_names *names, const struct unit *unit, Dwarf_Die *die,
 		      struct range_map *map, uint32_t value, uint32_t rank)
 {
@@ -184,7 +184,7 @@ static int take_first(void *arg, uint64_t start, uint64_t end)
 	return end > start;
 }
 
-/* Where a function begins; 0: not known. */
+/* Returns the start of a function; 0: not known. */
 static uint64_t start_of(const struct unit *unit, Dwarf_Die *die)
 {
 	Dwarf_Addr start = 0;
@@ -196,7 +196,7 @@ static uint64_t start_of(const struct unit *unit, Dwarf_Die *die)
 	return start;
 }
 
-/* As dwarf_attr_integrate(), which would open the files that skeletons name. */
+/* Like dwarf_attr_integrate(), which would open the files that skeletons name. */
 static const char *string_of(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attr;
@@ -265,7 +265,7 @@ static int add_inlined_call(struct dwarf_names *names, struct unit *unit, struct
 	return add_ranges(names, unit, die, &in->map, (uint32_t)in->n++, depth);
 }
 
-/* Blocks are walked through; a function in a function has its own entry in the unit. */
+/* Blocks are traversed; a function within a function has a separate entry in the unit. */
 static int walk_inlines(struct dwarf_names *names, struct unit *unit, struct inlines *in,
 			Dwarf_Die *die, uint32_t parent, uint32_t depth)
 {
@@ -378,7 +378,8 @@ static void unit_clear(struct unit *unit)
 	*unit = (struct unit){.die = unit->die, .is_skeleton = unit->is_skeleton};
 }
 
-/* Opens the other half of a unit. 0 too if it is not here: then its functions are not known. */
+/* Opens the other half of a unit. Returns 0 also if it was not found: then the unit's functions are
+ * not known. */
 static int open_split(struct dwarf_names *names, struct unit *unit)
 {
 	int err = names->split
@@ -392,7 +393,7 @@ static int open_split(struct dwarf_names *names, struct unit *unit)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Not by dwarf_srclang(), which would open the files that skeletons name. */
+/* Does not use dwarf_srclang(), which would open the files that skeletons name. */
 static bool is_in_ada(Dwarf_Die *root)
 {
 	Dwarf_Attribute attr;
@@ -430,7 +431,7 @@ static int add_unit(struct dwarf_names *names, Dwarf_Die *die, bool is_skeleton)
 	return add_ranges(names, NULL, die, &names->map, (uint32_t)names->n_units++, 0);
 }
 
-/* dwarf_get_units() is not asked for sub-DIEs, so libdw does not open .dwo files. */
+/* dwarf_get_units() is not called for sub-DIEs, so libdw does not open .dwo files. */
 static int index_object(struct dwarf_names *names)
 {
 	Dwarf_CU *unit = NULL;
@@ -447,7 +448,7 @@ static int index_object(struct dwarf_names *names)
 
 /* --- opening ------------------------------------------------------------------------------- */
 
-/* 0 too if there is none to attach. */
+/* Returns 0 also if there is no shared file. */
 static int attach_shared(struct dwarf_names *names, const struct debug_source *source)
 {
 	const void *build_id;
@@ -474,7 +475,7 @@ static int attach_shared(struct dwarf_names *names, const struct debug_source *s
 }
 
 /* Hides the location lists of variables from libdw, which expands each compressed section of DWARF
- * when it opens a file. They are a sixth of a library's DWARF and of no use here. (Sections that
+ * when it opens a file. They are a sixth of a library's DWARF and not needed here. (Sections that
  * are not compressed are read on demand.) */
 static void hide_locations(Elf *elf)
 {
@@ -497,7 +498,7 @@ static void hide_locations(Elf *elf)
 	}
 }
 
-/* Frees libdw's tables of the DWARF, and all that points into them. */
+/* Frees libdw's tables of the DWARF, and all that refers to them. */
 static void unload(struct dwarf_names *names)
 {
 	for (size_t i = 0; i < names->n_units; i++)
@@ -512,8 +513,8 @@ static void unload(struct dwarf_names *names)
 	names->functions_left = MAX_FUNCTIONS;
 }
 
-/* libdw frees a line table, five times the size of its section's part, only with all else. The
- * sections themselves stay with libelf, so that beginning anew costs little. */
+/* libdw frees a line table, which is five times the size of its part of the section, only with all
+ * the rest. The sections stay with libelf, so that a reload costs little. */
 static int reload(struct dwarf_names *names)
 {
 	unload(names);
@@ -597,7 +598,7 @@ bool dwarf_names_missing(const struct dwarf_names *names, struct buf *text)
 	return names->split && split_dwarf_missing(names->split, text);
 }
 
-/* --- asking -------------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------- */
 
 static int find_function(struct dwarf_names *names, struct unit *unit, uint64_t vaddr,
 			 struct function **ret_function)
@@ -624,7 +625,7 @@ static void find_line(struct unit *unit, uint64_t vaddr, struct dwarf_names_fram
 		ret_frame->line = (uint32_t)number;
 }
 
-/* Counts the line table that was read for the questions about a unit. */
+/* Counts the line table that was read for queries about a unit. */
 static void count_lines(struct dwarf_names *names, struct unit *unit)
 {
 	Dwarf_Lines *lines;
@@ -642,7 +643,7 @@ static void move_discarded_lines(struct dwarf_names *names)
 	names->has_moved_lines = true;
 }
 
-/* The unit at an address; NULL: none. */
+/* Finds the unit at an address; NULL: none. */
 static int find_unit(struct dwarf_names *names, uint64_t vaddr, struct unit **ret_unit)
 {
 	uint32_t i;
@@ -659,7 +660,8 @@ static int find_unit(struct dwarf_names *names, uint64_t vaddr, struct unit **re
 	return err;
 }
 
-/* From the innermost inlined call outwards. `at` holds where the innermost stands. */
+/* Writes frames, from the innermost inlined call outwards. `at` is the place of the innermost
+ * one. */
 static int write_frames(const struct function *f, uint64_t vaddr, struct dwarf_names_frame at,
 			struct dwarf_names_frame *ret_frames, size_t max)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks an address up in DWARF: the function, the functions inlined there, and their lines. */
+/* Looks up an address in DWARF: the function, the functions inlined there, and their lines. */
 #ifndef SYM_DWARF_NAMES_H
 #define SYM_DWARF_NAMES_H
 
@@ -14,7 +14,7 @@
 struct dwarf_names;
 
 struct dwarf_names_frame {
-	const char *function; /* linkage name, else name; NULL: not known */
+	const char *function; /* linkage name, or name; NULL: not known */
 	const char *file;     /* NULL: not known */
 	uint32_t line;	      /* 0: not known */
 	uint64_t start;	      /* vaddr of the enclosing function; 0 in inlined ones */
@@ -23,23 +23,25 @@ struct dwarf_names_frame {
 };
 
 /* Opens the DWARF of `file`. `source` opens shared debug files and split DWARF; `path`, which may
+ * be NULL, is that of the program. All are borrowed. Returns 0; -ENOENT: there is no usable DWARF;
+ * -ENOMEM.
  * be NULL, is the program's. All are borrowed. 0; -ENOENT: there is none that can be used; -ENOMEM.
  */
 int dwarf_names_new(const struct elf_file *file, const char *path,
 		    const struct debug_source *source, struct dwarf_names **ret_names);
 void dwarf_names_free(struct dwarf_names *names);
 
-/* Appends the name of a file that answers needed and that was not found: a shared debug file, or
- * one of split DWARF. false: all were found. */
+/* Appends the name of a file that was needed but not found: a shared debug file, or one of split
+ * DWARF. false: all were found. */
 bool dwarf_names_missing(const struct dwarf_names *names, struct buf *text);
 
-/* Limits line tables to about so many bytes, beside those of the current unit. Ask in order of
- * address then, since a unit's table that was dropped is read again. 0, as at first: no limit. */
+/* Limits line tables to about this many bytes, besides those of the current unit. Then query in
+ * order of address, since a dropped table is read again. 0, the default: no limit. */
 void dwarf_names_limit(struct dwarf_names *names, size_t line_bytes);
 
 /* Finds the functions at `vaddr`, innermost first. Writes at most `max`, returns how many there
- * are; 0 if nothing is known; or -ENOMEM. Strings are valid as long as `names`, or, with a limit of
- * line tables, until the next call for another address. */
+ * are; 0 if nothing is known; or -ENOMEM. Strings are valid as long as `names` or, with a limit of
+ * line tables, until the next query for another address. */
 int dwarf_names_find(struct dwarf_names *names, uint64_t vaddr,
 		     struct dwarf_names_frame *ret_frames, size_t max);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads .dwo files whole, and of .dwp files what is of one unit; see dwo_file.h.
+ * Reads .dwo files whole, and of .dwp files the parts of one unit; see dwo_file.h.
  *
- * A .dwp file of a browser has gigabytes, so only the parts of the units that are asked about are
- * read. Its index (DWARF 5, 7.3.5; GNU's for DWARF 4 has other numbers of sections) is a hash table
- * of ids, and for each unit a row of offsets and a row of sizes, with a column for each section:
+ * A .dwp file of a browser has gigabytes, so only the parts of queried units are read. Its index
+ * (DWARF 5, 7.3.5; GNU's for DWARF 4 has other numbers of sections) is a hash table of ids, and for
+ * each unit a row of offsets and a row of sizes, with a column for each section:
  *
  *   header | ids of slots | row of each slot | columns | rows of offsets | rows of sizes
  *
- * The files are not trusted: every number is checked against the section it refers to, and what is
- * read is bounded.
+ * The files are not trusted: every number is checked against the section to which it refers, and
+ * the bytes that are read are bounded.
  */
 #include "sym/dwo_file.h"
 
@@ -26,7 +26,7 @@
 
 #define MAX_SECTION_BYTES ((uint64_t)256 << 20) /* expanded */
 #define MAX_INDEX_BYTES	  ((uint64_t)64 << 20)
-#define INDEX		  DWO_SECTIONS /* .debug_cu_index, behind the others */
+#define INDEX		  DWO_SECTIONS /* .debug_cu_index, behind the other sections */
 #define MAX_COLUMNS	  16
 
 struct section {
@@ -137,7 +137,7 @@ static bool is_in_file(const struct dwo_file *f, const GElf_Shdr *header)
 	return header->sh_offset <= f->size && header->sh_size <= f->size - header->sh_offset;
 }
 
-/* Replaces a section's bytes by what they unpack to. */
+/* Replaces a section's bytes by the unpacked bytes. */
 static int expand(struct section *s, uint64_t most)
 {
 	uint8_t *packed = s->bytes;
@@ -241,7 +241,7 @@ static bool read_index(const struct section *s, struct index *ret)
 	return true;
 }
 
-/* The row of a unit, counted from 0. */
+/* Finds the row of a unit, counted from 0. */
 static bool find_row(const struct index *index, uint64_t id, uint32_t *ret_row)
 {
 	uint32_t mask = index->n_slots - 1, slot = (uint32_t)id & mask;
@@ -293,7 +293,7 @@ static void find_parts(const struct index *index, uint32_t row, struct part part
 	}
 }
 
-/* Compressed sections are read whole; of others only the part. */
+/* Reads a part of a section: compressed sections are read whole, of others only the part. */
 static bool read_part(struct dwo_file *f, int number, struct part part, uint8_t *bytes)
 {
 	const struct section *s = &f->sections[number];

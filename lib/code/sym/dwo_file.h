@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sections of a .dwo or .dwp file, read into memory. */
+/* Reads the sections of a .dwo or .dwp file into memory. */
 #ifndef SYM_DWO_FILE_H
 #define SYM_DWO_FILE_H
 
@@ -18,23 +18,23 @@ enum dwo_section {
 };
 
 struct dwo_bytes {
-	const uint8_t *at; /* NULL: there are none */
+	const uint8_t *at; /* NULL: there is no such section */
 	size_t len;
 };
 
 struct dwo_file;
 
-/* Opens the file behind a descriptor, and owns that from then on. Returns 0; -ENOENT: it is no such
+/* Opens the file behind a descriptor, which it owns from then on. Returns 0; -ENOENT: it is no such
  * file; -ENOMEM. */
 int dwo_file_open(int fd, struct dwo_file **ret_file);
 void dwo_file_free(struct dwo_file *file); /* NULL is fine */
 
-/* Reads the sections of a .dwo file, and closes it. They live as long as the file. Returns 0,
+/* Reads the sections of a .dwo file, and closes it. They are valid as long as `file`. Returns 0,
  * -ENOENT (it cannot be read, or is too large) or -ENOMEM. */
 int dwo_file_read(struct dwo_file *file, struct dwo_bytes ret_sections[DWO_SECTIONS]);
 
-/* Reads the parts of a .dwp file's sections that belong to the unit with that id. *ret_owned, which
- * the caller frees, holds them; strings are shared by all units, and live as long as the file.
+/* Reads the parts of a .dwp file's sections that belong to the unit with that id. They are in
+ * *ret_owned, which the caller frees; strings are shared by all units, and valid as long as `file`.
  * Returns 0, -ENOENT (no such unit, or the file is damaged) or -ENOMEM. */
 int dwo_file_read_unit(struct dwo_file *file, uint64_t id,
 		       struct dwo_bytes ret_sections[DWO_SECTIONS], uint8_t **ret_owned);

@@ -10,7 +10,7 @@
 struct listing {
 	int (*each)(void *arg, const struct function_symbol *symbol);
 	void *arg;
-	bool variables; /* rather than functions */
+	bool variables; /* lists variables rather than functions */
 };
 
 static bool is_listed(const struct listing *l, unsigned type)
@@ -18,7 +18,7 @@ static bool is_listed(const struct listing *l, unsigned type)
 	return l->variables ? type == STT_OBJECT : type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
-/* `source`: the name of the file that the local symbols from here on are of. */
+/* `source`: the source file to which the local symbols from here on belong. */
 static int list_symbol(const struct listing *l, Elf *elf, const GElf_Sym *sym, size_t strtab,
 		       const char *source)
 {

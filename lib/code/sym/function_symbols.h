@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists the functions, or the variables, that a file's symbol tables name. */
+/* Lists the functions, or the variables, in a file's symbol tables. */
 #ifndef SYM_FUNCTION_SYMBOLS_H
 #define SYM_FUNCTION_SYMBOLS_H
 
@@ -9,7 +9,7 @@
 #include "elf/elf_file.h"
 
 struct function_symbol {
-	const char *name; /* as it is linked; lives as long as the files */
+	const char *name; /* linkage name; valid as long as the files */
 	uint64_t vaddr;
 	uint64_t size;	    /* 0: not known */
 	const char *source; /* of a local function: the name of its source file, without folders;
@@ -19,12 +19,12 @@ struct function_symbol {
 };
 
 /* Calls `each` for every function that is defined in .symtab or .dynsym of `file` or of its debug
- * file, which may be NULL; one that several tables name comes as often. A nonzero result of `each`
- * stops the calls and is returned, else 0. Broken tables count as empty. */
+ * file, which may be NULL; a function in several tables is listed as often. A nonzero result of
+ * `each` stops the calls and is returned, else 0. Broken tables count as empty. */
 int function_symbols_each(const struct elf_file *file, const struct elf_file *debug,
 			  int (*each)(void *arg, const struct function_symbol *symbol), void *arg);
 
-/* The same for every variable that is not a thread's own. */
+/* The same for every variable that is not thread-local. */
 int variable_symbols_each(const struct elf_file *file, const struct elf_file *debug,
 			  int (*each)(void *arg, const struct function_symbol *symbol), void *arg);
 

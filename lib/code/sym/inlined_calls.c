@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks the entries of all units, without recursion; see inlined_calls.h. */
+/* Traverses the entries of all units, without recursion; see inlined_calls.h. */
 #include "sym/inlined_calls.h"
 
 #include <dwarf.h>
@@ -9,7 +9,7 @@
 
 #include "elf/elf_sections.h"
 
-#define MOST_DEPTH 128 /* entries within each other; deeper ones are left out */
+#define MOST_DEPTH 128 /* nested entries; deeper ones are left out */
 
 struct listing {
 	Dwarf_Die unit;
@@ -53,7 +53,7 @@ static int list_call(struct listing *l, Dwarf_Die *call)
 	return l->each(l->arg, &site);
 }
 
-/* Whether code can be within an entry. */
+/* Returns whether an entry can contain code. */
 static bool may_hold_calls(int tag)
 {
 	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||

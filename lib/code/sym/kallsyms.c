@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel symbols; see kallsyms.h.
+ * Reads kernel symbols; see kallsyms.h.
  *
  *   symbols[]   functions by address, one per address (the best of its aliases), 16 bytes each,
  *               names as offsets into one blob
  *   parts[]     0: the kernel · 1..: modules of /proc/modules · pseudo modules · last: other
- *   ranges[]    the parts that are one range of addresses, by start, cut where they overlap
+ *   ranges[]    parts with a range of addresses, by start, cut where they overlap
  *
- * Pseudo modules ("[bpf]", "[__builtin__ftrace]") stand in kallsyms but not in /proc/modules: they
- * are no range, their functions lie between those of others. So an address belongs to the part of
- * the function before it if that is a pseudo module's, else to the range that holds it. Since
- * Linux 6.4 a module's memory is in several ranges while /proc/modules still gives one start and
- * the sum of the sizes, so a range may reach too far, and is cut at the next one.
+ * Pseudo modules ("[bpf]", "[__builtin__ftrace]") are in kallsyms but not in /proc/modules: they
+ * have no range, since their functions are between those of other parts. So an address belongs to
+ * the part of the function before it if that is a pseudo module, else to the range that contains
+ * it. Since Linux 6.4 a module's memory has several ranges, but /proc/modules still gives one start
+ * and the sum of the sizes. So a range may be too long, and is cut at the next one.
  *
- * The linker's marks ("_etext", "__sched_text_end") are symbols like functions. They stay in the
- * table, since a function ends where a mark stands, but never become a name.
+ * The linker's marks ("_etext", "__sched_text_end") look like functions. They stay in the table,
+ * since a function ends at a mark, but never become a name.
  */
 #include "sym/kallsyms.h"
 
@@ -36,13 +36,13 @@
 #define MAX_NOTES_BYTES	 (64 * 1024)
 #define MAX_NAME_BLOB	 (UINT32_MAX / 2)
 #define MAX_PSEUDO_BYTES (64 * 1024)
-#define READ_BYTES	 4096 /* that the kernel gives at most; stdio would ask for 1 KiB */
+#define READ_BYTES	 4096 /* the kernel gives at most this; stdio would read 1 KiB */
 
 struct symbol {
 	uint64_t address;
 	uint32_t name; /* offset into names */
 	uint16_t part;
-	uint16_t rank; /* the higher the better among aliases (alias_rank.h); 0: a mark */
+	uint16_t rank; /* higher is better among aliases (alias_rank.h); 0: a mark */
 };
 
 struct range {
@@ -51,7 +51,7 @@ struct range {
 };
 
 struct part {
-	struct kallsyms_part shown; /* first: what callers see */
+	struct kallsyms_part shown; /* first, so that callers can point to it */
 	bool is_pseudo;
 };
 
@@ -63,13 +63,14 @@ struct kallsyms {
 	size_t n_parts, cap_parts;
 	struct range *ranges;
 	size_t n_ranges;
-	uint16_t last_part; /* of the line read before: modules come in a row */
+	uint16_t last_part; /* part of the previous line: symbols of a module come in sequence */
 	bool saw_line;
 };
 
 /* --- parts --------------------------------------------------------------------------------- */
 
-/* `name` without brackets gets them. The part's number, or -ENOMEM, -E2BIG. */
+/* Adds a part; a `name` without brackets gets them. Returns the part's number, or -ENOMEM,
+ * -E2BIG. */
 static int add_part(struct kallsyms *k, const char *name, uint64_t start, uint64_t end)
 {
 	struct part *part;
@@ -129,7 +130,7 @@ static int load_module(struct kallsyms *k, const char *line, const char *sys_roo
 	return 0;
 }
 
-/* A kernel without modules has no such file. */
+/* A kernel without modules does not have this file. */
 static int load_modules(struct kallsyms *k, const struct kallsyms_options *options)
 {
 	FILE *f = open_at(options->proc_root, "modules");
@@ -146,7 +147,8 @@ static int load_modules(struct kallsyms *k, const struct kallsyms_options *optio
 	return err;
 }
 
-/* The part of a module's symbols; one that is not in /proc/modules becomes a pseudo module. */
+/* Returns the part of a module's symbols; a module that is not in /proc/modules becomes a pseudo
+ * module. */
 static int find_part(struct kallsyms *k, const char *module)
 {
 	int number;
@@ -188,7 +190,7 @@ static bool is_mark(const char *name)
 	return has_suffix(name, "_text_start") || has_suffix(name, "_text_end");
 }
 
-/* 0 for a mark. */
+/* Returns a symbol's rank; 0 for a mark. */
 static uint16_t rank_of(char type, const char *name)
 {
 	const struct alias alias = {.binding = type == 'T'   ? STB_GLOBAL
@@ -241,7 +243,7 @@ static int digit_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* "ffffffff81000000 T name\t[module]": the fields of a line that is a function, cut in place. */
+/* Parses "ffffffff81000000 T name\t[module]" in place, if the symbol is a function. */
 static bool parse_line(char *line, uint64_t *ret_address, char *ret_type, char **ret_name,
 		       const char **ret_module)
 {
@@ -303,8 +305,8 @@ static int compare_symbols(const void *a, const void *b, void *arg)
 	return alias_compare(names + x->name, names + y->name, x->rank);
 }
 
-/* From which symbol on the order is not that of addresses: the kernel's functions come by address,
- * and only few of those behind them do not. */
+/* Returns the symbol from which on the order is not by address: the kernel's functions come by
+ * address, and most of those behind them, too. */
 static size_t first_unsorted(const struct kallsyms *k)
 {
 	uint64_t lowest = UINT64_MAX;
@@ -326,7 +328,7 @@ static void sort_some(struct kallsyms *k, size_t from, size_t to)
 			k->names.data);
 }
 
-/* Sorts, and keeps the best of each address. */
+/* Sorts symbols, and keeps the best one of each address. */
 static void sort_symbols(struct kallsyms *k)
 {
 	size_t kept = 0, sorted = first_unsorted(k), next;
@@ -355,7 +357,8 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->part > y->part) - (x->part < y->part);
 }
 
-/* A kernel without marks at its text's end has the end of its last function's page. */
+/* If a kernel has no marks at the end of its text, the text ends with the page of its last
+ * function. */
 static void finish_kernel_part(struct kallsyms *k)
 {
 	struct kallsyms_part *kernel = &k->parts[KERNEL_PART].shown;
@@ -449,9 +452,9 @@ void kallsyms_free(struct kallsyms *ksyms)
 	free(ksyms);
 }
 
-/* --- asking -------------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------- */
 
-/* The last symbol that starts at or before an address. */
+/* Returns the last symbol that starts at or before an address. */
 static const struct symbol *symbol_before(const struct kallsyms *k, uint64_t address)
 {
 	size_t low = 0, high = k->n_symbols;
@@ -484,9 +487,9 @@ static const struct range *range_of(const struct kallsyms *k, uint64_t address)
 	return &k->ranges[low - 1];
 }
 
-/* A pseudo module's function goes on up to the next function, but not into a range that starts
- * after it, nor beyond what such functions have: kallsyms has no sizes, and anything may follow
- * the last one. */
+/* Returns the part of an address. A pseudo module's function extends to the next function, but not
+ * into a range that starts behind its start, and not beyond MAX_PSEUDO_BYTES: kallsyms has no
+ * sizes, and anything may follow the last function. */
 static size_t part_of(const struct kallsyms *k, uint64_t address, const struct symbol *before)
 {
 	const struct range *range = range_of(k, address);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel symbols, from /proc/kallsyms, and the kernel's parts as objects: the kernel itself
+ * Kernel symbols, from /proc/kallsyms, and the parts of the kernel as objects: the kernel itself
  * (build-id from /sys/kernel/notes, text start from _stext) and its modules (build-ids from
  * /sys/module/NAME/notes, starts from /proc/modules).
  */
@@ -18,31 +18,32 @@ struct kallsyms_options {
 	const char *sys_root;  /* "/sys" */
 };
 
-/* One part of the kernel that holds code. */
+/* A part of the kernel with code. */
 struct kallsyms_part {
 	const char *name;    /* "[kernel.kallsyms]", "[ext4]", "[bpf]" */
-	uint64_t start, end; /* addresses; end is exclusive. Pseudo modules ("[bpf]") lie between
-			      * others: start is their first function, end UINT64_MAX */
+	uint64_t start, end; /* addresses; end is exclusive. The functions of pseudo modules
+			      * ("[bpf]") are between those of other parts: start is the first one,
+			      * end UINT64_MAX */
 	uint8_t build_id[20];
 	uint8_t build_id_len; /* 0: none known */
 };
 
-/* 0; -EACCES (addresses are hidden: kernel.kptr_restrict), -ENOENT, -ENOMEM, -EIO, -E2BIG (more
- * than 65,535 modules or 2 GiB of names: not a kernel's). */
+/* Returns 0; -EACCES (addresses are hidden: kernel.kptr_restrict), -ENOENT, -ENOMEM, -EIO, -E2BIG
+ * (more than 65,535 modules or 2 GiB of names: not from a kernel). */
 int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_ksyms);
 void kallsyms_free(struct kallsyms *ksyms);
 
 /* Returns the function at an address; NULL: there is none. All strings live as long as `ksyms`. */
 const char *kallsyms_find(const struct kallsyms *ksyms, uint64_t address, uint64_t *ret_start);
 
-/* Finds a function by its name; its addresses are [start, end). false: there is none. This looks
- * through all of them. */
+/* Finds a function by its name; its addresses are [start, end). false: there is none. This searches
+ * all functions. */
 bool kallsyms_function(const struct kallsyms *ksyms, const char *name, uint64_t *ret_start,
 		       uint64_t *ret_end);
 
-/* Returns the part that holds an address; NULL below the kernel's half of the address space, and
- * never NULL in it: an address of no known part is in "[kernel.other]", always the last part. Parts
- * have dense indexes, so that a caller can keep an array of its own by them. */
+/* Returns the part with an address; NULL below the kernel's half of the address space, and never
+ * NULL in it: an address in no known part is in "[kernel.other]", always the last part. Parts have
+ * dense indexes, so that a caller can have an array with an element for each. */
 const struct kallsyms_part *kallsyms_part(const struct kallsyms *ksyms, uint64_t address,
 					  size_t *ret_index);
 size_t kallsyms_part_count(const struct kallsyms *ksyms);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding a recording's objects again; see late_objects.h.
+ * Finds a recording's objects again; see late_objects.h.
  *
- *   ELF file       PATH in our root, then in the roots of recorded processes that still live
- *                  (containers), each root once; a deleted file is not looked for
- *   vDSO           our own
+ *   ELF file       PATH in this process's root, then in the roots of recorded processes that still
+ *                  live (containers), each root once; a deleted file is not searched
+ *   vDSO           that of this process
  *   kernel, module the part of /proc/kallsyms of that name, which only some users may read
  *   JIT code       the recorded process, if it still lives: its file id identifies it by pid and
  *                  start time, and it must still run the same program
  *
- * The first three have a build-id in the store and one here, and the two must be equal. A file must
- * also have the layout that the store has, since tools that rewrite a file keep its build-id
- * (patchelf). If the store has no layout, the file must be older than the recording. The path and
- * the pids are the recording's, which may come from anywhere: object_elsewhere.h opens regular
- * files alone, and a process's names are never taken for another's.
+ * For the first three, the build-id in the store must be equal to the one found here. A file must
+ * also have the layout that the store has, since tools that rewrite a file (patchelf) keep its
+ * build-id. If the store has no layout, the file must be older than the recording. The path and the
+ * pids come from the recording, which may come from anywhere: object_elsewhere.h opens only regular
+ * files, and a process's names are never taken for another's.
  */
 #include "sym/late_objects.h"
 
@@ -27,8 +27,8 @@
 #include "proc/object_elsewhere.h"
 #include "proc/proc_fs.h"
 
-#define MAX_ROOTS     64	 /* of containers in which is looked */
-#define MAX_PROCESSES (1u << 16) /* of a recording that are looked for */
+#define MAX_ROOTS     64	 /* roots of containers that are searched */
+#define MAX_PROCESSES (1u << 16) /* processes of a recording that are looked up */
 
 /* A process's root folder: two processes with the same four numbers see the same files. */
 struct root {
@@ -38,10 +38,10 @@ struct root {
 	struct object_elsewhere *files;
 };
 
-/* A recorded process that is still there. */
+/* A recorded process that still lives. */
 struct process {
 	pid_t pid;
-	uint64_t jit_id; /* of the JIT code that it had first */
+	uint64_t jit_id; /* id of its first JIT code */
 };
 
 struct late_object {
@@ -51,14 +51,14 @@ struct late_object {
 
 struct late_objects {
 	char *proc_root, *sys_root;
-	struct object_elsewhere *own; /* our root */
+	struct object_elsewhere *own; /* this process's root */
 	VEC(struct root) roots;
 	uint32_t n_rooted; /* processes whose roots are known */
 	VEC(struct process) processes;
-	uint32_t n_seen;	/* processes of which it is known whether they live */
-	struct kallsyms *ksyms; /* NULL: not asked for, or not to be had */
+	uint32_t n_seen;	/* processes that were looked up */
+	struct kallsyms *ksyms; /* NULL: not loaded yet, or not readable */
 	bool ksyms_tried;
-	VEC(struct late_object *) objects; /* by number; NULL: not looked for yet */
+	VEC(struct late_object *) objects; /* by number; NULL: not searched yet */
 };
 
 int late_objects_new(const char *proc_root, const char *sys_root, struct late_objects **ret_late)
@@ -133,7 +133,7 @@ static bool is_known_root(const struct late_objects *l, const struct root *root)
 	return false;
 }
 
-/* The root of a process, which may be gone or not ours to look at. 0 or -ENOMEM. */
+/* Adds the root of a process, which may have ended, or be inaccessible. Returns 0 or -ENOMEM. */
 static int add_root(struct late_objects *l, pid_t pid)
 {
 	struct stat namespace, folder;
@@ -169,7 +169,9 @@ static int add_roots(struct late_objects *l, const struct store_tables *t)
 	return err;
 }
 
-/* Whether a file of the object's build-id, or of its name where it has none, has its code: the
+/* Returns whether a file with the object's build-id, or its name if it has none, has the object's
+ * code: its layout must match or, without a layout in the store, its content, and it must have been
+ * written before the recording began.
  * layout decides, and without one the content and that it was written before the recording began.
  */
 static bool is_code_of(const struct elf_file *elf, const struct store_object *wanted,
@@ -183,7 +185,7 @@ static bool is_code_of(const struct elf_file *elf, const struct store_object *wa
 	       (uint64_t)elf_file_stamp(elf)->mtime_ns <= since_unix_ns;
 }
 
-/* The file that an object is, below a root. 0, -ENOMEM, or -ENOENT. */
+/* Opens the file of an object below a root. Returns 0, -ENOMEM, or -ENOENT. */
 static int open_in(const struct object_elsewhere *files, const struct store_object *wanted,
 		   uint64_t since_unix_ns, struct elf_file **ret_elf)
 {
@@ -303,7 +305,7 @@ static bool has_jit(const struct store_tables *t, uint64_t file_id)
 	return false;
 }
 
-/* Finds the JIT code that a process has now; an exec has discarded what it had before. */
+/* Finds the last JIT code of a process in the recording; an exec discards the previous one. */
 static uint64_t latest_jit(const struct store_tables *t, uint64_t file_id)
 {
 	for (uint32_t i = 0; i < t->n_objects; i++) {
@@ -330,7 +332,7 @@ static int find_jit(struct late_objects *l, const struct store_tables *t,
 	return -ENOENT;
 }
 
-/* --- all ------------------------------------------------------------------------------------- */
+/* --- all kinds ------------------------------------------------------------------------------- */
 
 /* Fills in the object from this machine. Returns 0, -ENOENT or -ENOMEM. */
 static int find(struct late_objects *l, const struct store_tables *t,

@@ -13,13 +13,15 @@
 
 struct late_objects;
 
-/* `proc_root` and `sys_root` are "/proc" and "/sys" but for tests; copied. 0 or -ENOMEM. */
+/* `proc_root` and `sys_root`, which are copied, are "/proc" and "/sys" except in tests. Returns 0
+ * or -ENOMEM. */
 int late_objects_new(const char *proc_root, const char *sys_root, struct late_objects **ret_late);
 void late_objects_free(struct late_objects *late);
 
-/* Finds the object of that number, for sym/naming.h. It is searched once, so all calls must be for
- * one recording, whose tables may have grown. 0, with an object that lives as long as `late`;
- * -ENOENT: it is not on this machine, or this user may not read it; -ENOMEM. */
+/* Finds the object of that number, for sym/naming.h. An object is searched only once, so all calls
+ * must be for the same recording, whose tables may have grown. Returns 0, with an object that is
+ * valid as long as `late`; -ENOENT: it is not on this machine, or this user may not read it;
+ * -ENOMEM. */
 int late_objects_find(struct late_objects *late, const struct store_tables *tables, uint32_t number,
 		      const struct object **ret_object);
 

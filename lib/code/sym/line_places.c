@@ -19,7 +19,7 @@ struct search {
 	struct line_places *places;
 };
 
-/* Does the path end with the name, at the beginning of a folder? */
+/* Does the path end with the name, which begins at the start of a path component? */
 static bool is_file(const char *path, const char *name)
 {
 	size_t length = strlen(path), part = strlen(name);
@@ -33,8 +33,8 @@ static bool has_code(int tag)
 	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
-/* Returns the innermost function at an address, inlined or not, as the offset of its entry in
- * DWARF; 0: not known. */
+/* Returns the innermost function at an address, inlined or not, as the offset of its DWARF entry;
+ * 0: not known. */
 static uint64_t function_at(struct search *s, uint64_t vaddr)
 {
 	Dwarf_Die *scopes = NULL;
@@ -49,8 +49,8 @@ static uint64_t function_at(struct search *s, uint64_t vaddr)
 	return found;
 }
 
-/* Adds a place unless its function has one of another statement. Rows come in order of address, so
- * the first place of a function has its lowest one. */
+/* Adds a place, unless its function already has a place of another statement. Rows come in order of
+ * address, so the first place of a function has its lowest address. */
 static int add(struct search *s, uint64_t vaddr, int column)
 {
 	struct line_places *places = s->places;
@@ -71,7 +71,8 @@ static int add(struct search *s, uint64_t vaddr, int column)
 	return 0;
 }
 
-/* Returns the line of a row that is of the file; 0: it is not, or is the end of a sequence. */
+/* Returns the line of a row if it belongs to the file; 0: it does not, or is the end of a
+ * sequence. */
 static uint32_t line_of(struct search *s, Dwarf_Line *row)
 {
 	const char *path = dwarf_linesrc(row, NULL, NULL);

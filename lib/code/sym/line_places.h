@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds where the code of a source line begins, by DWARF's line tables. */
+/* Finds the start of the code of a source line, by DWARF's line tables. */
 #ifndef SYM_LINE_PLACES_H
 #define SYM_LINE_PLACES_H
 
@@ -12,22 +12,21 @@
 
 struct line_place {
 	uint64_t vaddr;
-	uint64_t function; /* number of the function, or of the copy of it that is inlined; 0: not
-			    * known */
+	uint64_t function; /* number of the function, or of its inlined copy; 0: not known */
 	int column;	   /* of the statement */
 };
 
 struct line_places {
 	VEC(struct line_place) all;
-	bool has_file;	    /* some line table has a file of that name */
-	uint32_t next_line; /* the least line with code after the one asked for; 0: none */
+	bool has_file;	    /* a line table has a file of that name */
+	uint32_t next_line; /* the next line with code; 0: none */
 };
 
-/* Adds the locations at which FILE:LINE begins: in each function that has code of the line (an
- * inlined copy is one of its own) its first statement, and other rows of that statement, which the
- * compiler has copied with a loop's body. So the location of a `for` is its initialisation. `name`
- * is the file's name, with any number of its folders. 0 (also without DWARF); -ENOMEM. The caller
- * frees. */
+/* Adds the locations at which FILE:LINE begins. In each function with code of the line (an inlined
+ * copy counts as a function), these are its first statement, and other rows of that statement,
+ * which the compiler has copied with a loop's body. So the location of a `for` is its
+ * initialisation. `name` is the file's name, with any number of its folders. Returns 0 (also
+ * without DWARF); -ENOMEM. The caller frees. */
 int line_places_find(const struct elf_file *file, const char *name, uint32_t line,
 		     struct line_places *places);
 void line_places_free(struct line_places *places);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Recognises the functions of MPI's interface by their names. */
+/* Recognises functions of MPI's interface by their names. */
 #ifndef SYM_MPI_NAME_H
 #define SYM_MPI_NAME_H
 
 #include <stdbool.h>
 
-/* Returns whether a function is one of MPI's, for C (MPI_Send) or for Fortran, whose compilers
- * write mpi_send_ or mpi_send__. PMPI_Send, the name by which tools call it, is not. */
+/* Returns whether a function belongs to MPI, for C (MPI_Send) or for Fortran, whose compilers write
+ * mpi_send_ or mpi_send__. PMPI_Send, the name by which tools call it, does not count. */
 bool mpi_name_is_function(const char *name);
 
-/* Returns whether a function is one of MPI's, by its name in reports and its file. An address in a
- * library of MPI can have several names, of which reports have any: also PMPI_Send, MPI_SEND and
- * mpi_send. */
+/* Returns whether a function belongs to MPI, by its name in reports and its file. An address in a
+ * library of MPI can have several names, and reports may have any of them: also PMPI_Send, MPI_SEND
+ * and mpi_send. */
 bool mpi_name_is_call(const char *name, const char *object);
 
 #endif

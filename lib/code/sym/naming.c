@@ -14,14 +14,14 @@
 #include "sym/symbolizer.h"
 
 #define MAX_LINES   64		 /* inline depth that is kept */
-#define QUICK_BYTES (256u << 20) /* of an object's tables, as they are estimated */
+#define QUICK_BYTES (256u << 20) /* estimated size of an object's tables */
 
-/* The symbols that are held for an object, by its number. */
+/* The symbols that are loaded for an object, by its number. */
 struct source {
 	bool is_opened;
-	struct elf_file *elf; /* our own handle */
+	struct elf_file *elf; /* a separate handle */
 	struct symbolizer_object *symbols;
-	uint64_t used; /* when it was asked for; counted in uses */
+	uint64_t used; /* value of naming.uses at its last use */
 	struct jit_map *jit;
 	time_t jit_read_s; /* when the map was read; CLOCK_MONOTONIC */
 };
@@ -34,12 +34,12 @@ struct naming {
 	size_t n_sources;
 	uint64_t uses;
 	size_t limit;	    /* bytes of symbols; 0: none */
-	uint64_t forgotten; /* sources that were closed for it */
-	uint64_t changed;   /* questions about files that had become others */
-	bool is_unproven;   /* the last one was */
+	uint64_t forgotten; /* sources that were closed to keep the limit */
+	uint64_t changed;   /* queries whose file had become another */
+	bool is_unproven;   /* the last query was such */
 	int (*open_jit_map)(void *arg, const struct object *object);
 	void *files_arg;
-	struct naming_finder finder; /* of foreign objects */
+	struct naming_finder finder; /* for foreign objects */
 };
 
 static const struct naming_finder finds_here; /* its argument is the naming */
@@ -163,7 +163,7 @@ static void close_symbols(struct source *source)
 	source->is_opened = false;
 }
 
-/* Closes the least recently used sources, except for `but`, until the others and `more` bytes are
+/* Closes the least recently used sources, except `but`, until the open ones and `more` bytes are
  * within the limit. */
 static void close_old_symbols(struct naming *n, const struct source *but, size_t more)
 {
@@ -207,8 +207,9 @@ uint64_t naming_changed(const struct naming *n)
 	return n->changed;
 }
 
-/* Opens the symbols of an ELF object on first use, and anew when its file has changed. A file
- * without any is no error; nor is one that is not the object any more, which has none. */
+/* Opens the symbols of an ELF object at its first use, and again when its file has changed. A file
+ * without symbols is no error; nor is a file that is not the object's any more: then there are
+ * none. */
 static int open_symbols(struct naming *n, struct source *source, const struct object *object)
 {
 	int err;
@@ -262,7 +263,7 @@ static int ask_here(void *naming, enum naming_question question, const struct ob
 {
 	struct naming *n = naming;
 
-	(void)number; /* naming_limit() has set the limit */
+	(void)number; /* naming_limit() has already set the limit */
 	switch (question) {
 	case NAMING_IS_EXPENSIVE:
 		return is_expensive(n, object);
@@ -273,7 +274,7 @@ static int ask_here(void *naming, enum naming_question question, const struct ob
 			close_old_symbols(n, NULL, 0);
 		return 0;
 	case NAMING_LIMIT:
-	case NAMING_AGAIN: /* nothing is counted */
+	case NAMING_AGAIN: /* there is no count here */
 		return 0;
 	}
 	return 0;
@@ -296,7 +297,7 @@ bool naming_wants_order(struct naming *n, const struct object *object)
 	       n->finder.ask(n->finder.arg, NAMING_WANTS_ORDER, object, 0) > 0;
 }
 
-/* Of an object that its own process, or its file, names: their bytes are not to be trusted. */
+/* Does the object's own process, or its file, determine the names? Their bytes are not trusted. */
 static bool is_foreign(const struct object *object)
 {
 	return object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO ||
@@ -345,7 +346,7 @@ int naming_unread(struct naming *n, const struct object *object, size_t *ret_byt
 	return err;
 }
 
-/* Closes others before an object's symbols are read, and not after: they are large. */
+/* Closes other sources before an object's symbols are read, not after: symbols are large. */
 static int make_room(struct naming *n, const struct source *source)
 {
 	size_t bytes;
@@ -415,8 +416,8 @@ static int read_jit_map(const struct naming *n, const struct object *object,
 	return err;
 }
 
-/* The map file grows while the program runs: it is read again when a name is missing in it, but
- * at most once a second, since it can be large. */
+/* The map file grows while the program runs: it is read again if a name is missing in it, but at
+ * most once a second, since it can be large. */
 static const char *find_jit(const struct naming *n, struct source *source,
 			    const struct object *object, uint64_t address, uint64_t *ret_start)
 {
@@ -437,7 +438,7 @@ static const char *find_jit(const struct naming *n, struct source *source,
 	return jit_map_find(fresh, address, ret_start);
 }
 
-/* --- names of foreign objects, here ----------------------------------------------------------- */
+/* --- names of foreign objects, in this process ------------------------------------------------ */
 
 static int prefetch_here(void *naming, const struct object *object,
 			 const struct store_location *locations, size_t count)
@@ -487,7 +488,7 @@ int naming_prefetch(struct naming *n, const struct object *object,
 	return is_foreign(object) ? n->finder.prefetch(n->finder.arg, object, locations, count) : 0;
 }
 
-/* The name of an object that no process has given; NULL: there is none. */
+/* Returns the name of an object whose names do not come from a process; NULL: there is none. */
 static const char *own_name(const struct naming *n, const struct object *object,
 			    const struct store_location *location, uint64_t *ret_start)
 {

@@ -15,12 +15,12 @@
 
 struct naming;
 
-/* `proc_root` is where processes with JIT code are found: "/proc", or a path that does not exist,
- * if they ran on another machine. Copied. 0 or -ENOMEM. */
+/* `proc_root`, which is copied, is where processes with JIT code are found: "/proc", or a path that
+ * does not exist if they ran on another machine. Returns 0 or -ENOMEM. */
 int naming_new(const char *proc_root, struct naming **ret_naming);
 
-/* The same for callers that wait for the names: it fetches nothing over the network, and uses only
- * symbols, without inlined calls and lines, for programs with very much debug information. */
+/* The same for callers that wait for the names: it downloads nothing, and for programs with very
+ * much debug information it uses only symbols, without inlined calls and lines. */
 int naming_new_quick(const char *proc_root, struct naming **ret_naming);
 
 struct naming_files {
@@ -29,11 +29,11 @@ struct naming_files {
 };
 
 /* As naming_new(), in a process that cannot open files: another process opens `files` (see
- * sym/debug_file.h) and, by open_jit_map() with its argument, maps of JIT code. That returns a
+ * sym/debug_file.h) and maps of JIT code. open_jit_map(), with the argument of `files`, returns a
  * descriptor, which the caller owns, or -errno. */
 int naming_new_elsewhere(const struct naming_files *files, struct naming **ret_naming);
 
-/* A question about an object, besides names. */
+/* A query about an object that is not for names. */
 enum naming_question {
 	NAMING_IS_EXPENSIVE,
 	NAMING_WANTS_ORDER,
@@ -42,10 +42,10 @@ enum naming_question {
 	NAMING_AGAIN
 };
 
-/* Finds names that a process, or its file, has given: those of ELF objects and of JIT code. One in
- * this process is what naming_new() has; the other asks a process without rights. Functions are as
- * their namesakes below: ask() returns the answer to a question about an object (`number` with
- * NAMING_LIMIT: bytes; with NAMING_AGAIN: 1, or 0). */
+/* Finds names that a process, or its file, determines: those of ELF objects and of JIT code.
+ * naming_new() has a finder in this process; another finder asks a process without rights. The
+ * functions do what those of the same name below do: ask() returns the answer to a query about an
+ * object (`number` with NAMING_LIMIT: bytes; with NAMING_AGAIN: 1, or 0). */
 struct naming_finder {
 	int (*ask)(void *arg, enum naming_question question, const struct object *object,
 		   uint64_t number);
@@ -59,76 +59,79 @@ struct naming_finder {
 	void *arg;
 };
 
-/* Makes a naming that asks `finder`, which is copied, and complete. 0 or -ENOMEM. */
+/* Makes a naming that uses `finder`, which is copied, and must be complete. Returns 0 or
+ * -ENOMEM. */
 int naming_new_by(const struct naming_finder *finder, struct naming **ret_naming);
 
 void naming_free(struct naming *naming); /* NULL is fine */
 
-/* Limits the symbols of ELF objects to about so many bytes: beyond it, the object that was asked
- * for longest ago is dropped, and read again when it is asked for. So ask for one object's
- * locations together. The current object may take more, until naming_trim(). 0: no limit. */
+/* Limits the symbols of ELF objects to about this many bytes: beyond it, the object that was not
+ * queried for the longest time is dropped, and read again at the next query. So query all locations
+ * of an object together. The current object may take more, until naming_trim(). 0: no limit. */
 void naming_limit(struct naming *naming, size_t bytes);
 
-/* Drops symbols until memory is within the limit. To be called when no more questions follow. */
+/* Drops symbols until memory is within the limit. Call it when no more queries follow. */
 void naming_trim(struct naming *naming);
 
 /* Returns how many objects' symbols were dropped to keep within the limit. */
 uint64_t naming_forgotten(const struct naming *naming);
 
-/* Returns how many questions had no answer because the file was no longer the object's, or was
- * being written to. */
+/* Returns how many queries had no answer because the file was no longer the object's, or was being
+ * written to. */
 uint64_t naming_changed(const struct naming *naming);
 
-/* Will the next question about this object read many symbols, and drop others for them, which are
- * read again when they are asked for? Then ask seldom. */
+/* Will the next query about this object read many symbols, and drop others for them, which then
+ * must be read again? Then query it seldom. */
 bool naming_is_expensive(struct naming *naming, const struct object *object);
 
-/* Should its locations be asked for in order of offset? They should if its line tables exceed the
- * limit. (The store holds locations in order of number in fewer bytes.) */
+/* Should its locations be queried in order of offset? They should if its line tables exceed the
+ * limit. (In order of number, the store needs fewer bytes.) */
 bool naming_wants_order(struct naming *naming, const struct object *object);
 
 /* Sets the kernel's symbols, which are borrowed until naming_free(); NULL: none. */
 void naming_set_kallsyms(struct naming *naming, const struct kallsyms *ksyms);
 
 /* Calls `each` with every line of a location (see struct store_line; strings are valid during the
- * call). No call: nothing is known. Returns 0, -ENOMEM, or the nonzero result of `each`. */
+ * call). If nothing is known, there is no call. Returns 0, -ENOMEM, or the nonzero result of
+ * `each`. */
 int naming_resolve(struct naming *naming, const struct object *object,
 		   const struct store_location *location,
 		   int (*each)(void *arg, const struct store_line *line), void *arg);
 
-/* Announces the locations of an object that will be asked for next, in this order, so that another
- * process can find them together. At most NAMING_PREFETCH. 0 or -ENOMEM. */
+/* Announces the locations of an object that will be queried next, in this order, so that another
+ * process can find them together. At most NAMING_PREFETCH. Returns 0 or -ENOMEM. */
 int naming_prefetch(struct naming *naming, const struct object *object,
 		    const struct store_location *locations, size_t count);
 #define NAMING_PREFETCH 256
 
-/* Appends the name of a debug file that the answers about an object needed and did not have, as
- * symbolizer_object_missing(). To be called right after them. */
+/* Appends the name of a debug file that was missing for the answers about an object, as
+ * symbolizer_object_missing(). Call it right after them. */
 bool naming_missing(struct naming *naming, const struct object *object, struct buf *text);
 
-/* Returns whether the last answer about an object had no names because its file now holds other
- * code, or is being written to. That may change. */
+/* Returns whether the last answer about an object had no names because its file now has other code,
+ * or is being written to. That may change. */
 bool naming_is_unproven(const struct naming *naming, const struct object *object);
 
-/* Says that the next questions repeat earlier ones, so that a worker does not count them as
+/* Announces that the next queries repeat earlier ones, so that a worker does not count them as
  * unproven again; false: they are new. */
 void naming_ask_again(struct naming *naming, bool is);
 
-/* Gives the bytes of tables, about, that the next question about an object will read. 0 or -ENOMEM.
+/* Gives about the bytes of tables that the next query about an object will read. Returns 0 or
+ * -ENOMEM.
  */
 int naming_unread(struct naming *naming, const struct object *object, size_t *ret_bytes);
 
-/* Calls `each` with one line that has no name, but the function's start, if an ELF object's unwind
+/* Calls `each` with one line that has only the function's start, no name, if an ELF object's unwind
  * information has it. That is quick. Errors as naming_resolve(). */
 int naming_resolve_start(struct naming *naming, const struct object *object,
 			 const struct store_location *location,
 			 int (*each)(void *arg, const struct store_line *line), void *arg);
 
 /* Are its names found at once, without reading a file? Those of the kernel are in memory; those of
- * JIT code must be, since they can vanish with its process. */
+ * JIT code must be found at once, since they can vanish with its process. */
 bool naming_is_quick(const struct object *object);
 
-/* Are its answers final? JIT code without a name may get one later: ask for it again at the end. */
+/* Are its answers final? JIT code without a name may get one later: query it again at the end. */
 bool naming_is_final(const struct object *object);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Queues of locations and the time of the next round; see naming_schedule.h. */
+/* Keeps queues of locations and the time of the next round; see naming_schedule.h. */
 #include "sym/naming_schedule.h"
 
 #include <errno.h>
@@ -8,17 +8,19 @@
 
 #include "base/vec.h"
 
-#define PAUSE_FACTOR 200		   /* a pause, in CPU times of the round before it */
+#define PAUSE_FACTOR 200		   /* pause / CPU time of the round before it */
 #define MAX_WAIT_NS  UINT64_C(60000000000) /* no location waits longer, except for its round */
 
 struct naming_schedule {
 	struct naming_schedule_options with;
-	VEC(const struct object *) objects;  /* by number */
-	VEC(uint8_t) told;		     /* by index: its missing debug file was reported */
+	VEC(const struct object *) objects; /* by number */
+	VEC(uint8_t)
+	told;				     /* by index: its missing debug file has been
+					      * reported */
 	VEC(struct store_location) queued;   /* to be named */
-	VEC(struct store_location) nameless; /* without a name so far: to be asked for again */
+	VEC(struct store_location) nameless; /* without a name so far: to be queried again */
 	uint64_t next_ns;		     /* when the next round is due */
-	uint64_t expensive_ns;		     /* when expensive objects are; 0: none is queued */
+	uint64_t expensive_ns;		     /* when expensive objects are due; 0: none is queued */
 };
 
 int naming_schedule_new(const struct naming_schedule_options *options,
@@ -68,8 +70,8 @@ static int pass_line(void *arg, const struct store_line *line)
 	return lines->schedule->with.each(lines->schedule->with.arg, line);
 }
 
-/* Whether a location that has no name can get one later: code that a process makes, and that of a
- * file which holds other code just now. */
+/* Returns whether a location without a name can get one later: in JIT code, or in a file that has
+ * other code at the moment. */
 static bool may_get_name(const struct naming_schedule *s, const struct object *object)
 {
 	return !naming_is_final(object) || naming_is_unproven(s->with.naming, object);
@@ -107,7 +109,7 @@ static int compare_offsets(const void *a, const void *b)
 }
 
 /* Reports the debug file that an object lacks, once. `number` is the object's index in the
- * schedule; object->number differs from it from the second window on. */
+ * schedule; from the second window on, object->number differs from it. */
 static int tell_missing(struct naming_schedule *s, uint32_t number)
 {
 	const struct object *object = s->objects.items[number];
@@ -143,7 +145,7 @@ static int name_object(struct naming_schedule *s, struct store_location *locatio
 	return err ? err : tell_missing(s, locations->object);
 }
 
-/* Names locations object by object, since the symbols of only a few are held at a time. */
+/* Names locations object by object, since the symbols of only a few are in memory at a time. */
 static int name_locations(struct naming_schedule *s, struct store_location *locations, size_t count,
 			  bool is_last)
 {
@@ -162,8 +164,8 @@ static int name_locations(struct naming_schedule *s, struct store_location *loca
 	return err;
 }
 
-/* Asks again for names that there were none of; locations still without one are queued again,
- * unless `is_last`. */
+/* Queries again the locations without names; those still without one are queued again, unless
+ * `is_last`. */
 static int name_nameless(struct naming_schedule *s, bool is_last)
 {
 	size_t count = s->nameless.count;

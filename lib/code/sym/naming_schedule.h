@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides when the locations of a recording under way are named.
+ * Decides when the locations of a current recording are named.
  *
- * Reading the symbols of a large file takes longer than everything else that a batch of locations
- * needs, and symbols are too large to be kept (naming_limit()). So locations wait, and are named
+ * Reading the symbols of a large file takes longer than all other work for a batch of locations,
+ * and symbols are too large to stay in memory (naming_limit()). So locations wait, and are named
  * together, object by object:
  *
  *   - locations of the kernel and of JIT code are named as they come: their names are in memory,
@@ -13,10 +13,10 @@
  *   - locations of expensive objects, whose symbols would displace others, wait for a whole minute,
  *     so a recording that is shorter reads those symbols once, at its end.
  *
- * JIT code that had no name when it came is asked for again in each round, and once at the end; so
- * is code of a file that held other code when it was asked for.
+ * JIT code that had no name when it came is queried again in each round, and once at the end; so is
+ * code of a file that had other code when it was queried.
  *
- * It has no thread and reads no clock of its own: the caller decides when a round may run, and
+ * The schedule has no thread and reads no clock: the caller decides when a round may run, and
  * passes the clocks, so tests pass theirs.
  */
 #ifndef SYM_NAMING_SCHEDULE_H
@@ -33,16 +33,16 @@ struct naming_schedule;
 struct naming_schedule_options {
 	struct naming *naming; /* borrowed */
 
-	/* Nanoseconds of a monotonic clock, and of CPU time of the calling thread. */
+	/* Return nanoseconds of a monotonic clock, and of the calling thread's CPU time. */
 	uint64_t (*now_ns)(void *arg);
 	uint64_t (*cpu_ns)(void *arg);
 
-	/* Receives each line of a location, as in naming_resolve(). Nonzero stops the call under
-	 * way, which returns it. */
+	/* Receives each line of a location, as in naming_resolve(). A nonzero result stops the
+	 * current call, which returns it. */
 	int (*each)(void *arg, const struct store_line *line);
 
-	/* Receives, once for each object, the name of a debug file that its names needed and did
-	 * not have (see naming_missing()). Nonzero as with each(). NULL: not wanted. */
+	/* Receives, once for each object, the name of a debug file that was missing for its names
+	 * (see naming_missing()). Nonzero results as with each(). NULL: not wanted. */
 	int (*missing)(void *arg, const struct object *object, const char *name);
 	void *arg; /* passed to the functions above */
 };

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of PLT stubs; see plt.h.
+ * Names PLT stubs; see plt.h.
  *
- * Linkers lay PLTs out in many ways (lazy or not, with or without the mark of an entry, with second
- * PLTs), and counting entries against relocations breaks with the next one. So every entry is
- * decoded (arch/code_form.h), and a relocation decides:
+ * Linkers lay out PLTs in many ways (lazy or not, with or without the mark of an entry, with second
+ * PLTs), and counting entries against relocations would fail with each new way. So every entry is
+ * decoded (arch/code_form.h), and a relocation gives its name:
  *
  *   jump through a slot       the name of the relocation that fills the slot
- *   push the index; jump      the name of .rela.plt's entry `index`, whose slot holds the entry's
- *                             own address until it is bound
+ *   push the index; jump      the name of .rela.plt's entry `index`, whose slot has the stub's
+ *                             address until it is bound
  *
- * An entry that does neither (the first one, which calls the dynamic linker) has no name. A slot
- * that is filled by IRELATIVE belongs to an indirect function of the file itself, and is named
- * after the resolver, which is the indirect function's symbol.
+ * An entry that does neither (the first one, which calls the dynamic linker) has no name. If
+ * IRELATIVE fills a slot, it belongs to an indirect function of the file itself, and is named after
+ * the resolver, which is the indirect function's symbol.
  */
 #include "sym/plt.h"
 
@@ -92,7 +92,7 @@ static const char *symbol_name(const struct scan *scan, size_t symtab_index, uin
 	return elf_strptr(scan->elf, shdr.sh_link, sym.st_name);
 }
 
-/* The function that a relocation puts into its slot; NULL if it is of another kind. */
+/* Returns the function that a relocation puts into its slot; NULL: it is of another kind. */
 static const char *relocation_name(const struct scan *scan, const GElf_Shdr *shdr,
 				   const Elf64_Rela *rela)
 {
@@ -126,7 +126,7 @@ static int add_relocation(struct scan *scan, const GElf_Shdr *shdr, const Elf64_
 	return err;
 }
 
-/* Piece by piece: they are many megabytes, of which few fill slots. */
+/* Reads relocations piece by piece: they have many megabytes, and few of them fill slots. */
 static int load_relocations(struct scan *scan, const GElf_Shdr *shdr, bool is_lazy)
 {
 	Elf64_Rela piece[RELOCATIONS_AT_ONCE];
@@ -169,7 +169,7 @@ static const char *slot_name(const struct slots *slots, uint64_t vaddr)
 
 /* --- stubs --------------------------------------------------------------------------------- */
 
-/* The name of the stub that pushes a relocation's index. */
+/* Returns the name of the stub that pushes a relocation's index. */
 static const char *lazy_name(const struct scan *scan, uint32_t index, uint64_t vaddr)
 {
 	const struct slot *slot;
@@ -210,7 +210,7 @@ static int add_stub(struct plt *plt, uint64_t start, size_t len, const char *nam
 	return plt->names.failed ? -ENOMEM : 0;
 }
 
-/* Whether code begins with a stub's jump. */
+/* Returns whether code begins with a stub's jump. */
 static bool is_jump(const uint8_t *code)
 {
 	uint64_t slot;
@@ -218,7 +218,7 @@ static bool is_jump(const uint8_t *code)
 	return code_form_stub_slot(code, CODE_FORM_JUMP, 0, &slot);
 }
 
-/* Returns the bytes of an entry; linkers do not always set them. */
+/* Returns the size of an entry; linkers do not always set it. */
 static size_t stride_of(const uint8_t *code, size_t len, const GElf_Shdr *shdr)
 {
 	if (shdr->sh_entsize == 8 || len < 16)

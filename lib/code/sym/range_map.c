@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nested ranges flattened into points; see range_map.h.
+ * Flattens nested ranges into points; see range_map.h.
  *
  *   ranges   A [0,100)   B [20,60)   C [40,60)
  *   points   0:A  20:B  40:C  60:A  100:-
  *
- * A question is then one binary search, however deeply ranges nest or overlap: an interval tree
- * or walking back over sorted starts would be linear for files made to hurt. Sealing is one sort
- * and one sweep with a stack of open ranges; every range is pushed and popped once, so there are
- * at most twice as many points as ranges.
+ * A query is then one binary search, however deeply ranges nest or overlap: in a hostile file, an
+ * interval tree, or going back over sorted starts, would take linear time. Sealing takes one sort
+ * and one sweep with a stack of open ranges; every range is pushed and popped once, so there are at
+ * most twice as many points as ranges.
  */
 #include "sym/range_map.h"
 
@@ -25,7 +25,7 @@ struct range_map_range {
 };
 
 struct range_map_point {
-	uint64_t start; /* from here to the next point */
+	uint64_t start; /* the value is valid from here to the next point */
 	uint32_t value;
 	uint32_t reserved;
 };
@@ -41,7 +41,7 @@ int range_map_add(struct range_map *map, uint64_t start, uint64_t end, uint32_t 
 	return 0;
 }
 
-/* Orders ranges by start; of equal ones the innermost comes last. */
+/* Orders ranges by start; of ranges with the same start, the innermost comes last. */
 static int compare(const void *a, const void *b)
 {
 	const struct range_map_range *x = a, *y = b;
@@ -62,8 +62,8 @@ static void put_point(struct range_map *map, uint64_t start, uint32_t value)
 	map->points[map->n_points++] = (struct range_map_point){.start = start, .value = value};
 }
 
-/* Closes the open ranges that end at or before `limit`: where one ends, the one under it goes on
- * (unless that has ended as well). The number still open. */
+/* Closes the open ranges that end at or before `limit`: where one ends, the one under it continues
+ * (unless it has ended as well). Returns the number of ranges that are still open. */
 static size_t close_ranges(struct range_map *map, const uint32_t *open, size_t n, uint64_t limit)
 {
 	while (n && map->ranges[open[n - 1]].end <= limit) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Maps an address to the innermost of the ranges that hold it. Symbols, units, functions and
- * inlined calls all need this, over ranges that nest and overlap.
+ * Maps an address to the innermost of the ranges that contain it. Symbols, units, functions and
+ * inlined calls all need this, for ranges that nest and overlap.
  */
 #ifndef SYM_RANGE_MAP_H
 #define SYM_RANGE_MAP_H
@@ -15,23 +15,23 @@ struct range_map_point;
 
 /* Zero-initialised: empty. */
 struct range_map {
-	struct range_map_range *ranges; /* owned; until it is sealed */
+	struct range_map_range *ranges; /* owned; until the map is sealed */
 	size_t n_ranges, cap_ranges;
-	struct range_map_point *points; /* owned; from then on */
+	struct range_map_point *points; /* owned; after that */
 	size_t n_points;
 };
 
-/* Enters [start, end). The innermost range is the one that starts last; of several, the one with
- * the greatest rank. An empty range is ignored. `value` is below UINT32_MAX. 0 or -ENOMEM. */
+/* Adds [start, end). The innermost range is the one that starts last; of several, the one with the
+ * greatest rank. An empty range is ignored. `value` is below UINT32_MAX. Returns 0 or -ENOMEM. */
 int range_map_add(struct range_map *map, uint64_t start, uint64_t end, uint32_t value,
 		  uint32_t rank);
 
-/* Prepares it for range_map_find(); nothing can be added any more. 0 or -ENOMEM. */
+/* Prepares the map for range_map_find(); nothing can be added after that. Returns 0 or -ENOMEM. */
 int range_map_seal(struct range_map *map);
 
 /* Gives the value of the innermost range at an address. */
 bool range_map_find(const struct range_map *map, uint64_t address, uint32_t *ret_value);
 
-void range_map_free(struct range_map *map); /* what it holds, not `map` itself */
+void range_map_free(struct range_map *map); /* frees its contents, not `map` itself */
 
 #endif

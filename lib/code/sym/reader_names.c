@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names found by a reader; see reader_names.h.
+ * Finds names for a reader; see reader_names.h.
  *
  *   locations without lines ─► by object ─► names, quick objects first ─► kept ─┐
  *                                      └─► the others: starts ──────────────────┴─► the reader
  *
- * A location is asked about once: a name that cannot be found now will not be found at the next
- * look either, and stackd itself records the names of JIT code. Only a start that replaces a name
- * for which there was no time is not kept.
+ * A location is queried once: a name that cannot be found now will not be found at the next call
+ * either, and stackd itself records the names of JIT code. Only starts, which replace names for
+ * which there was no time, are not kept.
  *
- * The quickest objects come first: those whose tables are held already, then by the size of what
- * has to be read. So a budget that is too small for the largest program leaves that one without
- * names, and not all others.
+ * The quickest objects come first: those whose tables are in memory, then by the size of the tables
+ * that have to be read. So if the budget is too small for the largest program, only that one has no
+ * names.
  */
 #include "sym/reader_names.h"
 
@@ -26,10 +26,10 @@
 #include "sym/late_objects.h"
 #include "sym/naming.h"
 
-#define HELD_BYTES  (64u << 20) /* of symbols between two looks, about */
-#define STARTS_PART 4		/* the last part of the budget is for starts */
+#define HELD_BYTES  (64u << 20) /* of symbols between two calls, about */
+#define STARTS_PART 4		/* a quarter of the budget, the last one, is for starts */
 
-/* A string that lives as long as the names. */
+/* A string that is valid as long as the names. */
 struct text {
 	UT_hash_handle hh;
 	char s[];
@@ -37,20 +37,20 @@ struct text {
 
 /* Locations of one object that have no names. */
 struct group {
-	const struct object *object; /* NULL: it is not here */
+	const struct object *object; /* NULL: it is not on this machine */
 	size_t first, count, done;   /* in missing */
-	size_t bytes;		     /* to be read for them */
+	size_t bytes;		     /* bytes that have to be read for them */
 };
 
 struct reader_names {
 	struct reader_names_options options;
-	struct naming *naming;	      /* NULL until something is missing */
-	struct late_objects *objects; /* as well */
-	int64_t recording;	      /* which it is about */
+	struct naming *naming;	      /* NULL until a name is missing */
+	struct late_objects *objects; /* the same */
+	int64_t recording;	      /* its recording */
 	uint64_t start_unix_ns, start_ns;
-	VEC(uint8_t) asked;	       /* by location */
-	VEC(struct store_line) found;  /* kept; by location and depth once they are given */
-	VEC(struct store_line) starts; /* of this look */
+	VEC(uint8_t) asked;	       /* by location: it was queried */
+	VEC(struct store_line) found;  /* kept; sorted by location and depth when they are given */
+	VEC(struct store_line) starts; /* of this call */
 	VEC(struct store_line) given;  /* what the reader gets */
 	VEC(struct store_location) missing;
 	VEC(struct group) groups;
@@ -69,7 +69,7 @@ int reader_names_new(const struct reader_names_options *options, struct reader_n
 	return 0;
 }
 
-/* Forgets the recording, but not the strings that readers have. */
+/* Drops what belongs to the recording, but not the strings that readers have. */
 static void forget(struct reader_names *l)
 {
 	naming_free(l->naming);
@@ -112,7 +112,7 @@ static uint64_t now(const struct reader_names *l)
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-/* A copy that is the same for the same string. NULL for NULL. */
+/* Gives a copy of a string, the same one for equal strings. NULL for NULL. */
 static int keep_text(struct reader_names *l, const char *s, const char **ret_text)
 {
 	size_t len = s ? strlen(s) : 0;
@@ -178,7 +178,7 @@ static int compare_places(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Locations that have no lines and were not asked about, by object and offset. */
+/* Lists the locations that have no lines and were not queried, by object and offset. */
 static int find_missing(struct reader_names *l, const struct store_tables *t)
 {
 	l->missing.count = 0;
@@ -227,8 +227,8 @@ static int compare_groups(const void *a, const void *b)
 	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-/* The groups whose objects are here, the quickest first; those for which there is no time are left
- * out. */
+/* Makes the groups whose objects are here, the quickest first; those for which there is no time are
+ * left out. */
 static int make_groups(struct reader_names *l, const struct store_tables *t, uint64_t until)
 {
 	const struct store_location *missing = l->missing.items;
@@ -254,7 +254,7 @@ static int make_groups(struct reader_names *l, const struct store_tables *t, uin
 	return err;
 }
 
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- queries --------------------------------------------------------------------------------- */
 
 static int find_names(struct reader_names *l, struct group *g, uint64_t until)
 {
@@ -312,7 +312,7 @@ static int give(struct reader_names *l, struct store_reader *reader)
 	l->given.count = 0;
 	if (VEC_RESERVE(&l->given, l->found.count + l->starts.count))
 		return -ENOMEM;
-	/* The store can have names by now that were found here before. */
+	/* By now the store can have names that were found here before. */
 	for (size_t i = 0; i < l->found.count; i++)
 		if (!has_lines(t, l->found.items[i].location))
 			l->given.items[l->given.count++] = l->found.items[i];
@@ -324,9 +324,9 @@ static int give(struct reader_names *l, struct store_reader *reader)
 	return store_reader_add_lines(reader, l->given.items, l->given.count);
 }
 
-/* --- a look ---------------------------------------------------------------------------------- */
+/* --- a call ---------------------------------------------------------------------------------- */
 
-/* Returns whether this is the recording of the last look, which can only have grown. */
+/* Returns whether this is the recording of the last call, which can only have grown. */
 static bool is_same(const struct reader_names *l, const struct store_tables *t)
 {
 	const struct store_recording *rec = &t->recording;

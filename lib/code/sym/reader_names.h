@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds names for a recording that does not have all of its own: it is still being recorded, or was
- * cut off. Its reader finds them on this machine (late_objects.h) and adds them to its tables,
- * within a budget of time; the store is not written. Locations without a name, or beyond the
- * budget, are grouped by function through the file's unwind information.
+ * Finds names for a recording that lacks some: it is still being recorded, or was cut off. Its
+ * reader finds them on this machine (late_objects.h) and adds them to its tables, within a budget
+ * of time; the store is not written. Locations without a name, or beyond the budget, are grouped by
+ * function through the file's unwind information.
  *
- * Names that were found are kept, so the next look at the recording continues where the last one
+ * Names that were found are kept, so the next call for the recording continues where the last one
  * ended.
  */
 #ifndef SYM_READER_NAMES_H
@@ -18,7 +18,7 @@
 struct reader_names;
 
 struct reader_names_options {
-	const char *proc_root, *sys_root; /* "/proc" and "/sys" but for tests */
+	const char *proc_root, *sys_root; /* "/proc" and "/sys" except in tests */
 	uint64_t (*now_ns)(void *arg);	  /* the clock of the budget */
 	void *now_arg;
 };
@@ -27,16 +27,16 @@ struct reader_names_options {
  * -ENOMEM. */
 int reader_names_new(const struct reader_names_options *options, struct reader_names **ret_names);
 
-/* To be called after the readers that got names are freed, since it owns the strings. NULL is fine.
+/* Call it after the readers that got names are freed, since it owns the strings. NULL is fine.
  */
 void reader_names_free(struct reader_names *names);
 
-/* Finds names for locations of an opened recording, within about `budget_ns`: it finishes the
- * tables of the file that it has begun. Leaves a finished recording as it is, since everything that
- * could know its names was asked when it ended. 0 or -ENOMEM. */
+/* Finds names for locations of an opened recording, within about `budget_ns`; it always completes
+ * the tables of the file that it has begun. It does not change a finished recording, for which all
+ * sources of names were queried at its end. Returns 0 or -ENOMEM. */
 int reader_names_find(struct reader_names *names, struct store_reader *reader, uint64_t budget_ns);
 
-/* Returns the number of locations for which the last look had no time. */
+/* Returns the number of locations for which the last call had no time. */
 uint32_t reader_names_left(const struct reader_names *names);
 
 #endif

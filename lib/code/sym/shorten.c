@@ -7,9 +7,9 @@
  *   ns::run<...>(...)         or (int), since short contents stay
  *
  * One pass adds up the bytes at each depth of brackets. That gives the length of the name for each
- * depth at which it can be closed, and the deepest that fits is taken. '<' and '>' are operators as
- * well: those behind the word "operator" are no brackets, and a bracket that closes ends all that
- * was opened within its own.
+ * depth at which it can be cut, and the deepest that fits is taken. '<' and '>' are operators as
+ * well: those behind the word "operator" are no brackets, and a closing bracket also ends all
+ * brackets that were opened within its pair.
  */
 #include "sym/shorten.h"
 
@@ -17,8 +17,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SMALL_BYTES 32	/* of a bracket's contents, which stay where others go */
-#define MAX_DEPTH   512 /* what is nested deeper counts as of this depth */
+#define SMALL_BYTES 32	/* contents of a bracket up to this size stay */
+#define MAX_DEPTH   512 /* deeper contents count as of this depth */
 
 static const char dots[] = "...";
 
@@ -27,10 +27,10 @@ struct scan {
 	size_t len, at;
 	char open[MAX_DEPTH]; /* the brackets that are open */
 	size_t depth;
-	size_t too_deep; /* of them that are not in `open` */
+	size_t too_deep; /* open ones that are not in `open` */
 };
 
-/* Returns how many bytes of an operator's name stand here: of "<<=" in "operator<<=". */
+/* Returns how many bytes of an operator's name begin here: 3 for "<<=" in "operator<<=". */
 static size_t operator_bytes(const struct scan *s)
 {
 	static const char word[] = "operator";
@@ -72,8 +72,8 @@ static void leave(struct scan *s, char c)
 		s->depth = depth - 1;
 }
 
-/* Steps over the next bytes. Gives the depth outside of them, which is that of brackets themselves,
- * and whether they open one. */
+/* Steps over the next bytes. Gives the depth outside of them, which is the depth of brackets, and
+ * whether they open one. */
 static size_t step(struct scan *s, size_t *ret_depth, bool *ret_opens)
 {
 	size_t n = operator_bytes(s), before = s->depth;
@@ -93,8 +93,8 @@ static size_t step(struct scan *s, size_t *ret_depth, bool *ret_opens)
 	return n;
 }
 
-/* Returns the greatest depth whose contents fit; 0 too if not even those of the name itself do.
- * Gives the bytes that are left then. */
+/* Returns the greatest depth whose contents fit; 0 also if not even the outermost ones do. Gives
+ * the bytes that are left then. */
 static size_t depth_that_fits(const char *name, size_t len, size_t most, size_t *ret_left)
 {
 	size_t bytes[MAX_DEPTH + 1] = {0}, opened[MAX_DEPTH + 1] = {0}, sum, best = 0, depth;
@@ -119,8 +119,8 @@ static size_t depth_that_fits(const char *name, size_t len, size_t most, size_t 
 	return best;
 }
 
-/* Whether the contents of the bracket that was just opened are so short that they can stay. Takes
- * them off what is left. */
+/* Returns whether the contents of the bracket that was just opened are so short that they can stay.
+ * Subtracts them from the bytes that are left. */
 static bool is_small(const struct scan *scan, size_t *left)
 {
 	struct scan s = *scan;

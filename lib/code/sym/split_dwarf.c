@@ -2,21 +2,21 @@
 /*
  * Opens the units of split DWARF; see split_dwarf.h.
  *
- * libdw finds .dwo files by itself, but by whatever path the program names, in this process, which
- * may have no right to open files; and it knows no .dwp files. So they are found and read here, and
- * libdw gets what it can read alone: for each unit an ELF file in memory (dwarf_image.h) whose
+ * libdw finds .dwo files by itself, but by any path that the program names, in this process, which
+ * may have no right to open files; and it does not support .dwp files. So this module finds and
+ * reads the files, and libdw gets for each unit an ELF file in memory (dwarf_image.h) whose
  * sections are
  *
  *   .debug_info, _abbrev, _str, _str_offsets, _rnglists, _line    the unit's (dwo_file.h)
  *   .debug_addr                                                  the program's, from the unit's on
  *
- * Offsets within a unit's parts are from their beginning, which is what libdw assumes where a unit
- * does not tell. Only ranges need more: the base of a list's addresses, and with DWARF 4 the list
- * itself, are the skeleton's. They are read here.
+ * Offsets within a unit's parts are relative to their beginning, which libdw assumes if a unit has
+ * no bases. Only ranges need more: the base of a list's addresses, and with DWARF 4 the list
+ * itself, are in the skeleton. So this module reads them.
  *
- * A unit is looked for in PROGRAM.dwp, under the name that the compiler has given its file, in the
- * folder where it has compiled, and beside the program, where it may have been moved with it. The
- * id of both halves, a hash of their content, must be the same.
+ * A unit is searched in PROGRAM.dwp, under the name that the compiler has given its file, in the
+ * compiler's working folder, and beside the program, where it may have been moved with it. Both
+ * halves must have the same id, which is a hash of their content.
  */
 #include "sym/split_dwarf.h"
 
@@ -39,12 +39,12 @@ struct split_dwarf {
 	char *path;			   /* owned; NULL: not known */
 	struct dwo_file *package;	   /* the .dwp file; NULL: there is none */
 	bool package_tried;
-	char *missing;	 /* owned: the first one's name */
-	bool has_others; /* more than that one are missing */
-	bool is_other;	 /* a file of that name is there */
+	char *missing;	 /* owned: name of the first missing file */
+	bool has_others; /* more files are missing */
+	bool is_other;	 /* there is a file of that name, of another build */
 };
 
-/* The program's sections, behind the unit's. */
+/* The program's section, behind those of the unit. */
 enum { PART_ADDR = DWO_SECTIONS, PARTS };
 
 static const char *const part_names[PARTS] = {
@@ -59,10 +59,10 @@ static const char *const part_names[PARTS] = {
 };
 
 struct split_unit {
-	struct dwo_file *file; /* owned; NULL: it is of the package */
-	uint8_t *owned;	       /* its part of the package */
+	struct dwo_file *file; /* owned; NULL: the unit is in the package */
+	uint8_t *owned;	       /* the unit's part of the package */
 	struct dwo_bytes parts[PARTS];
-	struct dwo_bytes ranges; /* of the program: DWARF 4's lists, from the unit's on */
+	struct dwo_bytes ranges; /* of the program: DWARF 4's lists, from the unit's first one on */
 	uint64_t base;		 /* address that ranges are relative to */
 	int version;
 	struct dwarf_image *image;
@@ -89,7 +89,8 @@ static const char *string_of(Dwarf_Die *die, unsigned name)
 	return dwarf_attr(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
 }
 
-/* A section of the program from an offset on, which one of two attributes has. */
+/* Returns a section of the program from an offset on, which is the value of one of two
+ * attributes. */
 static struct dwo_bytes bytes_from(Elf *elf, const char *section, Dwarf_Die *skeleton,
 				   unsigned name, unsigned gnu_name)
 {
@@ -161,7 +162,7 @@ static int open_file(const struct split_dwarf *s, const char *path, struct dwo_f
 	return fd < 0 ? -ENOENT : dwo_file_open(fd, ret_file);
 }
 
-/* Removes "." and ".." from an absolute path, as far as they can be without looking. */
+/* Removes "." and ".." from an absolute path, without regard to links. */
 static void straighten(char *path)
 {
 	char *to = path, *part, *rest = path;
@@ -183,8 +184,8 @@ static void straighten(char *path)
 	*to = '\0';
 }
 
-/* FOLDER/NAME, in which FOLDER may be the path of a file in it, up to its last '/'. NULL: it is no
- * absolute path, or there is no memory. */
+/* Returns FOLDER/NAME; FOLDER may be the path of a file in the folder, of which only the part up to
+ * its last '/' counts. NULL: the path is not absolute, or out of memory. */
 static char *path_in(const char *folder, size_t folder_len, const char *name)
 {
 	char *path;
@@ -202,7 +203,7 @@ static char *path_in(const char *folder, size_t folder_len, const char *name)
 	return NULL;
 }
 
-/* Makes a unit of a file, which is taken over. */
+/* Makes a unit from a file, which it takes over. */
 static int take_file(struct dwo_file *file, struct split_unit *u, uint64_t id)
 {
 	int err = dwo_file_read(file, u->parts);
@@ -237,7 +238,7 @@ static int open_package(struct split_dwarf *s)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Where one is looked for: what the skeleton says, and from where a part of it is used. */
+/* Where a unit is searched: the skeleton's data. */
 struct place {
 	const char *name, *folder;
 	Dwarf_Die *skeleton;
@@ -272,7 +273,7 @@ static int try_package(struct split_dwarf *s, const struct place *p, struct spli
 	return err;
 }
 
-/* Takes `path` over; NULL is none. */
+/* Takes over `path`; NULL: there is none. */
 static int try_file(struct split_dwarf *s, char *path, const struct place *p, bool *ret_is_there,
 		    struct split_unit **ret_unit)
 {
@@ -312,7 +313,7 @@ static int try_files(struct split_dwarf *s, const struct place *p, bool *ret_is_
 	return err;
 }
 
-/* --- all ------------------------------------------------------------------------------------- */
+/* --- opening --------------------------------------------------------------------------------- */
 
 static int note_missing(struct split_dwarf *s, const char *name, bool is_other)
 {
@@ -405,7 +406,7 @@ size_t split_unit_bytes(const struct split_unit *u)
 
 /* --- ranges ---------------------------------------------------------------------------------- */
 
-/* A reader of a list, which ends with its bytes. */
+/* A reader of a list, up to the end of its bytes. */
 struct list {
 	const uint8_t *at, *end;
 	bool failed;
@@ -452,7 +453,7 @@ static uint64_t get_indexed(const struct split_unit *u, struct list *l)
 	return address;
 }
 
-/* One entry of DWARF 5's lists. Returns 1 for a range, 0 for another, -1 at the end. */
+/* Reads one entry of DWARF 5's lists. Returns 1 for a range, 0 for another entry, -1 at the end. */
 static int next_range(const struct split_unit *u, struct list *l, uint64_t *base, uint64_t *start,
 		      uint64_t *end)
 {
@@ -484,10 +485,10 @@ static int next_range(const struct split_unit *u, struct list *l, uint64_t *base
 		*end = *start + get_leb(l);
 		return 1;
 	}
-	return -1; /* DW_RLE_end_of_list, or what nobody knows */
+	return -1; /* DW_RLE_end_of_list, or an unknown entry */
 }
 
-/* The same of DWARF 4's. */
+/* The same for DWARF 4's lists. */
 static int next_gnu_range(struct list *l, uint64_t *base, uint64_t *start, uint64_t *end)
 {
 	uint64_t first = get_number(l, 8), second = get_number(l, 8);
@@ -520,7 +521,7 @@ static int each_range(const struct split_unit *u, struct list *l,
 	return err;
 }
 
-/* The offset of the unit's list of that number, behind the header of all; or 0. */
+/* Returns the offset of the unit's list of that number, behind the header of all lists; or 0. */
 static uint64_t list_of_number(const struct dwo_bytes *lists, uint64_t number)
 {
 	uint32_t count, offset;
@@ -534,8 +535,8 @@ static uint64_t list_of_number(const struct dwo_bytes *lists, uint64_t number)
 	return 12 + (uint64_t)offset;
 }
 
-/* Finds the list that an attribute names. libdw would look for it in sections that it has not, so
- * the value is read here. */
+/* Finds the list that an attribute refers to. libdw would search it in sections that it does not
+ * have, so the value is read here. */
 static bool find_list(const struct split_unit *u, const Dwarf_Attribute *attr, struct list *ret)
 {
 	const struct dwo_bytes *info = &u->parts[DWO_INFO];

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for file offsets; see symbolizer.h.
+ * Finds names for file offsets; see symbolizer.h.
  *
  *   offset ─► vaddr ─┬─► symtab.c       the function's symbol  (object and debug file, packed
  *                    │                                         symbols, PLT stubs)
  *                    ├─► dwarf_names.c  inlined calls, lines   (object, else debug file)
  *                    └─► runtime.c      functions, lines       (tables of runtimes, as Go's: what
- * the others lack)
+ *                                                              the others lack)
  *
- * The enclosing function is named by its symbol where there is one: that is the name by which
- * other tools know it, and it distinguishes cold parts and clones, which DWARF does not. DWARF
- * names it where the symbol table was stripped. Functions of Ada get readable names here, where
- * their language is known: GNAT's encoding, pack__work, could be a name of C.
+ * The enclosing function is named by its symbol if it has one: other tools know it by that name,
+ * and only symbols distinguish cold parts and clones. If the symbol table was stripped, DWARF gives
+ * the name. Functions of Ada get readable names here, where their language is known: GNAT's
+ * encoding, pack__work, could also be a name of C.
  *
- * An object's tables are read at the first question, so that objects which never occur in a stack
- * cost nothing.
+ * An object's tables are read at the first query, so that objects which never occur in a stack cost
+ * nothing.
  */
 #include "sym/symbolizer.h"
 
@@ -40,7 +40,7 @@ struct symbolizer {
 	struct debug_source source;
 	bool with_lines;
 	size_t most_bytes; /* of tables with lines; 0: no limit */
-	size_t line_bytes; /* at most, of an object's line tables; 0: no limit */
+	size_t line_bytes; /* limit of an object's line tables; 0: no limit */
 	struct symbolizer_object *objects;
 };
 
@@ -50,17 +50,17 @@ struct symbolizer_object {
 	struct elf_file *file; /* borrowed */
 	char *path;	       /* owned; or NULL */
 	bool is_opened, is_loaded;
-	bool has_dwarf; /* the file itself */
+	bool has_dwarf; /* of the file itself */
 	bool debug_has_dwarf;
-	size_t bytes;		      /* that its tables take, about, once they are loaded */
-	size_t line_bytes;	      /* and its line tables, if all are */
+	size_t bytes;		      /* about what its tables take, once they are loaded */
+	size_t line_bytes;	      /* of these its line tables, if all are loaded */
 	struct elf_file *debug;	      /* owned; NULL: none */
 	struct symtab *symtab;	      /* NULL until loaded */
 	struct dwarf_names *dwarf;    /* NULL: none, or not wanted */
 	struct unwind_bounds *bounds; /* NULL until a function without a name was met */
-	struct runtime_tables tables; /* none: it has none, or they are not needed so far */
+	struct runtime_tables tables; /* none: the object has none, or they were not needed yet */
 	bool has_tried_tables;
-	struct strings *ada; /* readable names; NULL: none so far */
+	struct strings *ada; /* readable names; NULL: none yet */
 };
 
 static char *copy_string(const char *s, int *r)
@@ -182,12 +182,12 @@ size_t symbolizer_object_bytes(const struct symbolizer_object *o)
 
 struct contents {
 	bool has_symtab, has_dwarf;
-	size_t bytes; /* that its tables will take, once they are used */
+	size_t bytes; /* that its tables will take when they are used */
 	size_t line_bytes;
 };
 
-/* Estimates the memory that a section's tables take. Measured on Debian's libraries: about the size
- * of the section, expanded if it is compressed, and five times that of a line table's. */
+/* Estimates the memory for the tables of a section. Measured on Debian's libraries: about the size
+ * of the section, expanded if it is compressed; five times that for a line table. */
 static size_t table_bytes(const struct elf_file *file, const GElf_Shdr *shdr, const char *name)
 {
 	bool is_packed = !strcmp(name, ".gnu_debugdata");
@@ -305,7 +305,7 @@ bool symbolizer_object_wants_order(struct symbolizer_object *o)
 	return limit && !object_open(o) && o->line_bytes > limit;
 }
 
-/* --- asking -------------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------- */
 
 static uint64_t offset_of(const struct symbolizer_object *o, uint64_t vaddr)
 {
@@ -314,7 +314,8 @@ static uint64_t offset_of(const struct symbolizer_object *o, uint64_t vaddr)
 	return vaddr && elf_file_vaddr_to_offset(o->file, vaddr, &offset) ? offset : 0;
 }
 
-/* DWARF's frames, the last of which is the enclosing function. The number, 0, or -ENOMEM. */
+/* Gives DWARF's frames, the last of which is the enclosing function. Returns their number, 0, or
+ * -ENOMEM. */
 static int resolve_dwarf(struct symbolizer_object *o, uint64_t vaddr,
 			 struct symbolizer_frame *ret_frames, size_t max,
 			 struct symbolizer_frame *ret_last, bool *ret_is_ada)
@@ -346,7 +347,7 @@ static int resolve_dwarf(struct symbolizer_object *o, uint64_t vaddr,
 	return n;
 }
 
-/* Makes the names of a unit of Ada readable, where they are GNAT's. 0 or -ENOMEM. */
+/* Makes the names of an Ada unit readable, if they are GNAT's. Returns 0 or -ENOMEM. */
 static int read_ada(struct symbolizer_object *o, struct symbolizer_frame *frames, size_t n)
 {
 	int err = o->ada ? 0 : strings_new(&o->ada);
@@ -365,8 +366,8 @@ static int read_ada(struct symbolizer_object *o, struct symbolizer_frame *frames
 	return err < 0 ? -ENOMEM : 0;
 }
 
-/* A function without a name still has a start, by the unwind information: all its locations are
- * then one function. One frame, 0 or -ENOMEM. */
+/* The unwind information has the start of a function without a name: so all its locations are one
+ * function. Returns 1 (a frame), 0 or -ENOMEM. */
 static int resolve_bounds(struct symbolizer_object *o, uint64_t vaddr,
 			  struct symbolizer_frame *ret_frames, size_t max)
 {
@@ -393,8 +394,8 @@ static int load_tables(struct symbolizer_object *o)
 	return 0;
 }
 
-/* A runtime's own table names what symbols and DWARF do not, and has the lines of what DWARF does
- * not. One frame, 0 or -ENOMEM. */
+/* A runtime's own table has names that symbols and DWARF lack, and lines that DWARF lacks. Returns
+ * 1 (a frame), 0 or -ENOMEM. */
 static int resolve_runtime(struct symbolizer_object *o, uint64_t vaddr,
 			   struct symbolizer_frame *ret)
 {
@@ -413,16 +414,16 @@ static int resolve_runtime(struct symbolizer_object *o, uint64_t vaddr,
 	return 1;
 }
 
-/* The vaddr by which the code at an offset is looked up. A handler of signals returns to the first
- * byte of sigreturn's code, which no call is in front of: the byte before the return address, by
- * which callers are looked up, is of another function or of none. */
+/* Gives the vaddr by which the code at an offset is looked up. A signal handler returns to the
+ * first byte of sigreturn's code, which no call precedes: the byte before the return address, by
+ * which callers are looked up, belongs to another function or to none. */
 static bool lookup_vaddr(const struct symbolizer_object *o, uint64_t offset, uint64_t *ret_vaddr)
 {
 	return elf_file_offset_to_vaddr(o->file, offset + sigreturn_begins_at(o->file, offset + 1),
 					ret_vaddr);
 }
 
-/* As symbolizer_resolve(), of an object that is loaded, with names as they are linked. */
+/* As symbolizer_resolve(), for a loaded object, with linkage names. */
 static int resolve_linkage(struct symbolizer_object *object, uint64_t vaddr,
 			   struct symbolizer_frame *ret_frames, size_t max, bool *ret_is_ada)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbols by address; see symtab.h.
+ * Finds symbols by address; see symtab.h.
  *
- * All symbols that lie in executable sections, of .symtab and .dynsym of both files, are sorted
- * by address, the best of its aliases first, and entered into a range map:
+ * All symbols in executable sections, from .symtab and .dynsym of both files, are sorted by
+ * address, the best alias first, and added to a range map:
  *
- *  - A symbol with a size covers just that, cut at the end of its section. Where symbols nest,
- *    the innermost names the address.
- *  - A symbol without a size (assembly) goes up to the next symbol of any kind, the end of its
- *    unwind entry or the end of the section, whichever comes first. In a stripped file most
- *    functions have no symbol, and only the unwind entry keeps the symbol from swallowing them.
- *    Inside a symbol with a size it is a label, and names nothing.
- *  - Data in executable sections is in the map without a name, so that no function before it
- *    extends over it.
+ *   - A symbol with a size covers just that, cut at the end of its section. If symbols nest, the
+ *     innermost names the address.
+ *   - A symbol without a size (assembly) extends up to the next symbol of any kind, the end of its
+ *     unwind entry or the end of the section, whichever comes first. In a stripped file most
+ *     functions have no symbol, and only the unwind entry prevents that the symbol covers them.
+ *     Inside a symbol with a size it is a label, and names nothing.
+ *   - Data in executable sections is in the map without a name, so that no function before it
+ *     extends over it.
  *
- * PLT stubs have no symbols: plt.c finds out where they lead. They are asked first.
+ * PLT stubs have no symbols: plt.c names them, and is queried first.
  *
- * The files may lie: names are only taken as libelf has checked them, addresses are held to their
- * section, and the number of symbols is bounded.
+ * The files are not trusted: names are only used as libelf has checked them, addresses must be
+ * within their section, and the number of symbols is bounded.
  */
 #include "sym/symtab.h"
 
@@ -40,7 +40,7 @@ struct symbol {
 	uint64_t start, end; /* vaddrs; end == start: no size */
 	uint64_t limit;	     /* end of the section */
 	const char *name;    /* borrowed; NULL: data */
-	uint16_t rank;	     /* among aliases (alias_rank.h): the higher the better */
+	uint16_t rank;	     /* among aliases (alias_rank.h): higher is better */
 };
 
 struct symtab {
@@ -52,7 +52,7 @@ struct symtab {
 
 /* --- reading ------------------------------------------------------------------------------- */
 
-/* Returns the executable section that a symbol names. */
+/* Gives the executable section to which a symbol belongs. */
 static bool section_of(Elf *elf, const GElf_Sym *sym, GElf_Shdr *ret_shdr)
 {
 	Elf_Scn *scn;
@@ -68,7 +68,7 @@ static bool section_of(Elf *elf, const GElf_Sym *sym, GElf_Shdr *ret_shdr)
 	       ret_shdr->sh_size <= UINT64_MAX - ret_shdr->sh_addr;
 }
 
-/* The linker's marks for where a section starts and stops are symbols without a type. */
+/* The linker's marks of where a section starts and ends are symbols without a type. */
 static bool is_mark(const char *name)
 {
 	return !strncmp(name, "__start_", 8) || !strncmp(name, "__stop_", 7);
@@ -170,10 +170,10 @@ static int compare(const void *a, const void *b)
 	return alias_compare(x->name, y->name, x->rank);
 }
 
-/* Gives symbols without a size their end; those that are labels keep none. */
+/* Sets the ends of symbols without a size; those that are labels get none. */
 static void end_sizeless(struct symtab *t, const struct unwind_bounds *bounds)
 {
-	uint64_t covered = 0; /* by symbols with a size */
+	uint64_t covered = 0; /* end of what symbols with a size cover */
 
 	for (size_t i = 0, next = 0; i < t->n_symbols; i++) {
 		struct symbol *s = &t->symbols[i];
@@ -197,7 +197,7 @@ static void end_sizeless(struct symtab *t, const struct unwind_bounds *bounds)
 	}
 }
 
-/* The order of the symbols is their rank: of aliases the first names the address. */
+/* Symbols rank by their order: the first alias names the address. */
 static int make_map(struct symtab *t)
 {
 	int err = 0;

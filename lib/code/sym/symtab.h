@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The symbol tables of an object and of its debug file, as one: from an address to a function. */
+/* The symbol tables of an object and of its debug file, combined: finds functions by address. */
 #ifndef SYM_SYMTAB_H
 #define SYM_SYMTAB_H
 
@@ -10,13 +10,13 @@
 
 struct symtab;
 
-/* `debug` is NULL or the separate debug file. Both are borrowed: names point into them. 0 or
- * -ENOMEM; broken tables count as empty. */
+/* `debug` is NULL or the separate debug file. Both are borrowed: names point into them. Returns 0
+ * or -ENOMEM; broken tables count as empty. */
 int symtab_new(const struct elf_file *file, const struct elf_file *debug,
 	       struct symtab **ret_symtab);
 void symtab_free(struct symtab *symtab);
 
-/* Finds the function that covers `vaddr`, and where it starts. */
+/* Finds the function that covers `vaddr`, and its start. */
 bool symtab_find(const struct symtab *symtab, uint64_t vaddr, const char **ret_name,
 		 uint64_t *ret_start);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounds of functions by the search table of unwind entries (cfi/eh_frame_hdr.h); see
+ * Finds bounds of functions by the search table of unwind entries (cfi/eh_frame_hdr.h); see
  * unwind_bounds.h.
  *
- * Many questions in a row are about few functions: the sizes that were read are kept.
+ * Many consecutive queries concern few functions, so sizes that were read are kept.
  */
 #include "sym/unwind_bounds.h"
 
@@ -14,7 +14,7 @@
 
 struct unwind_bounds {
 	struct eh_frame_hdr *hdr; /* owned; NULL: the file has none */
-	uint32_t *sizes;	  /* by entry, of code; 0: not read, or not good; owned */
+	uint32_t *sizes;	  /* sizes of code, by entry; 0: not read, or invalid; owned */
 };
 
 /* 0 or -ENOMEM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file's recipes, made when the first rule is missed; see analysed_rules.h. */
+/* Makes a file's recipes when the first rule is missing; see analysed_rules.h. */
 #include "unwind/analysed_rules.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static uint64_t code_bytes(const struct elf_file *elf)
 	return bytes;
 }
 
-/* Through a handle of its own, since others may use that of libelf. */
+/* Uses a separate handle, since other threads may use libelf's. */
 static int make(const struct elf_file *elf, struct recipe_table **ret_table)
 {
 	struct elf_file *own;

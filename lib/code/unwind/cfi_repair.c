@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules from a few bytes of code; see cfi_repair.h. There are six cases, all met in practice:
+ * Makes rules from a few bytes of code; see cfi_repair.h. There are six cases, all met in practice:
  *
  *   a return         The return address is on top, and all registers have the caller's values.
- *                    gcc's CFI of functions that realign the stack still finds the frame pointer
- *                    by itself here, after it was popped. Behind a store of a register in place of
- *                    the return address it is a jump (thunks of retpolines): the return address is
- *                    one word above.
+ *                    At this point, gcc's CFI of functions that realign the stack still uses the
+ *                    frame pointer, which has already been popped. Behind a store of a register
+ *                    over the return address, the return is a jump (thunks of retpolines): the
+ *                    return address is one word above.
  *   the instruction before it, in such a function
- *                    The same CFI is wrong, and a register has the CFA. (On top is a copy of the
- *                    return address; the stack of the caller is not below it but where the register
- *                    says.)
+ *                    The same CFI is wrong, and a register has the CFA. (On top of the stack is
+ *                    only a copy of the return address; the register leads to the caller.)
  *   system call; ... The C library ends an entry right before the system call that makes a
- *                    thread, since the child comes back with a stack of its own. Up to the
- *                    child's entry, which follows within a few instructions, the parent is as
- *                    before the call. The child is at its entry, and what its stack begins with
+ *                    thread, since the child returns with another stack. Up to the child's
+ *                    entry, which follows within a few instructions, the parent's frame is as
+ *                    before the call. The child is at its entry, and the first word of its stack
  *                    is no return address.
- *   mark of an entry Where nothing covers it, the entry of a function, such as frame_dummy, which
- *                    the loader calls and often faults in; and what follows, when the mark is all
- *                    that has been passed.
- *   stub's jump      Where nothing covers it, a linkage stub: those of static programs, by which
- *                    the C library chooses its functions, have no CFI.
+ *   mark of an entry If no CFI covers it: the entry of a function such as frame_dummy, which the
+ *                    loader calls and often faults in; also right behind the mark.
+ *   stub's jump      If no CFI covers it: a linkage stub. Those of static programs, by which the C
+ *                    library selects its functions, have no CFI.
  *   start code       _init and _fini, in every program and library, have no CFI; the file's dynamic
- *                    section tells where they are. Neither has __do_global_dtors_aux, before it has
- *                    its frame pointer, and a static program's frame_dummy. (de)register_tm_clones
+ *                    section has their addresses. Nor has __do_global_dtors_aux, before it sets its
+ *                    frame pointer, nor a static program's frame_dummy. (de)register_tm_clones
  *                    beside them use no stack at all.
  *
  * The bytes are in arch/code_form.h and arch/start_code.h.
@@ -37,7 +35,7 @@
 
 #define SYSCALL_GAP 24 /* bytes from the system call to the child's entry, at most */
 
-/* On top of the stack, or above `pushed` bytes: the return address. */
+/* The return address is on top of the stack, or above `pushed` bytes. */
 static void set_plain(struct walk_rule *rule, int pushed)
 {
 	walk_rule_free(rule);
@@ -47,7 +45,7 @@ static void set_plain(struct walk_rule *rule, int pushed)
 					    .ra_offset = ARCH_RETURN_SLOT}};
 }
 
-/* The CFA is in a register. */
+/* Sets a rule whose CFA is in a register. */
 static void set_register(struct walk_rule *rule, int reg)
 {
 	set_plain(rule, 0);
@@ -55,7 +53,8 @@ static void set_register(struct walk_rule *rule, int reg)
 	rule->fast.cfa_offset = 0;
 }
 
-/* Whether a return at an offset goes where the instruction before it says. */
+/* Returns whether a return at an offset jumps to the address that the instruction before it has
+ * stored. */
 static bool follows_target(const struct elf_file *elf, uint64_t offset)
 {
 	uint8_t code[CODE_FORM_TARGET];
@@ -80,7 +79,7 @@ static bool is_syscall(const struct elf_file *elf, uint64_t offset)
 	return elf_file_read_whole(elf, offset, code, sizeof(code)) && code_form_is_syscall(code);
 }
 
-/* Behind an entry of the CFI that a system call ends: the rule before the call. */
+/* If the CFI's entry ends with a system call right before: sets the rule from before the call. */
 static int after_syscall(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 			 uint64_t offset, struct walk_rule *rule)
 {
@@ -98,7 +97,7 @@ static int after_syscall(const struct elf_file *elf, const struct cfi_index *ind
 	return err;
 }
 
-/* At the mark with which a function begins, or right behind it. */
+/* Returns whether the offset is at the mark with which a function begins, or right behind it. */
 static bool is_at_entry(const struct elf_file *elf, uint64_t offset)
 {
 	const uint64_t back = offset < CODE_FORM_MARK ? offset : CODE_FORM_MARK;
@@ -112,7 +111,7 @@ static bool is_at_entry(const struct elf_file *elf, uint64_t offset)
 
 /* --- start code ----------------------------------------------------------------------------- */
 
-/* Code around an offset, as arch/start_code.h wants it. */
+/* Code around an offset, for arch/start_code.h. */
 struct around {
 	uint8_t code[START_CODE_BEFORE + START_CODE_BEHIND];
 	size_t len, at;
@@ -128,7 +127,7 @@ static bool read_around(const struct elf_file *elf, uint64_t offset, struct arou
 	return ret->len > ret->at;
 }
 
-/* In the C runtime's _init or _fini. */
+/* Sets the rule in the C runtime's _init or _fini. */
 static void in_init(const struct elf_file *elf, uint64_t vaddr, struct walk_rule *rule)
 {
 	uint8_t code[START_CODE_INIT + CODE_FORM_MARK];
@@ -145,7 +144,7 @@ static void in_init(const struct elf_file *elf, uint64_t vaddr, struct walk_rule
 		set_plain(rule, pushed);
 }
 
-/* In the functions beside them, before they have a frame pointer. */
+/* Sets the rule in the functions beside these, before they have a frame pointer. */
 static void in_start_code(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
 {
 	struct around a;
@@ -167,7 +166,7 @@ static bool is_in_tm_clones(const struct elf_file *elf, uint64_t offset)
 	return read_around(elf, offset, &a) && start_code_is_tm_clones(a.code, a.len, a.at);
 }
 
-/* --- all of them ---------------------------------------------------------------------------- */
+/* --- all cases ------------------------------------------------------------------------------ */
 
 int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 		       uint64_t offset, struct walk_rule *rule)
@@ -210,7 +209,7 @@ int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index
 
 /* --- is it start code? ---------------------------------------------------------------------- */
 
-/* In _init or _fini, up to the first return. */
+/* Returns whether code is in _init or _fini, up to the first return. */
 static bool is_in_init(const struct elf_file *elf, uint64_t vaddr)
 {
 	uint8_t code[START_CODE_INIT];
@@ -222,7 +221,7 @@ static bool is_in_init(const struct elf_file *elf, uint64_t vaddr)
 	       !code_form_may_have_return(code, vaddr - start);
 }
 
-/* At the entry of a frame_dummy that only jumps to register_tm_clones. */
+/* Returns whether it is the entry of a frame_dummy that only jumps to register_tm_clones. */
 static bool is_jump_to_tm_clones(const struct elf_file *elf, uint64_t offset,
 				 const struct around *a)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Analyses a piece, and analyses windows of it around changes again; see code_piece.h. */
+/* Analyses a piece, and analyses windows around changes again; see code_piece.h. */
 #include "unwind/code_piece.h"
 
 #include <errno.h>
@@ -9,23 +9,23 @@
 #include "analysis/analysis.h"
 #include "runtime/runtime.h"
 
-#define SPANS	64   /* of changed bytes, at most; with more, all is analysed */
+#define SPANS	64   /* of changed bytes, at most; if there are more, all is analysed */
 #define APART	64   /* bytes between two spans, at least */
-#define PATCHED 16   /* bytes of a span that may be a patch of an instruction */
+#define PATCHED 16   /* up to this size, a span may be a patch of an instruction */
 #define MARGIN	2048 /* bytes on either side of a span that are analysed with it */
-#define BLOCK	64   /* bytes that are compared at once */
-#define STARTS	256  /* of functions that runtimes know by their code, at most */
+#define BLOCK	64   /* bytes that are compared at a time */
+#define STARTS	256  /* starts of functions that runtimes recognise, at most */
 
 struct span {
 	uint64_t from, to; /* addresses */
 };
 
 struct change {
-	struct code_piece *piece; /* as it was */
-	struct code_piece fresh;  /* bytes as they are, and the rows of one window */
+	struct code_piece *piece; /* the old piece */
+	struct code_piece fresh;  /* the new bytes, and the rows of one window */
 	struct span spans[SPANS];
 	size_t span_count;
-	bool is_much; /* there are more */
+	bool is_much; /* there are more spans */
 };
 
 void code_piece_fini(struct code_piece *p)
@@ -81,7 +81,7 @@ int code_piece_make(struct code_piece *p, const uint8_t *bytes, size_t len, uint
 	return err ? err : analyse(p, bytes, start, start + len);
 }
 
-/* --- what has changed ---------------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------------------------- */
 
 bool code_piece_has(const struct code_piece *p, const uint8_t *bytes, size_t len, uint64_t start)
 {
@@ -111,7 +111,7 @@ static void note_changed(struct change *c, uint64_t address)
 		c->spans[c->span_count++] = (struct span){address, address + 1};
 }
 
-/* Finds the spans where bytes are others than the piece has, or where it has none. */
+/* Finds the spans in which bytes differ from those of the piece, or the piece has none. */
 static void compare(struct change *c, const uint8_t *bytes, size_t len, uint64_t start)
 {
 	uint8_t old[BLOCK];
@@ -131,7 +131,7 @@ static void compare(struct change *c, const uint8_t *bytes, size_t len, uint64_t
 
 /* --- rules --------------------------------------------------------------------------------- */
 
-/* How many rows begin at an address or ahead of it. */
+/* Returns how many rows begin at or before an address. */
 static size_t rows_up_to(const struct code_piece *p, uint64_t address)
 {
 	size_t low = 0, high = p->rows.count;
@@ -175,7 +175,7 @@ bool code_piece_function(const struct code_piece *p, uint64_t address, uint64_t 
 	return true;
 }
 
-/* The first address behind `address`, below `end`, where a row begins. */
+/* Returns the first address behind `address`, below `end`, at which a row begins. */
 static uint64_t next_row(const struct code_piece *p, uint64_t address, uint64_t end)
 {
 	size_t k = rows_up_to(p, address);
@@ -183,7 +183,8 @@ static uint64_t next_row(const struct code_piece *p, uint64_t address, uint64_t 
 	return k < p->rows.count && p->rows.items[k].address < end ? p->rows.items[k].address : end;
 }
 
-/* The span that an address is in, and where the next thing begins or ends behind it. NULL: none. */
+/* Returns the span that contains an address; NULL: none. Lowers *end to the next start or end of a
+ * span. */
 static const struct span *span_at(const struct change *c, uint64_t address, uint64_t *end)
 {
 	for (size_t i = 0; i < c->span_count; i++) {
@@ -201,8 +202,8 @@ static const struct span *span_at(const struct change *c, uint64_t address, uint
 	return NULL;
 }
 
-/* Takes the rules of a window that was analysed, and keeps those that were there where it has none
- * (its function stands only partly in the window), unless the code there is new. */
+/* Takes the rules of a window that was analysed. Where it has none (its function is only partly in
+ * the window), keeps the old rules, unless the code there is new. */
 static int merge(struct change *c, const struct span *window, struct code_piece *merged)
 {
 	struct code_piece *old = c->piece;
@@ -230,7 +231,7 @@ static int merge(struct change *c, const struct span *window, struct code_piece 
 	return err;
 }
 
-/* Analyses a window, and lays its rules over those that are there. */
+/* Analyses a window, and merges its rules into the old ones. */
 static int renew_window(struct change *c, const uint8_t *bytes, const struct span *window)
 {
 	struct code_piece *old = c->piece, merged = {0};
@@ -249,7 +250,8 @@ static int renew_window(struct change *c, const uint8_t *bytes, const struct spa
 	return 0;
 }
 
-/* The window around the spans from *i on that are near each other; *i is behind them then. */
+/* Returns the window around the spans from *i on that are near each other, and moves *i behind
+ * them. */
 static struct span take_window(const struct change *c, size_t *i)
 {
 	const struct code_piece *p = &c->fresh;

@@ -17,35 +17,35 @@
 #include "stackd_abi.h"
 
 struct code_row {
-	uint64_t address; /* the rule holds from there up to the next row */
+	uint64_t address; /* the rule is valid from here up to the next row */
 	struct stackd_rule rule;
 };
 
 struct code_piece {		   /* zeroed is empty */
 	struct elf_file *elf;	   /* the bytes, at offsets that are addresses; NULL: none */
 	uint64_t start, len;	   /* their first address and number */
-	bool is_file;		   /* it is code of a file; else some of it can be data */
+	bool is_file;		   /* it is code of a file; false: some of it can be data */
 	VEC(struct code_row) rows; /* in order */
 };
 
-/* Frees all, and leaves it empty. */
+/* Frees all contents, and leaves the piece empty. */
 void code_piece_fini(struct code_piece *piece);
 
-/* Makes a piece of `len` bytes at `start` out of an empty one. Returns 0 or an error (-ENOMEM, or
- * as analysis_run()); the caller frees it with code_piece_fini() in either case. */
+/* Makes a piece of `len` bytes at `start` from an empty one. Returns 0 or an error (-ENOMEM, or as
+ * analysis_run()); the caller frees it with code_piece_fini() in either case. */
 int code_piece_make(struct code_piece *piece, const uint8_t *bytes, size_t len, uint64_t start,
 		    bool is_file);
 
-/* Replaces the bytes of a piece by the present ones, and analyses it again where they differ.
- * Returns, and is to be freed, as above. */
+/* Replaces the bytes of a piece by the current ones, and analyses it again where they differ.
+ * Return value and freeing are as above. */
 int code_piece_renew(struct code_piece *piece, const uint8_t *bytes, size_t len, uint64_t start);
 
 /* Returns whether the piece has the same bytes at `start`. */
 bool code_piece_has(const struct code_piece *piece, const uint8_t *bytes, size_t len,
 		    uint64_t start);
 
-/* Gives the range of addresses around one that have rules without a gap: its function, and those
- * that adjoin it. false: it has no rule. */
+/* Gives the range of addresses around an address that have rules without a gap: its function, and
+ * adjoining ones. false: it has no rule. */
 bool code_piece_function(const struct code_piece *piece, uint64_t address, uint64_t *ret_from,
 			 uint64_t *ret_to);
 

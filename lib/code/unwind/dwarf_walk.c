@@ -7,20 +7,21 @@
  *                                                └none──► analysed_rules
  *
  * An object's first rules are made from an index of one entry each: mostly few more are needed,
- * since the kernel half has its table soon. All of the CFI is read for addresses without such an
- * entry, and once there are many rules.
+ * since the kernel half soon has the object's table. All of the CFI is read once an address has no
+ * such entry, or many rules were made from single entries.
  *
  * A return address is looked up one byte below, in the call that it follows: the call may be a
  * function's last instruction. A program counter that was interrupted (the leaf, and what a
  * signal frame leads to) is looked up as it is.
  *
- * In programs of a language with a table of its own, that stands in where there is no CFI, and says
- * where stacks are switched (runtime/runtime.h).
+ * If an object has a runtime's table (Go's), that gives rules where there is no CFI, and says where
+ * stacks are switched (runtime/runtime.h).
  *
- * The walk is complete if the return address is undefined (glibc's _start, clone and clone3), or it
- * is 0, or the frame is in the function at the file's entry address, or in one that nobody called
- * (compile_at), and no caller can be found for it. The last is for start code without CFI, or whose
- * CFI does not mark it as the start: in place of a return address it has argc, or makecontext()'s
+ * The walk is complete where the return address is undefined (glibc's _start, clone and clone3) or
+ * 0. It is also complete if no caller is found for a frame in the function at the file's entry
+ * address, or in one whose address was put on the stack by hand (compile_at()). This is for start
+ * code without CFI, or whose CFI does not mark it as the start: in place of a return address it has
+ * argc, or makecontext()'s uc_link.
  * uc_link.
  */
 #include "unwind/dwarf_walk.h"
@@ -43,26 +44,27 @@
 #include "unwind/walk_run.h"
 #include "unwind/heuristic_step.h"
 
-#define ENTRY_BYTES 64 /* of start code that has no CFI */
-/* Rules of an object that are made from single entries before all its CFI is read: together they
- * cost less than reading it would. */
+#define ENTRY_BYTES 64 /* length that start code without CFI is taken to have */
+/* Rules of an object that are made from single entries before all its CFI is read: making so many
+ * costs less than reading it. */
 #define SINGLE_RULES	200
-#define SINGLE_RULES_IN 32 /* and one more for so many entries that there are */
+#define SINGLE_RULES_IN 32 /* allows one more rule for each so many entries of the file */
 
-/* An object's CFI, and what it says of the object's entry address. The CFI is only needed for new
- * rules: it is dropped when it was not used for a while, and read again where it must be. */
+/* An object's CFI, and the function at the object's entry address. The CFI is only needed for new
+ * rules: it is dropped when it was not used for a while, and read again when it is needed. */
 struct walk_object {
-	bool is_complete;	      /* all CFI was read: `index` has it, or there is none */
-	bool has_entry;		      /* whether the function at the entry address is known */
+	bool is_complete;	      /* all CFI was read: `index` has it, or the file has none */
+	bool has_entry;		      /* the function at the entry address was looked for */
 	uint32_t singles;	      /* rules that were made from single entries */
-	uint32_t max_singles;	      /* at most; 0: not known */
+	uint32_t max_singles;	      /* most that are made so; 0: not computed yet */
 	struct cfi_index *index;      /* owned; NULL: no CFI, or not read */
-	struct runtime_tables tables; /* owned; none: it has none, or they are not read */
-	bool has_tables;	      /* it may have some */
+	struct runtime_tables tables; /* owned; empty: the file has none, or they are not read */
+	bool has_tables;	      /* the file has some, though they may have been dropped */
 	bool has_tried_tables;
 	uint64_t used;			 /* when; counted in trims */
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
-	struct jump_frame jump;		 /* of code without any rule */
+	struct jump_frame jump;		 /* the function in whose frame code without any rule
+					  * runs */
 	struct analysed_rules analysed;	 /* for code that no CFI covers */
 };
 
@@ -199,9 +201,10 @@ bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, u
 	return true;
 }
 
-/* The rule of the code before a return address. Nobody called where the address is a function's
- * start and nothing covers the byte before: the address was put there by hand, as makecontext()
- * does, and the rule of the function's start holds; if that leads nowhere, it is an entry. */
+/* Compiles the rule of the code before a return address. If the address is a function's start and
+ * nothing covers the byte before, no call has pushed it: it was put there by hand, as makecontext()
+ * does. Then the rule of the function's start holds, and if that leads nowhere, the function is the
+ * stack's entry. */
 static int compile_at(const struct cfi_index *index, uint64_t vaddr, bool is_return,
 		      struct walk_rule *rule)
 {
@@ -216,8 +219,8 @@ static int compile_at(const struct cfi_index *index, uint64_t vaddr, bool is_ret
 	return err;
 }
 
-/* What a runtime's table says, if the object has one: in the same order as in the kernel half's
- * tables (recipe_runtime.h). */
+/* Replaces a rule by that of a runtime's table, if the object has one: with the same precedence as
+ * in the kernel half's tables (recipe_runtime.h). */
 static int add_runtime(struct walk_object *wo, const struct elf_file *elf, uint64_t vaddr,
 		       struct walk_rule *rule, bool *ret_is_runtimes)
 {
@@ -244,7 +247,8 @@ static int add_runtime(struct walk_object *wo, const struct elf_file *elf, uint6
 	return 0;
 }
 
-/* Adds to a rule of the CFI what a runtime's table, the entry address and the code say. */
+/* Completes a rule of the CFI by the runtime's table, the entry address and the code's
+ * instructions. */
 static int finish_rule(struct dwarf_walk *walk, const struct object *object, struct walk_object *wo,
 		       const struct cfi_index *index, uint64_t vaddr, uint64_t offset,
 		       bool is_return, struct walk_rule *rule)
@@ -281,7 +285,7 @@ static int find_entry(struct walk_object *wo, const struct elf_file *elf)
 	return err;
 }
 
-/* As compile_at(), with an index of one entry. */
+/* As compile_at(), with an index of a single entry. */
 static int compile_near(const struct elf_file *elf, uint64_t vaddr, bool is_return,
 			const struct cfi_index *index, struct walk_rule *rule)
 {
@@ -312,7 +316,7 @@ static bool has_singles_left(struct walk_object *wo, const struct elf_file *elf)
 	return wo->singles < SINGLE_RULES || wo->singles < wo->max_singles;
 }
 
-/* Makes a rule without all of the CFI. -ENODATA: that cannot tell. */
+/* Makes a rule without reading all of the CFI. -ENODATA: all of it is needed. */
 static int make_single_rule(struct dwarf_walk *walk, const struct object *object,
 			    struct walk_object *wo, uint64_t vaddr, uint64_t offset, bool is_return,
 			    struct walk_rule *rule)
@@ -347,8 +351,8 @@ static int make_rule_of_all(struct dwarf_walk *walk, const struct object *object
 	return err ? err : finish_rule(walk, object, wo, wo->index, vaddr, offset, is_return, rule);
 }
 
-/* Without call frame information, a rule came from a few bytes of code (cfi_repair.h, sigreturn),
- * or a frame pointer is tried. Start code has no caller. */
+/* Gives a rule that has neither CFI nor a runtime's table its provenance: it came from a few bytes
+ * of code (cfi_repair.h, sigreturn.h), or a frame pointer is tried. Start code has no caller. */
 static void set_provenance(struct walk_rule *rule)
 {
 	if (rule->fast.cfa == STACKD_CFA_NONE)
@@ -381,8 +385,9 @@ static int make_rule(struct dwarf_walk *walk, const struct object *object, uint6
 
 #define KEY_OF_RETURN (UINT64_C(1) << 63)
 
-/* NULL: for lack of memory. The byte before an address that was put on a stack (stack_start.h) may
- * be an instruction, ret: then the rules of the two differ. */
+/* Returns NULL for lack of memory. Return addresses have keys of their own: an address that was put
+ * on a stack by hand (stack_start.h) has another rule than the instruction one byte below it, which
+ * may be a return. */
 static const struct walk_rule *get_rule(struct dwarf_walk *walk, const struct object *object,
 					uint64_t offset, bool is_return)
 {
@@ -416,15 +421,15 @@ bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, u
 /* --- code of files that JIT code jumps to ---------------------------------------------------- */
 
 #define OUTSIDE_BYTES                                                                              \
-	4096 /* of code that count as having call frame information, or not, at once */
+	4096 /* bytes of code that are all taken to have call frame information, or all not to */
 
 struct outside {
 	struct dwarf_walk *walk;
 	const struct walk_run *run;
-	uint64_t bare; /* the number of the OUTSIDE_BYTES that were last found to have none, + 1 */
+	uint64_t bare; /* 1 + number of the OUTSIDE_BYTES that were last found to have none */
 };
 
-/* The rule at an address of a file, by its call frame information. */
+/* Gives the rule at an address of a file, if it is of call frame information. */
 static bool rule_outside(void *arg, uint64_t address, struct stackd_rule *ret_rule)
 {
 	const struct outside *o = arg;
@@ -441,7 +446,7 @@ static bool rule_outside(void *arg, uint64_t address, struct stackd_rule *ret_ru
 	return true;
 }
 
-/* The code at an address of a file, if it has no call frame information. */
+/* Reads the code at an address of a file, if it has no call frame information. */
 static size_t read_outside(void *arg, uint64_t address, uint8_t *bytes, size_t size)
 {
 	struct outside *o = arg;
@@ -464,8 +469,8 @@ static size_t read_outside(void *arg, uint64_t address, uint8_t *bytes, size_t s
 
 /* --- the walk ------------------------------------------------------------------------------ */
 
-/* At the entry function, whatever keeps the walk from going on is the end of the stack: all but
- * memory that is missing. */
+/* At the entry function, a step that fails or leads to no mapping means the end of the stack,
+ * unless bytes of the stack are missing. */
 static enum stackd_end_reason at_entry(const struct walk_run *run, enum stackd_end_reason reason)
 {
 	const struct object *object;
@@ -479,8 +484,8 @@ static enum stackd_end_reason at_entry(const struct walk_run *run, enum stackd_e
 	return STACKD_END_ENTRY;
 }
 
-/* The function in whose frame an object's code runs that nothing states a rule for; NULL: none, or
- * there is no memory. */
+/* Returns the function in whose frame an object's code without rules runs; NULL: none, or no
+ * memory. */
 static const struct jump_frame *jump_frame_of(struct dwarf_walk *walk, const struct object *object)
 {
 	struct walk_object *wo;
@@ -493,8 +498,8 @@ static const struct jump_frame *jump_frame_of(struct dwarf_walk *walk, const str
 }
 
 /* Steps out of code that a program has made in its own data, as Lisp systems do that dump their
- * memory into a program (GCL). Compilers of C did not lay it out, so it is analysed as what is made
- * at run time: around the address. */
+ * memory into a program (GCL). It is not laid out as compilers of C lay out code, so it is analysed
+ * like JIT code: around the address. */
 static enum stackd_end_reason out_of_data(struct walk_run *run, const struct object *object,
 					  uint64_t offset)
 {
@@ -503,8 +508,8 @@ static enum stackd_end_reason out_of_data(struct walk_run *run, const struct obj
 	return reason == STACKD_END_NO_RECIPE ? STACKD_END_RUNTIME_CODE : reason;
 }
 
-/* Steps out of code of a file whose rule nothing states. `found` may be in the cache, where the
- * search for a taker can replace it by rules of other addresses. */
+/* Steps out of code of a file that has neither CFI nor a rule of a runtime's table. `found` may be
+ * in the cache, where the search in heuristic_step_from_taker() can replace it by other rules. */
 static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_run *run,
 					   const struct object *object, uint64_t offset,
 					   const struct walk_rule *found)
@@ -545,7 +550,7 @@ static enum stackd_end_reason without_file(struct dwarf_walk *walk, struct walk_
 	return WALK_GO_ON;
 }
 
-/* The register that a rule's CFA counts from; STACKD_REG_COUNT: it has none, or an expression. */
+/* Returns the register that a rule's CFA counts from; STACKD_REG_COUNT: none, or an expression. */
 static unsigned cfa_register(const struct walk_rule *rule)
 {
 	const struct stackd_rule *cfa = rule->slow ? &rule->slow->cfa : &rule->fast;
@@ -559,7 +564,7 @@ static unsigned cfa_register(const struct walk_rule *rule)
 	return STACKD_REG_COUNT;
 }
 
-/* Notes the values of the registers that callees may change, that the present frame has. */
+/* Notes the values of the caller-saved registers that are known in the present frame. */
 static void note_values(struct walk_run *run)
 {
 	uint32_t known = run->at.walk.valid & ARCH_VOLATILE_REGS;
@@ -572,7 +577,7 @@ static void note_values(struct walk_run *run)
 	}
 }
 
-/* Finds the value of the CFA's register, if no call since it was known has changed it. */
+/* Sets the CFA's register to its last known value, if no callee since then has changed it. */
 static void find_kept(struct dwarf_walk *walk, struct walk_run *run, const struct walk_rule *rule)
 {
 	unsigned reg = cfa_register(rule);
@@ -614,7 +619,7 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 	return is_entry ? at_entry(run, reason) : reason;
 }
 
-/* Fills the frame of the present state. false: no mapping is known. */
+/* Fills the frame of the present state. false: its address is in no known mapping. */
 static bool enter_frame(const struct walk_run *run, struct walk_frame *frame)
 {
 	const struct walk *w = &run->at.walk;
@@ -629,7 +634,7 @@ static bool enter_frame(const struct walk_run *run, struct walk_frame *frame)
 	return walk_run_find(run, frame->address, !w->is_exact, &frame->object, &frame->offset);
 }
 
-/* A frame pointer that leads nowhere is no rule. */
+/* Returns the provenance of a step; a frame pointer that leads nowhere counts as no rule. */
 static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_reason reason)
 {
 	bool is_found = reason == WALK_GO_ON || reason == STACKD_END_ENTRY;
@@ -638,10 +643,10 @@ static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_re
 									: run->provenance;
 }
 
-/* A return address of 0 ends a stack where that ends, and behind a frame that has called another:
- * coroutines begin so that their program has put together. In a leaf that may just be changing its
- * stack it is a word like any other, and so it is for frame pointers. Behind a signal, 0 is a bad
- * pointer that was called. */
+/* Returns how the walk ends at a return address of 0. It ends a stack at the end of the stack's
+ * memory, and behind a frame that has called: programs put 0 below a coroutine's first function. In
+ * a leaf that may be changing its stack, and for frame pointers, 0 is a word like any other. Behind
+ * a signal, 0 is a bad pointer that was called. */
 static enum stackd_end_reason at_zero(const struct walk_run *run)
 {
 	uint64_t slot = run->at.walk.slot, end = run->at.memory.end;
@@ -690,7 +695,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		    !(heuristic_step_leave_trampoline(&run) && enter_frame(&run, frame))) {
 			if (heuristic_step_from_nowhere(&run))
 				continue;
-			/* A return address that is none is no frame. */
+			/* A return address in no mapping is not one: drop its frame. */
 			n -= frame->is_return && n > 1;
 			reason = STACKD_END_NO_MAPPING;
 			break;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a row of the call frame table to a struct stackd_rule; see fixed_rule.h.
+ * Converts a row of the call frame table to a struct stackd_rule; see fixed_rule.h.
  *
- * The kernel half needs the CFA, the slot of the return address, and the slots of the
- * callee-saved registers. Slots count from the CFA; one that an expression counts from the
- * register of the CFA itself is converted, since their distance is fixed. Others keep their
- * register: gcc's functions with a realigned stack save the frame pointer where it then points to,
- * while the CFA comes from another register or from memory.
+ * The kernel half needs the CFA, the slot of the return address, and the slots of the callee-saved
+ * registers. Slots count from the CFA. A slot that an expression counts from the CFA's register is
+ * converted, since the distance of the two is fixed. A slot that counts from another register keeps
+ * it: gcc's functions with a realigned stack save the frame pointer where it then points to, while
+ * the CFA comes from another register or from memory.
  *
- * The kernel's signal frame gives all registers as distances from the stack pointer. They must be
- * exactly the distances in the kernel's struct sigcontext. Then one number, the distance of its
- * first register, says them all.
+ * In the kernel's signal frame, all registers are at distances from the stack pointer. These must
+ * be exactly those of the kernel's struct sigcontext. Then one number, the distance of its first
+ * register, gives them all.
  */
 #include "unwind/fixed_rule.h"
 
@@ -40,7 +40,7 @@ enum recipe_refusal fixed_rule_make_cfa(const struct cfi_state *state, struct st
 	return RECIPE_ACCEPTED;
 }
 
-/* A slot as a distance from the CFA, where it has a fixed one. */
+/* Gives a slot's distance from the CFA, if that is fixed. */
 static bool slot_from_cfa(const struct cfi_state *state, const struct cfi_reg *slot,
 			  int64_t *ret_distance)
 {
@@ -66,7 +66,7 @@ static enum recipe_refusal set_return_address(const struct cfi_state *state,
 	return fits_s16(distance) ? RECIPE_ACCEPTED : RECIPE_REFUSED_RANGE;
 }
 
-/* A slot that counts from a register; all such slots of a rule count from the same one. */
+/* Sets a slot that counts from a register; all such slots of a rule count from the same one. */
 static enum recipe_refusal set_saved_via_reg(const struct cfi_reg *slot, int i,
 					     struct stackd_rule *rule)
 {
@@ -111,8 +111,8 @@ static bool sp_is_cfa(const struct cfi_reg *sp)
 	return sp->how == CFI_UNSET || (sp->how == CFI_IS_CFA && !sp->offset);
 }
 
-/* Whether a register of a signal frame is in its slot of the sigcontext at sp + base. The walk
- * needs the return address and the callee-saved registers; no rule for the others is fine. */
+/* Returns whether a register of a signal frame is in its slot of the sigcontext at sp + base. The
+ * walk needs the return address and the callee-saved registers; the rest may have no rule. */
 static bool is_in_sigcontext(const struct cfi_state *state, int reg, int64_t base)
 {
 	const struct cfi_reg *slot = &state->regs[reg];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fixed form of a rule, struct stackd_rule, by which the kernel half steps: converts a row of
- * the call frame table to it.
+ * Converts a row of the call frame table to the fixed form of a rule, struct stackd_rule, by which
+ * the kernel half steps.
  */
 #ifndef UNWIND_FIXED_RULE_H
 #define UNWIND_FIXED_RULE_H

@@ -3,8 +3,8 @@
  * Steps by frame pointers, in code without a file, and out of the trampoline of uretprobes; see
  * heuristic_step.h.
  *
- * Code without a file is made at run time, or of a file that is no ELF file (SBCL's core). Of its
- * bytes in memory runtime_code.h tells rules.
+ * Code without a file is made at run time, or comes from a file that is not an ELF file (SBCL's
+ * core). runtime_code.h derives its unwind rules from its bytes in memory.
  */
 #include "unwind/heuristic_step.h"
 
@@ -34,7 +34,7 @@ static enum answer follows_call_in(const struct elf_file *elf, uint64_t offset)
 	return call_site_ends(bytes, sizeof(bytes)) ? YES : NO;
 }
 
-/* The same of code that the process has made. */
+/* The same as follows_call_in(), for code that the process has made at run time. */
 static enum answer follows_call_made(const struct walk_run *run, uint64_t pc)
 {
 	const struct object *object =
@@ -43,7 +43,7 @@ static enum answer follows_call_made(const struct walk_run *run, uint64_t pc)
 	return object ? follows_call_in(object->elf, pc) : UNKNOWN;
 }
 
-/* Whether there is a call before an address; the kernel puts that of sigreturn there, too. */
+/* Returns whether an address follows a call; the kernel puts that of sigreturn there, too. */
 static enum answer follows_call(const struct walk_run *run, uint64_t pc)
 {
 	const struct object *object;
@@ -62,7 +62,7 @@ static enum answer follows_call(const struct walk_run *run, uint64_t pc)
 	return answer;
 }
 
-/* Whether a return address that was guessed can be one. Where the caller's code cannot be read, the
+/* Returns whether a guessed return address can be one. If the caller's code cannot be read, the
  * saved frame pointer must lead upwards as well. */
 static bool is_plausible_return(const struct walk_run *run, uint64_t pc, uint64_t fp,
 				uint64_t saved)
@@ -74,8 +74,9 @@ static bool is_plausible_return(const struct walk_run *run, uint64_t pc, uint64_
 	return saved > fp && !(saved & 7) && saved - run->at.memory.start < run->at.memory.len;
 }
 
-/* Whether a return address that follows no call is one of a runtime's interpreter, whose frame is
- * at `caller`. `callee`: the frame that is left, if it is the interpreter's, too; 0: it is not. */
+/* Returns whether a return address that follows no call is in a runtime's interpreter, whose frame
+ * is at `caller`. `callee`: the frame that is left, if it is the interpreter's, too; 0: it is
+ * not. */
 static bool returns_to_interpreter(const struct walk_run *run, uint64_t pc, uint64_t slot,
 				   uint64_t callee, uint64_t caller)
 {
@@ -94,7 +95,7 @@ static bool returns_to_interpreter(const struct walk_run *run, uint64_t pc, uint
 
 /* --- frame pointers ------------------------------------------------------------------------ */
 
-/* The caller's stack pointer: above the return address, but for interpreters. */
+/* Returns the caller's stack pointer: it is above the return address, but for interpreters. */
 static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp)
 {
 	const struct object *object;
@@ -107,7 +108,7 @@ static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp
 	return slot + 8;
 }
 
-/* To the caller whose return address `pc` is, or was, in `slot`. */
+/* Moves to the caller whose return address `pc` is, or was, in `slot`. */
 static enum stackd_end_reason enter_caller(struct walk_run *run, uint64_t slot, uint64_t pc,
 					   uint64_t sp, uint64_t fp)
 {
@@ -119,8 +120,8 @@ static enum stackd_end_reason enter_caller(struct walk_run *run, uint64_t slot, 
 	return WALK_GO_ON;
 }
 
-/* To the caller with the frame pointer `fp`, whose return address is in `slot`; `below` is where
- * the frame that is left ends. */
+/* Moves to the caller with the frame pointer `fp`, whose return address is in `slot`; `below` is
+ * the address of the callee's saved frame pointer, or `slot` if it has saved none. */
 static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint64_t slot,
 				      uint64_t fp, enum stackd_end_reason failure)
 {
@@ -138,8 +139,8 @@ static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint
 	return enter_caller(run, slot, pc, caller_sp(run, slot, below), fp);
 }
 
-/* How far the frame at hand is made. A function that has called has made it; one that a signal has
- * interrupted may have done anything. */
+/* Returns how much of the present frame is set up. A function that waits for a call has set up all;
+ * one that a signal has interrupted may be anywhere. */
 static enum stackd_leaf leaf_of(const struct walk_run *run)
 {
 	if (!run->at.walk.is_exact)
@@ -147,7 +148,7 @@ static enum stackd_leaf leaf_of(const struct walk_run *run)
 	return run->at.walk.slot ? STACKD_LEAF_UNTOLD : run->in->leaf;
 }
 
-/* Whether the code that was interrupted is a runtime's interpreter, in the middle of a function. */
+/* Returns whether the interrupted code is a runtime's interpreter, in the middle of a function. */
 static bool is_interpreting(const struct walk_run *run)
 {
 	const struct walk *w = &run->at.walk;
@@ -155,7 +156,7 @@ static bool is_interpreting(const struct walk_run *run)
 	return runtime_frame_runs(&run->at.memory, w->r[STACKD_REG_FP], w->r[STACKD_REG_SP]);
 }
 
-/* Steps out of code that was interrupted while it makes a frame of an interpreter. */
+/* Steps out of code that was interrupted while it sets up a frame of an interpreter. */
 static bool step_from_entry(struct walk_run *run)
 {
 	const struct walk *w = &run->at.walk;
@@ -198,15 +199,15 @@ static enum stackd_end_reason step_by_frame_pointer(struct walk_run *run,
 
 /* --- code without a file ------------------------------------------------------------------- */
 
-/* A walk that ends in code of an unreadable ELF file lacks that file; in other code nothing could
- * say more. */
+/* Returns why a walk ends in code without rules. An ELF file that cannot be read is missing; of
+ * other code, nothing could give a rule. */
 static enum stackd_end_reason without_rule(const struct object *object)
 {
 	return object->kind == OBJECT_JIT || object->error == -ENOEXEC ? STACKD_END_RUNTIME_CODE
 								       : STACKD_END_NO_OBJECT;
 }
 
-/* Whether a step by a rule has come to a return address. */
+/* Returns whether a step by a rule has led to a return address. */
 static bool is_return_of(const struct walk_run *run)
 {
 	const struct walk *w = &run->at.walk;
@@ -216,8 +217,8 @@ static bool is_return_of(const struct walk_run *run)
 		returns_to_interpreter(run, w->pc, w->slot, 0, w->r[STACKD_REG_FP]));
 }
 
-/* By a rule of the code's instructions. The bytes may be newer than the sample: what does not lead
- * to a return address does not hold. */
+/* Steps by a rule from the code's instructions. The bytes may be newer than the sample: the step is
+ * undone if it does not lead to a return address. */
 static enum stackd_end_reason step_by_code(struct walk_run *run, const struct stackd_rule *rule)
 {
 	const struct walk_rule whole = {.fast = *rule};
@@ -231,7 +232,8 @@ static enum stackd_end_reason step_by_code(struct walk_run *run, const struct st
 	return STACKD_END_BAD_RETURN;
 }
 
-/* Whether there is an indirect call before an address, in a file: C has entered the code. */
+/* Returns whether an address of a file follows an indirect call: by such a call C enters the
+ * code. */
 static bool follows_entry(const struct walk_run *run, uint64_t pc)
 {
 	const struct object *object;
@@ -244,7 +246,7 @@ static bool follows_entry(const struct walk_run *run, uint64_t pc)
 	       call_site_kinds(bytes, sizeof(bytes)) & CALL_SITE_INDIRECT;
 }
 
-/* Steps out of code that is entered by jumps. Around calls of C it may have aligned the stack. */
+/* Steps out of code that is entered by jumps. It may have aligned the stack around calls of C. */
 static bool step_by_entry(struct walk_run *run)
 {
 	const struct walk before = run->at.walk;
@@ -265,7 +267,7 @@ static bool step_by_entry(struct walk_run *run)
 	return false;
 }
 
-/* Drops the registers of which ways to returns say that they have other values. */
+/* Drops the registers that paths to returns change, as the rule's cfa_add tells. */
 static void drop_changed(struct walk_run *run, const struct stackd_rule *rule)
 {
 #define X(name, number) number,
@@ -278,7 +280,7 @@ static void drop_changed(struct walk_run *run, const struct stackd_rule *rule)
 	}
 }
 
-/* Steps by what ways to returns tell. */
+/* Steps by a rule from the code's paths to returns. */
 static bool step_by_ways(struct walk_run *run, const struct stackd_rule *rule)
 {
 	uint8_t before = run->provenance;
@@ -291,7 +293,7 @@ static bool step_by_ways(struct walk_run *run, const struct stackd_rule *rule)
 	return false;
 }
 
-/* Steps out of code of which only ways to returns are known. */
+/* Steps out of code of which only paths to returns are known. */
 static bool step_by_exit(struct walk_run *run)
 {
 	struct stackd_rule rule;
@@ -300,15 +302,15 @@ static bool step_by_exit(struct walk_run *run)
 	       step_by_ways(run, &rule);
 }
 
-/* Whether the code around the frame's address is known as it was at the sample. */
+/* Returns whether the code around the frame's address is known as it was at the sample. */
 static bool is_as_sampled(const struct walk_run *run)
 {
 	return !run->in->has_code || !run->code ||
 	       runtime_code_is_sampled(run->code, run->in->pid, run->at.walk.pc);
 }
 
-/* Whether ways to returns say that the frame of an instruction ends elsewhere than a rule does,
- * which comes from the ways to the instruction. */
+/* Returns whether the rule from the paths to an instruction contradicts the one from its paths to
+ * returns: whether they place the end of the frame at different addresses. */
 static bool is_contradicted(const struct walk_run *run, const struct stackd_rule *rule)
 {
 	const struct walk *w = &run->at.walk;
@@ -343,8 +345,9 @@ enum stackd_end_reason heuristic_step_without_file(struct walk_run *run,
 
 /* --- functions that make the frame of their caller ------------------------------------------- */
 
-/* Whether `address` is the return address of the leaf, which takes it off the stack: it is where
- * the call before it says. `reg`: it was found in this register; STACKD_REG_COUNT: on the stack. */
+/* Returns whether `address` is the return address of the leaf, and the leaf is a function that
+ * takes it off the stack: the call before the address must lead to the leaf's function. `reg`: the
+ * register that has the address; STACKD_REG_COUNT: it is on top of the stack. */
 static bool is_taken(struct walk_run *run, uint64_t address, uint8_t reg)
 {
 	const struct object *object;
@@ -397,7 +400,7 @@ enum stackd_end_reason heuristic_step_by_next(struct walk_run *run)
 
 /* --- the trampoline of uretprobes ------------------------------------------------------------ */
 
-/* Steps out of code of a file by what ways to returns tell. */
+/* Steps out of code of a file by a rule from its paths to returns. */
 static bool step_by_file_exit(struct walk_run *run, const struct object *object, uint64_t offset)
 {
 	struct stackd_rule rule;
@@ -447,10 +450,11 @@ bool heuristic_step_leave_trampoline(struct walk_run *run)
 
 /* --- calls of bad pointers ------------------------------------------------------------------- */
 
-#define LEAST_MAPPED UINT64_C(65536)	 /* nothing is mapped below by default; */
-#define MOST_MAPPED  (UINT64_C(1) << 47) /* nor above */
+#define LEAST_MAPPED UINT64_C(65536)	 /* by default, nothing is mapped below it */
+#define MOST_MAPPED  (UINT64_C(1) << 47) /* nor at or above it */
 
-/* Whether a signal tells that the thread could not execute what is at its program counter.
+/* Returns whether a signal's frame says that the thread could not execute its program counter's
+ * code.
  */
 static bool could_not_execute(const struct walk_run *run)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the function that jumps among a file's entries, and steps by its rule; see jump_frame.h. */
+/* Finds the function in whose frame a file's code runs, and steps by its rule; see jump_frame.h. */
 #include "unwind/jump_frame.h"
 
 #include "arch/code_form.h"
 
-/* Whether the row at the end of an entry is that of a function that jumps to code. */
+/* Returns whether the row at the end of an entry is that of a function that jumps to code. */
 static bool is_of_jumps(const struct cfi_index *index, size_t i, uint64_t *ret_start,
 			uint64_t *ret_end)
 {
@@ -39,7 +39,8 @@ void jump_frame_drop(struct jump_frame *frame)
 	*frame = (struct jump_frame){0};
 }
 
-/* Where the direct call leads (vaddr) that is before a return address; 0: there is none. */
+/* Returns the target (vaddr) of the direct call before a return address; 0: there is no such
+ * call. */
 static uint64_t called_before(const struct walk_run *run, uint64_t pc,
 			      const struct object **ret_object)
 {
@@ -57,7 +58,7 @@ static uint64_t called_before(const struct walk_run *run, uint64_t pc,
 	return target;
 }
 
-/* Whether the return address that a step has come to is behind a call of the function. */
+/* Returns whether the return address that a step has led to follows a call of the function. */
 static bool is_called(const struct walk_run *run, const struct jump_frame *frame,
 		      const struct object *own)
 {
@@ -66,7 +67,7 @@ static bool is_called(const struct walk_run *run, const struct jump_frame *frame
 	return called_before(run, run->at.walk.pc, &object) == frame->start && object == own;
 }
 
-/* Around calls of C the stack is aligned by 8 bytes, where there is need to. */
+/* Code aligns the stack by 8 bytes around calls of C, where it must. */
 bool jump_frame_step(struct walk_run *run, const struct jump_frame *frame,
 		     const struct object *object)
 {
@@ -86,7 +87,8 @@ bool jump_frame_step(struct walk_run *run, const struct jump_frame *frame,
 
 /* --- interpreters -------------------------------------------------------------------------- */
 
-/* The rule of the interpreter that a call before a return address enters; NULL: it is none. */
+/* Returns the rule of the interpreter that the call before a return address enters; NULL: it calls
+ * none. */
 static const struct walk_rule *rule_of_call(const struct walk_run *run, uint64_t pc,
 					    jump_frame_rule_fn *rule_at, void *arg)
 {

@@ -2,19 +2,18 @@
 /*
  * Frames of code that is entered by jumps instead of calls: programs of GHC, traces of LuaJIT.
  *
- * Haskell code never moves the stack pointer, but around calls of C, whose stack must be aligned.
-It
- * runs in the frame of StgRun (rts/StgCRun.c of GHC), which jumps to it and is called by the
- * scheduler. StgRun's call frame information shows that: the CFA is its own stack pointer, and the
- * stack pointer is an expression, which compilers never emit. Its rule holds for all code that it
- * jumps to. So this applies the rule to code of the same file that has no rule of its own, and
- * accepts the step if it leads to the return address of a direct call of StgRun.
+ * Haskell code never moves the stack pointer, except around calls of C, whose stack must be
+ * aligned. It runs in the frame of StgRun (rts/StgCRun.c of GHC), which the scheduler calls, and
+ * which jumps to Haskell code. StgRun's call frame information is unmistakable: the CFA counts from
+ * the stack pointer, while the caller's stack pointer is an expression, which compilers never emit.
+ * Its rule holds for all code that it jumps to. So this applies the rule to code of the same file
+ * that has no rule itself, and accepts the step if it leads to the return address of a direct call
+ * of StgRun.
  *
- * Traces of LuaJIT, which are JIT code, run in the frame of its interpreter, below which they only
- * make room for more. The interpreter's call frame information has one rule for all of it, even at
- * the functions by which C enters it. So a call whose target has a rule with a frame that is set up
- * already is a call of such an interpreter, and this searches the stack upwards for its return
- * address.
+ * Traces of LuaJIT, which are JIT code, run in the frame of LuaJIT's interpreter, which they only
+ * make larger. The interpreter's call frame information has one rule for all its code, even for the
+ * functions by which C enters it. So a call whose target's rule has a complete frame is a call of
+ * such an interpreter, and this searches the stack upwards for its return address.
  */
 #ifndef UNWIND_JUMP_FRAME_H
 #define UNWIND_JUMP_FRAME_H
@@ -24,7 +23,7 @@ It
 
 struct jump_frame {	/* zeroed: not looked for */
 	bool is_known;	/* it was looked for */
-	uint64_t start; /* vaddr of the function that has the frame; 0: there is none */
+	uint64_t start; /* vaddr of the function that has the frame; 0: the file has none */
 	struct walk_rule rule;
 };
 
@@ -33,7 +32,7 @@ struct jump_frame {	/* zeroed: not looked for */
 int jump_frame_find(struct jump_frame *frame, const struct cfi_index *index);
 void jump_frame_drop(struct jump_frame *frame);
 
-/* Returns the rule at an offset of an object's file; NULL: there is none. */
+/* Returns the rule at an offset of an object's file; NULL: none. */
 typedef const struct walk_rule *jump_frame_rule_fn(void *arg, const struct object *object,
 						   uint64_t offset);
 
@@ -41,7 +40,7 @@ typedef const struct walk_rule *jump_frame_rule_fn(void *arg, const struct objec
  * JUMP_FRAME_SEARCHED words above the stack pointer. Returns whether it found one. */
 bool jump_frame_leave_interpreter(struct walk_run *run, jump_frame_rule_fn *rule_at, void *arg);
 
-#define JUMP_FRAME_SEARCHED 96 /* LuaJIT's own frame has 10, and a trace seldom as many */
+#define JUMP_FRAME_SEARCHED 96 /* LuaJIT's frame has 10, and traces seldom add as many */
 
 /* Steps from code of an object to the caller of the function that has the frame. Returns whether it
  * did. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Follows the code of a callee; see kept_register.h. Calls are followed as jumps are, so one set of
- * instructions has all that can run between the call and the return. What was found of a few
- * functions is kept, since samples hit the same few.
+ * instructions has all that can run between the call and the return. The results for a few
+ * functions are kept, since samples hit the same few.
  */
 #include "unwind/kept_register.h"
 
@@ -20,8 +20,8 @@ struct flow {
 	const struct elf_file *elf;
 	struct insn_decoder decoder;
 	struct kept_function *function;
-	uint32_t reg_bit;      /* by the processor's number */
-	VEC(uint64_t) waiting; /* vaddr of instructions that are still to be looked at */
+	uint32_t reg_bit;      /* bit of the register, by the processor's number */
+	VEC(uint64_t) waiting; /* vaddr of instructions that are still to be decoded */
 	uint64_t window;       /* vaddr of bytes[0] */
 	size_t window_bytes;
 	uint8_t bytes[WINDOW_BYTES];
@@ -53,7 +53,7 @@ static bool enter(struct flow *f, uint64_t vaddr)
 	return true;
 }
 
-/* Reads code from `vaddr` on. */
+/* Reads code from `vaddr` on into the window. */
 static bool read_window(struct flow *f, uint64_t vaddr)
 {
 	uint64_t offset;
@@ -78,7 +78,7 @@ static bool decode(struct flow *f, uint64_t vaddr, struct insn *ret_insn)
 	return insn_decode(&f->decoder, f->bytes + at, f->window_bytes - at, vaddr, ret_insn);
 }
 
-/* Looks at an instruction, and adds where it leads to. false: the register may be written. */
+/* Decodes an instruction, and adds its successors. false: the register may be written. */
 static bool look(struct flow *f, uint64_t vaddr)
 {
 	struct insn i;
@@ -108,7 +108,7 @@ static bool follow(struct flow *f)
 	return true;
 }
 
-/* The processor's number of a register. */
+/* Returns the processor's number of a register, given DWARF's. */
 static unsigned number_of(unsigned dwarf)
 {
 	unsigned number = 0;
@@ -142,7 +142,7 @@ static const struct kept_function *find(struct kept_register *kept, const struct
 	return f;
 }
 
-/* Where a caller's call leads, if it is a direct one. */
+/* Finds the target of a caller's call, if it is a direct one. */
 static bool find_target(const struct walk_frame *caller, uint64_t *ret_vaddr)
 {
 	const struct elf_file *elf = caller->object->elf;

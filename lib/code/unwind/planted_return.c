@@ -10,9 +10,10 @@
 _Static_assert(PLANTED_RETURN_BEFORE == CALL_SITE_BYTES, "a call site has to fit");
 
 #define BEHIND	   (PLANTED_RETURN_BYTES - PLANTED_RETURN_BEFORE)
-#define CALL_BYTES 7 /* of the longest call and what stands behind it */
+#define CALL_BYTES 7 /* length of the longest call and the instruction behind it */
 
-/* Whether there is a call that does not return, followed by what no program executes. */
+/* Returns whether the code calls a function that does not return: the call is followed by an
+ * instruction that no program executes. */
 static bool ends_process(const uint8_t *code)
 {
 	for (size_t i = 0; i + CALL_BYTES <= BEHIND; i++)
@@ -21,8 +22,8 @@ static bool ends_process(const uint8_t *code)
 	return false;
 }
 
-/* Whether a direct call before the address leads to code. Other instructions may end in bytes
- * that look like such a call, and so may functions. */
+/* Returns whether the direct call before the address leads to code. Functions and instructions may
+ * end in bytes that only look like such a call. */
 static bool leads_to_code(const uint8_t *code, const struct elf_file *elf, uint64_t offset)
 {
 	uint64_t vaddr, target;

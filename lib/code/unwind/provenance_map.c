@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct provenance_range {
-	uint32_t start; /* file offset; it ends where the next one starts */
+	uint32_t start; /* file offset; the range ends where the next one starts */
 	uint8_t provenance;
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Recipes of an ELF file: its call frame sections and its code's program headers, compiled; see
- * recipe.h. */
+/* Compiles the recipes of an ELF file from its call frame sections and the program headers of its
+ * code; see recipe.h. */
 #include "unwind/recipe.h"
 
 #include "unwind/recipe_analysis.h"
 #include "unwind/recipe_table.h"
 
-/* Lists the executable program headers, up to one more than the limit, which then is counted. */
+/* Lists the executable program headers: at most one more than the limit, so that the excess is
+ * counted. */
 static size_t find_loads(const struct elf_file *file, struct recipe_load *ret_loads)
 {
 	size_t count, n = 0;

@@ -3,8 +3,8 @@
  * Recipes: a file's unwind information, compiled into the tables that the kernel half searches.
  *
  * .eh_frame and .debug_frame say, in a byte-coded language, how to find the caller from any code
- * address. The kernel cannot run that language inside a sampling interrupt, so it is run here,
- * once per file, and what remains is: from this file offset on, that rule.
+ * address. The kernel cannot run that language inside a sampling interrupt, so this runs it once
+ * per file and keeps only the results: from this file offset on, that rule holds.
  *
  *   chunks   u32 first row of each 64 KiB chunk of file offsets, and one end entry
  *      |
@@ -16,17 +16,17 @@
  *
  * Code that no unwind information covers has rules derived from its instructions
  * (recipe_analysis.h), or rule NONE if these allow none. A rule that struct stackd_rule cannot
- * express has rule DAEMON, and its reason is counted. There is one exception from both: fewer than
+ * express becomes DAEMON, and the reason is counted. There is one exception from both: fewer than
  * 16 bytes before a function that is aligned to 16 keep the rule of the function before them. They
- * are padding, where no program counter ever is, or the last instruction of assembly whose author
- * ended its description too early; and a row for each would make tables a quarter larger.
+ * are padding, which never runs, or the last instruction of assembly whose author ended its
+ * description too early. A row for each would make tables a quarter larger.
  *
- * Rules of other sources are laid over and under those of call frame information, which keeps their
- * provenance (recipe_layer.h).
+ * Rules from other sources are merged with those of call frame information, and their provenance is
+ * kept (recipe_layer.h).
  *
  * The bytes are hostile: a profiled process controls its files. Time is linear in the size of the
- * sections (n log n in the number of CIEs), memory is bounded by the limits below, and whatever
- * lies or exceeds a limit is refused and counted by reason. Nothing here keeps global state.
+ * sections (n log n in the number of CIEs), memory is bounded by the limits below. Whatever is
+ * inconsistent or exceeds a limit is refused, and counted by reason. There is no global state.
  */
 #ifndef UNWIND_RECIPE_H
 #define UNWIND_RECIPE_H
@@ -53,7 +53,7 @@ struct recipe_stats {
 	uint64_t cfi_rows;			/* rows that these FDEs state, before merging */
 	uint64_t runtime_rows;			/* rows made from a runtime's table (runtime.h) */
 	uint64_t refused[RECIPE_REFUSED_COUNT]; /* by enum recipe_refusal */
-	uint64_t analysed_bytes;		/* of code that nothing else covers */
+	uint64_t analysed_bytes;		/* of code that has rules from its instructions */
 	uint64_t analysed_rows;
 	uint64_t is_partial; /* 1: code without call frame information is left out */
 };
@@ -61,17 +61,17 @@ struct recipe_stats {
 struct recipe_table;
 
 /* Compiles the call frame information of a file, which is read only during the call, and analyses
- * the code that it does not cover (recipe_analysis.h). A file without any yields an empty table.
- * Returns 0, -ENOMEM, or what elf_file_read() says. The caller frees *ret_table, which is untouched
- * on failure, with recipe_table_free(). */
+ * the code that it does not cover (recipe_analysis.h). A file without call frame information yields
+ * only the rules of other sources. Returns 0, -ENOMEM, or as elf_file_read(). The caller frees
+ * *ret_table, which is untouched on failure, with recipe_table_free(). */
 int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table);
 
-/* As recipe_compile(), but without rules from instructions if the file has more than so many bytes
+/* As recipe_compile(), but without rules from instructions if the file has more than `most_bytes`
  * of code to be analysed, which takes some ten times as much memory; 0: no limit. */
 int recipe_compile_within(const struct elf_file *file, uint64_t most_bytes,
 			  struct recipe_table **ret_table);
 
-/* As recipe_compile(), but asks `stop` now and then once analysing code takes a while, and returns
+/* As recipe_compile(), but asks `stop` now and then if analysing code takes long, and returns
  * -ECANCELED when that says so. */
 int recipe_compile_until(const struct elf_file *file, const struct analysis_stop *stop,
 			 struct recipe_table **ret_table);
@@ -81,8 +81,8 @@ int recipe_compile_until(const struct elf_file *file, const struct analysis_stop
  * twenty times less time. */
 int recipe_compile_quick(const struct elf_file *file, struct recipe_table **ret_table);
 
-/* Compiles the call frame information alone; for the rest as recipe_compile(). For comparing it
- * with other readers, or with the rules from instructions. */
+/* Compiles the call frame information alone; otherwise as recipe_compile(). For comparing it with
+ * other readers, or with the rules from instructions. */
 int recipe_compile_cfi(const struct elf_file *file, struct recipe_table **ret_table);
 
 void recipe_table_free(struct recipe_table *table); /* NULL is fine */
@@ -94,32 +94,32 @@ struct recipe_load {
 };
 
 /* Compiles sections that have been read, borrowed for the call: what recipe_compile() does after
- * reading the file. Where two sections cover an address, the earlier in the array wins. Returns 0
- * or -ENOMEM; *ret_table as recipe_compile()'s. */
+ * reading the file. If two sections cover an address, the earlier in the array wins. Returns 0 or
+ * -ENOMEM; *ret_table as recipe_compile()'s. */
 int recipe_section_compile(const struct cfi_section *sections, size_t section_count,
 			   const struct recipe_load *loads, size_t load_count,
 			   struct recipe_table **ret_table);
 
-/* Returns the rows, in order of file offset. As the results of the next functions, they live as
+/* Returns the rows, in order of file offset. They, and the results of the next functions, live as
  * long as the table. */
 const struct stackd_row *recipe_table_rows(const struct recipe_table *table, size_t *ret_count);
 
 /* Returns the rules, by number. */
 const struct stackd_rule *recipe_table_rules(const struct recipe_table *table, size_t *ret_count);
 
-/* Returns the first row of each of the `*ret_count` chunks, and as one entry more the number of
- * rows; the first chunk begins at file offset *ret_first_chunk << STACKD_CHUNK_SHIFT. */
+/* Returns the first row of each of the `*ret_count` chunks, and the number of rows as one more
+ * entry; the first chunk begins at file offset *ret_first_chunk << STACKD_CHUNK_SHIFT. */
 const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *ret_first_chunk,
 				    size_t *ret_count);
 
-/* Gives the counts of what the table was compiled from, and of what was refused. */
+/* Returns the counts of what was compiled into the table, and of what was refused. */
 const struct recipe_stats *recipe_table_stats(const struct recipe_table *table);
 
-/* Gives the provenances of the rules, which the caller owns from now on, for
- * provenance_map_free(); NULL: all are of call frame information. */
+/* Gives the map of the rules' provenances to the caller, who frees it with provenance_map_free();
+ * NULL: all rules are of call frame information. */
 struct provenance_map *recipe_table_take_provenance(struct recipe_table *table);
 
-/* Returns the rule for a file offset; the fixed rule NONE if nothing covers it. Never NULL. For a
+/* Returns the rule for a file offset: the fixed rule NONE if no row covers it; never NULL. For a
  * return address, pass the byte before it. */
 const struct stackd_rule *recipe_lookup(const struct recipe_table *table, uint64_t offset);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gaps in a file's rows, and what their code's instructions tell; see recipe_analysis.h.
+ * Finds gaps in a file's rows, and makes rules from their code's instructions; see
+ * recipe_analysis.h.
  *
  *   rows ─► file offsets with rule NONE ─► those of sections with code ─► analysis ─► rows
  *   the other code ─► calls into the gaps, addresses in them ─────────────────┘
@@ -13,10 +14,10 @@
 #include "arch/code_form.h"
 #include "unwind/recipe_layer.h"
 
-#define PADDING_BYTES  16   /* shorter gaps before a multiple of that are padding: see recipe.h */
-#define SMALL_GAP      64   /* shorter ones can be padding, too */
-#define FEW_BYTES      4096 /* of start code; */
-#define FEW_PART       8    /* if that is so small a part of all code */
+#define PADDING_BYTES  16   /* shorter gaps before a multiple of it are padding: see recipe.h */
+#define SMALL_GAP      64   /* shorter gaps can be padding, too: they are not counted */
+#define FEW_BYTES      4096 /* less is start code, if it is also */
+#define FEW_PART       8    /* less than this part of all code */
 #define MAX_LOADS      16
 #define MAX_REFERENCES (1u << 20)
 #define MAX_SEARCHED   (UINT64_C(128) << 20) /* bytes of code */
@@ -55,7 +56,7 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Lists a file's code by its section headers, in order; none: it has no headers. */
+/* Lists a file's code by its section headers, in order; none if it has no headers. */
 static int find_sections(const struct elf_file *file, struct recipe_gaps *sections)
 {
 	Elf *elf = elf_file_libelf(file);
@@ -81,7 +82,7 @@ static int find_sections(const struct elf_file *file, struct recipe_gaps *sectio
 	return 0;
 }
 
-/* Adds the parts of a gap that sections cover. *first is the first section that can. */
+/* Adds the parts of a gap that sections cover. *first is the first section that can do so. */
 static int add_covered(struct recipe_gaps *gaps, const struct recipe_gaps *sections, size_t *first,
 		       uint64_t start, uint64_t end)
 {
@@ -104,7 +105,7 @@ static int add_covered(struct recipe_gaps *gaps, const struct recipe_gaps *secti
 
 /* --- gaps ---------------------------------------------------------------------------------- */
 
-/* Adds the gaps of a program header, whose rows are at file offsets. */
+/* Adds the gaps of a program header; rows are at file offsets, gaps at addresses. */
 static int add_load(struct recipe_gaps *gaps, const struct recipe_gaps *sections,
 		    const struct recipe_load *load, const struct recipe_rows *rows)
 {
@@ -136,8 +137,9 @@ static bool is_in_reach(const struct recipe_load *load)
 	       load->size <= UINT64_MAX - load->vaddr;
 }
 
-/* Whether a gap begins behind a system call. The C library ends the information right behind the
- * one that makes a thread: what follows is run by the new thread, too, which has no caller. */
+/* Returns whether a gap begins behind a system call. The C library's call frame information ends
+ * right behind the system call that makes a thread: the code there is run by the new thread, too,
+ * which has no caller. */
 static bool is_behind_syscall(const struct elf_file *file, const struct analysis_range *gap)
 {
 	uint8_t code[CODE_FORM_SYSCALL];
@@ -177,7 +179,7 @@ int recipe_gaps_find(const struct elf_file *file, const struct recipe_load *load
 	return err;
 }
 
-/* --- references to them -------------------------------------------------------------------- */
+/* --- references to gaps -------------------------------------------------------------------- */
 
 struct references {
 	const struct recipe_gaps *gaps;
@@ -200,19 +202,20 @@ static bool is_in_gap(const struct recipe_gaps *gaps, uint64_t vaddr)
 	return low && vaddr < gaps->items.items[low - 1].end;
 }
 
-/* Whether it leads into a gap from elsewhere. */
+/* Returns whether a reference leads into a gap from code outside of gaps. */
 static bool is_reference(const struct references *r, uint64_t from, uint64_t target)
 {
 	return is_in_gap(r->gaps, target) && !is_in_gap(r->gaps, from);
 }
 
-/* Where code ends in which an instruction of so many bytes can begin. */
+/* Returns the end of the addresses at which an instruction of so many bytes can begin. */
 static const uint8_t *end_of_starts(const uint8_t *bytes, size_t len, size_t instruction)
 {
 	return len < instruction ? bytes : bytes + len - instruction + 1;
 }
 
-/* Any byte may begin a call. Hardly any that begins none leads to an instruction in a gap. */
+/* Tries each byte as the start of a call. Bytes that are not a call hardly ever lead to an
+ * instruction in a gap. */
 static int search_calls(struct references *r, const uint8_t *bytes, size_t len, uint64_t vaddr)
 {
 	const uint8_t *at = bytes, *end = end_of_starts(bytes, len, CODE_FORM_CALL);
@@ -325,7 +328,7 @@ static int number_of(struct recipe_table *table, const struct stackd_rule *rule)
 	return STACKD_RULE_NONE;
 }
 
-/* Offsets only fall where program headers have the same bytes twice. */
+/* Adds a row, unless its offset is below the last: then two program headers have the same bytes. */
 static int take_row(void *arg, uint64_t offset, const struct stackd_rule *rule)
 {
 	struct layer *l = arg;
@@ -345,7 +348,7 @@ static int take_row(void *arg, uint64_t offset, const struct stackd_rule *rule)
 	return recipe_rows_add(&l->rows, (uint32_t)offset, (uint16_t)number);
 }
 
-/* Whether so much code is more than start code. */
+/* Returns whether so much code is more than start code. */
 static bool is_much(const struct recipe_load *loads, size_t load_count, uint64_t bytes)
 {
 	uint64_t all = 0;

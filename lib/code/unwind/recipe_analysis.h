@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules from instructions (analysis/analysis.h) in a file's recipes: below all others, for the code
- * that nothing else covers, and only for that.
+ * Adds rules from instructions (analysis/analysis.h) to a file's recipes, only for code that no
+ * other source covers.
  *
  * Files whose call frame information covers all their code have such code, too: some hundred bytes
- * of start code. It is analysed by itself; only of files with more are symbols and pointers read,
+ * of start code. It is analysed by itself. Only in files with more, symbols and pointers are read,
  * and the rest of the code is searched for calls.
  */
 #ifndef UNWIND_RECIPE_ANALYSIS_H
@@ -27,17 +27,19 @@ int recipe_gaps_find(const struct elf_file *file, const struct recipe_load *load
 
 /* The sources of a file's recipes besides call frame information. */
 struct recipe_others {
-	const struct elf_file *file; /* NULL: none */
-	uint64_t most_bytes;	     /* of code; a file with more has none analysed; 0: no limit */
+	const struct elf_file *file; /* NULL: there are no others */
+	uint64_t most_bytes;	     /* of code without rules; if a file has more, none is analysed;
+				      * 0: no limit */
 	struct analysis_stop stop;
 	bool is_quick; /* leave out what takes long */
 };
 
-/* Returns whether there is so much of that code that analysing it takes long; or -ENOMEM. */
+/* Finds whether there is so much of that code that analysing it takes long. Returns 0 or
+ * -ENOMEM. */
 int recipe_analysis_is_long(const struct recipe_others *others, const struct recipe_load *loads,
 			    size_t load_count, const struct recipe_rows *rows, bool *ret_is_long);
 
-/* Merges the rules of that code into `rows`, which have all others. Numbers are those of
+/* Merges the rules from instructions into `rows`, which have all others. Numbers are those of
  * table->rules; refused rules are counted in table->stats. Returns 0, -ENOMEM or -ECANCELED. */
 int recipe_analysis_lay(const struct recipe_others *others, const struct recipe_load *loads,
 			size_t load_count, struct recipe_table *table, struct recipe_rows *rows);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers of rules with their provenance; see recipe_layer.h. */
+/* Merges layers of rules, and notes their provenance; see recipe_layer.h. */
 #include "unwind/recipe_layer.h"
 
-/* Gives the table's rules a provenance where `layer` shows through `upper`. */
+/* Gives `provenance` to the offsets at which `layer` has a rule and `upper` has none. */
 static int note(struct recipe_table *table, const struct recipe_rows *upper,
 		const struct recipe_rows *layer, enum provenance provenance)
 {

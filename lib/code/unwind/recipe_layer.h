@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lays rules of other sources over or under the rows of call frame information, and keeps their
- * provenance. There is no other way for such rules into a table.
+ * Merges rules from other sources with the rows of call frame information, and keeps their
+ * provenance. All such rules enter a table through these functions.
  *
  *   recipe_section_compile() ─► rows ─► recipe_layer_below(), _above() ─► recipe_table_build()
  *                                                └─► provenance of the table (provenance_map.h)
@@ -12,12 +12,12 @@
 #include "stack/provenance.h"
 #include "unwind/recipe_table.h"
 
-/* Lays `layer` below `rows`: its rules hold where `rows` has NONE. Returns 0, or -ENOMEM with
+/* Merges `layer` below `rows`: its rules hold where `rows` has NONE. Returns 0, or -ENOMEM with
  * `rows` as it was. */
 int recipe_layer_below(struct recipe_table *table, struct recipe_rows *rows,
 		       const struct recipe_rows *layer, enum provenance provenance);
 
-/* Lays `layer` above `rows`: its rules hold wherever they are not NONE. `layer` is used up.
+/* Merges `layer` above `rows`: its rules hold wherever they are not NONE. `layer` is used up.
  * Returns 0, or -ENOMEM with `rows` as it was. */
 int recipe_layer_above(struct recipe_table *table, struct recipe_rows *rows,
 		       struct recipe_rows *layer, enum provenance provenance);

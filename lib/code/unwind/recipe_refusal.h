@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reasons for refusing a file's recipes, or parts of them: those of the reader of call frame
- * information (cfi/cfi_refusal.h), and limits of tables and fixed rules.
+ * information (cfi/cfi_refusal.h), and limits of tables and of fixed rules.
  *
- * The caller that opens files refuses whole files. A refused FDE leaves its range to other FDEs
- * (rule NONE if there is none); a refused row has rule DAEMON.
+ * The caller that opens files refuses whole files. Other FDEs may cover the range of a refused FDE;
+ * if none does, it gets rule NONE. A refused row gets rule DAEMON.
  */
 #ifndef UNWIND_RECIPE_REFUSAL_H
 #define UNWIND_RECIPE_REFUSAL_H

@@ -55,13 +55,13 @@ struct recipe_rows_reader recipe_rows_read_part(const struct recipe_rows *rows, 
 		.at = at, .end = count ? at + count : NULL, .offset = offset};
 }
 
-/* --- one over the other -------------------------------------------------------------------- */
+/* --- merging ------------------------------------------------------------------------------- */
 
 struct layer {
 	struct recipe_rows_reader reader;
 	struct recipe_row next;
 	bool has_next;
-	uint16_t rule; /* in force */
+	uint16_t rule; /* at the present offset */
 };
 
 static struct layer layer_of(const struct recipe_rows *rows)
@@ -78,7 +78,7 @@ static void step(struct layer *layer)
 	layer->has_next = recipe_rows_next(&layer->reader, &layer->next);
 }
 
-/* Steps to the next offset at which either has a row, which it returns. */
+/* Steps to the next offset at which either list has a row, and returns it. */
 static uint32_t step_both(struct layer *up, struct layer *low)
 {
 	uint32_t offset = up->has_next && (!low->has_next || up->next.offset <= low->next.offset)

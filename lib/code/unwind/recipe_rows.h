@@ -25,8 +25,9 @@ struct recipe_row {
 struct recipe_rows {	 /* zeroed is empty */
 	uint32_t *words; /* owned */
 	size_t count, cap;
-	struct recipe_row last; /* of those in words */
-	struct recipe_row held; /* recipe_rows_add()'s last, which may still be taken back */
+	struct recipe_row last; /* the last row in `words` */
+	struct recipe_row held; /* the last row added, which a row at the same offset may still
+				 * replace */
 	bool has_held;
 };
 
@@ -35,7 +36,8 @@ void recipe_rows_free(struct recipe_rows *rows);
 
 #define RECIPE_ROWS_FAR 0xffffu /* a word with this distance is followed by the true one */
 
-/* Appends a row as it is. Returns 0, or -ENOMEM with the list as it was. */
+/* Appends a row without comparing it with the last. Returns 0, or -ENOMEM with the list as it
+ * was. */
 static inline int recipe_rows_put(struct recipe_rows *rows, uint32_t offset, uint16_t rule)
 {
 	uint32_t distance = offset - rows->last.offset;
@@ -56,18 +58,18 @@ static inline int recipe_rows_put(struct recipe_rows *rows, uint32_t offset, uin
  * rule of the last is left out. Returns 0 or -ENOMEM. */
 int recipe_rows_add(struct recipe_rows *rows, uint32_t offset, uint16_t rule);
 
-/* Lays `upper` over `lower`, and replaces `upper` by the result: its rules, and lower's where it
- * has NONE. Returns 0, or -ENOMEM with both as they were. */
+/* Merges `lower` below `upper`, and replaces `upper` by the result: it has upper's rules, and
+ * lower's where upper has NONE. Returns 0, or -ENOMEM with both as they were. */
 int recipe_rows_overlay(struct recipe_rows *upper, const struct recipe_rows *lower);
 
 /* Lists where `lower` has a rule and `upper` has none: rows with the rule `mark` there, and NONE
- * elsewhere. Returns 0, or -ENOMEM; the caller frees *ret_shown, untouched on failure, with
+ * elsewhere. Returns 0 or -ENOMEM; the caller frees *ret_shown, untouched on failure, with
  * recipe_rows_free(). */
 int recipe_rows_shown(const struct recipe_rows *upper, const struct recipe_rows *lower,
 		      uint16_t mark, struct recipe_rows *ret_shown);
 
-/* Lists the rows of `rows` where `rules` has a rule; where it has none, the row before goes on. As
- * recipe_rows_shown(). */
+/* Lists the rows of `rows` where `rules` has a rule; where it has NONE, the row before goes on.
+ * Returns as recipe_rows_shown(). */
 int recipe_rows_joined(const struct recipe_rows *rows, const struct recipe_rows *rules,
 		       struct recipe_rows *ret_joined);
 
@@ -77,22 +79,22 @@ bool recipe_rows_is_empty(const struct recipe_rows *rows);
 /* Returns the last row of a list that is not empty. */
 struct recipe_row recipe_rows_last(const struct recipe_rows *rows);
 
-/* Reads rows in their order; the list, which is borrowed, must not change meanwhile. */
+/* Reads rows in order; the list, which is borrowed, must not change meanwhile. */
 struct recipe_rows_reader {
 	const uint32_t *at, *end;
 	uint32_t offset;
-	const struct recipe_row *held; /* NULL: none, or read */
+	const struct recipe_row *held; /* NULL: none, or already read */
 };
 
 /* Begins with the first row of a list. */
 struct recipe_rows_reader recipe_rows_read(const struct recipe_rows *rows);
 
-/* Begins with a part: with the first row that recipe_rows_put() has put into the `count` words from
- * word `first` on. `offset` was the last row's offset before that. */
+/* Begins with a part of a list: with the first row that recipe_rows_put() has written to the
+ * `count` words from word `first` on. `offset` was the last row's offset before that. */
 struct recipe_rows_reader recipe_rows_read_part(const struct recipe_rows *rows, size_t first,
 						size_t count, uint32_t offset);
 
-/* Gives the next row; false: there is none. */
+/* Gives the next row; false: there are no more. */
 static inline bool recipe_rows_next(struct recipe_rows_reader *reader, struct recipe_row *ret_row)
 {
 	const struct recipe_row *held = reader->held;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set of rules: an array in order of number, and an open-addressing index over it.
+ * The set of rules: an array by number, and a hash index with open addressing.
  *
  * Rules come from hostile files, and the hash is no secret: an attacker could choose 65,536 rules
- * that collide and make every addition a walk over all of them. So a probe gives up after PROBE_MAX
- * steps, and the rule is refused like one that does not fit. At a load of at most one half, honest
- * rules never come near that.
+ * that collide, which would make every addition walk over all of them. So a probe gives up after
+ * PROBE_MAX steps, and the rule is refused as if the set were full. At a load of at most one half,
+ * honest rules never come near that.
  */
 #include "unwind/recipe_rules.h"
 
@@ -34,7 +34,8 @@ static uint64_t rule_hash(const struct stackd_rule *rule)
 	return hash_mix64(w[0] ^ hash_mix64(w[1] ^ hash_mix64(w[2] + 1)));
 }
 
-/* The slot that holds the rule, or the empty one where it belongs; NULL if neither is near. */
+/* Returns the slot that holds the rule, or the empty one where it belongs; NULL: PROBE_MAX slots
+ * hold other rules. */
 static uint32_t *find_slot(const struct recipe_rules *rules, const struct stackd_rule *rule)
 {
 	uint32_t mask = rules->slot_count - 1, at = rule_hash(rule) & mask;
@@ -48,8 +49,8 @@ static uint32_t *find_slot(const struct recipe_rules *rules, const struct stackd
 	return NULL;
 }
 
-/* Makes a new index. A rule that finds no slot in it stays in the array, and would only be added a
- * second time. */
+/* Makes a new index. A rule that finds no slot in it stays in the array, and may be added a second
+ * time. */
 static int grow(struct recipe_rules *rules, uint32_t slot_count)
 {
 	uint32_t *slots = malloc(slot_count * sizeof(*slots));

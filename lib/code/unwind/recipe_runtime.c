@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A runtime's rules in a file's recipes; see recipe_runtime.h. */
+/* Merges a runtime's rules into a file's recipes; see recipe_runtime.h. */
 #include "unwind/recipe_runtime.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 struct layers {
 	struct recipe_table *table;
-	struct recipe_rows special; /* above call frame information; NONE where it holds */
-	struct recipe_rows usual;   /* below it */
+	struct recipe_rows special; /* above call frame information; NONE elsewhere */
+	struct recipe_rows usual;   /* below call frame information */
 };
 
 static int number_of(struct recipe_table *table, const struct stackd_rule *rule)
@@ -23,7 +23,7 @@ static int number_of(struct recipe_table *table, const struct stackd_rule *rule)
 	return STACKD_RULE_DAEMON;
 }
 
-/* Appends a row to its layer, and NONE to the other. */
+/* Appends a row to its layer, and NONE to the other layer. */
 static int take_row(void *arg, const struct runtime_rule *row)
 {
 	struct layers *l = arg;
@@ -49,7 +49,7 @@ static void refuse(struct recipe_table *table, enum recipe_refusal why)
 	table->stats.refused[why]++;
 }
 
-/* Lays special rows over those of call frame information over the usual ones. */
+/* Merges special rows above those of call frame information, and usual rows below. */
 static int lay(struct layers *l, struct recipe_rows *rows)
 {
 	int err;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the bytes of call frame sections to a table: recipe_section_compile().
+ * Makes a table from the bytes of call frame sections: recipe_section_compile().
  *
  *   section ─► CIEs (cfi_cies.h)
  *          └─► FDEs ─► machine ─► rows ─► rule numbers
  *                         all FDEs in order of address ─► rows (rule from this offset on)
- *   sections' rows, the earlier section over the later, over analysed code's ─► chunks
+ *   rows of all sections, an earlier section's above a later one's, and other sources' ─► chunks
  *
- * Of FDEs that overlap, the one with the lower start has the common part, of those the first in the
- * section; what the other has beyond it stays. They are counted.
+ * If FDEs overlap, the common part belongs to the one with the lower start, or of those with the
+ * same start to the first in the section; the rest of the other FDE stays. Overlaps are counted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,13 +27,13 @@
 
 struct fde_range {
 	uint32_t start, end;		 /* file offsets */
-	uint32_t first_word, word_count; /* of its rows */
+	uint32_t first_word, word_count; /* of its rows in compiler.rows */
 };
 
 #define KNOWN_RULES 4096 /* a power of two */
 
 struct compiler {
-	const struct elf_file *file; /* NULL: its code is not looked at */
+	const struct elf_file *file; /* NULL: no code is read */
 	const struct cfi_section *section;
 	const struct recipe_load *loads;
 	size_t load_count;
@@ -41,12 +41,12 @@ struct compiler {
 	struct recipe_stats *stats;
 
 	struct cfi_cies cies;
-	const struct cfi_cie *last_cie; /* that an FDE had */
+	const struct cfi_cie *last_cie; /* the last one that find_cie() found */
 	VEC(struct fde_range) fdes;	/* in the section's order */
 	struct recipe_rows rows;	/* of all FDEs, one after the other */
 	struct cfi_machine machine;
-	bool has_jumps; /* a function jumps to code, which runs in its frame: see jump_frame.h */
-	struct known_rule {	  /* rules of states met before, by their history */
+	bool has_jumps;	    /* a function jumps to code that runs in its frame: see jump_frame.h */
+	struct known_rule { /* rules of states that were met before, by their history */
 		uint64_t history; /* 0: none */
 		int number;
 	} known[KNOWN_RULES];
@@ -83,7 +83,7 @@ static const struct cfi_cie *find_cie(struct compiler *c, uint64_t at)
 	return c->last_cie;
 }
 
-/* Finds the file offsets of an FDE's addresses, once for the whole of it. */
+/* Finds the file offsets of an FDE's addresses: the whole FDE must be in one program header. */
 static enum recipe_refusal find_range(const struct compiler *c, const struct cfi_fde *fde,
 				      struct fde_range *ret_range)
 {
@@ -104,9 +104,9 @@ static enum recipe_refusal find_range(const struct compiler *c, const struct cfi
 	return RECIPE_REFUSED_FDE_PROGRAM_HEADER;
 }
 
-/* The rule number of the machine's row; DAEMON, and the reason counted, where there is none.
- * Functions begin and end alike, so most states have been met, and their rule is known by the
- * instructions that made them. (Who makes histories collide spoils his own file's recipes.) */
+/* Returns the rule number of the machine's row; DAEMON, with the reason counted, if it has no rule.
+ * Functions begin and end alike, so most states were met before, and their rule is found by the
+ * instructions that made them. (A file whose histories collide spoils only its own recipes.) */
 static int row_rule(struct compiler *c)
 {
 	uint64_t history = c->machine.state.history;
@@ -136,7 +136,7 @@ static int row_rule(struct compiler *c)
 	return STACKD_RULE_DAEMON;
 }
 
-/* Runs an FDE. 0 with its rows in c->rows; -ENOSPC: too many rows; -ENOMEM. */
+/* Runs an FDE, and appends its rows to c->rows. Returns 0; -ENOSPC: too many rows; -ENOMEM. */
 static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct cfi_fde *fde,
 		   struct fde_range *range)
 {
@@ -165,8 +165,9 @@ static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 	return 0;
 }
 
-/* Whether a function ends as gcc's thunk for returns does (-mfunction-return=thunk), with a stack
- * pointer that drops a word before it returns, and no call frame information that says so. */
+/* Returns whether a function ends as gcc's thunk for returns does (-mfunction-return=thunk): it
+ * drops a word from the stack before it returns, which its call frame information does not
+ * state. */
 static bool ends_in_thunk(const struct compiler *c, const struct fde_range *range)
 {
 	const struct stackd_rule *rule;
@@ -183,7 +184,7 @@ static bool ends_in_thunk(const struct compiler *c, const struct fde_range *rang
 	       code_form_is_thunk_end(code);
 }
 
-/* Adds the rule of such a function's last instruction. */
+/* Adds the rule of such a thunk's last instruction. */
 static int mend_thunk(struct compiler *c, struct fde_range *range)
 {
 	const struct stackd_rule rule = {
@@ -267,8 +268,8 @@ static void sort_pass(const uint64_t *from, uint64_t *to, size_t count, unsigned
 		to[at[from[i] >> shift & 0xff]++] = from[i];
 }
 
-/* Sorts the FDEs by start: their numbers are in the low halves of *ret_order, which the caller
- * frees. This is linear, since the order is the file's to choose. */
+/* Sorts the FDEs by start: the low halves of *ret_order, which the caller frees, are their numbers.
+ * This takes linear time, since the file chooses the order. */
 static int sort_fdes(const struct compiler *c, uint64_t **ret_order)
 {
 	size_t n = c->fdes.count;
@@ -315,8 +316,8 @@ static int merge_fde(const struct compiler *c, const struct fde_range *fde, uint
 	return err;
 }
 
-/* Adds what holds in the gap before a function. A return address is looked up one byte below: if
- * the function begins a stack, that byte of the padding says that the stack ends there. */
+/* Adds the rows of the gap before a function. A return address is looked up one byte below: if the
+ * function begins a stack, the last byte of the padding gets the rule END. */
 static int add_gap(const struct compiler *c, uint32_t covered, const struct fde_range *fde,
 		   struct recipe_rows *rows)
 {
@@ -359,8 +360,8 @@ static int merge_fdes(struct compiler *c, struct recipe_rows *rows)
 
 /* --- all sections -------------------------------------------------------------------------- */
 
-/* Adds a section's rows to an empty list. `bytes`: NULL, or what is to be freed when the section
- * has been read. */
+/* Adds a section's rows to an empty list. `bytes`: NULL, or the memory to free when the section has
+ * been read. */
 static int compile_section(struct compiler *c, const struct cfi_section *section, uint8_t **bytes,
 			   struct recipe_rows *rows)
 {
@@ -422,8 +423,8 @@ static struct compiler *new_compiler(struct recipe_table *table, const struct re
 	return c;
 }
 
-/* Lays the rules of Go's table and those of analysed code below the others, and cuts the rows into
- * chunks. */
+/* Merges the rules of the other sources (a runtime's table, starts of stacks, analysed code, loads
+ * of the stack pointer), and cuts the rows into chunks. */
 static int finish(const struct compiler *c, const struct recipe_others *others,
 		  struct recipe_table *table, struct recipe_rows *rows)
 {
@@ -445,7 +446,7 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 	return err ? err : recipe_table_build(table, rows);
 }
 
-/* recipe_section_compile(); `bytes` is NULL or holds what is to be freed of each section. */
+/* recipe_section_compile(); `bytes` is NULL, or the memory of each section, to be freed. */
 static int compile(const struct recipe_others *others, const struct cfi_section *sections,
 		   uint8_t **bytes, size_t section_count, const struct recipe_load *loads,
 		   size_t load_count, struct recipe_table **ret_table)

@@ -14,7 +14,8 @@
 
 /* --- cutting into chunks ------------------------------------------------------------------- */
 
-/* The bytes of padding between two functions: see recipe.h. `next` follows `p`. */
+/* Returns whether the row `p`, which `next` follows, is padding between two functions: see
+ * recipe.h. */
 static bool is_padding(const struct recipe_row *p, const struct recipe_row *next)
 {
 	return p->rule == STACKD_RULE_NONE && next->offset % FUNCTION_ALIGN == 0 &&
@@ -27,7 +28,7 @@ struct cutter {
 	uint16_t rule;	     /* in force at the end of the rows */
 };
 
-/* Begins all chunks up to the one of `offset`, each with the rule in force where it begins. */
+/* Begins all chunks up to the one of `offset`, each with the rule that holds at its start. */
 static void begin_chunks(struct cutter *c, uint32_t offset, uint16_t rule)
 {
 	struct recipe_table *t = c->table;
@@ -51,7 +52,7 @@ static void cut_row(struct cutter *c, const struct recipe_row *p)
 	c->rule = p->rule;
 }
 
-/* Rows begin with the first code and end with a NONE behind the last. */
+/* Cuts all rows. They begin with the first code, and end with a NONE behind the last. */
 static void cut(struct recipe_table *t, const struct recipe_rows *rows)
 {
 	struct cutter c = {.table = t, .next_chunk = t->first_chunk, .rule = STACKD_RULE_NONE};
@@ -67,7 +68,7 @@ static void cut(struct recipe_table *t, const struct recipe_rows *rows)
 		is_first = false;
 		row = next;
 	}
-	/* The end needs no chunk of its own. */
+	/* The row at the end needs no chunk. */
 	begin_chunks(&c, row.offset - 1, c.rule);
 	if (row.offset % CHUNK_BYTES)
 		cut_row(&c, &row);
@@ -83,7 +84,7 @@ static uint32_t first_offset(const struct recipe_rows *rows)
 	return first.offset;
 }
 
-/* Usually all rules are of call frame information, and there is nothing to make. */
+/* Makes the map of provenances; NULL if all rules are of call frame information, as usual. */
 static int build_provenances(struct recipe_table *table, const struct recipe_rows *rows)
 {
 	struct recipe_rows joined = {0};

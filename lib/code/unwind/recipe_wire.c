@@ -3,7 +3,7 @@
  * Writes and reads tables; see recipe_wire.h.
  *
  *   struct head, struct recipe_stats
- *   chunks (one more than there are), rows, rules, then start and provenance of each range
+ *   chunks (and an end entry), rows, rules, then start and provenance of each range
  */
 #include "unwind/recipe_wire.h"
 
@@ -71,7 +71,8 @@ static bool head_is_sane(const struct head *h, size_t left)
 			       h->n_rules * sizeof(struct stackd_rule);
 }
 
-/* Each chunk has rows, the first of which begins with it, in order of offset. */
+/* Returns whether each chunk has rows in order of offset, the first of which begins with the
+ * chunk. */
 static bool rows_are_sane(const struct recipe_table *t, size_t n_rules)
 {
 	if (t->chunk_count && (t->chunks[0] || t->chunks[t->chunk_count] != t->row_count))
@@ -91,7 +92,7 @@ static bool rows_are_sane(const struct recipe_table *t, size_t n_rules)
 	return true;
 }
 
-/* Copies the rows, or has them stay where they are, in the table's bytes. Numbers before them are
+/* Copies the rows, or leaves them where they are, in the table's bytes. All fields before them are
  * of four bytes or more, so they are aligned. */
 static int place_rows(struct buf_reader *r, struct recipe_table *t)
 {
@@ -135,8 +136,8 @@ static bool rule_is_sane(const struct stackd_rule *rule)
 	       rule->saved_via_reg < 1u << STACKD_SAVED_COUNT;
 }
 
-/* Numbers rules as the set does, whose number differs from the writer's where that had entered a
- * rule twice. */
+/* Adds the rules to the set, and replaces their numbers by the set's: these differ if the writer's
+ * set had a rule twice. */
 static int get_rules(struct buf_reader *r, const struct head *h, struct recipe_table *t,
 		     uint16_t *numbers)
 {
@@ -159,7 +160,7 @@ static int get_rules(struct buf_reader *r, const struct head *h, struct recipe_t
 	return 0;
 }
 
-/* Adds the ranges to the list that the map is made of. */
+/* Reads the ranges into a list of rows, and makes the map from it. */
 static int get_provenances(struct buf_reader *r, const struct head *h, struct recipe_table *t)
 {
 	struct recipe_rows rows = {0};

@@ -9,17 +9,17 @@
 #include "base/buf.h"
 #include "unwind/recipe.h"
 
-/* Writes a table, and takes its provenances from it. */
+/* Writes a table, and takes its map of provenances from it. */
 void recipe_wire_put(struct recipe_table *table, struct buf *bytes);
 
-/* Reads a table, and checks that every number in it is one of the table's own, rows are in order,
- * and rules name existing registers. Returns 0, -EBADMSG or -ENOMEM; the caller frees *ret_table,
+/* Reads a table, and checks that every number in it is in the table's range, rows are in order, and
+ * rules name existing registers. Returns 0, -EBADMSG or -ENOMEM; the caller frees *ret_table,
  * untouched on failure, with recipe_table_free(). */
 int recipe_wire_get(struct buf_reader *bytes, struct recipe_table **ret_table);
 
-/* As recipe_wire_get(), but takes all bytes of a buffer: its memory becomes the table's and holds
- * the rows, which are 22 MiB for a large library. The buffer is empty then; on failure it is as it
- * was, but for the bytes of rows. */
+/* As recipe_wire_get(), but takes all bytes of a buffer: the table owns its memory, and the rows
+ * stay there (22 MiB for a large library). The buffer is empty then; on failure it is as it was,
+ * except that the bytes of its rows may have changed. */
 int recipe_wire_take(struct buf *bytes, struct recipe_table **ret_table);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fills, grows and empties the table of rule_cache.h. rule_cache_find() rests on an invariant: at
+/* Fills, grows and empties the table of rule_cache.h. rule_cache_find() relies on an invariant: at
  * least a quarter of the slots is free. */
 #include "unwind/rule_cache.h"
 

@@ -2,10 +2,10 @@
 /*
  * Rules by (object number, file offset): an open-addressing table with linear probing.
  *
- * It grows with use up to RULE_CACHE_MAX_SLOTS; when that is three quarters full, or the slow
+ * It grows with use up to RULE_CACHE_MAX_SLOTS. When three quarters of these are used, or the slow
  * rules take more than RULE_CACHE_MAX_SLOW_BYTES, it is emptied. Programs walk a few thousand
- * return addresses over and over, so that is rare, and refilling costs a microsecond a rule: less
- * than keeping the order that eviction of the least recently used needs.
+ * return addresses over and over, so that is rare. Refilling costs a microsecond a rule: less than
+ * keeping an order of use to evict single rules by.
  */
 #ifndef UNWIND_RULE_CACHE_H
 #define UNWIND_RULE_CACHE_H
@@ -47,7 +47,7 @@ static inline size_t rule_cache_hash(uint32_t object, uint64_t offset)
 	return (size_t)hash_mix64(offset ^ (uint64_t)object << 40);
 }
 
-/* Finds a rule; NULL: it is not there. It lives until the next insertion or rule_cache_clear(). */
+/* Finds a rule; NULL: not found. It lives until the next insertion or rule_cache_clear(). */
 static inline const struct walk_rule *rule_cache_find(const struct rule_cache *cache,
 						      uint32_t object, uint64_t offset)
 {
@@ -64,7 +64,7 @@ static inline const struct walk_rule *rule_cache_find(const struct rule_cache *c
 }
 
 /* Enters a rule that is not there yet, and owns what it points to from then on. Never fails: if
- * there is no memory to grow, it empties the cache first. The result is valid as
+ * there is no memory to grow, it empties the cache first. The result is valid as long as
  * rule_cache_find()'s. */
 const struct walk_rule *rule_cache_insert(struct rule_cache *cache, uint32_t object,
 					  uint64_t offset, const struct walk_rule *rule);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of pieces of code, in which new ones replace old ones; see runtime_code.h. */
+/* Keeps pieces of code, in which new bytes replace old ones; see runtime_code.h. */
 #include "unwind/runtime_code.h"
 
 #include <errno.h>
@@ -16,56 +16,56 @@
 #include "unwind/code_piece.h"
 #include "unwind/cfi_repair.h"
 
-#define SAVED_FP  0   /* its index in STACKD_SAVED_REGS */
-#define AROUND	  32  /* bytes on either side of an address that are looked at again */
-#define ELSEWHERE 256 /* bytes of another piece's code that are read at once */
+#define SAVED_FP  0   /* index of the frame pointer in STACKD_SAVED_REGS */
+#define AROUND	  32  /* bytes on either side of an address that are compared again */
+#define ELSEWHERE 256 /* bytes of code outside of the piece that are read at once */
 
-/* Where code is. */
+/* An address in the memory of a process, or in a file. */
 struct place {
-	pid_t pid;		   /* a process, in whose memory it is; 0: it is in a file */
-	const struct object *file; /* NULL: none */
+	pid_t pid;		   /* 0: it is in a file */
+	const struct object *file; /* NULL: it is in a process */
 	uint64_t address;	   /* or file offset */
 };
 
 struct piece {
-	int64_t owner;	  /* see owner_of(); 0: there is none */
-	uint64_t number;  /* of its core: address / RUNTIME_CODE_CORE; of a version: the key of its
+	int64_t owner;	  /* see owner_of(); 0: the slot is free */
+	uint64_t number;  /* of a piece: address / RUNTIME_CODE_CORE; of a version: the key of its
 			   * mark */
-	uint64_t made;	  /* changes whenever its bytes do */
-	uint64_t used;	  /* when; counted in uses */
-	uint64_t checked; /* the tick at which its bytes were those of the memory; of a file's: at
-			   * which it was used */
+	uint64_t made;	  /* number that changes whenever its bytes do */
+	uint64_t used;	  /* number of the use at which it was last used */
+	uint64_t checked; /* of a process: the tick at which its bytes were last compared with
+			   * memory; of a file: the tick of its last use */
 	struct code_piece code;
-	struct object object; /* has the piece's bytes */
-	/* What ways to returns tell, where rows do not. */
+	struct object object; /* its elf has the piece's bytes */
+	/* Rules from paths to returns, for addresses without a row. */
 	VEC(struct stackd_rule) exits;
-	struct int_map exit_of;	 /* by address: index of its rule, or NO_EXIT */
-	struct int_map taken_of; /* the same of runtime_code_taken(), by taken_key() */
+	struct int_map exit_of;	 /* address → index of its rule, or NO_EXIT */
+	struct int_map taken_of; /* the same for runtime_code_taken(), by taken_key() */
 };
 
 #define NO_EXIT	    (UINT32_MAX - 1)
-#define NO_EXIT_YET (UINT32_MAX - 2) /* nor was code outside looked at */
-#define MAX_EXITS   4096	     /* addresses of a piece of which that is kept */
+#define NO_EXIT_YET (UINT32_MAX - 2) /* the same, and code outside was not searched */
+#define MAX_EXITS   4096	     /* most addresses of a piece whose results are kept */
 
 #define WAYS	4
-#define ENTRIES 64 /* by process id: the last process of each remainder */
+#define ENTRIES 64 /* the last process for each remainder of its id */
 
-/* Where code of a process is entered that other mappings have more of. */
+/* The start of a mapping at which a process's code is entered; other mappings have more of it. */
 struct entry {
 	pid_t pid;
 	uint64_t start;
 };
 
-/* What a walk is about. */
+/* The code marks of the present walk. */
 struct sampled {
-	pid_t pid; /* 0: there is no walk */
+	pid_t pid; /* 0: no walk is under way */
 	const struct stackd_code_mark *marks;
 	size_t count;
 	struct {
-		bool is_known;	     /* the piece was looked for; */
-		struct piece *piece; /* NULL: there is none with these bytes; */
-		uint64_t made;	     /* as of then */
-	} found[STACKD_MAX_CODE];    /* by mark */
+		bool is_known;	     /* the piece was looked for */
+		struct piece *piece; /* NULL: none has the sample's bytes */
+		uint64_t made;	     /* its `made` at that time */
+	} found[STACKD_MAX_CODE];    /* by number of the mark */
 };
 
 struct runtime_code {
@@ -74,12 +74,13 @@ struct runtime_code {
 	uint64_t ticks;
 	uint64_t uses;
 	uint64_t makes;
-	struct piece pieces[RUNTIME_CODE_PIECES]; /* in sets of WAYS, by the hash of their place */
-	struct piece versions[RUNTIME_CODE_VERSIONS]; /* so, by their key */
+	struct piece pieces[RUNTIME_CODE_PIECES];     /* in sets of WAYS, by the hash of owner and
+						       * number */
+	struct piece versions[RUNTIME_CODE_VERSIONS]; /* the same, by the hash of the mark's key */
 	struct sampled sampled;
-	const struct runtime_code_outside *outside; /* NULL: there is no walk */
+	const struct runtime_code_outside *outside; /* NULL: no walk is under way */
 	struct entry entries[ENTRIES];
-	uint8_t bytes[RUNTIME_CODE_BYTES]; /* of the memory */
+	uint8_t bytes[RUNTIME_CODE_BYTES]; /* buffer for code that is read */
 };
 
 static uint64_t thread_clock(void)
@@ -128,13 +129,14 @@ void runtime_code_free(struct runtime_code *c)
 	free(c);
 }
 
-/* A process id, or of a file a negative number. */
+/* Returns a process id, or for a file a negative number. */
 static int64_t owner_of(const struct place *at)
 {
 	return at->file ? -1 - (int64_t)at->file->number : at->pid;
 }
 
-/* The pieces of a file are of no use once it has its recipes. */
+/* Drops the pieces of files that were not used lately: a file that has its recipes does not need
+ * them. */
 static void drop_unused(struct runtime_code *c)
 {
 	for (size_t i = 0; i < RUNTIME_CODE_PIECES; i++) {
@@ -154,7 +156,7 @@ void runtime_code_tick(struct runtime_code *c)
 
 /* --- pieces -------------------------------------------------------------------------------- */
 
-/* Takes the `len` bytes that were read at `start` into a piece: those that it lacks. */
+/* Makes or renews a piece from the `len` bytes that were read at `start` into c->bytes. */
 static int take(struct runtime_code *c, struct piece *p, bool is_file, uint64_t start, size_t len)
 {
 	int err = p->owner ? code_piece_renew(&p->code, c->bytes, len, start)
@@ -168,14 +170,14 @@ static int take(struct runtime_code *c, struct piece *p, bool is_file, uint64_t 
 	return err;
 }
 
-/* Whether a piece begins and ends where what was read does, with the same bytes. */
+/* Returns whether a piece has the same range as what was read, with the same bytes. */
 static bool is_same(const struct runtime_code *c, const struct piece *p, uint64_t start, size_t len)
 {
 	return p->code.start == start && p->code.len == len &&
 	       code_piece_has(&p->code, c->bytes, len, start);
 }
 
-/* Reads a file's code, which may be in its data, as runtime_code_read_fn reads that of a process.
+/* Reads code of a file, which may be in its data, as runtime_code_read_fn reads that of a process.
  */
 static size_t read_file(const struct elf_file *elf, uint64_t offset, uint64_t before,
 			uint64_t after, uint8_t *bytes, uint64_t *ret_start)
@@ -208,8 +210,8 @@ static size_t read_around(struct runtime_code *c, const struct place *at, uint64
 	return c->with.read(c->with.arg, at->pid, at->address, before, after, c->bytes, ret_start);
 }
 
-/* Compares a piece with the memory, and analyses what differs. Where there is no memory any more,
- * the process has ended: samples of its last moment may be still to come. */
+/* Compares a piece with the memory, and analyses what differs. If the memory cannot be read, the
+ * process has ended: the old piece stays for samples that are still to come. */
 static void refresh(struct runtime_code *c, struct piece *p, const struct place *at)
 {
 	uint64_t in_core = at->address % RUNTIME_CODE_CORE;
@@ -228,7 +230,7 @@ static void refresh(struct runtime_code *c, struct piece *p, const struct place 
 	c->credit_ns -= (int64_t)(c->with.clock() - begin);
 }
 
-/* Whether the bytes around an address, if they can be read, are as in a piece. */
+/* Returns whether the bytes around an address, if they can be read, are the same as in a piece. */
 static bool is_as_read(struct runtime_code *c, const struct piece *p, const struct place *at)
 {
 	uint64_t start = 0;
@@ -237,7 +239,7 @@ static bool is_as_read(struct runtime_code *c, const struct piece *p, const stru
 	return !len || code_piece_has(&p->code, c->bytes, len, start);
 }
 
-/* Where the piece with a place in its core is, or is to be: its owner and number may be others. */
+/* Returns the slot of the piece with this owner and number, or the slot that it is to replace. */
 static struct piece *find_room(struct runtime_code *c, int64_t owner, uint64_t number)
 {
 	uint64_t hash = hash_mix64(number ^ (uint64_t)owner << 40);
@@ -252,7 +254,7 @@ static struct piece *find_room(struct runtime_code *c, int64_t owner, uint64_t n
 	return oldest;
 }
 
-/* The piece with a place in its core, or NULL. */
+/* Returns the piece whose core has a place, or NULL. */
 static struct piece *find_piece(struct runtime_code *c, const struct place *at)
 {
 	int64_t owner = owner_of(at);
@@ -270,7 +272,7 @@ static struct piece *find_piece(struct runtime_code *c, const struct place *at)
 	if (!p->owner || (!at->file && p->checked != c->ticks && c->credit_ns > 0))
 		refresh(c, p, at);
 	p->used = ++c->uses;
-	/* Without time, what is known holds where the bytes are the same. */
+	/* If no time is left, an old piece is used where its bytes are still the same. */
 	if (!p->owner || (!at->file && p->checked != c->ticks && !is_as_read(c, p, at)))
 		return NULL;
 	if (at->file)
@@ -278,8 +280,8 @@ static struct piece *find_piece(struct runtime_code *c, const struct place *at)
 	return p;
 }
 
-/* Whether a piece has a block that was there; the address's own must be there, others as far as the
- * piece goes. */
+/* Returns whether a piece has block `i` of a mark, as it was then. It must have the block of the
+ * mark's address; others are only compared if the piece and the mark have them. */
 static bool has_block(const struct piece *p, const struct stackd_code_mark *then, unsigned i)
 {
 	uint64_t from = then->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE;
@@ -292,8 +294,8 @@ static bool has_block(const struct piece *p, const struct stackd_code_mark *then
 	return stackd_code_hash(words) == then->hashes[i];
 }
 
-/* Whether a piece has the blocks that were there: those of the address's function, if that is
- * known, since no rule in it depends on others. */
+/* Returns whether a piece has the blocks of a mark as they were then: only those of the address's
+ * function, if its range is known, since no rule in it depends on others. */
 static bool has_blocks(const struct piece *p, const struct stackd_code_mark *then)
 {
 	uint64_t from = 0, to = UINT64_MAX, at;
@@ -310,8 +312,8 @@ static bool has_blocks(const struct piece *p, const struct stackd_code_mark *the
 
 /* --- versions ------------------------------------------------------------------------------ */
 
-/* Lays the bytes of a sample over those that were read at `start`. Returns whether the address's
- * own block is among them. */
+/* Copies the blocks of a sample over the bytes that were read at `start`. Returns whether the block
+ * of the mark's address is among them. */
 static bool lay_over(uint8_t *bytes, size_t len, uint64_t start,
 		     const struct stackd_code_mark *then, const uint8_t *window)
 {
@@ -329,7 +331,7 @@ static bool lay_over(uint8_t *bytes, size_t len, uint64_t start,
 	return has_own;
 }
 
-/* The blocks around the address that were there, where nothing can be read by now. */
+/* Gives the range of the known blocks around the address, for code that can no longer be read. */
 static size_t window_alone(const struct stackd_code_mark *then, uint64_t *ret_start)
 {
 	unsigned first = STACKD_CODE_BEFORE, end = STACKD_CODE_BEFORE;
@@ -343,7 +345,7 @@ static size_t window_alone(const struct stackd_code_mark *then, uint64_t *ret_st
 	return (size_t)(end - first) * STACKD_CODE_BLOCK;
 }
 
-/* Makes a version, of the bytes of a sample between those that are there now. */
+/* Makes a version from the bytes of a sample, surrounded by the bytes that are in memory now. */
 static void make_version(struct runtime_code *c, struct piece *p, pid_t pid,
 			 const struct stackd_code_mark *then)
 {
@@ -368,7 +370,7 @@ static void make_version(struct runtime_code *c, struct piece *p, pid_t pid,
 	c->credit_ns -= (int64_t)(c->with.clock() - begin);
 }
 
-/* The version of a mark. NULL: its bytes are not known, or there is no time left. */
+/* Returns the version of a mark. NULL: its bytes are not known, or no time is left. */
 static struct piece *find_version(struct runtime_code *c, pid_t pid,
 				  const struct stackd_code_mark *then)
 {
@@ -394,8 +396,8 @@ static struct piece *find_version(struct runtime_code *c, pid_t pid,
 	return p->owner && has_blocks(p, then) ? p : NULL;
 }
 
-/* The piece that has the bytes of a mark: what it had then is better than what it has now. NULL:
- * none. */
+/* Returns the piece with the bytes of a mark. It prefers a piece that already has them to one that
+ * is read now. NULL: none. */
 static struct piece *find_as(struct runtime_code *c, pid_t pid, const struct stackd_code_mark *then)
 {
 	const struct place at = {.pid = pid, .address = then->address};
@@ -437,7 +439,7 @@ void runtime_code_end(struct runtime_code *c)
 	c->outside = NULL;
 }
 
-/* The mark whose block an address is in; count: none. */
+/* Returns the number of the mark whose block contains an address; count: none. */
 static size_t mark_of(const struct sampled *s, pid_t pid, uint64_t address)
 {
 	size_t i = 0;
@@ -450,8 +452,8 @@ static size_t mark_of(const struct sampled *s, pid_t pid, uint64_t address)
 	return i;
 }
 
-/* Finds whether a place is that of a mark, or of the byte ahead of one: of a return address. Then
- * gives the piece with the bytes of the sample, or NULL. */
+/* Returns whether a place, or the byte behind it (for a return address), is in a mark's block. If
+ * so, gives the piece with the bytes of the sample, or NULL. */
 static bool is_sampled(struct runtime_code *c, const struct place *at, struct piece **ret_piece)
 {
 	struct sampled *s = &c->sampled;
@@ -479,7 +481,8 @@ bool runtime_code_is_sampled(struct runtime_code *c, pid_t pid, uint64_t address
 	return is_sampled(c, &at, &p) && p;
 }
 
-/* The piece with a place, which is the walk's if that has seen it. NULL: none. */
+/* Returns the piece that has a place: with the bytes of the sample, if the walk has a mark there.
+ * NULL: none. */
 static struct piece *find(struct runtime_code *c, const struct place *at)
 {
 	struct piece *p;
@@ -499,8 +502,8 @@ const struct object *runtime_code_at(struct runtime_code *c, pid_t pid, uint64_t
 	return p ? &p->object : NULL;
 }
 
-/* Reads the bytes around an address as they are now. Returns whether they are others; without
- * time for them, the piece has none that hold. */
+/* Reads the bytes around an address as they are now. Returns whether they have changed. Then the
+ * piece is renewed, or dropped if there is no time for that. */
 static bool catch_up(struct runtime_code *c, struct piece *p, const struct place *at)
 {
 	struct piece *then;
@@ -544,22 +547,22 @@ void runtime_code_rule(struct runtime_code *c, pid_t pid, uint64_t address, bool
 	struct piece *p = find(c, &at);
 
 	rule_of(p, address, is_return, ret_rule);
-	/* Code that was made since the last tick. */
+	/* The code may be newer than the last tick. */
 	if (ret_rule->cfa == STACKD_CFA_NONE && catch_up(c, p, &at))
 		rule_of(p->owner ? p : NULL, address, is_return, ret_rule);
 }
 
-/* Code of a piece, or elsewhere: of the piece's file, or of its process as it is now. */
+/* Reads code of a piece, or outside of it: of the piece's file, or of its process as it is now. */
 struct code_reader {
 	struct runtime_code *code;
 	const struct piece *piece;
 	const struct elf_file *file; /* NULL: the piece is of JIT code */
-	uint64_t start;		     /* of the process's bytes that were read last */
+	uint64_t start;		     /* address of the process's bytes that were read last */
 	size_t len;
 	uint8_t bytes[ELSEWHERE];
 };
 
-/* Reads code of the piece's process that no file has. */
+/* Reads code of the piece's process that is in no file. */
 static size_t read_made(struct code_reader *r, uint64_t vaddr, uint8_t *bytes, size_t size)
 {
 	struct runtime_code *c = r->code;
@@ -597,7 +600,7 @@ static bool find_outside(void *arg, uint64_t vaddr, struct stackd_rule *ret_rule
 	return r->code->outside->rule(r->code->outside->arg, vaddr, ret_rule);
 }
 
-/* Whether there is time to look for ways to returns. Makes room for the result. */
+/* Returns whether there is time to search for paths to returns. Makes room for the result. */
 static bool may_look(struct runtime_code *c, struct piece *p)
 {
 	if (c->credit_ns <= RUNTIME_CODE_RESERVED_NS)
@@ -607,7 +610,7 @@ static bool may_look(struct runtime_code *c, struct piece *p)
 	return !VEC_RESERVE(&p->exits, 1);
 }
 
-/* The rule by ways to returns, which is found once for an address. */
+/* Gives the rule from paths to returns; the search is made once for an address. */
 static bool find_exit(struct runtime_code *c, struct piece *p, const struct elf_file *file,
 		      uint64_t address, struct stackd_rule *ret_rule)
 {
@@ -642,14 +645,14 @@ bool runtime_code_exit(struct runtime_code *c, pid_t pid, uint64_t address,
 	return p && find_exit(c, p, NULL, address, ret_rule);
 }
 
-/* Both addresses in one number: one by its distance from the piece's. */
+/* Combines both addresses in one number: `address` as the distance from the piece's start. */
 static uint64_t taken_key(const struct piece *p, uint64_t address, uint64_t pc)
 {
 	_Static_assert(RUNTIME_CODE_BYTES <= 1 << 16, "16 bits hold the distance");
 	return (address - p->code.start) << 48 | pc;
 }
 
-/* The rule of the frame that is made for the code at `address`, which is found once. */
+/* Gives the rule of the frame that is made for the code at `address`; the search is made once. */
 static bool find_taken(struct runtime_code *c, struct piece *p, struct code_reader *reader,
 		       uint64_t address, uint64_t pc, struct runtime_code_taken *taken)
 {
@@ -672,7 +675,7 @@ static bool find_taken(struct runtime_code *c, struct piece *p, struct code_read
 	return true;
 }
 
-/* Finds where the direct call before a return address leads. */
+/* Finds the target of the direct call before a return address. */
 static bool find_callee(const struct piece *p, uint64_t address, uint64_t *ret_callee)
 {
 	uint8_t call[CALL_SITE_BYTES];
@@ -718,8 +721,9 @@ bool runtime_code_file_exit(struct runtime_code *c, const struct object *object,
 	return p && find_exit(c, p, object->elf, offset, ret_rule);
 }
 
-/* Whether a step at an address takes the return address from where it is, though the frame
- * pointer is not yet the frame's: where it is pushed, at a return, and where it is set. */
+/* Returns whether a step by frame pointer leads to the caller though the frame is not set up: at
+ * the instruction that pushes the frame pointer, at the one that sets it, and at a return, the step
+ * takes the return address from the stack pointer. */
 static bool begins_frame(const struct piece *p, uint64_t address, const struct stackd_rule *rule)
 {
 	uint8_t code[3];
@@ -734,8 +738,9 @@ static bool begins_frame(const struct piece *p, uint64_t address, const struct s
 	       code_form_sets_fp(code, sizeof(code));
 }
 
-/* Where the register is the frame's, the analysis tells the frame by it. A function that saves the
- * frame pointer may still use it as it likes, or leave it to be that of a caller, as HotSpot's do.
+/* Returns what the analysis's rule shows about the frame pointer. If the CFA counts from it, it is
+ * the frame's. A function that saves it may use the register for anything, or leave a caller's
+ * value in it, as HotSpot's do.
  */
 static enum runtime_code_frame frame_of(const struct piece *p, uint64_t address, bool is_return,
 					const struct stackd_rule *rule)
@@ -759,15 +764,15 @@ enum runtime_code_frame runtime_code_frame(struct runtime_code *c, pid_t pid, ui
 	if (!p || !p->owner || elf_file_read(p->object.elf, address, &byte, 1) != 1)
 		return RUNTIME_CODE_UNREAD;
 	runtime_code_rule(c, pid, address, is_return, &rule);
-	/* Where compilers keep frame pointers, a function that calls, or has more than the frame
-	 * pointer on the stack, has made its frame. */
+	/* Where code keeps frame pointers, a function that calls, or has more on its stack than the
+	 * saved frame pointer, has set up its frame. */
 	if (rule.cfa == STACKD_CFA_NONE && runtime_code_exit(c, pid, address + is_return, &rule) &&
 	    !is_return && rule.cfa_offset <= 16)
 		return RUNTIME_CODE_UNTOLD;
 	return frame_of(p, address, is_return, &rule);
 }
 
-/* The frame that the code at `start` makes, as it is at an address, or behind its jump. */
+/* Gives the frame that the code at `start` sets up, as it is at an address, or at its jump. */
 static bool entry_at(struct runtime_code *c, pid_t pid, uint64_t start, uint64_t address,
 		     struct stackd_rule *ret_rule)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares bytes; see sigreturn.h. */
+/* Compares code with the known forms of a handler's return; see sigreturn.h. */
 #include "unwind/sigreturn.h"
 
 #include "arch/call_site.h"

@@ -10,11 +10,11 @@
 /* Returns whether `len` bytes begin with that code. */
 bool sigreturn_is_code(const uint8_t *bytes, size_t len);
 
-/* Returns whether one of its instructions is at a file offset, or it ends there. */
+/* Returns whether an instruction of that code begins at a file offset, or the code ends there. */
 bool sigreturn_is_at(const struct elf_file *elf, uint64_t offset);
 
 /* Returns whether a file offset is a handler's return address: that code begins there, and the
- * bytes before it are no call that would return there. */
+ * bytes before it are not a call that would return there. */
 bool sigreturn_begins_at(const struct elf_file *elf, uint64_t offset);
 
 /* Sets the rule of that code. */

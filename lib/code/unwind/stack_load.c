@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A search for the bytes of instructions that load the stack pointer (arch/code_form.h); see
- * stack_load.h. They are hardly ever a part of something else: without the first byte they load the
- * lower half of the stack pointer, which no program does.
+ * Searches for the bytes of instructions that load the stack pointer (arch/code_form.h); see
+ * stack_load.h. Such bytes are hardly ever anything else: if the first ended another instruction,
+ * the rest would load the lower half of the stack pointer, which no program does.
  */
 #include "unwind/stack_load.h"
 
@@ -12,12 +12,12 @@
 #include "arch/code_form.h"
 #include "unwind/recipe_layer.h"
 
-#define BEFORE 128 /* bytes from such a load to what is on the new stack, at most */
+#define BEFORE 128 /* most bytes between the load and an offset at which the stack is new */
 #define CHUNK  65536
-#define MORE   8 /* bytes behind a chunk, for an instruction that ends there */
+#define MORE   8 /* bytes read behind a chunk, for an instruction that ends there */
 
-/* Follows code from `at` to `end`, or to where it goes elsewhere: the offset at which it has
- * stopped. */
+/* Follows code from `at` to `end`, at most to a jump, call or return. Returns the offset behind
+ * it. */
 static size_t follow(const uint8_t *code, size_t at, size_t end, size_t len)
 {
 	struct insn_decoder decoder;
@@ -27,7 +27,7 @@ static size_t follow(const uint8_t *code, size_t at, size_t end, size_t len)
 	while (at < end) {
 		if (!insn_decode(&decoder, code + at, len - at, at, &insn))
 			return at;
-		if (insn.flow == INSN_RETURN) /* to the address that has been pushed */
+		if (insn.flow == INSN_RETURN) /* to the address that was pushed */
 			return at;
 		at += insn.length;
 		if (insn.flow != INSN_NEXT && insn.flow != INSN_BRANCH)
@@ -70,18 +70,17 @@ struct lay {
 	const struct elf_file *elf;
 	const struct recipe_table *table;
 	struct recipe_rows_reader rows;
-	struct recipe_row row, next; /* that the offset at hand is in, and the one behind */
+	struct recipe_row row, next; /* the row with the present offset, and the next row */
 	bool has_next;
-	struct recipe_rows_reader provenances; /* as the rows */
+	struct recipe_rows_reader provenances; /* read like the rows */
 	struct recipe_row provenance, next_provenance;
 	bool has_next_provenance;
-	uint16_t rule;	  /* SWITCH */
-	uint64_t covered; /* file offset up to which all is done */
+	uint16_t rule;	  /* number of the rule SWITCH */
+	uint64_t covered; /* file offset up to which the code is done */
 	struct recipe_rows layer;
 };
 
-/* Moves to the row that an offset is in. Returns whether there is one. Offsets rise from call to
- * call. */
+/* Moves to the row with an offset. Returns whether there is one. Offsets rise from call to call. */
 static bool go_to(struct recipe_rows_reader *rows, struct recipe_row *row, struct recipe_row *next,
 		  bool *has_next, uint64_t offset)
 {
@@ -92,7 +91,7 @@ static bool go_to(struct recipe_rows_reader *rows, struct recipe_row *row, struc
 	return row->offset <= offset;
 }
 
-/* Whether the rule at an offset is of Go's table, which says where the runtime is on which stack.
+/* Returns whether the rule at an offset is from Go's table, which states all switches of the stack.
  */
 static bool is_of_runtime(struct lay *l, uint64_t offset)
 {
@@ -101,7 +100,7 @@ static bool is_of_runtime(struct lay *l, uint64_t offset)
 	       l->provenance.rule == PROVENANCE_RUNTIME_TABLE;
 }
 
-/* Whether the rule at an offset tells the CFA from the stack pointer. */
+/* Returns whether the rule at an offset computes the CFA from the stack pointer. */
 static bool is_from_sp(struct lay *l, uint64_t offset)
 {
 	const struct stackd_rule *rule;
@@ -126,7 +125,7 @@ static int lay_behind(struct lay *l, uint64_t offset)
 	return err ? err : recipe_rows_add(&l->layer, (uint32_t)(offset + end), STACKD_RULE_NONE);
 }
 
-/* Lays behind the loads that begin in a block of code, which is at a file offset. */
+/* Adds SWITCH behind the loads that begin in a block of code at a file offset. */
 static int lay_block(struct lay *l, const uint8_t *code, uint64_t offset)
 {
 	int err = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Searches for where stacks begin; see stack_start.h.
+ * Searches for code at which stacks begin; see stack_start.h.
  *
- *        address of finish       taken here: found by its bytes,
+ *        address of finish       found by the bytes of this instruction,
  *        store it
  *        return
  *        ...                     decoded from there on,
- *        jump                    up to here: it goes elsewhere, and calls nothing;
+ *        jump                    up to here: a jump or return right before finish;
  *   finish:
  *        argument = 0
- *        call _exit              straight on to a call
+ *        call _exit              the first jump or call is a call
  *        halt                    that does not return
  */
 #include "unwind/stack_start.h"
@@ -23,10 +23,10 @@
 #include "unwind/recipe_layer.h"
 
 #define MOST_FUNCTION 64  /* bytes of a function that begins a stack */
-#define MOST_BETWEEN  128 /* bytes from where the address is taken to the code */
-#define MOST_CODE     64  /* bytes of that */
+#define MOST_BETWEEN  128 /* bytes from behind the instruction with the address to the code */
+#define MOST_CODE     64  /* bytes of that code which are decoded */
 #define CHUNK	      65536
-#define LEAST_GAP     24 /* bytes: more than padding, and no less than such code takes */
+#define LEAST_GAP     24 /* bytes: more than padding; such code takes no less */
 #define ROOM	      (CODE_FORM_ADDRESS + MOST_BETWEEN + MOST_CODE)
 
 bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end)
@@ -38,7 +38,7 @@ bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_
 	return len > 0 && code_form_gives_up_stack(code, (size_t)len);
 }
 
-/* Whether the code goes straight on to a call that does not return. */
+/* Returns whether the first jump or call of some code is a call that does not return. */
 static bool has_no_way_back(const struct insn_decoder *decoder, const uint8_t *code, size_t len)
 {
 	struct insn insn;
@@ -53,8 +53,8 @@ static bool has_no_way_back(const struct insn_decoder *decoder, const uint8_t *c
 	return false;
 }
 
-/* Whether instructions from `code` on come to an end right before `distance`, with one that goes
- * elsewhere and is no call. */
+/* Returns whether instructions from `code` on end exactly at `distance`, with a jump or a
+ * return. */
 static bool ends_before(const struct insn_decoder *decoder, const uint8_t *code, size_t distance)
 {
 	struct insn insn = {0};
@@ -67,8 +67,8 @@ static bool ends_before(const struct insn_decoder *decoder, const uint8_t *code,
 				  insn.flow == INSN_RETURN);
 }
 
-/* Whether a stack begins so far behind an instruction that has its address; `behind` that are
- * ROOM - CODE_FORM_ADDRESS bytes. */
+/* Returns whether a stack begins at `distance` behind an instruction that takes its address;
+ * `behind`: the ROOM - CODE_FORM_ADDRESS bytes behind that instruction. */
 static bool is_start(const struct insn_decoder *decoder, const uint8_t *behind, int32_t distance)
 {
 	return distance > 0 && distance <= MOST_BETWEEN &&
@@ -81,10 +81,10 @@ struct search {
 	struct insn_decoder decoder;
 	uint8_t bytes[CHUNK + ROOM];
 	struct recipe_rows layer;
-	uint64_t last; /* offset of the start that was found last */
+	uint64_t last; /* offset of the last start that was found */
 };
 
-/* Searches the first `len` bytes that were read, and uses what is behind them. */
+/* Searches the first `len` bytes of the chunk, and decodes those behind them. */
 static int search_chunk(struct search *s, uint64_t offset, size_t len)
 {
 	const uint8_t *at = s->bytes, *end = s->bytes + len;
@@ -128,7 +128,7 @@ static int search_gap(struct search *s, uint64_t from, uint64_t to)
 	return err;
 }
 
-/* Searches the gaps between rows that lie in a segment. */
+/* Searches the ranges of a program header that have no rule. */
 static int search_load(struct search *s, const struct recipe_load *load,
 		       const struct recipe_rows *rows)
 {

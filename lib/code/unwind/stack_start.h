@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Code at which the stacks of coroutines begin. A program that makes a stack puts an address where
- * the coroutine's first function expects its return address. No call has put it there:
+ * the coroutine's first function expects its return address. No call has pushed that address:
  *
  *   glibc, makecontext()    __start_context, which leaves its own stack at once
  *   Boost.Context, PHP      "finish", after the jump to the coroutine's function: it calls _exit()
  *
  * A return address is looked up one byte below. So the byte before such code gets the rule END, if
- * it is padding, or belongs to an instruction that is no call.
+ * it is padding, or belongs to an instruction that is not a call.
  */
 #ifndef UNWIND_STACK_START_H
 #define UNWIND_STACK_START_H
@@ -22,8 +22,9 @@
  * that it has no caller. Functions of more than 64 bytes are ignored. */
 bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end);
 
-/* Lays END, where `rows` have no rule, over the byte before code that never returns, whose address
- * the code right before it takes, and that follows a jump or a return. 0 or -ENOMEM. */
+/* Where `rows` have no rule, searches for code that never returns, whose address the code right
+ * before it takes, and that follows a jump or a return. Gives the byte before it the rule END.
+ * Returns 0 or -ENOMEM. */
 int stack_start_lay(const struct elf_file *elf, const struct recipe_load *loads, size_t load_count,
 		    struct recipe_table *table, struct recipe_rows *rows);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a row of the call frame table to a rule; see walk_rule.h.
+ * Makes a rule from a row of the call frame table; see walk_rule.h.
  *
- * A row is first tried against the fixed form, by the code that makes the kernel half's tables;
- * only what fails keeps the row's rules, and its expressions decoded.
+ * A row is first converted to the fixed form, by the code that makes the kernel half's tables. If
+ * that fails, the row's rules are kept, with decoded expressions.
  */
 #include "unwind/walk_rule.h"
 
@@ -19,10 +19,10 @@
 struct draft {
 	const struct cfi_row *row;
 	VEC(struct dwarf_expr_op) ops;
-	struct slow_rule rule; /* without its operations */
+	struct slow_rule rule; /* without the operations */
 };
 
-/* 0, -EINVAL where the expression makes no sense, or -ENOMEM. */
+/* Returns 0, -EINVAL if the expression is invalid, or -ENOMEM. */
 static int draft_ops(struct draft *d, uint32_t at, enum dwarf_expr_use use,
 		     struct walk_ops *ret_ops)
 {
@@ -51,7 +51,7 @@ static int draft_cfa(struct draft *d)
 	return draft_ops(d, state->cfa_expression, DWARF_EXPR_OF_CFA, &d->rule.cfa_ops);
 }
 
-/* A register whose expression makes no sense is as one whose offset does not fit: lost. */
+/* A register with an invalid expression is lost, like one whose offset does not fit. */
 static int draft_register(struct draft *d, int i)
 {
 	struct walk_register *reg = &d->rule.reg[i];
@@ -82,7 +82,7 @@ static int finish(const struct draft *d, struct slow_rule **ret_slow)
 	return 0;
 }
 
-/* 0, -EINVAL where the row makes no sense, or -ENOMEM. */
+/* Returns 0, -EINVAL if the row is invalid, or -ENOMEM. */
 static int make_slow(const struct cfi_row *row, struct slow_rule **ret_slow)
 {
 	struct draft d = {.row = row};

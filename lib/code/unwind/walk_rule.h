@@ -2,9 +2,9 @@
 /*
  * The unwind rule of one code address, made from its row of the call frame table.
  *
- * Nearly every rule fits the fixed form of the kernel half (struct stackd_rule). One that does not
- * has STACKD_CFA_DAEMON there and the row's own rules and expressions in `slow`; an invalid one has
- * STACKD_CFA_DAEMON and nothing in `slow`.
+ * Nearly every rule fits the fixed form of the kernel half (struct stackd_rule). A rule that does
+ * not fit has STACKD_CFA_DAEMON there, and the row's rules and expressions in `slow`. An invalid
+ * rule has STACKD_CFA_DAEMON, and no `slow`.
  */
 #ifndef UNWIND_WALK_RULE_H
 #define UNWIND_WALK_RULE_H
@@ -30,7 +30,8 @@ struct walk_register {
 };
 
 struct slow_rule {
-	struct stackd_rule cfa; /* its CFA alone; STACKD_CFA_DAEMON: the result of cfa_ops */
+	struct stackd_rule cfa; /* of the CFA alone; STACKD_CFA_DAEMON: the CFA is the result of
+				 * cfa_ops */
 	struct walk_ops cfa_ops;
 	struct walk_register reg[STACKD_REG_COUNT];
 	size_t bytes; /* of this object */
@@ -39,11 +40,12 @@ struct slow_rule {
 
 struct walk_rule {
 	struct stackd_rule fast;
-	bool is_signal;		/* the caller was interrupted, and did not call */
+	bool is_signal;		/* the caller was interrupted: it has not called */
 	bool is_entry;		/* in the function at the file's entry address */
-	bool is_called;		/* of code that calls have entered, whatever the file jumps to */
-	bool is_provisional;	/* a better rule may come: it must not be kept */
-	uint8_t provenance;	/* enum provenance; of STACKD_CFA_NONE that of the guess instead */
+	bool is_called;		/* calls enter the code, so that it is not in the frame of
+				 * jump_frame.h */
+	bool is_provisional;	/* it must not be kept, since a better one may come */
+	uint8_t provenance;	/* enum provenance; if STACKD_CFA_NONE, that of the guess */
 	struct slow_rule *slow; /* owned; may be NULL */
 };
 

@@ -10,12 +10,13 @@ struct walk_run {
 	const struct walk_input *in;
 	struct runtime_code *code;	 /* NULL: JIT code cannot be read */
 	struct stack_walk at;		 /* the present frame */
-	const struct walk_frame *frames; /* so far, the present one included */
+	const struct walk_frame *frames; /* all so far, with the present one */
 	size_t count;
-	uint64_t last_value[STACKD_REG_COUNT]; /* of caller-saved registers, and in which frame */
+	uint64_t last_value[STACKD_REG_COUNT]; /* of caller-saved registers, with the number of the
+						* frame */
 	size_t last_known[STACKD_REG_COUNT];
-	bool has_next;		 /* the rule of the present frame is known already, */
-	struct stackd_rule next; /* from that of the frame below, and of its registers */
+	bool has_next;		 /* the rule of the present frame is already known */
+	struct stackd_rule next; /* from the code of its callee, whose registers it counts from */
 	uint64_t guesses;	 /* steps by a frame pointer */
 	bool is_guess;
 	uint8_t provenance; /* of the last step's rule */

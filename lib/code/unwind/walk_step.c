@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Applying a rule; see walk_step.h. The fixed form is bpf/walk.h's. A row that it cannot express
- * keeps its own rules, with DWARF expressions, which are evaluated here; what is unknown, what
- * cannot be read and where a step may lead means the same there.
+ * Applies a rule; see walk_step.h. The fixed form is applied by bpf/walk.h. A row that does not fit
+ * it keeps its rules, with DWARF expressions, which are evaluated here. Unknown registers, memory
+ * that cannot be read, and limits of a step are treated as in bpf/walk.h.
  *
- * The caller's stack pointer is the CFA, unless assembly says otherwise (GHC's StgRun: the CFA is
- * its own stack pointer).
+ * The caller's stack pointer is the CFA, unless the row has a rule for it, as GHC's assembly has
+ * (StgRun: the CFA counts from the stack pointer, and the caller's one is an expression).
  */
 #include "unwind/walk_step.h"
 
 #include <errno.h>
 
-/* The copy is of one stack: what is beyond its end, and the frame to which a rule of kind OTHER
- * leads, are on another. */
+/* The copy is of one stack: addresses beyond its end, and the frame to which a rule of kind OTHER
+ * leads, are on another stack. */
 enum stackd_end_reason walk_step_reason(const struct walk *w, const struct stackd_rule *rule,
 					uint64_t address)
 {
@@ -25,13 +25,13 @@ enum stackd_end_reason walk_step_reason(const struct walk *w, const struct stack
 	return m->end && address >= m->end ? STACKD_END_STACK_SWITCH : STACKD_END_STACK_CUT;
 }
 
-/* A step by such rules. */
+/* A step by a slow rule. */
 struct slow_step {
 	struct stack_walk *of;
 	const struct slow_rule *rule;
 	uint64_t registers[STACKD_REG_COUNT];
-	struct dwarf_expr_context context; /* reads these */
-	uint64_t failed_at;		   /* where memory could not be read */
+	struct dwarf_expr_context context; /* uses `registers` */
+	uint64_t failed_at;		   /* address that could not be read */
 };
 
 static bool read_watched(void *arg, uint64_t address, size_t bytes, uint64_t *ret_value)
@@ -58,7 +58,8 @@ static enum stackd_end_reason reason_of(int error, const struct slow_step *step)
 				: STACKD_END_BAD_RECIPE;
 }
 
-/* The value of a register that the frame knows, plus an offset. 0 or -ENODATA. */
+/* Gives a register's value in this frame, plus an offset. Returns 0, or -ENODATA: it is not
+ * known. */
 static int read_register(const struct dwarf_expr_context *c, uint64_t reg, uint64_t offset,
 			 uint64_t *ret_value)
 {
@@ -103,8 +104,8 @@ static int locate(const struct slow_rule *slow, const struct walk_register *reg,
 	return 0;
 }
 
-/* The caller's value of a register, and its address where it is in memory (else 0). Errors as
- * locate(); -EFAULT: the address cannot be read. */
+/* Gives the caller's value of a register, and its address if it is in memory (else 0). Errors as
+ * locate()'s; -EFAULT: the address cannot be read. */
 static int restore(const struct slow_rule *slow, const struct walk_register *reg,
 		   const struct dwarf_expr_context *c, uint64_t *ret_value, uint64_t *ret_slot)
 {
@@ -123,13 +124,14 @@ static int restore(const struct slow_rule *slow, const struct walk_register *reg
 	return c->read(c->arg, where, 8, ret_value) ? 0 : -EFAULT;
 }
 
-/* A register of which the row says nothing, or that it is the same, keeps its value. */
+/* A register without a rule, or with the rule "same value", keeps its value. */
 static bool is_unchanged(const struct walk_register *reg)
 {
 	return reg->rule.how == CFI_UNSET || reg->rule.how == CFI_SAME;
 }
 
-/* A slot below the stack pointer was popped, as in walk_restore_saved(). */
+/* A slot below the stack pointer was popped, so the register has its value: as in
+ * walk_restore_saved(). */
 static void restore_registers(const struct slow_step *step, bool is_signal)
 {
 	struct walk *w = &step->of->walk;
@@ -151,7 +153,7 @@ static void restore_registers(const struct slow_step *step, bool is_signal)
 	w->valid = valid | 1u << STACKD_REG_SP;
 }
 
-/* The CFA, by the fixed form or by an expression. */
+/* Computes the CFA, by the fixed form or by an expression. */
 static enum stackd_end_reason slow_cfa(struct slow_step *step)
 {
 	const struct slow_rule *rule = step->rule;

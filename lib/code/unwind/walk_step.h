@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One step of a walk in user space: bpf/walk.h, which both halves have, over the copy of a stack,
- * and the rules that only user space applies, those of DWARF expressions.
+ * One step of a walk in user space: applies bpf/walk.h, which both halves share, to the copy of a
+ * stack, and adds rules that only user space applies, those with DWARF expressions.
  *
- * The copy (stack/walk_memory.h) is all that is read. The word below the stack pointer is at hand,
- * too: functions keep their CFA, their return address or a register there. Where the copy ends, the
- * reason tells what is missing.
+ * Only the copy (stack/walk_memory.h) is read, and the word below the stack pointer: functions keep
+ * their CFA, their return address or a register there. Where the copy ends, the reason says what is
+ * missing.
  */
 #ifndef UNWIND_WALK_STEP_H
 #define UNWIND_WALK_STEP_H
@@ -28,7 +28,7 @@ struct walk;
 enum stackd_end_reason walk_step_reason(const struct walk *w, const struct stackd_rule *rule,
 					uint64_t address);
 
-/* The caller-saved registers that a rule's function leaves as they are, a bit for each. */
+/* Returns the caller-saved registers that a rule's function preserves, a bit for each. */
 static inline uint32_t walk_step_kept(const struct stackd_rule *rule)
 {
 	unsigned number = STACKD_KEPT(rule);
@@ -40,13 +40,13 @@ static inline uint32_t walk_step_kept(const struct stackd_rule *rule)
 
 #include "walk.h"
 
-/* A walk and what it can read. */
+/* A walk, and the memory that it reads. */
 struct stack_walk {
-	struct walk walk; /* first: walk_read() goes from here to the rest */
+	struct walk walk; /* first: walk_read() casts its address to this struct */
 	struct walk_memory memory;
 };
 
-/* Reads a word for walk.h. Returns 0, or 1: it is not in the copy. */
+/* Reads a word for bpf/walk.h. Returns 0, or 1: it is not in the copy. */
 static inline int walk_read(struct walk *w, __u64 address, __u64 *ret_word)
 {
 	const struct stack_walk *s = (const struct stack_walk *)w;
@@ -58,7 +58,7 @@ static inline int walk_read(struct walk *w, __u64 address, __u64 *ret_word)
 	return 0;
 }
 
-/* Copies the registers of a frame, the program counter among them. */
+/* Copies the registers of a frame, including the program counter. */
 static inline void walk_step_registers(const struct walk *w, uint64_t ret_r[STACKD_REG_COUNT])
 {
 	for (unsigned i = 0; i < WALK_REGS; i++)
@@ -66,7 +66,7 @@ static inline void walk_step_registers(const struct walk *w, uint64_t ret_r[STAC
 	ret_r[STACKD_REG_PC] = w->pc;
 }
 
-/* Which registers have a value at the leaf, and after a step by a frame pointer. */
+/* Registers whose values are known at the leaf, and after a step by a frame pointer. */
 #define WALK_KNOWN_ALL	       ((1u << WALK_REGS) - 1)
 #define WALK_KNOWN_AFTER_GUESS (1u << STACKD_REG_FP | 1u << STACKD_REG_SP)
 
