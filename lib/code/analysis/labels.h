@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jumps through a register into which a function has put one of several addresses of its own code,
- * as the inner loops of libgmp do. A path reaches such a jump with one address. The jump can lead
- * to any other address that the same function puts in the same register, too. So can it to
- * addresses that other functions have put there before they jump into this one with the same frame
- * (dav1d); but these get owners of their own, since not every jump of the function need have them.
+ * Jumps through a register into which a function has put one of several addresses of its code, as
+ * the inner loops of libgmp do. A path reaches such a jump with one address, but the jump can lead
+ * to any other address that the same function puts into the same register. It can also lead to
+ * addresses that another function has put there before it jumps into this one with the same frame
+ * (dav1d); these get owners of their own, since not every jump of the function need have them.
  */
 #ifndef ANALYSIS_LABELS_H
 #define ANALYSIS_LABELS_H
@@ -13,28 +13,28 @@
 #include "arch/insn.h"
 #include "base/int_map.h"
 
-/* Pairs of addresses and jumps that each function and register may have without a limit on the
- * whole. Further pairs are taken from `room`: PHP's interpreter has thousands. */
+/* Pairs of an address and a jump that each function and register may always have. Further pairs are
+ * taken from `room`: PHP's interpreter has thousands. */
 #define LABELS_FREE_PAIRS 256
 
 #define LABELS_ANY INSN_NO_REG /* no register: the addresses are in a table of the file */
 
-#define LABELS_OWN UINT32_MAX /* instead of an owner: the owner of the jump */
+#define LABELS_OWN UINT32_MAX /* in place of an owner: that of the jump */
 
 struct labels_entry {
 	struct work_item work; /* of a jump; for an address only `at` and `owner` are set */
 	uint32_t next;	       /* number plus 1; 0: none */
 };
 
-struct labels_group {			  /* of a function and a register */
+struct labels_group {			  /* for a function and a register */
 	uint32_t first_label, first_jump; /* numbers plus 1; 0: none */
 	uint32_t labels, jumps;
 };
 
-struct labels {				/* zeroed, but for the first three, is empty */
+struct labels {				/* empty if all but the first three are zero */
 	struct worklist *strong, *late; /* borrowed: receive the paths that are found */
-	uint32_t room;			/* pairs beyond LABELS_FREE_PAIRS that are left */
-	struct int_map known;		/* the pairs that were added */
+	uint32_t room;			/* number of pairs beyond LABELS_FREE_PAIRS that are left */
+	struct int_map known;		/* the labels and jumps that were added */
 	struct int_map groups;
 	VEC(struct labels_group) items;
 	VEC(struct labels_entry) entries;
@@ -43,9 +43,10 @@ struct labels {				/* zeroed, but for the first three, is empty */
 /* Frees all, and leaves it empty. */
 void labels_fini(struct labels *labels);
 
-/* Adds the address of byte `at`, which a function puts in a register. Pushes a path from each known
- * jump to the address: to labels->strong if `owner` is LABELS_OWN; to labels->late, with that
- * owner, if another function has put the address there. Returns 0 or -ENOMEM, as the next. */
+/* Adds the address of byte `at`, which a function puts into a register. Pushes a path from each
+ * known jump to the address: to labels->strong if `owner` is LABELS_OWN; to labels->late, with that
+ * owner, if another function has put the address there. Returns 0 or -ENOMEM, like
+ * labels_jump(). */
 int labels_add(struct labels *labels, uint32_t function, unsigned reg, uint32_t at, uint32_t owner);
 
 /* Returns whether the function has put that address in that register already. */
@@ -54,8 +55,8 @@ bool labels_has(const struct labels *labels, uint32_t function, unsigned reg, ui
 /* Returns whether the function jumps by that register. */
 bool labels_has_jump(const struct labels *labels, uint32_t function, unsigned reg);
 
-/* Adds a function's jump by a register, with the state, owner and hints of `jump`. Pushes a path
- * from it to each known address. */
+/* Adds a function's jump by a register, with the state and owner of `jump`. Pushes a path from it
+ * to each known address. */
 int labels_jump(struct labels *labels, uint32_t function, unsigned reg,
 		const struct work_item *jump);
 

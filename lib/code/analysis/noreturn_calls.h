@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds functions of other files that do not return, from the calls of them. If what certainly
- * begins a function follows one such call, the called function does not return, since compilers let
- * no code fall into another function. So the code after its other calls does not belong to their
- * callers either, even where it does not look like a function: a cold section has parts of many
- * functions one after the other.
+ * Finds functions of other files that do not return, by their calls. If the certain start of a
+ * function follows one such call, the callee does not return, since compilers let no code run into
+ * another function. So the code behind other calls of it does not belong to their callers either,
+ * even if it does not look like a function: a cold section has parts of many functions one after
+ * the other.
  */
 #ifndef ANALYSIS_NORETURN_CALLS_H
 #define ANALYSIS_NORETURN_CALLS_H

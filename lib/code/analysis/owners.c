@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of owners and doubts; see owners.h. */
+/* Keeps lists of owners and doubts; see owners.h. */
 #include "analysis/owners.h"
 
-#define MAX_LEANS 8 /* in a chain of functions that each end in the next; chosen by hand */
+#define MAX_LEANS 8 /* functions in a row that each end in the next; chosen by hand */
 
 void owners_fini(struct owners *o)
 {
@@ -12,7 +12,8 @@ void owners_fini(struct owners *o)
 	memset(o, 0, sizeof(*o));
 }
 
-/* Halves the path to the owner that stands for all, so that the next one is short. */
+/* Finds the owner that represents another, and halves the path to it, so that the next search is
+ * short. */
 static struct owner *root_of(const struct owners *o, uint32_t owner)
 {
 	struct owner *all = o->items.items;

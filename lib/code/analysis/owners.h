@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owners of code. All code of an owner is believed or withdrawn together. An owner is a function,
+ * Owners of code: all code of an owner is believed or withdrawn together. An owner is a function,
  * or the code after a doubtful step of a function (a jump that may be a tail call, or a call that
  * may not return).
  */
@@ -12,19 +12,19 @@
 
 struct owner {
 	uint8_t failed;	   /* 0, or the reason plus 1 */
-	bool is_confirmed; /* it has reached a return, or another owner's frame */
+	bool is_confirmed; /* a path has reached a return, or another owner's frame */
 	bool is_entry;	   /* it has no caller */
 	bool is_likely;	   /* it begins where functions do, or is called */
-	bool is_pointed;   /* it begins where a pointer leads, which may be a part of a function */
-	uint32_t function; /* of returns.h */
-	uint32_t part_of;  /* function, plus 1, that it may be a part of, without being united; 0:
-			      any */
+	bool is_pointed;   /* it begins where a pointer leads: perhaps inside of a function */
+	uint32_t function; /* number of a function of returns.h */
+	uint32_t part_of;  /* 1 + number of the function that it may be a part of, without being
+			    * united with it; 0: any */
 	uint32_t parent;   /* the owner that represents both after they were united, or itself */
 };
 
 /* Code after a call, at a byte where a function can begin. */
 struct doubt {
-	uint32_t at, owner, parent; /* its owner, and the owner of the call */
+	uint32_t at, owner, parent; /* the code's owner, and the call's owner */
 };
 
 /* A guess whose flow ends in another owner's function. */
@@ -68,8 +68,8 @@ void owners_settle_leans(struct owners *owners);
 void owners_unite(struct owners *owners, uint32_t a, uint32_t b);
 
 /* Settles all doubts, once all flow is known: the code after a call confirms the call's owner, and
- * fails if that has failed. The doubts that had failed by themselves are left as the first
- * *ret_count of owners->doubts, for the caller to withdraw. */
+ * fails if the call's owner has failed. The doubts whose code has failed by itself are left as the
+ * first *ret_count of owners->doubts, for the caller to withdraw. */
 void owners_settle(struct owners *owners, size_t *ret_count);
 
 #endif

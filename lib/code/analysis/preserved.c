@@ -7,8 +7,8 @@
 
 /* Chosen by hand: they bound the time. */
 #define MAX_FUNCTION  4096u		  /* instructions */
-#define MAX_FOLLOWED  4000000u		  /* of all */
-#define NOT_KEPT(reg) (1u << 16 << (reg)) /* in a value of keeps.kept; below, those that are */
+#define MAX_FOLLOWED  4000000u		  /* instructions of all functions */
+#define NOT_KEPT(reg) (1u << 16 << (reg)) /* in a value of `kept`; lower bits: kept registers */
 
 void preserved_fini(struct preserved *k)
 {
@@ -34,7 +34,7 @@ int preserved_want(struct preserved *k, uint32_t at, unsigned reg)
 struct function {
 	const struct code *code;
 	struct int_map seen;
-	VEC(uint32_t) visited; /* instructions; those from `next` on are still to be looked at */
+	VEC(uint32_t) visited; /* instructions; those from `next` on are still to be decoded */
 	size_t next;
 	unsigned reg;
 	bool keeps;
@@ -52,7 +52,7 @@ static int enter(struct function *f, uint32_t at)
 	return 0;
 }
 
-/* Looks at an instruction, and enters where it leads to. */
+/* Decodes an instruction, and adds its successors. */
 static int look(struct function *f, uint32_t at)
 {
 	const struct code_area *area = code_area_of(f->code, at);
@@ -75,8 +75,8 @@ static int look(struct function *f, uint32_t at)
 	return err;
 }
 
-/* Takes over what a function says of its instructions. A register
- * that others who share one do not keep is not kept there. */
+/* Adds the result of a function to its instructions. If several functions share an instruction, all
+ * must keep the register. */
 static int take(struct preserved *k, const struct function *f)
 {
 	for (size_t n = 0; n < f->visited.count; n++) {

@@ -4,8 +4,8 @@
  *
  * Assembly code that realigns the stack may have its CFA in a caller-saved register alone, and call
  * a part of its own file that does not change the register. A walk from that part knows the
- * caller's register only if the rules say so: each of the part's instructions names the preserved
- * register (STACKD_KEPT of its rule). This follows the part's flow to its returns, and rejects the
+ * caller's register only if the rules say so: the rule of each of the part's instructions names the
+ * preserved register (STACKD_KEPT). This follows the part's flow to its returns, and rejects the
  * part if anything in it writes the register, or calls.
  */
 #ifndef ANALYSIS_PRESERVED_H
@@ -19,7 +19,7 @@ struct preserved {	       /* zeroed is empty */
 	struct int_map kept;   /* by byte of an instruction: see preserved.c */
 	VEC(uint64_t) list;    /* the keys of `wanted` */
 	uint64_t followed;     /* instructions */
-	bool is_void;	       /* there was too much to follow: no register is known to be kept */
+	bool is_void;	       /* too much to follow: no register is known to be kept */
 };
 
 /* Frees all, and leaves it empty. */

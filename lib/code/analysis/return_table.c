@@ -9,10 +9,10 @@
  */
 #define LEAST	   16
 #define FOR_EACH   4
-#define SHORT_CALL 2 /* bytes of an indirect call, by a register, */
+#define SHORT_CALL 2 /* bytes of an indirect call by a register */
 #define LONG_CALL  8 /* and by a word in memory */
 
-/* Whether the bytes from `from` up to `at` are one call, which the first pass saw. */
+/* Returns whether the bytes from `from` up to `at` are one call that the first pass has found. */
 static bool is_call(const struct code *c, const struct code_area *area, uint32_t from, uint32_t at)
 {
 	struct insn i;
@@ -21,7 +21,7 @@ static bool is_call(const struct code *c, const struct code_area *area, uint32_t
 	       (i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT) && from + i.length == at;
 }
 
-/* Whether a pointer leads behind a call, to what does not begin like a function. */
+/* Returns whether a pointer leads behind a call, to code that does not begin like a function. */
 static bool is_return(const struct code *c, uint64_t pointer)
 {
 	uint32_t at = code_find(c, pointer);
@@ -37,7 +37,7 @@ static bool is_return(const struct code *c, uint64_t pointer)
 	return false;
 }
 
-/* Whether the pointers behind calls are those of a table. */
+/* Returns whether the pointers that lead behind calls are a table of return addresses. */
 static bool is_table(const struct code *c, const uint64_t *pointers, size_t count)
 {
 	size_t aligned = 0, others = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Links between functions; see returns.h. */
+/* Links functions and items; see returns.h. */
 #include "analysis/returns.h"
 
 void returns_fini(struct returns *r)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds out which functions return: the code after a call is only reached if its function does.
+ * Finds out which functions return: the code after a call is only reached if the callee returns.
  *
- * A function counts as returning when a path of it is seen to return, or may. Then the calls that
- * wait for it are released. Calls that still wait when all paths have been followed never return,
- * so functions that call each other and never return are found, too. The work is linear in the
- * number of links and items.
+ * A function counts as returning when a path of it is seen to return, or may return. Then the calls
+ * that wait for it are released. Calls that still wait when all paths have been followed never
+ * return: in this way, functions that only call each other are found, too. The work is linear in
+ * the number of links and items.
  */
 #ifndef ANALYSIS_RETURNS_H
 #define ANALYSIS_RETURNS_H
@@ -19,10 +19,10 @@ struct returns_function {
 	uint32_t first; /* number of its first link, plus 1; 0: none */
 	bool does;
 	uint8_t clobbers; /* registers of STACKD_SAVED_REGS that some path leaves changed */
-	uint8_t pushes;	  /* those that it pushes first: its caller gets them back in the end */
+	uint8_t pushes;	  /* registers that it pushes first: its caller gets them back */
 };
 
-/* What a function's return releases. */
+/* An item or a function that waits for a function to return. */
 struct returns_link {
 	uint32_t number; /* of an item, or of a function that returns with it */
 	uint32_t next;	 /* number plus 1; 0: none */
@@ -39,7 +39,7 @@ struct returns { /* zeroed is empty */
 /* Frees all, and leaves it empty. */
 void returns_fini(struct returns *returns);
 
-/* Adds a function. Returns 0 or -ENOMEM, as all below that have a result but those of type bool. */
+/* Adds a function. Returns 0 or -ENOMEM, as all functions below that return int. */
 int returns_add(struct returns *returns, uint32_t *ret_function);
 
 /* Returns whether a function was seen to return. */
@@ -65,7 +65,7 @@ static inline void returns_push(struct returns *returns, uint32_t function, uint
 	returns->functions.items[function].pushes |= (uint8_t)registers;
 }
 
-/* Returns the registers that a function changes for its caller. */
+/* Returns the registers that are changed for a function's caller. */
 static inline uint32_t returns_clobbered(const struct returns *returns, uint32_t function)
 {
 	const struct returns_function *f = &returns->functions.items[function];

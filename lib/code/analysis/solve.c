@@ -2,18 +2,18 @@
 /*
  * The work list; see solve.h.
  *
- * A byte of code has the number of the state before the instruction that begins there. A join only
- * removes knowledge, and after MAX_VISITS joins a state knows nothing, so the work is linear in the
- * size of the code.
+ * The flow map has a number for each byte of code: that of the state before the instruction that
+ * begins there. A join only removes knowledge, and after SOLVE_MAX_VISITS joins a state knows
+ * nothing, so the work is linear in the size of the code.
  */
 #include "analysis/solve.h"
 
 #include "analysis/solve_internal.h"
 
-#define CALL_ALIGN  16	  /* bytes that the stack is aligned to where functions are called */
-#define MAX_SAVED   8	  /* instructions that a function begins with, */
-#define MANY_OTHERS 3	  /* and pushes among them of registers that it need not preserve */
-#define FREE_STEPS  65536 /* and one more for each two bytes: ordinary code needs a half of that */
+#define CALL_ALIGN  16	  /* alignment of the stack at calls */
+#define MAX_SAVED   8	  /* instructions at a function's start that are looked at */
+#define MANY_OTHERS 3	  /* so many pushes of caller-saved registers among them save everything */
+#define FREE_STEPS  65536 /* plus one for each two bytes: ordinary code needs half of that */
 
 int solve_push_path(struct solver *s, struct worklist *list, const struct path *p, uint32_t at,
 		    uint32_t owner)
@@ -26,7 +26,7 @@ int solve_push_path(struct solver *s, struct worklist *list, const struct path *
 	return worklist_push(list, &w);
 }
 
-/* Confirms an owner that was not seen to return. */
+/* Confirms an owner though it was not seen to return. */
 static void confirm_unreturned(struct solver *s, uint32_t owner)
 {
 	if (!s->needs_returns || !solve_is_guess(s, owner))
@@ -55,7 +55,8 @@ int solve_begin_function(struct solver *s, uint32_t at)
 	return worklist_push(&s->strong, &w);
 }
 
-/* A path leaves its function where the stack is as at its start: what it has changed stays so. */
+/* Notes that a path leaves its function with the stack as at the start: the registers that it has
+ * changed stay so. */
 static void note_clobbered(struct solver *s, const struct work_item *w)
 {
 	returns_clobber(&s->returns, solve_function_of(s, w->owner),
@@ -64,11 +65,12 @@ static void note_clobbered(struct solver *s, const struct work_item *w)
 
 /* --- where functions begin --------------------------------------------------------------------
  *
- * A function that was not seen to return differs from a part of one in how it makes its frame.
+ * A function that was not seen to return is told from a part of a function by how it sets up a
+ * frame.
  */
 
-/* Whether the code at a path's instruction saves registers that functions need not preserve: it
- * goes on with what it has interrupted, and no call leads there. */
+/* Returns whether the code at a path's instruction saves caller-saved registers: it resumes what it
+ * has interrupted, and no call leads there. */
 static bool saves_everything(const struct solver *s, const struct path *p)
 {
 	uint32_t at = p->w.at;
@@ -83,9 +85,9 @@ static bool saves_everything(const struct solver *s, const struct path *p)
 	return others >= MANY_OTHERS;
 }
 
-/* Whether a function's first instruction, or that behind its mark, makes a frame or saves a
- * register, as code that only parts of functions begin with does not: it may be one that never
- * returns. */
+/* Returns whether a function's first instruction, or the one behind its landing pad, sets up a
+ * frame or saves a register. Parts of functions do not begin so: the code may be a function that
+ * never returns. */
 static bool begins_function(const struct solver *s, const struct path *p)
 {
 	bool makes_frame = p->insn.op == INSN_COPY && p->insn.dst == INSN_SP &&
@@ -96,9 +98,9 @@ static bool begins_function(const struct solver *s, const struct path *p)
 	       !saves_everything(s, p);
 }
 
-/* Whether a path that has come to no branch yet has made a frame, and comes to its first call with
- * the stack aligned as calls want it: it was aligned as at a function's start. Within a function
- * the stack is aligned before arguments are pushed, too. */
+/* Returns whether a path without branches so far has set up a frame, and reaches its first call
+ * with the stack aligned as calls require: then the stack was aligned as at a function's start.
+ * (Within a function, it is also aligned before arguments are pushed.) */
 static bool has_made_frame(const struct solver *s, const struct path *p)
 {
 	const struct frame_state *state = states_get(&s->states, p->w.state);
@@ -108,7 +110,7 @@ static bool has_made_frame(const struct solver *s, const struct path *p)
 	       !(top.offset % CALL_ALIGN) && !(state->changed & FRAME_USED_CALLERS);
 }
 
-/* Whether a path begins where nothing but a call or a pointer leads: for path.is_straight. */
+/* Returns whether only a call or a pointer leads to the start of a path: for path.is_straight. */
 static bool begins_straight(const struct solver *s, const struct code_area *area,
 			    const struct work_item *w)
 {
@@ -117,8 +119,8 @@ static bool begins_straight(const struct solver *s, const struct code_area *area
 	       !(code_vaddr(area, w->at) % CODE_FUNCTION_ALIGN);
 }
 
-/* Whether a path's instruction, before it is applied, shows that the path began at a function's
- * start, even if that should never return. */
+/* Returns whether a path's instruction, before it is applied, shows that the path began at a
+ * function's start, even if the function never returns. */
 static bool shows_function(const struct solver *s, const struct path *p)
 {
 	bool is_call = p->insn.flow == INSN_CALL || p->insn.flow == INSN_CALL_INDIRECT;
@@ -128,18 +130,19 @@ static bool shows_function(const struct solver *s, const struct path *p)
 
 /* --- handlers of exceptions -------------------------------------------------------------------
  *
- * Some code links its handlers by itself, as OCaml's does:
+ * Some code, like OCaml's, links its handlers itself:
  *
- *   R = address of the handler; push R     the record: where the handler is,
- *   push the runtime's word                and the record before it
- *   store the stack pointer to that word   it is the last one now
+ *   R = address of the handler; push R     the record: the handler's address,
+ *   push the runtime's word                and the address of the previous record
+ *   store the stack pointer to that word   this record is the last one now
  *
- * Code that raises an exception loads the stack pointer from that word, pops the record before, and
- * returns to the handler. So the handler has the frame of before the first push, and its registers
- * hold nothing that is known.
+ * Code that raises an exception loads the stack pointer from that word, pops the address of the
+ * previous record, and returns to the handler. So the handler has the frame of before the first
+ * push, and the contents of its registers are not known.
  */
 
-/* Whether a path's instruction begins the three above; then the last of them is the path's link. */
+/* Returns whether a path's instruction begins the three above; then the last of them becomes
+ * path.links. */
 static bool links_handler(const struct solver *s, struct path *p, uint32_t *ret_handler)
 {
 	uint32_t at = p->w.at + p->insn.length, end = code_end(p->area);
@@ -161,8 +164,8 @@ static bool links_handler(const struct solver *s, struct path *p, uint32_t *ret_
 	return true;
 }
 
-/* Goes on in a handler of exceptions, if a path's instruction, which is not applied yet, pushes its
- * address. Returns 0 or -ENOMEM. */
+/* Adds the path of a handler of exceptions, if the path's instruction, which is not applied yet,
+ * pushes the handler's address. Returns 0 or -ENOMEM. */
 static int follow_handler(struct solver *s, struct path *p)
 {
 	struct frame_state state = *states_get(&s->states, p->w.state);
@@ -177,8 +180,8 @@ static int follow_handler(struct solver *s, struct path *p)
 
 /* --- jumps --------------------------------------------------------------------------------- */
 
-/* A jump out of the code: a tail call. It returns if the function does, of which nothing is known
- * where that is another file's. */
+/* Follows a jump out of the code: a tail call. The path returns if the target does, which is not
+ * known of functions in other files. */
 static int leave_code(struct solver *s, const struct path *p, bool returns)
 {
 	uint32_t callee;
@@ -196,7 +199,7 @@ static int leave_code(struct solver *s, const struct path *p, bool returns)
 			      solve_function_of(s, solve_owner_at(s, callee)));
 }
 
-/* Notes a jump within a frame to where nobody knows. */
+/* Notes a jump within a frame to an unknown target. */
 static int note_lost(struct solver *s, const struct work_item *w)
 {
 	struct frame_state state = *states_get(&s->states, w->state);
@@ -209,13 +212,14 @@ static int note_lost(struct solver *s, const struct work_item *w)
 	return labels_jump(&s->labels, solve_function_of(s, w->owner), LABELS_ANY, &lost);
 }
 
-/* A jump to where nobody knows. Of a guess that is a tail call only if it has used nothing that a
- * part of a function would: the parts of a switch end in such jumps. */
+/* Ends a path at a jump to an unknown target. In a guess, that is a tail call only if the path has
+ * done nothing that shows a part of a function: parts of a switch end in such jumps. */
 static int lose_path(struct solver *s, const struct path *p)
 {
 	const struct frame_state *state = states_get(&s->states, p->w.state);
 
-	/* It has taken more off the stack than a function may: it was not entered by a call. */
+	/* It was not entered by a call, since it has taken more off the stack than a function
+	 * may. */
 	if (frame_state_is_above_return(state))
 		solve_fail(s, p->w.owner, ANALYSIS_ABSTAINED_RETURN);
 	if (frame_state_is_at_return(state))
@@ -249,7 +253,7 @@ static int tail_call(struct solver *s, const struct path *p, uint32_t at)
 			      solve_function_of(s, solve_owner_at(s, at)));
 }
 
-/* Whether the instruction at a byte saves a register. */
+/* Returns whether the instruction at a byte saves a register. */
 static bool saves_first(const struct solver *s, uint32_t at)
 {
 	struct insn i;
@@ -257,15 +261,15 @@ static bool saves_first(const struct solver *s, uint32_t at)
 	return code_decode(s->code, code_area_of(s->code, at), at, &i) && insn_saves_register(&i);
 }
 
-/* Whether a guess's jump is a tail call of what begins like a function. */
+/* Returns whether a guess's jump is a tail call of code that begins like a function. */
 static bool begins_behind_padding(const struct solver *s, const struct path *p, uint32_t at)
 {
 	return solve_is_guess(s, p->w.owner) && solve_is_at_return(s, &p->w) &&
 	       !solve_state_at(s, at) && s->code->marks[at] & CODE_PADDED && saves_first(s, at);
 }
 
-/* Whether a branch within a frame leads where another function begins: so compilers have it for
- * what never comes, if nothing follows there. */
+/* Returns whether a branch within a frame leads to the start of another function: compilers emit
+ * that for cases that never happen, if no code follows the branch's function. */
 static bool never_comes(const struct solver *s, const struct path *p, uint32_t at)
 {
 	if (p->insn.flow != INSN_BRANCH || !frame_state_is_made(states_get(&s->states, p->w.state)))
@@ -276,7 +280,7 @@ static bool never_comes(const struct solver *s, const struct path *p, uint32_t a
 	return solve_leads_behind(s, at);
 }
 
-/* Goes where a jump or a branch leads. */
+/* Follows a jump or a branch to its target. */
 static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 {
 	uint32_t at = code_find(s->code, target), owner = p->w.owner;
@@ -291,7 +295,7 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 	put_off = solve_put_off(s, p, at);
 	if (put_off)
 		return put_off < 0 ? put_off : 0;
-	/* What is jumped to from the middle of a frame is hardly a function. */
+	/* The target of a jump within a frame is hardly a function. */
 	if (solve_is_pinned(s, at) && !solve_is_at_return(s, &p->w) &&
 	    solve_is_less_likely(s, at, owner))
 		solve_fail(s, solve_owner_at(s, at), ANALYSIS_ABSTAINED_CFA);
@@ -299,7 +303,7 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 		return -ENOMEM;
 	if (solve_is_pinned(s, at) && !solve_has_failed(s, at))
 		return tail_call(s, p, at);
-	/* It is perhaps a tail call: what goes wrong there is not wrong here. */
+	/* It may be a tail call: then an error there is no error here. */
 	if (p->w.state == STATES_ENTRY && !solve_is_guess(s, owner) &&
 	    owners_add(&s->owners, solve_function_of(s, owner), &owner))
 		return -ENOMEM;
@@ -325,14 +329,14 @@ static int follow_indirect(struct solver *s, const struct path *p)
 		return -ENOMEM;
 	if (jump_hints_target(&p->hints, &p->insn, &target))
 		return follow_jump(s, p, target);
-	/* The unwinder, which goes to another function's handler: no return. */
+	/* The unwinder's jump to another function's handler is not a return. */
 	return code_is_eh_return(p->area, p->w.at) ? 0 : lose_path(s, p);
 }
 
 /* --- flow ---------------------------------------------------------------------------------- */
 
-/* Leaves by a return. A return to an exception's handler is none. If the stack pointer is lost,
- * that does not prove the path wrong: the rules before the loss hold. */
+/* Ends a path at a return; a return to an exception's handler does not count. If the stack pointer
+ * is lost, the path may still be right: the rules before the loss hold. */
 static int leave_function(struct solver *s, const struct work_item *w)
 {
 	if (frame_state_has_left(states_get(&s->states, w->state)))
@@ -346,7 +350,7 @@ static int leave_function(struct solver *s, const struct work_item *w)
 	return solve_set_returns(s, w->owner);
 }
 
-/* Leaves an instruction. Returns 1: the path goes on behind it; 0; -ENOMEM. */
+/* Leaves an instruction. Returns 1: the path goes on behind it; 0: it ends; or -ENOMEM. */
 static int leave(struct solver *s, struct path *p)
 {
 	int err;
@@ -373,7 +377,7 @@ static int leave(struct solver *s, struct path *p)
 	}
 }
 
-/* Notes whether a call leads to the same code, and what it counts on the function to keep. */
+/* Notes whether a call leads to the same code, and the register that the callee must preserve. */
 static int note_local_call(struct solver *s, struct insn *i, const struct frame_state *before)
 {
 	uint32_t callee = i->flow == INSN_CALL ? code_find(s->code, i->target) : CODE_NONE;
@@ -386,14 +390,14 @@ static int note_local_call(struct solver *s, struct insn *i, const struct frame_
 	return reg == INSN_NO_REG ? 0 : preserved_want(s->preserved, callee, reg);
 }
 
-/* Whether a byte that nothing falls into begins with what only functions begin with. */
+/* Returns whether a byte that no code continues into begins as only functions begin. */
 static bool looks_like_function(const struct solver *s, uint32_t at)
 {
 	return s->code->marks[at] & CODE_ENDBR ||
 	       (s->code->marks[at] & CODE_PADDED && saves_first(s, at));
 }
 
-/* Notes the address of another instruction than a function's first. */
+/* Notes an address that the instruction takes, if it is not a function's start. */
 static int note_label(struct solver *s, const struct path *p)
 {
 	uint32_t at = p->insn.is_number ? CODE_NONE : code_find(s->code, p->insn.target);
@@ -406,7 +410,7 @@ static int note_label(struct solver *s, const struct path *p)
 }
 
 /* Leaves a loop that touches the pages of a large frame, one after the other, until the stack
- * pointer is where a register says: the depth in the loop is not known, and behind it that of the
+ * pointer equals a register: in the loop its value is not known, and behind it that of the
  * register. */
 static int leave_probe(struct solver *s, struct path *p)
 {
@@ -442,7 +446,7 @@ static int apply(struct solver *s, struct path *p)
 	if (p->insn.op == INSN_PUSH)
 		returns_push(&s->returns, solve_function_of(s, p->w.owner),
 			     frame_state_saved_since(before, &after));
-	if (p->links == p->w.at) /* what is loaded from there leads to the handler */
+	if (p->links == p->w.at) /* code that loads it from there leads to the handler */
 		after.changed &= before->changed | ~FRAME_SP_SHARED;
 	p->w.state = states_number(&s->states, &after);
 	return p->w.state == STATES_NONE ? -ENOMEM : 0;

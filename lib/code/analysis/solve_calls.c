@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds where calls lead, and whether a path continues after one: if the function is in the same
- * code, the path waits until the function was seen to return; see solve.h.
+ * Finds the targets of calls, and whether a path continues after one: if the callee is in the same
+ * code, the path waits until the callee is seen to return; see solve.h.
  */
 #include "analysis/solve_internal.h"
 
@@ -13,7 +13,8 @@ int solve_find_callee(struct solver *s, const struct insn *i, uint32_t *ret_call
 	return *ret_callee == CODE_NONE ? 0 : solve_begin_function(s, *ret_callee);
 }
 
-/* Goes on behind a call. Where a function can begin there, what goes wrong is not wrong before. */
+/* Continues after a call. If a function can begin there, an error there is no error before the
+ * call. */
 static int follow_return(struct solver *s, const struct code_area *area, struct work_item *w)
 {
 	bool is_leader = s->code->marks[w->at] & CODE_LEADER;
@@ -25,7 +26,8 @@ static int follow_return(struct solver *s, const struct code_area *area, struct 
 	return worklist_push(is_leader ? &s->weak : &s->strong, w);
 }
 
-/* Whether what follows a call is what compilers have behind one that does not return. */
+/* Returns whether the instruction after a call is one that compilers put behind calls that do not
+ * return. */
 static bool stops_at(const struct solver *s, const struct code_area *area, uint32_t at)
 {
 	struct insn i;
@@ -68,8 +70,8 @@ int solve_follow_call(struct solver *s, struct path *p)
 			    (uint32_t)s->parked.count - 1);
 }
 
-/* Goes on behind a call, as what may be a part of its owner's function: whether that returns is
- * known by now. */
+/* Continues after a call whose callee was not seen to return: the code there may be a part of its
+ * owner's function, of which all flow is known. */
 static int resume_apart(struct solver *s, struct work_item w)
 {
 	uint32_t function, owner = w.owner;
@@ -96,7 +98,7 @@ int solve_resume_unclaimed(struct solver *s)
 	return err;
 }
 
-/* An owner that begins a function leans on those that call it. */
+/* Makes an owner that begins a function lean on the owners that call it. */
 static int lean_on_callers(struct solver *s, uint32_t owner)
 {
 	uint32_t function = solve_function_of(s, owner), at = s->begins.items[function];

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles a path that reaches an instruction: it is the first there, or another one has been there
- * with the same frame or with another one; see solve.h. If two contradict each other, the one that
- * is less likely to be a function's is dropped.
+ * Handles a path that reaches an instruction: as the first, or after another path with the same
+ * frame or a different one; see solve.h. If two owners contradict each other, the one that is less
+ * likely to be a function is dropped.
  */
 #include "analysis/solve_internal.h"
 
-/* Whether an owner is never united with another. */
+/* Returns whether an owner is never united with another one. */
 static bool is_apart(const struct solver *s, uint32_t owner)
 {
 	return s->owners.items.items[owner].part_of;
 }
 
-/* A path that comes to code of the same frame. */
+/* Handles a path that reaches code with the same frame. */
 static int meet(struct solver *s, const struct work_item *w)
 {
 	uint32_t other = solve_owner_at(s, w->at);
@@ -21,23 +21,23 @@ static int meet(struct solver *s, const struct work_item *w)
 	    (solve_is_guess(s, other) && owners_get(&s->owners, other)->failed))
 		return 0;
 	if (solve_is_guess(s, other) &&
-	    solve_is_pinned(s, w->at)) { /* what falls into a function */
+	    solve_is_pinned(s, w->at)) { /* the path continues into a function */
 		if (owners_lean_on(&s->owners, w->owner, other))
 			return -ENOMEM;
-	} else if (is_apart(s, w->owner)) { /* it is a part of a function, if of that one */
+	} else if (is_apart(s, w->owner)) { /* it may be a part of a function: is it this one? */
 		if (s->owners.items.items[w->owner].part_of == solve_function_of(s, other) + 1 &&
 		    owners_lean_on(&s->owners, w->owner, other))
 			return -ENOMEM;
 	} else if (!solve_is_guess(s, other)) {
 		owners_confirm(&s->owners, w->owner);
-	} else if (!is_apart(s, other)) { /* parts of one function, perhaps: judged as one */
+	} else if (!is_apart(s, other)) { /* perhaps parts of one function: judged together */
 		owners_unite(&s->owners, other, w->owner);
 	}
 	return returns_follow(&s->returns, solve_function_of(s, w->owner),
 			      solve_function_of(s, other));
 }
 
-/* Whether the code at a byte does nothing but trap. */
+/* Returns whether the code at a byte does nothing but trap. */
 static bool traps(const struct solver *s, uint32_t at)
 {
 	const struct code_area *area = code_area_of(s->code, at);
@@ -53,10 +53,10 @@ static bool traps(const struct solver *s, uint32_t at)
 	return false;
 }
 
-/* A guess that comes to another owner's code in another state. Returns 1: the frame is the same,
- * and the states are to be joined; 0: they are not; -ENOMEM. A guess that leads into a known frame
- * in another way is wrong; but both may end in a third function, and parts of several functions
- * that only trap can be one. */
+/* Handles a guess that reaches another owner's code in another state. Returns 1: the frame is the
+ * same, and the states are to be joined; 0: they are not; -ENOMEM. A guess that leads into a known
+ * frame with a different one is wrong. But both may end in a third function, and code that only
+ * traps can be shared by parts of several functions. */
 static int meet_other(struct solver *s, const struct work_item *w, struct flow_item *item,
 		      bool is_weak)
 {
@@ -79,7 +79,7 @@ static int meet_other(struct solver *s, const struct work_item *w, struct flow_i
 	return 0;
 }
 
-/* A path that comes to an instruction in another state than another one did. */
+/* Handles a path that reaches an instruction in another state than a path before. */
 static int join(struct solver *s, struct work_item *w, bool is_weak)
 {
 	struct flow_item *item = flow_map_find(&s->flow, w->at);
@@ -128,13 +128,13 @@ bool solve_is_less_likely(const struct solver *s, uint32_t at, uint32_t owner)
 	       (!solve_is_guess(s, owner) || owners_get(&s->owners, owner)->is_confirmed);
 }
 
-/* Whether it is less than likely that an owner is a function. */
+/* Returns whether an owner begins where only a pointer leads: then it is perhaps not a function. */
 static bool is_pointed(const struct solver *s, uint32_t owner)
 {
 	return s->owners.items.items[owner].is_pointed;
 }
 
-/* Takes a byte over from a guess that has failed. */
+/* Takes over a byte from a guess that has failed. */
 static void take_over(struct solver *s, const struct work_item *w)
 {
 	struct flow_item *item = flow_map_find(&s->flow, w->at);
@@ -145,14 +145,14 @@ static void take_over(struct solver *s, const struct work_item *w)
 	item->owner = w->owner;
 }
 
-/* Joins the state of a path with that of its instruction. Returns 1: the path goes on, with the
- * state in w->state; 0: it does not; -ENOMEM. */
+/* Joins the state of a path with that at its instruction. Returns 1: the path goes on, with the
+ * state in w->state; 0: it ends; -ENOMEM. */
 static int arrive(struct solver *s, struct work_item *w, bool is_weak)
 {
 	struct flow_item *item;
 
 	if (solve_has_failed(s, w->at) && !owners_get(&s->owners, w->owner)->failed) {
-		/* Parts of an interpreter share code: one of them is enough to have tried it. */
+		/* Parts of an interpreter share code: it is tried from one of them only. */
 		if (is_pointed(s, w->owner) && is_pointed(s, solve_owner_at(s, w->at))) {
 			solve_fail(s, w->owner, ANALYSIS_ABSTAINED_RETURN);
 			return 0;
@@ -184,7 +184,7 @@ static int arrive(struct solver *s, struct work_item *w, bool is_weak)
 	return join(s, w, is_weak);
 }
 
-/* Gives a function an address that a path brings along in a register. */
+/* Adds an address to a function that a path has brought along in a register. */
 static int bring_label(struct solver *s, uint32_t function, unsigned reg, uint32_t label)
 {
 	uint32_t owner;

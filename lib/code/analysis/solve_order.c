@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The order in which flow begins: at the certain functions, then at guesses, by falling trust; see
- * solve.h. */
+/* The order in which flow begins: at the certain functions, then at guesses, in the order of trust;
+ * see solve.h. */
 #include <string.h>
 
 #include "analysis/solve_internal.h"
 
-#define MAX_DOUBT 65536 /* bytes withdrawn after a call that does not return; chosen by hand */
+#define MAX_DOUBT 65536 /* most bytes withdrawn behind a call that does not return; by hand */
 
 void solve_need_returns(struct solver *s)
 {
@@ -29,7 +29,7 @@ int solve_add_entry(struct solver *s, uint64_t vaddr)
 	return err;
 }
 
-/* Withdraws what follows a call and failed, and takes it for a function. */
+/* Withdraws the failed code after a call, and marks its start as that of a function. */
 static void withdraw(struct solver *s, const struct doubt *d)
 {
 	for (uint32_t b = d->at; b < s->code->size && b - d->at < MAX_DOUBT; b++) {
@@ -56,7 +56,7 @@ int solve_certain(struct solver *s)
 	return err;
 }
 
-/* Begins a function where nothing led to. */
+/* Begins a function at a byte that no path has reached. */
 static int guess(struct solver *s, uint32_t at)
 {
 	int err = flow_map_get(&s->flow, at).state ? 0 : solve_begin_function(s, at);
@@ -74,8 +74,8 @@ int solve_main(struct solver *s, uint64_t vaddr)
 	return err;
 }
 
-/* Whether a byte is called, or begins with saving a register. (The mark of an entry stands before
- * parts to which interpreters jump, too.) */
+/* Returns whether a byte is called, or the code there saves a register first. (A landing pad alone
+ * does not prove it: parts to which interpreters jump have one, too.) */
 static bool is_function(const struct solver *s, uint32_t at)
 {
 	return s->code->marks[at] & CODE_CALLED || code_saves_register(s->code, at);
@@ -95,7 +95,8 @@ int solve_pointer(struct solver *s, uint64_t vaddr)
 	return 0;
 }
 
-/* Whether none of the eight bytes from `at` on has a mark: of most, nothing is to be asked. */
+/* Returns whether none of the eight bytes from `at` on has a mark: a quick test, since most have
+ * none. */
 static bool has_none(const struct solver *s, uint32_t at, uint8_t mark)
 {
 	uint64_t marks;
@@ -106,7 +107,8 @@ static bool has_none(const struct solver *s, uint32_t at, uint8_t mark)
 	return !(marks & mark * UINT64_C(0x0101010101010101));
 }
 
-/* Where the first pass found no instruction, a mark is one of bytes that only look like a call. */
+/* Guesses functions at bytes with a mark. If the first pass found no instruction there, the mark
+ * came from bytes that only look like a call. */
 static int guess_marked(struct solver *s, uint8_t mark, bool functions_only)
 {
 	int err = 0;
@@ -143,7 +145,7 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Begins a function where a pointer leads, which may be a part of one. */
+/* Begins a function where a pointer leads, perhaps in the middle of a function. */
 static int guess_pointed(struct solver *s, uint32_t at)
 {
 	uint32_t owner;
@@ -157,7 +159,7 @@ static int guess_pointed(struct solver *s, uint32_t at)
 	return solve_drain(s);
 }
 
-/* Whether code that was begun where a pointer leads is no function. */
+/* Returns whether code that was begun where a pointer leads is not a function. */
 static bool is_part(const struct solver *s, uint32_t owner)
 {
 	const struct owner *all = owners_get(&s->owners, owner);
@@ -165,8 +167,9 @@ static bool is_part(const struct solver *s, uint32_t owner)
 	return s->owners.items.items[owner].is_pointed && (all->failed || !all->is_confirmed);
 }
 
-/* Begins what pointers lead to. What is no function then may be where the function that it stands
- * in goes on by a jump of which nothing else is known: interpreters have tables of such places. */
+/* Begins functions where pointers lead. A target that is not a function may be where the function
+ * around it continues after a jump by an unknown table: interpreters have tables of such
+ * addresses. */
 static int guess_all_pointed(struct solver *s)
 {
 	uint32_t function = UINT32_MAX;

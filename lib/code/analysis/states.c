@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table with linear probing, at most half full; see states.h. */
+/* The set is a hash table with linear probing, at most half full; see states.h. */
 #include "analysis/states.h"
 
 #define FIRST_SLOTS 1024 /* a power of two */

@@ -3,7 +3,7 @@
  * A set of frame states, each with a number: code has far fewer different states than instructions,
  * and equal states have one number.
  *
- * Numbers are never freed. Only hostile code has more than STATES_MAX states; those beyond become
+ * Numbers are never freed. Only hostile code has more than STATES_MAX states; further ones become
  * STATES_UNKNOWN.
  */
 #ifndef ANALYSIS_STATES_H
@@ -15,8 +15,8 @@
 #define STATES_MAX (1u << 18) /* 50 MB */
 
 /* Numbers that every set has. */
-#define STATES_NONE    0 /* no state; also the result where memory is short */
-#define STATES_UNKNOWN 1 /* nothing is known of the frame */
+#define STATES_NONE    0 /* no state; also returned for lack of memory */
+#define STATES_UNKNOWN 1 /* the frame is not known */
 #define STATES_ENTRY   2 /* at a function's first instruction */
 
 struct states { /* zeroed can be freed */
@@ -28,7 +28,7 @@ struct states { /* zeroed can be freed */
 int states_init(struct states *ret_states);
 void states_fini(struct states *states);
 
-/* Returns the number of a state, which is copied; STATES_NONE where memory is short. */
+/* Returns the number of a state, which is copied; STATES_NONE: no memory. */
 uint32_t states_number(struct states *states, const struct frame_state *state);
 
 /* Returns a state by its number; it lives until the next states_number(). */

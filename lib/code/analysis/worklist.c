@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of paths; see worklist.h. */
+/* Keeps lists of paths; see worklist.h. */
 #include "analysis/worklist.h"
 
-#define MAX_HINTS 16384 /* of paths that wait at the same time: 7 MB */
+#define MAX_HINTS 16384 /* most hints of paths that wait at the same time: 7 MB */
 
 int worklist_push(struct worklist *list, const struct work_item *work)
 {
@@ -12,8 +12,8 @@ int worklist_push(struct worklist *list, const struct work_item *work)
 	return 0;
 }
 
-/* Whether a register still has a hint: has_any says that one ever had. Calls take most of them, and
- * paths that wait for a call to return may wait forever. */
+/* Returns whether a register still has a hint: has_any only says that one has had one. Calls remove
+ * most hints, and a path that waits for a call to return may keep them forever. */
 static bool has_hint(const struct jump_hints *hints)
 {
 	for (unsigned r = 0; r < 16 && hints->has_any; r++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths that are still to be followed, and their hints about jump tables, which most have not. */
+/* Paths that are still to be followed, and their hints about jump tables; most paths have no
+ * hints. */
 #ifndef ANALYSIS_WORKLIST_H
 #define ANALYSIS_WORKLIST_H
 
@@ -8,10 +9,10 @@
 
 struct work_item {
 	uint32_t at, state, owner;
-	uint32_t hints; /* of hint_pool_keep() */
+	uint32_t hints; /* number of hint_pool_keep() */
 };
 
-struct worklist { /* zeroed is empty; the item that was pushed last is taken first */
+struct worklist { /* zeroed is empty; the last item is taken first */
 	struct work_item *items;
 	size_t count, cap;
 };
@@ -20,17 +21,17 @@ struct worklist { /* zeroed is empty; the item that was pushed last is taken fir
 
 struct hint_pool { /* zeroed is empty */
 	VEC(struct jump_hints) items;
-	VEC(uint32_t) free; /* numbers that can be taken; as large as items */
+	VEC(uint32_t) free; /* unused numbers; has room for all of items */
 };
 
 /* Appends a copy. Returns 0 or -ENOMEM. */
 int worklist_push(struct worklist *list, const struct work_item *work);
 
-/* Keeps a copy of hints, and returns its number; HINT_POOL_NONE if there are no hints, or no room.
- * A path without its hints cannot follow jump tables, and is right otherwise. */
+/* Keeps a copy of hints, and returns its number; HINT_POOL_NONE if there are none, or no room. A
+ * path that loses its hints cannot follow jump tables, but is right otherwise. */
 uint32_t hint_pool_keep(struct hint_pool *pool, const struct jump_hints *hints);
 
-/* Gives back hints that hint_pool_keep() has kept, and frees their number. */
+/* Gives the hints of hint_pool_keep(), and frees their number. */
 void hint_pool_take(struct hint_pool *pool, uint32_t number, struct jump_hints *ret_hints);
 
 /* Frees the pool, and leaves it empty. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The answers to the question whether a call can lead to an instruction before it returns. */
+/* Whether a call can lead to an instruction before it returns. */
 #ifndef CALLFLOW_CALLFLOW_FIT_H
 #define CALLFLOW_CALLFLOW_FIT_H
 
 /* The connection in code between a call's target and a program counter. */
 enum callflow_fit {
-	CALLFLOW_FIT_NO, /* that call did not lead there, unless by jumps that cannot be predicted
-			  */
-	CALLFLOW_FIT_MAYBE,   /* the target's function has an indirect jump */
-	CALLFLOW_FIT_UNKNOWN, /* nothing is known of the code */
+	CALLFLOW_FIT_NO,    /* the call did not lead there, unless by jumps that cannot be predicted
+			     */
+	CALLFLOW_FIT_MAYBE, /* the target's function has an indirect jump */
+	CALLFLOW_FIT_UNKNOWN, /* the code is not known */
 	CALLFLOW_FIT_JUMP,    /* through a stub, a thunk or direct jumps */
 	CALLFLOW_FIT_SAME,    /* the same function */
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A search over basic blocks; see callflow_reach.h.
+ * Searches basic blocks; see callflow_reach.h.
  *
  *   todo ──► block: instruction by instruction ──► its jumps' targets ──► todo
- *              └─ ends: a return, a jump, a trap, or where the search has been
+ *              └─ ends: a return, a jump, a trap, or an instruction that was searched already
  *
- * Every call is assumed to return. After one that does not, the flow continues into the code behind
- * it, which can only add to what is reached. Stubs are as in callflow_stub.h; a word in memory that
- * holds a function of another file cannot lead to this one.
+ * Every call is assumed to return. After one that does not, the search continues in the code behind
+ * it, which can only reach more. For stubs see callflow_stub.h; a jump through a word in memory
+ * that holds a function of another file cannot lead to this file.
  */
 #include "callflow/callflow_reach.h"
 
@@ -17,22 +17,22 @@
 #include "base/int_map.h"
 #include "base/vec.h"
 
-#define READ_BYTES    4096 /* of code, at once */
-#define MAX_RETPOLINE 16   /* bytes that a retpoline's call skips, at most */
-#define KEPT_SLOTS    4096 /* of the map of seen instructions, from one question to the next */
+#define READ_BYTES    4096 /* bytes of code that are read at once */
+#define MAX_RETPOLINE 16   /* most bytes that a retpoline's call skips */
+#define KEPT_SLOTS    4096 /* most slots of the map `seen` that are kept between searches */
 
 struct callflow_reach {
 	struct insn_decoder decoder;
 	struct int_map stubs; /* by offset and object: enum callflow_stub */
-	struct int_map own;   /* the same: own_target() */
+	struct int_map own;   /* the same: result of own_target() */
 
-	/* The question at hand. */
+	/* The present search. */
 	const struct object *object;
 	const struct callflow_location *goal;
 	uint64_t goal_vaddr;	     /* UINT64_MAX: in another object */
 	struct int_map seen;	     /* instructions, by vaddr */
 	VEC(uint64_t) todo;	     /* vaddrs */
-	bool is_reached, is_partial; /* partial: there is flow that could not be followed */
+	bool is_reached, is_partial; /* partial: some jumps could not be followed */
 
 	uint64_t code_vaddr; /* of code[0] */
 	size_t code_len;
@@ -85,7 +85,7 @@ static bool read_code(struct callflow_reach *r, uint64_t vaddr)
 	return true;
 }
 
-/* Decodes the instruction at a vaddr. false: there is none. */
+/* Decodes the instruction at a vaddr. false: no code. */
 static bool decode(struct callflow_reach *r, uint64_t vaddr, struct flow_insn *ret)
 {
 	uint64_t at = vaddr - r->code_vaddr;
@@ -141,9 +141,9 @@ static uint64_t own_target(struct callflow_reach *r, const struct callflow_locat
 	return found;
 }
 
-/* A jump through a word of the linkage table may leave the file for good, or leads to a function of
- * its own unless that is interposed; any other may lead anywhere. The first time, it may lead to
- * where the word points before it is bound. */
+/* Follows an indirect jump. Through a word of the linkage table, it leads out of the file, or to a
+ * function of the file unless that is interposed; until the word is bound, it leads to where the
+ * word points in the file. Any other indirect jump may lead anywhere. */
 static void take_indirect(struct callflow_reach *r, uint64_t vaddr, const struct flow_insn *jump)
 {
 	struct callflow_location location = {.object = r->object};
@@ -164,7 +164,7 @@ static void take_indirect(struct callflow_reach *r, uint64_t vaddr, const struct
 	r->is_partial = true;
 }
 
-/* A call over a few bytes can be a retpoline's: an indirect jump. */
+/* A call over a few bytes can be that of a retpoline, which is an indirect jump. */
 static void take_call(struct callflow_reach *r, uint64_t vaddr, const struct flow_insn *call)
 {
 	struct callflow_location location = {.object = r->object};
@@ -177,7 +177,7 @@ static void take_call(struct callflow_reach *r, uint64_t vaddr, const struct flo
 		r->is_partial |= stub_at(r, &location) == CALLFLOW_STUB_ANYWHERE;
 }
 
-/* Notes where an instruction leads to. Returns whether the next one follows it. */
+/* Follows an instruction's jumps. Returns whether the next instruction can run after it. */
 static bool take(struct callflow_reach *r, uint64_t vaddr, const struct flow_insn *i)
 {
 	switch (i->kind) {
@@ -200,7 +200,7 @@ static bool take(struct callflow_reach *r, uint64_t vaddr, const struct flow_ins
 
 /* --- the search ------------------------------------------------------------------------------ */
 
-/* Notes an instruction as seen. false: it was, or there is no more room. */
+/* Notes an instruction as seen. false: it was seen before, or there is no more room. */
 static bool enter(struct callflow_reach *r, uint64_t vaddr)
 {
 	uint32_t number = (uint32_t)r->seen.used, found;

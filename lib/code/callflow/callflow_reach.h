@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Follows the flow of code from a call's target, to determine whether it can reach an instruction
+ * Follows the flow of code from a call's target, to find out whether it can reach an instruction
  * before that call returns.
  *
- * lbr/lbr_code.h answers the same question for functions whose ranges are known from call frame
- * information. This search needs no ranges: it follows jumps, tail calls among them, and assumes
- * that calls return. An instruction that it does not reach was not reached by that call, unless by
- * an indirect jump. Landing pads of exceptions are not reached either, since the unwinder jumps
- * there; code that has them has call frame information.
+ * lbr/lbr_code.h does the same for functions whose ranges are known from call frame information.
+ * This search needs no ranges: it follows jumps, including tail calls, and assumes that calls
+ * return. An instruction that it does not find was not reached by that call, unless by an indirect
+ * jump. It finds no landing pads of exceptions either, since the unwinder jumps there; code that
+ * has them has call frame information.
  *
- * The bytes are hostile: CALLFLOW_REACH_MAX_INSTRUCTIONS bound the work of one question.
+ * The bytes are hostile: CALLFLOW_REACH_MAX_INSTRUCTIONS limit the work of one search.
  */
 #ifndef CALLFLOW_CALLFLOW_REACH_H
 #define CALLFLOW_CALLFLOW_REACH_H
@@ -26,10 +26,10 @@ int callflow_reach_new(struct callflow_reach **ret_reach); /* 0 or -ENOMEM */
 void callflow_reach_free(struct callflow_reach *reach);	   /* NULL is fine */
 
 /* Follows the code of a file, whose elf is not NULL, from a vaddr. `goal` is any byte of the
- * instruction, and may be in another object, which a linkage stub leads to. CALLFLOW_FIT_JUMP: the
+ * instruction; it may be in another object, to which a linkage stub leads. CALLFLOW_FIT_JUMP: the
  * instruction is reached; CALLFLOW_FIT_MAYBE: not all flow could be followed, because of an
- * indirect jump or the limit; CALLFLOW_FIT_NO; CALLFLOW_FIT_UNKNOWN: there is no code at the vaddr,
- * or no memory. */
+ * indirect jump or the limit; CALLFLOW_FIT_NO; CALLFLOW_FIT_UNKNOWN: the vaddr has no code, or no
+ * memory. */
 enum callflow_fit callflow_reach(struct callflow_reach *reach, const struct object *object,
 				 uint64_t vaddr, const struct callflow_location *goal);
 

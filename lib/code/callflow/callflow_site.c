@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cache of decoded instructions; see callflow_site.h. */
+/* Fills the cache of decoded instructions; see callflow_site.h. */
 #include "callflow/callflow_site.h"
 
 #include <errno.h>

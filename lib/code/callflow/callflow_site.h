@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cache of decoded instructions at the locations that branch records repeat: the kind of
- * instruction, and whether a call can return there. Reading and decoding one costs a system call
- * and some 200 ns. The cache is direct-mapped: each location has one slot of CALLFLOW_SITE_SLOTS,
- * which is enough for nearly all locations of a recording.
+ * A cache of decoded instructions at locations that branch records repeat: the kind of instruction,
+ * and whether a call can return there. Reading and decoding one costs a system call and some 200
+ * ns. The cache is direct-mapped: each location has one slot of CALLFLOW_SITE_SLOTS, which suffice
+ * for nearly all locations of a recording.
  */
 #ifndef CALLFLOW_CALLFLOW_SITE_H
 #define CALLFLOW_CALLFLOW_SITE_H
@@ -16,7 +16,7 @@
 #define CALLFLOW_SITE_SLOTS 16384
 
 enum callflow_site_kind {
-	CALLFLOW_SITE_NONE, /* cannot be read, or is no instruction */
+	CALLFLOW_SITE_NONE, /* cannot be read, or is not an instruction */
 	CALLFLOW_SITE_OTHER,
 	CALLFLOW_SITE_CALL,
 	CALLFLOW_SITE_RETURN,
@@ -25,8 +25,8 @@ enum callflow_site_kind {
 
 struct callflow_site {
 	uint64_t offset;   /* in the file */
-	uint32_t object;   /* its number and one; 0: the slot is free */
-	int32_t distance;  /* of a direct call's target from its end; 0: none */
+	uint32_t object;   /* its number + 1; 0: the slot is free */
+	int32_t distance;  /* from the end of a direct call to its target; 0: none */
 	uint8_t kind;	   /* enum callflow_site_kind */
 	uint8_t length;	   /* of the instruction, bytes */
 	bool follows_call; /* the bytes before it are a call's, or may be */

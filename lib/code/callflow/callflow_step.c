@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* From the bytes before a return address to a verdict; see callflow_step.h. */
+/* Checks the bytes before a return address; see callflow_step.h. */
 #include "callflow/callflow_step.h"
 
 #include "arch/call_site.h"
 #include "unwind/dwarf_walk.h"
 #include "unwind/sigreturn.h"
 
-/* Follows a direct call. Code that a process has made is at its addresses, in pieces: its functions
- * are looked for in the callee's. */
+/* Follows a direct call. The bytes of JIT code are known in pieces, at its addresses: the target is
+ * looked for in the callee's piece. */
 static enum callflow_fit follow_direct(struct callflow_reach *reach,
 				       const struct callflow_step_pair *pair, const uint8_t *end)
 {
@@ -23,14 +23,15 @@ static enum callflow_fit follow_direct(struct callflow_reach *reach,
 	return callflow_reach(reach, object, call_site_target(end, vaddr + 1), &pair->callee);
 }
 
-/* No call returns there: the kernel makes the frame of a signal handler return to code of its own,
- * and the start of a stack is made by hand. */
+/* Checks a caller without a call: the kernel makes a signal handler return to code that follows no
+ * call, and the first frame of a stack is made by hand. */
 static enum callflow_step without_call(const struct callflow_step_pair *pair)
 {
 	if (pair->is_entry || sigreturn_is_at(pair->caller.object->elf, pair->caller.offset + 1))
 		return CALLFLOW_STEP_PROBABLE;
 	if (pair->caller.object->kind == OBJECT_JIT && pair->callee.object->kind == OBJECT_JIT)
-		return CALLFLOW_STEP_UNCHECKED; /* the walk has looked at the frame: runtime.h */
+		return CALLFLOW_STEP_UNCHECKED; /* the walk has checked the frame:
+						 * runtime/runtime.h */
 	return CALLFLOW_STEP_WRONG;
 }
 
@@ -54,7 +55,7 @@ enum callflow_step callflow_step_check(struct callflow_reach *reach,
 	if (fit == CALLFLOW_FIT_JUMP)
 		return CALLFLOW_STEP_CONFIRMED;
 	if (fit == CALLFLOW_FIT_UNKNOWN && pair->caller.object->kind == OBJECT_JIT)
-		return CALLFLOW_STEP_UNCHECKED; /* the function is in another piece, or in a file */
+		return CALLFLOW_STEP_UNCHECKED; /* the target is in another piece, or in a file */
 	return fit == CALLFLOW_FIT_MAYBE || kinds & CALL_SITE_INDIRECT ? CALLFLOW_STEP_PROBABLE
 								       : CALLFLOW_STEP_WRONG;
 }

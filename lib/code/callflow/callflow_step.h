@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks a step of a walk against the code: whether the caller that the step found calls the frame
- * below. HPCToolkit validates the steps of its analysed rules in this way (Tallent, Mellor-Crummey,
- * Fagan, "Binary analysis for measurement and attribution of program performance", PLDI 2009).
+ * Checks a step of a walk against the code: whether the caller that the step has found calls the
+ * frame below. HPCToolkit validates the steps of its analysed rules in this way (Tallent,
+ * Mellor-Crummey, Fagan, "Binary analysis for measurement and attribution of program performance",
+ * PLDI 2009).
  */
 #ifndef CALLFLOW_CALLFLOW_STEP_H
 #define CALLFLOW_CALLFLOW_STEP_H
@@ -14,18 +15,19 @@ enum callflow_step {
 	CALLFLOW_STEP_CONFIRMED, /* it calls code from which jumps lead to the callee */
 	CALLFLOW_STEP_PROBABLE,	 /* its call is indirect, or an indirect jump may lead to the callee
 				  */
-	CALLFLOW_STEP_WRONG,	 /* it calls something else, or nothing */
+	CALLFLOW_STEP_WRONG,	 /* it calls other code, or has no call */
 	CALLFLOW_STEP_COUNT,
 };
 
-/* A step. `caller` is the call's last byte, `callee` the byte at which the frame below is looked
- * up; the code of an object without an elf cannot be read. */
+/* A step. `caller` is the call's last byte, `callee` the byte at which the frame below was looked
+ * up. The code of an object without an elf cannot be read. */
 struct callflow_step_pair {
 	struct callflow_location caller, callee;
-	bool is_entry; /* the caller begins the stack: a return address may be put there by hand */
+	bool is_entry; /* the caller begins the stack: its return address may be put there by
+			* hand */
 };
 
-/* Checks a step; the answer costs up to some milliseconds, so the caller keeps it. */
+/* Checks a step. This costs up to some milliseconds, so the caller keeps the result. */
 enum callflow_step callflow_step_check(struct callflow_reach *reach,
 				       const struct callflow_step_pair *pair);
 

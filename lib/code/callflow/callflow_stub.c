@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stubs; see callflow_stub.h. Their shapes, each behind the mark of an entry or without it:
+ * Recognises stubs; see callflow_stub.h. Their forms, each with or without a landing pad before it:
  *
  *   jmp *slot                            an entry of a PLT; also a jump through a register
  *   push $n; jmp x                       the lazy half of one
  *   call over; pause; ...                a retpoline: the call pushes the address that its `ret`
- *                                        then takes, with another written over it
+ *                                        then takes, after another was written over it
  *
- * A PLT's slot is filled by a relocation. If that names a symbol which the file does not define,
- * the stub leads out of the file: then a call of it cannot have led to code of the same file,
- * however well it looks. But for the PLT itself, if symbols are bound when they are first called:
+ * A relocation fills the slot of a PLT. If it names a symbol that the file does not define, the
+ * stub leads out of the file: then a call of the stub cannot have led to code of the same file,
+ * however much it looks like it. An exception is the PLT itself, if symbols are bound at their
+ * first call:
  *
  *   jmp *slot ─► push $n; jmp PLT0 ─► push GOT[1]; jmp *GOT[2] ─► the dynamic linker's resolver
  *
- * Until then the slot holds the address that the file has there, moved like the file: that of the
- * lazy half, which pushes the relocation's number. GOT[2] has no relocation: the dynamic linker
- * puts its resolver there, where DT_PLTGOT tells it. The resolver ends in a jump to the function.
+ * Until then, the slot points into the file: to the lazy half, which pushes the relocation's
+ * number. GOT[2] has no relocation: the dynamic linker stores its resolver there; DT_PLTGOT has the
+ * address of the GOT. The resolver ends in a jump to the function.
  */
 #include "callflow/callflow_stub.h"
 
 #include <gelf.h>
 #include <libelf.h>
 
-#define MAX_CODE	16 /* bytes of an instruction, and one */
+#define MAX_CODE	16 /* bytes of an instruction, and one more */
 #define MAX_RELOCATIONS (1 << 20)
 #define MAX_DYNAMIC	4096 /* entries of the dynamic section */
 
@@ -37,7 +38,7 @@ bool callflow_decode_at(const struct insn_decoder *decoder,
 
 /* --- relocations ----------------------------------------------------------------------------- */
 
-/* Returns whether a relocation names a symbol, which it gives. */
+/* Finds the symbol that a relocation names. Returns whether it names one. */
 static bool find_symbol(Elf *elf, size_t section, uint64_t number, GElf_Sym *ret_symbol)
 {
 	Elf_Scn *scn = elf_getscn(elf, section);
@@ -47,8 +48,8 @@ static bool find_symbol(Elf *elf, size_t section, uint64_t number, GElf_Sym *ret
 	       gelf_getsym(data, (int)number, ret_symbol);
 }
 
-/* Looks for the relocation of `slot` in one section. 1: it names a symbol; 0: it names none; -1: it
- * is not here. */
+/* Searches one section for the relocation of `slot`. Returns 1: it names a symbol; 0: it names
+ * none; -1: not found. */
 static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64_t slot,
 			 GElf_Sym *ret_symbol)
 {
@@ -65,7 +66,7 @@ static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64
 	return -1;
 }
 
-/* Returns whether a jump goes through a word at a fixed place, and where. */
+/* Returns whether a jump goes through a word at a fixed address, which it gives. */
 static bool word_of(const struct callflow_location *location, const struct flow_insn *jump,
 		    uint64_t *ret_vaddr)
 {
@@ -76,7 +77,7 @@ static bool word_of(const struct callflow_location *location, const struct flow_
 	return true;
 }
 
-/* Finds the symbol by which a word is filled. */
+/* Finds the symbol of the relocation that fills a word. */
 static bool symbol_of(const struct callflow_location *location, uint64_t word, GElf_Sym *ret_symbol)
 {
 	Elf *elf = elf_file_libelf(location->object->elf);
