@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call graph; see callgraph.h.
+ * Fills, seals and searches the call graph; see callgraph.h.
  *
  * While the graph is filled, its edges are a list. Sealing converts the list into two sorted
  * adjacency arrays, one for each direction (compressed rows: a row of node numbers for each node,
@@ -34,9 +34,9 @@ struct callgraph {
 	VEC(struct callgraph_node) nodes;
 	VEC(struct callgraph_pair) pairs; /* empty once sealed */
 	struct hash_index index;	  /* node numbers by callgraph_key() */
-	char **names;			  /* blocks that hold the names */
+	char **names;			  /* owned; blocks of memory with the names */
 	size_t n_names, cap_names;
-	size_t block_used, block_size; /* of the last one */
+	size_t block_used, block_size; /* bytes of the last block */
 	uint32_t n_real;
 	bool is_sealed;
 	struct callgraph_side callees, callers;
@@ -330,7 +330,8 @@ struct callgraph_walk {
 	VEC(uint32_t) queue; /* transparent nodes reached from the start */
 	uint32_t *seen;	     /* by node: the start that it was last reached from, plus 1 */
 	VEC(struct callgraph_pair) added;
-	size_t steps; /* visited edges, bounded since they grow with a chain's length squared */
+	size_t steps; /* visited edges; limited, since they grow with the square of a chain's
+		       * length */
 };
 
 static int walk_row(const struct callgraph *graph, struct callgraph_walk *walk, uint32_t start,
@@ -363,7 +364,7 @@ static int walk_row(const struct callgraph *graph, struct callgraph_walk *walk, 
 	return 0;
 }
 
-/* Adds edges from `start` to the real nodes that it reaches through other transparent nodes. */
+/* Adds edges from `start` to the real nodes that it reaches through transparent nodes. */
 static int walk_from(const struct callgraph *graph, struct callgraph_walk *walk, uint32_t start)
 {
 	int err;
@@ -376,7 +377,7 @@ static int walk_from(const struct callgraph *graph, struct callgraph_walk *walk,
 	return err;
 }
 
-/* Adds an edge to itself to each node that can call itself through a set, so that recursion through
+/* Adds an edge from a node to itself if it can call itself through a set: then recursion through
  * pointers and virtual calls costs the search as little as direct recursion. */
 static int self_edges(struct callgraph *graph)
 {

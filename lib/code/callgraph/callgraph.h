@@ -8,7 +8,7 @@
  * search walks through it, and its id never enters a tag.
  *
  * A graph is filled, then sealed; edges can be queried only after that. Sealing collapses chains of
- * transparent nodes, so that there is at most one between two real nodes:
+ * transparent nodes, so that at most one is between two real nodes:
  *
  *     f ──► g                 an edge
  *     f ──► (hub) ──► g, h    thousands of callers times thousands of targets, stored as their sum
@@ -30,7 +30,7 @@ struct callgraph_node {
 	uint64_t id;
 	const char *name; /* as in the model, mangled or not; lives as long as the graph */
 	bool is_transparent;
-	uint8_t unlikely; /* transparent: calls through it are this many bits less likely */
+	uint8_t unlikely; /* of a transparent node: calls through it are so many bits less likely */
 	bool is_root;	  /* paths are known to begin here */
 	bool is_entry;	  /* paths can begin here: its address is taken */
 	bool is_public;	  /* paths can begin here: foreign code may call it */
@@ -65,7 +65,7 @@ int callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee);
  * CALLGRAPH_MAX_EDGES. After an error the graph can only be freed. */
 int callgraph_seal(struct callgraph *graph);
 
-/* The state of the graph: the numbers of all nodes and of the real ones, and of edges. Before
+/* Return the state of the graph: the number of all nodes, of the real ones, and of edges. Before
  * sealing, repeated edges count. */
 bool callgraph_is_sealed(const struct callgraph *graph);
 uint32_t callgraph_count(const struct callgraph *graph);
@@ -83,7 +83,7 @@ uint32_t callgraph_find_name(const struct callgraph *graph, const char *name);
 
 /* Return the nodes that a node calls, or that call it, ascending, with their count and the number
  * of the first of these edges. Edges are numbered in this order, node by node, separately for the
- * two directions. The graph must be sealed; the array lives as long as it. */
+ * two directions. The graph must be sealed; the array lives as long as the graph. */
 const uint32_t *callgraph_callees(const struct callgraph *graph, uint32_t node, uint32_t *ret_count,
 				  uint32_t *ret_first);
 const uint32_t *callgraph_callers(const struct callgraph *graph, uint32_t node, uint32_t *ret_count,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instructions of a scan; see code_decode.h.
+ * Decodes the instructions of a scan; see code_decode.h.
  *
- * Each instruction is evaluated by itself (arch/flow_insn.h): the target of a branch, and the
- * address that it loads into a register. Registers are tracked through loads and copies of such
- * addresses, so that the argument of a hook of -finstrument-functions is known:
+ * Each instruction is evaluated by itself (arch/flow_insn.h): the target of a branch, or the
+ * address that it loads into a register. Addresses are tracked through loads and copies between
+ * registers, so the argument of a hook of -finstrument-functions is known:
  *
  *     argument register = address of f ; call __cyg_profile_func_enter       f is entered here
  *
@@ -12,8 +12,8 @@
  * count as taken.
  *
  * An indirect jump belongs to a switch if its target is a sum, or comes from a table with a scaled
- * index, or if it has the mark that compilers use for switches. Any other ends the
- * function with a tail call through a pointer.
+ * index, or if it has the mark that compilers use for switches. Any other indirect jump is a tail
+ * call through a pointer, and ends the function.
  */
 #include "callgraph/code_decode.h"
 
@@ -35,11 +35,11 @@ struct code_decode {
 	uint64_t vaddr; /* of the instruction */
 	struct flow_insn is;
 	bool follows_sum;
-	/* By register: the function whose address is in it, plus 1. The last one is of addresses
-	 * that go elsewhere. */
+	/* By register: 1 + the function whose address is in it. The last element is for addresses
+	 * that are not loaded into a register. */
 	uint32_t holds[INSN_REG_COUNT + 1];
 	VEC(uint32_t) loaded;  /* functions whose address is loaded */
-	VEC(uint32_t) entered; /* those that are a hook's argument */
+	VEC(uint32_t) entered; /* of these, the arguments of hooks */
 	unsigned seen;	       /* instructions of the function */
 	bool can_be_first;
 };
@@ -49,13 +49,13 @@ static uint64_t next(const struct code_decode *d)
 	return d->vaddr + d->is.length;
 }
 
-/* What the instruction's distance leads to. */
+/* Returns the address to which the instruction's distance leads. */
 static uint64_t target(const struct code_decode *d)
 {
 	return flow_insn_target(&d->is, d->vaddr);
 }
 
-/* The slot that the instruction names; NULL: none. */
+/* Returns the slot at the instruction's address; NULL: none. */
 static const struct code_slot *slot_of(const struct code_decode *d)
 {
 	return d->is.has_address ? code_scanner_slot(d->s, target(d)) : NULL;
@@ -175,7 +175,7 @@ static int indirect(struct code_decode *d, bool is_jump)
 
 /* --- addresses ----------------------------------------------------------------------------- */
 
-/* Takes an address, which goes to a register or elsewhere. */
+/* Handles an address that is loaded into a register or used elsewhere. */
 static int load(struct code_decode *d, uint64_t vaddr)
 {
 	uint32_t f = code_scanner_start(d->s, vaddr);
@@ -242,7 +242,7 @@ static int branch(struct code_decode *d, bool is_jump)
 	return err;
 }
 
-/* Recognizes the outermost function: by the ABI, its first instruction clears the frame pointer. */
+/* Recognises the outermost function: by the ABI, its first instruction clears the frame pointer. */
 static void check_first(struct code_decode *d)
 {
 	if (!d->is.is_mark && ++d->seen == 1 && d->is.clears_fp)
@@ -271,8 +271,8 @@ static bool code_decode_has(const uint32_t *list, size_t n, uint32_t value)
 	return false;
 }
 
-/* Marks the functions whose address was loaded as taken, except for the arguments of hooks; in a
- * function with hooks, its own address is one. */
+/* Marks the functions whose address was loaded as taken, except the arguments of hooks. In a
+ * function with hooks, its own address is such an argument. */
 static void code_decode_end(struct code_decode *d)
 {
 	struct code_function *f = d->s->functions.items;

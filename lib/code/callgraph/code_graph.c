@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes and sets, and the targets of calls; see code_graph.h.
+ * Makes nodes and sets, and finds the targets of calls; see code_graph.h.
  *
  * In the graph of functions, a function is a node. In the graph of locations it is two sets, which
  * are transparent nodes, so that a call site needs two edges however large its callee is:
@@ -8,8 +8,8 @@
  *     site ──► (f: sites)  ──► every call site in f ──► ...
  *          └─► (f: leaves) ──► every instruction of f           not followed downwards
  *
- * Tail calls are resolved at the caller: it calls f, and the targets of f's tail calls, and so on,
- * up to CODE_GRAPH_TAILS functions.
+ * Tail calls are attributed to the caller: it calls f, the targets of f's tail calls, and so on, up
+ * to CODE_GRAPH_TAILS functions.
  */
 #include "callgraph/code_graph.h"
 
@@ -25,8 +25,8 @@
 #include "stack/location.h"
 
 #define CODE_GRAPH_TAILS 16   /* functions that a call reaches by tail calls */
-#define MAX_INLINED	 1024 /* calls of a function that may be those of a function inlined in it */
-#define LEAF_BITS	 6    /* paths do not continue below a leaf */
+#define MAX_INLINED	 1024 /* calls of a function that an inlined one may make */
+#define LEAF_BITS	 6    /* calls of leaves are so much less likely: paths end there */
 #define FOREIGN_BITS	 3    /* as in plugin_model.c */
 #define PUBLIC_BITS	 8
 
@@ -35,11 +35,11 @@ struct code_ref {
 	uint32_t file, function;
 };
 
-/* The targets of a function's tail calls: a range of the list of all. */
+/* A function's tail calls: a range of code_graph.tails. */
 struct code_tails {
 	uint32_t first;
 	uint16_t n;
-	bool foreign; /* one is in none of the files */
+	bool foreign; /* one leads out of all files */
 };
 
 struct code_graph {
@@ -47,21 +47,22 @@ struct code_graph {
 	struct callgraph *graph;	/* borrowed */
 	struct strings *names;		/* of exports */
 	VEC(struct code_ref) exports;	/* by name */
-	uint32_t **nodes;  /* by file and function: its node, or the set of its sites */
-	uint32_t **leaves; /* the set of its instructions; NULL in the graph of functions */
+	uint32_t **nodes;  /* by file and function: its node, or the set of its call sites */
+	uint32_t **leaves; /* the same: the set of its instructions; NULL in the graph of
+			    * functions */
 	struct code_tails **tails_of; /* by file and function */
 	VEC(struct code_ref) tails;
 	uint32_t pointer, pointer_leaves, foreign, public; /* sets */
 	bool only_hooked;
 };
 
-/* Whether the graph has a file's functions. */
+/* Returns whether the graph has a file's functions. */
 static bool is_in(const struct code_graph *b, uint32_t file)
 {
 	return !b->only_hooked || code_model_file(b->model, file)->scan.has_hooks;
 }
 
-/* Returns the function that a reference names. */
+/* Returns the function of a reference. */
 static const struct code_function *function_of(const struct code_graph *b, struct code_ref ref)
 {
 	return &code_model_file(b->model, ref.file)->scan.functions[ref.function];
@@ -105,7 +106,7 @@ static int read_exports(struct code_graph *b)
 	return err;
 }
 
-/* Finds the function that a call of a file reaches. false: it is in none of the files. */
+/* Finds the function to which a call leads. false: it is in none of the files. */
 static bool target_of(struct code_graph *b, uint32_t file, const struct code_call *call,
 		      struct code_ref *ret_to)
 {
@@ -142,8 +143,8 @@ static int build_pointer(struct code_graph *b, uint32_t from)
 	return build_edges(b, from, b->pointer, b->pointer_leaves);
 }
 
-/* Adds the callbacks of a call of unknown code. In the graph of locations there are none, since the
- * unknown code would be part of the chain. */
+/* Adds the callbacks of a call of unknown code. The graph of locations has none, since the unknown
+ * code would be part of the chain. */
 static int build_foreign(struct code_graph *b, uint32_t from)
 {
 	int err = 0;
@@ -196,8 +197,8 @@ static void build_tails(const struct code_graph *b, struct code_ref ref,
 	}
 }
 
-/* Adds edges from a node to a function, and to what that tail-calls; those to sets of leaves from
- * another node. Errors as callgraph_edge(). */
+/* Adds edges from a node to a function, and to the targets of its tail calls; edges to sets of
+ * leaves begin at `from_leaves`. Errors as callgraph_edge(). */
 static int add_calls_as(struct code_graph *b, uint32_t from, uint32_t from_leaves,
 			struct code_ref to)
 {
@@ -259,7 +260,7 @@ static uint64_t build_offset(const struct code_file *f, uint64_t vaddr)
 	return elf_file_vaddr_to_offset(f->file, vaddr, &offset) ? offset : vaddr;
 }
 
-/* Writes "function (object+0xoffset)", as in paths of recordings; of a function only its name. */
+/* Writes "function (object+0xoffset)", as in paths of recordings; for a function only its name. */
 static void build_name(const struct code_file *f, uint32_t function, uint64_t offset,
 		       bool is_function, char *ret_name, size_t size)
 {
@@ -338,8 +339,8 @@ static int build_taken(struct code_graph *b, uint32_t file, uint32_t function)
 	return err < 0 || b->leaves ? err : add_calls_to(b, b->foreign, ref);
 }
 
-/* Adds the calls of a function, or of a part of it. A function that is inlined in it, which appears
- * as called by it, may make any of these calls, too. */
+/* Adds the calls of a function, or of a part of it. A function that is inlined in it has a call
+ * edge from it, and may make any of these calls, too. */
 static int build_function_calls(struct code_graph *b, uint32_t file, uint32_t function)
 {
 	const struct code_scan *scan = &code_model_file(b->model, file)->scan;
@@ -468,8 +469,8 @@ static int build_leaves_of(struct code_graph *b, uint32_t file, uint32_t functio
 	return code_decode_each(&f->scan, f->file, function, build_leaf, &leaf);
 }
 
-/* Adds edges to main from the calls through pointers in a function, and in the functions that it
- * calls, down to `levels` below it. */
+/* Adds edges to main from the calls through pointers in a function, and in its callees, down to
+ * `levels` levels below it. */
 static int build_reaches_main(struct code_graph *b, struct code_ref ref, uint32_t main,
 			      unsigned levels)
 {
@@ -493,7 +494,7 @@ static int build_reaches_main(struct code_graph *b, struct code_ref ref, uint32_
 	return err;
 }
 
-/* Makes main a likely target of the C library's start code, which the entry point calls and which
+/* Makes main a likely target of the C library's start code: the entry point calls that, and it
  * calls main through a pointer. */
 static int build_start(struct code_graph *b, uint32_t file, uint32_t function)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call graphs of ordinary binaries, from the calls that their code makes (callgraph/code_model.h).
- * There is a graph for each of the two kinds of tags:
+ * Call graphs of ordinary binaries, from the calls in their code (callgraph/code_model.h). Each of
+ * the two kinds of tags has its graph:
  *
  *     locations   for tags of stackd's own walks: a chain of call sites and, at its end, any
  *                 instruction
@@ -9,7 +9,7 @@
  *                 starts
  *
  * A call through a pointer can reach any function whose address is taken. A tail call appears as a
- * call by the callers of the function that makes it.
+ * call by the callers of the function that contains it.
  */
 #ifndef CALLGRAPH_CODE_GRAPH_H
 #define CALLGRAPH_CODE_GRAPH_H
@@ -17,9 +17,9 @@
 #include "callgraph/callgraph.h"
 #include "callgraph/code_model.h"
 
-/* Add the model's nodes and edges to a graph that is not sealed. Nodes that it already has, by id,
- * stay as they are. Return 0, -ENOMEM, or -E2BIG: a bound of callgraph.h. The graph of functions
- * has those of the files with hooks, or of all files if none has. */
+/* Add the model's nodes and edges to a graph that is not sealed. Nodes that are already there, by
+ * id, stay as they are. Return 0, -ENOMEM, or -E2BIG: a bound of callgraph.h. The graph of
+ * functions has those of the files with hooks, or of all files if no file has hooks. */
 int code_graph_locations(const struct code_model *model, struct callgraph *graph);
 int code_graph_functions(const struct code_model *model, struct callgraph *graph);
 

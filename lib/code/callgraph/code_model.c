@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of a code model; see code_model.h. */
+/* Keeps the files of a code model; see code_model.h. */
 #include "callgraph/code_model.h"
 
 #include <errno.h>

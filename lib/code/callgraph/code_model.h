@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The scanned files of a program (callgraph/code_scan.h), from which callgraph/code_graph.h makes
- * call graphs. A name that one file imports is searched in the others, in the order in which they
+ * call graphs. A name that a file imports is looked up in all files, in the order in which they
  * were added.
  */
 #ifndef CALLGRAPH_CODE_MODEL_H
@@ -12,7 +12,7 @@
 
 struct code_model;
 
-/* One of the files, with what its code calls. */
+/* A file, and the calls in its code. */
 struct code_file {
 	struct elf_file *file; /* owned */
 	struct code_scan scan;
@@ -23,8 +23,9 @@ struct code_file {
 int code_model_new(struct code_model **ret_model);
 void code_model_free(struct code_model *model); /* accepts NULL */
 
-/* Scans a file and adds it. On success the model owns the file; on failure the caller still does.
- * The last part of `name` is copied, to name locations. Returns 0 or an error of code_scan_read().
+/* Scans a file and adds it. On success the model owns the file; on failure the caller still owns
+ * it. The last part of `name` is copied, to name locations. Returns 0 or an error of
+ * code_scan_read().
  */
 int code_model_take(struct code_model *model, struct elf_file *file, const char *name);
 

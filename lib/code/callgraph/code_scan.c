@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of a scan; see code_scan.h.
+ * Reads the tables of a scan; see code_scan.h.
  *
  *   .eh_frame_hdr   functions, made disjoint: each ends where the next one starts
  *   symbols         functions without an unwind entry, names, exports
  *   relocations     names of the slots of the GOT, functions to which data points
  *
  * Compilers move the unlikely code of a function elsewhere, with an unwind entry of its own. Such a
- * part is recognized by its symbol ("f.cold"), or if only one function jumps to it and either the
- * part jumps back into that function or its start is not aligned, as those of functions are.
+ * part is recognised by its symbol ("f.cold"), or if only one function jumps to it, and either the
+ * part jumps back into that function, or its start is not aligned as functions are.
  */
 #include "callgraph/code_scan.h"
 
@@ -26,7 +26,7 @@
 #include "sym/unwind_bounds.h"
 
 #define CODE_SCAN_MAX_SLOTS (1u << 22)
-#define CODE_SCAN_MAX_DATA  ((uint64_t)1 << 28) /* bytes searched for addresses */
+#define CODE_SCAN_MAX_DATA  ((uint64_t)1 << 28) /* bytes that are searched for addresses */
 #define CODE_SCAN_ALIGNED   16
 
 void code_scan_release(struct code_scan *scan)
@@ -90,7 +90,8 @@ const struct code_slot *code_scanner_slot(const struct code_scanner *s, uint64_t
 
 /* --- functions ----------------------------------------------------------------------------- */
 
-/* Whether a vaddr is outside the PLT, whose stubs have unwind entries but are no functions. */
+/* Returns whether a vaddr is outside of the PLT, whose stubs have unwind entries but are not
+ * functions. */
 static bool code_scan_is_code(Elf *elf, uint64_t vaddr)
 {
 	Elf_Scn *scn = NULL;
@@ -227,7 +228,8 @@ static void take(struct code_scanner *s, uint32_t function)
 		s->functions.items[function].flags |= CODE_TAKEN;
 }
 
-/* Returns the function of this file that a symbol defines, or CODE_SCAN_NONE; and its name. */
+/* Gives the name of a symbol, and returns the function of this file that it defines, or
+ * CODE_SCAN_NONE. */
 static uint32_t symbol(const struct code_scanner *s, size_t table, size_t index,
 		       const char **ret_name)
 {
@@ -267,7 +269,7 @@ static int relocation(struct code_scanner *s, const GElf_Shdr *shdr, const GElf_
 	default:
 		return 0;
 	}
-	if (kind != TARGET_RELOCATION_JUMP_SLOT) /* these are only called */
+	if (kind != TARGET_RELOCATION_JUMP_SLOT) /* slots of the PLT are only called */
 		take(s, slot.function);
 	if (stays && name && *name)
 		err = strings_intern(s->names, name, &slot.name);
@@ -411,7 +413,8 @@ static bool is_part(const struct code_scanner *s, uint32_t f, uint32_t jumper)
 
 static int parts(struct code_scanner *s)
 {
-	uint32_t *jumper = calloc(s->functions.count + 1, sizeof(*jumper)); /* plus 1; ~0: many */
+	uint32_t *jumper = calloc(s->functions.count + 1, sizeof(*jumper)); /* its number plus 1;
+									     * ~0: several */
 
 	if (!jumper)
 		return -ENOMEM;
@@ -470,7 +473,7 @@ static int begin(struct code_scanner *s)
 	return err;
 }
 
-/* Whether the file is truncated: the section headers, which are at its end, are missing. */
+/* Returns whether the file is truncated: its section headers, which are at the end, are missing. */
 static bool is_truncated(const struct elf_file *file)
 {
 	Elf *elf = elf_file_libelf(file);

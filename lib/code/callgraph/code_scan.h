@@ -35,8 +35,8 @@ enum code_function_flags {
 struct code_function {
 	uint64_t start, end; /* vaddrs */
 	uint32_t flags;
-	uint32_t part_of;    /* the function that this was split off from, else itself */
-	uint32_t first_call; /* its calls end at the next function's first */
+	uint32_t part_of;    /* the function that this one was split off from, else itself */
+	uint32_t first_call; /* number of its first call; its calls end at the next function's */
 	uint32_t name;	     /* number in `names`; that of "" if not known */
 };
 
@@ -44,7 +44,7 @@ enum code_call_kind {
 	CODE_CALL_FUNCTION, /* target: number of a function */
 	CODE_CALL_IMPORT,   /* target: number of a name */
 	CODE_CALL_POINTER,  /* target: CODE_SCAN_NONE */
-	CODE_CALL_INLINED,  /* no call: the hook's argument shows that target is inlined here */
+	CODE_CALL_INLINED,  /* no call: by the hook's argument, `target` is inlined here */
 };
 
 struct code_call {
@@ -62,8 +62,8 @@ struct strings;
 
 struct code_scan {
 	uint64_t file_id;
-	uint64_t hooks_id;		 /* replaces file_id in tags of -finstrument-functions; see
-					  * tagged_functions_file_id() */
+	uint64_t hooks_id;		 /* in place of file_id in tags of -finstrument-functions;
+					  * see tagged_functions_file_id() */
 	struct code_function *functions; /* by start; disjoint */
 	struct code_call *calls;	 /* by function and address */
 	struct code_export *exports;
@@ -78,7 +78,7 @@ struct code_scan {
 int code_scan_read(const struct elf_file *file, struct code_scan *ret_scan);
 void code_scan_release(struct code_scan *scan); /* frees and zeroes the contents */
 
-/* Returns the number of the function that holds a vaddr, or CODE_SCAN_NONE. */
+/* Returns the number of the function that contains a vaddr, or CODE_SCAN_NONE. */
 uint32_t code_scan_find(const struct code_scan *scan, uint64_t vaddr);
 
 #endif

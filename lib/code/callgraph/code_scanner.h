@@ -25,13 +25,14 @@ struct code_scanner {
 	VEC(struct code_export) exports;
 	VEC(struct code_slot) slots;	 /* by vaddr */
 	size_t n_unwind;		 /* functions that have an unwind entry */
-	uint32_t *jumps_into;		 /* by function: another into whose middle it jumps */
+	uint32_t *jumps_into;		 /* by function: another function, into whose middle it
+					  * jumps */
 	uint32_t hook_enter, hook_exit;	 /* numbers of their names */
 	uint64_t relro_start, relro_end; /* data that is read-only after relocation */
 	bool is_fixed; /* not position-independent: immediate numbers can be addresses */
 };
 
-/* Return the number of the function that starts at a vaddr, or that holds it; CODE_SCAN_NONE. */
+/* Return the number of the function that starts at a vaddr, or that contains it; CODE_SCAN_NONE. */
 uint32_t code_scanner_start(const struct code_scanner *s, uint64_t vaddr);
 uint32_t code_scanner_find(const struct code_scanner *s, uint64_t vaddr);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Call graphs from observed paths; see observed_model.h. */
+/* Makes call graphs from observed paths; see observed_model.h. */
 #include "callgraph/observed_model.h"
 
 #include <errno.h>

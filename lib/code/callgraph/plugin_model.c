@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the plugin's sections to a call graph; see plugin_model.h.
+ * Makes a call graph from the plugin's sections; see plugin_model.h.
  *
  * Nodes are found by ids: a function's node by its id, a set's by a key of its kind and a number.
  * The nodes of functions are added first, then the members of sets (functions whose address is
@@ -25,10 +25,10 @@ enum set {
 	SET_LEFT_OUT, /* one function without instrumentation, by id */
 	SET_TAIL,     /* the functions that a function tail-calls, by its node */
 	SET_SHAPE,    /* functions whose address is taken, by shape */
-	SET_VIRTUAL,  /* the virtual ones of them */
+	SET_VIRTUAL,  /* the virtual functions among them */
 	SET_UNKNOWN,  /* functions whose address is taken, of unknown shape */
 	SET_TAKEN,    /* all functions whose address is taken */
-	SET_FOREIGN,  /* the same, called back by foreign code */
+	SET_FOREIGN,  /* the same functions, as callbacks of foreign code */
 	SET_PUBLIC,   /* functions that other files may call */
 };
 
@@ -39,7 +39,7 @@ static const char *const set_names[] = {
 	[SET_FOREIGN] = "[callback]",	  [SET_PUBLIC] = "[public]",
 };
 
-/* Likelihood of these calls below that of a call in the code, in bits. */
+/* By so many bits these calls are less likely than a call in the code. */
 #define PLUGIN_MODEL_FOREIGN_BITS 3
 #define PLUGIN_MODEL_PUBLIC_BITS  8
 
@@ -156,8 +156,8 @@ static uint32_t build_find(const struct build *b, uint64_t id)
 
 /* --- edges --------------------------------------------------------------------------------- */
 
-/* Adds a call of a function and of those that it tail-calls. A root begins a new chain, so calls of
- * it are left out. */
+/* Adds a call of a function, and of the functions that it tail-calls. Calls of a root are left out,
+ * since it begins a new chain. */
 static int build_call(struct build *b, uint32_t from, uint32_t to)
 {
 	uint32_t tail;

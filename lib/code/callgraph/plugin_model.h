@@ -3,10 +3,10 @@
  * Call graphs of programs that were compiled with the plugin, from the sections of their files.
  * The nodes are function ids.
  *
- * Where the compiler does not know the callee, the graph has a set, which is a transparent node:
+ * Where the compiler does not know the callee, the graph has a set, as a transparent node:
  *
  *     a call through a pointer     calls all functions of that shape whose address is taken
- *     a virtual call               calls the virtual ones of these
+ *     a virtual call               calls the virtual functions among these
  *     a call of foreign code       calls back any function whose address is taken and, less
  *                                  likely, any function that other files may call
  *     a tail call in F             appears as a call by the callers of F
@@ -27,10 +27,10 @@ void plugin_model_free(struct plugin_model *model); /* accepts NULL */
  * 0; -ENOMEM: the sections are unchanged. */
 int plugin_model_take(struct plugin_model *model, struct plugin_sections *sections);
 
-/* The number of functions in all files. */
+/* Returns the number of functions in all files. */
 size_t plugin_model_functions(const struct plugin_model *model);
 
-/* Makes the graph of all files, which the caller frees. It is not sealed, so more can be added. It
+/* Makes the graph of all files, which the caller frees. It is not sealed, so more can be added, and
  * does not refer to the model. Returns 0, -ENOMEM, or -E2BIG: a bound of callgraph.h. */
 int plugin_model_graph(const struct plugin_model *model, struct callgraph **ret_graph);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading .btloc and .btedge; see plugin_sections.h.
+ * Reads .btloc and .btedge; see plugin_sections.h.
  *
  * Records are consecutive and begin with their size. A first pass counts and checks them, a second
  * fills arrays of that size. Words of zero between records are the linker's padding. Records of
@@ -50,7 +50,7 @@ static int fail(const struct cursor *c, const char *what)
 	return -EBADMSG;
 }
 
-/* Finds the next record. Returns 1 and its start; 0 at the end; -EBADMSG. */
+/* Finds the next record. Returns 1 and its start; 0: at the end; -EBADMSG. */
 static int next_record(struct cursor *c, struct record_head *ret_head, const uint8_t **ret_record)
 {
 	struct record_head head;
@@ -92,7 +92,7 @@ static int count_records(struct cursor c, size_t *ret_n, size_t *skipped)
 	return result;
 }
 
-/* Returns the name at *at of a record of `size` bytes, and advances *at; NULL: it has no end. */
+/* Returns the name at *at in a record of `size` bytes, and advances *at; NULL: it has no end. */
 static const char *take_name(const uint8_t *record, size_t size, size_t *at)
 {
 	const char *name = (const char *)record + *at;
@@ -231,8 +231,8 @@ static bool find_section(const struct elf_file *file, const char *name, GElf_Shd
 	return false;
 }
 
-/* Reads a section into a malloc()ed buffer. Returns 0; -ENODATA: there is none; -EBADMSG; -ENOMEM;
- * -EIO. */
+/* Reads a section into a malloc()ed buffer. Returns 0; -ENODATA: no such section; -EBADMSG;
+ * -ENOMEM; -EIO. */
 static int load_section(const struct elf_file *file, const char *name, uint8_t **ret_data,
 			size_t *ret_len, struct plugin_sections_fault *fault)
 {

@@ -11,7 +11,7 @@
 enum plugin_function_flags {
 	PLUGIN_FUNCTION_LOCAL = 1,
 	PLUGIN_FUNCTION_LEFT_OUT = 2, /* never in a tag, but its callees are */
-	PLUGIN_FUNCTION_ROOT = 4,     /* begins a chain, whatever calls it */
+	PLUGIN_FUNCTION_ROOT = 4,     /* begins a chain, even if it is called */
 	PLUGIN_FUNCTION_VIRTUAL = 8,
 	PLUGIN_FUNCTION_PUBLIC = 16, /* other files may call it */
 };
@@ -53,9 +53,9 @@ struct plugin_sections_fault {
 	uint64_t offset;     /* in the section */
 };
 
-/* Reads both sections of a file. The caller releases them by plugin_sections_release(). Returns 0;
- * -ENODATA: there is no .btloc, so the file is not instrumented; -EBADMSG: see *ret_fault; -ENOMEM;
- * -EIO. */
+/* Reads both sections of a file. The caller releases them with plugin_sections_release(). Returns
+ * 0; -ENODATA: the file has no .btloc, so it is not instrumented; -EBADMSG: see *ret_fault;
+ * -ENOMEM; -EIO. */
 int plugin_sections_read(const struct elf_file *file, struct plugin_sections *ret_sections,
 			 struct plugin_sections_fault *ret_fault);
 

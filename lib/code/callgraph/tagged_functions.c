@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that keep a tag; see tagged_functions.h.
+ * Finds functions that keep a tag; see tagged_functions.h.
  *
  * An address belongs to the function whose unwind entry covers it, since entries and functions
  * start at the same addresses. Symbols are needed only for the cold part of a function ("f.cold"),
@@ -24,7 +24,7 @@
 #define MAX_SYMBOLS    (1u << 22)
 #define MAX_HEADERS    1024
 #define MAX_NOTE_BYTES 65536
-#define WINDOW_BYTES   256 /* of code that is decoded to recognize a window */
+#define WINDOW_BYTES   256 /* bytes of code that are decoded to recognise a window */
 
 struct tagged_functions {
 	const struct elf_file *file; /* borrowed */
@@ -32,7 +32,8 @@ struct tagged_functions {
 	struct symtab *symtab;		 /* NULL: not needed so far */
 	struct plugin_sections sections; /* functions sorted by vaddr */
 	bool is_listed;			 /* by .btloc; else all functions keep a tag */
-	uint64_t runtime[2];		 /* except for these; 0: not in this file */
+	uint64_t runtime[2];		 /* vaddrs of the runtime's functions, which keep no tag; 0:
+					  * not in this file */
 	uint64_t file_id;		 /* used in ids of functions that are not listed */
 };
 
@@ -59,8 +60,8 @@ static int read_list(struct tagged_functions *f)
 	return 0;
 }
 
-/* Whether a symbol table's strings contain names like those of the runtime. Few files have them,
- * and comparing the name of each symbol takes ten times as long. */
+/* Returns whether the strings of a symbol table contain names like those of the runtime. Few files
+ * have them, and comparing the name of each symbol takes ten times as long. */
 static bool may_name_runtime(Elf *elf, const GElf_Shdr *symbols)
 {
 	static const char start[] = "__cyg_profile_func_e";
@@ -101,9 +102,9 @@ static bool find_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2])
 	return calls;
 }
 
-/* Whether the file calls the runtime of -finstrument-functions, or is a program that includes it.
- * The definitions alone do not decide: the C library has empty functions of the same names, and
- * libstacktag.so is only the runtime. */
+/* Returns whether the file calls the runtime of -finstrument-functions, or is a program that
+ * includes it. A definition alone does not decide it: the C library has empty functions of the same
+ * names, and libstacktag.so is only the runtime. */
 static bool calls_runtime(struct tagged_functions *f)
 {
 	struct elf_file *own;
@@ -172,7 +173,7 @@ static bool find_symbol(struct tagged_functions *f, uint64_t vaddr, const char *
 	return symtab_find(f->symtab, vaddr, ret_name, ret_start) && *ret_name;
 }
 
-/* Finds the function NAME of a vaddr whose symbol is "NAME.cold". */
+/* Finds the function NAME if the symbol at a vaddr is "NAME.cold". */
 static const struct plugin_function *find_cold(struct tagged_functions *f, uint64_t vaddr)
 {
 	static const char cold[] = ".cold";
@@ -224,7 +225,7 @@ static bool find_unlisted(const struct tagged_functions *f, uint64_t start, uint
 	return true;
 }
 
-/* Finds the part of a function that holds a vaddr, by its unwind entry or, in files without an
+/* Finds the part of a function that contains a vaddr, by its unwind entry or, in files without an
  * index of those (static programs), by its symbol. */
 static bool find_part(struct tagged_functions *f, uint64_t vaddr, struct tagged_code *ret_part)
 {
@@ -311,8 +312,8 @@ static int find_change(const struct flow_insn *is, uint64_t vaddr, uint64_t arg)
 	return is->kind == FLOW_CALL || is->kind == FLOW_BRANCH ? -1 : 0;
 }
 
-/* Returns 1 at the address `until`, -1 at a call before it: the first call of a function is that of
- * the runtime. */
+/* Returns 1 at the address `until`, -1 at a call before it: a function's first call is that of the
+ * runtime. */
 static int find_call(const struct flow_insn *is, uint64_t vaddr, uint64_t until)
 {
 	if (vaddr >= until)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of a file that keep a tag, and their ids: from an address in the code to a link of
- * the tag's chain.
+ * The functions of a file that keep a tag, and their ids: finds the link of a tag's chain from an
+ * address in the code.
  *
- * A file that was compiled with the plugin lists them in .btloc. A file that was compiled with
- * -finstrument-functions has no list: if it calls the runtime, all its functions count except for
- * the one at its entry point.
+ * A file that was compiled with the plugin lists these functions in .btloc. A file that was
+ * compiled with -finstrument-functions has no list: if it calls the runtime, all its functions
+ * count, except the one at its entry point.
  */
 #ifndef CALLGRAPH_TAGGED_FUNCTIONS_H
 #define CALLGRAPH_TAGGED_FUNCTIONS_H
@@ -31,8 +31,8 @@ struct tagged_code {
 	bool is_root;	     /* the function begins a chain */
 };
 
-/* Finds the code that holds a vaddr. Reads the symbols at the first call that needs them. false: it
- * belongs to no function that keeps a tag. */
+/* Finds the code that contains a vaddr. Reads the symbols at the first call that needs them. false:
+ * it is in no function that keeps a tag. */
 bool tagged_functions_find(struct tagged_functions *functions, uint64_t vaddr,
 			   struct tagged_code *ret_code);
 
@@ -41,7 +41,7 @@ bool tagged_functions_is_runtime(struct tagged_functions *functions, uint64_t va
 
 /* Returns whether `vaddr`, in a function that keeps a tag, is at an instruction where the tag is
  * not the function's: before it is set (at the entry, a landing pad or a second return), or after
- * it was restored. The instructions that follow decide. */
+ * it was restored. This is found from the instructions that follow. */
 bool tagged_functions_is_window(struct tagged_functions *functions, uint64_t vaddr);
 
 /* Returns the id of the file in function ids of -finstrument-functions: the file id or, without a
@@ -49,7 +49,7 @@ bool tagged_functions_is_window(struct tagged_functions *functions, uint64_t vad
 uint64_t tagged_functions_file_id(const struct elf_file *file);
 
 /* Finds the vaddr of the word with the tag variable's offset from the thread pointer, by the file's
- * note (docs/TAGS.md). false: there is no note. */
+ * note (docs/TAGS.md). false: it has no note. */
 bool tagged_functions_note(const struct elf_file *file, uint64_t *ret_vaddr);
 
 #endif

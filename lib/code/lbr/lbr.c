@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From branch records to a call path; see lbr.h.
+ * Makes a call path from branch records; see lbr.h.
  *
- *   walk ──► frames, each confirmed by an entry where one has its return address
+ *   walk ──► frames, each confirmed by an entry that has its return address
  *     │ stops
  *     ▼
- *   stack memory: the next entry whose return address stands above ──► walk on from there
+ *   stack memory: the next entry whose return address is in it ──► walk on from there
  *     │ none, or no memory
  *     ▼
- *   chain: entries that fit one another
+ *   chain: entries whose targets lead to each other
  *     │ the ring ends
  *     ▼
- *   the thread's stack before (lbr_thread.c)
+ *   the thread's previous stack (lbr_thread.c)
  *
- * `next` is the first entry that no frame has used yet. It only grows, so an entry makes one
- * frame at most, and entries between two that are used are stale.
+ * `next` is the first entry that no frame has used yet. It only grows, so an entry makes at most
+ * one frame, and the entries between two used ones are stale.
  */
 #include "lbr/lbr.h"
 
@@ -24,7 +24,7 @@
 
 #include "lbr/lbr_run.h"
 
-#define WALK_ON_FRAMES 512 /* of one turn */
+#define WALK_ON_FRAMES 512 /* most frames of one call of walk_on() */
 
 /* --- entries --------------------------------------------------------------------------------- */
 
@@ -36,8 +36,8 @@ static bool is_return_of(const struct lbr_entry *entry, uint64_t address)
 	return address - entry->from - 1 < MAX_CALL;
 }
 
-/* Entries of user code that can be of a call: not the kernel's, not empty, and not of a call to
- * the next instruction, from which nothing returns. */
+/* Returns whether an entry can be that of a call in user code: it is not empty, not of the kernel,
+ * and not of a call to the next instruction, which never returns. */
 static bool is_usable(const struct lbr_input *in, const struct lbr_entry *entry)
 {
 	uint64_t end;
@@ -50,7 +50,7 @@ static bool is_usable(const struct lbr_input *in, const struct lbr_entry *entry)
 	return entry->to != end;
 }
 
-/* The first entry from `at` on that can have made a frame; n_entries: none. */
+/* Returns the first entry from `at` on that can have made a frame; n_entries: none. */
 static size_t next_usable(const struct lbr_input *in, size_t at)
 {
 	while (at < in->n_entries && !is_usable(in, &in->entries[at]))
@@ -108,7 +108,7 @@ static void set_entry(struct lbr_run *run, struct callflow_step *step, size_t en
 	step->position = ring_position(run->in, entry);
 }
 
-/* The byte by which code is looked up. */
+/* Returns the address by which the last frame's code is looked up. */
 static uint64_t last_pc(const struct lbr_run *run)
 {
 	const struct callflow_step *step = &run->steps[run->n - 1];
@@ -123,7 +123,7 @@ static uint64_t last_slot(const struct lbr_run *run)
 
 /* --- the walk -------------------------------------------------------------------------------- */
 
-/* The entry, of those that are left, that a return address confirms; n_entries: none. */
+/* Returns the unused entry that a return address confirms; n_entries: none. */
 static size_t entry_of(const struct lbr_run *run, uint64_t address)
 {
 	size_t i = run->next;
@@ -161,8 +161,8 @@ static bool memory_word(const struct lbr_memory *m, uint64_t address, uint64_t *
 	return true;
 }
 
-/* Looks for the return address of a call at and above `slot`, below `end` (0: to the end of the
- * copy). The lowest one counts: those above it can be left over from earlier frames. */
+/* Searches for the return address of a call at and above `slot`, below `end` (0: to the end of the
+ * copy). Takes the lowest one: those above can be left over from earlier frames. */
 static bool find_return(const struct lbr_run *run, size_t entry, uint64_t slot, uint64_t end,
 			uint64_t *ret_slot, uint64_t *ret_address)
 {
@@ -179,7 +179,7 @@ static bool find_return(const struct lbr_run *run, size_t entry, uint64_t slot, 
 	return false;
 }
 
-/* Adds the frame of an entry whose return address stands in memory. */
+/* Adds the frame of an entry whose return address is in memory. */
 static void add_from_entry(struct lbr_run *run, size_t entry, uint64_t slot, uint64_t address)
 {
 	set_entry(run,
@@ -192,8 +192,8 @@ static void add_from_entry(struct lbr_run *run, size_t entry, uint64_t slot, uin
 	run->next = entry + 1;
 }
 
-/* Returns the address from which to search for return addresses above the last frame; 0 if it is
- * not known. */
+/* Returns the address from which to search for return addresses above the last frame; 0: not
+ * known. */
 static uint64_t search_from(const struct lbr_run *run)
 {
 	const struct lbr_memory *m = &run->in->memory;
@@ -206,7 +206,7 @@ static uint64_t search_from(const struct lbr_run *run)
 	return run->n <= 1 ? m->start : 0;
 }
 
-/* Is there a call in the ring that a frame-pointer step has jumped over? Such a step is a guess,
+/* Returns whether a frame-pointer step has jumped over a call in the ring. Such a step is a guess,
  * and skips the frames of functions that keep no frame pointer. */
 static bool is_jumped_over(const struct lbr_run *run, const struct lbr_walked *guess)
 {
@@ -218,8 +218,8 @@ static bool is_jumped_over(const struct lbr_run *run, const struct lbr_walked *g
 	       find_return(run, entry, from, guess->slot, &slot, &address);
 }
 
-/* Returns whether a recipe finds the return address in a register, while the call's is in memory.
- * longjmp's does, while it is still setting the registers of its target. */
+/* Returns whether a recipe finds the return address in a register, while the call's is in memory,
+ * as for longjmp while it is still setting the registers of its target. */
 static bool is_ahead(const struct lbr_run *run, const struct lbr_walked *walked)
 {
 	const struct lbr_input *in = run->in;
@@ -232,8 +232,8 @@ static bool is_ahead(const struct lbr_run *run, const struct lbr_walked *walked)
 	       find_return(run, entry, from, 0, &slot, &address);
 }
 
-/* Has something been written over the return address of the call that the next entry is of? What
- * stands there now is that of a call which cannot have led to the last frame. */
+/* Returns whether the return address of the next entry's call was overwritten: the walk has found a
+ * return address of a call that cannot have led to the last frame. */
 static bool is_replaced(const struct lbr_run *run, const struct lbr_walked *walked)
 {
 	const struct lbr_input *in = run->in;
@@ -263,9 +263,9 @@ static void add_replaced(struct lbr_run *run, const struct lbr_walked *walked)
 
 /*
  * Adds the calls that stay within their function and have not returned: the next frame's recipe
- * finds that function's caller, above the return addresses of such calls. A retpoline's thunk makes
- * one, to write over its return address where it is to jump to; it has not returned as long as that
- * address is there.
+ * finds that function's caller, above the return addresses of such calls. The thunk of a retpoline
+ * makes one, to overwrite its return address with the address to which it jumps; the call has not
+ * returned as long as its return address is there.
  */
 static void add_local_calls(struct lbr_run *run, const struct lbr_walked *walked)
 {
@@ -284,7 +284,7 @@ static void add_local_calls(struct lbr_run *run, const struct lbr_walked *walked
 	}
 }
 
-/* Adds walked frames up to one that cannot be believed. Why it stopped. */
+/* Adds walked frames up to one that cannot be believed. Returns why it stopped. */
 static enum stackd_end_reason take_walk(struct lbr_run *run, const struct lbr_walked *walked,
 					size_t n, enum stackd_end_reason end)
 {
@@ -311,7 +311,7 @@ static enum stackd_end_reason take_walk(struct lbr_run *run, const struct lbr_wa
 
 /* --- entries against memory ------------------------------------------------------------------ */
 
-/* Adds the next entry whose return address stands in memory above the last frame. */
+/* Adds the next entry whose return address is in memory above the last frame. */
 static bool add_from_memory(struct lbr_run *run)
 {
 	uint64_t from = search_from(run), slot, address;
@@ -328,7 +328,7 @@ static bool add_from_memory(struct lbr_run *run)
 	return true;
 }
 
-/* Walks on from the last frame. Why the walk ended. */
+/* Walks on from the last frame. Returns why the walk ended. */
 static enum stackd_end_reason walk_on(struct lbr_run *run)
 {
 	const struct lbr_code *code = &run->in->code;
@@ -353,10 +353,10 @@ static enum stackd_end_reason by_memory(struct lbr_run *run, enum stackd_end_rea
 	return end;
 }
 
-/* --- entries against each other -------------------------------------------------------------- */
+/* --- entries and their targets --------------------------------------------------------------- */
 
-/* The next entry that led to `pc`; n_entries: none. One that fits only if a jump that cannot be
- * foreseen was taken counts if it is the first: else one further on that fits for certain. */
+/* Returns the next entry that led to `pc`; n_entries: none. The first entry counts even if it fits
+ * only by a jump that cannot be predicted; a later one must fit certainly. */
 static size_t next_fitting(const struct lbr_run *run, uint64_t pc)
 {
 	const struct lbr_input *in = run->in;
@@ -413,9 +413,10 @@ static bool is_at_root(const struct lbr_run *run)
 	return last && code->is_entry && code->is_entry(code->arg, last->address, last->is_return);
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- the whole path -------------------------------------------------------------------------- */
 
-/* Entries of user code that no frame has used: `so_far`, those newer than the last one used. */
+/* Counts the entries of user code that no frame has used; `so_far`: only those newer than the last
+ * used one. */
 static size_t count_stale(const struct lbr_run *run, bool so_far)
 {
 	size_t used = 0, there = 0, end = so_far ? run->next : run->in->n_entries;
@@ -427,17 +428,17 @@ static size_t count_stale(const struct lbr_run *run, bool so_far)
 	return there > used ? there - used : 0;
 }
 
-/* Can entries be believed where no memory stands behind them? */
+/* Returns whether entries can be believed without a return address in memory. */
 static bool may_chain(const struct lbr_run *run, enum stackd_end_reason end)
 {
 	if (!run->in->memory.len && !run->in->n_walked)
 		return true;
-	/* Complete stack memory without the return address of an entry proves that entry stale. */
+	/* If all stack memory is there, an entry whose return address is not in it is stale. */
 	return (!run->in->memory.len || run->in->memory.is_cut || end == STACKD_END_STACK_CUT) &&
 	       !run->met_signal && !count_stale(run, true);
 }
 
-/* The frames that the sample itself has. */
+/* Makes the frames that the sample gives without the thread's previous stack. */
 static enum stackd_end_reason own_frames(struct lbr_run *run)
 {
 	const struct lbr_input *in = run->in;

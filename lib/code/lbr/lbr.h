@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call paths from branch records: the last 8 to 32 calls that the processor remembers (Intel's
- * last-branch records in call-stack mode), checked against the stack in memory.
+ * Call paths from branch records: the last 8 to 32 calls that the processor remembers (last-branch
+ * records in call-stack mode), checked against the stack in memory.
  *
  * In that mode a call pushes (from, to) and a return pops, so the records, newest first, are nearly
  * the sampled path from the leaf on. They differ from it by:
@@ -11,32 +11,31 @@
  *   a signal handler          was not called, so its return pops another frame's entry
  *   call to the next address  pushes, and nothing ever returns
  *   tail call, stub, thunk    `from` is right, `to` is not the function that runs
- *   call within a function    a retpoline's: recipes count its return address as the frame's own
+ *   call within a function    a retpoline's: recipes take its return address for the frame's
  *
  * Memory is wrong in one case: before the unwinder of exceptions leaves frames, it overwrites its
- * own return address with the address of the handler. There the entry is right.
+ * return address with the address of the handler. Then the entry is right.
  *
- * So an entry is evidence, and not a frame yet. Frames are made in this order, by:
+ * So an entry is evidence, and not yet a frame. Frames are made in this order, by:
  *
  *   1. the walk by recipes, if there are registers and stack memory. An entry with the walked
- *      frame's return address confirms the frame. An entry replaces the frame if it has called the
- *      function below, and the call before the walked return address cannot have called that;
+ *      frame's return address confirms the frame. An entry replaces the frame if its call led to
+ *      the function below, and the call before the walked return address cannot have led there;
  *   2. where the walk cannot continue: the next entry whose return address is in the stack above
  *      the last frame's slot. The walk continues from there. Entries before it are left out;
  *   3. above the copied stack, or without a copy: entries whose target can lead to the frame below
- *      (lbr_code.fit). The others are left out;
+ *      (lbr_code.fit). Entries that do not fit are left out;
  *   4. beyond the ring: the thread's previous stack, from the frame on that has the same slot and
  *      return address; else from the entry on that is the same at the same index of the ring. The
  *      latter is what perf's --stitch-lbr does. It is done only if no entry of the ring was left
  *      out, and if that stack reached the thread's entry: else frames that are gone would be
  *      inherited for ever.
  *
- * Above a copied stack, 3 and 4 are used only while the walk has confirmed each entry in turn and
- * met no signal: above a disorder, the ring's entries are likely wrong.
+ * Above a copied stack, 3 and 4 are used only if the walk has confirmed each entry in turn and met
+ * no signal: once entry and walk disagree, the rest of the ring is likely wrong.
  *
- * Every frame says where it comes from and whether memory or recipes confirm it, so nothing
- * inferred is shown as observed. Paths that stay partial are aligned by the caller
- * (lib/record/align).
+ * Every frame states its source, and whether memory or recipes confirm it, so inferred frames are
+ * not shown as observed. The caller aligns paths that stay partial (lib/record/align).
  *
  * Sources: Intel SDM volume 3, 18.9 ("LBR call-stack profiling"); for stitching, perf's
  * documentation of --stitch-lbr.
@@ -54,14 +53,14 @@
 #include "stack/origin.h"
 #include "stackd_abi.h"
 
-#define LBR_MAX_ENTRIES 1024 /* of one sample; more are refused */
+#define LBR_MAX_ENTRIES 1024 /* of one sample; a sample with more is refused */
 #define LBR_MAX_FRAMES	4096
 
 struct lbr_entry {
 	uint64_t from, to;
 };
 
-/* Returns whether the branch of a record was retired: AMD's processors also record branches of
+/* Returns whether the branch of a record was retired: some processors also record branches of
  * mispredicted paths. `flags` is the last word of the kernel's struct perf_branch_entry. */
 static inline bool lbr_was_taken(uint64_t flags)
 {
@@ -70,7 +69,7 @@ static inline bool lbr_was_taken(uint64_t flags)
 
 struct lbr_frame {
 	uint64_t address; /* the program counter, or the return address */
-	uint64_t slot;	  /* where the return address is in the stack; 0: not known */
+	uint64_t slot;	  /* address of the return address in the stack; 0: not known */
 	uint8_t source;	  /* enum frame_source */
 	bool is_return;	  /* waits for a call to return */
 	bool is_verified; /* the walk, or a return address in memory, confirms it */
@@ -81,7 +80,7 @@ struct lbr_walked {
 	uint64_t address, slot; /* as above; slot 0: not known */
 	bool is_return;
 	bool is_guess;	    /* found by a frame pointer, not by a recipe */
-	uint8_t provenance; /* enum provenance, of the rule that leads on; NONE: not known */
+	uint8_t provenance; /* enum provenance of the rule that led on; NONE: not known */
 };
 
 enum lbr_kind {
@@ -92,32 +91,33 @@ enum lbr_kind {
 	LBR_KIND_RETURN,
 };
 
-/* Answers about the code, and the walk: lbr_code.h implements them for real processes. Every
- * function may be NULL, which means that nothing is known. */
+/* Properties of the code, and the walk: lbr_code.h implements these functions for real processes.
+ * Each may be NULL: then nothing is known. */
 struct lbr_code {
 	enum callflow_fit (*fit)(void *arg, uint64_t to, uint64_t pc);
 
-	/* The address behind the call instruction at `from`; 0: it is none, or cannot be read. */
+	/* Returns the address behind the call instruction at `from`; 0: no call, or it cannot be
+	 * read. */
 	uint64_t (*call_end)(void *arg, uint64_t from);
 
-	/* Does a call lead into its own function, after that function's start? */
+	/* Returns whether a call leads into its own function, behind that function's start. */
 	bool (*is_local)(void *arg, const struct lbr_entry *call);
 
 	/* Returns the kind of the branch at `from`. */
 	enum lbr_kind (*kind)(void *arg, uint64_t from, uint64_t to);
 
-	/* Can a call return to this address: is there a call before it, or is it known that
-	 * something else puts the address on the stack? */
+	/* Returns whether a call can return to this address: a call is before it, or something else
+	 * is known to put the address on the stack. */
 	bool (*is_return_address)(void *arg, uint64_t address);
 
-	/* fit() of the direct call that returns to `address`; UNKNOWN: there is none. */
+	/* Returns fit() of the direct call that returns to `address`; UNKNOWN: no such call. */
 	enum callflow_fit (*call_fit)(void *arg, uint64_t address, uint64_t pc);
 
 	/* Returns whether a frame at this address begins its thread's stack. */
 	bool (*is_entry)(void *arg, uint64_t address, bool is_return);
 
-	/* Walks on from a return address whose slot is known: writes the frames above that one, at
-	 * most `max`. Returns why it ended. */
+	/* Walks on from a return address whose slot is known: gives the frames above it, at most
+	 * `max`. Returns why the walk ended. */
 	enum stackd_end_reason (*walk_on)(void *arg, uint64_t address, uint64_t slot,
 					  struct lbr_walked *frames, size_t max, size_t *ret_count);
 	void *arg;
@@ -125,9 +125,9 @@ struct lbr_code {
 
 struct lbr_memory {
 	const uint8_t *bytes; /* borrowed */
-	uint64_t start;	      /* address of the first: the stack pointer */
+	uint64_t start;	      /* of bytes[0]: the stack pointer */
 	size_t len;
-	bool is_cut; /* the stack goes on above */
+	bool is_cut; /* the stack continues above */
 };
 
 struct lbr_input {
@@ -138,7 +138,7 @@ struct lbr_input {
 	int64_t top;   /* index of the newest one in the ring (HW_INDEX); -1: not known */
 	struct lbr_memory memory; /* len 0: none */
 
-	/* The walk, if one was made: `n_walked` is 0 if not. */
+	/* The walk; `n_walked` 0: none was made. */
 	const struct lbr_walked *walked;
 	size_t n_walked;
 	enum stackd_end_reason walk_end;
@@ -149,7 +149,7 @@ struct lbr_input {
 struct lbr_result {
 	size_t n_frames;
 	enum stackd_end_reason end; /* ENTRY: the path is complete */
-	size_t n_stale;		    /* entries that were left out: they belong to no frame */
+	size_t n_stale;		    /* entries that were left out, since they belong to no frame */
 };
 
 struct lbr;
@@ -167,15 +167,15 @@ void lbr_forget(struct lbr *lbr, pid_t tid);
 int lbr_reconstruct(struct lbr *lbr, pid_t tid, const struct lbr_input *in,
 		    struct lbr_frame *frames, size_t max, struct lbr_result *ret_result);
 
-/* The same for branch records of every kind (perf record -b): the calls and returns among them
- * are replayed, oldest first; the calls that have not returned are the path's last frames.
- * Where `in` has a walk (or a call chain) the two are joined, else the path is a segment.
- * Same results. */
+/* The same for branch records of every kind (perf record -b): replays the calls and returns among
+ * them, oldest first; the calls that have not returned are the path's last frames. If `in` has a
+ * walk (or a call chain), the two are joined, else the path is a segment. Results as above. */
 int lbr_replay(const struct lbr_input *in, struct lbr_frame *frames, size_t max,
 	       struct lbr_result *ret_result);
 
 /* Confidence, in percent, of a frame that joins in the same slot, of an entry that only fits its
- * neighbours, and of a stitched frame. Chosen by hand: they rank the three, and measure nothing. */
+ * neighbours, and of a stitched frame. Chosen by hand: they rank the three, and are not
+ * measured. */
 #define LBR_CONFIDENCE_PREFIX 95
 #define LBR_CONFIDENCE_CHAIN  90
 #define LBR_CONFIDENCE_STITCH 70

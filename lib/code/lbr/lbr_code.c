@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions about code; see lbr_code.h.
+ * Implements the functions of struct lbr_code; see lbr_code.h.
  *
- * Did a call to `to` lead to `pc`? If both are in one function, yes. Else by jumps: a stub of the
- * PLT leads into other files, a thunk (retpoline) anywhere; a function leads where its direct jumps
- * go that leave it (tail calls, and the parts that compilers split off), and so on from there. An
- * indirect jump may lead anywhere too, but most are those of a switch, which stay inside. A
- * switch's jump goes through a register that the instruction before has added a base to, or through
- * a table with a scaled index; those are not counted.
+ * A call to `to` led to `pc` if both are in one function. Else it may have led there by jumps: a
+ * stub of the PLT leads into other files, a thunk (retpoline) anywhere. A function leads where its
+ * direct jumps go that leave it (tail calls, and the parts that compilers split off), and so on
+ * from there. An indirect jump may lead anywhere, too, but most are those of a switch, which stay
+ * inside. A switch's jump goes through a register to which the instruction before has added a base,
+ * or through a table with a scaled index; those are not counted.
  *
- *   function ──► struct leads {direct jumps out of it, does it have an indirect one} ──► cached
+ *   function ──► struct leads {direct jumps out of it, has it an indirect one} ──► cached
  */
 #include "lbr/lbr_code.h"
 
@@ -24,8 +24,8 @@
 #include "callflow/callflow_stub.h"
 #include "unwind/sigreturn.h"
 
-#define MAX_JUMPS 64 /* out of one function; with more, it may lead anywhere */
-#define MAX_HOPS  16 /* functions looked at for one answer */
+#define MAX_JUMPS 64 /* out of one function; if it has more, it may lead anywhere */
+#define MAX_HOPS  16 /* functions that one call of follow() looks at */
 
 struct leads_key {
 	uint64_t start; /* file offset */
@@ -36,7 +36,7 @@ struct leads_key {
 /* The targets of a function's jumps. */
 struct leads {
 	struct leads_key key;
-	bool anywhere;	   /* an indirect jump, or too many */
+	bool anywhere;	   /* it has an indirect jump, or too many jumps */
 	uint64_t *targets; /* file offsets; owned */
 	size_t n, cap;
 	UT_hash_handle hh;
@@ -152,7 +152,7 @@ static bool function_of(const struct lbr_code_view *view, const struct callflow_
 				   ret_end);
 }
 
-/* Stubs are few, and cached beside the functions by their locations. */
+/* Returns the kind of the stub at a location. Stubs are few, and cached like functions. */
 static enum callflow_stub stub_at(struct lbr_code_files *files,
 				  const struct callflow_location *location)
 {
@@ -173,7 +173,7 @@ static enum callflow_stub stub_at(struct lbr_code_files *files,
 	return stub->kind;
 }
 
-/* Returns whether there is a stub at a location that can lead to code of the file `goal`. */
+/* Returns whether a stub at a location can lead to code of the file `goal`. */
 static bool stub_leads_to(struct lbr_code_files *files, const struct callflow_location *location,
 			  const struct object *goal)
 {
@@ -183,7 +183,7 @@ static bool stub_leads_to(struct lbr_code_files *files, const struct callflow_lo
 	       (kind == CALLFLOW_STUB_OUTSIDE && goal != location->object);
 }
 
-/* Does an indirect jump look like that of a switch? */
+/* Returns whether an indirect jump looks like that of a switch. */
 static bool is_switch(const struct flow_insn *jump, const struct flow_insn *before)
 {
 	return jump->reg == INSN_NO_REG ? jump->scale == sizeof(uint64_t)
@@ -225,11 +225,11 @@ static void scan(const struct lbr_code_files *files, struct leads *leads, const 
 		at += i.length;
 		before = i;
 	}
-	/* Not looked through to its end: it may lead anywhere. */
+	/* Not all of the function was decoded: it may lead anywhere. */
 	leads->anywhere |= at < end - leads->key.start;
 }
 
-/* NULL: for lack of memory. */
+/* Returns the targets of a function's jumps; NULL: no memory. */
 static struct leads *leads_of(struct lbr_code_files *files, const struct object *object,
 			      uint64_t start, uint64_t end)
 {
@@ -259,7 +259,7 @@ static struct leads *leads_of(struct lbr_code_files *files, const struct object 
 	return leads;
 }
 
-/* From function to function by direct jumps, until the one that begins at `goal`. */
+/* Follows direct jumps from function to function, until the one that begins at `goal`. */
 static enum callflow_fit follow(const struct lbr_code_view *view, struct callflow_location at,
 				const struct object *goal_object, uint64_t goal)
 {
@@ -323,7 +323,7 @@ static enum callflow_fit fit(void *arg, uint64_t to, uint64_t pc)
 
 /* --- return addresses ------------------------------------------------------------------------ */
 
-/* makecontext() puts the address of a function's start where a return address would be. */
+/* makecontext() puts the address of a function's start in place of a return address. */
 static bool is_function_start(const struct lbr_code_view *view,
 			      const struct callflow_location *location)
 {
@@ -383,7 +383,7 @@ static bool is_entry(void *arg, uint64_t address, bool is_return)
 
 /* --- kinds of branch ------------------------------------------------------------------------- */
 
-/* longjmp goes on behind a call, in the middle of another function. */
+/* longjmp continues behind a call, in the middle of another function. */
 static bool is_long_jump(void *arg, uint64_t from, uint64_t to)
 {
 	const struct lbr_code_view *view = arg;
@@ -446,7 +446,7 @@ enum stackd_end_reason lbr_code_walk(struct lbr_code_view *view, struct lbr_walk
 	return end;
 }
 
-/* The frame itself is walked too, and left out: it is there already. */
+/* Also walks the frame itself, and leaves it out, since the path has it already. */
 static enum stackd_end_reason walk_on(void *arg, uint64_t address, uint64_t slot,
 				      struct lbr_walked *frames, size_t max, size_t *ret_count)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers the questions of struct lbr_code from real files: it reads functions' ranges from call
+ * Implements the functions of struct lbr_code for real files: reads functions' ranges from call
  * frame information, decodes the instructions at both ends of a branch, and follows the jumps that
  * lead out of a function.
  *
  * One object serves all processes of an object table: its results are cached by file and offset.
- * Files that a profiled process controls are read with bounds: at most LBR_CODE_MAX_BYTES of a
+ * Files that a profiled process controls are read with limits: at most LBR_CODE_MAX_BYTES of a
  * function are scanned, and the cache is emptied at LBR_CODE_MAX_FUNCTIONS functions.
  */
 #ifndef LBR_LBR_CODE_H
@@ -19,7 +19,7 @@
 
 struct lbr_code_files;
 
-/* `walk` supplies the functions' ranges; it is borrowed. Returns 0 or -ENOMEM. */
+/* `walk` gives the functions' ranges; it is borrowed. Returns 0 or -ENOMEM. */
 int lbr_code_new(struct dwarf_walk *walk, struct lbr_code_files **ret_files);
 void lbr_code_free(struct lbr_code_files *files);
 
@@ -31,7 +31,7 @@ struct lbr_code_view {
 	const struct walk_input *in;
 };
 
-/* The functions for struct lbr_input, with `view` as their argument. */
+/* Returns the functions for struct lbr_input, with `view` as their argument. */
 struct lbr_code lbr_code_of(struct lbr_code_view *view);
 
 /* Walks the sample's stack with dwarf_walk_stack(), and gives the frames in the form of lbr_input's

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Branch records of every kind: the last branches that were taken, not only calls.
+ * Replays branch records of every kind: the last branches that were taken, not only calls.
  *
  *   oldest                                                       newest   sampled at
  *   jump  call f  jump  call g  return  jump  call h  jump  jump  ...       ip
  *           │             └──────┘ gone         │
  *           └── still running ──────────────────┴──► f, h: the last frames of the path
  *
- * A return without its call was of a frame that is older than the records: it empties what was
- * replayed so far (nothing below it can be running) and reveals nothing of the frames above. The
- * result is a segment: exact, as far as it goes. A walk or a call chain of the same
- * sample is joined to it: where a chain of frame pointers has left out the caller of a function
- * that keeps none, the segment has it.
+ * A return whose call is not in the records left a frame that is older than they are: all calls
+ * that were replayed so far have returned, and the return reveals nothing about the frames above.
+ * The result is a segment: exact, as far as it goes. A walk or a call chain of the same sample is
+ * joined to it: where a chain of frame pointers has left out the caller of a function without one,
+ * the segment has it.
  *
- * A branch in code that cannot be read may be anything. One that leads behind a call that has not
- * returned is its return; after any other, the calls before it are of no use until such a return
- * shows that they still stood:
+ * A branch in code that cannot be read may be anything. If it leads behind a call that has not
+ * returned, it is that call's return. After any other such branch, the calls before it are not
+ * used, until such a return shows that they had not returned:
  *
  *   call f   ?   ?   call g   ip        the segment is g's
  *   call f   ?   ?   behind call f      f has returned, its callers are as they were
  *
- * Rejected: following the code between two records to see that they hang together. Interrupts and
- * what the kernel leaves out make gaps there that mean nothing.
+ * Rejected: following the code between two records to check that they are connected. Interrupts,
+ * and records that the kernel leaves out, make gaps there that mean nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@
 #define MAX_CALL 8
 
 struct live {
-	/* That have not returned, oldest first; NULL: branches of an unknown kind. */
+	/* calls that have not returned, oldest first; NULL: a branch of unknown kind */
 	const struct lbr_entry *calls[LBR_MAX_ENTRIES];
 	size_t n;
 };
@@ -46,7 +46,7 @@ static bool returns_to(const struct lbr_entry *call, uint64_t address)
 	return address - call->from - 1 < MAX_CALL;
 }
 
-/* Returns one more than the index of the call that returns to an address; 0 if there is none. */
+/* Returns 1 + the index of the call that returns to an address; 0: none. */
 static size_t find_call(const struct live *live, uint64_t to)
 {
 	size_t n = live->n;
@@ -71,7 +71,7 @@ static void on_unknown(struct live *live, uint64_t to)
 		live->calls[live->n++] = NULL;
 }
 
-/* Drops the calls made since the call of the function that a long jump leads back to. */
+/* Drops the calls made since the function was called to which a long jump leads back. */
 static void on_long_jump(const struct lbr_input *in, struct live *live, uint64_t to)
 {
 	while (live->n && live->calls[live->n - 1] && in->code.fit &&
@@ -81,7 +81,7 @@ static void on_long_jump(const struct lbr_input *in, struct live *live, uint64_t
 		live->n = 0;
 }
 
-/* Leaves the calls after the last unknown branch. */
+/* Keeps only the calls after the last unknown branch. */
 static void cut_at_unknown(struct live *live)
 {
 	size_t first = live->n;
@@ -92,7 +92,7 @@ static void cut_at_unknown(struct live *live)
 	memmove(live->calls, live->calls + first, live->n * sizeof(*live->calls));
 }
 
-/* A call to the next instruction is the way to get its own address, and no call. */
+/* A call to the next instruction only gets that instruction's address, and never returns. */
 static bool is_call_to_next(const struct lbr_entry *e)
 {
 	return e->to - e->from - 1 < MAX_CALL;
@@ -143,7 +143,7 @@ static void add_call(struct path *path, const struct lbr_entry *call)
 				     .is_return = end != 0});
 }
 
-/* The walked frame, from `at` on, that a call made; n_walked: none. */
+/* Returns the walked frame, from `at` on, that a call made; n_walked: none. */
 static size_t find_walked(const struct lbr_input *in, size_t at, const struct lbr_entry *call)
 {
 	while (at < in->n_walked &&
@@ -152,8 +152,9 @@ static size_t find_walked(const struct lbr_input *in, size_t at, const struct lb
 	return at;
 }
 
-/* Newest first: each live call is its walked frame, or, if the walk has left it out and a later
- * one is there, a frame of its own before that. Walked frames that no call explains stay. */
+/* Joins calls and walked frames, newest first. A live call is its walked frame. If the walk has
+ * left that out, but has the frame of an older call, the call becomes a frame before that one.
+ * Walked frames without a call stay. */
 static void join(struct path *path, const struct live *live)
 {
 	const struct lbr_input *in = path->in;
@@ -186,8 +187,7 @@ static void join(struct path *path, const struct live *live)
 						     .is_verified = true});
 		waiting = i;
 	}
-	/* Calls that nothing in the walk joins are the path only where there is no more of a walk
-	 * than the leaf. */
+	/* Calls that join no walked frame are only used if the walk has no more than the leaf. */
 	for (; waiting && in->n_walked <= 1; waiting--)
 		add_call(path, live->calls[waiting - 1]);
 	for (; at < in->n_walked; at++)

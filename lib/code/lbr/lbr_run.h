@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One reconstruction under way, and what is kept of a thread between two. Only the parts of
- * lib/code/lbr use this.
+ * A reconstruction under way, and the state of a thread that is kept between two. Only used in
+ * lib/code/lbr.
  */
 #ifndef LBR_LBR_RUN_H
 #define LBR_LBR_RUN_H
 
 #include "lbr/lbr.h"
 
-/* A frame as it is kept for the comparison with the thread's next sample. */
+/* A frame, as kept for the comparison with the thread's next sample. */
 struct callflow_step {
 	uint64_t address, slot;
-	struct lbr_entry entry; /* from 0: the frame has no entry */
+	struct lbr_entry entry; /* from == 0: the frame has no entry */
 	int position;		/* of that entry in the ring; -1: not known */
 	bool is_return;
 };
@@ -21,17 +21,17 @@ struct lbr_run {
 	struct lbr_frame *frames;    /* leaf first */
 	struct callflow_step *steps; /* by frame */
 	size_t n, max;
-	size_t next;	 /* first entry that is not used */
+	size_t next;	 /* first entry that is not used yet */
 	bool met_signal; /* the walk went through a signal's frame */
-	bool must_walk;	 /* the last frame does not come from the walk: walk on from there */
+	bool must_walk;	 /* the last frame is not of the walk: walk on from there */
 };
 
 struct lbr_thread;
 
-/* Returns what is kept of a thread, made if it is new; NULL for lack of memory. */
+/* Returns the kept state of a thread, made if it is new; NULL: no memory. */
 struct lbr_thread *lbr_thread_of(struct lbr *lbr, pid_t tid);
 
-/* Returns room for LBR_MAX_FRAMES steps, which one run at a time may use. */
+/* Returns memory for LBR_MAX_FRAMES steps, which one run at a time may use. */
 struct callflow_step *lbr_scratch(struct lbr *lbr);
 
 /* Extends a path that ended early, for the reason `end`, by the frames that the thread's previous

@@ -2,12 +2,11 @@
 /*
  * Restores frames that a sample's ring has lost from the thread's previous sample.
  *
- * By memory: a frame that had the same slot and the same return address then, and whose callee
- * has not moved either, is the same frame; what was above it is above it now. By the ring: the
- * oldest entry that was kept, if the same call stood at the same index of the ring then, has not
- * been popped since, or was called again from a frame at the same depth; this is what perf's
- * --stitch-lbr believes, too. Frames that were themselves stitched stay so, and are handed on
- * from sample to sample as long as each one joins.
+ * By memory: a frame with the same slot and return address as before, whose callee has not moved
+ * either, is the same frame; the frames above it are those of then. By the ring: if the oldest
+ * entry that was kept was the same call at the same index of the ring, it has not been popped
+ * since, or was called again from a frame at the same depth; perf's --stitch-lbr assumes this, too.
+ * Stitched frames are passed on from sample to sample as long as each one joins.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@
 
 struct lbr_thread {
 	pid_t tid;
-	struct callflow_step *steps; /* of the sample before, leaf first; owned */
+	struct callflow_step *steps; /* of the previous sample, leaf first; owned */
 	struct lbr_frame *frames;    /* the same; owned */
 	size_t n, cap_steps, cap_frames;
 	enum stackd_end_reason end;
@@ -103,7 +102,7 @@ static bool is_same_entry(const struct callflow_step *a, const struct callflow_s
 	       a->entry.from == b->entry.from && a->entry.to == b->entry.to;
 }
 
-/* The frame of the sample before that `step` is; n: none. */
+/* Returns the frame of the previous sample that is the same as `step`; n: none. */
 static size_t find_frame(const struct lbr_thread *t, const struct callflow_step *step)
 {
 	size_t i = 0;
@@ -113,8 +112,8 @@ static size_t find_frame(const struct lbr_thread *t, const struct callflow_step 
 	return i;
 }
 
-/* The frame of the sample before whose call stood where that of `step` stands; n: none, or several:
- * in a recursion that is deeper than the ring, its turns look alike. */
+/* Returns the frame of the previous sample whose call is the same at the same index of the ring; n:
+ * none, or several: in a recursion deeper than the ring, its levels look alike. */
 static size_t find_entry(const struct lbr_thread *t, const struct callflow_step *step)
 {
 	size_t found = t->n;
