@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of runtimes, and questions to all of them; see runtime.h. */
+/* The table of runtimes, and functions that try all of them; see runtime.h. */
 #include "runtime/runtime.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ const struct runtime *const runtimes[STACKD_RUNTIME_COUNT] = {
 #undef X
 };
 
-/* The runtimes with one kind of answer; `i` is a size_t. */
+/* Goes through the runtimes that have one kind of functions; `i` is a size_t. */
 #define FOR_EACH_WITH(i, kind)                                                                     \
 	for (size_t i = 0; i < STACKD_RUNTIME_COUNT; i++)                                          \
 		if (runtimes[i]->kind)

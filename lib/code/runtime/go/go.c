@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Go's runtime. Each program has it and its table of functions (pclntab.h), from which rules
- * (go_rules.h) and names come. Go's kinds of rules, by which a walk goes from one stack to another,
- * are followed by the kernel half alone (bpf/runtime_go.bpf.h).
+ * Go's runtime. Each program contains it, and its table of functions (pclntab.h), from which rules
+ * (go_rules.h) and names come. Only the kernel half follows Go's kinds of rules, by which a walk
+ * goes from one stack to another (bpf/runtime_go.bpf.h).
  */
 #include "runtime/go/go_rules.h"
 #include "runtime/go/go_stack.h"
@@ -49,8 +49,8 @@ static int rule_at(const void *tables, const struct elf_file *file, uint64_t vad
 	return go_rules_at(tables, file, vaddr, ret_row);
 }
 
-/* Finds the function of a vaddr. The return address of signals' handlers is the first byte of
- * sigreturn, and looked up by the byte before. */
+/* Finds the function of a vaddr. The return address of signal handlers is the first byte of
+ * sigreturn; it is looked up by the byte before. */
 static bool find_function(const struct pclntab *table, uint64_t vaddr, struct pclntab_function *ret)
 {
 	if (pclntab_find(table, vaddr + 1, ret) && ret->start == vaddr + 1 &&

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* From stack deltas to rules; see go_rules.h. */
+/* Makes rules from stack deltas; see go_rules.h. */
 #include "runtime/go/go_rules_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define IS_RETURN      2 /* as cfa_add of STACKD_CFA_GOROUTINE: see stackd_abi.h */
-#define FLAG_SPWRITE   2 /* of a function since Go 1.17: it sets the stack pointer to anything */
-#define FUNCTION_BYTES (4 << 20) /* of which a single rule is made */
+#define IS_RETURN      2 /* cfa_add of STACKD_CFA_GOROUTINE: see stackd_abi.h */
+#define FLAG_SPWRITE   2 /* flag of a function, since Go 1.17: sets the stack pointer to anything */
+#define FUNCTION_BYTES (4 << 20) /* of the largest function for which go_rules_at() makes rules */
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
@@ -49,9 +49,10 @@ struct stackd_rule go_rule_of(int32_t delta, bool is_saved)
 	return rule;
 }
 
-/* --- where the frame pointer is saved -------------------------------------------------------- */
+/* --- the frame pointer's slot ---------------------------------------------------------------- */
 
-/* The code from GO_SWITCH_REACH bytes before a vaddr to GO_SWITCH_REACH after it, or NULL. */
+/* Returns the code from GO_SWITCH_REACH bytes before a vaddr to GO_SWITCH_REACH after it, or
+ * NULL. */
 static const uint8_t *code_around(struct go_reader *r, uint64_t vaddr)
 {
 	uint64_t from = vaddr - r->load->p_vaddr, offset = r->load->p_offset + from;
@@ -70,8 +71,9 @@ static const uint8_t *code_around(struct go_reader *r, uint64_t vaddr)
 	return r->window + (offset - r->window_at);
 }
 
-/* From where on the frame pointer is saved, in a frame whose first change of the stack pointer has
- * been made at `vaddr`: that itself, or the end of the instruction there; 0: not known. */
+/* Returns the address from which the frame pointer is saved, in a frame whose first change of the
+ * stack pointer was made before `vaddr`: `vaddr`, or the end of the instruction there; 0: not
+ * known. */
 static uint64_t saved_from(struct go_reader *r, uint64_t vaddr, int32_t delta)
 {
 	const uint8_t *code = code_around(r, vaddr);
@@ -87,8 +89,8 @@ static struct go_layer usual_layer(const struct pclntab_function *f)
 	return (struct go_layer){.from = f->start, .end = f->end, .cfa = STACKD_CFA_REG};
 }
 
-/* Whether a return address has been popped at a vaddr: rawVforkSyscall keeps its own in a register,
- * since the child that it makes uses the same stack. */
+/* Returns whether the return address was popped before a vaddr: rawVforkSyscall keeps it in a
+ * register, since the child that it makes uses the same stack. */
 static bool pops_return(struct go_reader *r, uint64_t vaddr)
 {
 	const uint8_t *code = code_around(r, vaddr);
@@ -96,8 +98,8 @@ static bool pops_return(struct go_reader *r, uint64_t vaddr)
 	return code && go_switch_pops_return(code);
 }
 
-/* Puts the rule of a delta that holds from `start` to `end`, in which the frame pointer may come to
- * be saved at `saved`. */
+/* Adds the rule of a delta that holds from `start` to `end`. The frame pointer is saved from
+ * `saved` on, which may be in between. */
 static int put_delta(struct go_reader *r, const struct go_layer *layer, uint64_t start,
 		     uint64_t end, int32_t delta, uint64_t saved)
 {
@@ -148,7 +150,7 @@ int go_reader_deltas(struct go_reader *r, const struct pclntab_function *f, stru
 					   : err;
 }
 
-/* A function whose frame is as others, but tells something of its callers. */
+/* Adds rows of a function whose frame is as usual, but which means something for its callers. */
 int go_reader_telling(struct go_reader *r, const struct pclntab_function *f, enum stackd_cfa cfa)
 {
 	struct go_layer layer = usual_layer(f);
@@ -179,7 +181,7 @@ static bool is_in_load(const struct go_reader *r, const struct pclntab_function 
 	       f->end - r->load->p_vaddr <= r->load->p_filesz;
 }
 
-/* Ends the rules of the function before, unless another begins there. */
+/* Ends the rules of the function before, unless another function begins there. */
 static int end_function(struct go_reader *r, uint64_t next)
 {
 	const struct stackd_rule none = {.cfa = STACKD_CFA_NONE};

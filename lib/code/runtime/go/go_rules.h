@@ -3,14 +3,14 @@
  * Rules for Go's code, from the stack deltas of its table of functions (pclntab.h).
  *
  * Go's code keeps no register across calls but the stack pointer and, since Go 1.7, the frame
- * pointer. So a frame is one number:  CFA = sp + delta + 8, the return address at CFA - 8. The
- * frame pointer is saved at CFA - 16 where the frame has a size ("Go internal ABI specification",
- * amd64, "Stack layout"); where in the prologue that happens the table does not say, so the code is
- * looked at (go_switch.h). Where nothing is found, the frame pointer counts as unchanged. No rule
- * for Go's code needs it, and none leads from Go's code to C's.
+ * pointer. So a frame is one number: CFA = sp + delta + 8, with the return address at CFA - 8. The
+ * frame pointer is saved at CFA - 16 if the frame has a size ("Go internal ABI specification",
+ * "Stack layout"). The table does not say from which instruction on, so the prologue is read
+ * (go_switch.h). If that shows nothing, the frame pointer counts as unchanged. No rule for Go's
+ * code needs it, and none leads from Go's code to C's.
  *
- * Some functions of the runtime do not return to who called them on the same stack: go_stack.h has
- * them, and what their rules are.
+ * Some functions of the runtime do not return to their caller on the same stack: go_stack.h lists
+ * them, with their rules.
  *
  * The bytes are hostile: time is linear in the sizes of the table and the text.
  */
@@ -25,16 +25,16 @@
 #include "runtime/go/pclntab.h"
 #include "runtime/runtime.h"
 
-/* Hands the rules of all functions to `take`: each holds up to the next row, and the last row is
- * NONE. Functions outside of executable program headers are left out. Returns 0, -ENOMEM, or what
- * `take` says. */
+/* Calls `take` for the rules of all functions: each holds up to the next row, and the last row is
+ * NONE. Functions outside of executable program headers are left out. Returns 0, -ENOMEM, or the
+ * result of `take`. */
 int go_rules_each(const struct pclntab *table, const struct elf_file *file, runtime_take_rule *take,
 		  void *arg);
 
-/* Finds the rule at a vaddr; its kind is STACKD_CFA_NONE if there is none, or the function is
- * larger than any honest one, which bounds the time. As part of a whole table's rules it is the
- * same, but for morestack's: it takes systemstack's code as well, and ends the path here. Returns 0
- * or -ENOMEM. */
+/* Finds the rule at a vaddr; its kind is STACKD_CFA_NONE if there is no rule, or the function is
+ * too large (this limits the time). It is the same as in a whole table's rules, except for
+ * morestack's, which also needs systemstack's code: here, that ends the path. Returns 0 or
+ * -ENOMEM. */
 int go_rules_at(const struct pclntab *table, const struct elf_file *file, uint64_t vaddr,
 		struct runtime_rule *ret_row);
 

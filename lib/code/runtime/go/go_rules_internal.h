@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What go_rules.c and go_rules_switch.c share: a reader goes through a program's functions in order
- * of address and gives their rows out.
+ * Shared by go_rules.c and go_rules_switch.c: a reader goes through a program's functions in order
+ * of address, and gives their rows to `take`.
  */
 #ifndef GO_GO_RULES_INTERNAL_H
 #define GO_GO_RULES_INTERNAL_H
@@ -10,16 +10,16 @@
 #include "runtime/go/go_stack.h"
 #include "arch/go_switch.h"
 
-#define WINDOW 65536 /* bytes of code that are kept: functions come in order of address */
+#define WINDOW 65536 /* bytes of code that are read at once: functions come in order of address */
 
 struct go_reader {
 	const struct pclntab *table;
 	const struct elf_file *file;
 	runtime_take_rule *take;
 	void *arg;
-	const Elf64_Phdr *load;	       /* the program header of the function at hand */
-	uint64_t end;		       /* vaddr where the function before ends; 0: nothing to end */
-	struct go_goroutine goroutine; /* as systemstack has it */
+	const Elf64_Phdr *load;	       /* program header of the present function */
+	uint64_t end;		       /* vaddr of the previous function's end; 0: nothing to end */
+	struct go_goroutine goroutine; /* offsets in systemstack's code */
 	bool has_goroutine;
 	struct runtime_rule last;
 	bool has_last;
@@ -28,39 +28,39 @@ struct go_reader {
 	uint8_t window[WINDOW];
 };
 
-/* Which rules stack deltas come to. */
+/* The kind of rules that stack deltas become. */
 struct go_layer {
 	uint64_t from, end; /* vaddr */
-	uint8_t cfa;	    /* of kind STACKD_CFA_REG, or one like it */
+	uint8_t cfa;	    /* STACKD_CFA_REG, or a kind with the same members */
 	bool is_special;
 };
 
-/* The offset in the file of a vaddr in the program header at hand. */
+/* Returns the file offset of a vaddr in the present program header. */
 uint64_t go_reader_offset(const struct go_reader *r, uint64_t vaddr);
 
-/* Gives a row out, unless the one before says the same or is behind it. What the caller returns. */
+/* Adds a row, unless the last row has the same rule or a higher offset. Its result is passed on. */
 int go_reader_put(struct go_reader *r, uint64_t vaddr, const struct stackd_rule *rule,
 		  bool is_special);
 
-/* The rule of a function whose stack pointer is `delta` below its value at entry, with the frame
- * pointer saved as usual. */
+/* Returns the rule of a function whose stack pointer is `delta` below its value at entry, with the
+ * frame pointer saved as usual. */
 struct stackd_rule go_rule_of(int32_t delta, bool is_saved);
 
-/* Rows of a function's deltas within a layer. */
+/* Adds rows of a function's deltas within a layer. */
 int go_reader_deltas(struct go_reader *r, const struct pclntab_function *f, struct go_layer layer);
 
-/* A function whose frame is as others, but tells something of its callers. */
+/* Adds rows of a function whose frame is as usual, but which means something for its callers. */
 int go_reader_telling(struct go_reader *r, const struct pclntab_function *f, enum stackd_cfa cfa);
 
-/* Rows of a function that switches stacks: it has its own frame up to where it sets the stack
- * pointer. */
+/* Adds rows of a function that switches stacks: it has an ordinary frame up to where it sets the
+ * stack pointer. */
 int go_reader_switch(struct go_reader *r, const struct pclntab_function *f, enum go_stack stack);
 
-/* Rows of a function that borrows the thread's stack: its own frame before it takes that, and by
- * the register that it keeps its stack pointer in from then on. */
+/* Adds rows of a function that borrows the thread's stack: an ordinary frame before, and then by
+ * the register in which it keeps its stack pointer. */
 int go_reader_borrowing(struct go_reader *r, const struct pclntab_function *f);
 
-/* The row of sigreturn, whose rule is found by the byte before it. */
+/* Adds the row of sigreturn, whose rule is found by the byte before it. */
 int go_reader_signal(struct go_reader *r, const struct pclntab_function *f);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of the functions of Go's runtime that switch stacks; see go_stack.h for how they do, and
- * go_switch.h for what is read from their instructions. */
+/* Makes rules of functions of Go's runtime that switch stacks; go_stack.h describes them, and
+ * go_switch.h reads their instructions. */
 #include "runtime/go/go_rules_internal.h"
 
 #include <string.h>
 
-#define CGO_CALLS      4   /* in asmcgocall, at most */
-#define CODE_BYTES     512 /* of a function that switches stacks, at most */
-#define BORROWS_WITHIN 64  /* bytes of a function, in which the stack pointer is put by */
+#define CGO_CALLS      4   /* most calls of C in asmcgocall */
+#define CODE_BYTES     512 /* most bytes of a function that switches stacks */
+#define BORROWS_WITHIN 64  /* bytes in which a function copies the stack pointer to a register */
 
-/* A function's code, or the beginning of it. */
+/* The first CODE_BYTES of a function's code. */
 struct function_code {
 	size_t size;
 	uint8_t bytes[CODE_BYTES];
@@ -25,8 +25,8 @@ static void read_code(struct go_reader *r, const struct pclntab_function *f,
 	ret_code->size = n > 0 ? (size_t)n : 0;
 }
 
-/* How far the stack pointer is below its value at entry, at a vaddr, if it is what it would be but
- * for a switch of stacks. Returns -1 if that is not known, or does not fit a rule. */
+/* Returns how far the stack pointer at a vaddr would be below its value at entry without the switch
+ * of stacks; -1: not known, or it does not fit a rule. */
 static int32_t delta_at(struct go_reader *r, const struct pclntab_function *f, uint64_t vaddr)
 {
 	struct pclntab_values values = pclntab_values_begin(r->table, f, f->pcsp);
@@ -40,8 +40,8 @@ static int32_t delta_at(struct go_reader *r, const struct pclntab_function *f, u
 	return -1;
 }
 
-/* On the system stack in systemstack: goes on where the goroutine left its own stack. `from`: where
- * the stack pointer has been set. */
+/* Adds rows of systemstack: on the system stack, the walk continues where the goroutine left its
+ * stack. `from`: offset behind the instruction that sets the stack pointer. */
 static int take_systemstack(struct go_reader *r, const struct pclntab_function *f,
 			    const struct function_code *code, size_t from)
 {
@@ -69,7 +69,8 @@ static int take_systemstack(struct go_reader *r, const struct pclntab_function *
 	return err ? err : go_reader_deltas(r, f, after);
 }
 
-/* On the goroutine's stack in cgocallback: goes on where the thread left its system stack. */
+/* Adds rows of cgocallback: on the goroutine's stack, the walk continues where the thread left its
+ * system stack. */
 static int take_cgocallback(struct go_reader *r, const struct pclntab_function *f,
 			    const struct function_code *code, size_t from)
 {
@@ -97,7 +98,8 @@ static int take_cgocallback(struct go_reader *r, const struct pclntab_function *
 	return err ? err : go_reader_deltas(r, f, after);
 }
 
-/* On the system stack in morestack: goes on in the function that called it. */
+/* Adds the row of morestack: on the system stack, the walk continues in the function that called
+ * it. */
 static int take_morestack(struct go_reader *r, const struct pclntab_function *f,
 			  const struct function_code *code, size_t from)
 {
@@ -130,9 +132,9 @@ static struct stackd_rule cgo_rule(const struct go_cgo_frame *frame, int32_t del
 	return rule;
 }
 
-/* Around one call of a C function in asmcgocall, the part that begins at *from, which becomes the
- * beginning of the next one: by the register up to the call, by the frame until the stack pointer
- * is set back, and as usual up to the return. */
+/* Adds rows around one call of a C function in asmcgocall. They begin at *from, which is moved
+ * behind them. The CFA is computed by the register up to the call, by the frame until the stack
+ * pointer is set back, and as usual up to the return. */
 static int take_cgo_call(struct go_reader *r, const struct pclntab_function *f,
 			 const struct function_code *code, const struct go_switch *found,
 			 const struct stackd_rule *by_frame, size_t *from)
@@ -157,7 +159,7 @@ static int take_cgo_call(struct go_reader *r, const struct pclntab_function *f,
 	return err;
 }
 
-/* On the system stack in asmcgocall: from `from` on. */
+/* Adds rows of asmcgocall: on the system stack, from `from` on. */
 static int take_asmcgocall(struct go_reader *r, const struct pclntab_function *f,
 			   const struct function_code *code, size_t from)
 {
@@ -180,7 +182,7 @@ static int take_asmcgocall(struct go_reader *r, const struct pclntab_function *f
 	return err;
 }
 
-/* Where gogo is on a goroutine's stack, before it jumps to its code. */
+/* Adds rows of gogo on a goroutine's stack, before it jumps to the goroutine's code. */
 static int take_gogo(struct go_reader *r, const struct pclntab_function *f,
 		     const struct function_code *code, size_t from)
 {
@@ -212,7 +214,8 @@ int go_reader_switch(struct go_reader *r, const struct pclntab_function *f, enum
 	read_code(r, f, &code);
 	from = go_switch_sets_sp(code.bytes, code.size);
 	if (from >= code.size && stack == GO_STACK_GOGO && f->end - f->start == code.size)
-		return go_reader_telling(r, f, STACKD_CFA_REG); /* up to a jump to the rest of it */
+		return go_reader_telling(r, f, STACKD_CFA_REG); /* up to a jump to the rest of its
+								 * code */
 	if (from >= code.size)
 		return go_reader_put(r, f->start, &rule, true);
 	before.end = f->start + from;
@@ -233,8 +236,8 @@ int go_reader_switch(struct go_reader *r, const struct pclntab_function *f, enum
 	return err;
 }
 
-/* Where a function has put its stack pointer into a register that C preserves, and the register; 0:
- * it does not in the bytes looked at. */
+/* Returns the address from which a function's stack pointer is in a register that C preserves, and
+ * the register; 0: not in the first BORROWS_WITHIN bytes. */
 static uint64_t kept_sp_from(struct go_reader *r, const struct pclntab_function *f,
 			     uint8_t *ret_reg)
 {
@@ -247,7 +250,8 @@ static uint64_t kept_sp_from(struct go_reader *r, const struct pclntab_function 
 	return end ? f->start + end : 0;
 }
 
-/* The function's frame before it takes the thread's stack, and by the register from then on. */
+/* The function has its frame before it takes the thread's stack; from then on the CFA is computed
+ * by the register. */
 int go_reader_borrowing(struct go_reader *r, const struct pclntab_function *f)
 {
 	struct stackd_rule rule = {.cfa = STACKD_CFA_SWITCH};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table's formats; see pclntab.h. Where it is in a file: pclntab_find.c.
+ * Reads the table's formats; see pclntab.h. pclntab_find.c finds the table in a file.
  *
  *   header ─► functions  { entry, offset of the record } ..., end of the last
  *                              └─► record  entry, name, ..., pcsp, pcfile, pcln, ..., unit, id
- *   values   pairs of variable-length integers: how much the value changes, and for how many
+ *   values   pairs of variable-length integers: by how much the value changes, and for how many
  *            bytes of code it then holds; a change of 0 ends them
  */
 #include "runtime/go/pclntab.h"
@@ -20,8 +20,8 @@ struct pclntab {
 	size_t size;
 	enum pclntab_version version;
 	size_t count;
-	uint64_t text;			    /* added to entries; 0 before Go 1.18 */
-	size_t names, units, files, values; /* offsets of the parts */
+	uint64_t text;			    /* added to entries; 0: before Go 1.18 */
+	size_t names, units, files, values; /* offsets of these parts */
 	size_t functions;
 	size_t word; /* bytes of a number in the list of functions */
 };
@@ -34,7 +34,7 @@ static uint64_t read_word(const uint8_t *at, size_t bytes)
 	return word;
 }
 
-/* Reads the number of `bytes` bytes at an offset; false: it lies outside. */
+/* Reads the number of `bytes` bytes at an offset; false: it is outside of the table. */
 static bool read_at(const struct pclntab *t, uint64_t offset, size_t bytes, uint64_t *ret_word)
 {
 	if (offset > t->size || t->size - offset < bytes)
@@ -43,7 +43,7 @@ static bool read_at(const struct pclntab *t, uint64_t offset, size_t bytes, uint
 	return true;
 }
 
-/* The string at an offset, or NULL where no zero ends it. */
+/* Returns the string at an offset, or NULL if no zero ends it. */
 static const char *string_at(const struct pclntab *t, uint64_t offset)
 {
 	const uint8_t *at = t->bytes + offset;
@@ -53,7 +53,7 @@ static const char *string_at(const struct pclntab *t, uint64_t offset)
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-/* Go 1.2: the list follows the count, and the offset of the files follows the list. */
+/* Go 1.2: the list of functions follows the count, and the offset of the files follows the list. */
 static int open_first(struct pclntab *t)
 {
 	uint64_t files;
@@ -67,8 +67,8 @@ static int open_first(struct pclntab *t)
 	return 0;
 }
 
-/* Since Go 1.16: the count is followed by that of the files, the text's address (since 1.18) and
- * the offsets of the parts. */
+/* Since Go 1.16: the number of files, the text's address (since 1.18) and the offsets of the parts
+ * follow the count. */
 static int open_parts(struct pclntab *t, uint64_t text)
 {
 	bool has_text = t->version >= PCLNTAB_GO_1_18;
@@ -92,7 +92,7 @@ static uint64_t entry_of(const struct pclntab *t, size_t number)
 	return t->text + read_word(t->bytes + t->functions + number * 2 * t->word, t->word);
 }
 
-/* Whether entries rise; a binary search needs it, and so does the bound on the time. */
+/* Returns whether entries rise, as a binary search and the limit on the time require. */
 static bool is_sorted(const struct pclntab *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -119,7 +119,7 @@ static int open_header(struct pclntab *t, uint64_t text)
 	return 0;
 }
 
-/* Opens a table whose bytes it takes over, also on failure. */
+/* Opens a table; takes over its bytes, also on failure. */
 static int open_owned(uint8_t *bytes, size_t size, uint64_t text, struct pclntab **ret_table)
 {
 	struct pclntab *t = calloc(1, sizeof(*t));
@@ -190,8 +190,8 @@ size_t pclntab_bytes(const struct pclntab *t)
 	return t->size;
 }
 
-/* Where a record's numbers are, in bytes from behind its entry: name, arguments, deferreturn, pcsp,
- * pcfile, pcln, npcdata, and since Go 1.16 the unit. */
+/* Reads a record, from behind its entry: name, arguments, deferreturn, pcsp, pcfile, pcln, npcdata,
+ * and since Go 1.16 the unit. */
 static void read_record(const struct pclntab *t, const uint8_t *at, struct pclntab_function *f)
 {
 	bool has_units = t->version >= PCLNTAB_GO_1_16;
@@ -207,7 +207,7 @@ static void read_record(const struct pclntab *t, const uint8_t *at, struct pclnt
 	f->flags = has_units ? id[1] : 0;
 }
 
-/* The bytes of a record up to its id and flags. */
+/* Returns the length of a record up to its id and flags. */
 static size_t record_bytes(const struct pclntab *t)
 {
 	return t->word + 32 + (t->version >= PCLNTAB_GO_1_16 ? 4 : 0) +
@@ -239,7 +239,7 @@ bool pclntab_find(const struct pclntab *t, uint64_t vaddr, struct pclntab_functi
 {
 	size_t low = 0, high = t->count;
 
-	/* The last function that starts at or before the address is below `high`. */
+	/* `high` is above the last function that starts at or before the address. */
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
@@ -270,7 +270,7 @@ struct pclntab_values pclntab_values_begin(const struct pclntab *t,
 	};
 }
 
-/* A number in groups of 7 bits, lowest first. */
+/* Reads a number in groups of 7 bits, the lowest first. */
 static bool read_varint(struct pclntab_values *v, uint32_t *ret_number)
 {
 	uint32_t number = 0;
@@ -302,7 +302,7 @@ bool pclntab_values_next(struct pclntab_values *v, uint64_t *ret_start, uint64_t
 		v->at = v->limit;
 		return false;
 	}
-	/* Each value must lead on: only so is the time bounded by the function's size. */
+	/* Each value must cover code: this limits the time by the function's size. */
 	v->is_broken = !read_varint(v, &distance) || !distance;
 	if (v->is_broken)
 		return false;
@@ -328,7 +328,7 @@ static bool value_at(const struct pclntab *t, const struct pclntab_function *f, 
 	return false;
 }
 
-/* The name of a file by its number in the function's unit. */
+/* Returns the name of a file by its number in the function's unit. */
 static const char *file_name(const struct pclntab *t, const struct pclntab_function *f,
 			     int32_t number)
 {

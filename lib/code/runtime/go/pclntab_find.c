@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a file has its .gopclntab: by the section's name, which `strip` and Go's linker leave.
- * Other linkers may put it into another section, and there may be no section headers: then it is
- * found by the magic number at a multiple of 16 in the program headers that hold no code.
+ * Finds the .gopclntab of a file by the section's name, which `strip` and Go's linker keep. Other
+ * linkers may put the table into another section, and a file may have no section headers: then it
+ * is found by the magic number, at a multiple of 16 in the program headers without code.
  *
- * In position-independent files the text's address in the table is a relocation, whose addend is
- * looked for in .rela.dyn. Newer linkers may write no address at all (Go 1.26): then the start of
- * the section .text stands in for it, which is right for what Go's own linker makes.
+ * In position-independent files, the text's address in the table is set by a relocation, whose
+ * addend is searched in .rela.dyn. Newer linkers may write no address at all (Go 1.26): then the
+ * start of the section .text is used, which is right for files of Go's own linker.
  */
 #include "runtime/go/pclntab_find.h"
 
@@ -17,7 +17,7 @@
 #include "runtime/go/pclntab.h"
 
 #define HEADER_BYTES 72
-#define TEXT_AT	     24 /* of the text's address in the header since Go 1.18 */
+#define TEXT_AT	     24 /* offset of the text's address in the header, since Go 1.18 */
 #define BLOCK_BYTES  4096
 #define ALIGN	     16
 
@@ -94,8 +94,8 @@ static void find_sections(const struct elf_file *file, struct sections *ret_sect
 
 /* --- by the magic number --------------------------------------------------------------------- */
 
-/* Whether a whole header could begin here: a magic number alone is seven bytes that data can have
- * by chance. */
+/* Returns whether a whole header could begin here: the magic number alone is seven bytes that data
+ * can have by chance. */
 static bool is_header(const uint8_t *bytes, uint64_t room)
 {
 	enum pclntab_version version;
@@ -150,7 +150,7 @@ static bool find_by_magic(const struct elf_file *file, struct pclntab_extent *ex
 
 /* --- the text -------------------------------------------------------------------------------- */
 
-/* The addend of the relocation at a vaddr; 0: there is none. */
+/* Returns the addend of the relocation at a vaddr; 0: none. */
 static uint64_t relocated(const struct elf_file *file, const Elf64_Shdr *rela, uint64_t vaddr)
 {
 	Elf64_Rela block[128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a file has its .gopclntab, and of which version that is; see pclntab.h. */
+/* Finds the .gopclntab of a file, and its version; see pclntab.h. */
 #ifndef GO_PCLNTAB_FIND_H
 #define GO_PCLNTAB_FIND_H
 
@@ -17,18 +17,18 @@ enum pclntab_version {
 };
 
 struct pclntab_extent {
-	uint64_t offset, size; /* bytes of the file; more than the table where only its magic number
-				* gave it away */
-	uint64_t text;	       /* vaddr that entries count from since Go 1.18 */
+	uint64_t offset, size; /* bytes of the file; more than the table has if it was found by its
+				* magic number */
+	uint64_t text;	       /* vaddr from which entries count since Go 1.18 */
 };
 
-/* Tells the version by the first 8 bytes: magic number, two zeroes, 1 for the least size of an
+/* Finds the version by the first 8 bytes: magic number, two zeroes, 1 for the least size of an
  * instruction and 8 for that of a pointer. false: no table for this processor begins so. */
 bool pclntab_find_version(const uint8_t *bytes, size_t size, enum pclntab_version *ret_version);
 
-/* Finds the table of a file, in time linear in the file. Returns 0, -ENOENT (there is none),
- * -EINVAL (it lies outside the file, or is larger than PCLNTAB_MAX_BYTES), or what elf_file_read()
- * says. */
+/* Finds the table of a file, in time linear in the file's size. Returns 0, -ENOENT (it has none),
+ * -EINVAL (the table is outside of the file, or larger than PCLNTAB_MAX_BYTES), or as
+ * elf_file_read(). */
 int pclntab_find_in(const struct elf_file *file, struct pclntab_extent *ret_extent);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * HotSpot, the usual Java virtual machine. The code that it compiles has frames as the instructions
- * say; its interpreter has not: its frames are recognised by their words (java_frame.h), and where
- * one is being made, by the code that makes it (arch/java_entry.h). So user space alone steps out
- * of it, with the copy of the stack and of the code that a sample has. Names come from the map of
- * JIT code that the machine writes, as for other compilers.
+ * HotSpot, the usual Java virtual machine. Instructions show the frames of the code that it
+ * compiles, but not those of its interpreter. These are recognised by their words (java_frame.h)
+ * and, while a frame is being set up, by the code that does it (arch/java_entry.h). So only user
+ * space steps out of the interpreter, with a sample's copy of the stack and of the code. Names come
+ * from the map of JIT code that the machine writes, as for other compilers.
  */
 #include "arch/java_entry.h"
 #include "runtime/hotspot/java_frame.h"
@@ -13,7 +13,7 @@
 _Static_assert(JAVA_ENTRY_BEFORE <= RUNTIME_ENTRY_BEFORE && JAVA_ENTRY_AFTER <= RUNTIME_ENTRY_AFTER,
 	       "enter() is given what java_entry_at() looks at");
 
-/* The caller is the interpreter, or compiled: where its stack pointer was is in a register. */
+/* The caller is the interpreter, or compiled; a register has its stack pointer. */
 static bool enter(const struct walk_memory *memory, const uint8_t *code, size_t len, size_t at,
 		  const uint64_t *r, struct runtime_caller *ret_caller)
 {

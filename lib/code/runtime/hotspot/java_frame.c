@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The words of an interpreter's frame, compared; see java_frame.h. */
+/* Checks the words of an interpreter's frame; see java_frame.h. */
 #include "runtime/hotspot/java_frame.h"
 
 #include "arch/java_entry.h"
 
-#define SENDER_SP 8 /* below the frame pointer */
+#define SENDER_SP 8 /* these are distances below the frame pointer */
 #define LAST_SP	  16
 #define LOCALS	  56
-#define FIXED	  72 /* bytes that each frame has there */
-#define ABOVE	  16 /* and above: the frame pointer's slot and the return address */
+#define FIXED	  72 /* bytes that each frame has below the frame pointer */
+#define ABOVE	  16 /* and from it up: the saved frame pointer and the return address */
 
-/* Arguments that are moved to the stack for compiled code: 255 words and the alignment. */
+/* Arguments that are copied to the stack for compiled code: 255 words and the alignment. */
 #define MOST_ARGUMENTS (256 * 8)
 
 static bool read_word(const struct walk_memory *m, uint64_t fp, uint64_t below, uint64_t *ret_word)

@@ -2,21 +2,21 @@
 /*
  * Frames of HotSpot's interpreter, which runs Java methods that are not compiled.
  *
- * The interpreter calls by a jump: it pushes an address of its own to return to, which follows no
- * call. The layout of its frames tells instead whether that is a return address:
+ * The interpreter calls by a jump: it pushes an address in the interpreter as the return address,
+ * which follows no call. Instead, the layout of its frames shows whether that is a return address:
  *
  *   fp + 8   return address
  *   fp       caller's frame pointer
  *   fp - 8   sender_sp: the caller's stack pointer when it called
- *   fp - 16  last_sp: the own stack pointer, while a method that it has called runs; else 0
+ *   fp - 16  last_sp: the frame's stack pointer, while a method that it has called runs; else 0
  *   fp - 56  address of the first local variable, which is between these and the caller's frame
- *   fp - 72  address of the bottom of the method's own stack: of this word, but for monitors
+ *   fp - 72  address of the bottom of the method's operand stack: of this word, but for monitors
  *
- * So last_sp of the caller is right above the return address and the called method's arguments, and
- * is sender_sp of a callee that is interpreted, too.
+ * So the caller's last_sp is right above the return address and the called method's arguments, and
+ * equals the sender_sp of an interpreted callee.
  *
- * Compiled methods have frames as the instructions say. They begin with a store far below the stack
- * pointer, by which the stack's guard pages are found before the frame is made
+ * Instructions show the frames of compiled methods. Compiled methods begin with a store far below
+ * the stack pointer, which touches the stack's guard pages before the frame is set up
  * (arch/java_entry.h).
  */
 #ifndef HOTSPOT_JAVA_FRAME_H
@@ -28,26 +28,27 @@
 
 #include "stack/walk_memory.h"
 
-/* Whether the frame at `fp` is one of the interpreter that waits for the return address in `slot`.
- * Then gives its last_sp. */
+/* Returns whether the frame at `fp` is one of the interpreter that waits for the return address in
+ * `slot`. Then gives its last_sp. */
 bool java_frame_waits(const struct walk_memory *memory, uint64_t fp, uint64_t slot,
 		      uint64_t *ret_last_sp);
 
-/* Whether the frame at `fp` can be one of the interpreter, called by one whose last_sp was
- * `sender_sp`. `waits`: it has called a method itself. */
+/* Returns whether the frame at `fp` can be one of the interpreter, called by a frame whose last_sp
+ * was `sender_sp`. `waits`: it has itself called a method. */
 bool java_frame_is_called(const struct walk_memory *memory, uint64_t fp, uint64_t sender_sp,
 			  bool waits);
 
-/* Whether the frame at `fp` is one of the interpreter, by all that is known of it. Then gives its
- * sender_sp: where its caller is compiled, arguments were moved to the stack above the frame. */
+/* Returns whether the frame at `fp` is one of the interpreter, by all known properties. Then gives
+ * its sender_sp: if the caller is compiled, arguments were moved to the stack above the frame. */
 bool java_frame_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sender_sp);
 
-/* Whether the frame at `fp` is one of the interpreter whose method runs right now, rather than one
- * that it has called: code that is interrupted with such a frame pointer has it for its frame. */
+/* Returns whether the frame at `fp` is one of the interpreter whose method runs now, instead of a
+ * method that it has called: then it is the frame of code that was interrupted with this frame
+ * pointer. */
 bool java_frame_runs(const struct walk_memory *memory, uint64_t fp, uint64_t sp);
 
-/* Finds where compiled methods begin in the `len` bytes of code at `address`, at most `max` of
- * them; their number. */
+/* Finds the starts of compiled methods in the `len` bytes of code at `address`, at most `max`.
+ * Returns their number. */
 size_t java_frame_starts(const uint8_t *code, size_t len, uint64_t address, uint64_t *ret_starts,
 			 size_t max);
 
