@@ -58,7 +58,11 @@ void watch_rate(struct watch *watch, const struct budget *budget, uint64_t befor
 void watch_store(struct watch *watch, const char *path, const struct archive_state *state)
 {
 	bool fails = state->err != 0;
+	bool drops = fails && state->unwritten > watch->store.told;
 
+	if (watch->store_fails && drops && !watch->store_drops)
+		log_warning("samples are dropped until %s can be written to again", path);
+	watch->store_drops = watch->store_fails && drops;
 	if (fails == watch->store_fails)
 		return;
 	watch->store_fails = fails;

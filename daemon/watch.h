@@ -23,7 +23,7 @@ struct watch_kind {
 struct watch {
 	struct watch_kind ring, files, processes, rate;
 	struct watch_kind store; /* samples that could not be written */
-	bool store_fails;
+	bool store_fails, store_drops;
 };
 
 /* Checks the counters of the whole run. `now_ns`: CLOCK_MONOTONIC. */
@@ -32,7 +32,8 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 /* Logs that the budget has lowered the rate, which was `before_hz`. */
 void watch_rate(struct watch *watch, const struct budget *budget, uint64_t before_hz);
 
-/* Logs that the store cannot be written to, or can be again, if that has changed. */
+/* Logs that the store cannot be written to, that samples are dropped since it could not be for
+ * long, or that it can be again, if that has changed. */
 void watch_store(struct watch *watch, const char *path, const struct archive_state *state);
 
 /* Logs why the store could not be written to. `sentence`: SQLite's, or NULL. */
