@@ -222,7 +222,7 @@ def test_output_not_writable():
 
 def fill_up(folder):
     """Writes until there is no room left."""
-    with open(folder + "/filler", "wb", buffering=0) as filler:
+    with open(folder + "/filler", "ab", buffering=0) as filler:
         try:
             while True:
                 filler.write(b"x" * 4096)
@@ -411,8 +411,10 @@ def lies():
 
 
 def check_lie(name, samples):
+    """The C library's functions are those that the program was in when it was stopped at its start."""
     check(len(samples) > 50, "%s: samples are missing" % name, len(samples))
-    leaves = {user_frames(s)[-1].symbol for s in samples}
+    frames = [user_frames(s)[-1] for s in samples if user_frames(s)]
+    leaves = {frame.symbol for frame in frames if os.path.basename(frame.object)[:4] not in ("libc", "ld-l")}
     known = {"one_leaf", "one_entry", "steady", "main", None}
     check(leaves <= known or name == "names of garbage", "%s: frames with names that are not theirs" % name,
           leaves - known)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits once in each way, and says what for: argv[1] is an empty folder. Each line is
+ * Waits once in each way, and says what for, in the file argv[2]; argv[1] is a folder for it. Then
+ * it goes on until there is a file `enough` in the folder, or its parent has ended: stackd looks
+ * paths up while the descriptors are there. Each line is
  *
  *   WAY<TAB>FRAMES      what it waits for, and who holds that, as stackd names them, with `;`
  *                       between
@@ -509,6 +511,18 @@ CALLEE void run(const struct way *way)
 	KEEP;
 }
 
+/* Says all of it, and waits. */
+static void wait_enough(void)
+{
+	const pid_t parent = getppid();
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/enough", folder);
+	fflush(stdout);
+	while (access(path, F_OK) && getppid() == parent)
+		nap(WAIT_US);
+}
+
 int main(int argc, char **argv)
 {
 	static struct way ways[] = {{"named", NULL, named, end_named},
@@ -543,6 +557,8 @@ int main(int argc, char **argv)
 	pthread_t thread;
 
 	folder = argc > 1 ? argv[1] : ".";
+	if (argc > 2 && !freopen(argv[2], "w", stdout))
+		fail(argv[2]);
 	pthread_barrier_init(&begun, NULL, 2);
 	prepare();
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
@@ -552,7 +568,6 @@ int main(int argc, char **argv)
 		pthread_join(thread, NULL);
 		say(ways[i].name);
 	}
-	fflush(stdout);
-	nap(3000000); /* stackd looks paths up while the descriptors are there */
+	wait_enough();
 	return 0;
 }
