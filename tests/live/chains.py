@@ -85,8 +85,9 @@ def words_of(path):
 class Expectation:
     """The paths of one workload."""
 
-    def __init__(self, paths, torn=(), covered=()):
+    def __init__(self, paths, torn=(), covered=(), begins=()):
         self.covered = covered
+        self.begins = [words_of(path) for path in begins]
         self.torn = torn
         self.paths = [words_of(path) for path in paths]
         self.ways, self.inner = [words_of("main")], set()
@@ -109,7 +110,8 @@ class Expectation:
         torn = re.search(r"^ \* TORN: (.*)$", text, re.M)
         covered = re.search(r"^ \* COVERED: (.*)$", text, re.M)
         assert paths, source
-        return cls(paths, tuple(torn[1].split(";")) if torn else (), tuple(covered[1].split(";")) if covered else ())
+        return cls(paths, tuple(torn[1].split(";")) if torn else (), tuple(covered[1].split(";")) if covered else (),
+                   re.findall(r"^ \* BEGIN: (.*)$", text, re.M))
 
     def judge(self, frames):
         """'right', 'outside' (of the steady state), 'torn' or 'wrong'."""
@@ -123,7 +125,7 @@ class Expectation:
         if end is not None:
             verdict = self.judge(frames[:end]) if end else "wrong"
             return "outside" if verdict == "right" else verdict
-        if self._is_outside(frames):
+        if self._is_outside(frames) or self._is_handled_outside(frames):
             return "outside"
         if self._is_steady(frames) and self._walks_any(frames):
             return "right"
@@ -149,8 +151,17 @@ class Expectation:
         come functions which no path has."""
         if self._is_steady(frames):
             return False
+        if any(self._walks(words, frames) for words in self.begins):
+            return True
         way = 1 if Word("@loader").test(frames[0]) else max(self._common(words, frames) for words in self.ways)
         return way > 0 and not any(base_name(frame.symbol) in self.inner for frame in frames[way:])
+
+    def _is_handled_outside(self, frames):
+        """In a handler, whose path from its trampoline on is one of the declared ones, on the way to the steady state."""
+        return any(Word("@sigret").test(frames[at]) and self._is_outside(frames[:at]) and
+                   any(word.text == "@sigret" and self._walks(words[i:], frames[at:])
+                       for words in self.paths for i, word in enumerate(words))
+                   for at in range(1, len(frames)))
 
     @staticmethod
     def _common(words, frames):
@@ -159,15 +170,15 @@ class Expectation:
                     min(len(words), len(frames)))
 
     def _is_torn(self, frames):
-        """Within a library's function that makes another stack, or a part of it farther out, the thread's: its
-        return address is that of where the thread goes on, and the frame there is above it in the path."""
+        """Within a function that makes another stack, or a part of it farther out, the thread's: its return
+        address is that of where the thread goes on, and the frame there is above it in the path."""
         at = self._torn_at(frames)
         return at is not None and at > 1 and self._walks_any(frames[:at - 1] + frames[at:])
 
     def _torn_at(self, frames):
         """Where such a function is, at the leaf or with one more of its library."""
         return next((at for at in range(max(len(frames) - 2, 0), len(frames)) if base_name(frames[at].symbol) in self.torn
-                     and all(is_library(frame.object) for frame in frames[at:])), None)
+                     and all(is_library(frame.object) for frame in frames[at + 1:])), None)
 
     def is_torn_end(self, frames):
         """Are these the last frames of a path that is cut within such a function? There may be one too many."""

@@ -11,7 +11,7 @@ import time
 import chains
 from chance import farthest, of_time
 from harness import (DONE, FAILED, NO_SAMPLES, SIGCONT, SIGINT, SIGSTOP, STACKCTL, STACKD, WORKLOADS, PATIENCE, Daemon,
-                     Recording, Skip, check, check_fault, cpu_seconds, is_momentary, live, record, run, scratch)
+                     Recording, Skip, check, check_fault, cpu_seconds, is_moment, live, record, run, scratch)
 from test_outages import Talker, wait_said
 
 PROGRAM = os.path.join(WORKLOADS, "allocs")
@@ -172,7 +172,7 @@ def test_alloc_at_probe():
         for sample in samples:
             text = chains.text_of(sample.frames)
             check("uprobes-trampoline" not in text, "a walk", text)
-            check("[incomplete" not in text or is_momentary(sample), "a walk", text)
+            check("[incomplete" not in text or is_moment(sample), "a walk", text)
 
 
 @live

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-from harness import Skip, check, live, record, scratch
+from harness import Skip, check, is_moment, live, record, scratch
 from perf_script import is_kernel
 
 SPIN = """
@@ -87,8 +87,10 @@ def compile_to(path, text, *flags):
 
 
 def user_samples(recording):
-    """The samples without their kernel frames, those that have others."""
+    """The samples without their kernel frames, those that have others, but for moments in which no walk can be."""
     for sample in recording.samples():
+        if is_moment(sample):
+            continue
         frames = [frame for frame in sample.frames if not is_kernel(frame)]
         if frames:
             yield sample._replace(frames=frames)

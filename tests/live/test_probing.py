@@ -12,7 +12,7 @@ import time
 
 import chains
 from harness import (FAILED, SIGINT, STACKCTL, STACKD, WORKLOADS, PATIENCE, Daemon, Recording, Skip, background, check,
-                     check_fault, differing, live, perf_event, record, record_while, run, scratch, wait_cpu,
+                     check_fault, differing, is_moment, live, perf_event, record, record_while, run, scratch, wait_cpu,
                      workload)
 from test_regions import by_path, own_measures, regions_view
 
@@ -205,7 +205,7 @@ def probing_calls():
         offset = int(symbol[0].split()[0], 16) - 0x400000
         with others_probe(folder + "/loop", offset), background(folder + "/loop", ready="READY") as process:
             recording, _ = record_while(folder + "/s.db", process.pid, 3, "-F", 9973, "--pid", process.pid)
-        samples = recording.samples()
+        samples = [sample for sample in recording.samples() if not is_moment(sample)]
         texts = [chains.text_of(sample.frames) for sample in samples]
         within = [text for text in texts if "sys_uprobe" in text]
         print("%d samples, %d in the probe's system call" % (len(texts), len(within)))

@@ -8,8 +8,8 @@ import shutil
 
 import chains
 from chains import Expectation
-from harness import (ROOT, Skip, WORKLOADS, check, check_chains, check_judged, is_at_end, live, record,
-                     scratch, user_frames)
+from harness import (ROOT, Skip, WORKLOADS, check, check_chains, check_judged, is_at_end, is_moment, live, record,
+                     record_made, scratch, user_frames)
 
 WRONG = "[incomplete: wrong_caller]"
 MADE = "[incomplete: runtime_code]"
@@ -23,7 +23,8 @@ def names_of(sample):
 
 def is_steady(sample):
     names = names_of(sample)
-    return names and not is_at_end(sample) and ("steady" in names or names[0].startswith("[inc"))
+    return (names and not is_at_end(sample) and not is_moment(sample) and
+            ("steady" in names or names[0].startswith("[inc")))
 
 
 @live(long=True)
@@ -34,7 +35,7 @@ def test_runtime_code_fp():
         ("main", "steady", "bare_outer", "bare_inner", "bare_leaf"),
         ("main", "steady", "bare_outer", "back")) for n in range(2, len(words) + 1)}
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/jit_bare_fp", 3)
+        recording, result = record_made(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/jit_bare_fp", 3)
         samples = [names_of(sample) for sample in recording.samples() if is_steady(sample)]
         found = collections.Counter(
             "right" if tuple(names) in paths else
@@ -56,9 +57,9 @@ def test_runtime_code_baseline():
     no callers."""
     expectation = Expectation.of_source("jit_baseline")
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-e", "cpu-clock:u", "-F", 1997, "--",
-                                   WORKLOADS + "/jit_baseline", 1.5)
-        samples = [s for s in recording.samples() if not is_at_end(s) and user_frames(s)]
+        recording, result = record_made(folder + "/s.db", "-e", "cpu-clock:u", "-F", 1997, "--",
+                                        WORKLOADS + "/jit_baseline", 1.5)
+        samples = [s for s in recording.samples() if not is_at_end(s) and not is_moment(s) and user_frames(s)]
         stats = recording.stats()
     marked = [s for s in samples if str(s.frames[0].symbol).startswith("[incomplete")]
     whole = [s for s in samples if s not in set(marked)]
@@ -77,8 +78,8 @@ def test_runtime_code_baseline():
 def test_runtime_code_untold():
     """Of a function that never returns nothing tells its frame."""
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/jit_bare", 1,
-                                   "stuck")
+        recording, result = record_made(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/jit_bare", 1,
+                                        "stuck")
         samples = [names_of(sample) for sample in recording.samples() if is_steady(sample)]
         found = collections.Counter(";".join(map(str, map(chains.base_name, names)))
                                     for names in samples)
@@ -108,7 +109,7 @@ def test_shared_memory():
             odd = [names for names in samples if names[0].startswith("[inc") and names not in early]
             check(not odd, "not every stack is complete", *odd[:3])
             # The signal that ends the program may have met such code, too.
-            ends = sum(is_at_end(s) and str(s.frames[0].symbol) == MADE for s in recording.samples())
+            ends = sum(is_at_end(s) and str(s.frames[0].symbol) == MADE or is_moment(s) for s in recording.samples())
             check(stats["quality"]["partial"] <= len(early) + ends, "not every stack is complete",
                   len(early), ends, stats["end_reasons"])
 
@@ -143,7 +144,7 @@ def test_runtime_code_rewritten():
         for sample in recording.samples():
             frames = user_frames(sample)
             made = [frame for frame in frames if "[jit]" in (frame.object or "")]
-            if not made or is_at_end(sample):
+            if not made or is_at_end(sample) or is_moment(sample):
                 continue
             names = [frame.symbol or "?" for frame in frames]
             if names[0].startswith("[incomplete") or "reconstructed" in str(frames[0]):
@@ -198,7 +199,7 @@ def test_calls_bad():
             frames = user_frames(sample)
             names = [frame.symbol or "?" for frame in frames]
             is_bad = frames and frames[-1].object == "[unknown]"
-            if (is_bad or "handler_leaf" in names) and not is_at_end(sample):
+            if (is_bad or "handler_leaf" in names) and not is_at_end(sample) and not is_moment(sample):
                 found[";".join(names)] += 1
         print(result.err, found, recording.stats()["end_reasons"])
         check(all("main;steady;calls;" in path and not path.startswith("[incomplete")
@@ -216,7 +217,7 @@ def test_garbage_return():
         found = collections.Counter()
         for sample in recording.samples():
             frames = user_frames(sample)
-            if frames and frames[-1].symbol == "lying" and not is_at_end(sample):
+            if frames and frames[-1].symbol == "lying" and not is_at_end(sample) and not is_moment(sample):
                 found[";".join(frame.symbol or "?" for frame in frames)] += 1
         print(result.err, found, recording.stats()["end_reasons"])
         whole = {path for path in found if path.endswith("main;steady;lying") and

@@ -402,9 +402,8 @@ def test_cgroup():
 
 
 def check_group():
-    uid, gid, store = 64992, 64993, "/var/lib/stackd/0/store.db"
-    run("groupdel", "stackd-test")  # of a run that was killed
-    group = run("groupadd", "--system", "--gid", gid, "stackd-test")
+    uid, gid, store, name = 64992, 64993, "/var/lib/stackd/0/store.db", "stackd-test-%d" % os.getpid()
+    group = run("groupadd", "--system", "--non-unique", "--gid", gid, name)
     if group.status != DONE:
         raise Skip("cannot make a group: %s" % group.err)
     as_user = ["setpriv", "--reuid", uid, "--regid", uid, "--inh-caps=-all"]
@@ -412,7 +411,7 @@ def check_group():
         with scratch() as folder:
             program, env = shutil.copy(STACKCTL, folder), {"STACKD_STORE": None}
             os.chmod(folder, 0o755)
-            result = run(STACKD, "-F", 3989, "--group", "stackd-test", "--", WORKLOADS + "/chain",
+            result = run(STACKD, "-F", 3989, "--group", name, "--", WORKLOADS + "/chain",
                          0.25, env=env)
             check(result.status == DONE, "status %d" % result.status, result.err)
             check(not re.search("warning|cannot", result.err), "not shared", result.err)
@@ -422,7 +421,7 @@ def check_group():
                       "owner and mode of %s" % (store + suffix), info)
             member = run(*as_user, "--groups", gid, program, "report", env=env)
             check(member.status == DONE and "chain" in member.out, "a member's report", member.err)
-            with workload("chain") as process, Daemon(store, "-F", 3989, "--group", "stackd-test",
+            with workload("chain") as process, Daemon(store, "-F", 3989, "--group", name,
                                                       "--pid", process.pid) as daemon:
                 daemon.wait_recording()
                 end = time.monotonic() + PATIENCE
@@ -442,7 +441,7 @@ def check_group():
             own = run(*as_user, "--clear-groups", program, "list", env=env)
             check(own.status == DONE, "a user's own store", own.err)
     finally:
-        run("groupdel", "stackd-test")
+        run("groupdel", name)
 
 
 @live

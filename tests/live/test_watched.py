@@ -92,6 +92,7 @@ def test_watchdog():
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
             listener.bind(folder + "/notify")
             listener.settimeout(PATIENCE)
+            start = time.monotonic()
             with Daemon(folder + "/s.db", "--pid", process.pid,
                         env={"NOTIFY_SOCKET": folder + "/notify", "WATCHDOG_USEC": "1000000"}) as daemon:
                 answers, gaps = [], []
@@ -102,7 +103,8 @@ def test_watchdog():
                         gaps = [after - before for before, after in zip(answers, answers[1:])]
                 daemon.finish(SIGTERM)
         check(min(gaps) < 1, "answers are not in time", gaps)
-        check(answers[-1] - answers[0] >= 0.4 * len(gaps) - 0.5, "answers without a need", gaps)
+        # Several that are read at once were not sent at once.
+        check(answers[-1] - start >= 0.4 * len(gaps), "answers without a need", gaps)
 
 
 @live

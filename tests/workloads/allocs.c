@@ -158,9 +158,11 @@ NOINLINE static void forks(unsigned rounds)
 
 int main(int argc, char **argv)
 {
+	static char input[64]; /* or the C library allocates it, perhaps behind the attaching */
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
 
 	if (argc > 2) {
+		setvbuf(stdin, input, _IOFBF, sizeof(input));
 		puts("READY");
 		fflush(stdout);
 		getchar();

@@ -10,6 +10,7 @@
  * EXPECT: @bottom;steady_zero;switch_stacks
  * EXPECT: @bottom;finish_address;steady_finish;finish_leaf
  * EXPECT: @bottom;finish_address;steady_finish;switch_stacks
+ * BEGIN: main;finish_address
  */
 #include <stdint.h>
 #include <string.h>

@@ -113,7 +113,8 @@ static char map_path[64];
 
 static void workload_end_and_clean(int number)
 {
-	unlink(map_path);
+	if (!getenv("KEEP_PERF_MAP"))
+		unlink(map_path);
 	workload_end(number);
 }
 

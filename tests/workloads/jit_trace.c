@@ -5,7 +5,9 @@
  * The interpreter's call frame information has one rule for all of it, which holds once it was
  * entered. It is entered once: the instructions that make its frame are where that rule is wrong.
  *
+ * EXPECT: main;steady;interpret
  * EXPECT: main;steady;trace;back
+ * TORN: interpret
  */
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +61,8 @@ static char map_path[64];
 
 static void workload_end_and_clean(int number)
 {
-	unlink(map_path);
+	if (!getenv("KEEP_PERF_MAP"))
+		unlink(map_path);
 	workload_end(number);
 }
 

@@ -13,6 +13,7 @@
  * EXPECT: @bottom;finish_address;steady_finish;finish_leaf
  * EXPECT: @bottom;finish_address;steady_finish;finish_address
  * EXPECT: @bottom;finish_address;steady_finish;switch_stacks
+ * BEGIN: main;finish_address
  */
 #include <stdint.h>
 #include <string.h>

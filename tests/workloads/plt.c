@@ -6,6 +6,7 @@
  * EXPECT: main;steady;hop;far_leaf
  * EXPECT: main;steady;hop;@plt
  * EXPECT: main;steady;hop;@loader+
+ * BEGIN: main;far_leaf
  */
 #include "workload.h"
 

@@ -8,6 +8,7 @@
  * EXPECT: @context;steady;upper;sparse;lower;protect
  * EXPECT: @context;steady;upper;sparse;lower;covered_leaf
  * COVERED: sparse;lower
+ * TORN: setcontext
  *
  * While they cannot be read, the frames that can be known are those of the COVERED line and what
  * `lower` calls: a sample of covered_leaf has no others, one of open_leaf has all, and one of

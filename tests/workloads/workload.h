@@ -17,9 +17,11 @@
  *   @exe      a frame of the program without a name         WORD+     once or more
  * A name also stands for the function's cold part, and for the name without what Rust adds.
  *
- *   TORN: a;b                       functions of a library that replace the stack under themselves:
- *                                   within these its unwind information is not true, for any
- *                                   unwinder
+ *   TORN: a;b                       functions that replace the stack under themselves: within these
+ *                                   their unwind information is not true, for any unwinder
+ *
+ *   BEGIN: main;a                   a path of the program's start whose functions are in other
+ *                                   paths, too: main() calls one of them once
  *
  *   COVERED: a;b                    the frames that a path begins with while what is above them in
  *                                   the stack cannot be read
