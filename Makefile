@@ -185,8 +185,8 @@ $(B)/bpf/%/stackd: $(B)/bpf/%/stackd.skel.h $(B)/daemon/main.o $(B)/libstackd-da
 
 .PRECIOUS: $(B)/bpf/%/stackd.bpf.o $(B)/bpf/%/stackd.skel.h
 
-# The daemon with faults on purpose in its workers, for tests (daemon/worker/fault.h).
-$(B)/faults/stackd: daemon/worker/fault.c $(B)/daemon/main.o $(B)/libstackd-daemon.a $(B)/libstackd.a
+# The daemon with faults on purpose in its workers, for tests (daemon/worker/fault_injection.h).
+$(B)/faults/stackd: daemon/worker/fault_injection.c $(B)/daemon/main.o $(B)/libstackd-daemon.a $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) -DSTACKD_FAULTS $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -293,7 +293,7 @@ $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 # These test parts of the daemon, on their own or all together (recorder).
 $(patsubst %,$(B)/tests/test_%,branch_event branches extents load_error prefix deep record recorder reorder ring \
 	remakes requests room segment caller_check caller_check_asked judge judge_jit tables numbers table_wait known_tags tag_paths tagger window budget outage mark_spec \
-	region_name worker_wire run_counters wait_reason wakeup_frame wait_object sandbox online_cpus mpi_calls mpi_pending mpi_layout mpi_bytes ranks percpu probe_place probe_move attach \
+	region_name worker_wire run_counters wait_reason wakeup_frame wait_object sandbox online_cpus mpi_calls mpi_pending mpi_layout mpi_bytes ranks percpu_distance probe_place probe_move attach \
 	alloc_coverage counter_spec event_spec copied_text code_windows walks_ahead new_mappings fork_server intake readings planted_returns phases): \
 	$(B)/libstackd-daemon.a
 

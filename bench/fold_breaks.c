@@ -20,7 +20,7 @@
  */
 #include <inttypes.h>
 
-#include "fold/pieces.h"
+#include "fold_math/pieces.h"
 #include "fold_families.h"
 
 #define CELLS  1000
@@ -240,7 +240,7 @@ static void ask_oracle(const struct family_case *c, const double *variance, doub
 	free(m);
 }
 
-/* The same for pieces as lib/show/fold has, of the degrees that the form needs, where only the
+/* The same for pieces as lib/show/fold_math has, of the degrees that the form needs, where only the
  * number of phases and roughly their ends are known. */
 static void ask_pieces(const struct family_case *c, const double *variance, double *ret_errors)
 {

@@ -33,7 +33,7 @@
 #define ABANDONED_BPF_H
 
 #include "instance.bpf.h"
-#include "lone.bpf.h"
+#include "unwalked.bpf.h"
 #include "mapping.bpf.h"
 #include "region_scratch.bpf.h"
 
@@ -209,9 +209,9 @@ static __always_inline void send_left(struct region_thread *thread, __u64 end_ns
 	if (now - end_ns > STACKD_PASS_MOST_LATE_NS)
 		thread->event.pass.ended_ns = now - STACKD_PASS_MOST_LATE_NS;
 	thread->event.pass.kind = STACKD_EVENT_LEFT;
-	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), now, &thread->event,
-		  thread->ended.function, thread->ended.caller, STACKD_END_LEFT);
-	send_lone(&thread->lone);
+	fill_unwalked(&thread->unwalked, bpf_get_current_pid_tgid(), now, &thread->event,
+		      thread->ended.function, thread->ended.caller, STACKD_END_LEFT);
+	send_unwalked(&thread->unwalked);
 	count_region(STACKD_REGION_ENDED);
 	count_region(STACKD_REGION_LEFT);
 }

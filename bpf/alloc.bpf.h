@@ -24,7 +24,7 @@ SETTING __u64 alloc_distance = 512 << 10; /* mean, in bytes; less than 2^41 */
 /* The state of a thread. */
 struct alloc_thread {
 	union stackd_measurement event; /* to be sent: the walk takes all the space on the stack */
-	struct lone_instance lone;
+	struct unwalked_instance unwalked;
 	__u64 lost_bytes, lost_objects; /* of samples that were lost since the last record in the
 					 * ring */
 
@@ -129,9 +129,9 @@ static __always_inline void send_allocation(struct alloc_thread *thread, struct 
 	thread->event.alloc.owner = owner_number(task);
 	if (!s) {
 		count_region(STACKD_REGION_NO_SCRATCH);
-		fill_lone(&thread->lone, bpf_get_current_pid_tgid(), bpf_ktime_get_ns(),
-			  &thread->event, code, 0, STACKD_END_STACK_CUT);
-		keep_lost(task, send_lone(&thread->lone));
+		fill_unwalked(&thread->unwalked, bpf_get_current_pid_tgid(), bpf_ktime_get_ns(),
+			      &thread->event, code, 0, STACKD_END_STACK_CUT);
+		keep_lost(task, send_unwalked(&thread->unwalked));
 		return;
 	}
 	s->is_at_entry = is_at_entry;
@@ -185,12 +185,12 @@ static __always_inline void send_end(struct task_struct *task, __u64 number, __u
 	union stackd_measurement event = {.free = {.kind = STACKD_EVENT_FREE,
 						   .address = number,
 						   .owner = owner_number(task)}};
-	struct lone_instance record = {};
+	struct unwalked_instance record = {};
 
 	count_region(STACKD_REGION_FREES);
-	fill_lone(&record, bpf_get_current_pid_tgid(), bpf_ktime_get_ns(), &event, code, 0,
-		  STACKD_END_STACK_CUT);
-	send_lone(&record);
+	fill_unwalked(&record, bpf_get_current_pid_tgid(), bpf_ktime_get_ns(), &event, code, 0,
+		      STACKD_END_STACK_CUT);
+	send_unwalked(&record);
 }
 
 SEC("uprobe")

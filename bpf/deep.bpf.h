@@ -36,7 +36,7 @@
 #include "prefix.bpf.h"
 #include "ring.bpf.h"
 #include "scratch.bpf.h"
-#include "state.bpf.h"
+#include "thread_state.bpf.h"
 
 #define DEEP_PLACES STACKD_DEEP_PLACES
 #define DEEP_BLOCK  STACKD_DEEP_BLOCK

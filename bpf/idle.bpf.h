@@ -20,7 +20,7 @@
 #define IDLE_BPF_H
 
 #include "cpu_clock.bpf.h"
-#include "members.bpf.h"
+#include "tracked_pids.bpf.h"
 #include "scratch.bpf.h"
 
 SETTING __u32 with_idle = 0; /* sample idle CPUs like any other */

@@ -73,7 +73,7 @@ struct region_rate {
 #define LONE_FRAMES 2
 
 /* The record of an instance without its path: its function, and perhaps the caller. */
-struct lone_instance {
+struct unwalked_instance {
 	struct stackd_walked header;
 	__u8 bytes[4 + sizeof(union stackd_measurement) + LONE_FRAMES * 16 + 4];
 	__u32 size; /* bytes of all before */
@@ -129,7 +129,7 @@ struct region_thread {
 	__u64 measured_cpu; /* of all ended instances that were not within another one */
 	struct open_instance ended;
 	union stackd_measurement event; /* the pass that has ended */
-	struct lone_instance lone;
+	struct unwalked_instance unwalked;
 	struct region_stack stack;
 	struct settling settling;
 	struct neighbours beside;

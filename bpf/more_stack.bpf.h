@@ -20,7 +20,7 @@
 #include "ring.bpf.h"
 #include "scratch.bpf.h"
 #include "stack_copy.bpf.h"
-#include "window.bpf.h"
+#include "stack_window.bpf.h"
 
 #define MORE_AT_ONCE   (512ll << 20) /* bytes of all CPUs in one burst */
 #define MORE_NS_A_BYTE 30	     /* in the long run: 32 MiB a second */

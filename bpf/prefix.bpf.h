@@ -42,10 +42,10 @@
 #define PREFIX_BPF_H
 
 #include "mapping.bpf.h"
-#include "run.bpf.h"
+#include "prefix_words.bpf.h"
 #include "scratch.bpf.h"
-#include "state.bpf.h"
-#include "window.bpf.h"
+#include "thread_state.bpf.h"
+#include "stack_window.bpf.h"
 
 /* The remembered stack will be compared from the root on: if it or its frames are small, all of it
  * is copied at once. If not, only its top is, for new frames. */

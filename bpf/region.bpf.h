@@ -29,8 +29,8 @@
 
 #include "instance.bpf.h"
 #include "abandoned.bpf.h"
-#include "lone.bpf.h"
-#include "members.bpf.h"
+#include "unwalked.bpf.h"
+#include "tracked_pids.bpf.h"
 #include "mpi.bpf.h"
 #include "reading.bpf.h"
 #include "region_scratch.bpf.h"
@@ -279,10 +279,10 @@ static __always_inline __u64 send_at_probe(struct scratch *s, struct task_struct
  * sent before and belong to it. */
 static __always_inline void send_alone(struct region_thread *thread, __u64 time_ns)
 {
-	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), time_ns, &thread->event,
-		  thread->ended.function, thread->ended.caller, STACKD_END_STACK_CUT);
+	fill_unwalked(&thread->unwalked, bpf_get_current_pid_tgid(), time_ns, &thread->event,
+		      thread->ended.function, thread->ended.caller, STACKD_END_STACK_CUT);
 	count_region(STACKD_REGION_NO_SCRATCH);
-	send_lone(&thread->lone);
+	send_unwalked(&thread->unwalked);
 }
 
 /* Handles the return of a function of MPI, which may be within the open call. */

@@ -8,7 +8,7 @@
 #define RUNTIME_BASE_BPF_H
 
 #include "scratch.bpf.h"
-#include "window.bpf.h"
+#include "stack_window.bpf.h"
 
 /* The result of a step if the code is not the runtime's. The other results are WALK_GO_ON,
  * WALK_AGAIN and end reasons. */

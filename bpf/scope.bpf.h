@@ -15,7 +15,7 @@
 #ifndef SCOPE_BPF_H
 #define SCOPE_BPF_H
 
-#include "members.bpf.h"
+#include "tracked_pids.bpf.h"
 #include "scratch.bpf.h"
 
 SETTING __u32 by_members = 0; /* events are of CPUs, and only members' samples are recorded */

@@ -13,7 +13,7 @@
 #define STACK_COPY_BPF_H
 
 #include "scratch.bpf.h"
-#include "window.bpf.h"
+#include "stack_window.bpf.h"
 
 SETTING __u32 stack_limit = 65536; /* bytes of user stack in a record, at most; set by the daemon */
 

@@ -5,7 +5,7 @@
  * The events are opened on the CPUs, or for a cgroup on each CPU. If processes are recorded,
  * scope.bpf.h finds out which samples are theirs.
  *
- * The user stack is walked here: the window of copied stack (window.bpf.h) has the words, the
+ * The user stack is walked here: the window of copied stack (stack_window.bpf.h) has the words, the
  * tables have the rules (recipe.bpf.h, mapping.bpf.h), walk.h makes the steps, and the thread's
  * previous walk has the frames that have not changed (prefix.bpf.h). The record then has the new
  * frames and the number of kept ones. If a walk cannot be done here (a file's table is not loaded,
@@ -15,14 +15,14 @@
  */
 #include "scratch.bpf.h"
 #include <linux/bpf_perf_event.h>
-#include "ahead.bpf.h"
+#include "prefetch.bpf.h"
 #include "branch.bpf.h"
 #include "deep.bpf.h"
 #include "idle.bpf.h"
 #include "instance.bpf.h"
 #include "late.bpf.h"
-#include "makes_way.bpf.h"
-#include "window.bpf.h"
+#include "preempted.bpf.h"
+#include "stack_window.bpf.h"
 #include "jit_code.bpf.h"
 #include "mapping.bpf.h"
 #include "more_stack.bpf.h"
@@ -32,13 +32,13 @@
 #include "recipe.bpf.h"
 #include "registers.bpf.h"
 #include "ring.bpf.h"
-#include "run.bpf.h"
+#include "prefix_words.bpf.h"
 #include "scope.bpf.h"
 #include "segment.bpf.h"
 #include "stack_copy.bpf.h"
-#include "state.bpf.h"
+#include "thread_state.bpf.h"
 #include "step.bpf.h"
-#include "stride.bpf.h"
+#include "fast_path.bpf.h"
 #include "tag.bpf.h"
 #include "wait_thread.bpf.h"
 
@@ -348,7 +348,7 @@ static __noinline int has_room_for_large(__u32 bytes, __u32 has_small_form)
  * has no code for waits, which the verifier would refuse there, and the other way round. */
 enum walk_source {
 	WALK_FOR_SAMPLE,    /* a perf event */
-	WALK_FOR_PROBE,	    /* of a region, mark or allocation; or memory.bpf.h */
+	WALK_FOR_PROBE,	    /* of a region, mark or allocation; or page_faults.bpf.h */
 	WALK_FOR_SCHEDULER, /* a switch or wake-up, which has asked for the interrupt */
 };
 
@@ -677,7 +677,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 
 #ifndef BPF_SHIM_H /* unit tests take only the walk of samples (tests/unit/bpf_shim.h) */
 #include "mark.bpf.h"
-#include "memory.bpf.h"
+#include "page_faults.bpf.h"
 #include "probe_cost.bpf.h"
 #include "rank.bpf.h"
 #include "wait.bpf.h"

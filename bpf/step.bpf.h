@@ -6,7 +6,7 @@
 #include "mapping.bpf.h"
 #include "runtime.bpf.h"
 #include "scratch.bpf.h"
-#include "window.bpf.h"
+#include "stack_window.bpf.h"
 
 #include "../arch/code.bpf.h"
 

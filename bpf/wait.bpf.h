@@ -33,7 +33,7 @@
 #ifndef WAIT_BPF_H
 #define WAIT_BPF_H
 
-#include "members.bpf.h"
+#include "tracked_pids.bpf.h"
 #include "region.bpf.h"
 #include "wait_clock.bpf.h"
 #include "wait_object.bpf.h"
@@ -89,10 +89,10 @@ static __noinline int send_life(__u64 pid_tgid, bool is_begun)
 {
 	union stackd_measurement event = {
 		.life = {.kind = STACKD_EVENT_LIFE, .is_begun = is_begun}};
-	struct lone_instance record = {};
+	struct unwalked_instance record = {};
 
-	fill_lone(&record, pid_tgid, bpf_ktime_get_ns(), &event, 0, 0, STACKD_END_STACK_CUT);
-	if (!put_lone(&record))
+	fill_unwalked(&record, pid_tgid, bpf_ktime_get_ns(), &event, 0, 0, STACKD_END_STACK_CUT);
+	if (!put_unwalked(&record))
 		count_wait(STACKD_WAIT_LIVES_LOST, 1);
 	return 0;
 }
@@ -398,7 +398,7 @@ static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, 
 {
 	union stackd_measurement event = {.untraced = {.kind = STACKD_EVENT_UNTRACED}};
 	struct stackd_untraced *wait = &event.untraced;
-	struct lone_instance record = {};
+	struct unwalked_instance record = {};
 	const __u64 mean = wait_mean_ns, now = bpf_ktime_get_ns();
 
 	count_wait(STACKD_WAIT_MISSED, 1);
@@ -415,8 +415,8 @@ static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, 
 	wait->mean_ns = mean;
 	wait->was_blocked = runnable < all;
 	wait->late_ns = time_between(monotonic_of(ended), now);
-	fill_lone(&record, pid_tgid, now, &event, 0, 0, STACKD_END_STACK_CUT);
-	if (!put_lone(&record)) {
+	fill_unwalked(&record, pid_tgid, now, &event, 0, 0, STACKD_END_STACK_CUT);
+	if (!put_unwalked(&record)) {
 		count_wait(STACKD_WAIT_KEPT, 1);
 		count_wait(STACKD_WAIT_LOST_RING, 1);
 	}

@@ -10,7 +10,7 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
-#include "report/compare.h"
+#include "report/align_accuracy.h"
 #include "show.h"
 
 #define CMD_ALIGN_ROWS 10
@@ -26,7 +26,7 @@ enum {
 
 struct cmd_align {
 	struct show show;
-	struct compare_options options;
+	struct align_accuracy_options options;
 	size_t routines;
 	bool is_compared;
 };
@@ -98,7 +98,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static int cmd_align_write(const struct cmd_align *args, const struct input_open *open,
-			   const struct compare *compare)
+			   const struct align_accuracy *compare)
 {
 	const struct report_options options = show_options(&args->show);
 	struct output output;
@@ -107,18 +107,18 @@ static int cmd_align_write(const struct cmd_align *args, const struct input_open
 	if (status != CMD_DONE)
 		return status;
 	if (args->show.output.is_json)
-		err = compare_write_json(compare, open->profile, output.file);
+		err = align_accuracy_write_json(compare, open->profile, output.file);
 	else
-		err = compare_write_text(compare, open->profile, &options, args->routines,
-					 output.file);
+		err = align_accuracy_write_text(compare, open->profile, &options, args->routines,
+						output.file);
 	return output_end(&output, err);
 }
 
 static int cmd_align_run(void *arg, const struct input_open *open)
 {
 	const struct cmd_align *args = arg;
-	struct compare *compare = NULL;
-	int status, err = compare_new(open->profile, &args->options, &compare);
+	struct align_accuracy *compare = NULL;
+	int status, err = align_accuracy_new(open->profile, &args->options, &compare);
 
 	if (err == -ENODATA) {
 		message("recording %lld has no complete path of more than %u frames: record "
@@ -132,7 +132,7 @@ static int cmd_align_run(void *arg, const struct input_open *open)
 		return CMD_FAILED;
 	}
 	status = cmd_align_write(args, open, compare);
-	compare_free(compare);
+	align_accuracy_free(compare);
 	return status;
 }
 

@@ -16,7 +16,7 @@
 #include "options.h"
 #include "output.h"
 #include "model/namesakes.h"
-#include "tag_input.h"
+#include "tagset_input.h"
 #include "tagset/tagset_reader.h"
 #include "terminal.h"
 
@@ -298,8 +298,8 @@ static int add_fleet(const struct cmd_diff *args, struct tagset *set, uint32_t i
 	int status = fleet_side_parse(args->inputs[i], &args->input, &side);
 
 	if (status == CMD_DONE)
-		status =
-			tag_input_add_fleet(set, args->inputs[i], i, &side.input, args->ask.metric);
+		status = tagset_input_add_fleet(set, args->inputs[i], i, &side.input,
+						args->ask.metric);
 	fleet_side_free(&side);
 	return status;
 }
@@ -317,11 +317,11 @@ static bool has_choice(const struct profile_filter *f)
 static int add_store(struct cmd_diff *args, struct tagset *set, uint32_t i)
 {
 	const bool is_second = args->per && strcmp(args->per, "second") == 0;
-	struct tag_input_choice choice = {
+	struct tagset_input_choice choice = {
 		.metric = args->ask.metric,
 		.filter = has_choice(&args->input.filter) ? &args->input.filter : NULL,
 		.region = is_second ? NULL : args->per};
-	int status = tag_input_add_chosen(set, args->inputs[i], i, &choice);
+	int status = tagset_input_add_chosen(set, args->inputs[i], i, &choice);
 
 	if (status != CMD_DONE || !args->per)
 		return status;

@@ -15,7 +15,7 @@
 #include "options.h"
 #include "output.h"
 #include "paraver.h"
-#include "tables.h"
+#include "export_tables.h"
 
 enum { CMD_EXPORT_PARQUET = 0x180, CMD_EXPORT_PARAVER, CMD_EXPORT_FIRST = 0x200 };
 

@@ -2,7 +2,7 @@
 /*
  * Runs the daemon from options to summary; see session.h.
  *
- * Everything happens in one epoll loop (base/wakeups.h). The ring a quarter full, the side-band
+ * Everything happens in one epoll loop (base/epoll_set.h). The ring a quarter full, the side-band
  * half full, a tick of a tenth of a second, a signal, or the target's end each start a round: read
  * the side-band, read the ring, and hand out in the order of time all records that are older than
  * the start of the round before. A record that was being written while its ring was read is there
@@ -58,16 +58,16 @@ static bool may_idle(const struct session *s)
 /* Handles a readable descriptor. Returns whether a round is due. */
 static bool on_wake(struct session *s, int fd)
 {
-	struct wakeups *w = &s->wakeups;
+	struct epoll_set *w = &s->wakeups;
 
 	if (fd == w->signals) {
-		s->end.is_over |= wakeups_take_signals(w);
+		s->end.is_over |= epoll_set_take_signals(w);
 	} else if (fd == w->deadline || fd == archive_poll_fd(s->recording.archive)) {
 		s->end.is_over = true;
 	} else if (fd == target_poll_fd(s->scope.target)) {
 		s->end.is_over |= target_has_ended(s->scope.target);
 	} else if (fd == w->tick) {
-		wakeups_take_tick(w);
+		epoll_set_take_tick(w);
 		return !may_idle(s);
 	} else if (fd == recorder_poll_fd(s->recorder)) {
 		return false;
@@ -111,7 +111,7 @@ static int loop(struct session *s)
 	int fds[8], err = 0;
 
 	while (!err && !s->end.is_over) {
-		int n = wakeups_wait(&s->wakeups, longest_wait_ms(s), fds, 8);
+		int n = epoll_set_wait(&s->wakeups, longest_wait_ms(s), fds, 8);
 		bool is_due = is_behind(s);
 
 		service_manager_alive(&s->log.watchdog, clock_ns(CLOCK_MONOTONIC));
@@ -225,7 +225,7 @@ static enum exit_status record(struct session *s)
 enum exit_status session_run(const struct options *options, struct fork_server *server,
 			     const char *command_line)
 {
-	struct session s = {.options = options, .wakeups = WAKEUPS_NONE};
+	struct session s = {.options = options, .wakeups = EPOLL_SET_NONE};
 	char *target = options_target(options);
 	enum exit_status status;
 

@@ -97,7 +97,7 @@ static void keep_budget(struct session *s, const struct run_counters *counters, 
 			 counters->own_cpu_ns + counters->sampled.run_ns +
 				 counters->sampled.switch_run_ns))
 		return;
-	wakeups_set_tick(&s->wakeups, tick_ns(s));
+	epoll_set_tick(&s->wakeups, tick_ns(s));
 	if (s->cost.budget.rate_hz == before)
 		return;
 	if (sampler_change_rate(s->sampler, &s->scope.event.spec, s->cost.budget.rate_hz,

@@ -18,8 +18,8 @@
 #include "daemon/base/cpu_accounting.h"
 #include "daemon/regions/alloc_source.h"
 #include "daemon/regions/uprobe_multi.h"
-#include "daemon/regions/wanted.h"
-#include "daemon/worker/fault.h"
+#include "daemon/regions/region_options.h"
+#include "daemon/worker/fault_injection.h"
 #include "daemon/worker/sandbox.h"
 #include "proc/pid_namespace.h"
 #include "store/store_path.h"
@@ -119,7 +119,7 @@ static enum exit_status open_store(struct session *s)
 		err = archive_new(&archive, &s->recording.archive, &sentence);
 	if (!err) {
 		share_store(s);
-		return wakeups_watch(&s->wakeups, archive_poll_fd(s->recording.archive))
+		return epoll_set_watch(&s->wakeups, archive_poll_fd(s->recording.archive))
 			       ? STATUS_FAILED
 			       : STATUS_DONE;
 	}
@@ -403,7 +403,7 @@ static enum exit_status make_parts(struct session *s)
 	 * than the program at a switch of a thread out of scope. */
 	s->cost.stats_fd = !s->options->waits || s->options->max_cpu ? sampler_measure_time() : -1;
 	sandbox_daemon_capabilities(regions_are_wanted(s->options));
-	err = wakeups_open(&s->wakeups, SESSION_TICK_NS);
+	err = epoll_set_open(&s->wakeups, SESSION_TICK_NS);
 	if (!err)
 		err = reorder_new(&s->rings.queue);
 	if (err)
@@ -413,18 +413,18 @@ static enum exit_status make_parts(struct session *s)
 
 static int watch_parts(struct session *s)
 {
-	struct wakeups *w = &s->wakeups;
-	int err = wakeups_watch(w, sampler_poll_fd(s->sampler));
+	struct epoll_set *w = &s->wakeups;
+	int err = epoll_set_watch(w, sampler_poll_fd(s->sampler));
 
 	if (!err)
-		err = wakeups_watch(w, sideband_poll_fd(s->rings.sideband));
+		err = epoll_set_watch(w, sideband_poll_fd(s->rings.sideband));
 	if (!err)
-		err = wakeups_watch(w, target_poll_fd(s->scope.target));
+		err = epoll_set_watch(w, target_poll_fd(s->scope.target));
 	if (!err)
-		err = wakeups_watch(w, recorder_poll_fd(s->recorder));
+		err = epoll_set_watch(w, recorder_poll_fd(s->recorder));
 	if (!err && s->options->duration_s > 0)
-		err = wakeups_set_deadline(w, clock_ns(CLOCK_MONOTONIC) +
-						      (uint64_t)(s->options->duration_s * 1e9));
+		err = epoll_set_deadline(w, clock_ns(CLOCK_MONOTONIC) +
+						    (uint64_t)(s->options->duration_s * 1e9));
 	return err;
 }
 
@@ -502,6 +502,6 @@ void session_close(struct session *s)
 	event_groups_free(s->event_groups);
 	sampler_free(s->sampler);
 	workers_free(s->workers);
-	wakeups_close(&s->wakeups);
+	epoll_set_close(&s->wakeups);
 	free(s->recording.store_path);
 }

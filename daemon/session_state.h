@@ -9,7 +9,7 @@
 #include "daemon/archive/archive.h"
 #include "daemon/base/idle_time.h"
 #include "daemon/base/options.h"
-#include "daemon/base/wakeups.h"
+#include "daemon/base/epoll_set.h"
 #include "daemon/budget.h"
 #include "daemon/capture/event_choice.h"
 #include "daemon/capture/event_groups.h"
@@ -111,7 +111,7 @@ struct session_log {
 struct session {
 	const struct options *options;
 	struct workers *workers;
-	struct wakeups wakeups;
+	struct epoll_set wakeups;
 	struct session_scope scope;
 	struct sampler *sampler;
 	struct event_groups *event_groups; /* NULL: no counter is an event */

@@ -20,7 +20,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/options.h"
-#include "cli/tag_input.h"
+#include "cli/tagset_input.h"
 #include "mpi/comm.h"
 #include "mpi/job_file.h"
 #include "mpi/watch.h"
@@ -100,7 +100,8 @@ static int read_inputs(struct merge *m)
 
 	for (unsigned i = 0; status == CMD_DONE && i < m->n; i++)
 		if (m->is_local || i % size == rank)
-			status = tag_input_add(m->set, m->inputs[i], 0, TAG_INPUT_ALL, METRIC_CPU);
+			status = tagset_input_add(m->set, m->inputs[i], 0, TAG_INPUT_ALL,
+						  METRIC_CPU);
 	return status;
 }
 

@@ -26,7 +26,7 @@
 #include "cli/message.h"
 #include "cli/options.h"
 #include "cli/servers/push_server.h"
-#include "cli/servers/waiting.h"
+#include "cli/servers/unsent.h"
 
 #define PUSH_EVERY_NS (30 * UINT64_C(1000000000))
 #define PUSH_MOST_NS  (600 * UINT64_C(1000000000)) /* longest pause between two tries */
@@ -44,7 +44,7 @@ struct cmd_push {
 	struct clickhouse *clickhouse;
 	struct push *push; /* NULL: the server has not been reached yet */
 	uint64_t there;	   /* number of recordings that the server had already */
-	struct waiting waiting;
+	struct unsent waiting;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -113,7 +113,7 @@ static int begin(void *arg, const struct store_recording *recordings, size_t n)
 	struct cmd_push *args = arg;
 	int err;
 
-	waiting_report(waiting_look(&args->waiting, &args->input, recordings, n));
+	unsent_report(unsent_look(&args->waiting, &args->input, recordings, n));
 	err = args->push ? 0 : push_new(args->clickhouse, &args->push);
 	args->there = 0;
 	if (err == 0)
@@ -128,7 +128,7 @@ static bool wants(void *arg, const struct store_recording *recording)
 
 	if (push_has(args->push, recording)) {
 		args->there++;
-		waiting_done(&args->waiting, recording->id);
+		unsent_done(&args->waiting, recording->id);
 		return false;
 	}
 	return !args->is_following || push_has_ended(recording);
@@ -142,7 +142,7 @@ static int send_one(void *arg, const struct input_open *open)
 	if (err < 0)
 		return explain(args, err);
 	input_regions_off(open->profile);
-	waiting_done(&args->waiting, profile_tables(open->profile)->recording.id);
+	unsent_done(&args->waiting, profile_tables(open->profile)->recording.id);
 	return CMD_DONE;
 }
 
@@ -304,7 +304,7 @@ int cmd_push(int argc, char **argv)
 	status = run(&args);
 	push_server_free(args.server);
 	push_free(args.push);
-	waiting_free(&args.waiting);
+	unsent_free(&args.waiting);
 	clickhouse_free(args.clickhouse);
 	credentials_free(&args.credentials);
 	return status;

@@ -14,7 +14,7 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/servers/sent.h"
-#include "cli/servers/waiting.h"
+#include "cli/servers/unsent.h"
 
 #define STALE_NS (600 * UINT64_C(1000000000)) /* one that has not grown for so long has ended */
 
@@ -24,7 +24,7 @@ struct push_server {
 	struct sent *sent;
 	const struct store_recording *recording; /* the recording that is being sent */
 	struct server_push push;
-	struct waiting waiting;
+	struct unsent waiting;
 	const struct input *input; /* the input of this round */
 	bool is_service;
 	int64_t last_id; /* the newest recording's number */
@@ -87,7 +87,7 @@ void push_server_free(struct push_server *p)
 	if (!p)
 		return;
 	buf_free(&p->push.said);
-	waiting_free(&p->waiting);
+	unsent_free(&p->waiting);
 	free(p->refused_ids.items);
 	sent_free(p->sent);
 	server_free(p->server);
@@ -105,7 +105,7 @@ static int begin(void *arg, const struct store_recording *recordings, size_t n)
 {
 	struct push_server *p = arg;
 
-	waiting_report(waiting_look(&p->waiting, p->input, recordings, n));
+	unsent_report(unsent_look(&p->waiting, p->input, recordings, n));
 	p->last_id = n ? recordings[n - 1].id : 0;
 	return CMD_DONE;
 }
@@ -149,11 +149,11 @@ static bool wants(void *arg, const struct store_recording *recording)
 	case SENT_ALL:
 		p->there++;
 		p->has_taken = true;
-		waiting_done(&p->waiting, recording->id);
+		unsent_done(&p->waiting, recording->id);
 		return false;
 	case SENT_GROWN:
 		p->grown++;
-		waiting_done(&p->waiting, recording->id);
+		unsent_done(&p->waiting, recording->id);
 		return false;
 	default:
 		is_ended = has_ended(p, recording);
@@ -198,7 +198,7 @@ static int send_one(void *arg, const struct input_open *open)
 	if (err == 0) {
 		p->recordings++;
 		p->has_taken = true;
-		waiting_done(&p->waiting, p->recording->id);
+		unsent_done(&p->waiting, p->recording->id);
 		return CMD_DONE;
 	}
 	if (sent_error(p->sent)) {

@@ -21,7 +21,7 @@
 #include "callgraph/code_graph.h"
 #include "callgraph/plugin_model.h"
 #include "callgraph/observed_model.h"
-#include "cli/tag_input.h"
+#include "cli/tagset_input.h"
 
 /* A file that has been read, or that waits to be read. */
 struct decode_file {
@@ -170,7 +170,7 @@ static int decode_model_read(struct decode_load *load, const char *path, bool gi
 		return given ? CMD_FAILED : CMD_USAGE;
 	}
 	load->has_observed = true;
-	return tag_input_add(load->observed, path, 0, TAG_INPUT_ALL, METRIC_CPU);
+	return tagset_input_add(load->observed, path, 0, TAG_INPUT_ALL, METRIC_CPU);
 }
 
 static int read_all(struct decode_load *load)

@@ -102,8 +102,8 @@ int sampler_attach_process(struct sampler *sampler, const struct event_spec *spe
  * negative errno of perf_event_open(). */
 int sampler_attach_thread(struct sampler *sampler, const struct event_spec *spec, pid_t tid);
 
-/* Makes a process a member (bpf/members.bpf.h), with sampler_options.is_processes. 0 or negative
- * errno. */
+/* Makes a process a member (bpf/tracked_pids.bpf.h), with sampler_options.is_processes. 0 or
+ * negative errno. */
 int sampler_add_member(struct sampler *sampler, pid_t pid);
 
 /* Makes a process a member, and its later children, too. With by_members, only samples of members

@@ -3,7 +3,7 @@
 #include "daemon/capture/sampler_settings.h"
 
 #include "daemon/capture/event_groups.h"
-#include "daemon/capture/percpu.h"
+#include "daemon/capture/percpu_distance.h"
 #include "stackd.skel.h"
 
 void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options *options,

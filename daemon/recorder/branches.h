@@ -4,8 +4,8 @@
  * sends them in a record of their own right before the sample's record. This module keeps them
  * until the sample's record comes.
  */
-#ifndef MODEL_BRANCHES_H
-#define MODEL_BRANCHES_H
+#ifndef RECORDER_BRANCHES_H
+#define RECORDER_BRANCHES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -19,8 +19,8 @@
  * budget of CPU time: CALLER_CHECK_EARNED_NS for each path, saved up to CALLER_CHECK_SAVED_NS.
  * When it is used up, a new pair counts as postponed, and is checked when it comes again.
  */
-#ifndef MODEL_CALLER_CHECK_H
-#define MODEL_CALLER_CHECK_H
+#ifndef RECORDER_CALLER_CHECK_H
+#define RECORDER_CALLER_CHECK_H
 
 #include "daemon/recorder/jit_tracker.h"
 #include "daemon/recorder/thread_paths.h"

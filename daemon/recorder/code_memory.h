@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the executable memory of processes: JIT code (unwind/runtime_code.h). */
-#ifndef MODEL_CODE_MEMORY_H
-#define MODEL_CODE_MEMORY_H
+#ifndef RECORDER_CODE_MEMORY_H
+#define RECORDER_CODE_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

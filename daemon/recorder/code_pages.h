@@ -4,8 +4,8 @@
  * of that record waits for the tables of files, so it may come seconds later; by then the process
  * may have ended, or its code may have gone.
  */
-#ifndef MODEL_CODE_PAGES_H
-#define MODEL_CODE_PAGES_H
+#ifndef RECORDER_CODE_PAGES_H
+#define RECORDER_CODE_PAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

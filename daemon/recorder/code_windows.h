@@ -4,8 +4,8 @@
  * address and version (stackd_code.h). A walk comes seconds after its sample, when the process may
  * have written other code there, or has ended.
  */
-#ifndef MODEL_CODE_WINDOWS_H
-#define MODEL_CODE_WINDOWS_H
+#ifndef RECORDER_CODE_WINDOWS_H
+#define RECORDER_CODE_WINDOWS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
  *        its program headers ─► where its text belongs ─► bytes compared ─► mapping of the file
  *
  * Most processes with JIT code have compilers, so nothing is found in them, and the looks pause
- * (pauses.h). A look compares at most MOST_BYTES (some 20 ms); the rest follows with the next
+ * (backoff.h). A look compares at most MOST_BYTES (some 20 ms); the rest follows with the next
  * record.
  */
 #include "daemon/recorder/copied_text.h"
@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 
 #include "base/vec.h"
-#include "daemon/recorder/pauses.h"
+#include "daemon/recorder/backoff.h"
 #include "proc/proc_fs.h"
 
 #define PIECE_BYTES (UINT64_C(64) * 1024)
@@ -33,7 +33,7 @@ struct map {
 struct copied_text {
 	struct locator *locator;
 	char *proc_root;
-	struct pauses pauses;
+	struct backoff pauses;
 	VEC(struct map)
 	maps; /* of the process that is looked at: mappings of files, and of code
 	       * without a file */
@@ -70,7 +70,7 @@ void copied_text_free(struct copied_text *c)
 	drop_maps(c);
 	free(c->maps.items);
 	free(c->proc_root);
-	pauses_fini(&c->pauses);
+	backoff_fini(&c->pauses);
 	free(c);
 }
 
@@ -309,12 +309,12 @@ static int look(struct copied_text *c, pid_t pid)
 
 int copied_text_look(struct copied_text *c, pid_t pid, uint64_t time_ns, bool is_file)
 {
-	int found = pauses_are_over(&c->pauses, pid, time_ns, is_file);
+	int found = backoff_are_over(&c->pauses, pid, time_ns, is_file);
 
 	if (found <= 0)
 		return found;
 	found = look(c, pid);
 	drop_maps(c);
-	pauses_begin(&c->pauses, pid, time_ns, found > 0);
+	backoff_begin(&c->pauses, pid, time_ns, found > 0);
 	return found;
 }

@@ -15,8 +15,8 @@
  * The kernel does not report mremap(). Where the kernel half has met JIT code and the table of
  * mappings has a file, /proc decides.
  */
-#ifndef MODEL_COPIED_TEXT_H
-#define MODEL_COPIED_TEXT_H
+#ifndef RECORDER_COPIED_TEXT_H
+#define RECORDER_COPIED_TEXT_H
 
 #include <stdbool.h>
 #include <stdint.h>

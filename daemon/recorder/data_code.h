@@ -3,8 +3,8 @@
  * Code in a program's data segment, which Lisp systems have that dump their memory into a program
  * (GCL). Walks use the bytes of the file there, which the program may have overwritten since.
  */
-#ifndef MODEL_DATA_CODE_H
-#define MODEL_DATA_CODE_H
+#ifndef RECORDER_DATA_CODE_H
+#define RECORDER_DATA_CODE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * half sees, or are served by a program (FUSE), for which the daemon must not wait. The kernel half
  * learns of their files from the daemon after its first record in them.
  */
-#ifndef MODEL_FILE_KEY_H
-#define MODEL_FILE_KEY_H
+#ifndef RECORDER_FILE_KEY_H
+#define RECORDER_FILE_KEY_H
 
 #include <stdbool.h>
 

@@ -11,8 +11,8 @@
  *   - facts about a runtime in a process: the kernel half walks the runtime's code by rules of its
  *     own, which need them (runtime/runtime.h).
  */
-#ifndef MODEL_JIT_TRACKER_H
-#define MODEL_JIT_TRACKER_H
+#ifndef RECORDER_JIT_TRACKER_H
+#define RECORDER_JIT_TRACKER_H
 
 #include <stdbool.h>
 #include <sys/types.h>

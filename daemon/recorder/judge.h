@@ -3,8 +3,8 @@
  * Checks the kernel half's walks (--judge). Each comes with a copy of the stack, which the daemon
  * walks again; both must find the same path.
  */
-#ifndef MODEL_JUDGE_H
-#define MODEL_JUDGE_H
+#ifndef RECORDER_JUDGE_H
+#define RECORDER_JUDGE_H
 
 #include <stdint.h>
 

@@ -24,8 +24,8 @@
  * follow a call. This does not judge direct calls of another function, since the path ends before
  * such a step.
  */
-#ifndef MODEL_JUDGE_JIT_H
-#define MODEL_JUDGE_JIT_H
+#ifndef RECORDER_JUDGE_JIT_H
+#define RECORDER_JUDGE_JIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

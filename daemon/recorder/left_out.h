@@ -6,8 +6,8 @@
  *
  *   start_thread ─ [37 MiB of stack left out] ─ f ─ g ─ f ─ ... ─ leaf
  */
-#ifndef MODEL_LEFT_OUT_H
-#define MODEL_LEFT_OUT_H
+#ifndef RECORDER_LEFT_OUT_H
+#define RECORDER_LEFT_OUT_H
 
 #include <stdint.h>
 

@@ -7,8 +7,8 @@
  * (bpf/malloc.bpf.h), so the table is as small as the sample is. Blocks that a process has at its
  * end stay live in the recording, and are forgotten here.
  */
-#ifndef MODEL_LIVE_BLOCKS_H
-#define MODEL_LIVE_BLOCKS_H
+#ifndef RECORDER_LIVE_BLOCKS_H
+#define RECORDER_LIVE_BLOCKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Turns addresses into locations (an object and an offset in it), which are the same in every
  * process. An address that no mapping holds is a location in the object "[unknown]".
  */
-#ifndef MODEL_LOCATOR_H
-#define MODEL_LOCATOR_H
+#ifndef RECORDER_LOCATOR_H
+#define RECORDER_LOCATOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * many bytes a receive got only when the receive completes. Until then this table keeps the row of
  * the call that posted it.
  */
-#ifndef MODEL_MPI_PENDING_H
-#define MODEL_MPI_PENDING_H
+#ifndef RECORDER_MPI_PENDING_H
+#define RECORDER_MPI_PENDING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  * a copy for that long. With this table the daemon knows the mapping at once. That the object is
  * the file that the kernel half has found is proven by the file itself, not by this table.
  */
-#ifndef MODEL_NEW_MAPPINGS_H
-#define MODEL_NEW_MAPPINGS_H
+#ifndef RECORDER_NEW_MAPPINGS_H
+#define RECORDER_NEW_MAPPINGS_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -6,8 +6,8 @@
  * table of objects outlives a recording that is cut into windows: each window has its own rows, and
  * its own numbers, for the objects that it needs.
  */
-#ifndef MODEL_OUTBOX_H
-#define MODEL_OUTBOX_H
+#ifndef RECORDER_OUTBOX_H
+#define RECORDER_OUTBOX_H
 
 #include "daemon/archive/batch.h"
 #include "daemon/recorder/thread_paths.h"

@@ -10,7 +10,7 @@
 #include "daemon/recorder/copied_text.h"
 #include "daemon/recorder/data_code.h"
 #include "daemon/recorder/jit_tracker.h"
-#include "daemon/recorder/pauses.h"
+#include "daemon/recorder/backoff.h"
 #include "daemon/recorder/planted_returns.h"
 #include "daemon/recorder/caller_check.h"
 #include "daemon/tables/path_tables.h"
@@ -23,7 +23,7 @@ struct path_builder {
 	struct caller_check *check;
 	struct copied_text *copied;
 	struct planted_returns put;
-	struct pauses reloads;	      /* when to read mappings of processes again */
+	struct backoff reloads;	      /* when to read mappings of processes again */
 	struct stackd_tag_record tag; /* the tag that was read together with the next walk */
 	bool met_made, met_file; /* the record's walk came to JIT code; to JIT code at an address
 				  * where the table of mappings has a file */
@@ -67,7 +67,7 @@ void path_builder_free(struct path_builder *b)
 	caller_check_free(b->check);
 	copied_text_free(b->copied);
 	planted_returns_fini(&b->put);
-	pauses_fini(&b->reloads);
+	backoff_fini(&b->reloads);
 	free(b);
 }
 
@@ -303,13 +303,13 @@ static int look_for_mapping(struct path_builder *b, const struct stackd_stack_re
 
 	if (!count || last->object)
 		return 0;
-	found = pauses_are_over(&b->reloads, pid, time_ns, false);
+	found = backoff_are_over(&b->reloads, pid, time_ns, false);
 	if (found <= 0)
 		return found;
 	if (locator_reload(b->with.locator, pid) == -ENOMEM)
 		return -ENOMEM;
 	found = locator_mapping(b->with.locator, pid, last->address - last->is_return) != NULL;
-	pauses_begin(&b->reloads, pid, time_ns, found);
+	backoff_begin(&b->reloads, pid, time_ns, found);
 	return found;
 }
 

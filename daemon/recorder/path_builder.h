@@ -10,8 +10,8 @@
  * the same moment come in records of their own right before the sample's record. They are kept
  * until that record comes, and its walk is compared with them.
  */
-#ifndef MODEL_PATH_BUILDER_H
-#define MODEL_PATH_BUILDER_H
+#ifndef RECORDER_PATH_BUILDER_H
+#define RECORDER_PATH_BUILDER_H
 
 #include <stdbool.h>
 #include <stdint.h>

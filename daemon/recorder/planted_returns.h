@@ -15,8 +15,8 @@
  * begin, and the tables have another rule from there on, the location counts as doubted, and
  * caller_check.h checks the step. An address whose file has no table yet is looked at again later.
  */
-#ifndef MODEL_PLANTED_RETURNS_H
-#define MODEL_PLANTED_RETURNS_H
+#ifndef RECORDER_PLANTED_RETURNS_H
+#define RECORDER_PLANTED_RETURNS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * read as soon as the event of an exec, or a record of the process, has been read: the process may
  * have ended by the record's turn in the order of time. Processes that have ended are forgotten.
  */
-#ifndef MODEL_RANKS_H
-#define MODEL_RANKS_H
+#ifndef RECORDER_RANKS_H
+#define RECORDER_RANKS_H
 
 #include <stdint.h>
 #include <sys/types.h>

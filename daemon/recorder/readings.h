@@ -6,8 +6,8 @@
  * 0. Its first row in a later window has the difference from the last reading in the window before,
  * so a reader of both windows knows the total of a burst that crosses from one into the other.
  */
-#ifndef MODEL_READINGS_H
-#define MODEL_READINGS_H
+#ifndef RECORDER_READINGS_H
+#define RECORDER_READINGS_H
 
 #include "daemon/recorder/outbox.h"
 #include "stackd_abi.h"

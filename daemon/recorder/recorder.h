@@ -7,8 +7,8 @@
  *
  * Every record ends in exactly one end reason, and every one is counted.
  */
-#ifndef MODEL_RECORDER_H
-#define MODEL_RECORDER_H
+#ifndef RECORDER_RECORDER_H
+#define RECORDER_RECORDER_H
 
 #include "daemon/archive/batch.h"
 #include "daemon/capture/sampler.h"

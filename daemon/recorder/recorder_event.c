@@ -30,7 +30,7 @@ static int look_for_tags_of_one(void *arg, pid_t pid)
 
 int recorder_load_process(struct recorder *r, pid_t pid)
 {
-	int err = members_add(r->tasks.members, pid);
+	int err = tracked_pids_add(r->tasks.members, pid);
 
 	if (!err)
 		err = process_table_load(r->tasks.processes, pid);
@@ -77,13 +77,13 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 	/* Children become members here already, so that their first mappings are seen in time.
 	 * (Rings are read one after the other, so a grandchild's event can come first: then it
 	 * becomes a member in recorder_event().) */
-	if (event->kind == SIDEBAND_FORK && members_has(r->tasks.members, event->parent_pid)) {
+	if (event->kind == SIDEBAND_FORK && tracked_pids_has(r->tasks.members, event->parent_pid)) {
 		if (event->pid != event->parent_pid)
 			shared_memory_prefetch(&r->tasks.shared, event->pid, event->parent_pid);
-		err = members_add(r->tasks.members, event->pid);
+		err = tracked_pids_add(r->tasks.members, event->pid);
 		return err ? err : prefetch_tags(r, event, NULL);
 	}
-	if (!members_has(r->tasks.members, event->pid))
+	if (!tracked_pids_has(r->tasks.members, event->pid))
 		return 0;
 	if (event->kind == SIDEBAND_COMM && event->is_exec &&
 	    (process_table_await_exec(r->tasks.processes, event->pid) ||
@@ -96,7 +96,7 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 		new_mappings_add(&r->files.new_mappings, event->pid, &event->mapping, object);
 	if (!err)
 		err = prefetch_tags(r, event, object);
-	if (!err && r->with.tables && !members_are_all(r->tasks.members) && object->elf)
+	if (!err && r->with.tables && !tracked_pids_are_all(r->tasks.members) && object->elf)
 		err = prefetch_table(r, object);
 	return err == -ENOMEM ? err : 0;
 }
@@ -113,8 +113,9 @@ static int reload(void *arg, pid_t pid)
 /* Reads the recorded processes from /proc again, since the kernel has lost events. */
 static int reload_members(struct recorder *r)
 {
-	return members_are_all(r->tasks.members) ? recorder_load_all(r)
-						 : members_each(r->tasks.members, reload, r);
+	return tracked_pids_are_all(r->tasks.members)
+		       ? recorder_load_all(r)
+		       : tracked_pids_each(r->tasks.members, reload, r);
 }
 
 /* Stores when a thread with recorded waits ended: it was on the CPU until then. The record of its
@@ -143,7 +144,7 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 		return err;
 	thread_paths_on_exit(r->paths.threads, event->tid);
 	if (!err && !process_table_knows(r->tasks.processes, event->pid)) {
-		members_remove(r->tasks.members, event->pid); /* that was its last thread */
+		tracked_pids_remove(r->tasks.members, event->pid); /* that was its last thread */
 		live_blocks_forget(r->memory.blocks, event->pid);
 		alloc_coverage_on_exit(r->memory.coverage, event->pid);
 		ranks_forget(r->mpi.ranks, event->pid);
@@ -179,15 +180,15 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 		alloc_coverage_forget(r->memory.coverage);
 		return reload_members(r);
 	}
-	if (event->kind == SIDEBAND_FORK && members_has(r->tasks.members, event->parent_pid) &&
-	    members_add(r->tasks.members, event->pid))
+	if (event->kind == SIDEBAND_FORK && tracked_pids_has(r->tasks.members, event->parent_pid) &&
+	    tracked_pids_add(r->tasks.members, event->pid))
 		return -ENOMEM;
 	if (event->kind == SIDEBAND_COMM && event->is_exec) {
 		process_table_meet_exec(r->tasks.processes, event->pid);
 		if (ranks_executed(r->mpi.ranks, event->pid, event->time_ns))
 			return -ENOMEM;
 	}
-	if (event->kind == SIDEBAND_CGROUP || !members_has(r->tasks.members, event->pid))
+	if (event->kind == SIDEBAND_CGROUP || !tracked_pids_has(r->tasks.members, event->pid))
 		return 0;
 	switch (event->kind) {
 	case SIDEBAND_MMAP:

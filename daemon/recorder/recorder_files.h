@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The recorder's files: those that processes have mapped, who opens them, and what has become of
  * them. Only recorder*.c include this. */
-#ifndef MODEL_RECORDER_FILES_H
-#define MODEL_RECORDER_FILES_H
+#ifndef RECORDER_RECORDER_FILES_H
+#define RECORDER_RECORDER_FILES_H
 
 #include "daemon/recorder/new_mappings.h"
 #include "daemon/recorder/recorder.h"

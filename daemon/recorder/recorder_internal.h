@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Defines struct recorder for the recorder's own files, recorder*.c; see recorder.h. */
-#ifndef MODEL_RECORDER_INTERNAL_H
-#define MODEL_RECORDER_INTERNAL_H
+#ifndef RECORDER_RECORDER_INTERNAL_H
+#define RECORDER_RECORDER_INTERNAL_H
 
 #include "base/vec.h"
 #include "daemon/capture/event.h"
@@ -13,7 +13,7 @@
 #include "daemon/recorder/recorder_files.h"
 #include "daemon/recorder/recorder_paths.h"
 #include "daemon/recorder/recorder_tasks.h"
-#include "daemon/recorder/recorder_waits.h"
+#include "daemon/recorder/recorder_wait.h"
 #include "daemon/recorder/reorder.h"
 
 /* Counts of the records and events so far. */

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "daemon/worker/walks_here.h"
-#include "daemon/worker/walks_there.h"
+#include "daemon/worker/walks_in_process.h"
+#include "daemon/worker/walks_in_worker.h"
 
 /* A window with so many of any of these is full, which bounds the memory that grows with a window:
  * some 50 bytes a node, 200 a location with its name, 100 an origin. 64 MiB in all would be
@@ -59,12 +59,12 @@ static int make_walks_there(struct recorder_paths *p, const struct recorder_opti
 		.processes = p->locator,
 	};
 
-	return walks_there_new(&options, workers_of(o->workers, WORKER_WALKS), &p->walks);
+	return walks_in_worker_new(&options, workers_of(o->workers, WORKER_WALKS), &p->walks);
 }
 
 static int make_walks_here(struct recorder_paths *p, const struct recorder_options *o)
 {
-	const struct walks_here_options options = {
+	const struct walks_in_process_options options = {
 		.code = {.read = jit_tracker_read,
 			 .start = jit_tracker_start,
 			 .window = jit_tracker_window,
@@ -73,7 +73,7 @@ static int make_walks_here(struct recorder_paths *p, const struct recorder_optio
 		.rules = o->tables,
 	};
 
-	return walks_here_new(&options, &p->walks);
+	return walks_in_process_new(&options, &p->walks);
 }
 
 static int make_branches(struct recorder_paths *p, const struct recorder_options *o,
@@ -83,8 +83,8 @@ static int make_branches(struct recorder_paths *p, const struct recorder_options
 		return 0;
 	return o->workers
 		       ? -EINVAL
-		       : branches_new(walks_here_walk(p->walks), objects, o->branches.is_call_stack,
-				      o->branches.entries, &p->branches);
+		       : branches_new(walks_in_process_walk(p->walks), objects,
+				      o->branches.is_call_stack, o->branches.entries, &p->branches);
 }
 
 static int make_judges(struct recorder_paths *p, const struct recorder_options *o,

@@ -6,8 +6,8 @@
  *   walks, jit, tags, branches ──► builder ──► threads ──► trie
  *                          locator ──► locations
  */
-#ifndef MODEL_RECORDER_PATHS_H
-#define MODEL_RECORDER_PATHS_H
+#ifndef RECORDER_RECORDER_PATHS_H
+#define RECORDER_RECORDER_PATHS_H
 
 #include "daemon/recorder/branches.h"
 #include "daemon/recorder/jit_tracker.h"

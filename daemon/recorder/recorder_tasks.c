@@ -19,7 +19,7 @@ static int make_cgroups(struct recorder_tasks *t)
 int recorder_tasks_init(struct recorder_tasks *t, const struct recorder_options *o,
 			struct object_table *objects)
 {
-	int err = members_new(o->is_everyone, &t->members);
+	int err = tracked_pids_new(o->is_everyone, &t->members);
 
 	if (!err)
 		err = process_table_new(objects, "/proc", &t->processes);
@@ -34,7 +34,7 @@ void recorder_tasks_fini(struct recorder_tasks *t)
 {
 	process_table_free(t->processes);
 	cgroup_table_free(t->cgroups);
-	members_free(t->members);
+	tracked_pids_free(t->members);
 }
 
 static uint32_t count(const struct recorder_tasks *t)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The recorder's processes, threads and cgroups. Only recorder*.c include this. */
-#ifndef MODEL_RECORDER_TASKS_H
-#define MODEL_RECORDER_TASKS_H
+#ifndef RECORDER_RECORDER_TASKS_H
+#define RECORDER_RECORDER_TASKS_H
 
-#include "daemon/recorder/members.h"
+#include "daemon/recorder/tracked_pids.h"
 #include "daemon/recorder/recorder.h"
 #include "daemon/recorder/shared_memory.h"
 #include "proc/cgroup_table.h"
@@ -12,7 +12,7 @@
 struct recorder_tasks {
 	struct process_table *processes;
 	struct cgroup_table *cgroups;
-	struct members *members;
+	struct tracked_pids *members;
 	struct shared_memory shared; /* tells which new processes share their parent's memory */
 	uint32_t n_before;	     /* processes and threads after those of ended ones were last
 				      * forgotten */

@@ -7,8 +7,8 @@
  * older than the start of the previous round of reading (session_round.c). An event that arrives
  * after that is handed out at once and counted.
  */
-#ifndef MODEL_REORDER_H
-#define MODEL_REORDER_H
+#ifndef RECORDER_REORDER_H
+#define RECORDER_REORDER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * or has ended. So this calls kcmp() as soon as the event has been read, and keeps the answer until
  * the event's turn in the order of time.
  */
-#ifndef MODEL_SHARED_MEMORY_H
-#define MODEL_SHARED_MEMORY_H
+#ifndef RECORDER_SHARED_MEMORY_H
+#define RECORDER_SHARED_MEMORY_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -8,8 +8,8 @@
  * analysis does about ten megabytes a second. Without the table, a walk uses the instructions
  * around each frame (unwind/runtime_code.h), which give a rule less often.
  */
-#ifndef MODEL_TABLE_WAIT_H
-#define MODEL_TABLE_WAIT_H
+#ifndef RECORDER_TABLE_WAIT_H
+#define RECORDER_TABLE_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,8 +10,8 @@
  * restored it and not returned yet. The instructions at the sample's location show whether it is
  * one of these cases (tagged_functions_is_window()).
  */
-#ifndef MODEL_TAG_PATHS_H
-#define MODEL_TAG_PATHS_H
+#ifndef RECORDER_TAG_PATHS_H
+#define RECORDER_TAG_PATHS_H
 
 #include "proc/object.h"
 #include "stack/location.h"

@@ -15,8 +15,8 @@
  * daemon/tags/ has the functions of this header and of tag_paths.h, in a build with the part
  * "tags"; daemon/without/tags.c has them in a build without (base/parts.h).
  */
-#ifndef MODEL_TAGGER_H
-#define MODEL_TAGGER_H
+#ifndef RECORDER_TAGGER_H
+#define RECORDER_TAGGER_H
 
 #include <stdbool.h>
 #include <stdint.h>

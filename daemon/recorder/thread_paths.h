@@ -6,8 +6,8 @@
  * node) pairs. A WALKED record truncates that path and adds its new frames, so entering a path
  * costs only what changed. A STACK record leaves the path unchanged, as the kernel half does.
  */
-#ifndef MODEL_THREAD_PATHS_H
-#define MODEL_THREAD_PATHS_H
+#ifndef RECORDER_THREAD_PATHS_H
+#define RECORDER_THREAD_PATHS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
  * that passing names cannot use up the room of lasting ones. Beyond its bound, a name becomes
  * "[others]".
  */
-#ifndef MODEL_WAIT_FRAMES_H
-#define MODEL_WAIT_FRAMES_H
+#ifndef RECORDER_WAIT_FRAMES_H
+#define RECORDER_WAIT_FRAMES_H
 
 #include "proc/object.h"
 

@@ -12,8 +12,8 @@
  * Look-ups take at most a 20th of the time of a CPU. Waits beyond that stay unnamed, and are
  * counted.
  */
-#ifndef MODEL_WAIT_OBJECT_H
-#define MODEL_WAIT_OBJECT_H
+#ifndef RECORDER_WAIT_OBJECT_H
+#define RECORDER_WAIT_OBJECT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * Calls in which a thread waits for work of any kind are idle: "[idle: epoll_wait]". A wait for a
  * lock and a wait for a condition use the same system call; the C library's frames tell them apart.
  */
-#ifndef MODEL_WAIT_REASON_H
-#define MODEL_WAIT_REASON_H
+#ifndef RECORDER_WAIT_REASON_H
+#define RECORDER_WAIT_REASON_H
 
 #include <stdbool.h>
 #include <stdint.h>

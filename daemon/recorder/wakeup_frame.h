@@ -10,8 +10,8 @@
  * the thread if it takes packets from such a queue, or from the peer of a virtual pair of devices.
  * Softirqs for timers and for packets of network cards do not.
  */
-#ifndef MODEL_WAKEUP_FRAME_H
-#define MODEL_WAKEUP_FRAME_H
+#ifndef RECORDER_WAKEUP_FRAME_H
+#define RECORDER_WAKEUP_FRAME_H
 
 #include <stdbool.h>
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "arch/insn.h"
-#include "daemon/regions/exits.h"
+#include "daemon/regions/function_exits.h"
 #include "daemon/regions/probe_move.h"
 #include "sym/function_symbols.h"
 #include "sym/unwind_bounds.h"

@@ -10,7 +10,7 @@
 #include "daemon/regions/mark_find.h"
 #include "daemon/regions/region_find.h"
 #include "daemon/regions/region_inlined.h"
-#include "daemon/regions/variables.h"
+#include "daemon/regions/counter_variables.h"
 #include "daemon/worker/worker.h"
 
 /* As region_find(): adds to `found`. */
@@ -25,7 +25,7 @@ int ask_regions_mark(struct worker *worker, const struct mark_place *place,
 int ask_regions_alloc(struct worker *worker, const struct elf_file *file, const char *path,
 		      bool wants_uretprobes, struct alloc_functions *ret_functions);
 
-/* As variables_find(), with STACKD_MOST_COUNTERS specs. */
+/* As counter_variables_find(), with STACKD_MOST_COUNTERS specs. */
 int ask_regions_variables(struct worker *worker, const struct region_spec *specs,
 			  const struct elf_file *file, const char *path,
 			  struct found_variables *ret_found);

@@ -26,8 +26,8 @@ struct place {
 	const struct elf_file *elf; /* borrowed */
 	const char *path;	    /* borrowed */
 	uint64_t offset;
-	uint64_t kind;		       /* STACKD_MARK_... */
-	uint64_t place;		       /* bits of the probe's cookie, from variables_place() */
+	uint64_t kind;	/* STACKD_MARK_... */
+	uint64_t place; /* bits of the probe's cookie, from counter_variables_place() */
 	const struct runtime *runtime; /* NULL: none */
 	struct probe probe;
 	bool is_attached;
@@ -68,7 +68,7 @@ struct search {
 	size_t at; /* 0: search for the mark's first place; 1: for its second one */
 	const struct elf_file *elf;
 	const char *path;
-	struct variables *variables; /* NULL: none */
+	struct counter_variables *variables; /* NULL: none */
 	int places_fd;
 	const struct runtime *runtime; /* NULL: none */
 };
@@ -101,8 +101,9 @@ static int add(struct search *s, uint64_t vaddr)
 	}
 	if (VEC_RESERVE(&s->marks->places, 1))
 		return -ENOMEM;
-	if (place.kind & STACKD_MARK_BEGINS && variables_place(s->variables, s->places_fd, s->elf,
-							       s->path, place.offset, &place.place))
+	if (place.kind & STACKD_MARK_BEGINS &&
+	    counter_variables_place(s->variables, s->places_fd, s->elf, s->path, place.offset,
+				    &place.place))
 		return -ENOMEM;
 	s->marks->places.items[s->marks->places.count++] = place;
 	s->mark->outcomes[s->at].n_places++;
@@ -130,7 +131,7 @@ static int search(struct search *s)
 }
 
 int marks_look_at(struct marks *marks, struct worker *worker, const struct elf_file *elf,
-		  const char *path, struct variables *variables, int places_fd)
+		  const char *path, struct counter_variables *variables, int places_fd)
 {
 	struct search s = {.marks = marks,
 			   .worker = worker,

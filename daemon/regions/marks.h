@@ -13,7 +13,7 @@
 #include "daemon/base/exit_status.h"
 #include "daemon/base/options.h"
 #include "daemon/capture/sampler.h"
-#include "daemon/regions/variables.h"
+#include "daemon/regions/counter_variables.h"
 #include "daemon/worker/worker.h"
 #include "elf/elf_file.h"
 
@@ -36,9 +36,9 @@ const char *marks_off(const struct marks *marks, size_t index, uint64_t *ret_ns)
 
 /* Finds the locations of the marks in a file, which must live as long as `marks`. `variables`
  * (NULL: none) and the kernel half's map of places (`places_fd`) are for counters that are
- * variables: variables_place(). 0 or -ENOMEM. */
+ * variables: counter_variables_place(). 0 or -ENOMEM. */
 int marks_look_at(struct marks *marks, struct worker *worker, const struct elf_file *elf,
-		  const char *path, struct variables *variables, int places_fd);
+		  const char *path, struct counter_variables *variables, int places_fd);
 
 /* Logs which marks have no location, or match several functions. Returns the status to exit
  * with. */

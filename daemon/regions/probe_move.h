@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/regions/exits.h"
+#include "daemon/regions/function_exits.h"
 #include "elf/elf_file.h"
 
 /* Searches a function whose exits are known for cheaper instructions, and moves the entry's probe

@@ -9,7 +9,7 @@
 #include "daemon/regions/mpi_layout.h"
 #include "daemon/regions/probe_move.h"
 #include "daemon/regions/region_name.h"
-#include "daemon/regions/resolvers.h"
+#include "daemon/regions/ifunc_resolvers.h"
 #include "daemon/regions/tail_calls.h"
 #include "sym/debug_file.h"
 #include "sym/demangle.h"
@@ -271,7 +271,7 @@ static int resolve(struct search *s)
 		const struct code_part part = {.vaddr = symbol->vaddr, .size = symbol->size};
 		struct resolved r = {s, &s->indirect.items[i]};
 
-		err = resolvers_each(s->file, &part, add_resolved, &r);
+		err = ifunc_resolvers_each(s->file, &part, add_resolved, &r);
 	}
 	return err;
 }

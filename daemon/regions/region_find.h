@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "daemon/regions/exits.h"
+#include "daemon/regions/function_exits.h"
 #include "daemon/regions/file_traits.h"
 #include "daemon/regions/region_spec.h"
 #include "elf/elf_file.h"

@@ -19,7 +19,7 @@
 #include "daemon/regions/mark_find.h"
 #include "daemon/regions/region_inlined.h"
 #include "daemon/regions/region_find.h"
-#include "daemon/regions/variables.h"
+#include "daemon/regions/counter_variables.h"
 
 #define MAX_SPECS 4096
 #define MAX_TEXT  4096
@@ -184,7 +184,7 @@ static int find_variables(const struct service_file *file, struct buf_reader *r,
 	for (size_t i = 0; i < STACKD_MOST_COUNTERS && !err; i++)
 		err = get_spec(r, &specs[i]);
 	if (!err)
-		err = variables_find(specs, file->elf, file->path, file->debug, &found);
+		err = counter_variables_find(specs, file->elf, file->path, file->debug, &found);
 	if (!err)
 		BUF_PUT(reply, found);
 	for (size_t i = 0; i < STACKD_MOST_COUNTERS; i++)

@@ -27,8 +27,8 @@
 #include "daemon/regions/region_probes.h"
 #include "daemon/regions/region_spec.h"
 #include "daemon/regions/region_trial.h"
-#include "daemon/regions/variables.h"
-#include "daemon/regions/wanted.h"
+#include "daemon/regions/counter_variables.h"
+#include "daemon/regions/region_options.h"
 #include "proc/object_copies.h"
 
 /* A region that is not measured any more, since it was entered too often. */
@@ -42,8 +42,8 @@ struct regions {
 	struct sampler_regions kernel;
 	struct region_spec *specs;
 	size_t n_specs;
-	struct marks *marks;	       /* NULL: none */
-	struct variables *variables;   /* NULL: none */
+	struct marks *marks;		     /* NULL: none */
+	struct counter_variables *variables; /* NULL: none */
 	struct command_files *command; /* the command's files; NULL: the target is no command */
 	VEC(struct command_files *)
 	words;	       /* files of programs that it may start, and of libraries
@@ -122,8 +122,8 @@ static int look_at(struct regions *r, const struct elf_file *elf, const char *pa
 		struct found_region *f = &r->found.found.items[i];
 
 		f->file = r->files.count;
-		err = variables_place(r->variables, r->kernel.places_fd, elf, path, f->offset,
-				      &f->place);
+		err = counter_variables_place(r->variables, r->kernel.places_fd, elf, path,
+					      f->offset, &f->place);
 	}
 	r->files.items[r->files.count++] =
 		(struct known_file){.elf = elf,
@@ -331,7 +331,7 @@ static enum exit_status check_specs(struct regions *r)
 	status = region_check_first(&check);
 	if (!status && r->marks)
 		status = marks_check(r->marks);
-	return status ? status : variables_check(r->variables);
+	return status ? status : counter_variables_check(r->variables);
 }
 
 /* --- attaching ------------------------------------------------------------------------------- */
@@ -630,7 +630,7 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	if (!status)
 		status = marks_new(with->options, &r->marks);
 	if (!status)
-		status = variables_new(with->options, with->worker, &r->variables);
+		status = counter_variables_new(with->options, with->worker, &r->variables);
 	if (!status)
 		status = look_first(r);
 	if (!status)
@@ -760,7 +760,7 @@ void regions_free(struct regions *r)
 		return;
 	regions_stop(r);
 	marks_free(r->marks);
-	variables_free(r->variables);
+	counter_variables_free(r->variables);
 	found_regions_free(&r->found);
 	free(r->files.items);
 	command_files_free(r->command);

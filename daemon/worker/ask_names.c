@@ -13,7 +13,7 @@
 #include "daemon/worker/debug_path.h"
 #include "daemon/worker/name_wire.h"
 #include "daemon/worker/wire.h"
-#include "proc/jit_map.h"
+#include "proc/perf_map.h"
 #include "sym/debuginfod.h"
 
 #define MISSING_BYTES 4400 /* longest text about a missing debug file, with its path */
@@ -80,7 +80,7 @@ static int answer(void *arg, uint32_t kind, struct buf_reader *text, struct buf 
 	else if (kind == WIRE_ASK_DEBUGINFOD)
 		fd = fetch(q);
 	else if (kind == WIRE_ASK_JIT_MAP && q->object->kind == OBJECT_JIT)
-		fd = jit_map_open("/proc", &q->object->owner);
+		fd = perf_map_open("/proc", &q->object->owner);
 	else
 		fd = -EPERM;
 	*ret_fd = fd < 0 ? -1 : fd;

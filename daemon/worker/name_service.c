@@ -14,7 +14,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "daemon/worker/fault.h"
+#include "daemon/worker/fault_injection.h"
 #include "daemon/worker/name_wire.h"
 #include "daemon/worker/service.h"
 #include "sym/naming.h"

@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/worker/fault.h"
+#include "daemon/worker/fault_injection.h"
 
 #define FIRST_USER 61184 /* range of systemd's dynamic users */
 #define LAST_USER  65519

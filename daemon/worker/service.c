@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "daemon/worker/fault.h"
+#include "daemon/worker/fault_injection.h"
 #include "proc/object_open.h"
 
 /* Most open files between requests. A worker may have many more descriptors (sandbox.c). */

@@ -2,7 +2,7 @@
 /* Compiles recipe tables in a worker, and writes them as plain rows (unwind/recipe_wire.h). */
 #include <errno.h>
 
-#include "daemon/worker/fault.h"
+#include "daemon/worker/fault_injection.h"
 #include "daemon/worker/service.h"
 #include "unwind/recipe_wire.h"
 

@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
-#include "daemon/worker/fault.h"
+#include "daemon/worker/fault_injection.h"
 #include "daemon/worker/service.h"
 #include "daemon/worker/walk_wire.h"
-#include "daemon/worker/walks_here.h"
+#include "daemon/worker/walks_in_process.h"
 
 #define MAX_SETS 32
 
@@ -178,13 +178,13 @@ static uint64_t code_start(void *arg, pid_t pid, uint64_t address)
 /* Makes `walks` at the first request, whose head says whether there are tables. */
 static int make_walks(struct walk_service *w, const struct walk_wire_head *head)
 {
-	const struct walks_here_options options = {
+	const struct walks_in_process_options options = {
 		.code = {.read = read_code, .start = code_start, .window = code_window, .arg = w},
 		.find_rule = head->has_rules ? find_rule : NULL,
 		.rules = w,
 	};
 
-	return w->walks ? 0 : walks_here_new(&options, &w->walks);
+	return w->walks ? 0 : walks_in_process_new(&options, &w->walks);
 }
 
 /* Reads the head of a request, and updates what the worker keeps by it. NULL: no memory, for which

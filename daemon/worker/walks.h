@@ -2,8 +2,9 @@
 /*
  * Walks copied stacks, and checks steps: one interface with two implementations.
  *
- *   walks_there.h  a worker makes them. Prefetched walks are made while the loop goes on
- *   walks_here.h   the caller's process makes them: a worker itself, stackd with --lbr, and tests
+ *   walks_in_worker.h  a worker makes them. Prefetched walks are made while the loop goes on
+ *   walks_in_process.h   the caller's process makes them: a worker itself, stackd with --lbr, and
+ * tests
  *
  * The owner calls walks_free(); the functions below are for one thread at a time.
  */

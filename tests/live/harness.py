@@ -236,7 +236,7 @@ def wait_asleep(pid):
 
 
 def faulty_stackd():
-    """The path of a stackd that does what STACKD_FAULT says (daemon/worker/fault.h)."""
+    """The path of a stackd that does what STACKD_FAULT says (daemon/worker/fault_injection.h)."""
     made = BUILD + "/faults/stackd"
     # Two tests at a time must not link it, nor one run what the other is linking. To see that
     # there is nothing to be done takes make half a second: the first test of a run has it look.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The rights that stackd keeps after its start are the fewest: without each of its capabilities,
-something that it promises fails. A stackd that is built for it (daemon/worker/fault.h) drops one more
+something that it promises fails. A stackd that is built for it (daemon/worker/fault_injection.h) drops one more
 than it would. And it makes no system call beyond those that it leaves to itself: one that did would
 be killed here."""
 

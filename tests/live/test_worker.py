@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The processes that read files: what they may do, and that stackd outlives whatever a file makes of
-them. A stackd that is built for it (daemon/worker/fault.c) has its worker crash, hang, take memory,
+them. A stackd that is built for it (daemon/worker/fault_injection.c) has its worker crash, hang, take memory,
 or try forbidden system calls, when it comes to the file of a build-id."""
 
 import os

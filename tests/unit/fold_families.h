@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Families of random curves, with random noise and sampling, for the bench of lib/show/fold: what a
- * constant was chosen with (tuning seeds) and what it is judged by (judging seeds) never meet.
+ * Families of random curves, with random noise and sampling, for the bench of lib/show/fold_math:
+ * what a constant was chosen with (tuning seeds) and what it is judged by (judging seeds) never
+ * meet.
  */
 #ifndef TESTS_UNIT_FOLD_FAMILIES_H
 #define TESTS_UNIT_FOLD_FAMILIES_H

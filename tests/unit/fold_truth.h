@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counters that advance along known curves, sampled in instances that differ: for the tests and the
- * bench of lib/show/fold. The estimator's constants were chosen with the first FOLD_TUNED curves in
- * view; those after them were added when it was done.
+ * bench of lib/show/fold_math. The estimator's constants were chosen with the first FOLD_TUNED
+ * curves in view; those after them were added when it was done.
  */
 #ifndef TESTS_UNIT_FOLD_TRUTH_H
 #define TESTS_UNIT_FOLD_TRUTH_H
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "fold/curve.h"
+#include "fold_math/curve.h"
 #include "fold_courses.h"
 
 #define TRUTH_PHASES 8

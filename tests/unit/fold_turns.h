@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A counter that takes turns with another one, and increments of it in instances along known curves
- * (fold_truth.h): for the tests and the bench of lib/show/fold/increments.h. */
+ * (fold_truth.h): for the tests and the bench of lib/show/fold_math/increments.h. */
 #ifndef TESTS_UNIT_FOLD_TURNS_H
 #define TESTS_UNIT_FOLD_TURNS_H
 
-#include "fold/increments.h"
+#include "fold_math/increments.h"
 #include "fold_truth.h"
 
 #define TURNS_EACH 20 /* readings while an instance of length 1 takes its time */

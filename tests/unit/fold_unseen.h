@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Curves of forms that no constant of lib/show/fold was chosen with, and that its pieces do not
- * have, for the bench: between phases at constant rates there is one of the form, or two of
+ * Curves of forms that no constant of lib/show/fold_math was chosen with, and that its pieces do
+ * not have, for the bench: between phases at constant rates there is one of the form, or two of
  * exponentials.
  */
 #ifndef TESTS_UNIT_FOLD_UNSEEN_H

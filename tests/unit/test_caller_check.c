@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "daemon/recorder/caller_check.h"
-#include "daemon/worker/walks_here.h"
+#include "daemon/worker/walks_in_process.h"
 #include "walk_self.h"
 
 /* outer calls middle, which calls leaf; nobody calls other. Never run. */
@@ -111,10 +111,11 @@ static int set_up(void **state)
 	assert_int_equal(tag_trie_new(&f.trie), 0);
 	assert_int_equal(thread_paths_new(f.trie, f.locations, false, &f.paths), 0);
 	assert_int_equal(
-		walks_here_new(&(struct walks_here_options){.code = {.read = read_memory,
-								     .start = start_of_memory,
-								     .clock = read_clock}},
-			       &f.walks),
+		walks_in_process_new(
+			&(struct walks_in_process_options){.code = {.read = read_memory,
+								    .start = start_of_memory,
+								    .clock = read_clock}},
+			&f.walks),
 		0);
 	assert_int_equal(caller_check_new(&(struct caller_check_options){.objects = f.objects,
 									 .locations = f.locations,

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "daemon/recorder/caller_check.h"
-#include "daemon/worker/walks_there.h"
+#include "daemon/worker/walks_in_worker.h"
 #include "daemon/worker/wire.h"
 
 #define AT_A_TIME 32 /* of caller_check.c */
@@ -123,7 +123,8 @@ static int set_up(void **state)
 	assert_int_equal(location_table_new(&locations), 0);
 	options.worker = workers_of(workers, WORKER_LOOP);
 	options.objects = objects;
-	assert_int_equal(walks_there_new(&options, workers_of(workers, WORKER_WALKS), &walks), 0);
+	assert_int_equal(walks_in_worker_new(&options, workers_of(workers, WORKER_WALKS), &walks),
+			 0);
 	assert_int_equal(caller_check_new(&(struct caller_check_options){.objects = objects,
 									 .locations = locations,
 									 .walks = walks,

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "fold/fit.h"
-#include "fold/uniform.h"
+#include "fold_math/fit.h"
+#include "fold_math/uniform.h"
 #include "fold_families.h"
 #include "fold_truth.h"
 #include "length.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "fold/kinds.h"
+#include "fold_math/kinds.h"
 #include "fold_truth.h"
 
 #define N 6000

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "fold/modes.h"
+#include "fold_math/modes.h"
 #include "fold_truth.h"
 
 #define N 3000

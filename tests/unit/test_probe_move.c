@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/regions/exits.h"
+#include "daemon/regions/function_exits.h"
 #include "daemon/regions/probe_move.h"
 
 /* A function with labels `name`_entry, where its entry's probe is to be, and `name`_0 and on, where

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a thread's stack, as the unmodified kernel half finds it (bpf/window.bpf.h): that of
- * its mapping, or of its part of a mapping that holds more.
+ * The end of a thread's stack, as the unmodified kernel half finds it (bpf/stack_window.bpf.h):
+ * that of its mapping, or of its part of a mapping that holds more.
  */
 #include <setjmp.h>
 #include <stdarg.h>

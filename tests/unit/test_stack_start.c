@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the stacks of coroutines begin (unwind/stack_start.h), and code that may have changed the
- * stack (unwind/stack_load.h), in the code of this program. */
+ * stack (unwind/stack_switch.h), in the code of this program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "unwind/recipe.h"
-#include "unwind/stack_load.h"
+#include "unwind/stack_switch.h"
 
 /* Functions with call frame information. The first gives its stack up at once; the second does not;
  * the third follows another function at once, which may have called something. */
@@ -138,11 +138,11 @@ static void test_changes_of_the_stack(void **state)
 	const char *const not [] = {behind_own, behind_frame, behind_return};
 
 	for (size_t i = 0; i < sizeof(may) / sizeof(*may); i++)
-		assert_true(stack_load_may_precede(c->file, offset_of(c, may[i])));
+		assert_true(stack_switch_may_precede(c->file, offset_of(c, may[i])));
 	for (size_t i = 0; i < sizeof(not ) / sizeof(*not ); i++)
-		assert_false(stack_load_may_precede(c->file, offset_of(c, not [i])));
-	assert_true(stack_load_precedes(c->file, offset_of(c, behind_load)));
-	assert_false(stack_load_precedes(c->file, offset_of(c, behind_copy)));
+		assert_false(stack_switch_may_precede(c->file, offset_of(c, not [i])));
+	assert_true(stack_switch_precedes(c->file, offset_of(c, behind_load)));
+	assert_false(stack_switch_precedes(c->file, offset_of(c, behind_copy)));
 }
 
 int main(void)

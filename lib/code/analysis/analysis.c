@@ -20,7 +20,7 @@ struct analysis {
 	struct code code;
 	struct solver *solver;
 	struct function_starts starts;
-	struct preserved preserved;
+	struct unclobbered preserved;
 	struct analysis_stats stats;
 };
 
@@ -289,7 +289,7 @@ static int analyse(struct analysis *a, const struct analysis_input *in)
 		solve_need_returns(a->solver);
 	if (!err)
 		err = solve_all(a, in);
-	return err ? err : preserved_settle(&a->preserved, &a->code);
+	return err ? err : unclobbered_settle(&a->preserved, &a->code);
 }
 
 int analysis_run(const struct analysis_input *in, analysis_row_fn *emit, void *arg,
@@ -310,7 +310,7 @@ int analysis_run(const struct analysis_input *in, analysis_row_fn *emit, void *a
 		*ret_stats = a.stats;
 	}
 	solve_free(a.solver);
-	preserved_fini(&a.preserved);
+	unclobbered_fini(&a.preserved);
 	code_fini(&a.code);
 	function_starts_free(&a.starts);
 	free(a.areas.items);

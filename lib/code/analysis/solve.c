@@ -209,7 +209,8 @@ static int note_lost(struct solver *s, const struct work_item *w)
 	lost.state = states_number(&s->states, &state);
 	if (lost.state == STATES_NONE)
 		return -ENOMEM;
-	return labels_jump(&s->labels, solve_function_of(s, w->owner), LABELS_ANY, &lost);
+	return computed_jumps_jump(&s->labels, solve_function_of(s, w->owner), COMPUTED_JUMPS_ANY,
+				   &lost);
 }
 
 /* Ends a path at a jump to an unknown target. In a guess, that is a tail call only if the path has
@@ -325,7 +326,7 @@ static int follow_indirect(struct solver *s, const struct path *p)
 		return found ? (found < 0 ? found : 0) : lose_path(s, p);
 	}
 	if (p->insn.src < INSN_REG_COUNT &&
-	    labels_jump(&s->labels, solve_function_of(s, p->w.owner), p->insn.src, &p->w))
+	    computed_jumps_jump(&s->labels, solve_function_of(s, p->w.owner), p->insn.src, &p->w))
 		return -ENOMEM;
 	if (jump_hints_target(&p->hints, &p->insn, &target))
 		return follow_jump(s, p, target);
@@ -387,7 +388,7 @@ static int note_local_call(struct solver *s, struct insn *i, const struct frame_
 		return 0;
 	i->is_local = true;
 	reg = frame_state_lone_register(before);
-	return reg == INSN_NO_REG ? 0 : preserved_want(s->preserved, callee, reg);
+	return reg == INSN_NO_REG ? 0 : unclobbered_want(s->preserved, callee, reg);
 }
 
 /* Returns whether a byte that no code continues into begins as only functions begin. */
@@ -405,8 +406,8 @@ static int note_label(struct solver *s, const struct path *p)
 	if (at == CODE_NONE || solve_is_pinned(s, at) || !(s->code->marks[at] & CODE_SWEPT) ||
 	    looks_like_function(s, at))
 		return 0;
-	return labels_add(&s->labels, solve_function_of(s, p->w.owner), p->insn.dst, at,
-			  LABELS_OWN);
+	return computed_jumps_add(&s->labels, solve_function_of(s, p->w.owner), p->insn.dst, at,
+				  COMPUTED_JUMPS_OWN);
 }
 
 /* Leaves a loop that touches the pages of a large frame, one after the other, until the stack

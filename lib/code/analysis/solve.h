@@ -14,7 +14,7 @@
 #include "analysis/analysis.h"
 #include "analysis/code.h"
 #include "analysis/frame_state.h"
-#include "analysis/preserved.h"
+#include "analysis/unclobbered.h"
 #include "analysis/noreturn.h"
 
 struct solver;
@@ -22,7 +22,7 @@ struct solver;
 /* Makes a solver of some code, which is borrowed and whose marks it changes. Registers that callers
  * rely on are entered into `preserved`. Returns 0 or -ENOMEM; the caller frees *ret_solver with
  * solve_free(). */
-int solve_new(struct code *code, struct noreturn *noreturn, struct preserved *preserved,
+int solve_new(struct code *code, struct noreturn *noreturn, struct unclobbered *preserved,
 	      struct solver **ret_solver);
 void solve_free(struct solver *s); /* NULL is fine */
 

@@ -5,7 +5,7 @@
 #define ANALYSIS_SOLVE_INTERNAL_H
 
 #include "analysis/flow_map.h"
-#include "analysis/labels.h"
+#include "analysis/computed_jumps.h"
 #include "analysis/external_returns.h"
 #include "analysis/owners.h"
 #include "analysis/returns.h"
@@ -19,7 +19,7 @@
 struct solver {
 	struct code *code;
 	struct noreturn *noreturn;
-	struct preserved *preserved;
+	struct unclobbered *preserved;
 	struct external_returns external; /* of functions outside of the code */
 	struct states states;
 	struct returns returns;
@@ -33,7 +33,7 @@ struct solver {
 				 * register, and cases of switches that may be unreachable */
 	struct worklist parked; /* calls that wait for their callee; the items of `returns` */
 	struct hint_pool hints;
-	struct labels labels;
+	struct computed_jumps labels;
 	VEC(uint32_t) pointed; /* bytes to which pointers lead, perhaps inside of functions */
 	bool needs_returns;    /* guessed functions must return */
 	uint64_t functions;

@@ -190,11 +190,12 @@ static int bring_label(struct solver *s, uint32_t function, unsigned reg, uint32
 	uint32_t owner;
 
 	if (label == CODE_NONE || (solve_is_pinned(s, label) && !solve_has_failed(s, label)) ||
-	    !(s->code->marks[label] & CODE_SWEPT) || labels_has(&s->labels, function, reg, label))
+	    !(s->code->marks[label] & CODE_SWEPT) ||
+	    computed_jumps_has(&s->labels, function, reg, label))
 		return 0;
 	if (owners_add(&s->owners, function, &owner))
 		return -ENOMEM;
-	return labels_add(&s->labels, function, reg, label, owner);
+	return computed_jumps_add(&s->labels, function, reg, label, owner);
 }
 
 int solve_bring_labels(struct solver *s, const struct path *p, uint32_t at)

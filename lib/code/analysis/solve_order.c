@@ -195,9 +195,10 @@ static int guess_all_pointed(struct solver *s)
 		if (!is_part(s, item.owner))
 			function = solve_function_of(s, item.owner);
 		else if (is_pointed && function != UINT32_MAX &&
-			 labels_has_jump(&s->labels, function, LABELS_ANY)) {
+			 computed_jumps_has_jump(&s->labels, function, COMPUTED_JUMPS_ANY)) {
 			owners_fail(&s->owners, item.owner, ANALYSIS_ABSTAINED_RETURN);
-			err = labels_add(&s->labels, function, LABELS_ANY, at, LABELS_OWN);
+			err = computed_jumps_add(&s->labels, function, COMPUTED_JUMPS_ANY, at,
+						 COMPUTED_JUMPS_OWN);
 		}
 	}
 	return err ? err : solve_drain(s);

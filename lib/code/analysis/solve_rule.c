@@ -49,7 +49,7 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 	if (!frame_state_rule(state, ret_rule, ret_why))
 		return 2;
 	drop_slots(ret_rule, returns_clobbered(&s->returns, owner->function));
-	ret_rule->saved_reg |= (uint8_t)(kept_number(preserved_at(s->preserved, at)) << 4);
+	ret_rule->saved_reg |= (uint8_t)(kept_number(unclobbered_at(s->preserved, at)) << 4);
 	/* Only the callers of a function that returns are known not to need the frame pointer. */
 	if (ret_rule->cfa == STACKD_CFA_END || !frame_state_lost_fp(state) ||
 	    returns_does(&s->returns, owner->function))
@@ -64,8 +64,8 @@ uint64_t solve_rule_key(const struct solver *s, uint32_t at)
 
 	if (!item.state)
 		return 0;
-	return preserved_at(s->preserved, at) ? SOLVE_NO_KEY
-					      : (uint64_t)item.owner << 32 | item.state;
+	return unclobbered_at(s->preserved, at) ? SOLVE_NO_KEY
+						: (uint64_t)item.owner << 32 | item.state;
 }
 
 uint32_t solve_length(const struct solver *s, uint32_t at)
@@ -85,7 +85,7 @@ uint64_t solve_function_count(const struct solver *s)
 	return s->functions;
 }
 
-int solve_new(struct code *code, struct noreturn *noreturn, struct preserved *preserved,
+int solve_new(struct code *code, struct noreturn *noreturn, struct unclobbered *preserved,
 	      struct solver **ret_solver)
 {
 	struct solver *s = calloc(1, sizeof(*s));
@@ -126,6 +126,6 @@ void solve_free(struct solver *s)
 	free(s->parked.items);
 	free(s->late.items);
 	hint_pool_fini(&s->hints);
-	labels_fini(&s->labels);
+	computed_jumps_fini(&s->labels);
 	free(s);
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "proc/jit_map.h"
+#include "proc/perf_map.h"
 #include "sym/symbolizer.h"
 
 #define MAX_LINES   64		 /* inline depth that is kept */
@@ -22,7 +22,7 @@ struct source {
 	struct elf_file *elf; /* a separate handle */
 	struct symbolizer_object *symbols;
 	uint64_t used; /* value of naming.uses at its last use */
-	struct jit_map *jit;
+	struct perf_map *jit;
 	time_t jit_read_s; /* when the map was read; CLOCK_MONOTONIC */
 };
 
@@ -48,7 +48,7 @@ static int open_jit_map_here(void *naming, const struct object *object)
 {
 	const struct naming *n = naming;
 
-	return jit_map_open(n->proc_root, &object->owner);
+	return perf_map_open(n->proc_root, &object->owner);
 }
 
 static int make(const char *proc_root, const struct symbolizer_options *options,
@@ -128,7 +128,7 @@ void naming_free(struct naming *n)
 	symbolizer_free(n->symbolizer);
 	for (size_t i = 0; i < n->n_sources; i++) {
 		elf_file_free(n->sources[i].elf);
-		jit_map_free(n->sources[i].jit);
+		perf_map_free(n->sources[i].jit);
 	}
 	free(n->sources);
 	free(n->proc_root);
@@ -405,13 +405,13 @@ static int give_name(const struct store_location *location, const char *name, ui
 }
 
 static int read_jit_map(const struct naming *n, const struct object *object,
-			struct jit_map **ret_map)
+			struct perf_map **ret_map)
 {
 	int fd = n->open_jit_map(n->files_arg, object), err;
 
 	if (fd < 0)
 		return fd;
-	err = jit_map_read(fd, ret_map);
+	err = perf_map_read(fd, ret_map);
 	close(fd);
 	return err;
 }
@@ -421,8 +421,8 @@ static int read_jit_map(const struct naming *n, const struct object *object,
 static const char *find_jit(const struct naming *n, struct source *source,
 			    const struct object *object, uint64_t address, uint64_t *ret_start)
 {
-	const char *name = source->jit ? jit_map_find(source->jit, address, ret_start) : NULL;
-	struct jit_map *fresh;
+	const char *name = source->jit ? perf_map_find(source->jit, address, ret_start) : NULL;
+	struct perf_map *fresh;
 	struct timespec now;
 
 	if (name || !object->owner.pid)
@@ -433,9 +433,9 @@ static const char *find_jit(const struct naming *n, struct source *source,
 	source->jit_read_s = now.tv_sec;
 	if (read_jit_map(n, object, &fresh))
 		return NULL;
-	jit_map_free(source->jit);
+	perf_map_free(source->jit);
 	source->jit = fresh;
-	return jit_map_find(fresh, address, ret_start);
+	return perf_map_find(fresh, address, ret_start);
 }
 
 /* --- names of foreign objects, in this process ------------------------------------------------ */

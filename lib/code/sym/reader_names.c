@@ -23,7 +23,7 @@
 #include <uthash.h>
 
 #include "base/vec.h"
-#include "sym/late_objects.h"
+#include "sym/reader_objects.h"
 #include "sym/naming.h"
 
 #define HELD_BYTES  (64u << 20) /* of symbols between two calls, about */
@@ -44,9 +44,9 @@ struct group {
 
 struct reader_names {
 	struct reader_names_options options;
-	struct naming *naming;	      /* NULL until a name is missing */
-	struct late_objects *objects; /* the same */
-	int64_t recording;	      /* its recording */
+	struct naming *naming;		/* NULL until a name is missing */
+	struct reader_objects *objects; /* the same */
+	int64_t recording;		/* its recording */
 	uint64_t start_unix_ns, start_ns;
 	VEC(uint8_t) asked;	       /* by location: it was queried */
 	VEC(struct store_line) found;  /* kept; sorted by location and depth when they are given */
@@ -73,7 +73,7 @@ int reader_names_new(const struct reader_names_options *options, struct reader_n
 static void forget(struct reader_names *l)
 {
 	naming_free(l->naming);
-	late_objects_free(l->objects);
+	reader_objects_free(l->objects);
 	l->naming = NULL;
 	l->objects = NULL;
 	l->asked.count = 0;
@@ -209,14 +209,14 @@ static void mark_asked(struct reader_names *l, const struct group *g)
 /* Finds the object of a group, and the bytes that naming it will read. Returns 0 or -ENOMEM. */
 static int open_group(struct reader_names *l, const struct store_tables *t, struct group *g)
 {
-	int err = late_objects_find(l->objects, t, l->missing.items[g->first].object, &g->object);
+	int err = reader_objects_find(l->objects, t, l->missing.items[g->first].object, &g->object);
 
 	if (err == -ENOENT) {
 		mark_asked(l, g);
 		g->object = NULL;
 		return 0;
 	}
-	naming_set_kallsyms(l->naming, late_objects_kallsyms(l->objects));
+	naming_set_kallsyms(l->naming, reader_objects_kallsyms(l->objects));
 	return err ? err : naming_unread(l->naming, g->object, &g->bytes);
 }
 
@@ -347,7 +347,7 @@ static int begin(struct reader_names *l, const struct store_tables *t)
 	l->start_ns = rec->start_ns;
 	l->starts.count = 0;
 	if (!l->objects)
-		err = late_objects_new(l->options.proc_root, l->options.sys_root, &l->objects);
+		err = reader_objects_new(l->options.proc_root, l->options.sys_root, &l->objects);
 	if (!err && !l->naming) {
 		err = naming_new_quick(l->options.proc_root, &l->naming);
 		if (!err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds names for a recording that lacks some: it is still being recorded, or was cut off. Its
- * reader finds them on this machine (late_objects.h) and adds them to its tables, within a budget
+ * reader finds them on this machine (reader_objects.h) and adds them to its tables, within a budget
  * of time; the store is not written. Locations without a name, or beyond the budget, are grouped by
  * function through the file's unwind information.
  *

@@ -4,7 +4,7 @@
  *
  *   offset ─► vaddr ─┬─► symtab.c       the function's symbol  (object and debug file, packed
  *                    │                                         symbols, PLT stubs)
- *                    ├─► dwarf_names.c  inlined calls, lines   (object, else debug file)
+ *                    ├─► addr2line.c  inlined calls, lines   (object, else debug file)
  *                    └─► runtime.c      functions, lines       (tables of runtimes, as Go's: what
  *                                                              the others lack)
  *
@@ -30,7 +30,7 @@
 #include "sym/debug_file.h"
 #include "sym/debuginfod.h"
 #include "sym/demangle.h"
-#include "sym/dwarf_names.h"
+#include "sym/addr2line.h"
 #include "sym/symtab.h"
 #include "sym/unwind_bounds.h"
 #include "unwind/sigreturn.h"
@@ -56,7 +56,7 @@ struct symbolizer_object {
 	size_t line_bytes;	      /* of these its line tables, if all are loaded */
 	struct elf_file *debug;	      /* owned; NULL: none */
 	struct symtab *symtab;	      /* NULL until loaded */
-	struct dwarf_names *dwarf;    /* NULL: none, or not wanted */
+	struct addr2line *dwarf;      /* NULL: none, or not wanted */
 	struct unwind_bounds *bounds; /* NULL until a function without a name was met */
 	struct runtime_tables tables; /* none: the object has none, or they were not needed yet */
 	bool has_tried_tables;
@@ -101,7 +101,7 @@ static void object_unload(struct symbolizer_object *o)
 	o->bounds = NULL;
 	runtime_tables_free(&o->tables);
 	o->has_tried_tables = false;
-	dwarf_names_free(o->dwarf);
+	addr2line_free(o->dwarf);
 	symtab_free(o->symtab);
 	strings_free(o->ada);
 	o->ada = NULL;
@@ -278,9 +278,9 @@ static int object_load(struct symbolizer_object *o)
 		err = symtab_new(o->file, o->debug, &o->symtab);
 	with_dwarf = o->has_dwarf ? o->file : o->debug_has_dwarf ? o->debug : NULL;
 	if (!err && wants_lines(o) && with_dwarf)
-		err = dwarf_names_new(with_dwarf, o->path, &o->sym->source, &o->dwarf);
+		err = addr2line_new(with_dwarf, o->path, &o->sym->source, &o->dwarf);
 	if (o->dwarf)
-		dwarf_names_limit(o->dwarf, o->sym->line_bytes);
+		addr2line_limit(o->dwarf, o->sym->line_bytes);
 	if (err == -ENOMEM) {
 		object_unload(o);
 		return err;
@@ -320,15 +320,15 @@ static int resolve_dwarf(struct symbolizer_object *o, uint64_t vaddr,
 			 struct symbolizer_frame *ret_frames, size_t max,
 			 struct symbolizer_frame *ret_last, bool *ret_is_ada)
 {
-	struct dwarf_names_frame *frames;
-	int n = o->dwarf ? dwarf_names_find(o->dwarf, vaddr, NULL, 0) : 0;
+	struct addr2line_frame *frames;
+	int n = o->dwarf ? addr2line_find(o->dwarf, vaddr, NULL, 0) : 0;
 
 	if (n <= 0)
 		return n;
 	frames = calloc((size_t)n, sizeof(*frames));
 	if (!frames)
 		return -ENOMEM;
-	n = dwarf_names_find(o->dwarf, vaddr, frames, (size_t)n);
+	n = addr2line_find(o->dwarf, vaddr, frames, (size_t)n);
 	for (int i = 0; i < n; i++) {
 		struct symbolizer_frame frame = {
 			.function = frames[i].function,
@@ -479,7 +479,7 @@ bool symbolizer_object_missing(const struct symbolizer_object *o, struct buf *te
 	if (!o->is_loaded)
 		return false;
 	if (o->dwarf)
-		return dwarf_names_missing(o->dwarf, text);
+		return addr2line_missing(o->dwarf, text);
 	return !o->has_dwarf && !o->debug_has_dwarf && debug_file_name(o->file, text);
 }
 

@@ -31,7 +31,7 @@
 #include "arch/code_form.h"
 #include "arch/start_code.h"
 #include "elf/elf_init.h"
-#include "unwind/stack_load.h"
+#include "unwind/stack_switch.h"
 
 #define SYSCALL_GAP 24 /* bytes from the system call to the child's entry, at most */
 
@@ -200,7 +200,7 @@ int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
 		in_start_code(elf, offset, rule);
 	if (!err && rule->fast.cfa == STACKD_CFA_REG && rule->fast.reg == STACKD_REG_SP &&
-	    stack_load_precedes(elf, offset))
+	    stack_switch_precedes(elf, offset))
 		rule->fast = (struct stackd_rule){.cfa = STACKD_CFA_SWITCH};
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE && is_in_tm_clones(elf, offset))
 		set_plain(rule, 0);

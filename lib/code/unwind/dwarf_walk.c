@@ -40,7 +40,7 @@
 #include "unwind/rule_cache.h"
 #include "unwind/runtime_code.h"
 #include "unwind/sigreturn.h"
-#include "unwind/stack_load.h"
+#include "unwind/stack_switch.h"
 #include "unwind/walk_run.h"
 #include "unwind/heuristic_step.h"
 
@@ -655,7 +655,7 @@ static enum stackd_end_reason at_zero(const struct walk_run *run)
 	if (frame->is_return && run->provenance != PROVENANCE_FRAME_POINTER)
 		return STACKD_END_ENTRY;
 	if (!frame->is_return && run->provenance == PROVENANCE_CFI &&
-	    !stack_load_may_precede(frame->object->elf, frame->offset))
+	    !stack_switch_may_precede(frame->object->elf, frame->offset))
 		return STACKD_END_ENTRY;
 	return !end || (slot < end && end - slot <= STACKD_STACK_BOTTOM) ? STACKD_END_ENTRY
 									 : STACKD_END_STACK_SWITCH;

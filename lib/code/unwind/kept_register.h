@@ -12,7 +12,7 @@
  *
  * This must be checked for each frame, from the one where the register's value is known up to the
  * one that needs it. For code without call frame information, tables hold the result
- * (analysis/preserved.h).
+ * (analysis/unclobbered.h).
  */
 #ifndef UNWIND_KEPT_REGISTER_H
 #define UNWIND_KEPT_REGISTER_H

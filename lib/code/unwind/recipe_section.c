@@ -22,7 +22,7 @@
 #include "unwind/recipe_analysis.h"
 #include "unwind/recipe_runtime.h"
 #include "unwind/recipe_table.h"
-#include "unwind/stack_load.h"
+#include "unwind/stack_switch.h"
 #include "unwind/stack_start.h"
 
 struct fde_range {
@@ -442,7 +442,7 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 	if (!err && has_rest && !c->has_jumps) /* else functions have no frames of their own */
 		err = recipe_analysis_lay(others, c->loads, c->load_count, table, rows);
 	if (!err && others->file)
-		err = stack_load_lay(others->file, c->loads, c->load_count, table, rows);
+		err = stack_switch_lay(others->file, c->loads, c->load_count, table, rows);
 	return err ? err : recipe_table_build(table, rows);
 }
 

@@ -25,7 +25,7 @@ struct recipe_table {
 /* As recipe_section_compile(), for the sections of a file: frees the bytes of each as soon as they
  * have been read, so that they do not add to the memory of the rest, and counts the sections that
  * could not be read. If `others` has a file, merges the rules of all other sources as well
- * (recipe_runtime.h, stack_start.h, recipe_analysis.h, stack_load.h). The caller releases
+ * (recipe_runtime.h, stack_start.h, recipe_analysis.h, stack_switch.h). The caller releases
  * `sections`. */
 int recipe_section_compile_owned(const struct recipe_others *others, struct cfi_sections *sections,
 				 const struct recipe_load *loads, size_t load_count,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must be known about a process to find the map of its JIT code (proc/jit_map.h) after its
+ * What must be known about a process to find the map of its JIT code (proc/perf_map.h) after its
  * end.
  *
  * Names are looked up once a second, so a process that lives shorter has ended by then; so may one

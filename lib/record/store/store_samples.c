@@ -7,7 +7,7 @@
  * are later than the next chunk's first one wait to be merged with it. Mostly none waits, and
  * samples are handed out from the buffer that they were decoded into.
  *
- * Decoding takes as long as processing the samples, so two threads do it (base/relay.h). A
+ * Decoding takes as long as processing the samples, so two threads do it (base/pipeline.h). A
  * connection to SQLite is for one thread at a time, so blobs are fetched under a lock and decoded
  * without it.
  */
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/relay.h"
+#include "base/pipeline.h"
 #include "stackd_abi.h"
 #include "store/reader_state.h"
 #include "store/sample_codec.h"
@@ -46,7 +46,7 @@ struct samples {
 	VEC(struct samples_chunk) chunks;
 	pthread_mutex_t lock; /* held while the statement or its connection is used */
 	sqlite3_stmt *stmt;
-	struct samples_slot slots[RELAY_SLOTS];
+	struct samples_slot slots[PIPELINE_SLOTS];
 	samples_waiting waiting;
 	size_t done; /* how many of `waiting` were handed out */
 	int (*each)(void *arg, const struct store_sample *sample);
@@ -207,14 +207,14 @@ static int samples_take(void *arg, size_t job, unsigned slot)
 static int samples_run(struct samples *s)
 {
 	const int64_t parameters[] = {s->r->tables.recording.id, s->kind};
-	const struct relay_work work = {
+	const struct pipeline_work work = {
 		.n = s->chunks.count, .make = samples_make, .take = samples_take, .arg = s};
 	int err = store_load_prepare(
 		s->r->db, "SELECT data FROM chunks WHERE recording=? AND kind=? AND seq=?",
 		parameters, 2, &s->stmt);
 
 	if (err == 0)
-		err = relay_run(&work);
+		err = pipeline_run(&work);
 	sqlite3_finalize(s->stmt);
 	return err;
 }
@@ -279,7 +279,7 @@ static int samples_read(struct samples *s)
 	err = samples_list_chunks(s);
 	if (err == 0)
 		err = samples_run(s);
-	for (unsigned i = 0; i < RELAY_SLOTS; i++) {
+	for (unsigned i = 0; i < PIPELINE_SLOTS; i++) {
 		buf_free(&s->slots[i].blob);
 		free(s->slots[i].decoded);
 	}

@@ -244,7 +244,7 @@ static void writer_forget(struct store_writer *w)
 	free(w->full.items);
 	for (unsigned i = 0; i < SERIES_COUNT; i++)
 		free(w->series[i].records.items);
-	store_names_fini(&w->names);
+	store_intern_fini(&w->names);
 	location_coder_fini(&w->location_coder);
 	node_coder_fini(&w->node_coder);
 	free(w->size_coder);
@@ -502,7 +502,7 @@ static int writer_string(struct store_writer *w, const char *s, uint32_t *ret_nu
 		return -EINVAL;
 	err = writer_table_room(w, TABLE_STRINGS, len + 16);
 	if (err == 0)
-		err = store_names_string(&w->names, s, len, ret_number, &is_new);
+		err = store_intern_string(&w->names, s, len, ret_number, &is_new);
 	if (err < 0 || !is_new)
 		return err;
 	string_put(t->columns, s, len);
@@ -540,7 +540,7 @@ static int writer_function(struct store_writer *w, const struct store_line *line
 	if (err == 0)
 		err = writer_table_room(w, TABLE_FUNCTIONS, WRITER_ENTRY_BYTES);
 	if (err == 0)
-		err = store_names_function(&w->names, &f, ret_number, &is_new);
+		err = store_intern_function(&w->names, &f, ret_number, &is_new);
 	if (err < 0)
 		return err;
 	--*ret_number;

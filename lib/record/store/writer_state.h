@@ -9,7 +9,7 @@
 #include "stack/metric.h"
 #include "store/chunk.h"
 #include "store/store_db.h"
-#include "store/store_names.h"
+#include "store/store_intern.h"
 #include "store/store_writer.h"
 
 /* A full chunk that the next commit will write. */
@@ -74,7 +74,7 @@ struct store_writer {
 
 	uint32_t n_runs; /* runs of all origins together */
 
-	struct store_names names;
+	struct store_intern names;
 	struct writer_table tables[TABLE_KINDS];
 	VEC(struct writer_chunk) full;
 	struct function_coder function_coder;

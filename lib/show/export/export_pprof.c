@@ -20,9 +20,9 @@
  *                                    ^ start[2]   ^ start[1]      ^ end
  *
  * The list is then copied as a whole. Blocks of entries do not depend on each other, so two threads
- * encode them (base/relay.h). protobuf-c encodes the tables (pprof_tables.c). Samples are encoded
- * here, from parts that are already encoded, which takes a quarter of the time. Every sample and
- * every string is a field of the Profile message, and fields can come in any order.
+ * encode them (base/pipeline.h). protobuf-c encodes the tables (pprof_tables.c). Samples are
+ * encoded here, from parts that are already encoded, which takes a quarter of the time. Every
+ * sample and every string is a field of the Profile message, and fields can come in any order.
  */
 #include "export/export.h"
 
@@ -32,7 +32,7 @@
 #include <string.h>
 
 #include "base/big.h"
-#include "base/relay.h"
+#include "base/pipeline.h"
 #include "base/vec.h"
 #include "export/export_pprof.h"
 #include "export/pprof_parts.h"
@@ -80,7 +80,7 @@ struct pprof {
 	uint32_t n_tagged;
 	/* by trie node: the index of its tag in the string table; 0: the table lacks it */
 	uint32_t *tag_string;
-	struct pprof_block blocks[RELAY_SLOTS];
+	struct pprof_block blocks[PIPELINE_SLOTS];
 };
 
 static unsigned pprof_varint(uint64_t value, uint8_t ret_bytes[PPROF_VARINT_MAX])
@@ -333,7 +333,7 @@ static int pprof_number_tags(struct pprof *p)
 
 static int pprof_run(struct pprof *p)
 {
-	struct relay_work work = {.make = pprof_make, .take = pprof_take, .arg = p};
+	struct pipeline_work work = {.make = pprof_make, .take = pprof_take, .arg = p};
 	uint32_t n_stacks;
 	int err = pprof_tables_new(p->parts, &p->tables);
 
@@ -347,13 +347,13 @@ static int pprof_run(struct pprof *p)
 	if (pprof_tables_stacks(p->tables))
 		p->stacks = stack_table_stacks(pprof_tables_stacks(p->tables), &n_stacks);
 	work.n = pprof_blocks(p->n_tagged) + pprof_blocks(p->n_entries);
-	return relay_run(&work);
+	return pipeline_run(&work);
 }
 
 static void pprof_release(struct pprof *p)
 {
 	pprof_tables_free(p->tables);
-	for (unsigned i = 0; i < RELAY_SLOTS; i++) {
+	for (unsigned i = 0; i < PIPELINE_SLOTS; i++) {
 		free(p->blocks[i].path.bytes);
 		free(p->blocks[i].path.nodes);
 		free(p->blocks[i].path.len);

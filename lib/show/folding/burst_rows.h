@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes rows of the kinds of computing bursts (folding/bursts.h, fold/kinds.h): how many bursts a
- * kind has, how long they take, and what threads do in them.
+ * Makes rows of the kinds of computing bursts (folding/bursts.h, fold_math/kinds.h): how many
+ * bursts a kind has, how long they take, and what threads do in them.
  *
  * Kinds are found among all bursts of the selected threads, at any time, so a kind has the same
  * number in every range. In a range of time, part_ns counts the parts of bursts that lie in it; a
@@ -14,7 +14,7 @@
 #ifndef FOLDING_BURST_ROWS_H
 #define FOLDING_BURST_ROWS_H
 
-#include "fold/kinds.h"
+#include "fold_math/kinds.h"
 #include "folding/bursts.h"
 #include "report/report.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fold/increments.h"
+#include "fold_math/increments.h"
 #include "folding/folding_routines.h"
 
 static const char cpu_name[] = "cpu";

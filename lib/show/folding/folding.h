@@ -3,8 +3,8 @@
  * Folding shows what happens within one pass through a region, from the few samples of each of many
  * passes (Servat et al., "Bio-inspired call-stack reconstruction for performance analysis", 2016,
  * section 4). The samples of all passes are put on one normalised time axis, from 0 (the pass
- * begins) to 1 (it ends). There they show the course of counters (fold/curve.h), and which routines
- * run when.
+ * begins) to 1 (it ends). There they show the course of counters (fold_math/curve.h), and which
+ * routines run when.
  *
  * The routine of a sample is the function at a certain depth below the region. That depth is the
  * same for all samples: the least at which no single function has nearly all of them.
@@ -12,9 +12,9 @@
 #ifndef FOLDING_FOLDING_H
 #define FOLDING_FOLDING_H
 
-#include "fold/curve.h"
-#include "fold/modes.h"
-#include "fold/uniform.h"
+#include "fold_math/curve.h"
+#include "fold_math/modes.h"
+#include "fold_math/uniform.h"
 #include "folding/passes.h"
 #include "report/report.h"
 
@@ -44,8 +44,8 @@ struct folding_counter {
 	uint64_t passes;   /* passes with a known total */
 	double mean;	   /* mean total of a pass */
 	double per_second; /* what a rate of 1 is in counts per second of the axis */
-	/* For a multiplexed counter (fold/increments.h): the number of its increments; if the curve
-	 * is made of whole ones only, their number, else 0. */
+	/* For a multiplexed counter (fold_math/increments.h): the number of its increments; if the
+	 * curve is made of whole ones only, their number, else 0. */
 	size_t increments, whole;
 };
 
@@ -119,8 +119,8 @@ void folding_free(struct folding *folding); /* NULL is allowed */
 const char *folding_unit(const struct folding *folding);
 
 /* Groups passes by their length on the axis, their totals of counters, and their callers, so that
- * passes of different kinds are folded separately; see fold/modes.h. Returns 0, -ENODATA if there
- * are no passes, or -ENOMEM. */
+ * passes of different kinds are folded separately; see fold_math/modes.h. Returns 0, -ENODATA if
+ * there are no passes, or -ENOMEM. */
 int folding_groups(const struct passes *passes, enum folding_time time,
 		   struct fold_modes **ret_groups);
 

@@ -2,8 +2,8 @@
 /*
  * Collects the increments of a multiplexed counter (SERIES_COUNTED): differences of two readings in
  * a thread, with the places of both in their passes. Such a counter is not read at the ends of
- * passes, so shares of a pass's total are not known; fold/increments.h computes the course from
- * increments.
+ * passes, so shares of a pass's total are not known; fold_math/increments.h computes the course
+ * from increments.
  */
 #ifndef FOLDING_PASS_INCREMENTS_H
 #define FOLDING_PASS_INCREMENTS_H

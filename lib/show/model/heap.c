@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "model/heap_moment.h"
+#include "model/heap_peak.h"
 
 /* A record: an allocation, or the end of one. */
 struct heap_change {
@@ -36,9 +36,9 @@ struct heap_series {
 /* The state of a process while its heap is summed up. */
 struct heap_state {
 	struct heap_live live;
-	struct heap_moment whole;
-	struct heap_moment in_bin; /* the current bin */
-	size_t bin;		   /* number of the current bin */
+	struct heap_peak whole;
+	struct heap_peak in_bin; /* the current bin */
+	size_t bin;		 /* number of the current bin */
 };
 
 struct heap_sum {
@@ -153,8 +153,8 @@ static struct heap_state *state_of(struct heap_sum *sum, uint32_t process)
 	*state = calloc(1, sizeof(**state));
 	if (!*state)
 		return NULL;
-	heap_moment_begin(&(*state)->whole, &(*state)->live, 0);
-	heap_moment_begin(&(*state)->in_bin, &(*state)->live, 0);
+	heap_peak_begin(&(*state)->whole, &(*state)->live, 0);
+	heap_peak_begin(&(*state)->in_bin, &(*state)->live, 0);
 	return *state;
 }
 
@@ -180,8 +180,8 @@ static uint64_t bytes_of(double bytes)
 static void go_on(struct heap_state *state, size_t bin, struct heap_process *process)
 {
 	while (state->bin < bin) {
-		process->bins[state->bin++] = bytes_of(heap_moment_bytes(&state->in_bin));
-		heap_moment_begin(&state->in_bin, &state->live, 0);
+		process->bins[state->bin++] = bytes_of(heap_peak_bytes(&state->in_bin));
+		heap_peak_begin(&state->in_bin, &state->live, 0);
 	}
 }
 
@@ -198,9 +198,9 @@ static int change(struct heap_sum *sum, const struct heap_change *c, int sign)
 	*(sign > 0 ? &process->allocated : &process->freed) += c->bytes;
 	process->samples += sign > 0;
 	heap_live_change(&state->live, &member, sign);
-	heap_moment_look(&state->whole, &state->live, c->time_ns);
+	heap_peak_look(&state->whole, &state->live, c->time_ns);
 	if (sum->heap->n_bins)
-		heap_moment_look(&state->in_bin, &state->live, c->time_ns);
+		heap_peak_look(&state->in_bin, &state->live, c->time_ns);
 	return 0;
 }
 
@@ -231,7 +231,7 @@ static void end_process(struct heap_sum *sum, uint32_t number)
 	struct heap_process *process = &sum->heap->processes[number];
 	struct heap_state *state = sum->states[number];
 
-	process->peak_ns = heap_moment_time(&state->whole);
+	process->peak_ns = heap_peak_time(&state->whole);
 	if (sum->heap->n_bins)
 		go_on(state, sum->heap->n_bins, process);
 }
@@ -254,7 +254,7 @@ static int make_parts(struct heap_sum *sum, const struct heap_series *series, in
 		parts[i] = (struct heap_part){0};
 		if (!state || c->time_ns > sum->to_ns)
 			continue;
-		parts[i].share = heap_moment_share(&state->whole, &member, c->time_ns);
+		parts[i].share = heap_peak_share(&state->whole, &member, c->time_ns);
 		parts[i].bytes = bytes_of(parts[i].share * member.bytes);
 		*peak += sign > 0		  ? parts[i].bytes
 			 : parts[i].bytes < *peak ? -parts[i].bytes

@@ -2,7 +2,7 @@
 /*
  * Sums up the live heap of each process of a recording over time (docs/ALLOC.md): the bytes that
  * its sampled allocations stand for, less those of blocks that have been freed. When a process
- * ends, its heap stays in the sum as it was. Peaks are unbiased estimates (model/heap_moment.h).
+ * ends, its heap stays in the sum as it was. Peaks are unbiased estimates (model/heap_peak.h).
  */
 #ifndef MODEL_HEAP_H
 #define MODEL_HEAP_H

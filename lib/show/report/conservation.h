@@ -29,7 +29,7 @@
  * and, where the samples' sum is the larger one, what the scheduler counts as another task's:
  *
  *   preempted time           between the wake-up of another task and the switch to it
- *                            (makes_way.bpf.h), also by samples, and at most
+ *                            (preempted.bpf.h), also by samples, and at most
  */
 #ifndef REPORT_CONSERVATION_H
 #define REPORT_CONSERVATION_H

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/relay.h"
+#include "base/pipeline.h"
 #include "tree/calltree.h"
 #include "tree/flat.h"
 #include "tree/histogram.h"
@@ -343,7 +343,7 @@ struct report_relay {
 	struct report *report;
 	struct subtree_maker *maker;
 	pthread_mutex_t lock; /* held while the maker is used */
-	struct subtree subtrees[RELAY_SLOTS];
+	struct subtree subtrees[PIPELINE_SLOTS];
 };
 
 static int report_make(void *arg, size_t job, unsigned slot)
@@ -370,14 +370,14 @@ static int report_take(void *arg, size_t job, unsigned slot)
 static int large_parts(struct report *report, uint32_t n)
 {
 	struct report_relay relay = {.report = report, .lock = PTHREAD_MUTEX_INITIALIZER};
-	const struct relay_work work = {
+	const struct pipeline_work work = {
 		.n = n, .make = report_make, .take = report_take, .arg = &relay};
 	int err = subtree_maker_new(report->view.profile, &relay.maker);
 
 	if (err == 0)
-		err = relay_run(&work);
+		err = pipeline_run(&work);
 	subtree_maker_free(relay.maker);
-	for (unsigned i = 0; i < RELAY_SLOTS; i++)
+	for (unsigned i = 0; i < PIPELINE_SLOTS; i++)
 		subtree_free(&relay.subtrees[i]);
 	pthread_mutex_destroy(&relay.lock);
 	return err;

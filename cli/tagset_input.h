@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads the inputs of verbs that work by tag: stores and tag exports. The content of a file shows
+ * which of the two it is. A store is given as FILE, or as FILE@ID for one recording of it; @ID
+ * alone is a recording of the default store.
+ */
+#ifndef CLI_TAGSET_INPUT_H
+#define CLI_TAGSET_INPUT_H
+
+#include "input.h"
+#include "model/profile.h"
+#include "tagset/tagset.h"
+
+enum tagset_input_which {
+	TAG_INPUT_LATEST, /* the latest recording of a store, unless one is named */
+	TAG_INPUT_ALL,
+};
+
+/* What to read from an input, and what the reading found out. */
+struct tagset_input_choice {
+	enum metric metric;		     /* metric that is read from stores without samples */
+	const struct profile_filter *filter; /* selects samples of stores; or NULL */
+	const char *region;   /* count the passes through this region in `passes`; or NULL */
+	uint64_t duration_ns; /* result: the duration of a store's recording, or of its range; 0:
+			       * not known */
+	uint64_t passes;
+};
+
+/* Like tagset_input_add() of the latest recording, with a choice. */
+int tagset_input_add_chosen(struct tagset *set, const char *name, uint32_t side,
+			    struct tagset_input_choice *choice);
+
+/* Adds an input to a set. A store's recording must have the records of the metric
+ * (input_has_times()). Returns a cmd_status; a message has been given if it is not CMD_DONE. A
+ * store or recording without samples gives CMD_NO_SAMPLES; with TAG_INPUT_ALL it adds nothing. */
+int tagset_input_add(struct tagset *set, const char *name, uint32_t side,
+		     enum tagset_input_which which, enum metric metric);
+
+/* Adds the sums of a metric in a part of a server's database; `name` is for messages. Returns as
+ * tagset_input_add() does. */
+int tagset_input_add_fleet(struct tagset *set, const char *name, uint32_t side,
+			   const struct input *part, enum metric metric);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks up an address in DWARF: the function, the functions inlined there, and their lines. */
+#ifndef SYM_ADDR2LINE_H
+#define SYM_ADDR2LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "elf/elf_file.h"
+#include "sym/debug_file.h"
+
+struct addr2line;
+
+struct addr2line_frame {
+	const char *function; /* linkage name, or name; NULL: not known */
+	const char *file;     /* NULL: not known */
+	uint32_t line;	      /* 0: not known */
+	uint64_t start;	      /* vaddr of the enclosing function; 0 in inlined ones */
+	bool is_inlined;
+	bool is_ada; /* its unit was written in Ada */
+};
+
+/* Opens the DWARF of `file`. `source` opens shared debug files and split DWARF; `path`, which may
+ * be NULL, is that of the program. All are borrowed. Returns 0; -ENOENT: there is no usable DWARF;
+ * -ENOMEM.
+ * be NULL, is the program's. All are borrowed. 0; -ENOENT: there is none that can be used; -ENOMEM.
+ */
+int addr2line_new(const struct elf_file *file, const char *path, const struct debug_source *source,
+		  struct addr2line **ret_names);
+void addr2line_free(struct addr2line *names);
+
+/* Appends the name of a file that was needed but not found: a shared debug file, or one of split
+ * DWARF. false: all were found. */
+bool addr2line_missing(const struct addr2line *names, struct buf *text);
+
+/* Limits line tables to about this many bytes, besides those of the current unit. Then query in
+ * order of address, since a dropped table is read again. 0, the default: no limit. */
+void addr2line_limit(struct addr2line *names, size_t line_bytes);
+
+/* Finds the functions at `vaddr`, innermost first. Writes at most `max`, returns how many there
+ * are; 0 if nothing is known; or -ENOMEM. Strings are valid as long as `names` or, with a limit of
+ * line tables, until the next query for another address. */
+int addr2line_find(struct addr2line *names, uint64_t vaddr, struct addr2line_frame *ret_frames,
+		   size_t max);
+
+#endif
