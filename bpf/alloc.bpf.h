@@ -63,10 +63,16 @@ static __always_inline struct alloc_thread *alloc_thread_of(struct task_struct *
 /* Returns the thread that owns the memory of this one: itself, or the one that waits in vfork(). */
 static __always_inline struct task_struct *owner_of(struct task_struct *task)
 {
-	for (int i = 0; i < VFORKS && task->vfork_done; i++) {
+	struct mm_struct *memory;
+
+	if (!task->vfork_done)
+		return task;
+	memory = BPF_CORE_READ(task, mm);
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < VFORKS && BPF_CORE_READ(task, vfork_done); i++) {
 		struct task_struct *parent = task->real_parent;
 
-		if (parent->mm != task->mm)
+		if (BPF_CORE_READ(parent, mm) != memory)
 			break;
 		task = parent;
 	}

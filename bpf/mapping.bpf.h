@@ -70,8 +70,9 @@ static __always_inline __u64 space_of(struct task_struct *task, __u32 pid)
 
 static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 {
-	struct mm_struct___seqcount *counted = (struct mm_struct___seqcount *)task->mm;
-	struct mm_struct___int *older = (struct mm_struct___int *)task->mm;
+	struct mm_struct *memory = task->mm;
+	struct mm_struct___seqcount *counted = (struct mm_struct___seqcount *)memory;
+	struct mm_struct___int *older = (struct mm_struct___int *)memory;
 	__u64 changes;
 
 	if (bpf_core_field_exists(counted->mm_lock_seq.sequence))
@@ -175,14 +176,15 @@ __noinline int vma_find(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct mm_struct *memory = task->mm;
 	struct vm_area_struct *vma;
 
 	if (!s)
 		return 1;
 	count(STACKD_COUNT_MAPPING_LOOKUPS);
 	s->vma_pointer = 0;
-	vma = (struct vm_area_struct *)maple_find(s, task->mm, address);
-	if (!vma || BPF_CORE_READ(vma, vm_mm) != task->mm)
+	vma = (struct vm_area_struct *)maple_find(s, memory, address);
+	if (!vma || BPF_CORE_READ(vma, vm_mm) != memory)
 		return 1;
 	s->vma.start = BPF_CORE_READ(vma, vm_start);
 	s->vma.end = BPF_CORE_READ(vma, vm_end);
@@ -203,7 +205,7 @@ static __always_inline void vma_file(struct scratch *s, struct task_struct *task
 	s->vma.offset = (__u64)BPF_CORE_READ(vma, vm_pgoff) << PAGE_SHIFT;
 	s->vma_is_exec = (BPF_CORE_READ(vma, vm_flags) & VM_EXEC) != 0;
 	if (!file) {
-		if ((__u64)task->mm->context.vdso != s->vma.start)
+		if ((__u64)BPF_CORE_READ(task, mm, context.vdso) != s->vma.start)
 			return;
 		s->vma.offset = 0;
 		s->vma.key.inode = ~0ull; /* the daemon recognises the vDSO by this */

@@ -16,7 +16,7 @@
  */
 static __always_inline bool has_left_memory(struct task_struct *task)
 {
-	return BPF_CORE_READ_BITFIELD(task, in_execve) && !task->vfork_done &&
+	return BPF_CORE_READ_BITFIELD(task, in_execve) && !BPF_CORE_READ(task, vfork_done) &&
 	       BPF_CORE_READ(task, signal, live.counter) <= 1 &&
 	       BPF_CORE_READ(task, mm, mm_users.counter) > 1;
 }

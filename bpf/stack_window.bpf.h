@@ -54,8 +54,8 @@ __noinline int find_stack_end(struct scratch *given)
 	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 tid = task->pid, slot = tid % BOUNDS_SLOTS;
-	struct stack_bounds *cached = CHECKED(bpf_map_lookup_elem(&bounds_cache, &slot));
 	__u64 start_time = task->start_time, entry_sp = task->mm->start_stack, sp, end;
+	struct stack_bounds *cached = CHECKED(bpf_map_lookup_elem(&bounds_cache, &slot));
 	__u64 control_block = ARCH_THREAD_POINTER(task);
 
 	if (!s)

@@ -316,7 +316,7 @@ static __always_inline bool is_unborn(const struct stackd_stack_record *record,
 	__u64 top;
 
 	return record->regs.r[ARCH_RESULT_REG] == 0 && record->regs.r[STACKD_REG_SP] &&
-	       (task->pid != task->tgid || task->mm->mm_users.counter > 1) &&
+	       (task->pid != task->tgid || BPF_CORE_READ(task, mm, mm_users.counter) > 1) &&
 	       bpf_probe_read_user(&top, sizeof(top),
 				   (const void *)record->regs.r[STACKD_REG_SP]) &&
 	       follows_clone(record->regs.r[STACKD_REG_PC]);
