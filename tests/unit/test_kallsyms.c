@@ -233,6 +233,35 @@ static void test_kallsyms_alone(void **state)
 	kallsyms_free(k);
 }
 
+/* Lines cross the ends of what is read at once, one is longer than that, the last one has no end.
+ */
+static void test_lines(void **state)
+{
+	char *text = NULL, name[400];
+	struct kallsyms *k = NULL;
+	size_t size;
+	FILE *f;
+
+	(void)state;
+	f = open_memstream(&text, &size);
+	assert_non_null(f);
+	for (int i = 0; i < 2000; i++) {
+		fprintf(f, "%x T f%0*d%s", 0x1000 + i * 16, 1 + i * 7 % 300, i,
+			i < 1999 ? "\n" : "");
+		if (i == 1000)
+			fprintf(f, "%020000d\n", 0);
+	}
+	assert_int_equal(fclose(f), 0);
+	put("kallsyms", text, size);
+	assert_int_equal(kallsyms_load(&options, &k), 0);
+	for (int i = 0; i < 2000; i++) {
+		snprintf(name, sizeof(name), "f%0*d", 1 + i * 7 % 300, i);
+		expect(k, 0x1000 + (uint64_t)i * 16 + 3, name, 0x1000 + (uint64_t)i * 16);
+	}
+	kallsyms_free(k);
+	free(text);
+}
+
 static void test_this_machine(void **state)
 {
 	static const struct kallsyms_options real = {"/proc", "/sys"};
@@ -252,10 +281,10 @@ static void test_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	     cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_parts),	     cmocka_unit_test(test_hidden),
-		cmocka_unit_test(test_missing),	     cmocka_unit_test(test_kallsyms_alone),
-		cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_names),	cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_parts),	cmocka_unit_test(test_hidden),
+		cmocka_unit_test(test_missing), cmocka_unit_test(test_kallsyms_alone),
+		cmocka_unit_test(test_lines),	cmocka_unit_test(test_this_machine),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -24,8 +24,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/buf.h"
 #include "base/vec.h"
 #include "elf/elf_note.h"
 #include "sym/alias_rank.h"
@@ -36,7 +36,7 @@
 #define MAX_NOTES_BYTES	 (64 * 1024)
 #define MAX_NAME_BLOB	 (UINT32_MAX / 2)
 #define MAX_PSEUDO_BYTES (64 * 1024)
-#define READ_BYTES	 4096 /* the kernel gives at most this; stdio would read 1 KiB */
+#define READ_BYTES	 8192 /* the kernel gives at most half of this; a line is far shorter */
 
 struct symbol {
 	uint64_t address;
@@ -58,7 +58,8 @@ struct part {
 struct kallsyms {
 	struct symbol *symbols;
 	size_t n_symbols, cap_symbols;
-	struct buf names;
+	char *names;
+	size_t names_len, cap_names;
 	struct part *parts;
 	size_t n_parts, cap_parts;
 	struct range *ranges;
@@ -216,24 +217,42 @@ static void note_bounds(struct kallsyms *k, uint64_t address, const char *name,
 			kernel->end = address;
 }
 
+/* Adds a name to the names. A loop, since the names are a hundred thousand: while a user measures
+ * memcpy(), each of its calls costs microseconds. */
+static int put_name(struct kallsyms *k, const char *name, size_t len)
+{
+	char *to;
+
+	if (k->names_len > MAX_NAME_BLOB)
+		return -E2BIG;
+	if (VEC_GROW(k->names, k->cap_names, k->names_len + len + 1) < 0)
+		return -ENOMEM;
+	to = k->names + k->names_len;
+	while ((*to++ = *name++))
+		;
+	k->names_len += len + 1;
+	return 0;
+}
+
 static int add_symbol(struct kallsyms *k, uint64_t address, char type, const char *name, int part)
 {
 	struct kallsyms_part *shown = &k->parts[part].shown;
+	uint32_t at = (uint32_t)k->names_len;
+	int err = put_name(k, name, strlen(name));
 
+	if (err)
+		return err;
 	if (VEC_GROW(k->symbols, k->cap_symbols, k->n_symbols + 1) < 0)
 		return -ENOMEM;
-	if (k->names.len > MAX_NAME_BLOB)
-		return -E2BIG;
 	if (k->parts[part].is_pseudo && address < shown->start)
 		shown->start = address;
 	k->symbols[k->n_symbols++] = (struct symbol){
 		.address = address,
-		.name = (uint32_t)k->names.len,
+		.name = at,
 		.part = (uint16_t)part,
 		.rank = rank_of(type, name),
 	};
-	buf_put(&k->names, name, strlen(name) + 1);
-	return k->names.failed ? -ENOMEM : 0;
+	return 0;
 }
 
 static int digit_of(char c)
@@ -257,7 +276,6 @@ static bool parse_line(char *line, uint64_t *ret_address, char *ret_type, char *
 	*ret_address = address;
 	*ret_type = at[1];
 	name = at + 3;
-	name[strcspn(name, "\n")] = 0;
 	module = strchr(name, '\t');
 	if (module)
 		*module++ = 0;
@@ -266,14 +284,62 @@ static bool parse_line(char *line, uint64_t *ret_address, char *ret_type, char *
 	return *name;
 }
 
-static int load_symbols(struct kallsyms *k, FILE *f)
-{
-	bool is_start_exact = false;
-	char *line = NULL;
-	size_t cap = 0;
-	int err = 0;
+/* --- lines ---------------------------------------------------------------------------------- */
 
-	while (!err && getline(&line, &cap, f) > 0) {
+struct reader {
+	int fd;
+	size_t begin, end; /* of what has been read and not been returned */
+	char bytes[READ_BYTES + 1];
+};
+
+/* Reads more bytes. Their number, 0 at the end or if there is no room, or -EIO. */
+static int read_more(struct reader *r)
+{
+	size_t left = r->end - r->begin;
+	ssize_t n;
+
+	memmove(r->bytes, r->bytes + r->begin, left);
+	r->begin = 0;
+	r->end = left;
+	n = left < READ_BYTES ? read(r->fd, r->bytes + left, READ_BYTES - left) : 0;
+	if (n < 0)
+		return -EIO;
+	r->end += (size_t)n;
+	return (int)n;
+}
+
+/* Gives the next line, without its end, to be changed in place until the next call; a line that is
+ * longer than the buffer comes in parts. 1, 0 at the end of the file, or -EIO. */
+static int next_line(struct reader *r, char **ret_line)
+{
+	char *end;
+	int n = 1;
+
+	while (!(end = memchr(r->bytes + r->begin, '\n', r->end - r->begin)) && n > 0)
+		n = read_more(r);
+	if (n < 0)
+		return n;
+	if (!end && r->begin == r->end)
+		return 0;
+	*ret_line = r->bytes + r->begin;
+	if (end) {
+		r->begin = (size_t)(end - r->bytes) + 1;
+	} else {
+		end = r->bytes + r->end;
+		r->begin = r->end;
+	}
+	*end = 0;
+	return 1;
+}
+
+static int load_symbols(struct kallsyms *k, int fd)
+{
+	struct reader reader = {.fd = fd};
+	bool is_start_exact = false;
+	char *line;
+	int err;
+
+	while ((err = next_line(&reader, &line)) > 0) {
 		uint64_t address;
 		const char *module;
 		char type, *name;
@@ -283,15 +349,18 @@ static int load_symbols(struct kallsyms *k, FILE *f)
 		if (!parse_line(line, &address, &type, &name, &module) || !address)
 			continue;
 		part = find_part(k, module);
+		if (part < 0)
+			return part;
 		if (part == KERNEL_PART)
 			note_bounds(k, address, name, &is_start_exact);
-		err = part < 0 ? part : add_symbol(k, address, type, name, part);
+		err = add_symbol(k, address, type, name, part);
+		if (err)
+			return err;
 	}
-	if (!err && ferror(f))
-		err = -EIO;
-	free(line);
 	return err;
 }
+
+/* --- order ---------------------------------------------------------------------------------- */
 
 static int compare_symbols(const void *a, const void *b, void *arg)
 {
@@ -325,7 +394,7 @@ static void sort_some(struct kallsyms *k, size_t from, size_t to)
 {
 	if (to - from > 1)
 		qsort_r(k->symbols + from, to - from, sizeof(*k->symbols), compare_symbols,
-			k->names.data);
+			k->names);
 }
 
 /* Sorts symbols, and keeps the best one of each address. */
@@ -403,7 +472,7 @@ static int load(struct kallsyms *k, const struct kallsyms_options *options, FILE
 	load_build_id(&k->parts[KERNEL_PART].shown, options->sys_root, "kernel/notes");
 	err = load_modules(k, options);
 	if (!err)
-		err = load_symbols(k, f);
+		err = load_symbols(k, fileno(f));
 	if (err)
 		return err;
 	if (!k->n_symbols)
@@ -418,7 +487,6 @@ static int load(struct kallsyms *k, const struct kallsyms_options *options, FILE
 
 int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_ksyms)
 {
-	char bytes[READ_BYTES];
 	struct kallsyms *k;
 	FILE *f;
 	int err;
@@ -427,7 +495,6 @@ int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_
 	f = open_at(options->proc_root, "kallsyms");
 	if (!f)
 		return errno == EPERM ? -EACCES : -errno;
-	setvbuf(f, bytes, _IOFBF, sizeof(bytes));
 	k = calloc(1, sizeof(*k));
 	err = k ? load(k, options, f) : -ENOMEM;
 	fclose(f);
@@ -448,7 +515,7 @@ void kallsyms_free(struct kallsyms *ksyms)
 	free(ksyms->parts);
 	free(ksyms->ranges);
 	free(ksyms->symbols);
-	buf_free(&ksyms->names);
+	free(ksyms->names);
 	free(ksyms);
 }
 
@@ -508,7 +575,7 @@ const char *kallsyms_find(const struct kallsyms *ksyms, uint64_t address, uint64
 	if (!s || !s->rank || part_of(ksyms, address, s) != s->part)
 		return NULL;
 	*ret_start = s->address;
-	return (const char *)ksyms->names.data + s->name;
+	return ksyms->names + s->name;
 }
 
 bool kallsyms_function(const struct kallsyms *ksyms, const char *name, uint64_t *ret_start,
@@ -517,7 +584,7 @@ bool kallsyms_function(const struct kallsyms *ksyms, const char *name, uint64_t 
 	for (size_t i = 0; i + 1 < ksyms->n_symbols; i++) {
 		const struct symbol *s = &ksyms->symbols[i];
 
-		if (s->rank && !strcmp((const char *)ksyms->names.data + s->name, name)) {
+		if (s->rank && !strcmp(ksyms->names + s->name, name)) {
 			*ret_start = s->address;
 			*ret_end = s[1].address;
 			return true;
