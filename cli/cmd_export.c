@@ -183,7 +183,7 @@ int cmd_export(int argc, char **argv)
 					  .group = 4};
 	options_parse(&argp, argc, argv, &args);
 	if (args.parquet)
-		return tables_write_parquet(&args.input, args.parquet);
+		return export_tables_parquet(&args.input, args.parquet);
 	if (args.paraver) {
 		status = input_only_samples(&args.input, "paraver");
 		return status == CMD_DONE ? paraver_write(&args.input, args.paraver) : status;

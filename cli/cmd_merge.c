@@ -87,7 +87,7 @@ int cmd_merge(int argc, char **argv)
 		return CMD_FAILED;
 	}
 	for (unsigned i = 0; status == CMD_DONE && i < args.n; i++)
-		status = tagset_input_add(set, args.inputs[i], 0, TAG_INPUT_ALL, METRIC_CPU);
+		status = tagset_input_add(set, args.inputs[i], 0, TAGSET_INPUT_ALL, METRIC_CPU);
 	if (status == CMD_DONE)
 		status = cmd_merge_write(&args, set);
 	tagset_free(set);

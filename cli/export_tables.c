@@ -101,7 +101,7 @@ static int end_files(struct tables *tables, int status)
 	return status;
 }
 
-int tables_write_parquet(const struct input *input, const char *folder)
+int export_tables_parquet(const struct input *input, const char *folder)
 {
 	struct tables tables = {0};
 	struct rows_counts counts = {0};

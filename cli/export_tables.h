@@ -9,6 +9,6 @@
  * into a folder, which is created if it is missing. If one recording fails, no file is written.
  * Returns a cmd_status; CMD_NO_SAMPLES means that the tables are written and have no rows. A
  * message has been given if it is not CMD_DONE. */
-int tables_write_parquet(const struct input *input, const char *folder);
+int export_tables_parquet(const struct input *input, const char *folder);
 
 #endif

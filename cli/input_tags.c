@@ -96,7 +96,7 @@ int input_tags_open(const struct input *input, struct store_reader **ret_reader)
 		message("out of memory");
 		return CMD_FAILED;
 	}
-	status = tagset_input_add(set, input->path, 0, TAG_INPUT_ALL, METRIC_CPU);
+	status = tagset_input_add(set, input->path, 0, TAGSET_INPUT_ALL, METRIC_CPU);
 	if (status == CMD_DONE) {
 		err = tagset_reader_new(set, input->filter.metric, input->path, ret_reader,
 					&left_out);

@@ -172,7 +172,7 @@ static int tagset_input_open(const struct tagset_input *input, struct tagset *se
 	}
 	if (!is_store)
 		return status;
-	return which == TAG_INPUT_ALL && !input->part.recording && !input->part.is_range
+	return which == TAGSET_INPUT_ALL && !input->part.recording && !input->part.is_range
 		       ? tagset_input_all(input, set)
 		       : tagset_input_recording(input, set, input->part);
 }
@@ -197,7 +197,7 @@ int tagset_input_add_chosen(struct tagset *set, const char *name, uint32_t side,
 	int status = input_part(input.name, &input.path, &input.part);
 
 	if (status == CMD_DONE)
-		status = tagset_input_open(&input, set, TAG_INPUT_LATEST);
+		status = tagset_input_open(&input, set, TAGSET_INPUT_LATEST);
 	free(input.path);
 	return status;
 }

@@ -12,8 +12,8 @@
 #include "tagset/tagset.h"
 
 enum tagset_input_which {
-	TAG_INPUT_LATEST, /* the latest recording of a store, unless one is named */
-	TAG_INPUT_ALL,
+	TAGSET_INPUT_LATEST, /* the latest recording of a store, unless one is named */
+	TAGSET_INPUT_ALL,
 };
 
 /* What to read from an input, and what the reading found out. */
@@ -32,7 +32,8 @@ int tagset_input_add_chosen(struct tagset *set, const char *name, uint32_t side,
 
 /* Adds an input to a set. A store's recording must have the records of the metric
  * (input_has_times()). Returns a cmd_status; a message has been given if it is not CMD_DONE. A
- * store or recording without samples gives CMD_NO_SAMPLES; with TAG_INPUT_ALL it adds nothing. */
+ * store or recording without samples gives CMD_NO_SAMPLES; with TAGSET_INPUT_ALL it adds nothing.
+ */
 int tagset_input_add(struct tagset *set, const char *name, uint32_t side,
 		     enum tagset_input_which which, enum metric metric);
 

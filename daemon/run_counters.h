@@ -26,13 +26,14 @@ struct run_counters {
 				 * recorded */
 	uint64_t stolen_ns;	/* time that the host has taken from all CPUs */
 	bool has_periods;	/* the samples' periods add up to CPU time */
-	bool has_waking; /* events are those of CPUs: samples hit them on the way to a task */
+	bool has_waking;	/* events are opened on CPUs, so samples also hit CPUs that are
+				 * about to switch to a woken task */
 	uint64_t own_cpu_ns, own_resident_bytes; /* CPU time and resident memory of stackd and its
 						  * workers */
 	uint64_t rate_hz;			 /* 0: a fixed period */
 	uint64_t rate_changes;			 /* number of changes of the sampling rate to keep
 						  * within --max-cpu */
-	uint64_t regions_taken_off;		 /* because threads entered them too often */
+	uint64_t regions_taken_off;		 /* regions that threads entered too often */
 	uint64_t alloc_until_ns; /* CLOCK_MONOTONIC: when the recording of allocations ended; 0: it
 				  * did not */
 	uint64_t full_windows;	 /* windows that ended early, to save memory */

@@ -100,7 +100,7 @@ static int read_inputs(struct merge *m)
 
 	for (unsigned i = 0; status == CMD_DONE && i < m->n; i++)
 		if (m->is_local || i % size == rank)
-			status = tagset_input_add(m->set, m->inputs[i], 0, TAG_INPUT_ALL,
+			status = tagset_input_add(m->set, m->inputs[i], 0, TAGSET_INPUT_ALL,
 						  METRIC_CPU);
 	return status;
 }

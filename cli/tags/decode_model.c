@@ -170,7 +170,7 @@ static int decode_model_read(struct decode_load *load, const char *path, bool gi
 		return given ? CMD_FAILED : CMD_USAGE;
 	}
 	load->has_observed = true;
-	return tagset_input_add(load->observed, path, 0, TAG_INPUT_ALL, METRIC_CPU);
+	return tagset_input_add(load->observed, path, 0, TAGSET_INPUT_ALL, METRIC_CPU);
 }
 
 static int read_all(struct decode_load *load)

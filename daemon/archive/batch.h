@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A batch holds everything that is new since the batch before, as rows of the store. The main loop
- * fills it (model/outbox.h) and the archive's thread writes it (archive.h); it has one owner at a
- * time.
+ * fills it (recorder/outbox.h) and the archive's thread writes it (archive.h); it has one owner at
+ * a time.
  */
 #ifndef ARCHIVE_BATCH_H
 #define ARCHIVE_BATCH_H

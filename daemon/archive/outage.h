@@ -24,8 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OUTAGE_PATIENCE_NS  UINT64_C(10000000000)  /* failing commits are given up after this */
-#define OUTAGE_BUSY_NS	    UINT64_C(300000000000) /* the same, if another has the lock */
+#define OUTAGE_PATIENCE_NS  UINT64_C(10000000000)  /* commits that fail are given up after this */
+#define OUTAGE_BUSY_NS	    UINT64_C(300000000000) /* or after this, if another has the lock */
 #define OUTAGE_RETRY_NS	    UINT64_C(5000000000)
 #define OUTAGE_MOST_SAMPLES 200000u /* most samples that wait; about 10 MiB */
 

@@ -41,9 +41,9 @@ struct sampler_options {
 	bool idle;		 /* sample idle CPUs, too */
 	bool walk_in_daemon;	 /* leave every walk to the daemon */
 	bool judge;		 /* with each walk, send a copy of the stack for the comparison */
-	bool is_everyone;	 /* all processes are recorded */
-	bool is_processes;	 /* members are recorded (sampler_follow()). Neither of both: a
-				  * cgroup is */
+	bool is_everyone;	 /* record all processes */
+	bool is_processes;	 /* record the members (sampler_follow()). If neither
+				  * is_everyone nor this is set, a cgroup is recorded */
 	bool by_members;	 /* events are opened on CPUs, and filtered by members */
 	uint32_t most_files;	 /* highest file number for which the kernel half has room */
 	uint32_t most_members;	 /* most processes that are followed at a time */

@@ -25,14 +25,14 @@ struct backoff {	       /* zeroed is empty */
 	VEC(struct pause) items;
 };
 
-void backoff_fini(struct backoff *pauses); /* frees all, and leaves it empty */
+void backoff_fini(struct backoff *backoff); /* frees all, and leaves it empty */
 
 /* Returns whether a process may be looked at again: its pause is over or, if `is_urgent`,
  * BACKOFF_FIRST_NS have passed since the last look. 1, 0 or -ENOMEM. */
-int backoff_are_over(struct backoff *pauses, pid_t pid, uint64_t time_ns, bool is_urgent);
+int backoff_are_over(struct backoff *backoff, pid_t pid, uint64_t time_ns, bool is_urgent);
 
 /* Begins the next pause of a process after a look that backoff_are_over() has allowed. If the look
  * has found something, there is no pause. */
-void backoff_begin(struct backoff *pauses, pid_t pid, uint64_t time_ns, bool has_found);
+void backoff_begin(struct backoff *backoff, pid_t pid, uint64_t time_ns, bool has_found);
 
 #endif

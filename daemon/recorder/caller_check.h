@@ -28,8 +28,8 @@
 #include "proc/object.h"
 #include "stack/location.h"
 
-#define CALLER_CHECK_EARNED_NS 200000	 /* a fifth of a CPU at 997 Hz */
-#define CALLER_CHECK_SAVED_NS  200000000 /* a usual program's pairs: some 50 us each */
+#define CALLER_CHECK_EARNED_NS 200000	 /* for each path: a fifth of a CPU at 997 Hz */
+#define CALLER_CHECK_SAVED_NS  200000000 /* enough for a usual program; a pair takes some 50 us */
 
 struct caller_check;
 

@@ -14,7 +14,8 @@
 
 #include "stackd_abi.h"
 
-#define CODE_PAGES_MOST 4096 /* 16 MiB; each version of a page takes one, up to four for a page */
+/* Most pages that are kept (16 MiB). A page whose bytes change is kept up to four times. */
+#define CODE_PAGES_MOST 4096
 
 struct code_pages;
 

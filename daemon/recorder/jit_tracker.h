@@ -59,9 +59,9 @@ void jit_tracker_tick(struct jit_tracker *tracker);
  * rules. */
 bool jit_tracker_is_stepped(const struct jit_tracker *tracker, const struct object *code);
 
-/* Returns whether an address is in a part of such code whose pieces are called and then jump to
- * each other without a new return address, so that a call instruction of the caller never leads
- * there (runtime_processes.is_shared). */
+/* Returns whether an address of such code can be reached by jumps from other functions: its pieces
+ * jump to each other, and keep the return address of the first one. So the call before a return
+ * address need not lead there (runtime_processes.is_shared). */
 bool jit_tracker_is_shared(const struct jit_tracker *tracker, const struct object *code,
 			   uint64_t address);
 

@@ -28,7 +28,7 @@
 #include "proc/object.h"
 #include "stack/location.h"
 
-#define PLANTED_RETURNS_LATER 4096 /* most addresses that wait for another look */
+#define PLANTED_RETURNS_LATER 4096 /* most addresses that are kept for another look */
 #define PLANTED_RETURNS_LOOKS 8	   /* tries to read the bytes at an address */
 
 struct planted_return_later {
@@ -54,14 +54,14 @@ void planted_returns_fini(struct planted_returns *p); /* Frees what it keeps; ze
  * each with the finding (location_set_put()). */
 void planted_returns_note(struct planted_returns *p, pid_t pid, uint32_t first);
 
-/* Looks again at the addresses that wait. Returns whether one of them was put on the stack without
- * a call, or is doubted. */
+/* Looks again at the addresses whose bytes could not be read, or whose file had no table. Returns
+ * whether one of them was put on the stack without a call, or is doubted. */
 bool planted_returns_look_again(struct planted_returns *p);
 
 /* Returns how many addresses were not looked at, including those that still wait. */
 uint64_t planted_returns_unchecked(const struct planted_returns *p);
 
-/* Forgets the addresses that wait, since the locations were cleared. */
+/* Forgets the addresses that were to be looked at again, since the locations were cleared. */
 void planted_returns_begin_anew(struct planted_returns *p);
 
 #endif

@@ -138,8 +138,8 @@ bool recorder_awaits_table(struct recorder *recorder, const struct stackd_header
 bool recorder_awaits_walk(struct recorder *recorder, struct reorder *queue, uint64_t horizon_ns,
 			  bool awaits_tables);
 
-/* Sends questions and takes answers, as far as it can without waiting. To be called when the
- * descriptor is readable, and every WORKER_LOOK_MS while workers walk. */
+/* Sends questions to the workers and takes their answers, without waiting. To be called when
+ * recorder_poll_fd() is readable, and every WORKER_LOOK_MS while workers walk. */
 void recorder_go_on(struct recorder *recorder);
 
 /* Returns a descriptor, which belongs to the recorder, that is readable when a worker has answered;
@@ -204,10 +204,10 @@ struct recorder_counts {
 	struct caller_check_counts steps;
 	uint64_t unchecked_returns; /* path_builder_unchecked_returns() */
 	uint64_t instances;	    /* records of regions: not among those received */
-	uint64_t partial_instances; /* those whose path is not complete */
+	uint64_t partial_instances; /* records of regions whose path is not complete */
 	uint64_t waits;		    /* records of waits */
-	uint64_t partial_waits;	    /* those whose path is not complete */
-	uint64_t unnamed_waits;	    /* those for a file whose path is not known */
+	uint64_t partial_waits;	    /* records of waits whose path is not complete */
+	uint64_t unnamed_waits;	    /* waits for a file whose path is not known */
 	uint64_t wakers;	    /* records of threads that ended waits */
 	struct live_blocks_counts blocks;
 	uint64_t unproven;  /* frames whose code is not known, since their file was being

@@ -80,8 +80,8 @@ int recorder_place_pass(struct recorder *r, const struct event *event, struct st
  * function. 0; -ENOMEM; -EBADMSG: there is no such mark. */
 int recorder_place_mark(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Stores the time and CPU time of a pass, without those of passes within it, these separately, and
- * the bytes that a call of MPI has sent and received. 0 or -ENOMEM. */
+/* Stores a pass: its own time and CPU time, those of the passes within it (in series of their own),
+ * and the bytes that a call of MPI has sent and received. 0 or -ENOMEM. */
 int recorder_pass(struct recorder *r, const struct event *event, struct store_sample *row);
 
 /* Stores the bytes of a completed MPI receive, under the path of the call that posted it. 0 or
@@ -107,8 +107,8 @@ int recorder_prefetch_wait(struct recorder *r, const struct event *event);
 /* Keeps the parts of a wait that were sampled. 0 or -ENOMEM. */
 int recorder_wait(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Stores which thread ended a wait, and its path: `row` is of the waker; the stored row, of the
- * woken thread. 0 or -ENOMEM. */
+/* Stores which thread ended a wait, and by which path. `row` is the waker's; the row that is stored
+ * belongs to the woken thread. 0 or -ENOMEM. */
 int recorder_wake(struct recorder *r, const struct event *event, struct store_sample *row);
 
 /* Stores a wait without a path, whose switch was not traced. 0 or -ENOMEM. */

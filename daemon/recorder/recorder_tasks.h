@@ -14,8 +14,8 @@ struct recorder_tasks {
 	struct cgroup_table *cgroups;
 	struct tracked_pids *members;
 	struct shared_memory shared; /* tells which new processes share their parent's memory */
-	uint32_t n_before;	     /* processes and threads after those of ended ones were last
-				      * forgotten */
+	uint32_t n_before;	     /* how many processes and threads were left when ended ones
+				      * were last forgotten */
 };
 
 /* Makes the tables, in a zeroed struct, which must stay where it is. The objects are borrowed. 0 or
@@ -32,7 +32,7 @@ int recorder_tasks_forget(struct recorder_tasks *tasks);
  * all rows were sent. Without memory nothing is forgotten yet. */
 void recorder_tasks_forget_many(struct recorder_tasks *tasks);
 
-/* Returns how many processes and threads have a row: those of which something is recorded. */
+/* Returns how many processes and threads have a row. They get one with their first record. */
 uint32_t recorder_tasks_rows(const struct recorder_tasks *tasks);
 
 #endif

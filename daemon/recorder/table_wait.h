@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TABLE_WAIT_NS	 UINT64_C(4000000000) /* longest wait without a break */
-#define TABLE_WAIT_BYTES (UINT64_C(16) << 20) /* at so many bytes of records the wait ends */
+#define TABLE_WAIT_NS	 UINT64_C(4000000000) /* after this long, no record is held back */
+#define TABLE_WAIT_BYTES (UINT64_C(16) << 20) /* nor if so many bytes of records wait */
 
 struct table_wait { /* zeroed: nothing is held back */
 	uint64_t since_ns;

@@ -34,7 +34,7 @@
  */
 struct path {
 	size_t added, kept, user, count;
-	size_t beyond; /* of a record that joins an open walk: root frames beyond that walk */
+	size_t beyond; /* if the record joins an open walk: frames rootwards of that walk */
 	size_t cut;
 	enum stackd_end_reason cut_reason; /* why the path ends there, if `cut` is not 0 */
 	bool is_weak;	   /* some of its steps were not made by unwind information */

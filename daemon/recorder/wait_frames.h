@@ -14,10 +14,9 @@
 #include "proc/object.h"
 
 enum wait_frame {
-	WAIT_FRAME_REASON,  /* at most as many as there are system calls */
-	WAIT_FRAME_LASTING, /* what the thread waited for, or who held it; a name that means
-			     * something later */
-	WAIT_FRAME_PASSING,
+	WAIT_FRAME_REASON,  /* why the thread waited: at most as many names as system calls */
+	WAIT_FRAME_LASTING, /* what the thread waited for, or who held that: lasting names */
+	WAIT_FRAME_PASSING, /* the same: passing names */
 	WAIT_FRAME_KINDS
 };
 

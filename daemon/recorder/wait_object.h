@@ -35,8 +35,8 @@ int wait_objects_prefetch(struct wait_objects *objects, pid_t pid, uint64_t time
 			  const struct stackd_wait *wait);
 
 /* Returns the name of the object of a wait, in `buffer` or valid until the next prefetch; NULL: it
- * is not known. *ret_is_passing: the name is one of arbitrarily many, and means nothing later
- * (wait_frames.h). */
+ * is not known. *ret_is_passing: the name means nothing later, and there can be any number of
+ * such names (wait_frames.h). */
 const char *wait_objects_name(struct wait_objects *objects, pid_t pid,
 			      const struct stackd_wait *wait, char buffer[static WAIT_OBJECT_MAX],
 			      bool *ret_is_passing);

@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-/* What a frame of a wake-up is; a bit each. */
+/* What the kernel function of a frame is; each a bit. */
 enum wakeup_frame {
 	WAKEUP_OTHER = 0,
 	WAKEUP_INTERRUPT = 1, /* the entry of an interrupt */
@@ -24,7 +24,7 @@ enum wakeup_frame {
 	WAKEUP_WORKER = 8,    /* a kernel thread that does such work for all threads */
 };
 
-/* Returns what a kernel function is. */
+/* Returns what a kernel function is, by its name. */
 enum wakeup_frame wakeup_frame_of(const char *function);
 
 /* Returns whether an interrupt made the wake-up. `frames`: the bits of all its frames. */

@@ -19,14 +19,14 @@
 
 struct alloc_source;
 
-/* How the source may get its records: each by programs of its own. */
+/* How the source may get its records. Each way needs BPF programs of its own. */
 struct alloc_ways {
 	bool library, probes;
 };
 
-/* Returns the ways that alloc_source_start() may go for a target, before its programs are loaded:
- * of a command one, by its files; of running processes both, since they may load the library
- * meanwhile. */
+/* Returns the ways that alloc_source_start() may choose for a target, before the BPF programs are
+ * loaded: for a command one way, chosen by its files; for running processes both, since they may
+ * load the library meanwhile. */
 struct alloc_ways alloc_source_ways(const struct options *options, const struct target *target);
 
 /* Begins to listen; *ret_source is NULL if the options ask for no allocations. `with` and `kernel`

@@ -34,8 +34,8 @@ bool region_choice_is_same(const struct found_region *a, const struct found_regi
 size_t region_choice_make(struct found_regions *found, const struct region_spec *spec,
 			  size_t number, const enum region_file *files);
 
-/* Returns the specification of one of several functions that are left, for a message, malloc()ed;
- * NULL without memory. `paths` has the path of each file. */
+/* Returns a specification that means the function at `index` alone, for the message that a name is
+ * ambiguous. malloc()ed; NULL without memory. `paths` has the path of each file. */
 char *region_choice_words(const struct found_regions *found, size_t index,
 			  const char *const *paths);
 

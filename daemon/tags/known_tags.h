@@ -24,14 +24,14 @@ struct known_tags;
 
 /* The meaning of a tag: a path to its innermost instrumented function. */
 struct tag_meaning {
-	uint32_t caller;  /* node of the path up to the caller of the innermost function, in
-			   * tag_paths' own trie of learned paths */
-	uint32_t waiting; /* location of the function at a call that it has made; UINT32_MAX: none
-			   * was seen */
-	uint32_t frames;  /* number of frames of the path, including the function */
-	uint32_t object;  /* number of the object that has the function; below, file offsets in
-			   * it */
-	uint64_t entry;	  /* the function's entry */
+	uint32_t caller;     /* node of the path up to the caller of the innermost function, in
+			      * tag_paths' own trie of learned paths */
+	uint32_t waiting;    /* location of a call in the function, seen when it waited for its
+			      * callee; UINT32_MAX: none was seen */
+	uint32_t frames;     /* number of frames of the path, including the function */
+	uint32_t object;     /* number of the object that has the function. The next members are
+			      * file offsets in it */
+	uint64_t entry;	     /* the function's entry */
 	uint64_t start, end; /* the part of the function's code (it can have several) in which the
 			      * walk saw it */
 	uint8_t end_reason;  /* end reason of the walk from which it was learned */

@@ -26,7 +26,7 @@ static inline void names_free(struct names *names) /* NULL is fine */
 		names->free(names);
 }
 
-/* Makes a naming (sym/naming.h), which is the caller's and must not outlive the names. 0 or
+/* Makes a naming (sym/naming.h). The caller owns it, and frees it before it frees `names`. 0 or
  * -ENOMEM. */
 static inline int names_open(struct names *names, struct naming **ret_naming)
 {

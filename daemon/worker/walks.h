@@ -117,7 +117,8 @@ static inline bool walks_prefetch(struct walks *walks, const void *key, const st
 	return walks->ops->prefetch(walks, key, in, is_next);
 }
 
-/* Returns whether walks_prefetch() need not be called for a walk: it was, or would do nothing. */
+/* Returns false if walks_prefetch() should be called for a walk. Returns true if it was called
+ * already, or would do nothing. */
 static inline bool walks_is_prefetched(struct walks *walks, const void *key)
 {
 	return walks->ops->is_prefetched(walks, key);

@@ -27,7 +27,7 @@ enum wire_kind {
 	WIRE_TABLE,	 /* object; the reply is its recipe table */
 	WIRE_NAME_LINES, /* see name_service.c */
 	WIRE_NAME_ASK,
-	WIRE_WALK, /* see walk_wire.h, as all below but for the first three questions */
+	WIRE_WALK, /* walk_wire.h describes this and the other messages about walks */
 	WIRE_WALKS,
 	WIRE_STEP,
 	WIRE_TAGS,

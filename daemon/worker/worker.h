@@ -128,8 +128,8 @@ bool worker_is_busy(const struct worker *worker);
  * was started again. It belongs to the worker. -1: there is none. */
 int worker_poll_fd(const struct worker *worker);
 
-#define WORKER_LOOK_MS	   10 /* between looks at a worker that has not answered */
-#define WORKER_SLEEP_LOOKS 50 /* a worker that sleeps at so many looks in a row hangs */
+#define WORKER_LOOK_MS	   10 /* time between looks at a worker that has not answered */
+#define WORKER_SLEEP_LOOKS 50 /* a worker that sleeps at so many looks in a row counts as hung */
 
 /* Ends the worker after an invalid reply, and refuses the file. Returns -EOWNERDEAD. */
 int worker_refuse_reply(struct worker *worker, const struct worker_call *call);

@@ -14,7 +14,7 @@
 /* Node 0 is the root, and stands for everything. A child's number is larger than its parent's. */
 struct flame_node {
 	uint64_t total[FLAME_SIDES], self[FLAME_SIDES]; /* samples */
-	uint64_t inferred; /* samples of the last side's total in which this frame is inferred */
+	uint64_t inferred; /* of the last side's total: samples whose frame here is inferred */
 	uint32_t symbol : 31;
 	uint32_t is_inlined : 1;
 	uint32_t parent, first_child, next; /* numbers of nodes; FLAME_NONE: there is none */

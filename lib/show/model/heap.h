@@ -25,7 +25,7 @@ struct heap_process {
  * it off. */
 struct heap_part {
 	uint64_t bytes;
-	double share; /* of the bytes that the record stands for, and of their variance */
+	double share; /* bytes as a share of the record's; its variance has the same share */
 };
 
 struct heap_parts {
