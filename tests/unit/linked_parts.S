@@ -363,6 +363,96 @@ LABEL(leads_to_lost_in)
 	add $16, %rsp
 	pop %rbx
 	ret
+/* Functions right behind calls that do not return: neither padding nor a saved register shows where
+ * they begin. The second call is of this file's. The third has a part of its own function behind it. */
+	.p2align 4
+	push %rbx
+	test %edi, %edi
+	jne 1f
+	pop %rbx
+	ret
+	.p2align 4
+1:	.nops 11
+	call abort@plt
+LABEL(behind_abort)
+	mov %rdi, %rax
+	sub $24, %rsp
+	test %eax, %eax
+	je 1f
+LABEL(behind_abort_in)
+	mov (%rax), %eax
+1:	add $24, %rsp
+	ret
+	.p2align 4
+	push %rbx
+	test %edi, %edi
+	jne 1f
+	pop %rbx
+	ret
+	.p2align 4
+1:	.nops 11
+	call never_local
+LABEL(behind_never)
+	mov %rdi, %rax
+	sub $24, %rsp
+	test %eax, %eax
+	je 1f
+LABEL(behind_never_in)
+	mov (%rax), %eax
+1:	add $24, %rsp
+	ret
+	.p2align 4
+	push %rbx
+	sub $16, %rsp
+	test %edi, %edi
+	jne 1f
+	jmp *(%rsi)
+	.p2align 4
+1:	.nops 11
+	call abort@plt
+LABEL(part_behind_abort)
+	mov %rdi, %rax
+	add $16, %rsp
+	pop %rbx
+	ret
+
+/* A function that does nothing but jump to another one, and one that ends in a jump to it. */
+	.p2align 4
+2:	ret
+FUNCTION(only_jumps)
+jumps_only:
+	mov %rsi, %rax
+	jmp 2b
+	.p2align 4
+LABEL(ends_in_jumps)
+	lea jumps_only(%rip), %rax
+	push %rbx
+	test %edi, %edi
+	je 1f
+LABEL(ends_in_jumps_in)
+	call *%rax
+1:	pop %rbx
+	jmp jumps_only
+
+/* A check fails in a part behind the return, which begins as another function could. */
+	.p2align 4
+	sub $24, %rsp
+	call abort@plt
+	.p2align 4
+LABEL(checks_first)
+	mov %edi, %eax
+	push %rbx
+	cmp $-1, %edx
+	je 1f
+LABEL(checks_first_in)
+	call *%rsi
+	pop %rbx
+	ret
+	.p2align 4
+1:	mov $1, %edi
+LABEL(check_fails)
+	call abort@plt
+	.p2align 4
 LABEL(code_end)
 	ret
 

@@ -96,14 +96,45 @@ static void test_shared(void **state)
 	check(state, "leads_to_lost_in", 32);
 }
 
+static void test_right_behind_calls(void **state)
+{
+	check(state, "behind_abort", 8);
+	check(state, "behind_abort_in", 32);
+	check(state, "behind_never", 8);
+	check(state, "behind_never_in", 32);
+	assert_int_equal(at(state, "part_behind_abort")->cfa, STACKD_CFA_NONE);
+}
+
+static void test_tail_call_of_tail_call(void **state)
+{
+	check(state, "only_jumps", 8);
+	check(state, "ends_in_jumps", 8);
+	check(state, "ends_in_jumps_in", 16);
+}
+
+static void test_part_behind_return(void **state)
+{
+	check(state, "checks_first", 8);
+	check(state, "checks_first_in", 16);
+	check(state, "check_fails", 16);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_interpreter), cmocka_unit_test(test_table_of_functions),
-		cmocka_unit_test(test_switches),    cmocka_unit_test(test_ends_elsewhere),
-		cmocka_unit_test(test_slot),	    cmocka_unit_test(test_behind_calls),
-		cmocka_unit_test(test_spilled),	    cmocka_unit_test(test_unaligned),
-		cmocka_unit_test(test_ghost),	    cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_interpreter),
+		cmocka_unit_test(test_table_of_functions),
+		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_ends_elsewhere),
+		cmocka_unit_test(test_slot),
+		cmocka_unit_test(test_behind_calls),
+		cmocka_unit_test(test_spilled),
+		cmocka_unit_test(test_unaligned),
+		cmocka_unit_test(test_ghost),
+		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_right_behind_calls),
+		cmocka_unit_test(test_tail_call_of_tail_call),
+		cmocka_unit_test(test_part_behind_return),
 	};
 
 	return cmocka_run_group_tests(tests, setup, library_close);

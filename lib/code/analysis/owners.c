@@ -69,7 +69,7 @@ int owners_lean_on(struct owners *o, uint32_t owner, uint32_t on)
 	return 0;
 }
 
-void owners_settle_leans(struct owners *o)
+void owners_settle_leans(struct owners *o, uint32_t first_guess)
 {
 	bool has_new = true;
 
@@ -78,8 +78,9 @@ void owners_settle_leans(struct owners *o)
 		for (size_t i = 0; i < o->leans.count; i++) {
 			struct owner *owner = root_of(o, o->leans.items[i].owner);
 			const struct owner *on = root_of(o, o->leans.items[i].on);
+			bool is_certain = o->leans.items[i].on < first_guess;
 
-			if (owner->is_confirmed || !on->is_confirmed || on->failed)
+			if (owner->is_confirmed || on->failed || !(on->is_confirmed || is_certain))
 				continue;
 			owner->is_confirmed = has_new = true;
 		}

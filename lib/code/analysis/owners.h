@@ -61,8 +61,10 @@ void owners_confirm(struct owners *owners, uint32_t owner);
  * 0 or -ENOMEM. */
 int owners_lean_on(struct owners *owners, uint32_t owner, uint32_t on);
 
-/* Confirms all owners that lean on a confirmed owner which has not failed, also through others. */
-void owners_settle_leans(struct owners *owners);
+/* Confirms all owners that lean on a confirmed owner which has not failed, also through others.
+ * Owners below `first_guess` are certain, and need no confirmation. (Those that end in a tail call
+ * have none: the code that they jump to may have an owner of its own.) */
+void owners_settle_leans(struct owners *owners, uint32_t first_guess);
 
 /* Makes two owners fail and be confirmed together from now on. */
 void owners_unite(struct owners *owners, uint32_t a, uint32_t b);

@@ -281,6 +281,15 @@ static bool never_comes(const struct solver *s, const struct path *p, uint32_t a
 	return solve_leads_behind(s, at);
 }
 
+/* Whether nothing says that a function begins at a byte but what stands before it, while a jump
+ * from the middle of a frame leads there: a part of that frame's function behind padding. */
+static bool is_hardly_function(const struct solver *s, uint32_t at)
+{
+	return !(s->code->marks[at] & (CODE_CALLED | CODE_POINTED | CODE_ENDBR)) &&
+	       solve_is_guess(s, solve_owner_at(s, at)) &&
+	       !owners_get(&s->owners, solve_owner_at(s, at))->is_confirmed && !saves_first(s, at);
+}
+
 /* Follows a jump or a branch to its target. */
 static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 {
@@ -298,7 +307,7 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 		return put_off < 0 ? put_off : 0;
 	/* The target of a jump within a frame is hardly a function. */
 	if (solve_is_pinned(s, at) && !solve_is_at_return(s, &p->w) &&
-	    solve_is_less_likely(s, at, owner))
+	    (solve_is_less_likely(s, at, owner) || is_hardly_function(s, at)))
 		solve_fail(s, solve_owner_at(s, at), ANALYSIS_ABSTAINED_CFA);
 	if (begins_behind_padding(s, p, at) && solve_begin_function(s, at))
 		return -ENOMEM;

@@ -56,12 +56,17 @@ int solve_certain(struct solver *s)
 	return err;
 }
 
+static int begin_guess(struct solver *s, uint32_t at)
+{
+	int err = solve_begin_function(s, at);
+
+	return err ? err : solve_drain(s);
+}
+
 /* Begins a function at a byte that no path has reached. */
 static int guess(struct solver *s, uint32_t at)
 {
-	int err = flow_map_get(&s->flow, at).state ? 0 : solve_begin_function(s, at);
-
-	return err ? err : solve_drain(s);
+	return flow_map_get(&s->flow, at).state ? 0 : begin_guess(s, at);
 }
 
 int solve_main(struct solver *s, uint64_t vaddr)
@@ -204,6 +209,51 @@ static int guess_all_pointed(struct solver *s)
 	return err ? err : solve_drain(s);
 }
 
+/* --- behind calls that do not return -----------------------------------------------------------
+ *
+ * A function that ends in such a call can end at the next one's start: nothing is between them, and
+ * the next one may begin with anything. Flow has come to the call and not gone on, no jump leads
+ * behind it, and there a function can begin. What follows can be a part of the caller, too, that
+ * only a jump leads to whose table is not known: so it comes last, and must not contradict what is
+ * known.
+ */
+
+/* Whether the bytes before byte `at` are a call that flow has come to. */
+static bool follows_call(const struct solver *s, uint32_t at)
+{
+	const struct code_area *area = code_area_of(s->code, at);
+	struct insn i;
+
+	for (uint32_t bytes = 1; bytes <= INSN_MAX_BYTES && bytes <= at - area->first; bytes++) {
+		if (solve_length(s, at - bytes) != bytes)
+			continue;
+		return code_decode(s->code, area, at - bytes, &i) &&
+		       (i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT);
+	}
+	return false;
+}
+
+/* Begins functions right behind calls. */
+static int guess_behind_calls(struct solver *s)
+{
+	int err = 0;
+
+	for (size_t k = 0; k < s->code->area_count && !err; k++) {
+		const struct code_area *area = &s->code->areas[k];
+		uint32_t at = area->first + (uint32_t)(-area->vaddr & (CODE_FUNCTION_ALIGN - 1));
+
+		for (; at < code_end(area) && !err; at += CODE_FUNCTION_ALIGN) {
+			uint8_t marks = s->code->marks[at];
+
+			if (marks & CODE_SWEPT && !(marks & (CODE_LEADER | CODE_PINNED)) &&
+			    (!solve_state_at(s, at) || solve_has_failed(s, at)) &&
+			    !code_is_case(s->code, at) && follows_call(s, at))
+				err = begin_guess(s, at);
+		}
+	}
+	return err;
+}
+
 int solve_likely(struct solver *s)
 {
 	static const uint8_t marks[] = {CODE_ENDBR, CODE_POINTED, CODE_PADDED, CODE_BEHIND_CALL};
@@ -228,8 +278,12 @@ int solve_likely(struct solver *s)
 	if (!err && !s->needs_returns)
 		err = solve_resume_unclaimed(s);
 	if (!err && !s->needs_returns)
+		err = guess_behind_calls(s);
+	if (!err && !s->needs_returns)
+		err = solve_resume_unclaimed(s);
+	if (!err && !s->needs_returns)
 		err = solve_lean_on_callers(s);
-	owners_settle_leans(&s->owners);
+	owners_settle_leans(&s->owners, s->first_guess);
 	for (size_t i = s->first_guess; i < s->owners.items.count && !err; i++) {
 		if (!owners_get(&s->owners, (uint32_t)i)->is_confirmed)
 			owners_fail(&s->owners, (uint32_t)i, ANALYSIS_ABSTAINED_RETURN);
