@@ -42,8 +42,7 @@ bool code_form_may_have_return(const uint8_t *code, size_t len);
 bool code_form_stores_target(const uint8_t *code);
 
 /* Returns whether code releases the frame of a function that has realigned its stack, right before
- * the return. Returns the register (in DWARF's numbers) that has the CFA; -1: it does not.
- */
+ * the return. Returns the register (in DWARF's numbers) that has the CFA; -1: it does not. */
 int code_form_realigned_return(const uint8_t *code);
 
 /* Returns whether code is the end of gcc's thunk for returns (-mfunction-return=thunk): it removes

@@ -19,8 +19,7 @@ enum data_operation {
 	DATA_AND,	   /* ANDs both operands, into the first */
 	DATA_COMPARE,	   /* compares both operands */
 	DATA_SET_IF_EQUAL, /* sets the first operand to 1 if the compared values were equal; else to
-			    * 0
-			    */
+			    * 0 */
 	DATA_RESTORE,	   /* a register from the stack */
 	DATA_CALL,
 	DATA_LEAVE, /* a jump or a return */

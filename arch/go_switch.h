@@ -114,8 +114,8 @@ bool go_switch_cgocallback(const uint8_t *code, size_t size, struct go_switch *r
  * goroutine. */
 bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine);
 
-/* Where gogo is on a goroutine's stack. From `from` on, the goroutine's pc is in memory at 8 from
- * GO_SWITCH_CODE_REG; from `loaded` to before `end`, it is in that register. */
+/* The part of gogo that is on a goroutine's stack. From `from` on, the goroutine's pc is in memory
+ * at 8 from GO_SWITCH_CODE_REG; from `loaded` to before `end`, it is in that register. */
 struct go_gogo {
 	size_t from, loaded, end;
 };

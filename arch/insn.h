@@ -114,8 +114,7 @@ bool insn_decode(const struct insn_decoder *decoder, const uint8_t *code, size_t
 /* The same for the instruction at code[at], which is at `vaddr`. It takes the code around the
  * instruction into account: with a call of the next instruction, code may find its own address; a
  * return may be a jump to a pushed address; and a number may be the size of a frame whose pages
- * were touched before.
- */
+ * were touched before. */
 bool insn_decode_within(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
 			size_t at, uint64_t vaddr, struct insn *ret_insn);
 

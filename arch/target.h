@@ -9,8 +9,7 @@
 #include <stdint.h>
 
 /* e_machine of ELF files with 64-bit code for this processor, and with 32-bit code, which is only
- * named.
- */
+ * named. */
 extern const uint16_t target_elf_machine, target_elf_machine_32;
 
 /* What a relocation writes into its word. */

@@ -569,8 +569,7 @@ static __always_inline bool deep_join(struct scratch *s, struct deep *d)
 
 /* Is the frame that the walk has reached, with all rootwards of it, on the remembered stack?
  * Returns 1: the walk ends, with the reason in s->end; or 0: it continues, perhaps from the end of
- * the open chain.
- */
+ * the open chain. */
 __noinline int deep_matches(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

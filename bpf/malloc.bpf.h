@@ -123,8 +123,7 @@ int stackd_malloc_exit(struct bpf_raw_tracepoint_args *ctx)
 /* --- calls ---------------------------------------------------------------------------------- */
 
 /* Returns whether a call is open around one that begins. A uretprobe replaces the return address
- * after the entry was probed: so the trampoline's address in the slot also means an open call.
- */
+ * after the entry was probed: so the trampoline's address in the slot also means an open call. */
 static __always_inline bool is_within(struct alloc_thread *thread, struct pt_regs *ctx,
 				      struct task_struct *task)
 {

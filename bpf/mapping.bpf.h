@@ -47,8 +47,7 @@ struct {
 __u32 has_made_files;
 
 /* How often mapped files were written to: after that, what is known of a file must be checked
- * again. The daemon sets this.
- */
+ * again. The daemon sets this. */
 __u32 files_written;
 
 static __always_inline __u64 mix(__u64 x)
@@ -103,8 +102,7 @@ static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 #define ARANGE_META   30
 
 /* Moves s->tree_entry from a node to that node's entry for an address; 0: none. Returns 1 if the
- * entry is a mapping rather than the next node. Global, so that it is verified once.
- */
+ * entry is a mapping rather than the next node. Global, so that it is verified once. */
 __noinline int maple_descend(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);

@@ -46,8 +46,7 @@ struct mpi_arguments {
 	struct mpi_comm_known comm; /* of the call's communicator, if it has one */
 };
 
-/* Copies the registers: the kernel requires a separate read for each register of the context.
- */
+/* Copies the registers: the kernel requires a separate read for each register of the context. */
 static __always_inline void mpi_take_registers(const struct pt_regs *ctx,
 					       struct mpi_registers *ret_registers)
 {
@@ -292,8 +291,7 @@ static __always_inline void mpi_keep_request(const struct open_instance *open)
 }
 
 /* Notes that a call has posted a buffer. The call that completes the request knows the arrived
- * bytes.
- */
+ * bytes. */
 static __always_inline void mpi_keep_posted(struct open_instance *open)
 {
 	if (open->received && open->received != MPI_UNKNOWN &&

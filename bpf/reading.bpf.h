@@ -218,8 +218,7 @@ static __noinline __attribute__((unused)) int readings_begin(struct task_struct 
 }
 
 /* Reads them again for the innermost open instance, so that the probe's cost since is not part of
- * it.
- */
+ * it. */
 static __always_inline void readings_begin_again(const struct region_thread *thread,
 						 struct task_struct *task)
 {

@@ -122,8 +122,7 @@ static __always_inline int step_to_c(struct walk *w, const struct stackd_rule *r
 }
 
 /* Steps by the rule in s->switching. Returns WALK_GO_ON, or an end reason. Global, so that it is
- * verified once.
- */
+ * verified once. */
 __noinline int step_to_other_stack(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

@@ -63,7 +63,7 @@ struct {
 
 __u32 walks_behind_switch = 0; /* a tracepoint, not an interrupt, starts walks; set by the daemon */
 
-/* --- who is measured ------------------------------------------------------------------------- */
+/* --- which threads are measured -------------------------------------------------------------- */
 
 static __always_inline struct wait_thread *thread_of(struct task_struct *task)
 {

@@ -17,7 +17,7 @@
 
 #include "wait_thread.bpf.h"
 
-#define MOST_DRIFT 10 /* bits: a thousandth */
+#define MOST_DRIFT 10 /* as a shift: a thousandth of the time */
 
 __u64 wait_clock_behind_ns = 0;
 __u64 wait_clock_noted_ns = 0; /* when the distance was noted; 0: never, and the clock is not

@@ -161,7 +161,7 @@ static __always_inline __s64 draw_wait(__u64 mean_ns)
 	return (mean_ns * (minus_log2(u) * LOG_2 >> LOG_BITS) >> LOG_BITS) + 1;
 }
 
-/* Takes `ns` more of waiting time. Returns whether a point lies in it. */
+/* Counts `ns` more of waiting time. Returns whether a sampling point lies in it. */
 static __always_inline bool has_point(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
 {
 	if (!mean_ns)

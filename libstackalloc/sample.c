@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Distances and weights; see sample.h. */
+/* Draws distances and computes weights; see sample.h. */
 #include "sample.h"
 
 #include <math.h>

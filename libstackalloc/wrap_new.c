@@ -43,8 +43,7 @@ static inline bool operator_is(struct operator* o, enum counted counted)
 }
 
 /* Called after the first measured call, for its block of `size` bytes. `left` and `taken` are the
- * thread's values from before the call.
- */
+ * thread's values from before the call. */
 __attribute__((noinline, cold)) static void *
 operator_learn(struct operator* o, void *block, size_t size, int64_t left, uint64_t taken)
 {

@@ -72,8 +72,7 @@ NOT_US static uint64_t file_id_of_note(const uint8_t *at, const uint8_t *end)
 }
 
 /* The id of a file without a build-id: of its program headers, which are the same in file and
- * memory.
- */
+ * memory. */
 NOT_US static uint64_t file_id_of_headers(const uint8_t *at, size_t n)
 {
 	uint64_t hash = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of Zydis' formatter, with numbers without padding; see ../disassembler.h. */
+/* Formats instructions with Zydis, and pads no numbers; see ../disassembler.h. */
 #include "arch/disassembler.h"
 
 #include <Zydis/Zydis.h>

@@ -391,8 +391,7 @@ static void classify_indirect(const ZydisDecodedOperand *o, struct insn *i, uint
 /* --- decoding ------------------------------------------------------------------------------ */
 
 /* Returns whether none of an instruction's implicit operands is a general register, other than the
- * stack pointer in its usual role.
- */
+ * stack pointer in its usual role. */
 static bool has_plain_operands(const ZydisDecodedInstruction *is)
 {
 	switch (is->mnemonic) {

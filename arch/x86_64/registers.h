@@ -49,8 +49,7 @@
 #define ARCH_SIGCONTEXT 40 /* uc_mcontext in ucontext_t */
 
 /* The words are r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip: a nibble each, the first
- * one lowest.
- */
+ * one lowest. */
 #define X86_64_SIGCONTEXT_ORDER 0x7201364500000000ull
 #define ARCH_SIGCONTEXT_REG(i)	((i) < 8 ? (i) + 8 : X86_64_SIGCONTEXT_ORDER >> (4 * (i)) & 15)
 #define ARCH_SIGCONTEXT_SP	15

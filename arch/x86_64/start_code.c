@@ -26,8 +26,7 @@ int start_code_in_init(const uint8_t *code, size_t len, size_t at)
 }
 
 /* Returns whether __do_global_dtors_aux starts here, and rbp is not yet the frame pointer at byte
- * `at`.
- */
+ * `at`. */
 static bool is_dtors(const uint8_t *code, size_t at)
 {
 	if (code[0] != 0x80 || code[1] != 0x3d || code[7] != 0x75 || code[9] != 0x55)

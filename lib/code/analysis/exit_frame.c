@@ -476,8 +476,7 @@ static uint64_t target_of(const struct way *w, const struct insn *i)
 struct entry {
 	uint64_t at;
 	int64_t depth;	 /* bytes that it has pushed */
-	uint8_t address; /* register with its return address; INSN_NO_REG: it is on the stack
-			  */
+	uint8_t address; /* register with its return address; INSN_NO_REG: it is on the stack */
 };
 
 /* Passes an instruction. Returns whether the function goes on, and its return address is known. */
@@ -533,8 +532,7 @@ static bool enter_callee(struct way *w, uint64_t callee, uint64_t next)
 	return !w->is_lost && put_word(w, &pushed);
 }
 
-/* Follows a return, if the path itself has pushed its address. Returns whether the path goes on.
- */
+/* Follows a return, if the path itself has pushed its address. Returns whether the path goes on. */
 static bool follow_return(struct exits *e, struct way *w, const uint8_t *bytes)
 {
 	uint64_t next;

@@ -148,8 +148,7 @@ static bool is_below(const struct frame_state *s, struct frame_value slot)
 /* Forgets the registers that callees do not preserve, and saved slots below the stack pointer. An
  * exception is the CFA in such a register, if the callee is in the same code: a function that has
  * the CFA nowhere else needs it to return, so it calls nothing that changes the register. (A
- * function that also has it elsewhere gets its rule from there: see base_of().)
- */
+ * function that also has it elsewhere gets its rule from there: see base_of().) */
 static void apply_call(struct frame_state *s, bool is_local)
 {
 	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {

@@ -69,8 +69,7 @@ static Elf_Data *symbols_of(Elf *elf, const GElf_Shdr *header, GElf_Shdr *ret_sy
 	return elf_getdata(section, NULL);
 }
 
-/* Returns the address of a function that its file defines; 0: none, or chosen at run time.
- */
+/* Returns the address of a function that its file defines; 0: none, or chosen at run time. */
 static uint64_t own_function(const GElf_Sym *symbol)
 {
 	if (symbol->st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol->st_info) != STT_FUNC)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Knows functions by names, and follows linkage stubs to them; see noreturn.h. */
+/* Recognises functions by name, also behind linkage stubs; see noreturn.h. */
 #include "analysis/noreturn.h"
 
 #include <string.h>

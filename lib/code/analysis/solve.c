@@ -65,7 +65,7 @@ static void note_clobbered(struct solver *s, const struct work_item *w)
 
 /* --- where functions begin --------------------------------------------------------------------
  *
- * A function that was not seen to return is told from a part of a function by how it sets up a
+ * A function that was not seen to return differs from a part of a function in how it sets up its
  * frame.
  */
 

@@ -27,8 +27,7 @@ int solve_new(struct code *code, struct noreturn *noreturn, struct unclobbered *
 void solve_free(struct solver *s); /* NULL is fine */
 
 /* From now on, a guessed function is believed only if it returns. Otherwise a jump out of the code,
- * or a saved register, is enough, as in tail calls and functions that never return.
- */
+ * or a saved register, is enough, as in tail calls and functions that never return. */
 void solve_need_returns(struct solver *s);
 
 /* Adds a function that certainly begins at `vaddr`: flow begins there, and flow from code before it

@@ -25,8 +25,7 @@ void code_model_free(struct code_model *model); /* accepts NULL */
 
 /* Scans a file and adds it. On success the model owns the file; on failure the caller still owns
  * it. The last part of `name` is copied, to name locations. Returns 0 or an error of
- * code_scan_read().
- */
+ * code_scan_read(). */
 int code_model_take(struct code_model *model, struct elf_file *file, const char *name);
 
 /* Returns how many files there are, and one of them, which lives until the next is added. */

@@ -32,8 +32,7 @@ static bool read_breg(struct cfi_reader *r, uint8_t *ret_reg, int64_t *ret_offse
 }
 
 /* Reads the rest of a PLT's expression behind `breg7 N`. Gives the byte of the entry from which on
- * 8 more bytes are on the stack.
- */
+ * 8 more bytes are on the stack. */
 static bool read_plt_tail(struct cfi_reader *r, int64_t *ret_from)
 {
 	static const uint8_t head[] = {DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and};

@@ -45,8 +45,7 @@ int cfi_section_read(const struct elf_file *file, struct cfi_sections *ret_secti
 /* Frees the bytes of the sections, and empties them; zeroed ones are fine. */
 void cfi_section_release(struct cfi_sections *sections);
 
-/* Returns whether the file has a .debug_frame, by its section headers: the section is not read.
- */
+/* Returns whether the file has a .debug_frame, by its section headers: the section is not read. */
 bool cfi_section_has_debug_frame(const struct elf_file *file);
 
 #endif

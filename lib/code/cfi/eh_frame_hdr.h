@@ -25,8 +25,8 @@ struct eh_frame_hdr_row {
 };
 
 /* Finds the table of `file`, which is borrowed, and reads its header; rows are read when they are
- * queried. Returns 0; -ENODATA: there is none, or none that is complete and in the form that all
- * linkers write; -ENOMEM. The caller frees *ret_hdr, which is untouched on failure. */
+ * queried. Returns 0; -ENODATA: the file has no complete table in the form that all linkers write;
+ * -ENOMEM. The caller frees *ret_hdr, which is untouched on failure. */
 int eh_frame_hdr_new(const struct elf_file *file, struct eh_frame_hdr **ret_hdr);
 void eh_frame_hdr_free(struct eh_frame_hdr *hdr); /* NULL is fine */
 

@@ -39,7 +39,7 @@ int elf_file_expand(const struct elf_file *file);
 uint64_t elf_file_section_bytes(const struct elf_file *file, const Elf64_Shdr *section);
 
 /* Opens the symbols that are packed into a file (.gnu_debugdata, "MiniDebugInfo"), as a separate
- * file. Returns 0, the caller frees it; -ENOENT: there are none that can be used; -ENOMEM. */
+ * file. Returns 0, the caller frees it; -ENOENT: it has no usable ones; -ENOMEM. */
 int elf_file_open_packed(const struct elf_file *file, struct elf_file **ret_file);
 
 #endif

@@ -110,16 +110,14 @@ struct runtime_caller {
 
 /* A runtime with frames, in code that a process has made, that its instructions do not describe,
  * since jumps enter the code: those of an interpreter. `fp` is the frame pointer of the frame in
- * question.
- */
+ * question. */
 struct runtime_frames {
 	/* Returns whether a frame waits for the return address in `slot`, which need not follow a
 	 * call. Then gives the link: a value that is also in the frame of an interpreted callee. */
 	bool (*waits)(const struct walk_memory *memory, uint64_t fp, uint64_t slot,
 		      uint64_t *ret_link);
 
-	/* Returns whether a frame with that link can be its callee. `waits`: it has called, too.
-	 */
+	/* Returns whether a frame with that link can be its callee. `waits`: it has called, too. */
 	bool (*is_called)(const struct walk_memory *memory, uint64_t fp, uint64_t link, bool waits);
 
 	/* Returns whether a frame is this runtime's, by all known properties. Then gives the
@@ -130,8 +128,7 @@ struct runtime_frames {
 	bool (*runs)(const struct walk_memory *memory, uint64_t fp, uint64_t sp);
 
 	/* Steps out of code that was interrupted, at code[at], while it sets up such a frame; r are
-	 * the registers. The caller must check the return address. false: it is not such code.
-	 */
+	 * the registers. The caller must check the return address. false: it is not such code. */
 	bool (*enter)(const struct walk_memory *memory, const uint8_t *code, size_t len, size_t at,
 		      const uint64_t *r, struct runtime_caller *ret_caller);
 

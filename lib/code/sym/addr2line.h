@@ -24,9 +24,7 @@ struct addr2line_frame {
 
 /* Opens the DWARF of `file`. `source` opens shared debug files and split DWARF; `path`, which may
  * be NULL, is that of the program. All are borrowed. Returns 0; -ENOENT: there is no usable DWARF;
- * -ENOMEM.
- * be NULL, is the program's. All are borrowed. 0; -ENOENT: there is none that can be used; -ENOMEM.
- */
+ * -ENOMEM. */
 int addr2line_new(const struct elf_file *file, const char *path, const struct debug_source *source,
 		  struct addr2line **ret_names);
 void addr2line_free(struct addr2line *names);

@@ -301,8 +301,7 @@ static char *linked_path(const char *name, const char *path)
 }
 
 /* Distributions keep shared files in ROOT/.dwz. The name in the link is absolute or relative to the
- * debug file, so only the part behind ".dwz/" is used there, without "..".
- */
+ * debug file, so only the part behind ".dwz/" is used there, without "..". */
 int debug_file_open_shared(const struct debug_source *source, const char *name, const char *path,
 			   const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf)
 {

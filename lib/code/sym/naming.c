@@ -208,8 +208,8 @@ uint64_t naming_changed(const struct naming *n)
 }
 
 /* Opens the symbols of an ELF object at its first use, and again when its file has changed. A file
- * without symbols is no error; nor is a file that is not the object's any more: then there are
- * none. */
+ * without symbols is no error, nor is a file that is not the object's any more: the object has no
+ * symbols then. */
 static int open_symbols(struct naming *n, struct source *source, const struct object *object)
 {
 	int err;

@@ -117,8 +117,7 @@ bool naming_is_unproven(const struct naming *naming, const struct object *object
 void naming_ask_again(struct naming *naming, bool is);
 
 /* Gives about the bytes of tables that the next query about an object will read. Returns 0 or
- * -ENOMEM.
- */
+ * -ENOMEM. */
 int naming_unread(struct naming *naming, const struct object *object, size_t *ret_bytes);
 
 /* Calls `each` with one line that has only the function's start, no name, if an ELF object's unwind

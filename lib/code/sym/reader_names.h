@@ -27,8 +27,7 @@ struct reader_names_options {
  * -ENOMEM. */
 int reader_names_new(const struct reader_names_options *options, struct reader_names **ret_names);
 
-/* Call it after the readers that got names are freed, since it owns the strings. NULL is fine.
- */
+/* Call it after the readers that got names are freed, since it owns the strings. NULL is fine. */
 void reader_names_free(struct reader_names *names);
 
 /* Finds names for locations of an opened recording, within about `budget_ns`; it always completes

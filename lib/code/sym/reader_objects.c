@@ -173,9 +173,7 @@ static int add_roots(struct reader_objects *l, const struct store_tables *t)
 
 /* Returns whether a file with the object's build-id, or its name if it has none, has the object's
  * code: its layout must match or, without a layout in the store, its content, and it must have been
- * written before the recording began.
- * layout decides, and without one the content and that it was written before the recording began.
- */
+ * written before the recording began. */
 static bool is_code_of(const struct elf_file *elf, const struct store_object *wanted,
 		       uint64_t since_unix_ns)
 {

@@ -18,8 +18,7 @@ int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index
 
 /* Returns whether code (vaddr and file offset) belongs to the C runtime's functions that every file
  * has without call frame information: _init, _fini, __do_global_dtors_aux, frame_dummy,
- * (de)register_tm_clones.
- */
+ * (de)register_tm_clones. */
 bool cfi_repair_is_start(const struct elf_file *elf, uint64_t vaddr, uint64_t offset);
 
 /* Returns whether the instruction at a file offset is a return. */

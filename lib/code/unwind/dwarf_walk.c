@@ -22,7 +22,6 @@
  * address, or in one whose address was put on the stack by hand (compile_at()). This is for start
  * code without CFI, or whose CFI does not mark it as the start: in place of a return address it has
  * argc, or makecontext()'s uc_link.
- * uc_link.
  */
 #include "unwind/dwarf_walk.h"
 

@@ -54,8 +54,7 @@ struct walk_input {
 	size_t n_stack_more_holes;	  /* pages beyond them are in memory */
 
 	pid_t pid; /* process whose code without a file can be read (struct dwarf_walk_options); 0:
-		    * none
-		    */
+		    * none */
 
 	/* The JIT code of the process around the addresses of these marks, as it was at the sample;
 	 * borrowed. A rule of JIT code is used only if the code is still the same. */

@@ -267,7 +267,8 @@ static bool step_by_entry(struct walk_run *run)
 	return false;
 }
 
-/* Drops the registers that paths to returns change, as the rule's cfa_add tells. */
+/* Drops callee-saved registers that paths to returns leave changed: the bits of the rule's
+ * cfa_add. */
 static void drop_changed(struct walk_run *run, const struct stackd_rule *rule)
 {
 #define X(name, number) number,
@@ -454,8 +455,7 @@ bool heuristic_step_leave_trampoline(struct walk_run *run)
 #define MOST_MAPPED  (UINT64_C(1) << 47) /* nor at or above it */
 
 /* Returns whether a signal's frame says that the thread could not execute its program counter's
- * code.
- */
+ * code. */
 static bool could_not_execute(const struct walk_run *run)
 {
 	const struct walk *w = &run->at.walk;

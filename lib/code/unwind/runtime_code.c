@@ -740,8 +740,7 @@ static bool begins_frame(const struct piece *p, uint64_t address, const struct s
 
 /* Returns what the analysis's rule shows about the frame pointer. If the CFA counts from it, it is
  * the frame's. A function that saves it may use the register for anything, or leave a caller's
- * value in it, as HotSpot's do.
- */
+ * value in it, as HotSpot's do. */
 static enum runtime_code_frame frame_of(const struct piece *p, uint64_t address, bool is_return,
 					const struct stackd_rule *rule)
 {
