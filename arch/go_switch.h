@@ -4,7 +4,6 @@
  * they contain the offsets of members, which differ between versions of Go. If code does not look
  * as expected, nothing is guessed.
  *
- *
  * A thread runs the runtime's own work on its system stack (that of g0), and leaves the goroutine's
  * stack as it is. systemstack returns from there with the following instructions. Before Go 1.21 it
  * has no frame pointer; in position-independent programs it first loads -8 into a register.

@@ -11,7 +11,6 @@
  * prefix.bpf.h, in a ring of places that rise towards the root: so the frames of a new walk can be
  * stored behind the root before their number is known, and the remembered chain grows at both ends.
  *
- *
  *     place   leaf                        root      leaf of the current walk
  *       ..... m0 m1 m2 m3 ............... mN  |  f0 f1 f2 ...
  *             remembered                         new, still without a root
