@@ -36,7 +36,7 @@ static bool is_dtors(const uint8_t *code, size_t at)
 	return !memcmp(code + 10, "\x48\x83\x3d", 3) && !memcmp(code + 18, "\x48\x89\xe5", 3);
 }
 
-/* Offset and instruction: 0 cmpb $0,x(%rip) 7 jne ... 9 push %rbp 10 cmpq $0,y(%rip) 18 mov
+/* The code, by offset: 0: cmpb $0,x(%rip); 7: jne ...; 9: push %rbp; 10: cmpq $0,y(%rip); 18: mov
  * %rsp,%rbp. In a static program the mov follows the push. */
 int start_code_in_dtors(const uint8_t *code, size_t len, size_t at)
 {

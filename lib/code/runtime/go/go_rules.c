@@ -150,7 +150,7 @@ int go_reader_deltas(struct go_reader *r, const struct pclntab_function *f, stru
 					   : err;
 }
 
-/* Adds rows of a function whose frame is as usual, but which means something for its callers. */
+/* Adds rows of a function with a usual frame, as rules of the kind `cfa`. */
 int go_reader_telling(struct go_reader *r, const struct pclntab_function *f, enum stackd_cfa cfa)
 {
 	struct go_layer layer = usual_layer(f);

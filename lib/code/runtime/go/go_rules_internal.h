@@ -49,7 +49,7 @@ struct stackd_rule go_rule_of(int32_t delta, bool is_saved);
 /* Adds rows of a function's deltas within a layer. */
 int go_reader_deltas(struct go_reader *r, const struct pclntab_function *f, struct go_layer layer);
 
-/* Adds rows of a function whose frame is as usual, but which means something for its callers. */
+/* Adds rows of a function with a usual frame, as rules of the kind `cfa`. */
 int go_reader_telling(struct go_reader *r, const struct pclntab_function *f, enum stackd_cfa cfa);
 
 /* Adds rows of a function that switches stacks: it has an ordinary frame up to where it sets the
