@@ -57,8 +57,8 @@ static bool is_frame_dummy(const uint8_t *code)
 	       !memcmp(code + 25, "\x48\x89\xe5\xe8", 4);
 }
 
-/* 0 endbr64   4 mov $f,%eax   9 test %rax,%rax   12 je   14 push %rbp   15 mov   20 mov
- * 25 mov %rsp,%rbp   28 call   33 pop %rbp   34 jmp ...   48 jmp ... */
+/* The code, by offset: 0: endbr64; 4: mov $f,%eax; 9: test %rax,%rax; 12: je; 14: push %rbp; 15:
+ * mov; 20: mov; 25: mov %rsp,%rbp; 28: call; 33: pop %rbp; 34: jmp ...; 48: jmp ... */
 int start_code_in_frame_dummy(const uint8_t *code, size_t len, size_t at)
 {
 	static const uint8_t starts[] = {9, 12, 14, 15, 20, 25, 28, 33, 34, 48};

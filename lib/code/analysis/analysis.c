@@ -108,7 +108,7 @@ static bool begins_there(const struct code *code, uint64_t vaddr)
 	       code_is_sane(code, at);
 }
 
-/* Adds all functions, in the order of trust in their starts. */
+/* Follows flow from all starts of functions, in the order of trust in them. */
 static int solve_all(struct analysis *a, const struct analysis_input *in)
 {
 	uint64_t entry = elf_file_entry_vaddr(in->elf);
