@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file_clock.h"
 #include "sym/naming.h"
 
 #define FUNCTIONS 3
@@ -186,7 +187,7 @@ static void write_file(const char *path, const char *from)
 
 	snprintf(command, sizeof(command), "cat %s > %s", from, path);
 	assert_int_equal(system(command), 0);
-	usleep(20000); /* longer than the clock of file times ticks */
+	file_clock_goes_on();
 }
 
 /* A file that was renamed has its names. One that was overwritten in place has none, neither its

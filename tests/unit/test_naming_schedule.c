@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file_clock.h"
 #include "sym/naming_schedule.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -273,7 +274,7 @@ static void copy_to(const char *path, const char *from)
 
 	snprintf(command, sizeof(command), "cat %s > %s", from, path);
 	assert_int_equal(system(command), 0);
-	usleep(20000); /* longer than the clock of file times ticks */
+	file_clock_goes_on();
 }
 
 /* A file that holds other code when it is asked for, and its own again later: overwritten for the

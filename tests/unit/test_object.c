@@ -10,6 +10,7 @@
 
 #include "proc/object_copies.h"
 #include "proc/object_elsewhere.h"
+#include "file_clock.h"
 #include "test_proc_fixture.h"
 
 #define PID 50
@@ -291,7 +292,7 @@ static void test_rewritten_in_place(void **state)
 	assert_int_equal(chmod(path, 0600), 0);
 	assert_ptr_equal(resolve(c, PID, &m), a);
 
-	usleep(20000); /* longer than the clock of file times ticks */
+	file_clock_goes_on();
 	free(fixture_elf_file(c->f, "lib/a.so", 0x62));
 	struct object_mapping n = fixture_mapping(path, 0x7000);
 	assert_true(n.inode == m.inode);
@@ -386,7 +387,7 @@ static void test_overwritten(void **state)
 	assert_ptr_equal(resolve(c, PID, &e), a);
 	assert_true(object_table_has_proof(c->table, a, before));
 	assert_false(elf_file_is_touched(a->elf));
-	usleep(20000); /* longer than the clock of file times ticks */
+	file_clock_goes_on();
 	assert_int_equal(chmod(path, 0600), 0);
 	assert_int_equal(stat(path, &st), 0);
 	after = (uint64_t)elf_stamp_of(&st).ctime_ns;
@@ -394,7 +395,7 @@ static void test_overwritten(void **state)
 	assert_true(object_table_prove(c->table, PID, &e, a, after));
 	assert_true(object_table_has_proof(c->table, a, after));
 
-	usleep(20000);
+	file_clock_goes_on();
 	free(fixture_elf_file(c->f, "lib/a.so", 0x62));
 	assert_int_equal(stat(path, &st), 0);
 	after = (uint64_t)elf_stamp_of(&st).ctime_ns;

@@ -3,6 +3,7 @@
  * reader_names: a recording that was cut off gets the names that its reader finds by build-id,
  * never those of another file, kernel or process.
  */
+#include "file_clock.h"
 #include "reader_names_fixture.h"
 
 #include <sys/stat.h>
@@ -35,12 +36,12 @@ static void newer_file_is_refused(void **state)
 
 	(void)state;
 	begins_after_s = 0;
-	usleep(20000); /* longer than the clock of file times ticks */
+	file_clock_goes_on();
 	record_file("before.db", "prog", path, false);
 	look_once(&l, "before.db", NULL);
 	check_named(&l);
 	look_away(&l);
-	usleep(20000);
+	file_clock_goes_on();
 	assert_int_equal(program_shell("cat prog > copy && cat copy > prog"), 0);
 	look_once(&l, "before.db", NULL);
 	check_nameless(&l);
@@ -62,7 +63,7 @@ static void layout_decides(void **state)
 	recorded_layout = LAYOUT_OTHER;
 	record_file("other.db", "prog", path, false);
 	recorded_layout = LAYOUT_NONE;
-	usleep(20000); /* longer than the clock of file times ticks */
+	file_clock_goes_on();
 	assert_int_equal(program_shell("cat prog > copy && cat copy > prog"), 0);
 	look_once(&l, "own.db", NULL);
 	check_named(&l);

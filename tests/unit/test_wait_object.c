@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "daemon/recorder/wait_frames.h"
 #include "daemon/recorder/wait_object.h"
+#include "file_clock.h"
 #include "proc/descriptor.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -156,7 +157,8 @@ static void test_files(void **state)
 	struct stackd_wait wait;
 
 	(void)state;
-	usleep(20000); /* the file was there before the wait, by the file system's clock as well */
+	file_clock_goes_on(); /* the file was there before the wait, by the file system's clock as
+				 well */
 	wait = wait_for(fd, inode, 1);
 	assert_name(o, &wait, NULL, false);
 	assert_int_equal(wait_objects_unnamed(o), 1);
