@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""stackctl fold on real programs: fold.py [curve|lmp|auto|cost|growth]... [RUNS]
+"""stackctl fold on real programs: fold.py [curve|lmp|auto|memory|cost|growth]... [RUNS]
 
   curve   a program that knows the course of a variable within its passes (tests/workloads/folded.c), at
           several frequencies: mean and largest error of the cumulated curve, error of the phases' bounds
@@ -11,10 +11,13 @@
   auto    the period that is found in folded, in bt and in each thread of a pipeline, beside the true one
           (target: 1 %), and RUNS (5) runs each of programs without one, whole and in quarters: none may be
           found, 1 in 100 at most
+  memory  probe hits, bytes allocated and bytes in memory that grow at a time within a pass that the program
+          tells (tests/workloads/growing.c): largest error of each curve, and of its sum
   cost    ns that reading six counters adds to a sample within a region, by the kernel's own run-time
           statistics; target: 300
   growth  stackctl fold of recordings with 10^4, 10^5 and 10^6 samples; target: 2 s and 256 MiB"""
 
+import itertools
 import json
 import math
 import os
@@ -211,6 +214,24 @@ def auto(folder, runs):
     print("  periods found in programs without one: %d of %d (target: 1 in 100)" % (wrong, judged))
 
 
+# --- memory --------------------------------------------------------------------------------------
+
+def memory(folder, _):
+    """The kernel learns of pages in steps of 32 a CPU, which are 6 % of a pass's."""
+    store = folder + "/memory.db"
+    hits, size, *made = map(int, record(store, "-F", 997, *test_fold.GROWTH, "--", test_fold.GROWING, 30,
+                                        60000).split())
+    truth_at = [0] + [part / sum(made) for part in itertools.accumulate(made)]
+    data = test_fold.folded(store)
+    print("Memory that grows: errors in %")
+    for name, total in (("probe:block@growing", hits), ("allocated-bytes", size), ("resident-bytes", size)):
+        found = test_fold.counter(data, name)
+        y = found["y"]
+        errors = [abs(y[(len(y) - 1) * i // len(made)] - truth_at[i]) for i in range(len(truth_at))]
+        print("  %-20s %7.3f of its curve, %7.3f of its sum" % (name, 100 * max(errors),
+                                                              100 * abs(found["mean"] / total - 1)))
+
+
 # --- the cost ------------------------------------------------------------------------------------
 
 SIX = ("page-faults", "major-faults", "context-switches", "read-bytes", "written-bytes", "var:cells")
@@ -255,11 +276,14 @@ def growth(folder, _):
         print("%7d %9.2f %12.0f" % (samples, time.monotonic() - start, usage.ru_maxrss / 1024))
 
 
+PARTS = "curve", "lmp", "auto", "memory", "cost", "growth"
+
+
 def main():
-    names = [word for word in sys.argv[1:] if not word.isdigit()] or ["curve", "lmp", "auto", "cost", "growth"]
+    names = [word for word in sys.argv[1:] if not word.isdigit()] or list(PARTS)
     runs = next((int(word) for word in sys.argv[1:] if word.isdigit()), 5)
     for name in names:
-        if name not in ("curve", "lmp", "auto", "cost", "growth"):
+        if name not in PARTS:
             sys.exit(__doc__)
         with tempfile.TemporaryDirectory(prefix="stackd-fold-") as folder:
             globals()[name](folder, runs)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What an administrator watches a service by: metrics, the watchdog, events in the journal."""
 
-import json
 import math
 import os
 import re
@@ -133,17 +132,6 @@ def test_journal():
         check("PRIORITY=4" in entry, "its priority", entry)
 
 
-def spent(store):
-    """What stackd and its program have spent, up to the last commit: seconds of CPU and of wall time."""
-    stats = Recording(store).stats()
-    row = json.loads(run(STACKCTL, "list", "--json", "-i", store).out)["recordings"][-1]
-    kernel_ns = stats["kernel_ns_per_sample"] * stats["counters"]["started"]
-    print("%.3f s in the kernel half, %.3f s of stackd's, of %.1f s; %d Hz" % (
-        kernel_ns / 1e9, stats["counters"]["own_cpu_ns"] / 1e9, row["duration_ns"] / 1e9,
-        stats["counters"]["rate_hz"]))
-    return (stats["counters"]["own_cpu_ns"] + kernel_ns) / 1e9, row["duration_ns"] / 1e9
-
-
 def rate_of(store):
     """As of the last commit."""
     return Recording(store).stats()["counters"]["rate_hz"]
@@ -196,9 +184,9 @@ SHARE = 0.3  # of the time, in which the program of test_max_cpu() spins
 
 @live(alone=True, long=True)
 def test_max_cpu():
-    """The rate is lowered until the cost is within the budget, raised while the process stands still,
-    lowered again, and samples keep their weight. What else the machine does does not count: stackd
-    records a process that does nothing but spin."""
+    """The rate is lowered where the cost is above the budget, raised while the process stands still, and samples
+    keep their weight. What is spent in the end, the machine has a part in: bench/soak.py measures it, and
+    tests/unit/test_budget.c has the rule."""
     with scratch() as folder, slices() as make, workload("chain", 120) as process:
         store, group = folder + "/s.db", make("/budget.service")
         move(process.pid, group)
@@ -216,11 +204,8 @@ def test_max_cpu():
             while rate_of(store) <= lowered:
                 time.sleep(0.1)
             with sparing(process, SHARE):
-                # What is committed can be 8 s old.
-                time.sleep(12)
-                middle = spent(store)
-                time.sleep(20)
-                end, last = spent(store), group_moment(clocks)
+                time.sleep(5)
+                last = group_moment(clocks)
             steal = stolen() - before + os.cpu_count() / os.sysconf("SC_CLK_TCK")
             result = daemon.finish(SIGTERM)
         check(result.status == DONE, "status %d" % result.status, result.err)
@@ -229,8 +214,3 @@ def test_max_cpu():
         stats = Recording(store).stats()
         check(not stats["lost"], "lost samples", stats)
         check_weights(store, first, last, steal)
-        share = (end[0] - middle[0]) / (end[1] - middle[1])
-        print("%.2f%% of a core, %d Hz" % (100 * share, stats["counters"]["rate_hz"]))
-        # Beside other programs, what does not depend on the rate can take half of the budget.
-        check(stats["counters"]["rate_hz"] > 100 or share > 0.004, "the rate", stats)
-        check(share < 0.01, "%.2f%% of a core was spent" % (100 * share))

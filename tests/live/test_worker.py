@@ -57,12 +57,12 @@ for (_what, _where), (_words, _counter) in FAULTS.items():
 
 @live(long=True)
 def test_worker_slow():
-    """A worker takes 1.8 seconds of CPU time over its first walks: the ring, which has room for 0.4, is
+    """A worker takes 1.8 seconds of CPU time over its first walks: the ring, which has room for 1.2, is
     read meanwhile, and all samples come, with the paths that are theirs."""
     stackd = faulty_stackd()
     with scratch() as folder:
         store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
-        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "256K", "-o", store, "--",
+        result = run(stackd, "-F", 331, "--walk", "daemon", "--ring-bytes", "256K", "-o", store, "--",
                      program, 3, env={"STACKD_FAULT": "slow:walk:" + build_id(program)}, timeout=PATIENCE)
         print(result.err)
         check(result.status == DONE, "status %d" % result.status, result.err)
