@@ -90,11 +90,14 @@ sanitizers() {
     export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 }
 
-# The Makefile chooses which tests have sanitizers; with LONG=1 all have.
+# The Makefile chooses which tests have sanitizers, and which of their checks; with LONG=1 all have all.
 do_unit() { # [--long]
-    local long='' kind name
-    [ "${1:-}" != --long ] || long=LONG=1
-    run build-sanitized make -j"$jobs" -k CC=gcc SAN=1 B=build/san $long sanitized-tests
+    local long='' checks=less kind name
+    [ "${1:-}" != --long ] || { long=LONG=1 && checks=1; }
+    # What was made with other checks is not used.
+    [ "$(cat build/san/checks 2>/dev/null)" = "$checks" ] || rm -rf build/san
+    mkdir -p build/san && echo "$checks" >build/san/checks
+    run build-sanitized make -j"$jobs" -k CC=gcc SAN="$checks" B=build/san $long sanitized-tests
     run build-plain-tests make -j"$jobs" -k CC=gcc OPT='-O2 -g1' $long plain-tests
     sanitizers
     while read -r kind name; do
