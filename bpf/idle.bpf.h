@@ -20,8 +20,9 @@
 #define IDLE_BPF_H
 
 #include "cpu_clock.bpf.h"
-#include "tracked_pids.bpf.h"
+#include "next_task.bpf.h"
 #include "scratch.bpf.h"
+#include "tracked_pids.bpf.h"
 
 SETTING __u32 with_idle = 0; /* sample idle CPUs like any other */
 
@@ -35,18 +36,8 @@ static __always_inline bool is_idle(const struct task_struct *task, __u32 tid, _
 static __always_inline struct task_struct *woken_beside(struct task_struct *current)
 {
 	const struct rq *rq = queue_of(current);
-	struct task_struct *woken;
-	__u64 first;
 
-	if (!rq || !bpf_core_field_exists(rq->cfs_tasks) || !makes_way(rq) || !rq->nr_running)
-		return NULL;
-	/* The list begins with the task that was queued or chosen last. */
-	first = (__u64)rq->cfs_tasks.next;
-	if (first == (__u64)rq + bpf_core_field_offset(struct rq, cfs_tasks))
-		return NULL;
-	woken = (struct task_struct *)(first -
-				       bpf_core_field_offset(struct task_struct, se.group_node));
-	return woken == current ? NULL : woken;
+	return rq && makes_way(rq) && rq->nr_running ? next_task(rq, current) : NULL;
 }
 
 /* Counts a sample of a CPU that makes way for a task in scope. */

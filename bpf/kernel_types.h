@@ -115,11 +115,47 @@ struct mm_struct___bitmap {
 };
 
 struct list_head {
-	struct list_head *next;
+	struct list_head *next, *prev;
+};
+
+struct rt_prio_array {
+	struct list_head queue[100]; /* a queue for each priority, by sched_rt_entity.run_list */
+};
+
+struct rt_rq { /* real-time tasks of a CPU, the current one as well */
+	struct rt_prio_array active;
+	unsigned int rt_nr_running;
+	struct {
+		int curr; /* the first priority that has a task */
+	} highest_prio;
+};
+
+struct sched_rt_entity {
+	struct list_head run_list;
+	struct rt_rq *my_q; /* with CONFIG_RT_GROUP_SCHED: those of a cgroup; NULL: it is a task */
+};
+
+struct rb_node {
+	unsigned long __rb_parent_color;
+};
+
+struct rb_root_cached {
+	struct rb_node *rb_leftmost;
+};
+
+struct dl_rq { /* tasks with a deadline, the current one as well, the first deadline leftmost */
+	struct rb_root_cached root;
+};
+
+struct sched_dl_entity {
+	struct rb_node rb_node;
+	unsigned int dl_server : 1;
 };
 
 struct rq { /* the run queue of a CPU */
 	unsigned int nr_running;
+	struct rt_rq rt;
+	struct dl_rq dl;
 	struct list_head
 		cfs_tasks; /* the tasks of the usual class that can run, by se.group_node */
 	__u64 clock;
@@ -232,6 +268,8 @@ struct task_struct {
 	int tgid;
 	struct pid *thread_pid;
 	struct sched_entity se;
+	struct sched_rt_entity rt;
+	struct sched_dl_entity dl;
 	struct sched_info sched_info;
 	struct signal_struct *signal;
 	unsigned long nvcsw, nivcsw; /* context switches */

@@ -16,9 +16,16 @@
 #ifndef PREEMPTED_BPF_H
 #define PREEMPTED_BPF_H
 
+#include "cgroup.bpf.h"
 #include "idle.bpf.h"
 #include "late.bpf.h"
 #include "scratch.bpf.h"
+
+/* Is the task in scope, of whichever kind that is? */
+static __always_inline bool is_in_scope(struct task_struct *task)
+{
+	return cgroup_id ? is_in_cgroup(task) : passes_on(task);
+}
 
 /* Adds `ns` to the time that the scheduler counts for a woken task, if the current task is to make
  * way for that one. If the woken task is in scope, too, the sum over both is right, and nothing is
@@ -32,7 +39,7 @@ static __noinline int count_preempted(struct task_struct *task, __u64 ns)
 
 	if (is_everyone)
 		return 0;
-	if (rq && counted && makes_way(rq) && !(woken && passes_on(woken)))
+	if (rq && counted && makes_way(rq) && !(woken && is_in_scope(woken)))
 		counted->n[STACKD_COUNT_PREEMPTED_NS] += ns;
 	return 0;
 }

@@ -33,8 +33,9 @@
 #ifndef WAIT_BPF_H
 #define WAIT_BPF_H
 
-#include "tracked_pids.bpf.h"
+#include "cgroup.bpf.h"
 #include "region.bpf.h"
+#include "tracked_pids.bpf.h"
 #include "wait_clock.bpf.h"
 #include "wait_object.bpf.h"
 #include "wait_thread.bpf.h"
@@ -42,10 +43,8 @@
 SETTING __u32 wait_scope = STACKD_SCOPE_ALL;
 SETTING __u32 wait_scratches = 0; /* number of the first area for waits: one for each CPU */
 SETTING __u32 wait_cpus = 0;	  /* index of one more area, for waits that have not ended */
-SETTING __u64 wait_cgroup = 0;	  /* the cgroup's id, with STACKD_SCOPE_CGROUP */
 
-#define TASK_DEAD     0x80
-#define CGROUP_LEVELS 32
+#define TASK_DEAD 0x80
 
 /* A ring by which a CPU interrupts itself. One ring for all CPUs would not do: until its interrupt
  * has come, it raises none for another CPU. */
@@ -68,18 +67,6 @@ __u32 walks_behind_switch = 0; /* a tracepoint, not an interrupt, starts walks; 
 static __always_inline struct wait_thread *thread_of(struct task_struct *task)
 {
 	return CHECKED(bpf_task_storage_get(&wait_threads, task, 0, 0));
-}
-
-static __always_inline bool is_in_cgroup(struct task_struct *task)
-{
-	struct cgroup *group = BPF_CORE_READ(task, cgroups, dfl_cgrp);
-
-	for (int i = 0; i < CGROUP_LEVELS && group; i++) {
-		if (BPF_CORE_READ(group, kn, id) == wait_cgroup)
-			return true;
-		group = (struct cgroup *)BPF_CORE_READ(group, self.parent);
-	}
-	return false;
 }
 
 /* Sends that a thread is measured from now on, or that it has left its CPU for the last time. perf

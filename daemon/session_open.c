@@ -219,7 +219,7 @@ static struct sampler_options sampler_options(const struct session *s)
 		.waits = s->options->waits,
 		.wakers = s->options->wakers,
 		.stats_fd = s->cost.stats_fd,
-		.wait_cgroup = waits_cgroup_id(target_cgroup_fd(s->scope.target)),
+		.cgroup_id = waits_cgroup_id(target_cgroup_fd(s->scope.target)),
 		.wait_least_ns = s->options->wait_least_ns,
 		.wait_mean_ns = s->options->wait_mean_ns,
 		.has_uprobe_multi = regions_have_functions(s->options) && uprobe_multi_is_there(),

@@ -72,7 +72,7 @@ struct sampler_options {
 	bool wakers;		/* also load the program that records who ends waits */
 	int stats_fd;		/* from sampler_measure_time(); sampler_new() takes it over; -1:
 				 * none */
-	uint64_t wait_cgroup;	/* id of the cgroup, with STACKD_SCOPE_CGROUP */
+	uint64_t cgroup_id;	/* of the cgroup that is recorded; 0: the target is none */
 	uint64_t wait_least_ns; /* shorter parts of waits are only counted */
 	uint64_t wait_mean_ns;	/* mean waiting time that a sample of waits represents; 0: record
 				 * all waits */

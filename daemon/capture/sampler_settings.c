@@ -41,7 +41,7 @@ void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options 
 	skel->rodata->is_everyone = options->is_everyone;
 	skel->rodata->alloc_distance = options->alloc_distance;
 	skel->rodata->wait_scope = options->region_scope;
-	skel->rodata->wait_cgroup = options->wait_cgroup;
+	skel->rodata->cgroup_id = options->cgroup_id;
 	skel->rodata->wait_least_ns = options->wait_least_ns;
 	skel->bss->wait_mean_ns = options->wait_mean_ns;
 }

@@ -237,21 +237,25 @@ static inline long bpf_probe_read_kernel(void *to, __u32 len, const void *from)
 
 /* --- kernel structures --------------------------------------------------------------------- */
 
-#define SHIM_PICK(a, b, c, name, ...)	name
-#define BPF_CORE_READ(...)		SHIM_PICK(__VA_ARGS__, SHIM_READ_2, SHIM_READ_1, )(__VA_ARGS__)
-#define SHIM_READ_1(from, a)		((from)->a)
-#define SHIM_READ_2(from, a, b)		((from)->a->b)
-#define bpf_core_read(to, len, from)	bpf_probe_read_kernel(to, len, from)
-#define BPF_CORE_READ_BITFIELD(from, a) ((from)->a)
+#define SHIM_PICK(a, b, c, name, ...)	       name
+#define BPF_CORE_READ(...)		       SHIM_PICK(__VA_ARGS__, SHIM_READ_2, SHIM_READ_1, )(__VA_ARGS__)
+#define SHIM_READ_1(from, a)		       ((from)->a)
+#define SHIM_READ_2(from, a, b)		       ((from)->a->b)
+#define bpf_core_read(to, len, from)	       bpf_probe_read_kernel(to, len, from)
+#define BPF_CORE_READ_BITFIELD(from, a)	       ((from)->a)
+#define BPF_CORE_READ_BITFIELD_PROBED(from, a) ((from)->a)
 
 /* Does this kernel count changes of mappings? Its counter is the first field of its mm_struct,
  * as kernel_types.h has it: the root of the tree, which moves with each change. */
 static bool shim_counts_changes = true;
+static bool shim_has_queued = true; /* does it tell when a task was queued? */
 
 static inline bool shim_has_field(const char *field)
 {
 	if (strstr(field, "mm_lock_seq"))
 		return shim_counts_changes && strstr(field, "sequence");
+	if (strstr(field, "last_queued"))
+		return shim_has_queued;
 	return true;
 }
 

@@ -2,7 +2,8 @@
 /*
  * Samples of idle CPUs: the unmodified kernel half counts them and sends nothing, and counts the
  * time that the scheduler gives to a task that the CPU was woken for; interrupts in the idle task
- * are sampled, and with --idle everything is (bpf/idle.bpf.h).
+ * are sampled, and with --idle everything is (bpf/idle.bpf.h). Which task that is
+ * (bpf/next_task.bpf.h), and the time that the scheduler takes from tasks (bpf/preempted.bpf.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,6 +93,8 @@ static void test_waking_is_counted(void **state)
 
 	(void)state;
 	woken.group_leader = &woken;
+	woken.sched_info.last_queued = 1;
+	woken.se.group_node.next = &rq.cfs_tasks;
 	idle.stack = (void *)(uintptr_t)STACK;
 	idle.se.cfs_rq = &queue;
 	queue.rq = &rq;
@@ -140,6 +143,202 @@ static void test_waking_is_counted(void **state)
 	is_everyone = 0;
 }
 
+/* --- the task that runs next ----------------------------------------------------------------- */
+
+#define IN_SCOPE 7 /* a process */
+
+static struct queues {
+	struct cfs_rq of_current;
+	struct rq rq;
+	struct task_struct current, tasks[12]; /* those of odd numbers are in scope */
+	struct css_set sets[2];
+	struct cgroup groups[2];
+	struct kernfs_node nodes[2];
+} q;
+
+/* Makes a CPU that runs a task outside of the scope, and is to switch to one that was woken. */
+static void begin_queues(void)
+{
+	const uint32_t pid = IN_SCOPE;
+	const uint64_t any = 0;
+
+	memset(&q, 0, sizeof(q));
+	bpf_map_update_elem(&members, &pid, &any, BPF_ANY);
+	is_clock = 1;
+	by_members = 1;
+	q.current.stack = (void *)(uintptr_t)STACK;
+	q.current.flags = PF_KTHREAD;
+	q.current.group_leader = &q.current;
+	q.current.se.cfs_rq = &q.of_current;
+	q.of_current.rq = &q.rq;
+	q.rq.nr_running = 2;
+	q.rq.clock_update_flags = 1;
+	q.rq.cfs_tasks.next = &q.rq.cfs_tasks;
+	q.rq.rt.highest_prio.curr = 100;
+	for (int i = 0; i < 2; i++) {
+		q.nodes[i].id = (uint64_t)i + 1;
+		q.groups[i].kn = &q.nodes[i];
+		q.sets[i].dfl_cgrp = &q.groups[i];
+	}
+	for (size_t i = 0; i < sizeof(q.tasks) / sizeof(*q.tasks); i++) {
+		q.tasks[i].tgid = i % 2 ? IN_SCOPE : 1;
+		q.tasks[i].group_leader = &q.tasks[i];
+		q.tasks[i].cgroups = &q.sets[i % 2];
+	}
+	shim_task = &q.current;
+}
+
+static void end_queues(void)
+{
+	by_members = 0;
+	is_clock = 0;
+}
+
+/* Adds a task to the end of the queue of usual ones. */
+static void queue_task(struct task_struct *task, uint64_t queued)
+{
+	struct list_head *last = &q.rq.cfs_tasks;
+
+	while (last->next != &q.rq.cfs_tasks)
+		last = last->next;
+	last->next = &task->se.group_node;
+	task->se.group_node.next = &q.rq.cfs_tasks;
+	task->sched_info.last_queued = queued;
+}
+
+/* Samples the current task, which is of process 1. Does the CPU make way for a task in scope? */
+static bool is_waking(void)
+{
+	struct bpf_perf_event_data context = {.sample_period = 1000};
+	const uint64_t before = counted(STACKD_COUNT_WAKING_NS);
+	uint64_t passed;
+
+	shim_pid_tgid = UINT64_C(1) << 32 | 1;
+	stackd_sample(&context);
+	passed = counted(STACKD_COUNT_WAKING_NS) - before;
+	assert_true(!passed || passed == 1000);
+	return passed;
+}
+
+/* A task that is woken while it stays in the queue keeps its place there. */
+static void test_last_queued_is_next(void **state)
+{
+	(void)state;
+	begin_queues();
+	queue_task(&q.current, 0);
+	assert_false(is_waking());
+	queue_task(&q.tasks[0], 5);
+	queue_task(&q.tasks[1], 4);
+	assert_false(is_waking());
+	q.tasks[1].sched_info.last_queued = 0; /* it sleeps */
+	queue_task(&q.tasks[3], 6);
+	queue_task(&q.tasks[2], 3);
+	assert_true(is_waking());
+	q.tasks[2].sched_info.last_queued = 7;
+	assert_false(is_waking());
+	queue_task(&q.tasks[4], 1);
+	queue_task(&q.tasks[6], 1);
+	queue_task(&q.tasks[5], 8);
+	assert_true(is_waking());
+	queue_task(&q.tasks[8], 1);
+	queue_task(&q.tasks[10], 9); /* too far behind */
+	assert_true(is_waking());
+	end_queues();
+}
+
+/* Without times, the first one of the queue counts. */
+static void test_first_is_next(void **state)
+{
+	(void)state;
+	begin_queues();
+	shim_has_queued = false;
+	queue_task(&q.current, 0);
+	queue_task(&q.tasks[1], 0);
+	assert_false(is_waking());
+	q.rq.cfs_tasks.next = &q.rq.cfs_tasks;
+	queue_task(&q.tasks[3], 0);
+	queue_task(&q.current, 0);
+	assert_true(is_waking());
+	shim_has_queued = true;
+	end_queues();
+}
+
+/* Real-time tasks come before others, the first priority first, and those with a deadline before
+ * both, unless the entity stands for the others. */
+static void test_classes(void **state)
+{
+	struct rt_rq group;
+
+	(void)state;
+	begin_queues();
+	queue_task(&q.tasks[1], 9);
+	assert_true(is_waking());
+	q.rq.rt.rt_nr_running = 1;
+	q.rq.rt.highest_prio.curr = 42;
+	q.rq.rt.active.queue[42].next = &q.tasks[2].rt.run_list;
+	assert_false(is_waking());
+	q.rq.rt.active.queue[42].next = &q.tasks[3].rt.run_list;
+	assert_true(is_waking());
+	q.rq.rt.active.queue[42].next = &q.current.rt.run_list; /* it goes on */
+	assert_false(is_waking());
+	q.rq.rt.active.queue[42].next = &q.tasks[2].rt.run_list;
+	q.tasks[2].rt.my_q = &group; /* not known: others are looked at */
+	assert_true(is_waking());
+	q.tasks[2].rt.my_q = NULL;
+	q.rq.dl.root.rb_leftmost = &q.tasks[5].dl.rb_node;
+	assert_true(is_waking());
+	q.rq.dl.root.rb_leftmost = &q.tasks[4].dl.rb_node;
+	q.rq.rt.rt_nr_running = 0;
+	assert_false(is_waking());
+	q.tasks[4].dl.dl_server = 1;
+	assert_true(is_waking());
+	end_queues();
+}
+
+/* Samples the current task, which is in scope, beside one that was woken. Does its time count for
+ * another one? */
+static bool is_preempted(struct task_struct *woken)
+{
+	struct bpf_perf_event_data context = {.sample_period = 1000};
+	const uint64_t before = counted(STACKD_COUNT_PREEMPTED_NS);
+	const unsigned records = n_records;
+
+	q.rq.cfs_tasks.next = &q.rq.cfs_tasks;
+	queue_task(woken, 1);
+	shim_pid_tgid = (uint64_t)IN_SCOPE << 32 | IN_SCOPE;
+	context.regs = (struct pt_regs){.rsp = STACK, .cs = 0x10, .rip = 0xffffffff81000000};
+	stackd_sample(&context);
+	assert_int_equal(n_records, records + 1);
+	return counted(STACKD_COUNT_PREEMPTED_NS) - before >= 1000;
+}
+
+/* The time of one task in scope that counts for another one in scope is not missing: in processes,
+ * and in a cgroup and those below it. */
+static void test_preempted(void **state)
+{
+	(void)state;
+	begin_queues();
+	q.current.tgid = IN_SCOPE;
+	q.current.thread_info.flags = ARCH_MAY_RESCHEDULE;
+	assert_true(is_preempted(&q.tasks[0]));
+	assert_false(is_preempted(&q.tasks[1]));
+	q.rq.clock_update_flags = 0;
+	assert_false(is_preempted(&q.tasks[0]));
+	q.rq.clock_update_flags = 1;
+
+	by_members = 0;
+	cgroup_id = 2;
+	assert_true(is_preempted(&q.tasks[0]));
+	assert_false(is_preempted(&q.tasks[1]));
+	cgroup_id = 3;
+	assert_true(is_preempted(&q.tasks[1]));
+	cgroup_id = 2;
+	q.groups[0].self.parent = &q.groups[1].self;
+	assert_false(is_preempted(&q.tasks[0]));
+	cgroup_id = 0;
+	end_queues();
+}
+
 static int set_up(void **state)
 {
 	static struct perf_event event; /* of which nothing is known: no timer was due */
@@ -167,6 +366,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_idle_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_waking_is_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_last_queued_is_next, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_first_is_next, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_classes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_preempted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_work_is_sampled, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_idle_is_sampled_if_asked_for, set_up,
 						tear_down),

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Finds the task that a CPU is about to switch to, because it was woken there.
+ *
+ * The scheduler takes tasks with a deadline first, then real-time tasks, then all others. Of the
+ * first two classes it takes the first one in the queue, which is found as the scheduler does. If
+ * that is the current task, there is no switch.
+ *
+ * Of the others it takes the one that it owes most. To compute that here would be too much, so the
+ * one that was queued last stands for it: its wake-up has caused the switch. A queue begins with
+ * the tasks that were queued or chosen last. But since Linux 6.12 a task that blocks can stay in
+ * the queue for a while (`sched_delayed`). Woken then, it keeps its place, behind all tasks that
+ * were chosen since. So several tasks are looked at, and the time tells when each was queued. That
+ * time is 0 for the current task, and for one that has stayed although it is blocked. A kernel
+ * without such times (CONFIG_SCHED_INFO) has only the first task.
+ */
+#ifndef NEXT_TASK_BPF_H
+#define NEXT_TASK_BPF_H
+
+#include "scratch.bpf.h"
+
+#define QUEUED_MOST 8 /* tasks of a queue that are looked at */
+#define RT_PRIOS    100
+
+#define ENTRY_OF(type, member, address) ((type *)((address)-bpf_core_field_offset(type, member)))
+
+static __always_inline struct task_struct *next_by_deadline(const struct rq *rq)
+{
+	__u64 first = 0;
+	struct sched_dl_entity *entity;
+
+	if (bpf_core_field_exists(rq->dl.root.rb_leftmost))
+		first = (__u64)BPF_CORE_READ(rq, dl.root.rb_leftmost);
+	if (!first)
+		return NULL;
+	entity = ENTRY_OF(struct sched_dl_entity, rb_node, first);
+	/* since Linux 6.8 an entity can stand for the tasks without a deadline */
+	if (bpf_core_field_exists(entity->dl_server) &&
+	    BPF_CORE_READ_BITFIELD_PROBED(entity, dl_server))
+		return NULL;
+	return ENTRY_OF(struct task_struct, dl, (__u64)entity);
+}
+
+static __always_inline struct task_struct *next_of_real_time(const struct rq *rq)
+{
+	struct sched_rt_entity *entity;
+	struct list_head *queue;
+	__u32 priority;
+
+	if (!bpf_core_field_exists(rq->rt.highest_prio.curr) ||
+	    !BPF_CORE_READ(rq, rt.rt_nr_running))
+		return NULL;
+	priority = BPF_CORE_READ(rq, rt.highest_prio.curr);
+	if (priority >= RT_PRIOS)
+		return NULL;
+	queue = (struct list_head *)((__u64)rq +
+				     bpf_core_field_offset(struct rq, rt.active.queue)) +
+		priority;
+	entity = ENTRY_OF(struct sched_rt_entity, run_list, (__u64)BPF_CORE_READ(queue, next));
+	if (bpf_core_field_exists(entity->my_q) && BPF_CORE_READ(entity, my_q))
+		return NULL; /* a group of tasks, in cgroups of version 1 */
+	return ENTRY_OF(struct task_struct, rt, (__u64)entity);
+}
+
+/* Returns a number that is the larger the later a task was queued; 0: it does not wait to run. */
+static __always_inline __u64 queued_at(const struct task_struct *task,
+				       const struct task_struct *current, __u32 place)
+{
+	if (bpf_core_field_exists(task->sched_info.last_queued))
+		return BPF_CORE_READ(task, sched_info.last_queued);
+	return !place && task != current;
+}
+
+static __always_inline struct task_struct *next_of_others(const struct rq *rq,
+							  const struct task_struct *current)
+{
+	const __u64 end = (__u64)rq + bpf_core_field_offset(struct rq, cfs_tasks);
+	struct task_struct *task, *last = NULL;
+	__u64 at = end, queued, latest = 0;
+
+	for (__u32 i = 0; i < QUEUED_MOST; i++) {
+		at = (__u64)BPF_CORE_READ((struct list_head *)at, next);
+		if (!at || at == end)
+			break;
+		task = ENTRY_OF(struct task_struct, se.group_node, at);
+		queued = queued_at(task, current, i);
+		if (queued > latest) {
+			latest = queued;
+			last = task;
+		}
+	}
+	return last;
+}
+
+/* Returns the task that is to run next on the CPU of `current`; NULL: it is not found, or there is
+ * none but that. */
+static __noinline struct task_struct *next_task(const struct rq *rq,
+						const struct task_struct *current)
+{
+	struct task_struct *next = next_by_deadline(rq);
+
+	if (!next)
+		next = next_of_real_time(rq);
+	if (!next && bpf_core_field_exists(rq->cfs_tasks))
+		next = next_of_others(rq, current);
+	return next == current ? NULL : next;
+}
+
+#endif
