@@ -174,7 +174,7 @@ static unsigned count_maps(uint32_t pid)
 struct found {
 	uint32_t chunk, rows, number;
 	uint64_t from, to;
-	const struct stackd_rule *rule;
+	struct stackd_rule rule;
 };
 
 static bool find_rule(const struct recipe_table *table, uint64_t offset, struct found *ret)
@@ -198,7 +198,9 @@ static bool find_rule(const struct recipe_table *table, uint64_t offset, struct 
 	ret->chunk = chunk;
 	ret->rows = high - low;
 	ret->number = rows[row].rule;
-	ret->rule = &rules[rows[row].rule];
+	ret->rule = rules[rows[row].rule];
+	if (ret->rule.cfa == STACKD_CFA_EVAL)
+		ret->rule.cfa = STACKD_CFA_REG; /* as without managed frames */
 	ret->from = start + rows[row].low;
 	ret->to = start + (row + 1 < high ? rows[row + 1].low : 1u << STACKD_CHUNK_SHIFT);
 	return true;
@@ -207,7 +209,7 @@ static bool find_rule(const struct recipe_table *table, uint64_t offset, struct 
 static void print_frame(const struct map *map, uint64_t offset, bool is_exact, uint64_t bytes,
 			const struct found *f)
 {
-	const struct stackd_rule *r = f->rule;
+	const struct stackd_rule *r = &f->rule;
 
 	printf("frame %d %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %d %" PRIu64 " %" PRIx64
 	       " %" PRIx64 " %u %u %u %u %u %d %d %d",
@@ -231,14 +233,14 @@ static int walk_frame(struct walk *w, uint32_t pid)
 
 	if (!map || !find_rule(files[map->file].recipes.table, offset, &f))
 		return -1;
-	if (f.rule->cfa == STACKD_CFA_END) {
+	if (f.rule.cfa == STACKD_CFA_END) {
 		print_frame(map, offset, is_exact, END_BYTES, &f);
 		return 0;
 	}
-	if (f.rule->cfa != STACKD_CFA_REG && f.rule->cfa != STACKD_CFA_DEREF &&
-	    f.rule->cfa != STACKD_CFA_PLT)
+	if (f.rule.cfa != STACKD_CFA_REG && f.rule.cfa != STACKD_CFA_DEREF &&
+	    f.rule.cfa != STACKD_CFA_PLT)
 		return -1;
-	end = walk_step(w, f.rule);
+	end = walk_step(w, &f.rule);
 	if (end != WALK_GO_ON)
 		return -1;
 	print_frame(map, offset, is_exact, w->r[STACKD_REG_SP] - rsp, &f);

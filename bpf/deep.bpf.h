@@ -699,7 +699,7 @@ static __always_inline enum deep_action deep_action_of(const struct scratch *s, 
 {
 	__u32 total = s->kept + s->n_new;
 
-	if (s->walk.is_once)
+	if (s->walk.extras)
 		return DEEP_NOT;
 	if (s->part.flags & STACKD_PART_JOINS)
 		return s->n_new > s->deep_joined || s->end == STACKD_END_ENTRY ? DEEP_EXTEND

@@ -251,6 +251,25 @@ static __always_inline bool is_saved_as_was(struct scratch *s, struct thread_sta
 
 #define MARKS_A_TURN 8
 
+/* Does the mark of a native frame hold? */
+static __always_inline bool mark_holds(struct scratch *s, struct thread_state *state, __u32 index)
+{
+	const struct mark *mark = &state->marks[BOUNDED(index, MAX_MARKS)];
+	__u64 slot = mark->slot & ~MARK_FLAGS, ra;
+
+	if (word_at_hand(s, slot, &ra)) {
+		if (ra != mark->ra)
+			return false;
+	} else if (!word_holds(s, slot, mark->ra)) {
+		return false;
+	}
+	if (mark->slot & MARK_PLAIN && !is_plain_as_was(s, state, index, slot) &&
+	    !plain_holds(s, index))
+		return false;
+	return !(mark->slot & MARK_GUARDED) || is_saved_as_was(s, state, index) ||
+	       guard_holds(s, index, s->check_from);
+}
+
 /* Checks the marks from s->check - 1 on, rootwards. 1 ends the loop; s->check is 0 if all hold. */
 static long check_marks(__u32 turn, struct scratch **at)
 {
@@ -262,25 +281,14 @@ static long check_marks(__u32 turn, struct scratch **at)
 	if (!state)
 		return 1;
 	for (int i = 0; i < MARKS_A_TURN && next; i++) {
-		const struct mark *mark = &state->marks[BOUNDED(next - 1, MAX_MARKS)];
-		__u64 slot = mark->slot & ~MARK_FLAGS, ra;
-
-		if (word_at_hand(s, slot, &ra)) {
-			if (ra != mark->ra)
-				return 1;
-		} else if (!word_holds(s, slot, mark->ra)) {
-			return 1;
-		}
-		if (mark->slot & MARK_PLAIN && !is_plain_as_was(s, state, next - 1, slot) &&
-		    !plain_holds(s, next - 1))
-			return 1;
-		if (mark->slot & MARK_GUARDED && !is_saved_as_was(s, state, next - 1) &&
-		    !guard_holds(s, next - 1, s->check_from))
+		if (!mark_holds(s, state, next - 1))
 			return 1;
 		s->check = --next;
 	}
 	return !next;
 }
+
+__noinline int check_managed_marks(struct scratch *given); /* managed_code.bpf.h */
 
 /* Do this mark and all below it hold? If a word in memory differs, no mark above that word needs to
  * be tried any more. */
@@ -292,6 +300,8 @@ static __always_inline bool verify_from(struct scratch *s, const struct thread_s
 	s->n_fixes = 0;
 	s->broken_register = 0;
 	bpf_loop(MAX_MARKS / MARKS_A_TURN + 1, check_marks, &s, 0);
+	if (s->check && with_managed)
+		check_managed_marks(s);
 	if (s->check && !s->broken_register)
 		s->probe = s->check - 1;
 	return s->check == 0 && (!state->zero || word_holds(s, state->zero, 0));
@@ -370,7 +380,7 @@ static __always_inline __u32 cfa_register(const struct stackd_rule *rule)
 	if (rule->cfa == STACKD_CFA_NONE)
 		return STACKD_REG_FP;
 	if (rule->cfa != STACKD_CFA_REG && rule->cfa != STACKD_CFA_DEREF &&
-	    rule->cfa != STACKD_CFA_OTHER)
+	    rule->cfa != STACKD_CFA_OTHER && rule->cfa != STACKD_CFA_EVAL)
 		return STACKD_REG_SP;
 	return rule->reg & (WALK_REGS - 1);
 }

@@ -5,6 +5,7 @@
  *
  *   by a rule   the table of a program's file has rules of kinds that only this runtime has:
  *               NAME_has_rule(rule), step_to_other_stack(s) by s->switching
+ *   bytecode    a function of a file runs it: STACKD_CFA_EVAL, step_from_interpreter(s)
  *   in code     the code is in no file: step_in_NAME(s), once user space has sent the facts about
  *               the process (stackd_runtimes.h)
  */
@@ -14,17 +15,23 @@
 #include "runtime_beam.bpf.h"
 #include "runtime_go.bpf.h"
 
+/* A step's result: WALK_GO_ON, out of a function that runs bytecode. */
+#define WALK_MANAGED 253
+
 /* Returns whether a rule is of a kind that only a runtime has. */
 static __always_inline bool runtime_has_rule(const struct stackd_rule *rule)
 {
-	return go_has_rule(rule);
+	return go_has_rule(rule) || rule->cfa == STACKD_CFA_EVAL;
 }
 
-/* Steps by such a rule. Returns WALK_GO_ON, WALK_AGAIN or an end reason. */
+__noinline int runtime_step(struct scratch *given); /* managed.bpf.h */
+
+/* Steps by such a rule. Returns WALK_GO_ON, WALK_AGAIN or an end reason; or WALK_MANAGED: it has
+ * stepped, and managed frames come before the walk's frame (managed.bpf.h). */
 static __always_inline int runtime_step_by_rule(struct scratch *s, const struct stackd_rule *rule)
 {
 	s->switching = *rule;
-	return step_to_other_stack(s);
+	return runtime_step(s);
 }
 
 /* Steps out of code that no file has. As above, or RUNTIME_NOT: it is no runtime's that is known.

@@ -37,6 +37,8 @@
 #define CACHE_LINE   64
 #define ALIGNED	     __attribute__((aligned(CACHE_LINE)))
 
+#define MANAGED_WORDS 32 /* a power of two, for a code object and the start of a string */
+
 /*
  * A remembered frame: the conditions under which it, and all frames below it, are the same in the
  * next sample (see prefix.bpf.h). For most frames the return address is the only one, so marks are
@@ -59,7 +61,8 @@ struct guard {
 #define MARK_GUARDED (1ull << 63) /* the frame's guard must hold, too */
 #define MARK_EXACT   (1ull << 62) /* a signal has interrupted at `ra`: it is no return address */
 #define MARK_PLAIN   (1ull << 61) /* the usual CFA from the frame pointer: no guard */
-#define MARK_FLAGS   (MARK_GUARDED | MARK_EXACT | MARK_PLAIN)
+#define MARK_MANAGED (1ull << 60) /* a managed frame (managed_code.bpf.h) */
+#define MARK_FLAGS   (MARK_GUARDED | MARK_EXACT | MARK_PLAIN | MARK_MANAGED)
 #define MARK_LIVE    0xffffffffu
 
 /* A mapping that samples have met. */
@@ -264,6 +267,30 @@ struct scratch {
 		__u32 holes;
 		__u32 sent; /* CODE_BYTES records with this sample */
 	} code;
+
+	/* Frames of managed functions (managed.bpf.h). */
+	struct {
+		struct stackd_interpreter is;
+		__u32 file, pad;	    /* number of the file that `is` is of; 0: none */
+		__u64 thread, interpreter;  /* addresses: in a search, the next ones */
+		__u64 cframe, previous;	    /* of the next activation, and the one before it */
+		__u64 frame, owned;	    /* the next one; and the C stack's, after the last */
+		__u64 words[MANAGED_WORDS]; /* of what was read last */
+		__u64 text[MANAGED_WORDS];
+		__u32 count;			   /* frames of the walk */
+		__u32 is_whole;			   /* the activation's first frame was met, */
+		__u32 may_match;		   /* or a remembered one; */
+		__u32 has_matched;		   /* all is as it was from that one on */
+		__u32 no_match;			   /* it is not, or is not looked for */
+		__u32 bytes_before, frames_before; /* the activation's managed frames */
+		__u64 new_code, new_hash; /* a code object whose names are to be sent; 0: none */
+		__u32 is_restless;	  /* the process is, as it was asked at this time: */
+		__u64 asked;
+		__u64 low, pc;		/* of the activation's native frame */
+		__u64 run_of, run_base; /* the sample that the run is of; and its address */
+		__u8 run[2048 + 8];
+		struct stackd_managed_record record;
+	} managed;
 
 	__u8 run[RUN_BYTES + 8] ALIGNED; /* not last: the verifier assumes reads beyond its end */
 

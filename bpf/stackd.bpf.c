@@ -150,7 +150,7 @@ __noinline int walk_from_leaf(struct scratch *given)
 	s->walk.is_scheduler = 0;
 	s->walk.has_left = 0;
 	s->walk.system_sp = 0;
-	s->walk.is_once = 0;
+	s->walk.extras = 0;
 	s->n_new = 0;
 	s->kept = 0;
 	s->n_fixes = 0;
@@ -220,6 +220,15 @@ __noinline int is_bottom(struct scratch *given)
 	       s->stack_end - s->walk.slot <= STACKD_STACK_BOTTOM;
 }
 
+/* Ends the walk for this reason. As walk_frame(). */
+static __always_inline long walk_ends(struct scratch *s, __u32 reason)
+{
+	s->end = reason;
+	return 1;
+}
+
+__noinline int managed_frames(struct scratch *given); /* managed.bpf.h */
+
 /* Walks one frame. 1 ends the walk, with the reason in s->end. */
 static long walk_frame(__u32 turn, struct scratch **at)
 {
@@ -230,16 +239,12 @@ static long walk_frame(__u32 turn, struct scratch **at)
 
 	(void)turn;
 
-	if (index && prefix_matches(s)) {
-		s->end = STACKD_END_ENTRY;
-		return 1;
-	}
+	if (index && prefix_matches(s))
+		return walk_ends(s, STACKD_END_ENTRY);
 	if (RARELY(s->deep_left) && index && deep_matches(s))
 		return 1;
-	if (segment_is_full(s, index)) {
-		s->end = STACKD_END_SEGMENT;
-		return 1;
-	}
+	if (segment_is_full(s, index))
+		return walk_ends(s, STACKD_END_SEGMENT);
 	if (RARELY(index >= s->most || s->bytes > DEEP_BYTES) && deep_go_on(s))
 		return 1;
 	if (index % AHEAD_FRAMES == AHEAD_FROM)
@@ -278,6 +283,8 @@ static long walk_frame(__u32 turn, struct scratch **at)
 	note_step(s, index, end);
 	if (end == WALK_GO_ON)
 		return 0;
+	if (end == WALK_MANAGED)
+		return managed_frames(s) != 0;
 	s->end = end;
 	return 1;
 }
@@ -683,5 +690,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 #include "wait.bpf.h"
 #include "waker.bpf.h"
 #endif
+
+#include "managed.bpf.h" /* behind what most walks run */
 
 char LICENSE[] SEC("license") = "GPL";

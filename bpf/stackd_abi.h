@@ -32,6 +32,7 @@
  *   CODE_BYTES := struct stackd_code_bytes   no sample: bytes of code, before a CODE record
  *   LAUNCHED := struct stackd_launched       no sample: environment variables of a new program
  *   COMPLETED := struct stackd_completed     no sample: bytes that a receive of MPI has got
+ *   MANAGED := struct stackd_managed_record  no sample: the names of a code object
  *
  * The bookkeeping identity, checked by the daemon at its end:
  *   started == sent + lost_ring + idle
@@ -143,6 +144,7 @@ enum stackd_record_kind {
 	STACKD_RECORD_MORE_STACK = 0x80, /* bits 3 to 6 of the kind are used otherwise: */
 	STACKD_RECORD_CODE_BYTES = 0x81,
 	STACKD_RECORD_COMPLETED = 0x82,
+	STACKD_RECORD_MANAGED = 0x83,
 };
 
 /* Bits of header.kind and of stackd_walked.form: which fields are before a WALKED record's
@@ -365,6 +367,16 @@ struct stackd_completed {
 };
 
 #include "stackd_code.h"
+#include "stackd_managed.h"
+
+/* The names of a code object, before the first sample that has it; no sample. */
+struct stackd_managed_record {
+	struct stackd_header header;
+	__u32 pid; /* thread group id, initial pid namespace */
+	__u32 pad;
+	struct stackd_managed_code code;
+	__u8 lines[STACKD_MANAGED_LINES];
+};
 
 #define STACKD_MOST_COUNTERS 8
 
@@ -503,6 +515,7 @@ enum stackd_cfa {
 	STACKD_CFA_CALLBACK,  /* CFA = where the thread left its system stack + cfa_add. cfa_offset:
 			       * of g from the thread pointer; saved: of g.m, m.g0, g.sched, and,
 			       * from the pointer of that stack, of where it left it before */
+	STACKD_CFA_EVAL,      /* as REG; the function runs Python's bytecode (stackd_managed.h) */
 };
 
 /* The order of `saved` is that of STACKD_SAVED_REGS. */

@@ -47,6 +47,7 @@ enum stackd_event {
 	STACKD_EVENT_COMPLETE,	 /* COMPLETED: a receive of MPI is complete */
 	STACKD_EVENT_CODE,	 /* CODE: hashes of code that the process made */
 	STACKD_EVENT_CODE_BYTES, /* CODE_BYTES: the bytes of such code */
+	STACKD_EVENT_MANAGED,	 /* MANAGED: the names of a code object of Python's */
 	STACKD_EVENT_BRANCHES,	 /* BRANCHES: the processor's branch records */
 	STACKD_EVENT_COUNT,
 };

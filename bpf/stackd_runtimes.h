@@ -16,7 +16,8 @@
 #define STACKD_RUNTIMES(X)                                                                         \
 	X(GO, go)	    /* Go's, in the program itself */                                      \
 	X(BEAM, beam)	    /* Erlang's virtual machine */                                         \
-	X(HOTSPOT, hotspot) /* Java's */
+	X(HOTSPOT, hotspot) /* Java's */                                                           \
+	X(PYTHON, python)   /* CPython */
 
 enum stackd_runtime {
 #define X(NAME, name) STACKD_RUNTIME_##NAME,

@@ -34,7 +34,7 @@ __noinline int step_from_signal(struct scratch *given, int cfa_offset)
 	return s ? walk_signal(&s->walk, cfa_offset) : STACKD_END_UNREADABLE;
 }
 
-/* Steps to the caller. Returns WALK_GO_ON, WALK_AGAIN or an end reason. */
+/* Steps to the caller. Returns WALK_GO_ON, WALK_AGAIN, WALK_MANAGED or an end reason. */
 static __always_inline int step_by_rule(struct scratch *s, const struct stackd_rule *rule)
 {
 	if (rule->cfa == STACKD_CFA_DAEMON)

@@ -79,7 +79,14 @@ struct walk {
 	__u32 is_lean;	    /* only the frame pointer is restored */
 	__u32 is_scheduler; /* has met a frame of Go's scheduler (STACKD_CFA_SCHEDULER) */
 	__u32 has_left;	    /* has stepped from a thread's stack to that of its goroutine, by g */
-	__u32 is_once;	    /* has used words that marks do not cover: not to be remembered */
+	union {
+		__u32 extras; /* either is set */
+		struct {
+			__u16 is_once; /* has used words that marks do not cover: not to be
+					* remembered */
+			__u16 managed; /* enum managed_state (managed.bpf.h) */
+		};
+	};
 };
 
 /* Results of a step other than an end reason. */
@@ -208,9 +215,9 @@ static __always_inline bool walk_rises(const struct walk *w, __u64 cfa)
 	return cfa > w->r[STACKD_REG_SP] || (cfa == w->r[STACKD_REG_SP] && w->is_exact);
 }
 
-/* Steps out of a frame that is not a signal's, by a rule of kind REG, DEREF, PLT, OTHER, SCHEDULER
- * or INJECTED. Returns WALK_GO_ON, or an end reason with the walk unchanged; from a lean walk also
- * WALK_AGAIN. */
+/* Steps out of a frame that is not a signal's, by a rule of kind REG, DEREF, PLT, OTHER, SCHEDULER,
+ * INJECTED or EVAL. Returns WALK_GO_ON, or an end reason with the walk unchanged; from a lean walk
+ * also WALK_AGAIN. */
 static __always_inline int walk_step_plain(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 cfa = 0, pc, slot;

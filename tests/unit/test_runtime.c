@@ -26,7 +26,8 @@ static void test_list(void **state)
 	for (uint32_t i = 0; i < STACKD_RUNTIME_COUNT; i++) {
 		assert_int_equal(runtimes[i]->number, i);
 		assert_true(runtimes[i]->name[0]);
-		assert_true(runtimes[i]->files || runtimes[i]->processes || runtimes[i]->frames);
+		assert_true(runtimes[i]->files || runtimes[i]->processes || runtimes[i]->frames ||
+			    runtimes[i]->find_interpreter);
 		assert_ptr_equal(runtime_of_number(i), runtimes[i]);
 		assert_int_equal(runtime_number_of(runtimes[i]), i);
 	}

@@ -51,6 +51,7 @@ static struct tables *make_tables(uint32_t n_rows)
 		.files = calloc(FILES, sizeof(struct stackd_file)),
 		.n_files = FILES,
 		.inodes_fd = -1,
+		.interpreters_fd = -1,
 	};
 	t->source = table_source_here();
 	pthread_mutex_init(&t->lock, NULL);

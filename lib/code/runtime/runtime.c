@@ -64,6 +64,19 @@ void runtime_tables_free(struct runtime_tables *t)
 	*t = (struct runtime_tables){0};
 }
 
+/* --- interpreters ---------------------------------------------------------------------------- */
+
+bool runtime_find_interpreter(const struct elf_file *file,
+			      struct runtime_interpreter *ret_interpreter)
+{
+	FOR_EACH_WITH(i, find_interpreter)
+	{
+		if (runtimes[i]->find_interpreter(file, ret_interpreter))
+			return true;
+	}
+	return false;
+}
+
 /* --- processes ------------------------------------------------------------------------------- */
 
 const struct runtime *runtime_find_process(const uint8_t *code, size_t len, uint64_t start,

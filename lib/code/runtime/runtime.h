@@ -138,6 +138,19 @@ struct runtime_frames {
 			 size_t max);
 };
 
+/* --- interpreters ---------------------------------------------------------------------------- */
+
+#define RUNTIME_EVALS 8
+
+/* The interpreter that a file has: of a language whose functions have frames of their own. */
+struct runtime_interpreter {
+	struct stackd_interpreter facts; /* what the kernel half reads these frames by */
+	struct {
+		uint64_t start, end; /* file offsets of a function that runs bytecode, or a part */
+	} evals[RUNTIME_EVALS];
+	size_t n_evals;
+};
+
 /* --- the list -------------------------------------------------------------------------------- */
 
 struct runtime {
@@ -151,6 +164,16 @@ struct runtime {
 	const struct runtime_files *files;	   /* NULL: its files have no tables */
 	const struct runtime_processes *processes; /* NULL: the kernel half needs no facts */
 	const struct runtime_frames *frames;	   /* NULL: rules describe all its frames */
+
+	/* Finds the interpreter in a file. false: there is none, or its frames are not read. NULL:
+	 * it has none with frames of its own. */
+	bool (*find_interpreter)(const struct elf_file *file,
+				 struct runtime_interpreter *ret_interpreter);
+
+	/* Returns the line of an instruction of managed code (stackd_managed.h); -1: before the
+	 * first. 0: none is known. `lines`: code->line_bytes of its table. */
+	uint32_t (*line)(const struct stackd_managed_code *code, const uint8_t *lines,
+			 int64_t instruction);
 };
 
 /* All runtimes, by number. */
@@ -171,6 +194,10 @@ struct runtime_tables {
 
 /* Returns the runtime of a program; NULL: none. */
 const struct runtime *runtime_of_file(const struct elf_file *file);
+
+/* Finds the interpreter that a file has, of any runtime. false: it has none. */
+bool runtime_find_interpreter(const struct elf_file *file,
+			      struct runtime_interpreter *ret_interpreter);
 
 /* Reads the tables of a file, of the first runtime that has tables there. Returns 0, -ENOENT (no
  * runtime has), or as runtime_files.read(); *ret_tables is untouched on failure. */

@@ -507,7 +507,8 @@ static const char *own_name(const struct naming *n, const struct object *object,
 	case OBJECT_AWAITED:
 		name = object->path;
 		break;
-	case OBJECT_TAG: /* not code */
+	case OBJECT_MANAGED: /* the recorder has named it */
+	case OBJECT_TAG:     /* not code */
 	case OBJECT_ELF:
 	case OBJECT_VDSO:
 	case OBJECT_JIT:

@@ -359,7 +359,8 @@ static int find(struct reader_objects *l, const struct store_tables *t,
 	case OBJECT_TAG:
 	case OBJECT_MARK:
 	case OBJECT_AWAITED:
-		break; /* not code */
+	case OBJECT_MANAGED:
+		break; /* not code, or named with its first sample */
 	}
 	return -ENOENT;
 }

@@ -115,6 +115,10 @@ const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *
 /* Returns the counts of what was compiled into the table, and of what was refused. */
 const struct recipe_stats *recipe_table_stats(const struct recipe_table *table);
 
+/* Returns what the frames of the interpreter's functions are read by, for the kernel half; NULL:
+ * the file has no interpreter. */
+const struct stackd_interpreter *recipe_table_interpreter(const struct recipe_table *table);
+
 /* Gives the map of the rules' provenances to the caller, who frees it with provenance_map_free();
  * NULL: all rules are of call frame information. */
 struct provenance_map *recipe_table_take_provenance(struct recipe_table *table);

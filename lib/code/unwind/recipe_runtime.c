@@ -84,3 +84,75 @@ int recipe_runtime_lay(const struct elf_file *file, struct recipe_table *table,
 	recipe_rows_free(&layers.usual);
 	return err;
 }
+
+/* --- interpreters ----------------------------------------------------------------------------- */
+
+/* Gives the number of a rule within a function that runs bytecode. -ENOMEM. */
+static int number_in_eval(struct recipe_table *table, uint16_t number)
+{
+	size_t count;
+	struct stackd_rule rule = recipe_rules_array(table->rules, &count)[number];
+	int marked;
+
+	if (rule.cfa != STACKD_CFA_REG)
+		return number;
+	rule.cfa = STACKD_CFA_EVAL;
+	marked = recipe_rules_add(table->rules, &rule);
+	return marked == -ENOSPC ? number : marked;
+}
+
+/* Adds a row that holds up to `end`, cut where functions that run bytecode begin and end. */
+static int add_cut(struct recipe_table *table, const struct runtime_interpreter *is,
+		   struct recipe_row row, uint64_t end, struct recipe_rows *to)
+{
+	uint64_t at = row.offset;
+	int err = 0;
+
+	while (at < end && !err) {
+		uint64_t next = end;
+		int number = row.rule;
+
+		for (size_t i = 0; i < is->n_evals; i++) {
+			bool is_in = at >= is->evals[i].start && at < is->evals[i].end;
+			uint64_t edge =
+				at < is->evals[i].start ? is->evals[i].start : is->evals[i].end;
+
+			if (is_in)
+				number = number_in_eval(table, row.rule);
+			if (edge > at && edge < next)
+				next = edge;
+		}
+		err = number < 0 ? number : recipe_rows_add(to, (uint32_t)at, (uint16_t)number);
+		at = next;
+	}
+	return err;
+}
+
+int recipe_runtime_mark(const struct elf_file *file, struct recipe_table *table,
+			struct recipe_rows *rows)
+{
+	struct recipe_rows_reader reader = recipe_rows_read(rows);
+	struct recipe_rows marked = {0};
+	struct runtime_interpreter is;
+	struct recipe_row row, next;
+	bool has_row = recipe_rows_next(&reader, &row);
+	int err = 0;
+
+	if (!has_row || !runtime_find_interpreter(file, &is))
+		return 0;
+	while (has_row && !err) {
+		bool has_next = recipe_rows_next(&reader, &next);
+
+		err = add_cut(table, &is, row, has_next ? next.offset : RECIPE_MAX_OFFSET, &marked);
+		row = next;
+		has_row = has_next;
+	}
+	if (err) {
+		recipe_rows_free(&marked);
+		return err;
+	}
+	recipe_rows_free(rows);
+	*rows = marked;
+	table->interpreter = is.facts;
+	return 0;
+}

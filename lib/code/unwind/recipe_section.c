@@ -443,6 +443,8 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 		err = recipe_analysis_lay(others, c->loads, c->load_count, table, rows);
 	if (!err && others->file)
 		err = stack_switch_lay(others->file, c->loads, c->load_count, table, rows);
+	if (!err && others->file)
+		err = recipe_runtime_mark(others->file, table, rows);
 	return err ? err : recipe_table_build(table, rows);
 }
 

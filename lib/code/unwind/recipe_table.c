@@ -155,6 +155,11 @@ const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *
 	return table->chunks;
 }
 
+const struct stackd_interpreter *recipe_table_interpreter(const struct recipe_table *table)
+{
+	return table->interpreter.version ? &table->interpreter : NULL;
+}
+
 const struct recipe_stats *recipe_table_stats(const struct recipe_table *table)
 {
 	return &table->stats;

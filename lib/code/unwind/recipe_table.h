@@ -20,6 +20,7 @@ struct recipe_table {
 	struct recipe_rows provenance; /* rules are enum provenance; NONE: call frame information */
 	struct provenance_map *map;    /* recipe_table_build() makes it from `provenance` */
 	struct recipe_stats stats;
+	struct stackd_interpreter interpreter; /* version 0: the file has none */
 };
 
 /* As recipe_section_compile(), for the sections of a file: frees the bytes of each as soon as they

@@ -2,7 +2,7 @@
 /*
  * Writes and reads tables; see recipe_wire.h.
  *
- *   struct head, struct recipe_stats
+ *   struct head, struct recipe_stats, struct stackd_interpreter
  *   chunks (and an end entry), rows, rules, then start and provenance of each range
  */
 #include "unwind/recipe_wire.h"
@@ -51,6 +51,7 @@ void recipe_wire_put(struct recipe_table *table, struct buf *bytes)
 	head.n_rules = (uint32_t)n_rules;
 	BUF_PUT(bytes, head);
 	buf_put(bytes, recipe_table_stats(table), sizeof(struct recipe_stats));
+	BUF_PUT(bytes, table->interpreter);
 	if (n_chunks)
 		buf_put(bytes, chunks, (n_chunks + 1) * sizeof(*chunks));
 	buf_put(bytes, rows, n_rows * sizeof(*rows));
@@ -132,7 +133,7 @@ static int get_rows(struct buf_reader *r, const struct head *h, struct recipe_ta
 
 static bool rule_is_sane(const struct stackd_rule *rule)
 {
-	return rule->cfa <= STACKD_CFA_CALLBACK && rule->reg < STACKD_REG_COUNT &&
+	return rule->cfa <= STACKD_CFA_EVAL && rule->reg < STACKD_REG_COUNT &&
 	       rule->saved_via_reg < 1u << STACKD_SAVED_COUNT;
 }
 
@@ -195,6 +196,7 @@ static int get_table(struct buf_reader *r, struct recipe_table *t)
 
 	BUF_GET(r, head);
 	BUF_GET(r, t->stats);
+	BUF_GET(r, t->interpreter);
 	if (r->failed || !head_is_sane(&head, buf_left(r)))
 		return -EBADMSG;
 	err = recipe_rules_new(&t->rules);

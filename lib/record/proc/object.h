@@ -36,6 +36,8 @@ enum object_kind {
 	OBJECT_TAG,	/* no code: tags whose path is not known; offset = the tag */
 	OBJECT_MARK,	/* no code: a mark (--mark), whose name is the path; offset = 0 */
 	OBJECT_AWAITED, /* no code: what a thread waited for, whose name is the path; offset = 0 */
+	OBJECT_MANAGED, /* a source file of a managed language; offset = a hash of function and line
+			 * (daemon/recorder/managed.h) */
 };
 
 struct object {

@@ -26,9 +26,11 @@ uint64_t object_hash_text(const char *s)
 const char *object_kind_name(uint32_t kind)
 {
 	static const char *const names[] = {
-		[OBJECT_ELF] = "elf",	    [OBJECT_VDSO] = "vdso",	 [OBJECT_JIT] = "jit",
-		[OBJECT_KERNEL] = "kernel", [OBJECT_MODULE] = "module",	 [OBJECT_TAG] = "tag",
-		[OBJECT_MARK] = "mark",	    [OBJECT_AWAITED] = "awaited"};
+		[OBJECT_ELF] = "elf",	     [OBJECT_VDSO] = "vdso",
+		[OBJECT_JIT] = "jit",	     [OBJECT_KERNEL] = "kernel",
+		[OBJECT_MODULE] = "module",  [OBJECT_TAG] = "tag",
+		[OBJECT_MARK] = "mark",	     [OBJECT_AWAITED] = "awaited",
+		[OBJECT_MANAGED] = "managed"};
 
 	return kind < sizeof(names) / sizeof(*names) ? names[kind] : "unknown";
 }

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Adds the frames of Python's functions to a walk, where it meets the interpreter.
+ *
+ * CPython's interpreter is one C function. It runs a Python function that another one calls without
+ * calling itself, so one native frame of it, an activation, carries a chain of managed frames. An
+ * activation has a structure in its C frame, the cframe, that leads to the last of its managed
+ * frames and to the activation before:
+ *
+ *      thread state
+ *           |
+ *           v              managed frames, in memory of their own
+ *   eval [ cframe ] ---> h ---> g ---> f (the activation's first)
+ *    ^      |                          |
+ *    C      v                          v
+ *   eval [ cframe ] -----------------> e ---> d ---> main
+ *
+ * So nothing is guessed: the frames of an activation are believed only if its cframe lies between
+ * the stack pointer and the CFA of the native frame that the walk is at, and if its chain ends, at
+ * a frame that is marked as the first, with a link to the last frame of the activation before. What
+ * does not hold is shown as one frame that says so, and no further managed frames are added.
+ *
+ * The innermost activation may not have put its cframe into the chain yet, or not any more: it has
+ * no managed frames then, and the walk is not remembered.
+ *
+ * Managed frames are remembered as others are (managed_code.bpf.h). In a record, and among marks,
+ * they are rootward of their activation's native frame: that is the order of addresses, if each is
+ * where its cframe is; and so a native frame that has gone on to another instruction changes
+ * nothing rootward of it.
+ */
+#ifndef MANAGED_BPF_H
+#define MANAGED_BPF_H
+
+#include "managed_code.bpf.h"
+#include "mapping.bpf.h"
+#include "prefix.bpf.h"
+#include "scratch.bpf.h"
+#include "segment.bpf.h"
+#include "stack_window.bpf.h"
+
+#define MANAGED_MOST	   1024 /* frames of a walk, so that native ones have room */
+#define MANAGED_THREADS	   4096 /* of a process that are searched */
+#define MANAGED_OWNED_BY_C 3	/* the owner of a frame that is no function's */
+
+/* s->walk.managed */
+enum managed_state {
+	MANAGED_NOT_MET, /* no activation so far */
+	MANAGED_GOES_ON,
+	MANAGED_UNLINKED, /* the innermost activation does not lead to the one before yet */
+	MANAGED_ENDED,	  /* no more managed frames are added */
+};
+
+struct managed_thread {
+	__u64 start_time;
+	__u32 tid;
+	__u32 pad;
+};
+
+/* Where the interpreter has the state of a thread. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct managed_thread);
+	__type(value, __u64);
+} managed_threads SEC(".maps");
+
+/* --- the thread's state ----------------------------------------------------------------------- */
+
+/* Reads the state of a thread at an address. Returns whether it is the current thread's, and its
+ * last activation on the stack that is walked. */
+__noinline int managed_thread_fits(struct scratch *given, __u64 address)
+{
+	struct scratch *s = CHECKED(given);
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 cframe;
+
+	if (!s || !address || bpf_probe_read_user(s->managed.words, 168, (const void *)address))
+		return 0;
+	cframe = managed_word(s, s->managed.is.thread_frame);
+	if (managed_word(s, s->managed.is.thread_id) != ARCH_THREAD_POINTER(task))
+		return 0;
+	s->managed.cframe = s->managed.frame = cframe;
+	if (s->managed.is.form == STACKD_INTERPRETER_OWNER)
+		return 1;
+	return cframe - s->managed.low < s->stack_end - s->managed.low;
+}
+
+/* Looks at the next thread's state. 1 ends the search: s->managed.thread is it, or 0. */
+static long managed_search_some(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	__u64 next;
+
+	(void)turn;
+	if (!s->managed.thread) { /* the next interpreter's first */
+		if (!s->managed.interpreter ||
+		    bpf_probe_read_user(
+			    &s->managed.thread, 8,
+			    (const void *)(s->managed.interpreter + s->managed.is.threads)) ||
+		    bpf_probe_read_user(&next, 8,
+					(const void *)(s->managed.interpreter +
+						       s->managed.is.interpreter_next))) {
+			s->managed.thread = 0;
+			return 1;
+		}
+		s->managed.interpreter = next;
+		return 0;
+	}
+	if (managed_thread_fits(s, s->managed.thread))
+		return 1;
+	s->managed.thread = managed_word(s, s->managed.is.thread_next);
+	return 0;
+}
+
+/* Finds the state of the current thread, whose walk is at an activation. Returns whether there is
+ * one. */
+__noinline int managed_find_thread(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct managed_thread key = {.tid = task->pid, .start_time = task->start_time};
+	__u64 runtime, *known = CHECKED(bpf_map_lookup_elem(&managed_threads, &key));
+
+	if (!s)
+		return 0;
+	if (known && managed_thread_fits(s, *known))
+		return 1;
+	runtime = s->managed.pc - (s->location & STACKD_LOCATION_MASK) + s->managed.is.runtime;
+	s->managed.thread = 0;
+	if (bpf_probe_read_user(&s->managed.interpreter, 8,
+				(const void *)(runtime + s->managed.is.interpreters)))
+		return 0;
+	bpf_loop(MANAGED_THREADS, managed_search_some, &s, 0);
+	if (!s->managed.thread || !managed_thread_fits(s, s->managed.thread))
+		return 0;
+	runtime = s->managed.thread; /* before 6.4, a value must be on the stack */
+	bpf_map_update_elem(&managed_threads, &key, &runtime, BPF_ANY);
+	return 1;
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+/* Puts a frame into the record. */
+static __always_inline bool put_managed(struct scratch *s, __u64 number, __u64 instruction)
+{
+	struct mark *mark = &s->marks[RECENT(s->n_new)];
+	__u32 at = s->bytes;
+	__u8 *to = &s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)];
+
+	if (at > MAX_BYTES - 32 || s->n_new >= s->most)
+		return false;
+	if (with_heights) {
+		put_bytes(to, 0, 4);
+		to += 4;
+		at += 4;
+	}
+	mark->slot = s->managed.cframe | MARK_MANAGED | MARK_GUARDED;
+	mark->ra = number << STACKD_MANAGED_SHIFT | (instruction & STACKD_MANAGED_MASK);
+	put_bytes(to, STACKD_FRAME_LONG, 4);
+	put_bytes(to + 4, (__u64)STACKD_FILE_MANAGED << 48 | mark->ra, 8);
+	s->bytes = at + 12;
+	s->n_new++;
+	s->walk.frame++;
+	return true;
+}
+
+/* Is the frame that was read a remembered one? Then its mark is s->probe - 1. */
+static __always_inline bool managed_is_remembered(struct scratch *s, __u64 frame)
+{
+	struct thread_state *state = state_at(s);
+	const struct guard *guard = NULL;
+	const struct mark *mark = NULL;
+
+	if (!state || s->managed.no_match)
+		return false;
+	for (int i = 0; i < 64 && s->probe; i++) {
+		mark = &state->marks[BOUNDED(s->probe - 1, MAX_MARKS)];
+		guard = &state->guards[BOUNDED(s->probe - 1, MAX_MARKS)];
+		if ((mark->slot & ~MARK_FLAGS) > s->managed.cframe ||
+		    ((mark->slot & ~MARK_FLAGS) == s->managed.cframe && guard->reg_slot <= frame))
+			break;
+		s->probe--;
+	}
+	return s->probe && mark && guard &&
+	       mark->slot == (s->managed.cframe | MARK_MANAGED | MARK_GUARDED) &&
+	       guard->reg_slot == frame && managed_is_same(s, guard);
+}
+
+/* Is all as it was from a remembered frame on, rootwards? Then s->kept is the number of these
+ * frames.
+ */
+static __always_inline bool managed_matches(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+
+	if (!state || !mappings_hold(s, state) || !verify_from(s, state, s->probe - 1)) {
+		s->n_fixes = 0;
+		return false;
+	}
+	s->kept = s->probe;
+	return true;
+}
+
+/* Returns the number of a frame's code object if the frame was remembered with the same one, and
+ * has just gone on; 0: it was not. */
+static __always_inline __u32 managed_number_before(struct scratch *s, __u64 frame, __u64 code)
+{
+	struct thread_state *state = state_at(s);
+	const struct guard *guard;
+	const struct mark *mark;
+
+	if (!state || !s->probe || managed_is_restless(s))
+		return 0;
+	mark = &state->marks[BOUNDED(s->probe - 1, MAX_MARKS)];
+	guard = &state->guards[BOUNDED(s->probe - 1, MAX_MARKS)];
+	return mark->slot == (s->managed.cframe | MARK_MANAGED | MARK_GUARDED) &&
+			       guard->reg_slot == frame && guard->reg_word == code
+		       ? mark->ra >> STACKD_MANAGED_SHIFT
+		       : 0;
+}
+
+/* Adds the next managed frame of the activation. 1 ends the loop; s->managed.is_whole: at the
+ * activation's first; may_match: before a remembered one. */
+static long managed_add(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	__u64 frame = s->managed.frame, code, instruction, previous;
+	__u32 end, number;
+	struct guard *guard;
+
+	(void)turn;
+	if (s->managed.new_code && !managed_send_code(s))
+		return 1;
+	if (!frame || !managed_read_frame(s, frame))
+		return 1;
+	if (managed_is_remembered(s, frame)) {
+		s->managed.may_match = 1;
+		return 1;
+	}
+	end = managed_byte(s, s->managed.is.frame_end);
+	previous = managed_word(s, s->managed.is.frame_previous);
+	if (s->managed.is.form != STACKD_INTERPRETER_CFRAME_ENTRY && end == MANAGED_OWNED_BY_C) {
+		s->managed.frame = previous;
+		s->managed.is_whole = 1;
+		s->managed.owned = frame;
+		return 1;
+	}
+	code = managed_word(s, s->managed.is.frame_code);
+	instruction = managed_word(s, s->managed.is.frame_instruction);
+	guard = &s->guards[RECENT(s->n_new)];
+	*guard = (struct guard){.reg_slot = frame,
+				.reg_word = code,
+				.word_slot = instruction,
+				.word = previous,
+				.origin = MARK_LIVE,
+				.reg = STACKD_REG_SP | end << 8 | s->managed.file << 16};
+	instruction -= code + s->managed.is.code_start;
+	number = managed_number_before(s, frame, code);
+	if (!number)
+		number = managed_code(s, code);
+	if (!number && s->managed.new_code)
+		return 0; /* the next turn sends it, and comes back */
+	s->managed.frame = previous;
+	if (!number || (__s64)instruction < -2 || (__s64)instruction >> 1 >= STACKD_MANAGED_MASK ||
+	    s->managed.count >= MANAGED_MOST || !put_managed(s, number, (__s64)instruction >> 1))
+		return 1;
+	s->managed.count++;
+	s->managed.is_whole = s->managed.is.form == STACKD_INTERPRETER_CFRAME_ENTRY && end;
+	return s->managed.is_whole;
+}
+
+/* Moves to the activation before, and returns whether its last frame is the one that the chain of
+ * this one has led to. */
+static __always_inline bool managed_arrives(struct scratch *s)
+{
+	__u64 cframe = s->managed.previous, frame;
+
+	if (!cframe || bpf_probe_read_user(&frame, sizeof(frame),
+					   (const void *)(cframe + s->managed.is.cframe_frame)))
+		return false;
+	s->managed.cframe = cframe;
+	return frame == s->managed.frame;
+}
+
+/* Adds the frames of the activation whose cframe this is. Returns whether they are proven. */
+static __always_inline bool managed_add_all(struct scratch *s)
+{
+	__u64 cframe = s->managed.cframe;
+
+	if (bpf_probe_read_user(&s->managed.frame, 8,
+				(const void *)(cframe + s->managed.is.cframe_frame)) ||
+	    bpf_probe_read_user(&s->managed.previous, 8,
+				(const void *)(cframe + s->managed.is.cframe_previous)))
+		return false;
+	s->managed.is_whole = s->managed.may_match = 0;
+	s->managed.no_match = prefix_mode != STACKD_PREFIX_VERIFIED;
+	bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
+	if (s->managed.may_match) {
+		s->managed.has_matched = managed_matches(s);
+		if (s->managed.has_matched)
+			return true;
+		s->managed.no_match = 1;
+		bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
+	}
+	return s->managed.is_whole && managed_arrives(s);
+}
+
+/* Drops the activation's frames. */
+static __always_inline void managed_drop(struct scratch *s)
+{
+	s->walk.frame -= s->n_new - s->managed.frames_before;
+	s->bytes = s->managed.bytes_before;
+	s->n_new = s->managed.frames_before;
+}
+
+/* The same where there is no cframe: the chain must end at a frame in the activation's native
+ * frame, below its CFA. Returns 0 if it does not; with no frames so far, the innermost activation
+ * is in transition, and the chain is that of the one before. */
+static __always_inline int managed_add_owned(struct scratch *s, __u64 cfa)
+{
+	__u32 count = s->managed.count;
+	__u64 first = s->managed.frame;
+
+	s->managed.is_whole = s->managed.may_match = 0;
+	s->managed.no_match = 1;
+	s->managed.cframe = cfa - 16;
+	s->walk.is_once = 1;
+	bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
+	if (!s->managed.is_whole)
+		return 0;
+	if (s->managed.owned >= s->managed.low && s->managed.owned < cfa)
+		return 1;
+	if (count || s->managed.owned < cfa)
+		return 0;
+	managed_drop(s);
+	s->managed.count = 0;
+	s->managed.frame = first;
+	return 1;
+}
+
+/* Prepares the managed frames of a walk, at the first activation that it meets. */
+static __always_inline bool managed_begin(struct scratch *s)
+{
+	s->walk.managed = MANAGED_ENDED;
+	s->managed.count = 0;
+	if (!managed_take_facts(s, s->location >> 48) || !managed_find_thread(s))
+		return false;
+	s->walk.managed = MANAGED_GOES_ON;
+	return true;
+}
+
+/* Shows that the activation's frames are not proven. */
+static __always_inline int managed_give_up(struct scratch *s)
+{
+	managed_drop(s);
+	put_managed(s, STACKD_MANAGED_UNPROVEN, 0);
+	s->walk.managed = MANAGED_ENDED;
+	s->walk.is_once = 1;
+	return 0;
+}
+
+/* Has the activation's frame, whose mark is given, been interrupted where it puts itself into the
+ * chain? */
+static __always_inline bool is_linking(const struct scratch *s, const struct mark *mark)
+{
+	__u64 at = (s->location & STACKD_LOCATION_MASK) - s->managed.is.eval;
+
+	return mark->slot & MARK_EXACT && at >= s->managed.is.linked_from &&
+	       at < s->managed.is.linked_to;
+}
+
+/* Steps out of a function that runs bytecode, by the rule in s->switching. WALK_MANAGED, or as
+ * below. Global, so that it is verified once. */
+__noinline int step_from_interpreter(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	int end;
+
+	if (!s || (s->walk.is_exact && s->switching.saved_via_reg && at_return(s->walk.pc)))
+		return STACKD_END_BAD_RECIPE;
+	end = walk_step_plain(&s->walk, &s->switching);
+	return end == WALK_GO_ON ? WALK_MANAGED : end;
+}
+
+/* Steps by the rule in s->switching, which is of a kind of a runtime's own. */
+__noinline int runtime_step(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+
+	if (!s)
+		return STACKD_END_BAD_RECIPE;
+	return s->switching.cfa == STACKD_CFA_EVAL ? step_from_interpreter(s)
+						   : step_to_other_stack(s);
+}
+
+/*
+ * Adds the managed frames of the activation whose native frame was the last one: the walk has
+ * stepped to its caller. Returns 1 if the rest of the stack is as it was remembered. Global, so
+ * that it is verified once.
+ */
+__noinline int managed_frames(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	const struct mark *mark;
+	__u64 cfa;
+
+	if (!s)
+		return 0;
+	s->end = s->walk.pc || is_bottom(s) ? STACKD_END_ENTRY : STACKD_END_BAD_RECIPE;
+	if (!s->walk.pc)
+		return 1;
+	if (s->walk.managed == MANAGED_ENDED)
+		return 0;
+	mark = &s->marks[RECENT(s->n_new - 1)];
+	cfa = s->walk.r[STACKD_REG_SP];
+	s->managed.low = mark->slot & ~MARK_FLAGS;
+	if (!s->managed.low)
+		s->managed.low = s->record.regs.r[STACKD_REG_SP];
+	s->managed.pc = mark->ra - !(mark->slot & MARK_EXACT);
+	s->managed.has_matched = 0;
+	s->managed.new_code = 0;
+	s->managed.bytes_before = s->bytes;
+	s->managed.frames_before = s->n_new;
+	if (s->walk.managed == MANAGED_NOT_MET && !managed_begin(s))
+		return managed_give_up(s);
+	if (s->managed.is.form == STACKD_INTERPRETER_OWNER)
+		return managed_add_owned(s, cfa) ? 0 : managed_give_up(s);
+	if (s->managed.cframe >= cfa && !s->managed.count) {
+		s->walk.is_once = 1; /* in transition */
+		return 0;
+	}
+	if (is_linking(s, mark)) { /* the links in its cframe are not to be believed yet */
+		s->walk.is_once = 1;
+		if (s->managed.cframe >= s->managed.low)
+			s->walk.managed = MANAGED_UNLINKED;
+		return 0;
+	}
+	if (s->walk.managed == MANAGED_UNLINKED || s->managed.cframe < s->managed.low ||
+	    s->managed.cframe >= cfa || !managed_add_all(s))
+		return managed_give_up(s);
+	return s->managed.has_matched;
+}
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Code objects of managed functions, by number; and remembered frames of such functions.
+ *
+ * A code object gets a number when it is first met, and its names are sent with it (managed.bpf.h).
+ *
+ * A remembered managed frame has a mark like any other (prefix.bpf.h). Its slot is the cframe of
+ * its activation, so marks are in the order of addresses; and its guard has the words that it
+ * consists of: they are compared in place of a return address. That the code object at its address
+ * is still the same is known as long as the process has no new ones: one that had not been met
+ * before, or has changed, makes the process restless for some time, in which no remembered managed
+ * frame is believed.
+ */
+#ifndef MANAGED_CODE_BPF_H
+#define MANAGED_CODE_BPF_H
+
+#include "mapping.bpf.h"
+#include "prefix.bpf.h"
+#include "ring.bpf.h"
+#include "scratch.bpf.h"
+
+#define MANAGED_HASHED	    64 /* bytes of a string */
+#define MANAGED_RESTLESS_NS 2000000000ull
+#define MANAGED_RUN	    2048 /* bytes of remembered frames that are read at once */
+
+/* Interpreters, by file number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct stackd_interpreter);
+} interpreters SEC(".maps");
+
+/* A code object: its address, and a hash by which it differs from others that have been there. */
+struct managed_code_key {
+	__u64 space, address, hash;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct managed_code_key);
+	__type(value, __u32);
+} managed_codes SEC(".maps");
+
+__u64 managed_numbers; /* that were given */
+
+/* Until when a process is restless, by the kernel half's key of it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, __u64);
+} managed_restless SEC(".maps");
+
+/* A word of those that were read, by its offset. */
+static __always_inline __u64 managed_word(const struct scratch *s, __u32 offset)
+{
+	return s->managed.words[BOUNDED(offset >> 3, MANAGED_WORDS)];
+}
+
+static __always_inline __u32 managed_byte(const struct scratch *s, __u32 offset)
+{
+	return managed_word(s, offset) >> (offset & 7) * 8 & 255;
+}
+
+/* --- code objects ----------------------------------------------------------------------------- */
+
+/* Notes that the process has a new code object. */
+static __always_inline void managed_disturb(struct scratch *s)
+{
+	__u64 space = s->space, until = bpf_ktime_get_ns() + MANAGED_RESTLESS_NS;
+
+	s->managed.is_restless = 1;
+	bpf_map_update_elem(&managed_restless, &space, &until, BPF_ANY);
+}
+
+/* Looks up whether the process is restless, once a walk. */
+static __always_inline bool managed_is_restless(struct scratch *s)
+{
+	__u64 space = s->space, *until;
+
+	if (s->managed.asked == s->record.header.time_ns)
+		return s->managed.is_restless;
+	until = CHECKED(bpf_map_lookup_elem(&managed_restless, &space));
+	s->managed.asked = s->record.header.time_ns;
+	s->managed.is_restless = until && *until > bpf_ktime_get_ns();
+	return s->managed.is_restless;
+}
+
+/* Copies a string, as far as it has room, from its address. */
+static __always_inline void managed_text(struct scratch *s, __u64 address,
+					 struct stackd_managed_text *text)
+{
+	const __u64 *header = s->managed.text;
+	__u64 bytes;
+	__u32 state, start;
+
+	text->width = 0;
+	text->bytes = 0;
+	if (bpf_probe_read_user(s->managed.text, 40, (const void *)address))
+		return;
+	state = header[4];
+	text->length = header[2] < ~0u ? header[2] : ~0u;
+	start = state & 64 ? s->managed.is.text_ascii : s->managed.is.text_other;
+	if (!(state & 32)) /* it is not compact: no compiler makes such names */
+		return;
+	text->width = state >> 2 & 7;
+	bytes = (__u64)text->length * text->width;
+	if (bytes > STACKD_MANAGED_TEXT)
+		bytes = STACKD_MANAGED_TEXT;
+	if (bpf_probe_read_user(text->data, BOUNDED(bytes, 2 * STACKD_MANAGED_TEXT),
+				(const void *)(address + start)))
+		text->width = 0;
+	else
+		text->bytes = bytes;
+}
+
+/* Copies the table of lines of a code object. */
+static __always_inline void managed_lines(struct scratch *s, __u64 address)
+{
+	__u64 bytes;
+
+	s->managed.record.code.line_bytes = 0;
+	if (bpf_probe_read_user(s->managed.text, 24, (const void *)address))
+		return;
+	bytes = s->managed.text[2];
+	if (bytes > STACKD_MANAGED_LINES)
+		bytes = STACKD_MANAGED_LINES;
+	if (!bpf_probe_read_user(s->managed.record.lines, BOUNDED(bytes, 2 * STACKD_MANAGED_LINES),
+				 (const void *)(address + 32)))
+		s->managed.record.code.line_bytes = bytes;
+}
+
+/* Sends the names of the code object at s->managed.new_code, with this hash, and gives it a number.
+ * Returns 0 if the ring has no room, or it cannot be read. A function of its own, called by few,
+ * for all stacks together have 512 bytes. */
+__noinline int managed_send_code(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct managed_code_key key = {0};
+	struct stackd_managed_record *record;
+	__u32 number, size;
+
+	if (!s || bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES,
+				      (const void *)s->managed.new_code))
+		return 0;
+	record = &s->managed.record;
+	number = __sync_fetch_and_add(&managed_numbers, 1) + 1;
+	record->header = s->record.header;
+	record->header.kind = STACKD_RECORD_MANAGED;
+	record->header.n_kernel = 0;
+	record->pid = s->record.pid;
+	record->pad = 0;
+	record->code.number = number;
+	record->code.language = s->managed.is.language;
+	record->code.version = s->managed.is.version;
+	record->code.first_line = managed_word(s, s->managed.is.code_first_line) >>
+				  (s->managed.is.code_first_line & 4) * 8;
+	managed_text(s, managed_word(s, s->managed.is.code_file), &record->code.file);
+	managed_text(s, managed_word(s, s->managed.is.code_name), &record->code.name);
+	managed_lines(s, managed_word(s, s->managed.is.code_lines));
+	size = __builtin_offsetof(struct stackd_managed_record, lines) + record->code.line_bytes;
+	FORGET(size);
+	if (size > sizeof(*record) || number >> (47 - STACKD_MANAGED_SHIFT) ||
+	    bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP))
+		return 0;
+	key.space = s->space;
+	key.address = s->managed.new_code;
+	key.hash = s->managed.new_hash;
+	bpf_map_update_elem(&managed_codes, &key, &number, BPF_ANY);
+	managed_disturb(s);
+	s->managed.new_code = 0;
+	return number;
+}
+
+/* Mixes the content of a string, or of a table of bytes, into a hash: its length, the hash that the
+ * interpreter has for it (-1: none yet), and its first MANAGED_HASHED bytes. Returns 0 if it cannot
+ * be read. Global, so that it is verified once. */
+__noinline __u64 managed_hash(struct scratch *given, __u64 hash, __u64 address, __u32 is_text)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 bytes, start = 4;
+
+	if (!s)
+		return 0;
+	/* At the end of a mapping, what is behind the object cannot be read. */
+	if (bpf_probe_read_user(s->managed.text, 136, (const void *)address) &&
+	    bpf_probe_read_user(s->managed.text, 72, (const void *)address))
+		return 0;
+	bytes = s->managed.text[2];
+	if (is_text) {
+		bytes *= s->managed.text[4] >> 2 & 7;
+		start = (s->managed.text[4] & 64 ? s->managed.is.text_ascii
+						 : s->managed.is.text_other) >>
+			3;
+	}
+	hash = mix(mix(hash ^ s->managed.text[2]) ^ s->managed.text[3]);
+	for (__u32 i = 0; i < MANAGED_HASHED / 8 && i * 8 < bytes; i++) {
+		__u64 word = s->managed.text[BOUNDED(start + i, MANAGED_WORDS)];
+
+		FORGET(i);
+		if (bytes - i * 8 < 8)
+			word &= (1ull << (bytes - i * 8) * 8) - 1;
+		hash = mix(hash ^ word);
+	}
+	return hash | 1;
+}
+
+/* Hashes the words of the code object that was read. */
+static __always_inline __u64 managed_words_hash(const struct scratch *s)
+{
+	__u64 version = s->managed.is.code_version
+				? managed_word(s, s->managed.is.code_version) >>
+					  (s->managed.is.code_version & 4) * 8 << 32
+				: 0;
+	__u64 hash = mix(managed_word(s, s->managed.is.code_first_line) ^ version);
+
+	hash = mix(hash ^ managed_word(s, s->managed.is.code_file));
+	hash = mix(hash ^ managed_word(s, s->managed.is.code_name));
+	return mix(hash ^ managed_word(s, s->managed.is.code_lines)) & ~1ull;
+}
+
+/* Hashes what the code object consists of whose words have this hash. 0: it cannot be read. Another
+ * one may come to be at the same address, with all of its parts where those of the first one were:
+ * so addresses alone do not tell them apart, but the content of the parts does. Not needed if each
+ * object has a version of its own, which is among the words. */
+static __always_inline __u64 managed_identity(struct scratch *s, __u64 hash)
+{
+	__u64 file = managed_word(s, s->managed.is.code_file);
+	__u64 name = managed_word(s, s->managed.is.code_name);
+	__u64 lines = managed_word(s, s->managed.is.code_lines);
+
+	hash = managed_hash(s, hash, name, true);
+	if (hash)
+		hash = managed_hash(s, hash, file, true);
+	return hash ? managed_hash(s, hash, lines, false) : 0;
+}
+
+/* Returns the number of the code object at an address; 0: it is none, or, with s->managed.new_code,
+ * its names have to be sent first. In a process that is not restless, its words tell it from
+ * others.
+ */
+__noinline int managed_code(struct scratch *given, __u64 address)
+{
+	struct scratch *s = CHECKED(given);
+	struct managed_code_key key = {.address = address};
+	__u32 *known;
+	__u64 words;
+
+	if (!s ||
+	    bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES, (const void *)address))
+		return 0;
+	key.space = s->space;
+	words = key.hash = managed_words_hash(s);
+	if (!managed_is_restless(s)) {
+		known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
+		if (known)
+			return *known;
+	}
+	key.hash = managed_identity(s, words);
+	if (!key.hash)
+		return 0;
+	known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
+	if (!known) {
+		s->managed.new_code = address;
+		s->managed.new_hash = key.hash;
+		return 0;
+	}
+	key.hash = words;
+	bpf_map_update_elem(&managed_codes, &key, known, BPF_ANY);
+	return *known;
+}
+
+/* --- remembered frames ------------------------------------------------------------------------ */
+
+/* Takes what the frames of a file's interpreter are read by. A number is of one file, in one state,
+ * for good. */
+static __always_inline bool managed_take_facts(struct scratch *s, __u32 file)
+{
+	const struct stackd_interpreter *is;
+
+	if (s->managed.file == file)
+		return true;
+	s->managed.file = 0;
+	is = CHECKED(bpf_map_lookup_elem(&interpreters, &file));
+	if (!is || !is->version)
+		return false;
+	s->managed.is = *is;
+	s->managed.file = file;
+	return true;
+}
+
+/* Copies the words of a frame to s->managed.words; most frames are next to each other, each caller
+ * below, so what is below is read with it. */
+static __always_inline bool managed_read_frame(struct scratch *s, __u64 frame)
+{
+	__u64 offset = frame - s->managed.run_base, start;
+
+	if (offset > MANAGED_RUN || s->managed.run_of != s->record.header.time_ns) {
+		start = frame + STACKD_MANAGED_FRAME_BYTES - MANAGED_RUN;
+		s->managed.run_of = 0;
+		if (bpf_probe_read_user(s->managed.run, MANAGED_RUN, (const void *)start))
+			return !bpf_probe_read_user(s->managed.words, STACKD_MANAGED_FRAME_BYTES,
+						    (const void *)frame);
+		s->managed.run_of = s->record.header.time_ns;
+		s->managed.run_base = start;
+		offset = frame - start;
+	}
+	if (offset > MANAGED_RUN - STACKD_MANAGED_FRAME_BYTES)
+		return !bpf_probe_read_user(s->managed.words, STACKD_MANAGED_FRAME_BYTES,
+					    (const void *)frame);
+	for (int i = 0; i < STACKD_MANAGED_FRAME_BYTES / 8; i++)
+		s->managed.words[i] =
+			*(__u64 *)(s->managed.run + BOUNDED(offset + i * 8, MANAGED_RUN));
+	return true;
+}
+
+/* Whether the words of a frame that was read are those of a remembered one. */
+static __always_inline bool managed_is_same(const struct scratch *s, const struct guard *guard)
+{
+	return managed_word(s, s->managed.is.frame_code) == guard->reg_word &&
+	       managed_word(s, s->managed.is.frame_instruction) == guard->word_slot &&
+	       managed_word(s, s->managed.is.frame_previous) == guard->word &&
+	       managed_byte(s, s->managed.is.frame_end) == (guard->reg >> 8 & 255);
+}
+
+/* Is a remembered managed frame, whose guard is given, as it was? */
+static __always_inline bool managed_frame_holds(struct scratch *s, const struct guard *guard)
+{
+	return !managed_is_restless(s) && managed_take_facts(s, guard->reg >> 16) &&
+	       managed_read_frame(s, guard->reg_slot) && managed_is_same(s, guard);
+}
+
+/* The same for a mark. */
+static __always_inline bool managed_mark_holds(struct scratch *s, struct thread_state *state,
+					       __u32 index)
+{
+	struct mark *mark = mark_at(state, index), *above = mark_at(state, index + 1);
+	struct guard *guard = guard_at(state, index);
+
+	if (!mark || !guard || !managed_frame_holds(s, guard))
+		return false;
+	/* The activation's last frame must still be that; the walk has come to the first mark
+	 * itself from there. */
+	return index >= s->check_from || !above || above->slot == mark->slot ||
+	       holds(s, (mark->slot & ~MARK_FLAGS) + s->managed.is.cframe_frame, guard->reg_slot);
+}
+
+/* Checks the mark s->check - 1, of either kind. 1 ends the loop: with s->check 0, all hold. */
+static long check_any_mark(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	struct thread_state *state = state_at(s);
+	__u32 index = s->check - 1;
+
+	(void)turn;
+	if (!state || index >= MAX_MARKS)
+		return 1;
+	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED
+		    ? !managed_mark_holds(s, state, index)
+		    : !mark_holds(s, state, index))
+		return 1;
+	s->check = index;
+	return !index;
+}
+
+/* Goes on where check_marks() has stopped: at the mark of a managed frame, or at one that does not
+ * hold. Global, so that it is verified once. */
+__noinline int check_managed_marks(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+
+	if (s)
+		bpf_loop(MAX_MARKS, check_any_mark, &s, 0);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * CPython's frames: what the kernel half reads them by, and what it sends of them.
+ *
+ * A file with the interpreter (an executable, or libpython) has a struct stackd_interpreter, which
+ * the process that compiles the file's table finds in the file. The rules of the function that runs
+ * bytecode are of the kind STACKD_CFA_EVAL there. Where a walk meets such a rule, it adds the
+ * frames of Python functions that this activation of the interpreter runs, leaf first, and then the
+ * activation's own frame. Such a managed frame is a location of the file STACKD_FILE_MANAGED:
+ *
+ *   code object's number << 20 | instruction, counted in units of two bytes
+ *
+ * A code object gets its number when it is first met. Its names then go into the ring, as a
+ * MANAGED record, before the sample: so they are known even if the process ends right after it.
+ */
+#ifndef STACKD_MANAGED_H
+#define STACKD_MANAGED_H
+
+#include <linux/types.h>
+
+/* How the managed frames of one activation are found, and where they end. */
+enum stackd_interpreter_form {
+	STACKD_INTERPRETER_NONE,
+	STACKD_INTERPRETER_CFRAME_ENTRY, /* 3.11: from the activation's _PyCFrame to a frame that is
+					  * marked as its first */
+	STACKD_INTERPRETER_CFRAME_OWNER, /* 3.12: up to a frame that the C stack owns, which is none
+					  */
+	STACKD_INTERPRETER_OWNER, /* 3.13: so, from the thread's last frame; there is no _PyCFrame
+				   */
+};
+
+/* Offsets are in bytes. */
+struct stackd_interpreter {
+	__s64 runtime;		/* address of _PyRuntime, less that of the file's offset 0 as its
+				 * code is mapped */
+	__u64 eval;		/* file offset of the function that runs bytecode */
+	__u32 version;		/* 0x030b02: 3.11.2; 0: the file has no interpreter */
+	__u16 form;		/* enum stackd_interpreter_form */
+	__u16 interpreters;	/* in _PyRuntime: the first interpreter */
+	__u16 interpreter_next; /* in PyInterpreterState */
+	__u16 threads;		/* the first thread */
+	__u16 thread_next;	/* in PyThreadState */
+	__u16 thread_id;	/* the thread pointer, as pthread_self() gives it */
+	__u16 thread_frame;	/* the _PyCFrame of the last activation, or its last frame */
+	__u16 cframe_frame;	/* in _PyCFrame: the last managed frame; */
+	__u16 cframe_previous;	/* the activation before */
+	__u16 frame_code;	/* in _PyInterpreterFrame */
+	__u16 frame_previous;
+	__u16 frame_instruction;
+	__u16 frame_end;       /* a byte that says whether the activation's frames end here */
+	__u16 code_first_line; /* in PyCodeObject; 4 bytes */
+	__u16 code_file;
+	__u16 code_name;    /* qualified */
+	__u16 code_lines;   /* the table of lines */
+	__u16 code_start;   /* its instructions */
+	__u16 text_ascii;   /* bytes of a string's header, if it is of ASCII characters, */
+	__u16 text_other;   /* or of others */
+	__u16 code_version; /* 4 bytes: each code object has another one, or 0; 0: there is none */
+	__u16 language;	    /* enum stackd_runtime */
+	__u16 linked_from;  /* bytes of the function's code: from here on the thread's state */
+	__u16 linked_to;    /* has the new activation, whose own links are set up to here */
+	__u32 pad;
+};
+
+#define STACKD_FILE_MANAGED	   0xffffu
+#define STACKD_MANAGED_SHIFT	   20
+#define STACKD_MANAGED_MASK	   ((1u << STACKD_MANAGED_SHIFT) - 1)
+#define STACKD_MANAGED_UNPROVEN	   0 /* as a number: an activation whose frames are not proven */
+#define STACKD_MANAGED_TEXT	   256
+#define STACKD_MANAGED_LINES	   4096
+#define STACKD_MANAGED_FRAME_BYTES 80  /* of a frame that are read: all fields lie in these, */
+#define STACKD_MANAGED_CODE_BYTES  192 /* and those of a code object in these */
+
+/* A string: characters of 1, 2 or 4 bytes. */
+struct stackd_managed_text {
+	__u32 length; /* characters, in all */
+	__u8 width;   /* bytes of one; 0: it could not be read */
+	__u8 pad;
+	__u16 bytes; /* that follow */
+	__u8 data[STACKD_MANAGED_TEXT];
+};
+
+/* A code object. */
+struct stackd_managed_code {
+	__u32 number;
+	__u32 language; /* enum stackd_runtime */
+	__u32 version;	/* of the interpreter, as above */
+	__u32 first_line;
+	__u32 line_bytes; /* of the table of lines that follow */
+	struct stackd_managed_text file, name;
+};
+
+_Static_assert(sizeof(struct stackd_interpreter) == 72, "stackd_interpreter is shared");
+_Static_assert(sizeof(struct stackd_managed_code) == 20 + 2 * (8 + STACKD_MANAGED_TEXT),
+	       "stackd_managed_code is shared");
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Looks for three symbols, which each build of CPython exports, since extensions may need them:
+ *
+ *   _PyEval_EvalFrameDefault   the function that runs bytecode
+ *   _PyRuntime                 from which all threads' states are reached
+ *   Py_Version                 the version, in the file's read-only data (since 3.11)
+ *
+ * Builds whose objects have longer headers have other offsets: those without the global interpreter
+ * lock, and those for debugging that list all objects. They export functions that no other build
+ * has, and are left out.
+ *
+ * A compiler divides the function: what hardly ever runs goes into a part of its own, to which the
+ * function jumps. A stripped file has no symbol of that part. But the part does not begin with the
+ * frame of a function that was just called, so it is found by the function's jumps
+ * (python_parts.h).
+ */
+#include "runtime/python/python_find.h"
+
+#include <gelf.h>
+#include <string.h>
+
+#include "runtime/python/python_layout.h"
+#include "runtime/python/python_parts.h"
+
+#define MAX_SYMBOLS (1u << 20) /* of a table that are looked at */
+
+struct found {
+	GElf_Sym eval, runtime, version;
+	bool has_long_headers;
+};
+
+static void take_symbol(const char *name, const GElf_Sym *symbol, struct found *found)
+{
+	if (!strcmp(name, "_PyEval_EvalFrameDefault"))
+		found->eval = *symbol;
+	else if (!strcmp(name, "_PyRuntime"))
+		found->runtime = *symbol;
+	else if (!strcmp(name, "Py_Version"))
+		found->version = *symbol;
+	else if (!strcmp(name, "_Py_DecRefShared") || !strcmp(name, "_Py_ForgetReference"))
+		found->has_long_headers = true;
+}
+
+static void read_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct found *found)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+
+	for (size_t i = 1; data && i < n && i < MAX_SYMBOLS; i++) {
+		GElf_Sym symbol;
+		const char *name;
+
+		if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF)
+			continue;
+		name = elf_strptr(elf, header->sh_link, symbol.st_name);
+		if (name && name[0] && name[1] && (name[0] == '_' || name[0] == 'P'))
+			take_symbol(name, &symbol, found);
+	}
+}
+
+static bool find_symbols(const struct elf_file *file, struct found *found)
+{
+	Elf *elf = elf_file_libelf(file);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while (elf && (section = elf_nextscn(elf, section))) {
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_DYNSYM)
+			read_table(elf, section, &header, found);
+	}
+	return found->eval.st_size && found->runtime.st_value && found->version.st_value &&
+	       !found->has_long_headers;
+}
+
+/* Reads the version as users know it, without the release level: 0x030b02 for 3.11.2. */
+static bool read_version(const struct elf_file *file, const GElf_Sym *symbol, uint32_t *ret_version)
+{
+	uint64_t offset, version;
+
+	if (!elf_file_vaddr_to_offset(file, symbol->st_value, &offset) ||
+	    !elf_file_read_whole(file, offset, &version, sizeof(version)) || version >> 32)
+		return false;
+	*ret_version = (uint32_t)version >> 8;
+	return true;
+}
+
+bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_interpreter)
+{
+	struct runtime_interpreter is = {0};
+	struct found found = {0};
+	uint64_t start;
+	uint32_t version;
+
+	if (elf_file_is_32bit(file) || !find_symbols(file, &found) ||
+	    !read_version(file, &found.version, &version) || !python_layout(version, &is.facts) ||
+	    !elf_file_vaddr_to_offset(file, found.eval.st_value, &start))
+		return false;
+	is.facts.runtime = (int64_t)(found.runtime.st_value - (found.eval.st_value - start));
+	is.facts.eval = start;
+	is.evals[0].start = start;
+	is.evals[0].end = start + found.eval.st_size;
+	is.n_evals = 1;
+	python_parts_add(file, found.eval.st_value, &is);
+	python_parts_linking(file, &is);
+	*ret_interpreter = is;
+	return true;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The layouts, by minor version: within one, no release has moved a field. The numbers are offsets
+ * in the structures that CPython's headers define (Include/internal/pycore_*.h), as compilers for
+ * processors of 64 bits lay them out. tests/live/test_python.py judges them by real interpreters.
+ */
+#include "runtime/python/python_layout.h"
+
+#include <stddef.h>
+
+static const struct stackd_interpreter layouts[] = {
+	{
+		.version = 0x030b,
+		.form = STACKD_INTERPRETER_CFRAME_ENTRY,
+		.interpreters = 40,
+		.interpreter_next = 0,
+		.threads = 16,
+		.thread_next = 8,
+		.thread_id = 152,
+		.thread_frame = 56,
+		.cframe_frame = 8,
+		.cframe_previous = 16,
+		.frame_code = 32,
+		.frame_previous = 48,
+		.frame_instruction = 56,
+		.frame_end = 68, /* is_entry */
+		.code_first_line = 72,
+		.code_file = 112,
+		.code_name = 128,
+		.code_lines = 136,
+		.code_start = 184,
+		.text_ascii = 48,
+		.text_other = 72,
+	},
+	{
+		.version = 0x030c,
+		.form = STACKD_INTERPRETER_CFRAME_OWNER,
+		.interpreters = 40,
+		.interpreter_next = 0,
+		.threads = 72,
+		.thread_next = 8,
+		.thread_id = 136,
+		.thread_frame = 56,
+		.cframe_frame = 0,
+		.cframe_previous = 8,
+		.frame_code = 0,
+		.frame_previous = 8,
+		.frame_instruction = 56,
+		.frame_end = 70, /* owner */
+		.code_first_line = 68,
+		.code_file = 112,
+		.code_name = 128,
+		.code_lines = 136,
+		.code_start = 192,
+		.code_version = 92,
+		.text_ascii = 40,
+		.text_other = 56,
+	},
+	{
+		.version = 0x030d,
+		.form = STACKD_INTERPRETER_OWNER,
+		.interpreters = 632,
+		.interpreter_next = 7264,
+		.threads = 7344,
+		.thread_next = 8,
+		.thread_id = 152,
+		.thread_frame = 72,
+		.frame_code = 0,
+		.frame_previous = 8,
+		.frame_instruction = 56,
+		.frame_end = 70, /* owner */
+		.code_first_line = 68,
+		.code_file = 112,
+		.code_name = 128,
+		.code_lines = 136,
+		.code_start = 200,
+		.code_version = 92,
+		.text_ascii = 40,
+		.text_other = 56,
+	},
+};
+
+bool python_layout(uint32_t version, struct stackd_interpreter *ret_layout)
+{
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		if (layouts[i].version != PYTHON_MINOR(version))
+			continue;
+		*ret_layout = layouts[i];
+		ret_layout->version = version;
+		ret_layout->language = STACKD_RUNTIME_PYTHON;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What the code of the function that runs bytecode shows: its parts, and where it begins. */
+#ifndef PYTHON_PYTHON_PARTS_H
+#define PYTHON_PYTHON_PARTS_H
+
+#include <stdint.h>
+
+#include "elf/elf_file.h"
+#include "runtime/runtime.h"
+
+/* Adds the parts to which evals[0] jumps, which begins at `vaddr`. A file whose code or call frame
+ * information cannot be read adds none. */
+void python_parts_add(const struct elf_file *file, uint64_t vaddr,
+		      struct runtime_interpreter *interpreter);
+
+/* Finds where the function puts itself into the thread's chain of activations: between the store
+ * of its cframe to the thread's state and the next jump or call. Without these, facts.linked_* are
+ * the first 160 bytes of its code. */
+void python_parts_linking(const struct elf_file *file, struct runtime_interpreter *interpreter);
+
+#endif
