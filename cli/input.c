@@ -16,6 +16,7 @@
 #include "message.h"
 #include "report/report_header.h"
 #include "sym/reader_names.h"
+#include "model/interpreter.h"
 #include "model/pattern.h"
 #include "base/text.h"
 #include "store/store_path.h"
@@ -42,6 +43,7 @@ enum {
 	INPUT_NO_FOLD,
 	INPUT_INLINE,
 	INPUT_NO_INLINE,
+	INPUT_INTERPRETER,
 	INPUT_NO_RECONSTRUCTED,
 	INPUT_HOST,
 	INPUT_CREDENTIALS
@@ -117,6 +119,10 @@ static const struct argp_option input_options[] = {
 	{"inline", INPUT_INLINE, 0, 0, "Show inlined functions as frames (default)", 2},
 	{"no-inline", INPUT_NO_INLINE, 0, 0,
 	 "Leave out inlined functions; their time is their caller's", 2},
+	{"interpreter", INPUT_INTERPRETER, "show|hide", 0,
+	 "Show the frames of an interpreter that carry functions of its language, too, or hide them "
+	 "(default)",
+	 2},
 	{0},
 };
 
@@ -236,6 +242,11 @@ static error_t parse_paths(int key, char *arg, struct argp_state *state)
 	case INPUT_INLINE:
 	case INPUT_NO_INLINE:
 		filter->no_inlined = key == INPUT_NO_INLINE;
+		return 0;
+	case INPUT_INTERPRETER:
+		input->shows_interpreter = !strcmp(arg, "show");
+		if (!input->shows_interpreter && strcmp(arg, "hide") != 0)
+			argp_error(state, "--interpreter: show or hide, not '%s'", arg);
 		return 0;
 	case INPUT_FOLD:
 	case INPUT_NO_FOLD:
@@ -500,7 +511,9 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 	if (!input_is_fleet(input) && !input_is_tags(input) &&
 	    !input_has_times(input->filter.metric, path, open->reader))
 		return CMD_NO_SAMPLES;
-	err = profile_new(open->reader, &input->filter, &open->profile);
+	err = input->shows_interpreter ? 0 : interpreter_hide(open->reader);
+	if (!err)
+		err = profile_new(open->reader, &input->filter, &open->profile);
 	if (err == 0 || (err == -ENODATA && has_instances(input, open->reader)))
 		return CMD_DONE;
 	if (err != -ENODATA)

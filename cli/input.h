@@ -25,9 +25,10 @@ struct input {
 	int32_t pids[INPUT_MAX], tids[INPUT_MAX];
 	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
 		*ignore[INPUT_MAX], *units[INPUT_MAX];
-	bool is_unfolded;     /* --no-fold-recursion was given */
-	bool takes_moments;   /* accepts --from with a metric of one moment, as another moment */
-	bool is_nameless;     /* the verb shows no names */
+	bool shows_interpreter; /* --interpreter=show was given */
+	bool is_unfolded;	/* --no-fold-recursion was given */
+	bool takes_moments;	/* accepts --from with a metric of one moment, as another moment */
+	bool is_nameless;	/* the verb shows no names */
 	bool takes_instances; /* the verb can show a recording that has instances and no samples */
 	bool takes_fleets;    /* the verb can show a server's sums: input_fleet_by() */
 	unsigned fleet_labels;

@@ -201,6 +201,7 @@ static struct sampler_options sampler_options(const struct session *s)
 		.branches = s->options->lbr,
 		.walk_in_daemon = s->options->walk_in_daemon,
 		.judge = s->options->judge,
+		.managed = s->options->managed,
 		.idle = s->options->idle,
 		.regions = regions_are_wanted(s->options),
 		.functions = regions_have_functions(s->options),

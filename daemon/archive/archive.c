@@ -107,6 +107,8 @@ static int write_batch(struct archive *a, const struct batch *b)
 
 	for (size_t i = 0; i < b->n_locations && !err; i++)
 		err = store_writer_location(a->writer, &b->locations[i]);
+	for (size_t i = 0; i < b->n_lines && !err; i++)
+		err = store_writer_line(a->writer, &b->lines[i]);
 	for (size_t i = 0; i < b->n_processes && !err; i++)
 		err = store_writer_process(a->writer, &b->processes[i]);
 	for (size_t i = 0; i < b->n_threads && !err; i++)

@@ -23,6 +23,11 @@ void batch_empty(struct batch *b)
 		free(b->cgroups[i].path);
 	for (size_t i = 0; i < b->n_origins; i++)
 		free((void *)b->origins[i].runs);
+	for (size_t i = 0; i < b->n_lines; i++) {
+		free((char *)b->lines[i].function);
+		free((char *)b->lines[i].file);
+	}
+	free(b->lines);
 	free(b->objects);
 	free(b->locations);
 	free(b->processes);

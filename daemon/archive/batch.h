@@ -35,6 +35,7 @@ struct batch_record {
 struct batch {
 	const struct object **objects;
 	struct store_location *locations;
+	struct store_line *lines;	 /* of managed code, with strings of their own */
 	struct store_process *processes; /* with strings of their own */
 	struct store_thread *threads;	 /* with strings of their own */
 	struct batch_cgroup *cgroups;
@@ -45,7 +46,7 @@ struct batch {
 	struct store_sample *samples;
 	struct batch_record *records; /* records of other series than samples */
 	size_t n_objects, n_locations, n_processes, n_threads, n_nodes, n_origins, n_samples;
-	size_t n_cgroups, n_records;
+	size_t n_cgroups, n_records, n_lines;
 	struct batch_counter *counters;
 	size_t n_counters;
 	struct store_recording totals; /* see store_writer_commit(); its strings are borrowed, and

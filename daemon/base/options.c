@@ -47,6 +47,7 @@ enum {
 	OPTION_DEPTH,
 	OPTION_HEIGHTS,
 	OPTION_JUDGE,
+	OPTION_MANAGED,
 	OPTION_TAGS,
 	OPTION_JUDGE_TAGS,
 	OPTION_IDLE,
@@ -109,6 +110,8 @@ static const struct argp_option argp_options[] = {
 	 "record each frame's distance from the stack's end, with which alignment completes more "
 	 "of the incomplete paths",
 	 2},
+	{"managed", OPTION_MANAGED, NULL, 0,
+	 "record the functions of Python programs (3.11 to 3.13), with file and line", 2},
 	{"judge", OPTION_JUDGE, NULL, 0,
 	 "check each walk of the kernel half by a walk of the daemon; counts are in stackctl stats",
 	 2},
@@ -541,6 +544,21 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* Returns what an option without an argument sets. */
+static bool *flag_of(struct options *options, int key)
+{
+	switch (key) {
+	case OPTION_HEIGHTS:
+		return &options->heights;
+	case OPTION_IDLE:
+		return &options->idle;
+	case OPTION_MANAGED:
+		return &options->managed;
+	default:
+		return &options->judge;
+	}
+}
+
 /* Parses the options of how stacks are captured. */
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -573,13 +591,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->heights = true;
 		break;
 	case OPTION_HEIGHTS:
-		options->heights = true;
-		break;
 	case OPTION_IDLE:
-		options->idle = true;
-		break;
+	case OPTION_MANAGED:
 	case OPTION_JUDGE:
-		options->judge = true;
+		*flag_of(options, key) = true;
 		break;
 	case OPTION_TAGS:
 		options->tags = (enum stackd_tags)one_of(state, "--tags", arg, tag_modes);

@@ -39,6 +39,7 @@ struct options {
 	bool heights;		 /* record the height of each frame */
 	uint32_t segment_frames; /* --depth: frames of the top of each stack that are walked; 0:
 				  * all */
+	bool managed;		 /* record frames of managed functions */
 	bool judge;		 /* check each walk of the kernel half by a walk of the daemon */
 	bool judge_tags;	 /* walk all stacks, and check each walk by the program's tag */
 	uint64_t keep_age_s;	 /* retention; 0: no limit */

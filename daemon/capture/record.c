@@ -135,6 +135,21 @@ static size_t reading_bytes(const struct stackd_reading *reading, size_t size)
 	return reading->is_end ? sizeof(*reading) : front + reading->n * sizeof(__u64);
 }
 
+static bool text_is_sane(const struct stackd_managed_text *text)
+{
+	return text->bytes <= STACKD_MANAGED_TEXT && (text->width <= 2 || text->width == 4);
+}
+
+static size_t managed_bytes(const struct stackd_managed_record *record, size_t size)
+{
+	const size_t front = offsetof(struct stackd_managed_record, lines);
+
+	if (size < front || record->code.line_bytes > STACKD_MANAGED_LINES ||
+	    !text_is_sane(&record->code.file) || !text_is_sane(&record->code.name))
+		return SIZE_MAX;
+	return front + record->code.line_bytes;
+}
+
 /* Returns the offset behind the stack of an expanded STACK record, where further words of holes are
  * put, and then marks of code. */
 static size_t behind_stack(const struct stackd_stack_record *stack)
@@ -210,6 +225,8 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 		return sizeof(struct stackd_launched);
 	case STACKD_RECORD_COMPLETED:
 		return sizeof(struct stackd_completed);
+	case STACKD_RECORD_MANAGED:
+		return managed_bytes((const struct stackd_managed_record *)header, size);
 	default:
 		return SIZE_MAX;
 	}
@@ -622,6 +639,8 @@ static uint8_t event_of_kind(uint8_t kind)
 		return STACKD_EVENT_CODE;
 	case STACKD_RECORD_CODE_BYTES:
 		return STACKD_EVENT_CODE_BYTES;
+	case STACKD_RECORD_MANAGED:
+		return STACKD_EVENT_MANAGED;
 	case STACKD_RECORD_BRANCHES:
 		return STACKD_EVENT_BRANCHES;
 	default: /* TAG */
@@ -706,6 +725,8 @@ uint32_t record_pid(const struct stackd_header *record)
 		return ((const struct stackd_code_bytes *)record)->pid;
 	if (record->kind == STACKD_RECORD_COMPLETED)
 		return ((const struct stackd_completed *)record)->pid;
+	if (record->kind == STACKD_RECORD_MANAGED)
+		return ((const struct stackd_managed_record *)record)->pid;
 	if (record->kind == STACKD_RECORD_LAUNCHED)
 		return ((const struct stackd_launched *)record)->pid;
 	if (!(record->kind & STACKD_HAS_PID))

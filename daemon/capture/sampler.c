@@ -566,6 +566,9 @@ void sampler_tables_maps(const struct sampler *s, struct tables_maps *ret_maps)
 		.files = s->files.data,
 		.n_files = bpf_map__max_entries(s->skel->maps.files),
 		.inodes_fd = bpf_map__fd(s->skel->maps.inodes),
+		.interpreters_fd = s->skel->rodata->with_managed
+					   ? bpf_map__fd(s->skel->maps.interpreters)
+					   : -1,
 	};
 }
 

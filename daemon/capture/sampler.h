@@ -40,6 +40,7 @@ struct sampler_options {
 	bool branches;		 /* read branch records */
 	bool idle;		 /* sample idle CPUs, too */
 	bool walk_in_daemon;	 /* leave every walk to the daemon */
+	bool managed;		 /* add frames of managed functions to walks */
 	bool judge;		 /* with each walk, send a copy of the stack for the comparison */
 	bool is_everyone;	 /* record all processes */
 	bool is_processes;	 /* record the members (sampler_follow()). If neither

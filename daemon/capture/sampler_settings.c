@@ -12,6 +12,7 @@ void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options 
 	skel->rodata->stack_limit = options->stack_bytes;
 	skel->rodata->walk_here = !options->walk_in_daemon;
 	skel->rodata->judge = options->judge;
+	skel->rodata->with_managed = options->managed;
 	skel->rodata->with_idle = options->idle;
 	skel->rodata->usual_period = options->usual_period;
 	skel->rodata->prefix_mode = options->prefix;

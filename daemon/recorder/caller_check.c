@@ -346,8 +346,11 @@ static int take_step(struct caller_check *c, const struct step *step, struct pat
  * is no return address was interrupted by a signal: it made no call that could be checked. */
 static bool is_to_be_checked(const struct caller_check *c, const struct step *step)
 {
-	uint8_t provenance = location_at(c->with.locations, step->callee)->provenance;
+	const struct location *callee = location_at(c->with.locations, step->callee);
+	uint8_t provenance = callee->provenance;
 
+	if (object_of(c, callee)->kind == OBJECT_MANAGED)
+		return false; /* the chain that led to it was proven */
 	return (step->may_be_bare || provenance_is_weak(provenance) ||
 		location_at(c->with.locations, step->caller)->put == LOCATION_DOUBTED ||
 		(c->checks_all && provenance == PROVENANCE_CFI)) &&

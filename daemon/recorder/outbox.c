@@ -143,12 +143,29 @@ static int take_objects(struct outbox *o, struct batch *b)
 	return 0;
 }
 
+/* Takes the name of a location of managed code, which no one can look up later. */
+static int take_name(const struct outbox *o, struct batch *b, const struct location *l)
+{
+	struct store_line line = {.location = o->sent.locations};
+	struct managed_name name;
+
+	if (object_table_at(o->from.objects, l->object)->kind != OBJECT_MANAGED ||
+	    !o->from.managed || !managed_name_of(o->from.managed, l, &name))
+		return 0;
+	line.function = strdup(name.function);
+	line.file = name.file ? strdup(name.file) : NULL;
+	line.line = name.line;
+	b->lines[b->n_lines++] = line;
+	return line.function && (line.file || !name.file) ? 0 : -ENOMEM;
+}
+
 static int take_locations(struct outbox *o, struct batch *b)
 {
 	uint32_t count = location_count(o->from.locations);
 
 	b->locations = calloc(count - o->sent.locations + 1, sizeof(*b->locations));
-	if (!b->locations)
+	b->lines = calloc(count - o->sent.locations + 1, sizeof(*b->lines));
+	if (!b->locations || !b->lines)
 		return -ENOMEM;
 	for (; o->sent.locations < count; o->sent.locations++) {
 		const struct location *l = location_at(o->from.locations, o->sent.locations);
@@ -160,6 +177,8 @@ static int take_locations(struct outbox *o, struct batch *b)
 			.is_return = l->is_return,
 			.provenance = l->provenance,
 		};
+		if (take_name(o, b, l))
+			return -ENOMEM;
 	}
 	return 0;
 }

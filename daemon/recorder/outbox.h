@@ -10,6 +10,7 @@
 #define RECORDER_OUTBOX_H
 
 #include "daemon/archive/batch.h"
+#include "daemon/recorder/managed.h"
 #include "daemon/recorder/thread_paths.h"
 #include "proc/cgroup_table.h"
 #include "proc/process.h"
@@ -25,6 +26,7 @@ struct outbox_tables {
 	const struct origin_table *origins;
 	const struct process_table *processes;
 	const struct cgroup_table *cgroups;
+	const struct managed *managed;	  /* gives the names of managed code */
 	const struct thread_paths *paths; /* gives the sizes of nodes */
 	bool has_sizes; /* nodes are sent with their sizes: the bytes of stack of the frame */
 };

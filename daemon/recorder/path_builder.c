@@ -507,6 +507,9 @@ static int walked_location(struct path_builder *b, const struct stackd_header *h
 			return -EBADMSG;
 		offset = base + frame->location;
 	}
+	if (file == STACKD_FILE_MANAGED)
+		return managed_locate(b->with.managed, frame->location & ((1ull << 48) - 1),
+				      ret_location);
 	if (file > object_table_count(b->with.objects))
 		return -EBADMSG;
 	if (file == STACKD_FILE_NONE) {
@@ -534,6 +537,8 @@ static uint8_t walked_provenance(const struct path_builder *b, const struct loca
 {
 	const struct object *object = object_table_at(b->with.objects, l->object);
 
+	if (object->kind == OBJECT_MANAGED)
+		return PROVENANCE_RUNTIME_TABLE;
 	if (object->kind != OBJECT_ELF && object->kind != OBJECT_VDSO)
 		return object->owner.pid ? PROVENANCE_FRAME_POINTER : PROVENANCE_NONE;
 	return b->with.tables ? tables_provenance(b->with.tables, object, l->offset)

@@ -48,6 +48,7 @@ static int make_outbox(struct recorder *r, const struct recorder_options *o)
 						  .processes = r->tasks.processes,
 						  .cgroups = r->tasks.cgroups,
 						  .paths = r->paths.threads,
+						  .managed = r->paths.managed,
 						  .has_sizes = o->has_heights},
 			  &r->outbox);
 }

@@ -35,6 +35,8 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 
 	if (!err)
 		err = thread_paths_new(p->trie, p->locations, o->has_heights, &p->threads);
+	if (!err)
+		err = managed_new(files->objects, &p->managed);
 	return err ? err : jit_tracker_new(p->locator, o->code, &p->jit);
 }
 
@@ -131,6 +133,7 @@ static int make_builder(struct recorder_paths *p, const struct recorder_options 
 		.trie = p->trie,
 		.paths = p->threads,
 		.jit = p->jit,
+		.managed = p->managed,
 		.walks = p->walks,
 		.tables = o->tables,
 		.judge = p->judge,
@@ -171,6 +174,7 @@ void recorder_paths_fini(struct recorder_paths *p)
 	branches_free(p->branches);
 	walks_free(p->walks);
 	jit_tracker_free(p->jit);
+	managed_free(p->managed);
 	thread_paths_free(p->threads);
 	locator_free(p->locator);
 	origin_table_free(p->origins);

@@ -15,6 +15,7 @@
 #include "daemon/recorder/judge_jit.h"
 #include "daemon/recorder/left_out.h"
 #include "daemon/recorder/locator.h"
+#include "daemon/recorder/managed.h"
 #include "daemon/recorder/path_builder.h"
 #include "daemon/recorder/recorder_files.h"
 #include "daemon/recorder/recorder_tasks.h"
@@ -31,6 +32,7 @@ struct recorder_paths {
 	struct origin_table *origins;
 	struct locator *locator;
 	struct jit_tracker *jit;
+	struct managed *managed;
 	struct walks *walks;
 	struct branches *branches;   /* NULL: there are no branch records */
 	struct judge *judge;	     /* NULL: walks are not judged */

@@ -66,6 +66,14 @@ static int prefetch_code_bytes(struct recorder *r, const struct event *event)
 	return 1;
 }
 
+static int prefetch_managed(struct recorder *r, const struct event *event)
+{
+	int err =
+		managed_keep(r->paths.managed, (const struct stackd_managed_record *)event->record);
+
+	return err ? err : 1;
+}
+
 /* --- samples ---------------------------------------------------------------------------------- */
 
 /* Stores a sample; with regions, also the CPU time outside of regions that the sample stands
@@ -105,6 +113,7 @@ static const struct handler handlers[STACKD_EVENT_COUNT] = {
 	[STACKD_EVENT_COMPLETE] = {.take = recorder_complete},
 	[STACKD_EVENT_CODE] = {.prefetch = prefetch_code, .take = take_code},
 	[STACKD_EVENT_CODE_BYTES] = {.prefetch = prefetch_code_bytes, .take = take_code},
+	[STACKD_EVENT_MANAGED] = {.prefetch = prefetch_managed, .take = take_code},
 	[STACKD_EVENT_BRANCHES] = {0}, /* path_builder_take() keeps them for the sample's walk */
 };
 

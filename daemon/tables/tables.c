@@ -109,13 +109,19 @@ static void set_empty(struct tables *t, uint32_t number)
 
 /* --- loading --------------------------------------------------------------------------------- */
 
+/* Without managed frames, a function that runs bytecode is one like any other. */
 static void load_new_rules(struct tables *t)
 {
 	size_t count;
 	const struct stackd_rule *rules = recipe_rules_array(t->rules, &count);
 
-	for (; t->rules_loaded < count; t->rules_loaded++)
-		t->maps.rules[t->rules_loaded] = rules[t->rules_loaded];
+	for (; t->rules_loaded < count; t->rules_loaded++) {
+		struct stackd_rule rule = rules[t->rules_loaded];
+
+		if (rule.cfa == STACKD_CFA_EVAL && t->maps.interpreters_fd < 0)
+			rule.cfa = STACKD_CFA_REG;
+		t->maps.rules[t->rules_loaded] = rule;
+	}
 }
 
 /* Returns how many rules a file may still add. A file gets a quarter of the rules that no other
@@ -318,6 +324,16 @@ static void keep_provenances(struct tables *t, uint32_t number, struct recipe_ta
 		__atomic_store_n(&t->provenances[number], map, __ATOMIC_RELEASE);
 }
 
+/* Tells the kernel half by what the frames of a file's interpreter are read, if it has one. */
+static void tell_interpreter(const struct tables *t, uint32_t number,
+			     const struct recipe_table *table)
+{
+	const struct stackd_interpreter *is = recipe_table_interpreter(table);
+
+	if (is && t->maps.interpreters_fd >= 0)
+		bpf_map_update_elem(t->maps.interpreters_fd, &number, is, BPF_ANY);
+}
+
 /* A table_stop.is_cancelled: whether the table that is being made must be given up, since a more
  * urgent request waits or the thread must end. */
 static bool is_in_the_way(void *arg, uint64_t spent_ns)
@@ -386,6 +402,7 @@ static int load_part(struct tables *t, const struct object *object, struct recip
 		*ret_whole = table;
 	if (err || *ret_whole)
 		return err;
+	tell_interpreter(t, number, table);
 	recipe_table_chunks(table, &first_chunk, &n_chunks);
 	set_partial(t, number, true);
 	err = n_chunks ? load_table(t, number, table) : -ENOENT;
@@ -430,6 +447,7 @@ static int load_object(struct tables *t, const struct request *r)
 		err = table_source_compile(&t->source, object, false,
 					   &(struct table_stop){is_in_the_way, t}, &table);
 	if (table) {
+		tell_interpreter(t, number, table);
 		keep_provenances(t, number, table);
 		err = has_part(t, number) ? replace_part(t, number, table)
 					  : load_table(t, number, table);

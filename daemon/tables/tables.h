@@ -35,7 +35,8 @@ struct tables_maps {
 	struct stackd_rule *rules; /* 65,536 */
 	struct stackd_file *files;
 	uint32_t n_files;
-	int inodes_fd; /* inode key to file number; up to n_files entries */
+	int inodes_fd;	     /* inode key to file number; up to n_files entries */
+	int interpreters_fd; /* map of interpreters by file number; -1: no managed frames */
 };
 
 /* Starts the thread. Both arguments are copied; the maps themselves must outlive the tables. 0 or

@@ -118,7 +118,7 @@ EOF
 stackctl doctor --json >/out/doctor.json 2>/out/doctor.log
 echo $? >/out/doctor.status
 
-record started --judge -F 997 --ring-bytes 64M -- /bin/dash /tmp/each.sh
+record started --managed --judge -F 997 --ring-bytes 64M -- /bin/dash /tmp/each.sh
 if [ ! -e /workloads/quick ]; then
     record stacks --judge -F 997 --ring-bytes 64M -- /bin/dash -c \
         "/workloads/sigaltstack 2 & /workloads/unreadable 2; wait"
@@ -143,7 +143,7 @@ fi
 # Regions: the log has what the program measures itself.
 regions=$(cat /workloads/regions.options)
 # shellcheck disable=SC2086 # a list of options
-record regions -F 997 --ring-bytes 64M $regions -- /workloads/regions 10
+record regions --managed -F 997 --ring-bytes 64M $regions -- /workloads/regions 10
 moved=$(cat /workloads/moved.options)
 # shellcheck disable=SC2086
 [ -e /workloads/quick ] || record moved -F 97 $moved -- /workloads/moved 200
@@ -151,12 +151,12 @@ moved=$(cat /workloads/moved.options)
 # Allocations, by probes on the allocator of a static program.
 allocs=$(cat /workloads/allocs.options)
 # shellcheck disable=SC2086
-record allocs -F 49 $allocs -- /workloads/allocs_static 50
+record allocs --managed -F 49 $allocs -- /workloads/allocs_static 50
 
 # Waits, and who ended them.
 waits=$(cat /workloads/waits.options)
 # shellcheck disable=SC2086
-record waits -F 49 $waits -- /workloads/waits 40
+record waits --managed -F 49 $waits -- /workloads/waits 40
 
 # Programs that keep a tag: walks beside the tags, then tags instead of walks.
 if [ -d /workloads/tagged-plugin ] && [ ! -e /workloads/quick ]; then

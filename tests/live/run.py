@@ -44,6 +44,7 @@ import test_open_files  # noqa: E402,F401
 import test_outages  # noqa: E402,F401
 import test_probing  # noqa: E402,F401
 import test_provenance  # noqa: E402,F401
+import test_python  # noqa: E402,F401
 import test_marks  # noqa: E402,F401
 import test_mpi  # noqa: E402,F401
 import test_regions  # noqa: E402,F401

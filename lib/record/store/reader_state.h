@@ -45,6 +45,7 @@ struct store_reader {
 	struct store_line *lines;
 	uint32_t *line_first;
 	struct node_coder nodes;
+	uint32_t *shown;	    /* by node: the node that its samples count for; NULL: itself */
 	uint64_t *tags;		    /* NULL until store_reader_tags() is called */
 	VEC(struct origin) origins; /* their runs are set when all origins are loaded */
 	VEC(struct origin_run) runs;

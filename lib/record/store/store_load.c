@@ -354,6 +354,7 @@ void store_load_free_arrays(struct store_reader *r)
 	free(r->lines);
 	free(r->line_first);
 	free(r->tags);
+	free(r->shown);
 	free(r->origins.items);
 	free(r->runs.items);
 	free(r->sizes.items);

@@ -217,6 +217,28 @@ int store_reader_add_lines(struct store_reader *r, const struct store_line *more
 	return 0;
 }
 
+int store_reader_leave_out(struct store_reader *r,
+			   bool (*is_out)(const struct store_tables *tables, uint32_t node))
+{
+	struct store_node *nodes = (struct store_node *)r->tables.nodes;
+	uint32_t *shown = vec_alloc(r->tables.n_nodes + 1, sizeof(*shown));
+
+	if (!shown)
+		return -ENOMEM;
+	shown[0] = 0;
+	for (uint32_t node = 1; node < r->tables.n_nodes; node++) {
+		uint32_t parent = shown[nodes[node].parent];
+
+		shown[node] = is_out(&r->tables, node) ? parent : node;
+		nodes[node].parent = parent;
+	}
+	for (size_t i = 0; i < r->sums.count; i++)
+		r->sums.items[i].node = shown[r->sums.items[i].node];
+	free(r->shown);
+	r->shown = shown;
+	return 0;
+}
+
 /* --- the list of recordings ----------------------------------------------------------------- */
 
 /* Copies a recording's strings from the arena, which is freed with the reader, to the heap. */

@@ -97,6 +97,12 @@ const struct store_tables *store_reader_tables(const struct store_reader *reader
  * reader. Returns 0 or -ENOMEM. */
 int store_reader_add_lines(struct store_reader *reader, const struct store_line *lines, size_t n);
 
+/* Leaves nodes out of all paths, for this reader alone: their samples and children become their
+ * parents'. Tags are those of the paths as they are when they are first asked for. To be called
+ * once. 0 or -ENOMEM. */
+int store_reader_leave_out(struct store_reader *reader,
+			   bool (*is_out)(const struct store_tables *tables, uint32_t node));
+
 /* Gives the tags of the reader's nodes, by number; [0] is 0. The first call computes them; they are
  * borrowed until the reader is closed. Returns 0 or -ENOMEM. */
 int store_reader_tags(struct store_reader *reader, const uint64_t **ret_tags);

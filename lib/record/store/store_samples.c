@@ -289,16 +289,37 @@ static int samples_read(struct samples *s)
 	return err;
 }
 
+/* A caller's function, behind one that gives each sample the node that is shown. */
+struct samples_shown {
+	const uint32_t *shown;
+	int (*each)(void *arg, const struct store_sample *record);
+	void *arg;
+};
+
+static int samples_show(void *arg, const struct store_sample *record)
+{
+	const struct samples_shown *to = arg;
+	struct store_sample sample = *record;
+
+	sample.node = to->shown[sample.node];
+	return to->each(to->arg, &sample);
+}
+
 static int samples_records(struct store_reader *reader, enum metric_series series, bool all,
 			   int (*each)(void *arg, const struct store_sample *record), void *arg)
 {
+	struct samples_shown to = {reader->shown, each, arg};
 	struct samples s = {
 		.r = reader, .kind = table_series_kind(series), .each = each, .arg = arg};
 
 	if (reader->is_summed)
 		return 0;
+	if (reader->shown) {
+		s.each = samples_show;
+		s.arg = &to;
+	}
 	if (reader->parts.count)
-		return store_join_records(reader, series, all, each, arg);
+		return store_join_records(reader, series, all, s.each, s.arg);
 	return samples_read(&s);
 }
 

@@ -168,7 +168,7 @@ static bool align_input_is_code(const struct align_input *input, uint32_t locati
 	uint32_t kind = input->tables->objects[input->tables->locations[location].object].kind;
 
 	return kind != OBJECT_KERNEL && kind != OBJECT_MODULE && kind != OBJECT_TAG &&
-	       kind != OBJECT_MARK && kind != OBJECT_AWAITED;
+	       kind != OBJECT_MARK && kind != OBJECT_AWAITED && kind != OBJECT_MANAGED;
 }
 
 static int climb(struct align_input *input, uint32_t node)

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of code objects, by the kernel half's numbers, and of locations; see managed.h. */
+#include "daemon/recorder/managed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/int_map.h"
+#include "base/vec.h"
+#include "proc/object_id.h"
+#include "runtime/runtime.h"
+
+#define MAX_OBJECTS   4096 /* source files; functions of others are in [others] */
+#define OFFSET_MASK   ((UINT64_C(1) << 47) - 1)
+#define LOST	      "[name lost]"
+#define UNPROVEN_NAME "[frames not proven]"
+
+struct code {
+	struct stackd_managed_code code;
+	uint8_t *lines;
+	const struct object *object;
+	char *file, *name;
+	uint64_t hash; /* of name and first line */
+};
+
+/* A place in a code object that a sample had. */
+struct place {
+	struct location location;
+	struct managed_name name;
+};
+
+struct managed {
+	struct object_table *objects;
+	VEC(struct code) codes;
+	struct int_map numbers; /* index in `codes` */
+	VEC(struct place) places;
+	struct int_map frames;	  /* index in `places`, by the kernel half's location */
+	struct int_map locations; /* so, by offset and, as the extra, number of object */
+	struct int_map files;	  /* number of object, by hash */
+	uint32_t n_files;
+	uint64_t nameless;
+};
+
+int managed_new(struct object_table *objects, struct managed **ret_managed)
+{
+	struct managed *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->objects = objects;
+	*ret_managed = m;
+	return 0;
+}
+
+void managed_free(struct managed *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->codes.count; i++) {
+		free(m->codes.items[i].lines);
+		free(m->codes.items[i].file);
+		free(m->codes.items[i].name);
+	}
+	free(m->codes.items);
+	free(m->places.items);
+	int_map_fini(&m->numbers);
+	int_map_fini(&m->frames);
+	int_map_fini(&m->locations);
+	int_map_fini(&m->files);
+	free(m);
+}
+
+uint64_t managed_nameless(const struct managed *m)
+{
+	return m->nameless;
+}
+
+/* --- code objects ----------------------------------------------------------------------------- */
+
+static size_t put_character(char *to, uint32_t c)
+{
+	size_t n = 0;
+
+	if (!c || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		c = '?';
+	if (c >= 0x10000)
+		to[n++] = (char)(0xf0 | c >> 18);
+	else if (c >= 0x800)
+		to[n++] = (char)(0xe0 | c >> 12);
+	else if (c >= 0x80)
+		to[n++] = (char)(0xc0 | c >> 6);
+	else
+		to[n++] = (char)c;
+	if (c >= 0x10000)
+		to[n++] = (char)(0x80 | (c >> 12 & 63));
+	if (c >= 0x800)
+		to[n++] = (char)(0x80 | (c >> 6 & 63));
+	if (c >= 0x80)
+		to[n++] = (char)(0x80 | (c & 63));
+	return n;
+}
+
+/* Returns a string in UTF-8, with "..." if it was too long for the record. */
+static char *text_of(const struct stackd_managed_text *text)
+{
+	char *string = calloc(STACKD_MANAGED_TEXT * 2 + 4, 1);
+	size_t n = 0, count = text->width ? text->bytes / text->width : 0;
+
+	if (!string)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t c = 0;
+
+		memcpy(&c, text->data + i * text->width, text->width);
+		n += put_character(string + n, c);
+	}
+	if (!text->width || count < text->length)
+		memcpy(string + n, "...", 3);
+	return string;
+}
+
+/* Finds, or makes, the object of a source file. */
+static int find_file(struct managed *m, uint32_t language, const char *file,
+		     const struct object **ret_object)
+{
+	uint64_t id = object_nonzero_id(hash_mix64(object_hash_text(file) + language + 1));
+	struct object object = {.kind = OBJECT_MANAGED, .path = (char *)file, .file_id = id};
+	uint32_t number = int_map_find(&m->files, id);
+	int err;
+
+	if (number != INT_MAP_NONE) {
+		*ret_object = object_table_at(m->objects, number);
+		return 0;
+	}
+	if (m->n_files >= MAX_OBJECTS && strcmp(file, "[others]") != 0)
+		return find_file(m, language, "[others]", ret_object);
+	err = object_table_add(m->objects, &object, ret_object);
+	m->n_files += !err;
+	return err ? err : int_map_set(&m->files, id, (*ret_object)->number);
+}
+
+static int fill(struct managed *m, const struct stackd_managed_record *record, struct code *code)
+{
+	code->code = record->code;
+	code->file = text_of(&record->code.file);
+	code->name = text_of(&record->code.name);
+	code->lines = malloc(record->code.line_bytes + 1);
+	if (!code->file || !code->name || !code->lines)
+		return -ENOMEM;
+	memcpy(code->lines, record->lines, record->code.line_bytes);
+	code->hash = hash_mix64(object_hash_text(code->name) + record->code.first_line);
+	return find_file(m, record->code.language, code->file, &code->object);
+}
+
+int managed_keep(struct managed *m, const struct stackd_managed_record *record)
+{
+	struct code *code;
+
+	if (VEC_RESERVE(&m->codes, 1))
+		return -ENOMEM;
+	code = &m->codes.items[m->codes.count];
+	*code = (struct code){0};
+	if (fill(m, record, code)) {
+		free(code->file);
+		free(code->name);
+		free(code->lines);
+		return -ENOMEM;
+	}
+	return int_map_set(&m->numbers, record->code.number, (uint32_t)m->codes.count++);
+}
+
+/* --- locations -------------------------------------------------------------------------------- */
+
+static uint32_t line_of(const struct code *code, int64_t instruction)
+{
+	const struct runtime *runtime = runtime_of_number(code->code.language);
+
+	return runtime && runtime->line ? runtime->line(&code->code, code->lines, instruction) : 0;
+}
+
+/* The place of a frame whose code object is known. */
+static void place_in(const struct code *code, uint64_t frame, struct place *place)
+{
+	uint32_t instruction = frame & STACKD_MANAGED_MASK;
+	uint32_t line =
+		line_of(code, instruction == STACKD_MANAGED_MASK ? -1 : (int64_t)instruction);
+
+	place->name = (struct managed_name){code->name, code->file, line};
+	place->location = (struct location){
+		.file_id = code->object->file_id,
+		.object = code->object->number,
+		.offset = hash_mix64(code->hash + line) & OFFSET_MASK,
+	};
+}
+
+/* The place of one that has no code object. */
+static int place_of_none(struct managed *m, const char *name, struct place *place)
+{
+	const struct object *object;
+	int err = find_file(m, STACKD_RUNTIME_COUNT, name, &object);
+
+	if (err)
+		return err;
+	place->name.function = object->path;
+	place->location = (struct location){.file_id = object->file_id, .object = object->number};
+	return 0;
+}
+
+static int add_place(struct managed *m, uint64_t frame, uint32_t *ret_index)
+{
+	uint32_t number = (uint32_t)(frame >> STACKD_MANAGED_SHIFT);
+	uint32_t index = int_map_find(&m->numbers, number);
+	struct place place = {0};
+	int err = 0;
+
+	if (number == STACKD_MANAGED_UNPROVEN)
+		err = place_of_none(m, UNPROVEN_NAME, &place);
+	else if (index == INT_MAP_NONE)
+		err = place_of_none(m, LOST, &place);
+	else
+		place_in(&m->codes.items[index], frame, &place);
+	if (err || VEC_RESERVE(&m->places, 1))
+		return -ENOMEM;
+	*ret_index = (uint32_t)m->places.count;
+	m->places.items[m->places.count++] = place;
+	err = int_map_enter_wide(&m->locations, place.location.offset, place.location.object,
+				 *ret_index, ret_index);
+	return err ? err : int_map_set(&m->frames, frame, *ret_index);
+}
+
+int managed_locate(struct managed *m, uint64_t frame, struct location *ret_location)
+{
+	uint32_t index = int_map_find(&m->frames, frame);
+	int err = index == INT_MAP_NONE ? add_place(m, frame, &index) : 0;
+
+	if (err)
+		return err;
+	*ret_location = m->places.items[index].location;
+	return 0;
+}
+
+bool managed_name_of(const struct managed *m, const struct location *location,
+		     struct managed_name *ret_name)
+{
+	uint32_t index = int_map_find_wide(&m->locations, location->offset, location->object);
+
+	if (index == INT_MAP_NONE)
+		return false;
+	*ret_name = m->places.items[index].name;
+	return true;
+}

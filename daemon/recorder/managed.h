@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Locations and names of managed code (stackd_managed.h).
+ *
+ * A location of managed code is the same on every run and host for the same source: its object is
+ * the source file, whose file id is a hash of language and file name, and its offset is a hash of
+ * the function's qualified name, its first line, and the line. Addresses have no part in it. Its
+ * name, file and line are known with its first sample, from the code object's record, and go to the
+ * store with the location.
+ */
+#ifndef MODEL_MANAGED_H
+#define MODEL_MANAGED_H
+
+#include "proc/object.h"
+#include "stack/location.h"
+#include "stackd_abi.h"
+
+struct managed;
+
+/* `objects` is borrowed. 0 or -ENOMEM. */
+int managed_new(struct object_table *objects, struct managed **ret_managed);
+void managed_free(struct managed *managed); /* NULL is fine */
+
+/* Keeps the code object of a record, as soon as it is read. 0 or -ENOMEM. */
+int managed_keep(struct managed *managed, const struct stackd_managed_record *record);
+
+/* Gives the location of a frame of the kernel half's: of file STACKD_FILE_MANAGED. 0 or -ENOMEM. */
+int managed_locate(struct managed *managed, uint64_t frame, struct location *ret_location);
+
+/* The name of a location; its strings live as long as the struct managed. */
+struct managed_name {
+	const char *function;
+	const char *file; /* NULL: none */
+	uint32_t line;	  /* 0: none */
+};
+
+/* Gives the name of such a location. false: it is no location of managed code. */
+bool managed_name_of(const struct managed *managed, const struct location *location,
+		     struct managed_name *ret_name);
+
+/* Returns how many frames had a code object whose record was lost. */
+uint64_t managed_nameless(const struct managed *managed);
+
+#endif

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""Functions of Python, interleaved with native ones: a program that knows its own paths."""
+
+import json
+import os
+import re
+import subprocess
+
+import pprof
+from harness import ROOT, STACKCTL, Skip, check, live, record, run, scratch
+
+TREE = os.path.join(ROOT, "tests", "workloads", "python_tree.py")
+LEAVES = os.path.join(ROOT, "tests", "workloads", "python_leaves.c")
+EVAL = "_PyEval_EvalFrameDefault"
+# Activations of the interpreter between two functions of such a link: before the second, and the third.
+TWICE = ("coroutine", "yieldfrom")
+
+
+def python():
+    """An interpreter whose frames are read, and its version."""
+    for path in ("/usr/bin/python3.11", "/usr/bin/python3.12"):
+        if os.path.exists(path):
+            return path, tuple(map(int, re.findall(r"\d+", path)[-2:]))
+    raise Skip("neither Python 3.11 nor 3.12")
+
+
+def is_managed(frame):
+    return frame[1].endswith(".py") or frame[1].startswith("<")
+
+
+def split(frames):
+    """The managed frames of a path, root first, and whether native ones are right above each but the last."""
+    managed, native = [], []
+    for frame in frames:
+        if is_managed(frame):
+            managed.append(frame)
+            native.append(False)
+        elif native and frame[0] != "":
+            native[-1] = True
+    return managed, native[:-1]
+
+
+def expected_native(path, kinds):
+    """Whether a native frame is between each two functions of a path (3.11), by the kinds of their links."""
+    import_kinds = {"plain", "lines", "loop", "listcomp", "method", "lambda", "except", "finally", "recursion"}
+    expected = []
+    for caller, callee in zip(path, path[1:]):
+        match = re.match(r"f_\d+_(\d+)(.*)", caller[0])
+        kind = kinds[int(match.group(1))] if match else "plain"
+        inner = match.group(2) if match else "<module>"
+        native = kind not in import_kinds and (not inner or (kind in TWICE and inner.endswith(".h")))
+        expected.append(native)
+    return expected
+
+
+def judge(store, truth, has_boundaries):
+    """Compares each sample that has hit a leaf with its only path. Counts of: samples, right ones, those elsewhere,
+    those with frames that are not proven, those whose innermost activation carries none, and those that have none
+    anywhere: stackd has walked them, while a table was missing."""
+    counts = {"samples": 0, "right": 0, "elsewhere": 0, "unproven": 0, "in transition": 0,
+              "native": 0}
+    run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+    for frames, count in pprof.read(store + ".pb"):
+        counts["samples"] += count
+        leaf, frames = frames[0][0], frames[::-1]
+        if any("[frames not proven]" in frame[0] or "[name lost]" in frame[0] for frame in frames):
+            counts["unproven"] += count
+            continue
+        managed, native = split(frames)
+        if not managed:
+            counts["native"] += count
+            continue
+        counts["in transition"] += count * (frames[-1][0] == EVAL and not is_managed(frames[-2]))
+        ours = next((i for i, frame in enumerate(managed) if frame[0].startswith("f_")), len(managed))
+        if not leaf.startswith("leaf_"):
+            counts["elsewhere"] += count
+            continue
+        path = [tuple(frame) for frame in truth["paths"][leaf]]
+        path = path[next(i for i, frame in enumerate(path) if frame[0].startswith("f_")):]
+        check(managed[ours:] == path, "another path to " + leaf, truth["links"][leaf], managed, path)
+        check(ours and managed[ours - 1][0] == "run_all", "it begins", managed)
+        if has_boundaries:
+            expected = expected_native(path, truth["links"][leaf])
+            check(native[ours:] == expected, "native frames elsewhere on the path to " + leaf, truth["links"][leaf],
+                  list(zip(path, expected, native[ours:])))
+        counts["right"] += count
+    print(counts)
+    return counts
+
+
+def check_tree(seed, cpu_seconds, threads):
+    path, version = python()
+    with scratch() as folder:
+        library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+        record(store, "--managed", "-F", "4999", "--", path, TREE, library, out, str(seed), str(cpu_seconds),
+               str(threads))
+        with open(out, encoding="utf-8") as file:
+            truth = json.load(file)
+        counts = judge(store, truth, version == (3, 11))
+    check(counts["right"] > 300, "few samples hit a leaf", counts)
+    check((counts["unproven"] + counts["in transition"]) * 50 < counts["samples"], "few paths are exact", counts)
+
+
+@live
+def python_tree():
+    check_tree(1, 1, 0)
+
+
+@live
+def python_threads():
+    check_tree(2, 1, 4)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Random call trees of Python functions: python_tree.py LEAVES OUT SEED SECONDS THREADS
+
+Each of 64 paths ends in a native function of its own, in the library LEAVES (python_leaves.c). The
+functions of a path call each other in a random one of the ways below. A first run writes each path
+to OUT, as the interpreter itself has its frames, and then the same calls are made for some SECONDS,
+by some THREADS at once (0: by the first one)."""
+
+import ctypes
+import functools
+import json
+import random
+import sys
+import threading
+import time
+
+# How one function calls the next: its lines. INLINE: without a native frame in between (3.11).
+INLINE = {
+    "plain": ["return {next}(n)"],
+    "lines": ["x = (", "    n +", "    0)", "return (", "    {next}(", "        x", "    )", ")"],
+    "loop": ["for i in range(2):", "    if i:", "        r = {next}(n)", "return r"],
+    "listcomp": ["return [{next}(v) for v in (n,)]"],
+    "method": ["class C:", "    def m(self, *a, **k):", "        return {next}(n)", "return C().m(1, b=2)"],
+    "lambda": ["return (lambda v: {next}(v))(n)"],
+    "except": ["try:", "    raise KeyError(n)", "except KeyError:", "    return {next}(n)"],
+    "finally": ["try:", "    int('x')", "except ValueError:", "    pass", "finally:", "    {next}(n)"],
+    "recursion": ["def r(d):", "    return r(d - 1) if d else {next}(n)", "return r(7)"],
+}
+NATIVE = {
+    "map": ["return list(map({next}, [n]))[0]"],
+    "sorted": ["return sorted([n], key={next})"],
+    "partial": ["return functools.partial({next}, n)()"],
+    "cache": ["return functools.lru_cache(maxsize=None)({next})(n)"],
+    "star": ["return {next}(*(n,))"],
+    "keywords": ["return {next}(**{{'n': n}})"],
+    "genexpr": ["return any({next}(v) for v in (n,))"],
+    "generator": ["def g():", "    yield 1", "    yield {next}(n)", "return list(g())"],
+    "yieldfrom": ["def g():", "    yield {next}(n)", "def h():", "    yield from g()", "for v in h():", "    pass"],
+    "coroutine": ["async def g():", "    return {next}(n)", "async def h():", "    return await g()", "try:",
+                  "    h().send(None)", "except StopIteration:", "    pass"],
+    "init": ["class C:", "    def __init__(self):", "        self.r = {next}(n)", "return C()"],
+    "property": ["class C:", "    @property", "    def p(self):", "        return {next}(n)", "return C().p"],
+    "with": ["class C:", "    def __enter__(self):", "        {next}(n)", "    def __exit__(self, *a):",
+             "        return True", "with C():", "    pass"],
+    "exit": ["class C:", "    def __enter__(self):", "        pass", "    def __exit__(self, *a):", "        {next}(n)",
+             "        return True", "with C():", "    raise OSError"],
+    "add": ["class C:", "    def __radd__(self, o):", "        return {next}(n)", "return 1 + C()"],
+    "getattr": ["class C:", "    def __getattr__(self, name):", "        return {next}(n)", "return C().whatever"],
+    "del": ["class C:", "    def __del__(self):", "        {next}(n)", "c = C()", "del c"],
+    "exec": ["exec(compile('\\n\\nf(n)', '<made %d>' % {path}, 'exec'), {{'f': {next}, 'n': n}})"],
+    "reduce": ["return functools.reduce(lambda a, b: {next}(n), [1, 2])"],
+    "callback": ["return CALLBACK({next})(n)"],
+}
+LINKS = {**INLINE, **NATIVE}
+NAMES = ["leaf_%d%d" % (i // 8, i % 8) for i in range(64)]
+callback = ctypes.PYFUNCTYPE(ctypes.c_long, ctypes.c_long)
+state = {"learns": True}
+truth, links = {}, {}
+
+
+def learn(path):
+    frame, chain = sys._getframe(1), []
+    while frame:
+        code = frame.f_code
+        chain.append((code.co_qualname, code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    truth[NAMES[path]] = chain[::-1]
+
+
+def make(path, scope, chance):
+    kinds = [chance.choice(sorted(LINKS)) for _ in range(chance.randint(2, 12))]
+    lines = []
+    for i, kind in enumerate(kinds):
+        lines += [""] * chance.randint(0, 3) + ["def f_%d_%d(n):" % (path, i)]
+        lines += ["    " + line.format(next="f_%d_%d" % (path, i + 1), path=path) for line in LINKS[kind]]
+    lines += ["def f_%d_%d(n):" % (path, len(kinds)),
+              "    return LEAF_%d(n) if not state['learns'] else learn(%d)" % (path, path)]
+    exec(compile("\n".join(lines), "/made/path_%d.py" % path, "exec"), scope)
+    links[NAMES[path]] = kinds
+    return scope["f_%d_0" % path]
+
+
+def run_all(roots, turns, end):
+    while True:
+        for root in roots:
+            root(turns)
+        if time.process_time() >= end:
+            return
+
+
+def main():
+    library, out, seed, seconds, n_threads = sys.argv[1:6]
+    leaves, chance = ctypes.PyDLL(library), random.Random(int(seed))
+    scope = {"functools": functools, "state": state, "learn": learn,
+             "CALLBACK": lambda f: callback(lambda v: (f(v), 0)[1])}
+    for path, name in enumerate(NAMES):
+        scope["LEAF_%d" % path] = getattr(leaves, name)
+    roots = [make(path, scope, chance) for path in range(len(NAMES))]
+    run_all(roots, 0, 0)
+    with open(out, "w", encoding="utf-8") as file:
+        json.dump({"paths": truth, "links": links}, file)
+    state["learns"] = False
+    end = time.process_time() + float(seconds)
+    threads = [threading.Thread(target=run_all, args=(roots, 100000, end)) for _ in range(int(n_threads))]
+    for thread in threads:
+        thread.start()
+    if not threads:
+        run_all(roots, 100000, end)
+    for thread in threads:
+        thread.join()
+
+
+main()
