@@ -498,11 +498,11 @@ def holds_memory(node):
 
 def check_chain(chains, way, through, ended_by):
     """What the waker had waited for before, and who had ended that: an interrupt, if it slept. Where the machine
-    is busy, it has often waited for a CPU since, and nothing more is known. How many slept."""
+    is busy, it has often waited for a CPU since, and nothing more is known; nor is each waker. How many slept."""
     through_it = {chain: n for chain, n in chains.items()
                   if len(chain) > 1 and is_in(chain[1][1], through)}
     woken = sum(n for chain, n in through_it.items() if len(chain) == 2)
-    before = {chain[2:4]: n for chain, n in through_it.items() if len(chain) == 4}
+    before = {chain[2:4]: n for chain, n in through_it.items() if len(chain) == 4 and chain[3][0] != "unknown"}
     wrong = [pair for pair in before if pair[0][1] in ended_by and not holds_memory(pair[1]) and
              not is_ended_by(pair[1][1], ended_by[pair[0][1]], pair[1][0] == "interrupt")]
     sleeps = sum(n for chain, n in through_it.items() if chain[2:] == (("wait", "[sleep]"),))
