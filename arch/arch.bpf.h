@@ -13,6 +13,7 @@
  *   ARCH_SYSTEM_CALL(regs)    the number of the system call that a thread is in, an lvalue
  *   ARCH_IS_USER(regs)        whether these are registers of user mode
  *   ARCH_IS_32BIT(regs)       whether that runs code of 32 bits
+ *   ARCH_IS_FAULT(regs)       whether these were saved at a fault or interrupt, not a system call
  *   ARCH_THREAD_POINTER(task) the thread pointer of a task that does not run, or of the current one
  *   ARCH_CALL_...             numbers of system calls: MMAP, BRK, POLL, PPOLL, FUTEX, SIGRETURN
  *   arch_take_regs(to, from)  fills in struct stackd_regs

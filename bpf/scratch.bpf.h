@@ -20,6 +20,7 @@
 #include "kernel_types.h"
 #include "stackd_abi.h"
 
+#include "../arch/call_source.h"
 #include "walk.h"
 
 #ifndef MAX_FRAMES
@@ -193,6 +194,13 @@ struct scratch {
 	struct pt_regs saved; /* registers at the entry into the kernel: too large for the stack */
 	__u64 signal_frame[ARCH_SIGNAL_WORDS]; /* the end of a signal frame's registers, if there is
 						* one */
+
+	/* A step out of an address that is no code (nowhere.bpf.h): the bytes before the return
+	 * address, and the words below and at the stack pointer. */
+	struct {
+		__u8 code[CALL_SOURCE_ROOM];
+		__u64 words[2];
+	} nowhere;
 
 	/* A step in code of the BEAM. */
 	struct stackd_beam beam;

@@ -26,6 +26,7 @@
 #include "jit_code.bpf.h"
 #include "mapping.bpf.h"
 #include "more_stack.bpf.h"
+#include "nowhere.bpf.h"
 #include "prefix.bpf.h"
 #include "probed.bpf.h"
 #include "reading.bpf.h"
@@ -52,7 +53,7 @@ SETTING char compiler[64] = __VERSION__; /* for the message if the verifier refu
 
 /* --- the walk ----------------------------------------------------------------------------- */
 
-/* Adds the frame's location to the record. */
+/* Adds the frame's location to the record. `first`: it is the leaf, in a mapping. */
 static __always_inline bool put_frame(struct scratch *s, bool first)
 {
 	bool is_exact = s->walk.is_exact;
@@ -258,10 +259,10 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		walk_from_leaf(s);
 		return 0;
 	}
-	if (!rule)
+	if (!rule && !(rule = rule_of_nowhere(s)))
 		return 1;
 	s->end = STACKD_END_TOO_DEEP;
-	if (!put_height(s) || !put_frame(s, !index))
+	if (!put_height(s) || !put_frame(s, !index && !s->walk.is_once))
 		return 1;
 	note_frame(s, index, rule);
 	touch_mapping(s);

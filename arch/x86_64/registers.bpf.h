@@ -27,6 +27,7 @@ struct thread_struct {
 #define ARCH_SYSTEM_CALL(regs)	  ((regs)->orig_rax)
 #define ARCH_IS_USER(regs)	  (((regs)->cs & 3) == 3)
 #define ARCH_IS_32BIT(regs)	  ((regs)->cs == 0x23)
+#define ARCH_IS_FAULT(regs)	  ((__s64)(regs)->orig_rax == -1) /* its error code was taken out */
 #define ARCH_THREAD_POINTER(task) ((task)->thread.fsbase)
 
 #define ARCH_CALL_POLL	    7

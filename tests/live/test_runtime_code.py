@@ -189,22 +189,44 @@ judged("yjit", "ruby", "--yjit", LOOPS + ".rb", "2", least=100, long=True)
 judged("php", *PHP, "-d", "opcache.jit=tracing", LOOPS + ".php", "2", least=100, long=True)
 
 
+def bad_calls(folder, *argument):
+    """Paths of the samples at a bad address, or in the handler of its fault, in the order of time."""
+    recording, result = record(folder + "/s.db", "-F", 997, "--", WORKLOADS + "/calls_bad", 1, *argument)
+    paths = []
+    for sample in recording.samples():
+        frames = user_frames(sample)
+        names = [frame.symbol or "?" for frame in frames]
+        is_bad = frames and frames[-1].object == "[unknown]"
+        if (is_bad or {"handler_leaf", "alternate_leaf"} & set(names)) and not is_at_end(sample) \
+                and not is_moment(sample):
+            paths.append(";".join(names))
+    print(result.err, collections.Counter(paths), recording.stats()["end_reasons"])
+    check(len(paths) > 100, "few samples", len(paths))
+    return paths
+
+
 @live
 def test_calls_bad():
-    """A call of a bad pointer is left by the return address on the stack."""
+    """A call of a bad pointer is left by the return address on the stack, also from an alternate stack:
+    there the kernel half does it, once it has the tables."""
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-F", 997, "--", WORKLOADS + "/calls_bad", 1)
-        found = collections.Counter()
-        for sample in recording.samples():
-            frames = user_frames(sample)
-            names = [frame.symbol or "?" for frame in frames]
-            is_bad = frames and frames[-1].object == "[unknown]"
-            if (is_bad or "handler_leaf" in names) and not is_at_end(sample) and not is_moment(sample):
-                found[";".join(names)] += 1
-        print(result.err, found, recording.stats()["end_reasons"])
-        check(all("main;steady;calls;" in path and not path.startswith("[incomplete")
-                  for path in found), "paths are wrong", found)
-        check(found.total() > 100, "few samples", found)
+        paths = bad_calls(folder)
+        whole = ["main;steady;calls;" in path and not path.startswith("[incomplete") for path in paths]
+        on_alternate = [path.endswith("alternate_leaf") for path in paths]
+        first = [a and b for a, b in zip(whole, on_alternate)].index(True)
+        check(all(whole[first:]), "paths are wrong",
+              collections.Counter(path for path, is_whole in zip(paths[first:], whole[first:]) if not is_whole))
+        check(all(w or a for w, a in zip(whole, on_alternate)), "paths on the thread's own stack are wrong")
+        check(sum(on_alternate) > 30 and len(paths) - sum(on_alternate) > 30, "few samples of either")
+
+
+@live
+def test_returns_bad():
+    """Where a return has led to 0, the return address of an earlier call on top of the stack is no caller's."""
+    with scratch() as folder:
+        paths = bad_calls(folder, "returns")
+        check(all(path.startswith("[incomplete: no_mapping];") and "earlier" not in path and "returns" not in path
+                  for path in paths), "paths are wrong", collections.Counter(paths))
 
 
 @live

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "arch/call_site.h"
+#include "arch/call_source.h"
 #include "arch/code_form.h"
 #include "runtime/runtime.h"
 #include "unwind/runtime_code.h"
@@ -467,13 +468,55 @@ static bool could_not_execute(const struct walk_run *run)
 	       trap == ARCH_FAULT_PAGE && code & ARCH_FAULT_EXECUTION && at == w->pc;
 }
 
+/* Whether the indirect call before a return address leads to where the thread is now. */
+static bool has_called(const struct walk_run *run, uint64_t ra)
+{
+	const struct walk *w = &run->at.walk;
+	uint8_t code[CALL_SOURCE_ROOM] = {0};
+	const struct object *object;
+	uint64_t offset;
+	__u64 value = 0;
+	bool is_address;
+
+	if (!walk_run_find(run, ra, true, &object, &offset) || !object->elf ||
+	    offset + 1 < CALL_SOURCE_BYTES ||
+	    !elf_file_read_whole(object->elf, offset + 1 - CALL_SOURCE_BYTES, code,
+				 CALL_SOURCE_BYTES))
+		return false;
+	for (unsigned form = 0; form < CALL_SOURCE_FORMS; form++) {
+		uint64_t word;
+
+		if (!call_source(code, form, w->r, ra, &value, &is_address))
+			continue;
+		if (is_address
+			    ? walk_memory_read_below(&run->at.memory, value, &word) && word == w->pc
+			    : value == w->pc)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a return may have led to where the thread is now: that leaves the address below the stack
+ * pointer. */
+static bool may_have_returned(const struct walk_run *run)
+{
+	const struct walk *w = &run->at.walk;
+	uint64_t word;
+
+	return !walk_memory_read_below(&run->at.memory, w->r[STACKD_REG_SP] - 8, &word) ||
+	       word == w->pc;
+}
+
+/* Whatever a return to a bad address has left on top of the stack would pass for a caller's, if it
+ * is the return address of an earlier call. */
 bool heuristic_step_from_nowhere(struct walk_run *run)
 {
 	struct walk *w = &run->at.walk;
 	uint64_t at = w->pc, slot = w->r[STACKD_REG_SP], pc;
 
 	if (!w->is_exact || (at >= LEAST_MAPPED && at < MOST_MAPPED && !could_not_execute(run)) ||
-	    !walk_memory_read8(&run->at.memory, slot, &pc) || follows_call(run, pc) != YES)
+	    !walk_memory_read8(&run->at.memory, slot, &pc) || follows_call(run, pc) != YES ||
+	    (may_have_returned(run) && !has_called(run, pc)))
 		return false;
 	walk_keep(w, 0);
 	walk_arrive(w, slot + 8, pc, slot, false);

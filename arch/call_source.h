@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * Evaluates the indirect call before a return address, for both halves: has this call led to where
+ * the thread is now? While nothing has been executed since, the registers are those of the call.
+ * For each processor:
+ *
+ *   CALL_SOURCE_BYTES   bytes before a return address that are looked at, at most
+ *   CALL_SOURCE_ROOM    bytes of the array that holds them
+ *   CALL_SOURCE_FORMS   forms that a call in them can have
+ *   call_source(code, form, r, ra, ret_value, ret_is_address)
+ *                       whether the CALL_SOURCE_BYTES bytes before `ra` end in an indirect call of
+ *                       this form. Gives its target by the registers `r` (in DWARF's numbers, as
+ *                       they are behind the call), or the address of the word with the target
+ */
+#ifndef ARCH_CALL_SOURCE_H
+#define ARCH_CALL_SOURCE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include "arch.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+#include "x86_64/call_source.h"
+#endif
+
+#endif
