@@ -117,7 +117,7 @@ static char *text_of(const struct stackd_managed_text *text)
 		n += put_character(string + n, c);
 	}
 	if (!text->width || count < text->length)
-		memcpy(string + n, "...", 3);
+		memcpy(string + n, "...", sizeof("..."));
 	return string;
 }
 
