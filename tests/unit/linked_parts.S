@@ -363,6 +363,65 @@ LABEL(leads_to_lost_in)
 	add $16, %rsp
 	pop %rbx
 	ret
+/* __builtin_setjmp(): a buffer in the frame has the address of the code at which __builtin_longjmp()
+ * goes on, and behind that the stack pointer. In the last one, the stack pointer is elsewhere. */
+FUNCTION(catches)
+	push %rbx
+	push %rbp
+	sub $72, %rsp
+	lea 1f(%rip), %rax
+	mov %rbp, 16(%rsp)
+	mov %rax, 24(%rsp)
+	mov %rsp, 32(%rsp)
+	call *%rdi
+2:	add $72, %rsp
+	pop %rbp
+	pop %rbx
+	ret
+	.p2align 4
+1:
+LABEL(landing)
+	mov 8(%rsp), %rdi
+LABEL(landing_in)
+	call *%rsi
+	jmp 2b
+FUNCTION(catches_by_pointer)
+	push %rbp
+	mov %rsp, %rbp
+	push %rbx
+	sub $72, %rsp
+	lea 16(%rsp), %rdx
+	lea 1f(%rip), %rax
+	mov %rax, 8(%rdx)
+	mov %rbp, (%rdx)
+	mov %rsp, 16(%rdx)
+	call *%rdi
+2:	mov -8(%rbp), %rbx
+	leave
+	ret
+	.p2align 4
+1:
+LABEL(landing_by_pointer)
+	call *%rsi
+	jmp 2b
+FUNCTION(catches_nothing)
+	push %rbx
+	sub $64, %rsp
+	lea 1f(%rip), %rax
+	mov %rax, 24(%rsp)
+	mov %rsp, 40(%rsp)
+	call *%rdi
+	add $64, %rsp
+	pop %rbx
+	ret
+	.p2align 4
+1:
+LABEL(no_landing)
+	mov 8(%rsp), %rax
+	add $64, %rsp
+	pop %rbx
+	ret
+
 /* Functions right behind calls that do not return: neither padding nor a saved register shows where
  * they begin. The second call is of this file's. The third has a part of its own function behind it. */
 	.p2align 4

@@ -119,6 +119,21 @@ static void test_part_behind_return(void **state)
 	check(state, "check_fails", 16);
 }
 
+/* Other registers than the two pointers are not known there, but slots are. */
+static void test_landings(void **state)
+{
+	const struct stackd_rule *rule = at(state, "landing_by_pointer");
+
+	check(state, "landing", 96);
+	check(state, "landing_in", 96);
+	assert_int_equal(at(state, "landing_in")->saved[0], -24);
+	assert_int_equal(at(state, "landing_in")->saved[1], -16);
+	assert_int_equal(rule->cfa, STACKD_CFA_REG);
+	assert_int_equal(rule->reg, STACKD_REG_FP);
+	assert_int_equal(rule->cfa_offset, 16);
+	assert_int_equal(at(state, "no_landing")->cfa, STACKD_CFA_NONE);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -132,6 +147,7 @@ int main(void)
 		cmocka_unit_test(test_unaligned),
 		cmocka_unit_test(test_ghost),
 		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_landings),
 		cmocka_unit_test(test_right_behind_calls),
 		cmocka_unit_test(test_tail_call_of_tail_call),
 		cmocka_unit_test(test_part_behind_return),

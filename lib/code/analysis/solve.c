@@ -178,6 +178,48 @@ static int follow_handler(struct solver *s, struct path *p)
 	return w.state == STATES_NONE ? -ENOMEM : worklist_push(&s->strong, &w);
 }
 
+/* --- landings of __builtin_setjmp()
+ * ----------------------------------------------------------------
+ *
+ * Compilers store, into a buffer in the frame, the frame pointer, the address of an instruction of
+ * the same function, and behind that the stack pointer. __builtin_longjmp() restores these two
+ * pointers and jumps there: with the frame of the store, while other registers hold nothing known.
+ * Ruby's interpreter catches its exceptions so.
+ */
+
+/* Continues at the landing, if a path's instruction, which is not applied yet, stores the stack
+ * pointer behind its address. Returns 0 or -ENOMEM. */
+static int follow_landing(struct solver *s, struct path *p)
+{
+	const struct insn *i = &p->insn;
+	const struct frame_state *before = states_get(&s->states, p->w.state);
+	struct work_item w = {.at = p->landing, .owner = p->w.owner, .hints = HINT_POOL_NONE};
+	struct frame_value base = {0};
+	struct frame_state landed;
+	uint64_t target;
+	int64_t at;
+
+	if (i->dst < INSN_REG_COUNT)
+		base = before->reg[i->dst];
+	if (base.origin == FRAME_UNKNOWN || i->src >= INSN_REG_COUNT)
+		return 0;
+	at = (int64_t)base.offset + i->disp;
+	if (i->src == INSN_SP && p->landing && base.origin == p->landing_origin &&
+	    at == p->landing_at + (int64_t)sizeof(target)) {
+		landed = *before;
+		frame_state_reduce(&landed);
+		w.state = states_number(&s->states, &landed);
+		return w.state == STATES_NONE ? -ENOMEM : worklist_push(&s->strong, &w);
+	}
+	if (!p->hints.has_any || !jump_hints_known(&p->hints, i->src, &target))
+		return 0;
+	w.at = code_find(s->code, target);
+	p->landing = w.at != CODE_NONE && s->code->marks[w.at] & CODE_SWEPT ? w.at : 0;
+	p->landing_origin = base.origin;
+	p->landing_at = at;
+	return 0;
+}
+
 /* --- jumps --------------------------------------------------------------------------------- */
 
 /* Follows a jump out of the code: a tail call. The path returns if the target does, which is not
@@ -440,6 +482,8 @@ static int apply(struct solver *s, struct path *p)
 	struct frame_state after;
 
 	if (p->insn.op == INSN_PUSH && p->hints.has_any && follow_handler(s, p))
+		return -ENOMEM;
+	if (p->insn.op == INSN_STORE && (p->hints.has_any || p->landing) && follow_landing(s, p))
 		return -ENOMEM;
 	before = states_get(&s->states, p->w.state);
 	jump_hints_apply(&p->hints, &p->insn);

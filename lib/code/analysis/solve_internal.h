@@ -49,6 +49,9 @@ struct path {
 	struct jump_hints hints;
 	struct insn insn; /* at w.at; apply() updates w.state by it */
 	uint32_t links;	  /* byte of the instruction that links a handler of exceptions; 0: none */
+	uint32_t landing; /* the byte whose address the path has stored into its frame; 0: none */
+	uint32_t landing_origin; /* and where: the distance is from this origin */
+	int64_t landing_at;
 	unsigned bound;	  /* register with which the previous instruction has compared the stack
 			   * pointer */
 	bool is_straight; /* it began where functions begin, and has passed no branch */
