@@ -10,8 +10,8 @@ import subprocess
 import time
 
 from chains import Expectation
-from harness import (DONE, FAILED, SIGINT, WORKLOADS, PATIENCE, Daemon, Recording, build_id, check, check_chains,
-                     faulty_stackd, live, run, scratch, wait_cpu, workload)
+from harness import (DONE, FAILED, SIGINT, WORKLOADS, PATIENCE, Daemon, Failed, Recording, build_id, check,
+                     check_chains, faulty_stackd, live, run, scratch, wait_cpu, workload)
 
 # What, where: the words of the refusal, its counter, and how many restarts there may be.
 FAULTS = {
@@ -135,35 +135,70 @@ def autogroup_of(pid):
         return ""
 
 
-def check_session(pid, workers):
-    """The workers get a CPU when stackd does: priorities count within a session. Signals of the terminal
-    go to its process group, and not to theirs."""
-    for worker in workers:
-        check(os.getsid(worker) == os.getsid(pid), "worker %d has another session" % worker)
-        check(autogroup_of(worker) == autogroup_of(pid), "its autogroup", autogroup_of(worker))
-        check(os.getpgid(worker) != os.getpgid(pid), "worker %d is in stackd's group" % worker)
+def check_session(pid, worker):
+    """A worker gets a CPU when stackd does: priorities count within a session. Signals of the terminal
+    go to stackd's process group, and not to the worker's."""
+    check(os.getsid(worker) == os.getsid(pid), "worker %d has another session" % worker)
+    check(autogroup_of(worker) == autogroup_of(pid), "its autogroup", autogroup_of(worker))
+    check(os.getpgid(worker) != os.getpgid(pid), "worker %d is in stackd's group" % worker)
+
+
+def has_ended(pid):
+    try:
+        return status_of(pid)["State"][0] in "ZX"
+    except OSError:
+        return True
+
+
+def are_judged(judge, pids):
+    """Judges each process, unless it ends meanwhile: stackd ends idle workers. Whether one was judged."""
+    judged = 0
+    for pid in pids:
+        try:
+            judge(pid)
+            judged += 1
+        except (OSError, Failed):
+            if not has_ended(pid):
+                raise
+    return judged > 0
+
+
+def check_rights(pid):
+    status = status_of(pid)
+    print(pid, status)
+    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        check(int(status[name], 16) == 0, "it has capabilities", name, status)
+    check(set(status["Uid"].split()) == set(status["Gid"].split()) and
+          int(status["Uid"].split()[0]) >= 61184, "its user", status)
+    check(not status["Groups"].strip(), "it has groups", status)
+    check(status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", "limits", status)
+    check(not os.listdir("/proc/%d/root" % pid), "its root is not empty")
+
+
+def check_family(pid, judge, killed):
+    """Judges the keepers, the servers and the workers of a stackd: at least one of each. Their ids."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        family = wait_family(pid, killed)
+        if all([are_judged(judge, pids) for pids in family]):
+            return sum(family, [])
+        check(time.monotonic() < end, "they end before they are judged", family)
 
 
 @live
 def test_worker_rights():
     """Workers have no capability, no group, a user of their own, and a filter of system calls."""
     with scratch() as folder, workload("chain", 60) as process:
-        with Daemon(folder + "/s.db", "--pid", process.pid) as daemon:
+        # A worker that walks each sample is never idle.
+        with Daemon(folder + "/s.db", "--pid", process.pid, "--walk", "daemon") as daemon:
+            stackd = daemon.process.pid
+
+            def judge(pid):
+                check_session(stackd, pid)
+                check_rights(pid)
             daemon.wait_recording()
             wait_cpu(process.pid, 0.2)
-            workers = workers_of(daemon.process.pid)
-            check(len(workers) >= 3, "there are no workers", workers)
-            check_session(daemon.process.pid, workers)
-            for pid in workers:
-                status = status_of(pid)
-                print(pid, status)
-                for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
-                    check(int(status[name], 16) == 0, "it has capabilities", name, status)
-                check(set(status["Uid"].split()) == set(status["Gid"].split()) and
-                      int(status["Uid"].split()[0]) >= 61184, "its user", status)
-                check(not status["Groups"].strip(), "it has groups", status)
-                check(status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", "limits", status)
-                check(not os.listdir("/proc/%d/root" % pid), "its root is not empty")
+            workers = check_family(stackd, judge, set())
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
             end = time.monotonic() + PATIENCE
@@ -200,12 +235,7 @@ def test_worker_server_killed():
                 if servers - killed:
                     kill(servers)
                     killed |= servers
-            keepers, servers, workers = wait_family(daemon.process.pid, killed)
-            wait_cpu(process.pid, 0.1)
-            for pid in servers + workers:
-                status = status_of(pid)
-                check(int(status["CapPrm"], 16) == 0 and status["Seccomp"] == "2" and
-                      status["Uid"] == status_of(keepers[0])["Uid"], "its rights", status)
+            check_family(daemon.process.pid, check_rights, killed)
             result = daemon.finish(SIGINT)
         check(result.status == DONE, "status %d" % result.status, result.err)
         check("makes workers has ended (signal 9)" in result.err, "not said", result.err)
