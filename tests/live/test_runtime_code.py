@@ -13,6 +13,8 @@ from harness import (ROOT, Skip, WORKLOADS, check, check_chains, check_judged, i
 
 WRONG = "[incomplete: wrong_caller]"
 MADE = "[incomplete: runtime_code]"
+# A new thread's way out of clone(): of it, the C library gives no unwind information, and nobody has called it.
+CLONED = ["[incomplete: bad_return]", "clone"]
 
 
 def names_of(sample):
@@ -27,6 +29,18 @@ def is_steady(sample):
             ("steady" in names or names[0].startswith("[inc")))
 
 
+def kind_of(names, paths, returned):
+    """What a path of jit_bare_fp is; `returned`: how many paths through the code into `back` were right before it.
+    As long as the daemon has told the kernel half neither the table of the program nor where the code is, which the
+    machine decides, the kernel half does not come from `back` to the code, whose bytes then do not come with the
+    sample: the path ends there, and says so. Not any more once it has come to the code."""
+    if tuple(names) in paths:
+        return "returned" if names[-1] == "back" else "right"
+    if names == [MADE, "bare_outer", "back"] and not returned:
+        return "early"
+    return "cut" if names[0] == WRONG and names[1].startswith("bare_") else ";".join(names)
+
+
 @live(long=True)
 def test_runtime_code_fp():
     """Between functions with frame pointers: rbp is that of a caller, and following it would skip
@@ -37,13 +51,12 @@ def test_runtime_code_fp():
     with scratch() as folder:
         recording, result = record_made(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/jit_bare_fp", 3)
         samples = [names_of(sample) for sample in recording.samples() if is_steady(sample)]
-        found = collections.Counter(
-            "right" if tuple(names) in paths else
-            "cut" if names[0] == WRONG and names[1].startswith("bare_") else ";".join(names)
-            for names in samples)
+        found = collections.Counter()
+        for names in samples:
+            found[kind_of(names, paths, found["returned"])] += 1
         stats = recording.stats()
         print(result.err, found, stats["end_reasons"], stats["steps"], stats["provenances"])
-        check(set(found) <= {"right", "cut"}, "paths are wrong", found)
+        check(set(found) <= {"right", "returned", "cut", "early"}, "paths are wrong", found)
         # How many are cut, until the code's rules are there, is the machine's.
         check(found["right"] >= 40, "few paths", found)
         check(stats["provenances"]["analysed"] >= 5 and stats["steps"]["confirmed"] >= 5,
@@ -99,7 +112,7 @@ def test_shared_memory():
             recording, result = record(folder + "/s.db", "-F", 997, "--", WORKLOADS + "/shared", 0.5,
                                        *ends)
             samples = [names_of(sample) for sample in recording.samples() if is_steady(sample)]
-            early = [names for names in samples if names == [MADE, "?"]]
+            early = [names for names in samples if names in ([MADE, "?"], CLONED)]
             made = [names for names in samples if names[-1] == "?" and names != [MADE, "?"]]
             stats = recording.stats()
             print(result.err, stats["end_reasons"])
