@@ -139,16 +139,32 @@ def tables(store, *options, status=0):
     return folder
 
 
-def rows_of(reader, folder):
-    """By table."""
-    files = [(COLUMNS[table], os.path.join(folder, table + ".parquet")) for table in TABLES]
-    return dict(zip(TABLES, READERS[reader](*files)))
+def rows_of(reader, *folders):
+    """By table, of each folder."""
+    files = [(COLUMNS[table], os.path.join(folder, table + ".parquet"))
+             for folder in folders for table in TABLES]
+    answers = iter(READERS[reader](*files))
+    return [{table: next(answers) for table in TABLES} for _ in folders]
 
 
-def check_tables(reader, kind, *options):
-    store = STORES.get(kind)
-    folder, source = tables(store, *options), Source(store, *options)
-    rows = rows_of(reader, folder)
+KINDS = ("small", "hostile", "names", "inferred", "metrics", "waits", "heap", "fleet", "real", "deep")
+
+
+def check_all(reader):
+    """The files of all exports are read at once: a reader takes half a second to start."""
+    exported = [(kind,) for kind in KINDS] + [("small", "--pid", "99"), ("metrics", "--metric", "region.time")]
+    folders = [tables(STORES.get(kind), *options) for kind, *options in exported]
+    empty, windows = tables(STORES.get("empty"), status=3), tables(STORES.get("windows"), "--recording", "1..6")
+    *found, of_empty, of_windows = rows_of(reader, *folders, empty, windows)
+    for (kind, *options), rows in zip(exported, found):
+        check_tables(reader, rows, kind, *options)
+    check_labels(found[KINDS.index("fleet")]["samples"])
+    check(of_empty == {table: [] for table in TABLES}, "tables without rows")
+    check_windows(reader, of_windows)
+
+
+def check_tables(reader, rows, kind, *options):
+    source = Source(STORES.get(kind), *options)
     same(rows["locations"], source.locations(), kind + ": locations")
     same(rows["paths"], source.paths(), kind + ": paths")
     samples = rows["samples"]
@@ -156,19 +172,8 @@ def check_tables(reader, kind, *options):
     check(len({row[3] for row in samples}) == 1, "windows")
 
 
-def check_all(reader):
-    for kind in ("small", "hostile", "names", "inferred", "metrics", "waits", "heap", "fleet", "real", "deep"):
-        check_tables(reader, kind)
-    check_tables(reader, "small", "--pid", "99")
-    check_tables(reader, "metrics", "--metric", "region.time")
-    check_labels(reader)
-    check_empty(reader)
-    check_windows(reader)
-
-
-def check_labels(reader):
+def check_labels(rows):
     """What a thread's cgroup and rank say, and two paths of one tag."""
-    rows = rows_of(reader, tables(STORES.get("fleet")))["samples"]
     labels = sorted((row[9] or "", row[10] or "", row[11] or "", row[8], int(row[16])) for row in rows)
     check(labels == [("", "", "3", "prog", 4), ("", "", "3", "prog", 6), ("", "", "3", "prog", 8),
                      ("docker-%s.scope" % ("0123456789abcdef" * 4), "docker 0123456789ab", "", "prog", 12),
@@ -176,16 +181,9 @@ def check_labels(reader):
     check(sorted(row[1] for row in rows) == ["0", "0", "0", "0", "1"], "alternatives %r" % rows)
 
 
-def check_empty(reader):
-    folder = tables(STORES.get("empty"), status=3)
-    check(rows_of(reader, folder) == {table: [] for table in TABLES}, "tables without rows")
-
-
-def check_windows(reader):
+def check_windows(reader, rows):
     """Each window by itself, the paths and locations of all once."""
     store = STORES.get("windows")
-    folder = tables(store, "--recording", "1..6")
-    rows = rows_of(reader, folder)
     samples = rows["samples"]
     wanted = []
     for number in range(1, 7):
@@ -195,7 +193,7 @@ def check_windows(reader):
     same(rows["paths"], source.paths(), "windows: paths")
     same(rows["locations"], source.locations(), "windows: locations")
     check(len({row[3] for row in samples}) == 6, "windows")
-    again = rows_of(reader, tables(store, "--recording", "1..6"))["samples"]
+    again = rows_of(reader, tables(store, "--recording", "1..6"))[0]["samples"]
     same(again, samples, "windows, again")
 
 
