@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Waits: each one is there, under its path, and their times are the kernel's own."""
 
+import bisect
+import contextlib
 import csv
+import glob
+import itertools
 import json
 import os
 import re
@@ -430,14 +434,30 @@ CHAINS = {
     "faulter": ("filler", {"[sleep]": None, "[anonymous file: read]": "faulter"}),
 }
 HOLDS_MEMORY = "(mmap|munmap|mprotect|madvise|brk|[Ff]ork|clone)$"  # a waker in one of these calls
-# Of a way's waits. A thread's waker is not known if it is woken by an interrupt that comes while the kernel half
-# makes room for another thread: several at once, but one of a way. Of 5500 waits in each of 12 recordings beside other
-# programs there were 8 such, 6 of them at two moments. Were there two moments a recording, more than a tenth of 150
-# waits (15 moments) would have the probability 2 ** 15 / 15! < 3e-8.
+# Of a way's waits. Some kernels run no BPF program while a thread of process 1 has the CPU, and do not trace that it
+# leaves it: of 24,011 wake-ups beside other programs, all were seen but the 54 in interrupts of such threads. These run
+# for milliseconds at a time, so a way's waits that fit into the CPU time of process 1 may be ended by unknown wakers.
+# The others are those that end as one of its threads has just begun, or while the scheduler removes the waiting thread
+# from its queue: one of 23,957.
 LEAST_KNOWN = 0.9
-MOST_UNKNOWN = 14  # of a way that waits seldom
+MOST_UNKNOWN = 14  # besides those that fit
 LEAST_WAITS = 10  # of a way that may not wait at all
 LEAST_CHAINED = 5
+
+
+def untraced_cpu():
+    """The CPU time of each thread of process 1, in nanoseconds."""
+    times = {}
+    for path in glob.glob("/proc/1/task/*/schedstat"):
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
+            times[path] = int(file.read().split()[0])
+    return times
+
+
+def most_unknown(waits, untraced_ns):
+    """Of how many of these waits the waker may be unknown: see MOST_UNKNOWN."""
+    ends = list(itertools.accumulate(sorted(int(wait["whole_ns"]) for wait in waits)))
+    return max(MOST_UNKNOWN + bisect.bisect_right(ends, untraced_ns), (1 - LEAST_KNOWN) * len(waits))
 
 
 def waker_nodes(recording, way):
@@ -477,18 +497,25 @@ def is_for_memory(path):
     return "asm_exc_page_fault" in frames and "handle_userfault" not in frames
 
 
-def check_wakers(waits, way, reason, function):
-    """Each wait for the reason was ended by whom the way says; how many there were. Not judged are those for
-    memory, which any thread ends that maps some, and those of which the waker is not known."""
-    all_of_them = [wait for wait in waits if wait["state"] == "blocked" and
-                   wait["what_for"].split(";")[0] == reason and way in wait["path"].split(";") and
-                   not is_for_memory(wait["path"])]
+def waits_of(waits, way, reason):
+    """The blocked waits of a way for a reason, without those for memory, which any thread ends that maps some."""
+    return [wait for wait in waits if wait["state"] == "blocked" and
+            wait["what_for"].split(";")[0] == reason and way in wait["path"].split(";") and
+            not is_for_memory(wait["path"])]
+
+
+def check_wakers(waits, way, reason, function, untraced_ns):
+    """Each wait for the reason was ended by whom the way says; how many there were. Not judged are those of which the
+    waker is not known."""
+    all_of_them = waits_of(waits, way, reason)
     of = [wait for wait in all_of_them if wait["waker"]]
     wrong = [wait for wait in of if not is_ended_by(wait["waker"], function, wait["waker"] == "an interrupt")]
     print("%s %s: %d of %d ended by %s" % (way, reason, len(of) - len(wrong), len(of), function))
     check(not wrong, "%d of %d wakers of %s" % (len(wrong), len(of), way), reason, wrong[:5])
-    check(len(all_of_them) - len(of) <= max(MOST_UNKNOWN, (1 - LEAST_KNOWN) * len(all_of_them)), "%d of %d wakers of %s are known" % (
-        len(of), len(all_of_them), way), reason)
+    # Another thread that wakes it is traced.
+    most = most_unknown(all_of_them, 0 if function else untraced_ns)
+    check(len(all_of_them) - len(of) <= most, "%d of %d wakers of %s are known" % (len(of), len(all_of_them), way),
+          reason, most, untraced_ns)
     return len(of)
 
 
@@ -496,9 +523,10 @@ def holds_memory(node):
     return bool(re.search(HOLDS_MEMORY, str(node[1])))
 
 
-def check_chain(chains, way, through, ended_by):
+def check_chain(chains, way, through, ended_by, most):
     """What the waker had waited for before, and who had ended that: an interrupt, if it slept. Where the machine
-    is busy, it has often waited for a CPU since, and nothing more is known; nor is each waker. How many slept."""
+    is busy, it has often waited for a CPU since, and nothing more is known; nor is each waker, of at most `most` sleeps.
+    How many slept."""
     through_it = {chain: n for chain, n in chains.items()
                   if len(chain) > 1 and is_in(chain[1][1], through)}
     woken = sum(n for chain, n in through_it.items() if len(chain) == 2)
@@ -508,26 +536,28 @@ def check_chain(chains, way, through, ended_by):
     sleeps = sum(n for chain, n in through_it.items() if chain[2:] == (("wait", "[sleep]"),))
     slept = sum(n for pair, n in before.items() if pair[0] == ("wait", "[sleep]"))
     print("%s: %d by %s, before: %s" % (way, woken, through, before))
-    unknown = sleeps - slept
-    check(not wrong and unknown <= max(MOST_UNKNOWN, (1 - LEAST_KNOWN) * sleeps), "chains of " + way, wrong, sleeps, chains)
+    check(not wrong and sleeps - slept <= most, "chains of " + way, wrong, sleeps, most, chains)
     # The poller, who waits seldom where the machine is slow (see below), is judged if it waited.
     check(woken >= LEAST_CHAINED or way == "poller" and woken < LEAST_WAITS, "chains of " + way, chains)
     return slept
 
 
-def check_all_wakers(recording, rounds, most_partial=0):
-    """Who ended each wait, and what those had waited for."""
+def check_all_wakers(recording, rounds, most_partial=0, untraced_ns=0):
+    """Who ended each wait, and what those had waited for. `untraced_ns`: the CPU time of process 1 meanwhile."""
     counters = check_counters(recording, most_partial=most_partial)
     check(counters["wakers"] == counters["wakers_sent"] == counters["wakers_received"]
           > 5 * rounds, "wakers", counters)
     listed = waits_listed(recording)
-    waits = {way: check_wakers(listed, way, reason, function) for (way, reason), function in WAKERS.items()}
+    waits = {way: check_wakers(listed, way, reason, function, untraced_ns)
+             for (way, reason), function in WAKERS.items()}
     # Of the two that pass a byte to and fro, one may be woken so soon that the other never waits;
     # and where the machine is slow, the caller may be done before the poller begins.
     either = waits.pop("pinger") + waits.pop("ponger")
     waits.pop("poller")
     check(either > 0 and all(waits.values()), "ways that never waited", waits)
-    slept = sum(check_chain(waker_nodes(recording, way), way, *chain) for way, chain in CHAINS.items())
+    slept = sum(check_chain(waker_nodes(recording, way), way, *chain,
+                            most_unknown(waits_of(listed, chain[0], "[sleep]"), untraced_ns))
+                for way, chain in CHAINS.items())
     check(slept >= LEAST_CHAINED, "no waker is known to have slept", slept)
 
 
@@ -535,8 +565,10 @@ def check_all_wakers(recording, rounds, most_partial=0):
 def test_waits_wakers():
     """The wakers of the workload's waits."""
     with scratch() as folder:
+        before = untraced_cpu()
         recording, _ = record(folder + "/s.db", *WITH_WAKERS, "--", PROGRAM, ROUNDS)
-        check_all_wakers(recording, ROUNDS)
+        untraced_ns = sum(ns - before.get(thread, 0) for thread, ns in untraced_cpu().items())
+        check_all_wakers(recording, ROUNDS, untraced_ns=untraced_ns)
 
 
 SENDER = """
