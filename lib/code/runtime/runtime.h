@@ -100,7 +100,7 @@ struct runtime_processes {
 /* --- frames ---------------------------------------------------------------------------------- */
 
 #define RUNTIME_ENTRY_BEFORE 192 /* bytes of code before the address, for enter() */
-#define RUNTIME_ENTRY_AFTER  128 /* and from it on */
+#define RUNTIME_ENTRY_AFTER  192 /* and from it on */
 
 /* The caller that a step has found. */
 struct runtime_caller {
@@ -127,8 +127,9 @@ struct runtime_frames {
 	/* Returns whether a frame is this runtime's, and that of the interrupted code. */
 	bool (*runs)(const struct walk_memory *memory, uint64_t fp, uint64_t sp);
 
-	/* Steps out of code that was interrupted, at code[at], while it sets up such a frame; r are
-	 * the registers. The caller must check the return address. false: it is not such code. */
+	/* Steps out of code that was interrupted, at code[at], while it sets up such a frame, or
+	 * chooses the function that it jumps to; r are the registers. The caller must check the
+	 * return address. false: it is not such code. */
 	bool (*enter)(const struct walk_memory *memory, const uint8_t *code, size_t len, size_t at,
 		      const uint64_t *r, struct runtime_caller *ret_caller);
 

@@ -157,7 +157,8 @@ static bool is_interpreting(const struct walk_run *run)
 	return runtime_frame_runs(&run->at.memory, w->r[STACKD_REG_FP], w->r[STACKD_REG_SP]);
 }
 
-/* Steps out of code that was interrupted while it sets up a frame of an interpreter. */
+/* Steps out of code that was interrupted while it sets up a frame of an interpreter, or chooses a
+ * function to jump to. */
 static bool step_from_entry(struct walk_run *run)
 {
 	const struct walk *w = &run->at.walk;

@@ -3,15 +3,33 @@
  * HotSpot, the usual Java virtual machine. Instructions show the frames of the code that it
  * compiles, but not those of its interpreter. These are recognised by their words (java_frame.h)
  * and, while a frame is being set up, by the code that does it (arch/java_entry.h). So only user
- * space steps out of the interpreter, with a sample's copy of the stack and of the code. Names come
- * from the map of JIT code that the machine writes, as for other compilers.
+ * space steps out of the interpreter, with a sample's copy of the stack and of the code. So it does
+ * out of code without a frame that jumps to a method (arch/java_dispatch.h). Names come from the
+ * map of JIT code that the machine writes, as for other compilers.
  */
+#include "arch/java_dispatch.h"
 #include "arch/java_entry.h"
 #include "runtime/hotspot/java_frame.h"
 #include "runtime/runtime.h"
 
 _Static_assert(JAVA_ENTRY_BEFORE <= RUNTIME_ENTRY_BEFORE && JAVA_ENTRY_AFTER <= RUNTIME_ENTRY_AFTER,
 	       "enter() is given what java_entry_at() looks at");
+_Static_assert(JAVA_DISPATCH_BEFORE <= RUNTIME_ENTRY_BEFORE &&
+		       JAVA_DISPATCH_AFTER <= RUNTIME_ENTRY_AFTER,
+	       "enter() is given what java_dispatch_at() looks at");
+
+/* Steps out of code without a frame, whose return address is on top of the stack. */
+static bool leave_dispatch(const struct walk_memory *memory, const uint64_t *r,
+			   struct runtime_caller *ret_caller)
+{
+	uint64_t sp = r[STACKD_REG_SP], pc;
+
+	if (sp & 7 || !walk_memory_read8(memory, sp, &pc))
+		return false;
+	*ret_caller =
+		(struct runtime_caller){.pc = pc, .slot = sp, .sp = sp + 8, .fp = r[STACKD_REG_FP]};
+	return true;
+}
 
 /* The caller is the interpreter, or compiled; a register has its stack pointer. */
 static bool enter(const struct walk_memory *memory, const uint8_t *code, size_t len, size_t at,
@@ -22,7 +40,7 @@ static bool enter(const struct walk_memory *memory, const uint8_t *code, size_t 
 	uint64_t pc = r[JAVA_ENTRY_RETURN_REG], sender = r[JAVA_ENTRY_SENDER_REG];
 
 	if (entry == JAVA_ENTRY_NONE)
-		return false;
+		return java_dispatch_at(code, len, at) && leave_dispatch(memory, r, ret_caller);
 	if (entry == JAVA_ENTRY_IN_REGISTER)
 		slot = sp - 8;
 	else if (entry == JAVA_ENTRY_PUSHED)
