@@ -194,23 +194,37 @@ static void changed_within_tick(void **state)
 	assert_false(runtime_code_has_changed(m->code, PID + 1, START + HERE));
 }
 
-/* sub $40,%rsp; nops; call; nops; add $40,%rsp; ret; int3 ...; and leaves: larger than what is
- * looked at again. */
+/* A function that is larger than what is looked at again: sub $40,%rsp; nops; call; nops; add
+ * $40,%rsp; ret; int3 ...; a leaf. Another leaf is in front of it. */
+#define LARGE_CALL (HERE + 0x1800)
+#define LARGE_END  (HERE + 0x3000)
+
+/* Makes the call that of a leaf. */
+static void patch(struct memory *m, uint64_t leaf)
+{
+	uint32_t way = (uint32_t)(leaf - (LARGE_CALL + 5));
+
+	memcpy(m->bytes + LARGE_CALL + 1, &way, sizeof(way));
+}
+
+static void put_large_function(struct memory *m)
+{
+	memcpy(m->bytes + HERE, function, 4);
+	memset(m->bytes + HERE + 4, 0x90, LARGE_END - HERE - 4);
+	m->bytes[LARGE_CALL] = 0xe8;
+	patch(m, LARGE_END + LEAF);
+	memcpy(m->bytes + LARGE_END, function + 9, 5);
+	m->bytes[LARGE_END + LEAF] = m->bytes[HERE - LEAF] = 0xc3;
+}
+
 static void patched_in_large_function(void **state)
 {
 	struct memory *m = *state;
-	uint64_t call = HERE + 0x1800, end = HERE + 0x3000;
-	uint32_t behind = (uint32_t)(end + LEAF - (call + 5));
-	uint32_t ahead = (uint32_t)(HERE - LEAF - (call + 5));
+	const uint64_t call = LARGE_CALL, end = LARGE_END;
 
-	memcpy(m->bytes + HERE, function, 4);
-	memset(m->bytes + HERE + 4, 0x90, end - HERE - 4);
-	m->bytes[call] = 0xe8;
-	memcpy(m->bytes + call + 1, &behind, sizeof(behind));
-	memcpy(m->bytes + end, function + 9, 5);
-	m->bytes[end + LEAF] = m->bytes[HERE - LEAF] = 0xc3;
+	put_large_function(m);
 	assert_int_equal(distance(m, call + 4, true), 48);
-	memcpy(m->bytes + call + 1, &ahead, sizeof(ahead));
+	patch(m, HERE - LEAF);
 	runtime_code_tick(m->code);
 	assert_int_equal(distance(m, call + 4, true), 48);
 	assert_int_equal(distance(m, call + 64, true), 48);
@@ -683,6 +697,42 @@ static void begins_before_the_window(void **state)
 	runtime_code_end(m->code);
 }
 
+/* A call of a large function was changed before and after the sample: the start of the function and
+ * its return, which are far from the sample's bytes, are as they are now. */
+static void patched_around_sample(void **state)
+{
+	struct memory *m = *state;
+
+	keep_windows(m);
+	m->is_kept = true;
+	put_large_function(m);
+	assert_int_equal(distance(m, LARGE_CALL + 4, true), 48);
+	patch(m, HERE - LEAF);
+	sample(m, LARGE_CALL + 5);
+	patch(m, HERE + LEAF);
+	assert_int_equal(distance(m, LARGE_CALL + 4, true), 48);
+	runtime_code_end(m->code);
+}
+
+/* A large function is new since the tick; also if a call of it was changed since the sample. */
+static void new_since_tick(void **state)
+{
+	struct memory *m = *state;
+
+	for (int is_patched = 0; is_patched < 2; is_patched++) {
+		keep_windows(m);
+		m->is_kept = true;
+		memset(m->bytes, 0xcc, sizeof(m->bytes));
+		assert_int_equal(distance(m, LARGE_CALL + 4, true), 0);
+		put_large_function(m);
+		sample(m, LARGE_CALL + 5);
+		if (is_patched)
+			patch(m, HERE - LEAF);
+		assert_int_equal(distance(m, LARGE_CALL + 4, true), 48);
+		runtime_code_end(m->code);
+	}
+}
+
 /* A process that has ended leaves the bytes of its samples alone. */
 static void ended_since(void **state)
 {
@@ -770,6 +820,8 @@ int main(void)
 		TEST(frame_of_entry),
 		TEST(rewritten_since),
 		TEST(begins_before_the_window),
+		TEST(patched_around_sample),
+		TEST(new_since_tick),
 		TEST(ended_since),
 		TEST(changed_elsewhere),
 		TEST(many_versions),

@@ -345,9 +345,10 @@ static size_t window_alone(const struct stackd_code_mark *then, uint64_t *ret_st
 	return (size_t)(end - first) * STACKD_CODE_BLOCK;
 }
 
-/* Makes a version from the bytes of a sample, surrounded by the bytes that are in memory now. */
+/* Makes a version from the bytes of a sample, surrounded by up to `margin` bytes on either side
+ * that are in memory now. */
 static void make_version(struct runtime_code *c, struct piece *p, pid_t pid,
-			 const struct stackd_code_mark *then)
+			 const struct stackd_code_mark *then, uint64_t margin)
 {
 	const uint64_t own = then->address & ~(uint64_t)(STACKD_CODE_BLOCK - 1);
 	uint8_t window[STACKD_CODE_BYTES];
@@ -357,8 +358,8 @@ static void make_version(struct runtime_code *c, struct piece *p, pid_t pid,
 	if (!c->with.window(c->with.arg, pid, then, window))
 		return;
 	begin = c->with.clock();
-	len = c->with.read(c->with.arg, pid, own, RUNTIME_CODE_VERSION_MARGIN,
-			   RUNTIME_CODE_VERSION_MARGIN + STACKD_CODE_BLOCK, c->bytes, &start);
+	len = c->with.read(c->with.arg, pid, own, margin, margin + STACKD_CODE_BLOCK, c->bytes,
+			   &start);
 	if (!len)
 		len = window_alone(then, &start);
 	if (lay_over(c->bytes, len, start, then, window)) {
@@ -370,9 +371,42 @@ static void make_version(struct runtime_code *c, struct piece *p, pid_t pid,
 	c->credit_ns -= (int64_t)(c->with.clock() - begin);
 }
 
-/* Returns the version of a mark. NULL: its bytes are not known, or no time is left. */
+static bool has_function(const struct piece *p, const struct stackd_code_mark *mark)
+{
+	uint64_t from, to;
+
+	return p && p->owner && code_piece_function(&p->code, mark->address, &from, &to);
+}
+
+/* Reads `now`, the piece around a mark, again if it knows no function at the mark's address, and
+ * the code there is new since the last tick. */
+static void find_function(struct runtime_code *c, pid_t pid, const struct stackd_code_mark *then,
+			  struct piece *now)
+{
+	const struct place at = {.pid = pid, .address = then->address};
+
+	if (now && c->credit_ns > RUNTIME_CODE_RESERVED_NS && !has_function(now, then) &&
+	    !is_as_read(c, now, &at))
+		refresh(c, now, &at);
+}
+
+/* Makes a version again with all of its function, where the piece `now` knows one but the version
+ * does not: a compiler's function can be long, and be changed while it runs, by patches of its
+ * calls; its rules are proven by its start and its returns. */
+static void widen_version(struct runtime_code *c, struct piece *p, pid_t pid,
+			  const struct stackd_code_mark *then, const struct piece *now)
+{
+	if (c->credit_ns <= RUNTIME_CODE_RESERVED_NS || has_function(p, then) ||
+	    !has_function(now, then))
+		return;
+	drop(p);
+	make_version(c, p, pid, then, RUNTIME_CODE_MARGIN);
+}
+
+/* Returns the version of a mark, or `now`, the piece around it, if that has the mark's bytes when
+ * it is read again. NULL: the bytes are not known, or no time is left. */
 static struct piece *find_version(struct runtime_code *c, pid_t pid,
-				  const struct stackd_code_mark *then)
+				  const struct stackd_code_mark *then, struct piece *now)
 {
 	uint64_t key = stackd_code_key((uint32_t)pid, then);
 	struct piece *set = &c->versions[hash_mix64(key) % (RUNTIME_CODE_VERSIONS / WAYS) * WAYS];
@@ -388,8 +422,12 @@ static struct piece *find_version(struct runtime_code *c, pid_t pid,
 	if (p->owner != pid || p->number != key) {
 		if (!c->with.window || c->credit_ns <= 0)
 			return NULL;
+		find_function(c, pid, then, now);
+		if (now && now->owner && has_blocks(now, then))
+			return now;
 		drop(p);
-		make_version(c, p, pid, then);
+		make_version(c, p, pid, then, RUNTIME_CODE_VERSION_MARGIN);
+		widen_version(c, p, pid, then, now);
 		p->number = key;
 	}
 	p->used = ++c->uses;
@@ -410,8 +448,8 @@ static struct piece *find_as(struct runtime_code *c, pid_t pid, const struct sta
 	p = find_piece(c, &at);
 	if (p && has_blocks(p, then))
 		return p;
-	version = find_version(c, pid, then);
-	if (version || !p || c->credit_ns <= 0)
+	version = find_version(c, pid, then, p);
+	if (version || !p || !p->owner || c->credit_ns <= 0)
 		return version;
 	refresh(c, p, &at);
 	return p->owner && has_blocks(p, then) ? p : NULL;
