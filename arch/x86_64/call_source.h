@@ -13,11 +13,13 @@
 #define X86_64_DWARF_REGS     0x54673120u
 #define X86_64_DWARF_REG(reg) ((reg) < 8 ? X86_64_DWARF_REGS >> (4 * (reg)) & 7 : (reg)&15)
 
-/* What a register had at the call, which has pushed the return address since. */
+/* What a register had at the call, which has pushed the return address since. The compiler knows
+ * that the number is below 16, and would leave out the bound that the verifier needs. */
 static __always_inline __u64 call_source_register(const __u64 *r, __u32 reg)
 {
-	__u32 number = X86_64_DWARF_REG(reg);
+	__u64 number = X86_64_DWARF_REG(reg);
 
+	asm volatile("" : "+r"(number));
 	return r[number & 15] + (number == STACKD_REG_SP ? ARCH_CALL_PUSHES : 0);
 }
 
