@@ -204,11 +204,26 @@ static __always_inline int end_at_entry(const struct scratch *s)
 								 : STACKD_END_ENTRY;
 }
 
+/* Does the rule of the frame that was left prove which word is the return address? One that was
+ * made from instructions does not: code that is entered by jumps runs in another function's frame.
+ * Which rules of kind DEREF are of instructions, the daemon knows. */
+static __always_inline bool proves_return(const struct scratch *s)
+{
+	__u64 hash = block_hash(s->location);
+	struct rule_set *set = rule_set_of(s, hash);
+	const struct stackd_rule *rule = set ? cached_rule(set, hash, s->location) : NULL;
+
+	if (s->location >> 48 == STACKD_FILE_NONE)
+		return true;
+	return rule && rule->cfa != STACKD_CFA_DEREF && !STACKD_IS_OF_CODE(rule);
+}
+
 /* Returns whether the stack ends at a return address of 0: near the stack's end, or behind a frame
  * that has called another one. A program builds such frames for its coroutines, on stacks that have
  * other stacks behind them. The leaf, or the code that a signal has interrupted, may just be
- * changing its stack, and then 0 may be any word. note_frame() has noted whether a frame is one of
- * these. Global, so that it costs nothing unless it is called. */
+ * changing its stack, and then 0 may be any word, as it may where the rule proves nothing.
+ * note_frame() has noted whether a frame is one of these. Global, so that it costs nothing unless
+ * it is called. */
 __noinline int is_bottom(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -217,8 +232,9 @@ __noinline int is_bottom(struct scratch *given)
 	if (!s)
 		return 1;
 	last = s->n_new - 1;
-	return (last && !(s->marks[RECENT(last)].slot & MARK_EXACT)) || !s->stack_end ||
-	       s->stack_end - s->walk.slot <= STACKD_STACK_BOTTOM;
+	if (!s->stack_end || s->stack_end - s->walk.slot <= STACKD_STACK_BOTTOM)
+		return 1;
+	return last && !(s->marks[RECENT(last)].slot & MARK_EXACT) && proves_return(s);
 }
 
 /* Ends the walk for this reason. As walk_frame(). */

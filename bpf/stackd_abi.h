@@ -522,7 +522,7 @@ enum stackd_cfa {
 struct stackd_rule {
 	__u8 cfa;	  /* enum stackd_cfa */
 	__u8 reg;	  /* DWARF number of the CFA's register */
-	__s16 cfa_add;	  /* see enum stackd_cfa */
+	__s16 cfa_add;	  /* see enum stackd_cfa, and STACKD_OF_CODE */
 	__s32 cfa_offset; /* bytes */
 	__s16 ra_offset;  /* the return address is at CFA + ra_offset; -8 in nearly all code */
 	__s16 saved[STACKD_SAVED_COUNT]; /* slot of the caller's register, from the CFA; 0: it is
@@ -534,6 +534,10 @@ struct stackd_rule {
 			     * pointer where it points to, at no fixed distance from their CFA
 			     * distance from their CFA */
 };
+
+/* cfa_add of a rule of kind REG that was made from a file's instructions. */
+#define STACKD_OF_CODE		1
+#define STACKD_IS_OF_CODE(rule) ((rule)->cfa == STACKD_CFA_REG && (rule)->cfa_add)
 
 /* The DWARF number, plus 1, of a caller-saved register that the rule's function preserves;
  * STACKD_KEPT_TWO: ARCH_KEPT_TWO_REGS; 0: none is known. A caller may have its CFA in that

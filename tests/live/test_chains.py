@@ -183,6 +183,21 @@ def test_much_code():
         check(steps["wrong"] == 0, "steps are judged wrong", steps)
 
 
+@live
+def test_jumped_apart():
+    """Code of a library that is entered by jumps runs in the frame of the program's function, whose words are 0. Which
+    frame that is, is not known: no path ends there as if it were whole."""
+    expectation = Expectation.of_source("jumped_apart")
+    with scratch() as folder, workload("jumped_apart") as process:
+        recording, result = record_attached(folder + "/s.db", process, 0.4, *RING, "-F", 3989)
+        samples = [sample for sample in recording.samples() if not is_moment(sample)]
+        print(result.err, recording.stats()["end_reasons"])
+    check_chains([sample for sample in samples if not is_incomplete(sample)], expectation, 0)
+    inner = [sample for sample in samples
+             if {"code_one", "code_two"} & {frame.symbol for frame in user_frames(sample)}]
+    check(len(inner) > 40, "hardly any sample in the library's code", len(inner))
+
+
 def is_first_switch(sample, frames):
     """At the end of switch_stacks() when it enters a new stack: its return address is the begin of a function, put
     there by hand, and nothing called the switch on that stack."""

@@ -82,16 +82,38 @@ static void test_main_thread_ends_at_its_entry(void **state)
 	assert_int_equal(end_of(SP, SP + 0x4000), SP + 0x2008);
 }
 
-/* Is a return address of 0 the end, for a walk whose last frame of these was interrupted or not? */
-static int is_end(uint32_t frames, bool was_interrupted, uint64_t slot, uint64_t end)
+/* Is a return address of 0 the end, for a walk whose last frame of these was interrupted or not,
+ * and was left by this rule? NULL: the cache has lost it. */
+static int is_end_by(const struct stackd_rule *rule, uint32_t frames, bool was_interrupted,
+		     uint64_t slot, uint64_t end)
 {
 	static struct scratch scratch;
+	const uint32_t number = 7;
+	const struct rule_range range = {0, 0x10000};
+	struct rule_set *set;
+	uint64_t hash;
 
+	scratch.location = UINT64_C(5) << 48 | 0x1234;
+	hash = block_hash(scratch.location);
+	set = rule_set_of(&scratch, hash);
+	assert_non_null(set);
+	*set = (struct rule_set){0};
+	if (rule) {
+		*(struct stackd_rule *)bpf_map_lookup_elem(&rules, &number) = *rule;
+		set->ways[1] = entry_of(hash, 0x1234, &range, number);
+	}
 	scratch.n_new = frames;
 	scratch.marks[RECENT(frames - 1)].slot = SP | (was_interrupted ? MARK_EXACT : 0);
 	scratch.walk.slot = slot;
 	scratch.stack_end = end;
 	return is_bottom(&scratch);
+}
+
+static int is_end(uint32_t frames, bool was_interrupted, uint64_t slot, uint64_t end)
+{
+	const struct stackd_rule rule = {.cfa = STACKD_CFA_REG, .reg = STACKD_REG_SP};
+
+	return is_end_by(&rule, frames, was_interrupted, slot, end);
 }
 
 static void test_zero_is_the_end(void **state)
@@ -109,6 +131,20 @@ static void test_zero_is_any_word(void **state)
 	(void)state;
 	assert_false(is_end(1, true, SP, HIGH));
 	assert_false(is_end(3, true, SP, HIGH));
+}
+
+/* A rule that was made from instructions does not prove that the word is a return address. */
+static void test_zero_by_rules_of_code(void **state)
+{
+	const struct stackd_rule of_code = {
+		.cfa = STACKD_CFA_REG, .reg = STACKD_REG_SP, .cfa_add = STACKD_OF_CODE};
+	const struct stackd_rule realigned = {.cfa = STACKD_CFA_DEREF, .reg = STACKD_REG_FP};
+
+	(void)state;
+	assert_false(is_end_by(&of_code, 2, false, SP, HIGH));
+	assert_true(is_end_by(&of_code, 2, false, HIGH - 8, HIGH));
+	assert_false(is_end_by(&realigned, 2, false, SP, HIGH));
+	assert_false(is_end_by(NULL, 2, false, SP, HIGH));
 }
 
 static int set_up(void **state)
@@ -139,8 +175,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_end_is_kept_for_one_stack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_main_thread_ends_at_its_entry, set_up,
 						tear_down),
-		cmocka_unit_test(test_zero_is_the_end),
-		cmocka_unit_test(test_zero_is_any_word),
+		cmocka_unit_test_setup_teardown(test_zero_is_the_end, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_zero_is_any_word, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_zero_by_rules_of_code, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

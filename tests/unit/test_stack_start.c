@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "unwind/recipe.h"
+#include "unwind/stack_start.h"
 #include "unwind/stack_switch.h"
 
 /* Functions with call frame information. The first gives its stack up at once; the second does not;
@@ -32,7 +33,7 @@ __asm__(".text\n"
 /* Code without call frame information whose address the code before takes: as Boost.Context's;
  * behind a call, where it may be returned to; with a way back; reached from before. */
 __asm__(".text\n"
-	".balign 16\nmake: lea to_exit(%rip), %rcx\nmov %rcx, 0x30(%rax)\nret\n"
+	".balign 16\nmake_stack: lea to_exit(%rip), %rcx\nmov %rcx, 0x30(%rax)\nret\n"
 	"push %rbp\njmp *%rbx\n"
 	"to_exit: xor %rdi, %rdi\ncall _exit@plt\nhlt\n"
 	".balign 16\nlea behind_a_call(%rip), %rcx\npush %rcx\ncall does_not\n"
@@ -54,9 +55,9 @@ __asm__(".text\n"
 	".fill 160, 1, 0xc3\nmov %rdi, %rsp\nret\nbehind_return: nop\nret\n"
 	".fill 160, 1, 0xc3\n");
 
-extern const char with_endbr64[], gives_up[], does_not[], behind_call[], to_exit[], behind_a_call[],
-	with_return[], reached[], behind_copy[], behind_own[], behind_exchange[], behind_sum[],
-	behind_frame[], behind_load[], behind_return[];
+extern const char with_endbr64[], gives_up[], make_stack[], does_not[], behind_call[], to_exit[],
+	behind_a_call[], with_return[], reached[], behind_copy[], behind_own[], behind_exchange[],
+	behind_sum[], behind_frame[], behind_load[], behind_return[];
 
 struct context {
 	struct elf_file *file;
@@ -122,6 +123,31 @@ static void test_address_that_is_put(void **state)
 	assert_int_not_equal(kind_behind(c, reached), STACKD_CFA_END);
 }
 
+/* The same without the table, which is not made yet when a program's first samples are walked. */
+static void test_address_by_its_code(void **state)
+{
+	const struct context *c = *state;
+
+	assert_true(stack_start_is_code(c->file, offset_of(c, to_exit)));
+	assert_false(stack_start_is_code(c->file, offset_of(c, behind_a_call)));
+	assert_false(stack_start_is_code(c->file, offset_of(c, with_return)));
+	assert_false(stack_start_is_code(c->file, offset_of(c, behind_return)));
+	assert_false(stack_start_is_code(c->file, 0));
+}
+
+/* Rules from instructions are marked as such. */
+static void test_rules_of_code(void **state)
+{
+	const struct context *c = *state;
+	const struct stackd_rule *bare = recipe_lookup(c->table, offset_of(c, make_stack));
+	const struct stackd_rule *told = recipe_lookup(c->table, offset_of(c, does_not));
+
+	assert_int_equal(bare->cfa, STACKD_CFA_REG);
+	assert_true(STACKD_IS_OF_CODE(bare));
+	assert_int_equal(told->cfa, STACKD_CFA_REG);
+	assert_false(STACKD_IS_OF_CODE(told));
+}
+
 /* The instruction to which a table's row of one byte belongs keeps its own rule. */
 static void test_the_jump_before(void **state)
 {
@@ -150,6 +176,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_function),
 		cmocka_unit_test(test_address_that_is_put),
+		cmocka_unit_test(test_address_by_its_code),
+		cmocka_unit_test(test_rules_of_code),
 		cmocka_unit_test(test_the_jump_before),
 		cmocka_unit_test(test_changes_of_the_stack),
 	};

@@ -312,6 +312,67 @@ static void test_garbage_return(void **state)
 	snapshot_free(&snap);
 }
 
+/* Code that is called nowhere in this file: with a rule of call frame information, with one from
+ * its instructions, and with none, since ways to its call differ in what they push. */
+__asm__(".pushsection .text\n"
+	".globl behind_call_told, behind_call_bare, behind_call_odd\n"
+	".balign 64\n"
+	".type call_told, @function\n"
+	"call_told: .cfi_startproc\n"
+	"call *%rbx\n"
+	"behind_call_told: ret\n"
+	".cfi_endproc\n"
+	".balign 64\n"
+	".type call_bare, @function\n"
+	"call_bare: call *%rbx\n"
+	"behind_call_bare: ret\n"
+	".balign 64\n"
+	".type call_odd, @function\n"
+	"call_odd: test %eax, %eax\n"
+	"jz 1f\n"
+	"lea (%rsp,%rax,8), %rsp\n"
+	"1: call *%rbx\n"
+	"behind_call_odd: jmp *%r12\n"
+	".balign 64\n"
+	".popsection\n");
+extern const char behind_call_told[], behind_call_bare[], behind_call_odd[];
+
+/* How a walk ends behind a call, at a word of 0 that is so far from the stack's end. */
+static enum stackd_end_reason end_at_zero(const char *pc, size_t bytes)
+{
+	static const uint64_t stack[128];
+	struct self_map *map = self_map_new();
+	struct walk_input in = {.stack = (const uint8_t *)stack,
+				.stack_bytes = sizeof(stack),
+				.stack_end = (uint64_t)stack + bytes,
+				.is_return = true,
+				.find = self_find,
+				.arg = map};
+	enum stackd_end_reason reason;
+	struct dwarf_walk *walk;
+
+	in.regs.r[STACKD_REG_SP] = (uint64_t)stack;
+	in.regs.r[STACKD_REG_FP] = (uint64_t)stack + 16;
+	in.regs.r[STACKD_REG_PC] = (uint64_t)pc;
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
+	reason = walk_with(walk, &in);
+	assert_int_equal(n_frames, 1);
+	dwarf_walk_free(walk);
+	self_map_free(map);
+	return reason;
+}
+
+/* Code that is entered by jumps runs in the frame of another function, where 0 is any word. */
+static void test_zero_proves_nothing_in_bare_code(void **state)
+{
+	(void)state;
+	assert_int_equal(end_at_zero(behind_call_told, 1024), STACKD_END_ENTRY);
+	assert_int_equal(end_at_zero(behind_call_bare, 1024), STACKD_END_STACK_SWITCH);
+	assert_int_equal(end_at_zero(behind_call_odd, 1024), STACKD_END_NO_RECIPE);
+	assert_int_equal(end_at_zero(behind_call_bare, 64), STACKD_END_ENTRY);
+	assert_int_equal(end_at_zero(behind_call_odd, 64), STACKD_END_ENTRY);
+}
+
 /* --- code made at run time ------------------------------------------------------------------- */
 
 #define MADE_CODE UINT64_C(0x10000)
@@ -367,6 +428,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cut_stack),
 		cmocka_unit_test(test_garbage_return),
+		cmocka_unit_test(test_zero_proves_nothing_in_bare_code),
 		cmocka_unit_test(test_start_code),
 		cmocka_unit_test(test_tm_clones),
 		cmocka_unit_test(test_limits),

@@ -39,6 +39,7 @@
 #include "unwind/rule_cache.h"
 #include "unwind/runtime_code.h"
 #include "unwind/sigreturn.h"
+#include "unwind/stack_start.h"
 #include "unwind/stack_switch.h"
 #include "unwind/walk_run.h"
 #include "unwind/heuristic_step.h"
@@ -644,20 +645,24 @@ static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_re
 
 /* Returns how the walk ends at a return address of 0. It ends a stack at the end of the stack's
  * memory, and behind a frame that has called: programs put 0 below a coroutine's first function. In
- * a leaf that may be changing its stack, and for frame pointers, 0 is a word like any other. Behind
- * a signal, 0 is a bad pointer that was called. */
+ * a leaf that may be changing its stack, for frame pointers, and for rules from instructions, 0 is
+ * a word like any other: code that is entered by jumps runs in another function's frame. Behind a
+ * signal, 0 is a bad pointer that was called. */
 static enum stackd_end_reason at_zero(const struct walk_run *run)
 {
-	uint64_t slot = run->at.walk.slot, end = run->at.memory.end;
 	const struct walk_frame *frame = &run->frames[run->count - 1];
 
-	if (frame->is_return && run->provenance != PROVENANCE_FRAME_POINTER)
+	if (frame->is_return && run->provenance != PROVENANCE_FRAME_POINTER &&
+	    run->provenance != PROVENANCE_ANALYSED)
+		return STACKD_END_ENTRY;
+	if (frame->is_return && frame->object->elf &&
+	    stack_start_is_code(frame->object->elf, frame->offset + 1))
 		return STACKD_END_ENTRY;
 	if (!frame->is_return && run->provenance == PROVENANCE_CFI &&
 	    !stack_switch_may_precede(frame->object->elf, frame->offset))
 		return STACKD_END_ENTRY;
-	return !end || (slot < end && end - slot <= STACKD_STACK_BOTTOM) ? STACKD_END_ENTRY
-									 : STACKD_END_STACK_SWITCH;
+	return walk_run_is_at_end(run, run->at.walk.slot) ? STACKD_END_ENTRY
+							  : STACKD_END_STACK_SWITCH;
 }
 
 enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct walk_input *in,

@@ -131,7 +131,7 @@ static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint
 	if (!walk_memory_read8(&run->at.memory, slot, &pc))
 		return failure;
 	if (!pc && !fp)
-		return STACKD_END_ENTRY;
+		return walk_run_is_at_end(run, slot) ? STACKD_END_ENTRY : failure;
 	if (!is_plausible_return(run, pc, below, fp) &&
 	    !returns_to_interpreter(run, pc, slot, slot == below ? 0 : below, fp))
 		return failure;

@@ -317,11 +317,14 @@ struct layer {
 
 static int number_of(struct recipe_table *table, const struct stackd_rule *rule)
 {
+	struct stackd_rule marked = *rule;
 	int number;
 
 	if (rule->cfa == STACKD_CFA_NONE)
 		return STACKD_RULE_NONE;
-	number = recipe_rules_add(table->rules, rule);
+	if (rule->cfa == STACKD_CFA_REG)
+		marked.cfa_add = STACKD_OF_CODE;
+	number = recipe_rules_add(table->rules, &marked);
 	if (number != -ENOSPC)
 		return number;
 	table->stats.refused[RECIPE_REFUSED_RULE_LIMIT]++;

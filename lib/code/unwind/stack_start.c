@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/call_site.h"
 #include "arch/code_form.h"
 #include "arch/insn.h"
 #include "unwind/recipe_layer.h"
@@ -51,6 +52,20 @@ static bool has_no_way_back(const struct insn_decoder *decoder, const uint8_t *c
 			return false;
 	}
 	return false;
+}
+
+bool stack_start_is_code(const struct elf_file *elf, uint64_t offset)
+{
+	struct insn_decoder decoder;
+	uint8_t before[CALL_SITE_BYTES], code[MOST_CODE];
+	int64_t got = elf_file_read(elf, offset, code, sizeof(code));
+
+	if (got <= 0 || offset < sizeof(before) ||
+	    !elf_file_read_whole(elf, offset - sizeof(before), before, sizeof(before)) ||
+	    call_site_ends(before, sizeof(before)))
+		return false;
+	insn_decoder_init(&decoder);
+	return has_no_way_back(&decoder, code, (size_t)got);
 }
 
 /* Returns whether instructions from `code` on end exactly at `distance`, with a jump or a

@@ -22,6 +22,10 @@
  * that it has no caller. Functions of more than 64 bytes are ignored. */
 bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end);
 
+/* Returns whether a stack begins at a return address (file offset): no call is before it, and the
+ * first jump or call behind it is a call that does not return. */
+bool stack_start_is_code(const struct elf_file *elf, uint64_t offset);
+
 /* Where `rows` have no rule, searches for code that never returns, whose address the code right
  * before it takes, and that follows a jump or a return. Gives the byte before it the rule END.
  * Returns 0 or -ENOMEM. */

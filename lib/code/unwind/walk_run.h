@@ -29,4 +29,13 @@ static inline bool walk_run_find(const struct walk_run *run, uint64_t pc, bool i
 	return run->in->find(run->in->arg, pc - is_return, ret_object, ret_offset);
 }
 
+/* Returns whether a slot is at the end of the stack's memory, or that end is not known. Elsewhere a
+ * word of 0 proves nothing where the slot of the return address is guessed. */
+static inline bool walk_run_is_at_end(const struct walk_run *run, uint64_t slot)
+{
+	uint64_t end = run->at.memory.end;
+
+	return !end || (slot < end && end - slot <= STACKD_STACK_BOTTOM);
+}
+
 #endif
