@@ -113,7 +113,8 @@ static int list_one(void *arg, const struct argp_option *o)
 	if (!o->name)
 		return 0;
 	fprintf(out, "%s\t", o->name);
-	/* A long list of words has a blank where help may break the line. */
+	/* Where an argument lists its words ("a|b| c"), the blanks only let --help break the line:
+	 * they are left out. */
 	for (const char *c = o->arg; c && *c; c++) {
 		if (*c != ' ' || !strchr(o->arg, '|'))
 			fputc(*c, out);
@@ -132,7 +133,8 @@ int argp_table_list(const struct argp *argp, FILE *out)
 
 /* --- the manual ----------------------------------------------------------------------------- */
 
-/* Writes a line's text with roff's special characters escaped. Returns after the line's end. */
+/* Writes a line of text with roff's special characters escaped. Returns the begin of the next line,
+ * or the end of the text. */
 static const char *man_text(const char *at, FILE *out)
 {
 	if (*at == '.' || *at == '\'')

@@ -18,11 +18,11 @@
 int argp_table_each(const struct argp *argp,
 		    int (*each)(void *arg, const struct argp_option *option), void *arg);
 
-/* The option of this long name, without the dashes; NULL if there is none. --help, --usage and
- * --version, which argp adds, are found too. */
+/* Returns the option with this long name (without the dashes), or NULL. Also finds --help, --usage
+ * and --version, which argp adds. */
 const struct argp_option *argp_table_find(const struct argp *argp, const char *name);
 
-/* The long option that a misspelt name is closest to; NULL if none is close. */
+/* Returns the long option whose name is closest to a misspelt one; NULL if none is close. */
 const char *argp_table_guess(const struct argp *argp, const char *name);
 
 #define ARGP_TABLE_FAR 96

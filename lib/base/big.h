@@ -15,7 +15,7 @@
 
 #include "base/vec.h"
 
-#define BIG_BYTES (4u << 20) /* below that a huge page would mostly be waste */
+#define BIG_BYTES (4u << 20) /* an array below this size would waste most of a huge page */
 #define BIG_PAGE  4096u
 
 /* Requests huge pages for the whole pages of an array (MADV_HUGEPAGE), if it has BIG_BYTES. */

@@ -29,7 +29,7 @@ void buf_put(struct buf *b, const void *bytes, size_t len);
 /* The slow path of buf_put_varint(), for values of more than 7 bits. */
 void buf_put_long_varint(struct buf *b, uint64_t v);
 
-static inline void buf_put_u8(struct buf *b, uint8_t v) /* here, since it is called most of all */
+static inline void buf_put_u8(struct buf *b, uint8_t v) /* inline, since it is called most often */
 {
 	if (b->len < b->cap && !b->failed)
 		b->data[b->len++] = v;
@@ -56,7 +56,7 @@ struct buf_reader {
 /* Returns a reader of `len` bytes at `data`, which are borrowed. */
 struct buf_reader buf_reader(const void *data, size_t len);
 
-static inline uint8_t buf_get_u8(struct buf_reader *r) /* here, since it is called most of all */
+static inline uint8_t buf_get_u8(struct buf_reader *r) /* inline, since it is called most often */
 {
 	if (r->failed || r->at == r->end) {
 		r->failed = true;

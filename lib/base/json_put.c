@@ -131,7 +131,8 @@ void json_put_null(struct json *j, const char *key)
 	text_put_raw(&j->text, "null");
 }
 
-/* A number too long for text_printf(), which would cut it, is written with an exponent. */
+/* text_printf() would cut a number of a hundred digits or more, so such a number is written with an
+ * exponent. */
 void json_put_fixed(struct json *j, const char *key, double value, unsigned decimals)
 {
 	if (!isfinite(value) || fabs(value) >= 1e100) {

@@ -33,12 +33,12 @@ struct json {
 	struct buf text; /* what is not written out yet; owned */
 	int err;	 /* the first error: 0, -ENOMEM, or -EIO */
 	unsigned depth;	 /* objects and lists that are open */
-	uint64_t lists;	 /* by depth, a bit each: it is a list */
+	uint64_t lists;	 /* bit d: what is open at depth d is a list */
 	uint64_t filled; /* by depth: it has a value */
 	bool on_new_line;
 };
 
-/* Objects and lists that may lie in one another. One more is -ENOMEM. */
+/* how deep objects and lists can be nested; one level more fails with -ENOMEM */
 #define JSON_PUT_DEPTH_MAX 63
 
 /* Begins an object or a list. */
@@ -54,7 +54,7 @@ void json_put_line(struct json *j);
 /* Writes a string, escaped; NULL becomes the empty string. */
 void json_put_string(struct json *j, const char *key, const char *value);
 
-/* Writes a text that was made in a buffer, and frees the buffer. */
+/* Writes the content of a buffer as a string, and frees the buffer. */
 void json_put_text(struct json *j, const char *key, struct buf *value);
 
 /* Write a whole number, true or false, and null. */

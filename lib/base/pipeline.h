@@ -17,11 +17,12 @@
 
 struct pipeline_work {
 	size_t n; /* jobs, from 0 */
-	/* Makes a job into a slot (a number below PIPELINE_SLOTS), to which the call has exclusive
-	 * access. Runs in either thread, two calls at a time. Returns 0 or -errno. */
+	/* Makes job `job`, and leaves its result in slot `slot` (below PIPELINE_SLOTS), which no
+	 * other call uses meanwhile. Both threads call it, also at the same time. Returns 0 or
+	 * -errno. */
 	int (*make)(void *arg, size_t job, unsigned slot);
-	/* Takes the job from its slot, in the caller's thread and in order. Nonzero ends the run.
-	 */
+	/* Takes the result of a job from its slot; called in the caller's thread, in the order of
+	 * jobs. A nonzero result ends the run. */
 	int (*take)(void *arg, size_t job, unsigned slot);
 	void *arg;
 };

@@ -17,7 +17,8 @@ void strings_free(struct strings *strings);
  * -ENOMEM, or -EOVERFLOW (2^31 strings). */
 int strings_intern(struct strings *strings, const char *s, uint32_t *ret_number);
 
-/* Lives as long as the table. `number` must come from strings_intern(). */
+/* Returns the string with this number, which must come from strings_intern(). It lives as long as
+ * the table. */
 const char *strings_at(const struct strings *strings, uint32_t number);
 
 /* Returns the number of strings. */

@@ -17,10 +17,12 @@
 
 #include "base/buf.h"
 
-/* Appends `s`, escaped; so are the ASCII characters in `also`, if given. */
+/* Appends `s` with what is unsafe to print escaped, and also the ASCII characters in `also`, unless
+ * it is NULL. */
 void text_put(struct buf *b, const char *s, const char *also);
 
-/* Does the same for output in ASCII: every other character is escaped. */
+/* Appends `s` for an output in ASCII: everything that text_put() escapes, and every character
+ * beyond ASCII, is escaped. */
 void text_put_ascii(struct buf *b, const char *s);
 
 /* Appends `name` by text_put() if the terminal shows UTF-8, else by text_put_ascii(). */
@@ -38,8 +40,9 @@ void text_cut(struct buf *b, unsigned columns);
 /* Writes the content and empties the buffer. Returns 0, -ENOMEM if an append failed, or -EIO. */
 int text_flush(struct buf *b, FILE *out);
 
-/* Ends a text: writes the rest unless `err` is the writer's failure, flushes the file, and frees
- * the buffer. Returns err, -ENOMEM, or -EIO with errno as fflush() left it. */
+/* Ends a text: writes what is left in the buffer unless `err`, the result of writing so far, is an
+ * error; flushes the file, and frees the buffer. Returns err, -ENOMEM, or -EIO with errno as
+ * fflush() left it. */
 int text_end(struct buf *b, FILE *out, int err);
 
 /* Writes `s` as a JSON string, quotes included; bytes that are not UTF-8 become \\xNN. */

@@ -38,7 +38,7 @@ static inline int vec_reserve(void **items, size_t *cap, size_t need, size_t siz
 	return 0;
 }
 
-/* As vec_reserve(), with the bytes of all new elements set to 0. */
+/* Does as vec_reserve(), and sets the bytes of all new elements to 0. */
 static inline int vec_reserve_zeroed(void **items, size_t *cap, size_t need, size_t size)
 {
 	size_t before = *cap;
@@ -75,10 +75,10 @@ static inline void *vec_alloc(size_t n, size_t size)
 #define VEC_RESERVE(v, more)                                                                       \
 	vec_reserve((void **)&(v)->items, &(v)->cap, (v)->count + (more), sizeof(*(v)->items))
 
-/* vec_reserve() for an array `items` whose capacity is the size_t `cap`. */
+/* Does what vec_reserve() does, for an array `items` whose capacity is the size_t `cap`. */
 #define VEC_GROW(items, cap, need) vec_reserve((void **)&(items), &(cap), (need), sizeof(*(items)))
 
-/* vec_reserve_zeroed() for an array `items` whose capacity is the size_t `cap`. */
+/* Does what vec_reserve_zeroed() does, for an array `items` whose capacity is the size_t `cap`. */
 #define VEC_GROW_ZEROED(items, cap, need)                                                          \
 	vec_reserve_zeroed((void **)&(items), &(cap), (need), sizeof(*(items)))
 

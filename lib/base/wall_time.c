@@ -21,7 +21,8 @@ static int to_unix(const struct tm *wanted, bool second, uint64_t *ret_unix_ns)
 {
 	time_t found = -1;
 
-	/* Both ways to read the clock are tried: a moment that is not there comes back changed. */
+	/* Tries standard and summer time: mktime() changes the hour of a moment that does not exist
+	 * in the one tried. */
 	for (int i = 0; i < 2; i++) {
 		struct tm tm = *wanted;
 		time_t at;
