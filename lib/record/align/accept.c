@@ -11,8 +11,8 @@
 #define ACCEPT_DOUBT	       8u
 #define ACCEPT_MAX_LEAD	       30
 
-/* Returns whether the neighbours' common caller can be trusted although the frame has changed its
- * caller at other times: such exceptions are few. */
+/* Returns whether the caller that both observations have can be trusted, although the frame has
+ * changed its caller at other times: such exceptions must be few. */
 static bool is_stable(const struct accept_caller *e)
 {
 	if (e->distance <= ACCEPT_NEAR)

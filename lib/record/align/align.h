@@ -23,17 +23,18 @@
  *               │  main                  main      │      that have x with a caller are j and k.
  *               └──────── agree ───────────────────┘      They agree, so i gets their y and main.
  *
- * Where both neighbours in time agree, the call lasted, all but certainly, all the time between.
- * Where they do not, or there is only one, the history of the frame decides; a missing frame is
- * preferred to a wrong one (accept.h).
+ * Where both neighbours (the nearest samples in time that have the frame with a caller) agree, the
+ * call almost certainly lasted all the time between them. Where they do not, or there is only one
+ * neighbour, the history of the frame decides; a missing frame is preferred to a wrong one
+ * (accept.h).
  *
  * One caller is inferred at a time, and then that caller's own caller at the same moment: frames
  * near the root change less often and have other neighbours. All samples between two observations
  * of a frame share the answer, so each is worked out once: the time is linear in the number of
  * frames, whatever the depth of the stacks. (The paper moves all earlier samples at each
- * insertion.) A weighted union-find of the inferred frames refuses what would close a ring, which a
- * recursion without heights can ask for. Chains end at the thread's entry, or at a frame that no
- * sample has with a caller: such a sample stays partial.
+ * insertion.) A weighted union-find of the inferred frames refuses a caller that would close a ring
+ * of callers: without heights, a recursion can suggest one. Chains end at the thread's entry, or at
+ * a frame that no sample has with a caller: such a sample stays partial.
  *
  * Where most samples are complete, because partial ones are walks that failed, more than the first
  * frame is compared: complete samples that have the same frame with the same callees above it, in
@@ -80,7 +81,7 @@ struct align_sample {
 	uint32_t first, n_frames; /* indices of its own frames: [first, first + n_frames) */
 	uint32_t caller;	  /* link of the first frame's caller; ALIGN_NONE if unknown */
 	uint32_t n_inferred;	  /* length of the chain of links that begins with `caller` */
-	/* With the inferred frames the path begins at the thread's entry. */
+	/* The path, inferred frames included, begins at the thread's entry. */
 	bool is_complete;
 };
 
@@ -89,7 +90,7 @@ struct align_link {
 	struct align_frame frame;
 	uint32_t caller;    /* link of its caller; ALIGN_NONE if there is none */
 	uint32_t n_callers; /* length of the chain that begins with `caller` */
-	bool is_complete;   /* The last frame of that chain (or this one) is the thread's entry. */
+	bool is_complete;   /* The chain of callers ends at the thread's entry. */
 };
 
 /* Returns the number of samples. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state that the parts of alignment share: samples, the evidence of a slice of them, and links.
+ * The state that the parts of alignment share: the samples, the evidence of a slice of them (the
+ * samples that are aligned together), and the links (inferred frames, each with the link of its
+ * caller).
  *
  *   align.c         the public functions
  *   order.c         sorts samples by stack and time, and cuts them into slices whose evidence fits
@@ -8,7 +10,7 @@
  *   collect.c       collects the evidence of a slice: history, call edges, majorities
  *   infer_caller.c  infers the caller of a frame at a moment
  *   donor.c         finds complete samples that can supply the path of a partial one
- *   accept.c        the rules that both obey
+ *   accept.c        the rules by which infer_caller.c and donor.c accept or reject
  *   complete.c      completes samples: links callers until the entry, or until none is accepted
  */
 #ifndef ALIGN_ALIGN_STATE_H
@@ -21,7 +23,8 @@
 #include "align/union_find.h"
 #include "align/window_filter.h"
 
-#define ALIGN_MAX (UINT32_C(1) << 30) /* samples, and frames: less than this */
+/* limit of the number of samples and of frames; exclusive */
+#define ALIGN_MAX (UINT32_C(1) << 30)
 
 struct align_entry {
 	struct align_sample s;
@@ -39,29 +42,29 @@ struct align {
 
 	/* The evidence of the current slice. */
 	struct history history;
-	/* for each frame of the slice's samples, in order of samples: the index of its key in
-	 * `history` */
+	/* for each frame of the slice's samples, in the order of samples: the index in `history` of
+	 * the key of this frame (history.h) */
 	VEC(uint32_t) frame_keys;
-	/* the inferred caller by interval (complete.c): a link, ALIGN_NONE (not inferred yet) or
-	 * LINKS_... */
+	/* for each interval (complete.c), the inferred caller: index of a link, ALIGN_NONE (not
+	 * inferred yet) or LINKS_... */
 	VEC(uint32_t) intervals;
 	struct window_filter window; /* frames of the samples around the current one */
 	struct majority
 		majority;	 /* votes for the most frequent caller of each frame in a program */
 	bool has_one_stack;	 /* All samples of the slice are of one stack. */
-	bool is_mostly_complete; /* Partial samples are walks that failed, not segments. */
+	bool is_mostly_complete; /* Most samples are complete: partial ones are failed walks. */
 
 	struct call_edges call_edges;
 	VEC(struct align_link) links;
 	struct union_find chains;   /* joins links into chains, and finds rings */
 	struct int_map donor_links; /* frame number of a donor -> link */
 	uint64_t donor_budget;	    /* work that the search for donors may still do */
-	/* intervals whose links get their callers in complete.c, join() */
+	/* intervals whose links have no caller yet: join() in complete.c gives them one */
 	VEC(uint32_t) pending;
 };
 
-/* The samples order[from .. to) are aligned together. Those before `done` are complete already, and
- * those from `end` on will be completed with the next slice. */
+/* The samples order[from .. to) are aligned together. Those before `done` were completed with the
+ * slice before, and those from `end` on will be completed with the next slice. */
 struct align_slice {
 	size_t from, to, done, end;
 };
@@ -89,12 +92,13 @@ int links_add(struct align *align, const struct align_frame *frame);
 /* Links a frame to its caller, unless that would close a ring. */
 void links_join(struct align *align, uint32_t callee, uint32_t caller);
 
-/* observations and frames that the search for donors may compare, per sample */
+/* observations and frames that the searches for donors may compare, for each sample */
 #define DONOR_BUDGET 256u
 
-/* Searches donors for the partial sample order[position]. The caller passes in `*link` what
- * inference by single callers gave. If donors have an accepted path, `*link` becomes the link of
- * its first caller; if the best path is rejected, LINKS_UNKNOWN. Returns 0 or -ENOMEM. */
+/* Searches donors for the partial sample order[position]. On entry, `*link` is the result of
+ * inference by single callers. If donors have an accepted path, `*link` becomes the link of the
+ * path's first caller; if the best path is rejected, LINKS_UNKNOWN; otherwise it stays. Returns 0
+ * or -ENOMEM. */
 int donor_search(struct align *align, size_t position, uint32_t *link);
 
 /* A frame whose caller is to be inferred. */

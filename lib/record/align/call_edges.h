@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The call edges that were observed: from which call sites each function was called, and how many
- * bytes lie between the ends of the two frames. At one call site this distance is nearly always
- * the same, so an edge and the height of a callee give the height of its caller.
+ * bytes lie between the ends of the two frames. The distance is nearly always the same at one call
+ * site, so the caller's height follows from the callee's height and the edge.
  */
 #ifndef ALIGN_CALL_EDGES_H
 #define ALIGN_CALL_EDGES_H

@@ -41,7 +41,8 @@ static void collect_store(struct align *a, size_t position)
 		if (i) {
 			o = (struct history_observation){e->rank * HISTORY_RANK, caller->id,
 							 caller->symbol, caller->height};
-			/* The entry has no height of its own: the stack begins with it. */
+			/* If the caller is the thread's entry, its height is 0 because the stack
+			 * begins with it. */
 			if (f->height > o.height && (o.height || (i == 1 && e->has_entry)))
 				o.rank_flags |= HISTORY_HAS_DISTANCE;
 		}
@@ -51,8 +52,8 @@ static void collect_store(struct align *a, size_t position)
 	}
 }
 
-/* Prefetches what collect_store() will write: the keys, or once these are in the cache, the
- * observations. */
+/* Prefetches what collect_store() will write: the history keys of the sample's frames, or with
+ * `is_observation`, when the keys are in the cache, the slots of their next observations. */
 static void prefetch(const struct align *a, const struct align_entry *e, bool is_observation)
 {
 	for (uint32_t i = !e->has_entry; i < e->s.n_frames; i++) {
@@ -94,8 +95,8 @@ static int collect_history(struct align *a, const struct align_slice *slice)
 typedef int (*collect_run)(struct align *a, uint32_t key, const struct history_observation *first,
 			   uint32_t n);
 
-/* Calls `run` for each sequence of a key's observations with the same caller, if the distance from
- * the caller's frame is known. */
+/* Calls `run` for each sequence of a key's consecutive observations that have the same caller, if
+ * the distance of the two frames in bytes is known. */
 static int collect_runs(struct align *a, uint32_t key, collect_run run)
 {
 	const struct history_key *k = &a->history.keys.items[key];
@@ -152,9 +153,9 @@ static int collect_majority(struct align *a, uint32_t key, const struct history_
 	return 0;
 }
 
-/* Counts in `n_changes` how often a key's caller changes. Where the two neighbours of an
- * observation have the same caller, counts it in `n_enclosed`, and in `n_exceptions` if its own
- * caller differs. */
+/* Counts in `n_changes` how often a key's caller changes. An observation whose two neighbours have
+ * the same caller counts in `n_enclosed`, and also in `n_exceptions` if its own caller differs from
+ * theirs. */
 static void changes(struct align *a, struct history_key *k)
 {
 	const struct history_observation *o = &a->history.observations.items[k->first];

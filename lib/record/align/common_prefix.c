@@ -3,9 +3,9 @@
  * The common prefix; see common_prefix.h. Each pair of consecutive complete samples of a stack is
  * compared once, if there are partial ones between: linear in the frames of complete samples.
  *
- * A function that nearly always calls one other function probably has that above it, so the prefix
- * is extended along such calls. Direct recursion does not count: a function that calls itself does
- * so on the way to what it calls. The limits were chosen by hand with the recordings of
+ * A function that nearly always calls one other function probably has that function above it, so
+ * the prefix is extended along such calls. Direct recursion does not count: a function that calls
+ * itself does so on the way to what it calls. The limits were chosen by hand with the recordings of
  * bench/align.py: without this, the time of g++'s execute_one_pass() was 18 points short.
  */
 #include "align/common_prefix.h"
@@ -18,7 +18,7 @@
 #include "base/vec.h"
 
 #define COMMON_PREFIX_MAX_EXTENSION 8u
-/* with fewer calls it is not certain that a function always calls one other function */
+/* a function with fewer calls than this is not extended by its usual callee */
 #define COMMON_PREFIX_MIN_CALLS 16u
 /* percent of a function's calls that must go to the same callee */
 #define COMMON_PREFIX_MIN_PERCENT 97u
@@ -158,7 +158,7 @@ static int common_prefix_read(struct common_prefix *p, const struct align_sample
 	return 0;
 }
 
-/* Returns how many frames two paths share from the root on. In the last one they may be at
+/* Returns how many frames two paths share from the root on. The last shared frames may be at
  * different locations of the same function. */
 static size_t length(const struct common_prefix_path *a, const struct common_prefix_path *b)
 {
@@ -190,8 +190,9 @@ static int extend(struct common_prefix *p, struct common_prefix_span *span)
 	return 0;
 }
 
-/* Gives the partial samples since the stack's last complete sample their prefix: what the last path
- * and the one just read have in common. The path just read then becomes the last one. */
+/* Ends a group of partial samples at the complete sample that was just read into p->path: gives
+ * them the prefix that this path shares with the path of the stack's last complete sample. The path
+ * just read then becomes the last one. */
 static int common_prefix_close(struct common_prefix *p, struct common_prefix_stack *stack)
 {
 	struct common_prefix_path swap = stack->last;

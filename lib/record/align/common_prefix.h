@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common prefix of the complete samples around one that alignment could not complete.
+ * The common prefix of the two complete samples around a sample that alignment could not complete:
+ * the frames, from the root on, that both have.
  *
  *   time ─►      complete   partial          complete
  *                d          ?     ?     ?    e

@@ -2,10 +2,11 @@
 /*
  * Completes partial samples.
  *
- * The caller of a frame is inferred from the two observations around the sample's time, so the
- * result belongs to the interval between these: before a key's first observation, between two, or
- * after the last. It is a link, whose own caller is inferred in the same way. Each partial sample
- * takes the chain of links that begins at its first frame's interval.
+ * The caller of a frame is inferred from the frame's observations (history.h) just before and after
+ * the sample's time. So all samples between two observations of a key get the same caller, which is
+ * stored by interval: before the key's first observation, between two of them, or after the last.
+ * The result is a link, whose own caller is inferred in the same way. Each partial sample takes the
+ * chain of links that begins at its first frame's interval.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,8 +63,8 @@ static int complete_store(struct align *a, uint32_t interval, const struct infer
 	return 0;
 }
 
-/* Links each pending link to its caller, from the root side on. The caller of the last pending link
- * is the result of `interval`, or unknown if that is ALIGN_NONE. */
+/* Links each pending link to its caller, from the root side on. The caller of the link nearest to
+ * the root is the result of `interval`, or unknown if that is ALIGN_NONE. */
 static void join(struct align *a, uint32_t interval)
 {
 	while (a->pending.count) {
@@ -79,8 +80,9 @@ static void join(struct align *a, uint32_t interval)
 	}
 }
 
-/* Infers the caller of a frame, then that caller's caller, and so on, until one is unknown, or the
- * thread's entry, or was inferred before. `ret_interval` receives the interval of the first. */
+/* Infers the caller of a frame, then that caller's caller, and so on, until a caller is unknown, is
+ * the thread's entry, or was inferred before. `ret_interval` receives the interval of the first
+ * caller. */
 static int infer(struct align *a, struct infer_query *q, uint32_t *ret_interval)
 {
 	uint32_t first = ALIGN_NONE, interval;
@@ -114,7 +116,8 @@ static int infer(struct align *a, struct infer_query *q, uint32_t *ret_interval)
 
 /* --- samples -------------------------------------------------------------------------------- */
 
-/* Sets a sample's inferred callers: the chain that begins with `link`. */
+/* Gives a sample its inferred callers: the chain of links that begins with `link`, or none if that
+ * is one of LINKS_.... */
 static void take(const struct align *a, struct align_sample *s, uint32_t link)
 {
 	const struct align_link *l;
@@ -152,8 +155,8 @@ static int complete_sample(struct align *a, size_t position)
 	return err;
 }
 
-/* Prefetches what later samples will need: the key of their first frame; for a sample whose key is
- * in the cache by now, the observations and the interval. */
+/* Prefetches what later samples will need: the history key of the first frame of one, and for a
+ * nearer sample, whose key is in the cache already, the observations and the interval. */
 static void prefetch(const struct align *a, size_t position, size_t end)
 {
 	size_t next = position + COMPLETE_PREFETCH_KEY;
@@ -188,8 +191,8 @@ static void move_window(struct align *a, size_t position, bool is_added)
 	}
 }
 
-/* Completes the samples of one stack: those of the slice from `from` on. `ret_to` receives where
- * the stack ends. */
+/* Completes the samples of the slice that belong to the stack of sample `from`, from there on.
+ * `ret_to` receives the end of that stack's samples. */
 static int complete_stack(struct align *a, const struct align_slice *slice, size_t from,
 			  size_t *ret_to)
 {

@@ -14,12 +14,12 @@
  * called, from the same call sites; and it has the common prefix of i's neighbours, the frames from
  * the root on that the complete samples before and after i share.
  *
- * The callers that complete samples have below f at its height are candidate paths. They are
- * gathered from the observations around i, and from some in a few other threads of the program,
- * since what is rare in one thread may be frequent in another. The best path is the one with the
- * most frames in common on both sides of the gap: above it with the partial sample, below it with a
- * neighbour. If it is rejected, nothing is inferred at all, not even what single frames suggest.
- * The numbers below bound the time of the search, and were chosen by hand with bench/align.py.
+ * Candidate paths are the callers below f in complete samples that have f at this height. These
+ * samples are taken from around i, and from a few other threads of the program, since a path that
+ * is rare in one thread may be frequent in another. The best path is the one with the most frames
+ * in common on both sides of the gap: above it with the partial sample, below it with a neighbour.
+ * If it is rejected, nothing is inferred at all, not even what single frames suggest. The numbers
+ * below bound the time of the search, and were chosen by hand with bench/align.py.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,26 +27,27 @@
 #include "align/accept.h"
 #include "align/align_state.h"
 
-/* observations that are compared on each side of the partial sample */
-#define DONOR_AROUND	32u
-#define DONOR_STACKS	4u  /* other stacks that are searched */
-#define DONOR_IN_STACK	16u /* observations that are compared in each of these */
-#define DONOR_MAX_MATCH 8u  /* frames above the gap that are compared; more make no difference */
+/* observations (history.h) that are tried as donors on each side of the partial sample */
+#define DONOR_AROUND   32u
+#define DONOR_STACKS   4u  /* other stacks that are searched */
+#define DONOR_IN_STACK 16u /* observations that are compared in each of these */
+/* frames above the gap that are compared at most, since more make no difference */
+#define DONOR_MAX_MATCH 8u
 #define DONOR_MAX_PATHS 8u
 #define DONOR_NEIGHBOUR 16u /* samples within which a neighbour is searched */
-/* cost of a search without its comparisons, in units of `donor_budget` */
+/* cost of a search, comparisons excluded, in units of `donor_budget` */
 #define DONOR_SEARCH_COST 64u
 
 /* A candidate path. */
 struct donor_path {
 	const struct align_entry *donor; /* one of the samples that have it */
-	/* callers in the path; in `donor`, the frame at this index is like the partial sample's
-	 * first one */
+	/* callers in the path; also the index, in `donor`, of the frame that is like the partial
+	 * sample's first frame */
 	uint32_t n_callers;
-	/* the most frames, from that one towards the leaf, that one of the donors shares with the
-	 * partial sample */
+	/* the most frames, from that frame towards the leaf, that any donor of this path shares
+	 * with the partial sample */
 	uint32_t match;
-	/* callers that the path shares with the neighbour before, and after */
+	/* callers that the path shares with the neighbour before, and with the one after */
 	uint32_t before, after;
 };
 
@@ -56,7 +57,7 @@ struct donor_search {
 	size_t position; /* index of the partial sample in `order` */
 	/* the nearest complete samples; NULL if there is none */
 	const struct align_entry *before, *after;
-	/* frames below the partial sample's first one that `before` and `after` share */
+	/* callers, from the root on, that the neighbours `before` and `after` have in common */
 	uint32_t n_common;
 	struct donor_path paths[DONOR_MAX_PATHS];
 	uint32_t n_paths;
@@ -167,7 +168,8 @@ static struct donor_path *enter(struct donor_search *s, const struct align_entry
 	return path;
 }
 
-/* If the sample of an observation is complete, adds its path to the candidates. */
+/* Tries the sample of an observation as a donor: if it is complete, adds its path to the
+ * candidates, or its match to a path that is there. */
 static void donor_ask(struct donor_search *s, const struct history_key *key,
 		      const struct history_observation *o)
 {
@@ -188,7 +190,7 @@ static void donor_ask(struct donor_search *s, const struct history_key *key,
 		path->match = match;
 }
 
-/* Tries the samples of the observations around the partial sample as donors. */
+/* Tries as donors the samples of the key's observations around the partial sample. */
 static void ask_stack(struct donor_search *s, uint32_t key)
 {
 	const struct history *h = &s->align->history;
@@ -328,8 +330,8 @@ static bool accepts(const struct donor_search *s, const struct donor_path *best,
 
 /* --- links ---------------------------------------------------------------------------------- */
 
-/* Gives the link of a donor's frame, with a chain down to the thread's entry. A link is made once
- * for each frame of a donor. */
+/* Gives the link for frame `index` of a donor, whose chain of callers ends at the thread's entry.
+ * Makes the missing links, so that each frame of a donor has one link. Returns 0 or -ENOMEM. */
 static int donor_link(struct align *a, const struct align_entry *e, uint32_t index,
 		      uint32_t *ret_link)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The history of frames: for each function at a height, its observations with a known caller, in
- * order of time. Time is counted in ranks: the samples of a stack are numbered by it.
+ * The history of frames. A key is a function at a height (bytes from the stack's end) in one stack.
+ * An observation of a key is a sample that has such a frame with a known caller; a key's
+ * observations are in order of time. Time is counted in ranks: the samples of a stack are numbered
+ * in order of time.
  *
  * An observation holds the caller itself, because reading it from the sample's frames would cost a
  * cache miss each.
@@ -21,7 +23,7 @@ struct history_observation {
 };
 
 #define HISTORY_ENTRY 1u /* The frame is the thread's entry, so it has no caller. */
-/* The heights give the bytes from the caller's frame to the callee's. */
+/* The distance in bytes from the caller's frame to the callee's is known from the two heights. */
 #define HISTORY_HAS_DISTANCE 2u
 #define HISTORY_RANK	     4u
 
@@ -31,8 +33,8 @@ struct history_key {
 	uint32_t cursor;       /* index of the observation where the last history_find() ended */
 	/* observations whose caller differs from that of the previous observation */
 	uint32_t n_changes;
-	/* n_enclosed: observations whose two neighbours have the same caller; n_exceptions: how
-	 * many of these have another caller than their neighbours. */
+	/* n_enclosed: observations whose two neighbours have the same caller as each other;
+	 * n_exceptions: how many of these observations have another caller than their neighbours */
 	uint32_t n_enclosed, n_exceptions;
 	uint32_t program;
 	uint32_t majority; /* index of the key's entry in `majority` of struct align */
@@ -95,8 +97,8 @@ static inline void history_prefetch_key(const struct history *h, uint32_t key)
 	__builtin_prefetch(&h->keys.items[key]);
 }
 
-/* Prefetches the observations where a look-up of a key will begin, once the key itself is in the
- * cache. Returns their index. */
+/* Prefetches the observations of a key where its next look-up will begin; the key itself should be
+ * in the cache. Returns the index of the first of them. */
 static inline uint32_t history_prefetch_observation(const struct history *h, uint32_t key)
 {
 	uint32_t cursor = h->keys.items[key].cursor;
@@ -107,14 +109,16 @@ static inline uint32_t history_prefetch_observation(const struct history *h, uin
 
 /* The observations of a key next to a rank. */
 struct history_neighbours {
-	uint32_t position; /* index of the first observation whose rank is not lower, or the end */
-	uint32_t before;   /* the last observation of a lower rank; HISTORY_NONE: there is none */
-	uint32_t after;	   /* the first observation of a higher rank; HISTORY_NONE: there is none */
+	/* index of the first observation of at least this rank; the end of the key's observations
+	 * if there is none */
+	uint32_t position;
+	uint32_t before; /* the last observation of a lower rank, or HISTORY_NONE */
+	uint32_t after;	 /* the first observation of a higher rank, or HISTORY_NONE */
 	uint32_t distance_before, distance_after; /* in ranks; UINT32_MAX: there is none */
 };
 
-/* Returns the neighbours of a rank. The search begins where the key's last one ended, so a sequence
- * of rising ranks is fast. */
+/* Returns the observations of a key next to a rank. The search begins where the key's last one
+ * ended, so look-ups in order of rank are fast. */
 struct history_neighbours history_find(const struct history *history, uint32_t key, uint32_t rank);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * Infers the caller of a frame at a moment.
  *
- * The observations of the frame before and after that moment are asked first. Where they are far
- * away or disagree, the call edges tell which call sites the frame's function has, and the height
- * that a caller's frame must have; a call site whose frame is present there, before and after the
- * moment, is evidence for it. A frame that was never observed with a caller at its height has the
- * only call site that is present. The caller that nearly all stacks of the program have is asked
- * last.
+ * First come the frame's observations (history.h) before and after that moment. Where they are far
+ * away or disagree, the call edges give the call sites of the frame's function and the height that
+ * a frame at each of them must have. If such a frame was observed at that height before and after
+ * the moment, the call site is present, which is evidence that it is the caller. A frame that was
+ * never observed with a caller at its height gets the only call site that is present. Last comes
+ * the caller that nearly all observations in the program's stacks have (majority.h).
  */
 #include "align/accept.h"
 #include "align/align_state.h"
@@ -34,7 +34,7 @@ static bool infer_is_present(const struct align *a, const struct infer_query *q,
 			       &a->history.observations.items[neighbours.after]);
 }
 
-/* Returns whether an observation (HISTORY_NONE: there is none) has this caller. */
+/* Returns whether the observation with this index has this caller; false for HISTORY_NONE. */
 static bool has_caller(const struct align *a, uint32_t observation,
 		       const struct align_frame *caller)
 {

@@ -22,7 +22,7 @@ struct majority_caller {
 struct majority_key {
 	/* the elected caller: the only one that can have a majority */
 	struct majority_caller caller;
-	/* votes for `caller` minus votes for others since its election */
+	/* votes for `caller` minus votes for other callers since `caller` was elected */
 	uint32_t lead;
 	uint32_t count, total; /* observations with `caller`, and all observations */
 	/* the newest history key with this function and height (collect.c sets it); INT_MAP_NONE if
@@ -42,8 +42,9 @@ void majority_fini(struct majority *majority);
 /* Removes all keys and keeps the memory. */
 void majority_clear(struct majority *majority);
 
-/* Adds a key unless it is there; `ret_key` receives its index. `is_unique` promises that each key
- * is added once and never looked up, which saves the map. Returns 0 or -ENOMEM. */
+/* Finds or adds the key of a function at a height in a program; `ret_key` receives its index. With
+ * `is_unique`, the caller promises that it adds each key only once and never looks one up, so no
+ * map is needed. Returns 0 or -ENOMEM. */
 int majority_enter(struct majority *majority, uint32_t program, uint32_t symbol, uint32_t height,
 		   bool is_unique, uint32_t *ret_key);
 
@@ -55,7 +56,7 @@ uint32_t majority_newest(const struct majority *majority, uint32_t program, uint
 void majority_vote(struct majority *majority, uint32_t key, const struct majority_caller *caller,
 		   uint32_t n);
 
-/* The second pass, after all votes: `n` observations of a key have this caller. */
+/* Second pass, after all votes: counts `n` observations of a key, which have this caller. */
 void majority_count(struct majority *majority, uint32_t key, const struct majority_caller *caller,
 		    uint32_t n);
 

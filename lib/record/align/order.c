@@ -3,7 +3,7 @@
  * The order of samples: by stack, then time; and the slices in which they are aligned.
  *
  * A slice holds samples of several stacks, or a part of one stack. Parts overlap, so that a sample
- * near the end of one finds its later neighbours in the next.
+ * near the end of one part still has neighbours in time after it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -100,8 +100,8 @@ int order_run(struct align *a)
 
 /* --- slices --------------------------------------------------------------------------------- */
 
-/* Slices bound memory, and keep what is learned of a slice in the caches: a million samples took a
- * tenth less time with this size than with twice as much (bench/align_speed.c). */
+/* Slices bound memory, and keep a slice's evidence in the processor's caches: a million samples
+ * took a tenth less time with this size than with twice as much (bench/align_speed.c). */
 #define ORDER_SLICE   (16u << 10) /* samples: 16 s of a thread that is always running, at 997 Hz */
 #define ORDER_OVERLAP (ORDER_SLICE / 8)
 
@@ -116,8 +116,8 @@ struct align_slice order_slice(const struct align *a, const struct align_slice *
 	if (s.to - s.from <= ORDER_SLICE)
 		return s;
 	s.to = s.end = s.from + ORDER_SLICE;
-	/* The slice ends at the border between two stacks; if it has only one stack, within that.
-	 */
+	/* The slice ends at the border between two stacks; if it has samples of only one stack,
+	 * within that stack. */
 	stack = a->samples.items[a->order[s.to]].stack;
 	while (s.end > s.from && a->samples.items[a->order[s.end - 1]].stack == stack)
 		s.end--;

@@ -2,8 +2,9 @@
 /*
  * A counting filter of the frames that were observed in a window of samples around the current one.
  *
- * It answers "no" for nearly all frames that are asked for, without a look-up in the history; "yes"
- * means "perhaps". The counters fit into the first-level cache.
+ * The window is the samples of the stack within ACCEPT_NEAR of the current one. The filter answers
+ * "no" for nearly all frames that are looked up, without a look-up in the history; "yes" means
+ * "perhaps". The counters fit into the first-level cache.
  */
 #ifndef ALIGN_WINDOW_FILTER_H
 #define ALIGN_WINDOW_FILTER_H
@@ -30,7 +31,7 @@ static inline void window_filter_add(struct window_filter *f, uint32_t symbol, u
 	f->counts[window_filter_slot(symbol, height)]++;
 }
 
-/* Removes a frame that leaves the window. Its window_filter_add() must have come before. */
+/* Removes a frame that leaves the window, and that window_filter_add() has added before. */
 static inline void window_filter_remove(struct window_filter *f, uint32_t symbol, uint32_t height)
 {
 	f->counts[window_filter_slot(symbol, height)]--;

@@ -2,7 +2,7 @@
 /*
  * The import's loop over records; see import.h.
  *
- * The recording is created at the first sample, since only then its event is known. Names are
+ * The recording is created at the first sample, because the event is not known before. Names are
  * resolved at the end, once for each location.
  */
 #include "perf/import.h"
@@ -79,7 +79,7 @@ static int several_events(struct import *im, const char *name)
 		    im->event, name);
 }
 
-/* Returns 1: the sample is wanted; 0: it is not; -EINVAL: the user named no event, and several have
+/* Returns 1: the event is wanted; 0: it is not; -EINVAL: the user named no event, and several have
  * samples. */
 static int choose(struct import *im, const char *name)
 {
@@ -339,7 +339,7 @@ static int no_samples(struct import *im)
 	return fail(im, -ENODATA, "no samples");
 }
 
-/* Writes the recording's note. It comes last, since it depends on all samples. */
+/* Writes the recording's note. It is written last, because it depends on all samples. */
 static int keep_note(struct import *im)
 {
 	struct import_note_facts facts = {
@@ -413,8 +413,8 @@ static int look_elsewhere(struct import *im)
 	return 0;
 }
 
-/* Makes what needs the file's header, which is complete when the first record is read, also for a
- * pipe. */
+/* Makes the parts that need the file's header. Called when the first record has been read, because
+ * only then is the header of a pipe complete. */
 static int prepare(struct import *im)
 {
 	int err = import_processes_new(im->reader, im->options->machine, &im->processes);

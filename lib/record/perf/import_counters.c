@@ -64,8 +64,9 @@ static int leave_out(struct import_counters *c, uint32_t event)
 	return 0;
 }
 
-/* Gives the counter of an event, which is made when it is first needed; METRIC_COUNTERS: there is
- * no room. Two events of the same name in two groups are two counters. */
+/* Gives the number of an event's counter, which is made when it is first needed; METRIC_COUNTERS:
+ * there are too many, so the event is left out. Two events of the same name in two groups are two
+ * counters. Returns 0 or -ENOMEM. */
 static int counter_of(struct import_counters *c, uint32_t event, uint32_t *ret_counter)
 {
 	uint32_t i = 0;
@@ -101,7 +102,8 @@ static struct last *last_of(struct import_counters *c, uint32_t thread, uint32_t
 	return last;
 }
 
-/* Returns the share of the time since the last reading in which a counter counted; 0: unknown. */
+/* Returns in how much of the time since the thread's previous value a counter counted, in units of
+ * 1 / METRIC_COUNTED; 0: the difference is not known. */
 static uint64_t counted(const struct last *last, const struct perfdata_count *count,
 			const struct perfdata_sample *s)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters of perf's groups (`perf record -e '{cycles,instructions}:S'`): what was read with each
- * sample becomes readings of the recording (SERIES_READING), for folding.
+ * Counters of perf's groups (`perf record -e '{cycles,instructions}:S'`): the counters' values that
+ * were read with each sample become records of SERIES_READING, for folding.
  *
- * perf keeps a counter for each thread and each CPU that it runs on, with an id each. A reading is
- * the difference from the thread's previous reading of the same id. If groups take turns on the
- * processor's counters, a counter counts for a part of the time only: the reading is not scaled,
- * and that part is kept beside it (SERIES_COUNTED). If the id differs, or the value has become
+ * perf has a counter for each thread on each CPU, each with an id. A record is the difference from
+ * the value that was read with the thread's previous sample, of the counter with the same id. If
+ * event groups are multiplexed, a counter counts in a part of the time only: the difference is not
+ * scaled, and a record of SERIES_COUNTED has that part. If the id differs, or the value has become
  * smaller, the difference is not known.
  */
 #ifndef PERF_IMPORT_COUNTERS_H
@@ -20,8 +20,8 @@ struct import_counters;
 struct import_counters *import_counters_new(void);	     /* NULL without memory */
 void import_counters_free(struct import_counters *counters); /* NULL is fine */
 
-/* Writes the readings of a sample, whose row is `row`. Returns 0, -ENOMEM, or an error of the
- * writer. */
+/* Writes the counters that were read with a sample, whose row is `row`. Returns 0, -ENOMEM, or an
+ * error of the writer. */
 int import_counters_keep(struct import_counters *counters, struct perfdata *reader,
 			 const struct perfdata_record *record, const struct store_sample *row,
 			 struct store_writer *writer);

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns whether two names mean the same event: they differ at most in the PMU. */
+/* Returns whether two names are of the same event, that is, differ at most in the PMU. */
 bool import_event_is_same(const char *a, const char *b);
 
-/* Returns whether an event is among the `n_wanted` names. A name without modifiers ("cycles") also
- * matches events with modifiers ("cycles:u"). */
+/* Returns whether an event is one of the `n_wanted` names. A name without modifiers ("cycles") also
+ * stands for events with modifiers ("cycles:u"). */
 bool import_event_is_among(const char *name, const char *const *wanted, size_t n_wanted);
 
 #endif

@@ -24,8 +24,8 @@ struct import_kernel {
 	struct object_table *objects;
 	struct mapping_set *maps;
 	uint32_t n_maps; /* mmap and ksymbol records so far */
-	/* symbols of the running kernel; NULL: another kernel was recorded, or they cannot be read
-	 */
+	/* symbols of the running kernel; NULL: it is not the recorded kernel, or they cannot be
+	 * read */
 	struct kallsyms *ksyms;
 	bool is_checked;
 	VEC(struct symbol) symbols; /* BPF programs; sorted when `is_sorted` */
@@ -100,8 +100,8 @@ static bool is_running(struct import_kernel *k, const struct kallsyms *ksyms)
 	       !strcmp(info->host, k->machine->nodename);
 }
 
-/* Loads the running kernel's symbols if it is the recorded one. Compares the releases first, since
- * loading is slow. */
+/* Loads the running kernel's symbols, unless it is not the recorded kernel. Compares the releases
+ * first, because loading is slow. */
 static void load_running(struct import_kernel *k)
 {
 	const struct kallsyms_options options = {.proc_root = "/proc", .sys_root = "/sys"};
@@ -142,8 +142,8 @@ static bool is_kernel_itself(const char *path)
 	return !strncmp(path, KERNEL_NAME, strlen(KERNEL_NAME)) || !strcmp(path, "[kernel]");
 }
 
-/* Fills in the object of a mapping, whose path is set already, and the offset in it at which the
- * mapping starts. */
+/* Fills in the object of a mapping, except for its path, which is set already, and gives the offset
+ * in the object at which the mapping starts. */
 static void describe(struct import_kernel *k, const struct perfdata_mmap *m, bool is_kernel,
 		     struct object *ret_object, uint64_t *ret_offset)
 {

@@ -61,8 +61,8 @@ static void write_kind(FILE *f, const struct import_note_facts *facts)
 	}
 }
 
-/* Writes that walks ended for lack of files: stacks are walked with the files of the machine that
- * recorded. */
+/* Writes how many walks ended in files that are missing here, since stacks are walked with the
+ * files of the machine that recorded. */
 static void write_missing_files(FILE *f, const struct import_note_facts *facts)
 {
 	uint64_t n = facts->ends[STACKD_END_NO_OBJECT];

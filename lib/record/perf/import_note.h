@@ -19,8 +19,8 @@ struct import_note_facts {
 	const char *missing;		 /* result of import_missing(); NULL: no file is missing */
 };
 
-/* Returns whether the recording is from a machine of another architecture, whose code cannot be
- * decoded here. */
+/* Returns whether the recording is from another architecture than this machine's, so that its code
+ * cannot be decoded here. */
 bool import_note_is_foreign(const struct perfdata_info *info);
 
 /* Returns the note, one line that the caller frees; NULL: out of memory. */

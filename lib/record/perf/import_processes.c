@@ -128,7 +128,8 @@ static int on_task(struct import_processes *p, const struct perfdata_record *r)
 		/* 1 means that the process goes on: of no interest here */
 		return err < 0 ? err : 0;
 	}
-	/* perf's records of a process that ran already include all its mappings. */
+	/* The process ran already when perf started, so perf's records for it include all its
+	 * mappings. */
 	if (task->is_running && r->pid != task->parent_pid)
 		return 0;
 	return process_table_on_fork(p->table, (pid_t)r->pid, (pid_t)r->tid,

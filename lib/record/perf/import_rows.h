@@ -3,7 +3,7 @@
  * Writes the tables of an import to the store: objects, locations, processes, threads, nodes of the
  * trie, origins, and the names of locations.
  *
- * All that is new goes to the writer before the sample that refers to it, so a commit at any time
+ * New entries go to the writer before the sample that refers to them, so a commit at any time
  * leaves a consistent recording.
  */
 #ifndef PERF_IMPORT_ROWS_H
@@ -24,7 +24,8 @@ struct import_rows {
 	} written; /* how many of each were written */
 };
 
-/* Makes the state of a recording in which nothing has been written. Borrows all arguments. */
+/* Returns the state for a recording of which nothing has been written yet. Borrows all
+ * arguments. */
 struct import_rows import_rows_of(struct store_writer *writer,
 				  const struct import_processes *processes,
 				  const struct tag_trie *trie, const struct origin_table *origins);

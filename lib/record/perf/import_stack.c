@@ -48,12 +48,13 @@ struct import_stack {
 	struct lbr_frame lbr_frames[LBR_MAX_FRAMES];
 	struct origin_run runs[LBR_MAX_FRAMES];
 	struct import_stack_counts counts;
-	/* recorded on another architecture, so neither registers nor code can be read */
+	/* recorded on another architecture, so that neither registers nor code can be
+	 * interpreted */
 	bool is_foreign;
 };
 
-/* The code that lib/code/lbr asks about. `view` must be the first member: lbr_code's callbacks cast
- * a pointer to this struct to a pointer to it. */
+/* Gives lib/code/lbr the code and the recorded branch kinds. `view` must be the first member,
+ * because the callbacks of lbr_code cast a pointer to this struct to a pointer to `view`. */
 struct branch_view {
 	struct lbr_code_view view;
 	struct lbr_code code;
@@ -220,8 +221,8 @@ static bool find_code(void *arg, uint64_t address, const struct object **ret_obj
 	return import_processes_find(s->processes, s->record->pid, address, ret_object, ret_offset);
 }
 
-/* Finds the user address from which the kernel was entered, if the last branch in user code is that
- * entry; else returns 0. */
+/* Returns the user address from which the kernel was entered, if the last branch in user code led
+ * into the kernel; else 0. */
 static uint64_t entered_from(const struct perfdata_sample *sample)
 {
 	for (size_t i = 0; i < sample->n_branches; i++) {
@@ -262,8 +263,8 @@ static bool has_stack(const struct import_stack *s)
 	return s->in.stack_bytes > 0;
 }
 
-/* Returns whether the sample was taken in exec(2), when the old program's stack was already gone,
- * but the registers were still that program's. */
+/* Returns whether the sample was taken within exec(2), when the old program's stack was already
+ * gone, but the registers were still those of the old program. */
 static bool is_in_exec(struct import_stack *s)
 {
 	const struct perfdata_record *r = s->record;
@@ -279,7 +280,8 @@ static bool is_in_exec(struct import_stack *s)
 	return false;
 }
 
-/* Walks the stack of a sample with registers, into s->walked. Returns the end reason. */
+/* Walks the user stack of a sample that has registers, into s->walked; *ret_count is the number of
+ * frames. Returns the end reason. */
 static enum stackd_end_reason walk(struct import_stack *s, size_t *ret_count)
 {
 	struct lbr_code_view view = {.files = s->files, .in = &s->in};
@@ -349,8 +351,8 @@ static void prepare_branches(struct import_stack *s, struct lbr_input *ret_in)
 	}
 }
 
-/* Sets the frames that the branch records are checked against: those of a walk; for branches of
- * every kind, those of the call chain. */
+/* Sets the frames with which the branch records are compared: those of a walk; if there is no
+ * stack, and the branches are of every kind, those of the call chain. */
 static void prepare_walked(struct import_stack *s, bool with_chain, struct lbr_input *in)
 {
 	in->walked = s->walked;
@@ -371,8 +373,8 @@ static void prepare_walked(struct import_stack *s, bool with_chain, struct lbr_i
 	in->walk_end = chain_end(s);
 }
 
-/* Returns the kind that was recorded for a branch: newer processors do that, and perf with
- * --branch-filter save_type. */
+/* Returns the kind of a branch as it was recorded, which newer processors do, and perf with
+ * --branch-filter save_type; LBR_KIND_UNKNOWN if it was not. */
 static enum lbr_kind recorded_kind(const struct perfdata_sample *sample, uint64_t from, uint64_t to)
 {
 	for (size_t i = 0; i < sample->n_branches; i++) {
@@ -397,8 +399,8 @@ static enum lbr_kind recorded_kind(const struct perfdata_sample *sample, uint64_
 	return LBR_KIND_UNKNOWN;
 }
 
-/* Returns the kind of a branch as the code shows it, else as it was recorded: only the code shows
- * that a jump is a longjmp(). */
+/* Returns the kind of a branch: the kind that the code shows, or if that is unknown, the recorded
+ * one. The code comes first, because only it shows that a jump is a longjmp(). */
 static enum lbr_kind branch_kind(void *arg, uint64_t from, uint64_t to)
 {
 	struct branch_view *v = arg;

@@ -19,17 +19,18 @@ struct import_stack_frames {
 	size_t stale;	 /* branch records that belong to no frame */
 };
 
-/* Borrows all three arguments until import_stack_free(). Returns 0 or -ENOMEM. */
+/* Makes the state for finding frames. Borrows all three arguments until import_stack_free().
+ * Returns 0 or -ENOMEM. */
 int import_stack_new(const struct perfdata *reader, struct import_processes *processes,
 		     struct origin_table *origins, struct import_stack **ret_stack);
 void import_stack_free(struct import_stack *stack); /* accepts NULL */
 
 /* Drops a thread's earlier branch records at its exec or exit. The caller must call it for every
- * record that is no sample. */
+ * record that is not a sample. */
 void import_stack_event(struct import_stack *stack, const struct perfdata_record *record);
 
-/* Finds the frames of a sample. *ret_frames points into `stack` until the next call. Returns 0 or
- * -ENOMEM. */
+/* Finds the frames of a sample. *ret_frames points into `stack`, and is valid until the next call.
+ * Returns 0 or -ENOMEM. */
 int import_stack_take(struct import_stack *stack, const struct perfdata_record *record,
 		      struct import_stack_frames *ret_frames);
 

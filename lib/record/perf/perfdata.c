@@ -3,10 +3,10 @@
  * The reader's loop; see perfdata.h.
  *
  * A raw record is either perf's own (attributes, features, ends of rounds) or the kernel's. perf's
- * own are processed at once and never returned. The kernel's go through a queue that restores their
- * order: perf reads its rings one after another, and after the end of a round no record can follow
- * that is older than the youngest of the round before. A record without a time, which perf made
- * from /proc before it began, is returned in file order.
+ * own records are processed at once and never returned. The kernel's records go through a queue
+ * that restores their order: perf reads its ring buffers one after another in rounds, and no record
+ * that comes after the end of a round is older than the youngest record of the round before. A
+ * record without a time, which perf made from /proc before it began, is returned in file order.
  */
 #include "perf/perfdata.h"
 
@@ -115,7 +115,8 @@ static int take_feature(struct perfdata *p, const struct perfdata_raw *raw)
 				     raw->offset);
 }
 
-/* Skips the payload that follows a record, but does not count in the record's size. */
+/* Skips the data that follows a record without being included in the record's size. Returns 0 or an
+ * error, reported. */
 static int skip_payload(struct perfdata *p, const struct perfdata_raw *raw)
 {
 	const uint8_t *bytes = (const uint8_t *)(raw->header + 1);
@@ -169,8 +170,8 @@ static int take_own(struct perfdata *p, const struct perfdata_raw *raw)
 
 /* --- records --------------------------------------------------------------------------------- */
 
-/* Reads one record. Returns 1: it must be returned to the user at once; 0: it was processed or
- * queued; -ENODATA: there are no more; or an error, reported. */
+/* Reads one record. Returns 1: it must be returned to the caller of perfdata_next() at once; 0: it
+ * was processed or queued; -ENODATA: there are no more records; or an error, reported. */
 static int read_one(struct perfdata *p, struct perfdata_raw *raw)
 {
 	int result = perfdata_input_next(p, raw);

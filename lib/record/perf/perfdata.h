@@ -41,7 +41,7 @@ struct perfdata_event {
 	uint64_t period_or_hz; /* a frequency in Hz if `is_frequency` */
 	bool is_frequency;
 	bool exclude_kernel, exclude_user;
-	bool exclude_user_chain; /* call chains hold the kernel's part only (--call-graph dwarf) */
+	bool exclude_user_chain; /* call chains have only the kernel's part (--call-graph dwarf) */
 	uint64_t sample_type;	 /* PERF_SAMPLE_... */
 	uint64_t branch_type;	 /* PERF_SAMPLE_BRANCH_... */
 	uint64_t user_regs;	 /* mask of perf's register numbers */
@@ -97,8 +97,9 @@ struct perfdata_sample {
 	uint64_t period; /* 1 if not recorded */
 	enum perfdata_mode mode;
 
-	/* The counters of the event's group, or only its own; see perfdata_count_at(). They counted
-	 * for `running_ns` of the `enabled_ns` in which they were enabled. */
+	/* The values of the counters of the event's group, or of the event alone; see
+	 * perfdata_count_at(). They counted for `running_ns` of the `enabled_ns` in which they were
+	 * enabled. */
 	const uint64_t *counts;
 	size_t n_counts;
 	unsigned count_words; /* words of each element of `counts` */
@@ -116,7 +117,7 @@ struct perfdata_sample {
 	bool has_branches;
 	uint64_t hw_index; /* of branches[0] in the ring; PERFDATA_NO_HW_INDEX: not known */
 
-	/* Registers of user mode, in the order of the bits of regs_mask (perf's numbers). */
+	/* User registers, in the order of the bits of regs_mask (perf's numbers). */
 	const uint64_t *regs;
 	uint64_t regs_mask; /* 0: this sample has none */
 	enum perfdata_regs_abi regs_abi;
@@ -124,7 +125,7 @@ struct perfdata_sample {
 	/* The user stack from the stack pointer up. */
 	const uint8_t *stack;
 	size_t stack_bytes; /* bytes that were copied */
-	/* bytes that were reserved; if equal to stack_bytes, the stack may be longer */
+	/* bytes of stack that were requested; if equal to stack_bytes, the stack may go on */
 	size_t stack_room;
 };
 
@@ -134,7 +135,7 @@ struct perfdata_mmap {
 	bool is_code;	     /* PROT_EXEC, or not marked as data */
 	uint32_t dev_major, dev_minor;
 	uint64_t inode; /* 0: unknown */
-	/* build-id of the record, or else of the header's table; NULL: none */
+	/* build-id from the record, or else from the header's table; NULL: none */
 	const uint8_t *build_id;
 	uint8_t build_id_len; /* at most 20 */
 	const char *path;
@@ -148,7 +149,8 @@ struct perfdata_comm {
 
 struct perfdata_task { /* FORK and EXIT */
 	uint32_t parent_pid, parent_tid;
-	/* FORK: perf made it up for a process that ran already; records of its mappings follow */
+	/* FORK: perf wrote it for a process that ran already when it started; records of its
+	 * mappings follow */
 	bool is_running;
 };
 
@@ -160,15 +162,18 @@ struct perfdata_ksymbol {
 	const char *name;
 };
 
-/* Pointers in it live until the next call of perfdata_next(). They are aligned. */
+/* The pointers in a record are aligned, and live until the next call of perfdata_next(). */
 struct perfdata_record {
 	enum perfdata_kind kind;
-	/* offset in the file; for a record that was compressed, offset of the compressed record */
+	/* offset of the record in the file; if it was compressed, offset of the compressed record
+	 * that has it */
 	uint64_t offset;
-	uint64_t time_ns; /* by the clock that perf chose; 0: unknown */
+	uint64_t time_ns; /* time by the clock that perf chose; 0: unknown */
 	uint32_t pid, tid;
-	uint32_t cpu;	/* UINT32_MAX: not known */
-	uint32_t event; /* index of its event; PERFDATA_NO_EVENT: unknown (never for a sample) */
+	uint32_t cpu; /* UINT32_MAX: not known */
+	/* index of the event that the record belongs to; PERFDATA_NO_EVENT: unknown (never for a
+	 * sample) */
+	uint32_t event;
 	union {
 		struct perfdata_sample sample;
 		struct perfdata_mmap mmap;
@@ -198,7 +203,8 @@ struct perfdata_counts {
 	uint64_t samples;     /* samples returned */
 	uint64_t aux_records; /* AUX, AUXTRACE, ITRACE_START: traces are not decoded */
 	uint64_t aux_bytes;   /* bytes of trace data that were skipped */
-	/* records of known types that are not needed: switches, namespaces, maps of CPUs */
+	/* records of known types that the reader does not return: context switches, namespaces,
+	 * maps of CPUs */
 	uint64_t other_records;
 	uint64_t unknown_records;
 	uint64_t out_of_order; /* records returned after a younger one */
@@ -216,15 +222,15 @@ struct perfdata;
 int perfdata_open(int fd, struct perfdata **ret_reader, char **ret_error);
 void perfdata_free(struct perfdata *reader); /* accepts NULL */
 
-/* Reads the next record in the order of time. Pointers in it are valid until the next call. Returns
- * 1 and a record; 0 at the end; or an error of perfdata_open(), with the sentence in
- * perfdata_error(). Later calls return the same error. */
+/* Gives the next record in the order of time. Pointers in it are valid until the next call. Returns
+ * 1; 0 at the end; or an error of perfdata_open(), with the sentence in perfdata_error(). Later
+ * calls return the same error. */
 int perfdata_next(struct perfdata *reader, struct perfdata_record *ret_record);
 
 /* Returns the sentence of the error, "" if there is none. Lives as long as the reader. */
 const char *perfdata_error(const struct perfdata *reader);
 
-/* Returns the number of events so far (a pipe can add some while it is read), and one of them:
+/* Return the number of events so far (a pipe can add some while it is read), and one of them;
  * `index` must be below the number. The pointer is valid until the next perfdata_next(). */
 uint32_t perfdata_event_count(const struct perfdata *reader);
 const struct perfdata_event *perfdata_event(const struct perfdata *reader, uint32_t index);
@@ -233,17 +239,18 @@ const struct perfdata_event *perfdata_event(const struct perfdata *reader, uint3
 const struct perfdata_info *perfdata_info(const struct perfdata *reader);
 const struct perfdata_counts *perfdata_counts(const struct perfdata *reader);
 
-/* Looks a path's build-id up in the header's table. (The table's pids are ignored: perf lists a
- * file once.) Returns bytes that are valid until the next perfdata_next(), or NULL with length 0.
- * Sorts the table first if it has changed. */
+/* Returns the build-id that the header's table has for a path, or NULL with length 0. (The table's
+ * pids are ignored, because perf lists a file once.) The bytes are valid until the next
+ * perfdata_next(). Sorts the table first if it has changed. */
 const uint8_t *perfdata_build_id(struct perfdata *reader, const char *path, size_t *ret_len);
 
 /* Returns one of a sample's counters; `index` must be below n_counts. */
 struct perfdata_count perfdata_count_at(struct perfdata *reader, uint32_t event,
 					const struct perfdata_sample *sample, size_t index);
 
-/* Converts a sample's user registers to DWARF's numbering. Registers that were not recorded become
- * 0. Returns false if there are no 64-bit registers, or no stack or instruction pointer. */
+/* Converts a sample's user registers to DWARF's numbers. Registers that were not recorded become 0.
+ * Returns false if there are no 64-bit registers, or if the stack or instruction pointer is
+ * missing. */
 bool perfdata_user_regs(const struct perfdata_sample *sample, struct stackd_regs *ret_regs);
 
 #endif

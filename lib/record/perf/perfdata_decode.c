@@ -3,8 +3,8 @@
  * Decodes a raw record to a struct perfdata_record.
  *
  * The layouts are those of include/uapi/linux/perf_event.h. Nothing is copied: arrays point into
- * the record. They are aligned there, since the record is and all fields are multiples of 8 bytes;
- * raw data of another size is refused.
+ * the record. They are aligned, because records are aligned and all fields are multiples of 8
+ * bytes; raw data of another size is refused.
  *
  * A sample is decoded up to its user stack. The fields after it (weights, transactions, physical
  * addresses) are ignored, so newer kernels can add to them.
@@ -20,7 +20,7 @@
 
 #define MISC_FORK_EXEC (1 << 13) /* PERF_RECORD_MISC_FORK_EXEC, which older headers lack */
 
-/* The part of a record that has not been read yet. Reads past the end return 0 and set `failed`. */
+/* What is left to read of a record. Reads past the end return 0 and set `failed`. */
 struct cursor {
 	const uint8_t *at, *end;
 	bool failed;
@@ -362,7 +362,8 @@ static void decode_ksymbol(struct cursor *c, struct perfdata_record *r)
 	r->ksymbol.name = take_string(c);
 }
 
-/* Returns whether the lost samples were dropped by perf's BPF filter, which marks such records. */
+/* Returns whether a record of lost samples is about samples that perf's BPF filter dropped, for
+ * which perf sets a bit. */
 static bool is_filtered(const struct perfdata_raw *raw)
 {
 	return raw->header->type == PERF_RECORD_LOST_SAMPLES && raw->header->misc & 1u << 15;

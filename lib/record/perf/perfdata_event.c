@@ -230,7 +230,8 @@ static unsigned count_bits(uint64_t sample_type, uint64_t mask)
 	return (unsigned)__builtin_popcountll(sample_type & mask);
 }
 
-/* Returns the id's position in words after the header of a sample, plus 1; 0: it has none. */
+/* Returns the position of the id in a sample, in words after the header, plus 1; 0: the sample has
+ * no id. */
 static unsigned id_from_start(uint64_t type)
 {
 	if (type & PERF_SAMPLE_IDENTIFIER)
@@ -241,7 +242,8 @@ static unsigned id_from_start(uint64_t type)
 					    PERF_SAMPLE_ADDR);
 }
 
-/* Returns the id's distance in words from the end of another record; 0: it has none. */
+/* Returns the distance of the id from the end of a record other than a sample, in words; 0: it has
+ * no id. */
 static unsigned id_from_end(uint64_t type)
 {
 	if (type & PERF_SAMPLE_IDENTIFIER)
@@ -329,7 +331,8 @@ static int identify_sample(struct perfdata *p, struct perfdata_raw *raw)
 	return 1;
 }
 
-/* Records that perf made from /proc have the id 0 and the first event's layout. */
+/* Finds the event of a record other than a sample. Records that perf made from /proc have the id 0
+ * and the layout of the first event. Returns 1; 0: the event is unknown; or an error, reported. */
 static int identify_other(struct perfdata *p, struct perfdata_raw *raw)
 {
 	struct perfdata_events *e = &p->events;

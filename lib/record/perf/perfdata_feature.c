@@ -15,8 +15,7 @@
 
 #define STRING_MAX 65536 /* bytes of a string that is kept, at most */
 
-/* The part of a feature that has not been read yet. Reads past the end return 0 and set `failed`.
- */
+/* What is left to read of a feature. Reads past the end return 0 and set `failed`. */
 struct cursor {
 	const uint8_t *at;
 	size_t left;
@@ -52,7 +51,8 @@ static uint64_t get_u64(struct cursor *c)
 	return value;
 }
 
-/* Reads a string, which follows its length. It has no NUL; NULL: the feature is too short. */
+/* Reads a string, which follows its length, and has no NUL. Returns NULL if the feature is too
+ * short. */
 static const char *get_string(struct cursor *c, size_t *ret_size)
 {
 	uint32_t size = get_u32(c);
@@ -115,7 +115,8 @@ static int read_command(struct perfdata *p, struct cursor *c)
 	return err;
 }
 
-/* Reads the capabilities of one PMU as "name=value", separated by commas. */
+/* Gives the capabilities of one PMU as "name=value", separated by commas. Returns 0 or an error,
+ * reported. */
 static int read_caps(struct perfdata *p, struct cursor *c, const char **ret_caps)
 {
 	uint32_t count = get_u32(c);
@@ -140,8 +141,8 @@ static int read_caps(struct perfdata *p, struct cursor *c, const char **ret_caps
 	return err;
 }
 
-/* Reads the capabilities of all PMUs. Keeps those of the PMU "cpu"; on hybrid machines, of the
- * first core PMU. */
+/* Reads the capabilities of all PMUs. Keeps those of the PMU "cpu", or on hybrid machines those of
+ * the first core PMU. */
 static int read_pmu_caps(struct perfdata *p, struct cursor *c)
 {
 	uint32_t count = get_u32(c);

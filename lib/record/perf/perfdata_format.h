@@ -29,15 +29,16 @@ struct perfdata_pipe_header {
 struct perfdata_file_header {
 	uint64_t magic;
 	uint64_t size;	    /* of this header: 104 */
-	uint64_t attr_size; /* of an entry of `attrs`: an attribute, and a struct perfdata_section
-			     * for its ids */
+	uint64_t attr_size; /* size of an entry of `attrs`: an attribute, and a struct
+			     * perfdata_section for its ids */
 	struct perfdata_section attrs, data, event_types;
 	uint64_t features[4]; /* bits of enum perfdata_feature */
 };
 
 _Static_assert(sizeof(struct perfdata_file_header) == 104, "the header of a perf.data file");
 
-/* Types of records that perf itself writes. The kernel's are in enum perf_event_type. */
+/* Types of records that perf itself writes. Types of the kernel's records are in enum
+ * perf_event_type. */
 enum perfdata_record_type {
 	PERFDATA_RECORD_USER = 64, /* the lowest type */
 	PERFDATA_RECORD_ATTR = 64,

@@ -107,7 +107,7 @@ static int read_feature(struct perfdata *p, unsigned feature,
 	return err;
 }
 
-/* Returns whether a feature is used here. The others (topologies, caches, BPF debug data) are not
+/* Returns whether the reader uses a feature. Others (topologies, caches, BPF debug data) are not
  * read. */
 static bool is_wanted(unsigned feature)
 {

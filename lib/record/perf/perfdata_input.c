@@ -75,7 +75,7 @@ static ssize_t fill(struct perfdata_input *in)
 	return n < 0 ? -errno : n;
 }
 
-/* Makes at least `need` bytes available at buf[start]. Returns 1; 0: the input has fewer; or a
+/* Makes at least `need` bytes available at buf[start]. Returns 1; 0: the input ends before; or a
  * negative errno. */
 static int need(struct perfdata_input *in, size_t need)
 {
@@ -206,7 +206,8 @@ static int next_in_file(struct perfdata *p, struct perfdata_raw *ret_raw)
 static int begin_packed(struct perfdata *p, const struct perfdata_raw *raw)
 {
 	struct perfdata_input *in = &p->input;
-	/* raw->header can be a copy that the next record overwrites, so read the original. */
+	/* raw->header can be a copy in a buffer that the next record overwrites, so read the
+	 * original. */
 	const uint8_t *bytes = in->buf + in->start + sizeof(*raw->header);
 	size_t size = raw->header->size - sizeof(*raw->header);
 	uint64_t stated;
@@ -235,7 +236,8 @@ static int begin_packed(struct perfdata *p, const struct perfdata_raw *raw)
 	return 0;
 }
 
-/* Decompresses more data. Returns 1; 0: the record is used up; or an error, reported. */
+/* Decompresses more data. Returns 1; 0: all of the compressed record has been read; or an error,
+ * reported. */
 static int unpack(struct perfdata *p)
 {
 	struct perfdata_input *in = &p->input;
@@ -259,8 +261,8 @@ static int unpack(struct perfdata *p)
 	return out.pos > before || in->packed.pos < in->packed.size;
 }
 
-/* Reads the next record of the decompressed data. Returns 1; 0: no complete record is left; or an
- * error, reported. */
+/* Reads the next record of the decompressed data. Returns 1; 0: no complete record is left there;
+ * or an error, reported. */
 static int next_in_packed(struct perfdata *p, struct perfdata_raw *ret_raw)
 {
 	struct perfdata_input *in = &p->input;

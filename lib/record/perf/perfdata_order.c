@@ -7,9 +7,9 @@
  *   blocks: the records' bytes, in order of arrival; a block is free when its last record has been
  *           returned
  *
- * A round of perf consists of a few sorted runs, one for each ring, so the queue is sorted by
- * merging at the end of a round. A heap would move each item a dozen times. The block of the record
- * that was returned last stays until the next call.
+ * A round of perf consists of a few sorted runs of records, one for each ring buffer, so the queue
+ * is sorted by merging at the end of a round. A heap would move each item a dozen times. The block
+ * of the record that was returned last is kept until the next call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static int compare(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
-/* Sorts the queue; records that are not younger than `limit_ns` become ready. */
+/* Sorts the queue. Records with times up to `limit_ns` become ready to be returned. */
 static void sort_to(struct perfdata_order *o, uint64_t limit_ns)
 {
 	size_t sorted = o->head + 1;
@@ -132,7 +132,8 @@ bool perfdata_order_pop(struct perfdata_order *o, struct perfdata_raw *ret_raw)
 		put_back(o, o->lent);
 	o->lent = NULL;
 	if (o->head == o->ready && o->bytes > PERFDATA_QUEUE_MAX) {
-		/* The file has no rounds, or too long ones: make the older half ready. */
+		/* The file has no rounds, or rounds that are too long: make the older half of the
+		 * queue ready. */
 		sort_to(o, 0);
 		o->ready = o->head + (o->count - o->head) / 2;
 	}

@@ -25,7 +25,8 @@
 /* A complete record of the file, not yet decoded. */
 struct perfdata_raw {
 	const struct perf_event_header *header; /* 8-aligned */
-	/* offset in the file; for a record that was compressed, offset of the compressed record */
+	/* offset of the record in the file; if it was compressed, offset of the compressed record
+	 * that has it */
 	uint64_t offset;
 	uint64_t time_ns; /* 0: unknown */
 	uint32_t event;
@@ -35,12 +36,13 @@ struct perfdata_input {
 	int fd; /* borrowed */
 	bool is_pipe;
 	uint64_t at;	/* offset of buf[start] */
-	uint64_t limit; /* offset of the end of the records; UINT64_MAX: the end of the pipe */
+	uint64_t limit; /* offset at which the records end; UINT64_MAX: at the end of the pipe */
 	uint8_t *buf;
 	size_t start, end;
 	size_t record; /* size of the record at buf[start], which the next call drops */
 
-	/* Decompression. The compressed record stays in `buf` until it is used up. */
+	/* For decompression. The compressed record stays in `buf` until all of it has been
+	 * decompressed. */
 	ZSTD_DCtx *zstd; /* NULL until the first compressed record */
 	ZSTD_inBuffer packed;
 	uint8_t *plain;
@@ -64,12 +66,12 @@ struct perfdata_events {
 	size_t cap, cap_read_formats, cap_has_sample_id;
 	struct perfdata_id *ids; /* open addressing */
 	size_t id_mask, n_ids;
-	/* the id that was looked up last, and below the event that has it */
+	/* the id that was looked up last; last_event is its event */
 	uint64_t last_id;
 	uint32_t last_event;
-	bool has_build_ids; /* an event requests them in MMAP2 records */
-	/* The position of the event's id in a record, in words after the header (samples) and
-	 * before the end (others); 0: there is none, and all events have the same layout. */
+	bool has_build_ids; /* MMAP2 records may have build-ids, because an event requests them */
+	/* Position of the event's id: in samples, in words after the header; in other records, in
+	 * words before the end. 0: records have no id, and all events have the same layout. */
 	unsigned id_from_start, id_from_end;
 	bool is_checked;
 };
@@ -107,7 +109,7 @@ struct perfdata {
 	struct perfdata_build_id *build_ids; /* sorted by path when `build_ids_sorted` */
 	size_t n_build_ids, build_ids_cap;
 	bool build_ids_sorted;
-	char **strings; /* owned: those of info and events */
+	char **strings; /* the strings of `info` and of the events; owned */
 	size_t n_strings, strings_cap;
 	int error;
 	char *error_text;
@@ -117,8 +119,9 @@ struct perfdata {
 int perfdata_fail(struct perfdata *p, int error, uint64_t offset, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Copies a string of at most `max` bytes, up to a NUL. The copy lives as long as the reader. It
- * keeps control characters; the code that prints it must escape them. NULL if memory is short. */
+/* Copies a string of at most `max` bytes, up to a NUL. The copy lives as long as the reader. It can
+ * have control characters, so code that prints it must escape it. Returns NULL if memory is
+ * short. */
 const char *perfdata_keep(struct perfdata *p, const void *bytes, size_t max);
 
 /* --- perfdata_input -------------------------------------------------------------------------- */
@@ -132,7 +135,7 @@ void perfdata_input_fini(struct perfdata_input *in); /* frees the buffers */
 int perfdata_input_read_at(const struct perfdata_input *in, uint64_t offset, void *buf,
 			   size_t size);
 
-/* Reads the next `size` bytes of a pipe, before the first record. Errors as
+/* Reads the next `size` bytes of a pipe; only before the first record. Errors as
  * perfdata_input_read_at(). */
 int perfdata_input_read(struct perfdata_input *in, void *buf, size_t size);
 
@@ -140,8 +143,8 @@ int perfdata_input_read(struct perfdata_input *in, void *buf, size_t size);
  * call; time and event are not set. Returns 1; 0 at the end; or an error, reported. */
 int perfdata_input_next(struct perfdata *p, struct perfdata_raw *ret_raw);
 
-/* Skips the bytes after the last record that its size does not include. Returns 0 or an error,
- * reported. */
+/* Skips the bytes that follow the last record without being included in its size. Returns 0 or an
+ * error, reported. */
 int perfdata_input_skip(struct perfdata *p, uint64_t bytes);
 
 /* --- perfdata_header, perfdata_feature ------------------------------------------------------- */
@@ -153,8 +156,8 @@ int perfdata_header_read(struct perfdata *p);
 int perfdata_feature_read(struct perfdata *p, uint64_t feature, const uint8_t *bytes, size_t size,
 			  uint64_t offset);
 
-/* Adds an entry to the build-id table. `header` begins a struct perfdata_build_id_record. Returns 0
- * or an error, reported. */
+/* Adds an entry to the build-id table. `header` is that of a struct perfdata_build_id_record in the
+ * file. Returns 0 or an error, reported. */
 int perfdata_feature_build_id(struct perfdata *p, const struct perf_event_header *header,
 			      uint64_t offset);
 
@@ -181,8 +184,8 @@ uint32_t perfdata_event_by_id(struct perfdata_events *events, uint64_t id);
 void perfdata_event_name(struct perfdata *p, uint32_t event, const char *name);
 void perfdata_event_fini(struct perfdata_events *events); /* frees the arrays */
 
-/* Finds the event and the time of a kernel record. Returns 1; 0: the file does not describe its
- * event; or an error, reported. */
+/* Finds the event and the time of one of the kernel's records. Returns 1; 0: the file does not
+ * describe its event; or an error, reported. */
 int perfdata_event_identify(struct perfdata *p, struct perfdata_raw *raw);
 
 /* Returns the size in bytes of the sample_id at the end of an event's records other than samples.
@@ -194,23 +197,23 @@ size_t perfdata_event_trailer(const struct perfdata_events *events, uint32_t eve
 /* Copies a record into the queue. Returns 0 or -ENOMEM. */
 int perfdata_order_push(struct perfdata_order *o, const struct perfdata_raw *raw);
 
-/* Ends a round, in which perf has read all its rings once: records that are not younger than the
- * youngest of the round before become ready. */
+/* Ends a round, in which perf has read all its ring buffers once: records up to the time of the
+ * youngest record of the round before become ready. */
 void perfdata_order_round(struct perfdata_order *o);
 
 /* Ends the input: all records become ready. */
 void perfdata_order_end(struct perfdata_order *o);
 
-/* Gives the oldest ready record and removes it; its bytes are valid until the next call. If the
- * queue has more than PERFDATA_QUEUE_MAX bytes, its older half counts as ready. Returns false if no
- * record is ready. */
+/* Removes the oldest ready record from the queue and gives it; its bytes are valid until the next
+ * call. If the queue has more than PERFDATA_QUEUE_MAX bytes, its older half counts as ready.
+ * Returns false if no record is ready. */
 bool perfdata_order_pop(struct perfdata_order *o, struct perfdata_raw *ret_raw);
 void perfdata_order_fini(struct perfdata_order *o); /* frees the queue */
 
 /* --- perfdata_decode ------------------------------------------------------------------------- */
 
 /* Decodes a record; its arrays and strings point into `raw`. Returns 1; 0: records of this type are
- * not returned, only counted; or an error, reported. */
+ * only counted, not returned; or an error, reported. */
 int perfdata_decode(struct perfdata *p, const struct perfdata_raw *raw,
 		    struct perfdata_record *ret_record);
 

@@ -36,7 +36,8 @@ static unsigned read_entries(const char *sys_root, const char *pmu)
 	return n;
 }
 
-/* Reads the vendor of the first processor, and whether its flags have LbrExtV2. */
+/* Reads the vendor of the first processor from cpuinfo. Returns whether the processor's flags have
+ * LbrExtV2. */
 static bool read_cpuinfo(const char *proc_root, char *vendor, size_t size)
 {
 	char path[4096], *line = NULL, *at;

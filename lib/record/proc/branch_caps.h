@@ -14,7 +14,7 @@ enum branch_caps_kind {
 	BRANCH_CAPS_CALL_STACK, /* with a call-stack mode */
 	BRANCH_CAPS_ANY,	/* branches of every kind only: AMD's LbrExtV2 */
 	BRANCH_CAPS_NONE,	/* the PMU has none */
-	BRANCH_CAPS_NO_PMU,	/* no PMU is visible: mostly a virtual machine */
+	BRANCH_CAPS_NO_PMU,	/* no PMU is visible, as in most virtual machines */
 };
 
 struct branch_caps {
@@ -24,7 +24,8 @@ struct branch_caps {
 	char vendor[32];  /* "GenuineIntel"; "" if not known */
 };
 
-/* The roots are "/sys" and "/proc" but for tests. Never fails. */
+/* Reads what the kernel reports. The roots are "/sys" and "/proc" but for tests. Never fails: what
+ * cannot be read counts as missing. */
 void branch_caps_read(const char *sys_root, const char *proc_root, struct branch_caps *ret_caps);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Cgroups by id; see cgroup_table.h. uthash keeps entries in the order in which they were added, so
- * the oldest one, which is forgotten to make room, is the first. */
+ * the first entry is the oldest, which is removed to make room. */
 #define HASH_NONFATAL_OOM 1
 #include "proc/cgroup_table.h"
 

@@ -2,9 +2,10 @@
 /*
  * Names cgroups of version 2 by the kernel's ids for them, while they exist.
  *
- * An event reports each cgroup that is made. Others are found by a process in them, or else among
- * the folders of the hierarchy, whose inode numbers are the ids. A name stays after its cgroup was
- * removed, until CGROUP_TABLE_KEPT others have come after it.
+ * The kernel half reports each cgroup when it is made. The cgroups that existed before are found
+ * through a process in them, or else among the folders of the hierarchy: a folder's inode number is
+ * the cgroup's id. A name stays after its cgroup was removed, until CGROUP_TABLE_KEPT others have
+ * come after it.
  */
 #ifndef PROC_CGROUP_TABLE_H
 #define PROC_CGROUP_TABLE_H
@@ -21,10 +22,11 @@ struct cgroup_table;
 int cgroup_table_new(const char *mount, const char *proc_root, struct cgroup_table **ret_table);
 void cgroup_table_free(struct cgroup_table *table); /* NULL is fine */
 
-/* Adds a cgroup by its path from the hierarchy's root: "/system.slice/x.service". 0 or -ENOMEM. */
+/* Adds a cgroup by its path from the hierarchy's root: "/system.slice/x.service".
+ * Returns 0 or -ENOMEM. */
 int cgroup_table_add(struct cgroup_table *table, uint64_t id, const char *path);
 
-/* Adds all cgroups that exist. 0 or -ENOMEM. */
+/* Adds all cgroups that exist. Returns 0 or -ENOMEM. */
 int cgroup_table_load(struct cgroup_table *table);
 
 /* Finds the name of a cgroup that the table lacks; `pid` is a process that was in it. Reads all

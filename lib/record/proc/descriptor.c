@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns the inode number that the kernel itself uses, which on some filesystems is not stat()'s;
- * 0: unknown. */
+/* Returns the inode number that the kernel itself uses, which on some file systems is not the one
+ * that stat() returns; 0: unknown. */
 static uint64_t inode_of(int held)
 {
 	char path[64], line[128];

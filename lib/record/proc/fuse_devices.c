@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-/* Reads a line of mountinfo: "36 35 8:1 / /mnt rw - fuseblk /dev/sda1 rw". Returns whether it is
- * about this device. */
+/* Reads a line of mountinfo: "36 35 8:1 / /mnt rw - fuseblk /dev/sda1 rw". Returns whether the line
+ * is about this device; if so, sets *ret_is_fuse. */
 static bool read_line(const char *line, dev_t device, bool *ret_is_fuse)
 {
 	const char *type = strstr(line, " - ");

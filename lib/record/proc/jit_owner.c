@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "proc/proc_fs.h"
 
-/* seconds between a process's end and the resolving of its mappings, at most */
+/* seconds from a process's end to the resolving of its mappings, at most */
 #define RECENT_S 30
 
 static bool has_same_files(const char *proc_root, pid_t pid)

@@ -73,8 +73,8 @@ int mapping_set_own(struct mapping_set **set)
 	return 0;
 }
 
-/* Returns the index of the first mapping that ends above `address`; with `or_at`, at or above it.
- */
+/* Returns the index of the first mapping whose end is above `address`; with `or_at`, at or above
+ * it. */
 static uint32_t first_ending_above(const struct mapping_set *set, uint64_t address, bool or_at)
 {
 	uint32_t low = 0, high = set->count;
@@ -124,8 +124,8 @@ static struct mapping part_of(const struct mapping *map, uint64_t start, uint64_
 	return part;
 }
 
-/* Appends `part` to `parts`, or lengthens the last one if `part` continues it. Returns the new
- * number of parts. */
+/* Appends `part` to `parts`, or lengthens the last part if `part` continues it. An empty part is
+ * left out. Returns the new number of parts. */
 static uint32_t push_part(struct mapping *parts, uint32_t n, const struct mapping *part)
 {
 	if (part->start >= part->end)

@@ -15,9 +15,10 @@
 #define MOST_RANKS (1u << 30)
 
 /*
- * The launchers' variables: what the first pair that is there says, holds. Slurm gives its own to
- * the script of a job, too, as task 0 of all that the job may have, and what the script runs by
- * itself inherits them: that is no rank. Only what srun starts, a step, has the step's number.
+ * The launchers' variables. The first entry whose variables are set decides. Slurm also sets its
+ * variables in the script of a job, as for task 0 of all tasks that the job may have, and all that
+ * the script runs directly inherits them: that is no rank. Only tasks of a step, which srun starts,
+ * have SLURM_STEP_ID.
  */
 static const struct {
 	const char *rank, *sizes[2];
@@ -50,7 +51,8 @@ static int64_t number_of(const char *environ, size_t size, const char *name)
 	return -1;
 }
 
-/* Returns the value of the size variable that goes with a rank; 0: unknown. */
+/* Returns the number of processes of the job, from the first of these variables that has one; 0:
+ * unknown, or not above the rank. */
 static uint32_t size_of(const char *environ, size_t size, const char *const *names, int64_t rank)
 {
 	int64_t n = -1;
@@ -76,7 +78,7 @@ int mpi_rank_find(const char *environ, size_t size, struct mpi_rank *ret_rank)
 	return -ENOENT;
 }
 
-/* Reads a file to its end, or MOST_BYTES of it, and adds a NUL. 0 or -errno. */
+/* Reads a file to its end, but at most MOST_BYTES of it, and adds a NUL. Returns 0 or -errno. */
 static int read_all(int fd, char **ret_bytes, size_t *ret_size)
 {
 	size_t size = 0, room = FEW_BYTES;

@@ -17,8 +17,8 @@ struct mpi_rank {
  * variables count only in tasks of a job step. Returns 0; -ENOENT: the process has no rank. */
 int mpi_rank_find(const char *environment, size_t size, struct mpi_rank *ret_rank);
 
-/* Does the same with the file /proc/PID/environ below `root`. Also returns -ESRCH (there is no such
- * process) or another -errno. */
+/* Does the same with the environment in /proc/PID/environ below `root`. Returns 0; -ENOENT: the
+ * process has no rank; -ESRCH: there is no such process; or another -errno. */
 int mpi_rank_read(const char *root, pid_t pid, struct mpi_rank *ret_rank);
 
 #endif

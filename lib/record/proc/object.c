@@ -5,20 +5,20 @@
  *   device, inode ─► by_inode ─► entry        ▲
  *   pid ─► by_pid ─► entry (JIT)              └── the result of opening the file
  *
- * The file id identifies an object: /proc/PID/maps names a file by device and inode, events name it
- * by build-id, and two hosts' containers have one library at several inodes; all lead to one object
- * because, after opening, an object is looked up by its file id. by_inode is only a cache that
- * saves the opening: an entry holds for as long as the file's stamp (size and change time) is the
- * same as when the file was opened. If the file cannot be looked at any more (the process is gone),
- * the entry still holds if the object keeps that inode open, so that its number cannot have been
- * given to another file, or if the name is the same too.
+ * The file id identifies an object. /proc/PID/maps names a file by device and inode, perf events
+ * name it by build-id, and containers have the same library at several inodes; all lead to one
+ * object because, after opening, an object is looked up by its file id. by_inode is only a cache
+ * that saves the opening: an entry is valid as long as the file's stamp (size and change time) is
+ * the same as when the file was opened. If the file can no longer be examined (the process is
+ * gone), the entry is still valid if the object keeps that inode open, because its number cannot
+ * have been given to another file then, or if the path is the same, too.
  *
  * A build-id alone does not identify code: tools that rewrite a file (patchelf, BOLT, a linker that
- * was given the id) leave it, and move the code. So each inode is opened once for its layout,
- * though the event has a build-id. The first layout of a build-id that is met has the file id of
- * the build-id, on every machine; the id of another is a hash of the build-id's and the layout. If
- * the process is gone, the object is the one of the build-id whose code segments hold the mapping,
- * if there is only one.
+ * was given the id) leave it, and move the code. So each inode is opened once to read its layout,
+ * even if the event has a build-id. The first layout of a build-id that the table sees gets the
+ * file id that follows from the build-id alone; the file id of any other layout is a hash of that
+ * id and the layout. If the process is gone, the object is the one with this build-id whose code
+ * segments can have the mapping, if there is exactly one.
  *
  * Two different build-ids with the same first eight bytes do not share an object: the second
  * gets the next free id of a fixed sequence.
@@ -47,7 +47,7 @@
 #include "proc/object_open.h"
 #include "proc/proc_fs.h"
 
-/* With more entries than this, by_inode is emptied and starts anew; so are proofs. */
+/* With more entries than this, by_inode is emptied; and so is `proofs`. */
 #define MAX_INODES 65536
 #define MAX_RANGES 4 /* ranges of an unread object's mappings that are kept */
 
@@ -60,7 +60,8 @@ struct file_range {
 
 struct entry {
 	struct object object;
-	struct entry *same_id; /* next entry with its build-id and another layout; in no order */
+	/* next entry with the same build-id and another layout, in no order */
+	struct entry *same_id;
 	/* what processes mapped of it, while its layout is unknown */
 	struct file_range mapped[MAX_RANGES];
 	uint32_t n_mapped;
@@ -80,7 +81,8 @@ struct inode {
 	struct object_open_stamp stamp;
 	uint64_t path_hash;
 	bool has_stamp; /* The file was opened, so the stamp is set. */
-	/* The object's elf keeps the inode in use, unless it was closed since: see `closes`. */
+	/* The object's elf keeps the inode in use, unless it has been closed since `closes` was
+	 * set. */
 	bool is_pinned;
 	uint32_t closes; /* the entry's `closes` at the time when `is_pinned` was set */
 	UT_hash_handle hh;
@@ -105,8 +107,8 @@ struct object_table {
 	struct object_elsewhere *elsewhere; /* other folders to search for files; NULL: none */
 	struct object_copies *copies;	    /* files with an object's content; NULL: not kept */
 	struct elf_opener opener;
-	/* PROVEN or REFUTED, by (object, change time): whether a file with this change time holds
-	 * the object's code */
+	/* by (object, change time): PROVEN if a file with this change time has the object's code,
+	 * else REFUTED */
 	struct int_map proofs;
 	uint64_t forgotten; /* times that by_inode was full: entries that it lost */
 	uint64_t openings;  /* see object_table_openings() */
@@ -257,8 +259,9 @@ static bool holds_mapped(const struct entry *entry, const struct elf_file *elf)
 	return true;
 }
 
-/* Returns whether an object has the layout of an entry with the same build-id. If the entry could
- * not be read, it has if the object's file can be what was mapped of the entry. */
+/* Returns whether an object has the layout of an entry with the same build-id. If the entry's file
+ * was not read, its layout is unknown: then the result is whether the object's file can have the
+ * parts that were mapped of the entry. */
 static bool is_same_layout(const struct entry *entry, const struct object *object)
 {
 	if (!entry->object.layout)
@@ -266,8 +269,8 @@ static bool is_same_layout(const struct entry *entry, const struct object *objec
 	return !object->layout || entry->object.layout == object->layout;
 }
 
-/* Returns the entry with the same content as `object`. If there is none, returns NULL and sets the
- * object's file id to a free one. */
+/* Returns the entry for the same code as `object`. If there is none, returns NULL and sets the
+ * object's file id to one that is free. */
 static struct entry *find_same(struct object_table *table, struct object *object)
 {
 	struct entry *entry;
@@ -283,7 +286,7 @@ static struct entry *find_same(struct object_table *table, struct object *object
 	}
 }
 
-/* Links an entry to the entry of the first layout of its build-id. */
+/* Links an entry to the entry of the first layout of its build-id (see same_id). */
 static void link_layout(struct object_table *table, struct entry *entry)
 {
 	struct object first = entry->object;
@@ -356,8 +359,9 @@ static bool starts_with(const char *s, const char *prefix)
 	return !strncmp(s, prefix, strlen(prefix));
 }
 
-/* Finds or makes the object of a process's JIT code. Its id comes from pid and start time, so other
- * processes have other objects; find_same() gives the same process a new one after an exec. */
+/* Adds the object of a process's JIT code. Its id follows from pid and start time, so other
+ * processes have other objects; if the process has one already (from before an exec), find_same()
+ * makes a new id. */
 static int enter_jit(struct object_table *table, pid_t pid, struct entry **ret_entry)
 {
 	struct object object = {.kind = OBJECT_JIT};
@@ -463,7 +467,7 @@ static struct object unread_object(const struct object_mapping *m)
 	return object;
 }
 
-/* Returns the entry of the first layout of the mapping's build-id. */
+/* Returns the entry of the first layout of the mapping's build-id; NULL: there is none. */
 static struct entry *find_by_build_id(struct object_table *table, const struct object_mapping *m)
 {
 	struct object object = unread_object(m);
@@ -477,8 +481,8 @@ static bool may_be_mapped(const struct elf_file *elf, const struct object_mappin
 	return elf_file_may_map(elf, m->offset, m->end - m->start);
 }
 
-/* Returns the only entry of the mapping's build-id whose layout allows this mapping, or NULL if
- * there is none, or more than one. An entry that was not read allows every mapping. */
+/* Returns the only entry with the mapping's build-id whose layout allows this mapping; NULL: there
+ * is none, or there are several. An entry whose file was not read allows every mapping. */
 static struct entry *find_fitting(struct object_table *table, const struct object_mapping *m)
 {
 	struct entry *found = NULL;
@@ -507,7 +511,8 @@ static struct inode_key inode_key_of(const struct object_open_stamp *stamp)
 				  .dev_minor = minor(stamp->dev)};
 }
 
-/* Looks the mapped file up in by_inode. An entry whose file has changed since does not count. */
+/* Looks the mapped file up in by_inode. If the file has changed since its entry was made, the
+ * result has no valid entry. NULL: by_inode lacks the file. */
 static struct inode *find_by_inode(struct object_table *table, pid_t pid,
 				   const struct object_mapping *m)
 {
@@ -557,7 +562,8 @@ bool object_table_has_proof(const struct object_table *table, const struct objec
 	return int_map_find(&table->proofs, proof_key(object->number, changed_ns)) == PROVEN;
 }
 
-/* Stores the result of a check. If memory is short, the check is made again next time. */
+/* Keeps the result of a check. If memory is short it is not kept, and the check is made again next
+ * time. */
 static void keep_proof(struct object_table *table, const struct object *object, uint64_t changed_ns,
 		       enum proof proof)
 {
@@ -574,8 +580,8 @@ static void note_proof(struct object_table *table, const struct entry *entry,
 	keep_proof(table, &entry->object, ns, PROVEN);
 }
 
-/* Adds an entry to by_inode. That is only a cache: if memory is short, the next look-up opens the
- * file again. */
+/* Adds an entry to by_inode. If memory is short it does nothing, because that is only a cache: the
+ * next look-up then opens the file again. */
 static void remember_inode(struct object_table *table, const struct object_mapping *m,
 			   struct entry *entry, const struct object_open_file *file, bool is_pinned)
 {
@@ -605,8 +611,8 @@ static void remember_inode(struct object_table *table, const struct object_mappi
 		inode->stamp = file->stamp;
 }
 
-/* Returns the path of a mapping, without " (deleted)" if `is_deleted`. The caller frees it; NULL:
- * -ENOMEM. */
+/* Returns the path of a mapping, without " (deleted)" if `is_deleted`. The caller frees it. NULL:
+ * memory is short. */
 static char *name_of(const struct object_mapping *m, bool is_deleted)
 {
 	size_t len = strlen(m->path);
@@ -616,8 +622,8 @@ static char *name_of(const struct object_mapping *m, bool is_deleted)
 	return strndup(m->path, len);
 }
 
-/* Gives an entry a file that was opened just now, if the entry has none, or if its own was closed
- * or written to. Returns true if the entry owns `elf` now. */
+/* Gives an entry the file that was just opened, if the entry has none, or if its own file was
+ * closed or written to. Returns true if the entry owns `elf` now. */
 static bool give_file(struct object_table *table, struct entry *entry, struct elf_file *elf)
 {
 	struct object *object = &entry->object;
@@ -687,8 +693,9 @@ static void note_mapped(struct entry *entry, const struct object_mapping *m)
 	entry->mapped[entry->n_mapped++] = range;
 }
 
-/* Finds the entry for a file that cannot be read. Its layout is unknown: so it is an object apart
- * from those of its build-id that are read, unless exactly one of these allows the mapping. */
+/* Finds the entry for a file that cannot be read, so that its layout is unknown. It shares an
+ * object with files of its build-id that were read only if exactly one of these allows the mapping.
+ * NULL: there is no entry; the object's file id is then a free one. */
 static struct entry *find_unread(struct object_table *table, const struct object_mapping *m,
 				 struct object *object)
 {
@@ -732,8 +739,8 @@ static int enter_unreadable(struct object_table *table, const struct object_mapp
 	return err;
 }
 
-/* Returns whether to try again to open the file of an entry that is unreadable or closed: at its
- * 1st, 2nd, 4th, 8th, ... mapping. If the file was written to, at once. */
+/* Returns whether to try to open the file of an entry now. If it is unreadable or closed: at its
+ * 1st, 2nd, 4th, 8th, ... mapping; if it is open: only if it was written to. */
 static bool is_due(struct entry *entry)
 {
 	if (entry->object.elf && elf_file_is_open(entry->object.elf))
@@ -754,7 +761,7 @@ static int open_file(struct object_table *table, pid_t pid, const struct object_
 		elsewhere = object_elsewhere_open(table->elsewhere, m, ret_file);
 		err = elsewhere == -ENOENT ? err : elsewhere;
 	}
-	/* A file of the mapping's name and build-id can have another layout. */
+	/* A file with the mapping's path and build-id can still have another layout. */
 	if (!err && m->build_id_len && !ret_file->is_exact && !may_be_mapped(ret_file->elf, m)) {
 		elf_file_free(ret_file->elf);
 		err = -ESTALE;
@@ -762,8 +769,8 @@ static int open_file(struct object_table *table, pid_t pid, const struct object_
 	return err;
 }
 
-/* Remembers that the file of a mapping with a build-id could not be read, and which object stands
- * for it, so that it is not opened again at each mapping. */
+/* Notes that the file of a mapping with a build-id could not be read, and which object stands for
+ * it, so that opening it is not tried again at each mapping. */
 static void remember_unread(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			    struct entry *entry)
 {
@@ -785,8 +792,8 @@ bool object_table_prove(struct object_table *table, pid_t pid, const struct obje
 	if (!object->elf || object_open(table->proc_root, pid, m, &table->opener, &file))
 		return false;
 	is_same = elf_file_identity(file.elf) == elf_file_identity(object->elf);
-	/* Without a build-id in the event, only the time of its last write can show that the file's
-	 * content was not changed since. */
+	/* Without a build-id in the event, only the time of the file's last write can show that the
+	 * content has not changed since. */
 	if (!m->build_id_len)
 		is_same &= elf_file_stamp(file.elf)->mtime_ns <= (int64_t)changed_ns;
 	elf_file_free(file.elf);

@@ -2,19 +2,20 @@
 /*
  * Objects: the files that code was mapped from, each once, however many processes map it.
  *
- * An object is code: all files with one build-id and one layout (program headers). It is found
- * again by the mapped file's device, inode and change time, so a file is opened once, and not once
- * for each process. Files of one build-id and another layout, which patchelf, BOLT or another link
- * make, are other objects, and so is the new content of a file that was overwritten. The vDSO, the
- * kernel, its modules and a process's JIT code are objects too. Objects have dense numbers from 0
- * and are never removed: locations, caches and the store refer to them by number.
+ * An object stands for code: all files with the same build-id and the same layout (program headers)
+ * are one object. It is found again by the mapped file's device, inode and change time, so a file
+ * is opened once, not once for each process. Files with the same build-id but another layout
+ * (patchelf, BOLT or another link make them) are other objects, and so is the new content of a file
+ * that was overwritten. The vDSO, the kernel, its modules and a process's JIT code are objects too.
+ * Objects have dense numbers from 0 and are never removed: locations, caches and the store refer to
+ * them by number.
  *
  * Opening follows the mapping, not the name: /proc/PID/map_files (right for deleted and replaced
- * files, memfds and other mount namespaces), then /proc/PID/root/PATH, then PATH, and the latter
- * two only if device and inode, or the build-id, prove that it is the mapped file. An object whose
- * file cannot be opened has no `elf`, and `error` holds the reason; its frames stay unnamed. The
- * next mapping tries again, so `elf` can appear later: once, inside object_table_resolve(). Files
- * that are no longer mapped may be closed (open_files.h).
+ * files, memfds and other mount namespaces), then /proc/PID/root/PATH, then PATH, and a file found
+ * by one of the two paths is used only if device and inode, or the build-id, prove that it is the
+ * mapped file. An object whose file cannot be opened has no `elf`, and `error` holds the reason;
+ * its frames stay unnamed. The next mapping tries again, so `elf` can appear later: once, inside
+ * object_table_resolve(). Files that are no longer mapped may be closed (open_files.h).
  */
 #ifndef PROC_OBJECT_H
 #define PROC_OBJECT_H
@@ -28,14 +29,15 @@
 #include "proc/jit_owner.h"
 
 enum object_kind {
-	OBJECT_ELF,	/* an ELF file; `elf` is NULL if it could not be read */
-	OBJECT_VDSO,	/* the kernel's vDSO image */
-	OBJECT_JIT,	/* executable memory of one process without a file; offset = address */
-	OBJECT_KERNEL,	/* vmlinux; offset = address - text start */
-	OBJECT_MODULE,	/* a kernel module; offset = address - module start */
-	OBJECT_TAG,	/* no code: tags whose path is not known; offset = the tag */
-	OBJECT_MARK,	/* no code: a mark (--mark), whose name is the path; offset = 0 */
-	OBJECT_AWAITED, /* no code: what a thread waited for, whose name is the path; offset = 0 */
+	OBJECT_ELF,    /* an ELF file; `elf` is NULL if it could not be read */
+	OBJECT_VDSO,   /* the kernel's vDSO image */
+	OBJECT_JIT,    /* executable memory of one process without a file; offset = address */
+	OBJECT_KERNEL, /* vmlinux; offset = address - text start */
+	OBJECT_MODULE, /* a kernel module; offset = address - module start */
+	OBJECT_TAG,    /* no code: tags whose path is not known; offset = the tag */
+	/* no code: a mark that the user set (--mark); `path` is its name; offset = 0 */
+	OBJECT_MARK,
+	OBJECT_AWAITED, /* no code: what a thread waited for; `path` is its name; offset = 0 */
 	OBJECT_MANAGED, /* a source file of a managed language; offset = a hash of function and line
 			 * (daemon/recorder/managed.h) */
 };
@@ -49,7 +51,7 @@ struct object {
 	uint8_t build_id_len; /* 0 for none */
 	uint64_t layout;      /* OBJECT_ELF: elf_file_layout(); 0: not known */
 	struct elf_file *elf; /* the table's; NULL: see error */
-	int error; /* why there is no elf: negative errno; 0 if there is one, or none is needed */
+	int error; /* why `elf` is NULL: negative errno; 0 if it is not, or no file is needed */
 	struct jit_owner owner; /* OBJECT_JIT: the process */
 	uint64_t n_met;		/* number of times that a mapping of it was resolved */
 	uint64_t address;	/* OBJECT_KERNEL, OBJECT_MODULE: where it starts */
@@ -71,13 +73,13 @@ struct object_table;
 /* `proc_root` is "/proc" but for tests; the table copies it. Returns 0 or -ENOMEM. */
 int object_table_new(const char *proc_root, struct object_table **ret_table);
 
-/* The same, but the table opens the files of mappings by `opener`, which it copies. */
+/* Does the same, but files of mappings are opened by `opener`, which the table copies. */
 int object_table_new_by(const char *proc_root, const struct elf_opener *opener,
 			struct object_table **ret_table);
 void object_table_free(struct object_table *table);
 
-/* Treats mappings as those of another machine, or of ended processes, from now on: a file of a
- * mapping's name, and the vDSO, are used only if they have the mapping's build-id. */
+/* From now on, treats mappings as those of another machine, or of ended processes: files found by a
+ * mapping's path, and the vDSO, are used only if they have the mapping's build-id. */
 void object_table_trust_build_ids_alone(struct object_table *table);
 
 struct object_elsewhere;
@@ -88,54 +90,54 @@ void object_table_look_in(struct object_table *table, struct object_elsewhere *e
 
 struct object_copies;
 
-/* From now on, keeps the other files that have an object's content (object_copies.h). The table
- * owns them. 0 or -ENOMEM. */
+/* From now on, the table also keeps the other files with the same content as an object
+ * (object_copies.h). Returns 0 or -ENOMEM. */
 int object_table_keep_copies(struct object_table *table);
 
-/* Returns these files; NULL: object_table_keep_copies() was not called. */
+/* Returns these other files; NULL: object_table_keep_copies() was not called. */
 const struct object_copies *object_table_copies(const struct object_table *table);
 
-/* Finds the object that process `pid` has mapped. 0 with an object that lives as long as the table;
- * -ENOENT for mappings that hold no code of a file or JIT ("[vsyscall]"); -ENOMEM. Opens files:
- * cheap for known ones. */
+/* Finds or adds the object that process `pid` has mapped at `m`. Returns 0, with an object that
+ * lives as long as the table; -ENOENT: the mapping has neither the code of a file nor JIT code
+ * ("[vsyscall]"); -ENOMEM. Opens the file, unless it is known. */
 int object_table_resolve(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			 const struct object **ret_object);
 
-/* Tells the table that a process has called exec, has ended, or that its pid is used again: from
- * now on the pid's JIT code is another object. */
+/* A process has called exec, has ended, or its pid is used again: from now on the pid's JIT code is
+ * another object. */
 void object_table_forget_process(struct object_table *table, pid_t pid);
 
-/* Adds an object that no process has mapped (the kernel, a module). The table copies `object`,
- * ignores its number, and replaces a file id of 0 by one made from the build-id or the path. The
- * object's elf, if any, is the table's from now on. Adding the same content of the same kind again
- * gives the same object. Returns 0, or -ENOMEM with the elf still the caller's. */
+/* Adds an object that no process has mapped (the kernel, a module). Copies `object`, ignores its
+ * number, and replaces a file id of 0 by one made from the build-id or the path. From now on the
+ * table owns the object's elf, if any. If the table has an object of this kind with the same
+ * content, gives that one. Returns 0, or -ENOMEM with the elf still the caller's. */
 int object_table_add(struct object_table *table, const struct object *object,
 		     const struct object **ret_object);
 
-/* object_jit_id() returns the file id of a process's JIT code; object_next_id() returns the id to
- * try next if one is taken: code from before and after an exec are two objects. */
+/* object_jit_id() returns the file id of a process's JIT code. object_next_id() returns the id to
+ * try next if an id is taken, since code from before and after an exec are two objects. */
 uint64_t object_jit_id(pid_t pid, uint64_t start_ticks);
 uint64_t object_next_id(uint64_t file_id);
 
-/* Returns how many entries of the cache by inode were dropped to make room. Such a file is opened
- * again at its next mapping. */
+/* Returns how many entries of the cache by inode were dropped to make room. The file of such an
+ * entry is opened again at its next mapping. */
 uint64_t object_table_forgotten(const struct object_table *table);
 
-/* Returns whether a file with this change time (nanoseconds) was found to hold the object, so that
- * processes that have mapped the file since then run the object's code. */
+/* Returns whether it has been found that a file with this change time (in nanoseconds) has the
+ * object's code, so that processes that mapped the file after that time run this code. */
 bool object_table_has_proof(const struct object_table *table, const struct object *object,
 			    uint64_t changed_ns);
 
-/* The same. If the answer is unknown, it checks the file of a mapping of the object, whose name,
- * mode or content can have changed since it was opened, and keeps the result. */
+/* Does the same, but if the answer is unknown, checks the file of mapping `m` of the object (its
+ * name, mode or content can have changed since it was opened), and keeps the result. */
 bool object_table_prove(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			const struct object *object, uint64_t changed_ns);
 
-/* Opens the file again from which an object is read, and returns whether it still holds the
- * object's code. false: it does not, or cannot be read. */
+/* Opens the file from which an object is read again, and returns whether it still has the object's
+ * code; false also if it cannot be read. */
 bool object_table_is_still(const struct object_table *table, const struct object *object);
 
-/* Returns how often objects got a file to read from: their first one, or another one later. */
+/* Returns how often any object got a file to read from: its first one, or another one later. */
 uint64_t object_table_openings(const struct object_table *table);
 
 /* Returns the number of objects. */
@@ -149,7 +151,7 @@ const struct object *object_table_at(const struct object_table *table, uint32_t 
 
 /* Closes the file of an object, which no process may have mapped. Its `elf` can no longer be read,
  * but keeps its identity and headers; the next mapping of the object opens the file again. Returns
- * whether there was one to close. */
+ * false if no file was open. */
 bool object_table_close(struct object_table *table, uint32_t number);
 
 #endif

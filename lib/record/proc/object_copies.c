@@ -70,8 +70,8 @@ static int note(struct object_copies *copies, uint64_t key)
 	return int_map_set(&copies->seen, key, 1);
 }
 
-/* Notes an object's own file: the first one that it is read from. If that file is replaced, the
- * object is read from another one, and this other file counts as a copy. */
+/* Notes the first file from which an object is read as its own. If that file is replaced, the
+ * object is read from another file, which then counts as a copy. */
 static int note_own(struct object_copies *copies, const struct object *object)
 {
 	const struct elf_stamp *stamp = elf_file_stamp(object->elf);
@@ -118,7 +118,8 @@ static int add(struct object_copies *copies, const struct object *object, const 
 	return 0;
 }
 
-/* Adds a file that was opened, or frees it if it is known already or has another content. */
+/* Adds a file that was opened as a copy; frees it if it is known already or has another content.
+ * Returns 0 or -ENOMEM. */
 static int take(struct object_copies *copies, const struct object *object, const char *path,
 		struct elf_file *elf)
 {
@@ -136,8 +137,8 @@ static int take(struct object_copies *copies, const struct object *object, const
 	return add(copies, object, path, elf);
 }
 
-/* If the object is now read from another file than at first, adds that file as a copy. This works
- * even if its mapping is gone. */
+/* If the object is now read from another file than its first one, adds that file as a copy, for
+ * which its mapping need not exist any more. Returns 0 or -ENOMEM. */
 static int see_reopened(struct object_copies *copies, const struct object_mapping *m,
 			const struct elf_opener *opener, const struct object *object)
 {

@@ -17,9 +17,9 @@ int object_elsewhere_new(const char *root, const char *cache,
 			 struct object_elsewhere **ret_elsewhere);
 void object_elsewhere_free(struct object_elsewhere *elsewhere);
 
-/* Opens the mapped file. It is accepted by its build-id; below `root` also if the mapping has none,
- * since the user has vouched for that folder. Returns 0, -ENOENT, -ESTALE (another file), or an
- * error of elf_file_open(). `elsewhere` may be NULL. */
+/* Opens the mapped file. A file is accepted if it has the mapping's build-id; below `root` also if
+ * the mapping has no build-id, since the user has vouched for that folder. `elsewhere` may be NULL.
+ * Returns 0; -ENOENT; -ESTALE: only another file was found; or an error of elf_file_open(). */
 int object_elsewhere_open(const struct object_elsewhere *elsewhere, const struct object_mapping *m,
 			  struct object_open_file *ret_file);
 

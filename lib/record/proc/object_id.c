@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes file ids for objects without a build-id; see object_id.h. Whether a file is the mapped one
- * is decided in object_open.c. */
+/* Makes file ids for objects without a build-id; see object_id.h. object_open.c decides whether a
+ * file is the mapped one. */
 #include "proc/object_id.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes file ids for objects without a build-id, from what else identifies them; and names kinds of
- * objects. */
+/* Makes file ids for objects without a build-id, from what else identifies them, and has the names
+ * of the kinds of objects. */
 #ifndef PROC_OBJECT_ID_H
 #define PROC_OBJECT_ID_H
 

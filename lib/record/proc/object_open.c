@@ -8,8 +8,8 @@
  *   /proc/PID/root/PATH             the file of that name as the process sees it
  *   PATH                            as we see it: all that is left once the process is gone
  *
- * A name can lead to another file than the one that is mapped, and between the event and our
- * look something else can be mapped at the same address. So each is taken only if it is
+ * A path can lead to another file than the mapped one, and since the event something else can have
+ * been mapped at the same address. So a file found in one of these places is used only if it is
  *
  *   - the file with the mapping's build-id, where that is known, else
  *   - the file with the mapping's device and inode, else
@@ -97,8 +97,8 @@ static int compare_own_mapping(void *arg, const struct proc_fs_map *map)
 	return 1;
 }
 
-/* Returns whether our own mapping of the file has the device and inode of `m`: maps a page, and
- * looks it up in our maps. */
+/* Returns whether our own mapping of the file has the device and inode of `m`, for which it maps a
+ * page and finds it in our own /proc/self/maps. */
 static bool is_same_when_mapped(int fd, const struct object_mapping *m)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -112,7 +112,7 @@ static bool is_same_when_mapped(int fd, const struct object_mapping *m)
 	return own.same;
 }
 
-/* Returns whether map_files still gives the same name for the mapping. */
+/* Returns whether map_files still shows the path of `m` for these addresses. */
 static bool has_same_name(const struct search *s, const struct candidate *c)
 {
 	char *path = NULL;
@@ -195,8 +195,8 @@ static int try_candidate(const struct search *s, const struct candidate *c,
 	return err;
 }
 
-/* Returns the more specific of two errors: a fault of the right file before "only wrong files were
- * found" (-ESTALE), before "no file was found". */
+/* Returns the more specific of two errors: a fault of the right file, rather than "only wrong files
+ * were found" (-ESTALE), rather than "no file was found". */
 static int worse(int a, int b)
 {
 	static const int quiet[] = {-ESRCH, -ENOENT, -ENOTDIR, -EACCES, -ESTALE};
@@ -210,8 +210,8 @@ static int worse(int a, int b)
 	return rank_b > rank_a ? b : a;
 }
 
-/* Tries a name below the process's root and below ours. `worst` is the error of earlier candidates.
- */
+/* Tries a path as seen from the process's root, then from ours. `worst` is the error of the places
+ * tried before. Returns 0 or the most specific error. */
 static int try_name(const struct search *s, const char *path, int worst,
 		    struct object_open_file *ret_file)
 {
@@ -251,7 +251,8 @@ int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m
 	if (err && m->path[0] == '/')
 		err = try_name(&s, m->path, err, ret_file);
 	if (err && m->path[0] == '/' && object_open_is_deleted(m->path)) {
-		/* The same content may have the name again: a package was installed anew. */
+		/* The mapped file was deleted, but the same content may exist at that path again:
+		 * the package was installed again. */
 		char *path = strndup(m->path, strlen(m->path) - strlen(DELETED));
 		if (!path)
 			return -ENOMEM;
@@ -286,7 +287,8 @@ int object_open_is_unchanged(const char *proc_root, pid_t pid, const struct obje
 	struct stat st;
 	struct object_open_stamp now;
 
-	/* First by name: a look at map_files takes the lock of the process's mappings. */
+	/* First by path, because a look-up in map_files takes the lock of the process's
+	 * mappings. */
 	if (m->path[0] == '/' && !stat(m->path, &st)) {
 		now = stamp_of(&st);
 		if (now.dev == stamp->dev && now.inode == stamp->inode)

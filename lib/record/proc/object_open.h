@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Opens the file behind a mapping: finds it, and proves that it is the mapped one. Keeps no state:
- * object.c remembers the opened files.
+ * object.c keeps the opened files.
  */
 #ifndef PROC_OBJECT_OPEN_H
 #define PROC_OBJECT_OPEN_H
@@ -31,14 +31,14 @@ struct object_open_file {
 	bool is_deleted; /* the mapping's path ends with the kernel's " (deleted)" */
 };
 
-/* Opens, by `opener`, the file that process `pid` has mapped. 0; -ENOENT (found nowhere), -ESTALE
- * (only files that are not the mapped one), -EACCES (not allowed), -ENOEXEC (no ELF file that can
- * be read), -ENOMEM, -EMFILE, -EIO. */
+/* Opens the file that process `pid` has mapped, by `opener`. Returns 0; -ENOENT: no file was found;
+ * -ESTALE: only files that are not the mapped one; -EACCES: not allowed; -ENOEXEC: it is no ELF
+ * file that can be read; -ENOMEM, -EMFILE or -EIO. */
 int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m,
 		const struct elf_opener *opener, struct object_open_file *ret_file);
 
-/* Gives the stamp of the mapping's own file (/proc/PID/map_files) without opening it. 0, or
- * -ENOENT: the mapping is gone, or may not be looked at. */
+/* Gives the stamp of the mapping's own file (/proc/PID/map_files) without opening it. Returns 0;
+ * -ENOENT: the mapping is gone, or this process may not look at it. */
 int object_open_look(const char *proc_root, pid_t pid, const struct object_mapping *m,
 		     struct object_open_stamp *ret_stamp);
 
@@ -61,8 +61,8 @@ bool object_open_is_anonymous(const char *path);
 int object_open_vdso(struct elf_file **ret_elf);
 
 /* Does the same if this process's vDSO is the one that is mapped at `m`. All 64-bit processes of a
- * machine have the same one; `is_foreign`: the mapping is another machine's, so the vDSO needs the
- * mapping's build-id. -ESTALE: another vDSO is mapped. */
+ * machine have the same vDSO. `is_foreign`: the mapping is from another machine, so its build-id
+ * must be that of the vDSO. Errors as above; -ESTALE: another vDSO is mapped. */
 int object_open_mapped_vdso(const struct object_mapping *m, bool is_foreign,
 			    struct elf_file **ret_elf);
 

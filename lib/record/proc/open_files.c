@@ -11,7 +11,7 @@
 
 /* The state of an object, by its number. */
 struct seen {
-	/* when a look first found no mapping of it; 0: the last look found one */
+	/* time of the look that first found no mapping of the file; 0: the last look found one */
 	uint64_t unmapped_ns;
 	uint32_t look; /* number of the last look that found a mapping of it */
 };
@@ -72,8 +72,8 @@ static void find_mapped(struct open_files *files)
 	}
 }
 
-/* Returns whether to close an open file. If no process has it mapped, its grace period begins at
- * the first look that finds that out. */
+/* Returns whether to close an open file. If no process maps it, its grace period begins at the
+ * first look that finds no mapping. */
 static bool is_due(const struct open_files *files, struct seen *seen, uint64_t now_ns, bool hurries)
 {
 	if (seen->look == files->look)

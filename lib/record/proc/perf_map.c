@@ -68,15 +68,17 @@ uint64_t perf_map_skipped_lines(const struct perf_map *map)
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* Returns whether a map file is the process's own: a file left by an earlier process with the same
- * pid is older than the process. */
+/* Returns whether a map file belongs to the process: its owner is the process's user or root, and
+ * if the process has ended, it was written after the process began, as an earlier process may have
+ * had the same pid. */
 static bool is_own(const struct stat *st, const struct jit_owner *owner, bool is_alive)
 {
 	return (st->st_uid == owner->uid || st->st_uid == owner->euid || !st->st_uid) &&
 	       (is_alive || st->st_mtim.tv_sec >= owner->since_s);
 }
 
-/* Returns a descriptor of the map file if it is the process's own, or -errno. */
+/* Opens the map file of a process. Returns a descriptor if it belongs to the process; else
+ * -errno. */
 static int open_map(const char *proc_root, const struct jit_owner *owner)
 {
 	bool is_alive = jit_owner_is_alive(proc_root, owner);
@@ -122,7 +124,8 @@ static int read_text(struct perf_map *map, int fd)
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-/* Reads a hexadecimal number, with or without 0x, and skips the blanks behind it. */
+/* Reads a hexadecimal number, with or without 0x, and skips the blanks behind it. Returns false if
+ * there is none. */
 static bool take_hex(const char **at, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -199,8 +202,8 @@ static int parse_text(struct perf_map *map)
 
 /* --- flattening ------------------------------------------------------------------------------ */
 
-/* Entries that cover the sweep's address, the latest line on top. An entry that has ended is
- * removed when it comes to the top. */
+/* A heap of the entries that cover the sweep's address, with the latest line on top. An entry whose
+ * range has ended is removed when it comes to the top. */
 struct heap {
 	const struct entry *entries;
 	uint32_t *at;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * /tmp/perf-PID.map: the names that a JIT compiler gives to its code, one line each: start and size
- * in hexadecimal, then the name. A later line wins over an earlier one that it overlaps. The file
- * belongs to the profiled process: lines that make no sense are skipped and counted, and only the
- * first 256 MiB are read. The file is looked for in the process's own root under its pid there
- * (NStgid), and used only if its owner is the process's or root; after the process's end it is
- * looked for in this process's root, if that was the process's root too (proc/jit_owner.h).
+ * in hexadecimal, then the name. Where lines overlap, the last one is valid. The file belongs to
+ * the profiled process: lines that make no sense are skipped and counted, and only the first 256
+ * MiB are read. The file is opened below the process's own root, by the pid that the process has in
+ * its namespace (NStgid), and used only if it belongs to the process's user or root. After the
+ * process's end it is opened below this process's root, if that was the process's root too
+ * (proc/jit_owner.h).
  */
 #ifndef PROC_PERF_MAP_H
 #define PROC_PERF_MAP_H
@@ -22,11 +23,11 @@ struct perf_map;
  * own), -ENOMEM, -EIO. */
 int perf_map_load(const char *proc_root, const struct jit_owner *owner, struct perf_map **ret_map);
 
-/* The first step of perf_map_load(): opens the map. Returns a descriptor, which the caller owns, or
- * an error as above. */
+/* First step of perf_map_load(): opens the map. Returns a descriptor, which the caller owns, or an
+ * error as above. */
 int perf_map_open(const char *proc_root, const struct jit_owner *owner);
 
-/* The second step: reads an open map. Returns 0, -ENOMEM or -EIO. */
+/* Second step of perf_map_load(): reads an open map. Returns 0, -ENOMEM or -EIO. */
 int perf_map_read(int fd, struct perf_map **ret_map);
 void perf_map_free(struct perf_map *map);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells whether processes have the numbers here that the kernel's samples have.
+ * Finds out whether processes have the same pids here as in the kernel's samples.
  *
- * The kernel half knows processes by their numbers in the first pid namespace, the machine's. In a
- * container with a pid namespace of its own, a process has another number in /proc, so samples
- * cannot be matched with it.
+ * The kernel half sees the pids of the first pid namespace, the machine's. In a container with a
+ * pid namespace of its own, a process has another pid in /proc, so samples cannot be matched with
+ * it.
  */
 #ifndef PROC_PID_NAMESPACE_H
 #define PROC_PID_NAMESPACE_H
@@ -13,8 +13,8 @@
 
 #define PID_NAMESPACE_REMEDY "start the container with --pid=host, or record on the host"
 
-/* Returns whether a /proc is of the machine's pid namespace, so that it has the kernel's numbers;
- * true where that cannot be read. */
+/* Returns whether a /proc shows the machine's pid namespace, so that its pids are the kernel's;
+ * true if that cannot be read. */
 bool pid_namespace_proc_is_first(const char *proc_root);
 
 /* Returns whether both this process and a /proc are in the machine's pid namespace. */

@@ -27,7 +27,8 @@
 
 #include "proc/proc_fs.h"
 
-/* Translates the errno of open() or read() on a process that is gone, or not ours to read. */
+/* Converts the errno of open() or read() of a process's file: -ESRCH if the process is gone,
+ * -EACCES if it is not ours to read, else -err. */
 static int access_error(int err)
 {
 	if (err == ENOENT || err == ESRCH)
@@ -71,7 +72,8 @@ static ssize_t read_small(const char *root, pid_t pid, const char *name, char *b
 
 /* --- maps ------------------------------------------------------------------------------------ */
 
-/* Reads a number at *at, and moves *at behind it and the one character `end` after it. */
+/* Reads a number at *at, which the character `end` must follow, and moves *at behind that. Returns
+ * false if there is no such number. */
 static bool take_number(char **at, int base, char end, uint64_t *ret)
 {
 	char *next;
@@ -213,7 +215,8 @@ int proc_fs_stat(const char *root, pid_t pid, struct proc_fs_stat *ret_stat)
 	ssize_t n = read_small(root, pid, "stat", buf, sizeof(buf));
 	if (n < 0)
 		return (int)n;
-	/* at + 1 is the third field: state, then ppid; the 9th is flags, the 22nd starttime. */
+	/* at + 1 is where the third field begins, the state; the 4th is ppid, the 9th flags, the
+	 * 22nd starttime. */
 	const char *at = strrchr(buf, ')');
 	if (!at || sscanf(at + 1,
 			  " %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
@@ -225,8 +228,9 @@ int proc_fs_stat(const char *root, pid_t pid, struct proc_fs_stat *ret_stat)
 	return 0;
 }
 
-/* Returns what follows `key` in its line of status. A line end in the process's name is escaped, so
- * it cannot fake a line. */
+/* Returns what follows `key` (with its colon) in the text of /proc/PID/status; NULL: there is no
+ * such line. The kernel escapes a line end in the process's name, so the name cannot fake a
+ * line. */
 static const char *status_line(const char *text, const char *key)
 {
 	size_t len = strlen(key);

@@ -26,17 +26,20 @@ struct proc_fs_map {
 	const char *path; /* line ends unescaped; "" for none; lives for the call */
 };
 
-/* Calls `each` for every mapping, by rising address; a non-zero result stops and is returned. */
+/* Calls `each` for every mapping, by rising address. A non-zero result ends the calls and is
+ * returned. */
 int proc_fs_each_map(const char *root, pid_t pid,
 		     int (*each)(void *arg, const struct proc_fs_map *map), void *arg);
 
-/* Calls `each` for every process of `root`, or every task of `pid`, in no order. */
+/* Calls `each` for every process of `root`, or for every thread of process `pid`, in no order. A
+ * non-zero result ends the calls and is returned. */
 int proc_fs_each_process(const char *root, int (*each)(void *arg, pid_t pid), void *arg);
 int proc_fs_each_task(const char *root, pid_t pid, int (*each)(void *arg, pid_t tid), void *arg);
 
 struct proc_fs_stat {
-	char state;	 /* 'R', 'S', 'Z', ... */
-	bool is_exiting; /* It has begun to exit, so it may have no memory (mappings) any more. */
+	char state; /* 'R', 'S', 'Z', ... */
+	/* It has begun to exit, so its memory (all mappings) may be gone already. */
+	bool is_exiting;
 	pid_t parent;
 	uint64_t start_ticks; /* since boot: identifies the process together with the pid */
 };
@@ -58,20 +61,21 @@ int proc_fs_comm(const char *root, pid_t pid, pid_t tid, char ret_comm[PROC_FS_C
 /* Returns the path of the main executable, malloc()ed. Kernel threads have none: -ESRCH. */
 int proc_fs_exe(const char *root, pid_t pid, char **ret_path);
 
-/* Return descriptors: of the file that a process has mapped at [start, end), and of a file by its
- * path in the process's root folder (links are resolved inside that root). Both only name the file
- * (O_PATH), since opening one that is not a regular file could block or do harm: proc_fs_reopen()
- * opens it for reading if it is regular, else -EACCES. */
+/* Return descriptors: proc_fs_map_file() of the file that a process has mapped at [start, end),
+ * proc_fs_root_file() of a file by its path in the process's root folder (symbolic links are
+ * resolved inside that root). These descriptors only name the file (O_PATH), because opening one
+ * that is not a regular file could block or do harm. proc_fs_reopen() opens such a file for reading
+ * if it is regular, else it returns -EACCES. */
 int proc_fs_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end);
 int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow);
 int proc_fs_reopen(int path_fd);
 
-/* Returns whether a link in /proc/PID leads to the same file for two processes; false if one has
- * none. */
+/* Returns whether a link in /proc/PID (ns/mnt, root) leads to the same file for two processes;
+ * false if it cannot be read for one of them. */
 bool proc_fs_is_same_file(const char *root, pid_t one, pid_t other, const char *link);
 
-/* Gives the stat() of the file that process `pid` has mapped at exactly these addresses. 0, or its
- * -errno. */
+/* Gives the stat() of the file that process `pid` has mapped at exactly these addresses. Returns 0
+ * or the -errno of stat(). */
 int proc_fs_stat_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end,
 			  struct stat *ret_stat);
 

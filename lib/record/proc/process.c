@@ -5,10 +5,10 @@
  * A look-up is made for each frame of each sample, nearly always in the same process and often
  * in the same mapping as the one before: both last hits are tried first.
  *
- * JIT code of a parent is another object than that of its child, though fork() copies it: the child
- * can overwrite it with other code at the same address. Mappings are shared at fork(), so this is
- * corrected at the first look-up that finds such a mapping; most children never get there, since
- * they call exec.
+ * A parent's JIT code and its child's are different objects although fork() copies the code: the
+ * child can overwrite it with other code at the same address. Mappings are shared at fork(), so
+ * this is corrected at the first look-up that finds such a mapping; most children never get there,
+ * since they call exec.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -141,7 +141,8 @@ struct instance *process_table_begin(struct process_table *table, pid_t pid, pid
 				     const char *name)
 {
 	struct instance *instance = process_table_find(table, pid);
-	char comm[16]; /* `name` may stand in a record, which moves when another is added */
+	/* `name` may point into a record, which moves when another record is added */
+	char comm[16];
 
 	set_comm(comm, name);
 	if (!instance) {
@@ -236,8 +237,8 @@ bool process_table_name_task(struct process_table *table, struct instance *insta
 	return add_thread_record(table, task, comm, table->threads[task->number].cgroup);
 }
 
-/* Puts a process or thread that has ended into a ring of `size` slots, and returns the oldest one,
- * whose slot it takes. */
+/* Puts a process or thread that has ended into the oldest of the `size` slots of a ring. Returns
+ * what that slot had. */
 static struct ended push_ended(struct ended *ring, uint32_t size, uint32_t *at, pid_t id,
 			       uint32_t number)
 {
@@ -248,8 +249,8 @@ static struct ended push_ended(struct ended *ring, uint32_t size, uint32_t *at, 
 	return oldest;
 }
 
-/* Returns the instance that a slot of the ring names, if it is still ended and its pid was not used
- * again; else NULL. */
+/* Returns the instance (process_table.h) that a slot of the ring refers to; NULL: it is alive
+ * again, or its pid was used again. */
 static struct instance *still_ended(struct process_table *table, struct ended ended)
 {
 	struct instance *instance = ended.id ? process_table_find(table, ended.id) : NULL;
@@ -389,8 +390,8 @@ const struct thread *process_table_set_cgroup(struct process_table *table, pid_t
 	return &table->threads[task->number];
 }
 
-/* The mappings that a process has from its parent may refer to the parent's JIT object. Replaces
- * that by the process's own object. */
+/* Replaces the parent's JIT object by the process's own in the mappings that the process has from
+ * its parent. Returns 0 or an error. */
 static int own_jit_code(struct process_table *table, struct instance *instance)
 {
 	struct object_mapping m = {.path = "//anon"};
@@ -409,15 +410,15 @@ static int own_jit_code(struct process_table *table, struct instance *instance)
 	return err;
 }
 
-/* Returns whether a mapping is of the JIT code of a process with another memory. */
+/* Returns whether a mapping is JIT code of a process that does not share the instance's memory. */
 static bool is_of_another(const struct mapping *map, const struct instance *instance)
 {
 	return map->object->kind == OBJECT_JIT &&
 	       !process_table_is_peer(instance, map->object->owner.pid);
 }
 
-/* Returns the instance of a pid; if the table has it as ended, checks /proc whether it really is.
- * NULL: no memory. */
+/* Returns the instance of a pid. If the table has it as ended, first checks in /proc whether it
+ * really has ended. NULL: memory is short. */
 static struct instance *get_revived(struct process_table *table, pid_t pid)
 {
 	struct instance *instance = process_table_get(table, pid);

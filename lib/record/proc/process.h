@@ -3,21 +3,23 @@
  * The process table: the code mappings of each process at the moment up to which events have been
  * applied.
  *
- * It starts from /proc (process_table_load) and is kept current by events in time order (those of
- * perf's side-band). It has no history: the caller holds samples back until every earlier event
- * has been applied, then asks. So a dlclose followed by a dlopen at the same address never names
- * the wrong library.
+ * It starts from /proc (process_table_load()) and is kept current by perf's side-band events (mmap,
+ * comm, fork, exit), applied in order of time. It has no history: the caller holds a sample back
+ * until every earlier event has been applied, and only then looks up its mappings. So a dlclose
+ * followed by a dlopen at the same address never names the wrong library.
  *
- * The kernel reports new executable mappings, but not removals. A new mapping cuts or replaces
- * those that it overlaps; one that was only unmapped stays until then, which does no harm since no
- * code runs there. Only when they become very many are they compared with /proc and dropped.
+ * The kernel reports new executable mappings, but not removals. A new mapping cuts or replaces the
+ * mappings that it overlaps. A mapping that was only removed stays until then, which does no harm
+ * since no code runs there. Only when a process has very many mappings are they compared with
+ * /proc, and those that are gone are dropped.
  *
  * Processes and threads have dense numbers from 0. An exec, or a pid used again, starts a new
  * process number; a new name or cgroup of a thread starts a new thread number. So earlier records
  * keep their name and cgroup.
  *
- * Most processes of a busy machine end before a sample hits them. So a store has rows, only for
- * those with recorded data; numbers are only used in memory.
+ * On a busy machine, most processes end before a sample hits them. So numbers are used only in
+ * memory, and only processes and threads with recorded data get a second number: their row in the
+ * store.
  */
 #ifndef PROC_PROCESS_H
 #define PROC_PROCESS_H
@@ -35,12 +37,13 @@ struct mapping {
 	uint64_t start, end;	     /* addresses */
 	uint64_t offset;	     /* file offset of `start` */
 	const struct object *object; /* borrowed from the object table */
-	bool is_copy; /* It is memory without a file that holds a copy of the object's bytes. */
+	/* The mapping is memory without a file, which has a copy of the object's bytes. */
+	bool is_copy;
 };
 
 struct process {
 	uint32_t number;
-	uint32_t row; /* in the store; PROCESS_NO_ROW: it has none */
+	uint32_t row; /* its row in the store, or PROCESS_NO_ROW */
 	pid_t pid;
 	pid_t parent;  /* 0: not known */
 	char comm[16]; /* of the main thread */
@@ -50,7 +53,7 @@ struct process {
 
 struct thread {
 	uint32_t number;
-	uint32_t row;	  /* in the store; PROCESS_NO_ROW: it has none */
+	uint32_t row;	  /* its row in the store, or PROCESS_NO_ROW */
 	uint32_t process; /* number */
 	pid_t tid;
 	char comm[16];
@@ -64,35 +67,36 @@ int process_table_new(struct object_table *objects, const char *proc_root,
 		      struct process_table **ret_table);
 void process_table_free(struct process_table *table);
 
-/* Reads a process as it is now: mappings, threads, names. For a process that the table has already,
- * it reads the mappings again, and the number stays. Returns 0; -ESRCH (gone), -EACCES, -ENOMEM. */
+/* Reads a process as it is now: mappings, threads, names. If the table has the process already, its
+ * mappings are read again, and its number stays. Returns 0; -ESRCH: it is gone; -EACCES;
+ * -ENOMEM. */
 int process_table_load(struct process_table *table, pid_t pid);
 
 /* Reads all processes of proc_root. Since that can take long, calls `between` (unless NULL) after
  * each process, and stops if it returns an error. Returns the number of processes, or -errno. */
 int process_table_load_all(struct process_table *table, int (*between)(void *arg), void *arg);
 
-/* Tells the table that an exec of a process is among the events that are not applied yet. The
- * mappings in /proc are then those of the new program. So until process_table_meet_exec(), which
- * the caller calls right before it applies that event, an unknown process begins without mappings.
- * 0 or -ENOMEM. */
+/* Tells the table that the caller has read an exec event of a process that it has not applied yet.
+ * In the meantime /proc shows the mappings of the new program already. So until
+ * process_table_meet_exec(), which the caller calls right before it applies that event, the process
+ * begins without mappings if the table does not know it. Returns 0 or -ENOMEM. */
 int process_table_await_exec(struct process_table *table, pid_t pid);
 void process_table_meet_exec(struct process_table *table, pid_t pid);
 
 /* Makes the table call `drain` before and after it reads an unknown process from /proc. `drain`
- * reads the events that have arrived; of this file's functions it may call only
- * process_table_await_exec(). A result other than 0 is an error. */
+ * reads the events that have arrived, and calls process_table_await_exec() for each exec among
+ * them; it may call no other function of this file. A non-zero result is an error. */
 void process_table_drain_by(struct process_table *table, int (*drain)(void *arg), void *arg);
 
 /* Returns whether a child and its parent share their memory (CLONE_VM). */
 typedef bool process_shares_fn(void *arg, pid_t pid, pid_t parent);
 
-/* Makes the table call `shares` for each process that begins. If processes share their memory, a
- * mapping of one becomes a mapping of all. */
+/* Makes the table call `shares` for each process that begins. If two processes share their memory,
+ * every change of one's mappings applies to both. */
 void process_table_share_by(struct process_table *table, process_shares_fn *shares, void *arg);
 
-/* Reads the mappings of a known process again, unless an exec of it is awaited. Returns 0, or as
- * process_table_load(). */
+/* Reads the mappings of a known process again, unless an exec of it is awaited
+ * (process_table_await_exec()). Returns 0, or an error of process_table_load(). */
 int process_table_reload(struct process_table *table, pid_t pid);
 
 /* Apply one event each; the caller calls them in order of time. They return 0 or -ENOMEM. A process
@@ -103,59 +107,60 @@ int process_table_on_comm(struct process_table *table, pid_t pid, pid_t tid, con
 int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid_t parent_pid,
 			  pid_t parent_tid);
 
-/* The same for an exit; returns 1 if the process goes on. If a program gains rights by its exec
- * (setuid), the kernel removes the events of its thread, and reports an exit, before anything of
- * the program is mapped. */
+/* Applies the exit of a thread. Returns 0; 1: the process goes on; -ENOMEM. If a program gains
+ * rights by its exec (setuid), the kernel removes the perf events of its thread, and so reports an
+ * exit before anything of the program is mapped. */
 int process_table_on_exit(struct process_table *table, pid_t pid, pid_t tid);
 
-/* Forgets the records of processes and threads that have ended long ago, and renumbers the others,
- * densely from 0. Their names and rows stay as they are. 0, or -ENOMEM with the table unchanged. */
+/* Removes the records of processes and threads that ended long ago, and renumbers the others
+ * densely from 0. Names and rows stay the same. Returns 0, or -ENOMEM with the table unchanged. */
 int process_table_renumber(struct process_table *table);
 
-/* Gives a thread of the table, and its process, a row each, densely from 0, unless they have one.
- * *ret_process is the row of the process. 0 or -ENOMEM. */
+/* Gives a thread of the table, and its process, a row each, unless they have one; rows are dense
+ * from 0. *ret_process is the row of the process. Returns 0 or -ENOMEM. */
 int process_table_add_row(struct process_table *table, const struct thread *thread,
 			  uint32_t *ret_process);
 
 /* Removes all rows, since another recording begins. */
 void process_table_begin_rows(struct process_table *table);
 
-/* Return the number of rows, and a row's record; NULL: the record was forgotten. */
+/* Return the number of rows of processes and of threads, and the record of a row; NULL: the record
+ * was removed. */
 uint32_t process_table_process_rows(const struct process_table *table);
 uint32_t process_table_thread_rows(const struct process_table *table);
 const struct process *process_table_process_of_row(const struct process_table *t, uint32_t row);
 const struct thread *process_table_thread_of_row(const struct process_table *t, uint32_t row);
 
-/* Look-ups by pid. The pointers live until the next event, load or look-up by pid (an object: as
- * long as the object table). If the table lacks a pid, it is loaded from /proc; if it is not there
- * either, it is added without mappings and with perf's name for it, ":PID". They return NULL only
- * if memory is short. */
+/* Look up a process or a thread by pid and tid. The result lives until the next event, load or
+ * look-up by pid. If the table lacks a pid, it is loaded from /proc; if it is not there either, it
+ * is added without mappings, and with the name that perf gives it, ":PID". NULL: memory is
+ * short. */
 const struct process *process_table_process(struct process_table *table, pid_t pid);
 const struct thread *process_table_thread(struct process_table *table, pid_t pid, pid_t tid);
 
-/* Returns a thread of a process, also if it has ended recently; NULL: the table lacks it. Loads
- * nothing from /proc. */
+/* Returns a thread of a process, even if it ended recently; NULL: the table lacks it. Loads nothing
+ * from /proc. */
 const struct thread *process_table_find_thread(const struct process_table *table, pid_t pid,
 					       pid_t tid);
 
-/* Sets the cgroup of a thread, and gives the thread, as process_table_thread() does. */
+/* Sets the cgroup of a thread. Returns the thread as process_table_thread() does. */
 const struct thread *process_table_set_cgroup(struct process_table *table, pid_t pid, pid_t tid,
 					      uint64_t cgroup);
 
 struct mapping_set;
 
-/* Returns all mappings of a process (mapping_set.h), NULL for none. The table owns them, and they
+/* Returns all mappings of a process (mapping_set.h); NULL: it has none. The table owns them; they
  * live until it changes. */
 const struct mapping_set *process_table_mappings(struct process_table *table, pid_t pid);
 
-/* Returns the mapping of process `pid` that holds `address`; NULL for none. */
+/* Returns the mapping of process `pid` that has `address`, or NULL. */
 const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,
 					    uint64_t address);
 
-/* Adds a mapping to a process, and removes what it overlaps. 0 or -ENOMEM. */
+/* Adds a mapping to a process, and removes what it overlaps. Returns 0 or -ENOMEM. */
 int process_table_set_mapping(struct process_table *table, pid_t pid, const struct mapping *m);
 
-/* Returns whether the table has this process as a running one. Loads nothing from /proc. */
+/* Returns whether the table has this process, as one that still runs. Loads nothing from /proc. */
 bool process_table_knows(struct process_table *table, pid_t pid);
 
 /* Return the numbers of processes and threads, and one of them by its number. */
@@ -168,8 +173,8 @@ struct process_table_forgotten {
 	uint64_t processes, threads;
 };
 
-/* Returns how many ended processes and threads were forgotten to make room for others. If another
- * event names one of these, it begins anew. */
+/* Returns how many ended processes and threads were removed to make room for others. An event that
+ * names one of these begins a new record. */
 struct process_table_forgotten process_table_forgotten(const struct process_table *table);
 
 #endif

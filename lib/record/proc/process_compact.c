@@ -2,8 +2,8 @@
 /*
  * Renumbers the records, so that they do not grow with the age of a daemon; see process.h.
  *
- * A record stays if a pid or tid still means it: all that runs, and what has ended a short while
- * ago (PROCESS_TABLE_ENDED_KEPT).
+ * A record stays if a pid or tid still refers to it: those of everything that runs, and of what
+ * ended a short while ago (PROCESS_TABLE_ENDED_KEPT).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,8 +41,9 @@ static int prepare(const struct process_table *table, struct renumbering *ret)
 {
 	size_t tasks = HASH_COUNT(table->tasks), instances = HASH_COUNT(table->instances);
 
-	/* A task's record can be of a process that no pid refers to any more, so each task may keep
-	 * two process records: its own, and its thread record's. */
+	/* A task's thread record can belong to a process that no pid refers to any more, so each
+	 * task can keep two process records: that of its own process, and that of its thread
+	 * record's process. */
 	*ret = (struct renumbering){
 		.processes = vec_alloc(instances + 2 * tasks + 1, sizeof(*ret->processes)),
 		.threads = vec_alloc(tasks + 1, sizeof(*ret->threads)),

@@ -2,17 +2,18 @@
 /*
  * Applies perf's side-band events to the table of processes.
  *
- * Events and /proc overlap: the caller opens the events first and loads afterwards, so that nothing
- * is missed in between. So events that were queued meanwhile are applied to a state that already
- * includes them. They are all harmless to apply again but one: the fork of a loaded process would
- * begin it again. So the first fork event of a loaded process counts as its own, unless /proc shows
- * another start time for the pid by then.
+ * Events and /proc overlap, because the caller opens the events first and loads afterwards, so that
+ * nothing is missed in between. So events that are queued while it loads are applied to a state
+ * that already includes them. To apply them again does no harm, except for a fork: it would begin
+ * the loaded process once more. So the first fork event of a loaded process counts as the one that
+ * made it, unless /proc then shows another start time for the pid.
  *
  * If the caller has read an exec that it has not applied yet, /proc already has the program after
  * it: then an unknown process is not loaded (process_table_await_exec()).
  *
- * A process ends with its last thread, not with its first. Exits of threads that exec has
- * replaced come for a record that has ended; its number distinguishes them.
+ * A process ends with its last thread, not with its first. The exits of threads that an exec ended
+ * arrive after the exec, for a process record that has ended; the record's number tells them from
+ * exits of the new program's threads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,8 +66,8 @@ void process_table_drain_by(struct process_table *table, int (*drain)(void *arg)
 	table->drain_arg = arg;
 }
 
-/* Reads the events that have arrived by now, and returns whether one of them is an exec of this
- * process: 1, 0, or an error of `drain`. */
+/* Reads the events that have arrived. Returns 1: one of them, or an earlier one, is an exec of this
+ * process that is not applied yet; 0: there is none; or an error of `drain`. */
 static int is_awaited_by_now(struct process_table *table, pid_t pid)
 {
 	int err = table->drain ? table->drain(table->drain_arg) : 0;
@@ -85,7 +86,7 @@ int process_table_load_new(struct process_table *table, pid_t pid)
 		err = is_awaited_by_now(table, pid);
 	if (err <= 0)
 		return err;
-	/* /proc already shows, or may show, the program after the exec. */
+	/* /proc may already show the program after the exec. */
 	return process_table_begin_unknown(table, pid) ? -ESRCH : -ENOMEM;
 }
 
@@ -100,8 +101,9 @@ int process_table_reload(struct process_table *table, pid_t pid)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-/* Returns the living instance of an event's pid. If the table has it as ended, an exit or a fork
- * was missed: the process is loaded from /proc, or else begins anew without mappings. */
+/* Returns the instance of an event's pid as a living one. If the table has it as ended, an event
+ * was missed: the process is loaded from /proc, or else begins anew without mappings. NULL: memory
+ * is short. */
 static struct instance *get_alive(struct process_table *table, pid_t pid)
 {
 	struct instance *instance = process_table_get(table, pid);
@@ -116,7 +118,8 @@ static struct instance *get_alive(struct process_table *table, pid_t pid)
 	return process_table_begin(table, pid, 0, comm);
 }
 
-/* Returns the name of the thread that forks, for the caller to copy. */
+/* Returns the name of the thread that forks. The pointer is into a record, so the caller copies the
+ * name. */
 static const char *comm_of(struct process_table *table, const struct instance *instance, pid_t tid)
 {
 	struct task *task;
@@ -240,7 +243,8 @@ int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid
 	}
 	struct instance *parent = process_table_find(table, parent_pid);
 	if (!parent && !instance && !process_table_load_new(table, pid)) {
-		/* The child's own state is more reliable than its parent's present one. */
+		/* What was read of the child itself is more reliable than a copy of its parent's
+		 * present state. */
 		instance = process_table_find(table, pid);
 		instance->is_loaded = false;
 		return 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loads processes from /proc: at the start, when a process appears that no event reported, and when
- * the events about one are in doubt.
+ * the events of a process may be incomplete.
  *
- * /proc shows the present, and a process can end, call exec or be followed by another with its
- * pid between two reads. Its start time is therefore read before and after: if it differs, all
- * is read again. The mappings are gathered apart and replace the old ones only when they
- * are whole.
+ * /proc shows the present, and a process can end, call exec or be followed by another with its pid
+ * between two reads. Its start time is therefore read before and after: if it differs, all is read
+ * again. The mappings are collected separately, and replace the old ones only when all have been
+ * read.
  *
- * Where the main thread has ended and others go on, /proc/PID/maps is empty, but not that of
- * the other threads.
+ * If the main thread has ended and other threads go on, /proc/PID/maps is empty, so the maps file
+ * of another thread is read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static int load_map(void *arg, const struct proc_fs_map *map)
 	return process_table_map(loader->table, loader->pid, &loader->maps, &m, NULL);
 }
 
-/* Adds a range that is executable now, whatever object is there. */
+/* Adds a range that is executable now to a set, without its object. */
 static int load_range(void *arg, const struct proc_fs_map *map)
 {
 	struct mapping range = {.start = map->start, .end = map->end, .offset = map->start};
@@ -83,7 +83,8 @@ void process_table_prune(struct process_table *table, struct instance *instance)
 	    now->count && !mapping_set_own(&instance->maps))
 		mapping_set_keep(instance->maps, now);
 	mapping_set_unref(now);
-	/* If the process really has that many mappings, or is gone, do not try again soon. */
+	/* If the process really has that many mappings, or is gone, the next attempt is made only
+	 * at twice that number. */
 	uint32_t count = instance->maps->count;
 	instance->prune_at =
 		count < PROCESS_TABLE_PRUNE_AT / 2 ? PROCESS_TABLE_PRUNE_AT : 2 * count;
@@ -126,7 +127,8 @@ static int load_task(void *arg, pid_t tid)
 	return 0;
 }
 
-/* Returns the instance of the process that /proc shows: the known one, or a new one. */
+/* Returns the instance of the process that /proc shows: the known one if it has the same start
+ * time, else a new one. */
 static struct instance *get_instance(struct process_table *table, pid_t pid,
 				     const struct proc_fs_stat *stat)
 {
@@ -161,7 +163,7 @@ static int load_names(struct process_table *table, struct instance *instance)
 	return 0;
 }
 
-/* Gives the mappings that were read to the processes that share this memory. */
+/* Gives the mappings that were just read to the processes that share this memory. */
 static void share_maps(struct process_table *table, struct instance *instance)
 {
 	struct instance *child, *next;
@@ -183,7 +185,8 @@ static int load_maps(struct process_table *table, struct instance *instance, pid
 
 	int err = proc_fs_each_map(table->proc_root, maps_of, load_map, &loader);
 	if (!err && !loader.maps && instance->maps)
-		/* The process is ending: what the table has is better than nothing. */
+		/* The process is ending: what the table has is better than the empty list that was
+		 * read. */
 		err = -ESRCH;
 	if (err) {
 		mapping_set_unref(loader.maps);
@@ -197,9 +200,9 @@ static int load_maps(struct process_table *table, struct instance *instance, pid
 	return 0;
 }
 
-/* Tries once to load a process. If it is a zombie, keeps what the table has: samples of it, and the
- * event of its exit, may still be on their way. Returns -EAGAIN if the pid was given to another
- * process meanwhile. */
+/* Tries once to load a process. If it is a zombie, keeps what the table has, because samples of it
+ * and the event of its exit may not have arrived yet. Returns 0; -EAGAIN: the pid was given to
+ * another process meanwhile; or another error. */
 static int load_once(struct process_table *table, pid_t pid)
 {
 	struct task_loader tasks = {.table = table, .living = pid};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Processes that share their memory: clone(CLONE_VM) without CLONE_THREAD, vfork(), posix_spawn().
- * Mappings of one of them are mappings of all. They are in a ring, and refer to one set of
- * mappings: whoever changes it gives the others the new one.
+ * A mapping of one of them is a mapping of all. Such processes are linked in a ring, and all refer
+ * to the same set of mappings; a process whose mappings change gives the new set to the others.
  */
 #include "proc/process_table.h"
 

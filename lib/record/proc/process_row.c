@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of a store for those processes and threads that have recorded data; see process.h. A row
- * stays as it is when records are renumbered.
+ * Rows of a store for the processes and threads that have recorded data; see process.h. A record's
+ * row stays the same when records are renumbered.
  */
 #include <errno.h>
 

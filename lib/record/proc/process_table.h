@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of the process table, shared by process.c (records, look-ups), process_event.c
- * (events), process_load.c (/proc), process_compact.c and process_row.c. Not for others.
+ * (events), process_load.c (/proc), process_compact.c, process_memory.c and process_row.c. No other
+ * file includes it.
  *
  *   records    processes[], threads[]: by dense number, removed by process_table_renumber() alone
  *   rows       of a store: numbers of the records that have one
@@ -43,15 +44,16 @@ struct instance {
 	uint64_t start_ticks;	  /* as in /proc/PID/stat; 0: never read */
 	uint32_t living_tasks;	  /* threads that have not ended; 0: the process has ended */
 	struct mapping_set *maps; /* NULL: none */
-	/* next in the ring of processes that share this memory; itself if there is no other */
+	/* next instance in the ring of processes that share this memory; itself if it shares with
+	 * none */
 	struct instance *peer;
 	uint32_t hint; /* where mapping_set_find() begins its search */
-	/* version of `maps` for which own_jit_code() last found that all JIT code is the process's
-	 * own */
+	/* version of `maps` for which own_jit_code() last found that all its JIT code is this
+	 * process's */
 	uint64_t own_version;
 	uint32_t prune_at;
 	bool is_loaded; /* Loaded from /proc, so its fork event may still come. */
-	/* After an exec event, until the next mapped file, which is the executable. */
+	/* Between an exec event and the next mapped file, which is the executable. */
 	bool wants_exe;
 	bool is_executing; /* After an exec event, until the next mapping. */
 	bool is_end_sure;  /* process_table_revive() has checked /proc since its end. */
@@ -66,15 +68,15 @@ struct task {
 	UT_hash_handle hh; /* tasks, key tid */
 };
 
-/* A process with execs among the events that are not applied yet: /proc already shows the new
- * program. */
+/* A process with exec events that were read but not applied yet, so that /proc already shows its
+ * new program. */
 struct awaited_exec {
 	pid_t pid;
 	uint32_t count;
 	UT_hash_handle hh; /* awaited, key pid */
 };
 
-/* A slot in a ring of the processes or threads that ended last. */
+/* A slot in a ring of the processes, or threads, that ended last. */
 struct ended {
 	pid_t id;
 	uint32_t number; /* number of its record */
@@ -96,7 +98,7 @@ struct process_table {
 	struct awaited_exec *awaited;
 	int (*drain)(void *arg); /* see process_table_drain_by(); NULL: none */
 	void *drain_arg;
-	/* see process_table_share_by(); NULL: no processes share memory */
+	/* see process_table_share_by(); NULL: no process shares memory */
 	process_shares_fn *shares;
 	void *shares_arg;
 	struct instance *last; /* the last result of process_table_find(), or NULL */
@@ -112,33 +114,36 @@ struct process_table {
 
 struct instance *process_table_find(struct process_table *table, pid_t pid); /* NULL: none */
 
-/* Returns the instance of a pid. One that the table lacks is loaded from /proc, or else added
- * without mappings. */
+/* Returns the instance of a pid. If the table lacks it, loads it from /proc, or else adds it
+ * without mappings. NULL: memory is short. */
 struct instance *process_table_get(struct process_table *table, pid_t pid);
 
-/* Begins a new process with this pid. A former process with the pid loses it and its mappings; its
- * record stays. */
+/* Begins a new process with this pid. An earlier process with this pid loses the pid and its
+ * mappings, but its record stays. NULL: memory is short. */
 struct instance *process_table_begin(struct process_table *table, pid_t pid, pid_t parent,
 				     const char *name);
 
-/* The same for a process that cannot be read from /proc. */
+/* Does the same for a process that cannot be read from /proc: it has no parent, and its name is
+ * ":PID" (of pid 0: "swapper"), as in perf. */
 struct instance *process_table_begin_unknown(struct process_table *table, pid_t pid);
 
-/* Returns the task of a tid as a living thread of `instance`. If it is new, adds it with the name
- * `comm`. */
+/* Returns the task of a tid, as a living thread of `instance`. A new task is added with the name
+ * `comm`. NULL: memory is short. */
 struct task *process_table_begin_task(struct process_table *table, struct instance *instance,
 				      pid_t tid, const char *comm);
 
-/* Sets the name of a task. If it had another name, the task gets a new thread record. */
+/* Sets the name of a task, which gets a new thread record if it had another name. Returns false if
+ * memory is short. */
 bool process_table_name_task(struct process_table *table, struct instance *instance,
 			     struct task *task, const char *comm);
 
-/* Marks a task as ended. With its last living task the instance ends as well. */
+/* Marks a task as ended. If it was the last living task of the instance, the instance ends as
+ * well. */
 void process_table_end_task(struct process_table *table, struct instance *instance,
 			    struct task *task);
 
-/* Marks an instance as ended. It has its mappings until PROCESS_TABLE_MAPPINGS_KEPT others have
- * ended after it, and stays findable until PROCESS_TABLE_ENDED_KEPT have. */
+/* Marks an instance as ended. It keeps its mappings until PROCESS_TABLE_MAPPINGS_KEPT other
+ * processes have ended after it, and can be looked up until PROCESS_TABLE_ENDED_KEPT have. */
 void process_table_end(struct process_table *table, struct instance *instance);
 
 /* Returns whether a task of the instance is alive. */
@@ -164,8 +169,8 @@ bool process_table_is_peer(const struct instance *instance, pid_t pid);
 
 /* --- process_event.c ------------------------------------------------------------------------ */
 
-/* Loads a process that the table lacks. If an exec of it is awaited before or after the reading,
- * the process begins without mappings. Returns 0, or as process_table_load(). */
+/* Loads a process that the table lacks. If an exec of it is awaited before or after reading /proc,
+ * the process begins without mappings. Returns 0, or an error of process_table_load(). */
 int process_table_load_new(struct process_table *table, pid_t pid);
 
 /* --- process_load.c ------------------------------------------------------------------------- */
@@ -174,11 +179,11 @@ int process_table_load_new(struct process_table *table, pid_t pid);
 int process_table_map(struct process_table *table, pid_t pid, struct mapping_set **maps,
 		      const struct object_mapping *m, const struct object **ret_object);
 
-/* Once an instance has very many mappings, drops those that /proc no longer has. */
+/* If an instance has very many mappings, removes those that /proc no longer shows. */
 void process_table_prune(struct process_table *table, struct instance *instance);
 
-/* Handles a sample of an instance that has ended by its events: reads /proc once, and loads the
- * instance again if the same process still runs. */
+/* For a sample of an instance that has ended according to its events: reads /proc once, and loads
+ * the instance again if the same process still runs. */
 void process_table_revive(struct process_table *table, struct instance *instance);
 
 #endif

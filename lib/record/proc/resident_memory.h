@@ -2,8 +2,8 @@
 /*
  * Reads a process's memory without waiting for a file system. A page of a file that is not in
  * memory would be read from its file system, which a program or another host may serve, and which
- * may never answer. So this first asks the kernel which pages the process has in memory (pagemap).
- * Such a page can still be dropped before it is read, but only if memory runs short in that moment.
+ * may never answer. So this first reads from /proc/PID/pagemap which pages are in memory. Such a
+ * page can still be dropped before it is read, but only if memory runs short at that moment.
  */
 #ifndef PROC_RESIDENT_MEMORY_H
 #define PROC_RESIDENT_MEMORY_H

@@ -3,11 +3,12 @@
  * Watches files by inotify; see written_files.h.
  *
  *   object, by number ─► watch (one for each inode) ◄─ event
- *   spans: an object (and process, if it is one's alone), and when its frames are unproven
+ *   spans: an object (and the process, if only one is affected), and when its frames are unproven
  *
- * An object can be read from another file later (object.c): it is watched by the inode from which
- * it is read, so all are compared when a file was opened. A file with the same content that was
- * written again is the same object, whose frames are proven from its change time on.
+ * An object can be read from another file later (object.c). The watched file is the one from which
+ * it is read, so whenever a file was opened, the inodes of all objects are compared with those
+ * watched. A file with the same content that was written again is the same object, whose frames are
+ * proven from its change time on.
  */
 #include "proc/written_files.h"
 
@@ -27,10 +28,11 @@
 #include "proc/process_table.h"
 
 #define MOST_SPANS 256
-/* A span is kept so long after its end, since records of that time may still wait. */
+/* A span is kept for so long after its end, since records of its time may still wait. */
 #define KEPT_NS	  UINT64_C(60000000000)
 #define COARSE_NS UINT64_C(10000000) /* change times lag behind the clock by up to a tick */
-/* mixed into a file's id to get the id of the object that stands for its unproven code */
+/* mixed into an object's file id to make the file id of the object that stands for its unproven
+ * code */
 #define STAND_IN UINT64_C(0x7772697474656e)
 
 struct watched {
@@ -114,8 +116,8 @@ static void drop_old_spans(struct written_files *w, uint64_t now_ns)
 	w->n_spans = kept;
 }
 
-/* Adds a span. If there is no room, extends the last span to both times, and to all objects and
- * processes: more frames than necessary are then unproven, but none is named wrongly. */
+/* Adds a span. If there is no room, extends the last span to cover both times, all objects and all
+ * processes: more frames than necessary are then unproven, but none gets a wrong name. */
 static void add_span(struct written_files *w, const struct span *span)
 {
 	struct span *last = &w->spans[MOST_SPANS - 1];
@@ -166,8 +168,8 @@ static bool is_open(const struct object *object)
 	       elf_file_is_open(object->elf);
 }
 
-/* Watches the file that an object is read from. A write between its opening and now counts as well.
- */
+/* Watches the file from which an object is read. A write between the opening of the file and now
+ * counts as well. */
 static void watch(struct written_files *w, struct watched *one, const struct object *object)
 {
 	const struct elf_stamp *stamp = elf_file_stamp(object->elf);
@@ -242,8 +244,8 @@ static void read_events(struct written_files *w)
 
 /* --- after a write ---------------------------------------------------------------------------- */
 
-/* Returns from when on a file's code is proven, as it still (or again) holds the object's code:
- * from its last change on. */
+/* Returns the time (CLOCK_MONOTONIC) from which on a file's code is proven, given that the file has
+ * the object's code now: its last change. */
 static uint64_t proven_ns(const struct object *object, uint64_t now_ns)
 {
 	uint64_t wall_ns = clock_ns(CLOCK_REALTIME), changed_ns = elf_file_changed_ns(object->elf);
@@ -253,9 +255,9 @@ static uint64_t proven_ns(const struct object *object, uint64_t now_ns)
 	return changed_ns && at_ns + COARSE_NS < now_ns ? at_ns + COARSE_NS : now_ns;
 }
 
-/* Replaces a process's mapping by one of the file's present object. Older records resolve by it,
- * too, although they may be of the code before: so adds a span that makes these unproven. 0 or
- * -ENOMEM. */
+/* Replaces a process's mapping by a mapping of the file's present object. Older records will be
+ * resolved by it, too, although they may have hit the old code, so this adds a span that makes them
+ * unproven. Returns 0 or -ENOMEM. */
 static int remap(struct written_files *w, pid_t pid, const struct mapping *old,
 		 const struct watched *file, uint64_t until_ns)
 {
@@ -278,7 +280,8 @@ static int remap(struct written_files *w, pid_t pid, const struct mapping *old,
 	return process_table_set_mapping(w->processes, pid, &now);
 }
 
-/* Gives the first mapping of an object that begins at `at` or above. */
+/* Gives the first mapping of an object that begins at address `at` or above. Returns false if there
+ * is none. */
 static bool find_mapping(const struct instance *instance, const struct object *object, uint64_t at,
 			 struct mapping *ret_mapping)
 {

@@ -19,11 +19,13 @@
 
 #include "base/hash.h"
 
-/* Whether a call instruction has put a return address on the stack. */
+/* Whether a call instruction has put the return address on the stack. */
 enum location_put {
-	LOCATION_CALLED,  /* a call has, or nothing speaks against it */
-	LOCATION_DOUBTED, /* doubtful: another function begins at the address, right after a call */
-	LOCATION_PUT,	  /* no call has: the program itself has stored the address there */
+	LOCATION_CALLED, /* a call has, or nothing speaks against it */
+	/* doubtful: the address follows a call, but another function begins there */
+	LOCATION_DOUBTED,
+	/* no call has, since the program itself has stored the address on the stack */
+	LOCATION_PUT,
 };
 
 struct location {
@@ -36,7 +38,8 @@ struct location {
 	uint8_t provenance;
 };
 
-/* Returns the well-mixed 64-bit id that enters the hash chain. Part of the recording format. */
+/* Returns the location's 64-bit id, which enters the hash chain of tags. All its bits depend on all
+ * bits of both numbers. It is part of the recording format. */
 static inline uint64_t location_id(uint64_t file_id, uint64_t offset)
 {
 	return hash_mix64(hash_mix64(file_id) + offset);
@@ -44,7 +47,7 @@ static inline uint64_t location_id(uint64_t file_id, uint64_t offset)
 
 struct location_table;
 
-int location_table_new(struct location_table **ret_table); /* 0 or -ENOMEM */
+int location_table_new(struct location_table **ret_table); /* returns 0 or -ENOMEM */
 
 /* Frees the table and its locations; NULL is fine. */
 void location_table_free(struct location_table *table);
@@ -54,9 +57,9 @@ int location_intern(struct location_table *table, const struct location *loc, ui
 
 #define LOCATIONS_AT_ONCE 32u
 
-/* Gives the numbers of up to LOCATIONS_AT_ONCE locations in the same way; `ids` are their
- * location_id(), in the same order. Prefetches all first, so that their cache misses overlap.
- * Returns 0 or -ENOMEM. */
+/* Does the same as location_intern() for up to LOCATIONS_AT_ONCE locations. `ids` are their
+ * location_id(), in the same order. Prefetches the entries of all of them first, so that their
+ * cache misses overlap. Returns 0 or -ENOMEM. */
 int location_intern_all(struct location_table *table, const struct location *locs,
 			const uint64_t *ids, size_t count, uint32_t *ret_numbers);
 
@@ -66,11 +69,11 @@ void location_table_clear(struct location_table *table);
 /* Returns the number of locations. */
 uint32_t location_count(const struct location_table *table);
 
-/* Sets the provenance of a location that has been added already. */
+/* Sets the provenance of a location that the table has. */
 void location_set_provenance(struct location_table *table, uint32_t number, uint8_t provenance);
 
-/* Sets whether a call has put the return address there, for a location that has been added already.
- */
+/* Sets whether a call has put the return address on the stack, for a location that the table
+ * has. */
 void location_set_put(struct location_table *table, uint32_t number, enum location_put put);
 
 /* Returns a location, which lives until the next location_intern(). `number` must be below

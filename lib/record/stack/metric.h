@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Metrics: what is measured by call path.
- * Samples of time, instances of regions and their quantities are all records of one form (time,
- * thread, call path, value), which share the trie, the store and every view. A source of records
- * writes a series; a metric is one way to read a series: the sum of its values, or the number of
- * its records.
+ * Metrics: what is measured by call path. Samples, instances of regions (a region is a marked part
+ * of a program; an instance is one pass through it) and quantities such as bytes are all records of
+ * one form (time, thread, call path, value), so they share the trie, the store and every view. A
+ * source of records writes a series; a metric is one way to read a series: the sum of its values,
+ * or the number of its records.
  */
 #ifndef STACK_METRIC_H
 #define STACK_METRIC_H
@@ -23,64 +23,70 @@
 /* The series of a recording. The numbers stand in stores: new ones go to the end. */
 enum metric_series {
 	SERIES_CPU, /* samples of an event; the value is the period */
-	/* an instance of a region, at its end; ns of wall time, without that of the instances
-	 * nested in it */
+	/* an instance of a region, at its end; the value is ns of wall time, without the time of
+	 * the instances nested in it */
 	SERIES_REGION_TIME,
-	/* the same; ns of CPU time, without that of nested instances */
+	/* an instance of a region, at its end; the value is ns of CPU time, without the time of
+	 * the instances nested in it */
 	SERIES_REGION_CPU,
 	SERIES_MPI_SENT,     /* bytes that an MPI call sent */
 	SERIES_MPI_RECEIVED, /* bytes that an MPI call received */
-	/* an instance that had nested ones; ns of wall time of these */
+	/* an instance that had nested ones; the value is the ns of wall time of the nested ones */
 	SERIES_REGION_NESTED_TIME,
+	/* an instance that had nested ones; the value is the ns of CPU time of the nested ones */
 	SERIES_REGION_NESTED_CPU,
 	SERIES_ALLOC_BYTES,   /* a sampled allocation; the bytes that it stands for */
-	SERIES_ALLOC_OBJECTS, /* the same; the blocks that it stands for */
-	SERIES_CPU_OUTSIDE, /* a sample outside of regions; the ns of CPU time that it stands for */
-	/* the end of a sampled allocation, under the path and thread that allocated it; the bytes
-	 * that it stands for */
+	SERIES_ALLOC_OBJECTS, /* a sampled allocation; the blocks that it stands for */
+	/* a sample outside of regions; the value is the ns of CPU time that it stands for */
+	SERIES_CPU_OUTSIDE,
+	/* the end of a sampled allocation, under the path and thread that allocated the block; the
+	 * value is the bytes that it stands for */
 	SERIES_FREED_BYTES,
-	SERIES_FREED_OBJECTS, /* the same; the blocks */
-	/* an MPI call that sent or received an unknown number of bytes */
+	/* for each record of SERIES_FREED_BYTES: the blocks that it stands for */
+	SERIES_FREED_OBJECTS,
+	/* an MPI call that sent or received a number of bytes that is not known */
 	SERIES_MPI_UNKNOWN,
-	SERIES_ALLOC_ERROR, /* beside each record of SERIES_ALLOC_BYTES: its standard error */
-	/* beside each record of SERIES_FREED_BYTES: the standard error of its allocation */
+	SERIES_ALLOC_ERROR, /* for each record of SERIES_ALLOC_BYTES: its standard error */
+	/* for each record of SERIES_FREED_BYTES: the standard error of its allocation */
 	SERIES_FREED_ERROR,
-	SERIES_FREED_AGE,      /* the same; ns since the allocation */
+	/* for each record of SERIES_FREED_BYTES: the ns from the allocation to its end */
+	SERIES_FREED_AGE,
 	SERIES_MEMORY_TOUCHED, /* a sampled page fault; the bytes that it stands for */
-	SERIES_MEMORY_ERROR,   /* beside each record of SERIES_MEMORY_TOUCHED: its standard error */
+	SERIES_MEMORY_ERROR,   /* for each record of SERIES_MEMORY_TOUCHED: its standard error */
 	SERIES_MEMORY_MAPPED,  /* bytes that a call of mmap() or brk() asked for */
-	/* no quantity: for each process of an MPI job its rank + 1, and in the upper 32 bits the
-	 * size of the job (0: unknown) */
+	/* no quantity: for each process of an MPI job, its rank + 1, and in the upper 32 bits the
+	 * number of ranks of the job (0: unknown) */
 	SERIES_MPI_RANK,
 	/* a sampled wait, at the time when its thread was woken (in older stores: when it ran
-	 * again); the ns blocked that it stands for */
+	 * again); the value is the ns blocked that it stands for */
 	SERIES_WAIT_BLOCKED,
-	/* a sampled wait, at the time when its thread ran again; the ns between wake-up and run
-	 * that it stands for */
+	/* a sampled wait, at the time when its thread ran again; the value is the ns from wake-up
+	 * to running that it stands for */
 	SERIES_WAIT_RUNNABLE,
 	/* no quantity: the end of a sampled wait, under the path of the waker; the value is
 	 * WAKER_OF_... */
 	SERIES_WAIT_WAKER,
-	/* The readings of each counter of the recording: the difference from the thread's previous
-	 * reading. A negative difference is in two's complement. */
+	/* For each counter of the recording: by how much the thread's counter has grown since it
+	 * was read for the thread's previous record. A negative difference is in two's
+	 * complement. */
 	SERIES_READING,
-	/* The counters at the end of an instance: the difference from their readings at its start.
-	 */
+	/* For each counter: by how much it grew from the start to the end of an instance. */
 	SERIES_PASSED = SERIES_READING + METRIC_COUNTERS,
-	/* Beside each record of SERIES_READING of a multiplexed counter: for how much of the time
-	 * since the previous reading it counted, in millionths. 0: the difference is not known. */
+	/* For each record of SERIES_READING of a multiplexed counter: in how much of the time since
+	 * the previous record it counted, in millionths. 0: the difference is not known. */
 	SERIES_COUNTED = SERIES_PASSED + METRIC_COUNTERS,
 	/* no quantity: from this time on, waits are sampled with this mean distance in ns; 0: every
 	 * wait is recorded */
 	SERIES_WAIT_MEAN = SERIES_COUNTED + METRIC_COUNTERS,
-	/* no quantity: when a thread ended; if there are several, the last one counts */
+	/* no quantity: the time when a thread ended; of several records, the last one is valid */
 	SERIES_THREAD_END,
-	/* no quantity: when the measuring of a thread's waits began, if no wait of it began then */
+	/* no quantity: the time when waits of a thread began to be measured, unless a wait began
+	 * then */
 	SERIES_THREAD_BEGIN,
 	SERIES_MPI_READ,    /* bytes that an MPI call read from a file */
 	SERIES_MPI_WRITTEN, /* bytes that an MPI call wrote to a file */
-	/* the part of MPI_RECEIVED and MPI_READ that is only an upper limit, the size of the
-	 * buffer: the true number is unknown */
+	/* the part of MPI_RECEIVED and MPI_READ that is only an upper limit: the true number is
+	 * unknown, so the size of the buffer was taken */
 	SERIES_MPI_AT_MOST,
 	SERIES_COUNT
 };
@@ -107,19 +113,21 @@ struct metric_info {
 	const char *name; /* "region.time" */
 	enum metric_series series;
 	enum metric_series also; /* a second series, whose values are added; SERIES_CPU: none */
-	/* the periods of the samples are added, too, if they are times */
+	/* the periods of the samples are added as well, if they are times */
 	bool has_samples;
 	bool is_union;		 /* all that this metric adds up is in other metrics as well */
 	enum metric_series less; /* a series whose values are subtracted; SERIES_CPU: none */
-	/* The series that have the standard errors of the records of `series`, and of `less`;
-	 * SERIES_CPU: there is none. For the metrics of objects, the errors follow from the records
-	 * themselves. */
+	/* The series with the standard errors of the records of `series`, and of `less`;
+	 * SERIES_CPU: there is none. Metrics that count objects have none, since their errors
+	 * follow from the records themselves. */
 	enum metric_series error, error_less;
-	/* the value is each process's maximum over time, not the sum at the end */
+	/* the metric is the sum over processes of each one's maximum over time, not the sum at the
+	 * end */
 	bool is_peak;
 	enum metric_unit unit;
-	bool is_count;	 /* each record counts 1, whatever its value */
-	bool is_sampled; /* the records are a sample of what there was, else they are all of it */
+	bool is_count; /* each record counts 1, whatever its value */
+	/* the records are only a sample of what happened; false: they are all of it */
+	bool is_sampled;
 	const char *records; /* what a record of the series is, in the plural: "samples" */
 	const char *options; /* options of stackd that make it measure this */
 	const char *meaning;
@@ -128,8 +136,8 @@ struct metric_info {
 /* Returns the description of a metric, which must be below METRIC_COUNT. */
 const struct metric_info *metric_info(enum metric metric);
 
-/* Returns the metric that adds up the values of the same records, if this one counts records; else
- * the metric itself. */
+/* Returns the metric that adds up the values of the records that `metric` counts; `metric` itself
+ * if it does not count records. */
 enum metric metric_summed(enum metric metric);
 
 /* Returns whether a metric is about instances of regions, including calls of MPI. */
@@ -148,8 +156,8 @@ const char *metric_number(enum metric metric, uint64_t value,
 			  char ret_text[static METRIC_AMOUNT_MAX]);
 
 /* Returns whether a recording that has these series (bits 1 << enum metric_series) has records of
- * the metric. `is_timed`: the periods of its samples are times. Metrics that add samples to
- * instances need that. */
+ * the metric. `is_timed`: the periods of its samples are times, which metrics with `has_samples`
+ * need. */
 bool metric_is_of(enum metric metric, uint64_t series, bool is_timed);
 
 /* Appends the names of the metrics for which metric_is_of() is true, with commas between them. */

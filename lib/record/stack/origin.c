@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interning of origins; see origin.h. The runs of all origins are kept in one array, an entry names
- * where its own begin; equal ones are found by a hash of their content.
+ * Interning of origins; see origin.h. One array has the runs of all origins; an origin's entry has
+ * the index of its first run. Equal origins are found by a hash of their content.
  */
 #include "stack/origin.h"
 

@@ -7,9 +7,9 @@
  * one source; frames beyond the last run come from the walk. Origins repeat, so they are interned:
  * samples, and the store, refer to them by number.
  *
- * A frame is inferred if its source is, or if any frame nearer to the leaf is: only an inference
- * then connects it to this sample. So the inferred frames are always the root part of a path, and
- * origin_inferred() returns their number.
+ * A frame is inferred if its source is an inference, or if any frame nearer to the leaf is
+ * inferred, because then only that inference connects the frame to this sample. So the inferred
+ * frames are always the root part of a path, and origin_inferred() returns their number.
  */
 #ifndef STACK_ORIGIN_H
 #define STACK_ORIGIN_H
@@ -47,9 +47,9 @@ struct origin_run {
 };
 
 struct origin {
-	bool is_complete; /* with its inferred frames the path begins at the thread's entry */
-	uint32_t height;  /* bytes from the stack's end to the slot from which the first frame's
-			   * program counter was read; 0: not known */
+	bool is_complete; /* the path, its inferred frames included, begins at the thread's entry */
+	uint32_t height; /* bytes from the stack's end to the stack slot that held the first frame's
+			  * program counter; 0: not known */
 	uint32_t n_runs;
 	const struct origin_run *runs; /* from root to leaf */
 };
@@ -60,13 +60,13 @@ struct origin {
 /* Returns the number of inferred frames, which are at the path's root. */
 uint32_t origin_inferred(const struct origin *origin);
 
-/* Returns the run that a frame is in, `index` from the root. Beyond the last run it is a walked
- * one. */
+/* Returns the run of a frame, `index` frames from the root. For a frame beyond the last run: one of
+ * source WALKED. */
 struct origin_run origin_run_of(const struct origin *origin, uint32_t index);
 
 struct origin_table;
 
-int origin_table_new(struct origin_table **ret_table); /* 0 or -ENOMEM */
+int origin_table_new(struct origin_table **ret_table); /* returns 0 or -ENOMEM */
 
 /* Frees the table and its origins; NULL is fine. */
 void origin_table_free(struct origin_table *table);
@@ -80,8 +80,9 @@ void origin_table_clear(struct origin_table *table);
  * more runs than ORIGIN_MAX_RUNS. */
 int origin_intern(struct origin_table *table, const struct origin *origin, uint32_t *ret_number);
 
-/* Numbers are dense from 0; number 0 (ORIGIN_WALKED) is there from the start. The origin lives
- * until the next origin_intern(); `number` must be below origin_count(). */
+/* Returns the number of origins; and an origin by its number, which must be below origin_count().
+ * Numbers are dense from 0, and 0 is ORIGIN_WALKED. The origin lives until the next
+ * origin_intern(). */
 uint32_t origin_count(const struct origin_table *table);
 struct origin origin_at(const struct origin_table *table, uint32_t number);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Provenances: the sources of unwinding rules, one for each location. By the rule, the walk finds
- * the caller of a frame there.
+ * Provenances: where unwinding rules come from. Each location has one: the provenance of the rule
+ * by which the walk finds the caller of a frame at that location.
  *
  * Unwind information comes from the compiler or the assembly's author. All other rules are weaker,
  * so the daemon checks their steps against the code (callflow/callflow_step.h), and reports show

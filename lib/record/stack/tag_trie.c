@@ -28,7 +28,7 @@ struct tag_trie {
 };
 
 #define TAG_TRIE_FIRST_CAP 64u
-/* nodes: tag_trie_prefetch() asks for index slots so far ahead of the nodes */
+/* nodes: tag_trie_prefetch() prefetches index slots so many nodes ahead of the nodes themselves */
 #define TAG_TRIE_AHEAD 16u
 
 /* Makes a trie of the empty path alone. 0 or -ENOMEM. */

@@ -27,7 +27,7 @@ struct tag_trie_node {
 	uint32_t location;
 };
 
-int tag_trie_new(struct tag_trie **ret_trie); /* 0 or -ENOMEM */
+int tag_trie_new(struct tag_trie **ret_trie); /* returns 0 or -ENOMEM */
 
 /* Frees the trie; NULL is fine. */
 void tag_trie_free(struct tag_trie *trie);
@@ -41,18 +41,19 @@ int tag_trie_clear(struct tag_trie *trie);
 int tag_trie_child(struct tag_trie *trie, uint32_t parent, uint32_t location, uint64_t id,
 		   uint32_t *ret_node);
 
-/* Returns whether node parent + 1 is the child of `parent` by `location`. Most requested children
- * were entered right after their parent, so one look at the next node finds them. */
+/* Returns whether node parent + 1 is the child of `parent` by `location`. It mostly is, because
+ * most children were added right after their parents, so this saves a look-up. */
 bool tag_trie_next_is_child(const struct tag_trie *trie, uint32_t parent, uint32_t location);
 
-/* Prefetches the index slots and nodes of a chain of children that will be looked up next. It
- * begins at `parent`, and goes on by the locations with these ids. Their cache misses overlap,
- * while single look-ups would add them up. */
+/* Prefetches the index slots and nodes of a chain of children that will be looked up next: a child
+ * of `parent` by the first id, a child of that node by the second, and so on. Their cache misses
+ * overlap, while the misses of single look-ups would add up. */
 void tag_trie_prefetch(const struct tag_trie *trie, uint32_t parent, const uint64_t *ids,
 		       size_t count);
 
-/* Prefetches only the index slots of a chain of children by these ids, from the last to the first,
- * below the path with this tag. It needs no node, so it can run long before the look-up. */
+/* Prefetches only the index slots of such a chain, which begins below the path with this tag; `ids`
+ * are in order from the last child to the first. No node must exist yet, so it can run long before
+ * the look-ups. */
 void tag_trie_prefetch_index(const struct tag_trie *trie, uint64_t tag, const uint64_t *ids,
 			     size_t count);
 

@@ -20,8 +20,8 @@ struct walk_memory {
 	uint64_t end;		    /* address where the stack ends; 0: not known */
 	const uint64_t *more_holes; /* n_more_holes of them, as stack_more_holes; borrowed */
 	size_t n_more_holes;
-	uint64_t below; /* the word below `start`, if that is the leaf's stack pointer; 0: not known
-			 */
+	uint64_t below; /* the word just below `start`, if `start` is the leaf's stack pointer; 0:
+			 * not known */
 };
 
 /* Returns whether an address is in a page that the copy lacks. */
@@ -47,8 +47,9 @@ static inline bool walk_memory_read8(const struct walk_memory *m, uint64_t addre
 	return true;
 }
 
-/* As walk_memory_read8(), or the word below: there functions keep their CFA or return address
- * (OpenSSL's SHA-512, OCaml's caml_c_call), or a register. */
+/* Reads the 8 bytes at an address as walk_memory_read8() does, but also the word just below the
+ * copy, where functions keep their CFA or return address (OpenSSL's SHA-512, OCaml's caml_c_call),
+ * or a register. Returns false if the bytes are not known. */
 static inline bool walk_memory_read_below(const struct walk_memory *m, uint64_t address,
 					  uint64_t *ret_value)
 {

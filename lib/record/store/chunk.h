@@ -20,14 +20,14 @@
 #define CHUNK_MAX_COLUMNS 12u
 #define CHUNK_COLUMN_MAX  (16u << 20) /* bytes of one column, unpacked */
 
-/* Compression levels: for a chunk that will be written again soon, and for a full one. (Level 9
- * would make columns only 3 % smaller, for seven times the work, as they hold little that repeats.)
- */
+/* Compression levels: for a chunk that will be written again soon, and for a full chunk. (Level 9
+ * would make columns only 3 % smaller, since they hold little that repeats, for seven times the
+ * work.) */
 #define CHUNK_LEVEL_TAIL 1
 #define CHUNK_LEVEL_FULL 3
 
-/* Appends the compressed columns to `ret_blob`. Returns 0 or -ENOMEM (also if a column failed to
- * grow). */
+/* Compresses the columns, and appends the blob to `ret_blob`. Returns 0; -ENOMEM, also if memory
+ * was short when a column was filled. */
 int chunk_pack(const struct buf *columns, size_t n_columns, int level, struct buf *ret_blob);
 
 struct chunk {
@@ -40,7 +40,7 @@ struct chunk {
 int chunk_unpack(const void *blob, size_t len, size_t n_columns, struct chunk *ret_chunk);
 void chunk_release(struct chunk *chunk);
 
-/* Returns whether every column was read exactly to its end. */
+/* Returns whether every column was read exactly to the column's end. */
 bool chunk_done(const struct chunk *chunk);
 
 #endif

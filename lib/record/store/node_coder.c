@@ -3,10 +3,10 @@
  * Trie nodes as columns. They are most of the store of a program with ever new paths.
  *
  * A new path branches off the previous one at some depth, and goes on as a chain. So a node's
- * parent is coded as the number of steps from the previous node towards the root: 0 in a chain.
- * A frame's successors are few (a call site calls one function, and that has some call sites of
- * its own), so a node's location is coded as a rank among the last few locations that followed
- * its parent's location, wherever in the trie that was.
+ * parent is coded as the number of steps from the previous node towards the root: 0 in a chain. A
+ * location has few successors in paths (a call site calls one function, which has only some call
+ * sites), so a node's location is coded as a rank among the last few locations that followed its
+ * parent's location, wherever in the trie that was.
  *
  *   column   content
  *   UP       steps from the previous node to the parent; 255: see FAR
@@ -64,15 +64,15 @@ static int reserve(struct node_coder *c, uint32_t location, size_t more)
 	return 0;
 }
 
-/* Returns the list of the locations that followed a node's location. The empty path has the first
- * list. */
+/* Returns the list of locations that recently followed the location of node `parent`. The empty
+ * path, which has no location, has the first list. */
 static struct node_recent *recent_of(struct node_coder *c, uint32_t parent)
 {
 	return &c->recent.items[(uint32_t)(c->nodes.items[parent].location + 1)];
 }
 
-/* Moves a location to the front of a list: from `rank`, or if it is new, in place of the last one.
- */
+/* Moves the location at index `rank` of a list to its front. A new location (`rank` NODE_RECENT)
+ * takes the place of the last one. */
 static void recent_use(struct node_recent *recent, unsigned rank, uint32_t location)
 {
 	if (rank >= NODE_RECENT)

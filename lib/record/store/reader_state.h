@@ -14,19 +14,19 @@ struct reader_arena {
 	struct reader_block *blocks; /* the newest first */
 };
 
-/* One of several recordings that are read as one whole; see store_join.c. */
+/* One of several recordings that are read as one ("the whole"); see store_join.c. */
 struct reader_part {
-	/* reader of the recording; it uses the connection of the whole's reader */
+	/* reader of this recording; it uses the SQLite connection of the whole's reader */
 	struct store_reader *window;
 	/* number in the recording -> number in the whole */
 	uint32_t *threads, *nodes, *origins;
-	/* samples of these times are read, by the recording's clock; to_ns is exclusive */
+	/* samples in this time are read, by the recording's clock; to_ns is exclusive */
 	uint64_t from_ns, to_ns;
-	/* The recording comes after the range. It is read only for records that began in the range.
-	 */
+	/* The recording comes after the range that is read: only its records that began in the
+	 * range are read. */
 	bool is_later;
 	uint64_t start_ns; /* start of the recording, by its own clock */
-	uint64_t base_ns;  /* the same moment by the whole's clock */
+	uint64_t base_ns;  /* start of the recording, by the whole's clock */
 };
 
 struct store_reader {
@@ -47,10 +47,10 @@ struct store_reader {
 	struct node_coder nodes;
 	uint32_t *shown;	    /* by node: the node that its samples count for; NULL: itself */
 	uint64_t *tags;		    /* NULL until store_reader_tags() is called */
-	VEC(struct origin) origins; /* their runs are set when all origins are loaded */
+	VEC(struct origin) origins; /* the runs of each are set when all origins are loaded */
 	VEC(struct origin_run) runs;
 	VEC(uint32_t) sizes;	       /* sizes[0] is the empty path's */
-	VEC(struct reader_part) parts; /* empty: there is only one recording */
+	VEC(struct reader_part) parts; /* empty if there is only one recording */
 	VEC(struct store_span) selected;
 	bool is_summed; /* made by store_memory.c: it has no db, and has sums instead of samples */
 	VEC(struct store_sum) sums;
@@ -62,14 +62,16 @@ struct store_reader {
 int store_load_prepare(sqlite3 *db, const char *sql, const int64_t *parameters, int n,
 		       sqlite3_stmt **ret_stmt);
 
-/* The columns of `recordings` in the order in which store_load_recording() takes them. */
+/* The query for the columns of `recordings` in the order in which store_load_recording() takes
+ * them. */
 #define STORE_LOAD_RECORDING                                                                       \
 	"SELECT id, start_unix_ns, start_ns, end_ns, host, kernel, arch, command, target, event,"  \
 	" note, frequency_hz, period, cpus, finished, samples, lost, kernel_ns, kernel_runs,"      \
 	" (SELECT value FROM counters WHERE recording=id AND name='" STORE_RUN_COUNTER "')"        \
 	" FROM recordings "
 
-/* Reads one row; the arena owns its strings. Returns 0, -ENOMEM or -EBADMSG. */
+/* Fills *ret_recording from one row of STORE_LOAD_RECORDING; the arena owns its strings. Returns 0,
+ * -ENOMEM or -EBADMSG. */
 int store_load_recording(sqlite3_stmt *row, struct reader_arena *arena,
 			 struct store_recording *ret_recording);
 
@@ -81,11 +83,11 @@ int store_load_figures(struct store_reader *r);
 /* Makes the pointers in `tables` point to the reader's arrays. */
 void store_load_publish(struct store_reader *r);
 void store_load_free(struct store_reader *r);
-/* Frees the arrays; the strings and the numbers of entries stay. */
+/* Frees the arrays of the tables; their strings and numbers of entries stay valid. */
 void store_load_free_arrays(struct store_reader *r);
 
-/* Sets *ret_reach if the recording has a record with a length that began before `before_ns`, by its
- * clock. Returns 0 or -errno. */
+/* Sets *ret_reach to whether the recording has a record of something that lasts (a wait, a pass)
+ * and began before `before_ns`, by the recording's clock. Returns 0 or -errno. */
 int store_samples_reach(struct store_reader *r, uint64_t before_ns, bool *ret_reach);
 
 /* Reads the tables that are stored in chunks. The objects must be loaded. */

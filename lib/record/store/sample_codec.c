@@ -82,7 +82,7 @@ static size_t run_end(const struct store_sample *s, size_t from, size_t count)
 	return to;
 }
 
-/* Merges neighbouring runs of `s` in pairs into `to`. Returns how many runs `s` had. */
+/* Merges the sorted runs of `s` in pairs into `to`. Returns how many runs `s` had. */
 static size_t merge_runs(const struct store_sample *s, size_t count, struct store_sample *to)
 {
 	size_t runs = 0;
@@ -253,7 +253,8 @@ static uint64_t *group(const struct store_sample *samples, size_t count)
 	return keys;
 }
 
-/* Returns the median of some of the distances between samples of one thread; at least 1. */
+/* Returns the median of the distances in time between some consecutive samples of one thread; at
+ * least 1. */
 static uint64_t median_step(const struct store_sample *samples, const uint64_t *keys, size_t count)
 {
 	uint64_t steps[256] = {0};

@@ -12,17 +12,17 @@
  * sorted already. Returns 0 or -ENOMEM. */
 int sample_codec_sort(struct store_sample *samples, size_t count);
 
-/* Merges two sorted arrays into `ret_merged`, which has room for both. Of equal times, those of `a`
- * come first. */
+/* Merges two sorted arrays into `ret_merged`, which has room for both. At equal times, samples of
+ * `a` come first. */
 void sample_codec_merge(const struct store_sample *a, size_t n_a, const struct store_sample *b,
 			size_t n_b, struct store_sample *ret_merged);
 
-/* Appends the blob of 1 to SAMPLE_CODEC_MAX samples, which must be sorted. Returns 0 or -ENOMEM. */
+/* Appends the blob of 1 to SAMPLE_CODEC_MAX samples, sorted by time. Returns 0 or -ENOMEM. */
 int sample_codec_encode(const struct store_sample *samples, size_t count, int level,
 			struct buf *ret_blob);
 
-/* Decodes exactly `count` samples, sorted by time, and for equal times by thread. Returns 0,
- * -EBADMSG or -ENOMEM. The caller must check the numbers of threads and nodes. */
+/* Decodes exactly `count` samples, sorted by time, and at equal times by thread. Does not check
+ * that their threads and nodes exist: the caller must. Returns 0, -EBADMSG or -ENOMEM. */
 int sample_codec_decode(const void *blob, size_t len, size_t count,
 			struct store_sample *ret_samples);
 

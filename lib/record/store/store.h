@@ -40,11 +40,11 @@
 #define STORE_REGION_OFF      "region_off."
 #define STORE_REGION_OFF_NAME 116
 
-/* Describes a recording: its host, its target and its end. The code that fills it in owns the
- * strings. */
+/* Describes a recording: its host, its target and its end. Its strings belong to whoever fills it
+ * in. */
 struct store_recording {
 	int64_t id; /* from 1, grows over the life of a store */
-	/* the first recording of the run of which this one is a window; 0: it is no window */
+	/* if this recording is a window of a run: number of the run's first recording; else 0 */
 	int64_t run;
 	uint64_t start_unix_ns;		  /* wall clock at start_ns */
 	uint64_t start_ns;		  /* CLOCK_MONOTONIC */
@@ -79,8 +79,8 @@ static inline uint64_t store_period_ns(const struct store_recording *recording)
 	return recording->frequency_hz ? 1000000000 / recording->frequency_hz : 0;
 }
 
-/* While a thread is on the CPU, so many periods can pass without a sample, since a host can take
- * the CPU away from a virtual machine. */
+/* A thread on the CPU can have no sample for so many periods, since the host of a virtual machine
+ * can take the CPU away. */
 #define STORE_UNSAMPLED 16
 
 struct store_object {
@@ -123,12 +123,12 @@ struct store_process {
 	const char *exe; /* or NULL */
 };
 
-/* Names of a thread's host, command and so on, in sums over many hosts, where the thread's cgroup
- * and process are unknown. */
+/* Names of a thread's host, command and so on, for sums over many hosts, in which the thread's
+ * cgroup and process are not known. */
 struct store_labels {
 	const char *host, *command;
 	const char *unit, *container; /* NULL: none */
-	/* its rank in its MPI job, as a value of SERIES_MPI_RANK; 0: none */
+	/* rank of the process in its MPI job, as a value of SERIES_MPI_RANK; 0: none */
 	uint64_t rank;
 };
 
@@ -137,8 +137,8 @@ struct store_thread {
 	uint32_t process; /* number of its process */
 	int32_t tid;
 	const char *comm;
-	/* path from the hierarchy's root; NULL: unknown. The writer ignores it, and gets it from
-	 * store_writer_cgroup(), since it can become known later. */
+	/* path from the cgroup hierarchy's root; NULL: unknown. The writer ignores it:
+	 * store_writer_cgroup() adds it, as it can become known after the thread. */
 	const char *cgroup;
 	/* NULL: the fields above are valid; the writer ignores it */
 	const struct store_labels *labels;
@@ -149,7 +149,8 @@ struct store_node {
 	uint32_t location;
 };
 
-/* The sum of some samples that were added up elsewhere (store/store_memory.h). */
+/* The sum of samples that were added up elsewhere, by a server or in a tag export
+ * (store_memory.h). */
 struct store_sum {
 	uint32_t thread, node, origin;
 	uint8_t end_reason;

@@ -19,10 +19,10 @@
 
 /* samples of a full chunk */
 #define COMMIT_SAMPLES 16384u
-/* A last chunk with so many samples, or entries of a table, is closed as if it were full. So at a
- * high rate each chunk is packed once, and not at several commits. */
+/* A last chunk with so many samples (or entries, in a table) is closed as if it were full, so that
+ * at a high rate each chunk is packed once, and not at several commits. */
 #define COMMIT_ENOUGH 8192u
-/* If one commit has more full chunks of samples than this, it packs them with less effort. */
+/* A commit that has more full chunks of samples than this packs them with less effort. */
 #define COMMIT_MANY 16u
 
 int store_commit_failed(struct store_writer *w, int rc)
@@ -43,7 +43,8 @@ static int commit_prepare(struct store_writer *w, const char *sql, sqlite3_stmt 
 	return rc == SQLITE_OK ? 0 : store_commit_failed(w, rc);
 }
 
-/* Gives a statement of enum writer_statement, which is compiled once. */
+/* Gives the compiled form of a statement of enum writer_statement; compiles it at the first call.
+ * Returns 0 or -errno. */
 static int commit_statement(struct store_writer *w, enum writer_statement which,
 			    sqlite3_stmt **ret_stmt)
 {
@@ -384,7 +385,7 @@ static int commit_tables(struct store_writer *w, sqlite3_stmt *stmt, int level)
 	return err;
 }
 
-/* Returns how many of the records belong to chunks that are to be closed. */
+/* Returns how many of the series' records are in chunks that this commit closes. */
 static size_t commit_full_records(const struct writer_series *series)
 {
 	size_t count = series->records.count, remainder = count % COMMIT_SAMPLES;
@@ -473,8 +474,8 @@ int store_writer_commit(struct store_writer *w, const struct store_recording *in
 {
 	int err = 0;
 
-	/* If sorting mixes records of a written chunk with new ones, that chunk is written again.
-	 */
+	/* Where sorting moves a new record into a chunk that the file has already, that chunk is
+	 * written again. */
 	for (unsigned i = 0; err == 0 && i < SERIES_COUNT; i++)
 		err = sample_codec_sort(w->series[i].records.items, w->series[i].records.count);
 	if (err < 0)

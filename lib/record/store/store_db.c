@@ -47,7 +47,7 @@ static const char store_db_schema[] =
 	" count INTEGER, first_ns INTEGER, data BLOB);"
 	"CREATE UNIQUE INDEX chunks_by_kind ON chunks(recording, kind, seq);";
 
-/* The change by which a store of an older version gets what version 5 added. */
+/* The statement by which a store of an older version gets the column that version 5 added. */
 static const char store_db_layouts[] = "ALTER TABLE objects ADD COLUMN layout INTEGER";
 
 /* --- errors --------------------------------------------------------------------------------- */
@@ -85,15 +85,15 @@ int store_db_errno(sqlite3 *db, int rc)
 		if (os == ENOSPC || os == EDQUOT || os == EROFS)
 			return os == EROFS ? -EROFS : -ENOSPC;
 		return rc == SQLITE_IOERR_NOMEM ? -ENOMEM : -EIO;
-	case SQLITE_ERROR: /* an error of our SQL: the tables differ from what they should be */
+	case SQLITE_ERROR: /* an error in our SQL: the tables are not as they should be */
 		return -EBADMSG;
 	default:
 		return -EIO;
 	}
 }
 
-/* Returns the reason and the remedy for an errno; NULL if the sentence needs more than the file's
- * path. */
+/* Returns the reason and the remedy for an errno; NULL if the sentence must also tell more (a
+ * version, what is damaged). */
 static const char *explain(int err)
 {
 	switch (-err) {
@@ -259,8 +259,8 @@ static int create_locked(sqlite3 *db)
 	return err < 0 ? err : store_db_exec(db, "COMMIT");
 }
 
-/* Asks for incremental vacuum in the database that this connection is going to make. SQLite acts
- * on this pragma when it is compiled; running it as well would write a first page of its own. */
+/* Requests incremental vacuum for the database that this connection will make. SQLite acts on this
+ * pragma when it compiles it; running it as well would write a first page of its own. */
 static int prepare_vacuum(sqlite3 *db)
 {
 	sqlite3_stmt *stmt = NULL;
@@ -366,14 +366,16 @@ static int upgrade_locked(sqlite3 *db)
 	return err == 0 ? store_db_exec(db, "COMMIT") : err;
 }
 
-/* The versions differ only in what chunks may contain; the last one also added a column. */
+/* Versions differ only in what chunks may contain, except that version 5 also added a column. */
 int store_db_upgrade(sqlite3 *db)
 {
 	int err = store_db_exec(db, "BEGIN IMMEDIATE");
 
 	if (err < 0)
 		return err;
-	err = upgrade_locked(db); /* Another process may have upgraded it before we got the lock. */
+	/* Another process may have upgraded the store before we got the lock, which does no
+	 * harm. */
+	err = upgrade_locked(db);
 	if (!sqlite3_get_autocommit(db))
 		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 	if (err == 0)

@@ -14,7 +14,7 @@
 
 /* The largest numbers of entries that a recording may have. They bound the memory that a hostile
  * store can make a reader use. */
-#define STORE_MAX_ROWS	    (1u << 24) /* objects, processes, threads: each */
+#define STORE_MAX_ROWS	    (1u << 24) /* most objects, most processes, and most threads */
 #define STORE_MAX_LOCATIONS (1u << 26)
 #define STORE_MAX_LINES	    (1u << 26)
 #define STORE_MAX_STRINGS   (1u << 26)
@@ -22,8 +22,8 @@
 #define STORE_MAX_ORIGINS   (1u << 24)
 #define STORE_MAX_RUNS	    (1u << 26) /* runs of all origins together */
 #define STORE_MAX_COUNTERS  4096u
-#define STORE_MAX_DEPTH	    4096u  /* inlined functions at one location */
-#define STORE_MAX_STRING    65535u /* bytes of a name; longer ones are cut */
+#define STORE_MAX_DEPTH	    4096u  /* most inlined functions at one location */
+#define STORE_MAX_STRING    65535u /* most bytes of a name; longer names are cut */
 #define STORE_MAX_BUILD_ID  64u
 #define STORE_MAX_BLOB	    (64u << 20) /* bytes of a chunk */
 
@@ -32,7 +32,7 @@
 
 #define STORE_RUN_COUNTER "window.run" /* see store.h */
 
-#define STORE_BUSY_MS 10000 /* a connection waits so long for the locks of others */
+#define STORE_BUSY_MS 10000 /* ms that a connection waits for the locks of others */
 
 /* The kind of a file, by its header. */
 enum store_db_kind {
@@ -46,28 +46,30 @@ enum store_db_kind {
  * sqlite3_close(). Returns 0 or -errno. */
 int store_db_open(const char *path, int flags, sqlite3 **ret_db);
 
-/* Does the same for a file in a folder that is not writable and that nobody else writes. */
+/* Does the same for a file in a folder that this process cannot write to, as immutable: nobody else
+ * may be writing the file. */
 int store_db_open_immutable(const char *path, sqlite3 **ret_db);
 
-/* Reads the file's header, bypassing SQLite: takes no lock, replays no journal, writes nothing.
- * Returns 0 or -errno. */
+/* Reads the file's header, bypassing SQLite's pages: takes no lock, replays no journal, writes
+ * nothing. *ret_kind tells what the file is, *ret_version the store's version. Returns 0 or
+ * -errno. */
 int store_db_kind(sqlite3 *db, enum store_db_kind *ret_kind, uint32_t *ret_version);
 
-/* Makes the schema, in a rollback-journal transaction: a file has its mark and all its tables, or
- * is still empty. 0 or -errno. */
+/* Makes the schema in one transaction with a rollback journal, so that the file has either its mark
+ * and all its tables or is still empty. Returns 0 or -errno. */
 int store_db_create(sqlite3 *db);
 
-/* Converts a store of an older version to this one, since new data may need this version. Writes
- * the new version number to the main file at once, where readers look for it. Returns 0 or -errno.
- */
+/* Converts a store of an older version to the current one, since what will be written may need it.
+ * Writes the new version number to the main file at once (not only to the WAL), because readers
+ * look for it there. Returns 0 or -errno. */
 int store_db_upgrade(sqlite3 *db);
 
-/* Checks that the tables are exactly those of this version, or of earlier versions, whose objects
- * have no layouts. A view or a trigger in place of a table is an attack. Returns 0, -EBADMSG, or
- * -errno. */
+/* Checks that the tables are exactly those of this version, or those of an older one;
+ * *ret_has_layouts is false if `objects` lacks the column `layout` (before version 5). A view or a
+ * trigger in place of a table is an attack. Returns 0, -EBADMSG, or -errno. */
 int store_db_check_schema(sqlite3 *db, bool *ret_has_layouts);
 
-/* Runs statements that yield no rows. 0 or -errno. */
+/* Runs statements that yield no rows. Returns 0 or -errno. */
 int store_db_exec(sqlite3 *db, const char *sql);
 
 /* Returns the negative errno for an SQLite result code; 0 for SQLITE_OK, _ROW and _DONE. */

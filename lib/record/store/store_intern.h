@@ -21,8 +21,8 @@ struct store_intern {
 /* Frees the strings and functions and leaves an empty table. */
 void store_intern_fini(struct store_intern *names);
 
-/* Finds the number of a string: 1 and up, or 0 for NULL. A new string is copied and gets the next
- * number; *ret_is_new reports that. Returns 0 or -ENOMEM. */
+/* Gives the number of a string: 1 and up, or 0 for NULL. A new string is copied and gets the next
+ * number; *ret_is_new tells whether it is new. Returns 0 or -ENOMEM. */
 int store_intern_string(struct store_intern *names, const char *s, size_t len, uint32_t *ret_number,
 			bool *ret_is_new);
 

@@ -6,18 +6,19 @@
  *   objects              by kind, code and path; code is known by build-id and layout, and by its
  *                        file id where one of them is not known
  *   locations            by file id and offset, as everywhere
- *   nodes                by tag, in a trie that compares what shares one (stack/tag_trie.h)
+ *   nodes                by tag; the trie keeps paths that share a tag apart (stack/tag_trie.h)
  *   processes, threads   by number and names, threads also by cgroup
  *   lines                of the first recording that has some for a location
  *   samples              one recording after the other, with the whole's numbers
  *
- * The windows of a run have one clock, and keep their distances on the clock of the whole. Records
- * of what lasted are at its end, which may be in a window after the range: such windows are added
- * for these records alone (store_reader_all_records()), without their figures.
+ * The windows of a run have one clock, and keep their distances on the clock of the whole. The
+ * record of a wait or a pass is stored at its end, which may be in a window after the range. So
+ * such windows are added for these records alone (store_reader_all_records()), without their
+ * figures.
  *
  * Of two layouts of a build-id, the one that a host meets first has the file id of the build-id
- * (proc/object.c). So two hosts can have one file id for two layouts, and two for one: the whole
- * gives file ids again, by the same rule.
+ * (proc/object.c). So two hosts can give the same file id to different layouts, and different file
+ * ids to the same layout. Therefore the whole numbers file ids anew, by the same rule.
  */
 #include "store/store_join.h"
 
@@ -31,7 +32,7 @@
 #include "stack/location.h"
 #include "stack/tag_trie.h"
 
-/* Finds entries of an array by a hash of what identifies them. */
+/* Finds entries of an array by a hash of their identity. */
 struct join_index {
 	struct hash_index index;
 	VEC(uint64_t) hashes; /* by number */
@@ -53,8 +54,8 @@ struct store_join {
 /* Two clocks differ by less than this, unless one was set. */
 #define JOIN_SAME_CLOCK_NS 1000000000
 
-/* For one recording: the whole's numbers of its objects, processes and locations, to which other
- * entries refer. */
+/* For one recording: the numbers that its objects, processes and locations have in the whole. Its
+ * other entries refer to them. */
 struct join_numbers {
 	uint32_t *objects, *processes, *locations;
 };
@@ -113,8 +114,8 @@ static bool join_equal_texts(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Returns the number of an entry with this hash, at slot *at or behind it; UINT32_MAX: there is no
- * other. To find further entries with the hash, the caller goes on with the next slot. */
+/* Returns the number of the next entry with this hash, from slot *at on, and sets *at to the slot
+ * behind it; UINT32_MAX: there is no further one. */
 static uint32_t join_probe(const struct join_index *x, uint64_t hash, size_t *at)
 {
 	uint32_t number;
@@ -339,7 +340,8 @@ static int join_location(struct store_join *j, const struct store_location *l, u
 	return 0;
 }
 
-/* Copies the lines of a location, unless the whole has some for it already. */
+/* Copies a location's lines from a recording to the whole, unless the whole has lines for this
+ * location already. */
 static int join_lines(struct store_join *j, const struct store_tables *t, uint32_t from,
 		      uint32_t location)
 {
@@ -419,10 +421,10 @@ static int join_paths(struct store_join *j, const struct store_tables *t,
 
 /* --- recordings ----------------------------------------------------------------------------- */
 
-/* Returns the begin of a recording on the whole's clock. By the wall clock, it is as far from the
- * first recording's begin as it really was, but never before the end of the last one. If it is a
- * window of the last one's run, their common clock decides, unless the wall clock was set in
- * between. */
+/* Returns the time, on the whole's clock, at which a recording begins. It follows from the wall
+ * clock: the recording is as far from the begin of the first recording as it really was, but never
+ * before the end of the last one. If the recording is a window of the same run as the last one,
+ * their common monotonic clock decides, unless the wall clock was set in between. */
 static uint64_t join_base(const struct store_join *j, const struct store_recording *recording)
 {
 	const struct store_recording *whole = &j->r->tables.recording;
@@ -612,14 +614,14 @@ static uint64_t join_own_time(const struct store_recording *recording, uint64_t 
 	return start - unix_ns < recording->start_ns ? recording->start_ns - (start - unix_ns) : 0;
 }
 
-/* Adds the times that the range selects of a recording to the whole's list. `next`: the recording
- * after it, or NULL. */
+/* Adds the part of a recording that the range selects to the whole's list of times. `next`: the
+ * recording that follows, or NULL. */
 static int join_select(struct store_reader *r, const struct reader_part *part,
 		       const struct reader_part *next)
 {
 	const struct store_recording *own = &part->window->tables.recording;
-	/* A recording's last record may be at its very end, so the end is included; but if a window
-	 * after the range follows, that moment belongs to it. */
+	/* A recording's last record may be at its very end, so the end is included; but if the next
+	 * recording of the range follows, that moment belongs to it. */
 	const uint64_t end_ns = part->start_ns + (store_range_end(own) - own->start_unix_ns) +
 				(next && !next->is_later);
 	const uint64_t from = part->from_ns > part->start_ns ? part->from_ns : part->start_ns;
@@ -716,8 +718,9 @@ struct join_samples {
 	void *arg;
 };
 
-/* Hands on a sample with the whole's numbers and time. A sample that came after its window was
- * closed is stored in the next window; it gets the first moment of that window. */
+/* Calls the caller's function for a sample, with the whole's numbers and time. A sample that
+ * arrived after its window was closed is stored in the next window; if its time is then before that
+ * of the previous sample, it gets the previous sample's time. */
 static int join_sample(void *arg, const struct store_sample *sample)
 {
 	struct join_samples *s = arg;

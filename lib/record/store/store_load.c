@@ -58,7 +58,8 @@ static void load_arena_free(struct reader_arena *arena)
 	}
 }
 
-/* Reads a text column; `if_null` replaces SQL's NULL. Returns 0, -ENOMEM or -EBADMSG. */
+/* Copies a text column to the arena; for SQL's NULL, gives `if_null`. Returns 0, -ENOMEM or
+ * -EBADMSG. */
 static int load_text(sqlite3_stmt *row, int column, struct reader_arena *arena, const char *if_null,
 		     const char **ret_text)
 {
@@ -210,7 +211,8 @@ static int load_rows(struct store_reader *r, const char *table, const char *sql,
 	return err < 0 ? err : store_db_errno(r->db, rc);
 }
 
-/* Counters have no numbers: each name must be greater than the one before. */
+/* Counters have no numbers, so their names must be in ascending order: that bounds the time,
+ * too. */
 static int load_counters(struct store_reader *r)
 {
 	sqlite3_stmt *stmt;

@@ -2,8 +2,9 @@
 /*
  * The large tables, of chunks: strings, functions, locations, lines, the trie's nodes.
  *
- * Most of a recording of ever new paths is nodes, and decoding them is most of opening it. It needs
- * nothing but the number of locations, so a thread of its own decodes them while the rest is read:
+ * If a program takes ever new paths, nodes are most of its recording, and decoding them takes most
+ * of the time of opening it. It needs nothing but the number of locations, so a thread of its own
+ * decodes them while the rest is read:
  *
  *   locations ──► strings, functions, lines, origins ──► lines by location ──┐
  *       └───────► nodes ─────────────────────────────────────────────────────┴──► sizes
@@ -81,7 +82,8 @@ static int load_location(struct load *l, struct buf_reader *columns)
 	return err;
 }
 
-/* Older stores lack provenances for some locations, which keep PROVENANCE_NONE. */
+/* Reads the provenance of the next location. Older stores lack those of some locations, which keep
+ * PROVENANCE_NONE. */
 static int load_provenance(struct load *l, struct buf_reader *columns)
 {
 	if (l->n_provenances >= l->r->locations.count)
@@ -89,7 +91,7 @@ static int load_provenance(struct load *l, struct buf_reader *columns)
 	return provenance_get(columns, &l->r->locations.items[l->n_provenances++].provenance);
 }
 
-/* Older stores lack cgroups, and some threads have none: these keep NULL. */
+/* Reads the cgroup of a thread. Threads without one, as in older stores, keep NULL. */
 static int load_cgroup(struct load *l, struct buf_reader *columns)
 {
 	struct table_cgroup cgroup = cgroup_get(&l->cgroup_coder, columns);
@@ -282,8 +284,8 @@ static int load_all(struct load *l, enum table_kind kind)
 	return err < 0 ? err : 0;
 }
 
-/* Does the same, and sets `damaged` to the kind's table beforehand. For the caller's thread only.
- */
+/* Does what load_all() does, and sets r->damaged to the kind's table beforehand. For the caller's
+ * thread only. */
 static int load_here(struct load *l, enum table_kind kind)
 {
 	l->r->damaged = load_kinds[kind].name;
@@ -344,8 +346,8 @@ static int load_place_lines(struct load *l)
 	r->lines = lines;
 	if (!first || !lines)
 		return -ENOMEM;
-	/* first[i + 1] becomes the index where the lines of location i start, and moves to where
-	 * they end as they are placed. */
+	/* first[i + 1] becomes the index where the lines of location i start; as they are placed,
+	 * it moves to the index where they end. */
 	for (size_t i = 0; i < count; i++)
 		first[l->lines.items[i].location + 2]++;
 	for (size_t i = 2; i < n + 2; i++)
@@ -387,8 +389,8 @@ static void load_start(struct load *l, struct load_apart *ret_apart)
 		load_thread(ret_apart);
 }
 
-/* Waits for the thread. `err` is the result of the caller's own part of the load. Returns the first
- * error of the two. */
+/* Waits for the thread that loads the nodes. `err` is the result of the caller's own part. Returns
+ * `err` if it is an error, else the thread's result. */
 static int load_join(struct load_apart *apart, int err)
 {
 	if (apart->is_started)

@@ -39,8 +39,8 @@ static int begin(struct store_reader *r)
 		err = VEC_RESERVE(&r->origins, 1);
 	if (err == 0)
 		r->origins.items[r->origins.count++] = (struct origin){0};
-	/* Allocated even if it stays empty: its being there tells readers of samples that this
-	 * reader has sums. */
+	/* The array is allocated even if it stays empty, because its existence tells readers of
+	 * samples that this reader has sums. */
 	return err == 0 ? VEC_RESERVE(&r->sums, 1) : err;
 }
 
@@ -110,7 +110,8 @@ int store_memory_process(struct store_reader *r, const struct store_process *pro
 	return err;
 }
 
-/* Threads get their pointers to labels in store_memory_finish(), when the array no longer moves. */
+/* Copies a thread's labels. Threads get their pointers to them only in store_memory_finish(),
+ * because the array moves while it grows. */
 static int keep_labels(struct store_reader *r, const struct store_labels *labels)
 {
 	struct store_labels copy = labels ? *labels : (struct store_labels){0};

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A reader of data in memory: the tables of a recording that is in no file, and sums instead of its
- * samples. The sums that a server has computed are read in this way, by the same views as a store.
+ * samples. So the views of a store also show sums that a server has computed.
  *
- * Strings are copied. Numbers are given in the order of the calls: objects, locations, processes,
- * threads and origins from 0 (origin 0 is there already), nodes from 1.
+ * Strings are copied. Entries are numbered in the order of the calls: objects, locations,
+ * processes, threads and origins from 0 (origin 0 is there already), nodes from 1.
  */
 #ifndef STORE_STORE_MEMORY_H
 #define STORE_STORE_MEMORY_H
 
 #include "store/store_reader.h"
 
-/* Makes an empty reader. `recordings`: how many were added up; `series`: what the sums are of, bits
- * 1 << number. Returns 0 or -ENOMEM. store_reader_close() frees it. */
+/* Makes an empty reader. `recordings`: how many recordings were added up; `series`: the series of
+ * the sums, as bits 1 << number. Returns 0 or -ENOMEM. store_reader_close() frees it. */
 int store_memory_new(const struct store_recording *recording, uint32_t recordings, uint64_t series,
 		     struct store_reader **ret_reader);
 

@@ -117,7 +117,7 @@ int store_path_prepare(const char *path)
 /* suffixes of a store's files */
 static const char *const suffixes[] = {"", "-wal", "-shm"};
 
-/* Gives one file to the user. Leaves a file alone that is missing or not root's. */
+/* Makes the user the owner of one file. Does nothing if the file is missing or not root's. */
 static int give(const char *path, const char *suffix, uint32_t uid, uint32_t gid)
 {
 	char *name;

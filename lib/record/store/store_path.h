@@ -18,17 +18,20 @@
 char *store_path_default(void);
 
 /* Returns the default path for readers, malloc()ed: store_path_default(), or if that file does not
- * exist, the path of the service's store. *ret_is_service tells which. NULL if memory is short. */
+ * exist, the path of the service's store; *ret_is_service tells whether it is the service's. NULL
+ * if memory is short. */
 char *store_path_to_read(bool *ret_is_service);
 
-/* Makes the folder of the default path (0755, root's). 0 or -errno. */
+/* Makes the folder of the default path, with mode 0755 and root as its owner. Returns 0 or
+ * -errno. */
 int store_path_prepare(const char *path);
 
-/* Gives a store that root made to the user who called sudo; does nothing otherwise. 0 or -errno. */
+/* Makes the user who called sudo the owner of a store that root made; otherwise does nothing.
+ * Returns 0 or -errno. */
 int store_path_hand_over(const char *path);
 
-/* Lets a group read a store: its file and those of its WAL get this group and the mode 0640. SQLite
- * gives WAL files that it makes later the same ones. Returns 0 or -errno. */
+/* Lets a group read a store: its file and the files of its WAL get this group and the mode 0640.
+ * WAL files that SQLite makes later get the same. Returns 0 or -errno. */
 int store_path_share(const char *path, uint32_t gid);
 
 #endif

@@ -174,7 +174,8 @@ static char *range_no_numbers(const struct store_range *range, const char *path,
 	return s;
 }
 
-/* Names the newest recording of the range, and one that counts another event. */
+/* Returns a sentence that names the newest recording of the range, and one that counts another
+ * event. */
 static char *range_events(const struct store_range *range, const char *path,
 			  const struct store_recording *all, size_t n)
 {

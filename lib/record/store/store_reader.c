@@ -37,8 +37,8 @@ static uint64_t reader_size(const char *path, const char *suffix)
 	return err < 0 ? 0 : (uint64_t)st.st_size;
 }
 
-/* Begins the transaction, and reads something: the snapshot is taken at the first read. Returns
- * SQLite's result code. */
+/* Begins the transaction and reads something, because SQLite takes the snapshot at the first read.
+ * Returns SQLite's result code. */
 static int reader_begin(sqlite3 *db)
 {
 	int rc = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
@@ -89,8 +89,8 @@ static int reader_open_db(struct store_reader *r, const char *path, uint32_t *re
 	return err == 0 ? store_db_check_schema(*db, &r->has_layouts) : err;
 }
 
-/* Loads the row of a recording. 0: the latest one; but if that is a window that has just begun and
- * has no samples, the one before. */
+/* Loads the row of a recording. 0: the latest recording; but if that is a window that has just
+ * begun and has no samples yet, the recording before it. */
 static int reader_find(struct store_reader *r, int64_t recording)
 {
 	const char *sql =
@@ -328,8 +328,8 @@ int store_list_recordings(const char *path, struct store_recording **ret_recordi
 
 /* --- several recordings as one -------------------------------------------------------------- */
 
-/* Loads a recording in the transaction of `r`, and adds it to the join. `began_before_ns`, if not
- * NULL: the recording comes after the range, and is added only if one of its records began before
+/* Loads a recording in the transaction of `r`, and adds it to the join. If `began_before_ns` is not
+ * NULL, the recording comes after the range, and is added only if one of its records began before
  * that time. */
 static int reader_add(struct store_reader *r, struct store_join *join, int64_t recording,
 		      const uint64_t *began_before_ns)
@@ -356,8 +356,8 @@ static int reader_add(struct store_reader *r, struct store_join *join, int64_t r
 	return store_join_add(join, window, began_before_ns != NULL);
 }
 
-/* Returns the end of the part of the last recording that the range selects, by that recording's
- * clock. Windows after it have the same clock. */
+/* Returns the time, by the clock of the last recording, at which the range or that recording ends,
+ * whichever comes first. Windows after it have the same clock. */
 static uint64_t reader_end(const struct store_reader *r, const struct store_range *range)
 {
 	const struct store_recording *last =

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Retention: old recordings are deleted, one per transaction, and the pages that this frees are
- * given back to the file system by incremental vacuum, some megabytes per transaction.
- * Between the windows of a run as many are kept as the last window took, for the next one: so the
- * file of a service does not grow and shrink each hour, and exceeds its limit by a window at most.
+ * given back to the file system by incremental vacuum, some megabytes per transaction. While a run
+ * goes on in windows, as many free pages as the last window took stay in the file for the next one.
+ * So the file of a service does not grow and shrink with each window, and exceeds its limit by one
+ * window at most.
  *
  * VACUUM was rejected: it writes the whole store once more, and needs that much free space at
  * the very moment when there may be none.
@@ -39,7 +40,7 @@ static int retain_pragma(struct store_writer *w, const char *sql, int64_t *ret_v
 	return rc == SQLITE_DONE ? -EIO : err;
 }
 
-/* Runs a pragma that returns a number of pages, and gives that as bytes. */
+/* Runs a pragma that returns a number of pages, and gives the size of these pages in bytes. */
 static int retain_pages(struct store_writer *w, const char *sql, uint64_t *ret_bytes)
 {
 	int64_t pages, size;
@@ -196,9 +197,9 @@ static bool retain_is_old(const struct retain_candidate *c, uint64_t now_ns, uin
 	       (now_ns - c->ended_ns) / RETAIN_S_TO_NS >= max_age_s;
 }
 
-/* Limits the WAL, which counts as part of the store's size. *ret_bytes is the limit. SQLite
- * checkpoints the WAL when a quarter of that is used, since the commit that reaches the quarter may
- * be large. */
+/* Limits the WAL, which counts as part of the store's size, and gives the limit in *ret_bytes.
+ * SQLite checkpoints the WAL when it has a quarter of that size, since the commit that reaches the
+ * quarter may be large. */
 static int retain_limit_wal(struct store_writer *w, uint64_t max_bytes, uint64_t *ret_bytes)
 {
 	uint64_t bytes = max_bytes / 8;
@@ -217,7 +218,7 @@ static int retain_limit_wal(struct store_writer *w, uint64_t max_bytes, uint64_t
 }
 
 /* Deletes candidates, oldest first, until no recording is too old and the store is not too large.
- * Returns how many, or -errno. */
+ * Returns how many were deleted, or -errno. */
 static int retain_delete_some(struct store_writer *w, const struct retain_candidate *items,
 			      size_t count, uint64_t now_ns, const struct retain_limits *limits)
 {
@@ -253,8 +254,8 @@ int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max
 		err = retain_candidates(w, now_ns, &items, &count);
 	if (err < 0)
 		return err;
-	/* The deletion itself is written to the WAL. Emptying the WAL first makes room for it;
-	 * afterwards a reader may keep the WAL from being emptied. */
+	/* Deleting also writes to the WAL. It is emptied before, to make room, because a reader may
+	 * keep it from being emptied later. */
 	if (max_bytes && count)
 		retain_empty_wal(w);
 	deleted = retain_delete_some(w, items, count, now_ns, &limits);
@@ -274,7 +275,7 @@ int store_writer_drop_oldest(struct store_writer *w)
 	size_t count = 0;
 	int err;
 
-	/* The deletion itself is written to the WAL, so make room for it. */
+	/* Deleting also writes to the WAL: make room for that. */
 	retain_empty_wal(w);
 	err = retain_candidates(w, retain_now_ns(), &items, &count);
 	if (err == 0 && count)

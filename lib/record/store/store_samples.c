@@ -3,9 +3,10 @@
  * The samples of a recording, or the records of another series, in time order.
  *
  * Chunks are sorted inside, and nearly always follow each other in time; but a sample that arrived
- * late stands in a later chunk. So chunks are read in order of their first sample, and samples that
- * are later than the next chunk's first one wait to be merged with it. Mostly none waits, and
- * samples are handed out from the buffer that they were decoded into.
+ * late is in a later chunk. So chunks are read in order of their first sample's time, and samples
+ * that are later than the first sample of the next chunk wait to be merged with that chunk. Mostly
+ * no sample waits, and the caller gets samples directly from the buffer into which they were
+ * decoded.
  *
  * Decoding takes as long as processing the samples, so two threads do it (base/pipeline.h). A
  * connection to SQLite is for one thread at a time, so blobs are fetched under a lock and decoded
@@ -23,7 +24,7 @@
 #include "store/sample_codec.h"
 #include "store/store_join.h"
 
-/* samples that may wait for a later chunk at the same time: 512 MiB */
+/* samples that may wait for a later chunk at the same time; they take 512 MiB */
 #define SAMPLES_MAX_WAITING (1u << 24)
 
 struct samples_chunk {
@@ -155,8 +156,8 @@ static int samples_make(void *arg, size_t job, unsigned slot)
 
 /* --- handing out samples ------------------------------------------------------------------- */
 
-/* Calls `each` for the samples from *at on that are not later than `until`, and moves *at behind
- * them. */
+/* Calls `each` for the samples from index *at on that are not later than `until`, and sets *at to
+ * the first sample after these. */
 static int samples_emit(struct samples *s, const struct store_sample *samples, size_t count,
 			uint64_t until, size_t *at)
 {
@@ -187,7 +188,8 @@ static int samples_merge(struct samples *s, const struct store_sample *samples, 
 	return 0;
 }
 
-/* Hands out the samples of a chunk that are older than the next chunk; the others wait. */
+/* Gives the caller the samples of a chunk that are not later than the first sample of the next
+ * chunk; the others wait. */
 static int samples_take(void *arg, size_t job, unsigned slot)
 {
 	struct samples *s = arg;
@@ -289,7 +291,8 @@ static int samples_read(struct samples *s)
 	return err;
 }
 
-/* A caller's function, behind one that gives each sample the node that is shown. */
+/* For store_reader_leave_out(): calls the caller's function with each sample's node replaced by the
+ * nearest ancestor that is shown. */
 struct samples_shown {
 	const uint32_t *shown;
 	int (*each)(void *arg, const struct store_sample *record);
@@ -338,14 +341,14 @@ int store_reader_all_records(struct store_reader *reader, enum metric_series ser
 /* --- records that began before a moment -------------------------------------------------- */
 
 #define SAMPLES_REACH 1 /* result that ends the search: a record was found */
-/* result that ends the search: later records cannot reach back so far */
+/* result that ends the search: later records cannot have begun before the time searched for */
 #define SAMPLES_BEYOND 2
 
-/* A sample stands for CPU time before it, but never for more than this. */
+/* A sample stands for the CPU time before it, but never for more than this. */
 #define SAMPLES_LONGEST_NS 10000000000
 
-/* A thread on the CPU has a sample at least so often, or once in STORE_UNSAMPLED periods if that is
- * longer. */
+/* A thread on the CPU has a sample at least so often, or if STORE_UNSAMPLED periods are longer,
+ * once in these. */
 #define SAMPLES_APART_NS 100000000
 
 struct samples_search {
@@ -355,11 +358,11 @@ struct samples_search {
 	bool has_any;	   /* the series has records with a length */
 };
 
-/* Ends the search if a record reaches back to a moment before `before_ns`. A record lasted at most
- * as long as the time that it stands for. A pass has two records, its own time and the time of the
- * passes nested in it; it lasted at most twice the larger of the two. If a wait begins shortly
- * after `before_ns`, its thread was on the CPU until then, and may have been since before
- * `before_ns`. */
+/* Ends the search if a record began, or may have begun, before `before_ns`. Records are at the end
+ * of what they stand for. A wait lasted at most as long as the time that its record stands for. A
+ * pass has two records, its own time and the time of the passes nested in it; it lasted at most
+ * twice the larger of the two. And if a wait began shortly after `before_ns`, its thread was on the
+ * CPU until then, possibly since before `before_ns`. */
 static int samples_reach(void *arg, const struct store_sample *record)
 {
 	struct samples_search *search = arg;

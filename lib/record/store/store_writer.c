@@ -25,10 +25,10 @@
 #include "stack/provenance.h"
 #include "store/writer_state.h"
 
-/* A table's chunk is full with TABLE_CODEC_MAX entries, or when one of its columns has so many
- * bytes. */
+/* A table's chunk is full when it has TABLE_CODEC_MAX entries, or when one of its columns has so
+ * many bytes. */
 #define WRITER_COLUMN_BYTES (4u << 20)
-/* Most bytes that an entry without text adds to a column: so such columns never reach
+/* Most bytes that an entry without text adds to a column, so that columns without text never reach
  * WRITER_COLUMN_BYTES. */
 #define WRITER_ENTRY_BYTES 16u
 
@@ -38,9 +38,8 @@ _Static_assert(WRITER_COLUMN_BYTES / WRITER_ENTRY_BYTES >= TABLE_CODEC_MAX, "a c
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-/* Removes the WAL and its index of a deleted store with the same name, whose files were left
- * behind. SQLite would take them for the new store's, and a writer of the old store may still use
- * them. */
+/* Removes the WAL and WAL index that a deleted store of the same name left behind. SQLite would
+ * take them for the new store's, and a writer of the deleted store may still be using them. */
 static void remove_left(const char *path)
 {
 	static const char *const suffixes[] = {"-wal", "-shm"};
@@ -67,10 +66,10 @@ static int writer_touch(const char *path)
 	return 0;
 }
 
-/* Switches a new store to WAL mode. SQLite takes a shared lock and then wants an exclusive one;
- * while it holds one lock it does not wait for another, since two processes that did so would wait
- * for each other. So if two processes start on one store at the same time, SQLite refuses one of
- * them at once, whatever the busy timeout, and that one must try again. */
+/* Switches a new store to WAL mode. SQLite takes a shared lock and then an exclusive one. It does
+ * not wait for a lock while it holds another, since two processes that did so could wait for each
+ * other. So if two processes open one store at the same time, SQLite fails at once in one of them,
+ * whatever the busy timeout, and that process must try again. */
 static int writer_use_wal(sqlite3 *db)
 {
 	const struct timespec pause = {.tv_nsec = WRITER_PAUSE_MS * 1000000l};
@@ -84,7 +83,7 @@ static int writer_use_wal(sqlite3 *db)
 }
 
 /* Runs the pragmas of a writing connection. Distributions build SQLite with secure_delete, which
- * overwrites deleted data: that would write each deleted window to the WAL once more. */
+ * overwrites deleted data, and so would write each deleted window to the WAL once more. */
 static int writer_configure(sqlite3 *db)
 {
 	int on = 1;
@@ -94,8 +93,8 @@ static int writer_configure(sqlite3 *db)
 		err = store_db_exec(db, "PRAGMA synchronous=NORMAL;"
 					"PRAGMA secure_delete=FAST;"
 					"PRAGMA journal_size_limit=4194304");
-	/* The WAL and its index stay when the last connection closes: a reader that cannot write to
-	 * the folder could not create them. */
+	/* Keep the WAL and its index when the last connection closes, because a reader that cannot
+	 * write to the folder could not create them. */
 	sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
 	return err;
 }
@@ -131,7 +130,8 @@ static int writer_open(const char *path, sqlite3 **db, uint32_t *ret_version)
 
 int store_writer_reserve(const char *path, int *ret_fd)
 {
-	/* O_NONBLOCK, since the path may name a pipe. Opening it as a store refuses it later. */
+	/* O_NONBLOCK because the path may name a pipe, which is refused when it is opened as a
+	 * store. */
 	const int flags = O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	int fd, err = writer_touch(path);
 
@@ -218,7 +218,7 @@ int store_writer_new(const char *path, const struct store_recording *info,
 static void writer_close(sqlite3 *db)
 {
 	/* Move all of the WAL into the main file, so that the main file can be copied alone. If
-	 * another connection needs the WAL now, the last one to close does this. */
+	 * another connection is using the WAL, the last connection that closes will do this. */
 	sqlite3_busy_timeout(db, 200);
 	sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	sqlite3_close(db);
@@ -284,8 +284,8 @@ static bool query_answers(sqlite3 *db, const char *query, const char *word)
 	return is_so;
 }
 
-/* Returns whether the store has no recording, and no other process has it open: only then can it
- * leave WAL mode. */
+/* Returns whether the store has no recording, and no other process has it open: SQLite lets a
+ * database leave WAL mode only if no other connection has it open. */
 static bool is_unused_store(sqlite3 *db)
 {
 	sqlite3_busy_timeout(db, 0);

@@ -10,9 +10,9 @@
  * Errors are negative errno: -ENOSPC for a full disk, -EROFS, -EACCES, -EBUSY (another writer
  * held the store for 10 s), -EIO, -ENOMEM; store_writer_error() has SQLite's text for the last.
  *
- * Samples come in about the order of their times. Within a commit any order is fine; the reader
- * merges samples that come later than that, up to 16 million that overlap. One thread at a time may
- * use a writer.
+ * Samples come roughly in order of time. Within a commit any order is fine; samples that come in a
+ * later commit are merged by the reader, up to 16 million that overlap in time. One thread at a
+ * time may use a writer.
  */
 #ifndef STORE_STORE_WRITER_H
 #define STORE_STORE_WRITER_H
@@ -24,10 +24,10 @@
 
 struct store_writer;
 
-/* Opens or makes the store at `path`, for store_writer_begin(). -ENOTSUP: the file is a store of a
- * newer version; -EINVAL: it is not a store; neither is changed. -EBADMSG: it is a damaged store.
- * On failure *ret_error, if asked for, is a malloc()ed sentence. A new file gets mode 0600; making
- * one waits for the disk several times. */
+/* Opens or makes the store at `path`, for store_writer_begin(). Returns 0 or -errno. -ENOTSUP: the
+ * file is a store of a newer version; -EINVAL: it is not a store; in both cases it is not changed.
+ * -EBADMSG: it is a damaged store. On failure *ret_error, unless NULL, is a malloc()ed sentence. A
+ * new file gets mode 0600; making one waits for the disk several times. */
 int store_writer_open(const char *path, struct store_writer **ret_writer, char **ret_error);
 
 /* Begins the recording, and commits its row at once. `info->id` is ignored; `info->run` is not 0 if
@@ -45,16 +45,16 @@ int store_writer_new(const char *path, const struct store_recording *info,
 void store_writer_free(struct store_writer *writer);
 
 /* Begins the next window of the run, after the previous one has been committed as finished. All
- * numbers begin at 0 again. `info` as above. 0, or -errno with the writer as it was: the call may
- * be repeated. */
+ * numbers begin at 0 again. `info` as for store_writer_begin(). Returns 0, or -errno with the
+ * writer unchanged, so that the call can be repeated. */
 int store_writer_next_window(struct store_writer *w, const struct store_recording *info);
 
 int64_t store_writer_recording(const struct store_writer *writer); /* its id */
 
 /* Add new entries. Numbers must come densely from 0 (nodes: from 1). Strings are copied, and cut at
- * 65,535 bytes. They return 0, -ENOMEM, or -EINVAL: a number out of order, one that refers to
- * nothing, or more entries than a recording can hold (2^28 nodes, 2^26 locations or lines, 2^24 of
- * the others). Nothing reaches the file before the commit. */
+ * 65,535 bytes. Return 0; -ENOMEM; -EINVAL: a number is out of order or refers to an entry that
+ * does not exist, or there are more entries than a recording can hold (2^28 nodes, 2^26 locations
+ * or lines, 2^24 of each other kind). Nothing reaches the file before the commit. */
 int store_writer_object(struct store_writer *w, const struct store_object *object);
 int store_writer_location(struct store_writer *w, const struct store_location *location);
 int store_writer_line(struct store_writer *w, const struct store_line *line);
@@ -66,50 +66,51 @@ int store_writer_node(struct store_writer *w, const struct store_node *node);
 /* Adds the size of a node (see struct store_tables). Sizes must come in order of the nodes, from 1,
  * and after the nodes themselves. */
 int store_writer_size(struct store_writer *w, uint32_t node, uint32_t size);
-/* Adds an origin; numbers come densely from 1. -EINVAL also for an origin without runs and height,
- * or with invalid runs. */
+/* Adds an origin; numbers come densely from 1. Errors as above; -EINVAL also for an origin without
+ * runs and height, or with invalid runs. */
 int store_writer_origin(struct store_writer *w, uint32_t number, const struct origin *origin);
 int store_writer_sample(struct store_writer *w, const struct store_sample *sample);
-/* Adds a record to another series than samples. Its value is record->period. */
+/* Adds a record to a series other than samples. Its value is record->period. */
 int store_writer_record(struct store_writer *w, enum metric_series series,
 			const struct store_sample *record);
 
 /* Sets a named counter (end reasons, losses, cache statistics). */
 int store_writer_counter(struct store_writer *w, const char *name, uint64_t value);
 
-/* Commits all new data, and from `info` end_ns, samples, lost, kernel_ns, kernel_runs, finished and
- * (if it is not NULL) note. After an error the data is still in memory: commit again, or free the
- * writer. After -ESTALE (another process deleted the recording) it can only be freed. */
+/* Commits all new data. Also stores, from `info`, end_ns, samples, lost, kernel_ns, kernel_runs,
+ * finished and, unless it is NULL, note. Returns 0 or -errno. After an error the data is still in
+ * memory, so the caller can commit again, or free the writer. After -ESTALE (another process
+ * deleted the recording) it can only be freed. */
 int store_writer_commit(struct store_writer *w, const struct store_recording *info);
 
 /* Returns SQLite's text for the last error, or "" if there was none. The writer owns it, and the
  * next error replaces it. */
 const char *store_writer_error(const struct store_writer *w);
 
-/* Removes the recording that was begun, since its run failed to start. Afterwards the writer can
- * only be freed. Returns 0 or an error as above. */
+/* Removes the recording that was begun, for the case that its run fails to start. Afterwards the
+ * writer can only be freed. Returns 0 or an error as above. */
 int store_writer_discard(struct store_writer *w);
 
-/* Deletes recordings that ended more than `max_age_s` ago, then the oldest ones until the file's
- * content and the WAL are within `max_bytes`; 0 means no limit. Never deletes the recording being
- * written. If it is called after each store_writer_next_window(), the store exceeds `max_bytes` by
- * at most one window; the pages of deleted windows are used again. Returns the number deleted, or
- * -errno. */
+/* Deletes recordings that ended more than `max_age_s` seconds ago, then the oldest recordings until
+ * the file's content and the WAL together have at most `max_bytes`; 0 means no limit. Never deletes
+ * the recording being written. If it is called after each store_writer_next_window(), the store
+ * exceeds `max_bytes` by at most one window; the pages of deleted windows are used again. Returns
+ * the number deleted, or -errno. */
 int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max_bytes);
 
 /* Deletes the oldest recording that is not being written, and gives its pages back to the file
- * system, so that a full disk has room. Returns the number deleted: 1, or 0 if there is none; or
- * -errno. */
+ * system, for the case that the disk is full. Returns the number deleted, 1 or 0 (there was none to
+ * delete), or -errno. */
 int store_writer_drop_oldest(struct store_writer *w);
 
-/* Returns whether the store's file has been deleted or replaced since it was opened: then commits
- * go to a file that nobody can find. */
+/* Returns whether the store's file has been deleted or replaced since it was opened, so that
+ * commits would go to a file that nobody can find. */
 bool store_writer_has_moved(const struct store_writer *w);
 
-/* Reserves a store for one process that writes windows for a long time. Creates the file (mode
- * 0600) if it does not exist. The caller calls it before store_writer_new(), and closes *ret_fd
- * after store_writer_free(), since closing it drops SQLite's locks on the file. Returns 0, -EBUSY
- * (another process has reserved it), or the -errno of open(). */
+/* Reserves a store for one process that will write windows for a long time. Creates the file (mode
+ * 0600) if it does not exist. The caller calls it before store_writer_open() or store_writer_new(),
+ * and closes *ret_fd after store_writer_free(), because closing it drops SQLite's locks on the
+ * file. Returns 0, -EBUSY (another process has reserved it), or the -errno of open(). */
 int store_writer_reserve(const char *path, int *ret_fd);
 
 #endif

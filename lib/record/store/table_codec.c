@@ -251,7 +251,8 @@ struct table_line line_get(struct line_coder *c, struct buf_reader *columns)
 
 /* --- origins -------------------------------------------------------------------------------- */
 
-/* in the number of runs, above ORIGIN_MAX_RUNS * 2 + 1: the height follows */
+/* bit in the coded number of runs, above all values up to ORIGIN_MAX_RUNS * 2 + 1: the height
+ * follows */
 #define ORIGIN_HAS_HEIGHT (1u << 16)
 _Static_assert(ORIGIN_HAS_HEIGHT > ORIGIN_MAX_RUNS * 2 + 1, "a bit of its own");
 

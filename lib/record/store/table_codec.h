@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables that are large: strings, functions, locations, lines and trie nodes, as columns.
- * Entries are decoded in the order in which they were encoded, each as a difference to earlier
- * entries, also across the borders of chunks: a chunk alone cannot be read. Each kind has a coder
- * (the state that the writing and the reading side advance in step), a put, a get, and a number of
- * columns. A get past the end or out of range marks its column `failed` and returns zeroes; the
- * caller checks chunk_done() once per chunk.
+ * The large tables (strings, functions, locations, lines, trie nodes and others) as columns.
+ * Entries are decoded in the order in which they were encoded. Each is coded as differences to
+ * earlier entries, also to those of earlier chunks, so a chunk alone cannot be read. Each kind of
+ * table has a coder (state that the writer and the reader advance in step), a put function, a get
+ * function, and a number of columns. If a get function finds the end of a column or a value out of
+ * range, it marks the column `failed` and returns zeroes; the caller checks chunk_done() once per
+ * chunk.
  */
 #ifndef STORE_TABLE_CODEC_H
 #define STORE_TABLE_CODEC_H
@@ -25,14 +26,14 @@ enum table_kind {
 	TABLE_NODES,
 	TABLE_SAMPLES,	   /* no table: sample_codec.h has its chunks */
 	TABLE_ORIGINS,	   /* since version 2 */
-	TABLE_SIZES,	   /* sizes of nodes; since version 2, and only if they were measured */
+	TABLE_SIZES,	   /* sizes of nodes; only if they were measured, and since version 2 */
 	TABLE_PROVENANCES, /* provenances of locations; since version 3 */
 	TABLE_CGROUPS,	   /* cgroups of threads; since version 4 */
 	TABLE_KINDS
 };
 
 /* Chunks of a series of records other than samples (stack/metric.h) have the kind TABLE_SERIES +
- * the series' number, and the form of chunks of samples; since version 4. */
+ * the number of the series. They are coded like chunks of samples. Since version 4. */
 #define TABLE_SERIES 64u
 
 /* Returns the kind of a series' chunks. */
@@ -134,7 +135,7 @@ struct table_line line_get(struct line_coder *c, struct buf_reader *columns);
 void origin_put(struct buf *columns, const struct origin *origin);
 int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct origin *ret_origin);
 
-/* Node sizes, coded as the difference to the last one at the same call site. */
+/* Node sizes, coded as the difference to the last size at the same call site. */
 #define SIZE_SITES 65536u
 struct size_coder {
 	uint32_t last[SIZE_SITES];
@@ -167,7 +168,7 @@ void node_coder_fini(struct node_coder *c);
 
 /* Appends a node. Returns 0, or -ENOMEM with nothing appended. */
 int node_put(struct node_coder *c, struct buf *columns, const struct store_node *node);
-/* Reads a node, and appends it to c->nodes. Returns 0, -ENOMEM, or -EBADMSG: its parent is no
+/* Reads a node, and appends it to c->nodes. Returns 0; -ENOMEM; -EBADMSG: its parent is not an
  * earlier node, or its location is not below `locations`. */
 int node_get(struct node_coder *c, struct buf_reader *columns, uint32_t locations);
 /* Does the same for `count` nodes, but faster. */

@@ -18,7 +18,7 @@ struct writer_chunk {
 	struct buf blob;
 };
 
-/* One of the tables of table_codec.h, with the chunk that is being filled. */
+/* One of the tables of table_codec.h, and its chunk that is being filled. */
 struct writer_table {
 	struct buf columns[CHUNK_MAX_COLUMNS];
 	uint32_t seq;	/* number of that chunk */
@@ -33,14 +33,15 @@ struct writer_counter {
 	bool is_dirty;
 };
 
-/* The records of a series: those of its last chunk, and new ones. */
+/* Records of a series that are in memory: those of its last chunk, and new ones. */
 struct writer_series {
 	VEC(struct store_sample) records;
 	uint32_t seq;	/* number of the chunk that records[0] belongs to */
 	size_t written; /* how many of the records were committed */
 };
 
-/* The statements of each commit, compiled once, since compiling takes about as long as running. */
+/* The SQL statements that each commit runs. They are compiled once, since compiling one takes about
+ * as long as running it. */
 enum writer_statement {
 	WRITER_BEGIN,
 	WRITER_COMMIT,
@@ -65,7 +66,7 @@ struct store_writer {
 	int64_t run;
 	char *error; /* text of the last error, or NULL */
 
-	/* Rows that the next commit will write, and how many rows there are so far. */
+	/* Rows that the next commit will write, and how many rows the recording has so far. */
 	VEC(struct store_object) objects;
 	VEC(struct store_process) processes;
 	VEC(struct store_thread) threads;
@@ -91,7 +92,7 @@ struct store_writer {
  * errno. */
 int store_commit_failed(struct store_writer *w, int rc);
 
-/* Inserts the row of the recording and commits it. Sets w->recording, and for a window w->run
+/* Inserts the row of the recording and commits it. Sets w->recording; for a window, also w->run,
  * unless it is set. Returns 0 or -errno. */
 int store_commit_begin(struct store_writer *w, const struct store_recording *info);
 
@@ -105,7 +106,7 @@ void store_commit_fini(struct store_writer *w);
 void store_commit_forget_rows(struct store_writer *w);
 
 /* Gives pages that no recording uses back to the file system, in small transactions, except for
- * `keep_bytes`, which the next data will use. */
+ * `keep_bytes` of them, which the next data will use. Returns 0 or -errno. */
 int store_retain_shrink(struct store_writer *w, uint64_t keep_bytes);
 
 /* Gives the size of the pages that recordings use, in bytes. Returns 0 or -errno. */

@@ -65,8 +65,8 @@ static void row_update(const struct edge_costs *costs, const struct edge_costs_r
 	}
 }
 
-/* Sets the least cost by which a step from a node reaches a real node. The transparent nodes beside
- * it must have been handled before. */
+/* Sets the least cost by which steps from a node reach a real node. If transparent nodes are next
+ * to it, their least costs must be known already. */
 static void node_min(struct edge_costs *costs, uint32_t node, bool down)
 {
 	struct edge_costs_row row = edge_costs_row(costs, node, down);

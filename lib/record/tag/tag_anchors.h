@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Anchors: tags at which a search may end on its way up, in a small hash table with a filter in
- * front. */
+/* Anchors: tags at which the search may end on its way up from a leaf, because their own paths are
+ * searched separately (tag_batch.c). They are in a small hash table with a filter in front. */
 #ifndef TAG_TAG_ANCHORS_H
 #define TAG_TAG_ANCHORS_H
 
@@ -25,7 +25,7 @@ void tag_anchors_release(struct tag_anchors *anchors);
 /* Returns the index of a tag in the table; TAG_ANCHORS_NONE: the table lacks it. */
 uint32_t tag_anchors_find(const struct tag_anchors *anchors, uint64_t tag);
 
-/* Returns false if the table certainly lacks the tag. If true, tag_anchors_find() decides. */
+/* Returns false if the table certainly lacks the tag; true: tag_anchors_find() must look it up. */
 static inline bool tag_anchors_may_have(const struct tag_anchors *anchors, uint64_t tag)
 {
 	return anchors->filter[tag >> 6 & (TAG_ANCHORS_WORDS - 1)] >> (tag & 63) & 1;

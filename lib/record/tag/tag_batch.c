@@ -6,7 +6,7 @@
  *   sweep     all tags that are left, a little time for each: finds what is near known paths
  * On the way up from one tag the search may reach another tag of the batch, whose path is not known
  * either. Then the first tag depends on the other, and gets its path when that one does. So only
- * tags that depend on no other need the long search.
+ * tags that depend on no other tag need the long search.
  *
  * Tags of one run share long prefixes, so after the first attempt that succeeds most others take
  * microseconds.
@@ -17,17 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* one part in so many of all time goes into the table of paths from the roots */
+/* the table of paths from the roots gets one part in so many of all the time */
 #define TAG_BATCH_PREPARE 8
-/* one in so many of the tags is attempted with the first budget */
+/* at first, one in so many of the remaining tags is attempted */
 #define TAG_BATCH_ATTEMPTS 16
 
 #define TAG_BATCH_ENDS	 4 /* nodes that are tried as the end of a path, at most */
 #define TAG_BATCH_CALLED 32
 #define TAG_BATCH_HOPS	 1000
 
-/* If a sweep finds nothing, a longer one follows. In each, a tag gets its budget divided by this.
- */
+/* Sweeps, until one finds a path: in each, a tag gets its budget divided by this number. */
 static const unsigned tag_batch_sweeps[] = {32, 8};
 
 struct tag_batch {
@@ -78,8 +77,8 @@ static int keep(struct tag_batch_item *item, const struct tag_search_answer *ans
 	return 0;
 }
 
-/* Makes an item depend on another one: its path is known from that item down, so it is complete as
- * soon as the other's is. */
+/* Makes an item depend on another one: its path is known from that item's leaf down, so it is
+ * complete as soon as the other item has a path. Returns 1 or -ENOMEM. */
 static int hang(struct tag_batch *b, struct tag_batch_item *item,
 		const struct tag_search_answer *answer)
 {
@@ -94,8 +93,8 @@ static int hang(struct tag_batch *b, struct tag_batch_item *item,
 	return 1;
 }
 
-/* Searches the path of one item. Returns 1: it has its answer now; 0: not yet; negative: as
- * tag_search_run(). */
+/* Searches the path of one item. Returns 1: the item has its answer now, or depends on another one;
+ * 0: not yet; negative: an error of tag_search_run(). */
 static int tag_batch_try(struct tag_batch *b, struct tag_batch_item *item, uint64_t budget_ns,
 			 bool all)
 {
@@ -168,8 +167,8 @@ static void tag_batch_order(struct tag_batch *b)
 	qsort_r(b->left, b->n_left, sizeof(*b->left), compare, b->weight);
 }
 
-/* Collects the first nodes that dependent items call from an item's end, TAG_BATCH_CALLED at most.
- */
+/* Collects the first nodes of the partial paths of items that depend on this item, TAG_BATCH_CALLED
+ * at most: what the last node of its path calls. */
 static unsigned tag_batch_called(const struct tag_batch *b, uint32_t number, uint32_t *ret_nodes)
 {
 	unsigned n = 0;
@@ -180,9 +179,9 @@ static unsigned tag_batch_called(const struct tag_batch *b, uint32_t number, uin
 	return n;
 }
 
-/* Gives the nodes that may be the last of an item's path, since they can call all nodes that its
- * dependent items begin with. Returns their number, at most TAG_BATCH_ENDS; 0: there are more, or
- * nothing is known. */
+/* Collects the nodes that may be the last of an item's path: those that can call the first node of
+ * the partial path of every item that depends on it. Returns their number, at most TAG_BATCH_ENDS;
+ * 0: there are more, or no item depends on it. */
 static unsigned tag_batch_ends(const struct tag_batch *b, uint32_t number, uint32_t *ret_ends)
 {
 	uint32_t called[TAG_BATCH_CALLED];
@@ -221,9 +220,9 @@ static int tag_batch_long(struct tag_batch *b, uint32_t number, uint64_t budget_
 	return result;
 }
 
-/* Attempts until one item is found: some of the tags with one budget, then half as many with twice
- * the budget, and so on, each time from the first tag. Returns 1: one is found; 0: the time is used
- * up. */
+/* Attempts tags with longer budgets until one of them gets a path: some of the tags with one
+ * budget, then half as many with twice the budget, and so on, each time from the first tag on.
+ * Returns 1: a tag was found; 0: the time is used up; or a negative error. */
 static int attempt(struct tag_batch *b, uint64_t budget_ns)
 {
 	size_t share = b->n_left / TAG_BATCH_ATTEMPTS + 1;
@@ -247,8 +246,8 @@ static int attempt(struct tag_batch *b, uint64_t budget_ns)
 	return 0;
 }
 
-/* Joins the path of an item: the first path of the item that it depends on, and the nodes below.
- * Returns 0 or -ENOMEM. */
+/* Makes the path of an item that depends on another one: the first path of that item, then the
+ * nodes below. Returns 0 or -ENOMEM. */
 static int join(struct tag_batch *b, struct tag_batch_item *item)
 {
 	const struct tag_search_path *above = &b->items[item->above].paths[0];
@@ -316,8 +315,8 @@ static int pool(struct tag_batch *b, uint64_t budget_ns)
 	return result < 0 ? result : 0;
 }
 
-/* Extends the table of paths from the roots, which serves all tags, for a part of the time that all
- * tags have together. */
+/* Extends the table of paths from the roots, which serves all tags. Takes a TAG_BATCH_PREPARE-th of
+ * the time that all tags have together. Returns 0 or an error of tag_search_prepare(). */
 static int prepare(struct tag_batch *b)
 {
 	uint64_t spent_ns;

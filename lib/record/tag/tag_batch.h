@@ -18,13 +18,14 @@ struct tag_batch_item {
 	uint64_t spent_ns;
 	struct tag_search_path *paths;
 	size_t n;
-	/* For the search: the item that this one depends on, and the path's nodes from there down;
-	 * owned. */
+	/* For the search: index of the item that this one depends on, and the nodes of the path
+	 * from there down to this item's leaf; `below` is owned. */
 	uint32_t above, n_below, *below;
 };
 
-/* Decodes items in any order. With `all`, each one gets its whole budget for itself. Returns 0,
- * -ENOMEM, or -EINVAL (no such leaf): then some items may have answers. */
+/* Decodes items in any order. With `all`, each item gets its whole budget for itself. Returns 0,
+ * -ENOMEM, or -EINVAL (an item's leaf is no node of the graph): after an error some items may have
+ * answers. */
 int tag_batch_run(struct tag_search *search, struct tag_batch_item *items, size_t n,
 		  uint64_t budget_ns, bool all);
 void tag_batch_item_release(struct tag_batch_item *item); /* empties the answer */

@@ -3,11 +3,12 @@
  * The table of prefixes; see tag_prefixes.h.
  *
  * Growing to a limit is one pass over the entries, which appends as it goes: appended entries are
- * expanded in their turn. Costs change while paths are learned, so an entry that was expanded once
- * may lack children: the pass looks again, for the price of a look-up.
+ * expanded in their turn. Costs change as paths are learned, so an entry that was expanded before
+ * may lack children. So each pass expands all entries again; a child that is there already costs
+ * only a look-up.
  *
- * Hostile graphs can make many paths share a tag (ids of zero). TAG_PREFIXES_SAME of them are kept:
- * so each look-up stays short, and a path beyond that could not be told apart anyway.
+ * Hostile graphs can make many paths share a tag (ids of zero). Only TAG_PREFIXES_SAME paths of a
+ * tag are kept, so that each look-up stays short; the tag could not tell more of them apart anyway.
  */
 #include "tag/tag_prefixes.h"
 
@@ -19,11 +20,11 @@
 
 #define TAG_PREFIXES_SAME  16
 #define TAG_PREFIXES_STEPS 4096 /* steps between two looks at the clock */
-/* bits of cost: how far around a decoded path the table is filled */
+/* bits of cost: around a decoded path, the table gets all paths within so much */
 #define TAG_PREFIXES_NEAR     8
 #define TAG_PREFIXES_MAX_COST 60000u
 #define TAG_PREFIXES_RESERVED (1u << 22)
-/* bits of the filter for an entry; after growing, at least half of that */
+/* bits of the filter for each entry; just after the filter has grown, up to twice as many */
 #define TAG_PREFIXES_FILTER 16
 
 int tag_prefixes_init(struct tag_prefixes *table, const struct edge_costs *costs, size_t memory)
@@ -149,7 +150,8 @@ static int reserve(struct tag_prefixes *table)
 	return result;
 }
 
-/* Handles a path that the table has already: lowers its cost if it was higher. */
+/* Lowers the cost of a path that the table has already, if it was higher, and notes the entry for
+ * another expansion. Returns 0 or -ENOMEM. */
 static int tag_prefixes_again(struct tag_prefixes *table, uint32_t entry, uint32_t cost)
 {
 	if (table->cost[entry] <= cost)
@@ -276,8 +278,8 @@ static int tag_prefixes_run(struct tag_prefixes *table, const struct tag_prefixe
 	return result;
 }
 
-/* Reserves memory for a limit that is `wider` than the present one: about 2^bits times the entries.
- */
+/* Reserves memory before the limit grows by `wider`: about 2^bits times the entries. Returns 0,
+ * also if that is too much, or -ENOMEM. */
 static int reserve_wider(struct tag_prefixes *table, uint32_t wider)
 {
 	size_t n = table->entries.count;
@@ -328,7 +330,8 @@ int tag_prefixes_learn(struct tag_prefixes *table, const uint32_t *nodes, size_t
 	uint32_t cost = table->target > near ? table->target - near : 0;
 	int result = 0;
 
-	/* tag_prefixes_grow() leaves a quarter of the memory for learned paths */
+	/* Learned paths may use all the memory: tag_prefixes_grow() leaves a quarter of it for
+	 * them. */
 	table->allowance = table->memory;
 	for (size_t i = 0; result == 0 && i < n; i++)
 		result = enter(table, entry, nodes[i], cost, &entry);

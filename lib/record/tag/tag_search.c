@@ -4,8 +4,8 @@
  *
  * The backward half is a depth-first walk over (node, tag of the path above it), repeated with a
  * growing limit of cost (iterative deepening: it needs no memory but its stack, and the last round
- * outweighs those before). Each round either lets the walk go further or the table of prefixes
- * grow, whichever promises more for less:
+ * outweighs those before). Before each round, either the walk's limit is raised or the table of
+ * prefixes grows, whichever is expected to cost less:
  *
  *     table   root ──► ... ──► p            tag t(p)
  *     walk                     v ──► ... ──► leaf      undone: t = tag(path above v)
@@ -13,7 +13,7 @@
  *
  * A round is always finished before an answer is given, so all paths that are about as likely as
  * the answer are in it. Recursion: the k-th consecutive call of a function by itself costs
- * log2((k+1)/k) bits, as a run of length n costs log2(n) to name.
+ * log2((k+1)/k) bits, so that n such calls cost log2(n+1) bits in all.
  *
  * Transparent nodes are on the walk's stack with the tag of the node below them.
  */
@@ -35,7 +35,7 @@
 #define TAG_SEARCH_STEPS  4096		       /* steps between two looks at the clock */
 #define TAG_SEARCH_DEPTH  65536		       /* most nodes of the walk's path */
 #define TAG_SEARCH_STATES (1u << 21)	       /* most states that wait to be expanded */
-/* callers that are handled together, so that their cache misses overlap */
+/* callers of a node that are looked up together, so that their cache misses overlap */
 #define TAG_SEARCH_SOME 16
 /* steps that a meeting of both halves counts as */
 #define TAG_SEARCH_JOIN 64
@@ -52,7 +52,8 @@ struct tag_search_state {
 	uint32_t node;
 	uint32_t cost;
 	uint32_t depth; /* number of nodes below it */
-	/* how often in a row the node calls itself at the begin of this path, itself included */
+	/* length of the run of calls of the node by itself with which this path begins, the node
+	 * included */
 	uint32_t run;
 };
 
@@ -71,15 +72,18 @@ struct tag_search {
 	struct tag_search_options options;
 	struct tag_search_node *nodes;
 	VEC(struct tag_search_state) stack;
-	/* nodes of the path of the state that is being expanded, by depth, leaf first */
+	/* nodes of the path that the state being expanded stands for, by depth, leaf first */
 	VEC(uint32_t) path;
-	uint32_t limit, next; /* limit of the walk's cost; the least cost beyond it that was met */
+	/* limit: the walk stops at higher costs; next: the lowest cost above it that the walk
+	 * met */
+	uint32_t limit, next;
 	uint64_t steps, until_look;
 	uint64_t start_ns, deadline_ns;
 	bool is_over, is_cut;
 	const struct tag_search_query *query;
 	struct tag_anchors anchors;
-	/* the anchor that the walk reached; CALLGRAPH_NONE: none; n_below: nodes from there down */
+	/* index of the anchor that the walk reached, or CALLGRAPH_NONE; number of nodes in `below`,
+	 * the path from the anchor down */
 	uint32_t anchor, n_below;
 	uint32_t *below; /* owned */
 	struct tag_search_path paths[TAG_SEARCH_PATHS];
@@ -94,7 +98,8 @@ static uint64_t tag_search_clock(void *arg)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Returns whether paths may begin with a node, as far as the graph shows. */
+/* Returns whether the graph allows that paths begin with a node: it is a root, its address is
+ * taken, or nothing calls it. */
 static bool tag_search_is_entry(const struct callgraph *graph, uint32_t node)
 {
 	const struct callgraph_node *n = callgraph_at(graph, node);
@@ -106,8 +111,8 @@ static bool tag_search_is_entry(const struct callgraph *graph, uint32_t node)
 	return n->is_root || n->is_entry || count == 0;
 }
 
-/* If no root is known, paths begin with the functions that the graph marks as roots; else with its
- * possible roots, and functions without callers. */
+/* Adds the nodes with which paths may begin, if the root is not known: functions that the graph
+ * marks as roots, and at a higher cost its possible roots and functions without callers. */
 static int guess_roots(struct tag_search *s)
 {
 	uint32_t n = callgraph_count(s->graph), marked = 0, others = 0;
@@ -240,8 +245,8 @@ static void begin(struct tag_search *s, uint64_t budget_ns)
 
 /* --- meeting ------------------------------------------------------------------------------- */
 
-/* Makes the path of a meeting: the nodes of the table's entry, then `node`, then the path below it.
- */
+/* Returns the path of a meeting: the nodes of the table's entry, then `node`, then the real nodes
+ * of the walk's path below it. The caller frees it; NULL if memory is short. */
 static uint32_t *join(const struct tag_search *s, uint32_t entry, uint32_t node, uint32_t depth,
 		      uint32_t *ret_n)
 {
@@ -297,8 +302,9 @@ static void keep(struct tag_search *s, uint32_t *nodes, uint32_t n)
 	s->n_paths++;
 }
 
-/* Looks up in the table the path above `node`, which is `depth` nodes above the leaf. Keeps all
- * paths that fit. */
+/* Looks up `tag`, that of the path above `node`, in the table; `node` is `depth` nodes above the
+ * leaf. Each entry found makes a whole path, which is kept if it is allowed. Returns 0 or
+ * -ENOMEM. */
 static int meet(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
 {
 	uint32_t entries[TAG_SEARCH_PATHS], n;
@@ -325,7 +331,8 @@ int tag_search_anchors(struct tag_search *s, const uint64_t *tags, uint32_t n)
 	return tag_anchors_set(&s->anchors, tags, n);
 }
 
-/* Looks up the path above `node` among the anchors. Keeps only the first one found. */
+/* Looks up `tag`, that of the path above `node`, among the anchors. Keeps the path below the first
+ * anchor that the search reaches. Returns 0 or -ENOMEM. */
 static int hang(struct tag_search *s, uint64_t tag, uint32_t node, uint32_t depth)
 {
 	uint32_t anchor = s->below ? TAG_ANCHORS_NONE : tag_anchors_find(&s->anchors, tag);
@@ -381,7 +388,8 @@ static inline int visit(struct tag_search *s, const struct tag_search_state *sta
 	return 0;
 }
 
-/* Returns the cost of the k-th direct call of a function by itself in a row. */
+/* Returns the cost of the k-th call in a row of a function by itself, at most `edge`, the cost of
+ * the edge. */
 static uint32_t run_cost(uint32_t k, uint32_t edge)
 {
 	uint32_t cost = 92 / k; /* 64 * log2((k + 1) / k) is about 92.3 / k */
@@ -389,8 +397,9 @@ static uint32_t run_cost(uint32_t k, uint32_t edge)
 	return k == 1 || cost > edge ? edge : cost;
 }
 
-/* Sets the state of a caller by the edge to it, and prefetches what looking up the path above it
- * will read. Returns false if the caller is beyond the limit. */
+/* Fills `ret_to`, the walk's state after a step to a caller, and prefetches what looking up the
+ * path above it will read. Returns false if the step would exceed the limit, or the longest run of
+ * recursion. */
 static inline bool caller(struct tag_search *s, const struct tag_search_state *from, uint32_t node,
 			  uint32_t price, struct tag_search_state *ret_to)
 {
@@ -437,8 +446,8 @@ static int expand(struct tag_search *s, const struct tag_search_state *from)
 	return result < 0 ? result : tag_search_step(s, count + 1);
 }
 
-/* Walks all paths from one leaf upwards that are within the limit. Returns 0; 1: the time is used
- * up; -ENOMEM. */
+/* Walks upwards all paths from one leaf whose costs are within the limit. Returns 0; 1: the time is
+ * used up; -ENOMEM. */
 static int tag_search_walk(struct tag_search *s, uint32_t leaf, uint32_t cost)
 {
 	struct tag_search_state state = {hash_unchain(s->query->tag, s->nodes[leaf].id), leaf, cost,
@@ -512,8 +521,8 @@ static uint32_t wider(uint32_t limit, uint32_t next)
 	return next > limit + TAG_SEARCH_WIDER ? next : limit + TAG_SEARCH_WIDER;
 }
 
-/* Prepares the next round, which must cover more than the previous one of `steps` steps: raises the
- * walk's limit, or grows the table. */
+/* Prepares the next round, which must cover more than the last one, whose work was `steps`: raises
+ * the walk's limit, or grows the table. */
 static int widen(struct tag_search *s, uint64_t steps)
 {
 	const struct tag_prefixes_stop stop = {tag_search_is_over, s};
@@ -602,7 +611,7 @@ int tag_search_learn(struct tag_search *s, const uint32_t *nodes, size_t n)
 	return result < 0 ? result : 0;
 }
 
-/* Answers the tag of the empty path: of a thread that has called nothing yet. */
+/* Adds the empty path as an answer: its tag is that of a thread that has called nothing yet. */
 static int empty(struct tag_search *s)
 {
 	uint32_t *nodes = malloc(sizeof(*nodes));

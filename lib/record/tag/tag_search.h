@@ -3,17 +3,17 @@
  * Finds the call paths that have a tag, from a call graph alone.
  *
  * Besnard et al. (2019, section 3) enumerate all paths from the root and compare tags. A step of
- * the chain can be undone, so the search here goes from both ends and meets in the middle: a table
- * of prefixes from the roots (tag/tag_prefixes.h), and a walk backwards from the tag, which removes
- * one possible leaf after another and looks the rest up in the table. That squares the number of
- * paths covered by a given amount of work. Both halves go from likely to unlikely
- * (tag/edge_costs.h).
+ * the tag's hash chain can be undone, so the search here goes from both ends and meets in the
+ * middle: a table of prefixes from the roots (tag/tag_prefixes.h), and a walk backwards from the
+ * tag, which removes one possible leaf after another and looks the rest up in the table. That
+ * squares the number of paths covered by a given amount of work. Both halves go from likely to
+ * unlikely (tag/edge_costs.h).
  *
  * A search keeps what it learns: decoded paths speed up later ones of the same program.
  *
- * A prefix and a suffix that meet agree in 64 bits, even if the graph lacks the call between them
- * (usually a call through a pointer). Such a path is an answer too, with the call counted as
- * unmodelled, unless `strict`.
+ * Where a prefix and a suffix meet, their tags agree in 64 bits, which is proof enough even if the
+ * graph lacks the call between them (usually a call through a pointer). Unless `strict`, such a
+ * path is an answer, too, and the call is counted as unmodelled.
  */
 #ifndef TAG_TAG_SEARCH_H
 #define TAG_TAG_SEARCH_H
@@ -42,9 +42,12 @@ enum tag_search_status {
 struct tag_search_query {
 	uint64_t tag;
 	uint32_t leaf; /* the path's last node; CALLGRAPH_NONE: unknown */
-	/* the path may end in another node: an uninstrumented callee, or an unfinished prologue */
+	/* `leaf` is only probable: the path may end in another node, as the sample may have hit a
+	 * callee without instrumentation, or a function's prologue before it added its id */
 	bool leaf_is_hint;
-	bool all; /* go on after the first answer, until the budget or the graph is used up */
+	/* go on after the first answer, until the budget is used up or the graph has no more
+	 * paths */
+	bool all;
 	uint64_t budget_ns; /* 0: nothing is searched */
 };
 
@@ -70,14 +73,14 @@ struct tag_search_answer {
 	uint64_t spent_ns; /* time used of the budget */
 };
 
-/* Makes a search in a sealed graph, which is borrowed. Returns 0, -ENOMEM, or -EINVAL (the graph is
- * not sealed, or lacks the root). */
+/* Makes a search in a graph, which is borrowed. Returns 0, -ENOMEM, or -EINVAL: the graph is not
+ * sealed, or lacks options->root. */
 int tag_search_new(const struct callgraph *graph, const struct tag_search_options *options,
 		   struct tag_search **ret_search);
 void tag_search_free(struct tag_search *search);
 
-/* Searches the paths of a tag. Returns 0, whatever the answer's status; -ENOMEM; -EINVAL (no such
- * leaf). */
+/* Searches the paths of a tag. Returns 0, also if there is no path (see the answer's status);
+ * -ENOMEM; -EINVAL: the graph lacks the query's leaf. */
 int tag_search_run(struct tag_search *search, const struct tag_search_query *query,
 		   struct tag_search_answer *ret_answer);
 
@@ -85,15 +88,17 @@ int tag_search_run(struct tag_search *search, const struct tag_search_query *que
  * the table's memory. Returns 0 or -ENOMEM. */
 int tag_search_prepare(struct tag_search *search, uint64_t budget_ns, uint64_t *ret_spent_ns);
 
-/* Sets the anchors: tags at which a search ends when it reaches one on its way up, even if the
- * anchor's own path is unknown. They are borrowed until the next call; n = 0: none. Returns 0 or
- * -ENOMEM. */
+/* Sets the anchors: tags at which a search ends when it reaches one on its way up, even if the path
+ * of the anchor is unknown. The tags are borrowed until the next call; n = 0 removes all anchors.
+ * Returns 0 or -ENOMEM. */
 int tag_search_anchors(struct tag_search *search, const uint64_t *tags, uint32_t n);
 
-/* Learns calls that were observed, even if the path around them is unknown. */
+/* Raises the likelihood of the calls from each of these nodes to the next, which were observed; the
+ * path above the first node may be unknown. */
 void tag_search_learn_calls(struct tag_search *search, const uint32_t *nodes, size_t n);
 
-/* Learns a path that was not searched, such as one of a recording. Returns 0 or -ENOMEM. */
+/* Learns a path that is known from elsewhere, such as one of a recording, so that searches find
+ * similar paths sooner. Returns 0 or -ENOMEM. */
 int tag_search_learn(struct tag_search *search, const uint32_t *nodes, size_t n);
 
 /* Returns the call graph of tag_search_new(). */

@@ -7,8 +7,8 @@
  * that it sends in a round are one end of the array. For the way back each round keeps where its
  * items went.
  *
- * If the number of processes is no power of two, those beyond the largest power of two give all
- * their items to one of the others at the beginning, and own nothing.
+ * If the number of processes is no power of two, each process beyond the largest power of two first
+ * gives all its items to one of the other processes, and owns nothing.
  */
 #include "tagset/router.h"
 
@@ -29,13 +29,15 @@ typedef VEC(struct entry) entries;
 struct round {
 	uint32_t other;
 	uint32_t n_before; /* number of items before the round */
-	/* of these, index of the first one that stayed, and how many stayed */
+	/* kept: index, among the items before the round, of the first one that stayed; n_kept: how
+	 * many stayed */
 	uint32_t kept, n_kept;
-	/* of these, index of the first one that was sent, and how many were sent */
+	/* sent: index, among the items before the round, of the first one that was sent; n_sent:
+	 * how many were */
 	uint32_t sent, n_sent;
 	uint32_t n_got; /* number of items that came */
-	/* by item that stayed, or came: its index after the round; owned; NULL if there are no
-	 * answers */
+	/* for each item that stayed, and for each that came: its index after the round; both owned;
+	 * NULL if no answers will be returned */
 	uint32_t *kept_at, *got_at;
 };
 
@@ -227,7 +229,8 @@ struct merging {
 	struct buf out;
 };
 
-/* Appends the next item of a list, or combines it with the last one if they are equal. */
+/* Appends item `index` of a list to the merged items, or combines it with the last of these if they
+ * are equal. */
 static int take(struct router *r, struct merging *m, unsigned list, uint32_t index)
 {
 	const struct entry *item = &m->item[list][index];
@@ -302,8 +305,8 @@ static int settle(struct router *r, struct round *round, const struct buf *in)
 	return 0;
 }
 
-/* Exchanges items with another process. `n_sent` items from index `sent` on are sent, the others
- * stay; they are at one end of the array. */
+/* Exchanges items with process `other`. Sends the `n_sent` items from index `sent` on, which are at
+ * one end of the array; the others stay. */
 static int exchange(struct router *r, uint32_t other, uint32_t sent, uint32_t n_sent)
 {
 	uint32_t n = (uint32_t)r->items.count;
@@ -400,8 +403,8 @@ void router_answer(struct router *router, uint32_t index, uint64_t answer)
 	router->answers[index] = answer;
 }
 
-/* Undoes a round: r->returned holds answers by the items after the round, and then by those before
- * it. */
+/* Undoes a round for the answers: on entry, r->returned has an answer for each item after the
+ * round; on return, for each item before it. */
 static int back(struct router *r, const struct round *round)
 {
 	uint64_t *answers = calloc((size_t)round->n_before + 1, sizeof(*answers));

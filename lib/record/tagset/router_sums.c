@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums over all processes; see router.h. In round i a process exchanges the sum of its group with
- * the process whose number differs in bit i, whose group is as large: then it knows the sum of both
- * groups, and of those before itself. The processes beyond the largest power of two first give
- * their numbers to one of the others, which adds those up separately, for all of them come after
- * its own.
+ * Sums over all processes; see router.h. In round i, a process exchanges the sum of its group with
+ * the process whose number differs from its own in bit i, and whose group has the same size. Then
+ * it knows the sum of both groups, and the sum over the processes before it in them. A process
+ * beyond the largest power of two first gives its numbers to one of the other processes, which adds
+ * such numbers up separately, because they come after all numbers of the first processes.
  */
 #include "tagset/router.h"
 
@@ -18,8 +18,7 @@ struct summing {
 	const struct router_comm *comm;
 	size_t n; /* numbers */
 	bool is_largest;
-	/* n numbers of the first `owners` processes, then n numbers of the processes beyond these
-	 */
+	/* n numbers of the first `owners` processes, then n numbers of the processes after them */
 	uint64_t *all, *before;
 };
 
@@ -51,8 +50,8 @@ static int exchange(const struct summing *s, uint32_t other, const uint64_t *num
 	return err;
 }
 
-/* Sums up over the first `owners` processes, a power of two, and what those beyond have given to
- * them. */
+/* Sums up over the first `owners` processes, a power of two, and separately what the processes
+ * after them have given them. */
 static int sum_up(struct summing *s, uint32_t owners, uint64_t *others)
 {
 	uint32_t rank = s->comm->rank, extra = rank + owners;
@@ -66,8 +65,8 @@ static int sum_up(struct summing *s, uint32_t owners, uint64_t *others)
 		if (err == 0)
 			add(s, s->all, others);
 	}
-	/* What comes before a process beyond the first ones: all of the first ones, and some of
-	 * those beyond. */
+	/* For a process after the first ones, the sum before it is that of all the first ones and
+	 * of some of the others. */
 	for (size_t i = 0; i < s->n; i++) {
 		uint64_t first = s->all[i], beyond = s->all[s->n + i];
 

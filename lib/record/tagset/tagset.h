@@ -24,8 +24,8 @@
 #define TAGSET_SIDES   2
 #define TAGSET_CPU     "cpu"
 
-/* The variances of a metric are values of a metric with its name and this suffix, in units of this
- * many of its unit squared. */
+/* The variances of a metric are a metric with its name and this suffix. Their unit is
+ * TAGSET_VARIANCE_UNIT times the square of the metric's unit. */
 #define TAGSET_VARIANCE	     ".variance"
 #define TAGSET_VARIANCE_UNIT 1048576.0
 
@@ -35,8 +35,8 @@ struct tagset_location {
 	uint64_t id;
 	uint32_t object;
 	uint32_t offset; /* text: hexadecimal */
-	/* text, parted by tabs: FRAME, FUNCTION, SOURCE, LINE, then FUNCTION, SOURCE, LINE of each
-	 * inlined function */
+	/* text, with tabs between: FRAME, FUNCTION, SOURCE, LINE, then FUNCTION, SOURCE, LINE of
+	 * each inlined function */
 	uint32_t names;
 };
 
@@ -57,7 +57,7 @@ struct tagset_sample {
 	uint64_t count, weight; /* never overflow */
 };
 
-int tagset_new(struct tagset **ret_set); /* 0 or -ENOMEM */
+int tagset_new(struct tagset **ret_set); /* returns 0 or -ENOMEM */
 
 /* NULL is fine. */
 void tagset_free(struct tagset *set);
@@ -67,8 +67,8 @@ void tagset_free(struct tagset *set);
  * set can only be passed to tagset_free(), and *ret_error is a malloc()ed sentence or NULL. */
 int tagset_read(struct tagset *set, FILE *in, uint32_t side, char **ret_error);
 
-/* Writes the whole set as an export. Returns 0, -ENOMEM or -EIO. tagset_share.h does the same for
- * many sets. */
+/* Writes the whole set as an export. Returns 0, -ENOMEM or -EIO. tagset_share() does this for the
+ * sets of many processes. */
 int tagset_write(const struct tagset *set, FILE *out);
 
 /* Returns the number of recordings that were read, each counted once. */
@@ -77,7 +77,7 @@ uint32_t tagset_repeated(const struct tagset *set); /* recordings that more than
 bool tagset_is_timed(const struct tagset *set);	    /* the events of all recordings are clocks */
 uint64_t tagset_skipped(const struct tagset *set);  /* lines of unknown kinds */
 
-/* Return arrays that live until the next tagset_read(). Node 0 is the empty path. */
+/* Return arrays of the set, which live until the next tagset_read(). Node 0 is the empty path. */
 const struct tagset_sample *tagset_samples(const struct tagset *set, uint32_t *ret_count);
 const struct tagset_node *tagset_nodes(const struct tagset *set, uint32_t *ret_count);
 const struct tagset_location *tagset_locations(const struct tagset *set, uint32_t *ret_count);

@@ -37,9 +37,9 @@ static double log_binomial(double a, double n, double share)
 	       (n - a) * log1p(-share);
 }
 
-/* Returns the sum of the probabilities of the counts on one side of the mean that are no likelier
- * than `limit`. Goes from the far end inwards and stops at the first count that is likelier: those
- * nearer to the mean are likelier, too. */
+/* Returns the sum of the probabilities of those counts on one side of the mean that are at most as
+ * likely as `limit`. Goes from the far end inwards and stops at the first likelier count, because
+ * all counts between it and the mean are likelier still. */
 static double tail(uint64_t n, double share, double limit, bool upper)
 {
 	double sum = 0;
@@ -55,8 +55,8 @@ static double tail(uint64_t n, double share, double limit, bool upper)
 	return sum;
 }
 
-/* Returns the probability of `a` or any count that is no likelier, if `n` events each fall to the
- * first side with the probability `share`. */
+/* Returns the probability of `a` or any count that is not likelier, if each of `n` events belongs
+ * to the first side with the probability `share`. */
 static double binomial_tail(uint64_t a, uint64_t n, double share)
 {
 	double mean = (double)n * share, limit, p;
@@ -103,22 +103,23 @@ static int tagset_diff_judge(struct tagset_diff *diff)
 	return 0;
 }
 
-/* Returns the probability of counts at least as far apart as a row's, if its share did not change.
- */
+/* Returns the probability that a row's counts are at least this far apart if its share did not
+ * change. */
 static double share_likelihood(const struct tagset_diff *diff, const uint64_t records[2])
 {
 	const uint64_t *all = diff->records;
 	const double a = (double)all[0], b = (double)all[1];
 
-	/* If the row has more than half of all records, its complement is tested: the test assumes
-	 * that the counts are nearly Poisson, which only rare things are. */
+	/* If the row has more than half of all records, the test takes the records outside of the
+	 * row, because it assumes that counts are nearly Poisson, and only rare events are. */
 	if ((double)records[0] / a + (double)records[1] / b > 1)
 		return binomial_tail(all[0] - records[0], all[0] - records[0] + all[1] - records[1],
 				     a / (a + b));
 	return binomial_tail(records[0], records[0] + records[1], a / (a + b));
 }
 
-/* Does the same for amounts: takes into account what a record of each side stands for. */
+/* Returns the same probability if the amount did not change: takes into account how much of the
+ * metric one record of each side stands for. */
 static double amount_likelihood(const struct tagset_diff *diff, const uint64_t records[2])
 {
 	double worth[2];
@@ -137,7 +138,7 @@ static double normal_likelihood(double change, double variance)
 	return change == 0;
 }
 
-/* Returns the variance of a row's share of its side's amount, of which the row is a part. */
+/* Returns the variance of a row's share of its side's amount; the amount includes the row. */
 static double share_variance(const struct tagset_diff *diff, const struct tagset_diff_row *row,
 			     double share, unsigned side)
 {
@@ -188,7 +189,8 @@ static int compare_rows(const void *x, const void *y, void *arg)
 
 /* --- functions ----------------------------------------------------------------------------- */
 
-/* Returns the first function in the names of a location, the enclosing one: a part of `names`. */
+/* Returns the first function in the names of a location, which is the enclosing function, as a part
+ * of `names`. */
 static const char *next_function(const char *names, size_t *ret_len)
 {
 	*ret_len = strcspn(names, "\t");
@@ -305,8 +307,8 @@ struct tagset_diff_sum {
 	uint32_t number;	     /* number of the current sample */
 };
 
-/* Sets what a sample adds to a row: amount, records or variance of its side. Returns false if it
- * belongs to another metric. */
+/* Fills a row with what a sample adds to it: amount, records or variance of the sample's side.
+ * Returns false if the sample belongs to another metric. */
 static bool part_of(const struct tagset_diff_sum *sum, const struct tagset_sample *sample,
 		    struct tagset_diff_row *ret_part)
 {
@@ -344,7 +346,7 @@ static void add_part(struct tagset_diff_row *row, const struct tagset_diff_row *
 	}
 }
 
-/* Finds out whether the sides have periods of samples, and variances. */
+/* Finds out whether all samples have periods, and whether the sides have variances. */
 static void look(struct tagset_diff_sum *sum)
 {
 	struct tagset_diff *diff = sum->diff;
@@ -449,7 +451,7 @@ static int by_function(struct tagset_diff_sum *sum)
 	return err;
 }
 
-/* Removes rows without samples: paths that only lead to others. */
+/* Removes rows without records: paths that only lead to other paths. */
 static void drop_empty(struct tagset_diff *diff)
 {
 	uint32_t kept = 0;
@@ -462,7 +464,7 @@ static void drop_empty(struct tagset_diff *diff)
 
 /* --- what is compared ----------------------------------------------------------------------- */
 
-/* Returns whether a function's name is the one that was asked for. */
+/* Returns whether a function has the name that the user gave. */
 /* "parse" means all functions of that name: also "parse(int)" and "parse (lexer.c)". */
 static bool is_base(const struct tagset_diff *diff, uint32_t function)
 {

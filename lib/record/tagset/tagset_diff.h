@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Differences between two recordings, the two sides of a tag set, by call path or by function. They
- * are compared as amounts (seconds, bytes, visits); as amounts per unit of what a side did in that
- * time (a second, a pass, another function's amount); or as shares of each side's whole. Amounts
- * are the default: the share of a function that did not change grows when another one is improved.
+ * are compared as amounts (seconds, bytes, visits), as amounts per unit of the work of a side (per
+ * second, per pass, per amount of another function), or as shares of the side's whole. Amounts are
+ * the default, because the share of a function that did not change grows when another function is
+ * improved.
  *
  * Sampling has an error, which is most of the difference between two runs. A row is significant if
  * its change is unlikely to be that error, judged with all rows together (Benjamini and Hochberg,
@@ -36,11 +37,11 @@ struct tagset_diff_ask {
 	enum metric metric;
 	bool is_share; /* compares shares of each side's whole, not amounts */
 	double per[2]; /* divides the amounts of each side by this; 0: does not divide */
-	/* divides them also by the amount of this function with what it calls; or NULL */
+	/* also divides by the amount of this function and all that it calls; NULL: does not */
 	const char *base;
 
-	/* Returns a suffix for the name of a function, if other functions have the same name; NULL:
-	 * no suffix. The function is at a location of the set: the enclosing one (`outer` 0), or
+	/* Returns a suffix for the name of a function if other functions have the same name, else
+	 * NULL. The function is at a location of the set: the enclosing function (`outer` 0), or
 	 * one inlined there. The suffix is not escaped. If `suffix` is NULL, functions are
 	 * identified by their names. */
 	const char *(*suffix)(void *arg, uint32_t location, unsigned outer);
@@ -49,16 +50,17 @@ struct tagset_diff_ask {
 
 struct tagset_diff_row {
 	uint32_t key; /* node of the set, or number of a function */
-	/* the metric's sum that ends there; for samples, the sum of their periods */
+	/* sum of the metric at records whose path ends with the tag or function; for samples, the
+	 * sum of their periods */
 	uint64_t self[2];
-	/* the sum with the function anywhere in the path, each sample counted once; only by
-	 * function */
+	/* sum at records with the function anywhere in the path, each record counted once; only if
+	 * compared by function */
 	uint64_t total[2];
 	uint64_t records[2]; /* number of records in `self` (by tag) or `total` (by function) */
 	double variance[2];  /* variance of that sum */
 	double change;	     /* side B minus side A, in the unit that is compared */
 	double error;	     /* half the width of the 95 % interval of `change` */
-	/* probability of values at least as far apart, if nothing changed */
+	/* probability that values at least this far apart occur if nothing changed */
 	double p;
 	bool is_significant;
 };
@@ -67,23 +69,26 @@ struct tagset_diff {
 	struct tagset_diff_ask ask;
 	struct tagset_diff_row *rows; /* largest change first */
 	uint32_t n;
-	/* the whole of each side: the metric's sum; for samples, the sum of their periods */
+	/* whole of each side: sum of the metric; for samples, the sum of their periods */
 	uint64_t amount[2];
 	uint64_t records[2]; /* number of records of each side */
 	double variance[2];  /* variance of `amount` */
-	/* both sides have variances of their sums (of a counted metric: one side) */
+	/* both sides have variances of their sums (of a metric that is counted, not sampled: at
+	 * least one side) */
 	bool has_variances;
-	bool is_timed;	  /* samples are of a clock: their periods are nanoseconds */
-	bool has_periods; /* if false, samples have no periods, and their numbers are compared */
-	double scale[2];  /* factor from an amount to what is compared */
+	bool is_timed; /* samples are of a clock: their periods are nanoseconds */
+	/* if false, samples have no periods, so numbers of samples are compared */
+	bool has_periods;
+	double scale[2]; /* factor from an amount to what is compared */
 	struct strings *names;
-	/* by location: the innermost function, in which samples there hit */
+	/* by location: number of the innermost function there, to which samples at the location
+	 * belong */
 	uint32_t *function_of;
 };
 
-/* Compares the sides 0 (A) and 1 (B). Copies `ask`, but borrows the base's name. Returns 0,
- * -ENOMEM, -ENODATA (a side has no record of the metric: its amount is 0, and nothing need be
- * released), or -ENOENT (no path of a side goes through the base). */
+/* Compares side 0 (A) with side 1 (B). Copies `ask`, but borrows the base's name. Returns 0;
+ * -ENOMEM; -ENODATA: a side has no record of the metric (its amount is 0, and ret_diff needs no
+ * release); -ENOENT: a side has no path through the base function. */
 int tagset_diff_make(const struct tagset *set, const struct tagset_diff_ask *ask,
 		     struct tagset_diff *ret_diff);
 void tagset_diff_release(struct tagset_diff *diff);
@@ -94,7 +99,7 @@ const char *tagset_diff_function(const struct tagset_diff *diff, uint32_t functi
 struct tagset_diff_options {
 	const char *names[2]; /* names of the sides */
 	const char *per;      /* what amounts are divided by: "second", a region's name; or NULL */
-	/* text: a row is left out and counted if its share is below this on both sides */
+	/* only for text: a row whose share is below this on both sides is left out and counted */
 	double percent_limit;
 	bool only_significant;
 	bool color;

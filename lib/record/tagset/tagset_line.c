@@ -78,8 +78,8 @@ int tagset_line_join(struct tagset_reader *rd, unsigned first, uint32_t *ret_tex
 
 /* --- names in the file --------------------------------------------------------------------- */
 
-/* Hashes the whole name, so that many names with one id do not make one long chain; and the address
- * of `names`, so that nobody can prepare a file whose names collide. */
+/* Hashes the whole name, so that many names with one id do not make one long chain. The hash
+ * includes the address of `names`, so that nobody can prepare a file whose names collide. */
 static uint64_t tagset_line_key(const struct tagset_names *names, uint64_t id, uint32_t dup)
 {
 	return tagset_hash((uintptr_t)names + id, dup, 0);

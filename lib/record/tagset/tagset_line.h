@@ -15,7 +15,8 @@
 
 #define TAGSET_MAX_FIELDS 16
 
-/* The file's name for a thing: an id and the number after its point, or just a number. */
+/* A name by which the file refers to a thing: an id and the number after its point (".1"), or just
+ * a number. */
 struct tagset_name {
 	uint64_t id;
 	uint32_t dup, number;
@@ -34,7 +35,9 @@ struct tagset_reader {
 	unsigned n_fields;
 	struct tagset_names objects, locations, nodes, processes;
 	VEC(uint32_t) recordings; /* by their order in the file */
-	uint32_t location; /* location of the previous line; TAGSET_NONE: it was another record */
+	/* number of the location that the previous line was about; TAGSET_NONE: it was another kind
+	 * of line */
+	uint32_t location;
 	uint64_t location_name; /* the file's name for it: hash of the field */
 	struct buf names;	/* text of the location's names so far */
 	bool has_end;
@@ -57,12 +60,13 @@ bool tagset_line_id(const char *field, uint64_t *ret_id, uint32_t *ret_dup);
 /* Interns the fields from `first` to the line's end as one text. Returns 0 or -ENOMEM. */
 int tagset_line_join(struct tagset_reader *rd, unsigned first, uint32_t *ret_text);
 
-/* Adds a name of the file for the thing that has `number` in the set. Returns 0, -EBADMSG (the name
- * has a number already) or -ENOMEM. */
+/* Notes that a name of the file stands for the thing that has `number` in the set. Returns 0,
+ * -EBADMSG (the name has a number already) or -ENOMEM. */
 int tagset_line_name(struct tagset_reader *rd, struct tagset_names *names, uint64_t id,
 		     uint32_t dup, uint32_t number);
 
-/* Gives the set's number for the name in a field, an id or a number. Returns 0 or -EBADMSG. */
+/* Gives the number in the set of the thing that a field names, by id (`is_id`) or by number.
+ * Returns 0; -EBADMSG: the name is malformed, or not defined. */
 int tagset_line_refer(struct tagset_reader *rd, const struct tagset_names *names, const char *field,
 		      bool is_id, uint32_t *ret_number);
 void tagset_line_release(struct tagset_names *names);

@@ -2,12 +2,12 @@
 /*
  * Writing objects, locations and tags; see tagset_share.h.
  *
- * Ids and tags are hashes, so equal parts of their ranges have about equally many. Their owners see
- * which ones are equal, and number these (".1"). For tags that depends on the parents' numbers,
- * which would make it a pass for each depth. But where no two paths have the same tag, which is
- * almost always so, one pass with all such numbers 0 is right, and detects if it is not: two paths
- * that it takes for one have parents with one tag, or these have, up to two that differ in their
- * locations.
+ * Ids and tags are hashes, so equal parts of their ranges have about equally many of them. Owners
+ * (router.h) see which ids or tags are equal, and tell their things apart by numbers (".1"). The
+ * number of a tag's path depends on its parent's number, which would take a pass for each depth.
+ * But almost always no two paths have the same tag, and then one pass with all these numbers 0 is
+ * right. That pass detects the other case: if it takes two paths for one, somewhere on their way to
+ * the root two ancestors have the same tag but different locations, and these it sees.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static bool join_paths(uint8_t *into, size_t n_into, const uint8_t *from, size_t
 	return tagset_is_better_path((const char *)from, (const char *)into);
 }
 
-/* Returns a key in the order in which objects are written: by place of the kind in the alphabetical
+/* Returns a key in the order in which objects are written: by index of the kind in the alphabetical
  * list of known kinds, then by file id. */
 static uint64_t object_key(const char *kind, uint64_t file_id)
 {
@@ -43,7 +43,8 @@ static uint64_t object_key(const char *kind, uint64_t file_id)
 			return (2 * i + 1ull) << 59 | file_id >> 5;
 		place = order > 0 ? 2 * i + 2ull : place;
 	}
-	/* an unknown kind: the key is only its place in the list, its text decides the rest */
+	/* an unknown kind: the key is only its position in the list, and its text decides the order
+	 * there */
 	return place << 59;
 }
 
@@ -64,7 +65,8 @@ static int add_objects(struct tagset_writer *w, struct router *r)
 	return err == 0 ? router_run(r, 0, UINT64_MAX, true) : err;
 }
 
-/* Writes an object. Its path comes between build-id and layout, which is written if it is known. */
+/* Writes an object. In the line, the path is between build-id and layout; the layout is written
+ * only if it is known. */
 static void put_object(struct tagset_writer *w, uint64_t number, const struct router_item *item)
 {
 	const char *id = (const char *)item->id;
@@ -200,8 +202,8 @@ int tagset_write_locations(struct tagset_writer *w)
 
 /* --- tags ------------------------------------------------------------------------------------- */
 
-/* The item's id: depth, parent's tag and the number after its point, location's id and the number
- * after its point. */
+/* The id of a tag's item: depth, parent's tag and the number after its point, location's id and the
+ * number after its point. */
 enum { TAG_PARENT = 4, TAG_PARENT_DUP = 12, TAG_LOCATION = 16, TAG_LOCATION_DUP = 24 };
 
 static bool is_one(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
@@ -290,8 +292,8 @@ static int find_collisions(struct tagset_writer *w, const struct router *r, bool
 	return err;
 }
 
-/* Numbers and writes the tags of one depth. Tags that occurred at smaller depths already (`seen`)
- * continue those numbers. */
+/* Numbers and writes the tags of one depth. A tag that occurred at smaller depths (`seen`) gets
+ * numbers that continue theirs. */
 static int write_depth(struct tagset_writer *w, uint32_t depth, struct int_map *seen)
 {
 	struct router *r;

@@ -196,7 +196,7 @@ static int inlined(struct tagset_reader *rd)
 	return 0;
 }
 
-/* Completes the names of the last location: the current record does not continue it. */
+/* Ends the list of names of the last location, because the current line does not continue it. */
 static int end_location(struct tagset_reader *rd)
 {
 	struct tagset *set = rd->set;
@@ -311,7 +311,8 @@ static int tagset_process(struct tagset_reader *rd)
 		set->by_process.links.items[tagset_chain(&set->by_process, key)].number);
 }
 
-/* Reads the rank of a process that was named before, and the size of its job (0: unknown). */
+/* Reads the MPI rank of a process that an earlier line defined, and the size of its job (0:
+ * unknown). */
 static int tagset_rank(struct tagset_reader *rd)
 {
 	struct tagset_process *p;
@@ -326,7 +327,7 @@ static int tagset_rank(struct tagset_reader *rd)
 		return tagset_line_bad(rd, "no rank or no number of ranks");
 	p = &rd->set->processes.items[process];
 	value = size << 32 | (rank + 1);
-	/* The larger value is kept, so that the order of files does not matter. */
+	/* If two files differ, the larger value is kept, so that their order does not matter. */
 	p->rank = value > p->rank ? value : p->rank;
 	return 0;
 }
@@ -368,7 +369,7 @@ static int enter_sample(struct tagset_reader *rd, const struct tagset_sample *sa
 	return err;
 }
 
-/* Adds a sample, or a value of a metric; the field `at` has its first amount. */
+/* Adds a sample, or a value of a metric; the fields `at` and at + 1 are its count and weight. */
 static int add_amount(struct tagset_reader *rd, const char *metric, unsigned at)
 {
 	struct tagset_totals *totals = &rd->set->totals[rd->side];
@@ -466,7 +467,7 @@ static int head(struct tagset_reader *rd, const char *line)
 	return 0;
 }
 
-/* Reads one line, without its end. Returns 1, 0 at the end of the file, or an error. */
+/* Reads one line and removes its newline. Returns 1, 0 at the end of the file, or an error. */
 static int tagset_line(struct tagset_reader *rd, FILE *in, char *line)
 {
 	size_t len;

@@ -18,7 +18,7 @@
 
 #define READER_KINDS 16 /* more than there are kinds of objects */
 
-/* The state of making a reader. `texts` has original texts, each once. */
+/* The state of making a reader. `texts` has the unescaped texts, each once. */
 struct reading {
 	const struct tagset *set;
 	struct store_reader *reader;
@@ -26,12 +26,13 @@ struct reading {
 	struct int_map thread_at; /* (process and comm, tid) -> number */
 	struct int_map origin_at; /* (inferred, is_complete) -> number */
 	VEC(struct store_line) lines;
-	uint32_t event;	 /* event of the recordings that are read, as a number in `events` */
+	uint32_t event;	 /* the event whose recordings are read, as a number in `events` */
 	uint32_t metric; /* name of the metric: text of the set */
 	struct buf text;
 };
 
-/* Gives the original of `len` bytes of escaped text. It lives as long as the struct. */
+/* Gives `len` bytes of escaped text, unescaped. The result lives as long as `texts`. Returns 0 or
+ * -ENOMEM. */
 static int keep(struct reading *rd, const char *escaped, size_t len, const char **ret_text)
 {
 	uint32_t number;
@@ -48,8 +49,7 @@ static int keep(struct reading *rd, const char *escaped, size_t len, const char 
 	return err;
 }
 
-/* Gives the original of the index-th of a text's fields, which are parted by tabs; "" if it has
- * fewer. */
+/* Gives the index-th field of a text, unescaped; "" if it has fewer. Tabs separate fields. */
 static int field(struct reading *rd, uint32_t text, unsigned index, const char **ret_text)
 {
 	const char *at = tagset_escaped(rd->set, text);
@@ -74,7 +74,7 @@ static int number_of(struct reading *rd, struct strings *in, uint32_t recording,
 	return err == 0 ? strings_intern(in, text, ret_number) : err;
 }
 
-/* Finds out whether a recording counts the event that is read. */
+/* Finds out whether a recording counts the event whose recordings are read. */
 static int is_read(struct reading *rd, uint32_t recording, bool *ret_is)
 {
 	uint32_t event;

@@ -4,8 +4,8 @@
  * recordings, processes and samples; tagset_paths.c has objects, locations and tags, and
  * tagset_totals.c the totals.
  *
- * Samples are in the order of processes first, and only then of tags: a tag that all processes of a
- * large job have in common would have all of its lines in one place, and one owner all of them.
+ * Samples are sorted by process first, and only then by tag. Otherwise all lines of a tag that all
+ * processes of a large job have would belong to one owner.
  */
 #include "tagset/tagset_share.h"
 
@@ -116,7 +116,7 @@ static uint64_t number_at(const uint8_t *data)
 	return number;
 }
 
-/* Combines recordings. The data is the number of inputs that had it. */
+/* Combines recordings. The data is the number of inputs that had the recording. */
 static bool add_inputs(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
 {
 	const uint64_t sum = number_at(into) + number_at(from);
@@ -191,7 +191,7 @@ static int write_recordings(struct tagset_writer *w)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-/* Combines processes. The data is the rank; the largest one is kept. */
+/* Combines processes. The data is the process's rank; the largest one is kept. */
 static bool keep_rank(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
 {
 	(void)n_into;
@@ -218,7 +218,8 @@ static int put_processes(struct tagset_writer *w, struct router *r, uint64_t fir
 	return err == 0 ? tagset_writer_section(w) : err;
 }
 
-/* Finds the ranks of processes: a process's rank may be in another set than its samples. */
+/* Gets the ranks of processes from their owners, because a process's rank may be in another set
+ * than its samples. */
 static int return_ranks(struct tagset_writer *w, struct router *r)
 {
 	int err;
@@ -272,9 +273,9 @@ static bool add_amounts(uint8_t *into, size_t n_into, const uint8_t *from, size_
 	return add_inputs(into + sizeof(uint64_t), n_into, from + sizeof(uint64_t), n_from);
 }
 
-/* The item's id: whether it is a record of another metric than samples, depth, tag and the number
- * after its point; then three texts, each with a NUL: the thread's name, what follows the amounts,
- * and the metric. */
+/* The id of a sample's item: whether it is a record of another metric than samples, depth, tag and
+ * the number after its point; then three texts, each with a NUL: the thread's name, the fields
+ * behind the amounts, and the metric. */
 enum { SAMPLE_DEPTH = 1, SAMPLE_TAG = 5, SAMPLE_DUP = 13, SAMPLE_TEXTS = 17 };
 
 static int add_sample(struct tagset_writer *w, struct router *r, const struct tagset_sample *s)
@@ -360,8 +361,8 @@ static int add_up(struct tagset_writer *w, uint64_t numbers[2])
 	return err;
 }
 
-/* Checks, before anything is written, the sums over all sets, and whether there is any recording.
- */
+/* Before anything is written: checks that the sums over all sets do not overflow, and that a set
+ * has a recording. Returns 0 or an error of tagset_share(). */
 static int begin(struct tagset_writer *w)
 {
 	const struct tagset *set = w->set;

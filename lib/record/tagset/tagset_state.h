@@ -24,10 +24,11 @@ struct tagset_object {
 struct tagset_process {
 	uint32_t recording;
 	uint32_t fields; /* text: PID, parent's PID, COMM, EXE */
-	uint64_t rank;	 /* its rank in its MPI job, as a value of SERIES_MPI_RANK; 0: none */
+	/* rank of the process in its MPI job, as a value of SERIES_MPI_RANK; 0: none */
+	uint64_t rank;
 };
 
-/* A link of a chain of numbers of things whose content has the same hash. */
+/* An element of a chain: numbers of things whose contents have the same hash. */
 struct tagset_link {
 	uint32_t number, next;
 };
@@ -40,7 +41,7 @@ struct tagset_chains {
 #define TAGSET_NONE UINT32_MAX
 
 struct tagset_totals {
-	/* sums over all metrics: if these do not overflow, no partial sum does */
+	/* sums over all metrics: if these do not overflow, no sum over a part does */
 	uint64_t samples, weight;
 };
 
@@ -62,9 +63,10 @@ struct tagset {
 uint32_t tagset_chain(const struct tagset_chains *chains, uint64_t key);
 int tagset_chain_add(struct tagset_chains *chains, uint64_t key, uint32_t number);
 
-/* Return whether a text replaces another one for the same thing. Of two paths of an object, the
- * first in alphabetical order is kept, but any path rather than none. Of two texts of a location's
- * names, one that has a function is kept, then the longer one, then the greater one. */
+/* Return whether a text replaces `other` for the same thing. Of two paths of an object, the first
+ * in alphabetical order is kept, but any path rather than none. Of two texts of a location's names,
+ * one that has a function is kept rather than one without, then the longer, then the greater
+ * one. */
 bool tagset_is_better_path(const char *path, const char *other);
 bool tagset_says_more(const char *names, const char *other);
 

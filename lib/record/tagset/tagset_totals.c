@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the totals of each tag over the ranks of an MPI job, and how it differs between them: the
- * sum, the smallest and the largest of one rank, which rank that is, and how many have any.
+ * Writes, for each tag, its totals over the ranks of an MPI job: the sum, the smallest and the
+ * largest amount of a rank, which rank has the largest, and how many ranks have any.
  *
- * A rank may be in several processes, recordings and sets. So its samples are brought to one owner
- * for each rank first, where its own sums are complete, and these are combined by tag then.
+ * A rank may be in several processes, recordings and sets. So its samples are first brought to one
+ * owner per rank (router.h), where the sums of the rank become complete; then these are combined by
+ * tag.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,8 +17,8 @@
 /* The totals of a tag over some ranks. */
 struct totals {
 	uint64_t count, weight;
-	/* ranks with any amount; least and most amount of a rank (samples, or the metric's value);
-	 * the rank with the most */
+	/* number of ranks with any amount; least and most amount of a rank (samples, or the
+	 * metric's value); rank with the most */
 	uint64_t ranks, least, most, rank;
 };
 
@@ -55,9 +56,9 @@ static bool add_counts(uint8_t *into, size_t n_into, const uint8_t *from, size_t
 	return false;
 }
 
-/* The id of a rank's sum: number of ranks, tag, then the id of the total: whether it is of another
- * metric than samples, the number after the tag's point, the metric. The keys of rank sums are
- * ranks, those of totals are tags. */
+/* The id of a rank's sum: number of ranks of the job, tag, then the id of the total, which is:
+ * whether it is of another metric than samples, the number after the tag's point, the metric. The
+ * keys of rank sums are ranks; those of totals are tags. */
 enum { RANK_TAG = 4, RANK_TOTAL = 12, TOTAL_DUP = 1, TOTAL_METRIC = 5 };
 
 static int add_ranks(struct tagset_writer *w, struct router *r)
