@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exports: a profile in the formats of other tools. One file per format, one signature for all:
- * 0, -ENOMEM, or -EIO when the stream failed.
+ * Exports: writes a profile in the formats of other tools. Each format has a file and a function,
+ * which returns 0, -ENOMEM, or -EIO if the stream failed.
  */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
@@ -14,11 +14,12 @@
  * are escaped so that ';' and line ends in them cannot break a line (see export_folded.c). */
 int export_folded(struct profile *profile, FILE *out);
 
-/* One entry per sample in time order, as `perf script` prints them: header line, then a line per
- * frame, leaf first: address, symbol+offset, (object); then an empty line. */
+/* The output of `perf script`: for each sample, in order of time, a header line, a line per frame
+ * (leaf first: address, symbol+offset, object) and an empty line. */
 int export_perf_script(struct profile *profile, FILE *out);
 
-/* The exchange format, versioned text: locations, tags, samples. See docs/TAGS.md. */
+/* stackd's own exchange format, a versioned text with locations, tags and samples. See
+ * docs/TAGS.md. */
 int export_tags(struct profile *profile, FILE *out);
 
 /* pprof's protobuf, not compressed: what `go tool pprof` reads. See export_pprof.c. */

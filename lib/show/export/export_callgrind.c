@@ -2,11 +2,13 @@
 /*
  * The callgrind format, for KCachegrind and callgrind_annotate: functions with their own cost by
  * line, and calls with the cost of what was called. The cost is samples, or the values of another
- * metric, which is the event's name, with '_' for '.': callgrind's names have letters and digits.
+ * metric. The metric's name is then the event's name, with '_' for '.', which callgrind does not
+ * allow in names.
  *
- * callgrind_annotate takes the calls of a function for its inclusive cost. So that a sample counts
- * once for a function, however often it is in the path, it counts for the call of the function's
- * first occurrence, the one next to the root, and every path begins with a call from "[root]":
+ * callgrind_annotate adds up the calls of a function to get its inclusive cost. A sample must count
+ * once for a function, however often the function is in the path. So it counts only for the call
+ * that leads to the function's first occurrence from the root, and every path begins with a call
+ * from "[root]":
  *
  *   main ─► f ─► g ─► f ─► h      counts for [root] ─► main, main ─► f, f ─► g, f ─► h; not g ─► f
  *
@@ -29,8 +31,8 @@
 
 #define CALLGRIND_ROOT UINT32_MAX /* stands for "[root]" instead of a symbol */
 
-/* The cost of one function on one source line: its own samples, or, if there is a callee, the
- * samples of the calls to it from that line. */
+/* The cost of one function on one source line: its own samples; or with a callee, the samples of
+ * its calls to the callee from that line. */
 struct callgrind_cost {
 	uint32_t symbol, line;
 	/* the called symbol; STACK_TABLE_NONE: this is the function's own cost */
@@ -47,13 +49,13 @@ struct callgrind {
 	uint32_t n_stacks, n_symbols;
 	uint64_t *self, *total; /* by stack: the samples that end there; those in it and above */
 	bool *is_there;		/* by symbol: `costs` has an entry for it */
-	/* by stack: samples of the call from its parent; 0 if that call is recursive and does not
-	 * count */
+	/* by stack: samples of the call from the parent stack; 0 if that call is recursive, so that
+	 * it does not count */
 	uint64_t *call;
 	struct callgrind_cost *costs;
 	size_t n_costs;
 	uint32_t *file; /* by symbol: the number of its source file */
-	/* by symbol, by file: its name has been written with its number */
+	/* by symbol and by file: whether the name has been written beside the number */
 	bool *is_named, *is_file_named;
 	bool *is_object_named; /* by the object's number: its name has been written */
 	struct strings *files, *objects;
@@ -106,7 +108,8 @@ static void callgrind_leave(struct callgrind *c, struct callgrind_walk *walk)
 	walk->on_path[callgrind_frame(c, stack)->symbol->number]--;
 }
 
-/* Walks depth first through the stacks at and above `root`, and sets c->call of each. */
+/* Walks depth first through all stacks on top of `root`, `root` included, and sets c->call of
+ * each. */
 static void callgrind_go(struct callgrind *c, struct callgrind_walk *walk, uint32_t root)
 {
 	uint32_t at = root;
@@ -197,8 +200,8 @@ static uint32_t callgrind_file(struct callgrind *c, const struct profile_frame *
 	return number;
 }
 
-/* Returns the line of a frame. A function has one file in this format, so a line in another file
- * (of a macro, say) becomes line 0. */
+/* Returns the line of a frame. In this format a function has one file, so a line in another file
+ * (as of a macro) becomes line 0. */
 static uint32_t callgrind_line(struct callgrind *c, const struct profile_frame *frame, int *err)
 {
 	uint32_t file = callgrind_file(c, frame, err);
@@ -232,8 +235,8 @@ static int callgrind_collect(struct callgrind *c)
 		const struct profile_frame *frame = callgrind_frame(c, i), *caller;
 		uint32_t line = callgrind_line(c, frame, &err);
 
-		/* A function that only recursive calls pass through gets a line too, since it would
-		 * have no object otherwise. */
+		/* A function that is only in recursive calls also gets a cost line, because only
+		 * these tell its object. */
 		if (c->self[i] || !c->is_there[frame->symbol->number])
 			c->costs[n++] = (struct callgrind_cost){frame->symbol->number, line,
 								STACK_TABLE_NONE, 0, c->self[i]};
@@ -319,8 +322,8 @@ static int callgrind_body(struct callgrind *c)
 	return err;
 }
 
-/* Writes "event:" with the short and the long name of what costs count, and "events:" with the
- * short name. */
+/* Writes the line "event:" with the short and the long name of the event that costs count, and the
+ * line "events:" with its short name. */
 static void callgrind_event(struct callgrind *c)
 {
 	const enum metric metric = profile_filter(c->profile)->metric;

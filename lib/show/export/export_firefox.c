@@ -43,7 +43,7 @@ struct firefox {
 	struct strings *strings, *resources;
 	uint32_t *resource_lib;	 /* by resource: the number of its library + 1; 0: it has none */
 	uint32_t *resource_name; /* by resource: the number of its name in `strings` */
-	/* by symbol: the number of its name in `strings`; that of its file + 1 */
+	/* by symbol: number of its name in `strings`; number of its file + 1 */
 	uint32_t *func_name, *func_file;
 	uint32_t *func_resource; /* by symbol: the number of its resource + 1; 0: it has none */
 	uint32_t n_symbols;
@@ -60,7 +60,7 @@ static uint32_t firefox_string(struct firefox *f, const char *s, int *err)
 	return number;
 }
 
-/* Writes a column of a table; `value` writes each row's element. */
+/* Writes a column of a table; `value` writes the element of row i. */
 static void firefox_column(struct firefox *f, const char *name, uint32_t n,
 			   void (*value)(struct firefox *f, uint32_t i))
 {
@@ -95,7 +95,7 @@ static void firefox_empty(struct firefox *f, const char *name)
 	json_put_end(&f->json);
 }
 
-/* Writes a table without rows; NULL ends the names of its columns. */
+/* Writes a table without rows; `columns` has the names of its columns, and ends with NULL. */
 static void firefox_empty_table(struct firefox *f, const char *name, const char *const *columns)
 {
 	json_put_object(&f->json, name);
@@ -235,8 +235,8 @@ static void firefox_string_itself(struct firefox *f, uint32_t i)
 	json_put_string(&f->json, NULL, strings_at(f->strings, i));
 }
 
-/* Writes the file of a source. The table of sources has a row for each string, so a file's source
- * has the number of its name. */
+/* Writes the file of row i of the table of sources, which has a row for each string, so that a
+ * file's source has the number of the file's name. */
 static void firefox_source_file(struct firefox *f, uint32_t i)
 {
 	json_put_uint(&f->json, NULL, i);
@@ -357,7 +357,8 @@ static void firefox_shared(struct firefox *f)
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-/* Writes the weights of samples: the periods of each, or null if each counts as one. */
+/* Writes the weights of samples: the number of periods of each sample; null if that is 1 for
+ * all. */
 static void firefox_weights(struct json *j, const struct thread_samples_sample *samples, size_t n)
 {
 	bool is_any = false;
@@ -406,8 +407,8 @@ static void firefox_samples(struct firefox *f, uint32_t thread)
 	json_put_end(j);
 }
 
-/* Returns the end of the recording in microseconds, plus 1: a sample at the very end would be
- * outside otherwise. */
+/* Returns the end of the recording in microseconds, plus 1, because otherwise a sample at the very
+ * end would be outside. */
 static uint64_t firefox_end_us(const struct firefox *f)
 {
 	const struct store_recording *recording = &f->t->recording;

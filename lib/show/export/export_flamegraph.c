@@ -47,9 +47,9 @@ struct flamegraph {
 	uint32_t n_nodes, n_symbols;
 	uint32_t *order; /* nodes that are written, in the order of writing */
 	uint32_t n_order;
-	/* numbers of symbols and objects in the file; FLAME_NONE: not in the file */
+	/* numbers of symbols and objects in the file; FLAME_NONE: it is not in the file */
 	uint32_t *symbol_number, *object_number;
-	/* by number in the file: the symbol; for an object, one symbol of it */
+	/* by number in the file: the symbol; and for an object, any symbol of it */
 	uint32_t *used, *used_objects;
 	uint32_t n_used, n_objects;
 	uint32_t *cost;	  /* by symbol: bytes that its name takes in the file */
@@ -108,8 +108,8 @@ static int flamegraph_weigh_symbols(struct flamegraph *f)
 	return is_weighed && f->cost ? 0 : -ENOMEM;
 }
 
-/* Returns the size of the data if nodes with less weight than `least` are left out. `seen` has, for
- * each symbol, the number of the last `try` in which it occurred. */
+/* Returns the size of the data if nodes with a weight below `least` are left out. seen[symbol] is
+ * the number of the last call (`try`) in which the symbol occurred. */
 static size_t flamegraph_size(const struct flamegraph *f, double least, uint32_t try,
 			      uint32_t *seen)
 {
@@ -128,7 +128,8 @@ static size_t flamegraph_size(const struct flamegraph *f, double least, uint32_t
 	return size;
 }
 
-/* Finds nearly the smallest `least` with which flamegraph_size() is at most `room`. */
+/* Finds, to within a sixteenth, the smallest `least` for which flamegraph_size() is at most `room`.
+ * Returns 0 or -ENOMEM. */
 static int flamegraph_least(struct flamegraph *f, size_t room, double *ret_least)
 {
 	uint32_t *seen = calloc((size_t)f->n_symbols + 1, sizeof(*seen)), try = 0;
@@ -188,8 +189,8 @@ static int flamegraph_alloc(struct flamegraph *f, uint32_t n_nodes)
 	return 0;
 }
 
-/* Walks through the tree in the order of writing, and numbers the nodes, symbols and objects that
- * it meets. */
+/* Walks through the tree in the order in which it is written, and numbers its nodes, symbols and
+ * objects. */
 static void flamegraph_visit(struct flamegraph *f)
 {
 	uint32_t at = 0;
@@ -278,12 +279,12 @@ static void flamegraph_symbols(struct flamegraph *f)
 	json_put_end(j);
 }
 
-/* Returns the depth of a node less that of the node that is written before it. */
+/* Returns the depth of the i-th node that is written, minus the depth of the node before it. */
 static int64_t flamegraph_step(const struct flamegraph *f, uint32_t i)
 {
 	int64_t step = 1;
 
-	/* The node before is the parent, or a descendant of an elder sibling. */
+	/* The node before is the parent, or a descendant of a sibling that comes first. */
 	for (uint32_t at = f->order[i - 1]; at != f->nodes[f->order[i]].parent;
 	     at = f->nodes[at].parent)
 		step--;

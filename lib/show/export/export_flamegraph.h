@@ -9,14 +9,14 @@
 #include "report/report.h"
 
 struct flamegraph_options {
-	/* the parts that the frames next to the root stand for; for PARTITION_BY_CPU, the profile
+	/* by what the frames next to the root divide the profile; for PARTITION_BY_CPU, the profile
 	 * must have been made with by_cpu */
 	enum partition_by by;
 	double percent_limit; /* frames below this share of all samples are left out */
-	/* the smallest frames are left out, too, until the file is no larger; 0: no limit */
+	/* the smallest frames are left out until the file has at most so many bytes; 0: no limit */
 	size_t max_bytes;
-	bool is_flame; /* opens with the root at the bottom */
-	/* names of the recordings; NULL: a recording is named by what was recorded */
+	bool is_flame; /* the page opens with the root at the bottom */
+	/* names of the two recordings; NULL: the name is made from what was recorded */
 	const char *names[2];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A flame graph as an SVG picture: the tree of flame.h, drawn as the page (flamegraph.html) opens:
+ * A flame graph as an SVG picture: the tree of flame.h, drawn as flamegraph.html shows it at first:
  * the root on top, and the child with most samples on the left. Each object has a hue; kernel code
  * is blue, reconstructed frames are hatched, the reasons of blocked waits are violet, and runnable
  * time is green. Pointing at a frame shows its whole name and its share.
@@ -35,7 +35,7 @@ struct flame_svg {
 	FILE *out;
 };
 
-/* Returns a number from 0 to 1 that follows from a text, the same as in the page (FNV-1a). */
+/* Returns a hash of a text as a number from 0 to 1 (FNV-1a), as flamegraph.html does. */
 static double flame_svg_tone(const char *text)
 {
 	uint32_t hash = 2166136261u;
@@ -132,8 +132,8 @@ static int flame_svg_frame(struct flame_svg *s, uint32_t at, uint32_t depth)
 	return text_flush(&s->b, s->out);
 }
 
-/* Calls `each` for every node, callers before callees, with the node's depth. Ends when `each`
- * returns nonzero. */
+/* Calls `each` for every node with the node's depth, callers before callees. A negative result of
+ * `each` ends the calls and is returned. */
 static int flame_svg_visit(struct flame_svg *s,
 			   int (*each)(struct flame_svg *s, uint32_t at, uint32_t depth))
 {
@@ -172,7 +172,7 @@ static int flame_svg_lay_out(struct flame_svg *s, uint32_t at, uint32_t depth)
 	return 0;
 }
 
-/* Returns the least number of samples of a frame that is drawn. */
+/* Returns how many samples a frame must have to be drawn. */
 static double flame_svg_least(const struct flame_svg *s, uint32_t n)
 {
 	double whole = (double)s->nodes[0].total[0];

@@ -2,10 +2,11 @@
 /*
  * Folded stacks: "comm;root;...;leaf count", one line per distinct path, for flame graphs.
  *
- * Threads of one name are one, of whatever process, and functions are distinguished by name alone,
- * so no two lines have the same path. In names, ';', backslash, control characters and bytes that
- * are not UTF-8 become \xNN: readers split at ';' and at the last space. Nothing else is touched;
- * spaces are common in C++ names, and readers of this format expect them.
+ * Threads with the same name count as one, even of different processes, and functions are
+ * distinguished by name alone, so no two lines have the same path. In names, ';', backslash,
+ * control characters and bytes that are not UTF-8 become \xNN: readers split at ';' and at the last
+ * space. All else stays, also spaces, which are common in C++ names and which readers of this
+ * format expect.
  */
 #include "export/export.h"
 
@@ -24,7 +25,7 @@
 struct folded {
 	struct profile *profile;
 	FILE *out;
-	/* interned thread names; the number of a name is its group in `tree` */
+	/* thread names, interned; the number of a name is the number of its group in `tree` */
 	struct strings *comms;
 	uint32_t *comm_of_thread;
 	struct groups groups;
@@ -79,7 +80,7 @@ static int folded_enter(struct folded *f, uint32_t node, uint32_t depth, uint64_
 	return self ? folded_write_line(f, self) : 0;
 }
 
-/* Writes a line for each path. The walk through the tree is depth first: the line grows and shrinks
+/* Writes a line for each path, walking depth first through the tree: the line grows and shrinks
  * with the path. */
 static int folded_write_tree(struct folded *f)
 {

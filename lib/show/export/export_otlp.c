@@ -5,8 +5,8 @@
  *   request ─► resource (host, service) ─► scope (stackd) ─► a profile for each value ─► samples
  *           └► dictionary (otlp_tables.h): what samples refer to by place
  *
- * Entries that differ only in ways that a sample does not show (end reason, origin) are added up.
- * Each profile gets the sums that are not 0 for its value.
+ * Entries that differ only in end reason or origin are added up, because samples have no place for
+ * these. A profile gets the sums whose value of its kind is not 0.
  */
 #include "export/export_otlp.h"
 
@@ -39,7 +39,8 @@ struct otlp {
 	struct otlp_sum *sums;
 	uint64_t *values; /* by sum, then by value: the amount */
 	size_t n_sums;
-	/* one text per distinct thread: what the attributes of a sample tell about it */
+	/* one text for each distinct thread: what the attributes of a sample say about its
+	 * thread */
 	struct strings *threads;
 	struct int_map sum_at; /* (stack, number in `threads`) -> index in `sums` */
 	Otlp__Request *request;
@@ -193,7 +194,8 @@ static int put_id(const struct otlp *x, uint32_t value, Otlp__Profile *profile)
 	return 0;
 }
 
-/* Sets the period of a profile of samples, and its type: that of the second value. */
+/* Sets the period of a profile of samples, and the type of the period, which is that of the second
+ * value. Returns 0 or -ENOMEM. */
 static int put_period(struct otlp *x, Otlp__Profile *profile)
 {
 	const struct store_recording *r = &x->t->recording;
@@ -261,7 +263,8 @@ static int add_attribute(Otlp__Resource *resource, const char *key, const char *
 	return 0;
 }
 
-/* Adds the attribute that says which regions are not counted to the end. */
+/* Adds an attribute that names the regions whose probes were taken off (--region-limit). Returns 0
+ * or -ENOMEM. */
 static int put_off(const struct otlp *x, Otlp__Resource *resource)
 {
 	char *text;
@@ -300,7 +303,8 @@ static int put_scope(Otlp__ScopeProfiles *of)
 	return of->scope->name && of->scope->version ? 0 : -ENOMEM;
 }
 
-/* Makes the request's one resource with its one scope, and both a part of it. */
+/* Makes the only resource of the request and its only scope, and adds both to the request. Returns
+ * 0 or -ENOMEM. */
 static int make_scope(struct otlp *x, Otlp__ScopeProfiles **ret_scope)
 {
 	Otlp__ResourceProfiles *resource =

@@ -5,8 +5,8 @@
  * A profile of OTLP has one kind of value, so a recording becomes several profiles, one for each
  * value that a pprof file would have (pprof_parts.h). They share the request's tables. A sample is
  * the sum over a path in a thread; thread, process and cgroup are its attributes, named by
- * OpenTelemetry's conventions. A profile's id is derived from its content, so it is the same
- * whenever the same content is sent.
+ * OpenTelemetry's conventions. A profile's id is a hash of its content, so the same content always
+ * gets the same id.
  */
 #ifndef EXPORT_EXPORT_OTLP_H
 #define EXPORT_EXPORT_OTLP_H
@@ -14,15 +14,15 @@
 #include "base/buf.h"
 #include "export/pprof_parts.h"
 
-/* Appends a request with the entries from number `from` to `from + n - 1`, with a service's name.
- * The profile's filter must not change the shape of paths: stack_table_is_shaped() is false.
- * Returns 0 or -ENOMEM. */
+/* Appends to `b` a request with the `n` entries from number `from` on, and with the name of a
+ * service. stack_table_is_shaped() must be false: the profile's filter must not change the shape of
+ * paths. Returns 0 or -ENOMEM. */
 int export_otlp_slice(const struct pprof_parts *parts, const char *service, size_t from, size_t n,
 		      struct buf *b);
 
-/* Reads the answer to a request: sets *ret_rejected to the number of profiles that the server
- * rejected, and appends the server's explanation to `said`, escaped for display and without a final
- * NUL. Returns 0, -EBADMSG or -ENOMEM. */
+/* Reads the server's answer to a request: sets *ret_rejected to the number of profiles that it
+ * rejected, and appends its explanation to `said`, escaped for display and without a final NUL.
+ * Returns 0; -EBADMSG: the answer is malformed; -ENOMEM. */
 int export_otlp_rejected(const struct buf *answer, uint64_t *ret_rejected, struct buf *said);
 
 #endif

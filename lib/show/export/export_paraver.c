@@ -6,13 +6,13 @@
  *   #Paraver (dd/mm/yyyy at hh:mm):LAST_ns:NODES(CPUS):APPLICATIONS:TASKS(THREADS:NODE,...),0
  *   2:CPU:APPLICATION:TASK:THREAD:NS:TYPE:VALUE:TYPE:VALUE...
  *
- * A process is a task; the task's threads are those with events. Times are since the recording's
- * start. All events of a thread at one time are one record, since only then do readers join a
- * sample with its counters. See paraver_names.h for types and values.
+ * A process is a task; a task has only the threads that have events. Times are since the
+ * recording's start. All events of a thread at one time are in one record, because only then do
+ * readers connect a sample with its counters. See paraver_names.h for types and values.
  *
- * A counter's values are increments, as Extrae writes them. The first reading of a thread is 0. If
- * a counter falls, nothing is written, since values have no sign. The begin of an instance has the
- * CPU of its end.
+ * A counter's values are increments, as Extrae writes them. The first value of a thread is 0. If a
+ * counter falls, no value is written, because values have no sign. The CPU at the begin of an
+ * instance is unknown, so the CPU at its end is written.
  */
 #include "export/export_paraver.h"
 
@@ -31,7 +31,8 @@
 
 /* A thread of the trace. */
 struct row {
-	/* numbers of the task and of the thread in it, from 1; 0: the thread has no events */
+	/* number of the task, and number of the thread in it, both from 1; 0: the thread has no
+	 * events */
 	uint32_t task, number;
 	uint64_t last[METRIC_COUNTERS];
 	uint8_t known; /* a bit for each counter: `last` has its last reading */
@@ -154,7 +155,8 @@ static int put_begin(struct writer *w, const struct paraver_event *event)
 	return err;
 }
 
-/* Writes the innermost frames, as many as there are types for. */
+/* Writes the innermost frames of a sample, one for each of the PARAVER_LEVELS types. Returns 0 or
+ * -ENOMEM. */
 static int put_sample(struct writer *w, const struct paraver_event *event)
 {
 	size_t n;
@@ -223,9 +225,9 @@ static int put_one(struct writer *w, const struct paraver_event *event, struct a
 	return err;
 }
 
-/* Appends one record of the events from `at` on that have the same time and thread, at most one of
- * them a sample; appends nothing if none of them is shown. Returns the number of these events, or
- * -ENOMEM. */
+/* Appends one record of the events from `at` on that have the same time and thread, with at most
+ * one sample among them; appends nothing if none of the events is shown. Returns the number of
+ * these events, or -ENOMEM. */
 static int64_t put_record(struct writer *w, size_t at)
 {
 	const struct paraver_event *first = &w->events.all.items[at], *event = first;

@@ -15,8 +15,8 @@ enum export_paraver_file {
 	EXPORT_PARAVER_FILES
 };
 
-/* Writes the three files of a trace of a profile of METRIC_CPU. Returns 0, -ENODATA if no thread
- * has an event, -ENOMEM, -EIO if a stream failed, or an error of store_reader_records(). */
+/* Writes the three files of a trace of a profile of METRIC_CPU. Returns 0; -ENODATA: no thread has
+ * an event; -ENOMEM; -EIO: a stream failed; or an error of store_reader_records(). */
 int export_paraver(struct profile *profile, FILE *const files[EXPORT_PARAVER_FILES]);
 
 #endif

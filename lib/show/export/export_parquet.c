@@ -83,7 +83,8 @@ int export_parquet_new(FILE *const files[ROWS_TABLES], struct export_parquet **r
 	return err;
 }
 
-/* Adds a note to the file of the samples that says which regions are not counted to the end. */
+/* Adds a note to the file of the samples that names the regions whose probes were taken off
+ * (--region-limit). Returns 0 or an error. */
 static int put_off(struct export_parquet *x, const struct profile *profile)
 {
 	char key[64], *text;

@@ -9,18 +9,18 @@
  * as with -F comm,pid,tid,cpu,time,period,event,ip,sym,symoff,dso. Frames come leaf first; an
  * inlined function has "(inlined)" instead of its object; one without a name is "[unknown]".
  *
- * The address is the offset in the object's file (perf: in the object); for a caller, that of its
- * return address: a recording keeps no run-time addresses. For JIT code
- * it is the address, for the kernel the distance from its text's start.
+ * A recording has no run-time addresses, so the address is the offset in the object's file (perf:
+ * in the object); for a caller, the offset of its return address. For JIT code it is the address,
+ * for the kernel the distance from its text's start.
  *
- * An incomplete path has its root mark as last entry: a reader of a merged flame graph must see
- * that its root is not the thread's entry. Time is CLOCK_MONOTONIC.
+ * An incomplete path has its root mark as its last frame, so that a merged flame graph shows that
+ * its root is not the thread's entry. Time is CLOCK_MONOTONIC.
  *
- * A frame that was not observed but reconstructed has " [reconstructed]" after its object: readers
- * of this format ignore what follows the object.
+ * A frame that was not observed but reconstructed has " [reconstructed]" after its object, because
+ * readers of this format ignore what follows the object.
  *
- * The lines of a location are formatted once, as a million samples of forty frames consist mostly
- * of copies.
+ * The lines of a location are formatted once, because most lines of a million samples of forty
+ * frames are copies of others.
  */
 #include "export/export.h"
 
@@ -40,7 +40,8 @@ struct perf_script {
 	struct profile *profile;
 	const struct store_tables *tables;
 	FILE *out;
-	/* two for each location: its lines if observed, then those if inferred */
+	/* two for each location: its lines as an observed frame, then its lines as an inferred
+	 * one */
 	struct perf_script_span *spans;
 	struct buf text;  /* the lines of all locations so far */
 	struct buf entry; /* the text of the current sample */
@@ -65,7 +66,8 @@ static void perf_script_frame(struct perf_script *ps, const struct profile_frame
 	text_put_raw(&ps->text, is_inferred ? ") [reconstructed]\n" : ")\n");
 }
 
-/* Makes the lines of a location: first the innermost inlined function, as in the store. */
+/* Formats the lines of a location, the innermost inlined function first, as in the store. Returns 0
+ * or -ENOMEM. */
 static int perf_script_location(struct perf_script *ps, uint32_t number, bool is_inferred)
 {
 	const struct store_tables *t = ps->tables;
@@ -91,8 +93,8 @@ static int perf_script_location(struct perf_script *ps, uint32_t number, bool is
 	return 0;
 }
 
-/* Appends a thread's name. As it starts a line, it must not look like a frame or a comment; perf
- * itself writes names such as ":-1". */
+/* Appends a thread's name, with which a line begins, so it must not look like a frame or a comment.
+ * Names such as ":-1", which perf itself writes, stay. */
 static void perf_script_comm(struct buf *b, const char *comm)
 {
 	if (!comm || !*comm)

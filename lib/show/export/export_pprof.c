@@ -41,16 +41,17 @@
 
 #define PPROF_BLOCK	 4096u /* entries, or tags, that are encoded as one job */
 #define PPROF_VARINT_MAX 10
-/* The most bytes that the values of a sample take: at most two are not 0, and each 0 takes one
- * byte. */
+/* The most bytes that the values of a sample take: at most two of them are not 0, and each 0 takes
+ * one byte. */
 #define PPROF_VALUES_BYTES (PPROF_VALUES_MAX + 2 * PPROF_VARINT_MAX)
 
 /* The encoded path of the previous sample. */
 struct pprof_path {
 	uint8_t *bytes; /* the encoded list stands at the end of this buffer */
 	size_t cap;
-	uint32_t *nodes; /* by depth: the trie node, in rising order; 0 for the root mark */
-	size_t *len;	 /* by depth: bytes of the list from the root to this node */
+	/* the path's trie nodes by depth, in ascending order; 0 stands for the root mark */
+	uint32_t *nodes;
+	size_t *len; /* by depth: bytes of the list from the root to this node */
 	uint32_t depth;
 	size_t cap_nodes, cap_len;
 	uint64_t mark; /* id of the location of the path's root mark; 0: it has none */
@@ -75,7 +76,7 @@ struct pprof {
 	const uint32_t *ids;			/* by number of a location: its id in the file */
 	const struct stack_table_stack *stacks; /* NULL: paths are those of the trie */
 	const uint64_t *tags;			/* by trie node */
-	/* trie nodes whose tags are in the string table, in the order of the tags */
+	/* trie nodes whose tags are in the string table, in the order of these strings */
 	uint32_t *tagged;
 	uint32_t n_tagged;
 	/* by trie node: the index of its tag in the string table; 0: the table lacks it */
@@ -132,8 +133,8 @@ static int pprof_path_push(struct pprof_path *path, uint32_t node, uint64_t loca
 	return 0;
 }
 
-/* Cuts the path back until its last node is `node` or may be an ancestor of it. Returns whether it
- * is `node`. Numbers grow along a path, so larger ones are neither the node nor its ancestors. */
+/* Shortens the path until its last node is `node`, or can be an ancestor of it: numbers rise along
+ * a path, so a node with a larger number is neither. Returns whether the last node is `node`. */
 static bool pprof_path_cut(struct pprof_path *path, uint32_t node)
 {
 	while (path->depth && path->nodes[path->depth - 1] > node)
@@ -149,8 +150,8 @@ static bool pprof_climb_push(struct pprof_block *b, uint32_t n, uint32_t node)
 	return true;
 }
 
-/* Returns the parent of a node. Nodes are those of the trie or, where filters change the shape of
- * paths, the stacks of the stack table, numbered from 1. */
+/* Returns the parent of a node. Nodes are nodes of the trie; but if filters change the shape of
+ * paths, they are stacks of the stack table, numbered from 1. */
 static uint32_t pprof_parent(const struct pprof *p, uint32_t node)
 {
 	return p->stacks ? p->stacks[node - 1].parent + 1 : p->t->nodes[node].parent;
@@ -162,7 +163,7 @@ static uint64_t pprof_location(const struct pprof *p, uint32_t node)
 			 : p->ids[p->t->nodes[node].location];
 }
 
-/* Changes b->path into the path of `node`, with the root mark `mark`. */
+/* Changes b->path into the path of `node`, whose root mark is `mark`. Returns 0 or -ENOMEM. */
 static int pprof_path_go(const struct pprof *p, struct pprof_block *b, uint32_t node, uint64_t mark)
 {
 	struct pprof_path *path = &b->path;
@@ -311,7 +312,8 @@ static int pprof_take(void *arg, size_t job, unsigned slot)
 	return text_flush(&p->blocks[slot].bytes, p->out);
 }
 
-/* Gives the tags of the entries' paths their indexes in the string table, after other strings. */
+/* Numbers the tags of the entries' paths as strings of the string table, after all other strings.
+ * Returns 0 or -ENOMEM. */
 static int pprof_number_tags(struct pprof *p)
 {
 	uint32_t first = pprof_tables_strings(p->tables);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file format of speedscope: JSON of one "sampled" profile a thread, in time order. The
- * weights are samples, so its numbers are those of the report; a run of equal stacks is one entry.
- * Frames are the model's symbols: the same function is one frame wherever it is called from.
+ * The file format of speedscope: JSON of one "sampled" profile a thread, in time order. Weights are
+ * in samples, so its numbers are those of the report; consecutive samples with equal stacks are one
+ * entry. A frame stands for a symbol of the model, so a function is one frame wherever it is called
+ * from.
  *
  * The format has no labels: a profile's name has comm, pid, tid and cgroup. The quality is in the
  * member "exporter" and, path by path, in the root marks of incomplete paths.
@@ -30,8 +31,8 @@ static bool speedscope_is_same(const struct thread_samples_sample *a,
 	return a->node == b->node && a->end_reason == b->end_reason && a->origin == b->origin;
 }
 
-/* Returns the first sample after a run of equal stacks, which begins at `at`, and how many periods
- * the run stands for. */
+/* Returns the index of the first sample after the run of equal stacks that begins at `at`;
+ * *ret_periods receives the sum of the run's periods. */
 static size_t speedscope_run_end(const struct thread_samples_sample *samples, size_t n, size_t at,
 				 uint64_t *ret_periods)
 {
@@ -59,8 +60,8 @@ static int speedscope_stack(struct speedscope *s, const struct thread_samples_sa
 	return s->json.err;
 }
 
-/* Makes a profile's name. Speedscope shows it in a list of threads, so the ids that distinguish
- * these come first. */
+/* Writes a profile's name. Speedscope shows a list of these names to choose a thread from, so the
+ * ids that distinguish threads come before the cgroup. */
 static void speedscope_name(struct speedscope *s, uint32_t thread)
 {
 	const struct store_thread *t = &s->t->threads[thread];
@@ -120,8 +121,8 @@ static int speedscope_profiles(struct speedscope *s)
 	return err;
 }
 
-/* Writes the table of frames. It stands after the profiles, since writing them numbers the symbols;
- * speedscope accepts any order. */
+/* Writes the table of frames. It comes after the profiles, because symbols get their numbers while
+ * the profiles are written; speedscope accepts any order. */
 static void speedscope_frames(struct speedscope *s)
 {
 	size_t n = profile_symbol_count(s->profile);

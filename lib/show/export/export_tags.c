@@ -3,12 +3,12 @@
  * Writes the exchange format: objects, locations, functions, tags and samples, as lines of fields
  * separated by tabs; docs/TAGS.md defines it.
  *
- * Only what the exported samples need is written, so the export of one process holds nothing about
- * others. Everything is defined before it is referred to, so a reader needs one pass.
+ * Only what the exported samples need is written, so the export of one process has nothing about
+ * others. Each thing is defined before a line refers to it, so a reader needs one pass.
  *
  * A profile of samples is written with the values of all other metrics that the recording has; a
  * profile of another metric is written by itself. A metric that counts records is replaced by the
- * metric that adds up their values, which has their number as well.
+ * metric that adds up the records' values, because its lines have the number of records as well.
  *
  * Ids are hashes, so two things can have the same id. The first (lowest number) has the plain id,
  * the next one has ".1" after it, and so on. So a reader that takes the field as a word keeps
@@ -29,8 +29,8 @@
 #include "stack/location.h"
 #include "stack/end_reason.h"
 
-/* Variances of a metric have its name with this suffix; their unit is so many times the metric's
- * unit squared. */
+/* The variances of a metric are a metric with its name and this suffix. Their unit is
+ * EXPORT_TAGS_VARIANCE_UNIT times the square of the metric's unit. */
 #define EXPORT_TAGS_VARIANCE	  ".variance"
 #define EXPORT_TAGS_VARIANCE_UNIT 1048576.0
 
@@ -53,13 +53,13 @@ struct export_tags {
 	uint32_t *location_dup, *node_dup; /* how many earlier ones have the same id; 0: none */
 };
 
-/* Sets ret_dup[i] to the number of elements before i that have the same id as i. Only elements that
- * are `needed` count. */
+/* Sets ret_dup[i] to the number of elements before i that have the same id as i. Only elements with
+ * needed[i] count. Returns 0 or -ENOMEM. */
 static int tags_number(uint64_t (*id_of)(const struct export_tags *x, uint32_t i),
 		       const struct export_tags *x, const bool *needed, uint32_t n,
 		       uint32_t *ret_dup)
 {
-	/* by number of the first element with an id: how many have that id so far */
+	/* at the number of the first element with an id: how many elements had that id so far */
 	uint32_t *seen = calloc((size_t)n + 1, sizeof(*seen));
 	struct int_map first = {0};
 	int err = seen ? 0 : -ENOMEM;
@@ -106,7 +106,8 @@ static int tags_alloc(struct export_tags *x)
 	return profile_tags(x->profile, &x->tags);
 }
 
-/* Sums a metric up. Its paths are nodes of the profile's tables, too. */
+/* Sums a metric up into the next element of x->values. Its paths are nodes of the tables of
+ * x->profile, too. Returns 0 or an error of profile_new(). */
 static int tags_sum_up(struct export_tags *x, enum metric metric)
 {
 	struct tags_values *v = &x->values[x->n_values];
@@ -146,7 +147,7 @@ static void tags_mark_entries(struct export_tags *x, const struct profile *profi
 }
 
 /* Marks the objects, locations, nodes and processes that the entries need. A node's parent has a
- * smaller number, so one pass from the last node down is enough. */
+ * smaller number, so one pass from the last node to the first marks all ancestors. */
 static int tags_mark(struct export_tags *x)
 {
 	int err;
@@ -232,7 +233,8 @@ static uint64_t tags_start(const struct export_tags *x, uint32_t location)
 	return 0;
 }
 
-/* Writes a location's line, then one for each function inlined there, outermost first. */
+/* Writes a location's line, then a line for each function inlined there, outermost first. Returns 0
+ * or an error. */
 static int tags_location(struct export_tags *x, uint32_t number)
 {
 	const struct store_location *location = &x->t->locations[number];
@@ -279,7 +281,8 @@ static int tags_nodes(struct export_tags *x)
 	return err;
 }
 
-/* Reads the ranks of processes in their MPI jobs; `ranks` has one for each process, zeroed. */
+/* Reads the ranks of processes in their MPI jobs into `ranks`, which has a zeroed element for each
+ * process, and writes a line for each needed process with a rank. Returns 0 or an error. */
 static int tags_ranks(struct export_tags *x, uint64_t *ranks)
 {
 	int err = profile_ranks_read(x->profile, ranks);
@@ -315,7 +318,7 @@ static int tags_processes(struct export_tags *x)
 	return err;
 }
 
-/* Returns a variance in the unit of the format, rounded up, so that only an exact value has the
+/* Returns a variance in the unit of the format, rounded up, so that only an exact value gets the
  * variance 0. */
 static uint64_t tags_variance(double variance)
 {
@@ -324,8 +327,8 @@ static uint64_t tags_variance(double variance)
 	return units < 0x1p62 ? (uint64_t)units : UINT64_C(1) << 62;
 }
 
-/* Writes the entries of a profile as lines "sample" or, for another metric, "value". If `variances`
- * is not NULL, they are written in place of the values. */
+/* Writes the entries of a profile as lines "sample", or "value" for another metric. If `variances`
+ * is not NULL, writes the variances instead of the values. Returns 0 or an error. */
 static int tags_amounts(struct export_tags *x, const struct profile *profile,
 			const double *variances)
 {

@@ -2,10 +2,10 @@
 /*
  * The tree of a flame graph; see flame.h.
  *
- * The report's trees (tree/calltree.h), made part by part, are copied below a node of the part.
- * With one side no look-up is needed: every node of a part's tree is new. A second side finds the
- * first side's nodes by (parent, symbol), and symbols by the text of name and object, since each
- * recording numbers its symbols itself.
+ * For each part, the report's tree (tree/calltree.h) is made and copied below the node of the part.
+ * With one side no look-up is needed, because every node of the part's tree is new. A second side
+ * finds the first side's nodes by (parent, symbol), and symbols by the text of name and object,
+ * since each recording numbers its symbols itself.
  */
 #include "export/flame.h"
 
@@ -39,7 +39,8 @@ struct flame_source {
 	struct flame *flame;
 	unsigned side;
 	struct report_view_state view;
-	/* by the profile's symbol number: the flame's symbol; FLAME_NONE: not looked up yet */
+	/* by number of the profile's symbol: number of the flame's symbol; FLAME_NONE: not looked
+	 * up yet */
 	uint32_t *symbol_of;
 	size_t n_symbols;
 	uint32_t *node_of; /* by node of the part's tree: the flame's node */
@@ -110,7 +111,8 @@ static int append_symbol(struct flame *flame, uint32_t name, uint32_t object, en
 	return 0;
 }
 
-/* Finds the symbol of a name and an object that are escaped already, and enters it if it is new. */
+/* Finds or adds the symbol with a name and an object, both already escaped. Returns 0 or
+ * -ENOMEM. */
 static int flame_symbol(struct flame *flame, const char *name, const char *object,
 			enum flame_kind kind, uint32_t *ret_symbol)
 {
@@ -138,8 +140,8 @@ static enum flame_kind kind_of(const struct profile_symbol *symbol)
 	return symbol->is_mark ? FLAME_MARK : symbol->is_kernel ? FLAME_KERNEL : FLAME_USER;
 }
 
-/* Finds the flame's symbol of a function. The escaped name and object stand one after the other in
- * flame->text. */
+/* Finds or adds the flame's symbol for a function. flame->text has the escaped name, then the
+ * escaped object. Returns 0 or -ENOMEM. */
 static int flame_function(struct flame *flame, const struct profile_symbol *symbol,
 			  uint32_t *ret_symbol)
 {
@@ -158,8 +160,8 @@ static int flame_function(struct flame *flame, const struct profile_symbol *symb
 			    ret_symbol);
 }
 
-/* Finds the flame's symbol of the profile's symbol `number`. Each part may name more symbols of the
- * profile, so the array grows. */
+/* Finds or adds the flame's symbol for symbol `number` of the profile. Each part can add symbols to
+ * the profile, so the array grows. Returns 0 or -ENOMEM. */
 static int flame_symbol_of(struct flame_source *source, uint32_t number, uint32_t *ret_symbol)
 {
 	size_t before = source->n_symbols;
@@ -334,7 +336,7 @@ int64_t flame_cut(struct flame *flame, double least)
 			ranked[n++] = (struct flame_ranked){flame->nodes[i].total[last], i};
 	}
 	qsort(ranked, n, sizeof(*ranked), compare);
-	/* from few samples to many: each goes in front of the smaller ones */
+	/* from few samples to many, because each node is put in front of those with fewer */
 	for (uint32_t i = 0; i < n; i++) {
 		struct flame_node *node = &flame->nodes[ranked[i].node];
 

@@ -14,7 +14,8 @@
 /* Node 0 is the root, and stands for everything. A child's number is larger than its parent's. */
 struct flame_node {
 	uint64_t total[FLAME_SIDES], self[FLAME_SIDES]; /* samples */
-	uint64_t inferred; /* of the last side's total: samples whose frame here is inferred */
+	/* of the last side's `total`, the samples whose frame here is inferred */
+	uint64_t inferred;
 	uint32_t symbol : 31;
 	uint32_t is_inlined : 1;
 	uint32_t parent, first_child, next; /* numbers of nodes; FLAME_NONE: there is none */
@@ -56,12 +57,13 @@ const struct flame_symbol *flame_symbols(const struct flame *flame, uint32_t *re
 /* Returns the number of objects that symbols refer to. */
 uint32_t flame_objects(const struct flame *flame);
 
-/* Returns a node's weight: its larger share of the two sides, in samples of the larger side. */
+/* Returns a node's weight: the larger of its shares in the two sides, times the samples of the
+ * larger side. */
 double flame_weight(const struct flame *flame, const struct flame_node *node);
 
-/* Removes nodes of less than `least` weight from the lists of children, and sorts the lists: most
- * samples (of the last side) first. Returns how many nodes are left, node 0 included, or -ENOMEM.
- */
+/* Removes nodes whose weight is below `least` from the lists of children, and sorts the lists by
+ * samples of the last side, most first. Returns how many nodes are left, node 0 included, or
+ * -ENOMEM. */
 int64_t flame_cut(struct flame *flame, double least);
 
 #endif

@@ -27,10 +27,10 @@ struct otlp_tables {
 	struct profile *profile;
 	const struct store_tables *t;
 	Otlp__Dictionary *dictionary;
-	/* `keys` has the attributes as texts; a text's number + 1 is the attribute's index */
+	/* attributes as texts: the number of a text in `keys`, plus 1, is the attribute's index */
 	struct strings *strings, *keys;
 	struct buf text;
-	/* by number in the recording: the index in the table; 0: not added yet */
+	/* by number in the recording: index in the dictionary's table; 0: not added yet */
 	int32_t *mappings, *locations;
 	struct int_map functions; /* symbol -> index in the table of functions */
 	/* (name and linkage name, file) -> index in the table of functions */
@@ -68,7 +68,8 @@ int otlp_append(void ***list, size_t *n, void *message)
 #define ADD(p, table, row)                                                                         \
 	add_row((p), (void ***)&(p)->dictionary->table, &(p)->dictionary->n_##table, (row))
 
-/* Appends a row to a table, and returns its index; frees the row if it cannot be appended. */
+/* Appends a row to a table, and returns its index. If that fails, frees the row, sets p->failed and
+ * returns 0. */
 static int32_t add_row(struct otlp_tables *p, void ***table, size_t *n, void *row)
 {
 	if (!row || otlp_append(table, n, row) < 0) {
@@ -192,8 +193,8 @@ static int32_t mapping_of(struct otlp_tables *p, uint32_t number)
 	return p->mappings[number];
 }
 
-/* Adds a function, or finds the equal one: functions that differ only in their object are the same
- * here. */
+/* Returns the index of a function, and adds it if it is new. Functions that differ only in their
+ * object are one function here. */
 static int32_t add_function(struct otlp_tables *p, int32_t name, int32_t linkage_name, int32_t file)
 {
 	const uint32_t next = (uint32_t)p->dictionary->n_function_table;
@@ -245,8 +246,7 @@ static void add_line(struct otlp_tables *p, Otlp__Location *location, int32_t fu
 	line->line = number;
 }
 
-/* Adds the lines of a location, from the innermost inlined function to the function that encloses
- * all. */
+/* Adds the lines of a location, from the innermost inlined function to the enclosing function. */
 static void add_lines(struct otlp_tables *p, uint32_t number, Otlp__Location *row)
 {
 	const uint32_t first = p->t->line_first[number], n = p->t->line_first[number + 1] - first;
@@ -351,8 +351,8 @@ int32_t otlp_tables_stack(struct otlp_tables *p, const struct profile_entry *ent
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Makes the row that means no link: ids of zeros, which are invalid, but have the length that some
- * readers expect. */
+/* Makes the row that means "no link". Its ids are zeros, which are invalid, but they have the
+ * length that some readers expect. NULL: memory is short. */
 static Otlp__Link *no_link(void)
 {
 	Otlp__Link *row = NEW(Otlp__Link, OTLP__LINK__INIT);

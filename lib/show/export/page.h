@@ -10,8 +10,8 @@
 /* The replacement of each "<" in the data, so that no data can end the script element. */
 #define PAGE_LESS "\\u003c"
 
-/* Writes `page`, with the data in place of "@DATA@". 0, -ENOMEM if an append to the data had
- * failed, or -EIO. */
+/* Writes `page`, with the data in place of "@DATA@". Returns 0; -ENOMEM: an append to `data` had
+ * failed; or -EIO. */
 int page_write(const char *page, const struct buf *data, FILE *out);
 
 #endif

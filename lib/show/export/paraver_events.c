@@ -8,7 +8,7 @@ struct collector {
 	struct profile *profile;
 	struct paraver_events *events;
 	unsigned counter; /* the counter that is being read */
-	/* by thread: the counter's last reading, which is the sum of the increments so far */
+	/* by thread: the counter's last reading, as the sum of its increments so far */
 	uint64_t *sum;
 	uint64_t *end; /* by instance: the counter's reading at its end */
 };
@@ -51,7 +51,7 @@ static int by_end(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Returns the instance that ended with this record; NULL: there is none. */
+/* Returns the instance that ended with this record; NULL: no instance did. */
 static struct paraver_instance *instance_of(const struct collector *c,
 					    const struct store_sample *record)
 {
@@ -130,7 +130,7 @@ static int add_reading(void *arg, const struct store_sample *record)
 		      });
 }
 
-/* Adds the reading at the begin of an instance. The reading at its end is in the recording. */
+/* Adds the reading at the begin of an instance; the recording has the reading at its end. */
 static int add_first(void *arg, const struct store_sample *record)
 {
 	struct collector *c = arg;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collects the events of a Paraver trace, in order of time: begins and ends of instances of
- * regions, readings of counters, and samples.
+ * Collects the events of a Paraver trace, in order of time: begins and ends of instances of regions
+ * (passes), values of counters (readings), and samples.
  *
- * A recording stores an instance at its end, with its duration and the increments of its counters.
- * So the begin is computed, with a reading of each counter there: the reading at the end less the
+ * A recording has an instance at its end, with its duration and the increments of its counters. So
+ * the begin is computed, with a reading of each counter there: the reading at the end minus the
  * increment.
  */
 #ifndef EXPORT_PARAVER_EVENTS_H
@@ -25,7 +25,7 @@ enum paraver_kind {
 struct paraver_event {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	union {
-		/* Only the difference between two readings of a thread means something, modulo
+		/* Only the difference between two readings of a thread is meaningful, modulo
 		 * 2^64. */
 		uint64_t reading;
 		uint32_t instance; /* index in `instances` */
@@ -36,8 +36,8 @@ struct paraver_event {
 	uint32_t thread;
 	uint16_t cpu;
 	uint8_t kind : 7; /* enum paraver_kind */
-	/* The profile's filter selects it. A reading that is not shown is still the base of the
-	 * next reading's increment. */
+	/* The profile's filter selects the event. Readings that are not shown are kept, too,
+	 * because the next reading's increment counts from them. */
 	uint8_t is_shown : 1;
 	uint8_t detail; /* of a reading: its counter; of a sample: its end reason */
 };
@@ -50,13 +50,13 @@ struct paraver_instance {
 };
 
 struct paraver_events {
-	/* ordered by time, then thread, then kind; of equal ones, outer instances first */
+	/* sorted by time, then thread, then kind; of equal ones, outer instances come first */
 	VEC(struct paraver_event) all;
 	VEC(struct paraver_instance) instances;
 };
 
-/* Collects the events of a profile of METRIC_CPU. 0, -ENOMEM, or an error of
- * store_reader_records(); the caller frees in any case. */
+/* Collects the events of a profile of METRIC_CPU. Returns 0, -ENOMEM, or an error of
+ * store_reader_records(); the caller frees *ret_events in any case. */
 int paraver_events_make(struct profile *profile, struct paraver_events *ret_events);
 void paraver_events_free(struct paraver_events *events);
 

@@ -20,7 +20,7 @@ struct paraver_names {
 	struct strings *texts;
 	VEC(uint32_t) functions; /* names of functions, as numbers in `texts` */
 	VEC(struct line) lines;
-	unsigned levels; /* 1 + the highest level that paraver_names_frame() has been called for */
+	unsigned levels; /* 1 + the highest level with which paraver_names_frame() was called */
 };
 
 int paraver_names_new(struct paraver_names **ret_names)
@@ -98,7 +98,8 @@ int paraver_names_frame(struct paraver_names *names, const struct profile_frame 
 
 /* --- the .pcf --------------------------------------------------------------------------------- */
 
-/* Appends a name that is not empty and does not begin with a space, which readers skip. */
+/* Appends a name so that it is not empty and does not begin with a space, because readers skip such
+ * names. */
 static void put_name(struct buf *b, const char *name)
 {
 	if (!*name)
@@ -139,8 +140,8 @@ static void put_lines(const struct paraver_names *names, struct buf *b)
 	text_put_raw(b, "\n");
 }
 
-/* Writes a type for each level that frames have. Level 0 always gets one, for readers that look for
- * it. */
+/* Writes a type for each level that frames have; always one for level 0, because some readers
+ * expect it. */
 static void put_levels(const struct paraver_names *names, struct buf *b, unsigned type,
 		       const char *what)
 {

@@ -6,7 +6,7 @@
  *
  *   60000019  a region begins (the function's value) or ends (0)    60000119  its line
  *   30000000 + LEVEL  the sampled function, and its callers          30000100 + LEVEL  their lines
- *   42001000 + NUMBER  a counter: by how much it is more than at the reading before; after the
+ *   42001000 + NUMBER  a counter: by how much it has grown since the event before; after the
  * numbers that PAPI uses
  *
  * Values of functions and lines begin at 3, as Extrae's do. Functions of one name share a value,
@@ -30,17 +30,17 @@ enum { PARAVER_ENDS, PARAVER_UNKNOWN, PARAVER_INCOMPLETE, PARAVER_FIRST };
 
 struct paraver_names;
 
-/* 0 or -ENOMEM; the caller frees in any case. */
+/* Returns 0 or -ENOMEM. The caller frees the names in either case. */
 int paraver_names_new(struct paraver_names **ret_names);
 void paraver_names_free(struct paraver_names *names); /* NULL is allowed */
 
-/* Finds the values of a frame's function and line at a level, 0 for the innermost. Returns 0 or
+/* Gives the values for a frame's function and line at a level (0: innermost frame). Returns 0 or
  * -ENOMEM. */
 int paraver_names_frame(struct paraver_names *names, const struct profile_frame *frame,
 			unsigned level, uint32_t *ret_function, uint32_t *ret_line);
 
-/* Appends the .pcf: all values that were handed out, and the types of the counters that have a
- * name. The text is ASCII, since readers accept nothing else. */
+/* Appends the .pcf file: all values that were given so far, and the types of the counters that have
+ * a name. The text is ASCII, because readers accept nothing else. */
 void paraver_names_put(const struct paraver_names *names, char *const counters[METRIC_COUNTERS],
 		       struct buf *b);
 

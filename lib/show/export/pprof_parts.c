@@ -68,7 +68,7 @@ static int append(struct pprof_parts *p, const struct profile_entry *entries, si
 }
 
 /* Appends the entries of a metric, with one value. The metric may have no entries, if the filter
- * excludes all of them. */
+ * selects none. Returns 0 or an error. */
 static int add_metric(struct pprof_parts *p, enum metric metric, const char *name)
 {
 	struct profile_filter filter = *profile_filter(p->profile);
@@ -100,7 +100,8 @@ static int add_others(struct pprof_parts *p)
 	int err = store_reader_series(profile_reader(p->profile), &series);
 
 	for (unsigned i = METRIC_CPU + 1; i < METRIC_COUNT && err == 0; i++) {
-		/* A metric that sums up others is left out: readers can add it up themselves. */
+		/* A metric that sums up others is left out, because readers can add those up
+		 * themselves. */
 		if (!(series >> metric_info(i)->series & 1) || metric_info(i)->is_union)
 			continue;
 		if (!p->own_entries) {
@@ -113,8 +114,8 @@ static int add_others(struct pprof_parts *p)
 	return err;
 }
 
-/* Adds the four values of a heap profile. Every path with live memory is also a path of allocated
- * memory. */
+/* Adds the four values of a heap profile. Its paths are those of all allocations, because a path
+ * with live memory is one of these. Returns 0 or an error. */
 static int add_heap(struct pprof_parts *p)
 {
 	const enum metric metric = profile_filter(p->profile)->metric;

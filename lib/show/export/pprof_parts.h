@@ -6,8 +6,8 @@
  * A profile of samples has the number of samples and their periods first, and then a value for each
  * other metric of the recording. A profile of allocations has the four values of Go's heap
  * profiles. A profile of any other metric has the number of its records and the sum of their
- * values. Each metric has records of its own, so an entry belongs to one metric: its sample has
- * zeros for the values of the others, and readers add samples up by path.
+ * values. Each metric has records of its own, so an entry belongs to one metric. Its sample has
+ * zeros for the values of the other metrics, and readers add samples up by path.
  */
 #ifndef EXPORT_PPROF_PARTS_H
 #define EXPORT_PPROF_PARTS_H
@@ -20,11 +20,11 @@ struct pprof_value {
 	const char *name, *unit;
 };
 
-/* The entries of one metric: they begin where the previous part ends. */
+/* The entries of one metric: from the end of the previous part to `end`. */
 struct pprof_part {
 	size_t end;
 	uint32_t first_value; /* number of its first value */
-	bool has_records;     /* it has two values: the number of records comes first */
+	bool has_records;     /* samples have two values: the number of records comes first */
 };
 
 struct pprof_parts {
@@ -34,7 +34,8 @@ struct pprof_parts {
 	struct pprof_part parts[METRIC_COUNT];
 	struct pprof_value values[PPROF_VALUES_MAX];
 	uint32_t n_parts, n_values;
-	/* number of the value of the chosen metric; for samples, that of the number of samples */
+	/* number of the value of the metric that the user chose; for samples, that of the number of
+	 * samples */
 	uint32_t chosen;
 	bool is_bare; /* samples have only the labels comm and cgroup */
 	/* These are owned; they are NULL if `entries` is borrowed. */
@@ -44,13 +45,13 @@ struct pprof_parts {
 	struct profile *own_profile;
 };
 
-/* Sums up the contents of a profile's file. The profile is borrowed. Returns 0, or an error of
+/* Sums up all that a profile's file has. The profile is borrowed. Returns 0, or an error of
  * profile_new() or store_reader_series(); `ret_parts` must be freed in any case. */
 int pprof_parts_new(struct profile *profile, struct pprof_parts *ret_parts);
 void pprof_parts_free(struct pprof_parts *parts);
 
-/* Makes the parts of the entries from number `from` to `from + n - 1`. They borrow from `parts` and
- * must not be freed. */
+/* Makes the parts for the `n` entries from number `from` on. They borrow from `parts` and must not
+ * be freed. */
 void pprof_parts_slice(const struct pprof_parts *parts, size_t from, size_t n,
 		       struct pprof_parts *ret_slice);
 

@@ -3,8 +3,8 @@
  * Collects the tables of a pprof file, and writes them; see pprof_tables.h.
  *
  * The mappings, functions and locations that are needed are numbered from 1, without gaps, and
- * written in this order, since some readers rely on it. Locations are numbered by how often they
- * are used, and root marks are locations after the last of these.
+ * written in this order, since some readers rely on it. The most used locations get the smallest
+ * numbers; root marks are locations, too, with numbers after the last of these.
  *
  * Each element is written as a Profile message of its own: in protobuf, the concatenation of
  * messages is one message with the concatenated lists.
@@ -27,7 +27,7 @@
 #define PPROF_OBJECT_SHIFT 44
 /* the last reason stands for all unknown ones */
 #define PPROF_REASONS (STACKD_END_COUNT + 1)
-/* ranks of locations by use; all counts above share the last rank */
+/* ranks of locations by use; all locations with at least so many uses share one rank */
 #define PPROF_RANKS 65536
 #define PPROF_CHUNK 1024 /* strings in one message */
 
@@ -43,10 +43,9 @@ struct pprof_tables {
 	struct strings *strings;
 	struct buf text, scratch;
 	uint32_t *ids; /* by location: its id; 0: it is not needed */
-	/* by id - 1: the number of the location; unused with a stack_table */
+	/* by id - 1: number of the recording's location; unused with a stack_table */
 	uint32_t *locations, n_locations;
-	/* by object: the end of the part of the file that a mapping must cover; 0: none is needed
-	 */
+	/* by object: up to which file offset a mapping must reach; 0: no mapping is needed */
 	uint64_t *limits;
 	uint32_t *mappings;		  /* by object: its id; 0: it is not needed */
 	struct pprof_function *functions; /* by symbol */
@@ -64,8 +63,8 @@ struct pprof_tables {
 	int err; /* the first error of pprof_tables_string() */
 };
 
-/* Returns the index of a string, escaped for display. For lack of memory, returns 0 and sets
- * p->err. */
+/* Returns the index of a string, which is escaped for display. If memory is short, returns 0 and
+ * sets p->err. */
 static uint32_t pprof_tables_string(struct pprof_tables *p, const char *s)
 {
 	uint32_t number = 0;
@@ -83,7 +82,8 @@ static uint32_t pprof_tables_string(struct pprof_tables *p, const char *s)
 
 /* --- collecting ------------------------------------------------------------------------------ */
 
-/* Counts how often each location occurs in the paths of entries; 0: it is not needed. */
+/* Returns, for each location, how often it is in the paths of entries; 0: it is not needed. NULL:
+ * memory is short. */
 static uint32_t *pprof_count(struct pprof_tables *p)
 {
 	const struct profile_entry *entries = p->parts->entries;
@@ -112,8 +112,8 @@ static uint32_t rank(uint32_t count)
 	return count < PPROF_RANKS ? count : PPROF_RANKS - 1;
 }
 
-/* Numbers locations by how often they are used, with a counting sort: the most frequent ones get
- * the small numbers, which take fewer bytes. */
+/* Numbers locations by how often they are used, with a counting sort: the most used ones get the
+ * smallest numbers, which take fewer bytes. Returns 0 or -ENOMEM. */
 static int pprof_number(struct pprof_tables *p)
 {
 	uint32_t *first = calloc(PPROF_RANKS + 1, sizeof(*first)), *counts = pprof_count(p);
@@ -147,8 +147,8 @@ static int function_reserve(struct pprof_tables *p, uint32_t number)
 	return err;
 }
 
-/* Adds a function. If its linkage name differs from its name, pprof takes the name as demangled and
- * leaves it unchanged. */
+/* Adds a function, unless it was added before. If its linkage name differs from its name, pprof
+ * assumes that the name is demangled and leaves it unchanged. Returns 0 or -ENOMEM. */
 static int pprof_function(struct pprof_tables *p, const struct profile_symbol *symbol,
 			  const char *linkage_name, const char *file)
 {
@@ -214,7 +214,7 @@ static int collect_marks(struct pprof_tables *p)
 		const struct profile_symbol *mark =
 			profile_mark(p->profile, entries[i].end_reason, entries[i].origin);
 
-		/* A mark names the end reason, so it is the same for all origins that have one. */
+		/* A mark names only the end reason, so it is the same for all origins. */
 		if (mark)
 			p->marks[pprof_reason(entries[i].end_reason)] = mark;
 		else if (!entries[i].node)
@@ -239,7 +239,8 @@ static int collect_locations(struct pprof_tables *p)
 	return err < 0 ? err : collect_marks(p);
 }
 
-/* Collects a location for each frame, if the filter changes the shape of paths. */
+/* Adds a location for each frame; used if the filter changes the shape of paths. Returns 0 or an
+ * error. */
 static int collect_frames(struct pprof_tables *p)
 {
 	const struct stack_table_frame *frames;
@@ -262,7 +263,7 @@ static int collect_frames(struct pprof_tables *p)
 
 /* --- labels ---------------------------------------------------------------------------------- */
 
-/* Appends a label as Sample has it: its field, length and message. */
+/* Appends a label in the form of a Sample's field: field number, length, message. */
 static void pprof_label(struct pprof_tables *p, const char *key, const char *text, int64_t number,
 			struct buf *b)
 {
@@ -430,8 +431,8 @@ uint32_t pprof_tables_tag_key(const struct pprof_tables *p)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* Writes a message. `scratch` is reused between calls, to save allocations. Returns 0, -ENOMEM or
- * -EIO. */
+/* Writes a message. `scratch` is a buffer that calls reuse, which saves allocations. Returns 0,
+ * -ENOMEM or -EIO. */
 static int write_message(const Pprof__Profile *message, struct buf *scratch, FILE *out)
 {
 	size_t size = pprof__profile__get_packed_size(message);
@@ -447,7 +448,7 @@ static int write_message(const Pprof__Profile *message, struct buf *scratch, FIL
 	return fwrite(scratch->data, 1, size, out) == size ? 0 : -EIO;
 }
 
-/* Makes the comment with those parts of the reports' header for which pprof has no fields. Returns
+/* Makes a comment with those parts of the reports' header for which pprof has no fields. Returns
  * the index of its string. */
 static int64_t pprof_comment(struct pprof_tables *p)
 {
@@ -472,8 +473,8 @@ static int64_t pprof_comment(struct pprof_tables *p)
 	return number;
 }
 
-/* Makes the comment that says which regions are not counted to the end. Returns the index of its
- * string; 0: all regions are. */
+/* Makes the comment that names the regions whose probes were taken off (--region-limit). Returns
+ * the index of its string; 0: there are none. */
 static int64_t pprof_off(struct pprof_tables *p)
 {
 	char *text;

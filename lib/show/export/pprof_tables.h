@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables that the samples of a pprof file refer to: strings, mappings, locations, functions,
+ * The tables to which the samples of a pprof file refer: strings, mappings, locations, functions,
  * and labels that many samples share. A part of export_pprof.c.
  */
 #ifndef EXPORT_PPROF_TABLES_H
@@ -31,29 +31,29 @@ enum {
 
 struct pprof_tables;
 
-/* Collects the strings, functions and so on that the entries of a file need. The parts must outlive
+/* Collects the strings, functions and so on that the entries of a file need. `parts` must outlive
  * the tables. Returns 0, -ENOMEM or -EOVERFLOW. */
 int pprof_tables_new(const struct pprof_parts *parts, struct pprof_tables **ret_tables);
 void pprof_tables_free(struct pprof_tables *tables);
 
-/* Writes everything but the samples, including all strings so far. Returns 0, -ENOMEM or -EIO. */
+/* Writes everything but the samples, with all strings so far. Returns 0, -ENOMEM or -EIO. */
 int pprof_tables_write(struct pprof_tables *tables, FILE *out);
 
 /* Returns the number of strings, which is the index of the next one. */
 uint32_t pprof_tables_strings(const struct pprof_tables *tables);
 
-/* If a filter changes the shape of paths, returns the table of the changed paths, in which location
- * ids are PPROF_LOCATION() of its frames. Otherwise NULL: the paths are those of the store. */
+/* If a filter changes the shape of paths, returns the table of the changed paths, whose frame i has
+ * the location id PPROF_LOCATION(i). Otherwise NULL: the paths are those of the store. */
 const struct stack_table *pprof_tables_stacks(const struct pprof_tables *tables);
 
-/* Returns the ids of locations, by number; 0 for locations that no path has. */
+/* Returns the ids of locations, by the recording's number; 0: no path has the location. */
 const uint32_t *pprof_tables_ids(const struct pprof_tables *tables);
 
-/* Returns the id of the location of an entry's root mark; 0 if it has none. */
+/* Returns the location id of the root mark of an entry's path; 0: it has none. */
 uint64_t pprof_tables_mark(const struct pprof_tables *tables, const struct profile_entry *entry);
 
-/* Return encoded labels of a Sample message: pid, tid and comm of a thread; a quality; an end
- * reason. */
+/* Return encoded labels of a Sample message: for a thread (pid, tid and comm), for a quality, and
+ * for an end reason. */
 const struct buf *pprof_tables_thread(const struct pprof_tables *tables, uint32_t thread);
 const struct buf *pprof_tables_quality(const struct pprof_tables *tables, uint8_t quality);
 const struct buf *pprof_tables_end(const struct pprof_tables *tables, uint8_t end_reason);

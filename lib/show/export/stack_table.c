@@ -4,8 +4,8 @@
  *
  * Nearly all paths are plain: complete, without a root mark, and shown whole. For a plain path, a
  * trie node becomes as many stacks as its location has frames, and an array by node finds them
- * again. All other paths are entered frame by frame, and found by node and variant. A variant is a
- * number for each pair of end reason and origin; 0 is plain.
+ * again. All other paths are added frame by frame, and found by node and variant. Each pair of end
+ * reason and origin has a number, its variant; 0 stands for plain paths.
  */
 #include "export/stack_table.h"
 
@@ -24,14 +24,14 @@ struct stack_table {
 	struct stack_table_frame *frames;
 	uint32_t n_frames;
 	size_t cap_frames;
-	/* by location: its first frame in `frames`; STACK_TABLE_NONE: not added yet */
+	/* by location: number of its first frame in `frames`; STACK_TABLE_NONE: not added yet */
 	uint32_t *first_frame;
 	uint32_t *plain;	 /* by trie node: its stack, if the path is plain */
 	struct int_map variants; /* (origin, end reason) -> number of the variant, from 1 */
 	struct int_map varied;	 /* (variant, trie node) -> stack */
-	/* (parent stack + 1, frame) -> stack; only of paths that are not plain */
+	/* (parent stack + 1, frame) -> stack; only for paths that are not plain */
 	struct int_map children;
-	/* (location, symbol, is_inferred) -> frame; only of paths that are not plain */
+	/* (location, symbol, is_inferred) -> frame; only for paths that are not plain */
 	struct int_map shown;
 	uint32_t *climb; /* trie nodes that have no stack yet, leaf first */
 	uint32_t n_climb;
@@ -53,8 +53,8 @@ static bool stack_table_is_plain(const struct stack_table *table, uint32_t node,
 	       !profile_has_mark(table->profile, end_reason, origin);
 }
 
-/* Makes room for one more element in an array of `n`, whose numbers must stay below
- * STACK_TABLE_NONE. */
+/* Makes room for one more element in an array that has `n`. -ENOMEM also if its number would not be
+ * below STACK_TABLE_NONE. */
 #define GROW(array, n, cap)                                                                        \
 	((n) >= STACK_TABLE_NONE / 2 ? -ENOMEM : VEC_GROW(array, cap, (size_t)(n) + 1))
 
@@ -126,7 +126,8 @@ static int enter_plain(struct stack_table *table, uint32_t node)
 	return err;
 }
 
-/* Finds the number of a frame of a path that is not plain, and enters the frame if it is new. */
+/* Finds or adds a frame of a path that is not plain. *ret_number is the frame's number. Returns 0
+ * or -ENOMEM. */
 static int stack_table_shown(struct stack_table *table, const struct profile_frame *frame,
 			     uint32_t depth, uint32_t *ret_number)
 {

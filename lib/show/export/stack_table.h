@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Turns the paths of a profile into a table of stacks, for formats that have such a table. A stack
- * is a frame on top of another stack, so frames that paths share are written once. Inlined
- * functions and root marks are frames of their own, as everywhere in the model.
+ * is a frame on top of another stack, so the frames that several paths share are written once.
+ * Inlined functions and root marks are frames of their own, as everywhere in the model.
  */
 #ifndef EXPORT_STACK_TABLE_H
 #define EXPORT_STACK_TABLE_H
@@ -12,8 +12,9 @@
 #define STACK_TABLE_NONE UINT32_MAX
 
 struct stack_table_stack {
-	uint32_t parent; /* number of the stack below, which is smaller; STACK_TABLE_NONE: none */
-	uint32_t frame;	 /* number of the frame on top */
+	/* number of the stack below it, which is smaller; STACK_TABLE_NONE: it is at the bottom */
+	uint32_t parent;
+	uint32_t frame; /* number of the frame on top */
 };
 
 /* A frame as shown, and its index among the frames of its location. */
@@ -24,10 +25,11 @@ struct stack_table_frame {
 
 struct stack_table;
 
-/* Makes the table of all entries of a profile. 0 or -ENOMEM. */
+/* Makes the table of all entries of a profile. Returns 0 or -ENOMEM. */
 int stack_table_new(struct profile *profile, struct stack_table **ret_table);
 
-/* Makes the table of other entries, whose paths are among the profile's. Returns 0 or -ENOMEM. */
+/* Does the same for other entries than the profile's, whose paths must be among the profile's
+ * paths. Returns 0 or -ENOMEM. */
 int stack_table_new_of(struct profile *profile, const struct profile_entry *entries, size_t n,
 		       struct stack_table **ret_table);
 void stack_table_free(struct stack_table *table);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups samples by thread; see thread_samples.h. The profile has the number of samples of each
- * thread, so one pass over the samples puts each at its position. */
+ * thread, so one pass over the samples puts each of them in its place. */
 #include "export/thread_samples.h"
 
 #include <errno.h>

@@ -15,7 +15,7 @@ struct thread_samples_sample {
 
 struct thread_samples {
 	struct thread_samples_sample *samples; /* thread by thread */
-	/* by thread, n_threads + 1: samples[first[i] .. first[i + 1]) are those of thread i */
+	/* by thread, n_threads + 1 elements: thread i has samples[first[i] .. first[i + 1]) */
 	size_t *first;
 	uint32_t n_threads;
 };

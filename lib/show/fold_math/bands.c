@@ -20,11 +20,12 @@ struct spread {
 struct bands {
 	uint32_t room, drawn, flipped; /* resamples: room for, drawn, and flipped so far */
 	struct spread *y, *rate;       /* cells + 1, cells */
-	double *moved; /* cells + 1 elements: sum of y's deviations over the flipped resamples */
-	/* by group and cell: sum of the weighted distances of y from the curve */
+	double *moved; /* cells + 1 elements: sum of y's deviations over the bias resamples */
+	/* by group and cell: sum of the weighted distances of the group's y from the curve */
 	double *left;
 	struct spread from[FOLD_MAX_KNOTS]; /* by phase: spread of its begin */
-	/* by phase and resample: distance of the nearest knot from the phase's begin */
+	/* by phase and resample: distance of the knot nearest to the phase's begin from that
+	 * begin */
 	double *away;
 	double ends_moved[FOLD_MAX_KNOTS]; /* by phase: as `moved`, of its begin */
 	struct spread share[FOLD_MAX_KNOTS], rates[FOLD_MAX_KNOTS];
@@ -86,7 +87,7 @@ static int add_drawn(struct bands *b, struct fold_fit *fit, const struct fold_cu
 
 /* --- the bias ------------------------------------------------------------------------------ */
 
-/* Returns the sum of weighted y that a cell's points would have if they lay on the curve. */
+/* Returns the sum of weighted y that the points of a cell would have if they were on the curve. */
 static double on_curve(const struct fold_curve *curve, const struct fold_sum *sum, uint32_t cell)
 {
 	double x = (cell + 0.5) / curve->cells;
@@ -179,9 +180,9 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Estimates the end of a phase. Its interval is the union of two: one is made from the spread of
- * the end over resamples in which the knots of all points only move; the other contains 19 of 20 of
- * the nearest knots of resamples that choose their own knots. Both include the bias. */
+/* Estimates the end of a phase. Its interval is the union of two intervals: one from the spread of
+ * the end over resamples in which the knots of all points only move, and one that has 19 of 20 of
+ * the nearest knots in resamples that choose their own knots. Both include the bias. */
 static void estimate_end(struct bands *b, uint32_t k, const struct limits *l,
 			 struct fold_estimate *e)
 {

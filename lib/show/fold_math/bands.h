@@ -9,18 +9,18 @@
  *
  * For the variance, groups are drawn with replacement, and the pieces of the curve are chosen anew
  * for each resample, since an estimate after a choice varies with the choice (Efron 2014,
- * "Estimation and accuracy after model selection"). Such resamples show no bias: their truth is the
- * data, which are not smooth. So one resample in four (chosen by hand) is for the bias. It is a
- * wild bootstrap by groups (Liu 1988; Cameron, Gelbach and Miller 2008, section III): points on the
- * fitted curve, plus the distance of each group from it, with a random sign for the group. There
- * the truth is the fitted curve, and the mean error of the fits is their bias, which the bands of
- * shares and of rates include.
+ * "Estimation and accuracy after model selection"). Such resamples cannot show the bias, because
+ * what they estimate are the data themselves, which are not smooth. So one resample in four (chosen
+ * by hand) is for the bias. It is a wild bootstrap by groups (Liu 1988; Cameron, Gelbach and Miller
+ * 2008, section III): points on the fitted curve, plus the distance of each group from it, with a
+ * random sign for the group. These resamples estimate the fitted curve, so the mean error of their
+ * fits is the bias, which the bands of shares and of rates include.
  *
  * The end of a phase depends on the choice of the pieces as well: between two exponentials whose
- * rates differ by little, a resample may have no knot near the end that the fit to all points has.
- * When knots were chosen from all points and only moved in resamples, the intervals of ends were
- * too narrow: 19 of 36 contained the break (bench/fold_breaks). So an interval also includes the
- * nearest knots of the newly chosen pieces.
+ * rates differ by little, a resample may have no knot (end of a piece) near the end that the fit to
+ * all points has. If knots are chosen from all points and only moved in resamples, the intervals of
+ * ends are too narrow: 19 of 36 contained the break (bench/fold_breaks). So an interval also
+ * includes the nearest knots of the newly chosen pieces.
  *
  * Percentiles were rejected: those of 200 resamples rest on five resamples at each end, and would
  * need ten times as many resamples to be as steady.
@@ -31,8 +31,8 @@
 #include "fold_math/curve.h"
 #include "fold_math/fit.h"
 
-/* Makes the bands of a curve, whose values and phases were made from `fit`. Returns 0 or
- * -ENOMEM. */
+/* Makes the bands of a curve, whose values and phases were made from `fit`, with `resamples`
+ * resamples and random numbers from `seed`. Returns 0 or -ENOMEM. */
 int fold_bands_make(struct fold_curve *curve, struct fold_fit *fit, uint32_t resamples,
 		    uint64_t seed);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums points up in two passes: the first finds the instances, the second adds points; see cells.h.
- */
+/* Sums points up in two passes over the points; see cells.h. The first pass finds the instances,
+ * the second adds the points to the sums. */
 #include "fold_math/cells.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include "base/vec.h"
 #include "fold_math/curve.h"
 
-/* The instances that have points: a bit for each. before[word]: number of bits set before the word.
- */
+/* The instances that have points, as one bit each. before[word] is the number of bits set before
+ * that word, so it numbers the instances. */
 struct instances {
 	uint64_t *bits;
 	uint32_t *before;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums points up in cells: all that the fit needs, in memory that does not grow with the points.
+ * Sums points up in cells: these sums are all that the fit needs, and their memory does not grow
+ * with the number of points.
  *
  * A cell is one of the equal parts of the normalised time. It keeps the sums of weights, of x and
- * of y, and so the mean point of its points. If the points lie on a straight piece of the curve,
- * the mean point does, wherever in the cell they are. So the resolution is finer than a cell.
+ * of y, and so the mean point of its points. If all points of a cell are on a straight piece of the
+ * curve, their mean point is on it, too, wherever in the cell they are. So the resolution is finer
+ * than a cell.
  *
  * Bands come from resampling instances. Sums for every instance would take as much memory as the
  * points, and each resample as much time as a pass over them, so instances are put into at most
@@ -40,15 +42,17 @@ struct fold_cells {
 	double point_weight; /* the mean weight of a point, weighted by weight: sum w^2 / sum w */
 };
 
-/* Sums up `n_points` points in `cells` cells. The caller frees *ret with fold_cells_free().
- * Returns 0 or an error of fold_curve_fit(). */
+/* Sums up `n_points` points in `cells` cells, with weights as in struct fold_options. `seed`: for
+ * the random groups. The caller frees *ret with fold_cells_free(). Returns 0 or an error of
+ * fold_curve_fit(). */
 int fold_cells_new(const struct fold_point *points, size_t n_points, const double *weights,
 		   uint32_t n_weights, uint32_t cells, uint64_t seed, struct fold_cells **ret);
 
 /* Frees cells; NULL is allowed. */
 void fold_cells_free(struct fold_cells *cells);
 
-/* Sets the cells->n elements of `ret` to the sum over groups, group g times[g] times. */
+/* Sets the cells->n elements of `ret` to a sum over the groups in which group g counts times[g]
+ * times. */
 void fold_cells_combine(const struct fold_cells *cells, const double *times, struct fold_sum *ret);
 
 #endif

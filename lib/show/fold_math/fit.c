@@ -18,8 +18,8 @@
 #define STEPS	  4    /* steps in which the knots move to fit a resample */
 #define MERGED	  4    /* means merged into one when a resample's pieces are chosen */
 
-/* Returns a variance that, added to each cell's, hides differences of less than `detail` over many
- * cells. */
+/* Returns a variance such that, if it is added to each cell's variance, differences of less than
+ * `detail` over many cells become insignificant. */
 static double least_variance(const struct fold_fit *fit, double detail)
 {
 	return detail * detail * fit->cells->n / 1000;
@@ -92,9 +92,9 @@ static bool move_end(struct fold_pieces *phases, uint32_t k, double to)
 	return true;
 }
 
-/* Moves the ends of phases to the knots that they are tied to. An end cannot pass the next one, so
- * a second round, from the last end to the first, moves those for which the next one was in the
- * way. */
+/* Moves the ends of phases to the knots to which they are tied. An end cannot pass the next end, so
+ * a second round, from the last end to the first, moves the ends that the next one kept from moving
+ * in the first round. */
 static void follow_knots(const struct fold_fit *fit, const struct fold_pieces *pieces,
 			 struct fold_pieces *phases)
 {
@@ -157,8 +157,8 @@ static void fit_phases(struct fold_pieces *phases, const struct fold_mean *means
 
 /* --- the bandwidth ------------------------------------------------------------------------- */
 
-/* Returns the error of one fold of the cross-validation: the distance of its groups' means from the
- * smoothed fit to all other groups. */
+/* Returns the error of one fold of the cross-validation: the squared distance of the means of the
+ * fold's groups from the smoothed fit to all other groups. */
 static double error_of_fold(struct fold_fit *fit, uint32_t fold, double bandwidth,
 			    struct fold_sum *sums, double *y)
 {
@@ -243,8 +243,8 @@ void fold_fit_free(struct fold_fit *fit)
 
 /* --- the fit ------------------------------------------------------------------------------- */
 
-/* Chooses pieces for the first n means, as choose_pieces() did for all points. It merges MERGED
- * means into one, and so takes a sixteenth of the time. */
+/* Chooses pieces for the first n means, as choose_pieces() did for all points. Merges each MERGED
+ * means into one, and so takes a sixteenth of the time. Returns 0 or -ENOMEM. */
 static int choose_anew(struct fold_fit *fit, uint32_t n, struct fold_pieces *ret)
 {
 	uint32_t merged = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes exponentials and waves, and the part of a polynomial that it adds to a straight line;
- * see forms.h. The limits and the grid of turns below were chosen by hand; bench/fold_fit families
- * shows which breaks and false ends result (docs/FOLD.md). */
+/* Computes exponentials, waves, and the part of a polynomial that it adds to a straight line; see
+ * forms.h. The limits and the grid of turns below were chosen by hand; bench/fold_fit families
+ * shows how many breaks are found and how many false ends (docs/FOLD.md). */
 #include "fold_math/forms.h"
 
 #include <math.h>
@@ -10,8 +10,9 @@
 #define LEAST_TURN 2.0 /* radians, a third of a wave: a cubic fits shorter waves as well */
 #define MOST_TURN  40.0
 
-/* Returns the sum of bubbles at t, each t (1 - t) P_k(2t - 1) times its factor. *slope: derivative
- * by t; by[k]: by factor k. */
+/* Returns the sum of the bubbles at t (bubble k is t (1 - t) P_k(2t - 1), P_k Legendre's
+ * polynomial), each times its factor in `parameters`. *slope is the derivative by t, by[k] the one
+ * by factor k. */
 static double bubbles_at(const double *parameters, uint32_t n, double t, double *slope, double *by)
 {
 	double u = 2 * t - 1, q = t * (1 - t), dq = 1 - 2 * t, value = 0;
@@ -34,8 +35,8 @@ static double bubbles_at(const double *parameters, uint32_t n, double t, double 
 	return value;
 }
 
-/* Returns an exponential from 0 to `range` at t: range * expm1(bend t) / expm1(bend), and its
- * derivatives. */
+/* Returns how far an exponential from 0 to `range`, range * expm1(bend t) / expm1(bend), is from
+ * the straight line at t; sets its derivatives by t (*slope), by range and by bend. */
 static double exponential_at(double bend, double range, double t, double *slope, double *by_range,
 			     double *by)
 {
@@ -117,8 +118,8 @@ static uint32_t merge(const struct fold_mean *means, uint32_t from, uint32_t to,
 	return n;
 }
 
-/* Returns the sum of squares of y that the columns do not explain. Makes the columns orthogonal
- * (Gram and Schmidt). */
+/* Returns the weighted sum of squares of y that a fit by the columns leaves. Makes the columns
+ * orthogonal (Gram and Schmidt). */
 static double left_by(double columns[COLUMNS][POINTS], const struct fold_mean *points, uint32_t n)
 {
 	double left = 0;

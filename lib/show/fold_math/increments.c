@@ -15,20 +15,21 @@
 
 #define CELLS	   FOLD_JACKKNIFE_CELLS
 #define ITERATIONS 200u
-/* iterations over all increments, if there are more than FEW; the others are over FEW */
+/* LAST: iterations over all increments, after the others were over FEW of them; if there are no
+ * more than FEW, all are over all */
 #define LAST 10u
 #define FEW  30000u
-/* iterations without a group, beginning with the curve of all groups */
+/* iterations with one group of instances left out; they begin with the curve of all groups */
 #define AGAIN 20u
-/* The instances' factors are estimated once in so many iterations. */
+/* The factors of the instances are estimated once in so many iterations. */
 #define EACH_FACTOR 10u
-/* weight with which a factor is pulled to 1: a share of a mean instance's count */
+/* how strongly a factor is pulled to 1: like this share of a mean instance's count */
 #define FIRM .05
-/* An increment is whole if the counter counted for at least this share of its time. */
+/* An increment counts as whole if the counter counted for at least this share of its time. */
 #define WHOLE .98
-/* With whole increments that together cover so many instances, only whole ones are used. */
+/* If whole increments together cover so many instances, no scaled ones are used. */
 #define LEAST_WHOLE 20.0
-/* the longest increments that may be scaled up, in lengths of an instance */
+/* the longest that increments that are scaled up may be, in lengths of an instance */
 #define MOST_SCALED .25
 #define FITS	    3u
 #define MOST_ON	    .99
@@ -37,21 +38,24 @@
 struct estimate {
 	const struct fold_increment *increments;
 	size_t n;
-	/* least share of an increment's time for which its counter must have counted */
+	/* least share of its time in which the counter must have counted for an increment to be
+	 * used */
 	double whole;
 	const double *lengths;
 	uint32_t n_lengths;
 	double mean_length;
 	double *factor; /* by instance: its count, by what the curve expects */
-	/* by instance; seen: what its increments should count by the curve; was: what they count */
+	/* by instance: `seen`, what its increments should count according to the curve; `was`, what
+	 * they count */
 	double *seen, *was;
 	double y[CELLS + 1];
-	/* by cell: the counter's rate per unit of time; the last element: between instances */
+	/* by cell: the counter's rate per unit of time; last element: its rate between instances */
 	double rate[CELLS + 1];
-	/* by cell: the result of the last iteration, and how far it was from the rate before */
+	/* by cell: `result`, the rate that the last iteration gave; `moved`, how far that is from
+	 * the rate before */
 	double result[CELLS + 1], moved[CELLS + 1];
 	bool is_moving;
-	/* sums over increments, kept as differences of neighbouring cells */
+	/* sums over increments, kept as differences between adjacent cells */
 	double more[CELLS + 1], all[CELLS + 1];
 	double edge_more[CELLS], edge_all[CELLS];
 	double outside_more, outside_all;
@@ -72,8 +76,8 @@ static double rise(const struct estimate *e, double from, double to)
 	       (a - i) * (e->y[i + 1] - e->y[i]);
 }
 
-/* Adds `value` times the overlap of [from, to) with each cell to sums that are kept as differences.
- */
+/* Adds `value` times the overlap of [from, to) with each cell to the cells' sums, which are kept as
+ * differences, with `edge` for the first and last cell. */
 static void spread(double *differences, double *edge, double from, double to, double value)
 {
 	double a = from * CELLS, b = to * CELLS;
@@ -109,7 +113,8 @@ static double expected(const struct estimate *e, const struct fold_increment *i)
 	return sum;
 }
 
-/* Sets y to the integral of the rate over x: y[c] is the count of a unit of length up to cell c. */
+/* Sets y to the integral of the rate over x: y[c] is what an instance of length 1 counts up to cell
+ * c. */
 static void integrate(struct estimate *e)
 {
 	e->y[0] = 0;
@@ -191,8 +196,8 @@ static void iterate(struct estimate *e, const uint8_t *group_of, uint32_t withou
 	integrate(e);
 }
 
-/* Estimates the factors of instances: the count of their increments, divided by what the curve
- * expects. */
+/* Estimates the factor of each instance: the count of its increments, divided by the count that the
+ * curve expects. */
 static void find_factors(struct estimate *e)
 {
 	double firm = FIRM * e->mean_length * e->y[CELLS], sum = 0, lengths = 0;
@@ -218,8 +223,9 @@ static void find_factors(struct estimate *e)
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-/* Chooses the increments that the curve is made of: only whole ones, if there are enough. Scaled
- * ones are of use only if they are short compared with an instance; otherwise returns -ENODATA. */
+/* Chooses the increments from which the curve is made: only whole ones, if there are enough. Scaled
+ * ones are usable only if they are short compared with an instance. Returns 0; -ENODATA: they are
+ * not. */
 static int choose(struct estimate *e, size_t *ret_whole)
 {
 	double whole = 0, all = 0;
@@ -244,8 +250,8 @@ static int choose(struct estimate *e, size_t *ret_whole)
 	return all <= MOST_SCALED * e->mean_length * (double)e->n ? 0 : -ENODATA;
 }
 
-/* Guesses the rates to begin with: within instances, the mean rate of increments that lie within
- * one; between instances, the excess of the other increments over that rate. */
+/* Guesses the rates for the first iteration: within instances, the mean rate of increments that lie
+ * in one instance; between instances, by how much the other increments exceed that rate. */
 static void guess(struct estimate *e)
 {
 	/* [0]: increments within one instance; [1]: the others */
@@ -321,14 +327,14 @@ static bool next_chain(const struct estimate *e, struct chain *chain)
 	return true;
 }
 
-/* Returns the value at x of `curve`; if that is NULL, of the iteration's curve. */
+/* Returns the value of `curve` at x; if it is NULL, of the iteration's curve. */
 static double at(const struct estimate *e, const struct fold_curve *curve, double x)
 {
 	return curve ? fold_curve_at(curve, x) : rise(e, 0, x) / e->y[CELLS];
 }
 
-/* A reading of a chain, relative to the begin of the chain: the expected value at the begin of the
- * reading's instance (`before`), and the value at the reading (`is`). */
+/* A reading of a chain (connected increments), relative to the chain's begin: `before` is the
+ * expected value at the begin of the reading's instance, `is` the value at the reading. */
 struct reading {
 	double x, before, is;
 	uint32_t instance;
@@ -383,8 +389,9 @@ static size_t make_points(const struct estimate *e, const struct fold_curve *cur
 	return n;
 }
 
-/* Fits a curve to readings that are placed on another curve (NULL: the iteration's), and moved back
- * by the bias of that curve (NULL: unknown). */
+/* Fits a curve to the readings, which are placed on `curve` (NULL: the iteration's curve), and
+ * moved back by `bias`, the bias of that curve (NULL: unknown). Returns 0 or an error of
+ * fold_curve_fit(). */
 static int fit_points(const struct estimate *e, const struct fold_options *options,
 		      const struct fold_curve *curve, const double *bias,
 		      struct fold_curve **ret_curve)
@@ -404,8 +411,8 @@ static int fit_points(const struct estimate *e, const struct fold_options *optio
 	return err;
 }
 
-/* Fits a curve without bands twice: to readings placed on the iteration's curve, then to readings
- * placed on the fitted one. */
+/* Fits a curve without bands, FITS times: first to readings placed on the iteration's curve, then
+ * to readings placed on the curve of the fit before. Returns 0 or an error of fold_curve_fit(). */
 static int fit(const struct estimate *e, const struct fold_options *options,
 	       struct fold_curve **ret_curve)
 {
@@ -460,7 +467,8 @@ static void iterate_all(struct estimate *e, unsigned times)
 	}
 }
 
-/* Copies the increments of one in so many instances, for steps that are repeated often. */
+/* Copies the increments of one instance in so many that about FEW remain, for steps that are
+ * repeated often. Returns 0 or -ENOMEM. */
 static int take_few(const struct estimate *e, struct fold_increment **ret_few, size_t *ret_n)
 {
 	const uint64_t each = e->n / FEW + 1;
@@ -478,7 +486,7 @@ static int take_few(const struct estimate *e, struct fold_increment **ret_few, s
 	return 0;
 }
 
-/* Finds the iteration's curve and its spread: first from few increments, then from all. */
+/* Finds the iteration's curve and its spread: first iterates over few increments, then over all. */
 static int estimate(struct estimate *e, const struct fold_options *options,
 		    struct fold_jackknife *j)
 {
@@ -506,7 +514,7 @@ static int estimate(struct estimate *e, const struct fold_options *options,
 	return err;
 }
 
-/* Replaces the values of increments by those that a curve implies. */
+/* Replaces the values of increments by the values that a curve implies. */
 static void imply(struct estimate *e, const struct fold_curve *curve,
 		  struct fold_increment *increments)
 {
@@ -540,7 +548,7 @@ static int find_bias(struct estimate *e, const struct fold_options *options,
 	return err;
 }
 
-/* Finds the bias with a copy of the estimate, which stays as it is. */
+/* Finds the bias with a copy of the estimate, so that the estimate stays as it is. */
 static int find_bias_beside(const struct estimate *e, const struct fold_options *options,
 			    const struct fold_curve *curve, double *ret_bias)
 {

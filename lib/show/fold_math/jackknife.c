@@ -5,7 +5,8 @@
 #include <math.h>
 
 #define CELLS FOLD_JACKKNIFE_CELLS
-/* The spread of a rate is taken over so many cells to each side; chosen by hand. */
+/* The standard error of a rate is that of the rise over so many cells to each side; chosen by
+ * hand. */
 #define REACH 10u
 
 double fold_jackknife_at(const double *y, double x)
@@ -16,8 +17,8 @@ double fold_jackknife_at(const double *y, double x)
 	return y[c] + (a - c) * (y[c + 1] - y[c]);
 }
 
-/* Returns the standard error of the rise between two places, from the spread over the groups and
- * from the bias that was subtracted. */
+/* Returns the standard error of the curve's rise from `from` to `to`, from the spread over the
+ * groups and from the bias that was subtracted. */
 static double error_of_rise(const struct fold_jackknife *j, double from, double to)
 {
 	double sum = 0, squares = 0,

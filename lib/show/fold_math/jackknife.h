@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Adds to the bands of a curve that an iteration found (increments.h) the uncertainty that its last
- * fit cannot see: the jackknife's over groups of instances (Efron and Tibshirani 1993, chapter 11),
- * and the bias.
+ * fit does not include: the jackknife's over groups of instances (Efron and Tibshirani 1993,
+ * chapter 11), and the bias.
  *
  * The bias is the difference between a curve and the curve that the iteration finds from the
  * increments that it implies (Efron and Tibshirani 1993, section 10.6; this is their bootstrap
- * without noise). It is subtracted from the curve, and still widens the band, since a large bias is
- * known least exactly. The number of groups was chosen by hand.
+ * without noise). It is subtracted from the curve, and still widens the band, because the larger a
+ * bias, the less exactly it is known. The number of groups was chosen by hand.
  */
 #ifndef FOLD_MATH_JACKKNIFE_H
 #define FOLD_MATH_JACKKNIFE_H
@@ -17,7 +17,7 @@
 #define FOLD_JACKKNIFE	     20u
 #define FOLD_JACKKNIFE_CELLS 1000u
 
-/* Values of the curve, shares of the total, at the bounds of cells. */
+/* Values of the curve, as shares of the total, at the bounds of cells. */
 struct fold_jackknife {
 	/* the curves found without each of the groups */
 	double y[FOLD_JACKKNIFE][FOLD_JACKKNIFE_CELLS + 1];

@@ -49,8 +49,8 @@ static int by_value(const void *a, const void *b, void *arg)
 	return i < k ? -1 : i > k;
 }
 
-/* Splits order[from .. to) where `feature` has a gap, and each of these parts by the features after
- * it. */
+/* Splits order[from .. to) where `feature` has a gap, and each part in the same way by the features
+ * after it. Returns 0 or -ENOMEM. */
 static int part(struct search *s, uint32_t feature, uint32_t from, uint32_t to)
 {
 	const double *values;
@@ -75,8 +75,8 @@ static int part(struct search *s, uint32_t feature, uint32_t from, uint32_t to)
 
 /* --- kinds ------------------------------------------------------------------------------------ */
 
-/* Returns the mode whose median is nearest to a burst, if it is within KINDS_RATIO in each feature;
- * else FOLD_NOISE. */
+/* Returns the number of the mode whose median is nearest to a burst, if the median is within
+ * KINDS_RATIO in each feature; else FOLD_NOISE. */
 static uint32_t next_mode(const struct search *s, const struct fold_modes *modes, uint32_t index)
 {
 	double least = log(KINDS_RATIO);
@@ -124,7 +124,7 @@ static int take_modes(struct search *s, const struct part *part)
 	return err;
 }
 
-/* Makes kinds of the bursts between two calls, order[from .. to). */
+/* Makes kinds of the bursts between the same two calls, which are order[from .. to). */
 static int take_calls(struct search *s, uint32_t from, uint32_t to)
 {
 	uint32_t most = 0;
@@ -211,7 +211,7 @@ static int find(struct search *s)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Copies a feature to the logarithmic scale on which it is compared. */
+/* Copies a feature to the scale on which it is compared: later its logarithm is taken. */
 static int take_feature(struct search *s, uint32_t feature, const double *from)
 {
 	double *to = s->values[feature] = calloc((size_t)s->n + 1, sizeof(*to));

@@ -22,9 +22,9 @@
  *
  * Small counts differ by chance, and by whole numbers. So KINDS_COUNTS is added to each value of a
  * counter: counts of some hundreds are then compared by their difference, larger ones by their
- * ratio. KINDS_COUNTS is twice the inverse of the narrowest kernel of a mode, so neighbouring
- * counts make no modes. The factor of two was chosen by hand. The search takes O(n log n) for each
- * feature, and draws nothing at random.
+ * ratio. KINDS_COUNTS is twice the inverse of the narrowest smoothing kernel of fold_math/modes.c,
+ * so counts that differ by 1 make no modes. The factor of two was chosen by hand. The search takes
+ * O(n log n) for each feature, and uses no random numbers.
  */
 #ifndef FOLD_MATH_KINDS_H
 #define FOLD_MATH_KINDS_H
@@ -38,15 +38,17 @@
 #define KINDS_COUNTS 400.0
 
 struct fold_kinds {
-	uint32_t n; /* kinds are numbered by the sum of their bursts' weights, the largest first */
+	/* number of kinds; they are numbered in order of the sum of their bursts' weights, the
+	 * largest first */
+	uint32_t n;
 	uint32_t *kind_of; /* by burst: its kind, or FOLD_NOISE */
 	uint32_t n_noise;
 };
 
 /* Finds the kinds of `n` bursts: calls[i] is a number for the pair of calls around burst i;
- * features[0][i] is its duration, features[f][i] its total of a counter: finite and not negative.
- * The caller frees *ret with fold_kinds_free(). Returns 0, -EINVAL for other values or if there is
- * no feature, or -ENOMEM. */
+ * features[0][i] is its duration, features[f][i] its total of a counter; all are finite and not
+ * negative. The caller frees *ret with fold_kinds_free(). Returns 0; -EINVAL: a value is not finite
+ * or negative, or there is no feature; -ENOMEM. */
 int fold_kinds_find(const uint32_t *calls, const double *const *features, uint32_t n_features,
 		    const double *weights, uint32_t n, struct fold_kinds **ret);
 

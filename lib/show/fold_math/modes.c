@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Splits instances at valleys of densities, which a binned kernel estimates; see modes.h. Parts
- * wait in a list until no feature splits them. The limits below were chosen by hand;
- * tests/unit/test_fold_modes.c holds them against known modes, outliers and noise. */
+/* Splits instances at valleys of the density, which is estimated by smoothing a histogram with a
+ * kernel; see modes.h. Parts wait in a list until no feature splits them. The limits below were
+ * chosen by hand; tests/unit/test_fold_modes.c checks them with known modes, outliers and noise. */
 #include "fold_math/modes.h"
 
 #include <errno.h>
@@ -11,9 +11,10 @@
 #include <string.h>
 
 #define BINS 4096
-/* bins per standard deviation of a kernel; fewer only for very long tails */
+/* bins of the histogram per standard deviation of the smoothing kernel; fewer only for very long
+ * tails */
 #define PER_WIDTH 4
-/* least standard deviation of a kernel: modes within some percent are one */
+/* least standard deviation of the smoothing kernel, so that modes within some percent are one */
 #define NARROWEST   .005
 #define LEAST	    10	/* least number of members of a group */
 #define LEAST_SHARE .01 /* least share of all instances that a group has */
@@ -21,7 +22,7 @@
 #define SIGNIFICANT 4
 /* An outlier is at least so many robust deviations from the median. */
 #define FAR 6
-/* The value for 0 is so much below the logarithm of the least other value. */
+/* On the logarithmic scale, 0 is so much below the least other value. */
 #define ZERO_BELOW 3
 
 struct item {
@@ -73,8 +74,8 @@ static uint32_t sort_part(struct search *s, const struct part *part, uint32_t fe
 
 /* --- valleys ------------------------------------------------------------------------------- */
 
-/* Returns the width of the kernel, from the shortest stretch that has a quarter of all values. Such
- * a stretch lies within one mode, even if there are several. */
+/* Returns the width of the smoothing kernel. It follows from the shortest range that has a quarter
+ * of all values, because that is within one mode even if there are several. */
 static double kernel_width(const struct item *items, uint32_t n)
 {
 	uint32_t quarter = n / 4 + 1;
@@ -86,7 +87,8 @@ static double kernel_width(const struct item *items, uint32_t n)
 }
 
 /* Computes the density, in members per bin, over the range of the items and three kernel widths
- * beyond. Returns the width of a bin; *ret_kernel is the kernel's width in bins. */
+ * beyond it. Returns the width of a bin; *ret_kernel is the width of the smoothing kernel in
+ * bins. */
 static double estimate_density(struct search *s, uint32_t n, double *ret_kernel)
 {
 	double width = kernel_width(s->items, n), low = s->items[0].value - 3 * width;
@@ -124,8 +126,8 @@ static double find_valley(const struct search *s, double kernel, uint32_t *ret_b
 	highest = 0;
 	for (uint32_t b = 0; b < BINS; b++) {
 		double peak = fmin(highest, above[b]), floor = s->smooth[b];
-		/* The number of members that peak and valley stand for: those within a kernel's
-		 * effective width. */
+		/* The number of members on which the heights of peak and valley are based: those
+		 * within the effective width of the smoothing kernel. */
 		double effective = kernel * 2 * sqrt(M_PI);
 		double deviation = sqrt((peak + floor) / effective);
 

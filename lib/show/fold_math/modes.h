@@ -6,10 +6,10 @@
  * Instances are compared by features, their duration and their totals of counters, on a logarithmic
  * scale. A set of instances is split where the density of a feature has a valley that is deeper
  * than chance and less than half as high as the lower of the two peaks beside it. The parts are
- * split in turn, by any feature, until none has a valley. Mixtures and k-means were rejected, as
- * they need the number of groups, and the shape of distributions, which are skewed. The search
- * takes O(n log n) for each feature and group. Instances far from their group's median, or in parts
- * too small for a group, are outliers.
+ * split in turn, by any feature, until none has a valley. Mixtures and k-means were rejected,
+ * because they need to know the number of groups and the shape of the distributions, which are
+ * skewed. The search takes O(n log n) for each feature and group. Instances far from their group's
+ * median, or in parts too small for a group, are outliers.
  */
 #ifndef FOLD_MATH_MODES_H
 #define FOLD_MATH_MODES_H
@@ -33,9 +33,10 @@ struct fold_modes {
 	uint32_t n_outliers;
 };
 
-/* Groups `n` instances by features: `features[f][i]` is that of instance i. Values are finite and
- * not negative; zero is a group of its own. The caller frees *ret with fold_modes_free(). Returns
- * 0, -EINVAL for other values or if there are no features, or -ENOMEM. */
+/* Groups `n` instances by features: `features[f][i]` is feature f of instance i, finite and not
+ * negative; instances with 0 make a group of their own. The caller frees *ret with
+ * fold_modes_free(). Returns 0; -EINVAL: a value is not finite or negative, or there are no
+ * features; -ENOMEM. */
 int fold_modes_find(const double *const *features, uint32_t n_features, uint32_t n,
 		    struct fold_modes **ret);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Estimates variances; see noise.h. The variances of cells are smoothed over neighbouring cells,
- * since a cell has few points. The widths of that and of the contrasts were chosen by hand with the
- * first ten curves of tests/unit/fold_truth.h (bench/fold_fit accuracy).
+ * Estimates variances; see noise.h. The variances of cells are smoothed over adjacent cells,
+ * because a cell has few points. The widths of this smoothing and of the contrasts were chosen by
+ * hand with the first ten curves of tests/unit/fold_truth.h (bench/fold_fit accuracy).
  */
 #include "fold_math/noise.h"
 
@@ -77,11 +77,13 @@ void fold_noise_guess(const struct fold_cells *cells, double *ret)
 #define SCALES 3
 static const uint32_t widths[SCALES] = {100, 25, 8}; /* a contrast is as wide as cells / width */
 
-/* Sums over groups, by cell. A score is a group's sum of weight times distance from the line. */
+/* Sums over groups, by cell. A group's score is its sum of weight times distance from the
+ * pieces. */
 struct scores {
 	uint32_t n;
 	double *squares; /* n elements: squares of scores */
-	/* n elements per scale: squares of the contrast of scores that begins at the cell */
+	/* n elements per scale: squares of the contrast of the scores of the cells from this one
+	 * on */
 	double *contrast[SCALES];
 	double *before; /* n + 1 elements: running sum of the current group's scores */
 };
@@ -116,8 +118,8 @@ static void add_group(struct scores *s, const struct fold_sum *sums,
 	for (uint32_t i = 0; i < SCALES; i++) {
 		uint32_t quarter = s->n / widths[i] / 4 + 1;
 
-		/* A contrast weighs its first and last quarter by -1 and the rest by 1, so it is 0
-		 * for scores that lie on a line. */
+		/* A contrast weighs the first and the last quarter of its scores by -1 and the rest
+		 * by 1, so it is 0 for scores that lie on a line. */
 		for (uint32_t c = 0; c + 4 * quarter <= s->n; c++) {
 			double whole = s->before[c + 4 * quarter] - s->before[c];
 			double half = s->before[c + 3 * quarter] - s->before[c + quarter];
@@ -127,8 +129,8 @@ static void add_group(struct scores *s, const struct fold_sum *sums,
 	}
 }
 
-/* Returns the mean, over all places, of a scale's contrast divided by the sum of the squares that
- * it consists of: 1 if cells are independent. */
+/* Returns the mean, over all positions, of a scale's squared contrast divided by the sum of the
+ * squares of its scores: 1 if cells are independent. */
 static double ratio_of(const struct scores *s, uint32_t scale)
 {
 	uint32_t width = 4 * (s->n / widths[scale] / 4 + 1), count = 0;

@@ -24,8 +24,8 @@ double partition_penalty(uint32_t degree, double unit)
 
 /* The decomposition R^T D R of the normal equations for the columns 1, u, u^2, ...; the triangle R
  * has ones on its diagonal. It grows by a row at a time, by Givens' rotations without square roots
- * (Gentleman 1974, algorithm AS 75), which rotate y as well, to z. The sum of squares that a fit by
- * the first d + 1 columns leaves is the part that the other columns would explain, plus `rest`. */
+ * (Gentleman 1974, algorithm AS 75), which rotate y as well, to z. A fit by the first d + 1 columns
+ * leaves a sum of squares of `rest` plus what the other columns would explain. */
 struct triangle {
 	uint32_t rows;
 	double origin; /* u = x - origin */
@@ -67,7 +67,7 @@ struct choice {
 	double bend; /* bend of an exponential; 0: a polynomial */
 };
 
-/* Returns the cost of the best polynomial, and in `ret` its degree. */
+/* Returns the cost of the best polynomial, and its degree in `ret`. */
 static double cost_of(const struct triangle *t, double unit, struct choice *ret)
 {
 	double squares = t->rest, least = INFINITY;
@@ -101,7 +101,7 @@ static void coefficients(const struct triangle *t, uint32_t degree, double *c)
 #define BEND_STEP .1
 #define SEARCHED  16 /* The whole table of bends is searched once in so many rows. */
 
-/* exp(bend t) for t from 0 to 1 as a polynomial, for each bend of the table. The error is at most
+/* For each bend of the table: exp(bend t), t from 0 to 1, as a polynomial whose error is at most
  * 1e-4 of the range. */
 struct bends {
 	double c[BENDS][COLUMNS];
@@ -134,9 +134,9 @@ static void bend_coefficients(double bend, double *c)
 	}
 }
 
-/* Returns by how much an exponential lowers the sum of squares, compared with the mean of the
- * points. The exponential is the nearest one with the bend of `c`; *ret_factor receives its factor.
- * `per_length` is 1 / the length of the piece. */
+/* Returns by how much the best exponential with the bend of `c` lowers the sum of squares, compared
+ * with the mean of the points; *ret_factor receives its factor. `per_length` is 1 / the length of
+ * the piece. */
 static double gain_of(const struct triangle *t, const double *c, double per_length,
 		      double *ret_factor)
 {
@@ -174,9 +174,9 @@ static uint32_t search(const struct triangle *t, const struct bends *b, double p
 	return low;
 }
 
-/* Finds the bend of the exponential that is nearest to the points. The search in the table of bends
- * begins at *number, the last result, which is replaced by the new one. Returns by how much the sum
- * of squares falls. */
+/* Finds the bend of the exponential that fits the points best. The search in the table of bends
+ * begins at *number, which the previous search has set, and sets it. Returns by how much the sum of
+ * squares falls. */
 static double find_bend(const struct triangle *t, const struct bends *b, double per_length,
 			uint32_t *number, double *ret_bend)
 {
@@ -206,7 +206,8 @@ static double find_bend(const struct triangle *t, const struct bends *b, double 
 
 /* --- the partition ---------------------------------------------------------------------------- */
 
-/* A place where a piece may begin that may still be best for a later end. */
+/* A place where a piece may begin that can still be part of the best partition up to a later
+ * mean. */
 struct beginning {
 	uint32_t at;
 	uint32_t bend; /* number in the table of the bend that was best last */
@@ -217,8 +218,9 @@ struct partition {
 	const struct fold_mean *means;
 	uint32_t n;
 	double unit;
-	double *cost;	/* n + 1 elements: cost of the best partition of the means before each */
-	uint32_t *from; /* n + 1 elements: where the last piece of that partition begins */
+	/* n + 1 elements: cost of the best partition of the means before that index */
+	double *cost;
+	uint32_t *from;	       /* n + 1 elements: where the last piece of that partition begins */
 	struct choice *choice; /* n + 1 elements: form of that last piece */
 	struct beginning *open;
 	uint32_t n_open;
@@ -244,8 +246,8 @@ static double explained(const struct triangle *t)
 	return sum;
 }
 
-/* Tries an exponential as the last piece, unless even a polynomial of the highest degree would cost
- * more: an exponential does not fit better than that. */
+/* Tries an exponential as the last piece, but only where even a perfect fit by one could lower the
+ * cost: it cannot fit better than a polynomial of the highest degree. */
 static void try_exponentials(struct partition *p, uint32_t to)
 {
 	double penalty = partition_penalty(EXPONENTIAL_DEGREE, p->unit);
@@ -296,8 +298,8 @@ static void extend(struct partition *p, uint32_t to)
 	p->n_open = kept;
 }
 
-/* Finds the best partition of all means. Returns the number of pieces; 0: there are too few means
- * for one. */
+/* Finds the best partition of all means. Returns the number of its pieces; 0: there are too few
+ * means even for one piece. */
 static uint32_t partition(struct partition *p)
 {
 	uint32_t pieces = 0;
@@ -332,7 +334,7 @@ static double polynomial_at(const struct polynomial *p, double x)
 	return sum;
 }
 
-/* Sets the coefficients of the polynomial that stands for an exponential. */
+/* Sets the coefficients of the polynomial that approximates an exponential. */
 static void coefficients_of_bend(const struct triangle *t, double bend, double length, double *c)
 {
 	double factor, scale = 1;
@@ -363,8 +365,8 @@ static struct polynomial fit(const struct partition *p, uint32_t to)
 	return made;
 }
 
-/* Puts one knot where two pieces cross, if that is near their border; else two knots, one at each
- * side of the border. Returns the number of knots. */
+/* Sets `at` to one knot where two pieces cross, if that is near the border between them; else to
+ * two knots, one on each side of the border. Returns the number of knots. */
 static uint32_t place_knots(const struct partition *p, uint32_t border, const struct polynomial *a,
 			    const struct polynomial *b, bool may_jump, double *at)
 {

@@ -12,8 +12,8 @@ struct fold_estimate {
 
 /* One phase. The phases of a curve follow each other: each begins where the one before ends, the
  * first at 0, the last ends at 1, and their shares add up to 1. Within a phase the rate is constant
- * or changes smoothly. A jump, which happens between two samples, is a phase of nearly no length
- * and a very large rate. */
+ * or changes smoothly. A jump of the counter is a phase of nearly no length and a very large
+ * rate. */
 struct fold_phase {
 	/* in normalised time; the bands of 0 and of 1 have no width */
 	struct fold_estimate from, to;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fits pieces with given knots, and moves the knots; see pieces.h. partition.c chooses the first
- * knots. The constants of the search were chosen by hand; bench/fold_fit families shows the breaks
- * that are missed (docs/FOLD.md). */
+ * knots. The constants of the search were chosen by hand; bench/fold_fit families shows which
+ * breaks are missed (docs/FOLD.md). */
 #include "fold_math/pieces.h"
 
 #include <float.h>
@@ -21,8 +21,8 @@
 
 /* --- one piece -------------------------------------------------------------------------------- */
 
-/* Returns the value of piece k at x. Sets `d` to its derivatives: by value and place of the piece's
- * first knot, by those of the second, and by the bubbles. */
+/* Returns the value of piece k at x. Sets `d` to its derivatives: by value and place of the first
+ * knot, by value and place of the second, and by the bubbles. */
 static double value_at(const struct fold_pieces *p, uint32_t k, double x, double *d)
 {
 	double length = p->at[k + 1] - p->at[k], t = (x - p->at[k]) / length;
@@ -69,12 +69,13 @@ static double squares(const struct fold_pieces *p, const struct fold_mean *means
 
 /* --- normal equations ------------------------------------------------------------------------- */
 
-#define ENDS	 4 /* unknowns of a piece that the next one shares: value and place at each end */
+/* unknowns that a piece shares with those beside it: value and place of each end */
+#define ENDS	 4
 #define LOCAL	 (ENDS + PIECE_BUBBLES)
 #define UNKNOWNS (2 * FOLD_MAX_KNOTS)
 
-/* Sums over the points of a piece: `m`, products of the derivatives of value_at() (the upper half);
- * `g`, products of these derivatives and the distance from the curve. */
+/* Sums over the points of a piece. m: products of the derivatives of value_at() (upper half); g:
+ * products of these derivatives with the points' distances from the curve. */
 struct element {
 	uint32_t n;
 	double m[LOCAL][LOCAL], g[LOCAL];
@@ -84,7 +85,8 @@ struct system {
 	uint32_t pieces;
 	struct element of[FOLD_MAX_KNOTS];
 	double m[UNKNOWNS][ENDS]; /* m[i][j] is the element (i, i + j) */
-	double g[UNKNOWNS];	  /* right-hand side, then the solution: by knot, value and place */
+	/* right-hand side, then the solution: for each knot, its value and its place */
+	double g[UNKNOWNS];
 };
 
 static void sum_points(const struct fold_pieces *p, const struct fold_mean *means, uint32_t n,
@@ -176,8 +178,8 @@ static void solve_banded(struct system *s, uint32_t n)
 	}
 }
 
-/* Solves for the changes of values and bubbles, and of places if `may_move`, with a damped
- * diagonal. */
+/* Solves the equations for the changes of values and bubbles, and with `may_move` of places.
+ * `damping` is added to the diagonal. */
 static void solve(struct system *s, double damping, bool may_move)
 {
 	uint32_t n = 2 * (s->pieces + 1);
@@ -223,7 +225,7 @@ static bool add_solution(const struct system *s, struct fold_pieces *p)
 	return true;
 }
 
-/* Fits the values and bubbles, on which the curve depends linearly, while places and bends stay.
+/* Fits the values and bubbles, on which the curve depends linearly; places, bends and turns stay.
  * Returns the sum of squares. */
 static double fit_linear(struct fold_pieces *p, const struct fold_mean *means, uint32_t n)
 {
@@ -243,8 +245,8 @@ static bool has_bends(const struct fold_pieces *p)
 	return false;
 }
 
-/* Moves bends, and places if `may_move`, to a minimum of the sum of squares in at most `steps`
- * steps. `left` is the sum before. Returns the sum after. */
+/* Moves the non-linear parameters, and with `may_move` the knots, towards a minimum of the sum of
+ * squares in at most `steps` steps. `left` is the sum before. Returns the sum afterwards. */
 static double descend(struct fold_pieces *pieces, const struct fold_mean *means, uint32_t n,
 		      unsigned steps, bool may_move, double left)
 {
@@ -309,7 +311,7 @@ static void set_form(struct fold_pieces *p, uint32_t k, enum piece_form form, ui
 	memset(p->bubble[k], 0, sizeof(p->bubble[k]));
 }
 
-/* Sets `ret` to the pieces with the two pieces at knot k replaced by one straight piece. */
+/* Sets `ret` to the pieces of `p`, with one straight piece in place of the two pieces at knot k. */
 static void remove_knot(const struct fold_pieces *p, uint32_t k, struct fold_pieces *ret)
 {
 	*ret = *p;
@@ -343,8 +345,8 @@ static double slope_at(const struct fold_pieces *p, uint32_t k, double x)
 	return (value_at(p, k, x + h, d) - value_at(p, k, x - h, d)) / (2 * h);
 }
 
-/* Makes piece k of `ret` an exponential that begins as steep as piece `from` of `p` and ends as
- * steep as piece `to`. Returns whether there is such an exponential. */
+/* Makes piece k of `ret` an exponential whose slope at the begin is that of piece `from` of `p` and
+ * whose slope at the end is that of piece `to`. Returns false if there is no such exponential. */
 static bool make_exponential(const struct fold_pieces *p, uint32_t from, uint32_t to,
 			     struct fold_pieces *ret, uint32_t k)
 {
@@ -395,8 +397,8 @@ static void consider_joint(const struct fold_pieces *p, uint32_t k, const struct
 	consider(&next, means, n, unit, best, least);
 }
 
-/* Removes the knot, or lowers the degree, that matters least, if that lowers the cost. Returns
- * whether it did. */
+/* Removes one knot, or lowers one degree: the one whose removal costs least, if that lowers the
+ * cost or there are more than `max_knots` knots. Returns whether it did. */
 static bool prune(struct fold_pieces *p, double *cost, const struct fold_mean *means, uint32_t n,
 		  double unit, uint32_t max_knots)
 {
@@ -429,8 +431,9 @@ static bool prune(struct fold_pieces *p, double *cost, const struct fold_mean *m
 	return true;
 }
 
-/* Replaces each jump by one knot, if that lowers the cost after the knots have moved: two pieces
- * that meet at a small angle may by chance cross far from their border. */
+/* Replaces each jump by one knot, if that lowers the cost once the knots have moved, because two
+ * pieces that meet at a small angle may by chance cross far from their border and look like a
+ * jump. */
 static void close_jumps(struct fold_pieces *p, double *cost, const struct fold_mean *means,
 			uint32_t n, double unit)
 {
@@ -468,7 +471,7 @@ void fold_pieces_prune(struct fold_pieces *pieces, const struct fold_mean *means
 #define EXPLORE_STEPS 8
 #define ROUNDS	      4
 
-/* Makes a polynomial of a degree that could stand for a wave a wave. */
+/* Turns piece k into a wave if it is a polynomial of a degree high enough to stand for one. */
 static void prefer_wave(struct fold_pieces *p, uint32_t k, const struct fold_mean *means,
 			uint32_t n)
 {
@@ -476,8 +479,9 @@ static void prefer_wave(struct fold_pieces *p, uint32_t k, const struct fold_mea
 		make_wave(p, k, means, n);
 }
 
-/* Tries other places for knot k between its neighbours, if one of its pieces is a wave or may be
- * one: the descent stops at a maximum where the waves of two pieces are in step. */
+/* Tries other places for knot k between the knots beside it, if one of its pieces is a wave or may
+ * be one, because the descent stops at a place where the waves of two pieces have the same
+ * phase. */
 static void explore_knot(const struct fold_pieces *p, uint32_t k, const struct fold_mean *means,
 			 uint32_t n, double unit, struct fold_pieces *best, double *least)
 {

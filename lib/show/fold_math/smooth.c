@@ -84,8 +84,8 @@ static double local_line(const struct smoother *s, uint32_t from, uint32_t to, d
 void smoother_add(struct smoother *smoother, const struct fold_mean *values, uint32_t n,
 		  double bandwidth, double *ret, uint32_t cells)
 {
-	/* Nodes that are much nearer to each other than the bandwidth are joined by a straight
-	 * line. */
+	/* Values are computed at nodes that are much nearer to each other than the bandwidth, and
+	 * joined by straight lines. */
 	uint32_t step = (uint32_t)fmax(1, bandwidth * cells / 20), from = 0, to = 0;
 	double before = 0;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two operations that turn pieces into the curve, both linear in the number of cells (the first
- * also in the bandwidth): local linear regression smooths the residuals of the means beside the
- * pieces, and pooling adjacent violators (Ayer et al. 1955) finds the nearest curve that never
- * falls.
+ * The two operations that make the curve from pieces. Both are linear in the number of cells (the
+ * first also in the bandwidth). Local linear regression smooths the residuals, the distances of the
+ * means from the pieces. Pooling adjacent violators (Ayer et al. 1955) finds the nearest curve that
+ * never falls.
  */
 #ifndef FOLD_MATH_SMOOTH_H
 #define FOLD_MATH_SMOOTH_H
@@ -26,7 +26,7 @@ void smoother_free(struct smoother *smoother);
 void smoother_add(struct smoother *smoother, const struct fold_mean *values, uint32_t n,
 		  double bandwidth, double *ret, uint32_t cells);
 
-/* Replaces y, of cells + 1 values, by the nearest values, in squares, that begin with 0, end with 1
+/* Replaces y, of cells + 1 values, by the values nearest in squares that begin with 0, end with 1
  * and never fall. */
 void fold_make_rising(double *y, uint32_t cells);
 

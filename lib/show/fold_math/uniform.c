@@ -10,12 +10,12 @@
 #include <stdlib.h>
 
 #define FEWEST 40
-/* points in a part, on average: only one of e^8 parts is then empty by chance */
+/* average number of points in a part: by chance, only one of e^8 parts is empty then */
 #define PER_PART   8
 #define PARTS	   1000 /* most parts */
 #define UNLIKELY   1e-3
 #define CONSIDERED .02 /* A smaller V is ignored, however significant it is. */
-/* If samples hit at least this share of the parts, they are not locked. */
+/* If at least this share of the parts was hit, the sampling is not locked. */
 #define HIT .9
 
 static int compare(const void *a, const void *b)

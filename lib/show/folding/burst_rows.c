@@ -70,7 +70,8 @@ static int number_calls(struct maker *m)
 	return 0;
 }
 
-/* Returns whether bursts can be compared by a counter: at least nine in ten have a known total. */
+/* Returns whether bursts can be compared by a counter: at least nine in ten have a known total of
+ * it. */
 static bool is_compared(const struct bursts *b, unsigned counter)
 {
 	size_t known = 0;
@@ -89,8 +90,8 @@ static double *add_feature(struct maker *m)
 	return values;
 }
 
-/* Adds a counter as a feature. A burst whose total is unknown gets the amount that it would have at
- * the mean rate of the other bursts between the same calls. */
+/* Adds a counter as a feature. A burst without a known total gets the amount that it would have at
+ * the mean rate of the other bursts between the same two calls. Returns 0 or -ENOMEM. */
 static int add_counter(struct maker *m, unsigned counter)
 {
 	const struct bursts *b = &m->rows->bursts;
@@ -177,8 +178,8 @@ static void add_amounts(const struct bursts *b, size_t index, struct burst_figur
 	}
 }
 
-/* Adds a burst's time to the mean. If the burst's CPU time was not read, its feature is only a
- * guess: good enough to find its kind, but left out of the mean. */
+/* Adds a burst's time to the mean of its row. If the burst's CPU time was not read, its feature is
+ * a guess, which is good enough to find its kind, but is left out of the mean. */
 static void add_time(const struct maker *m, size_t index, struct burst_figures *f)
 {
 	const struct bursts *b = &m->rows->bursts;
@@ -322,8 +323,8 @@ static int by_row(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Adds up the samples of paths by their function at `depth`. Returns a path with the function that
- * has most samples, and in *ret_most their number. NULL: no path is so deep. */
+/* Adds up the samples of the paths by their function at `depth`. Returns a path with the function
+ * that has most samples, and their number in *ret_most; NULL: no path is so deep. */
 static const struct path *most_at(struct maker *m, const struct path *paths, size_t n,
 				  uint32_t depth, uint64_t *ret_most)
 {
@@ -350,8 +351,8 @@ static const struct path *most_at(struct maker *m, const struct path *paths, siz
 	return best;
 }
 
-/* Sets a row's path: from the root down as long as one function of the program (not of the kernel)
- * has at least half of the row's samples. */
+/* Sets a row's path: goes on from the root as long as one function, not of the kernel, has at least
+ * half of the row's samples. */
 static void find_path(struct maker *m, struct burst_row *row, struct path *paths, size_t n)
 {
 	const struct profile_symbol *const *symbols = m->rows->symbols.items;
@@ -374,7 +375,8 @@ static void find_path(struct maker *m, struct burst_row *row, struct path *paths
 	}
 }
 
-/* Returns how many functions from the root on a row's path and a call's path have in common. */
+/* Returns how many functions, from the root on, are the same in a row's path and in the path of MPI
+ * call `index`. */
 static uint32_t shared_with(struct maker *m, const struct burst_row *row, uint32_t index)
 {
 	const struct burst_call *call = &m->rows->bursts.calls.items[index];

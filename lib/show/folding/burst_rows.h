@@ -4,11 +4,11 @@
  * bursts a kind has, how long they take, and what threads do in them.
  *
  * Kinds are found among all bursts of the selected threads, at any time, so a kind has the same
- * number in every range. In a range of time, part_ns counts the parts of bursts that lie in it; a
- * burst is counted, with its whole duration, in the range in which it ended. So the figures of all
- * ranges add up to those of the whole recording.
+ * number in every range. In a range of time, part_ns adds up the parts of bursts that are in the
+ * range; but a burst is counted, with its whole duration, only in the range in which it ended. So
+ * the figures of all ranges add up to those of the whole recording.
  *
- * Bursts are compared by CPU time if the recording has readings of it, so that a burst keeps its
+ * Bursts are compared by CPU time if the recording has a counter of it, so that a burst keeps its
  * kind when another program has the CPU for a while; else by wall time.
  */
 #ifndef FOLDING_BURST_ROWS_H
@@ -26,8 +26,8 @@ struct burst_amount {
 
 struct burst_figures {
 	uint64_t bursts; /* bursts that ended in the range */
-	/* bursts whose time is known: CPU time if burst_rows.is_cpu_time, else wall time. mean_ns,
-	 * deviation and squares are over these */
+	/* number of bursts whose time is known: CPU time if burst_rows.is_cpu_time, else wall time.
+	 * mean_ns, deviation and squares are over these bursts */
 	uint64_t timed;
 	double mean_ns;
 	double deviation;	    /* the standard deviation of their time */
@@ -44,9 +44,10 @@ struct burst_row {
 	uint32_t kind, part; /* kind FOLD_NOISE: the bursts of no kind */
 	struct burst_figures figures;
 	uint32_t before, after; /* calls before and after the bursts: indices of bursts.calls */
-	/* The longest path from the root, without kernel functions, that at least half of the row's
-	 * samples share: burst_rows.symbols[first .. first + depth). Its first `shared` functions
-	 * are also callers of both calls of MPI. `of_path` samples have the path. */
+	/* The longest path from the root, up to the first kernel function, that at least half of
+	 * the row's samples share: burst_rows.symbols[first .. first + depth). Its first `shared`
+	 * functions are also callers of the MPI calls before and after the burst. `of_path` samples
+	 * have the path. */
 	size_t first;
 	uint32_t depth, shared;
 	uint64_t of_path;
@@ -68,13 +69,14 @@ struct burst_rows {
 int burst_rows_make(struct profile *profile, enum partition_by by, struct burst_rows *ret_rows);
 void burst_rows_free(struct burst_rows *rows);
 
-/* Returns the share of the bursts' time in which the threads of a row were on a CPU; negative if
- * unknown. *ret_error receives its standard error (0 if CPU time was read). */
+/* Returns the share of the bursts' time in which their threads were on a CPU; negative: unknown.
+ * *ret_error receives its standard error (0 if CPU time was read by a counter). */
 double burst_rows_on_cpu(const struct profile *profile, const struct burst_rows *rows,
 			 const struct burst_row *row, double *ret_error);
 
 /* Returns a title for the bursts of a kind, which the caller frees: "bursts of kind 2 of 7,
- * MPI_Recv > MPI_Send", without the calls if no burst is in the range. NULL for lack of memory. */
+ * MPI_Recv > MPI_Send"; without the calls if no burst of the kind is in the range. NULL: memory is
+ * short. */
 char *burst_rows_name(struct profile *profile, const struct burst_rows *rows, uint32_t kind);
 
 /* Write the rows as text with the header of reports, or as JSON (docs/JSON.md). Return 0, -ENOMEM,

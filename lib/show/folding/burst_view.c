@@ -31,7 +31,7 @@ static uint64_t computing_ns(const struct burst_rows *rows)
 	return ns;
 }
 
-/* Returns whether a row is the first one of its part, of several. */
+/* Returns whether a row is the first row of its part; false if there is only one part. */
 static bool begins_part(const struct burst_rows *rows, size_t index)
 {
 	const struct burst_row *row = &rows->rows.items[index];
@@ -47,7 +47,7 @@ static void put_name(struct buf *b, const char *name, bool is_first, bool utf8)
 	text_put_name(b, name, utf8);
 }
 
-/* Appends the functions of a call's path from index `from` on. Returns 0 or -ENOMEM. */
+/* Appends the functions of an MPI call's path from index `from` on. Returns 0 or -ENOMEM. */
 static int put_call(struct profile *profile, const struct burst_call *call, size_t from,
 		    struct buf *b, bool utf8)
 {
@@ -225,7 +225,7 @@ static int write_amounts(const struct burst_rows *rows, const struct burst_row *
 	return err;
 }
 
-/* Writes the functions of a call's path from index `from` on, behind `word`. */
+/* Writes the functions of an MPI call's path from index `from` on, after `word`. */
 static int write_call(struct profile *profile, const char *word, const struct burst_call *call,
 		      size_t from, const struct report_options *options, struct buf *b, FILE *out)
 {
@@ -236,8 +236,8 @@ static int write_call(struct profile *profile, const char *word, const struct bu
 	return err ? err : write_line(b, options, out);
 }
 
-/* Returns the callers that two calls have in common, as an array of `n` functions that the caller
- * frees. NULL for lack of memory. */
+/* Returns the callers that two MPI calls have in common, as an array of *ret_n functions that the
+ * caller frees. NULL: memory is short. */
 static const struct profile_symbol **find_callers(struct profile *profile,
 						  const struct burst_call *before,
 						  const struct burst_call *after, size_t *ret_n)
@@ -269,7 +269,9 @@ static int write_calls(struct profile *profile, const struct burst_call *before,
 	const struct profile_symbol **callers = find_callers(profile, before, after, &n);
 	int err = callers ? 0 : -ENOMEM;
 
-	n -= n > 0; /* The innermost shared caller is written again, at the begin of each rest. */
+	/* The innermost shared caller is written below, where the rest of each path begins with
+	 * it. */
+	n -= n > 0;
 	if (n)
 		text_put_raw(b, "            below ");
 	for (size_t i = 0; i < n; i++)

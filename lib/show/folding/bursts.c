@@ -2,8 +2,8 @@
 /*
  * Makes bursts from the calls of MPI; see bursts.h.
  *
- * Calls are instances of functions of MPI (instances.h). Each series of a counter is read in
- * parallel with the calls (thread_spans.h), as in passes.c.
+ * Calls are instances of functions of MPI (instances.h). Each series of a counter is read once,
+ * matching its records with the calls (thread_spans.h), as in passes.c.
  */
 #include "folding/bursts.h"
 
@@ -19,7 +19,8 @@
 #include "store/store_reader.h"
 #include "sym/mpi_name.h"
 
-/* Multiplexed counters take turns of this length or more (docs/FOLD.md, Events). */
+/* A multiplexed counter counts for at least so long before the next group gets the processor's
+ * counters (docs/FOLD.md, Events). */
 #define TURN_NS 200000000u
 
 #define NO_PATH UINT32_MAX /* path of a call that the filter does not select */
@@ -33,11 +34,12 @@ struct maker {
 	struct int_map by_path;	   /* (node, origin and end reason) -> index of bursts.calls */
 	uint32_t *call;		   /* by burst: the index of the call after it */
 	size_t cap_call;
-	unsigned counter;   /* The counter that is being read; the next fields belong to it. */
+	/* The counter that is being read. The fields below are about this counter. */
+	unsigned counter;
 	uint64_t *sum;	    /* by thread: sum of its readings so far */
 	uint32_t *begun;    /* by thread: how often its readings have begun anew */
 	uint32_t *begun_at; /* by call: value of `begun` at its end */
-	/* by call: the counter at its end, and how much it rose in the call */
+	/* by MPI call: value of the counter at its end, and by how much it grew in the call */
 	uint64_t *at_end, *passed;
 	uint8_t *has_end, *has_passed; /* by call */
 };
@@ -89,7 +91,7 @@ static int find_calls(struct maker *m)
 
 /* --- bursts ----------------------------------------------------------------------------------- */
 
-/* Returns how much of a time lies in both the filter's and the reader's range. */
+/* Returns how much of the time between two moments is in the filter's range and in the reader's. */
 static uint64_t part_of(const struct maker *m, uint64_t start_ns, uint64_t end_ns)
 {
 	const uint64_t begin = profile_begin(m->profile), last = profile_end(m->profile);
@@ -163,8 +165,8 @@ static int take_passed(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Handles a reading of CPU time. CPU time always grows between two readings: so a reading that is
- * not larger than the previous one is the first of a window of the recording. */
+/* Takes a record of CPU time. CPU time always grows between two records of a thread, so a record of
+ * 0 is the first one of a window (recording) of the run. */
 static int take_reading(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
@@ -180,7 +182,7 @@ static int take_reading(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Returns whether a counter is multiplexed: some calls have no reading of it. */
+/* Returns whether a counter is multiplexed: for some calls it has no record. */
 static bool takes_turns(const struct maker *m)
 {
 	for (size_t i = 0; i < m->calls.all.count; i++) {
@@ -190,10 +192,10 @@ static bool takes_turns(const struct maker *m)
 	return false;
 }
 
-/* Returns whether a burst's total of a counter is known: the counter was read at both calls. A
- * multiplexed counter must have counted in both calls and all the time between, in one turn. If a
- * window of the recording ends in the burst, readings begin anew: for all counters, readings of CPU
- * time show this. */
+/* Returns whether a burst's total of a counter is known, because the counter was read at both
+ * calls. A multiplexed counter must have counted in both calls and all the time between, without
+ * another group in between. If a window (recording) of the run ends in the burst, all counters
+ * begin anew; the records of CPU time show this. */
 static bool is_known(const struct maker *m, const struct burst *burst, uint32_t after,
 		     bool is_by_turns)
 {
@@ -210,8 +212,8 @@ static bool is_known(const struct maker *m, const struct burst *burst, uint32_t 
 	return cpu > m->counter || burst->known >> cpu & 1;
 }
 
-/* Sets the totals of bursts: the counter at the begin of the call after the burst, less the counter
- * at the end of the call before. */
+/* Sets the bursts' totals of a counter: its value at the begin of the call after the burst, minus
+ * its value at the end of the call before. */
 static void set_totals(struct maker *m)
 {
 	struct bursts *b = m->bursts;
@@ -284,8 +286,8 @@ static int read_counters(struct maker *m)
 
 /* --- probes ----------------------------------------------------------------------------------- */
 
-/* Subtracts the probes' cost from a burst, as passes.c does. bursts_passes() undoes this for
- * folding, which subtracts the cost by itself. */
+/* Subtracts the probes' cost from a burst, as passes.c does from passes. bursts_passes() adds it
+ * again, because folding subtracts it. */
 static void shorten(struct maker *m, size_t index, unsigned cpu)
 {
 	struct bursts *b = m->bursts;
@@ -362,7 +364,7 @@ static int add_pass(const struct bursts *bursts, size_t index, struct passes *pa
 
 	if (VEC_RESERVE(&passes->all, 1))
 		return -ENOMEM;
-	/* Folding looks for the functions below the one that calls MPI after the burst. */
+	/* Folding shows the functions below the function that calls MPI after the burst. */
 	if (!passes->all.count)
 		passes->node = bursts->calls.items[burst->after].node;
 	pass = &passes->all.items[passes->all.count];

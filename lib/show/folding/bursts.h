@@ -43,7 +43,8 @@ struct burst {
 	uint32_t before, after;	   /* calls before and after it: indices of `calls` */
 	uint16_t cpu;		   /* CPU of the call after it */
 	uint8_t known;		   /* counters whose total is known, as bits */
-	uint8_t falls;	 /* counters that are less at its end than at its start, as bits */
+	/* bits: the counters that are lower at the burst's end than at its start */
+	uint8_t falls;
 	bool is_ended;	 /* It ended in the range. */
 	bool is_shorter; /* the cost of the probes was subtracted */
 };
@@ -51,26 +52,27 @@ struct burst {
 struct bursts {
 	VEC(struct burst) all; /* by thread, then start */
 	VEC(struct burst_call) calls;
-	/* calls of MPI that the filter selects: their number, and their time in the range */
+	/* MPI calls that the filter selects: their number, and their time within the range */
 	uint64_t n_calls, calls_ns;
 	/* bursts that are left out because the call before them did not return */
 	uint64_t after_left;
-	/* cost of the probes within a burst, at its end and at its begin; 0: unknown */
+	/* time that the probes cost within a burst: before its end, and after its begin; 0:
+	 * unknown */
 	uint64_t before_ns, after_ns;
 	char *counters[METRIC_COUNTERS];  /* names; NULL: there is none */
 	uint64_t *total[METRIC_COUNTERS]; /* by counter and burst */
-	/* by counter and burst: the reading at the burst's end, except for a constant */
+	/* by counter and burst: the counter's value at the burst's end, apart from a constant */
 	uint64_t *end[METRIC_COUNTERS];
 };
 
-/* Collects the bursts of the threads that the profile's filter selects, at any time. Filters by
- * path select a burst by the call after it. Returns 0, -ENOMEM, or an error of
- * store_reader_records(); the caller frees the bursts in any case. */
+/* Collects all bursts, at any time, of the threads that the profile's filter selects. A filter by
+ * path selects a burst if it selects the MPI call after the burst. Returns 0, -ENOMEM, or an error
+ * of store_reader_records(); the caller frees the bursts in any case. */
 int bursts_make(struct profile *profile, struct bursts *ret_bursts);
 void bursts_free(struct bursts *bursts);
 
-/* Makes passes for folding, with a name, of the bursts that have the number `kind` in `kind_of`, an
- * array by burst, and ended in the range. Returns 0, -ENOMEM, or an error of
+/* Makes passes for folding, named `name`, from the bursts that ended in the range and have the
+ * number `kind` in `kind_of`, an array by burst. Returns 0, -ENOMEM, or an error of
  * store_reader_records(); the caller frees the passes in any case. */
 int bursts_passes(struct profile *profile, const struct bursts *bursts, const uint32_t *kind_of,
 		  uint32_t kind, const char *name, struct passes *ret_passes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the data of a folding's page: one JSON object.
+ * Writes the data of a folding's page: one JSON object. Its members are:
  *
  * - region, source, unit ("passes" or "bursts"), passes (their number), samples, left_out (samples
  *   whose place is not known), mean_ns, mean_wall_ns, is_cpu_time, is_locked, columns

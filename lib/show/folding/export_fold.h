@@ -5,7 +5,7 @@
 
 #include "folding/folding.h"
 
-/* Writes the page. 0, -ENOMEM, or -EIO if the stream failed. */
+/* Writes the page. Returns 0, -ENOMEM, or -EIO if the stream failed. */
 int export_fold(const struct folding *folding, struct profile *profile, FILE *out);
 
 #endif

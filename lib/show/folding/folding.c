@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts samples on the axis of a pass, and fits the courses of counters; see folding.h. */
+/* Puts samples on the axis of a pass, and fits the curves of counters; see folding.h. */
 #include "folding/folding.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ static int test_uniform(struct folding *f)
 /* --- counters --------------------------------------------------------------------------------- */
 
 /* Sets the mean total of a counter, and the weights of passes. A pass has samples in proportion to
- * its length, and its share of the sum is its total; so its weight is total / length. */
+ * its length, but its share of the sum is its total, so its weight is total / length. */
 static void weigh(const struct folding *f, unsigned index, struct folding_counter *counter,
 		  double *weights)
 {
@@ -138,7 +138,7 @@ static int fit(struct folding *f, unsigned index, const struct folding_options *
 	return counter->error == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Fits, over wall time, a counter of which only increments are known. */
+/* Fits the curve, over wall time, of a counter of which only increments are known. */
 static int fit_increments(struct folding *f, unsigned index, const struct folding_options *options,
 			  struct folding_counter *counter)
 {
@@ -210,7 +210,7 @@ static bool does_change(const struct folding_counter *c)
 	return sum > 0.1;
 }
 
-/* Returns a rank of a counter, the higher the better its phases are to be shown. */
+/* Returns a rank for choosing the counter whose phases are shown: the highest wins. */
 static int rank_of(const struct folding_counter *c)
 {
 	if (!c->curve)
@@ -218,8 +218,8 @@ static int rank_of(const struct folding_counter *c)
 	return !strcmp(c->name, cpu_name) ? 1 : does_change(c) ? 3 : 2;
 }
 
-/* Moves the counter with the highest rank to the front: one whose rate changes, else one with a
- * curve, of these CPU time last. */
+/* Moves the counter with the highest rank to the front: a counter whose rate changes, else any with
+ * a curve, but CPU time only if no other has one. */
 static void order_counters(struct folding *f)
 {
 	unsigned best = 0;
@@ -288,7 +288,7 @@ void folding_free(struct folding *f)
 
 /* --- groups ----------------------------------------------------------------------------------- */
 
-#define MOST_CALLERS 8 /* caller paths that get a value each; all others share one value */
+#define MOST_CALLERS 8 /* caller paths that get a value each; all other paths share one value */
 
 struct features {
 	double *values[METRIC_COUNTERS + 2]; /* by feature, then pass */
@@ -304,8 +304,8 @@ static double *add_feature(struct features *features, size_t passes)
 	return values;
 }
 
-/* Adds the callers of passes as a feature. The feature is compared on a logarithmic scale, so each
- * path gets a power of ten, to be far from the others. */
+/* Adds the callers of passes as a feature. Features are compared by ratio, so each path gets
+ * another power of ten as its value. Returns 0 or -ENOMEM. */
 static int add_callers(const struct passes *p, struct features *features)
 {
 	double *values = add_feature(features, p->all.count);
@@ -324,8 +324,8 @@ static int add_callers(const struct passes *p, struct features *features)
 	return values ? 0 : -ENOMEM;
 }
 
-/* Returns whether passes can be compared by a counter: nearly all have a known total. The missing
- * totals of a multiplexed counter would otherwise make a group of their own. */
+/* Returns whether passes can be compared by a counter: at least nine in ten have a known total of
+ * it. Otherwise the missing totals of a multiplexed counter would make a group of their own. */
 static bool is_compared(const struct passes *p, unsigned counter)
 {
 	size_t known = 0;

@@ -3,11 +3,11 @@
  * Folding shows what happens within one pass through a region, from the few samples of each of many
  * passes (Servat et al., "Bio-inspired call-stack reconstruction for performance analysis", 2016,
  * section 4). The samples of all passes are put on one normalised time axis, from 0 (the pass
- * begins) to 1 (it ends). There they show the course of counters (fold_math/curve.h), and which
- * routines run when.
+ * begins) to 1 (it ends). There they show how counters grow (fold_math/curve.h), and which routines
+ * run when.
  *
- * The routine of a sample is the function at a certain depth below the region. That depth is the
- * same for all samples: the least at which no single function has nearly all of them.
+ * The routine of a sample is the function at a certain depth below the region. The depth is the
+ * same for all samples: the least one at which no single function has nearly all samples.
  */
 #ifndef FOLDING_FOLDING_H
 #define FOLDING_FOLDING_H
@@ -26,7 +26,7 @@
 #define FOLDING_LINE_COLUMNS 500u /* columns for lines: two pixels of a wide page each */
 
 enum folding_time {
-	FOLDING_BEST, /* CPU time if the recording has readings of it, else wall time */
+	FOLDING_BEST, /* CPU time if the recording has a counter of it, else wall time */
 	FOLDING_CPU,
 	FOLDING_WALL,
 };
@@ -40,12 +40,13 @@ struct folding_options {
 struct folding_counter {
 	const char *name;	  /* owned by the passes */
 	struct fold_curve *curve; /* NULL: see `error` */
-	int error; /* why there is no curve: error of fold_curve_fit(); -ENODATA: too few points */
+	/* why there is no curve: an error of fold_curve_fit(); -ENODATA: too few points */
+	int error;
 	uint64_t passes;   /* passes with a known total */
 	double mean;	   /* mean total of a pass */
-	double per_second; /* what a rate of 1 is in counts per second of the axis */
-	/* For a multiplexed counter (fold_math/increments.h): the number of its increments; if the
-	 * curve is made of whole ones only, their number, else 0. */
+	double per_second; /* counts per second of the axis that correspond to a rate of 1 */
+	/* For a multiplexed counter (fold_math/increments.h): number of its increments; number of
+	 * whole increments if the curve is made of these only, else 0. */
 	size_t increments, whole;
 };
 
@@ -72,15 +73,16 @@ struct folding_line {
 	uint64_t columns[FOLDING_LINE_COLUMNS];
 };
 
-/* A phase of the first counter, with the longest path, from the region on, that at least half of
- * its samples share. */
+/* A phase of the first counter. Its path is the longest one, from the region on, that at least half
+ * of the phase's samples share. */
 struct folding_phase {
 	struct fold_phase phase;
 	/* samples in the phase; of these, samples with the path */
 	uint64_t samples, of_path;
 	const struct folding_frame *path;
 	uint32_t depth;
-	const char *file; /* of the line that was sampled most in the last function, or NULL */
+	/* source file of the line that was sampled most in the path's last function, or NULL */
+	const char *file;
 	uint32_t line;
 };
 
@@ -95,7 +97,7 @@ struct folding {
 	unsigned n_counters;
 	struct folding_routine routines[FOLDING_ROUTINES + 1]; /* most samples first; others last */
 	unsigned n_routines;
-	struct folding_line *lines; /* those with most samples, most first */
+	struct folding_line *lines; /* the lines with most samples, most first */
 	uint32_t n_lines;
 	uint32_t lines_left;	      /* number of lines that are not shown */
 	uint64_t in_lines_left;	      /* samples of these lines */
@@ -109,8 +111,8 @@ struct folding {
 };
 
 /* Folds passes, and takes ownership of them in any case. The profile must outlive the result.
- * Returns 0, -ENODATA if no pass has a sample, -ENOTSUP if CPU time is asked for and the recording
- * has no readings of it, or -ENOMEM. */
+ * Returns 0; -ENODATA: no pass has a sample; -ENOTSUP: CPU time is asked for, and the recording has
+ * no counter of it; -ENOMEM. */
 int folding_new(struct profile *profile, struct passes *passes,
 		const struct folding_options *options, struct folding **ret_folding);
 void folding_free(struct folding *folding); /* NULL is allowed */
@@ -118,9 +120,9 @@ void folding_free(struct folding *folding); /* NULL is allowed */
 /* Returns the word for the passes: "passes" or "bursts". */
 const char *folding_unit(const struct folding *folding);
 
-/* Groups passes by their length on the axis, their totals of counters, and their callers, so that
- * passes of different kinds are folded separately; see fold_math/modes.h. Returns 0, -ENODATA if
- * there are no passes, or -ENOMEM. */
+/* Groups passes by their length on the axis, their totals of counters and their callers, so that
+ * passes of different kinds can be folded separately; see fold_math/modes.h. Returns 0; -ENODATA:
+ * there are no passes; -ENOMEM. */
 int folding_groups(const struct passes *passes, enum folding_time time,
 		   struct fold_modes **ret_groups);
 

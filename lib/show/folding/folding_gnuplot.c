@@ -75,9 +75,9 @@ static int write_curve(struct buf *b, const struct folding_counter *c, unsigned 
 	return text_flush(b, out);
 }
 
-/* Writes the rows of the routines: x in percent, then 0 and the shares of the samples of the first
- * routine, of the first two, and so on. Each column has a row at both of its ends, so that shares
- * are steps. */
+/* Writes the rows of the routines: x in percent, then 0 and the cumulative shares of the samples:
+ * of the first routine, of the first two, and so on. Each column has a row at both of its ends, so
+ * that the shares are drawn as steps. */
 static void put_shares(struct buf *b, const struct folding *f)
 {
 	text_put_raw(b, "\n$routines << END\n");
@@ -147,7 +147,7 @@ static void put_phases(struct buf *b, const struct folding *f, const struct fold
 	}
 }
 
-/* Writes a panel without a curve, which says why there is none. */
+/* Writes a panel for a counter without a curve, which says why there is none. */
 static void put_missing(struct buf *b, const struct folding_counter *c)
 {
 	text_put_raw(b, "set label ");
@@ -185,7 +185,7 @@ static void put_counter(struct buf *b, const struct folding *f, unsigned number)
 			"set format y\n");
 }
 
-/* Returns a light colour as 0xRRGGBB, always the same for a name. */
+/* Returns a light colour as 0xRRGGBB; a name always has the same one. */
 static unsigned color_of(const char *name)
 {
 	const double hue = svg_hue(name);

@@ -19,7 +19,8 @@ void folding_put_rate(struct buf *b, const struct folding_counter *counter,
 /* Appends a phase's path and line: "solve > spmv [cg.c:12]". */
 void folding_put_path(struct buf *b, const struct folding_phase *phase, bool utf8);
 
-/* Appends a line that says how much run time of the probes' BPF programs remains in bursts. */
+/* Appends a line about the run time of the probes' BPF programs that is still in the bursts
+ * (bursts.h). */
 void folding_put_kept(struct buf *b);
 
 /* Returns why a counter has no curve. */

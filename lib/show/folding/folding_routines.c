@@ -2,9 +2,8 @@
 /*
  * Finds routines over the course of a pass; see folding_routines.h.
  *
- * Of a sample's path, only the part from the region on counts. Samples share paths, so each path is
- * looked up once, and a sample has the number of its path. The two limits below were chosen by
- * hand.
+ * Only the part of a sample's path from the region on is used. Samples share paths, so each path is
+ * looked up once, and samples refer to paths by number. The two limits below were chosen by hand.
  */
 #include "folding/folding_routines.h"
 
@@ -14,7 +13,7 @@
 
 #include "base/int_map.h"
 
-/* a depth at which one routine has a larger share of the samples tells nothing */
+/* a depth at which one routine has a larger share of the samples than this tells nothing */
 #define MOST_OF_ALL 0.9
 #define MAX_DEPTH   16u
 
@@ -22,7 +21,8 @@
 struct path {
 	size_t first;
 	uint32_t depth;
-	/* samples of the current phase with this path; 0: keep_those() has left it out */
+	/* samples of the current phase with this path; 0 also if keep_those() has left the path
+	 * out */
 	uint64_t in_phase;
 };
 
@@ -53,7 +53,8 @@ static const struct profile_symbol *around_of(struct finder *f)
 	return frames ? frames[0].symbol : NULL;
 }
 
-/* Returns the index of the first frame below the region: behind the region's outermost frame. */
+/* Returns the index of the first frame below the region: the one after the outermost frame of the
+ * region. */
 static size_t below(const struct finder *f, const struct profile_frame *frames, size_t n)
 {
 	const struct profile_symbol *const starts[] = {f->folding->passes.region, f->around};
@@ -67,8 +68,8 @@ static size_t below(const struct finder *f, const struct profile_frame *frames, 
 	return 0;
 }
 
-/* Adds the path of a sample below the region. If the sample hit in the region itself, the path is
- * the region alone. */
+/* Adds the path of a sample below the region. If the sample hit the region's own code, the path is
+ * the region alone. Returns 0 or -ENOMEM. */
 static int add_path(struct finder *f, const struct pass_sample *sample)
 {
 	size_t n, from;
@@ -121,8 +122,8 @@ static const struct profile_symbol *at_depth(const struct finder *f, uint32_t pa
 
 /* --- routines --------------------------------------------------------------------------------- */
 
-/* Counts samples by their function at a depth. Returns true if this depth is to be used: no
- * function has nearly all samples, or no path is deeper. */
+/* Counts samples by their function at a depth. Returns true if routines are to be shown at this
+ * depth, because no function has nearly all samples, or no path is deeper. */
 static bool count_at(struct finder *f, uint32_t depth)
 {
 	const struct folding *folding = f->folding;
@@ -225,8 +226,8 @@ static void count_phase(struct finder *f, struct folding_phase *phase)
 	}
 }
 
-/* Adds up the samples of the phase by their function at a depth. Returns a path with the function
- * that has most samples. */
+/* Adds up the samples of the phase by their function at a depth. Returns the number of a path with
+ * the function that has most samples; *ret_most is their number. */
 static uint32_t most_at(struct finder *f, uint32_t depth, uint64_t *ret_most)
 {
 	uint32_t best = 0;
@@ -250,7 +251,7 @@ static uint32_t most_at(struct finder *f, uint32_t depth, uint64_t *ret_most)
 	return best;
 }
 
-/* Leaves out the paths that have another function at a depth than path `like`. */
+/* Leaves out all paths that do not have the function of path `like` at this depth. */
 static void keep_those(struct finder *f, uint32_t like, uint32_t depth)
 {
 	const struct path *is = &f->paths.items[like];
@@ -264,7 +265,7 @@ static void keep_those(struct finder *f, uint32_t like, uint32_t depth)
 	}
 }
 
-/* Sets the line, in the last function of the phase's path, that most of the remaining samples hit.
+/* Finds the line of the last function of the phase's path that most samples with the path hit.
  * Returns 0 or -ENOMEM. */
 static int find_line(struct finder *f, struct folding_phase *phase)
 {
@@ -294,8 +295,8 @@ static int find_line(struct finder *f, struct folding_phase *phase)
 	return err;
 }
 
-/* Extends the phase's path from the region down as long as one function has at least half of the
- * phase's samples; the first function is taken in any case. Returns 0 or -ENOMEM. */
+/* Extends the phase's path from the region on as long as one function has at least half of the
+ * phase's samples. The path has at least one function. Returns 0 or -ENOMEM. */
 static int name_phase(struct finder *f, struct folding_phase *phase)
 {
 	count_phase(f, phase);
@@ -333,8 +334,8 @@ static int find_phases(struct finder *f)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* A line with its number of samples. The samples' places in time take much more memory, so they are
- * counted later, for the lines that are shown. */
+/* A line with its number of samples. Where in the pass the samples are takes much more memory, so
+ * that is counted later, and only for the lines that are shown. */
 struct tally {
 	const struct profile_symbol *symbol;
 	const char *file;
@@ -343,7 +344,7 @@ struct tally {
 	uint64_t samples;
 };
 
-/* All lines, and by path the number of its line; NO_LINE: it has none. */
+/* All lines, and for each path the number of its line; NO_LINE: it has none. */
 struct lines {
 	VEC(struct tally) all;
 	struct int_map by_line; /* (function, line) -> number */
@@ -352,7 +353,7 @@ struct lines {
 
 #define NO_LINE UINT32_MAX
 
-/* Finds the line of a path: the line of the innermost frame that has one. Returns 0 or -ENOMEM. */
+/* Finds the line of a path: that of the innermost frame with a known line. Returns 0 or -ENOMEM. */
 static int find_line_of(struct finder *f, struct lines *lines, uint32_t path)
 {
 	const struct path *p = &f->paths.items[path];
@@ -402,7 +403,8 @@ static int by_samples(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Keeps the lines with most samples. `sorted` must have room for all lines. */
+/* Keeps the lines with most samples in the folding. `sorted` must have room for all lines. Returns
+ * 0 or -ENOMEM. */
 static int keep_lines(struct folding *folding, struct lines *lines, struct tally **sorted)
 {
 	folding->lines = calloc(FOLDING_LINES, sizeof(*folding->lines));
@@ -427,7 +429,7 @@ static int keep_lines(struct folding *folding, struct lines *lines, struct tally
 	return 0;
 }
 
-/* Counts the samples of the shown lines by column of the time axis. */
+/* Counts the samples of each shown line by column of the time axis. */
 static void place_samples(const struct finder *f, const struct lines *lines)
 {
 	struct folding *folding = f->folding;

@@ -2,10 +2,10 @@
 /*
  * Draws a folding: one SVG file without scripts or references to other files.
  *
- * All panels share the axis, the time within a pass. A counter's panel has its rate as a filled
- * curve with its band, and the share reached so far as a line, from the lower left to the upper
- * right corner; dashed lines separate its phases. Below, the routines' shares of the samples are
- * stacked on each other. Pointing at a routine shows its name.
+ * All panels have the same axis, the time within a pass. A counter's panel shows its rate as a
+ * filled curve with its band, and the share of its total that has been counted as a line, from the
+ * lower left to the upper right corner; dashed lines separate its phases. Below, the routines'
+ * shares of the samples are stacked on each other. Pointing at a routine shows its name.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -88,7 +88,8 @@ static double highest(const struct fold_curve *c)
 	return most > 0 ? most : 1;
 }
 
-/* Appends the points of a curve over the cells, from left to right or back. */
+/* Appends the points of a curve over the cells, from left to right, or with `back` from right to
+ * left. */
 static void put_points(struct picture *p, const double *values, uint32_t cells, double bottom,
 		       double most, bool back)
 {
@@ -151,7 +152,7 @@ static void put_counter(struct picture *p, const struct folding_counter *c, doub
 
 /* --- routines --------------------------------------------------------------------------------- */
 
-/* Sets, for each column, the share of the samples that are in the first `count` routines. */
+/* Sets, for each column, the share of its samples that are in the first `count` routines. */
 static void add_up(const struct folding *f, unsigned count, double *ret_shares)
 {
 	for (unsigned i = 0; i < FOLDING_COLUMNS; i++) {

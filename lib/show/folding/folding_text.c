@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a folding as text; see folding.h. The course of each counter and routine is a line of
- * blocks over the pass:
+/* Writes a folding as text; see folding.h. Each counter's rate and each routine's share over the
+ * pass is a line of blocks:
  *
  *     var:cells   200.0 k/s  ▁▁▁▁▁▁▁▆▆▆▆▆▆▆▆▆▆▆▆▆▆▂▂▂▂▂▂▂▂▂ */
 #include <inttypes.h>

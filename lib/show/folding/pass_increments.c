@@ -10,8 +10,8 @@
 /* Where a reading of a thread lies: in a pass, or before one. */
 struct place {
 	uint64_t time_ns;
-	/* the first pass that does not end before the reading; the thread's last pass + 1: there is
-	 * none */
+	/* the first pass of the thread that does not end before the reading (the counter's value at
+	 * a sample); the thread's last pass + 1 if there is none */
 	uint32_t pass;
 	bool is_within;
 	bool is_known; /* The thread has had a reading. */
@@ -22,7 +22,7 @@ struct reader {
 	unsigned counter;
 	uint32_t *first;    /* by thread: index of its first pass; one more than threads */
 	struct place *last; /* by thread: the place of its last reading */
-	/* values of the readings (SERIES_READING), in the order of their records */
+	/* values of SERIES_READING, in the order of their records */
 	VEC(uint64_t) values;
 	size_t at; /* index of the next value */
 };
@@ -58,7 +58,7 @@ static double share_of(const struct pass *pass, uint64_t time_ns)
 	return ns ? (double)(time_ns - pass->start_ns) / (double)ns : 0;
 }
 
-/* Sets the increment between two places. Returns false if no part of it lies in a pass. */
+/* Sets the increment between two places. Returns false if no part of it is in a pass. */
 static bool increment_between(const struct reader *r, const struct place *a, const struct place *b,
 			      struct pass_increment *i)
 {

@@ -2,8 +2,9 @@
 /*
  * Joins instances, samples and readings; see passes.h.
  *
- * Records of a series come in the order of time, and records of one event have the same time and
- * thread. So each series is read once, in parallel with the passes (thread_spans.h).
+ * Records of a series come in the order of time, and records that belong together have the same
+ * time and thread. So each series is read once, and its records are matched with the passes
+ * (thread_spans.h).
  */
 #include "folding/passes.h"
 
@@ -26,9 +27,10 @@ struct maker {
 	struct profile *profile;
 	struct passes *passes;
 	struct thread_spans spans; /* the passes */
-	/* The counter that is being read; the next fields belong to it. */
+	/* The counter that is being read. The fields below are about this counter. */
 	unsigned counter;
-	/* by thread: sum of its readings so far, which is the counter except for a constant */
+	/* by thread: sum of its readings so far, which is the counter's value apart from a
+	 * constant */
 	uint64_t *sum;
 	uint64_t *value; /* by sample: value of the counter, as in `sum` */
 	uint64_t *end;	 /* by pass: value of the counter at its end, as in `sum` */
@@ -111,7 +113,8 @@ static bool is_region(void *arg, const struct profile_symbol *symbol)
 	return symbol == arg;
 }
 
-/* Adds an instance, unless it did not return: then it cannot be compared with the others. */
+/* Adds an instance as a pass. An instance that did not return is only counted, because it cannot be
+ * compared with the others. Returns 0 or -ENOMEM. */
 static int add_pass(struct passes *p, const struct instance *instance)
 {
 	const struct store_sample *record = &instance->record;
@@ -193,7 +196,7 @@ static int find_passes(struct profile *profile, const struct profile_symbol *reg
 	return err;
 }
 
-/* Adds up the CPU time of passes, with the time of instances nested in them. */
+/* Adds up the CPU time of passes, including the CPU time of instances nested in them. */
 static int read_cpu(struct maker *m)
 {
 	int err = read_beside(m, SERIES_REGION_CPU, add_cpu);
@@ -273,9 +276,10 @@ static int take_reading(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Returns whether a counter never falls, so that of two readings the earlier one must be lower.
- * This holds for all but variables and resident bytes. It can be violated: CPU time is read too
- * large if the virtual machine had no CPU for a while, until the scheduler learns that. */
+/* Returns whether a counter never falls, so that the earlier of two readings must be the lower one.
+ * That is so for all counters but variables and resident bytes. A reading can still violate it: if
+ * a virtual machine had no CPU for a while, CPU time is read too large until the scheduler learns
+ * of that. */
 static bool never_falls(const struct maker *m)
 {
 	const char *name = m->passes->counters[m->counter];
@@ -284,8 +288,9 @@ static bool never_falls(const struct maker *m)
 }
 
 /* Turns the readings of a counter into shares of the passes' totals, from the last sample back to
- * the first. For a counter that never falls, most[pass] is the amount that was left at the sample
- * handled last: an earlier sample must have at least as much left. */
+ * the first. For a counter that never falls, most[pass] is the amount that was still to come at the
+ * sample handled before, which is later in the pass: an earlier sample must have at least as
+ * much. */
 static void normalise(struct maker *m, uint64_t *most)
 {
 	struct passes *p = m->passes;
@@ -312,8 +317,8 @@ static void normalise(struct maker *m, uint64_t *most)
 	}
 }
 
-/* Reads a counter. `ends` has its values at the passes' ends, if the totals are known already;
- * NULL: reads both. */
+/* Reads a counter at the samples. `ends` has its values at the passes' ends, if their totals are
+ * known already; NULL: they are read as well. Returns 0 or an error. */
 static int read_counter(struct maker *m, unsigned counter, const uint64_t *ends)
 {
 	struct passes *p = m->passes;
@@ -378,7 +383,7 @@ void passes_probe_cost(const struct store_tables *tables, uint64_t *ret_before_n
 }
 
 /* Subtracts the probes' cost from the CPU time of a sample, as it was subtracted from the sample's
- * pass. Returns whether the sample lies outside of the probes. */
+ * pass. Returns false if the sample is within the probes, and so not in the pass. */
 static bool shift_sample(const struct passes *p, struct pass_sample *sample, unsigned cpu,
 			 double before, double after)
 {
@@ -401,7 +406,7 @@ bool passes_outlast_probes(uint64_t ns, bool has_cpu, uint64_t cpu_ns, uint64_t 
 	return ns >= least && (!has_cpu || cpu_ns >= least);
 }
 
-/* Subtracts the probes' cost from a pass, if the pass is long enough. Returns whether it is. */
+/* Subtracts the probes' cost from a pass, if the pass is long enough. Returns whether it did. */
 static bool shorten(struct pass *pass, unsigned cpu, uint64_t before, uint64_t after)
 {
 	const bool has_cpu = cpu < METRIC_COUNTERS && pass->known >> cpu & 1;

@@ -18,8 +18,9 @@
 #include "base/int_map.h"
 #include "store/store_reader.h"
 
-#define NEAR 0.25 /* a distance is near a length if it differs by at most this share */
-/* share of the distances that must be near one length, rather than near twice the length */
+/* A distance is near a length if it differs by at most this share of the length. */
+#define NEAR 0.25
+/* share of the distances that must be near the length itself, not near twice the length */
 #define ONCE  0.6
 #define PAUSE 3.0 /* least length of a pause, in distances of samples */
 /* Of two markers whose regularity differs by less, the one with more passes is chosen. */
@@ -42,7 +43,8 @@ struct path {
 	uint32_t count;
 };
 
-/* The begin of a run of a function. `symbol`: number of the function + 1; 0: the end of a pause. */
+/* A moment at which a function begins to be in the paths of samples. `symbol`: number of the
+ * function + 1; 0: it is the end of a pause. */
 struct beginning {
 	struct period_moment moment;
 	uint32_t symbol;
@@ -53,7 +55,7 @@ struct finder {
 	struct periods *periods;
 	VEC(struct sample) samples;
 	VEC(struct waking) wakings; /* sorted as the samples are */
-	/* index of the first waking that is not before the current sample */
+	/* index of the first wake-up that is not before the current sample */
 	size_t next_waking;
 	bool has_waits;
 	struct int_map by_path;
@@ -152,8 +154,8 @@ static int wakings_by_thread(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-/* Returns whether a thread was woken between two moments. From call to call, the moments must
- * follow the order of `wakings`. */
+/* Returns whether a thread was woken between two moments. Successive calls must be in the order of
+ * `wakings`. */
 static bool was_woken(struct finder *f, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct waking from = {.time_ns = from_ns, .thread = thread};
@@ -183,7 +185,7 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns the usual time between two samples of a thread: the median over all threads. */
+/* Returns the usual time between two samples of a thread: the median of all such times. */
 static double sample_distance(struct finder *f)
 {
 	size_t n = 0;
@@ -200,8 +202,8 @@ static double sample_distance(struct finder *f)
 	return f->distances[n / 2];
 }
 
-/* Returns the CPU time between two samples: the period of the clock, which is less than the wall
- * time between samples if the machine is busy. If the event is no clock, only the wall time is
+/* Returns the CPU time between two samples. That is the period if the event is a clock; the wall
+ * time between samples is longer on a busy machine. For another event, only the wall time is
  * known. */
 static double sample_cpu_time(const struct finder *f)
 {
@@ -217,8 +219,8 @@ static double sample_cpu_time(const struct finder *f)
 
 /* --- one function ----------------------------------------------------------------------------- */
 
-/* Returns the middle of the narrowest stretch, by the ratio of its ends, that contains half of the
- * sorted distances. */
+/* Returns the middle of the narrowest range that has half of the sorted distances, where a range's
+ * width is the ratio of its ends. */
 static double densest(const double *sorted, size_t n)
 {
 	size_t half = n / 2, best = 0;
@@ -238,7 +240,8 @@ static unsigned near(double distance, double length)
 	return fabs(distance - 2 * length) <= NEAR * length ? 2 : 0;
 }
 
-/* Returns the period that moments would have, with the figures by which is_period() judges it. */
+/* Returns the period that these moments would make, with the figures by which is_period()
+ * decides. */
 static struct period judge(struct finder *f, const struct period_moment *moments, size_t n)
 {
 	struct period p = {0};
@@ -266,8 +269,8 @@ static struct period judge(struct finder *f, const struct period_moment *moments
 	return p;
 }
 
-/* Returns whether a candidate is a period. If not, *ret_lack is the first condition that it fails.
- */
+/* Returns whether a candidate is a period. If not, *ret_lack is the first condition that it does
+ * not meet. */
 static bool is_period(const struct finder *f, const struct period *p, enum periods_lack *ret_lack)
 {
 	if (p->regular < PERIODS_REGULAR)
@@ -297,7 +300,8 @@ static int keep(struct finder *f, struct period *p, const struct period_moment *
 	return 0;
 }
 
-/* Notes a candidate whose pauses may be waits or not: the recording does not say. */
+/* Notes a candidate of pauses if it would be a period: the recording does not tell whether the
+ * thread was blocked in them. */
 static void look_at_pauses(struct finder *f, const struct period *p)
 {
 	enum periods_lack lack;
@@ -371,8 +375,8 @@ static int collect(struct finder *f, const struct sample *samples, size_t n)
 	return err;
 }
 
-/* Sorts the beginnings by symbol, with a counting sort: `ends` has the number of each symbol's
- * beginnings before, and the end of its moments afterwards. */
+/* Sorts the beginnings by symbol into `moments`, with a counting sort. On entry, ends[i] is the
+ * number of beginnings of symbol i; on return, the index at which its moments end. */
 static void sort(struct finder *f)
 {
 	size_t sum = 0;
@@ -428,8 +432,8 @@ static int by_goodness(const void *a, const void *b)
 	return x->covered > y->covered ? -1 : x->covered < y->covered;
 }
 
-/* Moves the best candidate to the front. "About equally regular" is no order, so the others stay
- * unsorted. */
+/* Moves the best candidate to the front. The others stay unsorted, because "about equally regular"
+ * is not transitive, so there is no order of all. */
 static void choose(struct periods *p)
 {
 	for (size_t i = 1; i < p->found.count; i++) {
@@ -538,9 +542,9 @@ static int add_passes(const struct periods *periods, const struct period *period
 	return 0;
 }
 
-/* Sets the samples' places in the pass. Samples of a pass are at equal distances; the first one is
- * drawn at random in the first distance. Samples come in order of time, so those of a pass do, too.
- */
+/* Sets the samples' places in their passes: at equal distances, the first one at random within the
+ * first distance. Samples are in order of time, so the samples of a pass are, too. Returns 0 or
+ * -ENOMEM. */
 static int place_samples(struct passes *passes)
 {
 	uint32_t *seen = calloc(passes->all.count + 1, sizeof(*seen));

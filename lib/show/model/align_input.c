@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "proc/object.h"
 
-/* A routine is recursive if at least one in so many of the paths that have it has it twice. */
+/* A routine is recursive if it is twice in at least one in so many of the paths that have it. */
 #define ALIGN_INPUT_RARELY 20
 
 /* Counts of a routine in paths without heights. */
@@ -29,11 +29,13 @@ struct align_input {
 
 	VEC(struct align_input_symbol) symbols; /* by symbol */
 	uint32_t n_paths, n_alone;
-	/* The frames of the last align_input_path() lack some of the path's root. */
+	/* The frames that align_input_path() returned last begin above the path's root: they were
+	 * cut. */
 	bool is_cut;
 };
 
-/* Gives processes of one executable the same program number: the number of the first of them. */
+/* Gives all processes of one executable the same program number: that of the first of these
+ * processes. */
 static void number_programs(struct align_input *input)
 {
 	const struct store_process *p = input->tables->processes;
@@ -41,8 +43,8 @@ static void number_programs(struct align_input *input)
 	for (uint32_t i = 0; i < input->tables->n_processes; i++) {
 		uint32_t same = i;
 
-		/* A recording of the whole machine has thousands of processes. Comparing with the
-		 * last few is enough. */
+		/* A recording of the whole machine has thousands of processes, so each is compared
+		 * only with the last few. */
 		for (uint32_t k = i; p[i].exe && same == i && k-- > 0 && i - k <= 64;)
 			if (p[k].exe && strcmp(p[k].exe, p[i].exe) == 0)
 				same = input->programs[k];
@@ -151,8 +153,8 @@ void align_input_note(struct align_input *input, const struct store_sample *samp
 		*base = height;
 }
 
-/* Returns the height of a path's root frame above its thread's base, whose own height is 1; 0 if
- * unknown. */
+/* Returns the height of a path's root frame above its thread's lowest root frame, whose own height
+ * counts as 1; 0: unknown. */
 static uint32_t first_height(const struct align_input *input, const struct store_sample *sample)
 {
 	uint32_t base = input->bases[sample->thread], height = align_input_height(input, sample);
@@ -182,8 +184,8 @@ static int climb(struct align_input *input, uint32_t node)
 	return VEC_RESERVE(&input->frames, input->nodes.count + 1 - input->frames.count);
 }
 
-/* Returns whether a routine calls itself, directly or through others. A few occurrences do not
- * count: a frame can have the name of a neighbouring symbol, and a path can be wrong. */
+/* Returns whether a routine calls itself, directly or through others. Rare repetitions do not
+ * count, because a frame can have the name of an adjacent symbol, and a path can be wrong. */
 static bool is_recursive(const struct align_input *input, uint32_t symbol)
 {
 	const struct align_input_symbol *s;
@@ -194,9 +196,10 @@ static bool is_recursive(const struct align_input *input, uint32_t symbol)
 	return s->n_twice && s->n_twice >= s->n_paths / ALIGN_INPUT_RARELY;
 }
 
-/* Appends the frame of a node. `height`: 0 if unknown. Without heights, a frame of a routine that
- * calls itself could be any of several frames of the stack. So it gets a symbol of its own, and the
- * path begins with it: the callers that were appended so far are dropped. */
+/* Appends the frame of a node, with its height (0: unknown). Without heights (`is_flat`), a frame
+ * of a recursive routine could be any of several frames of the stack. So it gets a symbol of its
+ * own, and becomes the path's first frame: the callers appended before are dropped. Returns 0 or an
+ * error. */
 static int append(struct align_input *input, uint32_t node, uint32_t height, bool is_flat)
 {
 	uint32_t location = input->tables->nodes[node].location, count, symbol;
@@ -247,7 +250,8 @@ int align_input_path(struct align_input *input, const struct store_sample *sampl
 			input->is_cut = true;
 			continue;
 		}
-		/* The entry's height is always 1, so it does not identify a caller. */
+		/* The entry's height is always 1, so it does not identify a caller, and is passed
+		 * as unknown. */
 		err = append(input, node, is_first && align_input_is_complete(sample) ? 0 : height,
 			     is_flat);
 	}

@@ -17,7 +17,7 @@ struct folder {
 	size_t len;
 };
 
-/* Gives the folder that ends at `*end` of the path, and moves `*end` to the slash before it.
+/* Gives the folder of the path that ends at `*end`, and moves `*end` to the slash before it.
  * Returns false at the root. */
 static bool folder_before(const char *path, const char **end, struct folder *ret_folder)
 {
@@ -129,7 +129,7 @@ static bool folder_pod(struct folder folder, struct folder *ret_id)
 	return false;
 }
 
-/* Appends a pod's id. In folders that systemd's driver made, underscores stand for its dashes. */
+/* Appends a pod's id. systemd's cgroup driver writes underscores for the dashes of the id. */
 static void put_pod(const struct folder *pod, struct buf *b)
 {
 	text_put_raw(b, "pod ");
@@ -137,7 +137,7 @@ static void put_pod(const struct folder *pod, struct buf *b)
 		buf_put_u8(b, (uint8_t)(pod->name[i] == '_' ? '-' : pod->name[i]));
 }
 
-/* Finds the innermost container of a path, but not the one of conmon, a container's monitor. */
+/* Finds the innermost container of a path. conmon, which monitors a container, does not count. */
 static bool find_container(const char *path, const char **end, struct folder *ret_id,
 			   struct folder *ret_runtime)
 {

@@ -9,7 +9,7 @@
  *   /kubepods/burstable/podUID/ID                             container pod UID/ID
  *
  * Container runtimes name the cgroup of a container by their own name and the container's id of 64
- * hexadecimal digits, which is shown cut to 12, as the runtimes show it. Under Kubernetes the pod's
+ * hexadecimal digits. Only the first 12 are shown, as the runtimes do. Under Kubernetes the pod's
  * id is in the name of a parent folder.
  */
 #ifndef MODEL_CGROUP_NAME_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the names of counters; see counter_names.h. The store has a figure for each counter, whose
- * key is its number and name: "counter.0.cpu". */
+/* Finds the names of counters; see counter_names.h. The store has an entry in the table `counters`
+ * for each of them, named by its number and name: "counter.0.cpu". */
 #include "model/counter_names.h"
 
 #include <errno.h>

@@ -41,7 +41,8 @@ void frame_runs_free(struct frame_runs *runs)
 	free(runs);
 }
 
-/* Closes the runs deeper than `depth`, which end at `time`: the deepest first. */
+/* Ends the runs deeper than `depth` at `time`, the deepest first. Returns 0 or what `each`
+ * returned. */
 static int frame_runs_close(struct frame_runs *runs, size_t depth, uint64_t time)
 {
 	int err = 0;

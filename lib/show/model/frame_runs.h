@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A run of samples; it lives as long as the call of frame_runs_each() that receives it. */
+/* A run of samples. It lives only during the call of the frame_runs_each() that receives it. */
 struct frame_run {
 	uint32_t depth; /* the root has depth 1 */
 	uint32_t symbol;
@@ -27,8 +27,9 @@ struct frame_run {
 };
 
 struct frame_runs_options {
-	uint64_t samples;   /* Runs with fewer samples are dropped. */
-	uint64_t duration;  /* Shorter runs are dropped; in the unit of the samples' times. */
+	uint64_t samples; /* Runs with fewer samples are dropped. */
+	/* Runs shorter than this are dropped; in the unit of the samples' times. */
+	uint64_t duration;
 	uint32_t max_depth; /* Deeper frames are ignored; 0 means no limit. */
 };
 

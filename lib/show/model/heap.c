@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sums up heaps; see heap.h. Allocations and frees are two series, each in the order of time.
- * Further series hold each record's error and, for a free, the block's age. The age identifies the
- * allocation that the free ends. All series are read first; then allocations and frees are merged
- * in the order of time, and each record gets the part of it that was live at the peak.
+ * Further series hold each record's error and, for a free, the block's age. By the age, the
+ * allocation that belongs to a free is found. All series are read first; then allocations and frees
+ * are merged in the order of time, and each record gets the part of it that was live at the peak.
  */
 #include "model/heap.h"
 
@@ -23,13 +23,13 @@ struct heap_change {
 	uint32_t process;
 };
 
-/* The records of SERIES_ALLOC_BYTES or SERIES_FREED_BYTES, with the values of the series beside it.
- */
+/* The records of SERIES_ALLOC_BYTES or SERIES_FREED_BYTES, with the values that further series have
+ * for the same events. */
 struct heap_series {
 	VEC(struct heap_change) all;
-	size_t at; /* index of the record that the next record of a series beside it belongs to */
-	/* so far, each record of the series beside it was at the same place as the record it
-	 * belongs to */
+	size_t at; /* index of the record to which the next record of a further series belongs */
+	/* so far, each record of the further series had the time, thread and path of the record at
+	 * its index */
 	bool is_beside;
 };
 
@@ -71,8 +71,8 @@ static int take_bytes(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Returns the allocation or free that the next record of a series beside it belongs to; NULL: none.
- */
+/* Returns the allocation or free to which the next record of a further series belongs; NULL:
+ * none. */
 static struct heap_change *next_change(struct heap_series *s, const struct store_sample *record)
 {
 	struct heap_change *change = s->at < s->all.count ? &s->all.items[s->at++] : NULL;
@@ -115,8 +115,8 @@ static int read_beside(struct store_reader *reader, struct heap_reading *r,
 	return err;
 }
 
-/* Reads all series. If a recording has no errors or ages, all its blocks count as sampled for
- * certain. */
+/* Reads all series. If a recording has no errors or ages, all its blocks count as sampled with
+ * certainty. Returns 0 or an error. */
 static int read_all(struct store_reader *reader, struct heap_sum *sum)
 {
 	struct heap_reading made = {sum->tables, &sum->made};
@@ -175,8 +175,8 @@ static uint64_t bytes_of(double bytes)
 	return bytes > 0 ? (uint64_t)llround(bytes) : 0;
 }
 
-/* Moves on to `bin`, and stores the bytes of the bins before it. A bin begins with what is live
- * now. */
+/* Moves on to bin `bin`, and stores the bytes of the bins before it. What is live now is live at
+ * the begin of each of these bins. */
 static void go_on(struct heap_state *state, size_t bin, struct heap_process *process)
 {
 	while (state->bin < bin) {
@@ -204,8 +204,8 @@ static int change(struct heap_sum *sum, const struct heap_change *c, int sign)
 	return 0;
 }
 
-/* Changes the heaps by all records, in order of time. Of records at the same time, ends come first.
- */
+/* Applies all records to the heaps, in order of time; at equal times, frees come first. Returns 0
+ * or an error. */
 static int add_up(struct heap_sum *sum)
 {
 	const struct heap_change *made = sum->made.all.items, *ended = sum->ended.all.items;
@@ -236,8 +236,8 @@ static void end_process(struct heap_sum *sum, uint32_t number)
 		go_on(state, sum->heap->n_bins, process);
 }
 
-/* Makes the part that each record of a series has in its process's peak. `sign`: 1 for allocations,
- * which add to peaks, -1 for ends. */
+/* Sets, for each record of a series, the part of it that was in its process's peak. `sign`: 1 for
+ * allocations, which add to the peak, -1 for frees. Returns 0 or -ENOMEM. */
 static int make_parts(struct heap_sum *sum, const struct heap_series *series, int sign,
 		      struct heap_parts *ret_parts)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sums up the live heap of each process of a recording over time (docs/ALLOC.md): the bytes that
- * its sampled allocations stand for, less those of blocks that have been freed. When a process
- * ends, its heap stays in the sum as it was. Peaks are unbiased estimates (model/heap_peak.h).
+ * its sampled allocations stand for, without those of blocks that have been freed. When a process
+ * ends, its heap keeps its size in the sum. Peaks are unbiased estimates (model/heap_peak.h).
  */
 #ifndef MODEL_HEAP_H
 #define MODEL_HEAP_H
@@ -21,11 +21,12 @@ struct heap_process {
 	uint64_t *bins; /* the most bytes that were live in each bin */
 };
 
-/* The part of a record that its process's heap had at its peak: an allocation adds it, a free takes
- * it off. */
+/* The part of a record that was in its process's heap at the heap's peak: allocations add their
+ * part to the peak, frees subtract theirs. */
 struct heap_part {
 	uint64_t bytes;
-	double share; /* bytes as a share of the record's; its variance has the same share */
+	/* `bytes` as a share of the record's bytes; the same share of its variance counts */
+	double share;
 };
 
 struct heap_parts {
@@ -36,17 +37,17 @@ struct heap_parts {
 struct heap {
 	struct heap_process *processes; /* by number */
 	size_t n_processes, n_bins;
-	/* parts of the records of SERIES_ALLOC_BYTES and SERIES_FREED_BYTES */
+	/* parts of the records of SERIES_ALLOC_BYTES, and of SERIES_FREED_BYTES */
 	struct heap_parts made, ended;
 };
 
-/* Sums up until `to_ns` (CLOCK_MONOTONIC, inclusive). The bins divide the time from the recording's
- * start to its end, or to `to_ns`; `n_bins` may be 0. Returns 0, -ENOMEM, or an error of
- * store_reader_records(). */
+/* Sums up until `to_ns` (CLOCK_MONOTONIC, inclusive). The `n_bins` bins (0: none) divide the time
+ * from the recording's start to its end, or to `to_ns`. Returns 0, -ENOMEM, or an error of
+ * store_reader_records(). The caller releases *ret_heap. */
 int heap_sum_up(struct store_reader *reader, uint64_t to_ns, size_t n_bins, struct heap *ret_heap);
 void heap_release(struct heap *heap);
 
-/* Returns the part of the record with this number in its series (struct heap_part). */
+/* Returns the part (struct heap_part) of the record with this number in its series. */
 struct heap_part heap_part_at(const struct heap_parts *parts, size_t number);
 
 #endif

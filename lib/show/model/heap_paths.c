@@ -20,8 +20,11 @@ struct changes {
 	const struct profile *profile;
 	VEC(struct change) all;
 	size_t seen; /* records of the series */
-	size_t at;   /* index of the change that the next record of a further series belongs to */
-	/* so far, each record of the further series belongs to the change at the same place */
+	/* index of the change (allocation or free) to which the next record of a further series
+	 * belongs */
+	size_t at;
+	/* so far, each record of the further series had the time, thread and path of the change at
+	 * its index */
 	bool is_same;
 };
 
@@ -53,7 +56,7 @@ static int take_bytes(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Returns the change that a record of a further series belongs to; NULL: none. */
+/* Returns the change to which a record of a further series belongs; NULL: none. */
 static struct change *next_change(struct changes *c, const struct store_sample *record)
 {
 	struct change *change;
@@ -156,8 +159,8 @@ static size_t bin_of(const struct heap_paths *paths, uint64_t time_ns)
 	return bin < HEAP_PATHS_BINS ? bin : HEAP_PATHS_BINS - 1;
 }
 
-/* Adds a block to the live ones (`sign` 1), or removes it (-1). `since_ns`: when it was allocated.
- */
+/* Adds a block to the live ones (`sign` 1), or removes it (-1). `since_ns` is the time of its
+ * allocation. */
 static void change_live(struct sum *s, struct heap_path *path, int sign, const struct change *c,
 			uint64_t since_ns)
 {
@@ -196,8 +199,10 @@ static int take_allocation(struct sum *s, const struct change *c)
 	return 0;
 }
 
-/* Handles a free. A block that was allocated before from_ns is not in the change so far, so it is
- * subtracted with its error. A block that was allocated later is removed again, with its error. */
+/* Handles a free. If the block was allocated before from_ns, its allocation is not part of
+ * `change`, so the free is subtracted from `change` and its error counts. If the block was
+ * allocated later, its allocation is taken out of `change` again, with its error. Returns 0 or
+ * -ENOMEM. */
 static int take_end(struct sum *s, const struct change *c)
 {
 	struct heap_path *path = path_of(s, &c->row);

@@ -4,8 +4,8 @@
  * process's peak, with standard errors; the ages at which blocks were freed; and when the live
  * blocks were allocated.
  *
- * An allocation has a record in each of several series (bytes, error, blocks), and a free one more
- * (age). The records of one event have the same position in all of these series.
+ * An allocation has one record in each of several series (bytes, error, blocks), and a free also
+ * one in a further series (age). The n-th records of these series belong together.
  */
 #ifndef MODEL_HEAP_PATHS_H
 #define MODEL_HEAP_PATHS_H
@@ -30,11 +30,12 @@ struct heap_path {
 	uint64_t samples;
 	double allocated, objects;
 	struct heap_estimate live; /* at to_ns */
-	/* the part of `live` whose blocks have at least the age heap_paths_options.older_ns */
+	/* the part of `live` in blocks whose age is at least heap_paths_options.older_ns */
 	struct heap_estimate old;
 	struct heap_estimate peak;   /* at the peaks of its processes */
 	struct heap_estimate change; /* of `live`, between from_ns and to_ns */
-	/* live_objects: blocks live at to_ns; live_first: bytes live at from_ns */
+	/* live_objects: blocks that are live at to_ns; live_first: bytes that were live at
+	 * from_ns */
 	double live_objects, live_first;
 	double ended, ended_ns; /* bytes that were freed; sum of these bytes times their age */
 	/* bytes of `live`, by the bin in which they were allocated */

@@ -17,9 +17,8 @@ static double uniform(uint64_t key, unsigned number)
 	return (double)(hash_mix64(key + hash_mix64(number + 1)) >> 11) * 0x1p-53;
 }
 
-/* Deals the sampling points that have hit a block to the folds; there is at least one. `missed` is
- * the probability that no point of any fold hits the block. Returns the folds that have hit it, as
- * bits. */
+/* Draws which folds have the sampling points that hit a block; at least one has. `missed` is the
+ * probability that no point of any fold hits the block. Returns these folds as bits. */
 static uint32_t deal(double missed, uint64_t key, unsigned number)
 {
 	const double in_fold = 1 - pow(missed, 1.0 / HEAP_FOLDS);
@@ -34,8 +33,8 @@ static uint32_t deal(double missed, uint64_t key, unsigned number)
 	return hit;
 }
 
-/* Returns the choosers that have a block, as bits, from the folds that have hit it: a chooser is
- * all folds but one. */
+/* Returns the choosers that contain a block, as bits, from the folds that have hit it: a chooser
+ * consists of all folds but one. */
 static uint32_t choosers_of(uint32_t hit)
 {
 	uint32_t has = 0;

@@ -36,7 +36,8 @@ static int find_is_chosen(struct finder *f, uint32_t node, bool *ret_is)
 	return 0;
 }
 
-/* Adds an instance with only its own time; add_nested() adds the time of those nested in it. */
+/* Adds an instance with only its own time; add_nested() adds the time of the instances nested in
+ * it. */
 static int add_own(void *arg, const struct store_sample *record)
 {
 	struct finder *f = arg;
@@ -72,7 +73,8 @@ static int by_end(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-/* Removes instances that lie within others of the same thread: such an inner one ends first. */
+/* Removes instances that are nested in others of the same thread. A nested one comes first in the
+ * array because it ends first. */
 static void remove_inner(struct instances *found)
 {
 	struct instance *all = found->all.items;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds instances of regions (single passes), from their entry to their exit. The store has two
- * times of an instance, in two series: its own time, without the instances within it, and the time
- * of those. The span of an instance is the sum of both.
+ * times of an instance, in two series: its own time, without the instances nested in it, and the
+ * time of the nested instances. An instance lasts for the sum of both.
  */
 #ifndef MODEL_INSTANCES_H
 #define MODEL_INSTANCES_H
@@ -21,7 +21,8 @@ struct instance {
 
 struct instances {
 	VEC(struct instance) all; /* by thread, then end; none lies within another */
-	uint64_t within;	  /* number of instances that lie within others, and are left out */
+	/* number of instances that were left out because they are nested in others */
+	uint64_t within;
 };
 
 /* Which instances to find. */
@@ -31,8 +32,8 @@ struct instances_choice {
 	bool only_included; /* only the instances that profile_includes() selects */
 };
 
-/* Finds instances. Returns 0, -ENOMEM, or an error of store_reader_all_records(); the caller frees
- * them in any case. */
+/* Finds the instances that `choice` selects. Returns 0, -ENOMEM, or an error of
+ * store_reader_all_records(); the caller frees them in any case. */
 int instances_find(struct profile *profile, const struct instances_choice *choice,
 		   struct instances *ret_instances);
 void instances_free(struct instances *instances);

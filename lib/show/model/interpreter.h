@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Frames of an interpreter that carry managed functions (stackd_managed.h): the interpreter's own
- * function, once for each of its activations. In a path, such a frame follows the managed frames of
- * its activation, leafward: they are the functions that it runs. Nothing else is called by a
- * managed frame but the interpreter.
+ * function, once for each activation of it. In a path, such a frame comes after the managed frames
+ * of its activation (the functions that it runs), towards the leaf. A managed frame calls nothing
+ * but the interpreter.
  */
 #ifndef MODEL_INTERPRETER_H
 #define MODEL_INTERPRETER_H
 
 #include "store/store_reader.h"
 
-/* Leaves these frames out of all paths, for this reader alone: what they did and called counts for
- * the managed function. An activation stays that carries none, since it has just begun or ended, or
- * whose managed frames are not proven. 0 or -ENOMEM. */
+/* Removes these frames from all paths, for this reader alone, so that what they did and called
+ * counts for the managed function. An activation without managed frames stays, because it has just
+ * begun or ended, or its managed frames are not proven. Returns 0 or -ENOMEM. */
 int interpreter_hide(struct store_reader *reader);
 
 #endif

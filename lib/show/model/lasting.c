@@ -2,10 +2,11 @@
 /*
  * Finds the time that records cover; see lasting.h.
  *
- * The length of a sampled wait follows from the time that it stands for and the mean of the
- * sampling. Passes are sorted by thread and end: an inner pass ends before the pass around it, so a
- * stack of ended passes has the direct children of a pass on top. For METRIC_WALL, waits and
- * samples are sorted by thread; the time between waits up to a sample then belongs to that sample.
+ * The length of a sampled wait follows from the time that it stands for and the mean distance of
+ * the sampling. Passes are sorted by thread and end: an inner pass ends before the pass around it,
+ * so a stack of ended passes has the direct children of a pass on top. For METRIC_WALL, waits and
+ * samples are sorted by thread; then the time outside of waits since the previous sample belongs to
+ * a sample.
  */
 #include "model/lasting.h"
 
@@ -18,7 +19,7 @@
 #include "stackd_abi.h"
 
 #define LASTING_STEPS 64 /* most of Newton's method */
-/* so long after a thread's exit, at least, no other thread has its id */
+/* for at least so long after a thread's exit, no other thread has its id */
 #define LASTING_EXIT_NS 50000000
 
 /* From `time_ns` on, waits were sampled with this mean. */
@@ -37,7 +38,8 @@ struct lasting_pass {
 struct lasting_lane {
 	VEC(struct span) waits;
 	VEC(struct store_sample) samples;
-	size_t at;	   /* the first wait that ends later than where the last search began */
+	/* index of the first wait that ends after the begin of the last search */
+	size_t at;
 	uint64_t first_ns; /* time of the thread's first record */
 	uint64_t begin_ns, end_ns;
 	bool is_begun; /* The begin of the thread is known: begin_ns. */
@@ -57,7 +59,7 @@ struct lasting_maker {
 	uint64_t *last_ns; /* by thread: time of the previous sample */
 	struct lasting_lane *lanes;
 	bool is_counted; /* All waits were recorded, not only a sample of them. */
-	/* longest time that a thread can be on the CPU without a sample; 0: unknown */
+	/* the longest time that a thread can be on the CPU without a sample; 0: unknown */
 	uint64_t most_ns;
 };
 
@@ -77,7 +79,7 @@ bool lasting_is(enum metric metric)
 	}
 }
 
-/* Returns how much of a span lies between two times and in the reader's range. */
+/* Returns how much of a span is between two times and in the reader's range. */
 static uint64_t selected_ns(const struct store_tables *t, const struct span *s, uint64_t from_ns,
 			    uint64_t to_ns)
 {
@@ -120,7 +122,7 @@ static int hand_out(const struct lasting_maker *m, const struct store_sample *re
 	return m->each(m->arg, record, lasting);
 }
 
-/* Calls `each` for a record that covers the `ns` before its time, in one span. */
+/* Calls `each` for a record that covers one span: the last `ns` nanoseconds before its time. */
 static int emit(struct lasting_maker *m, const struct store_sample *record, uint64_t ns,
 		double variance)
 {
@@ -186,8 +188,8 @@ static int take_mean(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Reads the means. Older stores have none: there a wait is as long as the time that it stands for.
- */
+/* Reads the sampling means. Older stores have none, so in these a wait lasts as long as it stands
+ * for. */
 static int read_means(struct lasting_maker *m)
 {
 	int err;
@@ -220,8 +222,8 @@ static uint64_t wait_ns(const struct lasting_maker *m, const struct store_sample
 	return lasting_wait_ns(wait->period, m->means.items[low ? low - 1 : 0].mean_ns);
 }
 
-/* Emits a wait. A wait of length d that was kept with the probability p = d / w adds w to the sum,
- * with the variance w^2 (1 - p). */
+/* Calls `each` for a wait. A wait of length d that was kept with the probability p = d / w adds w
+ * to the sum, with the variance w^2 (1 - p). */
 static int emit_wait(void *arg, const struct store_sample *wait)
 {
 	const uint64_t ns = wait_ns(arg, wait);
@@ -268,8 +270,8 @@ static int compare_passes(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Returns the last pass of a thread that ended at a record's time, which is the outermost; NULL:
- * there is none. */
+/* Returns the outermost pass of a thread that ended at a record's time, which is the last one in
+ * `passes`; NULL: there is none. */
 static struct lasting_pass *last_pass(struct lasting_maker *m, const struct store_sample *record)
 {
 	const struct lasting_pass key = {
@@ -307,7 +309,8 @@ static int put_span(struct lasting_maker *m, uint64_t begin, uint64_t end)
 	return 0;
 }
 
-/* Adds the spans of a pass that its children leave free. `children`: `n` indices. */
+/* Adds the spans of a pass in which none of its children ran. `children` has the indices of the `n`
+ * children. */
 static int put_pass(struct lasting_maker *m, struct lasting_pass *pass, const uint32_t *children,
 		    size_t n)
 {
@@ -371,7 +374,8 @@ static int find_passes(struct lasting_maker *m)
 	return err ? err : nest_passes(m);
 }
 
-/* Emits a pass. Both series of instances have one record of each pass, in the same order. */
+/* Calls `each` for a pass. Both series of instances (own time and nested time) have one record of
+ * each pass, in the same order. */
 static int emit_pass(void *arg, const struct store_sample *record)
 {
 	struct lasting_maker *m = arg;
@@ -395,7 +399,8 @@ static int each_pass(struct lasting_maker *m, enum metric_series series)
 	return err ? err : store_reader_all_records(m->reader, series, emit_pass, m);
 }
 
-/* Emits a sample outside of passes, which covers the time since the thread's previous sample. */
+/* Calls `each` for a sample outside of passes, which covers the time since the thread's previous
+ * sample, but at most its period. */
 static int emit_outside(void *arg, const struct store_sample *record)
 {
 	struct lasting_maker *m = arg;
@@ -472,8 +477,8 @@ static int compare_spans(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* Adds the spans between `from` and `to` in which a thread was not in a wait. From call to call,
- * `from` must not fall. */
+/* Adds the spans between `from` and `to` in which a thread was not in a wait. `from` must not fall
+ * from call to call. Returns 0 or an error. */
 static int put_free(struct lasting_maker *m, struct lasting_lane *lane, uint64_t from, uint64_t to)
 {
 	const struct span *waits = lane->waits.items;
@@ -490,8 +495,8 @@ static int put_free(struct lasting_maker *m, struct lasting_lane *lane, uint64_t
 	return err || at >= to ? err : put_span(m, at, to);
 }
 
-/* Cuts the spans to their last `most_ns`. Returns the length that is left; `ret_first` receives the
- * index of the first span that is left. */
+/* Cuts off all but the last `most_ns` of the spans. Returns the length that is left; `ret_first`
+ * receives the index of the first span that is left. */
 static uint64_t keep_last(struct lasting_maker *m, uint64_t most_ns, size_t *ret_first)
 {
 	uint64_t ns = 0;
@@ -511,8 +516,8 @@ static uint64_t keep_last(struct lasting_maker *m, uint64_t most_ns, size_t *ret
 	return ns;
 }
 
-/* Moves spans to `unseen` that are too long for a thread on the CPU without any sample: the thread
- * was in a wait that the kernel did not trace (docs/WAITS.md). */
+/* Moves to `unseen` the spans that are too long for a thread to be on the CPU without any sample:
+ * in these, the thread was in a wait that the kernel did not trace (docs/WAITS.md). */
 static int part_unseen(struct lasting_maker *m)
 {
 	size_t kept = 0;
@@ -533,7 +538,8 @@ static int part_unseen(struct lasting_maker *m)
 	return 0;
 }
 
-/* Emits spans of a thread that belong to no record, as one record without a path. */
+/* Calls `each` for spans of a thread that belong to no record, with a record that is made for them
+ * and has no path. */
 static int emit_without(struct lasting_maker *m, uint32_t thread, uint8_t end_reason,
 			const struct span *spans, size_t n)
 {
@@ -554,8 +560,8 @@ static int emit_unseen(struct lasting_maker *m, uint32_t thread)
 	return emit_without(m, thread, STACKD_END_LOST_RECORD, m->unseen.items, m->unseen.count);
 }
 
-/* Emits a sample with the CPU time since `from`, the thread's previous sample. The thread's last
- * sample also gets the time up to the thread's end. */
+/* Calls `each` for sample `i` of a thread, with the CPU time since `from`, the time of the thread's
+ * previous sample. The last sample also gets the time up to the thread's end. */
 static int emit_sample(struct lasting_maker *m, struct lasting_lane *lane, size_t i, uint64_t from)
 {
 	struct store_sample s = lane->samples.items[i];
@@ -584,8 +590,8 @@ static int emit_sample(struct lasting_maker *m, struct lasting_lane *lane, size_
 	return hand_out(m, &s, &l);
 }
 
-/* Emits all CPU time of a thread without samples: it was on the CPU between its waits, but never
- * long enough for a sample to hit it. */
+/* Calls `each` for all CPU time of a thread without samples, which was on the CPU between its
+ * waits, but never long enough for a sample to hit it. */
 static int emit_unsampled(struct lasting_maker *m, struct lasting_lane *lane, uint32_t thread)
 {
 	int err;
@@ -602,14 +608,14 @@ static int emit_unsampled(struct lasting_maker *m, struct lasting_lane *lane, ui
 		   : emit_without(m, thread, STACKD_END_NO_USER, m->spans.items, m->spans.count);
 }
 
-/* Returns when the time begins that a thread's first sample stands for. Unless the begin of the
- * thread is known, this is one period before the sample. */
+/* Returns when the time begins for which a thread's first sample stands: one period before the
+ * sample, unless the begin of the thread is known. */
 static uint64_t begin_of_sample(const struct lasting_maker *m, const struct lasting_lane *lane)
 {
 	const struct store_sample *first = lane->samples.items;
 	const uint64_t start = m->tables->recording.start_ns;
 
-	/* A new thread first waits for a CPU, so its first wait shows when it began. */
+	/* A new thread first waits for a CPU, so its first wait shows when the thread began. */
 	if (lane->is_begun ||
 	    (m->is_counted && lane->waits.count && lane->waits.items[0].begin_ns < first->time_ns))
 		return first->time_ns;
@@ -618,8 +624,9 @@ static uint64_t begin_of_sample(const struct lasting_maker *m, const struct last
 	return start < first->time_ns ? start : first->time_ns;
 }
 
-/* Sorts a thread's waits, and finds its bounds. Unless its begin is known, it begins with its first
- * wait, or as begin_of_sample() says; unless its end is known, it ends with its last record. */
+/* Sorts a thread's waits, and finds when the thread begins and ends. Unless its begin is known, it
+ * begins with its first wait, or at begin_of_sample() if that is earlier; unless its end is known,
+ * it ends with its last record. */
 static void bound_lane(const struct lasting_maker *m, struct lasting_lane *lane)
 {
 	const size_t n = lane->samples.count;
@@ -659,8 +666,8 @@ static int compare_threads(const void *a, const void *b, void *arg)
 	return x < y ? -1 : x > y;
 }
 
-/* Finds the begins of threads. When a thread's name changes, as by an exec, the tables have a new
- * thread for it, which begins where the old one was last seen. */
+/* Finds when threads begin. When a thread's name changes, as by an exec, the tables have a new
+ * thread for it, which begins when the old one was last seen. */
 static int bound_lanes(struct lasting_maker *m)
 {
 	const uint32_t n = m->tables->n_threads;

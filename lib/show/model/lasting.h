@@ -2,7 +2,7 @@
 /*
  * Finds the time that each record of a metric covers. A record is stored once, at its end; but a
  * wait, a pass through a region, and the CPU time that a sample stands for have a length. A range
- * of time, or a bin, has the part of them that lies in it:
+ * of time, or a bin, gets the part of them that is within it:
  *
  *        ├── blocked ──┤ ├ runnable ┤      ├────── pass ──────┤
  *   ─────────┼─────────────┼─────────────────┼───┼─────────────────► time
@@ -38,10 +38,12 @@ struct lasting {
 	const struct span *spans;
 	size_t n;
 	uint64_t ns;	 /* length of all spans together; 0: the record is a moment */
-	double variance; /* variance, due to sampling, of the value that the record stands for */
-	/* false: made for a thread's CPU time that no sample covers, so it is not in the store */
+	double variance; /* variance, due to sampling, of the record's value */
+	/* false: the record is not in the store, but made for CPU time of a thread that no sample
+	 * covers */
 	bool is_stored;
-	/* a sample in a region whose probes were taken off (region_rest.h), not a pass */
+	/* the record is a sample in a region whose probes were taken off (region_rest.h), not a
+	 * pass */
 	bool is_estimate;
 	/* the spans are cut to the tables' range; NULL: they are not */
 	const struct store_tables *tables;
@@ -50,22 +52,22 @@ struct lasting {
 typedef int (*lasting_each)(void *arg, const struct store_sample *record,
 			    const struct lasting *lasting);
 
-/* Returns whether records of a metric have a length, and are not moments. */
+/* Returns whether the records of a metric cover a time, and are not single moments. */
 bool lasting_is(enum metric metric);
 
 /* Calls `each` for each record of a metric, with the time that it covers, also for records outside
- * of the reader's range. A sample's period is what it stands for. Records come in order of time
- * only within one thread and series. Returns 0, a non-zero result of `each`, -ENOMEM, or an error
- * of store_reader_records(). */
+ * of the reader's range. A sample's `period` is the time or number of events that it stands for.
+ * Records are in order of time only within one thread and series. Returns 0, a non-zero result of
+ * `each`, -ENOMEM, or an error of store_reader_records(). */
 int lasting_records(struct store_reader *reader, enum metric metric, lasting_each each, void *arg);
 
-/* Returns whether any part of a record lies both in [from_ns, to_ns) and in the reader's range.
- * *ret_part receives the share of `value` that this part has. */
+/* Returns whether any part of the time of a record is both in [from_ns, to_ns) and in the reader's
+ * range. *ret_part receives the same share of `value`. */
 bool lasting_within(const struct lasting *lasting, uint64_t value, uint64_t from_ns, uint64_t to_ns,
 		    uint64_t *ret_part);
 
-/* Returns the length of a wait that stands for `stands_for_ns`, if waits are sampled with the mean
- * `mean_ns` (0: all waits are kept). */
+/* Returns how long a wait lasted that stands for `stands_for_ns`, given that waits are sampled with
+ * the mean distance `mean_ns` (0: all waits are recorded, and last as long as they stand for). */
 uint64_t lasting_wait_ns(uint64_t stands_for_ns, uint64_t mean_ns);
 
 #endif

@@ -11,9 +11,10 @@
  * Functions that have a namesake in their object (model/namesakes.h) are shown with a suffix, and
  * looked up by the name with the suffix: "raw" lacks them.
  *
- * Names that differ only in what demangling drops (the clones of a constructor) meet in the
- * second table. An object is known by its path here: a file that was replaced while recording
- * has two objects and two file ids, but a reader of a report asks for the function.
+ * Names that differ only in what demangling drops (the clones of a constructor) get one symbol by
+ * the table "shown". That table identifies an object by its path: a file that was replaced during
+ * the recording has two objects and two file ids, but for a reader of a report its functions are
+ * the same.
  */
 #include "model/names.h"
 
@@ -45,7 +46,7 @@ struct names {
 	struct namesakes *namesakes; /* NULL: no function has a namesake */
 	struct strings *strings;
 	struct names_span *spans; /* by location */
-	/* room for all frames, which are n_lines + n_locations at most */
+	/* room for the frames of all locations: there are at most n_lines + n_locations */
 	struct profile_frame *frames;
 	uint32_t *keys; /* by frame, as names_keys() returns them */
 	uint32_t n_frames;
@@ -109,8 +110,8 @@ static int reserve_symbol(struct names *names)
 	return VEC_GROW(names->symbols, names->cap_symbols, (size_t)names->n_symbols + 1);
 }
 
-/* Finds the symbol with the shown name and object of `like`. If there is none, makes it a copy of
- * `like`. */
+/* Finds the symbol with the shown name and object of `like`. If there is none, makes one as a copy
+ * of `like`. Returns 0 or -ENOMEM. */
 static int names_symbol(struct names *names, const struct profile_symbol *like,
 			const struct profile_symbol **ret_symbol)
 {
@@ -133,7 +134,7 @@ static int names_symbol(struct names *names, const struct profile_symbol *like,
 		return err;
 	if (at == number) {
 		symbol = malloc(sizeof(*symbol));
-		/* If memory is short, this number has no symbol, now and later. */
+		/* If memory is short, the symbol of this number is NULL from now on. */
 		names->symbols[names->n_symbols++] = symbol;
 		if (!symbol)
 			return -ENOMEM;
@@ -148,8 +149,8 @@ static int names_symbol(struct names *names, const struct profile_symbol *like,
 	return *ret_symbol ? 0 : -ENOMEM;
 }
 
-/* Returns whether an object stands for addresses in no known mapping: it has no path, or
- * "[unknown]". */
+/* Returns whether an object stands for addresses outside of all known mappings, so that its path is
+ * missing or "[unknown]". */
 static bool is_nowhere(const struct store_object *object)
 {
 	return !object->path || !strcmp(object->path, "[unknown]");
@@ -206,7 +207,8 @@ static int names_function(struct names *names, uint32_t object, const char *func
 	return err < 0 || !key ? err : int_map_enter(&names->raw, key, (*ret_symbol)->number, &at);
 }
 
-/* Finds the symbol of a function that has a namesake in its object. */
+/* Finds the symbol of a function that has a namesake in its object, by the function's name with its
+ * suffix. Returns 0 or an error. */
 static int names_namesake(struct names *names, uint32_t object, const char *function,
 			  const char *suffix, const struct profile_symbol **ret_symbol)
 {
@@ -226,8 +228,8 @@ static int names_namesake(struct names *names, uint32_t object, const char *func
 	return err;
 }
 
-/* Finds the symbol of a function without a name. If its start is known, all its locations have the
- * same symbol. */
+/* Finds the symbol of a function without a name. If the function's start is known, all its
+ * locations get the same symbol. Returns 0 or an error. */
 static int names_unnamed(struct names *names, const struct store_location *location,
 			 const struct store_line *line, const struct profile_symbol **ret_symbol)
 {
@@ -253,8 +255,8 @@ static int names_unnamed(struct names *names, const struct store_location *locat
 			       : int_map_enter(&names->unnamed, key, (*ret_symbol)->number, &at);
 }
 
-/* Returns the line of a location's frame, or NULL if the location has no lines: then it has one
- * frame without a name. Counts backwards, since the store has the innermost function first. */
+/* Returns the line of a location's frame, counted from the enclosing function; the store has the
+ * innermost function first. NULL: the location has no lines, so it has one frame without a name. */
 static const struct store_line *line_of(const struct store_tables *t, uint32_t location,
 					uint32_t frame)
 {

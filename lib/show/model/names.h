@@ -3,8 +3,8 @@
  * Names locations: turns the store's tables into the frames that reports show. Only the model
  * (model/profile.h) and what completes paths for it use this; views use the model.
  *
- * A location is named when it is first asked for, and the result is kept, so a view that hides most
- * of a recording demangles little of it. No function here may run in two threads at once.
+ * A location gets its names when they are first needed, and keeps them, so a view that hides most
+ * of a recording demangles few names. No function here may run in two threads at once.
  */
 #ifndef MODEL_NAMES_H
 #define MODEL_NAMES_H
@@ -23,7 +23,7 @@ void names_free(struct names *names); /* frees all symbols; NULL is allowed */
 int names_location(struct names *names, uint32_t location, const struct profile_frame **ret_frames,
 		   uint32_t *ret_count);
 
-/* Returns the same frames as keys, `symbol->number << 1 | is_inlined`. With keys, code that builds
+/* Gives the same frames as keys, `symbol->number << 1 | is_inlined`, with which code that builds
  * trees need not read frames or symbols. Lifetime and errors are those of names_location(). */
 int names_keys(struct names *names, uint32_t location, const uint32_t **ret_keys,
 	       uint32_t *ret_count);

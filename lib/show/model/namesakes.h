@@ -16,18 +16,18 @@
 
 struct namesakes;
 
-/* Finds the namesakes among a recording's functions. The tables are not used afterwards.
+/* Finds the namesakes among a recording's functions; the tables are used only during the call.
  * *ret_namesakes is NULL if there are none. Returns 0, -ENOMEM or -EOVERFLOW. */
 int namesakes_find(const struct store_tables *tables, struct namesakes **ret_namesakes);
 void namesakes_free(struct namesakes *namesakes); /* NULL is allowed */
 
 /* Returns the suffix for the name of the function of tables->lines[line], with a blank in front:
  * its source file, "(lexer.c)", or its start, "[prog+0x1240]", if its file is not known or a
- * namesake has a file of the same name. NULL if it has no namesake. `namesakes` may be NULL. The
- * text lives as long as `namesakes`. */
+ * namesake has a file of the same name. NULL if the function has no namesake. `namesakes` may be
+ * NULL. The text lives as long as `namesakes`. */
 const char *namesakes_suffix(const struct namesakes *namesakes, uint32_t line);
 
-/* Returns whether a suffix is a start, which differs in another build of the file. */
+/* Returns whether a suffix is a start address, which differs in another build of the file. */
 bool namesakes_is_start(const char *suffix);
 
 #endif

@@ -4,7 +4,7 @@
  *
  *   by symbol: `met`      which --focus patterns it meets, whether --ignore, --symbol or --dso
  *   by location: the union over its frames; --symbol and --dso of the innermost alone
- *   by node: its own location's and its parent's; but what only a leaf can meet is not inherited
+ *   by node: its location's, and what it inherits from its parent; not --symbol and --dso
  */
 #include "model/path_filter.h"
 
@@ -94,7 +94,8 @@ static int path_filter_of_location(struct path_filter_cache *cache,
 		err = look_up(cache, filter, frames[i].symbol, &met);
 		all |= met & (uint16_t)~PATH_FILTER_LEAF;
 	}
-	/* LEAF counts for the innermost frame alone: there the sample hit. */
+	/* Bits of PATH_FILTER_LEAF count only for the innermost frame, because the sample hit
+	 * there. */
 	*ret_met = all | (met & PATH_FILTER_LEAF);
 	return err;
 }

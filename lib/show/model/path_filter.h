@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides which call paths pass the name filters of struct profile_filter: by the function or the
- * object where a sample hit, and by functions anywhere in its path. Inlined functions count like
- * others.
+ * Decides which call paths pass the name filters of struct profile_filter, which select by the
+ * function or object in which a sample hit, and by functions anywhere in its path. Inlined
+ * functions count like others.
  *
  * One pass over the trie, root to leaves, decides all nodes, so each sample costs one array access.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths without their root part; see path_suffix.h. New nodes stand after the original ones, so a
+/* Paths without their root part; see path_suffix.h. New nodes come after the original ones, so a
  * parent still comes before its children. */
 #include "model/path_suffix.h"
 

@@ -20,10 +20,10 @@ bool pattern_is_function(const char *pattern, const char *name);
 /* Returns whether the path of an object matches a pattern. */
 bool pattern_is_object(const char *pattern, const char *path);
 
-/* Returns how far a function's name is from the name that a user asked for, so that the nearest one
- * can be suggested: 0 if the name contains `asked`, else the edit distance (argp_table_distance())
- * of the last components of both names. Returns UINT_MAX if the distance exceeds a quarter of the
- * letters plus one; that limit was chosen by hand. */
+/* Returns how far a function's name is from the name `asked` that a user wrote, so that the nearest
+ * name can be suggested: 0 if the name contains `asked`, else the edit distance
+ * (argp_table_distance()) of the last components of both. Returns UINT_MAX if the distance exceeds
+ * a quarter of the number of letters plus one; that limit was chosen by hand. */
 unsigned pattern_distance(const char *asked, const char *name);
 
 #endif

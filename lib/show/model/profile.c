@@ -3,8 +3,9 @@
  * The model; see profile.h.
  *
  * One pass over the samples sums them up into entries (profile_sum.c); everything after that works
- * on entries and on trie nodes, of which there are fewer, and names only what is asked for. Entries
- * are then ordered by process and end reason, so that a view can go through them group by group.
+ * on entries and on trie nodes, of which there are fewer, and makes only the names that are needed.
+ * Entries are then ordered by process and end reason, so that a view can go through them group by
+ * group.
  */
 #include "model/profile_state.h"
 #include "stack/end_reason.h"
@@ -153,8 +154,8 @@ uint64_t profile_end(const struct profile *p)
 	return p->to_ns;
 }
 
-/* Replaces a sample's path by the completed one, or by the path without inferred frames if the
- * filter asks for that. */
+/* Replaces a sample's path by its completed path, or by its path without inferred frames if the
+ * filter leaves these out. */
 static void profile_map(const struct profile *p, struct store_sample *s)
 {
 	uint32_t inferred;
@@ -177,8 +178,8 @@ static void name_mark(uint8_t end_reason, char ret_name[PROFILE_MARK_NAME])
 	snprintf(ret_name, PROFILE_MARK_NAME, "[incomplete: %s]", end_reason_name(end_reason));
 }
 
-/* Returns whether the path filter accepts a sample's path. Writes the mark's name instead of
- * looking up its symbol, since samples that are left out need no symbol. */
+/* Returns whether the path filter accepts a sample's path. Formats the root mark's name instead of
+ * looking up its symbol, so that samples that are left out make no symbol. */
 static bool accepts_path(const struct profile *p, const struct store_sample *s)
 {
 	bool has_mark = profile_has_mark(p, s->end_reason, s->origin);
@@ -205,7 +206,7 @@ bool profile_sample_at_any_time(const struct profile *p, const struct store_samp
 	return !p->path_filter || accepts_path(p, &s);
 }
 
-/* Returns the first moment that the filter selects for records with a length, at the earliest the
+/* Returns the first moment that the filter selects, for records that cover a time; not before the
  * recording's start. */
 static uint64_t first_moment(const struct profile *p)
 {
@@ -456,8 +457,8 @@ static bool reserve_path(struct profile *p, size_t need)
 	return VEC_GROW(p->path, p->cap_path, need) == 0;
 }
 
-/* Changes the `n` frames of the path as the filter says (fold_recursion, no_inlined, max_depth), in
- * place and in order. Returns how many are left. */
+/* Changes the first `n` frames of p->path, in place, as the filter demands (fold_recursion,
+ * no_inlined, max_depth). Returns how many are left. */
 static size_t shape(const struct profile *p, size_t n)
 {
 	size_t kept = 0;
@@ -484,8 +485,8 @@ static uint32_t profile_depth(const struct profile *p, uint32_t node)
 	return depth;
 }
 
-/* Appends the frames of a trie node, innermost first. `depth`: the node's distance from the root.
- */
+/* Appends the frames of a trie node to p->path, innermost first. `depth` is the node's distance
+ * from the root. Returns false if memory is short. */
 static bool append(struct profile *p, uint32_t node, uint32_t depth, const struct origin *origin,
 		   size_t *n)
 {
@@ -508,8 +509,8 @@ static bool append(struct profile *p, uint32_t node, uint32_t depth, const struc
 	return true;
 }
 
-/* Climbs from the leaf to the root, so each location's frames are appended innermost first. Turns
- * the path round at the end. */
+/* Climbs from the leaf to the root, appending each location's frames innermost first, and reverses
+ * the path at the end. */
 const struct profile_frame *profile_frames(struct profile *p, uint32_t node, uint8_t end_reason,
 					   uint32_t origin, size_t *ret_count)
 {

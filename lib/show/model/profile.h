@@ -11,13 +11,13 @@
  * "[incomplete: no_recipe]". Frames that were inferred rather than observed (stack/origin.h) are
  * flagged, or left out when the filter asks for that.
  *
- * A sample by a clock can stand for several periods: the clock was late, or its rate was lowered
- * meanwhile. So views add up periods, in whole numbers: a sample that stands for five counts as
- * five. If the event has no period, or recordings of several rates are added up, each sample counts
- * as one.
+ * A sample of a clock can stand for several periods, because the clock was late, or its rate was
+ * lowered meanwhile. So views add up periods, in whole numbers: a sample that stands for five
+ * periods counts as five. If the event has no period, or recordings of several rates are added up,
+ * each sample counts as one.
  *
- * Functions that take a const profile only read it, so two threads may call them at once; the
- * others enter names, and belong to one thread.
+ * Functions that take a const profile only read it, so two threads may call them at once. The other
+ * functions can add names, so only one thread may call them.
  */
 #ifndef MODEL_PROFILE_H
 #define MODEL_PROFILE_H
@@ -38,11 +38,12 @@ struct profile_patterns {
 	size_t n;
 };
 
-/* Selects samples and shapes their paths. A zeroed filter selects all samples and leaves paths as
- * they are. A sample must meet every condition; within one list it is enough to meet one item,
- * except in `focus`, whose items must all be met. The caller owns all arrays and strings. */
+/* Selects samples and changes their paths. A zeroed filter selects all samples and changes no path.
+ * A sample must meet every condition; it meets a list if it meets one item of it, except for
+ * `focus`, all of whose items it must meet. The caller owns all arrays and strings. */
 struct profile_filter {
-	/* the quantity that is summed up; "samples" below are the records of this metric */
+	/* the quantity that is summed up; the "samples" of the conditions below are the records of
+	 * this metric */
 	enum metric metric;
 	const int32_t *pids;
 	size_t n_pids;
@@ -52,16 +53,18 @@ struct profile_filter {
 	size_t n_comms;
 	struct profile_patterns units; /* folders of the path of the thread's cgroup */
 	uint64_t from_ns,
-		to_ns; /* since the recording's start; to_ns is exclusive, 0: to its end */
+		/* since the recording's start; to_ns is exclusive, and 0 stands for the recording's
+		 * end */
+		to_ns;
 	struct profile_patterns dsos;	 /* objects in which samples hit */
 	struct profile_patterns symbols; /* functions in which samples hit */
 	struct profile_patterns focus;	 /* functions that are all somewhere in the path */
 	struct profile_patterns ignore;	 /* functions that are nowhere in the path */
-	uint32_t max_depth;    /* frames shown of a path, from the root; 0: all. A sample that hit
-				* deeper counts for the last frame that is shown. */
-	bool fold_recursion;   /* A function that calls itself directly is one frame. */
-	bool no_inlined;       /* Leaves out inlined frames; their time is their caller's. */
-	bool by_cpu;	       /* Gives each CPU entries of its own. */
+	uint32_t max_depth;  /* frames shown of a path, from the root on; 0: all. A sample that hit
+			      * deeper counts for the last frame that is shown. */
+	bool fold_recursion; /* A function that calls itself directly is one frame. */
+	bool no_inlined;     /* Leaves out inlined frames; their time is their caller's. */
+	bool by_cpu;	     /* Gives each CPU entries of its own. */
 	bool no_reconstructed; /* Leaves out inferred frames; such paths are then incomplete. */
 };
 
@@ -85,14 +88,15 @@ struct profile_frame {
 	const char *file;  /* or NULL */
 	uint32_t line;	   /* or 0 */
 	bool is_inlined;
-	/* not observed itself, or reached only through a frame that was inferred */
+	/* the frame's own source is an inference, or it was reached only through an inferred
+	 * frame */
 	bool is_inferred;
 	uint8_t source;	    /* enum frame_source */
 	uint8_t confidence; /* percent */
 };
 
-/* The samples of one thread with one call path, one end reason and one origin; and of one CPU if
- * the filter has by_cpu. */
+/* The samples with the same thread, call path, end reason and origin (stack/origin.h), and with the
+ * same CPU if the filter has by_cpu. */
 struct profile_entry {
 	uint32_t thread; /* number in the store's tables */
 	uint32_t node;
@@ -102,12 +106,12 @@ struct profile_entry {
 	uint8_t is_valued : 1; /* see profile_entry_amount() */
 	uint16_t cpu;	       /* 0 without by_cpu */
 	uint64_t samples;
-	/* the periods that the samples stand for: one or more for each sample */
+	/* sum of the periods for which the samples stand: one or more for each sample */
 	uint64_t periods;
 	uint64_t weight; /* sum of the samples' events, or of the values of another metric */
 };
 
-/* Returns the amount that views add up: the periods that samples stand for, or the values of
+/* Returns the amount that views add up: the periods for which samples stand, or the values of
  * another metric. */
 static inline uint64_t profile_entry_amount(const struct profile_entry *entry)
 {
@@ -132,9 +136,10 @@ enum profile_wait { PROFILE_NO_WAIT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
 struct profile;
 
 /* Sums up the reader's samples. The reader and the filter (NULL: none) are borrowed and must
- * outlive the profile. Returns 0; -ENODATA if the filter leaves no sample (*ret_profile is made all
- * the same, and must be freed); -EINVAL for too many functions to focus on; -ENOMEM; -EBADMSG for a
- * sample that refers to nothing in the tables; or an error of store_reader_samples(). */
+ * outlive the profile. Returns 0; -ENODATA: the filter selects no sample (*ret_profile is made
+ * nevertheless, and must be freed); -EINVAL: there are too many functions to focus on; -ENOMEM;
+ * -EBADMSG: a sample refers to an entry that the tables lack; or an error of
+ * store_reader_samples(). */
 int profile_new(struct store_reader *reader, const struct profile_filter *filter,
 		struct profile **ret_profile);
 void profile_free(struct profile *profile); /* NULL is allowed */
@@ -142,15 +147,15 @@ void profile_free(struct profile *profile); /* NULL is allowed */
 /* Returns the reader that the profile was made from. */
 struct store_reader *profile_reader(const struct profile *profile);
 
-/* Returns the tables that entries refer to: the reader's, or a copy that is owned by the profile
- * and has additional nodes and origins for completed or shortened paths. */
+/* Returns the tables to which entries refer: the reader's, or a copy of them that the profile owns,
+ * with additional nodes and origins for completed or shortened paths. */
 const struct store_tables *profile_tables(const struct profile *profile);
 
 /* Returns the tags of all nodes of profile_tables(), by number; tag [0] is 0. The array is owned by
  * the profile or its reader. Returns 0, -ENOMEM, or an error of store_reader_tags(). */
 int profile_tags(struct profile *profile, const uint64_t **ret_tags);
 
-/* Returns the numbers of samples after the filter; owned by the profile. */
+/* Returns the numbers of samples that the filter selects; they belong to the profile. */
 const struct profile_totals *profile_totals(const struct profile *profile);
 
 /* Returns all entries, in the order of their first samples; owned by the profile. */
@@ -166,11 +171,12 @@ uint64_t profile_begin(const struct profile *profile);
  */
 uint64_t profile_end(const struct profile *profile);
 
-/* Returns the number of the metric's records before the filter. */
+/* Returns the number of the metric's records, before the filter selects some. */
 uint64_t profile_recorded(const struct profile *profile);
 
-/* Calls `each` for every record of the profile's metric, before the filter, as
- * store_reader_records() does; profile_sample() then returns the record as the profile has it. */
+/* Calls `each` for every record of the profile's metric, also for those that the filter does not
+ * select, as store_reader_records() does. profile_sample() then returns the record with the path
+ * that the profile has for it. */
 int profile_records(const struct profile *profile,
 		    int (*each)(void *arg, const struct store_sample *record), void *arg);
 
@@ -181,15 +187,15 @@ int profile_lasting(struct profile *profile, enum metric metric, lasting_each ea
 
 struct region_rest;
 
-/* Finds the regions whose probes were taken off. *ret_rest is owned by the profile, or NULL if
- * there are no such regions. Errors as region_rest_new(). */
+/* Finds the regions whose probes were taken off. *ret_rest belongs to the profile; NULL: there are
+ * no such regions. Errors as region_rest_new(). */
 int profile_region_rest(struct profile *profile, struct region_rest **ret_rest);
 
 /* Returns the sum of profile_entry_amount() over all entries. */
 uint64_t profile_total(const struct profile *profile);
 
-/* Returns the amount that views add up for a record that profile_sample() returned: the periods
- * that a sample stands for, or the value of a record of another metric. */
+/* Returns the amount that views add up for a record that profile_sample() returned: the periods for
+ * which a sample stands, or the value of a record of another metric. */
 uint64_t profile_amount(const struct profile *profile, const struct store_sample *record);
 
 /* Returns the number of periods, 1 or more, that a sample of `events` events stands for. */
@@ -202,32 +208,32 @@ bool profile_is_filtered(const struct profile *profile);
 bool profile_includes(const struct profile *profile, const struct store_sample *sample);
 
 /* Returns the standard error of profile_total(), from the reader's records. Negative: there is
- * none, because the metric is counted and nothing of it is estimated, or the recording has no
- * errors. */
+ * none, because the metric is counted and no part of it is estimated, or because the recording has
+ * no errors. */
 double profile_error(const struct profile *profile);
 
-/* Like profile_includes(), and returns the sample as the profile has it: completed paths have other
- * nodes and origins, and where inferred frames are left out, the end reason differs as well; of a
- * metric that counts records, the period is 1.
- * *ret_sample is untouched for samples that are left out. */
+/* Returns whether the filter selects a sample, as profile_includes() does, and gives the sample as
+ * the profile has it: completed paths have other nodes and origins, and where inferred frames are
+ * left out, the end reason differs as well; for a metric that counts records, the period is 1.
+ * *ret_sample is untouched if the filter does not select the sample. */
 bool profile_sample(const struct profile *profile, const struct store_sample *sample,
 		    struct store_sample *ret_sample);
 
-/* Like profile_sample(), for a record with a number in its series: the series of records that are
- * added, or with `is_end` the series of those that are subtracted (freed blocks). *ret_share
+/* Does the same for the record with index `number` in its series: the series of records that are
+ * added, or with `is_end` the series of records that are subtracted (freed blocks). *ret_share
  * receives the share of the record that was live at its process's peak if the metric is a peak,
  * else 1. */
 bool profile_sample_numbered(const struct profile *profile, const struct store_sample *sample,
 			     bool is_end, size_t number, struct store_sample *ret_sample,
 			     double *ret_share);
 
-/* Like profile_sample(), whatever the sample's time. */
+/* Does as profile_sample(), but counts the sample whatever its time is. */
 bool profile_sample_at_any_time(const struct profile *profile, const struct store_sample *sample,
 				struct store_sample *ret_sample);
 
-/* Like profile_sample(), for a record that has a length (lasting_records()): the period of
- * *ret_sample is the part of the record's value that lies in the time that the filter selects.
- * Returns false if no part does. */
+/* Does what profile_sample() does for a record that covers a time (lasting_records()): the period
+ * of *ret_sample is the part of the record's value in the time that the filter selects. Returns
+ * false if there is no such part. */
 bool profile_part(const struct profile *profile, const struct store_sample *record,
 		  const struct lasting *lasting, struct store_sample *ret_sample);
 
@@ -243,33 +249,33 @@ const struct profile_frame *profile_location_frames(struct profile *profile, uin
 						    size_t *ret_count);
 
 /* Returns the same frames as keys, `symbol->number << 1 | is_inlined`, which is faster. Lifetime
- * and failure are those of profile_location_frames(). */
+ * and errors are those of profile_location_frames(). */
 const uint32_t *profile_location_keys(struct profile *profile, uint32_t location,
 				      size_t *ret_count);
 
-/* Returns the root mark of paths with an end reason and an origin, and makes it if no entry has it;
- * NULL where such paths have none, or for lack of memory. Making one changes the profile's symbols,
- * so no other thread may use the profile meanwhile. */
+/* Returns the root mark of paths with this end reason and origin, and makes it if no entry has it.
+ * NULL: such paths have none, or memory is short. Making a mark adds a symbol to the profile, so no
+ * other thread may use the profile meanwhile. */
 const struct profile_symbol *profile_mark(struct profile *profile, uint8_t end_reason,
 					  uint32_t origin);
 
-/* Returns the root mark of an entry's path, NULL if it has none. profile_new() has made the marks
- * of all entries, so this only reads and cannot fail: a second thread may call it at any time. */
+/* Returns the root mark of an entry's path; NULL: it has none. profile_new() has made the marks of
+ * all entries, so this only reads and cannot fail, and a second thread may call it at any time. */
 const struct profile_symbol *profile_entry_mark(const struct profile *profile,
 						const struct profile_entry *entry);
 
-/* Returns whether paths with an end reason and an origin begin with a root mark. */
+/* Returns whether paths with this end reason and origin begin with a root mark. */
 bool profile_has_mark(const struct profile *profile, uint8_t end_reason, uint32_t origin);
 
-/* Returns an origin by its number; unknown numbers count as walked. It lives as long as the
- * profile. */
+/* Returns the origin with a number; for an unknown number, the one of walked paths. It lives as
+ * long as the profile. */
 const struct origin *profile_origin(const struct profile *profile, uint32_t origin);
 
 /* Returns the symbol that is shown for a path without any frame. */
 const struct profile_symbol *profile_no_frames(const struct profile *profile);
 
-/* Returns whether a name or pattern (model/pattern.h) matches a symbol. "parse" also matches "parse
- * (lexer.c)", and so all functions of that name. */
+/* Returns whether a name or pattern (model/pattern.h) matches a symbol. A suffix for namesakes is
+ * optional: "parse" also matches "parse (lexer.c)", and so all functions of that name. */
 bool profile_symbol_matches(const struct profile_symbol *symbol, const char *pattern);
 
 /* Returns a symbol's name without the suffix that distinguishes it from its namesakes. */
@@ -278,25 +284,25 @@ static inline const char *profile_symbol_plain(const struct profile_symbol *symb
 	return symbol->plain ? symbol->plain : symbol->name;
 }
 
-/* Returns which kind of waits a symbol belongs to, as the reason of a wait or as a frame below the
- * reason. */
+/* Returns the kind of waits to which a symbol belongs, as the reason of a wait or as a frame below
+ * the reason. */
 enum profile_wait profile_symbol_wait(const struct profile_symbol *symbol);
 
 /* Returns whether a symbol is below the reason of a wait: the object that threads waited for, or
  * the thread that held it. */
 bool profile_symbol_is_awaited(const struct profile_symbol *symbol);
 
-/* Returns how many of a path's `n` frames come before and include the reason of its wait; 0 if the
- * path is not of a wait. */
+/* Returns how many of a path's `n` frames there are up to the reason of its wait, which is
+ * included; 0 if the path is not of a wait. */
 size_t profile_wait_depth(const struct profile_frame *frames, size_t n);
 
-/* Returns the number of symbols entered so far; it grows as locations are named. */
+/* Returns the number of symbols so far; it grows as locations get names. */
 size_t profile_symbol_count(const struct profile *profile);
 
 /* Returns a symbol by its number, which must be below the count. */
 const struct profile_symbol *profile_symbol_at(const struct profile *profile, uint32_t number);
 
-/* Returns the quality of a path with an end reason and an origin. */
+/* Returns the quality of a path with this end reason and origin. */
 enum profile_quality profile_quality(const struct profile *profile, uint8_t end_reason,
 				     uint32_t origin);
 
@@ -304,7 +310,7 @@ enum profile_quality profile_quality(const struct profile *profile, uint8_t end_
  * "partial" as well. */
 const char *profile_quality_name(enum profile_quality quality);
 
-/* Returns the quality of a walk that ended for a reason, without any completion. */
+/* Returns the quality of a walk with this end reason, if its path was not completed. */
 enum profile_quality profile_quality_of(uint8_t end_reason);
 
 #endif

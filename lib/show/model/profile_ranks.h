@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "model/profile.h"
 
-/* Sets `ranks`, a zeroed array with an element for each process of the profile, to the values of
- * SERIES_MPI_RANK. Returns 0, or an error of store_reader_records(). */
+/* Sets ranks[i] for each process i of the profile to the process's value of SERIES_MPI_RANK; the
+ * array must be zeroed. Returns 0, or an error of store_reader_records(). */
 int profile_ranks_read(struct profile *profile, uint64_t *ranks);
 
 /* Appends a value in words: "3 of 8", "3", or "none". */

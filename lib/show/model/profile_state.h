@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a profile: profile_sum.c sums samples up into it, profile.c answers from it. No
- * other module includes this.
+ * The inside of a profile: profile_sum.c sums samples up into it, profile.c reads it. No other
+ * module includes this.
  */
 #ifndef MODEL_PROFILE_STATE_H
 #define MODEL_PROFILE_STATE_H
@@ -14,13 +14,13 @@
 #include "model/path_suffix.h"
 #include "stackd_abi.h"
 
-/* The number of end reasons that the key of an entry distinguishes. */
+/* How many end reasons the key of an entry distinguishes. */
 #define PROFILE_REASONS 32
 _Static_assert(STACKD_END_COUNT < PROFILE_REASONS, "the last one stands for all unknown ones");
 
 /* The first entry of a node. Most nodes have entries of one group only, and nodes are numbered in
- * the order of their first samples. So this array is read nearly in order; a map would miss the
- * cache for each sample. */
+ * the order of their first samples. So this array is read nearly in order, while a map would cost a
+ * cache miss for each sample. */
 struct profile_first {
 	uint32_t entry; /* index of the entry + 1; 0: none */
 	uint32_t group;
@@ -50,7 +50,7 @@ struct profile {
 	struct heap heap;	 /* of a metric of peaks; otherwise zeroed */
 	size_t peak_at;		 /* index of the next record's part in `heap` */
 	struct path_filter *path_filter; /* or NULL */
-	/* NULL: no region's probes were taken off, or has_rest is false */
+	/* NULL if no region's probes were taken off, or has_rest is false */
 	struct region_rest *rest;
 	bool has_rest; /* profile_region_rest() has run, so `rest` is set */
 	struct profile_entry *entries;
@@ -63,7 +63,8 @@ struct profile {
 	struct int_map lanes;	     /* with by_cpu: (thread, CPU) -> lane */
 	struct profile_first *first; /* by node */
 	struct int_map groups;	     /* (lane or thread, origin, end reason) -> group */
-	struct int_map by_key; /* (group, node) -> entry, for all groups of a node but its first */
+	/* (group, node) -> entry, for all groups of a node except the one in `first` */
+	struct int_map by_key;
 	struct profile_last_group *last_groups; /* by thread */
 
 	struct profile_totals totals;
@@ -82,8 +83,8 @@ void profile_free_sums(struct profile *profile);
 
 typedef int (*profile_each)(void *arg, const struct store_sample *record);
 
-/* Like profile_records(), but calls `sample` for samples and `record` for records of other series.
- */
+/* Does what profile_records() does, but calls `sample` for samples and `record` for records of
+ * other series. */
 int profile_records_apart(const struct profile *profile, profile_each sample, profile_each record,
 			  void *arg);
 

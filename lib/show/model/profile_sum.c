@@ -2,9 +2,9 @@
 /*
  * From samples to entries; see profile.h.
  *
- * One pass over the samples sums them up by (thread, node, end reason, origin), and notes which are
- * partial. Those are rare: if there are any, those that can be completed (model/reconstruct.h)
- * then move to the entries of their complete paths.
+ * One pass over the samples sums them up by (thread, node, end reason, origin), and notes which
+ * samples are partial. These are rare. If there are any, the ones that can be completed
+ * (model/reconstruct.h) then move to the entries of their complete paths.
  */
 #include "model/profile_state.h"
 
@@ -42,8 +42,7 @@ static bool lists_unit(const struct profile_patterns *units, const char *cgroup)
 	return units->n == 0;
 }
 
-/* Converts a time since the recording's start to CLOCK_MONOTONIC. Returns the largest time if it
- * overflows. */
+/* Converts a time since the recording's start to CLOCK_MONOTONIC; UINT64_MAX if it overflows. */
 static uint64_t profile_time(const struct profile *p, uint64_t since_ns)
 {
 	uint64_t start = p->tables->recording.start_ns;
@@ -72,7 +71,8 @@ static int choose(struct profile *p)
 	const struct store_tables *t = p->tables;
 	const struct profile_filter *filter = p->filter;
 
-	/* A block that is live at --from may have been allocated at any time before it. */
+	/* A block that is live after --from can have been allocated at any time before, so its
+	 * record must not be left out. */
 	p->from_ns = filter->from_ns && p->metric->less == SERIES_CPU
 			     ? profile_time(p, filter->from_ns)
 			     : 0;
@@ -147,7 +147,8 @@ static int profile_group(struct profile *p, const struct store_sample *s, uint32
 				    (uint32_t)p->lanes.used, &lane);
 	if (err < 0)
 		return err;
-	/* On several CPUs the samples of threads alternate, so the last group is kept by thread. */
+	/* On several CPUs the samples of threads alternate, so each thread has its own last
+	 * group. */
 	last = &p->last_groups[s->thread];
 	key = (uint64_t)lane << 32 | s->origin * PROFILE_REASONS | s->end_reason;
 	if (!last->is_known || key != last->key)
@@ -168,7 +169,8 @@ bool profile_is_known(const struct profile *p, const struct store_sample *s)
 	       (!s->origin || s->origin < t->n_origins);
 }
 
-/* Finds the entry of a group and a node. If there is none, enters the number of the next entry. */
+/* Finds the entry of a group and a node. If there is none, gives the next entry's number to them.
+ * Returns 0 or -ENOMEM. */
 static int profile_find(struct profile *p, uint32_t group, uint32_t node, uint32_t *ret_entry)
 {
 	struct profile_first *first = &p->first[node];
@@ -182,13 +184,13 @@ static int profile_find(struct profile *p, uint32_t group, uint32_t node, uint32
 	return int_map_enter(&p->by_key, (uint64_t)group << 32 | node, p->n_entries, ret_entry);
 }
 
-/* Returns an end reason as entries have it: one number for all unknown ones. */
+/* Returns an end reason as entries have it: all unknown ones have the same number. */
 static uint8_t reason(uint8_t end_reason)
 {
 	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
 }
 
-/* Finds the entry of a record that the filter selects, and makes it if there is none. */
+/* Finds or makes the entry of a record that the filter selects. Returns 0 or an error. */
 static int enter_as(struct profile *p, struct store_sample s, struct store_sample *ret_sample,
 		    uint32_t *ret_entry)
 {
@@ -217,8 +219,8 @@ static int enter_as(struct profile *p, struct store_sample s, struct store_sampl
 	return 0;
 }
 
-/* Finds or makes the entry of a record of the store. Returns 0, 1 if the filter leaves the record
- * out, or an error. */
+/* Finds or makes the entry of a record of the store. Returns 0; 1: the filter does not select the
+ * record; or an error. */
 static int enter(struct profile *p, const struct store_sample *sample,
 		 struct store_sample *ret_sample, uint32_t *ret_entry)
 {
@@ -274,7 +276,7 @@ static int add_part(void *arg, const struct store_sample *record, const struct l
 	return 0;
 }
 
-/* Subtracts an allocation from its entry, given the record of its end. */
+/* Subtracts an allocation from its entry, given the record of its free. */
 static int profile_take_off(void *arg, const struct store_sample *record)
 {
 	struct profile *p = arg;
@@ -290,8 +292,8 @@ static int profile_take_off(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Finds the entry of an allocation that was live, at least in part, at its process's peak. Returns
- * 1 if the filter leaves it out, or no part of it was live. */
+/* Finds the entry of an allocation of which `part` was live at its process's peak. Returns 0; 1:
+ * the filter does not select it, or no part of it was live; or an error. */
 static int enter_part(struct profile *p, const struct store_sample *record, struct heap_part part,
 		      uint32_t *ret_entry)
 {
@@ -362,7 +364,7 @@ static int metric_pass(void *arg, const struct store_sample *record)
 	return profile_add(p, record);
 }
 
-/* Makes the node for the path of a sample without its inferred frames. */
+/* Makes the node for a sample's path without its inferred frames. Returns 0 or an error. */
 static int profile_trim(void *arg, const struct store_sample *s)
 {
 	struct profile *p = arg;
@@ -429,7 +431,7 @@ static int pass(struct profile *p, profile_each sample, profile_each record)
 	return err == 0 ? profile_records_apart(p, sample, record, p) : err;
 }
 
-/* Sums up the records of a metric whose records have a length. */
+/* Sums up the records of a metric whose records cover a time (lasting.h). */
 static int lasting_pass(struct profile *p)
 {
 	int err = begin_pass(p);
@@ -518,8 +520,9 @@ static bool has_partial(const struct profile *p)
 	return false;
 }
 
-/* Completes partial paths. If the filter selects by paths, starts all over with the completed ones;
- * otherwise only moves the samples concerned. */
+/* Completes partial paths. If the filter selects by paths, or records cover a time, sums up again
+ * from the begin, with the completed paths; otherwise only moves the completed samples. Returns 0
+ * or an error. */
 static int profile_reconstruct(struct profile *p)
 {
 	uint32_t n_nodes = p->tables->n_nodes;
@@ -534,8 +537,8 @@ static int profile_reconstruct(struct profile *p)
 	return lasting_is(p->filter->metric) ? lasting_pass(p) : pass(p, profile_add, profile_add);
 }
 
-/* Prepares for samples of the event: their partial paths may be completed, or inferred frames left
- * out. */
+/* Prepares for samples of the event: partial paths will be completed, or if the filter demands it,
+ * inferred frames are left out. Returns 0 or an error. */
 static int expect_samples(struct profile *p)
 {
 	return p->filter->no_reconstructed ? trim_all(p)
@@ -567,7 +570,8 @@ static int sum_peaks(struct profile *p)
 	return err;
 }
 
-/* Sums up the records of another metric, and subtracts the ended ones if the metric says so. */
+/* Sums up the records of a metric other than METRIC_CPU, and subtracts the records of its series
+ * `less` if it has one. */
 static int sum_records(struct profile *p)
 {
 	int err = 0;
@@ -588,8 +592,8 @@ static int sum_records(struct profile *p)
 	return err;
 }
 
-/* Returns the periods that a sum of samples stands for, of which only the sum of events is known.
- */
+/* Returns the periods for which a sum of samples stands, of which only the sum of events is
+ * known. */
 static uint64_t periods_of(const struct profile *p, const struct store_sum *sum)
 {
 	const uint64_t periods = profile_periods(p, sum->weight);
@@ -597,7 +601,7 @@ static uint64_t periods_of(const struct profile *p, const struct store_sum *sum)
 	return periods > sum->count ? periods : sum->count;
 }
 
-/* Adds samples that somebody else has summed up. Their paths are already as they shall be. */
+/* Adds samples that were summed up elsewhere. Their paths are not completed or changed any more. */
 static int add_sum(struct profile *p, const struct store_sum *sum)
 {
 	const struct store_sample sample = {.time_ns = p->tables->recording.start_ns,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The standard error of a sampled metric's sum (docs/ALLOC.md). Errors of bytes are series beside
- * the records; their squares add up. A record that stands for n blocks was sampled with probability
- * 1/n, so the square of its error is n (n - 1). Of regions, only estimates have an error.
+ * The standard error of a sampled metric's sum (docs/ALLOC.md). The errors of bytes are in further
+ * series, with one record for each record of bytes; their squares add up. A record that stands for
+ * n blocks was sampled with probability 1/n, so the square of its error is n (n - 1). Of regions,
+ * only estimates have an error.
  */
 #include <math.h>
 
@@ -30,7 +31,8 @@ static int take(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Adds (sign 1) or subtracts (-1) the squares of the errors that a series has. */
+/* Adds (sign 1) or subtracts (-1) the squares of the errors in a series. SERIES_CPU: does
+ * nothing. */
 static int take_series(struct error_sum *sum, enum metric_series series, int sign)
 {
 	if (series == SERIES_CPU)

@@ -3,8 +3,8 @@
  * The sampling error of each entry of a profile; see profile_variance.h.
  *
  * A second pass over the records adds up their variances by entry. The variance of a sample is the
- * square of the weight that it stands for (samples arrive like a Poisson process); that of a wait
- * comes from lasting.h; that of an allocation is in the store, as the daemon computed it.
+ * square of its weight (samples arrive like a Poisson process); the variance of a wait comes from
+ * lasting.h; the variance of an allocation is in the store, computed by the daemon.
  */
 #include "model/profile_variance.h"
 
@@ -18,7 +18,8 @@ struct variance_sum {
 	double *variances;
 	int sign;
 	size_t number; /* of the record in its series */
-	/* the records are numbers of blocks: a record of n was sampled with probability 1 / n */
+	/* the records are numbers of blocks: a record of n blocks was sampled with probability 1 /
+	 * n */
 	bool is_count;
 };
 
@@ -46,8 +47,8 @@ static void add(struct variance_sum *sum, const struct store_sample *s, double v
 		sum->variances[at] += variance;
 }
 
-/* Adds a record's variance to its entry. If only a part of the record's value counts, the same
- * share of its variance does. */
+/* Adds a record's variance to its entry. If only a part of the record's value is in the range, the
+ * variance is multiplied by the square of that share. */
 static int take_part(void *arg, const struct store_sample *record, const struct lasting *lasting)
 {
 	struct variance_sum *sum = arg;
@@ -73,8 +74,8 @@ static int take_error(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Adds the variances of a metric of memory: those of allocations, less those of freed blocks, which
- * were added with their allocations. */
+/* Adds the variances of a metric of memory: those of allocations, minus those of freed blocks,
+ * which were added with their allocations. Returns 0 or an error. */
 static int take_memory(struct variance_sum *sum, const struct metric_info *metric)
 {
 	struct store_reader *reader = profile_reader(sum->profile);
@@ -91,8 +92,8 @@ static int take_memory(struct variance_sum *sum, const struct metric_info *metri
 					 : store_reader_records(reader, less, take_error, sum);
 }
 
-/* Sets the bool that `arg` points to, and stops at the first record: older recordings have no
- * errors. */
+/* Sets the bool at `arg` to true and stops at the first record: recordings of older versions have
+ * no records of errors. */
 static int has_record(void *arg, const struct store_sample *record)
 {
 	(void)record;

@@ -5,8 +5,8 @@
 
 #include "model/profile.h"
 
-/* Returns whether the errors follow from the records. They do not for a counted metric, nor for
- * sums that were added up elsewhere (a server's database, a tag export). */
+/* Returns whether the errors can be computed from the records. They cannot for a counted metric,
+ * nor for sums that were added up elsewhere (in a server's database or a tag export). */
 bool profile_has_variances(const struct profile *profile);
 
 /* Sets ret_variances[i] to the variance of the weight of entry i of profile_entries(), in the

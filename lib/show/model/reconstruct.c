@@ -9,8 +9,8 @@
  * it. A sample has no number of its own: time, thread and node identify it.
  *
  * The completed paths make a small trie of their own. At the end, one pass over the recording's
- * trie finds the nodes that both have. An index of all nodes, for a few paths, would cost more than
- * the report.
+ * trie finds the paths that it has already. An index of all its nodes, only for a few paths, would
+ * cost more than the report.
  */
 #include "model/reconstruct.h"
 
@@ -24,15 +24,16 @@
 #include "model/align_input.h"
 #include "base/int_map.h"
 
-/* The confidence of inferred frames in percent: in bench/align.py at least so many are right in all
- * programs but one. */
+/* The confidence of inferred frames in percent: in bench/align.py at least so many of them are
+ * right, in all programs but one. */
 #define ALIGNED_CONFIDENCE 99
 
 /* frames that are aligned at once; each needs some 50 bytes */
 #define RECONSTRUCT_FRAMES (8u << 20)
-/* Of a slice's samples, one in so many is in the next slice, too. */
+/* One in so many of a slice's samples is in the next slice, too. */
 #define RECONSTRUCT_OVERLAP 8u
-/* samples of the thread, and of the program, that count as near a partial one */
+/* samples of the thread, and of the program, after and before a partial sample that count as near
+ * it */
 #define RECONSTRUCT_NEAR 256u
 
 struct reconstruct {
@@ -45,7 +46,7 @@ struct reconstruct {
 	VEC(struct origin) origins;
 	struct origin_table *interned; /* origins of completed paths */
 	uint32_t n_stored;	       /* number of the store's origins */
-	/* by sample: MARK_* and the thread; freed when `samples` is complete */
+	/* by sample: MARK_... bits and the thread's number; freed when `samples` has all samples */
 	VEC(uint32_t) marks;
 	size_t n_seen;			   /* samples of the second pass so far */
 	VEC(struct store_sample) samples;  /* input of the alignment; freed after it */
@@ -120,7 +121,8 @@ static int reconstruct_path(struct reconstruct *r, const struct align *align,
 	return err;
 }
 
-/* Makes the runs of an origin: the inferred frames, then the sources of the sample's own frames. */
+/* Makes the runs of an origin: one of the inferred frames, then the runs of the sample's own
+ * frames. Returns 0 or -ENOMEM. */
 static int reconstruct_runs(struct reconstruct *r, const struct align_sample *s,
 			    const struct origin *own)
 {
@@ -152,8 +154,8 @@ static int reconstruct_origin(struct reconstruct *r, const struct align_sample *
 		err = VEC_RESERVE(&r->origins, 1);
 	if (err < 0)
 		return err;
-	/* Only the number is valid yet: reconstruct_show() fills in the origin when no more runs
-	 * are added, which moves them. */
+	/* Only the number is valid yet. reconstruct_show() fills in the origin when all runs have
+	 * been added, because adding runs moves them. */
 	if (number == count)
 		r->origins.items[r->origins.count++] = (struct origin){0};
 	*ret_origin = r->n_stored + number - 1;
@@ -182,9 +184,9 @@ static int take(struct reconstruct *r, const struct align *align, uint32_t numbe
 
 /* --- slices --------------------------------------------------------------------------------- */
 
-/* Adds samples from `from` on until the slice is full. `ret_to` receives the index of the first
- * sample that did not fit. `numbers` receives the samples' numbers in the alignment, ALIGN_NONE for
- * a sample that is not in it. */
+/* Adds samples from index `from` on until the slice is full. *ret_to is the index of the first
+ * sample that did not fit. `numbers` receives the samples' numbers in the alignment; ALIGN_NONE:
+ * the sample is not in it. Returns 0 or an error. */
 static int fill(struct reconstruct *r, struct align *align, size_t from, uint32_t *numbers,
 		size_t *ret_to)
 {
@@ -210,8 +212,8 @@ static int fill(struct reconstruct *r, struct align *align, size_t from, uint32_
 	return err == -EOVERFLOW ? -ENOMEM : err;
 }
 
-/* Completes the samples of one slice. It begins at `*from`; the samples before `*done` are complete
- * already. Moves both on to the next slice. */
+/* Completes the samples of one slice, which begins at *from; the samples before *done are complete
+ * already. Moves both on for the next slice. Returns 0 or an error. */
 static int batch(struct reconstruct *r, uint32_t *numbers, size_t *from, size_t *done)
 {
 	struct align *align = NULL;
@@ -257,7 +259,7 @@ int reconstruct_note(struct reconstruct *r, const struct store_sample *sample)
 }
 
 /* By thread and by program: how many of the following samples still count as near the last partial
- * one. */
+ * sample. */
 struct reconstruct_near {
 	uint32_t *thread, *program;
 };
@@ -296,8 +298,8 @@ static int mark_near(struct reconstruct *r)
 	return 0;
 }
 
-/* Second pass: keeps the marked samples. A recording that is still running may have more samples
- * than in the first pass. */
+/* Second pass over the samples: keeps the marked ones. A recording that is still running can have
+ * more samples than in the first pass. */
 static int keep(void *arg, const struct store_sample *sample)
 {
 	struct reconstruct *r = arg;
@@ -327,7 +329,8 @@ static int choose(struct reconstruct *r)
 
 /* --- nodes of the completed paths ----------------------------------------------------------- */
 
-/* Finds the node of each completed path, by path number; 0 for a path without one. */
+/* Finds the recording's node of each completed path, by the path's number; 0: it has no node.
+ * Returns 0 or -ENOMEM. */
 static int reconstruct_find(const struct reconstruct *r, uint32_t **ret_nodes)
 {
 	const struct store_tables *t = &r->tables;

@@ -2,8 +2,8 @@
 /*
  * Estimates of regions by samples; see region_rest.h.
  *
- * Functions are numbered by their name in the source and their file: all clones of one are one
- * region. The regions on a path are remembered by its node, since paths repeat.
+ * Functions are numbered by their name in the source and their file, so all clones of a function
+ * are one region. The regions on a path are looked up once for each node, because paths repeat.
  */
 #include "model/region_rest.h"
 
@@ -22,7 +22,8 @@
 struct region_rest_function {
 	bool is_region; /* It has passes, or its probes were taken off. */
 	bool is_off;
-	/* when; 0: it was not, or the time is not known (region_rest_off_ns()) */
+	/* when its probes were taken off; 0: they were not, or the time is not known
+	 * (region_rest_off_ns()) */
 	uint64_t off_ns;
 	uint64_t last_ns; /* when its last pass ended; 0: it has none */
 };
@@ -37,14 +38,14 @@ struct region_rest {
 	struct store_reader *reader;
 	const struct store_tables *tables;
 	struct names *names;
-	/* FUNC@FILE; the numbers of these texts are those of the functions */
+	/* FUNC@FILE: the number of a text is the number of the function */
 	struct strings *texts;
 	struct int_map by_symbol; /* number of a symbol -> number of its function */
 	struct int_map by_thread; /* (function, thread) -> index in `last` */
 	struct int_map first;	  /* node -> index of its innermost frame + 1; 0: none */
 	VEC(struct region_rest_function) functions;
 	VEC(struct region_rest_frame) frames;
-	/* by (function, thread): when the thread's last pass through the function ended */
+	/* for each (function, thread): when the thread's last pass through the function ended */
 	VEC(uint64_t) last;
 	bool has_passes; /* All passes have been read. */
 };
@@ -63,8 +64,7 @@ size_t region_rest_source_name(const char *name)
 
 /* --- functions ------------------------------------------------------------------------------- */
 
-/* Returns whether FUNC@FILE, the name in a counter of regions that were taken off, is the name of
- * this function and object. */
+/* Returns whether the FUNC@FILE in a counter's name is this function and object. */
 static bool is_off_name(const char *off, const char *function, size_t len, const char *object)
 {
 	char name[STORE_REGION_OFF_NAME + 1];
@@ -74,10 +74,10 @@ static bool is_off_name(const char *off, const char *function, size_t len, const
 	return !strcmp(off, name);
 }
 
-/* Returns whether a counter says that the probes of this function were taken off. The counter has
- * the name by which stackd found the function: the name of a clone, or the name in the source. If
- * several functions of the object share that name, it applies to those that have passes, but none
- * after the counter's time. */
+/* Returns whether a counter of the recording says that the probes of this function were taken off.
+ * The counter has the name by which stackd found the function: the name of a clone, or the name in
+ * the source. If several functions of the object have that name, the counter is about those that
+ * have passes, but none after the counter's time. */
 static bool is_of(const struct store_counter *of, const struct profile_symbol *symbol,
 		  uint64_t last_ns)
 {
@@ -93,8 +93,8 @@ static bool is_of(const struct store_counter *of, const struct profile_symbol *s
 		is_off_name(off, plain, strlen(plain), symbol->object));
 }
 
-/* Sets whether and when a function's probes were taken off. The end of its last pass must be set.
- */
+/* Finds out whether and when a function's probes were taken off. `last_ns` of the function must be
+ * set. */
 static void look(struct region_rest *rest, const struct profile_symbol *symbol,
 		 struct region_rest_function *function)
 {
@@ -102,8 +102,8 @@ static void look(struct region_rest *rest, const struct profile_symbol *symbol,
 
 	for (uint32_t i = 0; i < t->n_counters && !function->is_off; i++) {
 		function->is_off = is_of(&t->counters[i], symbol, function->last_ns);
-		/* The value is a time only in a single recording: counters of several are added up.
-		 */
+		/* The value is a time only if there is one recording, because the counters of
+		 * several are added up. */
 		if (function->is_off && t->n_recordings <= 1)
 			function->off_ns = t->counters[i].value;
 	}
@@ -150,8 +150,7 @@ static int function_of(struct region_rest *rest, const struct profile_symbol *sy
 	return err;
 }
 
-/* Finds the function that a node's code is in, not the functions inlined there. Returns 0 or
- * -ENOMEM. */
+/* Finds the function whose code a node is in, not those inlined there. Returns 0 or -ENOMEM. */
 static int function_at(struct region_rest *rest, uint32_t node, uint32_t *ret_function)
 {
 	const struct profile_frame *frames;
@@ -191,7 +190,7 @@ static int take_pass(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Finds out for which of the functions with passes the probes were taken off. */
+/* Finds out, for all functions with passes, whether their probes were taken off. */
 static void look_at_all(struct region_rest *rest)
 {
 	for (uint32_t i = 0; i < names_symbol_count(rest->names); i++) {
@@ -303,8 +302,8 @@ static int list_frames(struct region_rest *rest, uint32_t node, uint32_t *ret_fi
 	return 0;
 }
 
-/* Returns whether the thread's passes through a region are no longer counted at `time_ns`. This
- * begins after the thread's last pass; if it has none, after the last pass of any thread. */
+/* Returns whether the thread's passes through a region are no longer recorded at `time_ns`: that is
+ * so after the thread's last pass, or if it has none, after the last pass of any thread. */
 static bool is_uncounted(const struct region_rest *rest, uint32_t function, uint32_t thread,
 			 uint64_t time_ns)
 {
@@ -314,7 +313,8 @@ static bool is_uncounted(const struct region_rest *rest, uint32_t function, uint
 	return f->is_off && time_ns > (at == INT_MAP_NONE ? f->last_ns : rest->last.items[at]);
 }
 
-/* Gives the index + 1 of the innermost region on a sample's path; 0: there is none. */
+/* Gives the index + 1 in `frames` of the innermost region on a sample's path; 0: there is none.
+ * Returns 0 or an error. */
 static int first_frame(struct region_rest *rest, uint32_t node, uint32_t *ret_first)
 {
 	int err;
@@ -326,7 +326,8 @@ static int first_frame(struct region_rest *rest, uint32_t node, uint32_t *ret_fi
 	return err ? err : int_map_enter(&rest->first, node, *ret_first, ret_first);
 }
 
-/* Calls `each` with a sample for all regions on its path that are not counted at its time. */
+/* Calls `each` with a sample for all regions on its path whose passes are not recorded at its
+ * time. */
 static int give(struct region_rest_pass *pass, const struct store_sample *sample, uint32_t first,
 		const struct lasting *lasting)
 {

@@ -26,7 +26,7 @@ struct maker {
 	const struct region_parts *parts; /* NULL: all threads are of one part */
 	struct region_rows *rows;
 	VEC(struct nested) nested; /* nested times of all instances, in order of time */
-	/* index in `nested` of the first one that a later record can match */
+	/* index of the first element of `nested` to which a later record can belong */
 	size_t at;
 	struct int_map by_node;	  /* (node, part) -> index of the path */
 	struct int_map by_symbol; /* (symbol, part) -> index of the region */
@@ -36,7 +36,7 @@ struct maker {
 	bool has_clones;
 };
 
-/* Finds or makes the path of a record that profile_sample() returned. NULL: no memory. */
+/* Finds or makes the path of a record that profile_sample() returned. NULL: memory is short. */
 static struct region_path *path_of(struct maker *m, const struct store_sample *shown)
 {
 	struct region_rows *rows = m->rows;
@@ -62,8 +62,8 @@ static struct region_path *path_of(struct maker *m, const struct store_sample *s
 	return &rows->paths.items[index];
 }
 
-/* Finds the time of the instances nested in a record's instance. Both series have their records in
- * the same order. NULL: there are none. */
+/* Finds the time of the instances nested in the instance of a record. Both series have their
+ * records in the same order. NULL: no instance is nested in it. */
 static struct nested *find_nested(struct maker *m, const struct store_sample *record)
 {
 	while (m->at < m->nested.count && m->nested.items[m->at].time_ns < record->time_ns)
@@ -99,8 +99,8 @@ static void add_visit(struct region_figures *f, uint64_t whole_ns, bool is_left)
 		f->most_ns = whole_ns;
 }
 
-/* Adds an instance. `own` is the time that it spent itself; with the nested instances it covers all
- * the time from the begin of `own` to its end. */
+/* Adds an instance. `own` has the spans that it spent itself; with the nested instances it covers
+ * all the time from the begin of its first span to its end. */
 static int add_time(void *arg, const struct store_sample *record, const struct lasting *own)
 {
 	struct maker *m = arg;
@@ -152,7 +152,7 @@ static int add_own_cpu(void *arg, const struct store_sample *record, const struc
 }
 
 /* Adds the CPU time of the instances nested in an instance. If only a part of their wall time is in
- * the range, the same share of their CPU time is added. */
+ * the range, the same share of their CPU time counts. */
 static int add_nested_cpu(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
@@ -173,7 +173,8 @@ static int add_nested_cpu(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Finds the path of a record of bytes. NULL with 0: the filter does not select the record. */
+/* Finds the path of a record of bytes. Returns 0 or -ENOMEM; 0 with NULL: the filter does not
+ * select the record. */
 static int find_path(struct maker *m, const struct store_sample *record,
 		     struct region_path **ret_path)
 {
@@ -186,7 +187,7 @@ static int find_path(struct maker *m, const struct store_sample *record,
 	return *ret_path ? 0 : -ENOMEM;
 }
 
-/* A series of bytes of MPI calls, and where struct region_figures has its sum. */
+/* A series of bytes of MPI calls, and the offset in struct region_figures at which its sum is. */
 struct amount {
 	struct maker *maker;
 	enum metric_series series;
@@ -253,8 +254,8 @@ static const struct profile_symbol *symbol_of(struct maker *m, uint32_t node)
 	return frames ? frames[0].symbol : NULL;
 }
 
-/* Returns the index of the row that has another clone of the function; the number of rows if there
- * is none. */
+/* Returns the index of the row that another clone of the function has; the number of rows: there is
+ * none. `base` is the length of the name in the source. */
 static uint32_t find_clone(const struct maker *m, const struct profile_symbol *symbol, size_t base,
 			   uint32_t part)
 {
@@ -298,8 +299,8 @@ static struct region_row *region_of(struct maker *m, const struct profile_symbol
 	return &rows->regions.items[index];
 }
 
-/* Returns whether instances with this path are nested in another instance of their region: its
- * function is among the callers. */
+/* Returns whether instances with this path are nested in another instance of their region, because
+ * the region's function is among the callers. */
 static bool is_within(struct maker *m, const struct region_path *path)
 {
 	const struct store_tables *tables = profile_tables(m->profile);
@@ -361,8 +362,9 @@ struct estimates {
 	struct int_map nodes;
 };
 
-/* Replaces a sample's node by the node of the region's path with the same caller: the record of a
- * pass has the region's entry, a sample the location where it hit. Returns 0 or -ENOMEM. */
+/* Replaces a sample's node by the node of the region's path with the same caller: the path of a
+ * pass ends at the region's entry, that of a sample at the location that it hit. Returns 0 or
+ * -ENOMEM. */
 static int unite(struct estimates *e, uint32_t *node)
 {
 	const struct profile_symbol *symbol = symbol_of(e->maker, *node);
@@ -419,9 +421,9 @@ static int estimate(struct maker *m)
 	return err;
 }
 
-/* Marks the row of a region that was taken off, unless all of the range was counted. The kernel
- * half stops counting a moment before stackd notices, and the time of noticing is recorded. If
- * samples of that moment are in the range, a part of the range was not counted. */
+/* Marks the row of a region whose probes were taken off, unless the region was recorded in all of
+ * the range. The kernel half stops recording a moment before stackd notices, and only the time of
+ * noticing is known. So the row is also marked if samples of that moment are in the range. */
 static void mark_off(const struct maker *m, struct region_row *row,
 		     const struct profile_symbol *symbol)
 {

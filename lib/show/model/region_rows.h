@@ -2,16 +2,16 @@
 /*
  * Sums up instances of regions, by region and by call path.
  *
- * The store keeps two times of each instance: its own time, and the time of the instances within
- * it. A row's total, mean, least and most are of both together. If a region is within itself
- * (recursion), its total counts the time of the outermost instances only, but the bytes of all
- * instances.
+ * An instance is one pass through a region. The store has two times of each instance: its own time,
+ * and the time of the instances nested in it. A row's total, mean, least and most are of the sum of
+ * both. If a region is nested in itself (recursion), its total has the time of the outermost
+ * instances only, but the bytes of all instances.
  *
- * In a range of time, total and own times count the parts of instances that lie in the range. An
- * instance counts as a visit, with its bytes and its whole duration, in the range in which it
- * ended. So the figures of all ranges add up to those of the whole recording.
+ * In a range of time, total and own times have the parts of instances that are within the range.
+ * But an instance counts as a visit, with its bytes and its whole duration, only in the range in
+ * which it ended. So the figures of all ranges add up to those of the whole recording.
  *
- * A region that was taken off (--region-limit) has estimates of its times since then
+ * For a region whose probes were taken off (--region-limit), the times since then are estimated
  * (region_rest.h), for each of its paths.
  */
 #ifndef MODEL_REGION_ROWS_H
@@ -29,13 +29,15 @@ struct region_figures {
 	/* the part of total_ns and cpu_ns that is an estimate (region_rest.h) */
 	uint64_t estimated_ns;
 	double estimated_variance;
-	/* total_ns: wall time with nested instances; own_ns: without; cpu_ns: CPU time with them */
+	/* total_ns: wall time including nested instances; own_ns: without them; cpu_ns: CPU time
+	 * including nested instances */
 	uint64_t total_ns, own_ns, cpu_ns;
 	uint64_t least_ns, most_ns; /* whole wall time of the shortest and the longest visit */
 	uint64_t ended_ns;	    /* whole wall time of all visits together */
 	uint64_t sent, received;    /* bytes that calls of MPI sent and received */
 	uint64_t read, written;	    /* bytes that calls of MPI read from and wrote to files */
-	uint64_t at_most; /* of `received` and `read`, bytes known only as the buffer's size */
+	/* the part of `received` and `read` that is only an upper limit, the size of a buffer */
+	uint64_t at_most;
 	uint64_t unknown; /* calls of MPI whose bytes are not known */
 };
 
@@ -46,7 +48,7 @@ struct region_path {
 	uint32_t region;    /* index of the path's region */
 	uint32_t part;	    /* part that the path's threads belong to */
 	bool is_within;	    /* The path is nested in another instance of its region. */
-	uint8_t end_reason; /* of its first pass; all have the same mark, or none has one */
+	uint8_t end_reason; /* of its first pass; all passes have the same mark, or none has one */
 	uint32_t origin;
 	uint32_t n_threads; /* threads that have passed through it */
 };
@@ -65,19 +67,19 @@ struct region_row {
 struct region_rows {
 	VEC(struct region_row) regions; /* by part, largest total first */
 	VEC(struct region_path) paths;	/* by region, largest total first */
-	/* The samples are of a clock, and regions whose probes were taken off have estimates. */
+	/* Samples are of a clock, so regions whose probes were taken off have estimates. */
 	bool is_estimated;
 };
 
-/* The parts of a profile: `part_of` returns which one a thread on a CPU belongs to. */
+/* Divides a profile into parts: `part_of` returns the part to which a thread on a CPU belongs. */
 struct region_parts {
 	uint32_t (*part_of)(const void *arg, uint32_t thread, uint16_t cpu);
 	const void *arg;
 };
 
-/* Makes the rows of a profile of METRIC_REGION_TIME for each part (NULL: all in one), of the
- * instances that the filter selects. Returns 0, -ENOMEM, or an error of store_reader_records(). The
- * caller frees the rows in any case. */
+/* Makes the rows of a profile of METRIC_REGION_TIME, for each part (`parts` NULL: one part), from
+ * the instances that the filter selects. Returns 0, -ENOMEM, or an error of store_reader_records().
+ * The caller frees the rows in any case. */
 int region_rows_make(struct profile *profile, const struct region_parts *parts,
 		     struct region_rows *ret_rows);
 void region_rows_free(struct region_rows *rows);

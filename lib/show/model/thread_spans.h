@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spans of threads' time: passes, calls or bursts, by thread, then end. Finds the span that a
- * record belongs to: records of a series come in order of time, so each thread has a cursor that
- * only moves forward, and a series is read once.
+ * Spans of threads' time (passes, calls or bursts), sorted by thread, then end. Finds the span to
+ * which a record belongs: the records of a series come in order of time, so each thread has a
+ * cursor that only moves forward, and a series is read once.
  */
 #ifndef MODEL_THREAD_SPANS_H
 #define MODEL_THREAD_SPANS_H
@@ -22,8 +22,8 @@ struct thread_spans {
 	uint32_t n, n_threads, n_begun;
 };
 
-/* Makes room for `n` spans of a profile's threads. Returns 0 or -ENOMEM; the caller frees it in any
- * case. */
+/* Makes room for `n` spans of a profile's threads. Returns 0 or -ENOMEM; the caller frees
+ * *ret_spans in any case. */
 int thread_spans_make(const struct profile *profile, size_t n, struct thread_spans *ret_spans);
 void thread_spans_free(struct thread_spans *spans);
 
@@ -37,7 +37,8 @@ void thread_spans_rewind(struct thread_spans *spans);
  * THREAD_SPANS_NONE: there is none. */
 uint32_t thread_spans_at(struct thread_spans *spans, const struct store_sample *record);
 
-/* Returns the index of the span that ends with a record; THREAD_SPANS_NONE: none does. */
+/* Returns the index of the span that ends at the time of a record of its thread; THREAD_SPANS_NONE:
+ * none does. */
 uint32_t thread_spans_ending(struct thread_spans *spans, const struct store_sample *record);
 
 /* Rewinds the cursors and calls `each` for all records of a series. Returns 0, or an error of

@@ -5,14 +5,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* most ns between a wait's end and its wake-up by two clocks: on an emulated machine 9 ms were
- * measured */
+/* most ns between a wait's end and its wake-up, whose times are from two clocks: on an emulated
+ * machine 9 ms were measured */
 #define CLOCKS_APART 20000000u
 
 struct waits_maker {
 	struct profile *profile;
 	struct waits *waits;
-	bool is_runnable; /* what waits_make() reads now: runnable times, else blocked ones */
+	/* what waits_make() is reading now: runnable times if true, else blocked waits */
+	bool is_runnable;
 };
 
 static int take_wait(void *arg, const struct store_sample *record, const struct lasting *lasting)
@@ -72,8 +73,8 @@ static uint64_t apart(uint64_t x, uint64_t y)
 	return x < y ? y - x : x - y;
 }
 
-/* Returns whether wake-up i belongs to wait i for all of them: times must agree. Equal numbers
- * alone do not prove it: a wait may lack its wake-up, and another wake-up its wait. */
+/* Returns whether wake-up i belongs to wait i for all of them. Their times must agree, because
+ * equal numbers do not prove it: a wait may lack its wake-up, and another wake-up its wait. */
 static bool is_paired(const struct wait_lane *lane)
 {
 	if (lane->wakings.count != lane->blocked.count)
@@ -138,8 +139,8 @@ void waits_free(struct waits *waits)
 	*waits = (struct waits){0};
 }
 
-/* Returns whether no neighbouring wait of the thread ended nearer to the wake-up's time than
- * `wait`. */
+/* Returns whether neither the wait before `wait` nor the one after it ended nearer to the time of a
+ * wake-up than `wait`. */
 static bool ends_nearest(const struct wait_lane *lane, size_t wait, uint64_t time_ns)
 {
 	const struct wait *waits = lane->blocked.items;
@@ -152,8 +153,8 @@ static bool ends_nearest(const struct wait_lane *lane, size_t wait, uint64_t tim
 /* Finds the wake-up that ended a thread's wait. The time of a wait's end comes from the scheduler's
  * clock of a CPU, that of a wake-up from another clock: on an emulated machine they can be some ms
  * apart, which is longer than many waits. So if each wait has its wake-up, they are paired in
- * order. Otherwise the wake-up is the one nearest to the wait's end, unless another wait's end is
- * nearer to it. NULL: unknown. */
+ * order. Otherwise the wait's wake-up is the one nearest to its end, unless that wake-up is nearer
+ * to the end of another wait. NULL: unknown. */
 const struct waking *waits_waking(const struct wait_lane *lane, size_t wait)
 {
 	const uint64_t end = lane->blocked.items[wait].end_ns;

@@ -28,7 +28,8 @@ static void add_function(struct functions *f, const struct profile_symbol *symbo
 	f->symbols[f->count++] = symbol;
 }
 
-/* `same`: functions of the same library count, too. Returns 0 or -ENOMEM. */
+/* Finds the functions that name a waker, from the leaf on. `same`: functions of the same library
+ * count, too. Returns 0 or -ENOMEM. */
 static int find_functions(struct profile *profile, uint32_t node, bool same,
 			  struct functions *ret_found)
 {

@@ -74,7 +74,7 @@ static int add_node(struct wakers *w, uint32_t parent, uint32_t name, enum waker
 }
 
 /* Moves `*at` to its child with this name and kind, which is made if there is none, and counts the
- * wait there. */
+ * wait there. Returns 0 or -ENOMEM. */
 static int go_down(struct maker *m, const struct wait *wait, uint32_t name, enum waker_kind kind,
 		   uint32_t *at)
 {
@@ -92,8 +92,8 @@ static int go_down(struct maker *m, const struct wait *wait, uint32_t name, enum
 	return 0;
 }
 
-/* Finds the last wait of a waker before it woke a thread at `woken_ns`, if it ended while the
- * thread's wait `of` lasted. */
+/* Finds the last wait of a waker before it woke a thread at `woken_ns`. Returns false if there is
+ * none, or it ended before the thread's wait `of` began. */
 static bool find_wait_before(const struct wait_lane *lane, uint64_t woken_ns, const struct wait *of,
 			     size_t *ret_wait)
 {
@@ -152,7 +152,7 @@ static int compare_nodes(const void *a, const void *b, void *arg)
 	return x < y ? 1 : -1;
 }
 
-/* Puts the children of each node into its list, the largest first. */
+/* Puts the children of each node into the node's list, the largest first. Returns 0 or -ENOMEM. */
 static int put_in_order(struct wakers *w)
 {
 	size_t n = w->nodes.count;
@@ -163,7 +163,8 @@ static int put_in_order(struct wakers *w)
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	qsort_r(order, n, sizeof(*order), compare_nodes, w->nodes.items);
-	/* Each child is put in front of the list, so the smallest comes first here. */
+	/* A child is put in front of its parent's list, so the smallest child is put there
+	 * first. */
 	for (size_t i = 0; i < n; i++) {
 		struct waker_node *node = &w->nodes.items[order[i]];
 

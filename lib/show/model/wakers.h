@@ -8,9 +8,9 @@
  *       [block I/O]                            what that thread had waited for until just before
  *         an interrupt                         ended that one
  *
- * The next hop is the waker's own wait that ended last before it woke the thread, if that wait
- * ended while the thread waited. Otherwise the waker was working all the time, and the chain ends.
- * As waits are sampled, a chain can miss a short wait. A chain has at most WAKERS_HOPS wake-ups
+ * A chain goes on with the waker's own last wait before it woke the thread, if that wait ended
+ * while the thread waited. Otherwise the waker was working all that time, and the chain ends. As
+ * waits are sampled, a chain can miss a short wait. A chain has at most WAKERS_HOPS wake-ups
  * (chosen by hand, for what a reader can follow), and ends at interrupts. model/waits.h pairs waits
  * and wake-ups.
  */
@@ -34,7 +34,8 @@ enum waker_kind {
 };
 
 struct waker_node {
-	uint64_t ns, waits; /* of the selected waits at which the chains through this node begin */
+	/* time and number of the selected waits whose chains go through this node */
+	uint64_t ns, waits;
 	uint32_t parent, first_child, next;
 	uint32_t name; /* in wakers.names */
 	enum waker_kind kind;
@@ -46,7 +47,7 @@ struct wakers {
 };
 
 /* Makes the tree of a profile of METRIC_WAIT_BLOCKED from the waits that its filter selects.
- * Children are ordered by time, the largest first. Returns 0, -ENOMEM, or an error of
+ * Children are sorted by time, the largest first. Returns 0, -ENOMEM, or an error of
  * store_reader_records(). The caller frees the tree in any case. */
 int wakers_make(struct profile *profile, struct wakers *ret_wakers);
 void wakers_free(struct wakers *wakers);

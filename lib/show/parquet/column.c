@@ -2,9 +2,9 @@
 /*
  * A column of a row group; see column.h.
  *
- * Values are kept as indexes into a dictionary. They are written that way if it takes fewer bytes
- * before compression than writing the values themselves. A data page of a nullable column has a bit
- * for each row, which tells whether there is a value, and then the values.
+ * Values are kept as indexes into a dictionary. They are also written so, if that takes fewer bytes
+ * before compression than the values themselves. A data page of a nullable column has a bit for
+ * each row, which tells whether the row has a value, and then the values.
  */
 #include "parquet/column.h"
 
@@ -75,7 +75,7 @@ void column_null(struct column *c)
 
 /* --- encodings -------------------------------------------------------------------------------- */
 
-/* Returns the width of values in bytes; 0 for text, whose values are preceded by their lengths. */
+/* Returns the width of a value in bytes; 0 for text, whose length is written before it. */
 static unsigned width_of(const struct column *c)
 {
 	switch (c->info->type) {
@@ -115,8 +115,8 @@ static uint32_t count_of_dictionary(const struct column *c)
 	return c->texts ? strings_count(c->texts) : (uint32_t)c->numbers.count;
 }
 
-/* Returns the bits of an index into the dictionary; at least 1, since not all readers can read 0.
- */
+/* Returns the number of bits of an index into the dictionary; at least 1, because not all readers
+ * can read 0. */
 static unsigned bits_of(const struct column *c)
 {
 	uint32_t count = count_of_dictionary(c);
@@ -124,7 +124,8 @@ static unsigned bits_of(const struct column *c)
 	return count > 2 ? 32u - (unsigned)__builtin_clz(count - 1) : 1;
 }
 
-/* Returns whether the dictionary and numbers into it take less than the values themselves. */
+/* Returns whether the dictionary and indexes into it take fewer bytes than the values
+ * themselves. */
 static bool wants_dictionary(const struct column *c, uint64_t nulls)
 {
 	uint64_t values = c->rows.count - nulls, plain = values * width_of(c);
@@ -138,7 +139,8 @@ static bool wants_dictionary(const struct column *c, uint64_t nulls)
 	return dictionary + values * bits_of(c) / 8 < plain;
 }
 
-/* Appends the bits that say which of the rows have a value, after their length. */
+/* Appends the bits that tell which of the rows have a value, preceded by their length in bytes.
+ * Returns 0 or -ENOMEM. */
 static int put_levels(const struct column *c, size_t first, size_t n, struct buf *b)
 {
 	uint32_t *levels = vec_alloc(n, sizeof(*levels));

@@ -26,28 +26,29 @@ struct column {
 
 /* What the footer says about a column chunk. */
 struct column_chunk {
-	/* offsets in the file; dictionary_at is 0 if there is no dictionary */
+	/* offsets in the file of the dictionary page and of the first data page; dictionary_at is 0
+	 * if there is no dictionary */
 	uint64_t dictionary_at, data_at;
-	/* size of all pages with their headers: before compression; after it */
+	/* size of all pages with their headers, before compression and after it */
 	uint64_t raw_bytes, bytes;
 	uint64_t values; /* number of values, nulls included */
 	uint64_t nulls;
-	/* there are `least` and `largest`: the column has numbers, and at least one value */
+	/* `least` and `largest` are valid: the column has numbers, and at least one value */
 	bool has_range;
 	uint64_t least, largest;
 };
 
-/* 0 or -ENOMEM. */
+/* Return 0 or -ENOMEM. */
 int column_new(const struct parquet_column *info, struct column *ret_column);
 void column_free(struct column *column);
 
-/* Appends a value; column->err has a failure. */
+/* Append a value. A failure is kept in column->err. */
 void column_number(struct column *column, uint64_t value);
 void column_text(struct column *column, const char *value);
 void column_null(struct column *column);
 
-/* Writes the values as a chunk's pages, the first one at `at` in the file, and leaves the column
- * empty. 0, -ENOMEM or -EIO. */
+/* Writes the values as the pages of a column chunk, and leaves the column empty. *ret_chunk
+ * receives the chunk's place and size. Returns 0, -ENOMEM or -EIO. */
 int column_write(struct column *column, struct pages *pages, uint32_t page_rows,
 		 struct column_chunk *ret_chunk);
 

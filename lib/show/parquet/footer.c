@@ -25,8 +25,8 @@ static int physical_of(enum parquet_type type)
 	}
 }
 
-/* Writes the logical type of a column, and its converted type for older readers, which know no
- * other; times in nanoseconds have no converted type. */
+/* Writes the logical type of a column, and its converted type, which is the only one that older
+ * readers know; times in nanoseconds have no converted type. */
 static void put_meaning(struct thrift *t, enum parquet_type type)
 {
 	if (type == PARQUET_TEXT)
@@ -52,7 +52,7 @@ static void put_meaning(struct thrift *t, enum parquet_type type)
 	thrift_end(t);
 }
 
-/* Writes the schema, which is a tree: a root with the columns below it. */
+/* Writes the schema, a tree that consists of a root and the columns below it. */
 static void put_schema(struct thrift *t, const struct parquet_options *o)
 {
 	thrift_list(t, 2, THRIFT_STRUCT, (uint32_t)o->n_columns + 1);
@@ -148,7 +148,7 @@ static void put_group(struct thrift *t, const struct parquet_options *o,
 	thrift_end(t);
 }
 
-/* Writes the order of the columns' statistics: that of their types. */
+/* Writes how the columns' statistics are ordered: by the order that their type defines. */
 static void put_orders(struct thrift *t, const struct parquet_options *o)
 {
 	thrift_list(t, 7, THRIFT_STRUCT, (uint32_t)o->n_columns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes the footer of a Parquet file, which describes its columns and says where their values are.
- */
+/* Writes the footer of a Parquet file, which describes its columns and tells where their values
+ * are. */
 #ifndef PARQUET_FOOTER_H
 #define PARQUET_FOOTER_H
 
@@ -22,7 +22,7 @@ struct footer_notes {
 	VEC(struct footer_note) all;
 };
 
-/* Appends the footer, without its length. Sets b->failed for lack of memory. */
+/* Appends the footer, without its length. If memory is short, sets b->failed. */
 void footer_put(struct buf *b, const struct parquet_options *options,
 		const struct footer_group *groups, size_t n_groups,
 		const struct footer_notes *notes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes the pages of a Parquet file: each a header and compressed content. */
+/* Writes the pages of a Parquet file; a page has a header and compressed content. */
 #ifndef PARQUET_PAGES_H
 #define PARQUET_PAGES_H
 
@@ -20,11 +20,11 @@ void pages_free(struct pages *pages); /* NULL is fine */
 /* Returns the offset of the next byte in the file. */
 uint64_t pages_at(const struct pages *pages);
 
-/* Returns how many bytes have been written, before compression. */
+/* Returns how many bytes were written, counted before compression. */
 uint64_t pages_raw(const struct pages *pages);
 
-/* Write a page: a dictionary of `values` values, or the data of `values` rows in an encoding.
- * Return 0, -ENOMEM or -EIO. */
+/* Write a page: a dictionary of `values` values, or the data of `values` rows in an encoding
+ * (Parquet's number). Return 0, -ENOMEM or -EIO. */
 int pages_dictionary(struct pages *pages, const struct buf *content, uint32_t values);
 int pages_data(struct pages *pages, const struct buf *content, uint32_t values, int encoding);
 

@@ -7,9 +7,10 @@
  *   row group:     one chunk for each column
  *   column chunk:  a page with the dictionary, where that is smaller, then pages of values
  *
- * Rows are kept in memory until their group is full, as indexes into a dictionary for each column.
- * Only then it is known whether the dictionary saves space. Pages are compressed by zstd and have a
- * checksum. Column chunks state their least and largest number, so readers can skip groups.
+ * Rows are kept in memory until their group is full, as indexes into a dictionary for each column,
+ * because only then is it known whether the dictionary saves space. Pages are compressed by zstd
+ * and have a checksum. Column chunks state their least and largest number, so readers can skip
+ * groups.
  *
  * No library was taken: the one for C and C++ (Arrow's) is not packaged in Debian 12.
  */
@@ -44,28 +45,29 @@ struct parquet_options {
 
 #define PARQUET_GROUP_ROWS (1u << 17)
 #define PARQUET_PAGE_ROWS  (1u << 14)
-/* bytes of the distinct texts of a group; a group that has more ends early */
+/* limit for the bytes of the distinct texts of a group; a group with more of them ends early */
 #define PARQUET_GROUP_BYTES (64u << 20)
-#define PARQUET_MAX_TEXT    (1u << 20) /* bytes of one text; longer ones are refused */
+#define PARQUET_MAX_TEXT    (1u << 20) /* most bytes of one text; longer texts are refused */
 
 struct parquet;
 
-/* Begins a file; `out` is borrowed. 0, -ENOMEM, -EIO. */
+/* Begins a file; `out` is borrowed. Returns 0, -ENOMEM or -EIO. */
 int parquet_new(FILE *out, const struct parquet_options *options, struct parquet **ret_parquet);
-void parquet_free(struct parquet *parquet); /* without finishing the file; NULL is fine */
+/* Frees the writer without finishing the file. NULL is fine. */
+void parquet_free(struct parquet *parquet);
 
 /* Adds a key and its value, which are copied, to the file's metadata. Returns 0 or -ENOMEM. */
 int parquet_note(struct parquet *parquet, const char *key, const char *value);
 
-/* Set the value of a column in the current row. Each column must be set once, in any order, before
- * parquet_end_row(), which also returns any failure of these functions. */
+/* Set the value of a column in the current row; parquet_null() makes it a null. Each column must be
+ * set once before parquet_end_row(), in any order. parquet_end_row() also returns any failure of
+ * these functions. */
 void parquet_number(struct parquet *parquet, size_t column, uint64_t value);
 void parquet_text(struct parquet *parquet, size_t column, const char *value);
 void parquet_null(struct parquet *parquet, size_t column);
 
-/* Ends the row, and writes the group if it is full. Returns 0, -ENOMEM, -EIO, -EINVAL if a column
- * was not set, was set twice, or is null without being nullable, or -EOVERFLOW if a text was too
- * long. */
+/* Ends the row, and writes the group if it is full. Returns 0; -ENOMEM; -EIO; -EINVAL: a column was
+ * not set, was set twice, or is null without being nullable; -EOVERFLOW: a text was too long. */
 int parquet_end_row(struct parquet *parquet);
 
 /* Writes the remaining rows and the footer. Errors are those of parquet_end_row(). */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The hybrid encoding; see rle.h. A run of 8 or more equal numbers is written as its length and the
- * number; numbers between such runs are packed in groups of 8. So a run first fills up the group
- * before it, and is a run only if 8 numbers are left. The last group is padded with zeros: the
- * reader knows how many numbers there are.
+ * number; numbers between such runs are packed in groups of 8. So equal numbers first fill up the
+ * packed group before them, and become a run only if at least 8 are left. The last group is padded
+ * with zeros, because the reader knows how many numbers there are.
  */
 #include "parquet/rle.h"
 

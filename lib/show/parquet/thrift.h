@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes structures in Thrift's compact protocol, in which the metadata of Parquet files are:
+ * Writes structures in Thrift's compact protocol, the form of the metadata of Parquet files:
  * https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
  *
- * A field's header has the distance of its number from that of the field before, so fields come in
- * rising order of their numbers. Structures nest up to THRIFT_MAX_DEPTH.
+ * A field's header has the difference between its number and that of the field before, so fields
+ * come in rising order of their numbers. Structures nest up to THRIFT_MAX_DEPTH.
  */
 #ifndef PARQUET_THRIFT_H
 #define PARQUET_THRIFT_H
@@ -43,8 +43,8 @@ void thrift_struct(struct thrift *t, int16_t field);
 /* Appends a field that is an empty structure. */
 void thrift_empty(struct thrift *t, int16_t field);
 
-/* Begins a field that is a list, whose items follow: thrift_item_i32(), thrift_item_text(), or
- * thrift_item_struct() with thrift_end(), so many times. */
+/* Begins a field that is a list of `count` items, which must follow: thrift_item_i32(),
+ * thrift_item_text(), or thrift_item_struct() with thrift_end(). */
 void thrift_list(struct thrift *t, int16_t field, enum thrift_type of, uint32_t count);
 void thrift_item_i32(struct thrift *t, int32_t value);
 void thrift_item_text(struct thrift *t, const char *text);

@@ -17,11 +17,11 @@ struct compare_truth {
 	uint32_t n_frames, n_left;
 };
 
-/* The state that stackd --depth keeps for a thread; struct thread_state of bpf/prefix.bpf.h. */
+/* The state that stackd --depth keeps for a thread, as struct thread_state of bpf/prefix.bpf.h. */
 struct compare_thread {
 	uint32_t taken;	 /* samples so far */
 	uint32_t credit; /* tokens for anchors (see is_new()) */
-	/* hashes of the locations where segments ended: STACKD_ANCHOR_ENDS of them; or NULL */
+	/* hashes of the locations where segments ended, STACKD_ANCHOR_ENDS elements; or NULL */
 	uint64_t *ends;
 };
 
@@ -35,7 +35,8 @@ struct compare_state {
 	VEC(struct compare_truth) truths; /* by sample */
 	struct compare_thread *threads;	  /* by number */
 	uint32_t n_threads;
-	/* by symbol: number of the last sample that had it in its true or aligned path, + 1 */
+	/* by symbol: number + 1 of the last sample with the symbol in its true path, and in its
+	 * aligned path */
 	uint64_t *seen_truth, *seen_aligned;
 };
 
@@ -65,8 +66,9 @@ static void release(struct compare_state *c)
 /* --- cutting -------------------------------------------------------------------------------- */
 
 /*
- * Whether a segment of a thread ends at a location where none did before, and the thread has the
- * credit for an anchor. `caller` is the first frame that the segment lacks.
+ * Returns whether a segment (the top frames of a stack) ends at a location where no segment of its
+ * thread did before, and the thread has credit for an anchor. `caller` is the first frame that the
+ * segment lacks.
  *
  * This repeats segment_is_news() of bpf/segment.bpf.h and shares its constants (stackd_abi.h),
  * which are those of a token bucket. A segment with a known end adds one token, an anchor takes
@@ -75,9 +77,9 @@ static void release(struct compare_state *c)
  *   anchors <= (CREDIT + segments) / (PRICE + 1)
  *
  * PRICE = 8: in the long run anchors are at most one sample in nine (11 %), which bounds the cost
- * of any program; one whose stacks never repeat earns none. Measured shares: python3 10 %, sqlite3
- * 4.7 %, most others near 0, all below the bound. CREDIT = 64, eight times PRICE: a thread that
- * starts, or that enters another phase, can have eight anchors in a row.
+ * for any program; a program whose stacks never repeat earns no tokens. Measured shares: python3 10
+ * %, sqlite3 4.7 %, most others near 0, all below the bound. CREDIT = 64, eight times PRICE: a
+ * thread that starts, or that enters another phase, can have eight anchors in a row.
  */
 static bool is_new(struct compare_thread *t, const struct align_frame *caller)
 {
@@ -110,7 +112,7 @@ static int is_anchor(struct compare_thread *t, const struct align_frame *caller)
 	return t->ends ? is_new(t, caller) : -ENOMEM;
 }
 
-/* Returns whether the path of a sample is cut: 1 or 0, or -ENOMEM. */
+/* Returns whether the path of a sample is to be cut: 1 or 0; or -ENOMEM. */
 static int compare_cuts(struct compare_state *c, uint32_t thread, const struct align_frame *path,
 			uint32_t n)
 {
@@ -274,7 +276,8 @@ static int sum_up(struct compare_state *c)
 	for (size_t i = 0; i < n; i++) {
 		struct align_accuracy_routine routine = to->routines[i];
 
-		/* Not the profile's symbols: two of the same name and object are equal. */
+		/* These are not the profile's symbols; two symbols of the same name and object are
+		 * one function. */
 		routine.symbol = names_symbol_at(c->result->names, (uint32_t)i);
 		if (routine.truth || routine.aligned)
 			to->routines[kept++] = routine;
@@ -331,8 +334,8 @@ int align_accuracy_new(struct profile *profile, const struct align_accuracy_opti
 		return -ENOMEM;
 	c.result->options = *options;
 	err = prepare(&c);
-	/* Without heights, noting samples would only find recursive routines, at which
-	 * align_input_path() cuts paths. Here the paths are the truth, which must stay whole. */
+	/* Without heights, noting samples would only serve to find recursive routines, at which
+	 * align_input_path() cuts paths. But these paths are the truth, so they must stay whole. */
 	if (err == 0 && store_reader_tables(reader)->sizes)
 		err = store_reader_samples(reader, compare_note, &c);
 	if (err == 0)

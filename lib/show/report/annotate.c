@@ -4,7 +4,7 @@
  *
  *   pass 1  self and total of all functions that match the pattern; the largest are chosen
  *   pass 2  for each location, its annotate_locations in the chosen functions: refs[]
- *   pass 3  each entry's path once more: it counts once for each of them, by stamps
+ *   pass 3  each entry's path again: the entry counts once for each of these locations
  *
  * A location can belong to several chosen functions (one inlined into the other), and to one
  * function several times (inlined into itself); then the innermost frame of the function counts.
@@ -18,8 +18,8 @@
 #include "base/vec.h"
 #include "base/int_map.h"
 
-/* Samples of a function, a line or a location. `stamp` is the last entry that was counted in
- * `total`, so that it counts once. */
+/* Samples of a function, a line or a location. `stamp` tells the last entry that was added to
+ * `total`, so that each entry is added once. */
 struct annotate_count {
 	uint64_t self, total, hit;
 	uint32_t stamp; /* number of the entry + 1 */
@@ -68,7 +68,8 @@ static void count_total(struct annotate_count *count, uint32_t entry, uint64_t s
 	count->total += samples;
 }
 
-/* Returns the frames of a location that are shown: inlined ones only if the filter has them. */
+/* Returns the frames of a location that are shown: without those of inlined functions if the filter
+ * has no_inlined. NULL: memory is short. */
 static const struct profile_frame *work_frames(const struct annotate_work *w, uint32_t location,
 					       size_t *ret_n)
 {
@@ -184,8 +185,8 @@ static int work_keep_largest(struct annotate_work *w, uint32_t max, struct annot
 /* --- pass 2: locations and lines ---------------------------------------------------------------
  */
 
-/* Gives the number of a line of a function. Two files are the same if the store has one string for
- * them. */
+/* Gives the number of a line of a function, and adds the line if it is new. Files are compared by
+ * address, because the store has each path once. Returns 0 or -ENOMEM. */
 static int work_line(struct annotate_work *w, uint32_t function, const struct profile_frame *frame,
 		     uint32_t *ret_line)
 {
@@ -231,7 +232,8 @@ static int work_ref(struct annotate_work *w, uint32_t location, const struct pro
 	return 0;
 }
 
-/* Makes the refs of a location, innermost frame first, one for each function. */
+/* Makes the refs of a location: one for each chosen function with a frame there, for its innermost
+ * frame. Returns 0 or -ENOMEM. */
 static int work_location(struct annotate_work *w, uint32_t location)
 {
 	size_t n, first = w->refs.count;
@@ -326,7 +328,8 @@ static int compare_locations(const void *a, const void *b, void *arg)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Copies the lines of one function in order; `renumber` receives their new numbers. */
+/* Copies the lines of one function, in order, to `f`; renumber[i] receives the new number of line
+ * i. Returns 0 or -ENOMEM. */
 static int work_take_lines(const struct annotate_work *w, uint32_t function,
 			   struct annotate_function *f, uint32_t *renumber)
 {

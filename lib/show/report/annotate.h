@@ -4,8 +4,9 @@
  * locations are in the store, so this needs neither the program nor its source
  * (report/annotate_code.h does).
  *
- * "self" counts the samples that hit a location; "total" those that hit it or something called from
- * it, each sample once, however often its path goes through the location.
+ * "self" counts the samples that hit a location; "total" the samples that hit the location or
+ * something called from it. Each sample counts once, however often its path goes through the
+ * location.
  */
 #ifndef REPORT_ANNOTATE_H
 #define REPORT_ANNOTATE_H
@@ -16,7 +17,7 @@ struct annotate_location {
 	uint32_t location; /* number in the store's tables */
 	uint32_t line;	   /* index in the function's lines */
 	uint64_t self, total;
-	/* `self`, and samples that hit functions inlined into this one at the location */
+	/* `self`, plus the samples that hit functions inlined into this function at the location */
 	uint64_t hit;
 	bool is_inlined; /* The function itself is inlined into another one at the location. */
 };
@@ -42,13 +43,13 @@ struct annotate {
 };
 
 /* Annotates the functions that match a pattern (model/pattern.h), at most `max` of them; without a
- * pattern (NULL), the function with most self. The caller frees the result with annotate_free();
- * the profile must outlive it. Returns 0, -ENOENT if no path goes through such a function, or
- * -ENOMEM. */
+ * pattern (NULL), the function with the largest self. The caller frees the result with
+ * annotate_free(); the profile must outlive it. Returns 0; -ENOENT: no path goes through such a
+ * function; -ENOMEM. */
 int annotate_make(struct profile *profile, const char *pattern, uint32_t max,
 		  struct annotate *ret_annotate);
 
-/* Frees the arrays and zeroes the structure, which may be zeroed already. */
+/* Frees the arrays and zeroes the structure; it may be zeroed already. */
 void annotate_free(struct annotate *annotate);
 
 #endif

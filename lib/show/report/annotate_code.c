@@ -3,9 +3,9 @@
  * Reads the instructions and source of a function; see annotate_code.h.
  *
  * A location is a file offset, and the file is identified by its id. A file of another build is not
- * disassembled, since other bytes are at its offsets. Bytes that cannot be decoded are shown as
- * bytes. A function ends where its unwind information ends, or without any, a little after its last
- * sample.
+ * disassembled, because it has other bytes at the offsets. Bytes that cannot be decoded are shown
+ * as bytes. A function ends where its unwind information ends; without unwind information, a little
+ * after its last sample.
  */
 #include "report/annotate_code.h"
 
@@ -27,7 +27,7 @@
 #include "sym/unwind_bounds.h"
 
 #define CODE_MAX_BYTES (1u << 20) /* most bytes of a function */
-/* bytes shown after the last sample, if the function's end is unknown */
+/* bytes that are shown after the last sample if the function's end is unknown */
 #define CODE_TAIL      64u
 #define CODE_MAX_FRAME 64
 #define SOURCE_MAX     (16u << 20)
@@ -76,8 +76,8 @@ static int code_open(struct code_work *w, const struct store_object *object)
 	return err;
 }
 
-/* Returns the location with most samples at which the function is not inlined. The object of this
- * location is disassembled. */
+/* Returns the location with most samples at which the function is not inlined; the object of this
+ * location will be disassembled. NULL: there is none. */
 static const struct annotate_location *code_main_location(const struct annotate_function *f)
 {
 	const struct annotate_location *best = NULL;
@@ -88,8 +88,7 @@ static const struct annotate_location *code_main_location(const struct annotate_
 	return best;
 }
 
-/* Returns the start of the function, from the outermost line of the location `here`; 0 if unknown.
- */
+/* Returns the start of the function, from the outermost line of location `here`; 0: unknown. */
 static uint64_t code_start(const struct store_tables *t, const struct annotate_location *here)
 {
 	uint32_t first = t->line_first[here->location], n = t->line_first[here->location + 1];
@@ -123,8 +122,8 @@ static int code_end(struct code_work *w, uint32_t object)
 	return 0;
 }
 
-/* Finds the line of the function itself at an instruction (the enclosing frame's line), and the
- * innermost function that was inlined there. */
+/* Finds the line of the function itself (not of one inlined into it) at an instruction, and the
+ * innermost function that was inlined there. Returns 0 or an error. */
 static int code_line(struct code_work *w, struct annotate_instruction *i)
 {
 	struct symbolizer_frame frames[CODE_MAX_FRAME];
@@ -226,7 +225,8 @@ static int code_decode_all(struct code_work *w)
 	return err;
 }
 
-/* Adds each location's samples to the instruction that contains the location's byte. */
+/* Adds the samples of each location of the function to the instruction that has the location's
+ * byte. */
 static void code_count(struct code_work *w, uint32_t object)
 {
 	const struct store_tables *t = profile_tables(w->profile);
@@ -249,7 +249,7 @@ static void code_count(struct code_work *w, uint32_t object)
 	}
 }
 
-/* Notes which debug file was needed for lines and is not installed. */
+/* Notes which separate debug file the lines need that is not installed. */
 static void code_missing(struct code_work *w)
 {
 	struct buf name = {0};

@@ -3,9 +3,9 @@
  * Annotated functions as text or JSON; see annotate_view.h.
  *
  * Text has the source on the left, and on the right of each line its instructions in the order of
- * their addresses. If the compiler spread a line over the function, its instructions are still
- * together. The text goes from the first to the last line that the function's code or samples
- * belong to. Instructions without a line come last.
+ * their addresses. The instructions of a line are together even if the compiler spread them over
+ * the function. The text goes from the first to the last line that has code or samples of the
+ * function. Instructions without a line come last.
  *
  * JSON: {"schema":1, the members of the header, "functions":[{"name","object","self","total",
  * "problem": why there are no instructions, or "", "missing": a debug file that is needed, or "",
@@ -24,7 +24,7 @@
 #include "report/treeview.h"
 
 #define VIEW_LEFT 74 /* columns of the source half, if options->width is not given */
-/* columns: in narrower output, instructions stand below their line */
+/* columns: in narrower output, instructions come below their line, not beside it */
 #define VIEW_SIDES 60
 #define VIEW_ALL   40	/* columns: narrower output has no totals and offsets */
 #define VIEW_LINES 4000 /* most source lines of a function */
@@ -41,7 +41,7 @@ struct view {
 	const char *file; /* the file whose lines are shown */
 	uint32_t first, last;
 	uint32_t *next; /* by instruction: number of the next one of the same line + 1 */
-	/* columns of the source half; 0: instructions stand below their line */
+	/* columns of the source half; 0: instructions come below their line */
 	unsigned left;
 };
 
@@ -173,7 +173,8 @@ static void view_put_instruction(struct view *v, const struct annotate_instructi
 	}
 }
 
-/* Writes a line with its instructions. `at`: number of the first one + 1; 0: it has none. */
+/* Writes a source line with its instructions. `at`: number of the first instruction + 1; 0: it has
+ * none. Returns 0 or an error. */
 static int view_rows(struct view *v, uint32_t line, uint32_t at)
 {
 	const struct annotate_line *l = line ? view_find_line(v, line) : NULL;
@@ -203,7 +204,8 @@ static int view_rows(struct view *v, uint32_t line, uint32_t at)
 	return err;
 }
 
-/* Chains the instructions of each shown line; heads[0] is the chain of those without a line. */
+/* Makes a list of the instructions of each shown line: heads[i] is its begin; heads[0] is the list
+ * of instructions without a line. NULL: memory is short. */
 static uint32_t *view_chain(struct view *v)
 {
 	uint32_t n = v->first ? v->last - v->first + 2 : 1, *heads = calloc(n, sizeof(*heads));
@@ -241,7 +243,7 @@ static int view_columns(struct view *v)
 	return view_line(v, false);
 }
 
-/* Says why the source, or the functions that are inlined, are unknown. */
+/* Writes why the source, or the functions that are inlined, are unknown. */
 static int view_missing(struct view *v)
 {
 	text_put_raw(&v->row,
@@ -292,7 +294,7 @@ static int view_head(struct view *v)
 	return err < 0 ? err : view_columns(v);
 }
 
-/* Lists lines of other files, from which parts of the function come: of headers, mostly. */
+/* Lists the lines in other files (mostly headers) from which parts of the function come. */
 static int view_other_lines(struct view *v)
 {
 	int err = 0;

@@ -12,7 +12,7 @@
 #define AROUND_NS  10000u
 #define LAG_NS	   UINT64_C(1000000000)
 
-/* a cause of the difference is mentioned if it is at least one part in so many of the time */
+/* a cause of the difference is mentioned if it is at least this part (1 / SHOWN) of the time */
 #define SHOWN 100
 
 /* Returns by how much the two sums can differ because of the recording's begin and end. */
@@ -28,7 +28,8 @@ static double edges(const struct store_tables *t)
 	return (double)running * EDGE_NS * (t->n_recordings ? t->n_recordings : 1);
 }
 
-/* Returns the mean period of the samples; if there are none, the period that was asked for. */
+/* Returns the mean period of the samples; if there are none, the period of the recording's
+ * settings. */
 static double period_ns(const struct store_recording *r, uint64_t sampled_ns)
 {
 	if (r->samples)
@@ -58,9 +59,9 @@ struct conservation conservation_of(const struct store_tables *t)
 	return c;
 }
 
-/* Returns by how much the larger sum may exceed the other one. No sample can hit stackd's own time,
- * nor a CPU that wakes up, so these allow no excess of samples. Time that the scheduler counts as
- * that of another task allows nothing else. */
+/* Returns by how much the larger sum may exceed the other one. If the samples' sum is larger,
+ * stackd's own time and the time of waking CPUs do not count, because no sample can hit them. If
+ * the scheduler's sum is larger, the time that it counts as another task's does not count. */
 static uint64_t allowed_excess(const struct conservation *c)
 {
 	return c->sampled_ns > c->scheduler_ns ? c->allowed_ns + c->preempted_ns
@@ -76,8 +77,8 @@ static bool is_beyond(const struct conservation *c)
 	return c->is_known && excess > allowed_excess(c);
 }
 
-/* Returns whether it cannot be judged: samples fall short, and no sample could hit the CPUs on
- * their way to woken tasks. */
+/* Returns whether the difference cannot be judged: there are too few samples, and the time of CPUs
+ * that are about to switch to woken tasks is not known. */
 static bool is_open(const struct conservation *c)
 {
 	return is_beyond(c) && !c->has_waking && c->sampled_ns < c->scheduler_ns;

@@ -3,15 +3,16 @@
  * Checks whether the samples of a recording add up to the CPU time of the tasks in scope.
  *
  * stackd adds up the CPU time of the tasks in scope, as the scheduler counts it, and the periods of
- * the samples. Samples are drawn, so the two differ by chance: if they fell on the tasks' time
- * independently, the standard deviation of their number n would be its root; it is less where tasks
- * run for long. The scheduler also counts as a woken task's the time in which its CPU is still idle
- * or in another task, on its way to it (idle.bpf.h), and no sample of that is the woken task's. It
- * is known by samples that hit such a CPU, but as a clock of a virtual machine fires late, some of
- * these were due before the wake-up: so what they add up to is the most by which the scheduler's
- * count may be larger for this reason. The events of a cgroup, and of threads (--lbr, -c 1), do not
- * count there: then it is not known, and samples that fall short are not judged. What chance and
- * the measurement allow together is
+ * the samples. Samples are drawn, so the two sums differ by chance: if the n samples hit the tasks'
+ * time independently of each other, their number would have the standard deviation sqrt(n); it is
+ * less where tasks run for long. The scheduler also adds to a woken task's time the time in which
+ * the task's CPU is still idle, or still runs another task, before it switches (idle.bpf.h); no
+ * sample of that time is the woken task's. Its length is known from samples that hit such a CPU.
+ * But the clock of a virtual machine fires late, so some of these samples were due before the
+ * wake-up: their sum is only the most by which the scheduler's sum may be larger for this reason.
+ * The events of a cgroup, and of threads (--lbr, -c 1), do not count on such a CPU. With them this
+ * time is not known, and it is not judged whether there are too few samples. What chance and the
+ * measurement allow together is
  *
  *   5 sqrt(n) periods        for chance: exceeded in one of 1.7 million recordings
  *   stolen time              of a virtual machine: a sample can fall on the end of it
@@ -45,18 +46,20 @@ struct conservation {
 	bool is_known;	       /* The recording has both sums. */
 	uint64_t scheduler_ns; /* CPU time, as the scheduler counts it */
 	uint64_t sampled_ns;   /* the sum of the samples' periods */
-	uint64_t waking_ns; /* samples' periods on CPUs that were about to switch to a woken task */
-	bool has_waking;    /* waking_ns is known */
-	uint64_t preempted_ns; /* samples' periods in which another task was to run */
+	/* periods of the samples on CPUs that were about to switch to a woken task */
+	uint64_t waking_ns;
+	bool has_waking;       /* waking_ns is known */
+	uint64_t preempted_ns; /* periods of the samples that hit while another task was to run */
 	uint64_t own_ns;       /* stackd's own time in interrupts, and time that was cut */
-	uint64_t allowed_ns;   /* by how much the sums may differ for all other reasons together */
+	/* by how much the two sums may differ for all other reasons together */
+	uint64_t allowed_ns;
 };
 
-/* Compares the sums of a recording. is_known is false for events other than a clock of user and
- * kernel mode, for imported recordings, and for a cgroup without a count of its CPU time. */
+/* Compares the two sums of a recording. is_known is false if the event is no clock of both user and
+ * kernel mode, for imported recordings, and for a cgroup whose CPU time was not counted. */
 struct conservation conservation_of(const struct store_tables *tables);
 
-/* Returns whether the sums differ by more than is allowed, as far as that is known. */
+/* Returns whether the sums differ by more than is allowed; false if that is not known. */
 bool conservation_is_violated(const struct conservation *c);
 
 /* Appends both sums as a sentence, without a line end. */

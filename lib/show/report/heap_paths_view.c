@@ -39,8 +39,8 @@ static int compare(const void *x, const void *y, void *arg)
 	return a < b ? -1 : a > b;
 }
 
-/* Returns the indices of the paths in the order in which they are shown, which the caller frees.
- * NULL: no memory. */
+/* Returns the indices of the paths in the order in which they are shown; the caller frees them.
+ * NULL: memory is short. */
 static size_t *sort(const struct heap_paths *paths, enum heap_paths_kind kind)
 {
 	struct order order = {paths, kind};
@@ -87,8 +87,8 @@ static void put_heading(struct table *t, const char *what)
 		text_printf(&t->line, " %11s", "std. error");
 }
 
-/* Appends bars that show how the live heap has grown: for each time, the share of the live bytes
- * that had been allocated by then. */
+/* Appends bars that show how the live heap has grown: for each time, the share of the bytes now
+ * live that had been allocated by then. */
 static void put_growth(struct table *t, const struct heap_path *path)
 {
 	static const char *const blocks[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -111,7 +111,7 @@ static double seconds_of(const struct heap_paths *paths)
 	return paths->to_ns > paths->start_ns ? (double)(paths->to_ns - paths->start_ns) / 1e9 : 1;
 }
 
-/* Returns the mean age of the freed bytes, in seconds; negative if none were freed. */
+/* Returns the mean age of the freed bytes, in seconds; negative: none were freed. */
 static double lifetime(const struct heap_path *path)
 {
 	return path->ended > 0 ? path->ended_ns / path->ended / 1e9 : -1;

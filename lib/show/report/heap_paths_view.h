@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists call paths by their heap, as `stackctl heap` shows it: bytes live, at the peak, how fast
- * and for how long they are allocated; what looks leaked, and how that has grown; the change
- * between two moments. */
+/* Lists call paths by their heap, as `stackctl heap` shows it: bytes live and at the peak, how fast
+ * bytes are allocated and how long they live; what looks leaked, and how that has grown; or the
+ * change between two moments. */
 #ifndef REPORT_HEAP_PATHS_VIEW_H
 #define REPORT_HEAP_PATHS_VIEW_H
 
@@ -20,7 +20,7 @@ enum heap_paths_kind {
 int heap_paths_view_text(const struct heap_paths *paths, enum heap_paths_kind kind,
 			 struct profile *profile, const struct report_options *options, FILE *out);
 
-/* Writes all paths as a member "paths" of a JSON object (docs/JSON.md). 0 or -ENOMEM. */
+/* Writes all paths as a member "paths" of a JSON object (docs/JSON.md). Returns 0 or -ENOMEM. */
 int heap_paths_view_json(const struct heap_paths *paths, enum heap_paths_kind kind,
 			 struct profile *profile, struct json *j);
 

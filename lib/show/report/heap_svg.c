@@ -9,7 +9,7 @@
 #include "report/svg.h"
 
 #define WIDTH 1000.0
-/* height of a row, the last GAP of which holds the next row's name */
+/* height of a row; the name of the next row is in its last GAP pixels */
 #define ROW	  120.0
 #define GAP	  30.0
 #define TOP	  60.0

@@ -10,8 +10,8 @@
 
 #define HEAP_SVG_BINS 400 /* the n_bins that `heap` should have */
 
-/* Writes a self-contained SVG file: an area for each process that had allocations, the largest
- * peaks first. 0, -ENOMEM, -EIO. */
+/* Writes a self-contained SVG file: an area for each process that has allocations, the largest
+ * peaks first. Returns 0, -ENOMEM or -EIO. */
 int heap_svg_write(const struct heap *heap, const struct profile *profile, FILE *out);
 
 #endif

@@ -65,8 +65,8 @@ static double seconds(const struct heap_view *v, uint64_t time_ns)
 
 /* --- text ---------------------------------------------------------------------------------- */
 
-/* Appends a bar for each bin, whose height is the bin's share of the peak. A bar is visible unless
- * the bin is 0. */
+/* Appends a bar for each bin; its height is the bin's share of the peak. Bars of bins that are not
+ * 0 are visible. */
 static void put_bars(struct heap_view *v, const struct heap_process *p, bool utf8)
 {
 	static const char *const blocks[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -100,8 +100,8 @@ static void put_process(struct heap_view *v, uint32_t number, bool utf8)
 	text_put_raw(&v->line, "\n");
 }
 
-/* Returns the time, in seconds, from which allocations and frees were no longer counted; negative
- * if they were counted to the end. */
+/* Returns the time of the recording, in seconds, at which stackd stopped counting allocations and
+ * frees; negative: it never did. */
 static double counted_until(const struct heap_view *v)
 {
 	uint64_t until_ns = 0;

@@ -8,7 +8,8 @@
 #include "report/heap_paths_view.h"
 #include "report/report.h"
 
-#define HEAP_VIEW_PROCESSES 10 /* processes that the text form shows, by peak */
+/* number of processes that the text form shows, largest peaks first */
+#define HEAP_VIEW_PROCESSES 10
 
 /* Writes the summaries of the processes that the profile's filter selects, as lines that begin with
  * "# ". Returns 0, -ENOMEM or -EIO. */

@@ -3,8 +3,8 @@
  * Writes the instances of regions; see region_view.h.
  *
  * 100 % is the time of the threads that passed through the region: for each of them, the duration
- * of the recording, or of the range that is chosen. So the share of a thread that did not run all
- * the time is too small, never too large.
+ * of the recording, or of the range that is chosen. So a thread that did not exist all that time
+ * makes the share too small, never too large.
  */
 #include "report/region_view.h"
 
@@ -19,7 +19,8 @@
 #include "stack/metric.h"
 #include "tree/partition.h"
 
-/* Returns the selected time, for all threads that have passed through a region together. */
+/* Returns the length of the selected time, times the number of threads that have passed through a
+ * region. */
 static uint64_t time_of_threads(const struct profile *profile, uint32_t n_threads)
 {
 	const struct store_recording *r = &profile_tables(profile)->recording;
@@ -105,7 +106,7 @@ static int make_view(struct profile *profile, enum partition_by by, struct view 
 	return err ? err : region_rows_make(profile, &parts, &v->rows);
 }
 
-/* Returns whether a region is the first one of its part, of several. */
+/* Returns whether a region is the first of its part; false if there is only one part. */
 static bool begins_part(const struct view *v, size_t index)
 {
 	const struct region_row *row = &v->rows.regions.items[index];
@@ -164,8 +165,8 @@ static void json_lacks(const struct profile *profile, struct json *j)
 	"# left: of the visits, by an exception, longjmp() or the end of the thread; they end "    \
 	"where\n#       the thread was next seen outside, and of their callers one is known\n"
 
-/* Calls `put` for the callers of a path, root first. If the path is not complete, the first call is
- * for its root mark. */
+/* Calls `put` for the callers of a path, root first; before these for the root mark, if the path
+ * has one. */
 static void put_callers(struct profile *profile, const struct region_path *path, void *to,
 			void (*put)(void *to, const char *name, bool is_first))
 {
@@ -214,7 +215,8 @@ static void put_time(struct buf *b, uint64_t ns)
 	text_printf(b, " %10s", metric_amount(METRIC_REGION_TIME, ns, amount));
 }
 
-/* Appends a number of bytes; `at_most`: a part of it is known only as sizes of buffers. */
+/* Appends a number of bytes; with `at_most`, a part of it is only an upper limit, the size of
+ * buffers. */
 static void put_amount(struct buf *b, uint64_t bytes, bool at_most)
 {
 	char amount[METRIC_AMOUNT_MAX], text[METRIC_AMOUNT_MAX + 2];
@@ -224,7 +226,8 @@ static void put_amount(struct buf *b, uint64_t bytes, bool at_most)
 	text_printf(b, " %13s", text);
 }
 
-/* Appends the bytes sent and received, and the bytes per second of the time in the region. */
+/* Appends the bytes sent and received, and with them the bytes per second of the time in the
+ * region. */
 static void put_bytes(struct buf *b, const struct region_figures *f, const struct columns *columns)
 {
 	char rate[METRIC_AMOUNT_MAX];
@@ -292,7 +295,8 @@ static void put_estimate(const struct region_figures *f, struct buf *b)
 			metric_number(METRIC_REGION_TIME, (uint64_t)(error_of(f) + 0.5), error));
 }
 
-/* Appends how much of the time of a region is an estimate, if its probes were taken off. */
+/* If a region's probes were taken off, appends since when, and how much of its time is an
+ * estimate. */
 static void put_off(const struct profile *profile, const struct region_rows *rows,
 		    const struct region_row *row, struct buf *b)
 {
@@ -421,8 +425,8 @@ static void json_figures(const struct profile *profile, const struct region_figu
 	json_put_uint(j, "at_most_bytes", f->at_most);
 }
 
-/* Writes how much is an estimate; null if the region's probes were taken off and there are no
- * samples to estimate its later time from. */
+/* Writes how much of the time is an estimate; null if the region's probes were taken off and there
+ * are no samples from which to estimate its later time. */
 static void json_estimate(const struct region_figures *f, bool is_known, struct json *j)
 {
 	if (is_known) {

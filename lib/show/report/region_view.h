@@ -7,8 +7,8 @@
 
 #include "report/report.h"
 
-/* Writes the view of a profile of METRIC_REGION_TIME as text. Both functions return 0, -ENOMEM,
- * -EIO if the stream failed, or an error of region_rows_make(). */
+/* Writes the view of a profile of METRIC_REGION_TIME as text, or as JSON. Both functions return 0,
+ * -ENOMEM, -EIO if the stream failed, or an error of region_rows_make(). */
 int region_view_text(struct profile *profile, const struct report_options *options, FILE *out);
 
 /* Writes it as JSON; docs/JSON.md has its members. */

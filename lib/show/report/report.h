@@ -4,7 +4,7 @@
  * callees of one function, or samples over time; by process or otherwise (tree/partition.h), as
  * text or JSON. Each begins with the header: host, kernel, event, samples, lost and quality.
  *
- * Every percentage names what it is of. Times of day are in the time zone of TZ.
+ * With every percentage, the text says what 100 % is. Times of day are in the time zone of TZ.
  */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
@@ -21,9 +21,10 @@ enum report_view {
 	REPORT_CALLERS,
 	REPORT_AROUND,
 	REPORT_TIME,
-	REPORT_REGIONS, /* of a profile of METRIC_REGION_TIME */
-	REPORT_WAKERS,	/* of a profile of METRIC_WAIT_BLOCKED */
-	REPORT_WAITS,	/* of a profile of METRIC_WAIT, or of one of the two that it adds up */
+	REPORT_REGIONS, /* for a profile of METRIC_REGION_TIME */
+	REPORT_WAKERS,	/* for a profile of METRIC_WAIT_BLOCKED */
+	/* of a profile of METRIC_WAIT, METRIC_WAIT_BLOCKED or METRIC_WAIT_RUNNABLE */
+	REPORT_WAITS,
 };
 
 struct report_options {
@@ -41,12 +42,12 @@ struct report_options {
 	bool calls_apart;     /* Shows each call of a recursive function as a row. */
 };
 
-/* Checks whether any path of a profile goes through a function that matches a pattern, as
- * REPORT_AROUND needs. Returns 0 if one does, -ENOENT if none does, or -ENOMEM. */
+/* Checks whether any path of a profile goes through a function that matches a pattern, which
+ * REPORT_AROUND requires. Returns 0; -ENOENT: no path does; -ENOMEM. */
 int report_find(struct profile *profile, const char *pattern);
 
-/* Writes a report as text. Returns 0, -ENOMEM, -EIO if the stream failed (a full disk, a closed
- * pipe), or for REPORT_TIME an error of histogram_make(). */
+/* Writes a report as text. Returns 0; -ENOMEM; -EIO: the stream failed (a full disk, a closed
+ * pipe); or for REPORT_TIME an error of histogram_make(). */
 int report_write_text(struct profile *profile, const struct report_options *options, FILE *out);
 
 /* Writes a report as one JSON object; docs/JSON.md has its members. Returns as report_write_text()
@@ -59,8 +60,8 @@ void report_json_symbol(const struct profile_symbol *symbol, struct json *j);
 /* Writes a report of REPORT_WAITS as CSV. Returns as report_write_text() does. */
 int report_write_csv(struct profile *profile, const struct report_options *options, FILE *out);
 
-/* Writes the figures of a recording for `stackctl stats`: samples by end reason, sizes and costs.
- * Returns 0, -ENOMEM, -EIO if the stream failed, or an error of profile_tags(). */
+/* Writes the figures of a recording for `stackctl stats` as JSON: samples by end reason, sizes and
+ * costs. Returns 0, -ENOMEM, -EIO if the stream failed, or an error of profile_tags(). */
 int report_write_stats_json(struct profile *profile, FILE *out);
 
 /* Writes the same figures as text. Returns as report_write_stats_json() does. */

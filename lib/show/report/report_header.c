@@ -154,7 +154,8 @@ static void field(struct report_header *h, const char *name, const char *value)
 	report_header_line(h);
 }
 
-/* Returns the number of samples that hit an idle CPU, which stackd counts and does not store. */
+/* Returns the number of samples that hit an idle CPU; stackd counts them but does not store
+ * them. */
 static uint64_t report_header_idle(const struct profile *profile)
 {
 	uint64_t idle;
@@ -163,7 +164,7 @@ static uint64_t report_header_idle(const struct profile *profile)
 }
 
 /* Writes the share of the CPUs' time that was idle. Returns false if the recording did not measure
- * it, as older ones: then idle_line() estimates it from samples. */
+ * it, as with older versions; then idle_line() estimates it from samples. */
 static bool put_idle_time(struct report_header *h, const struct profile *profile)
 {
 	uint64_t idle_ns = 0, cpus_ns = 0;
@@ -179,8 +180,7 @@ static bool put_idle_time(struct report_header *h, const struct profile *profile
 	return true;
 }
 
-/* Returns whether the event comes as time passes. Events of other kinds hardly occur on idle CPUs.
- */
+/* Returns whether the event is a clock. Other events hardly occur on idle CPUs. */
 static bool is_clock(const struct store_recording *recording)
 {
 	return recording->event && (strcasestr(recording->event, "cpu-clock") ||
@@ -267,9 +267,10 @@ static void machine_line(struct report_header *h, const struct store_recording *
 	report_header_line(h);
 }
 
-/* Parses a counter of a region whose probes were taken off. Returns the region's name, or NULL if
- * it is another counter. *ret_until is the time, in seconds of the recording, until which its
- * passes were counted; 0: they never were; negative: there are several recordings. */
+/* Parses a counter of a region whose probes were taken off. Returns the region's name; NULL: it is
+ * another counter. *ret_until is the time of the recording, in seconds, until which passes through
+ * the region were counted; 0: they never were; negative: unknown, as there are several
+ * recordings. */
 static const char *off_region(const struct store_tables *tables, uint32_t i, double *ret_until)
 {
 	const uint64_t value = tables->counters[i].value, start = tables->recording.start_ns;
@@ -283,7 +284,8 @@ static const char *off_region(const struct store_tables *tables, uint32_t i, dou
 	return tables->counters[i].name + len;
 }
 
-/* Returns what is missing, or estimated, of regions whose probes were taken off. */
+/* Returns a text that tells what is missing, or estimated, for regions whose probes were taken
+ * off. */
 static const char *off_rest(const struct store_tables *tables)
 {
 	return store_is_timed(&tables->recording)
@@ -396,7 +398,8 @@ static void off_json(const struct profile *profile, struct json *j)
 }
 
 /* Returns whether the filter selects only a part of the recorded time. *ret_start_unix_ns and
- * *ret_duration_ns receive the whole recorded time, to which stackd's counters apply. */
+ * *ret_duration_ns receive the begin and length of all the recorded time, for which stackd's
+ * counters are. */
 static bool is_cut(const struct profile *profile, uint64_t *ret_start_unix_ns,
 		   uint64_t *ret_duration_ns)
 {
@@ -409,7 +412,7 @@ static bool is_cut(const struct profile *profile, uint64_t *ret_start_unix_ns,
 	return t->is_cut || filter->from_ns || filter->to_ns;
 }
 
-/* Writes which figures are not of the selected time alone, and what is missing in it. */
+/* Writes notes on figures that are not of the selected time alone, and on what is missing in it. */
 static void cut_lines(struct report_header *h, const struct profile *profile)
 {
 	const struct store_tables *t = profile_tables(profile);

@@ -15,27 +15,29 @@ int report_header_text(const struct profile *profile, const struct report_option
 /* Writes the header as members of a JSON object: "recording":1,"host":"...",..."quality":{...}. */
 void report_header_json(const struct profile *profile, struct json *j);
 
-/* Begins the object of an output about a recording: with "schema" and the header's members. */
+/* Begins the JSON object of an output about a recording, with the member "schema" and the header's
+ * members. */
 void report_header_begin_json(const struct profile *profile, struct json *j);
 
 /* Appends the quality of the stacks: "99.9% complete, 0.0% reconstructed, 0.1% partial (stack_cut
  * 12, no_recipe 3)". */
 void report_header_quality(const struct profile *profile, struct buf *b);
 
-/* Counts the samples that the filter selects by end reason; `n` is STACKD_END_COUNT + 1, and the
+/* Counts the samples that the filter selects by end reason. `n` must be STACKD_END_COUNT + 1; the
  * last element counts unknown reasons. */
 void report_header_reasons(const struct profile *profile, uint64_t *ret_samples, uint32_t n);
 
-/* Returns the value of a counter in *ret_value; false if the recording has none of that name. */
+/* Finds a counter of the recording by its name, and gives its value. Returns false if there is no
+ * such counter. */
 bool report_header_counter(const struct store_tables *tables, const char *name,
 			   uint64_t *ret_value);
 
-/* Appends one sentence, after the text `before`: which regions --region-limit took off, until when
- * each was counted, and what is missing or estimated since then. Appends nothing if there are no
- * such regions. */
+/* Appends the text `before` and a sentence that tells which regions' probes were taken off
+ * (--region-limit), until when each region was counted, and what is missing or estimated since
+ * then. Appends nothing if there are no such regions. */
 void report_header_off(const struct profile *profile, const char *before, struct buf *b);
 
-/* Sets *ret_text to the same sentence as a string that the caller frees, or to NULL if there is
+/* Sets *ret_text to the sentence of report_header_off(), which the caller frees; NULL if there is
  * none. Returns 0 or -ENOMEM. */
 int report_header_off_text(const struct profile *profile, char **ret_text);
 

@@ -71,7 +71,8 @@ static void write_ranks(struct json *j, const struct imbalance_node *node)
 	json_put_end(j);
 }
 
-/* Writes a node. `up` is the index of its parent in the output; -1: it has none. */
+/* Writes a node. `up` is the index of its parent in the output; -1: the parent is not in the
+ * output. */
 static void write_node(struct report_json *r, const struct calltree *tree, uint32_t number,
 		       int64_t up)
 {
@@ -94,9 +95,9 @@ static void write_node(struct report_json *r, const struct calltree *tree, uint3
 	json_put_end(j);
 }
 
-/* Writes the nodes of a tree. A child never has more samples than its parent, so everything below a
- * hidden node is hidden, and only the topmost hidden nodes are counted as rows. `shown` maps nodes
- * to their index in the output. */
+/* Writes the nodes of a tree. A child never has more samples than its parent, so all nodes below a
+ * hidden node are hidden, too, and only the topmost hidden nodes are counted as hidden rows.
+ * shown[i] becomes the index of node i in the output. */
 static void write_node_list(struct report_json *r, const struct calltree *tree, uint64_t whole,
 			    uint32_t *shown)
 {

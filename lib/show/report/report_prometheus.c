@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The figures of a recording as metrics for Prometheus, in the text format that node_exporter's
- * textfile collector reads. Counters start from 0 in each window of the service's recording, like
- * those of a program that is restarted; Prometheus' rate() and increase() expect that.
+ * textfile collector reads. Counters start from 0 in each window (recording) of the service, as if
+ * a program was restarted, which Prometheus' rate() and increase() allow for.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void put_counters(struct buf *b, const struct store_tables *t)
 	}
 }
 
-/* Writes the samples by end reason: the lost ones, or the others. */
+/* Writes the number of samples by end reason: with `lost` the lost samples, else the others. */
 static void put_reasons(struct buf *b, const struct store_tables *t, bool lost)
 {
 	const char *name = lost ? "stackd_lost_total" : "stackd_samples_total";

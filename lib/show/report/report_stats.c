@@ -98,8 +98,8 @@ static void count_provenances(const struct store_tables *t, uint64_t *ret_counts
 static const char *const verdicts[] = {"confirmed", "probable", "wrong", "unchecked"};
 #define VERDICTS (sizeof(verdicts) / sizeof(verdicts[0]))
 
-/* Counts the steps by verdict. Returns false if the recording has no such counters: an older stackd
- * did not check steps, and imported recordings have none. */
+/* Counts the steps by verdict. Returns false if the recording has no such counters, because an
+ * older stackd made it, which did not check steps, or because it was imported. */
 static bool report_stats_steps(const struct store_tables *t, uint64_t ret_counts[VERDICTS])
 {
 	char name[64];
@@ -201,7 +201,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* Writes the outcome of the walks in the kernel, from the BPF program's counters. */
+/* Writes the results of the walks in the kernel, from the BPF program's counters. */
 static void text_walks(struct buf *b, const struct store_tables *t, const struct report_stats *s)
 {
 	uint64_t walks = report_stats_value(t, "kernel_walks");
@@ -223,8 +223,8 @@ static void text_walks(struct buf *b, const struct store_tables *t, const struct
 		    percent(hits, hits + misses), misses);
 }
 
-/* Writes the provenances of the rules of walks, if not all are unwind information, and the verdicts
- * on steps by the other rules. */
+/* Writes the provenances of the rules of walks, unless all are unwind information, and the verdicts
+ * on the steps by the other rules. */
 static void text_rules(struct buf *b, const struct store_tables *t)
 {
 	uint64_t provenances[PROVENANCE_COUNT], steps[VERDICTS], weak = 0, checked = 0;
@@ -268,7 +268,7 @@ static void text_costs(struct buf *b, const struct store_tables *t, const struct
 	text_printf(b, "paths: %u nodes, %" PRIu64 " tag collisions\n", t->n_nodes, s->collisions);
 }
 
-/* Writes which debug files were needed and not installed, from the counters with this prefix: */
+/* Writes which debug files were needed but not installed, from the counters with this prefix. */
 #define MISSING "missing."
 static void text_missing(struct buf *b, const struct store_tables *t)
 {

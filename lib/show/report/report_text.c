@@ -41,7 +41,7 @@ static int report_line(struct report *report)
 	return treeview_row(&report->row, report->options, false, report->out);
 }
 
-/* Returns what 100 % is: "all", or "all chosen" if a filter left something out. */
+/* Returns the name of what 100 % is: "all", or "all chosen" if the filter left something out. */
 static const char *report_all(const struct report *report)
 {
 	return profile_is_filtered(report->view.profile) ? "all chosen" : "all";
@@ -214,7 +214,8 @@ static int report_callers(struct report *report)
 	return err < 0 ? err : report_cut(report, is_cut);
 }
 
-/* Writes how many of the part's samples go through the function, and how many hit in it. */
+/* Writes how many of the part's samples have the function in their path, and how many hit the
+ * function itself. */
 static int around_sum(struct report *report, const struct report_view_around *around)
 {
 	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
@@ -262,7 +263,7 @@ static int report_around(struct report *report)
 	return err;
 }
 
-/* Appends a bar of `part` of `whole`, which is visible unless `part` is 0. */
+/* Appends a bar whose length is `part` of `whole`. It is visible unless `part` is 0. */
 static void report_bar(struct report *report, uint64_t part, uint64_t whole)
 {
 	uint64_t n = whole ? (part * REPORT_BAR + whole - 1) / whole : 0;
@@ -338,7 +339,7 @@ static int report_part(struct report *report, uint32_t part, const struct subtre
 	return report_tree(report);
 }
 
-/* Parts are shown by one thread while another one makes the subtrees of the next parts. */
+/* Shows parts in one thread while another thread makes the subtrees of the next parts. */
 struct report_relay {
 	struct report *report;
 	struct subtree_maker *maker;

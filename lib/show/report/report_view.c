@@ -8,7 +8,7 @@
 
 #include "base/vec.h"
 
-/* Marks the symbols that match the pattern `around`, among those that exist so far. */
+/* Marks those of the symbols made so far that match the pattern `around`. Returns 0 or -ENOMEM. */
 static int view_ask(struct report_view_state *v)
 {
 	uint32_t n = (uint32_t)profile_symbol_count(v->profile);
@@ -26,7 +26,7 @@ static int view_ask(struct report_view_state *v)
 	return 0;
 }
 
-/* Returns whether a frame of a location matches the pattern: 0, 1 or -ENOMEM. */
+/* Returns whether a frame of a location matches the pattern: 1 or 0; or -ENOMEM. */
 static int view_location_meets(struct profile *profile, uint32_t location, const char *pattern)
 {
 	size_t n;
@@ -63,8 +63,8 @@ int report_find(struct profile *profile, const char *pattern)
 	return err < 0 ? err : err ? 0 : -ENOENT;
 }
 
-/* Returns whether parts can have several ranks, so that their differences are shown beside the
- * tree. */
+/* Returns whether parts can have several MPI ranks, so that the imbalance of ranks is shown beside
+ * the tree. */
 static bool has_imbalance(const struct report_options *options)
 {
 	return options->view == REPORT_TREE && options->by != PARTITION_BY_PROCESS &&
@@ -113,7 +113,7 @@ struct subtree_entries report_view_entries(const struct report_view_state *v, ui
 					.n = groups->first[part + 1] - groups->first[part]};
 }
 
-/* Frame sources are counted along whole paths, which a tree of large nodes lacks. */
+/* Frame sources are counted along whole paths, which a tree of large nodes only does not have. */
 bool report_view_is_large(const struct report_view_state *v)
 {
 	return v->percent > 0 && !v->with_sources && calltree_can_add_large(v->profile);
@@ -130,8 +130,8 @@ int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree
 		return 0;
 	calltree_clear(v->tree);
 	if (report_view_is_large(v))
-		/* The limit is a little lower, so that rounding cannot leave out a row that would
-		 * be shown. */
+		/* The limit is a little below the wanted one, so that rounding cannot leave out a
+		 * row that would be shown. */
 		err = calltree_add_large(v->tree, &of, subtree,
 					 v->percent * 0.00999999999 * (double)v->whole);
 	else

@@ -28,7 +28,8 @@ struct report_view_state {
 	bool *is_asked;		      /* by symbol: it matches `around` */
 	uint32_t n_asked;	      /* number of symbols that is_asked covers */
 	const char *around;	      /* the pattern of REPORT_AROUND, or NULL */
-	double percent; /* Only rows of at least this share of a part are needed; 0: all are. */
+	/* Only rows with at least this share of a part are needed; 0: all rows are. */
+	double percent;
 };
 
 /* Makes the state. The profile and options->around are borrowed. The caller frees it with
@@ -39,24 +40,24 @@ int report_view_new(struct profile *profile, const struct report_options *option
 /* Frees what the state owns and zeroes it. */
 void report_view_free(struct report_view_state *view);
 
-/* Returns the entries of a part; their arrays are borrowed from the state. */
+/* Returns the entries of a part; the arrays in the result are borrowed from the state. */
 struct subtree_entries report_view_entries(const struct report_view_state *view, uint32_t part);
 
-/* Returns whether a part's tree is made of its large nodes only; report_view_begin() then needs the
- * part's subtree. */
+/* Returns whether only the large nodes of a part's tree are made; report_view_begin() then needs
+ * the part's subtree. */
 bool report_view_is_large(const struct report_view_state *view);
 
-/* Makes a part the current one, and with `with_tree` its tree. `subtree` must be the part's if
- * report_view_is_large(); else it is ignored. Returns 0 or -ENOMEM. */
+/* Makes a part the current one, and with `with_tree` also its tree. `subtree` must be the part's if
+ * report_view_is_large(); otherwise it is ignored. Returns 0 or -ENOMEM. */
 int report_view_begin(struct report_view_state *view, uint32_t part, bool with_tree,
 		      const struct subtree *subtree);
 
-/* Returns whether the current part has anything to show: REPORT_AROUND leaves out parts in which
- * the function does not occur. */
+/* Returns whether the current part has anything to show. With REPORT_AROUND, it has nothing if the
+ * function does not occur in it. */
 bool report_view_has(const struct report_view_state *view, const struct report_options *options);
 
-/* Makes view->callers from the current tree, with nodes of at least `percent` of its samples.
- * *ret_cut is set if levels or nodes were left out. Returns 0 or -ENOMEM. */
+/* Makes view->callers from the current tree; nodes below `percent` of its samples get no callers.
+ * *ret_cut is set to whether levels or nodes were left out. Returns 0 or -ENOMEM. */
 int report_view_callers(struct report_view_state *view, double percent, bool *ret_cut);
 
 struct report_view_around {

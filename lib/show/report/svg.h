@@ -18,8 +18,8 @@ void svg_begin(struct buf *b, double width, double height);
 /* Appends text, escaped for XML. */
 void svg_put(struct buf *b, const char *text);
 
-/* Does the same with the text of a buffer, and frees it. If `text` has failed, `b` has failed
- * afterwards. */
+/* Does what svg_put_text() does with the text of a buffer, and frees the buffer. If `text` has
+ * failed, so has `b` afterwards. */
 void svg_put_buf(struct buf *b, struct buf *text);
 
 /* Appends a name from a recording, escaped for display and for XML. */

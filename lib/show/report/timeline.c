@@ -2,9 +2,10 @@
 /*
  * Makes the timeline; see timeline.h.
  *
- * Samples are sorted by thread first. A path is looked up once, however often it occurs: the frames
- * of all paths are in one array, and a sample has the number of its path. model/frame_runs.h
- * returns runs as they end, inner ones before outer ones; sorted by start they nest.
+ * Samples are sorted by thread first. Each path is looked up once, however often it occurs: the
+ * frames of all paths are in one array, and a sample refers to its path by number.
+ * model/frame_runs.h gives runs as they end, inner ones before outer ones; then they are sorted by
+ * start, so that outer ones come first.
  */
 #include "report/timeline.h"
 
@@ -20,9 +21,10 @@
 #define TIMELINE_RUNS 200u /* runs that a row has at most, by default */
 /* If an inner run makes up this percentage of an outer one, only the inner one is kept. */
 #define TIMELINE_COVER 98u
-/* A gap shorter than the threshold divided by this is too short to see. */
+/* A gap shorter than the threshold divided by this is too short to be seen. */
 #define TIMELINE_UNSEEN 10u
-/* so many sample distances can pass by chance: the host of a virtual machine can hold samples up */
+/* so many times the usual distance can pass without a sample by chance, because the host of a
+ * virtual machine can delay samples */
 #define TIMELINE_CHANCE 8u
 
 struct timeline_frame {
@@ -44,8 +46,7 @@ struct timeline_sample {
 	uint64_t amount;
 	uint32_t path;
 	bool is_moment;
-	/* It is the first part of its record. An estimate is no record, so none of its parts is a
-	 * first one. */
+	/* the first part of a record; false for all parts of an estimate, which is not a record */
 	bool is_first;
 };
 
@@ -68,7 +69,7 @@ struct timeline_maker {
 	uint64_t from_ns, to_ns; /* the selected time; to_ns is exclusive */
 	VEC(struct timeline_frame) frames;
 	VEC(struct timeline_path) paths;
-	/* groups: (origin, end reason) -> number; by_path: (group, node) -> path */
+	/* groups: (origin, end reason) -> number of the group; by_path: (group, node) -> path */
 	struct int_map groups, by_path;
 	struct timeline_lane *lanes; /* by thread */
 	/* Of the current thread: */
@@ -149,7 +150,8 @@ static int take_part(struct timeline_lane *lane, const struct timeline_sample *p
 	return 0;
 }
 
-/* Adds the parts of a record with a length that lie in the selected time. */
+/* Adds those parts of a record that covers a time that are within the selected time. Returns 0 or
+ * an error. */
 static int take_parts(struct timeline_maker *m, const struct store_sample *record,
 		      const struct lasting *lasting, uint32_t thread, struct timeline_sample *part)
 {
@@ -216,7 +218,7 @@ static int median_distance(const struct timeline_lane *lane, uint64_t *ret_ns)
 	return 0;
 }
 
-/* Returns the time between two samples of a thread that is on the CPU; 0: the event is no clock. */
+/* Returns the usual time between two samples of a thread on the CPU; 0: the event is no clock. */
 static uint64_t period_of(const struct store_recording *recording)
 {
 	if (!store_is_timed(recording))
@@ -226,14 +228,15 @@ static uint64_t period_of(const struct store_recording *recording)
 	return recording->frequency_hz ? 1000000000 / recording->frequency_hz : 0;
 }
 
-/* Returns whether the begin and end of a metric's records are known. Then no record covers the time
- * between them, and only gaps that are too short to see are bridged. */
+/* Returns whether a metric's records have a known begin and end. Then nothing is known of the time
+ * between two records, and only gaps that are too short to be seen are closed. */
 static bool is_known_whole(enum metric metric)
 {
 	return lasting_is(metric) && !metric_info(metric)->has_samples;
 }
 
-/* Sets the usual time between a thread's samples, and the longest that can pass by chance. */
+/* Sets the usual time between a thread's samples, and the longest time that can pass between two by
+ * chance. Returns 0 or -ENOMEM. */
 static int find_distance(struct timeline_maker *m, struct timeline_lane *lane)
 {
 	const struct metric_info *metric = metric_info(m->result->metric);
@@ -270,9 +273,9 @@ static int compare_gaps(const void *a, const void *b)
 	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
-/* Extends each sample, which is a moment, up to the next sample. If that is farther away than
- * chance explains, the sample ends one distance after its begin; if a long wait begins before it,
- * at the wait's begin. */
+/* Makes each sample, which is a moment, last until the next sample. If the next one is too far away
+ * for chance, the sample lasts for the usual distance; if a long wait begins before the sample's
+ * end, until the wait begins. */
 static void lengthen(struct timeline_lane *lane)
 {
 	size_t gap = 0;
@@ -326,7 +329,8 @@ static int compare_lines(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Finds the source line that most samples of a run hit, and adds up the run's amounts. */
+/* Finds the source line that most samples of a run hit, and adds up the run's amounts. Returns 0 or
+ * -ENOMEM. */
 static int find_line(struct timeline_maker *m, const struct frame_run *run, struct timeline_run *to)
 {
 	size_t best = 0, same = 0;
@@ -402,8 +406,8 @@ static bool contains(const struct timeline_run *outer, const struct timeline_run
 	return inner->first < outer->first + outer->items;
 }
 
-/* Removes runs that an inner one makes up nearly completely, and sets the rows. `runs` is sorted by
- * start. */
+/* Removes runs of which an inner run makes up nearly all, and sets the rows of the others. `runs`
+ * is sorted by start. Returns 0 or -ENOMEM. */
 static int nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *ret_rows)
 {
 	VEC(size_t) open = {0}; /* the kept runs around the current one, outermost first */
@@ -437,8 +441,8 @@ static int nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *re
 
 /* --- threads -------------------------------------------------------------------------------- */
 
-/* Hands the thread's samples to `runs`. All runs end where no sample follows for longer than chance
- * explains. */
+/* Passes the thread's samples to `runs`. All runs end where the next sample is too far away for
+ * chance. Returns 0 or an error. */
 static int pass(struct timeline_maker *m, struct frame_runs *runs)
 {
 	uint64_t end = 0;
@@ -544,8 +548,9 @@ static int compare_samples(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* Sorts each thread's records by time, since records of a second series come after all of the
- * first, and records with a length are not ordered by their begins. */
+/* Sorts each thread's records by time. They are not sorted yet, because the records of a second
+ * series come after all records of the first, and records that cover a time come in order of their
+ * ends. */
 static void put_in_order(struct timeline_maker *m)
 {
 	const uint32_t n = profile_tables(m->profile)->n_threads;
@@ -596,8 +601,8 @@ static int timeline_all(struct timeline_maker *m, const struct timeline_options 
 	if (!options->samples && !options->duration_ns) {
 		timeline->options.duration_ns =
 			(timeline->end_ns - timeline->start_ns) / TIMELINE_RUNS;
-		/* A run of a single sample may be chance. A single record is not if all records are
-		 * kept, or if it is long enough. */
+		/* A run of a single sample may be chance. A run of a single record is not, if all
+		 * records are kept, or if the record is long enough. */
 		timeline->options.samples =
 			metric_info(timeline->metric)->is_sampled && !lasting_is(timeline->metric)
 				? 2

@@ -8,14 +8,14 @@
  *             adi > compute_rhs ───  adi > x_solve ───────
  *
  * A run is a time of at least the threshold in which every sample of a thread has one routine at
- * one depth. A run ends where the thread leaves the CPU, or where it is not sampled for longer than
- * chance explains: some distances between samples. Of runs that cover the same time only the
- * innermost is kept, and its label names two of the callers. Paths are the profile's, completed
- * where that was possible.
+ * one depth. A run ends where the thread leaves the CPU, or where it has no sample for longer than
+ * can happen by chance (some times the usual distance between samples). Of nested runs that cover
+ * the same time only the innermost is kept, and its label names two of the callers. Paths are the
+ * profile's, completed where that was possible.
  *
- * For a metric other than samples, the metric's records take the samples' place, and a run also has
- * the sum of their values. A record that has a length, such as a wait or a pass through a region,
- * covers its time, and a single record that is long enough is a run.
+ * For a metric other than samples, runs consist of the metric's records, and a run also has the sum
+ * of their values. A record that covers a time, such as a wait or a pass through a region, can be a
+ * run by itself if it is long enough.
  */
 #ifndef REPORT_TIMELINE_H
 #define REPORT_TIMELINE_H
@@ -24,7 +24,7 @@
 
 struct timeline_options {
 	uint64_t samples; /* A run has at least so many samples. */
-	/* A run lasts at least so long; both 0: a 200th of the recording. */
+	/* the shortest run; if both are 0: a 200th of the recording */
 	uint64_t duration_ns;
 };
 
@@ -40,7 +40,8 @@ struct timeline_run {
 	uint64_t inferred;	   /* of `samples`, those in which this routine is inferred */
 	/* These are used while the timeline is made. */
 	uint32_t depth;
-	/* index of the thread's first part of a record in the run, and number of parts */
+	/* index of the first part of a record in the run, among those of the thread, and number of
+	 * parts */
 	uint64_t first, items;
 };
 
@@ -62,8 +63,8 @@ struct timeline {
 };
 
 /* Makes the timeline of the samples, or records, that the profile's filter selects. The metric must
- * not be the state at a moment, such as heap.live (metric_info.less). The profile must outlive it.
- * Returns 0, -ENOMEM, or an error of profile_records(). */
+ * not be a state at a moment, such as heap.live (those with metric_info.less). The profile must
+ * outlive it. Returns 0, -ENOMEM, or an error of profile_records(). */
 int timeline_new(struct profile *profile, const struct timeline_options *options,
 		 struct timeline **ret_timeline);
 void timeline_free(struct timeline *timeline); /* NULL is allowed */
@@ -73,11 +74,10 @@ struct buf;
 /* Appends the label of a run, escaped for display: "X > Y > Z [file.c:12]". */
 void timeline_label(struct buf *b, const struct timeline_run *run);
 
-/* Returns whether the sum of the records' values is a figure of its own, rather than their number.
- */
+/* Returns whether the sum of the records' values tells more than the number of records. */
 bool timeline_has_amounts(const struct timeline *timeline);
 
-/* Appends the number of records and, if that is a figure of its own, the sum of their values: "12
+/* Appends the number of records and, if timeline_has_amounts(), the sum of their values: "12
  * samples", "3 instances, 1.500 ms". */
 void timeline_amount(struct buf *b, const struct timeline *timeline, uint64_t samples,
 		     uint64_t amount);

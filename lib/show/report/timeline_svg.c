@@ -95,7 +95,8 @@ static void scale(struct timeline_svg *s)
 	}
 }
 
-/* Writes the label if it fits into `width` pixels, else as much of the routine's name as fits. */
+/* Writes the label if it fits into `width` pixels; otherwise as much of the routine's name as
+ * fits. */
 static void text(struct timeline_svg *s, double x, double y, double width,
 		 const struct timeline_run *run)
 {

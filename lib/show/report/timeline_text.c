@@ -12,7 +12,8 @@
 
 #define TIMELINE_BAR 32u
 
-/* Returns the character of which a run's bar is made: waits have shades of their own. */
+/* Returns the character of which a run's bar consists; waits have other characters than
+ * routines. */
 static const char *cell(const struct timeline_run *run, bool utf8)
 {
 	switch (profile_symbol_wait(run->symbol)) {

@@ -4,7 +4,7 @@
  *
  * A recording can hold paths of ten thousand frames, so nothing here recurses: rows to be written
  * wait on an explicit stack. `open[level]` tells whether a branch line on the left continues below.
- * Rows come in depth-first order, so it always describes the row's own ancestors.
+ * Rows come in depth-first order, so `open` is always about the current row's ancestors.
  */
 #include "report/treeview.h"
 
@@ -20,11 +20,12 @@
 #define TREEVIEW_FOLD 3
 
 struct treeview_item {
-	uint32_t node;	  /* CALLTREE_NONE: the row that sums up `hidden` nodes */
-	uint32_t level;	  /* number of branches to the left */
-	uint32_t hidden;  /* number of nodes that the row sums up */
-	bool is_top;	  /* a child of node 0 */
-	bool is_branch;	  /* It begins a branch of that level, instead of continuing one. */
+	uint32_t node;	 /* CALLTREE_NONE: the row that sums up `hidden` nodes */
+	uint32_t level;	 /* number of branches to the left */
+	uint32_t hidden; /* number of nodes that the row sums up */
+	bool is_top;	 /* a child of node 0 */
+	/* It begins a branch at that level; false: it continues the branch above. */
+	bool is_branch;
 	bool is_last;	  /* It is the last child of its branch. */
 	uint64_t samples; /* samples of the hidden nodes */
 };
@@ -39,7 +40,8 @@ struct treeview {
 	size_t n_stack, cap_stack;
 	bool *open; /* by level, from 1: whether its branch line continues below */
 	size_t cap_open;
-	/* the shown children of the node that treeview_children() looked at last, largest first */
+	/* the children that are shown of the node with which treeview_children() was last called,
+	 * largest first */
 	uint32_t *children;
 	uint32_t n_children;
 	size_t cap_children;
@@ -130,8 +132,8 @@ static int treeview_push(struct treeview *v, const struct treeview_item *item)
 	return 0;
 }
 
-/* Puts the children that treeview_children() found on the stack, so that the largest is written
- * first. */
+/* Puts the children that treeview_children() found on the stack, in the order that the largest is
+ * written first. Returns 0 or -ENOMEM. */
 static int push_children(struct treeview *v, uint32_t level, bool is_top)
 {
 	uint32_t n = v->n_children + (v->n_hidden > 0);
@@ -247,7 +249,7 @@ static int write_hidden(struct treeview *v, const struct treeview_item *item)
 }
 
 /* Returns whether the only child of `node` is the same function again. v->children has the children
- * of `node` afterwards. */
+ * of `node` afterwards. *ret_r is 0 or an error. */
 static bool calls_itself(struct treeview *v, uint32_t node, int *ret_r)
 {
 	*ret_r = treeview_children(v, node);
@@ -256,8 +258,8 @@ static bool calls_itself(struct treeview *v, uint32_t node, int *ret_r)
 	       v->nodes[v->children[0]].is_inlined == v->nodes[node].is_inlined;
 }
 
-/* Finds the last of the nodes that share a row with `node`, and the number of calls and self
- * samples of these. */
+/* Finds the last of the nodes that share a row with `node`, and the number of calls and the self
+ * samples of all of them. Returns 0 or an error. */
 static int fold(struct treeview *v, uint32_t node, uint32_t *ret_last, uint32_t *ret_calls,
 		uint64_t *ret_self)
 {
@@ -281,8 +283,8 @@ static int fold(struct treeview *v, uint32_t node, uint32_t *ret_last, uint32_t 
 	return err;
 }
 
-/* Appends the sum of the hidden rows to their parent's row, if they need no row of their own
- * because no paths divide there. */
+/* Appends the sum of the hidden rows to their parent's row, unless the paths divide there, so that
+ * the sum gets a row of its own. */
 static void hide(struct treeview *v)
 {
 	char share[TEXT_SHARE_MAX];

@@ -13,8 +13,8 @@
  * A function with a single child continues in the same column; the text moves to the right only
  * where paths divide. A function that calls itself repeatedly becomes one row, with the number of
  * calls and the self time of all of them. The object is named where it changes. Rows below the
- * limit are summed up: in a row of their own beside several others, else at the end of their
- * parent's row ("(+2 more, 0.3%)"). An empty line separates the subtrees of the top.
+ * limit are summed up: in one row, if their parent has several other children, else at the end of
+ * their parent's row ("(+2 more, 0.3%)"). Empty lines separate the topmost subtrees.
  */
 #ifndef REPORT_TREEVIEW_H
 #define REPORT_TREEVIEW_H
@@ -30,21 +30,21 @@ struct treeview_options {
 	uint64_t whole;			     /* samples that count as 100 % */
 	const struct frame_sources *sources; /* counts for the column of sources; NULL: no column */
 	const struct imbalance *imbalance;   /* figures for the column of ranks; NULL: no column */
-	bool is_callers; /* Children call their parents, and there is no self column. */
+	bool is_callers; /* Children call their parents, and there is no column "self". */
 };
 
 /* Writes the subtrees of node 0, largest first. Returns 0, -ENOMEM, or -EIO if the stream failed.
  */
 int treeview_write(const struct calltree *tree, const struct treeview_options *options, FILE *out);
 
-/* Writes a row with a line end, cut to the options' width, in bold if `strong` and colours are
+/* Writes `row` with a line end, cut to the options' width, and in bold if `strong` and colours are
  * allowed; then empties it. All text views use it. Returns as treeview_write() does. */
 int treeview_row(struct buf *row, const struct report_options *options, bool strong, FILE *out);
 
 /* Appends a share in eight columns: "   50.0%". */
 void treeview_share(struct buf *row, uint64_t samples, uint64_t whole);
 
-/* Returns whether samples are below the options' limit, in percent of `whole`. */
+/* Returns whether `samples` are below the options' limit, which is in percent of `whole`. */
 bool treeview_is_small(uint64_t samples, uint64_t whole, const struct report_options *options);
 
 /* Appends the name of an object: "  [object]". */

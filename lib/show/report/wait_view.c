@@ -6,11 +6,12 @@
  *         begin          end     duration  state     thread      what for  who ended it  call path
  *      1.000000     2.100000      1.100 s  blocked   prog (21)   [futex]   other: main   main;work
  *
- * Times are since the recording's start. In a range a row shows the part of the wait that lies in
- * it: '<' before the begin, or '>' after the end, means that the range cut the wait there.
+ * Times are since the recording's start. In a range a row shows the part of the wait that is within
+ * the range: '<' before the begin, or '>' after the end, means that the range cut the wait there.
  *
- * Recordings mostly have a sample of the waits; a note above the rows says so. JSON has an unbiased
- * estimate of the number of all waits: the sum of 1 / the probability with which each was kept.
+ * Recordings mostly have only a sample of the waits; then a note above the rows says so. JSON has
+ * an unbiased estimate of the number of all waits: the sum of 1 / p over the recorded waits, each
+ * of which was kept with its probability p.
  */
 #include "report/wait_view.h"
 
@@ -40,7 +41,8 @@ struct view {
 	VEC(struct row) rows; /* in the order in which they are shown */
 	size_t n_shown;
 	uint64_t from_ns, to_ns; /* the selected time, CLOCK_MONOTONIC */
-	/* the largest mean by which waits were sampled; 0: all waits were recorded */
+	/* the largest mean distance with which waits were sampled, in ns; 0: all waits were
+	 * recorded */
 	uint64_t mean_ns;
 	double there_were; /* the estimated number of waits, recorded or not */
 	double variance;   /* of that estimate */
@@ -123,8 +125,8 @@ static int add_rows(struct view *v)
 	return err;
 }
 
-/* Sets v->rows to the first rows in the wanted order, as many as are shown. The caller frees the
- * view in any case. */
+/* Sets v->rows to the first rows in the order of the options, as many as are shown. Returns 0 or an
+ * error. The caller frees the view in any case. */
 static int make_view(struct profile *profile, const struct report_options *options, struct view *v)
 {
 	const struct store_recording *r = &profile_tables(profile)->recording;
@@ -166,7 +168,8 @@ static int32_t pid_of(const struct view *v, const struct store_thread *thread)
 	return v->tables->processes[thread->process].pid;
 }
 
-/* Returns the wake-up that ended a wait; NULL: there was none, or it is unknown. */
+/* Returns the wake-up that ended a wait; NULL: the row is a runnable time, or the wake-up is
+ * unknown. */
 static const struct waking *waking_of(const struct view *v, const struct row *row)
 {
 	return row->is_runnable
@@ -191,8 +194,8 @@ static double since_start(const struct view *v, uint64_t ns)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* A path as the filter shapes it: [0, reason) are its functions; from `reason` on, why the thread
- * waited and for which object. */
+/* A path, shaped by the filter: its functions are [0, reason); from `reason` on come why the thread
+ * waited, and for which object. */
 struct names {
 	const struct profile_frame *frames; /* valid until the profile makes the next path */
 	size_t n, reason;

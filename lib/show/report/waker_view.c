@@ -56,8 +56,8 @@ static int put_row(struct buf *b, const struct wakers *w, const struct waker_nod
 	return text_flush(b, out);
 }
 
-/* Writes the rows of the tree, callers first. A row below the limit is left out with everything
- * below it. */
+/* Writes the rows of the tree, parents first. A row below the limit is left out, with all rows
+ * below it in the tree. Returns 0 or an error. */
 static int put_rows(struct buf *b, const struct wakers *w, const struct report_options *options,
 		    FILE *out)
 {

@@ -8,8 +8,8 @@
 
 #include "report/report.h"
 
-/* Writes the view of a profile of METRIC_WAIT_BLOCKED as text. Both functions return 0, -ENOMEM,
- * -EIO if the stream failed, or an error of wakers_make(). */
+/* Writes the view of a profile of METRIC_WAIT_BLOCKED as text, or as JSON. Both functions return 0,
+ * -ENOMEM, -EIO if the stream failed, or an error of wakers_make(). */
 int waker_view_text(struct profile *profile, const struct report_options *options, FILE *out);
 
 /* Writes it as JSON; docs/JSON.md has its members. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells things with equal ids apart; see identity.h. The things of one id are a list, which nearly
- * always has one entry. */
+/* Tells things with equal ids apart; see identity.h. The things with one id are in a list, which
+ * nearly always has one entry. */
 #include "rows/identity.h"
 
 #include <errno.h>
@@ -20,8 +20,9 @@ static bool is_same(const struct identity_key *a, const struct identity_key *b)
 	return a->a == b->a && a->b == b->b && a->c == b->c && a->d == b->d;
 }
 
-/* Finds a thing. *ret_last becomes the last entry with its id; IDENTITY_NONE: there is none.
- * *ret_next becomes the least alternative above those of the id's entries. */
+/* Returns the entry of a thing; IDENTITY_NONE: it is not in the table. Then *ret_last is the last
+ * entry with its id, or IDENTITY_NONE, and *ret_next the least alternative above those of all these
+ * entries. */
 static uint32_t find(const struct identity *table, uint64_t id, const struct identity_key *key,
 		     uint32_t *ret_last, uint32_t *ret_next)
 {

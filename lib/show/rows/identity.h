@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of things that are identified by a 64-bit hash (locations, paths), which keeps two things
+ * A table of things that have a 64-bit hash as their id (locations, paths), which keeps two things
  * with the same hash apart.
  *
- * The first thing with an id gets the alternative 0, the next one 1, and so on: the ".N" of
- * docs/TAGS.md. The key tells what a thing is: for a location its file and offset, for a path its
- * parent and its leaf.
+ * The first thing with an id gets the number 0 (its "alternative"), the next one 1, and so on, like
+ * the ".N" of docs/TAGS.md. The key tells things apart: for a location it is file and offset, for a
+ * path its parent and its leaf.
  */
 #ifndef ROWS_IDENTITY_H
 #define ROWS_IDENTITY_H
@@ -37,16 +37,16 @@ struct identity {
 /* Frees the memory and leaves an empty table. */
 void identity_fini(struct identity *table);
 
-/* Finds the alternative of a thing. A new thing gets the next alternative of its id, and
- * *ret_is_new is set to true. Returns 0, -ENOMEM or -EOVERFLOW (2^32 - 1 things). */
+/* Finds a thing and gives its alternative. A new thing gets the next alternative of its id, and
+ * *ret_is_new is set to true. Returns 0; -ENOMEM; -EOVERFLOW: there are 2^32 - 1 things. */
 int identity_enter(struct identity *table, uint64_t id, const struct identity_key *key,
 		   uint32_t *ret_alt, bool *ret_is_new);
 
 /* Returns whether the table has a thing. */
 bool identity_has(const struct identity *table, uint64_t id, const struct identity_key *key);
 
-/* Enters a thing under an alternative that another table gave it. A thing that is in the table
- * already stays as it is. Errors are those of identity_enter(). */
+/* Adds a thing with the alternative that another table gave it. A thing that the table has already
+ * stays unchanged. Errors as identity_enter(). */
 int identity_know(struct identity *table, uint64_t id, const struct identity_key *key,
 		  uint32_t alt);
 

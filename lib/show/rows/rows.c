@@ -2,9 +2,9 @@
 /*
  * Turns recordings into rows; see rows.h.
  *
- * Each metric of a recording is a profile with trie nodes of its own (for completed paths), so each
- * is added by itself. Paths and locations that an earlier profile had are recognised by their ids
- * (rows/identity.h), and get no second row.
+ * Each metric of a recording has a profile, which can have trie nodes of its own (for completed
+ * paths), so each metric is added separately. Paths and locations of an earlier profile are
+ * recognised by their ids (rows/identity.h), and get no second row.
  *
  * The samples of a profile are its entries, added up over the threads with equal labels. A row's
  * key is its path, its labels, and its end: the end reason, the quality, and the number of inferred
@@ -56,7 +56,7 @@ static struct rows_value rows_number(uint64_t number)
 	return (struct rows_value){.number = number};
 }
 
-/* Makes the value of a column of text; NULL makes an empty one. */
+/* Makes the value of a column of text; for NULL, a null value. */
 static struct rows_value rows_word(const char *text)
 {
 	return (struct rows_value){.text = text, .is_null = !text};
@@ -200,8 +200,8 @@ static uint64_t start_of(const struct rows_profile *p, uint32_t location)
 	return 0;
 }
 
-/* Writes a location's rows: one for the function that encloses it, and one for each function
- * inlined there, outermost first. */
+/* Makes a location's rows: one for the enclosing function, and one for each function inlined there,
+ * outermost first. Returns 0 or an error. */
 static int put_location(struct rows_profile *p, uint32_t number, uint32_t alt)
 {
 	const struct store_location *location = &p->t->locations[number];
@@ -284,8 +284,8 @@ static int add_path(struct rows_profile *p, uint32_t number)
 			});
 }
 
-/* Marks the nodes that the entries need; a node's parent has a smaller number, so one pass down
- * does. */
+/* Marks the nodes that the entries need. A node's parent has a smaller number, so one pass from the
+ * last node to the first marks all ancestors. */
 static void mark(struct rows_profile *p)
 {
 	size_t n;
@@ -332,8 +332,8 @@ static char *copy_of(struct buf *b, const char *text)
 	return escaped ? strdup(escaped) : NULL;
 }
 
-/* Returns a copy of the name in the buffer. Returns NULL for a name in brackets, which means that
- * there is none. *ret_err becomes -ENOMEM if memory is short. */
+/* Returns a copy of the name in the buffer, which the caller frees. NULL: the name is in brackets,
+ * which means that there is none; or memory is short, and *ret_err is -ENOMEM. */
 static char *name_of(struct buf *b, int *ret_err)
 {
 	char *name = NULL;
@@ -458,8 +458,8 @@ static int in_order(const void *left, const void *right)
 	return a->inferred < b->inferred ? -1 : a->inferred > b->inferred;
 }
 
-/* Finds the range of time of a recording's rows, as unix time: all of it, or the part that --from
- * and --to choose, where waits and passes are cut. */
+/* Gives the range of time of a recording's rows, as unix time: all of its time, or the part that
+ * --from and --to choose, to which waits and passes are cut. */
 static void part_of(const struct rows_profile *p, uint64_t *ret_start, uint64_t *ret_end)
 {
 	const struct store_recording *r = &p->t->recording;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The columns of the three tables that recordings become for column stores: samples, paths and
- * locations (docs/TABLES.md). All writers, to files and to servers, take the columns from here, so
- * that they agree.
+ * The columns of the three tables into which recordings are turned for column stores: samples,
+ * paths and locations (docs/TABLES.md). All writers, to files and to servers, take the columns from
+ * here, so that they agree.
  */
 #ifndef ROWS_ROWS_SCHEMA_H
 #define ROWS_ROWS_SCHEMA_H
@@ -30,12 +30,12 @@ struct rows_schema {
 	size_t n_columns;
 };
 
-/* In the order of writing: rows refer only to rows of earlier tables. */
+/* In the order in which tables are written, because rows refer only to rows of earlier tables. */
 enum rows_table { ROWS_LOCATIONS, ROWS_PATHS, ROWS_SAMPLES, ROWS_TABLES };
 
 #define ROWS_MAX_COLUMNS 20
 
-/* A value of a row; the column's type tells which member is set. */
+/* A value of a row. The type of the column tells which member is set. */
 struct rows_value {
 	bool is_null;
 	uint64_t number;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tree of shown frames; see calltree.h.
+ * A tree of frames as they are shown; see calltree.h.
  *
  * A path is added by climbing the trie from its leaf to the first trie node that already has a node
  * in this tree, then coming down again and adding the missing nodes. So a group of entries costs
  * one step for each trie node that it touches, not one for each frame of each path.
  *
- * Most nodes have one or two children, mostly made just before. They are in a list, because
- * searching that costs less than a probe of an index. The children of a node that has many are in
- * the index.
+ * Most nodes have one or two children. They are in a list, because searching a short list costs
+ * less than a look-up in a map. If a node has many children, they are in the map `children`.
  *
- * `index` remembers the tree's node for a trie node. It holds for one tree and one root mark (a
- * path that ends for another reason hangs under another mark), so each entry carries the stamp of
- * the combination that wrote it, and changing the combination costs nothing.
+ * `index` has the tree's node for a trie node. An entry is valid only for one tree and one root
+ * mark (paths with another end reason are below another mark), so it has the stamp of tree and
+ * mark. To invalidate all entries, it is enough to take a new stamp.
  */
 #include "tree/calltree_state.h"
 
@@ -66,8 +65,8 @@ void calltree_clear(struct calltree *tree)
 	};
 	tree->n_nodes = 1;
 	tree->inferred.count = 0;
-	/* If one large process made the map grow, clearing it would cost as much for each small
-	 * process after it. */
+	/* After a large process has made the map grow, clearing it would take as long for each
+	 * small process that follows. */
 	if (tree->children.slots > 16 * (tree->children.used + 64))
 		int_map_fini(&tree->children);
 	else
@@ -97,8 +96,8 @@ static int append(struct calltree *tree, uint32_t parent, uint32_t symbol, bool 
 	return 0;
 }
 
-/* Looks for the child of a node with a key. When a node gets too many children to search a list,
- * enters all of them in the index. */
+/* Finds the child of a node with a key; CALLTREE_NONE: there is none. If the node gets too many
+ * children for a list, puts all of them into the map first. Returns 0 or -ENOMEM. */
 static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t *ret_child)
 {
 	uint32_t at = tree->nodes[parent].first_child;
@@ -124,7 +123,7 @@ static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, u
 	return 0;
 }
 
-/* Finds the child of `parent` with a key, and makes a node for the symbol if there is none. */
+/* Finds the child of `parent` with a key, or makes it, with this symbol. Returns 0 or -ENOMEM. */
 static int enter(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t symbol,
 		 bool is_inlined, uint32_t *ret_child)
 {
@@ -153,7 +152,7 @@ int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_
 		     ret_child);
 }
 
-/* Takes a new stamp for this root mark, unless it is the current one. */
+/* Takes a new stamp if the root mark differs from that of the previous call. */
 int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uint32_t *ret_at)
 {
 	if (!tree->index) {
@@ -171,8 +170,8 @@ int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uin
 	return mark ? calltree_child(tree, 0, mark, false, ret_at) : 0;
 }
 
-/* Moves *at to the child for a frame, or leaves it if the filter hides the frame. `key`: the
- * frame's key as profile_location_keys() returns it. */
+/* Moves *at to its child for a frame, or does nothing if the filter hides the frame. `key` is the
+ * frame's key of profile_location_keys(). Returns 0 or -ENOMEM. */
 static int calltree_step(struct calltree *tree, const struct profile_filter *filter, uint32_t key,
 			 uint32_t *at)
 {
@@ -207,7 +206,8 @@ int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at)
 	return err;
 }
 
-/* Moves *at down over the frames of one trie node, making nodes. */
+/* Moves *at down along the frames of one trie node, making the missing nodes, and notes the result
+ * in `index`. Returns 0 or -ENOMEM. */
 static int enter_frames(struct calltree *tree, uint32_t tag_trie_node, uint32_t *at)
 {
 	const struct store_tables *t = profile_tables(tree->profile);
@@ -227,7 +227,7 @@ bool calltree_push(struct calltree *tree, uint32_t n, uint32_t tag_trie_node)
 	return true;
 }
 
-/* Records that the first frames of a path that was just added are inferred. */
+/* Notes that the first frames of a path that was just added are inferred. Returns 0 or -ENOMEM. */
 static int add_inferred(struct calltree *tree, const struct profile_entry *entry, uint32_t at)
 {
 	const struct store_node *nodes = profile_tables(tree->profile)->nodes;

@@ -3,11 +3,11 @@
  * Makes trees from a call tree: the tree of callers, and the trees around one function; see
  * calltree.h.
  *
- * Inverting goes level by level. A runner stands for the samples that end in one node of the source
- * tree. In each round all runners step to their caller, and the tree of callers gets or finds the
- * node for that caller below the runner's previous node. A runner stops when its node in the tree
- * of callers is below the limit. That bounds the work by levels * runners, and only rows that would
- * not be shown are left out.
+ * Inverting goes level by level. A "runner" stands for the samples that end in one node of the
+ * source tree. In each round each runner goes on to its caller, and to the node for that caller
+ * below its previous node in the tree of callers, which is made if it is missing. A runner stops
+ * when its node in the tree of callers is below the limit. That bounds the work by levels *
+ * runners, and only rows that would not be shown are left out.
  */
 #include "tree/calltree_state.h"
 
@@ -19,14 +19,14 @@
 struct calltree_runner {
 	uint32_t source; /* node of the source tree where the runner is now */
 	uint32_t at;	 /* the runner's node in the tree of callers */
-	/* this node of the source, and all callers of it, are inferred in the runner's samples; 0:
-	 * none is */
+	/* in the runner's samples, the frames of this node of the source tree and of all its
+	 * callers are inferred; 0: none are */
 	uint32_t upto;
 	uint64_t samples;
 };
 
 /* Runs one round: moves each runner to its caller and adds its samples there. Returns the number of
- * runners that continue. */
+ * runners that go on, or -ENOMEM. */
 static int64_t calltree_round(const struct calltree *tree, struct calltree *callers,
 			      struct calltree_runner *runners, int64_t n, uint64_t least)
 {
@@ -57,11 +57,12 @@ static int64_t calltree_round(const struct calltree *tree, struct calltree *call
 	return left;
 }
 
-/* Puts a runner on its function's node at the top of the tree of callers. */
+/* Puts a runner on the node of its function at the top of the tree of callers. Returns 0 or
+ * -ENOMEM. */
 static int start_one(const struct calltree *tree, struct calltree *callers,
 		     struct calltree_runner *runner)
 {
-	/* Whether it was inlined matters for a caller, not for the function asked about. */
+	/* The function that the user names is shown as not inlined; only for callers it matters. */
 	int err = calltree_child(callers, 0, calltree_symbol(tree, runner->source), false,
 				 &runner->at);
 
@@ -72,10 +73,10 @@ static int start_one(const struct calltree *tree, struct calltree *callers,
 	return 0;
 }
 
-/* Makes a runner for each node from which samples start, and one more for each share of these
- * samples whose first frames are inferred. outer[i] is the node from which the samples that end in
- * node i start (0: none); if `outer` is NULL, that is node i itself. `plain` has room for a number
- * for each node. */
+/* Makes a runner for each node at which samples start, and a further one for each number of these
+ * samples whose first frames are inferred. outer[i] is the node at which the samples that end in
+ * node i start (0: they do not count); `outer` NULL: it is node i. `plain` has room for a number
+ * for each node. Returns the number of runners, or -ENOMEM. */
 static int64_t start(const struct calltree *tree, const uint32_t *outer, struct calltree *callers,
 		     struct calltree_runner *runners, uint64_t *plain)
 {
@@ -135,8 +136,8 @@ int calltree_invert(const struct calltree *tree, const struct calltree_limits *l
 
 /* --- around a function ---------------------------------------------------------------------- */
 
-/* Finds for each node the outermost node on its path, itself included, whose function is marked; 0
- * if there is none. */
+/* Returns, for each node, the outermost node on its path (itself included) whose function is
+ * marked; 0: there is none. NULL: memory is short. */
 static uint32_t *calltree_outer(const struct calltree *tree, const bool *is_asked)
 {
 	uint32_t *outer = calloc(tree->n_nodes, sizeof(*outer));
@@ -151,7 +152,8 @@ static uint32_t *calltree_outer(const struct calltree *tree, const bool *is_aske
 	return outer;
 }
 
-/* Copies what is below the outermost nodes to `callees`; `copied` maps each node to its copy. */
+/* Copies the outermost nodes and what is below them to `callees`; copied[i] becomes the copy of
+ * node i. Returns 0 or -ENOMEM. */
 static int copy(const struct calltree *tree, const uint32_t *outer, struct calltree *callees,
 		uint32_t *copied)
 {

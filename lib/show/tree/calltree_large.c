@@ -2,8 +2,8 @@
 /*
  * Builds only the large nodes of a call tree; see calltree.h.
  *
- * A text report shows the rows above a limit: some hundred of the millions of nodes of a long
- * recording. Whether a node is large is known before its children are looked at:
+ * A text report shows only the rows above a limit: some hundred of the millions of nodes of a long
+ * recording. Here it is known whether a node is large before its children are made:
  *
  *   entries ─► subtree: the trie nodes that they touch, with their sums (subtree.h)
  *           ─► level by level from the root: subtree_nodes become nodes of the tree (those of equal
@@ -11,7 +11,8 @@
  *              a small node keeps the samples of everything below it as its own
  *
  * All subtree_nodes of one tree node are on one level, since a path has as many trie nodes as
- * frames that are not inlined. Folding recursion breaks that, so it is not done here.
+ * frames that are not inlined. With folded recursion that is not so; then this cannot be used
+ * (calltree_can_add_large()).
  *
  * So locations are named, and nodes made, only for large nodes and their children.
  */
@@ -27,8 +28,8 @@ struct large_work {
 	double least;
 };
 
-/* Moves a subtree_node's samples from `from`, the tree node of its caller, to `to`, its own.
- * Inlined functions between the two get the samples as well. */
+/* Moves the samples of a subtree_node from tree node `from`, that of its caller, to `to`, its own.
+ * Nodes of inlined functions between the two get the samples as well. */
 static void large_count(struct calltree *tree, uint32_t from, uint32_t to, uint64_t samples)
 {
 	tree->nodes[from].self -= samples;
@@ -58,7 +59,7 @@ static int large_arrive(struct large_work *w, uint32_t list, uint32_t at)
 	return 0;
 }
 
-/* Turns to the next level: the subtree_nodes that got tree nodes last become the parents. */
+/* Goes on to the next level: the subtree_nodes that just got tree nodes become the parents. */
 static void large_turn(struct large_work *w)
 {
 	struct calltree_arrival *items = w->state->level.items;
@@ -103,8 +104,9 @@ static int large_run(struct large_work *w, const struct subtree_run *run)
 	return err < 0 ? err : large_descend(w);
 }
 
-/* Finds the tree node that has an entry's samples, and the tree node of the last inferred frame. If
- * a caller of that frame is below the limit, its node has the samples, and both are the same. */
+/* Finds the tree node that has an entry's samples, and the tree node of its last inferred frame. If
+ * a caller of that frame is below the limit, both are the node of this caller, which has the
+ * samples. Returns 0 or -ENOMEM. */
 static int large_find(struct large_work *w, const struct profile_entry *entry, uint32_t inferred,
 		      struct calltree_inferred *ret_part)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a call tree: calltree.c builds one from entries, calltree_large.c builds its large
- * nodes only, calltree_invert.c derives other trees. No other module includes this.
+ * The inside of a call tree: calltree.c builds a tree from entries, calltree_large.c builds only
+ * its large nodes, calltree_invert.c makes other trees from it. No other module includes this.
  */
 #ifndef TREE_CALLTREE_STATE_H
 #define TREE_CALLTREE_STATE_H
@@ -16,7 +16,8 @@ struct calltree_index {
 	uint32_t at;
 };
 
-/* Samples that end in node `at` and whose frames are inferred from the root down to node `upto`. */
+/* Samples that end in node `at`, and whose frames from the root down to node `upto` are
+ * inferred. */
 struct calltree_inferred {
 	uint32_t at, upto;
 	uint64_t samples;
@@ -41,7 +42,7 @@ struct calltree {
 	struct int_map children;      /* for nodes with many children: (parent, key) -> node */
 	struct calltree_index *index; /* by trie node; made by the first addition */
 	uint32_t stamp;
-	/* the root mark that the entries with the current stamp belong to */
+	/* the root mark of the entries with the current stamp */
 	const struct profile_symbol *mark;
 	uint32_t *climb; /* trie nodes of a path, leaf first */
 	size_t cap_climb;
@@ -49,15 +50,16 @@ struct calltree {
 	struct calltree_large large;
 };
 
-/* Returns the child of `parent` for a symbol, and makes it if it is new. Returns 0 or -ENOMEM. */
+/* Finds the child of `parent` for a symbol, or makes it. Returns 0 or -ENOMEM. */
 int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_symbol *symbol,
 		   bool is_inlined, uint32_t *ret_child);
 
-/* Gives the node below which paths with a root mark (NULL: none) begin, and makes `stamp` stand for
- * that mark. Returns 0 or -ENOMEM. */
+/* Gives the node below which paths with a root mark (NULL: none) begin; entries of `index` with the
+ * new `stamp` are valid for that mark. Returns 0 or -ENOMEM. */
 int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uint32_t *ret_at);
 
-/* Moves *at down over the shown frames of a location, making nodes. Returns 0 or -ENOMEM. */
+/* Moves *at down along the frames of a location that are shown, making the missing nodes. Returns 0
+ * or -ENOMEM. */
 int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at);
 
 /* Stores a trie node as climb[n]. Returns false if memory is short. */

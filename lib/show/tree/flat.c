@@ -3,8 +3,9 @@
  * Functions with self and total; see flat.h.
  *
  * A recursive function occurs several times in one path. Its total is the sum over its nodes that
- * have no node of the same function above them: the depth-first pass counts for each function how
- * many of its nodes it is inside of. The pass follows the tree's links, so depth costs no memory.
+ * have no node of the same function above them. To find these, a depth-first pass counts for each
+ * function how many of its nodes are on the current path. The pass follows the tree's links, so
+ * depth costs no memory.
  */
 #include "tree/flat.h"
 
@@ -17,7 +18,7 @@
 struct flat_pass {
 	const struct calltree_node *nodes;
 	struct flat *flat;
-	uint32_t *open; /* by row: how many nodes of the function the pass is inside of */
+	uint32_t *open; /* by row: how many nodes of the function are on the current path */
 	uint32_t *row;	/* by node: index of its function's row */
 };
 

@@ -7,9 +7,10 @@
 
 struct flat_row {
 	uint32_t symbol;
-	uint64_t self;	   /* samples that hit in the function */
-	uint64_t total;	   /* samples that have it anywhere in their path, each counted once */
-	uint64_t inferred; /* of `total`, those in which the function is an inferred frame */
+	uint64_t self; /* samples that hit in the function */
+	/* samples that have the function anywhere in their path, each counted once */
+	uint64_t total;
+	uint64_t inferred; /* those of `total` in which the function's frame is inferred */
 };
 
 struct flat {
@@ -17,8 +18,8 @@ struct flat {
 	uint32_t n;
 };
 
-/* Makes the list of a tree that was made with CALLTREE_BY_SYMBOL and summed up. The caller frees it
- * with flat_free(). Returns 0 or -ENOMEM. */
+/* Makes the list of a tree, which must have been made with CALLTREE_BY_SYMBOL and summed up. The
+ * caller frees it with flat_free(). Returns 0 or -ENOMEM. */
 int flat_make(const struct profile *profile, const struct calltree *tree, struct flat *ret_flat);
 
 /* Frees the rows and zeroes the list; a zeroed list is allowed. */

@@ -2,9 +2,9 @@
 /*
  * Sources of frames; see frame_sources.h.
  *
- * The tree merges paths of all origins, and reports that do not show sources must not pay for them.
- * So a second pass goes down the tree with each entry's frames, and keeps the counts in an array
- * beside the tree.
+ * The nodes of the tree have no place for the counts, because reports that do not show sources must
+ * not pay for them. So a second pass follows each entry's frames down the tree, and has the counts
+ * in an array by node.
  */
 #include "tree/frame_sources.h"
 
@@ -113,7 +113,7 @@ bool frame_sources_has_weak_rules(const struct profile *profile)
 
 #define MAX_PARTS (FRAME_SOURCE_COUNT + PROVENANCE_COUNT)
 
-/* A share in a column: of a source, or of a kind of rule of walked frames. */
+/* A share in a column: of a frame source, or of a kind of unwinding rule among walked frames. */
 struct part {
 	const char *letters, *name;
 	uint64_t samples;
@@ -125,7 +125,7 @@ struct parts {
 	uint64_t samples; /* of all parts */
 };
 
-/* Inserts a part that has samples, behind all parts with as many or more. */
+/* Inserts a part, unless it has no samples, after all parts with as many samples or more. */
 static void add_part(struct parts *parts, const char *letters, const char *name, uint64_t samples)
 {
 	size_t at = samples ? parts->n++ : 0;
@@ -138,8 +138,8 @@ static void add_part(struct parts *parts, const char *letters, const char *name,
 	parts->list[at] = (struct part){letters, name, samples};
 }
 
-/* Lists the parts. Walked frames count as "walked" unless their rule is weak. Older stores have no
- * rules. */
+/* Lists the parts. Walked frames with a weak rule are parts by provenance, the others are "walked";
+ * so are all in older stores, which have no provenances. */
 static void list_parts(const struct frame_source_counts *counts, struct parts *ret_parts)
 {
 	uint64_t weak = 0;

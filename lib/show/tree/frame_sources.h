@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts where the frames of a call tree come from (stack/origin.h): for each node, its samples by
- * the source of their frame there, and those whose frame neither the walk nor the stack's memory
- * confirms.
+ * Counts from where the frames of a call tree come (stack/origin.h): for each node, its samples by
+ * the source of their frame at the node, and the samples whose frame is less than certain.
  */
 #ifndef TREE_FRAME_SOURCES_H
 #define TREE_FRAME_SOURCES_H
@@ -13,24 +12,25 @@
 
 struct frame_source_counts {
 	uint64_t by[FRAME_SOURCE_COUNT]; /* samples */
-	uint64_t unsure; /* of all samples, those whose frame has a confidence below 100 % */
-	uint64_t rules[PROVENANCE_COUNT]; /* of the walked samples, by the provenance of the rule
-					     that found the frame's caller */
+	uint64_t unsure; /* samples of all sources whose frame has a confidence below 100 % */
+	uint64_t rules[PROVENANCE_COUNT]; /* walked samples, by the provenance of the unwinding rule
+					   * that found the frame's caller */
 };
 
 struct frame_sources {
 	struct frame_source_counts *nodes; /* by node of the tree; owned */
 	uint32_t n;
-	/* over the frames of all samples, except marks and inlined functions */
+	/* sum over the frames of all samples, except for marks and inlined functions */
 	struct frame_source_counts all;
 };
 
-/* Counts for a tree that holds the `n` entries of its profile whose numbers are in `entries`.
- * `sources` must be zeroed or hold an earlier result, which is freed. Returns 0 or -ENOMEM. */
+/* Counts for a tree that was made from the `n` entries of its profile whose numbers are in
+ * `entries`. `sources` must be zeroed or have an earlier result, which is freed. Returns 0 or
+ * -ENOMEM. */
 int frame_sources_make(struct profile *profile, const struct calltree *tree,
 		       const uint32_t *entries, uint32_t n, struct frame_sources *sources);
 
-/* Frees the counts and zeroes `sources`, which may be zeroed already. */
+/* Frees the counts and zeroes `sources`; it may be zeroed already. */
 void frame_sources_free(struct frame_sources *sources);
 
 /* Returns whether any path of a profile has frames that come from branch records. */
@@ -42,13 +42,13 @@ bool frame_sources_has_weak_rules(const struct profile *profile);
 
 /* Appends the shares of a node's sources in percent, largest first, as far as they fit into
  * FRAME_SOURCES_COLUMN characters: "br 61 wa 39?". Walked frames whose rule does not come from
- * unwind information have letters of their own ("fp 39"). '?' means that some of the frames are not
- * verified. */
+ * unwind information have letters of their own ("fp 39"). '?' means that some of the frames are
+ * less than certain. */
 #define FRAME_SOURCES_COLUMN 14
-/* Appends the column to a row; on lack of memory the row is marked as failed. */
+/* Appends this column to a row. If memory is short, the row is marked as failed. */
 void frame_sources_put(const struct frame_source_counts *counts, struct buf *row);
 
-/* Appends the legend of the letters with the sums of all samples: "# frames from: ...". */
+/* Appends the legend of the letters with the shares of all frames: "# frames from: ...". */
 void frame_sources_put_sum(const struct frame_source_counts *all, struct buf *row);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries in groups; see groups.h. Two stable counting sorts, by root mark and then by group: a
- * recording of a large build has a million entries in ten thousand processes.
+ * Entries in groups; see groups.h. Uses two stable counting sorts, by root mark and then by group,
+ * because a recording of a large build has a million entries in ten thousand processes.
  */
 #include "tree/groups.h"
 

@@ -2,7 +2,7 @@
 /*
  * Counts samples over time; see histogram.h. One pass over the records adds them up by part and
  * bin, and by part, bin and function; then the largest function of each bin is chosen. A wait or a
- * pass through a region adds to each bin the part of it that lies in the bin.
+ * pass through a region adds to each bin its part within the bin.
  */
 #include "tree/histogram.h"
 
@@ -58,7 +58,8 @@ static uint32_t histogram_bin(const struct histogram_pass *pass, uint64_t time_n
 	return bin < pass->h->n_bins ? (uint32_t)bin : pass->h->n_bins - 1;
 }
 
-/* Adds an amount to a bin, by its number among the bins of all parts, and to the function in it. */
+/* Adds an amount to a bin, given by its number among the bins of all parts, and to a function in
+ * that bin. Returns 0 or -ENOMEM. */
 static int add_to_bin(struct histogram_pass *pass, uint32_t bin, uint32_t symbol, uint64_t amount)
 {
 	uint32_t at;
@@ -76,7 +77,8 @@ static int add_to_bin(struct histogram_pass *pass, uint32_t bin, uint32_t symbol
 	return 0;
 }
 
-/* Adds a record with a length to the bins from `first` on: to each bin the part that lies in it. */
+/* Adds a record that covers a time to the bins of its part of the profile, which begin at `first`:
+ * to each bin the record's share in it. Returns 0 or -ENOMEM. */
 static int add_parts(struct histogram_pass *pass, const struct store_sample *record,
 		     const struct lasting *lasting, uint32_t first, uint32_t symbol)
 {
@@ -118,7 +120,7 @@ static int histogram_add(void *arg, const struct store_sample *record,
 			  profile_amount(profile, &s));
 }
 
-/* Sets the time that the bins cover: the filter's, else the recording's; never empty. */
+/* Sets the time that the bins cover: the filter's, or else the recording's. It is never empty. */
 static void span(struct histogram_pass *pass, uint32_t n_bins)
 {
 	const struct store_recording *rec = &profile_tables(pass->partition->profile)->recording;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts samples over time: in equal steps, for each part of a profile, with the function that was
- * hit most in each step. */
+/* Counts samples over time, in equal steps, for each part of a profile; also finds the function
+ * with most samples in each step. */
 #ifndef TREE_HISTOGRAM_H
 #define TREE_HISTOGRAM_H
 
@@ -20,13 +20,13 @@ struct histogram {
 
 #define HISTOGRAM_MAX_BINS 10000u
 
-/* Counts in `n_bins` steps (at least 1) over the time that the filter selects. The caller frees the
- * result with histogram_free(). Returns 0, -ENOMEM, -EOVERFLOW if parts times bins exceed 32 bits,
- * or an error of store_reader_samples(). */
+/* Counts in `n_bins` equal steps, at least 1, over the time that the filter selects. The caller
+ * frees the result with histogram_free(). Returns 0; -ENOMEM; -EOVERFLOW: parts times bins exceed
+ * 32 bits; or an error of store_reader_samples(). */
 int histogram_make(const struct partition *partition, uint32_t n_bins,
 		   struct histogram *ret_histogram);
 
-/* Frees the bins and zeroes the histogram, which may be zeroed already. */
+/* Frees the bins and zeroes the histogram; it may be zeroed already. */
 void histogram_free(struct histogram *histogram);
 
 #endif

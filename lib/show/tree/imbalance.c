@@ -60,8 +60,8 @@ static uint32_t rank_at(const struct summing *s, uint32_t index)
 	return (uint32_t)s->rank_of[s->entries[s->order[index]].thread];
 }
 
-/* Sorts the entries that have a rank by rank into `order`. Returns the number of different ranks.
- */
+/* Writes the numbers of the entries that have a rank to s->order, sorted by rank. Returns the
+ * number of different ranks. */
 static uint32_t order(struct summing *s, const uint32_t *entries, uint32_t n)
 {
 	uint32_t ranks = 0;
@@ -114,7 +114,8 @@ static int add_entry(struct summing *s, const struct profile_entry *entry)
 	return err;
 }
 
-/* Compares the sums of a rank, all of whose entries were added, with the largest so far. */
+/* Compares a rank's sums with the largest so far, when all entries of the rank have been added, and
+ * sets the sums back to 0. */
 static void end_rank(struct summing *s, uint32_t rank, struct imbalance *imbalance)
 {
 	for (uint32_t i = 0; i < s->n_touched; i++) {
@@ -181,7 +182,7 @@ void imbalance_free(struct imbalance *imbalance)
 	*imbalance = (struct imbalance){0};
 }
 
-/* Returns the maximum over the mean of all ranks; 0 if no rank has samples in the node. */
+/* Returns the maximum divided by the mean over all ranks; 0: no rank has samples in the node. */
 static double ratio_of(const struct imbalance *imbalance, uint32_t node)
 {
 	const struct imbalance_node *n = &imbalance->nodes[node];

@@ -43,7 +43,7 @@ int partition_by_word(const char *word, enum partition_by *ret_by)
 	return -EINVAL;
 }
 
-/* Appends the name of a part of a fleet's sums, whose threads have labels. */
+/* Appends the name of a part of sums over many hosts, whose threads have labels (store/store.h). */
 static void put_label(enum partition_by by, const struct store_labels *labels, struct buf *b)
 {
 	if (by == PARTITION_BY_HOST)
@@ -78,7 +78,7 @@ static void put_part(const struct partition *p, uint32_t index, struct buf *b)
 		text_put_raw(b, partition_comm(thread->comm));
 }
 
-/* Numbers the parts by their names. *ret_parts is the number of parts. */
+/* Numbers the parts by their names. *ret_parts is the number of parts. Returns 0 or -ENOMEM. */
 static int named_parts(struct partition *p, uint32_t *ret_parts)
 {
 	const struct store_tables *t = profile_tables(p->profile);
@@ -131,7 +131,7 @@ static int partition_number(struct partition *p, uint32_t *ret_parts)
 }
 
 /* Returns the reason of an entry's wait; with PARTITION_BY_OBJECT, the object that the thread
- * waited for, if it is known. A static string if the entry is not a wait. */
+ * waited for, if it is known. "on the CPU" if the entry is not a wait. NULL: memory is short. */
 static const char *reason_of(const struct partition *p, const struct profile_entry *entry)
 {
 	size_t n, depth;
@@ -146,7 +146,8 @@ static const char *reason_of(const struct partition *p, const struct profile_ent
 	return frames[p->by == PARTITION_BY_OBJECT && depth < n ? depth : depth - 1].symbol->name;
 }
 
-/* Numbers the reasons, or objects, and sets ret_part[i] to the number of entry i. */
+/* Numbers the reasons, or objects, and sets ret_part[i] to the number that entry i has. Returns 0
+ * or -ENOMEM. */
 static int number_reasons(struct partition *p, const struct profile_entry *entries, size_t n,
 			  uint32_t *ret_part)
 {

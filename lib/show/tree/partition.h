@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Divides a profile into parts that are shown one after the other: by process, thread, command,
- * CPU, unit, container, MPI rank or host, by the reason or the object of waits, or all in one part.
+ * CPU, systemd unit, container, MPI rank or host, or by the reason or the object of waits; or makes
+ * one part of all.
  */
 #ifndef TREE_PARTITION_H
 #define TREE_PARTITION_H
@@ -21,7 +22,8 @@ enum partition_by {
 	PARTITION_BY_RANK, /* in an MPI job */
 	PARTITION_BY_HOST,
 	PARTITION_BY_REASON, /* why threads waited */
-	/* what threads waited for: a file, a socket, a futex; if that is unknown, the reason */
+	/* what threads waited for: a file, a socket, a futex; the reason of the wait if that is
+	 * unknown */
 	PARTITION_BY_OBJECT,
 	PARTITION_BY_ALL, /* one part that holds everything */
 };
@@ -38,14 +40,15 @@ struct partition {
 	struct strings *reasons; /* names of the parts by reason or object */
 };
 
-/* Divides a profile, which is borrowed; for PARTITION_BY_CPU it must have been made with by_cpu.
- * The caller frees the result with partition_free(). Returns 0 or -ENOMEM. */
+/* Divides a profile, which is borrowed, into parts; for PARTITION_BY_CPU it must have been made
+ * with by_cpu. The caller frees the result with partition_free(). Returns 0 or -ENOMEM. */
 int partition_make(struct profile *profile, enum partition_by by, struct partition *ret_partition);
 
-/* Frees the arrays and zeroes the partition, which may be zeroed already. */
+/* Frees the arrays and zeroes the partition; it may be zeroed already. */
 void partition_free(struct partition *partition);
 
-/* Returns the part of a sample, from its thread and CPU as profile_sample() returns them. */
+/* Returns the part to which a sample belongs, from its thread and CPU as profile_sample() returns
+ * them. */
 uint32_t partition_of(const struct partition *partition, uint32_t thread, uint16_t cpu);
 
 /* Returns the word for a kind of parts in options and JSON: "process", "thread"; a static string.
@@ -55,7 +58,8 @@ const char *partition_word(enum partition_by by);
 /* Finds the kind by its word. Returns 0 or -EINVAL. */
 int partition_by_word(const char *word, enum partition_by *ret_by);
 
-/* The words, for messages, and for help and completion: help breaks its line at the blank. */
+/* The words as messages have them; and as help and completion have them, where --help breaks its
+ * line at the blank. */
 #define PARTITION_WORDS	   "process|thread|command|cpu|unit|container|rank|host|reason|object|all"
 #define PARTITION_ARGUMENT "process|thread|command|cpu|unit|container| rank|host|reason|object|all"
 

@@ -3,11 +3,11 @@
  * Finds the part of the trie that some entries touch; see subtree.h.
  *
  * An entry's path is climbed from its leaf to the first trie node that already has a subtree_node;
- * the missing ones are then added on the way down. So callers come first, and one pass from the
- * last subtree_node to the first sums them up.
+ * the missing subtree_nodes are then added on the way down. So callers have smaller numbers than
+ * their callees, and one pass from the last subtree_node to the first adds up the sums.
  *
- * `index` remembers the subtree_node of a trie node. Each run has a stamp of its own, so beginning
- * a run costs nothing.
+ * `index` has the subtree_node of a trie node. Each run has a stamp, which its entries have as
+ * well, so entries of earlier runs need not be cleared.
  */
 #include "tree/subtree.h"
 
@@ -106,8 +106,8 @@ static int touch(struct subtree_maker *m, struct subtree *subtree, struct subtre
 	return 0;
 }
 
-/* Prefetches what the look-up of a later entry will read. The entries of one part are scattered
- * over three large arrays, so without this most of the time is waiting for memory. */
+/* Prefetches what the look-up of a later entry will read. What a part needs is scattered over three
+ * large arrays, so without this most of the time would be cache misses. */
 static void fetch(const struct subtree_maker *m, const struct subtree_entries *of, size_t i)
 {
 	if (i + 2 * SUBTREE_AHEAD < of->n)

@@ -4,8 +4,8 @@
  * of the node and of everything below it. calltree_add_large() (calltree.h) builds its tree from
  * it.
  *
- * A subtree is made from numbers of the trie and of entries only, without names. So one thread may
- * make the subtree of one part of a report while another thread shows the part before.
+ * Making a subtree needs only the trie and entries, no names. So one thread may make the subtree of
+ * one part of a report while another thread shows the part before.
  */
 #ifndef TREE_SUBTREE_H
 #define TREE_SUBTREE_H
@@ -25,14 +25,14 @@ struct subtree_entries {
 struct subtree_node {
 	uint32_t node;	 /* number of the node in the trie */
 	uint32_t parent; /* number of its parent in the subtree; SUBTREE_NONE for a root */
-	/* numbers of its first child and of its next sibling in the subtree; SUBTREE_NONE ends the
+	/* number of its first child in the subtree, and of its next sibling; SUBTREE_NONE ends the
 	 * list */
 	uint32_t first, next;
 	uint64_t samples; /* of the node and everything below it */
 };
 
-/* A run: the nodes of all paths that begin with one root mark, or of all that have none. Entries
- * without any frame are in no run. */
+/* A run: the nodes of all paths that begin with the same root mark, or of all that have none.
+ * Entries without frames are in no run. */
 struct subtree_run {
 	const struct profile_symbol *mark; /* the root mark, or NULL */
 	uint32_t root;			   /* its first root; the others follow by `next` */
@@ -50,7 +50,7 @@ void subtree_free(struct subtree *subtree);
 
 struct subtree_maker;
 
-/* Makes a maker, whose memory serves to make one subtree after the other. The profile is borrowed
+/* Makes a maker, whose memory is reused for one subtree after the other. The profile is borrowed
  * and must outlive it. Returns 0 or -ENOMEM. */
 int subtree_maker_new(const struct profile *profile, struct subtree_maker **ret_maker);
 void subtree_maker_free(struct subtree_maker *maker); /* NULL is allowed */
