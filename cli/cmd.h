@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The verbs of stackctl and their exit statuses. A verb gets its own arguments, with "stackctl
- * VERB" as argv[0], and returns the exit status. */
+ * VERB" as argv[0], and returns its exit status. */
 #ifndef CLI_CMD_H
 #define CLI_CMD_H
 
 enum cmd_status {
 	CMD_DONE = 0,
-	CMD_FAILED = 1,	    /* output could not be written, out of memory */
+	CMD_FAILED = 1,	    /* output could not be written, or memory was short */
 	CMD_USAGE = 2,	    /* wrong arguments, or an input that cannot be read */
 	CMD_NO_SAMPLES = 3, /* nothing to show */
 	CMD_NO_SUPPORT = 4, /* permission or kernel support is missing */

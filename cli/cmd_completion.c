@@ -2,9 +2,9 @@
 /*
  * stackctl completion: the script that makes bash or zsh complete stackctl's verbs and options.
  *
- * The scripts hold no list: they ask `stackctl complete [VERB]`, which answers from the same tables
- * as --help, one line each: name, argument and description, separated by tabs. An argument of the
- * form "a|b|c" is completed by its words, FILE and DIR by file names.
+ * The scripts have no lists: they run `stackctl complete [VERB]`, which prints a line for each verb
+ * or option, from the same tables as --help: name, argument and description, separated by tabs. An
+ * argument of the form "a|b|c" is completed to one of its words, FILE and DIR to file names.
  */
 #include <argp.h>
 #include <errno.h>

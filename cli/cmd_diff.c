@@ -20,7 +20,7 @@
 #include "tagset/tagset_reader.h"
 #include "terminal.h"
 
-#define CMD_DIFF_LIMIT 0.1 /* default --percent-limit of text; JSON has everything by default */
+#define CMD_DIFF_LIMIT 0.1 /* default of --percent-limit for text; JSON has all rows by default */
 
 enum {
 	CMD_DIFF_BY = 0x200,
@@ -33,14 +33,14 @@ enum {
 
 struct cmd_diff {
 	struct terminal terminal;
-	struct input input; /* the options that choose samples; its path names a server's database,
-			     * or is NULL */
+	struct input input; /* the options that choose samples; its path is that of a server's
+			     * database, or NULL */
 	const char *inputs[2];
 	unsigned n;
 	struct output_options output;
 	struct tagset_diff_ask ask;
-	const char *per;      /* divide amounts by this: "second", or the name of a region; NULL:
-			       * not given */
+	const char *per; /* what amounts are divided by: "second", or the name of a region; NULL:
+			  * not given */
 	double percent_limit; /* negative: not given */
 	bool only_significant;
 };
@@ -175,7 +175,8 @@ static int explain(const struct cmd_diff *args, const struct tagset_diff *diff, 
 	return err == -ENODATA || err == -ENOENT ? CMD_NO_SAMPLES : CMD_FAILED;
 }
 
-/* What suffix() needs to tell functions of one name apart. Both sides are in one recording. */
+/* What suffix() needs to tell functions of one name apart. One reader has the recordings of both
+ * sides. */
 struct cmd_diff_names {
 	struct store_reader *reader;
 	struct namesakes *namesakes;
@@ -183,9 +184,9 @@ struct cmd_diff_names {
 };
 
 /* Returns the suffix that distinguishes a location's function from others of the same name; NULL:
- * it needs none. If an object was rebuilt, functions start at other addresses in the two files.
- * Then functions are compared by name only, so that all functions of one name in it are summed up.
- * The lines of a location have the innermost function first. */
+ * it needs none. If an object was rebuilt, a function has other addresses in the two files. Then
+ * functions are compared by name only, so that all functions of one name in the object are summed
+ * up. The lines of a location have the innermost function first. */
 static const char *suffix(void *arg, uint32_t location, unsigned outer)
 {
 	const struct cmd_diff_names *names = arg;
@@ -199,8 +200,8 @@ static const char *suffix(void *arg, uint32_t location, unsigned outer)
 
 #define BOTH_SIDES 3
 
-/* Sets for each object a bit mask of the sides that have a path through it. The set numbers objects
- * as the reader does. */
+/* Sets sides[i], for each object i, to a bit mask of the sides that have a path through it. The set
+ * numbers objects as the reader does. Returns 0 or -ENOMEM. */
 static int find_sides(const struct tagset *set, uint8_t *sides)
 {
 	uint32_t n_nodes, n_samples, n_locations;
@@ -221,7 +222,7 @@ static int find_sides(const struct tagset *set, uint8_t *sides)
 	return 0;
 }
 
-/* Marks the objects for which the other side has a different file under the same path. */
+/* Marks each object if the other side has a different file under its path. Returns 0 or -ENOMEM. */
 static int find_rebuilt(const struct tagset *set, struct cmd_diff_names *names)
 {
 	const struct store_tables *t = store_reader_tables(names->reader);
@@ -255,8 +256,9 @@ static int find_rebuilt(const struct tagset *set, struct cmd_diff_names *names)
 	return err;
 }
 
-/* Finds the names that several functions have, so that suffix() can tell these apart. Failures
- * other than -ENOMEM are ignored here: the comparison reports them. */
+/* Finds the names that several functions have, so that suffix() can tell these functions apart.
+ * Returns 0 or -ENOMEM; other failures are ignored here, because the comparison will report
+ * them. */
 static int find_names(const struct cmd_diff *args, const struct tagset *set,
 		      struct cmd_diff_names *ret_names)
 {
@@ -312,8 +314,8 @@ static bool has_choice(const struct profile_filter *f)
 	       f->fold_recursion || f->no_inlined || f->no_reconstructed;
 }
 
-/* Adds a store's samples to a side. Notes the store's duration and its number of passes, because
- * --per divides amounts by one of them. */
+/* Adds a store's samples to a side. Sets the number by which --per divides the side's amounts: the
+ * seconds of the recording, or its passes through the region. Returns the exit status. */
 static int add_store(struct cmd_diff *args, struct tagset *set, uint32_t i)
 {
 	const bool is_second = args->per && strcmp(args->per, "second") == 0;

@@ -106,8 +106,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Checks whether the format can express what is asked for, and refuses to write a binary format to
- * a terminal, which would take its bytes for commands. */
+/* Checks whether the format can express what the options choose, and refuses to write a binary
+ * format to a terminal, because the terminal would interpret its bytes as commands. */
 static int check(const struct cmd_export *args)
 {
 	const char *path = args->output && strcmp(args->output, "-") != 0 ? args->output : NULL;
@@ -123,7 +123,8 @@ static int check(const struct cmd_export *args)
 	return CMD_USAGE;
 }
 
-/* Returns whether a format cannot express that something is missing, so that messages have to. */
+/* Returns whether a format has no place for notes on missing data, so that messages must give
+ * them. */
 static bool is_bare(const struct cmd_export_format *format)
 {
 	return format->write == export_folded || format->write == export_tags;

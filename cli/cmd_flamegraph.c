@@ -114,7 +114,8 @@ static int cmd_flamegraph_write(const struct cmd_flamegraph *args, struct profil
 				       : export_flamegraph(profiles, &args->options, output.file));
 }
 
-/* Opens the earlier recording, and writes the difference of `profile` from it. */
+/* Opens the earlier recording, and writes how `profile` differs from it. Returns the exit
+ * status. */
 static int diff_with(struct cmd_flamegraph *args, const struct input *before,
 		     struct profile *profile)
 {
@@ -129,8 +130,9 @@ static int diff_with(struct cmd_flamegraph *args, const struct input *before,
 	return status;
 }
 
-/* Finds out what to compare `profile` with, and writes the difference. If the input is a server's
- * database, that is another part of it; else it is a store. The filters are the same. */
+/* Finds out with what to compare `profile`, and writes the difference. If the input is a server's
+ * database, it is compared with another part of that database; otherwise with a store. The filters
+ * of both sides are the same. Returns the exit status. */
 static int diff(struct cmd_flamegraph *args, struct profile *profile)
 {
 	struct input input = {.filter = args->input.filter};

@@ -93,7 +93,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Returns the kind of table of paths that the options ask for. */
+/* Returns the kind of table of paths that the options choose. */
 static enum heap_paths_kind kind_of(const struct cmd_heap *args)
 {
 	if (args->show.input.filter.from_ns)

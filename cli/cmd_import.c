@@ -114,7 +114,7 @@ static int cmd_import_status(int err)
 	}
 }
 
-/* Reports the failure and returns the exit status; frees `sentence`. */
+/* Prints a message about the failure and returns the exit status; frees `sentence`. */
 static int fail(const struct cmd_import *args, int err, char *sentence)
 {
 	message("cannot import %s: %s", args->file, sentence ? sentence : strerror(-err));
@@ -122,7 +122,8 @@ static int fail(const struct cmd_import *args, int err, char *sentence)
 	return cmd_import_status(err);
 }
 
-/* Finds the store's path, malloc()ed; makes the folder of the default store. */
+/* Gives the store's path, malloc()ed, and makes the folder if it is the default store. Returns the
+ * exit status, after a message if it is not CMD_DONE. */
 static int cmd_import_store(const struct cmd_import *args, char **ret_path)
 {
 	char *path = args->output ? strdup(args->output) : store_path_default();

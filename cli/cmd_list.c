@@ -5,9 +5,9 @@
  *
  * JSON: {"schema":1,"store":path,"recordings":[{"recording","start_unix_ns","duration_ns",
  * "host","target","command","event","frequency_hz","period","samples","lost","state", and for
- * windows "run": the number of the run's first window}]}, oldest first, each window by itself. The
- * state is "done", "running" or "cut off": a recording that is not finished is being written if its
- * last commit is recent, since commits come about once a second.
+ * windows "run": the number of the run's first window}]}, oldest first, with one element for each
+ * window. The state is "done", "running" or "cut off": a recording that is not finished counts as
+ * running if its last commit is recent, because stackd commits about once a second.
  */
 #include <argp.h>
 #include <errno.h>
@@ -71,8 +71,8 @@ static const char *cmd_list_state(const struct cmd_list *list, const struct stor
 									     : "cut off";
 }
 
-/* Returns the width of the column "id". It is wide if one line is a whole run, which has the
- * numbers of its first and of its last window. */
+/* Returns the width of the column "id". It is wide if a line can be a whole run, for which it has
+ * the numbers of the run's first and last window. */
 static int id_width(const struct cmd_list *list)
 {
 	for (size_t i = 0; i < list->n && !list->verbose; i++) {
@@ -82,7 +82,7 @@ static int id_width(const struct cmd_list *list)
 	return 5;
 }
 
-/* Writes one line about a recording, or about a run, whose windows are `rec` to `last`. */
+/* Writes one line about a recording, or about a run, whose windows are *rec to *last. */
 static void cmd_list_row(const struct cmd_list *list, const struct store_recording *rec,
 			 const struct store_recording *last, struct buf *b)
 {

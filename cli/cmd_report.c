@@ -16,7 +16,8 @@
 #include "tree/frame_sources.h"
 #include "show.h"
 
-#define CMD_REPORT_LIMIT 0.5 /* default --percent-limit of text; JSON has everything by default */
+#define CMD_REPORT_LIMIT 0.5 /* default of --percent-limit for text; JSON has all rows by default  \
+			      */
 
 #define CMD_REPORT_BINS	 40
 #define CMD_REPORT_WAITS 50 /* default --top of text */
@@ -123,8 +124,7 @@ static void parse_top(struct argp_state *state, const char *arg, struct cmd_repo
 	char *end;
 	const unsigned long long n = strtoull(arg, &end, 10);
 
-	/* Every number is accepted: strtoull() replaces one that is too large by the largest
-	 * one. */
+	/* Every number is accepted; strtoull() replaces one that is too large by ULLONG_MAX. */
 	if (end == arg || *end || *arg < '0' || *arg > '9')
 		argp_error(state, "--top: '%s' is not a number from 0", arg);
 	args->options.top = (size_t)n;
@@ -238,8 +238,8 @@ static void complete(struct cmd_report *args)
 		options->top = CMD_REPORT_WAITS;
 }
 
-/* Checks --lbr, which shows frames of branch records and of rules other than unwind information: if
- * the recording has neither, says how to record some. */
+/* Checks --lbr, which shows frames from branch records and from rules that are not unwind
+ * information. If the recording has neither, tells how to record some. Returns the exit status. */
 static int cmd_report_lbr(const struct input_open *open)
 {
 	const struct store_recording *recording = &profile_tables(open->profile)->recording;
@@ -272,8 +272,8 @@ static int cmd_report_wakers(const struct input_open *open)
 	return CMD_NO_SAMPLES;
 }
 
-/* Checks that the function of --view around is in the recording. If it is not, says so and suggests
- * a similar name. */
+/* Checks that the function of --view around is in the recording; if not, says so and suggests a
+ * similar name. Returns the exit status. */
 static int cmd_report_find(const struct cmd_report *args, const struct input_open *open)
 {
 	const char *name = args->options.around;
@@ -316,8 +316,8 @@ static int cmd_report_run(void *arg, const struct input_open *open)
 	return status == CMD_DONE ? cmd_report_write(args, open) : status;
 }
 
-/* Prepares an input that has sums. Without --by, a server's database, a tag export and regions are
- * shown as one part. */
+/* Prepares an input that may have only sums. A server's database, a tag export, and the view of
+ * regions are shown as one part unless --by is given. Returns the exit status. */
 static int prepare_sums(struct cmd_report *args)
 {
 	enum report_view view = args->options.view;

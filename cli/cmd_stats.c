@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl stats: prints the figures of a recording, also of one without samples; then the exit
+/* stackctl stats: prints the figures of a recording, also if it has no samples; then the exit
  * status is CMD_NO_SAMPLES. */
 #include <argp.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl timeline: shows in which routines the threads of a recording were, and when. */
+/* stackctl timeline: shows when the threads of a recording were in which routines. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>

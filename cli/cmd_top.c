@@ -3,8 +3,8 @@
  * stackctl top: shows the last seconds of a recording while stackd writes it, and refreshes them;
  * or the last windows of a server's database.
  *
- * The loop waits for a key until the next look at the store is due. A look at a long recording can
- * take longer than the interval. Then looks become less frequent, so that top itself uses at most a
+ * The loop waits for a key until it is time to read the store again. Reading a long recording can
+ * take longer than the interval; then it is read less often, so that top itself uses at most a
  * fifth of a CPU.
  */
 #include <argp.h>
@@ -27,7 +27,8 @@
 
 #define TOP_INTERVAL 1.0
 #define TOP_WINDOW   10.0
-/* A server gets a window only when it has ended and been pushed, so looks are rarer. */
+/* A server gets a window (recording) only after it has ended and been pushed, so it is read less
+ * often than a store. */
 #define TOP_FLEET_INTERVAL 30.0
 #define TOP_FLEET_WINDOW   3600.0
 #define TOP_MOST_LOAD	   0.2
@@ -111,8 +112,8 @@ static void top_move(struct top *top, int64_t to)
 	s->cursor = top->n_rows ? top->rows[s->at].key : 0;
 }
 
-/* Makes the rows again. The cursor stays on its row; if that is gone, it stays at its place on the
- * screen. */
+/* Makes the rows again. The cursor stays on its row, or if the row is gone, at its place on the
+ * screen. Returns 0 or an error. */
 static int top_update(struct top *top)
 {
 	struct top_state *s = &top->state;
@@ -122,8 +123,8 @@ static int top_update(struct top *top)
 		return err;
 	for (uint32_t i = 0; s->cursor && i < top->n_rows; i++) {
 		if (top->rows[i].key == s->cursor) {
-			/* A cursor at the top of the list of functions stays at the top, to show
-			 * which one is the largest now. */
+			/* A cursor on the first row of the list of functions stays on the first
+			 * row, because the user wants to see the largest function. */
 			top_move(top, s->at == 0 && s->view == TOP_FUNCTIONS ? 0 : i);
 			return 0;
 		}
@@ -171,8 +172,8 @@ static int top_show(struct top *top, enum top_view view, uint64_t cursor)
 	top->state.view = view;
 	top->state.cursor = cursor;
 	top->state.at = top->state.first = 0;
-	/* A server sums hosts up unless the query asks for each of them, so TOP_PROCESSES needs a
-	 * new look. */
+	/* A server adds up the hosts unless the query selects them separately, so for TOP_PROCESSES
+	 * it must be read again. */
 	return top->state.is_fleet && view == TOP_PROCESSES ? top_look(top) : top_update(top);
 }
 
@@ -206,8 +207,8 @@ static int top_enter(struct top *top)
 	}
 }
 
-/* Handles the key "left": closes the row if it is open, else moves the cursor to the row's
- * parent. */
+/* Handles the key "left": closes the row if it is open, else moves the cursor to the row's parent.
+ * Returns 0 or an error. */
 static int top_close(struct top *top)
 {
 	struct top_state *s = &top->state;
@@ -243,7 +244,8 @@ static int top_leave(struct top *top)
 	return top_look(top);
 }
 
-/* Makes the window of time longer or shorter: 1, 2, 5, 10, ... s, and then the whole recording. */
+/* Changes the length of time that is shown by `by` steps: 1, 2, 5, 10, ... s, and then the whole
+ * recording. Returns 0 or an error. */
 static int top_zoom(struct top *top, int by)
 {
 	static const double windows[] = {1, 2, 5, 10, 20, 60, 300, 3600, 0};
@@ -338,8 +340,8 @@ static int top_key(struct top *top, int key)
 
 /* --- the loop ------------------------------------------------------------------------------- */
 
-/* The number of a SIGINT, SIGTERM or SIGHUP that has arrived: the loop ends, restores the terminal,
- * and ends the program. */
+/* The number of a SIGINT, SIGTERM or SIGHUP that has arrived; 0: none. Then the loop ends, the
+ * terminal is restored, and the program ends. */
 static volatile sig_atomic_t top_signal;
 
 static void top_on_signal(int number)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * stackctl doctor: runs all checks and shows them as lines or JSON:
- * {"schema":1,"can_record":bool,"checks":[{"id","status":"ok|warn|fail","finding","remedy"}]}.
- * Exits 0 if recording is possible (for root at least), 4 if not.
+ * {"schema":1,"can_record":bool,"checks":[{"id","status":"ok|warn|fail","finding","remedy"}]}. The
+ * exit status is 0 if recording is possible (for root at least), else 4.
  */
 #include "doctor.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checks of stackctl doctor. A check has an id that never changes (scripts refer to it), looks
- * at one thing, and fills in its finding and, unless all is well, a remedy of one line. If a check
- * fails, nothing can be recorded; if it warns, something will be missing.
+ * The checks of stackctl doctor. A check has an id that never changes, because scripts refer to it.
+ * It examines one thing, and fills in its finding and, unless that is good, a remedy of one line.
+ * If a check fails, nothing can be recorded; if it warns, something will be missing in recordings.
  */
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
@@ -12,8 +12,8 @@
 
 enum doctor_status { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 
-/* The file systems that the checks read; other roots than "/proc" and "/sys" simulate another
- * machine. */
+/* The roots of the file systems that the checks read, other than "/proc" and "/sys" to simulate
+ * another machine. */
 struct doctor_machine {
 	const char *proc_root;
 	const char *sys_root;

@@ -2,10 +2,10 @@
 /*
  * The checks of stackctl doctor, a function each; the table is at the end.
  *
- * Checks ask the machine rather than guess from its version: they open an event, load a program.
- * Checks that need root do not fail for a user, since users record with sudo: they report what they
- * could not see. The check `rights` gives the verdict: it warns a user, and fails for a root
- * without capabilities (a container).
+ * Checks try things (open an event, load a program) rather than guess from the machine's version.
+ * Checks that need root do not fail for a user, because users record with sudo: they report what
+ * they could not check. Only the check `rights` is about the user's rights: it warns if the user is
+ * not root, and fails for a root without capabilities (as in a container).
  */
 #include "doctor.h"
 #include "proc/branch_caps.h"
@@ -55,7 +55,7 @@ static void remedy(finding *f, const char *text)
 
 /* --- looking ------------------------------------------------------------------------------- */
 
-/* Reads the first bytes of ROOT/NAME as a string without its line end. 0 or -errno. */
+/* Reads the first bytes of ROOT/NAME as a string without its line end. Returns 0 or -errno. */
 static int read_text(const char *root, const char *name, char *ret_text, size_t size)
 {
 	char path[512];
@@ -90,7 +90,8 @@ static int read_number(const char *root, const char *name, long *ret_number)
 	return 0;
 }
 
-/* Reads the value, after the ':', of the first line of ROOT/NAME that starts with `key`. */
+/* Gives the value after the ':' of the first line of ROOT/NAME that starts with `key`. Returns 0,
+ * -ENOENT or another -errno. */
 static int read_field(const char *root, const char *name, const char *key, char *ret_value,
 		      size_t size)
 {
@@ -117,7 +118,7 @@ static int read_field(const char *root, const char *name, const char *key, char 
 	return err;
 }
 
-/* Returns whether this process may load BPF programs and open events of others. */
+/* Returns whether this process may load BPF programs and open perf events of other processes. */
 static bool has_rights(machine *m)
 {
 	const uint64_t need = UINT64_C(1) << CAP_PERFMON | UINT64_C(1) << CAP_BPF;
@@ -130,7 +131,7 @@ static bool has_rights(machine *m)
 	return (have & need) == need || (have & UINT64_C(1) << CAP_SYS_ADMIN);
 }
 
-/* Opens an event on this process and closes it again. 0 or -errno. */
+/* Opens a perf event on this process and closes it again. Returns 0 or -errno. */
 static int try_event(uint32_t type, uint64_t config, uint64_t branches)
 {
 	struct perf_event_attr attr = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes recordings as tables; see export_tables.h. The files replace old ones when all are
- * complete, the samples last, so that nobody reads samples whose paths are missing. */
+/* Writes recordings as tables; see export_tables.h. The new files replace old ones only when all
+ * are complete, the samples last, so that nobody reads samples whose paths are missing. */
 #include "export_tables.h"
 
 #include <errno.h>
@@ -75,7 +75,7 @@ static int fill(struct tables *tables, const struct input *input, struct rows_co
 	return tables->err < 0 ? CMD_FAILED : status;
 }
 
-/* Reports why the tables could not be written; the message names the file that failed. */
+/* Prints why the tables could not be written, with the name of the file that failed. */
 static void report(struct tables *tables)
 {
 	enum rows_table failed = 0;
@@ -87,7 +87,7 @@ static void report(struct tables *tables)
 	output_end(&tables->outputs[failed], tables->err);
 }
 
-/* Ends the files in order; if one fails, the later ones are dropped. */
+/* Ends the files in order; if one fails, the later ones are dropped. Returns the exit status. */
 static int end_files(struct tables *tables, int status)
 {
 	if (tables->err < 0)

@@ -5,10 +5,10 @@
 
 #include "input.h"
 
-/* Writes samples.parquet, paths.parquet and locations.parquet of all recordings that are asked for
- * into a folder, which is created if it is missing. If one recording fails, no file is written.
- * Returns a cmd_status; CMD_NO_SAMPLES means that the tables are written and have no rows. A
- * message has been given if it is not CMD_DONE. */
+/* Writes samples.parquet, paths.parquet and locations.parquet, of all recordings that the options
+ * choose, into a folder, which is created if it is missing. If one recording fails, no file is
+ * written. Returns a cmd_status; CMD_NO_SAMPLES means that the tables are written and have no rows.
+ * Unless it is CMD_DONE, a message has been printed. */
 int export_tables_parquet(const struct input *input, const char *folder);
 
 #endif

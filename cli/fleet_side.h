@@ -19,8 +19,8 @@ struct fleet_side {
 	char *host;	    /* the host that the side names, or NULL */
 };
 
-/* Parses a side. The options' input must outlive it, and the caller frees it in any case. Returns a
- * cmd_status; a message has been given if it is not CMD_DONE. */
+/* Parses a side. `options` must outlive it, and the caller frees it in any case. Returns a
+ * cmd_status; a message has been printed if it is not CMD_DONE. */
 int fleet_side_parse(const char *text, const struct input *options, struct fleet_side *ret_side);
 void fleet_side_free(struct fleet_side *side);
 

@@ -156,7 +156,7 @@ static void parse_name(struct argp_state *state, const char *what, const char *a
 	names[(*n)++] = arg;
 }
 
-/* Appends a name or pattern to a list of the filter, whose entries are in `names`. */
+/* Appends a name or pattern to a list of the filter; `names` is the array of the list's entries. */
 static void parse_pattern(struct argp_state *state, const char *what, const char *arg,
 			  const char **names, struct profile_patterns *patterns)
 {
@@ -189,8 +189,8 @@ static void list_metrics(void)
 	exit(err ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* Parses the argument of --metric. An unknown name is a usage error, whose message lists the known
- * names. "help" shows all metrics, and does not return. */
+/* Parses the argument of --metric. An unknown name is a usage error, with a message that lists the
+ * known names. "help" prints all metrics and ends the program. */
 static void read_metric(struct argp_state *state, const char *arg, enum metric *ret_metric)
 {
 	struct buf b = {0};
@@ -339,7 +339,7 @@ static int input_status(int error_number)
 	}
 }
 
-/* Returns whether the default store is the service's, because the user has none. */
+/* Returns whether the default store is that of the service, which it is if the user has none. */
 static bool input_is_service(const struct input *input)
 {
 	bool is_service = false;
@@ -365,7 +365,7 @@ int input_explain(const struct input *input, const char *path, int error_number,
 		message("%s", error);
 	else
 		message("cannot read %s: %s", path, strerror(-error_number));
-	/* An empty store is no wrong argument: nothing has been recorded into it yet. */
+	/* An empty store is no error in the arguments: nothing has been recorded into it yet. */
 	if (error_number == -ENODATA && !input->recording && !input->range.first)
 		status = CMD_NO_SAMPLES;
 	free(error);
@@ -383,7 +383,7 @@ int input_only_samples(const struct input *input, const char *what)
 	return CMD_USAGE;
 }
 
-/* Returns the function whose name is closest to the one asked for; NULL if none is close. */
+/* Returns the function whose name is closest to `name`; NULL: none is close. */
 static const char *input_guess(const struct profile *profile, const char *name)
 {
 	const char *closest = NULL;
@@ -433,7 +433,7 @@ void input_no_function(const struct profile *profile, const char *name)
 	buf_free(&b);
 }
 
-/* Reports that the filter selects no sample, with the nearest name if a name was given. */
+/* Prints that the filter selects no sample, with the closest name if the user gave one name. */
 static void nothing_left(const struct input *input, const char *path, int64_t id,
 			 const struct profile *profile)
 {
@@ -454,7 +454,8 @@ static void nothing_left(const struct input *input, const char *path, int64_t id
 	buf_free(&b);
 }
 
-/* Returns whether the recording has any record of the metric; else reports which metrics it has. */
+/* Returns whether the recording has any record of the metric. If not, prints which metrics it
+ * has. */
 static bool has_metric(const struct input *input, const char *path, const struct input_open *open)
 {
 	const struct metric_info *metric = metric_info(input->filter.metric);
@@ -494,7 +495,8 @@ bool input_has_times(enum metric metric, const char *path, struct store_reader *
 	return false;
 }
 
-/* Returns whether the verb has something to show without samples. */
+/* Returns whether the recording has instances of regions, which the verb can show without
+ * samples. */
 static bool has_instances(const struct input *input, struct store_reader *reader)
 {
 	uint64_t series;
@@ -533,9 +535,9 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 }
 
 /* Returns the time by which looking up names is limited: CPU time, plus an eighth of the wall
- * clock's time. If other programs use the processor or a file comes from a slow disk, it runs
- * slower than the wall clock. Then a reader waits up to eight times as long, rather than show fewer
- * names. */
+ * clock's time. If other programs use the processor, or a file comes from a slow disk, this time
+ * passes more slowly than the wall clock's. Then a reader waits up to eight times as long, rather
+ * than show fewer names. */
 static uint64_t input_now(void *arg)
 {
 	(void)arg;
@@ -548,7 +550,7 @@ int input_reader_names(struct reader_names **ret_names)
 		.proc_root = "/proc", .sys_root = "/sys", .now_ns = input_now};
 	struct rlimit limit;
 
-	/* A recording of a whole machine has many objects, and each of them is a file to open. */
+	/* A recording of a whole machine has many objects, each of which is a file to open. */
 	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);

@@ -27,10 +27,12 @@ struct input {
 		*ignore[INPUT_MAX], *units[INPUT_MAX];
 	bool shows_interpreter; /* --interpreter=show was given */
 	bool is_unfolded;	/* --no-fold-recursion was given */
-	bool takes_moments;	/* accepts --from with a metric of one moment, as another moment */
-	bool is_nameless;	/* the verb shows no names */
-	bool takes_instances; /* the verb can show a recording that has instances and no samples */
-	bool takes_fleets;    /* the verb can show a server's sums: input_fleet_by() */
+	/* the verb accepts --from with a metric of one moment, as another moment to compare with */
+	bool takes_moments;
+	bool is_nameless; /* the verb shows no names */
+	/* the verb can show a recording that has instances of regions and no samples */
+	bool takes_instances;
+	bool takes_fleets; /* the verb can show a server's sums: input_fleet_by() */
 	unsigned fleet_labels;
 	const char *hosts[INPUT_MAX]; /* hosts of a server's database */
 	size_t n_hosts;
@@ -43,42 +45,43 @@ extern const struct argp input_argp;
 extern const struct argp input_recordings_argp; /* the options that choose whole recordings */
 extern const struct argp input_store_argp;
 
-/* Returns the store's path, the option's or the default, which the caller frees; NULL for lack of
- * memory. */
+/* Returns the store's path, from the option or the default one, which the caller frees; NULL:
+ * memory is short. */
 char *input_path(const struct input *input);
 
-/* Splits FILE@ID or FILE@ID..ID (@ID alone means the default store), unless there is a file of the
- * whole name. *ret_path receives the path, which the caller frees; *input receives the numbers, if
- * there are any. Returns a cmd_status; a message has been given if it is not CMD_DONE. */
+/* Splits FILE@ID or FILE@ID..ID (@ID alone means the default store), unless a file with the whole
+ * name exists. *ret_path receives the path, which the caller frees; *input receives the numbers, if
+ * there are any. Returns a cmd_status; a message has been printed if it is not CMD_DONE. */
 int input_part(const char *name, char **ret_path, struct input *input);
 
-/* Opens the recording or the range that is asked for; see store_reader_open_range(). Reports
- * recordings that are left out. */
+/* Opens the recording or the range that the options choose; see store_reader_open_range(). Prints a
+ * message if recordings are left out. */
 struct store_reader;
 int input_open_reader(const struct input *input, const char *path, struct store_reader **ret_reader,
 		      char **ret_error);
 
-/* Reports why a store cannot be read and returns the exit status. `error` is the reader's
- * sentence (freed here) or NULL. */
+/* Prints why a store cannot be read, and returns the exit status. `error` is the reader's sentence,
+ * which is freed here, or NULL. */
 int input_explain(const struct input *input, const char *path, int error_number, char *error);
 
-/* Returns whether a recording has the records that a metric needs; METRIC_WALL, which adds up
- * samples and waits, needs both, and samples by a clock. If not, says what is missing and how to
- * record it. */
+/* Returns whether a recording has the records that a metric needs. METRIC_WALL, which adds up
+ * samples and waits, needs both, and the samples must be of a clock. If not, prints what is missing
+ * and how to record it. */
 struct store_reader;
 bool input_has_times(enum metric metric, const char *path, struct store_reader *reader);
 
-/* Checks that the input's metric is samples, the only one that `what` can show. Returns CMD_DONE,
- * or CMD_USAGE with a message. */
+/* Checks that the input's metric is samples, because `what` can show no other. Returns CMD_DONE, or
+ * CMD_USAGE after a message. */
 int input_only_samples(const struct input *input, const char *what);
 
-/* Says on standard error which regions --region-limit took off, for outputs that cannot say it. */
+/* Prints which regions' probes were taken off (--region-limit), for outputs that have no place for
+ * that. */
 void input_regions_off(const struct profile *profile);
 
-/* Reports that no path goes through a function, and suggests a similar name. */
+/* Prints that no path goes through a function, and suggests a similar name. */
 void input_no_function(const struct profile *profile, const char *name);
 
-/* Makes the source of names for recordings that lack some (sym/reader_names.h). Returns 0 or
+/* Makes the source of names for recordings that lack names (sym/reader_names.h). Returns 0 or
  * -ENOMEM. */
 struct reader_names;
 int input_reader_names(struct reader_names **ret_names);
@@ -93,27 +96,27 @@ struct input_open {
 /* Looks up the names that an opened recording lacks. Returns 0 or -ENOMEM. */
 int input_find_names(const struct input *input, struct input_open *open);
 
-/* What input_each() does with recordings. If one of the functions returns another status than
- * CMD_DONE, it has given a message, and input_each() ends. */
+/* What input_each() does with recordings. A function that returns another status than CMD_DONE must
+ * have printed a message, and ends input_each(). */
 struct input_each {
-	/* Called with all recordings of a range before any is opened; or NULL. */
+	/* called with all recordings of the range before any is opened; or NULL */
 	int (*begin)(void *arg, const struct store_recording *recordings, size_t n);
 	/* Returns whether to open a recording; NULL: all are opened. */
 	bool (*wants)(void *arg, const struct store_recording *recording);
-	int (*each)(void *arg,
-		    const struct input_open *open); /* also called for recordings without samples */
+	/* Is also called for recordings without samples. */
+	int (*each)(void *arg, const struct input_open *open);
 	void *arg;
 };
 
 /* Returns whether input_each() opens a recording. */
 bool input_has(const struct input *input, const struct store_recording *recording);
 
-/* Opens all recordings that are asked for, each by itself, whatever their targets and events.
- * Returns a cmd_status; a message has been given if it is not CMD_DONE. */
+/* Opens all recordings that the options choose, one after the other, whatever their targets and
+ * events. Returns a cmd_status; a message has been printed if it is not CMD_DONE. */
 int input_each(const struct input *input, const struct input_each *each);
 
 /* Opens the input and sums it up. Returns CMD_DONE; CMD_NO_SAMPLES, with everything open; or
- * another cmd_status, with nothing open. A message has been given unless it is CMD_DONE. */
+ * another cmd_status, with nothing open. A message has been printed unless it is CMD_DONE. */
 int input_open(const struct input *input, struct input_open *ret_open);
 void input_close(struct input_open *open);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens recordings one after the other, rather than adding them up; see input.h. */
+/* Opens recordings one after the other, instead of adding them up; see input.h. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,7 +14,8 @@ struct input_run {
 	const struct input_each *each;
 };
 
-/* Opens one recording, with a copy of the input whose filter borrows from the original. */
+/* Opens one recording, with a copy of the input, whose filter still borrows from the original.
+ * Returns the exit status. */
 static int open_one(const struct input_run *run, int64_t id)
 {
 	struct input one = *run->input;
@@ -47,7 +48,7 @@ bool input_has(const struct input *input, const struct store_recording *recordin
 	return err != -ENODATA;
 }
 
-/* Reports why the range has no recording. Returns the exit status. */
+/* Prints why the range has no recording. Returns the exit status. */
 static int none(const struct input_run *run, const struct store_recording *all, size_t n)
 {
 	return input_explain(run->input, run->path, -ENODATA,

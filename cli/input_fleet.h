@@ -12,12 +12,12 @@
 /* Returns whether the input is a server's database. */
 bool input_is_fleet(const struct input *input);
 
-/* Prepares an input that is a server's for being shown in parts: the server keeps sums by the
- * labels that the parts need, and adds up the rest. Does nothing for other inputs. Returns
- * CMD_DONE, or CMD_USAGE with a message if a server's sums have no such parts. */
+/* Prepares an input that is a server's database for being shown in parts: the server keeps the sums
+ * apart by the labels that the parts need, and adds up the others. Does nothing for other inputs.
+ * Returns CMD_DONE; CMD_USAGE, after a message: a server's sums have no such parts. */
 int input_fleet_by(struct input *input, enum partition_by by);
 
-/* Opens the database. Returns a cmd_status; a message has been given if it is not CMD_DONE, or if
+/* Opens the database. Returns a cmd_status; a message has been printed if it is not CMD_DONE, or if
  * data is missing. */
 int input_fleet_open(const struct input *input, struct store_reader **ret_reader);
 

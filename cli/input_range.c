@@ -2,8 +2,8 @@
 /*
  * Chooses recordings by number or by time; see input_range.h.
  *
- * --from and --to are times since the recording's start, which filter one recording, or moments of
- * the wall clock, which choose all recordings of that time and add them up.
+ * --from and --to are either times since the recording's start, which filter one recording, or
+ * moments of the wall clock, which choose all recordings of that time, to be added up.
  */
 #include "input_range.h"
 
@@ -21,7 +21,7 @@
 
 /* --- numbers -------------------------------------------------------------------------------- */
 
-/* Parses a number from 1. Returns the end of its text, or NULL if there is no number. */
+/* Parses a number from 1 on. Returns the end of its text; NULL: there is no such number. */
 static const char *parse_number(const char *text, int64_t *ret_number)
 {
 	char *end;

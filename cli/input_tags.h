@@ -13,10 +13,10 @@
 bool input_is_tags(const struct input *input);
 
 /* Prepares an input that is a tag export for being shown in parts; does nothing for other inputs.
- * Returns CMD_DONE, or CMD_USAGE with a message if an export has no such parts. */
+ * Returns CMD_DONE; CMD_USAGE, after a message: an export has no such parts. */
 int input_tags_by(struct input *input, enum partition_by by);
 
-/* Opens the export. Returns a cmd_status; a message has been given if it is not CMD_DONE, or if
+/* Opens the export. Returns a cmd_status; a message has been printed if it is not CMD_DONE, or if
  * something is left out. */
 int input_tags_open(const struct input *input, struct store_reader **ret_reader);
 

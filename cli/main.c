@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl: finds the verb and hands over to it.
+ * stackctl: finds the verb and runs it.
  *
  * A verb is a row of the table below and a file cmd_VERB.c. main() sets what all verbs have in
  * common: the exit status of argp's errors, the locale (only LC_CTYPE, so that numbers keep their
@@ -64,7 +64,8 @@ static const struct verb {
 
 #define N_VERBS (sizeof(verbs) / sizeof(*verbs))
 
-/* Returns whether a verb has a line in lists: a verb of a part that was left out only says so. */
+/* Returns whether lists of verbs have a line for a verb. A verb of a part that was left out of the
+ * build has none, because it only says so. */
 static bool is_listed(const struct verb *verb)
 {
 	return verb->help && part_is_built(verb->part);
@@ -128,7 +129,7 @@ static int main_run(const struct verb *verb, int argc, char **argv)
 	return verb->run(argc, argv);
 }
 
-/* Writes the manual page of stackctl itself, with verbs instead of options. */
+/* Writes the manual page of stackctl itself, with a list of verbs instead of options. */
 static void main_man(FILE *out)
 {
 	char date[ARGP_TABLE_DATE];
@@ -154,7 +155,7 @@ static void main_man(FILE *out)
 	fputs("\\fBstackd\\fR(8)\n", out);
 }
 
-/* Lists the verbs that have options, one a line, for making manual pages. */
+/* Lists the verbs that have options, one on each line, for making manual pages. */
 static void list(FILE *out)
 {
 	for (size_t i = 0; i < N_VERBS; i++)
@@ -201,7 +202,7 @@ static void complete_verbs(FILE *out)
 			fprintf(out, "%s\t\t%s\n", verbs[i].name, verbs[i].help);
 }
 
-/* Answers the completion scripts: lists the verbs, or a verb's options. */
+/* For the completion scripts: lists the verbs, or a verb's options. Returns the exit status. */
 static int complete(int argc, char **argv)
 {
 	if (argc < 2)
@@ -222,8 +223,8 @@ static int version(int argc, char **argv)
 	return main_print(print_version);
 }
 
-/* Closes standard output at the end, and fails if it could not be written; argp's --help does not
- * check. */
+/* Flushes standard output at the end, and fails if it could not be written; argp's --help does not
+ * check that. */
 static void close_output(void)
 {
 	if (ferror(stdout) || fflush(stdout) != 0) {
@@ -232,8 +233,9 @@ static void close_output(void)
 	}
 }
 
-/* Makes malloc() map every large array, however many were freed before. A mapped array grows in
- * place, whereas growth on the heap needs room for the old and the new array at once. */
+/* Makes malloc() map every large array. (By default, the limit above which it maps rises with each
+ * large array that is freed.) A mapped array can grow in place, whereas growing on the heap needs
+ * room for the old and the new array at once. */
 static void map_large(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 4 << 20);

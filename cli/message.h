@@ -8,15 +8,15 @@
 
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* From now on messages are appended to a buffer, separated by "; ", for verbs with a full screen,
- * which messages would spoil. NULL: they are printed again. */
+/* From now on appends messages to a buffer, with "; " between them, instead of printing them, for
+ * verbs that use the full screen. NULL: messages are printed again. */
 void message_collect(struct buf *b);
 
-/* Sets the name that messages begin with instead of "stackctl"; it is copied, and cut at 319 bytes.
- */
+/* Sets the name with which messages begin instead of "stackctl". It is copied, and cut at 319
+ * bytes. */
 void message_set_name(const char *name);
 
-/* Says that this build lacks a part: "stackctl fold: built without folding (make WITHOUT=fold)".
+/* Prints that this build lacks a part: "stackctl fold: built without folding (make WITHOUT=fold)".
  * `name` is the verb's argv[0]. Returns the verb's exit status. */
 int message_left_out(const char *name, enum part part);
 

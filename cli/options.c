@@ -19,7 +19,7 @@ static const char options_exits[] =
 	"0: done. 1: failed (output could not be written, out of memory). 2: wrong options, or an "
 	"input that cannot be read. 3: no samples. 4: permission or kernel support is missing.\n";
 
-/* Set by main() before it runs a verb. Verbs do not look at it. */
+/* main() sets this before it runs a verb; verbs do not read it. */
 static enum options_mode options_mode;
 
 void options_set_mode(enum options_mode mode)
@@ -27,8 +27,8 @@ void options_set_mode(enum options_mode mode)
 	options_mode = mode;
 }
 
-/* Extracts the name from "--name" or "--name=value". Returns false for anything else, and for very
- * long names. */
+/* Extracts the name from "--name" or "--name=value". Returns false for any other word, and for a
+ * very long name. */
 static bool options_name(const char *arg, char ret_name[OPTIONS_NAME_MAX])
 {
 	size_t len;
@@ -43,7 +43,7 @@ static bool options_name(const char *arg, char ret_name[OPTIONS_NAME_MAX])
 	return true;
 }
 
-/* The search for a long option that begins with a prefix, because getopt accepts abbreviations. */
+/* For finding a long option that begins with a prefix, because getopt accepts abbreviations. */
 struct options_prefix {
 	const char *name;
 	size_t len;
@@ -80,7 +80,7 @@ static void options_remove(char **argv, int *argc, int at, int count)
 	*argc -= count;
 }
 
-/* Counts the words of the option at `at`: 2 if its value is the next word. */
+/* Returns how many words the option at `at` takes: 2 if its value is the next word, else 1. */
 static int options_words(const struct argp *argp, char **argv, int argc, int at)
 {
 	char name[OPTIONS_NAME_MAX];
@@ -92,7 +92,8 @@ static int options_words(const struct argp *argp, char **argv, int argc, int at)
 	return o && o->arg && !(o->flags & OPTION_ARG_OPTIONAL) && at + 1 < argc ? 2 : 1;
 }
 
-/* Removes "--no-X" at `at`, and every --X before it. Returns the index of the next word. */
+/* Removes the word "--no-X" at index `at`, and every --X before it; `what` is X. Returns the index
+ * of the word after these. */
 static int take_back(const struct argp *argp, char **argv, int *argc, int at, const char *what)
 {
 	char name[OPTIONS_NAME_MAX];
@@ -112,7 +113,8 @@ static int take_back(const struct argp *argp, char **argv, int *argc, int at, co
 	return at;
 }
 
-/* Prepares arguments for argp: applies each "--no-X", and reports options that do not exist. */
+/* Prepares the arguments for argp: applies each "--no-X", and ends the program with a message if an
+ * option does not exist. Returns the new number of arguments. */
 static int prepare(const struct argp *argp, int argc, char **argv)
 {
 	char name[OPTIONS_NAME_MAX];

@@ -4,7 +4,7 @@
  *
  * - "did you mean" for a misspelt option;
  * - `--no-X` cancels an earlier `--X`, whatever its kind, so that a call can cancel an option of a
- *   shell alias; if a verb's table has a `--no-X` of its own, that one applies;
+ *   shell alias; if a verb's table has the option `--no-X` itself, it has its own meaning;
  * - the manual pages and the list for completion come from the same tables.
  */
 #ifndef CLI_OPTIONS_H
@@ -14,12 +14,12 @@
 
 #include "base/argp_table.h"
 
-/* Whether options_parse() reads options, or describes them and exits, for `stackctl help --man
- * VERB` and for completion. */
+/* What options_parse() does: it reads the options, or writes a description of them (a manual page,
+ * for `stackctl help --man VERB`, or a list, for completion) and ends the program. */
 enum options_mode { OPTIONS_READ, OPTIONS_MAN, OPTIONS_LIST };
 void options_set_mode(enum options_mode mode);
 
-/* Returns the date of manual pages: today, or that of SOURCE_DATE_EPOCH, so that builds are
+/* Returns the date for manual pages: today, or that of SOURCE_DATE_EPOCH, which makes builds
  * reproducible. */
 const char *options_date(char ret_date[static ARGP_TABLE_DATE]);
 

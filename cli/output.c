@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes output of verbs; see output.h. The new file is made in the folder of the one that it will
- * replace, so that the rename stays within one file system. If a signal ends stackctl, the new file
- * is removed first. A reader of a pipe that goes away ends stackctl by SIGPIPE: see main.c.
+ * replace, so that the rename stays within one file system. If a signal ends stackctl, a handler
+ * removes the new file first. If the reader of a pipe ends, SIGPIPE ends stackctl: see main.c.
  */
 #include "output.h"
 
@@ -79,7 +79,8 @@ const struct argp output_argp = {.options = output_argp_options, .parser = parse
 
 #define OUTPUT_MAX 4 /* most files that are open for writing at once */
 
-/* The temporary files, which the signal handler removes; handlers take no argument. */
+/* The temporary files that the signal handler removes. They are global because handlers get no
+ * argument. */
 static char output_doomed[OUTPUT_MAX][PATH_MAX];
 
 static void on_signal(int number)
@@ -87,7 +88,9 @@ static void on_signal(int number)
 	for (size_t i = 0; i < OUTPUT_MAX; i++)
 		if (output_doomed[i][0])
 			unlink(output_doomed[i]);
-	raise(number); /* the handler is reset: this ends the program as it would have */
+	/* the handler was reset, so the signal now ends the program as it would have without a
+	 * handler */
+	raise(number);
 }
 
 static void watch_signals(const char *temp)
@@ -106,7 +109,7 @@ static void watch_signals(const char *temp)
 		sigaction(signals[i], &action, NULL);
 }
 
-/* Makes the signal handler leave a temporary file alone from now on; NULL is fine. */
+/* From now on, the signal handler does not remove a temporary file; NULL is fine. */
 static void spare(const char *temp)
 {
 	for (size_t i = 0; temp && i < OUTPUT_MAX; i++)
@@ -146,7 +149,8 @@ void output_drop(struct output *output)
 	*output = (struct output){0};
 }
 
-/* Opens a new file beside output->path, with the mode that open() would have given it. */
+/* Opens a new file beside output->path, with the mode that open() would have given it. Returns a
+ * descriptor or -errno. */
 static int open_temp(struct output *output)
 {
 	mode_t mask = umask(0);
@@ -171,9 +175,9 @@ static int open_temp(struct output *output)
 	return output->file ? 0 : -ENOMEM;
 }
 
-/* In the child: becomes the pager. LESS makes it exit at once if everything fits on the screen,
- * pass colours through and scroll long lines sideways. A shell runs it, since it may have options.
- */
+/* In the child: becomes the pager. LESS makes less exit at once if everything fits on the screen,
+ * pass colours through and scroll long lines sideways. A shell runs the pager, because the command
+ * can have options. */
 static void become_pager(const char *pager)
 {
 	setenv("LESS", "FRSX", 0);
@@ -182,8 +186,8 @@ static void become_pager(const char *pager)
 	_exit(127);
 }
 
-/* Puts a pager behind standard output. Interrupts are then left to the pager, which would still
- * hold the terminal after stackctl has ended. */
+/* Starts a pager that reads standard output. Interrupts are then left to the pager: otherwise it
+ * would still have the terminal after an interrupt has ended stackctl. */
 static void start_pager(struct output *output, const char *pager)
 {
 	int ends[2];
@@ -203,7 +207,7 @@ static void start_pager(struct output *output, const char *pager)
 		signal(SIGINT, SIG_IGN);
 		signal(SIGQUIT, SIG_IGN);
 		signal(SIGPIPE, SIG_IGN); /* if the pager ends before all is written, writing fails,
-					   * and we wait for it */
+					   * and end_pager() still waits for it */
 	} else {
 		output->pager = 0;
 	}
@@ -220,8 +224,8 @@ int output_begin_paged(const char *path, const char *pager, struct output *ret_o
 	return status;
 }
 
-/* Closes the pager's input, and waits for the pager to end. It is no error if the pager ended
- * before it had read everything. */
+/* Closes the pager's input, and waits for the pager to end. A pager that ends before it has read
+ * everything is no error. */
 static int end_pager(struct output *output)
 {
 	int status;
@@ -255,8 +259,8 @@ int output_begin(const char *path, struct output *ret_output)
 	struct stat st;
 	int err = 0;
 
-	/* The reader of a pipe may be a pager, which owns the terminal and reads at the user's
-	 * pace. */
+	/* The reader of a pipe may be a pager, which has the terminal and reads at the user's pace,
+	 * so there must be no progress line. */
 	if ((!path || strcmp(path, "-") == 0) && !is_file(STDOUT_FILENO))
 		terminal_progress_end();
 	else
@@ -266,8 +270,8 @@ int output_begin(const char *path, struct output *ret_output)
 		*ret_output = output;
 		return CMD_DONE;
 	}
-	output.path = realpath(path, NULL); /* if the path is a link, the file that it links to is
-					     * replaced */
+	/* if the path is a symbolic link, the file to which it links is replaced */
+	output.path = realpath(path, NULL);
 	if (!output.path)
 		output.path = strdup(path);
 	if (!output.path)

@@ -44,8 +44,8 @@ static int begin_files(struct output outputs[EXPORT_PARAVER_FILES], const char *
 	return status;
 }
 
-/* Ends the files in order. If one fails, its error is reported, and the remaining files are
- * dropped. */
+/* Ends the files in order. If one fails, its error is printed, and the remaining files are dropped.
+ * Returns the exit status. */
 static int end_files(struct output outputs[EXPORT_PARAVER_FILES], int status, int err)
 {
 	const int error_number = errno;

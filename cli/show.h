@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options that verbs share which show one recording as text: the input, the terminal and the
+/* The options of verbs that show one recording as text: those of the input, the terminal and the
  * output. */
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
@@ -15,15 +15,15 @@ struct show {
 	struct output_options output;
 };
 
-/* The options of all three, as an argp's children; show_children_begin() is for ARGP_KEY_INIT. */
+/* These options as children of an argp; the verb calls show_children_begin() at ARGP_KEY_INIT. */
 extern const struct argp_child show_children[];
 void show_children_begin(struct argp_state *state, struct show *show);
 
-/* Returns width, colours and character set; the width is unlimited under a pager, which scrolls
- * sideways. Requires terminal_setup(). */
+/* Returns the report's options for width, colours and character set. Under a pager, which scrolls
+ * sideways, the width is unlimited. terminal_setup() must have been called. */
 struct report_options show_options(const struct show *show);
 
-/* Begins the output: through the pager, unless it `is_data`, meant for programs. Errors as
+/* Begins the output, through the pager unless it `is_data`, which is for programs. Errors as
  * output_begin(). */
 int show_output_begin(const struct show *show, bool is_data, struct output *ret_output);
 

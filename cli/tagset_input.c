@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading stores and tag exports into a set; see tagset_input.h. A store is exported into memory
- * and then read like any other export, so both kinds of input give equal results by construction.
+ * and then read like any other export, so both kinds of input necessarily give equal results.
  */
 #include "tagset_input.h"
 
@@ -19,7 +19,7 @@
 struct tagset_input {
 	const char *name; /* as it was given */
 	char *path;
-	struct input part; /* chooses the recordings that the name gives after "@", if any */
+	struct input part; /* chooses the recordings that the name has after "@", if any */
 	uint32_t side;
 	enum metric metric;
 	struct tagset_input_choice *choice; /* or NULL */
@@ -83,7 +83,8 @@ static uint64_t duration_of(const struct profile *profile)
 	return ns > filter->from_ns ? ns - filter->from_ns : 0;
 }
 
-/* Counts the passes through a region; the filter is that of the samples. */
+/* Counts the passes through a region that the filter of the samples selects. Returns the exit
+ * status or an error. */
 static int count_passes(const struct tagset_input *input, struct store_reader *reader)
 {
 	struct tagset_input_choice *choice = input->choice;

@@ -2,8 +2,8 @@
 /*
  * Sets up the terminal and shows progress; see terminal.h.
  *
- * A handler of SIGALRM writes the progress line once a second. It needs only a word for the current
- * work, so no part of lib/ has to know about progress.
+ * A handler of SIGALRM writes the progress line once a second. Callers only name the current work,
+ * so no part of lib/ has to report progress.
  */
 #include "terminal.h"
 
@@ -100,7 +100,8 @@ static bool is_able(void)
 	return term && strcmp(term, "dumb") != 0;
 }
 
-/* Returns the pager: STACKCTL_PAGER if it is set, where empty means none; else PAGER; else less. */
+/* Returns the command of the pager: STACKCTL_PAGER if it is set (empty: no pager), else PAGER, else
+ * less. NULL: no pager. */
 static const char *terminal_pager(void)
 {
 	const char *ours = getenv("STACKCTL_PAGER"), *pager = ours ? ours : terminal_env("PAGER");
@@ -116,8 +117,8 @@ static struct {
 	const char *volatile what;
 	volatile sig_atomic_t seconds;
 	volatile sig_atomic_t is_shown;
-	volatile size_t columns; /* width of the terminal: a longer line would go on in the next
-				  * row */
+	volatile size_t columns; /* width of the terminal, because a longer line would continue in
+				  * the next row */
 } terminal_line;
 
 /* Writes the progress line; calls only functions that a signal handler may call. */
@@ -178,7 +179,8 @@ static void start_clock(void)
 
 	terminal_progress("reading");
 	terminal_line.columns = SIZE_MAX;
-	/* The line has a carriage return as well, so it shows one column fewer than the row has. */
+	/* The line also has a carriage return, so it can show one column fewer than its number of
+	 * bytes. */
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
 		terminal_line.columns = size.ws_col;
 	sigaction(SIGALRM, &action, NULL);

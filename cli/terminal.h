@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Terminal settings of a verb: colours, a pager and progress. By default they are on if the stream
- * is a terminal; options set them otherwise. A verb makes terminal_argp a child of its own argp,
- * gives it a zeroed struct terminal, and calls terminal_setup() before it reads or writes anything.
- * All verbs show progress: options_parse() begins it.
+ * Terminal settings of a verb: colours, a pager and progress. By default each is on if its stream
+ * is a terminal; options change that. A verb makes terminal_argp a child of its own argp, gives it
+ * a zeroed struct terminal, and calls terminal_setup() before it reads or writes anything. All
+ * verbs show progress: options_parse() begins it.
  */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
@@ -29,10 +29,11 @@ extern const struct argp terminal_argp;
 void terminal_setup(struct terminal *terminal, const char *output);
 
 /*
- * Progress on standard error: one line, which appears when something has taken more than a second,
- * and is removed before data is shown. `what` must be a literal.
+ * Shows progress on standard error: one line, which appears when something has taken more than a
+ * second, and is removed before data is shown. `what` names the current work, and must be a string
+ * literal.
  */
-void terminal_progress_begin(void); /* if standard error is a terminal */
+void terminal_progress_begin(void); /* nothing happens unless standard error is a terminal */
 void terminal_progress(const char *what);
 void terminal_progress_end(void);
 

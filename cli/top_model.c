@@ -2,9 +2,10 @@
 /*
  * The model of stackctl top; see top_model.h.
  *
- * Each look opens the store anew, as a report would, so the rows always equal those of `report
- * --from ...`. Between two looks only two things are kept: which rows are open, and names that
- * stackd has not stored yet. The key of a row is a hash over the names on the path to it.
+ * Each refresh opens the store anew, as a report would, so the rows always equal those of `report
+ * --from ...`. Only two things are kept from one refresh to the next: which rows are open, and
+ * names that stackd has not stored yet. The key of a row is a hash over the names on the path to
+ * it.
  *
  * In a tree, a row that the user has neither opened nor closed is open if it has a tenth of all
  * samples, so that hot paths are visible at the first look.
@@ -28,8 +29,9 @@
 #include "base/int_map.h"
 #include "store/store_reader.h"
 
-#define TOP_LEAST	 0.002 /* rows of trees below this share of all samples are left out */
-#define TOP_OPEN	 0.1   /* rows with at least this share of all samples are open at first */
+#define TOP_LEAST 0.002 /* rows of trees below this share of all samples are left out */
+/* rows with at least this share of all samples are open unless the user closes them */
+#define TOP_OPEN	 0.1
 #define TOP_LEVELS	 256
 #define TOP_NODES	 (1u << 19)
 #define TOP_NAMES_NS	 150000000u /* limit of each look for looking up names */
@@ -39,11 +41,11 @@
 
 struct top_model {
 	const struct input *input;
-	struct profile_filter filter; /* the input's filter, with the window and the process of the
-				       * screen */
+	struct profile_filter filter; /* the input's filter, narrowed to the time and the process
+				       * that are shown */
 	int32_t pid;
-	const char *host; /* the only host of a server's database that is shown; NULL: all that are
-			   * chosen */
+	const char *host; /* the only host of a server's database that is shown; NULL: all that the
+			   * options choose */
 	bool are_hosts_apart;
 	double window;
 	struct buf missing;	/* messages of the last refresh about missing data */
@@ -123,7 +125,7 @@ const struct profile *top_model_profile(const struct top_model *m)
 	return m->profile;
 }
 
-/* Returns the input's filter, narrowed to the last seconds and the process of the screen. */
+/* Returns the input's filter, narrowed to the last seconds and the process that are shown. */
 static struct profile_filter model_filter(const struct top_model *m,
 					  const struct store_recording *rec)
 {
@@ -158,8 +160,8 @@ static int error_of(int status)
 }
 
 /* Reads the windows of the last seconds from a server's database. Messages are collected meanwhile,
- * because they say why it failed, or what is missing. The filter of the copied input borrows from
- * the original. */
+ * because they tell why it failed, or what is missing. The copy of the input borrows its filter
+ * from the original. Returns 0 or an error. */
 static int open_fleet(struct top_model *m, struct store_reader **ret_reader, char **ret_error)
 {
 	struct input now = *m->input;
@@ -338,7 +340,8 @@ struct model_order {
 	const struct calltree_node *nodes;
 };
 
-/* Sorts the largest node last, because rows are taken from the end of the stack. */
+/* Compares nodes so that the largest comes last, because rows are taken from the end of the
+ * stack. */
 static int model_compare_nodes(const void *a, const void *b, void *arg)
 {
 	const struct model_order *order = arg;
@@ -349,7 +352,8 @@ static int model_compare_nodes(const void *a, const void *b, void *arg)
 	return strcmp(calltree_symbol(order->tree, y)->name, calltree_symbol(order->tree, x)->name);
 }
 
-/* Puts those children of a node on the stack that have at least TOP_LEAST of all samples. */
+/* Puts those children of a node on the stack that have at least the share TOP_LEAST of all samples.
+ * Returns 0 or -ENOMEM. */
 static int model_push(struct top_model *m, const struct model_order *order, uint32_t node)
 {
 	size_t from = m->children.count;
@@ -370,7 +374,8 @@ static int model_push(struct top_model *m, const struct model_order *order, uint
 	return err;
 }
 
-/* Makes the rows of a tree, depth first. `keys` and `levels` have an element for each node. */
+/* Makes the rows of a tree, depth first. `keys` and `levels` must have room for an element for each
+ * node. Returns 0 or -ENOMEM. */
 static int model_tree_rows(struct top_model *m, const struct calltree *tree, bool is_callers,
 			   uint64_t *keys, uint32_t *levels)
 {

@@ -4,8 +4,8 @@
  * be being written, as rows of functions, call paths, callers or processes; or the last windows of
  * a server's database, with hosts in place of processes.
  *
- * A row is identified by a key that stays the same at the next look at the store. So open rows stay
- * open, and the cursor stays on its row while the numbers change.
+ * A row has a key, which stays the same when the store is read again. So open rows stay open, and
+ * the cursor stays on its row while the numbers change.
  */
 #ifndef CLI_TOP_MODEL_H
 #define CLI_TOP_MODEL_H
@@ -30,36 +30,37 @@ struct top_row {
 
 struct top_model;
 
-/* The input is borrowed. 0 or -ENOMEM. */
+/* The input is borrowed. Returns 0 or -ENOMEM. */
 int top_model_new(const struct input *input, struct top_model **ret_model);
 void top_model_free(struct top_model *model);
 
-/* Select the part of the recording that the next refresh reads: the last seconds, or a process. */
-void top_model_set_window(struct top_model *model, double seconds); /* 0: all of it */
-void top_model_set_pid(struct top_model *model, int32_t pid); /* 0: the processes that the input's
-							       * options choose */
+/* Select the part of the recording that the next refresh reads: the last `seconds` seconds; the
+ * process `pid`. */
+void top_model_set_window(struct top_model *model, double seconds); /* 0: the whole recording */
+/* 0: all processes that the input's options choose */
+void top_model_set_pid(struct top_model *model, int32_t pid);
 
-/* Selects the part of a server's database that the next refresh reads: one host (borrowed; NULL:
- * those that the input's options choose), or with `are_apart` all hosts, each as a row of
+/* Selects the part of a server's database that the next refresh reads: one host (`host`, borrowed;
+ * NULL: the hosts that the input's options choose); with `are_apart`, each host is a row of
  * TOP_PROCESSES. */
 void top_model_set_host(struct top_model *model, const char *host, bool are_apart);
 
-/* Reads the store again. Returns 0, also if there are no samples in the time that is shown; or the
- * reader's error, with the model unchanged and a malloc()ed sentence or NULL in *ret_error. */
+/* Reads the store again. Returns 0, even if there are no samples in the time that is shown; or the
+ * reader's error, with the model unchanged, and in *ret_error a malloc()ed sentence or NULL. */
 int top_model_refresh(struct top_model *model, char **ret_error);
 
-/* Returns the rows of a view, which live until the next call or refresh. 0 or -ENOMEM. */
+/* Gives the rows of a view, which live until the next call or refresh. Returns 0 or -ENOMEM. */
 int top_model_rows(struct top_model *model, enum top_view view, enum top_sort sort,
 		   const struct top_row **ret_rows, uint32_t *ret_count);
 
-/* Opens or closes a row of TOP_PATHS or TOP_CALLERS. 0 or -ENOMEM. */
+/* Opens or closes a row of TOP_PATHS or TOP_CALLERS. Returns 0 or -ENOMEM. */
 int top_model_open(struct top_model *model, uint64_t key, bool is_open);
 
-/* Returns the key in TOP_CALLERS of a function with a key in TOP_FUNCTIONS. */
+/* Returns the key that a function has in TOP_CALLERS, given its key in TOP_FUNCTIONS. */
 uint64_t top_model_callers_key(uint64_t function_key);
 
-/* Returns sentences about data of a server's database that the last refresh found missing; "" if
- * none was. */
+/* Returns sentences about the data of a server's database that were missing at the last refresh;
+ * "": none were. */
 const char *top_model_missing(const struct top_model *model);
 
 /* Returns the profile of the last refresh; NULL before the first. */

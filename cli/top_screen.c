@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Draws the screen of stackctl top; see top_screen.h. Every line is first made as text, escaped and
- * cut to the width, since names come from programs that we do not control. */
+/* Draws the screen of stackctl top; see top_screen.h. Each line is first made as text, escaped and
+ * cut to the width, because names come from programs that we do not control. */
 #include "top_screen.h"
 
 #include <errno.h>
@@ -13,9 +13,10 @@
 #include "report/report_header.h"
 #include "base/text.h"
 
-#define TOP_HEAD       5 /* lines above the rows */
-#define TOP_FOOT       1
-#define TOP_NARROW     40 /* columns; narrower screens show only the share that sorts the rows */
+#define TOP_HEAD 5 /* lines above the rows */
+#define TOP_FOOT 1
+/* columns; narrower screens show only the share by which the rows are sorted */
+#define TOP_NARROW     40
 #define TOP_INDENT_MAX 30 /* columns; deeper rows show their depth as a number */
 
 static bool screen_utf8;
@@ -58,8 +59,8 @@ int top_screen_key(int timeout_ms)
 	return key == ERR ? -1 : key;
 }
 
-/* Draws and empties a line. If it ends in the last corner, addnstr() draws it and then fails,
- * because the screen does not scroll. */
+/* Draws a line and empties the buffer. A line that ends in the screen's last corner is drawn
+ * although addnstr() then fails, because the screen does not scroll. */
 static void screen_line(int y, struct buf *b, int attributes)
 {
 	int width = getmaxx(stdscr);
@@ -126,7 +127,7 @@ static void screen_counts(const struct top_state *state, const struct profile *p
 	}
 }
 
-/* Returns whether a narrow screen shows the share of self, rather than that of the total. */
+/* Returns whether a narrow screen shows the share of self, instead of the share of total. */
 static bool screen_shows_self(const struct top_state *state)
 {
 	return state->view == TOP_FUNCTIONS && state->sort == TOP_BY_SELF;

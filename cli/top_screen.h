@@ -13,9 +13,9 @@ struct top_state {
 	enum top_sort sort;
 	double interval, window; /* seconds */
 	bool is_paused, is_help;
-	bool is_fleet;	    /* a server's database, with hosts in the place of processes */
-	int32_t pid;	    /* the only process that is shown; 0: all. With is_fleet: 1 if only one
-			     * host is shown */
+	bool is_fleet; /* a server's database, with hosts in the place of processes */
+	int32_t pid; /* the only process that is shown; 0: all. With is_fleet: 1 if only one host is
+		      * shown */
 	char pid_name[256]; /* the name of that process or host */
 	uint64_t pid_row;   /* the key of the row of that process or host in TOP_PROCESSES */
 	uint64_t cursor;    /* the key of the row with the cursor */
@@ -24,7 +24,7 @@ struct top_state {
 	char error[256];    /* why the last look failed, or what is missing, or "" */
 };
 
-/* Sets the terminal up. Returns 0, or -ENOTTY if the terminal (TERM) is not known. */
+/* Sets the terminal up. Returns 0; -ENOTTY: the type of the terminal (TERM) is unknown. */
 int top_screen_begin(void);
 void top_screen_end(void);
 

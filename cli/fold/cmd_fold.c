@@ -112,7 +112,8 @@ static void cmd_fold_time(struct argp_state *state, struct cmd_fold *args, const
 		argp_error(state, "--time '%s': expected cpu or wall", arg);
 }
 
-/* Reads the number of a group or a kind, from 1. Returns 0 if the option has no argument. */
+/* Reads the number of a group or a kind, from 1 to `most`. Returns 0 if the option has no
+ * argument. */
 static uint32_t cmd_fold_number(struct argp_state *state, const char *option, const char *arg,
 				uint32_t most)
 {
@@ -200,7 +201,7 @@ static void cmd_fold_list(const struct pass_region *regions, size_t n)
 		message("  and %zu more", n - LISTED);
 }
 
-/* Finds the region that the options name, or the only one. Returns CMD_DONE, or the exit status
+/* Finds the region that the options name, or the only region. Returns CMD_DONE, or the exit status
  * after a message. */
 static int cmd_fold_find(const struct cmd_fold *args, struct profile *profile,
 			 const struct profile_symbol **ret_symbol)
@@ -279,7 +280,7 @@ static int cmd_fold_passes(const struct cmd_fold *args, const struct input_open 
 			   struct passes *passes, bool is_first, FILE *out, int *ret_error)
 {
 	struct folding *folding = NULL;
-	/* Readings of CPU time alone give no counter whose course could be shown. */
+	/* If CPU time is the only counter, there is none whose growth could be shown. */
 	const bool has_cpu_time = counter_names_cpu(passes->counters) < METRIC_COUNTERS;
 	char *name = strdup(passes->name);
 	int status = CMD_DONE,
@@ -361,7 +362,8 @@ static int cmd_fold_write_groups(const struct cmd_fold *args, const struct input
 	return status;
 }
 
-/* Finds the groups of passes, and checks that the group of --group exists. */
+/* Finds the groups of passes, and checks that the group of --group exists. Returns the exit
+ * status. */
 static int cmd_fold_group_passes(const struct cmd_fold *args, const struct input_open *open,
 				 const struct passes *passes, struct fold_modes **ret_groups)
 {
@@ -377,7 +379,8 @@ static int cmd_fold_group_passes(const struct cmd_fold *args, const struct input
 	return CMD_USAGE;
 }
 
-/* Writes passes as one folding or as groups. Takes the passes over. */
+/* Writes passes as one folding, or as groups. Owns the passes from now on. Returns the exit
+ * status. */
 static int cmd_fold_show(const struct cmd_fold *args, const struct input_open *open,
 			 struct passes *passes)
 {
@@ -560,7 +563,7 @@ static int cmd_fold_kind(const struct cmd_fold *args, const struct input_open *o
 	return status;
 }
 
-/* Returns whether a filter selects calls of MPI by their call paths. */
+/* Returns whether a filter selects MPI calls by their call paths. */
 static bool is_of_paths(const struct profile_filter *filter)
 {
 	return filter->focus.n || filter->ignore.n || filter->symbols.n || filter->dsos.n;
@@ -602,7 +605,7 @@ static int cmd_fold_run(void *arg, const struct input_open *open)
 	return args->is_auto ? cmd_fold_auto(args, open) : cmd_fold_of_region(args, open);
 }
 
-/* Checks whether options go together. Returns CMD_DONE, or CMD_USAGE after a message. */
+/* Checks whether the options can be combined. Returns CMD_DONE, or CMD_USAGE after a message. */
 static int cmd_fold_check(const struct cmd_fold *args)
 {
 	const bool is_list = args->is_burst && !args->kind;

@@ -99,7 +99,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* --- one round -------------------------------------------------------------------------------- */
 
-/* Reports an error of the server's or of reading the store. Returns the exit status. */
+/* Prints an error of the server, or of reading the store. Returns the exit status. */
 static int explain(const struct cmd_push *args, int err)
 {
 	const char *error = clickhouse_error(args->clickhouse);
@@ -121,7 +121,8 @@ static int begin(void *arg, const struct store_recording *recordings, size_t n)
 	return err < 0 ? explain(args, err) : CMD_DONE;
 }
 
-/* Returns whether to send a recording: a service sends each once, when it has ended. */
+/* Returns whether to send a recording, which the server must not have. A service (--follow) sends
+ * it only when it has ended. */
 static bool wants(void *arg, const struct store_recording *recording)
 {
 	struct cmd_push *args = arg;
@@ -197,9 +198,9 @@ static void wait_ns(uint64_t ns)
 	nanosleep(&time, NULL);
 }
 
-/* Runs until it is ended, or until a failure that waiting does not remove: no right to read the
- * store, or an error that the server reports about the database. If the store does not exist yet,
- * it waits for it. */
+/* Runs until a signal ends it, or until a failure that waiting does not remove: the store may not
+ * be read, or the server reports an error about the database. If the store does not exist yet,
+ * waits for it. Returns the exit status. */
 static int follow(struct cmd_push *args)
 {
 	uint64_t wait = args->every_ns;
@@ -248,7 +249,7 @@ static int run(struct cmd_push *args)
 	return args->is_following ? follow(args) : push_once(args);
 }
 
-/* Chooses all recordings of the store, each as a whole, unless the options choose some. */
+/* Chooses all recordings of the store, each as a whole, unless the options choose recordings. */
 static void choose(struct input *input)
 {
 	if (!input->is_range && input->recording)

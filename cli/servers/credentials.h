@@ -13,9 +13,9 @@ struct credentials {
 	char *authority;       /* file with certificates of authorities; NULL: the system's */
 };
 
-/* Reads a file with the lines "user = NAME", "password = SECRET" and "ca = FILE", each optional; if
- * `path` is NULL, reads the environment variables that begin with `prefix`. Returns a cmd_status; a
- * message has been given if it is not CMD_DONE. */
+/* Reads a file with the lines "user = NAME", "password = SECRET" and "ca = FILE", each optional; or
+ * if `path` is NULL, the environment variables that begin with `prefix`. Returns a cmd_status; a
+ * message has been printed if it is not CMD_DONE. */
 #define CREDENTIALS_CLICKHOUSE "CLICKHOUSE"
 #define CREDENTIALS_PUSH       "STACKD_PUSH"
 int credentials_read(const char *path, const char *prefix, struct credentials *ret_credentials);

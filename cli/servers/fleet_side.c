@@ -20,7 +20,8 @@ static int wrong(const char *text, const char *why, const char *what)
 	return CMD_USAGE;
 }
 
-/* Parses a moment, or a time until now. `after_ns` as for wall_time_parse(). */
+/* Parses one end of a range: a moment, or how long ago it was. `after_ns` as for wall_time_parse().
+ * Returns the exit status. */
 static int parse_end(const char *text, const char *end, uint64_t after_ns, uint64_t *ret_unix_ns)
 {
 	const uint64_t now_ns = clock_ns(CLOCK_REALTIME);

@@ -40,7 +40,8 @@ int input_fleet_by(struct input *input, enum partition_by by)
 	return CMD_DONE;
 }
 
-/* Checks that a server can choose samples by the options that are given. */
+/* Checks that a server can select samples by the options that are given. Returns the exit
+ * status. */
 static int check(const struct input *input)
 {
 	const struct profile_filter *f = &input->filter;
@@ -85,7 +86,7 @@ static int explain(const struct clickhouse *c, int err)
 	}
 }
 
-/* Reports which data of the server is left out, missing or ambiguous. */
+/* Prints which data of the server is left out, missing or ambiguous. */
 static void report(const struct input *input, const struct fleet_found *found)
 {
 	char share[TEXT_SHARE_MAX];

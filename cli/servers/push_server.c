@@ -31,7 +31,7 @@ struct push_server {
 	struct {
 		int64_t id;
 		uint64_t end_ns, since_ns;
-	} still; /* recording `id` has had the end `end_ns` since `since_ns`, a monotonic time */
+	} still; /* recording `id` has had the end `end_ns` since `since_ns` of CLOCK_MONOTONIC */
 	uint64_t recordings, there, growing, grown;
 	uint64_t refused; /* number of recordings that the server refused in this round ... */
 	int refusal;	  /* ... and the exit status for the first one */
@@ -110,9 +110,9 @@ static int begin(void *arg, const struct store_recording *recordings, size_t n)
 	return CMD_DONE;
 }
 
-/* Returns whether a recording has ended. If the clock was set forward, a recording that is still
- * running looks as if it had stopped growing. So a service checks the newest recording by a clock
- * that is never set. */
+/* Returns whether a recording has ended. If the wall clock was set forward, a recording that is
+ * still running looks as if it had stopped growing. So for the newest recording, a service also
+ * checks CLOCK_MONOTONIC, which is never set. */
 static bool has_ended(struct push_server *p, const struct store_recording *r)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -169,8 +169,8 @@ static int note(void *arg, size_t taken, size_t all)
 	return sent_add(p->sent, server_name(p->server), p->recording, taken, all);
 }
 
-/* Notes that the server refuses a recording as wrong, too old or too large; others may be accepted.
- */
+/* Notes that the server refuses a recording as wrong, too old or too large; it may still accept
+ * others. Returns CMD_DONE or CMD_FAILED. */
 static int refuse(struct push_server *p, int err)
 {
 	if (VEC_RESERVE(&p->refused_ids, 1) < 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl push to a profile server. Such a server cannot be asked what it has, so a file (sent.h)
- * notes what it has accepted, and only finished recordings are sent.
+ * stackctl push to a profile server. Such a server does not tell what it has, so a file (sent.h)
+ * has a record of what it accepted, and only finished recordings are sent.
  */
 #ifndef CLI_PUSH_SERVER_H
 #define CLI_PUSH_SERVER_H
@@ -24,20 +24,20 @@ struct push_server;
 /* Returns the exit status for a server's failure. */
 int push_status_of(int err);
 
-/* Returns whether a recording has ended, or has not grown for so long that it will not grow again.
- */
+/* Returns whether a recording has ended, or has not grown for so long that it will not grow any
+ * more. */
 bool push_has_ended(const struct store_recording *recording);
 
-/* Opens a server and its file of sent recordings; the options must outlive it. Returns a
- * cmd_status; a message has been given if it is not CMD_DONE. */
+/* Opens a server and its file of sent recordings; `options` must outlive the result. Returns a
+ * cmd_status; a message has been printed if it is not CMD_DONE. */
 int push_server_open(const char *url, const struct credentials *credentials,
 		     const struct push_server_options *options, struct push_server **ret_push);
 void push_server_free(struct push_server *push); /* NULL is fine */
 
 /* Sends the chosen recordings that have not been sent yet. If the server refuses a recording, the
- * others are still sent, and this push_server does not send it again. With `is_service`, it is
- * silent if there is nothing to send, and continues after refused recordings if the server has ever
- * accepted one. Returns as push_server_open() does. */
+ * others are still sent, and this push_server does not send the refused one again. With
+ * `is_service`, prints nothing if there is nothing to send, and goes on after refused recordings if
+ * the server has ever accepted one. Returns as push_server_open() does. */
 int push_server_once(struct push_server *push, const struct input *input, bool is_service);
 
 /* Returns the server's sentence about the last failure; "" if the failure was not the server's. */

@@ -57,8 +57,8 @@ static struct taken *find(const struct sent *s, const char *key)
 	return NULL;
 }
 
-/* Stores what a line says about a recording, in place of what an earlier line said. Takes over the
- * key. */
+/* Stores what a line says about a recording, in place of what an earlier line said. Owns `key` from
+ * now on. Returns 0 or -ENOMEM. */
 static int remember(struct sent *s, char *key, uint64_t end, size_t taken, size_t all)
 {
 	struct taken *known = find(s, key);

@@ -7,7 +7,7 @@
 
 #include "cli/message.h"
 
-/* Returns the index of a number in the order, or the one at which it would be inserted. */
+/* Returns the index of a number in the sorted list, or the index at which it would be inserted. */
 static size_t place_of(const struct unsent *w, int64_t id)
 {
 	size_t from = 0, to = w->ids.count;

@@ -2,7 +2,8 @@
 /*
  * Counts recordings that were deleted before they were sent. Recordings wait in the store until a
  * server has accepted them, and stackd deletes the oldest ones (--keep-bytes, --keep-age), sent or
- * not. Two looks at the store show which ones disappeared in between.
+ * not. Comparing the store's recordings with those of an earlier moment shows which ones have
+ * disappeared.
  */
 #ifndef CLI_UNSENT_H
 #define CLI_UNSENT_H
@@ -14,19 +15,19 @@
 #include "cli/input.h"
 
 struct unsent {
-	VEC(int64_t) ids; /* of waiting recordings, in order of number */
+	VEC(int64_t) ids; /* numbers of the waiting recordings, rising */
 };
 
-/* Notes the store's recordings, which come in the order of their numbers: those that the input
- * chooses wait until unsent_done(). Returns how many waiting recordings have disappeared since the
- * last look, or -ENOMEM, and then none waits. */
+/* Takes the store's recordings, in order of their numbers: those that the input chooses wait from
+ * now on until unsent_done(). Returns how many waiting recordings have disappeared since the last
+ * call; -ENOMEM: no recording waits any more. */
 int64_t unsent_look(struct unsent *waiting, const struct input *input,
 		    const struct store_recording *recordings, size_t n);
 
 /* Notes that the server has a recording, so it no longer waits. */
 void unsent_done(struct unsent *waiting, int64_t id);
 
-/* Says how many were deleted, if any. */
+/* Tells the user how many recordings were deleted before they were sent, if any. */
 void unsent_report(int64_t deleted);
 
 void unsent_free(struct unsent *waiting);

@@ -3,8 +3,9 @@
  * stackctl decode: finds the call paths of tags, given only a model of which function calls which.
  *
  * decode_model.h explains models, lib/record/tag/tag_batch.h the search. A tag does not show
- * whether it is made of functions or of code locations. So tags that are not found among the
- * functions of instrumented files are searched again in a graph of the locations in their code.
+ * whether it was made from functions or from code locations. So tags that are not found in the
+ * graph of functions of instrumented files are searched again in a graph of the locations in the
+ * files' code.
  */
 #include <argp.h>
 #include <errno.h>
@@ -133,15 +134,16 @@ struct cmd_decode_run {
 	VEC(struct tag_batch_item) items;
 	struct cmd_decode_name *names;
 	bool has_names;
-	bool of_locations; /* tags of this graph are made of code locations, not of functions */
+	bool of_locations; /* tags of this graph are made from code locations, not from functions */
 	int status;
 };
 
-/* The search for tags of functions, and the one for the remaining tags as tags of locations. */
+/* The search for tags made from functions, and the search for the remaining tags as tags made from
+ * locations. */
 struct cmd_decode_both {
 	struct cmd_decode_run runs[2]; /* a run that has no graph is not needed */
-	uint64_t asked, found[2];      /* number of tags found: [0] as paths of functions, [1] as
-					* paths of locations */
+	uint64_t asked, found[2]; /* number of tags searched; number of tags found, [0] as paths of
+				   * functions, [1] as paths of locations */
 	struct json json;
 };
 
@@ -190,7 +192,7 @@ static void cmd_decode_index(struct cmd_decode_run *run)
 		qsort(run->names, n, sizeof(*run->names), compare);
 }
 
-/* Returns the node of a demangled name or a linkage name, or CALLGRAPH_NONE. */
+/* Returns the node with a demangled name or a linkage name; CALLGRAPH_NONE: there is none. */
 static uint32_t cmd_decode_function(struct cmd_decode_run *run, const char *name)
 {
 	uint32_t low = 0, high = callgraph_count(run->graph), n = high;
@@ -210,8 +212,8 @@ static uint32_t cmd_decode_function(struct cmd_decode_run *run, const char *name
 	return callgraph_find_name(run->graph, name);
 }
 
-/* Returns the name in the source, which the caller frees; NULL if it is the same as in the program.
- */
+/* Returns the function's name in the source, which the caller frees; NULL: it is the same as in the
+ * program. */
 static char *source_name(const struct cmd_decode_run *run, uint32_t node)
 {
 	return demangle(callgraph_at(run->graph, node)->name);
@@ -304,7 +306,8 @@ static int json(const struct cmd_decode_run *run, const struct tag_batch_item *a
 	return j->err;
 }
 
-/* Parses "TAG", "TAG:LEAF" or "TAG~LEAF", with TAG in hexadecimal, and queues the tag. */
+/* Parses "TAG", "TAG:LEAF" or "TAG~LEAF", with TAG in hexadecimal, into `item`. Returns the exit
+ * status. */
 static int cmd_decode_word(struct cmd_decode_run *run, const char *word,
 			   struct tag_batch_item *item)
 {
@@ -411,14 +414,15 @@ static int batch(struct cmd_decode_run *run)
 			     (uint64_t)(run->args->budget_ms * 1e6), run->args->all);
 }
 
-/* Returns CPU time, so that a search gets the same amount of work done on a busy machine. */
+/* Returns CPU time, so that a search can do the same amount of work on a busy machine. */
 static uint64_t cmd_decode_clock(void *arg)
 {
 	(void)arg;
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Makes the search in a graph. Returns 0; -ENOENT if the graph has no such root; or -ENOMEM. */
+/* Makes the search in a graph. Returns 0; -ENOENT: the graph lacks the root that the user named;
+ * -ENOMEM. */
 static int begin(struct cmd_decode_run *run)
 {
 	struct tag_search_options options = {
@@ -432,8 +436,8 @@ static int begin(struct cmd_decode_run *run)
 	return tag_search_new(run->graph, &options, &run->search);
 }
 
-/* Queues a tag for the second search. Locations have names of their own, so a given leaf may be
- * missing from this graph; the 64 bits of a tag suffice without it. */
+/* Queues a tag for the second search. Nodes of locations have other names, so that graph may lack
+ * the leaf that the user gave; the 64 bits of a tag are enough without it. Returns 0 or -ENOMEM. */
 static int cmd_decode_again(const struct cmd_decode_run *from, const struct tag_batch_item *item,
 			    struct cmd_decode_run *to)
 {
@@ -449,7 +453,8 @@ static int cmd_decode_again(const struct cmd_decode_run *from, const struct tag_
 	return 0;
 }
 
-/* Searches the graph of locations for the tags that the graph of functions did not explain. */
+/* Searches the graph of locations for the tags that were not found in the graph of functions.
+ * Returns 0 or an error. */
 static int cmd_decode_locations(struct cmd_decode_both *both)
 {
 	struct cmd_decode_run *run = &both->runs[0], *again = &both->runs[1];

@@ -2,8 +2,9 @@
 /*
  * Makes models of tags; see decode_model.h.
  *
- * The given files are read first, since their kinds decide whether libraries are needed. Libraries
- * wait in a list, each once, identified by inode; a library that is read can add more.
+ * The files that the user named are read first, because their kinds decide whether libraries are
+ * needed. Libraries wait in a list, each once, identified by inode; a library that is read can add
+ * more.
  */
 #include "cli/tags/decode_model.h"
 
@@ -49,8 +50,8 @@ static int decode_model_note(struct decode_load *load, const char *path)
 	struct stat is = {0};
 	char *copy;
 
-	(void)stat(path, &is); /* if this fails, reading the file fails too, and gives the
-				* message */
+	/* If this fails, so does reading the file, which prints the message. */
+	(void)stat(path, &is);
 	for (unsigned i = 0; i < load->n_files; i++) {
 		if (is.st_ino && load->files[i].inode == is.st_ino &&
 		    load->files[i].device == is.st_dev)
@@ -86,8 +87,8 @@ static int library(void *arg, const char *name, const char *found)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-/* Takes a file that the plugin instrumented. Returns 0 if it took the file, or -ENODATA if the file
- * is not instrumented by the plugin. */
+/* Adds a file that the plugin instrumented to the model. Returns 0; -ENODATA: the plugin did not
+ * instrument it; or another error. */
 static int decode_model_sections(struct decode_load *load, const char *path,
 				 const struct elf_file *file)
 {
@@ -105,8 +106,8 @@ static int decode_model_sections(struct decode_load *load, const char *path,
 	return err;
 }
 
-/* Takes a file for the calls in its code, or frees it. Returns 0, or an error of
- * code_model_take(). */
+/* Adds the calls in a file's code to the model, which then owns the file; frees the file on
+ * failure. Returns 0, or an error of code_model_take(). */
 static int decode_model_code(struct decode_load *load, const char *path, struct elf_file *file)
 {
 	int err = code_model_take(load->code, file, path);
@@ -132,8 +133,8 @@ static int decode_model_status(const char *path, int err, bool is_reported)
 	return err == -ENODATA || err == -EBADMSG || err == -E2BIG ? CMD_USAGE : CMD_FAILED;
 }
 
-/* Takes the file, or frees it. `given`: the user named the file; else it is a library that another
- * file needs. */
+/* Adds a file to the model, which then owns the file, or frees it. `given`: the user named the
+ * file; else it is a library that another file needs. Returns the exit status. */
 static int decode_model_file(struct decode_load *load, const char *path, struct elf_file *file,
 			     bool given)
 {
@@ -151,7 +152,7 @@ static int decode_model_file(struct decode_load *load, const char *path, struct 
 	if (err == -ENODATA && (given || load->has_locations))
 		return decode_model_status(path, decode_model_code(load, path, file), false);
 	elf_file_free(file);
-	/* A library that keeps no tags is not part of the tags of a program that keeps some. */
+	/* If a program keeps tags, a library that does not is not part of these tags. */
 	return err == -ENODATA ? CMD_DONE : decode_model_status(path, err, is_reported);
 }
 
@@ -190,8 +191,8 @@ static int read_all(struct decode_load *load)
 	load->has_locations =
 		load->has_code && (load->from->locations || (!plugin_model_functions(load->model) &&
 							     !code_model_has_hooks(load->code)));
-	/* Reading goes on if a library cannot be read: some paths will not be found, and a message
-	 * has been given. */
+	/* If a library cannot be read, reading goes on after a message: some paths will not be
+	 * found. */
 	for (; status != CMD_FAILED && i < load->n_files; i++)
 		status = decode_model_read(load, load->files[i].path, false);
 	return status == CMD_FAILED ? CMD_FAILED : CMD_DONE;
@@ -208,8 +209,8 @@ static enum decode_kind decode_model_kind(const struct decode_load *load)
 									       : DECODE_LOCATIONS;
 }
 
-/* Adds the calls in the files' code. Leaves out files that keep no tags if others keep some,
- * because they are not part of those tags. */
+/* Adds the calls in the files' code. If some files keep tags, files that do not are left out,
+ * because they are not part of these tags. Returns 0 or an error. */
 static int decode_model_calls(const struct decode_load *load, struct callgraph *graph)
 {
 	if (!load->has_code)

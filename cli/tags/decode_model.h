@@ -4,10 +4,10 @@
  *
  * A file's content tells its kind. Instrumented files have the section .btloc or call the runtime
  * of -finstrument-functions. Other ELF files give the calls in their code, and stores and tag
- * exports the calls that they observed. Kinds can be mixed, since a tag of one kind fits a path of
- * another only by chance. An instrumented file has tags of two kinds: its own, made of functions,
- * and those of stackd's walks, made of code locations. So it has two graphs; the second one is made
- * with `locations`.
+ * exports the calls that they observed. Kinds can be mixed, because a tag of one kind is that of a
+ * path of another kind only by chance. An instrumented file has tags of two kinds: its own, made
+ * from functions, and those of stackd's walks, made from code locations. So it has two graphs, and
+ * `locations` selects the second one.
  *
  * A path of call sites passes through the C library before it reaches main(). So the libraries that
  * a program or library needs are read as well, unless `is_alone`.
@@ -30,14 +30,16 @@ enum decode_kind {
 struct decode_model {
 	const char *files[DECODE_MODEL_FILES];
 	unsigned n_files;
-	bool locations; /* instrumented files give the calls in their code, as other files do */
-	bool is_again;	/* an earlier call has given the messages about these files: do not repeat
-			 * them */
-	bool is_alone;	/* does not read the libraries that the files need */
+	/* instrumented files give the calls in their code, as other files do, for tags made from
+	 * locations */
+	bool locations;
+	bool is_again; /* an earlier call has printed the messages about these files, so they are
+			* not repeated */
+	bool is_alone; /* does not read the libraries that the files need */
 };
 
-/* Reads all files. Returns a cmd_status; a message has been given if it is not CMD_DONE. The graph
- * is sealed; the caller frees it. */
+/* Reads all files, and makes the graph, which is sealed; the caller frees it. Returns a cmd_status;
+ * a message has been printed if it is not CMD_DONE. */
 int decode_model_graph(const struct decode_model *model, struct callgraph **ret_graph,
 		       enum decode_kind *ret_kind);
 

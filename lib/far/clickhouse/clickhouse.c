@@ -14,8 +14,8 @@
 #include "http/gzip.h"
 #include "http/http.h"
 
-/* Error numbers of the server for which we have sentences of our own. For other errors, the user
- * sees the server's message. */
+/* Error numbers of the server for which there are sentences here. For other errors, the user sees
+ * the server's message. */
 enum {
 	CODE_UNKNOWN_DATABASE = 81,
 	CODE_READONLY = 164,
@@ -51,7 +51,7 @@ bool clickhouse_is_url(const char *name)
 
 /* --- the URL ---------------------------------------------------------------------------------- */
 
-/* Returns why a database cannot have that name; NULL if it can. */
+/* Returns the reason why a database cannot have this name; NULL: it can. */
 static const char *refuse_database(const char *name)
 {
 	if (!*name)
@@ -61,8 +61,8 @@ static const char *refuse_database(const char *name)
 	return NULL;
 }
 
-/* Cuts "?cluster=name" off the database's name, and keeps the cluster's name. Returns why it
- * cannot, or NULL. */
+/* Cuts "?cluster=name" off the database's name, and keeps the cluster's name. Returns NULL, also if
+ * there is none; or the reason why it is invalid. */
 static const char *cut_cluster(struct clickhouse *c)
 {
 	static const char key[] = "cluster=";
@@ -237,7 +237,8 @@ int clickhouse_fail_as(struct clickhouse *c, int err, const struct clickhouse *o
 	return err;
 }
 
-/* Notes why no answer came, as a sentence. Returns `err`, with which http_post() failed. */
+/* Notes a sentence about why there is no answer. Returns `err`, which is the error of
+ * http_post(). */
 static int explain_http(struct clickhouse *c, int err)
 {
 	const char *said = http_error(c->http);
@@ -323,8 +324,8 @@ static int explain_code(struct clickhouse *c, long status, long code, const char
 			       *said ? said : "it does not say why");
 }
 
-/* Returns where an answer states the reason. After "All connection tries failed" there is a line
- * for each try, and the last one names the server that does not answer. */
+/* Returns the part of an answer that states the reason. After "All connection tries failed" there
+ * is a line for each try, of which the last one names the server that does not answer. */
 static char *reason_in(char *text)
 {
 	static const char next[] = "\nCode: ";
@@ -337,7 +338,7 @@ static char *reason_in(char *text)
 	return at;
 }
 
-/* Notes why the server's answer is a failure, as a sentence. Returns the error. */
+/* Notes a sentence about why the server's answer is a failure. Returns the error for it. */
 static int explain_answer(struct clickhouse *c, long status, struct buf *answer)
 {
 	struct buf said = {0};
@@ -356,8 +357,8 @@ static int explain_answer(struct clickhouse *c, long status, struct buf *answer)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Makes the URL of a query. A setting in it makes the server answer only when the query has ended,
- * so that the status tells the outcome. */
+/* Makes the URL of a query. It has a setting by which the server answers only when the query has
+ * ended, so that the status tells whether the query succeeded. */
 static int make_url(struct clickhouse *c, const char *query, bool has_ids, struct buf *b)
 {
 	int err;
@@ -410,8 +411,8 @@ int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *id
 	return request(c, query, &r, ret_answer);
 }
 
-/* Compresses the data first: rows consist of hashes and of texts that recur, and compression saves
- * three quarters of the bytes. */
+/* The data is compressed, which saves three quarters of the bytes, because many texts in the rows
+ * recur. */
 int clickhouse_send(struct clickhouse *c, const char *query, const struct buf *data)
 {
 	struct buf packed = {0}, answer = {0};

@@ -26,18 +26,18 @@ struct clickhouse_options {
 	unsigned timeout_s;	     /* limit for a time without any data; 0: HTTP_STALLED_S */
 };
 
-/* Returns whether a name is the URL of such a database, right or wrong. */
+/* Returns whether a name has the form of such a database's URL, whether or not the URL is valid. */
 bool clickhouse_is_url(const char *name);
 
-/* Makes a connection from a URL; nothing is sent yet. Returns 0, -EINVAL if the URL is wrong,
- * -ENOSYS if libcurl is not installed, or -ENOMEM. On failure *ret_error is a malloc()ed sentence,
- * or NULL for lack of memory. */
+/* Makes a connection from a URL; nothing is sent yet. Returns 0; -EINVAL: the URL is wrong;
+ * -ENOSYS: libcurl is not installed; -ENOMEM. On failure *ret_error is a malloc()ed sentence, or
+ * NULL if memory is short. */
 int clickhouse_new(const struct clickhouse_options *options, struct clickhouse **ret_clickhouse,
 		   char **ret_error);
 void clickhouse_free(struct clickhouse *c); /* NULL is fine */
 
-/* Makes a connection to the database of the same name on another host, at the same port and as the
- * same user. 0 or -ENOMEM. */
+/* Makes a connection to the database of the same name on another host, with the same port and user.
+ * Returns 0 or -ENOMEM. */
 int clickhouse_new_beside(const struct clickhouse *c, const char *host,
 			  struct clickhouse **ret_clickhouse);
 
@@ -50,35 +50,37 @@ const char *clickhouse_database(const struct clickhouse *c);
 /* Returns the cluster that the URL names; NULL: it names none. */
 const char *clickhouse_cluster(const struct clickhouse *c);
 
-/* Sets the server's settings for all later requests; NULL: none. The text is borrowed. */
+/* Sets the server's settings for all later requests, as a part of the URL ("name=value"); NULL:
+ * none. The text is borrowed. */
 void clickhouse_set(struct clickhouse *c, const char *settings);
 
-/* Setting: a query of a Distributed table skips shards that do not answer, and does not fail. */
+/* Setting: a query of a Distributed table skips shards that do not answer, instead of failing. */
 #define CLICKHOUSE_LEAVE_OUT "skip_unavailable_shards=1"
-/* Setting: an INSERT into a Distributed table returns when all shards have their rows. */
+/* Setting: an INSERT into a Distributed table returns only when all shards have their rows. */
 #define CLICKHOUSE_WAIT_FOR_SHARDS "insert_distributed_sync=1"
 
-/* Returns the sentence about the last request's failure, "" if it had none. */
+/* Returns the sentence about the last request's failure; "" if it succeeded. */
 const char *clickhouse_error(const struct clickhouse *c);
 
 /* Notes a failure and its sentence; returns `err`. */
 int clickhouse_fail(struct clickhouse *c, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Copies another connection's failure to this one; returns `err`. */
+/* Copies the sentence about another connection's failure to this one. Returns `err`. */
 int clickhouse_fail_as(struct clickhouse *c, int err, const struct clickhouse *other);
 
-/* Runs a query; the answer replaces the buffer's content. If `ids` is not NULL, the query can use a
- * table `ids` with a column `id` of these numbers, 8 bytes each, little-endian. Returns 0;
- * -EHOSTUNREACH, -ECONNREFUSED or -ETIMEDOUT if the server cannot be reached; -ECONNRESET if the
- * connection broke off; -EACCES if the credentials are wrong or lack a right; -ENOENT if there is
- * no such database; -ENETDOWN if a shard of the server's cluster does not answer; -ENOSPC if its
- * disk is full; -EPROTO if it failed, or is no ClickHouse; -EMSGSIZE; or -ENOMEM. */
+/* Runs a query; the answer replaces the content of `ret_answer`. If `ids` is not NULL, it has
+ * numbers of 8 bytes, little-endian, which the query can use as column `id` of a table `ids`.
+ * Returns 0; -EHOSTUNREACH, -ECONNREFUSED or -ETIMEDOUT: the server cannot be reached; -ECONNRESET:
+ * the connection broke off; -EACCES: the credentials are wrong or lack a right; -ENOENT: there is
+ * no such database; -ENETDOWN: a shard of the server's cluster does not answer; -ENOSPC: the
+ * server's disk is full; -EPROTO: the query failed, or the server is no ClickHouse; -EMSGSIZE: the
+ * answer is too long; -ENOMEM. */
 int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *ids,
 		   struct buf *ret_answer);
 
-/* Runs a query with data, such as INSERT; the data is sent compressed. Errors as clickhouse_ask().
- */
+/* Runs a query with data, such as an INSERT. The data is compressed for sending. Errors as
+ * clickhouse_ask(). */
 int clickhouse_send(struct clickhouse *c, const char *query, const struct buf *data);
 
 #endif

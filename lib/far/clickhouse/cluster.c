@@ -30,8 +30,8 @@ void cluster_free(struct cluster *cluster)
 
 /* --- which it is ------------------------------------------------------------------------------ */
 
-/* Finds the name of the cluster: the one that the tables belong to or, if there are no tables yet,
- * the one that the URL names. */
+/* Finds the name of the cluster: that of the existing tables, or if there are no tables yet, the
+ * one in the URL. It is an error if both exist and differ. */
 static int find_name(struct cluster *cluster)
 {
 	const char *named = clickhouse_cluster(cluster->asked);
@@ -117,8 +117,8 @@ static int make_tables(struct cluster *cluster)
 	return err;
 }
 
-/* Checks that the server of the URL belongs to the cluster: if it does, it now has the cluster's
- * tables. */
+/* Checks that the server of the URL is one of the cluster: then it has the cluster's tables by
+ * now. */
 static int check_asked(struct cluster *cluster)
 {
 	char *name;

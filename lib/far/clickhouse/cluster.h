@@ -3,13 +3,13 @@
  * The servers of a fleet's database: the server of the URL or, if the URL names a cluster or the
  * tables belong to one, all servers of the cluster.
  *
- * stackctl creates the tables on each server. It writes the tables that are complete everywhere
- * (clickhouse/layout.h) to one server after the other, always in the cluster's order. So all
- * servers have everything that the last one has, whoever wrote it, even if another writer was
+ * stackctl creates the tables on each server. It writes the tables that are complete on every
+ * server (clickhouse/layout.h) to one server after the other, always in the cluster's order. So all
+ * servers have at least what the last server has, whichever writer wrote it, even if writers were
  * interrupted. Samples go to the server of the URL, which distributes them to the shards.
  *
  * Servers are reached by their names in the cluster's configuration, at the port of the URL.
- * ClickHouse's own way (ON CLUSTER) was rejected, as it needs ZooKeeper or Keeper.
+ * ClickHouse's own way to do this (ON CLUSTER) was rejected, because it needs ZooKeeper or Keeper.
  */
 #ifndef CLICKHOUSE_CLUSTER_H
 #define CLICKHOUSE_CLUSTER_H
@@ -18,9 +18,9 @@
 
 struct cluster;
 
-/* Finds the servers, and creates their tables. The connection is borrowed. Returns 0; -EINVAL if
- * there is no such cluster, or the tables belong to another cluster or layout; or an error of
- * clickhouse_ask(). The sentence is in clickhouse_error(c). */
+/* Finds the servers, and creates the tables that they lack. The connection is borrowed. Returns 0;
+ * -EINVAL: there is no such cluster, or the tables belong to another cluster or have another
+ * layout; or an error of clickhouse_ask(). The sentence is in clickhouse_error(c). */
 int cluster_open(struct clickhouse *c, struct cluster **ret_cluster);
 void cluster_free(struct cluster *cluster); /* NULL is fine */
 
@@ -28,9 +28,9 @@ void cluster_free(struct cluster *cluster); /* NULL is fine */
 int cluster_ask(struct cluster *cluster, const char *query, const struct buf *ids,
 		struct buf *ret_answer);
 
-/* Sends rows of a table (clickhouse/layout.h) to the server of the URL or to all servers, whichever
- * have that table's rows, as clickhouse_send() does. After a failure, some servers may have them.
- */
+/* Sends rows of a table, as clickhouse_send() does: rows of tables that are complete on every
+ * server (clickhouse/layout.h) to all servers, others to the server of the URL. After a failure,
+ * some servers may have the rows. */
 int cluster_send(struct cluster *cluster, int table, const char *query, const struct buf *data);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * Queries a fleet's database; see fleet.h.
  *
- * The first query asks for the windows in the range of time, and their event; the second for the
- * sums of their samples, which the server computes; the others for the paths and locations of the
- * sums. Paths are fetched generation by generation, from the leaves up, as the engine has no
- * recursion; the rest of very deep paths is fetched at once. If the sums need a large part of all
- * paths, all paths are fetched at once, too: tags are hashes, so each generation would read the
- * whole table again. Both limits (48 generations, an eighth of the paths) were chosen by hand.
+ * The first query gets the windows in the range of time, and their event; the second gets the sums
+ * of their samples, which the server computes; the others get the paths and locations of the sums.
+ * Paths are fetched generation by generation, from the leaves up, because the engine has no
+ * recursion. After many generations, or if the sums need a large part of all paths, all paths are
+ * fetched at once: tags are hashes, so each generation reads the whole table again. Both limits (48
+ * generations, an eighth of the paths) were chosen by hand.
  */
 #include "clickhouse/fleet.h"
 
@@ -46,7 +46,8 @@ void fleet_unescape(char *text)
 
 /* --- SQL -------------------------------------------------------------------------------------- */
 
-/* Appends a string of SQL. With `is_like`, it is a pattern of LIKE, made from one with * and ?. */
+/* Appends a string literal of SQL. With `is_like`, `text` is a pattern with * and ?, and the
+ * literal is the pattern for LIKE. */
 static void put_string(struct buf *b, const char *text, bool is_like)
 {
 	text_put_raw(b, "'");
@@ -66,7 +67,7 @@ static void put_string(struct buf *b, const char *text, bool is_like)
 	text_put_raw(b, "'");
 }
 
-/* Appends the condition that selects the hosts, after other conditions. */
+/* Appends a condition that selects the hosts, to be used after other conditions. */
 static void put_hosts(const struct fleet_query *q, struct buf *b)
 {
 	for (size_t i = 0; i < q->n_hosts; i++) {
@@ -137,10 +138,10 @@ static int get_event(const struct fleet *f, struct buf_reader *r, struct event *
 	return is_cut(f, r);
 }
 
-/* Makes the condition that selects the samples of the windows of an event. The numbers of their
- * pushes would be enough, but samples are ordered by time and host, so a range of time and the
- * hosts save reading. GLOBAL: the server of the URL has all windows, and tells the other servers of
- * a cluster which pushes to use. */
+/* Makes the condition that selects the samples of an event's windows. The windows' push numbers
+ * alone would be enough, but samples are ordered by time and host, so with a range of time and the
+ * hosts in the condition the server reads less. GLOBAL: the server of the URL, which has all
+ * windows, tells the other servers of a cluster which pushes to use. */
 static void put_pushes(struct fleet *f, const struct event *e)
 {
 	struct buf *b = &f->pushes;
@@ -205,7 +206,7 @@ static int take_events(struct fleet *f, const struct buf *answer)
 	return err;
 }
 
-/* Chooses the windows, and makes the reader with their recording. Errors of fleet_open(). */
+/* Chooses the windows, and makes the reader with their recording. Errors as fleet_open(). */
 static int choose_windows(struct fleet *f)
 {
 	struct buf query = {0}, answer = {0};
@@ -271,7 +272,8 @@ static uint8_t reason_number(const char *name)
 	return UINT8_MAX;
 }
 
-/* Finds the reader's thread for these labels. If it is new, makes the thread, and its process. */
+/* Gives the reader's thread for these labels, and adds it, and its process, if it is new. Returns 0
+ * or an error. */
 static int thread_of(struct fleet *f, const struct store_labels *labels, uint32_t *ret_thread)
 {
 	uint32_t known = strings_count(f->threads), processes = strings_count(f->processes);
@@ -355,8 +357,8 @@ static int take_sum(struct fleet *f, struct buf_reader *r, struct sum_texts *t)
 	return err;
 }
 
-/* Asks all servers of a cluster for the sums. If one of them does not answer, asks the others
- * alone. */
+/* Queries the sums of all servers of a cluster. If one of them does not answer, notes that and
+ * queries only the others. Returns 0 or an error. */
 static int ask_sums(struct fleet *f, struct buf *ret_answer)
 {
 	struct buf query = {0};
@@ -380,7 +382,7 @@ static int ask_sums(struct fleet *f, struct buf *ret_answer)
 	return err;
 }
 
-/* Asks how many records the chosen windows have of the metric, by the table of totals. */
+/* Queries how many records of the metric the chosen windows have, from the table of totals. */
 static int ask_total(struct fleet *f, uint64_t *ret_records)
 {
 	struct buf query = {0}, answer = {0};
@@ -402,7 +404,7 @@ static int ask_total(struct fleet *f, uint64_t *ret_records)
 	return err;
 }
 
-/* Computes how many records no server of the cluster delivered, for whatever reason. */
+/* Computes how many records none of the cluster's servers delivered, for whatever reason. */
 static int count_missing(struct fleet *f)
 {
 	uint64_t there = 0;
@@ -449,8 +451,8 @@ static int fetch_sums(struct fleet *f)
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-/* Reads the paths of an answer. Appends the ids of parents that have not been fetched yet to
- * `next`. */
+/* Reads the paths of an answer, and appends to `next` the ids of their parents that have not been
+ * fetched yet. Returns 0 or an error. */
 static int take_paths(struct fleet *f, const struct buf *answer, struct buf *next)
 {
 	struct buf_reader r = buf_reader(answer->data, answer->len);
@@ -487,7 +489,8 @@ static int take_paths(struct fleet *f, const struct buf *answer, struct buf *nex
 	return err;
 }
 
-/* Sets *ret_all to whether all paths are to be fetched, since so many are needed. */
+/* Sets *ret_all to whether so many paths are needed that all are to be fetched. Returns 0 or an
+ * error. */
 static int ask_for_all(struct fleet *f, size_t needed, bool *ret_all)
 {
 	struct buf query = {0}, answer = {0};
@@ -507,8 +510,8 @@ static int ask_for_all(struct fleet *f, size_t needed, bool *ret_all)
 	return err;
 }
 
-/* Fetches the paths with these ids, or all paths. Afterwards `ids` has the parents that have not
- * been fetched yet. */
+/* Fetches the paths with these ids, or with `is_all` all paths. On return, `ids` has the ids of
+ * their parents that have not been fetched yet. Returns 0 or an error. */
 static int fetch_generation(struct fleet *f, bool is_all, struct buf *ids)
 {
 	struct buf query = {0}, next = {0}, answer = {0};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a fleet's database (clickhouse/layout.h) as a recording. The server sums up the samples
- * that are asked for, and only their paths and locations are fetched. If the database is on a
- * cluster and one of its servers does not answer, the data of the others is read and the missing
- * records are counted.
+ * Reads a fleet's database (clickhouse/layout.h: the recordings of many hosts on a ClickHouse
+ * server) as one recording. The server sums up the samples that the query selects, and only the
+ * paths and locations of these sums are fetched. If the database is on a cluster and one of its
+ * servers does not answer, the data of the other servers is read and the missing records are
+ * counted.
  */
 #ifndef CLICKHOUSE_FLEET_H
 #define CLICKHOUSE_FLEET_H
@@ -33,18 +34,19 @@ struct fleet_query {
 
 struct fleet_found {
 	uint64_t windows, hosts;
-	/* windows left out, since their event is not that of the newest window */
+	/* windows (recordings of a host) that are left out, because their event is not that of the
+	 * newest window */
 	uint64_t left_out;
 	uint64_t lost_samples; /* samples whose path the server lacks; shown without frames */
 	uint64_t ambiguous;    /* paths with two definitions under one tag and alt */
-	/* How many records the windows have, and how many of them no server that answered had (only
-	 * in a cluster). */
+	/* How many records the windows have, and how many of these were on none of the servers that
+	 * answered (not 0 only in a cluster). */
 	uint64_t records, missing;
 	char why[FLEET_WHY];
 };
 
-/* Reads the database. Returns 0; -ENODATA if there is no window; -EINVAL if the database has no
- * such tables; -EBADMSG if its data contradicts itself; or an error of clickhouse_ask(). The
+/* Reads the database. Returns 0; -ENODATA: there is no window in the range; -EINVAL: the database
+ * has no such tables; -EBADMSG: its data contradicts itself; or an error of clickhouse_ask(). The
  * sentence is in clickhouse_error(). */
 int fleet_open(struct clickhouse *c, const struct fleet_query *query,
 	       struct store_reader **ret_reader, struct fleet_found *ret_found);

@@ -11,7 +11,7 @@
 #include "proc/object_id.h"
 
 #define BUILD_TEXT 65536 /* bytes of a name, with its end */
-/* kinds of objects that kind_number() tries; more than there are */
+/* kinds of objects that kind_number() tries; there are fewer */
 #define BUILD_KINDS 16
 #define BUILD_PIECE 250000 /* locations that are fetched at once: some 30 MB */
 
@@ -83,7 +83,8 @@ static int object_of(struct fleet *f, const struct row *row, uint32_t *ret_objec
 	return store_memory_object(f->reader, &object);
 }
 
-/* Returns a text that lives as long as the lines are collected, NULL for an empty one. */
+/* Gives a copy of a text that lives as long as the lines are collected; NULL for an empty text.
+ * Returns 0 or -ENOMEM. */
 static int keep(struct fleet *f, const char *text, const char **ret_text)
 {
 	uint32_t number;
@@ -130,8 +131,8 @@ static int add_row(struct fleet *f, const struct row *row, uint32_t *count)
 	return add_line(f, row, at);
 }
 
-/* Orders lines by location, then from the innermost function to the outermost. Rows have them the
- * other way round. */
+/* Compares lines for sorting: by location, then from the innermost function to the outermost (rows
+ * come from the outermost to the innermost). */
 static int in_order(const void *left, const void *right)
 {
 	const struct store_line *a = left, *b = right;
@@ -170,7 +171,8 @@ static int take_locations(struct fleet *f, const struct buf *answer, uint32_t *c
 	return err;
 }
 
-/* Fetches the locations with these ids, which it empties; *count have been added so far. */
+/* Fetches the locations with these ids, and empties `ids`. *count is how many were added so far.
+ * Returns 0 or an error. */
 static int fetch_piece(struct fleet *f, struct buf *ids, uint32_t *count)
 {
 	struct buf answer = {0};
@@ -238,8 +240,8 @@ static int add_node(struct fleet *f, struct fleet_path *path, uint32_t parent, u
 	return err;
 }
 
-/* Makes a path's node, and those of all its ancestors that have none; `stack` has room for all
- * paths. */
+/* Makes the node of path `at`, and the nodes of all its ancestors that have none. `stack` must have
+ * room for all paths. Returns 0 or an error. */
 static int make_nodes(struct fleet *f, uint32_t at, uint32_t *stack, uint32_t *count)
 {
 	uint32_t depth = 0, parent = NODE_MISSING;

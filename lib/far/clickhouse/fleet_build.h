@@ -15,8 +15,8 @@
 struct fleet_path {
 	uint64_t parent, location;
 	uint32_t parent_alt, location_alt;
-	/* the reader's number of its node; FLEET_NONE: not made yet; or a NODE_ value of
-	 * fleet_build.c */
+	/* number of its node in the reader; FLEET_NONE: not made yet; or one of the NODE_... values
+	 * of fleet_build.c */
 	uint32_t node;
 	bool is_needed;
 };
@@ -24,7 +24,7 @@ struct fleet_path {
 struct fleet_sum {
 	uint64_t tag;
 	uint32_t alt;
-	struct store_sum sum; /* without its node, which fleet_build() finds */
+	struct store_sum sum; /* the sum, without its node, which fleet_build() finds */
 };
 
 struct fleet {
@@ -33,7 +33,7 @@ struct fleet {
 	struct fleet_found found;
 	bool is_cluster; /* samples may be on other servers, too */
 	struct store_reader *reader;
-	/* SQL: a query of the valid windows in the range of time, with all columns */
+	/* SQL: a query that gives the valid windows in the range of time, with all columns */
 	struct buf windows;
 	/* SQL: the condition that selects the windows' samples; with a final NUL */
 	struct buf pushes;
@@ -42,7 +42,7 @@ struct fleet {
 	struct int_map path_at;	    /* (tag, alt) -> index in `paths` */
 	struct int_map location_at; /* (id, alt) -> the reader's number */
 	struct int_map origin_at;   /* (inferred, is_complete) -> the reader's number */
-	/* The number of a key is the reader's number of the thread, process or object. */
+	/* the number of a key in these is the reader's number of the thread, process or object */
 	struct strings *threads, *processes, *objects;
 	VEC(struct store_line) lines;
 	struct strings *texts; /* the texts that `lines` refer to */

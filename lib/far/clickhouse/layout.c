@@ -4,10 +4,10 @@
  *
  * Samples are ordered by metric, hour, host, window, command and tag. So a query for a range of
  * time, or for some hosts in it, reads little else, and columns with long runs of equal values
- * compress to almost nothing. With the tag first, its 8 bytes would compress to nothing, but hosts,
- * windows and pushes would take 14 (with 10,000 hosts), since windows and pushes are random
- * numbers. All hosts send paths and locations, and the engine merges equal rows. A tag with two
- * definitions keeps both, since the order includes all columns.
+ * compress to almost nothing. In order of tags, the tag's 8 bytes would compress to nothing, but
+ * host, window and push would take 14 bytes (with 10,000 hosts), since windows and pushes are
+ * random numbers. All hosts send paths and locations, and the engine merges equal rows. If a tag
+ * has two definitions, both stay, because the order includes all columns.
  */
 #include "clickhouse/layout.h"
 
@@ -65,7 +65,7 @@ static const char *const engines[LAYOUT_TABLES] = {
 	[LAYOUT_WINDOWS] = "MergeTree() PARTITION BY toDate(start) ORDER BY (host, window, push)",
 };
 
-/* Returns a table's schema with all columns: those of rows/rows_schema.h first. */
+/* Returns a table's schema with all its columns; those of rows/rows_schema.h come first. */
 static const struct rows_schema *schema_of(int table)
 {
 	switch (table) {
@@ -151,13 +151,17 @@ void layout_put_row(int table, const struct rows_value *values, struct buf *b)
 
 /* --- what a server has ------------------------------------------------------------------------ */
 
-/* A table as found on the server. It exists if both its columns and its engine were found, since
- * another program may be creating it at the moment. */
+/* A table as found on the server. It exists if both its columns and its engine were found; if not
+ * both, another program may just be creating it. */
 struct found {
 	uint32_t columns;
 	bool has_columns, has_engine, is_distributed;
-	char other[128];   /* a column of the table that should be another one, or not be there */
-	char cluster[128]; /* of a Distributed table that is as we make it; "" of any other */
+	/* name of a column of the table that is missing, has another type, or should not be
+	 * there */
+	char other[128];
+	/* the cluster of a Distributed table that is defined as put_distributed() does it; "" for
+	 * any other table */
+	char cluster[128];
 };
 
 static bool is_there(const struct found *found)
@@ -165,7 +169,8 @@ static bool is_there(const struct found *found)
 	return found->has_columns && found->has_engine;
 }
 
-/* Appends the definition of the engine of `samples` in a cluster, with `quote` around each name. */
+/* Appends the definition of the engine that `samples` has in a cluster, with `quote` around each
+ * name. */
 static void put_distributed(const struct clickhouse *c, const char *cluster, const char *quote,
 			    struct buf *b)
 {
@@ -181,8 +186,8 @@ static void put_distributed(const struct clickhouse *c, const char *cluster, con
 	text_put_raw(b, "tag)");
 }
 
-/* Reads a table's engine from the server's text, which is changed in place: versions of the server
- * differ in quotes and spaces. */
+/* Reads a table's engine from the server's text, and changes the text: removes quotes and spaces,
+ * in which versions of the server differ. */
 static void take_engine(const struct clickhouse *c, char *engine, struct found *found)
 {
 	struct buf ours = {0};
@@ -262,9 +267,9 @@ static int find(struct clickhouse *c, struct found found[LAYOUT_TABLES])
 
 /* --- whether it is ours ----------------------------------------------------------------------- */
 
-/* Checks a table's engine. Only `samples` may be Distributed, and only with our definition: rows of
- * another such table may not be in its shards yet, and the rows of a shard that is down would be
- * missing without notice. */
+/* Checks a table's engine. Only `samples` may be Distributed, and only with our definition. Rows of
+ * another Distributed table may not be in its shards yet, and if a shard is down, its rows would be
+ * missing unnoticed. */
 static int check_engine(struct clickhouse *c, int table, const struct found *found)
 {
 	if (!found->is_distributed || (table == ROWS_SAMPLES && *found->cluster))
@@ -311,7 +316,8 @@ static int check(struct clickhouse *c, const struct found found[LAYOUT_TABLES])
 	return err;
 }
 
-/* Checks that the existing table of samples belongs to this cluster; NULL: to no cluster. */
+/* Checks that the table of samples, if it exists, belongs to this cluster; `cluster` NULL: to no
+ * cluster. */
 static int check_cluster(struct clickhouse *c, const struct found *found, const char *cluster)
 {
 	if (!is_there(found) || strcmp(found->cluster, cluster ? cluster : "") == 0)
@@ -372,7 +378,7 @@ int layout_ensure(struct clickhouse *c, const char *cluster)
 		is_whole = false;
 		err = create(c, table, cluster);
 	}
-	/* Another program of another version may have created tables in the meantime. */
+	/* Another program, perhaps of another version, may have created tables in the meantime. */
 	if (err == 0 && !is_whole)
 		err = find_ours(c, cluster, found);
 	for (int table = 0; err == 0 && table < tables; table++)

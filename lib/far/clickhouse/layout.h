@@ -3,10 +3,11 @@
  * The tables of a fleet's database: those of rows/rows_schema.h, `windows` (a row for each window
  * of a recording), and `totals` (the sums of each window's samples).
  *
- * A window counts if it has a row in `windows`, which is written after all its samples. The row and
- * the samples have the number of their push, so samples of an interrupted push belong to no window.
- * A window that was pushed twice, or again after it had grown, has two rows. The row with the
- * latest end counts; of equal ones, the row with the lowest number of its push.
+ * A window (recording) is valid if it has a row in `windows`, which is written after all its
+ * samples. The row and the samples have the number of the push (transfer) that wrote them, so
+ * samples of an interrupted push belong to no window. A window that was pushed twice, or again
+ * after it had grown, has two rows. Then the row with the later end is valid; of equal ones, the
+ * row with the lowest push number.
  *
  * In a cluster the samples are distributed by their tag: `samples` is a Distributed table over a
  * table `samples_shard` of each server. The other tables are complete on each server: they are
@@ -19,7 +20,7 @@
 #include "clickhouse/clickhouse.h"
 #include "rows/rows_schema.h"
 
-/* In the order in which they are written. */
+/* The tables, in the order in which they are written. */
 enum {
 	LAYOUT_TOTALS = ROWS_TABLES, /* the sums of the samples of each push and metric */
 	LAYOUT_WINDOWS,
@@ -57,14 +58,14 @@ enum layout_window_column {
 #define LAYOUT_MAX_COLUMNS (ROWS_MAX_COLUMNS + 1)
 
 /* Finds the cluster over which the table of samples is distributed. *ret_cluster receives its name,
- * which the caller frees, or NULL if there is no cluster or no such table. Returns 0; -EINVAL if
- * the table is distributed in another way than ours; -ENOMEM; or an error of clickhouse_ask(). The
- * sentence is in clickhouse_error(). */
+ * which the caller frees, or NULL if there is no cluster or no such table. Returns 0; -EINVAL: the
+ * table is distributed in another way than layout_ensure() does it; -ENOMEM; or an error of
+ * clickhouse_ask(). The sentence is in clickhouse_error(). */
 int layout_cluster(struct clickhouse *c, char **ret_cluster);
 
-/* Creates the missing tables, for a single server (cluster NULL) or for a server of a cluster, and
- * checks that existing tables have this layout. Returns 0; -EINVAL if they have another; or an
- * error of clickhouse_ask(). The sentence is in clickhouse_error(). */
+/* Creates the missing tables, for a single server (`cluster` NULL) or for a server of a cluster,
+ * and checks that existing tables have this layout. Returns 0; -EINVAL: they have another layout;
+ * or an error of clickhouse_ask(). The sentence is in clickhouse_error(). */
 int layout_ensure(struct clickhouse *c, const char *cluster);
 
 /* Checks that the tables exist and have this layout, and creates none. *ret_is_cluster tells

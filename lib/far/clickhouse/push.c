@@ -5,9 +5,9 @@
  * Rows of a window are made twice. The first time, paths and locations are only collected, and the
  * server is asked which of them it has. The second time, the new ones are sent, in pieces, so that
  * memory stays bounded: locations and paths before the samples that refer to them, then the totals,
- * and the window's own row at the end. What the server has is remembered for the next window, and
- * only unknown paths and locations are asked for, since a service sends nearly the same ones again
- * and again.
+ * and the window's own row at the end. What the server has is kept for the next window, so only new
+ * paths and locations are in the query, because a service sends nearly the same ones again and
+ * again.
  */
 #include "clickhouse/push.h"
 
@@ -37,14 +37,15 @@ struct total {
 struct push {
 	struct clickhouse *c; /* also holds the sentence about a failure */
 	struct cluster *cluster;
-	/* knows the paths and locations that the server has; NULL: nothing is known */
+	/* has the paths and locations that the server is known to have; NULL: nothing is known */
 	struct rows *rows;
-	uint64_t last; /* the window that was sent last; meaningful only if `rows` is not NULL */
-	struct int_map ends;		   /* windows that the server has -> index in `end_ns` */
-	VEC(uint64_t) end_ns;		   /* the end of each of these windows */
+	uint64_t last;	      /* the window that was sent last; valid only if `rows` is not NULL */
+	struct int_map ends;  /* windows that the server has -> index in `end_ns` */
+	VEC(uint64_t) end_ns; /* the end of each of these windows */
 	struct buf pieces[LAYOUT_WRITTEN]; /* by table: rows that have not been sent yet */
 	VEC(struct total) totals;	   /* sums by metric of the current window */
-	/* by table: locations and paths of the window that the server is asked about */
+	/* by table: ids of the window's locations, or paths, for the query which of them the server
+	 * has */
 	struct buf ids[ROWS_TABLES];
 	uint64_t number; /* the number of the current push, which all its samples have */
 	struct push_counts counts;
@@ -267,7 +268,8 @@ static int take_paths(struct push *push, const struct buf *answer)
 	return err;
 }
 
-/* Collects the ids of a window's locations and paths that the server has not been asked about. */
+/* Collects the ids of those locations and paths of a window that were in no query yet. Returns 0 or
+ * -ENOMEM. */
 static int collect(void *arg, enum rows_table table, const struct rows_value *values)
 {
 	struct push *push = arg;
@@ -292,7 +294,8 @@ static int collect_ids(struct push *push, struct profile *profile)
 	return err;
 }
 
-/* Asks the server which of a window's locations and paths it has. */
+/* Queries which of a window's locations and paths the server has, and adds these to push->rows.
+ * Returns 0 or an error. */
 static int learn(struct push *push, struct profile *profile)
 {
 	struct buf answer = {0};
@@ -391,7 +394,8 @@ static int send_window(struct push *push, struct profile *profile)
 	return err == 0 ? send_pieces(push) : err;
 }
 
-/* Makes sure that push->rows exists, and starts it anew if it has become too large. */
+/* Makes push->rows if it does not exist, or anew if it has become too large. Returns 0 or
+ * -ENOMEM. */
 static int remember(struct push *push)
 {
 	const struct rows_sink sink = {.row = put_row, .arg = push};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sends recordings to a fleet's database (clickhouse/layout.h), each as a window. A window counts
- * as a whole or not at all, and once, however often it is sent.
+ * Sends recordings to a fleet's database (clickhouse/layout.h), each as a window (layout.h). A
+ * window is valid as a whole or not at all, and counts once, however often it is sent.
  *
- * Before a window's rows are sent, the server is asked which of its paths and locations it has.
- * These are not sent again. If an id belongs to another thing there, the window's thing gets
- * another alternative (rows/identity.h).
+ * Before a window's rows are sent, a query finds out which of its paths and locations the server
+ * has; these are not sent again. If the server has another thing with the same id, the window's
+ * thing gets another alternative (rows/identity.h).
  */
 #ifndef CLICKHOUSE_PUSH_H
 #define CLICKHOUSE_PUSH_H
@@ -25,14 +25,15 @@ struct push_counts {
 int push_new(struct clickhouse *c, struct push **ret_push);
 void push_free(struct push *push); /* NULL is fine */
 
-/* Asks the server which of these recordings it has. Errors are those of clickhouse_ask(). */
+/* Queries which of these recordings the server has. Errors are those of clickhouse_ask(). */
 int push_ask(struct push *push, const struct store_recording *recordings, size_t n);
 
-/* Returns whether, by the last push_ask(), the server has a recording up to its present end. */
+/* Returns whether the server had a recording, up to its present end, at the last push_ask(). */
 bool push_has(const struct push *push, const struct store_recording *recording);
 
-/* Sends all of a recording. Returns 0, an error of rows_add(), or an error of clickhouse_send(); on
- * failure no part of it counts. The sentence is in clickhouse_error(), "" if reading failed. */
+/* Sends all of a recording. Returns 0, an error of rows_add(), or an error of clickhouse_send();
+ * after a failure no part of it is valid in the database. The sentence is in clickhouse_error(); ""
+ * if reading the recording failed. */
 int push_add(struct push *push, struct profile *profile);
 
 /* Returns the counts of what has been sent. */

@@ -44,7 +44,7 @@ static bool is_port(const char *text)
 	       atoi(text) > 0 && atoi(text) <= 65535;
 }
 
-/* Splits "host:port" or "[address]:port". Returns why it cannot, or NULL. */
+/* Splits "host:port" or "[address]:port". Returns NULL, or the reason why it is wrong. */
 static const char *parse_host(struct endpoint *e, char *text, const char *port)
 {
 	char *colon = *text == '[' ? strchr(text, ']') : text;

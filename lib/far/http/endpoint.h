@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server's address and the user who asks it: the part that the URLs of all kinds of servers have
+ * A server's address and the user of a request: the part that the URLs of all kinds of servers have
  * in common.
  *
  *   [USER@]HOST[:PORT][/REST]
@@ -20,26 +20,26 @@ struct endpoint {
 	char *user, *password, *authority; /* as in struct http_request */
 };
 
-/* Copies user, password and authority, each of which may be NULL. Returns 0 or -ENOMEM; the caller
- * frees the endpoint in any case. */
+/* Copies user, password and certificate authority, each of which may be NULL. Returns 0 or -ENOMEM;
+ * the caller frees the endpoint in any case. */
 int endpoint_init(struct endpoint *endpoint, const char *user, const char *password,
 		  const char *authority);
 void endpoint_free(struct endpoint *endpoint); /* frees what it owns; overwrites the password */
 
-/* Parses the part of a URL after its scheme. The URL's user counts only if endpoint_init() got
- * none; `port` is the default port. `variable` is the environment variable for the password, which
- * the message names that refuses a password in the URL. *ret_rest receives the part after the first
- * slash ("" if there is none), which the caller frees. Returns NULL, or the reason why the URL is
- * wrong, as half a sentence. For lack of memory it returns NULL, and host, port or *ret_rest is
- * NULL. */
+/* Parses the part of a URL after its scheme. The URL's user is used only if endpoint_init() got
+ * none; `port` is the default port. A password in the URL is refused, with a message that names
+ * `variable`, the environment variable to be used instead. *ret_rest receives the part after the
+ * first slash ("" if there is none), which the caller frees. Returns NULL, or the reason why the
+ * URL is wrong, as half a sentence. If memory is short it returns NULL, and host, port or *ret_rest
+ * is NULL. */
 const char *endpoint_parse(struct endpoint *endpoint, const char *text, const char *port,
 			   const char *variable, char **ret_rest);
 
 /* Returns whether a text has only letters, digits and characters of `also`. */
 bool endpoint_has_only(const char *text, const char *also);
 
-/* Sets the user, password and authority of a request. `anybody` is the user if there is only a
- * password. */
+/* Sets user, password and certificate authority of a request. `anybody` is the user's name if the
+ * endpoint has only a password. */
 void endpoint_sign(const struct endpoint *endpoint, const char *anybody,
 		   struct http_request *request);
 

@@ -10,7 +10,8 @@
 #define GZIP_MEMORY 9	      /* zlib's most */
 #define GZIP_PIECE  65536     /* bytes that are compressed before they are appended */
 
-/* Compresses what is left of the input until a piece is full, or all is done. */
+/* Compresses the input, until a piece of output is full or all is done, and appends the piece.
+ * Returns the status of deflate(). */
 static int put_piece(z_stream *z, struct buf *b)
 {
 	uint8_t piece[GZIP_PIECE];

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-/* Appends bytes (fewer than 4 GiB), compressed. Returns 0 or -ENOMEM. */
+/* Compresses bytes (fewer than 4 GiB) and appends the result to `b`. Returns 0 or -ENOMEM. */
 int gzip_put(const void *bytes, size_t len, struct buf *b);
 
 #endif

@@ -32,8 +32,8 @@
 	X(CURLcode, curl_mime_data, (curl_mimepart *, const char *, size_t))                       \
 	X(void, curl_mime_free, (curl_mime *))
 
-/* curl.h defines some of these as macros that check the types of arguments; here they are members
- * of a struct. */
+/* curl.h defines some of these as macros, which check the types of arguments; here they are members
+ * of a struct, so the macros must go. */
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
@@ -50,7 +50,8 @@ struct http {
 
 static const char *const libraries[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 
-/* Loads libcurl. RTLD_NODELETE: libraries that libcurl uses set up global state for good. */
+/* Loads libcurl. RTLD_NODELETE because libraries that libcurl uses set up global state that
+ * unloading would not remove. */
 static int load(struct http *http)
 {
 	for (size_t i = 0; !http->library && i < sizeof(libraries) / sizeof(*libraries); i++)
@@ -146,7 +147,8 @@ static int error_of(const struct http *http, CURLcode code)
 	}
 }
 
-/* Sets the options that all requests share. Only HTTP is spoken; redirections are not followed. */
+/* Sets the options that all requests have. Only HTTP and HTTPS are allowed, and redirections are
+ * not followed. */
 static void set_up(struct http *http, const struct http_request *r)
 {
 	CURL *curl = http->curl;
@@ -172,7 +174,7 @@ static void set_up(struct http *http, const struct http_request *r)
 	}
 }
 
-/* Makes the request send a form with one file, r->content. Returns NULL for lack of memory. */
+/* Makes the body of the request a form with one file, r->content. NULL: memory is short. */
 static curl_mime *set_form(struct http *http, const struct http_request *r)
 {
 	curl_mime *form = http->curl_mime_init(http->curl);
@@ -189,7 +191,7 @@ static curl_mime *set_form(struct http *http, const struct http_request *r)
 	return form;
 }
 
-/* Appends a header to the list. Returns false for lack of memory. */
+/* Appends a header to the list. Returns false if memory is short. */
 static bool add_header(struct http *http, struct curl_slist **headers, const char *line)
 {
 	struct curl_slist *more = http->curl_slist_append(*headers, line);
@@ -199,12 +201,13 @@ static bool add_header(struct http *http, struct curl_slist **headers, const cha
 	return more;
 }
 
-/* Makes the list of a request's headers. Returns NULL for lack of memory. */
+/* Makes the list of a request's headers. NULL: memory is short. */
 static struct curl_slist *make_headers(struct http *http, const struct http_request *r)
 {
 	struct curl_slist *headers = NULL;
 	char line[128];
-	/* Otherwise libcurl would ask the server's permission before it sends a large body. */
+	/* An empty Expect header; otherwise libcurl would wait for the server's permission before
+	 * it sends a large body. */
 	bool has_all = add_header(http, &headers, "Expect:");
 
 	snprintf(line, sizeof(line), "Content-Type: %s", r->content_type ? r->content_type : "");

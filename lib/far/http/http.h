@@ -3,9 +3,9 @@
  * Makes HTTP requests, by libcurl.
  *
  * libcurl is loaded for the first request, not at the start: it depends on forty other libraries,
- * which would delay each report of a local store. Each request has a connection of its own. On a
- * connection that is kept open, libcurl repeats a failed request by itself, which the server may
- * have accepted the first time.
+ * which would delay each report of a local store. Each request has a connection of its own. If
+ * connections were kept open, libcurl would repeat a failed request by itself, although the server
+ * may have accepted it the first time.
  */
 #ifndef HTTP_HTTP_H
 #define HTTP_HTTP_H
@@ -33,36 +33,35 @@ struct http_request {
 	unsigned stalled_s;	     /* limit for a time without any data; 0: HTTP_STALLED_S */
 	const void *body;	     /* the body; NULL: a form with `part` */
 	size_t len;
-	const char *content_type; /* of the body; NULL: libcurl's own */
+	const char *content_type; /* type of the body; NULL: libcurl's default */
 	bool is_gzip;		  /* the body is compressed; a header says so */
 	const char *part;	  /* name of the part of a form, which has `content`; NULL: none */
 	const struct buf *content;
 };
 
-/* Loads libcurl. Returns 0, -ENOSYS if it is not installed, or -ENOMEM. */
+/* Loads libcurl. Returns 0; -ENOSYS: it is not installed; -ENOMEM. */
 int http_new(struct http **ret_http);
 void http_free(struct http *http); /* NULL is fine */
 
-/* Sends a request (POST) and waits for the answer, which is appended to *ret_answer. Returns 0,
- * with the HTTP status in *ret_status; -EHOSTUNREACH if there is no such host; -ECONNREFUSED if it
- * does not listen; -ETIMEDOUT; -ECONNRESET if the connection ended before the answer did; -EMSGSIZE
- * if the answer was too long; -ENOMEM; or -EPROTO for another failure. http_error() returns
- * libcurl's message. */
+/* Sends a request (POST), waits for the answer and appends it to *ret_answer. Returns 0, with the
+ * HTTP status in *ret_status; -EHOSTUNREACH: there is no such host; -ECONNREFUSED: nothing listens
+ * there; -ETIMEDOUT; -ECONNRESET: the connection ended before the answer did; -EMSGSIZE: the answer
+ * was too long; -ENOMEM; -EPROTO: another failure. http_error() returns libcurl's message. */
 int http_post(struct http *http, const struct http_request *request, long *ret_status,
 	      struct buf *ret_answer);
 
 /* Returns libcurl's message about the last failure, "" if there is none. */
 const char *http_error(const struct http *http);
 
-/* Returns the seconds to wait before the next request, by the last answer's header Retry-After,
- * which has seconds or a date; 0 if there was none. */
+/* Returns how many seconds the server wants the next request to wait, from the header Retry-After
+ * of its last answer (seconds or a date); 0: the answer had no such header. */
 long http_retry_after(const struct http *http);
 
-/* Appends the first line of a server's message, escaped, shortened and with a final NUL, for
- * quoting in a sentence. Writes a NUL into `text` after that line. */
+/* Appends the first line of a server's message, escaped, shortened and with a final NUL, to be
+ * quoted in a sentence. Overwrites the end of that line in `text` with a NUL. */
 void http_put_said(char *text, struct buf *b);
 
-/* Appends a text, escaped as a part of a URL. Returns 0 or -ENOMEM. */
+/* Appends a text, escaped so that it can be a part of a URL. Returns 0 or -ENOMEM. */
 int http_escape(struct http *http, const char *text, struct buf *b);
 
 #endif

@@ -35,8 +35,9 @@ static int make_pprof(const struct pprof_parts *parts, size_t from, size_t n, st
 	return err;
 }
 
-/* Compresses the buffer's content with gzip. The pprof format requires it, and older versions of
- * Parca accept nothing else; receivers of OTLP must accept it. */
+/* Compresses the buffer's content with gzip, because the pprof format requires it, and older
+ * versions of Parca accept nothing else; receivers of OTLP must accept it. Returns 0, -EOVERFLOW or
+ * -ENOMEM. */
 static int pack(struct buf *b)
 {
 	struct buf packed = {0};
@@ -50,8 +51,8 @@ static int pack(struct buf *b)
 
 /* --- Pyroscope -------------------------------------------------------------------------------- */
 
-/* Appends a label's value, with '_' for other characters: the syntax has no way to quote a
- * character that ends the value. */
+/* Appends a label's value, with '_' for characters that are not plain, because the syntax cannot
+ * quote a character that ends the value. */
 static void put_value(struct buf *b, const char *value)
 {
 	for (const char *at = value; *at; at++)

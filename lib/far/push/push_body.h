@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the body of a request with a profile, by the kind of server. */
+/* Makes the body of a request with a profile, in the form that the kind of server expects. */
 #ifndef PUSH_PUSH_BODY_H
 #define PUSH_PUSH_BODY_H
 
@@ -9,13 +9,14 @@
 struct server_body {
 	struct buf query; /* with a final NUL */
 	struct buf bytes;
-	size_t profile_bytes; /* size of the uncompressed profile, to which the server's limit
-				 applies */
+	size_t profile_bytes; /* size of the profile before compression, which the server's limit is
+			       * about */
 	const char *content_type;
-	bool is_packed; /* the whole body is compressed by gzip, rather than the profile in it */
+	/* the whole body is compressed by gzip, instead of only the profile in it */
+	bool is_packed;
 };
 
-/* Makes the body with the entries from number `from` to `from + n - 1`, with an application's name.
+/* Makes the body with the `n` entries from number `from` on, under the application's name `app`.
  * Returns 0, -ENOMEM, -EOVERFLOW or -EIO. The caller frees the body in any case. */
 int server_body_make(struct server *server, const struct pprof_parts *parts, const char *app,
 		     size_t from, size_t n, struct server_body *body);

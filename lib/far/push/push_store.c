@@ -18,8 +18,8 @@ bool server_push_is_app(const char *text)
 	return *text;
 }
 
-/* Counts the profiles that the server says it has rejected; it would reject them the next time,
- * too. An answer that is not OTLP's is ignored. */
+/* Counts the profiles that the server's answer reports as rejected; they are not sent again,
+ * because it would reject them again. An answer that is not OTLP's is ignored. */
 static void read_answer(struct server_push *push, const struct buf *answer)
 {
 	uint64_t rejected = 0;
@@ -37,8 +37,8 @@ static void read_answer(struct server_push *push, const struct buf *answer)
 	}
 }
 
-/* Sends the entries from `from` to `from + n - 1`. Returns -EMSGSIZE if they are too large for the
- * server, and -E2BIG if they exceed the usual limit of servers. */
+/* Sends the `n` entries from `from` on. Returns 0; -EMSGSIZE: they are too large for the server;
+ * -E2BIG: they exceed the usual limit of servers, and were not sent; or another error. */
 static int send_some(struct server_push *push, const struct pprof_parts *parts, size_t from,
 		     size_t n)
 {
@@ -66,8 +66,8 @@ static int send_some(struct server_push *push, const struct pprof_parts *parts, 
 	return err;
 }
 
-/* Sends the entries, as many in a request as fit. If a request is too large, this and all later
- * ones have half as many. */
+/* Sends the entries, as many in each request as fit. If a request is too large, it is sent again
+ * with half as many entries, and so are all later ones. Returns 0 or an error. */
 static int send_all(struct server_push *push, const struct pprof_parts *parts)
 {
 	const size_t all = parts->n_entries;

@@ -57,8 +57,8 @@ bool server_is_url(const char *name)
 
 /* --- the URL ---------------------------------------------------------------------------------- */
 
-/* Returns the path of a request: the URL's own path (a proxy may have the server below a folder),
- * then that of the interface. NULL for lack of memory. */
+/* Returns the path of a request: the path in the URL (a proxy may have the server below a folder),
+ * then the path of the server's interface. The caller frees it. NULL: memory is short. */
 static char *make_path(const struct scheme *scheme, const char *folder)
 {
 	const size_t len = strlen(folder);
@@ -240,8 +240,8 @@ static int explain_status(struct server *s, long status, const char *said)
 	return fail(s, -EINVAL, "the server refuses this with status %ld: %s", status, said);
 }
 
-/* Notes why the server's answer is a failure, as a sentence that quotes the answer's first line.
- * Returns the error. */
+/* Notes a sentence about why the server's answer is a failure, which quotes the answer's first
+ * line. Returns the error for it. */
 static int explain_answer(struct server *s, long status, struct buf *answer)
 {
 	struct buf said = {0};
@@ -258,7 +258,7 @@ static int explain_answer(struct server *s, long status, struct buf *answer)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Returns whether a request with this result may succeed the next time. A server that refuses
+/* Returns whether a request with this result may succeed if it is repeated. A server that refuses
  * connections counts as down, unless it has answered before. */
 static bool may_pass(const struct server *s, int err, long status, unsigned tries)
 {
@@ -270,8 +270,9 @@ static bool may_pass(const struct server *s, int err, long status, unsigned trie
 	return status == 429 || (status >= 500 && status != 501 && status != 505);
 }
 
-/* Waits for a time that doubles with each try, less a random part of up to a quarter, so that hosts
- * that a server has refused do not all return at once; or for the time that the server asks for. */
+/* Waits for a time that doubles with each try, minus a random part of up to a quarter, so that
+ * hosts that a server has refused do not all come back at the same moment; or longer, if the server
+ * has asked for that. */
 static void wait_before(const struct server *s, unsigned tries)
 {
 	uint64_t ms = (uint64_t)FIRST_PAUSE_MS << tries;

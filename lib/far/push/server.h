@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile server, which stores the profiles of many hosts and has a format of its own. Sends
- * requests, and repeats them where that can help.
+ * A profile server: another program that stores the profiles of many hosts, and has its own format.
+ * This sends requests to it, and repeats them where that can help.
  *
  *   pyroscope://  Pyroscope: pprof (/ingest)
  *   parca://      Parca: pprof in JSON (/profiles/writeraw)
  *   otlp+http://  OpenTelemetry's Collector, and others: OTLP (/v1development/profiles)
  *
- * An "s" before the colon means TLS. Such a server cannot be asked what it has, and counts data
- * twice that it receives twice: see push_store.h.
+ * An "s" before the colon means TLS. Such a server does not tell what it has, and counts data twice
+ * that it receives twice: see push_store.h.
  *
  * A request is repeated, with longer and longer pauses, if the server cannot accept it now (status
  * 429, or 5xx; with OTLP only 502 to 504), or if the connection breaks off; never if the server
@@ -40,9 +40,9 @@ struct server_options {
 /* Returns whether a name has the scheme of such a server's URL. */
 bool server_is_url(const char *name);
 
-/* Makes a server from its URL; nothing is sent yet. Returns 0, -EINVAL if the URL is wrong, -ENOSYS
- * if libcurl is not installed, or -ENOMEM. On failure *ret_error is a malloc()ed sentence, or NULL
- * for lack of memory. */
+/* Makes a server from its URL; nothing is sent yet. Returns 0; -EINVAL: the URL is wrong; -ENOSYS:
+ * libcurl is not installed; -ENOMEM. On failure *ret_error is a malloc()ed sentence, or NULL if
+ * memory is short. */
 int server_new(const struct server_options *options, struct server **ret_server, char **ret_error);
 void server_free(struct server *server); /* NULL is fine */
 
@@ -52,21 +52,21 @@ enum server_kind server_kind(const struct server *server);
 /* Returns the server's name for messages: "pyroscope://host:4040/ingest". */
 const char *server_name(const struct server *server);
 
-/* Returns the sentence about the last request's failure, "" if it had none. */
+/* Returns the sentence about the last request's failure; "" if it succeeded. */
 const char *server_error(const struct server *server);
 
 /* Returns how many requests were repeated. */
 uint64_t server_retries(const struct server *server);
 
-/* Appends a text, escaped as a part of a URL. Returns 0 or -ENOMEM. */
+/* Appends a text, escaped so that it can be a part of a URL. Returns 0 or -ENOMEM. */
 int server_escape(struct server *server, const char *text, struct buf *b);
 
-/* Sends a body to the server's path with a query ("" for none). `is_packed`: the body is compressed
- * by gzip, and a header says so. Returns 0; -EHOSTUNREACH, -ECONNREFUSED or -ETIMEDOUT if the
- * server cannot be reached; -ECONNRESET if the connection broke off each time; -EBUSY if the server
- * cannot accept it now; -EMSGSIZE if the body is too large for it; -EACCES if it refuses the user;
- * -ENOENT if it has no such path; -EINVAL if it says that the request is wrong; -EPROTO for another
- * failure; or -ENOMEM. On success, the answer replaces the buffer's content. */
+/* Sends a body to the server's path with a query ("": none). `is_packed`: the body is compressed by
+ * gzip, which a header tells the server. On success, the answer replaces the content of
+ * `ret_answer`. Returns 0; -EHOSTUNREACH, -ECONNREFUSED or -ETIMEDOUT: the server cannot be
+ * reached; -ECONNRESET: the connection broke off each time; -EBUSY: the server cannot accept it
+ * now; -EMSGSIZE: the body is too large for it; -EACCES: it refuses the user; -ENOENT: it has no
+ * such path; -EINVAL: it says that the request is wrong; -EPROTO: another failure; -ENOMEM. */
 int server_post(struct server *server, const char *query, const char *content_type, bool is_packed,
 		const struct buf *body, struct buf *ret_answer);
 
