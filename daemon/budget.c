@@ -57,8 +57,8 @@ static uint64_t since_change(const struct budget *b, uint64_t now_ns)
 	return b->changed_ns ? now_ns - b->changed_ns : UINT64_MAX;
 }
 
-/* Returns the cost by which the rate is lowered: the mean or, if the latest span alone exceeds the
- * budget, the larger of both. */
+/* Returns the cost that decides whether the rate is lowered: the weighted mean; or, if the cost
+ * `latest` of the last span alone exceeds the budget, the larger of the two. */
 static double used_at_most(const struct budget *b, double latest)
 {
 	return latest > b->share && latest > b->used ? latest : b->used;
@@ -100,8 +100,8 @@ bool budget_look(struct budget *b, uint64_t now_ns, uint64_t cost_ns)
 	bool is_saving;
 	double latest;
 
-	/* The cost can go down for a moment, while that of a process which is just ending is
-	 * missing. */
+	/* The sum of costs can go down for a moment, while the cost of a process that is just
+	 * ending is missing from it. */
 	if (!b->share || now_ns == b->now_ns || cost_ns < b->cost_ns)
 		return false;
 	latest = b->now_ns ? (double)(cost_ns - b->cost_ns) / (double)span : 0;
@@ -109,7 +109,8 @@ bool budget_look(struct budget *b, uint64_t now_ns, uint64_t cost_ns)
 	b->now_ns = now_ns;
 	b->cost_ns = cost_ns;
 	is_saving = is_to_save(b, now_ns, latest);
-	/* Begin or end of saving may be enough: the rate stays, unless the budget is exceeded. */
+	/* When stackd begins or ends to wake up less often, that may be enough: so the rate is not
+	 * changed as well, unless the budget is exceeded. */
 	if (is_saving == b->is_saving || b->used > b->share || latest > b->share)
 		rate = choose(b, now_ns, latest);
 	if (rate == b->rate_hz && is_saving == b->is_saving)

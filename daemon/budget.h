@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keeps stackd within a share of one core (--max-cpu) by changing the rate of samples, to which
- * nearly all of its cost is proportional. The rest is waking up and writing new rows, each time
- * with cold caches. So when the cost comes near the budget, stackd first does that less often, and
- * returns to the usual pace when it has room for it. After the rate was lowered there is less to
- * write, and stackd writes less often still.
+ * nearly all of its cost is proportional. The rest of the cost is that of waking up and of writing
+ * new rows to the store, each time with cold caches. So when the cost comes near the budget, stackd
+ * first wakes up and writes less often. It returns to the usual pace when the budget has room for
+ * that. After the rate was lowered there is less to write, and stackd writes less often still.
  *
  * The cost is that of the last seconds, weighted towards the latest. The rate is lowered when the
  * cost comes near the budget, before it exceeds it, and at once when one second alone exceeds it.
@@ -32,13 +32,15 @@ struct budget {
 	double used;		   /* the cost of the last seconds, as a share of one core */
 };
 
-/* Begins with the requested rate. */
+/* Returns a budget whose present rate is the requested one. */
 struct budget budget_begin(double share, uint64_t rate_hz);
 
-/* Returns how many times longer than usual to wait before writing: 1 to 8. */
+/* Returns by which factor the time between two batches of rows must be longer than usual: 1 to
+ * 8. */
 unsigned budget_pace(const struct budget *budget);
 
-/* Returns whether spent_ns, spent since the last look span_ns ago, is reason to look at once. */
+/* Returns whether budget_look() must be called at once, because stackd has used `spent_ns` of CPU
+ * time in the `span_ns` since its last call. */
 bool budget_is_spent(const struct budget *budget, uint64_t span_ns, uint64_t spent_ns);
 
 /* Looks at the cost so far, about once in budget_pace() seconds. Returns whether it has changed

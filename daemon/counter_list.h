@@ -2,9 +2,9 @@
 /*
  * The list of the counters that the daemon keeps beside those of the kernel half
  * (stackd_counters.h) and of the workers (worker_counts.h): X(member of struct run_counters, name,
- * unit, meaning). The names are in stores, and in `stackctl stats`, so they never change. Names,
- * units and meanings are in docs/COUNTERS.md, too, which a unit test compares with this list. A
- * unit is COUNT, NS, BYTES or HZ.
+ * unit, meaning). The names are kept in stores and printed by `stackctl stats`, so they never
+ * change. Names, units and meanings are in docs/COUNTERS.md, too, which a unit test compares with
+ * this list. A unit is COUNT, NS, BYTES or HZ.
  */
 #ifndef COUNTER_LIST_H
 #define COUNTER_LIST_H

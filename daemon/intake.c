@@ -13,9 +13,9 @@ struct intake {
 	struct intake_source source;
 	VEC(struct sideband_event *) events;
 	VEC(struct stackd_header *) records;
-	size_t next_event, next_record; /* index of the oldest item; those before it were handed
-					 * out */
-	uint64_t bytes;			/* bytes of the records in it */
+	size_t next_event, next_record; /* index of the oldest event and record; the items before
+					 * them were handed out */
+	uint64_t bytes;			/* bytes of the records that the intake holds */
 	uint64_t most_bytes;		/* bytes of records at which intake_take_records() stops */
 };
 
@@ -63,7 +63,8 @@ int intake_take_events(struct intake *intake)
 	return intake->source.events(intake->source.arg, keep_event, intake);
 }
 
-/* Returns -ENOBUFS after the last record that is to be taken now. */
+/* Keeps a record that sampler_drain() hands over. 0; -ENOBUFS: the intake holds `most_bytes` of
+ * records now, so no more are to be taken; -ENOMEM. */
 static int keep_record(void *arg, struct stackd_header *record)
 {
 	struct intake *intake = arg;

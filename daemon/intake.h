@@ -18,8 +18,8 @@
 #include "daemon/capture/sideband.h"
 #include "stackd_abi.h"
 
-/* The rings, as callbacks that work as sideband_drain() and sampler_drain(); `arg` is their first
- * argument. */
+/* The rings: `events` does what sideband_drain() does, and `records` what sampler_drain() does, but
+ * both get `arg` first, and pass `intake` to `each`. */
 struct intake_source {
 	int (*events)(void *arg, int (*each)(void *intake, struct sideband_event *event),
 		      void *intake);
@@ -34,18 +34,19 @@ struct intake;
 int intake_new(const struct intake_source *source, struct intake **ret_intake);
 void intake_free(struct intake *intake); /* also frees the events and records in it; NULL is fine */
 
-/* Takes all events that have arrived. 0, or an error of the source, or -ENOMEM. */
+/* Takes all events that have arrived out of their ring. 0; the error of source.events();
+ * -ENOMEM. */
 int intake_take_events(struct intake *intake);
 
-/* Takes records until the intake holds `most_bytes` of them, or the ring is empty. 1: it holds
- * some; 0: it holds none; or an error of the source, or -ENOMEM. */
+/* Takes records out of their ring until the intake holds `most_bytes` of them, or the ring is
+ * empty. 1: the intake holds records; 0: it holds none; the error of source.records(); -ENOMEM. */
 int intake_take_records(struct intake *intake, uint64_t most_bytes);
 
 /* Returns the oldest event, which the caller owns from now on; NULL: there is none. */
 struct sideband_event *intake_event(struct intake *intake);
 
-/* Gives the oldest record, which the caller owns from now on; NULL: it could not be read. false:
- * there is none. */
+/* Gives the oldest record, which the caller owns from now on; *ret_record is NULL for a record that
+ * could not be read (sampler_drain()). false: the intake has no record. */
 bool intake_record(struct intake *intake, struct stackd_header **ret_record);
 
 /* Returns whether it holds events. */

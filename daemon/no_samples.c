@@ -20,8 +20,9 @@ static const char *remedy(const struct options *options, char *buf, size_t size)
 	return buf;
 }
 
-/* Warns that a command has ended without samples. After more CPU time than 20 sampling periods a
- * sample was due in any case, so no option is suggested. */
+/* Warns that a command has ended without samples. If the command has used more CPU time than 20
+ * sampling periods, it should have had samples with these options, too, so no other option is
+ * suggested. */
 static void warn_command(const struct options *options, uint64_t used_ns, const char *sooner)
 {
 	const double used_ms = (double)used_ns / 1e6;

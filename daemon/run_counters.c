@@ -41,9 +41,8 @@ static void add_end_reasons(const struct run_counters *c, struct batch *b)
 	}
 }
 
-/* Adds the counters of the kernel half. One that nothing can count is left out, as 0 would be
- * wrong.
- */
+/* Adds the counters of the kernel half. Leaves out STACKD_COUNT_WAKING_NS where it is not counted,
+ * as 0 would be wrong. */
 static void add_kernel(const struct sampler_counts *c, bool has_waking, struct batch *b)
 {
 #define COUNTER_X(e, name, unit, meaning)                                                          \
@@ -105,7 +104,7 @@ struct run_counters run_counters_since(const struct run_counters *now,
 	SUBTRACT(since.sampled, start->sampled);
 	SUBTRACT(since.recorded, start->recorded);
 	SUBTRACT(since.tables, start->tables);
-	/* These are states, not counts. */
+	/* These say how many there are at a moment, so nothing is subtracted. */
 	since.tables.rows = now->tables.rows;
 	since.tables.rules = now->tables.rules;
 	since.tables.inodes = now->tables.inodes;

@@ -33,16 +33,18 @@ struct run_counters {
 	uint64_t rate_hz;			 /* 0: a fixed period */
 	uint64_t rate_changes;			 /* number of changes of the sampling rate to keep
 						  * within --max-cpu */
-	uint64_t regions_taken_off;		 /* regions that threads entered too often */
+	uint64_t regions_taken_off; /* regions that are not measured any more, because threads
+				     * entered them too often */
 	uint64_t alloc_until_ns; /* CLOCK_MONOTONIC: when the recording of allocations ended; 0: it
 				  * did not */
 	uint64_t full_windows;	 /* windows that ended early, to save memory */
 	uint64_t objects;	 /* objects that have numbers now */
-	uint64_t waiting, late;	 /* items in the queue; events that came too late for it */
+	uint64_t waiting, late;	 /* items in the queue that restores the order of time
+				  * (recorder/reorder.h); events that came too late for it */
 };
 
-/* Returns the counts since `start`. Values that are states rather than counts (rows of tables,
- * items in the queue) are those of `now`. */
+/* Returns the counts since `start`. Members that say how many there are at a moment (rows of
+ * tables, items in the queue) are not subtracted: they are those of `now`. */
 struct run_counters run_counters_since(const struct run_counters *now,
 				       const struct run_counters *start);
 
@@ -50,16 +52,18 @@ struct run_counters run_counters_since(const struct run_counters *now,
  * -ENOMEM. */
 int run_counters_put(const struct run_counters *counters, struct batch *batch);
 
-/* Adds a region or mark that was switched off because threads entered it too often, and when:
- * "region_off.FUNC@FILE". Longer names are cut, and more than some dozens left out. */
+/* Adds a counter "region_off.FUNC@FILE", whose value is the time at which a region or mark was
+ * switched off because threads entered it too often. Cuts a name that is longer than a counter's
+ * may be. Adds none if the batch has some dozens of them. */
 void run_counters_put_off(const char *name, uint64_t since_ns, struct batch *batch);
 
-/* Adds the names of the counters that are read in regions, "counter.0.cpu" (longer ones are cut),
- * and the cost of the probes at the ends of passes, if it is known. */
+/* Adds the names of the counters whose values the kernel half reads at the ends of passes through
+ * regions, as "counter.0.cpu" (a longer name is cut), and the cost of the probes there, if it is
+ * known. */
 void run_counters_put_readings(const struct counter_spec *counters, size_t n,
 			       const struct probe_cost *cost, struct batch *batch);
 
-/* Returns the numbers of the status line, as of now. */
+/* Returns the numbers that the status line shows, taken from `counters`. */
 struct status_numbers run_counters_status(const struct run_counters *counters);
 
 /* Warns about counters that do not add up, and about tags that differ from walks. */

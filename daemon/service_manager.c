@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls sd_notify(); see service.h. */
+/* Calls sd_notify(); see service_manager.h. */
 #include "daemon/service_manager.h"
 
 #include <errno.h>

@@ -17,8 +17,9 @@ struct service_manager_watchdog {
 	uint64_t last_ns;
 };
 
-/* Answers the manager's watchdog (WatchdogSec=), twice as often as it requires. To be called by the
- * loop, so that the manager restarts stackd if the loop hangs. `now_ns`: CLOCK_MONOTONIC. */
+/* Reports to the manager's watchdog (WatchdogSec=) that stackd is alive, twice as often as the
+ * manager requires. The main loop calls this, so that the manager restarts stackd if the loop
+ * hangs. `now_ns`: CLOCK_MONOTONIC. */
 void service_manager_alive(struct service_manager_watchdog *watchdog, uint64_t now_ns);
 
 /* Reports a line of status, as `systemctl status` shows it. */

@@ -2,12 +2,12 @@
 /*
  * Runs the daemon from options to summary; see session.h.
  *
- * Everything happens in one epoll loop (base/epoll_set.h). The ring a quarter full, the side-band
- * half full, a tick of a tenth of a second, a signal, or the target's end each start a round: read
- * the side-band, read the ring, and hand out in the order of time all records that are older than
- * the start of the round before. A record that was being written while its ring was read is there
- * at the next round, so nothing older than that can still come (session_round.c). Once a second a
- * batch of new rows goes to the archive (session_batch.c).
+ * Everything happens in one epoll loop (base/epoll_set.h). A round is started when the ring is a
+ * quarter full, when the side-band is half full, by a tick each tenth of a second, by a signal, and
+ * by the target's end. It reads the side-band, reads the ring, and hands out in the order of time
+ * all records that are older than the start of the round before. A record that was being written
+ * while its ring was read is there at the next round, so nothing older than that can still come
+ * (session_round.c). Once a second a batch of new rows goes to the archive (session_batch.c).
  *
  * A round begins with cold caches, which is much of its cost. While there are only samples, one
  * tick in three starts a round; side-band events are read at the next tick. Where the cost comes
@@ -26,14 +26,15 @@
 #include "daemon/no_samples.h"
 #include "daemon/session_state.h"
 
-/* A tick starts a round if the last round began so long ago. */
+/* A tick starts a round if the last round began at least this long ago. */
 #define ROUND_NS 250000000u
 
 /* --- the loop -------------------------------------------------------------------------------- */
 
-/* Whether the next batch is due: once a second or, while stackd saves, at budget_pace(). Even then
- * it is due earlier if the costs that rise with the rate have spent the budget, since the budget is
- * looked at with each batch. */
+/* Returns whether the next batch is due: a second after the last one; while stackd wakes up less
+ * often, budget_pace() seconds after it. It is due earlier if the costs that rise with the rate of
+ * samples have used up the budget (budget_is_spent()), because only a batch makes budget_look()
+ * lower the rate. */
 static bool is_commit_due(const struct session *s)
 {
 	uint64_t since = clock_ns(CLOCK_MONOTONIC) - s->recording.commit_ns;
@@ -75,8 +76,8 @@ static bool on_wake(struct session *s, int fd)
 	return true;
 }
 
-/* Whether there are more records to queue: in the ring, or in the intake, for which no descriptor
- * wakes the loop. */
+/* Returns whether records are left in the ring, or in the intake, for which no descriptor wakes the
+ * loop. */
 static bool is_behind(const struct session *s)
 {
 	return s->rings.is_behind || intake_has_records(s->rings.intake);
@@ -91,8 +92,9 @@ static int longest_wait_ms(const struct session *s)
 	return recorder_walks(s->recorder) ? WORKER_LOOK_MS : -1;
 }
 
-/* Waits for walks, WORKER_LOOK_MS at most, if no more records can be read before some are handed
- * out: epoll would return at once for the rest in the ring. */
+/* If no more records can be read before queued ones are handed out, and these wait for walks, waits
+ * for the walks, WORKER_LOOK_MS at most. epoll could not wait, since the ring's descriptor is
+ * readable. */
 static int catch_up(struct session *s)
 {
 	const uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);

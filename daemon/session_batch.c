@@ -31,7 +31,8 @@ void session_count(const struct session *s, struct run_counters *ret_counters)
 	/* With --idle, samples of idle CPUs are no task's CPU time. */
 	ret_counters->has_periods =
 		event_spec_is_cpu_time(&s->scope.event.spec) && !s->options->idle;
-	/* A cgroup's events, and those of threads, do not count while others have the CPU. */
+	/* Events of a cgroup or a thread do not count while other tasks have the CPU, so they do
+	 * not hit a CPU that is about to switch to a woken task. */
 	ret_counters->has_waking = s->scope.is_on_cpus || s->options->target == TARGET_ALL;
 	ret_counters->idle =
 		s->clocks.stopped_ns ? s->clocks.idle : idle_time_since(&s->clocks.idle_since);
@@ -70,8 +71,9 @@ static int fill_in(struct session *s, struct batch *b, const struct run_counters
 	return 0;
 }
 
-/* The time from one tick to the next. While stackd saves, it is a quarter of the time between two
- * commits, but short enough to answer the service manager's watchdog. */
+/* Returns the time from one tick to the next. While stackd wakes up less often to keep its budget,
+ * that is a quarter of the time between two batches, but not longer than the service manager's
+ * watchdog allows. */
 static uint64_t tick_ns(const struct session *s)
 {
 	unsigned pace = budget_pace(&s->cost.budget);
@@ -108,8 +110,8 @@ static void keep_budget(struct session *s, const struct run_counters *counters, 
 	watch_rate(&s->log.watch, &s->cost.budget, before);
 }
 
-/* Logs whether the store can be written to. Right after a window's end, a request for a new window
- * is out of date, and is dropped. */
+/* Logs whether the store can be written to. `end`: a new window has just begun, so the archive's
+ * request for one is dropped. */
 static void look_at_store(struct session *s, bool end)
 {
 	archive_look(s->recording.archive, &s->recording.state);

@@ -141,9 +141,9 @@ static enum exit_status begin_recording(struct session *s)
 	return STATUS_DONE;
 }
 
-/* Whether samples have, as their period, the CPU time outside of regions that they represent. That
- * needs a clock event, whose periods are CPU time, and a period that is known and does not
- * change. */
+/* Returns whether the period of a sample is the CPU time outside of regions that the sample
+ * represents. That needs a clock event, whose periods are CPU time, and a period that is known and
+ * does not change. */
 static bool is_joined(const struct session *s)
 {
 	const struct options *o = s->options;
@@ -193,7 +193,8 @@ static struct sampler_options sampler_options(const struct session *s)
 		.stack_bytes = s->options->stack_bytes,
 		.ring_bytes = s->options->ring_bytes,
 		.table_bytes = s->options->table_bytes,
-		/* Verification cost grows with depth, so --depth excludes --prefix. */
+		/* With --depth only the top of each stack is walked. Comparing the last walk's
+		 * frames with memory (--prefix) costs more the deeper a stack is, so it is off. */
 		.prefix = s->options->segment_frames ? STACKD_PREFIX_NONE : s->options->prefix,
 		.heights = s->options->heights,
 		.segment_frames = s->options->segment_frames,
@@ -269,8 +270,8 @@ static bool is_everyone(const struct options *o)
 	return o->target == TARGET_ALL || o->target == TARGET_CGROUP;
 }
 
-/* Without workers if there are branch records: these are compared with walks that this process
- * makes itself. */
+/* Returns the recorder's options. With branch records there are no workers, because branch records
+ * are compared with walks that this process makes itself. */
 static struct recorder_options recorder_options(struct session *s)
 {
 	const struct options *o = s->options;
@@ -400,8 +401,9 @@ static enum exit_status make_parts(struct session *s)
 	own_limits_raise_priority();
 	if (s->scope.is_crowd)
 		own_limits_hurry(true);
-	/* Not with --wait alone: the two clock readings of the kernel's statistics would cost more
-	 * than the program at a switch of a thread out of scope. */
+	/* The kernel's statistics of BPF programs are not switched on for --wait alone: they read
+	 * the clock twice at each run, which costs more than the program itself does at a switch of
+	 * a thread that is not recorded. */
 	s->cost.stats_fd = !s->options->waits || s->options->max_cpu ? sampler_measure_time() : -1;
 	sandbox_daemon_capabilities(regions_are_wanted(s->options));
 	err = epoll_set_open(&s->wakeups, SESSION_TICK_NS);
@@ -456,7 +458,7 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = open_recorder(s);
 	if (!status)
 		status = open_store(s);
-	/* Samples of programs that run already come from here on. A command starts later. */
+	/* From here on, programs that run already get samples. A command starts later. */
 	if (!status)
 		begin_now(s);
 	if (!status)

@@ -4,12 +4,12 @@
  *
  * Records with a copy of their stack are small in the ring and large in memory, and finishing their
  * walks takes time. So a round reads at most MOST_BYTES of records, and hands out those older than
- * the last one read before it goes on reading. While it hands out, it reads the ring as soon as
- * that is a quarter full, as far as MOST_BYTES allow.
+ * the last one read before it goes on reading. While it hands out, it reads the ring whenever the
+ * ring is a quarter full and the queue holds less than MOST_BYTES.
  *
- * For other answers of workers the loop waits, each time for a bounded time (worker/worker.h).
- * Meanwhile it takes events out of their ring, and records if the records' ring is a quarter full,
- * MOST_BYTES at most (intake.h).
+ * For all answers of workers other than walks the loop waits, each time for a bounded time
+ * (worker/worker.h). Meanwhile it moves events from their ring to the intake (intake.h), and also
+ * records if their ring is a quarter full, MOST_BYTES at most.
  *
  * Copied stacks are walked by a worker, for which the loop does not wait: it requests the walks of
  * many records at a time, hands out the records whose walks are made, and is woken when further
@@ -47,8 +47,8 @@ static int queue_event(struct session *s, struct sideband_event *event)
 	return err;
 }
 
-/* Whether reading must stop: MOST_BYTES of records are queued, and some of them can be handed
- * out. */
+/* Returns whether reading must stop, since MOST_BYTES of records are queued, and some of them can
+ * be handed out. */
 static bool is_enough(struct session *s)
 {
 	return s->rings.queued_bytes >= MOST_BYTES &&
@@ -86,7 +86,8 @@ static int queue_records(struct session *s)
 	return err ? err : is_enough(s) ? -ENOBUFS : 0;
 }
 
-/* Reads the ring, or as much of it as there is room for. */
+/* Moves records from the ring, through the intake, to the queue, until the ring is empty or
+ * is_enough(). Sets rings.is_behind. */
 static int read_ring(struct session *s)
 {
 	int err, has = 0;
@@ -111,7 +112,8 @@ void session_take_meanwhile(void *arg, bool is_waiting)
 		s->rings.error = err;
 }
 
-/* Whether the next item is a record that must wait for its table, or for the walk of its stack. */
+/* Returns whether the next item of the queue is a record that must wait for its recipe table, or
+ * for the walk of its stack. */
 static bool is_held(struct session *s, uint64_t horizon_ns)
 {
 	const struct reorder_item *next = reorder_peek(s->rings.queue, horizon_ns);
@@ -180,8 +182,8 @@ static int hand_out_item(struct session *s, struct reorder_item *item)
 	return err ? err : relieve_ring(s);
 }
 
-/* Hands out items older than the horizon. 0; 1: a record must wait, and all younger ones with it;
- * or an error. */
+/* Hands items older than the horizon to the recorder. 0; 1: a record must wait (is_held()), and so
+ * do all younger items; or an error. */
 static int hand_out(struct session *s, uint64_t horizon_ns)
 {
 	struct reorder_item item;
@@ -245,8 +247,8 @@ static void follow_cpus(struct session *s)
 		log_info("a CPU has come on line, and is recorded again");
 }
 
-/* Reads pending events, then records. Returns a time: records that the next round reads are not
- * older. */
+/* Reads pending events, then records. Returns a time such that no record which the next round reads
+ * is older. */
 static uint64_t read_rings(struct session *s, int *ret_err)
 {
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
@@ -299,7 +301,8 @@ void session_await(struct session *s)
 	recorder_go_on(s->recorder);
 }
 
-/* Hands out all items older than the horizon, and waits for those that miss a table or a walk. */
+/* Hands out all items older than the horizon. Where a record lacks its table or walk, waits for
+ * that. */
 static int hand_out_held(struct session *s, uint64_t horizon_ns)
 {
 	int err;

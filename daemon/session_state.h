@@ -46,14 +46,14 @@ struct session_rings {
 	int error; /* error of the intake while the loop waited for a worker; 0: none */
 	struct reorder *queue;
 	struct table_wait table_wait;
-	uint64_t round_ns;     /* horizon of the last round: records that are read later are not
-				* older */
-	uint64_t read_ns;      /* time of the record that was read last */
-	uint64_t horizon_ns;   /* items older than this were handed out by the last round, or
-				* wait */
+	uint64_t
+		round_ns; /* a time, set by the last round: no record that is read later is older */
+	uint64_t read_ns; /* time of the record that was read last */
+	uint64_t horizon_ns; /* the last round has handed out the items older than this, unless they
+			      * wait for a table or a walk */
 	uint64_t queued_bytes; /* bytes of records in `queue` */
-	uint64_t handed_out;   /* records, so far */
-	bool is_behind;	       /* the ring was not read to its end */
+	uint64_t handed_out;   /* number of records handed out so far */
+	bool is_behind;	       /* records were left in the ring, since the queue holds many */
 	bool awaits_walk;      /* the next record waits for the walk of its stack */
 };
 
@@ -66,10 +66,10 @@ struct session_recording {
 	struct store_recording info;
 	struct utsname host;
 	struct window window;
-	struct run_counters before; /* what earlier windows have counted */
+	struct run_counters before; /* the counters as they were when the current window began */
 	int64_t first;		    /* number of the run's first recording */
 	uint64_t full_windows;	    /* windows that ended early to save memory */
-	uint64_t commit_ns;	    /* when the last batch was made */
+	uint64_t commit_ns;	    /* when the last batch of rows was made */
 };
 
 /* The cost of stackd, and its budget. */
@@ -140,24 +140,28 @@ void session_count(const struct session *s, struct run_counters *ret_counters);
 /* Returns the cost so far of the kernel half and of the loop, which rises with the rate. */
 uint64_t session_running_cost_ns(const struct session *s);
 
-/* Hands a batch of new rows to the archive. `end`: it is the window's last one. 0 or -ENOMEM. */
+/* Hands the rows that are new since the last call to the archive, as a batch. `end`: the batch is
+ * the window's last one. 0 or -ENOMEM. */
 int session_submit(struct session *s, bool end);
 
-/* Ends the window and begins the next. All samples before its end are handed out. 0 or -ENOMEM. */
+/* Ends the window (the part of a long recording that is a recording by itself, --window) and begins
+ * the next one. The caller has handed out all samples before its end. 0 or -ENOMEM. */
 int session_cut(struct session *s);
 
 /* --- session_round.c ----------------------------------------------------------------------------
  */
 
-/* Reads all pending events and records, and hands out those that are old enough. If there are too
- * many records for one round, rings.is_behind is set, and the next round goes on. 0 or an error. */
+/* Reads all events and records that are in the rings, and hands those to the recorder that are so
+ * old that no older one can still come. If there are too many records for one round, sets
+ * rings.is_behind, and the next round goes on. 0 or an error. */
 int session_round(struct session *s);
 
-/* Takes walks from workers, and hands out the records that waited for them, without reading the
- * rings. 0 or an error. */
+/* Takes the walks that workers have finished, and hands out the records that waited for these
+ * walks, without reading the rings. 0 or an error. */
 int session_take_walks(struct session *s);
 
-/* Waits some milliseconds for the table or walk that the next record misses. */
+/* Waits some milliseconds for the recipe table, or the walk of a copied stack, that the next record
+ * needs and does not have yet. */
 void session_await(struct session *s);
 
 /* Hands out all that is left once sampling has stopped. 0 or an error. */
@@ -166,11 +170,12 @@ int session_finish_rounds(struct session *s);
 /* Begins a window. */
 void session_begin_window(struct session *s, struct window window);
 
-/* Reads all events, and records if their ring fills: recorder_options.relieve. `session`: a struct
- * session. 0, or an error of the recorder. */
+/* The function recorder_options.relieve: reads all events, and also the records if their ring is a
+ * quarter full. `session`: a struct session. 0, or an error of the recorder. */
 int session_relieve(void *session);
 
-/* Reads all events that have arrived: recorder_options.drain. `session` and result as above. */
+/* The function recorder_options.drain: reads all events that have arrived. `session` and result as
+ * for session_relieve(). */
 int session_drain_sideband(void *session);
 
 /* Takes events and records out of the rings while the loop waits for a worker; for

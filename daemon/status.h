@@ -15,7 +15,7 @@
 struct status_numbers {
 	uint64_t now_ns; /* CLOCK_MONOTONIC */
 	uint64_t samples, lost, complete, partial;
-	uint64_t waits;		 /* sampled ones */
+	uint64_t waits;		 /* number of sampled waits */
 	uint64_t idle;		 /* samples that hit idle CPUs */
 	struct idle_times times; /* idle times of the CPUs, if the whole machine is recorded */
 };
@@ -28,7 +28,7 @@ struct status {
 /* Starts the first line's interval. `now_ns`: CLOCK_MONOTONIC. */
 void status_start(struct status *status, uint64_t now_ns);
 
-/* Shows the line; `quiet`: only sends it to the service manager. */
+/* Shows the line on the terminal and sends it to the service manager; `quiet`: only sends it. */
 void status_show(struct status *status, const struct status_numbers *now, bool quiet);
 
 /* Writes "12345 samples, 0 lost, 99.9% complete, ..." to `buf`, with "idle 41.0%" if the whole

@@ -14,7 +14,8 @@
 #define CLOCK_SWITCHES 5
 #define MOST_MEAN_NS   UINT64_C(60000000000) /* most that the kernel half can use */
 
-/* Attaches a program: by its own type, or to a tracepoint without one. 0 or -errno. */
+/* Attaches a program and keeps its descriptor for waits_stop(). `name`: a raw tracepoint; NULL: the
+ * program's own type says where. 0 or -errno. */
 static int attach_program(struct waits *w, const char *name, int program)
 {
 	int fd = bpf_raw_tracepoint_open(name, program);
@@ -49,8 +50,9 @@ static int compare_clocks(struct waits *w, const struct sampler *sampler)
 	return err || sampler_has_wait_clock(sampler) ? err : -EOPNOTSUPP;
 }
 
-/* Attaches the walk of waits: behind each switch where all waits are kept and the kernel has a
- * tracepoint there (6.16), else to the interrupts that the kernel half raises (bpf/wait.bpf.h). */
+/* Attaches the program that walks the stack of a wait. If all waits are kept, and the kernel has a
+ * tracepoint behind each switch (from 6.16 on), it is attached there; else to the interrupts that
+ * the kernel half raises (bpf/wait.bpf.h). */
 static int attach_walk(struct waits *w, const struct options *options, struct sampler *sampler)
 {
 	if (!options->wait_mean_ns && !options->wakers &&

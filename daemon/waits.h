@@ -3,8 +3,9 @@
  * Measures waits: attaches the kernel half's programs (bpf/wait.bpf.h) to the scheduler, and makes
  * them look at the threads of the target at the start and at the end.
  *
- * Scope is inherited: threads in scope when the recording begins pass it on to threads that they
- * create. A command is in scope from its exec on, as for its events.
+ * A thread is in scope if its waits are measured. Threads that are in scope when the recording
+ * begins pass that on to threads that they create. A command is in scope from its exec on, as its
+ * samples begin there, too.
  */
 #ifndef WAITS_H
 #define WAITS_H
@@ -27,15 +28,16 @@ struct waits {
 enum exit_status waits_start(struct waits *waits, const struct options *options,
 			     struct sampler *sampler, const struct target *target);
 
-/* Ends: makes the kernel half send the waits in which threads are now, and detaches. May be called
- * again. */
+/* Ends the measurement: makes the kernel half send the waits that have not ended yet, and detaches
+ * its programs. May be called again. */
 void waits_stop(struct waits *waits);
 
-/* Returns the mean waiting time that a sample represents, in ns, after a budget has changed the
- * rate of samples from `full_hz` to `rate_hz`. */
+/* Returns the mean waiting time that a sampled wait represents, in ns, after a budget has changed
+ * the rate of samples from the requested `full_hz` to `rate_hz`. */
 uint64_t waits_mean_ns(const struct options *options, uint64_t full_hz, uint64_t rate_hz);
 
-/* Returns the id of a cgroup by its folder's descriptor; 0: there is none, as for -1. */
+/* Returns the id of the cgroup whose folder is open as `fd`; 0: the id cannot be read, or `fd` is
+ * -1. */
 uint64_t waits_cgroup_id(int fd);
 
 #endif

@@ -10,7 +10,8 @@
 
 #define AGAIN_NS UINT64_C(60000000000)
 
-/* Returns the count to report: the increase since the last report; 0: none, or it is too soon. */
+/* Returns the count to report: the increase since the last report. 0: there is none, or the last
+ * report was less than AGAIN_NS ago. */
 static uint64_t news(struct watch_kind *kind, uint64_t counted, uint64_t now_ns)
 {
 	uint64_t since = counted - kind->told;

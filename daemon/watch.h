@@ -32,8 +32,8 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 /* Logs that the budget has lowered the rate, which was `before_hz`. */
 void watch_rate(struct watch *watch, const struct budget *budget, uint64_t before_hz);
 
-/* Logs that the store cannot be written to, that samples are dropped since it could not be for
- * long, or that it can be again, if that has changed. */
+/* Logs, when it has changed: that the store cannot be written to, that samples are dropped because
+ * writing has failed for long, or that it can be written to again. */
 void watch_store(struct watch *watch, const char *path, const struct archive_state *state);
 
 /* Logs why the store could not be written to. `sentence`: SQLite's, or NULL. */

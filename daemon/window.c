@@ -7,7 +7,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define TORN_NS	  (2 * SECOND_NS)
 #define JITTER_NS (SECOND_NS / 20)
-#define LEAST	  16 /* a window is at least this part of the length */
+#define LEAST	  16 /* a window is at least 1/16 of the full length */
 
 uint64_t window_left_ns(uint64_t length_ns, uint64_t unix_ns, int64_t offset_s)
 {

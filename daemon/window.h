@@ -21,12 +21,14 @@ struct window {
 	uint64_t end_ns;	/* UINT64_MAX: never */
 };
 
-/* Begins a run's first window, at a moment of both clocks. */
+/* Returns a run's first window, which begins at a moment that is `unix_ns` by the wall clock and
+ * `start_ns` by CLOCK_MONOTONIC. */
 struct window window_begin(uint64_t length_ns, uint64_t unix_ns, uint64_t start_ns);
 
-/* Begins the window after `before`, when that ends. `unix_ns` is the wall clock at that moment. It
- * is inexact, since the wall clock is slewed and the two clocks are not read at one moment. So if
- * an aligned window starts within 50 ms of it, the window starts there. */
+/* Returns the window that follows `before`, at the moment when `before` ends. `unix_ns` is the wall
+ * clock at that moment. It is inexact, since the wall clock is slewed and the two clocks are not
+ * read at one moment. So if an aligned window starts within 50 ms of it, the window starts
+ * there. */
 struct window window_next(const struct window *before, uint64_t unix_ns);
 
 /* Returns whether the wall clock has moved against the monotonic one since the window began, by

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs the archive's thread and its queue; see archive.h.
+ * Writes queued batches to the store in the archive's thread; see archive.h.
  *
  *   submit ──► queue ──► write rows ──► commit ──► name what is due (sym/naming_schedule.h)
  *                             ▲                                │
@@ -9,10 +9,12 @@
  * Names of the kernel and of JIT code are found with the batch and committed with it. Until names
  * of other files are found, a reader finds them itself (sym/reader_names.h).
  *
- * A store that is busy is tried again with the next batch, since the writer keeps what it has. Any
- * other failure is final: the main loop is woken and ends the recording; but one that is written in
- * windows goes on (outage.h). One window is closed as the next begins, and old ones are deleted.
- * After an outage writing begins again with a window, in the store that is there then.
+ * If another process has the store's lock (-EBUSY), rows stay in the writer and are committed with
+ * the next batch. After any other failure the archive wakes the main loop, which ends the
+ * recording. But a recording that is cut into windows (parts that are recordings by themselves,
+ * --window) goes on, as outage.h says. When a window ends, its recording is closed, the next one
+ * begins, and old recordings are deleted. After an outage, writing begins with a new window, in the
+ * store that is at the path then.
  */
 #include "daemon/archive/archive.h"
 
@@ -35,7 +37,7 @@
 
 #define NAMES_BYTES   (12u << 20) /* about the most memory for symbols of files */
 #define MAX_MISSING   64	  /* missing debug files that the log names */
-#define TURN_ATTEMPTS 30	  /* attempts to begin a window in a busy store: 5 minutes in all */
+#define TURN_ATTEMPTS 30	  /* attempts to end a window; 5 minutes if the store is busy */
 #define TURN_PAUSE_US 300000	  /* pause between attempts on a full disk */
 
 struct archive {
@@ -60,13 +62,13 @@ struct archive {
 
 	/* The members below are the thread's own. */
 	uint64_t unwritten_before; /* samples that were given up before this window */
-	uint64_t unwritten_told;   /* samples that were given up, and counted in a window's
-				    * unwritten_before */
+	uint64_t unwritten_told;   /* the samples given up so far that a window's unwritten_before
+				    * contains */
 	struct naming_schedule *schedule;
 	uint32_t n_objects, n_sizes, n_origins; /* rows written in this window */
-	uint32_t n_missing;			/* debug files that objects have lacked */
-	struct store_recording totals;		/* totals of the last batch */
-	int error; /* the first one; archive_finish() reads it after the join */
+	uint32_t n_missing;			/* number of objects whose debug file was missing */
+	struct store_recording totals; /* totals of the last batch (store_writer_commit()) */
+	int error;		       /* the first one; archive_finish() reads it after the join */
 	char *error_text;
 };
 
@@ -143,7 +145,8 @@ static void fail(struct archive *a, int err)
 		a->error = err; /* a full eventfd is readable, too */
 }
 
-/* Takes the result of a commit to a recording in windows. Returns whether an outage has begun. */
+/* Tells the outage's state the result `err` of a commit, in a recording that is cut into windows.
+ * Returns whether the rows were given up, so that an outage has begun. */
 static bool has_given_up(struct archive *a, int err)
 {
 	bool is_lost = store_writer_has_moved(a->writer), gives_up;
@@ -156,8 +159,9 @@ static bool has_given_up(struct archive *a, int err)
 	return gives_up;
 }
 
-/* Commits the rows that were written. 0; or an error, if an outage has begun, after which writing
- * goes on in another window. */
+/* Commits the rows that were written. 0, also if rows stay in memory for the next commit, and after
+ * a failure that ends the recording. An error: the rows were given up, and writing goes on in
+ * another window after the outage. */
 static int commit(struct archive *a)
 {
 	int err = store_writer_commit(a->writer, &a->totals);
@@ -201,8 +205,8 @@ static int schedule_names(struct archive *a, const struct batch *b)
 	return err;
 }
 
-/* Stores that a program lacks a debug file. It is a counter, so that readers add it up over
- * recordings. */
+/* Stores that the debug file `name` of an object is missing, as a counter, so that readers add it
+ * up over recordings. */
 static int write_missing(void *arg, const struct object *object, const char *name)
 {
 	struct archive *a = arg;
@@ -242,7 +246,8 @@ static void close_names(struct archive *a)
 	a->names = NULL;
 }
 
-/* Begins the numbers of rows anew for the next window, and opens the names anew. 0 or -ENOMEM. */
+/* Prepares for the next window, whose rows are numbered from 0 again, and makes a new naming, which
+ * knows no names yet. 0 or -ENOMEM. */
 static int begin_rows(struct archive *a)
 {
 	a->n_objects = a->n_sizes = a->n_origins = 0;
@@ -266,7 +271,7 @@ static int retain(struct archive *a)
 	return deleted < 0 && deleted != -EBUSY && !a->options.window_ns ? deleted : 0;
 }
 
-/* Gives up writing until retry(). */
+/* Begins an outage because of the error `err`: batches are dropped until retry() succeeds. */
 static void give_up(struct archive *a, int err)
 {
 	pthread_mutex_lock(&a->lock);
@@ -324,7 +329,9 @@ static void retry(struct archive *a, const struct store_recording *after)
 	a->totals = *after;
 }
 
-/* Commits the end of a window, and begins the next one. */
+/* Marks the window's recording as finished, unless that was committed already, and begins the next
+ * one, `after`. 0; -EBUSY: another process has the store's lock; or another -errno. May be called
+ * again after an error. */
 static int turn_window(struct archive *a, const struct store_recording *after)
 {
 	int err;
@@ -340,7 +347,9 @@ static int turn_window(struct archive *a, const struct store_recording *after)
 	return store_writer_next_window(a->writer, after);
 }
 
-/* Whether to try again to end a window: the store was busy or, after a pause, the disk was full. */
+/* Returns whether turn_window(), whose last result is `turned`, must be called again: after -EBUSY;
+ * in a recording that is cut into windows also after any other error (a full disk), for which this
+ * function first waits TURN_PAUSE_US. */
 static bool may_turn(const struct archive *a, int turned)
 {
 	if (turned != -EBUSY && turned && a->options.window_ns)
@@ -348,7 +357,9 @@ static bool may_turn(const struct archive *a, int turned)
 	return turned == -EBUSY || (turned && a->options.window_ns);
 }
 
-/* Closes the recording and begins the next; batches queue up meanwhile. 0 or -errno. */
+/* Finds the names that are still missing, closes the window's recording, begins the next one,
+ * `after`, and deletes old recordings. Batches wait in the queue meanwhile. Tries TURN_ATTEMPTS
+ * times; if that fails, begins an outage. 0 or -errno. */
 static int next_window(struct archive *a, const struct store_recording *after)
 {
 	int err = naming_schedule_finish(a->schedule), turned = -EBUSY;
@@ -393,7 +404,8 @@ static struct batch *take(struct archive *a)
 	return b;
 }
 
-/* Commits a batch, whose rows are written, and closes the window if that is due. */
+/* Commits a batch whose rows are written, and finds names that are due; or ends the window if this
+ * was its last batch. 0 or -errno. */
 static int end_batch(struct archive *a, const struct batch *b)
 {
 	if (b->ends_window)
@@ -403,7 +415,8 @@ static int end_batch(struct archive *a, const struct batch *b)
 	return a->error ? 0 : naming_schedule_run(a->schedule);
 }
 
-/* Sets the totals. Samples that were given up before this window count as lost in it. */
+/* Sets the totals of the recording from a batch. Samples that were given up (outage.h) before this
+ * window count as lost in it. */
 static int write_totals(struct archive *a, const struct batch *b)
 {
 	a->totals = b->totals;
@@ -453,7 +466,8 @@ static void *run(void *arg)
 	struct batch *b;
 	int err;
 
-	/* No other thread waits for this one, so it gives up the loop's priority (session.c). */
+	/* No other thread waits for this one, so it gives up the raised priority that it has
+	 * inherited from the main loop (session_open.c). */
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);
 	while ((b = take(a))) {
@@ -479,7 +493,8 @@ static int start_thread(struct archive *a)
 	return err;
 }
 
-/* Reserves the store for this run of windows. */
+/* Reserves the store for this recording in windows. 0; -EBUSY with a sentence: another one writes
+ * to it. */
 static int reserve(struct archive *a, char **ret_error)
 {
 	int err = store_writer_reserve(a->options.path, &a->reserved_fd);
@@ -530,8 +545,8 @@ int archive_begin(struct archive *a, const struct store_recording *info, char **
 	return err ? err : start_thread(a);
 }
 
-/* Whether so many samples wait for the disk that they would take too much memory: then begins an
- * outage. Called with the lock held. */
+/* Begins an outage if so many samples wait for the disk that they would take too much memory, and
+ * returns whether that is so. Called with the lock held. */
 static bool overflows(struct archive *a)
 {
 	if (!a->options.window_ns || a->queued < OUTAGE_MOST_SAMPLES)
@@ -611,8 +626,8 @@ static int write_counter(void *arg, const char *name, uint64_t value)
 	return store_writer_counter(a->writer, name, value);
 }
 
-/* Writes the workers' counters, which have changed since the last batch, while the last names were
- * found. */
+/* Writes the workers' counters once more, since workers have found names after the last batch was
+ * made. 0 or -errno. */
 static int count_workers(struct archive *a)
 {
 	struct workers_counts now;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes batches to the store in a thread of its own, so that the loop that empties the ring buffer
- * never waits for a disk or a debug file. Now and then it names the new locations
- * (sym/naming_schedule.h); the names go with the next commit.
+ * never waits for a disk or a debug file. Now and then it finds the names (functions and lines) of
+ * new locations (sym/naming_schedule.h), and writes them with the next commit.
  */
 #ifndef ARCHIVE_ARCHIVE_H
 #define ARCHIVE_ARCHIVE_H
@@ -32,13 +32,13 @@ struct archive_options {
 	void *arg;
 };
 
-/* Opens the store, for archive_begin(). Making a store waits for the disk several times. 0 or
- * negative errno, with a malloc()ed sentence or NULL in *ret_error. */
+/* Opens the store at the path, or makes it, which waits for the disk several times. archive_begin()
+ * is to be called next. 0 or negative errno, with a malloc()ed sentence or NULL in *ret_error. */
 int archive_new(const struct archive_options *options, struct archive **ret_archive,
 		char **ret_error);
 
-/* Begins a recording and starts the thread. `info` is read during the call alone. Errors as above.
- */
+/* Begins a recording and starts the thread. `info` is read during the call alone. Errors as of
+ * archive_new(). */
 int archive_begin(struct archive *archive, const struct store_recording *info, char **ret_error);
 
 /* Takes over a batch, and never waits for the disk. A batch that ends a window closes the window's
@@ -55,11 +55,12 @@ void archive_set_kallsyms(struct archive *archive, const struct kallsyms *ksyms)
 struct archive_state {
 	int err;	    /* why the store cannot be written to; 0: it can */
 	bool wants_window;  /* the window must end, so that writing can be tried again */
-	uint64_t unwritten; /* samples that were given up so far */
+	uint64_t unwritten; /* samples that were given up so far, since they could not be written
+			     * for long */
 	uint64_t dropped;   /* windows that were deleted to make room */
 };
 
-/* Gives the state of a store that is written in windows. */
+/* Gives the state of the store, for a recording that is cut into windows. */
 void archive_look(struct archive *archive, struct archive_state *ret_state);
 
 /* Returns a descriptor that becomes readable when writing has failed for good; it belongs to the
@@ -71,7 +72,7 @@ int archive_poll_fd(const struct archive *archive);
  * *ret_error. */
 int archive_finish(struct archive *archive, char **ret_error);
 
-/* Deletes the recording from the store, if the run could not start. */
+/* Deletes the recording from the store; to be called if the run could not start. */
 void archive_discard(struct archive *archive);
 
 /* Returns the recording's id in the store; of a run that is cut into windows, the last one's. To be

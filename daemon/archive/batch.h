@@ -58,10 +58,10 @@ struct batch {
 	struct batch *next;	       /* used by the archive's queue */
 };
 
-/* An empty batch for batch_free(); NULL if there is no memory. */
+/* Returns an empty batch, which the caller frees by batch_free(); NULL without memory. */
 struct batch *batch_new(void);
 
-/* Frees all rows and counters of a batch, so that it only ends its window. */
+/* Frees all rows and counters of a batch. It keeps its totals, and whether it ends its window. */
 void batch_empty(struct batch *batch);
 
 /* Frees a batch and all that it owns. NULL is fine. */

@@ -8,7 +8,7 @@ bool outage_committed(struct outage *o, int err, bool is_lost, uint64_t now_ns)
 {
 	uint64_t patience_ns = err == -EBUSY ? OUTAGE_BUSY_NS : OUTAGE_PATIENCE_NS;
 
-	if (o->is_out) /* an outage has begun during this commit, since the queue was full */
+	if (o->is_out) /* the main loop has begun an outage meanwhile, since the queue was full */
 		return false;
 	o->err = err;
 	if (!err) {

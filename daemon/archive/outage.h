@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides what a service does while its store cannot be written to: the disk is full, the file
- * system is read-only, the store was deleted. Sampling goes on.
+ * Decides what a service does while its store cannot be written to, because the disk is full, the
+ * file system is read-only, or the store was deleted. Sampling goes on. A window is a part of a
+ * long recording that is a recording by itself (--window).
  *
  *   fine ──a commit fails──► failing ──10 s, or many samples wait──► out ──a store opens──► fine
  *    ▲                          │                                     │
  *    └────── it succeeds ───────┘                                     └─ every 5 s a new window
  *
- * While commits fail, their rows stay in memory, so a short failure loses nothing. After that they
- * are given up, since memory is bounded, and their samples are counted as unwritten. Rows refer to
- * rows before them, so writing can only begin again with a new window: the main loop is asked for
- * one now and then (outage_wants_window()). If the store was deleted, rows are given up at once.
+ * While commits fail, their rows stay in memory, so a short failure loses nothing. After 10 s, or
+ * with many samples, the rows are given up, since memory is bounded, and their samples are counted
+ * as unwritten. Rows refer to rows before them, so writing can only begin again with a new window:
+ * the main loop is asked for one now and then (outage_wants_window()). If the store was deleted,
+ * rows are given up at once.
  *
- * On a full disk the oldest window is dropped, but at most one for each length of a window. That is
- * as much room as a window needs, and a disk that something else fills must not cost all that was
- * recorded.
+ * On a full disk the oldest window is dropped, but at most one for each length of a window. That
+ * frees as much room as a new window needs. More must not be deleted, because then another program
+ * that fills the disk would cost all recordings.
  *
- * This is the state alone, without a clock or a lock: the archive has those.
+ * This module keeps the state alone: the archive passes the time, and holds a lock.
  */
 #ifndef ARCHIVE_OUTAGE_H
 #define ARCHIVE_OUTAGE_H
@@ -24,25 +26,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OUTAGE_PATIENCE_NS  UINT64_C(10000000000)  /* commits that fail are given up after this */
-#define OUTAGE_BUSY_NS	    UINT64_C(300000000000) /* or after this, if another has the lock */
+#define OUTAGE_PATIENCE_NS  UINT64_C(10000000000)  /* rows are given up after so long a failure */
+#define OUTAGE_BUSY_NS	    UINT64_C(300000000000) /* or so long, if another has the lock */
 #define OUTAGE_RETRY_NS	    UINT64_C(5000000000)
 #define OUTAGE_MOST_SAMPLES 200000u /* most samples that wait; about 10 MiB */
 
 struct outage {
 	uint64_t window_ns;  /* length of a window */
 	uint64_t failing_ns; /* when commits began to fail; 0: they do not */
-	uint64_t retry_ns;   /* during an outage: when the next attempt is due */
-	uint64_t dropped_ns; /* when the last window was dropped; 0: none was */
+	uint64_t retry_ns;   /* during an outage: when the next attempt to write is due */
+	uint64_t dropped_ns; /* when a window was last deleted to make room; 0: none was */
 	uint64_t waiting;    /* samples that are in memory and not committed */
-	uint64_t unwritten;  /* samples that were given up, in all */
-	uint64_t dropped;    /* windows that were dropped, in all */
+	uint64_t unwritten;  /* samples whose rows were given up, in all */
+	uint64_t dropped;    /* windows that were deleted, in all */
 	int err;	     /* why commits fail; 0: they do not */
 	bool is_out;
 };
 
-/* Takes the result of a commit: 0 or -errno. `is_lost`: the file that was written to is gone.
- * Returns whether writing must be given up. */
+/* Takes the result of a commit: 0 or -errno. `is_lost`: the store's file was deleted or replaced.
+ * Returns whether the rows must be given up. */
 bool outage_committed(struct outage *outage, int err, bool is_lost, uint64_t now_ns);
 
 /* Begins an outage, because of `err`: the samples that wait become unwritten. */

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Returns the nanoseconds that a virtual machine's host has taken from all CPUs, since boot; 0: it
- * does not report them, or there is no host. */
+/* Returns the nanoseconds that a virtual machine's host has taken from all CPUs, since boot; 0: the
+ * host does not report them, or the machine is not virtual. */
 uint64_t cpu_accounting_stolen(void);
 
 /* Returns the nanoseconds that the tasks of a cgroup and of the groups within it have used, by the

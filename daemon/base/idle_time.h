@@ -21,11 +21,11 @@ struct idle_times {
 	uint64_t idle_ns, cpus_ns; /* cpus_ns: idle or not; 0: not measured */
 };
 
-/* Returns the present moment; all 0 if /proc/stat cannot be read. */
+/* Returns the start of a measurement that begins now; all 0 if /proc/stat cannot be read. */
 struct idle_time idle_time_now(void);
 
-/* Returns the times from a moment until now; all 0 if either cannot be read. idle_ns never exceeds
- * cpus_ns. */
+/* Returns the times from `start` until now; all 0 if `start` is, or if /proc/stat cannot be read.
+ * idle_ns never exceeds cpus_ns. */
 struct idle_times idle_time_since(const struct idle_time *start);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds out which version of Linux runs, to avoid faults of some versions that cannot be tested
- * for. */
+/* Finds out which version of Linux runs, since some versions have faults that stackd must avoid and
+ * cannot detect by a test. */
 #ifndef DAEMON_KERNEL_VERSION_H
 #define DAEMON_KERNEL_VERSION_H
 

@@ -42,7 +42,7 @@ void log_message(enum log_priority priority, const char *format, ...)
 	fputc('\n', stderr);
 }
 
-/* Sends a message with its id to the journal. false: it cannot be reached. */
+/* Sends a message with its id to the journal. false: the journal cannot be reached. */
 static bool send_event(enum log_event event, const char *text)
 {
 	static const char *const ids[] = {

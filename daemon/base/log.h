@@ -46,8 +46,8 @@ __attribute__((format(printf, 2, 3))) void log_event(enum log_event event, const
 #define log_warning(...) log_message(LOG_PRIORITY_WARNING, __VA_ARGS__)
 #define log_info(...)	 log_message(LOG_PRIORITY_INFO, __VA_ARGS__)
 
-/* Logs an error: `sentence`, which is freed; or if that is NULL, `what` and the text of the
- * negative errno. */
+/* Logs an error: the text `sentence`, which this frees; or, if it is NULL, `what` and the
+ * description of the negative errno `err`. */
 void log_failure(char *sentence, const char *what, int err);
 
 /* Replaces the status line (terminals only); the next message or log_status(NULL) clears it. */

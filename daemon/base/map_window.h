@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 struct map_window {
-	void *data; /* at the wanted offset */
+	void *data; /* byte `offset` of the map */
 	void *base;
 	size_t size;
 };

@@ -370,7 +370,8 @@ static void add_counters(struct argp_state *state, struct options *options, char
 		argp_error(state, "--counter '%s': %s", at, why);
 }
 
-/* Rejects options that exclude each other, and sets the defaults. */
+/* Ends stackd with a usage error if options exclude each other; sets the defaults of options that
+ * were not given. */
 static void settle(struct argp_state *state, struct options *options)
 {
 	static char cpu[] = "cpu";

@@ -52,10 +52,11 @@ struct options {
 	bool mpi;	      /* measure the functions of MPI */
 	uint64_t alloc_bytes; /* mean distance between sampled allocations; 0: none are */
 	char *alloc_library;  /* path of libstackalloc.so, owned; set by main(), not an option */
-	uint64_t alloc_limit; /* an allocator with more calls a second is not probed; 0: no limit */
+	uint64_t alloc_limit; /* probes are removed from an allocator that is called more often than
+			       * this in a second; 0: no limit */
 	bool waits;	      /* measure waits */
 	bool wakers;	      /* also record the threads that end waits */
-	uint64_t wait_least_ns; /* shorter waits are only counted */
+	uint64_t wait_least_ns; /* waits shorter than this are only counted */
 	uint64_t wait_mean_ns;	/* mean waiting time that a sample represents; 0: record all
 				 * waits */
 	uint64_t region_limit;	/* most passes a second and thread; 0: no limit */

@@ -14,10 +14,10 @@ void own_limits_raise_files(void);
  * samples carry whole stacks because no table is loaded yet. */
 void own_limits_raise_priority(void);
 
-/* Runs the calling thread with real-time priority (`hurries`), before all normal threads of the
- * machine, or as before. For the start alone: beside thousands of running threads, even a raised
- * nice value gives a thousandth of a CPU. Threads and processes that it starts do not inherit that.
- * Does nothing without the right to. */
+/* Gives the calling thread real-time priority, before all normal threads of the machine
+ * (`hurries`), or takes it away again. Only used while stackd starts: beside thousands of running
+ * threads, even a raised nice value gives a thousandth of a CPU. Threads and processes that the
+ * thread starts do not inherit the priority. Does nothing if stackd may not set it. */
 void own_limits_hurry(bool hurries);
 
 #endif

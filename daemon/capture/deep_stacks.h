@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes room for deep stacks in the kernel half (bpf/deep.bpf.h) when it is first needed: 8 MiB for
- * each, STACKD_DEEP_STACKS at most. */
+/* Makes room in the kernel half for deep stacks (bpf/deep.bpf.h): the frames of a stack that has
+ * more of them than one record holds. Room for one such stack takes 8 MiB, so it is made when a
+ * walk first needs it, for STACKD_DEEP_STACKS stacks at most. */
 #ifndef CAPTURE_DEEP_STACKS_H
 #define CAPTURE_DEEP_STACKS_H
 

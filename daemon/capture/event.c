@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects the fields that every record has, each kind at another place; see event.h. */
+/* Collects the fields that every record has, which are at another place in each kind of record; see
+ * event.h. */
 #include "daemon/capture/event.h"
 
 #include "daemon/capture/record.h"

@@ -23,7 +23,8 @@ struct event {
 	const struct stackd_header *record; /* borrowed */
 };
 
-/* Decodes a record. The event refers to the record. */
+/* Decodes a record that record_read() has returned. *ret_event refers to the record, which must
+ * live as long. */
 void event_decode(const struct stackd_header *record, struct event *ret_event);
 
 #endif

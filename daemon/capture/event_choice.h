@@ -18,11 +18,12 @@ struct event_choice {
 				      * or NULL */
 };
 
-/* Chooses by the options and by the processor's branch records, without opening the event. */
+/* Chooses the event by the options, and with --lbr by which branch records the processor has,
+ * without opening the event. Returns STATUS_DONE or the status to exit with. */
 enum exit_status event_choice_make(const struct options *options, struct event_choice *ret_choice);
 
-/* Opens the event once as a trial, and falls back to cpu-clock if spec.may_fall_back. `quiet`:
- * without a message. */
+/* Opens the event once as a trial, and falls back to cpu-clock if spec.may_fall_back. `quiet`: does
+ * not log that it has fallen back. Returns STATUS_DONE or the status to exit with. */
 enum exit_status event_choice_probe(struct event_choice *choice, bool quiet);
 
 /* Logs why the kernel refused the event with the negative errno `err`; returns the status to exit

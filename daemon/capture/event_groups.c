@@ -34,7 +34,8 @@ struct event_groups {
 	uint32_t number;  /* number of the current turn */
 	uint64_t turn_ns; /* how long turns are */
 	uint64_t until_ns;
-	uint64_t known, cut; /* counts of passes when the round began (sampler_events) */
+	uint64_t known, cut; /* counts of passes (struct sampler_events) when the first group's turn
+			      * last began */
 };
 
 static int *fd_at(const struct event_groups *g, int cpu, size_t index)
@@ -102,8 +103,8 @@ static int open_event(struct event_groups *g, int cpu, size_t index)
 	return 0;
 }
 
-/* Whether a group really counts. The kernel also accepts a group that would fit only if nobody
- * else, such as the kernel's watchdog, used a counter. */
+/* Returns whether the processor really counts a group. The kernel also accepts a group that would
+ * fit only if nothing else, such as the kernel's watchdog, used a counter of the processor. */
 static bool counts(int leader)
 {
 	struct {
@@ -119,8 +120,8 @@ static bool counts(int leader)
 	return is_read && read_back.running;
 }
 
-/* Opens an event in a group that has others. 0; -ENOSPC: the processor cannot count them all at a
- * time; -errno. */
+/* Opens an event in a group that has other events. 0; -ENOSPC: the processor cannot count all
+ * events of the group at the same time, and the event is closed again; -errno. */
 static int join(struct event_groups *g, int cpu, size_t index)
 {
 	int err = open_event(g, cpu, index);
@@ -132,8 +133,8 @@ static int join(struct event_groups *g, int cpu, size_t index)
 	return -ENOSPC;
 }
 
-/* Returns the group that a counter may join: that of its braces or, for a counter without braces,
- * the last group without; -1: there is none. */
+/* Returns the group that a counter may join: the group of the counters in the same braces; for a
+ * counter without braces, the last group of such counters. -1: there is none. */
 static int group_to_join(const struct event_groups *g, size_t index)
 {
 	for (size_t i = index; i-- > 0;) {
@@ -143,8 +144,8 @@ static int group_to_join(const struct event_groups *g, size_t index)
 	return -1;
 }
 
-/* Decides on the groups by opening the events on the first CPU. *ret_index is the counter that
- * failed. */
+/* Decides which counters form a group by opening the events on `cpu`. 0; or -errno, and *ret_index
+ * is the counter whose event could not be opened. */
 static int find_groups(struct event_groups *g, int cpu, size_t *ret_index)
 {
 	for (size_t i = 0; i < g->n_counters; i++) {
@@ -335,7 +336,8 @@ bool event_groups_are_cut(uint64_t known, uint64_t cut)
 	return cut && cut * 3 >= known;
 }
 
-/* Called after each group has had a turn: makes all turns longer if too many passes were cut. */
+/* Called after each group has had a turn: doubles the length of turns, up to MOST_TURN_NS, if the
+ * end of a turn has cut too many passes. */
 static void end_round(struct event_groups *g, const struct sampler_events *parts)
 {
 	if (event_groups_are_cut(parts->known - g->known, parts->cut - g->cut))

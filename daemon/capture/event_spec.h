@@ -15,9 +15,9 @@
 struct event_spec {
 	struct perf_event_attr attr; /* type, config, exclude_*, freq, sample_period/_freq */
 	char name[128];		     /* the name as it is shown: "cpu-clock:u" */
-	bool may_fall_back;	     /* it is cycles, which cpu-clock may replace if there is no
-				      * PMU */
-	bool is_none;		     /* "none": no event is opened, and there are no samples */
+	bool may_fall_back; /* the event is cycles, and if the machine cannot count it, cpu-clock
+			     * may replace it */
+	bool is_none;	    /* "none": no event is opened, and there are no samples */
 };
 
 /* Parses an event's name; NULL means cycles, "none" no event. Exactly one of `frequency` and

@@ -8,8 +8,8 @@
 
 #include "base/hash.h"
 
-/* Returns the period of event `i`. The events of one change have parts of their own, so that the
- * clocks of CPUs do not run in step (phases.h). */
+/* Returns the period of event `i` in ns. Each event gets a random part of its own at each change,
+ * so that the clocks of two CPUs do not go on at a fixed distance (phases.h). */
 static uint64_t period_of(const struct jitter *j, size_t i, uint64_t frequency, unsigned percent)
 {
 	const uint64_t bits = hash_mix64((j->changes / 2 + 1) ^ (uint64_t)i << 32) >> 11;

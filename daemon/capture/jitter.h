@@ -4,8 +4,8 @@
  * of the program's.
  *
  * Changes alternate between faster and slower, so that the mean rate stays. Samples go on to report
- * the nominal period, which is right on average. Each change loses half a period, so there is at
- * most one in JITTER_EACH periods.
+ * the nominal period, which is right on average. Each change loses half a period on average, since
+ * the kernel starts the clock's timer anew, so there is at most one change in JITTER_EACH periods.
  */
 #ifndef CAPTURE_JITTER_H
 #define CAPTURE_JITTER_H

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG_START "-- BEGIN PROG LOAD LOG --\n" /* libbpf's, around the verifier's words */
+#define LOG_START "-- BEGIN PROG LOAD LOG --\n" /* libbpf's, around the verifier's log */
 #define LOG_END	  "-- END PROG LOAD LOG --"
 
 /* --- the log -----------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 /*
  * Explains why the kernel refused the BPF program. The errno alone does not determine the reason:
  * the verifier's refusal, missing capabilities and maps that are too large can all be "Permission
- * denied". So this looks at capabilities, BTF, the kernel's release and the verifier's log, too.
+ * denied". So this module also looks at capabilities, at whether the kernel has BTF, at the
+ * kernel's release, and at the BPF verifier's log.
  */
 #ifndef CAPTURE_LOAD_ERROR_H
 #define CAPTURE_LOAD_ERROR_H
@@ -11,11 +12,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes kept of libbpf's messages: the last ones. A verifier's log can have megabytes, and the
- * error is in its last lines. */
+/* Of libbpf's messages, the last LOAD_LOG_BYTES bytes are kept, because a verifier's log can have
+ * megabytes, and has the error in its last lines. */
 #define LOAD_LOG_BYTES 8192
 
-/* An explanation shows the last lines of the log. */
+/* An explanation shows this many lines of the log, the last ones. */
 #define LOAD_ERROR_LINES      8
 #define LOAD_ERROR_LINE_BYTES 160 /* longer lines, such as those with all registers, are cut */
 

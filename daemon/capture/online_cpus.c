@@ -12,7 +12,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Reads the list as text. It is looked at many times a second, so it is opened once. */
+/* Reads the list as text. The list is read many times a second, so its file is opened once and
+ * stays open. */
 static bool read_text(struct online_cpus *cpus, const char *path, char *buf, size_t size)
 {
 	ssize_t len;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds CPUs that come on line. The kernel removes the events of a CPU when that goes off line, and
- * does not bring them back, so they have to be opened again.
+ * Finds CPUs that come on line. When a CPU goes off line, the kernel removes the perf events on it,
+ * and does not bring them back later, so stackd has to open them again.
  *
  * The list of CPUs that are on line does not show a CPU that went off line and came back between
- * two looks. So this also reads the kernel's messages on devices (uevents): the kernel sends one
- * for each CPU that comes on line. The kernel sends the message a while after the list has the CPU,
- * so one look can find the CPU by the list, and the next look its message. That message is ignored:
- * to open the events again would drop what they have recorded since.
+ * two looks. So this module also reads the kernel's messages about devices (uevents): the kernel
+ * sends one for each CPU that comes on line, a while after the list has the CPU. So one look can
+ * find the CPU in the list, and the next look can find its message. Such a message is ignored,
+ * because opening the events again would drop what they have recorded since.
  */
 #ifndef CAPTURE_ONLINE_CPUS_H
 #define CAPTURE_ONLINE_CPUS_H
@@ -36,8 +36,8 @@ struct online_cpus {
 void online_cpus_listen(struct online_cpus *cpus);
 
 /* Reads which CPUs are on line, from a list such as "0-3,6" at `path`, which stays open. Returns
- * whether any was not on line at the previous look, or has come on line since; `is_new` has these.
- * A list that cannot be read changes nothing. */
+ * whether any CPU has come on line since the previous look, even if it was on line then and has
+ * been off line in between; `is_new` has these CPUs. Returns false if the list cannot be read. */
 bool online_cpus_look(struct online_cpus *cpus, const char *path);
 
 /* Closes the list, and the socket. */

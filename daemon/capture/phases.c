@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-#define SPIN_NS 100000u /* a sleep may end late by this */
+#define SPIN_NS 100000u /* a sleep may end this much too late */
 
 struct phase {
 	uint64_t offset_ns;

@@ -2,19 +2,21 @@
 /*
  * The moments at which the clocks of different CPUs start.
  *
- * A sample stops its CPU for as long as its interrupt takes, and threads of other CPUs that wait
- * for the thread on it. If the clocks of two CPUs run out one right behind the other, the second
- * one never hits a thread that exchanges wake-ups with the first CPU: that thread waits then. In a
- * virtual machine whose interrupts take 60 us, such clocks were 58 us apart, and the second CPU had
- * 0.22 s of samples where a thread had run for 0.76 s. At half a period apart it had all of them.
+ * A sample's interrupt stops its CPU, and with it all threads of other CPUs that wait for the
+ * thread which runs there. If the clocks of two CPUs run out one right behind the other, the second
+ * clock never hits a thread that exchanges wake-ups with a thread of the first CPU, because at that
+ * moment it waits. In a virtual machine whose interrupts take 60 us, such clocks were 58 us apart,
+ * and the second CPU had 0.22 s of samples where a thread had run for 0.76 s. At half a period
+ * apart it had all of them.
  *
- * The clocks are timers of one period and do not drift. So they start at moments that divide a
- * period by the golden ratio: the n-th at the fractional part of 0.618 n. Then CPUs that are
- * neighbours are far apart, and of n CPUs no two are nearer than 1 / 2.3 n of it.
+ * The clocks of all CPUs are timers with the same period and do not drift against each other. So
+ * they start at moments that divide a period by the golden ratio: the n-th at the fractional part
+ * of 0.618 n. Then the clocks of CPUs with neighbouring numbers are far apart, and of n clocks no
+ * two are nearer to each other than 1 / (2.3 n) of a period.
  *
- * Starting takes a part of a period, but at most PHASES_MOST_NS, which is far longer than any
- * interrupt. A sleep ends late by as much as an interrupt takes, so the caller's thread spins at
- * the end of each wait.
+ * The starts are spread over a whole period, but over PHASES_MOST_NS at most, which is far longer
+ * than any interrupt takes. A sleep can end as late as an interrupt takes, so the caller's thread
+ * spins at the end of each wait.
  */
 #ifndef CAPTURE_PHASES_H
 #define CAPTURE_PHASES_H
@@ -27,9 +29,9 @@
 /* Returns when clock number `i` is to start, less than `span_ns` after the first one. */
 uint64_t phases_offset(size_t i, uint64_t span_ns);
 
-/* Calls `start` for each of `n` clocks at its moment within a span of time: the period of the
- * clocks, which may be 0, or the most that is possible. All are started, also if one fails. 0, the
- * first error of `start`, or -ENOMEM: then none was started. */
+/* Calls start(arg, i) for each of `n` clocks, each at its moment within the next `period_ns`, or
+ * within PHASES_MOST_NS if that is shorter; with a period of 0, all at once. Goes on if a call
+ * fails. 0; the first error of `start`; -ENOMEM: none was called. */
 int phases_start(size_t n, uint64_t period_ns, int (*start)(void *arg, size_t i), void *arg);
 
 #endif

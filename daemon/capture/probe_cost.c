@@ -73,7 +73,7 @@ static int measure(volatile uint8_t *cold, const volatile uint64_t *seen_ns, str
 	qsort(before, HITS, sizeof(*before), compare);
 	qsort(after, HITS, sizeof(*after), compare);
 	qsort(clock, HITS, sizeof(*clock), compare);
-	/* Half of each reading of the clock lies in the measured time. */
+	/* Half of the time that reading the clock takes lies in each measured time. */
 	half = clock[HITS / 2] / 2;
 	ret->before_ns = before[HITS / 2] > half ? before[HITS / 2] - half : 0;
 	ret->after_ns = after[HITS / 2] > half ? after[HITS / 2] - half : 0;

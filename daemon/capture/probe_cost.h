@@ -5,17 +5,17 @@
  * A pass through a region begins when the entry's program reads the clock, and ends when the exit's
  * does. So the return from the first probe and the trap into the second are in the pass, though the
  * program does not advance in them: a microsecond or more, by the machine. `stackctl fold`
- * subtracts them (lib/show/folding/passes.h). They do not include the time of the probes' own
- * programs: the exit's runs after the pass, and so in a burst that follows
- * (lib/show/folding/bursts.h).
+ * subtracts them (lib/show/folding/passes.h). What is measured does not include the time of the
+ * probes' own BPF programs: the exit's program runs after the pass, and so its time is in the burst
+ * that follows (lib/show/folding/bursts.h).
  *
  * stackd measures them before it records anything: it hits a probe of its own, whose program notes
- * the time, between two readings of the clock. Before each hit it touches more memory than the
- * caches near a CPU have: with warm ones the way into the kernel took half as long. The cost is the
- * median of a hundred hits, as interrupts and preemption only make single hits longer. The probe is
- * on an instruction that the kernel emulates, as the probes of regions are if their functions have
- * one (daemon/regions/probe_move.h). An instruction that the kernel has to step over costs more,
- * and the difference stays in the pass.
+ * the time, and reads the clock right before and right after the hit. Before each hit it touches
+ * more memory than a CPU's first caches hold, because with warm caches the way into the kernel took
+ * half as long as in a real program. The cost is the median of a hundred hits, as interrupts and
+ * preemption only make single hits longer. The probe is on an instruction that the kernel emulates,
+ * as the probes of regions are if their functions have one (daemon/regions/probe_move.h). An
+ * instruction that the kernel has to step over costs more, and the difference stays in the pass.
  */
 #ifndef CAPTURE_PROBE_COST_H
 #define CAPTURE_PROBE_COST_H

@@ -27,25 +27,25 @@ struct unfinished {
 	uint16_t cpu;
 	bool is_used;
 	struct stackd_header header; /* header of the first part */
-	uint32_t joint;		     /* length of the first part, where the walk may join an open
-				      * one */
+	uint32_t joint;		     /* length in bytes of the first part; see record_part() */
 	VEC(uint8_t) bytes;
 };
 
-/* Parts of a stack above the copy in a STACK record, which is still to come. */
+/* The MORE_STACK parts of a stack, which lie above the part in its STACK record. That record is
+ * still to come. */
 struct more {
 	uint64_t time_ns;
 	uint32_t tid;
 	uint16_t cpu;
 	bool is_used, is_whole; /* is_whole: the parts reach to the stack's end */
-	uint64_t number;	/* order of the stacks: a later one has a higher number */
+	uint64_t number;	/* a stack whose first part came later has a higher number */
 	uint64_t start;		/* address of the first byte */
 	VEC(uint8_t) bytes;
 	VEC(uint64_t) holes; /* addresses of pages that could not be read */
 };
 
-/* Several walks can be unfinished: a sample can interrupt a walk of a probe, and each CPU has its
- * own. */
+/* Several walks can be unfinished at a time, since each CPU has its own, and a sample can interrupt
+ * the walk of a probe. */
 #define UNFINISHED 64
 #define MOST_BYTES (1u << 20) /* most bytes of a walk */
 #define MORE	   64
@@ -57,7 +57,7 @@ struct record_reader {
 	struct unfinished walks[UNFINISHED];
 	size_t next_walk; /* the next entry of `walks` to be replaced */
 	struct more more[MORE];
-	uint64_t more_begun;	/* number of stacks of which a part has arrived */
+	uint64_t more_begun;	/* number of stacks of which a part has arrived so far */
 	size_t more_bytes;	/* bytes of all stacks in parts */
 	uint64_t evicted;	/* number of stacks dropped incomplete, for lack of room */
 	struct previous **cpus; /* by CPU; NULL: it has sent none */
@@ -124,8 +124,8 @@ static size_t front_bytes(const struct stackd_header *header)
 	       (header->kind & STACKD_HAS_EVENT ? sizeof(union stackd_measurement) : 0);
 }
 
-/* Returns the size of a READING record, which is shorter without `is_end`: SIZE_MAX if it is
- * invalid. */
+/* Returns the size of a READING record (values of counters), which is shorter if its `is_end` is
+ * not set; SIZE_MAX: the record is invalid. */
 static size_t reading_bytes(const struct stackd_reading *reading, size_t size)
 {
 	const size_t front = offsetof(struct stackd_reading, values);
@@ -150,8 +150,8 @@ static size_t managed_bytes(const struct stackd_managed_record *record, size_t s
 	return front + record->code.line_bytes;
 }
 
-/* Returns the offset behind the stack of an expanded STACK record, where further words of holes are
- * put, and then marks of code. */
+/* Returns the offset of the end of the stack in an expanded STACK record. The words of
+ * record_more_holes() lie there, and then the marks of record_code(). */
 static size_t behind_stack(const struct stackd_stack_record *stack)
 {
 	size_t end = sizeof(*stack) + kernel_bytes(&stack->header) + stack->stack_bytes;
@@ -173,7 +173,7 @@ const struct stackd_code_mark *record_code(const struct stackd_stack_record *sta
 						 stack->more_holes);
 }
 
-/* Returns the size of an expanded STACK record, whose stack is complete. */
+/* Returns the size of a STACK record after complete_stack(). */
 static size_t stack_size(const struct stackd_stack_record *stack)
 {
 	if (!stack->more_holes && !stack->code_count)
@@ -232,8 +232,9 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 	}
 }
 
-/* Restores the end of a stack, which the kernel half has left out since it equals that of the CPU's
- * previous record, and keeps the end for the next record. */
+/* Restores the end of a stack, which the kernel half has left out because it equals the end of the
+ * stack in the CPU's previous record. Keeps the end for the next record. 0; -EBADMSG: that record
+ * was not read; -ENOMEM. */
 static int complete_stack(struct record_reader *r, struct stackd_stack_record *stack)
 {
 	uint8_t *bytes = (uint8_t *)(stack + 1) + kernel_bytes(&stack->header);
@@ -286,8 +287,8 @@ static struct more *oldest_more(struct record_reader *r, const struct more *but)
 	return oldest;
 }
 
-/* Drops the parts of a stack whose STACK record has not come. If that still comes, it has the cut
- * copy alone. */
+/* Drops the parts of a stack whose STACK record has not come. If that record still comes, it is
+ * returned with its own part of the stack alone. */
 static void evict_more(struct record_reader *r, struct more *more)
 {
 	drop_more(r, more);
@@ -315,7 +316,8 @@ static struct more *begin_more(struct record_reader *r, const struct stackd_more
 	return m;
 }
 
-/* Adds a part to its stack. 1; -EBADMSG: it is not the next part; -ENOMEM. */
+/* Adds a MORE_STACK part to its stack. Returns 1, as record_read() does; -EBADMSG: the part does
+ * not follow the previous one; -ENOMEM. */
 static int add_more(struct record_reader *r, const struct stackd_more_stack *part)
 {
 	struct more *m = find_more(r, &part->header), *oldest;
@@ -346,7 +348,8 @@ static int add_more(struct record_reader *r, const struct stackd_more_stack *par
 	return 1;
 }
 
-/* Returns the parts that go on where a STACK record's copy ends; NULL: there are none. */
+/* Returns the MORE_STACK parts that begin where the stack in a STACK record ends; NULL: there are
+ * none. */
 static const struct more *more_of(struct record_reader *r, const struct stackd_stack_record *stack)
 {
 	const struct more *m = find_more(r, &stack->header);
@@ -357,7 +360,7 @@ static const struct more *more_of(struct record_reader *r, const struct stackd_s
 		       : NULL;
 }
 
-/* Changes the fields of a STACK record to those of one that has the parts, too. */
+/* Changes the sizes and flags in a STACK record to those of a record with the parts added. */
 static void add_sizes(const struct more *m, struct stackd_stack_record *stack)
 {
 	uint64_t sp = stack->regs.r[STACKD_REG_SP];
@@ -368,7 +371,8 @@ static void add_sizes(const struct more *m, struct stackd_stack_record *stack)
 		stack->header.flags &= (uint8_t)~STACKD_STACK_CUT;
 }
 
-/* Puts the parts' bytes behind the copy of `bytes` bytes, and sets the bits of their holes. */
+/* Puts the parts' bytes behind the record's own `bytes` bytes of stack, and sets the bits of pages
+ * that could not be read. */
 static void put_more(const struct more *m, uint32_t bytes, struct stackd_stack_record *stack)
 {
 	uint8_t *copy = (uint8_t *)(stack + 1) + kernel_bytes(&stack->header);
@@ -387,13 +391,13 @@ static void put_more(const struct more *m, uint32_t bytes, struct stackd_stack_r
 	}
 }
 
-/* Returns the time nearest to now_ns that has these lowest 48 bits. */
+/* Returns the time nearest to now_ns whose lowest 48 bits are those of `low`. */
 static uint64_t whole_time(uint64_t low, uint64_t now_ns)
 {
 	return now_ns + (uint64_t)((int64_t)((low - now_ns) << 16) >> 16);
 }
 
-/* Expands the header of a WALKED record, but for header.bytes. */
+/* Returns the expanded header of a WALKED record, without header.bytes. */
 static struct stackd_header walked_header(const struct stackd_walked *w, uint64_t now_ns)
 {
 	return (struct stackd_header){
@@ -446,7 +450,8 @@ static struct unfinished *walk_of(struct record_reader *r, const struct stackd_h
 	return w;
 }
 
-/* Adds the frames of a part to its walk. 0; -EBADMSG; -ENOMEM. */
+/* Adds the frames of a part to its walk. 0; -EBADMSG: the parts before it were not read, or the
+ * walk is too large; -ENOMEM. */
 static int add_part(struct record_reader *r, const struct stackd_header *header,
 		    const struct stackd_part *part, const uint8_t *from, size_t bytes,
 		    struct unfinished **ret_walk)
@@ -503,7 +508,8 @@ static int expand_walked(struct record_reader *r, struct stackd_header header, c
 	return 0;
 }
 
-/* Reads one of the records of a deep stack. */
+/* Reads one of the records with the parts of a deep stack. Errors and result as of
+ * record_read(). */
 static int read_part(struct record_reader *r, struct stackd_header header, const uint8_t *from,
 		     size_t bytes, struct stackd_header **ret_record)
 {

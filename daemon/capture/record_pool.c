@@ -28,7 +28,7 @@ struct block {
 };
 
 struct record_pool {
-	struct block *open; /* NULL: none so far */
+	struct block *open; /* NULL: no block was allocated yet */
 };
 
 int record_pool_new(struct record_pool **ret_pool)

@@ -21,7 +21,7 @@ void record_pool_free(struct record_pool *pool);
  * memory. */
 void *record_pool_take(struct record_pool *pool, size_t size);
 
-/* Frees bytes that were taken from any pool, or NULL. */
+/* Frees the bytes of record_pool_take(), from any pool; NULL is fine. */
 void record_pool_give_back(void *record);
 
 #endif

@@ -94,7 +94,8 @@ static int move_window(struct ring *ring, size_t offset, size_t bytes)
 	return 0;
 }
 
-/* Gives `bytes` bytes from a position on, moving the window if need be. */
+/* Gives `bytes` bytes of the ring from a position on, in the window, which it moves if they lie
+ * outside of it. 0 or the -errno of mmap(). */
 static int look_at(struct ring *ring, uint64_t position, size_t bytes, void **ret_data)
 {
 	size_t offset = position & (ring->bytes - 1), skip = offset - ring->window_at;
@@ -111,8 +112,8 @@ static int look_at(struct ring *ring, uint64_t position, size_t bytes, void **re
 	return 0;
 }
 
-/* Gives the record at a position. 1, with *ret_next behind it, and *ret_data NULL if it was
- * discarded; 0 if it is still being written. */
+/* Gives the record at a position. 1: *ret_next is the position behind it, and *ret_data is NULL if
+ * the kernel half has discarded the record; 0: it is still being written; -errno. */
 static int next_record(struct ring *ring, uint64_t position, void **ret_data, size_t *ret_size,
 		       uint64_t *ret_next)
 {

@@ -2,9 +2,9 @@
 /*
  * Reads a BPF ring buffer.
  *
- * Unlike libbpf, which maps the whole ring twice, this maps a window of it: mapped pages count as
- * resident whether they hold data or not, and a ring of 64 MiB, on a machine of many CPUs, would
- * add 128 MiB to the daemon's resident memory.
+ * libbpf maps the whole ring twice. Mapped pages count as resident whether they hold data or not,
+ * so a ring of 64 MiB, on a machine of many CPUs, would add 128 MiB to the daemon's resident
+ * memory. So this module maps only the part that it reads, its window.
  */
 #ifndef CAPTURE_RING_H
 #define CAPTURE_RING_H
@@ -20,10 +20,10 @@ struct ring;
 int ring_new(int map_fd, size_t bytes, struct ring **ret_ring);
 void ring_free(struct ring *ring); /* NULL is fine */
 
-/* Calls `each` for every record up to the first that is still being written, in order. The data is
- * the ring's, aligned to 8, and valid during the call alone. Returns the number of records. A
- * negative return of `each` stops after its record and is passed on; an error of mmap() is passed
- * on, too, and the record at which it occurred stays in the ring. */
+/* Calls `each` for every record, in order, up to the first record that is still being written. The
+ * data lies in the ring, is aligned to 8, and is valid during the call alone. Returns the number of
+ * records; or the negative result of `each`, which stops after that record; or an error of mmap(),
+ * and the record at which it occurred stays in the ring. */
 int ring_drain(struct ring *ring, int (*each)(void *arg, void *data, size_t size), void *arg);
 
 /* Returns how many bytes of the ring hold records that were not read. */

@@ -38,8 +38,8 @@ struct sampler {
 	struct ring *ring;
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
-	bool has_time; /* CPU time of tasks is added up */
-	bool is_held;  /* events are opened, and started later */
+	bool has_time; /* the kernel half adds up the CPU time of tasks */
+	bool is_held;  /* events are opened disabled, and started later */
 	bool regions, waits, has_switches, has_uprobe_multi, has_process_multi;
 
 	int *events; /* perf event descriptors */
@@ -254,8 +254,9 @@ static int keep(struct sampler *s, int fd)
 	return 0;
 }
 
-/* Lets the program run for an event. The event of a thread that was found late gets a cookie
- * (late_threads in the BPF program). 0 or -errno. */
+/* Makes an event run the BPF program. An event of thread `late_tid`, which was found after the
+ * first scan, gets a cookie and an entry in late_threads of the BPF program; 0: not such a thread.
+ * 0 or -errno. */
 static int connect_program(struct sampler *s, int event, pid_t late_tid)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = 1);
@@ -410,8 +411,8 @@ static int attach_once(struct bpf_link **link, const struct bpf_program *program
 	return *link ? 0 : -errno;
 }
 
-/* Attaches the programs that follow tasks from fork to their end. The end comes first, so that no
- * entry stays of a task whose fork was seen. */
+/* Attaches the programs that follow tasks from fork to their end. The program at the end is
+ * attached first, so that it removes the entry of every task whose fork the other one has seen. */
 static int follow_tasks(struct sampler *s)
 {
 	int err =
@@ -475,10 +476,12 @@ struct events {
 };
 
 struct switching {
-	struct events stop, start; /* of the same CPUs */
+	struct events stop, start; /* event `i` of both is on the same CPU, unless a CPU has come or
+				    * gone since the events of `stop` were opened */
 };
 
-/* Stops the event of a CPU and starts another one, so that the one follows the other at once. */
+/* Stops old event `i` and starts new event `i`, which are on the same CPU (see struct switching),
+ * so that the new one follows at once. A start function of phases_start(). */
 static int switch_event(void *arg, size_t i)
 {
 	const struct switching *s = arg;
@@ -489,7 +492,8 @@ static int switch_event(void *arg, size_t i)
 											: 0;
 }
 
-/* Stops some events and starts others. 0 or negative errno. */
+/* Stops the events `stop` and starts the events `start`, one by one (phases.h). Either may be
+ * empty. 0, or the negative errno of the first start that failed. */
 static int switch_events(const struct event_spec *spec, struct events stop, struct events start)
 {
 	struct switching s = {stop, start};

@@ -5,9 +5,9 @@
  *
  * Most events are opened on CPUs: perf restricts those of a cgroup to its tasks, and the BPF
  * program filters those of processes (bpf/scope.bpf.h, which says why). Two kinds are opened on
- * threads, and inherited by the threads that these start: events with branch records, since
- * call-stack mode keeps records apart only for such events, and events of which each one is a
- * sample.
+ * threads, and inherited by the threads that these start: events with branch records, because the
+ * processor's call-stack mode keeps the records of threads apart only for events of threads; and
+ * events with a period of 1, of which each count is a sample.
  */
 #ifndef CAPTURE_SAMPLER_H
 #define CAPTURE_SAMPLER_H
@@ -43,28 +43,30 @@ struct sampler_options {
 	bool managed;		 /* add frames of managed functions to walks */
 	bool judge;		 /* with each walk, send a copy of the stack for the comparison */
 	bool is_everyone;	 /* record all processes */
-	bool is_processes;	 /* record the members (sampler_follow()). If neither
-				  * is_everyone nor this is set, a cgroup is recorded */
-	bool by_members;	 /* events are opened on CPUs, and filtered by members */
-	uint32_t most_files;	 /* highest file number for which the kernel half has room */
-	uint32_t most_members;	 /* most processes that are followed at a time */
-	bool enable_on_exec;	 /* start counting when the target calls exec */
-	bool is_none;		 /* there are no samples: their program is not loaded */
+	bool is_processes; /* record the processes of sampler_follow() and sampler_add_member() (the
+			    * members). If neither is_everyone nor this is set, a cgroup is recorded
+			    */
+	bool by_members;   /* events are opened on CPUs, and filtered by members */
+	uint32_t most_files;   /* highest file number for which the kernel half has room */
+	uint32_t most_members; /* most processes that are followed at a time */
+	bool enable_on_exec;   /* start counting when the target calls exec */
+	bool is_none;	       /* no samples are taken, so the program for them is not loaded */
 	enum stackd_tags tags;
 	bool regions;	/* load what regions, marks and allocations have in common */
 	bool functions; /* load the programs of regions that are functions */
 	bool marks;	/* load the program of marks */
 	bool ranks;	/* load the program that reads the ranks of MPI processes */
 	enum stackd_scope region_scope;
-	bool has_uprobe_multi;	 /* load the programs of functions for uprobe_multi links */
-	uint64_t region_limit;	 /* most instances a second and thread; 0: no limit */
-	bool has_process_multi;	 /* uprobe_multi links can be for one process: use them for
-				  * allocators, too */
-	bool alloc_library;	 /* load the programs of libstackalloc's probes */
-	bool alloc_probes;	 /* load the programs of allocators' functions, and of memory */
+	bool has_uprobe_multi;	/* load the programs of functions for uprobe_multi links */
+	uint64_t region_limit;	/* most passes through regions a second and thread; 0: no limit */
+	bool has_process_multi; /* uprobe_multi links can be for one process: use them for
+				 * allocators, too */
+	bool alloc_library;	/* load the programs of libstackalloc's probes */
+	bool alloc_probes; /* load the programs for probes on allocators' functions, and for page
+			    * faults, mmap() and brk() */
 	uint64_t alloc_distance; /* mean bytes from one sampled allocation to the next; 0: none */
-	const struct counter_spec *counters; /* counters that are read at the ends of instances;
-					      * borrowed */
+	const struct counter_spec *counters; /* counters that are read at the ends of passes through
+					      * regions; borrowed */
 	size_t n_counters;
 	const struct event_groups *event_groups; /* NULL: no counter is an event */
 	bool is_joined;		/* samples have, as periods, the CPU time outside of regions
@@ -73,14 +75,14 @@ struct sampler_options {
 	bool wakers;		/* also load the program that records who ends waits */
 	int stats_fd;		/* from sampler_measure_time(); sampler_new() takes it over; -1:
 				 * none */
-	uint64_t cgroup_id;	/* of the cgroup that is recorded; 0: the target is none */
-	uint64_t wait_least_ns; /* shorter parts of waits are only counted */
-	uint64_t wait_mean_ns;	/* mean waiting time that a sample of waits represents; 0: record
-				 * all waits */
+	uint64_t cgroup_id;	/* id of the cgroup that is recorded; 0: the target is no cgroup */
+	uint64_t wait_least_ns; /* parts of waits that are shorter than this are only counted */
+	uint64_t wait_mean_ns;	/* mean waiting time that a sampled wait represents; 0: record all
+				 * waits */
 };
 
-/* Makes the kernel measure the run time of BPF programs, as long as the descriptor is open. Nothing
- * else needs CAP_SYS_ADMIN. Returns the descriptor, or a negative number. */
+/* Makes the kernel measure the run time of BPF programs, as long as the descriptor is open, which
+ * needs CAP_SYS_ADMIN. Returns the descriptor, which the caller closes; or a negative number. */
 int sampler_measure_time(void);
 
 /* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:
@@ -99,26 +101,28 @@ int sampler_probe(struct event_spec *spec);
  * perf_event_open(). */
 int sampler_attach_process(struct sampler *sampler, const struct event_spec *spec, pid_t pid);
 
-/* Opens the event on a thread whose event the kernel has removed, and starts it. 0; -ESRCH, or the
- * negative errno of perf_event_open(). */
+/* Opens the event again on a thread whose event the kernel has removed, and starts it. 0; -ESRCH:
+ * the thread has ended; or the negative errno of perf_event_open(). */
 int sampler_attach_thread(struct sampler *sampler, const struct event_spec *spec, pid_t tid);
 
 /* Makes a process a member (bpf/tracked_pids.bpf.h), with sampler_options.is_processes. 0 or
  * negative errno. */
 int sampler_add_member(struct sampler *sampler, pid_t pid);
 
-/* Makes a process a member, and its later children, too. With by_members, only samples of members
- * are recorded; to be called before sampler_attach_cpus(). */
+/* Makes a process a member, and from now on also the children of members. With by_members, only
+ * samples of members are recorded. To be called before sampler_attach_cpus(). 0 or negative
+ * errno. */
 int sampler_follow(struct sampler *sampler, pid_t pid);
 
 /* Excludes a member from samples and CPU time until it calls exec. 0 or negative errno. */
 int sampler_hold(struct sampler *sampler, pid_t pid);
 
-/* Begins to add up the CPU time of all tasks in scope, with is_everyone or is_processes; to be
- * called right before events begin. 0 or negative errno. */
+/* Makes the kernel half add up the CPU time of all recorded tasks from now on, for is_everyone or
+ * is_processes. To be called right before events are opened. 0 or negative errno. */
 int sampler_begin_time(struct sampler *sampler);
 
-/* Brings the counters of CPU time up to now, until sampler_stop(). */
+/* Adds the CPU time up to now to the counters, for tasks that are running. Does nothing after
+ * sampler_stop(). */
 void sampler_look_at_time(struct sampler *sampler);
 
 /* Opens the event on every online CPU; `cgroup_fd`: -1 for all processes. Clocks start apart from
@@ -131,8 +135,9 @@ void sampler_jitter(struct sampler *sampler, uint64_t frequency, unsigned percen
 /* Changes the frequency of events that sampler_attach_cpus() has opened (0: as `spec` has it), by
  * opening them again, also on CPUs that came on line since: an event whose frequency is changed
  * would go on to report the old period. On each CPU the new event starts when the old one stops,
- * which loses the part of a period that the old event had counted. 0, or negative errno: then the
- * old events stay. */
+ * which loses the part of a period that the old event had counted. (If CPUs have come or gone since
+ * the old events were opened, a CPU can have no event, or both, for PHASES_MOST_NS at most.) 0; or
+ * negative errno, and the old events stay. */
 int sampler_change_rate(struct sampler *sampler, const struct event_spec *spec, uint64_t frequency,
 			int cgroup_fd);
 
@@ -144,10 +149,10 @@ int sampler_poll_fd(const struct sampler *sampler); /* readable when records wai
 /* Gives the kernel half's maps of recipe tables. They belong to the sampler. */
 void sampler_tables_maps(const struct sampler *sampler, struct tables_maps *ret_maps);
 
-/* Calls `each` for every pending record and hands it over: it is from a record_pool, so its owner
- * calls record_pool_give_back(), never free(). A record that cannot be read (see record_read()) is
- * passed as NULL and counts as lost. Returns the number of records; a non-zero result of `each`
- * stops and is returned. */
+/* Calls `each` for every record in the ring. `each` then owns the record, which is from a
+ * record_pool, so it is freed by record_pool_give_back(), never by free(). For a record that cannot
+ * be read (record_read()), `each` gets NULL, and counts it as lost. Returns the number of records;
+ * or the first result of `each` that is not 0, which ends the calls. */
 int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg);
 
@@ -180,8 +185,8 @@ void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_t
 
 #define SAMPLER_UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, which older headers lack */
 
-/* Measures what a probe costs outside of its BPF program (probe_cost.h); only if n_counters is not
- * 0. 0 or an error of probe_cost_measure(). */
+/* Measures what a probe costs outside of its BPF program (probe_cost.h). Only valid if
+ * sampler_options.n_counters is not 0. 0 or an error of probe_cost_measure(). */
 int sampler_probe_cost(const struct sampler *sampler, struct probe_cost *ret_cost);
 
 /* The kernel half's programs and maps of regions. */
@@ -212,7 +217,8 @@ struct sampler_events {
 	int fds_fd;	     /* map of the events */
 	int switch_fd;	     /* program at sched_switch */
 	uint32_t *turn;	     /* event_turn; borrowed */
-	uint64_t known, cut; /* how many passes have values of events, and how many have none */
+	uint64_t known, cut; /* how many passes have values of events, and how many have none
+			      * because a turn (event_groups.h) ended during the pass */
 };
 
 /* Gives the parts of counters that are events; they belong to the sampler. */
@@ -221,15 +227,16 @@ void sampler_events_parts(const struct sampler *sampler, struct sampler_events *
 /* Gives the programs and maps of waits, for sampler_options.waits. They belong to the sampler. */
 struct sampler_waits sampler_waits_parts(const struct sampler *sampler);
 
-/* Returns whether the kernel half has compared its clock with the scheduler's, by which waits are
- * measured. It does so at switches, while the program sampler_waits.clock_fd is attached. */
+/* Returns whether the kernel half has compared CLOCK_MONOTONIC with the scheduler's clock, by which
+ * waits are measured. It does so at switches of threads, while the program sampler_waits.clock_fd
+ * is attached. */
 bool sampler_has_wait_clock(const struct sampler *sampler);
 
-/* Makes the kernel half raise no interrupts for waits: sampler_waits.walk_fd is attached to the
- * tracepoint behind each switch. */
+/* Tells the kernel half that sampler_waits.walk_fd is attached to the tracepoint behind each
+ * switch, so that it need not raise an interrupt to walk the stack of a wait. */
 void sampler_set_walks_behind_switch(struct sampler *sampler);
 
-/* Changes the mean waiting time that a sample represents. */
+/* Changes the mean waiting time that a sampled wait represents. */
 void sampler_set_wait_mean(struct sampler *sampler, uint64_t mean_ns);
 
 struct sampler_counts {

@@ -54,8 +54,8 @@ static uint64_t usual_rows_bytes(const struct stackd_bpf *skel, uint32_t cpus)
 	return taken + LEAST_ROWS_BYTES < BUDGET_BYTES ? BUDGET_BYTES - taken : LEAST_ROWS_BYTES;
 }
 
-/* Whether the map of members needs entries. Not for a cgroup alone, but programs refer to the map,
- * so it stays. */
+/* Returns whether the map of members (recorded processes) needs entries. For a cgroup alone it
+ * needs none; the map is made even so, because programs refer to it. */
 static bool has_members(const struct sampler_options *o)
 {
 	return o->is_everyone || o->is_processes || o->waits || o->regions;

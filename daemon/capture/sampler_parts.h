@@ -23,10 +23,10 @@ void sampler_parts_choose(struct bpf_object *object, bool regions, bool waits, b
  * loading. 0 or -errno. */
 int sampler_parts_make_rings(const struct bpf_object *object);
 
-/* Adds the `n` counters of all CPUs, which are the only entry of a map, to `totals`. */
+/* Adds, over all CPUs, the `n` counters in the only entry of a per-CPU map to totals[0..n). */
 void sampler_parts_count(const struct bpf_map *map, size_t n, uint64_t *totals);
 
-/* Runs an iterator over all threads. 0 or -errno. */
+/* Runs a BPF iterator program (`program`: its descriptor) over all threads. 0 or -errno. */
 int sampler_parts_iterate(int program);
 
 /* The kernel half's programs and maps of waits. */
@@ -38,7 +38,8 @@ struct sampler_waits {
 /* Finds the programs of waits; they belong to the object. */
 struct sampler_waits sampler_parts_waits(const struct bpf_object *object);
 
-/* Returns the run time of a program and how often it has run, if the kernel accounts it. */
+/* Returns the run time of a program in ns, and gives how often it has run; both 0 if the kernel
+ * does not measure it (sampler_measure_time()). */
 uint64_t sampler_parts_run_ns(const struct bpf_program *program, uint64_t *ret_runs);
 
 /* Returns the run time of the programs of waits and of events, most of which run at switches of

@@ -36,7 +36,8 @@ static void leave_out_library(struct stackd_bpf *skel)
 	bpf_program__set_autoload(skel->progs.stackd_free, false);
 }
 
-/* Leaves out the programs of allocators' functions, and of memory in their place. */
+/* Leaves out the programs for probes on allocators' functions, and for page faults, mmap() and
+ * brk(), which take the place of the probes. */
 static void leave_out_allocators(struct stackd_bpf *skel)
 {
 	bpf_program__set_autoload(skel->progs.stackd_malloc_enter, false);

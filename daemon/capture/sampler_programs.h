@@ -11,7 +11,8 @@ struct stackd_bpf;
 /* Chooses the programs. To be called before the skeleton is loaded. */
 void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options);
 
-/* Gives the programs and maps of regions (sampler_regions_parts()), without the kind of links. */
+/* Gives the programs and maps of regions (sampler_regions_parts()), but does not set `is_multi` and
+ * `is_malloc_multi`. */
 void sampler_programs_regions(const struct stackd_bpf *skel, struct sampler_regions *ret_regions);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The settings of the kernel half, which are constants when it is loaded, so that the verifier
- * removes code that is not used. */
+/* Sets the kernel half's settings before it is loaded. From then on they are constants, so that the
+ * BPF verifier removes code that they switch off. */
 #ifndef CAPTURE_SAMPLER_SETTINGS_H
 #define CAPTURE_SAMPLER_SETTINGS_H
 

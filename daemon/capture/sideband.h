@@ -42,8 +42,8 @@ struct sideband;
 int sideband_new(int cgroup_fd, struct sideband **ret_sideband);
 void sideband_free(struct sideband *sideband);
 
-/* Opens the events of a CPU again, which has come on line. Events that were not read from the old
- * ring are lost; to be called after sideband_drain(). 0 or negative errno. */
+/* Opens the dummy event of a CPU that has come on line again. Events in the CPU's old ring are
+ * lost, so sideband_drain() is to be called before. 0 or negative errno. */
 int sideband_reopen(struct sideband *sideband, int cpu, int cgroup_fd);
 
 /* Returns a descriptor that becomes readable when a buffer is half full. */
@@ -52,8 +52,8 @@ int sideband_poll_fd(const struct sideband *sideband);
 /* Returns whether events are pending. */
 bool sideband_waits(const struct sideband *sideband);
 
-/* Hands over every pending event: `each` owns it, and calls record_pool_give_back(). A non-zero
- * result of `each` stops and is returned. 0 or -ENOMEM. */
+/* Hands over every pending event: `each` owns it, and calls record_pool_give_back(). 0; the first
+ * result of `each` that is not 0, which ends the calls; -ENOMEM. */
 int sideband_drain(struct sideband *sideband, int (*each)(void *arg, struct sideband_event *event),
 		   void *arg);
 

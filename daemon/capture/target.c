@@ -49,8 +49,8 @@ static int watch(struct target *t, pid_t pid)
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	if (fd < 0)
-		return errno == EINVAL ? -ESRCH : -errno; /* the id of a thread other than the first
-							   * is no process */
+		return errno == EINVAL ? -ESRCH : -errno; /* EINVAL: the id is that of a thread
+							   * other than a process's first one */
 	t->pidfds[t->n_pids] = fd;
 	t->pids[t->n_pids++] = pid;
 	return epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &want) ? -errno : 0;
@@ -80,8 +80,8 @@ static int find_processes(struct target *t, char **ret_error)
 
 /* --- a command ------------------------------------------------------------------------------- */
 
-/* Puts a library in front of LD_PRELOAD, and sets the mean distance of sampled allocations for it.
- * 0 or not 0. */
+/* Puts a library in front of LD_PRELOAD, and sets the environment variable by which it knows the
+ * mean distance of sampled allocations. 0; another value without memory. */
 static int preload(const char *library, uint64_t bytes)
 {
 	const char *others = getenv("LD_PRELOAD");

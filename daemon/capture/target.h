@@ -10,8 +10,9 @@
 
 struct target;
 
-/* Finds the target or starts the command, stopped before its exec. 0; -ESRCH, -ENOENT, ... with
- * a malloc()ed sentence in *ret_error. `options` is borrowed. */
+/* Finds the target; or forks a child for the command, which waits before its exec for
+ * target_start(). 0; -ESRCH, -ENOENT, ... with a malloc()ed sentence in *ret_error. `options` is
+ * borrowed. */
 int target_new(const struct options *options, struct target **ret_target, char **ret_error);
 
 /* Ends a command that still runs (SIGTERM) and frees. NULL is fine. */
