@@ -27,9 +27,9 @@ struct attach {		 /* all borrowed */
 /*
  * Returns whether processes are sampled by events of the CPUs, whose clocks continue from task to
  * task, so that short tasks count (bpf/scope.bpf.h). With branch records and with a period of 1,
- * each thread has an event of its own. With a period of 1 each count of the event is a sample, and
- * none may be missed: an event on a CPU would interrupt all other processes for each of theirs,
- * too. But if there are very many threads, CPUs are used even then, since opening an event for each
+ * each thread has an event of its own. With a period of 1 that is because no sample may be missed,
+ * and because an event on a CPU would interrupt all other processes at each of their counts, too.
+ * But if there are very many threads, CPUs are used even then, since opening an event for each
  * thread would take minutes. Context switches are always counted on CPUs, because the kernel takes
  * a thread's own events away before the thread's last switch, and because counting the switch of
  * another process costs no interrupt.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A sorted list of taken extents; see extents.h. There are as many as loaded files: hundreds. */
+/* Keeps a sorted list of the taken extents; see extents.h. There are as many as loaded files:
+ * hundreds. */
 #include "daemon/tables/extents.h"
 
 #include <errno.h>
@@ -69,9 +70,9 @@ void extents_give(struct extents *e, uint32_t first)
 	}
 }
 
-/* A cheapest range can be moved down until it begins where an extent ends, or the array begins,
- * without touching another extent. So only these places are tried. `from` and `to` are the extents
- * that overlap the range; `sum` is what they cost. */
+/* If a range is a cheapest one, it can be moved down until it begins where an extent ends, or where
+ * the array begins, and overlaps no further extent. So only such ranges are tried. `from` and `to`
+ * are the extents that overlap the range; `sum` is what they cost. */
 int extents_cheapest(const struct extents *e, uint32_t count,
 		     uint64_t (*cost)(const void *arg, uint32_t owner), const void *arg,
 		     uint32_t *ret_first, uint64_t *ret_cost)

@@ -11,16 +11,17 @@ struct extents;
 int extents_new(uint32_t size, struct extents **ret_extents); /* 0 or -ENOMEM */
 void extents_free(struct extents *extents);		      /* NULL is fine */
 
-/* Takes `count` elements in a row for an owner, which is not 0. 0, -ENOSPC, -E2BIG (more than the
- * whole array), -ENOMEM. */
+/* Takes `count` consecutive elements for an owner: a number other than 0, by which
+ * extents_cheapest() names them. *ret_first is the first element. 0; -ENOSPC: no so long extent is
+ * free; -E2BIG: the whole array is shorter; -ENOMEM. */
 int extents_take(struct extents *extents, uint32_t count, uint32_t owner, uint32_t *ret_first);
 
 /* Frees the extent that begins at `first`, which extents_take() gave. */
 void extents_give(struct extents *extents, uint32_t first);
 
-/* Finds `count` elements in a row whose owners cost the least together: *ret_cost, 0 if none of
- * them is taken. cost() returns what an owner costs; sums must stay below UINT64_MAX. 0 or
- * -E2BIG. */
+/* Finds the `count` consecutive elements whose owners have the lowest sum of costs. *ret_first is
+ * the first of them, *ret_cost the sum: 0 if none of them is taken. cost() returns what an owner
+ * costs; sums must stay below UINT64_MAX. 0; -E2BIG: the whole array is shorter. */
 int extents_cheapest(const struct extents *extents, uint32_t count,
 		     uint64_t (*cost)(const void *arg, uint32_t owner), const void *arg,
 		     uint32_t *ret_first, uint64_t *ret_cost);

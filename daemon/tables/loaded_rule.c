@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the tables through windows on the kernel half's maps; see loaded_rule.h.
+ * Maps the parts of the kernel half's maps that it reads (base/map_window.h); see loaded_rule.h.
  *
  * The tables' thread may evict the table meanwhile. It clears the file's entry first. So if the
- * entry is unchanged after the rule was read, the rule is the file's; otherwise it is discarded. A
- * number that was read from another table does no harm.
+ * entry is unchanged after the rule was read, the rule is the file's; otherwise it is discarded.
+ * Until then, numbers that were read may be those of another table, which does no harm.
  */
 #include "daemon/tables/loaded_rule.h"
 
@@ -28,7 +28,8 @@ static int read_words(int fd, uint32_t first, uint32_t count, uint32_t *ret_word
 	return 0;
 }
 
-/* Finds the number of the rule for `low` in the rows from `first` up to `end`, at least one. */
+/* Finds, in the rows from `first` up to `end` (at least one row), the number of the rule for a file
+ * offset whose lowest 16 bits are `low`. 0 or the -errno of mmap(). */
 static int find_row(const struct tables_maps *maps, uint32_t first, uint32_t end, uint16_t low,
 		    uint16_t *ret_rule)
 {

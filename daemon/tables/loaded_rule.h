@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a rule back from the kernel half's tables, for walks that the daemon finishes: the daemon
- * has no copy of the tables. All rules count, whatever their provenance.
+ * Reads an unwind rule back from the kernel half's tables, for walks of the daemon, which has no
+ * copy of the tables. Gives every rule, whether it was made from call frame information or from
+ * code.
  */
 #ifndef TABLES_LOADED_RULE_H
 #define TABLES_LOADED_RULE_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests the tables of a whole path at once.
+ * Requests the recipe tables of all files of a path at once.
  *
  * A record names only the first file that its walk has missed. The next file would be missed only
  * when the first one's table is loaded, and would be known only after the daemon has walked all
- * earlier records. So a program, its C library and the vDSO would wait for each other, while each
- * sample of a fast event carries a copy of its stack.
+ * earlier records. So the tables of a program, its C library and the vDSO would be requested one
+ * after the other, and meanwhile each sample of a fast event would carry a copy of its stack.
  */
 #ifndef TABLES_PATH_TABLES_H
 #define TABLES_PATH_TABLES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An account of time, and a note on each file; see remakes.h. */
+/* Keeps the saved time, and a note on each file; see remakes.h. */
 #include "daemon/tables/remakes.h"
 
 #include <errno.h>
@@ -8,10 +8,10 @@
 struct note {
 	struct room_size size; /* no rows: the table was never made */
 	bool was_loaded;
-	uint8_t refusals;  /* how often in a row it was turned down */
+	uint8_t refusals;  /* how often in a row its request was put off */
 	uint64_t cost_ns;  /* time that making the table took the last time */
 	uint64_t made_ns;  /* when it was last made */
-	uint64_t waits_ns; /* it is put off until then */
+	uint64_t waits_ns; /* until when the request is put off */
 };
 
 struct remakes {
@@ -43,7 +43,7 @@ void remakes_free(struct remakes *r)
 	free(r);
 }
 
-/* Adds to the saved time its share of the time that has passed. */
+/* Adds 1 / REMAKES_SHARE of the time that has passed to the saved time. */
 static void save(struct remakes *r, uint64_t now_ns)
 {
 	if (now_ns <= r->as_of_ns)

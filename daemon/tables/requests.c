@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list; see requests.h. */
+/* Keeps a list by urgency; see requests.h. */
 #include "daemon/tables/requests.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ bool requests_have(const struct request *first, const struct request *wanted)
 	return false;
 }
 
-/* Returns the urgency of a request; 0 is the most urgent. */
+/* Returns the urgency of a request on which `spent_ns` were spent; 0 is the most urgent. */
 static unsigned rank(const struct request *r, uint64_t spent_ns)
 {
 	return r->is_early ? 3 : (spent_ns >= QUICK_NS) + (spent_ns >= LONG_NS);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of pending requests for tables: missed tables first, then prefetched ones. A table that
- * takes long is given up while quicker ones wait, and is made after them: the analysis of a large
- * file without unwind information takes seconds, for which the walks of all other files would wait.
+ * The list of pending requests for tables: missed tables first, then prefetched ones. The making of
+ * a table that takes long is given up while quicker ones wait, and begins again after them, because
+ * the analysis of a large file without unwind information takes seconds, and the walks of all other
+ * files would wait for it.
  */
 #ifndef TABLES_REQUESTS_H
 #define TABLES_REQUESTS_H
@@ -29,14 +30,16 @@ bool requests_are_same(const struct request *a, const struct request *b);
  * urgent. */
 bool requests_have(const struct request *first, const struct request *wanted);
 
-/* Returns whether the request being served, on which spent_ns more have been spent now, must be
- * given up for the request `waiting` (NULL: none). After a tenth of a second a missed table gives
- * way to one that has taken less time; after a second in all it does not any more, so that every
- * table is made at last. */
+/* Returns whether the request being served, on which `spent_ns` have been spent since it was last
+ * given up, must be given up for the request `waiting` (NULL: none). A prefetch gives way to each
+ * missed table. A missed table gives way, after a tenth of a second, to one on which less time was
+ * spent; once a second in all was spent before, it does not give way any more, so that every table
+ * is made at last. */
 bool requests_give_way(const struct request *serving, uint64_t spent_ns,
 		       const struct request *waiting);
 
-/* Queues a copy of a request after those that are as urgent, for requests_free(). 0 or -ENOMEM. */
+/* Adds a copy of a request to the list, behind those that are as urgent. requests_free() frees it.
+ * 0 or -ENOMEM. */
 int requests_enter(struct request **first, const struct request *wanted);
 
 /* Frees all requests of a list. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Extents of two arrays, and an average of uses for each file; see room.h. */
+/* Keeps the taken extents of both arrays, and the average number of uses of each file; see
+ * room.h. */
 #include "daemon/tables/room.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 
 #define WALKS_END_US 20000		   /* a thousand times what a walk takes */
 #define PERIOD_NS    UINT64_C(10000000000) /* interval over which uses are averaged */
-#define MOST_PERIODS 32			   /* then nothing is left of the old average */
+#define MOST_PERIODS 32 /* after more periods than this, nothing is left of the old average */
 
 struct uses {
 	uint32_t before;  /* the kernel half's count, at the last look */
@@ -94,14 +95,15 @@ static uint64_t worth_of(const void *room, uint32_t file)
 	return r->uses[file].average / 16 + (uses_now(r, file) - r->uses[file].before);
 }
 
-/* What it costs to evict a table: something, even if it is not used. */
+/* Returns what it costs to evict a table: its worth, and 1 even if it is not used, since 0 means
+ * free room. */
 static uint64_t cost_of(const void *room, uint32_t file)
 {
 	return worth_of(room, file) + 1;
 }
 
-/* Returns the cost of the tables in the cheapest place for `count` elements; 0: there is free
- * room. */
+/* Returns the lowest sum of costs of tables that must be evicted for `count` consecutive elements;
+ * 0: there is free room; UINT64_MAX: the array is too small. */
 static uint64_t price(const struct room *r, const struct extents *extents, uint32_t count)
 {
 	uint32_t first;
@@ -127,8 +129,8 @@ enum room_offer room_offer(const struct room *r, uint32_t file, struct room_size
 /*
  * Waits until all walks that are running have ended. They run in RCU read-side critical sections,
  * and membarrier(MEMBARRIER_CMD_GLOBAL) waits for a grace period. On a machine with one CPU it does
- * nothing, but no walk can be running there either. A kernel with nohz_full CPUs refuses it: a
- * pause replaces it.
+ * nothing, but no walk can be running there either. A kernel with nohz_full CPUs refuses the call;
+ * then this sleeps for WALKS_END_US instead.
  */
 static void wait_for_walks(void)
 {

@@ -5,9 +5,9 @@
  *
  * A file's worth is how often walks look up its rules in ten seconds, whether they find its table
  * or miss it: the kernel half counts both (stackd_file.uses), and room_look() averages the counts
- * over time. A table that needs room takes the extent whose present tables are worth least
- * together: so a large table that is hardly used is evicted before many small ones, or before one
- * that is used as much.
+ * over time. A table that needs room takes the extent whose present tables have the lowest sum of
+ * worths. So a large table that is hardly used is evicted before many small ones, or before a small
+ * one that is used as much.
  *
  * Room is given to another table only after the walks that may read it have ended.
  */
@@ -34,19 +34,21 @@ enum room_offer {
 	ROOM_OF_BETTER,
 };
 
-/* Empty arrays. `maps` must outlive it. 0 or -ENOMEM; the caller frees it with room_free(). */
+/* Begins with empty arrays. `maps` is borrowed. 0 or -ENOMEM; the caller frees *ret_room with
+ * room_free(). */
 int room_new(const struct tables_maps *maps, struct room **ret_room);
 void room_free(struct room *room); /* NULL is fine */
 
 /* Averages the uses of all files, if that is due at a moment of the monotonic clock. */
 void room_look(struct room *room, uint64_t now_ns);
 
-/* Returns what kind of room a table of this size would find now. A table larger than the whole
- * array finds ROOM_OF_BETTER. */
+/* Returns whether a table of this size for `file` would find free room, or which tables it would
+ * have to evict. For a table larger than a whole array, ROOM_OF_BETTER. */
 enum room_offer room_offer(const struct room *room, uint32_t file, struct room_size size);
 
-/* Takes room for a file's table, which has none. `may_evict`: evicts others if it must, but none if
- * the table exceeds an array. 0, -ENOSPC, -E2BIG, -ENOMEM. */
+/* Takes room for a file's table, which must have none. `may_evict`: evicts other tables if it must.
+ * 0; -ENOSPC: there is no room; -E2BIG: the table is larger than an array, and nothing is evicted;
+ * -ENOMEM. */
 int room_take(struct room *room, uint32_t file, struct room_size size, bool may_evict,
 	      struct room_place *ret_place);
 
@@ -56,9 +58,9 @@ void room_give(struct room *room, uint32_t file);
 /* Hides a table from walks, waits for those that may read it, and gives back its room. */
 void room_drop(struct room *room, uint32_t file);
 
-/* Takes room, without evicting, for a table that is to replace a file's. Errors as room_take().
- * Then the caller calls either room_replaced(), once walks use the new one, which gives back the
- * room of the old one; or room_not_replaced(). */
+/* Takes room, without evicting, for a table that is to replace the present one of a file. Errors as
+ * of room_take(). Then the caller calls either room_replaced(), once walks use the new table, to
+ * give back the room of the old one; or room_not_replaced(), to give back the new room. */
 int room_take_second(struct room *room, uint32_t file, struct room_size size,
 		     struct room_place *ret_place);
 void room_replaced(struct room *room, uint32_t file, struct room_place place);

@@ -10,16 +10,16 @@
 #include "stackd_abi.h"
 
 struct slices {		/* zeroed is empty */
-	uint32_t count; /* also read by the recorder's thread, which has read a record with the
-			 * slice's number before */
+	uint32_t count; /* number of entries. The recorder's thread also reads it, but only after it
+			 * has read a record with the slice's number */
 	struct slices_entry {
 		uint32_t file;
 		uint64_t offset;
 	} items[STACKD_SLICE_COUNT];
 };
 
-/* Gives numbers to the slices of a file, unless it has them: they stay when the file's table is
- * evicted. */
+/* Numbers the slices of a file, unless they have numbers already: these stay valid when the file's
+ * table is evicted. */
 void slices_give(struct slices *slices, struct stackd_file *file, uint32_t number,
 		 uint32_t first_chunk, size_t n_chunks);
 

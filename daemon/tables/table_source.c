@@ -67,7 +67,8 @@ int table_source_compile(const struct table_source *source, const struct object 
 	if (!elf_file_is_open(object->elf))
 		return -EBADF;
 	err = source->compile(source->arg, object, is_quick, stop, ret_table);
-	/* The path now leads to another file: the object's own file may be mapped again later. */
+	/* -ESTALE: the path now leads to another file. The object's own file may be mapped again
+	 * later. */
 	if (err == -ESTALE)
 		return -EBADF;
 	/* If the file was closed meanwhile, that is the reason. */

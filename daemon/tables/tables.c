@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiles and loads recipe tables; see tables.h.
+ * Makes recipe tables and loads them into the kernel half's maps; see tables.h.
  *
- * Order matters, since the kernel half reads while this writes: rules first, then rows and
- * chunks, then the file's entry, and the inode last. Eviction goes the other way (room.c): the
- * entry is cleared, then every walk that may have read it ends, then its room is given back.
+ * The kernel half reads while this thread writes, so the order of writes matters: rules first, then
+ * rows and chunks, then the file's entry, and the inode last. Eviction (room.c) clears the file's
+ * entry first, then waits for the end of every walk that may have read the entry, then gives the
+ * room back.
  *
  * A large file's table comes in two steps, since analysing code takes tens of times as long as
- * reading call frame information: first the rules of that, in a table that is partial; then all
- * rules, in a table that replaces it.
+ * reading call frame information: first a partial table, with the rules of call frame information
+ * alone; then a table with all rules, which replaces it.
  *
- * stackd_file.is_loaded means that a file is known to have no rows, and is never set for a file
- * that has some: a walk reads n_chunks and is_loaded one after the other, and a table may be loaded
- * in between.
+ * stackd_file.is_loaded means that a file is known to have no rows. It is never set for a file that
+ * has rows, because a walk reads first n_chunks and then is_loaded, and a table may be loaded in
+ * between.
  */
 #include "daemon/tables/tables.h"
 
@@ -40,7 +41,7 @@
 
 #define THREAD_NICE  (-10)
 #define ROWS_AT_ONCE 65536u
-#define MUCH_BYTES   (1u << 20) /* bytes of tables after which memory is given back */
+#define MUCH_BYTES   (1u << 20) /* malloc_trim() is called after tables of so many bytes */
 #define LARGE_BYTES  (4u << 20) /* bytes of a file from which its table is made in two steps */
 
 struct tables {
@@ -56,7 +57,8 @@ struct tables {
 				  * NULL: none */
 	bool is_ending;
 	struct tables_counts counts; /* as they were after the last request */
-	struct remakes *remakes;     /* guarded where both threads use it: what is put off */
+	struct remakes *remakes; /* guarded by `lock` where both threads use it: for requests that
+				  * are put off */
 
 	/* The members below are used by the thread alone, unless they say otherwise. */
 	struct tables_counts own;
@@ -97,8 +99,8 @@ static void set_partial(struct tables *t, uint32_t number, bool is_partial)
 	__atomic_store_n(&t->maps.files[number].is_partial, is_partial, __ATOMIC_RELEASE);
 }
 
-/* Notes that a file will have no more rows than those that are loaded, so that walks no longer
- * request its table. */
+/* Notes that a file gets no more rows than those that are loaded, which may be none, so that walks
+ * no longer request its table. */
 static void set_empty(struct tables *t, uint32_t number)
 {
 	if (has_part(t, number))
@@ -124,8 +126,9 @@ static void load_new_rules(struct tables *t)
 	}
 }
 
-/* Returns how many rules a file may still add. A file gets a quarter of the rules that no other
- * file has taken, so one with very many leaves most to others, however often it is loaded. */
+/* Returns how many rules a file may still add. In all, a file may add a quarter of the rules that
+ * no other file has added, so a file with very many rules leaves most of the numbers to others,
+ * however often it is loaded. */
 static size_t rules_left_to(const struct tables *t, uint32_t number)
 {
 	size_t count, share;
@@ -135,7 +138,8 @@ static size_t rules_left_to(const struct tables *t, uint32_t number)
 	return share > t->rules_of[number] ? share - t->rules_of[number] : 0;
 }
 
-/* Writes a table's rows from number `first` on, some at a time, since mapped pages are resident. */
+/* Writes a table's rows to the array, from row `first` on. Maps and writes some at a time, since
+ * mapped pages count as resident. 0 or -errno. */
 static int write_rows(struct tables *t, const struct recipe_table *table, const uint32_t *numbers,
 		      uint32_t first, size_t count)
 {
@@ -156,7 +160,8 @@ static int write_rows(struct tables *t, const struct recipe_table *table, const 
 	return 0;
 }
 
-/* Returns the kernel half's numbers of a table's rules, for free(). */
+/* Gives the numbers that a table's rules have in the kernel half, and writes new rules to its
+ * array. The caller frees *ret_numbers. 0 or -errno. */
 static int take_rules(struct tables *t, uint32_t number, const struct recipe_table *table,
 		      uint32_t **ret_numbers)
 {
@@ -265,8 +270,8 @@ static bool can_fit(const struct tables *t, struct room_size size)
 }
 
 /* Loads a table in place of a file's partial one. If both have the same chunks, one write switches
- * walks to the new table; otherwise they have none for a moment. The partial one stays if there is
- * no room for the new one: -ENOSPC or -E2BIG. */
+ * walks to the new table; otherwise walks find no table for a moment. 0; -ENOSPC or -E2BIG: there
+ * is no room for the new table, and the partial one stays; or another -errno. */
 static int replace_part(struct tables *t, uint32_t number, const struct recipe_table *table)
 {
 	struct stackd_file *file = &t->maps.files[number];
@@ -301,7 +306,7 @@ static int replace_part(struct tables *t, uint32_t number, const struct recipe_t
 	return 0;
 }
 
-/* Counts the reason that an object has no table. Objects without a file are not refused. */
+/* Counts why an object gets no table. Objects without a file are not counted. */
 static void refuse_file(struct tables *t, const struct object *object, int err)
 {
 	enum recipe_refusal why = err == -ENOEXEC      ? RECIPE_REFUSED_FILE_HEADERS
@@ -313,7 +318,8 @@ static void refuse_file(struct tables *t, const struct object *object, int err)
 	set_empty(t, object->number + 1);
 }
 
-/* Keeps the provenances of a file's rules, unless an earlier table of it has left them. */
+/* Keeps the provenances of a file's rules (what each was made from), unless they are kept from an
+ * earlier table of the file. */
 static void keep_provenances(struct tables *t, uint32_t number, struct recipe_table *table)
 {
 	struct provenance_map *map = recipe_table_take_provenance(table);
@@ -384,9 +390,9 @@ static bool is_large(const struct object *object)
 	return object->elf && elf_file_stamp(object->elf)->size >= LARGE_BYTES;
 }
 
-/* Compiles and loads a partial table, with the rules of an object's call frame information.
- * -ENOENT: it has none. If the table has turned out to be whole, it is not loaded, but returned in
- * *ret_whole. */
+/* Makes and loads a partial table, with the rules of an object's call frame information. If the
+ * table has turned out to have all rules, it is not loaded, but returned in *ret_whole. 0; -ENOENT:
+ * the object has no call frame information; or another -errno. */
 static int load_part(struct tables *t, const struct object *object, struct recipe_table **ret_whole)
 {
 	const uint32_t number = object->number + 1;
@@ -412,8 +418,8 @@ static int load_part(struct tables *t, const struct object *object, struct recip
 	return err;
 }
 
-/* Whether other requests wait, which come before the rest of a table whose first part took
- * spent_ns. */
+/* Returns whether other requests wait, which are to be served before the rest of a table whose
+ * partial one took `spent_ns`. */
 static bool gives_way(struct tables *t, uint64_t spent_ns)
 {
 	bool has_others;
@@ -426,8 +432,8 @@ static bool gives_way(struct tables *t, uint64_t spent_ns)
 	return has_others;
 }
 
-/* Compiles and loads the recipes of a request's object. 0, also for an object without a readable
- * file, which has no recipes; else an error of room_take(). */
+/* Makes and loads the table of a request's object. 0, also for an object without a readable file,
+ * which has no rules; -ECANCELED; -EBADF; or an error of room_take(). */
 static int load_object(struct tables *t, const struct request *r)
 {
 	const struct object *object = r->object;
@@ -464,10 +470,10 @@ static int load_object(struct tables *t, const struct request *r)
 	return err;
 }
 
-/* Whether the table of a request may be made now. The first time it may. Later it may only if there
- * is free room, or the file is worth more than the tables that it would evict, and time is left for
- * remaking (remakes.h). A prefetched table evicts none, so it is not made again where it would find
- * no room. */
+/* Returns whether the table of a request may be made now. The first time it may. A table that was
+ * made before may be made again only if there is free room, or if the file is worth more than the
+ * tables that it would evict and the budget for making tables again has time left (remakes.h). A
+ * prefetched table evicts none, so it is not made again where it would find no room. */
 static bool may_make(struct tables *t, const struct request *r, uint32_t number)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -513,7 +519,8 @@ static int serve(struct tables *t, const struct request *r)
 			    * it */
 		return 0;
 	if (err && !r->is_early) {
-		/* It is too large: the daemon walks the frames that have no rule. */
+		/* The table is too large, so the file counts as having no further rules: the daemon
+		 * walks the frames in it. */
 		set_empty(t, number);
 		t->own.refused++;
 	}
@@ -532,8 +539,8 @@ static void publish(struct tables *t)
 	t->counts = t->own;
 }
 
-/* Trims the heap if many tables were made since the last time. Called with the lock held, which it
- * releases meanwhile. Returns whether it has trimmed. */
+/* Calls malloc_trim() if many tables were made since it last did. Called with the lock held, which
+ * it releases meanwhile. Returns whether it has called it. */
 static bool give_back(struct tables *t)
 {
 	if (t->bytes_made < MUCH_BYTES)
@@ -550,8 +557,9 @@ static bool give_back(struct tables *t)
 static void end_serving(struct tables *t, const struct request *r, bool was_early, int err)
 {
 	t->serving = NULL;
-	/* A walk may meanwhile have missed a table for which, as a prefetch, there was no room: it
-	 * is queued again. Without memory for that, it is requested when a walk misses it again. */
+	/* A prefetched table may have found no room, since a prefetch evicts none, and a walk may
+	 * have missed the table meanwhile. Then its request is queued again. Without memory for
+	 * that, the table is requested when a walk misses it again. */
 	if (err || (was_early && !r->is_early && !tables_have(t, r->object)))
 		requests_enter(&t->first, r);
 }
@@ -654,8 +662,8 @@ static bool is_put_off(const struct tables *t, uint32_t number)
 	return remakes_is_put_off(t->remakes, number, clock_ns(CLOCK_MONOTONIC));
 }
 
-/* Whether a request need not be queued: thousands of records can miss a table before it is loaded,
- * and each requests it. */
+/* Returns whether a request need not be queued, because its table is loaded, put off or requested
+ * already. Thousands of records can miss a table before it is loaded, and each requests it. */
 static bool is_asked_for(const struct tables *t, const struct request *wanted)
 {
 	uint32_t number = wanted->object->number + 1;
@@ -742,8 +750,9 @@ int tables_rule(struct tables *t, const struct object *object, uint64_t offset,
 	if (err != -ENOENT)
 		return err;
 	*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_NONE};
-	if (has_table && tables_have(t, object)) /* the table is there and has no rule, rather than
-						  * evicted */
+	if (has_table &&
+	    tables_have(t,
+			object)) /* the table is loaded and has no rule there; it was not evicted */
 		return 0;
 	err = tables_want(t, object, NULL);
 	return err ? err : -EAGAIN;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads recipe tables into the kernel when a walk first misses them, in a thread of its own (off
- * the hot path). Tables are shared by all processes that map a file, and bounded in memory.
+ * Loads recipe tables (the unwind rules of a file) into the kernel half's maps when a walk first
+ * misses them, in a thread of its own. One table serves all processes that map the file. The memory
+ * of all tables is bounded.
  *
  * The kernel half names files by number; a file's number is its object's number plus one. A walk
  * that comes to an unknown inode, or to a file without a table, ends with a record that names it;
  * the recorder finds the object and requests its table here. When there is no room, the tables that
- * are used least are evicted (room.h). An evicted table that is missed is made again if it is then
- * worth the room, and only within a small share of the time (remakes.h).
+ * are used least are evicted (room.h). If a walk misses an evicted table, the table is made again,
+ * but only if it is worth more than the tables that it would evict, and only for a small share of
+ * the time (remakes.h).
  *
  * Until a table is loaded, samples carry a copy of the stack, which costs a thousand times a walk.
  * So the thread raises its priority, if it may.
@@ -45,17 +47,19 @@ int tables_new(const struct tables_maps *maps, const struct table_source *source
 	       struct tables **ret_tables);
 void tables_free(struct tables *tables); /* ends the thread */
 
-/* Requests an object's table, and that its inode `key` be entered into the kernel half's map (NULL:
- * only the table). The object is borrowed. Repeated requests are cheap. 0 or -ENOMEM. */
+/* Requests an object's table. `key` is the object's inode, which the thread then enters into the
+ * kernel half's map of inodes; NULL: only the table. The object is borrowed. Repeated requests are
+ * cheap. 0 or -ENOMEM. */
 int tables_want(struct tables *tables, const struct object *object, const struct stackd_inode *key);
 
-/* Prefetches an object's table: loads it once no tables_want() is pending, if there is room without
- * evicting another; then enters its inode `key` (NULL: only the table). 0 or -ENOMEM. */
+/* Requests an object's table before a walk has missed it: the thread loads it once no request of
+ * tables_want() is pending, if there is room without evicting another table. `key` and result as
+ * for tables_want(). */
 int tables_prepare(struct tables *tables, const struct object *object,
 		   const struct stackd_inode *key);
 
-/* Gives the file number and the offset of a short frame's slice of a file (stackd_abi.h). false: no
- * such slice. */
+/* Gives the file number, and the offset in the file, of the slice by which a record names a short
+ * frame (stackd_abi.h). false: there is no such slice. */
 bool tables_slice(const struct tables *tables, uint32_t slice, uint32_t *ret_file,
 		  uint64_t *ret_offset);
 
@@ -64,16 +68,17 @@ bool tables_slice(const struct tables *tables, uint32_t slice, uint32_t *ret_fil
 enum provenance tables_provenance(const struct tables *tables, const struct object *object,
 				  uint64_t offset);
 
-/* Gives the rule at an object's file offset, of any provenance; STACKD_CFA_NONE: there is none. 0;
- * -EAGAIN: the table is not loaded, and was requested now, or is put off; -ENOMEM. */
+/* Gives the unwind rule at an object's file offset, whatever it was made from; STACKD_CFA_NONE:
+ * there is none. 0; -EAGAIN: the table is not loaded; it was requested now, or is put off
+ * (tables_put_off()); -ENOMEM. */
 int tables_rule(struct tables *tables, const struct object *object, uint64_t offset,
 		struct stackd_rule *ret_rule);
 
 /* Returns whether an object's table is loaded, or the object is known to have none. */
 bool tables_have(const struct tables *tables, const struct object *object);
 
-/* Returns whether an object's table was evicted, and is not made again for now: records that miss
- * it must not wait for it. */
+/* Returns whether an object's table was evicted and is not made again for now (remakes.h), so that
+ * records that miss it must not wait for it. */
 bool tables_put_off(struct tables *tables, const struct object *object);
 
 struct tables_counts {

@@ -61,7 +61,8 @@ static struct entry *find(struct entry *entries, const struct stackd_known_tag *
 	return entry;
 }
 
-/* Starts a round: empties the kernel half's set, which is full. */
+/* Starts a round, since the kernel half's set is full: empties the set, forgets the entries of the
+ * previous round, and makes the present ones those of the previous round. */
 static void start_anew(struct known_tags *tags)
 {
 	struct entry *entry, *next;

@@ -7,9 +7,9 @@
  * instrumented function. It is added only if the chained hash of its functions equals the tag: a
  * sample between a function's first instruction and its change of the tag adds no wrong entry.
  *
- * The kernel half has a bounded set of the known tags. When it is full, it is emptied and learned
- * again. The daemon keeps the old entries for one more round, since samples that refer to them may
- * be on their way.
+ * The kernel half has a set of the known tags, of bounded size. When it is full, it is emptied and
+ * a new round begins, in which tags are learned again. The daemon keeps the entries of the previous
+ * round, since samples with these tags may not have arrived yet.
  */
 #ifndef TAGS_KNOWN_TAGS_H
 #define TAGS_KNOWN_TAGS_H
@@ -22,16 +22,16 @@
 
 struct known_tags;
 
-/* The meaning of a tag: a path to its innermost instrumented function. */
+/* The meaning of a tag: a path from the root to the innermost function that the tag contains. */
 struct tag_meaning {
-	uint32_t caller;     /* node of the path up to the caller of the innermost function, in
-			      * tag_paths' own trie of learned paths */
-	uint32_t waiting;    /* location of a call in the function, seen when it waited for its
-			      * callee; UINT32_MAX: none was seen */
-	uint32_t frames;     /* number of frames of the path, including the function */
-	uint32_t object;     /* number of the object that has the function. The next members are
-			      * file offsets in it */
-	uint64_t entry;	     /* the function's entry */
+	uint32_t caller;  /* node of the path up to the caller of the innermost function, in
+			   * tag_paths' own trie of learned paths */
+	uint32_t waiting; /* location of a call in the function, from a walk in which the function
+			   * had called another; UINT32_MAX: there was none */
+	uint32_t frames;  /* number of frames of the path, including the function */
+	uint32_t object;  /* number of the object that has the function. The next members are
+			   * file offsets in it */
+	uint64_t entry;	  /* the function's entry */
 	uint64_t start, end; /* the part of the function's code (it can have several) in which the
 			      * walk saw it */
 	uint8_t end_reason;  /* end reason of the walk from which it was learned */

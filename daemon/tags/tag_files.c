@@ -10,7 +10,7 @@
 
 struct here {
 	struct tag_files files;
-	struct tagged_functions **functions; /* by number of the object; NULL: it has none */
+	struct tagged_functions **functions; /* by number of the object; NULL: the file has none */
 	size_t count;
 };
 

@@ -9,7 +9,7 @@
 #include "callgraph/tagged_functions.h"
 #include "proc/object.h"
 
-/* The properties of a file as a whole. A file that cannot be read has neither. */
+/* The properties of a file as a whole. All are 0 for a file that cannot be read. */
 struct tag_file_info {
 	bool has_note;
 	uint64_t word;	    /* vaddr of the word that the note names */

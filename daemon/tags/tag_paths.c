@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks, learns and resolves tags; see tag_paths.h.
+ * Checks walks by tags, learns the paths of tags, and finds the path of a tag; see tag_paths.h.
  *
- * Meanings of tags outlive the windows of a recording, each of which begins a new trie. So the
- * paths of tags are in a trie of their own, and are entered into the window's trie when a sample
- * needs them.
+ * What is known of a tag outlives the windows of a recording (--window), each of which begins with
+ * an empty trie. So the paths of tags are kept in a trie of their own, and are entered into the
+ * window's trie when a sample needs them.
  */
 #include "daemon/recorder/tag_paths.h"
 
@@ -19,13 +19,14 @@
 #include "daemon/tags/known_tags.h"
 #include "daemon/tags/tagger_code.h"
 
-#define MAX_DOUBTS 4 /* most frames of a path at which the tag may be just changing */
+#define MAX_DOUBTS 4 /* most doubtful links of a path (struct link) */
 
 /* A frame whose function keeps a tag. */
 struct link {
 	size_t frame;
 	struct tagged_code function;
-	bool is_doubtful; /* the tag may not have the function yet, or any more */
+	bool is_doubtful; /* the function may not have added itself to the tag yet, or may have
+			   * removed itself already */
 };
 
 struct tag_paths {
@@ -121,8 +122,9 @@ static int find_links(struct tag_paths *t, const uint32_t *path, size_t count)
 	return 0;
 }
 
-/* Computes the tag of the links. Doubtful links whose bits are set in `dropped` (bit 0: the first
- * doubtful one) are left out. *ret_last is the last link that counts, or NULL. */
+/* Computes the tag that the links give, without the doubtful links whose bits are set in `dropped`
+ * (bit 0: the first doubtful link). *ret_last is the last link that was not left out; NULL: there
+ * is none. */
 static uint64_t chain(const struct tag_paths *t, uint32_t dropped, const struct link **ret_last)
 {
 	uint32_t doubt = 1;
@@ -152,8 +154,8 @@ static bool is_runtime(const struct tag_paths *t, uint32_t location)
 	return tagger_is_runtime(t->with.tagger, object_of(t, l), l->offset);
 }
 
-/* Returns whether the tag may lack the link's function: it was interrupted where it changes the
- * tag, or it is just calling libstacktag to do so. */
+/* Returns whether the tag may lack the link's function, because the function was interrupted at the
+ * instructions that change the tag, or because it is just calling libstacktag to change it. */
 static bool is_doubtful(const struct tag_paths *t, const struct link *link, const uint32_t *path,
 			size_t count)
 {
@@ -184,8 +186,8 @@ static uint32_t find_doubts(struct tag_paths *t, const uint32_t *path, size_t co
 
 enum verdict { RIGHT, WINDOW, BETWEEN, WRONG };
 
-/* Whether the sample, or a signal whose handler runs now, has interrupted a function where it
- * changes the tag, or a PLT stub on the way to libstacktag. */
+/* Returns whether the sample, or a signal whose handler runs now, has interrupted a function at the
+ * instructions that change the tag, or a PLT stub through which it calls libstacktag. */
 static bool is_at_change(const struct tag_paths *t, const uint32_t *path)
 {
 	for (size_t i = t->links.count; i-- > 0;) {
@@ -198,7 +200,7 @@ static bool is_at_change(const struct tag_paths *t, const uint32_t *path)
 	return false;
 }
 
-/* Whether the sample or a signal has interrupted libstacktag. */
+/* Returns whether the sample, or a signal whose handler runs now, has interrupted libstacktag. */
 static bool is_in_runtime(const struct tag_paths *t, const uint32_t *path, size_t count)
 {
 	for (size_t i = count; i-- > 0;) {
@@ -222,8 +224,8 @@ static enum verdict check(struct tag_paths *t, uint64_t tag, const uint32_t *pat
 	}
 	if (doubts && is_at_change(t, path))
 		return BETWEEN;
-	/* A function has jumped to libstacktag at its exit, so the stack does not show which
-	 * one. */
+	/* A function that ends with a jump to libstacktag is no longer on the stack, so the walk
+	 * cannot have it. */
 	if (is_in_runtime(t, path, count))
 		return BETWEEN;
 	return WRONG;
@@ -354,8 +356,8 @@ static int add_frame(struct tag_paths *t, const struct object *object, uint64_t 
 	return add_location(t, &leaf, parent, ret_node);
 }
 
-/* Lists the nodes of a learned path that are not entered yet. *ret_node is the entered node that
- * they are below. 0 or -ENOMEM. */
+/* Lists in t->pending the nodes of a learned path that are not in with.trie yet. *ret_node is the
+ * node in with.trie below which they are to be entered. 0 or -ENOMEM. */
 static int find_pending(struct tag_paths *t, uint32_t learned, uint32_t *ret_node)
 {
 	uint32_t count = tag_trie_count(t->learned), at = learned;
@@ -374,7 +376,8 @@ static int find_pending(struct tag_paths *t, uint32_t learned, uint32_t *ret_nod
 	return 0;
 }
 
-/* Gives the node in with.trie of a node in `learned`, and enters the path if need be. */
+/* Gives the node in with.trie for a node of t->learned; enters its path into with.trie, unless it
+ * is there. 0 or -ENOMEM. */
 static int find_node(struct tag_paths *t, uint32_t learned, uint32_t *ret_node)
 {
 	uint32_t node;
@@ -424,8 +427,8 @@ static bool is_in(const struct tag_paths *t, const struct tag_meaning *meaning,
 	       entry == meaning->entry;
 }
 
-/* Adds the tag's innermost function below its caller's node, at the location of a call that it has
- * made. */
+/* Adds the tag's innermost function below its caller's node *node, at the location of a call in it;
+ * if none is known, at its entry. *node becomes the new node. 0 or -ENOMEM. */
 static int take_waiting(struct tag_paths *t, const struct tag_meaning *meaning, uint32_t *node)
 {
 	const struct object *object = object_table_at(t->with.objects, meaning->object);

@@ -8,7 +8,8 @@
 #include "daemon/worker/service.h"
 #include "daemon/worker/walk_wire.h"
 
-/* The tagged functions of a file. `elf` is a handle of its own, which `functions` borrow. */
+/* The tagged functions of a file. `elf` is a copy of the object's handle, which `functions`
+ * uses. */
 struct service_tags {
 	uint32_t object_plus_1;
 	struct elf_file *elf;

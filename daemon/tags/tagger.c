@@ -49,8 +49,8 @@ struct tagger {
 	VEC(struct part) parts; /* index: number of the object */
 	struct keeper *processes;
 	struct program *programs;
-	uint32_t found, waiting; /* processes found so far; processes whose word is not filled
-				  * yet */
+	uint32_t found, waiting; /* number of processes whose tag was found so far; number of
+				  * processes whose word libstacktag has not filled yet */
 };
 
 /* Makes a tagger, which takes over `files`, also on failure. */
@@ -225,7 +225,8 @@ static struct keeper *add_process(struct tagger *t, pid_t pid)
 	return process;
 }
 
-/* Enters a process into the kernel half's map. If there is no room, the process is walked. */
+/* Enters a process into the kernel half's map. If the map is full, samples of the process are
+ * walked. */
 static void publish(struct tagger *t, const struct keeper *process)
 {
 	__u32 pid = (__u32)process->pid;
@@ -278,7 +279,8 @@ static int64_t read_word(const struct keeper *process)
 	return word.value;
 }
 
-/* Reads a process's offset, and publishes it if it is set. */
+/* Reads the word of a process; if libstacktag has filled it, enters the process into the kernel
+ * half's map. */
 static void ask(struct tagger *t, struct keeper *process)
 {
 	process->offset = read_word(process);

@@ -14,8 +14,8 @@ bool tagger_has_functions(struct tagger *tagger, const struct object *object);
 bool tagger_find(struct tagger *tagger, const struct object *object, uint64_t vaddr,
 		 struct tagged_code *ret_code);
 
-/* Returns whether the function at a vaddr may not have changed the tag yet, or has restored it
- * already: see tagged_functions_is_window(). */
+/* Returns whether the tag may differ from the stack at a vaddr, because the function there has not
+ * changed the tag yet, or has restored it already: see tagged_functions_is_window(). */
 bool tagger_is_window(struct tagger *tagger, const struct object *object, uint64_t vaddr);
 
 /* Returns whether the code at an object's offset is libstacktag's. */

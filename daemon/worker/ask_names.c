@@ -2,7 +2,8 @@
 /*
  * Asks the worker for names, and opens the files that the worker asks for; see ask_names.h.
  *
- * A file that was refused has no names, which is no error: its locations are shown by offset.
+ * If a file was refused (worker.h), its locations have no names and are shown by offset, which is
+ * no error.
  */
 #include "daemon/worker/ask_names.h"
 
@@ -28,8 +29,8 @@ struct ask_names {
 	struct buf_reader next;
 	uint32_t numbers[NAMING_PREFETCH];
 	size_t at, count;
-	const struct object *unproven_of; /* the object whose file was found to be another one at
-					   * the last prefetch; NULL: none */
+	const struct object *unproven_of; /* the object whose path was found to lead to another file
+					   * at the last prefetch; NULL: none */
 	bool is_again;			  /* the locations were asked for before (NAMING_AGAIN) */
 	const struct object *missing_of;  /* the object whose last lines lacked a debug file, named
 					   * in `missing`; NULL: none */
@@ -38,8 +39,8 @@ struct ask_names {
 
 struct question {
 	struct ask_names *names;
-	const struct object *object; /* the object of the request: the worker may ask about no other
-				      * one */
+	const struct object
+		*object; /* the object of the request; the worker may ask about no other object */
 };
 
 /* --- what the worker asks -------------------------------------------------------------------- */

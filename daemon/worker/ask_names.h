@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds names of locations by asking a worker: stackd's side of name_service.c. */
+/* Finds the names (functions and lines) of locations by asking a worker: stackd's side of
+ * name_service.c. */
 #ifndef WORKER_ASK_NAMES_H
 #define WORKER_ASK_NAMES_H
 

@@ -106,7 +106,8 @@ static int answer_rule(struct ask_walks *w, struct buf_reader *question, struct 
 }
 
 /* Sends the mappings of a process to the worker, which keeps them under their version. If they have
- * changed since the request (a prefetched walk, which is then made in vain), it gets none. */
+ * changed since the request, as those of a prefetched walk may have, the worker gets none, and the
+ * result of the walk will not be used. */
 static int answer_mappings(const struct ask_walks *w, pid_t pid, uint64_t version,
 			   struct buf *answer)
 {
@@ -151,7 +152,7 @@ static int answer_window(const struct ask_walks *w, const struct walk_wire_windo
 	return 0;
 }
 
-/* Whether the request is about a process: a worker may ask about no others. */
+/* Returns whether the request is about a process. A worker may ask about no other process. */
 static bool is_asked_about(const struct walk_wire_head *head, pid_t pid)
 {
 	return pid > 0 && (pid == head->pids[0] || pid == head->pids[1]);
@@ -407,8 +408,8 @@ static size_t check_all(struct ask_walks *w, const struct walks_step *steps, siz
 	return n;
 }
 
-/* If the worker fails at several steps, asks again about the first one alone, so that only the step
- * at which it fails stays without a verdict. */
+/* If the worker fails at one of several steps, this asks again about the first step alone, so that
+ * in the end only the step at which the worker fails stays without a verdict. */
 size_t ask_walks_check(struct ask_walks *w, const struct walks_step *steps, size_t count,
 		       uint64_t budget_ns, struct walks_verdict *ret_verdicts)
 {

@@ -32,41 +32,45 @@ void ask_walks_free(struct ask_walks *walks); /* NULL is fine */
 /* Calls dwarf_walk_trim() and runtime_code_tick() in the worker. To be called now and then. */
 void ask_walks_tick(struct ask_walks *walks);
 
-/* Does what dwarf_walk_stack() does, with the mappings of in->pid instead of in->find. If a worker
- * fails, its file is refused, and another worker walks as far as it can without that file. */
+/* Walks a copied stack as dwarf_walk_stack() does, but with the mappings of process in->pid instead
+ * of in->find. If the worker fails, the file that it was reading is refused, and another worker
+ * walks as far as it can without that file. */
 enum stackd_end_reason ask_walks_stack(struct ask_walks *walks, const struct walk_input *in,
 				       struct walk_frame *frames, size_t max_frames,
 				       size_t *ret_count);
 
-/* --- the parts of that, for the caller of the worker (walk_queue.c) --------------------------- */
+/* --- the parts of a walk, for the caller of the worker (walk_queue.c)
+ * --------------------------- */
 
-/* Appends the request of a walk, and gives its header. */
+/* Appends the request of a walk to `request`, and gives the header that it has there. */
 void ask_walks_put(struct ask_walks *walks, const struct walk_input *in, size_t max_frames,
 		   struct buf *request, struct walk_wire_head *ret_head);
 
-/* Answers the worker's question, during the walk of a request with this header; see
- * worker_answer_fn. */
+/* Answers a question that the worker asks during a walk: a worker_answer_fn. `head`: the header of
+ * the walk's request, which says about which processes the worker may ask. */
 int ask_walks_answer(struct ask_walks *walks, const struct walk_wire_head *head, uint32_t kind,
 		     struct buf_reader *question, struct buf *answer, int *ret_fd);
 
-/* Takes the reply of a walk. 0 or -EBADMSG. */
+/* Reads the reply of a walk: frames, their number, and the end reason. 0; -EBADMSG: the reply is
+ * invalid. */
 int ask_walks_get(struct ask_walks *walks, struct buf_reader *reply, struct walk_frame *frames,
 		  size_t max_frames, size_t *ret_count, enum stackd_end_reason *ret_reason);
 
-/* Makes the frames of a walk that no worker can make: the leaf alone. */
+/* Gives the frames of a walk in which all workers have failed: the leaf alone. Returns the end
+ * reason. */
 enum stackd_end_reason ask_walks_leaf(const struct ask_walks *walks, const struct walk_input *in,
 				      struct walk_frame *frames, size_t *ret_count);
 
 /* Returns the version of a process's mappings now; 0: there are none. */
 uint64_t ask_walks_version(const struct ask_walks *walks, pid_t pid);
 
-/* Returns the objects of the options. */
+/* Returns ask_walks_options.objects. */
 const struct object_table *ask_walks_objects(const struct ask_walks *walks);
 
 #define ASK_WALKS_TRIES 3 /* how often a walk is tried, if workers fail in it */
 
-/* Does what walks_check() does, in one call of the worker. A step in which the worker fails is
- * CALLFLOW_STEP_UNCHECKED. */
+/* Does what walks_check() does, in one call of the worker. If the worker fails at a step, the
+ * step's verdict is CALLFLOW_STEP_UNCHECKED. */
 size_t ask_walks_check(struct ask_walks *walks, const struct walks_step *steps, size_t count,
 		       uint64_t budget_ns, struct walks_verdict *ret_verdicts);
 

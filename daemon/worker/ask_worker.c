@@ -13,7 +13,8 @@
 #include "daemon/worker/wire.h"
 #include "unwind/recipe_wire.h"
 
-/* Refuses the worker's reply if it is invalid; not if stackd itself has no memory. */
+/* Refuses the file if the worker's reply was invalid (`err` is -EBADMSG). Returns the result of the
+ * call. */
 static int check(struct worker *worker, const struct worker_call *call, int err)
 {
 	return err == -EBADMSG ? worker_refuse_reply(worker, call) : err;

@@ -17,7 +17,8 @@ void ask_files_free(struct ask_files *files); /* NULL is fine */
 struct worker *ask_files_worker(const struct ask_files *files);
 
 /* Gives what a worker has found about a file's tags: bits TAGS_HAS_... (walk_wire.h), and the vaddr
- * of the library's word. false: nothing is known. */
+ * of libstacktag's word in the file (recorder/tagger.h). false: no worker was asked about the
+ * file. */
 bool ask_files_tags(const struct ask_files *files, uint64_t file_id, uint32_t *ret_has,
 		    uint64_t *ret_word);
 
@@ -32,12 +33,12 @@ int ask_worker_table(struct worker *worker, const struct object *object, bool is
 		     bool (*is_cancelled)(void *arg, uint64_t cpu_ns), void *arg,
 		     struct recipe_table **ret_table);
 
-/* Asks about a file (service_file.h); the worker may get its debug files. Returns the status of the
- * reply, or an error of worker_call(). */
+/* Asks the worker's service_file_fn (service_file.h) a question about a file; the worker may read
+ * the file's debug files. Returns the status of the reply, or an error of worker_call(). */
 int ask_worker_file(struct worker *worker, const struct elf_file *file, const char *path,
 		    const struct buf *request, struct buf *ret_reply);
 
-/* Refuses the file after an invalid reply: see worker_refuse_reply(). */
+/* Refuses a file after an invalid reply to ask_worker_file(): see worker_refuse_reply(). */
 void ask_worker_refuse(struct worker *worker, const struct elf_file *file, const char *path);
 
 #endif

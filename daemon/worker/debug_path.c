@@ -2,13 +2,14 @@
 /*
  * Checks paths; see debug_path.h.
  *
- * Split DWARF, and files that several debug files share, are where the compiler or dwz has put
- * them, at paths that the object names. So only their names are checked.
+ * The files of split DWARF (.dwo, .dwp) and of dwz (.gnu_debugaltlink) are where the compiler or
+ * dwz has put them, at paths that the object states. So of these paths, only the file names are
+ * checked.
  *
  * The folder of an object may belong to the user whose file has subverted the worker, and have a
- * link to anything. So a file there is opened only if everybody may read it and it is an ELF file:
- * a readable file can still be in a folder that others may not enter. The same holds for files that
- * only their names identify.
+ * link to anything. So a file there is opened only if everybody may read it and it is an ELF file.
+ * (That it is readable is not enough, because it can be in a folder that others may not enter.) The
+ * same is required of files of which only the names are checked.
  */
 #include "daemon/worker/debug_path.h"
 
@@ -28,7 +29,8 @@ static bool climbs(const char *path)
 	return strstr(path, "/../") || strstr(path, "/./");
 }
 
-/* Whether a path is FOLDER/NAME or FOLDER/.debug/NAME for the folder of the object. */
+/* Returns whether a path is FOLDER/NAME or FOLDER/.debug/NAME, FOLDER being the one that holds the
+ * object. */
 static bool is_beside(const char *path, const char *object_path)
 {
 	const char *slash = strrchr(object_path, '/');
@@ -42,7 +44,8 @@ static bool is_beside(const char *path, const char *object_path)
 	return *path && !strchr(path, '/') && strcmp(path, "..") && strcmp(path, ".");
 }
 
-/* Whether a path is absolute and names a file as compilers and dwz name theirs. */
+/* Returns whether a path is absolute and its file name is one that compilers or dwz give to debug
+ * files. */
 static bool is_named_so(const char *path)
 {
 	static const char *const ends[] = {".dwo", ".dwp", ".dwz", ".sup", ".debug"};

@@ -13,14 +13,16 @@
 
 enum fault_where { FAULT_IDENTITY, FAULT_OBJECT, FAULT_TABLE, FAULT_NAMES, FAULT_WALK, FAULT_FILE };
 
-/* Reads the environment: STACKD_FAULT is WHAT:WHERE:BUILD-ID. To be called before the sandbox. */
+/* Reads STACKD_FAULT from the environment, which is WHAT:WHERE:BUILD-ID. To be called before the
+ * sandbox. */
 void fault_prepare(void);
 
 /* Returns `usual`, a limit; or if STACKD_FAULT is few:NAME:HEX with this name, the number HEX, so
  * that tests can reach the limit. */
 uint32_t fault_few(const char *name, uint32_t usual);
 
-/* Makes the fault of STACKD_FAULT, if that names this file's build-id and this place. */
+/* Makes the fault of STACKD_FAULT (crashes, hangs, ...), if STACKD_FAULT has this file's build-id
+ * and names `where`. */
 void fault_at(const struct elf_file *file, enum fault_where where);
 
 #endif

@@ -184,7 +184,8 @@ static void serve(int socket, fork_server_run_fn *run)
 
 /* --- the keeper's process -------------------------------------------------------------------- */
 
-/* Ends a server, and forks another, which serves the socket. */
+/* Ends the server `old`, if it is not 0, and forks another one, which serves requests from
+ * `socket`. Returns the answer to SERVE. */
 static struct answer start_serving(int keeper, fork_server_run_fn *run, pid_t old, int socket)
 {
 	struct answer answer = {.result = -EAGAIN};
@@ -307,8 +308,8 @@ static void set_timeout(int socket)
 	setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 }
 
-/* Whether a process is stopped, or sleeps. Waiting for a CPU or a disk does not count, nor does
- * sleep if the process `ends` another one, for whose end it waits. */
+/* Returns whether a process is stopped, or sleeps. false if it waits for a CPU or a disk; also if
+ * it sleeps while it `ends` another process, since it waits for that one. */
 static bool is_halted(pid_t pid, bool ends)
 {
 	struct proc_fs_stat stat;
@@ -317,7 +318,8 @@ static bool is_halted(pid_t pid, bool ends)
 	       (stat.state == 'T' || stat.state == 't' || (stat.state == 'S' && !ends));
 }
 
-/* Waits for a process's answer. 0 or -errno: -ETIMEDOUT if it hangs. */
+/* Waits for the answer of the keeper or the server, the process `pid`; `ends` as for is_halted().
+ * 0; -ETIMEDOUT: the process hangs; or another -errno. */
 static int await(const struct fork_server *s, int socket, pid_t pid, bool ends,
 		 struct answer *ret_answer)
 {
@@ -351,8 +353,8 @@ static int ask_process(const struct fork_server *s, int socket, pid_t pid,
 	return err == -EPIPE || err == -ECONNRESET || err == -ETIMEDOUT ? -ECHILD : err;
 }
 
-/* Makes the kernel's OOM killer prefer the server and its workers: then files are refused, and
- * stackd goes on. */
+/* Makes the kernel's OOM killer choose the server and its workers before stackd, so that files are
+ * refused, but stackd goes on. */
 static void let_go_first(pid_t pid)
 {
 	char path[40];
@@ -363,7 +365,7 @@ static void let_go_first(pid_t pid)
 	if (fd < 0)
 		return;
 	if (write(fd, "500", 3) < 0)
-		errno = 0; /* without it, their size decides */
+		errno = 0; /* without the setting, the OOM killer decides by size */
 	close(fd);
 }
 
@@ -383,7 +385,8 @@ static int start_server(struct fork_server *s, int *ret_status)
 	err = ask_process(s, s->keeper, s->keeper_pid, &request, &pair[1], 1, &answer);
 	close(pair[1]);
 	if (!err)
-		__atomic_store_n(&s->pid, 0, __ATOMIC_RELAXED); /* the old server was reaped */
+		__atomic_store_n(&s->pid, 0,
+				 __ATOMIC_RELAXED); /* the keeper has reaped the old server */
 	if (!err && answer.result < 0)
 		err = answer.result;
 	if (err) {
@@ -454,8 +457,9 @@ int fork_server_new(fork_server_run_fn *run, struct fork_server **ret_server)
 	return 0;
 }
 
-/* Waits for the end of the keeper, which waits for the server's. stackd has no right to kill them:
- * one that is stopped ends once somebody lets it go on, and stackd does not wait for that. */
+/* Waits for the end of the keeper, which waits for the end of the server. stackd has no right to
+ * kill them. If one of them is stopped, it ends once somebody lets it continue, for which stackd
+ * does not wait. */
 static void await_end(const struct fork_server *s)
 {
 	const struct timespec look = {.tv_nsec = FORK_SERVER_LOOK_MS * 1000000L};

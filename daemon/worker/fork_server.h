@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs a process without rights that forks the workers. It is forked from stackd before stackd
- * reads anything of a profiled process. So stackd needs no right to run programs, or to become
- * another user, when it has to start a worker again. A worker begins with that process's small
- * memory in a millisecond.
+ * reads anything of a profiled process. When stackd later has to start a worker again, it needs no
+ * right to run programs or to become another user. A worker starts within a millisecond, with the
+ * small memory of that process.
  *
  *   stackd ──► keeper ──► fork server ──► worker, worker, ...     each with a socket to stackd
  *
- * stackd also asks the server to end workers: it has another user, and so no right to kill them
- * itself. If the server is killed, its workers end with it, and the keeper, which gave up the same
- * rights, forks another one: stackd has no right any more to make such a process. The keeper does
- * nothing else, so little can happen to it; without it there are no more servers.
+ * stackd also asks the server to end workers, because they have another user, so that stackd has no
+ * right to kill them. If the server is killed, its workers end with it. Then the keeper, which has
+ * given up the same rights as the server, forks another server, because stackd has given up the
+ * right to make such a process. The keeper does nothing else, so little can happen to it; without
+ * it there are no more servers.
  *
- * stackd waits for an answer for a bounded time. A server that is stopped, or sleeps when it should
- * fork, counts as dead after FORK_SERVER_LOOKS looks in a row. One in any other state has
- * FORK_SERVER_MOST_LOOKS: it may wait for the end of a worker that gets no CPU. These limits hold
- * for the keeper, too.
+ * stackd waits for an answer for a bounded time. If the server is stopped, or sleeps when it should
+ * fork, at FORK_SERVER_LOOKS looks in a row, it counts as dead. In any other state it counts as
+ * dead after FORK_SERVER_MOST_LOOKS looks, because it may be waiting for the end of a worker that
+ * gets no CPU. These limits hold for the keeper, too.
  */
 #ifndef WORKER_FORK_SERVER_H
 #define WORKER_FORK_SERVER_H
@@ -39,8 +40,9 @@ typedef void fork_server_run_fn(int socket, void *page);
 typedef void fork_server_meanwhile_fn(void *arg, bool is_waiting);
 
 /* Calls `take` each time that the calling thread has waited FORK_SERVER_LOOK_MS for the server or a
- * worker, and after each of its calls of a worker. `take` must call neither; NULL ends this. Only
- * one thread at a time may have such a function. */
+ * worker, and after each of its calls of a worker. `take` must call neither the server nor a
+ * worker. NULL: no function is called any more. Only one thread at a time may have such a
+ * function. */
 void fork_server_use_meanwhile(struct fork_server *server, fork_server_meanwhile_fn *take,
 			       void *arg);
 
@@ -66,9 +68,9 @@ struct fork_child {
 	unsigned server; /* the server that has forked it: its number of restarts */
 };
 
-/* Forks a worker. `keeps_priority`: it runs at the priority that stackd's loop has. A server that
- * has died is started again. Any thread. Returns 0 or -errno: -ECHILD if there is no server, and no
- * other can be started; the caller closes the socket. */
+/* Forks a worker. `keeps_priority`: it runs at the priority that stackd's loop has. If the server
+ * has died, it is started again. Any thread. Returns 0 or -errno: -ECHILD if there is no server,
+ * and no other can be started; the caller closes the socket. */
 int fork_server_spawn(struct fork_server *server, bool keeps_priority, int page_fd,
 		      struct fork_child *ret_child);
 
@@ -78,8 +80,8 @@ int fork_server_spawn(struct fork_server *server, bool keeps_priority, int page_
 int fork_server_end(struct fork_server *server, const struct fork_child *child, int *ret_status,
 		    uint64_t *ret_cpu_ns);
 
-/* Gives the process ids of the keeper and the server, for their cost; 0: there is none. Any
- * thread. */
+/* Gives the process ids of the keeper and the server, by which their CPU time and memory are
+ * measured; 0: there is none. Any thread. */
 void fork_server_pids(const struct fork_server *server, pid_t ret_pids[2]);
 
 /* Returns how often a server was started again. Any thread. */

@@ -77,8 +77,8 @@ static int put_lines(struct service *s, const struct object *object, uint64_t of
 	return 0;
 }
 
-/* Appends the lines of all locations of the request. -ESTALE: the file became another, or was
- * touched, in the middle of it. */
+/* Appends the lines of all locations of the request. 0; -ESTALE: meanwhile the path came to lead to
+ * another file, or the file was changed; or another -errno. */
 static int put_all(struct service *s, uint32_t number, uint32_t count, struct buf_reader offsets,
 		   struct buf *reply)
 {
@@ -103,7 +103,8 @@ static int put_all(struct service *s, uint32_t number, uint32_t count, struct bu
 	return err || changed == naming_changed(s->names) ? err : -ESTALE;
 }
 
-/* On -ESTALE tries once more, since renaming or removing a file touches it, too. */
+/* Serves WIRE_NAME_LINES. On -ESTALE it tries once more, since renaming or removing a file also
+ * changes the time by which a changed file is recognised. */
 static int resolve(struct service *s, struct buf_reader *request, struct buf *reply)
 {
 	uint32_t number, count;
@@ -119,7 +120,7 @@ static int resolve(struct service *s, struct buf_reader *request, struct buf *re
 	return err;
 }
 
-/* Returns of how many objects the symbols were dropped since the last call. */
+/* Returns how many objects had their symbols dropped since the last call. */
 static int newly_forgotten(struct service *s)
 {
 	uint64_t all = naming_forgotten(s->names), n = all - s->symbols_told;

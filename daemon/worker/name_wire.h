@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Encodes the lines of a location (store/store.h) as bytes, in the worker, and decodes them in
- * stackd. */
+/* Encodes the lines of a location (struct store_line: its function, file and line, one for each
+ * inlined call) as bytes, in the worker, and decodes them in stackd. */
 #ifndef WORKER_NAME_WIRE_H
 #define WORKER_NAME_WIRE_H
 

@@ -26,8 +26,8 @@ static inline void names_free(struct names *names) /* NULL is fine */
 		names->free(names);
 }
 
-/* Makes a naming (sym/naming.h). The caller owns it, and frees it before it frees `names`. 0 or
- * -ENOMEM. */
+/* Makes a naming (sym/naming.h: it finds names of locations). The caller owns it, and frees it
+ * before it frees `names`. 0 or -ENOMEM. */
 static inline int names_open(struct names *names, struct naming **ret_naming)
 {
 	return names->open(names, ret_naming);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes rights from a process for good. Each call takes what it can, and returns which rights it
- * could not take: a container may lack the right to change the user, a kernel may lack seccomp.
+ * Takes rights from a process for good. sandbox_fork_server() takes the rights that it can take,
+ * and returns which it could not take, because a container may not be allowed to change the user,
+ * and a kernel may lack seccomp.
  */
 #ifndef WORKER_SANDBOX_H
 #define WORKER_SANDBOX_H

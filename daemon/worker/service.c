@@ -14,7 +14,7 @@
 
 #define MAX_OBJECTS (1u << 24)
 
-/* Opened by service_prepare(), before the workers are forked, which inherit it. */
+/* Opened by service_prepare() before the workers are forked, so that they inherit it. */
 static struct elf_file *vdso;
 
 void service_prepare(void)
@@ -73,8 +73,8 @@ static void forget_objects(struct service *s)
 	s->n_open = 0;
 }
 
-/* Opens an object's file. `identity`: that of the file when stackd opened it; it may have been
- * overwritten since. */
+/* Opens an object's file. `identity`: the file's identity (elf_file_identity()) when stackd opened
+ * it. If it is another now, the file was overwritten, and the object gets no file. */
 static void open_file(struct object *object, int fd, uint64_t identity)
 {
 	int err = -EBADF;
@@ -129,9 +129,10 @@ static struct object *ask_for(struct service *s, uint32_t number)
 	return object;
 }
 
-/* Whether stackd must be asked for an object (again). An object without a file may have one by now,
- * which was found in another process: it is asked for once in each round. An object whose file was
- * written to, or renamed, is asked for when a request first uses it. */
+/* Returns whether stackd must be asked for an object, perhaps again. An object without a file may
+ * have one by now, found in another process, so stackd is asked once in each round (service.round).
+ * If an object's file was written to or renamed, stackd is asked when a request first uses the
+ * object. */
 static bool is_worth_asking(struct service *s, uint32_t number)
 {
 	const struct object *object = s->objects.items[number];
@@ -144,8 +145,8 @@ static bool is_worth_asking(struct service *s, uint32_t number)
 	       (object->kind == OBJECT_ELF && !object->elf && s->asked.items[number] != s->round);
 }
 
-/* Notes in the shared page which object is being read, for stackd to refuse it if the worker
- * crashes. */
+/* Writes to the shared page which object is being read, so that stackd refuses its file if the
+ * worker crashes. */
 static void note_number(struct service *s, uint32_t number)
 {
 	__atomic_store_n(&s->page->object_plus_1, number + 1, __ATOMIC_RELAXED);

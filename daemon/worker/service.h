@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a worker's process. It serves one request at a time, and asks stackd for the files
- * and facts that it needs. It can ask again for everything that it keeps, so it can be ended at any
- * moment.
+ * The inside of a worker's process. It serves one request of stackd at a time, and meanwhile asks
+ * stackd for the files and facts that it needs. Everything that it keeps it can ask for again, so
+ * stackd can end it at any moment.
  */
 #ifndef WORKER_SERVICE_H
 #define WORKER_SERVICE_H
@@ -35,7 +35,7 @@ struct service {
 	VEC(uint32_t) looked; /* by object number: the last request that has used the object */
 	uint32_t requests;
 	uint32_t round;	       /* stackd is asked once in each round for an object without a file */
-	uint64_t symbols_told; /* the part of naming_forgotten() that stackd was told */
+	uint64_t symbols_told; /* the value of naming_forgotten() when stackd was last told of it */
 	struct naming *names;  /* NULL: not needed so far; likewise the next two */
 	struct walk_service *walks;
 	struct service_tags *tags; /* array of SERVICE_TAGS */
@@ -49,12 +49,12 @@ void service_run(int socket, void *page, service_file_fn *answer_file);
 void service_prepare(void);
 
 /* Sends the question in s->question to stackd, and waits for the answer. Returns its status;
- * *ret_answer reads its bytes in s->answer. *ret_fd: the descriptor that came with it, or -1; NULL:
- * none is expected. */
+ * *ret_answer reads its bytes in s->answer. *ret_fd: the descriptor that came with the answer, or
+ * -1; NULL: no descriptor is expected. */
 int service_ask(struct service *s, enum wire_kind kind, struct buf_reader *ret_answer, int *ret_fd);
 
-/* Returns the object of a number, with its file open if it can be read (else its `error` says why).
- * NULL: there is none, or no memory. It lives until the next request. */
+/* Returns the object with a number; its file is open, or its `error` says why not. NULL: stackd has
+ * no such object, or there is no memory. The object lives until the next request. */
 const struct object *service_object(struct service *s, uint32_t number);
 
 /* Asks for a debug file by its path, for struct debug_source; `service` is the argument. */
@@ -64,7 +64,7 @@ int service_open_debug(void *service, const char *path);
  * as being read yet. */
 void service_begin_part(struct service *s);
 
-/* Sends the result of a part. */
+/* Sends the result of a part of the request, its status and bytes, to stackd. */
 void service_part(struct service *s, int status, const struct buf *bytes);
 
 /* Serve one kind of request each: read `request`, fill `reply`, and return the status. */
@@ -75,7 +75,8 @@ int walk_service(struct service *s, enum wire_kind kind, struct buf_reader *requ
 		 struct buf *reply);
 int walk_service_many(struct service *s, struct buf_reader *request, struct buf *reply);
 
-/* Writes whether a file keeps tags: bits, u32, and the word, u64. */
+/* Appends what is known of a file's tags: bits TAGS_HAS_... (walk_wire.h), u32; and the vaddr of
+ * libstacktag's word, u64. */
 void tag_service_put(const struct elf_file *elf, struct buf *reply);
 
 /* Answers questions about functions that keep a tag; as the functions above. */

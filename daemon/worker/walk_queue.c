@@ -4,8 +4,8 @@
  * its first `n_sent` entries are the batch that the worker is making, in the order of its results.
  * See walk_queue.h.
  *
- * When a worker fails, the walk in which it failed is tried again a few times, since the next
- * worker walks without the refused file; the others of the batch are sent again.
+ * When the worker fails, the file that it was reading is refused. The walk in which it failed is
+ * tried again a few times, now without that file, and the other walks of the batch are sent again.
  */
 #include "daemon/worker/walk_queue.h"
 
@@ -17,7 +17,7 @@
 #include "daemon/worker/wire.h"
 
 #define MOST_SENT  32		/* most walks in a batch */
-#define SENT_BYTES (256u << 10) /* no walk is added to a batch of so many bytes */
+#define SENT_BYTES (256u << 10) /* no walk is added to a batch that has this many bytes already */
 
 enum state {
 	FREE,
@@ -114,8 +114,9 @@ static void drop(struct walk_queue *q, struct slot *slot)
 	slot->state = FREE;
 }
 
-/* Frees a slot for the walk that is needed next. All other walks are needed later, so the last one
- * that is made or waits is dropped; walks that the worker is making are not. */
+/* Frees a slot for the walk that is needed next. All other walks are needed later, so this drops
+ * the one in the last slot that is made or waits; it does not drop walks that the worker is making.
+ * NULL: there is no such slot. */
 static struct slot *make_room(struct walk_queue *q)
 {
 	for (size_t i = WALK_QUEUE_MOST; i-- > 0;) {
@@ -157,8 +158,8 @@ bool walk_queue_has(struct walk_queue *q, const void *key)
 	return find(q, key) != NULL;
 }
 
-/* Whether the mappings of a walk's process have changed since the walk was sent. A waiting walk is
- * sent with the mappings of that moment, so it is never outdated. */
+/* Returns whether the mappings of a walk's process have changed since the walk was sent. A walk
+ * that waits will be sent with the mappings of that later moment, so it is never outdated. */
 static bool is_outdated(const struct walk_queue *q, const struct slot *slot)
 {
 	return (slot->is_sent || slot->state == MADE) &&
@@ -204,7 +205,7 @@ void walk_queue_drop(struct walk_queue *q, const void *key)
 
 /* --- batches --------------------------------------------------------------------------------- */
 
-/* Removes the first walk of the row, which is made. */
+/* Takes the first walk out of the row, since its result has come. Returns its slot. */
 static struct slot *finish_first(struct walk_queue *q)
 {
 	struct slot *slot = &q->slots[q->row[0]];
@@ -261,8 +262,8 @@ static struct worker_call call_of(struct walk_queue *q)
 				    .arg = q};
 }
 
-/* Makes the walks of the batch wait again, except those that were dropped, whose slots are
- * freed. */
+/* Puts the walks of the batch, which will not be made, back into the state of waiting; frees the
+ * slots of those that were dropped. */
 static void take_back(struct walk_queue *q)
 {
 	size_t kept = 0;
@@ -287,8 +288,7 @@ static void give_up_first(struct walk_queue *q)
 	finish_first(q)->has_failed = true;
 }
 
-/* Handles the end of a batch before all its walks were made, with `status` as the result of the
- * call. */
+/* Handles the end of a call that has not made all walks of its batch. `status`: its result. */
 static void recover(struct walk_queue *q, int status)
 {
 	bool was_at_first = q->n_sent && q->slots[q->row[0]].state != DROPPED;

@@ -8,7 +8,7 @@
 
 #include "stackd_abi.h"
 
-/* The header of each of these requests. */
+/* The header of each request about walks and steps. */
 struct walk_wire_head {
 	uint64_t mappings[2]; /* versions of the mappings of `pids`; 0: there are none */
 	int32_t pids[2];      /* processes whose mappings and code may be asked for; 0: none */
@@ -31,8 +31,8 @@ struct walk_wire_input {
 _Static_assert(sizeof(struct walk_wire_input) == sizeof(struct stackd_regs) + 56,
 	       "no hidden padding");
 
-/* WIRE_WALKS: many walks, each with its length, u32, before its head. The reply has a part for
- * each, in this order, which is what WIRE_WALK's reply would be. */
+/* WIRE_WALKS: many requests of WIRE_WALK, each behind its length, u32. For each, in this order, a
+ * part (WIRE_PART) comes, which is what the reply to WIRE_WALK would be. */
 
 /* The reply of WIRE_WALK: the end reason, then `count` frames. The counters are of this walk
  * alone. */
@@ -49,8 +49,9 @@ struct walk_wire_frame {
 	uint8_t is_return, is_guess, provenance, padding;
 };
 
-/* WIRE_STEP: a budget of CPU time, u64 ns, and pairs of locations. The reply has verdicts on the
- * first pairs, as many as the budget allowed: at least one. */
+/* WIRE_STEP: a budget of CPU time, u64 ns, and steps: pairs of a caller's and a callee's location,
+ * of which is checked whether the first calls the second. The reply has verdicts on the first
+ * steps, as many as the budget allowed, and at least on one. */
 struct walk_wire_step {
 	uint64_t caller_offset, callee_offset;
 	uint32_t caller, callee; /* numbers of objects */
@@ -69,7 +70,8 @@ struct walk_wire_address {
 	uint32_t padding;
 };
 
-/* WIRE_ASK_WINDOW: the STACKD_CODE_BYTES bytes around a mark of the request. */
+/* WIRE_ASK_WINDOW: the STACKD_CODE_BYTES bytes of JIT code at the address of a mark (struct
+ * stackd_code_mark) in the request, as they were at the sample. */
 struct walk_wire_window {
 	struct stackd_code_mark mark;
 	int32_t pid;
@@ -83,7 +85,7 @@ struct walk_wire_mapping {
 	uint32_t object, padding;
 };
 
-/* WIRE_ASK_RULE. */
+/* WIRE_ASK_RULE: the unwind rule at a file offset of an object. */
 struct walk_wire_location {
 	uint64_t offset;
 	uint32_t object, padding;

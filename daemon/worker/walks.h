@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks copied stacks, and checks steps: one interface with two implementations.
+ * Walks copied stacks, and checks the steps of walks (whether the caller's code calls the callee):
+ * one interface with two implementations.
  *
  *   walks_in_worker.h  a worker makes them. Prefetched walks are made while the loop goes on
  *   walks_in_process.h   the caller's process makes them: a worker itself, stackd with --lbr, and
@@ -15,7 +16,9 @@
 #include "unwind/dwarf_walk.h"
 #include "unwind/runtime_code.h"
 
-/* A step, by objects and offsets. `may_be_bare`: it followed a frame pointer out of JIT code. */
+/* A step of a walk from a callee to its caller; each is an object and an offset in it. `is_entry`:
+ * the caller begins the thread's stack. `may_be_bare`: the step followed a frame pointer out of JIT
+ * code, which may maintain none. */
 struct walks_step {
 	const struct object *caller, *callee;
 	uint64_t caller_offset, callee_offset;
@@ -62,8 +65,8 @@ static inline void walks_free(struct walks *walks) /* NULL is fine */
 		walks->ops->free(walks);
 }
 
-/* Does what dwarf_walk_stack() does, with the mappings of in->pid. `key`: as for walks_prefetch();
- * NULL: the walk was not prefetched. */
+/* Walks a copied stack as dwarf_walk_stack() does, with the mappings of process in->pid. `key`: the
+ * key of walks_prefetch(), whose result is then used; NULL: the walk was not prefetched. */
 static inline enum stackd_end_reason walks_stack(struct walks *walks, const void *key,
 						 const struct walk_input *in,
 						 struct walk_frame *frames, size_t max_frames,
@@ -72,9 +75,9 @@ static inline enum stackd_end_reason walks_stack(struct walks *walks, const void
 	return walks->ops->stack(walks, key, in, frames, max_frames, ret_count);
 }
 
-/* Checks steps by callflow_step_check(), and those that may be bare by runtime_code_frame(), for
- * about `budget_ns` of CPU time. JIT code must be of one process in all steps.
- * Returns how many steps have a verdict: the first ones, at least one. */
+/* Checks steps by callflow_step_check(), and those with may_be_bare also by runtime_code_frame(),
+ * for about `budget_ns` of CPU time. If several steps involve JIT code, it must be that of one
+ * process. Returns how many steps, from the first one on, now have a verdict: at least one. */
 static inline size_t walks_check(struct walks *walks, const struct walks_step *steps, size_t count,
 				 uint64_t budget_ns, struct walks_verdict *ret_verdicts)
 {
@@ -100,7 +103,8 @@ static inline uint64_t walks_cpu_ns(const struct walks *walks)
 	return walks->ops->cpu_ns(walks);
 }
 
-/* --- walks before their turn ------------------------------------------------------------------ */
+/* --- walks before they are needed
+ * ------------------------------------------------------------------ */
 
 /* Returns whether walks are made while the caller goes on. If not, walks_stack() makes the walk,
  * and prefetching does nothing. */
@@ -117,28 +121,29 @@ static inline bool walks_prefetch(struct walks *walks, const void *key, const st
 	return walks->ops->prefetch(walks, key, in, is_next);
 }
 
-/* Returns false if walks_prefetch() should be called for a walk. Returns true if it was called
- * already, or would do nothing. */
+/* Returns whether walks_prefetch() need not be called for a walk, because it was called already, or
+ * would do nothing. */
 static inline bool walks_is_prefetched(struct walks *walks, const void *key)
 {
 	return walks->ops->is_prefetched(walks, key);
 }
 
-/* Returns whether walks_stack() will not wait for a walk. Drops a walk if the mappings have changed
- * since. */
+/* Returns whether the prefetched walk is made, so that walks_stack() will not wait for it. Drops
+ * the walk if the mappings have changed since. */
 static inline bool walks_is_made(struct walks *walks, const void *key)
 {
 	return walks->ops->is_made(walks, key);
 }
 
-/* Drops a walk, if there is one, since its input is freed. */
+/* Drops a prefetched walk, if there is one with this key. To be called before its input is
+ * freed. */
 static inline void walks_drop(struct walks *walks, const void *key)
 {
 	walks->ops->drop(walks, key);
 }
 
-/* Sends and receives without waiting. To be called when the descriptor is readable, and each
- * WORKER_LOOK_MS while walks are under way. */
+/* Sends requests and receives results of prefetched walks, without waiting. To be called when
+ * walks_poll_fd() is readable, and each WORKER_LOOK_MS while walks are under way. */
 static inline void walks_go_on(struct walks *walks)
 {
 	walks->ops->go_on(walks);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A walk, the code of processes, and a check of steps; see walks_in_process.h. */
+/* Keeps a struct dwarf_walk, the JIT code of processes, and what checks of steps need; see
+ * walks_in_process.h. */
 #include "daemon/worker/walks_in_process.h"
 
 #include <errno.h>
@@ -54,15 +55,16 @@ static enum stackd_end_reason stack(struct walks *walks, const void *key,
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-/* If the location is in JIT code, reads the code again if it has changed. */
+/* If the location is in JIT code, reads the code again, so that rules from old bytes are not used
+ * if the process has changed it. */
 static void catch_up(const struct here *h, const struct object *object, uint64_t offset)
 {
 	if (object->kind == OBJECT_JIT)
 		runtime_code_has_changed(h->code, object->owner.pid, offset);
 }
 
-/* Returns the location in the form of callflow: in its file or, for JIT code, in a copy of the
- * process's memory. */
+/* Returns a location as lib/code/callflow needs it: in the object's file or, for JIT code, in a
+ * copy of the process's memory. */
 static struct callflow_location code_at(const struct here *h, const struct object *object,
 					uint64_t offset)
 {
@@ -95,7 +97,8 @@ static size_t check(struct walks *walks, const struct walks_step *step, size_t c
 	return 1;
 }
 
-/* --- before their turn: nothing is ------------------------------------------------------------ */
+/* --- prefetching, which does nothing
+ * ------------------------------------------------------------ */
 
 static bool prefetch(struct walks *walks, const void *key, const struct walk_input *in,
 		     bool is_next)

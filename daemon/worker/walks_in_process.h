@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Walks stacks and checks steps in the caller's process, by lib/code/unwind and lib/code/callflow.
- * Functions in the options read code. */
+ * The caller's functions in the options read JIT code and find unwind rules. */
 #ifndef WORKER_WALKS_IN_PROCESS_H
 #define WORKER_WALKS_IN_PROCESS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lets workers walk stacks and check steps: ask_walks.h calls one worker, and waits; walk_queue.h
- * lets another one make prefetched walks. */
+/* Has workers walk stacks and check steps: one worker while the caller waits (ask_walks.h), and
+ * another worker for prefetched walks, while the caller goes on (walk_queue.h). */
 #ifndef WORKER_WALKS_IN_WORKER_H
 #define WORKER_WALKS_IN_WORKER_H
 

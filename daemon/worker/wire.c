@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sends and receives in pieces; see wire.h. A short message takes one system call at either end.
+ * Sends and receives messages in pieces; see wire.h. A short message takes one system call at
+ * either end.
  */
 #include "daemon/worker/wire.h"
 
@@ -17,7 +18,8 @@ union control {
 	struct cmsghdr align;
 };
 
-/* Called after a failed system call: returns 0 to try again, or the error. */
+/* Decides by errno after a failed system call. Returns 0: try again; or the error with which the
+ * transfer ends. */
 static int retry(const struct wire *w)
 {
 	if (errno == EINTR)

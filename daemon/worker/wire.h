@@ -73,7 +73,7 @@ int wire_receive(const struct wire *wire, size_t max, struct wire_header *ret_he
 		 struct buf *ret_bytes, int *ret_fd);
 
 /* One end of a connection with transfers that do not block: each continues when the socket is
- * ready. Messages of both directions alternate, but a reply may have several parts. */
+ * ready. The two ends send messages in turn, except that a reply may have several parts. */
 struct wire_stream {
 	int socket;	/* borrowed */
 	struct buf out; /* the message that is being sent */
@@ -89,10 +89,11 @@ struct wire_stream {
 void wire_stream_put(struct wire_stream *stream, const struct wire_header *header,
 		     const void *bytes, int fd, bool owns_fd);
 
-/* Returns whether the whole message was sent; also if there is none. */
+/* Returns whether the whole message of wire_stream_put() was sent, or there is none. */
 bool wire_stream_is_sent(const struct wire_stream *stream);
 
-/* Sends as much as there is room for. 0, -EPIPE, -ENOMEM or -errno. */
+/* Sends as much of the message as the socket has room for, without waiting. 0, also if some is
+ * left; -EPIPE: the other end is closed; -ENOMEM; or another -errno. */
 int wire_stream_flush(struct wire_stream *stream);
 
 /* Takes the next message: `ret_bytes` refers to it until the next call. Returns 1; 0: no whole

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls, their limits, and what follows when a worker fails; see worker.h.
+ * Calls workers, checks the limits of calls, and handles failures of workers; see worker.h.
  *
  * Limits are of CPU time, so that a busy machine does not make a file look hostile. A worker that
- * owes a reply, and neither runs nor waits for a CPU or a disk, sleeps. If it sleeps at
- * WORKER_SLEEP_LOOKS looks in a row, it hangs. Looks are counted, not timed, since all processes
- * may be stopped for a while.
+ * owes a reply sleeps if it neither runs nor waits for a CPU or a disk. If it sleeps at
+ * WORKER_SLEEP_LOOKS looks in a row, it counts as hung. Looks are counted, not timed, since all
+ * processes may be stopped for a while.
  */
 #include "daemon/worker/worker.h"
 
@@ -33,7 +33,7 @@
 
 #define WALL_NS	       UINT64_C(300000000000) /* longest time of a call, whatever the worker does */
 #define IDLE_NS	       UINT64_C(10000000000)  /* an idle worker ends after this time */
-#define LARGE_IDLE_NS  UINT64_C(1000000000)   /* the same for one over LARGE_BYTES */
+#define LARGE_IDLE_NS  UINT64_C(1000000000)   /* or this, if its memory exceeds LARGE_BYTES */
 #define LARGE_BYTES    (UINT64_C(8) << 20)
 #define RENEW_NS       UINT64_C(300000000000) /* a worker with so much CPU time is replaced */
 #define RENEW_CALLS    256		      /* RENEW_NS is checked once in so many calls */
@@ -77,9 +77,9 @@ struct worker {
 	unsigned server; /* the server that has forked it: its number of restarts */
 	clockid_t clock;
 	struct worker_page *page; /* NULL: there is none */
-	bool has_failed;	  /* the last process failed, so the next start is a restart */
-	uint64_t used_ns;	  /* when the last call ended */
-	uint64_t ended_cpu_ns;	  /* CPU time of processes that have ended */
+	bool has_failed;  /* the last process has failed, so the next start counts as a restart */
+	uint64_t used_ns; /* when the last call ended */
+	uint64_t ended_cpu_ns; /* CPU time of processes that have ended */
 	struct flight flight;
 };
 
@@ -91,8 +91,8 @@ struct workers {
 	refused; /* ids of refused files, and keys of files that could not be
 		  * identified */
 	struct workers_counts counts;
-	uint64_t server_cpu_ns, ended_server_cpu_ns; /* CPU time of keeper and server at the last
-						      * look; of servers before */
+	uint64_t server_cpu_ns, ended_server_cpu_ns; /* CPU time of keeper and server when last
+						      * read; CPU time of earlier servers */
 	bool is_told;				     /* the log says that no worker can be
 						      * started */
 	uint64_t most_analysed;
@@ -234,8 +234,8 @@ static bool is_refused(struct workers *ws, uint64_t file_id)
 	return found;
 }
 
-/* Returns the object that was being read: the one that the worker has named in the shared page, or
- * that of the call. */
+/* Returns the object that the worker was reading: the one that it has named in the shared page, or
+ * else the object of the call. */
 static const struct object *culprit(const struct worker *w, const struct worker_call *call)
 {
 	uint32_t named = w->page ? __atomic_load_n(&w->page->object_plus_1, __ATOMIC_RELAXED) : 0;
@@ -273,8 +273,8 @@ static bool is_asleep(const struct worker *w)
 	       (stat.state == 'S' || stat.state == 'T' || stat.state == 't');
 }
 
-/* A wire_look_fn: checks the limits of a worker. 0, or the error to end it with. Most calls end
- * before the first look. */
+/* A wire_look_fn: checks the limits of a worker. 0; or the error with which the call ends: -ETIME
+ * (CPU time), -ETIMEDOUT (it hangs), -ECANCELED. Most calls end before the first look. */
 static int look(void *arg)
 {
 	struct waiting *wait = arg;
@@ -295,7 +295,8 @@ static int look(void *arg)
 										    : 0;
 }
 
-/* look() for a worker for which this thread waits. */
+/* Does what look() does, for a worker for which this thread waits, and calls
+ * fork_server_meanwhile(). */
 static int look_meanwhile(void *arg)
 {
 	const struct waiting *wait = arg;
@@ -323,8 +324,9 @@ static enum worker_refusal reason(int err, int status)
 	return WORKER_REFUSED_CRASH;
 }
 
-/* Ends a worker after a failed call, and refuses the file. -EHOSTDOWN: the fork server died, so the
- * file is not to blame. */
+/* Ends a worker after a call that has failed with `err`, and refuses the file that it was reading.
+ * Returns the result of the call: -EOWNERDEAD: the file was refused; -EHOSTDOWN: the fork server
+ * died, so the file is not to blame; `err`, if it is -ECANCELED or -ENOMEM. */
 static int fail(struct worker *w, const struct worker_call *call, int err)
 {
 	const struct object *object = culprit(w, call);
@@ -369,8 +371,8 @@ static int answer(const struct worker_call *call, const struct wire *wire, uint3
 	return err;
 }
 
-/* Sends the request, and answers questions until the reply has come. It also looks at a worker that
- * asks question after question. */
+/* Sends the request, and answers questions until the reply has come. Also checks the limits of a
+ * worker that never stops asking questions. */
 static int exchange(struct worker *w, const struct worker_call *call, const struct buf *request,
 		    struct buf *ret_reply, int *ret_status)
 {
@@ -407,8 +409,8 @@ static int prepare(struct worker *w)
 	return err;
 }
 
-/* Returns the result of a call that is over, by the status of its reply or the error without
- * one. */
+/* Returns the result of a call that is over. `status`: that of the reply; `err`: 0, or why there is
+ * no reply. */
 static int conclude(struct worker *w, const struct worker_call *call, int status, int err)
 {
 	w->used_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
@@ -504,7 +506,7 @@ int worker_answer_object(struct worker *w, const struct object *object, struct b
 	return 0;
 }
 
-/* --- calls that nobody waits for ------------------------------------------------------------- */
+/* --- calls that do not wait ------------------------------------------------------------- */
 
 bool worker_is_busy(const struct worker *w)
 {
@@ -578,8 +580,8 @@ static int take_message(struct flight *f, const struct wire_header *header,
 	return f->text.failed ? -ENOMEM : 0;
 }
 
-/* Looks at a worker that has been silent for WORKER_LOOK_MS, or asks question after question. 0, or
- * the error to end it with. */
+/* Checks the limits of a worker that has been silent for WORKER_LOOK_MS, or has asked
+ * LOOK_QUESTIONS questions. 0, or the error with which the call ends. */
 static int look_at_flight(struct flight *f, bool is_silent)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -744,7 +746,8 @@ bool workers_are_lost(const struct workers *ws)
 	return fork_server_is_lost(ws->server);
 }
 
-/* Adds the CPU time and memory of keeper and fork server, with the CPU time of earlier ones. */
+/* Adds the CPU time and memory of the keeper and the fork server, and the CPU time of earlier
+ * servers. */
 static void add_servers(struct workers *ws, struct workers_counts *counts)
 {
 	uint64_t cpu_ns = 0;
@@ -766,7 +769,8 @@ static void add_servers(struct workers *ws, struct workers_counts *counts)
 	pthread_mutex_unlock(&ws->lock);
 }
 
-/* Reads the workers without their locks, which calls hold, so the numbers may be a moment old. */
+/* Reads the workers' members without their locks, which calls hold for long, so the numbers may be
+ * a moment old. */
 void workers_counts(struct workers *ws, struct workers_counts *ret_counts)
 {
 	pthread_mutex_lock(&ws->lock);

@@ -4,15 +4,15 @@
  * (ELF files, call frame information, DWARF, symbols, code, maps of JIT code), each for one thread
  * of stackd.
  *
- *   loop    identity of files, checks of steps             its calls are short: the loop waits
+ *   loop    identity of files, checks of steps             its calls are short, so the loop waits
  *   walks   walks of copied stacks                         the loop goes on meanwhile
  *   tables  recipe tables
  *   names   names of locations
  *   regions functions, lines and allocators for probes     the loop's, for calls that take long
  *
  * A call is a request and a reply. In between, a worker asks for what it needs: an object's
- * descriptor, a debug file, a mapping; stackd decides what it gets (worker_answer_fn). It keeps
- * only what it can ask for again, so it can be ended at any moment.
+ * descriptor, a debug file, a mapping; stackd decides what it gets (worker_answer_fn). A worker
+ * keeps only what it can ask for again, so stackd can end it at any moment.
  *
  * stackd ends a worker that crashes, makes a forbidden system call, takes too much memory or CPU
  * time, or sleeps. It refuses the file that the worker read for the rest of the run, logs it with
@@ -61,7 +61,7 @@ struct worker *workers_of(struct workers *workers, enum worker_role role);
 /* Ends workers that have been idle for a while. To be called about once a second. */
 void workers_trim(struct workers *workers);
 
-/* Adds `n` to a count of dropped data. Any thread. */
+/* Adds `n` to the count of dropped data of a kind. Any thread. */
 void worker_count_forgotten(struct worker *worker, enum worker_forgotten what, uint64_t n);
 
 /* Adds `n` to the count of locations that have no name because their file had changed. Any
@@ -99,14 +99,15 @@ struct worker_call {
 	worker_part_fn *part;	  /* NULL: there are no parts */
 	void *arg;
 	bool (*is_cancelled)(void *arg, uint64_t cpu_ns); /* called now and then with the CPU time
-							   * of the call: whether to end it; NULL:
-							   * never */
+							   * of the call; returns whether to end
+							   * it. NULL: it is never ended */
 };
 
-/* Calls a worker, and waits for its reply; one call at a time. A worker that sleeps has
- * WORKER_SLEEP_LOOKS looks, and a running one the CPU time limit of its role. Returns the status of
- * its reply: 0 or more, or negative errno; -EOWNERDEAD: the file was refused, now or before;
- * -ECANCELED; -ECHILD: no worker can be started; -ENOMEM: stackd itself has no memory. */
+/* Calls a worker, and waits for its reply; one call at a time. The call fails if the worker sleeps
+ * at WORKER_SLEEP_LOOKS looks in a row, or uses more CPU time than its role may. Returns the status
+ * of its reply: 0 or more, or negative errno; -EOWNERDEAD: the file was refused, now or before;
+ * -ECANCELED: is_cancelled() said so; -ECHILD: no worker can be started; -ENOMEM: stackd itself has
+ * no memory. */
 int worker_call(struct worker *worker, const struct worker_call *call, const struct buf *request,
 		struct buf *ret_reply);
 
@@ -117,8 +118,8 @@ int worker_begin(struct worker *worker, const struct worker_call *call, const st
 /* Continues a call of worker_begin(), as far as it can without waiting. To be called when
  * worker_poll_fd() is readable, and every WORKER_LOOK_MS while it is not, so that a worker that
  * hangs is noticed. Calls the functions of the call. Returns whether the call is still under way;
- * else gives what worker_call() would return. Limits hold for each part of the call, and a file in
- * which the worker fails is refused. */
+ * else gives what worker_call() would return. The limits of worker_call() hold for each part of the
+ * reply by itself. If the worker fails, the file that it was reading is refused. */
 bool worker_go_on(struct worker *worker, int *ret_status);
 
 /* Returns whether a call of worker_begin() is under way. */

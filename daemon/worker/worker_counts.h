@@ -53,8 +53,8 @@ const char *worker_refusal_words(enum worker_refusal why);
 
 struct workers_counts {
 	uint64_t calls;
-	uint64_t restarts;			/* starts after a worker had failed */
-	uint64_t server_restarts;		/* starts of a fork server after one had died */
+	uint64_t restarts;	  /* how often a worker was started after one had failed */
+	uint64_t server_restarts; /* starts of a fork server after one had died */
 	uint64_t refused[WORKER_REFUSED_COUNT]; /* files */
 	uint64_t forgotten[WORKER_FORGOTTEN_COUNT];
 	uint64_t unproven; /* locations without a name, because the file had changed */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The page that a worker shares with stackd. The worker writes to it which object it is reading, so
- * that stackd refuses the right file if the worker crashes. A worker that a file has subverted can
- * name another object.
+ * that stackd refuses the right file if the worker crashes. (A worker that a file has subverted can
+ * name another object.)
  */
 #ifndef WORKER_WORKER_PAGE_H
 #define WORKER_WORKER_PAGE_H
