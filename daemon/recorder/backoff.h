@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides when to look at a process again, where a look takes as long as some hundred walks and
- * mostly finds nothing: after a pause, which doubles with each look that finds nothing.
+ * Decides when to search a process's memory or mappings again. Such a look takes as long as some
+ * hundred walks, and mostly finds nothing. So there is a pause after each look that has found
+ * nothing, twice as long as the one before.
  */
 #ifndef RECORDER_BACKOFF_H
 #define RECORDER_BACKOFF_H
@@ -27,12 +28,12 @@ struct backoff {	       /* zeroed is empty */
 
 void backoff_fini(struct backoff *backoff); /* frees all, and leaves it empty */
 
-/* Returns whether a process may be looked at again: its pause is over or, if `is_urgent`,
- * BACKOFF_FIRST_NS have passed since the last look. 1, 0 or -ENOMEM. */
+/* Returns 1 if a process may be looked at now, because its pause is over or, with `is_urgent`,
+ * because BACKOFF_FIRST_NS have passed since the last look; 0 if it may not; -ENOMEM. */
 int backoff_are_over(struct backoff *backoff, pid_t pid, uint64_t time_ns, bool is_urgent);
 
-/* Begins the next pause of a process after a look that backoff_are_over() has allowed. If the look
- * has found something, there is no pause. */
+/* To be called after a look at a process that backoff_are_over() has allowed. Begins the process's
+ * next pause; or ends its pauses, if the look has found something. */
 void backoff_begin(struct backoff *backoff, pid_t pid, uint64_t time_ns, bool has_found);
 
 #endif

@@ -106,7 +106,7 @@ static int reconstruct(struct branches *b, pid_t tid, struct lbr_input *in,
 	in->walked = b->walked;
 	in->n_entries = b->n;
 	in->ring = b->ring;
-	in->top = -1; /* the BPF helper does not tell it */
+	in->top = -1; /* the BPF helper does not say which entry is the newest */
 	in->code = lbr_code_of(view);
 	if (b->is_call_stack)
 		err = lbr_reconstruct(b->lbr, tid, in, b->frames, LBR_MAX_FRAMES, &result);
@@ -222,8 +222,8 @@ int branches_on_path(struct branches *b, pid_t tid, const struct walk_input *wal
 	err = reconstruct(b, tid, &in, &view, ret_path);
 	if (err)
 		return err;
-	if (b->n_frames <
-	    in.n_walked) { /* lbr has dropped verified frames of the walk: keep the walk */
+	if (b->n_frames < in.n_walked) { /* lib/code/lbr has left out frames of the walk: keep the
+					  * walk as it is */
 		ret_path->origin = (struct origin){.is_complete = end == STACKD_END_ENTRY};
 		ret_path->end = end;
 		return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares the branch records of live samples with their walks (lib/code/lbr). The kernel half
- * sends them in a record of their own right before the sample's record. This module keeps them
- * until the sample's record comes.
+ * Compares the branch records of live samples with their walks (lib/code/lbr). Branch records are
+ * the processor's list of the last branches (LBR). The kernel half sends them in a record of their
+ * own, right before the sample's record. This module keeps them until the sample's record comes.
  */
 #ifndef RECORDER_BRANCHES_H
 #define RECORDER_BRANCHES_H
@@ -27,10 +27,12 @@ int branches_new(struct dwarf_walk *walk, const struct object_table *objects, bo
 		 unsigned entries, struct branches **ret_branches);
 void branches_free(struct branches *branches);
 
-/* Drops the records of a thread id that has ended or is used anew. */
+/* Forgets what earlier branch records have shown of a thread, since it has ended, or a new thread
+ * has its id. */
 void branches_forget(struct branches *branches, pid_t tid);
 
-/* Keeps a BRANCHES record until the record of its sample comes. */
+/* Keeps a BRANCHES record, in place of the one that was kept before, until the record of its sample
+ * comes. */
 void branches_keep(struct branches *branches, const struct stackd_branch_record *record);
 
 /* Returns whether the kept branch records belong to the sample with this header. NULL `branches`:
@@ -45,14 +47,16 @@ struct branches_path {
 	size_t more;	      /* frames that the branch records added at the root */
 };
 
-/* Compares a walk of a copied stack with the records, and turns `frames` (leaf first, with room for
- * `max`) into the path. 0 or -ENOMEM. */
+/* Compares the daemon's walk of a copied stack with the kept branch records. `frames`: the walk's
+ * `*count` frames, leaf first, with room for `max`; they are replaced by the frames of the
+ * resulting path. `end`: the walk's end reason. 0 or -ENOMEM. */
 int branches_on_walk(struct branches *branches, pid_t tid, const struct walk_input *in,
 		     struct walk_frame *frames, size_t max, size_t *count,
 		     enum stackd_end_reason end, struct branches_path *ret_path);
 
-/* Compares a path of locations, root first, that the kernel half has walked: `in` has `find` and
- * `arg` alone. branches_added() returns the added frames. 0 or -ENOMEM. */
+/* Compares a path that the kernel half has walked, as `count` locations, root first, with the kept
+ * branch records. Of `in`, only `find` and `arg` are used. branches_added() returns the frames that
+ * the branch records add. 0 or -ENOMEM. */
 int branches_on_path(struct branches *branches, pid_t tid, const struct walk_input *in,
 		     const struct location_table *locations, const uint32_t *path, size_t count,
 		     enum stackd_end_reason end, struct branches_path *ret_path);

@@ -2,8 +2,9 @@
 /*
  * Keeps verdicts on pairs of caller and callee; see caller_check.h.
  *
- * In the environment, STACKD_DEBUG prints wrong steps. STACKD_CHECK_STEPS also checks steps by
- * unwind information: these are right, so tests measure with it how often the check errs.
+ * If STACKD_DEBUG is in the environment, wrong steps are printed. If STACKD_CHECK_STEPS is, steps
+ * by unwind information are checked, too: these are right, so tests measure by them how often the
+ * check errs.
  */
 #include "daemon/recorder/caller_check.h"
 
@@ -26,14 +27,15 @@ struct asked {
 				   * maintain none */
 		bool is_kernels;  /* the kernel half made the step */
 	} step;
-	uint32_t before; /* the verdict of an earlier tick; INT_MAP_NONE: there is none */
+	uint32_t before; /* the verdict on the same step before the last tick; INT_MAP_NONE: there
+			  * was none */
 };
 
 struct caller_check {
 	struct caller_check_options with;
 	struct int_map pairs;	/* key: key_of(); value: enum callflow_step */
-	struct int_map doubted; /* key: key_of(), of steps whose verdict may change; value: the tick
-				 * of the check << 2 | enum doubt */
+	struct int_map doubted; /* steps whose verdict may change; key: key_of(); value: the tick of
+				 * the check << 2 | enum doubt */
 	struct int_map bare_objects; /* keys: numbers of the OBJECT_JIT objects whose code was seen
 				      * to keep no frame pointers */
 	uint32_t ticks;
@@ -110,15 +112,15 @@ static void show_wrong(const struct caller_check *c, uint32_t caller, uint32_t c
 			object_of(c, to)->path, (unsigned long long)to->offset);
 }
 
-/* A verdict besides those of callflow_step.h: the step cannot be judged yet, and is not
- * followed. */
+/* A verdict besides those of callflow_step.h: the step cannot be judged yet, so the path is cut
+ * before it. */
 #define NOT_YET CALLFLOW_STEP_COUNT
 
-/* Verdicts that hold until the next tick. */
+/* Verdicts that hold only until the next caller_check_tick(). */
 enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED };
 
-/* Checks the first steps of `asked`, as many as the CPU time that is left allows. Returns how
- * many. */
+/* Checks steps of `asked`, from the first one on, as many as the CPU time that is left allows.
+ * Returns how many of *ret_verdicts are set. */
 static size_t check(const struct caller_check *c, const struct asked *asked, size_t count,
 		    struct walks_verdict *ret_verdicts)
 {
@@ -142,11 +144,11 @@ static size_t check(const struct caller_check *c, const struct asked *asked, siz
 	return walks_check(c->with.walks, steps, count, (uint64_t)c->credit_ns, ret_verdicts);
 }
 
-/* Returns the final verdict on a step by frame pointer, which is right only if the callee has set
- * one up. If the callee's code does not show that, the step is not followed where other code of the
- * process was seen to keep no frame pointers: as a rule one compiler makes all code of a process. A
- * step of the daemon's walk is doubted only if the code could not be read, since that walk has
- * looked at the frame itself. */
+/* Returns the final verdict on a step by frame pointer out of JIT code, which is right only if the
+ * callee has set up its frame pointer. If the callee's code does not show that, the verdict is
+ * NOT_YET where other JIT code of the process was seen to keep no frame pointers, since as a rule
+ * one compiler makes all code of a process; else UNCHECKED. For a step of the daemon's walk that is
+ * so only if the code could not be read, because that walk has looked at the frame itself. */
 static uint32_t weigh(const struct caller_check *c, const struct step *step,
 		      enum runtime_code_frame frame, uint32_t verdict)
 {
@@ -167,7 +169,8 @@ static bool is_shared(const struct caller_check *c, uint32_t number)
 	return c->with.jit && jit_tracker_is_shared(c->with.jit, object_of(c, l), l->offset);
 }
 
-/* Turns what the check of a step has found into the step's verdict. 0 or -ENOMEM. */
+/* Turns the result of a check into the step's verdict: CALLFLOW_STEP_... or NOT_YET. 0 or
+ * -ENOMEM. */
 static int conclude(struct caller_check *c, const struct step *step, struct walks_verdict found,
 		    uint32_t *ret_verdict)
 {
@@ -200,17 +203,18 @@ static bool is_runtime_code(const struct caller_check *c, uint32_t number)
 	return object_table_at(c->with.objects, l->object)->kind == OBJECT_JIT;
 }
 
-/* The key has both flags, since the same pair can come from a rule, or from a frame pointer that
- * skips callers in between, and the two halves follow frame pointers differently. Bit 31 is free:
- * there are fewer than 2^31 locations. */
+/* Returns the key of a step. It has both flags, because the same pair of locations can come from an
+ * unwind rule, or from a frame pointer that skips callers in between, and because the kernel half
+ * and the daemon follow frame pointers differently. Bit 31 is free: there are fewer than 2^31
+ * locations. */
 static uint64_t key_of(const struct step *step)
 {
 	return (uint64_t)step->may_be_bare << 63 | (uint64_t)step->caller << 32 |
 	       (uint64_t)step->is_kernels << 31 | step->callee;
 }
 
-/* Stores a verdict. If the code may yet be changed, or may become readable, the verdict holds until
- * the next tick only. 0 or -ENOMEM. */
+/* Keeps the verdict on a step; only until the next tick, if the code may be changed or become
+ * readable. 0 or -ENOMEM. */
 static int keep(struct caller_check *c, const struct step *step, uint32_t verdict)
 {
 	uint32_t at = c->ticks << 2;
@@ -248,8 +252,9 @@ static void cut(struct path *path, size_t at, uint32_t verdict)
 	path->cut_reason = verdict == NOT_YET ? STACKD_END_RUNTIME_CODE : STACKD_END_WRONG_CALLER;
 }
 
-/* Leaves a step unchecked until it occurs again. Meanwhile its earlier verdict holds, if it has
- * one. */
+/* Leaves a step unchecked until it occurs again. Its verdict before the last tick still holds, if
+ * it had one; if not, and the step followed a frame pointer out of JIT code, cuts the path before
+ * it. */
 static void postpone(struct caller_check *c, const struct asked *asked, struct path *path)
 {
 	uint32_t verdict = asked->step.may_be_bare ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
@@ -258,8 +263,8 @@ static void postpone(struct caller_check *c, const struct asked *asked, struct p
 	cut(path, asked->step.at, asked->before != INT_MAP_NONE ? asked->before : verdict);
 }
 
-/* Counts and keeps the verdict that a check has found, and cuts the path if it is bad. 0 or
- * -ENOMEM. */
+/* Counts and keeps the verdict that a check gives, and cuts the path before the step if the verdict
+ * is WRONG or NOT_YET. 0 or -ENOMEM. */
 static int settle(struct caller_check *c, const struct asked *asked, struct walks_verdict found,
 		  struct path *path)
 {
@@ -273,8 +278,7 @@ static int settle(struct caller_check *c, const struct asked *asked, struct walk
 	return err ? err : keep(c, &asked->step, verdict);
 }
 
-/* Checks the steps that have no verdict, and postpones those that there is no time for. 0 or
- * -ENOMEM. */
+/* Checks the steps in c->asked, and postpones those for which no CPU time is left. 0 or -ENOMEM. */
 static int check_asked(struct caller_check *c, struct path *path)
 {
 	struct walks_verdict found[MOST_ASKED];
@@ -303,8 +307,8 @@ static bool is_asked(const struct caller_check *c, const struct step *step)
 	return false;
 }
 
-/* Looks a step's verdict up. Returns false if the step must be checked: then *ret_before is its
- * verdict at an earlier tick, or INT_MAP_NONE. */
+/* Looks up the verdict on a step. Returns false if the step must be checked; *ret_before is then
+ * its verdict before the last tick, or INT_MAP_NONE. */
 static bool is_known(const struct caller_check *c, const struct step *step, uint32_t *ret_verdict,
 		     uint32_t *ret_before)
 {
@@ -321,14 +325,15 @@ static bool is_known(const struct caller_check *c, const struct step *step, uint
 	return doubted >> 2 == (c->ticks & UINT32_MAX >> 2);
 }
 
-/* Cuts the path at a step whose verdict is known to be bad, or adds a step without a verdict to
- * those that check_asked() will check. 0 or -ENOMEM. */
+/* Takes a step of a path: if it has a verdict, cuts the path if that is WRONG or NOT_YET; else adds
+ * it to the steps that check_asked() will check. 0 or -ENOMEM. */
 static int take_step(struct caller_check *c, const struct step *step, struct path *path)
 {
 	uint32_t verdict, before;
 	int err = 0;
 
-	/* A recursion has one step many times: it is checked before it is met again. */
+	/* A recursion has the same step many times, so a step is checked before it is taken
+	 * again. */
 	if (c->n_asked == MOST_ASKED || is_asked(c, step))
 		err = check_asked(c, path);
 	if (err)
@@ -342,8 +347,10 @@ static int take_step(struct caller_check *c, const struct step *step, struct pat
 
 /* --- paths ----------------------------------------------------------------------------------- */
 
-/* Whether the caller of a frame was found by a weak rule, or has a doubted location. A caller that
- * is no return address was interrupted by a signal: it made no call that could be checked. */
+/* Returns whether a step must be checked, because it was made by a weak rule (one not of unwind
+ * information), or because its caller's location is doubted (planted_returns.h). A caller whose
+ * address is no return address was interrupted by a signal, so it made no call that could be
+ * checked. */
 static bool is_to_be_checked(const struct caller_check *c, const struct step *step)
 {
 	const struct location *callee = location_at(c->with.locations, step->callee);
@@ -357,9 +364,9 @@ static bool is_to_be_checked(const struct caller_check *c, const struct step *st
 	       location_at(c->with.locations, step->caller)->is_return;
 }
 
-/* Whether the step out of `callee` followed a frame pointer in JIT code. The kernel half does so
- * wherever it has no rules of a runtime; the location's provenance does not tell, since it may be
- * that of a walk by the daemon. */
+/* Returns whether the step out of `callee` followed a frame pointer in JIT code. The kernel half
+ * does that wherever it has no rules of a runtime. The location's provenance does not say whether
+ * it did, because it may come from a walk by the daemon. */
 static bool may_be_bare(const struct caller_check *c, uint32_t callee, bool is_kernels)
 {
 	const struct location *l = location_at(c->with.locations, callee);
@@ -371,8 +378,8 @@ static bool may_be_bare(const struct caller_check *c, uint32_t callee, bool is_k
 	return l->provenance == PROVENANCE_FRAME_POINTER;
 }
 
-/* Ends a path before a frame whose return address no call has made, since no function has that
- * frame. Returns whether it did. */
+/* If no call has made the return address of frame `at`, cuts off that frame, which is no
+ * function's, and all frames nearer to the root. Returns whether it did. */
 static bool cut_at_put(const struct caller_check *c, struct path *path, size_t at)
 {
 	if (location_at(c->with.locations, path->locations[at])->put != LOCATION_PUT)
@@ -383,8 +390,8 @@ static bool cut_at_put(const struct caller_check *c, struct path *path, size_t a
 	return true;
 }
 
-/* Frames that were kept from the thread's previous path were checked with that path. But the place
- * of its cut was not kept, so a path with weak steps is checked from the root again. */
+/* Frames that the path keeps from the thread's last path were checked with that path. But it is not
+ * known where that path was cut, so a path with weak steps is checked from the root on. */
 int caller_check_path(struct caller_check *c, struct path *path, bool is_complete, bool is_kernels)
 {
 	size_t first = path->is_weak || c->checks_kept || !path->kept ? 1 : path->kept;

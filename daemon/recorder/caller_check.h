@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the steps that were not made by unwind information: does the caller's code call the frame
- * below (callflow/callflow_step.h)? Each pair of locations is checked once and its verdict kept, so
- * a path costs one look-up for each such step. All new pairs of a path are checked by one call
+ * Checks the steps of walks that were not made by unwind information: whether the code of the frame
+ * to which the walk has stepped (the caller) calls the function of the frame below
+ * (callflow/callflow_step.h). Each pair of locations is checked once and the verdict is kept, so a
+ * path costs one look-up for each such step. All new pairs of a path are checked by one call
  * (worker/walks.h).
  *
- * A path ends before a return address that no call has made (unwind/planted_return.h), whatever the
- * rule, and before its first wrong step, counted from the leaf. A step by the frame pointer out of
- * JIT code skips callers where that code does not maintain one, and the frame that it reaches looks
- * like any caller. So the check first reads that code. If it cannot be read (the process may have
- * ended), the step is taken unchecked, unless other code of the process keeps no frame pointers:
- * then the path ends before it.
+ * A path is cut before the first return address, counted from the leaf, that no call has made
+ * (unwind/planted_return.h), by whatever rule the walk came there; and before the first wrong step.
+ * A step by the frame pointer out of JIT code skips callers where that code does not maintain one,
+ * and the frame that it reaches looks like any caller. So the check first reads that code. If it
+ * cannot be read (the process may have ended), the step is taken unchecked, unless other code of
+ * the process keeps no frame pointers: then the path ends before it.
  *
  * JIT code may be read before all of it is written, and a call in it may be patched later. So a
  * wrong step there is checked again after each caller_check_tick().
  *
  * A hostile program can have very many pairs, and code that takes long to follow. So checks have a
- * budget of CPU time: CALLER_CHECK_EARNED_NS for each path, saved up to CALLER_CHECK_SAVED_NS.
- * When it is used up, a new pair counts as postponed, and is checked when it comes again.
+ * budget of CPU time: CALLER_CHECK_EARNED_NS for each path, saved up to CALLER_CHECK_SAVED_NS. When
+ * the budget is used up, a step with a new pair is taken unchecked, counts as postponed, and is
+ * checked when the pair comes again.
  */
 #ifndef RECORDER_CALLER_CHECK_H
 #define RECORDER_CALLER_CHECK_H
@@ -49,17 +51,18 @@ void caller_check_free(struct caller_check *check); /* NULL is fine */
 /* Forgets all verdicts, since the locations were cleared. The counts go on. */
 void caller_check_begin_anew(struct caller_check *check);
 
-/* Begins a new round, in which wrong steps in JIT code are checked again. To be called with
- * walks_tick(). */
+/* From now on, steps in JIT code whose verdict may have changed are checked again. To be called
+ * whenever walks_tick() is. */
 void caller_check_tick(struct caller_check *check);
 
-/* Checks a path's kept frames together with its new ones from now on, since the location of a kept
- * frame has become doubtful (planted_returns_look_again()). */
+/* From now on, checks not only the new frames of a path, but also those that it keeps from the
+ * thread's last path. To be called when a location was found to be no caller after it had been
+ * entered (planted_returns_look_again()). */
 void caller_check_recheck_kept(struct caller_check *check);
 
-/* Checks the user frames of a path, before the kernel's are added: sets path->cut and
- * path->is_weak. `is_complete`: the first frame begins the thread's stack. `is_kernels`: the kernel
- * half made the walk. 0 or -ENOMEM. */
+/* Checks the steps between the user frames of a path, to which the kernel frames have not been
+ * added yet. Sets path->cut and path->is_weak. `is_complete`: the path's first frame is where the
+ * thread's stack begins. `is_kernels`: the kernel half made the walk. 0 or -ENOMEM. */
 int caller_check_path(struct caller_check *check, struct path *path, bool is_complete,
 		      bool is_kernels);
 

@@ -3,12 +3,12 @@
  * Reads by process_vm_readv(), which stops at the first page that cannot be read; see
  * code_memory.h.
  *
- * It reads only memory without a file, since a page of a file may be on a file system of the
- * process's own, which never answers.
+ * It reads only memory without a file, because a page of a file may be on a file system that the
+ * process itself serves (FUSE) and that never answers.
  *
- * The mappings are as of the last event that was applied, while the memory is as it is now, so the
- * pid may belong to another process by then. That process has no JIT code at the address, or its
- * code is read instead: callers distrust all such code.
+ * The mappings are those of the last event that was applied, but the memory is read as it is now,
+ * when the pid may belong to another process. If that process has JIT code at the address, its code
+ * is read instead, so callers must not trust what they get.
  */
 #include "daemon/recorder/code_memory.h"
 

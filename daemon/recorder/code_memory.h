@@ -8,14 +8,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A runtime_code_read_fn. `locator` is a struct locator, whose mappings bound what is read. */
+/* Reads executable memory of a process around an address: a runtime_code_read_fn. `locator` is a
+ * struct locator. Reads nothing beyond the mapping that holds the address. */
 size_t code_memory_read(void *locator, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
 			uint8_t *bytes, uint64_t *ret_start);
 
-/* Reads the page at `start` of a process's memory, in which the kernel half has found JIT code. */
+/* Reads the page at address `start` of a process, in which the kernel half has found JIT code.
+ * false: it cannot be read. */
 bool code_memory_read_page(pid_t pid, uint64_t start, uint8_t *bytes);
 
-/* A runtime_code_start_fn. */
+/* Returns the start of the executable mapping at an address: a runtime_code_start_fn. */
 uint64_t code_memory_start(void *locator, pid_t pid, uint64_t address);
 
 #endif

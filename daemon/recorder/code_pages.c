@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of pages, in sets by the hash of process and address; see code_pages.h. A set has several
- * versions of a page whose code is rewritten.
+ * Keeps pages in a table of sets, whose number is a hash of process and address, like a cache's;
+ * see code_pages.h. A set can hold several versions of a page whose code was rewritten.
  */
 #include "daemon/recorder/code_pages.h"
 
@@ -61,8 +61,8 @@ static struct page *set_of(struct code_pages *c, pid_t pid, uint64_t start)
 	return &c->pages[hash % (CODE_PAGES_MOST / WAYS) * WAYS];
 }
 
-/* Whether a mark (hashes of the code blocks around an address) has the hash of a block in the
- * page. */
+/* Returns whether a mark (hashes of the code blocks around an address) has the hash of any block
+ * that lies in the page at `start`. */
 static bool is_of_page(const struct stackd_code_mark *mark, uint64_t start)
 {
 	uint64_t from = mark->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE;
@@ -74,7 +74,7 @@ static bool is_of_page(const struct stackd_code_mark *mark, uint64_t start)
 	return false;
 }
 
-/* Whether the blocks of a page have the hashes of a mark, as far as the blocks lie in the page. */
+/* Returns whether those blocks of a mark that lie in a page have the same hashes in the page. */
 static bool has_blocks(const struct page *p, const struct stackd_code_mark *mark)
 {
 	uint64_t from = mark->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE;
@@ -158,7 +158,7 @@ void code_pages_keep(struct code_pages *c, const struct stackd_code_record *reco
 	each_page(c, record, (const struct stackd_code_mark *)(record + 1), keep_page);
 }
 
-/* The newest version of a page. NULL: none is kept. */
+/* Returns the version of a page that was used last. NULL: none is kept. */
 static const struct page *version_of(struct code_pages *c, pid_t pid, uint64_t start)
 {
 	const struct page *set = set_of(c, pid, start), *found = NULL;

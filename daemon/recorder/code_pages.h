@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps pages of JIT code, read at the moment when the record of a sample in them arrives. The walk
- * of that record waits for the tables of files, so it may come seconds later; by then the process
- * may have ended, or its code may have gone.
+ * Keeps pages of JIT code. A page is read from the process when the record of a sample in it
+ * arrives. The daemon's walk of that record waits for recipe tables, so it may come seconds later,
+ * when the process may have ended or unmapped its code.
  */
 #ifndef RECORDER_CODE_PAGES_H
 #define RECORDER_CODE_PAGES_H
@@ -35,8 +35,8 @@ void code_pages_free(struct code_pages *pages); /* NULL is fine */
 /* Keeps the pages around the addresses of a record, unless the same bytes are kept already. */
 void code_pages_keep(struct code_pages *pages, const struct stackd_code_record *record);
 
-/* A code_pages_read_fn: gives the process's memory as it is now, or, where that cannot be read, the
- * kept page. */
+/* Gives the executable memory of a process around an address as it is now; or, if it cannot be read
+ * now, the kept pages. A code_pages_read_fn. */
 size_t code_pages_read(struct code_pages *pages, pid_t pid, uint64_t address, uint64_t before,
 		       uint64_t after, uint8_t *bytes, uint64_t *ret_start);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A table in sets, by the kernel half's key for the bytes; see code_windows.h. */
+/* Keeps records in a table of sets, like a cache's, by the kernel half's key for the bytes; see
+ * code_windows.h. */
 #include "daemon/recorder/code_windows.h"
 
 #include <errno.h>
@@ -60,7 +61,8 @@ void code_windows_keep(struct code_windows *c, const struct stackd_code_bytes *r
 	w->used = ++c->uses;
 }
 
-/* Whether a record has the bytes that the mark describes: keys may be equal by chance. */
+/* Returns whether a record has the bytes that the mark describes. Its key alone does not show it,
+ * because keys of different bytes can be equal by chance. */
 static bool is_of(const struct stackd_code_bytes *record, pid_t pid,
 		  const struct stackd_code_mark *mark)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps the bytes of JIT code as they were at samples. The kernel half sends them once for each
- * address and version (stackd_code.h). A walk comes seconds after its sample, when the process may
- * have written other code there, or has ended.
+ * Keeps code windows: the STACKD_CODE_BYTES bytes of JIT code around an address, as they were at a
+ * sample. The kernel half sends them once for each address and each version of its code
+ * (stackd_code.h). A walk comes seconds after its sample, when the process may have written other
+ * code there, or has ended.
  */
 #ifndef RECORDER_CODE_WINDOWS_H
 #define RECORDER_CODE_WINDOWS_H
@@ -13,7 +14,7 @@
 
 #include "stackd_abi.h"
 
-#define CODE_WINDOWS_MOST 8192 /* 8 MiB; others replace those not used for longest */
+#define CODE_WINDOWS_MOST 8192 /* 8 MiB; a further one replaces the least recently used */
 
 struct code_windows;
 
@@ -21,11 +22,13 @@ struct code_windows;
 int code_windows_new(struct code_windows **ret_windows);
 void code_windows_free(struct code_windows *windows); /* NULL is fine */
 
-/* Keeps the bytes of a record. Without memory for them, walks read the process instead. */
+/* Keeps the bytes of a record. Without memory it does nothing, and walks read the process's memory
+ * instead. */
 void code_windows_keep(struct code_windows *windows, const struct stackd_code_bytes *record);
 
-/* Gives the STACKD_CODE_BYTES bytes that a process had around an address at a sample with this
- * mark; blocks that have no hash in the mark are left unknown. false: the bytes are not kept. */
+/* Gives the STACKD_CODE_BYTES bytes that a process had around the mark's address at the sample that
+ * has this mark. The bytes of blocks without a hash in the mark are not valid. false: the bytes are
+ * not kept. */
 bool code_windows_find(struct code_windows *windows, pid_t pid, const struct stackd_code_mark *mark,
 		       uint8_t *ret_bytes);
 

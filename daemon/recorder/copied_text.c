@@ -5,9 +5,9 @@
  *   /proc/PID/maps ─► memory without a file, r-x ─► the nearest file before and after it
  *        its program headers ─► where its text belongs ─► bytes compared ─► mapping of the file
  *
- * Most processes with JIT code have compilers, so nothing is found in them, and the looks pause
- * (backoff.h). A look compares at most MOST_BYTES (some 20 ms); the rest follows with the next
- * record.
+ * In most processes JIT code comes from a compiler, and a look at them finds nothing, so there are
+ * pauses between looks (backoff.h). A look compares at most MOST_BYTES, which takes some 20 ms; the
+ * next look compares the rest.
  */
 #include "daemon/recorder/copied_text.h"
 
@@ -35,8 +35,7 @@ struct copied_text {
 	char *proc_root;
 	struct backoff pauses;
 	VEC(struct map)
-	maps; /* of the process that is looked at: mappings of files, and of code
-	       * without a file */
+	maps; /* mappings of files, and of code without a file, of the process that is looked at */
 	uint8_t memory[PIECE_BYTES], file[PIECE_BYTES];
 };
 
@@ -119,7 +118,8 @@ static bool is_same(struct copied_text *c, const struct part *p, uint64_t at, ui
 	       !memcmp(c->memory, c->file, len);
 }
 
-/* Whether the table of mappings already has these bytes as a copy of the file's text. */
+/* Returns whether the table of mappings already has the `len` bytes at `at` as a copy of the file's
+ * text. */
 static bool is_known(const struct copied_text *c, const struct part *p, uint64_t at, uint64_t len)
 {
 	const struct mapping *m = locator_mapping(c->locator, p->pid, at);
@@ -155,8 +155,8 @@ static int compare(struct copied_text *c, const struct part *p, uint64_t *left)
 	return found;
 }
 
-/* Computes the load bias of a file from one of its mappings, if that mapping is of the segment
- * `load`. */
+/* Computes the load bias of a file (address minus vaddr) from one of its mappings, if that mapping
+ * can be a part of the segment `load`. false: it cannot. */
 static bool find_bias(const struct map *file, const Elf64_Phdr *load, uint64_t *ret_bias)
 {
 	uint64_t first = load->p_offset & ~(PAGE_BYTES - 1);
@@ -190,8 +190,9 @@ static unsigned count_explained(const struct copied_text *c, const struct map *f
 }
 
 /* Chooses the load bias of a mapped file. The page at the mapping's offset may belong to two
- * segments, which give different biases: the bias that fits most mappings of the file is taken, and
- * none if two fit equally many. With a wrong bias, padding could compare as equal. */
+ * segments, each of which gives another bias. Takes the bias that fits most mappings of the file;
+ * false: two biases fit equally many, or there is none. With a wrong bias, padding could compare as
+ * equal. */
 static bool choose_bias(const struct copied_text *c, const struct map *file,
 			const Elf64_Phdr *loads, size_t count, uint64_t *ret_bias)
 {
@@ -258,8 +259,9 @@ static int compare_file(struct copied_text *c, pid_t pid, const struct map *text
 
 /* --- looks --------------------------------------------------------------------------------- */
 
-/* If the table of mappings has a file where /proc has memory without one, enters JIT code there:
- * mremap() has moved the memory over the file's mapping, and the kernel does not report that. */
+/* If the table of mappings has a file where /proc/PID/maps has memory without a file, enters a
+ * mapping of JIT code there. mremap() has moved the memory over the file's mapping, which the
+ * kernel does not report. 0 or -ENOMEM. */
 static int correct(struct copied_text *c, pid_t pid, const struct map *text)
 {
 	const struct mapping *m = locator_mapping(c->locator, pid, text->of.start);

@@ -4,16 +4,16 @@
  * at the addresses where it was mapped (node's --use-largepages, HHVM, MySQL, preloaded libraries
  * that do it for any program). To the kernel half, such memory looks like JIT code.
  *
- * What is left of the file's mappings lies around such memory, and their distance from their file
- * offsets says where each of the file's segments belongs. If the memory lies where an executable
- * segment belongs, and has the segment's bytes, it is that file's text, with the same rules and
- * names. Every byte is compared first, in pieces, since one part of the memory can be text and
- * another something else. Only memory that cannot be written is taken: to write to it, a process
- * has to change its protection. The kernel reports that, and the mapping counts as JIT code again
+ * The rest of the file's mappings lies around such memory, and shows by address and file offset
+ * where each of the file's segments was mapped. If the memory lies where an executable segment
+ * belongs, and has the segment's bytes, it is that file's text, with the same rules and names.
+ * Every byte is compared first, in pieces, since one part of the memory can be text and another
+ * something else. Only memory that cannot be written is taken: to write to it, a process has to
+ * change its protection. The kernel reports that, and the mapping counts as JIT code again
  * (mapping.is_copy is lost) until its bytes have been compared anew.
  *
- * The kernel does not report mremap(). Where the kernel half has met JIT code and the table of
- * mappings has a file, /proc decides.
+ * The kernel does not report mremap(). So if the kernel half has come to JIT code where the
+ * daemon's table of mappings has a file, /proc/PID/maps decides what is there.
  */
 #ifndef RECORDER_COPIED_TEXT_H
 #define RECORDER_COPIED_TEXT_H
@@ -31,9 +31,10 @@ int copied_text_new(struct locator *locator, const char *proc_root,
 		    struct copied_text **ret_copied);
 void copied_text_free(struct copied_text *copied); /* NULL is fine */
 
-/* Looks for copied text in a process after a sample in its JIT code, unless it did so a moment ago,
- * and enters what it finds as mappings of the file. `is_file`: the table of mappings has a file at
- * the sample. Returns 1 if it found any that was not known; 0; or -ENOMEM. */
+/* To be called after a sample in JIT code of a process. Searches the process for copied text,
+ * unless it is too soon after the last search (backoff.h), and enters what it finds as mappings of
+ * the file. `is_file`: the table of mappings has a file where the sample was. Returns 1 if it found
+ * copied text that was not known; 0; or -ENOMEM. */
 int copied_text_look(struct copied_text *copied, pid_t pid, uint64_t time_ns, bool is_file);
 
 #endif

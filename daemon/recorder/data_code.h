@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code in a program's data segment, which Lisp systems have that dump their memory into a program
- * (GCL). Walks use the bytes of the file there, which the program may have overwritten since.
+ * Recognises changed code in a program's data segment. Lisp systems that dump their memory into a
+ * program (GCL) have code there. Walks use the file's bytes, which the program may have overwritten
+ * in memory.
  */
 #ifndef RECORDER_DATA_CODE_H
 #define RECORDER_DATA_CODE_H

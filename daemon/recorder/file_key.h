@@ -17,9 +17,9 @@
 #include "proc/object.h"
 #include "stackd_abi.h"
 
-/* Gives the key of an object's file in the state in which it was opened. false: it is not open, or
- * its filesystem has no such key. `devices` remembers which devices may be served by FUSE: their
- * files are left alone. */
+/* Gives the key that an object's file had when it was opened. `devices`: which devices may be
+ * served by FUSE; their files get no key. false: there is no key, because the file is not open or
+ * was changed, or because of its filesystem. */
 bool file_key_of(const struct object *object, struct fuse_devices *devices,
 		 struct stackd_inode *ret_key);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each process has one object for its JIT code (OBJECT_JIT). For each such object this keeps the
- * runtime whose code it is, and the facts about it; for each process, the ranges that were entered
- * into the kernel half's map. See jit_tracker.h.
+ * Each process has one object for its JIT code (OBJECT_JIT). This module keeps, for each such
+ * object, the runtime whose code it is, with the facts about it; and, for each process, the ranges
+ * that it has entered into the kernel half's map. See jit_tracker.h.
  */
 #include "daemon/recorder/jit_tracker.h"
 
@@ -29,15 +29,15 @@ struct range {
 /* The ranges of JIT code that were entered into the kernel half's map for a process. */
 struct told {
 	pid_t pid;
-	uint64_t version; /* of the process's mappings when they were entered; 0: they are to be
-			   * entered again */
+	uint64_t version; /* version of the process's mappings when the ranges were entered; 0: they
+			   * are to be entered again */
 	uint32_t count;
 	struct range ranges[STACKD_MADE_RANGES + 1];
 };
 
 #define TOLD 256
 
-/* A runtime's code in a process, out of which the kernel half steps. */
+/* A runtime's code in a process, in which the kernel half walks by rules of its own. */
 struct known {
 	const struct runtime *runtime;
 	union stackd_runtime_facts facts;
@@ -87,8 +87,8 @@ void jit_tracker_free(struct jit_tracker *m)
 	free(m);
 }
 
-/* Enters a key into a map of the kernel half, and sets *has: the kernel half looks into the map
- * from now on. */
+/* Enters a key into a map of the kernel half, and sets *has, by which the kernel half knows that
+ * the map has entries. */
 static void tell(int fd, uint32_t *has, const void *key, const void *value)
 {
 	if (!bpf_map_update_elem(fd, key, value, BPF_ANY))
@@ -171,7 +171,8 @@ static bool find_runtime(struct jit_tracker *m, pid_t pid, const struct object *
 
 /* --- ranges ---------------------------------------------------------------------------------- */
 
-/* Joins the two neighbours of some ranges that are nearest to each other: one range less. */
+/* Joins those two consecutive ranges that have the smallest gap between them, so that there is one
+ * range less. */
 static void join_nearest(struct range *ranges, uint32_t count)
 {
 	uint32_t at = 1;
@@ -184,7 +185,8 @@ static void join_nearest(struct range *ranges, uint32_t count)
 	memmove(&ranges[at], &ranges[at + 1], (count - at - 1) * sizeof(*ranges));
 }
 
-/* Adds a range, and joins it with those that it overlaps or is nearest to. */
+/* Adds a range, and joins it with ranges that it overlaps; if there are too many, joins the two
+ * nearest ones. */
 static void add_range(struct told *t, uint64_t start, uint64_t end)
 {
 	uint32_t at = t->count;
@@ -250,8 +252,8 @@ static void tell_ranges(struct jit_tracker *m, pid_t pid)
 	tell_of(m, t);
 }
 
-/* Also enters the mapping that the kernel half has just found: the daemon's table of mappings lags
- * behind. */
+/* Also enters the mapping that the kernel half has just found into its map of ranges, because the
+ * daemon's table of mappings learns of it later. */
 void jit_tracker_keep(struct jit_tracker *m, const struct stackd_code_record *record)
 {
 	struct told *t = told_of(m, (pid_t)record->pid);
@@ -294,8 +296,8 @@ static int tell_facts(struct jit_tracker *m, pid_t pid, const struct known *know
 	return err;
 }
 
-/* Looks for a runtime in a process, at most once in LOOK_NS. It looks again and again, since the
- * process may not have made its code yet. */
+/* Looks for a runtime's code in a process, at most once in LOOK_NS; again and again, because the
+ * process may not have made its code yet. 0 or -ENOMEM. */
 static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
 {
 	const uint32_t key = (uint32_t)pid;
@@ -309,7 +311,8 @@ static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
 	err = int_map_set(&m->looked_at, key, now);
 	if (err || !find_runtime(m, pid, &code, &known))
 		return err;
-	/* The map is full: the kernel half does not step there, and a later call tries again. */
+	/* The map is full, so the kernel half leaves this code to the daemon, and a later call
+	 * tries again. */
 	if (tell_facts(m, pid, &known))
 		return 0;
 	if (VEC_RESERVE(&m->known, 1))
@@ -318,14 +321,15 @@ static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
 	return int_map_set(&m->stepped, code->number, (uint32_t)m->known.count++);
 }
 
-/* Returns whether a mapping is the one that the kernel half has found, and no later one at the same
- * address. */
+/* Returns whether a mapping is the one that the kernel half has found, rather than a later one at
+ * the same address. */
 static bool is_of_record(const struct mapping *m, const struct stackd_mapping *unknown)
 {
 	return unknown->start - m->start + m->offset == unknown->offset;
 }
 
-/* Enters a file that the kernel half does not know, if it never gets a table. */
+/* If the file that the kernel half does not know (record->unknown) never gets a table, because it
+ * holds JIT code or is no ELF file, enters it into the kernel half's map of such files. */
 static void tell_file(struct jit_tracker *m, const struct stackd_stack_record *record)
 {
 	const struct stackd_mapping *unknown = &record->unknown;

@@ -89,9 +89,10 @@ static bool ends_with(const uint32_t *path, size_t count, const uint32_t *end, s
 	       memcmp(path + count - end_count, end, end_count * sizeof(path[0])) == 0;
 }
 
-/* Whether the kernel half could not read a page of the stack that was there when the stack was
- * copied: one that is just being copied since a child of the thread shares it, or the first one of
- * a thread that has not run yet, which its creator writes to. */
+/* Returns whether the kernel half's walk ended at a page of the stack that it could not read, but
+ * that could be read when the stack was copied. That happens to a page that is just being copied
+ * because a child of the thread shares it (copy on write), and to the first page of a thread that
+ * has not run yet, to which the thread's creator writes. */
 static bool is_read_later(const struct judge *judge, size_t count)
 {
 	return judge->reason == STACKD_END_UNREADABLE || (!judge->count && count == 1);

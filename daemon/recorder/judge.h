@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the kernel half's walks (--judge). Each comes with a copy of the stack, which the daemon
- * walks again; both must find the same path.
+ * Checks the kernel half's walks (--judge). Each walk comes with a copy of the stack, which the
+ * daemon walks, too. Both must find the same path.
  */
 #ifndef RECORDER_JUDGE_H
 #define RECORDER_JUDGE_H
@@ -19,12 +19,14 @@ int judge_new(const struct object_table *objects, const struct location_table *l
 	      struct judge **ret_judge);
 void judge_free(struct judge *judge); /* NULL is fine */
 
-/* Keeps the user part of a WALKED record's path, after its steps were checked (caller_check.h), for
- * judge_hold(). `reason`: why it ends. NULL `judge`, here and below: nothing is done. */
+/* Keeps the user frames of a WALKED record's path for judge_hold(), after caller_check.h has
+ * checked its steps. `reason`: the path's end reason. Does nothing if `judge` is NULL, as the
+ * functions below. */
 void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		  enum stackd_end_reason reason);
 
-/* Compares the kept path with the daemon's walk of the copy, whose steps have been checked, too.
+/* Compares the kept path with the path of the daemon's walk of the copy, whose steps have been
+ * checked, too, and counts the result. The two paths must be equal, but:
  *   - If the daemon's walk could not finish (the copy is of one stack, and a signal handler runs on
  *     another), its frames must be the leaf end of the kernel half's.
  *   - If the kernel half's walk ended at unreadable memory, or its path was cut before a wrong

@@ -17,14 +17,15 @@
 #include "arch/call_site.h"
 
 #define MOST_LINKS 256 /* most links of a chain that are followed */
-/* Limit of the calls, and of the leaves. Beyond it all calls are forgotten; new leaves are not
- * judged. */
+/* Most calls, and most leaves, that are kept. With more calls, all of them are forgotten; further
+ * leaves are not judged. */
 #define MOST_KNOWN (1u << 16)
-#define LEARNED	   2 /* links that must agree before a call's distance counts */
-/* links before another distance contradicts it, since interpreters' distances vary */
+#define LEARNED	   2 /* so many links must show a call's distance before it is used */
+/* so many before another distance counts as wrong, since interpreters' distances vary */
 #define CERTAIN 32
 
-/* By how much the stack pointer is below the frame pointer, at a call. */
+/* The distance by which the stack pointer is below the frame pointer at a call, and in how many
+ * links it was seen. */
 struct call {
 	uint64_t distance; /* 0: not always the same */
 	uint32_t seen;
@@ -144,9 +145,9 @@ static void follow_chain(struct judge_jit *j, const struct walk_input *in)
 	j->end_fp = fp;
 }
 
-/* Whether the return address at `slot`, by which a walk has stepped, belongs to the chain: it is
- * that of a link, or the one above the last link, by which JIT code returns to the code that
- * entered it. */
+/* Returns whether the return address at `slot`, to which a walk has stepped, belongs to the chain:
+ * it is that of a link; or the one above the last link, with which JIT code returns to the code
+ * that called it. */
 static bool is_in_chain(const struct judge_jit *j, uint64_t slot)
 {
 	for (size_t i = 0; i < j->link_count; i++) {
@@ -186,8 +187,9 @@ static void learn(struct judge_jit *j, const struct walk_input *in, const struct
 		call->distance = 0;
 }
 
-/* What the code at a return address says of the frame pointer `fp` above its slot: 1: it is the
- * caller's; -1: it is not; 0: fewer than `least` links tell. */
+/* Judges the frame pointer `fp` by the distance that is known for the call of the return address at
+ * `slot`. 1: it is the frame pointer of that call's function; -1: it is not; 0: not known, since
+ * there is no return address at `slot`, or fewer than `least` links have shown the distance. */
 static int says_of(const struct judge_jit *j, const struct walk_input *in, uint64_t slot,
 		   uint64_t fp, uint32_t least)
 {
@@ -210,8 +212,9 @@ static int says_of(const struct judge_jit *j, const struct walk_input *in, uint6
 
 enum looks { FRAMED, MAYBE_BARE, BARE };
 
-/* Whether the leaf looks as if it had made no frame, or pushed the frame pointer alone: then the
- * return address is on top of the stack, or next to the pushed word. */
+/* Returns how the stack looks: as if the leaf had set up no frame yet, or had only pushed the frame
+ * pointer (BARE), so that its return address is the first or second word of the stack; as if that
+ * were possible (MAYBE_BARE); or neither (FRAMED). */
 static enum looks looks_of(const struct judge_jit *j, const struct walk_input *in)
 {
 	uint64_t sp = in->regs.r[STACKD_REG_SP], fp = in->regs.r[STACKD_REG_FP], pc;
@@ -251,9 +254,10 @@ static void show_leaf(const struct judge_jit *j, const struct walk_input *in,
 	fputc('\n', stderr);
 }
 
-/* Takes a sample at a leaf's address. `by_frame`: its walk assumed that the leaf has set up its
- * frame; `is_against`: the stack looks otherwise. Such samples count as unproven, and as wrong once
- * the stack contradicts all samples at this address with the same assumption. */
+/* Counts a sample at a leaf's address. `by_frame`: its walk assumed that the leaf has set up its
+ * frame; else that it has not. `is_against`: the stack looks as if the opposite were true. Samples
+ * with is_against count as unproven; as wrong, if all samples at this address whose walks assumed
+ * the same have it. */
 static void take_leaf(struct judge_jit *j, const struct walk_input *in, bool by_frame,
 		      bool is_against)
 {
@@ -288,7 +292,7 @@ static bool is_made(const struct walk_frame *frame)
 	return frame->object && frame->object->kind == OBJECT_JIT;
 }
 
-/* Whether a walk passes over a link of the chain. */
+/* Returns whether a walk passes over a link of the chain, so that it has left out a caller. */
 static bool skips_link(const struct judge_jit *j, const struct judge_jit_walk *walk)
 {
 	uint64_t last = walk->frames[walk->count - 1].slot;
@@ -339,8 +343,8 @@ static enum verdict verdict_on_leaf(struct judge_jit *j, const struct judge_jit_
 	return is_against ? COUNTED : UNPROVEN;
 }
 
-/* Judges the step out of the leaf, and only then learns from the sample's chain: a sample is no
- * evidence for itself. */
+/* Judges the step out of the leaf, and then learns from the sample's chain; not before, because a
+ * sample must not be evidence for itself. */
 static enum verdict judge_leaf(struct judge_jit *j, const struct judge_jit_walk *walk)
 {
 	enum verdict verdict = verdict_on_leaf(j, walk);
@@ -350,8 +354,9 @@ static enum verdict judge_leaf(struct judge_jit *j, const struct judge_jit_walk 
 	return verdict == UNPROVEN && walk->is_confirmed[0] ? RIGHT : verdict;
 }
 
-/* Whether no caller can have been left out: no word from the stack pointer, or from the frame's own
- * return address, up to the caller's return address is a return address. */
+/* Returns whether no caller can have been left out between a frame and the next one, because no
+ * word of the stack between their return addresses (for the leaf, from the stack pointer on) is a
+ * return address. */
 static bool is_nearest(const struct judge_jit *j, const struct judge_jit_walk *walk, size_t frame)
 {
 	const struct walk_input *in = walk->in;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of sizes; see left_out.h. */
+/* Keeps a list of sizes and their objects; see left_out.h. */
 #include "daemon/recorder/left_out.h"
 
 #include <inttypes.h>

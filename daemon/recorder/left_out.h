@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frame that stands for the middle of a stack that was too deep to be walked to its end. It
- * says how many MiB of the stack are left out. The path begins with the thread's entry even so, if
- * an earlier walk has reached it: a thread has one entry all its life.
+ * Makes the frame that stands for the middle of a stack which was too deep to be walked to its end.
+ * It says how many MiB of the stack are left out. If an earlier walk has reached the thread's
+ * entry, the path begins with that entry even so, because a thread has the same entry all its life.
  *
  *   start_thread ─ [37 MiB of stack left out] ─ f ─ g ─ f ─ ... ─ leaf
  */
@@ -13,7 +13,7 @@
 
 #include "proc/object.h"
 
-#define LEFT_OUT_SIZES 256 /* different sizes; samples with further ones show no size */
+#define LEFT_OUT_SIZES 256 /* most different sizes; frames for further ones show no size */
 
 struct left_out { /* zeroed is empty */
 	struct {

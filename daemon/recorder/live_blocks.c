@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table of blocks for each process; see live_blocks.h. */
+/* Keeps a hash table of blocks for each process; see live_blocks.h. */
 #include "daemon/recorder/live_blocks.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Maps addresses to locations; see locator.h. The kernel's symbols are read when the first kernel
- * address comes, to find out which part of the kernel (itself, or a module) holds it; names are
- * found later.
+ * Turns addresses into locations; see locator.h. The kernel's symbols are read when the first
+ * kernel address comes, to find out which part of the kernel (itself, or a module) holds it; names
+ * are found later.
  */
 #include "daemon/recorder/locator.h"
 
@@ -145,8 +145,8 @@ int locator_of_frame(struct locator *p, const struct walk_frame *frame, pid_t pi
 	if (err)
 		return err;
 	err = intern(p, object, frame->offset, frame->is_return, frame->provenance, ret_location);
-	/* The location may have been entered when its frame pointer led nowhere. Now a walk went on
-	 * from it. */
+	/* The location may have been entered by a walk that ended there, since the frame pointer
+	 * led nowhere. This walk went on from it. */
 	if (!err && provenance_is_weak(frame->provenance))
 		location_set_provenance(p->with.locations, *ret_location, frame->provenance);
 	return err;

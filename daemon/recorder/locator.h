@@ -33,7 +33,8 @@ struct locator_options { /* all borrowed */
 int locator_new(const struct locator_options *options, struct locator **ret_locator);
 void locator_free(struct locator *locator); /* NULL is fine */
 
-/* Gives the object of a frame as written_files_proven() does. 0 or -ENOMEM. */
+/* Replaces the object of a frame, as written_files_proven() does, if its file may have been
+ * overwritten while it was mapped. `time_ns`: of the sample. 0 or -ENOMEM. */
 int locator_prove(const struct locator *locator, pid_t pid, uint64_t time_ns,
 		  const struct object **object);
 
@@ -46,7 +47,8 @@ bool locator_find(const struct locator *locator, pid_t pid, uint64_t address,
  * address lies in no executable mapping. */
 const struct mapping *locator_mapping(const struct locator *locator, pid_t pid, uint64_t address);
 
-/* Enters a mapping of a process in place of what it overlaps. 0 or -ENOMEM. */
+/* Enters a mapping into the table of a process, in place of the mappings that it overlaps. 0 or
+ * -ENOMEM. */
 int locator_set_mapping(struct locator *locator, pid_t pid, const struct mapping *m);
 
 /* Reads the mappings of a process from /proc again: process_table_reload(). */
@@ -56,7 +58,7 @@ int locator_reload(struct locator *locator, pid_t pid);
 int locator_resolve(struct locator *locator, pid_t pid, const struct object_mapping *m,
 		    const struct object **ret_object);
 
-/* Finds the object of a process's JIT code. 0 or -ENOMEM. */
+/* Finds, or makes, the object of a process's JIT code (OBJECT_JIT). 0 or -ENOMEM. */
 int locator_made(struct locator *locator, pid_t pid, const struct object **ret_object);
 
 /* Returns all mappings of a process, as process_table_mappings() does; `locator` is a struct
@@ -68,24 +70,25 @@ struct locator_process {
 	const struct locator *locator; /* borrowed */
 	pid_t pid;
 };
-/* locator_find() for the process in `locator_process`, a struct locator_process. */
+/* Does what locator_find() does, for the process in `locator_process`, a struct locator_process. */
 bool locator_find_code(void *locator_process, uint64_t address, const struct object **ret_object,
 		       uint64_t *ret_offset);
 
 /* Gives the object of addresses that no mapping holds. 0 or -ENOMEM. */
 int locator_nowhere(struct locator *locator, const struct object **ret_object);
 
-/* Interns the location of a frame of a walk of the process at a time (CLOCK_MONOTONIC). 0 or
- * -ENOMEM. */
+/* Finds, or makes, the number of the location of a frame, of a walk of process `pid` at `time_ns`
+ * (CLOCK_MONOTONIC). 0 or -ENOMEM. */
 int locator_of_frame(struct locator *locator, const struct walk_frame *frame, pid_t pid,
 		     uint64_t time_ns, uint32_t *ret_location);
 
-/* Interns the location of a kernel address; `is_return`: it is a return address. 0 or -ENOMEM. */
+/* Finds, or makes, the number of the location of a kernel address; `is_return`: it is a return
+ * address. 0 or -ENOMEM. */
 int locator_of_kernel(struct locator *locator, uint64_t address, bool is_return,
 		      uint32_t *ret_location);
 
-/* Returns whether a kernel return address lies in a wake-up of a thread. The frames nearer to the
- * leaf are then those of the BPF program that records the waker. */
+/* Returns whether a kernel return address lies in try_to_wake_up(). If so, the frames nearer to the
+ * leaf are those of the BPF program that records the waker. */
 bool locator_is_wakeup(struct locator *locator, uint64_t address);
 
 /* Returns the kernel's symbols, which are loaded when the first kernel address comes; NULL before,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table of calls by thread and time; see mpi_pending.h. */
+/* Keeps a hash table of calls by thread and time; see mpi_pending.h. */
 #include "daemon/recorder/mpi_pending.h"
 
 #include <errno.h>

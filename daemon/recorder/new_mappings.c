@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table without chains: each mapping has one possible slot; see new_mappings.h. */
+/* Keeps a hash table without chains: a mapping replaces the one that has the same slot; see
+ * new_mappings.h. */
 #include "daemon/recorder/new_mappings.h"
 
 #include "base/hash.h"

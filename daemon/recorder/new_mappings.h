@@ -6,8 +6,8 @@
  * The kernel half sends every sample in a file that it does not know with a copy of the stack,
  * until the daemon has given it the file's number. The process table learns of a mapping a quarter
  * of a second after its event, so all samples of a new program, or of many short ones, would carry
- * a copy for that long. With this table the daemon knows the mapping at once. That the object is
- * the file that the kernel half has found is proven by the file itself, not by this table.
+ * a copy for that long. With this table the daemon knows the mapping at once. The caller must check
+ * by the file itself that the object is the file that the kernel half has found.
  */
 #ifndef RECORDER_NEW_MAPPINGS_H
 #define RECORDER_NEW_MAPPINGS_H
@@ -27,13 +27,13 @@ struct new_mappings { /* zeroed is empty */
 	} kept[NEW_MAPPINGS_KEPT];
 };
 
-/* Takes a mapping whose event has just been read, and the mapped object, which must live as long as
- * this table. */
+/* Keeps a mapping whose event has just been read, and the mapped object, which must live as long as
+ * `mappings`. */
 void new_mappings_add(struct new_mappings *mappings, pid_t pid,
 		      const struct object_mapping *mapping, const struct object *object);
 
-/* Returns the object that a process has last mapped at an address from this offset of its file on,
- * as far as the kept events say; NULL: none. */
+/* Returns the object that a process has mapped at address `start` from file offset `offset` on, by
+ * the last such event that is kept; NULL: there is none. */
 const struct object *new_mappings_find(const struct new_mappings *mappings, pid_t pid,
 				       uint64_t start, uint64_t offset);
 
