@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of code objects, by the kernel half's numbers, and of locations; see managed.h. */
+/* Keeps tables of code objects, by the kernel half's numbers, and of locations; see managed.h. */
 #include "daemon/recorder/managed.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct code {
 	uint64_t hash; /* of name and first line */
 };
 
-/* A place in a code object that a sample had. */
+/* A location in a code object that a sample had. */
 struct place {
 	struct location location;
 	struct managed_name name;
@@ -37,7 +37,8 @@ struct managed {
 	struct int_map numbers; /* index in `codes` */
 	VEC(struct place) places;
 	struct int_map frames;	  /* index in `places`, by the kernel half's location */
-	struct int_map locations; /* so, by offset and, as the extra, number of object */
+	struct int_map locations; /* index in `places`, by the location's offset and, as the map's
+				   * extra key, number of its object */
 	struct int_map files;	  /* number of object, by hash */
 	uint32_t n_files;
 	uint64_t nameless;
@@ -102,7 +103,8 @@ static size_t put_character(char *to, uint32_t c)
 	return n;
 }
 
-/* Returns a string in UTF-8, with "..." if it was too long for the record. */
+/* Returns a record's text in UTF-8, malloc()ed, with "..." at its end if it was too long for the
+ * record. NULL without memory. */
 static char *text_of(const struct stackd_managed_text *text)
 {
 	char *string = calloc(STACKD_MANAGED_TEXT * 2 + 4, 1);
@@ -121,7 +123,7 @@ static char *text_of(const struct stackd_managed_text *text)
 	return string;
 }
 
-/* Finds, or makes, the object of a source file. */
+/* Finds, or makes, the object of a source file. 0 or -ENOMEM. */
 static int find_file(struct managed *m, uint32_t language, const char *file,
 		     const struct object **ret_object)
 {
@@ -180,7 +182,7 @@ static uint32_t line_of(const struct code *code, int64_t instruction)
 	return runtime && runtime->line ? runtime->line(&code->code, code->lines, instruction) : 0;
 }
 
-/* The place of a frame whose code object is known. */
+/* Sets *place for a frame whose code object is known. */
 static void place_in(const struct code *code, uint64_t frame, struct place *place)
 {
 	uint32_t instruction = frame & STACKD_MANAGED_MASK;
@@ -195,7 +197,8 @@ static void place_in(const struct code *code, uint64_t frame, struct place *plac
 	};
 }
 
-/* The place of one that has no code object. */
+/* Sets *place for a frame without a known code object; `name` stands in place of the function's
+ * name. 0 or -ENOMEM. */
 static int place_of_none(struct managed *m, const char *name, struct place *place)
 {
 	const struct object *object;

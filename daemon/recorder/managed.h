@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locations and names of managed code (stackd_managed.h).
+ * Makes locations of managed code (stackd_managed.h: code that an interpreter runs), and keeps
+ * their names.
  *
  * A location of managed code is the same on every run and host for the same source: its object is
  * the source file, whose file id is a hash of language and file name, and its offset is a hash of
@@ -21,10 +22,12 @@ struct managed;
 int managed_new(struct object_table *objects, struct managed **ret_managed);
 void managed_free(struct managed *managed); /* NULL is fine */
 
-/* Keeps the code object of a record, as soon as it is read. 0 or -ENOMEM. */
+/* Keeps a record's code object (what the interpreter has of a function). To be called as soon as
+ * the record is read. 0 or -ENOMEM. */
 int managed_keep(struct managed *managed, const struct stackd_managed_record *record);
 
-/* Gives the location of a frame of the kernel half's: of file STACKD_FILE_MANAGED. 0 or -ENOMEM. */
+/* Gives the location of a frame that the kernel half has sent as one of file STACKD_FILE_MANAGED. 0
+ * or -ENOMEM. */
 int managed_locate(struct managed *managed, uint64_t frame, struct location *ret_location);
 
 /* The name of a location; its strings live as long as the struct managed. */
@@ -34,7 +37,7 @@ struct managed_name {
 	uint32_t line;	  /* 0: none */
 };
 
-/* Gives the name of such a location. false: it is no location of managed code. */
+/* Gives the name of a location of managed_locate(). false: the location is not of managed code. */
 bool managed_name_of(const struct managed *managed, const struct location *location,
 		     struct managed_name *ret_name);
 

@@ -97,7 +97,7 @@ static int add_cgroup(struct outbox *o, struct batch *b, const struct thread *th
 
 int outbox_keep_cgroup(struct outbox *o, const struct thread *thread)
 {
-	/* The row of a thread that has not been sent yet will take its cgroup along. */
+	/* If the thread's own row has not been sent yet, it will be sent with the cgroup. */
 	return thread->row < o->sent.threads ? add_cgroup(o, o->batch, thread) : 0;
 }
 
@@ -113,7 +113,7 @@ int outbox_keep_record(struct outbox *o, enum metric_series series, const struct
 
 /* --- new rows of the tables ------------------------------------------------------------------ */
 
-/* Gives an object a row, unless it has one. There is room for it. */
+/* Adds a row for an object to the batch, which has room for it, unless the object has a row. */
 static void add_row(struct outbox *o, struct batch *b, uint32_t object)
 {
 	uint32_t *row = &o->rows.items[object];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Collects the rows of the next batch: samples as they come, and the rows that were added to the
- * tables since the batch before. The tables number their rows densely, so one count per table says
- * which rows were sent; records of processes and threads must not be renumbered in between. The
- * table of objects outlives a recording that is cut into windows: each window has its own rows, and
- * its own numbers, for the objects that it needs.
+ * tables since the batch before. The rows of each table are numbered from 0 without gaps, so one
+ * count for each table says which rows were sent. So processes and threads must not get new numbers
+ * between two batches. The table of objects outlives a recording that is cut into windows: each
+ * window has its own rows, and its own numbers, for the objects that it needs.
  */
 #ifndef RECORDER_OUTBOX_H
 #define RECORDER_OUTBOX_H
@@ -28,7 +28,7 @@ struct outbox_tables {
 	const struct cgroup_table *cgroups;
 	const struct managed *managed;	  /* gives the names of managed code */
 	const struct thread_paths *paths; /* gives the sizes of nodes */
-	bool has_sizes; /* nodes are sent with their sizes: the bytes of stack of the frame */
+	bool has_sizes; /* nodes are sent with the bytes of stack that their frame takes */
 };
 
 int outbox_new(const struct outbox_tables *tables, struct outbox **ret_outbox); /* 0 or -ENOMEM */
@@ -37,19 +37,21 @@ void outbox_free(struct outbox *outbox);					/* NULL is fine */
 /* Adds a sample, which is copied. 0 or -ENOMEM. */
 int outbox_keep(struct outbox *outbox, const struct store_sample *sample);
 
-/* Adds the cgroup of a thread that was just learned, if the thread's row has been sent already. 0
- * or -ENOMEM. */
+/* Adds a row for the cgroup of a thread, which has just become known, if the thread's own row was
+ * sent before. 0 or -ENOMEM. */
 int outbox_keep_cgroup(struct outbox *outbox, const struct thread *thread);
 
-/* Adds a record of another series, whose value is its period; it is copied. 0 or -ENOMEM. */
+/* Adds a record of a series other than samples. Its value is row->period. `row` is copied. 0 or
+ * -ENOMEM. */
 int outbox_keep_record(struct outbox *outbox, enum metric_series series,
 		       const struct store_sample *row);
 
-/* Begins another recording, after the tables were cleared. An object that was known before gets a
- * row again when a location lies in it. */
+/* Begins another recording (a window), after the tables of locations and paths were cleared. An
+ * object gets a row in the new recording when a location lies in it. */
 void outbox_begin_anew(struct outbox *outbox);
 
-/* Takes all rows that are new since the last call, for batch_free(). NULL without memory. */
+/* Returns all rows that are new since the last call, as a batch, which the caller frees by
+ * batch_free(). NULL without memory. */
 struct batch *outbox_take(struct outbox *outbox);
 
 #endif

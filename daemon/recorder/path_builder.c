@@ -25,8 +25,8 @@ struct path_builder {
 	struct planted_returns put;
 	struct backoff reloads;	      /* when to read mappings of processes again */
 	struct stackd_tag_record tag; /* the tag that was read together with the next walk */
-	bool met_made, met_file; /* the record's walk came to JIT code; to JIT code at an address
-				  * where the table of mappings has a file */
+	bool met_made, met_file; /* the walk of the current record came to JIT code; it came to JIT
+				  * code where the table of mappings has a file */
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 	bool is_confirmed[DWARF_WALK_MAX_FRAMES]; /* by frame: its caller is known to call it; for
 						   * judge_jit */
@@ -107,7 +107,8 @@ struct caller_check_counts path_builder_steps(const struct path_builder *b)
 
 /* --- parts of every path --------------------------------------------------------------------- */
 
-/* Learns the path of the tag that was read at the moment of the walk, if there is one. */
+/* If a tag was read at the moment of the walk, checks the path by it, and learns that the tag
+ * stands for the path. 0 or -ENOMEM. */
 static int learn_tag(struct path_builder *b, const struct stackd_header *record,
 		     const struct path *path, enum stackd_end_reason reason)
 {
@@ -118,8 +119,8 @@ static int learn_tag(struct path_builder *b, const struct stackd_header *record,
 	return tag_paths_learn(b->with.tags, &b->tag, path->locations, path->count, reason);
 }
 
-/* Gives a walked path an origin with the height of its first frame, unless branch records have
- * given it an origin. */
+/* Gives a walked path an origin that has the height of its first frame (bytes to the end of the
+ * stack), unless branch records have given it an origin. 0 or -ENOMEM. */
 static int add_height(struct path_builder *b, const struct path *path, uint32_t *origin)
 {
 	const struct origin walked = {.height = path->heights[path->cut]};
@@ -130,8 +131,8 @@ static int add_height(struct path_builder *b, const struct path *path, uint32_t 
 	return origin_intern(b->with.origins, &walked, origin);
 }
 
-/* Checks the steps of a path, to which the kernel's frames have not been added yet. If the path is
- * cut it loses its origin, which counts frames from the root. */
+/* Checks the steps between the user frames of a path, before kernel frames are added. If the path
+ * is cut, it loses its origin, because an origin counts frames from the root. 0 or -ENOMEM. */
 static int check_steps(struct path_builder *b, struct path *path, bool is_kernels,
 		       struct path_builder_end *end)
 {
@@ -144,8 +145,8 @@ static int check_steps(struct path_builder *b, struct path *path, bool is_kernel
 	return err;
 }
 
-/* Adds the kernel's frames behind the user frames. Those of a waker end at try_to_wake_up(): nearer
- * to the leaf are frames of the BPF program. */
+/* Adds the kernel frames behind the user frames. For a waker, leaves out the frames behind
+ * try_to_wake_up(), which are those of the BPF program. 0 or -ENOMEM. */
 static int add_kernel(struct path_builder *b, const struct stackd_header *record, struct path *path)
 {
 	const uint64_t *kernel = record_kernel(record);
@@ -163,8 +164,8 @@ static int add_kernel(struct path_builder *b, const struct stackd_header *record
 	return err;
 }
 
-/* Looks for copied text (copied_text.h), if the walk came to JIT code. 1: some was found, so the
- * stack can be walked again; 0; -ENOMEM. */
+/* If the walk came to JIT code, searches the process for copied text (copied_text.h). 1: found
+ * some, so the stack is to be walked again; 0; -ENOMEM. */
 static int look_for_text(struct path_builder *b, const struct stackd_header *header)
 {
 	pid_t pid = (pid_t)record_pid(header);
@@ -205,8 +206,8 @@ static int walk_with_branches(struct path_builder *b, const struct stackd_header
 	return err;
 }
 
-/* Makes the one frame that the sample hit, for a stack that cannot be walked. Returns the number of
- * frames: 0 if no mapping has the program counter. */
+/* Makes the frame that the sample hit, for a stack that cannot be walked. Returns the number of
+ * frames: 1; 0: no mapping has the program counter. */
 static size_t hit_frame(const struct walk_input *in, struct walk_frame *frame)
 {
 	*frame = (struct walk_frame){.address = in->regs.r[STACKD_REG_PC],
@@ -264,14 +265,15 @@ static int walk(struct path_builder *b, const struct stackd_stack_record *record
 	if (err)
 		return err;
 	if (ret_end->reason != STACKD_END_ENTRY && record->header.flags & STACKD_IN_EXEC) {
-		*ret_count = 0; /* the old program's stack is gone, the new one's not begun */
+		*ret_count = 0; /* at an exec the stack of the old program is gone, and that of the
+				 * new one has not begun */
 		ret_end->reason = STACKD_END_NO_USER;
 		ret_end->origin = ORIGIN_WALKED;
 	}
 	return 0;
 }
 
-/* Returns the end of the stack of a record, if its copy goes that far. */
+/* Returns the address of the end of a record's stack; 0: the copy does not reach that far. */
 static uint64_t stack_end(const struct stackd_stack_record *record)
 {
 	if (record->header.flags & (STACKD_STACK_CUT | STACKD_STACK_FAULT))
@@ -279,8 +281,9 @@ static uint64_t stack_end(const struct stackd_stack_record *record)
 	return record->stack_bytes ? record->regs.r[STACKD_REG_SP] + record->stack_bytes : 0;
 }
 
-/* Notes whether a walk came to JIT code. Where the kernel half found no rule although it knows file
- * and table, the address may be in JIT code that has replaced the file there. */
+/* Sets b->met_made: whether the walk came to JIT code. Also if the kernel half found no rule
+ * although it knows the file and has its table, because JIT code may have replaced the file at that
+ * address. */
 static void note_made(struct path_builder *b, const struct stackd_stack_record *record,
 		      size_t count)
 {
@@ -290,9 +293,9 @@ static void note_made(struct path_builder *b, const struct stackd_stack_record *
 		b->met_made = b->frames[i].object && b->frames[i].object->kind == OBJECT_JIT;
 }
 
-/* Reads the mappings of a process again if a walk has ended at an address in no mapping: the event
- * of that mapping may have been another process's, which shares the memory and is not recorded. 1:
- * the address is mapped now; 0; -ENOMEM. */
+/* If a walk has ended at an address in no mapping, reads the mappings of the process again, because
+ * another process, which shares the memory and is not recorded, may have made the mapping. 1: the
+ * address is mapped now; 0; -ENOMEM. */
 static int look_for_mapping(struct path_builder *b, const struct stackd_stack_record *record,
 			    size_t count)
 {
@@ -313,8 +316,8 @@ static int look_for_mapping(struct path_builder *b, const struct stackd_stack_re
 	return found;
 }
 
-/* Walks a stack, and walks it again if that has found copied text or a mapping that was not
- * known. */
+/* Walks the stack of a record, and again as long as that makes copied text or a mapping known.
+ * Errors as of walk(). */
 static int walk_in_text(struct path_builder *b, const struct stackd_stack_record *record,
 			size_t *ret_count, struct path_builder_end *ret_end)
 {
@@ -332,7 +335,8 @@ static int walk_in_text(struct path_builder *b, const struct stackd_stack_record
 	return found;
 }
 
-/* Ends a walk at the first caller whose code in the data segment differs from the file's. */
+/* Cuts a walk off behind the first frame whose code is in its file's data segment and differs from
+ * the file's bytes (data_code.h). */
 static void end_at_changed(struct path_builder *b, const struct stackd_stack_record *record,
 			   size_t *count, struct path_builder_end *end)
 {
@@ -374,8 +378,8 @@ static int frames_of_stack(struct path_builder *b, const struct stackd_stack_rec
 	return err;
 }
 
-/* Judges a walk through JIT code after its steps were checked: those of its frames that were not
- * cut off. */
+/* Judges the frames of a walk through JIT code (judge_jit.h) that were not cut off when its steps
+ * were checked. */
 static void judge_stack(struct path_builder *b, const struct stackd_stack_record *record,
 			const struct path *path)
 {
@@ -454,7 +458,8 @@ void path_builder_drop(struct path_builder *b, const struct stackd_header *recor
 
 /* --- WALKED ---------------------------------------------------------------------------------- */
 
-/* Finds the object of an address that the kernel half has found in memory without a file. */
+/* Finds the object of an address that, to the kernel half, lies in memory without a file: JIT code
+ * or copied text. 0 or -ENOMEM. */
 static int made_location(struct path_builder *b, const struct stackd_header *header,
 			 uint64_t address, const struct object **ret_object)
 {
@@ -472,8 +477,9 @@ static int made_location(struct path_builder *b, const struct stackd_header *hea
 	return locator_made(b->with.locator, pid, ret_object);
 }
 
-/* Finds the object of an address in a record without a walk, whose addresses the kernel half has
- * not looked up in the mappings. *address becomes the offset, if a mapping has it. */
+/* Finds the object of an address in a record without a walk, which the kernel half has not looked
+ * up in the mappings. *address becomes the offset in the object, if a mapping has the address. 0 or
+ * -ENOMEM. */
 static int plain_location(struct path_builder *b, const struct stackd_header *header,
 			  uint64_t *address, const struct object **ret_object)
 {
@@ -493,7 +499,8 @@ static bool has_no_walk(const struct stackd_header *header)
 	return header->end_reason == STACKD_END_LEFT || header->end_reason == STACKD_END_STACK_CUT;
 }
 
-/* Finds the location of a frame. -EBADMSG: the frame names a file or slice that does not exist. */
+/* Finds the location of a frame of a WALKED record. 0; -EBADMSG: the frame names a file or slice
+ * that does not exist; -ENOMEM. */
 static int walked_location(struct path_builder *b, const struct stackd_header *header,
 			   const struct record_frame *frame, struct location *ret_location)
 {
@@ -531,8 +538,9 @@ static int walked_location(struct path_builder *b, const struct stackd_header *h
 	return 0;
 }
 
-/* Returns the provenance of the rule by which the kernel half walked on from a location. JIT code
- * has no rule but the frame pointer, and an address in no mapping has none at all. */
+/* Returns the provenance (what a rule was made from) of the rule by which the kernel half has
+ * walked on from a location: the frame pointer for JIT code, and none for an address in no
+ * mapping. */
 static uint8_t walked_provenance(const struct path_builder *b, const struct location *l)
 {
 	const struct object *object = object_table_at(b->with.objects, l->object);
@@ -545,7 +553,7 @@ static uint8_t walked_provenance(const struct path_builder *b, const struct loca
 			      : PROVENANCE_CFI;
 }
 
-/* Sets the provenance of the locations from number `known` on, which are new. */
+/* Sets the provenance of the new locations: those from number `known` on. */
 static void note_provenances(struct path_builder *b, uint32_t known)
 {
 	for (uint32_t i = known; i < location_count(b->with.locations); i++)
@@ -553,7 +561,8 @@ static void note_provenances(struct path_builder *b, uint32_t known)
 					walked_provenance(b, location_at(b->with.locations, i)));
 }
 
-/* Prefetches the trie's entries of the path's next n frames, which are leaf first. */
+/* Has the CPU prefetch the trie's entries for the next `n` new frames of the path, which come leaf
+ * first. */
 static void prefetch(const struct path_builder *b, const struct stackd_header *header,
 		     const struct path *path, size_t n)
 {
@@ -561,7 +570,8 @@ static void prefetch(const struct path_builder *b, const struct stackd_header *h
 		tag_trie_prefetch_index(b->with.trie, path->kept_tag, &path->ids[path->count], n);
 }
 
-/* Adds some of the record's next frames to the path. 1; 0: there are no more; -ENOMEM; -EBADMSG. */
+/* Adds the record's next frames, LOCATIONS_AT_ONCE at most, to the path. 1; 0: there are no more;
+ * -ENOMEM; -EBADMSG: the record is damaged. */
 static int add_walked(struct path_builder *b, const struct stackd_header *header,
 		      struct record_frames *frames, struct path *path)
 {
@@ -602,7 +612,7 @@ static int add_walked(struct path_builder *b, const struct stackd_header *header
 		(b) = old_;                                                                        \
 	} while (0)
 
-/* Reverses the path's frames from `from` on, which came leaf first. */
+/* Reverses the order of the path's frames from `from` on, which were added leaf first. */
 static void reverse(struct path *path, size_t from)
 {
 	for (size_t i = from, j = path->count; i + 1 < j; i++) {
@@ -625,7 +635,8 @@ static int add_all_walked(struct path_builder *b, const struct stackd_header *he
 	return more;
 }
 
-/* Adds the new frames of a record to those that it keeps. */
+/* Adds the new frames of a WALKED record to the path, which has the frames that the record keeps of
+ * the thread's last path. Errors as of path_builder_take(). */
 static int frames_of_walked(struct path_builder *b, const struct stackd_header *header,
 			    struct path *path)
 {
@@ -653,7 +664,7 @@ static int frames_of_walked(struct path_builder *b, const struct stackd_header *
 	return err;
 }
 
-/* Makes room for `added` frames at the path's root. */
+/* Moves all frames of the path by `added`, to make room at its root. */
 static void shift(struct path *path, size_t added)
 {
 	_Static_assert(LBR_MAX_FRAMES <= PATH_MAX_FRAMES, "paths of lib/code/lbr must have room");
@@ -664,7 +675,7 @@ static void shift(struct path *path, size_t added)
 	path->added = added;
 }
 
-/* Puts the frames that branch records have added at the path's root. */
+/* Adds the `added` frames that branch records have found at the path's root. 0 or -ENOMEM. */
 static int add_at_root(struct path_builder *b, size_t added, struct path *path)
 {
 	int err = 0;
@@ -679,8 +690,8 @@ static int add_at_root(struct path_builder *b, size_t added, struct path *path)
 	return err;
 }
 
-/* Compares the path with the sample's branch records, which may confirm it, or go on where the walk
- * stopped. */
+/* Compares the path with the sample's branch records, which may confirm it, or add frames at the
+ * root where the walk has stopped. 0 or -ENOMEM. */
 static int add_branches(struct path_builder *b, const struct stackd_header *header,
 			struct path *path, struct path_builder_end *end)
 {
@@ -728,7 +739,8 @@ static int take_walked(struct path_builder *b, const struct stackd_header *heade
 
 /* --- TAG ------------------------------------------------------------------------------------- */
 
-/* Makes the origin of a path whose user frames, except for the leaf, come from a tag. */
+/* Makes the origin of a path whose `frames` user frames, except for the leaf, come from a tag. 0 or
+ * -ENOMEM. */
 static int tag_origin(struct path_builder *b, uint32_t frames, uint32_t *ret_origin)
 {
 	const struct origin_run run = {

@@ -58,7 +58,7 @@ struct path_builder_options { /* all borrowed */
 int path_builder_new(const struct path_builder_options *options, struct path_builder **ret_builder);
 void path_builder_free(struct path_builder *builder); /* NULL is fine */
 
-/* Drops what is kept for a thread id, since a new thread has it. */
+/* Drops what is kept of a thread. To be called when a new thread has its id. */
 void path_builder_forget(struct path_builder *builder, pid_t tid);
 
 /* The result of path_builder_take() besides the path. */
@@ -69,26 +69,29 @@ struct path_builder_end {
 	uint32_t origin; /* number of the origin of the path's frames */
 };
 
-/* Makes the path of a record (record_read()), if it is a sample. 0; -ENOMEM; -EBADMSG: the record
- * cannot be used. */
+/* Makes the call path of a record (record_read()), or keeps a record that only accompanies one with
+ * a path (ret_end->is_sample is false). 0; -ENOMEM; -EBADMSG: the record cannot be used, since it
+ * is damaged or an earlier one that it refers to was lost. */
 int path_builder_take(struct path_builder *builder, const struct stackd_header *record,
 		      struct path *path, struct path_builder_end *ret_end);
 
-/* --- walks ahead: of copied stacks (worker/walks.h) ------------------------------------------ */
+/* --- walks of copied stacks ahead of time (worker/walks.h)
+ * ------------------------------------------ */
 
 /* Returns whether path_builder_take() would wait for a worker to walk the record's stack. */
 bool path_builder_may_wait(const struct path_builder *builder, const struct stackd_header *record);
 
-/* Has a worker walk a record's stack before the record's turn. The record must live until it was
- * taken, or dropped by path_builder_drop(). `is_next`: it is the next one to be taken. false: there
- * is no room. */
+/* Has a worker walk a record's stack before path_builder_take() is called for it. The record must
+ * live until then, or until path_builder_drop(). `is_next`: this record will be taken next. false:
+ * there is no room for a further walk. */
 bool path_builder_ask(struct path_builder *builder, const struct stackd_header *record,
 		      bool is_next);
 
 /* Returns whether path_builder_ask() was called for a record. */
 bool path_builder_has_asked(const struct path_builder *builder, const struct stackd_header *record);
 
-/* Returns whether a record's stack was walked with the mappings that its process has now. */
+/* Returns whether path_builder_take() will not wait for the walk of a record's stack, because it
+ * was made with the mappings that the process has now. */
 bool path_builder_has_walked(struct path_builder *builder, const struct stackd_header *record);
 
 /* Drops the walk of a record, if there is one. */
@@ -96,7 +99,7 @@ void path_builder_drop(struct path_builder *builder, const struct stackd_header 
 
 /* --- all of them ----------------------------------------------------------------------------- */
 
-/* Forgets what is kept under numbers of locations, since the locations were cleared. */
+/* Forgets what is kept under numbers of locations. To be called when the locations are cleared. */
 void path_builder_begin_anew(struct path_builder *builder);
 
 /* Drops unwind information that has not been used for long; to be called between batches. */
@@ -105,9 +108,8 @@ void path_builder_trim(struct path_builder *builder);
 /* Gives the statistics of the walks in the daemon. */
 void path_builder_get_stats(const struct path_builder *builder, struct dwarf_walk_stats *ret_stats);
 
-/* Returns how many return addresses were never checked for the call that made them
- * (planted_returns.h).
- */
+/* Returns how many return addresses could not be checked for the call that has made them
+ * (planted_returns.h). */
 uint64_t path_builder_unchecked_returns(const struct path_builder *builder);
 
 /* Returns the verdicts on steps by rules other than unwind information. */

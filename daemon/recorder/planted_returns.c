@@ -45,8 +45,9 @@ static uint64_t address_of(const struct planted_returns *p, pid_t pid, const str
 	return 0;
 }
 
-/* Reads the code around a return address, without waiting for a file system. In a process's memory
- * a breakpoint, such as the kernel's own for a probe, may stand in the place of a call. */
+/* Reads the code around a return address, from the file or from the process's memory, without
+ * waiting for a file system. (In memory, a breakpoint, such as the kernel's for a probe, may have
+ * replaced a call.) false: the code cannot be read now. */
 static bool read_code(const struct planted_returns *p, pid_t pid, const struct object *object,
 		      uint64_t offset, uint8_t code[PLANTED_RETURN_BYTES])
 {
@@ -62,7 +63,8 @@ static bool read_code(const struct planted_returns *p, pid_t pid, const struct o
 	       !memchr(code, ARCH_BREAKPOINT, PLANTED_RETURN_BEFORE);
 }
 
-/* Whether a call instruction stands right before a return address in the process's memory. */
+/* Returns whether, in the process's memory, a call instruction ends right before a return
+ * address. */
 static bool is_called_there(pid_t pid, uint64_t address, const struct object *object,
 			    uint64_t offset)
 {
@@ -75,9 +77,9 @@ static bool is_called_there(pid_t pid, uint64_t address, const struct object *ob
 	       planted_return_is_called(code, object->elf, offset);
 }
 
-/* Whether the table has the rule of a function's first instruction from the return address on, and
- * another rule before it (at the location, which is one byte below). 1, 0, or -EAGAIN: there is no
- * table yet. */
+/* Returns 1 if the table has, at the return address, the rule of a function's first instruction,
+ * and another rule right before it (at `offset`, which is one byte below); 0 if not; -EAGAIN: there
+ * is no table yet. */
 static int begins_function(const struct planted_returns *p, const struct object *object,
 			   uint64_t offset)
 {
@@ -101,8 +103,8 @@ static bool is_looked_at(const struct object *object, const struct location *l)
 	       !elf_file_is_data(object->elf, l->offset) && l->offset >= PLANTED_RETURN_BEFORE;
 }
 
-/* Looks at a location. 0; -EAGAIN: there is no table yet; -ENODATA: its bytes cannot be had now.
- */
+/* Examines a location, and marks it. 0; -EAGAIN: its file has no table yet; -ENODATA: its code
+ * cannot be read now. */
 static int look(struct planted_returns *p, pid_t pid, uint32_t number)
 {
 	const struct location *l = location_at(p->locations, number);

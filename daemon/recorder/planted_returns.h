@@ -7,13 +7,14 @@
  * (NFS, FUSE) it is read from the process, if the pages are in its memory. Where the file has no
  * call there, the process's memory is read as well, since tracers write calls into a program's
  * code; once the process has ended, the file alone decides. Reads that fail are repeated a few
- * times later, since each attempt makes the kernel read the file. An address that could never be
- * looked at counts as a call's, and is reported as unchecked.
+ * times later, since each attempt makes the kernel read the file. An address whose code could never
+ * be read counts as made by a call, and is reported as unchecked.
  *
  * A function that ends with a call that does not return (of abort(), say) has its return address at
- * the first byte of the next function. So if the code at a return address looks like a function's
- * begin, and the tables have another rule from there on, the location counts as doubted, and
- * caller_check.h checks the step. An address whose file has no table yet is looked at again later.
+ * the first byte of the next function. So if the code at a return address looks like the beginning
+ * of a function, and the recipe table has another rule there than right before, the location is
+ * marked as doubted, so that caller_check.h checks the step to it. An address whose file has no
+ * table yet is looked at again later.
  */
 #ifndef RECORDER_PLANTED_RETURNS_H
 #define RECORDER_PLANTED_RETURNS_H
@@ -28,13 +29,13 @@
 #include "proc/object.h"
 #include "stack/location.h"
 
-#define PLANTED_RETURNS_LATER 4096 /* most addresses that are kept for another look */
-#define PLANTED_RETURNS_LOOKS 8	   /* tries to read the bytes at an address */
+#define PLANTED_RETURNS_LATER 4096 /* most addresses that are kept to be looked at again */
+#define PLANTED_RETURNS_LOOKS 8	   /* most attempts to read the bytes at an address */
 
 struct planted_return_later {
 	uint32_t location;
 	pid_t pid;
-	unsigned looks; /* looks that could not read the bytes */
+	unsigned looks; /* attempts that could not read the bytes */
 };
 
 /* Empty if all is zero but the borrowed pointers. */
@@ -50,15 +51,16 @@ struct planted_returns {
 
 void planted_returns_fini(struct planted_returns *p); /* Frees what it keeps; zeroed is fine. */
 
-/* Looks at the locations from number `first` on, which a walk of a process has added, and marks
- * each with the finding (location_set_put()). */
+/* Examines the locations from number `first` on, which a walk of a process has added, and marks
+ * each that no call has made, or that is doubted (location_set_put()). */
 void planted_returns_note(struct planted_returns *p, pid_t pid, uint32_t first);
 
-/* Looks again at the addresses whose bytes could not be read, or whose file had no table. Returns
- * whether one of them was put on the stack without a call, or is doubted. */
+/* Examines again the addresses whose bytes could not be read, or whose file had no table. Returns
+ * whether it has marked any of them as put on the stack without a call, or as doubted. */
 bool planted_returns_look_again(struct planted_returns *p);
 
-/* Returns how many addresses were not looked at, including those that still wait. */
+/* Returns how many addresses could not be examined, including those that are to be looked at
+ * again. */
 uint64_t planted_returns_unchecked(const struct planted_returns *p);
 
 /* Forgets the addresses that were to be looked at again, since the locations were cleared. */

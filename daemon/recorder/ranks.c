@@ -13,11 +13,11 @@
 #include "base/vec.h"
 #include "proc/mpi_rank.h"
 
-#define MOST_WITHOUT 16384 /* processes without a rank: with more, all of these are forgotten */
+#define MOST_WITHOUT 16384 /* most processes without a rank; beyond, they are forgotten */
 
 struct entry {
 	pid_t pid;
-	uint64_t value; /* 0: it has none */
+	uint64_t value; /* 0: the process has none */
 	UT_hash_handle hh;
 };
 
@@ -70,8 +70,8 @@ static struct entry *find(const struct ranks *ranks, pid_t pid)
 }
 
 /* Forgets the processes without a rank, to bound their number: a record that comes after the end of
- * its process enters the process again, and no event removes it. A forgotten process is looked up
- * again when needed. */
+ * its process enters the process again, and then no event removes it. The rank of a forgotten
+ * process is read from /proc again when it is needed. */
 static void drop_without(struct ranks *ranks)
 {
 	struct entry *entry, *next;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ranks of processes in their MPI jobs. With --mpi the kernel half sends the environment's rank
- * when a program is executed (bpf/rank.bpf.h). The rank of a process that is older than the
- * recording, or whose record was lost, is read from /proc; without --mpi, every rank is. /proc is
- * read as soon as the event of an exec, or a record of the process, has been read: the process may
- * have ended by the record's turn in the order of time. Processes that have ended are forgotten.
+ * Finds the ranks of processes in their MPI jobs. With --mpi the kernel half sends the rank that
+ * the environment has when a program is executed (bpf/rank.bpf.h). For a process that is older than
+ * the recording, or whose record was lost, the rank is read from /proc; without --mpi, for every
+ * process. /proc is read as soon as the event of an exec, or a record of the process, has been
+ * read, because the process may have ended when the record is taken in the order of time. Processes
+ * that have ended are forgotten.
  */
 #ifndef RECORDER_RANKS_H
 #define RECORDER_RANKS_H
@@ -31,18 +32,20 @@ int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns);
  * called in the order of time. 0 or -ENOMEM. */
 int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns);
 
-/* Takes the record of an executed program: the rank in its environment replaces the process's rank.
- * To be called in the order of time. 0 or -ENOMEM. */
+/* Takes the record of an executed program. The rank in the program's environment replaces the
+ * process's rank. To be called in the order of time. 0 or -ENOMEM. */
 int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched);
 
-/* Gives the rank of a process once, to be stored. 1: *ret_value is the value for SERIES_MPI_RANK;
- * 0: the process has no rank, or it was given before; -ENOMEM. */
+/* Gives the rank of a process, to be stored, once in a window. `process`: its number in the window.
+ * 1: *ret_value is the value for SERIES_MPI_RANK; 0: the process has no rank, or it was given
+ * before; -ENOMEM. */
 int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_value);
 
 /* Forgets a process that has ended: another one may get its id. */
 void ranks_forget(struct ranks *ranks, pid_t pid);
 
-/* Begins a window, in which processes have other numbers. */
+/* Begins a window of the recording, in which processes have other numbers, so that ranks are given
+ * again. */
 void ranks_begin_anew(struct ranks *ranks);
 
 #endif

@@ -11,8 +11,8 @@
 
 _Static_assert(METRIC_COUNTERS == STACKD_MOST_COUNTERS, "each counter has its series");
 
-/* The last reading of a thread that has become a row. In the run's next window the thread has
- * another number while its counters go on, so the key is its id. */
+/* The last reading of a thread that was turned into rows. The key is the thread's id, because in
+ * the next window of the recording the thread has another number, while its counters go on. */
 struct last {
 	uint32_t tid;
 	uint32_t thread;   /* number, in the window of the last reading */
@@ -66,9 +66,9 @@ void readings_take(struct readings *r, const struct stackd_reading *reading)
 	r->is_waiting = true;
 }
 
-/* Whether the last reading under this thread id was another thread's: that thread has another
- * number in the same window or, from an earlier window, more CPU time (the first counter) than this
- * reading. */
+/* Returns whether the last reading under this thread id was another thread's. If it is of the same
+ * window, that thread has another number; if of an earlier window, that thread had used more CPU
+ * time (the first counter) than this reading has. */
 static bool is_another(const struct last *last, const struct stackd_reading *reading,
 		       uint32_t thread)
 {
@@ -77,7 +77,8 @@ static bool is_another(const struct last *last, const struct stackd_reading *rea
 	return reading->known & last->known & 1 && reading->values[0] < last->values[0];
 }
 
-/* Returns the last reading of a thread, made when first needed; NULL without memory. */
+/* Returns the entry for the last reading of a thread, and makes it if there is none; NULL without
+ * memory. */
 static struct last *last_of(struct readings *r, const struct stackd_reading *reading,
 			    uint32_t thread)
 {

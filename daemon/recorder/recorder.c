@@ -17,7 +17,7 @@
 #include "daemon/recorder/recorder_internal.h"
 #include "stack/end_reason.h"
 
-/* A window with so many rows of processes and threads is full. */
+/* With more rows of processes and threads, a window (--window) is full. */
 #define MAX_ROWS (1u << 18)
 
 /* --- making and freeing ---------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ int recorder_new(const struct recorder_options *options, struct recorder **ret_r
 	if (!r)
 		return -ENOMEM;
 	r->with = *options;
-	r->with.code = NULL; /* copied by those that use them */
+	r->with.code = NULL; /* the parts that use them have copied them */
 	r->with.tags = NULL;
 	err = make_all(r, options);
 	if (err) {

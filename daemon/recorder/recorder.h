@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turns records and side-band events, in the order of time, into what the store keeps: events
- * update the process table; the stack of a record is walked, its frames become locations, its call
- * path becomes a node of the trie; and all that is new since the last time is collected into a
- * batch.
+ * Turns records and side-band events, in the order of time, into the rows of the store. Events
+ * update the process table. The stack of a record is walked, its frames become locations, and its
+ * call path becomes a node of the trie. All rows that are new since the last batch are collected
+ * into the next one.
  *
  * Every record ends in exactly one end reason, and every one is counted.
  */
@@ -28,13 +28,13 @@ struct recorder;
 /* All that is pointed to is borrowed until the recorder is freed, but for `code` and `tags`, which
  * are copied. */
 struct recorder_options {
-	/* Side-band events of all processes matter (--all, --cgroup), rather than those of the
+	/* Take the side-band events of all processes (--all, --cgroup), rather than those of the
 	 * processes that are loaded and of their children. */
 	bool is_everyone;
 	uint32_t usual_period; /* see record_period() */
 
-	/* Read files of recorded processes, and walk their stacks; NULL, as with branch records and
-	 * in tests: this process does. */
+	/* They read files of recorded processes, and walk their stacks. NULL: this process does
+	 * that, as with branch records and in tests. */
 	struct workers *workers;
 
 	/* The tables that the kernel half walks by. The recorder requests those that it has missed,
@@ -64,8 +64,8 @@ struct recorder_options {
 	uint64_t alloc_distance;
 	bool counts_alloc_coverage; /* count programs whose allocations are not recorded */
 
-	/* Samples have, as their period, the nanoseconds outside of regions that they represent,
-	 * and 0 inside of a region; `usual_period` is the period at which they were taken. */
+	/* The period of a sample is the CPU time outside of regions that it represents, in ns; 0:
+	 * the sample hit a region. `usual_period` is the period at which samples are taken. */
 	bool has_intervals;
 	bool has_heights;  /* records have the heights of frames (bpf/segment.bpf.h) */
 	bool is_judged;	   /* a copy of the stack follows each WALKED record, and the walk is
@@ -73,13 +73,13 @@ struct recorder_options {
 	bool keeps_copies; /* keep every file with an object's content, to put probes on each
 			    * (proc/object_copies.h) */
 
-	/* Close files that no process maps any more, once there are many. Not to be used where
-	 * probes are put on files. */
+	/* Close files that no process maps any more, once there are many. Must not be set if probes
+	 * are put on files. */
 	bool closes_files;
 
-	/* Called between processes while all of them are read, at the beginning and after events
-	 * were lost: that can take longer than the rings of events have room. It may read the
-	 * rings; a result other than 0 stops the reading. NULL: not called. */
+	/* Called after each process while all processes are read from /proc, at the beginning and
+	 * after events were lost. Meanwhile the rings may fill, so the function may read them. A
+	 * result other than 0 ends the reading of processes. NULL: not called. */
 	int (*relieve)(void *arg);
 	/* Reads the events that have arrived. Called before an unknown process is read: it may
 	 * have called exec since, and must not be recorded as its old program. NULL: there are no
@@ -92,7 +92,7 @@ struct recorder_options {
 int recorder_new(const struct recorder_options *options, struct recorder **ret_recorder);
 void recorder_free(struct recorder *recorder); /* NULL is fine */
 
-/* Returns why writes to mapped files cannot be noticed, as -errno; 0: they are. */
+/* Returns 0 if writes to mapped files are noticed; else -errno, which says why not. */
 int recorder_watch_error(const struct recorder *recorder);
 
 /* --- processes and side-band events ---------------------------------------------------------- */
@@ -103,29 +103,31 @@ int recorder_load_process(struct recorder *recorder, pid_t pid);
 /* Reads every process of the machine. 0 or -errno. */
 int recorder_load_all(struct recorder *recorder);
 
-/* Opens the files that an event names while they can still be opened. To be called as soon as the
- * event has been read. 0 or -ENOMEM. */
+/* Opens the files that an event names, before they may be deleted, and does what else cannot wait.
+ * To be called as soon as the event has been read. 0 or -ENOMEM. */
 int recorder_prefetch_event(struct recorder *recorder, const struct sideband_event *event);
 
-/* Names a record's cgroup while the cgroup exists, and asks for the table that the record has
- * missed, so that the kernel half can walk the next samples. To be called as soon as the record has
- * been read. 1: the record is finished, and need not be queued; 0; -ENOMEM. */
+/* Finds the name of a record's cgroup while the cgroup exists, and requests the recipe table that
+ * the record's walk has missed, so that the kernel half can walk the next samples. To be called as
+ * soon as the record has been read. 1: the record is done with, and must not be queued; 0;
+ * -ENOMEM. */
 int recorder_prefetch_record(struct recorder *recorder, const struct stackd_header *record);
 
-/* Takes an event, in the order of time. 0 or -ENOMEM; 1: the thread's process goes on, but the
- * kernel has taken away the thread's perf events (process_table_on_exit()). */
+/* Takes an event, in the order of time. 0; 1: the kernel has removed the perf events of the event's
+ * thread, whose process goes on (process_table_on_exit()), so they are to be opened again;
+ * -ENOMEM. */
 int recorder_event(struct recorder *recorder, const struct sideband_event *event);
 
-/* Looks for files that were written to; to be called at each round, after the ring was read. 0 or
- * -ENOMEM. */
+/* Finds mapped files that were written to. To be called in each round (session_round.c), after the
+ * ring was read. 0 or -ENOMEM. */
 int recorder_look(struct recorder *recorder);
 
-/* Looks again at processes whose libstacktag was not initialised yet; to be called at each
+/* Looks again at processes whose libstacktag was not initialised yet. To be called in each
  * round. */
 void recorder_poll(struct recorder *recorder);
 
-/* Returns whether records may wait for some tenths of a second. They may not while tags are
- * learned. */
+/* Returns whether records may stay in the ring for some tenths of a second. They may not while any
+ * process keeps a tag (tagger.h). */
 bool recorder_may_idle(const struct recorder *recorder);
 
 /* Returns whether a record, the next in the order of time, has missed a table that is not loaded
@@ -138,8 +140,8 @@ bool recorder_awaits_table(struct recorder *recorder, const struct stackd_header
 bool recorder_awaits_walk(struct recorder *recorder, struct reorder *queue, uint64_t horizon_ns,
 			  bool awaits_tables);
 
-/* Sends questions to the workers and takes their answers, without waiting. To be called when
- * recorder_poll_fd() is readable, and every WORKER_LOOK_MS while workers walk. */
+/* Sends requests of walks to the worker and takes its results, without waiting. To be called when
+ * recorder_poll_fd() is readable, and every WORKER_LOOK_MS while recorder_walks() is true. */
 void recorder_go_on(struct recorder *recorder);
 
 /* Returns a descriptor, which belongs to the recorder, that is readable when a worker has answered;
@@ -151,15 +153,16 @@ bool recorder_walks(const struct recorder *recorder);
 
 /* --- samples --------------------------------------------------------------------------------- */
 
-/* Takes a record, in the order of time; the caller keeps it. NULL: it could not be read, and counts
- * as lost. 0 or -ENOMEM. */
+/* Takes a record, in the order of time. The caller still owns it. NULL: the record could not be
+ * read, and counts as lost. 0 or -ENOMEM. */
 int recorder_sample(struct recorder *recorder, const struct stackd_header *record);
 
-/* Ends the window, or the recording, and keeps the rows that still wait. 0 or -ENOMEM. */
+/* To be called at the end of a window, or of the recording: adds the rows that still wait for a
+ * later record. 0 or -ENOMEM. */
 int recorder_end_window(struct recorder *recorder, uint64_t now_ns);
 
-/* Takes all rows that are new since the last call; the caller fills in totals and counters, and
- * calls batch_free(). NULL if there is no memory. */
+/* Returns all rows that are new since the last call, as a batch. The caller fills in its totals and
+ * counters, and frees it by batch_free(). NULL without memory. */
 struct batch *recorder_take_batch(struct recorder *recorder);
 
 /* Begins another recording of the store, after a batch was taken: numbers locations, paths,
@@ -167,12 +170,12 @@ struct batch *recorder_take_batch(struct recorder *recorder);
  * -ENOMEM. */
 int recorder_begin_anew(struct recorder *recorder);
 
-/* Returns whether the trie and tables have grown so much since the beginning, or since
- * recorder_begin_anew(), that the latter should be called to save memory. */
+/* Returns whether the trie and tables have become so large that the window should end, and
+ * recorder_begin_anew() be called, to save memory. */
 bool recorder_is_full(const struct recorder *recorder);
 
-/* Counts the paths and locations that recorder_begin_anew() will forget, if recorder_is_full().
- * Returns whether it is. */
+/* If recorder_is_full(), adds the paths and locations that recorder_begin_anew() will forget to the
+ * counters, and returns true. */
 bool recorder_count_full(struct recorder *recorder);
 
 /* Returns the kernel's symbols, which are loaded when the first kernel frame comes; NULL before.
@@ -203,11 +206,12 @@ struct recorder_counts {
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
 	struct caller_check_counts steps;
 	uint64_t unchecked_returns; /* path_builder_unchecked_returns() */
-	uint64_t instances;	    /* records of regions: not among those received */
-	uint64_t partial_instances; /* records of regions whose path is not complete */
+	uint64_t instances; /* records of passes through regions, which `received` does not include
+			     */
+	uint64_t partial_instances; /* of these, records whose path is not complete */
 	uint64_t waits;		    /* records of waits */
-	uint64_t partial_waits;	    /* records of waits whose path is not complete */
-	uint64_t unnamed_waits;	    /* waits for a file whose path is not known */
+	uint64_t partial_waits;	    /* of these, records whose path is not complete */
+	uint64_t unnamed_waits;	    /* of these, waits for a file whose path is not known */
 	uint64_t wakers;	    /* records of threads that ended waits */
 	struct live_blocks_counts blocks;
 	uint64_t unproven;  /* frames whose code is not known, since their file was being

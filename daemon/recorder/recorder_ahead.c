@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Has copied stacks walked before their records' turn; see recorder.h.
+ * Has copied stacks walked before their records are taken in the order of time; see recorder.h.
  *
  * A worker makes these walks (worker/walks.h), and the loop does not wait for it. So the walks of
- * many records are requested at a time: of the next REORDER_AHEAD ones. A record is handed out when
- * it is the oldest and its walk is made, so the order of time is kept.
+ * many records are requested at a time: of the next REORDER_AHEAD ones. A record is taken when it
+ * is the oldest and its walk is made, so the order of time is kept.
  *
- * The walk must use the mappings of the record's moment. So a record is skipped while an earlier
- * event changes the mappings of its process, or its process is not known yet. If the mappings
- * change even so, the walk is made again (worker/walk_queue.h).
+ * A walk must use the mappings that the process had at the sample. So a walk is not requested while
+ * an earlier event, which has not been taken yet, changes the mappings of the process, nor while
+ * the process is not known yet. If the mappings change even so, the walk is made again
+ * (worker/walk_queue.h).
  */
 #include "daemon/capture/record.h"
 #include "daemon/recorder/recorder_internal.h"
 
-#define LOW_WATER    32 /* with fewer walks requested, more are looked for */
-#define SCAN_EVERY   32 /* but only after so many records were taken since the last time */
+#define LOW_WATER    32 /* if fewer walks are pending, records for further walks are looked for */
+#define SCAN_EVERY   32 /* but not before so many records were taken since the last time */
 #define MOST_CHANGED 64 /* most processes */
 
-/* Processes whose mappings are changed by events before the record that is looked at. */
+/* Processes whose mappings are changed by queued events that are older than the record being
+ * examined. */
 struct changed {
 	pid_t pids[MOST_CHANGED];
 	size_t count;
@@ -31,8 +33,8 @@ static bool has_changed(const struct changed *c, pid_t pid)
 	return false;
 }
 
-/* Notes the process whose mappings an event changes. false: events were lost, so any process may
- * have changed, or there is no room for more processes. */
+/* If an event changes the mappings of a process, adds the process to the list. false: the list is
+ * full, or events were lost, so that the mappings of any process may have changed. */
 static bool note(struct changed *c, const struct sideband_event *event)
 {
 	bool changes = event->kind == SIDEBAND_MMAP ||
@@ -46,7 +48,8 @@ static bool note(struct changed *c, const struct sideband_event *event)
 	return true;
 }
 
-/* Whether a record that is not the next one can be walked already. */
+/* Returns whether the walk of a record that is not the next one to be taken can be requested
+ * now. */
 static bool can_be_walked(struct recorder *r, const struct stackd_header *record,
 			  const struct changed *changed, bool awaits_tables)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes sampled allocations, their frees, and the records of memory that replace them; see
- * recorder.h and docs/ALLOC.md.
+ * Takes records of sampled allocations and of their frees, and those of page faults, mmap() and
+ * brk(), which replace them; see recorder.h and docs/ALLOC.md.
  *
  * An allocation of S bytes is sampled with probability p = 1 - exp(-S/R), R being the mean
  * distance, and represents w = S/p bytes: its weight. The variance of w is estimated by (1 - p)
@@ -36,8 +36,8 @@ static struct stands_for stands_for(const struct recorder *r, const struct stack
 
 	if (!alloc->weight)
 		weight = size / -expm1(-size / (double)r->with.alloc_distance);
-	/* Bytes of lost records are added to this sample. Their variance is at most that of as many
-	 * bytes in small blocks. */
+	/* The bytes that lost records represented are added to this sample. Their variance is at
+	 * most that of as many bytes in small blocks. */
 	variance = weight * (weight > size ? weight - size : 0) +
 		   (double)alloc->lost_bytes * (double)r->with.alloc_distance;
 	return (struct stands_for){
@@ -48,9 +48,11 @@ static struct stands_for stands_for(const struct recorder *r, const struct stack
 	};
 }
 
-/* --- ends ------------------------------------------------------------------------------------- */
+/* --- frees
+ * ------------------------------------------------------------------------------------- */
 
-/* Keeps the end of a sampled allocation, under its path and thread. */
+/* Stores that a sampled allocation was freed, under the path and thread of the allocation. 0 or
+ * -ENOMEM. */
 static int keep_end(struct recorder *r, const struct live_block *block, uint64_t time_ns)
 {
 	struct store_sample row = block->row;
@@ -78,7 +80,8 @@ int recorder_free_block(struct recorder *r, const struct event *event)
 
 /* --- allocations ------------------------------------------------------------------------------ */
 
-/* Makes a row that of the thread in whose memory the block is. 0 or -ENOMEM. */
+/* Makes `row` a row of the thread in whose memory the block is. `owner`: that thread's process id
+ * and id. 0 or -ENOMEM. */
 static int give_to_owner(struct recorder *r, uint64_t owner, struct store_sample *row)
 {
 	const struct thread *thread = process_table_thread(r->tasks.processes, (pid_t)(owner >> 32),
@@ -120,8 +123,8 @@ int recorder_alloc(struct recorder *r, const struct event *event, struct store_s
 		err = recorder_keep(r, SERIES_ALLOC_ERROR, for_.error, *row);
 	if (!err)
 		err = recorder_keep(r, SERIES_ALLOC_OBJECTS, for_.objects, *row);
-	/* An allocation without an address had no room in the kernel half's table: no record of its
-	 * free will come. */
+	/* An allocation without an address had no room in the kernel half's table, so no record of
+	 * its free will come. */
 	return err || !alloc->address ? err : keep_live(r, pid, alloc->address, row, &for_);
 }
 

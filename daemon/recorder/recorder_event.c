@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads processes from /proc when they join, and follows them by side-band events; see recorder.h.
+ * Reads processes from /proc when their recording begins, and follows them by side-band events; see
+ * recorder.h.
  *
- * A file can be deleted before its event's turn in the order of time. So files are prefetched:
- * opened as soon as the event has been read. If that fails, it is tried again in order.
+ * A file can be deleted before its event is taken in the order of time. So files are prefetched:
+ * opened as soon as the event has been read. If that fails, it is tried again when the event is
+ * taken.
  */
 #include <errno.h>
 
@@ -74,9 +76,9 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 
 	if (event->kind == SIDEBAND_CGROUP)
 		return cgroup_table_add(r->tasks.cgroups, event->cgroup, event->text);
-	/* Children become members here already, so that their first mappings are seen in time.
-	 * (Rings are read one after the other, so a grandchild's event can come first: then it
-	 * becomes a member in recorder_event().) */
+	/* Children become members (recorded processes) here already, so that their first mappings
+	 * are seen in time. (Rings are read one after the other, so a grandchild's event can come
+	 * first: then it becomes a member in recorder_event().) */
 	if (event->kind == SIDEBAND_FORK && tracked_pids_has(r->tasks.members, event->parent_pid)) {
 		if (event->pid != event->parent_pid)
 			shared_memory_prefetch(&r->tasks.shared, event->pid, event->parent_pid);
@@ -118,8 +120,8 @@ static int reload_members(struct recorder *r)
 		       : tracked_pids_each(r->tasks.members, reload, r);
 }
 
-/* Stores when a thread with recorded waits ended: it was on the CPU until then. The record of its
- * last switch (recorder_life()) comes later, if it is not lost. */
+/* Stores when a thread ended, if waits are recorded: since its last wait it was on the CPU. The
+ * record of its last switch (recorder_life()) comes later, if it is not lost. 0 or -ENOMEM. */
 static int keep_end(struct recorder *r, const struct sideband_event *event)
 {
 	const struct thread *thread =

@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Limits for open files that no process maps: how many stay open, and for how long. Names of
- * locations are looked up in these files within a minute or two. */
+/* Limits for open files that no process maps: how many stay open, and for how long. They stay open
+ * since names of locations are looked up in them within a minute or two. */
 #define KEPT_FILES    4096u
 #define FILE_GRACE_NS UINT64_C(180000000000)
 #define FILE_PAUSE_NS UINT64_C(10000000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorder's files: those that processes have mapped, who opens them, and what has become of
- * them. Only recorder*.c include this. */
+/* The files that processes have mapped, which opens them, and which of them were overwritten or can
+ * be closed. Only recorder*.c include this. */
 #ifndef RECORDER_RECORDER_FILES_H
 #define RECORDER_RECORDER_FILES_H
 
@@ -19,7 +19,7 @@ struct recorder_files {
 					* them */
 	struct open_files *open;       /* NULL: files stay open */
 	struct written_files *written; /* NULL: writes to mapped files are not noticed */
-	int watch_error;	       /* why not, as -errno */
+	int watch_error;	       /* why writes are not noticed, as -errno; 0: they are */
 	struct new_mappings new_mappings;
 	struct fuse_devices fuse_devices;
 };
@@ -28,8 +28,8 @@ struct recorder_files {
 int recorder_files_init(struct recorder_files *files, const struct recorder_options *options);
 void recorder_files_fini(struct recorder_files *files); /* a zeroed one is fine */
 
-/* From now on writes to files that processes have mapped are noticed, and files that none maps any
- * more are closed, as the options say. The processes are borrowed. 0 or -ENOMEM. */
+/* As the options say, begins to notice writes to files that processes have mapped, and to close
+ * files that no process maps any more. `processes` is borrowed. 0 or -ENOMEM. */
 int recorder_files_watch(struct recorder_files *files, const struct recorder_options *options,
 			 struct process_table *processes);
 

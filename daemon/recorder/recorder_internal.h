@@ -50,8 +50,9 @@ struct recorder {
 	struct recorder_taken taken;
 };
 
-/* Finds the thread of an event, gives it a row, and sets its cgroup if the record has one.
- * *ret_process is the row of its process. NULL without memory. */
+/* Returns the thread of an event. Gives the thread and its process rows in the store, unless they
+ * have them, and sets the thread's cgroup if the record has one. *ret_process is the number of the
+ * process's row. NULL without memory. */
 const struct thread *recorder_thread_of(struct recorder *r, const struct event *event,
 					uint32_t *ret_process);
 
@@ -59,62 +60,64 @@ const struct thread *recorder_thread_of(struct recorder *r, const struct event *
 int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
 		  struct store_sample row);
 
-/* Requests what the kernel half has missed in a walk: the number of a file that it does not know,
- * or the file's table. `early`: the record is not in the order of time yet. 0 or -ENOMEM. */
+/* Requests what the kernel half's walk has missed: the number of a file that it does not know, or
+ * the file's table. `early`: the record has just been read, and is not taken in the order of time
+ * yet. 0 or -ENOMEM. */
 int recorder_request_table(struct recorder *r, const struct stackd_header *record, bool early);
 
-/* Sets the counters that are sums over kinds of events. */
+/* Sets those counters of *counters that are sums over several kinds of events. */
 void recorder_count_events(const struct recorder *r, struct recorder_counts *counts);
 
-/* Appends a frame to a path for an object that is no code: a mark, or what a thread waited for. 0
- * or -ENOMEM. */
+/* Appends a frame to the path of *node, for an object that is no code (a mark, or what a thread
+ * waited for). *node becomes the new path's node. 0 or -ENOMEM. */
 int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node);
 
 /* --- handlers of kinds of event, in the table of recorder_sample.c ---------------------------- */
 
-/* Sets a row's time to the end of the pass, and its end reason if the pass was left
- * (bpf/abandoned.bpf.h). Returns 0. */
+/* Sets a row's time to the end of the pass, and its end reason if the pass was left without a
+ * return (bpf/abandoned.bpf.h). Returns 0. */
 int recorder_place_pass(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Sets the time for a pass that a mark has ended, and appends the mark as a frame below the
- * function. 0; -ENOMEM; -EBADMSG: there is no such mark. */
+/* For a pass that a mark has ended, sets a row's time to the end of the pass, and appends the mark
+ * to its path as a frame at the leaf. 0; -ENOMEM; -EBADMSG: there is no such mark. */
 int recorder_place_mark(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Stores a pass: its own time and CPU time, those of the passes within it (in series of their own),
- * and the bytes that a call of MPI has sent and received. 0 or -ENOMEM. */
+/* Stores a pass: its time and CPU time; those of the passes within it, in series of their own; and
+ * the bytes that it has sent and received if it was a call of MPI. 0 or -ENOMEM. */
 int recorder_pass(struct recorder *r, const struct event *event, struct store_sample *row);
 
 /* Stores the bytes of a completed MPI receive, under the path of the call that posted it. 0 or
  * -ENOMEM. */
 int recorder_complete(struct recorder *r, const struct event *event);
 
-/* Keeps a sampled allocation. The row becomes that of the thread in whose memory the block is. 0 or
+/* Stores a sampled allocation. `row` becomes a row of the thread in whose memory the block is. 0 or
  * -ENOMEM. */
 int recorder_alloc(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Keeps the end of a sampled allocation. 0 or -ENOMEM. */
+/* Stores that a sampled allocation was freed. 0 or -ENOMEM. */
 int recorder_free_block(struct recorder *r, const struct event *event);
 
-/* Keeps a sampled page fault. 0 or -ENOMEM. */
+/* Stores a sampled page fault. 0 or -ENOMEM. */
 int recorder_fault(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Keeps a call of mmap() or brk(). 0 or -ENOMEM. */
+/* Stores a call of mmap() or brk(). 0 or -ENOMEM. */
 int recorder_map(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Looks up the name of what a wait was for. 0 or -ENOMEM. */
+/* Looks up the name of what a thread waited for, as soon as the record is read. 0 or -ENOMEM. */
 int recorder_prefetch_wait(struct recorder *r, const struct event *event);
 
-/* Keeps the parts of a wait that were sampled. 0 or -ENOMEM. */
+/* Stores those parts of a wait (blocked, runnable) that were sampled. 0 or -ENOMEM. */
 int recorder_wait(struct recorder *r, const struct event *event, struct store_sample *row);
 
 /* Stores which thread ended a wait, and by which path. `row` is the waker's; the row that is stored
  * belongs to the woken thread. 0 or -ENOMEM. */
 int recorder_wake(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Stores a wait without a path, whose switch was not traced. 0 or -ENOMEM. */
+/* Stores a wait without a path, since the kernel half has not seen the switch with which it began.
+ * 0 or -ENOMEM. */
 int recorder_untraced(struct recorder *r, const struct event *event);
 
-/* Keeps when a thread began or ended. 0 or -ENOMEM. */
+/* Stores when a thread began or ended. 0 or -ENOMEM. */
 int recorder_life(struct recorder *r, const struct event *event);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes a call path of a record: who walks, where addresses lie, and the tables of locations
- * and paths. Only recorder*.c include this.
+ * The parts that make the call path of a record: those that walk, those that find locations, and
+ * the tables of locations and paths. Only recorder*.c include this.
  *
  *   walks, jit, tags, branches ──► builder ──► threads ──► trie
  *                          locator ──► locations
@@ -41,12 +41,13 @@ struct recorder_paths {
 	struct tag_paths *tags;	     /* NULL likewise */
 	struct path_builder *builder;
 	struct thread_paths *threads; /* the last path of each */
-	struct left_out left_out;     /* frames for stack that is too deep */
+	struct left_out left_out;     /* frames that stand for stack that was not walked */
 	struct path path;	      /* the path of the current record; it is too large for the C
 				       * stack */
 	unsigned taken_since_look;    /* records taken since recorder_ahead.c last looked for stacks
 				       * to be walked */
-	uint64_t forgotten, locations_forgotten; /* paths and locations, at ends of full windows */
+	uint64_t forgotten, locations_forgotten; /* number of paths and locations that were
+						  * forgotten at the ends of full windows */
 };
 
 /* Makes all members, in a zeroed struct. Files and tasks are borrowed. 0 or -errno;
@@ -55,10 +56,11 @@ int recorder_paths_init(struct recorder_paths *paths, const struct recorder_opti
 			struct recorder_files *files, struct recorder_tasks *tasks);
 void recorder_paths_fini(struct recorder_paths *paths); /* a zeroed one is fine */
 
-/* Whether there are so many paths and locations that the window should end. */
+/* Returns whether there are so many paths and locations that the window should end. */
 bool recorder_paths_are_many(const struct recorder_paths *paths);
 
-/* Forgets paths and locations, since another window begins. 0 or -ENOMEM, with nothing changed. */
+/* Forgets all paths and locations. To be called when a window begins. 0; -ENOMEM, and nothing is
+ * changed. */
 int recorder_paths_begin_anew(struct recorder_paths *paths);
 
 /* Drops what was not used for long; to be called about once a second. */

@@ -30,7 +30,8 @@ static int keep_received(struct recorder *r, uint64_t bytes, const struct store_
 		       : keep_bytes(r, SERIES_MPI_AT_MOST, bytes, row);
 }
 
-/* Keeps what a call has received. A receive that is not complete waits in r->mpi.pending. */
+/* Stores the bytes that a call has received; if its receives are not complete yet, keeps the row in
+ * r->mpi.pending until they are. 0 or -ENOMEM. */
 static int keep_or_await(struct recorder *r, pid_t tid, const struct stackd_pass *pass,
 			 const struct store_sample *row)
 {
@@ -86,8 +87,8 @@ static int keep_mpi(struct recorder *r, pid_t tid, const struct stackd_pass *pas
 /* --- passes ----------------------------------------------------------------------------------- */
 
 /* Returns when a pass ended. The record's time is that of its walk, which comes later: the thread
- * may have lost its CPU in between, or the pass was left without a return, which is found out
- * later. */
+ * may have lost its CPU in between; or the pass was left without a return, and the kernel half
+ * found that out later. */
 static uint64_t ended_at(const struct event *event)
 {
 	uint64_t late = event->time_ns - event->measured.pass.ended_ns;

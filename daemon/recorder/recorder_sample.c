@@ -51,8 +51,8 @@ static int prefetch_code(struct recorder *r, const struct event *event)
 	return 0;
 }
 
-/* Nothing is left to do: prefetch_code() has kept the pages, and the reader has added the CODE
- * record to the next STACK record. */
+/* Does nothing: prefetch_code() has kept the pages already, and the reader (capture/record.h) has
+ * added the CODE record to the next STACK record. */
 static int take_code(struct recorder *r, const struct event *event)
 {
 	(void)r;
@@ -164,8 +164,9 @@ static int keep_rank(struct recorder *r, uint32_t process, pid_t pid,
 	return is > 0 ? recorder_keep(r, SERIES_MPI_RANK, value, *row) : is;
 }
 
-/* Begins the path of a stack that was too deep with two frames: the thread's entry, and how much of
- * the stack is left out. */
+/* Begins the path of a stack that was too deep to be walked to its end with two frames: the
+ * thread's entry, and one that says how much of the stack is left out (left_out.h). 0 or
+ * -ENOMEM. */
 static int begin_deep(struct recorder *r, const struct stackd_header *record,
 		      const struct path_builder_end *end)
 {

@@ -3,14 +3,14 @@
  * Requests the tables that walks of the kernel half have missed; see recorder.h.
  *
  * Samples without a table are expensive, so the table is prefetched: requested as soon as the
- * record has been read, before its turn in the order of time. A request that fails then, since the
- * process table may be behind, is made again in order.
+ * record has been read, before its turn in the order of time. If the request fails then, because
+ * the process table does not know the file yet, it is made again when the record is taken.
  */
 #include "daemon/recorder/recorder_internal.h"
 
 #define KERNEL_MINOR_BITS 20 /* bits of the minor number in the kernel's device numbers */
 
-/* Turns a mapping that the kernel half has found into the form of a side-band event. */
+/* Returns a mapping that the kernel half has found, in the form that side-band events have. */
 static struct object_mapping met_mapping(const struct stackd_mapping *met,
 					 const struct object *object)
 {
@@ -25,8 +25,9 @@ static struct object_mapping met_mapping(const struct stackd_mapping *met,
 	};
 }
 
-/* Returns whether the file that the kernel half has found had the mapping's object as its content
- * at that time. `early`: only what is known already counts. The vDSO has no file. */
+/* Returns whether it is proven that the file which the kernel half has found had the object's
+ * content at that time. `early`: uses only what is known already. true for the vDSO, which has no
+ * file. */
 static bool is_proven(struct recorder *r, const struct stackd_stack_record *record,
 		      const struct object *object, bool early)
 {
@@ -42,9 +43,9 @@ static bool is_proven(struct recorder *r, const struct stackd_stack_record *reco
 	       object_table_prove(r->files.objects, (pid_t)record->pid, &m, object, changed_ns);
 }
 
-/* Gives a mapping the object that is its file's present content, since the file was overwritten
- * while it was mapped. Without memory or a file the mapping stays as it is, and the kernel half
- * does not get it. */
+/* Enters the mapping again, now with the object that is its file's present content, because the
+ * file was overwritten while it was mapped. Without memory or a file the mapping stays as it is,
+ * and the kernel half gets no number for it. */
 static void remap(struct recorder *r, const struct stackd_stack_record *record,
 		  const struct object *object)
 {
@@ -57,8 +58,8 @@ static void remap(struct recorder *r, const struct stackd_stack_record *record,
 		process_table_set_mapping(r->tasks.processes, (pid_t)record->pid, &now);
 }
 
-/* Returns the object that the process table has where the kernel half has found a file that it does
- * not know; NULL: none. */
+/* Returns the object that, by the process table, is mapped where the kernel half has found a file
+ * without a number; NULL: none. */
 static const struct object *mapped_object(struct recorder *r,
 					  const struct stackd_stack_record *record)
 {
@@ -79,9 +80,10 @@ static bool is_met(struct recorder *r, const struct stackd_stack_record *record,
 	       is_proven(r, record, object, true);
 }
 
-/* mapped_object() for a record whose turn in the order of time has not come. The object must be of
- * the file that the kernel half has found, which equal inode numbers show. On filesystems where
- * these differ, the object is found in the record's turn. */
+/* Does what mapped_object() does, for a record that has just been read and is not taken in the
+ * order of time yet. The object must be that of the file which the kernel half has found: both have
+ * the same inode number. On filesystems where the numbers differ, the object is found when the
+ * record is taken. */
 static const struct object *mapped_early(struct recorder *r,
 					 const struct stackd_stack_record *record)
 {
@@ -91,16 +93,17 @@ static const struct object *mapped_early(struct recorder *r,
 
 	if (is_met(r, record, object))
 		return object;
-	/* A process that was just forked must not be read from /proc yet: in the order of time it
-	 * is still a copy of its parent. */
+	/* A process that is not known yet must not be read from /proc now, because it may have been
+	 * forked just now: in the order of time it is still a copy of its parent. */
 	object = process_table_knows(r->tasks.processes, pid) ? mapped_object(r, record) : NULL;
 	return is_met(r, record, object) ? object : NULL;
 }
 
 /*
- * Returns the object whose inode or table the kernel half has missed; NULL: none, or it is not
- * known. `early`: the record is not in the order of time yet. *ret_key: the key by which the kernel
- * half will find the object; NULL: it knows the file already.
+ * Returns the object whose number or table the kernel half has missed in a record's walk; NULL: it
+ * has missed none, or the object is not known. `early`: the record has just been read, and is not
+ * taken in the order of time yet. *ret_key: the key by which the kernel half will find the file's
+ * number; NULL: it has the number already.
  */
 static const struct object *missed_object(struct recorder *r, const struct stackd_header *header,
 					  bool early, const struct stackd_inode **ret_key)

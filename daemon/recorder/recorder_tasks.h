@@ -14,8 +14,8 @@ struct recorder_tasks {
 	struct cgroup_table *cgroups;
 	struct tracked_pids *members;
 	struct shared_memory shared; /* tells which new processes share their parent's memory */
-	uint32_t n_before;	     /* how many processes and threads were left when ended ones
-				      * were last forgotten */
+	uint32_t n_before; /* how many processes and threads were left when those that had ended
+			    * were last forgotten */
 };
 
 /* Makes the tables, in a zeroed struct, which must stay where it is. The objects are borrowed. 0 or
@@ -28,8 +28,8 @@ void recorder_tasks_fini(struct recorder_tasks *tasks); /* a zeroed one is fine 
  * -ENOMEM. */
 int recorder_tasks_forget(struct recorder_tasks *tasks);
 
-/* Calls recorder_tasks_forget() if very many have been added since the last time. To be called when
- * all rows were sent. Without memory nothing is forgotten yet. */
+/* Calls recorder_tasks_forget() if very many processes and threads have been added since the last
+ * time. To be called when all rows were sent. Without memory, does nothing. */
 void recorder_tasks_forget_many(struct recorder_tasks *tasks);
 
 /* Returns how many processes and threads have a row. They get one with their first record. */

@@ -27,8 +27,8 @@ void recorder_waits_fini(struct recorder_waits *w)
 	wait_frames_free(w->frames);
 }
 
-/* Returns the time that a part of a wait stands for: d / p, if a part of the length d is kept with
- * the probability p = 1 - exp(-d / mean). */
+/* Returns the waiting time that a sampled part of a wait represents. A part of length d is sampled
+ * with probability p = 1 - exp(-d / mean), so it represents d / p. */
 static uint64_t weight_of(uint64_t ns, uint64_t mean_ns)
 {
 	if (!mean_ns)
@@ -49,9 +49,8 @@ static void find_page_fault(struct recorder *r)
 			  &r->waits.page_fault.end);
 }
 
-/* Returns whether a thread waited in a page fault, by its kernel frames. The system call number
- * does not tell: if the kernel itself touched the page, it is that of the system call in which it
- * did. */
+/* Returns whether a thread waited in a page fault, by its kernel frames. The number of the system
+ * call does not show it, because the fault may be the kernel's own, within that system call. */
 static bool is_in_page_fault(struct recorder *r, const struct stackd_header *record)
 {
 	const uint64_t *kernel = record_kernel(record);
@@ -64,7 +63,7 @@ static bool is_in_page_fault(struct recorder *r, const struct stackd_header *rec
 	return false;
 }
 
-/* Adds a frame below a path. 0 or -ENOMEM. */
+/* Appends a frame at the leaf of *node's path. *node becomes the new path's node. 0 or -ENOMEM. */
 static int add_frame(struct recorder *r, enum wait_frame kind, const char *name, uint32_t *node)
 {
 	const struct object *object;
@@ -73,7 +72,8 @@ static int add_frame(struct recorder *r, enum wait_frame kind, const char *name,
 	return err ? err : recorder_add_frame(r, object, node);
 }
 
-/* Adds a frame for the thread that held a futex, if it is another thread of the process. */
+/* Appends a frame for the thread `tid` that held a futex, if it is another thread of the process. 0
+ * or -ENOMEM. */
 static int add_holder(struct recorder *r, const struct event *event, uint64_t tid, uint32_t *node)
 {
 	const struct thread *holder =
@@ -86,8 +86,8 @@ static int add_holder(struct recorder *r, const struct event *event, uint64_t ti
 	return add_frame(r, WAIT_FRAME_PASSING, name, node);
 }
 
-/* Adds a frame for the object that a thread waited for, if its name is known, and one for the
- * thread that held it. 0 or -ENOMEM. */
+/* Appends a frame for the object that a thread waited for, if its name is known, and a frame for
+ * the thread that held the object, if that is known. 0 or -ENOMEM. */
 static int add_object(struct recorder *r, const struct event *event, const struct stackd_wait *wait,
 		      uint32_t *node)
 {
@@ -104,8 +104,8 @@ static int add_object(struct recorder *r, const struct event *event, const struc
 	return err;
 }
 
-/* Returns the wait with the system call that the thread had made itself: after a stop, the kernel
- * lets the thread call restart_syscall(), which continues that call. */
+/* Returns the wait, with the number of the system call that the thread has made itself: after a
+ * stop, the kernel makes the thread call restart_syscall(), which continues that call. */
 static struct stackd_wait as_before_restart(struct recorder *r, const struct stackd_header *record,
 					    const struct stackd_wait *wait)
 {
@@ -128,8 +128,8 @@ static struct stackd_wait as_before_restart(struct recorder *r, const struct sta
 	return before;
 }
 
-/* Keeps the blocked part of a wait. Its reason is a frame below the path, and what the thread
- * waited for is a frame below the reason. */
+/* Stores the blocked part of a wait. Appends two frames to its path: why the thread waited and, at
+ * the leaf, what it waited for. 0 or -ENOMEM. */
 static int keep_blocked(struct recorder *r, const struct event *event, struct store_sample row)
 {
 	const struct stackd_wait wait = as_before_restart(r, event->record, &event->measured.wait);
@@ -145,7 +145,8 @@ static int keep_blocked(struct recorder *r, const struct event *event, struct st
 				   row);
 }
 
-/* Stores the mean distance of the sampling of waits (wait->mean_ns), if it has changed. */
+/* Stores the mean waiting time between two samples of waits (wait->mean_ns), if it has changed. 0
+ * or -ENOMEM. */
 static int keep_mean(struct recorder *r, uint64_t mean_ns, struct store_sample row)
 {
 	if (r->waits.mean.is_known && r->waits.mean.ns == mean_ns)
@@ -164,7 +165,7 @@ static int keep_runnable(struct recorder *r, uint8_t state, uint64_t ns, uint64_
 	return err ? err : recorder_keep(r, SERIES_WAIT_RUNNABLE, weight_of(ns, mean_ns), row);
 }
 
-/* Returns what a kernel frame says about the wake-up: enum wakeup_frame. */
+/* Returns what the function of a kernel frame is, for a wake-up: enum wakeup_frame. */
 static unsigned wakeup_frame(struct recorder *r, uint64_t address)
 {
 	size_t at = hash_mix64(address) & (WAKEUP_FRAMES - 1);
@@ -180,7 +181,8 @@ static unsigned wakeup_frame(struct recorder *r, uint64_t address)
 	return r->waits.wakeup_frames[at].is;
 }
 
-/* Stores that an interrupt ended a wait. `row`: of the waiting thread. */
+/* Stores that an interrupt, not a thread, ended a wait. `row`: a row of the thread that waited. 0
+ * or -ENOMEM. */
 static int keep_interrupt(struct recorder *r, struct store_sample row)
 {
 	row.node = 0;

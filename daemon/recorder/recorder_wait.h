@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the recorder knows of waits, for recorder_wait.c. */
+/* The recorder's state for records of waits, used by recorder_wait.c. */
 #ifndef RECORDER_RECORDER_WAIT_H
 #define RECORDER_RECORDER_WAIT_H
 
@@ -16,13 +16,13 @@ struct recorder_waits {
 	struct wait_objects *objects; /* names of what threads waited for */
 	struct wait_frames *frames;
 	struct {
-		bool is_known; /* it was looked up */
+		bool is_known; /* the entry was looked up */
 		uint64_t start, end;
 	} page_fault; /* the kernel's entry for page faults; 0: it is not known */
 	struct {
 		bool is_known;
 		uint64_t ns;
-	} mean; /* mean distance of the last wait of this window */
+	} mean; /* the mean waiting time between two samples, as of the last wait of this window */
 	struct {
 		uint64_t address;
 		unsigned is;		/* enum wakeup_frame */

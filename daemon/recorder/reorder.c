@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A row and a binary heap, both by time; see reorder.h. Equal times keep the order of arrival,
- * events first.
+ * Keeps the items in a row and in a binary heap, both by time; see reorder.h. Items of the same
+ * time are handed out in the order of arrival, but events before samples.
  *
  * Samples nearly always arrive in order: the row takes them at its end and gives them from its
- * front, one step each. Samples older than the row's end go into the heap, and all events, since
- * they come before samples of the same time.
+ * front, one step each. Samples that are older than the row's last one go into the heap. So do all
+ * events, since they are handed out before samples of the same time.
  *
- * When the caller looks ahead, the next items are moved from both into an array in order. An item
- * that arrives later and is older than the last of these is inserted there.
+ * When the caller looks ahead (reorder_ahead()), the next items are moved from row and heap into an
+ * array, in order. An item that arrives later and is older than the last one in the array is
+ * inserted there.
  */
 #include "daemon/recorder/reorder.h"
 
@@ -76,7 +77,8 @@ static bool before(const struct slot *a, const struct slot *b)
 	return a->order < b->order;
 }
 
-/* Makes room for one more at the row's end: by moving it to the front if half of it is free. */
+/* Makes room for one more item at the row's end, by moving the row to the front of its memory if
+ * half of that is free, else by more memory. 0 or -ENOMEM. */
 static int reserve_row(struct reorder *q)
 {
 	if (q->end < q->row_room)
@@ -179,7 +181,7 @@ static void pop_heap(struct reorder *q)
 	sift_down(q, &last);
 }
 
-/* The oldest slot of heap and row; NULL: there is none. */
+/* Returns the oldest slot of heap and row; NULL: both are empty. */
 static const struct slot *oldest(const struct reorder *q, bool *ret_is_in_heap)
 {
 	const struct slot *next = q->first < q->end ? &q->row[q->first] : NULL;
@@ -196,7 +198,8 @@ const struct reorder_item *reorder_peek(const struct reorder *q, uint64_t horizo
 	return next && next->item.time_ns < horizon_ns ? &next->item : NULL;
 }
 
-/* Takes the oldest of heap and row, if it is older than the horizon. */
+/* Removes the oldest slot of heap and row, and gives it, if it is older than the horizon; else
+ * returns false. */
 static bool take_oldest(struct reorder *q, uint64_t horizon_ns, struct slot *ret_slot)
 {
 	bool is_in_heap;

@@ -3,9 +3,9 @@
  * Puts samples and side-band events back into the order of time.
  *
  * They come from rings that are read one after the other, so an item that is read later may have
- * happened earlier. Every item waits here until nothing older can arrive any more: until it is
- * older than the start of the previous round of reading (session_round.c). An event that arrives
- * after that is handed out at once and counted.
+ * happened earlier. Every item waits here until nothing older can arrive any more, which is so once
+ * it is older than the start of the previous round of reading (session_round.c). If an older item
+ * arrives even so, it is handed out next, and counted as late.
  */
 #ifndef RECORDER_REORDER_H
 #define RECORDER_REORDER_H
@@ -18,8 +18,8 @@
 
 struct reorder;
 
-/* A queued item: exactly one of the two is set. Both are from a record_pool, and owned by
- * the queue until they are handed out, then by whoever takes them. */
+/* A queued item. Exactly one of `sample` and `event` is set. It is from a record_pool, and the
+ * queue owns it until reorder_pop() hands it out, then the caller. */
 struct reorder_item {
 	uint64_t time_ns;
 	struct stackd_header *sample; /* an expanded record (record_read()) */
@@ -29,7 +29,7 @@ struct reorder_item {
 int reorder_new(struct reorder **ret_queue); /* 0 or -ENOMEM */
 void reorder_free(struct reorder *queue);    /* NULL is fine; frees what waits, too */
 
-/* Takes over the item; -ENOMEM leaves it with the caller. */
+/* Queues an item, which the queue then owns. 0; -ENOMEM: the caller still owns the item. */
 int reorder_push(struct reorder *queue, const struct reorder_item *item);
 
 /* Takes the oldest item, if it is older than `horizon_ns`. false: there is none. */
@@ -48,7 +48,7 @@ const struct reorder_item *reorder_ahead(struct reorder *queue, uint64_t horizon
 /* Returns how many items are queued. */
 size_t reorder_waiting(const struct reorder *queue);
 
-/* Returns how many items came after a younger one had been handed out. */
+/* Returns how many items were queued after a younger item had been handed out. */
 uint64_t reorder_late(const struct reorder *queue);
 
 #endif

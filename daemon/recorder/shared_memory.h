@@ -3,9 +3,9 @@
  * Finds out which new processes share their parent's memory: after clone(CLONE_VM), vfork() or
  * posix_spawn().
  *
- * perf's event of a fork does not say so; kcmp() does, as long as neither process has called exec
- * or has ended. So this calls kcmp() as soon as the event has been read, and keeps the answer until
- * the event's turn in the order of time.
+ * perf's event of a fork does not say whether they do. kcmp() says it, as long as neither process
+ * has called exec or has ended. So this module calls kcmp() as soon as the event has been read, and
+ * keeps the answer until the event is taken in the order of time.
  */
 #ifndef RECORDER_SHARED_MEMORY_H
 #define RECORDER_SHARED_MEMORY_H

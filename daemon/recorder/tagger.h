@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the processes that keep a tag of their call path, and the functions that chain it, and
- * enters both into the kernel half's maps.
+ * Finds the processes that keep a tag: a thread's hash, chained over the functions on its stack
+ * (docs/TAGS.md). Enters them into the kernel half's map, and says which functions change the tag.
  *
  * A process keeps tags if any file that it has mapped contains libstacktag; an ELF note says so.
  * The note leads to a word in the process's memory that holds the tag variable's distance from the
  * thread pointer, which is all that the kernel half needs. The library fills that word when it is
- * initialised: until then the process is polled.
+ * initialised. Until then stackd reads the word again and again.
  *
  * A tag has one meaning within one *program*: an executable together with the instrumented files
  * that it has mapped so far, in their order. A library that is loaded later may have functions of
  * the same names, so loading it makes another program.
  *
- * daemon/tags/ has the functions of this header and of tag_paths.h, in a build with the part
- * "tags"; daemon/without/tags.c has them in a build without (base/parts.h).
+ * In a build with the part "tags", the functions of this header and of tag_paths.h are in
+ * daemon/tags/; in a build without it, in daemon/without/tags.c (base/parts.h).
  */
 #ifndef RECORDER_TAGGER_H
 #define RECORDER_TAGGER_H
@@ -47,13 +47,13 @@ void tagger_free(struct tagger *tagger);	 /* NULL is fine */
 /* Examines a process that runs already. 0 or -ENOMEM. */
 int tagger_load(struct tagger *tagger, struct process_table *processes, pid_t pid);
 
-/* Takes an event: a process has mapped code (`object`; NULL: none), has forked a child, which
- * inherits its tags, has ended, or has called exec. To be called as soon as the event is read. 0 or
- * -ENOMEM. */
+/* Takes a side-band event: a process has mapped code of `object` (NULL: of no file), has forked a
+ * child, which keeps tags as its parent does, has ended, or has called exec. To be called as soon
+ * as the event is read. 0 or -ENOMEM. */
 int tagger_on_event(struct tagger *tagger, const struct sideband_event *event,
 		    const struct object *object);
 
-/* Polls the processes whose library was not initialised yet. */
+/* Reads the word of the processes whose libstacktag was not initialised yet. */
 void tagger_poll(struct tagger *tagger);
 
 /* Returns how many processes were found to keep tags so far, those that have ended included. */

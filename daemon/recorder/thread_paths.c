@@ -23,15 +23,15 @@ struct last_path {
 	uint8_t sequence; /* sequence number of the record that the path came from */
 	bool has_ended;	  /* the thread has ended; see thread_paths_on_exit() */
 	bool is_weak;	  /* as path.is_weak */
-	bool is_open;	  /* the walk has not reached the root yet; the steps are leaf first */
+	bool is_open;	  /* it is an open walk (thread_paths_join()), whose steps are leaf first */
 	bool has_entry;
-	uint32_t base;	       /* the node below which the steps of an open walk were entered;
-				* TAG_TRIE_ROOT: they were not */
+	uint32_t base;	       /* of an open walk: the node below which its steps were entered;
+				* TAG_TRIE_ROOT: they were not entered */
 	struct location entry; /* where the thread's stack begins */
 	struct step *steps;
 	size_t count, room;
-	struct location *apart; /* copies of the steps' locations while the steps are not in the
-				 * tables; NULL: they are */
+	struct location *apart; /* copies of the steps' locations, after the tables were cleared,
+				 * until enter_again(); NULL: the steps are in the tables */
 	UT_hash_handle hh;
 };
 
@@ -39,7 +39,7 @@ struct thread_paths {
 	struct tag_trie *trie;
 	struct location_table *locations;
 	struct last_path *threads;
-	pid_t ended[ENDED_THREADS]; /* the threads that ended last, as a ring */
+	pid_t ended[ENDED_THREADS]; /* ring of the ids of the threads that ended last */
 	size_t n_ended;
 	uint64_t out_of_sequence;
 	bool has_heights;
@@ -87,8 +87,8 @@ uint32_t thread_paths_size(const struct thread_paths *p, uint32_t node)
 	return node < p->sizes.count ? p->sizes.items[node] : 0;
 }
 
-/* Stores the bytes of stack between a step and its caller, if the step's node is new. `below`: the
- * caller's height, 0 if it is not known. */
+/* Stores how many bytes of stack the frame of a step takes, if the step's node is new. `below`: its
+ * caller's height; 0: not known. 0 or -ENOMEM. */
 static int note_size(struct thread_paths *p, const struct step *step, uint32_t below)
 {
 	const struct location *l = location_at(p->locations, step->location);
@@ -111,8 +111,9 @@ static uint64_t id_of(const struct thread_paths *p, uint32_t location)
 	return location_id(l->file_id, l->offset);
 }
 
-/* Stores the stack size of frame i, which has been entered as `node`, and its step in `steps`, the
- * thread's path, whose first step is frame path->added; NULL: the path is not kept. */
+/* Stores the stack size of frame `i` of a path, which was entered as `node`. `steps`: the thread's
+ * kept path, whose first step is frame path->added, and in which the frame's step is stored; NULL:
+ * the path is not kept. 0 or -ENOMEM. */
 static int take_step(struct thread_paths *p, const struct path *path, size_t i, uint32_t node,
 		     struct step *steps)
 {
@@ -128,10 +129,11 @@ static int take_step(struct thread_paths *p, const struct path *path, size_t i, 
 struct range {
 	size_t from, end;
 	const uint64_t *ids; /* location ids of all frames of the path; NULL: not known */
-	struct step *steps;  /* the thread's path, as in take_step(); or NULL */
+	struct step *steps;  /* `steps` of take_step() */
 };
 
-/* Enters a range of IDS_AT_ONCE frames at most, below *node. */
+/* Enters a range of at most IDS_AT_ONCE frames below *node, which becomes the node of the last
+ * frame. 0 or -ENOMEM. */
 static int enter_some(struct thread_paths *p, const struct path *path, const struct range *range,
 		      uint32_t *node)
 {
@@ -151,7 +153,7 @@ static int enter_some(struct thread_paths *p, const struct path *path, const str
 	return err;
 }
 
-/* Enters a range of frames below *node, which becomes the node of the last frame. */
+/* Enters a range of frames below *node, which becomes the node of the last frame. 0 or -ENOMEM. */
 static int enter_range(struct thread_paths *p, const struct path *path, struct range range,
 		       uint32_t *node)
 {
@@ -185,7 +187,8 @@ static struct last_path *path_of_thread(struct thread_paths *p, pid_t tid)
 	return last;
 }
 
-/* Copies the locations of a thread's path, since the table is about to be cleared. */
+/* Copies the locations of a thread's path to last->apart, since the table of locations is about to
+ * be cleared. 0 or -ENOMEM. */
 static int set_apart(const struct thread_paths *p, struct last_path *last)
 {
 	struct location *apart = vec_alloc(last->count + 1, sizeof(*apart));
@@ -214,7 +217,8 @@ int thread_paths_begin_anew(struct thread_paths *p)
 	return err;
 }
 
-/* Enters the steps of a thread's path, which set_apart() has copied, into the new tables. */
+/* Enters the steps of a thread's path into the cleared tables, if set_apart() has copied them. 0 or
+ * -ENOMEM. */
 static int enter_again(struct thread_paths *p, struct last_path *last)
 {
 	uint32_t node = TAG_TRIE_ROOT;
@@ -310,7 +314,8 @@ int thread_paths_entry(struct thread_paths *p, pid_t tid, uint32_t *ret_node)
 	return err ? err : tag_trie_child(p->trie, *ret_node, number, id_of(p, number), ret_node);
 }
 
-/* Notes the frame at which the thread's stack begins, if the path was walked to the entry. */
+/* Keeps the location of the frame at which the thread's stack begins, if the walk came to it. 0 or
+ * -ENOMEM. */
 static int note_entry(struct thread_paths *p, const struct stackd_header *record,
 		      const struct path *path)
 {
@@ -326,9 +331,9 @@ static int note_entry(struct thread_paths *p, const struct stackd_header *record
 	return 0;
 }
 
-/* Keeps the user frames of a walk that has not reached the entry, leaf first. `root`: how many
- * frames, from the path's root, are kept; `adds`: they are appended to those that are kept
- * already. */
+/* Keeps user frames of an open walk as the thread's steps, leaf first: the first `root` frames of
+ * the path. `adds`: appends them to the steps that are kept already, instead of replacing these. 0
+ * or -ENOMEM. */
 static int keep_open(struct last_path *last, const struct path *path, size_t root, bool adds)
 {
 	size_t count = adds ? last->count : 0;
@@ -343,8 +348,9 @@ static int keep_open(struct last_path *last, const struct path *path, size_t roo
 	return 0;
 }
 
-/* Keeps an open walk that has now come to the entry: from here on its steps are root first, as
- * those of other walks, and complete, even if the path has only a part of them. */
+/* Completes a thread's open walk with a path that has come to the thread's entry: adds the path's
+ * frames beyond it, and enters all steps, now root first, as those of other walks are. The path
+ * itself may have only a part of them. 0 or -ENOMEM. */
 static int close_open(struct thread_paths *p, struct last_path *last, const struct path *path)
 {
 	uint32_t node = TAG_TRIE_ROOT;
@@ -369,8 +375,8 @@ static int close_open(struct thread_paths *p, struct last_path *last, const stru
 	return err;
 }
 
-/* Keeps a walk that came to the limit of frames, or one that went on from where such a walk
- * ended. */
+/* Keeps a walk that came to the limit of frames (an open walk), or one that went on from the end of
+ * an open walk. 0 or -ENOMEM. */
 static int keep_deep(struct thread_paths *p, const struct stackd_header *record,
 		     const struct path *path)
 {
@@ -390,8 +396,9 @@ static int keep_deep(struct thread_paths *p, const struct stackd_header *record,
 	return err;
 }
 
-/* Enters the frames of the thread's open walk below *node, unless that was done before, and then
- * the path's frames nearer to the leaf. */
+/* Enters the frames of the thread's open walk below *node, unless they were entered there before,
+ * and then the path's frames nearer to the leaf. *node becomes the node of the last frame. 0 or
+ * -ENOMEM. */
 static int enter_on_open(struct thread_paths *p, const struct stackd_header *record,
 			 const struct path *path, struct range range, uint32_t *node)
 {
@@ -418,8 +425,8 @@ static int enter_on_open(struct thread_paths *p, const struct stackd_header *rec
 	return enter_range(p, path, range, node);
 }
 
-/* Enters the user frames of a WALKED record but for the added ones, and keeps them for the thread,
- * if the record says so. */
+/* Enters the user frames of a WALKED record, without those that branch records have added. Keeps
+ * them for the thread, if the record says that the kernel half remembers the walk. 0 or -ENOMEM. */
 static int enter_walk(struct thread_paths *p, const struct stackd_header *record,
 		      const struct path *path, uint32_t *node)
 {
@@ -467,8 +474,8 @@ static int enter_walked(struct thread_paths *p, const struct stackd_header *reco
 	return err ? err : enter_range(p, path, kernel, ret_node);
 }
 
-/* Enters all frames of a path; those that it shares with the thread's last path are not looked up
- * again. */
+/* Enters all frames of a path that was not walked by the kernel half. Frames that it shares with
+ * the thread's kept path, from the root on, are not looked up again. 0 or -ENOMEM. */
 static int enter_whole(struct thread_paths *p, pid_t tid, const struct path *path,
 		       uint32_t *ret_node)
 {

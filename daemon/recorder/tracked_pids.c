@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of process numbers; see tracked_pids.h. */
+/* Keeps a set of process ids; see tracked_pids.h. */
 #include "daemon/recorder/tracked_pids.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 struct tracked_pids;
 
-/* `everyone`: every process is one. 0 or -ENOMEM. */
+/* `everyone`: every process is a member. 0 or -ENOMEM. */
 int tracked_pids_new(bool everyone, struct tracked_pids **ret_pids);
 void tracked_pids_free(struct tracked_pids *pids); /* NULL is fine */
 

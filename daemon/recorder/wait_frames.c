@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of objects by kind and name; see wait_frames.h. */
+/* Keeps a table of objects by kind and name; see wait_frames.h. */
 #include "daemon/recorder/wait_frames.h"
 
 #include <errno.h>
@@ -57,8 +57,8 @@ static bool has_room(const struct wait_frames *f, enum wait_frame kind)
 	return f->count[kind] < most[kind];
 }
 
-/* Makes an object. If it is what a thread waited for, it gets another id than the file of the same
- * name has as code. */
+/* Makes the object of a frame. If a thread waited for it, it gets another file id than the file of
+ * that path, so that the two are not taken for one. 0 or -ENOMEM. */
 static int make_object(struct wait_frames *f, enum wait_frame kind, const char *name,
 		       const struct object **ret_object)
 {

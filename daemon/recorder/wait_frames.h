@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frames at the leaf end of a wait's call path, which are no code: why the thread waited, what
- * it waited for, and which thread held that. Each is an object by its name.
+ * Makes the frames at the leaf end of a wait's call path, which are no code: why the thread waited,
+ * what it waited for, and which thread held that. Each is an object with that name.
  *
- * Objects are kept as long as stackd runs, so the number of names is bounded. Lasting names
- * ("/var/log/x") and passing ones ("pipe:[45]"), which mean nothing later, have a bound each, so
- * that passing names cannot use up the room of lasting ones. Beyond its bound, a name becomes
- * "[others]".
+ * Objects are kept as long as stackd runs, so the number of names is bounded. There is one bound
+ * for lasting names ("/var/log/x") and one for passing names ("pipe:[45]"), which mean nothing once
+ * the object is gone, so that passing names cannot use up the room of lasting ones. Beyond its
+ * bound, a name becomes "[others]".
  */
 #ifndef RECORDER_WAIT_FRAMES_H
 #define RECORDER_WAIT_FRAMES_H
@@ -16,7 +16,7 @@
 enum wait_frame {
 	WAIT_FRAME_REASON,  /* why the thread waited: at most as many names as system calls */
 	WAIT_FRAME_LASTING, /* what the thread waited for, or who held that: lasting names */
-	WAIT_FRAME_PASSING, /* the same: passing names */
+	WAIT_FRAME_PASSING, /* as WAIT_FRAME_LASTING, but passing names */
 	WAIT_FRAME_KINDS
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks up names, and keeps them in two sets: the present one, and the previous one. When the
- * present set is old, or large, it replaces the previous one. See wait_object.h.
+ * Looks up names, and keeps them in two sets. New names go into the present set. When that is old
+ * or large, it becomes the previous set, whose names are forgotten, and a new one begins. See
+ * wait_object.h.
  */
 #include "daemon/recorder/wait_object.h"
 
@@ -20,7 +21,7 @@
 
 #define MOST_NAMES     4096 /* most names in each of the sets */
 #define TURN_NS	       INT64_C(2000000000)
-#define SHARE	       20 /* look-ups may use one CPU second in so many seconds */
+#define SHARE	       20 /* look-ups may use one second of CPU time in so many seconds */
 #define MOST_CREDIT_NS INT64_C(50000000)
 #define FIRST_PASSING  32768 /* first port that the kernel gives to clients */
 
@@ -105,7 +106,7 @@ static struct entry *find(struct entry *set, const struct key *key)
 	return entry;
 }
 
-/* Remembers a name, and takes it over: it is freed with the set, or here on failure. */
+/* Adds a name to the present set, which owns it from now on; frees it on failure. 0 or -ENOMEM. */
 static int remember(struct wait_objects *o, const struct key *key, char *name)
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
@@ -160,7 +161,8 @@ static int look_up(struct wait_objects *o, pid_t pid, uint64_t begin_ns, const s
 	return err == -ENOMEM ? err : remember(o, key, name);
 }
 
-/* The address of a socket does not change: what was found before holds. */
+/* Copies an entry of the previous set to the present one: the address of a socket does not change,
+ * so it need not be looked up again. 0 or -ENOMEM. */
 static int take_over(struct wait_objects *o, const struct key *key, const struct entry *known)
 {
 	char *name = strdup(known->name);
@@ -243,8 +245,9 @@ static void write_peer(const struct stackd_wait *wait, unsigned port, char *to, 
 		snprintf(to, size, is_ip4 ? "%s:%u" : "[%s]:%u", address, port);
 }
 
-/* Names a connection. A service is named by its port, its clients by their addresses alone, since a
- * client has another port each time. */
+/* Names a connection: at a service's end by the service's port and the client's address, without
+ * the client's port, which is another one each time; at a client's end by the service's address and
+ * port. */
 static void name_ip(const struct stackd_wait *wait, char *name, bool *ret_is_passing)
 {
 	const char *protocol = protocol_name(wait->protocol);

@@ -5,9 +5,9 @@
  *
  * The record has everything except the paths of files and of AF_UNIX sockets. These are looked up
  * as soon as a record has come, while the process may still have the descriptor, and kept for some
- * seconds under process, descriptor, inode and inode generation. So when another file has got the
- * descriptor meanwhile, its name is not used: the wait stays unnamed, as if the descriptor had been
- * closed.
+ * seconds under process, descriptor, inode and inode generation. So if the descriptor is another
+ * file's meanwhile, that file's name is not used, and the wait stays unnamed, as if the descriptor
+ * had been closed.
  *
  * Look-ups take at most a 20th of the time of a CPU. Waits beyond that stay unnamed, and are
  * counted.
@@ -35,8 +35,8 @@ int wait_objects_prefetch(struct wait_objects *objects, pid_t pid, uint64_t time
 			  const struct stackd_wait *wait);
 
 /* Returns the name of the object of a wait, in `buffer` or valid until the next prefetch; NULL: it
- * is not known. *ret_is_passing: the name means nothing later, and there can be any number of
- * such names (wait_frames.h). */
+ * is not known. *ret_is_passing: the name means nothing once the object is gone, and there can be
+ * any number of such names (wait_frames.h). */
 const char *wait_objects_name(struct wait_objects *objects, pid_t pid,
 			      const struct stackd_wait *wait, char buffer[static WAIT_OBJECT_MAX],
 			      bool *ret_is_passing);

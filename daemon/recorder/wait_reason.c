@@ -19,7 +19,8 @@
 enum waits_for {
 	OTHER,
 	FUTEX,	    /* its first argument is the address */
-	IDLE_FILE,  /* a descriptor: of a socket that connections come to, or the one polled */
+	IDLE_FILE,  /* a descriptor: of a socket that accepts connections, of an epoll, or the one
+		     * that is polled */
 	DESCRIPTOR, /* a descriptor of any file, whose type is part of the reason */
 };
 
@@ -152,9 +153,9 @@ static void name_other(int number, char ret_name[static WAIT_REASON_MAX])
 	free(name);
 }
 
-/* Whether the thread waited for a disk within the kernel. The kernel also accounts any wait for
- * completions of an io_uring as I/O; such a wait can be interrupted, which one for a disk
- * cannot. */
+/* Returns whether the thread waited for a disk within the kernel. The kernel also accounts each
+ * wait for completions of an io_uring as I/O, but such a wait can be interrupted, and a wait for a
+ * disk cannot. */
 static bool is_for_block_io(const struct stackd_wait *wait)
 {
 	return wait->is_io && !(wait->call == SYS_io_uring_enter && wait->state & INTERRUPTIBLE);
@@ -203,8 +204,8 @@ int wait_reason_restarted(const char *function)
 		if (!strncmp(function, restarts[i].start, strlen(restarts[i].start)))
 			return restarts[i].call;
 	}
-	/* No function of the table: it was a sleep, the only call all of whose functions are in the
-	 * scheduler's text, which kernel stacks leave out. */
+	/* If no function of the table is on the stack, the call was a sleep: it is the only call
+	 * whose functions are all in the scheduler's text, which kernel stacks leave out. */
 	return kernel_entry_is_restart(function) ? SYS_clock_nanosleep : -1;
 }
 

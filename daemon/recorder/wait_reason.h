@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names why a thread waited, from its state and its system call. The name is a frame at the leaf of
- * the wait's path ("[futex]"), so every view and filter has it, and `--by reason` groups by it. The
- * object that the thread waited for, where it is known, is the next frame (wait_object.h).
+ * Gives a name to why a thread waited, by its state and its system call. The name is a frame at the
+ * leaf of the wait's path ("[futex]"), so every view and filter has it, and `--by reason` groups by
+ * it. The object that the thread waited for, where it is known, is the next frame (wait_object.h).
  *
- * Calls in which a thread waits for work of any kind are idle: "[idle: epoll_wait]". A wait for a
- * lock and a wait for a condition use the same system call; the C library's frames tell them apart.
+ * Calls in which threads wait for work of any kind have names such as "[idle: epoll_wait]". A wait
+ * for a lock and a wait for a condition use the same system call; the C library's frames tell them
+ * apart.
  */
 #ifndef RECORDER_WAIT_REASON_H
 #define RECORDER_WAIT_REASON_H
@@ -23,12 +24,13 @@
 const char *wait_reason_blocked(const struct stackd_wait *wait, bool is_in_fault,
 				char ret_name[static WAIT_REASON_MAX]);
 
-/* Returns the system call that restart_syscall() goes on with after a stop or a debugger, from the
- * name of the kernel function that does so; -1: this function does not. */
+/* Returns the number of the system call that restart_syscall() continues, after a stop or a
+ * debugger, by the name of a kernel function on its stack; -1: the function does not show it. */
 int wait_reason_restarted(const char *function);
 
-/* Returns whether the record's object (of a descriptor, or a futex) is what the thread waited for:
- * whether the system call waits for it. `is_in_fault`: as above. */
+/* Returns whether the thread waited for the object that the record has (a descriptor's file, or a
+ * futex), because that is what its system call waits for. `is_in_fault`: as for
+ * wait_reason_blocked(). */
 bool wait_reason_has_object(const struct stackd_wait *wait, bool is_in_fault);
 
 /* Returns the name of why a thread in this state (struct stackd_wait) was runnable but did not run:

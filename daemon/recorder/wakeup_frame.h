@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides from the kernel frames of a wake-up whether the interrupted thread made it, or an
- * interrupt did that only hit that thread.
+ * Decides, by the kernel frames of a wake-up, whether the running thread has made it, or an
+ * interrupt that only happened to hit that thread.
  *
- * Softirqs, the work that interrupts put off, run when an interrupt returns, or where a thread
- * enables them again. In the latter case the work is mostly the thread's own: the kernel queues
- * what it sends to a socket of the same machine on the CPU, and a softirq delivers it before the
- * thread's system call goes on (process_backlog). So a softirq outside of an interrupt belongs to
- * the thread if it takes packets from such a queue, or from the peer of a virtual pair of devices.
- * Softirqs for timers and for packets of network cards do not.
+ * Softirqs, the work that interrupts put off, run when an interrupt returns, or when a thread
+ * enables them again. In the second case the work is mostly the thread's own: when it sends packets
+ * to a socket of the same machine, the kernel queues them on the CPU, and a softirq delivers them
+ * before the thread's system call goes on (process_backlog). So a softirq outside of an interrupt
+ * belongs to the thread if it takes packets from such a queue, or from the peer of a virtual pair
+ * of devices. Softirqs for timers and for packets of network cards do not.
  */
 #ifndef RECORDER_WAKEUP_FRAME_H
 #define RECORDER_WAKEUP_FRAME_H
