@@ -21,7 +21,7 @@ struct known_name {
 };
 
 /* Allocators also export their functions under names with a prefix, some only under these: programs
- * then call them through macros or, as Rust programs do, through a library. */
+ * then call these names through macros or, as Rust programs do, through a library. */
 static const char *const prefixes[] = {"", "tc_", "mi_", "je_", "_rjem_"};
 
 /* Names without the prefix. A trailing '*' stands for any ending. */
@@ -59,7 +59,7 @@ static const struct known_name known_names[] = {
 	{"free_size_aligned", STACKD_ALLOC_FREE},
 };
 
-#define FIRST_OWN_NAME "zalloc" /* this name and those behind it occur only with a prefix */
+#define FIRST_OWN_NAME "zalloc" /* this name and the following ones occur only with a prefix */
 
 /* A function with all its names: allocators give one address to free(), cfree() and operator
  * delete, and symbol tables list these in any order. */
@@ -156,8 +156,8 @@ static bool is_linkage(const struct elf_file *file, uint64_t vaddr)
 	    !elf_file_read_whole(file, offset, code, sizeof(code)))
 		return false;
 	insn_decoder_init(&decoder);
-	/* The jump is the first instruction, or the second one, behind a landing mark for indirect
-	 * calls. */
+	/* The jump is the first instruction; or the second one, if the first marks a target of
+	 * indirect calls. */
 	for (size_t at = 0, n = 0; n < 2; n++, at += i.length) {
 		if (!insn_decode(&decoder, code + at, sizeof(code) - at, vaddr + at, &i))
 			return false;
@@ -169,8 +169,8 @@ static bool is_linkage(const struct elf_file *file, uint64_t vaddr)
 
 /* --- a function ------------------------------------------------------------------------------- */
 
-/* Adds the function at the target of a tail jump: the call returns from there. Returns whether it
- * was added. */
+/* Adds the function at the target of a jump that ends a function, since the call returns from
+ * there, as a part. Returns whether it was added. */
 static bool add_target(const struct search *s, uint64_t target, struct code_part *parts, size_t *n)
 {
 	uint64_t start = unwind_bounds_start(s->bounds, target);
@@ -187,7 +187,8 @@ static bool add_target(const struct search *s, uint64_t target, struct code_part
 	return true;
 }
 
-/* Finds the exits of a function, and those of code that it jumps to. */
+/* Finds the exits of a function, and those of the code that it jumps to at its end. Errors as of
+ * function_exits_find(). */
 static int find_exits(const struct search *s, const struct found *f, struct function_exits *exits)
 {
 	struct code_part parts[MOST_PARTS] = {{.vaddr = f->vaddr, .size = f->size}};
@@ -221,7 +222,9 @@ static int add_return(struct alloc_functions *functions, uint64_t offset, uint64
 	return 0;
 }
 
-/* Adds a function's entry, or a cheaper place behind it where the arguments are still untouched. */
+/* Adds the probe for a function's entry: there, or at a later instruction where a probe costs less
+ * and the arguments are still in place (probe_move.h). `may_tail`: the function may end with a jump
+ * to another file's function. 0; -ENOEXEC: the entry has no file offset; -ENOMEM. */
 static int add_entry(struct search *s, const struct found *f, bool may_tail)
 {
 	const struct code_part part = {.vaddr = f->vaddr, .size = f->size};
@@ -242,7 +245,7 @@ static int add_entry(struct search *s, const struct found *f, bool may_tail)
 	return 0;
 }
 
-/* Adds the probes of a function whose exits are known. */
+/* Adds the probes at the entry and the exits of a function. 0 or -ENOMEM. */
 static int take_exits(struct search *s, const struct found *f, const struct function_exits *exits)
 {
 	bool may_tail = false;
@@ -262,9 +265,9 @@ static int take_exits(struct search *s, const struct found *f, const struct func
 	return err ? err : add_entry(s, f, may_tail);
 }
 
-/* Adds the probe at a function's entry and, unless it is free(), a uretprobe at the same place.
- * That works even where the entry's probe was moved, since the return address is still on top of
- * the stack there. */
+/* Adds the probe at a function's entry and, unless it is free(), a uretprobe at the same
+ * instruction. Errors as of add_entry(). That works even where the entry's probe was moved, since
+ * the return address is still on top of the stack there. */
 static int take_entry(struct search *s, const struct found *f)
 {
 	struct alloc_functions *to = s->functions;
@@ -278,7 +281,7 @@ static int take_entry(struct search *s, const struct found *f)
 	return 0;
 }
 
-/* Adds the probes of a function. -ENOEXEC: it cannot be decoded. */
+/* Adds the probes of a function. 0; -ENOEXEC: its code cannot be decoded; -ENOMEM. */
 static int take(struct search *s, const struct found *f)
 {
 	struct function_exits exits = {0};

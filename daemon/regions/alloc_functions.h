@@ -5,11 +5,12 @@
  *
  * C functions get uretprobes, which cost less, if the kernel's uretprobes are safe (probe.h): no
  * exception passes through these functions. The returns of C++ functions are found by decoding
- * their code, as those of regions are. A function that ends with a jump to code of the same file
- * returns from there, so the returns of that code count, too; if another function's call comes
- * through them, its stack pointer differs from that of the open call (bpf/malloc.bpf.h). calloc()
- * may end with a jump to memset(), which is in another file or chosen at run time: the jump then
- * counts as the return, since the block is allocated by then.
+ * their code, as those of regions are. If a function ends with a jump to code of the same file, it
+ * returns from that code, so the returns of that code get probes, too. If the call of another
+ * function ends there, its stack pointer differs from that of the allocator's call, by which the
+ * kernel half recognises it (bpf/malloc.bpf.h). calloc() may end with a jump to memset(), which is
+ * in another file or chosen at run time: the jump then counts as the return, since the block is
+ * allocated by then.
  */
 #ifndef REGIONS_ALLOC_FUNCTIONS_H
 #define REGIONS_ALLOC_FUNCTIONS_H
@@ -26,15 +27,17 @@ struct alloc_functions {
 	VEC(uint64_t) cookies; /* for each of `entries`: STACKD_ALLOC_... */
 	VEC(uint64_t) returns; /* offsets, each once */
 	VEC(uint64_t) return_cookies;
-	VEC(uint64_t) uretprobes; /* offsets of the entries whose returns are not in `returns` */
-	size_t n_left_out;	  /* functions whose code could not be decoded */
-	bool has_malloc;	  /* the file has a malloc(), even if no function can be probed */
+	VEC(uint64_t)
+	uretprobes; /* file offsets of the functions that get a uretprobe; their returns are not in
+		     * `returns` */
+	size_t n_left_out; /* functions whose code could not be decoded */
+	bool has_malloc;   /* the file has a malloc(), even if no function can be probed */
 };
 
 /* Finds an allocator's functions. `wants_uretprobes`: C functions get uretprobes. Leaves
  * *ret_functions empty (except has_malloc) if the file does not have both malloc() and free(), by
  * these or an allocator's own names (mi_malloc()), or if malloc() cannot be decoded. 0 or -ENOMEM;
- * the caller frees in any case. */
+ * the caller calls alloc_functions_free() in any case. */
 int alloc_functions_find(const struct elf_file *file, bool wants_uretprobes,
 			 struct alloc_functions *ret_functions);
 void alloc_functions_free(struct alloc_functions *functions);

@@ -41,7 +41,7 @@ int alloc_library_find(char **ret_path)
 #define PROVIDER "otel_memory"
 
 /* Reads a SystemTap note: three addresses (the probe, a base, the semaphore), the provider and the
- * name. Returns whether it is of the probe `name`. */
+ * name. Returns whether the note is that of the probe `name`. */
 static bool take_note(const struct elf_file *elf, const char *name, const char *description,
 		      size_t size, uint64_t *ret_offset, uint64_t *ret_semaphore)
 {
@@ -105,7 +105,8 @@ static int is_malloc(void *arg, const struct function_symbol *symbol)
 	return strcmp(symbol->name, "malloc") == 0;
 }
 
-/* Whether the kernel runs the program with other rights than stackd's. */
+/* Returns whether the kernel would run the program with another user or group than stackd's
+ * (setuid, setgid). */
 static bool changes_rights(const struct elf_file *elf)
 {
 	struct stat file;

@@ -11,12 +11,12 @@
  * The caller frees *ret_path. */
 int alloc_library_find(char **ret_path);
 
-/* Gives the offsets of the probe otel_memory:NAME in the file, and of its semaphore. 0; -ENOEXEC:
- * it has none; or -errno of opening or reading it. */
+/* Gives the file offsets of the USDT probe otel_memory:NAME and of its semaphore in the file at
+ * `path`. 0; -ENOEXEC: the file has no such probe; or the -errno of opening or reading it. */
 int alloc_library_probe(const char *path, const char *name, uint64_t *ret_offset,
 			uint64_t *ret_semaphore);
 
-/* Returns why the library cannot record a command's allocations, as the end of a sentence that
+/* Returns why libstackalloc cannot record a command's allocations, as the end of a sentence that
  * begins with "it"; NULL: it can, as far as the command's files show. */
 const char *alloc_library_obstacle(const struct command_files *command);
 

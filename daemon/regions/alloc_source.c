@@ -22,8 +22,8 @@
 #include "daemon/regions/uprobe_multi.h"
 #include "proc/object_copies.h"
 
-#define MEASURE_NS 250000000u  /* how long calls are counted before they are probed for good */
-#define RATE_NS	   1000000000u /* interval of the later checks */
+#define MEASURE_NS 250000000u  /* how long calls are counted before returns are probed, too */
+#define RATE_NS	   1000000000u /* time between later checks of the rate of calls */
 #define SECOND	   1000000000u
 
 /* An allocator's functions in a file, probed in a process. */
@@ -43,7 +43,7 @@ struct alloc_source {
 	VEC(struct probed) probed;
 	int tracepoints[3]; /* -1: none */
 	uint64_t calls, since_ns;
-	uint64_t until_ns; /* when the probes were taken off; 0: they are there */
+	uint64_t until_ns; /* when the probes were removed; 0: they were not */
 };
 
 /* --- the library ------------------------------------------------------------------------------ */
@@ -57,7 +57,8 @@ static int attach_to_library(const char *library, const char *name, int program_
 	return err ? err : probe_attach(program_fd, library, offset, semaphore, 0, ret_probe);
 }
 
-/* Attaches to the frees before the allocations, so that no free of a recorded block is missed. */
+/* Attaches to libstackalloc's probes: to the one of frees before the one of allocations, so that no
+ * free of a recorded block is missed. 0 or -errno. */
 static int use_library(struct alloc_source *s)
 {
 	const char *library = s->with.options->alloc_library;
@@ -164,8 +165,8 @@ static int attach_returns(const struct alloc_source *s, struct probed *p)
 			  p->functions.return_cookies.items, p->functions.returns.count);
 }
 
-/* Adds the allocator's functions of a file to `probed`, if it has any. 1: the file has a malloc(),
- * even if that cannot be probed; 0; or -ENOMEM. */
+/* Adds a file to s->probed, if it has functions of an allocator that can be probed. 1: the file has
+ * a malloc(), even if it cannot be probed; 0: it has none; -ENOMEM. */
 static int take_file(struct alloc_source *s, const struct elf_file *elf, const char *path,
 		     pid_t pid)
 {
@@ -231,7 +232,7 @@ static int use_memory(struct alloc_source *s)
 }
 
 /* Removes the probes, since the allocator is called `rate` times a second, and records page faults,
- * mmap() and brk() instead. */
+ * mmap() and brk() instead. 0 or -errno. */
 static int give_up(struct alloc_source *s, uint64_t rate)
 {
 	int err;
@@ -269,8 +270,9 @@ static int cover_programs(const struct alloc_source *s, const struct probed *p)
 	return err;
 }
 
-/* Attaches to the entries, counts calls for MEASURE_NS if the target runs already, then attaches to
- * the returns, or gives up the probes if there were too many calls. */
+/* Attaches to the entries of the allocator's functions. If the target runs already, counts their
+ * calls for MEASURE_NS, and removes the probes (give_up()) if there were too many. Else attaches to
+ * the returns, too. 0 or -errno. */
 static int use_probes(struct alloc_source *s)
 {
 	const struct timespec moment = {.tv_nsec = MEASURE_NS};
@@ -307,8 +309,8 @@ static int use_probes(struct alloc_source *s)
 	return err;
 }
 
-/* Returns whether a process has a file mapped. (The table of objects does not tell, since it is of
- * all processes.) */
+/* Returns whether a process has a file mapped. (The table of objects does not say that, since it is
+ * of all processes.) */
 static bool has_mapped(pid_t pid, const char *path)
 {
 	char name[64], *line = NULL;
@@ -330,7 +332,7 @@ static bool has_mapped(pid_t pid, const char *path)
 	return has;
 }
 
-/* Adds the allocators among the files that a process has mapped. */
+/* Adds the allocators among the files that a process has mapped to s->probed. 0 or -errno. */
 static int take_process(struct alloc_source *s, pid_t pid)
 {
 	const struct object_copies *copies = object_table_copies(s->with.objects);
@@ -351,9 +353,9 @@ static int take_process(struct alloc_source *s, pid_t pid)
 	return err < 0 ? err : 0;
 }
 
-/* Adds the allocator of a command: the first of its files, in the loader's order, that has one. An
- * allocator in the program's own file is probed for all processes that run it, one in a library for
- * the command's process alone. */
+/* Adds the allocator of a command to s->probed: the first of its files, in the loader's order, that
+ * has a malloc(). An allocator in the program's own file is probed for all processes that run it,
+ * one in a library for the command's process alone. */
 static int take_command(struct alloc_source *s, const struct command_files *command)
 {
 	size_t n_pids;
@@ -424,7 +426,7 @@ static enum exit_status start_processes(struct alloc_source *s)
 				: probe_taken(s, "the target", "runs without libstackalloc");
 }
 
-/* The way for a command; both if its files cannot be found. */
+/* Returns the way for a command, by its files; both ways if its files cannot be found. */
 static struct alloc_ways ways_for_command(const struct options *options,
 					  const struct target *target)
 {

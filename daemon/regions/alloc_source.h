@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The source of the records of allocations (docs/ALLOC.md): libstackalloc, if the target has loaded
- * it; else probes on the functions of its allocator; and if these are called too often for probes,
- * page faults, mmap() and brk().
+ * Decides by what allocations are recorded (docs/ALLOC.md): by libstackalloc, if the target has
+ * loaded it; else by probes on the functions of its allocator; and if these are called too often
+ * for probes, by page faults, mmap() and brk().
  *
- * Probes on a library that all processes share are set for each process of the target by itself, or
- * every other process would pay for them. Probes on a program's own functions are set for all
- * processes that run the program, so its children are recorded, too.
+ * Probes on a library that all processes share are attached for each process of the target alone,
+ * because otherwise every other process would be slowed by them. Probes on a program's own
+ * functions are set for all processes that run the program, so its children are recorded, too.
  */
 #ifndef REGIONS_ALLOC_SOURCE_H
 #define REGIONS_ALLOC_SOURCE_H
@@ -19,7 +19,8 @@
 
 struct alloc_source;
 
-/* How the source may get its records. Each way needs BPF programs of its own. */
+/* The ways by which records may come: libstackalloc, or probes on an allocator. Each way needs BPF
+ * programs of its own. */
 struct alloc_ways {
 	bool library, probes;
 };
@@ -29,26 +30,28 @@ struct alloc_ways {
  * load the library meanwhile. */
 struct alloc_ways alloc_source_ways(const struct options *options, const struct target *target);
 
-/* Begins to listen; *ret_source is NULL if the options ask for no allocations. `with` and `kernel`
- * are borrowed. `command`: the files of a command, used during the call; NULL: the target is none.
- * Logs what fails; returns the status to exit with. */
+/* Attaches to libstackalloc or to allocators, so that allocations are recorded. *ret_source is NULL
+ * if the options ask for no allocations. `with` and `kernel` are borrowed. `command`: the files of
+ * a command, used during the call; NULL: the target is none. Logs what fails; returns the status to
+ * exit with. */
 enum exit_status alloc_source_start(const struct regions_options *with,
 				    const struct sampler_regions *kernel,
 				    const struct command_files *command,
 				    struct alloc_source **ret_source);
 
-/* Checks whether the allocator is called too often. To be called each round; NULL is fine. */
+/* Checks whether the allocator is called too often; if so, records page faults, mmap() and brk()
+ * instead. To be called in each round (session_round.c); NULL is fine. */
 void alloc_source_look(struct alloc_source *source);
 
-/* Returns when stackd stopped counting allocations (CLOCK_MONOTONIC) because there were too many;
- * 0: it still does, or `source` is NULL. */
+/* Returns when stackd stopped recording allocations (CLOCK_MONOTONIC) because there were too many;
+ * 0: it still records them, or `source` is NULL. */
 uint64_t alloc_source_until(const struct alloc_source *source);
 
 /* Returns false, and logs it with the names of the files, if allocators are probed and none of
  * their functions was called, so that nothing is recorded. NULL is fine. */
 bool alloc_source_was_called(const struct alloc_source *source);
 
-/* Stops listening, and frees. NULL is fine. */
+/* Detaches and frees. NULL is fine. */
 void alloc_source_free(struct alloc_source *source);
 
 #endif

@@ -147,8 +147,9 @@ static int get_regions(struct buf_reader *r, size_t n_specs, struct found_region
 	return err;
 }
 
-/* Turns an error into the result: 0, as for a file without matches, unless stackd has no memory, or
- * more was found than there is room for. */
+/* Turns the error of a call of the worker into the result of ask_regions_find(): -ENOMEM, if stackd
+ * itself has no memory; -E2BIG, if more was found than there is room for; else 0, as for a file
+ * without matches. */
 static int result(int err)
 {
 	return err == -ENOMEM || err == -E2BIG ? err : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Asks a worker to search files for regions, marks, allocators and counters; region_service.h is
- * the worker's side. Each function does what its namesake does in the worker: this process reads
- * only the headers of such files. If the worker fails, the result is empty. `worker` is
- * borrowed. */
+ * the worker's side. Each function has the worker call the function that its comment names, and
+ * gives the result; stackd itself reads only the headers of such files. If the worker fails, the
+ * result is empty. `worker` is borrowed. */
 #ifndef REGIONS_ASK_REGIONS_H
 #define REGIONS_ASK_REGIONS_H
 
@@ -13,24 +13,24 @@
 #include "daemon/regions/counter_variables.h"
 #include "daemon/worker/worker.h"
 
-/* As region_find(): adds to `found`. */
+/* Calls region_find(). Adds to `found`. */
 int ask_regions_find(struct worker *worker, const struct region_spec *specs, size_t n_specs,
 		     const struct elf_file *file, const char *path, struct found_regions *found);
 
-/* As mark_find(). */
+/* Calls mark_find(). */
 int ask_regions_mark(struct worker *worker, const struct mark_place *place,
 		     const struct elf_file *file, const char *path, struct mark_code *ret_code);
 
-/* As alloc_functions_find(). */
+/* Calls alloc_functions_find(). */
 int ask_regions_alloc(struct worker *worker, const struct elf_file *file, const char *path,
 		      bool wants_uretprobes, struct alloc_functions *ret_functions);
 
-/* As counter_variables_find(), with STACKD_MOST_COUNTERS specs. */
+/* Calls counter_variables_find(), with STACKD_MOST_COUNTERS specs. */
 int ask_regions_variables(struct worker *worker, const struct region_spec *specs,
 			  const struct elf_file *file, const char *path,
 			  struct found_variables *ret_found);
 
-/* As region_inlined_find(). */
+/* Calls region_inlined_find(). */
 int ask_regions_inlined(struct worker *worker, const struct region_spec *spec,
 			const struct elf_file *file, const char *path,
 			struct region_inlined *ret_inlined);

@@ -10,8 +10,9 @@
 
 struct command_files;
 
-/* Finds the files of a command, which execvp() would find; `folders` are those of LD_LIBRARY_PATH,
- * NULL: none. A command that cannot be opened, or is a script, has no files. 0 or -ENOMEM. */
+/* Finds the files of a command. `command`: the program's name or path, as for execvp(); `folders`:
+ * the value of LD_LIBRARY_PATH, NULL: it is not set. A command that cannot be opened, or is a
+ * script, has no files. 0 or -ENOMEM; the caller frees *ret_files. */
 int command_files_find(const char *command, const char *folders, struct command_files **ret_files);
 void command_files_free(struct command_files *files); /* NULL is fine */
 

@@ -16,7 +16,7 @@
 #define MOST_PROGRAMS 48
 #define MOST_WORDS    4096u
 #define MOST_TEXT     (64u << 10) /* bytes of a script */
-#define MOST_DEPTH    3		  /* scripts that start scripts */
+#define MOST_DEPTH    3		  /* most scripts of which each starts the next one */
 #define MOST_WORD     1024
 #define SEPARATORS    " \t\r\n;&|()`\"'<>=${}"
 
@@ -83,7 +83,7 @@ bool command_words_is_launcher(const char *command)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		size_t len = strlen(names[i]);
 
-		/* also with an ending, as mpirun.openmpi */
+		/* also if an ending follows the name, as in mpirun.openmpi */
 		if (!strncmp(name, names[i], len) && (!name[len] || name[len] == '.'))
 			return true;
 	}
@@ -94,7 +94,7 @@ bool command_words_is_launcher(const char *command)
 
 static int take_text(struct words *w, char *text, unsigned depth);
 
-/* Reads a script, for free(); NULL: the file is none. */
+/* Reads a script, for free(); NULL: the file is no script. */
 static char *read_script(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

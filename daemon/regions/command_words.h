@@ -10,10 +10,10 @@
 
 #include <stdbool.h>
 
-/* Calls `each` for the path of each program (and of each script: the caller distinguishes them)
- * that the words name, once each, some dozens at most. Leaves out the command's own file. If that
- * is a script, its interpreter and the programs named in it count. A nonzero result of `each` stops
- * the calls and is returned, else 0 or -ENOMEM. */
+/* Calls `each` for the path of each program that the command's words name, and of each script,
+ * which the caller must tell apart; once for each path, for some dozens at most. Leaves out the
+ * command's own file; if that is a script, its interpreter and the programs that it names are
+ * included. A nonzero result of `each` stops the calls and is returned, else 0 or -ENOMEM. */
 int command_words_each(char *const *command, int (*each)(void *arg, const char *path), void *arg);
 
 /* Returns whether execvp() finds a file for a command. */

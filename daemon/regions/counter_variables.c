@@ -212,7 +212,7 @@ enum exit_status counter_variables_check(const struct counter_variables *v)
 {
 	enum exit_status status = STATUS_DONE;
 
-	if (!v || !v->files.count) /* a region's library may be loaded later */
+	if (!v || !v->files.count) /* the region may be in a library that is loaded later */
 		return STATUS_DONE;
 	for (size_t i = 0; i < v->options->n_counters && !status; i++) {
 		if (v->options->counters[i].variable)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The variables of --counter var:SYMBOL: finds them in the files of regions and marks, and enters
- * where they are, as seen from each probe, into the kernel half's map (bpf/reading.bpf.h).
+ * Finds the variables of --counter var:SYMBOL in the files of regions and marks. For each probe,
+ * enters into the kernel half's map by how much the address of a variable differs from the probe's
+ * (bpf/reading.bpf.h).
  */
 #ifndef REGIONS_COUNTER_VARIABLES_H
 #define REGIONS_COUNTER_VARIABLES_H
@@ -33,8 +34,9 @@ enum exit_status counter_variables_new(const struct options *options, struct wor
 				       struct counter_variables **ret_variables);
 void counter_variables_free(struct counter_variables *variables); /* NULL is fine */
 
-/* Enters the probe at an offset of a file into the kernel half's map, and gives the bits of its
- * cookie (STACKD_PLACE); 0: it has no variables. `variables` may be NULL. 0 or -ENOMEM. */
+/* Enters the probe at a file offset, with the variables of its file, into the kernel half's map
+ * `places_fd`. *ret_bits: the bits by which the probe's cookie names the entry (STACKD_PLACE); 0:
+ * the file has none of the variables. `variables` may be NULL. 0 or -ENOMEM. */
 int counter_variables_place(struct counter_variables *variables, int places_fd,
 			    const struct elf_file *elf, const char *path, uint64_t offset,
 			    uint64_t *ret_bits);
@@ -42,7 +44,7 @@ int counter_variables_place(struct counter_variables *variables, int places_fd,
 /* Logs which variables are in none of the files with probes. Returns the status to exit with. */
 enum exit_status counter_variables_check(const struct counter_variables *variables);
 
-/* Finds the variables in a file: the worker's side. specs[i].function is NULL if the counter with
+/* Finds the variables in a file; called in a worker. specs[i].function is NULL if the counter with
  * this index is no variable. 0 or -ENOMEM. */
 int counter_variables_find(const struct region_spec *specs, const struct elf_file *file,
 			   const char *path, const struct debug_source *debug,

@@ -11,8 +11,9 @@
 /* Facts about a file, from its headers and tables. */
 struct traits {
 	bool has_dynamic, has_name, is_pie, has_loader, is_linker;
-	bool has_symbols, calls, defines; /* has_symbols: it has a symbol table; calls, defines:
-					   * functions that start programs */
+	bool has_symbols, calls,
+		defines; /* has_symbols: the file has a symbol table; calls, defines: it calls, or
+			  * defines, functions that start programs */
 };
 
 static bool is_starter(const char *name)
@@ -28,8 +29,8 @@ static bool is_starter(const char *name)
 	return false;
 }
 
-/* Whether a library's name is that of glibc's dynamic linker: ld-linux.so.2 or one
- * like it, ld64.so.2, ld.so.1. */
+/* Returns whether a library's name is that of glibc's dynamic linker: ld-linux.so.2 or one like it,
+ * ld64.so.2, ld.so.1. */
 static bool is_linker_name(const char *name)
 {
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64.so", 7) ||

@@ -39,7 +39,8 @@ static int add(struct finder *f, uint64_t vaddr, unsigned kind, uint64_t target)
 	return 0;
 }
 
-/* Adds a direct jump or branch as an exit, if it leads out of the function. */
+/* Adds a direct jump or branch as an exit, if it leads out of the function. Notes a jump to the
+ * first instruction (is_loop). 0 or -ENOMEM. */
 static int take_jump(struct finder *f, uint64_t vaddr, const uint8_t *code, const struct insn *i)
 {
 	int condition;
@@ -65,7 +66,7 @@ static int take_indirect(struct finder *f, uint64_t vaddr, const struct insn *i)
 }
 
 /* Adds an instruction as an exit, if it leaves the function. An indirect jump through a jump table
- * stays in it. */
+ * does not. 0; -ENOEXEC: that cannot be decided; -ENOMEM. */
 static int take(struct finder *f, uint64_t vaddr, const uint8_t *code, const struct insn *i)
 {
 	struct jump_table table;

@@ -26,8 +26,9 @@ struct code_part {
 struct function_exit {
 	uint64_t offset; /* file offset */
 	uint64_t target; /* vaddr that a jump leads to; 0: not known, or it is a return */
-	uint64_t slot;	 /* vaddr of the word that holds the target; 0: there is none */
-	uint8_t kind;	 /* STACKD_EXIT_... */
+	uint64_t slot; /* vaddr of the word in memory that holds the target of an indirect jump; 0:
+			* there is none */
+	uint8_t kind;  /* STACKD_EXIT_... */
 	/* With STACKD_EXIT_EPILOGUE: the instructions that are still to run (probe_move.h). */
 	uint8_t saved;	/* registers that are still to be popped: a bit for each of
 			 * STACKD_SAVED_... */
@@ -38,14 +39,14 @@ struct function_exit {
 struct function_exits {
 	VEC(struct function_exit) all;
 	bool is_loop; /* a jump leads back to its first instruction */
-	/* Where probe_move() has put the entry's probe. */
-	uint8_t after; /* bytes after the first instruction's address */
+	/* Where the entry's probe is, if probe_move() has moved it. */
+	uint8_t after; /* how many bytes after the function's first one */
 	uint8_t frame; /* words that the function has put on the stack there, beside the return
 			* address */
 };
 
-/* Finds the exits of a function, whose body is the first part. 0; -ENOEXEC: its code cannot be
- * decoded; -ENOMEM. The caller frees in any case. */
+/* Finds the exits of a function in all of its parts; the first part is its body. 0; -ENOEXEC: its
+ * code cannot be decoded; -ENOMEM. The caller calls function_exits_free() in any case. */
 int function_exits_find(const struct elf_file *file, const struct code_part *parts, size_t n_parts,
 			struct function_exits *ret_exits);
 void function_exits_free(struct function_exits *exits);

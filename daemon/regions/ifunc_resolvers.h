@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the functions that an indirect function (STT_GNU_IFUNC: memcpy() of libc.so.6, or one of
- * target_clones) may resolve to. Its symbol is a resolver, which the loader calls once, and which
- * returns the address of one of them, by the processor's features.
+ * target_clones) may resolve to. Its symbol is the address of a resolver: code that the loader
+ * calls once, and that returns the address of one of these functions, by the processor's features.
  *
  * The resolver's code takes the addresses of these functions. All of them get probes, since the
  * choice is made at run time; probes on the others are never hit.

@@ -25,8 +25,8 @@ static bool is_of_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Returns the value that a word gives to the variable, up to where a shell would end it, for
- * free(); NULL: the word does not set it. */
+/* Returns the value that a word of the command gives to LD_LIBRARY_PATH, up to where a shell would
+ * end it, malloc()ed; NULL: the word does not set it. */
 static char *value_in(const char *word)
 {
 	const char *at = word;

@@ -14,8 +14,9 @@
 #include "daemon/regions/region_spec.h"
 #include "elf/elf_file.h"
 
-/* Returns the value of LD_LIBRARY_PATH, for free(): of the command, whose words may set it (`env
- * LD_LIBRARY_PATH=...`), or else of process `pid`. NULL: it is not set, or not known. */
+/* Returns the value that LD_LIBRARY_PATH has for the target, malloc()ed: the one that the command's
+ * words set (`env LD_LIBRARY_PATH=...`), or else the one of process `pid`. NULL: it is not set, or
+ * not known. */
 char *later_libraries_folders(const struct options *options, pid_t pid);
 
 /* Calls `each` with the path of each library that a program may load by name and that may have

@@ -24,8 +24,8 @@ static int add(struct mark_code *code, uint64_t vaddr)
 	return 0;
 }
 
-/* Adds the entry of a matching function, or a cheaper place behind it where the stack is still the
- * same (probe_move.h). */
+/* Adds the entry of a matching function; or the address of a later instruction where a probe costs
+ * less and the stack is still the same (probe_move.h). 0 or -ENOMEM. */
 static int match_function(void *arg, const struct function_symbol *symbol)
 {
 	const struct code_part part = {.vaddr = symbol->vaddr, .size = symbol->size};
@@ -40,8 +40,8 @@ static int match_function(void *arg, const struct function_symbol *symbol)
 	return add(s->code, symbol->vaddr + moved.after);
 }
 
-/* Adds the statements of a line, by the line tables of `file`: the file itself, or its debug
- * file. */
+/* Adds the addresses of a line's statements, by the line tables of `file`: the searched file, or
+ * its debug file. 0 or -ENOMEM. */
 static int find_line(const struct search *s, const struct elf_file *file)
 {
 	struct line_places found = {0};

@@ -15,9 +15,9 @@
 
 struct mark_code {
 	VEC(uint64_t) vaddrs;
-	uint32_t next_line; /* the first later line that has code; 0: none has, or the line itself
-			     * has */
-	bool has_file;	    /* the file's lines are known */
+	uint32_t next_line; /* the first later line that has code; 0: there is none, or the line
+			     * itself has code */
+	bool has_file;	    /* the line tables have the source file */
 	const struct runtime *runtime; /* the runtime of the file, if it is a program of one (Go);
 					* NULL: none */
 };

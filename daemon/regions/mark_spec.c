@@ -8,8 +8,8 @@
 
 #define MOST_LINE 0xffffff
 
-/* Returns the dots between the lines of a span, or NULL: names of files may have dots, but none
- * follows a digit in "FILE:LINE.." */
+/* Returns the two dots between the lines of a span, "FILE:LINE..FILE:LINE": those that follow a
+ * colon and digits, since names of files may have dots, too. NULL: the text is no span. */
 static const char *find_dots(const char *text)
 {
 	const char *colon = strchr(text, ':');
@@ -46,7 +46,7 @@ static int parse_line(struct mark_place *place)
 	return place->file ? 0 : -ENOMEM;
 }
 
-/* Adds a place, and takes over its text. */
+/* Adds a location whose text is `text`, which the spec owns from now on. 0; -EINVAL; -ENOMEM. */
 static int add_place(struct mark_spec *spec, char *text)
 {
 	struct mark_place *place = &spec->places[spec->n_places];

@@ -28,7 +28,8 @@ struct mark_spec {
 /* Returns whether the argument of --region is a span. */
 bool mark_spec_is_span(const char *text);
 
-/* Parses either form. 0; -EINVAL; -ENOMEM. The caller frees in any case. */
+/* Parses a mark or a span. 0; -EINVAL: the text is neither; -ENOMEM. The caller calls
+ * mark_spec_free() in any case. */
 int mark_spec_parse(const char *text, struct mark_spec *ret_spec);
 void mark_spec_free(struct mark_spec *spec);
 

@@ -44,8 +44,8 @@ struct outcome {
 struct mark {
 	struct mark_spec spec;
 	struct outcome outcomes[2];
-	uint64_t counts; /* not 0: it is a counter (--counter probe), STACKD_MARK_COUNTS and the
-			  * counter's index; 0: it is a mark or a span */
+	uint64_t counts; /* not 0: hits are counted for --counter probe; the value is
+			  * STACKD_MARK_COUNTS and the counter's index. 0: it is a mark or a span */
 	bool is_off;	 /* it was hit too often */
 	uint64_t off_ns; /* when it was switched off */
 };
@@ -55,7 +55,8 @@ struct marks {
 	struct mark *all; /* STACKD_MOST_MARKS */
 	size_t count;
 	VEC(struct place) places;
-	size_t n_tried; /* `places` that marks_attach() has tried so far */
+	size_t n_tried; /* so many of `places`, from the first on, marks_attach() has tried to
+			 * attach */
 };
 
 /* --- looking at files ------------------------------------------------------------------------ */
@@ -178,7 +179,8 @@ static void explain_line(const struct mark *mark, size_t at)
 			  option_of(mark), mark->spec.text, place->line, place->file);
 }
 
-/* Logs that a place was not found. STATUS_DONE: it may be in a library that is loaded later. */
+/* Logs that place `at` of a mark was not found. Returns STATUS_FAILED; or STATUS_DONE, if it may be
+ * in a library that is loaded later. */
 static enum exit_status explain_none(const struct mark *mark, size_t at)
 {
 	const struct mark_place *place = &mark->spec.places[at];
@@ -241,7 +243,7 @@ static uint32_t number_of(size_t index)
 	return STACKD_MOST_REGIONS + 1 + (uint32_t)index;
 }
 
-/* Whether a nop of five bytes is at the place. */
+/* Returns whether the instruction at a place is a nop of five bytes. */
 static bool is_long_nop(const struct place *place)
 {
 	uint8_t code[PROBE_PLACE_BYTES];

@@ -9,7 +9,7 @@
 #define NONE	.how = STACKD_MPI_NONE
 #define UNKNOWN .how = STACKD_MPI_UNKNOWN
 
-/* Count, datatype and partner are numbers of arguments, from 1. */
+/* `c`, `t` and `p` (count, datatype, partner) are numbers of arguments, from 1. */
 #define PART(c, t, h)  .count = (c), .type = (t), .how = STACKD_MPI_##h
 #define PEER(c, t, p)  PART(c, t, ONCE), .peer = (p)
 #define PARTS(c, t, p) PART(c, t, PARTITIONED), .peer = (p)
@@ -27,10 +27,10 @@ enum ways {
 #define STATUS(number)	((number) << 4)
 #define STATUS_OF(ways) ((ways) >> 4)
 
-/* Functions for files, with the numbers of the arguments count and status: by the process's own
- * file pointer, by the shared one, and (_at) at an offset, an argument before the buffer;
- * collective ones (_all, _ordered) in one call, or in two, the first of which (_begin) has the
- * count. */
+/* Functions for files; `c` and `status` are the numbers of the arguments count and status. There
+ * are functions that use the process's own file pointer, the shared one (_shared), or an offset
+ * (_at), which is an argument before the buffer. Collective ones (_all, _ordered) are one call, or
+ * two, the first of which (_begin) has the count. */
 #define READS(name, c, status)                                                                     \
 	{                                                                                          \
 		"File_" name, {NONE}, {PART(c, (c) + 1, ONCE)}, 0, 0, STATUS(status), 0            \
@@ -233,8 +233,8 @@ static bool is_name(const char *name, const char *call, unsigned ways, struct fo
 	return !*name || form.is_wide || is_fortran_end(name);
 }
 
-/* Whether a name is that of a Fortran function: it begins with a small letter or, as Open MPI's
- * weak aliases, is the C name with "_f" at its end or "_f08" in it. */
+/* Returns whether a name is that of a Fortran function, because it begins with a small letter, or
+ * because it ends with "_f" or contains "_f08", as Open MPI's weak aliases do. */
 static bool is_fortran(const char *name)
 {
 	size_t len = strlen(name);
@@ -250,8 +250,8 @@ static bool is_in_parts(const struct stackd_mpi_call *call)
 	       call->received.how == STACKD_MPI_PARTITIONED;
 }
 
-/* Returns the number of the argument through which a wait or test returns whether, which, or how
- * many requests are complete; 0: there is none. */
+/* Returns the number of the argument through which a wait or test returns whether requests are
+ * complete, which one, or how many; 0: the function has no such argument. */
 static uint8_t flag_of(const char *name)
 {
 	if (strcmp(name, "Test") == 0)
@@ -300,8 +300,9 @@ static struct stackd_mpi_call find(const char *name)
 	return (struct stackd_mpi_call){.kind = STACKD_MPI_OTHER};
 }
 
-/* Turns the call into one that gets its bytes from the C function that it calls. Calls that start
- * requests have unknown bytes until then. */
+/* Changes the description of a call whose arguments cannot be used: its bytes are those of the C
+ * function that it calls (STACKD_MPI_WITHIN). If it starts requests, its bytes are unknown until
+ * that function is called. */
 static void make_within(struct stackd_mpi_call *call)
 {
 	if (call->kind == STACKD_MPI_START || call->kind == STACKD_MPI_STARTALL)

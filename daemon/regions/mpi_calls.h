@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Describes by which arguments MPI's functions send and receive (MPI 4.0, chapters 3, 4, 6 and 12),
- * from which follows how many bytes a call sends to other processes and gets from them, counted
- * once for each partner, including itself where a collective does so. The kernel half reads the
- * arguments (bpf/mpi.bpf.h). Bytes of files have the flag bit STACKD_MPI_OF_FILE, since a file is
- * no process.
+ * Describes which arguments of MPI's functions say how much a call sends and receives (MPI 4.0,
+ * chapters 3, 4, 6 and 12). From these follow the bytes that a call sends to other processes and
+ * gets from them, counted once for each partner; the process itself is one if a collective sends to
+ * it. The kernel half reads the arguments (bpf/mpi.bpf.h). Bytes of files have the flag bit
+ * STACKD_MPI_OF_FILE, since a file is no process.
  *
  * Measured functions call each other: those of Fortran's interfaces call those for C, and those of
  * a tool that is loaded before the library, such as mpiP, call the library's by their other names
  * (PMPI_Send). Only the outermost call is counted. Its arguments cannot be used if it is a Fortran
- * function, whose handles and constants differ, or if its file is no MPI library, since only the
- * library knows the sizes of datatypes. Its bytes are then those of the library's C function that
- * it calls for the same purpose.
+ * function, because Fortran's handles and constants differ; nor if its file is no MPI library,
+ * because only the library knows the sizes of datatypes. Then its bytes are those of the library's
+ * C function that it calls for the same purpose.
  */
 #ifndef REGIONS_MPI_CALLS_H
 #define REGIONS_MPI_CALLS_H

@@ -57,7 +57,7 @@ static unsigned register_of(const struct data_operand *o)
 }
 
 /* Returns the base register of a memory operand with a small displacement; INSN_NO_REG: the operand
- * is none. */
+ * is not such a one. */
 static unsigned base_of(const struct data_operand *o)
 {
 	return o->kind == DATA_BASED && o->number >= 0 && o->number <= UINT16_MAX ? o->reg
@@ -90,8 +90,8 @@ static void take_move(struct follower *f, const struct data_operand *to,
 	}
 }
 
-/* Takes a multiplication, which may be of an index by the size of a table's entries: a constant, or
- * a word of MPICH's list of tables. */
+/* Takes a multiplication. It may multiply an index by the size of a table's entries, which is a
+ * constant or a word in MPICH's list of tables. */
 static void take_product(struct follower *f, const struct data_insn *i)
 {
 	const struct data_operand *o = i->operands;
@@ -137,8 +137,9 @@ static bool is_one(const struct data_operand *o)
 	return o->kind == DATA_NUMBER && o->number == 1;
 }
 
-/* MPI_Comm_test_inter() stores whether a loaded word is 1, or odd. Takes an instruction that tests
- * a word so, or sets a register by such a test. Returns whether the instruction is one. */
+/* MPI_Comm_test_inter() stores whether a loaded word is 1, or odd. Returns whether an instruction
+ * tests a loaded word in one of these ways, or sets a register by such a test; if it does, follows
+ * its effect on the values. */
 static bool take_test(struct follower *f, const struct data_insn *i)
 {
 	const struct data_operand *o = i->operands;
@@ -156,8 +157,8 @@ static bool take_test(struct follower *f, const struct data_insn *i)
 	return true;
 }
 
-/* Forgets loaded values behind a jump or return: code there is reached from elsewhere, where
- * registers had other values. */
+/* Forgets the loaded values in registers. To be called behind a jump or a return, because other
+ * code jumps there, with other values in the registers. */
 static void forget_loads(struct follower *f)
 {
 	for (unsigned reg = 0; reg < INSN_REG_COUNT; reg++) {
@@ -285,8 +286,8 @@ static void take_symbols(struct search *s, Elf_Scn *section, const GElf_Shdr *he
 
 /* --- what it means --------------------------------------------------------------------------- */
 
-/* Finds the first offset at which all types have their size: behind the size are the type's bounds,
- * which have the same value in basic types. 0: there is none. */
+/* Returns the first offset at which all four basic types have their size; not a later one, because
+ * the type's bounds follow, which have the same value. 0: there is none. */
 static uint8_t find_size(const struct search *s)
 {
 	static const uint64_t sizes[] = {1, 2, 4, 8};

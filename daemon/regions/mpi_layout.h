@@ -4,12 +4,12 @@
  * ranks in them, so that the kernel half can read them even if the program called MPI_Comm_rank()
  * and its like before the recording began.
  *
- * The library's own code shows it. MPI_Comm_rank() and MPI_Comm_size() store at their second
- * argument a word that they load from a communicator: the displacements of these loads are the
- * offsets. MPICH's handles are numbers; the code that looks up their objects has the addresses of
- * the tables and the sizes of entries. An object of MPICH begins with its handle, which the kernel
- * half compares. In Open MPI all datatypes have their size at the same offset as the basic types,
- * which are objects in the library's file.
+ * The library's own code shows where. MPI_Comm_rank() and MPI_Comm_size() store, at the address
+ * that is their second argument, a word that they load from a communicator. So the displacements of
+ * these loads are the offsets of rank and size in a communicator. MPICH's handles are numbers; the
+ * code that looks up their objects has the addresses of the tables and the sizes of entries. An
+ * object of MPICH begins with its handle, which the kernel half compares. In Open MPI all datatypes
+ * have their size at the same offset as the basic types, which are objects in the library's file.
  */
 #ifndef REGIONS_MPI_LAYOUT_H
 #define REGIONS_MPI_LAYOUT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recognises the files that can have functions of MPI (sym/mpi_name.h). */
+/* Recognises files that may have functions of MPI (sym/mpi_name.h), by their paths. */
 #ifndef REGIONS_MPI_NAMES_H
 #define REGIONS_MPI_NAMES_H
 

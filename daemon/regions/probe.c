@@ -29,7 +29,8 @@ static int read_type(const char *path)
 	return got == 1 && type >= 0 ? type : -ENODEV;
 }
 
-/* `config`: semaphore << 32, and bit 0 for a uretprobe. `pid`: the process; -1: all processes. */
+/* Opens a uprobe event and attaches a program to it. `config`: of the event: semaphore << 32, and
+ * bit 0 for a uretprobe. `pid`: the process; -1: all processes. Errors as of probe_attach(). */
 static int attach(int program, const char *path, uint64_t offset, uint64_t config, uint64_t cookie,
 		  pid_t pid, struct probe *ret_probe)
 {
@@ -47,8 +48,8 @@ static int attach(int program, const char *path, uint64_t offset, uint64_t confi
 
 	if (err)
 		return err;
-	/* The program runs on every CPU, and in every thread of the process, whatever the event's
-	 * own scope. */
+	/* The event's own CPU or thread does not matter: the program runs on every CPU, and in
+	 * every thread of the process. */
 	probe.event = (int)syscall(SYS_perf_event_open, &attr, pid, pid < 0 ? 0 : -1, -1,
 				   PERF_FLAG_FD_CLOEXEC);
 	if (probe.event < 0)

@@ -12,28 +12,29 @@
 #include "arch/target.h"
 
 #define MOST_BYTES  (16u << 10) /* longest function; in longer ones a probe hardly matters */
-#define MOST_PASSED 16		/* instructions that a probe moves past, at most */
+#define MOST_PASSED 16		/* most instructions that a probe moves past */
 #define PRESERVED   (INSN_PRESERVED | 1u << INSN_SP)
 #define NONE	    SIZE_MAX
 
-/* An instruction of the function. */
+/* A place: an instruction of the function. */
 struct place {
 	uint64_t vaddr;
 	struct insn insn;
 	uint8_t condition;   /* the condition of a branch */
-	bool is_emulated;    /* the kernel emulates it when a probe is there */
+	bool is_emulated;    /* the kernel emulates the instruction if a probe is on it */
 	bool is_long_nop;    /* it is a long nop, where no probe can be */
 	bool sets_registers; /* it only copies registers or constants to registers */
 	bool is_target;	     /* it is the target of a jump */
-	bool is_used;	     /* a probe is there */
+	bool is_used;	     /* a probe is on it */
 };
 
 struct code {
 	VEC(struct place) places; /* by rising address */
-	size_t entry;		  /* index */
-	bool jumps_anywhere;	  /* some jump's targets are not known */
-	uint8_t *is_reached;	  /* result of reach_from(): a byte for each place */
-	VEC(size_t) open;	  /* worklist of reach_from() */
+	size_t entry;		  /* index of the first instruction in `places` */
+	bool jumps_anywhere; /* the targets of some jump are not known, so that any instruction may
+			      * be one */
+	uint8_t *is_reached; /* result of reach_from(): for each place, whether it can be reached */
+	VEC(size_t) open;    /* worklist of reach_from() */
 };
 
 /* --- instructions ---------------------------------------------------------------------------- */
@@ -83,8 +84,8 @@ static bool is_jump(const struct insn *i)
 	return i->flow == INSN_JUMP || i->flow == INSN_BRANCH;
 }
 
-/* Marks the targets of jumps. After a jump into the middle of an instruction, targets count as
- * unknown. */
+/* Sets is_target of all targets of jumps and branches. If one leads into the middle of an
+ * instruction, sets jumps_anywhere. */
 static void find_targets(struct code *c, const struct code_part *parts, size_t n_parts)
 {
 	for (size_t i = 0; i < c->places.count; i++) {
@@ -98,8 +99,9 @@ static void find_targets(struct code *c, const struct code_part *parts, size_t n
 	}
 }
 
-/* Decodes all parts of a function. The buffer has zeros behind the code, so that instructions can
- * be examined without checks for its end. */
+/* Decodes all parts of a function into c->places. The buffer has zeros behind the code, so that
+ * instructions can be examined without checks for its end. 0; -ENOEXEC: the code cannot be decoded;
+ * -ENOMEM. */
 static int decode(struct code *c, const struct elf_file *file, const struct code_part *parts,
 		  size_t n_parts)
 {
@@ -127,7 +129,7 @@ static int decode(struct code *c, const struct elf_file *file, const struct code
 	return err;
 }
 
-/* Whether the next place is the instruction right behind this one. */
+/* Returns whether there is a place after place `i`, and it is the instruction right behind it. */
 static bool has_next(const struct code *c, size_t i)
 {
 	const struct place *p = &c->places.items[i];
@@ -135,7 +137,7 @@ static bool has_next(const struct code *c, size_t i)
 	return i + 1 < c->places.count && p->vaddr + p->insn.length == p[1].vaddr;
 }
 
-/* Whether a place is a branch to an instruction of the function. */
+/* Returns whether a place is a conditional branch to an instruction of the function. */
 static bool is_inner_branch(const struct code *c, const struct place *p)
 {
 	return p->insn.flow == INSN_BRANCH && place_at(c, p->insn.target) != NONE;
@@ -143,8 +145,8 @@ static bool is_inner_branch(const struct code *c, const struct place *p)
 
 /* --- entries --------------------------------------------------------------------------------- */
 
-/* Whether a file is built for shadow stacks: a call that the kernel emulates may not push its
- * return address there. */
+/* Returns whether a file is built for shadow stacks. Then a call can have no probe, because the
+ * kernel, when it emulates a call, may not push the return address to the shadow stack. */
 static bool may_have_shadow_stack(const struct elf_file *file)
 {
 	size_t count;
@@ -169,8 +171,8 @@ static bool may_have_shadow_stack(const struct elf_file *file)
 	return false;
 }
 
-/* Whether the entry's probe can move past an instruction. Adds the stack that the instruction
- * allocates to *frame, in bytes. */
+/* Returns whether the entry's probe can move past an instruction. Adds the bytes of stack that the
+ * instruction allocates to *frame. */
 static bool passes(const struct insn *i, bool uses_arguments, uint64_t *frame)
 {
 	if (i->flow != INSN_NEXT || i->op == INSN_PUSH || i->op == INSN_POP)
@@ -184,7 +186,7 @@ static bool passes(const struct insn *i, bool uses_arguments, uint64_t *frame)
 	return !(i->written >> INSN_SP & 1);
 }
 
-/* Moves the entry's probe past five-byte nops, at which no probe can be. Returns as
+/* Moves the entry's probe past five-byte nops, which can have no probe. Result as of
  * move_entry(). */
 static size_t pass_long_nops(const struct code *c, struct function_exits *exits)
 {
@@ -197,7 +199,8 @@ static size_t pass_long_nops(const struct code *c, struct function_exits *exits)
 	return (size_t)(p - c->places.items);
 }
 
-/* Moves the entry's probe. Returns the index of the instruction where it is. */
+/* Moves the entry's probe, if that makes it cost less. Returns the index of the instruction that
+ * has the probe. */
 static size_t move_entry(const struct code *c, const struct elf_file *file, bool uses_arguments,
 			 struct function_exits *exits)
 {
@@ -225,14 +228,16 @@ static size_t move_entry(const struct code *c, const struct elf_file *file, bool
 
 /* --- returns --------------------------------------------------------------------------------- */
 
-/* The instructions between an edge and a return. */
+/* What the instructions between an edge and a return do. */
 struct epilogue {
-	uint32_t saved;	 /* registers that it pops, as bits for STACKD_EXIT_REST() */
-	uint64_t frame;	 /* words */
-	bool is_removed; /* it removes the frame; instructions before that may pop nothing */
+	uint32_t saved;	 /* registers that they pop, as bits for STACKD_EXIT_REST() */
+	uint64_t frame;	 /* words of stack that they remove */
+	bool is_removed; /* one of them removes the frame by an addition to the stack pointer;
+			  * instructions before it may pop nothing */
 };
 
-/* A jump, or a branch that is taken or not, which leads to a return and to nothing else. */
+/* An edge: a jump, or a branch that is taken (is_taken) or not, behind which the function does
+ * nothing but `rest` and the return. */
 struct edge {
 	size_t place;
 	bool is_taken;
@@ -246,7 +251,7 @@ struct edges {
 	size_t count;
 };
 
-/* Returns the bit that a register has in the cookie of an exit, or -1. */
+/* Returns the number of the bit that a register has in the cookie of an exit; -1: it has none. */
 static int saved_number(unsigned reg)
 {
 	if (reg >= INSN_REG_COUNT)
@@ -261,7 +266,8 @@ static int saved_number(unsigned reg)
 	return -1;
 }
 
-/* Adds the instruction before those of *e. Returns whether it can be part of an epilogue. */
+/* Adds the instruction right before those of *e to *e. Returns whether it can be part of an
+ * epilogue; if not, the probe cannot move past it. */
 static bool take(struct epilogue *e, const struct place *p)
 {
 	const struct insn *i = &p->insn;
@@ -298,7 +304,8 @@ static int reach(struct code *c, size_t place)
 	return 0;
 }
 
-/* Marks what can be reached from a place. */
+/* Sets c->is_reached of all instructions to which the function's code can come from a place. 0 or
+ * -ENOMEM. */
 static int reach_from(struct code *c, size_t place)
 {
 	int err;
@@ -320,8 +327,8 @@ static int reach_from(struct code *c, size_t place)
 	return err;
 }
 
-/* Whether a branch can be executed again after it has not gone along the edge: then it is in a
- * loop. 1, 0 or -ENOMEM. */
+/* Returns 1 if the branch of an edge is in a loop: it can be executed again after it has gone the
+ * other way than along the edge. 0: it cannot, or the edge is a jump; -ENOMEM. */
 static int is_repeated(struct code *c, const struct edge *edge)
 {
 	const struct insn *insn = &c->places.items[edge->place].insn;
@@ -333,7 +340,8 @@ static int is_repeated(struct code *c, const struct edge *edge)
 	return err ? err : c->is_reached[edge->place];
 }
 
-/* Adds an edge. 1; 0: no probe can be there; -ENOMEM. */
+/* Adds an edge to `edges`. 1; 0: it was not added, because its instruction must have no probe or
+ * has one already, or because there are MOST_EDGES edges; -ENOMEM. */
 static int add_edge(struct code *c, struct edges *edges, const struct edge *edge)
 {
 	const struct place *p = &c->places.items[edge->place];
@@ -354,7 +362,9 @@ static int add_edge(struct code *c, struct edges *edges, const struct edge *edge
 	return 1;
 }
 
-/* Adds the jumps, and branches when taken, that lead to place `to`. */
+/* Adds to `edges` each jump and conditional branch whose target is place `to`; of a branch, the
+ * edge where it is taken. `rest`: what the code from `to` to the return does. Returns 1, also if
+ * there is none; 0: one of them was not added (add_edge()); -ENOMEM. */
 static int add_jumps(struct code *c, struct edges *edges, size_t to, const struct epilogue *rest)
 {
 	const uint64_t vaddr = c->places.items[to].vaddr;
@@ -369,7 +379,8 @@ static int add_jumps(struct code *c, struct edges *edges, size_t to, const struc
 	return found;
 }
 
-/* Whether the instruction before a place continues at the place. */
+/* Returns whether the instruction before a place can be followed by the one at the place without a
+ * jump. */
 static bool falls_into(const struct code *c, size_t i)
 {
 	unsigned flow = i ? c->places.items[i - 1].insn.flow : INSN_STOP;
@@ -377,8 +388,8 @@ static bool falls_into(const struct code *c, size_t i)
 	return flow != INSN_JUMP && flow != INSN_RETURN && flow != INSN_STOP && has_next(c, i - 1);
 }
 
-/* Finds all edges that lead to the return at an index. 1; 0: the return can be reached otherwise,
- * or one edge can have no probe; -ENOMEM. */
+/* Finds all edges that lead to the return at index `ret`. 1; 0: the return can be reached in
+ * another way, too, or one of the edges was not added (add_edge()); -ENOMEM. */
 static int find_edges(struct code *c, size_t ret, struct edges *edges)
 {
 	struct epilogue rest = {0};
@@ -399,7 +410,8 @@ static int find_edges(struct code *c, size_t ret, struct edges *edges)
 	return 0;
 }
 
-/* Moves an exit to an edge. */
+/* Changes an exit, which was at a return, into one at an edge that leads there. 0; -ENOEXEC: the
+ * edge's instruction has no file offset. */
 static int move_exit(const struct code *c, const struct elf_file *file, const struct edge *edge,
 		     struct function_exit *exit)
 {
@@ -413,7 +425,8 @@ static int move_exit(const struct code *c, const struct elf_file *file, const st
 	return elf_file_vaddr_to_offset(file, p->vaddr, &exit->offset) ? 0 : -ENOEXEC;
 }
 
-/* Replaces the exit at `index`, a return, by one exit for each edge that leads to it. */
+/* Replaces the exit at `index`, a return, by one exit for each edge that leads to it. 0, -ENOEXEC
+ * or -ENOMEM. */
 static int move_return(struct code *c, const struct elf_file *file, const struct edges *edges,
 		       struct function_exits *exits, size_t index)
 {

@@ -37,8 +37,8 @@ static bool may_start_others(const struct region_check *c)
 	return false;
 }
 
-/* Returns how many files were looked at for a specification. *ret_stripped is the one of the best
- * kind without symbols, or NULL. */
+/* Returns how many files were searched for a specification. *ret_stripped: of those without
+ * symbols, the one of the best kind (enum region_file); NULL: all have symbols. */
 static size_t count_files(const struct region_check *c, const struct region_spec *spec,
 			  const struct known_file **ret_stripped)
 {
@@ -83,8 +83,8 @@ static bool log_inlined(const struct region_check *c, const struct region_spec *
 	return true;
 }
 
-/* Logs where a function is inlined in programs, and in libraries that the specification names.
- * Returns whether it is. */
+/* Logs where a function is inlined, in programs and in libraries that the specification names.
+ * Returns whether it is inlined anywhere. */
 static bool is_inlined(const struct region_check *c, const struct region_spec *spec, bool is_unused)
 {
 	for (size_t i = 0; i < c->n_files; i++) {
@@ -98,7 +98,7 @@ static bool is_inlined(const struct region_check *c, const struct region_spec *s
 	return false;
 }
 
-/* Returns the end of the message that nothing matches: what the user can try. */
+/* Returns what the user can try, as the end of the message that nothing matches. */
 static const char *remedy(const struct region_spec *spec)
 {
 	if (strchr(spec->function, '('))
@@ -121,7 +121,8 @@ static void log_none(const struct region_check *c, const struct region_spec *spe
 			  n, n == 1 ? "" : "s", remedy(spec));
 }
 
-/* Logs that nothing matches. Returns the status to exit with; a library may be loaded later. */
+/* Logs that nothing matches a specification. Returns the status to exit with; STATUS_DONE, if the
+ * function may be in a library that is loaded later. */
 static enum exit_status explain_none(const struct region_check *c, const struct region_spec *spec)
 {
 	const struct known_file *stripped;
@@ -159,8 +160,9 @@ static const char **paths_of(const struct region_check *c)
 	return paths;
 }
 
-/* Whether an earlier function, from index `from` on, is the same in the source (a clone, or another
- * implementation of an indirect function), so that it stands for this one in the list. */
+/* Returns whether the list, which begins at index `from`, already has a function that is the same
+ * in the source as the one at `index`: a clone, or another implementation of an indirect
+ * function. */
 static bool is_listed(const struct found_regions *found, size_t from, size_t index)
 {
 	const struct found_region *f = &found->found.items[index];
@@ -293,7 +295,7 @@ int region_check_again(const struct region_check *c, size_t before)
 	return 0;
 }
 
-/* Whether functions of a specification are measured, but none was entered. */
+/* Returns whether functions of a specification are measured, but none of them was entered. */
 static bool was_unused(const struct region_check *c, size_t spec)
 {
 	bool is_measured = false;

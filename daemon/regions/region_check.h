@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks that everything that the options ask for was found. Says what was not found, how to ask
- * for it, and what was left out.
+ * Checks that the functions for which the options ask were found. Logs what was not found, what to
+ * write instead, and which functions were left out because another one is meant.
  */
 #ifndef REGIONS_REGION_CHECK_H
 #define REGIONS_REGION_CHECK_H
@@ -12,13 +12,13 @@
 #include "daemon/regions/region_spec.h"
 #include "daemon/worker/worker.h"
 
-/* A file that has been looked at. */
+/* A file that was searched for functions. */
 struct known_file {
 	const struct elf_file *elf; /* borrowed; it lives as long as the objects */
 	const char *path;	    /* borrowed */
-	uint64_t dev, inode;	    /* of the file when it was looked at: `elf` may be reopened from
-				     * another file since */
-	uint64_t identity;	    /* elf_file_identity() */
+	uint64_t dev, inode; /* of the file when it was searched; since then, `elf` may have been
+			      * reopened from another file */
+	uint64_t identity;   /* elf_file_identity() */
 	enum region_file kind;
 	const struct runtime *runtime; /* NULL: none */
 	bool has_symbols, starts_others;
@@ -37,17 +37,17 @@ struct region_check { /* all borrowed */
 	void *arg;
 };
 
-/* Checks before the target starts. Logs; returns the status to exit with. Only warns about a
- * function that may be in a program which the command starts. */
+/* Checks before the target starts, and sets is_left_out. Logs what is wrong; returns the status to
+ * exit with. If a function may be in a program that the command will start, only warns. */
 enum exit_status region_check_first(const struct region_check *check);
 
-/* Checks again after more files were looked at, whose functions begin at index `before` of `found`.
- * It may set is_left_out of a function that is measured already: the caller detaches that. 0 or
- * -ENOMEM. */
+/* Checks again after more files were searched, whose functions begin at index `before` of `found`.
+ * May set is_left_out of a function that is measured already, from which the caller then detaches.
+ * 0 or -ENOMEM. */
 int region_check_again(const struct region_check *check, size_t before);
 
-/* Checks at the end: a function that was in no file of a command is an error. Logs; returns the
- * status to exit with. */
+/* Checks at the end. If the target was a command, a function that was in no file is an error. Logs
+ * what is wrong; returns the status to exit with. */
 enum exit_status region_check_last(const struct region_check *check);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks what was found; see region_choice.h. */
+/* Ranks the functions that were found; see region_choice.h. */
 #include "daemon/regions/region_choice.h"
 
 #include <limits.h>
@@ -26,8 +26,8 @@ static bool is_clone(const struct found_region *f)
 	return f->linked[region_name_base(f->linked)] != '\0';
 }
 
-/* Whether two functions can come from one source file: static functions of two source files are
- * different functions, but a clone of an exported function is static. */
+/* Returns whether two functions of the same name can be one function in the source. Static
+ * functions of two source files cannot; but a static one can be a clone of an exported one. */
 static bool can_share_source(const struct found_region *a, const struct found_region *b)
 {
 	if (has_source(a) && has_source(b))
@@ -88,7 +88,8 @@ size_t region_choice_make(struct found_regions *found, const struct region_spec 
 	return n;
 }
 
-/* Where other functions of the same name are: decides what distinguishes a function from them. */
+/* Where there are other functions of the same name, by which is decided what distinguishes a
+ * function from them. */
 struct others {
 	bool of_this_file, of_other_files, of_this_source, of_like_files;
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides which of the functions that match a specification are meant.
+ * Decides which of the functions that match a specification (an argument of --region) are meant.
  *
- * A specification with a wildcard means all of them. Any other means one function: one in the best
- * file (enum region_file), among these one with exactly the name (REGION_SAME), among these one
- * whose symbol is not weak. If several remain, they count as one function if they are clones of one
- * (region_name.h), or constructors of one class; otherwise the name is ambiguous.
+ * A specification with a wildcard means all of them. Any other specification means one function.
+ * Preferred are the functions in the best file (enum region_file); among these, those with exactly
+ * the name (REGION_SAME); among these, those whose symbol is not weak. If several remain, they
+ * count as one function if they are clones of one function (region_name.h), or constructors of one
+ * class; otherwise the name is ambiguous.
  */
 #ifndef REGIONS_REGION_CHOICE_H
 #define REGIONS_REGION_CHOICE_H
@@ -28,8 +29,8 @@ enum region_file {
 /* Returns whether two functions that match one specification are one function in the source. */
 bool region_choice_is_same(const struct found_region *a, const struct found_region *b);
 
-/* Leaves out the functions of a specification that are worse than the best ones: sets is_left_out
- * of each. `files` has an enum region_file for each file. Returns how many functions of the source
+/* Sets is_left_out of each function of specification `number` that is not among the preferred ones.
+ * `files` has an enum region_file for each file. Returns how many different functions of the source
  * are left. */
 size_t region_choice_make(struct found_regions *found, const struct region_spec *spec,
 			  size_t number, const enum region_file *files);

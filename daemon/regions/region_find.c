@@ -65,7 +65,8 @@ static int add_part(struct found_region *region, uint64_t vaddr, uint64_t size)
 	return 0;
 }
 
-/* Describes a function of MPI. With the first one of a file, finds the layout of its library. */
+/* Sets the description of a function of MPI (mpi_calls.h). For the first one of a file, also finds
+ * the layout of the library (mpi_layout.h). */
 static void set_mpi(struct search *s, struct found_region *region,
 		    const struct function_symbol *symbol)
 {
@@ -116,7 +117,7 @@ static int add(struct search *s, size_t spec, const struct function_symbol *symb
 	return add_part(region, symbol->vaddr, symbol->size);
 }
 
-/* Returns whether a part of a function that is hardly run has this name: "function.cold", or
+/* Returns whether `name` is that of a rarely executed part of a function: "function.cold", or
  * "function.part.0.cold". */
 static bool is_cold_part(const char *name, const char *function)
 {
@@ -127,8 +128,8 @@ static bool is_cold_part(const char *name, const char *function)
 		base == region_name_base(name) && strncmp(name, function, base) == 0);
 }
 
-/* Returns the function, among indices from `from` to `to`, of which `part` is the rest after
- * inlining; NULL: there is none. */
+/* Returns the function, at an index from `from` up to `to`, of which `part` is the rest after
+ * partial inlining; NULL: there is none. */
 static struct found_region *whole_of(const struct search *s, const struct found_region *part,
 				     size_t from, size_t to)
 {
@@ -155,7 +156,8 @@ static void free_region(struct found_region *region)
 }
 
 /* Merges function.part.N (the rest of a function whose beginning was inlined in callers) into the
- * function itself, if the file also has that: it calls or jumps to the rest. */
+ * function itself, if the file also has the whole function, which calls the rest or jumps to it. 0
+ * or -ENOMEM. */
 static int merge_rests(struct search *s)
 {
 	size_t kept = s->first;
@@ -180,7 +182,7 @@ static int merge_rests(struct search *s)
 	return err;
 }
 
-/* Adds the .cold parts of functions, which the compiler has moved elsewhere. */
+/* If a symbol is the .cold part of a function that was found, adds the part to it. 0 or -ENOMEM. */
 static int match_part(void *arg, const struct function_symbol *symbol)
 {
 	struct search *s = arg;
@@ -210,8 +212,9 @@ static int find_exits(struct search *s)
 	return 0;
 }
 
-/* Moves probes to cheaper instructions. The entry's probe of a function of MPI stays where the
- * arguments are still in place, since the kernel half reads them. */
+/* Moves the probes of all functions of the file to instructions where they cost less
+ * (probe_move.h). 0 or -ENOMEM. The entry's probe of a function of MPI stays where the arguments
+ * are still in place, since the kernel half reads them. */
 static int move_probes(struct search *s)
 {
 	int err = 0;
@@ -227,7 +230,8 @@ static int move_probes(struct search *s)
 	return err;
 }
 
-/* Remembers an indirect function once: several symbol tables may list it. */
+/* Adds an indirect function to s->indirect, unless it is there: several symbol tables may list it.
+ * 0 or -ENOMEM. */
 static int add_indirect(struct search *s, size_t spec, const struct function_symbol *symbol,
 			enum region_match how)
 {
@@ -242,8 +246,8 @@ static int add_indirect(struct search *s, size_t spec, const struct function_sym
 	return 0;
 }
 
-/* Argument of add_resolved(). The functions that a resolver may return get the name of the indirect
- * function. */
+/* The argument of add_resolved(), which adds the functions that a resolver may return, under the
+ * name of the indirect function. */
 struct resolved {
 	struct search *search;
 	const struct indirect *indirect;
@@ -276,8 +280,9 @@ static int resolve(struct search *s)
 	return err;
 }
 
-/* Adds a symbol that matches. A resolver is no region, since callers call the function that it
- * returns; nor is the program's entry point, which nothing calls. */
+/* Adds the function of a symbol, if it matches. A resolver is not added itself, since callers call
+ * the function that it returns; nor is the program's entry point, which no code calls. 0, -E2BIG or
+ * -ENOMEM. */
 static int match(void *arg, const struct function_symbol *symbol)
 {
 	struct search *s = arg;

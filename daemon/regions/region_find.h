@@ -28,14 +28,14 @@ struct found_region {
 	struct stackd_mpi_library library; /* of a function of MPI: its library */
 	bool is_weak;			   /* its symbol is weak */
 	bool is_like;			   /* REGION_LIKE */
-	bool is_left_out; /* another function is meant (region_choice.h); region_find() does not set
-			   * it */
-	bool is_once;	  /* a pass within a pass through another such region is not counted by
-			   * itself: functions of MPI */
-	int error;	  /* why its exits are not known; 0: they are */
-	uint64_t place;	  /* bits of its entry's cookie; set by the caller */
-	size_t spec;	  /* index */
-	size_t file;	  /* index; set by the caller */
+	bool is_left_out; /* the specification means another function (region_choice.h);
+			   * region_find() does not set this */
+	bool is_once;	/* it is a function of MPI: a pass through it within a pass through another
+			 * one is not counted by itself */
+	int error;	/* why its exits are not known; 0: they are */
+	uint64_t place; /* bits of its entry's cookie; set by the caller */
+	size_t spec;	/* index */
+	size_t file;	/* index; set by the caller */
 };
 
 struct found_regions {
@@ -47,9 +47,9 @@ struct found_regions {
 	unsigned n_libraries;		/* files with functions of MPI */
 };
 
-/* Adds the matching functions of a file to *found: aliases of one address are one function. `path`
- * is the file's name, `debug` finds its debug file. 0; -E2BIG: more than STACKD_MOST_REGIONS;
- * -ENOMEM. The caller frees. */
+/* Adds the functions of a file that match any of the specifications to *found, each once, even if
+ * several symbols have its address. `path` is the file's name, `debug` finds its debug file. 0;
+ * -E2BIG: more than STACKD_MOST_REGIONS; -ENOMEM. The caller frees. */
 int region_find(const struct region_spec *specs, size_t n_specs, const struct elf_file *file,
 		const char *path, const struct debug_source *debug, struct found_regions *found);
 

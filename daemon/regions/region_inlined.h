@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds where a function is inlined, for messages about regions without instances. */
+/* Finds where a function is inlined, for messages about regions that were never entered. */
 #ifndef REGIONS_REGION_INLINED_H
 #define REGIONS_REGION_INLINED_H
 
@@ -8,7 +8,7 @@
 #include "sym/debug_file.h"
 
 #define REGION_INLINED_MOST  8	 /* call sites that are kept */
-#define REGION_INLINED_BYTES 128 /* bytes of a source file's name, with its end */
+#define REGION_INLINED_BYTES 128 /* bytes of a source file's name, with the NUL */
 
 struct region_inlined {
 	uint32_t count; /* number of all call sites */

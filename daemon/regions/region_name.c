@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what compilers make of names; see region_name.h. */
+/* Decodes linkage names of C++ and Fortran, and names of clones; see region_name.h. */
 #include "daemon/regions/region_name.h"
 
 #include <ctype.h>
@@ -47,8 +47,8 @@ char *region_name_source(const char *linked)
 
 /* --- C++ ------------------------------------------------------------------------------------- */
 
-/* Whether the keyword "operator" is at `at`; spaces and brackets behind it are part of the
- * function's name. */
+/* Returns whether the keyword "operator" is at `at` in a name. Then spaces and brackets behind it
+ * are part of the function's name. */
 static bool is_operator(const char *name, const char *at)
 {
 	return !strncmp(at, "operator", 8) && !isalnum((unsigned char)at[8]) && at[8] != '_' &&
@@ -71,7 +71,8 @@ static void open_bracket(struct parts *p, int *depth, const char *at)
 	++*depth;
 }
 
-/* The list of arguments is the last pair of parentheses outside of others. false: there is none. */
+/* Finds the parts of a readable name. The list of arguments is the last pair of parentheses that is
+ * not within other brackets. false: the name has no list of arguments. */
 static bool find_parts(const char *name, struct parts *ret_parts)
 {
 	struct parts p = {.start = name};
@@ -93,7 +94,8 @@ static bool find_parts(const char *name, struct parts *ret_parts)
 		else if (!depth && *at == ' ' && !p.arguments)
 			p.start = at + 1;
 		else if (!depth && *at == ':')
-			p.templated = p.arguments = NULL; /* those were of the class or namespace */
+			p.templated = p.arguments = NULL; /* the ones found before "::" belong to
+							   * the class or namespace */
 	}
 	*ret_parts = p;
 	return p.arguments != NULL;
@@ -104,8 +106,8 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Copies without the spaces that are not between two words: "box<int, 3>" is "box<int,3>". Returns
- * NULL without memory. */
+/* Returns a copy of a name without the spaces that do not separate two words: "box<int, 3>" becomes
+ * "box<int,3>". NULL without memory. */
 static char *squeeze(const char *start, size_t len)
 {
 	char *copy = malloc(len + 1);
@@ -121,7 +123,8 @@ static char *squeeze(const char *start, size_t len)
 	return copy;
 }
 
-/* Users put spaces elsewhere than the demangler does. */
+/* Returns whether pattern and name match without spaces that separate no words, since users put
+ * spaces elsewhere than the demangler does. */
 static bool matches_squeezed(const char *pattern, const char *start, size_t len)
 {
 	char *wanted = squeeze(pattern, strlen(pattern)), *name = squeeze(start, len);
@@ -173,7 +176,8 @@ static enum region_match match_readable(const char *pattern, const char *name)
 	return p.templated && matches(pattern, p.start, p.templated) ? REGION_LIKE : REGION_OTHER;
 }
 
-/* Whether demangling is worthwhile: a plain name occurs literally in its linkage name. */
+/* Returns whether the linkage name must be demangled for the comparison. A pattern that is a plain
+ * name occurs literally in the linkage name of what it matches. */
 static bool may_match(const char *pattern, const char *name)
 {
 	return strpbrk(pattern, "*?<( :~") || strstr(name, pattern);
@@ -221,7 +225,7 @@ static enum region_match match_fortran(const char *pattern, const char *name)
 
 /* --- all ------------------------------------------------------------------------------------- */
 
-/* Compares with a linkage name without suffixes of clones. */
+/* Compares a pattern with a linkage name that has no suffix of a clone. */
 static enum region_match match_base(const char *pattern, const char *name)
 {
 	enum region_match match = REGION_OTHER;

@@ -22,7 +22,7 @@
 
 enum region_match {
 	REGION_OTHER, /* another function */
-	REGION_LIKE,  /* a function that the pattern may mean if no function is REGION_SAME */
+	REGION_LIKE,  /* the pattern means this function, unless another function is REGION_SAME */
 	REGION_SAME,
 };
 
@@ -40,8 +40,8 @@ size_t region_name_base(const char *linked);
  * (".part.0"). */
 bool region_name_is_part(const char *linked);
 
-/* Returns the name in the source of a function, or of the function that it is a clone of:
- * malloc()ed; NULL without memory. */
+/* Returns the name that a function has in the source; for a clone, the name of the function that
+ * was cloned. malloc()ed; NULL without memory. */
 char *region_name_source(const char *linked);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers what the options ask for in regions, marks and allocations. */
+/* Says which regions, marks and allocations the options ask for. */
 #ifndef REGIONS_REGION_OPTIONS_H
 #define REGIONS_REGION_OPTIONS_H
 

@@ -3,7 +3,7 @@
  * Keeps the probes of regions; see region_probes.h.
  *
  * Exits are attached before entries, and detached after them, so that stackd sees the end of every
- * instance whose begin it has seen.
+ * instance (pass) whose beginning it has seen.
  */
 #include "daemon/regions/region_probes.h"
 
@@ -111,7 +111,8 @@ static void close_links(int *links)
 	}
 }
 
-/* Attaches to all places of a group by links. A function that never returns has no exits. */
+/* Attaches to all places of a group by one link for each side that has places (a function that
+ * never returns has no exits). 0; or -errno, and nothing is attached. */
 static int link_all(const struct region_probes *p, const struct group *group, int *ret_links)
 {
 	int err = 0;
@@ -205,8 +206,8 @@ int region_probes_attach(struct region_probes *p, const struct found_region *con
 
 /* --- detaching ------------------------------------------------------------------------------- */
 
-/* Makes the links of a group anew without the removed places. If that fails, the old links stay,
- * and the kernel half ignores the removed region's entries. */
+/* Makes the links of a group again, without the places that were removed. If that fails, the old
+ * links stay, and the kernel half ignores entries of the removed region. */
 static void link_again(const struct region_probes *p, struct group *group)
 {
 	int links[SIDES];
@@ -217,7 +218,8 @@ static void link_again(const struct region_probes *p, struct group *group)
 	memcpy(group->links, links, sizeof(links));
 }
 
-/* Detaches the probes of a region in a group. `probes` has the same order as `places`. */
+/* Detaches the probes of a region in a group without links. group->probes has the order of the
+ * places. */
 static void detach_probes(struct group *group, uint32_t number)
 {
 	size_t kept = 0, at = 0;

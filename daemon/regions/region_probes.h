@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Attaches the kernel half's programs to the entries and exits of functions: to all functions of a
- * file by two links, if the kernel has such links (uprobe_multi.h), else to each instruction by
- * itself (probe.h).
+ * file by two links (of entries, of exits), if the kernel has uprobe_multi links (uprobe_multi.h);
+ * else to each instruction by itself (probe.h).
  */
 #ifndef REGIONS_REGION_PROBES_H
 #define REGIONS_REGION_PROBES_H
@@ -24,8 +24,9 @@ struct region_probes *region_probes_new(const struct sampler_regions *kernel);
 int region_probes_attach(struct region_probes *probes, const struct found_region *const *functions,
 			 const uint32_t *numbers, size_t count, const char *path);
 
-/* Detaches from a region's function. If it shares its links with others, the links are made again,
- * which drops and counts the instances that are open there. */
+/* Detaches from a region's function. If other functions have the same links, these are made again
+ * without it; the instances (passes) that are open in those functions are then dropped and
+ * counted. */
 void region_probes_detach(struct region_probes *probes, uint32_t number);
 
 /* Detaches from all functions; NULL is fine. */

@@ -14,7 +14,7 @@ enum region_question {
 	REGION_FIND_INLINED,
 };
 
-/* Answers a question about a file: a service_file_fn. */
+/* Answers a question (enum region_question) about a file: a service_file_fn. */
 int region_service(const struct service_file *file, struct buf_reader *request, struct buf *reply);
 
 #endif

@@ -12,7 +12,7 @@ struct region_spec {
 	char *title;	/* the option, as it was given; owned */
 	char *function; /* pattern; owned; NULL: all functions of MPI */
 	char *object;	/* pattern, or a real path; NULL: any */
-	bool is_glob;	/* it means all functions that match, rather than one */
+	bool is_glob; /* it has wildcards, so it means all functions that match, rather than one */
 };
 
 /* Parses; the last '@' begins the object. 0; -EINVAL: a part is empty; -ENOMEM. */
@@ -31,12 +31,13 @@ bool region_spec_is_source(const struct region_spec *spec);
 /* Returns whether a file may have functions that match. */
 bool region_spec_may_be_in(const struct region_spec *spec, const char *path);
 
-/* Compares with a function of a file, by its linkage name. `source` is the name of its source file;
- * NULL: not known. */
+/* Compares a specification with a function of the file at `path`, by its linkage name `name`.
+ * `source` is the name of its source file; NULL: not known. */
 enum region_match region_spec_match(const struct region_spec *spec, const char *path,
 				    const char *name, const char *source);
 
-/* Returns whether a function or variable matches, by its linkage name or by its readable one. */
+/* Returns whether the linkage name of a function or variable, or the readable form of it, matches
+ * the specification's function. */
 bool region_spec_is_function(const struct region_spec *spec, const char *name);
 
 #endif

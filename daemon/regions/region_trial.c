@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trial of regions; see region_trial.h. */
+/* Begins and ends a trial of regions; see region_trial.h. */
 #include "daemon/regions/region_trial.h"
 
 #include <bpf/bpf.h>
@@ -10,8 +10,8 @@
 
 #define SECOND_NS 1000000000ull
 
-/* Returns how many entries within a trial are too many. The number is above the values of the other
- * states in the same map. */
+/* Returns how many entries within a trial are too many. The number is larger than the states that
+ * the same map can have (STACKD_REGION_IS_...). */
 static uint32_t entries_in_trial(uint64_t limit)
 {
 	const uint64_t per_trial = SECOND_NS / STACKD_REGION_TRIAL_NS;

@@ -51,7 +51,8 @@ struct regions {
 	char *folders; /* LD_LIBRARY_PATH; NULL: none */
 	VEC(struct known_file) files;
 	struct found_regions found;
-	size_t n_attached; /* so many entries at the start of `found` have probes */
+	size_t n_attached; /* for so many functions, from the start of `found` on, attaching was
+			    * done */
 	size_t n_left_out; /* functions that could not be probed, since the last message */
 	VEC(struct off_region)
 	off; /* regions that were entered too often; marks keep their own
@@ -64,18 +65,19 @@ struct regions {
 	int replacing_tracepoint;   /* sched_prepare_exec; -1: none */
 	struct probe replacing;	    /* kprobe at begin_new_exec(), where the kernel lacks that
 				     * tracepoint */
-	uint32_t n_objects;	    /* objects that were looked at */
+	uint32_t n_objects;	    /* number of objects whose files were searched */
 	VEC(uint64_t)
 	own;		 /* by object: object.n_met before the exec, for files that
 			  * stackd has mapped itself */
 	bool is_missing; /* the command's file does not exist */
-	size_t n_copies; /* copies that were looked at */
+	size_t n_copies; /* number of copies of files that were searched */
 };
 
 /* --- looking at files ------------------------------------------------------------------------ */
 
-/* Compares with the files as they were when they were looked at: if an object's file is replaced by
- * another of the same content, `elf` is reopened from that one. */
+/* Returns whether a file was searched already. Compares with the files as they were when they were
+ * searched, because `elf` is reopened if the object's file is replaced by another one with the same
+ * content. */
 static bool is_known(const struct regions *r, const struct elf_file *elf)
 {
 	const struct elf_stamp *stamp = elf_file_stamp(elf);
@@ -98,8 +100,8 @@ static enum region_file kind_of(const struct file_traits *traits, enum region_fi
 	return traits->is_linker ? REGION_FILE_LINKER : REGION_FILE_LIBRARY;
 }
 
-/* Searches a file for regions and marks, unless that was done. `kind`: its kind, if it is a
- * program. 0; -E2BIG; -ENOMEM. */
+/* Searches a file for regions and marks, unless that was done before. `kind`: the file's kind, if
+ * it is a program. 0; -E2BIG: there are too many functions; -ENOMEM. */
 static int look_at(struct regions *r, const struct elf_file *elf, const char *path,
 		   enum region_file kind)
 {
@@ -147,8 +149,8 @@ static int look_at_object(struct regions *r, uint32_t number)
 	return look_at(r, object->elf, object->path, REGION_FILE_STARTED);
 }
 
-/* Notes the files that are mapped so far: before its exec, a command has stackd's own files mapped.
- * They belong to the target only if it maps them again. */
+/* Before its exec, a command has stackd's own files mapped. Notes the files that are mapped so far,
+ * which belong to the target only if it maps them again. 0 or -ENOMEM. */
 static int leave_out_own(struct regions *r)
 {
 	uint32_t count = object_table_count(r->with.objects);
@@ -162,7 +164,7 @@ static int leave_out_own(struct regions *r)
 	return 0;
 }
 
-/* Looks at those of stackd's files that the command has mapped, too. */
+/* Searches those of stackd's own files that the command has mapped, too. Errors as of look_at(). */
 static int look_at_own(struct regions *r)
 {
 	int err = 0;
@@ -188,7 +190,8 @@ static int look_at_objects(struct regions *r)
 	return err;
 }
 
-/* Looks at files with the same content as an object's: each file needs its own probes. */
+/* Searches files that have the same content as an object's file, since each file needs its own
+ * probes. Errors as of look_at(). */
 static int look_at_copies(struct regions *r)
 {
 	const struct object_copies *copies = object_table_copies(r->with.objects);
@@ -202,7 +205,7 @@ static int look_at_copies(struct regions *r)
 	return err;
 }
 
-/* Looks at the files that processes have mapped since the last call. */
+/* Searches the files that processes have mapped since the last call. Errors as of look_at(). */
 static int look_at_mapped(struct regions *r)
 {
 	int err = look_at_own(r);
@@ -221,7 +224,7 @@ static int look_at_files(struct regions *r, const struct command_files *files,
 	return err;
 }
 
-/* Looks at a file by its path, and at its libraries. */
+/* Searches a file by its path, and the libraries that it names. Errors as of look_at(). */
 static int look_at_path(void *arg, const char *path)
 {
 	struct regions *r = arg;
@@ -254,7 +257,8 @@ static int look_at_command(struct regions *r)
 	return err ? err : command_words_each(r->with.options->command, look_at_path, r);
 }
 
-/* Looks at libraries that were given by their paths, before they are mapped. */
+/* Searches libraries whose paths were given in the options, before they are mapped. Errors as of
+ * look_at(). */
 static int look_at_given(struct regions *r)
 {
 	int err = 0;
@@ -268,8 +272,9 @@ static int look_at_given(struct regions *r)
 	return err;
 }
 
-/* Looks at libraries that the target's programs will load by name, before they are mapped. Not for
- * --all and --cgroup, where there would be too many programs. */
+/* Searches libraries that the target's programs will load by name (later_libraries.h), before they
+ * are mapped. Does nothing for --all and --cgroup, where there would be too many programs. Errors
+ * as of look_at(). */
 static int look_at_later(struct regions *r)
 {
 	const size_t count = r->files.count;
@@ -295,8 +300,8 @@ static void find_folders(struct regions *r)
 	r->folders = later_libraries_folders(r->with.options, n ? pids[0] : 0);
 }
 
-/* Whether the kernel half has seen an entry of the function at an index. true if the map cannot be
- * read. */
+/* Returns whether the kernel half has seen a thread enter the function at an index of `found`;
+ * true, if the map cannot be read. */
 static bool was_entered(void *arg, size_t index)
 {
 	const struct regions *r = arg;
@@ -336,8 +341,8 @@ static enum exit_status check_specs(struct regions *r)
 
 /* --- attaching ------------------------------------------------------------------------------- */
 
-/* Attaches to `count` functions of one file from index `first` on, except for those with
- * is_left_out: to all, or to none. */
+/* Attaches to `count` functions of one file, from index `first` on, without those that have
+ * is_left_out. 0; or -errno, and it has attached to none of them. */
 static int attach_functions(struct regions *r, size_t first, size_t count)
 {
 	const struct known_file *file = &r->files.items[r->found.found.items[first].file];
@@ -418,7 +423,7 @@ static int attach_file(struct regions *r, size_t first, size_t count)
 	return err;
 }
 
-/* Attaches to the functions and marks that were found since the last call. Returns the first error,
+/* Attaches to the functions and marks that were found since the last call. 0, or the first error,
  * which is logged. */
 static int attach_new(struct regions *r)
 {
@@ -449,8 +454,8 @@ static int attach_new(struct regions *r)
 	return first;
 }
 
-/* Enters the target (processes or cgroup) whose regions count into the kernel half's maps. 0 or
- * -errno. */
+/* Enters the target, processes or a cgroup, into the kernel half's maps, so that only its regions
+ * are measured. 0 or -errno. */
 static int set_scope(struct regions *r)
 {
 	const uint32_t only = 0;
@@ -537,7 +542,8 @@ static enum exit_status look_first(struct regions *r)
 	if (!err)
 		err = look_at_later(r);
 	status = err ? STATUS_FAILED : check_specs(r);
-	if (status == STATUS_DONE) /* copies make no function ambiguous */
+	if (status ==
+	    STATUS_DONE) /* searched after the check, so that copies make no function ambiguous */
 		err = look_at_copies(r);
 	if (err == -E2BIG)
 		log_error("--region: more than %u functions match: give narrower patterns",
@@ -547,8 +553,8 @@ static enum exit_status look_first(struct regions *r)
 	return err ? STATUS_FAILED : status;
 }
 
-/* Attaches for the first time. Regions of processes that run already are on trial first
- * (region_trial.h). Returns the first error, which is logged. */
+/* Attaches to functions and marks for the first time. If processes run already, their regions are
+ * on trial first (region_trial.h). 0, or the first error, which is logged. */
 static int attach_after_trial(struct regions *r)
 {
 	const uint64_t limit = r->with.options->region_limit;
@@ -573,7 +579,8 @@ static int attach_after_trial(struct regions *r)
 	return err < 0 ? err : 0;
 }
 
-/* Lets the kernel half end open passes when a process calls exec. */
+/* Attaches the program by which the kernel half ends the open passes of a process that calls
+ * exec. */
 static void follow_replacing(struct regions *r)
 {
 	int err = 0;
@@ -643,8 +650,9 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	return STATUS_DONE;
 }
 
-/* Decides anew which functions are meant, after more files were looked at. A function in a better
- * file replaces the one that is measured: a program that a script starts may have it, too. */
+/* Decides anew which functions are meant, after more files were searched, and detaches from those
+ * that no longer are. A function in a better file replaces the one that is measured, because a
+ * program that a script starts may have the function, too. 0 or -ENOMEM. */
 static int choose_again(struct regions *r, size_t before)
 {
 	const struct region_check check = check_of(r);
@@ -710,7 +718,7 @@ bool regions_off(const struct regions *r, size_t index, char *name, size_t size,
 		return true;
 	}
 	mark = r ? marks_off(r->marks, index - r->off.count, ret_ns) : NULL;
-	if (mark) /* with the prefix, so that it is not taken for the region of that name */
+	if (mark) /* with the prefix "mark ", so that it is not taken for a region of that name */
 		snprintf(name, size, "%s%s", mark_spec_is_span(mark) ? "" : "mark ", mark);
 	return mark != NULL;
 }

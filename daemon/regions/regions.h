@@ -5,10 +5,11 @@
  *
  *   files of the target ──► functions that match (region_find.h) ──► probes (probe.h)
  *
- * A file is looked at once, when it is first mapped. The files of a command, of the programs that
- * its words name (command_words.h) and of their libraries are looked at before it starts, so that
- * no instance is missed. So are libraries whose paths are given. Any other library that is loaded
- * later is looked at in the next round, and its first instances may be missed.
+ * A file is searched once, when it is first mapped. The files of a command, of the programs that
+ * its words name (command_words.h) and of their libraries are searched before the command starts,
+ * so that no instance (pass through a region) is missed. So are libraries whose paths are given.
+ * Any other library that is loaded later is searched in the next round (session_round.c), and its
+ * first instances may be missed.
  */
 #ifndef REGIONS_REGIONS_H
 #define REGIONS_REGIONS_H
@@ -33,12 +34,12 @@ struct regions_options { /* all borrowed, for as long as the regions live */
 	struct alloc_coverage *coverage;
 };
 
-/* Begins to measure. *ret_regions is NULL if the options ask for none. Logs what fails; returns the
- * status to exit with. */
+/* Begins to measure. *ret_regions is NULL if the options ask for no regions, marks or allocations.
+ * Logs what fails; returns the status to exit with. */
 enum exit_status regions_start(const struct regions_options *with, struct regions **ret_regions);
 
-/* Looks at the files that have been mapped since the last call. To be called each round; NULL is
- * fine. Logs what fails. */
+/* Searches the files that have been mapped since the last call, and attaches to the functions that
+ * it finds. To be called in each round; NULL is fine. Logs what fails. */
 void regions_look(struct regions *regions);
 
 /* Logs which requested functions were in no file of the target, after it has ended. Returns the
@@ -49,13 +50,14 @@ enum exit_status regions_check(struct regions *regions);
  * enter them too often. NULL is fine. */
 uint64_t regions_taken_off(const struct regions *regions);
 
-/* Writes the name ("FUNC@FILE") of a region or mark that was switched off, by its index among
- * these, and when that was (CLOCK_MONOTONIC). Returns false if there are no more. NULL is fine. */
+/* Writes the name ("FUNC@FILE") of a region or mark that was switched off, by its index among all
+ * of those, and gives when that was (CLOCK_MONOTONIC). Returns false if there are no more. NULL is
+ * fine. */
 bool regions_off(const struct regions *regions, size_t index, char *name, size_t size,
 		 uint64_t *ret_ns);
 
-/* Returns when stackd stopped counting allocations (CLOCK_MONOTONIC) because there were too many;
- * 0: it still does, or was not asked to. Valid after regions_stop(), too; NULL is fine. */
+/* Returns when stackd stopped recording allocations (CLOCK_MONOTONIC) because there were too many;
+ * 0: it still records them, or was not asked to. Valid after regions_stop(), too; NULL is fine. */
 uint64_t regions_alloc_until(const struct regions *regions);
 
 /* Returns the name of a mark by its index, from 0 on; NULL: there are no more. NULL is fine. */

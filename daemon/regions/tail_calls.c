@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows tail calls to the functions that return; see tail_calls.h. */
+/* Finds the functions to which tail calls lead, and takes their exits; see tail_calls.h. */
 #include "daemon/regions/tail_calls.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ struct follower {
 	VEC(struct tail_call) calls;
 };
 
-/* Whether a function of MPI has no return, only jumps with known targets. */
+/* Returns whether all exits of a function of MPI are jumps with known targets. */
 static bool is_left_by_jumps(const struct found_region *region)
 {
 	const struct function_exits *exits = &region->exits;
@@ -77,9 +77,9 @@ static bool is_target(const struct tail_call *call, const struct function_symbol
 			  : call->vaddr == symbol->vaddr;
 }
 
-/* Adds the exits of a function to those of a region that jumps to it. A thread that comes to these
- * exits by another call has no open pass at that stack pointer, so the kernel half ignores them
- * (bpf/region.bpf.h). */
+/* Adds the exits of a function to those of a region that jumps to it. If a thread comes to these
+ * exits from another call, it has no open pass at that stack pointer, so the kernel half ignores
+ * the hit (bpf/region.bpf.h). 0 or -ENOMEM. */
 static int take_exits(struct found_region *region, const struct function_exits *exits)
 {
 	if (VEC_RESERVE(&region->exits.all, exits->all.count))
@@ -122,8 +122,8 @@ static bool is_stub_of_mpi(const char *stub)
 	       ((*name == 'P' || *name == 'p') && mpi_name_is_function(name + 1));
 }
 
-/* Whether an exit leads to a function of MPI: in another file, through the PLT, or among those
- * found in this file. */
+/* Returns whether an exit is a jump to a function of MPI: through the PLT to one in another file,
+ * or to one that was found in this file. */
 static bool leads_to_mpi(const struct follower *f, const struct found_regions *found, size_t first,
 			 const struct function_exit *exit)
 {
@@ -164,7 +164,7 @@ static void go_on(const struct follower *f, struct found_regions *found, size_t 
 	}
 }
 
-/* Whether a function of MPI is left by some jump. */
+/* Returns whether a region is a function of MPI that has a jump among its exits. */
 static bool has_jumps(const struct found_region *region)
 {
 	bool has = false;
@@ -176,8 +176,8 @@ static bool has_jumps(const struct found_region *region)
 
 /* --- all of them ----------------------------------------------------------------------------- */
 
-/* Replaces a region's jump by the exits of the function that it leads to. If that function cannot
- * be decoded, the pass ends at the jump. */
+/* Replaces a region's jump, among its exits, by the exits of the function to which it leads. If
+ * that function cannot be decoded, the jump stays an exit. 0 or -ENOMEM. */
 static int take_function(const struct follower *f, struct tail_call *call,
 			 const struct code_part *function)
 {
@@ -208,7 +208,8 @@ static int match(void *arg, const struct function_symbol *symbol)
 	return err;
 }
 
-/* Does the same for targets without a symbol, whose bounds the unwind information gives. */
+/* Calls take_function() for the targets of jumps that have no symbol, with bounds from the unwind
+ * information. 0 or -ENOMEM. */
 static int match_nameless(struct follower *f)
 {
 	struct unwind_bounds *bounds = NULL;

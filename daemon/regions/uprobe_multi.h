@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Attaches a program to many instructions of a file by one link (uprobe_multi), which Linux 6.6 and
- * later have. Detaching then waits once for all of them instead of once for each, which takes some
- * 20 ms.
+ * later have. Detaching waits some 20 ms for the kernel: with such a link once for all
+ * instructions, instead of once for each.
  *
  * This calls bpf() directly, since older versions of libbpf (before 1.3) and of the kernel's
  * headers (before 6.6) do not have such links.
@@ -18,8 +18,8 @@
 /* Returns whether the kernel has such links. */
 bool uprobe_multi_is_there(void);
 
-/* Returns whether such links can be for one process. On kernels before 6.11 they may be for its
- * first thread alone. */
+/* Returns whether such links can be limited to one process. On kernels before 6.11, such a link may
+ * work for the process's first thread alone. */
 bool uprobe_multi_is_by_process(void);
 
 /* Attaches `program`, which was loaded for such links (SAMPLER_UPROBE_MULTI), at all offsets of the
