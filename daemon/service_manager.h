@@ -28,7 +28,8 @@ void service_manager_status(const char *text);
 /* Reports that the run is ending. */
 void service_manager_stopping(void);
 
-/* Lets the members of a group read the store; NULL: no group. Warns if that fails. */
+/* Lets the members of a group of users read the store. `group`: its name; NULL: does nothing. Logs
+ * a warning if that fails. */
 void service_manager_share_store(const char *path, const char *group);
 
 #endif

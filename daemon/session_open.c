@@ -264,7 +264,7 @@ static enum exit_status open_sampler(struct session *s)
 	return STATUS_DONE;
 }
 
-/* Whether side-band events of all processes matter. */
+/* Returns whether side-band events of all processes matter. */
 static bool is_everyone(const struct options *o)
 {
 	return o->target == TARGET_ALL || o->target == TARGET_CGROUP;

@@ -101,7 +101,7 @@ struct session_scope {
 			  * attaches */
 };
 
-/* What is reported to the user and the service manager. */
+/* State of the reports to the user and the service manager. */
 struct session_log {
 	struct status status;
 	struct service_manager_watchdog watchdog;

@@ -36,9 +36,9 @@ static int add_members(struct sampler *sampler, const struct target *target)
 	return err;
 }
 
-/* Makes the kernel half compare its clock with the scheduler's at switches, and sleeps a few times,
- * so that there are switches. 0; -EOPNOTSUPP: the kernel does not tell how long threads are in
- * queues. */
+/* Makes the kernel half compare CLOCK_MONOTONIC with the scheduler's clock at switches of threads,
+ * and sleeps a few times, so that there are switches. 0; -EOPNOTSUPP: the kernel does not account
+ * how long threads wait for a CPU; or another -errno. */
 static int compare_clocks(struct waits *w, const struct sampler *sampler)
 {
 	int err = attach_program(w, NULL, w->kernel.clock_fd);

@@ -35,10 +35,10 @@ struct window window_next(const struct window *before, uint64_t unix_ns);
  * more than NTP's slewing explains. */
 bool window_is_torn(const struct window *window, uint64_t unix_ns, uint64_t mono_ns);
 
-/* Returns the time from a moment of the wall clock to the end of a window that begins then. A very
- * short rest of an aligned window is joined to the next one: the two clocks are not read at one
- * moment, so the end of a window can seem to be just before the next one's start. `offset_s`:
- * seconds that local time is ahead of UTC. */
+/* Returns the time from a moment of the wall clock to the end of a window that begins then. If very
+ * little is left of an aligned window, it is joined to the next one: because the two clocks are not
+ * read at the same moment, a window that ends on time can seem to end just before the next one
+ * starts. `offset_s`: seconds that local time is ahead of UTC. */
 uint64_t window_left_ns(uint64_t length_ns, uint64_t unix_ns, int64_t offset_s);
 
 #endif

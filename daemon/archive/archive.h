@@ -22,9 +22,9 @@ struct archive_options {
 	struct names *names;		 /* borrowed */
 	const char *path;		 /* borrowed */
 	uint64_t keep_age_s, keep_bytes; /* retention; 0: no limit */
-	/* The length of a window; 0: the recording is not cut into windows. A recording in windows
-	 * goes on if the store cannot be written to (outage.h), any other ends. No two recordings
-	 * in windows may write to one store. */
+	/* The length of a window; 0: the recording is not cut into windows. If the store cannot be
+	 * written to, a recording in windows goes on (outage.h), and any other recording ends. No
+	 * two recordings in windows may write to one store. */
 	uint64_t window_ns;
 	/* Called with `arg`, in the archive's thread, when the store's file was made anew after it
 	 * was deleted. */

@@ -9,9 +9,9 @@
  * descriptor. */
 void own_limits_raise_files(void);
 
-/* Raises the priority of the calling thread unless the user has set one. On a busy machine a daemon
- * of equal priority waits for its turn while the ring fills, most of all in the first moments, when
- * samples carry whole stacks because no table is loaded yet. */
+/* Raises the priority of the calling thread unless the user has set one. On a busy machine, a
+ * daemon of normal priority would wait for a CPU while the ring fills, most of all in the first
+ * moments, when samples carry whole stacks because no recipe table is loaded yet. */
 void own_limits_raise_priority(void);
 
 /* Gives the calling thread real-time priority, before all normal threads of the machine

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chooses the event to sample by: the one that the options name, with branch records if they ask
- * for them. Logs its own errors, and explains what this machine lacks.
+ * Chooses the event by which samples are taken: the one that the options name, with branch records
+ * if the options ask for these. Logs its own errors, and explains what this machine lacks.
  */
 #ifndef CAPTURE_EVENT_CHOICE_H
 #define CAPTURE_EVENT_CHOICE_H

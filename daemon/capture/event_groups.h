@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters that are perf events (--counter instructions; bpf/event_sum.bpf.h): opens them on each
- * CPU, in groups that the processor can count at the same time. One group counts at a time: the
- * time until the next group counts is its turn.
+ * Opens the counters that are perf events (--counter instructions; bpf/event_sum.bpf.h) on each
+ * CPU, in groups that the processor can count at the same time. The groups count one after the
+ * other, each for a while: its turn.
  *
  *   cycles, instructions ─┐          turn 1   turn 2   turn 3   ...
  *   cache-misses, ... ────┴─ groups    0        1        0

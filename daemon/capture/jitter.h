@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The random part of a clock's period (--jitter), which keeps samples from being locked to a period
- * of the program's.
+ * Changes the period of a clock event at random (--jitter), so that samples do not always hit the
+ * same part of a program that does something periodically.
  *
  * Changes alternate between faster and slower, so that the mean rate stays. Samples go on to report
  * the nominal period, which is right on average. Each change loses half a period on average, since

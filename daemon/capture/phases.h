@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The moments at which the clocks of different CPUs start.
+ * Starts the clock events of different CPUs at different moments.
  *
  * A sample's interrupt stops its CPU, and with it all threads of other CPUs that wait for the
  * thread which runs there. If the clocks of two CPUs run out one right behind the other, the second

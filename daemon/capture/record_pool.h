@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocates records, and side-band events, that wait in the queue: thousands of small ones a
- * second, freed in about the order in which they came. They lie one after the other in blocks; a
- * block is freed with its last record.
+ * Allocates records, and side-band events, that wait in the queue: thousands a second, which are
+ * small and are freed in about the order in which they came. They lie one after the other in
+ * blocks. A block is freed when its last record is.
  */
 #ifndef CAPTURE_RECORD_POOL_H
 #define CAPTURE_RECORD_POOL_H

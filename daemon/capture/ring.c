@@ -4,9 +4,9 @@
  *
  *   consumer's page | producer's page | data | data once more
  *
- * This is the layout of the map's file. Positions are counts of bytes since the beginning; a
- * record lies at its position modulo the ring's size, and goes on in the second view of the data
- * where the first ends. Each begins with 8 bytes: its length, two bits of which mean that it is
+ * This is the layout of the map's file. Positions are counts of bytes since the beginning; a record
+ * lies at its position modulo the ring's size, and goes on in the second view of the data where the
+ * first ends. A record begins with 8 bytes: its length, in which two bits mean that the record is
  * still being written, or was discarded.
  */
 #include "daemon/capture/ring.h"

@@ -69,8 +69,8 @@ struct sampler_options {
 					      * regions; borrowed */
 	size_t n_counters;
 	const struct event_groups *event_groups; /* NULL: no counter is an event */
-	bool is_joined;		/* samples have, as periods, the CPU time outside of regions
-				 * (bpf/instance.bpf.h) */
+	bool is_joined;		/* the period of a sample is the CPU time outside of regions that it
+				 * represents (bpf/instance.bpf.h) */
 	bool waits;		/* load the programs of waits, of the scope `region_scope` */
 	bool wakers;		/* also load the program that records who ends waits */
 	int stats_fd;		/* from sampler_measure_time(); sampler_new() takes it over; -1:

@@ -39,8 +39,8 @@ struct caller_check_options { /* all borrowed */
 	const struct object_table *objects;
 	const struct location_table *locations;
 	struct walks *walks;	       /* check steps */
-	const struct jit_tracker *jit; /* tells which JIT code the kernel half steps out of by a
-					* runtime's rules; NULL: none */
+	const struct jit_tracker *jit; /* knows in which JIT code the kernel half walks by a
+					* runtime's rules; NULL: in none */
 	uint64_t (*clock)(void);       /* gives CPU time in ns; NULL: the thread's */
 };
 
@@ -70,8 +70,8 @@ int caller_check_path(struct caller_check *check, struct path *path, bool is_com
  * confirmed: the caller's code calls code from which jumps lead to the callee. */
 bool caller_check_is_confirmed(const struct caller_check *check, uint32_t caller, uint32_t callee);
 
-/* How many pairs have each verdict. `postponed`: steps that were taken without a check, since the
- * CPU time was used up. */
+/* For each verdict, how many pairs have got it. `postponed`: how many steps were taken without a
+ * check, since the CPU time was used up. */
 struct caller_check_counts {
 	uint64_t unchecked, confirmed, probable, wrong, postponed;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Recognises a program's text that was copied from its file to anonymous memory: onto huge pages,
- * at the addresses where it was mapped (node's --use-largepages, HHVM, MySQL, preloaded libraries
- * that do it for any program). To the kernel half, such memory looks like JIT code.
+ * at the addresses where it was mapped (node's --use-largepages, HHVM, MySQL, and preloaded
+ * libraries that do the same for any program). To the kernel half, such memory looks like JIT code.
  *
  * The rest of the file's mappings lies around such memory, and shows by address and file offset
  * where each of the file's segments was mapped. If the memory lies where an executable segment

@@ -283,8 +283,8 @@ bool jit_tracker_window(void *tracker, pid_t pid, const struct stackd_code_mark 
 
 /* --- runtimes -------------------------------------------------------------------------------- */
 
-/* Gives the kernel half the facts by which it steps out of a runtime's code in a process. Returns 0
- * or -errno: the map is full. */
+/* Enters the facts by which the kernel half walks in a runtime's code in a process into its map. 0;
+ * or -errno, since the map is full. */
 static int tell_facts(struct jit_tracker *m, pid_t pid, const struct known *known)
 {
 	const struct stackd_runtime_key key = {(uint32_t)pid, known->runtime->number};

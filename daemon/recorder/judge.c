@@ -82,7 +82,7 @@ static void show(const struct judge *judge, const char *verdict, const struct st
 	show_path(judge, "  daemon:", path->locations + path->cut, path->count - path->cut);
 }
 
-/* Whether the leaf end of `path` equals the path `end`. */
+/* Returns whether the leaf end of `path` equals the path `end`. */
 static bool ends_with(const uint32_t *path, size_t count, const uint32_t *end, size_t end_count)
 {
 	return end_count <= count &&

@@ -20,7 +20,7 @@
 /* Most calls, and most leaves, that are kept. With more calls, all of them are forgotten; further
  * leaves are not judged. */
 #define MOST_KNOWN (1u << 16)
-#define LEARNED	   2 /* so many links must show a call's distance before it is used */
+#define LEARNED	   2 /* a call's distance is used once so many links have shown it */
 /* so many before another distance counts as wrong, since interpreters' distances vary */
 #define CERTAIN 32
 
@@ -91,8 +91,8 @@ static bool read_word(const struct walk_input *in, uint64_t address, uint64_t *r
 	return true;
 }
 
-/* Returns the mark of the code block at an address; NULL: the sample has none, since the address is
- * not in JIT code, or the kernel half has not seen it. */
+/* Returns the mark of the code block at an address; NULL: the sample has no such mark, since the
+ * address is not in JIT code, or the kernel half has not come to it. */
 static const struct stackd_code_mark *mark_of(const struct walk_input *in, uint64_t address)
 {
 	for (size_t i = 0; i < in->code_count; i++) {
@@ -103,8 +103,8 @@ static const struct stackd_code_mark *mark_of(const struct walk_input *in, uint6
 	return NULL;
 }
 
-/* Whether an address lies in JIT code right behind a call instruction, by the code's bytes at the
- * sample. */
+/* Returns whether an address lies in JIT code right behind a call instruction, by the code's bytes
+ * at the sample. */
 static bool is_return_address(const struct judge_jit *j, const struct walk_input *in, uint64_t pc)
 {
 	const struct stackd_code_mark *mark = mark_of(in, pc);

@@ -21,7 +21,8 @@ struct entry {
 	UT_hash_handle hh;
 };
 
-/* The rank of a process after an exec whose event still waits for its turn in the order of time. */
+/* The rank of a process after an exec whose event has been read, but not taken in the order of time
+ * yet. */
 struct executed {
 	pid_t pid;
 	uint64_t time_ns; /* time of the event */

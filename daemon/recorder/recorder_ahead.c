@@ -2,9 +2,9 @@
 /*
  * Has copied stacks walked before their records are taken in the order of time; see recorder.h.
  *
- * A worker makes these walks (worker/walks.h), and the loop does not wait for it. So the walks of
- * many records are requested at a time: of the next REORDER_AHEAD ones. A record is taken when it
- * is the oldest and its walk is made, so the order of time is kept.
+ * A worker makes these walks (worker/walks.h), and the loop does not wait for it. So walks are
+ * requested for many records at a time: for the next REORDER_AHEAD of them. A record is taken when
+ * it is the oldest and its walk is made, so the order of time is kept.
  *
  * A walk must use the mappings that the process had at the sample. So a walk is not requested while
  * an earlier event, which has not been taken yet, changes the mappings of the process, nor while
@@ -89,8 +89,8 @@ bool recorder_awaits_walk(struct recorder *r, struct reorder *queue, uint64_t ho
 
 	if (!record || !path_builder_may_wait(r->paths.builder, record))
 		return false;
-	/* Loads the process if it is not known: the record is the next one, so that is in the order
-	 * of time. */
+	/* Reads the process from /proc if it is not known. That may be done now, because this
+	 * record is the next one in the order of time. */
 	if (!process_table_thread(r->tasks.processes, (pid_t)record_pid(record),
 				  (pid_t)record->tid))
 		return false;

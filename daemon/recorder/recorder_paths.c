@@ -7,9 +7,10 @@
 #include "daemon/worker/walks_in_process.h"
 #include "daemon/worker/walks_in_worker.h"
 
-/* A window with so many of any of these is full, which bounds the memory that grows with a window:
- * some 50 bytes a node, 200 a location with its name, 100 an origin. 64 MiB in all would be
- * exceeded only if all limits were reached at once (bench/forget.c). */
+/* A window that has this many nodes, locations or origins is full. That bounds the memory that
+ * grows with a window: some 50 bytes for each node, 200 for each location with its name, 100 for
+ * each origin. 64 MiB in all would be exceeded only if all limits were reached at once
+ * (bench/forget.c). */
 #define MAX_NODES     (1u << 18)
 #define MAX_LOCATIONS (1u << 16)
 #define MAX_ORIGINS   (1u << 16)

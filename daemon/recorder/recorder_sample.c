@@ -17,7 +17,7 @@
 #include "stack/end_reason.h"
 
 struct handler {
-	/* Called as soon as the record is read, before its turn in the order of time. 0; 1: the
+	/* Called as soon as the record is read, before it is taken in the order of time. 0; 1: the
 	 * record is done with; -ENOMEM. NULL: there is nothing to do. */
 	int (*prefetch)(struct recorder *r, const struct event *event);
 

@@ -3,7 +3,7 @@
  * Requests the tables that walks of the kernel half have missed; see recorder.h.
  *
  * Samples without a table are expensive, so the table is prefetched: requested as soon as the
- * record has been read, before its turn in the order of time. If the request fails then, because
+ * record has been read, before it is taken in the order of time. If the request fails then, because
  * the process table does not know the file yet, it is made again when the record is taken.
  */
 #include "daemon/recorder/recorder_internal.h"

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* After so many new processes and threads, ended ones are forgotten. */
+/* When so many processes and threads have been added, those that have ended are forgotten. */
 #define MAX_TASKS (1u << 16)
 
 static int make_cgroups(struct recorder_tasks *t)

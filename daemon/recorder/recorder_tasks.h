@@ -13,7 +13,7 @@ struct recorder_tasks {
 	struct process_table *processes;
 	struct cgroup_table *cgroups;
 	struct tracked_pids *members;
-	struct shared_memory shared; /* tells which new processes share their parent's memory */
+	struct shared_memory shared; /* knows which new processes share their parent's memory */
 	uint32_t n_before; /* how many processes and threads were left when those that had ended
 			    * were last forgotten */
 };
@@ -24,8 +24,8 @@ int recorder_tasks_init(struct recorder_tasks *tasks, const struct recorder_opti
 			struct object_table *objects);
 void recorder_tasks_fini(struct recorder_tasks *tasks); /* a zeroed one is fine */
 
-/* Forgets the processes and threads that ended long ago, and numbers the others anew. 0 or
- * -ENOMEM. */
+/* Forgets the processes and threads that ended long ago, and numbers the remaining ones again, from
+ * 0 on. 0 or -ENOMEM. */
 int recorder_tasks_forget(struct recorder_tasks *tasks);
 
 /* Calls recorder_tasks_forget() if very many processes and threads have been added since the last

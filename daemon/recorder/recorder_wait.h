@@ -26,8 +26,9 @@ struct recorder_waits {
 	struct {
 		uint64_t address;
 		unsigned is;		/* enum wakeup_frame */
-	} wakeup_frames[WAKEUP_FRAMES]; /* cache: return addresses in kernel frames of wakers, and
-					 * what wakeup_frame_of() said of each */
+	} wakeup_frames[WAKEUP_FRAMES]; /* cache of return addresses in kernel frames of wakers,
+					 * each with the result of wakeup_frame_of() for its
+					 * function */
 };
 
 /* The objects are borrowed, the struct is zeroed. 0 or -ENOMEM; recorder_waits_fini() in any case.

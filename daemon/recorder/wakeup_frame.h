@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-/* What the kernel function of a frame is; each a bit. */
+/* What the kernel function of a frame is; each value is a bit. */
 enum wakeup_frame {
 	WAKEUP_OTHER = 0,
 	WAKEUP_INTERRUPT = 1, /* the entry of an interrupt */

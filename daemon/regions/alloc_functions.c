@@ -143,8 +143,8 @@ static int match(void *arg, const struct function_symbol *symbol)
 	return 0;
 }
 
-/* Returns whether the code at `vaddr` is a PLT entry: it jumps to another file's function, or to
- * one that is chosen at run time. */
+/* Returns whether the code at `vaddr` is a PLT entry: a jump to another file's function, or to a
+ * function that is chosen at run time. */
 static bool is_linkage(const struct elf_file *file, uint64_t vaddr)
 {
 	uint8_t code[2 * INSN_MAX_BYTES];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the functions of an allocator in a file: malloc() and its relatives, and, if the same file
- * has them, operator new and delete (those of the C++ library call malloc(), and need no probes).
+ * has them, operator new and delete (the operators of the C++ library call malloc(), so they need
+ * no probes).
  *
  * C functions get uretprobes, which cost less, if the kernel's uretprobes are safe (probe.h): no
  * exception passes through these functions. The returns of C++ functions are found by decoding
- * their code, as those of regions are. If a function ends with a jump to code of the same file, it
+ * their code, as is done for regions. If a function ends with a jump to code of the same file, it
  * returns from that code, so the returns of that code get probes, too. If the call of another
  * function ends there, its stack pointer differs from that of the allocator's call, by which the
  * kernel half recognises it (bpf/malloc.bpf.h). calloc() may end with a jump to memset(), which is

@@ -354,8 +354,8 @@ static int take_process(struct alloc_source *s, pid_t pid)
 }
 
 /* Adds the allocator of a command to s->probed: the first of its files, in the loader's order, that
- * has a malloc(). An allocator in the program's own file is probed for all processes that run it,
- * one in a library for the command's process alone. */
+ * has a malloc(). An allocator in the program's own file is probed for all processes that run the
+ * program; an allocator in a library is probed for the command's process alone. */
 static int take_command(struct alloc_source *s, const struct command_files *command)
 {
 	size_t n_pids;

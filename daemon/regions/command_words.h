@@ -11,9 +11,10 @@
 #include <stdbool.h>
 
 /* Calls `each` for the path of each program that the command's words name, and of each script,
- * which the caller must tell apart; once for each path, for some dozens at most. Leaves out the
- * command's own file; if that is a script, its interpreter and the programs that it names are
- * included. A nonzero result of `each` stops the calls and is returned, else 0 or -ENOMEM. */
+ * which the caller must distinguish from programs; once for each path, and for some dozens of paths
+ * at most. Leaves out the command's own file; if that is a script, its interpreter and the programs
+ * that it names are included. A nonzero result of `each` stops the calls and is returned, else 0 or
+ * -ENOMEM. */
 int command_words_each(char *const *command, int (*each)(void *arg, const char *path), void *arg);
 
 /* Returns whether execvp() finds a file for a command. */

@@ -180,9 +180,9 @@ static const struct {
 /* --- names ----------------------------------------------------------------------------------- */
 
 /*
- * Whether `end` is an ending of a Fortran function's name: "_" and "__" with mpif.h and `use mpi`,
- * "_f" in their other names, and endings that begin with "_f08" with `use mpi_f08`: "_f08_" where
- * buffers are addresses, MPICH's "_f08ts_" where they are descriptors of arrays, and
+ * Returns whether `end` is an ending of a Fortran function's name: "_" and "__" with mpif.h and
+ * `use mpi`, "_f" in their other names, and endings that begin with "_f08" with `use mpi_f08`:
+ * "_f08_" where buffers are addresses, MPICH's "_f08ts_" where they are descriptors of arrays, and
  * "_f08ts_large_" with counts of 8 bytes.
  */
 static bool is_fortran_end(const char *end)

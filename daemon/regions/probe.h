@@ -31,8 +31,9 @@ int probe_attach_to(int program, const char *path, uint64_t offset, uint64_t coo
 		    struct probe *ret_probe);
 
 /* Attaches a uretprobe: the program runs at returns of the function that begins at `offset`. The
- * kernel replaces the return address on the stack for it. Not for a function through which an
- * exception can pass, or that returns twice. `pid` may be 0, which is all processes. */
+ * kernel replaces the return address on the stack for it. Must not be used for a function through
+ * which an exception can pass, or that returns twice, because the kernel replaces its return
+ * address. `pid`: the process; 0: all processes. */
 int probe_attach_return(int program, const char *path, uint64_t offset, pid_t pid,
 			struct probe *ret_probe);
 

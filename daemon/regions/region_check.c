@@ -228,8 +228,8 @@ static const struct found_region *first_left(const struct region_check *c, size_
 	return NULL;
 }
 
-/* Logs which functions, from index `from` on, match a specification but are not the one that is
- * meant. */
+/* Logs which functions, from index `from` on, match a specification but are left out, since it
+ * means another one. */
 static void note_left_out(const struct region_check *c, size_t spec, size_t from)
 {
 	const struct found_region *meant = first_left(c, spec);

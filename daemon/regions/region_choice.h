@@ -16,7 +16,7 @@
 
 #include "daemon/regions/region_find.h"
 
-/* What a file is to the target, the best first. */
+/* What a file is to the target. Functions in files with a lower value are preferred. */
 enum region_file {
 	REGION_FILE_PROGRAM,  /* the command itself */
 	REGION_FILE_STARTED,  /* a program that it starts, or that of a process */

@@ -12,7 +12,7 @@
  * processes. */
 enum stackd_scope regions_scope(const struct options *options);
 
-/* Returns whether the options ask for regions, or for allocations, which are records of the same
+/* Returns whether the options ask for regions, or for allocations, whose records have the same
  * form. */
 bool regions_are_wanted(const struct options *options);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trial of regions. Before stackd measures regions of running processes, it counts their entries
- * for a quarter of a second (STACKD_REGION_TRIAL_NS). So a region that a thread enters too often,
- * such as MPI_Comm_rank() in a loop, is found before its records slow the program for a whole
- * second. The kernel half counts the entries (bpf/region.bpf.h). Instances (passes) during the
- * trial are not measured, as if the probes had been attached later. For a command there is no
+ * Puts regions on trial: before stackd measures regions of running processes, it counts their
+ * entries for a quarter of a second (STACKD_REGION_TRIAL_NS). So a region that a thread enters too
+ * often, such as MPI_Comm_rank() in a loop, is found before its records slow the program for a
+ * whole second. The kernel half counts the entries (bpf/region.bpf.h). Instances (passes) during
+ * the trial are not measured, as if the probes had been attached later. For a command there is no
  * trial, because it is not running yet, and its first instances must be measured.
  */
 #ifndef REGIONS_REGION_TRIAL_H

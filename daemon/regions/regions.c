@@ -396,9 +396,9 @@ static bool are_left_out(const struct regions *r, size_t first, size_t count)
 	return n == count;
 }
 
-/* Attaches to the functions of one file from an index on: to all at once or, if that fails since
- * one of them cannot be measured, to one after the other. Returns the first error, which is
- * logged. */
+/* Attaches to `count` functions of one file, from index `first` on: to all at once; or, if that
+ * fails because one of them can have no probe, to one after the other. 0, or the first error, which
+ * is logged. */
 static int attach_file(struct regions *r, size_t first, size_t count)
 {
 	const struct found_region *f = &r->found.found.items[first];

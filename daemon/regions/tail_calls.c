@@ -108,7 +108,7 @@ static void drop_jumps(struct found_region *region, uint64_t target)
 
 /* --- jumps to functions of MPI --------------------------------------------------------------- */
 
-/* Whether a stub is that of a function of MPI, by either of its names. */
+/* Returns whether a stub is that of a function of MPI, by either of its names. */
 static bool is_stub_of_mpi(const char *stub)
 {
 	const size_t len = strlen(stub) - strlen(STUB_END);

@@ -12,8 +12,8 @@ int extents_new(uint32_t size, struct extents **ret_extents); /* 0 or -ENOMEM */
 void extents_free(struct extents *extents);		      /* NULL is fine */
 
 /* Takes `count` consecutive elements for an owner: a number other than 0, by which
- * extents_cheapest() names them. *ret_first is the first element. 0; -ENOSPC: no so long extent is
- * free; -E2BIG: the whole array is shorter; -ENOMEM. */
+ * extents_cheapest() names them. *ret_first is the first element. 0; -ENOSPC: there are not so many
+ * consecutive free elements; -E2BIG: the whole array is shorter; -ENOMEM. */
 int extents_take(struct extents *extents, uint32_t count, uint32_t owner, uint32_t *ret_first);
 
 /* Frees the extent that begins at `first`, which extents_take() gave. */

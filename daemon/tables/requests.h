@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of pending requests for tables: missed tables first, then prefetched ones. The making of
- * a table that takes long is given up while quicker ones wait, and begins again after them, because
- * the analysis of a large file without unwind information takes seconds, and the walks of all other
- * files would wait for it.
+ * Keeps the list of pending requests for recipe tables: first those for tables that walks have
+ * missed, then prefetches. The making of a table that takes long is given up while quicker ones
+ * wait, and begins again after them, because the analysis of a large file without unwind
+ * information takes seconds, and the walks of all other files would wait for it.
  */
 #ifndef TABLES_REQUESTS_H
 #define TABLES_REQUESTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Room for tables in the kernel half's arrays of rows and chunks, and the choice of tables to
- * evict.
+ * Allocates room for recipe tables in the kernel half's arrays of rows and chunks, and chooses the
+ * tables to evict.
  *
  * A file's worth is how often walks look up its rules in ten seconds, whether they find its table
  * or miss it: the kernel half counts both (stackd_file.uses), and room_look() averages the counts

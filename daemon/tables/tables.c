@@ -88,7 +88,7 @@ static bool is_known(const struct tables *t, uint32_t number)
 	       __atomic_load_n(&file->is_loaded, __ATOMIC_RELAXED);
 }
 
-/* Whether a partial table of a file is loaded. */
+/* Returns whether a partial table of a file is loaded. */
 static bool has_part(const struct tables *t, uint32_t number)
 {
 	return t->maps.files[number].n_chunks && t->maps.files[number].is_partial;
@@ -111,7 +111,7 @@ static void set_empty(struct tables *t, uint32_t number)
 
 /* --- loading --------------------------------------------------------------------------------- */
 
-/* Without managed frames, a function that runs bytecode is one like any other. */
+/* Without managed frames, a function that runs bytecode is walked like any other. */
 static void load_new_rules(struct tables *t)
 {
 	size_t count;

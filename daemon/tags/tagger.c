@@ -20,7 +20,7 @@
 
 #define MAX_PROGRAMS 1000000u
 
-/* What tag_files_info() said of an object's file, asked once. */
+/* The result of tag_files_info() for an object's file, which is called once. */
 struct part {
 	bool is_known;
 	struct tag_file_info info;

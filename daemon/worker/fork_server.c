@@ -219,10 +219,10 @@ static void keep(int socket, fork_server_run_fn *run)
 		;
 }
 
-/* Makes the socket descriptor 3, and /dev/null descriptors 0 to 2, which workers inherit: what a
- * library writes to standard error must not reach stackd as an answer. Closes all others. Both are
- * first moved to higher numbers, since each can have a number that the other needs. Returns the
- * socket. */
+/* Makes the socket descriptor 3, and /dev/null descriptors 0 to 2, which workers inherit, because
+ * what a library writes to standard error must not reach stackd as an answer. Closes all other
+ * descriptors. Both are first moved to higher numbers, since each can have a number that the other
+ * one is to get. Returns the socket. */
 static int take_first_descriptors(int socket)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

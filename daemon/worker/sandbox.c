@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Users, capabilities, limits and seccomp; see sandbox.h.
+ * Changes users, capabilities and limits, and installs seccomp filters; see sandbox.h.
  *
  * The user is one that no account has, of the range that systemd gives to services for as long as
  * they run (DynamicUser=). Where a user namespace has no such user, "nobody" is taken.
@@ -287,8 +287,8 @@ int sandbox_worker(void)
 	(CAP(BPF) | CAP(PERFMON) | CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE) |                     \
 	 CAP(DAC_READ_SEARCH) | CAP(SYSLOG) | CAP(DAC_OVERRIDE) | CAP(CHOWN) | CAP(FOWNER))
 
-/* Whether perf events need CAP_SYS_ADMIN, even with CAP_PERFMON: Debian's and Ubuntu's kernels have
- * such a level of perf_event_paranoid, which is Debian's default. */
+/* Returns whether perf events need CAP_SYS_ADMIN, even with CAP_PERFMON: Debian's and Ubuntu's
+ * kernels have such a level of perf_event_paranoid, which is Debian's default. */
 static bool leaves_events_to_admin(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");

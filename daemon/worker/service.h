@@ -36,7 +36,7 @@ struct service {
 	uint32_t requests;
 	uint32_t round;	       /* stackd is asked once in each round for an object without a file */
 	uint64_t symbols_told; /* the value of naming_forgotten() when stackd was last told of it */
-	struct naming *names;  /* NULL: not needed so far; likewise the next two */
+	struct naming *names;  /* this and the next two are NULL until they are first needed */
 	struct walk_service *walks;
 	struct service_tags *tags; /* array of SERVICE_TAGS */
 };

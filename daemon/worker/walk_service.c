@@ -187,8 +187,9 @@ static int make_walks(struct walk_service *w, const struct walk_wire_head *head)
 	return w->walks ? 0 : walks_in_process_new(&options, &w->walks);
 }
 
-/* Reads the head of a request, and updates what the worker keeps by it. NULL: no memory, for which
- * stackd ends the worker. */
+/* Reads the head of a request, and drops what the worker keeps and is no longer valid by that head.
+ * Returns the service; NULL: the head is invalid, or there is no memory, and stackd ends the
+ * worker. */
 static struct walk_service *begin(struct service *s, struct buf_reader *request)
 {
 	struct walk_service *w = s->walks ? s->walks : calloc(1, sizeof(*w));

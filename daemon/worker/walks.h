@@ -3,9 +3,8 @@
  * Walks copied stacks, and checks the steps of walks (whether the caller's code calls the callee):
  * one interface with two implementations.
  *
- *   walks_in_worker.h  a worker makes them. Prefetched walks are made while the loop goes on
- *   walks_in_process.h   the caller's process makes them: a worker itself, stackd with --lbr, and
- * tests
+ *   walks_in_worker.h    a worker makes them. Prefetched walks are made while the loop goes on
+ *   walks_in_process.h   the caller's process makes them: a worker itself, stackd with --lbr, tests
  *
  * The owner calls walks_free(); the functions below are for one thread at a time.
  */

@@ -96,8 +96,8 @@ static int fd_in(struct msghdr *message)
 	return fd;
 }
 
-/* Receives up to `len` bytes. If `fd` is NULL there is no room for a descriptor, and the kernel
- * drops one that comes. */
+/* Receives up to `len` bytes. If `fd` is NULL there is no room for a descriptor, so the kernel
+ * drops a descriptor that comes with the bytes. */
 static int receive_some(const struct wire *w, uint8_t *bytes, size_t len, int *fd, size_t *ret_got)
 {
 	struct iovec part = {bytes, len};
@@ -245,7 +245,7 @@ static int receive_more(struct wire_stream *s)
 	return s->in.failed ? -ENOMEM : 1;
 }
 
-/* Whether a whole message has arrived. 1, 0 or -EBADMSG. */
+/* Returns whether a whole message has arrived. 1, 0 or -EBADMSG. */
 static int has_message(const struct wire_stream *s, size_t max, struct wire_header *ret_header)
 {
 	size_t have = s->in.len - s->taken;
