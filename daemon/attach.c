@@ -77,8 +77,8 @@ static enum exit_status attach_processes(const struct attach *a)
 	return attached ? STATUS_DONE : STATUS_FAILED;
 }
 
-/* Makes the kernel half add up the CPU time of the target from now on. If that fails, only warns:
- * samples do not need it. */
+/* Makes the kernel half add up the CPU time of the target from now on. If that fails, only warns,
+ * because samples do not need it. */
 static void begin_time(const struct attach *a)
 {
 	int err = sampler_begin_time(a->sampler);

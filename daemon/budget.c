@@ -109,7 +109,7 @@ bool budget_look(struct budget *b, uint64_t now_ns, uint64_t cost_ns)
 	b->now_ns = now_ns;
 	b->cost_ns = cost_ns;
 	is_saving = is_to_save(b, now_ns, latest);
-	/* When stackd begins or ends to wake up less often, that may be enough: so the rate is not
+	/* When stackd begins or ends to wake up less often, that may be enough, so the rate is not
 	 * changed as well, unless the budget is exceeded. */
 	if (is_saving == b->is_saving || b->used > b->share || latest > b->share)
 		rate = choose(b, now_ns, latest);

@@ -28,9 +28,10 @@ static char *join(int argc, char **argv)
 	return fclose(out) ? NULL : text;
 }
 
-/* Sets up malloc() so that a daemon that runs for weeks returns unused memory to the kernel: symbol
- * tables come and go, and must not leave holes in the heap. Memory that is needed each second, such
- * as a batch's arrays, stays mapped: page faults on it were a tenth of the daemon's CPU time. */
+/* Sets up malloc() so that a daemon that runs for weeks returns unused memory to the kernel,
+ * because symbol tables come and go, and must not leave holes in the heap. Memory that is needed
+ * each second, such as a batch's arrays, stays mapped: page faults on it were a tenth of the
+ * daemon's CPU time. */
 static void give_memory_back(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);

@@ -120,7 +120,8 @@ static void look_at_store(struct session *s, bool end)
 }
 
 /* Ends a service (--window) whose workers are lost for good, so that the service manager starts it
- * again. Other recordings go on: they get samples, and names in files that are known. */
+ * again. Other recordings go on, since they still get samples, and names in files that are
+ * known. */
 static void look_at_workers(struct session *s)
 {
 	if (s->end.is_over || !s->options->window_ns || !workers_are_lost(s->workers))
@@ -132,8 +133,8 @@ static void look_at_workers(struct session *s)
 
 /* Ends a service (--window) when the numbers of files run out, so that the service manager starts
  * it again with all numbers free. That happens only at a window's end, so that somebody who makes
- * files on purpose cannot restart it again and again. Other recordings go on: the daemon walks
- * files without a number. */
+ * files on purpose cannot restart it again and again. Other recordings go on, since the daemon
+ * walks the frames in files without a number. */
 static void look_at_numbers(struct session *s, const struct run_counters *counters)
 {
 	if (s->end.is_over || !s->options->window_ns ||

@@ -28,11 +28,12 @@
  * 64 bytes for each entry. */
 #define MOST_MEMBERS 65536u
 
-/* Numbers of files: never used again, so a service with few left ends (look_at_numbers()). */
+/* How many numbers there are for files. A number is never used again, so a service with few numbers
+ * left ends (look_at_numbers()). */
 #define MOST_FILES 16384u
 
-/* Most bytes of code without unwind information that are analysed in a file, with --window: that
- * takes some 25 MiB of memory. */
+/* Most bytes of code without unwind information that are analysed in a file, with --window.
+ * Analysing so many takes some 25 MiB of memory. */
 #define MOST_ANALYSED (2u << 20)
 
 /* --- the parts ------------------------------------------------------------------------------- */
@@ -396,7 +397,8 @@ static enum exit_status make_parts(struct session *s)
 {
 	int err;
 
-	/* The command is forked already: it keeps the inherited limit and priority. */
+	/* The command is forked already, so it keeps the limit and priority that it has
+	 * inherited. */
 	own_limits_raise_files();
 	own_limits_raise_priority();
 	if (s->scope.is_crowd)

@@ -11,7 +11,7 @@
  * (worker/worker.h). Meanwhile it moves events from their ring to the intake (intake.h), and also
  * records if their ring is a quarter full, MOST_BYTES at most.
  *
- * Copied stacks are walked by a worker, for which the loop does not wait: it requests the walks of
+ * Copied stacks are walked by a worker, for which the loop does not wait. It requests the walks of
  * many records at a time, hands out the records whose walks are made, and is woken when further
  * walks arrive (recorder_awaits_walk()). It reads the rings meanwhile.
  */

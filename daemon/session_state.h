@@ -97,7 +97,7 @@ struct session_scope {
 	struct event_choice event;
 	struct online_cpus cpus;
 	bool is_on_cpus; /* processes are recorded, by events of the CPUs */
-	bool is_crowd;	 /* the target has very many threads: stackd raises its priority while it
+	bool is_crowd;	 /* the target has very many threads, so stackd raises its priority while it
 			  * attaches */
 };
 

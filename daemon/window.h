@@ -36,9 +36,9 @@ struct window window_next(const struct window *before, uint64_t unix_ns);
 bool window_is_torn(const struct window *window, uint64_t unix_ns, uint64_t mono_ns);
 
 /* Returns the time from a moment of the wall clock to the end of a window that begins then. If very
- * little is left of an aligned window, it is joined to the next one: because the two clocks are not
- * read at the same moment, a window that ends on time can seem to end just before the next one
- * starts. `offset_s`: seconds that local time is ahead of UTC. */
+ * little is left of an aligned window, it is joined to the next one, because the two clocks are not
+ * read at the same moment, so that a window that ends on time can seem to end just before the next
+ * one starts. `offset_s`: seconds that local time is ahead of UTC. */
 uint64_t window_left_ns(uint64_t length_ns, uint64_t unix_ns, int64_t offset_s);
 
 #endif

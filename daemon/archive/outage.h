@@ -10,8 +10,8 @@
  *
  * While commits fail, their rows stay in memory, so a short failure loses nothing. After 10 s, or
  * with many samples, the rows are given up, since memory is bounded, and their samples are counted
- * as unwritten. Rows refer to rows before them, so writing can only begin again with a new window:
- * the main loop is asked for one now and then (outage_wants_window()). If the store was deleted,
+ * as unwritten. Rows refer to rows before them, so writing can only begin again with a new window,
+ * for which the main loop is asked now and then (outage_wants_window()). If the store was deleted,
  * rows are given up at once.
  *
  * On a full disk the oldest window is dropped, but at most one for each length of a window. That

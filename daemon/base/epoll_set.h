@@ -30,7 +30,8 @@ int epoll_set_watch(struct epoll_set *set, int fd);
 int epoll_set_deadline(struct epoll_set *set, uint64_t at_ns);
 
 /* Waits for at most `most_ms`; -1: without a limit. Fills `ret_fds` with at most `max` readable
- * descriptors and returns their number: 0 also if a signal handler interrupted the wait. */
+ * descriptors and returns their number, which is 0 also if a signal handler interrupted the
+ * wait. */
 int epoll_set_wait(const struct epoll_set *set, int most_ms, int *ret_fds, int max);
 
 /* Reads every pending signal. Returns whether there was one. */

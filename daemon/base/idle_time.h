@@ -2,8 +2,8 @@
 /*
  * Measures how long the CPUs were idle, as the kernel accounts it in /proc/stat.
  *
- * Samples cannot show it: since Linux 6.18 at the latest, the timer of a clock event stops on most
- * idle CPUs, and hardware events count nothing there.
+ * Samples cannot show it, because since Linux 6.18 at the latest the timer of a clock event stops
+ * on most idle CPUs, and hardware events count nothing there.
  */
 #ifndef DAEMON_IDLE_TIME_H
 #define DAEMON_IDLE_TIME_H

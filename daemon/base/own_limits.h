@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Changes limits of the daemon's own process at the start: of open files, and its priority. */
+/* Raises, at the start, the daemon's own limit of open files, and its priority. */
 #ifndef DAEMON_OWN_LIMITS_H
 #define DAEMON_OWN_LIMITS_H
 
 #include <stdbool.h>
 
-/* Raises the limit of open files as far as the kernel allows: each object and each event takes a
- * descriptor. */
+/* Raises the limit of open files as far as the kernel allows, because each object and each event
+ * takes a descriptor. */
 void own_limits_raise_files(void);
 
 /* Raises the priority of the calling thread unless the user has set one. On a busy machine, a
@@ -15,9 +15,9 @@ void own_limits_raise_files(void);
 void own_limits_raise_priority(void);
 
 /* Gives the calling thread real-time priority, before all normal threads of the machine
- * (`hurries`), or takes it away again. Only used while stackd starts: beside thousands of running
- * threads, even a raised nice value gives a thousandth of a CPU. Threads and processes that the
- * thread starts do not inherit the priority. Does nothing if stackd may not set it. */
+ * (`hurries`), or takes it away again. Only used while stackd starts, because beside thousands of
+ * running threads even a raised nice value gives a thousandth of a CPU. Threads and processes that
+ * the thread starts do not inherit the priority. Does nothing if stackd may not set it. */
 void own_limits_hurry(bool hurries);
 
 #endif

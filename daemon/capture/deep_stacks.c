@@ -10,8 +10,8 @@
 #define BLOCKS (STACKD_DEEP_PLACES / STACKD_DEEP_BLOCK)
 #define TRIES  1000
 
-/* Adds a block, and tries again on failure: the kernel refills the cache from which it allocates
- * elements in an interrupt, so the cache can be empty for a moment. */
+/* Adds a block, and tries again on failure, because the kernel allocates elements from a cache that
+ * it refills in an interrupt, so that the cache can be empty for a moment. */
 static int add_block(int fd, uint32_t key, const void *empty)
 {
 	int err = -1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explains why the kernel refused the BPF program. The errno alone does not determine the reason:
- * the verifier's refusal, missing capabilities and maps that are too large can all be "Permission
- * denied". So this module also looks at capabilities, at whether the kernel has BTF, at the
- * kernel's release, and at the BPF verifier's log.
+ * Explains why the kernel refused the BPF program. The errno alone does not determine the reason,
+ * because the verifier's refusal, missing capabilities and maps that are too large can all be
+ * "Permission denied". So this module also looks at capabilities, at whether the kernel has BTF, at
+ * the kernel's release, and at the BPF verifier's log.
  */
 #ifndef CAPTURE_LOAD_ERROR_H
 #define CAPTURE_LOAD_ERROR_H

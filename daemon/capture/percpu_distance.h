@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds, by the kernel's BTF, the distance between two per-CPU variables. The kernel half has the
- * address of one and so reaches the other, which it cannot name: kernels without
+ * address of one and so reaches the other, which it cannot name, because kernels without
  * CONFIG_KALLSYMS_ALL refuse programs that name variables.
  */
 #ifndef CAPTURE_PERCPU_DISTANCE_H

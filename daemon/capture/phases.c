@@ -17,7 +17,7 @@ struct phase {
 
 uint64_t phases_offset(size_t i, uint64_t span_ns)
 {
-	/* 2^32 divided by the golden ratio: the product's lower half is the fractional part */
+	/* 2^32 divided by the golden ratio, so the product's lower half is the fractional part */
 	const uint32_t part = (uint32_t)i * UINT32_C(2654435769);
 
 	return span_ns < UINT32_MAX ? span_ns * part >> 32 : 0;

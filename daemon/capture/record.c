@@ -182,7 +182,7 @@ static size_t stack_size(const struct stackd_stack_record *stack)
 	       stack->code_count * sizeof(struct stackd_code_mark);
 }
 
-/* Returns whether the sizes in a MORE_STACK record are valid: only the last part may be smaller
+/* Returns whether the sizes in a MORE_STACK record are valid. Only the last part may be smaller
  * than STACKD_MORE_PART. */
 static bool is_part_of_stack(const struct stackd_more_stack *more, size_t size)
 {

@@ -32,7 +32,7 @@ void record_reader_free(struct record_reader *reader);
 
 /* Copies and expands a record. *ret_record is from a record_pool; the caller owns it, and calls
  * record_pool_give_back(). `now_ns`: a time that is less than a day from the record's. 0; 1: no
- * record yet, because this is only a part of a walk or of a stack: the call with the last part
+ * record yet, because this is only a part of a walk or of a stack, and the call with the last part
  * returns the whole; -EBADMSG: sizes in the record do not add up, or an earlier record that it
  * refers to was not read; -ENOMEM. */
 int record_read(struct record_reader *reader, const void *data, size_t size, uint64_t now_ns,

@@ -376,7 +376,8 @@ int sampler_attach_process(struct sampler *s, const struct event_spec *spec, pid
 	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + SAMPLER_ATTACH_S * UINT64_C(1000000000);
 	int added = scan_threads(s, spec, pid, false), total = added;
 
-	/* Scans again: a thread that was started by a thread without an event has none either. */
+	/* Scans again, because a thread that was started by a thread without an event has none
+	 * either. */
 	while (added > 0 && clock_ns(CLOCK_MONOTONIC) < end_ns) {
 		added = scan_threads(s, spec, pid, true);
 		total += added > 0 ? added : 0;
@@ -547,7 +548,7 @@ void sampler_stop(struct sampler *s)
 		ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
 	sampler_look_at_time(s);
 	s->skel->bss->is_time_over = 1;
-	/* A thread that was just being created may have inherited an enabled event: closing removes
+	/* A thread that was just being created may have inherited an enabled event. Closing removes
 	 * inherited events, too. */
 	close_events(s, 0, s->n_events);
 }

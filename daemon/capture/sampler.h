@@ -95,10 +95,10 @@ void sampler_free(struct sampler *sampler);
  * the negative errno of perf_event_open(). */
 int sampler_probe(struct event_spec *spec);
 
-/* Opens the event on all threads of a process, until a scan of its threads finds no new one, or for
- * SAMPLER_ATTACH_S seconds: a process that starts threads faster than that has some without.
- * Returns the number of threads; -ESRCH (the process has ended), or the negative errno of
- * perf_event_open(). */
+/* Opens the event on all threads of a process, until a scan of its threads finds no new one, but
+ * for SAMPLER_ATTACH_S seconds at most. If the process starts threads faster than they are found,
+ * some have no event. Returns the number of threads; -ESRCH (the process has ended), or the
+ * negative errno of perf_event_open(). */
 int sampler_attach_process(struct sampler *sampler, const struct event_spec *spec, pid_t pid);
 
 /* Opens the event again on a thread whose event the kernel has removed, and starts it. 0; -ESRCH:
@@ -129,15 +129,15 @@ void sampler_look_at_time(struct sampler *sampler);
  * each other (daemon/capture/phases.h). 0 or negative errno. */
 int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);
 
-/* Changes the periods of all events of a clock: jitter_change(). */
+/* Changes the periods of all events at random, if they are clocks: see jitter_change(). */
 void sampler_jitter(struct sampler *sampler, uint64_t frequency, unsigned percent);
 
 /* Changes the frequency of events that sampler_attach_cpus() has opened (0: as `spec` has it), by
- * opening them again, also on CPUs that came on line since: an event whose frequency is changed
- * would go on to report the old period. On each CPU the new event starts when the old one stops,
- * which loses the part of a period that the old event had counted. (If CPUs have come or gone since
- * the old events were opened, a CPU can have no event, or both, for PHASES_MOST_NS at most.) 0; or
- * negative errno, and the old events stay. */
+ * opening them again, also on CPUs that came on line since, because an event whose frequency is
+ * changed would go on to report the old period. On each CPU the new event starts when the old one
+ * stops, which loses the part of a period that the old event had counted. (If CPUs have come or
+ * gone since the old events were opened, a CPU can have no event, or both, for PHASES_MOST_NS at
+ * most.) 0; or negative errno, and the old events stay. */
 int sampler_change_rate(struct sampler *sampler, const struct event_spec *spec, uint64_t frequency,
 			int cgroup_fd);
 

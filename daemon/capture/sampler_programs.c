@@ -88,7 +88,8 @@ static void leave_out_regions(struct stackd_bpf *skel)
 		bpf_map__set_autocreate(*map, false);
 }
 
-/* Leaves out the programs that follow processes: the kernel itself sums up a cgroup's CPU time. */
+/* Leaves out the programs that follow processes, for a cgroup, whose CPU time the kernel itself
+ * sums up. */
 static void leave_out_members(struct stackd_bpf *skel)
 {
 	struct bpf_program *program;

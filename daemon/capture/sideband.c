@@ -342,7 +342,8 @@ static int drain_ring(struct sideband *s, struct ring *ring,
 
 		copy_out(s, ring, tail, header, sizeof(*header));
 		if (header->size < sizeof(*header) + 16) {
-			tail = head; /* an invalid size: the records behind it cannot be found */
+			tail = head; /* the size is invalid, so the records behind it cannot be
+				      * found */
 			break;
 		}
 		copy_out(s, ring, tail, s->record, header->size);

@@ -52,8 +52,9 @@ int sideband_poll_fd(const struct sideband *sideband);
 /* Returns whether events are pending. */
 bool sideband_waits(const struct sideband *sideband);
 
-/* Hands over every pending event: `each` owns it, and calls record_pool_give_back(). 0; the first
- * result of `each` that is not 0, which ends the calls; -ENOMEM. */
+/* Calls `each` for every pending event. `each` then owns the event, and frees it by
+ * record_pool_give_back(). 0; the first result of `each` that is not 0, which ends the calls;
+ * -ENOMEM. */
 int sideband_drain(struct sideband *sideband, int (*each)(void *arg, struct sideband_event *event),
 		   void *arg);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pauses by process; see backoff.h. */
+/* Keeps the pauses of processes; see backoff.h. */
 #include "daemon/recorder/backoff.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
  *
  * A walk by the daemon has addresses and the copied stack, as lib/code/lbr needs them. A walk by
  * the kernel half is a list of locations. So that walk and the records' addresses are passed to
- * lib/code/lbr as packed locations, object + 1 << OBJECT_SHIFT | offset: it only looks up the code
- * at an address and compares the address with others of the same file.
+ * lib/code/lbr as packed locations, object + 1 << OBJECT_SHIFT | offset. That suffices, because it
+ * only looks up the code at an address and compares the address with others of the same file.
  */
 #include "daemon/recorder/branches.h"
 

@@ -3,7 +3,7 @@
  * Keeps verdicts on pairs of caller and callee; see caller_check.h.
  *
  * If STACKD_DEBUG is in the environment, wrong steps are printed. If STACKD_CHECK_STEPS is, steps
- * by unwind information are checked, too: these are right, so tests measure by them how often the
+ * by unwind information are checked, too. These are right, so tests measure by them how often the
  * check errs.
  */
 #include "daemon/recorder/caller_check.h"
@@ -205,8 +205,8 @@ static bool is_runtime_code(const struct caller_check *c, uint32_t number)
 
 /* Returns the key of a step. It has both flags, because the same pair of locations can come from an
  * unwind rule, or from a frame pointer that skips callers in between, and because the kernel half
- * and the daemon follow frame pointers differently. Bit 31 is free: there are fewer than 2^31
- * locations. */
+ * and the daemon follow frame pointers differently. Bit 31 is free, because there are fewer than
+ * 2^31 locations. */
 static uint64_t key_of(const struct step *step)
 {
 	return (uint64_t)step->may_be_bare << 63 | (uint64_t)step->caller << 32 |

@@ -67,7 +67,7 @@ int caller_check_path(struct caller_check *check, struct path *path, bool is_com
 		      bool is_kernels);
 
 /* Returns whether a pair of locations, from a step of the daemon's walk out of JIT code, was
- * confirmed: the caller's code calls code from which jumps lead to the callee. */
+ * confirmed, because the caller's code calls code from which jumps lead to the callee. */
 bool caller_check_is_confirmed(const struct caller_check *check, uint32_t caller, uint32_t callee);
 
 /* For each verdict, how many pairs have got it. `postponed`: how many steps were taken without a

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares some bytes around an address; see data_code.h. All of them lie in the page that holds
- * the address, which is in memory since the process is using it: to read another page, one may have
- * to wait for a file system.
+ * the address, which is in memory since the process is using it. To read another page, stackd might
+ * have to wait for a file system.
  */
 #include "daemon/recorder/data_code.h"
 

@@ -129,8 +129,8 @@ static uint64_t key_of(const struct walk_input *in, uint64_t address)
 /* --- chains ---------------------------------------------------------------------------------- */
 
 /* Follows the chain from the frame pointer, as long as return addresses lie in JIT code. The frame
- * pointer of a link's caller must lead on, too: a word that looks like a link by chance has
- * none. */
+ * pointer of a link's caller must lead on, too, since that of a word which looks like a link by
+ * chance does not. */
 static void follow_chain(struct judge_jit *j, const struct walk_input *in)
 {
 	uint64_t fp = in->regs.r[STACKD_REG_FP], saved, pc, next;

@@ -29,10 +29,11 @@ struct live_block {
 };
 
 struct live_blocks_counts {
-	uint64_t untracked; /* allocations that the full table did not take: their frees are not
-			     * recognised */
+	uint64_t untracked; /* allocations that were not added to the full table, so that their
+			     * frees are unknown */
 	uint64_t unknown;   /* frees of blocks that are not in the table */
-	uint64_t missed;    /* frees that were not recorded: the address was allocated again */
+	uint64_t missed; /* frees that were not recorded, found when the address was allocated again
+			  */
 };
 
 int live_blocks_new(struct live_blocks **ret_blocks); /* 0 or -ENOMEM */

@@ -24,8 +24,8 @@ struct locator_options { /* all borrowed */
 	struct object_table *objects;
 	struct process_table *processes;
 	struct location_table *locations;
-	/* Finds files that were overwritten while they were mapped: the code of their frames is not
-	 * known, so these frames get no names. NULL: no file is checked. */
+	/* Finds files that were overwritten while they were mapped. The code of frames in them is
+	 * not known, so these frames get no names. NULL: no file is checked. */
 	struct written_files *written;
 };
 
@@ -51,7 +51,7 @@ const struct mapping *locator_mapping(const struct locator *locator, pid_t pid, 
  * -ENOMEM. */
 int locator_set_mapping(struct locator *locator, pid_t pid, const struct mapping *m);
 
-/* Reads the mappings of a process from /proc again: process_table_reload(). */
+/* Reads the mappings of a process from /proc again, by process_table_reload(), with its errors. */
 int locator_reload(struct locator *locator, pid_t pid);
 
 /* Finds the object of a mapping of a process, as object_table_resolve() does. */

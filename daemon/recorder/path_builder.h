@@ -63,7 +63,7 @@ void path_builder_forget(struct path_builder *builder, pid_t tid);
 
 /* The result of path_builder_take() besides the path. */
 struct path_builder_end {
-	bool is_sample; /* false: the record has no path of its own: it only accompanies a sample's
+	bool is_sample; /* false: the record has no path of its own, and only accompanies a sample's
 			 * record */
 	enum stackd_end_reason reason;
 	uint32_t origin; /* number of the origin of the path's frames */

@@ -70,9 +70,9 @@ static struct entry *find(const struct ranks *ranks, pid_t pid)
 	return entry;
 }
 
-/* Forgets the processes without a rank, to bound their number: a record that comes after the end of
- * its process enters the process again, and then no event removes it. The rank of a forgotten
- * process is read from /proc again when it is needed. */
+/* Forgets the processes without a rank, to bound their number, because a record that comes after
+ * the end of its process enters the process again, and then no event removes it. The rank of a
+ * forgotten process is read from /proc again when it is needed. */
 static void drop_without(struct ranks *ranks)
 {
 	struct entry *entry, *next;

@@ -41,7 +41,7 @@ int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched);
  * before; -ENOMEM. */
 int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_value);
 
-/* Forgets a process that has ended: another one may get its id. */
+/* Forgets a process that has ended, since another process may get its id. */
 void ranks_forget(struct ranks *ranks, pid_t pid);
 
 /* Begins a window of the recording, in which processes have other numbers, so that ranks are given

@@ -46,8 +46,9 @@ struct recorder_options {
 	 * neither. */
 	const struct sampler_code *code;
 
-	/* Maps for programs that keep a tag (docs/TAGS.md): their samples have the tag in place of
-	 * a walk. NULL: these programs are walked. `judge_tags`: tags only check walks. */
+	/* The kernel half's maps for programs that keep a tag (docs/TAGS.md), whose samples have
+	 * the tag in place of a walk. NULL: these programs are walked. `judge_tags`: tags only
+	 * check walks. */
 	const struct sampler_tags *tags;
 	bool judge_tags;
 
@@ -81,9 +82,9 @@ struct recorder_options {
 	 * after events were lost. Meanwhile the rings may fill, so the function may read them. A
 	 * result other than 0 ends the reading of processes. NULL: not called. */
 	int (*relieve)(void *arg);
-	/* Reads the events that have arrived. Called before an unknown process is read: it may
-	 * have called exec since, and must not be recorded as its old program. NULL: there are no
-	 * events. */
+	/* Reads the events that have arrived. Called before an unknown process is read from /proc,
+	 * because it may have called exec since its record, and must not be recorded as its old
+	 * program. NULL: there are no events. */
 	int (*drain)(void *arg);
 	void *arg; /* the argument of both functions */
 };

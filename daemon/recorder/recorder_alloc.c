@@ -5,7 +5,7 @@
  *
  * An allocation of S bytes is sampled with probability p = 1 - exp(-S/R), R being the mean
  * distance, and represents w = S/p bytes: its weight. The variance of w is estimated by (1 - p)
- * w^2, which is w (w - S). Its square root is stored with each weight: a reader adds up the
+ * w^2, which is w (w - S). Its square root is stored with each weight, and a reader adds up the
  * squares.
  */
 #include <math.h>

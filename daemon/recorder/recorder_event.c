@@ -120,8 +120,9 @@ static int reload_members(struct recorder *r)
 		       : tracked_pids_each(r->tasks.members, reload, r);
 }
 
-/* Stores when a thread ended, if waits are recorded: since its last wait it was on the CPU. The
- * record of its last switch (recorder_life()) comes later, if it is not lost. 0 or -ENOMEM. */
+/* Stores when a thread ended, if waits are recorded, because from its last wait until then it was
+ * on the CPU. The record of its last switch (recorder_life()) comes later, if it is not lost. 0 or
+ * -ENOMEM. */
 static int keep_end(struct recorder *r, const struct sideband_event *event)
 {
 	const struct thread *thread =

@@ -86,9 +86,9 @@ static int keep_mpi(struct recorder *r, pid_t tid, const struct stackd_pass *pas
 
 /* --- passes ----------------------------------------------------------------------------------- */
 
-/* Returns when a pass ended. The record's time is that of its walk, which comes later: the thread
- * may have lost its CPU in between; or the pass was left without a return, and the kernel half
- * found that out later. */
+/* Returns when a pass ended. The record's time is that of its walk, which comes later, because the
+ * thread may have lost its CPU in between, or because the pass was left without a return, and the
+ * kernel half found that out later. */
 static uint64_t ended_at(const struct event *event)
 {
 	uint64_t late = event->time_ns - event->measured.pass.ended_ns;

@@ -81,8 +81,8 @@ static bool is_met(struct recorder *r, const struct stackd_stack_record *record,
 }
 
 /* Does what mapped_object() does, for a record that has just been read and is not taken in the
- * order of time yet. The object must be that of the file which the kernel half has found: both have
- * the same inode number. On filesystems where the numbers differ, the object is found when the
+ * order of time yet. The object must be that of the file which the kernel half has found, which
+ * equal inode numbers show. On filesystems where the numbers differ, the object is found when the
  * record is taken. */
 static const struct object *mapped_early(struct recorder *r,
 					 const struct stackd_stack_record *record)
@@ -94,7 +94,7 @@ static const struct object *mapped_early(struct recorder *r,
 	if (is_met(r, record, object))
 		return object;
 	/* A process that is not known yet must not be read from /proc now, because it may have been
-	 * forked just now: in the order of time it is still a copy of its parent. */
+	 * forked just now, and is still a copy of its parent in the order of time. */
 	object = process_table_knows(r->tasks.processes, pid) ? mapped_object(r, record) : NULL;
 	return is_met(r, record, object) ? object : NULL;
 }

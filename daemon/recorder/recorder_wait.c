@@ -104,8 +104,8 @@ static int add_object(struct recorder *r, const struct event *event, const struc
 	return err;
 }
 
-/* Returns the wait, with the number of the system call that the thread has made itself: after a
- * stop, the kernel makes the thread call restart_syscall(), which continues that call. */
+/* Returns the wait, with the number of the system call that the thread has made itself. (After a
+ * stop, the kernel makes the thread call restart_syscall(), which continues that call.) */
 static struct stackd_wait as_before_restart(struct recorder *r, const struct stackd_header *record,
 					    const struct stackd_wait *wait)
 {

@@ -3,9 +3,9 @@
  * Keeps the items in a row and in a binary heap, both by time; see reorder.h. Items of the same
  * time are handed out in the order of arrival, but events before samples.
  *
- * Samples nearly always arrive in order: the row takes them at its end and gives them from its
- * front, one step each. Samples that are older than the row's last one go into the heap. So do all
- * events, since they are handed out before samples of the same time.
+ * Samples nearly always arrive in order. Then they are added at the row's end and taken from its
+ * front, in one step each. Samples that are older than the row's last one go into the heap. So do
+ * all events, since they are handed out before samples of the same time.
  *
  * When the caller looks ahead (reorder_ahead()), the next items are moved from row and heap into an
  * array, in order. An item that arrives later and is older than the last one in the array is

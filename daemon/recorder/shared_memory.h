@@ -23,7 +23,7 @@ struct shared_memory { /* zeroed is empty */
 };
 
 /* Asks the kernel whether a new process shares its parent's memory, and keeps the answer. To be
- * called as soon as the event of its fork is read: the process may end at any moment. */
+ * called as soon as the event of its fork is read, because the process may end at any moment. */
 void shared_memory_prefetch(struct shared_memory *shared, pid_t pid, pid_t parent);
 
 /* A process_shares_fn, whose argument is a struct shared_memory: returns whether a process shares

@@ -14,7 +14,8 @@
 #include "proc/object.h"
 
 enum wait_frame {
-	WAIT_FRAME_REASON,  /* why the thread waited: at most as many names as system calls */
+	WAIT_FRAME_REASON, /* why the thread waited; there are at most as many names as system calls
+			    */
 	WAIT_FRAME_LASTING, /* what the thread waited for, or who held that: lasting names */
 	WAIT_FRAME_PASSING, /* as WAIT_FRAME_LASTING, but passing names */
 	WAIT_FRAME_KINDS

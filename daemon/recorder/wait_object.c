@@ -161,8 +161,8 @@ static int look_up(struct wait_objects *o, pid_t pid, uint64_t begin_ns, const s
 	return err == -ENOMEM ? err : remember(o, key, name);
 }
 
-/* Copies an entry of the previous set to the present one: the address of a socket does not change,
- * so it need not be looked up again. 0 or -ENOMEM. */
+/* Copies an entry of the previous set to the present one, because the address of a socket does not
+ * change, so that it need not be looked up again. 0 or -ENOMEM. */
 static int take_over(struct wait_objects *o, const struct key *key, const struct entry *known)
 {
 	char *name = strdup(known->name);

@@ -45,8 +45,8 @@ struct call {
 		SYS_##call, #call, DESCRIPTOR                                                      \
 	}
 
-/* The #ifdefs: newer processors lack the older of two calls with the same purpose, and old headers
- * lack new calls. */
+/* There are #ifdefs because newer processors lack the older of two calls with the same purpose, and
+ * old headers lack new calls. */
 static const struct call calls[] = {
 	{SYS_futex, "futex", FUTEX},
 #ifdef SYS_futex_waitv
@@ -204,8 +204,9 @@ int wait_reason_restarted(const char *function)
 		if (!strncmp(function, restarts[i].start, strlen(restarts[i].start)))
 			return restarts[i].call;
 	}
-	/* If no function of the table is on the stack, the call was a sleep: it is the only call
-	 * whose functions are all in the scheduler's text, which kernel stacks leave out. */
+	/* If no function of the table is on the stack, the call was a sleep, because that is the
+	 * only call whose functions are all in the scheduler's text, which kernel stacks leave
+	 * out. */
 	return kernel_entry_is_restart(function) ? SYS_clock_nanosleep : -1;
 }
 

@@ -20,8 +20,8 @@ struct known_name {
 	enum stackd_alloc_kind kind;
 };
 
-/* Allocators also export their functions under names with a prefix, some only under these: programs
- * then call these names through macros or, as Rust programs do, through a library. */
+/* Allocators also export their functions under names with a prefix, some only under such names.
+ * Programs then call these names through macros or, as Rust programs do, through a library. */
 static const char *const prefixes[] = {"", "tc_", "mi_", "je_", "_rjem_"};
 
 /* Names without the prefix. A trailing '*' stands for any ending. */
@@ -61,8 +61,8 @@ static const struct known_name known_names[] = {
 
 #define FIRST_OWN_NAME "zalloc" /* this name and the following ones occur only with a prefix */
 
-/* A function with all its names: allocators give one address to free(), cfree() and operator
- * delete, and symbol tables list these in any order. */
+/* A function with the findings from all its names, because allocators give one address to free(),
+ * cfree() and operator delete, and symbol tables list these in any order. */
 struct found {
 	uint64_t vaddr, size;
 	enum stackd_alloc_kind kind;

@@ -26,8 +26,8 @@ struct alloc_ways {
 };
 
 /* Returns the ways that alloc_source_start() may choose for a target, before the BPF programs are
- * loaded: for a command one way, chosen by its files; for running processes both, since they may
- * load the library meanwhile. */
+ * loaded: for a command only one way, chosen by its files; for running processes both, since they
+ * may load libstackalloc meanwhile. */
 struct alloc_ways alloc_source_ways(const struct options *options, const struct target *target);
 
 /* Attaches to libstackalloc or to allocators, so that allocations are recorded. *ret_source is NULL

@@ -5,8 +5,8 @@
  * from one source line to another.
  *
  * A mark has one number for all of its locations. Its probes must be attached after those of
- * regions: the kernel runs the program that was attached last first. So if a mark and a region are
- * at the same function's entry, the mark's instance encloses the region's.
+ * regions, because the kernel runs the program that was attached last first. Then, if a mark and a
+ * region are at the same function's entry, the mark's instance encloses the region's.
  */
 #ifndef REGIONS_MARKS_H
 #define REGIONS_MARKS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of MPI's functions; see mpi_calls.h. */
+/* Describes MPI's functions in a table; see mpi_calls.h. */
 #include "daemon/regions/mpi_calls.h"
 
 #include <ctype.h>
@@ -243,7 +243,7 @@ static bool is_fortran(const char *name)
 	       (len > 2 && strcmp(name + len - 2, "_f") == 0);
 }
 
-/* Whether a call makes a partitioned request, whose counts always have 8 bytes. */
+/* Returns whether a call makes a partitioned request, whose counts always have 8 bytes. */
 static bool is_in_parts(const struct stackd_mpi_call *call)
 {
 	return call->sent.how == STACKD_MPI_PARTITIONED ||

@@ -6,12 +6,12 @@
  * it. The kernel half reads the arguments (bpf/mpi.bpf.h). Bytes of files have the flag bit
  * STACKD_MPI_OF_FILE, since a file is no process.
  *
- * Measured functions call each other: those of Fortran's interfaces call those for C, and those of
- * a tool that is loaded before the library, such as mpiP, call the library's by their other names
- * (PMPI_Send). Only the outermost call is counted. Its arguments cannot be used if it is a Fortran
- * function, because Fortran's handles and constants differ; nor if its file is no MPI library,
- * because only the library knows the sizes of datatypes. Then its bytes are those of the library's
- * C function that it calls for the same purpose.
+ * Measured functions call each other: functions for Fortran call those for C, and functions of a
+ * tool that is loaded before the library, such as mpiP, call the library's functions by their other
+ * names (PMPI_Send). Only the outermost call is counted. Its arguments cannot be used if it is a
+ * Fortran function, because Fortran's handles and constants differ; nor if its file is no MPI
+ * library, because only the library knows the sizes of datatypes. Then its bytes are those of the
+ * library's C function that it calls for the same purpose.
  */
 #ifndef REGIONS_MPI_CALLS_H
 #define REGIONS_MPI_CALLS_H

@@ -195,8 +195,8 @@ static void follow(struct follower *f, const struct data_insn *i)
 			(struct value){.source = ADDRESS, .vaddr = (uint64_t)o[1].number};
 }
 
-/* Follows a function's instructions in the order of their addresses, whatever they jump to: the
- * loads and stores of interest stand in a straight line. */
+/* Follows a function's instructions in the order of their addresses, and does not follow jumps,
+ * because the loads and stores of interest stand in a straight line. */
 static void follow_all(const uint8_t *code, size_t size, uint64_t vaddr, struct findings *found)
 {
 	struct follower f = {.multiplied = INSN_NO_REG, .found = found};

@@ -48,8 +48,8 @@ static int attach(int program, const char *path, uint64_t offset, uint64_t confi
 
 	if (err)
 		return err;
-	/* The event's own CPU or thread does not matter: the program runs on every CPU, and in
-	 * every thread of the process. */
+	/* The event's own CPU or thread does not matter, because the program runs on every CPU, and
+	 * in every thread of the process. */
 	probe.event = (int)syscall(SYS_perf_event_open, &attr, pid, pid < 0 ? 0 : -1, -1,
 				   PERF_FLAG_FD_CLOEXEC);
 	if (probe.event < 0)

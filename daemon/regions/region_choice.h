@@ -23,7 +23,7 @@ enum region_file {
 	REGION_FILE_LAUNCHER, /* the command, if it is known to start other programs
 			       * (command_words_is_launcher()) */
 	REGION_FILE_LIBRARY,
-	REGION_FILE_LINKER, /* the dynamic linker: it alone calls its copies of functions */
+	REGION_FILE_LINKER, /* the dynamic linker, which alone calls its copies of functions */
 };
 
 /* Returns whether two functions that match one specification are one function in the source. */

@@ -230,8 +230,8 @@ static int move_probes(struct search *s)
 	return err;
 }
 
-/* Adds an indirect function to s->indirect, unless it is there: several symbol tables may list it.
- * 0 or -ENOMEM. */
+/* Adds an indirect function to s->indirect, unless it is there already, since several symbol tables
+ * may list it. 0 or -ENOMEM. */
 static int add_indirect(struct search *s, size_t spec, const struct function_symbol *symbol,
 			enum region_match how)
 {

@@ -4,7 +4,7 @@
  * tables to evict.
  *
  * A file's worth is how often walks look up its rules in ten seconds, whether they find its table
- * or miss it: the kernel half counts both (stackd_file.uses), and room_look() averages the counts
+ * or miss it. The kernel half counts both (stackd_file.uses), and room_look() averages the counts
  * over time. A table that needs room takes the extent whose present tables have the lowest sum of
  * worths. So a large table that is hardly used is evicted before many small ones, or before a small
  * one that is used as much.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list that only grows; see slices.h. */
+/* Keeps a list that only grows; see slices.h. */
 #include "daemon/tables/slices.h"
 
 void slices_give(struct slices *s, struct stackd_file *file, uint32_t number, uint32_t first_chunk,

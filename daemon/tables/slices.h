@@ -18,7 +18,7 @@ struct slices {		/* zeroed is empty */
 	} items[STACKD_SLICE_COUNT];
 };
 
-/* Numbers the slices of a file, unless they have numbers already: these stay valid when the file's
+/* Numbers the slices of a file, unless they have numbers already, which stay valid when the file's
  * table is evicted. */
 void slices_give(struct slices *slices, struct stackd_file *file, uint32_t number,
 		 uint32_t first_chunk, size_t n_chunks);

@@ -263,7 +263,7 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 	return 0;
 }
 
-/* Whether a table of this size would fit into empty arrays. */
+/* Returns whether a table of this size would fit into empty arrays. */
 static bool can_fit(const struct tables *t, struct room_size size)
 {
 	return size.rows <= t->maps.n_rows && size.chunks <= t->maps.n_chunks;

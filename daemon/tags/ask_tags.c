@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One question a call, and a direct-mapped table of answers; see ask_tags.h. */
+/* Asks the worker one question in each call, and keeps the answers in a direct-mapped table; see
+ * ask_tags.h. */
 #include "daemon/tags/ask_tags.h"
 
 #include <errno.h>

@@ -4,8 +4,9 @@
  *
  * A tag identifies the instrumented functions of a path, but neither the locations in them nor code
  * without instrumentation. So an entry holds the part of a walk from the root to the innermost
- * instrumented function. It is added only if the chained hash of its functions equals the tag: a
- * sample between a function's first instruction and its change of the tag adds no wrong entry.
+ * instrumented function. It is added only if the chained hash of its functions equals the tag, so
+ * that a sample between a function's first instruction and its change of the tag adds no wrong
+ * entry.
  *
  * The kernel half has a set of the known tags, of bounded size. When it is full, it is emptied and
  * a new round begins, in which tags are learned again. The daemon keeps the entries of the previous

@@ -355,7 +355,7 @@ static int look_at_task(void *arg, pid_t tid)
 	return 0;
 }
 
-/* Takes the end of a thread: the process has ended if it was the last one. */
+/* Takes the end of a thread. The process has ended if that was its last thread. */
 static void on_exit_event(struct tagger *t, pid_t pid, pid_t tid)
 {
 	struct others others = {.pid = pid, .tid = tid};

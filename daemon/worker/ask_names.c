@@ -23,8 +23,8 @@ struct ask_names {
 	struct worker *worker;
 	struct debuginfod *debuginfod; /* NULL: the user has named no debuginfod servers */
 
-	/* The reply of the last prefetch: the lines of the locations in `numbers`, each location's
-	 * with their length before them. */
+	/* The reply of the last prefetch: for each location in `numbers`, the length in bytes of
+	 * its lines, and the lines. */
 	struct buf lines;
 	struct buf_reader next;
 	uint32_t numbers[NAMING_PREFETCH];

@@ -242,10 +242,10 @@ static int take_first_descriptors(int socket)
  * The keeper ends when stackd's end of the socket is closed, and ignores signals of a terminal or
  * of systemd, so that the last samples still get their names.
  *
- * The workers have a process group of their own, but stackd's session: the kernel shares each CPU
- * among the sessions first (autogroup, sched(7)), and priorities hold within a session only. In a
- * session of their own, workers at the loop's priority would still wait for any busy session of
- * the machine, for 5 ms of CPU time a second at worst, and the loop would wait for them.
+ * The workers have a process group of their own, but stackd's session, because the kernel shares
+ * each CPU among the sessions first (autogroup, sched(7)), and priorities hold within a session
+ * only. In a session of their own, workers at the loop's priority would still wait for any busy
+ * session of the machine, for 5 ms of CPU time a second at worst, and the loop would wait for them.
  */
 static void be_keeper(int socket, fork_server_run_fn *run)
 {

@@ -142,7 +142,7 @@ static const int worker_calls[] = {
 	SCMP_SYS(time),
 	SCMP_SYS(getpid),
 	SCMP_SYS(gettid),
-	SCMP_SYS(tgkill), /* abort(): the kernel lets it signal no other user's process */
+	SCMP_SYS(tgkill), /* for abort(); the kernel lets it signal no other user's process */
 	SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigaction),
 	SCMP_SYS(rt_sigreturn),
@@ -444,8 +444,8 @@ static const int network_calls[] = {
 	SCMP_SYS(utimes),      SCMP_SYS(epoll_create),
 };
 
-/* Allows threads but no processes: clone3() fails with ENOSYS, since a filter cannot see its flags,
- * and glibc then calls clone(). Allows memory that is writable or executable, not both. */
+/* Allows threads but no processes. Makes clone3() fail with ENOSYS, since a filter cannot see its
+ * flags, so that glibc calls clone(). Allows memory that is writable or executable, not both. */
 static int allow_threads_and_memory(scmp_filter_ctx f)
 {
 	const uint64_t both = 2 /* PROT_WRITE */ | 4 /* PROT_EXEC */;

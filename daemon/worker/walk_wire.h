@@ -13,9 +13,9 @@ struct walk_wire_head {
 	uint64_t mappings[2]; /* versions of the mappings of `pids`; 0: there are none */
 	int32_t pids[2];      /* processes whose mappings and code may be asked for; 0: none */
 	uint32_t ticks;	      /* how often ask_walks_tick() was called so far */
-	uint32_t late_files;  /* object_table_late_files(): once it differs, objects that had no
-			       * file are asked for again */
-	uint32_t has_rules;   /* WIRE_ASK_RULE has an answer */
+	uint32_t late_files; /* value of object_table_late_files(); when it changes, the worker asks
+			      * again for objects that had no file */
+	uint32_t has_rules;  /* WIRE_ASK_RULE has an answer */
 	uint32_t padding;
 };
 

@@ -75,7 +75,7 @@ static struct callflow_location code_at(const struct here *h, const struct objec
 	return (struct callflow_location){code ? code : object, offset};
 }
 
-/* Checks the first step only: the caller measures the time of each. */
+/* Checks the first step only, because the caller measures the CPU time of each. */
 static size_t check(struct walks *walks, const struct walks_step *step, size_t count,
 		    uint64_t budget_ns, struct walks_verdict *ret_verdict)
 {

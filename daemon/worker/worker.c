@@ -417,7 +417,8 @@ static int conclude(struct worker *w, const struct worker_call *call, int status
 	if (err)
 		return fail(w, call, err);
 	if (status == -ENOMEM) {
-		/* The heap may be fragmented: another worker begins with a new one. */
+		/* The heap may be fragmented, so another worker, with a new heap, may have enough
+		 * memory. */
 		const struct object *object = culprit(w, call);
 
 		end_idle(w);

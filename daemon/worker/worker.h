@@ -10,9 +10,9 @@
  *   names   names of locations
  *   regions functions, lines and allocators for probes     the loop's, for calls that take long
  *
- * A call is a request and a reply. In between, a worker asks for what it needs: an object's
- * descriptor, a debug file, a mapping; stackd decides what it gets (worker_answer_fn). A worker
- * keeps only what it can ask for again, so stackd can end it at any moment.
+ * A call is a request and a reply. In between, a worker asks for what it needs (an object's
+ * descriptor, a debug file, a mapping), and stackd decides what it gets (worker_answer_fn). A
+ * worker keeps only what it can ask for again, so stackd can end it at any moment.
  *
  * stackd ends a worker that crashes, makes a forbidden system call, takes too much memory or CPU
  * time, or sleeps. It refuses the file that the worker read for the rest of the run, logs it with

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of the workers' counters; see worker_counts.h. */
+/* Lists the workers' counters by name; see worker_counts.h. */
 #include "daemon/worker/worker_counts.h"
 
 #include <stdio.h>
