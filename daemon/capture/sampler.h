@@ -129,7 +129,8 @@ void sampler_look_at_time(struct sampler *sampler);
  * each other (daemon/capture/phases.h). 0 or negative errno. */
 int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);
 
-/* Changes the periods of all events at random, if they are clocks: see jitter_change(). */
+/* Changes the periods of all events, which must be those of a clock, at random: see
+ * jitter_change(). */
 void sampler_jitter(struct sampler *sampler, uint64_t frequency, unsigned percent);
 
 /* Changes the frequency of events that sampler_attach_cpus() has opened (0: as `spec` has it), by
