@@ -77,8 +77,8 @@ static void read_mounts(dev_t device, struct cgroup_mounts *ret_mounts)
 		fclose(file);
 }
 
-/* Returns whether perf does not accept the folder as a cgroup, and writes to `what` what the folder
- * is. */
+/* Returns whether perf does not accept the folder as a cgroup; if so, writes to `what` what the
+ * folder is instead. */
 static bool is_other(int fd, const struct cgroup_mounts *mounts, char *what, size_t size)
 {
 	struct statfs fs;

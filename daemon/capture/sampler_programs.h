@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Chooses which of the kernel half's programs are loaded, and for which kind of link, since the
+/* Chooses which of the kernel half's programs are loaded, and for which kind of link, since the BPF
  * verifier takes time for each. */
 #ifndef CAPTURE_SAMPLER_PROGRAMS_H
 #define CAPTURE_SAMPLER_PROGRAMS_H

@@ -14,7 +14,7 @@
 
 #include "stackd_abi.h"
 
-/* Most pages that are kept (16 MiB). A page whose bytes change is kept up to four times. */
+/* Most pages that are kept (16 MiB). Of a page whose bytes change, up to four versions are kept. */
 #define CODE_PAGES_MOST 4096
 
 struct code_pages;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The key by which the kernel half recognises a file that it has not met yet: inode number, change
- * time, device and generation.
+ * Finds the key by which the kernel half recognises a file before a walk has come to it: inode
+ * number, change time, device and generation.
  *
  * stat() and an ioctl return all of these for filesystems on a block device: ext4, XFS and their
  * like. Other filesystems have no generations, show another device number in stat() than the kernel

@@ -5,7 +5,7 @@
  * call path becomes a node of the trie. All rows that are new since the last batch are collected
  * into the next one.
  *
- * Every record ends in exactly one end reason, and every one is counted.
+ * Every record gets exactly one end reason (why its walk has ended), and each is counted.
  */
 #ifndef RECORDER_RECORDER_H
 #define RECORDER_RECORDER_H

@@ -4,8 +4,8 @@
  *
  * They come from rings that are read one after the other, so an item that is read later may have
  * happened earlier. Every item waits here until nothing older can arrive any more, which is so once
- * it is older than the start of the previous round of reading (session_round.c). If an older item
- * arrives even so, it is handed out next, and counted as late.
+ * it is older than the time at which the previous round began to read the rings (session_round.c).
+ * If an older item arrives even so, it is handed out next, and counted as late.
  */
 #ifndef RECORDER_REORDER_H
 #define RECORDER_REORDER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set of processes whose side-band events matter: the target and its children, or all.
+ * Keeps the set of processes whose side-band events are used: the target and its children, or all.
  */
 #ifndef RECORDER_TRACKED_PIDS_H
 #define RECORDER_TRACKED_PIDS_H

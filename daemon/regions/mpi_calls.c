@@ -66,7 +66,8 @@ static const struct {
 	{"Start", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_START},
 	{"Startall", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_STARTALL},
 	/* Partitions are sent one by one as they are ready, and all of them between the start and
-	 * the completion of a request, so all count where the request is started. */
+	 * the completion of a request, so the bytes of all partitions count where the request is
+	 * started. */
 	{"Psend", {PARTS(3, 4, 5)}, {NONE}, 0, 0, HAS_INIT, 0},
 	{"Precv", {NONE}, {PARTS(3, 4, 5)}, 0, 0, HAS_INIT, 0},
 	{"Allreduce", {PART(3, 4, ONCE)}, {PART(3, 4, ONCE)}, 0, 0, HAS_I | HAS_INIT, 0},

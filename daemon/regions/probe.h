@@ -30,10 +30,9 @@ int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaph
 int probe_attach_to(int program, const char *path, uint64_t offset, uint64_t cookie, pid_t pid,
 		    struct probe *ret_probe);
 
-/* Attaches a uretprobe: the program runs at returns of the function that begins at `offset`. The
- * kernel replaces the return address on the stack for it. Must not be used for a function through
- * which an exception can pass, or that returns twice, because the kernel replaces its return
- * address. `pid`: the process; 0: all processes. */
+/* Attaches a uretprobe: the program runs at returns of the function that begins at `offset`. Must
+ * not be used for a function through which an exception can pass, or that returns twice, because
+ * the kernel replaces the return address on the stack. `pid`: the process; 0: all processes. */
 int probe_attach_return(int program, const char *path, uint64_t offset, pid_t pid,
 			struct probe *ret_probe);
 

@@ -15,9 +15,9 @@ struct search {
 	struct region_inlined *inlined;
 };
 
-/* Compares a name with the last part of the pattern ("solve<a::b>" in "ns::solve<a::b>(int)"): for
- * functions without code of their own, debug information has no linkage name, only the name without
- * namespace and arguments. */
+/* Returns whether a name equals the last part of the pattern ("solve<a::b>" in
+ * "ns::solve<a::b>(int)"): for functions without code of their own, debug information has no
+ * linkage name, only the name without namespace and arguments. */
 static bool is_last_part(const struct region_spec *spec, const char *name)
 {
 	const char *start = spec->function, *end = start + strlen(start);

@@ -69,7 +69,7 @@ static uint32_t uses_now(const struct room *r, uint32_t file)
 	return __atomic_load_n(&r->maps->files[file].uses, __ATOMIC_RELAXED);
 }
 
-/* If more than one period has passed, the uses count as evenly spread over these periods. */
+/* If more than one period has passed, takes the uses as evenly spread over these periods. */
 void room_look(struct room *r, uint64_t now_ns)
 {
 	uint64_t periods = (now_ns - r->looked_ns) / PERIOD_NS;

@@ -7,7 +7,7 @@
 #include "unwind/recipe.h"
 
 /* is_cancelled() is called now and then while a table is made, with the CPU time that was spent on
- * it so far, and returns whether to give the table up. */
+ * it so far, and returns whether the table must be given up. */
 struct table_stop {
 	bool (*is_cancelled)(void *arg, uint64_t cpu_ns);
 	void *arg;

@@ -254,7 +254,7 @@ static void show_wrong(const struct tag_paths *t, const struct stackd_tag_record
 	fputc('\n', stderr);
 }
 
-/* Enters path[0..count) into the learned trie and gives its node. */
+/* Enters path[0..count) into the trie t->learned, and gives its node. 0 or -ENOMEM. */
 static int enter(struct tag_paths *t, const uint32_t *path, size_t count, uint32_t *ret_node)
 {
 	uint32_t node = TAG_TRIE_ROOT, location;

@@ -148,7 +148,8 @@ static inline void walks_go_on(struct walks *walks)
 	walks->ops->go_on(walks);
 }
 
-/* Returns a descriptor that is readable when there is something to receive; -1: there never is. */
+/* Returns a descriptor that is readable when there is something to receive; -1: walks are not
+ * prefetched. */
 static inline int walks_poll_fd(const struct walks *walks)
 {
 	return walks->ops->poll_fd(walks);

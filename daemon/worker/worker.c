@@ -396,7 +396,8 @@ static int exchange(struct worker *w, const struct worker_call *call, const stru
 	return err;
 }
 
-/* Makes sure that the worker has a process for the next call, and replaces an old one. */
+/* Makes sure that the worker has a process for the next call; replaces one that has used RENEW_NS
+ * of CPU time. 0, or an error of worker_call(). */
 static int prepare(struct worker *w)
 {
 	int err;
