@@ -46,9 +46,9 @@ struct session_rings {
 	int error; /* error of the intake while the loop waited for a worker; 0: none */
 	struct reorder *queue;
 	struct table_wait table_wait;
-	uint64_t
-		round_ns; /* a time, set by the last round: no record that is read later is older */
-	uint64_t read_ns; /* time of the record that was read last */
+	uint64_t round_ns;   /* records that are read after the last round are not older than
+			      * this */
+	uint64_t read_ns;    /* time of the record that was read last */
 	uint64_t horizon_ns; /* the last round has handed out the items older than this, unless they
 			      * wait for a table or a walk */
 	uint64_t queued_bytes; /* bytes of records in `queue` */

@@ -222,8 +222,8 @@ int branches_on_path(struct branches *b, pid_t tid, const struct walk_input *wal
 	err = reconstruct(b, tid, &in, &view, ret_path);
 	if (err)
 		return err;
-	if (b->n_frames < in.n_walked) { /* lib/code/lbr has left out frames of the walk: keep the
-					  * walk as it is */
+	if (b->n_frames <
+	    in.n_walked) { /* lib/code/lbr has left out frames: keep the walk as it is */
 		ret_path->origin = (struct origin){.is_complete = end == STACKD_END_ENTRY};
 		ret_path->end = end;
 		return 0;

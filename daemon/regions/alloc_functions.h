@@ -28,11 +28,9 @@ struct alloc_functions {
 	VEC(uint64_t) cookies; /* for each of `entries`: STACKD_ALLOC_... */
 	VEC(uint64_t) returns; /* offsets, each once */
 	VEC(uint64_t) return_cookies;
-	VEC(uint64_t)
-	uretprobes; /* file offsets of the functions that get a uretprobe; their returns are not in
-		     * `returns` */
-	size_t n_left_out; /* functions whose code could not be decoded */
-	bool has_malloc;   /* the file has a malloc(), even if no function can be probed */
+	VEC(uint64_t) uretprobes; /* offsets of functions whose returns get a uretprobe */
+	size_t n_left_out;	  /* functions whose code could not be decoded */
+	bool has_malloc;	  /* the file has a malloc(), even if no function can be probed */
 };
 
 /* Finds an allocator's functions. `wants_uretprobes`: C functions get uretprobes. Leaves

@@ -11,9 +11,8 @@
 /* Facts about a file, from its headers and tables. */
 struct traits {
 	bool has_dynamic, has_name, is_pie, has_loader, is_linker;
-	bool has_symbols, calls,
-		defines; /* has_symbols: the file has a symbol table; calls, defines: it calls, or
-			  * defines, functions that start programs */
+	bool has_symbols, calls, defines; /* has_symbols: there is a symbol table; calls, defines:
+					   * it calls, or defines, functions that start programs */
 };
 
 static bool is_starter(const char *name)

@@ -542,8 +542,7 @@ static enum exit_status look_first(struct regions *r)
 	if (!err)
 		err = look_at_later(r);
 	status = err ? STATUS_FAILED : check_specs(r);
-	if (status ==
-	    STATUS_DONE) /* searched after the check, so that copies make no function ambiguous */
+	if (status == STATUS_DONE) /* after the check, since copies make no name ambiguous */
 		err = look_at_copies(r);
 	if (err == -E2BIG)
 		log_error("--region: more than %u functions match: give narrower patterns",

@@ -750,9 +750,8 @@ int tables_rule(struct tables *t, const struct object *object, uint64_t offset,
 	if (err != -ENOENT)
 		return err;
 	*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_NONE};
-	if (has_table &&
-	    tables_have(t,
-			object)) /* the table is loaded and has no rule there; it was not evicted */
+	if (has_table && tables_have(t, object)) /* the table is loaded, not evicted, and has no
+						  * rule there */
 		return 0;
 	err = tables_want(t, object, NULL);
 	return err ? err : -EAGAIN;

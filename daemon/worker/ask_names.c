@@ -39,8 +39,8 @@ struct ask_names {
 
 struct question {
 	struct ask_names *names;
-	const struct object
-		*object; /* the object of the request; the worker may ask about no other object */
+	const struct object *object; /* the object of the request; the worker may ask about no other
+				      * object */
 };
 
 /* --- what the worker asks -------------------------------------------------------------------- */

@@ -385,8 +385,7 @@ static int start_server(struct fork_server *s, int *ret_status)
 	err = ask_process(s, s->keeper, s->keeper_pid, &request, &pair[1], 1, &answer);
 	close(pair[1]);
 	if (!err)
-		__atomic_store_n(&s->pid, 0,
-				 __ATOMIC_RELAXED); /* the keeper has reaped the old server */
+		__atomic_store_n(&s->pid, 0, __ATOMIC_RELAXED); /* it was reaped */
 	if (!err && answer.result < 0)
 		err = answer.result;
 	if (err) {
