@@ -42,7 +42,7 @@ struct sideband;
 int sideband_new(int cgroup_fd, struct sideband **ret_sideband);
 void sideband_free(struct sideband *sideband);
 
-/* Opens the dummy event of a CPU that has come on line again. Events in the CPU's old ring are
+/* Opens the dummy event again, for a CPU that has come on line. Events in the CPU's old ring are
  * lost, so sideband_drain() is to be called before. 0 or negative errno. */
 int sideband_reopen(struct sideband *sideband, int cpu, int cgroup_fd);
 
