@@ -12,13 +12,13 @@
  *   ARCH_PARMS                arguments of a call that are in registers, six at most
  *   ARCH_SYSTEM_CALL(regs)    the number of the system call that a thread is in, an lvalue
  *   ARCH_IS_USER(regs)        whether these are registers of user mode
- *   ARCH_IS_32BIT(regs)       whether that runs code of 32 bits
+ *   ARCH_IS_32BIT(regs)       whether the thread runs 32-bit code
  *   ARCH_IS_FAULT(regs)       whether these were saved at a fault or interrupt, not a system call
  *   ARCH_THREAD_POINTER(task) the thread pointer of a task that does not run, or of the current one
  *   ARCH_CALL_...             numbers of system calls: MMAP, BRK, POLL, PPOLL, FUTEX, SIGRETURN
  *   arch_take_regs(to, from)  fills in struct stackd_regs
- *   arch_holds_condition(regs, condition)   whether a branch jumps; its condition is numbered as
- *                             STACKD_EXIT_BRANCH says
+ *   arch_holds_condition(regs, condition)   whether a conditional branch jumps with these
+ *                             registers; its condition is numbered as STACKD_EXIT_BRANCH says
  */
 #ifndef ARCH_BPF_H
 #define ARCH_BPF_H

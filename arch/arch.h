@@ -28,11 +28,12 @@
  *   STACKD_SAVED_REGS(X)  X(name, number) of the registers that a callee preserves and a rule can
  *                         restore, the frame pointer first; STACKD_SAVED_COUNT of them
  *   ARCH_PUSHED_REGS(X)   X(number, bit) of the same registers, in the order in which functions
- *                         push them; cookies of exits describe frames to the kernel half by it
+ *                         push them. The bit stands for the register in the cookie of a probe on a
+ *                         function's exit, which describes the frame there to the kernel half
  *   ARCH_PRESERVED_REGS   a bit for each register with a known value after a call, SP among them
  *                         (and no PC)
  *   ARCH_VOLATILE_REGS    a bit for each register that a callee may change
- *   ARCH_KEPT_TWO_REGS    the two of these for which a rule has STACKD_KEPT_TWO
+ *   ARCH_KEPT_TWO_REGS    the two volatile registers that a rule with STACKD_KEPT_TWO keeps
  *   ARCH_RESULT_REG       the register with the result of a function or system call
  *   ARCH_RETURN_SLOT      where a call leaves the return address, in bytes from the CFA
  *   ARCH_CALL_PUSHES      bytes by which a call lowers the stack pointer
@@ -48,7 +49,7 @@
  *   ARCH_FAULT_PAGE, _EXECUTION    the number of a page fault, and the bit of its error code that
  *                         says that the page was not executable
  *   ARCH_BREAKPOINT       the first byte that a debugger or probe puts in place of an instruction
- *   ARCH_PAUSE()          what a loop does that waits for another processor
+ *   ARCH_PAUSE()          the instruction for a loop that waits for another CPU
  *   INSN_REG_COUNT, INSN_SP, INSN_FP, INSN_PRESERVED, INSN_VOLATILE, INSN_SAVED_REGS,
  *   INSN_MAX_BYTES        the same with the numbers that registers have in instructions (insn.h)
  *   INSN_ARGUMENT, INSN_ARGUMENT_2, INSN_ARGUMENTS   the registers of a function's first and second
@@ -58,7 +59,7 @@
  *   ARCH_FUNCTION_ALIGN   the alignment of functions by compilers
  *   ARCH_PAGE_SHIFT       log2 of the least page size
  *
- * A test's build can name another definition of these: STACKD_ARCH_HEADER.
+ * A test can be built with other definitions: STACKD_ARCH_HEADER names the file with them.
  */
 #ifndef STACKD_ARCH_H
 #define STACKD_ARCH_H

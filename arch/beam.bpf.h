@@ -6,7 +6,8 @@
  *   BEAM_REGISTERS_REG  the register that points to the scheduler's registers, above C's frames
  *   BEAM_PROCESS_REG    the register that points to the process's structure
  *   begins_main(code)   whether these first bytes of code can be those of process_main
- *   frame_ahead(s, pc)  the size of the frame at pc, by the code from there on; 0: unknown
+ *   frame_ahead(s, pc)  the size in bytes of the frame at pc, found in the code from pc on; 0:
+ *                       unknown
  *   last_change(s)      the last change to the frame in the code before the walk's pc: by how many
  *                       bytes it was enlarged, POINTER_SET, FRAME_GONE; 0: none was found
  *   leaves_frame(s, pc) whether the code at pc releases its function's frame before it makes one

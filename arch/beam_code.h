@@ -19,7 +19,8 @@
 
 #include "stackd_abi.h"
 
-/* Bytes from the start of that memory. In OTP 25 process_main is at some 1,300. */
+/* Bytes that are searched, from the start of the JIT compiler's memory. In OTP 25 process_main is
+ * at some 1,300. */
 #define BEAM_CODE_SEARCHED 16384
 
 /* Searches the `len` bytes of code at `address` for process_main. If it finds process_main, it

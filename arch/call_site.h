@@ -16,7 +16,7 @@
 #define CALL_SITE_BYTES 7
 
 enum call_site_kind {
-	CALL_SITE_DIRECT = 1, /* E8: call_site_target() gives its target */
+	CALL_SITE_DIRECT = 1, /* E8: call_site_target() returns its target */
 	CALL_SITE_INDIRECT = 2,
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One instruction, reduced to the value that it computes, for code that follows values through
- * straight lines of compiled functions: loads of 32 and 64 bits, products, sums and comparisons.
- * What matters for frames is in insn.h.
+ * One instruction, reduced to the value that it computes. Code that follows values through straight
+ * lines of compiled functions uses it: loads of 32 and 64 bits, products, sums and comparisons. An
+ * instruction's effect on frames is in insn.h.
  */
 #ifndef ARCH_DATA_INSN_H
 #define ARCH_DATA_INSN_H
@@ -14,13 +14,13 @@ enum data_operation {
 	DATA_MOVE,
 	DATA_ADDRESS,	   /* the first operand becomes the address of the second */
 	DATA_ADD,	   /* adds the second operand to the first */
-	DATA_MULTIPLY,	   /* multiplies the first operand by the second; with three: second by
-			    * third, into the first */
+	DATA_MULTIPLY,	   /* multiplies the first operand by the second; with three operands:
+			    * the second by the third, into the first */
 	DATA_AND,	   /* ANDs both operands, into the first */
 	DATA_COMPARE,	   /* compares both operands */
 	DATA_SET_IF_EQUAL, /* sets the first operand to 1 if the compared values were equal; else to
 			    * 0 */
-	DATA_RESTORE,	   /* a register from the stack */
+	DATA_RESTORE,	   /* loads a register from the stack */
 	DATA_CALL,
 	DATA_LEAVE, /* a jump or a return */
 };
@@ -49,7 +49,8 @@ struct data_insn {
 	uint32_t written; /* a bit for each register */
 };
 
-/* Decodes the instruction at `vaddr`; `code` has `size` bytes. false: they are no instruction. */
+/* Decodes the instruction at `vaddr`; `code` has `size` bytes. Returns false if they are no
+ * instruction. */
 bool data_insn_decode(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
 		      uint64_t vaddr, struct data_insn *ret_insn);
 

@@ -15,7 +15,8 @@
 
 struct disassembler;
 
-/* `intel`: in Intel's form, if the processor has two. Returns 0 or -ENOMEM. */
+/* Makes a disassembler; the caller frees it. `intel`: it writes Intel's syntax, if the processor
+ * has two. Returns 0 or -ENOMEM. */
 int disassembler_new(bool intel, struct disassembler **ret_disassembler);
 void disassembler_free(struct disassembler *disassembler); /* NULL is fine */
 
@@ -26,7 +27,7 @@ struct disassembled {
 	char text[256];
 };
 
-/* Disassembles the instruction at `vaddr`; `code` has `size` bytes. false: they are no
+/* Disassembles the instruction at `vaddr`; `code` has `size` bytes. Returns false if they are no
  * instruction. */
 bool disassemble(const struct disassembler *disassembler, const uint8_t *code, size_t size,
 		 uint64_t vaddr, struct disassembled *ret_insn);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One instruction, reduced to where control goes from it, and to the addresses that it loads into
- * registers. For searches for a program's calls and jumps: callflow (does this call reach that
- * function), branch records, and models of tags. insn.h also has the effect on frames, and converts
- * some forms to that effect: a call of the next instruction is a push there. Here it is a call, as
- * it is in a branch record.
+ * registers. Used by the searches for a program's calls and jumps: callflow (which tells whether a
+ * call can reach a function), branch records (LBR), and models of tags. insn.h also has the effect
+ * on frames, and decodes a call of the next instruction as a push. Here it is a call, as it is in a
+ * branch record.
  *
  * Registers have the numbers that instructions have, as in insn.h.
  */
@@ -18,7 +18,7 @@ enum flow_kind {
 	FLOW_CALL,
 	FLOW_RETURN,
 	FLOW_JUMP,
-	FLOW_BRANCH, /* or to the next instruction */
+	FLOW_BRANCH, /* to the target, or to the next instruction */
 	FLOW_STOP,   /* it traps: nothing follows */
 };
 
@@ -47,20 +47,20 @@ struct flow_insn {
 	bool is_switch;	    /* a jump marked so that its target needs no mark */
 	bool is_sum;	    /* it is an addition */
 	bool pushes_number; /* FLOW_VALUE_NUMBER: it pushes the number */
-	bool stops_prediction; /* only speculation reaches it */
+	bool stops_prediction; /* only speculative execution reaches it */
 	bool clears_fp;	       /* the frame pointer is 0 after it */
 	bool stores_to_thread; /* it stores to memory relative to the thread pointer */
 	int64_t distance;      /* from the instruction's end */
 	uint64_t number;
 };
 
-/* Decodes the instruction at the start of `code`, of `size` bytes. false: they are no
+/* Decodes the instruction at the start of `code`, of `size` bytes. Returns false if they are no
  * instruction. */
 bool flow_insn_decode(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
 		      struct flow_insn *ret_insn);
 
-/* Returns the place at `distance` from the instruction at `at`: vaddr or file offset, as `at` is,
- * since a file's code is contiguous. */
+/* Returns the address at `distance` from the end of the instruction at `at`: a vaddr if `at` is a
+ * vaddr, a file offset if `at` is one, since a file's code is contiguous. */
 static inline uint64_t flow_insn_target(const struct flow_insn *i, uint64_t at)
 {
 	return at + i->length + (uint64_t)i->distance;

@@ -2,7 +2,7 @@
 /*
  * Finds how the assembly code of Go's runtime switches stacks. It reads the instructions, since
  * they contain the offsets of members, which differ between versions of Go. If code does not look
- * as expected, nothing is guessed.
+ * as expected, nothing is found.
  *
  * A thread runs the runtime's own work on its system stack (that of g0), and leaves the goroutine's
  * stack as it is. systemstack returns from there with the following instructions. Before Go 1.21 it
@@ -64,13 +64,15 @@ struct go_goroutine {
 	int16_t sp;   /* in a g: sched.sp; sched.pc follows it */
 };
 
-/* Places in a function, as offsets in its code. */
+/* Addresses in a function, as offsets in its code. */
 struct go_switch {
 	size_t call; /* the return address of its call */
-	size_t back; /* behind the instruction that sets the stack pointer back */
+	size_t back; /* the end of the instruction that sets the stack pointer back to the
+		      * goroutine's stack */
 };
 
-/* Finds systemstack's call of its argument. false: the code is not as above. */
+/* Finds the call by which systemstack runs its argument. Returns false if the code is not as
+ * above. */
 bool go_switch_systemstack(const uint8_t *code, size_t size, struct go_switch *ret_switch,
 			   struct go_goroutine *ret_goroutine);
 
@@ -82,8 +84,8 @@ struct go_cgo_frame {
 	bool is_same;  /* it was on a system stack before the call, too */
 };
 
-/* Finds the next of asmcgocall's calls whose return address is behind `from`. false: there is
- * none. */
+/* Finds asmcgocall's first call whose return address is greater than `from`. Returns false if there
+ * is none. */
 bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
 			  struct go_switch *ret_switch, struct go_cgo_frame *ret_frame);
 
@@ -91,8 +93,8 @@ bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
  * from `from` up to the return address `call`. */
 bool go_switch_is_in_register(const uint8_t *code, size_t size, size_t from, size_t call);
 
-/* Returns the end of asmcgocall's instructions at `back` that store its result and return; 0: there
- * are none. */
+/* Returns the end of the instructions at `back` with which asmcgocall stores its result and
+ * returns; 0: there are none. */
 size_t go_switch_return_end(const uint8_t *code, size_t size, size_t back);
 
 /* The offsets by which a thread finds its system stack again after C has called Go. */
@@ -104,13 +106,13 @@ struct go_callback {
 	int16_t saved; /* from that stack pointer: the previous value of sched.sp */
 };
 
-/* Finds where cgocallback returns to the system stack; ret_switch->call is the first of these
- * instructions. */
+/* Finds where cgocallback returns to the system stack; ret_switch->call is the start of the
+ * instructions above. Returns false if the code is not as above. */
 bool go_switch_cgocallback(const uint8_t *code, size_t size, struct go_switch *ret_switch,
 			   struct go_callback *ret_callback);
 
-/* Returns whether morestack saves its caller's position in sched.pc and sched.sp of this
- * goroutine. */
+/* Returns whether morestack saves its caller's program counter and stack pointer in this
+ * goroutine's sched.pc and sched.sp. */
 bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine);
 
 /* The part of gogo that is on a goroutine's stack. From `from` on, the goroutine's pc is in memory
@@ -119,7 +121,7 @@ struct go_gogo {
 	size_t from, loaded, end;
 };
 
-/* Finds that part of gogo. false: the code is not as expected. */
+/* Finds that part of gogo. Returns false if the code is not as expected. */
 bool go_switch_gogo(const uint8_t *code, size_t size, struct go_gogo *ret_gogo);
 
 /* Finds the end of the first instruction that sets the stack pointer other than by adding to it: a
@@ -133,12 +135,13 @@ size_t go_switch_keeps_sp(const uint8_t *code, size_t size, uint8_t *ret_reg);
 
 #define GO_SWITCH_REACH 16 /* bytes that the next two may read, on either side of `code` */
 
-/* Returns the number of bytes behind `code` from which on rbp is saved in a frame of `delta` bytes;
- * `code` is where rsp has been lowered. Either `mov %rbp,delta-8(%rsp)` follows (to Go 1.20), or
- * `push %rbp` has lowered it (since 1.21). -1: neither. */
+/* Returns the number of bytes after `code` at which rbp is saved in a frame of `delta` bytes;
+ * `code` is the end of the instruction that lowers rsp. Either `mov %rbp,delta-8(%rsp)` follows (to
+ * Go 1.20), or that instruction is `push %rbp` itself (since 1.21). -1: neither. */
 int go_switch_saves_fp(const uint8_t *code, int32_t delta);
 
-/* Returns whether GO_SWITCH_RETURN_REG was popped right before `code`: it has a return address. */
+/* Returns whether the instruction right before `code` pops GO_SWITCH_RETURN_REG, which then has a
+ * return address. */
 bool go_switch_pops_return(const uint8_t *code);
 
 #endif

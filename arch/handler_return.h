@@ -13,15 +13,16 @@
 /* Returns the length of that code, if it is at `bytes`; 0: it is other code. */
 size_t handler_return_bytes(const uint8_t *bytes, size_t len);
 
-/* The same, if a no-op precedes the code. The kernel gives a handler the first byte of the code as
- * its return address. Walks look up the byte before, so the no-op needs the rule, too. */
+/* Like handler_return_bytes(), for that code with a no-op before it; returns the length of both.
+ * The kernel gives a handler the first byte of the code as its return address. Walks look up the
+ * byte before, so the no-op needs the rule, too. */
 size_t handler_return_bytes_with_nop(const uint8_t *bytes, size_t len);
 
-/* Whether either form can begin with a byte: most bytes of code cannot. */
+/* Whether the code of either function can begin with a byte. Most bytes cannot begin it. */
 extern const bool handler_return_may_begin[256];
 
-/* Returns whether one of the code's instructions begins at bytes[here], or the code ends there.
- * This depends on the bytes before, of which HANDLER_RETURN_BYTES suffice. */
+/* Returns whether an instruction of that code begins at bytes[here], or the code ends there. It
+ * examines the bytes before, of which HANDLER_RETURN_BYTES suffice. */
 bool handler_return_has(const uint8_t *bytes, size_t len, size_t here);
 
 #endif

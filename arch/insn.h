@@ -15,7 +15,7 @@
 
 #define INSN_NO_REG INSN_REG_COUNT
 
-/* A decoder. Only arch/ knows what the state means. */
+/* A decoder. Only arch/ knows what `state` means. */
 struct insn_decoder {
 	uint64_t state[4];
 };
@@ -32,9 +32,9 @@ enum insn_flow {
 };
 
 enum insn_op {
-	INSN_OTHER, /* writes the registers `written`; nothing else is known */
-	INSN_PUSH,  /* pushes `src`, or another value: INSN_NO_REG */
-	INSN_POP,   /* pops into `dst`, or into memory or the flags: INSN_NO_REG */
+	INSN_OTHER, /* writes the registers in `written`; nothing else is known */
+	INSN_PUSH,  /* pushes `src`; INSN_NO_REG: another value than a register */
+	INSN_POP,   /* pops into `dst`; INSN_NO_REG: into memory or the flags */
 	INSN_COPY,  /* dst = src + disp */
 	INSN_ALIGN, /* clears some low bits of the stack pointer */
 	INSN_LOAD,  /* dst = *(src + disp), 8 bytes */
@@ -43,20 +43,21 @@ enum insn_op {
 	INSN_LEAVE,
 };
 
-/* A second role of an instruction: a step in computing the address of code. */
+/* A second role of an instruction: a step in the computation of a code address, as for a jump
+ * table. */
 enum insn_idiom {
 	INSN_NO_IDIOM,
 	INSN_ADDRESS,	  /* dst = target */
 	INSN_ENTRY,	  /* dst = an entry of the table at src + disp (INSN_NO_REG: at disp),
-			   * selected by another register; or the entry at src + addend + disp, if
-			   * it has an addend */
+			   * whose index is another register. If `addend` is a register: the
+			   * entry at src + addend + disp */
 	INSN_EXTENDED,	  /* dst = the lower 32 bits of src, sign-extended */
 	INSN_SUM,	  /* dst = src + addend + disp */
 	INSN_INDEXED,	  /* dst = src + a value that another register selects */
 	INSN_BOUND,	  /* compares a number in src (INSN_NO_REG: in memory) with `number`, or
-			   * reduces it to at most that */
-	INSN_BOUND_TEST,  /* a jump by an unsigned comparison: the bound, less `number`, is
-			   * allowed */
+			   * reduces the number in src to at most `number` */
+	INSN_BOUND_TEST,  /* a jump by an unsigned comparison. Up to INSN_BOUND's number less
+			   * `number`, the compared number is allowed */
 	INSN_STACK_BOUND, /* compares the stack pointer with src */
 	INSN_COMPARISON,  /* any other comparison */
 	INSN_SLOT,	  /* calls, or jumps to, the address in the word at `target` */
@@ -81,8 +82,8 @@ struct insn {
 	bool is_number;	  /* INSN_ADDRESS: a plain number, which need not be an address */
 	int32_t disp;
 	uint32_t written; /* a bit for each register */
-	uint32_t used;	  /* a bit for each register whose value matters: not if it is only pushed
-			   * or stored */
+	uint32_t used;	  /* a bit for each register whose value the instruction uses; a register
+			   * that it only pushes or stores has no bit */
 	uint32_t number;
 	uint64_t target; /* vaddr */
 };
@@ -96,8 +97,8 @@ unsigned insn_dwarf_number(unsigned reg);
 /* Returns the index in STACKD_SAVED_REGS of a register that functions preserve, or -1. */
 int insn_saved_index(unsigned reg);
 
-/* Returns whether an instruction, whose bytes are given, changes registers that are not its
- * operands: a system call, or a loop. */
+/* Returns whether an instruction changes registers that are not its operands, as a system call and
+ * a loop do. `code` has its bytes. */
 bool insn_changes_unnamed(const struct insn *insn, const uint8_t *code);
 
 /* Returns whether an instruction pushes a register that functions preserve. */
@@ -111,14 +112,15 @@ bool insn_ends_frame(const struct insn *insn);
 bool insn_decode(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
 		 uint64_t vaddr, struct insn *ret_insn);
 
-/* The same for the instruction at code[at], which is at `vaddr`. It takes the code around the
- * instruction into account: with a call of the next instruction, code may find its own address; a
- * return may be a jump to a pushed address; and a number may be the size of a frame whose pages
- * were touched before. */
+/* Like insn_decode(), for the instruction at code[at], whose address is `vaddr`. It also looks at
+ * the code around the instruction: a call of the next instruction may only get its own address; a
+ * return may be a jump to an address that was just pushed; and a number may be the size of a frame
+ * whose pages were touched before. */
 bool insn_decode_within(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
 			size_t at, uint64_t vaddr, struct insn *ret_insn);
 
-/* The same by the general decoder alone. Tests compare the short decoder with it. */
+/* Like insn_decode(), but with Zydis alone, without the short decoder of the commonest
+ * instructions. Tests compare the two. */
 bool insn_decode_any(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
 		     uint64_t vaddr, struct insn *ret_insn);
 

@@ -46,8 +46,8 @@ enum java_entry {
 	JAVA_ENTRY_HAS_SENDER,	/* and r13 has been pushed */
 };
 
-/* Returns the state at the instruction code[at]. Most of the JAVA_ENTRY_BEFORE and _AFTER bytes
- * around it are needed. */
+/* Returns the state of the frame at the instruction code[at]. Most of the JAVA_ENTRY_BEFORE bytes
+ * before it and of the JAVA_ENTRY_AFTER bytes from it on are needed. */
 enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at);
 
 #define JAVA_ENTRY_START_BYTES 11

@@ -21,9 +21,10 @@
 
 #include "arch/insn.h"
 
-#define PROBE_PLACE_BYTES 16 /* bytes of code that have the longest instruction */
+#define PROBE_PLACE_BYTES 16 /* bytes of code, enough for the longest instruction */
 
-/* Returns whether the kernel takes the instruction at `code` for another one. */
+/* Returns whether the kernel takes the instruction at `code` for another instruction (see above),
+ * so that a probe must not be placed there. */
 bool probe_place_is_misread(const uint8_t *code, size_t len);
 
 /* Returns whether the instruction at `code` is a nop of five bytes. */
@@ -33,8 +34,8 @@ bool probe_place_is_long_nop(const uint8_t *code, size_t len);
  * register, a call or a jump, nearly all without a prefix. */
 bool probe_place_is_emulated(const uint8_t *code, const struct insn *insn);
 
-/* Returns the number of a branch's condition, whose lowest bit is set in the opposite of a
- * condition (STACKD_EXIT_BRANCH); -1: the condition is in a register, and has no number. */
+/* Returns the number of a branch's condition as STACKD_EXIT_BRANCH has it: the opposite condition
+ * differs in the lowest bit. -1: the branch tests a register, and its condition has no number. */
 int probe_place_condition(const uint8_t *code, const struct insn *insn);
 
 /* Returns whether the instruction at `code` only sets registers, from registers, numbers or memory,

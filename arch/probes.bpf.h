@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Undoes what the kernel's probes do to a thread that is stopped within one. probed.bpf.h includes
- * this in its middle, after the search in the list of replaced return addresses. A slot is where a
- * return address was before the kernel replaced it by the address of the trampoline of return
- * probes. For each processor:
+ * Undoes what a kernel's uprobe does to a thread that is stopped within the probe. probed.bpf.h
+ * includes this file in its middle, after the function that searches the list of replaced return
+ * addresses. A slot is where a return address was before the kernel replaced it by the address of
+ * the trampoline of return probes. For each processor:
  *
  *   slot_above(at)    how far above the stack pointer the returning function's slot is, for a
  *                     thread at byte `at` of the trampoline of return probes
  *   find_left(s, probed, at, slot)
- *                     the true return address of such a thread; 0: it is not known
+ *                     the true return address of a thread in that trampoline; 0: it is not known
  *   leave_call(s, probed, trampoline)
  *                     takes a thread out of the trampoline's system call, which has begun to change
  *                     its registers. Returns 1 if it has done so

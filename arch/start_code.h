@@ -6,8 +6,8 @@
  *
  * Each function examines the instruction at code[at], of `len` bytes, and the bytes around it:
  * START_CODE_BEFORE bytes before it and START_CODE_BEHIND from it on are enough. A result of type
- * int is the number of bytes that the function has pushed there; -1: it is no such function, or
- * call frame information is better.
+ * int is the number of bytes that the C runtime's function has pushed when it is at that
+ * instruction; -1: code[at] is not in such a function, or call frame information is better.
  */
 #ifndef ARCH_START_CODE_H
 #define ARCH_START_CODE_H
@@ -18,15 +18,18 @@
 
 #define START_CODE_BEFORE 64
 #define START_CODE_BEHIND 29
-#define START_CODE_INIT	  32 /* of _init: only a check and a call */
+#define START_CODE_INIT	  32 /* bytes of _init, which has only a check and a call */
 
-/* The result in _init or _fini, which begins at code[0], up to its first return. */
+/* Returns the bytes pushed at code[at] in _init or _fini, which begins at code[0]; -1 behind its
+ * first return. */
 int start_code_in_init(const uint8_t *code, size_t len, size_t at);
 
-/* The result in __do_global_dtors_aux, before its frame pointer is set. */
+/* Returns the bytes pushed at code[at] in __do_global_dtors_aux, before it sets its frame
+ * pointer. */
 int start_code_in_dtors(const uint8_t *code, size_t len, size_t at);
 
-/* The result in frame_dummy of a static program, which registers call frame information. */
+/* Returns the bytes pushed at code[at] in frame_dummy of a static program, which registers call
+ * frame information. */
 int start_code_in_frame_dummy(const uint8_t *code, size_t len, size_t at);
 
 /* Returns whether code[at] is in __do_global_dtors_aux, up to its last return. */

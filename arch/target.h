@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* e_machine of ELF files with 64-bit code for this processor, and with 32-bit code, which is only
- * named. */
+/* e_machine of ELF files with 64-bit code for this processor, and of those with 32-bit code, whose
+ * functions are only named, not unwound. */
 extern const uint16_t target_elf_machine, target_elf_machine_32;
 
-/* What a relocation writes into its word. */
+/* The value that a relocation writes. */
 enum target_relocation {
 	TARGET_RELOCATION_OTHER,
 	TARGET_RELOCATION_RELATIVE,  /* an address in the file: the addend */
@@ -31,8 +31,8 @@ extern const char *const target_library_folders[];
 /* The flags that libraries of this processor and its usual C library have in ld.so.cache. */
 extern const uint32_t target_library_cache_flags;
 
-/* Returns whether a machine's name, as uname gives it, is this processor's: then its code can be
- * decoded here. */
+/* Returns whether a machine's name, as uname -m prints it, is this processor's, so that its code
+ * can be decoded here. */
 bool target_is_machine(const char *name);
 
 /* Returns whether a property of a file's note (NT_GNU_PROPERTY_TYPE_0) says that the file's code
@@ -40,8 +40,8 @@ bool target_is_machine(const char *name);
  * its data. */
 bool target_has_shadow_stack(uint32_t type, uint32_t word);
 
-/* Returns the register (in DWARF's numbers) of a bit of perf's sample_regs_user; -1: not in a walk.
- */
+/* Returns the register (in DWARF's numbers) that a bit of perf's sample_regs_user means; -1: a walk
+ * does not use it. */
 int target_perf_register(unsigned bit);
 
 #endif

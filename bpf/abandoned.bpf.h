@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Instances that are left without a return: by an exception, longjmp(), pthread_exit(), a handler
- * that does not return, exec or exit. They are passes like all others. They end when the thread is
- * next seen below them: at a probe (here), or at a sample (instance.bpf.h).
+ * Instances (passes through a region: from its entry probe to its exit probe) that are left without
+ * a return: by an exception, longjmp(), pthread_exit(), a handler that does not return, exec or
+ * exit. They are recorded like all others. They end when the thread is next seen outside of them,
+ * at a probe (here) or at a sample (instance.bpf.h). An instance's slot is the address of its
+ * function's return address:
  *
  *   the slot of the instance is below the stack pointer,
  *     on the thread's own stack, or its alternate one       it was left
@@ -18,13 +20,15 @@
  * on each, and changes from one to another at any time, without a probe. If several such stacks are
  * in one mapping, nothing shows to which of them an address belongs. So a suspended instance stays
  * open, and continues when its exit is hit. If that never happens, it was left when it was first
- * found suspended. A mark outside of every function is never left; it is suspended while the thread
- * is on another stack than at the mark's hit.
+ * found suspended. A mark (a probe at an instruction, whose instance lasts until the next hit) that
+ * is outside of every function is never left; it is suspended while the thread is on another stack
+ * than at the mark's hit.
  *
  * If instances are simply nested, they are a stack (thread->open). If one is suspended, or ends
  * while a later one is open, they are tangled: free entries are between open ones, and the times of
- * entry show which instance encloses which. Time that two such instances share is in both. So that
- * exclusive times still add up, it is nested time of the instance that was entered first.
+ * entry show which instance encloses which. Time during which two such instances were open belongs
+ * to both. So that exclusive times (without nested time) still add up, it counts as nested time of
+ * the instance that was entered first.
  *
  * The frames of an instance that was left are gone, so there is no walk. The record has the
  * function, and the caller by the return address that was read at the entry.
@@ -64,8 +68,9 @@ static __always_inline void make_pass(const struct open_instance *ended, __u64 n
 
 /* --- instances that are tangled -------------------------------------------------------------- */
 
-/* Finds the instances entered next before and next after `since`: thread->beside. This is a loop
- * rather than bpf_loop(), whose callback would need a frame on the stack. */
+/* Finds, among the open instances, the one that was entered next before the time `since`, and the
+ * one next after, and puts them into thread->beside. This is a loop rather than bpf_loop(), whose
+ * callback would need a frame on the stack. */
 static __always_inline void look_beside(struct region_thread *thread, __u64 since)
 {
 	struct neighbours *n = &thread->beside;
@@ -95,7 +100,7 @@ static __always_inline void look_beside(struct region_thread *thread, __u64 sinc
 }
 
 /* Adds to the nested time of the ended instance the time that it shares with `within`, which was
- * entered later and is still open. */
+ * entered later and is still open, and which has not been counted as nested before. */
 static __always_inline void take_share(struct open_instance *ended, struct open_instance *within,
 				       __u64 now, __u64 cpu)
 {
@@ -126,9 +131,9 @@ static __always_inline void trim(struct region_thread *thread)
 		thread->is_tangled = 0;
 }
 
-/* Moves an entry of a tangled thread to thread->ended, and adds the share of the instance within
- * it. Returns the index plus 1 of the instance around it; 0: there is none. Global, as the others
- * here, so that it is verified once. */
+/* Moves the entry `index` of a tangled thread to thread->ended, and adds the time that it shares
+ * with the instance within it. Returns the index plus 1 of the instance around it; 0: there is
+ * none. It is a global function, as others here are, so the BPF verifier checks it once. */
 __noinline int free_tangled(struct region_thread *given, __u32 index, __u64 now, __u64 cpu)
 {
 	struct region_thread *thread = CHECKED(given);
@@ -152,8 +157,8 @@ __noinline int free_tangled(struct region_thread *given, __u32 index, __u64 now,
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-/* Removes the entry of an ended instance, which is then in thread->ended. Returns the index plus 1
- * of the instance around it; 0: there is none. */
+/* Moves the entry of an ended instance to thread->ended. Returns the index plus 1 of the instance
+ * around it; 0: there is none. */
 static __always_inline __u32 take_out(struct region_thread *thread, __u32 index, __u64 now,
 				      __u64 cpu)
 {
@@ -170,7 +175,8 @@ static __always_inline __u32 take_out(struct region_thread *thread, __u32 index,
 	return index;
 }
 
-/* Adds the time of an ended instance to the nested time of the one around it. */
+/* Adds the time of an ended instance to the nested time of the instance `around` it (an index plus
+ * 1); if there is none (0), to the thread's measured time. */
 static __always_inline void tell_around(struct region_thread *thread, __u32 around, __u64 ns,
 					__u64 cpu)
 {
@@ -190,7 +196,8 @@ static __always_inline __u64 less(__u64 from, __u64 what)
 	return from > what ? from - what : 0;
 }
 
-/* Ends an open instance by its index: makes thread->ended and thread->event. */
+/* Ends an open instance by its index: moves its entry to thread->ended, and makes its record in
+ * thread->event. */
 static __always_inline void end_instance(struct region_thread *thread, __u32 index, __u64 now,
 					 __u64 cpu)
 {
@@ -201,7 +208,7 @@ static __always_inline void end_instance(struct region_thread *thread, __u32 ind
 		    less(thread->event.pass.cpu_ns, thread->ended.told_cpu));
 }
 
-/* Sends the pass that has ended (thread->event), which was left at end_ns. */
+/* Sends the ended instance (thread->event), which was left at end_ns, without a call path. */
 static __always_inline void send_left(struct region_thread *thread, __u64 end_ns)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -216,8 +223,8 @@ static __always_inline void send_left(struct region_thread *thread, __u64 end_ns
 	count_region(STACKD_REGION_LEFT);
 }
 
-/* Ends an instance that was left. The end of a mark without a next hit is not known, so it is not
- * sent. */
+/* Ends an instance that was left. A mark's instance ends at the next hit; without a hit, its end is
+ * not known, so it is not sent. */
 __noinline int end_left(struct region_thread *given, __u32 index, __u64 now, __u64 cpu)
 {
 	struct region_thread *thread = CHECKED(given);
@@ -286,7 +293,8 @@ static __always_inline void go_on(struct settling *c, struct region_thread *thre
 		if (!c->interrupted)
 			c->interrupted = index + 1;
 	} else if (open->slot < c->nearest || !c->current) {
-		/* It was entered before one with a higher slot: they are on two stacks. */
+		/* It was entered before an instance with a higher slot, so the two are on two
+		 * stacks. */
 		if (c->current)
 			c->is_tangled = thread->is_tangled = 1;
 		c->nearest = open->slot;
@@ -332,9 +340,10 @@ static long settle_one(__u32 turn, struct region_thread **at)
 	return 0;
 }
 
-/* Takes the mapping of an address as the stack. Is it the thread's own? A process's first thread
- * has the stack that the kernel has made. The stacks of other threads end at the thread pointer,
- * where C libraries place it. (Behind that may be other stacks: the kernel merges mappings.) */
+/* Takes the mapping of an address (s->vma) as the thread's stack, and determines whether that is
+ * the thread's own. A process's first thread has the stack that the kernel has made. The stacks of
+ * other threads end at the thread pointer, where C libraries place it. (Beyond it may be other
+ * stacks, since the kernel merges mappings.) */
 static __always_inline void take_stack(struct region_stack *stack, struct task_struct *task,
 				       const struct scratch *s, __u64 address)
 {
@@ -350,8 +359,8 @@ static __always_inline void take_stack(struct region_stack *stack, struct task_s
 	stack->is_found = 1;
 }
 
-/* Finds the stack of an address. If its mapping cannot be found, and the address is not on the
- * stack that was found last, all addresses count as one stack. */
+/* Finds the stack that contains an address. If its mapping cannot be found, and the address is not
+ * on the stack that was found last, all addresses count as one stack. */
 static __always_inline void find_stack(struct region_stack *stack, struct task_struct *task,
 				       __u64 address)
 {
@@ -368,14 +377,16 @@ static __always_inline void find_stack(struct region_stack *stack, struct task_s
 	*stack = (struct region_stack){.high = ~0ull, .is_own = 1};
 }
 
-/* Is the thread on another stack than at the last search, as far as is known? */
+/* Returns whether an address is outside of the stack that was found last, or no stack was found,
+ * while instances are open. */
 static __always_inline bool is_elsewhere(const struct region_thread *thread, __u64 address)
 {
 	return thread->count && !(thread->stack.is_found && is_on_stack(&thread->stack, address));
 }
 
-/* Ends the instances that were left, given the thread's slot; `threshold` may be next to it. `now`:
- * the time at which another instance ends here; 0: none does. */
+/* Ends all instances that were left. The thread is at the slot `slot`; instances whose slot is
+ * below `threshold`, which may be next to it, were left. `now` and `cpu` are the times at which
+ * another instance ends here; now 0: none does. */
 __noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold, __u64 now,
 		      __u64 cpu)
 {
@@ -399,14 +410,16 @@ __noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold, 
 	trim(thread);
 	thread->current = c->current ? c->current : c->interrupted;
 	thread->once = c->once;
-	/* A handler's stack may lie above the stack that it has interrupted. Then a comparison of
-	 * slots does not show that the handler was left, but the next settle() does. */
+	/* A handler's stack may be above the stack that it has interrupted. Then a comparison of
+	 * slots does not show that the handler was left. So the thread stays tangled, and the next
+	 * settle() finds it. */
 	thread->is_tangled = thread->count && (c->is_tangled || c->interrupted);
 	return 0;
 }
 
-/* The same, but only if some may have been left, or if the innermost one, which a sample has seen
- * left, is open after all. In most cases neither holds, which costs three comparisons. */
+/* Calls settle(), but only if some instances may have been left, or if a sample has found the
+ * thread outside of the innermost one although it is still open. In most cases neither is so, which
+ * costs three comparisons. */
 static __always_inline void drop_left(struct region_thread *thread, __u64 slot, __u64 threshold,
 				      __u64 now, __u64 cpu)
 {
@@ -458,9 +471,9 @@ static __always_inline void end_all(struct task_struct *task)
 	BUSY(c.thread, 0);
 }
 
-/* A thread ends within its open instances. Or another program is about to replace its program, at
- * sched_prepare_exec, a tracepoint since Linux 6.10: there, addresses still belong to the old
- * program's functions; at sched_process_exec they do not. */
+/* At the end of a thread, ends its open instances. Also when another program is about to replace
+ * the thread's, at sched_prepare_exec, a tracepoint since Linux 6.10: there, addresses still belong
+ * to the old program's functions, while at sched_process_exec they do not. */
 SEC("raw_tp/sched_process_exit")
 int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -469,7 +482,7 @@ int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* The same before exec, on kernels before 6.10. */
+/* Does the same before exec on kernels before 6.10. */
 SEC("kprobe/begin_new_exec")
 int stackd_region_replaced(struct pt_regs *ctx)
 {
@@ -483,7 +496,7 @@ int stackd_region_replaced(struct pt_regs *ctx)
 struct looking {
 	struct region_thread *thread;
 	__u32 region;
-	__u32 n, n_own; /* open ones, and those of the region */
+	__u32 n, n_own; /* number of open instances, and of those of the region */
 	__u32 hole;	/* index plus 1 of a free entry; 0: none */
 };
 
@@ -502,8 +515,8 @@ static long look_for_room(__u32 i, struct looking *l)
 	return 0;
 }
 
-/* Returns the index of an entry for a region; REGION_DEPTH: there is none. A recursive region
- * leaves room for other regions: the fewer entries are free, the fewer it gets. */
+/* Returns the index of a free entry for a region; REGION_DEPTH: there is none. A recursive region
+ * must leave room for other regions: the fewer entries are free, the fewer it gets. */
 __noinline __u32 find_room(struct region_thread *given, __u32 region)
 {
 	struct region_thread *thread = CHECKED(given);
@@ -520,7 +533,7 @@ __noinline __u32 find_room(struct region_thread *given, __u32 region)
 	return thread->count < REGION_DEPTH ? thread->count : REGION_DEPTH;
 }
 
-/* The same: in the usual case, the next entry. */
+/* Returns the same as find_room(); in the usual case, that is the next entry. */
 static __always_inline __u32 next_entry(struct region_thread *thread, __u32 region)
 {
 	__u32 count = thread->count;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Allocations: libstackalloc samples them (docs/ALLOC.md), and calls a function with a probe for
- * each sample, and for the free of each sampled block. The record of a sample has its call path,
- * that of a free has none. The path ends at the call of the allocator. Most of the library's
- * wrappers have no frame left by then, so the walk begins at the last byte of the call instruction,
- * with the registers from before the call.
+ * Allocations. libstackalloc (a preloaded library) samples them (docs/ALLOC.md), and calls a
+ * function with a probe for each sample, and another for the free of each sampled block. The record
+ * of a sample has its call path, the record of a free has none. The path ends at the call of the
+ * allocator. Most of the library's wrappers have no frame left by then, so the walk begins at the
+ * last byte of the call instruction, with the registers from before the call.
  *
- * Lost samples are counted. If there is no scratch area, the record has only the call in place of a
- * path. If the ring has no room, the thread's next record adds the weight of the lost samples.
- * Since a thread's last samples have no next record, the lost weight is counted, too.
+ * Lost samples are counted. If there is no scratch area for the walk, the record has only the call
+ * in place of a path. If the ring buffer has no room, the thread's next record adds the weight (the
+ * bytes that a sample represents) of the lost samples. Since a thread's last samples have no next
+ * record, the lost weight is counted, too.
  *
  * A child of vfork() or posix_spawn() runs in its parent's memory until it executes a program.
  * Blocks that it allocates there stay when it leaves that memory, and blocks that it frees were the
@@ -19,24 +20,28 @@
 
 #include "region.bpf.h"
 
-SETTING __u64 alloc_distance = 512 << 10; /* mean, in bytes; less than 2^41 */
+SETTING __u64 alloc_distance = 512 << 10; /* mean distance between samples, in bytes; less than
+					   * 2^41 */
 
 /* The state of a thread. */
 struct alloc_thread {
-	union stackd_measurement event; /* to be sent: the walk takes all the space on the stack */
+	union stackd_measurement event; /* the record that is to be sent; it is here since the
+					 * walk needs all the space on the stack */
 	struct unwalked_instance unwalked;
-	__u64 lost_bytes, lost_objects; /* of samples that were lost since the last record in the
-					 * ring */
+	__u64 lost_bytes, lost_objects; /* weight of the samples that were lost since the last
+					 * record in the ring buffer */
 
-	/* For functions that are probed (malloc.bpf.h): */
+	/* For allocators whose functions are probed themselves (malloc.bpf.h): */
 	__s64 left;	/* bytes before the next sample */
 	__u64 slot;	/* the slot of the open call's return address; 0: no call is open */
 	__u64 caller;	/* the slot's content */
 	__u64 size;	/* bytes that the call asks for */
-	__u64 pointer;	/* the block that it resizes, or where it puts its result */
-	__u64 held;	/* the number of the block that it resizes; 0: that was not sampled */
+	__u64 pointer;	/* the block that it resizes, or the address at which it stores its
+			 * result */
+	__u64 held;	/* the number of the sampled block that it resizes; 0: that block was not
+			 * sampled */
 	__u32 kind;	/* enum stackd_alloc_kind */
-	__u32 may_tail; /* it may jump to another function that is probed */
+	__u32 may_tail; /* it may end with a jump to another function that is probed */
 	__u32 is_drawn; /* the first distance was drawn */
 	__u32 pad;
 };
@@ -60,7 +65,8 @@ static __always_inline struct alloc_thread *alloc_thread_of(struct task_struct *
 
 #define VFORKS 4 /* nested ones */
 
-/* Returns the thread that owns the memory of this one: itself, or the one that waits in vfork(). */
+/* Returns the thread that owns the memory of this thread: itself or, in a child of vfork(), the
+ * thread that waits in vfork(). */
 static __always_inline struct task_struct *owner_of(struct task_struct *task)
 {
 	struct mm_struct *memory;
@@ -79,7 +85,8 @@ static __always_inline struct task_struct *owner_of(struct task_struct *task)
 	return task;
 }
 
-/* Returns struct stackd_alloc's `owner`. */
+/* Returns the member `owner` of struct stackd_alloc: 0 for the thread itself, else process and
+ * thread ids. */
 static __always_inline __u64 owner_number(struct task_struct *task)
 {
 	struct task_struct *owner = owner_of(task);
@@ -100,7 +107,8 @@ static __always_inline __u64 weight_of(const struct stackd_alloc *alloc)
 	return mean + size / 2 + size * (size * 16 / mean) / 192;
 }
 
-/* Notes whether the thread's record was sent: the next record adds the weight of a lost one. */
+/* Notes whether the thread's record was sent. If it was lost, adds its weight to what the next
+ * record will add. */
 static __always_inline void keep_lost(struct task_struct *task, bool is_sent)
 {
 	struct alloc_thread *thread = CHECKED(bpf_task_storage_get(&alloc_threads, task, 0, 0));
@@ -121,7 +129,8 @@ static __always_inline void keep_lost(struct task_struct *task, bool is_sent)
 	thread->lost_objects += weight / size;
 }
 
-/* Sends thread->event. The path begins at `code`, where the stack pointer is `slot`. */
+/* Sends thread->event with its call path. The path begins at `code`, where the stack pointer is
+ * `slot`. */
 static __always_inline void send_allocation(struct alloc_thread *thread, struct pt_regs *regs,
 					    struct task_struct *task, __u64 code, __u64 slot,
 					    bool is_at_entry)
@@ -149,12 +158,13 @@ static __always_inline void send_allocation(struct alloc_thread *thread, struct 
 	keep_lost(task, is_sent);
 }
 
-/* Sends thread->event with the path of the caller of a function that begins or ends here. */
+/* Sends thread->event with the path of the caller of a function that begins or ends here. If the
+ * caller's return address cannot be read, the path begins in the function itself. */
 static __always_inline void send_call(struct alloc_thread *thread, struct pt_regs *ctx,
 				      struct task_struct *task)
 {
 	__u64 code = PT_REGS_IP(ctx), slot = PT_REGS_SP(ctx);
-	/* In the map, since the walk takes most of the program's stack. */
+	/* The return address is in the map, since the walk takes most of the program's stack. */
 	bool has_caller =
 		!bpf_probe_read_user(&thread->caller, sizeof(thread->caller), (const void *)slot);
 
@@ -185,7 +195,8 @@ int stackd_alloc(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Sends the end of a sampled block. A WALKED record needs a frame, so this one has a frame, too. */
+/* Sends the end (the free) of a sampled block, by the block's number. A record of the kind WALKED
+ * needs at least one frame, so `code` is its frame. */
 static __always_inline void send_end(struct task_struct *task, __u64 number, __u64 code)
 {
 	union stackd_measurement event = {.free = {.kind = STACKD_EVENT_FREE,

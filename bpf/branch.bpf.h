@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Branch records: the processor's last calls (or branches), as the kernel took them at the sample.
- * They are sent in a record before that of the sample, with the same thread and time, so that the
- * walk and its record stay as they are.
+ * Branch records (LBR): the processor's last calls or branches, which the kernel has read at the
+ * sample. They are sent in a record of their own, before the sample's record and with the same
+ * thread and time, so that the walk and its record need no change.
  *
- * The helper returns no records for an event that was opened without them, on a processor that has
- * none, and if the kernel could not take them. This is counted, and no record is sent.
+ * If the BPF helper returns no branch records (the event was opened without them, the processor has
+ * none, or the kernel could not read them), that is counted, and no record is sent.
  */
 #ifndef BRANCH_BPF_H
 #define BRANCH_BPF_H

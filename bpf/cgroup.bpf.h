@@ -7,7 +7,7 @@
 
 #define CGROUP_LEVELS 32
 
-SETTING __u64 cgroup_id = 0; /* of the cgroup that is recorded; 0: the target is none */
+SETTING __u64 cgroup_id = 0; /* id of the cgroup that is recorded; 0: the target is not a cgroup */
 
 static __always_inline bool is_in_cgroup(struct task_struct *task)
 {

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Deep stacks: those with more frames than one record has room for, or than a state remembers.
+ * Deep stacks: those with more frames than one record has room for, or than a thread's state
+ * remembers (a mark is a remembered frame of the thread's last walk: its slot and return address;
+ * prefix.bpf.h).
  *
  * Parts. A walk of more than MAX_FRAMES new frames sends a record of the frames so far, and
- * continues, up to DEEP_NEW new frames, which bounds the time of one interrupt. The last record
- * describes all parts (struct stackd_part).
+ * continues, up to STACKD_DEEP_NEW new frames, which bounds the time of one interrupt. The last
+ * record describes all parts (struct stackd_part).
  *
- * Remembering. A thread whose walk takes more than one part gets a deep stack, if there is one:
- * room for DEEP_MOST frames, which the daemon makes when it is first needed. The marks are those of
- * prefix.bpf.h, in a ring of places that rise towards the root: so the frames of a new walk can be
- * stored behind the root before their number is known, and the remembered chain grows at both ends.
+ * Remembering. A thread whose walk takes more than one part gets a deep stack, if one is free: room
+ * for the marks of STACKD_DEEP_MOST frames, which the daemon makes when it is first needed. The
+ * marks are in a ring, at places whose numbers rise towards the root. So the frames of a new walk
+ * can be stored behind the root before their number is known, and the remembered chain can grow at
+ * both ends.
  *
  *     place   leaf                        root      leaf of the current walk
  *       ..... m0 m1 m2 m3 ............... mN  |  f0 f1 f2 ...
  *             remembered                         new, still without a root
  *
- * As with a state, the new walk continues until slot and return address are those of a mark. Then
- * every mark from there to the root is compared with memory: one pass over the stack, without
- * looking up rules or mappings.
+ * As with a thread's state, the new walk continues until it meets a frame whose slot and return
+ * address are those of a mark. Then every mark from there to the root is compared with memory: one
+ * pass over the stack, without looking up rules or mappings.
  *
  * Marks beyond the leaf. A recursion returns, and later comes back with the same frames. So if a
  * walk finds a few frames on top of a mark in the middle, the chain stays as it is, with the marks
  * that are no longer on the stack: they can match again, and are compared first like all others.
  * The record says that the walk is not remembered.
  *
- * Open chains. A stack with more than DEEP_NEW frames above all known ones is remembered as far as
- * it was walked, with the registers at that point. The next walk that meets the chain compares it
- * up to that point, and continues from there. So a stack of DEEP_MOST frames is known after some
- * samples, which are partial until then.
+ * Open chains. A stack with more than STACKD_DEEP_NEW frames above all known ones is remembered as
+ * far as it was walked, with the registers at that point. The next walk that meets the chain
+ * compares it up to that point, and continues from there. So a stack of STACKD_DEEP_MOST frames is
+ * known completely after some samples; until then, samples are partial.
  */
 #ifndef DEEP_BPF_H
 #define DEEP_BPF_H
@@ -39,29 +42,34 @@
 
 #define DEEP_PLACES STACKD_DEEP_PLACES
 #define DEEP_BLOCK  STACKD_DEEP_BLOCK
-#define DEEP_GROUP  16		     /* marks at a time, in one block */
-#define DEEP_RUN    16384	     /* bytes of stack that are copied at once, at most */
-#define DEEP_BYTES  (MAX_BYTES - 64) /* of a part: room is left for a frame */
+/* number of marks that are handled at a time, all in one block */
+#define DEEP_GROUP 16
+#define DEEP_RUN   16384 /* bytes of stack that are copied at once, at most */
+/* limit of the bytes of frames in a part; it leaves room for one more frame */
+#define DEEP_BYTES (MAX_BYTES - 64)
 #ifndef DEEP_FEW
-#define DEEP_FEW     256	   /* fewer new frames are rather walked again than remembered, */
-#define DEEP_WORTH   16		   /* if each of them would replace this many marks */
-#define DEEP_MUCH    4096	   /* frames of a closed chain that is kept for an open chain, */
-#define DEEP_MISSES  16		   /* unless this many walks in a row did not reach it */
-#define DEEP_IDLE_NS 1000000000ull /* after that, another thread may take the deep stack */
+/* if there are fewer new frames than this, they are walked again rather than remembered, */
+#define DEEP_FEW   256
+#define DEEP_WORTH 16 /* if each of them would replace this many marks or more */
+/* a chain with the root and this many frames is kept, and no open chain replaces it, */
+#define DEEP_MUCH   4096
+#define DEEP_MISSES 16 /* unless this many walks in a row did not reach it */
+/* unused for that long, the deep stack may be given to another thread */
+#define DEEP_IDLE_NS 1000000000ull
 #endif
 
 struct deep {
 	__u64 start_time, space;
 	__u64 used_ns;
-	__u64 zero; /* as in struct thread_state */
+	__u64 zero; /* as in struct thread_state: where the entry's frame has a word of zero */
 	__u32 tid;
 	__u32 busy;
-	__u32 root;  /* place of the last frame */
-	__u32 count; /* frames, the root included; 0: nothing is remembered */
+	__u32 root;  /* place of the outermost frame's mark */
+	__u32 count; /* number of marks, the root's included; 0: nothing is remembered */
 	__u32 is_open;
 	__u32 misses;	  /* walks in a row that reached their limit without meeting the chain */
-	struct walk walk; /* at the end of an open chain: the frame behind the root, which has a
-			   * mark, too */
+	struct walk walk; /* the registers at the end of an open chain: of the frame behind the
+			   * root, which has a mark, too */
 };
 
 struct {
@@ -76,7 +84,8 @@ struct deep_block {
 	struct guard guards[DEEP_BLOCK];
 };
 
-/* The daemon puts the blocks of a deep stack here before it counts deep_stacks up. */
+/* Blocks of marks. The daemon puts all blocks of a deep stack into this map before it adds 1 to
+ * deep_stacks. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, STACKD_DEEP_STACKS *(DEEP_PLACES / DEEP_BLOCK));
@@ -89,13 +98,14 @@ __u32 deep_stacks;
 
 _Static_assert(MAX_MARKS <= MAX_FRAMES, "a state's marks are among the last part's");
 
-/* How a walk is remembered. */
+/* How a walk is to be remembered. */
 enum deep_action {
 	DEEP_NOT,
-	DEEP_ADD,     /* its new frames replace those above the mark that it has met */
-	DEEP_REPLACE, /* it replaces all that was remembered */
-	DEEP_OPEN,    /* the same, for a walk that has not reached the entry */
-	DEEP_EXTEND,  /* the frames that it found beyond the open end are added there */
+	DEEP_ADD,     /* its new frames replace the marks leafwards of the mark that it has met */
+	DEEP_REPLACE, /* its frames replace all that was remembered */
+	DEEP_OPEN,    /* likewise, for a walk that has not reached the thread's entry */
+	DEEP_EXTEND,  /* the frames that it found beyond the end of the open chain are added
+		       * there */
 };
 
 static __always_inline struct deep *deep_at(const struct scratch *s)
@@ -134,8 +144,8 @@ static __always_inline void deep_unlock(struct deep *d)
 	__sync_lock_test_and_set(&d->busy, 0);
 }
 
-/* Takes the deep stack of the thread whose state is taken, until deep_give_back(). Global, as are
- * others below, so that it is verified once. */
+/* Finds and locks the deep stack of the thread whose state is taken, until deep_give_back(). It is
+ * a global function, as others below are, so the BPF verifier checks it once. */
 __noinline int deep_take(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -173,8 +183,8 @@ static __always_inline bool deep_is_free(const struct deep *d, __u64 now)
 	return !d->tid || now - d->used_ns > DEEP_IDLE_NS;
 }
 
-/* Gives the thread a deep stack that no other thread uses; s->deep is 0 if there is none. Drops the
- * stack that the thread's state has remembered. */
+/* Gives the thread a deep stack that no other thread uses; s->deep stays 0 if there is none. Drops
+ * the marks in the thread's state. */
 static __always_inline void deep_claim(struct scratch *s, struct thread_state *state)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -218,12 +228,14 @@ static __always_inline void deep_put(struct scratch *s, struct deep_block *block
 		return;
 	guard = deep_guard(block, place);
 	*guard = s->guards[RECENT(frame)];
-	/* In a deep stack, the origin is the distance from the frame that saved the register. */
+	/* In a deep stack, a guard's origin is the distance in frames from the frame that saved the
+	 * register. */
 	if (guard->reg && guard->origin != MARK_LIVE)
 		guard->origin = frame - guard->origin;
 }
 
-/* Stores the marks of the frames from s->deep_from on, up to s->deep_to. 1 ends the loop. */
+/* Stores the marks of the frames from s->deep_from on, up to s->deep_to, at most to the end of a
+ * group. Returns 1 to end the loop. */
 static long deep_store_some(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -243,8 +255,8 @@ static long deep_store_some(__u32 turn, struct scratch **at)
 	return frame >= s->deep_to;
 }
 
-/* Stores the marks of the frames that are not in a part yet. Global, so that it is verified once.
- */
+/* Stores the marks of the frames that were not sent in a part yet. A global function, so that the
+ * BPF verifier checks it once. */
 __noinline int deep_store(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -258,7 +270,8 @@ __noinline int deep_store(struct scratch *given)
 	return 0;
 }
 
-/* Copies s->deep_n marks from one place to another. 1 ends the loop. */
+/* Moves some of s->deep_n marks from place s->deep_from to place s->deep_to. Returns 1 to end the
+ * loop. */
 static long deep_move_some(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -284,8 +297,9 @@ static long deep_move_some(__u32 turn, struct scratch **at)
 
 /* --- matching --------------------------------------------------------------------------------- */
 
-/* Halves the range from s->deep_from to s->deep_to, counted from place s->deep_n, towards the first
- * mark whose slot is not below the stack pointer. 1 ends the search. */
+/* One step of a binary search for the first mark whose slot is not below the stack pointer: halves
+ * the range from s->deep_from to s->deep_to, which are relative to place s->deep_n. Returns 1 to
+ * end the loop. */
 static long deep_halve(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -302,7 +316,8 @@ static long deep_halve(__u32 turn, struct scratch **at)
 	return 0;
 }
 
-/* Finds the first mark that the walk can meet, by the stack pointer. */
+/* Finds the first mark that the walk can meet: the first whose slot is not below the stack
+ * pointer. */
 __noinline int deep_begin(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -319,7 +334,7 @@ __noinline int deep_begin(struct scratch *given)
 	s->deep_to = d->count;
 	bpf_loop(32, deep_halve, &s, 0);
 	if (s->deep_from < s->deep_to)
-		return 0; /* the block is missing */
+		return 0; /* a block is missing, so no mark is compared */
 	s->deep_probe = s->deep_n + s->deep_from;
 	s->deep_left = d->count - s->deep_from;
 	return 0;
@@ -335,8 +350,8 @@ static __always_inline bool deep_word(const struct scratch *s, __u64 address, __
 	return true;
 }
 
-/* Copies the stack from an address on, for as many of the next marks as fit. Returns 0, or 1: the
- * memory is unreadable. */
+/* Copies the stack from an address on, as far as the next marks' slots, if they fit. Returns 0, or
+ * 1 if the memory cannot be read. */
 __noinline int deep_copy(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -384,7 +399,8 @@ static __always_inline bool deep_holds(struct scratch *s, __u64 address, __u64 w
 	return is == word;
 }
 
-/* Notes that a mark's register has to be updated if the walk is remembered. */
+/* Notes that the guard of a mark has to be updated if the walk is remembered. Returns false if
+ * there is no room to note it. */
 static __always_inline bool deep_fix(struct scratch *s, __u32 place, __u32 reg)
 {
 	if (s->n_fixes >= MAX_FIXES)
@@ -395,8 +411,8 @@ static __always_inline bool deep_fix(struct scratch *s, __u32 place, __u32 reg)
 	return true;
 }
 
-/* Checks the frame pointer of the plain frame before the current one, whose slot is given: see
- * plain_holds(). */
+/* Checks the frame pointer of the plain frame right leafwards of the current mark, whose slot is
+ * given; see plain_holds(). */
 __noinline int deep_plain_holds(struct scratch *given, __u64 slot)
 {
 	struct scratch *s = CHECKED(given);
@@ -418,7 +434,8 @@ __noinline int deep_plain_holds(struct scratch *given, __u64 slot)
 	return 1;
 }
 
-/* Checks the further conditions of the mark at a place: see guard_holds(). */
+/* Checks the guard (further conditions) of the mark at a place; see guard_holds(). Returns whether
+ * it holds. */
 __noinline int deep_guard_holds(struct scratch *given, __u32 place)
 {
 	struct scratch *s = CHECKED(given);
@@ -443,8 +460,8 @@ __noinline int deep_guard_holds(struct scratch *given, __u32 place)
 	return !guard->word_slot || holds(s, guard->word_slot, guard->word);
 }
 
-/* Compares the marks from s->deep_check on, rootwards. 1 ends the loop; s->deep_to_do is 0 if all
- * hold. */
+/* Compares the next marks, from place s->deep_check on rootwards, with memory. Returns 1 to end the
+ * loop; s->deep_to_do is then 0 if all marks hold. */
 static long deep_check_some(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -480,8 +497,8 @@ static long deep_check_some(__u32 turn, struct scratch **at)
 	return !s->deep_to_do;
 }
 
-/* Do the mark at the probe and all marks rootwards of it hold? If a word in memory differs, the
- * next mark to try is beyond that word. */
+/* Returns whether the mark at s->deep_probe and all marks rootwards of it still hold. If a word in
+ * memory differs, moves the probe beyond the mark of that word. */
 static __always_inline bool deep_verify(struct scratch *s, const struct deep *d)
 {
 	__u32 done;
@@ -508,7 +525,8 @@ static __always_inline bool deep_verify(struct scratch *s, const struct deep *d)
 	return false;
 }
 
-/* Moves the probe to the walk's frame. Returns whether the mark there is that of the frame. */
+/* Moves the probe to the first mark that is not below the walk's frame. Returns whether it is the
+ * mark of that frame. */
 static __always_inline bool deep_is_met(struct scratch *s)
 {
 	struct deep_block *block = deep_block_of(s, s->deep_probe);
@@ -541,7 +559,8 @@ static __always_inline bool deep_has_fp(struct scratch *s, const struct deep *d)
 
 __noinline int part_send(struct scratch *given);
 
-/* Continues from the end of the open chain, which holds. Returns false if that is not possible. */
+/* Continues the walk from the end of the open chain, all of which holds. Returns false if that is
+ * not possible. */
 static __always_inline bool deep_join(struct scratch *s, struct deep *d)
 {
 	if (s->sent_frames || !s->walk.is_lean || !deep_has_fp(s, d))
@@ -566,9 +585,9 @@ static __always_inline bool deep_join(struct scratch *s, struct deep *d)
 	return true;
 }
 
-/* Is the frame that the walk has reached, with all rootwards of it, on the remembered stack?
- * Returns 1: the walk ends, with the reason in s->end; or 0: it continues, perhaps from the end of
- * the open chain. */
+/* Checks whether the frame that the walk has reached, with all frames rootwards of it, is on the
+ * remembered stack. Returns 1 if the walk ends, with the reason in s->end; 0 if it continues,
+ * perhaps from the end of the open chain. */
 __noinline int deep_matches(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -612,7 +631,7 @@ static __always_inline void put_part(struct scratch *s, __u32 at)
 		PUT_WORD(to + 4 * i, words[i]);
 }
 
-/* Sends the frames so far, and begins the next part. */
+/* Sends the frames so far as a part, and begins the next part. */
 __noinline int part_send(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -647,8 +666,8 @@ __noinline int part_send(struct scratch *given)
 	return 0;
 }
 
-/* The walk has filled a record. Sends it as a part; or returns 1: the walk ends here, with the
- * reason in s->end. */
+/* Called when the walk has filled a record. Sends it as a part and returns 0; or returns 1 if the
+ * walk has to end here, with the reason in s->end. */
 __noinline int deep_go_on(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -677,19 +696,21 @@ __noinline int deep_go_on(struct scratch *given)
 		deep_store(s);
 	d = deep_at(s);
 	if (d && d->is_open)
-		s->deep_left = 0; /* the place behind its end has just been overwritten */
+		s->deep_left = 0; /* the place behind the chain's end has just been overwritten,
+				   * so the chain cannot be met any more */
 	part_send(s);
 	return 0;
 }
 
-/* Is it better to remember the new frames than the `others` that they would replace? */
+/* Returns whether it is better to remember the new frames than the `others` marks that they would
+ * replace. */
 static __always_inline bool deep_is_worth(const struct scratch *s, __u32 others)
 {
 	return s->n_new >= DEEP_FEW || others < s->n_new * DEEP_WORTH;
 }
 
-/* Is the chain to be given up for a walk that has not met it? A stack that grows and shrinks comes
- * back to the chain, which then grows until it has all of that stack. */
+/* Returns whether the chain is to be replaced by a walk that has not met it. (A stack that grows
+ * and shrinks comes back to the chain, which then grows until it has all of that stack.) */
 static __always_inline bool deep_gives_way(struct deep *d)
 {
 	return d->is_open || d->count < DEEP_MUCH || ++d->misses > DEEP_MISSES;
@@ -712,8 +733,8 @@ static __always_inline enum deep_action deep_action_of(const struct scratch *s, 
 	return s->kept ? DEEP_ADD : DEEP_REPLACE;
 }
 
-/* Ends the last part, at walked.bytes[at]: decides how the walk is remembered, and writes that into
- * the part. */
+/* Completes the last part, at walked.bytes[at]: decides how the walk is to be remembered, and
+ * writes that into the part. */
 __noinline int deep_end(struct scratch *given, __u32 at)
 {
 	struct scratch *s = CHECKED(given);
@@ -738,7 +759,7 @@ __noinline int deep_end(struct scratch *given, __u32 at)
 
 /* --- remembering ------------------------------------------------------------------------------ */
 
-/* Puts the frames of the walk on top of the mark that it has met. */
+/* Stores the marks of the walk's new frames leafwards of the mark that it has met. */
 static __always_inline void deep_add(struct scratch *s, struct deep *d)
 {
 	__u32 first = s->deep_matched - s->n_new;
@@ -756,7 +777,8 @@ static __always_inline void deep_add(struct scratch *s, struct deep *d)
 	d->count = s->kept + s->n_new;
 }
 
-/* Updates marks below, whose registers the new frames have saved. */
+/* Updates the guards of the marks that were noted by deep_fix(): their registers are now saved by
+ * the new frames. */
 static __always_inline void deep_mend(struct scratch *s)
 {
 	for (__u32 i = 0; i < MAX_FIXES && i < s->n_fixes; i++) {
@@ -802,7 +824,8 @@ static __always_inline void deep_save_end(struct scratch *s, struct deep *d)
 	deep_mark(block, d->root + 1)->ra = s->walk.pc;
 }
 
-/* Remembers the walk as the last part has announced. That part is already in the ring. */
+/* Remembers the walk as deep_end() has decided and the last part says, which is already in the ring
+ * buffer. */
 __noinline int deep_remember(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

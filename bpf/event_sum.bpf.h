@@ -2,18 +2,18 @@
 /*
  * Counts perf events for each thread (--counter instructions): cycles, instructions, cache misses.
  *
- * The events are opened on CPUs, since programs cannot read an inherited event, so threads that
- * begin later could have none. A thread gets what its CPU has counted while the thread ran there,
- * summed up at each switch of threads.
+ * The events are opened for each CPU, not for each thread, since BPF programs cannot read inherited
+ * events, and threads that begin later would have no others. A thread gets what its CPU has counted
+ * while the thread ran there, summed up at each switch of threads.
  *
  *     comes to a CPU   began = the CPU's count
  *     leaves it        sum += the CPU's count - began
  *
  * A processor has few counters. If it cannot count all events at once, the events form several
  * groups, and the daemon makes the groups take turns (daemon/capture/event_groups.h). A pass
- * through a region counts for a group only if that group was counting from the pass's beginning to
- * its end, so nothing is scaled up. If another user of the processor's counters interfered, an
- * event was enabled for some time without counting; then the pass has no values.
+ * through a region gets the values of a group only if that group was counting from the pass's
+ * beginning to its end, so nothing is scaled up. If another user of the processor's counters
+ * interfered, an event was enabled for some time without counting; then the pass has no values.
  */
 #ifndef EVENT_SUM_BPF_H
 #define EVENT_SUM_BPF_H
@@ -23,13 +23,15 @@
 /* Set by the daemon before loading. */
 SETTING __u32 reading_count = 0;			 /* number of counters; 0: none */
 SETTING __u8 reading_kinds[STACKD_MOST_COUNTERS] = {0};	 /* enum stackd_counter_kind */
-SETTING __u8 reading_events = 0;			 /* bits: counters that are events */
-SETTING __u8 reading_groups[STACKD_MOST_COUNTERS] = {0}; /* groups of the counters that are
-							  * events */
-SETTING __u8 reading_leaders = 0; /* bits: counters that are the first of their group */
+SETTING __u8 reading_events = 0;			 /* a bit for each counter that is a perf
+							  * event */
+SETTING __u8 reading_groups[STACKD_MOST_COUNTERS] = {0}; /* for each counter that is an event:
+							  * the number of its group */
+SETTING __u8 reading_leaders = 0; /* a bit for each counter that is the first event (the leader)
+				   * of its group */
 
-/* The current turn: its number * STACKD_MOST_COUNTERS + the group that counts; 0: no group
- * counts. */
+/* Which group counts now: the number of the turn * STACKD_MOST_COUNTERS + the group; 0: no group
+ * counts. A turn is the time for which one group counts. */
 __u32 event_turn = 0;
 
 /* The events, at CPU * STACKD_MOST_COUNTERS + the counter's index. */
@@ -41,9 +43,12 @@ struct {
 } event_fds SEC(".maps");
 
 struct event_thread {
-	__u64 sums[STACKD_MOST_COUNTERS];  /* up to the last switch */
+	__u64 sums[STACKD_MOST_COUNTERS];  /* what the events have counted for the thread, up to
+					    * the last switch */
 	__u64 began[STACKD_MOST_COUNTERS]; /* the CPU's counts when the thread came to it */
-	__u64 absent, absent_began; /* as `absent`: time for which enabled events did not count */
+	__u64 absent, absent_began; /* `absent`: time for which enabled events did not count, up
+				     * to the last switch; absent_began: the CPU's value when the
+				     * thread came to it */
 	__u32 cpu;		    /* its CPU, plus 1; 0: not known */
 	__u32 pad;
 };
@@ -55,9 +60,10 @@ struct {
 	__type(value, struct event_thread);
 } event_threads SEC(".maps");
 
-/* Identifies a turn. Two readings with equal values are in one turn, without a gap in counting. */
+/* The moment at which counters were read. If two moments are equal, the same group was counting
+ * from one to the other, without a gap. */
 struct event_moment {
-	__u64 absent; /* as in struct event_thread, of the turn's group, plus a constant */
+	__u64 absent; /* as in struct event_thread, for the turn's group, plus a constant */
 	__u32 turn;
 	__u32 pad;
 };
@@ -66,8 +72,9 @@ struct event_moment {
 
 #define EVENT_TURN() (*(volatile __u32 *)&event_turn)
 
-/* Reads the first event of a group. If it does not count, the others do not, either. This is a
- * function, so that its stack is not part of the programs' stacks. */
+/* Reads the leader of a group of events, and adds to *absent the time for which it did not count;
+ * then the other events of the group did not count, either. Returns its value, or UNREADABLE. It is
+ * a function, so that its stack is not part of the programs' stacks. */
 static __noinline __u64 read_leader(__u32 index, __u64 *absent)
 {
 	struct bpf_perf_event_value now = {};
@@ -78,8 +85,8 @@ static __noinline __u64 read_leader(__u32 index, __u64 *absent)
 	return now.counter;
 }
 
-/* Reads event `i` of a CPU. If it is not the first of its group, it is read without its times,
- * which takes less time. */
+/* Returns the value of event `i` on a CPU, or UNREADABLE. An event that is not its group's leader
+ * is read without its times, which is faster. */
 static __always_inline __u64 read_event(__u32 cpu, __u32 i, __u64 *absent)
 {
 	const __u32 index = cpu * STACKD_MOST_COUNTERS + i;
@@ -91,8 +98,9 @@ static __always_inline __u64 read_event(__u32 cpu, __u32 i, __u64 *absent)
 	return now > -4096ull ? UNREADABLE : now; /* the highest values are error numbers */
 }
 
-/* Reads the events of this CPU. Returns a bit for each that could be read. The loop is unrolled, so
- * that the kernel, which knows the settings, drops the iterations of the other counters. */
+/* Reads the events of this CPU into `values`. Returns a bit for each that could be read. The loop
+ * is unrolled, so that the BPF verifier, which knows the settings, drops the iterations of counters
+ * that are not events. */
 static __always_inline __u32 read_cpu_events(__u32 cpu, __u64 *values, __u64 *absent)
 {
 	__u32 read = 0;
@@ -108,8 +116,8 @@ static __always_inline __u32 read_cpu_events(__u32 cpu, __u64 *values, __u64 *ab
 	return read;
 }
 
-/* Notes that the thread comes to a CPU. If the events cannot be read, the thread's time on that CPU
- * is not counted, and its open passes get no values. */
+/* Notes that the thread comes to a CPU. If an event cannot be read, the thread's events on that CPU
+ * are not counted, and its open passes get no values. */
 static __always_inline void events_come(struct event_thread *t, __u32 cpu)
 {
 	t->absent_began = 0;
@@ -122,7 +130,7 @@ static __always_inline void events_come(struct event_thread *t, __u32 cpu)
 	t->absent_began = 0;
 }
 
-/* Notes that the thread leaves the CPU. */
+/* Notes that the thread leaves the CPU, and adds what the events have counted meanwhile. */
 static __always_inline void events_leave(struct event_thread *t, __u32 cpu)
 {
 	__u64 absent = 0;
@@ -168,7 +176,7 @@ int stackd_event_switch(__u64 *ctx)
 	return 0;
 }
 
-/* Begins to count for the current thread, if it does not count yet. */
+/* Begins to count events for the current thread, unless they are being counted. */
 static __always_inline void events_begin(struct task_struct *task)
 {
 	struct event_thread *t;
@@ -180,8 +188,8 @@ static __always_inline void events_begin(struct task_struct *task)
 		events_come(t, bpf_get_smp_processor_id());
 }
 
-/* Reads those events of the current thread whose group counts now. Returns a bit for each of
- * them. */
+/* Reads into `values` those events of the current thread whose group counts now, and the moment
+ * into `moment`. Returns a bit for each value. */
 static __always_inline __u32 read_events(struct task_struct *task, __u64 *values,
 					 struct event_moment *moment)
 {
@@ -215,8 +223,8 @@ static __always_inline __u32 read_events(struct task_struct *task, __u64 *values
 	return turn == EVENT_TURN() ? known : 0;
 }
 
-/* Returns, as bits, the counters that are known over a pass, out of those known at both of its
- * ends. */
+/* Returns, as bits, the counters whose values are known over a pass; `known` has those that are
+ * known at both of its ends. */
 static __always_inline __u32 events_passed(__u32 known, const struct event_moment *from,
 					   const struct event_moment *to)
 {

@@ -12,8 +12,8 @@
 /*
  * Returns -log2(x / 2^64) * 2^LOG_BITS, computed digit by digit: the square of a number between 1
  * and 2 is at least 2 if its logarithm is at least 1/2, and so on. It has no branches, since the
- * verifier would follow all combinations, and is a global function, which the verifier follows
- * once.
+ * BPF verifier would follow all combinations of them, and is a global function, which the verifier
+ * checks once.
  */
 __noinline __u64 minus_log2(__u64 x)
 {

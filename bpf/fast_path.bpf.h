@@ -4,13 +4,15 @@
  *
  * Nearly all new frames have a return address whose rule is in the cache. The rule gives the CFA
  * from the stack pointer, or from a frame pointer that was pushed the usual way, and all words that
- * it needs are in the window. For such common frames, the conditions that the general step (walk.h)
- * checks always hold: which registers are valid, whether a signal came in between, whether the
- * window has to grow. A stride takes up to STRIDE_FRAMES of them and checks only that they are
- * common. It stops before the first frame that is not, or that looks like a remembered frame: the
- * general step takes at least that one. Both record the same data of a frame. But a frame pointer
- * that was unknown stays unknown for the general step: if that needs it, the walk is done again
- * with all registers. (To note it here costs all walks 1 %.)
+ * it needs are in the window (the copy of a part of the stack: stack_window.bpf.h). For such common
+ * frames, the conditions that the general step (walk.h) checks always hold: which registers are
+ * valid, whether a signal came in between, whether the window has to grow. A stride takes up to
+ * STRIDE_FRAMES of them and checks only that they are common. It stops before the first frame that
+ * is not common, or that looks like a remembered frame (one of the thread's last walk:
+ * prefix.bpf.h); the general step walks at least that frame. Both record the same data of a frame.
+ * But if the frame pointer was unknown, a stride does not note that it has become known. If the
+ * general step then needs it, the walk is done again with all registers. (To note it here would
+ * cost all walks 1 %.)
  */
 #ifndef FAST_PATH_BPF_H
 #define FAST_PATH_BPF_H
@@ -23,7 +25,7 @@
 
 #define STRIDE_FRAMES AHEAD_FRAMES
 
-/* Returns whether the walk's frame may be a remembered one; true also if a full search would take
+/* Returns whether the walk's frame may be a remembered frame; true also if a full search would take
  * long. */
 static __always_inline bool stride_may_match(struct scratch *s, const struct thread_state *state)
 {
@@ -58,7 +60,8 @@ static __always_inline const struct stackd_rule *stride_rule(struct scratch *s)
 	return set ? cached_rule(set, hash, s->location) : NULL;
 }
 
-/* Does the rule give the CFA from the stack pointer, or from the frame pointer in the usual way? */
+/* Returns whether the rule gives the CFA from the stack pointer, or from a frame pointer that was
+ * pushed the usual way, so that a stride can apply it. */
 static __always_inline bool is_stride(const struct scratch *s, const struct stackd_rule *rule)
 {
 	if (rule->cfa != STACKD_CFA_REG || rule->saved_via_reg)
@@ -66,7 +69,8 @@ static __always_inline bool is_stride(const struct scratch *s, const struct stac
 	return rule->reg == STACKD_REG_SP || is_plain(s, s->n_new, rule);
 }
 
-/* Makes one step. false: nothing has changed, and the general step has to make it. */
+/* Walks one common frame. Returns false, with nothing changed, if the frame is not common, so that
+ * the general step has to walk it. */
 static __always_inline bool stride_step(struct scratch *s)
 {
 	const struct stackd_rule *rule = stride_rule(s);
@@ -107,8 +111,10 @@ static __always_inline bool has_strides(void)
 	return prefix_mode != STACKD_PREFIX_SECOND && !segment_frames && !with_heights;
 }
 
-/* Walks on from the walk's frame, which is no remembered one. Returns whether it made a step.
- * Global, so that it is verified once. */
+/* Walks up to STRIDE_FRAMES common frames from the current one. The caller has checked that the
+ * current frame is not one of the thread's last walk (prefix_matches()). Returns whether it walked
+ * any. It is a global function, so the BPF verifier checks it once, not in each place that calls
+ * it. */
 __noinline int stride(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

@@ -4,17 +4,19 @@
  * that task as well: on a machine that is half idle, half of all samples would hit the instruction
  * that waits. So samples of idle CPUs are counted, and have no records.
  *
- * Interrupts that arrive meanwhile run in the idle task, too, but their work is not idle. The
- * interrupts that can be sampled (soft interrupts, such as the network's and timers') run on a
- * stack of the CPU, while the idle loop runs on the stack of the idle task.
+ * Interrupts that arrive meanwhile run in the idle task, too, but their work is not idle time. They
+ * are told apart by the stack: the interrupts that can be sampled (soft interrupts, such as the
+ * network's and timers') run on a stack of the CPU, while the idle loop runs on the stack of the
+ * idle task.
  *
  * A CPU that is to run a task that was just woken takes some microseconds until it does: it leaves
  * the idle loop, or gets the interrupt by which another CPU asks it to switch. In a virtual machine
- * that takes 15 to 20, and more beside other load. The scheduler counts this time for the woken
- * task: it has set its clock at the wake-up, and leaves the clock as it is until the switch. In a
- * program whose threads wake each other all the time, a quarter of the CPU time can be such time,
- * in which the program does not run. No sample of it can be of the program. So samples of CPUs that
- * make way for a task in scope are counted, for the comparison with the scheduler.
+ * that takes 15 to 20 microseconds, and more if the host is loaded. The scheduler counts this time
+ * for the woken task: it has set its clock at the wake-up, and leaves the clock as it is until the
+ * switch. In a program whose threads wake each other all the time, a quarter of the CPU time can be
+ * such time, in which the program does not run. No sample in that time can be of the program. So
+ * samples of CPUs that make way for a task in scope (one that is recorded) are counted, so that the
+ * sum of samples can be compared with the scheduler's CPU time.
  */
 #ifndef IDLE_BPF_H
 #define IDLE_BPF_H
@@ -26,7 +28,8 @@
 
 SETTING __u32 with_idle = 0; /* sample idle CPUs like any other */
 
-/* Has the sample hit the idle loop? `sp` is the kernel's stack pointer at the sample. */
+/* Returns whether the sample has hit the idle loop. `sp` is the kernel's stack pointer at the
+ * sample. */
 static __always_inline bool is_idle(const struct task_struct *task, __u32 tid, __u64 sp)
 {
 	return !tid && !with_idle && sp - (__u64)task->stack <= ARCH_KERNEL_STACK;

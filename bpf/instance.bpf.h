@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The open instances of regions of a thread (region.bpf.h), and how samples are joined with them.
+ * The open instances of a thread (an instance is a pass through a region: region.bpf.h), and how
+ * samples are joined with them.
  *
  * If both are recorded, the CPU time within instances is measured exactly. So a sample outside of
  * instances represents the thread's CPU time since its last sample outside, less that of the
@@ -9,11 +10,12 @@
  * MPI Programs", IPDPS 2011). Samples and instances of a thread add up to its CPU time, except for
  * the time before its first sample outside and after its last one.
  *
- * The sampler may interrupt the programs of regions in the middle of a change. Then it leaves the
- * thread's struct outside_clock as it is, so the next sample represents this sample's time as well.
+ * The sampler may interrupt a region's BPF program while that changes the thread's data. Then it
+ * leaves the thread's struct outside_clock as it is, so the next sample represents this sample's
+ * time as well.
  *
- * Samples also find out that threads have left instances without a return (abandoned.bpf.h), and
- * note the time.
+ * At samples it is also found out that the thread has left instances without a return
+ * (abandoned.bpf.h); then the time is noted.
  *
  * A sample right after the return of an instance, but before the probe at its end, is already
  * outside, and takes all of the thread's time so far. The instance's time is subtracted when it
@@ -29,33 +31,39 @@
 #include "cpu_clock.bpf.h"
 #include "scratch.bpf.h"
 
-#define REGION_DEPTH  64 /* open instances of a thread; more are only counted */
-#define SEEN_LEFT     4	 /* innermost instances that a sample looks at */
-#define REGION_RATES  64 /* regions of a thread that are counted at the same time */
+#define REGION_DEPTH 64 /* open instances of a thread; more are only counted */
+#define SEEN_LEFT    4	/* number of innermost instances that are examined at a sample */
+/* number of a thread's regions whose entries are counted at the same time */
+#define REGION_RATES  64
 #define REGION_SECOND 1000000000ull
 
 struct open_instance {
-	__u64 slot;	/* address of the return address; of a mark: a little below the slot of the
-			 * function around it */
-	__u64 caller;	/* the slot's content: the return address; 0: not known, or of a mark */
-	__u64 function; /* address of its first instruction; of a mark that ended: of the hit */
+	__u64 slot;	/* address of its function's return address; of a mark (a probe at an
+			 * instruction): a little below the slot of the function around it */
+	__u64 caller;	/* the return address, the slot's content; 0: not known, or it is a
+			 * mark's instance */
+	__u64 function; /* address of its function's first instruction; of an ended mark: the
+			 * address that was hit */
 	__u64 enter_ns;
 	__u64 enter_cpu;	     /* cpu_clock() */
-	__u64 nested_ns, nested_cpu; /* of instances within this one that have ended */
-	__u64 told_ns, told_cpu;     /* the part of its time that ended instances have counted as
-				      * nested */
-	__u64 seen_ns, seen_cpu;     /* when the thread was first seen outside of it; 0: it was
-				      * not */
-	__u32 region;		     /* 0: this entry is free */
-	__u32 around;		     /* of a mark: the region in which it began; 0: none */
+	__u64 nested_ns, nested_cpu; /* time of instances within this one, which have ended */
+	__u64 told_ns, told_cpu;     /* the part of this instance's time that was already counted
+				      * as nested in other instances */
+	__u64 seen_ns, seen_cpu;     /* time at which the thread was first seen outside of it; 0:
+				      * it was not */
+	__u32 region;		     /* number of the region or mark; 0: this entry is free */
+	__u32 around;		     /* of a mark: number of the region in which it was hit; 0:
+				      * none */
 	__u64 sent, received;	     /* of a call of MPI */
-	__u64 status;		     /* of a call of MPI: address of the status; 0: none, or it was
-				      * read */
-	__u64 comm, result;    /* of MPI_Comm_size() and MPI_Comm_rank(); result: of other calls,
-				* too; of STACKD_MPI_WITHIN the number of the call */
-	__u64 mpi_slot;	       /* of the call of MPI to which the fields above belong: slot of its
-				* return address */
-	__u64 stack;	       /* of a mark outside of every function: an address on its stack */
+	/* for a call of MPI: address of its MPI_Status; 0: it has none, or it was read */
+	__u64 status;
+	__u64 comm, result;    /* comm and result: arguments of MPI_Comm_size() and
+				* MPI_Comm_rank(); result also of other calls; of
+				* STACKD_MPI_WITHIN, the number of the call */
+	__u64 mpi_slot;	       /* of the call of MPI to which the members above belong: slot of
+				* its return address */
+	__u64 stack;	       /* of a mark outside of every function: an address on the thread's
+				* stack */
 	__u32 mpi;	       /* enum stackd_mpi_kind */
 	__u8 has_long_handles; /* MPI's handle at `result` has 8 bytes */
 	__u8 goes_on;	       /* it may end with a jump to another function of MPI */
@@ -63,7 +71,7 @@ struct open_instance {
 	__u8 is_once;	       /* its probe has STACKD_ENTRY_ONCE */
 };
 
-/* How often a thread has entered a region in the time that began at start_ns. */
+/* How often a thread has entered a region since start_ns. */
 struct region_rate {
 	__u64 start_ns;
 	__u32 region;
@@ -72,39 +80,42 @@ struct region_rate {
 
 #define LONE_FRAMES 2
 
-/* The record of an instance without its path: its function, and perhaps the caller. */
+/* The record of an instance that is sent without a call path: its function, and perhaps the
+ * caller. */
 struct unwalked_instance {
 	struct stackd_walked header;
 	__u8 bytes[4 + sizeof(union stackd_measurement) + LONE_FRAMES * 16 + 4];
 	__u32 size; /* bytes of all before */
 };
 
-/* The open instances entered next before and next after a given one. */
+/* Of the open instances: the one entered last before a given instance, and the one entered first
+ * after it. */
 struct neighbours {
-	__u64 before, after;  /* when those were entered */
+	__u64 before, after;  /* the times at which they were entered */
 	__u32 around, within; /* their indexes plus 1; 0: there is none */
 	__u64 before_here;
-	__u32 around_here; /* as `around`, among those on the thread's stack */
+	__u32 around_here; /* like `around`, but only among those on the thread's current stack */
 	__u32 pad;
 };
 
 /* The stack that a thread was on when its stack was last looked up (abandoned.bpf.h). */
 struct region_stack {
-	__u64 low, high; /* of its mapping, or of the part that is the thread's */
+	__u64 low, high; /* bounds of its mapping, or of the part that is the thread's */
 	__u32 is_found;	 /* 0: all addresses count as one stack */
-	__u32 is_own;	 /* it is not a coroutine's */
+	__u32 is_own;	 /* it is the thread's own stack, not a coroutine's */
 };
 
-/* A search of a thread's open instances (abandoned.bpf.h), for which the program's stack has no
- * room. */
+/* The variables of a search through a thread's open instances (settle() in abandoned.bpf.h), for
+ * which the program's stack has no room. */
 struct settling {
 	__u64 threshold;   /* instances whose slot is below this were left */
-	__u64 now, cpu;	   /* the time of the search: a nanosecond later for each instance, inner
-			    * ones first, since readers join the series of an instance by its end */
-	__u64 nearest;	   /* slot of the innermost instance on the stack so far, */
+	__u64 now, cpu;	   /* the time of the search; it is a nanosecond later for each instance,
+			    * inner instances first, since readers order the records of an
+			    * instance by its end */
+	__u64 nearest;	   /* slot of the innermost instance on this stack so far, */
 	__u32 current;	   /* its index plus 1, */
-	__u32 interrupted; /* and that of the instance that a handler has interrupted */
-	__u64 later;	   /* when the instance before was entered */
+	__u32 interrupted; /* and the index plus 1 of the instance that a handler has interrupted */
+	__u64 later;	   /* the time at which the instance examined before was entered */
 	__u32 count;
 	__u32 once; /* as in struct region_thread, for this stack */
 	bool is_own, is_handler, is_tangled;
@@ -113,22 +124,25 @@ struct settling {
 /* The registers at the entry of a call of MPI (mpi.bpf.h), for which the program's stack has no
  * room. */
 struct mpi_registers {
-	__u64 arguments[8]; /* from index 0; the last two are unused */
+	__u64 arguments[8]; /* by index from 0; the last two are unused */
 	__u64 stack_pointer;
 };
 
-/* What regions keep of a thread. The ended instance is here, since the walk needs the program's
- * stack. */
+/* What is kept of a thread for regions. The ended instance is here, since the walk needs the
+ * program's stack. */
 struct region_thread {
 	__u32 count;
 	__u32 once; /* index plus 1 of the instance on this stack with STACKD_ENTRY_ONCE; 0: none */
-	__u32 busy; /* a program is changing this; the sampler can interrupt that */
+	__u32 busy; /* a BPF program is changing this struct, and the sampler may have
+		     * interrupted that */
 	__u16 is_tangled;   /* the open instances are not simply nested in each other
 			       (abandoned.bpf.h) */
-	__u16 current;	    /* then: the index plus 1 of the innermost one on this stack; 0: none */
-	__u64 measured_cpu; /* of all ended instances that were not within another one */
+	__u16 current;	    /* if is_tangled: the index plus 1 of the innermost instance on this
+			     * stack; 0: none */
+	__u64 measured_cpu; /* CPU time of all ended instances that were not within another
+			     * instance */
 	struct open_instance ended;
-	union stackd_measurement event; /* the pass that has ended */
+	union stackd_measurement event; /* the record of the instance that has ended */
 	struct unwalked_instance unwalked;
 	struct region_stack stack;
 	struct settling settling;
@@ -149,7 +163,7 @@ struct {
 
 SETTING __u32 is_joined = 0; /* samples have their effective interval as their period */
 
-/* A thread's clocks at its last sample outside. */
+/* A thread's clocks at its last sample outside of instances. */
 struct outside_clock {
 	__u64 cpu; /* 0: it has had no sample outside */
 	__u64 measured_cpu;
@@ -164,8 +178,8 @@ struct {
 
 #define BUSY(thread, is) (*(volatile __u32 *)&(thread)->busy = (is))
 
-/* Returns the index plus 1 of the innermost open instance on the thread's stack; 0: there is
- * none. */
+/* Returns the index plus 1 of the innermost open instance on the thread's current stack; 0: there
+ * is none. */
 static __always_inline __u32 innermost_at(const struct region_thread *thread)
 {
 	return RARELY(thread->is_tangled) ? thread->current : thread->count;
@@ -178,7 +192,8 @@ static __always_inline struct open_instance *innermost(struct region_thread *thr
 	return at ? &thread->open[BOUNDED(at - 1, REGION_DEPTH)] : NULL;
 }
 
-/* Returns whether the slot of an instance still has its return address, as far as that is known. */
+/* Returns whether the slot of an instance still has its return address; true also if the return
+ * address is not known. */
 static __always_inline bool holds_caller(const struct open_instance *open)
 {
 	__u64 caller = 0;
@@ -188,17 +203,17 @@ static __always_inline bool holds_caller(const struct open_instance *open)
 		caller == open->caller);
 }
 
-/* Is an address on the thread's alternate stack for signals? */
+/* Returns whether an address is on the thread's alternate stack for signals. */
 static __always_inline bool is_on_alternate(struct task_struct *task, __u64 address)
 {
 	return address - task->sas_ss_sp < task->sas_ss_size;
 }
 
 /*
- * Returns whether a thread is within an instance. An instance that was left by longjmp() or an
- * exception may still be open: then its slot is below the stack pointer, or another call has
- * written to the slot. Only the innermost SEEN_LEFT instances are searched. A signal handler is
- * within the function that it has interrupted.
+ * Returns whether a thread is within an instance. An instance in thread->open may have been left by
+ * longjmp() or an exception: then its slot is below the stack pointer, or another call has written
+ * to the slot. Only the innermost SEEN_LEFT instances are searched. A signal handler is within the
+ * function that it has interrupted.
  */
 static __noinline bool is_inside(struct region_thread *thread, struct task_struct *task,
 				 __u64 stack_pointer)
@@ -221,8 +236,9 @@ static __noinline bool is_inside(struct region_thread *thread, struct task_struc
 	return false;
 }
 
-/* Notes that a sample finds the thread outside of its innermost instances. If the thread was only
- * on another stack and returns to one of them, abandoned.bpf.h finds that out. */
+/* Called for a sample: notes the time for each of the innermost instances that the thread seems to
+ * have left, since their slots are below the stack pointer. If the thread is only on another stack
+ * and returns to one of them, abandoned.bpf.h finds that out. */
 static __noinline int note_left(struct region_thread *thread, struct task_struct *task,
 				__u64 stack_pointer)
 {
@@ -241,7 +257,7 @@ static __noinline int note_left(struct region_thread *thread, struct task_struct
 			continue;
 		open->seen_cpu = cpu_clock(task);
 		open->seen_ns = bpf_ktime_get_ns();
-		/* The samples outside do not represent the time of this instance. */
+		/* Samples outside of instances do not represent the time of this instance. */
 		if (i + 1 == thread->count && !thread->is_tangled) {
 			__u64 used = open->seen_cpu - open->enter_cpu - open->told_cpu;
 
@@ -254,8 +270,8 @@ static __noinline int note_left(struct region_thread *thread, struct task_struct
 	return 0;
 }
 
-/* Returns the nanoseconds that a sample represents; 0: it is inside an instance. The first sample
- * of a thread represents its period. */
+/* Returns the nanoseconds that a sample represents; 0: it is inside an instance, or its interval
+ * would be negative. The first sample of a thread represents its period. */
 static __always_inline __u32 effective_interval(struct task_struct *task,
 						struct region_thread *thread, __u64 stack_pointer,
 						__u32 period)
@@ -281,7 +297,8 @@ static __always_inline __u32 effective_interval(struct task_struct *task,
 	return interval < ~0u ? interval : ~0u;
 }
 
-/* If regions are recorded, too, sets the sample's period to the thread's time outside of them. */
+/* If regions are recorded, too, sets the sample's period to the thread's time outside of
+ * instances. */
 static __always_inline void join_regions(struct scratch *s, struct task_struct *task,
 					 struct region_thread *thread)
 {

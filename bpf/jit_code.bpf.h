@@ -4,10 +4,10 @@
  * sample's STACK record.
  *
  * The kernel half cannot know which words of the stack are return addresses into such code, and a
- * return address can also be in a register. So it takes all registers, and all words of the copy,
- * that point into the ranges that the daemon has entered, or into the mapping at which the kernel
- * half's walk has ended; each block of code only once. For a process that the daemon does not know
- * yet, it takes only that mapping.
+ * return address can also be in a register. So it takes all registers and words of the stack's copy
+ * that point into JIT code: into the ranges that the daemon has entered into the map jit_ranges, or
+ * into the mapping at which the kernel half's walk has ended. Each block of code is taken only
+ * once. For a process that the daemon does not know yet, it takes only that mapping.
  */
 #ifndef JIT_CODE_BPF_H
 #define JIT_CODE_BPF_H
@@ -16,8 +16,8 @@
 #include "ring.bpf.h"
 #include "scratch.bpf.h"
 
-/* By thread group id. (A process that gets the id of an ended one costs a little more until the
- * daemon has updated the map.) */
+/* Ranges of JIT code, by process id. (A new process with the id of an ended one costs a little more
+ * until the daemon has updated the map.) */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -25,11 +25,11 @@ struct {
 	__type(value, struct stackd_jit_ranges);
 } jit_ranges SEC(".maps");
 
-/* Whether the map has entries: 0 saves the look-up. */
+/* 1 if the map has entries; 0 saves the look-up. */
 __u32 has_jit_ranges;
 
-/* The bytes that have been sent, by stackd_code_key(). If the daemon has dropped some, it reads the
- * process's memory instead. */
+/* Keys (stackd_code_key()) of the bytes that were sent. If the daemon has dropped some of these
+ * bytes, it reads the process's memory instead. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -37,10 +37,12 @@ struct {
 	__type(value, __u32);
 } code_sent SEC(".maps");
 
-#define WORDS_A_TURN	8
-#define MOST_BYTES_SENT 24 /* CODE_BYTES records with one sample, for one address each */
+#define WORDS_A_TURN 8
+/* limit of the CODE_BYTES records with one sample; each is for one address */
+#define MOST_BYTES_SENT 24
 
-/* Notes an address, unless one in the same block is noted. Global, so that it is verified once. */
+/* Notes an address of code, unless an address in the same block was noted. A global function, so
+ * that the BPF verifier checks it once. */
 __noinline int note_code(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -69,7 +71,7 @@ static __always_inline bool is_made(const struct scratch *s, __u64 word)
 	return word - s->code.here < s->code.here_size;
 }
 
-/* Looks for addresses of JIT code in some words of the copied stack; 1 ends the loop. */
+/* Searches some words of the copied stack for addresses of JIT code. Returns 1 to end the loop. */
 static long find_code(__u32 turn, struct scratch **at_scratch)
 {
 	struct scratch *s = *at_scratch;
@@ -89,7 +91,8 @@ static long find_code(__u32 turn, struct scratch **at_scratch)
 	return 0;
 }
 
-/* Reads the blocks around an address one by one, since not all can be read. 1 ends the loop. */
+/* Reads a block of the code around an address; called for each block if they cannot be read
+ * together. Returns 0, to continue the loop. */
 static long read_block(__u32 block, struct scratch **at_scratch)
 {
 	struct scratch *s = *at_scratch;
@@ -101,8 +104,8 @@ static long read_block(__u32 block, struct scratch **at_scratch)
 	return 0;
 }
 
-/* Sends the bytes around an address, unless they were sent before, or the ring is half full:
- * samples need the room. Global, so that it is verified once. */
+/* Sends the code around an address, unless it was sent before, or the ring buffer is more than half
+ * full, since samples need the room. A global function, so that the BPF verifier checks it once. */
 __noinline int send_bytes(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -126,7 +129,7 @@ __noinline int send_bytes(struct scratch *given)
 	return 0;
 }
 
-/* Hashes the code around an address that was noted; 1 ends the loop. */
+/* Hashes the code around an address that was noted. Returns 1 to end the loop. */
 static long hash_code(__u32 turn, struct scratch **at_scratch)
 {
 	struct scratch *s = *at_scratch;
@@ -159,7 +162,8 @@ static long hash_code(__u32 turn, struct scratch **at_scratch)
 	return 0;
 }
 
-/* Takes the ranges of JIT code in the process. false: none is known. */
+/* Takes the ranges of JIT code in the process, and the mapping at which the walk has ended. Returns
+ * false if none is known. */
 static __always_inline bool take_ranges(struct scratch *s)
 {
 	const struct seen_mapping *m = seen_at(s);
@@ -176,8 +180,8 @@ static __always_inline bool take_ranges(struct scratch *s)
 	return told || s->code.here_size;
 }
 
-/* Sends the JIT code around the addresses in the stack that was copied to payload[at]. Global, so
- * that it is verified once. */
+/* Sends the JIT code to which registers and words of the stack's copy, at payload[at], point. A
+ * global function, so that the BPF verifier checks it once. */
 __noinline int send_code(struct scratch *given, __u32 at)
 {
 	struct scratch *s = CHECKED(given);

@@ -14,7 +14,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {
-	void *vdso; /* where the vDSO is mapped */
+	void *vdso; /* address at which the vDSO is mapped */
 } mm_context_t;
 
 struct maple_tree {
@@ -26,7 +26,8 @@ typedef struct {
 } atomic_t;
 
 struct xol_area {
-	unsigned long vaddr; /* of the page that uprobes use, which begins with the trampoline */
+	unsigned long vaddr; /* address of the page that uprobes use, which begins with the
+			      * trampoline */
 };
 
 struct hlist_node {
@@ -49,7 +50,7 @@ struct uprobes_state {
 
 struct mm_struct {
 	struct maple_tree mm_mt; /* the mappings */
-	atomic_t mm_users;	 /* tasks that use it, and other users at the moment */
+	atomic_t mm_users;	 /* number of tasks that use it, and of other users at the moment */
 	unsigned long brk;	 /* where the heap ends */
 	unsigned long env_start, env_end;
 	unsigned long start_stack; /* the main thread's stack pointer at the program's entry */
@@ -86,8 +87,8 @@ struct mm_struct___int {
 	int mm_lock_seq;
 };
 
-/* The struct has no type of its own that later kernels lack: libbpf would look for it in
- * modules. */
+/* The struct is anonymous, since libbpf would search modules for a named type that later kernels
+ * lack. */
 struct mm_struct___total { /* before 6.2 */
 	struct {
 		__s64 count[4];
@@ -95,7 +96,7 @@ struct mm_struct___total { /* before 6.2 */
 };
 
 struct percpu_counter {
-	__s64 count; /* without what the CPUs have not added yet */
+	__s64 count; /* without the part that the CPUs have not added yet */
 };
 
 struct mm_struct___percpu {
@@ -132,7 +133,8 @@ struct rt_rq { /* real-time tasks of a CPU, the current one as well */
 
 struct sched_rt_entity {
 	struct list_head run_list;
-	struct rt_rq *my_q; /* with CONFIG_RT_GROUP_SCHED: those of a cgroup; NULL: it is a task */
+	struct rt_rq *my_q; /* with CONFIG_RT_GROUP_SCHED: the queue of a cgroup; NULL: this is a
+			     * task */
 };
 
 struct rb_node {
@@ -159,7 +161,7 @@ struct rq { /* the run queue of a CPU */
 	struct list_head
 		cfs_tasks; /* the tasks of the usual class that can run, by se.group_node */
 	__u64 clock;
-	__u64 clock_task;	  /* the same without time in interrupts, and without stolen time */
+	__u64 clock_task;	  /* rq.clock less the time in interrupts and the stolen time */
 	__u64 prev_steal_time_rq; /* kvm_steal_time.steal when the clock was last set */
 	unsigned int clock_update_flags;
 };
@@ -169,8 +171,8 @@ struct kvm_steal_time { /* per CPU, in a guest of KVM */
 };
 
 struct hrtimer {
-	__s64 _softexpires; /* CLOCK_MONOTONIC; while the timer fires, still the time that it was
-			     * set to */
+	__s64 _softexpires; /* CLOCK_MONOTONIC; while the timer fires, it is still the time for
+			     * which it was set */
 };
 
 struct hw_perf_event {
@@ -189,7 +191,8 @@ struct bpf_perf_event_data_kern { /* the real type of the context of a perf even
 
 struct cfs_rq {
 	struct rq *rq;	    /* with CONFIG_FAIR_GROUP_SCHED, as is sched_entity.cfs_rq */
-	int throttle_count; /* with CONFIG_CFS_BANDWIDTH: its groups that have no quota left */
+	int throttle_count; /* with CONFIG_CFS_BANDWIDTH: number of groups around it that have no
+			     * quota left */
 };
 
 struct sched_entity {
@@ -204,7 +207,8 @@ struct sched_entity {
 /* With CONFIG_SCHED_INFO: what /proc/PID/schedstat shows. */
 struct sched_info {
 	unsigned long long run_delay;	 /* time in a CPU's queue and not on the CPU; ns */
-	unsigned long long last_arrival; /* when it last got a CPU; this and the next by rq.clock */
+	unsigned long long last_arrival; /* when it last got a CPU; like last_queued, a value of
+					  * rq.clock */
 	unsigned long long last_queued;	 /* since when it is in a queue; 0: it is in none */
 };
 
@@ -228,7 +232,8 @@ struct cgroup_subsys_state {
 };
 
 struct cgroup {
-	struct cgroup_subsys_state self; /* first: so its parent is the cgroup's parent, too */
+	struct cgroup_subsys_state self; /* it is the first member, so its parent is the cgroup's
+					  * parent, too */
 	struct kernfs_node *kn;
 };
 
@@ -261,7 +266,7 @@ struct task_struct {
 	unsigned int __state;
 	int on_cpu;
 	int on_rq;			       /* 0: it is in no queue, and does not run */
-	struct bpf_local_storage *bpf_storage; /* NULL: no program keeps data of the task */
+	struct bpf_local_storage *bpf_storage; /* NULL: no BPF program keeps data of the task */
 	struct css_set *cgroups;
 	struct files_struct *files;
 	int pid;
@@ -280,10 +285,12 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
 	struct mm_struct *mm;
-	struct completion *vfork_done; /* of a vfork()'s child while its parent waits */
+	struct completion *vfork_done; /* in the child of vfork(), while its parent waits; else
+					* NULL */
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;
-	_Bool throttled; /* it has no quota left: 6.18 and later, with CONFIG_CFS_BANDWIDTH */
+	_Bool throttled;		      /* its cgroup has no quota left: 6.18 and later, with
+					       * CONFIG_CFS_BANDWIDTH */
 	unsigned long sas_ss_sp, sas_ss_size; /* its alternate stack for signals; 0: none */
 	struct thread_struct thread;
 	struct uprobe_task *utask; /* NULL: it has hit no uprobe */
@@ -331,7 +338,7 @@ struct path {
 struct file {
 	struct inode *f_inode;
 	struct path f_path;
-	void *private_data; /* of a socket's file: the struct socket */
+	void *private_data; /* for a socket: its struct socket */
 };
 
 struct in6_addr {

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Gives a sample by a clock the time that it represents, which can be several periods.
+ * Gives a sample of a clock event the time that it represents, which can be several periods.
  *
  * The kernel's clocks (cpu-clock, task-clock) are timers. A timer that is late by several periods
- * fires once, and the kernel forgets the other periods. Sometimes interrupts were off for long; far
- * more often, the host of a virtual machine did not run the CPU. On one such machine 5 % of all CPU
- * time had no sample for that reason. perf's recordings show the same gaps.
+ * fires once, and the kernel forgets the other periods. It is late if interrupts were off for long
+ * or, far more often, if the host of a virtual machine did not run the virtual CPU. On one such
+ * machine 5 % of all CPU time had no sample for that reason. perf's recordings show the same gaps.
  *
- * The timer holds the time at which it was due. A sample that comes more than a period later
+ * The kernel's timer has the time at which it was due. A sample that comes more than a period later
  * represents all periods that have passed since (overdue.h). Reading the timer would cost half a
  * percent of each sample, so each sample notes when the timer is due next (the lowest 32 bits). If
  * the next sample comes within a period of that time, it is on time: the times at which the timer
- * is due are a period apart. Otherwise the timer is read: other tasks had the CPU in between, the
- * CPU was idle, the rate was changed, or the clock is late. If several clocks take turns on a CPU,
- * a late one can pass for one that is on time, but no sample gets more time than it represents.
+ * is due are a period apart. Otherwise the timer is read, because other tasks had the CPU in
+ * between, the CPU was idle, the rate was changed, or the clock is late. If several clocks take
+ * turns on a CPU, a late one can pass for one that is on time, but no sample gets more time than it
+ * represents.
  *
- * The clock can also become due while this program runs. Such a period is lost; their share is
- * about the program's share of the time.
+ * The clock can also become due while this BPF program runs. Such a period is lost. The share of
+ * lost periods is about the program's share of the time.
  *
  * A machine that was stopped and continues (a snapshot of a virtual one, a kernel debugger) can be
  * late by hours, which are not CPU time in any useful sense. So a sample represents at most a
- * second, or its period if that is longer, and the rest is counted.
+ * second, or its period if that is longer. The rest is only counted (STACKD_COUNT_LATE_CUT_NS).
  */
 #ifndef LATE_BPF_H
 #define LATE_BPF_H
@@ -31,9 +32,9 @@
 #define CLOCK_LEAST_NS 10000	   /* the kernel lets no clock have a shorter period */
 #define LATE_MOST_NS   1000000000u /* of one sample */
 
-SETTING __u32 is_clock = 0; /* the event is a clock: it has a timer */
+SETTING __u32 is_clock = 0; /* the event is a clock, so it has a timer */
 
-/* The event of the sample for which a program runs. */
+/* The perf event whose sample has started a BPF program; `context` is the program's. */
 #ifndef EVENT_OF
 #define EVENT_OF(context)                                                                          \
 	({                                                                                         \
@@ -56,7 +57,8 @@ static __always_inline void count_late(__u64 periods, __u64 cut_ns)
 	counted->n[STACKD_COUNT_LATE_CUT_NS] += cut_ns;
 }
 
-/* Returns the periods that a late sample represents, and counts them. */
+/* Returns the number of periods that a late sample represents, and counts them. `late` and `every`
+ * (the period) are in ns. */
 static __always_inline __u64 late_periods(struct task_struct *task, __u64 late, __u64 every)
 {
 	const struct rq *rq = queue_of(task);
@@ -72,7 +74,8 @@ static __always_inline __u64 late_periods(struct task_struct *task, __u64 late, 
 	return periods;
 }
 
-/* Reads from the timer when it was due, and sets the sample's period to the time it represents. */
+/* Reads from the timer when it was due, sets s->due to when it is due next, and multiplies the
+ * sample's period by the periods that it represents. */
 static __noinline int read_timer(struct scratch *s, const struct perf_event *event,
 				 struct task_struct *task)
 {

@@ -3,24 +3,25 @@
  * Allocations of programs that run without libstackalloc: probes on the functions of the allocator,
  * which the daemon finds (daemon/regions/alloc_functions.h).
  *
- *   entry   keeps the request in the thread: an open call
- *   return  subtracts its size from the thread's distance; if that is used up, it is a sample
- *   free()  looks up every block among the sampled ones
+ *   entry   keeps the request in the thread's data; from now to its return, the call is open
+ *   return  subtracts the size from the thread's distance to the next sample; if that is used up,
+ *           the allocation is a sample
+ *   free()  looks up every block in the table of sampled blocks
  *
  * A return is seen by a uretprobe, or by uprobes on the function's returns.
  *
- * Allocators call themselves (operator new calls malloc(), calloc() may): within an open call
- * nothing is counted. A call that never reaches a probed return (after an exception, or a jump to
+ * Allocators call themselves (operator new calls malloc(), calloc() may), so nothing is counted
+ * within an open call. A call that never reaches a probed return (after an exception, or a jump to
  * unknown code) is recognised by its slot: the slot is below the stack pointer, or was overwritten.
  *
- * Sampled blocks are in a bounded table; blocks for which it has no room are counted. A block is
- * identified by its address, its process and the number of the process's execs, so an exec or a
- * fork leaves no entry that could be taken for another block. For the daemon each block has a
- * unique number, since the record of a thread that gets an address can arrive before that of the
- * thread that has freed it.
+ * Sampled blocks are in a bounded table; sampled blocks for which it has no room are only counted.
+ * A block is identified by its address, its process and the number of the process's execs, so an
+ * exec or a fork leaves no entry that could be taken for another block. For the daemon each block
+ * has a unique number, since the record of a thread that gets an address can arrive before the
+ * record of the thread that has freed that address.
  *
- * realloc() removes its block at the entry, since another block may get the address before it
- * returns, and adds it again if it fails.
+ * At the entry of realloc(), its block is removed from the table, since another block may get the
+ * address before realloc() returns. If realloc() fails, the block is added again.
  */
 #ifndef MALLOC_BPF_H
 #define MALLOC_BPF_H
@@ -42,11 +43,11 @@ struct {
 	__type(value, __u64); /* the block's number */
 } live_table SEC(".maps");
 
-__u64 live_last = 0; /* the last number that was given */
+__u64 live_last = 0; /* the number of the sampled block that was added last */
 
 /* --- distances ------------------------------------------------------------------------------ */
 
-/* Returns the bytes up to the next sampled byte, exponentially distributed. */
+/* Draws the number of bytes up to the next sampled byte, from an exponential distribution. */
 static __always_inline __s64 draw_distance(void)
 {
 	__u64 x = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
@@ -55,7 +56,8 @@ static __always_inline __s64 draw_distance(void)
 	return (log >> 4) * alloc_distance >> (LOG_BITS - 4);
 }
 
-/* Counts bytes. Returns whether they are sampled. `is_made`: the allocation succeeded. */
+/* Subtracts an allocation's bytes from the thread's distance to the next sample. Returns whether
+ * the allocation is a sample. `is_made`: it has succeeded; else it is none. */
 static __always_inline bool is_due(struct alloc_thread *thread, __u64 size, bool is_made)
 {
 	if (!thread->is_drawn) {
@@ -79,7 +81,7 @@ static __always_inline struct live_key live_key_of(struct task_struct *task, __u
 		.address = address, .pid = owner->tgid, .exec = owner->self_exec_id};
 }
 
-/* Removes a block. Returns its number; 0: it was not sampled. */
+/* Removes a block from the table. Returns its number; 0: it was not sampled. */
 static __always_inline __u64 take_live(struct task_struct *task, __u64 address)
 {
 	struct live_key key = live_key_of(task, address);
@@ -91,7 +93,7 @@ static __always_inline __u64 take_live(struct task_struct *task, __u64 address)
 	return number;
 }
 
-/* Adds a block. Returns false if the table has no room. */
+/* Adds a block to the table. Returns false if the table has no room. */
 static __always_inline bool put_live(struct task_struct *task, __u64 address, __u64 number)
 {
 	struct live_key key = live_key_of(task, address);
@@ -122,8 +124,9 @@ int stackd_malloc_exit(struct bpf_raw_tracepoint_args *ctx)
 
 /* --- calls ---------------------------------------------------------------------------------- */
 
-/* Returns whether a call is open around one that begins. A uretprobe replaces the return address
- * after the entry was probed: so the trampoline's address in the slot also means an open call. */
+/* Returns whether the call that begins here is within an open call of the thread. A uretprobe
+ * replaces the return address after the entry was probed, so the address of the uretprobes'
+ * trampoline in the slot also means that the call is open. */
 static __always_inline bool is_within(struct alloc_thread *thread, struct pt_regs *ctx,
 				      struct task_struct *task)
 {
@@ -137,7 +140,8 @@ static __always_inline bool is_within(struct alloc_thread *thread, struct pt_reg
 	return caller && caller == trampoline_of(task);
 }
 
-/* Returns the product; if it cannot be allocated or overflows, a number too large for any block. */
+/* Returns count * size, the bytes that calloc() asks for; if the product overflows or is too large
+ * for any block, a number that is. */
 static __always_inline __u64 product(__u64 count, __u64 size)
 {
 	return !size || count <= (__u64)(1ull << 47) / size ? count * size : 1ull << 47;
@@ -197,7 +201,7 @@ int stackd_malloc_enter(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Returns the block that a call has allocated; 0: none. */
+/* Returns the address of the block that a call has allocated; 0: none. */
 static __always_inline __u64 made_by(struct alloc_thread *thread, struct pt_regs *ctx)
 {
 	__u64 pointer = 0;
@@ -210,7 +214,9 @@ static __always_inline __u64 made_by(struct alloc_thread *thread, struct pt_regs
 	return pointer;
 }
 
-/* Ends the block that a call has resized, unless the call has failed. */
+/* At the return of realloc(): reports the old block as freed. If realloc() has failed (it returned
+ * NULL for a size that is not 0), adds the block to the table again, from which the entry has
+ * removed it. */
 static __always_inline void end_held(struct alloc_thread *thread, struct task_struct *task,
 				     __u64 made, __u64 code)
 {
@@ -221,8 +227,8 @@ static __always_inline void end_held(struct alloc_thread *thread, struct task_st
 	thread->held = 0;
 }
 
-/* Ends a call. Returns whether its block is sampled; then thread->event is its event. This is a
- * function, so that its stack is not below that of a walk. */
+/* Closes the open call at its return. Returns whether its block is sampled; thread->event is then
+ * the sample's event. This is a function, so that its stack is not part of the walk's. */
 static __noinline bool close_call(struct alloc_thread *thread, struct pt_regs *ctx,
 				  struct task_struct *task)
 {
@@ -258,7 +264,7 @@ int stackd_malloc_leave(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Handles a return by a uretprobe: the stack pointer is already the caller's. */
+/* Handles a return that a uretprobe sees, where the stack pointer is already the caller's. */
 SEC("uretprobe")
 int stackd_malloc_return(struct pt_regs *ctx)
 {

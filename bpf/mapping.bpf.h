@@ -3,23 +3,24 @@
  * Maps an address to a file and an offset in it, inside the interrupt.
  *
  * The kernel offers bpf_find_vma(), which takes a lock and, in an interrupt, an inter-processor
- * interrupt to release it: some 5 us. So this reads the tree of the mappings (a maple tree since
- * 6.1) without a lock, one node of 256 bytes at each level. A writer on another CPU can remove a
- * node meanwhile. So the result is checked: the mapping must belong to this address space and
- * contain the address. If it fails the check, there is no result, and the daemon walks.
+ * interrupt to release it: some 5 us. So these functions read the tree of the mappings (a maple
+ * tree since 6.1) without a lock, one node of 256 bytes at each level. Meanwhile another CPU can
+ * remove a node. So the result is checked: the mapping must belong to this address space and
+ * contain the address. Else there is no result, and the daemon walks the stack.
  *
- * A stale result, after a library was unloaded and another mapped at its address, must never be
- * used. So a result is valid only while its stamp is the current one:
- * stamp = the kernel's count of changes to the mappings,
+ * Results are cached. A cached mapping must not be used after a library was unloaded and another
+ * was mapped at its address. So it is valid only while its stamp is equal to the present stamp:
+ * stamp = the kernel's count of changes to the process's mappings,
  *         and how often the daemon has noticed writes to mapped files
  *
  * If the kernel does not count changes (before 6.4), each sample has a new stamp. The mappings that
- * a sample has met also serve later samples on this CPU, while process and stamp are the same.
+ * were found for a sample are kept for later samples on this CPU, while process and stamp are the
+ * same.
  *
- * The file of a mapping is identified by its inode. A file that the daemon has entered has the same
- * number in `inodes` for all processes that map it, so a new process of known files is walked from
- * its first sample on. An unknown file is put into the record, so that the daemon enters it, unless
- * it is a file that never gets a table.
+ * The file of a mapping is identified by its inode. The daemon enters each file with a number into
+ * the map `inodes`, for all processes that map the file, so a new process of known files is walked
+ * from its first sample on. An unknown file is put into the record, so that the daemon enters it,
+ * unless it is a file that never gets a table of rules.
  */
 #ifndef MAPPING_BPF_H
 #define MAPPING_BPF_H
@@ -43,11 +44,11 @@ struct {
 	__type(value, __u32);
 } made_files SEC(".maps");
 
-/* Whether the map has entries: 0 saves the look-up. */
+/* 1 if the map has entries; 0 saves the look-up. */
 __u32 has_made_files;
 
-/* How often mapped files were written to: after that, what is known of a file must be checked
- * again. The daemon sets this. */
+/* How often the daemon, which sets this, has noticed writes to mapped files. After a write, what is
+ * known of a file must be checked again. */
 __u32 files_written;
 
 static __always_inline __u64 mix(__u64 x)
@@ -56,15 +57,16 @@ static __always_inline __u64 mix(__u64 x)
 	return x ^ (x >> 29);
 }
 
-/* The key of a process between two execs; never 0, which marks empty cache entries. */
+/* Returns the key of a process between two execs; never 0, which marks empty cache entries. */
 static __always_inline __u64 space_of(struct task_struct *task, __u32 pid)
 {
 	return mix(mix(task->group_leader->start_time ^ ((__u64)pid << 40)) + task->self_exec_id) |
 	       1;
 }
 
-/* Returns the stamp of the mappings as they are now; `unique` takes the place of the kernel's count
- * if there is none. The stamp has STAMP_BITS bits: as nanoseconds, three days. */
+/* Returns the present stamp of the process's mappings (see above). `unique` takes the place of the
+ * kernel's count if there is none. A stamp has STAMP_BITS bits, which last three days if `unique`
+ * is in nanoseconds. */
 #define STAMP_BITS 48
 
 static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
@@ -92,17 +94,18 @@ static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 #define MAPLE_RANGE	2
 #define MAPLE_ARANGE	3
 
-/* A node as words: the parent, pivots, slots. The last word of the slots, or of the gaps, has the
- * number of the last slot in its lowest byte. */
+/* A node as an array of words: the parent, pivots, slots. The lowest byte of the last word of the
+ * slots (range node) or of the gaps (arange node) is the number of the last slot in use. */
 #define RANGE_PIVOTS  15
-#define RANGE_SLOTS   16 /* word of the first slot */
+#define RANGE_SLOTS   16 /* index of the word with the first slot */
 #define RANGE_META    31
 #define ARANGE_PIVOTS 9
 #define ARANGE_SLOTS  10
 #define ARANGE_META   30
 
-/* Moves s->tree_entry from a node to that node's entry for an address; 0: none. Returns 1 if the
- * entry is a mapping rather than the next node. Global, so that it is verified once. */
+/* Replaces the node in s->tree_entry by that node's entry for an address; 0: it has none. Returns 1
+ * if the entry is a mapping, or there is none; 0 if it is the next node. A global function, so that
+ * the BPF verifier checks it once. */
 __noinline int maple_descend(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -119,7 +122,7 @@ __noinline int maple_descend(struct scratch *given, __u64 address)
 		return 1;
 	pivots = is_arange ? ARANGE_PIVOTS : RANGE_PIVOTS;
 	last = s->node[is_arange ? ARANGE_META : RANGE_META] & 255;
-	/* A full range node has no such number: its last slot is there. */
+	/* A range node that is full has no such number: its last slot is in that word. */
 	if (last > pivots || (!is_arange && s->node[RANGE_PIVOTS]))
 		last = pivots;
 	for (slot = 0; slot < RANGE_PIVOTS && slot < last; slot++) {
@@ -132,12 +135,12 @@ __noinline int maple_descend(struct scratch *given, __u64 address)
 	return type == MAPLE_LEAF;
 }
 
-/* Finds the mapping for an address in the tree. Returns a pointer that must still be checked, or
+/* Finds the mapping for an address in the tree. Returns a pointer that the caller must check, or
  * 0. */
 static __always_inline __u64 maple_find(struct scratch *s, struct mm_struct *mm, __u64 address)
 {
 	s->tree_entry = (__u64)mm->mm_mt.ma_root;
-	/* The lowest bits mark the root as a node; else it is the only mapping. */
+	/* If the lowest bits are 2, the root is a node; else it is itself the only mapping. */
 	if ((s->tree_entry & 3) != 2 || s->tree_entry <= 4096)
 		return s->tree_entry;
 	for (int level = 0; level < MAPLE_LEVELS; level++) {
@@ -147,7 +150,7 @@ static __always_inline __u64 maple_find(struct scratch *s, struct mm_struct *mm,
 	return 0;
 }
 
-/* Since 6.13 the highest bit of the nanoseconds is a flag: this time was queried. */
+/* Since 6.13 the highest bit of the nanoseconds is a flag (the time was queried). */
 #define CTIME_NSEC_MASK 0x3fffffffu
 
 static __always_inline __u64 change_time(struct inode *inode)
@@ -167,9 +170,9 @@ static __always_inline __u64 change_time(struct inode *inode)
 	return 0;
 }
 
-/* Finds the mapping that contains an address, and sets start and end of s->vma. vma_file() adds its
- * file, which costs more. Returns 0; or 1: there is no mapping, or it cannot be read at the
- * moment. */
+/* Finds the mapping that contains an address, and sets s->vma_pointer and start and end of s->vma.
+ * vma_file() sets the rest, which costs more. Returns 0; 1: there is no mapping, or it cannot be
+ * read at the moment. */
 __noinline int vma_find(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -206,7 +209,7 @@ static __always_inline void vma_file(struct scratch *s, struct task_struct *task
 		if ((__u64)BPF_CORE_READ(task, mm, context.vdso) != s->vma.start)
 			return;
 		s->vma.offset = 0;
-		s->vma.key.inode = ~0ull; /* the daemon recognises the vDSO by this */
+		s->vma.key.inode = ~0ull; /* by this number the daemon recognises the vDSO */
 		return;
 	}
 	inode = BPF_CORE_READ(file, f_inode);
@@ -223,7 +226,8 @@ static __always_inline struct seen_mapping *seen_at(struct scratch *s)
 	return &s->seen[BOUNDED(s->at, SEEN_ALL)];
 }
 
-/* Takes the mappings that samples of the process have met on this CPU, if they are still valid. */
+/* Prepares the cache of mappings for a sample: takes the mappings that samples of the same process
+ * have met on this CPU, or empties them if they are not valid any more. */
 static __always_inline void start_seen(struct scratch *s)
 {
 	__u32 index = s->space >> 32 & (SEEN_SPACES - 1);
@@ -240,7 +244,8 @@ static __always_inline void start_seen(struct scratch *s)
 		s->seen[BOUNDED(s->seen_first + i, SEEN_ALL)].size = 0;
 }
 
-/* Does one of these mappings contain the address? Then it becomes s->at. */
+/* Returns whether one of the cached mappings of the process contains the address. Then s->at is its
+ * index. */
 static __always_inline bool search_seen(struct scratch *s, __u64 address)
 {
 	for (int i = 0; i < SEEN_MAPPINGS; i++) {
@@ -254,7 +259,7 @@ static __always_inline bool search_seen(struct scratch *s, __u64 address)
 	return false;
 }
 
-/* Adds s->vma; `number` is that of its file. */
+/* Adds s->vma to the cached mappings, as s->at; `number` is the number of its file. */
 static __always_inline void add_seen(struct scratch *s, __u64 number)
 {
 	struct seen_space *of =
@@ -272,12 +277,12 @@ static __always_inline void add_seen(struct scratch *s, __u64 number)
 	m->n_slices = 0;
 }
 
-/* In bytes. Larger mappings, and larger offsets in files, are left to the daemon. So offsets have
+/* In bytes. The daemon handles larger mappings, and larger offsets in files, so offsets here have
  * 39 bits. */
 #define MAX_OFFSET (1ull << 38)
 
-/* Finds the current mapping that contains an address: it becomes s->at. Returns 0; NO_MAPPING; or
- * NO_OBJECT: the file is not known yet. */
+/* Finds the mapping that contains an address; s->at is then its index in the cache. Returns 0;
+ * STACKD_END_NO_MAPPING; or STACKD_END_NO_OBJECT: the file is not known yet. */
 __noinline int mapping_find(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -293,8 +298,8 @@ __noinline int mapping_find(struct scratch *given, __u64 address)
 	if (!s->vma_is_exec)
 		return STACKD_END_NO_MAPPING;
 	if (s->vma.key.inode) {
-		/* On the stack, since kernels before 6.4 refuse a key in a global function's
-		 * argument. */
+		/* The key is on the stack, since kernels before 6.4 refuse a map's key in a global
+		 * function's argument. */
 		struct stackd_inode key = s->vma.key;
 
 		if (s->vma.offset >= MAX_OFFSET || s->vma.end - s->vma.start >= MAX_OFFSET)
@@ -315,7 +320,7 @@ __noinline int mapping_find(struct scratch *given, __u64 address)
 	return 0;
 }
 
-/* The same, without a call if it is the mapping that was met last. */
+/* Like mapping_find(), but without a call if the mapping is the last that was found. */
 static __always_inline int mapping_of(struct scratch *s, __u64 address)
 {
 	const struct seen_mapping *m = seen_at(s);
@@ -323,9 +328,10 @@ static __always_inline int mapping_of(struct scratch *s, __u64 address)
 	return address - m->start < m->size ? 0 : mapping_find(s, address);
 }
 
-/* The same, but only among the mappings that samples have met. Returns 1, or 0. For callers that
- * have no stack left for a look-up in the tree, which is some four calls deep: all frames together
- * have 512 bytes. Global, so that it is verified once. */
+/* Like mapping_find(), but searches only the cached mappings. Returns 1 if it has found one, else
+ * 0. For callers that have no stack left for the search in the tree, which is some four calls deep
+ * (the stacks of all functions together have 512 bytes). A global function, so that the BPF
+ * verifier checks it once. */
 __noinline int mapping_met(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -333,7 +339,7 @@ __noinline int mapping_met(struct scratch *given, __u64 address)
 	return s && search_seen(s, address);
 }
 
-/* Returns the location of an address in the mapping. */
+/* Returns the location (file number and offset) of an address in a mapping. */
 static __always_inline __u64 seen_location(const struct seen_mapping *m, __u64 address)
 {
 	return m->location + (address - m->start);

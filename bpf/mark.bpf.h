@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A mark (--mark) is a location rather than a function: each hit ends the previous pass and begins
- * the next. The path of a pass is that of the hit. A mark has no return address to match. Its pass
- * is found by the mark's number, among those that began on the same stack after the innermost
- * function was entered; when that function ends, the pass is dropped. The beginning and the end of
- * a span are two locations of one mark.
+ * A mark (--mark) is a probe at a location in a function, rather than at a function's entry and
+ * exit. Each hit of the mark ends the previous pass (its instance) and begins the next. The call
+ * path of a pass is the path at the hit that ends it. A mark has no return address to match. Its
+ * pass is found by the mark's number, among those that began on the same stack after the innermost
+ * function was entered; when that function ends, the pass is dropped. A span is one mark with two
+ * locations: its beginning and its end.
  */
 #ifndef MARK_BPF_H
 #define MARK_BPF_H
@@ -13,8 +14,8 @@
 
 /* --- on one stack ---------------------------------------------------------------------------- */
 
-/* Returns how many marks are open within the open instance of `mark`; -1: `mark` has none in the
- * innermost function. */
+/* Returns how many marks' instances are open within the open instance of `mark`; -1: `mark` has no
+ * open instance in the innermost function. */
 static __always_inline int marks_within(struct region_thread *thread, __u32 mark)
 {
 	__u32 at = innermost_at(thread);
@@ -30,8 +31,8 @@ static __always_inline int marks_within(struct region_thread *thread, __u32 mark
 	return -1;
 }
 
-/* Drops the innermost instances. (If the loop's condition were at its end, the first instruction
- * would be a jump target, which Linux 6.1 refuses.) */
+/* Drops (ends without a record) the `count` innermost instances. (If the loop's condition were at
+ * its end, the first instruction would be a jump target, which Linux 6.1 refuses.) */
 static __always_inline void drop_some(struct region_thread *thread, int count, __u64 now, __u64 cpu)
 {
 	for (int i = 0; i < REGION_DEPTH; i++) {
@@ -45,18 +46,19 @@ static __always_inline void drop_some(struct region_thread *thread, int count, _
 
 /* --- on several stacks ----------------------------------------------------------------------- */
 
-/* Tangled instances are not in the order in which they were entered. settle() has found out which
- * of them are on another stack than the thread. */
+/* For threads with tangled instances (abandoned.bpf.h), which are not in the order in which they
+ * were entered. settle() has found out which of them are on another stack than the thread. */
 struct mark_search {
 	struct region_thread *thread;
 	__u32 mark;
 	__u32 found;	   /* the index of the mark's instance, plus 1; 0: none */
-	__u64 found_ns;	   /* when that instance began */
-	__u64 function_ns; /* when the innermost function was entered */
+	__u64 found_ns;	   /* time at which that instance began */
+	__u64 function_ns; /* time at which the innermost function was entered */
 	__u64 now, cpu;
 };
 
-/* Returns the open instance of this index, if it is on the thread's stack. */
+/* Returns the open instance with this index; NULL: it is not open, or not on the thread's present
+ * stack. */
 static __always_inline struct open_instance *open_here(struct region_thread *thread, __u32 index)
 {
 	struct open_instance *open = &thread->open[BOUNDED(index, REGION_DEPTH)];
@@ -97,8 +99,9 @@ static long drop_mark_within(__u32 index, struct mark_search *m)
 	return 0;
 }
 
-/* Drops the marks within the open instance of `mark`. Returns the index of that instance, plus 1;
- * 0: it has none in the innermost function of this stack. Global, so that it is verified once. */
+/* Drops the marks' instances within the open instance of `mark`. Returns the index of that
+ * instance, plus 1; 0: `mark` has no open instance in the innermost function of this stack. A
+ * global function, so that the BPF verifier checks it once. */
 __noinline __u32 find_mark_here(struct region_thread *given, __u32 mark, __u64 now, __u64 cpu)
 {
 	struct mark_search m = {.mark = mark, .now = now, .cpu = cpu};
@@ -115,8 +118,8 @@ __noinline __u32 find_mark_here(struct region_thread *given, __u32 mark, __u64 n
 
 /* --- hits ------------------------------------------------------------------------------------- */
 
-/* Drops the marks within the open instance of `mark`. Returns the index of that instance, plus 1;
- * 0: it has none in the innermost function. */
+/* Drops the marks' instances within the open instance of `mark`. Returns the index of that
+ * instance, plus 1; 0: `mark` has no open instance in the innermost function. */
 static __always_inline __u32 find_mark(struct region_thread *thread, __u32 mark, __u64 now,
 				       __u64 cpu)
 {
@@ -129,8 +132,9 @@ static __always_inline __u32 find_mark(struct region_thread *thread, __u32 mark,
 	return within < 0 ? 0 : thread->count;
 }
 
-/* Ends a mark's open instance, which is then in thread->ended, and drops the marks within it.
- * false: the mark has no open instance. */
+/* Ends a mark's open instance, which is then in thread->ended, and drops the marks' instances
+ * within it. Returns false if there is nothing to report: the mark has no open instance, or this
+ * location does not end it. */
 static __always_inline bool end_mark(struct region_thread *thread, struct task_struct *task,
 				     struct pt_regs *ctx, __u64 cookie, __u64 now, __u64 cpu)
 {
@@ -145,13 +149,14 @@ static __always_inline bool end_mark(struct region_thread *thread, struct task_s
 	end_instance(thread, at - 1, now, cpu);
 	readings_end(task, at - 1);
 	count_region(STACKD_REGION_ENDED);
-	/* The walk begins where the thread is. */
+	/* The walk begins at the hit. */
 	thread->ended.function = PT_REGS_IP(ctx);
 	thread->ended.slot = PT_REGS_SP(ctx);
 	return true;
 }
 
-/* The instance begins at the time of the hit, so that iterations add up to their loop's time. */
+/* Begins an instance of a mark. It begins at the time of the hit, not after the probe's work, so
+ * that iterations add up to their loop's time. */
 static __always_inline void begin_mark(struct region_thread *thread, struct task_struct *task,
 				       struct pt_regs *ctx, __u64 cookie, __u64 now, __u64 cpu)
 {
@@ -176,8 +181,8 @@ static __always_inline void begin_mark(struct region_thread *thread, struct task
 	open->enter_cpu = cpu;
 }
 
-/* Ends the functions that were left, and finds the instances on this stack. A mark has no slot that
- * would show a change to another coroutine. */
+/* Ends the functions' instances that were left, and finds out which instances are on this stack. (A
+ * mark's instance has no slot of its own that would show a change to another coroutine.) */
 static __always_inline void find_hit(struct region_thread *thread, __u64 stack_pointer,
 				     __u64 cookie)
 {
@@ -190,8 +195,9 @@ static __always_inline void find_hit(struct region_thread *thread, __u64 stack_p
 		drop_left(thread, stack_pointer, threshold, 0, 0);
 }
 
-/* Ends and begins instances at a hit. Returns whether one has ended: thread->ended. This is a
- * function, so that its stack is not below that of the walk, which takes most of the space. */
+/* Ends and begins instances at a hit. Returns whether an instance has ended, which is then in
+ * thread->ended. This is a function, so that its stack is not part of that of the walk, which takes
+ * most of the space. */
 static __noinline bool take_hit(struct region_thread *thread, struct task_struct *task,
 				struct pt_regs *ctx, __u64 cookie)
 {
@@ -224,7 +230,8 @@ int stackd_region_mark(struct pt_regs *ctx)
 		count_region(STACKD_REGION_NO_MEMORY);
 		return 0;
 	}
-	BUSY(thread, 1); /* before the time is read: no reading of a sample may come in between */
+	BUSY(thread, 1); /* before the time is read, so that no sample takes the thread's times
+			  * in between */
 	find_hit(thread, PT_REGS_SP(ctx), cookie);
 	has_ended = take_hit(thread, task, ctx, cookie);
 	BUSY(thread, 0);

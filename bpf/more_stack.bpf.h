@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sends the stack above the copy in a STACK record, for samples with large stacks that miss a
- * table.
+ * Sends the part of the stack beyond the copy in a STACK record, for samples with large stacks
+ * whose walk needs a file's table of rules that is not loaded yet.
  *
- * The copy ends at stack_limit, and a path that ends there has lost its root. Once a file's table
- * is loaded, the kernel half walks any stack. Until then stacks of numerical code and of compilers,
- * whose frames take megabytes, are sent whole, in MORE_STACK records before the STACK record. That
- * does not hold for files that never get a table (mapping.bpf.h), since each sample of their code
- * would be expensive. Pages that are not in memory are not sent.
+ * The copy ends at stack_limit, so a path that the daemon finds from it may lack its root. Once a
+ * file's table is loaded, the kernel half walks any stack. Until then stacks of numerical code and
+ * of compilers, whose frames take megabytes, are sent whole, in MORE_STACK records before the STACK
+ * record. This is not done for files that never get a table (mapping.bpf.h), since then each sample
+ * of their code would be expensive. Pages that are not in memory are not sent.
  *
- * This takes time in an interrupt, and the daemon has to keep up. So it is limited: by bytes a
- * second of all CPUs, and by the room in the ring, where a quarter is left for other records. As
- * much of a stack as the limits allow is sent, from the leaf on.
+ * This takes time in an interrupt, and the daemon has to keep up. So it is limited by bytes a
+ * second, of all CPUs together, and by the room in the ring buffer, of which a quarter is left for
+ * other records. As much of a stack as the limits allow is sent, from the leaf on.
  */
 #ifndef MORE_STACK_BPF_H
 #define MORE_STACK_BPF_H
@@ -22,17 +22,18 @@
 #include "stack_copy.bpf.h"
 #include "stack_window.bpf.h"
 
-#define MORE_AT_ONCE   (512ll << 20) /* bytes of all CPUs in one burst */
+#define MORE_AT_ONCE   (512ll << 20) /* bytes that all CPUs together may send in one burst */
 #define MORE_NS_A_BYTE 30	     /* in the long run: 32 MiB a second */
-#define MORE_OF_HOLES  16	     /* bytes of holes cost as much as one byte that is sent */
-#define MORE_HEAD      sizeof(struct stackd_more_stack)
+/* this many bytes of pages that are not in memory cost as much as one byte that is sent */
+#define MORE_OF_HOLES 16
+#define MORE_HEAD     sizeof(struct stackd_more_stack)
 
-/* The bytes that were sent beyond the rate until more_ns. If two CPUs update this at once, the same
- * time may be taken into account twice. */
+/* Bytes that were sent beyond the rate, as of the time more_ns. If two CPUs update this at once,
+ * the same time may be subtracted twice. */
 __s64 more_debt;
 __u64 more_ns;
 
-/* Returns whether another stack may be sent. */
+/* Returns whether the rate allows to send another stack. */
 static __always_inline bool may_send_more(void)
 {
 	__u64 now = bpf_ktime_get_ns(), made_up = (now - more_ns) / MORE_NS_A_BYTE;
@@ -50,7 +51,8 @@ static __always_inline bool has_room_for_more(__u32 bytes)
 	       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4 * 3;
 }
 
-/* Copies a part of the stack behind its head, which is at the payload's beginning. */
+/* Copies a part of the stack into the payload, after the head of its record, and fills in the
+ * head. */
 static __always_inline void copy_more(struct scratch *s, __u64 from, __u32 len)
 {
 	struct stackd_more_stack *more = (struct stackd_more_stack *)s->payload;
@@ -75,7 +77,7 @@ static __always_inline void copy_more(struct scratch *s, __u64 from, __u32 len)
 	s->record.holes = 0;
 }
 
-/* Sends the next part; 1 ends the loop. */
+/* Sends the next part. Returns 1 to end the loop. */
 static long send_part_of_more(__u32 turn, struct scratch **at_scratch)
 {
 	struct scratch *s = *at_scratch;
@@ -97,8 +99,8 @@ static long send_part_of_more(__u32 turn, struct scratch **at_scratch)
 	return bpf_ringbuf_output(&ring, s->payload, MORE_HEAD + sent, BPF_RB_NO_WAKEUP) != 0;
 }
 
-/* Sends the stack above the record's copy, if the walk misses a table. Global, so that it is
- * verified once. */
+/* Sends the stack beyond the record's copy, if the walk needs a table that is not loaded yet. A
+ * global function, so that the BPF verifier checks it once. */
 __noinline int send_more(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The bytes that a call of MPI sends and receives, computed from its arguments
- * (daemon/regions/mpi_calls.h says from which). The arguments are read at the entry, also those of
- * non-blocking calls; those of a persistent request are kept with it, for each of its starts. A
- * collective may transfer a message for each process of its communicator, or another amount at its
- * root: then the communicator's size and this process's rank in it are needed (mpi_object.bpf.h).
- * Amounts that cannot be determined are recorded as unknown.
+ * (daemon/regions/mpi_calls.h says from which). The arguments are read at the entry, also for
+ * non-blocking calls. The bytes of a persistent request are kept with the request, and count at
+ * each of its starts. A collective may transfer a message for each process of its communicator, or
+ * another amount at its root, so the communicator's size and this process's rank in it are needed
+ * (mpi_object.bpf.h). Amounts that cannot be determined are recorded as unknown.
  *
- * A buffer can be larger than the data that are received, or read, into it. If the call has a
- * status, that has the number of bytes in the end; if not, the bytes are marked as the size of the
- * buffer.
+ * A buffer can be larger than the data that are received, or read, into it. If the call fills in an
+ * MPI_Status, the number of bytes is read from it at the return; else the number is marked as the
+ * size of the buffer (STACKD_MPI_AT_MOST).
  */
 #ifndef MPI_BPF_H
 #define MPI_BPF_H
 
 #include "mpi_status.bpf.h"
 
-#define MPI_MOST_PROCESSES 65536 /* processes whose counts are added up, at most */
-#define MPI_MOST_REQUESTS  4096	 /* requests that one call starts, at most */
+#define MPI_MOST_PROCESSES 65536 /* limit of the processes whose counts are added up */
+#define MPI_MOST_REQUESTS  4096	 /* limit of the requests that one call starts */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -30,7 +30,7 @@ struct mpi_bytes {
 	__u64 sent, received;
 };
 
-/* The bytes of persistent requests. */
+/* The bytes of persistent requests, by handle. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -43,10 +43,11 @@ struct mpi_arguments {
 	const struct mpi_registers *registers;
 	const struct stackd_mpi_call *call;
 	struct mpi_place place;
-	struct mpi_comm_known comm; /* of the call's communicator, if it has one */
+	struct mpi_comm_known comm; /* what is known of the call's communicator, if it has one */
 };
 
-/* Copies the registers: the kernel requires a separate read for each register of the context. */
+/* Copies the registers with the arguments. The BPF verifier requires a separate read for each
+ * register of the context. */
 static __always_inline void mpi_take_registers(const struct pt_regs *ctx,
 					       struct mpi_registers *ret_registers)
 {
@@ -72,7 +73,7 @@ static __always_inline __u64 mpi_argument(const struct mpi_arguments *arguments,
 
 struct mpi_sum {
 	__u64 counts, types; /* addresses of arrays; types 0: all types are the same */
-	__u64 sum;	     /* of the counts; with types, of the bytes */
+	__u64 sum;	     /* sum of the counts; if `types` is not 0, of the bytes */
 	struct mpi_place place;
 	__u32 is_wide;
 	__u32 pad;
@@ -108,7 +109,8 @@ static long mpi_add_one(__u32 index, void *arg)
 	return 0;
 }
 
-/* Adds up the counts of all processes; with types, the bytes. */
+/* Adds up the counts of all processes; if `types` is not 0, the bytes. Returns MPI_UNKNOWN if the
+ * number of processes, or the size of a type, is not known. */
 static __always_inline __u64 mpi_sum(const struct mpi_arguments *from, __u64 counts, __u64 types)
 {
 	struct mpi_sum s = {.counts = counts,
@@ -124,13 +126,14 @@ static __always_inline __u64 mpi_sum(const struct mpi_arguments *from, __u64 cou
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-/* Is this process the root of a collective? The communicator must be known. */
+/* Returns whether this process is the root of a collective. The communicator must be known. */
 static __always_inline bool is_at_root(const struct mpi_arguments *from)
 {
 	return (__u32)mpi_argument(from, from->call->root) + 1 == from->comm.rank;
 }
 
-/* Returns how many elements of a datatype a call transfers at a time. */
+/* Returns how many elements of a datatype a call transfers at a time, from argument `number`, by
+ * the kind `how`; MPI_UNKNOWN: not known. */
 static __always_inline __u64 mpi_count(const struct mpi_arguments *from, __u32 number, __u32 how)
 {
 	__u64 value = mpi_argument(from, number);
@@ -151,7 +154,7 @@ static __always_inline __u64 mpi_count(const struct mpi_arguments *from, __u32 n
 	}
 }
 
-/* Returns how many times the elements are transferred. */
+/* Returns how many times a call transfers these elements; MPI_UNKNOWN: not known. */
 static __always_inline __u64 mpi_times(const struct mpi_arguments *from, __u32 how)
 {
 	__u64 all = from->comm.size ? from->comm.size : MPI_UNKNOWN;
@@ -173,8 +176,8 @@ static __always_inline __u64 mpi_times(const struct mpi_arguments *from, __u32 h
 	}
 }
 
-/* Can it be determined whether this process is the root? For two groups, a root in the other group
- * is not in this process's group. */
+/* Returns whether it can be determined if this process is the root. In a collective of two groups
+ * (an intercommunicator), a root in the other group is not in this process's group. */
 static __always_inline bool has_known_root(const struct mpi_arguments *from, __u32 how)
 {
 	return !from->call->root || ((from->comm.rank || how == STACKD_MPI_ONCE) &&
@@ -213,7 +216,7 @@ static __noinline __u64 mpi_bytes_of(struct mpi_arguments *from, const struct st
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-/* Returns the handle at an address. */
+/* Returns the handle in memory at an address. */
 static __always_inline __u64 mpi_handle_at(const struct mpi_place *place, __u64 address)
 {
 	return place->library->vendor == STACKD_MPI_OPEN ? mpi_word(address) : mpi_int(address);
@@ -258,7 +261,8 @@ static long mpi_add_start(__u32 index, void *arg)
 	return 0;
 }
 
-/* Sets the instance's bytes to those of the requests that the call starts. */
+/* Sets the bytes of the instance of MPI_Start() or MPI_Startall() to those of the requests that the
+ * call starts. */
 static __always_inline void mpi_start(struct open_instance *open, const struct mpi_arguments *from,
 				      __u64 requests, __s32 count)
 {
@@ -275,7 +279,7 @@ static __always_inline void mpi_start(struct open_instance *open, const struct m
 	open->received = s.bytes.received;
 }
 
-/* Returns the handle that a call has returned. */
+/* Returns the handle that a call has stored at its result's address. */
 static __always_inline __u64 mpi_given_handle(const struct open_instance *open)
 {
 	return open->has_long_handles ? mpi_word(open->result) : mpi_int(open->result);
@@ -290,8 +294,8 @@ static __always_inline void mpi_keep_request(const struct open_instance *open)
 	bpf_map_update_elem(&mpi_requests, &key, &bytes, BPF_ANY);
 }
 
-/* Notes that a call has posted a buffer. The call that completes the request knows the arrived
- * bytes. */
+/* Notes that a non-blocking receive has posted a buffer. How many bytes have arrived is known only
+ * at the call that completes the request. */
 static __always_inline void mpi_keep_posted(struct open_instance *open)
 {
 	if (open->received && open->received != MPI_UNKNOWN &&
@@ -302,7 +306,7 @@ static __always_inline void mpi_keep_posted(struct open_instance *open)
 
 /* --- status ---------------------------------------------------------------------------------- */
 
-/* Adds the flags for the kind of call to the bytes of a call. */
+/* Adds the flags for the kind of call (of a file, at most) to the bytes of an instance. */
 static __always_inline void mpi_mark(struct open_instance *open, const struct stackd_mpi_call *call)
 {
 	__u64 file = call->is_file ? STACKD_MPI_OF_FILE : 0;
@@ -313,8 +317,8 @@ static __always_inline void mpi_mark(struct open_instance *open, const struct st
 		open->received |= file | (call->is_at_most ? STACKD_MPI_AT_MOST : 0);
 }
 
-/* Reads the bytes from the status of a call. MPI_STATUS_IGNORE is 0 or 1. It is not known whether
- * the call has failed, since the probe may be before the instruction that loads the error
+/* Reads the bytes from the MPI_Status of a call. MPI_STATUS_IGNORE is 0 or 1. Whether the call has
+ * failed is not known, since the probe may be before the instruction that loads the error
  * (daemon/regions/probe_move.h). */
 static __always_inline void mpi_take_status(struct open_instance *open)
 {
@@ -346,7 +350,7 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 	open->has_long_handles = from->place.library->vendor == STACKD_MPI_OPEN;
 	open->sent = open->received = 0;
 	switch (call->kind) {
-	case STACKD_MPI_WITHIN: /* until the function within is called */
+	case STACKD_MPI_WITHIN: /* unknown until the function within it is called */
 		open->sent = call->sent.how ? MPI_UNKNOWN : 0;
 		open->received = call->received.how ? MPI_UNKNOWN : 0;
 		break;
@@ -368,7 +372,8 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 	case STACKD_MPI_WAIT_ANY:
 	case STACKD_MPI_WAIT_SOME:
 		open->status = mpi_argument(from, call->status);
-		open->comm = from->registers->arguments[3]; /* indices of MPI_Waitsome() */
+		open->comm = from->registers->arguments[3]; /* address of the array of indices of
+							     * MPI_Waitsome() */
 		if (call->root == 1)
 			mpi_keep_handles(open, from->registers->arguments[0], 1);
 		else
@@ -384,9 +389,9 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 	}
 }
 
-/* Reads the arguments of a call of the function at this address, within an open instance. This is a
- * function, so that its stack is not part of its caller's: Linux 6.1 adds up the stacks of all
- * functions on the way to the deepest. */
+/* Reads the arguments of a call of MPI into its open instance; `function` is the address of the MPI
+ * function that was entered. This is a function, so that its stack is not part of its caller's:
+ * Linux 6.1 adds up the stacks of all functions on the way to the deepest. */
 static __noinline int mpi_enter(struct region_thread *thread, struct open_instance *open,
 				const struct pt_regs *ctx, __u64 function, __u32 region)
 {
@@ -397,7 +402,8 @@ static __noinline int mpi_enter(struct region_thread *thread, struct open_instan
 
 	if (!call)
 		return 0;
-	/* Fortran's functions convert handles and query sizes before the call; tools send messages
+	/* MPI's functions that are called within the call are not its own transfer: Fortran's
+	 * functions convert handles and query sizes first, and tools (PMPI) send messages
 	 * themselves. */
 	if (open->mpi == STACKD_MPI_WITHIN &&
 	    (call->kind == STACKD_MPI_WITHIN || call->number != open->result))
@@ -416,9 +422,10 @@ static __noinline int mpi_enter(struct region_thread *thread, struct open_instan
 }
 
 /*
- * Handles the return of a call of MPI: remembers the size, rank or request that the program gets.
- * Within a call of Fortran's interface, C's function returns these. A call that only makes a
- * request has not transferred anything yet.
+ * Handles the return of a call of MPI. Remembers the size of a communicator, the rank or the
+ * request that the program gets, and reads statuses. If the program calls Fortran's interface, the
+ * C function within returns these. A call that only makes a request has not transferred anything
+ * yet, so its bytes become 0.
  */
 static __always_inline void mpi_leave(struct open_instance *open)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Objects of MPI in a program's memory: the size of a datatype, the size of a communicator and the
- * process's rank in it. The library's code shows where it keeps them (daemon/regions/mpi_layout.h).
- * The results of MPI_Comm_size() and MPI_Comm_rank() are remembered, for libraries whose layout is
- * not known.
+ * process's rank in it. Where a library keeps them was found out from its code
+ * (daemon/regions/mpi_layout.h). For libraries whose layout is not known, the results of
+ * MPI_Comm_size() and MPI_Comm_rank() are remembered.
  *
  * Values are checked where possible: each object of MPICH begins with its own handle. Sizes of
- * datatypes are used only if those of the pair types, which the library makes when it starts, are
- * the sizes that the standard requires.
+ * derived datatypes are used only if the sizes that the same offsets give for pair types (such as
+ * MPI_DOUBLE_INT), which the library makes when it starts, are those that the standard requires.
  */
 #ifndef MPI_OBJECT_BPF_H
 #define MPI_OBJECT_BPF_H
@@ -23,7 +23,7 @@ struct {
 	__type(value, struct stackd_mpi_library);
 } mpi_libraries SEC(".maps");
 
-/* A handle of a process. */
+/* A handle of MPI in a process. */
 struct mpi_key {
 	__u64 handle;
 	__u32 pid;
@@ -32,12 +32,13 @@ struct mpi_key {
 
 struct mpi_comm_known {
 	__u32 size;	/* 0: not known */
-	__u32 rank;	/* plus 1; 0: not known */
-	__u32 is_inter; /* it has two groups: `size` is that of the local one */
+	__u32 rank;	/* the process's rank plus 1; 0: not known */
+	__u32 is_inter; /* it is an intercommunicator, with two groups: `size` is that of the
+			 * local group */
 	__u32 pad;
 };
 
-/* Entries of processes that have ended are replaced by new ones. */
+/* Known communicators, by handle. New entries replace those of processes that have ended. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -45,13 +46,13 @@ struct {
 	__type(value, struct mpi_comm_known);
 } mpi_comms SEC(".maps");
 
-/* A library in a process. */
+/* A library of MPI, as it is loaded in a process. */
 struct mpi_place {
 	const struct stackd_mpi_library *library;
 	__u64 bias; /* to add to vaddrs of the library */
 };
 
-/* Reads a word of the program; 0: it cannot be read. */
+/* Returns a word of the program's memory; 0: it cannot be read. */
 static __always_inline __u64 mpi_word(__u64 address)
 {
 	__u64 value = 0;
@@ -77,7 +78,7 @@ static __always_inline __u64 mpi_handle(const struct mpi_place *place, __u64 val
 
 /*
  * Returns the address of an object of MPICH that is not predefined; 0: it is not known. The first
- * objects are in a table of the library, the others in tables that were allocated.
+ * objects are in a table in the library's data, the others in tables that it has allocated.
  */
 static __always_inline __u64 mpich_object(const struct mpi_place *place, __u64 vaddr, __u32 handle)
 {
@@ -102,7 +103,7 @@ static __always_inline __u64 mpich_object(const struct mpi_place *place, __u64 v
 
 /* --- datatypes ------------------------------------------------------------------------------- */
 
-/* Does a pair type have its size? */
+/* Returns whether a pair type, by its handle, has the size that the standard requires. */
 static __always_inline bool is_pair(const struct mpi_place *place, __u32 handle, __u64 size)
 {
 	__u64 type = mpich_object(place, place->library->types, handle);
@@ -123,8 +124,8 @@ static __always_inline __u64 mpi_type_size(const struct mpi_place *place, __u64 
 			       : size;
 	if (library->vendor != STACKD_MPI_MPICH)
 		return MPI_UNKNOWN;
-	/* The handle of a basic type: two bits for basic types, four for datatypes, and the
-	 * size. */
+	/* The handle of a basic type has two bits for the kind "basic", four for "datatype", and
+	 * the size. */
 	if ((__u32)type >> 26 == 0x13)
 		return type >> 8 & 0xff;
 	if (((__u32)type >> 26 & 15) != 3)
@@ -182,7 +183,8 @@ static __always_inline bool mpi_read_comm(const struct mpi_place *place, __u64 h
 	return ret_known->size > 0 && ret_known->rank > 0 && ret_known->rank <= ret_known->size;
 }
 
-/* Finds the known values of a communicator. */
+/* Gives what is known of a communicator: from its object, else from results of calls. Members that
+ * are not known are 0. */
 static __always_inline void mpi_find_comm(const struct mpi_place *place, __u64 handle,
 					  struct mpi_comm_known *ret_known)
 {
@@ -199,7 +201,7 @@ static __always_inline void mpi_find_comm(const struct mpi_place *place, __u64 h
 		*ret_known = *known;
 }
 
-/* Remembers a call's result: the size of a communicator, or the process's rank in it. */
+/* Remembers the result of MPI_Comm_size() or MPI_Comm_rank() for a communicator. */
 static __always_inline void mpi_keep_comm(__u64 handle, __u32 value, bool is_size)
 {
 	struct mpi_key key = {.handle = handle, .pid = bpf_get_current_pid_tgid() >> 32};

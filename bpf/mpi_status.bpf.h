@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Statuses of MPI say how many bytes have arrived. Non-blocking and persistent receives have the
- * status of the call that completes the request: MPI_Wait(), MPI_Testsome(), ...
+ * An MPI_Status says how many bytes have arrived. For non-blocking and persistent receives, the
+ * call that completes the request fills it in: MPI_Wait(), MPI_Testsome(), ...
  *
  *   MPI_Irecv   its instance has the size of the buffer, marked STACKD_MPI_LATER
  *               mpi_posted: (handle, process) ─► the instance, the size
- *   MPI_Wait    handles at the entry, since the library overwrites them; at the return, for each
- *               request that is complete and in mpi_posted: a COMPLETED record
+ *   MPI_Wait    keeps the requests' handles at its entry, since the library overwrites them; at its
+ *               return, sends a COMPLETED record for each completed request that is in mpi_posted
  *
- * The daemon then adds the bytes to the path of the instance (daemon/recorder/mpi_pending.h). If a
- * request is never seen to be completed, the instance keeps the size of the buffer.
+ * The daemon then adds the bytes to the path of MPI_Irecv()'s instance
+ * (daemon/recorder/mpi_pending.h). If a request is never seen to be completed, the instance keeps
+ * the size of the buffer.
  */
 #ifndef MPI_STATUS_BPF_H
 #define MPI_STATUS_BPF_H
 
 #include "mpi_object.bpf.h"
 
-#define MPI_MOST_HANDLES 512 /* a power of two; of a call, the first 511 are used */
+#define MPI_MOST_HANDLES 512 /* a power of two; of a call, the first 511 handles are used */
 
 /* --- statuses -------------------------------------------------------------------------------- */
 
 /*
- * Reads the number of bytes of a status; MPI_UNKNOWN: it cannot be read, or is impossible. In Open
- * MPI the number is the last member of the structure, behind four of 4 bytes. In MPICH its lower
- * half is the first member, and its upper half is in the second one, above a bit that says whether
- * the request was cancelled.
+ * Returns the number of bytes in a status; MPI_UNKNOWN: it cannot be read, or is impossible. In
+ * Open MPI the number is the last member of the structure, behind four of 4 bytes. In MPICH its
+ * lower half is the first member, and its upper half is in the second one, above a bit that says
+ * whether the request was cancelled.
  */
 static __always_inline __u64 mpi_status_bytes(__u64 status, bool is_open_mpi)
 {
@@ -37,7 +38,8 @@ static __always_inline __u64 mpi_status_bytes(__u64 status, bool is_open_mpi)
 	return value == STACKD_MPI_BYTES_OF(value) ? value : MPI_UNKNOWN;
 }
 
-/* Returns how many bytes, `most` at most, have arrived; `told` is the number of a status. */
+/* Returns how many bytes have arrived, with flags. `most` is the size of the buffer, `told` the
+ * number in the status. If `told` is not known or larger than the buffer, the result is `most`. */
 static __always_inline __u64 mpi_arrived(__u64 most, __u64 told, bool is_file)
 {
 	__u64 bytes = most == MPI_UNKNOWN ? most : STACKD_MPI_BYTES_OF(most);
@@ -49,7 +51,7 @@ static __always_inline __u64 mpi_arrived(__u64 most, __u64 told, bool is_file)
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-/* A buffer that a call has posted. */
+/* A buffer that a non-blocking receive has posted. */
 struct mpi_posted_bytes {
 	__u64 bytes;	/* size of the buffer, with the flags STACKD_MPI_LATER and others */
 	__u64 enter_ns; /* when the call began */
@@ -65,8 +67,8 @@ struct {
 	__type(value, struct mpi_posted_bytes);
 } mpi_posted SEC(".maps");
 
-/* Keeps the posted buffer of an open instance with its request. Returns whether that was possible.
- */
+/* Notes in mpi_posted that the instance has posted a buffer with this request. Returns whether that
+ * was possible. */
 static __always_inline bool mpi_post(const struct open_instance *open, __u64 handle, __u64 bytes)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -79,9 +81,10 @@ static __always_inline bool mpi_post(const struct open_instance *open, __u64 han
 
 /* --- completion ------------------------------------------------------------------------------ */
 
-/* The handles that a thread's last call waits for. */
+/* The handles of the requests that the thread's last completing call (MPI_Wait() and others) may
+ * complete. */
 struct mpi_waits {
-	__u64 slot; /* of the call: another call may be suspended on another stack */
+	__u64 slot; /* slot of that call, since another call may be suspended on another stack */
 	__u64 count;
 	__u64 bytes; /* size of a handle */
 	__u8 handles[MPI_MOST_HANDLES * 8];
@@ -94,7 +97,8 @@ struct {
 	__type(value, struct mpi_waits);
 } mpi_waits SEC(".maps");
 
-/* Keeps `count` handles at the entry of a call that completes requests. */
+/* Keeps `count` handles, from the address `handles` on, at the entry of a call that completes
+ * requests. */
 static __always_inline void mpi_keep_handles(const struct open_instance *open, __u64 handles,
 					     __s32 count)
 {
@@ -117,7 +121,8 @@ static __always_inline void mpi_keep_handles(const struct open_instance *open, _
 struct mpi_completion {
 	const struct mpi_waits *waits;
 	__u64 status;  /* address of the first status; 0 or 1: there is none */
-	__u64 indices; /* address of the numbers of the requests; 0: they are 0, 1, .. */
+	__u64 indices; /* address of the array with the numbers of the completed requests; 0: the
+			* numbers are first, first + 1, ... */
 	__u32 first;   /* number of the first request, if there are no indices */
 	__u32 pid;
 };
@@ -129,7 +134,7 @@ static __always_inline __u64 mpi_kept_handle(const struct mpi_waits *w, __u32 in
 			     : ((const __u32 *)w->handles)[index];
 }
 
-/* Returns the size of a status. */
+/* Returns the size of an MPI_Status. */
 static __always_inline __u32 mpi_status_size(const struct mpi_waits *w)
 {
 	return w->bytes == 8 ? 24 : 20; /* of Open MPI and MPICH */
@@ -165,13 +170,14 @@ static long mpi_complete_one(__u32 i, void *arg)
 	record.arrived =
 		mpi_arrived(posted->bytes, told, (posted->bytes & STACKD_MPI_OF_FILE) != 0);
 	bpf_map_delete_elem(&mpi_posted, &key);
-	/* If the ring has no room, the pass keeps the size of its buffer, and the mark LATER. */
+	/* If the ring buffer has no room, the receive's instance keeps the size of its buffer, and
+	 * the flag STACKD_MPI_LATER. */
 	bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
-/* Sends records of the requests that a call has completed. Calls that test requests return a flag,
- * an index or a count. */
+/* Sends a record for each request that a call has completed. Which requests these are, calls that
+ * test requests return as a flag, an index or a count. */
 static __always_inline void mpi_complete(const struct open_instance *open)
 {
 	struct mpi_completion c = {.status = open->status, .pid = bpf_get_current_pid_tgid() >> 32};

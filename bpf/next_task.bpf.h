@@ -3,23 +3,24 @@
  * Finds the task that a CPU is about to switch to, because it was woken there.
  *
  * The scheduler takes tasks with a deadline first, then real-time tasks, then all others. Of the
- * first two classes it takes the first one in the queue, which is found as the scheduler does. If
- * that is the current task, there is no switch.
+ * first two classes it takes the first task in the queue, which this program finds in the same way.
+ * If that is the current task, there is no switch.
  *
- * Of the others it takes the one that it owes most. To compute that here would be too much, so the
- * one that was queued last stands for it: its wake-up has caused the switch. A queue begins with
- * the tasks that were queued or chosen last. But since Linux 6.12 a task that blocks can stay in
- * the queue for a while (`sched_delayed`). Woken then, it keeps its place, behind all tasks that
- * were chosen since. So several tasks are looked at, and the time tells when each was queued. That
- * time is 0 for the current task, and for one that has stayed although it is blocked. A kernel
- * without such times (CONFIG_SCHED_INFO) has only the first task.
+ * Of the others it takes the task that it owes most CPU time. To compute that here would take too
+ * long, so the task that was queued last is taken for it, since its wake-up has caused the switch.
+ * A queue begins with the tasks that were queued or chosen last. But since Linux 6.12 a task that
+ * blocks can stay in the queue for a while (`sched_delayed`). If it is woken then, it keeps its
+ * place, behind all tasks that were chosen since. So several tasks are examined, each of which has
+ * the time at which it was queued. That time is 0 for the current task, and for a task that has
+ * stayed although it is blocked. On a kernel without such times (CONFIG_SCHED_INFO), only the first
+ * task is examined.
  */
 #ifndef NEXT_TASK_BPF_H
 #define NEXT_TASK_BPF_H
 
 #include "scratch.bpf.h"
 
-#define QUEUED_MOST 8 /* tasks of a queue that are looked at */
+#define QUEUED_MOST 8 /* number of tasks of a queue that are examined */
 #define RT_PRIOS    100
 
 #define ENTRY_OF(type, member, address) ((type *)((address)-bpf_core_field_offset(type, member)))
@@ -62,7 +63,8 @@ static __always_inline struct task_struct *next_of_real_time(const struct rq *rq
 	return ENTRY_OF(struct task_struct, rt, (__u64)entity);
 }
 
-/* Returns a number that is the larger the later a task was queued; 0: it does not wait to run. */
+/* Returns a number that is larger the later a task was queued; 0: it does not wait to run. Without
+ * such times, only the queue's first task (`place` 0) gets a number. */
 static __always_inline __u64 queued_at(const struct task_struct *task,
 				       const struct task_struct *current, __u32 place)
 {
@@ -92,8 +94,8 @@ static __always_inline struct task_struct *next_of_others(const struct rq *rq,
 	return last;
 }
 
-/* Returns the task that is to run next on the CPU of `current`; NULL: it is not found, or there is
- * none but that. */
+/* Returns the task that is to run next on the CPU of `current`; NULL: it was not found, or it is
+ * `current`. */
 static __noinline struct task_struct *next_task(const struct rq *rq,
 						const struct task_struct *current)
 {

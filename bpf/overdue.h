@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * How many periods of a clock a sample represents, as a pure function of numbers.
+ * Computes how many periods of a clock a sample represents.
  *
  * A clock is due at times that are one period apart. If it fires late by several periods, it fires
- * only once, and is next due at the first of these times that is still ahead. So the sample
+ * only once, and is next due at the first of these times that is still in the future. So the sample
  * represents one period, and one more for each period that has passed meanwhile:
  *
  *      due                                now        next due
@@ -12,8 +12,8 @@
  *
  * In a virtual machine, the host can have had the CPU for a part of that time. If the host reports
  * how long, the scheduler counts that part for no task, and samples do the same. Nobody knows which
- * of the due times were in that part. So the part is subtracted from the delay, whose rest is
- * counted in whole periods. The sample always keeps the period for which the clock fired.
+ * of the due times were in that part. So that part is subtracted from the delay, and the rest of
+ * the delay is counted in whole periods. The period for which the clock fired always counts.
  *
  * The kernel half includes this header, and so does tests/unit/test_overdue.c.
  */
@@ -29,7 +29,7 @@ overdue_periods(unsigned long long late_ns, unsigned long long stolen_ns,
 	return late_ns > stolen_ns ? (late_ns - stolen_ns) / period_ns + 1 : 1;
 }
 
-/* Returns when the clock is due next. */
+/* Returns the time at which the clock is due next, after `now_ns`. */
 static inline __attribute__((always_inline)) unsigned long long
 overdue_next(unsigned long long due_ns, unsigned long long now_ns, unsigned long long period_ns)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Page faults, and calls of mmap() and brk(), which are recorded instead if a program calls its
- * allocator too often for probes (malloc.bpf.h). Page faults are sampled by bytes, as allocations
- * are; every call is recorded. Neither has an end.
+ * Page faults, and calls of mmap() and brk(). They are recorded in place of allocations if a
+ * program calls its allocator too often for probes (malloc.bpf.h). Page faults are sampled by
+ * bytes, as allocations are; every call of mmap() and brk() is recorded. For neither is it recorded
+ * when the memory is freed.
  */
 #ifndef PAGE_FAULTS_BPF_H
 #define PAGE_FAULTS_BPF_H
@@ -11,7 +12,8 @@
 
 #define MAP_ANONYMOUS 0x20
 
-/* Sends thread->event with the user path; `regs` is the address of the user registers. */
+/* Sends thread->event with the user's call path; `regs` is the address of the user registers in the
+ * kernel. */
 static __always_inline void send_memory(struct alloc_thread *thread, struct task_struct *task,
 					const void *regs)
 {
@@ -52,7 +54,7 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Reads an argument of a system call; `accessor` is the macro that accesses its register. */
+/* Returns an argument of a system call; `accessor` is the macro that accesses its register. */
 #define ARGUMENT(regs, accessor)                                                                   \
 	({                                                                                         \
 		unsigned long value_ = 0;                                                          \
@@ -60,8 +62,9 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 		value_;                                                                            \
 	})
 
-/* Returns the bytes of memory that a system call asks for; 0: none. Reads the registers one by one,
- * since the program's stack has no room for all of them beside a walk's variables. */
+/* Returns the bytes of memory that a call of mmap() or brk() asks for; 0: none. It reads the
+ * registers one by one, since the program's stack has no room for all of them beside a walk's
+ * variables. */
 static __always_inline __u64 asked_for(struct task_struct *task, const struct pt_regs *regs,
 				       __u64 call)
 {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Counts the time in which one task still runs, but which the scheduler counts for another.
+ * Counts the time in which a task still runs, but which the scheduler counts as another task's.
  *
- * A CPU that wakes a task on another CPU sets that CPU's clock, and asks it by an interrupt to
- * switch. Until the switch the clock stays as it is (`rq_clock_skip_update()`), so the scheduler
- * counts the time from the wake-up on for the woken task, although the other task still runs. In a
- * virtual machine this takes 15 to 40 us for each wake-up. If the CPU is in an interrupt, such as
- * an expensive sample, it also takes until that ends. A program whose CPU gets 10,000 wake-ups a
- * second has samples for a third more time than the scheduler counts.
+ * A CPU that wakes a task on another CPU sets the other CPU's clock, and asks that CPU by an
+ * interrupt to switch to the task. Until the switch the clock stays as it is
+ * (`rq_clock_skip_update()`), so the scheduler counts the time from the wake-up on for the woken
+ * task, although the other task still runs. In a virtual machine this takes 15 to 40 us for each
+ * wake-up. If the other CPU is in an interrupt, such as an expensive sample, it also has to end
+ * that interrupt first. A program whose CPU gets 10,000 wake-ups a second has samples for a third
+ * more time than the scheduler counts.
  *
- * The samples are right, so they stay as they are. The periods of those that hit a task in such a
- * state are added up, for the comparison with the scheduler. No sample can hit the interrupt of a
- * sample. So where that takes long, for a copy of the stack, its time is added to the sum.
+ * The samples are right, so they stay as they are. The periods of the samples that hit a task in
+ * such a time are added up, so that the sum of samples can be compared with the scheduler's CPU
+ * time. No sample can hit the interrupt of a sample, so if that interrupt takes long, because it
+ * copies the stack, its time is added to the sum.
  */
 #ifndef PREEMPTED_BPF_H
 #define PREEMPTED_BPF_H
@@ -21,15 +23,15 @@
 #include "late.bpf.h"
 #include "scratch.bpf.h"
 
-/* Is the task in scope, of whichever kind that is? */
+/* Returns whether the task is in scope: in the recorded cgroup, or one of the recorded tasks. */
 static __always_inline bool is_in_scope(struct task_struct *task)
 {
 	return cgroup_id ? is_in_cgroup(task) : passes_on(task);
 }
 
-/* Adds `ns` to the time that the scheduler counts for a woken task, if the current task is to make
- * way for that one. If the woken task is in scope, too, the sum over both is right, and nothing is
- * added. */
+/* If the current task is to make way for a woken task, adds `ns` to the time that the scheduler
+ * counts as the woken task's. If the woken task is in scope, too, the sum over both tasks is right,
+ * and nothing is added. */
 static __noinline int count_preempted(struct task_struct *task, __u64 ns)
 {
 	const struct rq *rq = queue_of(task);
@@ -44,21 +46,21 @@ static __noinline int count_preempted(struct task_struct *task, __u64 ns)
 	return 0;
 }
 
-/* Returns whether the current task may have to make way: it is to switch, or another kernel uses
- * the same flag for something else. */
+/* Returns whether the current task may have to make way for a woken one; true also if another
+ * kernel uses the same flag for something else. */
 static __always_inline bool may_make_way(const struct task_struct *task)
 {
 	return is_clock && task->thread_info.flags & ARCH_MAY_RESCHEDULE;
 }
 
-/* Counts a sample's period when the sample begins. */
+/* When a sample begins: counts its period. */
 static __always_inline void note_preempted(const struct scratch *s, struct task_struct *task)
 {
 	if (RARELY(may_make_way(task)))
 		count_preempted(task, s->record.period);
 }
 
-/* Counts the time that a sample has taken, when it ends. A task that was woken meanwhile can have
+/* When a sample ends: counts the time that it has taken. A task that was woken meanwhile can have
  * been woken at any moment of that time. */
 static __always_inline void note_preempted_by_sample(const struct scratch *s,
 						     struct task_struct *task)

@@ -9,7 +9,7 @@
  * together along the chain, and the processor overlaps the misses.
  *
  * The walk does not depend on the chain. In code without frame pointers the chain ends soon, and
- * the walk does not use the loaded entries.
+ * the loaded entries are not used.
  */
 #ifndef PREFETCH_BPF_H
 #define PREFETCH_BPF_H
@@ -18,10 +18,11 @@
 #include "recipe.bpf.h"
 
 #define AHEAD_FRAMES 16 /* frames at a time */
-#define AHEAD_FROM   1	/* entries are loaded at this frame, and every AHEAD_FRAMES later */
+/* entries are prefetched at this frame of a walk, and AHEAD_FRAMES later each time */
+#define AHEAD_FROM 1
 
-/* Returns whether a remembered frame has this slot and return address. Moves *probe rootwards to
- * that frame. */
+/* Returns whether a remembered frame (prefix.bpf.h) has this slot and return address. Moves *probe
+ * rootwards to the first remembered frame that is not below this slot. */
 static __always_inline bool is_marked(const struct thread_state *state, __u32 *probe, __u64 slot,
 				      __u64 ra)
 {
@@ -38,7 +39,8 @@ static __always_inline bool is_marked(const struct thread_state *state, __u32 *p
 	return false;
 }
 
-/* Loads the entries along the chain of frame pointers. Global, so that it is verified once. */
+/* Prefetches the entries of the rule cache along the chain of frame pointers. A global function, so
+ * that the BPF verifier checks it once. */
 __noinline int fetch_ahead(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

@@ -1,42 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The verified prefix: successive stacks of a thread share their root part, so only the changed
- * frames are walked and the others verified (after Perks et al., whose first and second match guess
- * instead).
+ * The verified prefix. Successive stacks of a thread have their root part in common. So a walk
+ * finds only the changed frames with rules, and compares the others with the thread's last walk.
+ * (After Perks et al., whose first and second match guess that they are unchanged instead.)
  *
- * Per thread the last walk is remembered, root first, as marks: for each frame the slot of its
- * return address and the return address. A new walk goes on until its frame's slot and return
- * address are those of a mark; then every mark below must still hold. If all do, the remaining
- * frames are the same: from the same location, a rule finds the caller from the stack pointer, and
- * the stack pointer is the slot plus eight.
+ * For each thread the last walk is remembered, root first, as marks: for each frame the slot of its
+ * return address (the address at which it is on the stack) and the return address. A new walk
+ * continues until it reaches a frame whose slot and return address are those of a mark. Then this
+ * mark and every mark rootwards of it are compared with memory. If all hold, the remaining frames
+ * are the same as in the last walk: at the same location, the same rule finds the caller from the
+ * stack pointer, and the stack pointer is the slot plus eight.
  *
- *      leaf                                             root
+ *      leaf                                                               root
  *   new  f9 f8 f7 ─┐ slot and return address of f6 match mark 6
  *   old     g8 g7  └─ m6 ─ m5 ─ m4 ─ m3 ─ m2 ─ m1 ─ m0     all compared with memory
  *
- * Return addresses mean the same only while the same code is mapped there. The state holds which
- * mappings its frames lie in; when the mappings' stamp has changed since, they are compared with
- * those of now before anything else is believed.
+ * Return addresses mean the same code only while the same files are mapped there. The thread's
+ * state has the mappings that contain its frames. If the mappings' stamp (mapping.bpf.h) has
+ * changed since the last walk, these mappings are compared with the present ones first.
  *
- * Three traps, where a rule does not go by such a stack pointer alone. A CFA that comes from a
- * saved register (the frame pointer after alloca) can move while an old slot keeps a stale return
- * address: so the mark holds the register's value too, and where it was saved. If a frame of the
- * kept part saved it, that slot is compared; if not, the new walk must have the same value at the
- * match, and the mark is then mended to where the new walk found it saved. The same holds for the
- * stack pointer where a signal came in: on an alternate stack the program counter is always saved
- * in the same slot, wherever the code that was interrupted has its own. And a CFA that was read
- * from memory (realigned stacks, signal frames): that slot is compared as well, as is the return
- * address of 0 where a stack ends by one.
+ * In three cases, a rule uses more than such a stack pointer. First, a CFA that comes from a saved
+ * register (the frame pointer after alloca) can differ, although an old slot still has a stale
+ * return address. So such a mark has a guard: the register's value, and the slot in which the
+ * register was saved. If one of the unchanged frames saved it, that slot is compared. If not, the
+ * new walk must have the same value at the match; the guard then gets the slot in which the new
+ * walk has found the register saved. Second, the same is done with the stack pointer of a frame
+ * that a signal has interrupted: on an alternate stack, the kernel always saves the program counter
+ * in the same slot, wherever the interrupted code has its stack. Third, if a CFA was read from
+ * memory (realigned stacks, signal frames), that word is compared as well, and so is the return
+ * address of 0 that ends a stack.
  *
- * Most frames whose CFA comes from the frame pointer need no guard for that: their function was
- * called by one that ends its frame right above where the frame pointer points to, and itself calls
- * one that pushes it first thing. Then what the slot below the frame's own holds is 8 less than the
- * next mark's slot. Such a mark is plain; fewer cache lines are what makes a walk cheap, since
- * between two samples the program has the caches to itself.
+ * Most frames whose CFA comes from the frame pointer need no guard. The caller's frame ends right
+ * above where the frame pointer points. The callee pushes the frame pointer first, so it is right
+ * below the callee's return address, and 8 less than the next mark's slot. Such a mark is plain. It
+ * needs fewer cache lines, which decide what a walk costs, since the program fills the caches
+ * between two samples.
  *
- * A state changes only after the record is in the ring, so the daemon's copy never diverges. The
- * states are a fixed number of slots, taken by thread; a thread that finds its slot taken by
- * another takes it over (kept = 0), one that finds it busy just walks whole.
+ * A state changes only after the record is in the ring buffer, so the daemon's copy of the stack is
+ * always the same. The states are a fixed number of slots, chosen by a hash of the thread. A thread
+ * that finds its slot used by another thread takes it over (kept = 0); if the slot is locked, the
+ * thread walks its whole stack.
  */
 #ifndef PREFIX_BPF_H
 #define PREFIX_BPF_H
@@ -47,8 +50,9 @@
 #include "thread_state.bpf.h"
 #include "stack_window.bpf.h"
 
-/* The remembered stack will be compared from the root on: if it or its frames are small, all of it
- * is copied at once. If not, only its top is, for new frames. */
+/* Decides how much of the stack is copied first. The remembered stack will be compared up to the
+ * root, so if the stack or its frames are small, all of it is copied at once; if not, only its top,
+ * for new frames. */
 static __always_inline void expect_window(struct scratch *s, const struct thread_state *state)
 {
 	__u64 root = state->marks[0].slot & ~MARK_FLAGS;
@@ -63,7 +67,8 @@ static __always_inline void expect_window(struct scratch *s, const struct thread
 
 __noinline int deep_take(struct scratch *given);
 
-/* Takes the state of the thread. It must be given back with state_give_back(). */
+/* Locks the state of the thread, and takes it over for this thread if another one had it. It must
+ * be given back with state_give_back(). */
 static __always_inline void state_take(struct scratch *s, struct task_struct *task, __u32 tid)
 {
 	__u64 start_time = task->start_time;
@@ -137,16 +142,17 @@ static __always_inline struct guard *guard_at(struct thread_state *state, __u32 
 	return index < MAX_MARKS ? &state->guards[BOUNDED(index, MAX_MARKS)] : NULL;
 }
 
-/* Compares a word that is in neither the window nor the run. Global, so that it is verified
- * once. */
+/* Compares a word that is in neither the window nor the run (prefix_words.bpf.h). A global
+ * function, so that the BPF verifier checks it once. */
 __noinline int word_holds(struct scratch *given, __u64 slot, __u64 word)
 {
 	struct scratch *s = CHECKED(given);
 	return s && holds(s, slot, word);
 }
 
-/* Returns whether the register from which a mark's CFA comes has its value: it is saved in an
- * unchanged slot, or the new walk still has the value in the register. */
+/* Returns whether the register from which a mark's CFA comes still has its value: the slot in which
+ * it was saved is unchanged, or the new walk has the same value in the register. `top` is the mark
+ * that was met. */
 static __always_inline bool register_holds(struct scratch *s, const struct guard *guard,
 					   __u32 index, __u32 top)
 {
@@ -170,15 +176,15 @@ static __always_inline bool register_holds(struct scratch *s, const struct guard
 	return true;
 }
 
-/* Returns the frame pointer of a frame whose mark is plain: 8 below the slot of its return address,
- * which is that of the next mark. */
+/* Returns the frame pointer of a frame whose mark is plain: 8 below the slot of its own frame's
+ * return address, which is the next mark's slot. */
 static __always_inline __u64 plain_fp(const struct thread_state *state, __u32 index)
 {
 	return (state->marks[BOUNDED(index - 1, MAX_MARKS)].slot & ~MARK_FLAGS) - 8;
 }
 
-/* Has the new walk found the frame pointer saved right below its last slot, by the frame that
- * returns to that slot's address? */
+/* Returns whether the new walk has found the frame pointer saved right below the slot of frame
+ * `frame`, by the frame that returns to it. */
 static __always_inline bool is_pushed_by_callee(const struct scratch *s, __u32 frame)
 {
 	const struct walk_origin *origin = &s->walk.origin[STACKD_REG_FP];
@@ -186,7 +192,8 @@ static __always_inline bool is_pushed_by_callee(const struct scratch *s, __u32 f
 	return origin->slot == s->walk.slot - 8 && origin->frame + 1 == frame;
 }
 
-/* register_holds() for a plain mark. Global, so that it is verified once. */
+/* Does for a plain mark what register_holds() does for a guarded one. A global function, so that
+ * the BPF verifier checks it once. */
 __noinline int plain_holds(struct scratch *given, __u32 index)
 {
 	struct scratch *s = CHECKED(given);
@@ -215,7 +222,8 @@ __noinline int plain_holds(struct scratch *given, __u32 index)
 	return 1;
 }
 
-/* The same, if the words are at hand. If not, plain_holds() has to look. */
+/* Returns whether a plain mark holds, if the words for that are in the window or the run. false:
+ * plain_holds() has to find out. */
 static __always_inline bool is_plain_as_was(struct scratch *s, struct thread_state *state,
 					    __u32 index, __u64 slot)
 {
@@ -225,7 +233,8 @@ static __always_inline bool is_plain_as_was(struct scratch *s, struct thread_sta
 	       fp == plain_fp(state, index);
 }
 
-/* Checks the further conditions of a mark. Global, so that it is verified once. */
+/* Checks the guard (further conditions) of a mark. A global function, so that the BPF verifier
+ * checks it once. */
 __noinline int guard_holds(struct scratch *given, __u32 index, __u32 top)
 {
 	struct scratch *s = CHECKED(given);
@@ -237,8 +246,8 @@ __noinline int guard_holds(struct scratch *given, __u32 index, __u32 top)
 	return !guard->word_slot || holds(s, guard->word_slot, guard->word);
 }
 
-/* Returns whether the common guard holds: a frame pointer that was saved by a frame that is checked
- * as well. false: guard_holds() has to check. */
+/* Returns whether the commonest guard holds: a frame pointer that was saved by a frame that is
+ * compared as well. false: guard_holds() has to find out. */
 static __always_inline bool is_saved_as_was(struct scratch *s, struct thread_state *state,
 					    __u32 index)
 {
@@ -251,7 +260,7 @@ static __always_inline bool is_saved_as_was(struct scratch *s, struct thread_sta
 
 #define MARKS_A_TURN 8
 
-/* Does the mark of a native frame hold? */
+/* Returns whether the mark of a native frame holds. */
 static __always_inline bool mark_holds(struct scratch *s, struct thread_state *state, __u32 index)
 {
 	const struct mark *mark = &state->marks[BOUNDED(index, MAX_MARKS)];
@@ -270,7 +279,8 @@ static __always_inline bool mark_holds(struct scratch *s, struct thread_state *s
 	       guard_holds(s, index, s->check_from);
 }
 
-/* Checks the marks from s->check - 1 on, rootwards. 1 ends the loop; s->check is 0 if all hold. */
+/* Compares the next marks with memory, from mark s->check - 1 on, rootwards. Returns 1 to end the
+ * loop; s->check is then 0 if all marks hold. */
 static long check_marks(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -290,8 +300,8 @@ static long check_marks(__u32 turn, struct scratch **at)
 
 __noinline int check_managed_marks(struct scratch *given); /* managed_code.bpf.h */
 
-/* Do this mark and all below it hold? If a word in memory differs, no mark above that word needs to
- * be tried any more. */
+/* Returns whether mark `index` and all marks rootwards of it hold. If a word in memory differs,
+ * moves the probe rootwards of that word's mark, since no mark leafwards of it can hold. */
 static __always_inline bool verify_from(struct scratch *s, const struct thread_state *state,
 					__u32 index)
 {
@@ -307,7 +317,7 @@ static __always_inline bool verify_from(struct scratch *s, const struct thread_s
 	return s->check == 0 && (!state->zero || word_holds(s, state->zero, 0));
 }
 
-/* Are the mappings of the remembered frames unchanged? */
+/* Returns whether the mappings that contain the remembered frames are unchanged. */
 static __always_inline bool mappings_hold(struct scratch *s, struct thread_state *state)
 {
 	if (s->touched_hold)
@@ -324,14 +334,15 @@ static __always_inline bool mappings_hold(struct scratch *s, struct thread_state
 	return true;
 }
 
-/* Returns the slot as the frame's mark has it, without the flags for its guard. */
+/* Returns the present frame's slot as a mark has it, without the flags MARK_GUARDED and
+ * MARK_PLAIN. */
 static __always_inline __u64 slot_of_frame(const struct scratch *s)
 {
 	return s->walk.slot | (s->walk.is_exact ? MARK_EXACT : 0);
 }
 
-/* Is the frame that the walk has reached, with all below it, on the remembered stack? Then s->kept
- * is the number of these frames. */
+/* Returns whether the frame that the walk has reached, with all frames rootwards of it, is on the
+ * remembered stack. Then s->kept is the number of these frames. */
 static __always_inline bool prefix_matches(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
@@ -368,13 +379,14 @@ static __always_inline bool prefix_matches(struct scratch *s)
 
 /* --- remembering ------------------------------------------------------------------------------ */
 
-/* Returns the number, counted from the root, of a frame that the walk counts from the leaf. */
+/* Converts the number of a frame, which the walk counts from the leaf, to its number from the
+ * root. */
 static __always_inline __u32 from_root(const struct scratch *s, __u32 frame)
 {
 	return s->kept + s->n_new - 1 - frame;
 }
 
-/* Returns the register from which a rule's CFA comes. */
+/* Returns the register from which a rule computes the CFA. */
 static __always_inline __u32 cfa_register(const struct stackd_rule *rule)
 {
 	if (rule->cfa == STACKD_CFA_NONE)
@@ -385,8 +397,9 @@ static __always_inline __u32 cfa_register(const struct stackd_rule *rule)
 	return rule->reg & (WALK_REGS - 1);
 }
 
-/* Does the frame have its frame pointer the usual way: the CFA is right above where the frame
- * pointer points to, and the callee has saved the frame pointer right below the frame's slot? */
+/* Returns whether a frame uses its frame pointer in the usual way: the CFA is right above the word
+ * to which the frame pointer points, and the callee has saved the frame pointer right below the
+ * frame's slot. */
 static __always_inline bool is_plain(const struct scratch *s, __u32 index,
 				     const struct stackd_rule *rule)
 {
@@ -394,7 +407,7 @@ static __always_inline bool is_plain(const struct scratch *s, __u32 index,
 	       rule->cfa_offset + rule->ra_offset == 8 && is_pushed_by_callee(s, index);
 }
 
-/* Notes the walk's frame in its mark and guard, before its step. */
+/* Notes the walk's present frame in its mark and guard, before the step to its caller. */
 static __always_inline void note_frame(struct scratch *s, __u32 index,
 				       const struct stackd_rule *rule)
 {
@@ -404,8 +417,8 @@ static __always_inline void note_frame(struct scratch *s, __u32 index,
 
 	mark->slot = slot_of_frame(s);
 	mark->ra = s->walk.pc;
-	/* After a call the stack pointer follows from the slot; after a signal it is what the
-	 * kernel saved. */
+	/* After a call, the stack pointer follows from the slot; after a signal, it is the value
+	 * that the kernel has saved. */
 	if (!reg || (reg == STACKD_REG_SP && (!s->walk.is_exact || !index)))
 		return;
 	if (is_plain(s, index, rule)) {
@@ -455,7 +468,7 @@ static __always_inline void keep_mark(struct scratch *s, struct thread_state *st
 	struct guard *guard;
 
 	if (root >= MAX_MARKS)
-		return; /* further from the root than is remembered */
+		return; /* further from the root than marks are remembered */
 	state->marks[BOUNDED(root, MAX_MARKS)] = s->marks[RECENT(index)];
 	if (!(s->marks[RECENT(index)].slot & MARK_GUARDED))
 		return;
@@ -465,7 +478,7 @@ static __always_inline void keep_mark(struct scratch *s, struct thread_state *st
 		guard->origin = from_root(s, guard->origin);
 }
 
-/* The same for several frames; 1 ends the loop. */
+/* Does this for MARKS_A_TURN frames. Returns 1 to end the loop. */
 static long keep_marks(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -481,7 +494,8 @@ static long keep_marks(__u32 turn, struct scratch **at)
 	return index >= s->n_new;
 }
 
-/* Most programs' frames lie in few mappings: is this one of the first that are remembered? */
+/* Returns whether a mapping is one of the first four of the state. Most programs' frames are in few
+ * mappings. */
 static __always_inline bool is_among_first(const struct thread_state *state, __u32 name)
 {
 	for (__u32 i = 0; i < 4; i++) {
@@ -491,7 +505,8 @@ static __always_inline bool is_among_first(const struct thread_state *state, __u
 	return false;
 }
 
-/* Adds a new frame's mapping to those of the state. Global, so that it is verified once. */
+/* Adds the mapping of a new frame to those of the state. A global function, so that the BPF
+ * verifier checks it once. */
 __noinline int keep_mapping(struct scratch *given, __u32 index)
 {
 	struct scratch *s = CHECKED(given);
@@ -516,8 +531,8 @@ __noinline int keep_mapping(struct scratch *given, __u32 index)
 	return 0;
 }
 
-/* Adds the mappings of all new frames; those of a stack that was walked whole replace the
- * state's. */
+/* Adds the mappings of all new frames to those of the state; `is_whole`: they replace the state's,
+ * since the whole stack was walked. */
 static __always_inline void keep_mappings(struct scratch *s, struct thread_state *state,
 					  bool is_whole)
 {
@@ -533,7 +548,7 @@ static __always_inline void keep_mappings(struct scratch *s, struct thread_state
 	state->stamp = s->stamp;
 }
 
-/* Remembers the stack as the record describes it. The record is already in the ring. */
+/* Remembers the stack as the record describes it, which is already in the ring buffer. */
 static __always_inline void state_remember(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads the words by which a remembered stack is compared, if its frames are large.
+ * Reads the words that are compared with a remembered stack (prefix.bpf.h), if its frames are
+ * large.
  *
  * The window (stack_window.bpf.h) has all of the stack from the stack pointer on. That suits new
  * frames, each of which leads to the next, and small frames. But in a stack of 16 KiB with ten
  * frames, the marks' slots are in ten of 256 cache lines, and each copied line can be two cache
- * misses, in the program's stack and in the copy. So the words of marks beyond the window come from
- * runs: a run is a copy from the current slot on, up to the last mark that closely follows the one
- * before.
+ * misses, in the program's stack and in the copy. So the words of marks beyond the window are read
+ * in runs. A run is a copy of the stack from one mark's slot on, up to the last mark that closely
+ * follows the mark before it.
  *
  *    stack pointer                                                            root
  *     |window________|        |run__|            |run_______|               |run|
@@ -20,10 +21,11 @@
 #include "thread_state.bpf.h"
 #include "stack_window.bpf.h"
 
-#define RUN_GAP	  256 /* bytes between two marks: another copy costs about as much as these */
+/* bytes between two marks; to copy more bytes would cost as much as another copy */
+#define RUN_GAP	  256
 #define RUN_MARKS 16
 
-/* Gives the word at an address, if the window or the run has it. */
+/* Gives the word at an address, if the window or the run has it. Returns false if not. */
 static __always_inline bool word_at_hand(const struct scratch *s, __u64 address, __u64 *ret_word)
 {
 	__u64 offset = address - s->window_base;
@@ -39,9 +41,9 @@ static __always_inline bool word_at_hand(const struct scratch *s, __u64 address,
 	return true;
 }
 
-/* Returns where a run begins that must have the word at `address`. The run has the word's whole
- * cache line, and the word below, which may be the saved frame pointer, unless that is in another
- * page. */
+/* Returns the start of a run that must have the word at `address`. The run has the word's whole
+ * cache line, and the word below it, which may be the saved frame pointer, unless that word is in
+ * another page. */
 static __always_inline __u64 run_start(__u64 address)
 {
 	__u64 below = address - 8;
@@ -51,8 +53,8 @@ static __always_inline __u64 run_start(__u64 address)
 	return below & ~(__u64)(CACHE_LINE - 1);
 }
 
-/* Copies the run that begins at `address`, up to the last of the marks from s->check - 1 on,
- * rootwards, that follow closely. Returns 0, or 1: the memory is unreadable. */
+/* Copies a run that has the word at `address` and, as far as they follow closely, the slots of the
+ * marks from s->check - 1 on, rootwards. Returns 0, or 1 if the memory cannot be read. */
 static __always_inline int run_copy(struct scratch *s, __u64 address)
 {
 	const struct thread_state *state = state_at(s);
@@ -79,7 +81,7 @@ static __always_inline int run_copy(struct scratch *s, __u64 address)
 	return 0;
 }
 
-/* Returns whether the word at an address is `word`. */
+/* Returns whether the word at an address is `word`. Copies a run if necessary. */
 static __always_inline bool holds(struct scratch *s, __u64 address, __u64 word)
 {
 	__u64 is = 0;

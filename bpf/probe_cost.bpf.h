@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Notes when a probe's program runs, by which stackd measures the cost of a probe
+/* Notes the time at which a probe's program runs, from which stackd measures the cost of a probe
  * (daemon/capture/probe_cost.h). */
 #ifndef PROBE_COST_BPF_H
 #define PROBE_COST_BPF_H

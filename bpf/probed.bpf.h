@@ -3,11 +3,11 @@
  * Undoes the changes that the kernel's uprobes and uretprobes have made to a thread.
  *
  * A uretprobe replaces the function's return address by the address of a trampoline, and keeps the
- * true one in a list of the task. The trampoline is at the start of a page, where hardly any return
- * address is, so other walks pay nothing for this. Slots are searched in the list rather than taken
- * in turn, since a longjmp leaves entries behind.
+ * true return address in a list of the task. The trampoline is at the start of a page, where hardly
+ * any other return address is, so walks without probes do not become slower. Slots are searched in
+ * the list rather than taken in turn, since a longjmp leaves entries behind.
  *
- * A thread can also be stopped within what a probe does: behind the breakpoint in place of an
+ * A thread can also be stopped while a probe is handled: behind the breakpoint that replaces an
  * instruction, at the copy of that instruction, or in the trampoline. Then its registers are set to
  * what they would be without the probe. The kernel changes them one after the other, so a sample
  * that hits it there can find a program counter and a stack pointer that do not belong together:
@@ -36,7 +36,8 @@
 
 #include "../arch/code.bpf.h"
 
-#define MAX_PROBED 64 /* returns of a thread; the kernel allows no more */
+/* returns of a thread that are replaced at a time; the kernel allows no more */
+#define MAX_PROBED 64
 
 static __always_inline struct uprobe_task *probed_task(struct task_struct *task)
 {
@@ -51,9 +52,10 @@ static __always_inline __u64 trampoline_of(struct task_struct *task)
 	return area ? BPF_CORE_READ(area, vaddr) : 0;
 }
 
-/* Is this the list's entry for a slot? While the kernel handles a breakpoint, the entry of the slot
- * at the top of the stack may not be made yet, and an entry that a longjmp has left may be there
- * instead: then only an entry of the function that begins there counts. */
+/* Returns whether an entry of the list is that of a slot. While the kernel handles a breakpoint,
+ * the entry of the slot at the top of the stack may not have been made yet, and an entry that a
+ * longjmp has left may still be there. Then only an entry of the function that begins there
+ * counts. */
 static __always_inline bool is_entry_of(const struct scratch *s, struct return_instance *instance,
 					__u64 slot)
 {
@@ -64,7 +66,8 @@ static __always_inline bool is_entry_of(const struct scratch *s, struct return_i
 		BPF_CORE_READ(instance, func) == regs->r[STACKD_REG_PC]);
 }
 
-/* Is the current entry that of the slot? If not, moves to the next entry. 1 ends the search. */
+/* Examines the list's current entry. If it is that of the slot, takes its return address; else
+ * moves to the next entry. Returns 1 to end the search. */
 static long match_return(__u32 turn, struct scratch **given)
 {
 	struct scratch *s = *given;
@@ -82,7 +85,7 @@ static long match_return(__u32 turn, struct scratch **given)
 }
 
 /* Returns the return address that was in a slot of this thread before it was replaced; 0: it was
- * not replaced. Global, so that it is verified once. */
+ * not replaced. A global function, so that the BPF verifier checks it once. */
 __noinline __u64 find_return(struct scratch *given, __u64 slot)
 {
 	struct scratch *s = CHECKED(given);
@@ -97,8 +100,8 @@ __noinline __u64 find_return(struct scratch *given, __u64 slot)
 	return s->returns.ra;
 }
 
-/* The same for the entry that was removed from the list last, and waits to be used again (6.14 and
- * later). */
+/* Like find_return(), for the entry that was removed from the list last, and waits to be used again
+ * (6.14 and later). */
 static __always_inline __u64 find_popped(struct uprobe_task *probed, __u64 slot)
 {
 	struct return_instance *instance;
@@ -111,7 +114,7 @@ static __always_inline __u64 find_popped(struct uprobe_task *probed, __u64 slot)
 	return BPF_CORE_READ(instance, orig_ret_vaddr);
 }
 
-/* Can this be the address of a trampoline? */
+/* Returns whether this can be the address of a trampoline. */
 static __always_inline bool may_be_trampoline(__u64 ra)
 {
 	return !(ra & (PAGE_SIZE - 1));
@@ -119,8 +122,9 @@ static __always_inline bool may_be_trampoline(__u64 ra)
 
 #include "../arch/probes.bpf.h"
 
-/* If a thread was stopped in code without a file: sets the registers to what they would be without
- * the probe. Returns 1 if it has changed them. Global, so that it is verified once. */
+/* If a thread was stopped in code without a file, in a trampoline or at the copy of an instruction,
+ * sets the registers to what they would be without the probe. Returns 1 if it has changed them. A
+ * global function, so that the BPF verifier checks it once. */
 __noinline int leave_probe(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -154,9 +158,9 @@ __noinline int leave_probe(struct scratch *given)
 	return 1;
 }
 
-/* The walk has come behind a signal's frame: has the signal hit the thread in the trampoline? The
- * trampoline is no frame, so the walk continues at the true return address. Returns 1 in this
- * case. */
+/* If the walk has come to the frame that a signal has interrupted, and that is in the trampoline,
+ * continues the walk at the true return address, since the trampoline is no frame. Returns 1 in
+ * this case. */
 static __always_inline int leave_signalled(struct scratch *s, struct uprobe_task *probed,
 					   __u64 page)
 {
@@ -176,9 +180,10 @@ static __always_inline int leave_signalled(struct scratch *s, struct uprobe_task
 	return 1;
 }
 
-/* If the walk has reached an address in the trampoline, replaces it by the true return address: by
- * that of a function, or of the function whose return a signal has hit. Returns 1 if it has done
- * so. Global, so that it is verified once. */
+/* If the walk has reached an address in the trampoline, replaces it by the true return address:
+ * that of the frame or, if a signal has interrupted the trampoline, that of the function that was
+ * returning. Returns 1 if it has done so. A global function, so that the BPF verifier checks it
+ * once. */
 __noinline int restore_return(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -208,15 +213,16 @@ __noinline int restore_return(struct scratch *given)
 
 /* --- in the kernel ---------------------------------------------------------------------------- */
 
-/* Is this word what the top of the stack has at a function's entry: a return address, or for a
- * signal handler the address of the system call that ends it? A word of 0 is neither, though 0 is
- * also the address of a trampoline that does not exist. */
+/* Returns whether a word can be what is on top of the stack at a function's entry: a return address
+ * or, for a signal handler, the address of the system call that ends it. A word of 0 is neither,
+ * though 0 also means that there is no trampoline. */
 static __always_inline bool is_return(__u64 word, __u64 trampoline)
 {
 	return (trampoline && word == trampoline) || follows_call(word) || is_handler_return(word);
 }
 
-/* Is the address in an executable mapping? Bytes of data can look like code. */
+/* Returns whether the address is in an executable mapping, since bytes of data can look like
+ * code. */
 static __always_inline bool is_code(struct scratch *s, __u64 word)
 {
 	struct vm_area_struct *vma;
@@ -227,15 +233,14 @@ static __always_inline bool is_code(struct scratch *s, __u64 word)
 	return BPF_CORE_READ(vma, vm_flags) & VM_EXEC;
 }
 
-/* Has the push of one byte under the breakpoint at `at` been emulated? Then the return address is
- * no longer at the top of the stack. The second word may also be an address at which a context
- * begins: code without a call before it.
- *
- * The kernel sets the program counter right after the push. So while the program counter is still
- * at the breakpoint (`is_at`), a push lasts for an instant, and most of the time the probe's
- * handlers run. They may run for another instruction than a push, in the middle of a function, with
- * any words at the top of the stack: so the second word must follow a call of this function. Behind
- * the breakpoint, that doubt does not exist. */
+/* Returns whether the push of one byte under the breakpoint at `at` was emulated. Then the return
+ * address is no longer on top of the stack, but in the second word. The second word may also be the
+ * address at which a context begins: code without a call before it. The kernel sets the program
+ * counter right after the push. So the state in which the push was done and the program counter is
+ * still at the breakpoint (`is_at`) lasts only for an instant; most of the time in which it is
+ * there, the probe's handlers run. These may run for another instruction than a push, in the middle
+ * of a function, with any words on top of the stack. So then the second word must follow a call of
+ * this function. If the program counter is behind the breakpoint, that is not needed. */
 static __always_inline bool has_pushed(struct scratch *s, struct uprobe_task *probed, __u64 at,
 				       __u64 trampoline, bool is_at)
 {
@@ -254,7 +259,7 @@ static __always_inline bool has_pushed(struct scratch *s, struct uprobe_task *pr
 	return is_return(words[1], trampoline) || is_code(s, words[1]);
 }
 
-/* Does the task's memory have breakpoints of uprobes? */
+/* Returns whether breakpoints of uprobes were placed in the task's memory. */
 static __always_inline bool has_probes(struct task_struct *task)
 {
 	struct mm_struct___bitmap *bitmap = (void *)task->mm;
@@ -268,10 +273,11 @@ static __always_inline bool has_probes(struct task_struct *task)
 	return flags & MMF_HAS_UPROBES;
 }
 
-/* For a thread in the kernel: sets the registers to a pair that belongs together. Behind a
- * breakpoint whose instruction has not been executed yet, the program counter becomes the
- * breakpoint's address; also if the breakpoint is the trampoline (before 6.11), which replaces no
- * instruction. Returns 1 if it has changed them. Global, so that it is verified once. */
+/* For a thread in the kernel: sets the program counter and the stack pointer to values that belong
+ * together. If the thread is behind a breakpoint whose instruction was not executed yet, the
+ * program counter becomes the breakpoint's address; also if the breakpoint is the trampoline
+ * (before 6.11), which replaces no instruction. Returns 1 if it has changed them. A global
+ * function, so that the BPF verifier checks it once. */
 __noinline int leave_handling(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -282,7 +288,7 @@ __noinline int leave_handling(struct scratch *given)
 	__u8 code[2] = {0};
 	bool is_at, pushed;
 
-	/* A thread gets its struct uprobe_task only behind its first breakpoint. */
+	/* A thread gets its struct uprobe_task only after its first breakpoint. */
 	if (!s || (!probed && !has_probes(task)))
 		return 0;
 	regs = &s->record.regs;
@@ -306,7 +312,8 @@ __noinline int leave_handling(struct scratch *given)
 	return is_at == pushed;
 }
 
-/* Puts the true return address of the current entry into the copy. 1 ends the loop. */
+/* If the slot of the list's current entry is in the copy of the stack, puts the true return address
+ * there. Returns 1 to end the loop. */
 static long restore_word(__u32 turn, struct scratch **given)
 {
 	struct scratch *s = *given;
@@ -329,8 +336,8 @@ static long restore_word(__u32 turn, struct scratch **given)
 	return 0;
 }
 
-/* Puts the true return addresses into the copy of the stack at payload[at]. Global, so that it is
- * verified once. */
+/* Puts the true return addresses into the copy of the stack at payload[at]. A global function, so
+ * that the BPF verifier checks it once. */
 __noinline int restore_copy(struct scratch *given, __u64 start, __u32 at, __u32 bytes)
 {
 	struct scratch *s = CHECKED(given);

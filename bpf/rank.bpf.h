@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sends the environment variables by which MPI's launchers give a program its rank, when the
- * program is executed: the program may have ended before the daemon looks at its first record.
+ * Sends the environment variables by which MPI's launchers give a program its rank. They are sent
+ * when the program is executed, since it may have ended before the daemon handles its first record.
  */
 #ifndef RANK_BPF_H
 #define RANK_BPF_H
 
 #include "region.bpf.h"
 
-#define MOST_STRINGS (1u << 16) /* of an environment; a long one counts as several */
+/* strings of an environment that are read; a long string counts as several */
+#define MOST_STRINGS (1u << 16)
 
 struct environment {
 	struct stackd_launched *record;
@@ -16,7 +17,7 @@ struct environment {
 	__u32 is_inside; /* `at` is within a string that is longer than one read */
 };
 
-/* Returns the first eight bytes of a string, as a number. */
+/* The first eight bytes of a string, as a number. */
 #define NAME(a, b, c, d, e, f, g, h)                                                               \
 	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 |   \
 	 (__u64)(f) << 40 | (__u64)(g) << 48 | (__u64)(h) << 56)
@@ -38,7 +39,7 @@ static __always_inline bool may_tell_rank(const char *string)
 	return false;
 }
 
-/* Reads a string, and keeps it if it may have the rank. */
+/* Reads the next string, and keeps it if it may have the rank. Returns 1 to end the loop. */
 static long read_string(__u32 i, struct environment *e)
 {
 	struct stackd_launched *record = e->record;
@@ -74,7 +75,7 @@ int stackd_rank_exec(struct bpf_raw_tracepoint_args *ctx)
 	if (!in_scope(task, pid_tgid >> 32))
 		return 0;
 	e.record = bpf_ringbuf_reserve(&ring, sizeof(*e.record), 0);
-	if (!e.record) { /* the daemon reads /proc instead, if the program still runs */
+	if (!e.record) { /* the daemon then reads /proc, if the program still runs */
 		count_region(STACKD_REGION_LAUNCHES_LOST);
 		return 0;
 	}

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Readings: the values of counters (--counter) at samples within instances of regions, and at both
- * ends of instances. From them `stackctl fold` computes the course of a counter over a pass. With
- * --mpi, counters are read at samples between instances, too, since the computing there is folded
- * as well.
+ * Readings: the values of counters (--counter) at samples within instances (passes through
+ * regions), and at both ends of instances. From them `stackctl fold` computes the course of a
+ * counter over a pass. With --mpi, counters are read at samples between instances, too, since
+ * `fold` shows the computation between two calls of MPI as well.
  *
  * A counter is a number that the kernel keeps for the thread (CPU time, page faults, bytes read), a
  * variable of the program, or a perf event (event_sum.bpf.h). Readings are absolute values, in a
- * separate record right before that of the sample or the instance, of the same thread and time. So
- * a reading for which the ring has no room does not affect the next one.
+ * separate record right before the record of the sample or the instance, with the same thread and
+ * time. Since they are absolute, a reading for which the ring buffer has no room does not affect
+ * the next one.
  *
- * A variable is found from a probe. At an entry of a region, or a hit of a mark, which has a
- * number, the program counter is in the variable's file, and the distance from it to the variable
- * is the same in all processes.
+ * The address of a variable is found at a probe. At the entry of a region or the hit of a mark in
+ * the same file, the distance from the program counter to the variable is the same in all
+ * processes. Each such probe has a number (a place), by which the distances are looked up.
  */
 #ifndef READING_BPF_H
 #define READING_BPF_H
@@ -23,7 +24,7 @@
 
 SETTING __u32 reading_between = 0; /* samples outside of instances have readings, too */
 
-/* The distances of variables, by the number of a place; entry 0 has none. */
+/* The distances of variables from a probe, by the probe's number; entry 0 has none. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* set by the daemon */
@@ -34,20 +35,23 @@ struct {
 struct readings {
 	__u64 values[STACKD_MOST_COUNTERS];
 	struct event_moment moment; /* of the counters that are events */
-	__u32 known;		    /* bits: counters that could be read */
+	__u32 known;		    /* a bit for each counter that could be read */
 	__u32 pad;
 };
 
 /* What is kept of a thread for readings, besides struct region_thread. */
 struct reading_thread {
-	__u64 variables[STACKD_MOST_COUNTERS]; /* addresses; 0: not known */
-	__u64 counted[STACKD_MOST_COUNTERS];   /* of counters that the programs here count */
+	__u64 variables[STACKD_MOST_COUNTERS]; /* addresses of the variables; 0: not known */
+	__u64 counted[STACKD_MOST_COUNTERS];   /* values of the counters that the BPF programs
+						* count themselves */
 	__u8 bytes[STACKD_MOST_COUNTERS];      /* the variables' sizes */
-	__u32 sending; /* the last instance's end was read, but not sent yet */
+	__u32 sending; /* the counters at the last instance's end were read, but not sent yet */
 	__u32 pad;
-	struct readings ended;		       /* at the end of the instance that has ended, */
-	struct readings passed;		       /* and the increase since its start */
-	struct readings entered[REGION_DEPTH]; /* at the starts of open instances */
+	struct readings ended;		       /* the values at the end of the instance that has
+						* ended, */
+	struct readings passed;		       /* and their increase since its start */
+	struct readings entered[REGION_DEPTH]; /* the values at the starts of open instances, by
+						* index */
 };
 
 struct {
@@ -57,7 +61,8 @@ struct {
 	__type(value, struct reading_thread);
 } reading_threads SEC(".maps");
 
-/* Reads a variable: its bytes as an unsigned number. Returns 0, or an error. */
+/* Reads a variable as an unsigned number. Returns 0, or an error if its address is not known or
+ * cannot be read. */
 static __always_inline long read_variable(const struct reading_thread *t, __u32 i, __u64 *to)
 {
 	const void *from = (const void *)t->variables[i];
@@ -81,7 +86,8 @@ static __always_inline long read_variable(const struct reading_thread *t, __u32 
 #define PAGE_KINDS 4
 #define PAGE_BYTES 4096
 
-/* Returns the bytes of a process that are in memory, without what CPUs have not added up yet. */
+/* Returns the bytes of a process that are in memory, without those that CPUs have not added up
+ * yet. */
 static __always_inline __u64 resident(struct task_struct *task)
 {
 	struct mm_struct___percpu *newer = (struct mm_struct___percpu *)task->mm;
@@ -99,7 +105,7 @@ static __always_inline __u64 resident(struct task_struct *task)
 	return pages > 0 ? (__u64)pages * PAGE_BYTES : 0;
 }
 
-/* Reads a counter that the kernel keeps. */
+/* Returns the value of a counter that the kernel keeps. */
 static __always_inline __u64 read_kept(struct task_struct *task, __u32 kind)
 {
 	switch (kind) {
@@ -122,9 +128,9 @@ static __always_inline __u64 read_kept(struct task_struct *task, __u32 kind)
 	}
 }
 
-/* Reads the counters. Returns a bit for each that could be read. The loop is unrolled, so that the
- * kernel, which knows the settings when it loads the program, keeps of each iteration only the code
- * for that counter. */
+/* Reads the counters into `values`, and the moment of the events into `moment`. Returns a bit for
+ * each that could be read. The loop is unrolled, so that the BPF verifier, which knows the settings
+ * when the program is loaded, keeps of each iteration only the code for that counter. */
 static __always_inline __u32 read_counters(const struct reading_thread *t, struct task_struct *task,
 					   __u64 *values, struct event_moment *moment)
 {
@@ -147,13 +153,13 @@ static __always_inline __u32 read_counters(const struct reading_thread *t, struc
 	return known;
 }
 
-/* Returns what is kept of the thread; NULL: it has met no region. */
+/* Returns what is kept of the thread for readings; NULL: it has met no region. */
 static __always_inline struct reading_thread *reading_thread_of(struct task_struct *task)
 {
 	return CHECKED(bpf_task_storage_get(&reading_threads, task, 0, 0));
 }
 
-/* Counts a hit of a probe that a counter has. */
+/* Counts a hit of a probe that a counter counts. */
 static __always_inline void count_hit(struct task_struct *task, __u32 index)
 {
 	struct reading_thread *t = CHECKED(
@@ -163,7 +169,8 @@ static __always_inline void count_hit(struct task_struct *task, __u32 index)
 		t->counted[BOUNDED(index, STACKD_MOST_COUNTERS)]++;
 }
 
-/* Counts the weight of a sampled allocation, if its thread has met a region. */
+/* Adds the weight (bytes) of a sampled allocation to the counters of allocated bytes, if the thread
+ * has met a region. */
 static __always_inline void count_allocated(struct task_struct *task, __u64 bytes)
 {
 	struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
@@ -178,7 +185,8 @@ static __always_inline void count_allocated(struct task_struct *task, __u64 byte
 	}
 }
 
-/* Finds the variables from the current probe: see struct stackd_place. */
+/* Sets the addresses of the variables that have a distance from the current probe (struct
+ * stackd_place). */
 static __always_inline void find_variables(struct reading_thread *t, __u64 address, __u64 cookie)
 {
 	__u32 number = STACKD_PLACE_NUMBER(cookie);
@@ -197,7 +205,7 @@ static __always_inline void find_variables(struct reading_thread *t, __u64 addre
 }
 
 /* Reads the counters when the instance with this index in its thread begins. This is a function for
- * the same reason as mpi_enter(); without regions, it has no callers. */
+ * the same reason as mpi_enter(). It is unused if a program is built without regions. */
 static __noinline __attribute__((unused)) int readings_begin(struct task_struct *task, __u32 index,
 							     __u64 address, __u64 cookie)
 {
@@ -217,8 +225,8 @@ static __noinline __attribute__((unused)) int readings_begin(struct task_struct 
 	return 0;
 }
 
-/* Reads them again for the innermost open instance, so that the probe's cost since is not part of
- * it. */
+/* Reads the counters again for the innermost open instance, after a probe's work, so that the
+ * probe's cost is not part of the instance. */
 static __always_inline void readings_begin_again(const struct region_thread *thread,
 						 struct task_struct *task)
 {
@@ -234,11 +242,11 @@ static __always_inline void readings_begin_again(const struct region_thread *thr
 	entered->known = read_counters(t, task, entered->values, &entered->moment);
 }
 
-/* A volatile write: the sampler can interrupt the programs that set this. */
+/* A volatile write, since the sampler can interrupt the programs that set this. */
 #define SENDING(t, is) (*(volatile __u32 *)&(t)->sending = (is))
 
-/* Reads the counters when the instance ends. Until readings_sent(), samples have no readings: these
- * would arrive before that of the end, which is older. */
+/* Reads the counters when the instance ends. Until readings_sent(), samples have no readings, since
+ * these would arrive before the reading of the instance's end, which is older. */
 static __always_inline void readings_end(struct task_struct *task, __u32 index)
 {
 	struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
@@ -258,7 +266,7 @@ static __always_inline void readings_end(struct task_struct *task, __u32 index)
 		events_passed(t->ended.known & entered->known, &entered->moment, &t->ended.moment);
 }
 
-/* Copies the readings of the instance that has ended into the scratch area, for send_reading(). */
+/* Copies the readings of the ended instance into the scratch area, for send_reading(). */
 static __always_inline void readings_of_instance(struct scratch *s, struct task_struct *task)
 {
 	const struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
@@ -275,7 +283,7 @@ static __always_inline void readings_of_instance(struct scratch *s, struct task_
 	s->has_reading = 1;
 }
 
-/* Notes that the instance that has ended was sent, or cannot be sent. */
+/* Notes that the ended instance was sent, or cannot be sent. */
 static __always_inline void readings_sent(struct task_struct *task)
 {
 	struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
@@ -284,7 +292,7 @@ static __always_inline void readings_sent(struct task_struct *task)
 		SENDING(t, 0);
 }
 
-/* Returns what regions keep of a sample's thread; NULL: nothing, or it is not needed. */
+/* Returns what is kept of the sample's thread for regions; NULL: nothing, or it is not needed. */
 static __always_inline struct region_thread *region_thread_of(struct task_struct *task)
 {
 	if (!is_joined && !reading_count)

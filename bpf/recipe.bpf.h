@@ -2,14 +2,15 @@
 /*
  * Finds the location and the rule of a code address.
  *
- * The mapping gives the location (mapping.bpf.h), and the location gives the rule, for all
- * processes that map the file: so for a new process of a known program, the cache already has the
- * rules. Locations are few and repeat: a frame costs one probe, of two entries next to each other.
- * On a miss the file's table is searched. An entry covers those bytes of a block of 64 that have
- * the same rule, since a sample can hit any instruction, and calls are close together. Entries
- * never become wrong, since a number is given only once, to a file in one state, or to a rule.
+ * The mapping gives the location (mapping.bpf.h): the file's number and the offset in it. The
+ * location gives the rule, for all processes that map the file, so for a new process of a known
+ * program the cache already has the rules. Locations are few and repeat, so a frame costs one
+ * look-up in the cache, of two entries next to each other. On a miss the file's table is searched.
+ * An entry covers those bytes of a block of 64 that have the same rule, since a sample can hit any
+ * instruction, and calls are close together. Entries never become wrong, since the number of a file
+ * or a rule is never given to another one, and a file that has changed gets a new number.
  *
- * Each CPU has its part of the cache: no two CPUs write to one entry.
+ * Each CPU has its own part of the cache, so no two CPUs write to one entry.
  */
 #ifndef RECIPE_BPF_H
 #define RECIPE_BPF_H
@@ -68,13 +69,15 @@ struct {
 #define CACHED_BLOCK 64
 
 struct rule_set {
-	__u64 ways[2]; /* the newer entry first */
+	__u64 ways[2]; /* the newer entry is the first */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, STACKD_RULE_SETS); /* times the CPUs: set by the daemon */
-	__uint(map_flags, BPF_F_MMAPABLE);     /* so that it begins at a cache line */
+	__uint(max_entries, STACKD_RULE_SETS); /* for each CPU; the daemon sets the number for
+						* all */
+	__uint(map_flags, BPF_F_MMAPABLE);     /* for this flag the kernel aligns the map to a
+						* cache line */
 	__type(key, __u32);
 	__type(value, struct rule_set);
 } rule_cache SEC(".maps");
@@ -98,12 +101,12 @@ static __always_inline struct stackd_row row_at(__u32 index)
 	return pair ? pair->rows[index & 1] : none;
 }
 
-#define NEAR_ROWS 16 /* rows in a cache line */
+#define NEAR_ROWS 16 /* number of rows in a cache line */
 
-/* Returns the last row in [low, high) that starts at or before `at`. Rows are spread about evenly,
- * so the search begins where the row would be if they were exactly so. A row that has not been used
- * lately is a cache miss; this way, most rows that are read are neighbours. Global, so that it is
- * verified once. */
+/* Returns the index of the last row in [low, high) that starts at or before `at`. The search begins
+ * where the row would be if rows were spread evenly, and most rows that it reads are close to each
+ * other, since each row that was not used lately is a cache miss. A global function, so that the
+ * BPF verifier checks it once. */
 __noinline int search_rows(__u32 low, __u32 high, __u32 at)
 {
 	__u32 guess = low + (__u32)((__u64)(high - low) * (at & 0xffff) >> 16);
@@ -137,20 +140,20 @@ __noinline int search_rows(__u32 low, __u32 high, __u32 at)
 	return low;
 }
 
-/* The range in which a rule applies: offsets in the file. */
+/* The range of file offsets in which a rule applies. */
 struct rule_range {
 	__u64 from, to;
 };
 
-/* Returns the number of the rule for an offset in a file, or -1: the file's table has to be loaded
- * first. The range may be too small, but never too large. */
+/* Returns the number of the rule for an offset in a file; -1: the file's table has to be loaded
+ * first. *ret_range may be smaller than the range in which the rule applies, but not larger. */
 static __always_inline int find_rule(struct stackd_file *file, __u64 offset,
 				     struct rule_range *ret_range)
 {
 	__u64 chunk_start = offset >> STACKD_CHUNK_SHIFT << STACKD_CHUNK_SHIFT;
 	__u32 chunk = offset >> STACKD_CHUNK_SHIFT;
-	__u32 n_chunks = *(volatile __u32 *)&file->n_chunks; /* read once: it may change
-							      * meanwhile */
+	/* read once, since it may change meanwhile */
+	__u32 n_chunks = *(volatile __u32 *)&file->n_chunks;
 	__u32 low, high, row;
 
 	ret_range->from = chunk_start;
@@ -173,7 +176,7 @@ static __always_inline int find_rule(struct stackd_file *file, __u64 offset,
 
 /* --- the cache -------------------------------------------------------------------------------- */
 
-/* Returns the hash of a location's block. */
+/* Returns the hash of the block that contains a location. */
 static __always_inline __u64 block_hash(__u64 location)
 {
 	__u64 block = (location >> 48) << 33 | (location & STACKD_LOCATION_MASK) / CACHED_BLOCK;
@@ -211,8 +214,8 @@ static __always_inline const struct stackd_rule *cached_rule(const struct rule_s
 	return found < 0 ? NULL : CHECKED(bpf_map_lookup_elem(&rules, &number));
 }
 
-/* Makes the entry of a rule that applies in a range around an offset; the entry covers the range's
- * part in one block. */
+/* Returns the cache entry of a rule that applies in a range around an offset. The entry covers the
+ * part of the range that is in the offset's block. */
 static __always_inline __u64 entry_of(__u64 hash, __u64 offset, const struct rule_range *range,
 				      __u32 number)
 {
@@ -224,8 +227,8 @@ static __always_inline __u64 entry_of(__u64 hash, __u64 offset, const struct rul
 	       ((to - from - 1) & (CACHED_BLOCK - 1)) << 16 | number;
 }
 
-/* Returns the rule of a location from the file's table, and caches it. NULL: s->end has the reason.
- */
+/* Looks up the rule of s->location in the file's table, and caches it. Returns the rule, or NULL,
+ * with the reason in s->end. */
 static __always_inline const struct stackd_rule *find_and_cache(struct scratch *s,
 								struct rule_set *set, __u64 hash)
 {
@@ -233,7 +236,8 @@ static __always_inline const struct stackd_rule *find_and_cache(struct scratch *
 	__u32 number, file_number = s->location >> 48;
 	struct stackd_file *file = CHECKED(bpf_map_lookup_elem(&files, &file_number));
 	struct rule_range range;
-	/* Read first: it is cleared once the complete table has replaced the partial one. */
+	/* It is read before the table, since it is cleared after the complete table has replaced
+	 * the partial one. */
 	bool is_partial = file && *(volatile __u16 *)&file->is_partial;
 	int found = file ? find_rule(file, offset, &range) : -1;
 
@@ -247,8 +251,8 @@ static __always_inline const struct stackd_rule *find_and_cache(struct scratch *
 	return CHECKED(bpf_map_lookup_elem(&rules, &number));
 }
 
-/* Returns the rule for the walk's frame, and sets s->location to its location. NULL: s->end has the
- * reason. */
+/* Returns the rule for the walk's frame, and sets s->location to the frame's location. Returns NULL
+ * if there is none, with the reason in s->end. */
 static __always_inline const struct stackd_rule *rule_of_frame(struct scratch *s)
 {
 	__u64 address = s->walk.pc - !s->walk.is_exact, hash;
@@ -278,8 +282,9 @@ static __always_inline const struct stackd_rule *rule_of_frame(struct scratch *s
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-/* Looks up the slices of the mapping's file, which are set when its table is loaded. Global, so
- * that it is verified once. */
+/* Looks up the slices (numbered parts of files, by which frames are encoded: stackd_abi.h) of the
+ * mapping's file, which it has once its table is loaded. A global function, so that the BPF
+ * verifier checks it once. */
 __noinline int ask_slices(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -299,8 +304,8 @@ __noinline int ask_slices(struct scratch *given)
 	return 0;
 }
 
-/* Adds the frame in short form, or in near form if it is in the slice of the previous frame. false:
- * neither form is possible. */
+/* Adds the frame to the record in short form, or in near form if it is in the same slice as the
+ * frame before. Returns false if neither form is possible. */
 static __always_inline bool put_short(struct scratch *s, __u64 location)
 {
 	__u64 slice = location >> STACKD_SLICE_SHIFT, offset = location & STACKD_SLICE_MASK;
@@ -325,7 +330,8 @@ static __always_inline bool put_short(struct scratch *s, __u64 location)
 	return true;
 }
 
-/* Notes a mapping that is not the last one that was noted. Global, so that it is verified once. */
+/* Notes a mapping that contains a frame, if it is not the last that was noted. A global function,
+ * so that the BPF verifier checks it once. */
 __noinline int touch_other(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -348,7 +354,7 @@ __noinline int touch_other(struct scratch *given)
 	return 0;
 }
 
-/* Notes the mapping that a new frame lies in. */
+/* Notes the mapping that contains a new frame. */
 static __always_inline void touch_mapping(struct scratch *s)
 {
 	if (seen_at(s)->name != s->touched_last)

@@ -6,23 +6,24 @@
  *   returns and    uprobe ──► walk of the stack ──► record, with the instance's fields
  *   tail calls
  *
- * The stack is walked at the end, since only then it is known that there was an instance. At that
- * point callee-saved registers are as they were at the entry, and the walk begins at the entry, so
- * its leaf is the function.
+ * The stack is walked at the end, since only then it is certain that there is an instance to
+ * record. At that point the callee-saved registers have their values of the entry again, so the
+ * walk can begin as if the thread were at the entry, and its leaf is the function.
  *
  * Each thread has a stack of its open instances, keyed by the slot of the return address. An
  * instance that was left by longjmp() or an exception never reaches an exit. It is found by its
  * slot (abandoned.bpf.h): on one stack, no function whose slot is below the stack pointer is still
  * running, and a function that is entered at the same slot was called again. An instruction is an
- * exit only while the stack pointer is at the slot: a jump of a function with a frame leads to
- * another part of that function. If a function of MPI ends with a jump to another one, that is no
- * exit: its instance continues until the other function is left.
+ * exit only if the stack pointer is at the slot; else it is a jump within a function that has a
+ * frame. If a function of MPI ends with a jump to another function of MPI, that is no exit; its
+ * instance continues until the other function is left.
  *
- * These programs run in the thread. The sampler can interrupt them, and other threads' instances
- * can preempt them. So each walk takes one of a CPU's scratch areas for regions (the sampler has a
- * separate one), and takes the thread's remembered stack as usual (prefix.bpf.h). If no area is
- * free, the record has only the function, and is counted. The time is read again once the
- * remembered stack is taken, since the daemon sorts by it the records that build on each other.
+ * These BPF programs run in the measured thread. The sampler can interrupt them, and the same
+ * programs in other threads can preempt them. So each walk takes one of a CPU's scratch areas for
+ * regions (the sampler has a separate one), and takes the thread's remembered stack as usual
+ * (prefix.bpf.h). If no area is free, the record has only the function, which is counted. The time
+ * is read again once the remembered stack is locked, since the daemon sorts records by it, and each
+ * record refers to the frames of the one before.
  */
 #ifndef REGION_BPF_H
 #define REGION_BPF_H
@@ -38,9 +39,10 @@
 
 SETTING __u32 region_scope = STACKD_SCOPE_ALL;
 
-SETTING __u64 region_limit = 20000; /* instances of a thread in a second; 0: no limit */
+SETTING __u64 region_limit = 20000; /* limit of the instances of a thread in a second; 0: no
+				     * limit */
 
-/* The states of regions and marks (stackd_abi.h), by number. */
+/* For each region and mark, by number: its state (STACKD_REGION_IS_* of stackd_abi.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, STACKD_MOST_REGIONS + STACKD_MOST_MARKS + 1);
@@ -67,7 +69,7 @@ static __always_inline bool in_scope(struct task_struct *task, __u32 pid)
 	return true;
 }
 
-/* The same, except for stackd's child before it becomes the command. */
+/* Like in_scope(), but false for stackd's child before it executes the command. */
 static __always_inline bool is_measured(struct task_struct *task, __u32 pid)
 {
 	return pid != held_pid && in_scope(task, pid);
@@ -82,8 +84,9 @@ static __always_inline bool is_off(__u32 region)
 	return off && *off;
 }
 
-/* Counts an entry. Returns whether it is not to be measured: a region that is entered too often
- * costs the program too much. Of a region on trial, this is not known yet. */
+/* Counts an entry of a region. Returns whether it is not to be measured: a region that is entered
+ * too often would slow the program down too much, so it is turned off. For a region on trial,
+ * entries are only counted, and it returns true. */
 static __always_inline bool is_too_often(struct region_thread *thread, __u32 region)
 {
 	struct region_rate *rate = &thread->rates[BOUNDED(region, REGION_RATES)];
@@ -97,7 +100,8 @@ static __always_inline bool is_too_often(struct region_thread *thread, __u32 reg
 		return true;
 	if (RARELY(state == STACKD_REGION_IS_MEASURED) && off)
 		*off = STACKD_REGION_IS_ENTERED;
-	/* If regions share an entry of the table, the most frequent one gets the entry. */
+	/* If several regions have the same entry of the table, the one that is entered most often
+	 * gets it. */
 	if (rate->region != region && rate->count && now - rate->start_ns <= span) {
 		rate->count--;
 		return is_on_trial;
@@ -113,8 +117,8 @@ static __always_inline bool is_too_often(struct region_thread *thread, __u32 reg
 	return true;
 }
 
-/* Opens an instance within the open ones, for a probe's cookie and the address of its instruction.
- * Returns the instance; NULL: it is not measured. */
+/* Opens an instance within the open ones. `cookie` is the probe's, `address` that of its
+ * instruction. Returns the instance; NULL: it is not measured. */
 static __always_inline struct open_instance *begin_instance(struct region_thread *thread,
 							    struct task_struct *task, __u32 region,
 							    __u64 slot, __u64 function,
@@ -155,7 +159,8 @@ static __always_inline struct open_instance *begin_instance(struct region_thread
 	return open;
 }
 
-/* Is the last instance that was opened in the function of a region that was called at this slot? */
+/* Returns whether `open`, the innermost instance, belongs to the call of a region's function at
+ * this slot: it is that call's instance, or a mark's instance within it. */
 static __always_inline bool is_around(const struct open_instance *open, __u32 region, __u64 slot)
 {
 	if (is_mark(open->region))
@@ -163,7 +168,8 @@ static __always_inline bool is_around(const struct open_instance *open, __u32 re
 	return open->region == region && open->slot == slot;
 }
 
-/* Has the innermost function of MPI jumped to the function that is entered at this slot? */
+/* Returns whether the function of MPI that is entered at this slot was reached by a jump from the
+ * innermost one. */
 static __always_inline bool goes_on(const struct region_thread *thread,
 				    const struct open_instance *open, __u64 slot, __u64 cookie)
 {
@@ -171,7 +177,8 @@ static __always_inline bool goes_on(const struct region_thread *thread,
 	       open->goes_on && open->slot == slot;
 }
 
-/* The probe may be some instructions behind the entry (daemon/regions/probe_move.h). */
+/* Handles the entry of a region's function. The probe may be some instructions after the entry
+ * (daemon/regions/probe_move.h). */
 static __always_inline void enter_region(struct region_thread *thread, struct task_struct *task,
 					 struct pt_regs *ctx, __u64 cookie)
 {
@@ -182,8 +189,8 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	bool is_part = false;
 
 	if (cookie & (STACKD_ENTRY_LOOP | STACKD_ENTRY_ONCE)) {
-		/* A call of MPI on another stack than that of a suspended call is not a part of
-		 * that call. */
+		/* If the thread is on another stack than that of a suspended call of MPI, a call
+		 * here is not a part of the suspended call. */
 		if (RARELY(thread->once && is_elsewhere(thread, slot)))
 			settle(thread, slot, slot - 1, 0, 0);
 		else
@@ -195,8 +202,8 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	}
 	if (!is_part)
 		drop_left(thread, slot, slot + 1, 0, 0);
-	/* Functions of MPI call each other: Fortran's call C's, and those for files send
-	 * messages. */
+	/* A call of MPI within a call of MPI has no instance: Fortran's functions call C's, and
+	 * those for files send messages. */
 	if ((cookie & STACKD_ENTRY_ONCE) && thread->once) {
 		open = &thread->open[BOUNDED(thread->once - 1, REGION_DEPTH)];
 		if (open->mpi == STACKD_MPI_WITHIN)
@@ -256,8 +263,9 @@ static __always_inline void fill_at_probe(struct stackd_stack_record *record, st
 	record->regs.r[STACKD_REG_SP] = slot;
 }
 
-/* Walks the stack of a filled record, sends it, and gives the scratch area back. Returns 0; or, if
- * the ring had no room, the record's time: then the caller counts the loss. */
+/* Walks the stack for a filled record, sends the record, and gives the scratch area back. Returns
+ * 0; or, if the ring buffer had no room, the record's time, and the caller has to count the
+ * loss. */
 static __always_inline __u64 send_at_probe(struct scratch *s, struct task_struct *task)
 {
 	__u64 unsent;
@@ -275,8 +283,8 @@ static __always_inline __u64 send_at_probe(struct scratch *s, struct task_struct
 	return unsent;
 }
 
-/* Sends a pass with only its function and caller. `time_ns`: the time of the readings that were
- * sent before and belong to it. */
+/* Sends an instance with only its function and caller. `time_ns` is the time of the readings that
+ * were sent before and belong to it. */
 static __always_inline void send_alone(struct region_thread *thread, __u64 time_ns)
 {
 	fill_unwalked(&thread->unwalked, bpf_get_current_pid_tgid(), time_ns, &thread->event,
@@ -285,7 +293,7 @@ static __always_inline void send_alone(struct region_thread *thread, __u64 time_
 	send_unwalked(&thread->unwalked);
 }
 
-/* Handles the return of a function of MPI, which may be within the open call. */
+/* Handles the return of a function of MPI, which may have been called within the open call. */
 static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 {
 	struct open_instance *open;
@@ -297,7 +305,8 @@ static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 		mpi_leave(open);
 }
 
-/* Returns whether the thread stays in the function: the exit is a branch that is not taken. */
+/* Returns whether the thread stays in the function, because the exit is a branch that is not
+ * taken. */
 static __always_inline bool stays_inside(const struct pt_regs *ctx, __u32 kind)
 {
 	return (kind & STACKD_EXIT_BRANCH) && !arch_holds_condition(ctx, kind);
@@ -309,9 +318,9 @@ static __always_inline bool leads_to_caller(__u32 kind)
 	return (kind & STACKD_EXIT_EPILOGUE) || !(kind & (STACKD_EXIT_JUMP | STACKD_EXIT_BRANCH));
 }
 
-/* Counts a return of a function that was running before the probes were attached. Does not count
- * functions of MPI, since those that other functions of MPI call return without an instance,
- * too. */
+/* Counts a return without an instance, of a function that was running before the probes were
+ * attached. Does not count functions of MPI, since those that are called by other functions of MPI
+ * return without an instance, too. */
 static __always_inline void count_unmatched(__u64 cookie)
 {
 	__u32 kind = STACKD_EXIT_KIND(cookie);
@@ -321,8 +330,9 @@ static __always_inline void count_unmatched(__u64 cookie)
 		count_region(STACKD_REGION_UNMATCHED);
 }
 
-/* Does the function that is left here end the innermost instance, which has its slot? It does if
- * the instance is the function's, or of a function of MPI that has jumped to it. */
+/* Returns whether the function that is left here ends the innermost instance, which has the
+ * function's slot. It does if the instance is the function's, or that of a function of MPI that has
+ * jumped to it. */
 static __always_inline bool is_left(const struct region_thread *thread,
 				    const struct open_instance *open, __u64 cookie)
 {
@@ -331,7 +341,8 @@ static __always_inline bool is_left(const struct region_thread *thread,
 		thread->once == innermost_at(thread));
 }
 
-/* Closes the instance that ends here, which is then in thread->ended. false: none ends. */
+/* Ends the instance that the function's exit ends, which is then in thread->ended. Returns false if
+ * none ends. */
 static __noinline bool leave_region(struct region_thread *thread, struct task_struct *task,
 				    struct pt_regs *ctx, __u64 now, __u64 cpu)
 {
@@ -348,7 +359,7 @@ static __noinline bool leave_region(struct region_thread *thread, struct task_st
 		leave_mpi(thread, slot);
 	open = innermost(thread);
 	if (!open || open->slot != slot || !is_left(thread, open, cookie)) {
-		/* A recursive call of the region may not have been measured. */
+		/* If the region is recursive, the inner call may not have been measured. */
 		if (!open || open->region != STACKD_REGION_NUMBER(cookie))
 			count_unmatched(cookie);
 		return false;
@@ -360,7 +371,8 @@ static __noinline bool leave_region(struct region_thread *thread, struct task_st
 	return true;
 }
 
-/* Reads a register of the caller from the word below `at`, if it was saved there. */
+/* If `saved` says that register `number` was saved, reads it from the next word below `at`, and
+ * moves `at` there. */
 static __always_inline void restore(struct stackd_regs *regs, __u32 reg, __u32 saved, __u32 number,
 				    __u64 *at)
 {
@@ -370,8 +382,8 @@ static __always_inline void restore(struct stackd_regs *regs, __u32 reg, __u32 s
 	bpf_probe_read_user(&regs->r[reg], sizeof(regs->r[reg]), (const void *)*at);
 }
 
-/* Restores the registers that the function has not restored yet at an exit with
- * STACKD_EXIT_EPILOGUE. */
+/* At an exit with STACKD_EXIT_EPILOGUE, restores the registers that the function has saved and not
+ * restored yet. */
 static __always_inline void restore_saved(struct stackd_regs *regs, __u64 slot, __u64 cookie)
 {
 	__u32 saved = STACKD_EXIT_SAVED(cookie);
@@ -383,8 +395,8 @@ static __always_inline void restore_saved(struct stackd_regs *regs, __u64 slot, 
 #undef X
 }
 
-/* Fills the record of the instance that has ended. A function's walk begins at its entry, with the
- * registers that it has saved; a mark's walk begins at the hit. */
+/* Fills in the record of the ended instance. A function's walk begins at its entry, with the
+ * registers of the caller; a mark's walk begins at the hit. */
 static __always_inline void
 fill_ended_instance(struct scratch *s, const struct region_thread *thread, struct pt_regs *ctx)
 {
@@ -395,9 +407,9 @@ fill_ended_instance(struct scratch *s, const struct region_thread *thread, struc
 	s->record.event = thread->event;
 }
 
-/* Walks the stack, and sends the instance that has ended. Until a file's table is loaded, the
- * record has a copy of the stack: if the ring has no room for that, it has room for a record
- * without a copy. */
+/* Walks the stack, and sends the ended instance. Until a file's table is loaded, the record has a
+ * copy of the stack. If the ring buffer has no room for that, it may still have room for a record
+ * with only the function and caller. */
 static __always_inline void report_instance(struct region_thread *thread, struct pt_regs *ctx,
 					    struct task_struct *task)
 {
@@ -434,7 +446,8 @@ int stackd_region_leave(struct pt_regs *ctx)
 			count_unmatched(cookie);
 		return 0;
 	}
-	BUSY(thread, 1); /* before the time is read: no reading of a sample may come in between */
+	BUSY(thread, 1); /* before the time is read, so that no sample takes the thread's times
+			  * in between */
 	now = bpf_ktime_get_ns();
 	cpu = cpu_clock(task);
 	has_ended = leave_region(thread, task, ctx, now, cpu);

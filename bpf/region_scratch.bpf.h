@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The scratch areas for the walks of regions and allocations: several for each CPU. A program that
- * walks can be preempted by another thread's program, which then takes the next area.
+ * The scratch areas for the walks of regions and allocations: several for each CPU. A BPF program
+ * that walks can be preempted by another thread's BPF program, which then takes the next area.
  */
 #ifndef REGION_SCRATCH_BPF_H
 #define REGION_SCRATCH_BPF_H
 
 #include "scratch.bpf.h"
 
-SETTING __u32 region_scratches = 0; /* number of the first of these areas */
+SETTING __u32 region_scratches = 0; /* index of the first of these areas in the map */
 
 /* Takes one of the CPU's scratch areas for regions; NULL: all are in use. */
 static __always_inline struct scratch *take_scratch(__u32 cpu)

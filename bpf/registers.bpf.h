@@ -9,10 +9,11 @@
 #include "../arch/torn_registers.bpf.h"
 
 /*
- * Returns whether exec has made a task release its program's memory: the task runs for some
- * microseconds before it has the new memory. A child of vfork() then lets its parent continue,
- * which overwrites the stack that they shared; vfork_done, which marks the waiting parent, is
- * already cleared. A process that still has other threads has not reached that point.
+ * Returns whether exec has made a task give up its program's memory, although the task does not
+ * have the new memory yet. This lasts some microseconds. A child of vfork() then lets its parent
+ * continue, which overwrites the stack that they shared; vfork_done, which marks the waiting
+ * parent, is already cleared. A process that still has other threads has not reached that point of
+ * exec.
  */
 static __always_inline bool has_left_memory(struct task_struct *task)
 {
@@ -21,8 +22,8 @@ static __always_inline bool has_left_memory(struct task_struct *task)
 	       BPF_CORE_READ(task, mm, mm_users.counter) > 1;
 }
 
-/* Fills in the user registers that were saved at the entry into the kernel. Returns the record's
- * flags for them. */
+/* Fills in the user registers that were saved at the entry into the kernel. Returns the flags for
+ * the record: STACKD_IN_KERNEL, and those of the registers if there are any. */
 static __always_inline __u32 take_saved_registers(struct scratch *s, struct task_struct *task)
 {
 	struct pt_regs *regs = &s->saved;
@@ -40,8 +41,8 @@ static __always_inline __u32 take_saved_registers(struct scratch *s, struct task
 	return STACKD_IN_KERNEL | STACKD_HAS_REGS | (ARCH_IS_32BIT(regs) ? STACKD_COMPAT : 0);
 }
 
-/* Fills in the user registers: those of the sample, or those saved at the entry into the kernel.
- * Returns the record's flags for them. */
+/* Fills in the user registers: those of the sample, or those that were saved at the entry into the
+ * kernel. Returns the flags for the record. */
 static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_event_data *ctx,
 					    struct task_struct *task)
 {

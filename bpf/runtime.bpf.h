@@ -26,16 +26,16 @@ static __always_inline bool runtime_has_rule(const struct stackd_rule *rule)
 
 __noinline int runtime_step(struct scratch *given); /* managed.bpf.h */
 
-/* Steps by such a rule. Returns WALK_GO_ON, WALK_AGAIN or an end reason; or WALK_MANAGED: it has
- * stepped, and managed frames come before the walk's frame (managed.bpf.h). */
+/* Steps to the caller by such a rule. Returns WALK_GO_ON, WALK_AGAIN, an end reason, or
+ * WALK_MANAGED: it has stepped, and managed frames precede the walk's frame (managed.bpf.h). */
 static __always_inline int runtime_step_by_rule(struct scratch *s, const struct stackd_rule *rule)
 {
 	s->switching = *rule;
 	return runtime_step(s);
 }
 
-/* Steps out of code that no file has. As above, or RUNTIME_NOT: it is no runtime's that is known.
- */
+/* Steps to the caller out of code that is in no file. Returns as runtime_step_by_rule(), or
+ * RUNTIME_NOT: it is not the code of a known runtime. */
 static __always_inline int runtime_step_in_code(struct scratch *s)
 {
 	return is_runtime_told(STACKD_RUNTIME_BEAM) ? step_in_beam(s) : RUNTIME_NOT;

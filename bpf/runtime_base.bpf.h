@@ -10,7 +10,7 @@
 #include "scratch.bpf.h"
 #include "stack_window.bpf.h"
 
-/* The result of a step if the code is not the runtime's. The other results are WALK_GO_ON,
+/* The result of a step if the code is not that runtime's. The other results are WALK_GO_ON,
  * WALK_AGAIN and end reasons. */
 #define RUNTIME_NOT 253
 
@@ -21,7 +21,7 @@ struct {
 	__type(value, union stackd_runtime_facts);
 } runtime_facts SEC(".maps");
 
-/* Bit i: the map has facts about a process of runtime i. 0 saves the look-up. */
+/* Bit i is 1 if the map has facts about a process of runtime i; else the look-up is saved. */
 __u32 runtimes_told;
 
 static __always_inline bool is_runtime_told(enum stackd_runtime runtime)
@@ -38,14 +38,14 @@ runtime_facts_of(const struct scratch *s, enum stackd_runtime runtime)
 	return CHECKED(bpf_map_lookup_elem(&runtime_facts, &key));
 }
 
-/* Reads a word anywhere in the process's memory. */
+/* Reads a word anywhere in the process's memory. Returns false if it cannot be read. */
 static __always_inline bool read_apart(__u64 address, __s64 offset, __u64 *ret_word)
 {
 	return !bpf_probe_read_user(ret_word, sizeof(*ret_word), (const void *)(address + offset));
 }
 
-/* Moves the walk to the caller, whose pc is given. As after a return, the stack pointer is the CFA.
- */
+/* Moves the walk to the caller, whose CFA and pc are given. As after a return, the stack pointer is
+ * the CFA. Returns WALK_GO_ON or, if pc is 0, an end reason. */
 static __always_inline int arrive(struct walk *w, __u64 cfa, __u64 pc, bool is_exact)
 {
 	w->valid = 1u << STACKD_REG_SP;

@@ -5,11 +5,11 @@
  *
  * Each Erlang process has its own stack, in its heap, and the stack pointer points there while
  * compiled code runs. The words on it are terms, whose two lowest bits are not both 0, and return
- * addresses, whose are: the compiler aligns calls for that. The runtime's garbage collector and
- * stack traces tell them apart by these bits, and so does this walk. A call of a shared fragment
- * has a return address, too, which is not aligned; but that is always right above the stack
- * pointer. With frame pointers (+JPperf true), one is below each return address, and the
- * processor's points to the last one.
+ * addresses, in which both are 0, since the compiler aligns calls for that. The runtime's garbage
+ * collector and stack traces tell them apart by these bits, and so does this walk. A call of a
+ * shared fragment (code that all modules use) has a return address, too, which is not aligned; but
+ * it is always right above the stack pointer. With frame pointers (+JPperf true), a frame pointer
+ * is below each return address, and the frame pointer register points to the last of them.
  *
  * C runs on the thread's own stack, right below the scheduler's registers, to which
  * BEAM_REGISTERS_REG points. The code to which it returns shows how it gets back to the process's
@@ -26,7 +26,7 @@
  * the thread's stack. The daemon reads from process_main what differs from one version to another
  * (lib/code/runtime/beam). The forms of instructions are in arch/beam.bpf.h.
  *
- * As after a step to a goroutine, such a walk is not remembered.
+ * As after a step to a goroutine, such a walk is not remembered (prefix.bpf.h).
  */
 #ifndef RUNTIME_BEAM_BPF_H
 #define RUNTIME_BEAM_BPF_H
@@ -38,8 +38,9 @@
 #include "../arch/beam.bpf.h"
 #include "../arch/code.bpf.h"
 
-#define BEAM_BLOCKS (BEAM_FRAME / 64) /* blocks in which the end of a frame is searched */
-#define BEAM_MOST   8192	      /* blocks that a walk reads, at most */
+/* blocks of 64 bytes in which the end of a frame is searched */
+#define BEAM_BLOCKS (BEAM_FRAME / 64)
+#define BEAM_MOST   8192 /* limit of the blocks that a walk reads */
 
 /* Copies the facts about the process to s->beam. They may be those of an earlier process with the
  * same id, so the first instruction of process_main is checked. */
@@ -57,8 +58,9 @@ static __always_inline bool take_beam(struct scratch *s)
 	       begins_main(code);
 }
 
-/* Finds the first aligned word from s->beam_at on, in this block of 64 bytes: then s->beam_at is
- * its address, and 1 ends the loop. A block is within one page. */
+/* Searches this block of 64 bytes, which is within one page, for the first aligned word that is not
+ * 0, from s->beam_at on. If it finds one, s->beam_word is the word and s->beam_at its address, and
+ * it returns 1 to end the loop; also if there is nothing more to read, with s->beam_word 0. */
 static long search_block(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -88,14 +90,14 @@ static long search_block(__u32 turn, struct scratch **at)
 
 /* --- where a frame ends ----------------------------------------------------------------------- */
 
-/* Is the walk in the part of the code that all modules share? */
+/* Returns whether the walk is in the part of the code that all modules share. */
 static __always_inline bool is_shared(const struct scratch *s)
 {
 	return s->walk.pc - s->beam.start < s->beam.shared;
 }
 
-/* Returns the size of the frame, by the code before and behind the walk's pc; 0: the code does not
- * show it. */
+/* Returns the size of the frame, found in the code before and after the walk's pc; 0: the code does
+ * not show it. */
 static __always_inline __u64 frame_by_code(struct scratch *s)
 {
 	__u64 size;
@@ -107,8 +109,8 @@ static __always_inline __u64 frame_by_code(struct scratch *s)
 }
 
 /* Returns whether the word that was found at s->beam_at, in the frame with this stack pointer, may
- * be an old return address: by the code the frame is larger, and its end has a return address,
- * too. */
+ * be an old return address: according to the code, the frame is larger, and there is a return
+ * address at its end, too. */
 static __always_inline bool may_be_old(struct scratch *s, __u64 sp)
 {
 	__u64 size = frame_by_code(s), pc;
@@ -134,8 +136,9 @@ static __always_inline int arrive_at_found(struct scratch *s)
 
 /*
  * Steps to the caller on the process's stack, where the stack pointer is `sp`. In two frames, slots
- * may not be set yet: in the first one of the walk, and in the one that called a shared fragment.
- * Global, so that it is verified once.
+ * may not be set yet: in the first frame of the walk, and in the frame that has called a shared
+ * fragment. Returns WALK_GO_ON or an end reason. A global function, so that the BPF verifier checks
+ * it once.
  */
 __noinline int step_on_process(struct scratch *given, __u64 sp)
 {
@@ -174,7 +177,8 @@ static __always_inline int arrive_with_pointer(struct scratch *s, __u64 cfa, __u
 	return WALK_GO_ON;
 }
 
-/* Steps out of a frame that ends at `fp`, which is enough, whatever the frame's slots hold. */
+/* Steps out of a frame that ends at `fp`. The frame pointer is enough, whatever the frame's slots
+ * contain. */
 static __always_inline int step_by_pointer(struct scratch *s, __u64 sp, __u64 fp)
 {
 	__u64 caller, pc;
@@ -185,9 +189,10 @@ static __always_inline int step_by_pointer(struct scratch *s, __u64 sp, __u64 fp
 	return arrive_with_pointer(s, fp + 16, pc, caller);
 }
 
-/* Returns whether the frame of the walk's function is set up; `top` is the word on top of the
- * stack. -1: neither is proved. A word that does not follow a call is no return address; one that
- * does may be an old return address, in a slot that is not set yet. */
+/* Returns 1 if the frame of the walk's function is set up, 0 if it is not, -1 if neither is
+ * certain. `top` is the word on top of the stack. If that word does not follow a call, it is no
+ * return address, so there is a frame; if it does, it may be an old return address, in a slot that
+ * is not set yet. */
 static __always_inline int has_frame(struct scratch *s, __u64 top)
 {
 	__u64 last;
@@ -202,8 +207,8 @@ static __always_inline int has_frame(struct scratch *s, __u64 top)
 	return last && last != FRAME_GONE ? 1 : -1;
 }
 
-/* Makes the first step if there are frame pointers. The frame pointer is the function's, or its
- * caller's if the function has no frame. */
+/* Makes the first step of a walk if there are frame pointers. `fp` is the function's own frame
+ * pointer, or its caller's if the function has no frame. */
 static __always_inline int step_by_its_pointer(struct scratch *s, __u64 sp, __u64 fp)
 {
 	int leaf = s->walk.is_exact ? leaf_at(s->walk.pc) : STACKD_LEAF_MADE, has;
@@ -215,7 +220,8 @@ static __always_inline int step_by_its_pointer(struct scratch *s, __u64 sp, __u6
 	if (leaf == STACKD_LEAF_PUSHED)
 		return step_by_pointer(s, sp, sp);
 	has = leaf == STACKD_LEAF_NONE ? 0 : has_frame(s, top);
-	if (has < 0 || (has && is_shared(s) && fp != sp)) /* it has pushed something else */
+	if (has < 0 || (has && is_shared(s) && fp != sp)) /* the shared code has pushed something
+							   * else */
 		return STACKD_END_STACK_SWITCH;
 	return has ? step_by_pointer(s, sp, fp) : arrive_with_pointer(s, sp + 8, top, fp);
 }
@@ -223,8 +229,8 @@ static __always_inline int step_by_its_pointer(struct scratch *s, __u64 sp, __u6
 /* --- from one stack to another ---------------------------------------------------------------- */
 
 /* Steps from process_main to its caller. process_main has aligned the stack to 64 bytes, so its
- * return address can be in four places. Below it may be return addresses of calls that have
- * returned, so the highest is taken. */
+ * return address can be in one of four slots. The slots below it may have return addresses of calls
+ * that have returned, so the highest is taken. */
 static __always_inline int step_from_main(struct scratch *s)
 {
 	__u64 slot = s->walk.r[STACKD_REG_SP] + s->beam.frame + 56, pc;
@@ -237,7 +243,8 @@ static __always_inline int step_from_main(struct scratch *s)
 	return STACKD_END_STACK_SWITCH;
 }
 
-/* Steps from code on the thread's stack. */
+/* Steps from code on the thread's stack to the process's stack or, from process_main, to its
+ * caller. */
 static __always_inline int step_to_process(struct scratch *s)
 {
 	struct walk *w = &s->walk;

@@ -3,14 +3,14 @@
  * Steps from a thread's system stack to the stack of the goroutine that it runs, in Go programs,
  * and back if C code on the system stack has called Go.
  *
- * Rules of the kinds GOROUTINE, DEPTH and CALLBACK say where the runtime itself would find that
- * stack when it returns there (go_stack.h). The words that are read are checked first: the
- * goroutine must be this thread's, its stack pointer must be within its stack, and the frame that
- * the walk is at must not be on that stack already. If a check fails, the path ends.
+ * Rules of the kinds GOROUTINE, DEPTH and CALLBACK say where the runtime itself finds that stack
+ * when it returns there (go_stack.h). The words that are read there are checked: the goroutine must
+ * be this thread's, its stack pointer must be within its stack, and the walk's present frame must
+ * not be on that stack already. If a check fails, the path ends.
  *
- * These words are not on a stack, so no mark of the verified prefix covers them: a walk that has
- * used them is not remembered. The thread's last remembered walk may still match on the goroutine's
- * stack.
+ * These words are not on a stack, so the comparison with remembered frames (prefix.bpf.h) would not
+ * notice that they change. So a walk that has used them is not remembered. The thread's last
+ * remembered walk may still match on the goroutine's stack.
  */
 #ifndef RUNTIME_GO_BPF_H
 #define RUNTIME_GO_BPF_H
@@ -20,10 +20,12 @@
 
 #include "../arch/code.bpf.h"
 
-#define POPPED	    2 /* value of cfa_add: the register has a return address that was popped */
-#define NO_CALLBACK 1 /* value of system_sp: there is no earlier callback; on no stack */
+/* value of cfa_add: the register has a return address that was popped into it */
+#define POPPED 2
+/* value of system_sp: there is no earlier callback. It is an address on no stack */
+#define NO_CALLBACK 1
 
-/* Returns whether the kind of a rule is one that only Go's tables have. */
+/* Returns whether only Go's tables have rules of this kind. */
 static __always_inline bool go_has_rule(const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_GOROUTINE || rule->cfa == STACKD_CFA_DEPTH ||
@@ -41,8 +43,8 @@ static __always_inline bool is_on_stack_of(__u64 g, __u64 address)
 }
 
 /* Steps out of gogo after it has loaded a goroutine's stack pointer, and before it jumps to the
- * goroutine's pc: a register points to that pc, or holds it if cfa_add is set. Also steps out of
- * rawVforkSyscall, while that keeps its return address in a register. */
+ * goroutine's pc. A register points to that pc, or has it if cfa_add is not 0. Also steps out of
+ * rawVforkSyscall, while that has its return address in a register. */
 static __always_inline int step_into(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 pc = w->r[rule->reg & (WALK_REGS - 1)];
@@ -54,8 +56,9 @@ static __always_inline int step_into(struct walk *w, const struct stackd_rule *r
 	return arrive(w, w->r[STACKD_REG_SP], pc, rule->cfa_add != POPPED);
 }
 
-/* Steps to the goroutine that g's thread runs. The goroutine's g has its saved pc and stack
- * pointer. A walk does this at most once, since a goroutine has left its stack at one location. */
+/* Steps to the goroutine that the thread of g runs. The goroutine's g has its saved pc and stack
+ * pointer. A walk does this at most once, since a goroutine has left its stack at only one
+ * location. */
 static __always_inline int step_to_goroutine(struct walk *w, const struct stackd_rule *rule)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -80,8 +83,8 @@ static __always_inline int step_to_goroutine(struct walk *w, const struct stackd
 	return arrive(w, cfa, sched[1], false);
 }
 
-/* Steps to the goroutine by values in a frame on the system stack: g, and the depth of g's stack.
- */
+/* Steps to the goroutine by two values in a frame on the system stack: its g, and the depth of its
+ * stack pointer below the end of its stack. */
 static __always_inline int step_by_depth(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 own = w->r[STACKD_REG_SP], g, hi, depth, sp, cfa, pc;
@@ -98,9 +101,9 @@ static __always_inline int step_by_depth(struct walk *w, const struct stackd_rul
 	return arrive(w, cfa, pc, false);
 }
 
-/* Steps from a goroutine's stack to the C code that called Go: g0 has the stack pointer at which
- * the last callback left the system stack, and each callback saves that of the callback before
- * it. */
+/* Steps from a goroutine's stack to the C code that called Go. g0 has the stack pointer at which
+ * the last callback left the system stack, and each callback has saved the stack pointer of the
+ * callback before it. */
 static __always_inline int step_to_c(struct walk *w, const struct stackd_rule *rule)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -121,8 +124,8 @@ static __always_inline int step_to_c(struct walk *w, const struct stackd_rule *r
 	return arrive(w, cfa, pc, false);
 }
 
-/* Steps by the rule in s->switching. Returns WALK_GO_ON, or an end reason. Global, so that it is
- * verified once. */
+/* Steps by the rule in s->switching. Returns WALK_GO_ON, WALK_AGAIN or an end reason. A global
+ * function, so that the BPF verifier checks it once. */
 __noinline int step_to_other_stack(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

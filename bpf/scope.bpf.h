@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Decides which samples are recorded, where perf's events alone do not.
+ * Decides which samples are recorded, if the choice of perf events alone does not decide it.
  *
- * An event that tasks inherit gives each task a clock, which begins with a whole period and loses
- * the unfinished one at the task's exit. So tasks that run for less than a period have no sample,
- * however many of them there are, and a task of 2.9 periods has two samples. The clock of a CPU
- * continues from task to task: on average, each task has as many samples as periods fit into its
- * time. So if processes are recorded, events are opened on CPUs, and the program returns at once if
- * a sample is of another process.
+ * An event that tasks inherit gives each task a clock of its own. The clock begins with a whole
+ * period, and an unfinished period is lost at the task's exit. So tasks that run for less than a
+ * period have no sample, however many of them there are, and a task of 2.9 periods has two samples.
+ * The clock of a CPU continues from task to task: on average, each task has as many samples as
+ * periods fit into its time. So if processes are recorded, events are opened on CPUs, and the BPF
+ * program returns at once if a sample hits another process.
  *
- * Two kinds of events are still the tasks' own: those with branch records, which the hardware keeps
- * apart only for tasks, and those of a period of 1, which lose nothing (daemon/attach.h).
+ * Two kinds of events are still opened for tasks: those with branch records, which the kernel saves
+ * and restores only for tasks, and those with a period of 1, which lose nothing (daemon/attach.h).
  */
 #ifndef SCOPE_BPF_H
 #define SCOPE_BPF_H
@@ -18,14 +18,15 @@
 #include "tracked_pids.bpf.h"
 #include "scratch.bpf.h"
 
-SETTING __u32 by_members = 0; /* events are of CPUs, and only members' samples are recorded */
+SETTING __u32 by_members = 0; /* events are opened on CPUs, and only samples of the recorded
+			       * processes are recorded */
 
 /* --- threads that are sampled twice --------------------------------------------------------- */
 
 /*
- * Threads that appeared while the daemon was opening events on their process. Such a thread gets
- * an event of its own, with an attach cookie, and may have inherited one too (no cookie), which
- * must not sample it a second time. The value is the task's start time once its own event has
+ * Threads that appeared while the daemon was opening events on their process. Such a thread gets an
+ * event of its own, with an attach cookie, and may also have inherited an event (without a cookie),
+ * which must not sample it a second time. The value is the task's start time once its own event has
  * fired, so that a later thread with the same number is not mistaken for it; 0 before.
  */
 struct {
@@ -36,7 +37,7 @@ struct {
 	__type(value, __u64);
 } late_threads SEC(".maps");
 
-__u32 has_late_threads = 0; /* set by the daemon before the first of them */
+__u32 has_late_threads = 0; /* set by the daemon before it adds the first such thread */
 
 static __always_inline bool is_sampled_twice(struct bpf_perf_event_data *ctx, __u32 tid,
 					     __u64 start_time)
@@ -54,7 +55,7 @@ static __always_inline bool is_sampled_twice(struct bpf_perf_event_data *ctx, __
 
 /* --- processes ------------------------------------------------------------------------------ */
 
-/* Is the sample of a process that is not recorded? Samples of idle CPUs are. */
+/* Returns whether the sample is of a process that is not recorded. Samples of idle CPUs are. */
 static __always_inline bool is_outside(struct task_struct *task, __u32 pid)
 {
 	return by_members && (!pid || pid == held_pid || !is_member(task, pid));

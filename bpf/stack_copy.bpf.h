@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The copy of the stack in a STACK record, which the daemon walks.
+ * The copy of the stack in a STACK record. The daemon walks that copy.
  *
  * While a table is being loaded, every sample of a program is sent this way, with up to 128 KiB of
- * stack. But successive stacks share their root part. If the bytes at an address are the same as in
- * this CPU's previous record of the same thread, up to the same end, they are left out, and the
- * daemon restores them.
+ * stack. But successive stacks have their root part in common. If the last bytes of the copy are
+ * the same as those in this CPU's previous record, of the same thread and up to the same end
+ * address, they are left out, and the daemon restores them.
  *
  * The rest of a larger stack is sent before its record: more_stack.bpf.h.
  */
@@ -20,12 +20,12 @@ SETTING __u32 stack_limit = 65536; /* bytes of user stack in a record, at most; 
 #define MAX_PAGES     (STACKD_MAX_STACK_BYTES / PAGE_SIZE + 1)
 #define COMPARE_BYTES 64 /* in each iteration */
 
-/* The content of a page of a stack that was never written. */
+/* The content of a page of the stack that was never written: zeroes. */
 static const __u8 no_page[PAGE_SIZE];
 
-/* Copies up to the next page boundary; 1 ends the loop. Within a known stack, a page that is not in
- * memory is a hole: it was never written, such as a large array's, or is just being faulted in or
- * copied. */
+/* Copies up to the next page boundary. Returns 1 to end the loop. If the stack's end is known, a
+ * page that is not in memory is a hole: it was never written (a large array's), or is just being
+ * faulted in or copied. */
 static long copy_page(__u32 index, struct scratch **at_scratch)
 {
 	struct scratch *scratch = *at_scratch;
@@ -53,10 +53,10 @@ static long copy_page(__u32 index, struct scratch **at_scratch)
 	return 0;
 }
 
-#define COPIED_AT_ZERO 4096 /* bytes behind the slot of a return address of 0 */
+#define COPIED_AT_ZERO 4096 /* bytes that are copied from the slot of a return address of 0 on */
 
-/* Returns the bytes of stack that the daemon may need. If the leaf's return address is 0, it checks
- * whether the stack begins there. */
+/* Returns how many bytes of stack the daemon may need. If the leaf's return address is 0, the
+ * daemon only checks whether the stack begins there, and needs little. */
 static __always_inline __u64 needed_stack(const struct scratch *s, __u64 sp)
 {
 	if (s->n_new <= 1 && s->end == STACKD_END_BAD_RECIPE && !s->walk.pc && s->walk.slot >= sp)
@@ -64,7 +64,8 @@ static __always_inline __u64 needed_stack(const struct scratch *s, __u64 sp)
 	return ~0ull;
 }
 
-/* Copies the stack from the stack pointer on to payload[at]; returns the bytes copied. */
+/* Copies the stack, from the stack pointer on, to payload[at]. Returns the number of bytes
+ * copied. */
 static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 {
 	struct stackd_stack_record *record = &scratch->record;
@@ -79,7 +80,7 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 	if (most > stack_limit)
 		most = stack_limit;
 	want = there > most ? most : there;
-	FORGET(want); /* else only its lower half would be compared */
+	FORGET(want); /* else the compiler would compare only its lower half */
 	if (want > STACKD_MAX_STACK_BYTES || at > STACKD_MAX_KERNEL_FRAMES * 8)
 		return 0;
 	if (there > most)
@@ -87,7 +88,8 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 	if (end &&
 	    !bpf_probe_read_user(&scratch->payload[BOUNDED(at, 1024)], want, (const void *)sp))
 		return want;
-	/* Some of it cannot be read, or its end is not known: copies as far as that is possible. */
+	/* Some of it cannot be read, or its end is not known, so it is copied page by page as far
+	 * as that is possible. */
 	scratch->copy =
 		(struct page_copy){.from = sp, .at = at, .want = want, .is_bounded = end != 0};
 	bpf_loop(MAX_PAGES, copy_page, &scratch, 0);
@@ -100,7 +102,7 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 
 /* --- bytes that the previous record had, too ------------------------------------------------ */
 
-/* Compares the next bytes rootwards; 1 ends the loop. */
+/* Compares the next COMPARE_BYTES bytes rootwards. Returns 1 to end the loop. */
 static long compare_bytes(__u32 turn, struct scratch **at_scratch)
 {
 	struct scratch *s = *at_scratch;
@@ -116,7 +118,8 @@ static long compare_bytes(__u32 turn, struct scratch **at_scratch)
 	if (ours > sizeof(s->payload) - COMPARE_BYTES ||
 	    theirs > sizeof(s->previous.data) - COMPARE_BYTES)
 		return 1;
-	/* Through pointers: the compiler would read an array of bytes one element at a time. */
+	/* Through pointers, since the compiler would read an array of bytes one element at a
+	 * time. */
 	for (int i = 0; i < COMPARE_BYTES; i += 8) {
 		if (*(__u64 *)(s->payload + ours + i) != *(__u64 *)(s->previous.data + theirs + i))
 			return 1;
@@ -125,7 +128,8 @@ static long compare_bytes(__u32 turn, struct scratch **at_scratch)
 	return 0;
 }
 
-/* Finds how much of the copy at payload[at] need not be sent, and numbers the record. */
+/* Finds how many of the last bytes of the copy at payload[at] need not be sent (record.shared), and
+ * numbers the record. */
 static __always_inline void leave_out_shared(struct scratch *s, __u32 at)
 {
 	struct stackd_stack_record *record = &s->record;
@@ -133,7 +137,7 @@ static __always_inline void leave_out_shared(struct scratch *s, __u32 at)
 	__u64 sp = record->regs.r[STACKD_REG_SP];
 
 	if (!record->stack_bytes || sp & 7 || record->stack_bytes & 7)
-		return; /* not aligned as stacks are */
+		return; /* it is not aligned as stacks are */
 	record->number = previous->number + 1 ? previous->number + 1 : 1;
 	s->copy.at = at;
 	if (previous->number && previous->tid == record->header.tid &&
@@ -141,7 +145,8 @@ static __always_inline void leave_out_shared(struct scratch *s, __u32 at)
 		bpf_loop(STACKD_SHARED_BYTES / COMPARE_BYTES, compare_bytes, &s, 0);
 }
 
-/* Notes that the record is in the ring, so that the next one can build on it. */
+/* Called when the record is in the ring buffer: keeps its last bytes, so that the next record can
+ * leave out the same ones. */
 static __always_inline void keep_previous(struct scratch *s, __u32 at)
 {
 	struct previous_stack *previous = &s->previous;
@@ -160,7 +165,8 @@ static __always_inline void keep_previous(struct scratch *s, __u32 at)
 	previous->end = s->record.regs.r[STACKD_REG_SP] + s->record.stack_bytes;
 	previous->bytes = bytes;
 	if (bpf_probe_read_kernel(previous->data, bytes, &s->payload[from]))
-		previous->tid = 0; /* no thread has this id, so nothing will match */
+		previous->tid = 0; /* no thread has this id, so the next record leaves out
+				    * nothing */
 }
 
 #endif

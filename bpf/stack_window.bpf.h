@@ -2,11 +2,11 @@
 /*
  * Reads the user stack in bulk, never word by word.
  *
- * A read of eight bytes of user memory costs some 80 ns, one of eight KiB some 330 ns. So words
- * come from a window: a copy of the stack that begins at the stack pointer. It doubles its size
- * whenever a word behind its end is read. If a word is out of its reach (on an alternate stack, or
- * far up a deep one), the window moves there. A page that was never written, such as a large
- * array's, or that is not in memory, is a hole: it matters only if a word of it is needed.
+ * A read of 8 bytes of user memory costs some 80 ns, a read of 8 KiB some 330 ns. So words come
+ * from a window, a copy of the stack that begins at the stack pointer. It doubles its size whenever
+ * a word behind its end is read. If a word is out of its reach (on an alternate stack, or far up a
+ * deep one), the window moves there. A page that is not in memory, because it was never written (a
+ * large array's) or for another reason, is a hole. It matters only if a word of it is needed.
  */
 #ifndef STACK_WINDOW_BPF_H
 #define STACK_WINDOW_BPF_H
@@ -16,24 +16,24 @@
 
 #define WINDOW_LEAST 512
 #define WINDOW_WHOLE 3072 /* up to this size, all of a remembered stack is copied */
-#define WINDOW_TOP   1024 /* the part of a larger one that is copied at first */
+#define WINDOW_TOP   1024 /* the part of a larger stack that is copied at first */
 #define WINDOW_FIRST 4096 /* bytes of the first copy, if nothing is known of the stack */
 
 /*
  * The bounds of a thread's stack. A stack hardly ever moves, so the result of the mapping look-up
- * is kept in a small cache of this CPU. An entry is used only for the task that it was made for,
- * and only while the stack pointer is within it. Its mapping may have been split or merged since
- * then. This does not affect a walk, since a window can extend beyond the end. A copy for the
+ * is kept in a small cache of this CPU. An entry is used only for the task for which it was made,
+ * and only while the stack pointer is within the bounds. The mapping may have been split or merged
+ * since then. This does not affect a walk, since a window can extend beyond the end. A copy for the
  * daemon ends at that address, so it looks the mapping up again.
  *
- * A mapping can hold several stacks: glibc 2.42 makes the guard between two threads' stacks by
- * madvise(), which does not split a mapping, and a program may place its threads' stacks in one
- * mapping. glibc and musl place a thread's control block, to which the thread pointer points, above
- * all of its frames, so the stack ends there at the latest.
+ * A mapping can hold several stacks: a program may place its threads' stacks in one mapping, and
+ * glibc 2.42 makes the guard between two stacks by madvise(), which does not split a mapping. The
+ * thread pointer points to the thread's control block. glibc and musl place that above all frames,
+ * so the stack ends there at the latest.
  */
 struct stack_bounds {
 	__u64 start_time; /* with tid: the task */
-	__u64 start, end; /* of the mapping, up to the thread's control block */
+	__u64 start, end; /* bounds of the mapping, at most up to the thread's control block */
 	__u32 tid;
 	__u32 pad;
 };
@@ -47,8 +47,8 @@ struct {
 	__type(value, struct stack_bounds);
 } bounds_cache SEC(".maps");
 
-/* Sets s->stack_end to the end of the stack that the sample hit; 0 if it cannot be found just now.
- * Global, so that it is verified once. */
+/* Sets s->stack_end to the end of the stack that has the sample's stack pointer; 0 if it cannot be
+ * found at the moment. A global function, so that the BPF verifier checks it once. */
 __noinline int find_stack_end(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -76,7 +76,8 @@ __noinline int find_stack_end(struct scratch *given)
 			cached->end = control_block;
 	}
 	end = cached->end;
-	/* Above the main thread's entry lie only arguments and environment. */
+	/* Only arguments and environment are above the main thread's stack pointer at the program's
+	 * entry. */
 	if (sp < entry_sp && entry_sp + 8 <= end)
 		end = entry_sp + 8;
 	s->stack_end = end;
@@ -93,7 +94,8 @@ static __always_inline void forget_stack_end(__u32 tid)
 		cached->tid = 0;
 }
 
-/* Copies `len` more bytes to the end of the window. 0, or 1: unreadable. */
+/* Copies `len` more bytes to the end of the window. Returns 0, or 1 if they cannot be read or do
+ * not fit. */
 static __always_inline int window_copy(struct scratch *s, __u32 len)
 {
 	__u32 at = s->window_copied;
@@ -108,14 +110,14 @@ static __always_inline int window_copy(struct scratch *s, __u32 len)
 	return 0;
 }
 
-/* Returns the bit of a window's page in window_holes. */
+/* Returns the bit in window_holes of the page that has byte `offset` of the window. */
 static __always_inline __u32 window_page(const struct scratch *s, __u32 offset)
 {
 	return 1u << ((((s->window_base & (PAGE_SIZE - 1)) + offset) >> PAGE_SHIFT) & 31);
 }
 
-/* Copies up to the end of the page at the window's end, or notes a hole. 1: no stack is known
- * there. */
+/* Extends the window to the end of the page at which it ends, or notes that the page is a hole.
+ * Returns 1 if the stack is not known to reach there, or the window is full; else 0. */
 static __always_inline int window_copy_page(struct scratch *s)
 {
 	__u32 at = s->window_copied;
@@ -134,7 +136,7 @@ static __always_inline int window_copy_page(struct scratch *s)
 	return 0;
 }
 
-/* Makes the window reach to `need` bytes. 0, or 1: it cannot. */
+/* Extends the window to at least `need` bytes. Returns 0, or 1 if that is not possible. */
 static __always_inline int window_extend(struct scratch *s, __u32 need)
 {
 	__u32 copied = s->window_copied;
@@ -151,7 +153,7 @@ static __always_inline int window_extend(struct scratch *s, __u32 need)
 		return 1;
 	if (!window_copy(s, want - copied))
 		return 0;
-	/* Some of it cannot be read: copies page by page, as far as needed. */
+	/* Some of it cannot be read, so it is copied page by page, as far as needed. */
 	for (int i = 0; i <= WINDOW_BYTES / PAGE_SIZE && s->window_copied < need; i++) {
 		if (window_copy_page(s))
 			return 1;
@@ -159,7 +161,8 @@ static __always_inline int window_extend(struct scratch *s, __u32 need)
 	return s->window_copied < need;
 }
 
-/* Makes the window reach to `need` bytes, and notes which words can be read without a check. */
+/* Extends the window to at least `need` bytes, and sets window_plain. Returns whether that
+ * failed. */
 static __always_inline bool window_grow(struct scratch *s, __u32 need)
 {
 	bool failed = window_extend(s, need);
@@ -168,7 +171,7 @@ static __always_inline bool window_grow(struct scratch *s, __u32 need)
 	return failed;
 }
 
-/* Starts the window again at another address. */
+/* Makes the window empty, and lets it begin at another address. */
 static __always_inline void window_move(struct scratch *s, __u64 address)
 {
 	s->window_base = address;
@@ -178,8 +181,8 @@ static __always_inline void window_move(struct scratch *s, __u64 address)
 	s->window_holes = 0;
 }
 
-/* Handles a read that is not in the window: grows or moves it. 0, or 1: unreadable. Global, so that
- * it is verified once. */
+/* Handles a read of a word that is not in the window: extends the window, or moves it. Returns 0,
+ * or 1 if the word cannot be read. A global function, so that the BPF verifier checks it once. */
 __noinline int window_miss(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -193,8 +196,8 @@ __noinline int window_miss(struct scratch *given, __u64 address)
 		offset = 0;
 	}
 	if (offset + 8 > s->window_copied && window_grow(s, offset + 8)) {
-		/* If the stack's end is not known, a hole ends the window: begins a new one behind
-		 * it. */
+		/* If the stack's end is not known, a hole ends the window, so a new window begins
+		 * at the address. */
 		window_move(s, address);
 		offset = 0;
 		if (window_grow(s, 8))

@@ -2,16 +2,16 @@
 /*
  * The sampler: runs in the interrupt of a perf event, once for each sample of a thread in scope.
  *
- * The events are opened on the CPUs, or for a cgroup on each CPU. If processes are recorded,
- * scope.bpf.h finds out which samples are theirs.
+ * The events are opened on the CPUs, or for a cgroup on each CPU. If only some processes are
+ * recorded, scope.bpf.h finds out which samples are theirs.
  *
  * The user stack is walked here: the window of copied stack (stack_window.bpf.h) has the words, the
  * tables have the rules (recipe.bpf.h, mapping.bpf.h), walk.h makes the steps, and the thread's
  * previous walk has the frames that have not changed (prefix.bpf.h). The record then has the new
  * frames and the number of kept ones. If a walk cannot be done here (a file's table is not loaded,
  * a rule cannot be expressed), the record has registers and a copy of the stack, and the daemon
- * walks. The record is put together in the scratch area and copied to the ring whole, so a full
- * ring loses whole samples and counts them.
+ * walks. The record is put together in the scratch area and copied to the ring buffer as a whole,
+ * so if that is full, whole samples are lost, and counted.
  */
 #include "scratch.bpf.h"
 #include <linux/bpf_perf_event.h>
@@ -44,16 +44,19 @@
 #include "wait_thread.bpf.h"
 
 /* Set by the daemon before loading. */
-SETTING __u32 walk_here = 1;		 /* 0: leave every walk to the daemon */
+SETTING __u32 walk_here = 1;		 /* 0: the daemon walks all stacks */
 SETTING __u32 usual_period = 0;		 /* period that records leave out; 0: there is none */
-SETTING __u32 judge = 0;		 /* send the stack as well: the daemon compares */
-SETTING char compiler[64] = __VERSION__; /* for the message if the verifier refuses it */
+SETTING __u32 judge = 0;		 /* each record of a walk is followed by a copy of the
+					  * stack, so that the daemon can compare its walk */
+SETTING char compiler[64] = __VERSION__; /* for the message if the BPF verifier refuses the
+					  * program */
 
 #define WALKABLE (STACKD_HAS_REGS | STACKD_COMPAT | STACKD_IN_EXEC)
 
 /* --- the walk ----------------------------------------------------------------------------- */
 
-/* Adds the frame's location to the record. `first`: it is the leaf, in a mapping. */
+/* Adds the frame's location to the record. Returns false if the record has no room. `first`: it is
+ * the leaf, in a mapping. */
 static __always_inline bool put_frame(struct scratch *s, bool first)
 {
 	bool is_exact = s->walk.is_exact;
@@ -70,9 +73,9 @@ static __always_inline bool put_frame(struct scratch *s, bool first)
 	return true;
 }
 
-/* Does the record have to have the thread's cgroup? It does if the thread has another css_set than
- * when the cgroup was last sent; and from time to time, since the daemon may not have been able to
- * read that record, and the address of a css_set can be used again. */
+/* Returns whether the record must have the thread's cgroup. It must if the thread has another
+ * css_set than when the cgroup was last sent; and from time to time, since the daemon may not have
+ * been able to read that record, and the address of a css_set can be used again. */
 static __always_inline bool sends_cgroup(struct scratch *s)
 {
 	const struct thread_state *state = state_at(s);
@@ -80,15 +83,15 @@ static __always_inline bool sends_cgroup(struct scratch *s)
 	return !state || state->css_set != s->css_set || state->walks % STACKD_ANCHOR_EVERY == 0;
 }
 
-/* Fills in the cgroup of the current thread. The id is behind three pointers, each of which is a
- * cache miss, so this is done only if the id is sent. */
+/* Fills in the id of the current thread's cgroup. The id is behind three pointers, each of which is
+ * a cache miss, so this is done only if the id is sent. */
 static __always_inline void take_cgroup(struct stackd_stack_record *record)
 {
 	if (!record->cgroup)
 		record->cgroup = bpf_get_current_cgroup_id();
 }
 
-/* Writes the fields before the frames. */
+/* Writes the optional fields that precede the frames into the record. */
 static __always_inline void start_bytes(struct scratch *s)
 {
 	struct stackd_stack_record *record = &s->record;
@@ -122,8 +125,8 @@ static __always_inline void start_bytes(struct scratch *s)
 	}
 }
 
-/* Sets the registers that the walk restores, and the results, as they are at the leaf. Global, so
- * that it is verified once. */
+/* Sets the walk's registers to those of the leaf, and its results to those of a walk without
+ * frames. A global function, so that the BPF verifier checks it once. */
 __noinline int walk_from_leaf(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -166,7 +169,8 @@ __noinline int walk_from_leaf(struct scratch *given)
 	return 0;
 }
 
-/* Steps from a function that has just been entered to its caller: this needs no rule. */
+/* Steps from a function that was just entered to its caller, which needs no rule, since the return
+ * address is on top of the stack. */
 static __always_inline int step_from_region(struct walk *w)
 {
 	__u64 pc;
@@ -179,7 +183,8 @@ static __always_inline int step_from_region(struct walk *w)
 	return WALK_GO_ON;
 }
 
-/* Begins the walk again: a rule needs a register that a lean walk does not restore. */
+/* Begins the walk again with all registers, because a rule needs a register that a lean walk does
+ * not restore. */
 static __always_inline void walk_again(struct scratch *s)
 {
 	state_again(s);
@@ -187,26 +192,27 @@ static __always_inline void walk_again(struct scratch *s)
 	walk_from_leaf(s);
 }
 
-/* Is the frame the last one? Its rule says so; or it has no rule, and the stack ends right above
- * it: that is the loader's start code. */
+/* Returns whether the frame is the outermost: its rule says so, or it has no rule and the stack
+ * ends right above it, as in the loader's start code. */
 static __always_inline bool is_entry(const struct scratch *s, const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_END ||
 	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_SP] + 8 == s->stack_end);
 }
 
-/* Returns how a walk ends at its last frame. Code whose address is put on stacks is preceded by a
- * byte by which its rule says that the stack ends there (lib/code/unwind/stack_start.h). That byte
- * can be a ret of the code before, which has a caller. */
+/* Returns the reason with which a walk ends at its outermost frame. Code whose address is put on
+ * stacks as a return address is preceded by a byte with the rule that the stack ends there
+ * (lib/code/unwind/stack_start.h). A leaf can be at that byte if it is a ret of the code before,
+ * which has a caller. */
 static __always_inline int end_at_entry(const struct scratch *s)
 {
 	return RARELY(s->walk.is_exact) && at_return(s->walk.pc) ? STACKD_END_BAD_RECIPE
 								 : STACKD_END_ENTRY;
 }
 
-/* Does the rule of the frame that was left prove which word is the return address? One that was
- * made from instructions does not: code that is entered by jumps runs in another function's frame.
- * Which rules of kind DEREF are of instructions, the daemon knows. */
+/* Returns whether the rule of the frame that was left proves which word is the return address. A
+ * rule that was made from instructions does not, since code that is entered by jumps runs in
+ * another function's frame. Only the daemon knows which rules of kind DEREF are of instructions. */
 static __always_inline bool proves_return(const struct scratch *s)
 {
 	__u64 hash = block_hash(s->location);
@@ -218,12 +224,12 @@ static __always_inline bool proves_return(const struct scratch *s)
 	return rule && rule->cfa != STACKD_CFA_DEREF && !STACKD_IS_OF_CODE(rule);
 }
 
-/* Returns whether the stack ends at a return address of 0: near the stack's end, or behind a frame
- * that has called another one. A program builds such frames for its coroutines, on stacks that have
- * other stacks behind them. The leaf, or the code that a signal has interrupted, may just be
- * changing its stack, and then 0 may be any word, as it may where the rule proves nothing.
- * note_frame() has noted whether a frame is one of these. Global, so that it costs nothing unless
- * it is called. */
+/* Returns whether a return address of 0 is the end of the stack. It is if it is near the stack's
+ * end, or if the frame has called another one: a program builds such frames for its coroutines, on
+ * stacks beyond which there are other stacks. But a leaf, or code that a signal has interrupted,
+ * may just be changing its stack, and then 0 may be any word, as it may if the rule proves nothing;
+ * note_frame() has noted whether the frame is one of these. A global function, so that it costs
+ * nothing unless it is called. */
 __noinline int is_bottom(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -237,7 +243,7 @@ __noinline int is_bottom(struct scratch *given)
 	return last && !(s->marks[RECENT(last)].slot & MARK_EXACT) && proves_return(s);
 }
 
-/* Ends the walk for this reason. As walk_frame(). */
+/* Ends the walk for this reason; returns 1, as walk_frame() does. */
 static __always_inline long walk_ends(struct scratch *s, __u32 reason)
 {
 	s->end = reason;
@@ -246,7 +252,7 @@ static __always_inline long walk_ends(struct scratch *s, __u32 reason)
 
 __noinline int managed_frames(struct scratch *given); /* managed.bpf.h */
 
-/* Walks one frame. 1 ends the walk, with the reason in s->end. */
+/* Walks one frame. Returns 1 to end the walk, with the reason in s->end. */
 static long walk_frame(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -328,12 +334,12 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	s->rule_misses = 0;
 }
 
-/* Returns whether clone() has just made the thread, and it has done nothing yet: it is behind the
- * system call, whose result is 0, on a stack that was never touched, so the stack begins here. (It
- * may be the last user of its memory, if the first thread has ended.) A process that fork() has
- * made has separate memory, and is on its parent's stack, even if that cannot be read right now
- * because the page is being moved. A stack pointer of 0 is of torn registers: the thread returns
- * from a signal handler. */
+/* Returns whether clone() has just made the thread, and the thread has done nothing yet: it is
+ * behind the system call, whose result is 0, on a stack that was never touched, so the stack begins
+ * here. (It may be the last user of its memory, if the first thread has ended.) A process that
+ * fork() has made has separate memory, and is on its parent's stack, even if that cannot be read at
+ * the moment because the page is being moved. A stack pointer of 0 was set by
+ * mend_torn_registers(): the thread returns from a signal handler. */
 static __always_inline bool is_unborn(const struct stackd_stack_record *record,
 				      struct task_struct *task)
 {
@@ -346,7 +352,8 @@ static __always_inline bool is_unborn(const struct stackd_stack_record *record,
 	       follows_clone(record->regs.r[STACKD_REG_PC]);
 }
 
-/* Must, or should, the daemon walk this stack? */
+/* Returns whether a walk that has ended for this reason is left to the daemon, which may find more
+ * frames. */
 static __always_inline bool needs_daemon(__u32 end)
 {
 	return end == STACKD_END_NO_MAPPING || end == STACKD_END_NO_OBJECT ||
@@ -358,8 +365,9 @@ static __always_inline bool needs_daemon(__u32 end)
 
 #define LARGE_RECORD 4096 /* bytes */
 
-/* Large records leave a part of the ring free for small ones: a record of a thread's end, or of a
- * pass without its stack, finds room unless small records have filled the ring. */
+/* Returns whether the ring buffer has room for a large record. Large records leave a part of it
+ * free for small ones, so that a record of a thread's end, or of an instance without its stack,
+ * finds room unless small records have filled it. */
 static __noinline int has_room_for_large(__u32 bytes, __u32 has_small_form)
 {
 	__u64 size = bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE);
@@ -368,16 +376,17 @@ static __noinline int has_room_for_large(__u32 bytes, __u32 has_small_form)
 	       (has_small_form ? size / 4 * 3 : size / 16 * 15);
 }
 
-/* Why a program walks a stack. All functions below get it as a constant: so the program for samples
- * has no code for waits, which the verifier would refuse there, and the other way round. */
+/* Why a program walks a stack. All functions below get it as a constant, so that the program for
+ * samples has no code for waits, which the BPF verifier would refuse there, and the other way
+ * round. */
 enum walk_source {
 	WALK_FOR_SAMPLE,    /* a perf event */
-	WALK_FOR_PROBE,	    /* of a region, mark or allocation; or page_faults.bpf.h */
-	WALK_FOR_SCHEDULER, /* a switch or wake-up, which has asked for the interrupt */
+	WALK_FOR_PROBE,	    /* a probe of a region, mark or allocation; or page_faults.bpf.h */
+	WALK_FOR_SCHEDULER, /* a switch or wake-up of a task (wait.bpf.h) */
 };
 
-/* Counts a record that was sent, or lost. If a probe's record is lost, the caller counts: a smaller
- * record may find room. */
+/* Counts a record that was sent or lost. If a probe's record is lost, the caller counts it, since a
+ * smaller record may still find room. */
 static __always_inline void count_record(const struct scratch *s, enum walk_source source,
 					 bool is_lost)
 {
@@ -389,7 +398,8 @@ static __always_inline void count_record(const struct scratch *s, enum walk_sour
 		count_region(STACKD_REGION_SENT);
 }
 
-/* Returns 0 if the record is in the ring. `urgent`: wakes the daemon at once. */
+/* Puts a record into the ring buffer, and counts it. Returns 0 if it is there. `urgent`: wakes the
+ * daemon at once. */
 static __always_inline long send(const struct scratch *s, const void *record, __u32 size,
 				 bool urgent, enum walk_source source)
 {
@@ -409,8 +419,8 @@ static __always_inline long send(const struct scratch *s, const void *record, __
 	return err;
 }
 
-/* Copies the kernel frames to `to`; returns their number. A probe has none. `ctx`, here and below:
- * the event of a sample. */
+/* Copies the kernel frames to `to`, and returns their number. A probe has none. `ctx`, here and
+ * below, is the perf event's context of a sample. */
 static __always_inline __u32 kernel_frames(const struct scratch *s, enum walk_source source,
 					   struct bpf_perf_event_data *ctx, __u32 flags, void *to)
 {
@@ -432,7 +442,7 @@ static __always_inline void read_below(struct stackd_stack_record *record)
 		record->below = 0;
 }
 
-/* Sends the record that the daemon walks. */
+/* Sends a STACK record, whose stack the daemon walks. */
 static __always_inline void send_stack(struct scratch *s, enum walk_source source,
 				       struct bpf_perf_event_data *ctx)
 {
@@ -465,7 +475,8 @@ static __always_inline void send_stack(struct scratch *s, enum walk_source sourc
 		keep_previous(s, kernel * 8);
 }
 
-/* Sends the record of a walk that was done here. If it arrives, the stack is remembered. */
+/* Sends a WALKED record, of a walk that was done here. If it is in the ring buffer, the stack is
+ * remembered. */
 static __always_inline void send_walk(struct scratch *s, enum walk_source source,
 				      struct bpf_perf_event_data *ctx)
 {
@@ -497,7 +508,7 @@ static __always_inline void send_walk(struct scratch *s, enum walk_source source
 		.time_ns = header->time_ns,
 		.cpu = header->cpu,
 	};
-	/* If one of its parts is lost, the whole walk is. */
+	/* If a part of a walk is lost, the whole walk is. */
 	s->is_sent = !send(s, &s->walked, is_lost ? ~0u : sizeof(s->walked.header) + size,
 			   is_urgent, source);
 	if (!s->is_sent)
@@ -525,8 +536,8 @@ static __always_inline void fill_record(struct stackd_stack_record *record,
 	record->cgroup = 0;
 }
 
-/* Sends the program's tag, if it keeps one: in place of a walk, or before it. false: the stack must
- * still be walked. */
+/* If the program keeps a tag of its call path, sends the tag, in place of a walk or before it.
+ * Returns false if the stack must still be walked. */
 static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_data *ctx,
 				     struct task_struct *task)
 {
@@ -605,7 +616,7 @@ static __always_inline void count_walk(const struct scratch *s)
 	counted->n[STACKD_COUNT_RULE_MISSES] += s->rule_misses;
 }
 
-/* Walks, and sends the result. */
+/* Walks the stack, and sends the result. */
 static __always_inline void walk_and_send(struct scratch *s, enum walk_source source,
 					  struct bpf_perf_event_data *ctx, struct task_struct *task)
 {

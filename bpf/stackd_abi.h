@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The data that the kernel half (bpf/) and the user half (daemon/) share. The only code that both
- * have is walk.h.
+ * The data that the kernel half (bpf/) and the user half (daemon/) exchange. The only code that
+ * both halves have is walk.h.
  *
  * This header defines the end reasons of walks, the records of the ring buffer, the tables that
  * walks use, and the counters by which the two halves check that no sample was dropped silently.
@@ -38,7 +38,7 @@
  *   started == sent + lost_ring + idle
  *   sent    == received == sum of the reasons that the daemon counts
  * WALKED and STACK records of events that are no samples (stackd_events.h) are counted separately.
- * For passes and allocations,
+ * For passes through regions, and allocations,
  *   ended   == sent + lost_ring
  * for waits,
  *   kept    == sent + lost_ring
@@ -105,17 +105,18 @@ enum stackd_end_reason {
 };
 
 enum stackd_record_flags {
-	STACKD_HAS_REGS = 1 << 0,	/* there is a user stack, and regs are its registers */
-	STACKD_IN_KERNEL = 1 << 1,	/* the sample hit in kernel mode */
+	STACKD_HAS_REGS = 1 << 0,	/* there is a user stack, and `regs` has its registers */
+	STACKD_IN_KERNEL = 1 << 1,	/* the sample has hit kernel mode */
 	STACKD_STACK_CUT = 1 << 2,	/* the stack is larger than what was copied */
 	STACKD_STACK_FAULT = 1 << 3,	/* the copy met an unreadable page and stops before it */
 	STACKD_COMPAT = 1 << 4,		/* a 32-bit task */
-	STACKD_NOT_REMEMBERED = 1 << 5, /* WALKED: the thread's next walk does not build on this
-					 * one */
-	STACKD_JUDGE = 1 << 6,		/* STACK: no sample, but the stack of the WALKED record
-					 * before it: the daemon compares them */
-	STACKD_IN_EXEC = 1 << 7,	/* within execve: the registers can be of a program that is
-					 * already gone */
+	STACKD_NOT_REMEMBERED = 1 << 5, /* WALKED: the walk is not remembered, so the thread's
+					 * next walk does not refer to it */
+	/* STACK: it is no sample, but has the stack of the WALKED record before it, so that the
+	 * daemon compares its own walk with that one */
+	STACKD_JUDGE = 1 << 6,
+	STACKD_IN_EXEC = 1 << 7, /* within execve: the registers can be of a program that is
+				  * already gone */
 };
 
 /* User registers, in DWARF's numbering (arch/arch.h). */
@@ -125,12 +126,12 @@ struct stackd_regs {
 
 /* Which part of a function's prologue or epilogue has run at an interrupted leaf. */
 enum stackd_leaf {
-	STACKD_LEAF_MADE, /* the frame pointer is the function's, if it has one; never by leaf_at()
-			   */
-	STACKD_LEAF_NONE, /* at its first instruction or its return: nothing is pushed yet, or all
-			   * is popped */
-	STACKD_LEAF_PUSHED, /* the frame pointer is saved, and still the caller's */
-	STACKD_LEAF_UNTOLD, /* not known: the bytes there are not code that is recognised */
+	STACKD_LEAF_MADE,   /* the frame pointer is the function's, if it has one; leaf_at() never
+			     * returns this */
+	STACKD_LEAF_NONE,   /* at the first instruction or the return: nothing was pushed yet, or
+			     * all was popped */
+	STACKD_LEAF_PUSHED, /* the frame pointer is saved, but still has the caller's value */
+	STACKD_LEAF_UNTOLD, /* not known: leaf_at() does not recognise the code */
 };
 
 enum stackd_record_kind {
@@ -141,22 +142,23 @@ enum stackd_record_kind {
 	STACKD_RECORD_READING = 5,
 	STACKD_RECORD_LAUNCHED = 6,
 	STACKD_RECORD_CODE = 7,
-	STACKD_RECORD_MORE_STACK = 0x80, /* bits 3 to 6 of the kind are used otherwise: */
+	STACKD_RECORD_MORE_STACK = 0x80, /* bits 3 to 6 of the kind have other uses: */
 	STACKD_RECORD_CODE_BYTES = 0x81,
 	STACKD_RECORD_COMPLETED = 0x82,
 	STACKD_RECORD_MANAGED = 0x83,
 };
 
-/* Bits of header.kind and of stackd_walked.form: which fields are before a WALKED record's
+/* Bits of header.kind and of stackd_walked.form: which optional fields precede a WALKED record's
  * frames. */
 #define STACKD_KIND_MASK  0x87
-#define STACKD_HAS_EVENT  0x08 /* it is not a sample, but of this event */
-#define STACKD_HAS_PID	  0x10 /* 0: the thread is its process's first: pid == tid */
-#define STACKD_HAS_PERIOD 0x20 /* 0: the usual period of the event */
-#define STACKD_HAS_CGROUP 0x40 /* 0: the cgroup of the thread's record before */
+#define STACKD_HAS_EVENT  0x08 /* it is an event, whose struct it has, and no sample */
+#define STACKD_HAS_PID	  0x10 /* if 0: the thread is the first of its process, so pid == tid */
+#define STACKD_HAS_PERIOD 0x20 /* if 0: the event's usual period */
+#define STACKD_HAS_CGROUP 0x40 /* if 0: the cgroup of the thread's record before */
 
 /* The other bits of stackd_walked.form. */
-#define STACKD_FORM_WALKED	   0x80 /* always: other records have their version here */
+/* always set; other records have their version in this byte */
+#define STACKD_FORM_WALKED	   0x80
 #define STACKD_FORM_IN_KERNEL	   0x01 /* STACKD_IN_KERNEL */
 #define STACKD_FORM_NOT_REMEMBERED 0x02 /* STACKD_NOT_REMEMBERED */
 #define STACKD_FORM_PART	   0x04 /* it ends with a struct stackd_part */
@@ -169,24 +171,25 @@ enum stackd_record_kind {
 struct stackd_walked {
 	__u64 form : 8;
 	__u64 end_reason : 8;
-	__u64 sequence : 8; /* this and the next as in stackd_header */
+	__u64 sequence : 8; /* like n_kernel and kept, as in stackd_header */
 	__u64 n_kernel : 7;
 	__u64 kept : 11;
-	__u64 tid : 22;	    /* the kernel has no larger ids */
-	__u64 time_ns : 48; /* the lowest bits: 78 hours */
+	__u64 tid : 22;	    /* no thread of the kernel has a larger id */
+	__u64 time_ns : 48; /* the lowest bits, which last 78 hours */
 	__u64 cpu : 16;
 };
 
 /*
  * The end of a WALKED record of a deep stack (bpf/deep.bpf.h). A walk of many new frames takes
- * several records, its parts, in order and of the same thread, CPU and time. The last one has the
+ * several records, its parts, in order and with the same thread, CPU and time. The last one has the
  * kernel frames and the values for the whole walk. The first one has the fields before the frames.
  *
- * A walk that reached its limit before the thread's entry is remembered, too, if it is OPEN: later
- * walks of the thread continue from its rootward end. A walk that JOINS it consists of its own
- * frames, of those of the open walk without the first `skipped` ones, and of the frames found
- * beyond: these begin with the part whose number is `joined_at`. The frames beyond are added to the
- * open walk, which stays remembered, with its end, instead of the current path.
+ * A walk that has reached its limit before the thread's entry is remembered, too, if it has
+ * STACKD_PART_OPEN. Later walks of the thread continue from its outer end: such a walk has
+ * STACKD_PART_JOINS. Its path consists of its own frames, then those of the open walk without the
+ * first `skipped` frames, then the frames that were found beyond these, which begin with the part
+ * whose number is `joined_at`. Only the last are added to what is remembered, which stays the open
+ * walk.
  */
 struct stackd_part {
 	__u32 number; /* from 0 */
@@ -195,33 +198,35 @@ struct stackd_part {
 	__u16 joined_at;
 	__u8 flags; /* enum stackd_part_flags */
 	__u8 pad;
-	__u64 left_bytes; /* stack beyond the last frame of an incomplete walk; 0: not known */
+	__u64 left_bytes; /* bytes of stack beyond the last frame of an incomplete walk; 0: not
+			   * known */
 };
 
 enum stackd_part_flags {
 	STACKD_PART_LAST = 1 << 0,
 	STACKD_PART_OPEN = 1 << 1,
 	STACKD_PART_JOINS = 1 << 2,
-	STACKD_PART_WANTS_ROOM = 1 << 3, /* no deep stack was free to remember it in */
+	STACKD_PART_WANTS_ROOM = 1 << 3, /* no deep stack was free in which to remember it */
 };
 
 struct stackd_header {
-	__u8 version;	 /* STACKD_ABI_VERSION */
-	__u8 kind;	 /* enum stackd_record_kind, and the bits above */
-	__u8 flags;	 /* enum stackd_record_flags */
-	__u8 end_reason; /* WALKED: why the walk stopped; STACK: why the kernel half could not
-			  * walk */
-	__u32 tid;	 /* thread id, initial pid namespace */
-	__u64 time_ns;	 /* CLOCK_MONOTONIC */
-	__u16 cpu;	 /* where the sample was taken */
-	__u8 n_kernel;	 /* kernel frames */
-	__u8 sequence;	 /* WALKED: one more than in the thread's previous walk, modulo 256 */
-	__u32 kept;	 /* WALKED: root frames that are the same as in the thread's previous
-			  * walk */
-	__u32 bytes;	 /* WALKED: bytes of optional fields and frames; padding to 8 follows */
-	__u8 part;	 /* WALKED: enum stackd_part_flags; 0: no struct stackd_part follows the
-			  * kernel frames */
-	__u8 event;	 /* enum stackd_event, filled in by the reader; 0 in the ring */
+	__u8 version; /* STACKD_ABI_VERSION */
+	__u8 kind;    /* enum stackd_record_kind, and the bits above */
+	__u8 flags;   /* enum stackd_record_flags */
+	/* WALKED: why the walk stopped; STACK: why the kernel half could not walk */
+	__u8 end_reason;
+	__u32 tid;     /* thread id, initial pid namespace */
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u16 cpu;     /* on which the sample was taken */
+	__u8 n_kernel; /* kernel frames */
+	__u8 sequence; /* WALKED: one more than in the thread's previous walk, modulo 256 */
+	__u32 kept;    /* WALKED: number of root frames that are the same as in the thread's
+			* previous walk */
+	/* WALKED: bytes of the optional fields and frames; padding to a multiple of 8 follows */
+	__u32 bytes;
+	__u8 part;  /* WALKED: enum stackd_part_flags; 0: no struct stackd_part follows the
+		     * kernel frames */
+	__u8 event; /* enum stackd_event, filled in by the reader; 0 in the ring */
 	__u16 pad;
 };
 
@@ -229,7 +234,7 @@ struct stackd_header {
  * A user frame of a WALKED record: a location, not an address. It has one of three forms, low byte
  * first:
  *
- *   near   3 bytes: offset, in the slice of the file that the previous frame is in
+ *   near   3 bytes: offset, in the same slice of a file as the frame before
  *   short  4 bytes: STACKD_FRAME_SHORT | offset, slice << 24
  *   long   4 bytes STACKD_FRAME_LONG, then the location in 8 bytes
  *
@@ -237,10 +242,10 @@ struct stackd_header {
  * more height follows the last frame.
  *
  * A file is cut into slices of 8 MiB, numbered from its stackd_file.first_slice on. A location is
- * file << 48 | exact << 47 | offset: the file's number and the offset of the byte to look up (the
- * program counter if `exact`, else the return address - 1). Code without a file, and a leaf whose
- * mapping is not known, have the number STACKD_FILE_NONE and an address. The first frame is always
- * exact; other frames in near or short form are not.
+ * file << 48 | exact << 47 | offset: the file's number and the offset of the byte whose rule and
+ * name are looked up (that of the program counter if `exact`, else that of the return address - 1).
+ * Code without a file, and a leaf whose mapping is not known, have the number STACKD_FILE_NONE and
+ * an address. The first frame is always exact; other frames in near or short form are not.
  */
 #define STACKD_SLICE_SHIFT    23
 #define STACKD_SLICE_COUNT    255
@@ -266,33 +271,37 @@ struct stackd_mapping {
 	struct stackd_inode key;
 };
 
-/* Successive stacks share their root part. So a STACK record leaves out the bytes at the end of the
- * copy that are the same in the CPU's previous STACK record: `shared` bytes, at most
- * STACKD_SHARED_BYTES. It builds on the record whose number is one less. */
+/* Successive stacks have their root part in common. So a STACK record leaves out the last bytes of
+ * its copy, as far as they are the same in the CPU's previous STACK record, whose number is one
+ * less: `shared` bytes, at most STACKD_SHARED_BYTES. */
 #define STACKD_SHARED_BYTES (64 * 1024)
 
 /*
- * When a record has been read, it has more data behind the stack, from a multiple of 8 on:
+ * A record that the daemon's reader has read has more data behind the stack, from a multiple of 8
+ * on:
  *   u64 more_holes[more_holes]             continues `holes` (record_more_holes())
  *   struct stackd_code_mark [code_count]   record_code()
  * The reader takes them from MORE_STACK and CODE records (daemon/capture/record.h).
  */
 struct stackd_stack_record {
 	struct stackd_header header;
-	__u32 pid;	   /* thread group id, initial pid namespace */
-	__u32 period;	   /* events that this sample represents; UINT32_MAX: at least so many */
-	__u32 stack_bytes; /* size of the whole copy */
+	__u32 pid;	   /* process (thread group) id, in the initial pid namespace */
+	__u32 period;	   /* number of events that this sample represents; UINT32_MAX: that or
+			    * more */
+	__u32 stack_bytes; /* size of the whole copy, with the bytes that are left out */
 	__u32 shared;	   /* bytes of it that are left out */
-	__u32 number;	   /* counts the CPU's STACK records on which others can build; 0: none can
-			    * build on this one */
-	__u16 wanted;	   /* number of a file whose table is not loaded; 0: none */
-	__u8 leaf;	   /* enum stackd_leaf, determined from the instructions alone */
-	__u8 code_count;   /* 0 in the ring */
-	__u64 holes;	   /* bit i: page i of the stack, 0 with the stack pointer, was not in
-			    * memory: never written, or being read; its bytes are 0 here */
-	__u64 cgroup;	   /* id in the hierarchy of version 2 */
-	__u64 stack_end;   /* address; 0: not known */
-	__u32 more_holes;  /* 0 in the ring */
+	/* number among the CPU's STACK records whose bytes the next one can leave out; 0: it is
+	 * none of these */
+	__u32 number;
+	__u16 wanted;	 /* number of a file whose table is not loaded; 0: none */
+	__u8 leaf;	 /* enum stackd_leaf, determined from the instructions alone */
+	__u8 code_count; /* 0 in the ring */
+	/* bit i: page i of the stack (0 is that of the stack pointer) was not in memory, because it
+	 * was never written or is being read; its bytes are 0 here */
+	__u64 holes;
+	__u64 cgroup;	  /* id of the cgroup in the hierarchy of version 2 */
+	__u64 stack_end;  /* address; 0: not known */
+	__u32 more_holes; /* 0 in the ring */
 	__u32 pad;
 	__u64 below; /* the word below the stack pointer; 0: not known */
 	struct stackd_mapping unknown;
@@ -301,14 +310,14 @@ struct stackd_stack_record {
 };
 
 /*
- * A part of a stack that is larger than a STACK record's copy: while a table is being loaded, such
+ * A part of a stack that is larger than a STACK record's copy. While a table is being loaded, such
  * stacks are sent whole. The parts come before the STACK record, in order, and of the same thread,
  * CPU and time; the first part begins where the copy ends.
  */
 struct stackd_more_stack {
 	struct stackd_header header;
 	__u64 start;   /* address of the first byte */
-	__u64 holes;   /* bit i: page i of the part, 0 with `start`, was not in memory */
+	__u64 holes;   /* bit i: page i of the part (0 is that of `start`) was not in memory */
 	__u32 bytes;   /* of the stack in this part */
 	__u32 sent;    /* bytes that follow: all, or none if none was in memory */
 	__u32 is_last; /* the stack ends here */
@@ -322,18 +331,18 @@ struct stackd_more_stack {
  */
 struct stackd_tag_record {
 	struct stackd_header header;
-	__u32 pid;    /* thread group id, initial pid namespace */
-	__u32 period; /* events that this sample represents; UINT32_MAX: at least so many */
+	__u32 pid;    /* process (thread group) id, in the initial pid namespace */
+	__u32 period; /* number of events that this sample represents; UINT32_MAX: that or more */
 	__u64 tag;
 	__u64 pc;      /* of the user registers */
-	__u64 cgroup;  /* id in the hierarchy of version 2 */
+	__u64 cgroup;  /* id of the cgroup in the hierarchy of version 2 */
 	__u32 program; /* stackd_tagged.program; 0: no tag could be read */
 	__u32 is_followed;
 };
 
 #define STACKD_MAX_BRANCHES 64
 
-/* As the kernel's struct perf_branch_entry. */
+/* The same as the kernel's struct perf_branch_entry. */
 struct stackd_branch {
 	__u64 from, to;
 	__u64 flags;
@@ -342,28 +351,28 @@ struct stackd_branch {
 struct stackd_branch_record {
 	struct stackd_header header;
 	__u32 n;
-	__u32 pid; /* thread group id, initial pid namespace */
+	__u32 pid; /* process (thread group) id, in the initial pid namespace */
 };
 
 #define STACKD_LAUNCHED_STRINGS 24
 #define STACKD_LAUNCHED_BYTES	40
 
-/* A program has been executed: the environment variables that may have its rank. */
+/* A program was executed: has the environment variables that may have its rank. */
 struct stackd_launched {
 	struct stackd_header header;
-	__u32 pid; /* thread group id, initial pid namespace */
+	__u32 pid; /* process (thread group) id, in the initial pid namespace */
 	__u32 n;   /* strings */
 	char strings[STACKD_LAUNCHED_STRINGS][STACKD_LAUNCHED_BYTES];
 };
 
-/* A request of MPI is complete. A call had posted a buffer for it. */
+/* A request of MPI is complete, for which a non-blocking receive had posted a buffer. */
 struct stackd_completed {
 	struct stackd_header header;
-	__u32 pid;	/* thread group id, initial pid namespace */
-	__u32 poster;	/* the thread that has posted the buffer, */
+	__u32 pid;	/* process (thread group) id, in the initial pid namespace */
+	__u32 poster;	/* the thread that had posted the buffer, */
 	__u64 enter_ns; /* in the instance that began at this time */
 	__u64 posted;	/* size of the buffer */
-	__u64 arrived;	/* number of bytes, with flags */
+	__u64 arrived;	/* number of bytes that have arrived, with flags */
 };
 
 #include "stackd_code.h"
@@ -385,7 +394,7 @@ enum stackd_counter_kind {
 	STACKD_COUNTER_NONE,
 	STACKD_COUNTER_CPU,	     /* ns of the thread */
 	STACKD_COUNTER_FAULTS,	     /* page faults */
-	STACKD_COUNTER_MAJOR_FAULTS, /* of these, those that read from a disk */
+	STACKD_COUNTER_MAJOR_FAULTS, /* page faults that read from a disk */
 	STACKD_COUNTER_SWITCHES,     /* context switches */
 	STACKD_COUNTER_READ,	     /* bytes that system calls have read */
 	STACKD_COUNTER_WRITTEN,
@@ -396,22 +405,23 @@ enum stackd_counter_kind {
 	STACKD_COUNTER_HITS,	  /* hits of a probe */
 };
 
-/* The counters' values at a sample within an instance, or at the end of one. The record of the
- * sample or of the instance comes next, of the same thread and time. Without is_end, the record
- * ends with the last of its `n` values. */
+/* The counters' values at a sample within an instance, or at an instance's end (`is_end`). The
+ * record of the sample or of the instance comes next, with the same thread and time. Without
+ * is_end, the record ends with the last of its `n` values. */
 struct stackd_reading {
 	struct stackd_header header;
-	__u32 pid; /* thread group id, initial pid namespace */
+	__u32 pid; /* process (thread group) id, in the initial pid namespace */
 	__u8 n;	   /* counters */
 	__u8 is_end;
-	__u8 known;	   /* bits: values that could be read */
-	__u8 passed_known; /* bits of `passed`; only with is_end */
+	__u8 known;	   /* a bit for each value that could be read */
+	__u8 passed_known; /* likewise for `passed`; only with is_end */
 	__u64 values[STACKD_MOST_COUNTERS];
-	__u64 passed[STACKD_MOST_COUNTERS]; /* with is_end: the increase since its start */
+	__u64 passed[STACKD_MOST_COUNTERS]; /* with is_end: the increase since the instance's
+					     * start */
 };
 
-/* An entry of a region, or a hit of a mark. For the variables of its file: their distances from the
- * probe's instruction, and their sizes; 0: the variable is not in this file. */
+/* For a probe at the entry of a region, or at a mark: the distances of the file's variables from
+ * the probe's instruction, and their sizes; 0: the variable is not in this file. */
 struct stackd_place {
 	__s64 distance[STACKD_MOST_COUNTERS];
 	__u8 bytes[STACKD_MOST_COUNTERS];
@@ -421,10 +431,10 @@ struct stackd_place {
 
 /* A process whose program keeps tags. */
 struct stackd_tagged {
-	__s64 offset;  /* of the tag, from the thread pointer */
-	__u64 space;   /* set by the kernel half: the exec of the process to which this applies;
-			* first 0 */
-	__u32 program; /* number, from 1: in one program, a tag has one meaning */
+	__s64 offset;  /* distance of the tag from the thread pointer */
+	__u64 space;   /* the exec of the process to which this applies: the kernel half replaces
+			* a first value of 0 */
+	__u32 program; /* number, from 1; within one program, a tag always means the same path */
 	__u32 pad;
 };
 
@@ -437,47 +447,53 @@ struct stackd_known_tag {
 
 /* How the tags of instrumented programs are used. */
 enum stackd_tags {
-	STACKD_TAGS_AUTO, /* a stack is walked when its tag is not known yet */
+	STACKD_TAGS_AUTO, /* a stack is walked if its tag is not known yet */
 	STACKD_TAGS_ONLY, /* no stack is walked */
 	STACKD_TAGS_OFF,  /* tags are ignored */
 };
 
-/* Walks of regions on a CPU at the same time; all but one of them are preempted. */
+/* Limit of the walks of regions that a CPU does at the same time; all but one of them are
+ * preempted. */
 #define STACKD_REGION_SCRATCHES 4
 
 #define STACKD_MOST_REGIONS 10000
 #define STACKD_MOST_MARKS   64 /* their numbers follow those of regions */
 
 /*
- * The states of a region or mark, in the map `regions_off`: it is measured, and has not been
- * entered yet; it is entered too often, and its probes are to be removed; it is measured, and has
- * been entered; or any larger number: it is on trial. Then its entries are only counted. Once a
- * thread has made more entries than that number within STACKD_REGION_TRIAL_NS, the region is off.
+ * The states of a region or mark, in the map `regions_off`. IS_MEASURED: it is measured, and was
+ * not entered yet. IS_OFF: it is entered too often, and its probes are to be removed. IS_ENTERED:
+ * it is measured, and was entered. Any larger number: it is on trial, and its entries are only
+ * counted. Once a thread has made more entries than that number within STACKD_REGION_TRIAL_NS, the
+ * region is off.
  */
 #define STACKD_REGION_IS_MEASURED 0
 #define STACKD_REGION_IS_OFF	  1
 #define STACKD_REGION_IS_ENTERED  2
 #define STACKD_REGION_TRIAL_NS	  250000000ull
 
-#define STACKD_MOST_LIVE 262144u /* sampled blocks that are live at the same time */
+#define STACKD_MOST_LIVE 262144u /* limit of the sampled blocks that are live at the same time */
 
 /* Which threads' regions and waits are measured. */
 enum stackd_scope {
 	STACKD_SCOPE_ALL,
 	STACKD_SCOPE_CGROUP,
-	STACKD_SCOPE_PROCESSES, /* these processes, and their later children */
+	STACKD_SCOPE_PROCESSES, /* the recorded processes, and their later children */
 };
 
 #define STACKD_MAX_KERNEL_FRAMES 127
-#define STACKD_ANCHOR_EVERY	 128 /* samples of a thread: see segment.bpf.h */
-#define STACKD_ANCHOR_PRICE	 8   /* segments with known ends that pay for an anchor */
-#define STACKD_ANCHOR_CREDIT	 64  /* such segments that are saved up, at most */
-#define STACKD_ANCHOR_ENDS	 256 /* ends that are remembered of a thread */
-#define STACKD_STACK_BOTTOM	 256 /* bytes to the stack's end: a return address of 0 ends it */
-#define STACKD_MAX_STACK_BYTES	 (256 * 1024)
-#define STACKD_MORE_BYTES	 (8 * 1024 * 1024) /* of a stack beyond its record's copy */
-#define STACKD_MORE_PART	 (128 * 1024)	   /* in one record */
-#define STACKD_MAX_MORE_HOLES	 ((STACKD_MAX_STACK_BYTES + STACKD_MORE_BYTES) / (64 * 4096) + 1)
+/* one sample of a thread in so many is an anchor: see segment.bpf.h */
+#define STACKD_ANCHOR_EVERY 128
+/* number of segments with known ends that pay for an anchor */
+#define STACKD_ANCHOR_PRICE  8
+#define STACKD_ANCHOR_CREDIT 64	 /* limit of such segments that are saved up */
+#define STACKD_ANCHOR_ENDS   256 /* ends of segments that are remembered for each thread */
+/* a return address of 0 ends the stack if it is at most so many bytes from the stack's end */
+#define STACKD_STACK_BOTTOM    256
+#define STACKD_MAX_STACK_BYTES (256 * 1024)
+/* limit of the bytes that are sent of a stack beyond its record's copy */
+#define STACKD_MORE_BYTES     (8 * 1024 * 1024)
+#define STACKD_MORE_PART      (128 * 1024) /* in one record */
+#define STACKD_MAX_MORE_HOLES ((STACKD_MAX_STACK_BYTES + STACKD_MORE_BYTES) / (64 * 4096) + 1)
 
 /*
  * A file's table of rules (recipe): rows sorted by file offset, in chunks of 64 KiB of the file. A
@@ -494,17 +510,17 @@ struct stackd_row {
 enum stackd_cfa {
 	STACKD_CFA_NONE,   /* no unwind information covers this location */
 	STACKD_CFA_END,	   /* the outermost frame: its return address is undefined */
-	STACKD_CFA_DAEMON, /* a rule that this struct cannot express: the daemon walks */
+	STACKD_CFA_DAEMON, /* this struct cannot express the rule, so the daemon walks */
 	STACKD_CFA_REG,	   /* CFA = reg + cfa_offset */
 	STACKD_CFA_DEREF,  /* CFA = *(reg + cfa_offset) + cfa_add (realigned stacks) */
 	STACKD_CFA_PLT,	   /* CFA = sp + cfa_offset + ((pc & 15) >= cfa_add ? 8 : 0) */
 	STACKD_CFA_SIGNAL, /* the kernel's signal frame: every register is in the sigcontext that
 			    * begins at sp + cfa_offset (ARCH_SIGCONTEXT_REG) */
 	STACKD_CFA_SWITCH, /* the caller is on another stack: the walk ends */
-	STACKD_CFA_OTHER,  /* as REG, but the CFA may be on another stack, anywhere */
+	STACKD_CFA_OTHER,  /* as REG, but the CFA may be on another stack, above or below */
 	/* Go's runtime (bpf/runtime_go.bpf.h): */
-	STACKD_CFA_SCHEDULER, /* as REG; the thread's goroutine has been given up */
-	STACKD_CFA_INJECTED,  /* as REG; the caller was interrupted, and has not called */
+	STACKD_CFA_SCHEDULER, /* as REG; the thread has given up its goroutine */
+	STACKD_CFA_INJECTED,  /* as REG; the caller was interrupted, so it has not called */
 	STACKD_CFA_GOROUTINE, /* CFA = where the thread's goroutine left its stack + cfa_add; if
 			       * ra_offset is 0, its pc was saved there, too. cfa_offset: of g from
 			       * the thread pointer; saved: of g.m, m.curg and g.sched. With another
@@ -527,12 +543,12 @@ struct stackd_rule {
 	__s16 ra_offset;  /* the return address is at CFA + ra_offset; -8 in nearly all code */
 	__s16 saved[STACKD_SAVED_COUNT]; /* slot of the caller's register, from the CFA; 0: it is
 					  * unchanged */
-	__u8 saved_reg;	    /* bits 0 to 3: DWARF number of the register that the bits below refer
-			     * to; 4 to 7: see STACKD_KEPT */
-	__u8 saved_via_reg; /* bit i: saved[i] is relative to saved_reg in this frame, not to the
-			     * CFA; then 0 is a slot like any other. Realigned frames save the frame
-			     * pointer where it points to, at no fixed distance from their CFA
-			     * distance from their CFA */
+	__u8 saved_reg; /* bits 0 to 3: DWARF number of the register that the bits below refer
+			 * to; 4 to 7: see STACKD_KEPT */
+	/* bit i: saved[i] is relative to saved_reg in this frame, not to the CFA; then 0 is a slot
+	 * like any other. Realigned frames save the frame pointer where it points to, at no fixed
+	 * distance from their CFA */
+	__u8 saved_via_reg;
 };
 
 /* cfa_add of a rule of kind REG that was made from a file's instructions. */
@@ -546,41 +562,44 @@ struct stackd_rule {
 #define STACKD_KEPT_TWO	       15
 #define STACKD_SAVED_REG(rule) ((rule)->saved_reg & 15)
 
-/* A file's table, by file number: chunks[chunk_base + i] is the first row, in the map `rows`, of
- * the chunk first_chunk + i. There are n_chunks of them and one end entry. */
+/* A file's table, by file number. chunks[chunk_base + i] is the index, in the map `rows`, of the
+ * first row of the chunk first_chunk + i. There are n_chunks of them, and one end entry. */
 struct stackd_file {
 	__u32 chunk_base;
 	__u32 first_chunk;
-	__u32 n_chunks;	   /* 0: no table (yet, any more, or at all) */
-	__u16 first_slice; /* for its short frames; STACKD_SLICE_COUNT: it has none */
+	__u32 n_chunks;	   /* 0: it has no table (yet, any more, or at all) */
+	__u16 first_slice; /* number of its first slice, for short frames; STACKD_SLICE_COUNT: it
+			    * has none */
 	__u16 n_slices;
-	__u16 is_loaded;  /* it has no recipes, and will have none; never set if n_chunks is not
-			   * 0 */
-	__u16 is_partial; /* rules are missing in its table, and will still come */
-	__u32 uses;	  /* counted by the kernel half; the daemon evicts by it */
+	__u16 is_loaded;  /* it has no recipes (rules), and will have none; never set if n_chunks
+			   * is not 0 */
+	__u16 is_partial; /* its table lacks rules that will still come */
+	__u32 uses;	  /* counted by the kernel half; the daemon evicts the tables that are
+			   * used least */
 };
 
 /* How walks use the thread's previous walk (Perks et al., section 3: first and second match). */
 enum stackd_prefix {
-	STACKD_PREFIX_VERIFIED, /* every remembered return address below is compared */
-	STACKD_PREFIX_SECOND,	/* two matches in a row are trusted */
-	STACKD_PREFIX_FIRST,	/* the first match is trusted */
-	STACKD_PREFIX_NONE,	/* every stack is walked whole */
+	STACKD_PREFIX_VERIFIED, /* every remembered return address rootwards of the match is
+				 * compared */
+	STACKD_PREFIX_SECOND,	/* two matches in a row are trusted, without a comparison */
+	STACKD_PREFIX_FIRST,	/* the first match is trusted, without a comparison */
+	STACKD_PREFIX_NONE,	/* nothing is remembered */
 };
 
-/* Stacks of up to STACKD_DEEP_MOST frames are walked to the end and remembered (bpf/deep.bpf.h),
- * STACKD_DEEP_NEW new frames at a time. A deep stack is remembered in blocks of marks, by place. */
+/* Stacks of up to STACKD_DEEP_MOST frames are walked to the end and remembered, STACKD_DEEP_NEW new
+ * frames at a time (bpf/deep.bpf.h). The marks of a deep stack are in blocks, by place. */
 #ifndef STACKD_DEEP_MOST
 #define STACKD_DEEP_MOST   100000u
 #define STACKD_DEEP_NEW	   24576u
-#define STACKD_DEEP_PLACES 131072u /* a power of two, as is the next */
+#define STACKD_DEEP_PLACES 131072u /* a power of two, as is STACKD_DEEP_BLOCK */
 #define STACKD_DEEP_BLOCK  256u
 #endif
 #define STACKD_DEEP_STACKS 8
 
-#define STACKD_RULE_SETS 16384 /* of the cache of rules, for each CPU */
+#define STACKD_RULE_SETS 16384 /* sets of the cache of rules, for each CPU */
 
-/* Numbers of rules that all tables have; compiled rules follow. */
+/* The numbers of rules that all tables have. Compiled rules follow. */
 #define STACKD_RULE_NONE   0
 #define STACKD_RULE_END	   1
 #define STACKD_RULE_DAEMON 2

@@ -2,9 +2,9 @@
 /*
  * The kernel half's counters: a part of stackd_abi.h, which includes it.
  *
- * Each list is the only place where its counters are defined: X(enumerator, name, unit, meaning).
- * The names are in stores, and in `stackctl stats`, so they never change. Names, units and meanings
- * are in docs/COUNTERS.md, too, which a unit test compares with these lists. A unit is COUNT, NS or
+ * Each list defines its counters, and nothing else does: X(enumerator, name, unit, meaning). The
+ * names are in stores, and in `stackctl stats`, so they never change. Names, units and meanings are
+ * in docs/COUNTERS.md, too, which a unit test compares with these lists. A unit is COUNT, NS or
  * BYTES.
  */
 #ifndef STACKD_COUNTERS_H

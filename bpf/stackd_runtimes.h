@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * The runtimes of languages that stackd knows, and the facts about a process that user space sends
- * to the kernel half: a struct stackd_NAME for each runtime whose code the kernel half steps out of
- * by itself.
+ * to the kernel half. Each runtime whose code the kernel half can walk with such facts has a struct
+ * stackd_NAME.
  *
  * There is only this list. From it, lib/code/runtime/runtime.c makes user space's table, in which
  * each runtime has the number that it has here, and bpf/runtime.bpf.h chooses by these numbers.
@@ -28,26 +28,28 @@ enum stackd_runtime {
 
 /* The key of the map `runtime_facts`, which has the facts about a runtime in a process. */
 struct stackd_runtime_key {
-	__u32 pid;     /* thread group id, initial pid namespace */
+	__u32 pid;     /* process (thread group) id, in the initial pid namespace */
 	__u32 runtime; /* enum stackd_runtime */
 };
 
-/* The facts by which the kernel half steps in code of a BEAM, Erlang's virtual machine. */
+/* The facts with which the kernel half finds the callers of code that a BEAM, Erlang's virtual
+ * machine, has made. */
 struct stackd_beam {
-	__u64 start, size;  /* of the mapping with code that belongs to no module */
-	__u64 main;	    /* address of process_main(), the scheduler's loop, which begins by
-			     * making its frame */
+	__u64 start, size; /* of the mapping with code that belongs to no module */
+	/* address of process_main(), the scheduler's loop; its first instruction makes its frame */
+	__u64 main;
 	__u32 main_size;    /* size of the part of process_main() in which no Erlang process runs */
-	__u32 frame;	    /* size of that frame in bytes, without what aligning it takes */
+	__u32 frame;	    /* size of that frame in bytes, without the bytes that align it */
 	__u32 registers;    /* distance of the BEAM's registers from the stack pointer in that
 			     * frame */
 	__u32 stop;	    /* offset of the saved stack pointer in the structure of an Erlang
 			     * process */
-	__u32 shared;	    /* bytes from `start` on with code that all modules share */
-	__u32 has_pointers; /* compiled code has frame pointers, saved behind the stack's */
+	__u32 shared;	    /* the first bytes from `start` on, with code that all modules share */
+	__u32 has_pointers; /* compiled code has frame pointers; an Erlang process's is saved in
+			     * the word after `stop` */
 };
 
-/* The value: the member of the runtime that the key names. */
+/* The value in that map: the member of the runtime that the key names. */
 union stackd_runtime_facts {
 	struct stackd_beam beam;
 };

@@ -17,8 +17,9 @@ static __always_inline bool is_realigned(const struct stackd_rule *rule)
 	return rule->cfa == STACKD_CFA_DEREF || rule->saved_via_reg;
 }
 
-/* Steps out of JIT code of a known runtime. For other JIT code it ends the walk: the daemon derives
- * a rule from the code, whose bytes the kernel half sends along (jit_code.bpf.h). */
+/* Steps to the caller of JIT code, if the code is of a known runtime. Else it ends the walk with
+ * STACKD_END_NO_RECIPE: the daemon derives a rule from the code, whose bytes the kernel half sends
+ * along (jit_code.bpf.h). */
 static __always_inline int step_from_jit_code(struct scratch *s)
 {
 	int end = runtime_step_in_code(s);
@@ -26,7 +27,8 @@ static __always_inline int step_from_jit_code(struct scratch *s)
 	return end == RUNTIME_NOT ? STACKD_END_NO_RECIPE : end;
 }
 
-/* Steps out of a signal's frame. Global, so that its loop is verified once. */
+/* Steps from a signal's frame to the interrupted function. A global function, so that the BPF
+ * verifier checks its loop once. */
 __noinline int step_from_signal(struct scratch *given, int cfa_offset)
 {
 	struct scratch *s = CHECKED(given);
@@ -34,7 +36,7 @@ __noinline int step_from_signal(struct scratch *given, int cfa_offset)
 	return s ? walk_signal(&s->walk, cfa_offset) : STACKD_END_UNREADABLE;
 }
 
-/* Steps to the caller. Returns WALK_GO_ON, WALK_AGAIN, WALK_MANAGED or an end reason. */
+/* Steps to the caller by a rule. Returns WALK_GO_ON, WALK_AGAIN, WALK_MANAGED or an end reason. */
 static __always_inline int step_by_rule(struct scratch *s, const struct stackd_rule *rule)
 {
 	if (rule->cfa == STACKD_CFA_DAEMON)

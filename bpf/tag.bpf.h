@@ -5,10 +5,10 @@
  *
  * The variable is at the same distance from the thread pointer in all threads of a process. The
  * daemon finds the distance and enters the process in a map. Between an exec and the daemon's
- * update, the entry is stale: so the kernel half stores the exec at which it first used an entry,
- * and ignores the entry after any other exec.
+ * update, the entry is stale. So the kernel half stores the key of the process between two execs
+ * (space_of()) when it first uses an entry, and ignores the entry after another exec.
  *
- * A tag of 0 never replaces a walk: either no instrumented function has been called yet, or the
+ * A tag of 0 never replaces a walk, since either no instrumented function was called yet, or the
  * memory is not a tag.
  */
 #ifndef TAG_BPF_H
@@ -19,7 +19,7 @@
 
 SETTING __u32 tag_mode = STACKD_TAGS_OFF; /* enum stackd_tags */
 
-/* The number of entries in `tagged`: 0 saves the look-up. */
+/* The number of entries in the map `tagged`; 0 saves the look-up. */
 __u32 n_tagged;
 
 struct {
@@ -40,11 +40,11 @@ struct {
 
 enum tag_use {
 	TAG_WALK,   /* there is no tag */
-	TAG_LEARN,  /* its path is not known: walk as well */
-	TAG_ENOUGH, /* it replaces the walk */
+	TAG_LEARN,  /* there is a tag whose path is not known, so the stack is walked as well */
+	TAG_ENOUGH, /* the tag replaces the walk */
 };
 
-/* Returns the process's entry, if its program keeps a tag since this exec. */
+/* Returns the process's entry, if it was made since the last exec; NULL: none. */
 static __always_inline struct stackd_tagged *tag_process(const struct scratch *s,
 							 struct task_struct *task)
 {
@@ -61,7 +61,7 @@ static __always_inline struct stackd_tagged *tag_process(const struct scratch *s
 	return process->space == space ? process : NULL;
 }
 
-/* Reads the tag into s->tagged.record, and returns how to use it. */
+/* Reads the thread's tag into s->tagged.record, and returns how it is to be used. */
 static __always_inline enum tag_use tag_read(struct scratch *s, struct task_struct *task)
 {
 	struct stackd_tag_record *record = &s->tagged.record;

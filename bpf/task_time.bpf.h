@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The CPU time of the tasks in scope as the scheduler counts it. Reports show it beside the sum of
- * the samples' periods, so that a recording that misses a kind of task is noticed.
+ * the samples' periods, so that it is noticed if a recording lacks samples of some kind of task.
  *
  * A program at each switch would cost too much. The scheduler keeps each task's sum itself, and the
  * sum is complete when the task is freed, after its last switch. So tasks are identified by the
@@ -9,10 +9,11 @@
  * task is freed and, while it lives or waits to be freed, when the daemon looks, about once a
  * second. The sum of a task that runs at that moment is at most a tick of the scheduler behind.
  *
- * A task can be freed while the daemon looks at it. Both add what they have read since the time
- * that was counted before, which they replace by one atomic instruction. If the look comes first,
- * the task still existed when its time was read. If a task was freed unseen, the start time at its
- * address differs from the entry's, so the time there is not read.
+ * A task can be freed while the daemon reads its time. Both programs add the increase since the
+ * time that was counted before, and replace the counted time by one atomic instruction. If the
+ * daemon's program does so first, the task still existed when its time was read. If a task was
+ * freed without a trace, the start time at its address differs from the entry's, so the time there
+ * is not used.
  */
 #ifndef TASK_TIME_BPF_H
 #define TASK_TIME_BPF_H
@@ -25,7 +26,8 @@
 __u32 is_time_over = 0; /* set by the daemon: sampling has stopped */
 
 struct task_time {
-	__u64 counted; /* the part of its time that was counted, or was before the recording */
+	__u64 counted; /* the part of its CPU time that was counted, or that it had used before
+			* the recording */
 	__u64 start_time;
 };
 
@@ -38,7 +40,7 @@ struct {
 	__type(value, struct task_time);
 } task_times SEC(".maps");
 
-/* Adds to a counter, in a program that another program may preempt. */
+/* Adds to a counter by an atomic instruction, since another program may preempt this one. */
 static __always_inline void add_count(__u32 counter, __u64 n)
 {
 	__u32 here = 0;
@@ -48,7 +50,7 @@ static __always_inline void add_count(__u32 counter, __u64 n)
 		__sync_fetch_and_add(&counted->n[counter], n);
 }
 
-/* Counts a task's time from now on; `ns` is what the task has used before. */
+/* Begins to count a task's time; `ns` is the time that it has used before. */
 static __always_inline void begin_task_time(struct task_struct *task, __u64 ns)
 {
 	const struct task_time time = {ns, BPF_CORE_READ(task, start_time)};
@@ -93,7 +95,8 @@ static long look_at_task_time(struct bpf_map *map, const __u64 *key, struct task
 	return 0;
 }
 
-/* The daemon runs this: it adds up what all tasks have used until now. */
+/* The daemon runs this about once a second: it adds up what all tasks have used since the last
+ * time. */
 SEC("syscall")
 int stackd_member_look(void *ctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The remembered last walk of each thread: its frames' marks and guards (prefix.bpf.h), and the
- * mappings that the frames lie in. prefix.bpf.h takes, renews and gives back the state of a thread.
+ * mappings that contain the frames. prefix.bpf.h locks, updates and unlocks the state of a thread.
  */
 #ifndef THREAD_STATE_BPF_H
 #define THREAD_STATE_BPF_H
@@ -12,22 +12,24 @@ SETTING __u32 prefix_mode = STACKD_PREFIX_VERIFIED;
 SETTING __u32 with_managed = 0;	 /* managed frames are added, and remembered */
 SETTING __u32 state_slots = 256; /* a power of two */
 
-/* Each walk reads the first fields, so they fill one cache line. No mark crosses a cache line. */
+/* Each walk reads the members before `touched`, so they fill one cache line. No mark is in two
+ * cache lines. */
 struct thread_state {
 	__u32 busy;
 	__u32 tid;
 	__u64 start_time;
 	__u64 space;
-	__u64 stamp;   /* the stamp of the mappings when they were last compared */
-	__u64 css_set; /* the kernel's css_set by which the thread is in the daemon's cgroup */
-	__u64 zero;    /* slot of the return address of 0 that ended the stack; 0: none did */
+	__u64 stamp; /* the stamp of the mappings (mapping.bpf.h) when they were last compared */
+	/* the kernel's css_set that the thread had when its cgroup was last sent to the daemon */
+	__u64 css_set;
+	__u64 zero; /* slot of the return address of 0 that ended the stack; 0: none did */
 	__u32 sequence;
-	__u32 walks;	/* walks of the thread that have begun */
-	__u16 credit;	/* earned towards anchors (segment.bpf.h) */
+	__u32 walks;	/* number of the thread's walks that have begun */
+	__u16 credit;	/* credit for anchors (segment.bpf.h) */
 	__u16 deep;	/* index of the thread's deep stack, +1; 0: none (deep.bpf.h) */
 	__u16 count;	/* number of marks */
 	__u8 n_touched; /* TOUCHED_MAPPINGS + 1: too many to compare */
-	__u8 is_lean;	/* its walks need no callee-saved register but the frame pointer */
+	__u8 is_lean;	/* its walks need no callee-saved register other than the frame pointer */
 	struct touched_mapping touched[TOUCHED_MAPPINGS];
 	/* Root first. */
 	struct mark marks[MAX_MARKS];
@@ -41,8 +43,8 @@ _Static_assert(__builtin_offsetof(struct thread_state, touched) == CACHE_LINE &&
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);		   /* state_slots: set by the daemon */
-	__uint(map_flags, BPF_F_MMAPABLE); /* so that it begins at a cache line */
+	__uint(max_entries, 1);		   /* state_slots of them: set by the daemon */
+	__uint(map_flags, BPF_F_MMAPABLE); /* for this flag the kernel aligns it to a cache line */
 	__type(key, __u32);
 	__type(value, struct thread_state);
 } states SEC(".maps");

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The processes that are recorded, and the children that they start from now on. If the scope is
- * processes, these are the filter for samples of CPUs (scope.bpf.h), regions, waits, and the CPU
- * time of all tasks in scope (task_time.bpf.h).
+ * The processes that are recorded, and the children that they start from now on. If only some
+ * processes are recorded, this map decides which samples of CPUs (scope.bpf.h), regions, waits and
+ * tasks' CPU times (task_time.bpf.h) are in scope.
  *
  * A process is identified by its id and its start time, so that a later process with the same id is
  * not mistaken for it. A child is added at the fork, before it runs. A process is removed after
  * everything that happens at its exit, when the kernel drops the last reference to it. If there is
  * no room for a child, the child and its children are left out; this is counted.
  *
- * The command that stackd starts is a member before it is executed, and held until then: what the
- * new process does before the exec is stackd's work.
+ * The command that stackd starts is in the map before it is executed. Until the exec it is not
+ * recorded, since what the new process does before is stackd's work.
  */
 #ifndef TRACKED_PIDS_BPF_H
 #define TRACKED_PIDS_BPF_H
@@ -18,9 +18,10 @@
 #include "scratch.bpf.h"
 #include "task_time.bpf.h"
 
-SETTING __u32 is_everyone = 0; /* all processes are in scope, whether members or not */
+SETTING __u32 is_everyone = 0; /* all processes are in scope, whether they are in the map or not */
 
-__u32 held_pid = 0; /* the command before its exec; set by the daemon */
+__u32 held_pid = 0; /* process id of stackd's child that will execute the command, until its
+		     * exec; set by the daemon */
 
 /* Process ids, with the start time of each process. */
 struct {
@@ -28,10 +29,11 @@ struct {
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
-	__type(value, __u64); /* 0: the process that has this id when it is first met */
+	__type(value, __u64); /* 0: stands for the start time of the process that has this id
+			       * when it is first met */
 } members SEC(".maps");
 
-/* Is this thread one of a recorded process? */
+/* Returns whether a thread belongs to a recorded process. */
 static __always_inline bool is_member(struct task_struct *task, __u32 pid)
 {
 	__u64 *start = CHECKED(bpf_map_lookup_elem(&members, &pid));
@@ -45,7 +47,7 @@ static __always_inline bool is_member(struct task_struct *task, __u32 pid)
 	return *start == start_time;
 }
 
-/* Is the parent in scope, and with it the task that it makes? */
+/* Returns whether the parent is in scope, so that the task that it makes is in scope, too. */
 static __always_inline bool passes_on(struct task_struct *parent)
 {
 	__u32 pid = BPF_CORE_READ(parent, tgid);
@@ -76,7 +78,7 @@ int stackd_member_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* The command is executed: starts to count its time. */
+/* When the command is executed, begins to count its time. */
 SEC("raw_tp/sched_process_exec")
 int stackd_member_exec(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -89,7 +91,7 @@ int stackd_member_exec(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* A task has ended, was waited for, and will not run any more. */
+/* When a task is freed: it has ended, was waited for, and will not run any more. */
 SEC("raw_tp/sched_process_free")
 int stackd_member_free(struct bpf_raw_tracepoint_args *ctx)
 {

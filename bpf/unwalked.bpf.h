@@ -9,8 +9,8 @@
 #include "instance.bpf.h"
 #include "segment.bpf.h"
 
-/* Puts a frame at a position of the record; returns the next position. The frame's height is
- * unknown. */
+/* Puts a frame at position `at` of the record, with an unknown height. Returns the next
+ * position. */
 static __always_inline __u32 put_unwalked_frame(struct unwalked_instance *record, __u32 at,
 						__u64 location)
 {
@@ -23,8 +23,8 @@ static __always_inline __u32 put_unwalked_frame(struct unwalked_instance *record
 	return at + 12;
 }
 
-/* Fills a record with a function, given the address of its code, and with its caller, given the
- * return address (0: unknown). */
+/* Fills in a record with the address of a function's code, and the return address in its caller (0:
+ * not known). */
 static __always_inline void fill_unwalked(struct unwalked_instance *record, __u64 pid_tgid,
 					  __u64 time_ns, const union stackd_measurement *event,
 					  __u64 function, __u64 caller, __u32 end_reason)
@@ -52,7 +52,7 @@ static __always_inline void fill_unwalked(struct unwalked_instance *record, __u6
 	record->size = sizeof(record->header) + at;
 }
 
-/* Sends the record. Returns whether the ring had room for it. */
+/* Sends the record. Returns whether the ring buffer had room for it. */
 static __always_inline bool put_unwalked(struct unwalked_instance *record)
 {
 	__u32 size = record->size;
@@ -62,7 +62,7 @@ static __always_inline bool put_unwalked(struct unwalked_instance *record)
 	       !bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP);
 }
 
-/* Sends the record of a pass or an allocation, and counts it. */
+/* Sends the record of an instance or an allocation, and counts it. Returns whether it was sent. */
 static __always_inline bool send_unwalked(struct unwalked_instance *record)
 {
 	bool is_sent = put_unwalked(record);

@@ -10,17 +10,18 @@
  *
  * Only at the second switch is it known whether the wait is sampled, and a walk at each switch
  * would cost several times the switch. But the tracepoint of that switch runs in the previous
- * thread, with its memory. So an interrupt is raised, which comes as soon as the switch is done:
- * the first moment in the thread, still in the kernel behind the switch. Its user stack is what it
- * was when it left, since it has not run since. (The user's frames of a vfork()'s parent can have
- * been overwritten meanwhile, but that is so for any walk of it.) Interrupts are off from the
- * switch to there, so nothing can come in between. Draining a ring that nobody writes to is the way
- * to raise one: it wakes the threads that wait for the ring (there are none) from an interrupt.
- * In a virtual machine such an interrupt costs 15 to 30 us, which is little beside the waits that
- * are sampled, but much if all waits are. Newer kernels have a tracepoint behind each switch, in
- * the thread that has the CPU again. With it, no interrupt is needed. It takes time at each switch,
- * so it is used only if all waits are kept. Interrupts are on there, so it is not used with wakers:
- * their walks would interrupt these walks and need the same memory.
+ * thread, with that thread's memory. So an interrupt is raised, which comes as soon as the switch
+ * is done: at the first moment in the waiting thread, which is still in the kernel, behind the
+ * switch. Its user stack is as it was when the thread left the CPU, since it has not run since.
+ * (The user's frames of a vfork()'s parent can have been overwritten meanwhile, but that is so for
+ * any walk of it.) Interrupts are off from the switch to there, so nothing can come in between. A
+ * BPF program can raise one by draining a user ring buffer that nobody writes to: the kernel then
+ * wakes the threads that wait for the buffer (there are none) from an interrupt. In a virtual
+ * machine such an interrupt costs 15 to 30 us. That is little beside the waits that are sampled,
+ * but much if all waits are recorded. Newer kernels have a tracepoint behind each switch, in the
+ * thread that has the CPU again. With it, no interrupt is needed. It takes time at each switch, so
+ * it is used only if all waits are recorded. Interrupts are on there, so it is not used if wakers
+ * are recorded, too: their walks would interrupt these walks and need the same memory.
  *
  * The programs of the scheduler run with its queue locked. They allocate no memory, wake no task,
  * and do nothing for a thread without storage. Threads in scope get the storage when the recording
@@ -41,13 +42,15 @@
 #include "wait_thread.bpf.h"
 
 SETTING __u32 wait_scope = STACKD_SCOPE_ALL;
-SETTING __u32 wait_scratches = 0; /* number of the first area for waits: one for each CPU */
-SETTING __u32 wait_cpus = 0;	  /* index of one more area, for waits that have not ended */
+SETTING __u32 wait_scratches = 0; /* index of the first scratch area for waits; there is one for
+				   * each CPU */
+SETTING __u32 wait_cpus = 0;	  /* number of CPUs; with this index there is one more area, for
+				   * waits that have not ended */
 
 #define TASK_DEAD 0x80
 
-/* A ring by which a CPU interrupts itself. One ring for all CPUs would not do: until its interrupt
- * has come, it raises none for another CPU. */
+/* A user ring buffer by which a CPU interrupts itself. There is one for each CPU, since until the
+ * interrupt of a buffer has come, the buffer raises none for another CPU. */
 struct wait_ring {
 	__uint(type, BPF_MAP_TYPE_USER_RINGBUF);
 	__uint(max_entries, 4096);
@@ -60,7 +63,8 @@ struct {
 	__array(values, struct wait_ring);
 } wait_rings SEC(".maps");
 
-__u32 walks_behind_switch = 0; /* a tracepoint, not an interrupt, starts walks; set by the daemon */
+__u32 walks_behind_switch = 0; /* walks are started by a tracepoint, not an interrupt; set by the
+				* daemon */
 
 /* --- which threads are measured -------------------------------------------------------------- */
 
@@ -69,9 +73,10 @@ static __always_inline struct wait_thread *thread_of(struct task_struct *task)
 	return CHECKED(bpf_task_storage_get(&wait_threads, task, 0, 0));
 }
 
-/* Sends that a thread is measured from now on, or that it has left its CPU for the last time. perf
- * reports the end of a thread up to milliseconds earlier, and does not report when measuring began.
- * A WALKED record needs a frame, so this record has one. */
+/* Sends a record that says that a thread is measured from now on, or that it has left its CPU for
+ * the last time. perf reports the end of a thread up to milliseconds earlier, and does not report
+ * when measuring began. A WALKED record needs a frame, so this record has one, without an
+ * address. */
 static __noinline int send_life(__u64 pid_tgid, bool is_begun)
 {
 	union stackd_measurement event = {
@@ -96,12 +101,12 @@ static __always_inline __u32 state_of(struct task_struct *task)
 	return task->__state ? WAIT_BLOCKED : WAIT_RUNNABLE;
 }
 
-/* Begins to measure a thread, which is in this state; WAIT_NONE: the state is read here, and may
- * change meanwhile. Then the switch replaces WAIT_BEGINS by the new state, and no record says that
- * the thread began. */
+/* Begins to measure a thread, which is in the given state. WAIT_NONE: the state is read here, and
+ * may change meanwhile; then the switch replaces WAIT_BEGINS by the new state, and no record says
+ * that the thread began. */
 static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 {
-	const __u64 now = wait_clock_now(); /* before the allocation, which takes time */
+	const __u64 now = wait_clock_now(); /* read before the allocation, which takes time */
 	struct wait_thread *thread = CHECKED(
 		bpf_task_storage_get(&wait_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
 
@@ -163,7 +168,7 @@ int stackd_wait_fork(__u64 *ctx)
 	return 0;
 }
 
-/* Measures a command from its first instruction on. */
+/* When the command is executed, begins to measure its thread. */
 SEC("tp_btf/sched_process_exec")
 int stackd_wait_exec(__u64 *ctx)
 {
@@ -174,7 +179,7 @@ int stackd_wait_exec(__u64 *ctx)
 	return 0;
 }
 
-/* Handles a process that is moved into the cgroup, or out of it. */
+/* Handles a process that is moved into the recorded cgroup, or out of it. */
 SEC("tp_btf/cgroup_attach_task")
 int stackd_wait_cgroup(__u64 *ctx)
 {
@@ -202,7 +207,7 @@ static long no_message(struct bpf_dynptr *message, void *none)
 	return 1;
 }
 
-/* Fills in the object of a thread's wait, by its system call. */
+/* Fills in the system call of a thread's wait, and the object for which it waited. */
 static __always_inline void fill_reason(struct stackd_wait *wait, struct task_struct *task,
 					const struct wait_thread *thread)
 {
@@ -219,7 +224,7 @@ static __always_inline void fill_reason(struct stackd_wait *wait, struct task_st
 		fill_object(wait, thread);
 }
 
-/* Keeps a sampled wait until its path is walked. */
+/* Keeps what is known of a sampled wait until its path is walked. */
 static __always_inline void fill_ended(struct ended_wait *ended, struct task_struct *task,
 				       const struct wait_thread *thread, __u64 blocked_ns,
 				       __u64 runnable_ns, __u64 mean_ns)
@@ -242,12 +247,12 @@ static __always_inline void fill_ended(struct ended_wait *ended, struct task_str
 	ended->n_kernel = got > 0 ? (__u64)got / 8 : 0;
 }
 
-/* The record of a wait or wake-up without the user path: it has the kernel frames, and one user
- * frame, the address in the program. */
+/* The record of a wait or wake-up without the user's path: it has the kernel frames, and one user
+ * frame, with the program counter. */
 struct lone_wait {
 	struct stackd_walked header;
 	__u8 bytes[4 + sizeof(union stackd_measurement) + 12];
-	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1]; /* not aligned; one more than is sent */
+	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1]; /* one more than is sent; not aligned */
 } __attribute__((packed));
 
 struct {
@@ -257,8 +262,8 @@ struct {
 	__type(value, struct lone_wait);
 } lone_waits SEC(".maps");
 
-/* Returns the time for a record, and notes how much later that is than the wait's end: the
- * interrupt comes only when the CPU takes interrupts again. */
+/* Returns the present time for a record, and sets late_ns to how much later that is than the wait's
+ * end: the interrupt comes only when the CPU takes interrupts again. */
 static __always_inline __u64 time_record(union stackd_measurement *event, __u64 ended_ns)
 {
 	__u64 now = bpf_ktime_get_ns(), late = time_between(ended_ns, now);
@@ -298,8 +303,8 @@ static __always_inline void send_lone_wait(struct ended_wait *ended, enum wait_r
 	count_wait_record(ended->event.kind, is_lost);
 }
 
-/* Sends an event whose path cannot be walked: another thread had the CPU before the interrupt came,
- * or there is no scratch area. */
+/* Sends an event without its path, which cannot be walked: another thread had the CPU before the
+ * interrupt came, or there is no scratch area. */
 static __always_inline void give_up_path(struct ended_wait *ended, enum wait_record of,
 					 enum stackd_wait_counter why)
 {
@@ -328,7 +333,8 @@ static __always_inline void fill_wait(struct scratch *s, struct ended_wait *ende
 		header->flags |= STACKD_IN_EXEC;
 }
 
-/* Returns the record for which the interrupt was asked; NULL: there is none to walk. */
+/* Returns the record for which the interrupt was raised, if thread `tid` is its thread; NULL: there
+ * is none to walk. Gives up the paths of records of other threads. */
 static __always_inline struct ended_wait *pending_record(__u32 tid, enum wait_record *ret_of)
 {
 	struct ended_wait *ended = ended_wait_here(), *waker = ended_here(RECORD_OF_WAKER);
@@ -345,8 +351,8 @@ static __always_inline struct ended_wait *pending_record(__u32 tid, enum wait_re
 	return waker->tid ? waker : NULL;
 }
 
-/* Runs in the interrupt that a switch, or a wake-up, has asked for, or at the tracepoint behind the
- * switch. */
+/* Walks the stack for a wait or a wake-up. Runs in the interrupt that a switch or wake-up has
+ * raised, or at the tracepoint behind the switch. */
 SEC("raw_tp/irq_work_entry")
 int stackd_wait_walk(void *ctx)
 {
@@ -378,8 +384,8 @@ int stackd_wait_walk(void *ctx)
 
 /* --- the scheduler --------------------------------------------------------------------------- */
 
-/* Keeps a wait with a switch that was not traced, if it is sampled; `ended` is by the wait's
- * clock. */
+/* Sends a record of a wait during which a switch was not traced, if it is sampled. `all` and
+ * `runnable` are its lengths, `ended` is its end by the wait's clock. */
 static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, __u64 all,
 				    __u64 runnable, __u64 ended)
 {
@@ -412,8 +418,8 @@ static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, 
 
 /*
  * Adds up the running time of a thread that leaves the CPU. Some kernels do not trace all switches
- * (docs/WAITS.md). If no traced switch gave the thread its CPU, its wait ended when the scheduler's
- * data say so; where the thread waited is not known any more.
+ * (docs/WAITS.md). If no traced switch gave the thread its CPU, the scheduler's data say when its
+ * wait ended; where it waited is not known any more.
  */
 static __always_inline void end_running(struct wait_thread *thread, struct task_struct *task,
 					__u64 now, struct wait_counts *counts)
@@ -432,8 +438,9 @@ static __always_inline void end_running(struct wait_thread *thread, struct task_
 	counts->n[STACKD_WAIT_STOLEN_NS] += time_between(ran, time_between(since, now));
 }
 
-/* Returns whether a thread that leaves the CPU, although it could run on, has no quota left.
- * Kernels before 6.18 remove the whole queue of its group, later ones the thread. */
+/* Returns whether a thread that leaves the CPU, although it could continue to run, does so because
+ * its cgroup has no quota left. Kernels before 6.18 remove the whole queue of its group, later
+ * kernels the thread. */
 static __always_inline bool is_throttled(struct task_struct *task)
 {
 	struct cfs_rq *queue = NULL;
@@ -474,8 +481,8 @@ static __always_inline void leave_cpu(struct wait_thread *thread, struct task_st
 	}
 }
 
-/* Ends the running time of a thread that gets the CPU, though no traced switch showed that it left
- * one: the scheduler knows how long it ran. */
+/* For a thread that gets the CPU although no traced switch showed that it had left one: adds up its
+ * running time, by the scheduler's sum, and records the rest as a wait. */
 static __always_inline void end_unseen(struct wait_thread *thread, struct task_struct *task,
 				       __u64 now, __u64 queued, struct wait_counts *counts)
 {
@@ -512,7 +519,8 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 		end_unseen(thread, task, now, queued, counts);
 		thread->waker = STACKD_WAKER_UNKNOWN;
 	}
-	if (thread->waker & WAKER_AHEAD) /* the wake-up came just as the switch was traced */
+	if (thread->waker & WAKER_AHEAD) /* the wake-up came just when the thread's switch was
+					  * traced */
 		thread->waker &= ~WAKER_AHEAD;
 	runnable = runnable_part(thread, state, all, queued);
 	thread->since_ns = now;
@@ -522,7 +530,7 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 	if (state == WAIT_RUNNING || state == WAIT_BEGINS)
 		return;
 	blocked = all - runnable;
-	/* No other program can come in between here, so these need not be atomic. */
+	/* No other program of this CPU can run in between here, so these need not be atomic. */
 	counts->n[STACKD_WAIT_ENDED]++;
 	counts->n[STACKD_WAIT_BLOCKED_NS] += blocked;
 	counts->n[STACKD_WAIT_RUNNABLE_NS] += runnable;
@@ -541,7 +549,8 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 		ask_for_interrupt();
 }
 
-/* Compares the clocks; runs for some switches before all other programs are attached. */
+/* Notes the difference of the clocks. It runs for some switches before all other programs are
+ * attached. */
 SEC("tp_btf/sched_switch")
 int stackd_wait_clock(__u64 *ctx)
 {
@@ -588,7 +597,7 @@ struct open_copy {
 	struct task_struct *task;
 };
 
-/* Copies the next page of another thread's stack; 1 ends the loop. */
+/* Copies the next page of another thread's stack. Returns 1 to end the loop. */
 static long copy_page_of(__u32 index, struct open_copy *of)
 {
 	struct scratch *s = of->s;
@@ -630,7 +639,8 @@ static __always_inline void fill_open(struct stackd_stack_record *record, struct
 	fill_reason(&record->event.wait, task, thread);
 }
 
-/* Copies the kernel frames and the stack after the record; returns the bytes of both. */
+/* Copies the kernel frames and the stack of a waiting thread after the record. Returns the number
+ * of bytes of both. */
 static __always_inline __u32 copy_open(struct scratch *s, struct task_struct *task)
 {
 	struct stackd_stack_record *record = &s->record;
@@ -672,9 +682,9 @@ static __always_inline void send_open(struct scratch *s, struct task_struct *tas
 		   1);
 }
 
-/* When the recording ends, ends the wait that each thread is in. All of these are kept, since their
- * lengths would not have been known. The threads do not run, so their stacks are copied. The
- * threads are not measured any more. */
+/* When the recording ends, ends the present wait of each thread. All of these are recorded,
+ * whatever their lengths, since these are not known. The threads do not run, so their stacks are
+ * copied. The threads are not measured any more. */
 SEC("iter.s/task")
 int stackd_wait_finish(struct bpf_iter__task *ctx)
 {

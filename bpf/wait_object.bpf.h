@@ -2,13 +2,13 @@
 /*
  * What a blocked thread waits for: the file, pipe or socket of a descriptor, or a futex.
  *
- *   leaves the CPU       notes which file the descriptor is, and who holds the mutex
+ *   leaves the CPU       notes the file of the descriptor, and the thread that holds the mutex
  *   gets a CPU again     if the wait is sampled: takes the names from that file
  *
  * Meanwhile the descriptor can be closed and become another file's, so the file is noted when the
  * thread leaves the CPU. The file itself stays at least until the system call ends, so it can be
- * described later. The mutex is also read when the thread leaves: at the end another thread may
- * hold it, or none.
+ * described later. The mutex is also read when the thread leaves the CPU, since at the end of the
+ * wait another thread may hold it, or none.
  *
  * Paths are not made here, since the kernel does not allow that where these programs run. The
  * daemon finds the path by the descriptor, and uses it if the number of the inode is the same.
@@ -36,7 +36,7 @@
 #define FUTEX_TID	0x3fffffff
 #define FUTEX_WAITERS	0x80000000
 #define CONTENDED	2    /* the word of a mutex for which other threads wait */
-#define MOST_USERS	4096 /* users of a mutex; more: it is no mutex */
+#define MOST_USERS	4096 /* a mutex with more users than this is no mutex */
 
 /* --- when the thread leaves the CPU ---------------------------------------------------------- */
 
@@ -59,12 +59,13 @@ struct mutex {
 };
 
 /*
- * Returns the thread that holds a mutex of the C library, as the mutex says; 0: unknown, or no
- * mutex. In robust and inheriting mutexes, and in musl's, the word that is waited for has the
- * holder, beside a bit that says that others wait (musl's normal mutexes have no holder). glibc's
- * other mutexes have the holder behind that word. Conditions, semaphores, barriers and joins wait
- * for other values. Another lock can look like a mutex, so the daemon accepts only a thread of the
- * process. In a namespace, a thread has another number there than here.
+ * Returns the thread that holds a mutex of the C library, as the mutex says; 0: not known, or it is
+ * no mutex. In robust and priority-inheriting mutexes, and in musl's, the futex's word has the
+ * holder, and a bit that says that other threads wait (musl's normal mutexes have no holder).
+ * glibc's other mutexes have the holder behind that word. Conditions, semaphores, barriers and
+ * joins wait for other values. Another lock can look like a mutex, so the daemon accepts only a
+ * thread of the process. In a pid namespace, a mutex has another id of the thread than the kernel
+ * half, so then the result is 0.
  */
 static __always_inline __u32 holder_of(struct task_struct *task, const struct pt_regs *saved)
 {
@@ -88,7 +89,7 @@ static __always_inline __u32 holder_of(struct task_struct *task, const struct pt
 	return mutex.users - 1 < MOST_USERS ? mutex.owner : 0;
 }
 
-/* Returns the descriptor that a thread polls; -1: none, or several. */
+/* Returns the descriptor that a thread polls; -1: none, or it polls several. */
 static __always_inline __u32 polled_by(const struct pt_regs *saved)
 {
 	__s32 descriptor = -1;
@@ -99,8 +100,8 @@ static __always_inline __u32 polled_by(const struct pt_regs *saved)
 	return descriptor;
 }
 
-/* Notes the object for which a thread begins to wait. `is_current`: the thread's memory can be
- * read. */
+/* Notes the object for which a thread begins to wait. `is_current`: it is the current thread, so
+ * that its memory can be read. */
 static __always_inline void note_object(struct wait_thread *thread, struct task_struct *task,
 					bool is_current)
 {
@@ -139,7 +140,8 @@ static __always_inline void fill_peer(struct stackd_wait *wait, const struct soc
 	wait->peer[3] = BPF_CORE_READ(sock, __sk_common.skc_daddr);
 }
 
-/* Takes the inode of the socket that has the address. A socket that connects has no address. */
+/* Takes the inode of the socket, this one or its peer, that has an address. (A socket that connects
+ * has none.) */
 static __always_inline void fill_unix(struct stackd_wait *wait, const struct sock *sock)
 {
 	const struct unix_sock *own = (const struct unix_sock *)sock, *peer;
@@ -155,7 +157,7 @@ static __always_inline void fill_unix(struct stackd_wait *wait, const struct soc
 	if (!peer || !BPF_CORE_READ(peer, addr))
 		return;
 	number = BPF_CORE_READ(peer, sk.sk_socket, file, f_inode, i_ino);
-	if (!number) /* the connection is not accepted yet */
+	if (!number) /* the connection was not accepted yet */
 		return;
 	wait->object = STACKD_OBJECT_UNIX;
 	wait->number = number;
@@ -197,7 +199,7 @@ static __always_inline void fill_file(struct stackd_wait *wait, const struct fil
 	}
 }
 
-/* Describes the object for which a thread has waited in its system call. */
+/* Fills in the object for which a thread has waited in its system call. */
 static __always_inline void fill_object(struct stackd_wait *wait, const struct wait_thread *thread)
 {
 	if (wait->call == ARCH_CALL_FUTEX) {

@@ -3,14 +3,15 @@
  * What is kept for a thread's waits, and which waits are sampled.
  *
  * A wait is the time from when a thread leaves the CPU to when it gets one again. The thread is
- * blocked until it is woken, then runnable; a preempted thread is runnable at once. Sampling is by
- * duration: points lie on each thread's waiting time, at exponential distances with the mean T, and
- * a part of a wait is kept if a point lies in it. So a part of length d is kept with p = 1 - exp(-d
- * / T), whatever else the thread does, and represents d / p. A part without a point costs one
+ * blocked until it is woken, then runnable; a preempted thread is runnable at once. Waits are
+ * sampled by duration: points are drawn on each thread's waiting time, at exponentially distributed
+ * distances with the mean T, and a part of a wait (the blocked or the runnable part) is recorded if
+ * a point is in it. So a part of length d is recorded with the probability p = 1 - exp(-d / T),
+ * whatever else the thread does, and represents the time d / p. A part without a point costs one
  * subtraction.
  *
- * The distances have no memory. So they are drawn anew from the end of a part that is kept, and may
- * be drawn anew at any time when T changes.
+ * Exponential distances have no memory. So the next distance may be drawn from the end of a
+ * recorded part on, and at any time when T changes.
  */
 #ifndef WAIT_THREAD_BPF_H
 #define WAIT_THREAD_BPF_H
@@ -23,26 +24,28 @@ enum wait_state {
 	WAIT_RUNNING,
 	WAIT_RUNNABLE,
 	WAIT_BLOCKED,
-	WAIT_BEGINS, /* begin_waits() is finding out which of these it is */
+	WAIT_BEGINS, /* begin_waits() is determining which of these states it is */
 };
 
-/* A bit of wait_thread.waker: the waker came before the switch was traced. */
+/* A bit of wait_thread.waker: the wake-up came before the thread's switch was traced. */
 #define WAKER_AHEAD 4
 
 struct wait_thread {
-	__u64 since_ns;	  /* when this state began, by the scheduler's clock (wait_clock.bpf.h) */
-	__u64 queued_ns;  /* time in CPUs' queues until then, by the scheduler's sum */
-	__u64 ran_ns;	  /* time on CPUs until it got this one, by the scheduler's sum */
-	__s64 left_ns;	  /* waiting time up to the next point */
+	__u64 since_ns;	  /* start of this state, by the scheduler's clock (wait_clock.bpf.h) */
+	__u64 queued_ns;  /* time that the thread was in CPUs' queues until since_ns, by the
+			   * scheduler's sum */
+	__u64 ran_ns;	  /* time that it was on CPUs until it got this one, by the scheduler's
+			   * sum */
+	__s64 left_ns;	  /* waiting time up to the next sampling point */
 	__u64 mean_ns;	  /* the mean with which left_ns was drawn */
 	__u32 state;	  /* enum wait_state */
 	__u32 task_state; /* the scheduler's state of a blocked thread */
-	__u64 drawn_ns;	  /* the part of its wait that was decided about at the wake-up; 0: none
-			   * yet */
-	__u32 is_drawn;	  /* that this part is kept */
+	__u64 drawn_ns;	  /* the length of the blocked part for which the wake-up has decided
+			   * whether it is recorded; 0: none */
+	__u32 is_drawn;	  /* that decision: it is recorded */
 	__u32 waker;	  /* enum stackd_waker, and WAKER_AHEAD */
-	__u64 file;	  /* of a blocked thread: the struct file of its descriptor at that time; 0:
-			   * none */
+	__u64 file;	  /* of a blocked thread: the struct file of its descriptor when it left
+			   * the CPU; 0: none */
 	__u32 holder;	  /* the thread that held its mutex, by the id that the mutex has; 0: not
 			   * known */
 	__u32 polled;	  /* the descriptor that it polls, if that is a single one */
@@ -92,8 +95,8 @@ static __always_inline void count_wait_record(enum stackd_event event, bool is_l
 
 /* --- the sampled wait of a CPU --------------------------------------------------------------- */
 
-/* A sampled wait that has ended, or a thread that has ended a wait. An interrupt, which was asked
- * for, walks the user stack of that thread. */
+/* A sampled wait that has ended, or a thread that has ended such a wait. The interrupt that was
+ * raised walks the user stack of that thread. */
 struct ended_wait {
 	__u32 tid; /* 0: the entry is empty */
 	__u32 pid;
@@ -101,7 +104,7 @@ struct ended_wait {
 	__u64 ended_ns; /* end of a wait: CLOCK_MONOTONIC */
 	union stackd_measurement event;
 	__u32 n_kernel;
-	__u32 is_outside; /* a waker whose user path is not taken */
+	__u32 is_outside; /* it is a waker whose user path is not wanted */
 	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1];
 };
 
@@ -115,10 +118,10 @@ struct {
 enum wait_record {
 	RECORD_OF_WAIT,
 	RECORD_OF_WAKER,
-	RECORD_WITHOUT_PATH, /* of a waker whose user path is not taken */
+	RECORD_WITHOUT_PATH, /* of a second waker, whose user path cannot be taken */
 };
 
-/* Returns where a CPU keeps an event of this kind until its path is walked. */
+/* Returns the index at which a CPU keeps an event of this kind until its path is walked. */
 static __always_inline enum wait_record wait_record_of(enum stackd_event event)
 {
 	return event == STACKD_EVENT_WAKE ? RECORD_OF_WAKER : RECORD_OF_WAIT;
@@ -136,7 +139,7 @@ static __always_inline struct ended_wait *ended_wait_here(void)
 	return ended_here(RECORD_OF_WAIT);
 }
 
-/* Copies the kernel frames of this CPU's wait, or waker; returns how many. */
+/* Copies the kernel frames of this CPU's wait or waker, and returns their number. */
 static __always_inline __u32 wait_frames(void *to, enum wait_record record)
 {
 	struct ended_wait *ended = ended_here(record);
@@ -150,10 +153,12 @@ static __always_inline __u32 wait_frames(void *to, enum wait_record record)
 
 /* --- sampling -------------------------------------------------------------------------------- */
 
-__u64 wait_mean_ns = 0;		 /* T; 0: all waits are kept; set by the daemon, at any time */
-SETTING __u64 wait_least_ns = 0; /* shorter parts are counted, and not sampled */
+__u64 wait_mean_ns = 0;		 /* T; 0: all waits are recorded. The daemon sets it, at any
+				  * time. */
+SETTING __u64 wait_least_ns = 0; /* shorter parts are only counted */
 
-/* Draws the distance to the next point, which is exponential with this mean of at most a minute. */
+/* Draws the distance in ns to the next point, from an exponential distribution with this mean,
+ * which is at most a minute. */
 static __always_inline __s64 draw_wait(__u64 mean_ns)
 {
 	__u64 u = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
@@ -161,7 +166,8 @@ static __always_inline __s64 draw_wait(__u64 mean_ns)
 	return (mean_ns * (minus_log2(u) * LOG_2 >> LOG_BITS) >> LOG_BITS) + 1;
 }
 
-/* Counts `ns` more of waiting time. Returns whether a sampling point lies in it. */
+/* Subtracts `ns` of waiting time from the distance to the next sampling point. Returns whether the
+ * point is in that time. */
 static __always_inline bool has_point(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
 {
 	if (!mean_ns)
@@ -177,7 +183,7 @@ static __always_inline bool has_point(struct wait_thread *thread, __u64 ns, __u6
 	return true;
 }
 
-/* Returns whether a part of a wait is kept; `ns` is its length. */
+/* Returns whether a part of a wait of `ns` is recorded. */
 static __always_inline bool is_kept(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
 {
 	if (!ns)
@@ -190,8 +196,8 @@ static __always_inline bool is_kept(struct wait_thread *thread, __u64 ns, __u64 
 	return has_point(thread, ns, mean_ns);
 }
 
-/* Returns whether the blocked part is kept. The wake-up may have decided for the time until
- * then. */
+/* Returns whether the blocked part, of `ns`, is recorded. The wake-up may have decided that for the
+ * time until then. */
 static __always_inline bool is_blocked_kept(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
 {
 	__u64 drawn = thread->drawn_ns;

@@ -7,9 +7,9 @@
  *   irq_work       the interrupt: walks that thread's user stack, and sends a record
  *                  (wait.bpf.h)
  *
- * The waker runs only here, so this decides whether the blocked part of the wait is sampled, for
- * the time so far. When the thread gets its CPU, the same points decide about the rest of the
- * blocked part, until the thread was queued.
+ * The waker's path can only be taken here, so it is decided here whether the blocked part of the
+ * wait is sampled (wait_thread.bpf.h), by its length so far. When the woken thread gets its CPU, it
+ * is decided for the rest of the blocked part, until the thread was queued.
  *
  * The tracepoint holds the lock of the woken thread, with interrupts off, so the interrupt comes as
  * soon as the wake-up is done, still in the waker's system call. If the waker wakes a second thread
@@ -20,8 +20,8 @@
 
 #include "wait.bpf.h"
 
-/* Makes a record of the running thread's path, as the waker of a task. The user path is taken only
- * for the first task that is woken while interrupts are off. */
+/* Makes a record of the running thread as the waker of `woken`, and raises the interrupt that walks
+ * its user path. Only the first waker while interrupts are off gets that path. */
 static __always_inline void keep_waker(struct task_struct *current, const struct task_struct *woken,
 				       __u64 now)
 {
@@ -57,9 +57,8 @@ static __always_inline void keep_waker(struct task_struct *current, const struct
 }
 
 /* Returns whether a thread that is not known to have left its CPU is woken from a wait that has
- * begun: the scheduler has removed the thread from the queue, and looks for another thread, before
- * the switch is traced. A thread that is woken before it is removed continues, and does not
- * wait. */
+ * begun: the scheduler has removed it from the queue, and chooses another thread, before the switch
+ * is traced. A thread that is woken before it is removed continues, and does not wait. */
 static __always_inline bool is_switching(const struct wait_thread *thread, struct task_struct *task)
 {
 	if (thread->state != WAIT_RUNNING)
@@ -69,8 +68,8 @@ static __always_inline bool is_switching(const struct wait_thread *thread, struc
 	return !task->on_rq;
 }
 
-/* This thread or interrupt wakes a thread. If that thread's wait is sampled so far, which nothing
- * changes until the thread is queued, its waker is recorded. */
+/* Runs when the current thread or interrupt wakes a thread. If the wait of that thread is sampled
+ * so far, its waker is recorded. */
 SEC("tp_btf/sched_waking")
 int stackd_wait_waking(__u64 *ctx)
 {
@@ -89,13 +88,15 @@ int stackd_wait_waking(__u64 *ctx)
 	current = bpf_get_current_task_btf();
 	now = bpf_ktime_get_ns();
 	since = thread->since_ns;
-	FORGET(since); /* else clang reads both by one instruction, which the verifier refuses */
+	FORGET(since); /* else clang reads both members by one instruction, which the BPF
+			* verifier refuses */
 	if (is_ahead)
 		since = queue_clock(task);
 	blocked = time_between(since, wait_clock_of(now));
-	blocked += !blocked; /* a wait can be shorter than the clock is exact */
-	/* What the idle task does is an interrupt's work. Other interrupts are among the kernel
-	 * frames of the thread that they interrupt, where the daemon finds them. */
+	blocked += !blocked; /* at least 1, since a wait can be shorter than the clock's
+			      * resolution */
+	/* What the idle task does is the work of an interrupt. Other interrupts are among the
+	 * kernel frames of the thread that they interrupt, where the daemon finds them. */
 	waker = current->pid ? STACKD_WAKER_THREAD : STACKD_WAKER_INTERRUPT;
 	if (blocked >= wait_least_ns) {
 		is_drawn = has_point(thread, blocked, wait_mean_ns);

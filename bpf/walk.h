@@ -2,9 +2,9 @@
 /*
  * One step of a walk: from the registers of a frame and the rule for its code address to the
  * registers of its caller. The same source is compiled into the kernel program and into user space
- * (lib/code/unwind/walk_step.h), which adds the rules that struct stackd_rule cannot express. This
- * file has what follows from the memory and the rule alone. Which rule applies, and where a stack
- * ends, is decided by the walks.
+ * (lib/code/unwind/walk_step.h), which adds the rules that struct stackd_rule cannot express. A
+ * step depends on the memory and the rule alone. Which rule applies, and where a stack ends, is
+ * decided by its callers, the walks.
  *
  * A file that includes this provides the memory:
  *
@@ -19,11 +19,11 @@
  *
  * Registers are in DWARF's numbering; the program counter is separate. After a step, only registers
  * that a caller can rely on (callee-saved ones) are valid; a rule that needs another register ends
- * the walk. For each register, `origin` is the stack slot from which it was restored: the verified
- * prefix compares it besides return addresses.
+ * the walk. For each register, `origin` is the stack slot from which it was restored. The kernel
+ * half compares that slot in the next walk, besides return addresses (prefix.bpf.h).
  *
  * The CFA and the return address are read first, so a step that ends the walk has not changed it.
- * If the slot of a saved register cannot be read, the walk continues: the register is unknown, and
+ * If the slot of a saved register cannot be read, the walk continues without its value, which is
  * hardly ever needed. The caller's stack pointer is above the frame's, so that a walk approaches
  * the end of the stack. (It is the same if the function was interrupted and has popped its return
  * address.) The frame of a signal may lead anywhere, and so may rules of kind OTHER; the limit of
@@ -68,22 +68,24 @@ struct walk {
 	__u64 r[WALK_REGS];
 	struct walk_origin origin[WALK_REGS];
 	__u64 pc;
-	__u64 slot;	    /* where the pc was read from; 0 for the leaf */
-	__u64 deref;	    /* the slot from which the last step read the CFA; 0: none */
-	__u64 deref_word;   /* the word in that slot */
-	__u64 system_sp;    /* where the Go thread left its system stack at the callback before the
-			     * last one that was met; 0: no callback was met */
-	__u32 valid;	    /* a bit for each register */
-	__u32 is_exact;	    /* the pc was interrupted: it is not a return address */
+	__u64 slot;	  /* address from which the pc was read; 0 for the leaf */
+	__u64 deref;	  /* the slot from which the last step read the CFA; 0: none */
+	__u64 deref_word; /* the word in that slot */
+	/* the stack pointer with which the Go thread left its system stack at the callback before
+	 * the last one that the walk has met; 0: it has met none */
+	__u64 system_sp;
+	__u32 valid;	    /* a bit for each register whose value is known */
+	__u32 is_exact;	    /* the frame was interrupted at the pc, which is no return address */
 	__u32 frame;	    /* number of the frame, counted from the leaf */
 	__u32 is_lean;	    /* only the frame pointer is restored */
-	__u32 is_scheduler; /* has met a frame of Go's scheduler (STACKD_CFA_SCHEDULER) */
-	__u32 has_left;	    /* has stepped from a thread's stack to that of its goroutine, by g */
+	__u32 is_scheduler; /* the walk has met a frame of Go's scheduler (STACKD_CFA_SCHEDULER) */
+	__u32 has_left;	    /* the walk has stepped from a thread's stack to its goroutine's
+			     * stack, by g */
 	union {
 		__u32 extras; /* either is set */
 		struct {
-			__u16 is_once; /* has used words that marks do not cover: not to be
-					* remembered */
+			__u16 is_once; /* the walk has used words that marks do not cover, so it
+					* must not be remembered */
 			__u16 managed; /* enum managed_state (managed.bpf.h) */
 		};
 	};
@@ -91,7 +93,8 @@ struct walk {
 
 /* Results of a step other than an end reason. */
 #define WALK_GO_ON 255
-#define WALK_AGAIN 254 /* again from the leaf, with all registers: a lean walk lacks one */
+/* walk again from the leaf, with all registers, since a lean walk lacks one */
+#define WALK_AGAIN 254
 
 static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret_word);
 
@@ -106,7 +109,7 @@ static __always_inline void walk_keep(struct walk *w, __u32 kept)
 	w->valid &= WALK_IS_LEAN(w) ? WALK_LEAN_REGS : ARCH_PRESERVED_REGS | kept;
 }
 
-/* Makes the walk's frame the caller, whose pc was read from `slot`. */
+/* Moves the walk to the caller, whose pc was read from `slot`. */
 static __always_inline void walk_arrive(struct walk *w, __u64 sp, __u64 pc, __u64 slot,
 					bool is_exact)
 {
@@ -117,7 +120,7 @@ static __always_inline void walk_arrive(struct walk *w, __u64 sp, __u64 pc, __u6
 	w->frame++;
 }
 
-/* Restores a register from a slot. 0, or 1: unreadable. */
+/* Restores a register from a slot. Returns 0, or 1 if the slot cannot be read. */
 static __always_inline int walk_restore(struct walk *w, __u32 reg, __u64 slot)
 {
 	__u64 word;
@@ -132,16 +135,17 @@ static __always_inline int walk_restore(struct walk *w, __u32 reg, __u64 slot)
 	return 0;
 }
 
-/* The same, by a rule. If the slot cannot be read, the register is unknown. But if the slot is
- * below the stack pointer, the register was popped and has its value back: compilers do not
- * describe that in epilogues. */
+/* Restores a register that a rule says was saved. If the slot cannot be read, the register is not
+ * valid any more; but if the slot is below the stack pointer, the register was popped and has its
+ * value back, which compilers do not describe in epilogues. */
 static __always_inline void walk_restore_saved(struct walk *w, __u32 reg, __u64 slot)
 {
 	if (walk_restore(w, reg, slot) && slot >= w->r[STACKD_REG_SP])
 		w->valid &= ~(1u << reg);
 }
 
-/* Steps out of the frame of a signal, by a rule of kind SIGNAL. */
+/* Steps from the frame of a signal to the interrupted function, by a rule of kind SIGNAL. Returns
+ * WALK_GO_ON, or an end reason. */
 static __always_inline int walk_signal(struct walk *w, __s32 cfa_offset)
 {
 	__u64 at = w->r[STACKD_REG_SP] + (__u64)(__s64)cfa_offset;
@@ -209,15 +213,16 @@ static __always_inline void walk_saved(struct walk *w, const struct stackd_rule 
 #undef WALK_X
 }
 
-/* Returns whether the CFA is possible for the walk's frame. */
+/* Returns whether the CFA is possible for the walk's frame: above its stack pointer or, if the
+ * frame was interrupted, at it. */
 static __always_inline bool walk_rises(const struct walk *w, __u64 cfa)
 {
 	return cfa > w->r[STACKD_REG_SP] || (cfa == w->r[STACKD_REG_SP] && w->is_exact);
 }
 
-/* Steps out of a frame that is not a signal's, by a rule of kind REG, DEREF, PLT, OTHER, SCHEDULER,
- * INJECTED or EVAL. Returns WALK_GO_ON, or an end reason with the walk unchanged; from a lean walk
- * also WALK_AGAIN. */
+/* Steps to the caller out of a frame that is not a signal's, by a rule of kind REG, DEREF, PLT,
+ * OTHER, SCHEDULER, INJECTED or EVAL. Returns WALK_GO_ON, or an end reason with the walk unchanged;
+ * from a lean walk also WALK_AGAIN. */
 static __always_inline int walk_step_plain(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 cfa = 0, pc, slot;
@@ -241,9 +246,9 @@ static __always_inline int walk_step_plain(struct walk *w, const struct stackd_r
 	return WALK_GO_ON;
 }
 
-/* Steps by a rule of any kind. For kinds that this cannot apply, returns an end reason: those for
- * which the kernel half reads more than the stack (runtime.bpf.h), and rules that user space
- * adds. */
+/* Steps to the caller by a rule of any kind. Returns as walk_step_plain(). For kinds that need more
+ * than the stack, or DWARF expressions, it returns an end reason; the kernel half (runtime.bpf.h)
+ * and user space handle these kinds themselves. */
 static __always_inline int walk_step(struct walk *w, const struct stackd_rule *rule)
 {
 	switch (rule->cfa) {

@@ -11,7 +11,7 @@
 #include "arch/arch.h"
 
 #define LIVE_PARTS 256u
-#define LIVE_FIRST 512u /* slots of a part, at first: a page */
+#define LIVE_FIRST 512u /* slots of a new part: one page */
 #define LIVE_SPINS 64
 
 _Atomic uint8_t live_filter[1u << LIVE_FILTER_BITS];
@@ -70,8 +70,8 @@ static void live_filter_remove(const void *pointer)
 
 /* --- a part ----------------------------------------------------------------------------------- */
 
-/* Returns the slot where the address is, or would be put. It uses bits of the hash that choose
- * neither the part nor the counter. There is always a free slot. */
+/* Returns the slot where the address is, or where it belongs. It depends on bits of the hash that
+ * choose neither the part nor the counter. There is always a free slot. */
 static uint32_t live_find(const struct live_part *part, uintptr_t address)
 {
 	uint32_t at = (uint32_t)(live_hash((const void *)address) >> 20) & (part->n_slots - 1);
@@ -81,7 +81,8 @@ static uint32_t live_find(const struct live_part *part, uintptr_t address)
 	return at;
 }
 
-/* Makes room for one more address: at most half of the slots are used. */
+/* Makes room for one more address, so that at most half of the slots are used. Returns false if
+ * memory is lacking. */
 static bool live_room(struct live_part *part)
 {
 	struct live_part old = *part;
@@ -105,7 +106,7 @@ static bool live_room(struct live_part *part)
 	return true;
 }
 
-/* Empties a slot, and moves up addresses behind it that would not be found any more. */
+/* Empties a slot, and moves up those addresses behind it that would not be found any more. */
 static void live_empty(struct live_part *part, uint32_t at)
 {
 	uint32_t mask = part->n_slots - 1;
@@ -131,8 +132,8 @@ bool live_add(const void *pointer)
 	has_room = live_room(part);
 	if (has_room) {
 		at = live_find(part, (uintptr_t)pointer);
-		/* It is there already if the block was freed in a way that this library does not
-		 * see. */
+		/* The address is there already if its block was freed in a way that this library
+		 * does not see. */
 		if (!part->slots[at]) {
 			part->slots[at] = (uintptr_t)pointer;
 			part->n_used++;

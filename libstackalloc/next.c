@@ -53,7 +53,8 @@ static void early_free(void *pointer)
 static void *early_calloc(size_t n, size_t size)
 {
 	if (is_finding)
-		return early_block(16, n * size); /* zeroed: it was never used before */
+		return early_block(16, n * size); /* the bytes are 0, since they were never used
+						   * before */
 	next_find();
 	return next.calloc(n, size);
 }
@@ -133,7 +134,7 @@ static void give_up(const char *symbol)
 	abort();
 }
 
-/* An allocator need not have the rarer functions; then they fail as for lack of memory. */
+/* An allocator may lack the rarer functions, which then fail as if memory were lacking. */
 static void *no_block(size_t alignment, size_t size)
 {
 	(void)alignment;

@@ -25,11 +25,11 @@ struct next {
 	void *(*pvalloc)(size_t size);
 };
 
-/* Until next_find() has run, these functions call it first. */
+/* The functions can be called at any time: those that are here at first call next_find(). */
 extern struct next next PROBE_HIDDEN;
 
-/* Looks up all of them, once, and calls wrap_begin(). If memory is allocated meanwhile (dlsym()
- * does so), it is a part of next_early, which is never reused: from then on, live_has_any(). */
+/* Looks up all of them, once, and calls wrap_begin(). Memory that is allocated meanwhile (dlsym()
+ * does so) is part of next_early, and is never reused; live_has_any() is true from then on. */
 void next_find(void) PROBE_HIDDEN;
 
 #define NEXT_EARLY_BYTES 16384u
@@ -41,7 +41,7 @@ static inline bool next_is_early(const void *pointer)
 }
 
 /* Finds a form of operator new or delete by its symbol. If there is none, ends the process with a
- * message: a program that calls it would not have started without this library, either. */
+ * message: a program that calls it would not have started without this library either. */
 void *next_cxx(const char *symbol) PROBE_HIDDEN;
 
 #endif

@@ -19,11 +19,12 @@
 
 #define PROBE_HIDDEN __attribute__((visibility("hidden")))
 
-/* The number of users of otel_memory:alloc. The kernel writes it. */
+/* Number of users of otel_memory:alloc, which the kernel writes. */
 extern volatile uint16_t probe_alloc_semaphore PROBE_HIDDEN;
 
-/* `weight`: the bytes that this block represents, its own included. Returns the pointer: so the
- * wrappers end with a jump to this function, and their frames are not in the call path. */
+/* `weight` is the number of bytes that this block represents, including its own. Returns the
+ * pointer, so that wrappers end with a jump to this function, and their frames are not in the call
+ * path. */
 void *probe_alloc(void *pointer, size_t size, uint64_t weight) PROBE_HIDDEN;
 void probe_free(const void *pointer) PROBE_HIDDEN;
 

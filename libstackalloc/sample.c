@@ -19,7 +19,8 @@ static bool sample_is_set;
 
 /* --- the distance ----------------------------------------------------------------------------- */
 
-/* glibc's dynamic linker sets this to the arguments, behind which is the environment. */
+/* glibc's dynamic linker sets this to the address of the arguments, behind which is the
+ * environment. */
 extern long *__libc_stack_end __attribute__((weak));
 
 /* Returns the environment, even before the C library has been initialised. */
@@ -33,9 +34,8 @@ static char **sample_environment(void)
 	return (char **)&__libc_stack_end[count + 2];
 }
 
-/* Reads the mean distance from the environment when the first block is counted: constructors of
- * other libraries allocate before a constructor of this library runs, and the dynamic linker before
- * them. */
+/* Reads the mean distance from the environment when the first block is counted. A constructor would
+ * be too late: those of other libraries allocate before it, and so does the dynamic linker. */
 static void sample_configure(void)
 {
 	static const char name[] = "STACKALLOC_BYTES=";
@@ -103,7 +103,7 @@ uint64_t sample_take(size_t size, bool is_made)
 	sample_taken++;
 	if (!is_made)
 		return 0;
-	/* Rounds at random to a neighbouring number, so that sums have no bias. */
+	/* Rounds at random to a neighbouring whole number, so that sums have no bias. */
 	return (uint64_t)(bytes / -expm1(-bytes / sample_mean) + 1 - sample_uniform());
 }
 

@@ -34,17 +34,17 @@ static inline bool sample_is_due(size_t size)
 	return __builtin_expect(sample_left < 0, 0);
 }
 
-/* Decides about an allocation that is due, and draws the next distance. Returns the bytes that it
- * represents; 0: it is not sampled, since the thread's first distance was drawn only now, or since
- * the allocation failed (`is_made` is false). A distance may be drawn anew, as long as only chance
- * ends it. */
+/* Decides whether an allocation that is due is sampled, and draws the next distance. Returns the
+ * bytes that it represents; 0: it is not sampled, since the thread's first distance was drawn only
+ * now, or since the allocation failed (`is_made` is false). Drawing anew adds no bias, since an
+ * exponential distribution has no memory. */
 uint64_t sample_take(size_t size, bool is_made) PROBE_HIDDEN;
 
-/* Sets the mean distance; 0 is the default. Call it before threads begin; if it is not called, the
+/* Sets the mean distance; 0 is the default. Call it before threads begin. Without this call, the
  * first sample_take() reads the distance from the environment. */
 void sample_set_distance(uint64_t bytes) PROBE_HIDDEN;
 
-/* Draws other random numbers than the parent from now on: for the child of a fork. */
+/* Makes the random numbers differ from the parent's from now on, for the child of a fork. */
 void sample_begin_anew(void) PROBE_HIDDEN;
 
 #endif

@@ -15,13 +15,14 @@ __thread bool wrap_is_inside;
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* If the allocator calls a wrapper itself, only the outer call counts. */
+/* If the allocator itself calls a wrapper, only the outer call counts. */
 __attribute__((noinline, cold)) void *wrap_sampled(void *pointer, size_t size)
 {
 	bool is_taken = pointer && !wrap_is_inside;
 	uint64_t weight = sample_take(size, is_taken);
 	int err = errno;
-	/* A block that cannot be added to the set would seem to live for ever. */
+	/* A block that cannot be added to the set is not reported, since it would seem to live for
+	 * ever. */
 	bool is_told = weight && live_add(pointer);
 
 	errno = err;
@@ -34,8 +35,8 @@ __attribute__((noinline, cold)) void wrap_freed(const void *pointer)
 		probe_free(pointer);
 }
 
-/* Another thread may get the block's address as soon as realloc() has freed it, but cannot add a
- * sample with that address before it is released here: so the probes are hit in order. */
+/* As soon as realloc() has freed the block, another thread may get its address, but can add a
+ * sample with that address only after it is released here, so the probes are hit in order. */
 __attribute__((noinline, cold)) static void *realloc_sampled(void *pointer, size_t size)
 {
 	void *moved;
@@ -135,9 +136,8 @@ static void begin_anew(void)
 	sample_begin_anew();
 }
 
-/* Handlers run in the order of their registration. This one comes before those of all users of
- * allocated memory, so none of these frees with a lock that another thread of the parent has
- * held. */
+/* Handlers run in the order of their registration. This one precedes those of all users of
+ * allocated memory, so none of these frees with a lock that another thread of the parent held. */
 void wrap_begin(void)
 {
 	pthread_atfork(NULL, NULL, begin_anew);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all wrappers do around the next function. Without a user of the probe they only call it;
- * free() also looks for sampled blocks while there are any, so that the set stays right when the
- * last user has gone.
+ * What all wrappers do around the next function. While no profiler uses the probe, they only call
+ * it. But free() looks for sampled blocks while there are any, so that the set stays right after
+ * the last user has gone.
  */
 #ifndef LIBSTACKALLOC_WRAP_H
 #define LIBSTACKALLOC_WRAP_H
@@ -11,7 +11,7 @@
 #include "probe.h"
 #include "sample.h"
 
-/* Set while the allocator may call a wrapper: its allocations then are part of another call. */
+/* Set while the allocator may call a wrapper, whose allocations are then part of another call. */
 extern __thread bool wrap_is_inside PROBE_HIDDEN;
 
 /* Called once, when the next functions are known. */
@@ -21,7 +21,7 @@ void wrap_begin(void) PROBE_HIDDEN;
  * to the next sample. Returns the pointer. */
 void *wrap_sampled(void *pointer, size_t size) PROBE_HIDDEN;
 
-/* Called before a block that may be a sampled one is freed: no other block can have its address
+/* Call it before a block is freed that may be a sampled one: no other block can have its address
  * yet. */
 void wrap_freed(const void *pointer) PROBE_HIDDEN;
 

@@ -42,8 +42,8 @@ static inline bool operator_is(struct operator* o, enum counted counted)
 	return atomic_load_explicit(&o->counted, memory_order_relaxed) == counted;
 }
 
-/* Called after the first measured call, for its block of `size` bytes. `left` and `taken` are the
- * thread's values from before the call. */
+/* Notes whether the first measured call, of `size` bytes, was counted beneath, and counts it if
+ * not. Returns the block. `left` and `taken` are the thread's values from before the call. */
 __attribute__((noinline, cold)) static void *
 operator_learn(struct operator* o, void *block, size_t size, int64_t left, uint64_t taken)
 {
@@ -56,7 +56,7 @@ operator_learn(struct operator* o, void *block, size_t size, int64_t left, uint6
 								   : block;
 }
 
-/* SYMBOL(size, ...): a form of new. */
+/* Wraps a form of new: SYMBOL(size, ...). */
 #define NEW(symbol, parameters, arguments)                                                         \
 	void *symbol parameters;                                                                   \
 	EXPORT void *symbol parameters                                                             \
@@ -74,8 +74,8 @@ operator_learn(struct operator* o, void *block, size_t size, int64_t left, uint6
 					   : next_new arguments;                                   \
 	}
 
-/* SYMBOL(pointer, ...): a form of delete. If it calls free(), the block is no longer in the set
- * there. */
+/* Wraps a form of delete: SYMBOL(pointer, ...). If it calls free(), the block is no longer in the
+ * set by then. */
 #define DELETE(symbol, parameters, arguments)                                                      \
 	void symbol parameters;                                                                    \
 	EXPORT void symbol parameters                                                              \

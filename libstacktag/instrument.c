@@ -45,8 +45,8 @@ void __cyg_profile_func_exit(void *function, void *site) NOT_US EXPORT;
 
 /* --- ids of functions ------------------------------------------------------------------------- */
 
-/* Each slot is written once: the id first, then the function. 1 marks a slot that is being
- * written. */
+/* Each slot is written once: the id first, then the function. The function 1 marks a slot that is
+ * being written. */
 static struct known {
 	uintptr_t function;
 	uint64_t id;
@@ -71,8 +71,8 @@ NOT_US static uint64_t file_id_of_note(const uint8_t *at, const uint8_t *end)
 	return 0;
 }
 
-/* The id of a file without a build-id: of its program headers, which are the same in file and
- * memory. */
+/* Returns the id of a file without a build-id. It is made from the program headers, which are the
+ * same in the file and in memory. */
 NOT_US static uint64_t file_id_of_headers(const uint8_t *at, size_t n)
 {
 	uint64_t hash = 0;
@@ -107,7 +107,7 @@ NOT_US static uint64_t find_id(uintptr_t function)
 {
 	struct dl_find_object found;
 
-	/* The headers are where the file's first page is mapped. */
+	/* The file's headers are where its first page is mapped. */
 	if (_dl_find_object((void *)function, &found) ||
 	    memcmp(found.dlfo_map_start, ELFMAG, SELFMAG))
 		return hash_mix64(function); /* code that the program made at run time */
@@ -194,7 +194,7 @@ NOT_US static __attribute__((noinline)) void make_entries(struct entries *e)
 	pthread_setspecific(at_thread_end, first);
 }
 
-/* Has the stack been released beyond an entry's frame? */
+/* Returns whether the stack has been released beyond an entry's frame. */
 NOT_US static inline bool is_stale(const struct entry *entry, uintptr_t sp)
 {
 	return entry->sp < sp && sp - entry->sp < STALE_BYTES;
@@ -233,7 +233,7 @@ void __cyg_profile_func_exit(void *function, void *site)
 	       ((at - 1)->function != (uintptr_t)function || (at - 1)->site != (uintptr_t)site))
 		at--;
 	if (at == e->first)
-		return; /* it was entered before this library was loaded */
+		return; /* the function was entered before this library was loaded */
 	e->top = at - 1;
 	stacktag_current = e->top->tag;
 }

@@ -4,18 +4,18 @@
  *
  * The initial-exec model puts the variable at the same distance from the thread pointer in all
  * threads. This holds even if this library is loaded by dlopen(): then the variable takes 8 of the
- * bytes that the C library reserves for that. So a profiler reads it with one number for the whole
- * process. Code here writes this number into a word before anything else of the program runs. (A
+ * bytes that the C library reserves for that. So a profiler needs one number for the whole process
+ * to read it. A constructor here writes this number into a word before the program's code runs. (A
  * relocated word would need no code, but not every linker makes one.) The note has the address of
- * the word, relative to the note: so the word is found from the file's bytes and in memory alike,
- * position-independent or not.
+ * the word relative to the note, so the word is found in the file's bytes and in memory alike,
+ * whether the code is position-independent or not.
  */
 #include "stacktag.h"
 
 __thread volatile uint64_t stacktag_current __attribute__((tls_model("initial-exec")));
 
-/* The word to which the note refers. Hidden, so that each of two files with the library has its
- * word. */
+/* The word to which the note refers. It is hidden, so that each of two files with the library has
+ * its own. */
 __attribute__((visibility("hidden"))) volatile int64_t stacktag_offset;
 
 __attribute__((constructor(101))) static void find_offset(void)

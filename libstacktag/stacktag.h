@@ -20,8 +20,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Returns the tag of the calling thread's path, up to the calling function; 0 outside of
- * instrumented functions. Costs one read; may be called in signal handlers. */
+/* Returns the tag of the calling thread's path up to the calling function; 0 outside of
+ * instrumented functions. Costs one read, and may be called in signal handlers. */
 uint64_t stacktag_get(void);
 
 /* The variable that stacktag_get() reads; compiler-generated code accesses it directly. */

@@ -29,17 +29,17 @@ extern "C" {
 
 struct stacktag_decoder;
 
-/* Makes a decoder for tags of the files of which the program consists now; after dlopen(), make
- * another one. Reads their sections .btloc and .btedge or, if they are compiled with
- * -finstrument-functions, their code. Returns 0; -ENODATA: no file keeps a tag; -ENOMEM; -E2BIG:
- * more calls than a model can have. *ret_decoder is untouched on failure. */
+/* Makes a decoder for tags of the files that are loaded now; after dlopen(), make another one.
+ * Reads their sections .btloc and .btedge or, if they are compiled with -finstrument-functions,
+ * their code. Returns 0, -ENODATA if no file keeps a tag, -ENOMEM, or -E2BIG if there are more
+ * calls than a model can have. *ret_decoder is untouched on failure. */
 int stacktag_decoder_new(struct stacktag_decoder **ret_decoder);
 void stacktag_decoder_free(struct stacktag_decoder *decoder); /* NULL is fine */
 
 /* Finds the most likely call path of a tag: *ret_count names of functions as linkers know them,
- * root first. Both are valid until the next call with this decoder. Tag 0 is the empty path. Later
- * calls are faster by what earlier calls have learned. Returns 0; -ENOENT: no path of this program
- * has the tag; -ETIMEDOUT: no path was found within the budget, in milliseconds; -ENOMEM. */
+ * root first. Both are valid until the next call with this decoder. Tag 0 is the empty path. What a
+ * call learns makes later calls faster. Returns 0, -ENOENT if no path of this program has the tag,
+ * -ETIMEDOUT if no path was found within the budget (in milliseconds), or -ENOMEM. */
 int stacktag_decode(struct stacktag_decoder *decoder, uint64_t tag, unsigned budget_ms,
 		    const char *const **ret_names, size_t *ret_count);
 

@@ -9,7 +9,8 @@
 
 #include <mpi.h>
 
-#define OPENING_BYTES 2040 /* of the first message: so few that every MPI sends them at once */
+/* of the first message, which is so short that every MPI sends it at once */
+#define OPENING_BYTES 2040
 
 enum { TAG_OPENING = 1, TAG_BYTES };
 
@@ -25,7 +26,7 @@ static int piece(size_t left)
 	return left < COMM_PIECE ? (int)left : COMM_PIECE;
 }
 
-/* The first message of an exchange: the number of bytes, and the first of them. */
+/* The first message of an exchange: the number of bytes, and the first of these. */
 struct opening {
 	uint64_t len;
 	uint8_t bytes[OPENING_BYTES];
@@ -36,7 +37,7 @@ static size_t opening_size(size_t len)
 	return offsetof(struct opening, bytes) + (len < OPENING_BYTES ? len : OPENING_BYTES);
 }
 
-/* Exchanges what does not fit into the first message, in pieces. */
+/* Exchanges, in pieces, what does not fit into the first message. */
 static void exchange_rest(struct comm *c, int other, const uint8_t *out, size_t n_out, uint8_t *in,
 			  size_t n_in)
 {

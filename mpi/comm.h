@@ -5,7 +5,7 @@
 
 #include "tagset/router.h"
 
-/* The bytes of a piece; longer messages are sent in pieces. */
+/* Bytes of a piece; longer messages are sent in pieces. */
 #define COMM_PIECE (1 << 20)
 
 struct comm_figures {
@@ -18,19 +18,19 @@ struct comm {
 	struct comm_figures figures;
 };
 
-/* Connects all processes; call it after MPI_Init(). Errors of MPI end the job, as is MPI's default.
+/* Connects all processes; call it after MPI_Init(). Errors of MPI end the job, as by MPI's default.
  * `comm` must not be moved. */
 void comm_new(struct comm *comm);
 
 /* Sends a buffer to a process that calls comm_receive(), in pieces. */
 void comm_send(struct comm *comm, uint32_t to, const void *bytes, size_t len);
 
-/* Receives `len` bytes of comm_send(): calls `take` for each piece. If that returns anything but 0,
- * returns this at once, while the sender still waits. */
+/* Receives `len` bytes of comm_send(), and calls `take` for each piece. If that returns anything
+ * but 0, returns it at once, while the sender still waits. */
 int comm_receive(struct comm *comm, uint32_t from, size_t len,
 		 int (*take)(void *arg, const uint8_t *bytes, size_t n), void *arg);
 
-/* Ends the job when a process has met an error that the other processes do not know. */
+/* Ends the job when a process has met an error of which the other processes do not know. */
 _Noreturn void comm_abort(int status);
 
 #endif

@@ -23,14 +23,15 @@ struct job_file {
 
 /* --- what process 0 writes -------------------------------------------------------------------- */
 
-/* The name of an incomplete file, which signals remove: handlers take no argument. */
+/* The name of an incomplete file, which signals remove; in a variable, since handlers have no
+ * argument. */
 static char *job_file_doomed;
 
 static void on_signal(int number)
 {
 	if (job_file_doomed)
 		unlink(job_file_doomed);
-	raise(number); /* the handler is reset: now the signal ends the process as without it */
+	raise(number); /* the handler has been reset, so the signal ends the process as usual */
 }
 
 static void watch_signals(struct job_file *f)
@@ -153,7 +154,7 @@ static int take_announcement(void *arg, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-/* Asks a process for its parts. So only one process sends at a time. */
+/* Asks a process for its parts, so that only one process sends at a time. */
 static int ask(struct job_file *f, uint32_t process)
 {
 	struct announcement a = {0};
@@ -190,7 +191,7 @@ static int answer(struct job_file *f, const struct tagset_part *parts, size_t n,
 	return 0;
 }
 
-/* Leaves out empty parts. */
+/* Copies the parts that are not empty; returns their number. */
 static size_t pack(const struct tagset_part *parts, size_t n, struct tagset_part *ret_parts)
 {
 	size_t count = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl-mpi merge: does what `stackctl merge` does, by the processes of an MPI job, one on each
- * node. Each process reads its inputs by the code of stackctl; lib/record/tagset/tagset_share.h
- * does the rest.
+ * stackctl-mpi merge: does what `stackctl merge` does in the processes of an MPI job, one on each
+ * node. Each process reads its inputs with stackctl's code; lib/record/tagset/tagset_share.h does
+ * the rest.
  *
  * If a process meets an error while it reads, all processes agree upon that and end with its
  * status. If a process meets one later, while others wait for it, it ends the job by MPI_Abort().
@@ -115,7 +115,7 @@ static int agree(struct merge *m, int status)
 	return (int)worst;
 }
 
-/* Process 0 prints the messages about the whole job. */
+/* Prints the messages about the whole job, in process 0. */
 static void tell(const struct merge *m, const struct tagset_shared *shared)
 {
 	if (m->comm.router.rank)
@@ -129,7 +129,7 @@ static void tell(const struct merge *m, const struct tagset_shared *shared)
 			shared->skipped);
 }
 
-/* Prints the message of an error that all processes have. */
+/* Prints the message of an error that all processes have, in process 0. Returns the status. */
 static int nothing(const struct merge *m)
 {
 	if (m->comm.router.rank == 0)
@@ -179,7 +179,7 @@ static int merge(struct merge *m)
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-/* Returns the first of these variables that the launcher has set; NULL: it has set none. */
+/* Returns the value of the first of these variables that the launcher has set, or NULL. */
 static const char *told(const char *const *names)
 {
 	for (; *names; names++)
@@ -213,7 +213,8 @@ static void name_process(char ret_name[static NAME_MAX_BYTES])
 		 host);
 }
 
-/* Returns whether another process of the job reads the same options, and reports errors in them. */
+/* Returns whether another process of the job reads the same options, and reports the errors in
+ * them. */
 static bool is_another_first(void)
 {
 	const char *rank = own_rank();
@@ -221,7 +222,7 @@ static bool is_another_first(void)
 	return rank && strcmp(rank, "0") != 0;
 }
 
-/* Reads the options, before MPI is begun. If they are wrong, this ends the process. */
+/* Reads the options before MPI is begun. If they are wrong, ends the process. */
 static void read_options(int argc, char **argv, struct merge *m)
 {
 	static char name[] = "stackctl-mpi merge";

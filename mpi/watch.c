@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches the process that works; see watch.h. */
+/* Watches the process that does the work; see watch.h. */
 #include "mpi/watch.h"
 
 #include <errno.h>

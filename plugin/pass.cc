@@ -4,11 +4,11 @@
  *
  *	entry		saved = stacktag_current; stacktag_current = saved * 11 ^ id
  *	return		stacktag_current = saved
- *	tail call	stacktag_current = saved, before it: the callee replaces us
+ *	tail call	stacktag_current = saved, before it: the callee replaces the function
  *	landing pad	stacktag_current = saved * 11 ^ id: an exception came from deeper down
  *	setjmp() etc.	the same behind it: longjmp() may have come from deeper down
  *
- * So a function that is left in an unusual way does nothing, and the place that control arrives at
+ * So a function that is left in an unusual way does nothing, and the place at which control arrives
  * restores the tag. A function without such places pays for one load and two stores. `saved` is a
  * local variable, in a register or on the stack, as the compiler decides.
  *
@@ -87,7 +87,8 @@ static void add_store(gimple_seq *seq, tree value)
 	gimple_seq_add_stmt(seq, gimple_build_assign(declare_tag(), value));
 }
 
-/* The scheduler moves nothing past this, so the function's code stays between its stores. */
+/* The scheduler moves nothing past this barrier, so the function's code stays between its
+ * stores. */
 static void add_barrier(gimple_seq *seq)
 {
 	gasm *barrier = gimple_build_asm_vec("", NULL, NULL, NULL, NULL);
@@ -96,7 +97,7 @@ static void add_barrier(gimple_seq *seq)
 	gimple_seq_add_stmt(seq, barrier);
 }
 
-/* Appends a store: stacktag_current = the tag of this function. */
+/* Appends the store of this function's tag to stacktag_current. */
 static void add_enter(gimple_seq *seq, const struct keeper *k)
 {
 	tree id = build_int_cstu(tag_type(), k->id), product, tag;
@@ -143,7 +144,7 @@ static bool in_one_register(tree type)
 	return SCALAR_FLOAT_TYPE_P(type) && tree_to_uhwi(TYPE_SIZE(type)) <= 64;
 }
 
-/* Will a call that is marked as a tail call certainly be a jump? */
+/* Returns whether a call that is marked as a tail call will certainly be a jump. */
 static bool is_surely_jump(gcall *call)
 {
 	unsigned integers = 0, floats = 0;
@@ -168,7 +169,8 @@ static const char *called_name(gcall *call)
 	return callee ? linkage_name(callee) : "";
 }
 
-/* May control come back to the place behind this call by another way than the callee's return? */
+/* Returns whether control may come back to the place behind this call in another way than by the
+ * callee's return. */
 static bool comes_back(gcall *call)
 {
 	return gimple_call_flags(call) & ECF_RETURNS_TWICE ||
@@ -179,7 +181,7 @@ static bool comes_back(gcall *call)
 /* --- points where a function restores the tag ------------------------------------------------- */
 
 struct points {
-	auto_vec<gimple *> returns;    /* and tail calls: before them */
+	auto_vec<gimple *> returns;    /* and tail calls; before them */
 	auto_vec<gcall *> comebacks;   /* after them */
 	auto_vec<basic_block> landing; /* at their start */
 	std::set<edge_record> edges;
@@ -239,7 +241,8 @@ static void find_points(function *fun, uint64_t id, struct points *points)
 
 /* --- what is left out ------------------------------------------------------------------------- */
 
-/* Is it a resolver of an indirect function? These run before thread-local variables exist. */
+/* Returns whether a function is a resolver of an indirect function, which runs before thread-local
+ * variables exist. */
 static bool is_resolver(tree fndecl)
 {
 	cgraph_node *node = cgraph_node::get(fndecl);
@@ -257,7 +260,7 @@ static bool is_resolver(tree fndecl)
 	return false;
 }
 
-/* Is it a function into which no statement may be inserted? */
+/* Returns whether a function is one into which no statement may be inserted. */
 static bool is_untouchable(tree fndecl)
 {
 	return lookup_attribute("naked", DECL_ATTRIBUTES(fndecl)) ||
@@ -291,7 +294,7 @@ static void enter_at_entry(function *fun, struct keeper *k)
 	gsi_insert_seq_on_edge(single_succ_edge(ENTRY_BLOCK_PTR_FOR_FN(fun)), seq);
 }
 
-/* Behind a call from which control can come back twice. */
+/* Restores the tag behind a call from which control can come back twice. */
 static void enter_after(gcall *call, const struct keeper *k)
 {
 	gimple_stmt_iterator at = gsi_for_stmt(call);

@@ -44,7 +44,7 @@ static bool take_number(const char *value, unsigned *ret_number)
 	return true;
 }
 
-/* Takes an option; false: it is unknown, or its value is wrong. */
+/* Takes an option. Returns false if it is unknown, or its value is wrong. */
 static bool take_option(const char *key, const char *value)
 {
 	const struct {

@@ -28,7 +28,7 @@ enum edge_flags { EDGE_TAIL = 1, EDGE_INDIRECT = 2, EDGE_TAKEN = 4, EDGE_METHOD 
 
 /* From the command line: -fplugin-arg-stacktag-NAME=VALUE */
 struct options {
-	bool leaves = true;		   /* functions that call nothing keep a tag, too */
+	bool leaves = true;		   /* functions that call nothing keep a tag too */
 	unsigned min_size = 0;		   /* statements; smaller functions are left out */
 	std::vector<std::string> exclude;  /* patterns of functions to leave out */
 	std::vector<std::string> files;	   /* patterns of source files to leave out */
@@ -38,7 +38,7 @@ struct options {
 
 extern struct options options;
 
-/* Does a name fit one of the patterns (fnmatch(3))? */
+/* Returns whether a name fits one of the patterns (fnmatch(3)). */
 bool fits(const std::vector<std::string> &patterns, const char *name);
 
 /* --- records.cc --- */
@@ -57,11 +57,11 @@ struct edge_record {
 /* Keeps the records of a function whose code is in this file, until they are written. */
 void record_function(tree fndecl, unsigned flags, const std::set<edge_record> &edges);
 
-/* Writes all records that were kept, and which addresses are taken. */
+/* Writes all records that were kept, and which functions have their address taken. */
 void write_records(void);
 
-/* Gives the edge of a call; false: it has none (a built-in function, or one that never calls
- * back). */
+/* Gives the edge of a call. Returns false if it has none: the callee is a built-in function, or one
+ * that never calls back. */
 bool edge_of_call(uint64_t caller, gcall *call, edge_record *ret_edge);
 
 /* --- pass.cc --- */

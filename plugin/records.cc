@@ -3,9 +3,9 @@
  * The records of .btloc and .btedge (docs/TAGS.md): what they contain, and how they get into the
  * object file.
  *
- * A function's records go into sections that belong to its code: linkers drop them along with code
- * that they drop (the second copy of an inline function, or code that --gc-sections finds unused).
- * The flags "o" (linked to the section of a symbol) and "G" (in its group) do that.
+ * A function's records go into sections that belong to its code, so linkers drop them together with
+ * the code: with the second copy of an inline function, or what --gc-sections finds unused. The
+ * flags "o" (linked to the section of a symbol) and "G" (in its group) do that.
  */
 #include "plugin.h"
 
@@ -15,8 +15,8 @@
 #include "output.h"
 
 #define VERSION	       1
-#define MAX_NAME_BYTES 60000 /* of a name in a record: records end at 65536 */
-#define LOC_BYTES      32    /* of a record, before the names */
+#define MAX_NAME_BYTES 60000 /* most bytes of a name in a record, which may have 65536 */
+#define LOC_BYTES      32    /* bytes of a record before the names */
 #define EDGE_BYTES     24
 
 struct function_record {

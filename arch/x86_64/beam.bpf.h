@@ -8,17 +8,19 @@
 
 #define BEAM_AHEAD  64 /* bytes of code that are searched at a time, */
 #define BEAM_BEHIND 10 /* the last of which only complete an instruction that begins before */
-#define BEAM_BACK   56 /* from a piece of code to the one before: they overlap */
+/* bytes from a piece of code to the piece before it, with which it overlaps */
+#define BEAM_BACK   56
 #define BEAM_PIECES 8  /* pieces that are searched for the instruction that made the frame */
 #define BEAM_ENTRY  16 /* bytes from a function's start to its first push, at most */
 
-/* Instructions, or how they begin: the lowest three bytes of a word. */
+/* Instructions, or their beginnings: the lowest three bytes of a word. */
 #define RSP_FROM_RBP	0xec8948u /* mov %rbp,%rsp */
 #define RSP_FROM_R13_8	0x658b49u /* mov stop(%r13),%rsp, with one byte of offset and with four */
 #define RSP_FROM_R13_32 0xa58b49u
-#define RBP_FROM_R13_8	0x6d8b49u /* mov pointer(%r13),%rbp, also with both */
+#define RBP_FROM_R13_8	0x6d8b49u /* mov pointer(%r13),%rbp, also with both sizes of the offset */
 #define RBP_FROM_R13_32 0xad8b49u
-#define R13_FROM_RAX	0xc58949u /* mov %rax,%r13: another process, which was not there before */
+/* mov %rax,%r13: takes another process; before it, r13 points to none */
+#define R13_FROM_RAX	0xc58949u
 #define SUB_RSP_8	0xec8348u
 #define SUB_RSP_32	0xec8148u
 #define ADD_RSP_8	0xc48348u
@@ -39,14 +41,14 @@ static __always_inline __u32 three_bytes(const __u8 *at)
 	return at[0] | at[1] << 8 | at[2] << 16;
 }
 
-/* Does process_main begin with these four bytes of code? */
+/* Returns whether process_main can begin with these four bytes of code. */
 static __always_inline bool begins_main(__u32 code)
 {
 	return (code & LOW_THREE_BYTES) == SUB_RSP_32;
 }
 
-/* Does an instruction behind the release of the frame lead out of the function: dec %r14, which
- * precedes ret, or jmp? */
+/* Returns whether an instruction after the release of the frame leads out of the function: dec
+ * %r14, which precedes ret, or jmp. */
 static __always_inline bool is_leaving(__u32 code)
 {
 	return (code & 0xff) == JMP_32 || (code & 0xff) == JMP_8 || code == DEC_R14D ||
@@ -55,8 +57,8 @@ static __always_inline bool is_leaving(__u32 code)
 
 /*
  * The bytes of s->beam_code are searched one by one, BEAM_TURN bytes in each iteration of
- * bpf_loop(), since the verifier follows only one iteration. The result of a search is in
- * s->beam_found. 1 ends the search.
+ * bpf_loop(), since the BPF verifier follows only one iteration. The callbacks put what they find
+ * into s->beam_found, and return 1 to end the search.
  */
 #define BEAM_TURN 8
 
@@ -65,13 +67,15 @@ static __always_inline const __u8 *code_of_turn(const struct scratch *s, __u32 t
 	return &s->beam_code[BOUNDED(turn * BEAM_TURN, BEAM_AHEAD)];
 }
 
-/* May an instruction begin at byte `i` of an iteration? */
+/* Returns whether byte `i` of an iteration is one at which an instruction may begin: the last
+ * BEAM_BEHIND bytes only complete an instruction. */
 static __always_inline bool is_ahead(__u32 turn, __u32 i)
 {
 	return turn * BEAM_TURN + i < BEAM_AHEAD - BEAM_BEHIND;
 }
 
-/* Searches BEAM_AHEAD bytes of code. Returns the result; 0: nothing was found. */
+/* Searches BEAM_AHEAD bytes of code from `from` on with the callback `look`. Returns what it found;
+ * 0: nothing, or the code cannot be read. */
 static __always_inline int search_code(struct scratch *s, __u64 from,
 				       long (*look)(__u32, struct scratch **))
 {
@@ -109,8 +113,9 @@ static long sum_frame(__u32 turn, struct scratch **given)
 
 /*
  * Reads from the code at `pc` how large the frame is: by how much rsp is raised before the function
- * is left; 0: the code does not show it. Slots that are not set yet may contain old return
- * addresses, which are below the frame's return address. Global, so that it is verified once.
+ * is left; 0: the code does not show it. The caller needs it because slots that are not set yet may
+ * contain old return addresses, below the frame's return address. It is a global function, so the
+ * BPF verifier checks it once.
  */
 __noinline int frame_ahead(struct scratch *given, __u64 pc)
 {
@@ -144,17 +149,18 @@ static long find_change(__u32 turn, struct scratch **given)
 /*
  * Finds the last change to the frame in the code before `pc`: the number of bytes by which it was
  * enlarged, POINTER_SET if rbp was set to it, FRAME_GONE if it was released or a function begins;
- * 0: none was found. Global, so that it is verified once.
+ * 0: none was found. It is a global function, so the BPF verifier checks it once.
  */
 __noinline int frame_behind(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
 
-	/* up to the instruction right before `pc`, so none may be cut at the end */
+	/* It ends right before `pc`, so no instruction is cut at the end. */
 	return s ? search_code(s, pc - BEAM_AHEAD, find_change) : 0;
 }
 
-/* The same, over more of the code: a frame may have many slots, which are set one by one. */
+/* Like frame_behind(), from the walk's pc over BEAM_PIECES pieces of code: a frame may have many
+ * slots, which are set one by one. */
 static __always_inline __u64 last_change(struct scratch *s)
 {
 	__u64 pc = s->walk.pc, last = 0;
@@ -179,8 +185,8 @@ static long find_leave(__u32 turn, struct scratch **given)
 	return 0;
 }
 
-/* Does the code at `pc` release its function's frame, by leave, before it makes one? Global, so
- * that it is verified once. */
+/* Returns whether the code at `pc` releases its function's frame (leave) before it sets one up. A
+ * global function, so that the BPF verifier checks it once. */
 __noinline int leaves_frame(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
@@ -189,9 +195,9 @@ __noinline int leaves_frame(struct scratch *given, __u64 pc)
 }
 
 /*
- * Has the function no frame at `pc`, where it was interrupted: at the jump with which it begins, at
- * its push, or after its leave? Between leave and ret are dec %r14 and jl. Global, so that it is
- * verified once.
+ * Returns whether the function has no frame at `pc`, where it was interrupted: at the jump with
+ * which it begins, at its push, or after its leave (between leave and ret are dec %r14 and jl). A
+ * global function, so that the BPF verifier checks it once.
  */
 __noinline int is_frameless(struct scratch *given, __u64 pc)
 {
@@ -213,7 +219,8 @@ __noinline int is_frameless(struct scratch *given, __u64 pc)
 	return target[0] == PUSH_RBP && three_bytes(target + 1) == RBP_FROM_RSP;
 }
 
-/* Returns how this instruction gets from the thread's stack to the process's: enum way_back. */
+/* Returns how the instruction at these bytes gets from the thread's stack to the process's: enum
+ * way_back. */
 static __always_inline __u64 way_of(const __u8 *at)
 {
 	__u32 code = three_bytes(at);
@@ -240,8 +247,8 @@ static long find_way(__u32 turn, struct scratch **given)
 	return 0;
 }
 
-/* Returns how the code at `pc` gets from the thread's stack back to the process's, if it does
- * within BEAM_AHEAD bytes. Global, so that it is verified once. */
+/* Returns how the code at `pc` gets from the thread's stack back to the process's; BACK_NOT: not
+ * within BEAM_AHEAD bytes. A global function, so that the BPF verifier checks it once. */
 __noinline int way_back_at(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
@@ -249,8 +256,8 @@ __noinline int way_back_at(struct scratch *given, __u64 pc)
 	return s ? search_code(s, pc, find_way) : BACK_NOT;
 }
 
-/* The same for the walk's code, over more of it. The code that builds a binary of many parts is the
- * longest. */
+/* Like way_back_at() at the walk's pc, over more code: the code that builds a binary of many parts
+ * is the longest. */
 static __always_inline enum way_back way_back(struct scratch *s)
 {
 	__u64 pc = s->walk.pc;

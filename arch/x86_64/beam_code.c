@@ -4,14 +4,15 @@
 
 #include <string.h>
 
-#define MAIN_BYTES  2048 /* from its start to where it loads a process's stack pointer, at most */
+/* limit of the bytes from its start to the instruction that loads a process's stack pointer */
+#define MAIN_BYTES  2048
 #define MOST_FRAME  (1u << 20)
 #define MOST_OFFSET 4096
 
 static const uint8_t make_frame[] = {0x48, 0x81, 0xec}; /* sub $frame,%rsp */
 /* and $-64,%rsp; mov %rsp,(%rdi); lea registers(%rsp),%rbx, without its last two bytes */
 static const uint8_t align_frame[] = {0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0x27, 0x48, 0x8d};
-/* Those two bytes, of the forms with an offset of one byte and of four. */
+/* Those two bytes, of the form with an offset of one byte, and of the form with four. */
 static const uint8_t lea_short[] = {0x5c, 0x24};
 static const uint8_t lea_long[] = {0x9c, 0x24};
 /* mov stop(%r13),%rsp, in both forms */
@@ -36,8 +37,8 @@ static uint32_t number_at(const uint8_t *at)
 	return number;
 }
 
-/* Gives the offset that follows an instruction's first bytes, which must be those of either
- * form. */
+/* Gives the offset of an instruction whose first bytes are those of one of the two forms. Returns
+ * false if they are neither's. */
 static bool offset_behind(const uint8_t *code, const uint8_t *with_one, const uint8_t *with_four,
 			  size_t len, uint32_t *ret_offset)
 {
@@ -49,8 +50,8 @@ static bool offset_behind(const uint8_t *code, const uint8_t *with_one, const ui
 	return *ret_offset < MOST_OFFSET;
 }
 
-/* Returns whether the next instruction loads the frame pointer, which is saved behind the stack
- * pointer. */
+/* Returns whether the instruction after the load of the stack pointer loads the frame pointer,
+ * which is saved in the word after it. */
 static bool takes_pointer(const uint8_t *code, size_t len, uint32_t stop)
 {
 	size_t behind = code[2] == take_short[2] ? sizeof(take_short) + 1 : sizeof(take_long) + 4;
@@ -62,7 +63,8 @@ static bool takes_pointer(const uint8_t *code, size_t len, uint32_t stop)
 	       offset == stop + 8;
 }
 
-/* Finds the instruction that loads a process's stack pointer. */
+/* Finds the instruction that loads a process's stack pointer, and fills in beam->stop and what
+ * follows from it. */
 static bool find_stop(const uint8_t *code, size_t len, struct stackd_beam *beam)
 {
 	size_t end = len < MAIN_BYTES ? len : MAIN_BYTES;

@@ -5,7 +5,7 @@
 
 #define SYSCALL	     0x050f	  /* the instruction */
 #define SYSCALL_TEST 0xc08548050f /* followed by test %rax,%rax */
-#define CLONE_BYTES  20		  /* from there to the first call, at most */
+#define CLONE_BYTES  20		  /* bytes from the system call to the first call, at most */
 
 /* Returns whether a return address follows a call: e8 rel32, or ff /2 in two to seven bytes. */
 static __always_inline bool follows_call(__u64 ra)
@@ -25,7 +25,7 @@ static __always_inline bool follows_call(__u64 ra)
 
 #define ENDBR64 0xfa1e0ff3
 
-/* Returns how many bytes of endbr64 begin at `pc`. */
+/* Returns the length of the endbr64 at `pc`; 0: there is none. */
 static __always_inline __u32 endbr64_at(__u64 pc)
 {
 	__u32 code = 0;
@@ -51,8 +51,8 @@ static __always_inline __u64 behind_stub(__u64 pc)
 	return target;
 }
 
-/* Returns whether the call before a return address is a direct call of the function that begins at
- * `pc`, or of an endbr64 right before it. */
+/* Returns whether the call before a return address is a direct call, perhaps through a PLT stub, of
+ * the function that begins at `pc` or of an endbr64 right before `pc`. */
 static __always_inline bool is_call_of(__u64 ra, __u64 pc)
 {
 	struct {
@@ -67,9 +67,9 @@ static __always_inline bool is_call_of(__u64 ra, __u64 pc)
 	return target == pc || (target + 4 == pc && endbr64_at(target));
 }
 
-/* Returns whether an instruction is ret, or lea -8(%r10),%rsp. At the latter, the end of a function
- * that realigns its stack, gcc's unwind information is wrong: it still uses rbp, which has already
- * been restored. */
+/* Returns whether the instruction at `pc` is ret, or lea -8(%r10),%rsp, with which a function that
+ * realigns its stack ends. At the latter, gcc's unwind information is wrong: it still uses rbp,
+ * which has already been restored. */
 static __always_inline bool at_return(__u64 pc)
 {
 	__u32 code;
@@ -89,12 +89,12 @@ static __always_inline bool sets_frame(const __u8 *code)
 
 /* Determines from a few instructions at a leaf which part of its function's prologue or epilogue
  * has run: enum stackd_leaf. Other code can precede push %rbp: tests of a counter, a flag or the
- * stack's limit. Global, so that it is verified once. */
+ * stack's limit. A global function, so that the BPF verifier checks it once. */
 __noinline int leaf_at(__u64 pc)
 {
 	__u8 code[9] = {0};
 
-	/* The mapping of the code may begin or end here. */
+	/* The mapping may begin or end here, so the bytes before or behind may be unreadable. */
 	if (bpf_probe_read_user(code + 1, 8, (const void *)pc) &&
 	    bpf_probe_read_user(code + 1, 1, (const void *)pc))
 		return STACKD_LEAF_UNTOLD;
@@ -106,8 +106,8 @@ __noinline int leaf_at(__u64 pc)
 	return code[0] == 0x55 && sets_frame(code + 1) ? STACKD_LEAF_PUSHED : STACKD_LEAF_UNTOLD;
 }
 
-/* Is `pc` right after a system call, or after the few instructions with which glibc's clone3()
- * continues in the new thread, up to its first call? They begin with `test %rax,%rax`. */
+/* Returns whether `pc` is right after a system call, or in the few instructions (from `test
+ * %rax,%rax` to the first call) with which glibc's clone3() continues in the new thread. */
 static __always_inline bool follows_clone(__u64 pc)
 {
 	__u64 code = 0;

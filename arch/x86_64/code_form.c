@@ -265,7 +265,7 @@ const uint8_t *code_form_find_address(const uint8_t *code, size_t starts, int32_
 }
 
 /* mov $number,%reg, of 32 or 64 bits: a byte b8 to bf may be its opcode, or the last of the three
- * bytes before the number. */
+ * bytes that precede the number. */
 const uint8_t *code_form_find_number(const uint8_t *code, size_t starts, uint32_t *ret_number)
 {
 	for (size_t i = 0; i < starts; i++) {

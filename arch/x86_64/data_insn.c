@@ -13,7 +13,7 @@ static uint8_t number_of(ZydisRegister reg)
 		       : INSN_NO_REG;
 }
 
-/* Is it thread-local memory, relative to %fs or %gs? */
+/* Returns whether memory is thread-local, relative to %fs or %gs. */
 static bool is_of_thread(const ZydisDecodedOperand *o)
 {
 	return o->mem.segment == ZYDIS_REGISTER_FS || o->mem.segment == ZYDIS_REGISTER_GS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Control flow by Zydis; see ../flow_insn.h. To decode operands would cost Zydis more than the
- * instruction, so this reads the fields of opcode, ModRM and SIB instead. */
+/* Control flow by Zydis; see ../flow_insn.h. To decode operands would take Zydis longer than the
+ * rest of the instruction, so this reads the fields of opcode, ModRM and SIB instead. */
 #include "arch/flow_insn.h"
 
 #include <Zydis/Zydis.h>
@@ -20,7 +20,7 @@ static unsigned rm_of(const ZydisDecodedInstruction *is)
 	return is->raw.modrm.rm | (unsigned)is->raw.rex.B << 3;
 }
 
-/* Returns the register that a short form has in its opcode. */
+/* Returns the register that the opcode of a one-byte form contains. */
 static unsigned opcode_reg(const ZydisDecodedInstruction *is)
 {
 	return (is->opcode & 7) | (unsigned)is->raw.rex.B << 3;

@@ -35,7 +35,8 @@ static bool take_number(struct code *c, size_t bytes, int32_t *ret_number)
 	return true;
 }
 
-/* Takes `opcode offset(%from),%to` with 64-bit registers, without REX.R and REX.B. */
+/* Each take function returns whether the given instruction is next, and moves behind it. This one
+ * takes `opcode offset(%from),%to` with 64-bit registers, without REX.R and REX.B. */
 static bool take_memory(struct code *c, uint8_t opcode, unsigned from, unsigned *ret_to,
 			int32_t *ret_offset)
 {
@@ -59,8 +60,8 @@ static bool take_load(struct code *c, unsigned from, unsigned *ret_to, int32_t *
 	return take_memory(c, 0x8b, from, ret_to, ret_offset);
 }
 
-/* Takes the load or store (opcode 8b or 89) of a thread-local word: at an offset that is a number,
- * or that %rcx already has. */
+/* Takes the load or store (opcode 8b or 89) of a thread-local word, whose offset is a number or is
+ * already in %rcx. */
 static bool take_thread_local(struct code *c, uint8_t opcode, bool by_rcx, unsigned *ret_reg,
 			      int32_t *ret_offset)
 {
@@ -84,7 +85,7 @@ static bool fits(int32_t offset)
 	return offset >= 0 && offset <= INT16_MAX - 8 && !(offset & 7);
 }
 
-/* Takes the instructions behind the call in systemstack. */
+/* Takes the instructions after the call in systemstack. */
 static bool take_way_back(struct code *c, struct go_goroutine *ret)
 {
 	int32_t by_rcx = 0, g = 0, again = 0, m, curg, sp;
@@ -128,7 +129,7 @@ bool go_switch_systemstack(const uint8_t *code, size_t size, struct go_switch *r
 	return false;
 }
 
-/* Takes the instructions behind a call in asmcgocall. */
+/* Takes the instructions after a call in asmcgocall. */
 static bool take_cgo_way_back(struct code *c, struct go_cgo_frame *ret)
 {
 	unsigned g, to, other;
@@ -173,7 +174,7 @@ static size_t operand_length(uint8_t modrm)
 }
 
 /* Returns the length of an instruction that keeps rdx, and changes rsp only by a constant or a
- * mask, or of a call. 0: it is not one of the known instructions. */
+ * mask, or of a call. 0: it is not one of the instructions that are known to do so. */
 static size_t length_keeping_rdx(const uint8_t *code, size_t size)
 {
 	uint8_t modrm = size < 4 ? 0 : code[2];

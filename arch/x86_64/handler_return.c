@@ -7,7 +7,8 @@
 
 #define NOP 0x90
 
-/* `at`: where its instructions begin, and its end, the program counter in the system call. */
+/* `at`: the offsets at which its instructions begin, and its end, which is the program counter
+ * during the system call. */
 static const struct form {
 	uint8_t len, count, at[4];
 	uint8_t bytes[HANDLER_RETURN_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decodes with Zydis, and reduces an instruction to what matters for a frame; see insn.h. Most
- * instructions are decoded by a shorter way (insn_short.h).
+ * instructions are decoded by the faster insn_short.h.
  *
  * Operands take Zydis twice as long as the rest of an instruction, so they are decoded only if they
  * are needed: not those of jumps, and not implicit ones if none of them is a general register.
@@ -13,7 +13,7 @@
 
 #include "arch/x86_64/insn_short.h"
 
-#define MAX_SCALED_NUMBER 0xffff /* bounds of tables are smaller */
+#define MAX_SCALED_NUMBER 0xffff /* numbers that bound a jump table are smaller */
 
 _Static_assert(sizeof(ZydisDecoder) <= sizeof(struct insn_decoder), "the decoder's state");
 
@@ -43,7 +43,8 @@ int insn_saved_index(unsigned reg)
 
 bool insn_changes_unnamed(const struct insn *i, const uint8_t *code)
 {
-	if (i->flow == INSN_BRANCH) /* all but je and the like, short and near, and jrcxz */
+	if (i->flow == INSN_BRANCH) /* true for loop; false for je and the like (short and near),
+				     * and for jrcxz */
 		return (code[0] & 0xf0) != 0x70 && code[0] != 0x0f && code[0] != 0xe3;
 	return code[0] == 0xcd || (code[0] == 0x0f && (code[1] == 0x05 || code[1] == 0x34));
 }
@@ -62,7 +63,7 @@ static unsigned number_of(ZydisRegister reg)
 	return whole - ZYDIS_REGISTER_RAX;
 }
 
-/* Returns the number of an operand that is a 64-bit register. */
+/* Returns the number of the register that an operand is, if it has 64 bits; else INSN_NO_REG. */
 static unsigned wide(const ZydisDecodedOperand *o)
 {
 	return o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->size == 64 ? number_of(o->reg.value)
@@ -75,7 +76,7 @@ static bool is_flat(const ZydisDecodedOperand *o)
 	       o->mem.segment != ZYDIS_REGISTER_GS;
 }
 
-/* Returns the base of memory at base + displacement; INSN_NO_REG for any other operand. */
+/* Returns the base register of memory at base + displacement; INSN_NO_REG for any other operand. */
 static unsigned based(const ZydisDecodedOperand *o)
 {
 	if (!is_flat(o) || o->mem.index != ZYDIS_REGISTER_NONE ||
@@ -133,7 +134,7 @@ static void classify_entry(const ZydisDecodedOperand *memory, unsigned dst, unsi
 	i->is_unsigned = is_unsigned;
 }
 
-/* Is it memory at base + index + displacement? */
+/* Returns whether memory is at base + index + displacement. */
 static bool is_sum(const ZydisDecodedOperand *o)
 {
 	return o->mem.base >= ZYDIS_REGISTER_RAX && o->mem.base <= ZYDIS_REGISTER_R15 &&
@@ -141,8 +142,8 @@ static bool is_sum(const ZydisDecodedOperand *o)
 	       o->mem.scale == 1;
 }
 
-/* Classifies a load of 32 bits; in unoptimised code, the index was multiplied before, and the
- * result is extended later. */
+/* Classifies a load of 32 bits. In unoptimised code, the index was multiplied by an earlier
+ * instruction, and a later one extends the result. */
 static void classify_short_load(const ZydisDecodedOperand *o, struct insn *i)
 {
 	classify_entry(&o[1], number_of(o[0].reg.value), 4, true, i);
@@ -369,7 +370,8 @@ static void classify_flow(const ZydisDecodedInstruction *is, struct insn *i, uin
 		i->flow = INSN_STOP;
 	if (i->flow != INSN_NEXT && is_direct)
 		i->target = next + (uint64_t)is->raw.imm[0].value.s;
-	if (i->flow == INSN_CALL && i->target == next) { /* so code finds its own address */
+	/* a call by which code finds its own address is a push */
+	if (i->flow == INSN_CALL && i->target == next) {
 		i->flow = INSN_NEXT;
 		set(i, INSN_PUSH, INSN_SP, INSN_NO_REG, 0);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One table of one-byte opcodes; opcodes after 0f, and control flow, have a function each (see
- * insn_short.h). Zydis decodes any instruction that could be another than it looks: with a prefix,
- * an operand of 16 bits, or a reserved encoding.
+ * Decodes by a table of one-byte opcodes, a function for opcodes after 0f, and functions for
+ * control flow (see insn_short.h). Whatever is less simple is left to Zydis: instructions with
+ * other prefixes, operands of 16 bits, or a reserved encoding.
  *
  *   [66|f2|f3 before 0f] [REX] opcode [ModRM [SIB] [displacement]] [immediate]
  */
@@ -28,7 +28,7 @@ struct cursor {
 	size_t size, at;
 	uint8_t prefix; /* 66, f2, f3, or 0 */
 	uint8_t rex;	/* 0: none */
-	bool is_short;	/* there are not enough bytes */
+	bool is_short;	/* the instruction needs more bytes than there are */
 };
 
 static uint8_t take(struct cursor *c)
@@ -55,7 +55,7 @@ static int32_t take_signed(struct cursor *c, unsigned bytes)
 
 /* --- operands ------------------------------------------------------------------------------ */
 
-/* A register of 8, 32 or 64 bits. */
+/* Makes an operand of a register of 8, 32 or 64 bits. */
 static void set_register(ZydisDecodedOperand *o, const struct cursor *c, unsigned number,
 			 unsigned bits, unsigned actions)
 {
@@ -116,7 +116,7 @@ static void take_memory(struct cursor *c, uint8_t modrm, ZydisDecodedOperand *o,
 		o->mem.disp.value = take_signed(c, mod == 1 ? 1 : 4);
 }
 
-/* Takes the operand that is a register or memory. */
+/* Takes the operand that ModRM says is a register or memory. */
 static void take_either(struct cursor *c, uint8_t modrm, ZydisDecodedOperand *o, unsigned bits,
 			unsigned actions)
 {
@@ -212,7 +212,8 @@ static bool shift(struct cursor *c, uint8_t opcode, unsigned bits, struct insn_s
 	return true;
 }
 
-/* Returns whether it is one of these opcodes; their lowest bit is 0 for operands of 8 bits. */
+/* Decodes an instruction with one of these opcodes, whose lowest bit is 0 for operands of 8 bits.
+ * Returns false if it is not one of them. */
 static bool computes(struct cursor *c, uint8_t opcode, struct insn_short *i)
 {
 	unsigned bits = !(opcode & 1) ? 8 : c->rex & REX_W ? 64 : 32;
@@ -285,7 +286,7 @@ static bool branch(struct cursor *c, uint8_t opcode, unsigned bytes, struct insn
 	return jump(c, INSN_BRANCH, bytes, i);
 }
 
-/* Calls and jumps through a register or memory, and inc and dec. */
+/* Decodes calls and jumps through a register or memory, and inc and dec. */
 static bool through(struct cursor *c, struct insn_short *i)
 {
 	uint8_t modrm = take(c);
@@ -318,7 +319,7 @@ static bool take_address(struct cursor *c, struct insn_short *i)
 	return true;
 }
 
-/* Reads an operand of `from` bits into a larger register. */
+/* Decodes a move of an operand of `from` bits to a larger register. */
 static bool extend(struct cursor *c, ZydisMnemonic name, unsigned from, struct insn_short *i)
 {
 	uint8_t modrm = take(c);
@@ -339,7 +340,7 @@ static bool leave_frame(struct insn_short *i)
 	return true;
 }
 
-/* All other opcodes of one byte. */
+/* Decodes all other opcodes of one byte. */
 static bool decode_other(struct cursor *c, uint8_t opcode, struct insn_short *i)
 {
 	i->count = 0;
@@ -378,8 +379,8 @@ static bool decode_other(struct cursor *c, uint8_t opcode, struct insn_short *i)
 
 /* --- opcodes behind 0f --------------------------------------------------------------------- */
 
-/* Vector opcodes that use general registers for addresses only: a bit for each of 16 opcodes in a
- * row, by prefix. */
+/* Vector opcodes that use general registers only for addresses: for each prefix, a bit for each
+ * opcode, 16 opcodes to a number. */
 static const uint16_t plain[16] = {[1] = 0x0033, [2] = 0xc300, [5] = 0xf7f2};
 static const uint16_t with_66[16] = {[1] = 0x0033, [2] = 0xc300,  [5] = 0xf7f2,	 [6] = 0xbfff,
 				     [7] = 0x8070, [13] = 0x8810, [14] = 0x8800, [15] = 0x7c00};

@@ -14,15 +14,15 @@
 struct insn_short {
 	uint8_t length;
 	uint8_t flow;	    /* enum insn_flow */
-	uint8_t count;	    /* operands; implicit ones are below */
-	uint32_t used;	    /* bits of the registers that implicit operands read, by the processor's
-			     * numbers, */
-	uint32_t written;   /* and of those that they write */
+	uint8_t count;	    /* of explicit operands; `used` and `written` have the implicit ones */
+	uint32_t used;	    /* a bit for each register that implicit operands read, by the
+			     * processor's numbers, */
+	uint32_t written;   /* and for each register that they write */
 	int32_t relative;   /* distance of a direct jump or call, from the instruction's end */
 	ZydisMnemonic name; /* ZYDIS_MNEMONIC_INVALID: it only moves values, or computes with
 			     * vectors */
-	/* Of an operand these are set: type, size, actions, the register, the immediate, and for
-	 * memory segment, base, index, scale and displacement. */
+	/* Only these members of an operand are set: type, size, actions, the register, the
+	 * immediate, and for memory segment, base, index, scale and displacement. */
 	ZydisDecodedOperand operands[2];
 };
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes an instruction with regard to those around it; see insn_decode_within() in ../insn.h. */
+/* Decodes an instruction together with the instructions around it; see insn_decode_within() in
+ * ../insn.h. */
 #include <string.h>
 
 #include "arch/insn.h"
 
 #define PAGE_BYTES (1u << ARCH_PAGE_SHIFT)
 
-/* Returns the bytes of a large frame that the instruction at byte `from` makes: sub %rax,%rsp,
- * behind the call of a function that touches the frame's pages; LLVM passes the size in rax. 0: it
- * is another instruction. */
+/* Returns the size in bytes of a large frame that the instruction at byte `from` makes: sub
+ * %rax,%rsp after the call of a function that touches the frame's pages. LLVM passes the size in
+ * rax. 0: it is another instruction. */
 static uint32_t probed_frame(const uint8_t *code, size_t size, size_t from)
 {
 	static const uint8_t sub_rax[] = {0x48, 0x29, 0xc4};
@@ -22,8 +23,8 @@ static uint32_t probed_frame(const uint8_t *code, size_t size, size_t from)
 	return bytes >= PAGE_BYTES && bytes <= INT32_MAX / 2 ? bytes : 0;
 }
 
-/* Returns whether the instruction at byte `from` calls the function that begins right behind it.
- * Code that finds its own address by such a call pops the address. */
+/* Returns whether the instruction at byte `from` is a call of a function that begins right after
+ * it. (Code that finds its own address by such a call pops the address instead.) */
 static bool calls_next(const uint8_t *code, size_t size, size_t from)
 {
 	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
@@ -35,24 +36,27 @@ static bool calls_next(const uint8_t *code, size_t size, size_t from)
 	return *at == 0x53 || *at == 0x55 || (*at == 0x41 && at[1] >= 0x54 && at[1] <= 0x57);
 }
 
-/* mov of a register to (%rsp), and ret: a jump to the register's value. */
+/* Returns whether the code is mov of a register to (%rsp), and ret: a jump to the register's
+ * value. */
 static bool jumps_by_return(const uint8_t *at)
 {
 	return (at[0] == 0x48 || at[0] == 0x4c) && at[1] == 0x89 && (at[2] & 0xc7) == 0x04 &&
 	       at[3] == 0x24 && at[4] == 0xc3;
 }
 
-/* pause; lfence; jmp: only speculation executes these */
+/* pause; lfence; jmp: only speculative execution reaches these */
 static const uint8_t thunk_trap[] = {0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb};
 static const uint8_t drop_and_return[] = {0x48, 0x8d, 0x64,
 					  0x24, 0x08, 0xc3};		/* lea 8(%rsp), %rsp */
 static const uint8_t add_and_return[] = {0x48, 0x83, 0xc4, 0x08, 0xc3}; /* add $8, %rsp */
 
-#define THUNK_BYTES 48u /* from its call to the instruction that is called, at most */
+/* limit of the distance from its call to the instruction that is called */
+#define THUNK_BYTES 48u
 
-/* Returns whether a call only prevents that the processor predicts the target of a return or an
- * indirect jump (-mfunction-return=thunk, -mindirect-branch=thunk): nothing returns to it. The code
- * that it calls drops the return address and returns, or replaces it by the jump's target. */
+/* Returns whether a call only serves to prevent the processor from predicting the target of a
+ * return or an indirect jump (-mfunction-return=thunk, -mindirect-branch=thunk), so that nothing
+ * returns to it. The code that it calls drops the return address and returns, or replaces it by the
+ * jump's target. */
 static bool is_in_thunk(const uint8_t *code, size_t size, size_t from, uint64_t vaddr,
 			const struct insn *i)
 {

@@ -14,7 +14,7 @@ struct bytes {
 	size_t len;
 };
 
-/* Returns whether these bytes are at *at, and moves *at behind them. */
+/* Returns whether the given bytes are at *at, and moves *at behind them if so. */
 static bool skip(const struct bytes *b, size_t *at, const char *bytes, size_t len)
 {
 	if (*at > b->len || b->len - *at < len || memcmp(b->code + *at, bytes, len) != 0)
@@ -25,8 +25,8 @@ static bool skip(const struct bytes *b, size_t *at, const char *bytes, size_t le
 
 #define SKIP(b, at, bytes) skip(b, at, bytes, sizeof(bytes) - 1)
 
-/* Returns whether the code from pop %rax up to push %rax and behind is at `at`. Gives the place of
- * push %rax. */
+/* Returns whether the code at `at` is that from pop %rax to the end of the frame's setup. *ret_push
+ * is the offset of push %rax. */
 static bool match(const struct bytes *b, size_t at, size_t *ret_push)
 {
 	if (!SKIP(b, &at, "\x58\x4c\x8d\x74\xcc\xf8\x85\xd2") ||
@@ -50,8 +50,8 @@ static bool keeps_stack(const struct insn *i, bool may_push)
 	       !(i->written & written) && i->dst != INSN_SP && i->dst != INSN_FP;
 }
 
-/* Returns whether the instructions between two bytes lead from one to the other, in sequence or by
- * a branch to it, and keep the stack, except for pushes if these are allowed. */
+/* Returns whether the instructions from `from` on lead to `to`, in sequence or by a branch, and
+ * keep the stack; pushes are allowed if `may_push`. */
 static bool leads(const struct bytes *b, size_t from, size_t to, bool may_push)
 {
 	struct insn_decoder decoder;
@@ -69,7 +69,7 @@ static bool leads(const struct bytes *b, size_t from, size_t to, bool may_push)
 	return from == to;
 }
 
-/* Returns whether, when instructions are decoded from one byte on, one begins at `at`. */
+/* Returns whether an instruction begins at `at`, if the bytes are decoded from `from` on. */
 static bool has_instruction(const struct bytes *b, size_t from, size_t at)
 {
 	struct insn_decoder decoder;
@@ -81,7 +81,7 @@ static bool has_instruction(const struct bytes *b, size_t from, size_t at)
 	return from == at;
 }
 
-/* Returns the state at `at`, which follows mov %rsp,%rbp, whose end is `made`: rbp is the
+/* Returns the state at `at`, after mov %rsp,%rbp, which ends at `made`, so that rbp is the
  * frame's. */
 static enum java_entry in_frame(const struct bytes *b, size_t made, size_t at)
 {
@@ -92,8 +92,9 @@ static enum java_entry in_frame(const struct bytes *b, size_t made, size_t at)
 	return at >= behind ? JAVA_ENTRY_HAS_SENDER : JAVA_ENTRY_MADE;
 }
 
-/* Returns whether a method that the interpreter has called returns to `at`: the frame is the
- * interpreter's, which takes its stack pointer from it, and has not marked it as taken yet. */
+/* Returns whether a method that the interpreter has called returns to `at`. The frame is then the
+ * interpreter's, which loads its stack pointer from the frame, and has not cleared that word
+ * yet. */
 static bool is_return_entry(const struct bytes *b, size_t at)
 {
 	size_t second = at - 4;

@@ -8,20 +8,22 @@
  *   0 push %rcx, 1 push %r11, 3 push %rax, 4 mov, 11 syscall, 13 pop %rax, 14 pop %r11,
  *   16 pop %rcx, 17 ret
  *
- * If a thread is stopped in the trampoline, its registers are set to what they were at the nop.
- * While the probe's handlers run, the system call has done that itself; but it changes the program
- * counter and the stack pointer one after the other, and back.
+ * If a thread is stopped in the trampoline, these functions set its registers to what they were at
+ * the nop. While the probe's handlers run, the kernel has done that itself in the system call; but
+ * it changes the program counter and the stack pointer one after the other, and back, and a sample
+ * can come in between.
  */
 #ifndef ARCH_X86_64_PROBE_CALL_BPF_H
 #define ARCH_X86_64_PROBE_CALL_BPF_H
 
-#define MAX_PROBE_PAGES 8 /* pages of trampolines in a process: each serves the 4 GiB around it */
+/* pages of trampolines in a process; each page serves the 4 GiB of code around it */
+#define MAX_PROBE_PAGES 8
 #define CALL_CODE	0xe8
 #define CALL_LENGTH	5
 #define PROBE_CALLED	13 /* behind the system call */
 #define CALL_WORDS	4  /* on the stack: three registers, and the return address of the call */
 
-/* Returns the trampoline that a thread is in; 0: none. */
+/* Returns the address of the trampoline page in which a thread's pc is; 0: it is in none. */
 static __always_inline __u64 probe_page_of(struct task_struct *task, __u64 pc)
 {
 	struct uprobe_trampoline *page; /* its first member is the list's node */
@@ -39,8 +41,8 @@ static __always_inline __u64 probe_page_of(struct task_struct *task, __u64 pc)
 	return 0;
 }
 
-/* Returns how far above rsp the trampoline's return address is, for a position in the
- * trampoline. */
+/* Returns how far above rsp the return address of the call of the trampoline is, at byte `at` of
+ * the trampoline. */
 static __always_inline __u64 call_above(__u64 at)
 {
 	if (at < 1 || at >= 17)
@@ -54,7 +56,7 @@ static __always_inline __u64 call_above(__u64 at)
  * address in `slot`; 0: there is none. */
 static __always_inline __u64 probe_call_of(__u64 slot, __u64 page)
 {
-	__u8 code[8] = {0}; /* three bytes before the call, too */
+	__u8 code[8] = {0}; /* three bytes before the call, and the call's five */
 	__u64 ra;
 
 	if (bpf_probe_read_user(&ra, sizeof(ra), (const void *)slot) ||
@@ -64,8 +66,9 @@ static __always_inline __u64 probe_call_of(__u64 slot, __u64 page)
 	return ra - CALL_LENGTH;
 }
 
-/* Takes a thread in a trampoline back to the nop. At the system call, its stack pointer may already
- * have been moved. Returns true if it has done so. */
+/* If the thread is in a trampoline of an optimised probe, sets *pc and *rsp to what they were at
+ * the nop. At the system call, the kernel may already have moved the stack pointer. Returns whether
+ * it has set them. */
 static __always_inline bool leave_probe_call(struct task_struct *task, __u64 *pc, __u64 *rsp)
 {
 	const __u64 page = probe_page_of(task, *pc), at = *pc - page;
@@ -85,9 +88,9 @@ static __always_inline bool leave_probe_call(struct task_struct *task, __u64 *pc
 	return true;
 }
 
-/* For a thread in the kernel whose program counter is at a call: if the call is a probe, and the
- * stack pointer is still, or again, the trampoline's, removes the trampoline's words. Returns true
- * if it has done so. */
+/* For a thread in the kernel whose program counter is at a call: if the call is an optimised probe,
+ * and the stack pointer is still, or again, the trampoline's, removes the words that the trampoline
+ * has pushed. Returns whether it has done so. */
 static __always_inline bool leave_half_called(struct stackd_regs *regs)
 {
 	__u64 words[CALL_WORDS];

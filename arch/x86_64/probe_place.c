@@ -17,8 +17,8 @@ static bool is_prefix(uint8_t byte)
 	return memchr(prefixes, byte, sizeof(prefixes)) != NULL;
 }
 
-/* Returns the bytes from a prefix VEX, EVEX or XOP at the start of code to the opcode; 0: no such
- * prefix. */
+/* Returns the distance of the opcode from the start of code, if that is a VEX, EVEX or XOP prefix;
+ * else 0. */
 static size_t opcode_distance(const uint8_t *code, size_t len)
 {
 	if (len < 2)
@@ -30,7 +30,7 @@ static size_t opcode_distance(const uint8_t *code, size_t len)
 		return 3;
 	case 0x62:
 		return 4;
-	case 0x8f: /* a pop, if the register field is 0 */
+	case 0x8f: /* it is a pop if the register field is 0 */
 		return (code[1] & 0x1f) >= 8 ? 3 : 0;
 	default:
 		return 0;
@@ -78,7 +78,8 @@ bool probe_place_is_long_nop(const uint8_t *code, size_t len)
 	return len >= sizeof(nop) && memcmp(code, nop, sizeof(nop)) == 0;
 }
 
-/* Pushes without a prefix, or with REX.B alone; jumps and calls without any. */
+/* True for pushes without a prefix or with REX.B alone, and for jumps and calls without any
+ * prefix. */
 bool probe_place_is_emulated(const uint8_t *code, const struct insn *i)
 {
 	if (i->op == INSN_PUSH && i->src != INSN_NO_REG)

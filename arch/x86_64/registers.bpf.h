@@ -58,7 +58,7 @@ static __always_inline void arch_take_regs(struct stackd_regs *to, const struct 
 	to->r[16] = from->rip;
 }
 
-/* Does a branch with this condition jump? */
+/* Returns whether a branch with this condition jumps. */
 static __always_inline bool arch_holds_condition(const struct pt_regs *regs, __u32 condition)
 {
 	__u64 flags = regs->eflags;

@@ -41,15 +41,15 @@
 #define INSN_SAVED_REGS                                                                            \
 	{                                                                                          \
 		INSN_FP, 3, 12, 13, 14, 15                                                         \
-	} /* as STACKD_SAVED_REGS */
+	} /* the same registers as STACKD_SAVED_REGS */
 
 #define ARCH_RETURN_SLOT (-8)
 #define ARCH_CALL_PUSHES 8
 
 #define ARCH_SIGCONTEXT 40 /* uc_mcontext in ucontext_t */
 
-/* The words are r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip: a nibble each, the first
- * one lowest. */
+/* The words are r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. Each has a nibble with its
+ * DWARF number here, the first word the lowest nibble; r8 to r15 are computed. */
 #define X86_64_SIGCONTEXT_ORDER 0x7201364500000000ull
 #define ARCH_SIGCONTEXT_REG(i)	((i) < 8 ? (i) + 8 : X86_64_SIGCONTEXT_ORDER >> (4 * (i)) & 15)
 #define ARCH_SIGCONTEXT_SP	15

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Return probes and breakpoints of x86-64; see ../probes.bpf.h. The kernel emulates a push of one
- * byte and a direct call; the trampoline of return probes makes a system call from 6.11 on.
+ * Return probes and breakpoints of x86-64; see ../probes.bpf.h. Under a breakpoint, the kernel
+ * emulates a push of one byte and a direct call. The trampoline of return probes makes a system
+ * call from 6.11 on.
  */
 #ifndef ARCH_X86_64_RETURN_PROBE_BPF_H
 #define ARCH_X86_64_RETURN_PROBE_BPF_H
@@ -12,7 +13,8 @@
  *
  *   0 push %rax, 1 push %rcx, 2 push %r11, 4 mov, 11 syscall, 13 pop %r11, 15 pop %rcx, 16 ret
  *
- * The system call puts the true return address into the slot, and removes it from the list.
+ * The system call puts the true return address into the slot, and removes its entry from the
+ * thread's list of replaced return addresses.
  */
 #define TRAMPOLINE_CALLED 13
 
@@ -37,8 +39,8 @@ static __always_inline __u64 find_left(struct scratch *s, struct uprobe_task *pr
 	return ra;
 }
 
-/* Has the trampoline pushed the words at `at`, and has the system call copied their values to the
- * registers? */
+/* Returns whether the three words at `at` are those that the trampoline pushed, and the system call
+ * has copied all of them to the registers. */
 static __always_inline bool are_pushed(const struct stackd_regs *regs, __u64 at)
 {
 	__u64 words[3];
@@ -48,7 +50,7 @@ static __always_inline bool are_pushed(const struct stackd_regs *regs, __u64 at)
 	       words[2] == regs->r[X86_64_REG_RAX];
 }
 
-/* Was the list's entry for this slot just removed, for the return to `ra`? */
+/* Returns whether the kernel has just removed the list's entry for this slot, to return to `ra`. */
 static __always_inline bool is_popped(struct uprobe_task *probed, __u64 slot, __u64 ra,
 				      const struct stackd_regs *regs)
 {
@@ -58,8 +60,9 @@ static __always_inline bool is_popped(struct uprobe_task *probed, __u64 slot, __
 	       follows_call(ra);
 }
 
-/* At the trampoline's system call: has the stack pointer been moved past the pushed words, but not
- * all of their values been copied to registers yet? r11's is the first to be copied. */
+/* Returns whether the thread is at the trampoline's system call, and the kernel has moved the stack
+ * pointer past the pushed words, but not copied all of them to registers yet. r11's is the first to
+ * be copied. */
 static __always_inline bool is_moved(const struct stackd_regs *regs, __u64 trampoline)
 {
 	__u64 words[4];
@@ -94,7 +97,7 @@ static __always_inline int leave_call(struct scratch *s, struct uprobe_task *pro
 	return 1;
 }
 
-/* Is it the value of a register that a push of one byte pushes? */
+/* Returns whether a word is the value of a register that a push of one byte pushes. */
 static __always_inline bool is_pushed_register(const struct stackd_regs *regs, __u64 word)
 {
 	for (int i = 0; i < STACKD_REG_SP; i++) {
@@ -106,9 +109,9 @@ static __always_inline bool is_pushed_register(const struct stackd_regs *regs, _
 
 #define CALL_BYTES 5 /* of a direct call */
 
-/* The kernel has emulated a direct call under a breakpoint, except for the jump: the program
- * counter and the word on top of the stack are the address behind the call. Restores the stack
- * pointer to that before the call. Returns 1 if it has done so. */
+/* Undoes the kernel's emulation of a direct call under a breakpoint, if all but the jump has been
+ * done: the program counter and the word on top of the stack are then the address behind the call.
+ * Restores the stack pointer to that before the call. Returns 1 if it has done so. */
 static __always_inline int leave_call_instruction(struct stackd_regs *regs)
 {
 	__u64 pc = regs->r[STACKD_REG_PC], word;

@@ -6,9 +6,10 @@
 
 #include "arch/code_form.h"
 
-#define TM_CLONES_BYTES	 56 /* of register_tm_clones, the longest one, up to its ret */
+/* bytes of register_tm_clones, the longest of these functions, up to its ret */
+#define TM_CLONES_BYTES	 56
 #define TM_CLONES_HEAD	 17 /* bytes by which it is recognised */
-#define DTORS_BYTES	 64 /* of __do_global_dtors_aux, at most */
+#define DTORS_BYTES	 64 /* limit of the bytes of __do_global_dtors_aux */
 #define DTORS_HEAD	 21
 #define FRAME_DUMMY_HEAD 29
 
@@ -25,8 +26,8 @@ int start_code_in_init(const uint8_t *code, size_t len, size_t at)
 	return at <= len && !code_form_may_have_return(code + sub, at - sub) ? 8 : -1;
 }
 
-/* Returns whether __do_global_dtors_aux starts here, and rbp is not yet the frame pointer at byte
- * `at`. */
+/* Returns whether __do_global_dtors_aux starts at `code`, and rbp is not its frame pointer yet at
+ * byte `at`. */
 static bool is_dtors(const uint8_t *code, size_t at)
 {
 	if (code[0] != 0x80 || code[1] != 0x3d || code[7] != 0x75 || code[9] != 0x55)

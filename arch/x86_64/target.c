@@ -48,8 +48,8 @@ bool target_has_shadow_stack(uint32_t type, uint32_t word)
 
 int target_perf_register(unsigned bit)
 {
-	/* enum perf_event_x86_regs: ax, bx, cx, dx, si, di, bp, sp, ip; then flags and segments, up
-	 * to 15; then r8 to r15. */
+	/* The order of enum perf_event_x86_regs: ax, bx, cx, dx, si, di, bp, sp, ip; then flags and
+	 * segments, up to 15; then r8 to r15. */
 	static const int8_t first[] = {0, 3, 2, 1, 4, 5, 6, 7, 16};
 
 	if (bit < sizeof(first))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The in-process decoder; see stacktag_decode.h. `stackctl decode` reads the files that it is
- * given; this reads those that the dynamic linker has loaded. lib/record/tag makes a call graph of
- * them and searches it from both ends.
+ * The in-process decoder; see stacktag_decode.h. It does what `stackctl decode` does, but reads the
+ * files that the dynamic linker has loaded. lib/record/tag makes a call graph of them and searches
+ * it from both ends.
  *
  * The files are opened again by their paths, since the sections are not loaded at run time. A file
  * that is gone, or was replaced by something unreadable, is left out: its functions are not found.
@@ -38,7 +38,7 @@ struct load {
 	struct code_model *hooked;   /* of files with -finstrument-functions */
 };
 
-/* Returns 0, -ENOMEM, or -ENODATA: any other error is a fault of the file. */
+/* Returns 0, -ENOMEM, or -ENODATA for any other error, which is a fault of the file. */
 static int take_listed(struct load *load, const struct elf_file *file)
 {
 	struct plugin_sections_fault fault;
@@ -77,7 +77,7 @@ static int take_file(struct load *load, const char *path)
 	if (err == -ENODATA) {
 		err = keeps_tags(file) ? code_model_take(load->hooked, file, path) : -ENODATA;
 		if (!err)
-			return 0; /* the model has the file now */
+			return 0; /* the model owns the file now */
 	}
 	elf_file_free(file);
 	return err == -ENOMEM ? err : 0;

@@ -12,7 +12,7 @@
 #include "arch/handler_return.h"
 
 #define MAX_NOPS  256 /* bytes of an area */
-#define MAX_START 32  /* instructions of start code, up to its first call */
+#define MAX_START 32  /* limit of the instructions of start code, up to its first call */
 
 struct analysis {
 	VEC(struct code_area) areas;
@@ -65,8 +65,8 @@ static int read_ranges(struct analysis *a, const struct analysis_input *in)
 	return 0;
 }
 
-/* Returns whether a file has an entry: files at a fixed address, and programs that an interpreter
- * loads. In libraries, the linker may have set it to anything. */
+/* Returns whether a file's entry point is used: in files at a fixed address, and programs that an
+ * interpreter loads. In libraries, the linker may have set it to anything. */
 static bool has_entry(const struct elf_file *elf)
 {
 	uint64_t vaddr;
@@ -97,9 +97,9 @@ static uint64_t main_of(const struct code *code, uint64_t entry)
 	return 0;
 }
 
-/* Returns whether a function begins at an address that other code takes: programs in C call their
- * assembly by such addresses, and a function can begin there. (Code also takes addresses of tables
- * of numbers.) */
+/* Returns whether a function begins at an address that code outside of the ranges takes. Programs
+ * in C call their assembly by such addresses. (But code also takes addresses of tables of
+ * numbers.) */
 static bool begins_there(const struct code *code, uint64_t vaddr)
 {
 	uint32_t at = code_find(code, vaddr);
@@ -108,7 +108,7 @@ static bool begins_there(const struct code *code, uint64_t vaddr)
 	       code_is_sane(code, at);
 }
 
-/* Follows flow from all starts of functions, in the order of trust in them. */
+/* Follows flow from all starts of functions, the most certain first. */
 static int solve_all(struct analysis *a, const struct analysis_input *in)
 {
 	uint64_t entry = elf_file_entry_vaddr(in->elf);
@@ -141,16 +141,17 @@ struct emission {
 	struct analysis *analysis;
 	const struct code_area *area;
 	struct stackd_rule last;
-	uint64_t key; /* of the last rule that was made; 0: none */
+	uint64_t key; /* key of the last rule that was made; 0: none */
 	struct stackd_rule made;
 	int has; /* result of solve_rule() */
 	enum analysis_abstained why;
-	uint32_t inside;    /* bytes left of the present instruction */
-	uint32_t in_signal; /* bytes left of code that returns from a signal handler */
+	uint32_t inside;    /* number of bytes that are left of the present instruction */
+	uint32_t in_signal; /* number of bytes that are left of code that returns from a signal
+			     * handler */
 };
 
-/* As solve_rule(), but keeps the last result: most instructions have the same key as the one
- * before. */
+/* Like solve_rule(), but keeps the last result, since most instructions have the same key as the
+ * instruction before. */
 static int make_rule(struct emission *e, uint32_t at, struct stackd_rule *ret_rule)
 {
 	uint64_t key = solve_rule_key(e->analysis->solver, at);
@@ -165,8 +166,8 @@ static int make_rule(struct emission *e, uint32_t at, struct stackd_rule *ret_ru
 	return e->has;
 }
 
-/* Gives the rule at a byte. Returns false if it is that of the byte before: inside of instructions.
- * Bytes that no path has reached have no rule. */
+/* Gives the rule at byte `b` of the area. Returns false if it is the rule of the byte before,
+ * because the byte is inside of an instruction. Bytes that no path has reached have no rule. */
 static bool rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule)
 {
 	struct analysis_stats *stats = &e->analysis->stats;
@@ -186,9 +187,9 @@ static bool rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule
 	return true;
 }
 
-/* Gives the rule of code that returns from a signal handler, to the kernel's frame. The kernel
- * returns from the handler to the first byte of that code, which is looked up one byte before: C
- * libraries that allow for that have a no-op there. */
+/* Gives the rule of code that returns from a signal handler: that of the kernel's signal frame.
+ * Returns false if there is other code. The handler returns to the first byte of that code, and
+ * walks look up the byte before; C libraries that allow for that have a no-op there. */
 static bool signal_rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule)
 {
 	const uint8_t *bytes = e->area->bytes + b;
@@ -208,8 +209,8 @@ static bool signal_rule_at(struct emission *e, uint32_t b, struct stackd_rule *r
 	return true;
 }
 
-/* Returns whether an area contains only no-ops: a function that ends without a jump runs through
- * them into the next one (the C library's __memset_chk() into memset()). */
+/* Returns whether an area contains only no-ops. A function that ends without a jump runs through
+ * them into the next function (the C library's __memset_chk() into memset()). */
 static bool is_all_nops(const struct code *code, const struct code_area *area)
 {
 	uint32_t at = area->first, bytes;
@@ -280,7 +281,7 @@ static int analyse(struct analysis *a, const struct analysis_input *in)
 	if (!err)
 		a->starts.pointers.count = return_table_remove(&a->code, a->starts.pointers.items,
 							       a->starts.pointers.count);
-	/* A word at whose address no instruction begins is a number. */
+	/* A word whose value is not the address of an instruction is a number. */
 	for (size_t i = 0; i < a->starts.pointers.count && !err; i++)
 		code_mark_pointed(&a->code, a->starts.pointers.items[i]);
 	if (!err)
@@ -298,7 +299,7 @@ int analysis_run(const struct analysis_input *in, analysis_row_fn *emit, void *a
 	struct analysis a = {0};
 	int err = analyse(&a, in);
 
-	if (err == -E2BIG) { /* flow took too long: no rule would be sound */
+	if (err == -E2BIG) { /* flow took too long, so no rule is certain */
 		a.stats.left_out += a.code.size;
 		a.areas.count = 0;
 		err = 0;

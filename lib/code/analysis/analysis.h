@@ -27,7 +27,8 @@
 #include "elf/elf_file.h"
 #include "stackd_abi.h"
 
-/* Most bytes of all ranges, the rest is left out. It bounds memory: 15 MB of libx265 take 65 MB. */
+/* Limit of the bytes of all ranges; further bytes are left out. It bounds memory: 15 MB of libx265
+ * take 65 MB. */
 #define ANALYSIS_MAX_BYTES (24u << 20)
 
 /* A range of executable bytes (vaddr). */
@@ -36,7 +37,7 @@ struct analysis_range {
 	bool is_first; /* no code before the range can continue into it */
 };
 
-/* Asks whether the analysis is to be stopped; called now and then. */
+/* A callback that is called now and then, and returns whether the analysis is to be stopped. */
 struct analysis_stop { /* zeroed: never */
 	bool (*is_due)(void *arg);
 	void *arg;
@@ -50,13 +51,15 @@ struct analysis_input {
 	const uint64_t
 		*called; /* addresses that code outside of the ranges seems to call (vaddr) */
 	size_t called_count;
-	const uint64_t *pointed; /* addresses that such code takes as pointers (vaddr) */
+	const uint64_t *pointed; /* addresses that code outside of the ranges takes as pointers
+				  * (vaddr) */
 	size_t pointed_count;
 	const uint64_t *certain; /* known starts of functions (vaddr) */
 	size_t certain_count;
-	bool needs_returns; /* a guessed function gets rules only if it returns: the bytes can be
-			     * anything */
-	bool has_starts;    /* read symbols and pointers, which cost more than a few ranges do */
+	bool needs_returns; /* a guessed function gets rules only if it returns, since its bytes
+			     * may not be code */
+	bool has_starts;    /* symbols and pointers are read for functions' starts; for a few
+			     * ranges that costs more than they do */
 };
 
 /* Why an instruction that was reached has no rule. */
@@ -79,8 +82,8 @@ struct analysis_stats {
 			    * if flow takes too long */
 };
 
-/* Takes a rule that holds from a file offset to the next row's; cfa is STACKD_CFA_NONE if no rule
- * is known. Returns 0, or an error that ends the analysis. */
+/* Receives a row: a rule that holds from a file offset to the next row's. Its cfa is
+ * STACKD_CFA_NONE if no rule is known. Returns 0, or an error that ends the analysis. */
 typedef int analysis_row_fn(void *arg, uint64_t offset, const struct stackd_rule *rule);
 
 /* Analyses the ranges, and calls `emit` for their rows in order of vaddr. Returns 0, -ENOMEM,

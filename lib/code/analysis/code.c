@@ -80,8 +80,7 @@ void code_mark_pointed(struct code *c, uint64_t vaddr)
 		c->marks[at] |= CODE_POINTED;
 }
 
-/* Returns whether the instruction at an aligned byte, behind padding or a call, begins a
- * function. */
+/* Returns whether a function begins at an aligned byte that follows padding or a call. */
 static bool begins(const struct code *c, const struct code_area *area, uint32_t at)
 {
 	uint8_t marks = c->marks[at];
@@ -94,8 +93,8 @@ static bool begins(const struct code *c, const struct code_area *area, uint32_t 
 	return insn_saves_register(&i) || (!(marks & CODE_LEADER) && !insn_ends_frame(&i));
 }
 
-/* Returns whether two instructions in a row save registers. Pushes of a call's arguments seldom
- * look like that. */
+/* Returns whether two instructions in a row save callee-saved registers. Pushes of a call's
+ * arguments seldom look like that. */
 static bool saves_registers(const struct code *c, const struct code_area *area, uint32_t at)
 {
 	struct insn first, second;
@@ -160,12 +159,12 @@ struct sweep {
 	const struct code_area *area;
 	struct jump_hints hints;
 	bool is_absolute; /* the file's code is at its vaddr, so a number can be an address */
-	bool is_end;	  /* the path before ends here: the next instruction is only reached by
-			   * jumps */
-	bool is_padding;  /* an end or padding is right before */
+	bool is_end;	  /* no path runs from the instruction before into the next one, which is
+			   * only reached by jumps */
+	bool is_padding;  /* such an end, or padding, is right before */
 	bool is_after_call;
-	bool is_behind_call; /* the same, skipping padding */
-	bool is_first;	     /* only padding precedes it in an area that no code continues into */
+	bool is_behind_call; /* a call is before, perhaps with padding after it */
+	bool is_first;	     /* only padding precedes it in an area into which no code runs */
 };
 
 static int note_data(struct code *c, uint64_t vaddr)
@@ -216,8 +215,8 @@ static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 				   s->area->size - (at - s->area->first)) ||
 	     saves_registers(s->code, s->area, at)))
 		*mark |= CODE_PADDED;
-	/* The call before it perhaps does not return: then only jumps can lead here. Without
-	 * padding in between, only an instruction that saves a register begins a function. */
+	/* The call before it perhaps does not return, so that only jumps lead here. Without padding
+	 * in between, a function begins here only if the instruction saves a register. */
 	if (s->is_behind_call && is_aligned && insn_saves_register(i))
 		*mark |= CODE_PADDED;
 	else if (s->is_behind_call && s->is_padding && is_aligned && !insn_ends_frame(i))
@@ -266,8 +265,8 @@ static int note_table(struct sweep *s, const struct insn *i)
 	return 0;
 }
 
-/* Returns whether a byte is one of the zeroes with which some linkers pad up to a function: they
- * are behind the end of a path, or behind a call, which then does not return. */
+/* Returns whether a byte is one of the zeroes with which some linkers pad up to the next function:
+ * they follow the end of a path, or a call, which then does not return. */
 static bool is_zero_padding(const struct sweep *s, uint32_t at)
 {
 	const struct code_area *area = s->area;
@@ -324,8 +323,8 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Returns whether a table's targets are functions, so that the jump is a tail call: one of them
- * first saves a register, as no other part of a function does. */
+/* Returns whether a table's targets are functions, so that the jump is a tail call. They are if one
+ * of them first saves a register, as no other part of a function does. */
 static bool leads_to_functions(const struct code *c, const struct jump_table *table,
 			       const uint64_t *targets, size_t count)
 {
@@ -340,7 +339,7 @@ static bool leads_to_functions(const struct code *c, const struct jump_table *ta
 	return false;
 }
 
-/* Notes the targets of jump tables; at most as many as there are bytes of code. */
+/* Notes the targets of jump tables (c->cases), at most as many as there are bytes of code. */
 static int note_cases(struct code *c)
 {
 	uint64_t targets[JUMP_TABLE_MAX_ENTRIES];
@@ -366,8 +365,8 @@ static int note_cases(struct code *c)
 	return 0;
 }
 
-/* Marks the targets of call tables: in assembly, which does not align such functions, they follow
- * the ends of other functions. */
+/* Marks the targets of call tables. Such functions of assembly code are not aligned, and follow the
+ * ends of other functions. */
 static void mark_callees(struct code *c)
 {
 	uint64_t targets[JUMP_TABLE_MAX_ENTRIES];

@@ -2,8 +2,8 @@
 /*
  * The code that is analysed: its bytes, and marks that a first pass makes for each byte.
  *
- * The pass decodes every area from its first byte to its last. Data between functions can make it
- * decode some instructions at wrong bytes, so its marks are likely, not certain.
+ * The pass decodes every area from its first byte to its last. After data between functions it can
+ * decode some instructions from a wrong byte on, so its marks are likely, not certain.
  */
 #ifndef ANALYSIS_CODE_H
 #define ANALYSIS_CODE_H
@@ -21,8 +21,8 @@
 
 struct code_area { /* one range */
 	uint64_t vaddr, size;
-	uint32_t first;	      /* number of its first byte: bytes are numbered in order through all
-			       * areas */
+	uint32_t first;	      /* number of its first byte; bytes are numbered in order through
+			       * all areas */
 	const uint8_t *bytes; /* borrowed */
 	bool is_first;	      /* no code before the area can continue into it */
 };
@@ -33,25 +33,25 @@ enum code_mark {
 	CODE_SWEPT = 4,	 /* the first pass found an instruction there */
 	CODE_CALLED = 8,
 	CODE_POINTED = 16,	/* an instruction contains its address */
-	CODE_PADDED = 32,	/* the first instruction after padding, which no code continues
-				 * into */
-	CODE_BEHIND_CALL = 128, /* the same after a call and padding, unless jumps lead there */
-	CODE_ENDBR = 64,	/* a landing pad; but not right behind a call, where setjmp() has
-				 * one */
+	CODE_PADDED = 32,	/* the first instruction after padding that the code before it
+				 * cannot run into */
+	CODE_BEHIND_CALL = 128, /* the first instruction after a call and padding, unless a jump
+				 * leads there */
+	CODE_ENDBR = 64,	/* a landing pad of indirect branches; but not right behind a
+				 * call, where setjmp()'s second return needs one */
 };
 
 struct code {
 	const struct elf_file *elf; /* borrowed, as are the areas */
 	struct analysis_stop stop;
-	uint32_t until_stop;	       /* instructions until `stop` is called again */
+	uint32_t until_stop;	       /* instructions until stop.is_due is called again */
 	const struct code_area *areas; /* in order */
 	size_t area_count;
 	uint32_t size; /* of all areas */
 	struct insn_decoder decoder;
 	uint8_t *marks; /* by byte; enum code_mark */
 	VEC(uint64_t)
-	data; /* vaddr of jump tables, and of other addresses that instructions
-	       * compute, in order */
+	data; /* vaddr of jump tables, and of other addresses that instructions compute, in order */
 	VEC(struct jump_table) tables, callees; /* of jumps, and of calls */
 	struct int_map cases;			/* bytes that jump tables lead to */
 };
@@ -61,7 +61,8 @@ struct code {
 int code_init(struct code *ret_code, const struct elf_file *elf, const struct code_area *areas,
 	      size_t count, const struct analysis_stop *stop);
 
-/* Returns whether the analysis is to be stopped; to be called for each instruction. */
+/* Returns whether the analysis is to be stopped. Callers ask for each instruction; it calls the
+ * caller's callback for one in CODE_STOP_EVERY. */
 static inline bool code_must_stop(struct code *code)
 {
 	if (!code->stop.is_due || --code->until_stop)
@@ -74,7 +75,7 @@ void code_fini(struct code *code);
 /* Returns the area that contains a byte. */
 const struct code_area *code_area_of(const struct code *code, uint32_t at);
 
-/* Returns the number of the byte at `vaddr`; CODE_NONE: it is in no area. */
+/* Returns the number of the byte at `vaddr`; CODE_NONE: no area contains it. */
 uint32_t code_find(const struct code *code, uint64_t vaddr);
 
 /* Returns the address of a byte of an area. */
@@ -83,50 +84,51 @@ static inline uint64_t code_vaddr(const struct code_area *area, uint32_t at)
 	return area->vaddr + (at - area->first);
 }
 
-/* Returns the number behind an area's last byte. */
+/* Returns the number of the byte behind an area's last byte. */
 static inline uint32_t code_end(const struct code_area *area)
 {
 	return area->first + (uint32_t)area->size;
 }
 
-/* Decodes the instruction at byte `at` of an area. Returns false if it is none: zeroes, which would
- * decode as an addition, are data or padding. */
+/* Decodes the instruction at byte `at` of an area. Returns false if there is none; zeroes, which
+ * would decode as an addition, are data or padding. */
 bool code_decode(const struct code *code, const struct code_area *area, uint32_t at,
 		 struct insn *ret_insn);
 
-/* Returns the length of the padding at byte `at` of an area: of one no-op, one breakpoint, or one
- * of the zeroes with which Free Pascal pads. 0: no padding. */
+/* Returns the length of the piece of padding at byte `at` of an area: one no-op, one breakpoint, or
+ * one of the zeroes with which Free Pascal pads. 0: there is no padding. */
 uint32_t code_padding_bytes(const struct code *code, const struct code_area *area, uint32_t at);
 
 /* Returns whether the instruction at a byte, or the one after a landing pad there, saves a register
  * that functions preserve. */
 bool code_saves_register(const struct code *code, uint32_t at);
 
-/* Returns whether a function ends before byte `at`, which follows a call. Either the next function
- * begins there, or padding does that ends at an instruction with which functions begin: no jump
- * leads to it, it saves a register, or other code or data has its address. */
+/* Returns whether a function ends before byte `at`, which follows a call. It does if a function or
+ * a landing pad is known to begin at `at`, or if a function seems to begin there or after padding,
+ * at an aligned address: other code or data has the address, the instructions save registers, or,
+ * after padding, no jump leads there. */
 bool code_ends_at(const struct code *code, const struct code_area *area, uint32_t at);
 
 /* Returns whether the jump at byte `at` of an area is gcc's __builtin_eh_return(): it goes to an
  * address that the function got as an argument, with a stack pointer that is an argument, too. */
 bool code_is_eh_return(const struct code_area *area, uint32_t at);
 
-/* Returns whether the instructions from byte `at` to the next jump or return, some dozens at most,
- * are ones that compilers emit. Data seldom decodes to such instructions. */
+/* Returns whether compilers emit the instructions from byte `at` to the next jump or return, or
+ * some dozens of them if that is farther. Data seldom decodes to such instructions. */
 bool code_is_sane(const struct code *code, uint32_t at);
 
 /* Marks the byte at `vaddr`, if it is in an area. */
 void code_mark(struct code *code, uint64_t vaddr, enum code_mark mark);
 
-/* Returns whether a jump table leads to a byte, and no call does. The entries of such a table are
- * not pointers to functions. */
+/* Returns whether a jump table leads to a byte, and no call does. The entries of such a table do
+ * not point to functions. */
 bool code_is_case(const struct code *code, uint32_t at);
 
-/* Marks the byte at `vaddr` as pointed to, if the first pass found an instruction there that no
- * jump's table leads to. */
+/* Marks the byte at `vaddr` as pointed to, if the first pass found an instruction there and no jump
+ * table leads to it. */
 void code_mark_pointed(struct code *code, uint64_t vaddr);
 
-/* Returns the next vaddr after `vaddr` to which code refers as data: the next object begins there.
+/* Returns the first vaddr after `vaddr` to which code refers as data, where the next object begins;
  * UINT64_MAX: there is none. */
 uint64_t code_data_end(const struct code *code, uint64_t vaddr);
 

@@ -37,8 +37,9 @@ static uint64_t key_of(uint64_t group, enum kind kind, uint32_t what)
 	return group << 33 | (uint64_t)kind << 32 | what;
 }
 
-/* Returns whether one more label or jump is allowed, and takes its room. An interpreter has some
- * thousand labels in one function; hostile code could have that many in all of its functions. */
+/* Returns whether one more label or jump of a group is allowed, and subtracts its pairs from the
+ * room. An interpreter has some thousand labels in one function; hostile code could have as many in
+ * each function. */
 static bool take_room(struct computed_jumps *l, const struct computed_jumps_group *g,
 		      enum kind kind)
 {
@@ -52,7 +53,8 @@ static bool take_room(struct computed_jumps *l, const struct computed_jumps_grou
 	return true;
 }
 
-/* Enters a label or a jump. Returns 1; 0: it was known, or there are too many; or -ENOMEM. */
+/* Adds a label or a jump to a group. Returns 1; 0: it is in the group already, or there are too
+ * many; or -ENOMEM. */
 static int enter(struct computed_jumps *l, struct computed_jumps_group *g, enum kind kind,
 		 uint32_t what, const struct work_item *work)
 {

@@ -3,11 +3,11 @@
  * Follows paths forward, and tracks the distance of the stack pointer from its value at the start;
  * see exit_frame.h.
  *
- * A path (struct way) remembers the words that it has pushed or stored, and reads them back, so a
- * path through a whole function restores nothing. It also remembers a frame pointer that it sets,
- * since it may set the stack pointer from it again. A path yields no result if it gives the stack
- * pointer an unknown value, or returns with a callee-saved register changed. But if all returns are
- * of the latter kind, as in V8's code, whose functions preserve the frame pointer alone, they
+ * A path (struct way) keeps the words that it has pushed or stored, so if it reads them back, no
+ * register of its caller is restored. It also remembers a frame pointer that it sets, since it may
+ * set the stack pointer from it again. A path yields no result if it gives the stack pointer an
+ * unknown value, or returns with a callee-saved register changed. But if all returns have changed
+ * callee-saved registers, as in V8's code, whose functions preserve only the frame pointer, they
  * count, and the rule lists the changed registers (a *loose* search).
  */
 #include "analysis/exit_frame.h"
@@ -19,20 +19,21 @@
 #include "base/int_map.h"
 
 /* Chosen by hand: they bound the time for an address to about half a millisecond. */
-#define WAYS   64  /* most paths that wait to be followed */
-#define WORDS  16  /* most words that a path has written to the stack */
+#define WAYS   64  /* limit of the paths that wait to be followed */
+#define WORDS  16  /* limit of the words that a path has written to the stack */
 #define CALLEE 128 /* instructions of a callee that are searched for its return */
 #define TAKES  32  /* instructions of a callee that are searched for a pop of its return address */
-#define ENOUGH 4   /* returns that must agree, if so many are found */
+#define ENOUGH 4   /* if so many returns are found, the search ends; they must agree */
 
 /* Callee-saved registers in the order of rules, by the processor's numbers. */
 static const uint8_t preserved[STACKD_SAVED_COUNT] = INSN_SAVED_REGS;
 
 struct word {
 	int64_t at;	   /* distance from the base */
-	uint8_t preserved; /* the register whose value at the start is in the word; else
-			    * INSN_NO_REG */
-	bool has_number;   /* the word is a known number: an address to which a return can lead */
+	uint8_t preserved; /* the register whose value of the start is in the word; INSN_NO_REG:
+			    * none */
+	bool has_number;   /* the word is a known number, which may be an address to which a
+			    * return leads */
 	uint64_t number;
 };
 
@@ -44,16 +45,16 @@ enum known {
 
 struct way {
 	uint64_t at;
-	uint8_t base;  /* INSN_SP or INSN_FP: distances count from this register's value at the
-			* start */
+	uint8_t base;  /* INSN_SP or INSN_FP: distances are relative to this register's value at
+			* the start */
 	int64_t sp;    /* the stack pointer's distance from the base */
 	int64_t frame; /* if has_frame, the frame pointer's distance from the base */
 	bool has_frame;
-	bool is_lost; /* the stack pointer is unknown, until it is set from the frame pointer */
+	bool is_lost; /* the stack pointer is not known until it is set from the frame pointer */
 	uint8_t word_count;
 	uint8_t known[STACKD_SAVED_COUNT];
-	int64_t slot[STACKD_SAVED_COUNT]; /* of registers that are RESTORED: their word's distance
-					   * from the base */
+	/* for registers that are RESTORED: the distance of the word from the base */
+	int64_t slot[STACKD_SAVED_COUNT];
 	struct word words[WORDS];
 	uint8_t number_in; /* register that holds `number`; INSN_NO_REG: none */
 	uint64_t number;
@@ -79,7 +80,7 @@ struct exits {
 	struct way found; /* the path at its return */
 };
 
-/* Returns a register's place in rules; STACKD_SAVED_COUNT: none. */
+/* Returns a register's index in a rule's `saved`; STACKD_SAVED_COUNT: it has none. */
 static unsigned place_of(unsigned reg)
 {
 	unsigned k = 0;
@@ -91,8 +92,8 @@ static unsigned place_of(unsigned reg)
 
 /* --- one instruction ----------------------------------------------------------------------- */
 
-/* Returns whether a word was below the stack pointer at the start: then it holds what the path has
- * written. */
+/* Returns whether a word was below the stack pointer at the start, so that only the path can have
+ * written it. */
 static bool is_own(const struct way *w, int64_t at)
 {
 	return w->base == INSN_SP && at < 0;
@@ -166,7 +167,8 @@ static bool set_to_fp(struct way *w, int32_t disp)
 	return true;
 }
 
-/* The stack pointer gets an unknown value, for example by alignment. */
+/* Gives the stack pointer an unknown value, for example because it is aligned. Returns whether the
+ * path can still find it again, from the frame pointer. */
 static bool lose_rsp(struct way *w)
 {
 	w->is_lost = true;
@@ -264,7 +266,8 @@ static bool change_others(struct way *w, const struct insn *i)
 	return true;
 }
 
-/* Finds the number that a path has written to a word of the stack. false: not known. */
+/* Gives the number that the path has written to a word of the stack. Returns false if it is not
+ * known. */
 static bool number_at(const struct way *w, int64_t at, uint64_t *ret_number)
 {
 	for (unsigned i = 0; i < w->word_count; i++) {
@@ -286,8 +289,8 @@ static void follow_popped(struct way *w, const struct insn *i)
 		w->popped_in = INSN_NO_REG;
 }
 
-/* Follows a number in a register through an instruction: PyPy's code computes the addresses that it
- * jumps to from a number by additions. */
+/* Follows a number in a register through an instruction. PyPy's code computes the addresses to
+ * which it jumps from a number by additions. */
 static void follow_number(struct way *w, const struct insn *i, const uint8_t *bytes)
 {
 	bool is_sum = i->op == INSN_COPY && i->src == w->number_in && i->src < INSN_NO_REG;
@@ -305,7 +308,7 @@ static void follow_number(struct way *w, const struct insn *i, const uint8_t *by
 	}
 }
 
-/* Applies an instruction to a path. false: the path ends without a result. */
+/* Applies an instruction to a path. Returns false if the path ends without a result. */
 static bool apply(struct way *w, const struct insn *i)
 {
 	switch (i->op) {
@@ -337,8 +340,8 @@ static bool is_same_register(const struct way *a, const struct way *b, unsigned 
 	return a->known[k] == b->known[k] && (a->known[k] != RESTORED || a->slot[k] == b->slot[k]);
 }
 
-/* Returns whether two paths release the same frame. In a loose search, a register that they do not
- * agree about counts as changed. */
+/* Returns whether two paths release the same frame. In a loose search, a register about which they
+ * differ counts as changed. */
 static bool is_same_frame(const struct exits *e, const struct way *a, struct way *b)
 {
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
@@ -361,8 +364,8 @@ static bool has_written(const struct way *w, int64_t at)
 	return i < w->word_count || is_own(w, at);
 }
 
-/* Takes the result of a path at a return. If the path has written the address, the return is a
- * jump. */
+/* Takes the result of a path at a return. If the path itself has written the return address, the
+ * return is a jump. */
 static void take_return(struct exits *e, const struct way *w)
 {
 	struct way end = *w;
@@ -376,9 +379,9 @@ static void take_return(struct exits *e, const struct way *w)
 	e->found = end;
 }
 
-/* Ends a path that continues in code outside: that code's rule gives the location of the return
- * address. A rule by the frame pointer is not used, since the frame pointer may belong to the frame
- * of other code. */
+/* Ends a path that continues in other code: the rule that e->outside has for that code gives the
+ * location of the return address. A rule by the frame pointer is not used, since the frame pointer
+ * may belong to another code's frame. */
 static void leave_code(struct exits *e, const struct way *w)
 {
 	struct stackd_rule rule;
@@ -403,8 +406,8 @@ static void add_way(struct exits *e, const struct way *w, uint64_t at)
 	e->ways[e->way_count++].at = at;
 }
 
-/* Returns whether a path is the first to reach its instruction. A second path may have another
- * stack pointer, if a callee has taken words off the stack. */
+/* Returns whether a path is the first that reaches its instruction. (A second path may have another
+ * stack pointer there, if a callee has taken words off the stack.) */
 static bool is_first(struct exits *e, const struct way *w)
 {
 	uint32_t before;
@@ -423,8 +426,8 @@ static bool decode(const struct exits *e, uint64_t at, struct insn *i, uint8_t *
 	return got && !is_data && insn_decode(&e->decoder, bytes, got, at, i);
 }
 
-/* Returns the bytes that a function takes off the stack besides its return address, if its first
- * instructions show that; functions of C take none. */
+/* Returns the number of bytes that a function takes off the stack besides its return address, if
+ * its first instructions show that. Functions of C take none. */
 static int32_t taken_by(const struct exits *e, uint64_t at)
 {
 	uint8_t bytes[INSN_MAX_BYTES];
@@ -440,9 +443,9 @@ static int32_t taken_by(const struct exits *e, uint64_t at)
 	return 0;
 }
 
-/* Returns whether a pop takes off the return address to remove the arguments above it: it is popped
- * into a register, the stack pointer is moved, and the register is pushed again. V8's functions
- * return in this way. */
+/* Returns whether a pop takes off the return address in order to remove the arguments above it: it
+ * is popped into a register, the stack pointer is moved, and the register is pushed again. V8's
+ * functions return in this way. */
 static bool is_return_address(const struct exits *e, uint64_t at, const struct insn *pop)
 {
 	uint8_t bytes[INSN_MAX_BYTES];
@@ -479,7 +482,8 @@ struct entry {
 	uint8_t address; /* register with its return address; INSN_NO_REG: it is on the stack */
 };
 
-/* Passes an instruction. Returns whether the function goes on, and its return address is known. */
+/* Passes an instruction of a callee's entry. Returns whether the function continues in a known way,
+ * with its return address at a known location. */
 static bool pass_entry(const struct exits *e, struct entry *f)
 {
 	uint8_t bytes[INSN_MAX_BYTES];
@@ -509,7 +513,8 @@ static bool pass_entry(const struct exits *e, struct entry *f)
 	return f->depth >= 0;
 }
 
-/* Returns whether a function takes its return address off the stack for more than to return. */
+/* Returns whether a function takes its return address off the stack for another reason than to
+ * return. */
 static bool takes_return_address(const struct exits *e, uint64_t at)
 {
 	struct entry f = {.at = at, .address = INSN_NO_REG};
@@ -521,7 +526,7 @@ static bool takes_return_address(const struct exits *e, uint64_t at)
 	return f.address != INSN_NO_REG;
 }
 
-/* Enters a callee, which is followed as a part of the caller. */
+/* Continues the path in a callee, which is followed as a part of the caller. */
 static bool enter_callee(struct way *w, uint64_t callee, uint64_t next)
 {
 	struct word pushed = {
@@ -532,7 +537,8 @@ static bool enter_callee(struct way *w, uint64_t callee, uint64_t next)
 	return !w->is_lost && put_word(w, &pushed);
 }
 
-/* Follows a return, if the path itself has pushed its address. Returns whether the path goes on. */
+/* Follows a return. If the path itself has pushed the address, continues there and returns true.
+ * Else the path ends: returns false. */
 static bool follow_return(struct exits *e, struct way *w, const uint8_t *bytes)
 {
 	uint64_t next;
@@ -548,7 +554,8 @@ static bool follow_return(struct exits *e, struct way *w, const uint8_t *bytes)
 	return true;
 }
 
-/* Goes on behind a call; caller-saved registers are unknown there. */
+/* Continues after a call, where caller-saved registers are not known. Returns whether the path
+ * continues. */
 static bool pass_call(const struct exits *e, struct way *w, const struct insn *i)
 {
 	uint64_t target = target_of(w, i), next = w->at + i->length;
@@ -564,7 +571,7 @@ static bool pass_call(const struct exits *e, struct way *w, const struct insn *i
 	return true;
 }
 
-/* Passes an instruction. Returns whether the path goes on. */
+/* Passes an instruction. Returns whether the path continues. */
 static bool pass(struct exits *e, struct way *w, const struct insn *i, const uint8_t *bytes)
 {
 	uint64_t next = w->at + i->length;
@@ -607,7 +614,7 @@ static void follow(struct exits *e, struct way *w)
 
 	while (e->steps++ < EXIT_FRAME_INSTRUCTIONS) {
 		if (!decode(e, w->at, &i, bytes)) {
-			leave_code(e, w); /* for each such path: all must agree */
+			leave_code(e, w); /* for each path that ends so, since all must agree */
 			return;
 		}
 		if (!is_first(e, w) || !pass(e, w, &i, bytes))

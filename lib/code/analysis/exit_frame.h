@@ -21,25 +21,27 @@
 
 #include "stackd_abi.h"
 
-#define EXIT_FRAME_INSTRUCTIONS 1024 /* most instructions that are followed; chosen by hand */
+/* limit of the instructions that are followed; chosen by hand */
+#define EXIT_FRAME_INSTRUCTIONS 1024
 
 /* Copies up to `size` bytes of code at `vaddr`, and returns their number; 0: no code. */
 typedef size_t exit_frame_read_fn(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size);
 
-/* Gives the rule of an address outside of such code, from call frame information. false: none. */
+/* Gives the rule at an address outside of the code that is followed, from call frame information.
+ * Returns false if there is none. */
 typedef bool exit_frame_outside_fn(void *arg, uint64_t vaddr, struct stackd_rule *ret_rule);
 
-/* Follows the paths from an instruction (vaddr), over calls, to returns. Returns whether a return
- * was found, and the first few that were found release the same frame: then *ret_rule is the rule
- * there. A path ends without a result where its next instruction is not known or cannot be read.
+/* Follows the paths from an instruction (vaddr), over calls, to returns. Returns true if it found a
+ * return, and the first few that it found release the same frame. Then *ret_rule is the rule at
+ * `vaddr`. A path ends without a result where its next instruction is not known or cannot be read.
  * Bit i of ret_rule->cfa_add means that the caller's value of register i of STACKD_SAVED_REGS is
  * not known. */
 bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
 		     struct stackd_rule *ret_rule);
 
-/* The same, but paths also end at code for which `outside` gives a rule, with that rule's frame: an
- * interpreter and the code that it has compiled jump to each other, and run in one frame. NULL:
- * such paths end without a result. */
+/* Like exit_frame_find(), but a path also ends at code for which `outside` gives a rule, and then
+ * counts with that rule's frame: an interpreter and the code that it has compiled jump to each
+ * other, and run in one frame. `outside` NULL: such paths end without a result. */
 bool exit_frame_find_outside(exit_frame_read_fn *read, exit_frame_outside_fn *outside, void *arg,
 			     uint64_t vaddr, struct stackd_rule *ret_rule);
 
@@ -47,20 +49,20 @@ bool exit_frame_find_outside(exit_frame_read_fn *read, exit_frame_outside_fn *ou
 struct exit_frame_return {
 	uint8_t reg; /* register that holds it, by DWARF's number; STACKD_REG_COUNT: it is on the
 		      * stack */
-	int64_t at;  /* its distance from the stack pointer there */
+	int64_t at;  /* its distance from the stack pointer, in bytes */
 };
 
 /* Some functions take their return address off the stack, make a frame for their caller, and return
- * with that frame on the stack: V8's compiler without optimisation calls one at the start of its
- * code. Returns whether the function at `callee` does so, and the path from its start without taken
- * branches leads to `vaddr` before it returns. Then sets *ret_where, as it is before the
- * instruction at `vaddr`. */
+ * with that frame on the stack: V8's compiler without optimisation calls such a function at the
+ * start of its code. Returns whether the function at `callee` does so, and the path from its start
+ * without taken branches leads to `vaddr` before it returns. Then sets *ret_where to the location
+ * of its return address before the instruction at `vaddr`. */
 bool exit_frame_is_taken(exit_frame_read_fn *read, void *arg, uint64_t callee, uint64_t vaddr,
 			 struct exit_frame_return *ret_where);
 
-/* The same as exit_frame_find_outside() for an instruction of such a function, whose return address
- * is `address`: gives the rule of the caller's frame, from paths through the rest of both
- * functions. */
+/* Like exit_frame_find_outside(), for the instruction at `vaddr` of a function for which
+ * exit_frame_is_taken() has returned true with `where`; `address` is its return address. Gives the
+ * rule of the caller's frame, from paths through the rest of both functions. */
 bool exit_frame_find_taken(exit_frame_read_fn *read, exit_frame_outside_fn *outside, void *arg,
 			   uint64_t vaddr, const struct exit_frame_return *where, uint64_t address,
 			   struct stackd_rule *ret_rule);

@@ -13,13 +13,13 @@
 
 /* Chosen by hand: they bound the time. */
 #define MAX_DEPTH  24	/* of calls */
-#define FREE_STEPS 4096 /* instructions beside one for each byte of the analysed code */
+#define FREE_STEPS 4096 /* instructions, plus one for each byte of the analysed code */
 
 enum answer { ASKED = 1, RETURNS, NEVER };
 
-struct walk { /* of the paths of one function */
+struct walk { /* the search of one function's paths */
 	struct external_returns *external;
-	VEC(uint64_t) ahead; /* vaddr of branches' targets that are to be followed */
+	VEC(uint64_t) ahead; /* vaddr of the targets of branches that are still to be followed */
 	struct int_map seen;
 	unsigned depth;
 };
@@ -50,7 +50,7 @@ static bool call_returns(struct walk *w, const struct insn *i)
 	return may_return(o, i->target, w->depth + 1);
 }
 
-/* Follows a path to its end. Returns whether it ends at a return, or may do so. */
+/* Follows a path to its end. Returns whether it ends at a return, or may end at one. */
 static bool path_returns(struct walk *w, uint64_t at)
 {
 	struct external_returns *o = w->external;
@@ -66,7 +66,7 @@ static bool path_returns(struct walk *w, uint64_t at)
 		case INSN_RETURN:
 			return true;
 		case INSN_STOP:
-			return i.is_padding; /* a breakpoint may be put into running code */
+			return i.is_padding; /* a breakpoint may have been put into running code */
 		case INSN_JUMP_INDIRECT:
 			return i.idiom != INSN_SLOT || !noreturn_has_slot(o->noreturn, i.target);
 		case INSN_JUMP:
@@ -91,7 +91,7 @@ static bool path_returns(struct walk *w, uint64_t at)
 	}
 }
 
-/* Examines a function whose result is not known. */
+/* Examines a function whose result is not known yet. Returns whether it may return. */
 static bool ask(struct external_returns *o, uint64_t vaddr, unsigned depth)
 {
 	struct walk w = {.external = o, .depth = depth};
@@ -116,8 +116,7 @@ static bool may_return(struct external_returns *o, uint64_t vaddr, unsigned dept
 	if (known == RETURNS || depth > MAX_DEPTH || int_map_set(&o->functions, vaddr, ASKED))
 		return true;
 	answer = ask(o, vaddr, depth) ? RETURNS : NEVER;
-	/* A result that relied on a function further up, which is still being examined, is not
-	 * kept. */
+	/* A negative result that relied on a caller which is still being examined is not kept. */
 	if (answer == NEVER && depth && o->open != open)
 		answer = 0;
 	return int_map_set(&o->functions, vaddr, answer) || answer == RETURNS;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #define WORD 64 /* bits */
-/* Instructions that the first pass missed: at most one for each BEYOND_SHARE bytes, and BEYOND_FREE
- * more. Chosen by hand, to bound memory: sane code has far fewer. */
+/* Limit of the instructions that the first pass has not found: one for each BEYOND_SHARE bytes, and
+ * BEYOND_FREE more. Chosen by hand, to bound memory; sane code has far fewer. */
 #define BEYOND_SHARE 32
 #define BEYOND_FREE  65536
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data that flow keeps for each instruction, by the byte at which it begins. Most instructions
- * begin where the first pass has found one, at about every fourth byte. The number of such an
- * instruction is the count of those before it.
+ * The data that flow (solve.h) keeps for each instruction, by the byte at which it begins. Most
+ * instructions begin where the first pass (code.h) has found an instruction, at about every fourth
+ * byte. Such an instruction's number is the count of instructions that the first pass has found
+ * before it.
  *
  *   bits    0010 0100 ...   one for each byte; before[] of 64 + lower bits = number in items[]
  *   beyond                  the same for bytes at which only flow has found an instruction
@@ -24,7 +25,8 @@ struct flow_item {
 
 struct flow_map {      /* zeroed can be freed */
 	uint32_t size; /* bytes of code */
-	bool is_full;  /* flow has found more instructions beyond than sane code has */
+	bool is_full;  /* flow has found more instructions outside of the first pass's than sane
+			* code has */
 	uint64_t *bits, *beyond;
 	uint32_t *before;
 	struct flow_item *items;
@@ -41,8 +43,8 @@ void flow_map_fini(struct flow_map *map);
  * it has none, since no path has reached it. */
 struct flow_item *flow_map_find(const struct flow_map *map, uint32_t at);
 
-/* The same, but adds an item of zeroes for a byte that has none. NULL: no memory, or the map is
- * full. */
+/* Like flow_map_find(), but adds an item of zeroes for a byte that has none. Returns NULL if there
+ * is no memory, or the map is full. */
 struct flow_item *flow_map_enter(struct flow_map *map, uint32_t at);
 
 /* Returns a copy of the item of byte `at`; zeroes if it has none. */

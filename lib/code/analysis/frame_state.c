@@ -63,7 +63,7 @@ static void assign(struct frame_state *s, unsigned reg, struct frame_value v)
 		s->changed &= ~FRAME_BOTTOM;
 }
 
-/* Returns the number of the slot of the realigned stack that holds a known value; -1: none. */
+/* Returns the index in s->held of a slot of the realigned stack; -1: it is not there. */
 static int held_index(const struct frame_state *s, struct frame_value slot)
 {
 	for (int k = 0; k < FRAME_HELD_COUNT && slot.origin == FRAME_ALIGNED; k++) {
@@ -136,8 +136,8 @@ static void zero(struct frame_state *s, unsigned reg)
 		s->changed |= FRAME_BOTTOM;
 }
 
-/* Returns whether a slot is below the stack pointer: it no longer belongs to the frame, and no walk
- * reads it. */
+/* Returns whether a slot is below the stack pointer, so that it no longer belongs to the frame, and
+ * walks do not read it. */
 static bool is_below(const struct frame_state *s, struct frame_value slot)
 {
 	struct frame_value top = s->reg[INSN_SP];
@@ -145,10 +145,10 @@ static bool is_below(const struct frame_state *s, struct frame_value slot)
 	return slot.origin && slot.origin == top.origin && slot.offset < top.offset;
 }
 
-/* Forgets the registers that callees do not preserve, and saved slots below the stack pointer. An
- * exception is the CFA in such a register, if the callee is in the same code: a function that has
- * the CFA nowhere else needs it to return, so it calls nothing that changes the register. (A
- * function that also has it elsewhere gets its rule from there: see base_of().) */
+/* Forgets the registers that callees do not preserve, and saved slots below the stack pointer.
+ * There is an exception: the CFA in such a register, if the callee is in the same code. A function
+ * that has the CFA nowhere else needs it to return, so it calls nothing that changes the register.
+ * (If a function also has it elsewhere, its rule uses that: see base_of().) */
 static void apply_call(struct frame_state *s, bool is_local)
 {
 	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {
@@ -230,8 +230,9 @@ static bool loads_stack_pointer(const struct frame_state *s, const struct insn *
 	       i->src != INSN_FP && !s->reg[i->src].origin;
 }
 
-/* Notes whether the stack pointer is loaded from outside of the frame, and whether an address in
- * the frame is written outside, from where the stack pointer can be computed again. */
+/* Notes whether the stack pointer is loaded from outside of the frame; and whether an address in
+ * the frame is written to memory outside of it, from which the stack pointer can be computed
+ * again. */
 static void note_stack_pointer(struct frame_state *s, const struct insn *i)
 {
 	if (i->op == INSN_STORE && i->src < INSN_NO_REG && s->reg[i->src].origin &&
@@ -357,7 +358,7 @@ bool frame_state_has_left(const struct frame_state *s)
 	return true;
 }
 
-/* Returns a register of a set that has a known distance from the CFA. */
+/* Returns a register of a set that has a known distance from the CFA; INSN_NO_REG: none has. */
 static unsigned base_among(const struct frame_state *s, uint32_t registers)
 {
 	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
@@ -380,7 +381,8 @@ static unsigned base_of(const struct frame_state *s)
 	return s->reg[INSN_FP].origin == FRAME_CFA ? INSN_FP : INSN_NO_REG;
 }
 
-/* Sets CFA = *(base + ...) + ... */
+/* Sets the CFA to the word in a slot of the realigned stack, plus a constant. Returns false if no
+ * slot has it. */
 static bool set_held_cfa(const struct frame_state *s, struct stackd_rule *rule)
 {
 	unsigned base = s->reg[INSN_FP].origin == FRAME_ALIGNED ? INSN_FP : INSN_SP;
@@ -412,8 +414,8 @@ unsigned frame_state_lone_register(const struct frame_state *s)
 	return base_among(s, INSN_VOLATILE);
 }
 
-/* Sets a rule's CFA. In realigned frames of compilers, a slot relative to the frame pointer has it.
- * In assembly, a callee-saved register is preferred to a slot, which may be overwritten. */
+/* Sets a rule's CFA. In compilers' realigned frames, it is in a slot relative to the frame pointer.
+ * In assembly code, a callee-saved register is preferred to a slot, which may be overwritten. */
 static bool set_cfa(const struct frame_state *s, struct stackd_rule *rule)
 {
 	unsigned base = base_of(s);
@@ -456,10 +458,11 @@ static bool is_slotless(const struct frame_state *s, int k)
 }
 
 /* Sets the slots of callee-saved registers. Functions within a file may have a calling convention
- * of their own, and change a register that they have never read: their callers do not need it, or
- * have saved it. Only its value in the caller's frame is lost: the rule at a call never computes
- * the CFA from a register that the callee changes. But the frame pointer, which many rules use, may
- * have been saved at an unknown location. */
+ * of their own, and change a register that they have never read, because their callers do not need
+ * it or have saved it. Then only its value in the caller's frame is lost, and the rule at such a
+ * call never computes the CFA from a register that the callee changes. But the frame pointer, which
+ * many rules use, may have been saved at an unknown location. Returns false if the rule cannot be
+ * made. */
 static bool set_saved(const struct frame_state *s, struct stackd_rule *rule)
 {
 	unsigned base = s->reg[INSN_FP].origin == FRAME_ALIGNED ? INSN_FP : INSN_SP;
@@ -487,7 +490,8 @@ static bool set_saved(const struct frame_state *s, struct stackd_rule *rule)
 	return true;
 }
 
-/* At the bottom of a stack, no return address is left. */
+/* Returns whether the frame is the outermost: code has marked it so, and has left no return
+ * address. */
 static bool is_bottom(const struct frame_state *s)
 {
 	struct frame_value top = s->reg[INSN_SP];

@@ -5,8 +5,8 @@
  *
  * Distances count from one of two origins: the CFA, or, once the stack pointer has been realigned,
  * the realigned stack. A slot of the realigned stack can hold a value with a known distance from
- * the CFA: then CFA = *(reg + N) + M. Two such slots are followed: the one that the prologue fills,
- * and one to which the function spills the register.
+ * the CFA: then CFA = *(reg + N) + M. Two such slots are followed: the slot that the prologue
+ * fills, and a slot to which the function spills the register.
  */
 #ifndef ANALYSIS_FRAME_STATE_H
 #define ANALYSIS_FRAME_STATE_H
@@ -32,15 +32,16 @@ struct frame_value {
 /* No padding, so that states can be compared as bytes. */
 struct frame_state {
 	struct frame_value reg[INSN_REG_COUNT];
-	struct frame_value saved[STACKD_SAVED_COUNT]; /* slots; unknown: not saved */
+	struct frame_value saved[STACKD_SAVED_COUNT]; /* slots in which they are saved;
+						       * FRAME_UNKNOWN: not saved */
 	struct frame_value held[FRAME_HELD_COUNT];    /* values in slots of the realigned stack */
 	int32_t held_at[FRAME_HELD_COUNT];	      /* offsets of these slots from the realigned
 						       * stack */
-	uint32_t changed; /* bit i: saved register i may not hold the caller's value;
-			   * and the flags below */
+	uint32_t changed; /* bit i: saved register i may not hold the caller's value; the flags
+			   * FRAME_* below are above these bits */
 };
 
-/* The frame pointer was set to 0 and not saved: code marks a frame without a caller in this way
+/* The frame pointer was set to 0 and not saved. Code marks a frame without a caller in this way
  * (psABI, "The Stack Frame"). */
 #define FRAME_BOTTOM (1u << 8)
 
@@ -48,7 +49,7 @@ struct frame_state {
 #define FRAME_FP_KEPT (1u << 9)
 
 /* A callee-saved register was read before it was written. A whole function does not use its
- * caller's value, so this code is a part of a function. */
+ * caller's value, so this code is only a part of a function. */
 #define FRAME_USED_CALLERS (1u << 10)
 
 /* The stack pointer was read from memory that is not the function's own stack. */
@@ -64,14 +65,15 @@ void frame_state_init(struct frame_state *ret_state);
 /* Sets the state in which nothing is known. */
 void frame_state_forget(struct frame_state *ret_state);
 
-/* Forgets the contents of registers except the stack pointer and the frame pointer, from which
- * frames are computed. */
+/* Forgets the contents of all registers but the stack pointer and the frame pointer, which frames
+ * are computed from. */
 void frame_state_reduce(struct frame_state *s);
 
-/* Forgets the contents of all registers except the stack pointer: an exception leads here. */
+/* Forgets the contents of all registers but the stack pointer, as at a landing pad of
+ * exceptions. */
 void frame_state_land(struct frame_state *s);
 
-/* Returns whether an instruction surely leaves the state as it is. */
+/* Returns whether an instruction leaves the state as it is. false: it may change the state. */
 bool frame_state_ignores(const struct frame_state *s, const struct insn *i);
 
 /* Changes the state by an instruction. */
@@ -87,7 +89,8 @@ bool frame_state_is_same_frame(const struct frame_state *a, const struct frame_s
 /* Reduces `into` to what holds in both states. Returns whether it changed. */
 bool frame_state_join(struct frame_state *into, const struct frame_state *other);
 
-/* Returns whether the stack pointer is where it is at a function's first instruction. */
+/* Returns whether the stack pointer is where it was at the function's first instruction, as it must
+ * be at a return. */
 bool frame_state_is_at_return(const struct frame_state *s);
 
 /* Returns whether the stack pointer is above the return address that a call has pushed. */
@@ -102,7 +105,7 @@ static inline bool frame_state_is_made(const struct frame_state *s)
 	return s->reg[INSN_SP].origin != FRAME_CFA || s->reg[INSN_SP].offset < -8;
 }
 
-/* Returns whether the location of the stack pointer is known. */
+/* Returns whether the stack pointer's distance from one of the two origins is known. */
 static inline bool frame_state_is_known(const struct frame_state *s)
 {
 	return s->reg[INSN_SP].origin != FRAME_UNKNOWN;
@@ -119,7 +122,8 @@ static inline uint32_t frame_state_changed(const struct frame_state *s)
 	return s->changed & ((1u << STACKD_SAVED_COUNT) - 1);
 }
 
-/* Returns the registers that an instruction has saved, a bit for each of STACKD_SAVED_REGS. */
+/* Returns the registers, a bit for each of STACKD_SAVED_REGS, that the instruction between the
+ * states `before` and `after` has saved. */
 uint32_t frame_state_saved_since(const struct frame_state *before, const struct frame_state *after);
 
 /* Returns whether code that ends with a jump can be a whole function: it has read no callee-saved
@@ -130,20 +134,20 @@ static inline bool frame_state_is_function(const struct frame_state *s)
 }
 
 /* Returns whether an instruction, before it is applied, sets the stack pointer from the frame
- * pointer while that is still the caller's: the code releases a frame that other code has set up
- * before it jumped here, so it does not begin at a function's start. */
+ * pointer while the frame pointer is still the caller's. Such code releases a frame that other code
+ * had set up before it jumped here, so the code does not begin at a function's start. */
 bool frame_state_releases_callers(const struct frame_state *s, const struct insn *i);
 
 /* Returns whether the caller's frame pointer is lost: changed, and not saved at a known
  * location. */
 bool frame_state_lost_fp(const struct frame_state *s);
 
-/* Returns the only register from which the CFA is known, if it is a caller-saved one; INSN_NO_REG
- * otherwise. */
+/* Returns the register from which the CFA is known, if there is only one such register and it is
+ * caller-saved; else INSN_NO_REG. */
 unsigned frame_state_lone_register(const struct frame_state *s);
 
-/* Makes the rule of a state; STACKD_CFA_END if the code has no caller. Returns false, with the
- * reason, if the state gives no rule. */
+/* Makes the rule of a state; its cfa is STACKD_CFA_END if the code has no caller. Returns false,
+ * with the reason in *ret_why, if the state gives no rule. */
 bool frame_state_rule(const struct frame_state *s, struct stackd_rule *ret_rule,
 		      enum analysis_abstained *ret_why);
 

@@ -2,9 +2,9 @@
 /*
  * Reads the sections of symbols and relocations with libelf; see function_starts.h.
  *
- * Files at a fixed address have no relocations for their pointers: there, any word of the data that
+ * Files at a fixed address have no relocations for their pointers, so any word of their data that
  * is an address of code may be a pointer. Packed relocations (RELR; gABI, "Relative Relocation
- * Table") contain no values: these are read from the relocated words.
+ * Table") contain no values; the values are read from the relocated words.
  */
 #include "analysis/function_starts.h"
 
@@ -14,14 +14,15 @@
 #include "arch/target.h"
 
 #define PIECE_BYTES 65536u
-/* Of all sections together: a hostile file may have many sections overlap. */
+/* Limit for all sections together, since a hostile file may have many sections that overlap. */
 #define MAX_SECTION_BYTES (UINT64_C(512) << 20)
 
 #ifndef SHT_RELR
 #define SHT_RELR 19
 #endif
 
-/* gcc's names for parts of functions that are jumped to, in the middle of a frame. */
+/* Returns whether a symbol is gcc's name for a part of a function, to which code jumps in the
+ * middle of a frame. */
 static bool is_part(const char *name)
 {
 	return name && strstr(name, ".cold");
@@ -58,7 +59,7 @@ static int read_symbols(Elf *elf, Elf_Data *data, const GElf_Shdr *header,
 	return 0;
 }
 
-/* Returns the symbols that a section of relocations refers to; NULL: none. */
+/* Returns the symbol table to which a section of relocations refers; NULL: none. */
 static Elf_Data *symbols_of(Elf *elf, const GElf_Shdr *header, GElf_Shdr *ret_symbols)
 {
 	Elf_Scn *section = elf_getscn(elf, header->sh_link);
@@ -69,7 +70,8 @@ static Elf_Data *symbols_of(Elf *elf, const GElf_Shdr *header, GElf_Shdr *ret_sy
 	return elf_getdata(section, NULL);
 }
 
-/* Returns the address of a function that its file defines; 0: none, or chosen at run time. */
+/* Returns the vaddr of a function that the file itself defines; 0: it does not, or the function is
+ * chosen at run time. */
 static uint64_t own_function(const GElf_Sym *symbol)
 {
 	if (symbol->st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol->st_info) != STT_FUNC)
@@ -82,10 +84,11 @@ struct reading {
 	Elf *elf;
 	struct function_starts *starts;
 	uint64_t bytes;		   /* of the sections so far */
-	uint64_t slots, slots_end; /* vaddr of the table from which calls read addresses */
+	uint64_t slots, slots_end; /* vaddr of the global offset table, from which calls read
+				    * addresses */
 };
 
-/* Adds a word that the loader sets to an address in the file. */
+/* Adds the value that the loader writes into the word at `vaddr`: an address in the file. */
 static int add_relative(struct reading *r, uint64_t vaddr, uint64_t value)
 {
 	int err = add_pointer(r->starts, value);
@@ -123,7 +126,7 @@ static int read_relocations(struct reading *r, Elf_Data *data, const GElf_Shdr *
 	return err;
 }
 
-/* Adds the value of the word at `vaddr`. */
+/* Adds the value of the relocated word at `vaddr`, as the file has it. */
 static int add_word(struct reading *r, uint64_t vaddr)
 {
 	uint64_t offset, word;

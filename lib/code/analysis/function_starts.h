@@ -12,13 +12,15 @@
 /* Bytes of data that are searched for pointers without relocations. */
 #define FUNCTION_STARTS_MAX_DATA (16u << 20)
 
-struct function_starts {	/* zeroed is empty; vaddr, in no order */
-	VEC(uint64_t) certain;	/* symbols of functions */
-	VEC(uint64_t) pointers; /* to functions, data, or labels */
+struct function_starts {       /* zeroed is empty; both lists have vaddrs, in no order */
+	VEC(uint64_t) certain; /* symbols of functions */
+	VEC(uint64_t)
+	pointers; /* addresses in the file's data: of functions, of other data, or
+		   * of labels within functions */
 	struct noreturn noreturn;
 };
 
-/* Reads a file's starts, at most FUNCTION_STARTS_MAX of a kind. Returns 0 or -ENOMEM; the
+/* Reads a file's starts, at most FUNCTION_STARTS_MAX for each list. Returns 0 or -ENOMEM; the
  * caller frees *starts with function_starts_free() in either case. */
 int function_starts_read(const struct elf_file *elf, struct function_starts *starts);
 

@@ -6,8 +6,9 @@
 
 /* Both were chosen by hand, so that the tables of libraries such as dav1d and of large switches are
  * followed; bench/analysis.py shows the effect of changes. */
-#define MAX_UNUSED 8  /* entries of a table before the first one that is used */
-#define MAX_AGE	   48 /* instructions between a test of a bound and the jump that it guards */
+#define MAX_UNUSED 8 /* limit of the entries of a table before the first that is used */
+/* limit of the instructions between a test of a bound and the jump that it guards */
+#define MAX_AGE 48
 
 enum hint_kind {
 	HINT_NONE,
@@ -31,7 +32,7 @@ static void forget(struct jump_hints *h, uint32_t registers)
 	}
 }
 
-/* Returns the register with the address of an entry's table. */
+/* Returns the register with the address of the table from which an instruction loads an entry. */
 static unsigned table_register(const struct jump_hints *h, const struct insn *i)
 {
 	bool is_other = i->addend < INSN_REG_COUNT && h->reg[i->addend].kind == HINT_ADDRESS;
@@ -154,7 +155,7 @@ static uint32_t written_by(const struct insn *i)
 	return i->written;
 }
 
-/* Updates the registers that hold a compared number, or are computed from it. */
+/* Updates the set of registers that hold a compared number, or are computed from it. */
 static void move_number(uint32_t *in, const struct insn *i)
 {
 	uint32_t written = written_by(i);

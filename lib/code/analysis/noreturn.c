@@ -97,13 +97,13 @@ static const char *const parts[] = {
 	"__throw_", "4core9panicking", "handle_alloc_error", "unwrap_failed", "expect_failed",
 };
 
-/* Complete names of functions that do return. Compilers put a landing pad behind calls of them,
- * since they can return twice; it is not the start of the next function. */
+/* Complete names of functions that can return twice. Compilers put a landing pad after calls of
+ * them, which is not the start of the next function. */
 static const char *const returning[] = {
 	"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "vfork",
 };
 
-/* Complete names of functions that return or not, depending on an argument. */
+/* Complete names of functions that return or do not return, depending on an argument. */
 static const char *const unsure[] = {"error", "error_at_line"};
 
 static bool is_among(const char *name, const char *const *all, size_t count)
@@ -214,7 +214,8 @@ uint64_t noreturn_slot_function(const struct noreturn *n, uint64_t slot)
 	return found ? found->function : 0;
 }
 
-/* Returns the slot of a linkage stub. NULL: no stub, or its slot is not known. */
+/* Returns the slot through which the linkage stub at `vaddr` jumps; NULL: there is no stub, or the
+ * slot is not known. */
 static struct noreturn_slot *slot_of_stub(const struct noreturn *n, const struct elf_file *elf,
 					  uint64_t vaddr)
 {

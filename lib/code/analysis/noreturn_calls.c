@@ -4,13 +4,13 @@
 
 #include "arch/code_form.h"
 
-/* A function does not return if at least one of so many calls of it is at the end of its caller.
- * Measured in 160 files of Debian 12: of the functions that do not return, at least one of 28 calls
- * in cold sections is, and most calls elsewhere. No other function had such a call, except
- * error(3), which returns or not by its argument. */
+/* If at least one in so many calls of a function is at the end of its caller, the function does not
+ * return. Measured in 160 files of Debian 12: for the functions that do not return, at least one in
+ * 28 calls in cold sections is at an end, and most calls elsewhere. No other function had such a
+ * call, except error(3), which returns or not by its argument. */
 #define CALLS_PER_END 32
 
-/* Returns whether the instruction at a byte may be a call, by its first bytes. */
+/* Returns whether the instruction at a byte may be a call, judged by its first bytes. */
 static bool may_be_call(const struct code_area *area, uint32_t at)
 {
 	uint64_t from = at - area->first;
@@ -18,7 +18,8 @@ static bool may_be_call(const struct code_area *area, uint32_t at)
 	return code_form_may_be_call(area->bytes + from, area->size - from);
 }
 
-/* Counts a call by the code behind it. If jumps lead there, too, that code proves nothing. */
+/* Counts a call by the code after it. If jumps lead there, too, that code proves nothing, and the
+ * call is not counted as one at an end. */
 static void count(const struct code *c, const struct code_area *area, uint32_t at,
 		  struct noreturn_slot *slot)
 {

@@ -2,7 +2,8 @@
 /* Keeps lists of owners and doubts; see owners.h. */
 #include "analysis/owners.h"
 
-#define MAX_LEANS 8 /* functions in a row that each end in the next; chosen by hand */
+/* limit of the functions in a row that each end in the next; chosen by hand */
+#define MAX_LEANS 8
 
 void owners_fini(struct owners *o)
 {

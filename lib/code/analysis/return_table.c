@@ -3,16 +3,17 @@
 #include "analysis/return_table.h"
 
 /*
- * A table of return addresses has at least LEAST pointers to unaligned addresses, and FOR_EACH of
- * them for each aligned one. Calls end at any byte, so 15 of 16 are unaligned, as in Coq's
- * programs; the two limits, which allow for other pointers in the file, were chosen by hand.
+ * A table of return addresses has at least LEAST pointers to unaligned addresses, and at least
+ * FOR_EACH of these for each pointer to an aligned address. Calls end at any byte, so 15 of 16 are
+ * unaligned, as in Coq's programs; the two limits, which allow for other pointers in the file, were
+ * chosen by hand.
  */
 #define LEAST	   16
 #define FOR_EACH   4
 #define SHORT_CALL 2 /* bytes of an indirect call by a register */
-#define LONG_CALL  8 /* and by a word in memory */
+#define LONG_CALL  8 /* bytes of an indirect call through a word in memory */
 
-/* Returns whether the bytes from `from` up to `at` are one call that the first pass has found. */
+/* Returns whether the bytes from `from` up to `at` are a call that the first pass has found. */
 static bool is_call(const struct code *c, const struct code_area *area, uint32_t from, uint32_t at)
 {
 	struct insn i;
@@ -21,7 +22,8 @@ static bool is_call(const struct code *c, const struct code_area *area, uint32_t
 	       (i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT) && from + i.length == at;
 }
 
-/* Returns whether a pointer leads behind a call, to code that does not begin like a function. */
+/* Returns whether a pointer is the address after a call, where the code does not begin like a
+ * function. */
 static bool is_return(const struct code *c, uint64_t pointer)
 {
 	uint32_t at = code_find(c, pointer);
@@ -37,7 +39,7 @@ static bool is_return(const struct code *c, uint64_t pointer)
 	return false;
 }
 
-/* Returns whether the pointers that lead behind calls are a table of return addresses. */
+/* Returns whether the pointers to addresses after calls are a table of return addresses. */
 static bool is_table(const struct code *c, const uint64_t *pointers, size_t count)
 {
 	size_t aligned = 0, others = 0;

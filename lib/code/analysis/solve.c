@@ -10,10 +10,12 @@
 
 #include "analysis/solve_internal.h"
 
-#define CALL_ALIGN  16	  /* alignment of the stack at calls */
-#define MAX_SAVED   8	  /* instructions at a function's start that are looked at */
-#define MANY_OTHERS 3	  /* so many pushes of caller-saved registers among them save everything */
-#define FREE_STEPS  65536 /* plus one for each two bytes: ordinary code needs half of that */
+#define CALL_ALIGN 16 /* alignment of the stack at calls */
+#define MAX_SAVED  8  /* number of instructions at a function's start that are examined */
+/* if so many of these push caller-saved registers, the code saves everything */
+#define MANY_OTHERS 3
+/* limit of the steps, plus one for each two bytes; ordinary code needs half of that */
+#define FREE_STEPS 65536
 
 int solve_push_path(struct solver *s, struct worklist *list, const struct path *p, uint32_t at,
 		    uint32_t owner)
@@ -26,7 +28,7 @@ int solve_push_path(struct solver *s, struct worklist *list, const struct path *
 	return worklist_push(list, &w);
 }
 
-/* Confirms an owner though it was not seen to return. */
+/* Confirms an owner although it was not seen to return, unless guesses have to return. */
 static void confirm_unreturned(struct solver *s, uint32_t owner)
 {
 	if (!s->needs_returns || !solve_is_guess(s, owner))
@@ -55,8 +57,8 @@ int solve_begin_function(struct solver *s, uint32_t at)
 	return worklist_push(&s->strong, &w);
 }
 
-/* Notes that a path leaves its function with the stack as at the start: the registers that it has
- * changed stay so. */
+/* Notes, when a path leaves its function with the stack pointer as at the start, which registers
+ * its caller gets back changed. */
 static void note_clobbered(struct solver *s, const struct work_item *w)
 {
 	returns_clobber(&s->returns, solve_function_of(s, w->owner),
@@ -69,8 +71,8 @@ static void note_clobbered(struct solver *s, const struct work_item *w)
  * frame.
  */
 
-/* Returns whether the code at a path's instruction saves caller-saved registers: it resumes what it
- * has interrupted, and no call leads there. */
+/* Returns whether the code at a path's instruction saves caller-saved registers. Such code resumes
+ * what it has interrupted, and no call leads to it. */
 static bool saves_everything(const struct solver *s, const struct path *p)
 {
 	uint32_t at = p->w.at;
@@ -85,8 +87,8 @@ static bool saves_everything(const struct solver *s, const struct path *p)
 	return others >= MANY_OTHERS;
 }
 
-/* Returns whether a function's first instruction, or the one behind its landing pad, sets up a
- * frame or saves a register. Parts of functions do not begin so: the code may be a function that
+/* Returns whether a function's first instruction, or the first after its landing pad, sets up a
+ * frame or saves a register. Parts of functions do not begin so, so the code may be a function that
  * never returns. */
 static bool begins_function(const struct solver *s, const struct path *p)
 {
@@ -99,8 +101,8 @@ static bool begins_function(const struct solver *s, const struct path *p)
 }
 
 /* Returns whether a path without branches so far has set up a frame, and reaches its first call
- * with the stack aligned as calls require: then the stack was aligned as at a function's start.
- * (Within a function, it is also aligned before arguments are pushed.) */
+ * with the stack aligned as calls require, so that the stack was aligned at its start as at a
+ * function's start. (Within a function, the stack is also aligned before arguments are pushed.) */
 static bool has_made_frame(const struct solver *s, const struct path *p)
 {
 	const struct frame_state *state = states_get(&s->states, p->w.state);
@@ -110,7 +112,8 @@ static bool has_made_frame(const struct solver *s, const struct path *p)
 	       !(top.offset % CALL_ALIGN) && !(state->changed & FRAME_USED_CALLERS);
 }
 
-/* Returns whether only a call or a pointer leads to the start of a path: for path.is_straight. */
+/* Returns whether only a call or a pointer leads to the start of a path, which then has
+ * path.is_straight. */
 static bool begins_straight(const struct solver *s, const struct code_area *area,
 			    const struct work_item *w)
 {
@@ -141,8 +144,8 @@ static bool shows_function(const struct solver *s, const struct path *p)
  * push, and the contents of its registers are not known.
  */
 
-/* Returns whether a path's instruction begins the three above; then the last of them becomes
- * path.links. */
+/* Returns whether a path's instruction is the first of the three above. Then the last of them
+ * becomes path.links, and *ret_handler is the handler. */
 static bool links_handler(const struct solver *s, struct path *p, uint32_t *ret_handler)
 {
 	uint32_t at = p->w.at + p->insn.length, end = code_end(p->area);
@@ -164,7 +167,7 @@ static bool links_handler(const struct solver *s, struct path *p, uint32_t *ret_
 	return true;
 }
 
-/* Adds the path of a handler of exceptions, if the path's instruction, which is not applied yet,
+/* Adds the path of an exception handler, if the path's instruction, which was not applied yet,
  * pushes the handler's address. Returns 0 or -ENOMEM. */
 static int follow_handler(struct solver *s, struct path *p)
 {
@@ -222,8 +225,8 @@ static int follow_landing(struct solver *s, struct path *p)
 
 /* --- jumps --------------------------------------------------------------------------------- */
 
-/* Follows a jump out of the code: a tail call. The path returns if the target does, which is not
- * known of functions in other files. */
+/* Follows a jump out of the code, which is a tail call. The path returns if the target does
+ * (`returns`), which is not known for functions in other files. */
 static int leave_code(struct solver *s, const struct path *p, bool returns)
 {
 	uint32_t callee;
@@ -241,7 +244,7 @@ static int leave_code(struct solver *s, const struct path *p, bool returns)
 			      solve_function_of(s, solve_owner_at(s, callee)));
 }
 
-/* Notes a jump within a frame to an unknown target. */
+/* Notes that the function jumps within a frame to an unknown target, with that frame. */
 static int note_lost(struct solver *s, const struct work_item *w)
 {
 	struct frame_state state = *states_get(&s->states, w->state);
@@ -255,13 +258,13 @@ static int note_lost(struct solver *s, const struct work_item *w)
 				   &lost);
 }
 
-/* Ends a path at a jump to an unknown target. In a guess, that is a tail call only if the path has
- * done nothing that shows a part of a function: parts of a switch end in such jumps. */
+/* Ends a path at a jump to an unknown target. In a guess, the jump is a tail call only if nothing
+ * on the path shows that it is a part of a function, since parts of a switch end in such jumps. */
 static int lose_path(struct solver *s, const struct path *p)
 {
 	const struct frame_state *state = states_get(&s->states, p->w.state);
 
-	/* It was not entered by a call, since it has taken more off the stack than a function
+	/* No call has entered the code, since it has taken more off the stack than a function
 	 * may. */
 	if (frame_state_is_above_return(state))
 		solve_fail(s, p->w.owner, ANALYSIS_ABSTAINED_RETURN);
@@ -304,15 +307,16 @@ static bool saves_first(const struct solver *s, uint32_t at)
 	return code_decode(s->code, code_area_of(s->code, at), at, &i) && insn_saves_register(&i);
 }
 
-/* Returns whether a guess's jump is a tail call of code that begins like a function. */
+/* Returns whether a guess's jump is a tail call of code after padding that begins as functions
+ * do. */
 static bool begins_behind_padding(const struct solver *s, const struct path *p, uint32_t at)
 {
 	return solve_is_guess(s, p->w.owner) && solve_is_at_return(s, &p->w) &&
 	       !solve_state_at(s, at) && s->code->marks[at] & CODE_PADDED && saves_first(s, at);
 }
 
-/* Returns whether a branch within a frame leads to the start of another function: compilers emit
- * that for cases that never happen, if no code follows the branch's function. */
+/* Returns whether a branch within a frame leads to the start of another function. Compilers emit
+ * such branches for cases that never happen, if no code follows the branch's function. */
 static bool never_comes(const struct solver *s, const struct path *p, uint32_t at)
 {
 	if (p->insn.flow != INSN_BRANCH || !frame_state_is_made(states_get(&s->states, p->w.state)))
@@ -323,8 +327,9 @@ static bool never_comes(const struct solver *s, const struct path *p, uint32_t a
 	return solve_leads_behind(s, at);
 }
 
-/* Whether nothing says that a function begins at a byte but what stands before it, while a jump
- * from the middle of a frame leads there: a part of that frame's function behind padding. */
+/* Returns whether the code at a byte counts as a function's start only because of the padding
+ * before it. If a jump from the middle of a frame leads there, it is a part of that frame's
+ * function. */
 static bool is_hardly_function(const struct solver *s, uint32_t at)
 {
 	return !(s->code->marks[at] & (CODE_CALLED | CODE_POINTED | CODE_ENDBR)) &&
@@ -347,7 +352,7 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 	put_off = solve_put_off(s, p, at);
 	if (put_off)
 		return put_off < 0 ? put_off : 0;
-	/* The target of a jump within a frame is hardly a function. */
+	/* The target of a jump within a frame is hardly a function's start. */
 	if (solve_is_pinned(s, at) && !solve_is_at_return(s, &p->w) &&
 	    (solve_is_less_likely(s, at, owner) || is_hardly_function(s, at)))
 		solve_fail(s, solve_owner_at(s, at), ANALYSIS_ABSTAINED_CFA);
@@ -355,7 +360,8 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 		return -ENOMEM;
 	if (solve_is_pinned(s, at) && !solve_has_failed(s, at))
 		return tail_call(s, p, at);
-	/* It may be a tail call: then an error there is no error here. */
+	/* The jump may be a tail call, so its target gets an owner of its own: if that fails, this
+	 * path does not. */
 	if (p->w.state == STATES_ENTRY && !solve_is_guess(s, owner) &&
 	    owners_add(&s->owners, solve_function_of(s, owner), &owner))
 		return -ENOMEM;
@@ -381,14 +387,14 @@ static int follow_indirect(struct solver *s, const struct path *p)
 		return -ENOMEM;
 	if (jump_hints_target(&p->hints, &p->insn, &target))
 		return follow_jump(s, p, target);
-	/* The unwinder's jump to another function's handler is not a return. */
+	/* The unwinder's jump to another function's exception handler is not a return. */
 	return code_is_eh_return(p->area, p->w.at) ? 0 : lose_path(s, p);
 }
 
 /* --- flow ---------------------------------------------------------------------------------- */
 
-/* Ends a path at a return; a return to an exception's handler does not count. If the stack pointer
- * is lost, the path may still be right: the rules before the loss hold. */
+/* Ends a path at a return; a return to an exception handler does not count. If the stack pointer is
+ * not known, the path may still be right, since the rules before its loss hold. */
 static int leave_function(struct solver *s, const struct work_item *w)
 {
 	if (frame_state_has_left(states_get(&s->states, w->state)))
@@ -402,7 +408,8 @@ static int leave_function(struct solver *s, const struct work_item *w)
 	return solve_set_returns(s, w->owner);
 }
 
-/* Leaves an instruction. Returns 1: the path goes on behind it; 0: it ends; or -ENOMEM. */
+/* Follows the path from its instruction to the next. Returns 1: the path continues after the
+ * instruction; 0: it ends; -ENOMEM. */
 static int leave(struct solver *s, struct path *p)
 {
 	int err;
@@ -429,7 +436,8 @@ static int leave(struct solver *s, struct path *p)
 	}
 }
 
-/* Notes whether a call leads to the same code, and the register that the callee must preserve. */
+/* Sets i->is_local if a call leads to the same code, and notes which register its callee must
+ * preserve. Returns 0 or -ENOMEM. */
 static int note_local_call(struct solver *s, struct insn *i, const struct frame_state *before)
 {
 	uint32_t callee = i->flow == INSN_CALL ? code_find(s->code, i->target) : CODE_NONE;
@@ -442,14 +450,15 @@ static int note_local_call(struct solver *s, struct insn *i, const struct frame_
 	return reg == INSN_NO_REG ? 0 : unclobbered_want(s->preserved, callee, reg);
 }
 
-/* Returns whether a byte that no code continues into begins as only functions begin. */
+/* Returns whether the code at a byte, into which no code runs, begins as only functions do. */
 static bool looks_like_function(const struct solver *s, uint32_t at)
 {
 	return s->code->marks[at] & CODE_ENDBR ||
 	       (s->code->marks[at] & CODE_PADDED && saves_first(s, at));
 }
 
-/* Notes an address that the instruction takes, if it is not a function's start. */
+/* Notes a code address that the instruction loads into a register, if it is not a function's
+ * start. */
 static int note_label(struct solver *s, const struct path *p)
 {
 	uint32_t at = p->insn.is_number ? CODE_NONE : code_find(s->code, p->insn.target);
@@ -461,9 +470,9 @@ static int note_label(struct solver *s, const struct path *p)
 				  COMPUTED_JUMPS_OWN);
 }
 
-/* Leaves a loop that touches the pages of a large frame, one after the other, until the stack
- * pointer equals a register: in the loop its value is not known, and behind it that of the
- * register. */
+/* Follows the end of a loop that touches the pages of a large frame, one after the other, until the
+ * stack pointer equals a register. In the loop the stack pointer's value is not known; after it, it
+ * is that of the register. */
 static int leave_probe(struct solver *s, struct path *p)
 {
 	struct frame_state after = *states_get(&s->states, p->w.state);
@@ -475,7 +484,7 @@ static int leave_probe(struct solver *s, struct path *p)
 	return p->w.state == STATES_NONE ? -ENOMEM : 0;
 }
 
-/* Applies the path's instruction to its state. */
+/* Applies the path's instruction to its state. Returns 0 or -ENOMEM. */
 static int apply(struct solver *s, struct path *p)
 {
 	const struct frame_state *before;
@@ -500,7 +509,8 @@ static int apply(struct solver *s, struct path *p)
 	if (p->insn.op == INSN_PUSH)
 		returns_push(&s->returns, solve_function_of(s, p->w.owner),
 			     frame_state_saved_since(before, &after));
-	if (p->links == p->w.at) /* code that loads it from there leads to the handler */
+	if (p->links == p->w.at) /* the code that loads it from that word is what leads to the
+				  * handler */
 		after.changed &= before->changed | ~FRAME_SP_SHARED;
 	p->w.state = states_number(&s->states, &after);
 	return p->w.state == STATES_NONE ? -ENOMEM : 0;

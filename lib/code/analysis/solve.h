@@ -5,8 +5,8 @@
  *
  * Flow goes from instruction to instruction through all the code at once, so a jump to another part
  * of a function (.cold) keeps its frame. Where paths meet, their frames are joined. Flow continues
- * after a call if the callee returns (returns.h, noreturn.h), unless only padding follows, or jumps
- * lead there with another frame.
+ * after a call if the callee returns (returns.h, noreturn.h), unless only padding follows, or a
+ * jump leads to the instruction after the call with another frame.
  */
 #ifndef ANALYSIS_SOLVE_H
 #define ANALYSIS_SOLVE_H
@@ -19,15 +19,17 @@
 
 struct solver;
 
-/* Makes a solver of some code, which is borrowed and whose marks it changes. Registers that callers
- * rely on are entered into `preserved`. Returns 0 or -ENOMEM; the caller frees *ret_solver with
+/* Makes a solver of some code. `code` is borrowed, and the solver changes its marks. `noreturn` and
+ * `preserved` are borrowed, too; the solver adds to `preserved` the registers that callers need
+ * their callees to preserve. Returns 0 or -ENOMEM; the caller frees *ret_solver with
  * solve_free(). */
 int solve_new(struct code *code, struct noreturn *noreturn, struct unclobbered *preserved,
 	      struct solver **ret_solver);
 void solve_free(struct solver *s); /* NULL is fine */
 
-/* From now on, a guessed function is believed only if it returns. Otherwise a jump out of the code,
- * or a saved register, is enough, as in tail calls and functions that never return. */
+/* From now on, a guessed function gets rules only if it returns. Otherwise it is enough that it
+ * jumps out of the code, as in a tail call, or saves a register, as functions that never return may
+ * do. */
 void solve_need_returns(struct solver *s);
 
 /* Adds a function that certainly begins at `vaddr`: flow begins there, and flow from code before it
@@ -35,19 +37,19 @@ void solve_need_returns(struct solver *s);
  * all functions below that return int. */
 int solve_add_function(struct solver *s, uint64_t vaddr);
 
-/* The same for the file's entry, which has no caller. */
+/* Like solve_add_function(), for the file's entry point, which has no caller. */
 int solve_add_entry(struct solver *s, uint64_t vaddr);
 
-/* Follows flow from the certain functions. This function and the next three also return -E2BIG:
- * flow takes longer than in any sane code, and there are no rules. */
+/* Follows flow from the certain functions. This function and the next three also return -E2BIG if
+ * flow takes longer than in any sane code; then there are no rules. */
 int solve_certain(struct solver *s);
 
-/* Follows flow from main(), which need not return; 0: it is not known. */
+/* Follows flow from main(), which need not return. `vaddr` 0: main() is not known. */
 int solve_main(struct solver *s, uint64_t vaddr);
 
-/* Follows flow from code that may begin a function and that no flow has reached: from a pointer,
- * which may lead to anything; then from the code's marks, in the order of trust. Code that leads to
- * a contradiction, or never returns, gets no rules. */
+/* Follow flow from code that may begin a function and that no flow has reached: solve_pointer()
+ * from a pointer, which may lead to anything; solve_likely() from the code's marks, the most
+ * trustworthy first. Code that leads to a contradiction, or never returns, gets no rules. */
 int solve_pointer(struct solver *s, uint64_t vaddr);
 int solve_likely(struct solver *s);
 
@@ -56,8 +58,8 @@ int solve_likely(struct solver *s);
 int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule,
 	       enum analysis_abstained *ret_why);
 
-/* Returns a number that two instructions of one area share only if their rules are the same; 0: no
- * flow has reached byte `at`; SOLVE_NO_KEY: not known. */
+/* Returns a key of the rule at byte `at`: if two instructions of one area have the same key, their
+ * rules are the same. 0: no flow has reached the byte; SOLVE_NO_KEY: no key is known. */
 uint64_t solve_rule_key(const struct solver *s, uint32_t at);
 #define SOLVE_NO_KEY UINT64_MAX
 
@@ -65,7 +67,7 @@ uint64_t solve_rule_key(const struct solver *s, uint32_t at);
 uint32_t solve_length(const struct solver *s, uint32_t at);
 
 /* Returns whether a function above has failed because flow has found more instructions than sane
- * code has. */
+ * code has (flow_map's is_full). */
 bool solve_is_full(const struct solver *s);
 
 /* Returns the number of function starts from which flow began. */

@@ -13,8 +13,8 @@ int solve_find_callee(struct solver *s, const struct insn *i, uint32_t *ret_call
 	return *ret_callee == CODE_NONE ? 0 : solve_begin_function(s, *ret_callee);
 }
 
-/* Continues after a call. If a function can begin there, an error there is no error before the
- * call. */
+/* Continues after a call. If a function can begin there, the code gets an owner of its own, so that
+ * an error there is no error before the call. */
 static int follow_return(struct solver *s, const struct code_area *area, struct work_item *w)
 {
 	bool is_leader = s->code->marks[w->at] & CODE_LEADER;
@@ -26,7 +26,7 @@ static int follow_return(struct solver *s, const struct code_area *area, struct 
 	return worklist_push(is_leader ? &s->weak : &s->strong, w);
 }
 
-/* Returns whether the instruction after a call is one that compilers put behind calls that do not
+/* Returns whether the instruction after a call is one that compilers emit after calls that do not
  * return. */
 static bool stops_at(const struct solver *s, const struct code_area *area, uint32_t at)
 {
@@ -70,8 +70,8 @@ int solve_follow_call(struct solver *s, struct path *p)
 			    (uint32_t)s->parked.count - 1);
 }
 
-/* Continues after a call whose callee was not seen to return: the code there may be a part of its
- * owner's function, of which all flow is known. */
+/* Continues after a call whose callee was not seen to return. The code there may be a part of the
+ * function of the call's owner, all flow of which is known. */
 static int resume_apart(struct solver *s, struct work_item w)
 {
 	uint32_t function, owner = w.owner;
@@ -98,7 +98,8 @@ int solve_resume_unclaimed(struct solver *s)
 	return err;
 }
 
-/* Makes an owner that begins a function lean on the owners that call it. */
+/* Makes an owner that begins a function lean on the owners of the calls of it. Returns 0 or
+ * -ENOMEM. */
 static int lean_on_callers(struct solver *s, uint32_t owner)
 {
 	uint32_t function = solve_function_of(s, owner), at = s->begins.items[function];

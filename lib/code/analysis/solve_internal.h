@@ -13,8 +13,10 @@
 #include "analysis/states.h"
 #include "analysis/worklist.h"
 
-#define SOLVE_MAX_VISITS  8	/* joins at an instruction; chosen by hand, to bound the time */
-#define SOLVE_VISITS_MASK 0x0fu /* bits of flow_item.visits; the instruction's length is above */
+/* limit of the joins at an instruction; chosen by hand, to bound the time */
+#define SOLVE_MAX_VISITS 8
+/* bits of flow_item.visits with the joins; the other bits have the instruction's length */
+#define SOLVE_VISITS_MASK 0x0fu
 
 struct solver {
 	struct code *code;
@@ -28,10 +30,11 @@ struct solver {
 	struct owners owners;
 	uint32_t first_guess; /* number of the first owner that began at a guessed function */
 	struct worklist strong;
-	struct worklist weak;	/* code after calls that jumps lead to, too */
-	struct worklist late;	/* taken last: addresses that other functions have put into a
+	struct worklist weak;	/* code after calls to which jumps lead as well */
+	struct worklist late;	/* followed last: addresses that other functions have put into a
 				 * register, and cases of switches that may be unreachable */
-	struct worklist parked; /* calls that wait for their callee; the items of `returns` */
+	struct worklist parked; /* code after calls that wait for their callee to return; the
+				 * items of `returns` */
 	struct hint_pool hints;
 	struct computed_jumps labels;
 	VEC(uint32_t) pointed; /* bytes to which pointers lead, perhaps inside of functions */
@@ -42,17 +45,18 @@ struct solver {
 			   * code */
 };
 
-/* A path that is followed. */
+/* A path that is being followed. */
 struct path {
 	const struct code_area *area;
 	struct work_item w;
 	struct jump_hints hints;
-	struct insn insn; /* at w.at; apply() updates w.state by it */
-	uint32_t links;	  /* byte of the instruction that links a handler of exceptions; 0: none */
+	struct insn insn; /* the instruction at w.at; apply() changes w.state by it */
+	uint32_t links;	  /* byte of the instruction that links an exception handler into the
+			   * thread's list; 0: none */
 	uint32_t landing; /* the byte whose address the path has stored into its frame; 0: none */
 	uint32_t landing_origin; /* and where: the distance is from this origin */
 	int64_t landing_at;
-	unsigned bound;	  /* register with which the previous instruction has compared the stack
+	unsigned bound;	  /* register with which the instruction before has compared the stack
 			   * pointer */
 	bool is_straight; /* it began where functions begin, and has passed no branch */
 };
@@ -82,7 +86,7 @@ static inline bool solve_is_guess(const struct solver *s, uint32_t owner)
 	return owner >= s->first_guess;
 }
 
-/* Returns whether the stack is as at a function's start, as it must be at a return. */
+/* Returns whether the stack pointer is as at a function's start, as it must be at a return. */
 static inline bool solve_is_at_return(const struct solver *s, const struct work_item *w)
 {
 	return frame_state_is_at_return(states_get(&s->states, w->state));
@@ -100,10 +104,10 @@ static inline int solve_set_returns(struct solver *s, uint32_t owner)
 	return returns_set(&s->returns, solve_function_of(s, owner));
 }
 
-/* Begins a function at a byte, once. Returns 0 or -ENOMEM. */
+/* Begins a function at a byte, unless one has begun there. Returns 0 or -ENOMEM. */
 int solve_begin_function(struct solver *s, uint32_t at);
 
-/* Follows all paths; last, those after calls to which jumps lead, too. Returns as
+/* Follows all paths; last, the code after calls to which jumps lead as well. Returns as
  * solve_certain(). */
 int solve_drain(struct solver *s);
 
@@ -111,40 +115,42 @@ int solve_drain(struct solver *s);
  * with the state in p->w.state; 0: it ends; -ENOMEM. */
 int solve_come(struct solver *s, struct path *p, bool is_weak);
 
-/* Returns whether a byte belongs to a guess that has failed: then another path may take over the
- * byte, a few times. */
+/* Returns whether a byte belongs to a guess that has failed. Another path may then take over the
+ * byte, a limited number of times. */
 bool solve_has_failed(const struct solver *s, uint32_t at);
 
 /* Returns whether a byte belongs to a guess that is not confirmed, while the path's owner is
  * certain or confirmed. If the two contradict each other, the guess is wrong. */
 bool solve_is_less_likely(const struct solver *s, uint32_t at, uint32_t owner);
 
-/* Passes the addresses that a path has in registers to the function into which its guess continues
- * with the same frame. (dav1d has functions that share code, and differ only in the target of a
- * jump in it by a register.) Returns 0 or -ENOMEM. */
+/* If a guess continues into another function with the same frame, passes to that function the code
+ * addresses that the path has in registers. (dav1d has functions that share code, and differ only
+ * in the target of a jump in it by a register.) Returns 0 or -ENOMEM. */
 int solve_bring_labels(struct solver *s, const struct path *p, uint32_t at);
 
-/* Finds the first byte of the function to which a call or a jump leads, also through a stub or its
- * slot, and begins that function. CODE_NONE: it is in other code. Returns 0 or -ENOMEM. */
+/* Finds the first byte of the function to which a call or a jump leads, also through a linkage stub
+ * or a slot of the GOT, and begins that function. *ret_callee is CODE_NONE if it is in other code.
+ * Returns 0 or -ENOMEM. */
 int solve_find_callee(struct solver *s, const struct insn *i, uint32_t *ret_callee);
 
-/* Ends a path at a call. The code after the call is followed now, or once the callee is seen to
- * return. Returns 0 or -ENOMEM. */
+/* Ends a path at a call. The code after the call is followed now if the callee returns, else once
+ * the callee is seen to return. Returns 0 or -ENOMEM. */
 int solve_follow_call(struct solver *s, struct path *p);
 
 /* Continues after a waiting call, an item of `parked`. Returns 0 or -ENOMEM. */
 int solve_resume(struct solver *s, uint32_t item);
 
-/* Continues after calls that were not seen to return, if no other path leads there. The code there
- * is believed if it ends like the function, or leads back into it, in the same frame. Returns as
- * solve_certain(). */
+/* Continues after calls whose callees were not seen to return, if no other path has reached the
+ * code after the call. That code gets rules if it ends as the function does, or leads back into it,
+ * in the same frame. Returns as solve_certain(). */
 int solve_resume_unclaimed(struct solver *s);
 
-/* Confirms called functions that were not seen to return if their callers are confirmed. To be
- * called when all flow is known. Returns 0 or -ENOMEM. */
+/* Makes each called function that was not seen to return lean on its callers: it is confirmed if
+ * they are (owners.h). To be called when all flow is known. Returns 0 or -ENOMEM. */
 int solve_lean_on_callers(struct solver *s);
 
-/* Adds a path at another byte, with a path's state and hints. Returns 0 or -ENOMEM. */
+/* Adds to `list` a path that begins at byte `at`, with the state and hints of `p`. Returns 0 or
+ * -ENOMEM. */
 int solve_push_path(struct solver *s, struct worklist *list, const struct path *p, uint32_t at,
 		    uint32_t owner);
 
@@ -154,18 +160,18 @@ static inline bool solve_is_pinned(const struct solver *s, uint32_t at)
 	return s->code->marks[at] & CODE_PINNED;
 }
 
-/* Returns whether a jump to byte `at` of an area leads to padding after the function's end, up to
- * another function. Compilers emit such jumps for unreachable code. */
+/* Returns whether a jump to byte `at` leads to padding after a function's end, up to another
+ * function. Compilers emit such jumps for unreachable code. */
 bool solve_leads_behind(const struct solver *s, uint32_t at);
 
-/* Postpones a branch that tests a jump table's bound and leads to code before the function: to its
- * cold part, or, if the default case is unreachable, to the end of that part, where another
- * function's cold part begins. So the other function's own flow reaches that byte first. Returns 1:
- * postponed; 0: it is not such a branch; -ENOMEM. */
+/* Postpones a branch that tests a jump table's bound and leads to code before the function. The
+ * target is the function's cold part or, if the default case is unreachable, the end of that part,
+ * where another function's cold part begins. Since it is postponed, the other function's own flow
+ * reaches that byte first. Returns 1: postponed; 0: it is not such a branch; -ENOMEM. */
 int solve_put_off(struct solver *s, const struct path *p, uint32_t at);
 
-/* Follows a path to all targets in the table of its indirect jump. Returns 1; 0: no entry of the
- * table can be a target; or -ENOMEM. */
+/* Adds paths to all targets in the table of the path's indirect jump. Returns 1; 0: no entry of the
+ * table can be a target; -ENOMEM. */
 int solve_follow_table(struct solver *s, const struct path *p, const struct jump_table *table);
 
 #endif

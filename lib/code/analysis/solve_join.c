@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles a path that reaches an instruction: as the first, or after another path with the same
- * frame or a different one; see solve.h. If two owners contradict each other, the one that is less
- * likely to be a function is dropped.
+ * Handles a path that reaches an instruction, which another path may have reached before, with the
+ * same frame or a different one; see solve.h. If two owners contradict each other, the one that is
+ * less likely to be a function is dropped.
  */
 #include "analysis/solve_internal.h"
 
@@ -21,23 +21,26 @@ static int meet(struct solver *s, const struct work_item *w)
 	    (solve_is_guess(s, other) && owners_get(&s->owners, other)->failed))
 		return 0;
 	if (solve_is_guess(s, other) &&
-	    solve_is_pinned(s, w->at)) { /* the path continues into a function */
+	    solve_is_pinned(s, w->at)) { /* the path runs into a function's start */
 		if (owners_lean_on(&s->owners, w->owner, other))
 			return -ENOMEM;
-	} else if (is_apart(s, w->owner)) { /* it may be a part of a function: is it this one? */
+	} else if (is_apart(s, w->owner)) {
+		/* The path may be a part of a certain function (part_of). Leans on that function if
+		 * this code is its. */
 		if (s->owners.items.items[w->owner].part_of == solve_function_of(s, other) + 1 &&
 		    owners_lean_on(&s->owners, w->owner, other))
 			return -ENOMEM;
 	} else if (!solve_is_guess(s, other)) {
 		owners_confirm(&s->owners, w->owner);
-	} else if (!is_apart(s, other)) { /* perhaps parts of one function: judged together */
+	} else if (!is_apart(s, other)) {
+		/* Perhaps they are parts of one function, so they are judged together. */
 		owners_unite(&s->owners, other, w->owner);
 	}
 	return returns_follow(&s->returns, solve_function_of(s, w->owner),
 			      solve_function_of(s, other));
 }
 
-/* Returns whether the code at a byte does nothing but trap. */
+/* Returns whether the code at a byte only traps. */
 static bool traps(const struct solver *s, uint32_t at)
 {
 	const struct code_area *area = code_area_of(s->code, at);
@@ -54,9 +57,9 @@ static bool traps(const struct solver *s, uint32_t at)
 }
 
 /* Handles a guess that reaches another owner's code in another state. Returns 1: the frame is the
- * same, and the states are to be joined; 0: they are not; -ENOMEM. A guess that leads into a known
- * frame with a different one is wrong. But both may end in a third function, and code that only
- * traps can be shared by parts of several functions. */
+ * same, and the states are to be joined; 0: they are not to be joined; -ENOMEM. A guess that leads
+ * into code with a known, different frame is wrong. But both may end in a third function; and parts
+ * of several functions can share code that only traps. */
 static int meet_other(struct solver *s, const struct work_item *w, struct flow_item *item,
 		      bool is_weak)
 {
@@ -79,7 +82,8 @@ static int meet_other(struct solver *s, const struct work_item *w, struct flow_i
 	return 0;
 }
 
-/* Handles a path that reaches an instruction in another state than a path before. */
+/* Handles a path that reaches an instruction in another state than an earlier path. Returns as
+ * arrive(). */
 static int join(struct solver *s, struct work_item *w, bool is_weak)
 {
 	struct flow_item *item = flow_map_find(&s->flow, w->at);
@@ -128,13 +132,13 @@ bool solve_is_less_likely(const struct solver *s, uint32_t at, uint32_t owner)
 	       (!solve_is_guess(s, owner) || owners_get(&s->owners, owner)->is_confirmed);
 }
 
-/* Returns whether an owner begins where only a pointer leads: then it is perhaps not a function. */
+/* Returns whether an owner begins where only a pointer leads, so that it may not be a function. */
 static bool is_pointed(const struct solver *s, uint32_t owner)
 {
 	return s->owners.items.items[owner].is_pointed;
 }
 
-/* Takes over a byte from a guess that has failed. */
+/* Takes over a byte from a guess that has failed: gives it the path's state and owner. */
 static void take_over(struct solver *s, const struct work_item *w)
 {
 	struct flow_item *item = flow_map_find(&s->flow, w->at);
@@ -145,14 +149,14 @@ static void take_over(struct solver *s, const struct work_item *w)
 	item->owner = w->owner;
 }
 
-/* Joins the state of a path with that at its instruction. Returns 1: the path goes on, with the
- * state in w->state; 0: it ends; -ENOMEM. */
+/* Joins the state of a path with the known state at its instruction. Returns 1: the path continues,
+ * with the state in w->state; 0: it ends; -ENOMEM. */
 static int arrive(struct solver *s, struct work_item *w, bool is_weak)
 {
 	struct flow_item *item;
 
 	if (solve_has_failed(s, w->at) && !owners_get(&s->owners, w->owner)->failed) {
-		/* Parts of an interpreter share code: it is tried from one of them only. */
+		/* Parts of an interpreter share code, so only one of them is tried. */
 		if (is_pointed(s, w->owner) && is_pointed(s, solve_owner_at(s, w->at))) {
 			solve_fail(s, w->owner, ANALYSIS_ABSTAINED_RETURN);
 			return 0;
@@ -184,7 +188,8 @@ static int arrive(struct solver *s, struct work_item *w, bool is_weak)
 	return join(s, w, is_weak);
 }
 
-/* Adds an address to a function that a path has brought along in a register. */
+/* Adds a code address, which a path has brought along in a register, to a function. Returns 0 or
+ * -ENOMEM. */
 static int bring_label(struct solver *s, uint32_t function, unsigned reg, uint32_t label)
 {
 	uint32_t owner;

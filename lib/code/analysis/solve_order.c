@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The order in which flow begins: at the certain functions, then at guesses, in the order of trust;
- * see solve.h. */
+/* The order in which flow begins: at the certain functions, then at guesses, the most trustworthy
+ * first; see solve.h. */
 #include <string.h>
 
 #include "analysis/solve_internal.h"
 
-#define MAX_DOUBT 65536 /* most bytes withdrawn behind a call that does not return; by hand */
+/* limit of the bytes that are withdrawn after a call that does not return; chosen by hand */
+#define MAX_DOUBT 65536
 
 void solve_need_returns(struct solver *s)
 {
@@ -63,7 +64,7 @@ static int begin_guess(struct solver *s, uint32_t at)
 	return err ? err : solve_drain(s);
 }
 
-/* Begins a function at a byte that no path has reached. */
+/* Begins a guessed function at a byte, unless a path has reached the byte. */
 static int guess(struct solver *s, uint32_t at)
 {
 	return flow_map_get(&s->flow, at).state ? 0 : begin_guess(s, at);
@@ -80,7 +81,7 @@ int solve_main(struct solver *s, uint64_t vaddr)
 }
 
 /* Returns whether a byte is called, or the code there saves a register first. (A landing pad alone
- * does not prove it: parts to which interpreters jump have one, too.) */
+ * is not enough, since parts to which interpreters jump have one, too.) */
 static bool is_function(const struct solver *s, uint32_t at)
 {
 	return s->code->marks[at] & CODE_CALLED || code_saves_register(s->code, at);
@@ -100,8 +101,8 @@ int solve_pointer(struct solver *s, uint64_t vaddr)
 	return 0;
 }
 
-/* Returns whether none of the eight bytes from `at` on has a mark: a quick test, since most have
- * none. */
+/* Returns whether none of the eight bytes from `at` on has a mark. This is quick, and most bytes
+ * have none. */
 static bool has_none(const struct solver *s, uint32_t at, uint8_t mark)
 {
 	uint64_t marks;
@@ -112,8 +113,8 @@ static bool has_none(const struct solver *s, uint32_t at, uint8_t mark)
 	return !(marks & mark * UINT64_C(0x0101010101010101));
 }
 
-/* Guesses functions at bytes with a mark. If the first pass found no instruction there, the mark
- * came from bytes that only look like a call. */
+/* Begins guessed functions at bytes with a mark. If the first pass found no instruction at such a
+ * byte, the mark came from bytes that only look like a call. */
 static int guess_marked(struct solver *s, uint8_t mark, bool functions_only)
 {
 	int err = 0;
@@ -130,8 +131,8 @@ static int guess_marked(struct solver *s, uint8_t mark, bool functions_only)
 	return err;
 }
 
-/* Fails a guess that begins where a known function leads, and that was not seen to return: it is a
- * part of that function. */
+/* If a path of a known function leads to the start of a guess that was not seen to return, fails
+ * that guess, which is a part of the known function. */
 static void displace(struct solver *s, const struct work_item *w)
 {
 	const struct flow_item item = flow_map_get(&s->flow, w->at);
@@ -150,7 +151,7 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Begins a function where a pointer leads, perhaps in the middle of a function. */
+/* Begins a guessed function where a pointer leads, which may be in the middle of a function. */
 static int guess_pointed(struct solver *s, uint32_t at)
 {
 	uint32_t owner;
@@ -164,7 +165,7 @@ static int guess_pointed(struct solver *s, uint32_t at)
 	return solve_drain(s);
 }
 
-/* Returns whether code that was begun where a pointer leads is not a function. */
+/* Returns whether code that was begun where a pointer leads has turned out not to be a function. */
 static bool is_part(const struct solver *s, uint32_t owner)
 {
 	const struct owner *all = owners_get(&s->owners, owner);
@@ -172,9 +173,9 @@ static bool is_part(const struct solver *s, uint32_t owner)
 	return s->owners.items.items[owner].is_pointed && (all->failed || !all->is_confirmed);
 }
 
-/* Begins functions where pointers lead. A target that is not a function may be where the function
- * around it continues after a jump by an unknown table: interpreters have tables of such
- * addresses. */
+/* Begins guessed functions where pointers lead. A target that is no function may be where the
+ * function around it continues after a jump by an unknown table, since interpreters have tables of
+ * such addresses. */
 static int guess_all_pointed(struct solver *s)
 {
 	uint32_t function = UINT32_MAX;
@@ -218,7 +219,7 @@ static int guess_all_pointed(struct solver *s)
  * known.
  */
 
-/* Whether the bytes before byte `at` are a call that flow has come to. */
+/* Returns whether the bytes before byte `at` are a call that flow has reached. */
 static bool follows_call(const struct solver *s, uint32_t at)
 {
 	const struct code_area *area = code_area_of(s->code, at);
@@ -233,7 +234,7 @@ static bool follows_call(const struct solver *s, uint32_t at)
 	return false;
 }
 
-/* Begins functions right behind calls. */
+/* Begins guessed functions right after such calls. */
 static int guess_behind_calls(struct solver *s)
 {
 	int err = 0;

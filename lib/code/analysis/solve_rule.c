@@ -2,9 +2,12 @@
 /* Makes and frees the solver, and makes rules from its states; see solve.h. */
 #include "analysis/solve_internal.h"
 
-#define LABEL_BYTES 4 /* of code for each pair: an interpreter may have a label for each word */
+/* bytes of code for each pair of COMPUTED_JUMPS, since an interpreter may have a label for each
+ * word */
+#define LABEL_BYTES 4
 
-/* Returns STACKD_KEPT of the kept registers: of one register, or of ARCH_KEPT_TWO_REGS. */
+/* Returns the number for STACKD_KEPT of a set of kept registers, if that is one register or
+ * ARCH_KEPT_TWO_REGS; else 0. */
 static unsigned kept_number(uint32_t kept)
 {
 	if (kept == ARCH_KEPT_TWO_REGS)
@@ -14,9 +17,10 @@ static unsigned kept_number(uint32_t kept)
 	return insn_dwarf_number((unsigned)__builtin_ctz(kept)) + 1;
 }
 
-/* Drops slots that no caller needs. Code with a calling convention of its own (OCaml's) gets
- * arguments in callee-saved registers, writes them to its frame, and never restores them; each such
- * slot would make a row. The slot of the frame pointer, from which frames are computed, stays. */
+/* Drops the slots of registers that no caller needs. Code with a calling convention of its own
+ * (OCaml's) gets arguments in callee-saved registers, writes them to its frame, and never restores
+ * them. Each such slot would make a row. The slot of the frame pointer, from which frames are
+ * computed, stays. */
 static void drop_slots(struct stackd_rule *rule, unsigned clobbered)
 {
 	for (unsigned k = 1; k < STACKD_SAVED_COUNT; k++) {
@@ -50,7 +54,7 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 		return 2;
 	drop_slots(ret_rule, returns_clobbered(&s->returns, owner->function));
 	ret_rule->saved_reg |= (uint8_t)(kept_number(unclobbered_at(s->preserved, at)) << 4);
-	/* Only the callers of a function that returns are known not to need the frame pointer. */
+	/* It is only known that callers do not need the frame pointer if the function returns. */
 	if (ret_rule->cfa == STACKD_CFA_END || !frame_state_lost_fp(state) ||
 	    returns_does(&s->returns, owner->function))
 		return 1;

@@ -3,18 +3,19 @@
  * Finds the targets in the tables of indirect jumps; see solve.h. A table of unknown bound ends
  * where the next object begins to which code refers. But code may refer to a table by an address
  * before it (if the first numbers are not used), and to the next table in the same way. So some
- * entries after that end can belong to the table.
+ * entries after that end can still belong to the table.
  */
 #include "analysis/solve_internal.h"
 
-/* Chosen by hand: bench/analysis.py, over the files of a Debian 12 machine, shows the effect of
- * changes. The last two only limit memory. */
-#define MAX_ZEROES  16	 /* entries in a row that lead to the table's base */
-#define MAX_PADDING 64	 /* bytes between functions */
-#define MAX_REACH   4096 /* bytes from a jump to the target of a table's doubtful entry */
-#define REACH_COST  16	 /* so many bytes to search count as one entry */
-#define LATE_PART   32	 /* bytes of code for each target that can be postponed */
-#define LATE_LEAST  1024 /* and so many targets more */
+/* Chosen by hand; bench/analysis.py, over the files of a Debian 12 machine, shows the effect of
+ * changes. LATE_PART and LATE_LEAST only limit memory. */
+#define MAX_ZEROES  16 /* limit of the entries in a row that lead to the table's base */
+#define MAX_PADDING 64 /* limit of the bytes of padding between functions */
+/* limit of the bytes from a jump to the target of an entry that may not be the table's */
+#define MAX_REACH  4096
+#define REACH_COST 16	/* the search through so many bytes counts as one entry */
+#define LATE_PART  32	/* bytes of code for each target that may be postponed */
+#define LATE_LEAST 1024 /* and so many targets may be postponed in any case */
 
 static uint32_t skip_padding(const struct solver *s, const struct code_area *area, uint32_t at)
 {
@@ -26,7 +27,7 @@ static uint32_t skip_padding(const struct solver *s, const struct code_area *are
 	return at;
 }
 
-/* A single byte of padding can also be what unoptimised code has for an empty statement. */
+/* A single byte of padding can also be an empty statement in unoptimised code. */
 bool solve_leads_behind(const struct solver *s, uint32_t at)
 {
 	const struct code_area *area = code_area_of(s->code, at);
@@ -40,8 +41,8 @@ bool solve_leads_behind(const struct solver *s, uint32_t at)
 	       s->code->marks[behind] & (CODE_PADDED | CODE_BEHIND_CALL);
 }
 
-/* Returns whether an entry leads behind the function's end: clang emits such entries for numbers
- * that never occur. A target that is also called is not a part of the function. */
+/* Returns whether an entry leads to padding after the function's end. clang emits such entries for
+ * numbers that never occur. A target that is also called is not a part of the function. */
 static bool leads_behind(const struct solver *s, uint32_t at)
 {
 	const struct code_area *area = code_area_of(s->code, at);
@@ -60,7 +61,7 @@ static bool saves_register(const struct code *code, const struct code_area *area
 	return code_decode(code, area, at, &i) && insn_saves_register(&i);
 }
 
-/* Returns whether no other function seems to begin between a jump and a byte behind it. */
+/* Returns whether no other function seems to begin between a jump and a byte after it. */
 static bool is_same_function(struct solver *s, const struct path *p, uint32_t at)
 {
 	uint32_t jump = p->w.at;
@@ -78,8 +79,8 @@ static bool is_same_function(struct solver *s, const struct path *p, uint32_t at
 	return true;
 }
 
-/* Returns the start of a path's function, if the path has a frame, so that its jumps stay in the
- * function; 0: not known, or the path is in the function's cold part. */
+/* Returns the first byte of the path's function, if the path has a frame, so that its jumps stay in
+ * the function; 0: it is not known, or the path is in the function's cold part. */
 static uint32_t start_of(const struct solver *s, const struct path *p)
 {
 	uint32_t start = s->begins.items[solve_function_of(s, p->w.owner)];
@@ -88,8 +89,8 @@ static uint32_t start_of(const struct solver *s, const struct path *p)
 	return is_made && start <= p->w.at ? start : 0;
 }
 
-/* Postpones a path at a byte. Beyond the limit it is dropped, and its code has no rules: ordinary
- * code postpones one path for some thousand of its bytes. */
+/* Postpones a path that begins at a byte. Beyond the limit the path is dropped, and its code has no
+ * rules; ordinary code postpones one path for each few thousand of its bytes. */
 static int put_off(struct solver *s, const struct path *p, uint32_t at)
 {
 	if (s->late.count >= s->code->size / LATE_PART + LATE_LEAST)
@@ -104,8 +105,9 @@ int solve_put_off(struct solver *s, const struct path *p, uint32_t at)
 	return put_off(s, p, at) ? -ENOMEM : 1;
 }
 
-/* Follows an entry. Returns 1: the next one is to be followed; 0: the table ends; -ENOMEM. Beyond
- * the end that code refers to (!is_certain), an entry may be the next table's. */
+/* Follows an entry of a table. Returns 1: the next entry is to be followed; 0: the table ends here;
+ * -ENOMEM. If !is_certain, the entry is beyond the end to which code refers, and may be the next
+ * table's. */
 static int follow_entry(struct solver *s, const struct path *p, uint32_t at, bool is_certain)
 {
 	int err;
@@ -121,8 +123,8 @@ static int follow_entry(struct solver *s, const struct path *p, uint32_t at, boo
 	return err ? -ENOMEM : 1;
 }
 
-/* Follows the entries of a jump table, as long as they lead to instructions. Zeroes lead to the
- * table's base: they are entries for unused numbers, if there are few, or they follow the table. */
+/* Zeroes lead to the table's base. If there are few in a row, they are entries for unused numbers;
+ * else they follow the table. */
 int solve_follow_table(struct solver *s, const struct path *p, const struct jump_table *table)
 {
 	uint64_t targets[JUMP_TABLE_MAX_ENTRIES], end = code_data_end(s->code, table->address);
@@ -130,7 +132,8 @@ int solve_follow_table(struct solver *s, const struct path *p, const struct jump
 	size_t certain = jump_table_end(table, end, count, 0);
 	size_t unused = 0, followed = 0, zeroes = 0;
 
-	s->entries += count / REACH_COST; /* hostile code has many jumps through one large table */
+	s->entries += count / REACH_COST; /* since hostile code may have many jumps through one
+					   * large table */
 	if (s->entries >= s->code->size)
 		return 0;
 	for (size_t k = 0; k < jump_table_end(table, end, count, unused); k++) {

@@ -6,9 +6,11 @@
 #include <string.h>
 
 /* Chosen by hand: they bound the time. */
-#define MAX_FUNCTION  4096u		  /* instructions */
-#define MAX_FOLLOWED  4000000u		  /* instructions of all functions */
-#define NOT_KEPT(reg) (1u << 16 << (reg)) /* in a value of `kept`; lower bits: kept registers */
+#define MAX_FUNCTION 4096u /* instructions */
+/* limit of the instructions of all functions together */
+#define MAX_FOLLOWED 4000000u
+/* a bit in a value of `kept`; the lower bits are the registers that are kept */
+#define NOT_KEPT(reg) (1u << 16 << (reg))
 
 void unclobbered_fini(struct unclobbered *k)
 {
@@ -34,7 +36,9 @@ int unclobbered_want(struct unclobbered *k, uint32_t at, unsigned reg)
 struct function {
 	const struct code *code;
 	struct int_map seen;
-	VEC(uint32_t) visited; /* instructions; those from `next` on are still to be decoded */
+	VEC(uint32_t)
+	visited; /* bytes of instructions; those from index `next` on are still to
+		  * be decoded */
 	size_t next;
 	unsigned reg;
 	bool keeps;
@@ -52,7 +56,7 @@ static int enter(struct function *f, uint32_t at)
 	return 0;
 }
 
-/* Decodes an instruction, and adds its successors. */
+/* Decodes an instruction, and adds the instructions that may follow it. */
 static int look(struct function *f, uint32_t at)
 {
 	const struct code_area *area = code_area_of(f->code, at);

@@ -2,7 +2,7 @@
 /* Keeps lists of paths; see worklist.h. */
 #include "analysis/worklist.h"
 
-#define MAX_HINTS 16384 /* most hints of paths that wait at the same time: 7 MB */
+#define MAX_HINTS 16384 /* limit of the hints of paths that wait at the same time: 7 MB */
 
 int worklist_push(struct worklist *list, const struct work_item *work)
 {
@@ -12,8 +12,8 @@ int worklist_push(struct worklist *list, const struct work_item *work)
 	return 0;
 }
 
-/* Returns whether a register still has a hint: has_any only says that one has had one. Calls remove
- * most hints, and a path that waits for a call to return may keep them forever. */
+/* Returns whether a register still has a hint; has_any only says that one has had one. Calls remove
+ * most hints, and a path that waits for a call to return may keep its hints forever. */
 static bool has_hint(const struct jump_hints *hints)
 {
 	for (unsigned r = 0; r < 16 && hints->has_any; r++) {

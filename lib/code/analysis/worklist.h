@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths that are still to be followed, and their hints about jump tables; most paths have no
- * hints. */
+/* Paths that are still to be followed, and their hints about jump tables (jump_table.h). Most paths
+ * have no hints. */
 #ifndef ANALYSIS_WORKLIST_H
 #define ANALYSIS_WORKLIST_H
 
@@ -9,7 +9,7 @@
 
 struct work_item {
 	uint32_t at, state, owner;
-	uint32_t hints; /* number of hint_pool_keep() */
+	uint32_t hints; /* a number from hint_pool_keep() */
 };
 
 struct worklist { /* zeroed is empty; the last item is taken first */
@@ -24,14 +24,14 @@ struct hint_pool { /* zeroed is empty */
 	VEC(uint32_t) free; /* unused numbers; has room for all of items */
 };
 
-/* Appends a copy. Returns 0 or -ENOMEM. */
+/* Appends a copy of `work`. Returns 0 or -ENOMEM. */
 int worklist_push(struct worklist *list, const struct work_item *work);
 
 /* Keeps a copy of hints, and returns its number; HINT_POOL_NONE if there are none, or no room. A
  * path that loses its hints cannot follow jump tables, but is right otherwise. */
 uint32_t hint_pool_keep(struct hint_pool *pool, const struct jump_hints *hints);
 
-/* Gives the hints of hint_pool_keep(), and frees their number. */
+/* Gives the hints that hint_pool_keep() has kept under a number, and frees the number. */
 void hint_pool_take(struct hint_pool *pool, uint32_t number, struct jump_hints *ret_hints);
 
 /* Frees the pool, and leaves it empty. */

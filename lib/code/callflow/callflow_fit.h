@@ -3,13 +3,13 @@
 #ifndef CALLFLOW_CALLFLOW_FIT_H
 #define CALLFLOW_CALLFLOW_FIT_H
 
-/* The connection in code between a call's target and a program counter. */
+/* How a call's target and a program counter are connected in the code. */
 enum callflow_fit {
-	CALLFLOW_FIT_NO,    /* the call did not lead there, unless by jumps that cannot be predicted
-			     */
-	CALLFLOW_FIT_MAYBE, /* the target's function has an indirect jump */
+	CALLFLOW_FIT_NO,      /* the call did not lead there, unless by indirect jumps, which
+			       * cannot be followed */
+	CALLFLOW_FIT_MAYBE,   /* the target's function has an indirect jump */
 	CALLFLOW_FIT_UNKNOWN, /* the code is not known */
-	CALLFLOW_FIT_JUMP,    /* through a stub, a thunk or direct jumps */
+	CALLFLOW_FIT_JUMP,    /* the target leads there through a stub, a thunk or direct jumps */
 	CALLFLOW_FIT_SAME,    /* the same function */
 };
 

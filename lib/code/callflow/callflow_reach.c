@@ -5,9 +5,9 @@
  *   todo ──► block: instruction by instruction ──► its jumps' targets ──► todo
  *              └─ ends: a return, a jump, a trap, or an instruction that was searched already
  *
- * Every call is assumed to return. After one that does not, the search continues in the code behind
- * it, which can only reach more. For stubs see callflow_stub.h; a jump through a word in memory
- * that holds a function of another file cannot lead to this file.
+ * Every call is assumed to return. If a call does not return, the search goes on in the code after
+ * it all the same, and can only reach too much. For stubs see callflow_stub.h; a jump through a
+ * word in memory that holds a function of another file cannot lead to this file.
  */
 #include "callflow/callflow_reach.h"
 
@@ -18,21 +18,22 @@
 #include "base/vec.h"
 
 #define READ_BYTES    4096 /* bytes of code that are read at once */
-#define MAX_RETPOLINE 16   /* most bytes that a retpoline's call skips */
-#define KEPT_SLOTS    4096 /* most slots of the map `seen` that are kept between searches */
+#define MAX_RETPOLINE 16   /* limit of the bytes that a retpoline's call skips */
+/* limit of the slots of the map `seen` that are kept between searches */
+#define KEPT_SLOTS 4096
 
 struct callflow_reach {
 	struct insn_decoder decoder;
 	struct int_map stubs; /* by offset and object: enum callflow_stub */
-	struct int_map own;   /* the same: result of own_target() */
+	struct int_map own;   /* likewise: result of own_target() */
 
 	/* The present search. */
 	const struct object *object;
 	const struct callflow_location *goal;
-	uint64_t goal_vaddr;	     /* UINT64_MAX: in another object */
+	uint64_t goal_vaddr;	     /* UINT64_MAX: it is in another object */
 	struct int_map seen;	     /* instructions, by vaddr */
 	VEC(uint64_t) todo;	     /* vaddrs */
-	bool is_reached, is_partial; /* partial: some jumps could not be followed */
+	bool is_reached, is_partial; /* is_partial: some jumps could not be followed */
 
 	uint64_t code_vaddr; /* of code[0] */
 	size_t code_len;
@@ -63,7 +64,8 @@ void callflow_reach_free(struct callflow_reach *r)
 
 /* --- reading code ---------------------------------------------------------------------------- */
 
-/* Code that a process has made has no linkage tables, and only a piece of it is known. */
+/* Returns whether the code was made at run time. Such code has no linkage tables, and only a piece
+ * of it is known. */
 static bool is_made(const struct object *object)
 {
 	return object->kind == OBJECT_JIT;
@@ -85,7 +87,7 @@ static bool read_code(struct callflow_reach *r, uint64_t vaddr)
 	return true;
 }
 
-/* Decodes the instruction at a vaddr. false: no code. */
+/* Decodes the instruction at a vaddr. Returns false if there is no code. */
 static bool decode(struct callflow_reach *r, uint64_t vaddr, struct flow_insn *ret)
 {
 	uint64_t at = vaddr - r->code_vaddr;
@@ -125,7 +127,7 @@ static enum callflow_stub stub_at(struct callflow_reach *r,
 	return found;
 }
 
-/* Returns the vaddr of the function of the same file that a linkage stub leads to; 0: none. */
+/* Returns the vaddr of the function of the same file to which a linkage stub leads; 0: none. */
 static uint64_t own_target(struct callflow_reach *r, const struct callflow_location *location)
 {
 	uint32_t found = int_map_find_wide(&r->own, location->offset, location->object->number);
@@ -142,8 +144,9 @@ static uint64_t own_target(struct callflow_reach *r, const struct callflow_locat
 }
 
 /* Follows an indirect jump. Through a word of the linkage table, it leads out of the file, or to a
- * function of the file unless that is interposed; until the word is bound, it leads to where the
- * word points in the file. Any other indirect jump may lead anywhere. */
+ * function of the file unless another file interposes that function. Until the dynamic linker has
+ * bound the word, it leads to where the word points within the file. Any other indirect jump may
+ * lead anywhere. */
 static void take_indirect(struct callflow_reach *r, uint64_t vaddr, const struct flow_insn *jump)
 {
 	struct callflow_location location = {.object = r->object};
@@ -164,7 +167,8 @@ static void take_indirect(struct callflow_reach *r, uint64_t vaddr, const struct
 	r->is_partial = true;
 }
 
-/* A call over a few bytes can be that of a retpoline, which is an indirect jump. */
+/* Follows a call only if it may be a retpoline's, which is an indirect jump: a call over a few
+ * bytes. */
 static void take_call(struct callflow_reach *r, uint64_t vaddr, const struct flow_insn *call)
 {
 	struct callflow_location location = {.object = r->object};
@@ -177,7 +181,7 @@ static void take_call(struct callflow_reach *r, uint64_t vaddr, const struct flo
 		r->is_partial |= stub_at(r, &location) == CALLFLOW_STUB_ANYWHERE;
 }
 
-/* Follows an instruction's jumps. Returns whether the next instruction can run after it. */
+/* Follows the jumps of an instruction. Returns whether the next instruction can run after it. */
 static bool take(struct callflow_reach *r, uint64_t vaddr, const struct flow_insn *i)
 {
 	switch (i->kind) {
@@ -200,7 +204,7 @@ static bool take(struct callflow_reach *r, uint64_t vaddr, const struct flow_ins
 
 /* --- the search ------------------------------------------------------------------------------ */
 
-/* Notes an instruction as seen. false: it was seen before, or there is no more room. */
+/* Notes an instruction as seen. Returns false if it was seen before, or there is no more room. */
 static bool enter(struct callflow_reach *r, uint64_t vaddr)
 {
 	uint32_t number = (uint32_t)r->seen.used, found;

@@ -29,7 +29,7 @@ struct callflow_site {
 	int32_t distance;  /* from the end of a direct call to its target; 0: none */
 	uint8_t kind;	   /* enum callflow_site_kind */
 	uint8_t length;	   /* of the instruction, bytes */
-	bool follows_call; /* the bytes before it are a call's, or may be */
+	bool follows_call; /* the bytes before the instruction are a call's, or may be */
 };
 
 struct callflow_sites;

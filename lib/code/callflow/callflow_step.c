@@ -6,8 +6,8 @@
 #include "unwind/dwarf_walk.h"
 #include "unwind/sigreturn.h"
 
-/* Follows a direct call. The bytes of JIT code are known in pieces, at its addresses: the target is
- * looked for in the callee's piece. */
+/* Follows a direct call. Only pieces of JIT code are known, around its addresses, so the target is
+ * searched for in the callee's piece. */
 static enum callflow_fit follow_direct(struct callflow_reach *reach,
 				       const struct callflow_step_pair *pair, const uint8_t *end)
 {
@@ -23,15 +23,15 @@ static enum callflow_fit follow_direct(struct callflow_reach *reach,
 	return callflow_reach(reach, object, call_site_target(end, vaddr + 1), &pair->callee);
 }
 
-/* Checks a caller without a call: the kernel makes a signal handler return to code that follows no
- * call, and the first frame of a stack is made by hand. */
+/* Checks a caller without a call. The kernel makes a signal handler return to code that follows no
+ * call, and the outermost frame of a stack may be made without a call. */
 static enum callflow_step without_call(const struct callflow_step_pair *pair)
 {
 	if (pair->is_entry || sigreturn_is_at(pair->caller.object->elf, pair->caller.offset + 1))
 		return CALLFLOW_STEP_PROBABLE;
 	if (pair->caller.object->kind == OBJECT_JIT && pair->callee.object->kind == OBJECT_JIT)
-		return CALLFLOW_STEP_UNCHECKED; /* the walk has checked the frame:
-						 * runtime/runtime.h */
+		return CALLFLOW_STEP_UNCHECKED; /* the walk has already checked such a frame
+						 * (runtime/runtime.h) */
 	return CALLFLOW_STEP_WRONG;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks a step of a walk against the code: whether the caller that the step has found calls the
- * frame below. HPCToolkit validates the steps of its analysed rules in this way (Tallent,
- * Mellor-Crummey, Fagan, "Binary analysis for measurement and attribution of program performance",
- * PLDI 2009).
+ * Checks a step of a walk against the code: whether the function that the step has found as the
+ * caller does call the function of the frame below. HPCToolkit validates the steps of its analysed
+ * rules in this way (Tallent, Mellor-Crummey, Fagan, "Binary analysis for measurement and
+ * attribution of program performance", PLDI 2009).
  */
 #ifndef CALLFLOW_CALLFLOW_STEP_H
 #define CALLFLOW_CALLFLOW_STEP_H
@@ -19,12 +19,13 @@ enum callflow_step {
 	CALLFLOW_STEP_COUNT,
 };
 
-/* A step. `caller` is the call's last byte, `callee` the byte at which the frame below was looked
- * up. The code of an object without an elf cannot be read. */
+/* A step of a walk. `caller` is the location of the call's last byte, `callee` the location at
+ * which the rule of the frame below was looked up. The code of an object without an elf cannot be
+ * read. */
 struct callflow_step_pair {
 	struct callflow_location caller, callee;
-	bool is_entry; /* the caller begins the stack: its return address may be put there by
-			* hand */
+	bool is_entry; /* the caller is the outermost frame, whose return address may have been
+			* put there without a call */
 };
 
 /* Checks a step. This costs up to some milliseconds, so the caller keeps the result. */

@@ -8,9 +8,8 @@
  *                                        then takes, after another was written over it
  *
  * A relocation fills the slot of a PLT. If it names a symbol that the file does not define, the
- * stub leads out of the file: then a call of the stub cannot have led to code of the same file,
- * however much it looks like it. An exception is the PLT itself, if symbols are bound at their
- * first call:
+ * stub leads out of the file, so a call of the stub cannot have led to code of the same file. The
+ * exception is the PLT itself, if symbols are bound at their first call:
  *
  *   jmp *slot ─► push $n; jmp PLT0 ─► push GOT[1]; jmp *GOT[2] ─► the dynamic linker's resolver
  *
@@ -23,9 +22,9 @@
 #include <gelf.h>
 #include <libelf.h>
 
-#define MAX_CODE	16 /* bytes of an instruction, and one more */
+#define MAX_CODE	16 /* bytes that are read for an instruction */
 #define MAX_RELOCATIONS (1 << 20)
-#define MAX_DYNAMIC	4096 /* entries of the dynamic section */
+#define MAX_DYNAMIC	4096 /* limit of the entries of the dynamic section */
 
 bool callflow_decode_at(const struct insn_decoder *decoder,
 			const struct callflow_location *location, struct flow_insn *ret)
@@ -38,7 +37,7 @@ bool callflow_decode_at(const struct insn_decoder *decoder,
 
 /* --- relocations ----------------------------------------------------------------------------- */
 
-/* Finds the symbol that a relocation names. Returns whether it names one. */
+/* Gives the symbol that a relocation names. Returns false if it names none. */
 static bool find_symbol(Elf *elf, size_t section, uint64_t number, GElf_Sym *ret_symbol)
 {
 	Elf_Scn *scn = elf_getscn(elf, section);
@@ -48,8 +47,8 @@ static bool find_symbol(Elf *elf, size_t section, uint64_t number, GElf_Sym *ret
 	       gelf_getsym(data, (int)number, ret_symbol);
 }
 
-/* Searches one section for the relocation of `slot`. Returns 1: it names a symbol; 0: it names
- * none; -1: not found. */
+/* Searches one section for the relocation of `slot`. Returns 1: the relocation names a symbol; 0:
+ * it names none; -1: it was not found. */
 static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64_t slot,
 			 GElf_Sym *ret_symbol)
 {
@@ -66,7 +65,7 @@ static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64
 	return -1;
 }
 
-/* Returns whether a jump goes through a word at a fixed address, which it gives. */
+/* Returns whether a jump goes through a word at a fixed address, and gives the word's vaddr. */
 static bool word_of(const struct callflow_location *location, const struct flow_insn *jump,
 		    uint64_t *ret_vaddr)
 {
@@ -77,7 +76,7 @@ static bool word_of(const struct callflow_location *location, const struct flow_
 	return true;
 }
 
-/* Finds the symbol of the relocation that fills a word. */
+/* Gives the symbol of the relocation that fills a word. Returns as relocation_in(). */
 static bool symbol_of(const struct callflow_location *location, uint64_t word, GElf_Sym *ret_symbol)
 {
 	Elf *elf = elf_file_libelf(location->object->elf);
@@ -94,7 +93,7 @@ static bool symbol_of(const struct callflow_location *location, uint64_t word, G
 	return found == 1;
 }
 
-/* Returns whether a word is GOT[2], which holds the resolver. */
+/* Returns whether a word is GOT[2], which has the address of the dynamic linker's resolver. */
 static bool is_resolvers(const struct callflow_location *location, uint64_t word)
 {
 	const struct elf_file *elf = location->object->elf;

@@ -15,7 +15,7 @@ struct callflow_location {
 	uint64_t offset;
 };
 
-/* Reads and decodes the instruction at a location. false: it cannot be read, or is not an
+/* Reads and decodes the instruction at a location. Returns false if it cannot be read, or is not an
  * instruction. */
 bool callflow_decode_at(const struct insn_decoder *decoder,
 			const struct callflow_location *location, struct flow_insn *ret);
@@ -23,7 +23,8 @@ bool callflow_decode_at(const struct insn_decoder *decoder,
 enum callflow_stub {
 	CALLFLOW_STUB_NONE,	/* no stub */
 	CALLFLOW_STUB_ANYWHERE, /* jumps through a register or a word in memory */
-	CALLFLOW_STUB_OUTSIDE,	/* the same, to a function of another file, or the resolver */
+	CALLFLOW_STUB_OUTSIDE,	/* jumps through a word in memory, to a function of another file
+				 * or to the dynamic linker's resolver */
 };
 
 /* Returns the kind of stub that begins at a location: an entry of a PLT, a jump through a register
@@ -32,13 +33,14 @@ enum callflow_stub callflow_stub_at(const struct insn_decoder *decoder,
 				    const struct callflow_location *location);
 
 /* Returns the vaddr of the function of the same file to which the jump at a location leads through
- * the linkage table, unless another file interposes that function; 0: none. Reads the file's
- * relocations, too. */
+ * the linkage table, unless another file interposes that function; 0: there is no such function.
+ * Reads the file's relocations, so the caller caches the result. */
 uint64_t callflow_stub_own_target(const struct insn_decoder *decoder,
 				  const struct callflow_location *location);
 
-/* Returns the vaddr to which the stub or the jump at a location leads until the dynamic linker has
- * filled the word through which it goes: the lazy half of an entry of a PLT. 0: none. */
+/* Returns the vaddr of the lazy half of a PLT entry: the code to which the stub or the jump at a
+ * location leads until the dynamic linker has filled the word through which it jumps. 0: there is
+ * none. */
 uint64_t callflow_stub_unbound_target(const struct insn_decoder *decoder,
 				      const struct callflow_location *location);
 

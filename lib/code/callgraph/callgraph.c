@@ -36,7 +36,7 @@ struct callgraph {
 	struct hash_index index;	  /* node numbers by callgraph_key() */
 	char **names;			  /* owned; blocks of memory with the names */
 	size_t n_names, cap_names;
-	size_t block_used, block_size; /* bytes of the last block */
+	size_t block_used, block_size; /* used bytes and size of the last block */
 	uint32_t n_real;
 	bool is_sealed;
 	struct callgraph_side callees, callers;
@@ -148,7 +148,7 @@ static int callgraph_add(struct callgraph *graph, const struct callgraph_node *n
 	return 0;
 }
 
-/* Finds the first node with this id, of this kind and, unless `name` is NULL, of this name. */
+/* Returns the first node with this id, of this kind and, unless `name` is NULL, with this name. */
 static uint32_t probe(const struct callgraph *graph, uint64_t id, bool is_transparent,
 		      const char *name)
 {
@@ -252,7 +252,7 @@ static uint32_t callgraph_end(const struct callgraph_pair *pair, bool by_caller)
 	return by_caller ? pair->caller : pair->callee;
 }
 
-/* Sorts the edges by one end: a stable pass of counting sort. */
+/* Sorts the edges by one of their nodes, in a stable pass of counting sort. */
 static int sort(struct callgraph *graph, bool by_caller)
 {
 	size_t n = graph->pairs.count;
@@ -289,7 +289,7 @@ static void unique(struct callgraph *graph)
 	graph->pairs.count = kept;
 }
 
-/* Makes the rows of one direction from pairs that are sorted by their near end. */
+/* Makes the rows of one direction from pairs that are sorted by the row's node. */
 static int callgraph_rows(const struct callgraph *graph, bool by_caller,
 			  struct callgraph_side *ret_side)
 {
@@ -328,10 +328,10 @@ static int sort_both(struct callgraph *graph)
 
 struct callgraph_walk {
 	VEC(uint32_t) queue; /* transparent nodes reached from the start */
-	uint32_t *seen;	     /* by node: the start that it was last reached from, plus 1 */
+	uint32_t *seen;	     /* by node: the start from which it was last reached, plus 1 */
 	VEC(struct callgraph_pair) added;
-	size_t steps; /* visited edges; limited, since they grow with the square of a chain's
-		       * length */
+	size_t steps; /* number of visited edges; limited, since it grows with the square of a
+		       * chain's length */
 };
 
 static int walk_row(const struct callgraph *graph, struct callgraph_walk *walk, uint32_t start,
@@ -364,7 +364,8 @@ static int walk_row(const struct callgraph *graph, struct callgraph_walk *walk, 
 	return 0;
 }
 
-/* Adds edges from `start` to the real nodes that it reaches through transparent nodes. */
+/* Adds edges from `start` to the real nodes that it reaches through transparent nodes. Returns 0 or
+ * an error of callgraph_seal(). */
 static int walk_from(const struct callgraph *graph, struct callgraph_walk *walk, uint32_t start)
 {
 	int err;
@@ -377,8 +378,9 @@ static int walk_from(const struct callgraph *graph, struct callgraph_walk *walk,
 	return err;
 }
 
-/* Adds an edge from a node to itself if it can call itself through a set: then recursion through
- * pointers and virtual calls costs the search as little as direct recursion. */
+/* Adds an edge from a node to itself if it can call itself through a transparent node, so that
+ * recursion through pointers and virtual calls takes the search as little time as direct
+ * recursion. */
 static int self_edges(struct callgraph *graph)
 {
 	uint32_t n = (uint32_t)graph->nodes.count, count, first, n_back;
@@ -400,7 +402,7 @@ static int self_edges(struct callgraph *graph)
 	return err < 0 ? err : sort_both(graph);
 }
 
-/* Replaces the edges between transparent nodes by those that the walk has added. */
+/* Replaces the edges between transparent nodes by the edges that the walk has added. */
 static int replace(struct callgraph *graph, const struct callgraph_walk *walk)
 {
 	struct callgraph_pair *p = graph->pairs.items;

@@ -11,7 +11,8 @@
  * transparent nodes, so that at most one is between two real nodes:
  *
  *     f ──► g                 an edge
- *     f ──► (hub) ──► g, h    thousands of callers times thousands of targets, stored as their sum
+ *     f ──► (hub) ──► g, h    the hub, a transparent node, makes thousands of callers times
+ *                             thousands of targets take only their sum of edges
  */
 #ifndef CALLGRAPH_CALLGRAPH_H
 #define CALLGRAPH_CALLGRAPH_H
@@ -30,7 +31,8 @@ struct callgraph_node {
 	uint64_t id;
 	const char *name; /* as in the model, mangled or not; lives as long as the graph */
 	bool is_transparent;
-	uint8_t unlikely; /* of a transparent node: calls through it are so many bits less likely */
+	uint8_t unlikely; /* a transparent node: a call through it is 2^unlikely times less
+			   * likely */
 	bool is_root;	  /* paths are known to begin here */
 	bool is_entry;	  /* paths can begin here: its address is taken */
 	bool is_public;	  /* paths can begin here: foreign code may call it */
@@ -46,7 +48,8 @@ void callgraph_free(struct callgraph *graph); /* accepts NULL */
  * node is new and the graph sealed. */
 int callgraph_node(struct callgraph *graph, uint64_t id, const char *name, uint32_t *ret_node);
 
-/* The same for a transparent node, whose id is in a space of its own. */
+/* Like callgraph_node(), for a transparent node; the ids of transparent nodes are separate from
+ * those of real ones. */
 int callgraph_transparent(struct callgraph *graph, uint64_t id, const char *name,
 			  uint32_t *ret_node);
 
@@ -65,8 +68,8 @@ int callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee);
  * CALLGRAPH_MAX_EDGES. After an error the graph can only be freed. */
 int callgraph_seal(struct callgraph *graph);
 
-/* Return the state of the graph: the number of all nodes, of the real ones, and of edges. Before
- * sealing, repeated edges count. */
+/* Return whether the graph is sealed; the number of all nodes; that of the real nodes; and that of
+ * the edges, among which repeated edges count until the graph is sealed. */
 bool callgraph_is_sealed(const struct callgraph *graph);
 uint32_t callgraph_count(const struct callgraph *graph);
 uint32_t callgraph_count_real(const struct callgraph *graph);
@@ -75,15 +78,17 @@ uint64_t callgraph_edge_count(const struct callgraph *graph);
 /* Returns a node, valid until a node is added. `node` must be below callgraph_count(). */
 const struct callgraph_node *callgraph_at(const struct callgraph *graph, uint32_t node);
 
-/* Return the first real (or transparent) node with this id, or the first real node with this name;
- * CALLGRAPH_NONE: there is none. Ids are hashed; a name takes a scan over all nodes. */
+/* Return the first real node with this id, the first transparent node with this id, or the first
+ * real node with this name; CALLGRAPH_NONE: there is none. Ids are looked up in a hash table; for a
+ * name, all nodes are compared. */
 uint32_t callgraph_find(const struct callgraph *graph, uint64_t id);
 uint32_t callgraph_find_transparent(const struct callgraph *graph, uint64_t id);
 uint32_t callgraph_find_name(const struct callgraph *graph, const char *name);
 
-/* Return the nodes that a node calls, or that call it, ascending, with their count and the number
- * of the first of these edges. Edges are numbered in this order, node by node, separately for the
- * two directions. The graph must be sealed; the array lives as long as the graph. */
+/* Return the nodes that a node calls, or the nodes that call it, in ascending order. *ret_count is
+ * their number, and *ret_first the number of the first of these edges: edges are numbered in this
+ * order, node by node, separately for the two directions. The graph must be sealed; the array lives
+ * as long as the graph. */
 const uint32_t *callgraph_callees(const struct callgraph *graph, uint32_t node, uint32_t *ret_count,
 				  uint32_t *ret_first);
 const uint32_t *callgraph_callers(const struct callgraph *graph, uint32_t node, uint32_t *ret_count,

@@ -35,11 +35,11 @@ struct code_decode {
 	uint64_t vaddr; /* of the instruction */
 	struct flow_insn is;
 	bool follows_sum;
-	/* By register: 1 + the function whose address is in it. The last element is for addresses
-	 * that are not loaded into a register. */
+	/* By register: 1 + the number of the function whose address is in it; 0: none. The last
+	 * element is for addresses that are not loaded into a register. */
 	uint32_t holds[INSN_REG_COUNT + 1];
 	VEC(uint32_t) loaded;  /* functions whose address is loaded */
-	VEC(uint32_t) entered; /* of these, the arguments of hooks */
+	VEC(uint32_t) entered; /* of these, the functions whose address is the argument of a hook */
 	unsigned seen;	       /* instructions of the function */
 	bool can_be_first;
 };
@@ -49,13 +49,13 @@ static uint64_t next(const struct code_decode *d)
 	return d->vaddr + d->is.length;
 }
 
-/* Returns the address to which the instruction's distance leads. */
+/* Returns the vaddr that is at the instruction's distance. */
 static uint64_t target(const struct code_decode *d)
 {
 	return flow_insn_target(&d->is, d->vaddr);
 }
 
-/* Returns the slot at the instruction's address; NULL: none. */
+/* Returns the slot (of the GOT) at that vaddr; NULL: there is none. */
 static const struct code_slot *slot_of(const struct code_decode *d)
 {
 	return d->is.has_address ? code_scanner_slot(d->s, target(d)) : NULL;
@@ -115,7 +115,7 @@ static int code_decode_function(struct code_decode *d, uint32_t called, bool is_
 	return code_decode_add(d, CODE_CALL_FUNCTION, called, is_jump);
 }
 
-/* Adds a call of, or jump to, a known address. */
+/* Adds a call of a known address, or a jump to it. */
 static int direct(struct code_decode *d, uint64_t to, bool is_jump)
 {
 	uint32_t called = code_scanner_find(d->s, to), number;
@@ -175,7 +175,8 @@ static int indirect(struct code_decode *d, bool is_jump)
 
 /* --- addresses ----------------------------------------------------------------------------- */
 
-/* Handles an address that is loaded into a register or used elsewhere. */
+/* Handles an address that is loaded into a register or used elsewhere: notes the function that
+ * begins there. */
 static int load(struct code_decode *d, uint64_t vaddr)
 {
 	uint32_t f = code_scanner_start(d->s, vaddr);
@@ -189,7 +190,8 @@ static int load(struct code_decode *d, uint64_t vaddr)
 	return 0;
 }
 
-/* Tracks the values of registers. In a file at a fixed address, numbers can be addresses. */
+/* Follows the values of registers through an instruction. In a file at a fixed address, numbers can
+ * be addresses. */
 static int code_decode_value(struct code_decode *d)
 {
 	const struct code_slot *slot;
@@ -242,7 +244,8 @@ static int branch(struct code_decode *d, bool is_jump)
 	return err;
 }
 
-/* Recognises the outermost function: by the ABI, its first instruction clears the frame pointer. */
+/* Recognises the outermost function: the psABI requires that it clears the frame pointer, which it
+ * does in its first instruction. */
 static void check_first(struct code_decode *d)
 {
 	if (!d->is.is_mark && ++d->seen == 1 && d->is.clears_fp)
@@ -271,8 +274,8 @@ static bool code_decode_has(const uint32_t *list, size_t n, uint32_t value)
 	return false;
 }
 
-/* Marks the functions whose address was loaded as taken, except the arguments of hooks. In a
- * function with hooks, its own address is such an argument. */
+/* Marks the functions whose address was loaded as taken, except if the address was an argument of a
+ * hook. In a function with hooks, its own address is such an argument. */
 static void code_decode_end(struct code_decode *d)
 {
 	struct code_function *f = d->s->functions.items;

@@ -24,11 +24,12 @@
 #include "callgraph/code_decode.h"
 #include "stack/location.h"
 
-#define CODE_GRAPH_TAILS 16   /* functions that a call reaches by tail calls */
-#define MAX_INLINED	 1024 /* calls of a function that an inlined one may make */
-#define LEAF_BITS	 6    /* calls of leaves are so much less likely: paths end there */
-#define FOREIGN_BITS	 3    /* as in plugin_model.c */
-#define PUBLIC_BITS	 8
+#define CODE_GRAPH_TAILS 16   /* limit of the functions that a call reaches by tail calls */
+#define MAX_INLINED	 1024 /* limit of the calls that an inlined function may make */
+/* calls into the set of leaves are 2^LEAF_BITS times less likely, since paths end there */
+#define LEAF_BITS    6
+#define FOREIGN_BITS 3 /* the same as in plugin_model.c */
+#define PUBLIC_BITS  8
 
 /* A function of one of the files. */
 struct code_ref {
@@ -39,7 +40,7 @@ struct code_ref {
 struct code_tails {
 	uint32_t first;
 	uint16_t n;
-	bool foreign; /* one leads out of all files */
+	bool foreign; /* a tail call leads out of all files */
 };
 
 struct code_graph {
@@ -47,22 +48,23 @@ struct code_graph {
 	struct callgraph *graph;	/* borrowed */
 	struct strings *names;		/* of exports */
 	VEC(struct code_ref) exports;	/* by name */
-	uint32_t **nodes;  /* by file and function: its node, or the set of its call sites */
-	uint32_t **leaves; /* the same: the set of its instructions; NULL in the graph of
-			    * functions */
+	uint32_t **nodes;  /* by file and function: the function's node, or that of the set of
+			    * its call sites */
+	uint32_t **leaves; /* by file and function: the node of the set of its instructions; NULL
+			    * in the graph of functions */
 	struct code_tails **tails_of; /* by file and function */
 	VEC(struct code_ref) tails;
 	uint32_t pointer, pointer_leaves, foreign, public; /* sets */
 	bool only_hooked;
 };
 
-/* Returns whether the graph has a file's functions. */
+/* Returns whether a file's functions are in the graph. */
 static bool is_in(const struct code_graph *b, uint32_t file)
 {
 	return !b->only_hooked || code_model_file(b->model, file)->scan.has_hooks;
 }
 
-/* Returns the function of a reference. */
+/* Returns the function that a reference means. */
 static const struct code_function *function_of(const struct code_graph *b, struct code_ref ref)
 {
 	return &code_model_file(b->model, ref.file)->scan.functions[ref.function];
@@ -83,7 +85,7 @@ static int build_export(struct code_graph *b, const char *name, struct code_ref 
 	int err = strings_intern(b->names, name, &number);
 
 	if (err < 0 || number < b->exports.count)
-		return err; /* an earlier file exports it */
+		return err; /* an earlier file exports the name */
 	err = VEC_RESERVE(&b->exports, 1);
 	if (err == 0)
 		b->exports.items[b->exports.count++] = ref;
@@ -106,7 +108,7 @@ static int read_exports(struct code_graph *b)
 	return err;
 }
 
-/* Finds the function to which a call leads. false: it is in none of the files. */
+/* Finds the function to which a call leads. Returns false if it is in none of the files. */
 static bool target_of(struct code_graph *b, uint32_t file, const struct code_call *call,
 		      struct code_ref *ret_to)
 {
@@ -120,7 +122,8 @@ static bool target_of(struct code_graph *b, uint32_t file, const struct code_cal
 	if (strings_intern(b->names, strings_at(scan->names, call->target), &number) < 0)
 		return false;
 	if (number >= b->exports.count) {
-		/* The name is new, so no file exports it; the next lookup finds this entry. */
+		/* The name is new, so no file exports it. Adds an entry, so that the next look-up
+		 * of the name finds it. */
 		if (VEC_RESERVE(&b->exports, 1) == 0)
 			b->exports.items[b->exports.count++] = (struct code_ref){CODE_SCAN_NONE, 0};
 		return false;
@@ -143,8 +146,8 @@ static int build_pointer(struct code_graph *b, uint32_t from)
 	return build_edges(b, from, b->pointer, b->pointer_leaves);
 }
 
-/* Adds the callbacks of a call of unknown code. The graph of locations has none, since the unknown
- * code would be part of the chain. */
+/* Adds the callbacks that a call of unknown code may make. The graph of locations has none, since
+ * the unknown code would itself be a link of the chain. */
 static int build_foreign(struct code_graph *b, uint32_t from)
 {
 	int err = 0;
@@ -179,7 +182,7 @@ static int read_tails(struct code_graph *b, uint32_t file, uint32_t function)
 	return 0;
 }
 
-/* Adds the targets of a function's tail calls to the list, each of them once. */
+/* Adds the functions that a function tail-calls to the list, unless they are in it. */
 static void build_tails(const struct code_graph *b, struct code_ref ref,
 			struct code_ref list[CODE_GRAPH_TAILS], unsigned *n, bool *foreign)
 {
@@ -197,8 +200,8 @@ static void build_tails(const struct code_graph *b, struct code_ref ref,
 	}
 }
 
-/* Adds edges from a node to a function, and to the targets of its tail calls; edges to sets of
- * leaves begin at `from_leaves`. Errors as callgraph_edge(). */
+/* Adds edges from a node to a function, and to the functions that it tail-calls; edges to sets of
+ * leaves begin at `from_leaves`. Returns as callgraph_edge(). */
 static int add_calls_as(struct code_graph *b, uint32_t from, uint32_t from_leaves,
 			struct code_ref to)
 {
@@ -222,13 +225,13 @@ static int add_calls_as(struct code_graph *b, uint32_t from, uint32_t from_leave
 	return err == 0 && foreign ? build_foreign(b, from) : err;
 }
 
-/* The same, with all edges from one node. */
+/* Like add_calls_as(), with all edges from one node. */
 static int add_calls_to(struct code_graph *b, uint32_t from, struct code_ref to)
 {
 	return add_calls_as(b, from, from, to);
 }
 
-/* Adds edges from a node to the targets of a call. Errors as callgraph_edge(). */
+/* Adds edges from a node to the functions to which a call can lead. Returns as callgraph_edge(). */
 static int add_call(struct code_graph *b, uint32_t from, uint32_t file,
 		    const struct code_call *call)
 {
@@ -327,7 +330,8 @@ static int build_function_node(struct code_graph *b, uint32_t file, uint32_t fun
 	return err;
 }
 
-/* Adds a function whose address is taken to the targets of pointers. */
+/* If the address of a function is taken, adds the function to the set of what calls through
+ * pointers can reach. */
 static int build_taken(struct code_graph *b, uint32_t file, uint32_t function)
 {
 	struct code_ref ref = {file, function};
@@ -339,8 +343,8 @@ static int build_taken(struct code_graph *b, uint32_t file, uint32_t function)
 	return err < 0 || b->leaves ? err : add_calls_to(b, b->foreign, ref);
 }
 
-/* Adds the calls of a function, or of a part of it. A function that is inlined in it has a call
- * edge from it, and may make any of these calls, too. */
+/* Adds the calls of a function, or of a part of it. A function that is inlined in it gets an edge
+ * from it, and may make any of its calls, too. */
 static int build_function_calls(struct code_graph *b, uint32_t file, uint32_t function)
 {
 	const struct code_scan *scan = &code_model_file(b->model, file)->scan;
@@ -469,8 +473,8 @@ static int build_leaves_of(struct code_graph *b, uint32_t file, uint32_t functio
 	return code_decode_each(&f->scan, f->file, function, build_leaf, &leaf);
 }
 
-/* Adds edges to main from the calls through pointers in a function, and in its callees, down to
- * `levels` levels below it. */
+/* Adds edges to main from the calls through pointers in a function, and in its callees down to
+ * `levels` levels. */
 static int build_reaches_main(struct code_graph *b, struct code_ref ref, uint32_t main,
 			      unsigned levels)
 {
@@ -494,7 +498,7 @@ static int build_reaches_main(struct code_graph *b, struct code_ref ref, uint32_
 	return err;
 }
 
-/* Makes main a likely target of the C library's start code: the entry point calls that, and it
+/* Makes main a likely target of the C library's start code. The entry point calls that code, which
  * calls main through a pointer. */
 static int build_start(struct code_graph *b, uint32_t file, uint32_t function)
 {
@@ -549,7 +553,8 @@ static void build_release(struct code_graph *b)
 	strings_free(b->names);
 }
 
-/* Allocates an array for each file, with room for each function; NULL: out of memory. */
+/* Allocates an array of arrays, by file and function, with elements of `size` bytes; NULL: out of
+ * memory. */
 static void *build_table(const struct code_model *model, size_t size)
 {
 	void **table = calloc(code_model_count(model) + 1, sizeof(*table));

@@ -3,8 +3,8 @@
  * Call graphs of ordinary binaries, from the calls in their code (callgraph/code_model.h). Each of
  * the two kinds of tags has its graph:
  *
- *     locations   for tags of stackd's own walks: a chain of call sites and, at its end, any
- *                 instruction
+ *     locations   for tags of stackd's own walks (a tag is a hash of a call path): a chain of call
+ *                 sites and, at its end, any instruction
  *     functions   for tags of programs with -finstrument-functions: the locations of function
  *                 starts
  *
@@ -17,9 +17,10 @@
 #include "callgraph/callgraph.h"
 #include "callgraph/code_model.h"
 
-/* Add the model's nodes and edges to a graph that is not sealed. Nodes that are already there, by
- * id, stay as they are. Return 0, -ENOMEM, or -E2BIG: a bound of callgraph.h. The graph of
- * functions has those of the files with hooks, or of all files if no file has hooks. */
+/* Add the model's nodes and edges to a graph that is not sealed. Nodes whose ids the graph has
+ * already stay as they are. The graph of functions gets the functions of the files with hooks
+ * (-finstrument-functions), or of all files if no file has hooks. Return 0, -ENOMEM, or -E2BIG: a
+ * limit of callgraph.h. */
 int code_graph_locations(const struct code_model *model, struct callgraph *graph);
 int code_graph_functions(const struct code_model *model, struct callgraph *graph);
 

@@ -24,11 +24,12 @@ int code_model_new(struct code_model **ret_model);
 void code_model_free(struct code_model *model); /* accepts NULL */
 
 /* Scans a file and adds it. On success the model owns the file; on failure the caller still owns
- * it. The last part of `name` is copied, to name locations. Returns 0 or an error of
+ * it. `name` is a path, whose last part is copied to name locations. Returns 0 or an error of
  * code_scan_read(). */
 int code_model_take(struct code_model *model, struct elf_file *file, const char *name);
 
-/* Returns how many files there are, and one of them, which lives until the next is added. */
+/* Return the number of files, and a file by its number. The pointer is valid until the next file is
+ * added. */
 uint32_t code_model_count(const struct code_model *model);
 const struct code_file *code_model_file(const struct code_model *model, uint32_t number);
 

@@ -26,8 +26,9 @@
 #include "sym/unwind_bounds.h"
 
 #define CODE_SCAN_MAX_SLOTS (1u << 22)
-#define CODE_SCAN_MAX_DATA  ((uint64_t)1 << 28) /* bytes that are searched for addresses */
-#define CODE_SCAN_ALIGNED   16
+/* limit of the bytes that are searched for addresses */
+#define CODE_SCAN_MAX_DATA ((uint64_t)1 << 28)
+#define CODE_SCAN_ALIGNED  16
 
 void code_scan_release(struct code_scan *scan)
 {
@@ -140,8 +141,8 @@ static void disjoin(struct code_scanner *s)
 
 typedef int (*symbol_step)(struct code_scanner *s, size_t strings, const GElf_Sym *sym);
 
-/* Calls `step` for every symbol of the file's tables, with the section of their strings. Passes on
- * the first return value other than 0. */
+/* Calls `step` for every symbol of the file's tables, with the section of its strings. If `step`
+ * returns a value other than 0, stops and returns it. */
 static int each_symbol(struct code_scanner *s, bool dynamic_only, symbol_step step)
 {
 	Elf *elf = elf_file_libelf(s->file);
@@ -228,8 +229,8 @@ static void take(struct code_scanner *s, uint32_t function)
 		s->functions.items[function].flags |= CODE_TAKEN;
 }
 
-/* Gives the name of a symbol, and returns the function of this file that it defines, or
- * CODE_SCAN_NONE. */
+/* Gives the name of a symbol, and returns the number of the function of this file that it defines;
+ * CODE_SCAN_NONE: none. */
 static uint32_t symbol(const struct code_scanner *s, size_t table, size_t index,
 		       const char **ret_name)
 {
@@ -269,7 +270,7 @@ static int relocation(struct code_scanner *s, const GElf_Shdr *shdr, const GElf_
 	default:
 		return 0;
 	}
-	if (kind != TARGET_RELOCATION_JUMP_SLOT) /* slots of the PLT are only called */
+	if (kind != TARGET_RELOCATION_JUMP_SLOT) /* a slot of the PLT is only called */
 		take(s, slot.function);
 	if (stays && name && *name)
 		err = strings_intern(s->names, name, &slot.name);
@@ -413,8 +414,8 @@ static bool is_part(const struct code_scanner *s, uint32_t f, uint32_t jumper)
 
 static int parts(struct code_scanner *s)
 {
-	uint32_t *jumper = calloc(s->functions.count + 1, sizeof(*jumper)); /* its number plus 1;
-									     * ~0: several */
+	/* number of the function that jumps there plus 1; ~0: several do */
+	uint32_t *jumper = calloc(s->functions.count + 1, sizeof(*jumper));
 
 	if (!jumper)
 		return -ENOMEM;
@@ -441,7 +442,7 @@ static int parts(struct code_scanner *s)
 	return 0;
 }
 
-/* Makes parts of parts belong to the function itself. */
+/* Makes a part of a part belong to the whole function. */
 static void code_scan_whole(struct code_scanner *s)
 {
 	struct code_function *f = s->functions.items;
@@ -473,7 +474,8 @@ static int begin(struct code_scanner *s)
 	return err;
 }
 
-/* Returns whether the file is truncated: its section headers, which are at the end, are missing. */
+/* Returns whether the file is truncated, because its section headers, which are at the end, are
+ * missing. */
 static bool is_truncated(const struct elf_file *file)
 {
 	Elf *elf = elf_file_libelf(file);

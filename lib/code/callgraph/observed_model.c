@@ -8,7 +8,8 @@
 
 #include "base/text.h"
 
-/* Writes "function (object+offset)": the function alone would not distinguish its call sites. */
+/* Writes "function (object+offset)", since the function alone would not distinguish its call
+ * sites. */
 static int write_name(const struct tagset *set, const struct tagset_location *l, struct buf *b)
 {
 	const char *names = tagset_escaped(set, l->names), *at = strchr(names, '\t');

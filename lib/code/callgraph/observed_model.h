@@ -9,8 +9,8 @@
 #include "tagset/tagset.h"
 #include "callgraph/callgraph.h"
 
-/* Adds every call on the set's paths to a graph that is not sealed. Copies all data that it needs.
- * Returns 0, -ENOMEM, or -E2BIG: a bound of callgraph.h. */
+/* Adds every call on the set's paths to a graph that is not sealed. The graph gets copies of all
+ * data. Returns 0, -ENOMEM, or -E2BIG: a limit of callgraph.h. */
 int observed_model_add(const struct tagset *set, struct callgraph *graph);
 
 #endif

@@ -22,10 +22,10 @@ struct plugin_model {
 
 /* The kinds of transparent nodes. A node's key is made of its kind and a number. */
 enum set {
-	SET_LEFT_OUT, /* one function without instrumentation, by id */
-	SET_TAIL,     /* the functions that a function tail-calls, by its node */
-	SET_SHAPE,    /* functions whose address is taken, by shape */
-	SET_VIRTUAL,  /* the virtual functions among them */
+	SET_LEFT_OUT, /* one function without instrumentation; number: its id */
+	SET_TAIL,     /* the functions that a function tail-calls; number: the function's node */
+	SET_SHAPE,    /* functions of one shape whose address is taken; number: the shape */
+	SET_VIRTUAL,  /* the virtual functions among these */
 	SET_UNKNOWN,  /* functions whose address is taken, of unknown shape */
 	SET_TAKEN,    /* all functions whose address is taken */
 	SET_FOREIGN,  /* the same functions, as callbacks of foreign code */
@@ -39,7 +39,7 @@ static const char *const set_names[] = {
 	[SET_FOREIGN] = "[callback]",	  [SET_PUBLIC] = "[public]",
 };
 
-/* By so many bits these calls are less likely than a call in the code. */
+/* Such calls are 2^n times less likely than a call in the code. */
 #define PLUGIN_MODEL_FOREIGN_BITS 3
 #define PLUGIN_MODEL_PUBLIC_BITS  8
 
@@ -143,7 +143,8 @@ static int build_nodes(struct build *b)
 	return err;
 }
 
-/* Finds the node of a function, real or left out; CALLGRAPH_NONE: no section lists it. */
+/* Returns the node of a function, real or left out; CALLGRAPH_NONE: no section lists the
+ * function. */
 static uint32_t build_find(const struct build *b, uint64_t id)
 {
 	uint32_t node = callgraph_find(b->graph, id);
@@ -156,8 +157,8 @@ static uint32_t build_find(const struct build *b, uint64_t id)
 
 /* --- edges --------------------------------------------------------------------------------- */
 
-/* Adds a call of a function, and of the functions that it tail-calls. Calls of a root are left out,
- * since it begins a new chain. */
+/* Adds a call of a function, and of the functions that it tail-calls. A call of a root is left out,
+ * since a root begins a new chain. */
 static int build_call(struct build *b, uint32_t from, uint32_t to)
 {
 	uint32_t tail;
@@ -174,7 +175,8 @@ static int build_call(struct build *b, uint32_t from, uint32_t to)
 	return err;
 }
 
-/* Finds or makes the set of a shape. It includes the functions of unknown shape. */
+/* Finds or makes the set of the functions of a shape. It includes the functions of unknown
+ * shape. */
 static int build_shape(struct build *b, enum set set, uint64_t shape, uint32_t *ret_node)
 {
 	uint32_t before = callgraph_count(b->graph);
@@ -236,7 +238,7 @@ static int build_edge(struct build *b, const struct plugin_edge *e)
 	int err;
 
 	if (from == CALLGRAPH_NONE)
-		return 0; /* the linker has dropped the caller's code and record */
+		return 0; /* the linker has dropped the caller, and its record */
 	err = build_target(b, e, from);
 	if (err < 0 || !(e->flags & PLUGIN_EDGE_TAIL))
 		return err;

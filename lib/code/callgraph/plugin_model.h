@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call graphs of programs that were compiled with the plugin, from the sections of their files.
- * The nodes are function ids.
+ * Call graphs of programs that were compiled with the gcc plugin (plugin/), from the sections that
+ * it adds to their files. The nodes are function ids.
  *
  * Where the compiler does not know the callee, the graph has a set, as a transparent node:
  *
@@ -30,8 +30,9 @@ int plugin_model_take(struct plugin_model *model, struct plugin_sections *sectio
 /* Returns the number of functions in all files. */
 size_t plugin_model_functions(const struct plugin_model *model);
 
-/* Makes the graph of all files, which the caller frees. It is not sealed, so more can be added, and
- * does not refer to the model. Returns 0, -ENOMEM, or -E2BIG: a bound of callgraph.h. */
+/* Makes the graph of all files, which the caller frees. It is not sealed, so more nodes can be
+ * added, and it does not refer to the model. Returns 0, -ENOMEM, or -E2BIG: a limit of
+ * callgraph.h. */
 int plugin_model_graph(const struct plugin_model *model, struct callgraph **ret_graph);
 
 #endif

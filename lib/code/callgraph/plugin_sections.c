@@ -2,9 +2,9 @@
 /*
  * Reads .btloc and .btedge; see plugin_sections.h.
  *
- * Records are consecutive and begin with their size. A first pass counts and checks them, a second
- * fills arrays of that size. Words of zero between records are the linker's padding. Records of
- * unknown versions are skipped and counted.
+ * Records are consecutive and begin with their size. A first pass counts and checks them, and a
+ * second pass fills arrays of the counted sizes. Words of zero between records are the linker's
+ * padding. Records of unknown versions are skipped and counted.
  */
 #include "callgraph/plugin_sections.h"
 
@@ -50,7 +50,7 @@ static int fail(const struct cursor *c, const char *what)
 	return -EBADMSG;
 }
 
-/* Finds the next record. Returns 1 and its start; 0: at the end; -EBADMSG. */
+/* Finds the next record. Returns 1, with its start; 0 at the end; -EBADMSG. */
 static int next_record(struct cursor *c, struct record_head *ret_head, const uint8_t **ret_record)
 {
 	struct record_head head;
@@ -92,7 +92,8 @@ static int count_records(struct cursor c, size_t *ret_n, size_t *skipped)
 	return result;
 }
 
-/* Returns the name at *at in a record of `size` bytes, and advances *at; NULL: it has no end. */
+/* Returns the name at *at in a record of `size` bytes, and advances *at; NULL: the name has no
+ * end. */
 static const char *take_name(const uint8_t *record, size_t size, size_t *at)
 {
 	const char *name = (const char *)record + *at;

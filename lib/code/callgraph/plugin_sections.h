@@ -10,15 +10,15 @@
 
 enum plugin_function_flags {
 	PLUGIN_FUNCTION_LOCAL = 1,
-	PLUGIN_FUNCTION_LEFT_OUT = 2, /* never in a tag, but its callees are */
-	PLUGIN_FUNCTION_ROOT = 4,     /* begins a chain, even if it is called */
+	PLUGIN_FUNCTION_LEFT_OUT = 2, /* never a link of a tag's chain, but its callees are */
+	PLUGIN_FUNCTION_ROOT = 4,     /* begins a tag's chain, even if it is called */
 	PLUGIN_FUNCTION_VIRTUAL = 8,
 	PLUGIN_FUNCTION_PUBLIC = 16, /* other files may call it */
 };
 
 enum plugin_edge_flags {
-	PLUGIN_EDGE_TAIL = 1,	  /* the callee's frame replaces the caller's */
-	PLUGIN_EDGE_INDIRECT = 2, /* `callee` is a shape */
+	PLUGIN_EDGE_TAIL = 1,	  /* a tail call: the callee's frame replaces the caller's */
+	PLUGIN_EDGE_INDIRECT = 2, /* `callee` is a shape (struct plugin_function), not an id */
 	PLUGIN_EDGE_TAKEN = 4,	  /* the callee's address is taken; there is no caller */
 	PLUGIN_EDGE_METHOD = 8,	  /* called through an object */
 };
@@ -26,7 +26,7 @@ enum plugin_edge_flags {
 struct plugin_function {
 	uint64_t id;
 	uint64_t vaddr; /* of its first instruction */
-	uint64_t shape; /* hash of its argument and result classes; 0: not known */
+	uint64_t shape; /* hash of the classes of its arguments and of its result; 0: not known */
 	uint32_t flags;
 	const char *name, *file; /* linkage name; the end of the source file's path */
 };
@@ -59,7 +59,8 @@ struct plugin_sections_fault {
 int plugin_sections_read(const struct elf_file *file, struct plugin_sections *ret_sections,
 			 struct plugin_sections_fault *ret_fault);
 
-/* The same for the sections' bytes, which are copied as far as needed. */
+/* Like plugin_sections_read(), for bytes that the caller has read: those of the section .btloc, and
+ * of .btedge. What is needed of them is copied. */
 int plugin_sections_parse(const uint8_t *btloc, size_t btloc_len, const uint8_t *btedge,
 			  size_t btedge_len, struct plugin_sections *ret_sections,
 			  struct plugin_sections_fault *ret_fault);

@@ -24,16 +24,17 @@
 #define MAX_SYMBOLS    (1u << 22)
 #define MAX_HEADERS    1024
 #define MAX_NOTE_BYTES 65536
-#define WINDOW_BYTES   256 /* bytes of code that are decoded to recognise a window */
+/* limit of the bytes of code that are decoded by tagged_functions_is_window() */
+#define WINDOW_BYTES 256
 
 struct tagged_functions {
 	const struct elf_file *file; /* borrowed */
 	struct unwind_bounds *bounds;
-	struct symtab *symtab;		 /* NULL: not needed so far */
-	struct plugin_sections sections; /* functions sorted by vaddr */
+	struct symtab *symtab;		 /* NULL: it was not needed so far */
+	struct plugin_sections sections; /* of .btloc; its functions are sorted by vaddr */
 	bool is_listed;			 /* by .btloc; else all functions keep a tag */
-	uint64_t runtime[2];		 /* vaddrs of the runtime's functions, which keep no tag; 0:
-					  * not in this file */
+	uint64_t runtime[2];		 /* vaddrs of the two hooks (the runtime), which keep no
+					  * tag; 0: not in this file */
 	uint64_t file_id;		 /* used in ids of functions that are not listed */
 };
 
@@ -60,8 +61,8 @@ static int read_list(struct tagged_functions *f)
 	return 0;
 }
 
-/* Returns whether the strings of a symbol table contain names like those of the runtime. Few files
- * have them, and comparing the name of each symbol takes ten times as long. */
+/* Returns whether the strings of a symbol table contain names like those of the hooks. Few files
+ * have such names, and to compare the name of each symbol would take ten times as long. */
 static bool may_name_runtime(Elf *elf, const GElf_Shdr *symbols)
 {
 	static const char start[] = "__cyg_profile_func_e";
@@ -71,8 +72,8 @@ static bool may_name_runtime(Elf *elf, const GElf_Shdr *symbols)
 	return data && data->d_buf && memmem(data->d_buf, data->d_size, start, strlen(start));
 }
 
-/* Searches a symbol table for the two functions of the runtime. Returns whether the file calls
- * them; sets their vaddrs if it defines them. */
+/* Searches a symbol table for the two hooks. Returns whether the file calls them; sets their vaddrs
+ * if the file defines them. */
 static bool find_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2])
 {
 	static const char *const names[] = {"__cyg_profile_func_enter", "__cyg_profile_func_exit"};
@@ -102,9 +103,9 @@ static bool find_runtime(Elf *elf, Elf_Scn *section, uint64_t ret_runtime[2])
 	return calls;
 }
 
-/* Returns whether the file calls the runtime of -finstrument-functions, or is a program that
- * includes it. A definition alone does not decide it: the C library has empty functions of the same
- * names, and libstacktag.so is only the runtime. */
+/* Returns whether the file calls the hooks of -finstrument-functions, or is a program that includes
+ * them. That a file defines them is not enough: the C library has empty functions of the same
+ * names, and libstacktag.so has only the hooks. */
 static bool calls_runtime(struct tagged_functions *f)
 {
 	struct elf_file *own;
@@ -112,7 +113,8 @@ static bool calls_runtime(struct tagged_functions *f)
 	uint64_t note;
 	bool calls = false;
 
-	/* libelf keeps all that was read through a handle; a clone's memory can be freed. */
+	/* libelf keeps in memory all that was read through a handle; the memory of a clone can be
+	 * freed. */
 	if (elf_file_clone(f->file, &own))
 		return false;
 	while ((section = elf_nextscn(elf_file_libelf(own), section)))
@@ -173,7 +175,7 @@ static bool find_symbol(struct tagged_functions *f, uint64_t vaddr, const char *
 	return symtab_find(f->symtab, vaddr, ret_name, ret_start) && *ret_name;
 }
 
-/* Finds the function NAME if the symbol at a vaddr is "NAME.cold". */
+/* Returns the function NAME, if the symbol at a vaddr is "NAME.cold"; else NULL. */
 static const struct plugin_function *find_cold(struct tagged_functions *f, uint64_t vaddr)
 {
 	static const char cold[] = ".cold";
@@ -225,8 +227,8 @@ static bool find_unlisted(const struct tagged_functions *f, uint64_t start, uint
 	return true;
 }
 
-/* Finds the part of a function that contains a vaddr, by its unwind entry or, in files without an
- * index of those (static programs), by its symbol. */
+/* Finds the part of a function that contains a vaddr, by its unwind entry or, in files without
+ * .eh_frame_hdr (static programs), by its symbol. Returns false if there is none. */
 static bool find_part(struct tagged_functions *f, uint64_t vaddr, struct tagged_code *ret_part)
 {
 	uint64_t start = unwind_bounds_start(f->bounds, vaddr);
@@ -274,8 +276,8 @@ bool tagged_functions_is_runtime(struct tagged_functions *f, uint64_t vaddr)
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
-/* Calls `each` for the instructions from a vaddr on, up to WINDOW_BYTES. Passes on the first return
- * value other than 0; returns 0 at the end of the code. */
+/* Calls `each` for the instructions from a vaddr on, over at most WINDOW_BYTES. If `each` returns a
+ * value other than 0, stops and returns it. Returns 0 at the end of the code. */
 static int each_instruction(const struct tagged_functions *f, uint64_t vaddr,
 			    int (*each)(const struct flow_insn *is, uint64_t vaddr, uint64_t arg),
 			    uint64_t arg)
@@ -301,8 +303,8 @@ static int each_instruction(const struct tagged_functions *f, uint64_t vaddr,
 	return result;
 }
 
-/* Returns 1 at an instruction that sets the tag or ends the function, -1 at another call or branch.
- */
+/* For each_instruction(): returns 1 at an instruction that sets the tag or ends the function, -1 at
+ * another call or branch. */
 static int find_change(const struct flow_insn *is, uint64_t vaddr, uint64_t arg)
 {
 	(void)vaddr;
@@ -312,8 +314,8 @@ static int find_change(const struct flow_insn *is, uint64_t vaddr, uint64_t arg)
 	return is->kind == FLOW_CALL || is->kind == FLOW_BRANCH ? -1 : 0;
 }
 
-/* Returns 1 at the address `until`, -1 at a call before it: a function's first call is that of the
- * runtime. */
+/* For each_instruction(): returns 1 at the address `until`, -1 at a call before it. A function's
+ * first call is that of the hook. */
 static int find_call(const struct flow_insn *is, uint64_t vaddr, uint64_t until)
 {
 	if (vaddr >= until)
@@ -333,8 +335,8 @@ bool tagged_functions_is_window(struct tagged_functions *f, uint64_t vaddr)
 
 /* --- the note --------------------------------------------------------------------------------- */
 
-/* Finds the vaddr of the note's word in the notes of a program header that is linked for `vaddr`.
- */
+/* Finds the vaddr of the note's word among the notes of a program header, whose bytes are linked
+ * for `vaddr`. Returns false if there is no such note. */
 static bool find_word(const uint8_t *bytes, size_t len, uint64_t vaddr, uint64_t *ret_word)
 {
 	size_t at = 0, desc, next;

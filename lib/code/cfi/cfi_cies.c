@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of CIEs, sorted since a section is read from its start; see cfi_cies.h. */
+/* A list of CIEs, which is sorted because a section is read from its start on; see cfi_cies.h. */
 #include "cfi/cfi_cies.h"
 
 #include <stdlib.h>

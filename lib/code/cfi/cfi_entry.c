@@ -5,12 +5,12 @@
  *   .eh_frame     u32 length | u32 0 or distance back to the CIE | body
  *   .debug_frame  u32 length | u32 ~0 or offset of the CIE       | body
  *
- * A length of 0xffffffff is followed by the true one in 64 bits; then .debug_frame's second field
- * has 64 bits too, and .eh_frame's still 32.
+ * A length of 0xffffffff is followed by the true length in 64 bits. Then .debug_frame's second
+ * field has 64 bits, too, while .eh_frame's still has 32.
  *
- * Pointers through memory (DW_EH_PE_indirect) are refused for addresses: the memory is a process's,
- * but this reads a file. Pointers relative to the data segment are refused as well: no tool emits
- * them in these sections, and a guessed base would give wrong recipes.
+ * Pointers through memory (DW_EH_PE_indirect) are refused for addresses, since that memory is a
+ * process's, and only the file is read here. Pointers relative to the data segment are refused as
+ * well: no tool emits them in these sections, and a guessed base would give wrong recipes.
  */
 #include "cfi/cfi_entry.h"
 
@@ -18,8 +18,8 @@
 
 #include "cfi/cfi_machine.h"
 
-#define ENCODING_FORMAT 0x0f /* of a pointer's encoding: how it is stored */
-#define ENCODING_BASE	0x70 /* the base to which it is added */
+#define ENCODING_FORMAT 0x0f /* bits of a pointer's encoding that say how it is stored */
+#define ENCODING_BASE	0x70 /* bits that say to which base it is added */
 
 /* Reads the CIE pointer; in .eh_frame it is relative to its own position. */
 static void read_cie_pointer(const struct cfi_section *section, struct cfi_entry *entry)
@@ -163,7 +163,7 @@ static enum cfi_refusal read_augmentation(const char *letters, struct cfi_reader
 	return encoding_is_address(cie->pointer_encoding) ? CFI_ACCEPTED : CFI_REFUSED_CIE_ENCODING;
 }
 
-/* Checks the version, and version 4's sizes, which follow the augmentation string. */
+/* Checks the CIE's version and, in version 4, the sizes after the augmentation string. */
 static bool version_is_known(uint8_t version, struct cfi_reader *r)
 {
 	if (version == 4) {

@@ -25,11 +25,12 @@ struct cfi_cie {
 	uint64_t at;
 	uint64_t code_align;
 	int64_t data_align;
-	uint8_t pointer_encoding; /* of addresses in FDEs: DW_EH_PE_* */
+	uint8_t pointer_encoding; /* DW_EH_PE_* of the addresses in its FDEs */
 	bool has_augmentation_data;
 	bool is_signal_frame;
 	enum cfi_refusal refused; /* CFI_ACCEPTED; else its FDEs cannot be read */
-	enum cfi_refusal rows;	  /* CFI_ACCEPTED; else why its instructions are refused */
+	enum cfi_refusal rows;	  /* CFI_ACCEPTED; else why its instructions (and so the rows of
+				   * its FDEs) are refused */
 	struct cfi_state initial; /* the state after its instructions */
 };
 
@@ -38,10 +39,11 @@ struct cfi_fde {
 	struct cfi_reader instructions;
 };
 
-/* Reads the entry at `*at`, an offset in the section, and moves `*at` behind it. Skips entries of
- * length zero: linkers leave terminators in the middle of sections. Returns false at the end, with
- * *ret_refused CFI_ACCEPTED, or CFI_REFUSED_ENTRY_LENGTH if an entry exceeds the section and so
- * ends it. *ret_entry refers to bytes that are borrowed from the section. */
+/* Reads the entry at `*at`, an offset in the section, and sets `*at` to the next entry's offset.
+ * Skips entries of length zero, since linkers leave terminators in the middle of sections. Returns
+ * false at the end. *ret_refused is then CFI_ACCEPTED, or CFI_REFUSED_ENTRY_LENGTH if the reading
+ * ends because an entry is longer than the section's rest. *ret_entry points into the section's
+ * bytes. */
 bool cfi_entry_next(const struct cfi_section *section, uint64_t *at, struct cfi_entry *ret_entry,
 		    enum cfi_refusal *ret_refused);
 
@@ -49,14 +51,14 @@ bool cfi_entry_next(const struct cfi_section *section, uint64_t *at, struct cfi_
 void cfi_entry_read_cie(const struct cfi_section *section, const struct cfi_entry *entry,
 			struct cfi_cie *ret_cie);
 
-/* Reads an FDE of that CIE. Returns CFI_ACCEPTED, or why it is refused. The instructions are
- * borrowed from the section. */
+/* Reads an FDE of the given CIE. Returns CFI_ACCEPTED, or why the FDE is refused.
+ * ret_fde->instructions points into the section's bytes. */
 enum cfi_refusal cfi_entry_read_fde(const struct cfi_section *section,
 				    const struct cfi_entry *entry, const struct cfi_cie *cie,
 				    struct cfi_fde *ret_fde);
 
-/* Reads an address (vaddr) in one of the encodings (DW_EH_PE_*) that cfi_entry_read_cie() accepts;
- * the reader has failed if the address is cut short. */
+/* Reads an address (vaddr) in one of the encodings (DW_EH_PE_*) that cfi_entry_read_cie() accepts.
+ * If the bytes end within the address, the reader fails. */
 uint64_t cfi_entry_read_address(const struct cfi_section *section, struct cfi_reader *r,
 				uint8_t encoding);
 

@@ -8,13 +8,14 @@
  *   signal frame (glibc)       breg7 160; deref, and breg7 N for each register
  *   PLT (binutils, lld, mold)  breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus
  *
- * The last one: a PLT entry of 16 bytes has pushed 8 bytes from its byte 11 on (10 with IBT).
+ * The last expression says that a PLT entry of 16 bytes has pushed 8 bytes from its byte 11 on (10
+ * with IBT).
  */
 #include "cfi/cfi_expression.h"
 
 #include <dwarf.h>
 
-/* Reads `bregN offset`; false: it is another operation. */
+/* Reads `bregN offset`. Returns false if it is another operation. */
 static bool read_breg(struct cfi_reader *r, uint8_t *ret_reg, int64_t *ret_offset)
 {
 	uint8_t op = cfi_reader_u8(r);
@@ -31,8 +32,8 @@ static bool read_breg(struct cfi_reader *r, uint8_t *ret_reg, int64_t *ret_offse
 	return !r->failed && reg < STACKD_REG_PC;
 }
 
-/* Reads the rest of a PLT's expression behind `breg7 N`. Gives the byte of the entry from which on
- * 8 more bytes are on the stack. */
+/* Reads the rest of the PLT's expression, after `breg7 N`. Gives the byte of a PLT entry from which
+ * on 8 more bytes are on the stack. */
 static bool read_plt_tail(struct cfi_reader *r, int64_t *ret_from)
 {
 	static const uint8_t head[] = {DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and};
@@ -47,8 +48,8 @@ static bool read_plt_tail(struct cfi_reader *r, int64_t *ret_from)
 	       !memcmp(p + sizeof(head) + 1, tail, sizeof(tail));
 }
 
-/* Reads the rest of an expression behind a register: nothing, `deref`, or `deref; plus_uconst N`.
- */
+/* Reads the rest of an expression after `bregN offset`: nothing, `deref`, or `deref; plus_uconst
+ * N`. */
 static bool read_deref_tail(struct cfi_reader *r, enum stackd_cfa *ret_cfa, int64_t *ret_add)
 {
 	uint64_t add = 0;
@@ -95,7 +96,8 @@ struct cfi_reg cfi_expression_slot(struct cfi_reader expression)
 	struct cfi_reg slot = {.how = CFI_AT_REG};
 	int64_t offset;
 
-	/* The CFA is on the stack at the start, which matters only if the expression uses it. */
+	/* The CFA is pushed before the expression is evaluated, which matters only if the
+	 * expression uses it. */
 	if (cfi_reader_left(&expression) && *expression.at == DW_OP_drop)
 		expression.at++;
 	if (!read_breg(&expression, &slot.reg, &offset) || cfi_reader_left(&expression))

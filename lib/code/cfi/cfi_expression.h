@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The DWARF expressions that compilers, linkers and assembly writers put into call frame
- * information, recognised by their shape, since the kernel half has no stack machine for any
- * others. dwarf_expr.h evaluates the others.
+ * Recognises, by their shape, the DWARF expressions that compilers, linkers and assembly writers
+ * commonly put into call frame information. The kernel half has rules for these shapes, but no
+ * stack machine; dwarf_expr.h evaluates all other expressions, in user space.
  */
 #ifndef CFI_CFI_EXPRESSION_H
 #define CFI_CFI_EXPRESSION_H
@@ -15,8 +15,8 @@
  * or CFI_REFUSED_CFA_EXPRESSION with the state unchanged. */
 enum cfi_refusal cfi_expression_cfa(struct cfi_reader expression, struct cfi_state *state);
 
-/* Recognises an expression for the slot of a register: CFI_AT_REG if it is register + offset,
- * CFI_RANGE if that offset does not fit, else CFI_EXPRESSION. */
+/* Recognises an expression for the slot of a register. Returns CFI_AT_REG if it is register +
+ * offset, CFI_RANGE if that offset does not fit, else CFI_EXPRESSION. */
 struct cfi_reg cfi_expression_slot(struct cfi_reader expression);
 
 #endif

@@ -41,7 +41,8 @@ static enum cfi_refusal read_fde(const struct cfi_index *index, uint32_t section
 	return cfi_entry_read_fde(&index->sections.items[section], entry, *ret_cie, ret_fde);
 }
 
-/* An FDE whose start is 0 belongs to a function that the linker has discarded. */
+/* Returns whether an FDE is to be indexed. An FDE whose start is 0 belongs to a function that the
+ * linker has discarded. */
 static bool is_useful(const struct cfi_fde *fde)
 {
 	return fde->start && cfi_reader_left(&fde->instructions) <= CFI_INDEX_MAX_PROGRAM_BYTES;
@@ -79,12 +80,12 @@ static int compare_ranges(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Sorts the ranges, and drops those over which another range wins. */
+/* Sorts the ranges, and drops those that lose to another range (see cfi_index.h). */
 static void choose(struct cfi_index *index)
 {
 	struct entry_range *ranges = index->ranges.items;
 	size_t kept = 0;
-	uint64_t eh_end = 0; /* the end of what .eh_frame's entries have covered */
+	uint64_t eh_end = 0; /* the highest end of the entries of .eh_frame so far */
 
 	qsort(ranges, index->ranges.count, sizeof(*ranges), compare_ranges);
 	for (size_t i = 0; i < index->ranges.count; i++) {

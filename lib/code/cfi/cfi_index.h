@@ -15,8 +15,8 @@
 #include "cfi/cfi_section.h"
 #include "cfi/cfi_state.h"
 
-/* Entries with more instructions are left out: no library or program of Debian has nearly as
- * many. */
+/* Limit of an entry's instructions; longer entries are left out. No library or program of Debian
+ * has nearly as many. */
 #define CFI_INDEX_MAX_PROGRAM_BYTES (256 * 1024)
 #define CFI_INDEX_MAX_FDES	    (1u << 22) /* libLLVM has 95,000 */
 
@@ -27,21 +27,23 @@ struct cfi_row {
 	struct cfi_state state;
 	enum cfi_refusal refused; /* CFI_ACCEPTED; else why the state is not valid */
 	bool is_signal_frame;
-	const struct cfi_section *section; /* borrowed from the index; it has the expressions */
+	const struct cfi_section *section; /* borrowed from the index; the offsets of expressions
+					    * in `state` are in this section */
 };
 
-/* Reads and indexes a file's CFI; `file` is not needed afterwards. Returns 0; -ENODATA: it has no
- * valid CFI; -ENOMEM; or an error of elf_file_read(). The caller frees *ret_index, which is
- * untouched on failure. */
+/* Reads and indexes a file's CFI; `file` is not needed afterwards. Returns 0; -ENODATA: the file
+ * has no valid CFI; -ENOMEM; or an error of elf_file_read(). The caller frees *ret_index, which is
+ * unchanged on failure. */
 int cfi_index_new(const struct elf_file *file, struct cfi_index **ret_index);
 
-/* Indexes sections that were read, and takes them over, also on failure: *sections is empty
- * afterwards. Returns as cfi_index_new(). */
+/* Indexes sections that were read before. Takes over their memory, also on failure, so *sections is
+ * empty afterwards. Returns as cfi_index_new(). */
 int cfi_index_of_sections(struct cfi_sections *sections, struct cfi_index **ret_index);
 
-/* Indexes only one entry, which costs only that entry: the one to which the linker's search table
- * leads for `vaddr`. From `vaddr` to the entry's end, the index gives the same rows as that of the
- * whole file. Returns 0 or an error of cfi_index_new(); -ENODATA: the table has no such entry. */
+/* Indexes a single entry, at the cost of that entry alone: the entry to which .eh_frame_hdr leads
+ * for `vaddr`. From `vaddr` to the entry's end, the index gives the same rows as an index of the
+ * whole file. Returns 0 or an error of cfi_index_new(); -ENODATA: .eh_frame_hdr has no such
+ * entry. */
 int cfi_index_new_at(const struct elf_file *file, uint64_t vaddr, struct cfi_index **ret_index);
 
 void cfi_index_free(struct cfi_index *index); /* NULL is fine */
@@ -50,14 +52,14 @@ void cfi_index_free(struct cfi_index *index); /* NULL is fine */
 bool cfi_index_find(const struct cfi_index *index, uint64_t vaddr, uint64_t *ret_start,
 		    uint64_t *ret_end);
 
-/* Runs the entry that covers `vaddr` up to `vaddr`. Returns false, with *ret_row untouched, if no
- * entry does. */
+/* Runs the call frame instructions of the entry that covers `vaddr`, up to the row for `vaddr`.
+ * Returns false, with *ret_row unchanged, if no entry covers it. */
 bool cfi_index_row(const struct cfi_index *index, uint64_t vaddr, struct cfi_row *ret_row);
 
-/* The number of entries. */
+/* Returns the number of entries. */
 size_t cfi_index_count(const struct cfi_index *index);
 
-/* The range (vaddr) of the i-th entry, in order of their starts; i is below the count. */
+/* Gives the range (vaddr) of entry i, in order of their starts; i must be below the count. */
 void cfi_index_range(const struct cfi_index *index, size_t i, uint64_t *ret_start,
 		     uint64_t *ret_end);
 

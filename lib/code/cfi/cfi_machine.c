@@ -2,9 +2,9 @@
 /*
  * Runs call frame instructions; see cfi_machine.h.
  *
- * If an instruction cannot be run, the rest of its FDE is refused, from its row on: the rows before
- * are sound. A register rule or a CFA that struct cfi_state cannot express does less: it marks the
- * state, and only rows with that mark are refused.
+ * If an instruction cannot be run, the rest of its FDE is refused, from its row on; the rows before
+ * are valid. If struct cfi_state cannot express a register's rule or a CFA, the state is only
+ * marked, and only rows with that mark are refused.
  *
  * Locations never go back: DW_CFA_set_loc to a lower address is refused, so rows come sorted.
  */
@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "cfi/cfi_expression.h"
 
-#define OPERAND_MASK 0x3f /* of the three instructions with an operand in the opcode */
+#define OPERAND_MASK 0x3f /* of the three instructions that have an operand in the opcode */
 
 #define DW_CFA_GNU_negative_offset_extended 0x2f /* missing in some dwarf.h */
 
@@ -43,7 +43,8 @@ static void set_reg_offset(struct cfi_machine *m, uint64_t reg, enum cfi_how how
 		to->how = CFI_RANGE;
 }
 
-/* Returns a factored offset; INT64_MAX, which no field can have, if it overflows. */
+/* Returns n times the CIE's data alignment factor; if that overflows, INT64_MAX, which does not fit
+ * into any member. */
 static int64_t factored(const struct cfi_machine *m, int64_t n)
 {
 	int64_t v;
@@ -63,7 +64,7 @@ static int64_t negated(int64_t offset)
 	return offset == INT64_MIN ? INT64_MAX : -offset;
 }
 
-/* Returns the next byte's offset in the section, which has less than 31 bits by the section's
+/* Returns the offset of the next byte in the section. It fits into 31 bits, by the section's
  * limit. */
 static uint32_t offset_in_section(const struct cfi_machine *m)
 {
@@ -88,8 +89,8 @@ static void set_cfa_offset(struct cfi_machine *m, int64_t offset)
 		s->cfa_offset = offset;
 }
 
-/* This is done even after an expression, which the standard forbids: assembly writers do it, and
- * gcc's unwinder combines the register with the last offset that was given. */
+/* Sets the register even after an expression, which the standard forbids. Assembly writers do it,
+ * and gcc's unwinder combines the register with the last offset that was given. */
 static void set_cfa_register(struct cfi_machine *m, uint64_t reg)
 {
 	struct cfi_state *s = &m->state;
@@ -190,7 +191,7 @@ static void set_reg_val_expression(struct cfi_machine *m)
 	cfi_reader_block(&m->r, cfi_reader_uleb(&m->r));
 }
 
-/* If the value is in a register that walks do not keep, it becomes unknown. */
+/* If the value is in a register that cfi_state does not have, the rule gives no known value. */
 static void set_reg_register(struct cfi_machine *m)
 {
 	uint64_t reg = cfi_reader_uleb(&m->r), from = cfi_reader_uleb(&m->r);
@@ -201,7 +202,7 @@ static void set_reg_register(struct cfi_machine *m)
 				       .reg = from < CFI_REG_COUNT ? (uint8_t)from : UINT8_MAX};
 }
 
-/* Runs an instruction that gives a register's rule. false: it is another instruction. */
+/* Runs an instruction that gives a register's rule. Returns false if it is another instruction. */
 static bool run_register(struct cfi_machine *m, uint8_t op)
 {
 	uint64_t reg;
@@ -312,7 +313,8 @@ static void run_other(struct cfi_machine *m, uint8_t op)
 		refuse(m, CFI_REFUSED_OPCODE);
 }
 
-/* Adds an instruction to the state's history. Remembered states include theirs. */
+/* Adds an instruction to the hash of the state's history. DW_CFA_restore_state also restores the
+ * history. */
 static void note(struct cfi_machine *m, const uint8_t *from)
 {
 	uint64_t h = m->state.history;
@@ -372,7 +374,7 @@ enum cfi_refusal cfi_machine_run_cie(const struct cfi_section *section, struct c
 	m.cie = cie;
 	m.r = instructions;
 	m.loc = 0;
-	m.end = 1; /* so that an advance, which makes no sense here, is noticed */
+	m.end = 1; /* so that an advance, which must not occur in a CIE, is noticed */
 	m.state = cie->initial;
 	m.refused = CFI_ACCEPTED;
 	m.depth = 0;

@@ -21,26 +21,27 @@ struct cfi_reader {
 	bool failed;
 };
 
-/* A reader of `len` bytes, which are borrowed. */
+/* Returns a reader of `len` bytes, which are borrowed. */
 static inline struct cfi_reader cfi_reader_of(const uint8_t *data, size_t len)
 {
 	return (struct cfi_reader){.at = data, .end = data ? data + len : data};
 }
 
-/* The bytes that have not been read. */
+/* Returns the number of bytes that have not been read. */
 static inline size_t cfi_reader_left(const struct cfi_reader *r)
 {
 	return (size_t)(r->end - r->at);
 }
 
-/* Fails the reader: it is at its end from now on. */
+/* Makes the reader fail: it is at its end from now on. */
 static inline void cfi_reader_fail(struct cfi_reader *r)
 {
 	r->failed = true;
 	r->at = r->end;
 }
 
-/* Returns the next `len` bytes, borrowed; NULL: there are fewer. */
+/* Returns the next `len` bytes, borrowed. If there are fewer, the reader fails and the result is
+ * NULL. */
 static inline const uint8_t *cfi_reader_block(struct cfi_reader *r, uint64_t len)
 {
 	const uint8_t *at = r->at;
@@ -64,15 +65,15 @@ static inline const uint8_t *cfi_reader_block(struct cfi_reader *r, uint64_t len
 			memcpy(&v, p, sizeof(v));                                                  \
 		return to_host(v);                                                                 \
 	}
-/* The next number of a fixed width. */
+/* Each reads the next number, of a fixed width. */
 CFI_FIXED(cfi_reader_u8, uint8_t, )
 CFI_FIXED(cfi_reader_u16, uint16_t, le16toh)
 CFI_FIXED(cfi_reader_u32, uint32_t, le32toh)
 CFI_FIXED(cfi_reader_u64, uint64_t, le64toh)
 #undef CFI_FIXED
 
-/* Returns the bits of a LEB128 number (DWARF 5, section 7.6) of up to ten bytes. Gives the number
- * of bits, and the last byte. */
+/* Reads a LEB128 number (DWARF 5, section 7.6) of up to ten bytes, and returns its lowest 64 bits.
+ * Gives how many bits were encoded, and the last byte. */
 static inline uint64_t cfi_reader_leb(struct cfi_reader *r, unsigned *ret_bits, uint8_t *ret_last)
 {
 	uint64_t v = 0;
@@ -92,7 +93,7 @@ static inline uint64_t cfi_reader_leb(struct cfi_reader *r, unsigned *ret_bits, 
 	return r->failed ? 0 : v;
 }
 
-/* The next unsigned LEB128 number; one of more than 64 bits fails. */
+/* Reads an unsigned LEB128 number. If it has more than 64 bits, the reader fails. */
 static inline uint64_t cfi_reader_uleb(struct cfi_reader *r)
 {
 	unsigned bits;
@@ -108,7 +109,7 @@ static inline uint64_t cfi_reader_uleb(struct cfi_reader *r)
 	return 0;
 }
 
-/* The next signed LEB128 number; one of more than 64 bits fails. */
+/* Reads a signed LEB128 number. If it has more than 64 bits, the reader fails. */
 static inline int64_t cfi_reader_sleb(struct cfi_reader *r)
 {
 	unsigned bits;
@@ -123,7 +124,8 @@ static inline int64_t cfi_reader_sleb(struct cfi_reader *r)
 	return 0;
 }
 
-/* Returns a reader of the next `len` bytes; if there are fewer, it and `r` have failed. */
+/* Returns a reader of the next `len` bytes, and skips them in `r`. If there are fewer, both readers
+ * have failed. */
 static inline struct cfi_reader cfi_reader_sub(struct cfi_reader *r, uint64_t len)
 {
 	const uint8_t *p = cfi_reader_block(r, len);

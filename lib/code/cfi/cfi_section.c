@@ -4,9 +4,9 @@
  *
  * .eh_frame is found by its section header, or, in a file without section headers, through
  * PT_GNU_EH_FRAME, which every unwinder in the process itself uses (LSB core, "The .eh_frame_hdr
- * section"): then the section extends to the end of its PT_LOAD, and its terminator ends it.
- * .debug_frame needs a section header; it may be compressed (Go's linker compresses it, and writes
- * no .eh_frame at all).
+ * section"). Then it is read up to the end of its PT_LOAD, and its terminator ends it. .debug_frame
+ * needs a section header; it may be compressed (Go's linker compresses it, and writes no .eh_frame
+ * at all).
  *
  * Section headers are read one by one: a file has some forty sections, and a file that claims more
  * of them costs no memory.
@@ -21,7 +21,7 @@
 #include <zstd.h>
 
 #define MAX_SECTIONS 65536
-#define NAME_BYTES   16	  /* longer than the names that are searched */
+#define NAME_BYTES   16	  /* more than the names that are searched for have */
 #define PCREL_SDATA4 0x1b /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
 
 /* Missing in the elf.h of Debian 12. */
@@ -32,7 +32,7 @@
 /* The headers of the two sections; a section that was not found has sh_type SHT_NULL. */
 struct headers {
 	Elf64_Shdr eh_frame, debug_frame;
-	bool lie; /* some headers, or names, are outside of the file */
+	bool lie; /* some headers, or names, are claimed to be outside of the file */
 };
 
 /* --- finding ------------------------------------------------------------------------------- */
@@ -46,8 +46,9 @@ static bool read_header(const struct elf_file *file, const Elf64_Ehdr *ehdr, uin
 	       elf_file_read_whole(file, offset, ret_shdr, sizeof(*ret_shdr));
 }
 
-/* Gives the number of sections and the header of their names. Numbers that do not fit into the file
- * header are in section 0 (gABI, "Extended Section Header"). */
+/* Gives the number of sections, and the header of the section with their names. Numbers that do not
+ * fit into the file header are in section 0 (gABI, "Extended Section Header"). Returns false if
+ * they cannot be read. */
 static bool read_shape(const struct elf_file *file, const Elf64_Ehdr *ehdr, uint64_t *ret_count,
 		       Elf64_Shdr *ret_names)
 {
@@ -65,7 +66,8 @@ static bool read_shape(const struct elf_file *file, const Elf64_Ehdr *ehdr, uint
 	return names == SHN_UNDEF || read_header(file, ehdr, names, ret_names);
 }
 
-/* Reads the start of a section's name, terminated by zero; false: it is not within the names. */
+/* Reads the start of a section's name, and ends it with a zero. Returns false if it is not within
+ * the section of names. */
 static bool read_name(const struct elf_file *file, const Elf64_Shdr *names, uint32_t at,
 		      char ret_name[NAME_BYTES])
 {
@@ -119,7 +121,7 @@ static struct headers find_headers(const struct elf_file *file)
 }
 
 /* Finds .eh_frame without a section header, only in the form that all linkers write: the pointer to
- * it is relative to itself, in 32 bits. */
+ * it is relative to itself, in 32 bits. Returns false if there is none. */
 static bool find_by_program_headers(const struct elf_file *file, Elf64_Shdr *ret_shdr)
 {
 	size_t count, i = 0;
@@ -152,8 +154,9 @@ static bool find_by_program_headers(const struct elf_file *file, Elf64_Shdr *ret
 
 /* --- reading ------------------------------------------------------------------------------- */
 
-/* Copies bytes of the file, all or none: *ret_bytes, which the caller frees, is NULL if the file is
- * too short. The last byte is read first: a false size must not cost that much memory. */
+/* Copies bytes of the file, all or none. *ret_bytes, which the caller frees, is NULL if the file is
+ * too short. Returns 0, -ENOMEM or an error of elf_file_read(). Reads the last byte first, so that
+ * a false size does not cost that much memory. */
 static int read_bytes(const struct elf_file *file, uint64_t offset, uint64_t size,
 		      uint8_t **ret_bytes)
 {
@@ -185,8 +188,8 @@ static bool inflate_to(uint32_t type, const uint8_t *from, size_t len, uint8_t *
 	return type == ELFCOMPRESS_ZSTD && ZSTD_decompress(to, size, from, len) == size;
 }
 
-/* Replaces `*bytes` by the decompressed bytes, and frees the old ones. If they are invalid, this is
- * counted, and `*bytes` is NULL. */
+/* Replaces `*bytes` by the decompressed bytes, and frees the old ones. If they are invalid, counts
+ * that in `refused`, and sets `*bytes` to NULL. Returns 0 or -ENOMEM. */
 static int decompress(uint8_t **bytes, uint64_t *size, uint64_t *refused)
 {
 	Elf64_Chdr header;

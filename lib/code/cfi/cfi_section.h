@@ -33,19 +33,20 @@ struct cfi_sections {
 	struct cfi_section items[2];
 	uint8_t *bytes[2];		     /* owned: the bytes of items[], by index */
 	size_t count;			     /* of sections that could be read */
-	uint64_t refused[CFI_REFUSED_COUNT]; /* how often a reason prevented reading a section */
+	uint64_t refused[CFI_REFUSED_COUNT]; /* for each reason, how many sections could not be
+					      * read because of it */
 };
 
-/* Reads both sections of a file, which is borrowed for the call. A missing section is left out; so
- * is one with a false place or size, which `refused` counts. Returns 0, -ENOMEM, or an error of
- * elf_file_read(), with *ret_sections untouched. The caller releases *ret_sections with
- * cfi_section_release(). */
+/* Reads both sections of a file, which is borrowed for the call. Leaves out a section that does not
+ * exist, or whose header gives an impossible offset or size; `refused` counts the latter. Returns
+ * 0, -ENOMEM, or an error of elf_file_read(), with *ret_sections unchanged. The caller releases
+ * *ret_sections with cfi_section_release(). */
 int cfi_section_read(const struct elf_file *file, struct cfi_sections *ret_sections);
 
 /* Frees the bytes of the sections, and empties them; zeroed ones are fine. */
 void cfi_section_release(struct cfi_sections *sections);
 
-/* Returns whether the file has a .debug_frame, by its section headers: the section is not read. */
+/* Returns whether the file has a .debug_frame. Reads only the section headers. */
 bool cfi_section_has_debug_frame(const struct elf_file *file);
 
 #endif

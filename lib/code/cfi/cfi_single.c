@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads an entry and its CIE at their places in the file; see cfi_single.h.
+ * Reads an entry and its CIE from their offsets in the file; see cfi_single.h.
  *
  *   entry    u32 length, u32 distance back to its CIE, ...
  *
- * The section that is made of them is CIE | entry , without the bytes between them in the file, so
- * the distance is replaced. cfi_entry.c checks whether the two are valid, and the caller whether
- * the entry covers the address: if a search table is wrong, only the whole section has to be read.
+ * The section that is made of them is CIE | entry , without the bytes that are between them in the
+ * file, so the distance is replaced. cfi_entry.c checks whether the two are valid, and the caller
+ * whether the entry covers the address. So if .eh_frame_hdr is wrong, no more happens than that the
+ * whole section has to be read.
  */
 #include "cfi/cfi_single.h"
 
@@ -18,8 +19,8 @@
 
 #define MAX_ENTRY_BYTES (256 * 1024)
 
-/* Finds the vaddr of the entry of the last row that starts at `vaddr` or before. Returns 0,
- * -ENODATA or -ENOMEM. */
+/* Gives the vaddr of the entry to which the last row leads that starts at `vaddr` or before.
+ * Returns 0, -ENODATA or -ENOMEM. */
 static int search(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_entry)
 {
 	struct eh_frame_hdr *hdr;
@@ -38,7 +39,8 @@ static int search(const struct elf_file *file, uint64_t vaddr, uint64_t *ret_ent
 	return err;
 }
 
-/* Returns the size of the entry or CIE at an offset, with its length field; 0: it cannot be one. */
+/* Returns the size of the entry or CIE at an offset, with its length field; 0: there is none of a
+ * possible size. */
 static size_t entry_bytes(const struct elf_file *file, uint64_t offset)
 {
 	uint32_t len;
@@ -49,7 +51,7 @@ static size_t entry_bytes(const struct elf_file *file, uint64_t offset)
 	return len + sizeof(len);
 }
 
-/* Finds the CIE of the entry at `offset`. */
+/* Gives the offset of the CIE of the entry at `offset`. Returns false if there can be none. */
 static bool find_cie(const struct elf_file *file, uint64_t offset, uint64_t *ret_offset)
 {
 	uint32_t distance;

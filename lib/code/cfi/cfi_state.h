@@ -7,8 +7,8 @@
  * return address); rules for other registers are read and dropped. An offset has 32 bits; if it
  * does not fit, the register's rule is unusable.
  *
- * An expression of an unusual shape (cfi_expression.h for usual ones) is kept as the section offset
- * of its block, which is a length and the operations.
+ * An expression whose shape cfi_expression.h does not recognise is kept as the offset in the
+ * section of its block (a length and the operations).
  */
 #ifndef CFI_CFI_STATE_H
 #define CFI_CFI_STATE_H
@@ -22,7 +22,7 @@
 #define CFI_REG_COUNT STACKD_REG_COUNT
 
 enum cfi_how {
-	CFI_UNSET, /* no rule was given: the default of the calling convention */
+	CFI_UNSET, /* no rule was given: the calling convention's default holds */
 	CFI_SAME,
 	CFI_UNDEFINED,
 	CFI_AT_CFA,	    /* saved at CFA + offset */
@@ -31,7 +31,7 @@ enum cfi_how {
 	CFI_IN_REG,	    /* its value is in reg */
 	CFI_EXPRESSION,	    /* saved at the result of the expression at `offset` */
 	CFI_VAL_EXPRESSION, /* its value is the result of the expression at `offset` */
-	CFI_RANGE,	    /* the offset does not fit */
+	CFI_RANGE,	    /* the offset does not fit into 32 bits */
 };
 
 struct cfi_reg {
@@ -45,11 +45,12 @@ struct cfi_state {
 	enum cfi_refusal refused; /* CFI_ACCEPTED; else why there is no rule for the CFA */
 	enum stackd_cfa cfa;	  /* REG, DEREF or PLT, with the meaning that they have in
 				   * stackd_abi.h */
-	uint8_t cfa_reg;	  /* UINT8_MAX for all larger numbers */
-	uint32_t cfa_expression;  /* its offset, for CFI_REFUSED_CFA_EXPRESSION */
+	uint8_t cfa_reg;	  /* UINT8_MAX stands for all larger numbers */
+	uint32_t cfa_expression;  /* if the CFA is an expression that is not recognised: the
+				   * offset of its block */
 	int64_t cfa_offset, cfa_add;
-	int64_t last_offset; /* the last offset that was given, also while the CFA is an
-			      * expression */
+	int64_t last_offset; /* the last offset of the CFA that was given, also while the CFA is
+			      * an expression */
 	uint64_t history;    /* hash of the CIE and of the instructions that made this state */
 };
 

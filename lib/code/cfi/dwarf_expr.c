@@ -5,8 +5,8 @@
  * moves values. An operation that none of them knows is refused.
  *
  * Arithmetic is on 64-bit words; signed where DWARF says so (abs, div, shra, the comparisons).
- * Branch targets are byte offsets, so the operation with that offset is searched; the CFA that is
- * pushed before a register's expression has the offset UINT64_MAX and is never a target.
+ * Branch targets are byte offsets, so a branch searches for the operation with that offset. The CFA
+ * that is pushed before a register's expression has the offset UINT64_MAX, and is never a target.
  */
 #include "cfi/dwarf_expr.h"
 
@@ -19,7 +19,7 @@ struct machine {
 	size_t depth;
 };
 
-enum { NOT_MINE = 1 }; /* an operation of another kind */
+enum { NOT_MINE = 1 }; /* result: the operation is of another kind */
 
 static int put(struct machine *m, uint64_t value)
 {
@@ -107,7 +107,7 @@ static uint64_t shift_right_signed(uint64_t a, uint64_t by)
 	return (uint64_t)((int64_t)a >> (by < 64 ? by : 63));
 }
 
-/* a: the value below the top, b: the top. */
+/* Computes a binary operation; a is the value below the top of the stack, b is the top. */
 static int combine(unsigned atom, uint64_t a, uint64_t b, uint64_t *ret)
 {
 	int64_t sa = (int64_t)a, sb = (int64_t)b;
@@ -192,13 +192,14 @@ static int shuffle(struct machine *m, const struct dwarf_expr_op *op)
 		return m->depth-- ? 0 : -EINVAL;
 	case DW_OP_swap:
 		return m->depth < 2 ? -EINVAL : swap(m, 0, 1);
-	case DW_OP_rot: /* the top becomes the third */
+	case DW_OP_rot: /* the top becomes the third from the top */
 		return m->depth < 3 ? -EINVAL : (swap(m, 0, 1), swap(m, 1, 2));
 	}
 	return NOT_MINE;
 }
 
-/* Gives the index of the operation at which a branch continues; one past the last is the end. */
+/* Gives the index of the operation at which a branch continues; `count`: the expression ends.
+ * Returns 0 or -EINVAL. */
 static int branch(const struct dwarf_expr_op *ops, size_t count, size_t from, size_t *ret_next)
 {
 	uint64_t target = ops[from].offset + 3 + (uint64_t)(int16_t)ops[from].number;
@@ -241,7 +242,8 @@ static int step(struct machine *m, const struct dwarf_expr_op *ops, size_t count
 	return err == NOT_MINE ? -EINVAL : err;
 }
 
-/* DW_OP_reg must be the only operation, except for the CFA that is pushed before it. */
+/* Returns whether the expression is a DW_OP_reg, which must be the only operation, except for the
+ * CFA that is pushed before it. */
 static bool names_register(const struct dwarf_expr_op *ops, size_t count,
 			   struct dwarf_expr_result *result)
 {

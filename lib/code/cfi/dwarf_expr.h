@@ -18,28 +18,31 @@
 #define DWARF_EXPR_MAX_STEPS 1000
 #define DWARF_EXPR_MAX_DEPTH 64
 
-/* One operation, with its operands as libdw's Dwarf_Op has them: signs are extended, and the
- * operand of DW_OP_breg is `number`, those of DW_OP_bregx both. */
+/* One operation, with its operands as libdw's Dwarf_Op has them. Signs are extended. The operand of
+ * DW_OP_breg* is in `number`; DW_OP_bregx has the register in `number` and the offset in
+ * `number2`. */
 struct dwarf_expr_op {
 	uint8_t atom;		  /* 0 if there is none */
 	uint64_t number, number2; /* 0 for missing ones */
-	uint64_t offset;	  /* in the expression's bytes; UINT64_MAX: inserted before them */
+	uint64_t offset;	  /* in the expression's bytes; UINT64_MAX: it is not in them,
+				   * but was inserted before them */
 };
 
 struct dwarf_expr_context {
 	const uint64_t *registers; /* STACKD_REG_COUNT of them, in DWARF's order */
 	uint32_t known;		   /* bit i: register i has a value */
 	bool has_cfa;
-	uint64_t cfa; /* for DW_OP_call_frame_cfa */
+	uint64_t cfa; /* value of DW_OP_call_frame_cfa */
 
-	/* Reads 1, 2, 4 or 8 bytes of the thread's memory, zero-extended; false: unreadable. */
+	/* Reads 1, 2, 4 or 8 bytes of the thread's memory, zero-extended. Returns false if they are
+	 * unreadable. */
 	bool (*read)(void *arg, uint64_t address, size_t bytes, uint64_t *ret_value);
 	void *arg;
 };
 
 enum dwarf_expr_kind {
-	DWARF_EXPR_ADDRESS,  /* the top of the stack: an address, or the final result */
-	DWARF_EXPR_VALUE,    /* after DW_OP_stack_value */
+	DWARF_EXPR_ADDRESS,  /* `value` is the top of the stack: an address, or the final result */
+	DWARF_EXPR_VALUE,    /* DW_OP_stack_value: `value` is the value itself */
 	DWARF_EXPR_REGISTER, /* DW_OP_reg: `value` is the register's number */
 };
 

@@ -68,7 +68,8 @@ static uint64_t read_operand(struct cfi_reader *r, char kind)
 	return cfi_reader_u64(r);
 }
 
-/* Reads one operation that begins `offset` bytes into the expression; false: it is unknown. */
+/* Reads an operation, which begins `offset` bytes into the expression. Returns false if it is not
+ * allowed. */
 static bool read_op(struct cfi_reader *r, uint64_t offset, struct dwarf_expr_op *ret_op)
 {
 	uint8_t atom = cfi_reader_u8(r);

@@ -30,7 +30,7 @@ struct header {
 };
 
 struct row {
-	int32_t start, entry; /* from the header's vaddr */
+	int32_t start, entry; /* both are relative to the header's vaddr */
 };
 
 struct eh_frame_hdr {
@@ -38,7 +38,7 @@ struct eh_frame_hdr {
 	uint64_t vaddr;		     /* of the header */
 	uint64_t offset;	     /* of the first row */
 	size_t count;
-	struct row *rows; /* owned; NULL: to be read one by one */
+	struct row *rows; /* owned; NULL: rows are read one by one */
 };
 
 static bool header_is_usual(const struct header *h)
@@ -47,7 +47,7 @@ static bool header_is_usual(const struct header *h)
 	       h->count_encoding == UDATA4 && h->table_encoding == DATAREL_SDATA4;
 }
 
-/* Finds the table, without reading its rows; false: there is no usable one. */
+/* Finds the table, without reading its rows. Returns false if there is no usable table. */
 static bool find(const struct elf_file *file, struct eh_frame_hdr *ret_hdr)
 {
 	struct eh_frame_hdr hdr = {.file = file};

@@ -3,9 +3,9 @@
  * Closes the descriptor of a file that is not needed for now, while other threads may be about to
  * duplicate it.
  *
- * They count themselves as users before they read its number. The closing thread removes the number
- * first and then waits for the users, so no thread uses a number that has already become another
- * file's.
+ * Those threads count themselves as users before they read the descriptor's number. The closing
+ * thread first removes the number, and then waits for the users, so no thread uses a number that
+ * has already become another file's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +60,7 @@ struct elf_stamp elf_stamp_of(const struct stat *st)
 	};
 }
 
-/* Returns whether both are states of the same file, and equal. */
+/* Returns whether two stamps are of the same file in the same state. */
 static bool is_same_stamp(const struct elf_stamp *a, const struct elf_stamp *b)
 {
 	return a->dev == b->dev && a->inode == b->inode && a->size == b->size &&
@@ -72,7 +72,7 @@ const struct elf_stamp *elf_file_stamp(const struct elf_file *file)
 	return &file->stamp;
 }
 
-/* Gives the current state of the file. false: it is an image, or closed. */
+/* Gives the current stamp of the file. Returns false if it is an image in memory, or closed. */
 static bool look(const struct elf_file *file, struct elf_stamp *ret_now)
 {
 	unsigned *users = (unsigned *)&file->users;

@@ -35,7 +35,7 @@
 #define MAX_PROGRAM_HEADERS 1024
 
 struct load_header {
-	uint64_t offset, vaddr, size; /* the part that is in the file */
+	uint64_t offset, vaddr, size; /* the part of it that is in the file */
 	uint64_t end;		      /* vaddr of its end in memory */
 	bool is_executable;
 };
@@ -78,7 +78,7 @@ bool elf_file_read_whole(const struct elf_file *file, uint64_t offset, void *buf
 	return elf_file_read(file, offset, buf, len) == (int64_t)len;
 }
 
-/* Reads all bytes. Returns 0, -ENOEXEC if the file is too short, or -errno. */
+/* Reads exactly `len` bytes. Returns 0, -ENOEXEC if the file is too short, or -errno. */
 static int read_exactly(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
 {
 	int64_t n = elf_file_read(file, offset, buf, len);
@@ -223,7 +223,7 @@ static int read_program_headers(struct elf_file *file)
 
 /* Returns whether these bytes are the whole image, as loaders reserve it: they map the first
  * segment with the size of all segments, and then the others over it. If the first segment is
- * executable (when the linker does not separate code), that is a mapping of code. */
+ * executable (the linker has not separated code), this is a mapping of code. */
 static bool is_reserved_image(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
 	const struct load_header *first = file->loads;
@@ -262,7 +262,8 @@ bool elf_file_may_map(const struct elf_file *file, uint64_t offset, uint64_t siz
 
 /* --- opening ------------------------------------------------------------------------------- */
 
-/* Loads a file whose bytes are known (fd or image, and size). Returns 0, or why it is refused. */
+/* Loads a file whose bytes are known (fd or image, and size). Returns 0, or an error of
+ * elf_file_open(). */
 static int load(struct elf_file *file)
 {
 	int err = load_header(file);
@@ -404,7 +405,7 @@ static int take_identity(struct elf_file *file, struct buf_reader *r)
 	BUF_GET(r, len);
 	if (r->failed || len > ELF_BUILD_ID_MAX || check_header(&file->header))
 		return -EBADMSG;
-	/* Everything was read after that state was noted, and before now. */
+	/* The other process read everything after it had noted its stamp, and before now. */
 	if (stamp.dev != file->stamp.dev || stamp.inode != file->stamp.inode)
 		return -EBADMSG;
 	file->stamp = stamp;
@@ -479,7 +480,7 @@ void elf_file_free(struct elf_file *file)
 
 /* --- queries ------------------------------------------------------------------------------- */
 
-/* If PT_LOADs overlap in the file, the executable one wins, since locations are in code. */
+/* If PT_LOADs overlap in the file, the executable one is used, since locations are in code. */
 bool elf_file_offset_to_vaddr(const struct elf_file *file, uint64_t offset, uint64_t *ret_vaddr)
 {
 	const struct load_header *best = NULL;

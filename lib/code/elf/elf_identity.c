@@ -25,8 +25,8 @@
 
 /* --- build-id ------------------------------------------------------------------------------ */
 
-/* Searches the notes at an offset of the file. Returns 1 if the build-id was found, 0, or
- * -ENOMEM. */
+/* Searches the notes at an offset of the file for the build-id. Returns 1 if it was found, 0 if
+ * not, or -ENOMEM. */
 static int load_notes(struct elf_file *file, uint64_t offset, uint64_t len)
 {
 	uint8_t *bytes;
@@ -154,7 +154,8 @@ static int load_id(struct elf_file *file)
 	return err;
 }
 
-/* Hashes numbers, not structures: so it does not depend on how a structure is laid out. */
+/* Hashes numbers, not structures, so that the result does not depend on how a structure is laid
+ * out. */
 uint64_t elf_file_layout(const struct elf_file *file)
 {
 	uint64_t hash = 0;

@@ -5,7 +5,7 @@
 #include <gelf.h>
 #include <string.h>
 
-#define MAX_ROWS 4096 /* of the dynamic section */
+#define MAX_ROWS 4096 /* limit of the rows of the dynamic section */
 
 static bool is_within(uint64_t vaddr, uint64_t start, uint64_t bytes, uint64_t *ret_vaddr)
 {

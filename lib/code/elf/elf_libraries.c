@@ -49,8 +49,9 @@ struct search {
 	uint64_t strings;      /* vaddr of the dynamic section's strings */
 	uint64_t names[MAX_LIBRARIES];
 	size_t n_names;
-	uint64_t search_path; /* in the strings; 0: none */
-	bool is_runpath;      /* RUNPATH comes after LD_LIBRARY_PATH, RPATH before it */
+	uint64_t search_path; /* offset in the strings of RUNPATH or RPATH; 0: none */
+	bool is_runpath;      /* it is RUNPATH, which is searched after LD_LIBRARY_PATH; false:
+			       * RPATH, which is searched before */
 	const char *folders;  /* LD_LIBRARY_PATH; NULL: none */
 	char *cache;
 	size_t cache_bytes;
@@ -58,7 +59,7 @@ struct search {
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* Reads a string of the file; false: there is none, or it is too long. */
+/* Reads a string of the file. Returns false if there is none, or it is too long. */
 static bool read_string(const struct elf_file *file, uint64_t offset, char ret_string[MAX_NAME])
 {
 	int64_t len = elf_file_read(file, offset, ret_string, MAX_NAME);
@@ -93,7 +94,7 @@ static void read_dynamic(struct search *s, uint64_t offset)
 	}
 }
 
-/* Reads the dynamic section and the loader's path ("" for none) by the program headers. */
+/* Reads, by the program headers, the dynamic section and the loader's path ("": none). */
 static void read_headers(struct search *s, char ret_loader[MAX_NAME])
 {
 	Elf *elf = elf_file_libelf(s->file);
@@ -117,7 +118,7 @@ static void read_headers(struct search *s, char ret_loader[MAX_NAME])
 
 /* --- the cache ------------------------------------------------------------------------------- */
 
-/* If the cache cannot be read, it is empty. */
+/* Reads the cache; if that is not possible, it is empty. Returns 0 or -ENOMEM. */
 static int read_cache(struct search *s, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -128,7 +129,8 @@ static int read_cache(struct search *s, const char *path)
 	if (fd < 0)
 		return 0;
 	if (fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && is.st_size <= MAX_CACHE) {
-		s->cache = calloc(1, (size_t)is.st_size + 1); /* so that its last string ends */
+		/* one more, so that the last string has an end */
+		s->cache = calloc(1, (size_t)is.st_size + 1);
 		if (s->cache)
 			len = read(fd, s->cache, (size_t)is.st_size);
 		else
@@ -139,7 +141,7 @@ static int read_cache(struct search *s, const char *path)
 	return err;
 }
 
-/* Returns the path of a name in the cache, or NULL. */
+/* Returns the path that the cache has for a name; NULL: none. */
 static const char *find_in_cache(const struct search *s, const char *name)
 {
 	const struct cache_header *header = (const struct cache_header *)s->cache;
@@ -181,7 +183,8 @@ static bool try_folder(const char *folder, size_t len, const char *name, char re
 	return is_there(ret_path);
 }
 
-/* Looks in one folder of the search path, which may begin with $ORIGIN. */
+/* Searches a folder of the file's search path, which may begin with $ORIGIN. Returns whether the
+ * library is there. */
 static bool try_own(const struct search *s, const char *folder, size_t len, const char *name,
 		    char ret_path[PATH_MAX])
 {
@@ -202,7 +205,8 @@ static bool try_own(const struct search *s, const char *folder, size_t len, cons
 	return try_folder(folder, len, name, ret_path);
 }
 
-/* Looks in a list of folders. An empty entry is the working directory. */
+/* Searches a list of folders. An empty entry is the working directory. Returns whether the library
+ * was found. */
 static bool find_in_folders(const struct search *s, const char *folders, const char *name,
 			    char ret_path[PATH_MAX])
 {
@@ -234,7 +238,7 @@ static bool find(const struct search *s, const char *name, char ret_path[PATH_MA
 	const char *cached;
 
 	if (strchr(name, '/')) {
-		strcpy(ret_path, name); /* shorter than MAX_NAME, so it fits */
+		strcpy(ret_path, name); /* it is shorter than MAX_NAME, so it fits */
 		return is_there(ret_path);
 	}
 	if (!s->is_runpath && find_in_own_path(s, name, ret_path))
@@ -255,7 +259,7 @@ static bool find(const struct search *s, const char *name, char ret_path[PATH_MA
 	return false;
 }
 
-/* Sets the folder of a path, with links resolved. */
+/* Sets s->folder to the folder of a path, with symbolic links resolved. */
 static void set_folder(struct search *s, const char *path)
 {
 	char *slash;
@@ -273,7 +277,7 @@ static void free_search(struct search *s)
 	free(s);
 }
 
-/* Reads what a search needs, and the loader's path. NULL: out of memory. */
+/* Reads what a search needs, and the loader's path. Returns NULL if memory is short. */
 static struct search *new_search(const struct elf_file *file, const char *path, const char *cache,
 				 const char *folders, char ret_loader[MAX_NAME])
 {

@@ -17,17 +17,18 @@
 
 #define ELF_LIBRARIES_CACHE "/etc/ld.so.cache"
 
-/* Calls `each` with the name and the path of the loader and of every library that `file` names, in
- * its order; the path is NULL if the file was not found. Both strings live until `each` returns. A
- * nonzero result of `each` stops the calls and is returned. `path` is that of the file itself, for
- * "$ORIGIN"; `cache` that of the loader's cache, which need not exist; `folders` those of
- * LD_LIBRARY_PATH, NULL: none. Returns 0 (a static file names nothing) or -ENOMEM. */
+/* Calls `each` for the loader and then for every library that `file` names, in the file's order,
+ * with its name and the path at which it was found (NULL: not found). Both strings live until
+ * `each` returns. `path` is that of the file itself, for "$ORIGIN"; `cache` is the path of the
+ * loader's cache, which need not exist; `folders` are those of LD_LIBRARY_PATH, or NULL. If `each`
+ * returns a value other than 0, the calls stop and it is returned. Else returns 0 (a static file
+ * names nothing) or -ENOMEM. */
 int elf_libraries_each(const struct elf_file *file, const char *path, const char *cache,
 		       const char *folders,
 		       int (*each)(void *arg, const char *name, const char *found), void *arg);
 
-/* Finds the file that the loader opens if `file` calls dlopen() with a name. Returns 0; -ENOENT; or
- * -ENOMEM. */
+/* Finds the file that the loader opens if `file` calls dlopen() with `name`. The parameters are
+ * those of elf_libraries_each(). Returns 0; -ENOENT; or -ENOMEM. */
 int elf_libraries_find(const struct elf_file *file, const char *path, const char *cache,
 		       const char *folders, const char *name, char ret_path[PATH_MAX]);
 

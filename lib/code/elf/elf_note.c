@@ -16,8 +16,9 @@ static size_t align_up(size_t n, size_t align)
 	return (n + align - 1) & ~(align - 1);
 }
 
-/* A build-id longer than the kernel's limit counts as none, as in the kernel: the id that is
- * computed from the file must be the same as that from the kernel's mmap records. */
+/* Returns whether a note is a build-id. One that is longer than the kernel's limit is none, as for
+ * the kernel, since the id that is computed from the file must be the same as that in the kernel's
+ * mmap records. */
 static bool is_build_id(const Elf64_Nhdr *note, const uint8_t *name)
 {
 	return note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof(ELF_NOTE_GNU) &&

@@ -8,8 +8,8 @@
 
 #include "elf/elf_file.h"
 
-/* Copies the build-id in `notes` to `ret_id` and returns its length, 1 to ELF_BUILD_ID_MAX. Returns
- * 0 and copies nothing if there is none. The bytes are not trusted. */
+/* Copies the build-id in `notes` to `ret_id` and returns its length, 1 to ELF_BUILD_ID_MAX. If
+ * there is none, returns 0 and copies nothing. The bytes are not trusted. */
 size_t elf_note_build_id(const void *notes, size_t len, uint8_t ret_id[ELF_BUILD_ID_MAX]);
 
 #endif

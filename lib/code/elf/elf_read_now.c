@@ -3,9 +3,9 @@
  * Reads a file without waiting, for callers that an unresponsive file system must not block.
  *
  * ext4, XFS and Btrfs support RWF_NOWAIT: the kernel returns what is in the page cache, and starts
- * to read what is not. tmpfs and overlayfs do not support it; there, mincore() first shows whether
- * the page is in the page cache. All other file systems are refused: FUSE and NFS may ask their
- * server even for a page that is in the cache.
+ * to read what is not. tmpfs and overlayfs do not support it; for these, mincore() first shows
+ * whether the page is in the page cache. All other file systems are refused, since FUSE and NFS may
+ * ask their server even for a page that is in the cache.
  */
 #include <errno.h>
 #include <linux/magic.h>
@@ -16,7 +16,7 @@
 
 #include "elf/elf_file_state.h"
 
-/* Returns whether the pages of a range are in the page cache, of a file system that asks no
+/* Returns whether the pages of a range are in the page cache, and the file system asks no
  * server. */
 static bool is_at_hand(int fd, uint64_t offset, size_t len)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Expands sections in place; see elf_sections.h.
+ * Decompresses sections for libelf; see elf_sections.h.
  *
  * In many distributions libelf has no zstd support, although binutils compresses with it. So this
- * expands a section into its own memory, and makes libelf's handle refer to it: the section's
- * header gets the flag of an uncompressed section, and its data is the expanded one. libdw then
- * treats it like one that was never compressed.
+ * module decompresses a section into its own memory, and makes libelf's handle refer to that
+ * memory: it removes SHF_COMPRESSED from the section's header, and replaces its data. libdw then
+ * treats the section as if it had never been compressed.
  *
  * .gnu_debugdata is a whole ELF file, compressed by xz, with the symbols that a stripped program
  * has lost. Its unpacked size is bounded, since a file of kilobytes can unpack to gigabytes: the
@@ -59,8 +59,8 @@ Elf_Data *elf_sections_data(Elf *elf, const char *name)
 
 /* --- zstd ------------------------------------------------------------------------------------ */
 
-/* Sections that are never read (locations of variables, macros, indexes) are not expanded, which
- * saves memory. */
+/* Returns whether a section is to be decompressed. Sections that are never read (locations of
+ * variables, macros, indexes) are not, which saves memory. */
 static bool is_wanted(const char *name)
 {
 	static const char *const names[] = {"info",	   "types",   "abbrev",	  "addr",
@@ -111,9 +111,9 @@ static int expand(Elf_Scn *scn, GElf_Shdr *shdr, struct elf_sections_owned *owne
 	return 0;
 }
 
-/* Expands DWARF sections that are compressed by zstd, as libdw does for other compressions, whether
- * libelf knows zstd or not. Sections that are damaged or too large stay as they are, and libdw
- * ignores them. Returns 0 or -ENOMEM. Free `owned` after the handle. */
+/* Decompresses the DWARF sections that are compressed by zstd, as libdw does for other
+ * compressions, whether libelf supports zstd or not. Sections that are damaged or too large stay as
+ * they are, and libdw ignores them. Returns 0 or -ENOMEM. Free `owned` after the handle. */
 static int expand_all(Elf *elf, struct elf_sections_owned *owned)
 {
 	Elf_Scn *scn = NULL;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MAX_HEADERS 1024
-#define MAX_BYTES   (64ull << 20) /* bytes of a file that are searched */
+#define MAX_BYTES   (64ull << 20) /* limit of the bytes of a file that are searched */
 #define MAX_NAMES   256
 #define MAX_NAME    128
 #define BLOCK	    65536
@@ -21,12 +21,12 @@ struct search {
 	void *arg;
 	uint64_t left; /* bytes */
 	unsigned n_names;
-	size_t len; /* of the current string; MAX_NAME: it is no name */
+	size_t len; /* length of the current string; MAX_NAME: it is no name */
 	char name[MAX_NAME + 1];
 	unsigned char block[BLOCK];
 };
 
-/* True for "libx.so" and "x.so.1.2": only numbers follow. */
+/* Returns whether a name is like "libx.so" or "x.so.1.2", where only numbers follow ".so". */
 static bool is_name(const char *name)
 {
 	const char *at = strstr(name, ".so");
@@ -70,7 +70,8 @@ static int take_segment(struct search *s, const GElf_Phdr *phdr)
 	uint64_t at = phdr->p_offset, left = phdr->p_filesz;
 	int err = 0;
 
-	s->len = MAX_NAME; /* what precedes the segment is not known */
+	s->len = MAX_NAME; /* the bytes before the segment are not known, so they may belong to
+			    * the first string */
 	while (left && s->left && !err && s->n_names < MAX_NAMES) {
 		size_t want = left < BLOCK ? (size_t)left : BLOCK;
 		int64_t got = elf_file_read(s->file, at, s->block, want);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names of libraries that a program may load while it runs: the strings in its read-only data
- * that look like one ("libplugin.so", "libz.so.1"), since dlopen() is mostly called with a literal.
- *
- * Not every such string is loaded, and names that a program composes at run time are not found.
+ * The names of libraries that a program may load while it runs, found as strings in its read-only
+ * data that look like such a name ("libplugin.so", "libz.so.1"), since dlopen() is mostly called
+ * with a literal. Not every such string is loaded, and names that a program composes at run time
+ * are not found.
  */
 #ifndef ELF_LIBRARY_NAMES_H
 #define ELF_LIBRARY_NAMES_H

@@ -3,7 +3,7 @@
  * Unpacks by liblzma, zlib and zstd; see unpack.h.
  *
  * Sizes in the file are not trusted. An .xz file has its size only at the end, so the output grows
- * up to the limit. The header of a section has the expanded size: this much memory is allocated, of
+ * up to the limit. The header of a section has the unpacked size. That much memory is allocated, of
  * which the kernel provides only what is written, and the content must fill it exactly.
  */
 #include "elf/unpack.h"
@@ -20,12 +20,13 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-#define FIRST_BYTES	(64u << 10)
-#define XZ_MEMORY_BYTES (80u << 20) /* of the decoder: dictionaries of `xz -9` are 64 MiB */
+#define FIRST_BYTES (64u << 10)
+/* limit of the decoder's memory; dictionaries of `xz -9` are 64 MiB */
+#define XZ_MEMORY_BYTES (80u << 20)
 
 /* --- xz -------------------------------------------------------------------------------------- */
 
-/* Doubles the room for output. 0, -E2BIG, -ENOMEM. */
+/* Doubles the room for output. Returns 0, -E2BIG or -ENOMEM. */
 static int grow(lzma_stream *stream, uint8_t **bytes, size_t *room, size_t most)
 {
 	size_t used = *room, bigger = used ? used * 2 : FIRST_BYTES;

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Unpacks a whole .xz file. Returns 0, and the caller frees *ret_bytes; -EBADMSG: it is not one, or
- * is damaged; -E2BIG: it has more than `most` bytes; -ENOMEM. */
+/* Unpacks a whole .xz file. Returns 0, and the caller frees *ret_bytes; -EBADMSG: the bytes are no
+ * .xz file, or damaged; -E2BIG: unpacked, they are more than `most` bytes; -ENOMEM. */
 int unpack_xz(const void *packed, size_t len, size_t most, uint8_t **ret_bytes, size_t *ret_len);
 
-/* Unpacks a section with SHF_COMPRESSED, which begins with an Elf64_Chdr: zlib or zstd, whatever
- * libelf was built with. Errors as unpack_xz(). */
+/* Unpacks a section with SHF_COMPRESSED, which begins with an Elf64_Chdr. It supports zlib and
+ * zstd, even if libelf was built without zstd. Returns as unpack_xz(). */
 int unpack_section(const void *packed, size_t len, size_t most, uint8_t **ret_bytes,
 		   size_t *ret_len);
 

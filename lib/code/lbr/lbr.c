@@ -13,8 +13,9 @@
  *     ▼
  *   the thread's previous stack (lbr_thread.c)
  *
- * `next` is the first entry that no frame has used yet. It only grows, so an entry makes at most
- * one frame, and the entries between two used ones are stale.
+ * `next` is the index of the first entry after the last one that a frame has used. It only grows,
+ * so an entry makes at most one frame, and the entries between two used entries are stale (their
+ * frames are gone).
  */
 #include "lbr/lbr.h"
 
@@ -24,11 +25,11 @@
 
 #include "lbr/lbr_run.h"
 
-#define WALK_ON_FRAMES 512 /* most frames of one call of walk_on() */
+#define WALK_ON_FRAMES 512 /* limit of the frames of one call of walk_on() */
 
 /* --- entries --------------------------------------------------------------------------------- */
 
-/* The longest call instruction that compilers make is 7 bytes long; 8 with a prefix. */
+/* The longest call instruction that compilers emit has 7 bytes; 8 with a prefix. */
 #define MAX_CALL 8
 
 static bool is_return_of(const struct lbr_entry *entry, uint64_t address)
@@ -36,8 +37,8 @@ static bool is_return_of(const struct lbr_entry *entry, uint64_t address)
 	return address - entry->from - 1 < MAX_CALL;
 }
 
-/* Returns whether an entry can be that of a call in user code: it is not empty, not of the kernel,
- * and not of a call to the next instruction, which never returns. */
+/* Returns whether an entry can be a call in user code that may still have to return: it is not
+ * empty, not in the kernel, and not a call of the next instruction, which never returns. */
 static bool is_usable(const struct lbr_input *in, const struct lbr_entry *entry)
 {
 	uint64_t end;
@@ -50,7 +51,8 @@ static bool is_usable(const struct lbr_input *in, const struct lbr_entry *entry)
 	return entry->to != end;
 }
 
-/* Returns the first entry from `at` on that can have made a frame; n_entries: none. */
+/* Returns the index of the first entry, from `at` on, that can have made a frame; n_entries:
+ * none. */
 static size_t next_usable(const struct lbr_input *in, size_t at)
 {
 	while (at < in->n_entries && !is_usable(in, &in->entries[at]))
@@ -73,7 +75,7 @@ static bool is_return_address(const struct lbr_input *in, uint64_t address)
 	return !in->code.is_return_address || in->code.is_return_address(in->code.arg, address);
 }
 
-/* Returns the index of an entry in the ring; -1 if it is not known. */
+/* Returns an entry's index in the processor's ring; -1: it is not known. */
 static int ring_position(const struct lbr_input *in, size_t entry)
 {
 	int64_t ring = in->ring;
@@ -123,7 +125,7 @@ static uint64_t last_slot(const struct lbr_run *run)
 
 /* --- the walk -------------------------------------------------------------------------------- */
 
-/* Returns the unused entry that a return address confirms; n_entries: none. */
+/* Returns the index of the unused entry that a return address confirms; n_entries: none. */
 static size_t entry_of(const struct lbr_run *run, uint64_t address)
 {
 	size_t i = run->next;
@@ -161,8 +163,9 @@ static bool memory_word(const struct lbr_memory *m, uint64_t address, uint64_t *
 	return true;
 }
 
-/* Searches for the return address of a call at and above `slot`, below `end` (0: to the end of the
- * copy). Takes the lowest one: those above can be left over from earlier frames. */
+/* Searches for the return address of an entry's call in the stack, from `slot` on, below `end` (0:
+ * to the end of the copy). Takes the lowest one, since those above may be left from earlier frames.
+ * Returns false if there is none. */
 static bool find_return(const struct lbr_run *run, size_t entry, uint64_t slot, uint64_t end,
 			uint64_t *ret_slot, uint64_t *ret_address)
 {
@@ -192,8 +195,8 @@ static void add_from_entry(struct lbr_run *run, size_t entry, uint64_t slot, uin
 	run->next = entry + 1;
 }
 
-/* Returns the address from which to search for return addresses above the last frame; 0: not
- * known. */
+/* Returns the address in the stack from which to search for return addresses of the last frame's
+ * callers; 0: not known. */
 static uint64_t search_from(const struct lbr_run *run)
 {
 	const struct lbr_memory *m = &run->in->memory;
@@ -206,8 +209,8 @@ static uint64_t search_from(const struct lbr_run *run)
 	return run->n <= 1 ? m->start : 0;
 }
 
-/* Returns whether a frame-pointer step has jumped over a call in the ring. Such a step is a guess,
- * and skips the frames of functions that keep no frame pointer. */
+/* Returns whether a step by the frame pointer has jumped over a call in the ring. Such a step is a
+ * guess, which skips the callers of functions that keep no frame pointer. */
 static bool is_jumped_over(const struct lbr_run *run, const struct lbr_walked *guess)
 {
 	size_t entry = next_usable(run->in, run->next);
@@ -218,8 +221,8 @@ static bool is_jumped_over(const struct lbr_run *run, const struct lbr_walked *g
 	       find_return(run, entry, from, guess->slot, &slot, &address);
 }
 
-/* Returns whether a recipe finds the return address in a register, while the call's is in memory,
- * as for longjmp while it is still setting the registers of its target. */
+/* Returns whether a rule finds the return address in a register, while that of the next entry's
+ * call is in memory. longjmp is such a case while it sets the registers of its target. */
 static bool is_ahead(const struct lbr_run *run, const struct lbr_walked *walked)
 {
 	const struct lbr_input *in = run->in;
@@ -232,8 +235,8 @@ static bool is_ahead(const struct lbr_run *run, const struct lbr_walked *walked)
 	       find_return(run, entry, from, 0, &slot, &address);
 }
 
-/* Returns whether the return address of the next entry's call was overwritten: the walk has found a
- * return address of a call that cannot have led to the last frame. */
+/* Returns whether the return address of the next entry's call was overwritten: the walk has found
+ * the return address of a call that cannot have led to the last frame. */
 static bool is_replaced(const struct lbr_run *run, const struct lbr_walked *walked)
 {
 	const struct lbr_input *in = run->in;
@@ -262,8 +265,8 @@ static void add_replaced(struct lbr_run *run, const struct lbr_walked *walked)
 }
 
 /*
- * Adds the calls that stay within their function and have not returned: the next frame's recipe
- * finds that function's caller, above the return addresses of such calls. The thunk of a retpoline
+ * Adds the calls that lead into their own function and have not returned. The next frame's rule
+ * finds that function's caller, beyond the return addresses of such calls. The thunk of a retpoline
  * makes one, to overwrite its return address with the address to which it jumps; the call has not
  * returned as long as its return address is there.
  */
@@ -284,7 +287,7 @@ static void add_local_calls(struct lbr_run *run, const struct lbr_walked *walked
 	}
 }
 
-/* Adds walked frames up to one that cannot be believed. Returns why it stopped. */
+/* Adds the walked frames, up to one that contradicts the entries. Returns why it stopped. */
 static enum stackd_end_reason take_walk(struct lbr_run *run, const struct lbr_walked *walked,
 					size_t n, enum stackd_end_reason end)
 {
@@ -311,7 +314,8 @@ static enum stackd_end_reason take_walk(struct lbr_run *run, const struct lbr_wa
 
 /* --- entries against memory ------------------------------------------------------------------ */
 
-/* Adds the next entry whose return address is in memory above the last frame. */
+/* Adds the next entry whose return address is in memory, above the last frame's slot. Returns false
+ * if there is none. */
 static bool add_from_memory(struct lbr_run *run)
 {
 	uint64_t from = search_from(run), slot, address;
@@ -328,7 +332,7 @@ static bool add_from_memory(struct lbr_run *run)
 	return true;
 }
 
-/* Walks on from the last frame. Returns why the walk ended. */
+/* Walks on from the last frame, and adds the frames. Returns why the walk ended. */
 static enum stackd_end_reason walk_on(struct lbr_run *run)
 {
 	const struct lbr_code *code = &run->in->code;
@@ -355,8 +359,9 @@ static enum stackd_end_reason by_memory(struct lbr_run *run, enum stackd_end_rea
 
 /* --- entries and their targets --------------------------------------------------------------- */
 
-/* Returns the next entry that led to `pc`; n_entries: none. The first entry counts even if it fits
- * only by a jump that cannot be predicted; a later one must fit certainly. */
+/* Returns the index of the next entry that led to `pc`; n_entries: none. The first entry is taken
+ * even if its target leads to `pc` only by an indirect jump, perhaps; a later entry's must lead
+ * there for certain. */
 static size_t next_fitting(const struct lbr_run *run, uint64_t pc)
 {
 	const struct lbr_input *in = run->in;
@@ -415,8 +420,8 @@ static bool is_at_root(const struct lbr_run *run)
 
 /* --- the whole path -------------------------------------------------------------------------- */
 
-/* Counts the entries of user code that no frame has used; `so_far`: only those newer than the last
- * used one. */
+/* Returns the number of entries of user code that no frame has used; `so_far`: only of those newer
+ * than the last used entry. */
 static size_t count_stale(const struct lbr_run *run, bool so_far)
 {
 	size_t used = 0, there = 0, end = so_far ? run->next : run->in->n_entries;
@@ -428,17 +433,18 @@ static size_t count_stale(const struct lbr_run *run, bool so_far)
 	return there > used ? there - used : 0;
 }
 
-/* Returns whether entries can be believed without a return address in memory. */
+/* Returns whether entries may be used without a return address in memory. */
 static bool may_chain(const struct lbr_run *run, enum stackd_end_reason end)
 {
 	if (!run->in->memory.len && !run->in->n_walked)
 		return true;
-	/* If all stack memory is there, an entry whose return address is not in it is stale. */
+	/* If all of the stack is in memory, an entry whose return address is not there is stale. */
 	return (!run->in->memory.len || run->in->memory.is_cut || end == STACKD_END_STACK_CUT) &&
 	       !run->met_signal && !count_stale(run, true);
 }
 
-/* Makes the frames that the sample gives without the thread's previous stack. */
+/* Makes the frames that this sample alone gives, without the thread's previous stack. Returns why
+ * the path ended. */
 static enum stackd_end_reason own_frames(struct lbr_run *run)
 {
 	const struct lbr_input *in = run->in;

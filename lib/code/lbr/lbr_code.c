@@ -3,11 +3,11 @@
  * Implements the functions of struct lbr_code; see lbr_code.h.
  *
  * A call to `to` led to `pc` if both are in one function. Else it may have led there by jumps: a
- * stub of the PLT leads into other files, a thunk (retpoline) anywhere. A function leads where its
- * direct jumps go that leave it (tail calls, and the parts that compilers split off), and so on
- * from there. An indirect jump may lead anywhere, too, but most are those of a switch, which stay
- * inside. A switch's jump goes through a register to which the instruction before has added a base,
- * or through a table with a scaled index; those are not counted.
+ * stub of the PLT leads into other files, a thunk (retpoline) anywhere. The direct jumps that leave
+ * a function (tail calls, and jumps to the parts that compilers split off) are followed from
+ * function to function. An indirect jump may lead anywhere, too, but most are those of a switch,
+ * which stay in the function. A switch's jump goes through a register to which the instruction
+ * before has added a base, or through a table with a scaled index; those are not counted.
  *
  *   function ──► struct leads {direct jumps out of it, has it an indirect one} ──► cached
  */
@@ -24,8 +24,9 @@
 #include "callflow/callflow_stub.h"
 #include "unwind/sigreturn.h"
 
-#define MAX_JUMPS 64 /* out of one function; if it has more, it may lead anywhere */
-#define MAX_HOPS  16 /* functions that one call of follow() looks at */
+/* limit of the jumps out of a function; a function with more may lead anywhere */
+#define MAX_JUMPS 64
+#define MAX_HOPS  16 /* limit of the functions that one call of follow() examines */
 
 struct leads_key {
 	uint64_t start; /* file offset */
@@ -33,10 +34,10 @@ struct leads_key {
 	uint32_t pad;
 };
 
-/* The targets of a function's jumps. */
+/* The targets of the direct jumps out of a function. */
 struct leads {
 	struct leads_key key;
-	bool anywhere;	   /* it has an indirect jump, or too many jumps */
+	bool anywhere;	   /* the function has an indirect jump, or too many jumps */
 	uint64_t *targets; /* file offsets; owned */
 	size_t n, cap;
 	UT_hash_handle hh;
@@ -225,11 +226,11 @@ static void scan(const struct lbr_code_files *files, struct leads *leads, const 
 		at += i.length;
 		before = i;
 	}
-	/* Not all of the function was decoded: it may lead anywhere. */
+	/* Not all of the function was decoded, so it may lead anywhere. */
 	leads->anywhere |= at < end - leads->key.start;
 }
 
-/* Returns the targets of a function's jumps; NULL: no memory. */
+/* Returns the jumps out of a function, from the cache or by decoding it; NULL: no memory. */
 static struct leads *leads_of(struct lbr_code_files *files, const struct object *object,
 			      uint64_t start, uint64_t end)
 {
@@ -259,7 +260,8 @@ static struct leads *leads_of(struct lbr_code_files *files, const struct object 
 	return leads;
 }
 
-/* Follows direct jumps from function to function, until the one that begins at `goal`. */
+/* Follows direct jumps from function to function, up to the function that begins at `goal`. Returns
+ * whether they lead there. */
 static enum callflow_fit follow(const struct lbr_code_view *view, struct callflow_location at,
 				const struct object *goal_object, uint64_t goal)
 {
@@ -323,7 +325,8 @@ static enum callflow_fit fit(void *arg, uint64_t to, uint64_t pc)
 
 /* --- return addresses ------------------------------------------------------------------------ */
 
-/* makecontext() puts the address of a function's start in place of a return address. */
+/* Returns whether a function begins at a location; makecontext() puts such an address in place of a
+ * return address. */
 static bool is_function_start(const struct lbr_code_view *view,
 			      const struct callflow_location *location)
 {
@@ -383,7 +386,8 @@ static bool is_entry(void *arg, uint64_t address, bool is_return)
 
 /* --- kinds of branch ------------------------------------------------------------------------- */
 
-/* longjmp continues behind a call, in the middle of another function. */
+/* Returns whether a jump leads to behind a call in the middle of another function, as longjmp's
+ * does. */
 static bool is_long_jump(void *arg, uint64_t from, uint64_t to)
 {
 	const struct lbr_code_view *view = arg;
@@ -446,7 +450,7 @@ enum stackd_end_reason lbr_code_walk(struct lbr_code_view *view, struct lbr_walk
 	return end;
 }
 
-/* Also walks the frame itself, and leaves it out, since the path has it already. */
+/* Walks from the frame itself, and leaves the frame out, since the path has it already. */
 static enum stackd_end_reason walk_on(void *arg, uint64_t address, uint64_t slot,
 				      struct lbr_walked *frames, size_t max, size_t *ret_count)
 {

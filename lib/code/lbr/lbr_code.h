@@ -19,13 +19,13 @@
 
 struct lbr_code_files;
 
-/* `walk` gives the functions' ranges; it is borrowed. Returns 0 or -ENOMEM. */
+/* `walk`, which is borrowed, gives the functions' ranges. Returns 0 or -ENOMEM. */
 int lbr_code_new(struct dwarf_walk *walk, struct lbr_code_files **ret_files);
 void lbr_code_free(struct lbr_code_files *files);
 
-/* One process's view, for one call of lbr_reconstruct() or lbr_replay(): its mappings, and the
- * sample's registers and stack, if any (stack_bytes 0: none). Both members are borrowed, and must
- * outlive the call. */
+/* The view of one process, for one call of lbr_reconstruct() or lbr_replay(): `in` has its
+ * mappings, and the sample's registers and stack, if any (stack_bytes 0: none). Both members are
+ * borrowed, and must outlive the call. */
 struct lbr_code_view {
 	struct lbr_code_files *files;
 	const struct walk_input *in;

@@ -7,11 +7,11 @@
  *           │             └──────┘ gone         │
  *           └── still running ──────────────────┴──► f, h: the last frames of the path
  *
- * A return whose call is not in the records left a frame that is older than they are: all calls
- * that were replayed so far have returned, and the return reveals nothing about the frames above.
- * The result is a segment: exact, as far as it goes. A walk or a call chain of the same sample is
- * joined to it: where a chain of frame pointers has left out the caller of a function without one,
- * the segment has it.
+ * A return whose call is not in the records left a frame that is older than the records. So all
+ * calls that were replayed before it have returned, and nothing is known of the frames that were
+ * callers of that frame. The result is a segment: the innermost frames, which are certain. A walk
+ * or a call chain of the same sample is joined to it, so that the segment adds the callers that a
+ * chain of frame pointers leaves out.
  *
  * A branch in code that cannot be read may be anything. If it leads behind a call that has not
  * returned, it is that call's return. After any other such branch, the calls before it are not
@@ -31,7 +31,7 @@
 #define MAX_CALL 8
 
 struct live {
-	/* calls that have not returned, oldest first; NULL: a branch of unknown kind */
+	/* calls that have not returned, oldest first; NULL stands for a branch of unknown kind */
 	const struct lbr_entry *calls[LBR_MAX_ENTRIES];
 	size_t n;
 };
@@ -46,7 +46,7 @@ static bool returns_to(const struct lbr_entry *call, uint64_t address)
 	return address - call->from - 1 < MAX_CALL;
 }
 
-/* Returns 1 + the index of the call that returns to an address; 0: none. */
+/* Returns 1 + the index of the newest call that returns to an address; 0: none. */
 static size_t find_call(const struct live *live, uint64_t to)
 {
 	size_t n = live->n;
@@ -71,7 +71,8 @@ static void on_unknown(struct live *live, uint64_t to)
 		live->calls[live->n++] = NULL;
 }
 
-/* Drops the calls made since the function was called to which a long jump leads back. */
+/* Drops the calls that a long jump has left: those after the call of the function to which it
+ * leads. */
 static void on_long_jump(const struct lbr_input *in, struct live *live, uint64_t to)
 {
 	while (live->n && live->calls[live->n - 1] && in->code.fit &&
@@ -92,7 +93,8 @@ static void cut_at_unknown(struct live *live)
 	memmove(live->calls, live->calls + first, live->n * sizeof(*live->calls));
 }
 
-/* A call to the next instruction only gets that instruction's address, and never returns. */
+/* Returns whether a call is of the next instruction: it only gets that instruction's address, and
+ * never returns. */
 static bool is_call_to_next(const struct lbr_entry *e)
 {
 	return e->to - e->from - 1 < MAX_CALL;
@@ -143,7 +145,7 @@ static void add_call(struct path *path, const struct lbr_entry *call)
 				     .is_return = end != 0});
 }
 
-/* Returns the walked frame, from `at` on, that a call made; n_walked: none. */
+/* Returns the index, from `at` on, of the walked frame that a call made; n_walked: none. */
 static size_t find_walked(const struct lbr_input *in, size_t at, const struct lbr_entry *call)
 {
 	while (at < in->n_walked &&
@@ -152,9 +154,10 @@ static size_t find_walked(const struct lbr_input *in, size_t at, const struct lb
 	return at;
 }
 
-/* Joins calls and walked frames, newest first. A live call is its walked frame. If the walk has
- * left that out, but has the frame of an older call, the call becomes a frame before that one.
- * Walked frames without a call stay. */
+/* Joins the calls that have not returned with the walked frames, newest first. A call is the same
+ * frame as the walked frame with its return address. If the walk lacks that frame, but has the
+ * frame of an older call, the call's frame is added before that one. Walked frames without a call
+ * stay. */
 static void join(struct path *path, const struct live *live)
 {
 	const struct lbr_input *in = path->in;
@@ -187,7 +190,7 @@ static void join(struct path *path, const struct live *live)
 						     .is_verified = true});
 		waiting = i;
 	}
-	/* Calls that join no walked frame are only used if the walk has no more than the leaf. */
+	/* Calls that join no walked frame are only used if the walk has just the leaf. */
 	for (; waiting && in->n_walked <= 1; waiting--)
 		add_call(path, live->calls[waiting - 1]);
 	for (; at < in->n_walked; at++)

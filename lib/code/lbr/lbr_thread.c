@@ -2,11 +2,12 @@
 /*
  * Restores frames that a sample's ring has lost from the thread's previous sample.
  *
- * By memory: a frame with the same slot and return address as before, whose callee has not moved
- * either, is the same frame; the frames above it are those of then. By the ring: if the oldest
- * entry that was kept was the same call at the same index of the ring, it has not been popped
- * since, or was called again from a frame at the same depth; perf's --stitch-lbr assumes this, too.
- * Stitched frames are passed on from sample to sample as long as each one joins.
+ * By memory: a frame with the same slot and return address as in the previous sample, whose callee
+ * has not moved either, is the same frame, so its callers are the same, too. By the ring: if the
+ * oldest entry of a frame was the same call at the same index of the ring in the previous sample,
+ * either it has not been popped since, or the same call was made again at the same depth. perf's
+ * --stitch-lbr assumes this, too. Stitched frames are passed on from sample to sample as long as
+ * each one joins.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -102,7 +103,7 @@ static bool is_same_entry(const struct callflow_step *a, const struct callflow_s
 	       a->entry.from == b->entry.from && a->entry.to == b->entry.to;
 }
 
-/* Returns the frame of the previous sample that is the same as `step`; n: none. */
+/* Returns the index of the frame of the previous sample that is the same as `step`; t->n: none. */
 static size_t find_frame(const struct lbr_thread *t, const struct callflow_step *step)
 {
 	size_t i = 0;
@@ -112,8 +113,9 @@ static size_t find_frame(const struct lbr_thread *t, const struct callflow_step 
 	return i;
 }
 
-/* Returns the frame of the previous sample whose call is the same at the same index of the ring; n:
- * none, or several: in a recursion deeper than the ring, its levels look alike. */
+/* Returns the index of the frame of the previous sample whose call is the same at the same index of
+ * the ring; t->n: none, or several, since the levels of a recursion deeper than the ring look
+ * alike. */
 static size_t find_entry(const struct lbr_thread *t, const struct callflow_step *step)
 {
 	size_t found = t->n;
@@ -163,7 +165,7 @@ enum stackd_end_reason lbr_thread_continue(const struct lbr_thread *t, struct lb
 int lbr_thread_remember(struct lbr_thread *t, const struct lbr_run *run, enum stackd_end_reason end)
 {
 	if (!run->in->n_entries && !run->in->n_walked)
-		return 0; /* no evidence of the thread's stack */
+		return 0; /* nothing is known of the thread's stack */
 	t->n = 0;
 	if (VEC_GROW(t->steps, t->cap_steps, run->n) < 0 ||
 	    VEC_GROW(t->frames, t->cap_frames, run->n) < 0)

@@ -14,7 +14,7 @@ const struct runtime *const runtimes[STACKD_RUNTIME_COUNT] = {
 #undef X
 };
 
-/* Goes through the runtimes that have one kind of functions; `i` is a size_t. */
+/* A loop over the runtimes that have functions of a kind (a member of struct runtime). */
 #define FOR_EACH_WITH(i, kind)                                                                     \
 	for (size_t i = 0; i < STACKD_RUNTIME_COUNT; i++)                                          \
 		if (runtimes[i]->kind)

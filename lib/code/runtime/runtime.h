@@ -9,8 +9,8 @@
  *   recognition  by a file that code was mapped from (runtime_files.is_file), or by code that a
  *                process has made (runtime_processes.find)
  *   kernel half  rules in the file's table (runtime_files.each_rule), some of kinds that only this
- *                runtime has; facts about the process (runtime_processes.find), by which
- *                bpf/runtime_NAME.bpf.h steps
+ *                runtime has; facts about the process (runtime_processes.find), with which
+ *                bpf/runtime_NAME.bpf.h finds a caller
  *   user space   the same rules one by one (runtime_files.rule_at); frames in the copy of a stack
  *                that no rule describes (runtime_frames)
  *   names        of code in a file (runtime_files.name_at)
@@ -41,7 +41,7 @@ struct runtime_rule {
 	bool is_special; /* holds even against call frame information */
 };
 
-/* Called with each row, in order of offset; anything but 0 ends the reading. */
+/* Called with each row, in order of offset; any result but 0 ends the calls. */
 typedef int runtime_take_rule(void *arg, const struct runtime_rule *row);
 
 struct runtime_name {
@@ -57,7 +57,7 @@ struct runtime_files {
 	bool (*is_file)(const struct elf_file *file);
 
 	/* Reads a file's tables; the file is borrowed for the call. Returns 0, -ENOENT (it is not
-	 * of this runtime), -EINVAL (the tables are inconsistent), -ENOMEM, or as
+	 * of this runtime), -EINVAL (the tables are inconsistent), -ENOMEM, or an error of
 	 * elf_file_read(). */
 	int (*read)(const struct elf_file *file, void **ret_tables);
 	void (*free)(void *tables);
@@ -65,17 +65,18 @@ struct runtime_files {
 	/* Returns the bytes of memory that the tables take. */
 	size_t (*bytes)(const void *tables);
 
-	/* Calls `take` for the rules of all functions. Returns 0, -ENOMEM, or the result of
+	/* Calls `take` with the rules of all functions. Returns 0, -ENOMEM, or the result of
 	 * `take`. */
 	int (*each_rule)(const void *tables, const struct elf_file *file, runtime_take_rule *take,
 			 void *arg);
 
-	/* Finds the rule at a vaddr; STACKD_CFA_NONE: it has none. Returns 0 or -ENOMEM. */
+	/* Finds the rule at a vaddr; its cfa is STACKD_CFA_NONE if there is none. Returns 0 or
+	 * -ENOMEM. */
 	int (*rule_at)(const void *tables, const struct elf_file *file, uint64_t vaddr,
 		       struct runtime_rule *ret_row);
 
-	/* Finds the function at a vaddr; for a caller, that of the byte before the return address.
-	 * false: not known. */
+	/* Finds the function at a vaddr; for a caller, the vaddr is that of the byte before the
+	 * return address. Returns false if it is not known. */
 	bool (*name_at)(const void *tables, uint64_t vaddr, bool with_line,
 			struct runtime_name *ret_name);
 };
@@ -84,15 +85,16 @@ struct runtime_files {
 
 #define RUNTIME_SEARCHED 16384 /* bytes from a mapping's start in which find() looks */
 
-/* A runtime that makes code, out of which the kernel half steps with facts about the process. */
+/* A runtime that makes code at run time. The kernel half finds the caller of such code with facts
+ * about the process. */
 struct runtime_processes {
-	/* Finds these facts in the `len` bytes of code with which a mapping begins, which ends at
-	 * `end`. false: it is not this runtime's code, or not yet. */
+	/* Finds these facts in the `len` bytes of code with which the mapping [start, end) begins.
+	 * Returns false if they are not this runtime's code, or not all of it is there yet. */
 	bool (*find)(const uint8_t *code, size_t len, uint64_t start, uint64_t end,
 		     union stackd_runtime_facts *ret_facts);
 
-	/* Returns whether an address is in code whose pieces are called and then jump to each
-	 * other: the return address stays that of the first call, so the caller's call need not
+	/* Returns whether an address is in code of which a piece is called and then jumps to other
+	 * pieces. The return address stays that of the first call, so the caller's call need not
 	 * lead to the piece that runs. */
 	bool (*is_shared)(const union stackd_runtime_facts *facts, uint64_t address);
 };
@@ -108,28 +110,31 @@ struct runtime_caller {
 	uint64_t sp, fp;   /* the caller's registers */
 };
 
-/* A runtime with frames, in code that a process has made, that its instructions do not describe,
- * since jumps enter the code: those of an interpreter. `fp` is the frame pointer of the frame in
- * question. */
+/* A runtime that makes code with frames that the code's instructions do not describe, since jumps
+ * enter the code: those of an interpreter. `fp` is the frame pointer of the frame that a function
+ * examines. */
 struct runtime_frames {
-	/* Returns whether a frame waits for the return address in `slot`, which need not follow a
-	 * call. Then gives the link: a value that is also in the frame of an interpreted callee. */
+	/* Returns whether the frame has called the function whose return address is in `slot`; that
+	 * address need not follow a call. Then gives the link: a value that an interpreted callee's
+	 * frame has, too. */
 	bool (*waits)(const struct walk_memory *memory, uint64_t fp, uint64_t slot,
 		      uint64_t *ret_link);
 
-	/* Returns whether a frame with that link can be its callee. `waits`: it has called, too. */
+	/* Returns whether a frame can have been called by a frame with that link. `waits`: it has
+	 * itself called a function. */
 	bool (*is_called)(const struct walk_memory *memory, uint64_t fp, uint64_t link, bool waits);
 
 	/* Returns whether a frame is this runtime's, by all known properties. Then gives the
 	 * caller's stack pointer. */
 	bool (*sender)(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sp);
 
-	/* Returns whether a frame is this runtime's, and that of the interrupted code. */
+	/* Returns whether a frame is this runtime's, and belongs to the code that was
+	 * interrupted. */
 	bool (*runs)(const struct walk_memory *memory, uint64_t fp, uint64_t sp);
 
-	/* Steps out of code that was interrupted, at code[at], while it sets up such a frame, or
-	 * chooses the function that it jumps to; r are the registers. The caller must check the
-	 * return address. false: it is not such code. */
+	/* Finds the caller of code that was interrupted, at code[at], while it sets up such a
+	 * frame, or chooses the function that it jumps to; `r` has the registers. The caller of
+	 * enter() must check the return address. Returns false if it is other code. */
 	bool (*enter)(const struct walk_memory *memory, const uint8_t *code, size_t len, size_t at,
 		      const uint64_t *r, struct runtime_caller *ret_caller);
 
@@ -159,7 +164,7 @@ struct runtime {
 	const char *name; /* as users know it */
 
 	/* Why its functions, and its locations, cannot be measured from one probe to another: the
-	 * end of "PATH is a NAME program, ..."; NULL: they can. */
+	 * end of the message "PATH is a NAME program, ..."; NULL: they can. */
 	const char *unfit_regions, *unfit_marks;
 
 	const struct runtime_files *files;	   /* NULL: its files have no tables */
@@ -180,14 +185,14 @@ struct runtime {
 /* All runtimes, by number. */
 extern const struct runtime *const runtimes[STACKD_RUNTIME_COUNT];
 
-/* Return a number that can be sent to another process, and the runtime of such a number. NULL, for
- * no runtime, has a number, too. */
+/* Return a number that can be sent to another process, and the runtime that has such a number. NULL
+ * (no runtime) has a number, too. */
 uint32_t runtime_number_of(const struct runtime *runtime);
 const struct runtime *runtime_of_number(uint32_t number);
 
 /* --- all runtimes ---------------------------------------------------------------------------- */
 
-/* The tables of a file; zeroed: none. */
+/* The tables of a file; all zero: none. */
 struct runtime_tables {
 	const struct runtime_files *files; /* NULL: none */
 	void *tables;			   /* owned */
@@ -196,28 +201,29 @@ struct runtime_tables {
 /* Returns the runtime of a program; NULL: none. */
 const struct runtime *runtime_of_file(const struct elf_file *file);
 
-/* Finds the interpreter that a file has, of any runtime. false: it has none. */
+/* Finds a file's interpreter, of any runtime. Returns false if it has none. */
 bool runtime_find_interpreter(const struct elf_file *file,
 			      struct runtime_interpreter *ret_interpreter);
 
-/* Reads the tables of a file, of the first runtime that has tables there. Returns 0, -ENOENT (no
- * runtime has), or as runtime_files.read(); *ret_tables is untouched on failure. */
+/* Reads the tables of a file, by the first runtime that has tables for it. Returns 0, -ENOENT (no
+ * runtime has), or an error of runtime_files.read(); *ret_tables is unchanged on failure. */
 int runtime_tables_read(const struct elf_file *file, struct runtime_tables *ret_tables);
 
-/* Frees tables, and leaves none. */
+/* Frees the tables, and zeroes the struct. */
 void runtime_tables_free(struct runtime_tables *tables);
 
-/* Finds the facts about a process in code with which a mapping begins (runtime_processes.find), and
- * returns the runtime; NULL: it is of none. */
+/* Finds the facts about a process in the code with which a mapping begins (runtime_processes.find).
+ * Returns the runtime that has made the code; NULL: none of them. */
 const struct runtime *runtime_find_process(const uint8_t *code, size_t len, uint64_t start,
 					   uint64_t end, union stackd_runtime_facts *ret_facts);
 
-/* Returns the runtime of a frame that waits for a return address (runtime_frames.waits); NULL:
- * none. */
+/* Returns the runtime of a frame that has called the function with the return address in `slot`
+ * (runtime_frames.waits); NULL: none. */
 const struct runtime *runtime_frame_waits(const struct walk_memory *memory, uint64_t fp,
 					  uint64_t slot, uint64_t *ret_link);
 
-/* As runtime_frames.sender(), runs(), enter() and starts(), of any runtime. */
+/* Call runtime_frames.sender(), runs(), enter() and starts() of each runtime, until one
+ * succeeds. */
 bool runtime_frame_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sp);
 bool runtime_frame_runs(const struct walk_memory *memory, uint64_t fp, uint64_t sp);
 bool runtime_frame_enter(const struct walk_memory *memory, const uint8_t *code, size_t len,

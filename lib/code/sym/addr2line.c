@@ -2,8 +2,8 @@
 /*
  * Finds functions, inlined calls and lines; see addr2line.h.
  *
- * DWARF is a tree that is slow to traverse and quick to query once it is indexed. So each level is
- * indexed when it is first needed, and only there:
+ * DWARF is a tree that is slow to traverse, and quick to query once it is indexed. So each level is
+ * indexed when it is first needed, and only for the part that is needed:
  *
  *   object     all units' address ranges, from their root DIEs     at the first query
  *     unit       its functions' ranges                             at the first in the unit
@@ -15,14 +15,14 @@
  * Lines: the line table has the line of the innermost function. Each function around it is at the
  * call site of the function that it inlined.
  *
- * Hostile DWARF: libdw checks every read, but not that siblings may point backwards, that children
- * may nest without end, and that small input may expand into many ranges. So DIEs must come in
- * rising order, depth is bounded, and one budget for each object bounds all that is traversed;
- * beyond it, the answer is what was found so far. libdw does not search for split units (.dwo) or a
- * shared debug file: it would open and map any file that the object names. A shared file is
- * searched by build-id (debug_file.c), and without it the DWARF is not used. Split units have
- * functions and inlined calls in another file (split_dwarf.c), which is opened when the unit is
- * queried; lines, and the ranges of units, are in this file.
+ * Hostile DWARF: libdw checks every read, but siblings may point backwards, children may nest
+ * without end, and a small input may expand into many ranges. So DIEs must come in rising order,
+ * the depth is bounded, and a budget for each object bounds all that is traversed. When it is used
+ * up, the answer is what was found so far. libdw may not search for split units (.dwo) or the dwz
+ * file (.gnu_debugaltlink) itself, since it would open and map any file that the object names. The
+ * dwz file is searched by build-id (debug_file.c), and without it the DWARF is not used. Split
+ * units have functions and inlined calls in another file (split_dwarf.c), which is opened when the
+ * unit is queried; lines, and the ranges of units, are in this file.
  */
 #include "sym/addr2line.h"
 
@@ -46,11 +46,12 @@
 
 #define MAX_DEPTH     256
 #define MAX_UNITS     (1024 * 1024)
-#define MAX_FUNCTIONS (4 * 1024 * 1024)		    /* of an object */
-#define WALK_BUDGET   (UINT64_C(128) * 1024 * 1024) /* DIEs and ranges, of an object */
-#define LINE_BYTES    40			    /* of a line table's row, in libdw's memory */
-#define MAX_ORIGINS   16
-#define NO_PARENT     UINT32_MAX
+#define MAX_FUNCTIONS (4 * 1024 * 1024) /* of an object */
+/* DIEs and ranges that are traversed for an object */
+#define WALK_BUDGET (UINT64_C(128) * 1024 * 1024)
+#define LINE_BYTES  40 /* of a line table's row, in libdw's memory */
+#define MAX_ORIGINS 16
+#define NO_PARENT   UINT32_MAX
 
 /* Codes of languages that were added after DWARF 5. */
 #define LANGUAGE_ADA_2005 0x2e
@@ -60,13 +61,14 @@ struct inlined_call {
 	const char *function;
 	const char *call_file;
 	uint32_t call_line;
-	uint32_t parent; /* index; NO_PARENT: inlined into the function itself */
+	uint32_t parent; /* index of the call into which it is inlined; NO_PARENT: the function
+			  * itself */
 };
 
 struct inlines {
 	struct inlined_call *calls;
 	size_t n, cap;
-	struct range_map map; /* of indexes into calls */
+	struct range_map map; /* values are indexes into `calls` */
 };
 
 struct function {
@@ -77,12 +79,13 @@ struct function {
 };
 
 struct unit {
-	Dwarf_Die die;		  /* of a split unit, that of the skeleton */
-	bool is_skeleton;	  /* its functions are in another file */
-	struct split_unit *split; /* that unit; NULL: it is not opened, or was not found */
+	Dwarf_Die die;		  /* root DIE; for a split unit, that of the skeleton */
+	bool is_skeleton;	  /* a skeleton: its functions are in another file */
+	struct split_unit *split; /* the split unit; NULL: it was not opened yet, or was not
+				   * found */
 	struct function *functions;
 	size_t n_functions, cap_functions;
-	struct range_map map; /* of indexes into functions */
+	struct range_map map; /* values are indexes into `functions` */
 	bool is_indexed;
 	bool is_ada;
 	bool has_lines; /* its line table is in libdw's memory */
@@ -91,20 +94,22 @@ struct unit {
 struct addr2line {
 	Elf *elf; /* borrowed */
 	struct code_sections code;
-	bool has_moved_lines; /* of discarded functions */
+	bool has_moved_lines; /* the line rows of discarded functions were moved
+			       * (code_sections.h) */
 	Dwarf *dwarf, *shared_dwarf;
 	Elf *shared_elf;
 	int shared_fd;
-	const struct debug_source *source; /* borrowed, as the next */
+	const struct debug_source *source; /* borrowed, as is `path` */
 	const char *path;
-	struct split_dwarf *split; /* NULL until a skeleton was met */
-	char *shared_name;	   /* owned; NULL: it needs none */
+	struct split_dwarf *split; /* NULL until the first skeleton */
+	char *shared_name;	   /* name of the dwz file, owned; NULL: the DWARF needs none */
 	struct unit *units;
 	size_t n_units, cap_units;
-	struct range_map map; /* of indexes into units */
+	struct range_map map; /* values are indexes into `units` */
 	size_t functions_left;
 	uint64_t budget;
-	size_t line_bytes, max_line_bytes; /* about what line tables take in memory; 0: no limit */
+	size_t line_bytes, max_line_bytes; /* approximate memory of the line tables, and its
+					    * limit; 0: no limit */
 };
 
 /* --- DIEs ---------------------------------------------------------------------------------- */
@@ -131,14 +136,14 @@ static bool next_sibling(struct addr2line *names, Dwarf_Die *die)
 }
 
 /* Returns whether a range of DWARF has code. Offsets from the base of a discarded function (-1, -2)
- * wrap around to low addresses, where there may be code. */
+ * wrap around to low addresses, where there may be other code. */
 static bool is_code(const struct addr2line *names, Dwarf_Addr base, Dwarf_Addr start,
 		    Dwarf_Addr end)
 {
 	return base < UINT64_MAX - 1 && code_sections_hold(&names->code, start, end);
 }
 
-/* Where ranges are added. */
+/* The map to which ranges are added, and the value that they get. */
 struct sink {
 	struct addr2line *names;
 	struct range_map *map;
@@ -146,7 +151,8 @@ struct sink {
 	int err;
 };
 
-/* Returns nonzero if no more are wanted. */
+/* Adds a range of a split unit. Returns nonzero to end the list: the budget is used up, or there
+ * was an error. */
 static int add_split_range(void *arg, uint64_t start, uint64_t end)
 {
 	struct sink *sink = arg;
@@ -158,8 +164,8 @@ static int add_split_range(void *arg, uint64_t start, uint64_t end)
 	return sink->err;
 }
 
-/* Adds all address ranges of a DIE, except those of discarded functions. `unit` is NULL for the
- * root of a unit. */
+/* Adds all address ranges of a DIE to `map`, except those of discarded functions. `unit` is NULL
+ * for the root of a unit. Returns 0 or -ENOMEM. */
 static int add_ranges(struct addr2line *names, const struct unit *unit, Dwarf_Die *die,
 		      struct range_map *map, uint32_t value, uint32_t rank)
 {
@@ -184,7 +190,7 @@ static int take_first(void *arg, uint64_t start, uint64_t end)
 	return end > start;
 }
 
-/* Returns the start of a function; 0: not known. */
+/* Returns the vaddr of a function's start; 0: not known. */
 static uint64_t start_of(const struct unit *unit, Dwarf_Die *die)
 {
 	Dwarf_Addr start = 0;
@@ -196,7 +202,8 @@ static uint64_t start_of(const struct unit *unit, Dwarf_Die *die)
 	return start;
 }
 
-/* Like dwarf_attr_integrate(), which would open the files that skeletons name. */
+/* Returns the string of an attribute, of the DIE or of its abstract origins. dwarf_attr_integrate()
+ * is not used, since it would open the files that skeletons name. */
 static const char *string_of(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attr;
@@ -265,7 +272,8 @@ static int add_inlined_call(struct addr2line *names, struct unit *unit, struct i
 	return add_ranges(names, unit, die, &in->map, (uint32_t)in->n++, depth);
 }
 
-/* Blocks are traversed; a function within a function has a separate entry in the unit. */
+/* Reads the inlined calls below a DIE. Lexical blocks are traversed; a function within a function
+ * is not, since the unit lists it separately. */
 static int walk_inlines(struct addr2line *names, struct unit *unit, struct inlines *in,
 			Dwarf_Die *die, uint32_t parent, uint32_t depth)
 {
@@ -378,8 +386,8 @@ static void unit_clear(struct unit *unit)
 	*unit = (struct unit){.die = unit->die, .is_skeleton = unit->is_skeleton};
 }
 
-/* Opens the other half of a unit. Returns 0 also if it was not found: then the unit's functions are
- * not known. */
+/* Opens the split unit of a skeleton. Returns 0 also if it was not found; then the unit's functions
+ * are not known. Else -ENOMEM. */
 static int open_split(struct addr2line *names, struct unit *unit)
 {
 	int err = names->split
@@ -393,7 +401,8 @@ static int open_split(struct addr2line *names, struct unit *unit)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Does not use dwarf_srclang(), which would open the files that skeletons name. */
+/* Returns whether a unit was written in Ada. dwarf_srclang() is not used, since it would open the
+ * files that skeletons name. */
 static bool is_in_ada(Dwarf_Die *root)
 {
 	Dwarf_Attribute attr;
@@ -448,7 +457,7 @@ static int index_object(struct addr2line *names)
 
 /* --- opening ------------------------------------------------------------------------------- */
 
-/* Returns 0 also if there is no shared file. */
+/* Attaches the dwz file that the DWARF refers to; returns 0 also if it refers to none. */
 static int attach_shared(struct addr2line *names, const struct debug_source *source)
 {
 	const void *build_id;
@@ -498,7 +507,7 @@ static void hide_locations(Elf *elf)
 	}
 }
 
-/* Frees libdw's tables of the DWARF, and all that refers to them. */
+/* Frees libdw's tables of the DWARF, and everything that refers to them. */
 static void unload(struct addr2line *names)
 {
 	for (size_t i = 0; i < names->n_units; i++)
@@ -513,8 +522,9 @@ static void unload(struct addr2line *names)
 	names->functions_left = MAX_FUNCTIONS;
 }
 
-/* libdw frees a line table, which is five times the size of its part of the section, only with all
- * the rest. The sections stay with libelf, so that a reload costs little. */
+/* Reopens the DWARF, to free its line tables: libdw frees them only with everything else, and each
+ * is five times the size of its part of the section. libelf keeps the sections, so a reload costs
+ * little. */
 static int reload(struct addr2line *names)
 {
 	unload(names);
@@ -643,7 +653,7 @@ static void move_discarded_lines(struct addr2line *names)
 	names->has_moved_lines = true;
 }
 
-/* Finds the unit at an address; NULL: none. */
+/* Finds the unit at an address; gives NULL if there is none. */
 static int find_unit(struct addr2line *names, uint64_t vaddr, struct unit **ret_unit)
 {
 	uint32_t i;
@@ -660,7 +670,7 @@ static int find_unit(struct addr2line *names, uint64_t vaddr, struct unit **ret_
 	return err;
 }
 
-/* Writes frames, from the innermost inlined call outwards. `at` is the place of the innermost
+/* Writes frames, beginning with the innermost inlined call. `at` has the source line of that
  * one. */
 static int write_frames(const struct function *f, uint64_t vaddr, struct addr2line_frame at,
 			struct addr2line_frame *ret_frames, size_t max)

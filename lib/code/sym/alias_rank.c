@@ -23,8 +23,8 @@ enum reach { REACH_SECOND, REACH_LOCAL, REACH_GLOBAL, REACH_EXPORTED };
 #define REACH_SHIFT 7
 
 /*
- * MPI's functions have second names, which no program calls: those for tools (MPI 4.0, 15.2), and
- * those of Open MPI for Fortran.
+ * MPI's functions have second names, which programs do not call: those for tools (MPI 4.0, 15.2),
+ * and those of Open MPI for Fortran.
  */
 static bool is_second_name(const char *name)
 {

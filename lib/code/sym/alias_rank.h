@@ -7,7 +7,6 @@
  *   2. MPI's functions by the name that programs call, not MPI_ with another prefix
  *   3. a name that other files can use (exported), then a global or weak one, then a local one
  *   4. a plain name before one with a compiler's suffix (write.localalias)
- *   5. the fewest leading underscores; last the C library's __GI_ names for itself
  *   5. the fewest leading underscores; the C library's internal __GI_ names last
  *   6. a global name before a weak one
  *   7. the larger size
@@ -26,7 +25,7 @@ struct alias {
 	bool is_exported;      /* it is in the dynamic symbol table */
 };
 
-/* Returns the rank of a name by rules 1 to 6: higher is better, never 0. */
+/* Returns the rank of a name by rules 1 to 6. A better name has a higher rank; it is never 0. */
 uint16_t alias_rank(const char *name, const struct alias *alias);
 
 /* Compares two names of the same rank by rule 8: negative if `a` is better. */

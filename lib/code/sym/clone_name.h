@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The suffixes that compilers add to the names of a function's clones: with constant arguments
- * (.constprop), with fewer arguments (.isra), the rest if the beginning is inlined in callers
- * (.part), for one link (.lto_priv, .llvm), or code that is hardly run (.cold).
+ * (.constprop), with fewer arguments (.isra), the rest of a function whose beginning is inlined in
+ * its callers (.part), renamed for link-time optimisation (.lto_priv, .llvm), or code that is
+ * hardly run (.cold).
  */
 #ifndef SYM_CLONE_NAME_H
 #define SYM_CLONE_NAME_H

@@ -25,17 +25,18 @@ struct code_sections {
 	size_t count, cap;
 };
 
-/* Reads the sections of a file. 0 or -ENOMEM; the caller frees them in either case. */
+/* Reads the executable sections of a file. Returns 0 or -ENOMEM; the caller frees them in either
+ * case. */
 int code_sections_read(Elf *elf, struct code_sections *sections);
 void code_sections_free(struct code_sections *sections); /* frees its contents */
 
 /* Returns whether [start, end), which is not empty, is within one of the sections. */
 bool code_sections_hold(const struct code_sections *sections, uint64_t start, uint64_t end);
 
-/* Moves the rows of discarded functions to unused addresses, since libdw sorts the rows of a unit
- * by address and does not show to which sequence a row belongs. It overwrites the first addresses
- * of these sequences in libelf's copy of .debug_line, which dwarf_begin_elf() has expanded. Call it
- * before libdw reads lines. */
+/* Moves the line rows of discarded functions to unused addresses, since libdw sorts the rows of a
+ * unit by address and does not show to which sequence a row belongs. It overwrites the first
+ * address of each of these sequences in libelf's copy of .debug_line, which dwarf_begin_elf() has
+ * decompressed. Call it before libdw reads lines. */
 void code_sections_move_discarded_lines(const struct code_sections *sections, Elf *elf);
 
 #endif

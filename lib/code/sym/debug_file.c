@@ -3,9 +3,9 @@
  * Finds separate debug files; see debug_file.h.
  *
  * The object names the candidates (by its build-id, and in .gnu_debuglink), and it is not trusted:
- * names with a '/' are not followed, a candidate is opened so that a pipe or device cannot block,
- * and is used only if it has the object's build-id. For an object without build-id, a checksum over
- * the whole debug file must match instead.
+ * names with a '/' are not followed, and a candidate is opened so that a pipe or device cannot
+ * block. It is used only if it has the object's build-id. For an object without build-id, a
+ * checksum over the whole debug file must match instead.
  */
 #include "sym/debug_file.h"
 
@@ -66,7 +66,8 @@ static bool has_build_id(const struct elf_file *file, const uint8_t *build_id, s
 	return own && own_len == len && !memcmp(own, build_id, len);
 }
 
-/* If there is a build-id, it decides; `link` is used only without one. */
+/* Returns whether a candidate is the object's debug file. If the object has a build-id, only that
+ * counts; `link` is used without one. */
 static bool belongs(const struct elf_file *candidate, const uint8_t *build_id, size_t len,
 		    const struct link *link)
 {
@@ -77,7 +78,7 @@ static bool belongs(const struct elf_file *candidate, const uint8_t *build_id, s
 	return link && !file_crc(candidate, &crc) && crc == link->crc;
 }
 
-/* Opening a device can have effects, so its type is checked before. */
+/* Opening a device can have effects, so the file is first opened as a path, to check its type. */
 int debug_file_open_path(const char *path)
 {
 	int named = open(path, O_PATH | O_CLOEXEC);
@@ -106,8 +107,8 @@ static int open_path(const struct debug_source *source, const char *path,
 	return err;
 }
 
-/* Takes over `path`, and frees it. Returns 0, -ENOENT if the file is missing or does not belong to
- * the object, -ENOMEM. */
+/* Tries a path, which it frees. Returns 0, -ENOENT if the file is missing or does not belong to the
+ * object, or -ENOMEM. */
 static int try_path(const struct debug_source *source, char *path, const uint8_t *build_id,
 		    size_t len, const struct link *link, struct elf_file **ret_file)
 {
@@ -134,7 +135,8 @@ static char *format(const char *a, const char *b, const char *c, const char *d)
 
 /* --- by build-id --------------------------------------------------------------------------- */
 
-/* Returns NULL for lack of memory. `len` is 2 to ELF_BUILD_ID_MAX. */
+/* Returns the path of a debug file, or NULL if memory is lacking. `len` is 2 to
+ * ELF_BUILD_ID_MAX. */
 static char *build_id_path(const char *root, const uint8_t *build_id, size_t len)
 {
 	char hex[2 * ELF_BUILD_ID_MAX + 1] = "", *path;
@@ -177,7 +179,7 @@ static int open_from_debuginfod(const struct debug_source *source, const uint8_t
 
 /* --- by name ------------------------------------------------------------------------------- */
 
-/* .gnu_debuglink: a name, padding to 4 bytes, the checksum. */
+/* Reads .gnu_debuglink: a name, padding to 4 bytes, and the checksum. */
 static int read_link(const struct elf_file *file, struct link *ret_link)
 {
 	Elf_Data *data = elf_sections_data(elf_file_libelf(file), ".gnu_debuglink");
@@ -246,7 +248,7 @@ int debug_file_open(const struct elf_file *file, const struct debug_source *sour
 		err = open_by_link(file, source, path, ret_debug);
 	if (err == -ENOENT)
 		err = open_from_debuginfod(source, build_id, len, ret_debug);
-	/* Tools that move code keep the build-id. */
+	/* Tools that move code keep the build-id, so the layout is compared too. */
 	if (!err && !elf_file_has_layout_of(file, *ret_debug)) {
 		elf_file_free(*ret_debug);
 		*ret_debug = NULL;
@@ -259,7 +261,8 @@ int debug_file_open(const struct elf_file *file, const struct debug_source *sour
 
 /* --- shared by several debug files --------------------------------------------------------- */
 
-/* Takes over `path`. elf_file.c cannot open such files: they have no program headers. */
+/* Tries the path of a dwz file; frees the path. elf_file.c cannot open such files, since they have
+ * no program headers. */
 static int try_shared(const struct debug_source *source, char *path, const uint8_t *build_id,
 		      size_t len, int *ret_fd, Elf **ret_elf)
 {
@@ -286,7 +289,7 @@ static int try_shared(const struct debug_source *source, char *path, const uint8
 	return -ENOENT;
 }
 
-/* Returns the path in the link: absolute, or relative to the file's folder. */
+/* Returns the path that a link names: absolute, or relative to the file's folder. */
 static char *linked_path(const char *name, const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
@@ -300,8 +303,8 @@ static char *linked_path(const char *name, const char *path)
 	return linked;
 }
 
-/* Distributions keep shared files in ROOT/.dwz. The name in the link is absolute or relative to the
- * debug file, so only the part behind ".dwz/" is used there, without "..". */
+/* Distributions keep dwz files in ROOT/.dwz. The name in the link is absolute or relative to the
+ * debug file, so only the part behind ".dwz/" is used there, and only if it has no "..". */
 int debug_file_open_shared(const struct debug_source *source, const char *name, const char *path,
 			   const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf)
 {

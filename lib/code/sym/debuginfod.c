@@ -3,7 +3,7 @@
  * debuginfod through dlopen(); see debuginfod.h.
  *
  * The client library loads an HTTP stack, which a profiler that runs as root should not load unless
- * the user names servers. So this program neither links nor requires it.
+ * the user names servers. So this program is not linked with it, and does not require it.
  */
 #include "sym/debuginfod.h"
 
@@ -21,7 +21,7 @@ struct debuginfod {
 	struct client *(*begin)(void);
 	int (*find)(struct client *client, const unsigned char *build_id, int len, char **path);
 	void (*end)(struct client *client);
-	int error; /* why no server is asked any more */
+	int error; /* why servers are not asked any more */
 };
 
 /* RTLD_NODELETE: the library initialises global state when it is loaded, and does not release

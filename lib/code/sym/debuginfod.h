@@ -13,9 +13,9 @@ struct debuginfod;
 int debuginfod_new(struct debuginfod **ret_debuginfod);
 void debuginfod_free(struct debuginfod *debuginfod); /* NULL is fine */
 
-/* Gets the debug file with that build-id: returns a descriptor that the caller owns, -ENOENT if no
- * server has it, or another -errno. After a failure other than -ENOENT no server is asked any more:
- * a network that is down must not cost its timeout for every object. */
+/* Gets the debug file with that build-id. Returns a descriptor that the caller owns; -ENOENT if no
+ * server has it; or another -errno. After a failure other than -ENOENT, no server is asked any
+ * more, since a network that is down must not cost its timeout for every object. */
 int debuginfod_fetch(struct debuginfod *debuginfod, const uint8_t *build_id, size_t len);
 
 #endif

@@ -61,8 +61,8 @@ static void take(const char *piece, size_t len, void *arg)
 
 /* --- C++ and Rust ---------------------------------------------------------------------------- */
 
-/* Finds the start of a Rust name's suffixes: behind the hash of a name in the older mangling, which
- * may have dots before the hash, and at the first dot of one in the newer mangling. */
+/* Returns where the suffixes of a Rust name start: in the older mangling behind the hash, since
+ * there can be dots before it; in the newer mangling at the first dot. */
 static const char *rust_suffix(const char *mangled)
 {
 	const char *hash = mangled;
@@ -90,7 +90,7 @@ static void put_suffix(const char *suffix, struct output *out)
 	buf_put_u8(&out->text, ']');
 }
 
-/* Rust first: its older names are valid C++ names that end in a hash. */
+/* Rust is tried first: its older names are valid C++ names that end in a hash. */
 static bool print(const char *mangled, struct output *out)
 {
 	const int options = DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT;
@@ -143,8 +143,8 @@ static bool print_long(const char *mangled, size_t len, struct output *out)
 
 /* --- D --------------------------------------------------------------------------------------- */
 
-/* Returns the distance of a back reference: letters as digits of base 26, the last one in lower
- * case. 0: it is no reference. */
+/* Returns the distance of a back reference, whose letters are digits of base 26, the last one in
+ * lower case; 0 if it is no reference. */
 static size_t d_distance(const char *at)
 {
 	size_t distance = 0;
@@ -200,7 +200,7 @@ static bool print_d(char *mangled, struct output *out)
 
 /* --- Ada ------------------------------------------------------------------------------------- */
 
-/* Is it a name of the units that every Ada program has, or of its main program? */
+/* Returns whether a name is of the units that every Ada program has, or of its main program. */
 static bool is_plainly_ada(const char *name)
 {
 	static const char *const units[] = {"_ada_", "ada__", "system__", "gnat__", "interfaces__"};
@@ -266,7 +266,7 @@ static bool print_language(enum language language, char *mangled, struct output 
 	return language == D ? print_d(mangled, out) : print_ada(mangled, out);
 }
 
-/* Replaces a name that is too long. The hash is of the linkage name. */
+/* Shortens a name that is too long. The hash is that of the linkage name. */
 static void shorten(const char *name, bool is_partial, struct buf *text)
 {
 	struct buf full = *text;

@@ -6,15 +6,16 @@
 #ifndef SYM_DEMANGLE_H
 #define SYM_DEMANGLE_H
 
-#define DEMANGLE_MOST_BYTES 4096 /* of a readable name, about: longer ones are shortened */
+#define DEMANGLE_MOST_BYTES 4096 /* limit of a readable name, about; longer names are shortened */
 
-/* Returns the readable form of a linkage name, malloc()ed; NULL: `name` is not mangled (or memory
- * is short): show it as it is. A shortened name ends in " [shortened 0123abcd]", a hash of the
- * linkage name, so that two names that are shortened to the same text stay different. */
+/* Returns the readable form of a linkage name, malloc()ed. NULL: the name is not mangled, or memory
+ * is short; then it is shown as it is. A shortened name ends in " [shortened 0123abcd]", where the
+ * digits are a hash of the linkage name, so that two names that are shortened to the same text stay
+ * different. */
 char *demangle(const char *name);
 
-/* The same for a symbol that is known to be Ada's: GNAT's encoding looks like names of C, so
- * demangle() reads only names of Ada's own library and of main programs. */
+/* Like demangle(), for a symbol that is known to be Ada's. GNAT's encoding looks like names of C,
+ * so demangle() converts only names of Ada's own library and of main programs. */
 char *demangle_ada(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes DWARF for libdw from sections in memory, wherever they come from. */
+/* Makes a DWARF handle of libdw from sections in memory, wherever they come from. */
 #ifndef SYM_DWARF_IMAGE_H
 #define SYM_DWARF_IMAGE_H
 
@@ -10,14 +10,14 @@
 
 struct dwarf_part {
 	const char *name; /* ".debug_info" */
-	const void *at;	  /* borrowed; NULL: there is none */
+	const void *at;	  /* borrowed; NULL: the section is missing */
 	size_t len;
 };
 
 struct dwarf_image;
 
-/* Makes DWARF from at most DWARF_IMAGE_PARTS parts. Returns 0, the caller frees it; -ENOENT: libdw
- * refuses them; -ENOMEM. */
+/* Makes a handle from at most DWARF_IMAGE_PARTS parts. Returns 0, and the caller frees *ret_image;
+ * -ENOENT: libdw refuses the parts; -ENOMEM. */
 int dwarf_image_new(const struct dwarf_part *parts, size_t n, struct dwarf_image **ret_image);
 
 void dwarf_image_free(struct dwarf_image *image); /* NULL is fine */

@@ -137,7 +137,7 @@ static bool is_in_file(const struct dwo_file *f, const GElf_Shdr *header)
 	return header->sh_offset <= f->size && header->sh_size <= f->size - header->sh_offset;
 }
 
-/* Replaces a section's bytes by the unpacked bytes. */
+/* Replaces a compressed section's bytes by its contents. */
 static int expand(struct section *s, uint64_t most)
 {
 	uint8_t *packed = s->bytes;
@@ -293,7 +293,7 @@ static void find_parts(const struct index *index, uint32_t row, struct part part
 	}
 }
 
-/* Reads a part of a section: compressed sections are read whole, of others only the part. */
+/* Reads a part of a section; a compressed section has been read whole before. */
 static bool read_part(struct dwo_file *f, int number, struct part part, uint8_t *bytes)
 {
 	const struct section *s = &f->sections[number];

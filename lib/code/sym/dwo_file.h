@@ -24,18 +24,18 @@ struct dwo_bytes {
 
 struct dwo_file;
 
-/* Opens the file behind a descriptor, which it owns from then on. Returns 0; -ENOENT: it is no such
- * file; -ENOMEM. */
+/* Opens the .dwo or .dwp file behind a descriptor, which the result owns from then on. Returns 0;
+ * -ENOENT: it is no such file; -ENOMEM. */
 int dwo_file_open(int fd, struct dwo_file **ret_file);
 void dwo_file_free(struct dwo_file *file); /* NULL is fine */
 
-/* Reads the sections of a .dwo file, and closes it. They are valid as long as `file`. Returns 0,
- * -ENOENT (it cannot be read, or is too large) or -ENOMEM. */
+/* Reads the sections of a .dwo file, and closes its descriptor. The sections are valid as long as
+ * `file`. Returns 0, -ENOENT (they cannot be read, or are too large) or -ENOMEM. */
 int dwo_file_read(struct dwo_file *file, struct dwo_bytes ret_sections[DWO_SECTIONS]);
 
 /* Reads the parts of a .dwp file's sections that belong to the unit with that id. They are in
- * *ret_owned, which the caller frees; strings are shared by all units, and valid as long as `file`.
- * Returns 0, -ENOENT (no such unit, or the file is damaged) or -ENOMEM. */
+ * *ret_owned, which the caller frees; the string section is shared by all units, and valid as long
+ * as `file`. Returns 0, -ENOENT (there is no such unit, or the file is damaged) or -ENOMEM. */
 int dwo_file_read_unit(struct dwo_file *file, uint64_t id,
 		       struct dwo_bytes ret_sections[DWO_SECTIONS], uint8_t **ret_owned);
 

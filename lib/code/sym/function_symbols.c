@@ -18,7 +18,7 @@ static bool is_listed(const struct listing *l, unsigned type)
 	return l->variables ? type == STT_OBJECT : type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
-/* `source`: the source file to which the local symbols from here on belong. */
+/* `source` is the file to which the local symbols from here on belong. */
 static int list_symbol(const struct listing *l, Elf *elf, const GElf_Sym *sym, size_t strtab,
 		       const char *source)
 {

@@ -15,16 +15,18 @@ struct function_symbol {
 	const char *source; /* of a local function: the name of its source file, without folders;
 			     * NULL: not known */
 	bool is_weak;
-	bool is_resolver; /* of an indirect function (STT_GNU_IFUNC): it returns the function */
+	bool is_resolver; /* an indirect function (STT_GNU_IFUNC): its code returns the address
+			   * of the function */
 };
 
 /* Calls `each` for every function that is defined in .symtab or .dynsym of `file` or of its debug
- * file, which may be NULL; a function in several tables is listed as often. A nonzero result of
- * `each` stops the calls and is returned, else 0. Broken tables count as empty. */
+ * file, which may be NULL; a function that is in several tables is listed several times. If `each`
+ * returns a value other than 0, the calls stop and it is returned; else 0. Broken tables count as
+ * empty. */
 int function_symbols_each(const struct elf_file *file, const struct elf_file *debug,
 			  int (*each)(void *arg, const struct function_symbol *symbol), void *arg);
 
-/* The same for every variable that is not thread-local. */
+/* Like function_symbols_each(), for every variable that is not thread-local. */
 int variable_symbols_each(const struct elf_file *file, const struct elf_file *debug,
 			  int (*each)(void *arg, const struct function_symbol *symbol), void *arg);
 

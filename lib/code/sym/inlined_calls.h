@@ -14,8 +14,8 @@ struct inlined_call_site {
 	uint32_t line;	  /* 0: not known */
 };
 
-/* Calls `each` for every inlined call. A nonzero result of `each` stops the calls and is returned,
- * else 0 (also without DWARF), or -ENOMEM. */
+/* Calls `each` for every inlined call in the file's DWARF. If `each` returns a value other than 0,
+ * the calls stop and it is returned. Else returns 0 (also without DWARF) or -ENOMEM. */
 int inlined_calls_each(const struct elf_file *file,
 		       int (*each)(void *arg, const struct inlined_call_site *site), void *arg);
 

@@ -131,7 +131,7 @@ static int load_module(struct kallsyms *k, const char *line, const char *sys_roo
 	return 0;
 }
 
-/* A kernel without modules does not have this file. */
+/* The file is missing if the kernel has no modules. */
 static int load_modules(struct kallsyms *k, const struct kallsyms_options *options)
 {
 	FILE *f = open_at(options->proc_root, "modules");
@@ -217,8 +217,8 @@ static void note_bounds(struct kallsyms *k, uint64_t address, const char *name,
 			kernel->end = address;
 }
 
-/* Adds a name to the names. A loop, since the names are a hundred thousand: while a user measures
- * memcpy(), each of its calls costs microseconds. */
+/* Appends a name to the blob. A loop copies it, since there are a hundred thousand names: while a
+ * user measures memcpy(), each call of it costs microseconds. */
 static int put_name(struct kallsyms *k, const char *name, size_t len)
 {
 	char *to;
@@ -292,7 +292,7 @@ struct reader {
 	char bytes[READ_BYTES + 1];
 };
 
-/* Reads more bytes. Their number, 0 at the end or if there is no room, or -EIO. */
+/* Reads more bytes. Returns their number (0 at the end, or if there is no room), or -EIO. */
 static int read_more(struct reader *r)
 {
 	size_t left = r->end - r->begin;
@@ -308,8 +308,8 @@ static int read_more(struct reader *r)
 	return (int)n;
 }
 
-/* Gives the next line, without its end, to be changed in place until the next call; a line that is
- * longer than the buffer comes in parts. 1, 0 at the end of the file, or -EIO. */
+/* Gives the next line without its end, which may be changed in place until the next call; a line
+ * that is longer than the buffer comes in parts. Returns 1, 0 at the end of the file, or -EIO. */
 static int next_line(struct reader *r, char **ret_line)
 {
 	char *end;
@@ -374,8 +374,8 @@ static int compare_symbols(const void *a, const void *b, void *arg)
 	return alias_compare(names + x->name, names + y->name, x->rank);
 }
 
-/* Returns the symbol from which on the order is not by address: the kernel's functions come by
- * address, and most of those behind them, too. */
+/* Returns the first symbol that is out of order. The kernel's functions come by address, and so do
+ * most of those behind them. */
 static size_t first_unsorted(const struct kallsyms *k)
 {
 	uint64_t lowest = UINT64_MAX;
@@ -426,8 +426,8 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->part > y->part) - (x->part < y->part);
 }
 
-/* If a kernel has no marks at the end of its text, the text ends with the page of its last
- * function. */
+/* If the kernel has no marks at the end of its text, the text is taken to end with the page of its
+ * last function. */
 static void finish_kernel_part(struct kallsyms *k)
 {
 	struct kallsyms_part *kernel = &k->parts[KERNEL_PART].shown;

@@ -19,7 +19,7 @@ struct search {
 	struct line_places *places;
 };
 
-/* Does the path end with the name, which begins at the start of a path component? */
+/* Returns whether a path ends with the name, and the name starts there at a path component. */
 static bool is_file(const char *path, const char *name)
 {
 	size_t length = strlen(path), part = strlen(name);
@@ -33,8 +33,8 @@ static bool has_code(int tag)
 	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
-/* Returns the innermost function at an address, inlined or not, as the offset of its DWARF entry;
- * 0: not known. */
+/* Returns the innermost function at an address, inlined or not, as the offset of its DWARF entry; 0
+ * if it is not known. */
 static uint64_t function_at(struct search *s, uint64_t vaddr)
 {
 	Dwarf_Die *scopes = NULL;
@@ -71,8 +71,7 @@ static int add(struct search *s, uint64_t vaddr, int column)
 	return 0;
 }
 
-/* Returns the line of a row if it belongs to the file; 0: it does not, or is the end of a
- * sequence. */
+/* Returns the line of a row; 0 if the row does not belong to the file, or ends a sequence. */
 static uint32_t line_of(struct search *s, Dwarf_Line *row)
 {
 	const char *path = dwarf_linesrc(row, NULL, NULL);

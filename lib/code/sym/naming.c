@@ -35,8 +35,8 @@ struct naming {
 	uint64_t uses;
 	size_t limit;	    /* bytes of symbols; 0: none */
 	uint64_t forgotten; /* sources that were closed to keep the limit */
-	uint64_t changed;   /* queries whose file had become another */
-	bool is_unproven;   /* the last query was such */
+	uint64_t changed;   /* queries for which another file was at the object's path */
+	bool is_unproven;   /* the last query was one of these */
 	int (*open_jit_map)(void *arg, const struct object *object);
 	void *files_arg;
 	struct naming_finder finder; /* for foreign objects */
@@ -207,9 +207,9 @@ uint64_t naming_changed(const struct naming *n)
 	return n->changed;
 }
 
-/* Opens the symbols of an ELF object at its first use, and again when its file has changed. A file
- * without symbols is no error, nor is a file that is not the object's any more: the object has no
- * symbols then. */
+/* Opens the symbols of an ELF object at its first use, and again when its file has changed. It is
+ * not an error if the file has no symbols, or is not the object's any more: the object then has no
+ * symbols. */
 static int open_symbols(struct naming *n, struct source *source, const struct object *object)
 {
 	int err;
@@ -274,7 +274,7 @@ static int ask_here(void *naming, enum naming_question question, const struct ob
 			close_old_symbols(n, NULL, 0);
 		return 0;
 	case NAMING_LIMIT:
-	case NAMING_AGAIN: /* there is no count here */
+	case NAMING_AGAIN: /* nothing is counted in this process */
 		return 0;
 	}
 	return 0;
@@ -297,7 +297,8 @@ bool naming_wants_order(struct naming *n, const struct object *object)
 	       n->finder.ask(n->finder.arg, NAMING_WANTS_ORDER, object, 0) > 0;
 }
 
-/* Does the object's own process, or its file, determine the names? Their bytes are not trusted. */
+/* Returns whether an object's names come from its process or its file, whose bytes are not
+ * trusted. */
 static bool is_foreign(const struct object *object)
 {
 	return object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO ||
@@ -346,7 +347,7 @@ int naming_unread(struct naming *n, const struct object *object, size_t *ret_byt
 	return err;
 }
 
-/* Closes other sources before an object's symbols are read, not after: symbols are large. */
+/* Closes other sources before an object's symbols are read, since symbols take much memory. */
 static int make_room(struct naming *n, const struct source *source)
 {
 	size_t bytes;
@@ -416,8 +417,8 @@ static int read_jit_map(const struct naming *n, const struct object *object,
 	return err;
 }
 
-/* The map file grows while the program runs: it is read again if a name is missing in it, but at
- * most once a second, since it can be large. */
+/* The map grows while the program runs, so it is read again if a name is missing, but at most once
+ * a second, since it can be large. */
 static const char *find_jit(const struct naming *n, struct source *source,
 			    const struct object *object, uint64_t address, uint64_t *ret_start)
 {
@@ -488,7 +489,7 @@ int naming_prefetch(struct naming *n, const struct object *object,
 	return is_foreign(object) ? n->finder.prefetch(n->finder.arg, object, locations, count) : 0;
 }
 
-/* Returns the name of an object whose names do not come from a process; NULL: there is none. */
+/* Returns the name of an object whose names do not come from a process, or NULL. */
 static const char *own_name(const struct naming *n, const struct object *object,
 			    const struct store_location *location, uint64_t *ret_start)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the names of locations, for every kind of object: ELF files and the vDSO through
- * lib/code/sym's symbolizer, JIT code through its process's map file, the kernel through kallsyms.
- * For one thread at a time.
+ * lib/code/sym's symbolizer, JIT code through its process's map file (/tmp/perf-PID.map), the
+ * kernel through kallsyms. A naming must not be used by two threads at a time.
  */
 #ifndef SYM_NAMING_H
 #define SYM_NAMING_H
@@ -19,8 +19,8 @@ struct naming;
  * does not exist if they ran on another machine. Returns 0 or -ENOMEM. */
 int naming_new(const char *proc_root, struct naming **ret_naming);
 
-/* The same for callers that wait for the names: it downloads nothing, and for programs with very
- * much debug information it uses only symbols, without inlined calls and lines. */
+/* Like naming_new(), for callers that wait for the names: it downloads nothing, and of programs
+ * with very much debug information it uses only the symbols, without inlined calls and lines. */
 int naming_new_quick(const char *proc_root, struct naming **ret_naming);
 
 struct naming_files {
@@ -28,12 +28,13 @@ struct naming_files {
 	int (*open_jit_map)(void *arg, const struct object *object);
 };
 
-/* As naming_new(), in a process that cannot open files: another process opens `files` (see
- * sym/debug_file.h) and maps of JIT code. open_jit_map(), with the argument of `files`, returns a
- * descriptor, which the caller owns, or -errno. */
+/* Like naming_new(), for a process that cannot open files. Another process opens debug files
+ * (files->debug, see sym/debug_file.h) and maps of JIT code. open_jit_map() gets files->debug.arg
+ * as `arg`, and returns a descriptor, which the caller owns, or -errno. */
 int naming_new_elsewhere(const struct naming_files *files, struct naming **ret_naming);
 
-/* A query about an object that is not for names. */
+/* The queries about an object other than those for names; the functions below that answer them say
+ * what they mean. */
 enum naming_question {
 	NAMING_IS_EXPENSIVE,
 	NAMING_WANTS_ORDER,
@@ -65,9 +66,10 @@ int naming_new_by(const struct naming_finder *finder, struct naming **ret_naming
 
 void naming_free(struct naming *naming); /* NULL is fine */
 
-/* Limits the symbols of ELF objects to about this many bytes: beyond it, the object that was not
- * queried for the longest time is dropped, and read again at the next query. So query all locations
- * of an object together. The current object may take more, until naming_trim(). 0: no limit. */
+/* Limits the symbols of ELF objects to about this many bytes. Beyond the limit, the object that was
+ * not queried for the longest time is dropped, and read again at its next query; so query all
+ * locations of an object together. The current object may take more, until naming_trim(). 0: no
+ * limit. */
 void naming_limit(struct naming *naming, size_t bytes);
 
 /* Drops symbols until memory is within the limit. Call it when no more queries follow. */
@@ -80,12 +82,13 @@ uint64_t naming_forgotten(const struct naming *naming);
  * written to. */
 uint64_t naming_changed(const struct naming *naming);
 
-/* Will the next query about this object read many symbols, and drop others for them, which then
- * must be read again? Then query it seldom. */
+/* Returns whether the next query about this object would read many symbols, and drop those of other
+ * objects, which then must be read again. Such an object should be queried seldom. */
 bool naming_is_expensive(struct naming *naming, const struct object *object);
 
-/* Should its locations be queried in order of offset? They should if its line tables exceed the
- * limit. (In order of number, the store needs fewer bytes.) */
+/* Returns whether the object's locations should be queried in order of offset, since its line
+ * tables exceed the limit. (Otherwise query in order of number: then the store needs fewer
+ * bytes.) */
 bool naming_wants_order(struct naming *naming, const struct object *object);
 
 /* Sets the kernel's symbols, which are borrowed until naming_free(); NULL: none. */
@@ -99,38 +102,40 @@ int naming_resolve(struct naming *naming, const struct object *object,
 		   int (*each)(void *arg, const struct store_line *line), void *arg);
 
 /* Announces the locations of an object that will be queried next, in this order, so that another
- * process can find them together. At most NAMING_PREFETCH. Returns 0 or -ENOMEM. */
+ * process can find their names together. At most NAMING_PREFETCH. Returns 0 or -ENOMEM. */
 int naming_prefetch(struct naming *naming, const struct object *object,
 		    const struct store_location *locations, size_t count);
 #define NAMING_PREFETCH 256
 
-/* Appends the name of a debug file that was missing for the answers about an object, as
- * symbolizer_object_missing(). Call it right after them. */
+/* Appends the name of a debug file that was missing for the answers about an object. Returns as
+ * symbolizer_object_missing(). Call it right after these answers. */
 bool naming_missing(struct naming *naming, const struct object *object, struct buf *text);
 
 /* Returns whether the last answer about an object had no names because its file now has other code,
- * or is being written to. That may change. */
+ * or is being written to. A later query may have names. */
 bool naming_is_unproven(const struct naming *naming, const struct object *object);
 
-/* Announces that the next queries repeat earlier ones, so that a worker does not count them as
- * unproven again; false: they are new. */
+/* `is` true: announces that the next queries repeat earlier ones, so that they are not counted
+ * again in naming_changed(). false: the next queries are new. */
 void naming_ask_again(struct naming *naming, bool is);
 
-/* Gives about the bytes of tables that the next query about an object will read. Returns 0 or
- * -ENOMEM. */
+/* Gives the approximate number of bytes of tables that the next query about an object will read.
+ * Returns 0 or -ENOMEM. */
 int naming_unread(struct naming *naming, const struct object *object, size_t *ret_bytes);
 
-/* Calls `each` with one line that has only the function's start, no name, if an ELF object's unwind
- * information has it. That is quick. Errors as naming_resolve(). */
+/* Calls `each` with one line that has the function's start but no name, if an ELF object's unwind
+ * information has that start. This is quick. Returns as naming_resolve(). */
 int naming_resolve_start(struct naming *naming, const struct object *object,
 			 const struct store_location *location,
 			 int (*each)(void *arg, const struct store_line *line), void *arg);
 
-/* Are its names found at once, without reading a file? Those of the kernel are in memory; those of
- * JIT code must be found at once, since they can vanish with its process. */
+/* Returns whether an object's names are found at once, without reading a file of it. The kernel's
+ * are in memory; those of JIT code must be found at once, since they can vanish with the
+ * process. */
 bool naming_is_quick(const struct object *object);
 
-/* Are its answers final? JIT code without a name may get one later: query it again at the end. */
+/* Returns whether an object's answers are final. JIT code without a name may get one later, so
+ * query it again at the end. */
 bool naming_is_final(const struct object *object);
 
 #endif

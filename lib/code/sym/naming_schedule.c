@@ -9,7 +9,7 @@
 #include "base/vec.h"
 
 #define PAUSE_FACTOR 200		   /* pause / CPU time of the round before it */
-#define MAX_WAIT_NS  UINT64_C(60000000000) /* no location waits longer, except for its round */
+#define MAX_WAIT_NS  UINT64_C(60000000000) /* no location waits longer than this and its round */
 
 struct naming_schedule {
 	struct naming_schedule_options with;
@@ -70,8 +70,8 @@ static int pass_line(void *arg, const struct store_line *line)
 	return lines->schedule->with.each(lines->schedule->with.arg, line);
 }
 
-/* Returns whether a location without a name can get one later: in JIT code, or in a file that has
- * other code at the moment. */
+/* Returns whether a location without a name can get one later: it is in JIT code, or in a file that
+ * has other code at the moment. */
 static bool may_get_name(const struct naming_schedule *s, const struct object *object)
 {
 	return !naming_is_final(object) || naming_is_unproven(s->with.naming, object);
@@ -108,7 +108,7 @@ static int compare_offsets(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Reports the debug file that an object lacks, once. `number` is the object's index in the
+/* Reports, once, the debug file that an object lacks. `number` is the object's index in the
  * schedule; from the second window on, object->number differs from it. */
 static int tell_missing(struct naming_schedule *s, uint32_t number)
 {

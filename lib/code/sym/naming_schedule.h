@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides when the locations of a current recording are named.
+ * Decides when the locations of a recording that is still being made get their names.
  *
  * Reading the symbols of a large file takes longer than all other work for a batch of locations,
  * and symbols are too large to stay in memory (naming_limit()). So locations wait, and are named
@@ -47,24 +47,25 @@ struct naming_schedule_options {
 	void *arg; /* passed to the functions above */
 };
 
-/* The options are copied. 0 or -ENOMEM. */
+/* Makes a schedule; the options are copied. Returns 0 or -ENOMEM. */
 int naming_schedule_new(const struct naming_schedule_options *options,
 			struct naming_schedule **ret_schedule);
 void naming_schedule_free(struct naming_schedule *schedule); /* NULL is fine */
 
 /* Adds the next object: the first has number 0, and so on. It is borrowed until the schedule is
- * freed. 0 or -ENOMEM. */
+ * freed. Returns 0 or -ENOMEM. */
 int naming_schedule_add_object(struct naming_schedule *schedule, const struct object *object);
 
-/* Adds a location of an object that was added: names it, or queues it for a round. 0, -ENOMEM, or
- * what `each` returned. */
+/* Adds a location of an object that was added: names it, or queues it for a round. Returns 0,
+ * -ENOMEM, or what `each` returned. */
 int naming_schedule_add_location(struct naming_schedule *schedule,
 				 const struct store_location *location);
 
-/* Runs a round if it is due. 0, -ENOMEM, or what `each` returned. */
+/* Runs a round if it is due. Returns 0, -ENOMEM, or what `each` returned. */
 int naming_schedule_run(struct naming_schedule *schedule);
 
-/* Names all that is queued, at the end of a recording. 0, -ENOMEM, or what `each` returned. */
+/* Names all locations that are queued, at the end of a recording. Returns 0, -ENOMEM, or what
+ * `each` returned. */
 int naming_schedule_finish(struct naming_schedule *schedule);
 
 #endif

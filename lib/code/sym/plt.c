@@ -92,7 +92,8 @@ static const char *symbol_name(const struct scan *scan, size_t symtab_index, uin
 	return elf_strptr(scan->elf, shdr.sh_link, sym.st_name);
 }
 
-/* Returns the function that a relocation puts into its slot; NULL: it is of another kind. */
+/* Returns the function that a relocation puts into its slot; NULL if it is another kind of
+ * relocation. */
 static const char *relocation_name(const struct scan *scan, const GElf_Shdr *shdr,
 				   const Elf64_Rela *rela)
 {
@@ -218,7 +219,7 @@ static bool is_jump(const uint8_t *code)
 	return code_form_stub_slot(code, CODE_FORM_JUMP, 0, &slot);
 }
 
-/* Returns the size of an entry; linkers do not always set it. */
+/* Returns the size of an entry, which linkers do not always set. */
 static size_t stride_of(const uint8_t *code, size_t len, const GElf_Shdr *shdr)
 {
 	if (shdr->sh_entsize == 8 || len < 16)

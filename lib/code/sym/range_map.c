@@ -62,8 +62,8 @@ static void put_point(struct range_map *map, uint64_t start, uint32_t value)
 	map->points[map->n_points++] = (struct range_map_point){.start = start, .value = value};
 }
 
-/* Closes the open ranges that end at or before `limit`: where one ends, the one under it continues
- * (unless it has ended as well). Returns the number of ranges that are still open. */
+/* Closes the open ranges that end at or before `limit`. Where a range ends, the one below it on the
+ * stack continues, unless it has ended as well. Returns how many ranges are still open. */
 static size_t close_ranges(struct range_map *map, const uint32_t *open, size_t n, uint64_t limit)
 {
 	while (n && map->ranges[open[n - 1]].end <= limit) {

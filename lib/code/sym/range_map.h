@@ -21,15 +21,17 @@ struct range_map {
 	size_t n_points;
 };
 
-/* Adds [start, end). The innermost range is the one that starts last; of several, the one with the
- * greatest rank. An empty range is ignored. `value` is below UINT32_MAX. Returns 0 or -ENOMEM. */
+/* Adds the range [start, end) with `value`, which is below UINT32_MAX. An empty range is ignored.
+ * If several ranges contain an address, the innermost is the one that starts last; of several with
+ * the same start, the one with the greatest rank. Returns 0 or -ENOMEM. */
 int range_map_add(struct range_map *map, uint64_t start, uint64_t end, uint32_t value,
 		  uint32_t rank);
 
 /* Prepares the map for range_map_find(); nothing can be added after that. Returns 0 or -ENOMEM. */
 int range_map_seal(struct range_map *map);
 
-/* Gives the value of the innermost range at an address. */
+/* Gives the value of the innermost range that contains an address. Returns false if there is
+ * none. */
 bool range_map_find(const struct range_map *map, uint64_t address, uint32_t *ret_value);
 
 void range_map_free(struct range_map *map); /* frees its contents, not `map` itself */

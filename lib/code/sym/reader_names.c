@@ -26,8 +26,8 @@
 #include "sym/reader_objects.h"
 #include "sym/naming.h"
 
-#define HELD_BYTES  (64u << 20) /* of symbols between two calls, about */
-#define STARTS_PART 4		/* a quarter of the budget, the last one, is for starts */
+#define HELD_BYTES  (64u << 20) /* bytes of symbols that are kept between two calls, about */
+#define STARTS_PART 4		/* the last quarter of the budget is for starts */
 
 /* A string that is valid as long as the names. */
 struct text {
@@ -112,7 +112,7 @@ static uint64_t now(const struct reader_names *l)
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-/* Gives a copy of a string, the same one for equal strings. NULL for NULL. */
+/* Gives a copy of a string, the same for equal strings, and NULL for NULL. */
 static int keep_text(struct reader_names *l, const char *s, const char **ret_text)
 {
 	size_t len = s ? strlen(s) : 0;
@@ -178,7 +178,7 @@ static int compare_places(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Lists the locations that have no lines and were not queried, by object and offset. */
+/* Lists the locations that have no lines and have not been queried, by object and offset. */
 static int find_missing(struct reader_names *l, const struct store_tables *t)
 {
 	l->missing.count = 0;
@@ -227,8 +227,7 @@ static int compare_groups(const void *a, const void *b)
 	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-/* Makes the groups whose objects are here, the quickest first; those for which there is no time are
- * left out. */
+/* Makes the groups of those objects that are here, the quickest first, until the time is over. */
 static int make_groups(struct reader_names *l, const struct store_tables *t, uint64_t until)
 {
 	const struct store_location *missing = l->missing.items;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds names for a recording that lacks some: it is still being recorded, or was cut off. Its
- * reader finds them on this machine (reader_objects.h) and adds them to its tables, within a budget
- * of time; the store is not written. Locations without a name, or beyond the budget, are grouped by
- * function through the file's unwind information.
+ * Finds names for a recording that lacks some, because it is still being made, or was cut off (kill
+ * -9). The program that reads it finds them on this machine (reader_objects.h) and adds them to its
+ * copy of the tables, within a budget of time; the store is not written. Locations without a name,
+ * or beyond the budget, get only the start of their function, from the file's unwind information.
  *
  * Names that were found are kept, so the next call for the recording continues where the last one
  * ended.
@@ -27,12 +27,13 @@ struct reader_names_options {
  * -ENOMEM. */
 int reader_names_new(const struct reader_names_options *options, struct reader_names **ret_names);
 
-/* Call it after the readers that got names are freed, since it owns the strings. NULL is fine. */
+/* Frees the names. Readers that got names refer to their strings, so free those readers before.
+ * NULL is fine. */
 void reader_names_free(struct reader_names *names);
 
-/* Finds names for locations of an opened recording, within about `budget_ns`; it always completes
- * the tables of the file that it has begun. It does not change a finished recording, for which all
- * sources of names were queried at its end. Returns 0 or -ENOMEM. */
+/* Finds names for locations of an opened recording, within about `budget_ns`; it always finishes
+ * reading the tables of a file that it has begun. It does not change a finished recording, whose
+ * names were all searched for at its end. Returns 0 or -ENOMEM. */
 int reader_names_find(struct reader_names *names, struct store_reader *reader, uint64_t budget_ns);
 
 /* Returns the number of locations for which the last call had no time. */

@@ -171,9 +171,9 @@ static int add_roots(struct reader_objects *l, const struct store_tables *t)
 	return err;
 }
 
-/* Returns whether a file with the object's build-id, or its name if it has none, has the object's
- * code: its layout must match or, without a layout in the store, its content, and it must have been
- * written before the recording began. */
+/* Returns whether a file that has the object's build-id (or its name, if the object has none) has
+ * the object's code. Its layout must be the same. If the store has no layout, the content must be,
+ * and the file must have been written before the recording began. */
 static bool is_code_of(const struct elf_file *elf, const struct store_object *wanted,
 		       uint64_t since_unix_ns)
 {
@@ -305,7 +305,8 @@ static bool has_jit(const struct store_tables *t, uint64_t file_id)
 	return false;
 }
 
-/* Finds the last JIT code of a process in the recording; an exec discards the previous one. */
+/* Returns the id of a process's last JIT code in the recording; an exec discards the previous
+ * one. */
 static uint64_t latest_jit(const struct store_tables *t, uint64_t file_id)
 {
 	for (uint32_t i = 0; i < t->n_objects; i++) {

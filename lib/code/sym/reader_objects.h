@@ -19,14 +19,15 @@ int reader_objects_new(const char *proc_root, const char *sys_root,
 		       struct reader_objects **ret_late);
 void reader_objects_free(struct reader_objects *late);
 
-/* Finds the object of that number, for sym/naming.h. An object is searched only once, so all calls
- * must be for the same recording, whose tables may have grown. Returns 0, with an object that is
- * valid as long as `late`; -ENOENT: it is not on this machine, or this user may not read it;
+/* Gives the object of that number, for sym/naming.h. Each object is searched for only once, so all
+ * calls must be for the same recording, whose tables may have grown. Returns 0, with an object that
+ * is valid as long as `late`; -ENOENT: it is not on this machine, or this user may not read it;
  * -ENOMEM. */
 int reader_objects_find(struct reader_objects *late, const struct store_tables *tables,
 			uint32_t number, const struct object **ret_object);
 
-/* Returns this kernel's symbols, once a kernel's object was found; NULL before. */
+/* Returns this machine's kernel symbols, once reader_objects_find() has found an object of the
+ * kernel; NULL before. */
 const struct kallsyms *reader_objects_kallsyms(const struct reader_objects *late);
 
 #endif

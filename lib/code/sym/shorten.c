@@ -6,10 +6,10 @@
  *   ns::run<std::map<...>, 7>(std::map<...>&)
  *   ns::run<...>(...)         or (int), since short contents stay
  *
- * One pass adds up the bytes at each depth of brackets. That gives the length of the name for each
- * depth at which it can be cut, and the deepest that fits is taken. '<' and '>' are operators as
- * well: those behind the word "operator" are no brackets, and a closing bracket also ends all
- * brackets that were opened within its pair.
+ * One pass adds up the bytes at each depth of brackets. This gives the length of the name for each
+ * depth at which it can be cut. The deepest that fits is taken. '<' and '>' are operators as well:
+ * those behind the word "operator" are no brackets, and a closing bracket also ends all brackets
+ * that were opened within its pair.
  */
 #include "sym/shorten.h"
 
@@ -30,7 +30,7 @@ struct scan {
 	size_t too_deep; /* open ones that are not in `open` */
 };
 
-/* Returns how many bytes of an operator's name begin here: 3 for "<<=" in "operator<<=". */
+/* Returns how many bytes of an operator's name start here: 3 for "<<=" in "operator<<=". */
 static size_t operator_bytes(const struct scan *s)
 {
 	static const char word[] = "operator";
@@ -72,8 +72,8 @@ static void leave(struct scan *s, char c)
 		s->depth = depth - 1;
 }
 
-/* Steps over the next bytes. Gives the depth outside of them, which is the depth of brackets, and
- * whether they open one. */
+/* Moves over the next bytes. Gives the depth of brackets around them, and whether they open a
+ * bracket. */
 static size_t step(struct scan *s, size_t *ret_depth, bool *ret_opens)
 {
 	size_t n = operator_bytes(s), before = s->depth;
@@ -93,8 +93,8 @@ static size_t step(struct scan *s, size_t *ret_depth, bool *ret_opens)
 	return n;
 }
 
-/* Returns the greatest depth whose contents fit; 0 also if not even the outermost ones do. Gives
- * the bytes that are left then. */
+/* Returns the greatest depth whose contents fit, 0 also if not even the outermost ones do, and
+ * gives the bytes that are left then. */
 static size_t depth_that_fits(const char *name, size_t len, size_t most, size_t *ret_left)
 {
 	size_t bytes[MAX_DEPTH + 1] = {0}, opened[MAX_DEPTH + 1] = {0}, sum, best = 0, depth;
@@ -119,8 +119,8 @@ static size_t depth_that_fits(const char *name, size_t len, size_t most, size_t 
 	return best;
 }
 
-/* Returns whether the contents of the bracket that was just opened are so short that they can stay.
- * Subtracts them from the bytes that are left. */
+/* Returns whether the contents of the bracket that was just opened are short enough to stay; if so,
+ * subtracts them from the bytes that are left. */
 static bool is_small(const struct scan *scan, size_t *left)
 {
 	struct scan s = *scan;

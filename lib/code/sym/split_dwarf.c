@@ -41,10 +41,10 @@ struct split_dwarf {
 	bool package_tried;
 	char *missing;	 /* owned: name of the first missing file */
 	bool has_others; /* more files are missing */
-	bool is_other;	 /* there is a file of that name, of another build */
+	bool is_other;	 /* there is a file of that name, but of another build */
 };
 
-/* The program's section, behind those of the unit. */
+/* The program's own section is numbered after those of the unit. */
 enum { PART_ADDR = DWO_SECTIONS, PARTS };
 
 static const char *const part_names[PARTS] = {
@@ -62,7 +62,7 @@ struct split_unit {
 	struct dwo_file *file; /* owned; NULL: the unit is in the package */
 	uint8_t *owned;	       /* the unit's part of the package */
 	struct dwo_bytes parts[PARTS];
-	struct dwo_bytes ranges; /* of the program: DWARF 4's lists, from the unit's first one on */
+	struct dwo_bytes ranges; /* the program's lists of DWARF 4, from the unit's first one on */
 	uint64_t base;		 /* address that ranges are relative to */
 	int version;
 	struct dwarf_image *image;
@@ -89,8 +89,7 @@ static const char *string_of(Dwarf_Die *die, unsigned name)
 	return dwarf_attr(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
 }
 
-/* Returns a section of the program from an offset on, which is the value of one of two
- * attributes. */
+/* Returns a section of the program from the offset that one of two attributes gives. */
 static struct dwo_bytes bytes_from(Elf *elf, const char *section, Dwarf_Die *skeleton,
 				   unsigned name, unsigned gnu_name)
 {
@@ -203,7 +202,7 @@ static char *path_in(const char *folder, size_t folder_len, const char *name)
 	return NULL;
 }
 
-/* Makes a unit from a file, which it takes over. */
+/* Makes a unit from a file, and becomes the file's owner. */
 static int take_file(struct dwo_file *file, struct split_unit *u, uint64_t id)
 {
 	int err = dwo_file_read(file, u->parts);
@@ -238,7 +237,7 @@ static int open_package(struct split_dwarf *s)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Where a unit is searched: the skeleton's data. */
+/* What the skeleton says about where its unit is. */
 struct place {
 	const char *name, *folder;
 	Dwarf_Die *skeleton;
@@ -273,7 +272,7 @@ static int try_package(struct split_dwarf *s, const struct place *p, struct spli
 	return err;
 }
 
-/* Takes over `path`; NULL: there is none. */
+/* Tries a path, which it frees, or NULL. */
 static int try_file(struct split_dwarf *s, char *path, const struct place *p, bool *ret_is_there,
 		    struct split_unit **ret_unit)
 {
@@ -406,7 +405,7 @@ size_t split_unit_bytes(const struct split_unit *u)
 
 /* --- ranges ---------------------------------------------------------------------------------- */
 
-/* A reader of a list, up to the end of its bytes. */
+/* The rest of a list that is being read. */
 struct list {
 	const uint8_t *at, *end;
 	bool failed;
@@ -488,7 +487,7 @@ static int next_range(const struct split_unit *u, struct list *l, uint64_t *base
 	return -1; /* DW_RLE_end_of_list, or an unknown entry */
 }
 
-/* The same for DWARF 4's lists. */
+/* Reads one entry of DWARF 4's lists; see next_range(). */
 static int next_gnu_range(struct list *l, uint64_t *base, uint64_t *start, uint64_t *end)
 {
 	uint64_t first = get_number(l, 8), second = get_number(l, 8);
@@ -521,7 +520,8 @@ static int each_range(const struct split_unit *u, struct list *l,
 	return err;
 }
 
-/* Returns the offset of the unit's list of that number, behind the header of all lists; or 0. */
+/* Returns the offset of the list with that number among the unit's lists, behind the header of all
+ * lists; or 0. */
 static uint64_t list_of_number(const struct dwo_bytes *lists, uint64_t number)
 {
 	uint32_t count, offset;
@@ -535,7 +535,7 @@ static uint64_t list_of_number(const struct dwo_bytes *lists, uint64_t number)
 	return 12 + (uint64_t)offset;
 }
 
-/* Finds the list that an attribute refers to. libdw would search it in sections that it does not
+/* Finds the list that an attribute refers to. libdw would look for it in sections that it does not
  * have, so the value is read here. */
 static bool find_list(const struct split_unit *u, const Dwarf_Attribute *attr, struct list *ret)
 {

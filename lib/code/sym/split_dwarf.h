@@ -18,34 +18,35 @@
 struct split_dwarf;
 struct split_unit;
 
-/* `elf` has the skeletons; `source` opens files; `path`, which may be NULL, is that of the program.
- * All are borrowed. Returns 0 or -ENOMEM. */
+/* `elf` is the file with the skeletons; `source` opens the .dwo and .dwp files; `path`, which may
+ * be NULL, is that of the program. All are borrowed. Returns 0 or -ENOMEM. */
 int split_dwarf_new(Elf *elf, const struct debug_source *source, const char *path,
 		    struct split_dwarf **ret_split);
-void split_dwarf_free(struct split_dwarf *split); /* after its units; NULL is fine */
+void split_dwarf_free(struct split_dwarf *split); /* call it after its units were freed; NULL is
+						   * fine */
 
-/* Opens the unit of a skeleton, whose root is given. Accepts it only if it has the skeleton's id.
- * Returns 0, the caller frees it; -ENOENT: it was not found, and split_dwarf_missing() gives its
- * name; -ENOMEM. */
+/* Opens the unit that a skeleton refers to; `skeleton` is the root of the skeleton's tree. Accepts
+ * the unit only if it has the skeleton's id. Returns 0, and the caller frees *ret_unit; -ENOENT: it
+ * was not found, and split_dwarf_missing() gives its name; -ENOMEM. */
 int split_dwarf_open(struct split_dwarf *split, Dwarf_Die *skeleton, struct split_unit **ret_unit);
 void split_unit_free(struct split_unit *unit); /* NULL is fine */
 
-/* Appends the name, from the compiler, of the file whose unit was not found, and a remark. false:
- * all were found. */
+/* Appends the name (as the compiler wrote it) of the .dwo file whose unit was not found, and a
+ * remark. Returns false if all units were found. */
 bool split_dwarf_missing(const struct split_dwarf *split, struct buf *text);
 
-/* Returns the root of the unit's tree. Do not get ranges from libdw below it, since the base of
- * addresses is in the skeleton. */
+/* Returns the root of the unit's tree. Use split_unit_ranges() for the ranges of its DIEs, not
+ * libdw: the base of their addresses is in the skeleton. */
 Dwarf_Die *split_unit_die(struct split_unit *unit);
 
-/* Does the unit have a table of file names? If not, the skeleton's is used. */
+/* Returns whether the unit has a table of file names of its own. If not, the skeleton's is used. */
 bool split_unit_has_files(const struct split_unit *unit);
 
-/* Returns about the bytes of memory that the unit takes. */
+/* Returns the approximate number of bytes of memory that the unit takes. */
 size_t split_unit_bytes(const struct split_unit *unit);
 
-/* Calls `each` with the address ranges of a DIE of the unit. A nonzero result of `each` stops the
- * calls, and is returned; else 0, also if there are no ranges or they are damaged. */
+/* Calls `each` with the address ranges of a DIE of the unit. If `each` returns a value other than
+ * 0, the calls stop and it is returned; else 0, also if there are no ranges or they are damaged. */
 int split_unit_ranges(struct split_unit *unit, Dwarf_Die *die,
 		      int (*each)(void *arg, uint64_t start, uint64_t end), void *arg);
 

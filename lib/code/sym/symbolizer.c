@@ -52,11 +52,11 @@ struct symbolizer_object {
 	bool is_opened, is_loaded;
 	bool has_dwarf; /* of the file itself */
 	bool debug_has_dwarf;
-	size_t bytes;		      /* about what its tables take, once they are loaded */
-	size_t line_bytes;	      /* of these its line tables, if all are loaded */
+	size_t bytes;		      /* about how much its tables take once they are loaded */
+	size_t line_bytes;	      /* how much of these are line tables, if all are loaded */
 	struct elf_file *debug;	      /* owned; NULL: none */
 	struct symtab *symtab;	      /* NULL until loaded */
-	struct addr2line *dwarf;      /* NULL: none, or not wanted */
+	struct addr2line *dwarf;      /* NULL: there is none, or it is not wanted */
 	struct unwind_bounds *bounds; /* NULL until a function without a name was met */
 	struct runtime_tables tables; /* none: the object has none, or they were not needed yet */
 	bool has_tried_tables;
@@ -347,7 +347,7 @@ static int resolve_dwarf(struct symbolizer_object *o, uint64_t vaddr,
 	return n;
 }
 
-/* Makes the names of an Ada unit readable, if they are GNAT's. Returns 0 or -ENOMEM. */
+/* Makes the names of an Ada unit readable if they are GNAT's. Returns 0 or -ENOMEM. */
 static int read_ada(struct symbolizer_object *o, struct symbolizer_frame *frames, size_t n)
 {
 	int err = o->ada ? 0 : strings_new(&o->ada);
@@ -366,8 +366,8 @@ static int read_ada(struct symbolizer_object *o, struct symbolizer_frame *frames
 	return err < 0 ? -ENOMEM : 0;
 }
 
-/* The unwind information has the start of a function without a name: so all its locations are one
- * function. Returns 1 (a frame), 0 or -ENOMEM. */
+/* For a function without a name, gives the start that its unwind entry has, so that all its
+ * locations are one function. Returns 1 (a frame), 0 or -ENOMEM. */
 static int resolve_bounds(struct symbolizer_object *o, uint64_t vaddr,
 			  struct symbolizer_frame *ret_frames, size_t max)
 {
@@ -394,8 +394,8 @@ static int load_tables(struct symbolizer_object *o)
 	return 0;
 }
 
-/* A runtime's own table has names that symbols and DWARF lack, and lines that DWARF lacks. Returns
- * 1 (a frame), 0 or -ENOMEM. */
+/* Gives what a runtime's own table has: names that symbols and DWARF lack, and lines that DWARF
+ * lacks. Returns 1 (a frame), 0 or -ENOMEM. */
 static int resolve_runtime(struct symbolizer_object *o, uint64_t vaddr,
 			   struct symbolizer_frame *ret)
 {
@@ -423,7 +423,7 @@ static bool lookup_vaddr(const struct symbolizer_object *o, uint64_t offset, uin
 					ret_vaddr);
 }
 
-/* As symbolizer_resolve(), for a loaded object, with linkage names. */
+/* Does symbolizer_resolve() for a loaded object, with linkage names. */
 static int resolve_linkage(struct symbolizer_object *object, uint64_t vaddr,
 			   struct symbolizer_frame *ret_frames, size_t max, bool *ret_is_ada)
 {

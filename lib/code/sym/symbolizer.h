@@ -7,7 +7,7 @@
  * set and the library is installed), the symbols that are packed into it (.gnu_debugdata), .dynsym;
  * for Go programs the runtime's own table. A symbol names only addresses within its size (or, for
  * sizeless symbols, up to the next symbol of the section). An address that no symbol covers stays
- * unnamed, and never gets a neighbour's name.
+ * unnamed, and never gets the name of the symbol before it.
  *
  * Not thread-safe: one symbolizer for one thread.
  */
@@ -49,27 +49,30 @@ struct symbolizer_frame {
 int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_sym);
 void symbolizer_free(struct symbolizer *sym); /* and its objects */
 
-/* Limits line tables of objects that are opened from now on to about this many bytes each, besides
- * those of the current unit: then query in order of offset. 0, the default: no limit. */
+/* Limits the line tables of objects that are opened from now on to about this many bytes each,
+ * besides those of the current compilation unit. Then query in order of offset, since a dropped
+ * table is read again. 0, the default: no limit. */
 void symbolizer_limit(struct symbolizer *sym, size_t line_bytes);
 
-/* Prepares an object. `file` is borrowed until the symbolizer is freed and used only by this
- * thread. `path` (for .gnu_debuglink) is copied. Returns 0, -ENOMEM. An object without any symbols
- * is no error. */
+/* Prepares an object. `file` is borrowed until the symbolizer is freed, and used only by this
+ * thread. `path` (for .gnu_debuglink) is copied. Returns 0 (also for an object without any symbols)
+ * or -ENOMEM. */
 int symbolizer_object_new(struct symbolizer *sym, struct elf_file *file, const char *path,
 			  struct symbolizer_object **ret_object);
 
 /* Call it before its symbolizer is freed; the file is not needed after that. NULL is fine. */
 void symbolizer_object_free(struct symbolizer_object *object);
 
-/* Returns about the bytes of memory that an object's tables take; 0 before the first query. */
+/* Returns the approximate number of bytes of memory that an object's tables take; 0 before the
+ * first query. */
 size_t symbolizer_object_bytes(const struct symbolizer_object *object);
 
 /* Gives the bytes that the next query will read: 0 if the tables are loaded. Returns 0 or
  * -ENOMEM. */
 int symbolizer_object_unread(struct symbolizer_object *object, size_t *ret_bytes);
 
-/* Do its line tables exceed the limit, so that it should be queried in order of offset? */
+/* Returns whether the object's line tables exceed the limit, so that it should be queried in order
+ * of offset. */
 bool symbolizer_object_wants_order(struct symbolizer_object *object);
 
 /* Finds the functions at a file offset, the innermost inlined one first, the enclosing one last.
@@ -78,12 +81,12 @@ int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 		       struct symbolizer_frame *ret_frames, size_t max);
 
 /* Appends the name of a debug file that was missing for the answers so far: "main.dwo", "its dwz
- * file NAME", or the separate debug file that the object names. false: none is missing, or none is
- * known. */
+ * file NAME", or the separate debug file that the object names. Returns false if none is missing,
+ * or its name is not known. */
 bool symbolizer_object_missing(const struct symbolizer_object *object, struct buf *text);
 
-/* Finds the start of the function at a file offset only by unwind information, which is quick, for
- * a frame without a name. Returns 1, 0 (not known) or -ENOMEM. */
+/* Finds only the start of the function at a file offset, from unwind information, which is quick;
+ * for a frame without a name. Returns 1, 0 (it is not known) or -ENOMEM. */
 int symbolizer_start(struct symbolizer_object *object, uint64_t offset,
 		     struct symbolizer_frame *ret_frame);
 

@@ -52,7 +52,7 @@ struct symtab {
 
 /* --- reading ------------------------------------------------------------------------------- */
 
-/* Gives the executable section to which a symbol belongs. */
+/* Gives the section header of a symbol that is in an executable section. */
 static bool section_of(Elf *elf, const GElf_Sym *sym, GElf_Shdr *ret_shdr)
 {
 	Elf_Scn *scn;
@@ -68,7 +68,8 @@ static bool section_of(Elf *elf, const GElf_Sym *sym, GElf_Shdr *ret_shdr)
 	       ret_shdr->sh_size <= UINT64_MAX - ret_shdr->sh_addr;
 }
 
-/* The linker's marks of where a section starts and ends are symbols without a type. */
+/* Returns whether a name is one of the linker's marks at the start and end of a section, which have
+ * no type. */
 static bool is_mark(const char *name)
 {
 	return !strncmp(name, "__start_", 8) || !strncmp(name, "__stop_", 7);
@@ -170,7 +171,7 @@ static int compare(const void *a, const void *b)
 	return alias_compare(x->name, y->name, x->rank);
 }
 
-/* Sets the ends of symbols without a size; those that are labels get none. */
+/* Sets the ends of symbols without a size; labels get none. */
 static void end_sizeless(struct symtab *t, const struct unwind_bounds *bounds)
 {
 	uint64_t covered = 0; /* end of what symbols with a size cover */
@@ -197,7 +198,7 @@ static void end_sizeless(struct symtab *t, const struct unwind_bounds *bounds)
 	}
 }
 
-/* Symbols rank by their order: the first alias names the address. */
+/* Symbols rank by their order, so the first alias names an address. */
 static int make_map(struct symtab *t)
 {
 	int err = 0;

@@ -14,7 +14,7 @@
 
 struct unwind_bounds {
 	struct eh_frame_hdr *hdr; /* owned; NULL: the file has none */
-	uint32_t *sizes;	  /* sizes of code, by entry; 0: not read, or invalid; owned */
+	uint32_t *sizes;	  /* sizes of code, by entry; 0: not read, or invalid. Owned */
 };
 
 /* 0 or -ENOMEM. */

@@ -9,7 +9,7 @@
  *                    return address is one word above.
  *   the instruction before it, in such a function
  *                    The same CFI is wrong, and a register has the CFA. (On top of the stack is
- *                    only a copy of the return address; the register leads to the caller.)
+ *                    only a copy of the return address; the register has the caller's.)
  *   system call; ... The C library ends an entry right before the system call that makes a
  *                    thread, since the child returns with another stack. Up to the child's
  *                    entry, which follows within a few instructions, the parent's frame is as
@@ -35,7 +35,7 @@
 
 #define SYSCALL_GAP 24 /* bytes from the system call to the child's entry, at most */
 
-/* The return address is on top of the stack, or above `pushed` bytes. */
+/* Sets the rule for a return address on top of the stack, or `pushed` bytes above. */
 static void set_plain(struct walk_rule *rule, int pushed)
 {
 	walk_rule_free(rule);
@@ -79,7 +79,7 @@ static bool is_syscall(const struct elf_file *elf, uint64_t offset)
 	return elf_file_read_whole(elf, offset, code, sizeof(code)) && code_form_is_syscall(code);
 }
 
-/* If the CFI's entry ends with a system call right before: sets the rule from before the call. */
+/* If the entry of the CFI ends right after a system call, sets the rule from before the call. */
 static int after_syscall(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 			 uint64_t offset, struct walk_rule *rule)
 {
@@ -144,7 +144,7 @@ static void in_init(const struct elf_file *elf, uint64_t vaddr, struct walk_rule
 		set_plain(rule, pushed);
 }
 
-/* Sets the rule in the functions beside these, before they have a frame pointer. */
+/* Sets the rule in the other start code, as long as it has no frame pointer. */
 static void in_start_code(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
 {
 	struct around a;
@@ -221,7 +221,7 @@ static bool is_in_init(const struct elf_file *elf, uint64_t vaddr)
 	       !code_form_may_have_return(code, vaddr - start);
 }
 
-/* Returns whether it is the entry of a frame_dummy that only jumps to register_tm_clones. */
+/* Returns whether an offset is the entry of a frame_dummy that only jumps to register_tm_clones. */
 static bool is_jump_to_tm_clones(const struct elf_file *elf, uint64_t offset,
 				 const struct around *a)
 {

@@ -9,12 +9,12 @@
 #include "analysis/analysis.h"
 #include "runtime/runtime.h"
 
-#define SPANS	64   /* of changed bytes, at most; if there are more, all is analysed */
-#define APART	64   /* bytes between two spans, at least */
+#define SPANS	64   /* most spans of changed bytes; if there are more, everything is analysed */
+#define APART	64   /* least bytes between two spans */
 #define PATCHED 16   /* up to this size, a span may be a patch of an instruction */
 #define MARGIN	2048 /* bytes on either side of a span that are analysed with it */
 #define BLOCK	64   /* bytes that are compared at a time */
-#define STARTS	256  /* starts of functions that runtimes recognise, at most */
+#define STARTS	256  /* most starts of functions by which runtimes are recognised */
 
 struct span {
 	uint64_t from, to; /* addresses */
@@ -111,7 +111,7 @@ static void note_changed(struct change *c, uint64_t address)
 		c->spans[c->span_count++] = (struct span){address, address + 1};
 }
 
-/* Finds the spans in which bytes differ from those of the piece, or the piece has none. */
+/* Finds the spans in which bytes differ from the piece's, or the piece has none. */
 static void compare(struct change *c, const uint8_t *bytes, size_t len, uint64_t start)
 {
 	uint8_t old[BLOCK];
@@ -131,7 +131,7 @@ static void compare(struct change *c, const uint8_t *bytes, size_t len, uint64_t
 
 /* --- rules --------------------------------------------------------------------------------- */
 
-/* Returns how many rows begin at or before an address. */
+/* Returns how many rows begin at an address or before. */
 static size_t rows_up_to(const struct code_piece *p, uint64_t address)
 {
 	size_t low = 0, high = p->rows.count;
@@ -183,7 +183,7 @@ static uint64_t next_row(const struct code_piece *p, uint64_t address, uint64_t 
 	return k < p->rows.count && p->rows.items[k].address < end ? p->rows.items[k].address : end;
 }
 
-/* Returns the span that contains an address; NULL: none. Lowers *end to the next start or end of a
+/* Returns the span that contains an address, or NULL. Lowers *end to the next start or end of a
  * span. */
 static const struct span *span_at(const struct change *c, uint64_t address, uint64_t *end)
 {
@@ -202,8 +202,8 @@ static const struct span *span_at(const struct change *c, uint64_t address, uint
 	return NULL;
 }
 
-/* Takes the rules of a window that was analysed. Where it has none (its function is only partly in
- * the window), keeps the old rules, unless the code there is new. */
+/* Takes the rules of a window that was analysed. Where there are none, since the function is only
+ * partly in the window, keeps the old rules, unless the code there is new. */
 static int merge(struct change *c, const struct span *window, struct code_piece *merged)
 {
 	struct code_piece *old = c->piece;
@@ -250,7 +250,7 @@ static int renew_window(struct change *c, const uint8_t *bytes, const struct spa
 	return 0;
 }
 
-/* Returns the window around the spans from *i on that are near each other, and moves *i behind
+/* Returns the window around the span at *i and those that follow near it, and moves *i behind
  * them. */
 static struct span take_window(const struct change *c, size_t *i)
 {

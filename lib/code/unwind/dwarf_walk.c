@@ -44,24 +44,24 @@
 #include "unwind/walk_run.h"
 #include "unwind/heuristic_step.h"
 
-#define ENTRY_BYTES 64 /* length that start code without CFI is taken to have */
-/* Rules of an object that are made from single entries before all its CFI is read: making so many
- * costs less than reading it. */
+#define ENTRY_BYTES 64 /* length that is assumed of start code without CFI */
+/* Rules of an object that are made from single entries before all of its CFI is read: so many cost
+ * less than reading it. */
 #define SINGLE_RULES	200
-#define SINGLE_RULES_IN 32 /* allows one more rule for each so many entries of the file */
+#define SINGLE_RULES_IN 32 /* one more rule for each so many entries of the file */
 
 /* An object's CFI, and the function at the object's entry address. The CFI is only needed for new
- * rules: it is dropped when it was not used for a while, and read again when it is needed. */
+ * rules: it is dropped when it has not been used for a while, and read again when it is needed. */
 struct walk_object {
 	bool is_complete;	      /* all CFI was read: `index` has it, or the file has none */
 	bool has_entry;		      /* the function at the entry address was looked for */
 	uint32_t singles;	      /* rules that were made from single entries */
-	uint32_t max_singles;	      /* most that are made so; 0: not computed yet */
+	uint32_t max_singles;	      /* most rules that are made so; 0: not computed yet */
 	struct cfi_index *index;      /* owned; NULL: no CFI, or not read */
 	struct runtime_tables tables; /* owned; empty: the file has none, or they are not read */
 	bool has_tables;	      /* the file has some, though they may have been dropped */
 	bool has_tried_tables;
-	uint64_t used;			 /* when; counted in trims */
+	uint64_t used;			 /* trim of its last use */
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
 	struct jump_frame jump;		 /* the function in whose frame code without any rule
 					  * runs */
@@ -76,7 +76,7 @@ struct dwarf_walk {
 	struct dwarf_walk_stats stats;
 	struct analysed_source source;
 	struct kept_register kept;
-	struct walk_rule provisional; /* has nothing of its own to free */
+	struct walk_rule provisional; /* owns no memory */
 };
 
 int dwarf_walk_new(const struct dwarf_walk_options *options, struct dwarf_walk **ret_walk)
@@ -118,7 +118,7 @@ void dwarf_walk_get_stats(const struct dwarf_walk *walk, struct dwarf_walk_stats
 
 /* --- objects and rules --------------------------------------------------------------------- */
 
-/* Notes the range of the function at the entry address; start code without CFI is taken to have
+/* Notes the range of the function at the entry address; start code without CFI is assumed to have
  * ENTRY_BYTES. */
 static void set_entry(struct walk_object *wo, const struct cfi_index *index, uint64_t entry)
 {
@@ -202,9 +202,9 @@ bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, u
 }
 
 /* Compiles the rule of the code before a return address. If the address is a function's start and
- * nothing covers the byte before, no call has pushed it: it was put there by hand, as makecontext()
- * does. Then the rule of the function's start holds, and if that leads nowhere, the function is the
- * stack's entry. */
+ * nothing covers the byte before it, no call has pushed it: it was put there by hand, as
+ * makecontext() does. Then the rule of the function's start holds, and if that leads nowhere, the
+ * function is the stack's entry. */
 static int compile_at(const struct cfi_index *index, uint64_t vaddr, bool is_return,
 		      struct walk_rule *rule)
 {
@@ -219,7 +219,7 @@ static int compile_at(const struct cfi_index *index, uint64_t vaddr, bool is_ret
 	return err;
 }
 
-/* Replaces a rule by that of a runtime's table, if the object has one: with the same precedence as
+/* Replaces a rule by that of a runtime's table, if the object has one, with the same precedence as
  * in the kernel half's tables (recipe_runtime.h). */
 static int add_runtime(struct walk_object *wo, const struct elf_file *elf, uint64_t vaddr,
 		       struct walk_rule *rule, bool *ret_is_runtimes)
@@ -285,7 +285,7 @@ static int find_entry(struct walk_object *wo, const struct elf_file *elf)
 	return err;
 }
 
-/* As compile_at(), with an index of a single entry. */
+/* Does compile_at() with an index of a single entry. */
 static int compile_near(const struct elf_file *elf, uint64_t vaddr, bool is_return,
 			const struct cfi_index *index, struct walk_rule *rule)
 {
@@ -316,7 +316,7 @@ static bool has_singles_left(struct walk_object *wo, const struct elf_file *elf)
 	return wo->singles < SINGLE_RULES || wo->singles < wo->max_singles;
 }
 
-/* Makes a rule without reading all of the CFI. -ENODATA: all of it is needed. */
+/* Makes a rule without reading all of the CFI. Returns -ENODATA if all of it is needed. */
 static int make_single_rule(struct dwarf_walk *walk, const struct object *object,
 			    struct walk_object *wo, uint64_t vaddr, uint64_t offset, bool is_return,
 			    struct walk_rule *rule)
@@ -351,8 +351,9 @@ static int make_rule_of_all(struct dwarf_walk *walk, const struct object *object
 	return err ? err : finish_rule(walk, object, wo, wo->index, vaddr, offset, is_return, rule);
 }
 
-/* Gives a rule that has neither CFI nor a runtime's table its provenance: it came from a few bytes
- * of code (cfi_repair.h, sigreturn.h), or a frame pointer is tried. Start code has no caller. */
+/* Sets the provenance of a rule that comes from neither CFI nor a runtime's table: from a few bytes
+ * of code (cfi_repair.h, sigreturn.h), or else a frame pointer is tried. Start code has no
+ * caller. */
 static void set_provenance(struct walk_rule *rule)
 {
 	if (rule->fast.cfa == STACKD_CFA_NONE)
@@ -385,7 +386,7 @@ static int make_rule(struct dwarf_walk *walk, const struct object *object, uint6
 
 #define KEY_OF_RETURN (UINT64_C(1) << 63)
 
-/* Returns NULL for lack of memory. Return addresses have keys of their own: an address that was put
+/* Returns NULL if memory is lacking. Return addresses have separate keys: an address that was put
  * on a stack by hand (stack_start.h) has another rule than the instruction one byte below it, which
  * may be a return. */
 static const struct walk_rule *get_rule(struct dwarf_walk *walk, const struct object *object,
@@ -421,15 +422,16 @@ bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, u
 /* --- code of files that JIT code jumps to ---------------------------------------------------- */
 
 #define OUTSIDE_BYTES                                                                              \
-	4096 /* bytes of code that are all taken to have call frame information, or all not to */
+/* Either all of so many bytes of code are taken to have call frame information, or none. */
+4096
 
-struct outside {
+	struct outside {
 	struct dwarf_walk *walk;
 	const struct walk_run *run;
-	uint64_t bare; /* 1 + number of the OUTSIDE_BYTES that were last found to have none */
+	uint64_t bare; /* 1 + number of the OUTSIDE_BYTES that were found last to have none */
 };
 
-/* Gives the rule at an address of a file, if it is of call frame information. */
+/* Gives the rule at an address of a file, if it comes from call frame information. */
 static bool rule_outside(void *arg, uint64_t address, struct stackd_rule *ret_rule)
 {
 	const struct outside *o = arg;
@@ -484,8 +486,8 @@ static enum stackd_end_reason at_entry(const struct walk_run *run, enum stackd_e
 	return STACKD_END_ENTRY;
 }
 
-/* Returns the function in whose frame an object's code without rules runs; NULL: none, or no
- * memory. */
+/* Returns the function in whose frame an object's code without rules runs; NULL if there is none,
+ * or memory is lacking. */
 static const struct jump_frame *jump_frame_of(struct dwarf_walk *walk, const struct object *object)
 {
 	struct walk_object *wo;
@@ -497,9 +499,9 @@ static const struct jump_frame *jump_frame_of(struct dwarf_walk *walk, const str
 	return wo->jump.start ? &wo->jump : NULL;
 }
 
-/* Steps out of code that a program has made in its own data, as Lisp systems do that dump their
- * memory into a program (GCL). It is not laid out as compilers of C lay out code, so it is analysed
- * like JIT code: around the address. */
+/* Steps out of code in a program's own data, as made by Lisp systems that dump their memory into a
+ * program (GCL). It is not laid out as C compilers lay out code, so it is analysed like JIT code,
+ * around the address. */
 static enum stackd_end_reason out_of_data(struct walk_run *run, const struct object *object,
 					  uint64_t offset)
 {
@@ -508,8 +510,9 @@ static enum stackd_end_reason out_of_data(struct walk_run *run, const struct obj
 	return reason == STACKD_END_NO_RECIPE ? STACKD_END_RUNTIME_CODE : reason;
 }
 
-/* Steps out of code of a file that has neither CFI nor a rule of a runtime's table. `found` may be
- * in the cache, where the search in heuristic_step_from_taker() can replace it by other rules. */
+/* Steps out of a file's code that has neither CFI nor a rule of a runtime's table. `found` may be
+ * in the cache, where the search in heuristic_step_from_taker() can put other rules in its
+ * place. */
 static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_run *run,
 					   const struct object *object, uint64_t offset,
 					   const struct walk_rule *found)
@@ -550,7 +553,8 @@ static enum stackd_end_reason without_file(struct dwarf_walk *walk, struct walk_
 	return WALK_GO_ON;
 }
 
-/* Returns the register that a rule's CFA counts from; STACKD_REG_COUNT: none, or an expression. */
+/* Returns the register that a rule's CFA counts from; STACKD_REG_COUNT if there is none, or an
+ * expression. */
 static unsigned cfa_register(const struct walk_rule *rule)
 {
 	const struct stackd_rule *cfa = rule->slow ? &rule->slow->cfa : &rule->fast;
@@ -577,7 +581,7 @@ static void note_values(struct walk_run *run)
 	}
 }
 
-/* Sets the CFA's register to its last known value, if no callee since then has changed it. */
+/* Sets the CFA's register to its last known value, if no callee has changed it since. */
 static void find_kept(struct dwarf_walk *walk, struct walk_run *run, const struct walk_rule *rule)
 {
 	unsigned reg = cfa_register(rule);
@@ -619,7 +623,7 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 	return is_entry ? at_entry(run, reason) : reason;
 }
 
-/* Fills the frame of the present state. false: its address is in no known mapping. */
+/* Fills in the frame of the present state. Returns false if its address is in no known mapping. */
 static bool enter_frame(const struct walk_run *run, struct walk_frame *frame)
 {
 	const struct walk *w = &run->at.walk;
@@ -643,11 +647,11 @@ static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_re
 									: run->provenance;
 }
 
-/* Returns how the walk ends at a return address of 0. It ends a stack at the end of the stack's
- * memory, and behind a frame that has called: programs put 0 below a coroutine's first function. In
- * a leaf that may be changing its stack, for frame pointers, and for rules from instructions, 0 is
- * a word like any other: code that is entered by jumps runs in another function's frame. Behind a
- * signal, 0 is a bad pointer that was called. */
+/* Returns how the walk ends at a return address of 0. The stack is complete if the 0 is at the end
+ * of the stack's memory, or if the frame has called: programs put 0 below a coroutine's first
+ * function. In a leaf that may be changing its stack, for frame pointers, and for rules from
+ * instructions, 0 is a word like any other: code that is entered by jumps runs in another
+ * function's frame. Behind a signal, 0 is a bad pointer that was called. */
 static enum stackd_end_reason at_zero(const struct walk_run *run)
 {
 	const struct walk_frame *frame = &run->frames[run->count - 1];
@@ -699,7 +703,8 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		    !(heuristic_step_leave_trampoline(&run) && enter_frame(&run, frame))) {
 			if (heuristic_step_from_nowhere(&run))
 				continue;
-			/* A return address in no mapping is not one: drop its frame. */
+			/* An address in no mapping is not a return address: its frame is
+			 * dropped. */
 			n -= frame->is_return && n > 1;
 			reason = STACKD_END_NO_MAPPING;
 			break;

@@ -4,14 +4,13 @@
  *
  * The rules for an address come from the same reader of call frame information as the kernel half's
  * tables, and are applied to the copy. An object's CFI is kept once for all processes that map it.
- * Rules are cached by (object, offset), since return addresses are few and repeat: a frame costs
- * one probe of the cache. The walk is the fallback for the kernel half's; tests/agree compares both
- * with libdw.
+ * Rules are cached by (object, offset), since return addresses are few and repeat, so that a frame
+ * costs one look-up in the cache. This walk completes samples for which the kernel half's walk ends
+ * early; tests/agree compares both with libdw.
  *
- * If an object has no CFI for an address, the walk derives a rule from its instructions; failing
- * that, it tries a step by the frame pointer, and accepts it only if the return address that it
- * finds follows a call instruction. heuristic_step.h declares such steps, and those out of JIT
- * code.
+ * If an object has no CFI for an address, the walk derives a rule from its instructions. If that
+ * fails, it tries a step by the frame pointer, and accepts it only if the return address found
+ * follows a call instruction. heuristic_step.h declares such steps, and the steps out of JIT code.
  */
 #ifndef UNWIND_DWARF_WALK_H
 #define UNWIND_DWARF_WALK_H
@@ -25,52 +24,59 @@
 #include "stack/provenance.h"
 #include "stackd_abi.h"
 
-#define DWARF_WALK_MAX_FRAMES 16384 /* of 16 bytes each, 256 KiB of stack */
+/* limit of the frames of a walk; the smallest take 16 bytes of stack each, 256 KiB together */
+#define DWARF_WALK_MAX_FRAMES 16384
 
 /* One walked frame, leaf first. */
 struct walk_frame {
 	uint64_t address;	     /* the program counter, or the return address */
 	const struct object *object; /* NULL: no mapping is known */
-	uint64_t offset;	     /* file offset of the byte to look up: pc, or return
-				      * address - 1; the address itself without an object */
-	uint64_t slot;		     /* address of the stack slot that held the return address;
-				      * 0 for the leaf */
-	bool is_return;		     /* the frame waits for a call to return (see
-				      * stack/location.h) */
-	bool is_guess;		     /* found by a validated frame-pointer step */
-	uint8_t provenance; /* of the rule that led to the caller; NONE: the walk ended here */
+	/* file offset of the byte whose rule and name are looked up: of the program counter, or of
+	 * the return address - 1; without an object, that address itself */
+	uint64_t offset;
+	uint64_t slot;	    /* address of the stack slot that held the return address;
+			     * 0 for the leaf */
+	bool is_return;	    /* the address is a return address (see stack/location.h) */
+	bool is_guess;	    /* found by a step by the frame pointer, not by a rule */
+	uint8_t provenance; /* of the rule that led to the caller; NONE: there was no step to a
+			     * caller */
 };
 
 struct walk_input {
 	struct stackd_regs regs;
 	const uint8_t *stack; /* the bytes from regs.r[STACKD_REG_SP] upwards; borrowed */
 	size_t stack_bytes;
-	uint64_t below;	      /* the word at the next lower address; 0: not known */
-	bool stack_cut;	      /* there is more stack above than was copied */
-	uint64_t stack_end;   /* address where the stack ends; 0: not known */
-	uint64_t stack_holes; /* bit i: page i of the stack, counted from the stack pointer's, was
-			       * not in memory; its bytes are not known */
-	const uint64_t *stack_more_holes; /* the same for the next 64 pages each; borrowed */
-	size_t n_stack_more_holes;	  /* pages beyond them are in memory */
+	uint64_t below;	    /* the word right below the stack pointer; 0: not known */
+	bool stack_cut;	    /* there is more stack above than was copied */
+	uint64_t stack_end; /* address where the stack ends; 0: not known */
+	/* bit i: page i of the stack, counted from the stack pointer's page, was not in memory, so
+	 * its bytes are not known */
+	uint64_t stack_holes;
+	const uint64_t *stack_more_holes; /* likewise for further pages, 64 in each element;
+					   * borrowed */
+	size_t n_stack_more_holes;	  /* number of elements; the pages after them were in
+					   * memory */
 
-	pid_t pid; /* process whose code without a file can be read (struct dwarf_walk_options); 0:
-		    * none */
+	/* process whose code without a file can be read (dwarf_walk_options.code); 0: none */
+	pid_t pid;
 
-	/* The JIT code of the process around the addresses of these marks, as it was at the sample;
-	 * borrowed. A rule of JIT code is used only if the code is still the same. */
-	bool has_code; /* false: the code is used as it is now */
+	/* The JIT code of the process at the time of the sample, around the addresses of these
+	 * marks; borrowed. A rule of JIT code is used only if the code is still the same. */
+	bool has_code; /* `code` is known; false: the code is used as it is now */
 	const struct stackd_code_mark *code;
 	size_t code_count;
 
-	enum stackd_leaf leaf; /* if it has no rule: how much of its frame the leaf has set up */
+	enum stackd_leaf leaf; /* how much of its frame the leaf has set up; used if the leaf has
+				* no rule */
 
-	/* A walk that begins at a caller's frame, of whose registers only some are known. All 0: it
-	 * begins at the leaf. */
+	/* For a walk that begins at a caller's frame, of whose registers only some are known. All
+	 * three 0: it begins at the leaf. */
 	uint32_t known;	      /* bit i: regs.r[i] is the frame's value; 0: all are */
-	bool is_return;	      /* regs' program counter is a return address */
-	uint64_t stack_start; /* address of stack[0]; 0: regs' stack pointer */
+	bool is_return;	      /* the program counter in `regs` is a return address */
+	uint64_t stack_start; /* address of stack[0]; 0: it is the stack pointer in `regs` */
 
-	/* Resolves an address to an object and a file offset; false: it is in none. */
+	/* Gives the object and the file offset at an address. Returns false if no object is mapped
+	 * there. */
 	bool (*find)(void *arg, uint64_t address, const struct object **ret_object,
 		     uint64_t *ret_offset);
 	void *arg;
@@ -79,13 +85,15 @@ struct walk_input {
 struct dwarf_walk;
 struct runtime_code;
 
-/* Finds the rule at an object's file offset in tables that were made before; it is STACKD_CFA_NONE
- * if they have none. Returns 0; -EAGAIN: the tables are still being made; or -ENOMEM. */
+/* Looks up the rule at an object's file offset in tables that were made before; its cfa is
+ * STACKD_CFA_NONE if they have none. Returns 0; -EAGAIN: the tables are still being made; or
+ * -ENOMEM. */
 typedef int dwarf_walk_rule_fn(void *arg, const struct object *object, uint64_t offset,
 			       struct stackd_rule *ret_rule);
 
 struct dwarf_walk_options { /* zeroed: all rules are from the objects' files */
-	/* Finds rules of code that no CFI covers; NULL: the walk analyses it (analysed_rules.h). */
+	/* Looks up rules of code that no CFI covers; NULL: the walk analyses that code itself
+	 * (analysed_rules.h). */
 	dwarf_walk_rule_fn *find_rule;
 	void *rules;		   /* its argument; borrowed */
 	struct runtime_code *code; /* reads code without a file; borrowed. NULL: it is not read */
@@ -97,7 +105,8 @@ struct dwarf_walk_options { /* zeroed: all rules are from the objects' files */
 int dwarf_walk_new(const struct dwarf_walk_options *options, struct dwarf_walk **ret_walk);
 void dwarf_walk_free(struct dwarf_walk *walk); /* NULL is fine */
 
-/* Drops the CFI that was not used since the call before the last. To be called now and then. */
+/* Drops the CFI of objects that were not used since the call of this function before the last. To
+ * be called now and then. */
 void dwarf_walk_trim(struct dwarf_walk *walk);
 
 /* Walks from `in`, which is borrowed for the call; `frames` has room for `max_frames`. Writes
@@ -107,13 +116,14 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 					struct walk_frame *frames, size_t max_frames,
 					size_t *ret_count);
 
-/* Finds the range, in file offsets, of the entry of call frame information that covers an offset:
- * one function, nearly always, or a file's whole PLT. Returns false where nothing covers it. */
+/* Finds the range, in file offsets, of the entry of call frame information (FDE) that covers an
+ * offset. Nearly always it is a function; or a file's whole PLT. Returns false if no entry covers
+ * it. */
 bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 			 uint64_t *ret_start, uint64_t *ret_end);
 
-/* Returns whether a frame at this offset begins its thread's stack, by the code's rule or because
- * it is the file's entry function. For stacks that something else has walked. */
+/* Returns whether a frame at this offset is the outermost of its thread, by the code's rule or
+ * because it is in the file's entry function. For stacks that were walked elsewhere, as by perf. */
 bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 			 bool is_return);
 

@@ -40,7 +40,7 @@ enum recipe_refusal fixed_rule_make_cfa(const struct cfi_state *state, struct st
 	return RECIPE_ACCEPTED;
 }
 
-/* Gives a slot's distance from the CFA, if that is fixed. */
+/* Gives a slot's distance from the CFA, if it is fixed. */
 static bool slot_from_cfa(const struct cfi_state *state, const struct cfi_reg *slot,
 			  int64_t *ret_distance)
 {
@@ -66,7 +66,7 @@ static enum recipe_refusal set_return_address(const struct cfi_state *state,
 	return fits_s16(distance) ? RECIPE_ACCEPTED : RECIPE_REFUSED_RANGE;
 }
 
-/* Sets a slot that counts from a register; all such slots of a rule count from the same one. */
+/* Sets a slot that counts from a register, which must be the same for all such slots of a rule. */
 static enum recipe_refusal set_saved_via_reg(const struct cfi_reg *slot, int i,
 					     struct stackd_rule *rule)
 {
@@ -105,7 +105,8 @@ static enum recipe_refusal set_saved(const struct cfi_state *state, int i, struc
 	return fits_s16(distance) ? RECIPE_ACCEPTED : RECIPE_REFUSED_RANGE;
 }
 
-/* The caller's stack pointer is the CFA, unless a rule says something else. */
+/* Returns whether the caller's stack pointer is the CFA, as it is unless a rule says something
+ * else. */
 static bool sp_is_cfa(const struct cfi_reg *sp)
 {
 	return sp->how == CFI_UNSET || (sp->how == CFI_IS_CFA && !sp->offset);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts a row of the call frame table to the fixed form of a rule, struct stackd_rule, by which
- * the kernel half steps.
+ * Converts a row of the call frame table to struct stackd_rule, the rule of fixed size with which
+ * the kernel half finds a caller.
  */
 #ifndef UNWIND_FIXED_RULE_H
 #define UNWIND_FIXED_RULE_H
@@ -9,18 +9,18 @@
 #include "cfi/cfi_state.h"
 #include "unwind/recipe_refusal.h"
 
-/* Converts a state of the CFI machine to the fixed form. `is_signal_frame` is the CIE's
- * augmentation 'S'. Returns RECIPE_ACCEPTED, or why the form cannot express it; *ret_rule is then
- * untouched. */
+/* Converts a state of the CFI machine to such a rule. `is_signal_frame` is the CIE's augmentation
+ * 'S'. Returns RECIPE_ACCEPTED, or why such a rule cannot express the state; *ret_rule is then
+ * unchanged. */
 enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signal_frame,
 				    struct stackd_rule *ret_rule);
 
-/* Fills the CFA's members of a rule only. Returns RECIPE_ACCEPTED, or why the form cannot express
- * it, with the rule as it was. */
+/* Sets only the members of a rule that describe the CFA. Returns RECIPE_ACCEPTED, or why such a
+ * rule cannot express it; the rule is then unchanged. */
 enum recipe_refusal fixed_rule_make_cfa(const struct cfi_state *state, struct stackd_rule *rule);
 
-/* Returns where a register's value is in the kernel's sigcontext, in bytes from its first register.
- */
+/* Returns the offset in bytes of a register's value in the kernel's sigcontext, from the
+ * sigcontext's first register. */
 static inline unsigned fixed_rule_sigcontext(unsigned reg)
 {
 	unsigned word = 0;

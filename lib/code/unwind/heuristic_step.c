@@ -35,7 +35,7 @@ static enum answer follows_call_in(const struct elf_file *elf, uint64_t offset)
 	return call_site_ends(bytes, sizeof(bytes)) ? YES : NO;
 }
 
-/* The same as follows_call_in(), for code that the process has made at run time. */
+/* Does follows_call_in() for code that the process has made at run time. */
 static enum answer follows_call_made(const struct walk_run *run, uint64_t pc)
 {
 	const struct object *object =
@@ -44,7 +44,8 @@ static enum answer follows_call_made(const struct walk_run *run, uint64_t pc)
 	return object ? follows_call_in(object->elf, pc) : UNKNOWN;
 }
 
-/* Returns whether an address follows a call; the kernel puts that of sigreturn there, too. */
+/* Returns whether an address follows a call, or is that of sigreturn, which the kernel puts
+ * there. */
 static enum answer follows_call(const struct walk_run *run, uint64_t pc)
 {
 	const struct object *object;
@@ -76,8 +77,7 @@ static bool is_plausible_return(const struct walk_run *run, uint64_t pc, uint64_
 }
 
 /* Returns whether a return address that follows no call is in a runtime's interpreter, whose frame
- * is at `caller`. `callee`: the frame that is left, if it is the interpreter's, too; 0: it is
- * not. */
+ * is at `caller`. `callee` is the frame that is left, if that is the interpreter's too, else 0. */
 static bool returns_to_interpreter(const struct walk_run *run, uint64_t pc, uint64_t slot,
 				   uint64_t callee, uint64_t caller)
 {
@@ -96,7 +96,8 @@ static bool returns_to_interpreter(const struct walk_run *run, uint64_t pc, uint
 
 /* --- frame pointers ------------------------------------------------------------------------ */
 
-/* Returns the caller's stack pointer: it is above the return address, but for interpreters. */
+/* Returns the caller's stack pointer, which is right above the return address except for
+ * interpreters. */
 static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp)
 {
 	const struct object *object;
@@ -109,7 +110,7 @@ static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp
 	return slot + 8;
 }
 
-/* Moves to the caller whose return address `pc` is, or was, in `slot`. */
+/* Moves to the caller with the return address `pc`, which is, or was, in `slot`. */
 static enum stackd_end_reason enter_caller(struct walk_run *run, uint64_t slot, uint64_t pc,
 					   uint64_t sp, uint64_t fp)
 {
@@ -157,7 +158,7 @@ static bool is_interpreting(const struct walk_run *run)
 	return runtime_frame_runs(&run->at.memory, w->r[STACKD_REG_FP], w->r[STACKD_REG_SP]);
 }
 
-/* Steps out of code that was interrupted while it sets up a frame of an interpreter, or chooses a
+/* Steps out of code that was interrupted while setting up a frame of an interpreter, or choosing a
  * function to jump to. */
 static bool step_from_entry(struct walk_run *run)
 {
@@ -201,8 +202,8 @@ static enum stackd_end_reason step_by_frame_pointer(struct walk_run *run,
 
 /* --- code without a file ------------------------------------------------------------------- */
 
-/* Returns why a walk ends in code without rules. An ELF file that cannot be read is missing; of
- * other code, nothing could give a rule. */
+/* Returns why a walk ends in code without rules: either an ELF file could not be read, or there is
+ * nothing that could give a rule. */
 static enum stackd_end_reason without_rule(const struct object *object)
 {
 	return object->kind == OBJECT_JIT || object->error == -ENOEXEC ? STACKD_END_RUNTIME_CODE
@@ -219,8 +220,8 @@ static bool is_return_of(const struct walk_run *run)
 		returns_to_interpreter(run, w->pc, w->slot, 0, w->r[STACKD_REG_FP]));
 }
 
-/* Steps by a rule from the code's instructions. The bytes may be newer than the sample: the step is
- * undone if it does not lead to a return address. */
+/* Steps by a rule from the code's instructions. The bytes may be newer than the sample, so the step
+ * is undone if it does not lead to a return address. */
 static enum stackd_end_reason step_by_code(struct walk_run *run, const struct stackd_rule *rule)
 {
 	const struct walk_rule whole = {.fast = *rule};
@@ -234,8 +235,7 @@ static enum stackd_end_reason step_by_code(struct walk_run *run, const struct st
 	return STACKD_END_BAD_RETURN;
 }
 
-/* Returns whether an address of a file follows an indirect call: by such a call C enters the
- * code. */
+/* Returns whether an address of a file follows an indirect call, by which C enters the code. */
 static bool follows_entry(const struct walk_run *run, uint64_t pc)
 {
 	const struct object *object;
@@ -248,7 +248,7 @@ static bool follows_entry(const struct walk_run *run, uint64_t pc)
 	       call_site_kinds(bytes, sizeof(bytes)) & CALL_SITE_INDIRECT;
 }
 
-/* Steps out of code that is entered by jumps. It may have aligned the stack around calls of C. */
+/* Steps out of code that is entered by jumps, and may have aligned the stack around calls of C. */
 static bool step_by_entry(struct walk_run *run)
 {
 	const struct walk before = run->at.walk;
@@ -269,8 +269,7 @@ static bool step_by_entry(struct walk_run *run)
 	return false;
 }
 
-/* Drops callee-saved registers that paths to returns leave changed: the bits of the rule's
- * cfa_add. */
+/* Drops callee-saved registers that may be changed at returns: the bits of the rule's cfa_add. */
 static void drop_changed(struct walk_run *run, const struct stackd_rule *rule)
 {
 #define X(name, number) number,
@@ -312,8 +311,8 @@ static bool is_as_sampled(const struct walk_run *run)
 	       runtime_code_is_sampled(run->code, run->in->pid, run->at.walk.pc);
 }
 
-/* Returns whether the rule from the paths to an instruction contradicts the one from its paths to
- * returns: whether they place the end of the frame at different addresses. */
+/* Returns whether the rule from the paths to an instruction contradicts the one from the paths from
+ * there to returns: they place the end of the frame at different addresses. */
 static bool is_contradicted(const struct walk_run *run, const struct stackd_rule *rule)
 {
 	const struct walk *w = &run->at.walk;
@@ -349,8 +348,8 @@ enum stackd_end_reason heuristic_step_without_file(struct walk_run *run,
 /* --- functions that make the frame of their caller ------------------------------------------- */
 
 /* Returns whether `address` is the return address of the leaf, and the leaf is a function that
- * takes it off the stack: the call before the address must lead to the leaf's function. `reg`: the
- * register that has the address; STACKD_REG_COUNT: it is on top of the stack. */
+ * takes it off the stack: the call before the address must lead to the leaf's function. `reg` is
+ * the register that has the address; STACKD_REG_COUNT: it is on top of the stack. */
 static bool is_taken(struct walk_run *run, uint64_t address, uint8_t reg)
 {
 	const struct object *object;
@@ -456,8 +455,8 @@ bool heuristic_step_leave_trampoline(struct walk_run *run)
 #define LEAST_MAPPED UINT64_C(65536)	 /* by default, nothing is mapped below it */
 #define MOST_MAPPED  (UINT64_C(1) << 47) /* nor at or above it */
 
-/* Returns whether a signal's frame says that the thread could not execute its program counter's
- * code. */
+/* Returns whether a signal's frame shows that the thread could not execute the code at its program
+ * counter. */
 static bool could_not_execute(const struct walk_run *run)
 {
 	const struct walk *w = &run->at.walk;

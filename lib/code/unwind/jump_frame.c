@@ -4,7 +4,8 @@
 
 #include "arch/code_form.h"
 
-/* Returns whether the row at the end of an entry is that of a function that jumps to code. */
+/* Returns whether the row at the end of an entry is that of a function that jumps to code without
+ * an entry. */
 static bool is_of_jumps(const struct cfi_index *index, size_t i, uint64_t *ret_start,
 			uint64_t *ret_end)
 {
@@ -39,8 +40,7 @@ void jump_frame_drop(struct jump_frame *frame)
 	*frame = (struct jump_frame){0};
 }
 
-/* Returns the target (vaddr) of the direct call before a return address; 0: there is no such
- * call. */
+/* Returns the target (vaddr) of the direct call before a return address, or 0. */
 static uint64_t called_before(const struct walk_run *run, uint64_t pc,
 			      const struct object **ret_object)
 {
@@ -67,7 +67,7 @@ static bool is_called(const struct walk_run *run, const struct jump_frame *frame
 	return called_before(run, run->at.walk.pc, &object) == frame->start && object == own;
 }
 
-/* Code aligns the stack by 8 bytes around calls of C, where it must. */
+/* Code aligns the stack by 8 bytes around calls of C where necessary, so both forms are tried. */
 bool jump_frame_step(struct walk_run *run, const struct jump_frame *frame,
 		     const struct object *object)
 {
@@ -87,8 +87,7 @@ bool jump_frame_step(struct walk_run *run, const struct jump_frame *frame,
 
 /* --- interpreters -------------------------------------------------------------------------- */
 
-/* Returns the rule of the interpreter that the call before a return address enters; NULL: it calls
- * none. */
+/* Returns the rule of the interpreter that the call before a return address enters, or NULL. */
 static const struct walk_rule *rule_of_call(const struct walk_run *run, uint64_t pc,
 					    jump_frame_rule_fn *rule_at, void *arg)
 {

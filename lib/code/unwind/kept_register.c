@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Follows the code of a callee; see kept_register.h. Calls are followed as jumps are, so one set of
- * instructions has all that can run between the call and the return. The results for a few
- * functions are kept, since samples hit the same few.
+ * Follows the code of a callee; see kept_register.h. Calls are followed like jumps, so one set has
+ * all instructions that can run between the call and the return. The results for a few functions
+ * are kept, since samples hit the same few.
  */
 #include "unwind/kept_register.h"
 
@@ -40,7 +40,7 @@ void kept_register_fini(struct kept_register *kept)
 	kept->next = 0;
 }
 
-/* Adds an instruction, unless it was met before. false: for lack of memory. */
+/* Adds an instruction, unless it was met before. Returns false if memory is lacking. */
 static bool enter(struct flow *f, uint64_t vaddr)
 {
 	uint32_t value;
@@ -78,7 +78,7 @@ static bool decode(struct flow *f, uint64_t vaddr, struct insn *ret_insn)
 	return insn_decode(&f->decoder, f->bytes + at, f->window_bytes - at, vaddr, ret_insn);
 }
 
-/* Decodes an instruction, and adds its successors. false: the register may be written. */
+/* Decodes an instruction, and adds its successors. Returns false if the register may be written. */
 static bool look(struct flow *f, uint64_t vaddr)
 {
 	struct insn i;
@@ -108,7 +108,7 @@ static bool follow(struct flow *f)
 	return true;
 }
 
-/* Returns the processor's number of a register, given DWARF's. */
+/* Returns the processor's number of a register, from DWARF's. */
 static unsigned number_of(unsigned dwarf)
 {
 	unsigned number = 0;

@@ -22,8 +22,8 @@ static bool ends_process(const uint8_t *code)
 	return false;
 }
 
-/* Returns whether the direct call before the address leads to code. Functions and instructions may
- * end in bytes that only look like such a call. */
+/* Returns whether the direct call before the address leads to code, since functions and
+ * instructions may end in bytes that only look like such a call. */
 static bool leads_to_code(const uint8_t *code, const struct elf_file *elf, uint64_t offset)
 {
 	uint64_t vaddr, target;

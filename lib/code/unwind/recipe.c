@@ -6,8 +6,8 @@
 #include "unwind/recipe_analysis.h"
 #include "unwind/recipe_table.h"
 
-/* Lists the executable program headers: at most one more than the limit, so that the excess is
- * counted. */
+/* Lists the executable program headers, and one more than the limit if there are more, so that this
+ * is noticed. */
 static size_t find_loads(const struct elf_file *file, struct recipe_load *ret_loads)
 {
 	size_t count, n = 0;

@@ -3,8 +3,9 @@
  * Recipes: a file's unwind information, compiled into the tables that the kernel half searches.
  *
  * .eh_frame and .debug_frame say, in a byte-coded language, how to find the caller from any code
- * address. The kernel cannot run that language inside a sampling interrupt, so this runs it once
- * per file and keeps only the results: from this file offset on, that rule holds.
+ * address. The kernel cannot run that language inside a sampling interrupt. So this module runs it
+ * once for each file, and keeps only the results: rows, each of which says that a rule holds from a
+ * file offset on.
  *
  *   chunks   u32 first row of each 64 KiB chunk of file offsets, and one end entry
  *      |
@@ -16,10 +17,11 @@
  *
  * Code that no unwind information covers has rules derived from its instructions
  * (recipe_analysis.h), or rule NONE if these allow none. A rule that struct stackd_rule cannot
- * express becomes DAEMON, and the reason is counted. There is one exception from both: fewer than
- * 16 bytes before a function that is aligned to 16 keep the rule of the function before them. They
- * are padding, which never runs, or the last instruction of assembly whose author ended its
- * description too early. A row for each would make tables a quarter larger.
+ * express becomes DAEMON (the daemon finds the caller), and the reason is counted. There is one
+ * exception from NONE and DAEMON: fewer than 16 bytes before a function that is aligned to 16 keep
+ * the rule of the function before them. They are padding, which never runs, or the last instruction
+ * of assembly whose author ended its description too early. A row for each would make tables a
+ * quarter larger.
  *
  * Rules from other sources are merged with those of call frame information, and their provenance is
  * kept (recipe_layer.h).
@@ -44,16 +46,17 @@
 
 #define RECIPE_MAX_FDES	  (1u << 22)
 #define RECIPE_MAX_ROWS	  (1u << 24)
-#define RECIPE_MAX_RULES  (1u << 16) /* what a row's 16 bits can name */
+#define RECIPE_MAX_RULES  (1u << 16) /* as many as a row's 16 bits can name */
 #define RECIPE_MAX_LOADS  64
 #define RECIPE_MAX_OFFSET (UINT64_C(0xffff) << STACKD_CHUNK_SHIFT) /* nearly 4 GiB */
 
 struct recipe_stats {
-	uint64_t fdes;				/* whose rows are in the table */
+	uint64_t fdes;				/* FDEs whose rows are in the table */
 	uint64_t cfi_rows;			/* rows that these FDEs state, before merging */
 	uint64_t runtime_rows;			/* rows made from a runtime's table (runtime.h) */
 	uint64_t refused[RECIPE_REFUSED_COUNT]; /* by enum recipe_refusal */
-	uint64_t analysed_bytes;		/* of code that has rules from its instructions */
+	uint64_t analysed_bytes;		/* bytes of code whose rules come from its
+						 * instructions */
 	uint64_t analysed_rows;
 	uint64_t is_partial; /* 1: code without call frame information is left out */
 };
@@ -61,28 +64,29 @@ struct recipe_stats {
 struct recipe_table;
 
 /* Compiles the call frame information of a file, which is read only during the call, and analyses
- * the code that it does not cover (recipe_analysis.h). A file without call frame information yields
- * only the rules of other sources. Returns 0, -ENOMEM, or as elf_file_read(). The caller frees
- * *ret_table, which is untouched on failure, with recipe_table_free(). */
+ * the code that it does not cover (recipe_analysis.h). A file without call frame information gets
+ * only the rules of other sources. Returns 0, -ENOMEM, or an error of elf_file_read(). The caller
+ * frees *ret_table, which is unchanged on failure, with recipe_table_free(). */
 int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table);
 
-/* As recipe_compile(), but without rules from instructions if the file has more than `most_bytes`
- * of code to be analysed, which takes some ten times as much memory; 0: no limit. */
+/* Like recipe_compile(), but if the code to be analysed is more than `most_bytes`, leaves out the
+ * rules from instructions, since the analysis takes some ten times as much memory as that code. 0:
+ * no limit. */
 int recipe_compile_within(const struct elf_file *file, uint64_t most_bytes,
 			  struct recipe_table **ret_table);
 
-/* As recipe_compile(), but asks `stop` now and then if analysing code takes long, and returns
- * -ECANCELED when that says so. */
+/* Like recipe_compile(), but calls `stop` now and then while it analyses code, and returns
+ * -ECANCELED if the callback returns true. */
 int recipe_compile_until(const struct elf_file *file, const struct analysis_stop *stop,
 			 struct recipe_table **ret_table);
 
-/* As recipe_compile(), but leaves out the code without call frame information if there is much of
- * it: then the table is_partial. The rules of call frame information are the same. It takes up to
- * twenty times less time. */
+/* Like recipe_compile(), but if there is much code without call frame information, leaves that code
+ * out; then recipe_stats.is_partial is 1. The rules of call frame information are the same. It
+ * takes up to twenty times less time. */
 int recipe_compile_quick(const struct elf_file *file, struct recipe_table **ret_table);
 
-/* Compiles the call frame information alone; otherwise as recipe_compile(). For comparing it with
- * other readers, or with the rules from instructions. */
+/* Like recipe_compile(), but compiles the call frame information alone, so that it can be compared
+ * with other readers, or with the rules from instructions. */
 int recipe_compile_cfi(const struct elf_file *file, struct recipe_table **ret_table);
 
 void recipe_table_free(struct recipe_table *table); /* NULL is fine */
@@ -93,38 +97,39 @@ struct recipe_load {
 	uint64_t vaddr, offset, size;
 };
 
-/* Compiles sections that have been read, borrowed for the call: what recipe_compile() does after
- * reading the file. If two sections cover an address, the earlier in the array wins. Returns 0 or
- * -ENOMEM; *ret_table as recipe_compile()'s. */
+/* Compiles sections that the caller has read; they are borrowed for the call. If two sections cover
+ * an address, the earlier in the array wins. Returns 0 or -ENOMEM; *ret_table as for
+ * recipe_compile(). */
 int recipe_section_compile(const struct cfi_section *sections, size_t section_count,
 			   const struct recipe_load *loads, size_t load_count,
 			   struct recipe_table **ret_table);
 
-/* Returns the rows, in order of file offset. They, and the results of the next functions, live as
- * long as the table. */
+/* Returns the rows, in order of file offset. They, and the results of the next three functions,
+ * live as long as the table. */
 const struct stackd_row *recipe_table_rows(const struct recipe_table *table, size_t *ret_count);
 
 /* Returns the rules, by number. */
 const struct stackd_rule *recipe_table_rules(const struct recipe_table *table, size_t *ret_count);
 
-/* Returns the first row of each of the `*ret_count` chunks, and the number of rows as one more
- * entry; the first chunk begins at file offset *ret_first_chunk << STACKD_CHUNK_SHIFT. */
+/* Returns, for each of the `*ret_count` chunks, the number of its first row, and then, as one more
+ * entry, the number of all rows. The first chunk begins at file offset *ret_first_chunk <<
+ * STACKD_CHUNK_SHIFT. */
 const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *ret_first_chunk,
 				    size_t *ret_count);
 
 /* Returns the counts of what was compiled into the table, and of what was refused. */
 const struct recipe_stats *recipe_table_stats(const struct recipe_table *table);
 
-/* Returns what the frames of the interpreter's functions are read by, for the kernel half; NULL:
- * the file has no interpreter. */
+/* Returns the facts by which the kernel half reads the frames of the interpreter's functions; NULL
+ * if the file has no interpreter. */
 const struct stackd_interpreter *recipe_table_interpreter(const struct recipe_table *table);
 
-/* Gives the map of the rules' provenances to the caller, who frees it with provenance_map_free();
+/* Moves the map of the rules' provenances to the caller, who frees it with provenance_map_free().
  * NULL: all rules are of call frame information. */
 struct provenance_map *recipe_table_take_provenance(struct recipe_table *table);
 
-/* Returns the rule for a file offset: the fixed rule NONE if no row covers it; never NULL. For a
- * return address, pass the byte before it. */
+/* Returns the rule for a file offset; if no row covers it, the fixed rule NONE. Never NULL. For a
+ * return address, pass the offset of the byte before it. */
 const struct stackd_rule *recipe_lookup(const struct recipe_table *table, uint64_t offset);
 
 #endif

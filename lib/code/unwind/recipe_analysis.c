@@ -14,9 +14,9 @@
 #include "arch/code_form.h"
 #include "unwind/recipe_layer.h"
 
-#define PADDING_BYTES  16   /* shorter gaps before a multiple of it are padding: see recipe.h */
-#define SMALL_GAP      64   /* shorter gaps can be padding, too: they are not counted */
-#define FEW_BYTES      4096 /* less is start code, if it is also */
+#define PADDING_BYTES  16   /* a shorter gap before a multiple of it is padding: see recipe.h */
+#define SMALL_GAP      64   /* a shorter gap can be padding too, and is not counted */
+#define FEW_BYTES      4096 /* less code than this is start code if it is also */
 #define FEW_PART       8    /* less than this part of all code */
 #define MAX_LOADS      16
 #define MAX_REFERENCES (1u << 20)
@@ -56,7 +56,7 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Lists a file's code by its section headers, in order; none if it has no headers. */
+/* Lists a file's code by its section headers, in order; nothing if it has no headers. */
 static int find_sections(const struct elf_file *file, struct recipe_gaps *sections)
 {
 	Elf *elf = elf_file_libelf(file);
@@ -138,8 +138,8 @@ static bool is_in_reach(const struct recipe_load *load)
 }
 
 /* Returns whether a gap begins behind a system call. The C library's call frame information ends
- * right behind the system call that makes a thread: the code there is run by the new thread, too,
- * which has no caller. */
+ * right behind the system call that makes a thread, since the code there also runs in the new
+ * thread, which has no caller. */
 static bool is_behind_syscall(const struct elf_file *file, const struct analysis_range *gap)
 {
 	uint8_t code[CODE_FORM_SYSCALL];
@@ -208,7 +208,7 @@ static bool is_reference(const struct references *r, uint64_t from, uint64_t tar
 	return is_in_gap(r->gaps, target) && !is_in_gap(r->gaps, from);
 }
 
-/* Returns the end of the addresses at which an instruction of so many bytes can begin. */
+/* Returns the end of the addresses at which an instruction of this many bytes can begin. */
 static const uint8_t *end_of_starts(const uint8_t *bytes, size_t len, size_t instruction)
 {
 	return len < instruction ? bytes : bytes + len - instruction + 1;
@@ -351,7 +351,7 @@ static int take_row(void *arg, uint64_t offset, const struct stackd_rule *rule)
 	return recipe_rows_add(&l->rows, (uint32_t)offset, (uint16_t)number);
 }
 
-/* Returns whether so much code is more than start code. */
+/* Returns whether this is more code than start code has. */
 static bool is_much(const struct recipe_load *loads, size_t load_count, uint64_t bytes)
 {
 	uint64_t all = 0;

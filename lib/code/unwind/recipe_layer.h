@@ -12,13 +12,14 @@
 #include "stack/provenance.h"
 #include "unwind/recipe_table.h"
 
-/* Merges `layer` below `rows`: its rules hold where `rows` has NONE. Returns 0, or -ENOMEM with
- * `rows` as it was. */
+/* Merges `layer` below `rows`: its rules hold where `rows` has NONE. `provenance` is noted for them
+ * in table->provenance. Returns 0, or -ENOMEM with `rows` unchanged. */
 int recipe_layer_below(struct recipe_table *table, struct recipe_rows *rows,
 		       const struct recipe_rows *layer, enum provenance provenance);
 
-/* Merges `layer` above `rows`: its rules hold wherever they are not NONE. `layer` is used up.
- * Returns 0, or -ENOMEM with `rows` as it was. */
+/* Merges `layer` above `rows`: its rules hold wherever they are not NONE. `provenance` is noted for
+ * them in table->provenance. `layer` is empty afterwards. Returns 0, or -ENOMEM with `rows`
+ * unchanged. */
 int recipe_layer_above(struct recipe_table *table, struct recipe_rows *rows,
 		       struct recipe_rows *layer, enum provenance provenance);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables that the list of recipe_refusal.h generates. */
+/* Tables that are generated from the list in recipe_refusal.h. */
 #include "unwind/recipe_refusal.h"
 
 #include <stddef.h>

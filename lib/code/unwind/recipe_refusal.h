@@ -3,8 +3,8 @@
  * Reasons for refusing a file's recipes, or parts of them: those of the reader of call frame
  * information (cfi/cfi_refusal.h), and limits of tables and of fixed rules.
  *
- * The caller that opens files refuses whole files. Other FDEs may cover the range of a refused FDE;
- * if none does, it gets rule NONE. A refused row gets rule DAEMON.
+ * Whole files are refused by the caller that opens them. The range of a refused FDE gets the rule
+ * NONE, unless another FDE covers it. A refused row gets the rule DAEMON.
  */
 #ifndef UNWIND_RECIPE_REFUSAL_H
 #define UNWIND_RECIPE_REFUSAL_H
@@ -51,13 +51,15 @@ enum recipe_refusal {
 	RECIPE_ACCEPTED = RECIPE_REFUSED_COUNT
 };
 
-/* Returns the name in `stats`; "accepted" for RECIPE_ACCEPTED. A constant string. */
+/* Returns the reason's name in the output of `stats`, a constant string; "accepted" for
+ * RECIPE_ACCEPTED. */
 const char *recipe_refusal_name(enum recipe_refusal refusal);
 
 /* Returns the unit that is counted: "file", "section", "fde" or "row"; "" for RECIPE_ACCEPTED. */
 const char *recipe_refusal_unit(enum recipe_refusal refusal);
 
-/* Returns the same reason in this list; RECIPE_ACCEPTED for CFI_ACCEPTED. */
+/* Returns the reason of this list that corresponds to a reason of the CFI reader; RECIPE_ACCEPTED
+ * for CFI_ACCEPTED. */
 enum recipe_refusal recipe_refusal_of_cfi(enum cfi_refusal refusal);
 
 #endif

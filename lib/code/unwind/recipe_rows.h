@@ -26,18 +26,19 @@ struct recipe_rows {	 /* zeroed is empty */
 	uint32_t *words; /* owned */
 	size_t count, cap;
 	struct recipe_row last; /* the last row in `words` */
-	struct recipe_row held; /* the last row added, which a row at the same offset may still
-				 * replace */
+	struct recipe_row held; /* the row that was added last; a row at the same offset may
+				 * still replace it */
 	bool has_held;
 };
 
 /* Frees the words of a list and empties it. */
 void recipe_rows_free(struct recipe_rows *rows);
 
-#define RECIPE_ROWS_FAR 0xffffu /* a word with this distance is followed by the true one */
+/* a word with this distance is followed by a word with the true distance */
+#define RECIPE_ROWS_FAR 0xffffu
 
-/* Appends a row without comparing it with the last. Returns 0, or -ENOMEM with the list as it
- * was. */
+/* Appends a row without comparing it with the row before. Returns 0, or -ENOMEM with the list
+ * unchanged. */
 static inline int recipe_rows_put(struct recipe_rows *rows, uint32_t offset, uint16_t rule)
 {
 	uint32_t distance = offset - rows->last.offset;
@@ -54,22 +55,22 @@ static inline int recipe_rows_put(struct recipe_rows *rows, uint32_t offset, uin
 	return 0;
 }
 
-/* Adds a row; offsets must not fall. A row at the offset of the last replaces it, and one with the
- * rule of the last is left out. Returns 0 or -ENOMEM. */
+/* Adds a row; offsets must not fall. If the last row has the same offset, the new row replaces it;
+ * if it has the same rule, the new row is left out. Returns 0 or -ENOMEM. */
 int recipe_rows_add(struct recipe_rows *rows, uint32_t offset, uint16_t rule);
 
 /* Merges `lower` below `upper`, and replaces `upper` by the result: it has upper's rules, and
- * lower's where upper has NONE. Returns 0, or -ENOMEM with both as they were. */
+ * lower's where upper has NONE. Returns 0, or -ENOMEM with both lists unchanged. */
 int recipe_rows_overlay(struct recipe_rows *upper, const struct recipe_rows *lower);
 
-/* Lists where `lower` has a rule and `upper` has none: rows with the rule `mark` there, and NONE
- * elsewhere. Returns 0 or -ENOMEM; the caller frees *ret_shown, untouched on failure, with
- * recipe_rows_free(). */
+/* Makes a list that shows where `lower` has a rule and `upper` has none: rows with the rule `mark`
+ * there, and NONE elsewhere. Returns 0 or -ENOMEM; the caller frees *ret_shown, which is unchanged
+ * on failure, with recipe_rows_free(). */
 int recipe_rows_shown(const struct recipe_rows *upper, const struct recipe_rows *lower,
 		      uint16_t mark, struct recipe_rows *ret_shown);
 
-/* Lists the rows of `rows` where `rules` has a rule; where it has NONE, the row before goes on.
- * Returns as recipe_rows_shown(). */
+/* Makes a list that has the rows of `rows` where `rules` has a rule; where `rules` has NONE, the
+ * row before continues. Returns as recipe_rows_shown(). */
 int recipe_rows_joined(const struct recipe_rows *rows, const struct recipe_rows *rules,
 		       struct recipe_rows *ret_joined);
 
@@ -83,18 +84,19 @@ struct recipe_row recipe_rows_last(const struct recipe_rows *rows);
 struct recipe_rows_reader {
 	const uint32_t *at, *end;
 	uint32_t offset;
-	const struct recipe_row *held; /* NULL: none, or already read */
+	const struct recipe_row *held; /* the list's `held` row; NULL: there is none, or it was
+					* read */
 };
 
 /* Begins with the first row of a list. */
 struct recipe_rows_reader recipe_rows_read(const struct recipe_rows *rows);
 
-/* Begins with a part of a list: with the first row that recipe_rows_put() has written to the
- * `count` words from word `first` on. `offset` was the last row's offset before that. */
+/* Begins with the first row that recipe_rows_put() has written to the `count` words from word
+ * `first` on, and reads only these. `offset` is that of the row before them. */
 struct recipe_rows_reader recipe_rows_read_part(const struct recipe_rows *rows, size_t first,
 						size_t count, uint32_t offset);
 
-/* Gives the next row; false: there are no more. */
+/* Gives the next row. Returns false if there are no more. */
 static inline bool recipe_rows_next(struct recipe_rows_reader *reader, struct recipe_row *ret_row)
 {
 	const struct recipe_row *held = reader->held;

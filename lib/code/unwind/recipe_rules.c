@@ -3,7 +3,7 @@
  * The set of rules: an array by number, and a hash index with open addressing.
  *
  * Rules come from hostile files, and the hash is no secret: an attacker could choose 65,536 rules
- * that collide, which would make every addition walk over all of them. So a probe gives up after
+ * that collide, which would make every addition walk over all of them. So a probe ends after
  * PROBE_MAX steps, and the rule is refused as if the set were full. At a load of at most one half,
  * honest rules never come near that.
  */
@@ -34,7 +34,7 @@ static uint64_t rule_hash(const struct stackd_rule *rule)
 	return hash_mix64(w[0] ^ hash_mix64(w[1] ^ hash_mix64(w[2] + 1)));
 }
 
-/* Returns the slot that holds the rule, or the empty one where it belongs; NULL: PROBE_MAX slots
+/* Returns the slot that holds the rule, or the empty one where it belongs; NULL if PROBE_MAX slots
  * hold other rules. */
 static uint32_t *find_slot(const struct recipe_rules *rules, const struct stackd_rule *rule)
 {
@@ -98,7 +98,7 @@ void recipe_rules_free(struct recipe_rules *rules)
 	free(rules);
 }
 
-/* recipe_rules_add() to a set that has at most `max` rules. */
+/* Does recipe_rules_add() for a set that has at most `max` rules. */
 static int add(struct recipe_rules *rules, const struct stackd_rule *rule, size_t max)
 {
 	uint32_t *slot = find_slot(rules, rule);

@@ -2,7 +2,8 @@
 /*
  * Merges the rules of a runtime's table (Go's) into a file's recipes (runtime/runtime.h), below
  * those of call frame information. Only the rules of functions that end a path or switch stacks are
- * merged above them: call frame information for these leads into another stack's words.
+ * merged above them, since call frame information for these functions leads into another stack's
+ * words.
  */
 #ifndef UNWIND_RECIPE_RUNTIME_H
 #define UNWIND_RECIPE_RUNTIME_H
@@ -10,9 +11,9 @@
 #include "elf/elf_file.h"
 #include "unwind/recipe_table.h"
 
-/* Merges the rules of a runtime's table into `rows`, which have those of call frame information. A
- * file without such a table changes nothing. Numbers are those of table->rules; refused rules are
- * counted in table->stats. Returns 0, -ENOMEM, or as elf_file_read(). */
+/* Merges the rules of a runtime's table into `rows`, which have those of call frame information. If
+ * the file has no such table, changes nothing. The new rows have numbers of table->rules; refused
+ * rules are counted in table->stats. Returns 0, -ENOMEM, or an error of elf_file_read(). */
 int recipe_runtime_lay(const struct elf_file *file, struct recipe_table *table,
 		       struct recipe_rows *rows);
 

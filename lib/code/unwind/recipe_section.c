@@ -33,7 +33,7 @@ struct fde_range {
 #define KNOWN_RULES 4096 /* a power of two */
 
 struct compiler {
-	const struct elf_file *file; /* NULL: no code is read */
+	const struct elf_file *file; /* NULL: code is not read */
 	const struct cfi_section *section;
 	const struct recipe_load *loads;
 	size_t load_count;
@@ -45,7 +45,7 @@ struct compiler {
 	VEC(struct fde_range) fdes;	/* in the section's order */
 	struct recipe_rows rows;	/* of all FDEs, one after the other */
 	struct cfi_machine machine;
-	bool has_jumps;	    /* a function jumps to code that runs in its frame: see jump_frame.h */
+	bool has_jumps;	    /* a function jumps to code that runs in its frame (jump_frame.h) */
 	struct known_rule { /* rules of states that were met before, by their history */
 		uint64_t history; /* 0: none */
 		int number;
@@ -104,7 +104,7 @@ static enum recipe_refusal find_range(const struct compiler *c, const struct cfi
 	return RECIPE_REFUSED_FDE_PROGRAM_HEADER;
 }
 
-/* Returns the rule number of the machine's row; DAEMON, with the reason counted, if it has no rule.
+/* Returns the rule number of the machine's row; if it has no rule, DAEMON, and counts the reason.
  * Functions begin and end alike, so most states were met before, and their rule is found by the
  * instructions that made them. (A file whose histories collide spoils only its own recipes.) */
 static int row_rule(struct compiler *c)
@@ -136,7 +136,8 @@ static int row_rule(struct compiler *c)
 	return STACKD_RULE_DAEMON;
 }
 
-/* Runs an FDE, and appends its rows to c->rows. Returns 0; -ENOSPC: too many rows; -ENOMEM. */
+/* Runs an FDE, and appends its rows to c->rows. Returns 0, -ENOSPC if there are too many rows, or
+ * -ENOMEM. */
 static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct cfi_fde *fde,
 		   struct fde_range *range)
 {
@@ -166,8 +167,7 @@ static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 }
 
 /* Returns whether a function ends as gcc's thunk for returns does (-mfunction-return=thunk): it
- * drops a word from the stack before it returns, which its call frame information does not
- * state. */
+ * drops a word from the stack before it returns, which its call frame information does not say. */
 static bool ends_in_thunk(const struct compiler *c, const struct fde_range *range)
 {
 	const struct stackd_rule *rule;
@@ -255,7 +255,7 @@ static int read_fdes(struct compiler *c)
 
 /* --- in order of address ------------------------------------------------------------------- */
 
-/* One pass of a radix sort, by the byte at `shift`; stable. */
+/* Does one pass of a radix sort, by the byte at `shift`; the pass is stable. */
 static void sort_pass(const uint64_t *from, uint64_t *to, size_t count, unsigned shift)
 {
 	size_t at[257] = {0};
@@ -268,8 +268,8 @@ static void sort_pass(const uint64_t *from, uint64_t *to, size_t count, unsigned
 		to[at[from[i] >> shift & 0xff]++] = from[i];
 }
 
-/* Sorts the FDEs by start: the low halves of *ret_order, which the caller frees, are their numbers.
- * This takes linear time, since the file chooses the order. */
+/* Sorts the FDEs by start; their numbers are the low halves of *ret_order, which the caller frees.
+ * Takes linear time, since the file chooses the order. */
 static int sort_fdes(const struct compiler *c, uint64_t **ret_order)
 {
 	size_t n = c->fdes.count;
@@ -360,8 +360,8 @@ static int merge_fdes(struct compiler *c, struct recipe_rows *rows)
 
 /* --- all sections -------------------------------------------------------------------------- */
 
-/* Adds a section's rows to an empty list. `bytes`: NULL, or the memory to free when the section has
- * been read. */
+/* Adds a section's rows to an empty list. `bytes` is NULL, or has the memory to free when the
+ * section has been read. */
 static int compile_section(struct compiler *c, const struct cfi_section *section, uint8_t **bytes,
 			   struct recipe_rows *rows)
 {
@@ -439,7 +439,7 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 		err = recipe_runtime_lay(others->file, table, rows);
 	if (!err && others->file)
 		err = stack_start_lay(others->file, c->loads, c->load_count, table, rows);
-	if (!err && has_rest && !c->has_jumps) /* else functions have no frames of their own */
+	if (!err && has_rest && !c->has_jumps) /* else functions have no separate frames */
 		err = recipe_analysis_lay(others, c->loads, c->load_count, table, rows);
 	if (!err && others->file)
 		err = stack_switch_lay(others->file, c->loads, c->load_count, table, rows);
@@ -448,7 +448,8 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 	return err ? err : recipe_table_build(table, rows);
 }
 
-/* recipe_section_compile(); `bytes` is NULL, or the memory of each section, to be freed. */
+/* Does recipe_section_compile(). `bytes` is NULL, or has the memory of each section, to be
+ * freed. */
 static int compile(const struct recipe_others *others, const struct cfi_section *sections,
 		   uint8_t **bytes, size_t section_count, const struct recipe_load *loads,
 		   size_t load_count, struct recipe_table **ret_table)

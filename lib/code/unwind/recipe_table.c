@@ -24,7 +24,7 @@ static bool is_padding(const struct recipe_row *p, const struct recipe_row *next
 
 struct cutter {
 	struct recipe_table *table;
-	uint32_t next_chunk; /* the first that has not begun */
+	uint32_t next_chunk; /* the first chunk that has not begun */
 	uint16_t rule;	     /* in force at the end of the rows */
 };
 
@@ -84,7 +84,8 @@ static uint32_t first_offset(const struct recipe_rows *rows)
 	return first.offset;
 }
 
-/* Makes the map of provenances; NULL if all rules are of call frame information, as usual. */
+/* Makes the map of provenances; it is NULL if all rules come from call frame information, as
+ * usual. */
 static int build_provenances(struct recipe_table *table, const struct recipe_rows *rows)
 {
 	struct recipe_rows joined = {0};

@@ -10,23 +10,25 @@
 struct recipe_others;
 
 struct recipe_table {
-	uint8_t *bytes;		 /* owned, as all members; NULL: the rows are not in it */
+	uint8_t *bytes;		 /* owned, as all members are; NULL: the rows are allocated by
+				  * themselves */
 	struct stackd_row *rows; /* owned, unless they are in `bytes` */
 	size_t row_count;
 	uint32_t *chunks; /* chunk_count + 1 entries */
 	uint32_t first_chunk;
 	size_t chunk_count;
 	struct recipe_rules *rules;
-	struct recipe_rows provenance; /* rules are enum provenance; NONE: call frame information */
+	struct recipe_rows provenance; /* its "rules" are enum provenance; NONE: call frame
+					* information */
 	struct provenance_map *map;    /* recipe_table_build() makes it from `provenance` */
 	struct recipe_stats stats;
 	struct stackd_interpreter interpreter; /* version 0: the file has none */
 };
 
-/* As recipe_section_compile(), for the sections of a file: frees the bytes of each as soon as they
- * have been read, so that they do not add to the memory of the rest, and counts the sections that
- * could not be read. If `others` has a file, merges the rules of all other sources as well
- * (recipe_runtime.h, stack_start.h, recipe_analysis.h, stack_switch.h). The caller releases
+/* Like recipe_section_compile(), for the sections of a file. Frees the bytes of each section as
+ * soon as they have been read, so that they do not add to the memory of the rest, and counts the
+ * sections that could not be read. If `others` has a file, also merges the rules of all other
+ * sources (recipe_runtime.h, stack_start.h, recipe_analysis.h, stack_switch.h). The caller releases
  * `sections`. */
 int recipe_section_compile_owned(const struct recipe_others *others, struct cfi_sections *sections,
 				 const struct recipe_load *loads, size_t load_count,

@@ -72,8 +72,7 @@ static bool head_is_sane(const struct head *h, size_t left)
 			       h->n_rules * sizeof(struct stackd_rule);
 }
 
-/* Returns whether each chunk has rows in order of offset, the first of which begins with the
- * chunk. */
+/* Returns whether each chunk has its rows in order of offset, and the first row is at its start. */
 static bool rows_are_sane(const struct recipe_table *t, size_t n_rules)
 {
 	if (t->chunk_count && (t->chunks[0] || t->chunks[t->chunk_count] != t->row_count))
@@ -93,8 +92,8 @@ static bool rows_are_sane(const struct recipe_table *t, size_t n_rules)
 	return true;
 }
 
-/* Copies the rows, or leaves them where they are, in the table's bytes. All fields before them are
- * of four bytes or more, so they are aligned. */
+/* Copies the rows, or leaves them in place in the table's bytes, where they are aligned: all fields
+ * before them have a multiple of four bytes. */
 static int place_rows(struct buf_reader *r, struct recipe_table *t)
 {
 	size_t size = t->row_count * sizeof(*t->rows);
@@ -137,8 +136,8 @@ static bool rule_is_sane(const struct stackd_rule *rule)
 	       rule->saved_via_reg < 1u << STACKD_SAVED_COUNT;
 }
 
-/* Adds the rules to the set, and replaces their numbers by the set's: these differ if the writer's
- * set had a rule twice. */
+/* Adds the rules to the set, and gives the numbers that they have there, which differ if the
+ * writer's set had a rule twice. */
 static int get_rules(struct buf_reader *r, const struct head *h, struct recipe_table *t,
 		     uint16_t *numbers)
 {

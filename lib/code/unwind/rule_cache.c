@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fills, grows and empties the table of rule_cache.h. rule_cache_find() relies on an invariant: at
- * least a quarter of the slots is free. */
+/* Fills, grows and empties the table of rule_cache.h. rule_cache_find() relies on at least a
+ * quarter of the slots being free. */
 #include "unwind/rule_cache.h"
 
 #include <errno.h>

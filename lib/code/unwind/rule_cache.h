@@ -4,8 +4,8 @@
  *
  * It grows with use up to RULE_CACHE_MAX_SLOTS. When three quarters of these are used, or the slow
  * rules take more than RULE_CACHE_MAX_SLOW_BYTES, it is emptied. Programs walk a few thousand
- * return addresses over and over, so that is rare. Refilling costs a microsecond a rule: less than
- * keeping an order of use to evict single rules by.
+ * return addresses over and over, so that is rare. Refilling costs a microsecond a rule, which is
+ * less than to keep the rules in order of use, in order to evict single rules.
  */
 #ifndef UNWIND_RULE_CACHE_H
 #define UNWIND_RULE_CACHE_H
@@ -41,13 +41,14 @@ void rule_cache_fini(struct rule_cache *cache);
 /* Forgets all rules. */
 void rule_cache_clear(struct rule_cache *cache);
 
-/* Returns the index at which the search for a rule begins, before the mask. */
+/* Returns the hash of a key; masked, it is the index at which the search begins. */
 static inline size_t rule_cache_hash(uint32_t object, uint64_t offset)
 {
 	return (size_t)hash_mix64(offset ^ (uint64_t)object << 40);
 }
 
-/* Finds a rule; NULL: not found. It lives until the next insertion or rule_cache_clear(). */
+/* Returns the rule of a key; NULL: not found. It lives until the next insertion or
+ * rule_cache_clear(). */
 static inline const struct walk_rule *rule_cache_find(const struct rule_cache *cache,
 						      uint32_t object, uint64_t offset)
 {
@@ -63,9 +64,9 @@ static inline const struct walk_rule *rule_cache_find(const struct rule_cache *c
 	}
 }
 
-/* Enters a rule that is not there yet, and owns what it points to from then on. Never fails: if
- * there is no memory to grow, it empties the cache first. The result is valid as long as
- * rule_cache_find()'s. */
+/* Inserts a rule whose key is not in the cache, and owns what it points to from then on. Never
+ * fails: if there is no memory to grow, it empties the cache first. The result is valid as long as
+ * that of rule_cache_find(). */
 const struct walk_rule *rule_cache_insert(struct rule_cache *cache, uint32_t object,
 					  uint64_t offset, const struct walk_rule *rule);
 

@@ -29,28 +29,29 @@ struct place {
 
 struct piece {
 	int64_t owner;	  /* see owner_of(); 0: the slot is free */
-	uint64_t number;  /* of a piece: address / RUNTIME_CODE_CORE; of a version: the key of its
-			   * mark */
-	uint64_t made;	  /* number that changes whenever its bytes do */
+	uint64_t number;  /* of a piece: address / RUNTIME_CODE_CORE; of a version: its mark's
+			   * key */
+	uint64_t made;	  /* number that changes whenever the piece's bytes do */
 	uint64_t used;	  /* number of the use at which it was last used */
-	uint64_t checked; /* of a process: the tick at which its bytes were last compared with
-			   * memory; of a file: the tick of its last use */
+	uint64_t checked; /* of a process: tick at which its bytes were last compared with
+			   * memory; of a file: tick of its last use */
 	struct code_piece code;
 	struct object object; /* its elf has the piece's bytes */
 	/* Rules from paths to returns, for addresses without a row. */
 	VEC(struct stackd_rule) exits;
 	struct int_map exit_of;	 /* address → index of its rule, or NO_EXIT */
-	struct int_map taken_of; /* the same for runtime_code_taken(), by taken_key() */
+	struct int_map taken_of; /* likewise for runtime_code_taken(), by taken_key() */
 };
 
 #define NO_EXIT	    (UINT32_MAX - 1)
-#define NO_EXIT_YET (UINT32_MAX - 2) /* the same, and code outside was not searched */
+#define NO_EXIT_YET (UINT32_MAX - 2) /* likewise, and code outside was not searched */
 #define MAX_EXITS   4096	     /* most addresses of a piece whose results are kept */
 
 #define WAYS	4
-#define ENTRIES 64 /* the last process for each remainder of its id */
+#define ENTRIES 64 /* entries, each of the last process with that remainder of its id */
 
-/* The start of a mapping at which a process's code is entered; other mappings have more of it. */
+/* The start of a mapping where a process's code is entered; more of the code is in other
+ * mappings. */
 struct entry {
 	pid_t pid;
 	uint64_t start;
@@ -129,14 +130,14 @@ void runtime_code_free(struct runtime_code *c)
 	free(c);
 }
 
-/* Returns a process id, or for a file a negative number. */
+/* Returns a process's id, or a negative number for a file. */
 static int64_t owner_of(const struct place *at)
 {
 	return at->file ? -1 - (int64_t)at->file->number : at->pid;
 }
 
-/* Drops the pieces of files that were not used lately: a file that has its recipes does not need
- * them. */
+/* Drops the pieces of files that were not used lately: once a file has its recipes, it does not
+ * need them. */
 static void drop_unused(struct runtime_code *c)
 {
 	for (size_t i = 0; i < RUNTIME_CODE_PIECES; i++) {
@@ -170,7 +171,7 @@ static int take(struct runtime_code *c, struct piece *p, bool is_file, uint64_t 
 	return err;
 }
 
-/* Returns whether a piece has the same range as what was read, with the same bytes. */
+/* Returns whether a piece has the range and the bytes of what was read. */
 static bool is_same(const struct runtime_code *c, const struct piece *p, uint64_t start, size_t len)
 {
 	return p->code.start == start && p->code.len == len &&
@@ -211,7 +212,7 @@ static size_t read_around(struct runtime_code *c, const struct place *at, uint64
 }
 
 /* Compares a piece with the memory, and analyses what differs. If the memory cannot be read, the
- * process has ended: the old piece stays for samples that are still to come. */
+ * process has ended, and the old piece stays for samples that are still to come. */
 static void refresh(struct runtime_code *c, struct piece *p, const struct place *at)
 {
 	uint64_t in_core = at->address % RUNTIME_CODE_CORE;
@@ -230,7 +231,7 @@ static void refresh(struct runtime_code *c, struct piece *p, const struct place 
 	c->credit_ns -= (int64_t)(c->with.clock() - begin);
 }
 
-/* Returns whether the bytes around an address, if they can be read, are the same as in a piece. */
+/* Returns whether the bytes around an address are the same as in a piece, or cannot be read. */
 static bool is_as_read(struct runtime_code *c, const struct piece *p, const struct place *at)
 {
 	uint64_t start = 0;
@@ -272,7 +273,7 @@ static struct piece *find_piece(struct runtime_code *c, const struct place *at)
 	if (!p->owner || (!at->file && p->checked != c->ticks && c->credit_ns > 0))
 		refresh(c, p, at);
 	p->used = ++c->uses;
-	/* If no time is left, an old piece is used where its bytes are still the same. */
+	/* If there is no time left, an old piece is used where its bytes are still the same. */
 	if (!p->owner || (!at->file && p->checked != c->ticks && !is_as_read(c, p, at)))
 		return NULL;
 	if (at->file)
@@ -280,8 +281,8 @@ static struct piece *find_piece(struct runtime_code *c, const struct place *at)
 	return p;
 }
 
-/* Returns whether a piece has block `i` of a mark, as it was then. It must have the block of the
- * mark's address; others are only compared if the piece and the mark have them. */
+/* Returns whether a piece has block `i` of a mark, as it was then. The piece must have the block of
+ * the mark's address; other blocks are compared only if both have them. */
 static bool has_block(const struct piece *p, const struct stackd_code_mark *then, unsigned i)
 {
 	uint64_t from = then->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE;
@@ -294,8 +295,8 @@ static bool has_block(const struct piece *p, const struct stackd_code_mark *then
 	return stackd_code_hash(words) == then->hashes[i];
 }
 
-/* Returns whether a piece has the blocks of a mark as they were then: only those of the address's
- * function, if its range is known, since no rule in it depends on others. */
+/* Returns whether a piece has the blocks of a mark as they were then. If the range of the address's
+ * function is known, only its blocks count, since no rule in it depends on others. */
 static bool has_blocks(const struct piece *p, const struct stackd_code_mark *then)
 {
 	uint64_t from = 0, to = UINT64_MAX, at;
@@ -379,7 +380,7 @@ static bool has_function(const struct piece *p, const struct stackd_code_mark *m
 }
 
 /* Reads `now`, the piece around a mark, again if it knows no function at the mark's address, and
- * the code there is new since the last tick. */
+ * the code there has changed since the last tick. */
 static void find_function(struct runtime_code *c, pid_t pid, const struct stackd_code_mark *then,
 			  struct piece *now)
 {
@@ -390,8 +391,8 @@ static void find_function(struct runtime_code *c, pid_t pid, const struct stackd
 		refresh(c, now, &at);
 }
 
-/* Makes a version again with all of its function, where the piece `now` knows one but the version
- * does not: a compiler's function can be long, and be changed while it runs, by patches of its
+/* Makes a version again, with all of its function, if the piece `now` knows one but the version
+ * does not. A compiler's function can be long, and can change while it runs, by patches of its
  * calls; its rules are proven by its start and its returns. */
 static void widen_version(struct runtime_code *c, struct piece *p, pid_t pid,
 			  const struct stackd_code_mark *then, const struct piece *now)
@@ -404,7 +405,7 @@ static void widen_version(struct runtime_code *c, struct piece *p, pid_t pid,
 }
 
 /* Returns the version of a mark, or `now`, the piece around it, if that has the mark's bytes when
- * it is read again. NULL: the bytes are not known, or no time is left. */
+ * it is read again. Returns NULL if the bytes are not known, or there is no time left. */
 static struct piece *find_version(struct runtime_code *c, pid_t pid,
 				  const struct stackd_code_mark *then, struct piece *now)
 {
@@ -434,8 +435,8 @@ static struct piece *find_version(struct runtime_code *c, pid_t pid,
 	return p->owner && has_blocks(p, then) ? p : NULL;
 }
 
-/* Returns the piece with the bytes of a mark. It prefers a piece that already has them to one that
- * is read now. NULL: none. */
+/* Returns the piece with the bytes of a mark, or NULL. Prefers a piece that already has them to one
+ * that is read now. */
 static struct piece *find_as(struct runtime_code *c, pid_t pid, const struct stackd_code_mark *then)
 {
 	const struct place at = {.pid = pid, .address = then->address};
@@ -477,7 +478,7 @@ void runtime_code_end(struct runtime_code *c)
 	c->outside = NULL;
 }
 
-/* Returns the number of the mark whose block contains an address; count: none. */
+/* Returns the number of the mark whose block contains an address, or s->count. */
 static size_t mark_of(const struct sampled *s, pid_t pid, uint64_t address)
 {
 	size_t i = 0;
@@ -519,8 +520,8 @@ bool runtime_code_is_sampled(struct runtime_code *c, pid_t pid, uint64_t address
 	return is_sampled(c, &at, &p) && p;
 }
 
-/* Returns the piece that has a place: with the bytes of the sample, if the walk has a mark there.
- * NULL: none. */
+/* Returns the piece that has a place, or NULL; if the walk has a mark there, the one with the
+ * sample's bytes. */
 static struct piece *find(struct runtime_code *c, const struct place *at)
 {
 	struct piece *p;
@@ -540,8 +541,8 @@ const struct object *runtime_code_at(struct runtime_code *c, pid_t pid, uint64_t
 	return p ? &p->object : NULL;
 }
 
-/* Reads the bytes around an address as they are now. Returns whether they have changed. Then the
- * piece is renewed, or dropped if there is no time for that. */
+/* Reads the bytes around an address as they are now. If they have changed, renews the piece, or
+ * drops it if there is no time for that, and returns true. */
 static bool catch_up(struct runtime_code *c, struct piece *p, const struct place *at)
 {
 	struct piece *then;
@@ -585,12 +586,13 @@ void runtime_code_rule(struct runtime_code *c, pid_t pid, uint64_t address, bool
 	struct piece *p = find(c, &at);
 
 	rule_of(p, address, is_return, ret_rule);
-	/* The code may be newer than the last tick. */
+	/* The code may have changed since the last tick. */
 	if (ret_rule->cfa == STACKD_CFA_NONE && catch_up(c, p, &at))
 		rule_of(p->owner ? p : NULL, address, is_return, ret_rule);
 }
 
-/* Reads code of a piece, or outside of it: of the piece's file, or of its process as it is now. */
+/* A reader of code: of a piece, or outside of it in the same file, or in its process as it is
+ * now. */
 struct code_reader {
 	struct runtime_code *code;
 	const struct piece *piece;
@@ -648,7 +650,7 @@ static bool may_look(struct runtime_code *c, struct piece *p)
 	return !VEC_RESERVE(&p->exits, 1);
 }
 
-/* Gives the rule from paths to returns; the search is made once for an address. */
+/* Gives the rule from paths to returns, which are searched once for an address. */
 static bool find_exit(struct runtime_code *c, struct piece *p, const struct elf_file *file,
 		      uint64_t address, struct stackd_rule *ret_rule)
 {
@@ -683,14 +685,14 @@ bool runtime_code_exit(struct runtime_code *c, pid_t pid, uint64_t address,
 	return p && find_exit(c, p, NULL, address, ret_rule);
 }
 
-/* Combines both addresses in one number: `address` as the distance from the piece's start. */
+/* Makes one number of both addresses: `address` counts from the piece's start. */
 static uint64_t taken_key(const struct piece *p, uint64_t address, uint64_t pc)
 {
 	_Static_assert(RUNTIME_CODE_BYTES <= 1 << 16, "16 bits hold the distance");
 	return (address - p->code.start) << 48 | pc;
 }
 
-/* Gives the rule of the frame that is made for the code at `address`; the search is made once. */
+/* Gives the rule of the frame that is made for the code at `address`, which is searched once. */
 static bool find_taken(struct runtime_code *c, struct piece *p, struct code_reader *reader,
 		       uint64_t address, uint64_t pc, struct runtime_code_taken *taken)
 {
@@ -759,9 +761,9 @@ bool runtime_code_file_exit(struct runtime_code *c, const struct object *object,
 	return p && find_exit(c, p, object->elf, offset, ret_rule);
 }
 
-/* Returns whether a step by frame pointer leads to the caller though the frame is not set up: at
+/* Returns whether a step by frame pointer leads to the caller though the frame is not set up. At
  * the instruction that pushes the frame pointer, at the one that sets it, and at a return, the step
- * takes the return address from the stack pointer. */
+ * takes the return address from where the stack pointer is. */
 static bool begins_frame(const struct piece *p, uint64_t address, const struct stackd_rule *rule)
 {
 	uint8_t code[3];
@@ -777,7 +779,7 @@ static bool begins_frame(const struct piece *p, uint64_t address, const struct s
 }
 
 /* Returns what the analysis's rule shows about the frame pointer. If the CFA counts from it, it is
- * the frame's. A function that saves it may use the register for anything, or leave a caller's
+ * the frame's. A function that has saved it may use the register for anything, or leave a caller's
  * value in it, as HotSpot's do. */
 static enum runtime_code_frame frame_of(const struct piece *p, uint64_t address, bool is_return,
 					const struct stackd_rule *rule)
@@ -801,15 +803,15 @@ enum runtime_code_frame runtime_code_frame(struct runtime_code *c, pid_t pid, ui
 	if (!p || !p->owner || elf_file_read(p->object.elf, address, &byte, 1) != 1)
 		return RUNTIME_CODE_UNREAD;
 	runtime_code_rule(c, pid, address, is_return, &rule);
-	/* Where code keeps frame pointers, a function that calls, or has more on its stack than the
-	 * saved frame pointer, has set up its frame. */
+	/* In code that keeps frame pointers, a function that calls, or has more on its stack than
+	 * the saved frame pointer, has set up its frame. */
 	if (rule.cfa == STACKD_CFA_NONE && runtime_code_exit(c, pid, address + is_return, &rule) &&
 	    !is_return && rule.cfa_offset <= 16)
 		return RUNTIME_CODE_UNTOLD;
 	return frame_of(p, address, is_return, &rule);
 }
 
-/* Gives the frame that the code at `start` sets up, as it is at an address, or at its jump. */
+/* Gives the frame that the code at `start` sets up, as it is at an address or at its jump. */
 static bool entry_at(struct runtime_code *c, pid_t pid, uint64_t start, uint64_t address,
 		     struct stackd_rule *ret_rule)
 {

@@ -23,12 +23,13 @@
 #include "arch/insn.h"
 #include "unwind/recipe_layer.h"
 
-#define MOST_FUNCTION 64  /* bytes of a function that begins a stack */
-#define MOST_BETWEEN  128 /* bytes from behind the instruction with the address to the code */
-#define MOST_CODE     64  /* bytes of that code which are decoded */
-#define CHUNK	      65536
-#define LEAST_GAP     24 /* bytes: more than padding; such code takes no less */
-#define ROOM	      (CODE_FORM_ADDRESS + MOST_BETWEEN + MOST_CODE)
+#define MOST_FUNCTION 64 /* bytes of a function that begins a stack */
+/* most bytes from behind the instruction with the address to the code */
+#define MOST_BETWEEN 128
+#define MOST_CODE    64 /* bytes of that code that are decoded */
+#define CHUNK	     65536
+#define LEAST_GAP    24 /* such code takes at least so many bytes, which is more than padding */
+#define ROOM	     (CODE_FORM_ADDRESS + MOST_BETWEEN + MOST_CODE)
 
 bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end)
 {
@@ -82,8 +83,8 @@ static bool ends_before(const struct insn_decoder *decoder, const uint8_t *code,
 				  insn.flow == INSN_RETURN);
 }
 
-/* Returns whether a stack begins at `distance` behind an instruction that takes its address;
- * `behind`: the ROOM - CODE_FORM_ADDRESS bytes behind that instruction. */
+/* Returns whether a stack begins at `distance` behind an instruction that takes the address;
+ * `behind` has the ROOM - CODE_FORM_ADDRESS bytes behind that instruction. */
 static bool is_start(const struct insn_decoder *decoder, const uint8_t *behind, int32_t distance)
 {
 	return distance > 0 && distance <= MOST_BETWEEN &&
@@ -99,7 +100,7 @@ struct search {
 	uint64_t last; /* offset of the last start that was found */
 };
 
-/* Searches the first `len` bytes of the chunk, and decodes those behind them. */
+/* Searches the first `len` bytes of the chunk; the bytes behind are only decoded. */
 static int search_chunk(struct search *s, uint64_t offset, size_t len)
 {
 	const uint8_t *at = s->bytes, *end = s->bytes + len;

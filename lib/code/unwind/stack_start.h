@@ -6,8 +6,8 @@
  *   glibc, makecontext()    __start_context, which leaves its own stack at once
  *   Boost.Context, PHP      "finish", after the jump to the coroutine's function: it calls _exit()
  *
- * A return address is looked up one byte below. So the byte before such code gets the rule END, if
- * it is padding, or belongs to an instruction that is not a call.
+ * Walks look up the rule of the byte before a return address. So the byte before such code gets the
+ * rule END, if it is padding, or belongs to an instruction that is not a call.
  */
 #ifndef UNWIND_STACK_START_H
 #define UNWIND_STACK_START_H
@@ -26,8 +26,8 @@ bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_
  * first jump or call behind it is a call that does not return. */
 bool stack_start_is_code(const struct elf_file *elf, uint64_t offset);
 
-/* Where `rows` have no rule, searches for code that never returns, whose address the code right
- * before it takes, and that follows a jump or a return. Gives the byte before it the rule END.
+/* Searches, where `rows` have no rule, for code that never returns, whose address is taken by the
+ * code right before it, and that follows a jump or a return. Gives the byte before it the rule END.
  * Returns 0 or -ENOMEM. */
 int stack_start_lay(const struct elf_file *elf, const struct recipe_load *loads, size_t load_count,
 		    struct recipe_table *table, struct recipe_rows *rows);

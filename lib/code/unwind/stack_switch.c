@@ -80,7 +80,8 @@ struct lay {
 	struct recipe_rows layer;
 };
 
-/* Moves to the row with an offset. Returns whether there is one. Offsets rise from call to call. */
+/* Moves to the row that covers an offset, which must not be lower than at the last call. Returns
+ * whether there is one. */
 static bool go_to(struct recipe_rows_reader *rows, struct recipe_row *row, struct recipe_row *next,
 		  bool *has_next, uint64_t offset)
 {
@@ -91,8 +92,8 @@ static bool go_to(struct recipe_rows_reader *rows, struct recipe_row *row, struc
 	return row->offset <= offset;
 }
 
-/* Returns whether the rule at an offset is from Go's table, which states all switches of the stack.
- */
+/* Returns whether the rule at an offset is from a runtime's table: Go's has all switches of the
+ * stack. */
 static bool is_of_runtime(struct lay *l, uint64_t offset)
 {
 	return go_to(&l->provenances, &l->provenance, &l->next_provenance, &l->has_next_provenance,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code that loads the stack pointer from a structure in memory, as swapcontext() does: from then on
- * it is on another stack. glibc's call frame information computes the CFA from the stack pointer
- * there, as if the stack were the same. The word at the new stack pointer can be anything, often 0
- * or a stale return address, until the code has pushed the address to which it returns.
+ * Code that loads the stack pointer from a structure in memory, as swapcontext() does. After the
+ * load it is on another stack. glibc's call frame information computes the CFA from the stack
+ * pointer there, as if the stack were the same. The word at the new stack pointer can be anything,
+ * often 0 or a stale return address, until the code has pushed the address to which it returns.
  */
 #ifndef UNWIND_STACK_SWITCH_H
 #define UNWIND_STACK_SWITCH_H
@@ -18,13 +18,13 @@
  * loaded the stack pointer in this way. */
 bool stack_switch_precedes(const struct elf_file *elf, uint64_t offset);
 
-/* The same for all instructions that may change to another stack, including moves between
- * registers. Some of them restore the stack pointer of the same stack. */
+/* Like stack_switch_precedes(), for all instructions that may change to another stack, including
+ * moves between registers. Some of these restore the stack pointer of the same stack. */
 bool stack_switch_may_precede(const struct elf_file *elf, uint64_t offset);
 
-/* Replaces the rules after such loads that compute the CFA from the stack pointer by
- * STACKD_CFA_SWITCH, up to the next jump, call or return. Rules of a runtime's table stay, since
- * they are made for the new stack (recipe_runtime.h). Returns 0 or -ENOMEM. */
+/* Replaces rules after such loads, up to the next jump, call or return, by STACKD_CFA_SWITCH, if
+ * they compute the CFA from the stack pointer. Rules of a runtime's table stay, since they are made
+ * for the new stack (recipe_runtime.h). Returns 0 or -ENOMEM. */
 int stack_switch_lay(const struct elf_file *elf, const struct recipe_load *loads, size_t load_count,
 		     struct recipe_table *table, struct recipe_rows *rows);
 

@@ -15,7 +15,7 @@
 #include "cfi/dwarf_expr_decode.h"
 #include "unwind/fixed_rule.h"
 
-/* A slow rule while it is made. */
+/* A slow rule that is being made. */
 struct draft {
 	const struct cfi_row *row;
 	VEC(struct dwarf_expr_op) ops;
@@ -51,7 +51,7 @@ static int draft_cfa(struct draft *d)
 	return draft_ops(d, state->cfa_expression, DWARF_EXPR_OF_CFA, &d->rule.cfa_ops);
 }
 
-/* A register with an invalid expression is lost, like one whose offset does not fit. */
+/* A register with an invalid expression counts as lost, like one whose offset does not fit. */
 static int draft_register(struct draft *d, int i)
 {
 	struct walk_register *reg = &d->rule.reg[i];

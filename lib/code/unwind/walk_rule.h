@@ -26,12 +26,12 @@ struct walk_ops {
 /* The rule for the caller's value of a register. */
 struct walk_register {
 	struct cfi_reg rule;
-	struct walk_ops ops; /* of CFI_EXPRESSION and CFI_VAL_EXPRESSION */
+	struct walk_ops ops; /* for CFI_EXPRESSION and CFI_VAL_EXPRESSION */
 };
 
 struct slow_rule {
-	struct stackd_rule cfa; /* of the CFA alone; STACKD_CFA_DAEMON: the CFA is the result of
-				 * cfa_ops */
+	struct stackd_rule cfa; /* the CFA's members only; STACKD_CFA_DAEMON: the CFA is the
+				 * result of cfa_ops */
 	struct walk_ops cfa_ops;
 	struct walk_register reg[STACKD_REG_COUNT];
 	size_t bytes; /* of this object */
@@ -40,17 +40,18 @@ struct slow_rule {
 
 struct walk_rule {
 	struct stackd_rule fast;
-	bool is_signal;		/* the caller was interrupted: it has not called */
+	bool is_signal;		/* a signal frame: its caller was interrupted, it has not called */
 	bool is_entry;		/* in the function at the file's entry address */
-	bool is_called;		/* calls enter the code, so that it is not in the frame of
-				 * jump_frame.h */
-	bool is_provisional;	/* it must not be kept, since a better one may come */
-	uint8_t provenance;	/* enum provenance; if STACKD_CFA_NONE, that of the guess */
+	bool is_called;		/* calls enter the code, so it does not run in a frame that
+				 * jump_frame.h describes */
+	bool is_provisional;	/* it must not be cached, since a better rule may come */
+	uint8_t provenance;	/* enum provenance; if `fast` is STACKD_CFA_NONE, that of a guess
+				 * by the frame pointer */
 	struct slow_rule *slow; /* owned; may be NULL */
 };
 
-/* Makes the rule at a vaddr; its `fast` has STACKD_CFA_NONE if nothing covers it. Returns 0 or
- * -ENOMEM. The caller frees what *ret_rule, untouched on failure, owns with walk_rule_free(). */
+/* Makes the rule at a vaddr. If no entry covers it, `fast` has STACKD_CFA_NONE. Returns 0 or
+ * -ENOMEM, with *ret_rule unchanged. The caller frees what *ret_rule owns with walk_rule_free(). */
 int walk_rule_compile(const struct cfi_index *index, uint64_t vaddr, struct walk_rule *ret_rule);
 
 void walk_rule_free(struct walk_rule *rule); /* frees what the rule owns, not the rule */

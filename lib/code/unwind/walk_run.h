@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A walk under way, which dwarf_walk.c shares with the steps of heuristic_step.c. */
+/* The state of one walk, which dwarf_walk.c shares with the steps of heuristic_step.c. */
 #ifndef UNWIND_WALK_RUN_H
 #define UNWIND_WALK_RUN_H
 
@@ -10,13 +10,14 @@ struct walk_run {
 	const struct walk_input *in;
 	struct runtime_code *code;	 /* NULL: JIT code cannot be read */
 	struct stack_walk at;		 /* the present frame */
-	const struct walk_frame *frames; /* all so far, with the present one */
+	const struct walk_frame *frames; /* all frames so far, with the present one */
 	size_t count;
-	uint64_t last_value[STACKD_REG_COUNT]; /* of caller-saved registers, with the number of the
-						* frame */
+	uint64_t last_value[STACKD_REG_COUNT]; /* of caller-saved registers; last_known has the
+						* number of the frame */
 	size_t last_known[STACKD_REG_COUNT];
 	bool has_next;		 /* the rule of the present frame is already known */
-	struct stackd_rule next; /* from the code of its callee, whose registers it counts from */
+	struct stackd_rule next; /* that rule, which was found with its callee, and is relative
+				  * to the callee's registers */
 	uint64_t guesses;	 /* steps by a frame pointer */
 	bool is_guess;
 	uint8_t provenance; /* of the last step's rule */

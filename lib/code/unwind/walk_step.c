@@ -11,8 +11,8 @@
 
 #include <errno.h>
 
-/* The copy is of one stack: addresses beyond its end, and the frame to which a rule of kind OTHER
- * leads, are on another stack. */
+/* The copy is of one stack: addresses beyond its end are on another stack, and so is the frame to
+ * which a rule of kind OTHER leads. */
 enum stackd_end_reason walk_step_reason(const struct walk *w, const struct stackd_rule *rule,
 					uint64_t address)
 {
@@ -58,7 +58,7 @@ static enum stackd_end_reason reason_of(int error, const struct slow_step *step)
 				: STACKD_END_BAD_RECIPE;
 }
 
-/* Gives a register's value in this frame, plus an offset. Returns 0, or -ENODATA: it is not
+/* Gives a register's value in this frame, plus an offset. Returns 0, or -ENODATA if it is not
  * known. */
 static int read_register(const struct dwarf_expr_context *c, uint64_t reg, uint64_t offset,
 			 uint64_t *ret_value)
@@ -104,8 +104,8 @@ static int locate(const struct slow_rule *slow, const struct walk_register *reg,
 	return 0;
 }
 
-/* Gives the caller's value of a register, and its address if it is in memory (else 0). Errors as
- * locate()'s; -EFAULT: the address cannot be read. */
+/* Gives the caller's value of a register, and its address if it is in memory (else 0). Returns what
+ * locate() returns, or -EFAULT if the address cannot be read. */
 static int restore(const struct slow_rule *slow, const struct walk_register *reg,
 		   const struct dwarf_expr_context *c, uint64_t *ret_value, uint64_t *ret_slot)
 {
@@ -124,13 +124,13 @@ static int restore(const struct slow_rule *slow, const struct walk_register *reg
 	return c->read(c->arg, where, 8, ret_value) ? 0 : -EFAULT;
 }
 
-/* A register without a rule, or with the rule "same value", keeps its value. */
+/* Returns whether a register keeps its value: it has no rule, or the rule "same value". */
 static bool is_unchanged(const struct walk_register *reg)
 {
 	return reg->rule.how == CFI_UNSET || reg->rule.how == CFI_SAME;
 }
 
-/* A slot below the stack pointer was popped, so the register has its value: as in
+/* A slot below the stack pointer was popped, so the register already has its value, as in
  * walk_restore_saved(). */
 static void restore_registers(const struct slow_step *step, bool is_signal)
 {

@@ -3,9 +3,9 @@
  * One step of a walk in user space: applies bpf/walk.h, which both halves share, to the copy of a
  * stack, and adds rules that only user space applies, those with DWARF expressions.
  *
- * Only the copy (stack/walk_memory.h) is read, and the word below the stack pointer: functions keep
- * their CFA, their return address or a register there. Where the copy ends, the reason says what is
- * missing.
+ * Only the copy (stack/walk_memory.h) is read, and the word below the stack pointer, where some
+ * functions keep their CFA, their return address or a register. If a step needs a word beyond the
+ * copy, the walk ends with a reason that says what is missing.
  */
 #ifndef UNWIND_WALK_STEP_H
 #define UNWIND_WALK_STEP_H
@@ -24,11 +24,13 @@
 
 struct walk;
 
-/* Returns why a walk ends that needs a word which cannot be read; `rule` may be NULL. */
+/* Returns the reason for the end of a walk that needs the word at `address`, which cannot be read;
+ * `rule` may be NULL. */
 enum stackd_end_reason walk_step_reason(const struct walk *w, const struct stackd_rule *rule,
 					uint64_t address);
 
-/* Returns the caller-saved registers that a rule's function preserves, a bit for each. */
+/* Returns the caller-saved registers that the function of a rule preserves (STACKD_KEPT), a bit for
+ * each. */
 static inline uint32_t walk_step_kept(const struct stackd_rule *rule)
 {
 	unsigned number = STACKD_KEPT(rule);
@@ -46,7 +48,7 @@ struct stack_walk {
 	struct walk_memory memory;
 };
 
-/* Reads a word for bpf/walk.h. Returns 0, or 1: it is not in the copy. */
+/* Reads a word for bpf/walk.h. Returns 0, or 1 if it is not in the copy. */
 static inline int walk_read(struct walk *w, __u64 address, __u64 *ret_word)
 {
 	const struct stack_walk *s = (const struct stack_walk *)w;
@@ -66,12 +68,13 @@ static inline void walk_step_registers(const struct walk *w, uint64_t ret_r[STAC
 	ret_r[STACKD_REG_PC] = w->pc;
 }
 
-/* Registers whose values are known at the leaf, and after a step by a frame pointer. */
+/* A bit for each register whose value is known: at the leaf, and after a step by the frame
+ * pointer. */
 #define WALK_KNOWN_ALL	       ((1u << WALK_REGS) - 1)
 #define WALK_KNOWN_AFTER_GUESS (1u << STACKD_REG_FP | 1u << STACKD_REG_SP)
 
 /* Steps to the caller by a rule of any kind. Returns WALK_GO_ON, or the reason why the walk ends
- * there, with the walk as it was. */
+ * there; the walk is then unchanged. */
 enum stackd_end_reason walk_step_by_rule(struct stack_walk *s, const struct walk_rule *rule);
 
 #endif

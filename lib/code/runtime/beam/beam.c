@@ -2,14 +2,15 @@
 /*
  * Erlang's virtual machine, the BEAM. Its JIT compiler makes the code of all modules, and of its
  * scheduler's loop, process_main; facts that differ between versions are read from the latter
- * (arch/beam_code.h). Only the kernel half steps out of this code, since a process's stack is in
- * its heap, of which a sample has no copy (bpf/runtime_beam.bpf.h). Names come from the map of JIT
- * code that the machine writes (+JPperf true), as for other compilers.
+ * (arch/beam_code.h). Only the kernel half finds the callers of this code, since an Erlang
+ * process's stack is in its heap, of which a sample has no copy (bpf/runtime_beam.bpf.h). Names
+ * come from the map of JIT code that the machine writes (+JPperf true), as for other compilers.
  */
 #include "arch/beam_code.h"
 #include "runtime/runtime.h"
 
-#define SHARED_BEHIND 4096 /* bytes from process_main on: more than the shared code has */
+/* bytes from process_main on that count as shared code, which has less */
+#define SHARED_BEHIND 4096
 
 _Static_assert(BEAM_CODE_SEARCHED <= RUNTIME_SEARCHED, "find() is given what is looked at");
 
@@ -27,8 +28,8 @@ static bool find(const uint8_t *code, size_t len, uint64_t start, uint64_t end,
 	return true;
 }
 
-/* Returns whether an address is in a piece that all modules share: it is called, and jumps to
- * others. */
+/* Returns whether an address is in the code that all modules share. Such code is called, and jumps
+ * to other pieces. */
 static bool is_shared(const union stackd_runtime_facts *facts, uint64_t address)
 {
 	return address - facts->beam.start < facts->beam.shared;

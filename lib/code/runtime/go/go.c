@@ -49,8 +49,8 @@ static int rule_at(const void *tables, const struct elf_file *file, uint64_t vad
 	return go_rules_at(tables, file, vaddr, ret_row);
 }
 
-/* Finds the function of a vaddr. The return address of signal handlers is the first byte of
- * sigreturn; it is looked up by the byte before. */
+/* Finds the function of a vaddr. If that is the byte before sigreturn, it is the return address of
+ * a signal handler, less 1, and the function is sigreturn. */
 static bool find_function(const struct pclntab *table, uint64_t vaddr, struct pclntab_function *ret)
 {
 	if (pclntab_find(table, vaddr + 1, ret) && ret->start == vaddr + 1 &&

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IS_RETURN      2 /* cfa_add of STACKD_CFA_GOROUTINE: see stackd_abi.h */
-#define FLAG_SPWRITE   2 /* flag of a function, since Go 1.17: sets the stack pointer to anything */
-#define FUNCTION_BYTES (4 << 20) /* of the largest function for which go_rules_at() makes rules */
+#define IS_RETURN 2 /* cfa_add of STACKD_CFA_GOROUTINE: see stackd_abi.h */
+/* flag of a function, since Go 1.17: it sets the stack pointer to anything */
+#define FLAG_SPWRITE 2
+/* limit of the size of a function for which go_rules_at() makes rules */
+#define FUNCTION_BYTES (4 << 20)
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
@@ -51,8 +53,8 @@ struct stackd_rule go_rule_of(int32_t delta, bool is_saved)
 
 /* --- the frame pointer's slot ---------------------------------------------------------------- */
 
-/* Returns the code from GO_SWITCH_REACH bytes before a vaddr to GO_SWITCH_REACH after it, or
- * NULL. */
+/* Returns the code from GO_SWITCH_REACH bytes before a vaddr to GO_SWITCH_REACH bytes after it;
+ * NULL: not all of it can be read. */
 static const uint8_t *code_around(struct go_reader *r, uint64_t vaddr)
 {
 	uint64_t from = vaddr - r->load->p_vaddr, offset = r->load->p_offset + from;
@@ -71,9 +73,8 @@ static const uint8_t *code_around(struct go_reader *r, uint64_t vaddr)
 	return r->window + (offset - r->window_at);
 }
 
-/* Returns the address from which the frame pointer is saved, in a frame whose first change of the
- * stack pointer was made before `vaddr`: `vaddr`, or the end of the instruction there; 0: not
- * known. */
+/* Returns the vaddr from which on the frame pointer is saved, in a frame that was made by the
+ * instruction before `vaddr`: `vaddr`, or the end of the next instruction; 0: not known. */
 static uint64_t saved_from(struct go_reader *r, uint64_t vaddr, int32_t delta)
 {
 	const uint8_t *code = code_around(r, vaddr);
@@ -89,8 +90,8 @@ static struct go_layer usual_layer(const struct pclntab_function *f)
 	return (struct go_layer){.from = f->start, .end = f->end, .cfa = STACKD_CFA_REG};
 }
 
-/* Returns whether the return address was popped before a vaddr: rawVforkSyscall keeps it in a
- * register, since the child that it makes uses the same stack. */
+/* Returns whether the instruction before a vaddr pops the return address. rawVforkSyscall keeps it
+ * in a register, since the child that it makes uses the same stack. */
 static bool pops_return(struct go_reader *r, uint64_t vaddr)
 {
 	const uint8_t *code = code_around(r, vaddr);
@@ -98,8 +99,8 @@ static bool pops_return(struct go_reader *r, uint64_t vaddr)
 	return code && go_switch_pops_return(code);
 }
 
-/* Adds the rule of a delta that holds from `start` to `end`. The frame pointer is saved from
- * `saved` on, which may be in between. */
+/* Adds the rule for a stack delta that holds from `start` to `end`. From `saved` on, which may be
+ * in between, the frame pointer is saved. */
 static int put_delta(struct go_reader *r, const struct go_layer *layer, uint64_t start,
 		     uint64_t end, int32_t delta, uint64_t saved)
 {
@@ -150,7 +151,7 @@ int go_reader_deltas(struct go_reader *r, const struct pclntab_function *f, stru
 					   : err;
 }
 
-/* Adds rows of a function with a usual frame, as rules of the kind `cfa`. */
+/* Adds rows for a function with a usual frame, as rules of the kind `cfa`. */
 int go_reader_telling(struct go_reader *r, const struct pclntab_function *f, enum stackd_cfa cfa)
 {
 	struct go_layer layer = usual_layer(f);
@@ -181,7 +182,7 @@ static bool is_in_load(const struct go_reader *r, const struct pclntab_function 
 	       f->end - r->load->p_vaddr <= r->load->p_filesz;
 }
 
-/* Ends the rules of the function before, unless another function begins there. */
+/* Ends the rules of the previous function, unless the next one begins right there. */
 static int end_function(struct go_reader *r, uint64_t next)
 {
 	const struct stackd_rule none = {.cfa = STACKD_CFA_NONE};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by go_rules.c and go_rules_switch.c: a reader goes through a program's functions in order
- * of address, and gives their rows to `take`.
+ * Shared by go_rules.c and go_rules_switch.c. A reader goes through a program's functions in order
+ * of address, makes rows (a rule from an address on) from them, and gives the rows to `take`.
  */
 #ifndef GO_GO_RULES_INTERNAL_H
 #define GO_GO_RULES_INTERNAL_H
@@ -10,15 +10,17 @@
 #include "runtime/go/go_stack.h"
 #include "arch/go_switch.h"
 
-#define WINDOW 65536 /* bytes of code that are read at once: functions come in order of address */
+/* bytes of code that are read at a time, since functions come in order of address */
+#define WINDOW 65536
 
 struct go_reader {
 	const struct pclntab *table;
 	const struct elf_file *file;
 	runtime_take_rule *take;
 	void *arg;
-	const Elf64_Phdr *load;	       /* program header of the present function */
-	uint64_t end;		       /* vaddr of the previous function's end; 0: nothing to end */
+	const Elf64_Phdr *load;	       /* program header of the current function */
+	uint64_t end;		       /* vaddr of the previous function's end, where a row
+					* without a rule is due; 0: none is due */
 	struct go_goroutine goroutine; /* offsets in systemstack's code */
 	bool has_goroutine;
 	struct runtime_rule last;
@@ -28,39 +30,44 @@ struct go_reader {
 	uint8_t window[WINDOW];
 };
 
-/* The kind of rules that stack deltas become. */
+/* How the stack deltas of a function become rules between two addresses. */
 struct go_layer {
 	uint64_t from, end; /* vaddr */
-	uint8_t cfa;	    /* STACKD_CFA_REG, or a kind with the same members */
+	uint8_t cfa;	    /* kind of the rules: STACKD_CFA_REG, or a kind with the same members */
 	bool is_special;
 };
 
-/* Returns the file offset of a vaddr in the present program header. */
+/* Returns the file offset of a vaddr in the current function's program header. */
 uint64_t go_reader_offset(const struct go_reader *r, uint64_t vaddr);
 
-/* Adds a row, unless the last row has the same rule or a higher offset. Its result is passed on. */
+/* Gives a row to r->take, unless the last row has the same rule or a higher offset. Returns 0 or
+ * the result of `take`. */
 int go_reader_put(struct go_reader *r, uint64_t vaddr, const struct stackd_rule *rule,
 		  bool is_special);
 
-/* Returns the rule of a function whose stack pointer is `delta` below its value at entry, with the
- * frame pointer saved as usual. */
+/* Returns the rule at an instruction where the stack pointer is `delta` bytes below its value at
+ * the function's entry. `is_saved`: the frame pointer is saved in its usual slot. */
 struct stackd_rule go_rule_of(int32_t delta, bool is_saved);
 
-/* Adds rows of a function's deltas within a layer. */
+/* Gives rows for the stack deltas of a function within a layer. Returns 0 or the result of
+ * `take`. */
 int go_reader_deltas(struct go_reader *r, const struct pclntab_function *f, struct go_layer layer);
 
-/* Adds rows of a function with a usual frame, as rules of the kind `cfa`. */
+/* Gives rows for a function with a usual frame, as rules of the kind `cfa`. Returns as
+ * go_reader_deltas(). */
 int go_reader_telling(struct go_reader *r, const struct pclntab_function *f, enum stackd_cfa cfa);
 
-/* Adds rows of a function that switches stacks: it has an ordinary frame up to where it sets the
- * stack pointer. */
+/* Gives rows for a function that switches stacks; it has an ordinary frame up to the instruction
+ * that sets the stack pointer. Returns as go_reader_deltas(). */
 int go_reader_switch(struct go_reader *r, const struct pclntab_function *f, enum go_stack stack);
 
-/* Adds rows of a function that borrows the thread's stack: an ordinary frame before, and then by
- * the register in which it keeps its stack pointer. */
+/* Gives rows for a function that borrows the thread's stack: it has an ordinary frame at first;
+ * then the rule uses the register in which it keeps its stack pointer. Returns as
+ * go_reader_deltas(). */
 int go_reader_borrowing(struct go_reader *r, const struct pclntab_function *f);
 
-/* Adds the row of sigreturn, whose rule is found by the byte before it. */
+/* Gives the row of sigreturn, which begins a byte before the function, since walks look up the byte
+ * before a return address. Returns as go_reader_deltas(). */
 int go_reader_signal(struct go_reader *r, const struct pclntab_function *f);
 
 #endif

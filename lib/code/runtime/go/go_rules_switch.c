@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-#define CGO_CALLS      4   /* most calls of C in asmcgocall */
-#define CODE_BYTES     512 /* most bytes of a function that switches stacks */
-#define BORROWS_WITHIN 64  /* bytes in which a function copies the stack pointer to a register */
+#define CGO_CALLS  4   /* limit of the calls of C in asmcgocall */
+#define CODE_BYTES 512 /* limit of the bytes of a function that switches stacks */
+/* first bytes of a function, in which it must copy the stack pointer to a register */
+#define BORROWS_WITHIN 64
 
 /* The first CODE_BYTES of a function's code. */
 struct function_code {
@@ -25,8 +26,8 @@ static void read_code(struct go_reader *r, const struct pclntab_function *f,
 	ret_code->size = n > 0 ? (size_t)n : 0;
 }
 
-/* Returns how far the stack pointer at a vaddr would be below its value at entry without the switch
- * of stacks; -1: not known, or it does not fit a rule. */
+/* Returns how far the stack pointer at a vaddr would be below its value at the function's entry, if
+ * stacks had not been switched; -1: not known, or it does not fit into a rule. */
 static int32_t delta_at(struct go_reader *r, const struct pclntab_function *f, uint64_t vaddr)
 {
 	struct pclntab_values values = pclntab_values_begin(r->table, f, f->pcsp);
@@ -40,8 +41,8 @@ static int32_t delta_at(struct go_reader *r, const struct pclntab_function *f, u
 	return -1;
 }
 
-/* Adds rows of systemstack: on the system stack, the walk continues where the goroutine left its
- * stack. `from`: offset behind the instruction that sets the stack pointer. */
+/* Adds the rows of systemstack. On the system stack, the walk continues where the goroutine left
+ * its stack. `from` is the offset behind the instruction that sets the stack pointer. */
 static int take_systemstack(struct go_reader *r, const struct pclntab_function *f,
 			    const struct function_code *code, size_t from)
 {
@@ -69,8 +70,8 @@ static int take_systemstack(struct go_reader *r, const struct pclntab_function *
 	return err ? err : go_reader_deltas(r, f, after);
 }
 
-/* Adds rows of cgocallback: on the goroutine's stack, the walk continues where the thread left its
- * system stack. */
+/* Adds the rows of cgocallback. On the goroutine's stack, the walk continues where the thread left
+ * its system stack. */
 static int take_cgocallback(struct go_reader *r, const struct pclntab_function *f,
 			    const struct function_code *code, size_t from)
 {
@@ -98,8 +99,8 @@ static int take_cgocallback(struct go_reader *r, const struct pclntab_function *
 	return err ? err : go_reader_deltas(r, f, after);
 }
 
-/* Adds the row of morestack: on the system stack, the walk continues in the function that called
- * it. */
+/* Adds the row of morestack. On the system stack, the walk continues in the function that called
+ * morestack. */
 static int take_morestack(struct go_reader *r, const struct pclntab_function *f,
 			  const struct function_code *code, size_t from)
 {
@@ -132,9 +133,9 @@ static struct stackd_rule cgo_rule(const struct go_cgo_frame *frame, int32_t del
 	return rule;
 }
 
-/* Adds rows around one call of a C function in asmcgocall. They begin at *from, which is moved
- * behind them. The CFA is computed by the register up to the call, by the frame until the stack
- * pointer is set back, and as usual up to the return. */
+/* Adds the rows around one call of a C function in asmcgocall, from *from on, and moves *from
+ * behind them. The CFA is computed from the register up to the call, from the frame on the system
+ * stack until the stack pointer is set back, and as usual up to the return. */
 static int take_cgo_call(struct go_reader *r, const struct pclntab_function *f,
 			 const struct function_code *code, const struct go_switch *found,
 			 const struct stackd_rule *by_frame, size_t *from)
@@ -159,7 +160,7 @@ static int take_cgo_call(struct go_reader *r, const struct pclntab_function *f,
 	return err;
 }
 
-/* Adds rows of asmcgocall: on the system stack, from `from` on. */
+/* Adds the rows of asmcgocall on the system stack, from the offset `from` on. */
 static int take_asmcgocall(struct go_reader *r, const struct pclntab_function *f,
 			   const struct function_code *code, size_t from)
 {
@@ -182,7 +183,7 @@ static int take_asmcgocall(struct go_reader *r, const struct pclntab_function *f
 	return err;
 }
 
-/* Adds rows of gogo on a goroutine's stack, before it jumps to the goroutine's code. */
+/* Adds the rows of gogo on a goroutine's stack, before it jumps to the goroutine's code. */
 static int take_gogo(struct go_reader *r, const struct pclntab_function *f,
 		     const struct function_code *code, size_t from)
 {
@@ -214,8 +215,8 @@ int go_reader_switch(struct go_reader *r, const struct pclntab_function *f, enum
 	read_code(r, f, &code);
 	from = go_switch_sets_sp(code.bytes, code.size);
 	if (from >= code.size && stack == GO_STACK_GOGO && f->end - f->start == code.size)
-		return go_reader_telling(r, f, STACKD_CFA_REG); /* up to a jump to the rest of its
-								 * code */
+		/* this function ends with a jump to the rest of its code */
+		return go_reader_telling(r, f, STACKD_CFA_REG);
 	if (from >= code.size)
 		return go_reader_put(r, f->start, &rule, true);
 	before.end = f->start + from;
@@ -236,8 +237,8 @@ int go_reader_switch(struct go_reader *r, const struct pclntab_function *f, enum
 	return err;
 }
 
-/* Returns the address from which a function's stack pointer is in a register that C preserves, and
- * the register; 0: not in the first BORROWS_WITHIN bytes. */
+/* Returns the vaddr from which on a function has its stack pointer in a register that C preserves,
+ * and gives the register; 0: it has not, within its first BORROWS_WITHIN bytes. */
 static uint64_t kept_sp_from(struct go_reader *r, const struct pclntab_function *f,
 			     uint8_t *ret_reg)
 {
@@ -250,8 +251,8 @@ static uint64_t kept_sp_from(struct go_reader *r, const struct pclntab_function 
 	return end ? f->start + end : 0;
 }
 
-/* The function has its frame before it takes the thread's stack; from then on the CFA is computed
- * by the register. */
+/* Up to the copy of the stack pointer, the function has its usual frame; then the CFA is computed
+ * from the register. */
 int go_reader_borrowing(struct go_reader *r, const struct pclntab_function *f)
 {
 	struct stackd_rule rule = {.cfa = STACKD_CFA_SWITCH};
@@ -276,7 +277,7 @@ int go_reader_borrowing(struct go_reader *r, const struct pclntab_function *f)
 	return err ? err : go_reader_put(r, f->start, &rule, true);
 }
 
-/* sigreturn's rule is found by the byte before it. */
+/* The row begins a byte before sigreturn, since walks look up the byte before a return address. */
 int go_reader_signal(struct go_reader *r, const struct pclntab_function *f)
 {
 	const struct stackd_rule rule = {

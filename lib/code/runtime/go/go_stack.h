@@ -18,15 +18,15 @@
  *                schedule()'s (STACKD_CFA_SCHEDULER) end as mcall's.
  *   gogo         sets the stack pointer, and jumps to the goroutine's code: continues there
  *   asmcgocall   keeps the goroutine and the depth of its stack in its frame (STACKD_CFA_DEPTH)
- *   cgocallback  is called by C on the system stack, and calls Go on the goroutine's. It returns
- *                to where g0 says that it left the system stack; the previous callback's value
- *                of that is stored there (STACKD_CFA_CALLBACK)
+ *   cgocallback  is called by C on the system stack, and calls Go on the goroutine's. It returns to
+ *                the system stack at g0's sched.sp, where the previous callback's value of sched.sp
+ *                is stored (STACKD_CFA_CALLBACK)
  *   injected     asyncPreempt, sigpanic: a signal handler has made the interrupted code call
  *                them. The caller is at the interrupted instruction, which need not follow a call
  *                (STACKD_CFA_INJECTED)
  *   switches     every other function whose flags say that it sets the stack pointer: the path
- *                ends, with its own reason (STACKD_END_STACK_SWITCH). So it does where the code of
- *                a function above is not as expected.
+ *                ends, with a reason of its own (STACKD_END_STACK_SWITCH). It also ends so in a
+ *                function above whose code is not as expected.
  *   borrows      time.now, nanotime1, walltime, vgetrandom1, racecall, sigfwd, ...: they call C,
  *                mostly on the thread's system stack, with their stack pointer in a register that
  *                C preserves: from there on, CFA = register + delta + 8 (STACKD_CFA_OTHER)
@@ -51,13 +51,14 @@ enum go_stack {
 	GO_STACK_GOGO,
 	GO_STACK_SCHEDULER, /* the thread has given up its goroutine */
 	GO_STACK_INJECTED,  /* a signal handler has made the interrupted code call it */
-	GO_STACK_SWITCH,    /* another stack is above its frame */
+	GO_STACK_SWITCH,    /* continues on another stack than its caller's */
 	GO_STACK_BORROWS,   /* calls C on the thread's stack, with its stack pointer in a
 			     * register */
 	GO_STACK_SIGNAL,    /* returns from a signal's handler */
 };
 
-/* Finds the kind by the function's name, with or without the suffix of its ABI. NULL: usual. */
+/* Returns the kind of a function by its name, with or without the suffix of its ABI. `name` NULL:
+ * GO_STACK_USUAL. */
 enum go_stack go_stack_of(const char *name);
 
 #endif

@@ -20,10 +20,10 @@ struct pclntab {
 	size_t size;
 	enum pclntab_version version;
 	size_t count;
-	uint64_t text;			    /* added to entries; 0: before Go 1.18 */
+	uint64_t text;			    /* vaddr that is added to entries; 0 before Go 1.18 */
 	size_t names, units, files, values; /* offsets of these parts */
 	size_t functions;
-	size_t word; /* bytes of a number in the list of functions */
+	size_t word; /* size in bytes of a number in the list of functions */
 };
 
 static uint64_t read_word(const uint8_t *at, size_t bytes)
@@ -34,7 +34,7 @@ static uint64_t read_word(const uint8_t *at, size_t bytes)
 	return word;
 }
 
-/* Reads the number of `bytes` bytes at an offset; false: it is outside of the table. */
+/* Reads a number of `bytes` bytes at an offset. Returns false if it is outside of the table. */
 static bool read_at(const struct pclntab *t, uint64_t offset, size_t bytes, uint64_t *ret_word)
 {
 	if (offset > t->size || t->size - offset < bytes)
@@ -43,7 +43,7 @@ static bool read_at(const struct pclntab *t, uint64_t offset, size_t bytes, uint
 	return true;
 }
 
-/* Returns the string at an offset, or NULL if no zero ends it. */
+/* Returns the string at an offset; NULL: it has no end in the table. */
 static const char *string_at(const struct pclntab *t, uint64_t offset)
 {
 	const uint8_t *at = t->bytes + offset;
@@ -53,7 +53,8 @@ static const char *string_at(const struct pclntab *t, uint64_t offset)
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-/* Go 1.2: the list of functions follows the count, and the offset of the files follows the list. */
+/* Opens a table of Go 1.2: the list of functions follows the count, and the offset of the files
+ * follows the list. */
 static int open_first(struct pclntab *t)
 {
 	uint64_t files;
@@ -67,8 +68,8 @@ static int open_first(struct pclntab *t)
 	return 0;
 }
 
-/* Since Go 1.16: the number of files, the text's address (since 1.18) and the offsets of the parts
- * follow the count. */
+/* Opens a table since Go 1.16: after the count are the number of files, the text's address (since
+ * 1.18) and the offsets of the parts. */
 static int open_parts(struct pclntab *t, uint64_t text)
 {
 	bool has_text = t->version >= PCLNTAB_GO_1_18;
@@ -92,7 +93,8 @@ static uint64_t entry_of(const struct pclntab *t, size_t number)
 	return t->text + read_word(t->bytes + t->functions + number * 2 * t->word, t->word);
 }
 
-/* Returns whether entries rise, as a binary search and the limit on the time require. */
+/* Returns whether the functions' entries are in rising order, as the binary search and the limit on
+ * the time require. */
 static bool is_sorted(const struct pclntab *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -190,8 +192,8 @@ size_t pclntab_bytes(const struct pclntab *t)
 	return t->size;
 }
 
-/* Reads a record, from behind its entry: name, arguments, deferreturn, pcsp, pcfile, pcln, npcdata,
- * and since Go 1.16 the unit. */
+/* Reads a function's record, from after its entry on: name, arguments, deferreturn, pcsp, pcfile,
+ * pcln, npcdata, and since Go 1.16 the unit. */
 static void read_record(const struct pclntab *t, const uint8_t *at, struct pclntab_function *f)
 {
 	bool has_units = t->version >= PCLNTAB_GO_1_16;
@@ -239,7 +241,7 @@ bool pclntab_find(const struct pclntab *t, uint64_t vaddr, struct pclntab_functi
 {
 	size_t low = 0, high = t->count;
 
-	/* `high` is above the last function that starts at or before the address. */
+	/* `low` becomes the number of functions that start at or before the address. */
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
@@ -302,7 +304,7 @@ bool pclntab_values_next(struct pclntab_values *v, uint64_t *ret_start, uint64_t
 		v->at = v->limit;
 		return false;
 	}
-	/* Each value must cover code: this limits the time by the function's size. */
+	/* Each value must cover code, so that the time is limited by the function's size. */
 	v->is_broken = !read_varint(v, &distance) || !distance;
 	if (v->is_broken)
 		return false;
@@ -328,7 +330,7 @@ static bool value_at(const struct pclntab *t, const struct pclntab_function *f, 
 	return false;
 }
 
-/* Returns the name of a file by its number in the function's unit. */
+/* Returns the name of a file by its number in the function's unit; NULL: there is none. */
 static const char *file_name(const struct pclntab *t, const struct pclntab_function *f,
 			     int32_t number)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the .gopclntab of a file by the section's name, which `strip` and Go's linker keep. Other
- * linkers may put the table into another section, and a file may have no section headers: then it
- * is found by the magic number, at a multiple of 16 in the program headers without code.
+ * linkers may put the table into another section, and a file may have no section headers. Then the
+ * table is found by its magic number, at a multiple of 16 in the program headers without code.
  *
  * In position-independent files, the text's address in the table is set by a relocation, whose
- * addend is searched in .rela.dyn. Newer linkers may write no address at all (Go 1.26): then the
+ * addend is searched in .rela.dyn. Newer linkers may write no address at all (Go 1.26). Then the
  * start of the section .text is used, which is right for files of Go's own linker.
  */
 #include "runtime/go/pclntab_find.h"
@@ -44,8 +44,8 @@ bool pclntab_find_version(const uint8_t *bytes, size_t size, enum pclntab_versio
 /* --- by section headers ---------------------------------------------------------------------- */
 
 struct sections {
-	Elf64_Shdr table, text, rela; /* sh_type SHT_NULL: not found */
-	bool is_go;		      /* has a section that only Go programs have */
+	Elf64_Shdr table, text, rela; /* sh_type SHT_NULL: it was not found */
+	bool is_go;		      /* the file has a section that only Go programs have */
 };
 
 static bool read_header(const struct elf_file *file, const Elf64_Ehdr *ehdr, uint64_t i,
@@ -94,8 +94,8 @@ static void find_sections(const struct elf_file *file, struct sections *ret_sect
 
 /* --- by the magic number --------------------------------------------------------------------- */
 
-/* Returns whether a whole header could begin here: the magic number alone is seven bytes that data
- * can have by chance. */
+/* Returns whether a whole header can begin here, since data can have the magic number alone, of
+ * seven bytes, by chance. */
 static bool is_header(const uint8_t *bytes, uint64_t room)
 {
 	enum pclntab_version version;
@@ -150,7 +150,7 @@ static bool find_by_magic(const struct elf_file *file, struct pclntab_extent *ex
 
 /* --- the text -------------------------------------------------------------------------------- */
 
-/* Returns the addend of the relocation at a vaddr; 0: none. */
+/* Returns the addend of the relocation of the word at a vaddr; 0: none. */
 static uint64_t relocated(const struct elf_file *file, const Elf64_Shdr *rela, uint64_t vaddr)
 {
 	Elf64_Rela block[128];

@@ -19,15 +19,16 @@ enum pclntab_version {
 struct pclntab_extent {
 	uint64_t offset, size; /* bytes of the file; more than the table has if it was found by its
 				* magic number */
-	uint64_t text;	       /* vaddr from which entries count since Go 1.18 */
+	uint64_t text;	       /* vaddr to which entry offsets are relative since Go 1.18 */
 };
 
-/* Finds the version by the first 8 bytes: magic number, two zeroes, 1 for the least size of an
- * instruction and 8 for that of a pointer. false: no table for this processor begins so. */
+/* Finds the version by the first 8 bytes: a magic number, two zeroes, 1 (the least size of an
+ * instruction) and 8 (the size of a pointer). Returns false if they do not begin a table for this
+ * processor. */
 bool pclntab_find_version(const uint8_t *bytes, size_t size, enum pclntab_version *ret_version);
 
-/* Finds the table of a file, in time linear in the file's size. Returns 0, -ENOENT (it has none),
- * -EINVAL (the table is outside of the file, or larger than PCLNTAB_MAX_BYTES), or as
+/* Finds the table of a file, in time linear in the file's size. Returns 0, -ENOENT (there is none),
+ * -EINVAL (the table is outside of the file, or larger than PCLNTAB_MAX_BYTES), or an error of
  * elf_file_read(). */
 int pclntab_find_in(const struct elf_file *file, struct pclntab_extent *ret_extent);
 

@@ -3,9 +3,9 @@
  * HotSpot, the usual Java virtual machine. Instructions show the frames of the code that it
  * compiles, but not those of its interpreter. These are recognised by their words (java_frame.h)
  * and, while a frame is being set up, by the code that does it (arch/java_entry.h). So only user
- * space steps out of the interpreter, with a sample's copy of the stack and of the code. So it does
- * out of code without a frame that jumps to a method (arch/java_dispatch.h). Names come from the
- * map of JIT code that the machine writes, as for other compilers.
+ * space finds the callers of the interpreter's frames, with a sample's copy of the stack and of the
+ * code. It also finds those of code without a frame that jumps to a method (arch/java_dispatch.h).
+ * Names come from the map of JIT code that the machine writes, as for other compilers.
  */
 #include "arch/java_dispatch.h"
 #include "arch/java_entry.h"
@@ -31,7 +31,8 @@ static bool leave_dispatch(const struct walk_memory *memory, const uint64_t *r,
 	return true;
 }
 
-/* The caller is the interpreter, or compiled; a register has its stack pointer. */
+/* Finds the caller of a frame that is being set up. The caller is the interpreter or compiled code;
+ * a register has its stack pointer. */
 static bool enter(const struct walk_memory *memory, const uint8_t *code, size_t len, size_t at,
 		  const uint64_t *r, struct runtime_caller *ret_caller)
 {

@@ -4,13 +4,15 @@
 
 #include "arch/java_entry.h"
 
-#define SENDER_SP 8 /* these are distances below the frame pointer */
+#define SENDER_SP 8 /* SENDER_SP, LAST_SP and LOCALS are distances below the frame pointer */
 #define LAST_SP	  16
 #define LOCALS	  56
 #define FIXED	  72 /* bytes that each frame has below the frame pointer */
-#define ABOVE	  16 /* and from it up: the saved frame pointer and the return address */
+/* bytes from the frame pointer up: the saved frame pointer and the return address */
+#define ABOVE 16
 
-/* Arguments that are copied to the stack for compiled code: 255 words and the alignment. */
+/* Limit of the bytes of arguments that are copied to the stack for compiled code: 255 words, and
+ * the alignment. */
 #define MOST_ARGUMENTS (256 * 8)
 
 static bool read_word(const struct walk_memory *m, uint64_t fp, uint64_t below, uint64_t *ret_word)

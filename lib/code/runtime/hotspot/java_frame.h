@@ -3,7 +3,8 @@
  * Frames of HotSpot's interpreter, which runs Java methods that are not compiled.
  *
  * The interpreter calls by a jump: it pushes an address in the interpreter as the return address,
- * which follows no call. Instead, the layout of its frames shows whether that is a return address:
+ * which follows no call. So the usual check for a call does not work. Instead, the layout of a
+ * frame shows whether that word is a return address:
  *
  *   fp + 8   return address
  *   fp       caller's frame pointer
@@ -28,23 +29,23 @@
 
 #include "stack/walk_memory.h"
 
-/* Returns whether the frame at `fp` is one of the interpreter that waits for the return address in
- * `slot`. Then gives its last_sp. */
+/* Returns whether the frame at `fp` is an interpreter's frame that has called the function whose
+ * return address is in `slot`. Then gives the frame's last_sp. */
 bool java_frame_waits(const struct walk_memory *memory, uint64_t fp, uint64_t slot,
 		      uint64_t *ret_last_sp);
 
-/* Returns whether the frame at `fp` can be one of the interpreter, called by a frame whose last_sp
- * was `sender_sp`. `waits`: it has itself called a method. */
+/* Returns whether the frame at `fp` can be an interpreter's frame that a frame with the last_sp
+ * `sender_sp` has called. `waits`: it has itself called a method. */
 bool java_frame_is_called(const struct walk_memory *memory, uint64_t fp, uint64_t sender_sp,
 			  bool waits);
 
-/* Returns whether the frame at `fp` is one of the interpreter, by all known properties. Then gives
- * its sender_sp: if the caller is compiled, arguments were moved to the stack above the frame. */
+/* Returns whether the frame at `fp` is an interpreter's frame, by all known properties. Then gives
+ * its sender_sp, the caller's stack pointer: if the caller is compiled, arguments were moved to the
+ * stack above the frame. */
 bool java_frame_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sender_sp);
 
-/* Returns whether the frame at `fp` is one of the interpreter whose method runs now, instead of a
- * method that it has called: then it is the frame of code that was interrupted with this frame
- * pointer. */
+/* Returns whether the frame at `fp` is an interpreter's frame whose method was running itself, not
+ * a method that it has called, when the thread was interrupted with these values of fp and sp. */
 bool java_frame_runs(const struct walk_memory *memory, uint64_t fp, uint64_t sp);
 
 /* Finds the starts of compiled methods in the `len` bytes of code at `address`, at most `max`.
