@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Evaluates the indirect call before a return address, for both halves: has this call led to where
- * the thread is now? While nothing has been executed since, the registers are those of the call.
- * For each processor:
+ * Evaluates the indirect call before a return address, for both halves, to find out whether it has
+ * led to where the thread is now. While nothing has been executed since, the registers are those of
+ * the call. For each processor:
  *
  *   CALL_SOURCE_BYTES   bytes before a return address that are looked at, at most
  *   CALL_SOURCE_ROOM    bytes of the array that holds them

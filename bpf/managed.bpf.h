@@ -39,14 +39,14 @@
 #include "stack_window.bpf.h"
 
 #define MANAGED_MOST	   1024 /* frames of a walk, so that native ones have room */
-#define MANAGED_THREADS	   4096 /* of a process that are searched */
+#define MANAGED_THREADS	   4096 /* of a process that are searched at most */
 #define MANAGED_OWNED_BY_C 3	/* the owner of a frame that is no function's */
 
 /* s->walk.managed */
 enum managed_state {
-	MANAGED_NOT_MET, /* no activation so far */
+	MANAGED_NOT_MET, /* the walk has met no activation yet */
 	MANAGED_GOES_ON,
-	MANAGED_UNLINKED, /* the innermost activation does not lead to the one before yet */
+	MANAGED_UNLINKED, /* the innermost activation does not yet lead to the one before */
 	MANAGED_ENDED,	  /* no more managed frames are added */
 };
 
@@ -85,7 +85,8 @@ __noinline int managed_thread_fits(struct scratch *given, __u64 address)
 	return cframe - s->managed.low < s->stack_end - s->managed.low;
 }
 
-/* Looks at the next thread's state. 1 ends the search: s->managed.thread is it, or 0. */
+/* Looks at the next thread's state. Returns 1 to end the search; s->managed.thread is then the
+ * current thread's, or 0. */
 static long managed_search_some(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -112,8 +113,8 @@ static long managed_search_some(__u32 turn, struct scratch **at)
 	return 0;
 }
 
-/* Finds the state of the current thread, whose walk is at an activation. Returns whether there is
- * one. */
+/* Finds the state of the current thread, whose walk is at an activation. Returns whether it has
+ * found one. */
 __noinline int managed_find_thread(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -164,7 +165,7 @@ static __always_inline bool put_managed(struct scratch *s, __u64 number, __u64 i
 	return true;
 }
 
-/* Is the frame that was read a remembered one? Then its mark is s->probe - 1. */
+/* Returns whether the frame that was read is a remembered one, whose mark is then s->probe - 1. */
 static __always_inline bool managed_is_remembered(struct scratch *s, __u64 frame)
 {
 	struct thread_state *state = state_at(s);
@@ -186,9 +187,8 @@ static __always_inline bool managed_is_remembered(struct scratch *s, __u64 frame
 	       guard->reg_slot == frame && managed_is_same(s, guard);
 }
 
-/* Is all as it was from a remembered frame on, rootwards? Then s->kept is the number of these
- * frames.
- */
+/* Returns whether everything is unchanged from a remembered frame on, rootwards; s->kept is then
+ * the number of these frames. */
 static __always_inline bool managed_matches(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
@@ -201,8 +201,8 @@ static __always_inline bool managed_matches(struct scratch *s)
 	return true;
 }
 
-/* Returns the number of a frame's code object if the frame was remembered with the same one, and
- * has just gone on; 0: it was not. */
+/* Returns the number of a frame's code object if the frame was remembered with the same object, and
+ * has only gone on in it; else 0. */
 static __always_inline __u32 managed_number_before(struct scratch *s, __u64 frame, __u64 code)
 {
 	struct thread_state *state = state_at(s);
@@ -219,8 +219,8 @@ static __always_inline __u32 managed_number_before(struct scratch *s, __u64 fram
 		       : 0;
 }
 
-/* Adds the next managed frame of the activation. 1 ends the loop; s->managed.is_whole: at the
- * activation's first; may_match: before a remembered one. */
+/* Adds the next managed frame of the activation. Returns 1 to end the loop: with
+ * s->managed.is_whole, at the activation's first frame; with may_match, before a remembered one. */
 static long managed_add(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -282,7 +282,7 @@ static __always_inline bool managed_arrives(struct scratch *s)
 	return frame == s->managed.frame;
 }
 
-/* Adds the frames of the activation whose cframe this is. Returns whether they are proven. */
+/* Adds the frames of the activation with this cframe. Returns whether they are proven. */
 static __always_inline bool managed_add_all(struct scratch *s)
 {
 	__u64 cframe = s->managed.cframe;
@@ -313,9 +313,9 @@ static __always_inline void managed_drop(struct scratch *s)
 	s->n_new = s->managed.frames_before;
 }
 
-/* The same where there is no cframe: the chain must end at a frame in the activation's native
- * frame, below its CFA. Returns 0 if it does not; with no frames so far, the innermost activation
- * is in transition, and the chain is that of the one before. */
+/* Adds the frames of an activation if there is no cframe: the chain must end at a frame in the
+ * activation's native frame, below its CFA. Returns 0 if it does not. If there are no frames so
+ * far, the innermost activation is in transition, and the chain is that of the one before. */
 static __always_inline int managed_add_owned(struct scratch *s, __u64 cfa)
 {
 	__u32 count = s->managed.count;
@@ -338,7 +338,7 @@ static __always_inline int managed_add_owned(struct scratch *s, __u64 cfa)
 	return 1;
 }
 
-/* Prepares the managed frames of a walk, at the first activation that it meets. */
+/* Prepares a walk for managed frames, at the first activation that it meets. */
 static __always_inline bool managed_begin(struct scratch *s)
 {
 	s->walk.managed = MANAGED_ENDED;
@@ -349,7 +349,7 @@ static __always_inline bool managed_begin(struct scratch *s)
 	return true;
 }
 
-/* Shows that the activation's frames are not proven. */
+/* Adds a frame that says that the activation's frames are not proven. */
 static __always_inline int managed_give_up(struct scratch *s)
 {
 	managed_drop(s);
@@ -359,8 +359,8 @@ static __always_inline int managed_give_up(struct scratch *s)
 	return 0;
 }
 
-/* Has the activation's frame, whose mark is given, been interrupted where it puts itself into the
- * chain? */
+/* Returns whether the activation's frame, whose mark is given, was interrupted where it puts itself
+ * into the chain. */
 static __always_inline bool is_linking(const struct scratch *s, const struct mark *mark)
 {
 	__u64 at = (s->location & STACKD_LOCATION_MASK) - s->managed.is.eval;
@@ -369,8 +369,8 @@ static __always_inline bool is_linking(const struct scratch *s, const struct mar
 	       at < s->managed.is.linked_to;
 }
 
-/* Steps out of a function that runs bytecode, by the rule in s->switching. WALK_MANAGED, or as
- * below. Global, so that it is verified once. */
+/* Steps out of a function that runs bytecode, by the rule in s->switching. Returns WALK_MANAGED,
+ * WALK_AGAIN or an end reason. A global function, so that the BPF verifier checks it once. */
 __noinline int step_from_interpreter(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -382,7 +382,7 @@ __noinline int step_from_interpreter(struct scratch *given)
 	return end == WALK_GO_ON ? WALK_MANAGED : end;
 }
 
-/* Steps by the rule in s->switching, which is of a kind of a runtime's own. */
+/* Steps by the rule in s->switching, whose kind only runtimes have. */
 __noinline int runtime_step(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -394,9 +394,9 @@ __noinline int runtime_step(struct scratch *given)
 }
 
 /*
- * Adds the managed frames of the activation whose native frame was the last one: the walk has
- * stepped to its caller. Returns 1 if the rest of the stack is as it was remembered. Global, so
- * that it is verified once.
+ * Adds the managed frames of an activation after the walk has stepped out of its native frame, to
+ * the caller. Returns 1 if the rest of the stack is as it was remembered. A global function, so
+ * that the BPF verifier checks it once.
  */
 __noinline int managed_frames(struct scratch *given)
 {
@@ -429,7 +429,7 @@ __noinline int managed_frames(struct scratch *given)
 		s->walk.is_once = 1; /* in transition */
 		return 0;
 	}
-	if (is_linking(s, mark)) { /* the links in its cframe are not to be believed yet */
+	if (is_linking(s, mark)) { /* the links in its cframe must not be believed yet */
 		s->walk.is_once = 1;
 		if (s->managed.cframe >= s->managed.low)
 			s->walk.managed = MANAGED_UNLINKED;

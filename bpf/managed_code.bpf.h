@@ -44,9 +44,9 @@ struct {
 	__type(value, __u32);
 } managed_codes SEC(".maps");
 
-__u64 managed_numbers; /* that were given */
+__u64 managed_numbers; /* numbers that were given */
 
-/* Until when a process is restless, by the kernel half's key of it. */
+/* Time until which a process is restless, by the kernel half's key of the process. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -54,7 +54,7 @@ struct {
 	__type(value, __u64);
 } managed_restless SEC(".maps");
 
-/* A word of those that were read, by its offset. */
+/* Returns one of the words that were read, by its offset. */
 static __always_inline __u64 managed_word(const struct scratch *s, __u32 offset)
 {
 	return s->managed.words[BOUNDED(offset >> 3, MANAGED_WORDS)];
@@ -76,7 +76,7 @@ static __always_inline void managed_disturb(struct scratch *s)
 	bpf_map_update_elem(&managed_restless, &space, &until, BPF_ANY);
 }
 
-/* Looks up whether the process is restless, once a walk. */
+/* Looks up whether the process is restless, once per walk. */
 static __always_inline bool managed_is_restless(struct scratch *s)
 {
 	__u64 space = s->space, *until;
@@ -89,7 +89,7 @@ static __always_inline bool managed_is_restless(struct scratch *s)
 	return s->managed.is_restless;
 }
 
-/* Copies a string, as far as it has room, from its address. */
+/* Copies a string from its address, as far as there is room. */
 static __always_inline void managed_text(struct scratch *s, __u64 address,
 					 struct stackd_managed_text *text)
 {
@@ -104,7 +104,7 @@ static __always_inline void managed_text(struct scratch *s, __u64 address,
 	state = header[4];
 	text->length = header[2] < ~0u ? header[2] : ~0u;
 	start = state & 64 ? s->managed.is.text_ascii : s->managed.is.text_other;
-	if (!(state & 32)) /* it is not compact: no compiler makes such names */
+	if (!(state & 32)) /* it is not compact, which compilers' names always are */
 		return;
 	text->width = state >> 2 & 7;
 	bytes = (__u64)text->length * text->width;
@@ -134,8 +134,8 @@ static __always_inline void managed_lines(struct scratch *s, __u64 address)
 }
 
 /* Sends the names of the code object at s->managed.new_code, with this hash, and gives it a number.
- * Returns 0 if the ring has no room, or it cannot be read. A function of its own, called by few,
- * for all stacks together have 512 bytes. */
+ * Returns 0 if the ring has no room, or the object cannot be read. A separate function, which few
+ * functions call, since all stack frames together have 512 bytes. */
 __noinline int managed_send_code(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -177,7 +177,7 @@ __noinline int managed_send_code(struct scratch *given)
 
 /* Mixes the content of a string, or of a table of bytes, into a hash: its length, the hash that the
  * interpreter has for it (-1: none yet), and its first MANAGED_HASHED bytes. Returns 0 if it cannot
- * be read. Global, so that it is verified once. */
+ * be read. A global function, so that the BPF verifier checks it once. */
 __noinline __u64 managed_hash(struct scratch *given, __u64 hash, __u64 address, __u32 is_text)
 {
 	struct scratch *s = CHECKED(given);
@@ -185,7 +185,7 @@ __noinline __u64 managed_hash(struct scratch *given, __u64 hash, __u64 address, 
 
 	if (!s)
 		return 0;
-	/* At the end of a mapping, what is behind the object cannot be read. */
+	/* If the object is at the end of a mapping, what is behind it cannot be read. */
 	if (bpf_probe_read_user(s->managed.text, 136, (const void *)address) &&
 	    bpf_probe_read_user(s->managed.text, 72, (const void *)address))
 		return 0;
@@ -222,10 +222,10 @@ static __always_inline __u64 managed_words_hash(const struct scratch *s)
 	return mix(hash ^ managed_word(s, s->managed.is.code_lines)) & ~1ull;
 }
 
-/* Hashes what the code object consists of whose words have this hash. 0: it cannot be read. Another
- * one may come to be at the same address, with all of its parts where those of the first one were:
- * so addresses alone do not tell them apart, but the content of the parts does. Not needed if each
- * object has a version of its own, which is among the words. */
+/* Returns a hash of what the code object consists of; the hash of its words is given. 0: it cannot
+ * be read. Another object may be made at the same address, with all of its parts where those of the
+ * first one were. So addresses do not tell the two apart, but the content of the parts does. This
+ * is not needed if each object has a version, which is among the words. */
 static __always_inline __u64 managed_identity(struct scratch *s, __u64 hash)
 {
 	__u64 file = managed_word(s, s->managed.is.code_file);
@@ -238,10 +238,9 @@ static __always_inline __u64 managed_identity(struct scratch *s, __u64 hash)
 	return hash ? managed_hash(s, hash, lines, false) : 0;
 }
 
-/* Returns the number of the code object at an address; 0: it is none, or, with s->managed.new_code,
- * its names have to be sent first. In a process that is not restless, its words tell it from
- * others.
- */
+/* Returns the number of the code object at an address. 0: it is no code object, or, if
+ * s->managed.new_code is set, its names have to be sent first. In a process that is not restless,
+ * its words tell it from others. */
 __noinline int managed_code(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -275,8 +274,8 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 
 /* --- remembered frames ------------------------------------------------------------------------ */
 
-/* Takes what the frames of a file's interpreter are read by. A number is of one file, in one state,
- * for good. */
+/* Fetches the facts by which frames of a file's interpreter are read. A number always belongs to
+ * one file, in one state. */
 static __always_inline bool managed_take_facts(struct scratch *s, __u32 file)
 {
 	const struct stackd_interpreter *is;
@@ -292,8 +291,8 @@ static __always_inline bool managed_take_facts(struct scratch *s, __u32 file)
 	return true;
 }
 
-/* Copies the words of a frame to s->managed.words; most frames are next to each other, each caller
- * below, so what is below is read with it. */
+/* Copies the words of a frame to s->managed.words. Most frames are next to each other, each
+ * caller's at a lower address, so what is below is read at the same time. */
 static __always_inline bool managed_read_frame(struct scratch *s, __u64 frame)
 {
 	__u64 offset = frame - s->managed.run_base, start;
@@ -317,7 +316,7 @@ static __always_inline bool managed_read_frame(struct scratch *s, __u64 frame)
 	return true;
 }
 
-/* Whether the words of a frame that was read are those of a remembered one. */
+/* Returns whether the words of a frame that was read are those of a remembered one. */
 static __always_inline bool managed_is_same(const struct scratch *s, const struct guard *guard)
 {
 	return managed_word(s, s->managed.is.frame_code) == guard->reg_word &&
@@ -326,14 +325,14 @@ static __always_inline bool managed_is_same(const struct scratch *s, const struc
 	       managed_byte(s, s->managed.is.frame_end) == (guard->reg >> 8 & 255);
 }
 
-/* Is a remembered managed frame, whose guard is given, as it was? */
+/* Returns whether a remembered managed frame, whose guard is given, is unchanged. */
 static __always_inline bool managed_frame_holds(struct scratch *s, const struct guard *guard)
 {
 	return !managed_is_restless(s) && managed_take_facts(s, guard->reg >> 16) &&
 	       managed_read_frame(s, guard->reg_slot) && managed_is_same(s, guard);
 }
 
-/* The same for a mark. */
+/* Returns whether the managed frame with a mark is unchanged. */
 static __always_inline bool managed_mark_holds(struct scratch *s, struct thread_state *state,
 					       __u32 index)
 {
@@ -342,13 +341,14 @@ static __always_inline bool managed_mark_holds(struct scratch *s, struct thread_
 
 	if (!mark || !guard || !managed_frame_holds(s, guard))
 		return false;
-	/* The activation's last frame must still be that; the walk has come to the first mark
-	 * itself from there. */
+	/* The activation's last frame must be the same; the walk has come to the first mark itself
+	 * from there. */
 	return index >= s->check_from || !above || above->slot == mark->slot ||
 	       holds(s, (mark->slot & ~MARK_FLAGS) + s->managed.is.cframe_frame, guard->reg_slot);
 }
 
-/* Checks the mark s->check - 1, of either kind. 1 ends the loop: with s->check 0, all hold. */
+/* Checks the mark s->check - 1, of either kind. Returns 1 to end the loop; s->check is then 0 if
+ * all marks hold. */
 static long check_any_mark(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -366,8 +366,8 @@ static long check_any_mark(__u32 turn, struct scratch **at)
 	return !index;
 }
 
-/* Goes on where check_marks() has stopped: at the mark of a managed frame, or at one that does not
- * hold. Global, so that it is verified once. */
+/* Continues where check_marks() has stopped: at the mark of a managed frame, or at one that does
+ * not hold. A global function, so that the BPF verifier checks it once. */
 __noinline int check_managed_marks(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

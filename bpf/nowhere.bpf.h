@@ -23,10 +23,10 @@
 #include "../arch/code.bpf.h"
 
 #define LEAST_MAPPED 65536ull	  /* nothing is mapped below by default; */
-#define MOST_MAPPED  (1ull << 47) /* nor above */
+#define MOST_MAPPED  (1ull << 47) /* nor is anything mapped above */
 
-/* Whether the thread could not execute what is at its program counter: by the signal's frame, or
- * because the kernel is handling its fault. */
+/* Returns whether the thread could not execute the code at its program counter, according to the
+ * signal's frame, or because the kernel is handling its fault. */
 static __always_inline bool could_not_execute(struct scratch *s)
 {
 	__u64 error, trap, at, slot = s->walk.slot;
@@ -39,8 +39,8 @@ static __always_inline bool could_not_execute(struct scratch *s)
 	       (error & ARCH_FAULT_EXECUTION) && at == s->walk.pc;
 }
 
-/* Whether the call before the return address s->nowhere.words[1] has this form and leads to the
- * walk's program counter. Global, so that it is verified once. */
+/* Returns whether the call before the return address s->nowhere.words[1] has this form and leads to
+ * the walk's program counter. A global function, so that the BPF verifier checks it once. */
 __noinline int calls_nowhere(struct scratch *given, __u32 form)
 {
 	struct scratch *s = CHECKED(given);
@@ -59,8 +59,9 @@ __noinline int calls_nowhere(struct scratch *given, __u32 form)
 	return value == s->walk.pc;
 }
 
-/* Makes s->switching the rule by which a walk leaves an address without a mapping, where a bad
- * pointer was called. 1: done; 0: nothing shows that. Global, so that it is verified once. */
+/* Sets s->switching to the rule by which a walk leaves an address without a mapping, where a bad
+ * pointer was called. Returns 1, or 0 if nothing shows that. A global function, so that the BPF
+ * verifier checks it once. */
 __noinline int leave_nowhere(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -93,7 +94,7 @@ __noinline int leave_nowhere(struct scratch *given)
 	return 1;
 }
 
-/* The rule of the walk's frame if it is such an address; NULL. */
+/* Returns the rule of the walk's frame if it is at such an address, else NULL. */
 static __always_inline const struct stackd_rule *rule_of_nowhere(struct scratch *s)
 {
 	if (s->end != STACKD_END_NO_MAPPING || !s->walk.is_exact || !leave_nowhere(s))

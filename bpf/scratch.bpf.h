@@ -304,21 +304,24 @@ struct scratch {
 		struct stackd_interpreter is;
 		__u32 file, pad;	    /* number of the file that `is` is of; 0: none */
 		__u64 thread, interpreter;  /* addresses: in a search, the next ones */
-		__u64 cframe, previous;	    /* of the next activation, and the one before it */
-		__u64 frame, owned;	    /* the next one; and the C stack's, after the last */
+		__u64 cframe, previous;	    /* addresses of the next activation, and of the one
+					     * before it */
+		__u64 frame, owned;	    /* the next frame, and the C stack's after the last */
 		__u64 words[MANAGED_WORDS]; /* of what was read last */
 		__u64 text[MANAGED_WORDS];
 		__u32 count;			   /* frames of the walk */
-		__u32 is_whole;			   /* the activation's first frame was met, */
-		__u32 may_match;		   /* or a remembered one; */
-		__u32 has_matched;		   /* all is as it was from that one on */
-		__u32 no_match;			   /* it is not, or is not looked for */
+		__u32 is_whole;			   /* the activation's first frame was met */
+		__u32 may_match;		   /* a remembered frame was met */
+		__u32 has_matched;		   /* everything from that frame on is unchanged */
+		__u32 no_match;			   /* it is not unchanged, or is not looked for */
 		__u32 bytes_before, frames_before; /* the activation's managed frames */
 		__u64 new_code, new_hash; /* a code object whose names are to be sent; 0: none */
-		__u32 is_restless;	  /* the process is, as it was asked at this time: */
+		__u32 is_restless;	  /* whether the process is restless, as it was found at
+					   * the time `asked` */
 		__u64 asked;
 		__u64 low, pc;		/* of the activation's native frame */
-		__u64 run_of, run_base; /* the sample that the run is of; and its address */
+		__u64 run_of, run_base; /* the sample to which the run belongs, and the run's
+					 * address */
 		__u8 run[2048 + 8];
 		struct stackd_managed_record record;
 	} managed;

@@ -25,8 +25,8 @@ enum stackd_interpreter_form {
 					  * marked as its first */
 	STACKD_INTERPRETER_CFRAME_OWNER, /* 3.12: up to a frame that the C stack owns, which is none
 					  */
-	STACKD_INTERPRETER_OWNER, /* 3.13: so, from the thread's last frame; there is no _PyCFrame
-				   */
+	STACKD_INTERPRETER_OWNER, /* 3.13: likewise, but from the thread's last frame; there is
+				   * no _PyCFrame */
 };
 
 /* Offsets are in bytes. */
@@ -62,14 +62,15 @@ struct stackd_interpreter {
 	__u32 pad;
 };
 
-#define STACKD_FILE_MANAGED	   0xffffu
-#define STACKD_MANAGED_SHIFT	   20
-#define STACKD_MANAGED_MASK	   ((1u << STACKD_MANAGED_SHIFT) - 1)
-#define STACKD_MANAGED_UNPROVEN	   0 /* as a number: an activation whose frames are not proven */
-#define STACKD_MANAGED_TEXT	   256
-#define STACKD_MANAGED_LINES	   4096
-#define STACKD_MANAGED_FRAME_BYTES 80  /* of a frame that are read: all fields lie in these, */
-#define STACKD_MANAGED_CODE_BYTES  192 /* and those of a code object in these */
+#define STACKD_FILE_MANAGED	0xffffu
+#define STACKD_MANAGED_SHIFT	20
+#define STACKD_MANAGED_MASK	((1u << STACKD_MANAGED_SHIFT) - 1)
+#define STACKD_MANAGED_UNPROVEN 0 /* as a number: an activation whose frames are not proven */
+#define STACKD_MANAGED_TEXT	256
+#define STACKD_MANAGED_LINES	4096
+/* bytes of a frame that are read: all fields are in these, */
+#define STACKD_MANAGED_FRAME_BYTES 80
+#define STACKD_MANAGED_CODE_BYTES  192 /* and all fields of a code object are in these */
 
 /* A string: characters of 1, 2 or 4 bytes. */
 struct stackd_managed_text {

@@ -5,11 +5,12 @@
 
 #define CALL_SOURCE_BYTES 8
 #define CALL_SOURCE_ROOM                                                                           \
-	16 /* bytes of the array that holds these; the verifier wants a power of two */
+	16 /* bytes of the array that holds these; a power of two, for the verifier */
 #define CALL_SOURCE_FORMS                                                                          \
 	12 /* lengths from two to seven bytes, each with a REX prefix and without */
 
-/* DWARF's numbers of the registers 0 to 7 of instructions: nibbles, the first one lowest. */
+/* DWARF's numbers of the registers that instructions number 0 to 7: a nibble each, the lowest
+ * first. */
 #define X86_64_DWARF_REGS     0x54673120u
 #define X86_64_DWARF_REG(reg) ((reg) < 8 ? X86_64_DWARF_REGS >> (4 * (reg)) & 7 : (reg)&15)
 
@@ -23,7 +24,7 @@ static __always_inline __u64 call_source_register(const __u64 *r, __u32 reg)
 	return r[number & 15] + (number == STACKD_REG_SP ? ARCH_CALL_PUSHES : 0);
 }
 
-/* A byte of the code, by an index that the verifier can follow. */
+/* Returns a byte of the code; the verifier can follow the index. */
 static __always_inline __u8 call_source_byte(const __u8 *code, __u32 index)
 {
 	__u64 at = index;
@@ -32,7 +33,7 @@ static __always_inline __u8 call_source_byte(const __u8 *code, __u32 index)
 	return code[at & (CALL_SOURCE_ROOM - 1)];
 }
 
-/* The call's last bytes: one, or four. */
+/* Returns the call's last bytes: one, or four. */
 static __always_inline __u64 call_source_distance(const __u8 *code, bool is_long)
 {
 	if (!is_long)
@@ -40,7 +41,7 @@ static __always_inline __u64 call_source_distance(const __u8 *code, bool is_long
 	return (__u64)(__s64)(__s32)(code[4] | code[5] << 8 | code[6] << 16 | (__u32)code[7] << 24);
 }
 
-/* The value of a memory operand's SIB byte. */
+/* Returns the value of a memory operand's SIB byte. */
 static __always_inline __u64 call_source_indexed(const __u64 *r, __u8 sib, __u8 rex, bool has_base)
 {
 	__u32 index = (sib >> 3 & 7) | (rex & 2) << 2;

@@ -6,9 +6,9 @@
 
 #include "arch/insn.h"
 
-#define INSTRUCTIONS 64 /* most instructions that are followed; the longest stub has about 30 */
+#define INSTRUCTIONS 64 /* most instructions that are followed; the longest stub has some 30 */
 #define JUMP_BYTES   3
-#define RBX	     3 /* the register that has the method: its number in instructions */
+#define RBX	     3 /* number in instructions of the register that has the method */
 
 struct paths {
 	const uint8_t *code;
@@ -59,7 +59,7 @@ static bool is_to_method(const struct paths *p, size_t at)
 	return ends_load(p->code, at);
 }
 
-/* Adds a place to the paths, unless it was seen, or is not among the bytes. */
+/* Adds a place to the paths, unless it has been seen, or is not among the bytes. */
 static void add(struct paths *p, uint64_t at)
 {
 	if (at < p->first || at >= p->len || at - p->first >= sizeof(p->seen) ||
@@ -69,7 +69,7 @@ static void add(struct paths *p, uint64_t at)
 	p->todo[p->todo_count++] = at;
 }
 
-/* Returns whether an instruction neither changes the stack nor its registers. */
+/* Returns whether an instruction changes neither the stack nor the registers that point into it. */
 static bool keeps_stack(const struct insn *i)
 {
 	return i->op != INSN_PUSH && i->op != INSN_POP && i->op != INSN_LEAVE &&

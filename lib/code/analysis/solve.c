@@ -190,7 +190,7 @@ static int follow_handler(struct solver *s, struct path *p)
  * Ruby's interpreter catches its exceptions so.
  */
 
-/* Continues at the landing, if a path's instruction, which is not applied yet, stores the stack
+/* Continues at the landing if a path's instruction, which is not applied yet, stores the stack
  * pointer behind its address. Returns 0 or -ENOMEM. */
 static int follow_landing(struct solver *s, struct path *p)
 {

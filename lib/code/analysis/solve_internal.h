@@ -54,7 +54,7 @@ struct path {
 	uint32_t links;	  /* byte of the instruction that links an exception handler into the
 			   * thread's list; 0: none */
 	uint32_t landing; /* the byte whose address the path has stored into its frame; 0: none */
-	uint32_t landing_origin; /* and where: the distance is from this origin */
+	uint32_t landing_origin; /* where it has stored it: the distance is from this origin */
 	int64_t landing_at;
 	unsigned bound;	  /* register with which the instruction before has compared the stack
 			   * pointer */

@@ -150,7 +150,7 @@ struct runtime_frames {
 
 /* The interpreter that a file has: of a language whose functions have frames of their own. */
 struct runtime_interpreter {
-	struct stackd_interpreter facts; /* what the kernel half reads these frames by */
+	struct stackd_interpreter facts; /* the facts by which the kernel half reads these frames */
 	struct {
 		uint64_t start, end; /* file offsets of a function that runs bytecode, or a part */
 	} evals[RUNTIME_EVALS];
@@ -171,8 +171,8 @@ struct runtime {
 	const struct runtime_processes *processes; /* NULL: the kernel half needs no facts */
 	const struct runtime_frames *frames;	   /* NULL: rules describe all its frames */
 
-	/* Finds the interpreter in a file. false: there is none, or its frames are not read. NULL:
-	 * it has none with frames of its own. */
+	/* Finds the interpreter in a file. Returns false if there is none, or its frames are not
+	 * read. NULL: the runtime has no interpreter with frames of its own. */
 	bool (*find_interpreter)(const struct elf_file *file,
 				 struct runtime_interpreter *ret_interpreter);
 

@@ -361,7 +361,7 @@ static int find(struct reader_objects *l, const struct store_tables *t,
 	case OBJECT_MARK:
 	case OBJECT_AWAITED:
 	case OBJECT_MANAGED:
-		break; /* not code, or named with its first sample */
+		break; /* not code, or named together with its first sample */
 	}
 	return -ENOENT;
 }

@@ -468,7 +468,7 @@ static bool could_not_execute(const struct walk_run *run)
 	       trap == ARCH_FAULT_PAGE && code & ARCH_FAULT_EXECUTION && at == w->pc;
 }
 
-/* Whether the indirect call before a return address leads to where the thread is now. */
+/* Returns whether the indirect call before a return address leads to where the thread is now. */
 static bool has_called(const struct walk_run *run, uint64_t ra)
 {
 	const struct walk *w = &run->at.walk;
@@ -496,8 +496,8 @@ static bool has_called(const struct walk_run *run, uint64_t ra)
 	return false;
 }
 
-/* Whether a return may have led to where the thread is now: that leaves the address below the stack
- * pointer. */
+/* Returns whether a return may have led to where the thread is now: a return leaves the address
+ * below the stack pointer. */
 static bool may_have_returned(const struct walk_run *run)
 {
 	const struct walk *w = &run->at.walk;
@@ -507,8 +507,8 @@ static bool may_have_returned(const struct walk_run *run)
 	       word == w->pc;
 }
 
-/* Whatever a return to a bad address has left on top of the stack would pass for a caller's, if it
- * is the return address of an earlier call. */
+/* After a return to a bad address, what is on top of the stack would pass for the caller's if it is
+ * the return address of an earlier call. */
 bool heuristic_step_from_nowhere(struct walk_run *run)
 {
 	struct walk *w = &run->at.walk;

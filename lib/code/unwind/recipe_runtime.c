@@ -87,7 +87,7 @@ int recipe_runtime_lay(const struct elf_file *file, struct recipe_table *table,
 
 /* --- interpreters ----------------------------------------------------------------------------- */
 
-/* Gives the number of a rule within a function that runs bytecode. -ENOMEM. */
+/* Returns the number of a rule within a function that runs bytecode, or -ENOMEM. */
 static int number_in_eval(struct recipe_table *table, uint16_t number)
 {
 	size_t count;

@@ -22,7 +22,7 @@ struct recipe_table {
 					* information */
 	struct provenance_map *map;    /* recipe_table_build() makes it from `provenance` */
 	struct recipe_stats stats;
-	struct stackd_interpreter interpreter; /* version 0: the file has none */
+	struct stackd_interpreter interpreter; /* version 0: the file has no interpreter */
 };
 
 /* Like recipe_section_compile(), for the sections of a file. Frees the bytes of each section as

@@ -346,8 +346,8 @@ static size_t window_alone(const struct stackd_code_mark *then, uint64_t *ret_st
 	return (size_t)(end - first) * STACKD_CODE_BLOCK;
 }
 
-/* Makes a version from the bytes of a sample, surrounded by up to `margin` bytes on either side
- * that are in memory now. */
+/* Makes a version from the bytes of a sample, and up to `margin` bytes on either side as they are
+ * in memory now. */
 static void make_version(struct runtime_code *c, struct piece *p, pid_t pid,
 			 const struct stackd_code_mark *then, uint64_t margin)
 {

@@ -18,7 +18,7 @@ _Static_assert(JAVA_DISPATCH_BEFORE <= RUNTIME_ENTRY_BEFORE &&
 		       JAVA_DISPATCH_AFTER <= RUNTIME_ENTRY_AFTER,
 	       "enter() is given what java_dispatch_at() looks at");
 
-/* Steps out of code without a frame, whose return address is on top of the stack. */
+/* Finds the caller of code without a frame, whose return address is on top of the stack. */
 static bool leave_dispatch(const struct walk_memory *memory, const uint64_t *r,
 			   struct runtime_caller *ret_caller)
 {

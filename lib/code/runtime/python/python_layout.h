@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where each version of CPython has the fields by which its frames are read. */
+/* The places, in each version of CPython, of the fields by which its frames are read. */
 #ifndef PYTHON_PYTHON_LAYOUT_H
 #define PYTHON_PYTHON_LAYOUT_H
 
@@ -10,8 +10,8 @@
 
 #define PYTHON_MINOR(version) ((version) >> 8) /* 0x030b of 0x030b02 */
 
-/* Gives the layout of a version of CPython (0x030b02: 3.11.2), with runtime = 0. false: its frames
- * are not read. */
+/* Gives the layout of a version of CPython (0x030b02: 3.11.2), with runtime = 0. Returns false if
+ * its frames are not read. */
 bool python_layout(uint32_t version, struct stackd_interpreter *ret_layout);
 
 #endif

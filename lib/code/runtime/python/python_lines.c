@@ -8,7 +8,7 @@
 
 /* --- from 3.11 -------------------------------------------------------------------------------- */
 
-/* What the first byte of an entry says. Entries below ONE_LINE are of the same line. */
+/* What the first byte of an entry says. Lower codes than ONE_LINE are of the same line. */
 enum location_code { ONE_LINE = 10, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15 };
 
 struct reader {
@@ -20,7 +20,7 @@ static uint8_t take(struct reader *r)
 	return r->at < r->end ? *r->at++ : 0;
 }
 
-/* Numbers have six bits a byte, the lowest first. */
+/* Reads a number, which has six bits in a byte, the lowest first. */
 static int64_t take_number(struct reader *r)
 {
 	uint64_t value = 0;
@@ -43,7 +43,7 @@ static int64_t take_signed(struct reader *r)
 	return value & 1 ? -(value >> 1) : value >> 1;
 }
 
-/* Reads an entry behind its first byte: by how much the line changes. */
+/* Reads an entry behind its first byte, and gives by how much the line changes. */
 static int64_t take_change(struct reader *r, unsigned code)
 {
 	int64_t change = 0;

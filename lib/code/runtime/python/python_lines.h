@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Returns the line of an instruction, counted in units of two bytes; -1, before the first one, has
- * the first line. 0: the table has none for it, or does not reach so far. `version` as in struct
+ * the first line. 0: the table has none for it, or does not reach so far. `version` is as in struct
  * stackd_interpreter. The table is not trusted; the time is linear in its size. */
 uint32_t python_line(uint32_t version, const uint8_t *table, size_t size, uint32_t first_line,
 		     int64_t instruction);

@@ -30,7 +30,7 @@ static bool is_known(const struct search *s, uint64_t start)
 	return false;
 }
 
-/* Adds the part that has a target, if it is one. */
+/* Adds the part that a jump's target is in, if it is a part. */
 static void take_target(struct search *s, uint64_t target)
 {
 	struct eh_frame_hdr_row row;

@@ -8,8 +8,8 @@
 #include "elf/elf_file.h"
 #include "runtime/runtime.h"
 
-/* Adds the parts to which evals[0] jumps, which begins at `vaddr`. A file whose code or call frame
- * information cannot be read adds none. */
+/* Adds the parts to which the code of evals[0], at `vaddr`, jumps; none if the file's code or call
+ * frame information cannot be read. */
 void python_parts_add(const struct elf_file *file, uint64_t vaddr,
 		      struct runtime_interpreter *interpreter);
 
