@@ -421,11 +421,10 @@ bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, u
 
 /* --- code of files that JIT code jumps to ---------------------------------------------------- */
 
-#define OUTSIDE_BYTES                                                                              \
 /* Either all of so many bytes of code are taken to have call frame information, or none. */
-4096
+#define OUTSIDE_BYTES 4096
 
-	struct outside {
+struct outside {
 	struct dwarf_walk *walk;
 	const struct walk_run *run;
 	uint64_t bare; /* 1 + number of the OUTSIDE_BYTES that were found last to have none */
