@@ -16,8 +16,8 @@
 #include "tree/frame_sources.h"
 #include "show.h"
 
-#define CMD_REPORT_LIMIT 0.5 /* default of --percent-limit for text; JSON has all rows by default  \
-			      */
+/* Default of --percent-limit for text; JSON has all rows by default */
+#define CMD_REPORT_LIMIT 0.5
 
 #define CMD_REPORT_BINS	 40
 #define CMD_REPORT_WAITS 50 /* default --top of text */
