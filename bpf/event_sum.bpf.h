@@ -30,8 +30,9 @@ SETTING __u8 reading_groups[STACKD_MOST_COUNTERS] = {0}; /* for each counter tha
 SETTING __u8 reading_leaders = 0; /* a bit for each counter that is the first event (the leader)
 				   * of its group */
 
-/* Which group counts now: the number of the turn * STACKD_MOST_COUNTERS + the group; 0: no group
- * counts. A turn is the time for which one group counts. */
+/* The groups of events take turns in counting. This is the number of the current turn *
+ * STACKD_MOST_COUNTERS + the number of the group that counts; 0: none counts. Each turn has another
+ * value, so that a sum that is made while the turn changes is noticed. */
 __u32 event_turn = 0;
 
 /* The events, at CPU * STACKD_MOST_COUNTERS + the counter's index. */

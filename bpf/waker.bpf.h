@@ -88,8 +88,8 @@ int stackd_wait_waking(__u64 *ctx)
 	current = bpf_get_current_task_btf();
 	now = bpf_ktime_get_ns();
 	since = thread->since_ns;
-	FORGET(since); /* else clang reads both members by one instruction, which the BPF
-			* verifier refuses */
+	FORGET(since); /* else clang chooses between the addresses of two values and reads once,
+			* which the BPF verifier refuses */
 	if (is_ahead)
 		since = queue_clock(task);
 	blocked = time_between(since, wait_clock_of(now));

@@ -316,8 +316,8 @@ static struct more *begin_more(struct record_reader *r, const struct stackd_more
 	return m;
 }
 
-/* Adds a MORE_STACK part to its stack. Returns 1, as record_read() does; -EBADMSG: the part does
- * not follow the previous one; -ENOMEM. */
+/* Adds a MORE_STACK part to its stack. Returns 1: no record is whole yet; -EBADMSG: the part does
+ * not follow the previous one, or the stack would be larger than STACKD_MORE_BYTES; -ENOMEM. */
 static int add_more(struct record_reader *r, const struct stackd_more_stack *part)
 {
 	struct more *m = find_more(r, &part->header), *oldest;

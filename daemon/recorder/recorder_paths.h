@@ -63,7 +63,8 @@ bool recorder_paths_are_many(const struct recorder_paths *paths);
  * changed. */
 int recorder_paths_begin_anew(struct recorder_paths *paths);
 
-/* Drops what was not used for long; to be called about once a second. */
+/* Drops unwind information that has not been used for long, and lets processes be searched for JIT
+ * code again; paths and locations stay. To be called about once a second. */
 void recorder_paths_trim(struct recorder_paths *paths);
 
 #endif

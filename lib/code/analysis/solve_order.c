@@ -173,9 +173,9 @@ static bool is_part(const struct solver *s, uint32_t owner)
 	return s->owners.items.items[owner].is_pointed && (all->failed || !all->is_confirmed);
 }
 
-/* Begins guessed functions where pointers lead. A target that is no function may be where the
- * function around it continues after a jump by an unknown table, since interpreters have tables of
- * such addresses. */
+/* Guesses that a function begins wherever a pointer leads. If that turns out wrong, and the
+ * function around the address has a computed jump whose table is not known, the address becomes a
+ * target of that jump: interpreters keep tables of addresses inside one function. */
 static int guess_all_pointed(struct solver *s)
 {
 	uint32_t function = UINT32_MAX;

@@ -221,8 +221,10 @@ static bool is_jumped_over(const struct lbr_run *run, const struct lbr_walked *g
 	       find_return(run, entry, from, guess->slot, &slot, &address);
 }
 
-/* Returns whether a rule finds the return address in a register, while that of the next entry's
- * call is in memory. longjmp is such a case while it sets the registers of its target. */
+/* Returns whether the walk has left out a caller, and must end: its rule takes a return address
+ * from a register, but the call of the next entry led to the last frame, and the return address of
+ * that call is still on the stack. longjmp() is such a case while it sets the registers of its
+ * target. */
 static bool is_ahead(const struct lbr_run *run, const struct lbr_walked *walked)
 {
 	const struct lbr_input *in = run->in;

@@ -489,7 +489,8 @@ int naming_prefetch(struct naming *n, const struct object *object,
 	return is_foreign(object) ? n->finder.prefetch(n->finder.arg, object, locations, count) : 0;
 }
 
-/* Returns the name of an object whose names do not come from a process, or NULL. */
+/* Returns the name of a location that is found without the finder: of a kernel symbol, a mark or an
+ * awaited object; NULL: none. `*ret_start`: the symbol's start in its object; 0: not known. */
 static const char *own_name(const struct naming *n, const struct object *object,
 			    const struct store_location *location, uint64_t *ret_start)
 {
