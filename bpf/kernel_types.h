@@ -125,7 +125,7 @@ struct rt_prio_array {
 
 struct rt_rq { /* real-time tasks of a CPU, the current one as well */
 	struct rt_prio_array active;
-	unsigned int rt_nr_running;
+	int rt_queued; /* they are in the CPU's run queue */
 	struct {
 		int curr; /* the first priority that has a task */
 	} highest_prio;

@@ -25,7 +25,9 @@
 
 #define ENTRY_OF(type, member, address) ((type *)((address)-bpf_core_field_offset(type, member)))
 
-static __always_inline struct task_struct *next_by_deadline(const struct rq *rq)
+/* *ret_is_server: the first entity stands for tasks of the last class, and one of them is next. */
+static __always_inline struct task_struct *next_by_deadline(const struct rq *rq,
+							    bool *ret_is_server)
 {
 	__u64 first = 0;
 	struct sched_dl_entity *entity;
@@ -37,8 +39,10 @@ static __always_inline struct task_struct *next_by_deadline(const struct rq *rq)
 	entity = ENTRY_OF(struct sched_dl_entity, rb_node, first);
 	/* since Linux 6.8 an entity can stand for the tasks without a deadline */
 	if (bpf_core_field_exists(entity->dl_server) &&
-	    BPF_CORE_READ_BITFIELD_PROBED(entity, dl_server))
+	    BPF_CORE_READ_BITFIELD_PROBED(entity, dl_server)) {
+		*ret_is_server = true;
 		return NULL;
+	}
 	return ENTRY_OF(struct task_struct, dl, (__u64)entity);
 }
 
@@ -48,8 +52,9 @@ static __always_inline struct task_struct *next_of_real_time(const struct rq *rq
 	struct list_head *queue;
 	__u32 priority;
 
+	/* without time left (sched_rt_runtime_us), they have tasks and are not queued */
 	if (!bpf_core_field_exists(rq->rt.highest_prio.curr) ||
-	    !BPF_CORE_READ(rq, rt.rt_nr_running))
+	    !bpf_core_field_exists(rq->rt.rt_queued) || !BPF_CORE_READ(rq, rt.rt_queued))
 		return NULL;
 	priority = BPF_CORE_READ(rq, rt.highest_prio.curr);
 	if (priority >= RT_PRIOS)
@@ -99,9 +104,10 @@ static __always_inline struct task_struct *next_of_others(const struct rq *rq,
 static __noinline struct task_struct *next_task(const struct rq *rq,
 						const struct task_struct *current)
 {
-	struct task_struct *next = next_by_deadline(rq);
+	bool is_server = false;
+	struct task_struct *next = next_by_deadline(rq, &is_server);
 
-	if (!next)
+	if (!next && !is_server)
 		next = next_of_real_time(rq);
 	if (!next && bpf_core_field_exists(rq->cfs_tasks))
 		next = next_of_others(rq, current);

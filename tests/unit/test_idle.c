@@ -273,7 +273,7 @@ static void test_classes(void **state)
 	begin_queues();
 	queue_task(&q.tasks[1], 9);
 	assert_true(is_waking());
-	q.rq.rt.rt_nr_running = 1;
+	q.rq.rt.rt_queued = 1;
 	q.rq.rt.highest_prio.curr = 42;
 	q.rq.rt.active.queue[42].next = &q.tasks[2].rt.run_list;
 	assert_false(is_waking());
@@ -288,9 +288,12 @@ static void test_classes(void **state)
 	q.rq.dl.root.rb_leftmost = &q.tasks[5].dl.rb_node;
 	assert_true(is_waking());
 	q.rq.dl.root.rb_leftmost = &q.tasks[4].dl.rb_node;
-	q.rq.rt.rt_nr_running = 0;
 	assert_false(is_waking());
-	q.tasks[4].dl.dl_server = 1;
+	q.tasks[4].dl.dl_server = 1; /* the others come first, whatever real-time tasks there are */
+	assert_true(is_waking());
+	q.rq.dl.root.rb_leftmost = NULL;
+	assert_false(is_waking());
+	q.rq.rt.rt_queued = 0; /* throttled: they are passed over */
 	assert_true(is_waking());
 	end_queues();
 }
