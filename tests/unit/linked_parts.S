@@ -421,6 +421,35 @@ LABEL(no_landing)
 	add $64, %rsp
 	pop %rbx
 	ret
+/* Contexts in the frame of code that starts coroutines: a function and its stack pointer, and once
+ * a frame pointer before them. No symbol tells of the functions. */
+FUNCTION(makes_contexts)
+	push %rbx
+	sub $64, %rsp
+	lea 1f(%rip), %rax
+	mov %rax, 24(%rsp)
+	mov %rsp, 32(%rsp)
+	lea 2f(%rip), %rax
+	mov %rbp, 40(%rsp)
+	mov %rax, 48(%rsp)
+	mov %rsp, 56(%rsp)
+	call *%rdi
+	add $64, %rsp
+	pop %rbx
+	ret
+	.p2align 4
+1:
+	mov %rdi, %rax
+LABEL(entered_by_context)
+	call *%rax
+	ud2
+	.p2align 4
+2:
+	push %rbx
+LABEL(saves_in_context)
+	mov %rdi, %rbx
+	call *%rsi
+	ud2
 
 /* Functions right behind calls that do not return: neither padding nor a saved register shows where
  * they begin. The second call is of this file's. The third has a part of its own function behind it. */

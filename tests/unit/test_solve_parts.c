@@ -134,6 +134,13 @@ static void test_landings(void **state)
 	assert_int_equal(at(state, "no_landing")->cfa, STACKD_CFA_NONE);
 }
 
+/* Functions of contexts have not the frame of the code that makes them, which is of 80 bytes. */
+static void test_contexts(void **state)
+{
+	assert_int_not_equal(at(state, "entered_by_context")->cfa_offset, 80);
+	assert_int_not_equal(at(state, "saves_in_context")->cfa_offset, 88);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -148,6 +155,7 @@ int main(void)
 		cmocka_unit_test(test_ghost),
 		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_landings),
+		cmocka_unit_test(test_contexts),
 		cmocka_unit_test(test_right_behind_calls),
 		cmocka_unit_test(test_tail_call_of_tail_call),
 		cmocka_unit_test(test_part_behind_return),

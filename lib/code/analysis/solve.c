@@ -190,8 +190,25 @@ static int follow_handler(struct solver *s, struct path *p)
  * Ruby's interpreter catches its exceptions so.
  */
 
+/* Returns whether the instruction at a byte saves a register. */
+static bool saves_first(const struct solver *s, uint32_t at)
+{
+	struct insn i;
+
+	return code_decode(s->code, code_area_of(s->code, at), at, &i) && insn_saves_register(&i);
+}
+
+/* Returns whether a byte can be such an instruction. What begins like a function may be one whose
+ * address a context has, beside the pointers of the stack that it runs on. */
+static bool can_be_landing(const struct solver *s, uint32_t at)
+{
+	return at != CODE_NONE && s->code->marks[at] & CODE_SWEPT &&
+	       !(s->code->marks[at] & CODE_CALLED) && !solve_is_pinned(s, at) &&
+	       !(s->code->marks[at] & CODE_PADDED && saves_first(s, at));
+}
+
 /* Continues at the landing if a path's instruction, which is not applied yet, stores the stack
- * pointer behind its address. Returns 0 or -ENOMEM. */
+ * pointer behind its address, and the frame pointer is before that. Returns 0 or -ENOMEM. */
 static int follow_landing(struct solver *s, struct path *p)
 {
 	const struct insn *i = &p->insn;
@@ -207,8 +224,13 @@ static int follow_landing(struct solver *s, struct path *p)
 	if (base.origin == FRAME_UNKNOWN || i->src >= INSN_REG_COUNT)
 		return 0;
 	at = (int64_t)base.offset + i->disp;
+	if (i->src == INSN_FP) {
+		p->fp_origin = base.origin;
+		p->fp_at = at;
+	}
 	if (i->src == INSN_SP && p->landing && base.origin == p->landing_origin &&
-	    at == p->landing_at + (int64_t)sizeof(target)) {
+	    at == p->landing_at + (int64_t)sizeof(target) && base.origin == p->fp_origin &&
+	    p->landing_at == p->fp_at + (int64_t)sizeof(target)) {
 		landed = *before;
 		frame_state_reduce(&landed);
 		w.state = states_number(&s->states, &landed);
@@ -217,7 +239,7 @@ static int follow_landing(struct solver *s, struct path *p)
 	if (!p->hints.has_any || !jump_hints_known(&p->hints, i->src, &target))
 		return 0;
 	w.at = code_find(s->code, target);
-	p->landing = w.at != CODE_NONE && s->code->marks[w.at] & CODE_SWEPT ? w.at : 0;
+	p->landing = can_be_landing(s, w.at) ? w.at : 0;
 	p->landing_origin = base.origin;
 	p->landing_at = at;
 	return 0;
@@ -297,14 +319,6 @@ static int tail_call(struct solver *s, const struct path *p, uint32_t at)
 		return -ENOMEM;
 	return returns_follow(&s->returns, solve_function_of(s, owner),
 			      solve_function_of(s, solve_owner_at(s, at)));
-}
-
-/* Returns whether the instruction at a byte saves a register. */
-static bool saves_first(const struct solver *s, uint32_t at)
-{
-	struct insn i;
-
-	return code_decode(s->code, code_area_of(s->code, at), at, &i) && insn_saves_register(&i);
 }
 
 /* Returns whether a guess's jump is a tail call of code after padding that begins as functions
@@ -492,7 +506,8 @@ static int apply(struct solver *s, struct path *p)
 
 	if (p->insn.op == INSN_PUSH && p->hints.has_any && follow_handler(s, p))
 		return -ENOMEM;
-	if (p->insn.op == INSN_STORE && (p->hints.has_any || p->landing) && follow_landing(s, p))
+	if (p->insn.op == INSN_STORE &&
+	    (p->hints.has_any || p->landing || p->insn.src == INSN_FP) && follow_landing(s, p))
 		return -ENOMEM;
 	before = states_get(&s->states, p->w.state);
 	jump_hints_apply(&p->hints, &p->insn);

@@ -56,6 +56,8 @@ struct path {
 	uint32_t landing; /* the byte whose address the path has stored into its frame; 0: none */
 	uint32_t landing_origin; /* where it has stored it: the distance is from this origin */
 	int64_t landing_at;
+	uint32_t fp_origin; /* where it has last stored the frame pointer; FRAME_UNKNOWN: nowhere */
+	int64_t fp_at;
 	unsigned bound;	  /* register with which the instruction before has compared the stack
 			   * pointer */
 	bool is_straight; /* it began where functions begin, and has passed no branch */
