@@ -16,7 +16,7 @@
 #include "runtime_go.bpf.h"
 
 /* A step's result: WALK_GO_ON, out of a function that runs bytecode. */
-#define WALK_MANAGED 253
+#define WALK_MANAGED 252
 
 /* Returns whether a rule is of a kind that only a runtime has. */
 static __always_inline bool runtime_has_rule(const struct stackd_rule *rule)
