@@ -238,9 +238,13 @@ static void follow_cpus(struct session *s)
 		err = err ? err : one;
 	}
 	if (s->scope.is_on_cpus || s->options->target == TARGET_ALL ||
-	    s->options->target == TARGET_CGROUP)
-		err = sampler_change_rate(s->sampler, &s->scope.event.spec, s->cost.budget.rate_hz,
-					  target_cgroup_fd(s->scope.target));
+	    s->options->target == TARGET_CGROUP) {
+		int changed = sampler_change_rate(s->sampler, &s->scope.event.spec,
+						  s->cost.budget.rate_hz,
+						  target_cgroup_fd(s->scope.target));
+
+		err = err ? err : changed;
+	}
 	if (err)
 		log_warning("a CPU has come on line, and cannot be recorded: %s", strerror(-err));
 	else
