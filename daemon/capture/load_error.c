@@ -100,6 +100,8 @@ enum load_reason load_error_reason(const struct load_failure *failure)
 		return LOAD_NO_RIGHT;
 	if (is_old(failure->release))
 		return LOAD_OLD_KERNEL;
+	if (failure->err == -EAGAIN)
+		return LOAD_INTERRUPTED;
 	if (verifier_end(failure->log))
 		return LOAD_REFUSED;
 	return failure->err == -ENOMEM ? LOAD_NO_MEMORY : LOAD_OTHER;
@@ -140,6 +142,11 @@ static int put_reason(FILE *to, const struct load_failure *failure)
 			"needed, and this is %s; see also: stackctl doctor",
 			why, failure->release);
 		return -EOPNOTSUPP;
+	case LOAD_INTERRUPTED:
+		fputs("signals have interrupted the kernel each time that it checked the BPF "
+		      "program: start again",
+		      to);
+		return -EAGAIN;
 	case LOAD_REFUSED:
 		put_refusal(to, failure);
 		return -EOPNOTSUPP;

@@ -39,10 +39,11 @@ struct load_failure {
 };
 
 enum load_reason {
-	LOAD_NO_TYPES,	 /* a kernel without BTF */
-	LOAD_NO_RIGHT,	 /* the process lacks capabilities */
-	LOAD_OLD_KERNEL, /* older than Linux 6.1 */
-	LOAD_REFUSED,	 /* the verifier refused the program; its log has the reason */
+	LOAD_NO_TYPES,	  /* a kernel without BTF */
+	LOAD_NO_RIGHT,	  /* the process lacks capabilities */
+	LOAD_OLD_KERNEL,  /* older than Linux 6.1 */
+	LOAD_INTERRUPTED, /* by signals, as often as libbpf tries */
+	LOAD_REFUSED,	  /* the verifier refused the program; its log has the reason */
 	LOAD_NO_MEMORY,
 	LOAD_OTHER,
 };
@@ -52,7 +53,7 @@ enum load_reason load_error_reason(const struct load_failure *failure);
 
 /* Explains a failure to the user: *ret_error is a malloc()ed sentence, followed by the verifier's
  * last lines if there are any; NULL without memory. Returns the error for exit_status_of(): -EPERM,
- * -ENOMEM or -EOPNOTSUPP. */
+ * -EAGAIN, -ENOMEM or -EOPNOTSUPP. */
 int load_error_explain(const struct load_failure *failure, char **ret_error);
 
 #endif

@@ -56,6 +56,7 @@ static void test_reasons(void **state)
 	assert_int_equal(reason_of(-EACCES, true, "6.18.1", &refused), LOAD_REFUSED);
 	assert_int_equal(reason_of(-EINVAL, true, "6.1.0-49-cloud-amd64", &refused), LOAD_REFUSED);
 	assert_int_equal(reason_of(-E2BIG, true, "7.2", &refused), LOAD_REFUSED);
+	assert_int_equal(reason_of(-EAGAIN, true, "6.18.1", &refused), LOAD_INTERRUPTED);
 	assert_int_equal(reason_of(-EACCES, true, "6.0.19", &refused), LOAD_OLD_KERNEL);
 	assert_int_equal(reason_of(-EINVAL, true, "5.15.0-100-generic", &none), LOAD_OLD_KERNEL);
 	assert_int_equal(reason_of(-ENOMEM, true, "6.18.1", &none), LOAD_NO_MEMORY);
@@ -111,6 +112,7 @@ static const struct {
 	 -EOPNOTSUPP},
 	{{.err = -EPERM, .release = "6.18.1"}, "CAP_BPF, CAP_PERFMON", "6.1 or later", -EPERM},
 	{{.err = -EACCES, .release = "6.18.1"}, "run as root", "6.1 or later", -EPERM},
+	{{.err = -EAGAIN, .may_load = true, .release = "6.18.1"}, "start again", "fault", -EAGAIN},
 	{{.err = -ENOENT, .btf_path = "/sys/x", .may_load = true, .release = "6.18.1"},
 	 "(/sys/x)",
 	 "6.1 or later",
