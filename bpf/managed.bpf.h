@@ -23,7 +23,8 @@
  * The innermost activation may not have put its cframe into the chain yet, or not any more: it has
  * no managed frames then, and the walk is not remembered.
  *
- * Managed frames are remembered as others are (managed_code.bpf.h). In a record, and among marks,
+ * Managed frames are remembered as others are (managed_code.bpf.h), if each code object has a
+ * version, and marks are verified. In a record, and among marks,
  * they are rootward of their activation's native frame: that is the order of addresses, if each is
  * where its cframe is; and so a native frame that has gone on to another instruction changes
  * nothing rootward of it.
@@ -201,24 +202,6 @@ static __always_inline bool managed_matches(struct scratch *s)
 	return true;
 }
 
-/* Returns the number of a frame's code object if the frame was remembered with the same object, and
- * has only gone on in it; else 0. */
-static __always_inline __u32 managed_number_before(struct scratch *s, __u64 frame, __u64 code)
-{
-	struct thread_state *state = state_at(s);
-	const struct guard *guard;
-	const struct mark *mark;
-
-	if (!state || !s->probe || managed_is_restless(s))
-		return 0;
-	mark = &state->marks[BOUNDED(s->probe - 1, MAX_MARKS)];
-	guard = &state->guards[BOUNDED(s->probe - 1, MAX_MARKS)];
-	return mark->slot == (s->managed.cframe | MARK_MANAGED | MARK_GUARDED) &&
-			       guard->reg_slot == frame && guard->reg_word == code
-		       ? mark->ra >> STACKD_MANAGED_SHIFT
-		       : 0;
-}
-
 /* Adds the next managed frame of the activation. Returns 1 to end the loop: with
  * s->managed.is_whole, at the activation's first frame; with may_match, before a remembered one. */
 static long managed_add(__u32 turn, struct scratch **at)
@@ -250,14 +233,12 @@ static long managed_add(__u32 turn, struct scratch **at)
 	guard = &s->guards[RECENT(s->n_new)];
 	*guard = (struct guard){.reg_slot = frame,
 				.reg_word = code,
-				.word_slot = instruction,
 				.word = previous,
 				.origin = MARK_LIVE,
 				.reg = STACKD_REG_SP | end << 8 | s->managed.file << 16};
+	number = managed_code(s, code);
+	guard->word_slot = managed_position(s->managed.version, code, instruction);
 	instruction -= code + s->managed.is.code_start;
-	number = managed_number_before(s, frame, code);
-	if (!number)
-		number = managed_code(s, code);
 	if (!number && s->managed.new_code)
 		return 0; /* the next turn sends it, and comes back */
 	s->managed.frame = previous;
@@ -293,7 +274,7 @@ static __always_inline bool managed_add_all(struct scratch *s)
 				(const void *)(cframe + s->managed.is.cframe_previous)))
 		return false;
 	s->managed.is_whole = s->managed.may_match = 0;
-	s->managed.no_match = prefix_mode != STACKD_PREFIX_VERIFIED;
+	s->managed.no_match = !s->managed.is.code_version || prefix_mode != STACKD_PREFIX_VERIFIED;
 	bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
 	if (s->managed.may_match) {
 		s->managed.has_matched = managed_matches(s);
@@ -343,9 +324,12 @@ static __always_inline bool managed_begin(struct scratch *s)
 {
 	s->walk.managed = MANAGED_ENDED;
 	s->managed.count = 0;
+	s->managed.sent = 0;
 	if (!managed_take_facts(s, s->location >> 48) || !managed_find_thread(s))
 		return false;
 	s->walk.managed = MANAGED_GOES_ON;
+	if (!s->managed.is.code_version || prefix_mode != STACKD_PREFIX_VERIFIED)
+		s->walk.is_once = 1;
 	return true;
 }
 

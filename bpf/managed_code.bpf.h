@@ -6,10 +6,11 @@
  *
  * A remembered managed frame has a mark like any other (prefix.bpf.h). Its slot is the cframe of
  * its activation, so marks are in the order of addresses; and its guard has the words that it
- * consists of: they are compared in place of a return address. That the code object at its address
- * is still the same is known as long as the process has no new ones: one that had not been met
- * before, or has changed, makes the process restless for some time, in which no remembered managed
- * frame is believed.
+ * consists of, and the version of its code object: they are compared in place of a return address.
+ * An interpreter without versions (3.11) may make another object at the same address, so walks with
+ * frames of it are not remembered, and an object is known by its content each time. A code object
+ * that had not been met before makes the process restless for some time, in which no remembered
+ * managed frame is believed.
  */
 #ifndef MANAGED_CODE_BPF_H
 #define MANAGED_CODE_BPF_H
@@ -21,6 +22,7 @@
 
 #define MANAGED_HASHED	    64 /* bytes of a string */
 #define MANAGED_RESTLESS_NS 2000000000ull
+#define MANAGED_MOST_SENT   64	 /* code objects whose names a sample sends */
 #define MANAGED_RUN	    2048 /* bytes of remembered frames that are read at once */
 
 /* Interpreters, by file number. */
@@ -99,6 +101,7 @@ static __always_inline void managed_text(struct scratch *s, __u64 address,
 
 	text->width = 0;
 	text->bytes = 0;
+	text->length = 0;
 	if (bpf_probe_read_user(s->managed.text, 40, (const void *)address))
 		return;
 	state = header[4];
@@ -107,6 +110,11 @@ static __always_inline void managed_text(struct scratch *s, __u64 address,
 	if (!(state & 32)) /* it is not compact, which compilers' names always are */
 		return;
 	text->width = state >> 2 & 7;
+	if (text->width != 1 && text->width != 2 && text->width != 4) { /* it is no string */
+		text->width = 0;
+		text->length = 0;
+		return;
+	}
 	bytes = (__u64)text->length * text->width;
 	if (bytes > STACKD_MANAGED_TEXT)
 		bytes = STACKD_MANAGED_TEXT;
@@ -147,13 +155,11 @@ __noinline int managed_send_code(struct scratch *given)
 				      (const void *)s->managed.new_code))
 		return 0;
 	record = &s->managed.record;
-	number = __sync_fetch_and_add(&managed_numbers, 1) + 1;
 	record->header = s->record.header;
 	record->header.kind = STACKD_RECORD_MANAGED;
 	record->header.n_kernel = 0;
 	record->pid = s->record.pid;
 	record->pad = 0;
-	record->code.number = number;
 	record->code.language = s->managed.is.language;
 	record->code.version = s->managed.is.version;
 	record->code.first_line = managed_word(s, s->managed.is.code_first_line) >>
@@ -163,6 +169,8 @@ __noinline int managed_send_code(struct scratch *given)
 	managed_lines(s, managed_word(s, s->managed.is.code_lines));
 	size = __builtin_offsetof(struct stackd_managed_record, lines) + record->code.line_bytes;
 	FORGET(size);
+	number = __sync_fetch_and_add(&managed_numbers, 1) + 1;
+	record->code.number = number;
 	if (size > sizeof(*record) || number >> (47 - STACKD_MANAGED_SHIFT) ||
 	    bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP))
 		return 0;
@@ -209,14 +217,15 @@ __noinline __u64 managed_hash(struct scratch *given, __u64 hash, __u64 address, 
 }
 
 /* Hashes the words of the code object that was read. */
-static __always_inline __u64 managed_words_hash(const struct scratch *s)
+static __always_inline __u64 managed_words_hash(struct scratch *s)
 {
-	__u64 version = s->managed.is.code_version
-				? managed_word(s, s->managed.is.code_version) >>
-					  (s->managed.is.code_version & 4) * 8 << 32
-				: 0;
-	__u64 hash = mix(managed_word(s, s->managed.is.code_first_line) ^ version);
+	__u64 hash;
 
+	s->managed.version = s->managed.is.code_version
+				     ? managed_word(s, s->managed.is.code_version) >>
+					       (s->managed.is.code_version & 4) * 8 << 32
+				     : 0;
+	hash = mix(managed_word(s, s->managed.is.code_first_line) ^ s->managed.version);
 	hash = mix(hash ^ managed_word(s, s->managed.is.code_file));
 	hash = mix(hash ^ managed_word(s, s->managed.is.code_name));
 	return mix(hash ^ managed_word(s, s->managed.is.code_lines)) & ~1ull;
@@ -239,8 +248,9 @@ static __always_inline __u64 managed_identity(struct scratch *s, __u64 hash)
 }
 
 /* Returns the number of the code object at an address. 0: it is no code object, or, if
- * s->managed.new_code is set, its names have to be sent first. In a process that is not restless,
- * its words tell it from others. */
+ * s->managed.new_code is set, its names have to be sent first. Its words tell it from others if its
+ * version is among them and the process is not restless; otherwise its content does. Sets
+ * s->managed.version to its version << 32. */
 __noinline int managed_code(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -253,7 +263,7 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 		return 0;
 	key.space = s->space;
 	words = key.hash = managed_words_hash(s);
-	if (!managed_is_restless(s)) {
+	if (s->managed.version && !managed_is_restless(s)) {
 		known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
 		if (known)
 			return *known;
@@ -263,12 +273,15 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 		return 0;
 	known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
 	if (!known) {
+		if (s->managed.sent++ >= MANAGED_MOST_SENT)
+			return 0;
 		s->managed.new_code = address;
 		s->managed.new_hash = key.hash;
 		return 0;
 	}
 	key.hash = words;
-	bpf_map_update_elem(&managed_codes, &key, known, BPF_ANY);
+	if (s->managed.version)
+		bpf_map_update_elem(&managed_codes, &key, known, BPF_ANY);
 	return *known;
 }
 
@@ -316,13 +329,29 @@ static __always_inline bool managed_read_frame(struct scratch *s, __u64 frame)
 	return true;
 }
 
-/* Returns whether the words of a frame that was read are those of a remembered one. */
+/* Returns what a guard keeps of an instruction, in the code object at `code`, whose version << 32
+ * is given. */
+static __always_inline __u64 managed_position(__u64 version, __u64 code, __u64 instruction)
+{
+	return version | (__u32)(instruction - code);
+}
+
+/* Returns whether the words of a frame that was read are those of a remembered one, and its code
+ * object still has the same version. */
 static __always_inline bool managed_is_same(const struct scratch *s, const struct guard *guard)
 {
-	return managed_word(s, s->managed.is.frame_code) == guard->reg_word &&
-	       managed_word(s, s->managed.is.frame_instruction) == guard->word_slot &&
+	__u64 code = guard->reg_word;
+	__u32 version;
+
+	return managed_word(s, s->managed.is.frame_code) == code &&
 	       managed_word(s, s->managed.is.frame_previous) == guard->word &&
-	       managed_byte(s, s->managed.is.frame_end) == (guard->reg >> 8 & 255);
+	       managed_byte(s, s->managed.is.frame_end) == (guard->reg >> 8 & 255) &&
+	       !bpf_probe_read_user(&version, sizeof(version),
+				    (const void *)(code + s->managed.is.code_version)) &&
+	       version &&
+	       managed_position((__u64)version << 32, code,
+				managed_word(s, s->managed.is.frame_instruction)) ==
+		       guard->word_slot;
 }
 
 /* Returns whether a remembered managed frame, whose guard is given, is unchanged. */

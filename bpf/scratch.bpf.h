@@ -316,6 +316,8 @@ struct scratch {
 		__u32 no_match;			   /* it is not unchanged, or is not looked for */
 		__u32 bytes_before, frames_before; /* the activation's managed frames */
 		__u64 new_code, new_hash; /* a code object whose names are to be sent; 0: none */
+		__u64 version;		  /* of the last code object << 32; 0: it has none */
+		__u32 sent;		  /* code objects of the walk whose names had to be sent */
 		__u32 is_restless;	  /* whether the process is restless, as it was found at
 					   * the time `asked` */
 		__u64 asked;

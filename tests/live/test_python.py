@@ -10,6 +10,7 @@ import pprof
 from harness import ROOT, STACKCTL, Skip, check, live, record, run, scratch
 
 TREE = os.path.join(ROOT, "tests", "workloads", "python_tree.py")
+CELLS = os.path.join(ROOT, "tests", "workloads", "python_cells.py")
 LEAVES = os.path.join(ROOT, "tests", "workloads", "python_leaves.c")
 EVAL = "_PyEval_EvalFrameDefault"
 # Activations of the interpreter between two functions of such a link: before the second, and the third.
@@ -18,10 +19,10 @@ TWICE = ("coroutine", "yieldfrom")
 
 def python():
     """An interpreter whose frames are read, and its version."""
-    for path in ("/usr/bin/python3.11", "/usr/bin/python3.12"):
+    for path in ("/usr/bin/python3.11", "/usr/bin/python3.12", "/usr/bin/python3.13"):
         if os.path.exists(path):
             return path, tuple(map(int, re.findall(r"\d+", path)[-2:]))
-    raise Skip("neither Python 3.11 nor 3.12")
+    raise Skip("no Python 3.11 to 3.13")
 
 
 def is_managed(frame):
@@ -110,3 +111,24 @@ def python_tree():
 @live
 def python_threads():
     check_tree(2, 1, 4)
+
+
+@live
+def python_cells():
+    """A code object is not taken for the one that was at its address before."""
+    path, _ = python()
+    with scratch() as folder:
+        library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "others", "store.db"))
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+        record(store, "--managed", "-F", "4999", "--", path, CELLS, library, out, "3")
+        with open(out, encoding="utf-8") as file:
+            check(int(file.read()) > 1000, "few code objects lay where another one was")
+        run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+        right = 0
+        for frames, count in pprof.read(store + ".pb"):
+            caller = next((frame[0] for frame in frames if is_managed(frame)), None)
+            if frames[0][0].startswith("leaf_") and caller:
+                check(caller == frames[0][0].replace("leaf", "cell"), "another caller", frames)
+                right += count
+    print(right, "samples")
+    check(right > 300, "few samples hit a leaf", right)
