@@ -12,7 +12,11 @@
 #include "proc/object_id.h"
 #include "runtime/runtime.h"
 
-#define MAX_OBJECTS   4096 /* source files; functions of others are in [others] */
+#define MAX_OBJECTS   1024	  /* source files; functions of others are in [others] */
+#define MAX_CODES     65536	  /* of different content; others are LOST, */
+#define MAX_NUMBERS   (1u << 21)  /* of these; so are those beyond, */
+#define MAX_BYTES     (64u << 20) /* and so are those beyond these, of names and tables */
+#define TEXT_ROOM     (STACKD_MANAGED_TEXT * 2 + 4)
 #define OFFSET_MASK   ((UINT64_C(1) << 47) - 1)
 #define LOST	      "[name lost]"
 #define UNPROVEN_NAME "[frames not proven]"
@@ -22,7 +26,7 @@ struct code {
 	uint8_t *lines;
 	const struct object *object;
 	char *file, *name;
-	uint64_t hash; /* of name and first line */
+	uint64_t hash; /* of name and first line; in [others], of the file's name, too */
 };
 
 /* A location in a code object that a sample had. */
@@ -34,7 +38,10 @@ struct place {
 struct managed {
 	struct object_table *objects;
 	VEC(struct code) codes;
-	struct int_map numbers; /* index in `codes` */
+	struct int_map numbers;	 /* index in `codes` */
+	struct int_map contents; /* so, by the hash of a code object's content */
+	uint32_t n_numbers;
+	size_t bytes; /* of names and tables of lines */
 	VEC(struct place) places;
 	struct int_map frames;	  /* index in `places`, by the kernel half's location */
 	struct int_map locations; /* index in `places`, by the location's offset and, as the map's
@@ -67,6 +74,7 @@ void managed_free(struct managed *m)
 	free(m->codes.items);
 	free(m->places.items);
 	int_map_fini(&m->numbers);
+	int_map_fini(&m->contents);
 	int_map_fini(&m->frames);
 	int_map_fini(&m->locations);
 	int_map_fini(&m->files);
@@ -107,7 +115,7 @@ static size_t put_character(char *to, uint32_t c)
  * record. NULL without memory. */
 static char *text_of(const struct stackd_managed_text *text)
 {
-	char *string = calloc(STACKD_MANAGED_TEXT * 2 + 4, 1);
+	char *string = calloc(TEXT_ROOM, 1);
 	size_t n = 0, count = text->width ? text->bytes / text->width : 0;
 
 	if (!string)
@@ -143,8 +151,28 @@ static int find_file(struct managed *m, uint32_t language, const char *file,
 	return err ? err : int_map_set(&m->files, id, (*ret_object)->number);
 }
 
+static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t count)
+{
+	for (size_t i = 0; i < count; i += sizeof(uint64_t)) {
+		uint64_t word = 0;
+
+		memcpy(&word, bytes + i, count - i < sizeof(word) ? count - i : sizeof(word));
+		hash = hash_mix64(hash ^ word);
+	}
+	return hash;
+}
+
+static uint64_t hash_text(uint64_t hash, const struct stackd_managed_text *text)
+{
+	hash = hash_mix64(
+		hash ^ ((uint64_t)text->length << 32 | (uint32_t)text->width << 16 | text->bytes));
+	return hash_bytes(hash, text->data, text->bytes);
+}
+
 static int fill(struct managed *m, const struct stackd_managed_record *record, struct code *code)
 {
+	int err;
+
 	code->code = record->code;
 	code->file = text_of(&record->code.file);
 	code->name = text_of(&record->code.name);
@@ -153,13 +181,37 @@ static int fill(struct managed *m, const struct stackd_managed_record *record, s
 		return -ENOMEM;
 	memcpy(code->lines, record->lines, record->code.line_bytes);
 	code->hash = hash_mix64(object_hash_text(code->name) + record->code.first_line);
-	return find_file(m, record->code.language, code->file, &code->object);
+	err = find_file(m, record->code.language, code->file, &code->object);
+	if (!err && strcmp(code->object->path, "[others]") == 0)
+		code->hash = hash_mix64(code->hash ^ object_hash_text(code->file));
+	return err;
+}
+
+/* Hashes all of a record's content that a frame's place comes from. */
+static uint64_t content_hash(const struct stackd_managed_record *record)
+{
+	const struct stackd_managed_code *code = &record->code;
+	uint64_t hash = hash_mix64((uint64_t)code->version << 32 | code->language);
+
+	hash = hash_mix64(hash ^ ((uint64_t)code->first_line << 32 | code->line_bytes));
+	hash = hash_text(hash, &code->file);
+	hash = hash_text(hash, &code->name);
+	return hash_bytes(hash, record->lines, code->line_bytes);
 }
 
 int managed_keep(struct managed *m, const struct stackd_managed_record *record)
 {
+	uint64_t hash = content_hash(record);
+	uint32_t known = int_map_find(&m->contents, hash);
 	struct code *code;
+	int err;
 
+	if (m->n_numbers++ >= MAX_NUMBERS)
+		return 0;
+	if (known != INT_MAP_NONE)
+		return int_map_set(&m->numbers, record->code.number, known);
+	if (m->codes.count >= MAX_CODES || m->bytes >= MAX_BYTES)
+		return 0;
 	if (VEC_RESERVE(&m->codes, 1))
 		return -ENOMEM;
 	code = &m->codes.items[m->codes.count];
@@ -170,7 +222,10 @@ int managed_keep(struct managed *m, const struct stackd_managed_record *record)
 		free(code->lines);
 		return -ENOMEM;
 	}
-	return int_map_set(&m->numbers, record->code.number, (uint32_t)m->codes.count++);
+	known = (uint32_t)m->codes.count++;
+	m->bytes += sizeof(*code) + 2 * TEXT_ROOM + record->code.line_bytes;
+	err = int_map_set(&m->contents, hash, known);
+	return err ? err : int_map_set(&m->numbers, record->code.number, known);
 }
 
 /* --- locations -------------------------------------------------------------------------------- */
@@ -224,7 +279,12 @@ static int add_place(struct managed *m, uint64_t frame, uint32_t *ret_index)
 		err = place_of_none(m, LOST, &place);
 	else
 		place_in(&m->codes.items[index], frame, &place);
-	if (err || VEC_RESERVE(&m->places, 1))
+	if (err)
+		return err;
+	*ret_index = int_map_find_wide(&m->locations, place.location.offset, place.location.object);
+	if (*ret_index != INT_MAP_NONE)
+		return int_map_set(&m->frames, frame, *ret_index);
+	if (VEC_RESERVE(&m->places, 1))
 		return -ENOMEM;
 	*ret_index = (uint32_t)m->places.count;
 	m->places.items[m->places.count++] = place;
