@@ -42,6 +42,13 @@ void judge_free(struct judge *judge)
 	free(judge);
 }
 
+static bool is_managed(const struct judge *judge, uint32_t location)
+{
+	const struct location *l = location_at(judge->locations, location);
+
+	return object_table_at(judge->objects, l->object)->kind == OBJECT_MANAGED;
+}
+
 void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		  enum stackd_end_reason reason)
 {
@@ -51,8 +58,10 @@ void judge_expect(struct judge *judge, const struct stackd_header *record, const
 	judge->time_ns = record->time_ns;
 	judge->reason = reason;
 	judge->is_cut = path->cut > 0;
-	judge->count = path->count - path->cut;
-	memcpy(judge->path, path->locations + path->cut, judge->count * sizeof(path->locations[0]));
+	judge->count = 0;
+	for (size_t i = path->cut; i < path->count; i++)
+		if (!is_managed(judge, path->locations[i]))
+			judge->path[judge->count++] = path->locations[i];
 }
 
 static void show_path(const struct judge *judge, const char *title, const uint32_t *path,

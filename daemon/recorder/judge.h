@@ -20,8 +20,8 @@ int judge_new(const struct object_table *objects, const struct location_table *l
 void judge_free(struct judge *judge); /* NULL is fine */
 
 /* Keeps the user frames of a WALKED record's path for judge_hold(), after caller_check.h has
- * checked its steps. `reason`: the path's end reason. Does nothing if `judge` is NULL, as the
- * functions below. */
+ * checked its steps; managed frames are left out, since the daemon's walk does not look for them.
+ * `reason`: the path's end reason. Does nothing if `judge` is NULL, as the functions below. */
 void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		  enum stackd_end_reason reason);
 

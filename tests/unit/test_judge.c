@@ -11,15 +11,32 @@
 
 #include "daemon/recorder/judge.h"
 
+#define MANAGED 99 /* the location of a managed frame */
+
 static struct location_table *locations;
 static struct object_table *objects;
 static struct judge *judge;
 
 static int set_up(void **state)
 {
+	struct object native = {.kind = OBJECT_JIT, .path = "native", .file_id = 1};
+	struct object managed = {.kind = OBJECT_MANAGED, .path = "a.py", .file_id = 2};
+	const struct object *is;
+	uint32_t number;
+
 	(void)state;
 	assert_int_equal(location_table_new(&locations), 0);
 	assert_int_equal(object_table_new("/proc", &objects), 0);
+	assert_int_equal(object_table_add(objects, &native, &is), 0);
+	for (uint32_t i = 0; i <= MANAGED; i++) {
+		if (i == MANAGED)
+			assert_int_equal(object_table_add(objects, &managed, &is), 0);
+		struct location location = {
+			.file_id = is->file_id, .object = is->number, .offset = i};
+
+		assert_int_equal(location_intern(locations, &location, &number), 0);
+		assert_int_equal(number, i);
+	}
 	return judge_new(objects, locations, &judge);
 }
 
@@ -68,6 +85,22 @@ static void same_paths(void **state)
 	judge_paths(9, STACKD_END_ENTRY, 9, STACKD_END_ENTRY);
 	judge_paths(3, STACKD_END_NO_RECIPE, 3, STACKD_END_NO_RECIPE);
 	assert_counts(2, 0, 0);
+}
+
+/* The daemon does not look for managed frames. */
+static void managed_frames_are_left_out(void **state)
+{
+	struct stackd_header record = {.tid = 7, .time_ns = 3};
+	struct path path = {.count = 4, .locations = {8, MANAGED, MANAGED, 9}};
+
+	(void)state;
+	judge_expect(judge, &record, &path, STACKD_END_ENTRY);
+	judge_hold(judge, &record, leaf_end(2), STACKD_END_ENTRY);
+	assert_counts(1, 0, 0);
+	path.locations[0] = 7;
+	judge_expect(judge, &record, &path, STACKD_END_ENTRY);
+	judge_hold(judge, &record, leaf_end(2), STACKD_END_ENTRY);
+	assert_counts(1, 0, 1);
 }
 
 static void judge_does_not_finish(void **state)
@@ -182,9 +215,15 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(same_paths),	 T(judge_does_not_finish), T(memory_is_there_for_the_daemon_alone),
-		T(other_frames), T(steps_do_not_hold),	   T(kernel_half_does_not_finish),
-		T(ends_differ),	 T(marked_frames_differ),
+		T(same_paths),
+		T(judge_does_not_finish),
+		T(memory_is_there_for_the_daemon_alone),
+		T(managed_frames_are_left_out),
+		T(other_frames),
+		T(steps_do_not_hold),
+		T(kernel_half_does_not_finish),
+		T(ends_differ),
+		T(marked_frames_differ),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
