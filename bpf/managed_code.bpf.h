@@ -217,7 +217,7 @@ __noinline __u64 managed_hash(struct scratch *given, __u64 hash, __u64 address, 
 }
 
 /* Hashes the words of the code object that was read. */
-static __always_inline __u64 managed_words_hash(struct scratch *s)
+static __noinline __u64 managed_words_hash(struct scratch *s)
 {
 	__u64 hash;
 
@@ -338,7 +338,7 @@ static __always_inline __u64 managed_position(__u64 version, __u64 code, __u64 i
 
 /* Returns whether the words of a frame that was read are those of a remembered one, and its code
  * object still has the same version. */
-static __always_inline bool managed_is_same(const struct scratch *s, const struct guard *guard)
+static __noinline bool managed_is_same(const struct scratch *s, const struct guard *guard)
 {
 	__u64 code = guard->reg_word;
 	__u32 version;
