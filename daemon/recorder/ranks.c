@@ -134,7 +134,10 @@ int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 {
 	struct mpi_rank rank;
 	int err = mpi_rank_read("/proc", pid, &rank);
+	struct entry *entry = err == -EAGAIN ? find(ranks, pid) : NULL;
 
+	if (entry) /* the kernel has not set the environment yet: a record will read it again */
+		drop(ranks, entry);
 	if (err && err != -ENOENT)
 		return 0;
 	if (VEC_RESERVE(&ranks->executed, 1))

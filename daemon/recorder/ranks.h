@@ -25,7 +25,9 @@ void ranks_free(struct ranks *ranks); /* NULL is fine */
 int ranks_prefetch(struct ranks *ranks, pid_t pid);
 
 /* Reads a process's rank from /proc when the event of its exec is read, unless the process has
- * ended. The rank that it had before holds until ranks_executed(). 0 or -ENOMEM. */
+ * ended. The rank that it had before holds until ranks_executed(). If the kernel has not set the
+ * environment of the new program yet, forgets the rank, and the process's next record reads it.
+ * 0 or -ENOMEM. */
 int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns);
 
 /* Applies the rank that ranks_prefetch_exec() has read at the exec with this time, if any. To be

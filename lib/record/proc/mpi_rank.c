@@ -118,7 +118,7 @@ int mpi_rank_read(const char *root, pid_t pid, struct mpi_rank *ret_rank)
 	err = read_all(fd, &environ, &size);
 	close(fd);
 	if (!err)
-		err = mpi_rank_find(environ, size, ret_rank);
+		err = size ? mpi_rank_find(environ, size, ret_rank) : -EAGAIN;
 	free(environ);
 	return err;
 }
