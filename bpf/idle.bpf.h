@@ -4,10 +4,10 @@
  * that task as well: on a machine that is half idle, half of all samples would hit the instruction
  * that waits. So samples of idle CPUs are counted, and have no records.
  *
- * Interrupts that arrive meanwhile run in the idle task, too, but their work is not idle time. They
- * are told apart by the stack: the interrupts that can be sampled (soft interrupts, such as the
- * network's and timers') run on a stack of the CPU, while the idle loop runs on the stack of the
- * idle task.
+ * Interrupts that arrive meanwhile run in the idle task, too, but their work is not idle time. The
+ * stack shows which of the two was sampled: the interrupts that can be sampled (soft interrupts,
+ * such as the network's and timers') run on a stack of the CPU, while the idle loop runs on the
+ * stack of the idle task.
  *
  * A CPU that is to run a task that was just woken takes some microseconds until it does: it leaves
  * the idle loop, or gets the interrupt by which another CPU asks it to switch. In a virtual machine

@@ -43,7 +43,7 @@ struct mpi_arguments {
 	const struct mpi_registers *registers;
 	const struct stackd_mpi_call *call;
 	struct mpi_place place;
-	struct mpi_comm_known comm; /* what is known of the call's communicator, if it has one */
+	struct mpi_comm_known comm; /* the call's communicator; unknown members are 0 */
 };
 
 /* Copies the registers with the arguments. The BPF verifier requires a separate read for each

@@ -183,8 +183,8 @@ static __always_inline bool mpi_read_comm(const struct mpi_place *place, __u64 h
 	return ret_known->size > 0 && ret_known->rank > 0 && ret_known->rank <= ret_known->size;
 }
 
-/* Gives what is known of a communicator: from its object, else from results of calls. Members that
- * are not known are 0. */
+/* Finds a communicator's size and rank in its object, else among the results of earlier calls.
+ * Sets unknown members to 0. */
 static __always_inline void mpi_find_comm(const struct mpi_place *place, __u64 handle,
 					  struct mpi_comm_known *ret_known)
 {

@@ -224,7 +224,7 @@ static __always_inline void fill_reason(struct stackd_wait *wait, struct task_st
 		fill_object(wait, thread);
 }
 
-/* Keeps what is known of a sampled wait until its path is walked. */
+/* Keeps a sampled wait's times and reason until its path is walked. */
 static __always_inline void fill_ended(struct ended_wait *ended, struct task_struct *task,
 				       const struct wait_thread *thread, __u64 blocked_ns,
 				       __u64 runnable_ns, __u64 mean_ns)

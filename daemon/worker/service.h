@@ -75,8 +75,8 @@ int walk_service(struct service *s, enum wire_kind kind, struct buf_reader *requ
 		 struct buf *reply);
 int walk_service_many(struct service *s, struct buf_reader *request, struct buf *reply);
 
-/* Appends what is known of a file's tags: bits TAGS_HAS_... (walk_wire.h), u32; and the vaddr of
- * libstacktag's word, u64. */
+/* Appends a u32 with the bits TAGS_HAS_... (walk_wire.h), which tell how a file keeps tags, and a
+ * u64, the vaddr of libstacktag's word. */
 void tag_service_put(const struct elf_file *elf, struct buf *reply);
 
 /* Answers questions about functions that keep a tag; as the functions above. */

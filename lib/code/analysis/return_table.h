@@ -5,8 +5,8 @@
  * every call. These pointers are not the starts of functions or of an interpreter's cases.
  *
  * Other files can have pointers to instructions after calls, too, where a function follows a call
- * that does not return. They are told apart by their alignment: compilers align functions, while
- * calls end at any byte.
+ * that does not return. The alignment of the targets shows which kind of pointer it is: compilers
+ * align functions, while calls end at any byte.
  */
 #ifndef ANALYSIS_RETURN_TABLE_H
 #define ANALYSIS_RETURN_TABLE_H

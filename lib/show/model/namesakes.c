@@ -9,8 +9,9 @@
  *
  * The vote is needed because a line can be in another file than the function that it belongs to:
  * compilers drop inlined calls and keep their lines, and parsers have lines of their grammar. So
- * functions are told apart by their starts, not by their files. An inlined function has no start,
- * so it is taken to be the namesake in its file; if there is none, it keeps the bare name.
+ * two functions of one name differ if their starts differ, not if their files do. An inlined
+ * function has no start, so it is taken to be the namesake in its file; if its file has none, it
+ * keeps the bare name.
  *
  * A name with namesakes in one version of a file has suffixes in all versions, whose objects have
  * one path: otherwise their common functions would have two names.

@@ -2,8 +2,8 @@
 /*
  * The model; see profile.h.
  *
- * One pass over the samples sums them up into entries (profile_sum.c); everything after that works
- * on entries and on trie nodes, of which there are fewer, and makes only the names that are needed.
+ * One pass over the samples sums them up into entries (profile_sum.c). All later steps work on
+ * entries and on trie nodes, which are fewer than samples, and make only the names that are needed.
  * Entries are then ordered by process and end reason, so that a view can go through them group by
  * group.
  */
