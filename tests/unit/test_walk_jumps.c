@@ -30,11 +30,36 @@ __asm__(".pushsection .text\n"
 	"jmp walk_code\n"
 	"walk_code_return: ret\n"
 	".balign 64\n"
-	".globl walk_code, walk_code_return, walk_behind\n"
+	"walk_aligned: call walk_code_return\n"
+	"walk_aligned_behind: mov %rax, %rbx\n"
+	"add $8, %rsp\n"
+	"jmp walk_code\n"
+	"walk_pushed: sub $16, %rsp\n"
+	"push %rax\n"
+	"walk_argument: call walk_code_return\n"
+	"add $24, %rsp\n"
+	"jmp walk_code\n"
+	".balign 64\n"
+	"walk_called: mov $1, %eax\n"
+	"jnz walk_code\n"
+	"ret\n"
+	".balign 64\n"
+	"call *%rax\n"
+	"walk_behind_pointer: nop\n"
+	"call walk_code\n"
+	"walk_behind_code: nop\n"
+	"call walk_called\n"
+	"walk_behind_called: nop\n"
+	".globl walk_code, walk_code_return, walk_behind, walk_aligned, walk_aligned_behind\n"
+	".globl walk_pushed, walk_argument, walk_called, walk_behind_code, walk_behind_called\n"
+	".globl walk_behind_pointer\n"
+	".balign 64\n"
 	"call walk_run\n"
 	"walk_behind: nop\n"
 	".popsection\n");
-extern const char walk_code[], walk_code_return[], walk_behind[];
+extern const char walk_code[], walk_code_return[], walk_behind[], walk_aligned[],
+	walk_aligned_behind[], walk_pushed[], walk_argument[], walk_called[], walk_behind_code[],
+	walk_behind_called[], walk_behind_pointer[];
 extern const char _init[], _fini[];
 
 static struct self_map *map;
@@ -55,8 +80,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Walks one step from `pc`; where it leads, or 0. `above`: the return address's word. */
-static uint64_t step_from(const void *pc, unsigned above)
+/* Walks one step from `pc`; where it leads, or 0. `above`: the return address's word; `top`: the
+ * first word. */
+static uint64_t step_below(const void *top, const void *pc, unsigned above)
 {
 	uint64_t stack[16] = {0};
 	struct walk_frame frames[2];
@@ -66,6 +92,7 @@ static uint64_t step_from(const void *pc, unsigned above)
 				.arg = map};
 	size_t count;
 
+	stack[0] = (uint64_t)top;
 	stack[above] = (uint64_t)walk_behind;
 	in.regs.r[STACKD_REG_SP] = (uint64_t)stack;
 	in.regs.r[STACKD_REG_PC] = (uint64_t)pc;
@@ -73,12 +100,48 @@ static uint64_t step_from(const void *pc, unsigned above)
 	return count > 1 ? frames[1].address : 0;
 }
 
+static uint64_t step_from(const void *pc, unsigned above)
+{
+	return step_below(NULL, pc, above);
+}
+
 static void test_code(void **state)
 {
 	(void)state;
 	assert_int_equal(step_from(walk_code, 5), walk_behind);
-	assert_int_equal(step_from(walk_code, 6), walk_behind); /* aligned */
+	assert_int_equal(step_from(walk_code, 6), 0);
 	assert_int_equal(step_from(walk_code, 0), 0);
+}
+
+/* Around calls of C, code takes some of the stack: what it gives back behind the call. */
+static void test_code_that_calls(void **state)
+{
+	(void)state;
+	assert_int_equal(step_from(walk_aligned, 6), walk_behind);
+	assert_int_equal(step_from(walk_aligned_behind, 6), walk_behind);
+	assert_int_equal(step_from(walk_aligned, 5), 0);
+	assert_int_equal(step_from(walk_pushed, 5), walk_behind);
+	assert_int_equal(step_from(walk_argument, 8), walk_behind);
+	assert_int_equal(step_from(walk_argument, 5), 0);
+}
+
+/* Code that was called is in a frame of its own, and a return address where the jumped frame's
+ * would be is a stale one. */
+static void test_called_code(void **state)
+{
+	(void)state;
+	assert_int_equal(step_from(walk_called, 5), 0);
+	assert_int_equal(step_from(walk_called, 6), 0);
+	assert_int_equal(step_below(walk_behind_code, walk_code, 5), 0);
+	assert_int_equal(step_below(walk_behind_pointer, walk_code, 5), 0);
+}
+
+/* A return address of a call of something else, on top of the stack, is stale. */
+static void test_stale_word_on_top(void **state)
+{
+	(void)state;
+	assert_int_equal(step_below(walk_behind_called, walk_code, 5), walk_behind);
+	assert_int_equal(step_below(walk_code, walk_code, 5), walk_behind);
 }
 
 /* The code of _init and _fini is known by where it is, and ret by what it does. */
@@ -131,9 +194,9 @@ static void test_arrays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_code),
-		cmocka_unit_test(test_start_code),
-		cmocka_unit_test(test_arrays),
+		cmocka_unit_test(test_code),	    cmocka_unit_test(test_code_that_calls),
+		cmocka_unit_test(test_called_code), cmocka_unit_test(test_stale_word_on_top),
+		cmocka_unit_test(test_start_code),  cmocka_unit_test(test_arrays),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -6,6 +6,11 @@
  * EXPECT: main;steady;run_code
  * EXPECT: main;steady;code_one
  * EXPECT: main;steady;code_two;back
+ * EXPECT: main;steady;code_two;code_called
+ * EXPECT: main;steady;code_two;code_end
+ *
+ * run_code leaves its own return address once more right below the true one, as bait: there is
+ * where the return address would be if what code_two calls ran in run_code's frame.
  */
 #include "workload.h"
 
@@ -25,6 +30,8 @@ __asm__(".text\n"
 	"mov %rbx, 1024(%rsp)\n"
 	"mov %rbp, 1032(%rsp)\n"
 	"mov %r12, 1040(%rsp)\n"
+	"mov 1080(%rsp), %rax\n"
+	"mov %rax, 1072(%rsp)\n"
 	"mov %rsi, %rbx\n"
 	"lea 1f(%rip), %r12\n"
 	"jmp *%rdi\n"

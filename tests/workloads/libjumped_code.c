@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The code that jumped_apart.c jumps to. It has no call frame information, and goes back to where
- * r12 says. */
+ * r12 says. code_called and code_end are called, and must not be taken for code that runs in
+ * run_code's frame. */
 __asm__(".text\n"
 	".globl code_one\n"
 	".balign 64\n"
@@ -14,5 +15,20 @@ __asm__(".text\n"
 	".type code_two, @function\n"
 	"code_two: call *%rbx\n"
 	"sub $8, %rsp; call *%rbx; add $8, %rsp\n"
+	"call code_called\n"
+	"lea code_called(%rip), %rax\n"
+	"call *%rax\n"
 	"jmp *%r12\n"
-	".size code_two, . - code_two\n");
+	".size code_two, . - code_two\n"
+	".balign 64\n"
+	".type code_called, @function\n"
+	"code_called: mov $60, %eax\n"
+	"1: dec %eax; jnz 1b\n"
+	"jmp code_end\n"
+	".size code_called, . - code_called\n"
+	".balign 64\n"
+	".type code_end, @function\n"
+	"code_end: mov $60, %eax\n"
+	"1: dec %eax; jnz 1b\n"
+	"ret\n"
+	".size code_end, . - code_end\n");

@@ -307,6 +307,7 @@ int analysis_run(const struct analysis_input *in, analysis_row_fn *emit, void *a
 	for (size_t i = 0; i < a.areas.count && !err; i++)
 		err = emit_area(&a, in, &a.areas.items[i], emit, arg);
 	if (!err) {
+		a.stats.is_jumped_into = solve_is_jumped_into(a.solver);
 		a.stats.functions = solve_function_count(a.solver);
 		*ret_stats = a.stats;
 	}

@@ -78,6 +78,8 @@ struct analysis_stats {
 	uint64_t functions;			      /* starts from which flow began */
 	uint64_t instructions;			      /* reached by flow */
 	uint64_t abstained[ANALYSIS_ABSTAINED_COUNT]; /* instructions, by reason */
+	bool is_jumped_into; /* the code has no frames of its own (solve.h), and its rules are
+			      * wrong */
 	uint64_t left_out; /* bytes beyond ANALYSIS_MAX_BYTES, or that could not be read; all bytes,
 			    * if flow takes too long */
 };

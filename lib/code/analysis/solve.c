@@ -290,8 +290,10 @@ static int lose_path(struct solver *s, const struct path *p)
 	 * may. */
 	if (frame_state_is_above_return(state))
 		solve_fail(s, p->w.owner, ANALYSIS_ABSTAINED_RETURN);
-	if (frame_state_is_at_return(state))
+	if (frame_state_is_at_return(state)) {
 		note_clobbered(s, &p->w);
+		s->jumped += p->insn.idiom != INSN_SLOT;
+	}
 	if (frame_state_is_at_return(state) &&
 	    (!solve_is_guess(s, p->w.owner) ||
 	     (s->owners.items.items[p->w.owner].is_likely && frame_state_is_function(state))))
@@ -413,6 +415,7 @@ static int leave_function(struct solver *s, const struct work_item *w)
 {
 	if (frame_state_has_left(states_get(&s->states, w->state)))
 		return 0;
+	s->returned++;
 	if (solve_is_at_return(s, w)) {
 		owners_confirm(&s->owners, w->owner);
 		note_clobbered(s, w);

@@ -70,6 +70,10 @@ uint32_t solve_length(const struct solver *s, uint32_t at);
  * code has (flow_map's is_full). */
 bool solve_is_full(const struct solver *s);
 
+/* Returns whether paths end in jumps to what a register says far more often than in returns. Such
+ * code is entered by jumps (GHC's), and its frame is that of another function. */
+bool solve_is_jumped_into(const struct solver *s);
+
 /* Returns the number of function starts from which flow began. */
 uint64_t solve_function_count(const struct solver *s);
 

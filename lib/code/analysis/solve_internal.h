@@ -40,7 +40,9 @@ struct solver {
 	VEC(uint32_t) pointed; /* bytes to which pointers lead, perhaps inside of functions */
 	bool needs_returns;    /* guessed functions must return */
 	uint64_t functions;
-	uint64_t steps;	  /* instructions that paths have reached */
+	uint64_t returned, jumped; /* ends of paths: returns, and jumps to what a register says,
+				    * with the stack as it was at the function's start */
+	uint64_t steps;		   /* instructions that paths have reached */
 	uint64_t entries; /* entries of jump tables that were read: at most one for each byte of
 			   * code */
 };

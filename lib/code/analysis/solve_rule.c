@@ -6,6 +6,11 @@
  * word */
 #define LABEL_BYTES 4
 
+/* Fewer jumps say nothing about a file; and so many for each return are in no other code than
+ * GHC's, which has from 25 on. (A library of functions that each jump to another has 1.2.) */
+#define FEW_JUMPS  64
+#define MANY_JUMPS 8
+
 /* Returns the number for STACKD_KEPT of a set of kept registers, if that is one register or
  * ARCH_KEPT_TWO_REGS; else 0. */
 static unsigned kept_number(uint32_t kept)
@@ -82,6 +87,11 @@ uint32_t solve_length(const struct solver *s, uint32_t at)
 bool solve_is_full(const struct solver *s)
 {
 	return s->flow.is_full;
+}
+
+bool solve_is_jumped_into(const struct solver *s)
+{
+	return s->jumped >= FEW_JUMPS && s->jumped > MANY_JUMPS * s->returned;
 }
 
 uint64_t solve_function_count(const struct solver *s)

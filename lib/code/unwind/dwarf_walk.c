@@ -65,12 +65,14 @@ struct walk_object {
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
 	struct jump_frame jump;		 /* the function in whose frame code without any rule
 					  * runs */
+	uint32_t searches;		 /* for such a function of another object */
 	struct analysed_rules analysed;	 /* for code that no CFI covers */
 };
 
 struct dwarf_walk {
 	struct rule_cache cache;
 	VEC(struct walk_object) objects; /* by number; owned */
+	struct jump_frames lenders;	 /* functions in whose frames other objects' code runs */
 	uint64_t trims;
 	struct runtime_code *code; /* borrowed; NULL: code without a file cannot be read */
 	struct dwarf_walk_stats stats;
@@ -106,6 +108,7 @@ void dwarf_walk_free(struct dwarf_walk *walk)
 		jump_frame_drop(&walk->objects.items[i].jump);
 	}
 	free(walk->objects.items);
+	jump_frames_drop(&walk->lenders);
 	rule_cache_fini(&walk->cache);
 	kept_register_fini(&walk->kept);
 	free(walk);
@@ -493,9 +496,31 @@ static const struct jump_frame *jump_frame_of(struct dwarf_walk *walk, const str
 
 	if (find_object(walk, object, &wo) ||
 	    (!wo->jump.is_known &&
-	     (find_complete(walk, object, &wo) || jump_frame_find(&wo->jump, wo->index))))
+	     (find_complete(walk, object, &wo) || jump_frame_find(&wo->jump, object, wo->index))))
 		return NULL;
 	return wo->jump.start ? &wo->jump : NULL;
+}
+
+static const struct walk_rule *rule_at(void *arg, const struct object *object, uint64_t offset)
+{
+	return get_rule(arg, object, offset, false);
+}
+
+/* Steps out of an object's code that runs in the frame of another object's function. */
+static bool in_lent_frame(struct dwarf_walk *walk, struct walk_run *run,
+			  const struct object *object)
+{
+	const struct jump_frame_rules rules = {rule_at, walk};
+	struct walk_object *wo;
+	uint32_t searches;
+	bool has_stepped;
+
+	if (find_object(walk, object, &wo))
+		return false;
+	searches = wo->searches;
+	has_stepped = jump_frames_step(&walk->lenders, run, &rules, &searches);
+	walk->objects.items[object->number].searches = searches; /* rule_at() can move them */
+	return has_stepped;
 }
 
 /* Steps out of code in a program's own data, as made by Lisp systems that dump their memory into a
@@ -516,6 +541,7 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 					   const struct object *object, uint64_t offset,
 					   const struct walk_rule *found)
 {
+	const struct jump_frame_rules rules = {rule_at, walk};
 	const struct walk_rule copy = *found, *rule = &copy;
 	const struct jump_frame *jump;
 
@@ -526,7 +552,11 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 	jump = rule->is_called ? NULL : jump_frame_of(walk, object);
 	if (jump) {
 		run->provenance = PROVENANCE_ANALYSED;
-		return jump_frame_step(run, jump, object) ? WALK_GO_ON : STACKD_END_NO_RECIPE;
+		return jump_frame_step(run, jump, &rules) ? WALK_GO_ON : STACKD_END_NO_RECIPE;
+	}
+	if (!rule->is_called && in_lent_frame(walk, run, object)) {
+		run->provenance = PROVENANCE_ANALYSED;
+		return WALK_GO_ON;
 	}
 	if (rule->fast.cfa == STACKD_CFA_NONE && elf_file_is_data(object->elf, offset))
 		return out_of_data(run, object, offset);
@@ -537,16 +567,13 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 	return walk_step_by_rule(&run->at, rule);
 }
 
-static const struct walk_rule *rule_at(void *arg, const struct object *object, uint64_t offset)
-{
-	return get_rule(arg, object, offset, false);
-}
-
 /* Steps out of code that has no file. */
 static enum stackd_end_reason without_file(struct dwarf_walk *walk, struct walk_run *run,
 					   const struct object *object)
 {
-	if (object->kind != OBJECT_JIT || !jump_frame_leave_interpreter(run, rule_at, walk))
+	const struct jump_frame_rules rules = {rule_at, walk};
+
+	if (object->kind != OBJECT_JIT || !jump_frame_leave_interpreter(run, &rules))
 		return heuristic_step_without_file(run, object);
 	run->provenance = PROVENANCE_ANALYSED;
 	return WALK_GO_ON;

@@ -386,6 +386,8 @@ static int analyse(const struct recipe_others *others, const struct recipe_load 
 	free(found.pointed.items);
 	if (err)
 		return err;
+	if (stats.is_jumped_into)
+		recipe_rows_free(&layer->rows);
 	layer->table->stats.analysed_bytes += gaps->bytes;
 	layer->table->stats.refused[RECIPE_REFUSED_ANALYSIS_LIMIT] += stats.left_out != 0;
 	return 0;
