@@ -36,6 +36,8 @@ int recorder_load_process(struct recorder *r, pid_t pid)
 
 	if (!err)
 		err = process_table_load(r->tasks.processes, pid);
+	if (err == -EBUSY) /* its events will say what it runs */
+		return 0;
 	return err ? err : look_for_tags(r, pid);
 }
 

@@ -428,6 +428,153 @@ static void test_revived(void **state)
 	free(line);
 }
 
+static bool shares(void *arg, pid_t pid, pid_t parent)
+{
+	return *(const bool *)arg && pid == parent + 1;
+}
+
+/* The event of an exec, which arrives while /proc is read. */
+struct arrival {
+	struct context *c;
+	pid_t pid;	  /* 0: none arrives */
+	int error, calls; /* what reading the events returns */
+};
+
+static int arrive(void *arg)
+{
+	struct arrival *a = arg;
+
+	a->calls++;
+	return a->pid && a->calls == 1 ? process_table_await_exec(a->c->table, a->pid) : a->error;
+}
+
+/* Process 8 runs "old", whose code is c->a. /proc has "new" already, whose code is c->b. */
+static void run_next(struct context *c, const char *old_maps, const char *new_maps)
+{
+	fixture_process(c->f, 8, 1, 500, "old", old_maps);
+	fixture_write_pid(c->f, 8, "task/9/comm", "helper\n");
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	fixture_process(c->f, 8, 1, 500, "new", new_maps);
+	fixture_write_pid(c->f, 8, "task/9/comm", "other\n");
+	fixture_write_pid(c->f, 8, "task/10/comm", "other\n");
+}
+
+static void check_old(struct context *c, uint32_t threads)
+{
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+	assert_int_equal(at(c, 8, 0x20000, NULL), 0);
+	assert_string_equal(process_table_process(c->table, 8)->comm, "old");
+	assert_string_equal(process_table_thread(c->table, 8, 9)->comm, "helper");
+	assert_int_equal(process_table_thread_count(c->table), threads);
+}
+
+/* An exec between the moment of the table and the reading of /proc: nothing of the next program is
+ * taken for the present one, whether its event was read before or arrives meanwhile. */
+static void test_exec_while_loading(void **state)
+{
+	struct context *c = *state;
+	char *old_maps = maps_line(c->a, 0x10000, 0x11000),
+	     *new_maps = maps_line(c->b, 0x20000, 0x21000);
+	struct arrival arrival = {.c = c, .pid = 8};
+
+	run_next(c, old_maps, new_maps);
+	const uint32_t threads = process_table_thread_count(c->table);
+	process_table_drain_by(c->table, arrive, &arrival);
+	assert_int_equal(process_table_reload(c->table, 8), -EBUSY);
+	assert_int_equal(arrival.calls, 1);
+	check_old(c, threads);
+	assert_int_equal(process_table_reload(c->table, 8), -EBUSY);
+	assert_int_equal(process_table_load(c->table, 8), -EBUSY);
+	check_old(c, threads);
+	/* A thread that no event has named: the name in /proc is the next program's. */
+	assert_string_equal(process_table_thread(c->table, 8, 10)->comm, "old");
+
+	/* It has ended by a wrong count: the next program does not bring it back. */
+	for (pid_t tid = 8; tid <= 10; tid++)
+		assert_int_equal(process_table_on_exit(c->table, 8, tid), 0);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+	assert_int_equal(at(c, 8, 0x20000, NULL), 0);
+	assert_true(process_table_process(c->table, 8)->exited);
+
+	/* Events of a process that has ended begin it again, without the next one's mappings. */
+	map(c, 8, c->a, 0x30000, 0x1000);
+	assert_int_equal(at(c, 8, 0x20000, NULL), 0);
+	assert_int_equal(at(c, 8, 0x30000, NULL), 0xaa);
+
+	/* After the exec was applied, /proc is the present. */
+	process_table_meet_exec(c->table, 8);
+	assert_int_equal(process_table_on_comm(c->table, 8, 8, "new", true), 0);
+	assert_int_equal(process_table_reload(c->table, 8), 0);
+	assert_int_equal(at(c, 8, 0x20000, NULL), 0xbb);
+	assert_string_equal(process_table_thread(c->table, 8, 10)->comm, "other");
+	free(old_maps);
+	free(new_maps);
+}
+
+/* Events that cannot be read: the same. */
+static void test_error_while_loading(void **state)
+{
+	struct context *c = *state;
+	char *old_maps = maps_line(c->a, 0x10000, 0x11000),
+	     *new_maps = maps_line(c->b, 0x20000, 0x21000);
+	struct arrival arrival = {.c = c, .error = -EIO};
+
+	run_next(c, old_maps, new_maps);
+	process_table_drain_by(c->table, arrive, &arrival);
+	assert_int_equal(process_table_reload(c->table, 8), -EIO);
+	check_old(c, process_table_thread_count(c->table));
+	free(old_maps);
+	free(new_maps);
+}
+
+/* A process that shares its memory with another one has an exec: the other's mappings stay. */
+static void test_exec_while_loading_shared(void **state)
+{
+	struct context *c = *state;
+	char *old_maps = maps_line(c->a, 0x10000, 0x11000),
+	     *new_maps = maps_line(c->b, 0x20000, 0x21000);
+	struct arrival arrival = {.c = c, .pid = 9};
+	bool is_shared = true;
+
+	process_table_share_by(c->table, shares, &is_shared);
+	fixture_process(c->f, 8, 1, 500, "old", old_maps);
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	assert_int_equal(process_table_on_fork(c->table, 9, 9, 8, 8), 0);
+	assert_int_equal(at(c, 9, 0x10000, NULL), 0xaa);
+	fixture_process(c->f, 9, 8, 600, "new", new_maps);
+	process_table_drain_by(c->table, arrive, &arrival);
+	assert_int_equal(process_table_reload(c->table, 9), -EBUSY);
+	for (pid_t pid = 8; pid <= 9; pid++) {
+		assert_int_equal(at(c, pid, 0x10000, NULL), 0xaa);
+		assert_int_equal(at(c, pid, 0x20000, NULL), 0);
+	}
+	/* They are still one memory. */
+	map(c, 8, c->b, 0x40000, 0x1000);
+	assert_int_equal(at(c, 9, 0x40000, NULL), 0xbb);
+	free(old_maps);
+	free(new_maps);
+}
+
+/* A program that gains rights is read again between its exec and the exit that the kernel reports
+ * then: the process goes on. */
+static void test_load_within_exec(void **state)
+{
+	struct context *c = *state;
+	char *maps = maps_line(c->a, 0x10000, 0x11000);
+
+	fixture_process(c->f, 8, 1, 500, "sh", "");
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	assert_int_equal(process_table_on_comm(c->table, 8, 8, "su", true), 0);
+	fixture_process(c->f, 8, 1, 500, "su", maps);
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	assert_int_equal(process_table_on_exit(c->table, 8, 8), 1);
+	assert_false(process_table_process(c->table, 8)->exited);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+	assert_int_equal(process_table_on_exit(c->table, 8, 8), 0);
+	assert_true(process_table_process(c->table, 8)->exited);
+	free(maps);
+}
+
 /* Mappings of processes that have ended are kept for samples of their exits, and not for ever. */
 static void test_ended_mappings(void **state)
 {
@@ -586,11 +733,6 @@ static void test_renumber(void **state)
 /* --- processes that share their memory ------------------------------------------------------- */
 
 /* Child and parent, while the argument says that they share it. */
-static bool shares(void *arg, pid_t pid, pid_t parent)
-{
-	return *(const bool *)arg && pid == parent + 1;
-}
-
 static const char *path_at(struct context *c, pid_t pid, uint64_t address)
 {
 	const struct mapping *m = process_table_mapping(c->table, pid, address);
@@ -661,6 +803,10 @@ int main(void)
 		TEST(test_load),
 		TEST(test_zombie_leader),
 		TEST(test_revived),
+		TEST(test_exec_while_loading),
+		TEST(test_error_while_loading),
+		TEST(test_exec_while_loading_shared),
+		TEST(test_load_within_exec),
 		TEST(test_ended_mappings),
 		TEST(test_unknown_process),
 		TEST(test_bounded_mappings),

@@ -105,6 +105,47 @@ static void test_maps_bad(void **state)
 	fixture_free(f);
 }
 
+struct cut {
+	char *path;
+	unsigned count;
+};
+
+static int cut_file(void *arg, const struct proc_fs_map *map)
+{
+	struct cut *cut = arg;
+	(void)map;
+
+	if (!cut->count++)
+		assert_int_equal(truncate(cut->path, 0), 0);
+	return 0;
+}
+
+/* The memory is removed while its mappings are read: the file is empty from then on. */
+static void test_maps_cut(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct cut cut = {.path = fixture_path(f, "proc/10/maps")};
+	char *text = calloc(1, 65536);
+	const unsigned lines = 1000; /* of 64 bytes, so that each block ends with a line */
+	(void)state;
+
+	for (unsigned i = 0; i < lines; i++)
+		sprintf(text + strlen(text),
+			"%06x000-%06x000 r-xp 00000000 fe:01 12 /usr/bin/program0000\n", 0x100 + i,
+			0x101 + i);
+	fixture_write_pid(f, 10, "maps", text);
+	assert_int_equal(proc_fs_each_map(f->proc, 10, cut_file, &cut), -ESRCH);
+	assert_in_range(cut.count, 1, lines - 1);
+	/* Nothing shows that a list without further lines is whole. */
+	cut.count = 0;
+	fixture_write_pid(f, 10, "maps", "1000-2000 r-xp 00000000 fe:01 12 /usr/bin/a\n");
+	assert_int_equal(proc_fs_each_map(f->proc, 10, cut_file, &cut), -ESRCH);
+	assert_int_equal(cut.count, 1);
+	free(text);
+	free(cut.path);
+	fixture_free(f);
+}
+
 static void test_stat(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -121,6 +162,8 @@ static void test_stat(void **state)
 	assert_string_equal(comm, "a) R 1 (b");
 	assert_int_equal(proc_fs_comm(f->proc, 20, 21, comm), -ESRCH);
 	assert_int_equal(proc_fs_stat(f->proc, 21, &stat), -ESRCH);
+
+	assert_false(stat.is_in_exec); /* it has no further fields */
 
 	fixture_write_pid(f, 20, "stat", "20 (x) S 1\n");
 	assert_int_equal(proc_fs_stat(f->proc, 20, &stat), -EBADMSG);
@@ -250,10 +293,10 @@ static void test_huge_maps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_maps),	  cmocka_unit_test(test_maps_bad),
-		cmocka_unit_test(test_stat),	  cmocka_unit_test(test_status),
-		cmocka_unit_test(test_folders),	  cmocka_unit_test(test_root_files),
-		cmocka_unit_test(test_huge_maps),
+		cmocka_unit_test(test_maps),	   cmocka_unit_test(test_maps_bad),
+		cmocka_unit_test(test_maps_cut),   cmocka_unit_test(test_stat),
+		cmocka_unit_test(test_status),	   cmocka_unit_test(test_folders),
+		cmocka_unit_test(test_root_files), cmocka_unit_test(test_huge_maps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

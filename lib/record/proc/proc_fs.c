@@ -150,16 +150,21 @@ int proc_fs_each_map(const char *root, pid_t pid,
 	}
 
 	char *line = NULL;
-	size_t size = 0;
+	size_t size = 0, lines = 0;
 	int err = 0;
 	errno = 0;
 	while (!err && getline(&line, &size, file) >= 0) {
 		struct proc_fs_map map;
+		lines++;
 		err = parse_map(line, &map) ? each(arg, &map) : -EBADMSG;
 		errno = 0;
 	}
 	if (!err && (ferror(file) || errno == ENOMEM))
 		err = access_error(errno ? errno : EIO);
+	/* If an exec or exit removes the memory meanwhile, the list ends early, without an error.
+	 * From then on the file is empty. */
+	if (!err && lines && pread(fd, line, 1, 0) == 0)
+		err = -ESRCH;
 	free(line);
 	fclose(file);
 	return err;
@@ -204,26 +209,32 @@ int proc_fs_each_task(const char *root, pid_t pid, int (*each)(void *arg, pid_t 
 
 /* --- small files ----------------------------------------------------------------------------- */
 
-#define PF_EXITING 0x4 /* of the kernel's task flags */
+/* of the kernel's task flags */
+#define PF_EXITING 0x4
+#define PF_KTHREAD 0x200000
 
 int proc_fs_stat(const char *root, pid_t pid, struct proc_fs_stat *ret_stat)
 {
 	char buf[1024];
 	struct proc_fs_stat stat;
+	uint64_t environment_end = 1;
 	unsigned flags;
 
 	ssize_t n = read_small(root, pid, "stat", buf, sizeof(buf));
 	if (n < 0)
 		return (int)n;
 	/* at + 1 is where the third field begins, the state; the 4th is ppid, the 9th flags, the
-	 * 22nd starttime. */
+	 * 22nd starttime, the 51st env_end. */
 	const char *at = strrchr(buf, ')');
-	if (!at || sscanf(at + 1,
-			  " %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			  "%*s %lu",
-			  &stat.state, &stat.parent, &flags, &stat.start_ticks) != 4)
+	if (!at ||
+	    sscanf(at + 1,
+		   " %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		   "%*s %lu %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		   "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu",
+		   &stat.state, &stat.parent, &flags, &stat.start_ticks, &environment_end) < 4)
 		return -EBADMSG;
 	stat.is_exiting = flags & PF_EXITING;
+	stat.is_in_exec = !environment_end && !(flags & (PF_EXITING | PF_KTHREAD));
 	*ret_stat = stat;
 	return 0;
 }

@@ -27,7 +27,8 @@ struct proc_fs_map {
 };
 
 /* Calls `each` for every mapping, by rising address. A non-zero result ends the calls and is
- * returned. */
+ * returned. -ESRCH also if the process has called exec or has ended meanwhile, so that mappings may
+ * be missing. */
 int proc_fs_each_map(const char *root, pid_t pid,
 		     int (*each)(void *arg, const struct proc_fs_map *map), void *arg);
 
@@ -40,6 +41,9 @@ struct proc_fs_stat {
 	char state; /* 'R', 'S', 'Z', ... */
 	/* It has begun to exit, so its memory (all mappings) may be gone already. */
 	bool is_exiting;
+	/* It executes a program whose arguments and environment the kernel has not set yet. Needs
+	 * the right to read the process's memory. */
+	bool is_in_exec;
 	pid_t parent;
 	uint64_t start_ticks; /* since boot: identifies the process together with the pid */
 };

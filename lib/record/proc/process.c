@@ -325,7 +325,7 @@ struct instance *process_table_get(struct process_table *table, pid_t pid)
 	if (instance)
 		return instance;
 	if (pid > 0)
-		process_table_load_new(table, pid);
+		process_table_load(table, pid);
 	instance = process_table_find(table, pid);
 	return instance ? instance : process_table_begin_unknown(table, pid);
 }
@@ -353,7 +353,8 @@ const struct thread *process_table_thread(struct process_table *table, pid_t pid
 		process_table_revive(table, instance);
 
 	bool is_alive = process_table_is_alive(instance);
-	if (proc_fs_comm(table->proc_root, pid, tid, comm))
+	if (proc_fs_comm(table->proc_root, pid, tid, comm) ||
+	    process_table_awaits_exec(table, pid)) /* the name may be the next program's */
 		memcpy(comm, table->processes[instance->number].comm, sizeof(comm));
 	task = process_table_begin_task(table, instance, tid, comm);
 	if (!task)

@@ -68,8 +68,9 @@ int process_table_new(struct object_table *objects, const char *proc_root,
 void process_table_free(struct process_table *table);
 
 /* Reads a process as it is now: mappings, threads, names. If the table has the process already, its
- * mappings are read again, and its number stays. Returns 0; -ESRCH: it is gone; -EACCES;
- * -ENOMEM. */
+ * mappings are read again, and its number stays. Returns 0; -EBUSY: an exec of the process is
+ * awaited (process_table_await_exec()), so that /proc may show the program after it: a known
+ * process stays as it is, another has no mappings; -ESRCH: it is gone; -EACCES; -ENOMEM. */
 int process_table_load(struct process_table *table, pid_t pid);
 
 /* Reads all processes of proc_root. Since that can take long, calls `between` (unless NULL) after
@@ -77,16 +78,24 @@ int process_table_load(struct process_table *table, pid_t pid);
 int process_table_load_all(struct process_table *table, int (*between)(void *arg), void *arg);
 
 /* Tells the table that the caller has read an exec event of a process that it has not applied yet.
- * In the meantime /proc shows the mappings of the new program already. So until
- * process_table_meet_exec(), which the caller calls right before it applies that event, the process
- * begins without mappings if the table does not know it. Returns 0 or -ENOMEM. */
+ * In the meantime /proc shows the mappings and names of the new program already. So nothing of the
+ * process is taken from /proc until process_table_meet_exec(), which the caller calls right before
+ * it applies that event. Returns 0 or -ENOMEM. */
 int process_table_await_exec(struct process_table *table, pid_t pid);
 void process_table_meet_exec(struct process_table *table, pid_t pid);
 
-/* Makes the table call `drain` before and after it reads an unknown process from /proc. `drain`
- * reads the events that have arrived, and calls process_table_await_exec() for each exec among
- * them; it may call no other function of this file. A non-zero result is an error. */
+/* Makes the table call `drain` after it has read from /proc, and before it uses what it has read.
+ * `drain` reads the events that have arrived, and calls process_table_await_exec() for each exec
+ * among them; it may call no other function of this file. A non-zero result is an error. */
 void process_table_drain_by(struct process_table *table, int (*drain)(void *arg), void *arg);
+
+/* Returns whether an exec of a process is awaited. */
+bool process_table_expects_exec(const struct process_table *table, pid_t pid);
+
+/* Calls `drain`, and then returns 1 if an exec of the process is awaited; 0 if not; or an error of
+ * `drain`. To be called between reading a file of the process in /proc and using what was read:
+ * with 0, it was of the program that the table has. */
+int process_table_awaits_exec(struct process_table *table, pid_t pid);
 
 /* Returns whether a child and its parent share their memory (CLONE_VM). */
 typedef bool process_shares_fn(void *arg, pid_t pid, pid_t parent);
@@ -95,8 +104,7 @@ typedef bool process_shares_fn(void *arg, pid_t pid, pid_t parent);
  * every change of one's mappings applies to both. */
 void process_table_share_by(struct process_table *table, process_shares_fn *shares, void *arg);
 
-/* Reads the mappings of a known process again, unless an exec of it is awaited
- * (process_table_await_exec()). Returns 0, or an error of process_table_load(). */
+/* Reads a known process again. Returns 0, or an error of process_table_load(). */
 int process_table_reload(struct process_table *table, pid_t pid);
 
 /* Apply one event each; the caller calls them in order of time. They return 0 or -ENOMEM. A process

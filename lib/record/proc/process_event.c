@@ -9,7 +9,7 @@
  * made it, unless /proc then shows another start time for the pid.
  *
  * If the caller has read an exec that it has not applied yet, /proc already has the program after
- * it: then an unknown process is not loaded (process_table_await_exec()).
+ * it: then the process is not loaded (process_table_await_exec()).
  *
  * A process ends with its last thread, not with its first. The exits of threads that an exec ended
  * arrive after the exec, for a process record that has ended; the record's number tells them from
@@ -66,36 +66,20 @@ void process_table_drain_by(struct process_table *table, int (*drain)(void *arg)
 	table->drain_arg = arg;
 }
 
-/* Reads the events that have arrived. Returns 1: one of them, or an earlier one, is an exec of this
- * process that is not applied yet; 0: there is none; or an error of `drain`. */
-static int is_awaited_by_now(struct process_table *table, pid_t pid)
+bool process_table_expects_exec(const struct process_table *table, pid_t pid)
+{
+	return find_awaited(table, pid) != NULL;
+}
+
+int process_table_awaits_exec(struct process_table *table, pid_t pid)
 {
 	int err = table->drain ? table->drain(table->drain_arg) : 0;
 
-	return err ? err : find_awaited(table, pid) != NULL;
-}
-
-int process_table_load_new(struct process_table *table, pid_t pid)
-{
-	int err = is_awaited_by_now(table, pid);
-
-	if (err)
-		return err < 0 ? err : -ESRCH;
-	err = process_table_load(table, pid);
-	if (!err)
-		err = is_awaited_by_now(table, pid);
-	if (err <= 0)
-		return err;
-	/* /proc may already show the program after the exec. */
-	return process_table_begin_unknown(table, pid) ? -ESRCH : -ENOMEM;
+	return err ? err : process_table_expects_exec(table, pid);
 }
 
 int process_table_reload(struct process_table *table, pid_t pid)
 {
-	int err = is_awaited_by_now(table, pid);
-
-	if (err)
-		return err < 0 ? err : 0;
 	return process_table_knows(table, pid) ? process_table_load(table, pid) : -ESRCH;
 }
 
@@ -242,7 +226,7 @@ int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid
 		return 0;
 	}
 	struct instance *parent = process_table_find(table, parent_pid);
-	if (!parent && !instance && !process_table_load_new(table, pid)) {
+	if (!parent && !instance && !process_table_load(table, pid)) {
 		/* What was read of the child itself is more reliable than a copy of its parent's
 		 * present state. */
 		instance = process_table_find(table, pid);

@@ -4,9 +4,16 @@
  * the events of a process may be incomplete.
  *
  * /proc shows the present, and a process can end, call exec or be followed by another with its pid
- * between two reads. Its start time is therefore read before and after: if it differs, all is read
- * again. The mappings are collected separately, and replace the old ones only when all have been
- * read.
+ * between two reads. So all is read first, and the table changes only if what was read belongs
+ * together and to the moment that the table shows:
+ *
+ *   - The start time is read before and after: if it differs, all is read again.
+ *   - No exec of the process lies between the table's moment and the end of the reads. The kernel
+ *     writes the event of an exec before it lets anyone open the maps file of the new program. So
+ *     if the mappings were those of the new program, the events that have arrived by then include
+ *     its exec (process_table_awaits_exec()).
+ *   - A maps file that was opened before an exec ends early when the exec removes the old memory.
+ *     proc_fs_each_map() notices that, and all is read again.
  *
  * If the main thread has ended and other threads go on, /proc/PID/maps is empty, so the maps file
  * of another thread is read.
@@ -15,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "proc/process_table.h"
 
 #define MAX_ATTEMPTS 3
@@ -41,30 +49,6 @@ int process_table_map(struct process_table *table, pid_t pid, struct mapping_set
 	if (ret_object)
 		*ret_object = map.object;
 	return mapping_set_insert(*maps, &map);
-}
-
-struct map_loader {
-	struct process_table *table;
-	pid_t pid;
-	struct mapping_set *maps;
-};
-
-static int load_map(void *arg, const struct proc_fs_map *map)
-{
-	struct map_loader *loader = arg;
-
-	if (!map->executable)
-		return 0;
-	struct object_mapping m = {
-		.start = map->start,
-		.end = map->end,
-		.offset = map->offset,
-		.dev_major = map->dev_major,
-		.dev_minor = map->dev_minor,
-		.inode = map->inode,
-		.path = map->path,
-	};
-	return process_table_map(loader->table, loader->pid, &loader->maps, &m, NULL);
 }
 
 /* Adds a range that is executable now to a set, without its object. */
@@ -97,69 +81,145 @@ static bool is_dead(const struct proc_fs_stat *stat)
 	return stat->state == 'Z' || stat->state == 'X';
 }
 
-struct task_loader {
-	struct process_table *table;
-	struct instance *instance;
-	pid_t living; /* a thread that has not ended; 0: none */
+struct task_name {
+	pid_t tid;
+	char comm[PROC_FS_COMM_SIZE];
 };
+
+/* What /proc shows of a process. */
+struct reading {
+	struct process_table *table;
+	pid_t pid;
+	pid_t living; /* a thread that has not ended; 0: none */
+	bool is_last; /* this attempt is the last one */
+	struct proc_fs_stat stat;
+	struct mapping_set *maps; /* NULL: none */
+	int maps_err;		  /* 0, or the error of reading the mappings */
+	char *exe;		  /* NULL: none */
+	VEC(struct task_name) tasks;
+};
+
+static void free_reading(struct reading *r)
+{
+	mapping_set_unref(r->maps);
+	free(r->exe);
+	free(r->tasks.items);
+}
 
 static int find_living_task(void *arg, pid_t tid)
 {
-	struct task_loader *loader = arg;
+	struct reading *r = arg;
 	struct proc_fs_stat stat;
 
-	if (proc_fs_stat(loader->table->proc_root, tid, &stat) || is_dead(&stat))
+	if (proc_fs_stat(r->table->proc_root, tid, &stat) || is_dead(&stat))
 		return 0;
-	loader->living = tid;
+	r->living = tid;
 	return 1;
 }
 
-static int load_task(void *arg, pid_t tid)
+static int read_task(void *arg, pid_t tid)
 {
-	struct task_loader *loader = arg;
-	char comm[PROC_FS_COMM_SIZE];
+	struct reading *r = arg;
+	struct task_name *task;
 
-	if (proc_fs_comm(loader->table->proc_root, loader->instance->pid, tid, comm))
-		return 0; /* The thread has ended meanwhile. */
-	struct task *task = process_table_begin_task(loader->table, loader->instance, tid, comm);
-	if (!task || !process_table_name_task(loader->table, loader->instance, task, comm))
+	if (VEC_RESERVE(&r->tasks, 1))
 		return -ENOMEM;
+	task = &r->tasks.items[r->tasks.count];
+	task->tid = tid;
+	if (!proc_fs_comm(r->table->proc_root, r->pid, tid, task->comm))
+		r->tasks.count++; /* else the thread has ended meanwhile */
 	return 0;
 }
 
-/* Returns the instance of the process that /proc shows: the known one if it has the same start
- * time, else a new one. */
-static struct instance *get_instance(struct process_table *table, pid_t pid,
-				     const struct proc_fs_stat *stat)
+static int load_map(void *arg, const struct proc_fs_map *map)
 {
-	struct instance *instance = process_table_find(table, pid);
-	char comm[PROC_FS_COMM_SIZE] = "";
+	struct reading *r = arg;
 
-	bool is_same = instance && (instance->start_ticks == stat->start_ticks ||
-				    (!instance->start_ticks && process_table_is_alive(instance)));
-	if (!is_same) {
-		proc_fs_comm(table->proc_root, pid, pid, comm);
-		instance = process_table_begin(table, pid, stat->parent, comm);
-	}
-	if (instance)
-		instance->start_ticks = stat->start_ticks;
-	return instance;
+	if (!map->executable)
+		return 0;
+	struct object_mapping m = {
+		.start = map->start,
+		.end = map->end,
+		.offset = map->offset,
+		.dev_major = map->dev_major,
+		.dev_minor = map->dev_minor,
+		.inode = map->inode,
+		.path = map->path,
+	};
+	return process_table_map(r->table, r->pid, &r->maps, &m, NULL);
 }
 
-static int load_names(struct process_table *table, struct instance *instance)
+static bool is_empty(const struct mapping_set *maps)
 {
-	struct task_loader loader = {.table = table, .instance = instance};
-	char *exe = NULL;
+	return !maps || !maps->count;
+}
 
-	int err = proc_fs_each_task(table->proc_root, instance->pid, load_task, &loader);
+/* Reads the names and the mappings, and the start time again. A process in the middle of an exec
+ * has an executable, but no executable mappings. 0; -EAGAIN: they may be of different programs or
+ * processes; -ENOMEM. */
+static int read_process(struct reading *r)
+{
+	const char *root = r->table->proc_root;
+	struct proc_fs_stat after;
+
+	int err = proc_fs_each_task(root, r->pid, read_task, r);
 	if (err == -ENOMEM)
 		return err;
-	if (!proc_fs_exe(table->proc_root, instance->pid, &exe)) {
-		struct process *process = &table->processes[instance->number];
-		free(process->exe);
-		process->exe = exe;
+	proc_fs_exe(root, r->pid, &r->exe);
+	if (r->living)
+		r->maps_err = proc_fs_each_map(root, r->living, load_map, r);
+	if (r->maps_err == -ENOMEM)
+		return r->maps_err;
+	if (proc_fs_stat(root, r->pid, &after))
+		return 0;
+	if (after.start_ticks != r->stat.start_ticks)
+		return -EAGAIN;
+	bool is_torn =
+		r->maps_err == -ESRCH || (!r->maps_err && is_empty(r->maps) && r->exe && r->living);
+	return is_torn && !is_dead(&after) && !after.is_exiting && !r->is_last ? -EAGAIN : 0;
+}
+
+/* Returns the instance of the process that /proc shows, if the table has it; else NULL. */
+static struct instance *find_same(struct process_table *table, pid_t pid,
+				  const struct proc_fs_stat *stat)
+{
+	struct instance *instance = process_table_find(table, pid);
+
+	return instance && (instance->start_ticks == stat->start_ticks ||
+			    (!instance->start_ticks && process_table_is_alive(instance)))
+		       ? instance
+		       : NULL;
+}
+
+static struct instance *begin_process(struct process_table *table, pid_t pid,
+				      const struct proc_fs_stat *stat)
+{
+	char comm[PROC_FS_COMM_SIZE] = "";
+
+	proc_fs_comm(table->proc_root, pid, pid, comm);
+	return process_table_begin(table, pid, stat->parent, comm);
+}
+
+static int take_names(struct reading *r, struct instance *instance)
+{
+	struct process_table *table = r->table;
+	struct process *process;
+
+	for (size_t i = 0; i < r->tasks.count; i++) {
+		const struct task_name *name = &r->tasks.items[i];
+		struct task *task =
+			process_table_begin_task(table, instance, name->tid, name->comm);
+
+		if (!task || !process_table_name_task(table, instance, task, name->comm))
+			return -ENOMEM;
 	}
-	table->processes[instance->number].exited = !process_table_is_alive(instance);
+	process = &table->processes[instance->number];
+	if (r->exe) {
+		free(process->exe);
+		process->exe = r->exe;
+		r->exe = NULL;
+	}
+	process->exited = !process_table_is_alive(instance);
 	return 0;
 }
 
@@ -179,66 +239,87 @@ static void share_maps(struct process_table *table, struct instance *instance)
 	}
 }
 
-static int load_maps(struct process_table *table, struct instance *instance, pid_t maps_of)
+static int take_maps(struct reading *r, struct instance *instance)
 {
-	struct map_loader loader = {.table = table, .pid = instance->pid};
-
-	int err = proc_fs_each_map(table->proc_root, maps_of, load_map, &loader);
-	if (!err && !loader.maps && instance->maps)
+	if (r->maps_err)
+		return r->maps_err;
+	if (is_empty(r->maps) && !is_empty(instance->maps))
 		/* The process is ending: what the table has is better than the empty list that was
 		 * read. */
-		err = -ESRCH;
-	if (err) {
-		mapping_set_unref(loader.maps);
-		return err;
-	}
+		return -ESRCH;
 	mapping_set_unref(instance->maps);
-	instance->maps = loader.maps;
+	instance->maps = r->maps;
+	r->maps = NULL;
 	instance->is_loaded = true;
-	instance->wants_exe = instance->is_executing = false;
-	share_maps(table, instance);
+	/* The executable is known now. Whether the instance is executing is not: the event of its
+	 * exit (process_table_on_exit()) or of its first mapping may still come. */
+	instance->wants_exe = false;
+	share_maps(r->table, instance);
 	return 0;
+}
+
+/* Changes the table by what was read. */
+static int take(struct reading *r, struct instance *instance)
+{
+	int err = take_names(r, instance);
+
+	if (err)
+		return err;
+	instance->start_ticks = r->stat.start_ticks;
+	if (r->living)
+		return take_maps(r, instance);
+	process_table_end(r->table, instance); /* a zombie, which has only its names left */
+	return -ESRCH;
+}
+
+/* Reads a process, and takes what was read. Errors as of process_table_load(), or -EAGAIN. */
+static int read_and_take(struct reading *r)
+{
+	struct process_table *table = r->table;
+	struct instance *instance = find_same(table, r->pid, &r->stat);
+	bool is_known = instance != NULL;
+
+	/* This comes before the mappings are read, since JIT code is an object of its process. */
+	if (!is_known)
+		instance = begin_process(table, r->pid, &r->stat);
+	if (!instance)
+		return -ENOMEM;
+	int err = read_process(r);
+	if (!err)
+		err = process_table_awaits_exec(table, r->pid);
+	if (err <= 0)
+		return err ? err : take(r, instance);
+	/* /proc may already show the program after the exec. */
+	return is_known || process_table_begin_unknown(table, r->pid) ? -EBUSY : -ENOMEM;
 }
 
 /* Tries once to load a process. If it is a zombie, keeps what the table has, because samples of it
  * and the event of its exit may not have arrived yet. Returns 0; -EAGAIN: the pid was given to
- * another process meanwhile; or another error. */
-static int load_once(struct process_table *table, pid_t pid)
+ * another process, or the process called exec, meanwhile; or another error. */
+static int load_once(struct process_table *table, pid_t pid, bool is_last)
 {
-	struct task_loader tasks = {.table = table, .living = pid};
-	struct proc_fs_stat before, after;
+	struct reading r = {.table = table, .pid = pid, .living = pid, .is_last = is_last};
 
-	int err = proc_fs_stat(table->proc_root, pid, &before);
+	int err = proc_fs_stat(table->proc_root, pid, &r.stat);
 	if (err)
 		return err;
-	if (is_dead(&before)) {
-		tasks.living = 0;
-		proc_fs_each_task(table->proc_root, pid, find_living_task, &tasks);
-		if (!tasks.living && process_table_find(table, pid))
+	if (is_dead(&r.stat)) {
+		r.living = 0;
+		proc_fs_each_task(table->proc_root, pid, find_living_task, &r);
+		if (!r.living && process_table_find(table, pid))
 			return -ESRCH;
 	}
-	struct instance *instance = get_instance(table, pid, &before);
-	if (!instance)
-		return -ENOMEM;
-	err = load_names(table, instance);
-	if (!err && tasks.living)
-		err = load_maps(table, instance, tasks.living);
-	if (err)
-		return err;
-	if (!tasks.living) { /* a zombie, which has only its names left */
-		process_table_end(table, instance);
-		return -ESRCH;
-	}
-	err = proc_fs_stat(table->proc_root, pid, &after);
-	return !err && after.start_ticks != before.start_ticks ? -EAGAIN : 0;
+	err = read_and_take(&r);
+	free_reading(&r);
+	return err;
 }
 
 int process_table_load(struct process_table *table, pid_t pid)
 {
-	int err = -EAGAIN;
+	int err = process_table_expects_exec(table, pid) ? -EBUSY : -EAGAIN;
 
 	for (int i = 0; i < MAX_ATTEMPTS && err == -EAGAIN; i++)
-		err = load_once(table, pid);
+		err = load_once(table, pid, i == MAX_ATTEMPTS - 1);
 	return err == -EAGAIN ? -ESRCH : err;
 }
 

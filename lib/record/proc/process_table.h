@@ -167,12 +167,6 @@ void process_table_spread(struct instance *instance);
 /* Returns whether a pid is the instance's own, or that of a process in its ring. */
 bool process_table_is_peer(const struct instance *instance, pid_t pid);
 
-/* --- process_event.c ------------------------------------------------------------------------ */
-
-/* Loads a process that the table lacks. If an exec of it is awaited before or after reading /proc,
- * the process begins without mappings. Returns 0, or an error of process_table_load(). */
-int process_table_load_new(struct process_table *table, pid_t pid);
-
 /* --- process_load.c ------------------------------------------------------------------------- */
 
 /* Resolves a mapping to its object, and adds it to `*maps`. Returns 0 or -ENOMEM. */
