@@ -27,19 +27,27 @@ struct executed {
 	pid_t pid;
 	uint64_t time_ns; /* time of the event */
 	uint64_t value;
+	bool is_unread; /* the kernel had not set the environment yet when it was read */
 };
 
 struct ranks {
 	struct entry *by_pid;
 	size_t n_without; /* entries without a rank */
 	VEC(struct executed) executed;
-	struct int_map given; /* keys: numbers of processes whose rank was given */
+	size_t n_unread;       /* items of `executed` that are unread */
+	struct int_map given;  /* keys: numbers of processes whose rank was given */
+	const char *proc_root; /* borrowed */
 };
 
-int ranks_new(struct ranks **ret_ranks)
+int ranks_new(const char *proc_root, struct ranks **ret_ranks)
 {
-	*ret_ranks = calloc(1, sizeof(**ret_ranks));
-	return *ret_ranks ? 0 : -ENOMEM;
+	struct ranks *ranks = calloc(1, sizeof(*ranks));
+
+	if (!ranks)
+		return -ENOMEM;
+	ranks->proc_root = proc_root;
+	*ret_ranks = ranks;
+	return 0;
 }
 
 static void drop(struct ranks *ranks, struct entry *entry)
@@ -121,43 +129,91 @@ static int set(struct ranks *ranks, pid_t pid, uint64_t value)
 	return 0;
 }
 
-int ranks_prefetch(struct ranks *ranks, pid_t pid)
+/* Returns the last exec of a process whose rank is unread; NULL: there is none. */
+static struct executed *find_unread(const struct ranks *ranks, pid_t pid)
+{
+	for (size_t i = ranks->n_unread ? ranks->executed.count : 0; i-- > 0;)
+		if (ranks->executed.items[i].pid == pid && ranks->executed.items[i].is_unread)
+			return &ranks->executed.items[i];
+	return NULL;
+}
+
+static void remove_executed(struct ranks *ranks, struct executed *executed)
+{
+	struct executed *end = ranks->executed.items + ranks->executed.count--;
+
+	ranks->n_unread -= executed->is_unread;
+	memmove(executed, executed + 1, (size_t)(end - executed - 1) * sizeof(*executed));
+}
+
+/* Reads the rank of an exec again. */
+static void read_again(struct ranks *ranks, struct executed *executed)
 {
 	struct mpi_rank rank;
+	int err = mpi_rank_read(ranks->proc_root, executed->pid, &rank);
 
-	if (find(ranks, pid))
+	if (err == -EAGAIN)
+		return;
+	if (err && err != -ENOENT) {
+		remove_executed(ranks, executed);
+		return;
+	}
+	executed->value = err ? 0 : value_of(&rank);
+	executed->is_unread = false;
+	ranks->n_unread--;
+}
+
+int ranks_prefetch(struct ranks *ranks, pid_t pid, struct process_table *processes)
+{
+	struct executed *unread = find_unread(ranks, pid);
+	struct mpi_rank rank;
+	int err, awaits = 0;
+
+	if (unread)
+		read_again(ranks, unread);
+	if (find(ranks, pid) || (processes && process_table_expects_exec(processes, pid)))
 		return 0;
-	return set(ranks, pid, mpi_rank_read("/proc", pid, &rank) ? 0 : value_of(&rank));
+	err = mpi_rank_read(ranks->proc_root, pid, &rank);
+	if (processes)
+		awaits = process_table_awaits_exec(processes, pid);
+	if (awaits || err == -EAGAIN)
+		return awaits < 0 ? awaits : 0;
+	return set(ranks, pid, err ? 0 : value_of(&rank));
 }
 
 int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 {
 	struct mpi_rank rank;
-	int err = mpi_rank_read("/proc", pid, &rank);
-	struct entry *entry = err == -EAGAIN ? find(ranks, pid) : NULL;
+	int err = mpi_rank_read(ranks->proc_root, pid, &rank);
 
-	if (entry) /* the kernel has not set the environment yet: a record will read it again */
-		drop(ranks, entry);
-	if (err && err != -ENOENT)
+	if (err && err != -ENOENT && err != -EAGAIN)
 		return 0;
 	if (VEC_RESERVE(&ranks->executed, 1))
 		return -ENOMEM;
 	ranks->executed.items[ranks->executed.count++] =
-		(struct executed){pid, time_ns, err ? 0 : value_of(&rank)};
+		(struct executed){.pid = pid,
+				  .time_ns = time_ns,
+				  .value = err ? 0 : value_of(&rank),
+				  .is_unread = err == -EAGAIN};
+	ranks->n_unread += err == -EAGAIN;
 	return 0;
 }
 
 int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 {
-	struct executed *items = ranks->executed.items;
-
 	for (size_t i = 0; i < ranks->executed.count; i++) {
-		struct executed e = items[i];
+		struct executed e = ranks->executed.items[i];
+		struct entry *entry;
 
 		if (e.pid != pid || e.time_ns != time_ns)
 			continue;
-		memmove(&items[i], &items[i + 1], (--ranks->executed.count - i) * sizeof(*items));
-		return set(ranks, pid, e.value);
+		remove_executed(ranks, &ranks->executed.items[i]);
+		if (!e.is_unread)
+			return set(ranks, pid, e.value);
+		entry = find(ranks, pid);
+		if (entry) /* the process's next record will read it */
+			drop(ranks, entry);
+		return 0;
 	}
 	return 0;
 }

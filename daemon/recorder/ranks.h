@@ -13,21 +13,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proc/process.h"
 #include "stackd_abi.h"
 
 struct ranks;
 
-/* 0 or -ENOMEM. */
-int ranks_new(struct ranks **ret_ranks);
+/* `proc_root` is "/proc" but for tests, and borrowed. 0 or -ENOMEM. */
+int ranks_new(const char *proc_root, struct ranks **ret_ranks);
 void ranks_free(struct ranks *ranks); /* NULL is fine */
 
-/* Reads a process's rank from /proc, unless it is known. 0 or -ENOMEM. */
-int ranks_prefetch(struct ranks *ranks, pid_t pid);
+/* Reads a process's rank from /proc, unless it is known. If an exec of the process is awaited
+ * (process_table_awaits_exec()), /proc may show the environment of the program after it, so the
+ * rank is not taken. `processes` may be NULL. 0, -ENOMEM, or an error of reading events. */
+int ranks_prefetch(struct ranks *ranks, pid_t pid, struct process_table *processes);
 
 /* Reads a process's rank from /proc when the event of its exec is read, unless the process has
  * ended. The rank that it had before holds until ranks_executed(). If the kernel has not set the
- * environment of the new program yet, forgets the rank, and the process's next record reads it.
- * 0 or -ENOMEM. */
+ * environment of the new program yet, the process's next ranks_prefetch() reads it. 0 or
+ * -ENOMEM. */
 int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns);
 
 /* Applies the rank that ranks_prefetch_exec() has read at the exec with this time, if any. To be

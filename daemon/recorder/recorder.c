@@ -27,7 +27,7 @@ static int make_events(struct recorder *r, const struct recorder_options *o)
 	int err = live_blocks_new(&r->memory.blocks);
 
 	if (!err)
-		err = ranks_new(&r->mpi.ranks);
+		err = ranks_new("/proc", &r->mpi.ranks);
 	if (!err)
 		err = mpi_pending_new(&r->mpi.pending);
 	if (!err && !(r->readings = readings_new()))

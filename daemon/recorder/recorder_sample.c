@@ -128,7 +128,7 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 	if (event.cgroup)
 		err = cgroup_table_find(r->tasks.cgroups, event.cgroup, event.pid, event.time_ns);
 	if (!err)
-		err = ranks_prefetch(r->mpi.ranks, event.pid);
+		err = ranks_prefetch(r->mpi.ranks, event.pid, r->tasks.processes);
 	if (!err && handler->prefetch)
 		err = handler->prefetch(r, &event);
 	if (!err && record->kind == STACKD_RECORD_STACK &&

@@ -44,9 +44,31 @@ static int remove_root(void **state)
 	(void)state;
 	snprintf(path, sizeof(path), "%s/%d/environ", root, PID);
 	unlink(path);
+	snprintf(path, sizeof(path), "%s/%d/stat", root, PID);
+	unlink(path);
 	snprintf(path, sizeof(path), "%s/%d", root, PID);
 	rmdir(path);
 	return rmdir(root);
+}
+
+#define PF_NONE	   0
+#define PF_EXITING 0x4
+#define PF_KTHREAD 0x200000
+
+/* Writes the process's /proc/PID/stat. environment_end: the address of its end; 0: not set yet. */
+static void write_stat(unsigned flags, unsigned environment_end)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%d/stat", root, PID);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "%d (x) R 1 0 0 0 0 %u", PID, flags);
+	for (int field = 10; field <= 50; field++)
+		fprintf(file, " %d", field);
+	fprintf(file, " %u 0\n", environment_end);
+	assert_int_equal(fclose(file), 0);
 }
 
 /* Reads the rank from an environment, whose variables end with a zero each. */
@@ -117,7 +139,14 @@ static void test_no_rank(void **state)
 	assert_int_equal(READ("SLURM_PROCID=0\0SLURM_NTASKS=8\0", &rank), -ENOENT);
 	assert_int_equal(READ("SLURM_PROCID=0\0SLURM_STEP_ID=4294967291\0", &rank), -ENOENT);
 	assert_int_equal(mpi_rank_read(root, PID + 1, &rank), -ESRCH);
-	assert_int_equal(READ("", &rank), -EAGAIN); /* as during an exec */
+	write_stat(PF_NONE, 0);
+	assert_int_equal(READ("", &rank), -EAGAIN); /* during an exec */
+	write_stat(PF_EXITING, 0);
+	assert_int_equal(READ("", &rank), -ENOENT);
+	write_stat(PF_KTHREAD, 0);
+	assert_int_equal(READ("", &rank), -ENOENT);
+	write_stat(PF_NONE, 4096); /* as of `env -i` */
+	assert_int_equal(READ("", &rank), -ENOENT);
 	assert_int_equal(rank.rank, 7);
 	/* A size that cannot be is none. */
 	check(READ("PMI_RANK=3\0PMI_SIZE=3\0", &rank), &rank, 3, 0);
@@ -158,12 +187,12 @@ static void test_ranks(void **state)
 
 	(void)state;
 	await(pid);
-	assert_int_equal(ranks_new(&ranks), 0);
+	assert_int_equal(ranks_new("/proc", &ranks), 0);
 	/* One of which nothing was looked up, or without a rank, has none. */
 	assert_int_equal(ranks_take(ranks, 1, pid, &value), 0);
-	assert_int_equal(ranks_prefetch(ranks, 1), 0);
+	assert_int_equal(ranks_prefetch(ranks, 1, NULL), 0);
 	assert_int_equal(ranks_take(ranks, 9, 1, &value), 0);
-	assert_int_equal(ranks_prefetch(ranks, pid), 0);
+	assert_int_equal(ranks_prefetch(ranks, pid, NULL), 0);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	/* It is given once, though the process has ended, and anew when numbers begin anew. */
@@ -175,7 +204,7 @@ static void test_ranks(void **state)
 	/* Another process with its id is looked up anew. */
 	ranks_forget(ranks, pid);
 	assert_int_equal(ranks_take(ranks, 5, pid, &value), 0);
-	assert_int_equal(ranks_prefetch(ranks, pid), 0);
+	assert_int_equal(ranks_prefetch(ranks, pid, NULL), 0);
 	assert_int_equal(ranks_take(ranks, 5, pid, &value), 0);
 	ranks_free(ranks);
 }
@@ -202,13 +231,13 @@ static void test_launched(void **state)
 	struct ranks *ranks;
 
 	(void)state;
-	assert_int_equal(ranks_new(&ranks), 0);
+	assert_int_equal(ranks_new("/proc", &ranks), 0);
 	launch(ranks, pid, "PMI_RANK=2", "PMI_SIZE=5");
-	assert_int_equal(ranks_prefetch(ranks, pid), 0);
+	assert_int_equal(ranks_prefetch(ranks, pid, NULL), 0);
 	assert_int_equal(ranks_take(ranks, 1, pid, &value), 1);
 	assert_true(value == ((uint64_t)5 << 32 | 3));
 	/* Of a process that had none before it was executed, and of one that has none now. */
-	assert_int_equal(ranks_prefetch(ranks, 1), 0);
+	assert_int_equal(ranks_prefetch(ranks, 1, NULL), 0);
 	assert_int_equal(ranks_take(ranks, 2, 1, &value), 0);
 	launch(ranks, 1, "OMPI_COMM_WORLD_SIZE=1073741823", "OMPI_COMM_WORLD_RANK=1073741822");
 	assert_int_equal(ranks_take(ranks, 2, 1, &value), 1);
@@ -227,7 +256,7 @@ static void test_exec_has_its_turn(void **state)
 
 	(void)state;
 	await(pid);
-	assert_int_equal(ranks_new(&ranks), 0);
+	assert_int_equal(ranks_new("/proc", &ranks), 0);
 	launch(ranks, pid, "PMI_RANK=1", "PMI_SIZE=5");
 	assert_int_equal(ranks_prefetch_exec(ranks, pid, 20), 0);
 	kill(pid, SIGKILL);
@@ -245,6 +274,99 @@ static void test_exec_has_its_turn(void **state)
 	assert_true(value == ((uint64_t)5 << 32 | 3));
 	assert_int_equal(ranks_executed(ranks, pid, 20), 0);
 	ranks_free(ranks);
+}
+
+/* The event of an exec comes before the kernel sets the environment: a later record's look finds
+ * the rank, which still waits for its turn, and holds if there was none before. */
+static void test_exec_before_environment(void **state)
+{
+	uint64_t value = 0;
+	struct ranks *ranks;
+	struct mpi_rank rank;
+
+	(void)state;
+	for (int has_rank = 0; has_rank <= 1; has_rank++) {
+		assert_int_equal(ranks_new(root, &ranks), 0);
+		launch(ranks, PID, "PMI_RANK=1", "PMI_SIZE=5");
+		write_stat(PF_NONE, 0);
+		assert_int_equal(READ("", &rank), -EAGAIN);
+		assert_int_equal(ranks_prefetch_exec(ranks, PID, 20), 0);
+		assert_int_equal(ranks_prefetch_exec(ranks, PID + 1, 20), 0); /* it has ended */
+		assert_int_equal(ranks_prefetch(ranks, PID, NULL), 0);
+		write_stat(PF_NONE, 4096);
+		READ("X=1", &rank);
+		if (has_rank)
+			READ("PMI_RANK=2\0PMI_SIZE=5\0", &rank);
+		assert_int_equal(ranks_prefetch(ranks, PID, NULL), 0);
+		assert_int_equal(ranks_take(ranks, 1, PID, &value), 1);
+		assert_true(value == ((uint64_t)5 << 32 | 2));
+		assert_int_equal(ranks_executed(ranks, PID, 20), 0);
+		assert_int_equal(ranks_take(ranks, 2, PID, &value), has_rank);
+		assert_true(value == ((uint64_t)5 << 32 | (2 + has_rank)));
+		ranks_free(ranks);
+	}
+}
+
+/* No look succeeds before the exec has its turn, or the process is not known: the next one does. */
+static void test_environment_after_its_turn(void **state)
+{
+	uint64_t value = 0;
+	struct ranks *ranks;
+	struct mpi_rank rank;
+
+	(void)state;
+	for (int is_known = 0; is_known <= 1; is_known++) {
+		assert_int_equal(ranks_new(root, &ranks), 0);
+		if (is_known)
+			launch(ranks, PID, "PMI_RANK=1", "PMI_SIZE=5");
+		write_stat(PF_NONE, 0);
+		assert_int_equal(READ("", &rank), -EAGAIN);
+		assert_int_equal(ranks_prefetch(ranks, PID, NULL), 0);
+		assert_int_equal(ranks_prefetch_exec(ranks, PID, 20), 0);
+		assert_int_equal(ranks_prefetch(ranks, PID, NULL), 0);
+		assert_int_equal(ranks_executed(ranks, PID, 20), 0);
+		assert_int_equal(ranks_prefetch(ranks, PID, NULL), 0);
+		assert_int_equal(ranks_take(ranks, 1, PID, &value), 0);
+		write_stat(PF_NONE, 4096);
+		READ("PMI_RANK=2\0PMI_SIZE=5\0", &rank);
+		assert_int_equal(ranks_prefetch(ranks, PID, NULL), 0);
+		assert_int_equal(ranks_take(ranks, 1, PID, &value), 1);
+		assert_true(value == ((uint64_t)5 << 32 | 3));
+		ranks_free(ranks);
+	}
+}
+
+static int hear_exec(void *arg)
+{
+	return process_table_await_exec(arg, PID);
+}
+
+/* An exec is heard of when the environment was read: it may be the next program's. */
+static void test_environment_of_the_next(void **state)
+{
+	uint64_t value = 0;
+	struct object_table *objects;
+	struct process_table *processes;
+	struct ranks *ranks;
+	struct mpi_rank rank;
+
+	(void)state;
+	assert_int_equal(object_table_new(root, &objects), 0);
+	assert_int_equal(process_table_new(objects, root, &processes), 0);
+	assert_int_equal(ranks_new(root, &ranks), 0);
+	READ("PMI_RANK=2\0PMI_SIZE=5\0", &rank);
+	process_table_drain_by(processes, hear_exec, processes);
+	assert_int_equal(ranks_prefetch(ranks, PID, processes), 0);
+	assert_int_equal(ranks_take(ranks, 1, PID, &value), 0);
+	assert_int_equal(ranks_prefetch(ranks, PID, processes), 0);
+	assert_int_equal(ranks_take(ranks, 1, PID, &value), 0);
+	process_table_drain_by(processes, NULL, NULL);
+	process_table_meet_exec(processes, PID);
+	assert_int_equal(ranks_prefetch(ranks, PID, processes), 0);
+	assert_int_equal(ranks_take(ranks, 1, PID, &value), 1);
+	ranks_free(ranks);
+	process_table_free(processes);
+	object_table_free(objects);
 }
 
 #ifdef __SANITIZE_ADDRESS__
@@ -270,17 +392,17 @@ static void test_memory_is_of_living_processes(void **state)
 	size_t before;
 
 	(void)state;
-	assert_int_equal(ranks_new(&ranks), 0);
+	assert_int_equal(ranks_new("/proc", &ranks), 0);
 	launch(ranks, 1, "PMI_RANK=2", "PMI_SIZE=5");
 	before = heap_bytes();
 	for (pid_t i = 0; i < 100000; i++) {
-		assert_int_equal(ranks_prefetch(ranks, ended + i), 0);
+		assert_int_equal(ranks_prefetch(ranks, ended + i, NULL), 0);
 		launch(ranks, ended + i, "PMI_RANK=3", "PMI_SIZE=5");
 		ranks_forget(ranks, ended + i);
 	}
 	assert_true(heap_bytes() < before + 4096);
 	for (pid_t i = 0; i < 100000; i++)
-		assert_int_equal(ranks_prefetch(ranks, ended + i), 0);
+		assert_int_equal(ranks_prefetch(ranks, ended + i, NULL), 0);
 	assert_true(heap_bytes() < before + (4u << 20));
 	assert_int_equal(ranks_take(ranks, 1, 1, &value), 1);
 	ranks_free(ranks);
@@ -354,6 +476,12 @@ int main(void)
 		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_launched),
 		cmocka_unit_test(test_exec_has_its_turn),
+		cmocka_unit_test_setup_teardown(test_exec_before_environment, make_root,
+						remove_root),
+		cmocka_unit_test_setup_teardown(test_environment_after_its_turn, make_root,
+						remove_root),
+		cmocka_unit_test_setup_teardown(test_environment_of_the_next, make_root,
+						remove_root),
 		cmocka_unit_test(test_memory_is_of_living_processes),
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_read),

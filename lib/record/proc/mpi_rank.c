@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc/proc_fs.h"
+
 #define FEW_BYTES  (1u << 14)
 #define MOST_BYTES (1u << 20) /* at most so much of an environment is read */
 #define MOST_RANKS (1u << 30)
@@ -105,6 +107,16 @@ static int read_all(int fd, char **ret_bytes, size_t *ret_size)
 	return got < 0 ? -errno : 0;
 }
 
+/* Returns what the empty environment of a process means: -EAGAIN: the kernel will still set it;
+ * -ENOENT: it is empty; or another -errno. */
+static int why_empty(const char *root, pid_t pid)
+{
+	struct proc_fs_stat stat;
+	int err = proc_fs_stat(root, pid, &stat);
+
+	return err ? err : stat.is_in_exec ? -EAGAIN : -ENOENT;
+}
+
 int mpi_rank_read(const char *root, pid_t pid, struct mpi_rank *ret_rank)
 {
 	char path[256], *environ = NULL;
@@ -118,7 +130,7 @@ int mpi_rank_read(const char *root, pid_t pid, struct mpi_rank *ret_rank)
 	err = read_all(fd, &environ, &size);
 	close(fd);
 	if (!err)
-		err = size ? mpi_rank_find(environ, size, ret_rank) : -EAGAIN;
+		err = size ? mpi_rank_find(environ, size, ret_rank) : why_empty(root, pid);
 	free(environ);
 	return err;
 }

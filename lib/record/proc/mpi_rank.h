@@ -18,8 +18,8 @@ struct mpi_rank {
 int mpi_rank_find(const char *environment, size_t size, struct mpi_rank *ret_rank);
 
 /* Does the same with the environment in /proc/PID/environ below `root`. Returns 0; -ENOENT: the
- * process has no rank; -EAGAIN: its environment is empty, as it is while the process executes a
- * program; -ESRCH: there is no such process; or another -errno. */
+ * process has no rank; -EAGAIN: the process executes a program, whose environment the kernel has
+ * not set yet; -ESRCH: there is no such process; or another -errno. */
 int mpi_rank_read(const char *root, pid_t pid, struct mpi_rank *ret_rank);
 
 #endif
