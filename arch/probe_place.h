@@ -42,8 +42,8 @@ int probe_place_condition(const uint8_t *code, const struct insn *insn);
  * and changes nothing else. */
 bool probe_place_sets_registers(const uint8_t *code, const struct insn *insn);
 
-/* Checks the instructions at offsets of the file at `path`. Returns 0; -EOPNOTSUPP: a probe must
- * not be placed on one of them; or the -errno of opening or reading the file. */
-int probe_places_check(const char *path, const uint64_t *offsets, size_t count);
+/* Checks the instructions at offsets of the file `fd`. Returns 0; -EOPNOTSUPP: a probe must not be
+ * placed on one of them; or the -errno of reading the file. */
+int probe_places_check(int fd, const uint64_t *offsets, size_t count);
 
 #endif

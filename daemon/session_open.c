@@ -282,6 +282,7 @@ static struct recorder_options recorder_options(struct session *s)
 		.usual_period = event_spec_usual_period(&s->scope.event.spec),
 		.workers = o->lbr ? NULL : s->workers,
 		.tables = s->tables,
+		.kernel = &s->kernel,
 		.judge_tags = o->judge_tags,
 		.has_branches = o->lbr,
 		.branches = {.is_call_stack =
@@ -407,6 +408,7 @@ static enum exit_status make_parts(struct session *s)
 	 * the clock twice at each run, which costs more than the program itself does at a switch of
 	 * a thread that is not recorded. */
 	s->cost.stats_fd = !s->options->waits || s->options->max_cpu ? sampler_measure_time() : -1;
+	kernel_files_open("/proc", &s->kernel);
 	sandbox_daemon_capabilities(regions_are_wanted(s->options));
 	err = epoll_set_open(&s->wakeups, SESSION_TICK_NS);
 	if (!err)
@@ -499,6 +501,7 @@ void session_close(struct session *s)
 	names_free(s->recording.names);
 	tables_free(s->tables);
 	recorder_free(s->recorder);
+	kernel_files_close(&s->kernel);
 	reorder_free(s->rings.queue);
 	workers_use_meanwhile(s->workers, NULL, NULL);
 	intake_free(s->rings.intake);

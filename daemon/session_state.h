@@ -29,6 +29,7 @@
 #include "daemon/window.h"
 #include "daemon/worker/names.h"
 #include "daemon/worker/worker.h"
+#include "proc/kernel_files.h"
 
 #define SESSION_TICK_NS	  100000000u	       /* between looks at the side-band */
 #define SESSION_COMMIT_NS UINT64_C(1000000000) /* between batches */
@@ -119,6 +120,7 @@ struct session {
 	struct regions *regions; /* NULL: none */
 	struct waits waits;
 	struct recorder *recorder;
+	struct kernel_files kernel; /* opened before the right to do so is dropped */
 	struct session_rings rings;
 	struct session_recording recording;
 	struct session_cost cost;

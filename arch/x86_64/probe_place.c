@@ -3,7 +3,6 @@
 #include "arch/probe_place.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -129,11 +128,10 @@ bool probe_place_sets_registers(const uint8_t *code, const struct insn *i)
 	}
 }
 
-int probe_places_check(const char *path, const uint64_t *offsets, size_t count)
+int probe_places_check(int fd, const uint64_t *offsets, size_t count)
 {
 	uint8_t code[PROBE_PLACE_BYTES];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int err = fd < 0 ? -errno : 0;
+	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++) {
 		ssize_t got = pread(fd, code, sizeof(code), (off_t)offsets[i]);
@@ -144,7 +142,5 @@ int probe_places_check(const char *path, const uint64_t *offsets, size_t count)
 			 probe_place_is_long_nop(code, (size_t)got))
 			err = -EOPNOTSUPP;
 	}
-	if (fd >= 0)
-		close(fd);
 	return err;
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/named_file.h"
 #include "cli/cmd.h"
 #include "elf/elf_libraries.h"
 #include "cli/message.h"
@@ -158,7 +159,7 @@ static int decode_model_file(struct decode_load *load, const char *path, struct 
 
 static int decode_model_read(struct decode_load *load, const char *path, bool given)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
+	int fd = named_file_open(path), err;
 	struct elf_file *file;
 
 	err = fd < 0 ? -ENOEXEC : elf_file_open(fd, &file);

@@ -27,6 +27,9 @@ struct locator_options { /* all borrowed */
 	/* Finds files that were overwritten while they were mapped. The code of frames in them is
 	 * not known, so these frames get no names. NULL: no file is checked. */
 	struct written_files *written;
+	/* Where the kernel's symbols are read. NULL: /proc is opened at the first kernel address.
+	 */
+	const struct kernel_files *kernel;
 };
 
 /* The options are copied. 0 or -ENOMEM. */

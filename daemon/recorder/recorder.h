@@ -41,6 +41,10 @@ struct recorder_options {
 	 * and enters the vDSO. NULL: there are none. */
 	struct tables *tables;
 
+	/* Where the kernel's symbols are read. NULL: /proc is opened at the first kernel address.
+	 */
+	const struct kernel_files *kernel;
+
 	/* The kernel half's maps for JIT code, which the recorder fills, and the map of mapped
 	 * files that were written to, which it looks at with recorder_look(). NULL: it does
 	 * neither. */

@@ -31,7 +31,8 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 	const struct locator_options options = {.objects = files->objects,
 						.processes = tasks->processes,
 						.locations = p->locations,
-						.written = files->written};
+						.written = files->written,
+						.kernel = o->kernel};
 	int err = locator_new(&options, &p->locator);
 
 	if (!err)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/named_file.h"
 #include "elf/elf_file.h"
 #include "sym/function_symbols.h"
 
@@ -76,7 +77,7 @@ static bool take_section(const struct elf_file *elf, Elf_Scn *section, const cha
 int alloc_library_probe(const char *path, const char *name, uint64_t *ret_offset,
 			uint64_t *ret_semaphore)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : 0;
+	int fd = named_file_open(path), err = fd < 0 ? fd : 0;
 	struct elf_file *elf = NULL;
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/named_file.h"
 #include "base/vec.h"
 #include "elf/elf_libraries.h"
 
@@ -35,7 +36,7 @@ static int add(struct command_files *files, const char *path)
 			return 0;
 		}
 	}
-	fd = real ? open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	fd = real ? named_file_open(real) : -1;
 	if (fd >= 0)
 		err = elf_file_open(fd, &file.elf);
 	if (fd >= 0)

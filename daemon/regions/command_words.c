@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/named_file.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -97,7 +98,7 @@ static int take_text(struct words *w, char *text, unsigned depth);
 /* Reads a script, for free(); NULL: the file is no script. */
 static char *read_script(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = named_file_open(path);
 	char *text = fd >= 0 ? calloc(1, MOST_TEXT + 1) : NULL;
 	ssize_t got = text ? read(fd, text, MOST_TEXT) : -1;
 

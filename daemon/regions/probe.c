@@ -10,11 +10,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/named_file.h"
 #include "daemon/base/kernel_version.h"
 #include "arch/probe_place.h"
 
 #define USER_TYPE   "/sys/bus/event_source/devices/uprobe/type"
 #define KERNEL_TYPE "/sys/bus/event_source/devices/kprobe/type"
+
+int probe_check_places(const char *path, const uint64_t *offsets, size_t count)
+{
+	int fd = named_file_open(path);
+	int err = fd < 0 ? fd : probe_places_check(fd, offsets, count);
+
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
 
 /* Returns the type of uprobe or kprobe events, or -ENODEV. */
 static int read_type(const char *path)
@@ -44,7 +55,7 @@ static int attach(int program, const char *path, uint64_t offset, uint64_t confi
 		.config2 = offset,
 	};
 	struct probe probe;
-	int err = type < 0 ? type : probe_places_check(path, &offset, 1);
+	int err = type < 0 ? type : probe_check_places(path, &offset, 1);
 
 	if (err)
 		return err;

@@ -18,6 +18,10 @@ struct probe {
 	int event, link; /* descriptors; -1: none */
 };
 
+/* Checks the instructions at offsets of the file at `path`, before probes are put there. Returns 0,
+ * or an error as of named_file_open() or probe_places_check(). */
+int probe_check_places(const char *path, const uint64_t *offsets, size_t count);
+
 /* Makes a BPF program run when a thread comes to the instruction at an offset of the file at
  * `path`. The program gets the cookie. `semaphore` is the file offset of a 16 bit counter, which
  * the kernel raises in each process that maps it while the probe is attached; 0: there is none. 0;

@@ -15,7 +15,6 @@
 
 #include "base/vec.h"
 #include "daemon/regions/probe.h"
-#include "arch/probe_place.h"
 #include "daemon/regions/uprobe_multi.h"
 
 enum side { LEAVE, ENTER, SIDES };
@@ -123,7 +122,7 @@ static int link_all(const struct region_probes *p, const struct group *group, in
 
 		if (!places->offsets.count)
 			continue;
-		err = probe_places_check(group->path, places->offsets.items, places->offsets.count);
+		err = probe_check_places(group->path, places->offsets.items, places->offsets.count);
 		if (!err)
 			err = uprobe_multi_attach(program_of(p, side), group->path,
 						  places->offsets.items, places->cookies.items,

@@ -58,7 +58,7 @@ static int open_debug(const struct question *q, struct buf_reader *text)
 
 	if (!buf_get_string(text, path, sizeof(path)))
 		return -EINVAL;
-	return debug_path_open(path, q->object->path);
+	return debug_path_open(path, q->object->path, debug_path_owner(q->object->elf));
 }
 
 static int answer(void *arg, uint32_t kind, struct buf_reader *text, struct buf *ret_answer,

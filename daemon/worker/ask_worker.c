@@ -175,37 +175,44 @@ int ask_worker_table(struct worker *worker, const struct object *object, bool is
 
 /* --- other questions about a file ------------------------------------------------------------ */
 
-static int answer_of_file(void *path, uint32_t kind, struct buf_reader *question,
-			  struct buf *answer, int *ret_fd, bool *ret_is_owned)
+struct file_question {
+	const struct elf_file *file;
+	const char *path;
+};
+
+static int answer_of_file(void *arg, uint32_t kind, struct buf_reader *question, struct buf *answer,
+			  int *ret_fd, bool *ret_is_owned)
 {
+	const struct file_question *q = arg;
 	char wanted[4200];
 	int fd;
 
 	(void)answer;
 	if (kind != WIRE_ASK_DEBUG || !buf_get_string(question, wanted, sizeof(wanted)))
 		return -EPERM;
-	fd = debug_path_open(wanted, path);
+	fd = debug_path_open(wanted, q->path, debug_path_owner(q->file));
 	*ret_fd = fd < 0 ? -1 : fd;
 	*ret_is_owned = true;
 	return fd < 0 ? fd : 0;
 }
 
-static struct worker_call call_of_file(const struct elf_file *file, const char *path)
+static struct worker_call call_of_file(struct file_question *q)
 {
-	int fd = elf_file_descriptor(file);
+	int fd = elf_file_descriptor(q->file);
 
 	return (struct worker_call){.kind = WIRE_FILE,
 				    .fd = fd,
-				    .path = path,
+				    .path = q->path,
 				    .key = key_of(fd),
 				    .answer = answer_of_file,
-				    .arg = (void *)(uintptr_t)path};
+				    .arg = q};
 }
 
 int ask_worker_file(struct worker *worker, const struct elf_file *file, const char *path,
 		    const struct buf *request, struct buf *ret_reply)
 {
-	const struct worker_call call = call_of_file(file, path);
+	struct file_question question = {file, path};
+	const struct worker_call call = call_of_file(&question);
 	struct buf whole = {0};
 	int err;
 
@@ -219,7 +226,8 @@ int ask_worker_file(struct worker *worker, const struct elf_file *file, const ch
 
 void ask_worker_refuse(struct worker *worker, const struct elf_file *file, const char *path)
 {
-	const struct worker_call call = call_of_file(file, path);
+	struct file_question question = {file, path};
+	const struct worker_call call = call_of_file(&question);
 
 	worker_refuse_reply(worker, &call);
 }

@@ -7,9 +7,9 @@
  * checked.
  *
  * The folder of an object may belong to the user whose file has subverted the worker, and have a
- * link to anything. So a file there is opened only if everybody may read it and it is an ELF file.
- * (That it is readable is not enough, because it can be in a folder that others may not enter.) The
- * same is required of files of which only the names are checked.
+ * link to anything. So a file is opened only if everybody may read it, or the object's owner
+ * (named_file_open_for()), and outside of the folder of debug files only if it is an ELF file: the
+ * rules for folders that one may enter are not all known here (groups, access lists).
  */
 #include "daemon/worker/debug_path.h"
 
@@ -17,10 +17,10 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "sym/debug_file.h"
+#include "base/named_file.h"
+#include "proc/fuse_devices.h"
 
 #define DEBUG_ROOT "/usr/lib/debug/"
 
@@ -67,25 +67,33 @@ static bool is_named_so(const char *path)
 
 static int check(int fd)
 {
-	struct stat st;
 	char magic[SELFMAG];
 
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH))
-		return -EPERM;
 	return pread(fd, magic, SELFMAG, 0) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG) ? 0
 											  : -EPERM;
 }
 
-int debug_path_open(const char *path, const char *object_path)
+uid_t debug_path_owner(const struct elf_file *object)
+{
+	struct fuse_devices devices = {0}; /* read anew each time: device numbers are reused */
+	bool is_sure;
+
+	if (!object)
+		return 0;
+	is_sure = !fuse_devices_may_have(&devices, "/proc/self/mountinfo",
+					 (dev_t)elf_file_stamp(object)->dev);
+	fuse_devices_fini(&devices);
+	return is_sure ? elf_file_owner(object) : 0;
+}
+
+int debug_path_open(const char *path, const char *object_path, uid_t owner)
 {
 	bool is_own = !strncmp(path, DEBUG_ROOT, strlen(DEBUG_ROOT));
 	int fd, err;
 
 	if (climbs(path) || (!is_own && !is_beside(path, object_path) && !is_named_so(path)))
 		return -EPERM;
-	fd = debug_file_open_path(path);
+	fd = named_file_open_for(path, owner);
 	err = fd < 0 || is_own ? 0 : check(fd);
 	if (err) {
 		close(fd);

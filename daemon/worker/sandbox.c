@@ -281,11 +281,11 @@ int sandbox_worker(void)
 #endif
 
 /* For the BPF program and its events; for files of other users' processes, also deleted ones; for
- * the kernel's symbols; and for the folders of the user who has called sudo, if the store belongs
- * to that user. */
+ * the folders of the user who has called sudo, if the store belongs to that user. (CAP_SYSLOG, by
+ * which the kernel's symbols are shown, is needed only to open them: proc/kernel_files.h.) */
 #define DAEMON_CAPABILITIES                                                                        \
 	(CAP(BPF) | CAP(PERFMON) | CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE) |                     \
-	 CAP(DAC_READ_SEARCH) | CAP(SYSLOG) | CAP(DAC_OVERRIDE) | CAP(CHOWN) | CAP(FOWNER))
+	 CAP(DAC_READ_SEARCH) | CAP(DAC_OVERRIDE) | CAP(CHOWN) | CAP(FOWNER))
 
 /* Returns whether perf events need CAP_SYS_ADMIN, even with CAP_PERFMON: Debian's and Ubuntu's
  * kernels have such a level of perf_event_paranoid, which is Debian's default. */

@@ -207,7 +207,8 @@ static void test_hidden(void **state)
 
 static void test_missing(void **state)
 {
-	static const struct kallsyms_options nowhere = {"/nonexistent", "/nonexistent"};
+	static const struct kallsyms_options nowhere = {.proc_root = "/nonexistent",
+							.sys_root = "/nonexistent"};
 	struct kallsyms *k = NULL;
 
 	(void)state;
@@ -264,7 +265,7 @@ static void test_lines(void **state)
 
 static void test_this_machine(void **state)
 {
-	static const struct kallsyms_options real = {"/proc", "/sys"};
+	static const struct kallsyms_options real = {.proc_root = "/proc", .sys_root = "/sys"};
 	struct kallsyms *k = NULL;
 	const struct kallsyms_part *part;
 	int err = kallsyms_load(&real, &k);

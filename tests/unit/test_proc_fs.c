@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/named_file.h"
 #include "proc/proc_fs.h"
 #include "test_proc_fixture.h"
 
@@ -241,7 +242,7 @@ static void test_root_files(void **state)
 
 	int path_fd = proc_fs_root_file(f->proc, 60, "/lib/link", true);
 	assert_true(path_fd >= 0);
-	int fd = proc_fs_reopen(path_fd);
+	int fd = named_file_reopen(path_fd);
 	assert_true(fd >= 0);
 	assert_int_equal(read(fd, buf, sizeof(buf)), 2);
 	assert_string_equal(buf, "in");
@@ -250,11 +251,11 @@ static void test_root_files(void **state)
 
 	path_fd = proc_fs_root_file(f->proc, 60, "/lib/link", false);
 	assert_true(path_fd >= 0);
-	assert_int_equal(proc_fs_reopen(path_fd), -EACCES);
+	assert_int_equal(named_file_reopen(path_fd), -EACCES);
 	close(path_fd);
 	path_fd = proc_fs_root_file(f->proc, 60, "/fifo", true);
 	assert_true(path_fd >= 0);
-	assert_int_equal(proc_fs_reopen(path_fd), -EACCES);
+	assert_int_equal(named_file_reopen(path_fd), -EACCES);
 	close(path_fd);
 	assert_int_equal(proc_fs_root_file(f->proc, 60, "/none", true), -ENOENT);
 	assert_int_equal(proc_fs_root_file(f->proc, 61, "/none", true), -ESRCH);

@@ -284,23 +284,23 @@ static void test_debug_paths_by_name(void **state)
 
 		snprintf(path, sizeof(path), "%s/%s", folder, names[i].name);
 		make_file(path, "\177ELF open", 0644);
-		fd = debug_path_open(path, "/usr/bin/object");
+		fd = debug_path_open(path, "/usr/bin/object", 0);
 		assert_int_equal(fd >= 0, names[i].is_taken);
 		close(fd);
 		chmod(path, 0600);
-		assert_int_equal(debug_path_open(path, "/usr/bin/object"), -EPERM);
+		assert_int_equal(debug_path_open(path, "/usr/bin/object", 0), -EPERM);
 		unlink(path);
 		make_file(path, "text", 0644);
-		assert_int_equal(debug_path_open(path, "/usr/bin/object"), -EPERM);
+		assert_int_equal(debug_path_open(path, "/usr/bin/object", 0), -EPERM);
 		unlink(path);
 		assert_int_equal(mkfifo(path, 0644), 0);
-		assert_true(debug_path_open(path, "/usr/bin/object") < 0);
+		assert_true(debug_path_open(path, "/usr/bin/object", 0) < 0);
 		unlink(path);
 	}
 	snprintf(path, sizeof(path), "%s/a.dwo", folder);
 	assert_int_equal(symlink("/dev/null", path), 0);
-	assert_true(debug_path_open(path, "/usr/bin/object") < 0);
-	assert_int_equal(debug_path_open("a.dwo", "/usr/bin/object"), -EPERM);
+	assert_true(debug_path_open(path, "/usr/bin/object", 0) < 0);
+	assert_int_equal(debug_path_open("a.dwo", "/usr/bin/object", 0), -EPERM);
 	snprintf(path, sizeof(path), "rm -r %s", folder);
 	assert_int_equal(system(path), 0);
 }
@@ -313,19 +313,19 @@ static void test_debug_paths(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(object, sizeof(object), "%s/object", folder);
-	assert_int_equal(debug_path_open("/etc/passwd", object), -EPERM);
-	assert_int_equal(debug_path_open("/usr/lib/debug/../../../etc/passwd", object), -EPERM);
+	assert_int_equal(debug_path_open("/etc/passwd", object, 0), -EPERM);
+	assert_int_equal(debug_path_open("/usr/lib/debug/../../../etc/passwd", object, 0), -EPERM);
 	snprintf(path, sizeof(path), "%s/../x", folder);
-	assert_int_equal(debug_path_open(path, object), -EPERM);
+	assert_int_equal(debug_path_open(path, object, 0), -EPERM);
 	snprintf(path, sizeof(path), "%s/secret", folder);
 	make_file(path, "\177ELF secret", 0600);
-	assert_int_equal(debug_path_open(path, object), -EPERM);
+	assert_int_equal(debug_path_open(path, object, 0), -EPERM);
 	unlink(path);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
-	assert_int_equal(debug_path_open(path, object), -EPERM);
+	assert_int_equal(debug_path_open(path, object, 0), -EPERM);
 	unlink(path);
 	make_file(path, "\177ELF open", 0644);
-	fd = debug_path_open(path, object);
+	fd = debug_path_open(path, object, getuid());
 	assert_true(fd >= 0);
 	close(fd);
 	unlink(path);

@@ -41,6 +41,7 @@ void elf_file_reopen(struct elf_file *file, struct elf_file *other)
 	file->expanded = other->expanded;
 	other->expanded = (struct elf_sections_owned){0};
 	file->stamp = other->stamp;
+	file->owner = other->owner;
 	__atomic_store_n(&file->fd, other->fd, __ATOMIC_SEQ_CST);
 	other->libelf = NULL;
 	other->fd = -1;
@@ -70,6 +71,11 @@ static bool is_same_stamp(const struct elf_stamp *a, const struct elf_stamp *b)
 const struct elf_stamp *elf_file_stamp(const struct elf_file *file)
 {
 	return &file->stamp;
+}
+
+uid_t elf_file_owner(const struct elf_file *file)
+{
+	return file->owner;
 }
 
 /* Gives the current stamp of the file. Returns false if it is an image in memory, or closed. */

@@ -305,6 +305,7 @@ static int take_fd(struct elf_file *file, int fd)
 		return -ENOEXEC;
 	file->size = (uint64_t)st.st_size;
 	file->stamp = elf_stamp_of(&st);
+	file->owner = st.st_uid;
 	return 0;
 }
 

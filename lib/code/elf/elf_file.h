@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 
@@ -128,6 +129,8 @@ struct elf_stamp {
 struct elf_stamp elf_stamp_of(const struct stat *st);
 /* Returns the stamp from before anything of the file was read; all zero for an image in memory. */
 const struct elf_stamp *elf_file_stamp(const struct elf_file *file);
+/* Returns the user to whom the file belonged when it was opened; 0 for an image in memory. */
+uid_t elf_file_owner(const struct elf_file *file);
 
 /* Returns whether the file's stamp has changed since then, so that the file may have other code.
  * false for an image in memory, and while the file is closed. Any thread may call it. */

@@ -16,6 +16,7 @@ struct elf_file {
 	uint64_t first;		/* offset of the image's first byte: 0 but for code of a process */
 	uint64_t size;		/* bytes */
 	struct elf_stamp stamp; /* zeroed for an image */
+	uid_t owner;		/* 0 for an image */
 	Elf *libelf;		/* owned */
 	struct elf_sections_owned expanded; /* section contents that were expanded here, to which
 					     * libelf refers */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "arch/target.h"
+#include "base/named_file.h"
 
 #define MAX_HEADERS   1024
 #define MAX_DYNAMIC   4096
@@ -121,7 +122,7 @@ static void read_headers(struct search *s, char ret_loader[MAX_NAME])
 /* Reads the cache; if that is not possible, it is empty. Returns 0 or -ENOMEM. */
 static int read_cache(struct search *s, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = named_file_open(path);
 	struct stat is;
 	ssize_t len = 0;
 	int err = 0;

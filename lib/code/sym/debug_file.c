@@ -3,9 +3,9 @@
  * Finds separate debug files; see debug_file.h.
  *
  * The object names the candidates (by its build-id, and in .gnu_debuglink), and it is not trusted:
- * names with a '/' are not followed, and a candidate is opened so that a pipe or device cannot
- * block. It is used only if it has the object's build-id. For an object without build-id, a
- * checksum over the whole debug file must match instead.
+ * names with a '/' are not followed, and a candidate is opened by base/named_file.h. It is used
+ * only if it has the object's build-id. For an object without build-id, a checksum over the whole
+ * debug file must match instead.
  */
 #include "sym/debug_file.h"
 
@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/named_file.h"
 #include "elf/elf_sections.h"
-#include "proc/proc_fs.h"
 
 #define MAX_CHECKED_BYTES (UINT64_C(4) << 30)
 
@@ -78,20 +78,9 @@ static bool belongs(const struct elf_file *candidate, const uint8_t *build_id, s
 	return link && !file_crc(candidate, &crc) && crc == link->crc;
 }
 
-/* Opening a device can have effects, so the file is first opened as a path, to check its type. */
-int debug_file_open_path(const char *path)
-{
-	int named = open(path, O_PATH | O_CLOEXEC);
-	int fd = named < 0 ? -errno : proc_fs_reopen(named);
-
-	if (named >= 0)
-		close(named);
-	return fd;
-}
-
 int debug_source_open(const struct debug_source *source, const char *path)
 {
-	return source->open ? source->open(source->arg, path) : debug_file_open_path(path);
+	return source->open ? source->open(source->arg, path) : named_file_open(path);
 }
 
 static int open_path(const struct debug_source *source, const char *path,

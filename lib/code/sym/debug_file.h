@@ -18,8 +18,8 @@ struct debug_source {
 	struct debuginfod *debuginfod; /* NULL: not over the network */
 
 	/* For a process that cannot open files: these functions ask another process to open them.
-	 * Each returns a descriptor, which the caller owns, or -errno. NULL: this process uses
-	 * open(2), and `debuginfod`. */
+	 * Each returns a descriptor, which the caller owns, or -errno. NULL: this process opens
+	 * files itself (named_file_open()), and uses `debuginfod`. */
 	int (*open)(void *arg, const char *path);
 	int (*fetch)(void *arg);
 	void *arg;
@@ -43,11 +43,8 @@ int debug_file_open_shared(const struct debug_source *source, const char *name, 
  * none. */
 bool debug_file_name(const struct elf_file *file, struct buf *text);
 
-/* Opens a debug file by its path, if it is a regular file, since opening a pipe can block, and
- * opening a device can have effects. Returns the descriptor, or -errno. */
-int debug_file_open_path(const char *path);
-
-/* Like debug_file_open_path(), through source->open if there is one. */
+/* Opens a debug file by its path: through source->open if there is one, else by
+ * named_file_open(). Returns the descriptor, or -errno. */
 int debug_source_open(const struct debug_source *source, const char *path);
 
 #endif

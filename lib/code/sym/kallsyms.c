@@ -20,6 +20,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,29 +88,33 @@ static int add_part(struct kallsyms *k, const char *name, uint64_t start, uint64
 	return (int)k->n_parts++;
 }
 
-static FILE *open_at(const char *root, const char *path)
+static int open_below(const char *root, const char *path)
 {
 	char *full;
-	FILE *f;
+	int fd;
 
 	if (asprintf(&full, "%s/%s", root, path) < 0)
-		return NULL;
-	f = fopen(full, "re");
+		return -ENOMEM;
+	fd = open(full, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
 	free(full);
-	return f;
+	return fd;
 }
 
 static void load_build_id(struct kallsyms_part *part, const char *root, const char *path)
 {
 	uint8_t *notes = malloc(MAX_NOTES_BYTES);
-	FILE *f = notes ? open_at(root, path) : NULL;
+	int fd = notes ? open_below(root, path) : -ENOMEM;
+	size_t len = 0;
+	ssize_t n;
 
-	if (f) {
-		size_t n = fread(notes, 1, MAX_NOTES_BYTES, f);
-
-		part->build_id_len = (uint8_t)elf_note_build_id(notes, n, part->build_id);
-		fclose(f);
-	}
+	while (fd >= 0 && (n = read(fd, notes + len, MAX_NOTES_BYTES - len)) > 0)
+		len += (size_t)n;
+	if (len)
+		part->build_id_len = (uint8_t)elf_note_build_id(notes, len, part->build_id);
+	if (fd >= 0)
+		close(fd);
 	free(notes);
 }
 
@@ -132,17 +137,21 @@ static int load_module(struct kallsyms *k, const char *line, const char *sys_roo
 }
 
 /* The file is missing if the kernel has no modules. */
-static int load_modules(struct kallsyms *k, const struct kallsyms_options *options)
+static int load_modules(struct kallsyms *k, const char *sys_root, int modules)
 {
-	FILE *f = open_at(options->proc_root, "modules");
+	int fd = modules < 0 ? -1 : fcntl(modules, F_DUPFD_CLOEXEC, 0);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	char *line = NULL;
 	size_t cap = 0;
 	int err = 0;
 
-	if (!f)
+	if (!f) {
+		if (fd >= 0)
+			close(fd);
 		return 0;
+	}
 	while (!err && getline(&line, &cap, f) > 0)
-		err = load_module(k, line, options->sys_root);
+		err = load_module(k, line, sys_root);
 	free(line);
 	fclose(f);
 	return err;
@@ -463,16 +472,16 @@ static int make_ranges(struct kallsyms *k)
 
 /* --- loading ------------------------------------------------------------------------------- */
 
-static int load(struct kallsyms *k, const struct kallsyms_options *options, FILE *f)
+static int load(struct kallsyms *k, const char *sys_root, const struct kernel_files *files)
 {
 	int err = add_part(k, "[kernel.kallsyms]", UINT64_MAX, 0);
 
 	if (err < 0)
 		return err;
-	load_build_id(&k->parts[KERNEL_PART].shown, options->sys_root, "kernel/notes");
-	err = load_modules(k, options);
+	load_build_id(&k->parts[KERNEL_PART].shown, sys_root, "kernel/notes");
+	err = load_modules(k, sys_root, files->modules);
 	if (!err)
-		err = load_symbols(k, fileno(f));
+		err = load_symbols(k, files->symbols);
 	if (err)
 		return err;
 	if (!k->n_symbols)
@@ -487,20 +496,26 @@ static int load(struct kallsyms *k, const struct kallsyms_options *options, FILE
 
 int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_ksyms)
 {
-	struct kallsyms *k;
-	FILE *f;
+	struct kernel_files files;
+	struct kallsyms *k = NULL;
 	int err;
 
-	errno = ENOMEM;
-	f = open_at(options->proc_root, "kallsyms");
-	if (!f)
-		return errno == EPERM ? -EACCES : -errno;
-	k = calloc(1, sizeof(*k));
-	err = k ? load(k, options, f) : -ENOMEM;
-	fclose(f);
+	if (options->files)
+		files = *options->files;
+	else
+		kernel_files_open(options->proc_root, &files);
+	err = files.symbols < 0 ? files.symbols : 0;
+	if (!err) {
+		lseek(files.symbols, 0, SEEK_SET);
+		lseek(files.modules, 0, SEEK_SET);
+		k = calloc(1, sizeof(*k));
+		err = k ? load(k, options->sys_root, &files) : -ENOMEM;
+	}
+	if (!options->files)
+		kernel_files_close(&files);
 	if (err) {
 		kallsyms_free(k);
-		return err;
+		return err == -EPERM ? -EACCES : err;
 	}
 	*ret_ksyms = k;
 	return 0;

@@ -11,11 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proc/kernel_files.h"
+
 struct kallsyms;
 
 struct kallsyms_options {
-	const char *proc_root; /* "/proc" */
-	const char *sys_root;  /* "/sys" */
+	const char *proc_root;		  /* "/proc" */
+	const char *sys_root;		  /* "/sys" */
+	const struct kernel_files *files; /* read from their beginning; NULL: opens them */
 };
 
 /* A part of the kernel with code. */

@@ -6,8 +6,8 @@
  * Names are looked up once a second, so a process that lives for less than a second has mostly
  * ended before. A process can also end while its records wait for an unwind table. Its map is still
  * in /tmp, though. The map is used if the process saw the same /tmp as this process does, the map
- * belongs to the process's user or root, and it was not written before the process began, because
- * an earlier process may have had the same pid.
+ * belongs to the process's user, and it was not written before the process began, because an
+ * earlier process may have had the same pid.
  */
 #ifndef PROC_JIT_OWNER_H
 #define PROC_JIT_OWNER_H
@@ -20,7 +20,7 @@
 struct jit_owner {
 	pid_t pid;	      /* 0: nobody */
 	pid_t ns_pid;	      /* the pid in its own pid namespace, by which its map is named */
-	uid_t uid, euid;      /* its map must belong to one of these, or to root */
+	uid_t uid, euid;      /* its map must belong to one of these */
 	uint64_t start_ticks; /* since boot; 0: not known */
 	/* when it began, in seconds of the wall clock; an older map belongs to an earlier
 	 * process */

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "proc/proc_fs.h"
+#include "base/named_file.h"
 
 #define DELETED " (deleted)"
 
@@ -123,7 +123,7 @@ static int try_path(const struct object_mapping *m, int folder, const char *path
 	named = find_in(folder, path);
 	if (named < 0)
 		return named == -ENOTDIR ? -ENOENT : named;
-	fd = proc_fs_reopen(named);
+	fd = named_file_reopen(named);
 	err = fd;
 	if (fd >= 0) {
 		err = take(m, fd, by_name, ret_file);

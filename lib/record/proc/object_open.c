@@ -32,6 +32,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/named_file.h"
 #include "proc/object_open.h"
 #include "proc/proc_fs.h"
 
@@ -185,7 +186,7 @@ static int try_candidate(const struct search *s, const struct candidate *c,
 {
 	if (c->fd < 0)
 		return c->fd;
-	int fd = proc_fs_reopen(c->fd);
+	int fd = named_file_reopen(c->fd);
 	int err = fd;
 	if (fd >= 0) {
 		err = open_verified(s, c, fd, ret_file);

@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/named_file.h"
 #include "base/vec.h"
 #include "proc/perf_map.h"
 #include "proc/proc_fs.h"
@@ -68,13 +69,13 @@ uint64_t perf_map_skipped_lines(const struct perf_map *map)
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* Returns whether a map file belongs to the process: its owner is the process's user or root, and
- * if the process has ended, it was written after the process began, as an earlier process may have
- * had the same pid. */
-static bool is_own(const struct stat *st, const struct jit_owner *owner, bool is_alive)
+/* Returns whether the map was written after its process began: an earlier process may have had the
+ * same pid. */
+static bool is_recent(int path_fd, const struct jit_owner *owner)
 {
-	return (st->st_uid == owner->uid || st->st_uid == owner->euid || !st->st_uid) &&
-	       (is_alive || st->st_mtim.tv_sec >= owner->since_s);
+	struct stat st;
+
+	return !fstat(path_fd, &st) && st.st_mtim.tv_sec >= owner->since_s;
 }
 
 /* Opens the map file of a process. Returns a descriptor if it belongs to the process; else
@@ -82,7 +83,6 @@ static bool is_own(const struct stat *st, const struct jit_owner *owner, bool is
 static int open_map(const char *proc_root, const struct jit_owner *owner)
 {
 	bool is_alive = jit_owner_is_alive(proc_root, owner);
-	struct stat st;
 	char path[64];
 
 	if (!is_alive && !owner->is_near)
@@ -91,11 +91,9 @@ static int open_map(const char *proc_root, const struct jit_owner *owner)
 	int path_fd = proc_fs_root_file(proc_root, is_alive ? owner->pid : getpid(), path, false);
 	if (path_fd < 0)
 		return path_fd;
-	int fd = -EACCES;
-	if (fstat(path_fd, &st) < 0)
-		fd = -errno;
-	else if (is_own(&st, owner, is_alive))
-		fd = proc_fs_reopen(path_fd); /* regular files only */
+	int fd = is_alive || is_recent(path_fd, owner)
+			 ? named_file_reopen_of(path_fd, owner->uid, owner->euid)
+			 : -EACCES;
 	close(path_fd);
 	return fd;
 }

@@ -375,17 +375,3 @@ bool proc_fs_is_same_file(const char *root, pid_t one, pid_t other, const char *
 	return !stat(path[0], &st[0]) && !stat(path[1], &st[1]) && st[0].st_dev == st[1].st_dev &&
 	       st[0].st_ino == st[1].st_ino;
 }
-
-int proc_fs_reopen(int path_fd)
-{
-	struct stat st;
-	char self[64];
-
-	if (fstat(path_fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EACCES;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
-	int fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
-}

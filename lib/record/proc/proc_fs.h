@@ -68,11 +68,10 @@ int proc_fs_exe(const char *root, pid_t pid, char **ret_path);
 /* Return descriptors: proc_fs_map_file() of the file that a process has mapped at [start, end),
  * proc_fs_root_file() of a file by its path in the process's root folder (symbolic links are
  * resolved inside that root). These descriptors only name the file (O_PATH), because opening one
- * that is not a regular file could block or do harm. proc_fs_reopen() opens such a file for reading
- * if it is regular, else it returns -EACCES. */
+ * that is not a regular file could block or do harm. named_file_reopen() opens such a file for
+ * reading. */
 int proc_fs_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end);
 int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow);
-int proc_fs_reopen(int path_fd);
 
 /* Returns whether a link in /proc/PID (ns/mnt, root) leads to the same file for two processes;
  * false if it cannot be read for one of them. */

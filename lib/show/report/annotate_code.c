@@ -10,7 +10,6 @@
 #include "report/annotate_code.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "arch/disassembler.h"
+#include "base/named_file.h"
 #include "base/vec.h"
 #include "proc/object.h"
 #include "base/text.h"
@@ -61,8 +61,8 @@ static int code_open(struct code_work *w, const struct store_object *object)
 	}
 	if (asprintf(&path, "%s%s", root, object->path) < 0)
 		return -ENOMEM;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	err = fd < 0 ? -errno : elf_file_open(fd, &w->code->elf);
+	fd = named_file_open(path);
+	err = fd < 0 ? fd : elf_file_open(fd, &w->code->elf);
 	if (fd >= 0)
 		close(fd);
 	if (err == 0 && elf_file_id(w->code->elf) != object->file_id) {
@@ -332,7 +332,7 @@ void annotate_code_free(struct annotate_code *code)
 /* Reads a regular file of at most SOURCE_MAX bytes. *ret_text is NULL if there is no such file. */
 static int source_slurp(const char *path, char **ret_text)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = named_file_open(path);
 	struct stat st;
 	char *text = NULL;
 	ssize_t n = 0, len = 0;
