@@ -17,7 +17,7 @@
 #include "paraver.h"
 #include "export_tables.h"
 
-enum { CMD_EXPORT_PARQUET = 0x180, CMD_EXPORT_PARAVER, CMD_EXPORT_FIRST = 0x200 };
+enum { CMD_EXPORT_PARQUET = 0x180, CMD_EXPORT_PARAVER, CMD_EXPORT_KINDS, CMD_EXPORT_FIRST = 0x200 };
 
 struct cmd_export_format {
 	const char *name;
@@ -43,12 +43,33 @@ static const struct cmd_export_format cmd_export_formats[] = {
 
 #define CMD_EXPORT_FORMATS (sizeof(cmd_export_formats) / sizeof(*cmd_export_formats))
 
+static const struct argp_option cmd_export_options[] = {
+	{"parquet", CMD_EXPORT_PARQUET, "DIR", 0,
+	 "Write samples.parquet, paths.parquet and locations.parquet into this folder "
+	 "(docs/TABLES.md): all metrics, and each recording of a range by itself",
+	 3},
+	{"paraver", CMD_EXPORT_PARAVER, "FILE.prv", 0,
+	 "A trace for Paraver, with FILE.pcf and FILE.row beside it (docs/FOLD.md): instances of "
+	 "regions, counters, and samples with their call paths",
+	 3},
+	{"kinds", CMD_EXPORT_KINDS, 0, 0,
+	 "With --folded: put the kinds of functions into their names, for tools that color by "
+	 "them: _[k] behind the kernel's, _[i] behind inlined ones, _[j] behind JIT code's, and "
+	 "py::NAME:FILE for Python's",
+	 3},
+	{"output", 'o', "FILE", 0, "Write to this file", 4},
+	{0},
+};
+
+#define CMD_EXPORT_OPTIONS (sizeof(cmd_export_options) / sizeof(*cmd_export_options))
+
 struct cmd_export {
 	struct input input;
 	const char *output;
 	const struct cmd_export_format *format;
 	const char *parquet; /* the argument of --parquet, a folder; or NULL */
 	const char *paraver; /* the argument of --paraver, a file; or NULL */
+	bool has_kinds;
 };
 
 /* Checks whether the options that were given go together. */
@@ -65,6 +86,8 @@ static void parse_end(struct argp_state *state, const struct cmd_export *args)
 	if (!args->parquet && !args->paraver && !args->format)
 		argp_error(state, "which format? --folded, --perf-script, --pprof, --speedscope, "
 				  "--firefox, --callgrind, --json, --tags, --parquet or --paraver");
+	if (args->has_kinds && (!args->format || args->format->write != export_folded))
+		argp_error(state, "--kinds goes with --folded");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -87,6 +110,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'o':
 		args->output = arg;
+		return 0;
+	case CMD_EXPORT_KINDS:
+		args->has_kinds = true;
 		return 0;
 	case CMD_EXPORT_PARQUET:
 		if (!*arg)
@@ -133,19 +159,34 @@ static bool is_bare(const struct cmd_export_format *format)
 static int cmd_export_write(const struct cmd_export *args, const struct input_open *open)
 {
 	struct output output;
+	int (*write)(struct profile *, FILE *) =
+		args->has_kinds ? export_folded_kinds : args->format->write;
 	int status = output_begin(args->output, &output);
 
 	if (status != CMD_DONE)
 		return status;
 	if (is_bare(args->format) && metric_is_of_regions(profile_filter(open->profile)->metric))
 		input_regions_off(open->profile);
-	return output_end(&output, args->format->write(open->profile, output.file));
+	return output_end(&output, write(open->profile, output.file));
+}
+
+/* Fills in the options: a row for each format of the table, then the others. */
+static void list_options(struct argp_option *options)
+{
+	size_t i;
+
+	for (i = 0; i < CMD_EXPORT_FORMATS; i++)
+		options[i] = (struct argp_option){.name = cmd_export_formats[i].name,
+						  .key = CMD_EXPORT_FIRST + (int)i,
+						  .doc = cmd_export_formats[i].help,
+						  .group = 3};
+	memcpy(&options[i], cmd_export_options, sizeof(cmd_export_options));
 }
 
 int cmd_export(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&input_argp, 0, NULL, 0}, {0}};
-	struct argp_option options[CMD_EXPORT_FORMATS + 4] = {0};
+	struct argp_option options[CMD_EXPORT_FORMATS + CMD_EXPORT_OPTIONS] = {0};
 	struct argp argp = {
 		.options = options,
 		.parser = parse,
@@ -154,34 +195,9 @@ int cmd_export(int argc, char **argv)
 	};
 	struct cmd_export args = {0};
 	struct input_open open;
-	size_t i;
 	int status;
 
-	for (i = 0; i < CMD_EXPORT_FORMATS; i++)
-		options[i] = (struct argp_option){.name = cmd_export_formats[i].name,
-						  .key = CMD_EXPORT_FIRST + (int)i,
-						  .doc = cmd_export_formats[i].help,
-						  .group = 3};
-	options[i++] = (struct argp_option){
-		.name = "parquet",
-		.key = CMD_EXPORT_PARQUET,
-		.arg = "DIR",
-		.doc = "Write samples.parquet, paths.parquet and locations.parquet into this "
-		       "folder (docs/TABLES.md): all metrics, and each recording of a range by "
-		       "itself",
-		.group = 3};
-	options[i++] = (struct argp_option){
-		.name = "paraver",
-		.key = CMD_EXPORT_PARAVER,
-		.arg = "FILE.prv",
-		.doc = "A trace for Paraver, with FILE.pcf and FILE.row beside it (docs/FOLD.md): "
-		       "instances of regions, counters, and samples with their call paths",
-		.group = 3};
-	options[i] = (struct argp_option){.name = "output",
-					  .key = 'o',
-					  .arg = "FILE",
-					  .doc = "Write to this file",
-					  .group = 4};
+	list_options(options);
 	options_parse(&argp, argc, argv, &args);
 	if (args.parquet)
 		return export_tables_parquet(&args.input, args.parquet);

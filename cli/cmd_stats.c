@@ -33,6 +33,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	(void)arg;
 	switch (key) {
 	case ARGP_KEY_INIT:
+		args->input.shows_interpreter = true; /* figures are of all that was recorded */
 		state->child_inputs[0] = &args->input;
 		state->child_inputs[1] = &args->output;
 		return 0;

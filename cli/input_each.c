@@ -6,6 +6,7 @@
 #include "cmd.h"
 #include "input.h"
 #include "message.h"
+#include "model/interpreter.h"
 #include "store/store_reader.h"
 
 struct input_run {
@@ -29,6 +30,8 @@ static int open_one(const struct input_run *run, int64_t id)
 	err = input_open_reader(&one, run->path, &open.reader, &error);
 	if (err == 0)
 		err = input_find_names(&one, &open);
+	if (err == 0 && !one.shows_interpreter)
+		err = interpreter_hide(open.reader);
 	if (err == 0)
 		err = profile_new(open.reader, &one.filter, &open.profile);
 	if (err == 0 || (err == -ENODATA && open.profile))

@@ -22,6 +22,7 @@
 #include "cmd.h"
 #include "input_fleet.h"
 #include "message.h"
+#include "model/interpreter.h"
 #include "tree/calltree.h"
 #include "tree/flat.h"
 #include "tree/groups.h"
@@ -200,6 +201,13 @@ static int open_store(struct top_model *m, struct store_reader **ret_reader, cha
 	return err == 0 ? reader_names_find(m->late, *ret_reader, TOP_NAMES_NS) : err;
 }
 
+static int sum_up(struct top_model *m)
+{
+	int err = m->input->shows_interpreter ? 0 : interpreter_hide(m->reader);
+
+	return err < 0 ? err : profile_new(m->reader, &m->filter, &m->profile);
+}
+
 int top_model_refresh(struct top_model *m, char **ret_error)
 {
 	struct store_reader *reader = NULL;
@@ -213,7 +221,7 @@ int top_model_refresh(struct top_model *m, char **ret_error)
 	model_drop(m);
 	m->filter = model_filter(m, &store_reader_tables(reader)->recording);
 	m->reader = reader;
-	err = profile_new(m->reader, &m->filter, &m->profile);
+	err = sum_up(m);
 	if (err < 0 && err != -ENODATA)
 		model_drop(m);
 	return err == -ENODATA ? 0 : err;

@@ -250,8 +250,10 @@ static int run(struct cmd_push *args)
 }
 
 /* Chooses all recordings of the store, each as a whole, unless the options choose recordings. */
-static void choose(struct input *input)
+static void choose(struct input *input, bool is_server)
 {
+	/* A fleet's database has whole paths, of which its readers leave frames out. */
+	input->shows_interpreter = !is_server;
 	if (!input->is_range && input->recording)
 		input->range.first = input->range.last = input->recording;
 	input->is_range = true;
@@ -301,7 +303,7 @@ int cmd_push(int argc, char **argv)
 	int status;
 
 	options_parse(&argp, argc, argv, &args);
-	choose(&args.input);
+	choose(&args.input, server_is_url(args.url));
 	status = run(&args);
 	push_server_free(args.server);
 	push_free(args.push);

@@ -135,7 +135,7 @@ static char *text_of(const struct stackd_managed_text *text)
 static int find_file(struct managed *m, uint32_t language, const char *file,
 		     const struct object **ret_object)
 {
-	uint64_t id = object_nonzero_id(hash_mix64(object_hash_text(file) + language + 1));
+	uint64_t id = object_managed_id(language, file);
 	struct object object = {.kind = OBJECT_MANAGED, .path = (char *)file, .file_id = id};
 	uint32_t number = int_map_find(&m->files, id);
 	int err;
@@ -244,7 +244,7 @@ static void place_in(const struct code *code, uint64_t frame, struct place *plac
 	uint32_t line =
 		line_of(code, instruction == STACKD_MANAGED_MASK ? -1 : (int64_t)instruction);
 
-	place->name = (struct managed_name){code->name, code->file, line};
+	place->name = (struct managed_name){code->name, code->file, line, code->code.first_line};
 	place->location = (struct location){
 		.file_id = code->object->file_id,
 		.object = code->object->number,
@@ -257,7 +257,7 @@ static void place_in(const struct code *code, uint64_t frame, struct place *plac
 static int place_of_none(struct managed *m, const char *name, struct place *place)
 {
 	const struct object *object;
-	int err = find_file(m, STACKD_RUNTIME_COUNT, name, &object);
+	int err = find_file(m, OBJECT_NO_LANGUAGE, name, &object);
 
 	if (err)
 		return err;

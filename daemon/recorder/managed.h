@@ -35,6 +35,7 @@ struct managed_name {
 	const char *function;
 	const char *file; /* NULL: none */
 	uint32_t line;	  /* 0: none */
+	uint32_t first_line;
 };
 
 /* Gives the name of a location of managed_locate(). false: the location is not of managed code. */

@@ -155,6 +155,7 @@ static int take_name(const struct outbox *o, struct batch *b, const struct locat
 	line.function = strdup(name.function);
 	line.file = name.file ? strdup(name.file) : NULL;
 	line.line = name.line;
+	line.function_start = name.first_line;
 	b->lines[b->n_lines++] = line;
 	return line.function && (line.file || !name.file) ? 0 : -ENOMEM;
 }

@@ -9,6 +9,7 @@
  *             lexer.l and 10 in a copy that is inlined, 30 in reader.c, 20 in two files scan.c, 10
  *             without a file; and 6 of two functions cmp() of the kernel
  *   build-a   50 samples of two functions parse() without a file; build-b: of another build
+ *   managed   100 samples of a Python program, and of the interpreter at its work: make_managed()
  *   hostile   10 samples under names that try to break out of their line
  *   names     60 samples under names that quote, open elements, are no UTF-8, or are empty
  *   after     the small one some time later: another share of the samples in some functions
@@ -64,6 +65,7 @@
 
 #include "../unit/recording_fixture.h"
 #include "base/hash.h"
+#include "proc/object_id.h"
 #include "stackd_abi.h"
 
 static struct {
@@ -158,6 +160,64 @@ static void make_namesakes(struct recording *r)
 	add_samples(r, of, copy, STACKD_END_ENTRY, 4);
 	add_samples(r, of, add_node(r, copy, placed(r, kernel, 0x8010, "cmp", NULL)),
 		    STACKD_END_ENTRY, 2);
+}
+
+/* A function of Python: its lines have the first line as the function's start. */
+static uint32_t python(struct recording *r, uint32_t in, const char *name, uint32_t first,
+		       uint32_t line)
+{
+	uint32_t number = add_location(r, in, hash_mix64(first * 1000 + line) >> 17, false);
+
+	add_line_of(r, "/srv/app.py", line, name, first, false);
+	return number;
+}
+
+/* work() has called parse(), whose C function scan(), called from two places of the interpreter,
+ * has an inlined one; two lambdas; an activation of the interpreter without frames, and one whose
+ * frames are not proven; the kernel, and JIT code. Each activation's native frame comes behind the
+ * frames that it runs. */
+static void make_managed(struct recording *r)
+{
+	const char *const names[] = {"/srv/app.py", "[frames not proven]"};
+	uint32_t prog = add_object(r, OBJECT_ELF, "/usr/bin/python3"), scan, place[2];
+	uint32_t kernel = add_object(r, OBJECT_KERNEL, "[kernel.kallsyms]");
+	uint32_t jit = add_object(r, OBJECT_JIT, "[jit]"), of = thread(r, 12, "python3");
+	uint32_t eval = function(r, prog, 0x2010, "_PyEval_EvalFrameDefault"), at, in, parse;
+
+	for (uint32_t i = 0; i < 2; i++)
+		place[i] = put_object(r, &(struct store_object){.kind = OBJECT_MANAGED,
+								.path = names[i],
+								.file_id = object_managed_id(
+									i ? OBJECT_NO_LANGUAGE
+									  : STACKD_RUNTIME_PYTHON,
+									names[i])});
+	scan = add_location(r, prog, 0x3010, false);
+	add_line_of(r, "scan.h", 7, "next_token", 0, true);
+	add_line_of(r, "scan.c", 40, "scan", 0x3000, false);
+	in = add_node(r, 0, function(r, prog, 0x1110, "main"));
+	at = add_node(r, in, eval);
+	add_samples(r, of, at, STACKD_END_ENTRY, 5);
+	at = add_node(r, in, add_location(r, place[1], 0, false));
+	add_line_of(r, NULL, 0, names[1], 0, false);
+	add_samples(r, of, add_node(r, at, eval), STACKD_END_ENTRY, 4);
+	in = add_node(r, in, python(r, place[0], "work", 4, 6));
+	at = add_node(r, in, eval);
+	add_samples(r, of, add_node(r, at, function(r, kernel, 0x7010, "do_sys")), STACKD_END_ENTRY,
+		    6);
+	add_samples(r, of, add_node(r, at, function(r, jit, 0x9010, "stub")), STACKD_END_ENTRY, 3);
+	parse = add_node(r, in, python(r, place[0], "parse", 9, 12));
+	at = add_node(r, parse, eval);
+	add_samples(r, of, at, STACKD_END_ENTRY, 30);
+	add_samples(r, of, add_node(r, at, scan), STACKD_END_ENTRY, 30);
+	at = add_node(r, parse, function(r, prog, 0x2020, "_PyEval_EvalFrameDefault"));
+	add_samples(r, of, add_node(r, at, scan), STACKD_END_ENTRY, 7);
+	for (uint32_t i = 0; i < 2; i++)
+		add_samples(
+			r, of,
+			add_node(r,
+				 add_node(r, in, python(r, place[0], "<lambda>", 20 + i, 20 + i)),
+				 eval),
+			STACKD_END_ENTRY, i ? 5 : 10);
 }
 
 /* Two functions parse() without a file, at other places in each build. */
@@ -603,6 +663,7 @@ static const struct {
 	{"after", make_after},
 	{"names", make_names},
 	{"hostile", make_hostile},
+	{"managed", make_managed},
 	{"namesakes", make_namesakes},
 	{"inferred", make_inferred},
 	{"late", make_late},

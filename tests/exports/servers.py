@@ -282,6 +282,19 @@ class Dictionary:
                 for index in reversed(indices)
                 for line in reversed(self.tables["location_table"][index]["lines"])]
 
+    def types(self):
+        """{function: (its frame type, file, first line, object)}"""
+        types = {}
+        for location in self.tables["location_table"][1:]:
+            kind = self.attributes(location["attribute_indices"]).get("profile.frame.type")
+            mapping = self.tables["mapping_table"][location["mapping_index"]]
+            for line in location["lines"]:
+                function = self.tables["function_table"][line["function_index"]]
+                types[self.string(function["name_strindex"])] = (
+                    kind, self.string(function["filename_strindex"]), function["start_line"],
+                    self.string(mapping["filename_strindex"]))
+        return types
+
 
 class Otlp(Receiver):
     scheme, path = "otlp+http", "/v1development/profiles"
@@ -294,6 +307,7 @@ class Otlp(Receiver):
         except (wire.Malformed, UnicodeDecodeError) as error:
             raise Refused(400, "no request: %s" % error) from error
         dictionary = Dictionary(request)
+        self.types = dictionary.types()
         for resource in request["resource_profiles"]:
             attributes = resource["resource"]["attributes"]
             unique_keys([pair["key"] for pair in attributes], "resource")
@@ -328,5 +342,5 @@ class Otlp(Receiver):
                     sample["values"][0]
 
     def __init__(self, *arguments, **more):
-        self.ids, self.twice = set(), 0
+        self.ids, self.twice, self.types = set(), 0, {}
         super().__init__(*arguments, **more)

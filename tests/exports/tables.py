@@ -60,7 +60,8 @@ class Source:
         if record == "recording":
             self.recording = int(f[0])
         elif record == "object":
-            self.insert("object", f[0], f[1], str(int(f[2], 16)), f[3] or None, f[4], number(f[5:6]))
+            kind = "python" if f[1] == "managed" and f[4][0] != "[" else f[1]
+            self.insert("object", f[0], kind, str(int(f[2], 16)), f[3] or None, f[4], number(f[5:6]))
         elif record == "location":
             self.inlined, self.location = 0, unescaped(f[0]) + (f[1], str(int(f[2], 16)), f[3])
             self.insert("location", *self.location, "0", f[4] or None, f[5] or None,

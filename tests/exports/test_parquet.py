@@ -147,7 +147,7 @@ def rows_of(reader, *folders):
     return [{table: next(answers) for table in TABLES} for _ in folders]
 
 
-KINDS = ("small", "hostile", "names", "inferred", "metrics", "waits", "heap", "fleet", "real", "deep")
+KINDS = ("small", "hostile", "names", "inferred", "metrics", "waits", "heap", "fleet", "managed", "real", "deep")
 
 
 def check_all(reader):

@@ -60,7 +60,7 @@ def same(receiver, wanted, what):
 def test_servers_push():
     """Call paths of every kind of store; once, however often it is pushed."""
     for server in KINDS:
-        for kind in ("small", "inferred", "metrics", "waits", "heap", "fleet", "real"):
+        for kind in ("small", "inferred", "metrics", "waits", "heap", "fleet", "managed", "real"):
             receiver, store = server(), store_of(kind)
             push(receiver.url(), store, says="recordings sent: 1 .* in 1 requests, 0 made again")
             wanted = folded(store)
@@ -87,6 +87,17 @@ def test_servers_push():
     push(others.url(), store_of("metrics"), "--app", "shop/web")
     check(set(next(iter(others.names))) >= {("service.name", "shop/web"), ("host.name", "box")}, others.names)
     check(others.sums.values == +metrics.sums.values, "values %r" % others.sums.values)
+
+
+@exports
+def test_servers_kinds():
+    """What executes each function's code, by the words of the conventions, which have none for JIT code."""
+    receiver = Otlp()
+    push(receiver.url(), store_of("managed"), says="recordings sent: 1")
+    check(receiver.types["parse"] == ("cpython", "/srv/app.py", 9, ""), receiver.types["parse"])
+    wanted = {"main": "native", "next_token": "native", "work": "cpython", "do_sys": "kernel", "stub": None}
+    types = {name: receiver.types[name][0] for name in wanted}
+    check(types == wanted, "types %r" % types)
 
 
 @exports

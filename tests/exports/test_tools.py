@@ -14,7 +14,7 @@ import time
 from common import (PATIENCE, ROOT, STORES, by_name, check, compare, export, exports, flat, functions, is_even, need,
                     node, npm, report, run, shared_browser)
 
-STORE_KINDS = ("small", "inferred", "hostile", "names", "real")
+STORE_KINDS = ("small", "inferred", "hostile", "names", "managed", "real")
 
 
 def number(text):

@@ -8,6 +8,8 @@
 
 #include "base/text.h"
 #include "clickhouse/fleet_build.h"
+#include "model/frame_kind.h"
+#include "proc/object.h"
 #include "proc/object_id.h"
 
 #define BUILD_TEXT 65536 /* bytes of a name, with its end */
@@ -53,7 +55,8 @@ static uint32_t kind_number(const char *name)
 	for (uint32_t i = 0; i < BUILD_KINDS; i++)
 		if (strcmp(object_kind_name(i), name) == 0)
 			return i;
-	return UINT32_MAX;
+	/* Source files have their language as the kind. */
+	return strcmp(name, frame_kind_name(FRAME_PYTHON)) == 0 ? OBJECT_MANAGED : UINT32_MAX;
 }
 
 static int object_of(struct fleet *f, const struct row *row, uint32_t *ret_object)

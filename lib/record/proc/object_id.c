@@ -8,6 +8,8 @@
 #include "base/hash.h"
 #include "proc/object.h"
 
+#define TRIES 4 /* ids after the first that object_is_managed_id() tries */
+
 uint64_t object_hash_text(const char *s)
 {
 	uint64_t hash = 0;
@@ -38,6 +40,20 @@ const char *object_kind_name(uint32_t kind)
 uint64_t object_nonzero_id(uint64_t id)
 {
 	return id ? id : 1;
+}
+
+uint64_t object_managed_id(uint32_t language, const char *path)
+{
+	return object_nonzero_id(hash_mix64(object_hash_text(path) + language + 1));
+}
+
+bool object_is_managed_id(uint64_t file_id, uint32_t language, const char *path)
+{
+	uint64_t id = object_managed_id(language, path);
+
+	for (int i = 0; i < TRIES && id != file_id; i++)
+		id = object_next_id(id);
+	return id == file_id;
 }
 
 uint64_t object_jit_id(pid_t pid, uint64_t start_ticks)

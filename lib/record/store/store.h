@@ -111,7 +111,8 @@ struct store_line {
 	const char *function;
 	const char *file;	 /* or NULL */
 	uint32_t line;		 /* or 0 */
-	uint64_t function_start; /* file offset; 0 if not known */
+	uint64_t function_start; /* file offset; of a managed function, its first line; 0: not
+				  * known */
 	bool is_inlined;
 };
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/int_map.h"
 #include "base/vec.h"
 #include "store/reader_state.h"
 #include "store/store_join.h"
@@ -222,15 +223,25 @@ int store_reader_leave_out(struct store_reader *r,
 {
 	struct store_node *nodes = (struct store_node *)r->tables.nodes;
 	uint32_t *shown = vec_alloc(r->tables.n_nodes + 1, sizeof(*shown));
+	struct int_map paths = {0}; /* (parent, location) -> the first node of that path */
+	int err = 0;
 
 	if (!shown)
 		return -ENOMEM;
 	shown[0] = 0;
-	for (uint32_t node = 1; node < r->tables.n_nodes; node++) {
+	for (uint32_t node = 1; err == 0 && node < r->tables.n_nodes; node++) {
 		uint32_t parent = shown[nodes[node].parent];
+		uint64_t path = (uint64_t)parent << 32 | nodes[node].location;
 
-		shown[node] = is_out(&r->tables, node) ? parent : node;
+		shown[node] = parent;
+		if (!is_out(&r->tables, node))
+			err = int_map_enter(&paths, path, node, &shown[node]);
 		nodes[node].parent = parent;
+	}
+	int_map_fini(&paths);
+	if (err < 0) {
+		free(shown);
+		return err;
 	}
 	for (size_t i = 0; i < r->sums.count; i++)
 		r->sums.items[i].node = shown[r->sums.items[i].node];

@@ -14,6 +14,9 @@
  * are escaped so that ';' and line ends in them cannot break a line (see export_folded.c). */
 int export_folded(struct profile *profile, FILE *out);
 
+/* The same, with the kinds of frames in names: "_[k]" behind the kernel's, and others. */
+int export_folded_kinds(struct profile *profile, FILE *out);
+
 /* The output of `perf script`: for each sample, in order of time, a header line, a line per frame
  * (leaf first: address, symbol+offset, object) and an empty line. */
 int export_perf_script(struct profile *profile, FILE *out);

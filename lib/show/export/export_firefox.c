@@ -8,8 +8,9 @@
  *            ─► frameTable: (func, category, line, inline depth, address)
  *                  ─► funcTable: a symbol of the model ─► resourceTable: its object
  *
- * Categories distinguish user code, the kernel, root marks of incomplete paths, and inferred
- * frames. String i is the name of symbol i; then come the objects' paths and the source files.
+ * Categories distinguish user code, JIT code, Python's functions, the kernel, root marks of
+ * incomplete paths, and inferred frames. String i is the name of symbol i; then come the objects'
+ * paths and the source files.
  */
 #include "export/export.h"
 
@@ -19,6 +20,7 @@
 #include <string.h>
 
 #include "export/stack_table.h"
+#include "model/frame_kind.h"
 #include "export/thread_samples.h"
 #include "report/report_header.h"
 #include "base/strings.h"
@@ -31,7 +33,10 @@ enum firefox_category {
 	FIREFOX_USER,
 	FIREFOX_KERNEL,
 	FIREFOX_INCOMPLETE,
-	FIREFOX_INFERRED
+	FIREFOX_INFERRED,
+	FIREFOX_JIT,
+	FIREFOX_PYTHON,
+	FIREFOX_MANAGED
 };
 
 struct firefox {
@@ -41,7 +46,8 @@ struct firefox {
 	struct thread_samples by_thread;
 	/* a resource is an object; `resources` has their paths */
 	struct strings *strings, *resources;
-	uint32_t *resource_lib;	 /* by resource: the number of its library + 1; 0: it has none */
+	uint32_t *resource_lib; /* by resource: the number of its library + 1; 0: it has none */
+	bool *resource_is_source;
 	uint32_t *resource_name; /* by resource: the number of its name in `strings` */
 	/* by symbol: number of its name in `strings`; number of its file + 1 */
 	uint32_t *func_name, *func_file;
@@ -151,9 +157,10 @@ static void firefox_stack_frame(struct firefox *f, uint32_t i)
 
 static void firefox_address(struct firefox *f, uint32_t i)
 {
-	uint32_t location = firefox_frame(f, i)->frame.location;
+	const struct profile_frame *frame = &firefox_frame(f, i)->frame;
+	uint32_t location = frame->location;
 
-	if (location == UINT32_MAX)
+	if (location == UINT32_MAX || frame_kind_is_managed(frame->symbol->kind))
 		json_put_int(&f->json, NULL, -1);
 	else
 		json_put_uint(&f->json, NULL, f->t->locations[location].offset);
@@ -167,13 +174,17 @@ static void firefox_inline_depth(struct firefox *f, uint32_t i)
 static void firefox_category(struct firefox *f, uint32_t i)
 {
 	const struct profile_frame *frame = &firefox_frame(f, i)->frame;
-	const struct profile_symbol *symbol = frame->symbol;
+	static const uint8_t categories[FRAME_KINDS] = {
+		[FRAME_NATIVE] = FIREFOX_USER,	 [FRAME_INLINED] = FIREFOX_USER,
+		[FRAME_KERNEL] = FIREFOX_KERNEL, [FRAME_JIT] = FIREFOX_JIT,
+		[FRAME_PYTHON] = FIREFOX_PYTHON, [FRAME_MANAGED] = FIREFOX_MANAGED,
+		[FRAME_NOTE] = FIREFOX_OTHER,
+	};
 
 	json_put_uint(&f->json, NULL,
-		      symbol->is_mark	   ? FIREFOX_INCOMPLETE
-		      : frame->is_inferred ? FIREFOX_INFERRED
-		      : symbol->is_kernel  ? FIREFOX_KERNEL
-					   : FIREFOX_USER);
+		      frame->symbol->is_mark ? FIREFOX_INCOMPLETE
+		      : frame->is_inferred   ? FIREFOX_INFERRED
+					     : categories[frame->symbol->kind]);
 }
 
 static void firefox_func(struct firefox *f, uint32_t i)
@@ -184,6 +195,16 @@ static void firefox_func(struct firefox *f, uint32_t i)
 static void firefox_line(struct firefox *f, uint32_t i)
 {
 	uint32_t line = firefox_frame(f, i)->frame.line;
+
+	if (line)
+		json_put_uint(&f->json, NULL, line);
+	else
+		json_put_null(&f->json, NULL);
+}
+
+static void firefox_func_line(struct firefox *f, uint32_t i)
+{
+	uint32_t line = profile_symbol_at(f->profile, i)->first_line;
 
 	if (line)
 		json_put_uint(&f->json, NULL, line);
@@ -222,11 +243,10 @@ static void firefox_resource_name(struct firefox *f, uint32_t i)
 	json_put_uint(&f->json, NULL, f->resource_name[i]);
 }
 
-/* Writes the type of a resource; 1 means "library". */
+/* Writes the type of a resource: 1, "library", or 5, "url", for a source file. */
 static void firefox_resource_type(struct firefox *f, uint32_t i)
 {
-	(void)i;
-	json_put_uint(&f->json, NULL, 1);
+	json_put_uint(&f->json, NULL, f->resource_is_source[i] ? 5 : 1);
 }
 
 static void firefox_string_itself(struct firefox *f, uint32_t i)
@@ -273,7 +293,7 @@ static void firefox_func_table(struct firefox *f)
 	static const struct firefox_column columns[] = {
 		{"name", firefox_func_name},	  {"isJS", firefox_false},
 		{"relevantForJS", firefox_false}, {"resource", firefox_func_resource},
-		{"source", firefox_func_source},  {"lineNumber", firefox_null},
+		{"source", firefox_func_source},  {"lineNumber", firefox_func_line},
 		{"columnNumber", firefox_null},	  {0}};
 	uint32_t n = f->n_symbols;
 
@@ -509,7 +529,10 @@ static void firefox_categories(struct json *j)
 			  [FIREFOX_USER] = {"User", "yellow"},
 			  [FIREFOX_KERNEL] = {"Kernel", "orange"},
 			  [FIREFOX_INCOMPLETE] = {"Incomplete", "red"},
-			  [FIREFOX_INFERRED] = {"Reconstructed", "purple"}};
+			  [FIREFOX_INFERRED] = {"Reconstructed", "purple"},
+			  [FIREFOX_JIT] = {"JIT", "magenta"},
+			  [FIREFOX_PYTHON] = {"Python", "green"},
+			  [FIREFOX_MANAGED] = {"Interpreted", "lightblue"}};
 
 	json_put_array(j, "categories");
 	for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++) {
@@ -576,14 +599,17 @@ static int firefox_resources(struct firefox *f)
 
 	f->resource_lib = calloc(n, sizeof(*f->resource_lib));
 	f->resource_name = calloc(n, sizeof(*f->resource_name));
-	if (!f->resource_lib || !f->resource_name)
+	f->resource_is_source = calloc(n, sizeof(*f->resource_is_source));
+	if (!f->resource_lib || !f->resource_name || !f->resource_is_source)
 		return -ENOMEM;
 	for (uint32_t i = 0; err == 0 && i < f->t->n_objects; i++) {
 		const char *path = f->t->objects[i].path;
 		uint32_t number = 0;
 
 		err = strings_intern(f->resources, path ? path : "[unknown]", &number);
-		if (!f->resource_lib[number])
+		if (frame_kind_is_managed(frame_kind_of_object(&f->t->objects[i])))
+			f->resource_is_source[number] = true;
+		else if (!f->resource_lib[number])
 			f->resource_lib[number] = i + 1;
 	}
 	return err;
@@ -662,6 +688,7 @@ int export_firefox(struct profile *profile, FILE *out)
 	strings_free(f.strings);
 	strings_free(f.resources);
 	free(f.resource_lib);
+	free(f.resource_is_source);
 	free(f.resource_name);
 	free(f.func_name);
 	free(f.func_file);

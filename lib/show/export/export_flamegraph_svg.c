@@ -68,6 +68,10 @@ static void flame_svg_color(struct flame_svg *s, const struct flame_symbol *symb
 		hue = 195 + 25 * tone;
 		strength = 48;
 		light = 70;
+	} else if (symbol->kind == FLAME_MANAGED) {
+		hue = 66 + 24 * flame_svg_tone(symbol->object);
+		strength = 58;
+		light = 66 + 6 * (tone - 0.5);
 	} else if (symbol->kind == FLAME_USER) {
 		hue = 6 + 48 * flame_svg_tone(symbol->object);
 		strength = 78;

@@ -7,6 +7,12 @@
  * control characters and bytes that are not UTF-8 become \xNN: readers split at ';' and at the last
  * space. All else stays, also spaces, which are common in C++ names and which readers of this
  * format expect.
+ *
+ * With kinds of frames, names are those that flame graphs color by in the dialects of others: the
+ * kernel's end in _[k], names of inlined functions in _[i], of JIT code in _[j], as those of
+ * FlameGraph's stackcollapse-perf.pl, and a function of Python is "py::NAME:FILE", as perf has it.
+ * Functions of one name are then distinguished by their objects, too, so two lines can have the
+ * same path: readers add them up.
  */
 #include "export/export.h"
 
@@ -15,6 +21,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
+#include "model/frame_kind.h"
 #include "tree/calltree.h"
 #include "tree/groups.h"
 #include "base/strings.h"
@@ -22,9 +29,21 @@
 
 #define FOLDED_SPECIAL ";\\"
 
+/* what is put before and behind names */
+static const struct {
+	const char *before, *behind;
+	bool has_file;
+} folded_kinds[FRAME_KINDS] = {
+	[FRAME_INLINED] = {"", "_[i]", false},
+	[FRAME_KERNEL] = {"", "_[k]", false},
+	[FRAME_JIT] = {"", "_[j]", false},
+	[FRAME_PYTHON] = {"py::", "", true},
+};
+
 struct folded {
 	struct profile *profile;
 	FILE *out;
+	bool has_kinds;
 	/* thread names, interned; the number of a name is the number of its group in `tree` */
 	struct strings *comms;
 	uint32_t *comm_of_thread;
@@ -70,13 +89,31 @@ static int folded_write_line(struct folded *f, uint64_t count)
 	return 0;
 }
 
+/* Appends a function's name, in the form of its kind. */
+static void folded_name(struct folded *f, uint32_t node)
+{
+	uint32_t n;
+	const struct profile_symbol *symbol = calltree_symbol(f->tree, node);
+	const bool is_inlined = calltree_nodes(f->tree, &n)[node].is_inlined;
+	const struct profile_frame frame = {.symbol = symbol, .is_inlined = is_inlined};
+	const enum frame_kind kind = f->has_kinds ? frame_kind_of(&frame) : FRAME_NATIVE;
+
+	text_put_raw(&f->line, folded_kinds[kind].before ? folded_kinds[kind].before : "");
+	text_put(&f->line, symbol->name, FOLDED_SPECIAL);
+	if (folded_kinds[kind].has_file) {
+		text_put_raw(&f->line, ":");
+		text_put(&f->line, symbol->object, FOLDED_SPECIAL);
+	}
+	text_put_raw(&f->line, folded_kinds[kind].behind ? folded_kinds[kind].behind : "");
+}
+
 static int folded_enter(struct folded *f, uint32_t node, uint32_t depth, uint64_t self)
 {
 	if (VEC_GROW(f->end_of_parent, f->cap_depth, (size_t)depth + 1) < 0)
 		return -ENOMEM;
 	f->end_of_parent[depth] = f->line.len;
 	text_put_raw(&f->line, ";");
-	text_put(&f->line, calltree_symbol(f->tree, node)->name, FOLDED_SPECIAL);
+	folded_name(f, node);
 	return self ? folded_write_line(f, self) : 0;
 }
 
@@ -129,13 +166,14 @@ static int folded_comm(struct folded *f, uint32_t comm)
 	return folded_write_tree(f);
 }
 
-int export_folded(struct profile *profile, FILE *out)
+static int export_folded_by(struct profile *profile, FILE *out, bool has_kinds)
 {
-	struct folded f = {.profile = profile, .out = out};
+	struct folded f = {.profile = profile, .out = out, .has_kinds = has_kinds};
 	int err = folded_group(&f);
 
 	if (err == 0)
-		err = calltree_new(profile, CALLTREE_BY_NAME, &f.tree);
+		err = calltree_new(profile, has_kinds ? CALLTREE_BY_SYMBOL : CALLTREE_BY_NAME,
+				   &f.tree);
 	for (uint32_t i = 0; err == 0 && i < f.groups.n_ranking; i++)
 		err = folded_comm(&f, f.groups.ranking[i]);
 	if (err == 0 && fflush(out) != 0)
@@ -147,4 +185,14 @@ int export_folded(struct profile *profile, FILE *out)
 	free(f.end_of_parent);
 	buf_free(&f.line);
 	return err;
+}
+
+int export_folded(struct profile *profile, FILE *out)
+{
+	return export_folded_by(profile, out, false);
+}
+
+int export_folded_kinds(struct profile *profile, FILE *out)
+{
+	return export_folded_by(profile, out, true);
 }

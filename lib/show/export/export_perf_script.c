@@ -11,7 +11,8 @@
  *
  * A recording has no run-time addresses, so the address is the offset in the object's file (perf:
  * in the object); for a caller, the offset of its return address. For JIT code it is the address,
- * for the kernel the distance from its text's start.
+ * for the kernel the distance from its text's start. For a function that an interpreter runs, the
+ * object is its source file, and the address a hash of function and line.
  *
  * An incomplete path has its root mark as its last frame, so that a merged flame graph shows that
  * its root is not the thread's entry. Time is CLOCK_MONOTONIC.
@@ -30,6 +31,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "model/frame_kind.h"
 
 struct perf_script_span {
 	size_t at;    /* offset in perf_script.text */
@@ -58,7 +60,8 @@ static void perf_script_frame(struct perf_script *ps, const struct profile_frame
 		text_put_raw(&ps->text, "[unknown]");
 	} else {
 		text_put(&ps->text, symbol->name, NULL);
-		if (line && line->function_start && line->function_start <= address)
+		if (line && line->function_start && line->function_start <= address &&
+		    !frame_kind_is_managed(symbol->kind))
 			text_printf(&ps->text, "+0x%" PRIx64, address - line->function_start);
 	}
 	text_put_raw(&ps->text, " (");

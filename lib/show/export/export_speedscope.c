@@ -138,6 +138,8 @@ static void speedscope_frames(struct speedscope *s)
 		json_put_string(j, "name", symbol->name);
 		if (*symbol->object)
 			json_put_string(j, "file", symbol->object);
+		if (symbol->first_line)
+			json_put_uint(j, "line", symbol->first_line);
 		json_put_end(j);
 	}
 }

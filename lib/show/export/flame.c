@@ -15,6 +15,7 @@
 
 #include "base/int_map.h"
 #include "base/vec.h"
+#include "model/frame_kind.h"
 #include "report/report_view.h"
 #include "base/strings.h"
 #include "base/text.h"
@@ -137,6 +138,8 @@ static enum flame_kind kind_of(const struct profile_symbol *symbol)
 
 	if (wait)
 		return wait == PROFILE_RUNNABLE ? FLAME_READY : FLAME_WAIT;
+	if (frame_kind_is_managed(symbol->kind))
+		return FLAME_MANAGED;
 	return symbol->is_mark ? FLAME_MARK : symbol->is_kernel ? FLAME_KERNEL : FLAME_USER;
 }
 

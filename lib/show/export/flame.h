@@ -26,8 +26,10 @@ enum flame_kind {
 	FLAME_USER,
 	FLAME_KERNEL,
 	FLAME_MARK,
-	FLAME_WAIT,  /* the reason of a blocked wait */
-	FLAME_READY, /* the reason of runnable time */
+	FLAME_WAIT,    /* the reason of a blocked wait */
+	FLAME_READY,   /* the reason of runnable time */
+	FLAME_MANAGED, /* a function that an interpreter runs */
+	FLAME_KINDS
 };
 
 struct flame_symbol {

@@ -19,6 +19,7 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "model/frame_kind.h"
 
 /* Allocates an initialised message of a type; NULL for lack of memory. */
 #define NEW(type, init) ((type *)new_message(&(const type)init, sizeof(type)))
@@ -195,7 +196,8 @@ static int32_t mapping_of(struct otlp_tables *p, uint32_t number)
 
 /* Returns the index of a function, and adds it if it is new. Functions that differ only in their
  * object are one function here. */
-static int32_t add_function(struct otlp_tables *p, int32_t name, int32_t linkage_name, int32_t file)
+static int32_t add_function(struct otlp_tables *p, int32_t name, int32_t linkage_name, int32_t file,
+			    uint32_t first_line)
 {
 	const uint32_t next = (uint32_t)p->dictionary->n_function_table;
 	uint32_t place = 0;
@@ -213,6 +215,7 @@ static int32_t add_function(struct otlp_tables *p, int32_t name, int32_t linkage
 		row->name_strindex = name;
 		row->system_name_strindex = linkage_name;
 		row->filename_strindex = file;
+		row->start_line = first_line;
 	}
 	return ADD(p, function_table, row);
 }
@@ -226,7 +229,7 @@ static int32_t function_of(struct otlp_tables *p, const struct profile_symbol *s
 		return (int32_t)place;
 	place = (uint32_t)add_function(p, otlp_tables_string(p, symbol->name),
 				       otlp_tables_string(p, linkage_name),
-				       otlp_tables_string(p, file));
+				       otlp_tables_string(p, file), symbol->first_line);
 	if (int_map_set(&p->functions, symbol->number, place) < 0)
 		p->failed = true;
 	return (int32_t)place;
@@ -272,6 +275,39 @@ static void widen(struct otlp_tables *p, int32_t mapping, uint64_t address)
 		row->memory_limit = address + 1;
 }
 
+/* Says what executes a location's code, by the words of the protocol's conventions, which have none
+ * for all code that is made at run time. */
+static void name_type(struct otlp_tables *p, const struct store_object *object, Otlp__Location *row)
+{
+	static const char *const types[FRAME_KINDS] = {
+		[FRAME_NATIVE] = "native",
+		[FRAME_KERNEL] = "kernel",
+		[FRAME_PYTHON] = "cpython",
+	};
+	const char *type = types[frame_kind_of_object(object)];
+
+	if (!type)
+		return;
+	row->attribute_indices =
+		one_number(otlp_tables_attribute(p, "profile.frame.type", type, 0));
+	row->n_attribute_indices = row->attribute_indices ? 1 : 0;
+	p->failed |= !row->attribute_indices;
+}
+
+/* Gives a location its object and address. A managed function has neither: its source file is the
+ * file of the function. */
+static void place(struct otlp_tables *p, const struct store_location *location, Otlp__Location *row)
+{
+	const struct store_object *object = &p->t->objects[location->object];
+
+	name_type(p, object, row);
+	if (frame_kind_is_managed(frame_kind_of_object(object)))
+		return;
+	row->mapping_index = mapping_of(p, location->object);
+	row->address = location->offset;
+	widen(p, row->mapping_index, row->address);
+}
+
 static int32_t location_of(struct otlp_tables *p, uint32_t number)
 {
 	const struct store_location *location = &p->t->locations[number];
@@ -281,9 +317,7 @@ static int32_t location_of(struct otlp_tables *p, uint32_t number)
 		return p->locations[number];
 	row = NEW(Otlp__Location, OTLP__LOCATION__INIT);
 	if (row) {
-		row->mapping_index = mapping_of(p, location->object);
-		row->address = location->offset;
-		widen(p, row->mapping_index, row->address);
+		place(p, location, row);
 		add_lines(p, number, row);
 	}
 	p->locations[number] = ADD(p, location_table, row);

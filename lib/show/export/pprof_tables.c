@@ -6,6 +6,9 @@
  * written in this order, since some readers rely on it. The most used locations get the smallest
  * numbers; root marks are locations, too, with numbers after the last of these.
  *
+ * Functions of one language that an interpreter runs have one mapping, "[python]": their objects
+ * are source files, of which there are many, and which are the files of the functions.
+ *
  * Each element is written as a Profile message of its own: in protobuf, the concatenation of
  * messages is one message with the concatenated lists.
  */
@@ -19,12 +22,14 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "model/frame_kind.h"
 #include "report/report_header.h"
 #include "stack/end_reason.h"
 #include "stackd_abi.h"
 
 /* bits of a file offset in an address; 2^19 objects fit in the bits above */
 #define PPROF_OBJECT_SHIFT 44
+#define PPROF_OBJECT_SIZE  (1ull << PPROF_OBJECT_SHIFT)
 /* the last reason stands for all unknown ones */
 #define PPROF_REASONS (STACKD_END_COUNT + 1)
 /* ranks of locations by use; all locations with at least so many uses share one rank */
@@ -34,6 +39,7 @@
 struct pprof_function {
 	uint32_t name, system_name, file; /* indexes of strings */
 	uint32_t id;			  /* 0: it is not needed */
+	uint32_t start_line;		  /* 0: it is not known */
 };
 
 struct pprof_tables {
@@ -162,6 +168,7 @@ static int pprof_function(struct pprof_tables *p, const struct profile_symbol *s
 		function->id = ++p->last_id;
 		function->name = pprof_tables_string(p, symbol->name);
 		function->system_name = pprof_tables_string(p, linkage_name);
+		function->start_line = symbol->first_line;
 		if (function->system_name == function->name)
 			function->system_name = 0;
 	}
@@ -170,9 +177,17 @@ static int pprof_function(struct pprof_tables *p, const struct profile_symbol *s
 	return p->err;
 }
 
+static bool is_managed(const struct pprof_tables *p, uint32_t object)
+{
+	return frame_kind_is_managed(frame_kind_of_object(&p->t->objects[object]));
+}
+
 static void limit(struct pprof_tables *p, const struct store_location *location)
 {
 	uint64_t end = location->offset + 2;
+
+	if (is_managed(p, location->object))
+		end = PPROF_OBJECT_SIZE; /* offsets are hashes */
 
 	if (end > p->limits[location->object])
 		p->limits[location->object] = end;
@@ -318,9 +333,17 @@ static int make_labels(struct pprof_tables *p)
 
 static void number_mappings(struct pprof_tables *p)
 {
-	for (uint32_t i = 0, last = 0; i < p->t->n_objects; i++)
-		if (p->limits[i])
-			p->mappings[i] = ++last;
+	uint32_t shared[FRAME_KINDS] = {0};
+
+	for (uint32_t i = 0, last = 0; i < p->t->n_objects; i++) {
+		enum frame_kind kind = frame_kind_of_object(&p->t->objects[i]);
+
+		if (!p->limits[i])
+			continue;
+		p->mappings[i] = shared[kind] ? shared[kind] : ++last;
+		if (frame_kind_is_managed(kind))
+			shared[kind] = p->mappings[i];
+	}
 }
 
 static int fill(struct pprof_tables *p)
@@ -529,8 +552,21 @@ static uint32_t pprof_build_id(struct pprof_tables *p, const struct store_object
 	return pprof_tables_string(p, text);
 }
 
+/* Returns the string of a mapping's name. */
+static uint32_t mapping_name(struct pprof_tables *p, const struct store_object *object)
+{
+	enum frame_kind kind = frame_kind_of_object(object);
+	char name[32];
+
+	if (!frame_kind_is_managed(kind))
+		return pprof_tables_string(p, object->path ? object->path : "[unknown]");
+	snprintf(name, sizeof(name), "[%s]", frame_kind_name(kind));
+	return pprof_tables_string(p, name);
+}
+
 static int pprof_write_mappings(struct pprof_tables *p, FILE *out)
 {
+	uint32_t last = 0;
 	int err = 0;
 
 	for (uint32_t i = 0; err == 0 && i < p->t->n_objects; i++) {
@@ -538,13 +574,13 @@ static int pprof_write_mappings(struct pprof_tables *p, FILE *out)
 		Pprof__Mapping mapping = PPROF__MAPPING__INIT, *list = &mapping;
 		Pprof__Profile message = PPROF__PROFILE__INIT;
 
-		if (!p->mappings[i])
+		if (p->mappings[i] <= last)
 			continue;
+		last = p->mappings[i];
 		mapping.id = p->mappings[i];
 		mapping.memory_start = mapping.id << PPROF_OBJECT_SHIFT;
 		mapping.memory_limit = mapping.memory_start + ((p->limits[i] + 4095) & ~4095ull);
-		mapping.filename =
-			pprof_tables_string(p, object->path ? object->path : "[unknown]");
+		mapping.filename = mapping_name(p, object);
 		mapping.build_id = pprof_build_id(p, object);
 		mapping.has_functions = mapping.has_filenames = true;
 		mapping.has_line_numbers = mapping.has_inline_frames = true;
@@ -562,6 +598,16 @@ static int pprof_write_one(struct pprof_tables *p, Pprof__Location *location, FI
 	message.location = &location;
 	message.n_location = 1;
 	return write_message(&message, &p->scratch, out);
+}
+
+/* Returns the address of a location, which is in its object's mapping. */
+static uint64_t address_of(const struct pprof_tables *p, const struct store_location *location)
+{
+	uint64_t start = (uint64_t)p->mappings[location->object] << PPROF_OBJECT_SHIFT;
+
+	if (is_managed(p, location->object))
+		return start + location->offset % PPROF_OBJECT_SIZE;
+	return start + location->offset + location->is_return;
 }
 
 static uint64_t function_id(const struct pprof_tables *p, const struct profile_symbol *symbol)
@@ -593,7 +639,7 @@ static int pprof_write_location(struct pprof_tables *p, uint32_t number, FILE *o
 	}
 	l.id = p->ids[number];
 	l.mapping_id = p->mappings[location->object];
-	l.address = (l.mapping_id << PPROF_OBJECT_SHIFT) + location->offset + location->is_return;
+	l.address = address_of(p, location);
 	l.line = list;
 	l.n_line = count;
 	err = pprof_write_one(p, &l, out);
@@ -618,8 +664,7 @@ static int pprof_write_frame(struct pprof_tables *p, uint32_t number, FILE *out)
 		const struct store_location *location = &p->t->locations[frame->location];
 
 		l.mapping_id = p->mappings[location->object];
-		l.address = (l.mapping_id << PPROF_OBJECT_SHIFT) + location->offset +
-			    location->is_return;
+		l.address = address_of(p, location);
 	}
 	return pprof_write_one(p, &l, out);
 }
@@ -679,6 +724,7 @@ static int pprof_write_functions(struct pprof_tables *p, FILE *out)
 		function.name = from->name;
 		function.system_name = from->system_name;
 		function.filename = from->file;
+		function.start_line = from->start_line;
 		message.function = &list;
 		message.n_function = 1;
 		err = write_message(&message, &p->scratch, out);

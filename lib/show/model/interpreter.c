@@ -2,6 +2,7 @@
 /* Leaves frames of interpreters out; see interpreter.h. */
 #include "model/interpreter.h"
 
+#include "model/frame_kind.h"
 #include "proc/object.h"
 
 static const struct store_object *object_of(const struct store_tables *t, uint32_t node)
@@ -15,7 +16,7 @@ static bool carries(const struct store_tables *t, uint32_t node)
 	uint32_t parent = t->nodes[node].parent;
 
 	return parent && object_of(t, node)->kind != OBJECT_MANAGED &&
-	       object_of(t, parent)->kind == OBJECT_MANAGED && *object_of(t, parent)->path != '[';
+	       frame_kind_is_managed(frame_kind_of_object(object_of(t, parent)));
 }
 
 static bool has_managed(const struct store_tables *t)

@@ -31,6 +31,7 @@
 #include "base/int_map.h"
 #include "base/strings.h"
 #include "base/text.h"
+#include "model/frame_kind.h"
 #include "model/namesakes.h"
 #include "sym/demangle.h"
 
@@ -175,7 +176,25 @@ static struct profile_symbol of_object(const struct store_object *object)
 			  : object->kind == OBJECT_AWAITED ? AWAITED_OBJECT
 							   : object->path,
 		.is_kernel = object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE,
+		.kind = frame_kind_of_object(object),
 	};
+}
+
+/* Returns the same for a function, with what its line tells besides the name. */
+static struct profile_symbol of_function(const struct store_object *object,
+					 const struct store_line *line)
+{
+	struct profile_symbol symbol = of_object(object);
+
+	if (frame_kind_is_managed(symbol.kind))
+		symbol.first_line = (uint32_t)line->function_start;
+	return symbol;
+}
+
+/* Returns a function's demangled name; NULL if it is not mangled, or memory is short. */
+static char *readable_name(const struct profile_symbol *symbol, const char *function)
+{
+	return frame_kind_is_managed(symbol->kind) ? NULL : demangle(function);
 }
 
 /* Packs an object's number and an address of NAMES_OBJECT bits into a key. Returns 0, which is
@@ -187,10 +206,11 @@ static uint64_t names_key(uint32_t object, uint64_t at)
 		       : 0;
 }
 
-static int names_function(struct names *names, uint32_t object, const char *function,
+static int names_function(struct names *names, uint32_t object, const struct store_line *line,
 			  const struct profile_symbol **ret_symbol)
 {
-	struct profile_symbol like = of_object(&names->tables->objects[object]);
+	struct profile_symbol like = of_function(&names->tables->objects[object], line);
+	const char *function = line->function;
 	uint64_t key = names_key(object, (uintptr_t)function);
 	uint32_t at = key ? int_map_find(&names->raw, key) : INT_MAP_NONE;
 	char *readable;
@@ -200,7 +220,7 @@ static int names_function(struct names *names, uint32_t object, const char *func
 		*ret_symbol = names->symbols[at];
 		return 0;
 	}
-	readable = demangle(function);
+	readable = readable_name(&like, function);
 	like.name = readable ? readable : function;
 	err = names_symbol(names, &like, ret_symbol);
 	free(readable);
@@ -209,14 +229,14 @@ static int names_function(struct names *names, uint32_t object, const char *func
 
 /* Finds the symbol of a function that has a namesake in its object, by the function's name with its
  * suffix. Returns 0 or an error. */
-static int names_namesake(struct names *names, uint32_t object, const char *function,
+static int names_namesake(struct names *names, uint32_t object, const struct store_line *line,
 			  const char *suffix, const struct profile_symbol **ret_symbol)
 {
-	struct profile_symbol like = of_object(&names->tables->objects[object]);
-	char *readable = demangle(function), *name;
+	struct profile_symbol like = of_function(&names->tables->objects[object], line);
+	char *readable = readable_name(&like, line->function), *name;
 	int err;
 
-	like.plain = readable ? readable : function;
+	like.plain = readable ? readable : line->function;
 	if (asprintf(&name, "%s%s", like.plain, suffix) < 0) {
 		free(readable);
 		return -ENOMEM;
@@ -274,8 +294,8 @@ static int symbol_of(struct names *names, const struct store_location *location,
 		return names_unnamed(names, location, line, ret_symbol);
 	suffix = namesakes_suffix(names->namesakes, (uint32_t)(line - names->tables->lines));
 	if (suffix)
-		return names_namesake(names, location->object, line->function, suffix, ret_symbol);
-	return names_function(names, location->object, line->function, ret_symbol);
+		return names_namesake(names, location->object, line, suffix, ret_symbol);
+	return names_function(names, location->object, line, ret_symbol);
 }
 
 /* Fills in the keys of a location. */
@@ -350,7 +370,8 @@ int names_location(struct names *names, uint32_t location, const struct profile_
 
 const struct profile_symbol *names_mark(struct names *names, const char *text)
 {
-	struct profile_symbol like = {.name = text, .object = "", .is_mark = true};
+	struct profile_symbol like = {
+		.name = text, .object = "", .is_mark = true, .kind = FRAME_NOTE};
 	const struct profile_symbol *symbol;
 
 	return names_symbol(names, &like, &symbol) < 0 ? NULL : symbol;

@@ -13,6 +13,9 @@
  * function has no start, so it is taken to be the namesake in its file; if its file has none, it
  * keeps the bare name.
  *
+ * Functions of one name in a source file that an interpreter runs (lambdas, functions that are
+ * defined again) differ by their first lines, which are their starts: "<lambda> (parse.py:31)".
+ *
  * A name with namesakes in one version of a file has suffixes in all versions, whose objects have
  * one path: otherwise their common functions would have two names.
  */
@@ -115,7 +118,8 @@ static bool may_have_namesakes(const struct store_tables *t, const struct store_
 		return false;
 	if (is_kernel(kind))
 		return strncmp(name, "bpf_prog_", strlen("bpf_prog_")) != 0;
-	return (kind == OBJECT_ELF || kind == OBJECT_VDSO) && !ends_with(name, "@plt");
+	return kind == OBJECT_MANAGED ||
+	       ((kind == OBJECT_ELF || kind == OBJECT_VDSO) && !ends_with(name, "@plt"));
 }
 
 /* Returns whether a line is in a wrapper that Go's compiler made: it calls the function of the same
@@ -252,8 +256,10 @@ static int put_suffix(struct finder *f, uint32_t number)
 	int length = (int)strlen(name), r;
 	char *text;
 
-	if (of->file != NAMESAKES_NONE &&
-	    int_map_find(&f->holders, pair_key(of->pair, of->file)) == number) {
+	if (object->kind == OBJECT_MANAGED) {
+		r = asprintf(&text, " (%s:%" PRIu64 ")", name, of->start);
+	} else if (of->file != NAMESAKES_NONE &&
+		   int_map_find(&f->holders, pair_key(of->pair, of->file)) == number) {
 		r = asprintf(&text, " (%s)", strings_at(f->files, of->file));
 	} else {
 		if (is_kernel(object->kind) && *name == '[') { /* "[kernel.kallsyms]" */

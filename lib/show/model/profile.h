@@ -78,7 +78,9 @@ struct profile_symbol {
 	const char *object;   /* path, "[kernel.kallsyms]", "[vdso]", "" for marks */
 	bool is_mark;	      /* not a function, but a note that frames are missing */
 	bool is_kernel;
-	bool is_unnamed; /* name is object+offset */
+	bool is_unnamed;     /* name is object+offset */
+	uint8_t kind;	     /* enum frame_kind, as of a frame that is not inlined */
+	uint32_t first_line; /* of the function in its source file; 0: not known */
 };
 
 /* A frame as views show it. */

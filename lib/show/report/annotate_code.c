@@ -55,6 +55,8 @@ static int code_open(struct code_work *w, const struct store_object *object)
 	char *path;
 	int fd, err;
 
+	if (object->kind == OBJECT_MANAGED) /* it has lines, and no instructions to look for */
+		return -ENOENT;
 	if (object->kind != OBJECT_ELF) {
 		code_problem(w->code, object->path, "its code is in no file");
 		return -ENOENT;

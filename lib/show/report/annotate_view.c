@@ -106,12 +106,17 @@ static void view_span_line(struct view *v, uint32_t line)
 /* Determines the first and the last line to show. */
 static void view_span(struct view *v)
 {
+	uint32_t line;
+
 	for (uint32_t i = 0; i < v->function->n_lines; i++)
 		if (view_same_file(v, v->function->lines[i].file))
 			view_span_line(v, v->function->lines[i].line);
 	for (uint32_t i = 0; i < v->code.n; i++)
 		if (view_same_file(v, v->code.instructions[i].file))
 			view_span_line(v, v->code.instructions[i].line);
+	line = v->function->symbol->first_line;
+	if (line && line < v->first && v->last - line <= VIEW_LINES)
+		v->first = line; /* of a managed function: "def f():" */
 	if (v->last - v->first > VIEW_LINES)
 		v->last = v->first + VIEW_LINES;
 }

@@ -14,7 +14,8 @@
  *       time:           "bins": [ {"samples", "symbol": index or null, "symbol_samples"} ]
  *       "hidden": {"rows", "samples"}: the rows below the limit
  *       "cut": true where the tree of callers was too large to be complete } ]
- *   "symbols": [ {"name", "object", "kernel", "mark", "unnamed"} ], which "symbol" is an index of
+ *   "symbols": [ {"name", "object", "kind", "kernel", "mark", "unnamed"} ], which "symbol" is an
+ * index of
  *
  * A tree is a list in which a parent comes before its children: a recording's paths are deeper
  * than the nesting that JSON readers accept. In a tree, "self" are samples that end in the node;
@@ -24,6 +25,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "model/frame_kind.h"
 #include "tree/flat.h"
 #include "tree/histogram.h"
 #include "report/report.h"
@@ -288,6 +290,7 @@ void report_json_symbol(const struct profile_symbol *symbol, struct json *j)
 	json_put_object(j, NULL);
 	json_put_string(j, "name", symbol->name);
 	json_put_string(j, "object", symbol->object);
+	json_put_string(j, "kind", frame_kind_name(symbol->kind));
 	json_put_bool(j, "kernel", symbol->is_kernel);
 	json_put_bool(j, "mark", symbol->is_mark);
 	json_put_bool(j, "unnamed", symbol->is_unnamed);

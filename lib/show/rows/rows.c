@@ -22,6 +22,7 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "model/cgroup_name.h"
+#include "model/frame_kind.h"
 #include "model/profile_ranks.h"
 #include "proc/object_id.h"
 #include "rows/identity.h"
@@ -178,6 +179,14 @@ static uint64_t id_of_location(const struct rows_profile *p, uint32_t number)
 	return location_id(p->t->objects[location->object].file_id, location->offset);
 }
 
+/* Returns the word for an object's kind: for source files, the language. */
+static const char *kind_word(const struct store_object *object)
+{
+	enum frame_kind kind = frame_kind_of_object(object);
+
+	return frame_kind_is_managed(kind) ? frame_kind_name(kind) : object_kind_name(object->kind);
+}
+
 static const char *build_id_text(struct buf *b, const struct store_object *object)
 {
 	if (!object->build_id_len)
@@ -220,7 +229,7 @@ static int put_location(struct rows_profile *p, uint32_t number, uint32_t alt)
 			[ROWS_LOCATION_ID] = rows_number(id_of_location(p, number)),
 			[ROWS_LOCATION_ALT] = rows_number(alt),
 			[ROWS_LOCATION_INLINED] = rows_number(i),
-			[ROWS_LOCATION_KIND] = rows_word(object_kind_name(object->kind)),
+			[ROWS_LOCATION_KIND] = rows_word(kind_word(object)),
 			[ROWS_LOCATION_FILE_ID] = rows_number(object->file_id),
 			[ROWS_LOCATION_BUILD_ID] = rows_word(build_id_text(&text[0], object)),
 			[ROWS_LOCATION_OBJECT] = rows_word(rows_text(&text[1], object->path)),
@@ -248,7 +257,7 @@ static int add_location(struct rows_profile *p, uint32_t number)
 	const struct store_location *location = &p->t->locations[number];
 	const struct store_object *object = &p->t->objects[location->object];
 	const struct identity_key key =
-		location_key(object_kind_name(object->kind), object->file_id, location->offset);
+		location_key(kind_word(object), object->file_id, location->offset);
 	bool is_new;
 	int err;
 
