@@ -145,6 +145,7 @@ static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
 				 : args->output.is_json	  ? 0
 							  : CMD_DIFF_LIMIT,
 		.color = args->terminal.color,
+		.full_names = args->terminal.full_names,
 		.width = args->terminal.pager ? 0 : args->terminal.width,
 	};
 	struct output output;

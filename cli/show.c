@@ -26,7 +26,8 @@ struct report_options show_options(const struct show *show)
 {
 	return (struct report_options){.width = show->terminal.pager ? 0 : show->terminal.width,
 				       .color = show->terminal.color,
-				       .utf8 = show->terminal.utf8};
+				       .utf8 = show->terminal.utf8,
+				       .full_names = show->terminal.full_names};
 }
 
 int show_run(struct show *show, int (*run)(void *arg, const struct input_open *open), void *arg)

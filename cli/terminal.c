@@ -24,7 +24,8 @@ enum {
 	TERMINAL_NO_PAGER,
 	TERMINAL_PROGRESS,
 	TERMINAL_NO_PROGRESS,
-	TERMINAL_STDIO
+	TERMINAL_STDIO,
+	TERMINAL_FULL_NAMES
 };
 
 static const struct argp_option terminal_options[] = {
@@ -37,6 +38,10 @@ static const struct argp_option terminal_options[] = {
 	{"progress", TERMINAL_PROGRESS, 0, 0,
 	 "Show progress on standard error when something takes more than a second (default on a "
 	 "terminal)",
+	 8},
+	{"full-names", TERMINAL_FULL_NAMES, 0, 0,
+	 "Show functions with what they return, their parameters and template arguments (text "
+	 "shows 'name<...>'; data such as --json always has full names)",
 	 8},
 	{"no-progress", TERMINAL_NO_PROGRESS, 0, 0, "Do not", 8},
 	{"stdio", TERMINAL_STDIO, 0, 0, "No pager, no colours: plain text, as perf's --stdio", 8},
@@ -74,6 +79,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case TERMINAL_NO_PROGRESS:
 		terminal->progress_choice =
 			key == TERMINAL_PROGRESS ? TERMINAL_ALWAYS : TERMINAL_NEVER;
+		return 0;
+	case TERMINAL_FULL_NAMES:
+		terminal->full_names = true;
 		return 0;
 	case TERMINAL_STDIO:
 		terminal->color_choice = terminal->pager_choice = TERMINAL_NEVER;

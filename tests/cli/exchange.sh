@@ -34,7 +34,7 @@ expect 0 "$stackctl" diff "$store@1" "$tmp/one"
 shows '# A: 100.301 ms, 100 samples'
 shows '# 0 of '
 expect 0 env STACKD_STORE="$store" "$stackctl" diff @1 @2 --by tag --percent-limit 0
-shows '_start > main > app::work()'
+shows '_start > main > app::work'
 make_store "$tmp/h.db" hostile
 expect 0 "$stackctl" diff "$tmp/h.db" "$tmp/h.db"
 shows 'evil\x0a;name'

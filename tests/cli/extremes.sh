@@ -26,7 +26,7 @@ says 'has no samples'
 expect 3 "$stackctl" annotate -i "$store" --recording 2
 # A recording of another machine, whose programs are not here: names come from the store.
 expect 0 "$stackctl" report -i "$store" --recording 1
-shows 'app::work()  [prog]'
+shows 'app::work  [prog]'
 expect 0 "$stackctl" annotate -i "$store" --recording 1 'app::work'
 shows '# no instructions: /bin/prog: No such file or directory'
 shows '# source: prog.cc (not here: see --source)'

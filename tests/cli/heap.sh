@@ -31,30 +31,30 @@ folded --metric heap.peak --to 1.5ms -- "$work 1000"
 expect 0 "$stackctl" heap -i "$store"
 shows 'heap of process 12 prog: peak 1.465 KiB at 0.002 s, live at the end 500 bytes, allocated 1.953 KiB (4 samples)'
 shows '# metric: heap.peak, 1.465 KiB'
-grep -q '66.7% .*app::work()' "$tmp/out" || fail "the peak by path: $(cat "$tmp/out")"
+grep -q '66.7% .*app::work' "$tmp/out" || fail "the peak by path: $(cat "$tmp/out")"
 expect 0 "$stackctl" heap -i "$store" --leaks --view flat
 shows '# metric: heap.live, 500 bytes'
-grep -q '60.0% .*300 bytes .*app::work()' "$tmp/out" || fail "leaks: $(cat "$tmp/out")"
+grep -q '60.0% .*300 bytes .*app::work' "$tmp/out" || fail "leaks: $(cat "$tmp/out")"
 # --- by path: standard errors (a tenth of a record, 0 of one of 1,000 bytes), rate, lifetime; what is older; change
 row() { # WORDS...: a line of the last output has these columns, whatever is between them
     tr -s ' ' <"$tmp/out" | grep -qF -- " $*" || fail "no row '$*': $(cat "$tmp/out")"
 }
 expect 0 "$stackctl" heap -i "$store"
 shows '# metric: heap.peak, 1.465 KiB, standard error 50 bytes'
-row '1000 bytes 0 bytes 300 bytes 30 bytes 126.953 KiB/s 0.002 s app::work() < main < _start'
+row '1000 bytes 0 bytes 300 bytes 30 bytes 126.953 KiB/s 0.002 s app::work < main < _start'
 row '500 bytes 50 bytes 200 bytes 20 bytes 68.359 KiB/s 0.002 s main < _start'
 expect 0 "$stackctl" report -i "$store" --metric alloc.bytes
 shows '# metric: alloc.bytes, 1.953 KiB, standard error 62 bytes'
 expect 0 "$stackctl" report -i "$store" --metric alloc.objects
 shows 'standard error 5' # of 2, 5, 1 and 1: sqrt(2 * 1 + 5 * 4)
 expect 0 "$stackctl" heap -i "$store" --leaks
-row '300 bytes 30 bytes 1 1.270 KiB ········████████████ app::work() < main < _start'
+row '300 bytes 30 bytes 1 1.270 KiB ········████████████ app::work < main < _start'
 row '200 bytes 20 bytes 1 700 bytes ··········██████████ main < _start'
 expect 0 "$stackctl" heap -i "$store" --leaks --older 5.5ms
 row '300 bytes 30 bytes 1'
 ! grep -q ' 20 bytes' "$tmp/out" || fail "a block that is not old enough: $(cat "$tmp/out")"
 expect 0 "$stackctl" heap -i "$store" --from 1.5ms --to 4.5ms
-row '-700 bytes 30 bytes 1000 bytes 300 bytes app::work() < main < _start'
+row '-700 bytes 30 bytes 1000 bytes 300 bytes app::work < main < _start'
 [ "$(grep -c ' < _start' "$tmp/out")" = 1 ] || fail "no other change: $(cat "$tmp/out")"
 expect 0 "$stackctl" heap -i "$store" -o "$tmp/heap.svg"
 python3 - "$tmp/heap.svg" <<'END' || fail 'a picture'

@@ -191,9 +191,9 @@ END
 expect 0 "$stackctl" report -i "$tmp/wakers.db" --view waits --top 5
 sed '1,/^#      begin/d; s/  */ /g' "$tmp/out" >"$tmp/rows"
 diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "single waits: $(cat "$tmp/diff")"
- 0.101298 0.121298 20.000 ms blocked prog (12) [futex] other: main _start;main;app::work()
- 0.123298 0.143298 20.000 ms blocked prog (12) [futex] other: main _start;main;app::work()
- 0.145298 0.165298 20.000 ms blocked prog (12) [futex] other: main _start;main;app::work()
+ 0.101298 0.121298 20.000 ms blocked prog (12) [futex] other: main _start;main;app::work
+ 0.123298 0.143298 20.000 ms blocked prog (12) [futex] other: main _start;main;app::work
+ 0.145298 0.165298 20.000 ms blocked prog (12) [futex] other: main _start;main;app::work
  0.137198 0.142198 5.000 ms blocked other (99) [sleep] an interrupt main
  0.159198 0.164198 5.000 ms blocked other (99) [sleep] an interrupt main
 END
@@ -204,8 +204,8 @@ expect 2 "$stackctl" report -i "$tmp/wakers.db" --view waits --top -1
 expect 0 "$stackctl" report -i "$tmp/wakers.db" --view waits --sort time --metric wait.runnable --from 0.1425
 sed '1,/^#      begin/d; s/  */ /g' "$tmp/out" >"$tmp/rows"
 diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "runnable waits of a range: $(cat "$tmp/diff")"
-< 0.142500 0.143298 797.891 us runnable prog (12) [woken] _start;main;app::work()
- 0.164298 0.165298 1.000 ms runnable prog (12) [woken] _start;main;app::work()
+< 0.142500 0.143298 797.891 us runnable prog (12) [woken] _start;main;app::work
+ 0.164298 0.165298 1.000 ms runnable prog (12) [woken] _start;main;app::work
  0.170298 0.172298 2.000 ms runnable prog (12) [preempted] _start;main
 END
 expect 0 "$stackctl" report -i "$tmp/wakers.db" --view waits --pid 99 --to 0.14 -o "$tmp/waits.csv"

@@ -44,10 +44,10 @@ for view in tree flat callers time 'around --around main'; do
     has '# process 12 prog.*10.000 ms, 100.0%'
 done
 expect 0 "$stackctl" report -i "$store" --metric region.time
-has '60.0% .*app::work()'
+has '60.0% .*app::work'
 expect 0 "$stackctl" report -i "$store" --metric region.visits
 has '# process 12 prog.*: 4 instances, 100.0%'
-has '75.0% .*app::work()'
+has '75.0% .*app::work'
 expect 0 "$stackctl" report -i "$store" --metric mpi.sent
 has '# process 12 prog.*: 5.000 KiB'
 expect 0 "$stackctl" report -i "$store" --metric region.time --symbol 'app::work'
@@ -56,9 +56,9 @@ expect 0 "$stackctl" annotate -i "$store" --metric region.time 'app::work'
 has '6.000 ms have it in their path, 60.0% of all'
 expect 0 "$stackctl" report -i "$store" --metric region.time --view flat
 has 'function; % of region.time, and region.time$'
-has ' 60.0%   60.0%  6.000 ms  app::work()'
+has ' 60.0%   60.0%  6.000 ms  app::work'
 expect 0 "$stackctl" report -i "$store" --metric region.visits --view flat
-has ' 75.0%   75.0%         3  app::work()'
+has ' 75.0%   75.0%         3  app::work'
 expect 0 "$stackctl" report -i "$store" --metric region.time --json
 python3 - "$tmp/out" <<'END' || fail 'JSON'
 import json, sys
@@ -106,10 +106,10 @@ make_store "$tmp/small.db" small
 expect 0 "$stackctl" diff --metric region.visits "$store" "$tmp/merged"
 has '# A: 4 instances of '
 has '# B: 8 instances of '
-has ' 3 .* 6 .*+3 .*app::work()'
+has ' 3 .* 6 .*+3 .*app::work'
 has '^# 3 of [0-9]* rows changed$'
 expect 0 "$stackctl" diff --metric region.visits --share "$store" "$tmp/merged"
-has '75.00 .*75.00 .*app::work()'
+has '75.00 .*75.00 .*app::work'
 has '^# 0 of [0-9]* rows changed$'
 expect 0 "$stackctl" diff --per 'app::work' "$store" "$store"
 has 'CPU time in ms per pass'

@@ -104,7 +104,7 @@ expect 0 "$stackctl" export --folded -i "$store" --recording 2
 # --- a locale without UTF-8
 expect 0 env LC_ALL=C "$stackctl" report -i "$store" --recording 1
 ! LC_ALL=C grep -q $'[\x80-\xff]' "$tmp/out" || fail 'characters beyond ASCII in the C locale'
-shows '|- app::work()'
+shows '|- app::work'
 
 # --- list
 expect 0 "$stackctl" list -i "$store"

@@ -103,7 +103,8 @@ struct tagset_diff_options {
 	double percent_limit;
 	bool only_significant;
 	bool color;
-	unsigned width; /* 0: rows are not cut */
+	bool full_names; /* only for text: functions with what they return, all arguments */
+	unsigned width;	 /* 0: rows are not cut */
 };
 
 /* Write the differences as text or JSON. Return 0, -ENOMEM or -EIO. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/function_name.h"
 #include "base/json_put.h"
 #include "base/vec.h"
 #include "tagset/tagset_diff.h"
@@ -156,6 +157,19 @@ static void text_header(struct tagset_diff_writer *w)
 					 "A self     B self   function\n");
 }
 
+/* Appends a function's name as text shows it. */
+static void put_function(struct tagset_diff_writer *w, uint32_t function)
+{
+	const char *name = original(w, tagset_diff_function(w->diff, function));
+	struct buf b = {0};
+
+	if (!w->options->full_names)
+		function_name_put_short(name, strlen(name), FUNCTION_NAME_FOLDED, &b);
+	buf_put_u8(&b, '\0');
+	text_put(&w->line, w->options->full_names || b.failed ? name : (const char *)b.data, NULL);
+	buf_free(&b);
+}
+
 static int text_path(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
 	uint32_t n;
@@ -166,8 +180,7 @@ static int text_path(struct tagset_diff_writer *w, const struct tagset_diff_row 
 	text_printf(&w->line, "  %016" PRIx64 "  ", tagset_nodes(w->set, &n)[row->key].tag);
 	for (size_t i = 0; i < w->path.count; i++) {
 		text_put_raw(&w->line, i ? " > " : "");
-		text_put(&w->line, original(w, tagset_diff_function(w->diff, w->path.items[i])),
-			 NULL);
+		put_function(w, w->path.items[i]);
 	}
 	if (!w->path.count)
 		text_put_raw(&w->line, "[no frames]");
@@ -196,7 +209,7 @@ static int text_row(struct tagset_diff_writer *w, const struct tagset_diff_row *
 	} else {
 		text_printf(&w->line, "%11.*f%11.*f   ", unit.decimals, self[0], unit.decimals,
 			    self[1]);
-		text_put(&w->line, original(w, tagset_diff_function(w->diff, row->key)), NULL);
+		put_function(w, row->key);
 	}
 	if (w->options->width)
 		text_cut(&w->line,

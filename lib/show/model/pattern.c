@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/argp_table.h"
+#include "base/function_name.h"
 #include "base/text.h"
 
 bool pattern_matches(const char *pattern, const char *name, size_t len)
@@ -34,28 +35,32 @@ bool pattern_matches(const char *pattern, const char *name, size_t len)
 	return !*pattern;
 }
 
-/* Returns where the list of arguments begins: the '(' that matches the last ')'. */
-static const char *pattern_arguments(const char *name)
+/* Returns whether a pattern matches a name whose template arguments are left out. */
+static bool matches_bare(const char *pattern, const char *name, size_t len)
 {
-	const char *at = strrchr(name, ')');
-	int depth = 0;
+	struct buf bare = {0};
+	bool matches;
 
-	for (; at && at > name; at--) {
-		depth += (*at == ')') - (*at == '(');
-		if (!depth)
-			return at;
-	}
-	return NULL;
+	if (!memchr(name, '<', len))
+		return false;
+	function_name_put_short(name, len, FUNCTION_NAME_NO_ARGUMENTS, &bare);
+	matches = !bare.failed && pattern_matches(pattern, (const char *)bare.data, bare.len);
+	buf_free(&bare);
+	return matches;
 }
 
 bool pattern_is_function(const char *pattern, const char *name)
 {
-	const char *arguments;
+	const size_t len = strlen(name);
+	struct function_name parts;
 
-	if (pattern_matches(pattern, name, strlen(name)))
+	if (pattern_matches(pattern, name, len))
 		return true;
-	arguments = pattern_arguments(name);
-	return arguments && pattern_matches(pattern, name, (size_t)(arguments - name));
+	function_name_parse(name, len, &parts);
+	return pattern_matches(pattern, name, parts.end) ||
+	       pattern_matches(pattern, name + parts.begin, parts.end - parts.begin) ||
+	       pattern_matches(pattern, name + parts.begin, len - parts.begin) ||
+	       matches_bare(pattern, name, len);
 }
 
 bool pattern_is_object(const char *pattern, const char *path)
@@ -66,17 +71,23 @@ bool pattern_is_object(const char *pattern, const char *path)
 	       pattern_matches(pattern, base, strlen(base));
 }
 
-/* Copies the last component of a name: without its arguments, and without everything up to the last
- * "::". */
+/* Copies the last component of a name: without its parameters, and without everything up to the
+ * last "::". */
 static void last_part(const char *name, char ret_part[ARGP_TABLE_FAR])
 {
-	const char *arguments = pattern_arguments(name);
-	size_t len = arguments ? (size_t)(arguments - name) : strlen(name), from = 0;
+	struct function_name parts;
+	const char *suffix;
+	size_t len, from;
 
-	for (size_t i = 0; i + 1 < len; i++)
+	function_name_parse(name, strlen(name), &parts);
+	from = parts.begin;
+	for (size_t i = from; i + 1 < parts.end; i++)
 		if (name[i] == ':' && name[i + 1] == ':')
 			from = i + 2;
-	len -= from;
+	len = parts.end - from;
+	suffix = memmem(name + from, len, " (", 2); /* of a namesake: "parse (lexer.c)" */
+	if (suffix)
+		len = (size_t)(suffix - name) - from;
 	if (len >= ARGP_TABLE_FAR)
 		len = ARGP_TABLE_FAR - 1;
 	memcpy(ret_part, name + from, len);

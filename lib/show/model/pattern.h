@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Matches the names of functions and objects that a user writes: the exact name, or a pattern in
- * which '*' stands for any characters and '?' for one. A C++ function also matches by its name
- * without arguments, and a file by its name without folders.
+ * which '*' stands for any characters and '?' for one. A function also matches by its name without
+ * what it returns, its template arguments and its parameters, and a file by its name without
+ * folders.
  */
 #ifndef MODEL_PATTERN_H
 #define MODEL_PATTERN_H

@@ -49,7 +49,7 @@ struct profile_filter {
 	size_t n_pids;
 	const int32_t *tids;
 	size_t n_tids;
-	const char *const *comms; /* exact thread names */
+	const char *const *comms; /* names or patterns (model/pattern.h) of threads */
 	size_t n_comms;
 	struct profile_patterns units; /* folders of the path of the thread's cgroup */
 	uint64_t from_ns,

@@ -15,6 +15,7 @@
 #include "base/big.h"
 #include "base/vec.h"
 #include "model/cgroup_name.h"
+#include "model/pattern.h"
 
 #define PROFILE_EXPECTED (2u << 20) /* entries for which memory is reserved at most */
 
@@ -29,7 +30,7 @@ static bool lists(const int32_t *list, size_t n, int32_t value)
 static bool lists_comm(const struct profile_filter *filter, const char *comm)
 {
 	for (size_t i = 0; i < filter->n_comms; i++)
-		if (strcmp(filter->comms[i], comm) == 0)
+		if (pattern_matches(filter->comms[i], comm, strlen(comm)))
 			return true;
 	return filter->n_comms == 0;
 }

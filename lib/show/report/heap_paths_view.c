@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See heap_paths_view.h. */
 #include "report/heap_paths_view.h"
+#include "report/treeview.h"
 
 #include <errno.h>
 #include <math.h>
@@ -59,7 +60,7 @@ struct table {
 	const struct heap_paths *paths;
 	enum heap_paths_kind kind;
 	struct profile *profile;
-	bool utf8;
+	const struct report_options *options;
 	struct buf line;
 };
 
@@ -102,7 +103,7 @@ static void put_growth(struct table *t, const struct heap_path *path)
 		sum += path->live_since[i];
 		step = path->live.value > 0 ? (int)(sum / path->live.value * 8 + 0.5) : 0;
 		step = step < 0 ? 0 : step > 8 ? 8 : step;
-		text_put_raw(&t->line, (t->utf8 ? blocks : ascii)[step]);
+		text_put_raw(&t->line, (t->options->utf8 ? blocks : ascii)[step]);
 	}
 }
 
@@ -129,7 +130,7 @@ static int put_path(struct table *t, const struct heap_path *path)
 	text_put_raw(&t->line, "  ");
 	for (size_t i = 0; i < n && i < LEAF_FRAMES; i++) {
 		text_put_raw(&t->line, i ? " < " : "");
-		text_put_name(&t->line, frames[n - 1 - i].symbol->name, t->utf8);
+		treeview_function(&t->line, frames[n - 1 - i].symbol->name, t->options);
 	}
 	text_put_raw(&t->line, n > LEAF_FRAMES ? " < ...\n" : "\n");
 	return 0;
@@ -185,7 +186,7 @@ static int put_row(struct table *t, const struct heap_path *path)
 int heap_paths_view_text(const struct heap_paths *paths, enum heap_paths_kind kind,
 			 struct profile *profile, const struct report_options *options, FILE *out)
 {
-	struct table t = {.paths = paths, .kind = kind, .profile = profile, .utf8 = options->utf8};
+	struct table t = {.paths = paths, .kind = kind, .profile = profile, .options = options};
 	size_t *indices = sort(paths, kind);
 	int err = indices ? 0 : -ENOMEM;
 

@@ -141,7 +141,7 @@ static int report_flat_row(struct report *report, const struct flat_row *row)
 	treeview_share(&report->row, row->self, whole);
 	treeview_share(&report->row, row->total, whole);
 	text_printf(&report->row, "  %8s  ", report_number(report, row->self, amount));
-	text_put_name(&report->row, symbol->name, report->options->utf8);
+	treeview_function(&report->row, symbol->name, report->options);
 	if (!symbol->is_mark)
 		treeview_object(&report->row, symbol->object, report->options);
 	return treeview_row(&report->row, report->options, row->self * 20 >= whole, report->out);
@@ -285,9 +285,9 @@ static int time_row(struct report *report, const struct histogram *h, uint32_t i
 	if (bin->samples) {
 		text_printf(&report->row, "  %s%% ",
 			    text_share(bin->symbol_samples, bin->samples, share));
-		text_put_name(&report->row,
-			      profile_symbol_at(report->view.profile, bin->symbol)->name,
-			      report->options->utf8);
+		treeview_function(&report->row,
+				  profile_symbol_at(report->view.profile, bin->symbol)->name,
+				  report->options);
 	}
 	return treeview_row(&report->row, report->options, bin->samples == most, report->out);
 }

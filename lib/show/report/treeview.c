@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/function_name.h"
 #include "base/vec.h"
 
 /* columns of branches; a deeper row has its depth as a number */
@@ -52,6 +53,22 @@ struct treeview {
 bool treeview_is_small(uint64_t samples, uint64_t whole, const struct report_options *options)
 {
 	return (double)samples * 100.0 < options->percent_limit * (double)whole;
+}
+
+void treeview_function(struct buf *row, const char *name, const struct report_options *options)
+{
+	struct buf b = {0};
+
+	if (options->full_names) {
+		text_put_name(row, name, options->utf8);
+		return;
+	}
+	function_name_put_short(name, strlen(name),
+				options->utf8 ? FUNCTION_NAME_FOLDED : FUNCTION_NAME_FOLDED_ASCII,
+				&b);
+	buf_put_u8(&b, '\0');
+	text_put_name(row, b.failed ? name : (const char *)b.data, options->utf8);
+	buf_free(&b);
 }
 
 void treeview_object(struct buf *row, const char *object, const struct report_options *options)
@@ -222,7 +239,7 @@ static void label(struct treeview *v, uint32_t node, uint32_t calls)
 	uint32_t parent = v->nodes[node].parent;
 	const struct profile_symbol *above = parent ? calltree_symbol(v->tree, parent) : NULL;
 
-	text_put_name(&v->row, symbol->name, v->options->report->utf8);
+	treeview_function(&v->row, symbol->name, v->options->report);
 	if (calls > 1)
 		text_printf(&v->row, " (x%u)", calls);
 	if (v->nodes[node].is_inlined)

@@ -47,6 +47,10 @@ void treeview_share(struct buf *row, uint64_t samples, uint64_t whole);
 /* Returns whether `samples` are below the options' limit, which is in percent of `whole`. */
 bool treeview_is_small(uint64_t samples, uint64_t whole, const struct report_options *options);
 
+/* Appends a function's name as text shows it: the short one (base/function_name.h), unless the
+ * options want full names. */
+void treeview_function(struct buf *row, const char *name, const struct report_options *options);
+
 /* Appends the name of an object: "  [object]". */
 void treeview_object(struct buf *row, const char *object, const struct report_options *options);
 

@@ -26,6 +26,7 @@
 #include "model/waits.h"
 #include "model/waker_name.h"
 #include "report/report_header.h"
+#include "report/treeview.h"
 
 struct row {
 	const struct wait *wait;
@@ -217,12 +218,12 @@ static int names_of(const struct view *v, const struct row *row, struct names *r
 
 /* Appends names as a terminal shows them, with a separator between them. */
 static void put_names(const struct names *names, size_t from, size_t to, const char *between,
-		      bool utf8, struct buf *b)
+		      const struct report_options *options, struct buf *b)
 {
 	for (size_t i = from; i < to; i++) {
 		if (i > from)
 			text_put_raw(b, between);
-		text_put_name(b, names->frames[i].symbol->name, utf8);
+		treeview_function(b, names->frames[i].symbol->name, options);
 	}
 }
 
@@ -345,13 +346,13 @@ static int put_row(const struct view *v, const struct row *row,
 	text_printf(b, " (%d)", thread->tid);
 	fill_up(b, start, THREAD_WIDTH);
 	start = b->len;
-	put_names(&names, names.reason, names.n, " ", options->utf8, b);
+	put_names(&names, names.reason, names.n, " ", options, b);
 	fill_up(b, start, REASON_WIDTH);
 	start = b->len;
 	err = put_waker(v, row, options->utf8, b);
 	if (v->has_wakers)
 		fill_up(b, start, WAKER_WIDTH);
-	put_names(&names, 0, names.reason, ";", options->utf8, b);
+	put_names(&names, 0, names.reason, ";", options, b);
 	text_cut(b, options->width);
 	text_put_raw(b, "\n");
 	return err;
