@@ -59,7 +59,9 @@ static const struct argp_option cmd_report_options[] = {
 	{"top", CMD_REPORT_TOP, "N", 0,
 	 "Rows of the view 'waits'; 0: all (default 50; with --json, or as .csv, all)", 3},
 	{"sort", CMD_REPORT_SORT, "duration|time", 0,
-	 "Order of the view 'waits': the longest first (default), or the earliest", 3},
+	 "Order of the view 'waits': the longest first (default), or the earliest. perf's keys "
+	 "(comm, pid, tid, cpu, symbol, dso) choose --by and --view flat",
+	 3},
 	{"percent-limit", CMD_REPORT_PERCENT, "PERCENT", 0,
 	 "Sum up rows below this share of their part (default 0.5; with --json 0)", 3},
 	{"lbr", CMD_REPORT_LBR, 0, 0,
@@ -131,12 +133,50 @@ static void parse_top(struct argp_state *state, const char *arg, struct cmd_repo
 	args->has_top = true;
 }
 
-static void parse_sort(struct argp_state *state, const char *arg, struct cmd_report *args)
+/* Applies one of perf's sort keys. Returns false if it is none. */
+static bool sort_by_key(struct argp_state *state, const char *key, struct cmd_report *args)
 {
-	static const char *const words[] = {"duration", "time", NULL};
+	static const struct {
+		const char *key;
+		const char *by; /* NULL: the list of functions, which has functions and objects */
+	} keys[] = {{"pid", "process"}, {"comm", "command"}, {"tid", "thread"}, {"cpu", "cpu"},
+		    {"cgroup", "unit"}, {"sym", NULL},	     {"symbol", NULL},	{"dso", NULL},
+		    {"overhead", NULL}, {"sample", NULL},    {"period", NULL}};
 
-	args->options.by_time = word(state, "sort", arg, words, "duration, time");
-	args->has_sort = true;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (strcmp(keys[i].key, key) != 0)
+			continue;
+		if (!keys[i].by)
+			args->options.view = REPORT_FLAT;
+		else if (!args->has_by)
+			parse_by(state, keys[i].by, args);
+		return true;
+	}
+	return false;
+}
+
+/* Parses the order of the view 'waits', or sort keys of perf, which choose parts and the list of
+ * functions. */
+static void parse_sort(struct argp_state *state, char *arg, struct cmd_report *args)
+{
+	static const char *const words[] = {"duration", "time"};
+	char *rest = NULL;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (strcmp(words[i], arg) == 0) {
+			args->options.by_time = i == 1;
+			args->has_sort = true;
+			return;
+		}
+	}
+	for (char *key = strtok_r(arg, ",", &rest); key; key = strtok_r(NULL, ",", &rest)) {
+		if (!sort_by_key(state, key, args))
+			argp_error(state,
+				   "--sort: '%s' is none of duration, time (of --view waits), "
+				   "comm, pid, tid, cpu, symbol, dso; --by and --view choose "
+				   "what perf's --sort does",
+				   key);
+	}
 }
 
 /* Checks the options that only --view waits allows. */
@@ -230,6 +270,7 @@ static void complete(struct cmd_report *args)
 	options->width = args->show.terminal.pager ? 0 : args->show.terminal.width;
 	options->color = args->show.terminal.color;
 	options->utf8 = args->show.terminal.utf8;
+	options->full_names = args->show.terminal.full_names;
 	if (options->view != REPORT_AROUND)
 		options->around = NULL;
 	if (!options->n_bins)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/argp_table.h"
 #include "base/clock.h"
 #include "cmd.h"
 #include "input_fleet.h"
@@ -90,7 +91,8 @@ static const struct argp_option input_options[] = {
 	 1},
 	{"pid", INPUT_PID, "PID[,PID...]", 0, "Only these processes", 2},
 	{"tid", INPUT_TID, "TID[,TID...]", 0, "Only these threads", 2},
-	{"comm", INPUT_COMM, "NAME", 0, "Only threads of this name; may be repeated", 2},
+	{"comm", INPUT_COMM, "NAME", 0,
+	 "Only threads of this name (* and ? match any letters); may be repeated", 2},
 	{"unit", INPUT_UNIT, "NAME", 0,
 	 "Only threads in this systemd unit or slice (* and ? match any letters); may be repeated",
 	 2},
@@ -99,8 +101,8 @@ static const struct argp_option input_options[] = {
 	{"dso", INPUT_DSO, "NAME", 0,
 	 "Only samples that hit in this program or library; may be repeated", 2},
 	{"symbol", INPUT_SYMBOL, "NAME", 0,
-	 "Only samples that hit in this function (* and ? match any letters, and arguments may be "
-	 "left out); may be repeated",
+	 "Only samples that hit in this function (* and ? match any letters; what it returns, its "
+	 "template arguments and its parameters may be left out); may be repeated",
 	 2},
 	{"focus", INPUT_FOCUS, "NAME", 0,
 	 "Only paths through this function; repeated: through all of them", 2},
@@ -263,8 +265,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct input *input = state->input;
 
 	switch (key) {
+	case ARGP_KEY_ARG:
+		if (input->path)
+			argp_error(state, "'%s': one store is read, and it is %s", arg,
+				   input->path);
+		/* fall through */
 	case 'i':
-		input->path = arg;
+		input->path = input_range_cut(state, arg, input);
 		return 0;
 	case INPUT_RECORDING:
 		input_range_numbers(state, arg, input);
@@ -433,6 +440,27 @@ void input_no_function(const struct profile *profile, const char *name)
 	buf_free(&b);
 }
 
+/* Returns the thread name that is closest to the one that a user gave; NULL: none is close. */
+static const char *guess_comm(const struct store_tables *t, const char *asked)
+{
+	unsigned best = argp_table_near(asked) + 1;
+	const char *closest = NULL;
+
+	for (uint32_t i = 1; i <= t->n_threads; i++) {
+		const char *comm = t->threads[i].comm;
+		const unsigned distance = !comm ? UINT_MAX
+					  : strcasestr(comm, asked)
+						  ? 0
+						  : argp_table_distance(asked, comm);
+
+		if (distance < best) {
+			best = distance;
+			closest = comm;
+		}
+	}
+	return closest;
+}
+
 /* Prints that the filter selects no sample, with the closest name if the user gave one name. */
 static void nothing_left(const struct input *input, const char *path, int64_t id,
 			 const struct profile *profile)
@@ -444,7 +472,13 @@ static void nothing_left(const struct input *input, const char *path, int64_t id
 	const bool is_cpu = metric_info(f->metric)->series == SERIES_CPU;
 	struct buf b = {0};
 
-	put_guess(profile, name, &b);
+	if (name) {
+		put_guess(profile, name, &b);
+	} else if (f->n_comms == 1 && (name = guess_comm(profile_tables(profile), f->comms[0]))) {
+		text_put_raw(&b, "; did you mean '");
+		text_put(&b, name, NULL);
+		text_put_raw(&b, "'?");
+	}
 	message("no %s%s of recording %lld in %s is of the chosen processes, threads, functions "
 		"and times%.*s",
 		is_cpu ? "sample" : "record of ", is_cpu ? "" : metric_info(f->metric)->name,

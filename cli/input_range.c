@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/duration.h"
@@ -64,14 +65,36 @@ void input_range_numbers(struct argp_state *state, const char *arg, struct input
 			   arg);
 }
 
+static bool is_file(const char *name)
+{
+	return access(name, F_OK) == 0;
+}
+
+const char *input_range_cut(struct argp_state *state, char *name, struct input *input)
+{
+	char *at = strrchr(name, '@');
+
+	if (!at || !at[1] || strstr(name, "://") || is_file(name))
+		return name;
+	*at = '\0';
+	if ((at != name && !is_file(name)) || !parse_numbers(at + 1, input)) {
+		*at = '@';
+		if (at == name)
+			argp_error(state,
+				   "'%s': '%s' is not the number of a recording, nor two "
+				   "such as 3..5",
+				   name, at + 1);
+		return name;
+	}
+	return at == name ? NULL : name;
+}
+
 int input_part(const char *name, char **ret_path, struct input *input)
 {
 	const char *at = strrchr(name, '@');
-	FILE *whole = fopen(name, "re");
+	const bool whole = is_file(name);
 	char *path;
 
-	if (whole)
-		fclose(whole);
 	if (!whole && at && at[1]) {
 		if (!parse_numbers(at + 1, input)) {
 			message("%s: '%s' is not the number of a recording, nor two such as 3..5",

@@ -8,6 +8,11 @@
 /* Parses the argument of --recording. */
 void input_range_numbers(struct argp_state *state, const char *arg, struct input *input);
 
+/* Cuts the number of a recording off FILE@ID, FILE@ID..ID or @ID, unless a file has the whole name.
+ * Changes `name`; the number goes to `input`. Returns the file, in `name`; NULL: the default
+ * store. */
+const char *input_range_cut(struct argp_state *state, char *name, struct input *input);
+
 /* Parses --since, --from and --to, after all options have been read. */
 void input_range_times(struct argp_state *state, struct input *input);
 

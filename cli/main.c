@@ -21,10 +21,12 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
+#include "perf_habits.h"
 
 static int main_help(int argc, char **argv);
 static int version(int argc, char **argv);
 static int complete(int argc, char **argv);
+static int script(int argc, char **argv);
 
 static const struct verb {
 	const char *name;
@@ -60,6 +62,7 @@ static const struct verb {
 	{"help", main_help, "show this, or the options of a verb", PART_CORE},
 	{"version", version, "show the version", PART_CORE},
 	{"complete", complete, NULL, PART_CORE},
+	{"script", script, NULL, PART_CORE},
 };
 
 #define N_VERBS (sizeof(verbs) / sizeof(*verbs))
@@ -71,28 +74,63 @@ static bool is_listed(const struct verb *verb)
 	return verb->help && part_is_built(verb->part);
 }
 
+/* Finds a verb by its name, or by the begin of it that no other verb has. */
 static const struct verb *main_find(const char *name)
 {
-	for (size_t i = 0; i < N_VERBS; i++)
+	const struct verb *found = NULL;
+	const size_t len = strlen(name);
+
+	for (size_t i = 0; i < N_VERBS; i++) {
 		if (strcmp(verbs[i].name, name) == 0)
 			return &verbs[i];
-	return NULL;
+	}
+	for (size_t i = 0; len && i < N_VERBS; i++) {
+		if (!verbs[i].help || strncmp(verbs[i].name, name, len) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = &verbs[i];
+	}
+	return perf_habits_verb(name) ? NULL : found;
+}
+
+/* Lists the verbs that begin with a word, such as "report, record"; returns how many there are. */
+static unsigned with_prefix(const char *word, char *text, size_t size)
+{
+	size_t used = 0;
+	unsigned n = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; *word && i < N_VERBS && used < size; i++) {
+		if (verbs[i].help && strncmp(verbs[i].name, word, strlen(word)) == 0)
+			used += (size_t)snprintf(text + used, size - used, "%s%s", n++ ? ", " : "",
+						 verbs[i].name);
+	}
+	return n;
 }
 
 static int unknown(const char *name)
 {
+	const char *says = perf_habits_verb(name);
 	const struct verb *closest = NULL;
-	unsigned best = 3;
+	unsigned best = argp_table_near(name);
+	char several[256];
 
 	for (size_t i = 0; i < N_VERBS && verbs[i].help; i++) {
 		unsigned distance = argp_table_distance(name, verbs[i].name);
 
-		if (distance < best) {
+		if (distance <= best && (!closest || distance < best)) {
 			best = distance;
 			closest = &verbs[i];
 		}
 	}
-	if (closest)
+	if (says)
+		message("there is no verb '%s': %s", name, says);
+	else if (with_prefix(name, several, sizeof(several)))
+		message("'%s' is the begin of several verbs: %s", name, several);
+	else if (access(name, R_OK) == 0)
+		message("there is no verb '%s'; did you mean 'stackctl report %s'?", name, name);
+	else if (closest)
 		message("there is no verb '%s'; did you mean '%s'?", name, closest->name);
 	else
 		message("there is no verb '%s'; 'stackctl help' lists them", name);
@@ -210,6 +248,25 @@ static int complete(int argc, char **argv)
 	return describe(argv[1], OPTIONS_LIST);
 }
 
+/* What perf calls 'perf script': an export of all samples as text. */
+static int script(int argc, char **argv)
+{
+	char name[] = "stackctl export", option[] = "--perf-script";
+	char **words = calloc((size_t)argc + 2, sizeof(*words));
+	int status;
+
+	if (!words) {
+		message("out of memory");
+		return CMD_FAILED;
+	}
+	words[0] = name;
+	words[1] = option;
+	memcpy(words + 2, argv + 1, (size_t)(argc - 1) * sizeof(*words));
+	status = cmd_export(argc + 1, words);
+	free(words);
+	return status;
+}
+
 static void print_version(FILE *out)
 {
 	fprintf(out, "stackctl %s\n", STACKD_VERSION);
@@ -259,6 +316,8 @@ int main(int argc, char **argv)
 		return main_print(usage);
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
 		return main_print(print_version);
+	if (strcmp(argv[1], "record") == 0)
+		return perf_habits_record(argv);
 	verb = main_find(argv[1]);
 	return verb ? main_run(verb, argc - 1, argv + 1) : unknown(argv[1]);
 }

@@ -8,9 +8,11 @@
 #include <time.h>
 
 #include "base/argp_table.h"
+#include "base/habits.h"
 #include "cmd.h"
 #include "message.h"
 #include "output.h"
+#include "perf_habits.h"
 #include "terminal.h"
 
 #define OPTIONS_NAME_MAX 64
@@ -43,24 +45,9 @@ static bool options_name(const char *arg, char ret_name[OPTIONS_NAME_MAX])
 	return true;
 }
 
-/* For finding a long option that begins with a prefix, because getopt accepts abbreviations. */
-struct options_prefix {
-	const char *name;
-	size_t len;
-};
-
-static int has_prefix(void *arg, const struct argp_option *o)
-{
-	const struct options_prefix *prefix = arg;
-
-	return o->name && strncmp(o->name, prefix->name, prefix->len) == 0;
-}
-
 static bool is_known(const struct argp *argp, const char *name)
 {
-	struct options_prefix prefix = {name, strlen(name)};
-
-	return argp_table_find(argp, name) || argp_table_each(argp, has_prefix, &prefix) != 0;
+	return argp_table_find(argp, name) || argp_table_is_begin(argp, name);
 }
 
 static void unknown(const struct argp *argp, const char *verb, const char *name)
@@ -157,12 +144,32 @@ static int describe(const struct argp *argp, const char *name)
 					   : argp_table_list(argp, output.file));
 }
 
+/* Replaces options of perf by the verb's own. Ends the program with a message if there is no such
+ * option. The words stay for the rest of the program, since `input` points to them. */
+static const struct habits_words *translate(const struct argp *argp, int argc, char **argv)
+{
+	static struct habits_words words;
+
+	if (habits_translate(argp, perf_habits, false, argc, argv, &words) < 0) {
+		message("out of memory");
+		exit(CMD_FAILED);
+	}
+	if (words.option) {
+		message("there is no option '%s' here: %s", words.option, words.says);
+		exit(CMD_USAGE);
+	}
+	return &words;
+}
+
 void options_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
+	const struct habits_words *words;
+
 	if (options_mode != OPTIONS_READ)
 		exit(describe(argp, argv[0]));
-	argc = prepare(argp, argc, argv);
-	argp_parse(argp, argc, argv, 0, NULL, input);
+	words = translate(argp, argc, argv);
+	argc = prepare(argp, words->argc, words->argv);
+	argp_parse(argp, argc, words->argv, 0, NULL, input);
 	terminal_progress_begin();
 }
 

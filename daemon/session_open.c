@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "daemon/attach.h"
+#include "daemon/base/perf_habits.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_limits.h"
 #include "daemon/base/cpu_accounting.h"
@@ -349,11 +350,13 @@ static enum exit_status start_regions(struct session *s)
 
 static enum exit_status start_target(struct session *s)
 {
-	int err = target_start(s->scope.target);
+	const int err = target_start(s->scope.target);
+	const char *says;
 
 	if (!err)
 		return STATUS_DONE;
-	log_error("cannot run '%s': %s", s->options->command[0], strerror(-err));
+	says = err == -ENOENT ? perf_habits_command(s->options->command[0]) : NULL;
+	log_error("cannot run '%s': %s", s->options->command[0], says ? says : strerror(-err));
 	archive_discard(s->recording.archive);
 	return STATUS_FAILED;
 }

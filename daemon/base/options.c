@@ -14,6 +14,7 @@
 #include "base/parts.h"
 #include "base/vec.h"
 #include "daemon/base/exit_status.h"
+#include "daemon/base/perf_habits.h"
 #include "stackd_abi.h"
 
 #define SECOND_NS	UINT64_C(1000000000)
@@ -304,6 +305,23 @@ static void add_pids(struct argp_state *state, struct options *options, char *li
 		argp_error(state, "--pid '%s': expected a process id", list);
 }
 
+/* With another target, `sleep SECONDS` says how long to record, as it does for perf. Returns
+ * whether it does. */
+static bool is_sleep(struct options *options, char **command)
+{
+	char *end;
+	double seconds;
+
+	if (options->target == TARGET_NONE || options->target == TARGET_COMMAND || !command[0] ||
+	    strcmp(command[0], "sleep") != 0 || !command[1] || command[2])
+		return false;
+	seconds = strtod(command[1], &end);
+	if (end == command[1] || *end || !(seconds > 0 && seconds < 1e9))
+		return false;
+	options->duration_s = seconds;
+	return true;
+}
+
 static void set_target(struct argp_state *state, struct options *options, enum target_kind kind)
 {
 	if (options->target != TARGET_NONE && (options->target != kind || kind != TARGET_PIDS))
@@ -456,6 +474,8 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		options->keep_bytes = bytes(state, "--keep-bytes", arg, 65536, MOST_KEEP_BYTES);
 		break;
 	case ARGP_KEY_ARGS:
+		if (is_sleep(options, state->argv + state->next))
+			break;
 		set_target(state, options, TARGET_COMMAND);
 		options->command = state->argv + state->next;
 		break;
@@ -667,6 +687,7 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 	argp_err_exit_status = STATUS_USAGE;
 	if (argc == 2 && strcmp(argv[1], "--man") == 0)
 		exit((int)manual(&argp));
+	argv = perf_habits_translate(&argp, &argc, argv);
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, ret_options);
 }
 

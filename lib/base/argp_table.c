@@ -48,31 +48,67 @@ const struct argp_option *argp_table_find(const struct argp *argp, const char *n
 	return found;
 }
 
+static int begins(void *arg, const struct argp_option *o)
+{
+	const char *name = arg;
+
+	return o->name && !strncmp(o->name, name, strlen(name));
+}
+
+bool argp_table_is_begin(const struct argp *argp, const char *name)
+{
+	char begin[128];
+
+	snprintf(begin, sizeof(begin), "%s", name);
+	if (argp_table_each(argp, begins, begin))
+		return true;
+	for (const struct argp_option *o = argp_table_builtin; o->name; o++)
+		if (begins(begin, o))
+			return true;
+	return false;
+}
+
+unsigned argp_table_near(const char *word)
+{
+	const size_t len = strlen(word);
+
+	return len < 6 ? 1 : (unsigned)(len / 3);
+}
+
+/* Returns the cost of cell j in the row of a[i - 1]; `before` and `above` are the two rows above.
+ */
+static unsigned cell(const char *a, const char *b, unsigned i, unsigned j, const unsigned *before,
+		     const unsigned *above, unsigned left)
+{
+	unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
+
+	if (above[j] + 1 < best)
+		best = above[j] + 1;
+	if (left + 1 < best)
+		best = left + 1;
+	if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+	    before[j - 2] + 1 < best)
+		best = before[j - 2] + 1;
+	return best;
+}
+
 unsigned argp_table_distance(const char *a, const char *b)
 {
-	size_t n = strlen(a), m = strlen(b);
-	unsigned row[ARGP_TABLE_FAR];
+	const size_t n = strlen(a), m = strlen(b);
+	unsigned rows[3][ARGP_TABLE_FAR];
 
 	if (n >= ARGP_TABLE_FAR || m >= ARGP_TABLE_FAR)
 		return ARGP_TABLE_FAR;
 	for (unsigned j = 0; j <= m; j++)
-		row[j] = j;
+		rows[0][j] = j;
 	for (unsigned i = 1; i <= n; i++) {
-		unsigned diagonal = row[0];
+		unsigned *row = rows[i % 3];
 
 		row[0] = i;
-		for (unsigned j = 1; j <= m; j++) {
-			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
+		for (unsigned j = 1; j <= m; j++)
+			row[j] = cell(a, b, i, j, rows[(i + 1) % 3], rows[(i + 2) % 3], row[j - 1]);
 	}
-	return row[m];
+	return rows[n % 3][m];
 }
 
 struct argp_table_guess {
@@ -85,7 +121,7 @@ static int compare(void *arg, const struct argp_option *o)
 	struct argp_table_guess *guess = arg;
 	unsigned distance = o->name ? argp_table_distance(guess->name, o->name) : ARGP_TABLE_FAR;
 
-	if (distance < guess->best) {
+	if (distance <= guess->best && (!guess->closest || distance < guess->best)) {
 		guess->best = distance;
 		guess->closest = o->name;
 	}
@@ -94,10 +130,8 @@ static int compare(void *arg, const struct argp_option *o)
 
 const char *argp_table_guess(const struct argp *argp, const char *name)
 {
-	struct argp_table_guess guess = {.name = name, .best = 4};
+	struct argp_table_guess guess = {.name = name, .best = argp_table_near(name)};
 
-	if (strlen(name) < 5)
-		guess.best = 3;
 	argp_table_each(argp, compare, &guess);
 	for (const struct argp_option *o = argp_table_builtin; o->name; o++)
 		compare(&guess, o);

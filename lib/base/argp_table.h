@@ -22,14 +22,23 @@ int argp_table_each(const struct argp *argp,
  * and --version, which argp adds. */
 const struct argp_option *argp_table_find(const struct argp *argp, const char *name);
 
+/* Returns whether a long option begins with `name`, since getopt accepts abbreviations. */
+bool argp_table_is_begin(const struct argp *argp, const char *name);
+
 /* Returns the long option whose name is closest to a misspelt one; NULL if none is close. */
 const char *argp_table_guess(const struct argp *argp, const char *name);
 
 #define ARGP_TABLE_FAR 96
 
-/* Returns the Levenshtein distance of two words: the number of single-letter edits from one to the
- * other. Returns ARGP_TABLE_FAR if either has that many letters or more. */
+/* Returns the number of edits from one word to another: letters that are added, dropped, replaced,
+ * or swapped with their neighbour ("optimal string alignment", a Levenshtein distance with swaps;
+ * Damerau, A technique for computer detection and correction of spelling errors, 1964). Returns
+ * ARGP_TABLE_FAR if either has that many letters or more. */
 unsigned argp_table_distance(const char *a, const char *b);
+
+/* Returns the largest distance at which a word may have been meant by `word`: a third of its
+ * letters, at least 1. The share was chosen by hand. */
+unsigned argp_table_near(const char *word);
 
 /* Writes one line for each long option, for shell completion: its name, its argument ("" for none)
  * and its description, separated by tabs. Returns 0, or -EIO if the stream failed. */

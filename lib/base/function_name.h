@@ -24,6 +24,7 @@ struct function_name {
 	size_t rest;
 };
 
+/* Takes the first `len` bytes of a name apart. Any bytes will do. */
 void function_name_parse(const char *name, size_t len, struct function_name *ret_parts);
 
 /* What replaces the template arguments of a short name. */

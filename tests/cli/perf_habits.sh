@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What users of perf type: it works, or one line says what to type.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
+. "$(dirname "$0")/common"
+
+set -f
+stackd=${STACKD:-$PWD/build/stackd}
+store=$tmp/s.db
+make_store "$store" small small
+export STACKD_STORE=$store
+
+# works WORDS: they do the same as `as WORDS`, set before.
+works() {
+    # shellcheck disable=SC2086
+    expect 0 "$stackctl" $1
+    # shellcheck disable=SC2086
+    "$stackctl" $2 >"$tmp/wanted" || fail "stackctl $2"
+    cmp -s "$tmp/out" "$tmp/wanted" || fail "stackctl $1: not as stackctl $2"
+}
+
+# told WORDS TEXT: status 2, and one line with the text.
+told() {
+    # shellcheck disable=SC2086
+    expect 2 "$stackctl" $1
+    says "$2"
+    [ "$(wc -l <"$tmp/err")" = 1 ] || fail "stackctl $1: more than one line: $(cat "$tmp/err")"
+}
+
+# Where the recording is.
+works "report $store" "report"
+works "report -i $store@1" "report --recording 1"
+works "report $store@1..2" "report --recording 1..2"
+works "report @1" "report --recording 1"
+works "stats $store@1 --json" "stats --json --recording 1"
+works "flamegraph $store@1" "flamegraph --recording 1"
+works "export --folded -i $store@1" "export --folded --recording 1"
+told "report -i $store@9" 'no such recording'
+told "report $tmp/none.db" 'no such file'
+told "$store" "did you mean 'stackctl report $store'"
+
+# Verbs.
+works "rep" "report"
+works "ann main" "annotate main"
+works "script" "export --perf-script"
+told "expor_" "did you mean 'export'"
+told "reprot" "did you mean 'report'"
+works "sta" "stats"
+told "ex-port" "did you mean 'export'"
+for verb in stat evlist buildid-list lock sched kmem mem c2c probe trace timechart archive bench; do
+    told "$verb" "there is no verb '$verb': "
+done
+expect 2 "$stackctl" h
+says 'heap, help'
+
+# Options: the left does what the right does.
+pid=$("$stackctl" report | sed -n 's/^# process \([0-9]*\) .*/\1/p' | head -n 1)
+comm=$("$stackctl" report --by command | sed -n 's/^# command \([^ :]*\).*/\1/p' | head -n 1)
+works "report -p $pid" "report --pid $pid"
+works "report -p$pid -n" "report --pid $pid"
+works "report --comms=$comm,none" "report --comm $comm --comm none"
+works "report -c $comm" "report --comm $comm"
+works "report -d lib*" "report --dso lib*"
+symbol=$("$stackctl" export --folded | sed 's/.*;//; s/ [0-9]*$//' | head -n 1)
+works "report -S ${symbol%%(*},no" "report --symbol ${symbol%%(*} --symbol no"
+works "report -S $symbol" "report --symbol $symbol"
+for same in -g -G -n -v -gnv -f --stdio --header --show-nr-samples -I --call-graph=caller \
+    --call-graph --show-total-period --hierarchy '-w 10' --group; do
+    works "report $same" "report"
+done
+works "report -g caller" "report"
+works "report -g callee" "report --view callers"
+works "report --no-children" "report --view callers"
+works "report --children" "report --view flat"
+works "report --call-graph=callee" "report --view callers"
+works "report -s comm,dso,sym" "report --by command --view flat"
+works "report --sort pid,symbol" "report --view flat"
+works "report --sort tid" "report --by thread"
+works "report -T" "report --by thread"
+works "report --max-stack 2" "report --max-depth 2"
+works "annotate -l main" "annotate main"
+told "report -C 1" '--by cpu'
+told "report --time 1,2" '--from START --to END'
+told "report --fields=sym" '--json'
+told "report -D" 'export --perf-script'
+told "report --tui" 'flamegraph'
+told "report -k vmlinux" 'kernel'
+told "report --symfs /x" 'build-id'
+told "report --sotr time" "did you mean '--sort'"
+
+# What is near.
+expect 3 "$stackctl" report --comm "${comm}x"
+says "did you mean '$comm'"
+works "report --comm ${comm:0:2}*" "report --comm $comm"
+expect 2 "$stackctl" report --sort weight
+says "perf's --sort"
+
+# stackd.
+# Without the rights to record, stackd ends after it has read its options.
+record() {
+    status=$1
+    wanted=$2
+    shift 2
+    "$stackd" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    [ $? = "$status" ] || fail "stackd $*: not $status: $(cat "$tmp/err")"
+    grep -qF -- "$wanted" "$tmp/err" || fail "stackd $*: $(cat "$tmp/err")"
+}
+record 2 '--all' -C 1 -a
+record 2 '--pid' -t 1
+record 2 "did you mean '--duration'" --durtion 1 -a
+record 2 '--ring-bytes' record -m 16 -a
+record 2 '--duration' -a --timeout 100
+record 2 'expected' record -g --call-graph dwarf -F nothing -- true
+record 2 '--cgroup' -u root
+record 2 'no target' record -g -v -T -d -s -N -z
+record 2 'more than one target' -a -- sleep 1 2
+finish
