@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The command line that shows in a terminal what the page shows.
+ */
+import { DEFAULTS } from "./state.js";
+
+/** Quotes a word for a shell, where that is needed. @param {string} word */
+export const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'";
+
+/** Seconds, as --from and --to take them. @param {number} ns */
+const seconds = ns => String(+(ns / 1e9).toFixed(9));
+
+/** The filters' options for the selection. @param {import("./state.js").State} state @param {Lane[]} lanes */
+function filters(state, lanes) {
+	const words = [], tids = lanes.filter(lane => lane.tid !== undefined).map(lane => lane.tid);
+	const pids = lanes.filter(lane => lane.tid === undefined).map(lane => lane.pid);
+	if (state.metric !== DEFAULTS.metric && !["heap", "regions", "waits", "fold"].includes(state.tab))
+		words.push("--metric", state.metric);
+	if (state.from !== null && state.to !== null)
+		words.push("--from", seconds(state.from), "--to", seconds(state.to));
+	if (tids.length)
+		words.push("--tid", tids.join(","));
+	if (pids.length)
+		words.push("--pid", [...new Set(pids)].join(","));
+	return words;
+}
+
+/**
+ * @typedef {{ id: string, pid: number, tid?: number }} Lane
+ * @param {import("./state.js").State} state
+ * @param {string} store the store's path
+ * @param {Lane[]} lanes those that are selected
+ */
+export function commandOf(state, store, lanes) {
+	const words = ["stackctl", ...verbOf(state)], recording = state.recording ? "@" + state.recording : "";
+	if (state.tab === "difference")
+		words.push(store + (state.before ? "@" + state.before : ""), store + recording);
+	else
+		words.push("-i", store, ...state.recording ? ["--recording", state.recording] : []);
+	if (state.tab !== "log")
+		words.push(...filters(state, lanes));
+	return words.map(quoted).join(" ");
+}
+
+/** @param {import("./state.js").State} state */
+function verbOf(state) {
+	switch (state.tab) {
+	case "functions": return ["report", "--view", "flat", "--by", "all"];
+	case "around": return ["report", "--around", state.focus || "FUNCTION"];
+	case "waits": return ["report", "--view", "wakers"];
+	case "heap": return ["heap"];
+	case "regions": return ["report", "--view", "regions"];
+	case "source": return ["annotate", state.focus || "FUNCTION"];
+	case "difference": return ["diff"];
+	case "fold": return ["fold", "--region", state.region || "FUNCTION"];
+	case "log": return ["stats"];
+	default: return state.direction === "callers" ? ["report", "--view", "callers"] : ["report"];
+	}
+}
