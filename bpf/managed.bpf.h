@@ -121,12 +121,19 @@ __noinline int managed_find_thread(struct scratch *given)
 	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct managed_thread key = {.tid = task->pid, .start_time = task->start_time};
-	__u64 runtime, *known = CHECKED(bpf_map_lookup_elem(&managed_threads, &key));
+	struct thread_state *state = s ? state_at(s) : NULL;
+	__u64 runtime, *known;
 
 	if (!s)
 		return 0;
-	if (known && managed_thread_fits(s, *known))
+	if (state && managed_thread_fits(s, state->managed_thread))
 		return 1;
+	known = CHECKED(bpf_map_lookup_elem(&managed_threads, &key));
+	if (known && managed_thread_fits(s, *known)) {
+		if (state)
+			state->managed_thread = *known;
+		return 1;
+	}
 	runtime = s->managed.pc - (s->location & STACKD_LOCATION_MASK) + s->managed.is.runtime;
 	s->managed.thread = 0;
 	if (bpf_probe_read_user(&s->managed.interpreter, 8,
@@ -137,6 +144,8 @@ __noinline int managed_find_thread(struct scratch *given)
 		return 0;
 	runtime = s->managed.thread; /* before 6.4, a value must be on the stack */
 	bpf_map_update_elem(&managed_threads, &key, &runtime, BPF_ANY);
+	if (state)
+		state->managed_thread = runtime;
 	return 1;
 }
 
@@ -212,24 +221,26 @@ static long managed_add(__u32 turn, struct scratch **at)
 	struct guard *guard;
 
 	(void)turn;
-	if (s->managed.new_code && !managed_send_code(s))
+	if (s->managed.new_code && !managed_send_code(s)) {
+		s->managed.why = STACKD_COUNT_MANAGED_NAMELESS;
 		return 1;
+	}
 	if (!frame || !managed_read_frame(s, frame))
 		return 1;
 	if (managed_is_remembered(s, frame)) {
 		s->managed.may_match = 1;
 		return 1;
 	}
-	end = managed_byte(s, s->managed.is.frame_end);
-	previous = managed_word(s, s->managed.is.frame_previous);
+	end = managed_frame_end(s, frame);
+	previous = managed_frame_word(s, frame, s->managed.is.frame_previous);
 	if (s->managed.is.form != STACKD_INTERPRETER_CFRAME_ENTRY && end == MANAGED_OWNED_BY_C) {
 		s->managed.frame = previous;
 		s->managed.is_whole = 1;
 		s->managed.owned = frame;
 		return 1;
 	}
-	code = managed_word(s, s->managed.is.frame_code);
-	instruction = managed_word(s, s->managed.is.frame_instruction);
+	code = managed_frame_word(s, frame, s->managed.is.frame_code);
+	instruction = managed_frame_word(s, frame, s->managed.is.frame_instruction);
 	guard = &s->guards[RECENT(s->n_new)];
 	*guard = (struct guard){.reg_slot = frame,
 				.reg_word = code,
@@ -242,12 +253,27 @@ static long managed_add(__u32 turn, struct scratch **at)
 	if (!number && s->managed.new_code)
 		return 0; /* the next turn sends it, and comes back */
 	s->managed.frame = previous;
-	if (!number || (__s64)instruction < -2 || (__s64)instruction >> 1 >= STACKD_MANAGED_MASK ||
-	    s->managed.count >= MANAGED_MOST || !put_managed(s, number, (__s64)instruction >> 1))
+	if (!number) {
+		s->managed.why = STACKD_COUNT_MANAGED_NAMELESS;
 		return 1;
+	}
+	if ((__s64)instruction < -2 || (__s64)instruction >> 1 >= STACKD_MANAGED_MASK)
+		return 1;
+	if (s->managed.count >= MANAGED_MOST || !put_managed(s, number, (__s64)instruction >> 1)) {
+		s->managed.why = STACKD_COUNT_MANAGED_TOO_MANY;
+		return 1;
+	}
 	s->managed.count++;
 	s->managed.is_whole = s->managed.is.form == STACKD_INTERPRETER_CFRAME_ENTRY && end;
 	return s->managed.is_whole;
+}
+
+/* Gives a word of a cframe, which is on the stack. */
+static __always_inline bool managed_cframe_word(const struct scratch *s, __u64 address,
+						__u64 *ret_word)
+{
+	return word_at_hand(s, address, ret_word) ||
+	       !bpf_probe_read_user(ret_word, sizeof(*ret_word), (const void *)address);
 }
 
 /* Moves to the activation before, and returns whether its last frame is the one that the chain of
@@ -256,11 +282,21 @@ static __always_inline bool managed_arrives(struct scratch *s)
 {
 	__u64 cframe = s->managed.previous, frame;
 
-	if (!cframe || bpf_probe_read_user(&frame, sizeof(frame),
-					   (const void *)(cframe + s->managed.is.cframe_frame)))
+	if (!cframe || !managed_cframe_word(s, cframe + s->managed.is.cframe_frame, &frame))
 		return false;
 	s->managed.cframe = cframe;
 	return frame == s->managed.frame;
+}
+
+/* Notes the address of the activation's first frame, which is the lowest one if no generator runs,
+ * for the next walks' runs. */
+static __always_inline void managed_note_low(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+	__u64 frame = s->guards[RECENT(s->n_new - 1)].reg_slot;
+
+	if (state && (!state->count || !state->managed_low || frame < state->managed_low))
+		state->managed_low = frame;
 }
 
 /* Adds the frames of the activation with this cframe. Returns whether they are proven. */
@@ -268,22 +304,26 @@ static __always_inline bool managed_add_all(struct scratch *s)
 {
 	__u64 cframe = s->managed.cframe;
 
-	if (bpf_probe_read_user(&s->managed.frame, 8,
-				(const void *)(cframe + s->managed.is.cframe_frame)) ||
-	    bpf_probe_read_user(&s->managed.previous, 8,
-				(const void *)(cframe + s->managed.is.cframe_previous)))
+	if (!managed_cframe_word(s, cframe + s->managed.is.cframe_frame, &s->managed.frame) ||
+	    !managed_cframe_word(s, cframe + s->managed.is.cframe_previous, &s->managed.previous))
 		return false;
 	s->managed.is_whole = s->managed.may_match = 0;
 	s->managed.no_match = !s->managed.is.code_version || prefix_mode != STACKD_PREFIX_VERIFIED;
 	bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
 	if (s->managed.may_match) {
 		s->managed.has_matched = managed_matches(s);
-		if (s->managed.has_matched)
+		if (s->managed.has_matched) {
+			s->managed.why = 0;
 			return true;
+		}
 		s->managed.no_match = 1;
 		bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
 	}
-	return s->managed.is_whole && managed_arrives(s);
+	if (!s->managed.is_whole || !managed_arrives(s))
+		return false;
+	managed_note_low(s);
+	s->managed.why = 0;
+	return true;
 }
 
 /* Drops the activation's frames. */
@@ -309,10 +349,14 @@ static __always_inline int managed_add_owned(struct scratch *s, __u64 cfa)
 	bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
 	if (!s->managed.is_whole)
 		return 0;
-	if (s->managed.owned >= s->managed.low && s->managed.owned < cfa)
+	if (s->managed.owned >= s->managed.low && s->managed.owned < cfa) {
+		s->managed.why = 0;
 		return 1;
+	}
+	s->managed.why = STACKD_COUNT_MANAGED_ELSEWHERE;
 	if (count || s->managed.owned < cfa)
 		return 0;
+	s->managed.why = STACKD_COUNT_MANAGED_ENTERING;
 	managed_drop(s);
 	s->managed.count = 0;
 	s->managed.frame = first;
@@ -333,13 +377,45 @@ static __always_inline bool managed_begin(struct scratch *s)
 	return true;
 }
 
+/* Counts an activation. Its stack is not needed while the frames are read, so it does not add to
+ * what managed_frames() needs at most. */
+__noinline int managed_count(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct stackd_counters *counted;
+	__u32 here = 0;
+	__u64 why;
+
+	counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
+	if (!s || !counted)
+		return 0;
+	counted->n[STACKD_COUNT_MANAGED_FRAMES] += s->n_new - s->managed.frames_before;
+	why = s->managed.why;
+	if (!why)
+		return 0;
+	FORGET(why);
+	if (why < STACKD_COUNT_COUNT)
+		counted->n[why]++;
+	return 0;
+}
+
 /* Adds a frame that says that the activation's frames are not proven. */
 static __always_inline int managed_give_up(struct scratch *s)
 {
 	managed_drop(s);
+	managed_count(s);
 	put_managed(s, STACKD_MANAGED_UNPROVEN, 0);
 	s->walk.managed = MANAGED_ENDED;
 	s->walk.is_once = 1;
+	return 0;
+}
+
+/* Notes that the innermost activation has no managed frames, for it is being entered or left. */
+static __always_inline int managed_in_transition(struct scratch *s)
+{
+	s->walk.is_once = 1;
+	s->managed.why = STACKD_COUNT_MANAGED_ENTERING;
+	managed_count(s);
 	return 0;
 }
 
@@ -405,23 +481,31 @@ __noinline int managed_frames(struct scratch *given)
 	s->managed.new_code = 0;
 	s->managed.bytes_before = s->bytes;
 	s->managed.frames_before = s->n_new;
+	s->managed.why = STACKD_COUNT_MANAGED_NO_THREAD;
 	if (s->walk.managed == MANAGED_NOT_MET && !managed_begin(s))
 		return managed_give_up(s);
-	if (s->managed.is.form == STACKD_INTERPRETER_OWNER)
-		return managed_add_owned(s, cfa) ? 0 : managed_give_up(s);
-	if (s->managed.cframe >= cfa && !s->managed.count) {
-		s->walk.is_once = 1; /* in transition */
+	s->managed.why = STACKD_COUNT_MANAGED_BROKEN;
+	if (s->managed.is.form == STACKD_INTERPRETER_OWNER) {
+		if (!managed_add_owned(s, cfa))
+			return managed_give_up(s);
+		managed_count(s);
 		return 0;
 	}
+	if (s->managed.cframe >= cfa && !s->managed.count)
+		return managed_in_transition(s);
 	if (is_linking(s, mark)) { /* the links in its cframe must not be believed yet */
-		s->walk.is_once = 1;
 		if (s->managed.cframe >= s->managed.low)
 			s->walk.managed = MANAGED_UNLINKED;
-		return 0;
+		return managed_in_transition(s);
 	}
 	if (s->walk.managed == MANAGED_UNLINKED || s->managed.cframe < s->managed.low ||
-	    s->managed.cframe >= cfa || !managed_add_all(s))
+	    s->managed.cframe >= cfa) {
+		s->managed.why = STACKD_COUNT_MANAGED_ELSEWHERE;
 		return managed_give_up(s);
+	}
+	if (!managed_add_all(s))
+		return managed_give_up(s);
+	managed_count(s);
 	return s->managed.has_matched;
 }
 

@@ -56,15 +56,13 @@ struct {
 	__type(value, __u64);
 } managed_restless SEC(".maps");
 
+/* Time until which any process is restless. Most of the time none is. */
+__u64 managed_restless_until;
+
 /* Returns one of the words that were read, by its offset. */
 static __always_inline __u64 managed_word(const struct scratch *s, __u32 offset)
 {
 	return s->managed.words[BOUNDED(offset >> 3, MANAGED_WORDS)];
-}
-
-static __always_inline __u32 managed_byte(const struct scratch *s, __u32 offset)
-{
-	return managed_word(s, offset) >> (offset & 7) * 8 & 255;
 }
 
 /* --- code objects ----------------------------------------------------------------------------- */
@@ -76,6 +74,8 @@ static __always_inline void managed_disturb(struct scratch *s)
 
 	s->managed.is_restless = 1;
 	bpf_map_update_elem(&managed_restless, &space, &until, BPF_ANY);
+	if (until > managed_restless_until)
+		managed_restless_until = until;
 }
 
 /* Looks up whether the process is restless, once per walk. */
@@ -85,8 +85,11 @@ static __always_inline bool managed_is_restless(struct scratch *s)
 
 	if (s->managed.asked == s->record.header.time_ns)
 		return s->managed.is_restless;
-	until = CHECKED(bpf_map_lookup_elem(&managed_restless, &space));
 	s->managed.asked = s->record.header.time_ns;
+	s->managed.is_restless = 0;
+	if (managed_restless_until < bpf_ktime_get_ns())
+		return false;
+	until = CHECKED(bpf_map_lookup_elem(&managed_restless, &space));
 	s->managed.is_restless = until && *until > bpf_ktime_get_ns();
 	return s->managed.is_restless;
 }
@@ -179,6 +182,7 @@ __noinline int managed_send_code(struct scratch *given)
 	key.hash = s->managed.new_hash;
 	bpf_map_update_elem(&managed_codes, &key, &number, BPF_ANY);
 	managed_disturb(s);
+	count(STACKD_COUNT_MANAGED_CODES);
 	s->managed.new_code = 0;
 	return number;
 }
@@ -304,29 +308,64 @@ static __always_inline bool managed_take_facts(struct scratch *s, __u32 file)
 	return true;
 }
 
-/* Copies the words of a frame to s->managed.words. Most frames are next to each other, each
- * caller's at a lower address, so what is below is read at the same time. */
-static __always_inline bool managed_read_frame(struct scratch *s, __u64 frame)
+/* Returns the start of a run whose last frame is given: the lowest remembered frame, if that is
+ * near. */
+static __always_inline __u64 managed_run_start(struct scratch *s, __u64 frame)
 {
-	__u64 offset = frame - s->managed.run_base, start;
+	const struct thread_state *state = state_at(s);
+	__u64 start = frame + STACKD_MANAGED_FRAME_BYTES - MANAGED_RUN;
+	__u64 low = state && state->count ? state->managed_low : 0;
 
-	if (offset > MANAGED_RUN || s->managed.run_of != s->record.header.time_ns) {
-		start = frame + STACKD_MANAGED_FRAME_BYTES - MANAGED_RUN;
-		s->managed.run_of = 0;
-		if (bpf_probe_read_user(s->managed.run, MANAGED_RUN, (const void *)start))
-			return !bpf_probe_read_user(s->managed.words, STACKD_MANAGED_FRAME_BYTES,
-						    (const void *)frame);
-		s->managed.run_of = s->record.header.time_ns;
-		s->managed.run_base = start;
-		offset = frame - start;
-	}
-	if (offset > MANAGED_RUN - STACKD_MANAGED_FRAME_BYTES)
-		return !bpf_probe_read_user(s->managed.words, STACKD_MANAGED_FRAME_BYTES,
-					    (const void *)frame);
-	for (int i = 0; i < STACKD_MANAGED_FRAME_BYTES / 8; i++)
-		s->managed.words[i] =
-			*(__u64 *)(s->managed.run + BOUNDED(offset + i * 8, MANAGED_RUN));
+	return low > start && low <= frame ? low : start;
+}
+
+/* Copies a run that ends with a frame. false: the memory is unreadable. */
+static __always_inline bool managed_copy_run(struct scratch *s, __u64 start, __u64 frame)
+{
+	__u64 bytes = frame + STACKD_MANAGED_FRAME_BYTES - start;
+
+	s->managed.run_of = 0;
+	FORGET(bytes);
+	if (bytes > MANAGED_RUN ||
+	    bpf_probe_read_user(s->managed.run, BOUNDED(bytes, 2 * MANAGED_RUN),
+				(const void *)start))
+		return false;
+	s->managed.run_of = s->record.header.time_ns;
+	s->managed.run_base = start;
+	s->managed.run_plain = bytes - STACKD_MANAGED_FRAME_BYTES + 1;
 	return true;
+}
+
+/* Copies the words of a frame to the run, if they are not there. Most frames are next to each
+ * other, each caller's at a lower address, so what is below is read at the same time. A global
+ * function, so that the BPF verifier checks it once. */
+__noinline int managed_read_frame(struct scratch *given, __u64 frame)
+{
+	struct scratch *s = CHECKED(given);
+
+	if (!s)
+		return 0;
+	if (s->managed.run_of == s->record.header.time_ns &&
+	    frame - s->managed.run_base < s->managed.run_plain)
+		return 1;
+	return managed_copy_run(s, managed_run_start(s, frame), frame) ||
+	       managed_copy_run(s, frame, frame);
+}
+
+/* Returns a word of a frame that was read. */
+static __always_inline __u64 managed_frame_word(const struct scratch *s, __u64 frame, __u32 offset)
+{
+	__u64 at = frame - s->managed.run_base + offset;
+
+	return *(__u64 *)(s->managed.run + BOUNDED(at, MANAGED_RUN));
+}
+
+/* Returns the byte that says whether the activation's frames end with this one. */
+static __always_inline __u32 managed_frame_end(const struct scratch *s, __u64 frame)
+{
+	__u64 at = frame - s->managed.run_base + s->managed.is.frame_end;
+
+	return s->managed.run[BOUNDED(at, MANAGED_RUN)];
 }
 
 /* Returns what a guard keeps of an instruction, in the code object at `code`, whose version << 32
@@ -338,27 +377,26 @@ static __always_inline __u64 managed_position(__u64 version, __u64 code, __u64 i
 
 /* Returns whether the words of a frame that was read are those of a remembered one, and its code
  * object still has the same version. */
-static __noinline bool managed_is_same(const struct scratch *s, const struct guard *guard)
+static __always_inline bool managed_is_same(const struct scratch *s, const struct guard *guard)
 {
-	__u64 code = guard->reg_word;
+	__u64 frame = guard->reg_slot, code = guard->reg_word, position = guard->word_slot;
+	__u64 instruction = managed_frame_word(s, frame, s->managed.is.frame_instruction);
 	__u32 version;
 
-	return managed_word(s, s->managed.is.frame_code) == code &&
-	       managed_word(s, s->managed.is.frame_previous) == guard->word &&
-	       managed_byte(s, s->managed.is.frame_end) == (guard->reg >> 8 & 255) &&
+	return managed_frame_word(s, frame, s->managed.is.frame_code) == code &&
+	       managed_frame_word(s, frame, s->managed.is.frame_previous) == guard->word &&
+	       managed_frame_end(s, frame) == (guard->reg >> 8 & 255) &&
+	       (__u32)(instruction - code) == (__u32)position && position >> 32 &&
 	       !bpf_probe_read_user(&version, sizeof(version),
 				    (const void *)(code + s->managed.is.code_version)) &&
-	       version &&
-	       managed_position((__u64)version << 32, code,
-				managed_word(s, s->managed.is.frame_instruction)) ==
-		       guard->word_slot;
+	       version == position >> 32;
 }
 
 /* Returns whether a remembered managed frame, whose guard is given, is unchanged. */
 static __always_inline bool managed_frame_holds(struct scratch *s, const struct guard *guard)
 {
-	return !managed_is_restless(s) && managed_take_facts(s, guard->reg >> 16) &&
-	       managed_read_frame(s, guard->reg_slot) && managed_is_same(s, guard);
+	return managed_take_facts(s, guard->reg >> 16) && managed_read_frame(s, guard->reg_slot) &&
+	       managed_is_same(s, guard);
 }
 
 /* Returns whether the managed frame with a mark is unchanged. */
@@ -376,15 +414,43 @@ static __always_inline bool managed_mark_holds(struct scratch *s, struct thread_
 	       holds(s, (mark->slot & ~MARK_FLAGS) + s->managed.is.cframe_frame, guard->reg_slot);
 }
 
-/* Checks the mark s->check - 1, of either kind. Returns 1 to end the loop; s->check is then 0 if
- * all marks hold. */
+/* Returns whether the managed frame with a mark is unchanged, if its words are in the run. 0:
+ * managed_mark_holds() has to find out. A global function, so that the BPF verifier checks it
+ * once. */
+__noinline int managed_mark_in_run(struct scratch *given, __u32 index)
+{
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+	const struct guard *guard;
+	__u64 slot;
+
+	if (!state || index >= MAX_MARKS - 1 || s->managed.run_of != s->record.header.time_ns)
+		return 0;
+	slot = state->marks[BOUNDED(index, MAX_MARKS)].slot;
+	if (!(slot & MARK_MANAGED) ||
+	    (index < s->check_from && state->marks[BOUNDED(index + 1, MAX_MARKS)].slot != slot))
+		return 0; /* the activation's last frame: more is compared */
+	guard = &state->guards[BOUNDED(index, MAX_MARKS)];
+	return guard->reg_slot - s->managed.run_base < s->managed.run_plain &&
+	       guard->reg >> 16 == s->managed.file && managed_is_same(s, guard);
+}
+
+/* Checks the mark s->check - 1, of either kind, and managed ones that follow. Returns 1 to end the
+ * loop; s->check is then 0 if all marks hold. */
 static long check_any_mark(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
-	struct thread_state *state = state_at(s);
-	__u32 index = s->check - 1;
+	struct thread_state *state;
+	__u32 index;
 
 	(void)turn;
+	for (int i = 0; i < MARKS_A_TURN && s->check; i++) {
+		if (!managed_mark_in_run(s, s->check - 1))
+			break;
+		s->check--;
+	}
+	state = state_at(s);
+	index = s->check - 1;
 	if (!state || index >= MAX_MARKS)
 		return 1;
 	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED
@@ -401,7 +467,7 @@ __noinline int check_managed_marks(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 
-	if (s)
+	if (s && !managed_is_restless(s))
 		bpf_loop(MAX_MARKS, check_any_mark, &s, 0);
 	return 0;
 }

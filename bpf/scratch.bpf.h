@@ -314,6 +314,8 @@ struct scratch {
 		__u32 may_match;		   /* a remembered frame was met */
 		__u32 has_matched;		   /* everything from that frame on is unchanged */
 		__u32 no_match;			   /* it is not unchanged, or is not looked for */
+		__u32 why;			   /* the counter of an activation that is not
+						    * exact; 0: it is */
 		__u32 bytes_before, frames_before; /* the activation's managed frames */
 		__u64 new_code, new_hash; /* a code object whose names are to be sent; 0: none */
 		__u64 version;		  /* of the last code object << 32; 0: it has none */
@@ -324,6 +326,7 @@ struct scratch {
 		__u64 low, pc;		/* of the activation's native frame */
 		__u64 run_of, run_base; /* the sample to which the run belongs, and the run's
 					 * address */
+		__u64 run_plain;	/* bytes at whose addresses a frame can begin */
 		__u8 run[2048 + 8];
 		struct stackd_managed_record record;
 	} managed;

@@ -253,7 +253,7 @@ static __always_inline long walk_ends(struct scratch *s, __u32 reason)
 __noinline int managed_frames(struct scratch *given); /* managed.bpf.h */
 
 /* Walks one frame. Returns 1 to end the walk, with the reason in s->end. */
-static long walk_frame(__u32 turn, struct scratch **at)
+static ALIGNED long walk_frame(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
 	__u32 index = s->n_new;

@@ -48,7 +48,26 @@
 	X(WAKING_NS, "waking_ns", NS,                                                              \
 	  "the part of `cpu_ns`, by samples, in which a CPU was about to switch to a woken task")  \
 	X(PREEMPTED_NS, "preempted_ns", NS,                                                        \
-	  "time of samples, and of taking them, that is not in `cpu_ns`: another task was to run")
+	  "time of samples, and of taking them, that is not in `cpu_ns`: another task was to run") \
+	X(MANAGED_FRAMES, "managed_frames", COUNT,                                                 \
+	  "managed frames that were read and are proven; kept ones are not among them")            \
+	X(MANAGED_CODES, "managed_codes", COUNT,                                                   \
+	  "code objects of managed frames that were met for the first time")                       \
+	X(MANAGED_ENTERING, "managed_in_transition", COUNT,                                        \
+	  "innermost activations of an interpreter that were just being entered or left: they "    \
+	  "have no managed frames")                                                                \
+	X(MANAGED_NO_THREAD, "managed_unproven.thread", COUNT,                                     \
+	  "walks without managed frames: the interpreter has no state of the thread")              \
+	X(MANAGED_ELSEWHERE, "managed_unproven.elsewhere", COUNT,                                  \
+	  "activations whose managed frames are not proven: what the thread's state leads to "     \
+	  "is not in the activation's native frame")                                               \
+	X(MANAGED_BROKEN, "managed_unproven.chain", COUNT,                                         \
+	  "the same: their chain does not end where the activation before begins, or cannot be "   \
+	  "read")                                                                                  \
+	X(MANAGED_NAMELESS, "managed_unproven.names", COUNT,                                       \
+	  "the same: a code object cannot be read, or the ring buffer had no room for its names")  \
+	X(MANAGED_TOO_MANY, "managed_unproven.most", COUNT,                                        \
+	  "the same: the walk has no room for more frames")
 
 enum stackd_counter {
 #define STACKD_X(e, name, unit, meaning) STACKD_COUNT_##e,

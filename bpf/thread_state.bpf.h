@@ -34,6 +34,10 @@ struct thread_state {
 	/* Root first. */
 	struct mark marks[MAX_MARKS];
 	struct guard guards[MAX_MARKS];
+	/* Of managed frames; not believed, but tried first. */
+	__u64 managed_thread; /* the address of the interpreter's state of the thread */
+	__u64 managed_low;    /* the lowest frame's address */
+	__u64 unused[6];
 };
 
 _Static_assert(__builtin_offsetof(struct thread_state, touched) == CACHE_LINE &&
