@@ -16,6 +16,7 @@ enum { CMD_STATS_PROMETHEUS = 0x200 };
 
 struct cmd_stats {
 	bool is_prometheus;
+	bool is_verbose;
 	struct input input;
 	struct output_options output;
 };
@@ -23,6 +24,7 @@ struct cmd_stats {
 static const struct argp_option cmd_stats_options[] = {
 	{"prometheus", CMD_STATS_PROMETHEUS, 0, 0,
 	 "As metrics for Prometheus, for node_exporter's textfile collector (-o FILE.prom)", 3},
+	{"verbose", 'v', 0, 0, "All figures and counters (docs/COUNTERS.md)", 3},
 	{0},
 };
 
@@ -39,6 +41,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_STATS_PROMETHEUS:
 		args->is_prometheus = true;
+		return 0;
+	case 'v':
+		args->is_verbose = true;
 		return 0;
 	case ARGP_KEY_END:
 		if (args->is_prometheus && (args->output.is_json || args->input.is_range))
@@ -81,6 +86,14 @@ static bool has_other_metrics(struct store_reader *reader)
 	return store_reader_series(reader, &series) >= 0 && series;
 }
 
+static int write_stats(const struct cmd_stats *args, struct profile *profile, FILE *out)
+{
+	if (args->output.is_json)
+		return report_write_stats_json(profile, out);
+	return args->is_verbose ? report_write_stats_text(profile, out)
+				: report_write_stats_short(profile, out);
+}
+
 int cmd_stats(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
@@ -106,10 +119,7 @@ int cmd_stats(int argc, char **argv)
 		status = CMD_DONE;
 	written = output_begin(args.output.path, &output);
 	if (written == CMD_DONE)
-		written = output_end(&output,
-				     args.output.is_json
-					     ? report_write_stats_json(open.profile, output.file)
-					     : report_write_stats_text(open.profile, output.file));
+		written = output_end(&output, write_stats(&args, open.profile, output.file));
 	input_close(&open);
 	return written != CMD_DONE ? written : status;
 }

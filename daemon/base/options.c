@@ -114,14 +114,14 @@ static const struct argp_option argp_options[] = {
 	{"managed", OPTION_MANAGED, NULL, 0,
 	 "record the functions of Python programs (3.11 to 3.13), with file and line", 2},
 	{"judge", OPTION_JUDGE, NULL, 0,
-	 "check each walk of the kernel half by a walk of the daemon; counts are in stackctl stats",
+	 "check each walk of the kernel half by a walk of the daemon; counts are in stackctl stats -v",
 	 2},
 	{"tags", OPTION_TAGS, "MODE", 0,
 	 "in programs that keep a tag of their call path (libstacktag): auto (default) reads the "
 	 "tag and walks the stack if the tag is new; only never walks; off ignores tags",
 	 2},
 	{"judge-tags", OPTION_JUDGE_TAGS, NULL, 0,
-	 "walk all stacks, and check each walk by the program's tag; counts are in stackctl stats",
+	 "walk all stacks, and check each walk by the program's tag; counts are in stackctl stats -v",
 	 2},
 	{"lbr", OPTION_LBR, "anyway", OPTION_ARG_OPTIONAL,
 	 "record the processor's branch records (LBR), which confirm walks and continue walks "

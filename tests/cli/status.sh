@@ -18,6 +18,10 @@ for view in tree flat callers; do
 done
 expect 0 "$stackctl" report -i "$store" --pid 99 --json
 expect 0 "$stackctl" stats -i "$store"
+[ "$(wc -l <"$tmp/out")" -le 22 ] || fail "stats: more than a screen: $(cat "$tmp/out")"
+grep -q '^walks ended: ' "$tmp/out" || fail "stats: $(cat "$tmp/out")"
+expect 0 "$stackctl" stats -v -i "$store"
+shows 'counters:'
 expect 0 "$stackctl" stats -i "$store" --json
 expect 0 "$stackctl" list -i "$store"
 expect 0 "$stackctl" help

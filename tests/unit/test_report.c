@@ -627,6 +627,10 @@ static void test_stats_of_rules(void **state)
 			       "\nsteps by other rules than cfi: 16, 7 confirmed, 5 probable, "
 			       "3 wrong, 1 unchecked\n"));
 	free(text);
+	text = stats_of(f, report_write_stats_short);
+	assert_non_null(strstr(text, "\n! 3 steps were contradicted by the caller's code"));
+	assert_null(strstr(text, "\n! 0"));
+	free(text);
 	fake_free(f);
 }
 
@@ -680,11 +684,12 @@ static void test_failing_output(void **state)
 
 	(void)state;
 	assert_int_equal(profile_new(f, NULL, &p), 0);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		FILE *full = fopen("/dev/full", "w");
 		int err = i == 0   ? report_write_text(p, &options, full)
 			  : i == 1 ? report_write_json(p, &options, full)
 			  : i == 2 ? report_write_stats_json(p, full)
+			  : i == 3 ? report_write_stats_short(p, full)
 				   : report_write_stats_text(p, full);
 
 		assert_int_equal(err, -EIO);

@@ -65,7 +65,11 @@ int report_write_csv(struct profile *profile, const struct report_options *optio
  * costs. Returns 0, -ENOMEM, -EIO if the stream failed, or an error of profile_tags(). */
 int report_write_stats_json(struct profile *profile, FILE *out);
 
-/* Writes the same figures as text. Returns as report_write_stats_json() does. */
+/* Writes on one screen, as text, what was recorded, what it cost, and which counters mean trouble.
+ * Returns 0, -ENOMEM, or -EIO if the stream failed. */
+int report_write_stats_short(struct profile *profile, FILE *out);
+
+/* Writes all figures and counters as text. Returns as report_write_stats_json() does. */
 int report_write_stats_text(struct profile *profile, FILE *out);
 
 /* Writes the figures of a recording as metrics for Prometheus. Returns 0, -ENOMEM, or -EIO if the

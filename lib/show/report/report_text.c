@@ -19,6 +19,7 @@
 #include "model/pattern.h"
 #include "report/report.h"
 #include "report/region_view.h"
+#include "report/hints.h"
 #include "report/report_header.h"
 #include "report/report_view.h"
 #include "report/treeview.h"
@@ -410,6 +411,19 @@ static int parts(struct report *report)
 	return report_line(report);
 }
 
+static int hints(struct report *report)
+{
+	int err = hints_put(report->view.profile, &report->row);
+
+	if (report->row.failed)
+		err = -ENOMEM;
+	if (!err && report->row.len &&
+	    fwrite(report->row.data, 1, report->row.len, report->out) != report->row.len)
+		err = -EIO;
+	buf_clear(&report->row);
+	return err;
+}
+
 int report_write_text(struct profile *profile, const struct report_options *options, FILE *out)
 {
 	struct report report = {.options = options, .out = out};
@@ -432,6 +446,8 @@ int report_write_text(struct profile *profile, const struct report_options *opti
 		err = histogram_make(&report.view.partition, options->n_bins, &report.histogram);
 	if (err == 0)
 		err = report_header_text(profile, options, out);
+	if (err == 0)
+		err = hints(&report);
 	if (err == 0)
 		err = parts(&report);
 	if (err == 0 && fflush(out) != 0)

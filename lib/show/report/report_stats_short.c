@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes the figures of a recording on one screen: what was recorded, what it cost, and every
+ * counter that means trouble. `stackctl stats -v` and --json have all of them.
+ */
+#include "report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "report/conservation.h"
+#include "report/report_header.h"
+#include "stack/end_reason.h"
+#include "stack/metric.h"
+#include "stackd_abi.h"
+
+#define MOST_MISSING 3 /* debug files that are listed */
+
+/* The counters that should be 0. A name that ends with '.' is that of a group. */
+static const struct {
+	const char *name, *says;
+} troubles[] = {
+	{"lost_ring", "samples were lost: the ring buffer was full (--ring-bytes)"},
+	{"unwritten", "samples could not be written: the store was out of reach"},
+	{"sideband_lost", "events of processes and mappings were lost: paths may lack names"},
+	{"processes_not_followed", "processes were not followed: there was no room"},
+	{"tasks_untimed", "tasks have no CPU time: there was no room"},
+	{"late_cut_ns", "ns have no sample: one was late by too much"},
+	{"late_events", "events came too late to be put in order"},
+	{"out_of_sequence", "walks build on one whose record did not arrive"},
+	{"stacks_evicted", "stacks were dropped before their records came"},
+	{"branch_records_missing", "samples lack the branch records that were asked for"},
+	{"regions_lost_ring", "passes through regions were lost (--ring-bytes)"},
+	{"regions_no_memory", "threads had no memory for passes through regions"},
+	{"regions_too_deep", "passes were not measured: too many were open in their thread"},
+	{"regions_taken_off", "regions were passed through too often (--region-limit)"},
+	{"regions_unmatched", "returns belong to passes that were not seen to begin"},
+	{"readings_lost", "readings of counters were lost"},
+	{"event_passes_cut", "passes have events that did not count throughout"},
+	{"launches_lost", "programs of MPI have no rank: their start was lost"},
+	{"allocations_lost", "sampled allocations were lost"},
+	{"allocations_no_room", "sampled allocations had no room in the kernel"},
+	{"allocations_untracked", "allocations have no known end: there was no room"},
+	{"programs_unheard", "programs' allocations were not recorded"},
+	{"waits_lost_ring", "waits were lost (--ring-bytes)"},
+	{"waits_no_memory", "threads had no memory for waits"},
+	{"waits_missed", "waits have a switch that the kernel did not trace"},
+	{"waits_lives_lost", "beginnings and ends of threads were lost"},
+	{"wakers_lost_ring", "wakers were lost (--ring-bytes)"},
+	{"tables_refused", "files have no unwind table: there was no room (--table-memory)"},
+	{"tables_put_off", "requests of evicted unwind tables were put off (--table-memory)"},
+	{"refused.", "entries of unwind information were refused"},
+	{"names_unproven", "locations have no name: their file was another by then"},
+	{"frames_unproven", "frames are not shown: their file was being written to"},
+	{"files_unwatched", "files could not be watched for being overwritten"},
+	{"steps_wrong", "steps were contradicted by the caller's code: paths end before them"},
+	{"judged_wrong", "walks differ from the second walk"},
+	{"judged_made_wrong", "steps out of JIT code are contradicted by evidence"},
+	{"tags_wrong", "walks differ from the program's tag"},
+	{"tag_collisions", "tags belong to two call paths"},
+	{"full_windows", "windows ended early, for the sake of memory"},
+	{"worker_restarts", "workers were started again"},
+	{"worker_server_restarts", "starts of the process that makes workers, after one died"},
+};
+
+static uint64_t value_of(const struct store_tables *t, const char *name)
+{
+	uint64_t value;
+
+	return report_header_counter(t, name, &value) ? value : 0;
+}
+
+/* Returns the value of a counter, or of all counters of a group. */
+static uint64_t trouble(const struct store_tables *t, const char *name)
+{
+	const size_t len = strlen(name);
+	uint64_t sum = 0;
+
+	if (name[len - 1] != '.')
+		return value_of(t, name);
+	for (uint32_t i = 0; i < t->n_counters; i++)
+		if (!strncmp(t->counters[i].name, name, len))
+			sum += t->counters[i].value;
+	return sum;
+}
+
+static void put_reasons(const struct profile *profile, struct buf *b)
+{
+	uint64_t reasons[STACKD_END_COUNT + 1];
+	const char *between = "";
+
+	report_header_reasons(profile, reasons, STACKD_END_COUNT + 1);
+	text_put_raw(b, "walks ended: ");
+	for (unsigned i = 0; i <= STACKD_END_COUNT; i++) {
+		if (!reasons[i])
+			continue;
+		text_printf(b, "%s%s %" PRIu64, between, end_reason_name((uint8_t)i), reasons[i]);
+		between = ", ";
+	}
+	text_put_raw(b, *between ? "\n" : "none\n");
+}
+
+/* Writes what stackd itself took. */
+static void put_cost(const struct store_tables *t, struct buf *b)
+{
+	const struct store_recording *r = &t->recording;
+	const uint64_t duration_ns = r->end_ns > r->start_ns ? r->end_ns - r->start_ns : 0;
+	const uint64_t cpu = value_of(t, "own_cpu_ns"), memory = value_of(t, "own_resident_bytes");
+
+	text_put_raw(b, "cost: ");
+	if (cpu)
+		text_printf(b, "%.3f s of CPU time", (double)cpu / 1e9);
+	else
+		text_put_raw(b, "CPU time not measured");
+	if (cpu && duration_ns)
+		text_printf(b, ", %.2f%% of a core", 100 * (double)cpu / (double)duration_ns);
+	if (memory)
+		text_printf(b, ", %.1f MiB of memory", (double)memory / (1 << 20));
+	if (r->kernel_runs)
+		text_printf(b, ", %.0f ns a sample in the kernel",
+			    (double)r->kernel_ns / (double)r->kernel_runs);
+	text_put_raw(b, "\n");
+}
+
+static void put_sizes(struct profile *profile, struct buf *b)
+{
+	const struct store_tables *t = profile_tables(profile);
+	const uint64_t samples = profile_totals(profile)->samples, ring = value_of(t, "ring_bytes");
+
+	text_printf(b, "store: %" PRIu64 " bytes", t->store_bytes);
+	if (samples)
+		text_printf(b, ", %.1f a sample", (double)t->store_bytes / (double)samples);
+	if (samples && ring)
+		text_printf(b, "; %.1f bytes a sample in the ring buffer",
+			    (double)ring / (double)samples);
+	text_printf(b, "\nhas: %u processes, %u threads, %u objects, %u locations, %u path nodes\n",
+		    t->n_processes, t->n_threads, t->n_objects, t->n_locations, t->n_nodes);
+}
+
+static void put_missing(const struct store_tables *t, struct buf *b)
+{
+	static const char prefix[] = "missing.";
+	const size_t len = sizeof(prefix) - 1;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < t->n_counters; i++) {
+		const char *name = t->counters[i].name;
+
+		if (strncmp(name, prefix, len) != 0 || ++n > MOST_MISSING)
+			continue;
+		text_put_raw(b, "debug information: ");
+		text_put(b, name + len, NULL);
+		text_put_raw(b, "\n");
+	}
+	if (n > MOST_MISSING)
+		text_printf(b, "debug information: %u more files need theirs (-v)\n",
+			    n - MOST_MISSING);
+}
+
+static void put_troubles(const struct store_tables *t, struct buf *b)
+{
+	for (size_t i = 0; i < sizeof(troubles) / sizeof(*troubles); i++) {
+		const uint64_t value = trouble(t, troubles[i].name);
+
+		if (value)
+			text_printf(b, "! %" PRIu64 " %s\n", value, troubles[i].says);
+	}
+}
+
+int report_write_stats_short(struct profile *profile, FILE *out)
+{
+	const struct store_tables *t = profile_tables(profile);
+	const struct report_options options = {.utf8 = true};
+	const struct conservation conservation = conservation_of(t);
+	struct buf b = {0};
+	uint64_t series;
+	int err = store_reader_series(profile_reader(profile), &series);
+
+	if (err >= 0)
+		err = report_header_text(profile, &options, out);
+	if (err < 0)
+		return err;
+	put_reasons(profile, &b);
+	text_put_raw(&b, "metrics: ");
+	metric_put_names(series, store_is_timed(&t->recording), &b);
+	text_put_raw(&b, "\ncpu time: ");
+	conservation_text(&conservation, &b);
+	text_put_raw(&b, "\n");
+	put_cost(t, &b);
+	put_sizes(profile, &b);
+	put_missing(t, &b);
+	put_troubles(t, &b);
+	return text_end(&b, out, err);
+}
