@@ -35,18 +35,19 @@ static __always_inline bool is_idle(const struct task_struct *task, __u32 tid, _
 	return !tid && !with_idle && sp - (__u64)task->stack <= ARCH_KERNEL_STACK;
 }
 
-/* Returns the woken task for which the CPU makes way; NULL: it makes way for no task. */
-static __always_inline struct task_struct *woken_beside(struct task_struct *current)
+/* Returns the woken task for which a CPU makes way; NULL: it makes way for no task. */
+static __always_inline struct task_struct *woken_on(const struct rq *rq,
+						    const struct task_struct *current)
 {
-	const struct rq *rq = queue_of(current);
-
 	return rq && makes_way(rq) && rq->nr_running ? next_task(rq, current) : NULL;
 }
 
-/* Counts a sample of a CPU that makes way for a task in scope. */
-static __noinline int count_waking(struct task_struct *current, __u64 period)
+/* Counts a sample of a CPU that makes way for a task in scope. A global function, so that the BPF
+ * verifier checks it once. */
+__noinline int count_waking(__u64 period)
 {
-	struct task_struct *woken = woken_beside(current);
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct task_struct *woken = woken_on(queue_of(current), current);
 	__u32 here = 0;
 	struct stackd_counters *counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
 

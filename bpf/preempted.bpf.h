@@ -31,11 +31,12 @@ static __always_inline bool is_in_scope(struct task_struct *task)
 
 /* If the current task is to make way for a woken task, adds `ns` to the time that the scheduler
  * counts as the woken task's. If the woken task is in scope, too, the sum over both tasks is right,
- * and nothing is added. */
-static __noinline int count_preempted(struct task_struct *task, __u64 ns)
+ * and nothing is added. A global function, so that the BPF verifier checks it once. */
+__noinline int count_preempted(__u64 ns)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	const struct rq *rq = queue_of(task);
-	struct task_struct *woken = woken_beside(task);
+	struct task_struct *woken = woken_on(rq, task);
 	__u32 here = 0;
 	struct stackd_counters *counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
 
@@ -57,7 +58,7 @@ static __always_inline bool may_make_way(const struct task_struct *task)
 static __always_inline void note_preempted(const struct scratch *s, struct task_struct *task)
 {
 	if (RARELY(may_make_way(task)))
-		count_preempted(task, s->record.period);
+		count_preempted(s->record.period);
 }
 
 /* When a sample ends: counts the time that it has taken. A task that was woken meanwhile can have
@@ -66,7 +67,7 @@ static __always_inline void note_preempted_by_sample(const struct scratch *s,
 						     struct task_struct *task)
 {
 	if (may_make_way(task))
-		count_preempted(task, bpf_ktime_get_ns() - s->record.header.time_ns);
+		count_preempted(bpf_ktime_get_ns() - s->record.header.time_ns);
 }
 
 #endif

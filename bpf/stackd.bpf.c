@@ -306,7 +306,7 @@ static ALIGNED long walk_frame(__u32 turn, struct scratch **at)
 	note_step(s, index, end);
 	if (end == WALK_GO_ON)
 		return 0;
-	if (end == WALK_MANAGED)
+	if (with_managed && end == WALK_MANAGED)
 		return managed_frames(s) != 0;
 	s->end = end;
 	return 1;
@@ -668,7 +668,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 
 	if (RARELY(is_outside(task, pid_tgid >> 32))) {
 		if (is_clock)
-			count_waking(task, ctx->sample_period);
+			count_waking(ctx->sample_period);
 		return 0;
 	}
 	if (is_sampled_twice(ctx, pid_tgid, task->start_time))
@@ -676,7 +676,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	count(STACKD_COUNT_STARTED);
 	if (RARELY(is_idle(task, pid_tgid, PT_REGS_SP(&ctx->regs)))) {
 		if (is_clock)
-			count_waking(task, ctx->sample_period);
+			count_waking(ctx->sample_period);
 		count(STACKD_COUNT_IDLE);
 		return 0;
 	}

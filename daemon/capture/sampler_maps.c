@@ -61,6 +61,12 @@ static bool has_members(const struct sampler_options *o)
 	return o->is_everyone || o->is_processes || o->waits || o->regions;
 }
 
+/* Returns the size of a map of managed frames: its own if they are walked. */
+static uint32_t managed_entries(const struct sampler_options *options, const struct bpf_map *map)
+{
+	return options->managed ? bpf_map__max_entries(map) : 1;
+}
+
 int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *options, uint32_t cpus)
 {
 	uint32_t regions = options->regions ? STACKD_REGION_SCRATCHES : 0;
@@ -80,6 +86,8 @@ int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *opt
 		{skel->maps.members, has_members(options) ? options->most_members : 1},
 		{skel->maps.places, options->n_counters ? STACKD_MOST_PLACES : 1},
 		{skel->maps.event_fds, options->event_groups ? cpus * STACKD_MOST_COUNTERS : 1},
+		{skel->maps.managed_codes, managed_entries(options, skel->maps.managed_codes)},
+		{skel->maps.managed_threads, managed_entries(options, skel->maps.managed_threads)},
 		{skel->maps.known_tags, options->tags == STACKD_TAGS_AUTO ? SAMPLER_KNOWN_TAGS : 1},
 	};
 	int err = 0;
