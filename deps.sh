@@ -38,11 +38,11 @@ update() {
     esac
 }
 
-install() { # PACKAGE...
+install() { # PACKAGE...: asks nothing, and reads nothing of what the caller reads
     case $manager in
-    apt) apt-get install -y -qq --no-install-recommends "$@" >/dev/null ;;
-    dnf) dnf -q -y install --setopt=install_weak_deps=False "$@" >/dev/null ;;
-    esac
+    apt) apt-get install -y -qq --no-install-recommends "$@" ;;
+    dnf) dnf -q -y install --setopt=install_weak_deps=False "$@" ;;
+    esac >/dev/null </dev/null
 }
 
 # --- what is missing -------------------------------------------------------------------------
@@ -100,14 +100,24 @@ END
     done
 }
 
-install_optional() { # LINES: one by one, since each may fail
+install_optional() { # LINES: together, or one by one if that fails, since each may
+    list=''
     while IFS=$tab read -r group names what; do
         case $group in *\?) ;; *) continue ;; esac
         name=$(offered "$names") ||
             { warn "goes without $(spelled "$names") ($what): $manager has no such package" && continue; }
-        ! has "$name" || continue # for the line before
-        echo "installing: $name"
-        install "$name" ||
+        case "$list " in *" $name "*) ;; *) has "$name" || list="$list $name" ;; esac
+    done <<END
+$1
+END
+    [ -n "$list" ] || return 0
+    echo "installing:$list"
+    # shellcheck disable=SC2086 # a list of names
+    ! install $list || return 0
+    while IFS=$tab read -r group names what; do
+        case $group in *\?) ;; *) continue ;; esac
+        name=$(offered "$names") || continue
+        has "$name" || install "$name" ||
             warn "goes without $name ($what): $manager could not install it"
     done <<END
 $1

@@ -18,6 +18,8 @@ build     -           lib-dev                   lib-devel           reading
 build     -           old-dev|new-dev           -                   writing
 build?    -           gcc-@GCC@-plugin-dev      gcc-plugin-devel    the plugin
 test      -           test-dev                  test-devel          tests
+extra?    -           one-dev                   one-devel           ones
+extra?    -           two-dev                   two-devel           twos
 END
 
 pretend() { # COMMAND: its script is standard input
@@ -100,6 +102,16 @@ echo gcc-13-plugin-dev >"$tmp/broken"
 deps 0 build
 installed lib-dev old-dev
 says 'goes without gcc-13-plugin-dev (the plugin): apt could not install it'
+
+offered one-dev two-dev
+deps 0 extra
+installed one-dev two-dev
+grep -qx 'installing: one-dev two-dev' "$tmp/out" || fail 'optional packages are not installed together'
+offered one-dev two-dev
+echo one-dev >"$tmp/broken"
+deps 0 extra
+installed two-dev
+says 'goes without one-dev (ones): apt could not install it'
 
 # Lists that cannot be updated are reported, and used.
 offered lib-dev old-dev gcc-13-plugin-dev
