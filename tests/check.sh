@@ -69,9 +69,32 @@ spawn() { # the same in the background, at most one per CPU
 
 # --- the groups ------------------------------------------------------------------------------
 
+# No test reads the variables and types of debug information, which gcc takes a fifth of the time for.
+as_tested=(CC=gcc OPT='-O2 -g1')
+
 do_build() {
-    # No test reads the variables and types of debug information, which gcc takes a fifth of the time for.
-    run build-gcc make -j"$jobs" CC=gcc OPT='-O2 -g1' all workloads mpi
+    run build-gcc make -j"$jobs" "${as_tested[@]}" all workloads mpi
+}
+
+sanitized_libraries() {
+    make -k -j"$jobs" CC=gcc SAN=less B=build/san build/san/libstackd.a build/san/libstackd-daemon.a \
+        >"$logs/build-first-sanitized.log" 2>&1
+}
+
+# Installs what is missing of some groups. A package manager works on one processor, so what needs the packages
+# of the first groups alone is compiled while it installs the others: stackd and stackctl, and then, beside
+# whatever follows, the libraries with sanitizers. What fails here has its line in build-gcc and build-sanitized.
+begin() { # GROUP...: besides those that are needed to compile
+    local installer
+    deps build bpf || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    { deps "$@" || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"; } &
+    installer=$!
+    make -k -j"$jobs" "${as_tested[@]}" all >"$logs/build-first.log" 2>&1
+    choose_checks less
+    timed sanitized_libraries </dev/null &
+    sanitized_maker=$!
+    disown
+    wait "$installer"
 }
 
 # Starts of stackd find the kernel's types in a small file (daemon/capture/sampler.c), but for those in
@@ -90,15 +113,20 @@ sanitizers() {
     export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 }
 
+# What was made with other checks is not used.
+choose_checks() { # less|1: which checks of the sanitizers
+    [ "$(cat build/san/checks 2>/dev/null)" = "$1" ] || rm -rf build/san
+    mkdir -p build/san && echo "$1" >build/san/checks
+}
+
 # The Makefile chooses which tests have sanitizers, and which of their checks; with LONG=1 all have all.
 do_unit() { # [--long]
     local long='' checks=less kind name
     [ "${1:-}" != --long ] || { long=LONG=1 && checks=1; }
-    # What was made with other checks is not used.
-    [ "$(cat build/san/checks 2>/dev/null)" = "$checks" ] || rm -rf build/san
-    mkdir -p build/san && echo "$checks" >build/san/checks
+    [ -z "${sanitized_maker:-}" ] || tail --pid="$sanitized_maker" -f /dev/null
+    choose_checks "$checks"
     run build-sanitized make -j"$jobs" -k CC=gcc SAN="$checks" B=build/san $long sanitized-tests
-    run build-plain-tests make -j"$jobs" -k CC=gcc OPT='-O2 -g1' $long plain-tests
+    run build-plain-tests make -j"$jobs" -k "${as_tested[@]}" $long plain-tests
     sanitizers
     while read -r kind name; do
         case $kind in
@@ -319,7 +347,10 @@ do_container() {
 # The tests on other kernels, and of the programs of other compilers, as far as they are available.
 do_kernels() { # ARGUMENTS...: of tests/kernels/run.py
     deps kernels || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
-    deps compilers
+    case " $* " in
+    *' one '*) deps newest ;;
+    *) deps newest compilers ;;
+    esac
     timeout 3600 env -u STACKD_BTF python3 tests/kernels/run.py --logs "$logs" "$@" </dev/null | again | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
@@ -424,12 +455,13 @@ rm -rf "$logs"
 mkdir -p "$logs"
 : >"$results"
 
-# shellcheck disable=SC2086 # a list of groups
-first_deps() { ./deps.sh $wanted >"$logs/deps.log" 2>&1; }
-
-wanted='build bpf test'
-case " ${*:-all} " in *lint* | *' all '* | *' long '*) wanted="$wanted lint" ;; esac
-timed first_deps || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+packages=(build bpf test)
+case " ${*:-all} " in *lint* | *' all '* | *' long '*) packages+=(lint) ;; esac
+case " $* " in *lint* | *' long '*) packages+=(analysis) ;; esac
+case " ${*:-all} " in
+*' all '*) timed begin "${packages[@]}" ;;
+*) timed deps "${packages[@]}" || say "FAIL deps: $(tail -n 1 "$logs/deps.log")" ;;
+esac
 
 for group in "${@:-all}"; do
     case $group in
