@@ -53,12 +53,12 @@ static void test_views_around_function(void **state)
 		   "# app::work: 61 samples have it in their path, 61.0% of all samples; "
 		   "1 hit in it, 1.0%\n"
 		   "#  total  called by, in % of these 61 samples\n"
-		   "  100.0%  app::work()  [prog]\n"
+		   "  100.0%  app::work  [prog]\n"
 		   "   98.4%  |- <- main\n"
 		   "   98.4%  |  <- _start\n"
 		   "    1.6%  `- <- [incomplete: no_recipe]\n"
 		   "#  total    self  calls, in % of these 61 samples\n"
-		   "  100.0%    1.6%  app::work()  [prog]\n"
+		   "  100.0%    1.6%  app::work  [prog]\n"
 		   "   65.6%   65.6%  |- inl (inlined)\n"
 		   "   32.8%   32.8%  `- memcpy  [libc.so.6]\n");
 	/* recursion: a sample counts once, at the outermost call */
