@@ -50,16 +50,16 @@ struct stackd_interpreter {
 	__u16 frame_end;       /* a byte that says whether the activation's frames end here */
 	__u16 code_first_line; /* in PyCodeObject; 4 bytes */
 	__u16 code_file;
-	__u16 code_name;    /* qualified */
-	__u16 code_lines;   /* the table of lines */
-	__u16 code_start;   /* its instructions */
-	__u16 text_ascii;   /* bytes of a string's header, if it is of ASCII characters, */
-	__u16 text_other;   /* or of others */
-	__u16 code_version; /* 4 bytes: each code object has another one, or 0; 0: there is none */
-	__u16 language;	    /* enum stackd_runtime */
-	__u16 linked_from;  /* bytes of the function's code: from here on the thread's state */
-	__u16 linked_to;    /* has the new activation, whose own links are set up to here */
-	__u32 pad;
+	__u16 code_name;     /* qualified */
+	__u16 code_lines;    /* the table of lines */
+	__u16 code_start;    /* its instructions */
+	__u16 text_ascii;    /* bytes of a string's header, if it is of ASCII characters, */
+	__u16 text_other;    /* or of others */
+	__u16 code_version;  /* 4 bytes: each code object has another one, or 0; 0: there is none */
+	__u16 language;	     /* enum stackd_runtime */
+	__u16 linked_from;   /* bytes of the function's code: from here on the thread's state */
+	__u16 linked_to;     /* has the new activation, whose own links are set up to here */
+	__u32 runtime_bytes; /* size of _PyRuntime */
 };
 
 #define STACKD_FILE_MANAGED	0xffffu

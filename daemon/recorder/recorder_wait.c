@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "daemon/capture/event.h"
 #include "daemon/capture/record.h"
+#include "daemon/recorder/gil.h"
 #include "daemon/recorder/recorder_internal.h"
 #include "daemon/recorder/wait_reason.h"
 #include "daemon/recorder/wakeup_frame.h"
@@ -128,18 +129,31 @@ static struct stackd_wait as_before_restart(struct recorder *r, const struct sta
 	return before;
 }
 
+/* Returns whether a thread waited for Python's global interpreter lock. */
+static bool is_gil(struct recorder *r, pid_t pid, const struct stackd_wait *wait)
+{
+	return wait->object == STACKD_OBJECT_FUTEX && r->with.tables &&
+	       gil_has(r->with.tables, locator_mappings(r->paths.locator, pid), wait->argument);
+}
+
 /* Stores the blocked part of a wait. Appends two frames to its path: why the thread waited and, at
  * the leaf, what it waited for. 0 or -ENOMEM. */
 static int keep_blocked(struct recorder *r, const struct event *event, struct store_sample row)
 {
 	const struct stackd_wait wait = as_before_restart(r, event->record, &event->measured.wait);
 	bool is_in_fault = is_in_page_fault(r, event->record);
+	bool has_object = wait_reason_has_object(&wait, is_in_fault);
 	char reason[WAIT_REASON_MAX];
-	int err = add_frame(r, WAIT_FRAME_REASON, wait_reason_blocked(&wait, is_in_fault, reason),
-			    &row.node);
+	int err;
 
-	if (!err && wait_reason_has_object(&wait, is_in_fault))
-		err = add_object(r, event, &wait, &row.node);
+	if (has_object && is_gil(r, event->pid, &wait)) {
+		err = add_frame(r, WAIT_FRAME_REASON, GIL_REASON, &row.node);
+	} else {
+		err = add_frame(r, WAIT_FRAME_REASON,
+				wait_reason_blocked(&wait, is_in_fault, reason), &row.node);
+		if (!err && has_object)
+			err = add_object(r, event, &wait, &row.node);
+	}
 	return err ? err
 		   : recorder_keep(r, SERIES_WAIT_BLOCKED, weight_of(wait.blocked_ns, wait.mean_ns),
 				   row);

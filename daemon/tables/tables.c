@@ -76,6 +76,8 @@ struct tables {
 	/* By file number, read by the recorder: set once, before the file's first walk, and kept
 	 * when the table is evicted. Owned; NULL: all rules are of call frame information. */
 	struct provenance_map **provenances;
+	/* so are these; NULL: the file has no interpreter */
+	struct stackd_interpreter **interpreters;
 };
 
 /* Returns whether a file's table is loaded, or known to be empty. */
@@ -330,14 +332,23 @@ static void keep_provenances(struct tables *t, uint32_t number, struct recipe_ta
 		__atomic_store_n(&t->provenances[number], map, __ATOMIC_RELEASE);
 }
 
-/* Tells the kernel half by what the frames of a file's interpreter are read, if it has one. */
+/* Keeps the facts about a file's interpreter, if it has one, and tells the kernel half by what its
+ * frames are read. */
 static void tell_interpreter(const struct tables *t, uint32_t number,
 			     const struct recipe_table *table)
 {
 	const struct stackd_interpreter *is = recipe_table_interpreter(table);
+	struct stackd_interpreter *copy;
 
-	if (is && t->maps.interpreters_fd >= 0)
+	if (!is)
+		return;
+	if (t->maps.interpreters_fd >= 0)
 		bpf_map_update_elem(t->maps.interpreters_fd, &number, is, BPF_ANY);
+	copy = t->interpreters[number] ? NULL : malloc(sizeof(*copy));
+	if (copy) { /* without memory, waits for its locks are waits for any futex */
+		*copy = *is;
+		__atomic_store_n(&t->interpreters[number], copy, __ATOMIC_RELEASE);
+	}
 }
 
 /* A table_stop.is_cancelled: whether the table that is being made must be given up, since a more
@@ -611,8 +622,11 @@ int tables_new(const struct tables_maps *maps, const struct table_source *source
 	pthread_cond_init(&t->change, NULL);
 	t->rules_of = calloc(maps->n_files, sizeof(*t->rules_of));
 	t->provenances = calloc(maps->n_files, sizeof(*t->provenances));
+	t->interpreters = calloc(maps->n_files, sizeof(*t->interpreters));
 	t->known_as = calloc(maps->n_files, sizeof(*t->known_as));
-	err = t->rules_of && t->provenances && t->known_as ? recipe_rules_new(&t->rules) : -ENOMEM;
+	err = t->rules_of && t->provenances && t->interpreters && t->known_as
+		      ? recipe_rules_new(&t->rules)
+		      : -ENOMEM;
 	if (!err)
 		err = room_new(&t->maps, &t->room);
 	if (!err)
@@ -652,6 +666,9 @@ void tables_free(struct tables *t)
 	for (uint32_t f = 0; t->provenances && f < t->maps.n_files; f++)
 		provenance_map_free(t->provenances[f]);
 	free(t->provenances);
+	for (uint32_t f = 0; t->interpreters && f < t->maps.n_files; f++)
+		free(t->interpreters[f]);
+	free(t->interpreters);
 	free(t->known_as);
 	free(t);
 }
@@ -729,6 +746,16 @@ enum provenance tables_provenance(const struct tables *t, const struct object *o
 		return PROVENANCE_CFI;
 	return provenance_map_at(__atomic_load_n(&t->provenances[number], __ATOMIC_ACQUIRE),
 				 offset);
+}
+
+const struct stackd_interpreter *tables_interpreter(const struct tables *t,
+						    const struct object *object)
+{
+	uint32_t number = object->number + 1;
+
+	return number < t->maps.n_files
+		       ? __atomic_load_n(&t->interpreters[number], __ATOMIC_ACQUIRE)
+		       : NULL;
 }
 
 static int find_loaded(const struct tables *t, const struct object *object, uint64_t offset,

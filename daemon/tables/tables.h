@@ -68,6 +68,11 @@ bool tables_slice(const struct tables *tables, uint32_t slice, uint32_t *ret_fil
 enum provenance tables_provenance(const struct tables *tables, const struct object *object,
 				  uint64_t offset);
 
+/* Returns the interpreter that an object's file has, by a table that was made of it; NULL: none is
+ * known. It lives as long as the tables. */
+const struct stackd_interpreter *tables_interpreter(const struct tables *tables,
+						    const struct object *object);
+
 /* Gives the unwind rule at an object's file offset, whatever it was made from; STACKD_CFA_NONE:
  * there is none. 0; -EAGAIN: the table is not loaded; it was requested now, or is put off
  * (tables_put_off()); -ENOMEM. */

@@ -11,6 +11,7 @@ from harness import ROOT, STACKCTL, Skip, check, live, record, run, scratch
 
 TREE = os.path.join(ROOT, "tests", "workloads", "python_tree.py")
 CELLS = os.path.join(ROOT, "tests", "workloads", "python_cells.py")
+WAITS = os.path.join(ROOT, "tests", "workloads", "python_waits.py")
 LEAVES = os.path.join(ROOT, "tests", "workloads", "python_leaves.c")
 EVAL = "_PyEval_EvalFrameDefault"
 # Activations of the interpreter between two functions of such a link: before the second, and the third.
@@ -132,3 +133,54 @@ def python_cells():
                 right += count
     print(right, "samples")
     check(right > 300, "few samples hit a leaf", right)
+
+
+def by_path(store, metric):
+    """(functions of Python with their lines, root first; all functions; sum of the metric; records) of each path."""
+    export = json.loads(run(STACKCTL, "export", "--json", "--interpreter=show", "-i", store, "--metric", metric).out)
+    symbols, frames, stacks = export["symbols"], export["frames"], export["stacks"]
+    for entry in export["entries"]:
+        path, at = [], entry["stack"]
+        while at >= 0:
+            at, frame = stacks[at]
+            path.append(frames[frame])
+        path = path[::-1]
+        managed = [(symbols[frame["symbol"]]["name"], frame.get("line")) for frame in path
+                   if symbols[frame["symbol"]]["kind"] == "python"]
+        yield managed, [symbols[frame["symbol"]]["name"] for frame in path], entry["weight"], entry["samples"]
+
+
+def check_lines(store, metric, leaf, function, line):
+    """A function of Python is at this line in all paths that end so, and there are some."""
+    found = {managed[-1][1] for managed, path, _, _ in by_path(store, metric)
+             if leaf in path and managed and managed[-1][0] == function}
+    check(found == {line}, "%s of %s ending in %s: lines %s, not %s" % (metric, function, leaf, found, line))
+
+
+@live
+def python_waits():
+    """Waits, allocations and passes are at the lines of the functions of Python that have caused them."""
+    path, _ = python()
+    with scratch() as folder:
+        library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+        record(store, "--managed", "--wait", "--wait-mean=0", "--alloc", "--region", "leaf_00@" + library, "--", path,
+               WAITS, library, out, "2")
+        with open(out, encoding="utf-8") as file:
+            truth = json.load(file)
+        lines, passes, gil = truth["lines"], {"first": 0, "second": 0, "none": 0}, {}
+        check_lines(store, "wait.blocked", "[futex]", "wait_for_lock", lines["lock"])
+        check_lines(store, "wait.blocked", "[sleep]", "nap", lines["nap"])
+        check_lines(store, "alloc.bytes", "allocate", "allocate", lines["allocate"])
+        for managed, frames, amount, _ in by_path(store, "wait.blocked"):
+            if "[GIL]" in frames and managed:
+                gil[managed[-1][0]] = gil.get(managed[-1][0], 0) + amount
+        check(gil.get("wait_for_gil", 0) > 0, "waits for the lock of the interpreter", gil)
+        for managed, frames, amount, _ in by_path(store, "region.visits"):
+            name = managed[-1][0] if managed else "none"
+            check(not managed or managed[-1] == (name, lines.get(name)), "a pass elsewhere", managed)
+            passes[name] += amount
+    print(passes, gil)
+    check(sum(passes.values()) == sum(truth["calls"].values()), "passes", passes, truth["calls"])
+    check(0 < passes["first"] <= truth["calls"]["first"] and 0 < passes["second"] <= truth["calls"]["second"],
+          "passes", passes, truth["calls"])

@@ -97,6 +97,7 @@ bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_in
 	    !elf_file_vaddr_to_offset(file, found.eval.st_value, &start))
 		return false;
 	is.facts.runtime = (int64_t)(found.runtime.st_value - (found.eval.st_value - start));
+	is.facts.runtime_bytes = found.runtime.st_size < UINT32_MAX ? found.runtime.st_size : 0;
 	is.facts.eval = start;
 	is.evals[0].start = start;
 	is.evals[0].end = start + found.eval.st_size;
