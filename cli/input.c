@@ -446,7 +446,7 @@ static const char *guess_comm(const struct store_tables *t, const char *asked)
 	unsigned best = argp_table_near(asked) + 1;
 	const char *closest = NULL;
 
-	for (uint32_t i = 1; i <= t->n_threads; i++) {
+	for (uint32_t i = 0; i < t->n_threads; i++) {
 		const char *comm = t->threads[i].comm;
 		const unsigned distance = !comm ? UINT_MAX
 					  : strcasestr(comm, asked)
