@@ -22,6 +22,7 @@
 #ifndef MODEL_PROFILE_H
 #define MODEL_PROFILE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,6 +53,8 @@ struct profile_filter {
 	const char *const *comms; /* names or patterns (model/pattern.h) of threads */
 	size_t n_comms;
 	struct profile_patterns units; /* folders of the path of the thread's cgroup */
+	/* by number of a thread in the reader's tables: whether it is selected; NULL: all are */
+	const bool *threads;
 	uint64_t from_ns,
 		/* since the recording's start; to_ns is exclusive, and 0 stands for the recording's
 		 * end */
@@ -66,6 +69,8 @@ struct profile_filter {
 	bool no_inlined;     /* Leaves out inlined frames; their time is their caller's. */
 	bool by_cpu;	     /* Gives each CPU entries of its own. */
 	bool no_reconstructed; /* Leaves out inferred frames; such paths are then incomplete. */
+	/* NULL, or what another thread sets to make profile_new() return -ECANCELED */
+	const atomic_bool *stop;
 };
 
 /* A function as views show it. Symbols are interned: equal names in one object have one address.
@@ -139,7 +144,8 @@ struct profile;
 
 /* Sums up the reader's samples. The reader and the filter (NULL: none) are borrowed and must
  * outlive the profile. Returns 0; -ENODATA: the filter selects no sample (*ret_profile is made
- * nevertheless, and must be freed); -EINVAL: there are too many functions to focus on; -ENOMEM;
+ * nevertheless, and must be freed); -EINVAL: there are too many functions to focus on; -ECANCELED:
+ * the filter's `stop` was set; -ENOMEM;
  * -EBADMSG: a sample refers to an entry that the tables lack; or an error of
  * store_reader_samples(). */
 int profile_new(struct store_reader *reader, const struct profile_filter *filter,

@@ -89,7 +89,8 @@ static int choose(struct profile *p)
 		p->wanted[i] = lists(filter->pids, filter->n_pids, pid) &&
 			       lists(filter->tids, filter->n_tids, thread->tid) &&
 			       lists_comm(filter, thread->comm) &&
-			       lists_unit(&filter->units, thread->cgroup);
+			       lists_unit(&filter->units, thread->cgroup) &&
+			       (!filter->threads || filter->threads[i]);
 	}
 	return path_filter_new(filter, t, p->names, &p->path_filter);
 }
@@ -191,6 +192,12 @@ static uint8_t reason(uint8_t end_reason)
 	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
 }
 
+/* Returns whether another thread wants the sums no more. */
+static bool is_stopped(const struct profile *p)
+{
+	return p->filter->stop && atomic_load_explicit(p->filter->stop, memory_order_relaxed);
+}
+
 /* Finds or makes the entry of a record that the filter selects. Returns 0 or an error. */
 static int enter_as(struct profile *p, struct store_sample s, struct store_sample *ret_sample,
 		    uint32_t *ret_entry)
@@ -199,7 +206,7 @@ static int enter_as(struct profile *p, struct store_sample s, struct store_sampl
 	int err;
 
 	s.end_reason = reason(s.end_reason);
-	err = reserve_entry(p);
+	err = is_stopped(p) ? -ECANCELED : reserve_entry(p);
 	if (err == 0)
 		err = profile_group(p, &s, &group);
 	if (err == 0)
