@@ -19,6 +19,8 @@
  *   cut       50 samples, never finished, ended long ago
  *   deep      10 samples of a function that has called itself 10,000 times
  *   wide      a million samples, each of a path of its own
+ *   crowd     a million samples in 100 threads of four processes, with 300,000 frames in their
+ *             tree: 10 s, in which thread 7 is in hiccup() from 6.0 s to 6.1 s
  *   metrics   the small one with instances of a region: of work() 3 of 2 ms, of which 1.5 ms CPU
  *             time, and 1 of 4 ms under main() alone, which sent 5 KiB
  *   waits     the small one with waits: in work() 3 of 20 ms for a futex, each of them runnable for
@@ -323,6 +325,67 @@ static void make_wide(struct recording *r)
 		for (uint32_t j = 0; j < 1000; j++)
 			add_samples(r, of, add_node(r, caller, functions[j]), STACKD_END_ENTRY, 1);
 	}
+}
+
+#define CROWD_THREADS 100u
+#define CROWD_PATHS   3000u
+#define CROWD_DEPTH   100u
+#define CROWD_SAMPLES 1000000u
+#define CROWD_STEP    ((uint64_t)RECORDING_PERIOD) /* between two samples of a thread */
+
+/* Makes paths of CROWD_DEPTH frames each, from few functions near the root and many below. Returns
+ * their leaves. */
+static uint32_t *crowd_paths(struct recording *r, uint32_t prog)
+{
+	uint32_t *leaves = calloc(CROWD_PATHS, sizeof(*leaves)), functions[2000];
+	uint32_t seed = 1;
+	char name[64];
+
+	for (uint32_t i = 0; i < 2000; i++) {
+		snprintf(name, sizeof(name), "step_%u", i);
+		functions[i] = function(r, prog, 0x10000 + i * 0x100, name);
+	}
+	for (uint32_t i = 0; leaves && i < CROWD_PATHS; i++)
+		for (uint32_t depth = 0; depth < CROWD_DEPTH; depth++) {
+			seed = seed * 1103515245 + 12345;
+			leaves[i] = add_node(r, leaves[i], functions[(seed >> 8) % 2000]);
+		}
+	return leaves;
+}
+
+static void make_crowd(struct recording *r)
+{
+	static const char *const names[] = {"main", "worker-%u", "io", "pool %u"};
+	const uint32_t prog = add_object(r, OBJECT_ELF, "/bin/prog");
+	const uint32_t hiccup = add_node(r, 0, function(r, prog, 0x1000, "hiccup"));
+	uint32_t *leaves = crowd_paths(r, prog), seed = 7;
+	char name[32];
+
+	for (uint32_t i = 0; i < CROWD_THREADS; i++) {
+		if (i % 25 == 0)
+			add_process(r, (int)(100 + i), "prog");
+		snprintf(name, sizeof(name),
+			 names[i % 25 == 0   ? 0
+			       : i % 25 < 15 ? 1
+			       : i % 25 < 20 ? 2
+					     : 3],
+			 i);
+		add_thread(r, i / 25, (int)(100 + i), name);
+	}
+	for (uint32_t i = 0; leaves && i < CROWD_SAMPLES; i++) {
+		const uint32_t of = i % CROWD_THREADS;
+		struct store_sample s = {.thread = of, .end_reason = STACKD_END_ENTRY};
+
+		seed = seed * 1103515245 + 12345;
+		s.time_ns = r->info.start_ns + (i / CROWD_THREADS + 1) * CROWD_STEP + of * 1000;
+		s.node = of == 7 && i / CROWD_THREADS / 100 == 60
+				 ? hiccup
+				 : leaves[(seed >> 8) % CROWD_PATHS];
+		s.period = CROWD_STEP;
+		put_sample(r, &s);
+	}
+	r->info.end_ns = r->info.start_ns + 10100000000;
+	free(leaves);
 }
 
 static void instance(struct recording *r, uint32_t leaf, uint64_t time_ns, uint64_t cpu_ns)
@@ -671,6 +734,7 @@ static const struct {
 	{"cut", make_cut},
 	{"deep", make_deep},
 	{"wide", make_wide},
+	{"crowd", make_crowd},
 	{"metrics", make_metrics},
 	{"waits", make_waits},
 	{"heap", make_heap},

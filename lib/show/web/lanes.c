@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads over time: for each lane and each column of the picture, how much of the time was on the
+ * CPU, and in which state the thread was most of it.
+ *
+ * A sample of a clock stands for CPU time before it. A wait covers the time until its thread ran
+ * again (model/lasting.h). If the picture would take more bytes than an answer may have,
+ * neighbouring columns are joined, and the answer says how many are left.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "model/lasting.h"
+#include "model/profile.h"
+#include "proc/object.h"
+#include "web/answers.h"
+#include "web/lane_list.h"
+#include "web/lines.h"
+#include "web/opened.h"
+#include "web/words.h"
+
+#define LANES_WIDTH	 800
+#define LANES_LEAST	 16
+#define LANES_MOST	 4000
+#define LANES_STATES	 64 /* reasons of waits beyond these share the last one */
+#define LANES_ON_CPU	 1
+#define LANES_RUNNABLE	 2
+#define LANES_FULL	 63    /* the letter of a column that was on the CPU all the time */
+#define LANES_WORDS_ROOM 60000 /* bytes for names and other members */
+
+/* What a lane did, by column. */
+struct lanes_lane {
+	float *ns[LANES_STATES]; /* by state: time; NULL: none */
+};
+
+struct lanes {
+	struct ask *ask;
+	struct opened *opened;
+	const struct store_tables *tables;
+	uint64_t from_ns, to_ns; /* since the recording's begin */
+	uint64_t begin_ns;	 /* CLOCK_MONOTONIC of from_ns */
+	uint32_t columns;
+	double column_ns;
+	bool is_timed;
+	struct lane_list list;
+	struct lanes_lane *lanes; /* as list.lanes */
+	const char *states[LANES_STATES];
+	unsigned n_states;
+	uint8_t *state_of_object; /* by object: its state + 1; 0: not looked up */
+	struct lines lines;
+};
+
+/* --- adding up ------------------------------------------------------------------------------- */
+
+/* Adds a span of time to a state of a lane. */
+static int add_span(struct lanes *l, uint32_t lane, unsigned state, uint64_t begin_ns,
+		    uint64_t end_ns)
+{
+	const uint64_t last = l->begin_ns + (l->to_ns - l->from_ns);
+	float **ns;
+	double from, to;
+
+	if (lane == LANE_NONE || end_ns <= l->begin_ns || begin_ns >= last)
+		return 0;
+	ns = &l->lanes[lane].ns[state];
+	if (!*ns)
+		*ns = calloc(l->columns, sizeof(**ns));
+	if (!*ns)
+		return -ENOMEM;
+	from = begin_ns > l->begin_ns ? (double)(begin_ns - l->begin_ns) / l->column_ns : 0;
+	to = (double)((end_ns < last ? end_ns : last) - l->begin_ns) / l->column_ns;
+	for (uint32_t c = (uint32_t)from; c < l->columns && (double)c < to; c++) {
+		const double a = from > c ? from : c, b = to < c + 1.0 ? to : c + 1.0;
+
+		(*ns)[c] += (float)((b - a) * l->column_ns);
+	}
+	return 0;
+}
+
+static int add_thread(struct lanes *l, uint32_t thread, unsigned state, uint64_t begin_ns,
+		      uint64_t end_ns)
+{
+	int err = add_span(l, l->list.process_lane[thread], state, begin_ns, end_ns);
+
+	return err ? err : add_span(l, l->list.own_lane[thread], state, begin_ns, end_ns);
+}
+
+static int take_sample(void *arg, const struct store_sample *sample)
+{
+	struct lanes *l = arg;
+	const uint64_t ns = l->is_timed ? sample->period : (uint64_t)l->column_ns;
+	const uint64_t begin = sample->time_ns > ns ? sample->time_ns - ns : 0;
+
+	if (ask_is_stopped(l->ask))
+		return -ECANCELED;
+	lines_cpu(&l->lines, begin, sample->time_ns);
+	return add_thread(l, sample->thread, LANES_ON_CPU, begin, sample->time_ns);
+}
+
+/* Returns the state of waits for a reason, which is the name of an object. */
+static unsigned state_of(struct lanes *l, uint32_t object)
+{
+	const char *name = l->tables->objects[object].path;
+
+	if (l->state_of_object[object])
+		return l->state_of_object[object] - 1u;
+	name = name ? name : "";
+	for (unsigned i = 0; i < l->n_states; i++)
+		if (strcmp(l->states[i], name) == 0) {
+			l->state_of_object[object] = (uint8_t)(i + 1);
+			return i;
+		}
+	if (l->n_states < LANES_STATES)
+		l->states[l->n_states++] = name;
+	l->state_of_object[object] = (uint8_t)l->n_states;
+	return l->n_states - 1;
+}
+
+/* Returns the state in which a wait's thread was: the reason is the mark nearest to the path's
+ * leaf, below which there is what the thread waited for. */
+static unsigned wait_state(struct lanes *l, uint32_t node)
+{
+	const struct store_tables *t = l->tables;
+
+	for (; node; node = t->nodes[node].parent) {
+		const uint32_t object = t->locations[t->nodes[node].location].object;
+
+		if (t->objects[object].kind == OBJECT_MARK)
+			return state_of(l, object);
+		if (t->objects[object].kind != OBJECT_AWAITED)
+			break;
+	}
+	return 0;
+}
+
+static int take_wait(struct lanes *l, const struct store_sample *record,
+		     const struct lasting *lasting, bool is_runnable)
+{
+	const unsigned state = is_runnable ? LANES_RUNNABLE : wait_state(l, record->node);
+	int err = ask_is_stopped(l->ask) ? -ECANCELED : 0;
+
+	for (size_t i = 0; err == 0 && i < lasting->n; i++)
+		err = add_thread(l, record->thread, state, lasting->spans[i].begin_ns,
+				 lasting->spans[i].end_ns);
+	return err;
+}
+
+static int take_blocked(void *arg, const struct store_sample *record, const struct lasting *lasting)
+{
+	return take_wait(arg, record, lasting, false);
+}
+
+static int take_runnable(void *arg, const struct store_sample *record,
+			 const struct lasting *lasting)
+{
+	return take_wait(arg, record, lasting, true);
+}
+
+static int add_all(struct lanes *l)
+{
+	uint64_t series;
+	int err = store_reader_series(l->opened->reader, &series);
+
+	if (err == 0)
+		err = store_reader_samples(l->opened->reader, take_sample, l);
+	if (err == 0 && series >> SERIES_WAIT_BLOCKED & 1)
+		err = lasting_records(l->opened->reader, METRIC_WAIT_BLOCKED, take_blocked, l);
+	if (err == 0 && series >> SERIES_WAIT_RUNNABLE & 1)
+		err = lasting_records(l->opened->reader, METRIC_WAIT_RUNNABLE, take_runnable, l);
+	return err ? err : lines_records(l->ask, l->opened->reader, &l->lines);
+}
+
+/* --- fewer columns --------------------------------------------------------------------------- */
+
+static void join(struct lanes *l)
+{
+	for (size_t i = 0; i < l->list.lanes.count; i++)
+		for (unsigned s = 0; s < LANES_STATES; s++)
+			for (uint32_t c = 0; l->lanes[i].ns[s] && c < l->columns / 2; c++)
+				l->lanes[i].ns[s][c] =
+					l->lanes[i].ns[s][2 * c] + l->lanes[i].ns[s][2 * c + 1];
+	lines_join(&l->lines);
+	l->columns /= 2;
+	l->column_ns *= 2;
+}
+
+/* --- the answer ------------------------------------------------------------------------------ */
+
+static char letter(unsigned value)
+{
+	return "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"[value];
+}
+
+/* Writes the share of each column that was on the CPU. The full letter stands for the most CPUs
+ * that the lane used at once, rounded up; where the event is no clock, for the most samples. */
+static void put_cpu(struct json *j, const struct lanes *l, const struct lanes_lane *lane)
+{
+	const float *ns = lane->ns[LANES_ON_CPU];
+	struct buf text = {0};
+	double most = 1;
+
+	for (uint32_t c = 0; ns && c < l->columns; c++)
+		most = fmax(most, ns[c] / l->column_ns);
+	/* Samples of a clock can come a little late, so a column has a little more than all of its
+	 * time now and then. */
+	most = most < 1.5 ? 1 : ceil(most - 0.25);
+	for (uint32_t c = 0; c < l->columns; c++) {
+		const double share = ns ? ns[c] / l->column_ns / most : 0;
+		const double value = ceil(share * LANES_FULL - 0.5);
+
+		buf_put_u8(&text, (uint8_t)letter(value > LANES_FULL	   ? LANES_FULL
+						  : value < 1 && share > 0 ? 1
+									   : (unsigned)value));
+	}
+	if (l->is_timed)
+		json_put_uint(j, "cpus", (uint64_t)most);
+	else
+		json_put_null(j, "cpus");
+	json_put_text(j, "cpu", &text);
+}
+
+/* Returns the state with most time in a column. */
+static unsigned most_of(const struct lanes *l, const struct lanes_lane *lane, uint32_t column)
+{
+	unsigned found = 0;
+
+	for (unsigned s = 1; s < l->n_states; s++)
+		if (lane->ns[s] && lane->ns[s][column] > 0 &&
+		    (!found || lane->ns[s][column] > lane->ns[found][column]))
+			found = s;
+	return found;
+}
+
+static void put_states(struct json *j, const struct lanes *l, const struct lanes_lane *lane)
+{
+	struct buf text = {0};
+	uint32_t from = 0;
+
+	for (uint32_t c = 1; c <= l->columns; c++) {
+		const unsigned state = most_of(l, lane, from);
+
+		if (c < l->columns && most_of(l, lane, c) == state)
+			continue;
+		text_printf(&text, "%s%u*%u", from ? " " : "", state, c - from);
+		from = c;
+	}
+	json_put_text(j, "state", &text);
+}
+
+static void put_lane(struct json *j, const struct lanes *l, size_t number, struct words *words)
+{
+	const struct lane *lane = &l->list.lanes.items[number];
+	const struct store_thread *thread = &l->tables->threads[lane->thread];
+	uint32_t name = 0;
+
+	json_put_object(j, NULL);
+	json_put_string(j, "id", lane->id);
+	json_put_string(j, "kind", lane_kind_name(lane->kind));
+	if (words_string(words, lane_name(l->tables, lane), &name) < 0)
+		j->err = -ENOMEM;
+	json_put_string(j, "name", strings_at(words->strings, name));
+	json_put_int(j, "pid", l->tables->processes[lane->process].pid);
+	if (lane->kind == LANE_THREAD)
+		json_put_int(j, "tid", thread->tid);
+	if (lane->parent == LANE_NONE)
+		json_put_null(j, "parent");
+	else
+		json_put_string(j, "parent", l->list.lanes.items[lane->parent].id);
+	json_put_uint(j, "threads", lane->n_threads);
+	json_put_uint(j, "samples", lane->totals.samples);
+	json_put_uint(j, "cpu_ns", l->is_timed ? lane->totals.cpu_ns : 0);
+	json_put_uint(j, "off_ns", lane->totals.off_ns);
+	if (lane->kind == LANE_POOL)
+		json_put_bool(j, "folded", l->list.own_lane[lane->thread] == number);
+	put_cpu(j, l, &l->lanes[number]);
+	put_states(j, l, &l->lanes[number]);
+	json_put_end(j);
+}
+
+static void put_states_names(struct json *j, const struct lanes *l, struct words *words)
+{
+	uint32_t number;
+
+	json_put_array(j, "states");
+	for (unsigned i = 0; i < l->n_states; i++) {
+		if (words_string(words, l->states[i], &number) < 0)
+			j->err = -ENOMEM;
+		else
+			json_put_string(j, NULL, strings_at(words->strings, number));
+	}
+	json_put_end(j);
+}
+
+static void put_lanes(struct json *j, const struct lanes *l, struct words *words)
+{
+	const struct store_recording *r = &l->tables->recording;
+
+	json_put_int(j, "recording", r->id);
+	json_put_uint(j, "begin_ns", 0);
+	json_put_uint(j, "end_ns", r->end_ns > r->start_ns ? r->end_ns - r->start_ns : 0);
+	json_put_uint(j, "from", l->from_ns);
+	json_put_uint(j, "to", l->to_ns);
+	json_put_uint(j, "columns", l->columns);
+	json_put_bool(j, "live", l->opened->is_live);
+	lines_put(&l->lines, j);
+	put_states_names(j, l, words);
+	json_put_array(j, "lanes");
+	for (size_t i = 0; i < l->list.lanes.count; i++)
+		put_lane(j, l, i, words);
+	json_put_end(j);
+	json_put_object(j, "left_out");
+	json_put_uint(j, "lanes", l->list.left_out);
+	json_put_uint(j, "cpu_ns", l->list.left_cpu_ns);
+	json_put_end(j);
+}
+
+/* Writes the answer with as many columns as fit. */
+static int lanes_put(struct lanes *l)
+{
+	struct json *j = &l->ask->json;
+	const struct json before = *j;
+	const size_t len = j->text.len;
+	int err = 0;
+
+	for (;;) {
+		struct words words;
+
+		err = words_begin(&words);
+		if (err == 0)
+			put_lanes(j, l, &words);
+		words_end(&words);
+		if (err || j->err || j->text.len <= WEB_ANSWER_MAX - 2000 ||
+		    l->columns < 2 * LANES_LEAST)
+			return err;
+		j->text.len = len;
+		*j = (struct json){.text = j->text,
+				   .depth = before.depth,
+				   .lists = before.lists,
+				   .filled = before.filled};
+		join(l);
+	}
+}
+
+/* --- the question ---------------------------------------------------------------------------- */
+
+static int read_time(struct lanes *l)
+{
+	const struct store_recording *r = &l->tables->recording;
+	const uint64_t end = r->end_ns > r->start_ns ? r->end_ns - r->start_ns : 1;
+	uint64_t width = LANES_WIDTH;
+	int err;
+
+	l->to_ns = end;
+	err = ask_number(l->ask, "from", 0, INT64_MAX, &l->from_ns);
+	if (err == 0)
+		err = ask_number(l->ask, "to", 1, INT64_MAX, &l->to_ns);
+	if (err == 0)
+		err = ask_number(l->ask, "width", LANES_LEAST, LANES_MOST, &width);
+	if (err == 0 && l->to_ns <= l->from_ns)
+		return ask_fail(l->ask, 400, "choose a longer time", "'to' is not behind 'from'");
+	l->columns = (uint32_t)width;
+	l->column_ns = (double)(l->to_ns - l->from_ns) / (double)l->columns;
+	l->begin_ns = r->start_ns + l->from_ns;
+	return err;
+}
+
+static int lanes_begin(struct lanes *l)
+{
+	int err = read_time(l);
+
+	l->is_timed = store_is_timed(&l->tables->recording);
+	l->states[0] = "";
+	l->states[LANES_ON_CPU] = "on the CPU";
+	l->states[LANES_RUNNABLE] = "runnable";
+	l->n_states = LANES_RUNNABLE + 1;
+	if (err == 0 && !l->opened->totals)
+		err = thread_totals_make(l->ask, l->opened->reader, &l->opened->totals);
+	if (err == 0)
+		err = lane_list_make(l->ask, l->tables, l->opened->totals, &l->list);
+	if (err)
+		return err;
+	l->lanes = calloc(l->list.lanes.count + 1, sizeof(*l->lanes));
+	l->state_of_object = calloc((size_t)l->tables->n_objects + 1, sizeof(*l->state_of_object));
+	return l->lanes && l->state_of_object
+		       ? lines_begin(&l->lines, l->tables, l->begin_ns,
+				     l->begin_ns + (l->to_ns - l->from_ns), l->columns)
+		       : -ENOMEM;
+}
+
+static void lanes_end(struct lanes *l)
+{
+	for (size_t i = 0; l->lanes && i < l->list.lanes.count; i++)
+		for (unsigned s = 0; s < LANES_STATES; s++)
+			free(l->lanes[i].ns[s]);
+	free(l->lanes);
+	free(l->state_of_object);
+	lane_list_free(&l->list);
+	lines_end(&l->lines);
+}
+
+int answer_lanes(struct ask *ask)
+{
+	struct lanes l = {.ask = ask};
+	int64_t first, last;
+	int err = opened_numbers(ask, "recording", &first, &last);
+
+	if (err == 0)
+		err = opened_get(ask, first, last, &l.opened);
+	if (err)
+		return err;
+	l.tables = store_reader_tables(l.opened->reader);
+	err = lanes_begin(&l);
+	if (err == 0)
+		err = add_all(&l);
+	if (err == 0)
+		err = lanes_put(&l);
+	lanes_end(&l);
+	return err;
+}

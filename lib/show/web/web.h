@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Answers the questions of the page `stackctl web` (docs/WEB.md): a question is a name with
+ * parameters, and its answer is one JSON object of at most WEB_ANSWER_MAX bytes, which holds what a
+ * screen can show. Nothing here knows HTTP: the server (cli/web) brings questions, and the pages
+ * that verbs write as one file contain the same answers.
+ *
+ * What an answer is made of is kept for the next one (web/store.h): the opened recording, the sums
+ * of the last selections, and their trees.
+ */
+#ifndef WEB_WEB_H
+#define WEB_WEB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "store/store_reader.h"
+
+#define WEB_ANSWER_MAX 300000
+
+struct reader_names;
+
+/* Where recordings come from. The source and all that it points to are borrowed, and must outlive
+ * what is made of it. */
+struct web_source {
+	const char *path;  /* the store, as it is opened */
+	const char *label; /* the store, as people know it */
+	/* Makes a source of the names that an unfinished recording lacks; NULL: they are not looked
+	 * up. Returns 0 or -ENOMEM. */
+	int (*new_names)(struct reader_names **ret_names);
+	/* Opens the one recording of a source that is no store; NULL: it is a store. Errors as
+	 * store_reader_open(). */
+	int (*open)(const void *arg, struct store_reader **ret_reader, char **ret_error);
+	/* Describes the store's file as stat() does; NULL: stat() of the path does. Returns 0 or a
+	 * negative errno; -ENOENT: the store is gone. */
+	int (*look)(const void *arg, struct stat *ret_stat);
+	const void *arg; /* of both */
+};
+
+struct web_parameter {
+	const char *name, *value; /* decoded */
+};
+
+struct web_question {
+	const char *name; /* "tree" */
+	const struct web_parameter *parameters;
+	size_t n_parameters;
+	/* What another thread sets if nobody waits for the answer any more; NULL: nobody does. */
+	const atomic_bool *stop;
+};
+
+struct web;
+
+/* Makes what answers questions about a source. Returns 0 or -ENOMEM. */
+int web_new(const struct web_source *source, struct web **ret_web);
+
+/* Frees it, with all recordings that it has open; NULL is allowed. No question may be running. */
+void web_free(struct web *web);
+
+/* Appends the answer to a question, or an object that describes the error, and returns the status
+ * as HTTP numbers it: 200; 400; 404; 409: `stop` was set; 410: the store is gone; 500. May be
+ * called by several threads at once. */
+int web_answer(struct web *web, const struct web_question *question, struct buf *answer);
+
+/* Returns whether a question needs no recording's samples, so that it is answered at once. */
+bool web_is_light(const char *name);
+
+/* Closes recordings that nobody has asked about for a while: as long as one is open, the store
+ * cannot reuse the room of what was committed meanwhile. To be called every few seconds. */
+void web_tidy(struct web *web);
+
+#endif

@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The answers of the page (web/web.h), each about a recording whose content is known: sums of trees
+ * and tables, parts of the time and threads, limits of size, names that try to break out, errors.
+ */
+#include "store_fixture.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+
+#include "base/buf.h"
+#include "stackd_abi.h"
+#include "store/store_writer.h"
+#include "web/web.h"
+
+struct page {
+	char *folder, *path;
+	struct web_source source;
+	struct web *web;
+};
+
+/* Writes a recording to a store. */
+static void store(const char *path, struct recording *r)
+{
+	struct store_writer *w;
+	char *error = NULL;
+
+	assert_int_equal(store_writer_new(path, &r->info, &w, &error), 0);
+	assert_int_equal(write_recording(r, w), 0);
+	assert_int_equal(store_writer_commit(w, &r->info), 0);
+	store_writer_free(w);
+}
+
+/* Opens what answers about recordings, which it frees. */
+static void page_open(struct page *p, struct recording *recordings, unsigned n)
+{
+	p->folder = fixture_folder();
+	p->path = fixture_path(p->folder, "s.db");
+	for (unsigned i = 0; i < n; i++) {
+		store(p->path, &recordings[i]);
+		free_recording(&recordings[i]);
+	}
+	p->source = (struct web_source){.path = p->path, .label = "the store"};
+	assert_int_equal(web_new(&p->source, &p->web), 0);
+}
+
+static void page_close(struct page *p)
+{
+	web_free(p->web);
+	free(p->path);
+	fixture_remove(p->folder);
+}
+
+/* Asks a question, whose parameters are written as in an address, but not encoded. Returns the
+ * answer. */
+static json_t *ask_as(struct page *p, const char *text, const atomic_bool *stop, int status)
+{
+	struct web_parameter parameters[100];
+	struct web_question question = {.parameters = parameters, .stop = stop};
+	char *copy = strdup(text), *rest = copy, *item;
+	struct buf b = {0};
+	json_t *answer;
+
+	question.name = strsep(&rest, "?");
+	while ((item = strsep(&rest, "&"))) {
+		const char *name = strsep(&item, "=");
+
+		parameters[question.n_parameters++] =
+			(struct web_parameter){name, item ? item : ""};
+	}
+	assert_int_equal(web_answer(p->web, &question, &b), status);
+	assert_true(b.len <= WEB_ANSWER_MAX);
+	assert_null(memchr(b.data, '<', b.len));
+	answer = json_loadb((const char *)b.data, b.len, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(answer);
+	buf_free(&b);
+	free(copy);
+	return answer;
+}
+
+static json_t *ask(struct page *p, const char *text)
+{
+	return ask_as(p, text, NULL, 200);
+}
+
+static uint64_t number(const json_t *answer, const char *name)
+{
+	const json_t *value = json_object_get(answer, name);
+
+	assert_true(json_is_integer(value));
+	return (uint64_t)json_integer_value(value);
+}
+
+static uint64_t column(const json_t *columns, const char *name, size_t at)
+{
+	const json_t *value = json_array_get(json_object_get(columns, name), at);
+
+	assert_true(json_is_integer(value));
+	return (uint64_t)json_integer_value(value);
+}
+
+static const char *string(const json_t *answer, uint64_t at)
+{
+	const char *s =
+		json_string_value(json_array_get(json_object_get(answer, "strings"), (size_t)at));
+
+	assert_non_null(s);
+	return s;
+}
+
+/* Asserts an error: its text begins so, and there is a remedy. */
+static void refused(struct page *p, const char *text, int status, const char *error)
+{
+	json_t *answer = ask_as(p, text, NULL, status);
+
+	assert_non_null(strstr(json_string_value(json_object_get(answer, "error")), error));
+	assert_true(strlen(json_string_value(json_object_get(answer, "remedy"))) > 0);
+	json_decref(answer);
+}
+
+/* --- recordings ------------------------------------------------------------------------------- */
+
+/* 10 samples of main > work, 20 of main > work > leaf, and 5 of another process in the kernel; the
+ * thread of each: t0, t1, t2. */
+static struct recording small(void)
+{
+	struct store_recording info = usual_recording();
+	struct recording r = new_recording(&info);
+	const uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
+	const uint32_t kernel = add_object(&r, OBJECT_KERNEL, "[kernel.kallsyms]");
+	const uint32_t in_main = add_function(&r, prog, 0x1000, true, "main");
+	const uint32_t work = add_function(&r, prog, 0x1100, true, "_ZN3app4workEv");
+	const uint32_t leaf = add_function(&r, prog, 0x1200, false, "leaf");
+	const uint32_t sys = add_function(&r, kernel, 0x7000, false, "do_sys");
+	const uint32_t first = add_process(&r, 12, "prog"), second = add_process(&r, 99, "other");
+	const uint32_t in_work = add_node(&r, add_node(&r, 0, in_main), work);
+
+	add_thread(&r, first, 12, "prog");
+	add_thread(&r, first, 13, "worker-1");
+	add_thread(&r, second, 99, "other");
+	add_samples(&r, 0, in_work, STACKD_END_ENTRY, 10);
+	add_samples(&r, 1, add_node(&r, in_work, leaf), STACKD_END_ENTRY, 20);
+	add_samples(&r, 2, add_node(&r, 0, sys), STACKD_END_ENTRY, 4);
+	add_samples(&r, 2, add_node(&r, 0, work), STACKD_END_NO_RECIPE, 1);
+	return r;
+}
+
+static void page_small(struct page *p)
+{
+	struct recording r = small();
+
+	page_open(p, &r, 1);
+}
+
+/* --- trees ------------------------------------------------------------------------------------ */
+
+/* Returns the number of the node with a path of names, which ends with NULL; -1: there is none. */
+static int64_t find(const json_t *answer, const char *const *names)
+{
+	const json_t *nodes = json_object_get(answer, "nodes");
+	const json_t *frames = json_object_get(answer, "frames");
+	const size_t n = json_array_size(json_object_get(nodes, "parent"));
+	int64_t at = 0;
+
+	for (; *names; names++) {
+		int64_t found = -1;
+
+		for (size_t i = 1; i < n; i++)
+			if ((int64_t)column(nodes, "parent", i) == at &&
+			    !strcmp(string(answer,
+					   column(frames, "name", column(nodes, "frame", i))),
+				    *names))
+				found = (int64_t)i;
+		if (found < 0)
+			return -1;
+		at = found;
+	}
+	return at;
+}
+
+/* Asserts self and total of a path. */
+static void has(const json_t *answer, uint64_t self, uint64_t total, const char *const *names)
+{
+	const int64_t at = find(answer, names);
+
+	assert_true(at >= 0);
+	assert_int_equal(column(json_object_get(answer, "nodes"), "self", (size_t)at), self);
+	assert_int_equal(column(json_object_get(answer, "nodes"), "total", (size_t)at), total);
+}
+
+#define PATH(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* Asserts what holds for every tree: a node comes after its parent, and has the sum of its self and
+ * its children. */
+static void is_whole(const json_t *answer, const char *key)
+{
+	const json_t *nodes = json_object_get(answer, key);
+	const size_t n = json_array_size(json_object_get(nodes, "parent"));
+	uint64_t *sums = calloc(n, sizeof(*sums));
+
+	assert_non_null(sums);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(nodes, "parent"), 0)),
+			 -1);
+	for (size_t i = n; i-- > 1;) {
+		const uint64_t parent = column(nodes, "parent", i);
+
+		assert_true(parent < i);
+		sums[i] += column(nodes, "self", i);
+		assert_int_equal(sums[i], column(nodes, "total", i));
+		sums[parent] += sums[i];
+	}
+	assert_int_equal(sums[0] + column(nodes, "self", 0), column(nodes, "total", 0));
+	free(sums);
+}
+
+static void test_web_tree(void **state)
+{
+	struct page p;
+	json_t *answer;
+
+	(void)state;
+	page_small(&p);
+	answer = ask(&p, "tree?minimum=0");
+	assert_int_equal(number(answer, "total"), 35);
+	assert_int_equal(number(answer, "samples"), 35);
+	assert_int_equal(number(json_object_get(answer, "quality"), "partial"), 1);
+	is_whole(answer, "nodes");
+	has(answer, 0, 30, PATH("main"));
+	has(answer, 10, 30, PATH("main", "app::work()"));
+	has(answer, 20, 20, PATH("main", "app::work()", "leaf"));
+	has(answer, 4, 4, PATH("do_sys"));
+	has(answer, 1, 1, PATH("[incomplete: no_recipe]", "app::work()"));
+	json_decref(answer);
+
+	/* What is small is in "other", and nothing is lost. */
+	answer = ask(&p, "tree?minimum=0.2");
+	is_whole(answer, "nodes");
+	has(answer, 5, 5, PATH("other"));
+	assert_int_equal(number(answer, "left_out"), 2);
+	assert_true(find(answer, PATH("do_sys")) < 0);
+	json_decref(answer);
+	page_close(&p);
+}
+
+static void test_web_tree_of_callers(void **state)
+{
+	struct page p;
+	json_t *answer;
+
+	(void)state;
+	page_small(&p);
+	answer = ask(&p, "tree?direction=callers&minimum=0");
+	is_whole(answer, "nodes");
+	has(answer, 0, 20, PATH("leaf"));
+	has(answer, 20, 20, PATH("leaf", "app::work()", "main"));
+	has(answer, 10, 10, PATH("app::work()", "main"));
+	json_decref(answer);
+	page_close(&p);
+}
+
+static void test_web_parts_of_a_tree(void **state)
+{
+	struct page p;
+	json_t *answer;
+
+	(void)state;
+	page_small(&p);
+	answer = ask(&p, "tree?by=process&minimum=0");
+	is_whole(answer, "nodes");
+	assert_int_equal(number(answer, "total"), 35);
+	has(answer, 0, 30, PATH("process 12 prog (/bin/prog)", "main"));
+	has(answer, 4, 4, PATH("process 99 other (/bin/prog)", "do_sys"));
+	json_decref(answer);
+
+	answer = ask(&p, "tree?under=main&under=app::work()&minimum=0");
+	is_whole(answer, "nodes");
+	has(answer, 10, 30, (const char *const[]){NULL});
+	has(answer, 20, 20, PATH("leaf"));
+	json_decref(answer);
+	refused(&p, "tree?under=main&under=nowhere", 404, "nowhere");
+	refused(&p, "tree?by=process&under=main", 400, "whole tree");
+	page_close(&p);
+}
+
+/* --- selections ------------------------------------------------------------------------------- */
+
+/* Asserts the total of a selection. */
+static void selects(struct page *p, const char *text, uint64_t total)
+{
+	json_t *answer = ask(p, text);
+
+	assert_int_equal(number(answer, "total"), total);
+	json_decref(answer);
+}
+
+static void test_web_selections(void **state)
+{
+	struct page p;
+
+	(void)state;
+	page_small(&p);
+	selects(&p, "tree?threads=t0", 10);
+	selects(&p, "tree?threads=t0&threads=t2", 15);
+	selects(&p, "tree?threads=p0", 30);
+	selects(&p, "functions?threads=g0:worker-*", 20);
+	selects(&p, "functions?threads=g1:worker-*", 0);
+	selects(&p, "functions?threads=t77", 0);
+	selects(&p, "tree?focus=leaf", 20);
+	selects(&p, "tree?ignore=leaf", 15);
+	selects(&p, "tree?focus=main&focus=leaf", 20);
+	/* Samples are at 0, 1 period, 2 periods, ... */
+	selects(&p, "tree?to=10030090", 10);
+	selects(&p, "tree?from=10030090", 25);
+	selects(&p, "tree?from=1&to=1003010", 1);
+	selects(&p, "tree?from=999000000000", 0);
+	selects(&p, "tree?metric=wait", 0);
+	selects(&p, "tree", 35);
+	page_close(&p);
+}
+
+static void test_web_errors(void **state)
+{
+	struct page p;
+
+	(void)state;
+	page_small(&p);
+	refused(&p, "nothing", 404, "nothing");
+	refused(&p, "tree?nothing=1", 400, "nothing");
+	refused(&p, "tree?recording=0", 400, "recording");
+	refused(&p, "tree?recording=2", 404, "no such recording");
+	refused(&p, "tree?recording=2..1", 400, "recording");
+	refused(&p, "tree?recording=99999999999999999999", 400, "recording");
+	refused(&p, "tree?metric=none", 404, "none");
+	refused(&p, "tree?from=-1", 400, "from");
+	refused(&p, "tree?from=5&to=5", 400, "behind");
+	refused(&p, "tree?to=99999999999999999999999", 400, "to");
+	refused(&p, "tree?minimum=nan", 400, "minimum");
+	refused(&p, "tree?minimum=1.5", 400, "minimum");
+	refused(&p, "tree?threads=x1", 400, "threads");
+	refused(&p, "tree?threads=t", 400, "threads");
+	refused(&p, "tree?threads=g1worker", 400, "threads");
+	refused(&p, "tree?direction=up", 400, "direction");
+	refused(&p, "tree?by=cpu", 400, "by");
+	refused(&p, "functions?limit=0", 400, "limit");
+	refused(&p, "functions?sort=colour", 400, "sort");
+	refused(&p, "lanes?width=1", 400, "width");
+	refused(&p, "lanes?threads=q", 400, "threads");
+	refused(&p, "tree?metric=", 404, "metric");
+	page_close(&p);
+}
+
+static void test_web_store_deleted(void **state)
+{
+	struct page p;
+
+	(void)state;
+	page_small(&p);
+	selects(&p, "tree", 35);
+	assert_int_equal(unlink(p.path), 0);
+	refused(&p, "tree", 410, "the store");
+	refused(&p, "recordings", 410, "the store");
+	refused(&p, "live", 410, "the store");
+	page_close(&p);
+}
+
+static void test_web_stopped(void **state)
+{
+	const atomic_bool stop = true;
+	struct page p;
+	json_t *answer;
+
+	(void)state;
+	page_small(&p);
+	answer = ask_as(&p, "tree", &stop, 409);
+	json_decref(answer);
+	/* A question that was stopped leaves nothing half done. */
+	selects(&p, "tree", 35);
+	page_close(&p);
+}
+
+/* Another recording in the same store, and one that grows. */
+static void test_web_growing(void **state)
+{
+	struct recording r = small(), grown = small();
+	struct store_writer *w;
+	struct page p;
+	json_t *answer;
+	char *error = NULL;
+
+	(void)state;
+	page_open(&p, &r, 1);
+	grown.info.finished = false;
+	assert_int_equal(store_writer_new(p.path, &grown.info, &w, &error), 0);
+	assert_int_equal(write_recording_share(&grown, w, 20), 0);
+	grown.info.samples = 7;
+	assert_int_equal(store_writer_commit(w, &grown.info), 0);
+	selects(&p, "tree?recording=2", 7);
+	selects(&p, "tree?recording=1", 35);
+	answer = ask(&p, "live?recording=2");
+	assert_true(json_is_true(json_object_get(answer, "live")));
+	json_decref(answer);
+	assert_int_equal(write_recording(&grown, w), 0);
+	grown.info.samples = 35;
+	assert_int_equal(store_writer_commit(w, &grown.info), 0);
+	store_writer_free(w);
+	/* An answer may be as old as a second. */
+	sleep(1);
+	selects(&p, "tree?recording=2", 35);
+	selects(&p, "tree?recording=1..2", 70);
+	free_recording(&grown);
+	page_close(&p);
+}
+
+/* --- tables and lanes ------------------------------------------------------------------------- */
+
+static void test_web_functions(void **state)
+{
+	static const char *const names[] = {"leaf", "app::work()", "do_sys", "main"};
+	static const uint64_t self[] = {20, 11, 4, 0}, total[] = {20, 31, 4, 30};
+	struct page p;
+	json_t *answer, *table;
+
+	(void)state;
+	page_small(&p);
+	answer = ask(&p, "functions");
+	table = json_object_get(answer, "functions");
+	/* The fifth is the mark of the incomplete path. */
+	assert_int_equal(number(answer, "count"), 5);
+	for (size_t i = 0; i < 4; i++) {
+		assert_string_equal(string(answer, column(table, "name", i)), names[i]);
+		assert_int_equal(column(table, "self", i), self[i]);
+		assert_int_equal(column(table, "total", i), total[i]);
+		assert_true(fabs(json_number_value(
+					 json_array_get(json_object_get(table, "self_error"), i)) -
+				 sqrt((double)self[i])) < 0.001);
+	}
+	json_decref(answer);
+	answer = ask(&p, "functions?filter=KALLSYMS&sort=name");
+	assert_int_equal(number(answer, "count"), 1);
+	json_decref(answer);
+	answer = ask(&p, "functions?sort=total&limit=1&offset=1");
+	assert_string_equal(string(answer, column(json_object_get(answer, "functions"), "name", 0)),
+			    "main");
+	json_decref(answer);
+	page_close(&p);
+}
+
+/* Expands the runs of a lane's states: a letter for each column. */
+static void states_of(const json_t *lane, char *ret_states)
+{
+	const char *at = json_string_value(json_object_get(lane, "state"));
+	unsigned state, n;
+	int len;
+
+	assert_non_null(at);
+	while (sscanf(at, "%u*%u%n", &state, &n, &len) == 2) {
+		memset(ret_states, (int)('0' + state), n);
+		ret_states += n;
+		at += len;
+	}
+	*ret_states = '\0';
+}
+
+static const json_t *lane_of(const json_t *answer, const char *id)
+{
+	const json_t *lanes = json_object_get(answer, "lanes");
+
+	for (size_t i = 0; i < json_array_size(lanes); i++) {
+		const json_t *lane = json_array_get(lanes, i);
+
+		if (strcmp(json_string_value(json_object_get(lane, "id")), id) == 0)
+			return lane;
+	}
+	return NULL;
+}
+
+/* A second: one thread is on the CPU in the first quarter, waits for a futex in the second, and is
+ * runnable in the third. Four workers of another process are on the CPU in the last quarter. */
+static struct recording quarters(void)
+{
+	struct store_recording info = usual_recording();
+	struct recording r = new_recording(&info);
+	const uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
+	const uint32_t reason = add_object(&r, OBJECT_MARK, "[futex]");
+	const uint32_t woken = add_object(&r, OBJECT_MARK, "[runnable: woken]");
+	const uint32_t work = add_node(&r, 0, add_function(&r, prog, 0x1000, true, "work"));
+	const uint32_t futex = add_node(&r, work, add_location(&r, reason, 0, false));
+	const uint32_t runnable = add_node(&r, work, add_location(&r, woken, 0, false));
+	const uint32_t first = add_process(&r, 1, "one"), second = add_process(&r, 2, "pool");
+	struct store_sample s = {.end_reason = STACKD_END_ENTRY};
+	char name[32];
+
+	add_thread(&r, first, 1, "one");
+	for (int i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "worker-%d", i);
+		add_thread(&r, second, 10 + i, name);
+	}
+	for (unsigned i = 1; i <= 25; i++) {
+		s = (struct store_sample){.time_ns = r.info.start_ns + i * 10000000,
+					  .period = 10000000,
+					  .node = work,
+					  .end_reason = STACKD_END_ENTRY};
+		put_sample(&r, &s);
+		s.time_ns += 750000000;
+		for (s.thread = 1; s.thread <= 4; s.thread++)
+			put_sample(&r, &s);
+	}
+	s = (struct store_sample){.time_ns = r.info.start_ns, .end_reason = STACKD_END_ENTRY};
+	put_record(&r, SERIES_WAIT_MEAN, &s);
+	s.time_ns += 500000000;
+	s.period = 250000000;
+	s.node = futex;
+	put_record(&r, SERIES_WAIT_BLOCKED, &s);
+	s.time_ns += 250000000;
+	s.node = runnable;
+	put_record(&r, SERIES_WAIT_RUNNABLE, &s);
+	r.info.samples = r.n_samples;
+	r.info.end_ns = r.info.start_ns + 1000000000;
+	return r;
+}
+
+static void test_web_lanes(void **state)
+{
+	struct recording r = quarters();
+	struct page p;
+	char states[64];
+	json_t *answer, *names;
+	const json_t *lane;
+
+	(void)state;
+	page_open(&p, &r, 1);
+	answer = ask(&p, "lanes?width=16");
+	names = json_object_get(answer, "states");
+	assert_string_equal(json_string_value(json_array_get(names, 3)), "[futex]");
+	lane = lane_of(answer, "p0");
+	assert_non_null(lane);
+	states_of(lane, states);
+	assert_string_equal(states, "1111333322220000");
+	assert_string_equal(json_string_value(json_object_get(lane, "cpu")), "____000000000000");
+	/* The other process has one lane for its four threads, which used four CPUs. */
+	lane = lane_of(answer, "g1:worker-*");
+	assert_non_null(lane);
+	assert_true(json_is_true(json_object_get(lane, "folded")));
+	assert_int_equal(number(lane, "cpus"), 4);
+	assert_string_equal(json_string_value(json_object_get(lane, "cpu")), "000000000000____");
+	assert_null(lane_of(answer, "t1"));
+	/* The process with most CPU time comes first. */
+	assert_ptr_equal(lane_of(answer, "p1"),
+			 json_array_get(json_object_get(answer, "lanes"), 0));
+	json_decref(answer);
+
+	answer = ask(&p, "lanes?width=16&unfold=g1:worker-*&from=750000000");
+	lane = lane_of(answer, "t4");
+	assert_non_null(lane);
+	assert_string_equal(json_string_value(json_object_get(lane, "cpu")), "________________");
+	json_decref(answer);
+	answer = ask(&p, "lanes?lanes=1");
+	assert_int_equal(number(json_object_get(answer, "left_out"), "lanes"), 2);
+	json_decref(answer);
+	page_close(&p);
+}
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+/* Functions with names of 4 MB, of markup, of bidirectional controls, and of bytes that are no
+ * UTF-8. */
+static void test_web_hostile_names(void **state)
+{
+	struct store_recording info = usual_recording();
+	struct recording r = new_recording(&info);
+	const uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/<script>alert(1)</script>");
+	const size_t len = 4 << 20;
+	char *name = malloc(len + 1);
+	struct page p;
+	json_t *answer;
+
+	(void)state;
+	assert_non_null(name);
+	memset(name, 'x', len);
+	for (size_t i = 0; i + 2 < len; i += 3)
+		memcpy(name + i, "\u00e4<", 3);
+	name[len] = '\0';
+	add_process(&r, 1, "</script>\xe2\x80\xae");
+	add_thread(&r, 0, 1, "</script>\xe2\x80\xae");
+	add_samples(&r, 0, add_node(&r, 0, add_function(&r, prog, 0x1000, true, name)),
+		    STACKD_END_ENTRY, 3);
+	add_samples(&r, 0,
+		    add_node(&r, 0,
+			     add_function(&r, prog, 0x2000, true, "\xe2\x80\xae\x1b[31m\xff<b>")),
+		    STACKD_END_ENTRY, 2);
+	free(name);
+	page_open(&p, &r, 1);
+	answer = ask(&p, "tree");
+	has(answer, 2, 2, PATH("\\xe2\\x80\\xae\\x1b[31m\\xff<b>"));
+	json_decref(answer);
+	json_decref(ask(&p, "functions"));
+	json_decref(ask(&p, "lanes"));
+	json_decref(ask(&p, "recordings"));
+	page_close(&p);
+}
+
+/* A tree that is far too large for an answer: its minimum is raised, and nothing is lost. */
+static void test_web_large_tree(void **state)
+{
+	struct store_recording info = usual_recording();
+	struct recording r = new_recording(&info);
+	const uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
+	uint32_t functions[200];
+	char name[200];
+	struct page p;
+	json_t *answer;
+
+	(void)state;
+	add_process(&r, 1, "wide");
+	add_thread(&r, 0, 1, "wide");
+	for (uint32_t i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "%0150u<<<<", i);
+		functions[i] = add_function(&r, prog, 0x1000 + i * 0x100, true, name);
+	}
+	for (uint32_t i = 0; i < 200; i++) {
+		const uint32_t caller = add_node(&r, 0, functions[i]);
+
+		for (uint32_t j = 0; j < 200; j++)
+			add_samples(&r, 0, add_node(&r, caller, functions[j]), STACKD_END_ENTRY,
+				    1 + (i + j) % 2);
+	}
+	page_open(&p, &r, 1);
+	answer = ask(&p, "tree?minimum=0");
+	assert_int_equal(number(answer, "total"), 60000);
+	assert_true(json_number_value(json_object_get(answer, "minimum")) > 0);
+	is_whole(answer, "nodes");
+	assert_int_equal(column(json_object_get(answer, "nodes"), "total", 0), 60000);
+	json_decref(answer);
+	json_decref(ask(&p, "functions?limit=2000"));
+	page_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_web_tree),
+		cmocka_unit_test(test_web_tree_of_callers),
+		cmocka_unit_test(test_web_parts_of_a_tree),
+		cmocka_unit_test(test_web_selections),
+		cmocka_unit_test(test_web_errors),
+		cmocka_unit_test(test_web_store_deleted),
+		cmocka_unit_test(test_web_stopped),
+		cmocka_unit_test(test_web_growing),
+		cmocka_unit_test(test_web_functions),
+		cmocka_unit_test(test_web_lanes),
+		cmocka_unit_test(test_web_hostile_names),
+		cmocka_unit_test(test_web_large_tree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
