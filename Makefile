@@ -2,7 +2,7 @@
 #
 #   V=1 shows commands, DEBUG=1 builds without optimisation, SAN=1 with ASan and UBSan (SAN=less: below),
 #   CC=clang builds with clang, WERROR=1 turns warnings into errors (tests/check.sh does). All
-#   output goes into $(B). WITHOUT="fold servers tags mpi", or some of these, leaves parts out.
+#   output goes into $(B). WITHOUT="fold servers tags mpi web", or some of these, leaves parts out.
 
 CLANG   ?= clang
 BPFTOOL ?= $(firstword $(shell for b in bpftool /usr/sbin/bpftool /usr/lib/linux-tools/*/bpftool \
@@ -44,13 +44,16 @@ ARCH_SRC   = $(wildcard arch/$(ARCH)/*.c)
 
 # What a packager may leave out (lib/base/parts.h): a part is the folders that tests/lint/layers.txt
 # lists, and a file of cli/without/ or daemon/without/ stands in for it.
-PARTS     := fold servers tags mpi
+# The server of `stackctl web` is left out as well where libmicrohttpd is missing.
+PARTS     := fold servers tags mpi web
 WITHOUT   ?=
 $(if $(filter-out $(PARTS),$(WITHOUT)),$(error WITHOUT="$(WITHOUT)": the parts are $(PARTS)))
-LEFT_OUT  := $(if $(strip $(WITHOUT)),$(shell sed -n '$(foreach part,$(WITHOUT),s/^optional $(part): *//p;)' tests/lint/layers.txt))
-has        = $(if $(filter $(1),$(WITHOUT)),,$(2))
+WEB_LIBS  := $(if $(filter web,$(WITHOUT)),,$(shell pkg-config --silence-errors --libs libmicrohttpd))
+OMITTED   := $(strip $(filter-out web,$(WITHOUT)) $(if $(WEB_LIBS),,web))
+LEFT_OUT  := $(if $(OMITTED),$(shell sed -n '$(foreach part,$(OMITTED),s/^optional $(part): *//p;)' tests/lint/layers.txt))
+has        = $(if $(filter $(1),$(OMITTED)),,$(2))
 kept       = $(foreach file,$(1),$(if $(filter $(LEFT_OUT),$(patsubst %/,%,$(dir $(file)))),,$(file)))
-stand_ins  = $(wildcard $(patsubst %,$(1)/without/%.c,$(WITHOUT)))
+stand_ins  = $(wildcard $(patsubst %,$(1)/without/%.c,$(OMITTED)))
 
 LIB_SRC    = $(call kept,$(wildcard lib/base/*.c $(WINGS:%=lib/%/*/*.c) lib/code/runtime/*/*.c)) $(ARCH_SRC)
 DAEMON_SRC = $(call kept,$(filter-out daemon/main.c daemon/without/%,$(wildcard daemon/*.c daemon/*/*.c))) $(call stand_ins,daemon)
@@ -114,10 +117,10 @@ $(B)/gen/%.pb-c.o: $(GEN)/%.pb-c.c
 
 $(call OBJ,$(wildcard lib/show/export/*.c)): $(GEN)/pprof.pb-c.h $(GEN)/otlp.pb-c.h
 
-# Written where WITHOUT is another than before: then what is linked is made anew.
+# Written where other parts are left out than before: then what is linked is made anew.
 $(GEN)/left_out.h: FORCE
 	@mkdir -p $(@D)
-	@echo '#define LEFT_OUT "$(strip $(WITHOUT))"' | cmp -s - $@ || echo '#define LEFT_OUT "$(strip $(WITHOUT))"' > $@
+	@echo '#define LEFT_OUT "$(OMITTED)"' | cmp -s - $@ || echo '#define LEFT_OUT "$(OMITTED)"' > $@
 FORCE:
 
 $(B)/lib/base/parts.o $(B)/pic/lib/base/parts.o $(B)/libstackd.a $(B)/libstackd-daemon.a: $(GEN)/left_out.h
@@ -130,6 +133,19 @@ $(GEN)/flamegraph.html.inc $(GEN)/fold.html.inc:
 
 $(B)/lib/show/export/export_flamegraph.o: $(GEN)/flamegraph.html.inc
 $(B)/lib/show/folding/export_fold.o: $(GEN)/fold.html.inc
+
+# The files of the page that stackctl serves, as arrays, with a table of their names.
+WEB_FILES = $(sort $(shell find web -type f \( -name '*.html' -o -name '*.js' -o -name '*.css' -o -name '*.svg' \) \
+	! -path '*/tests/*' ! -path '*/node_modules/*' ! -name '*.config.js' 2>/dev/null))
+
+$(GEN)/web_files.inc: $(WEB_FILES) $(wildcard web web/*/)
+	@mkdir -p $(@D)
+	$(call say,BYTES,web)n=0; { for file in $(WEB_FILES); do n=$$((n + 1)); \
+		echo "static const uint8_t web_file_$$n[] = {"; od -An -v -tx1 $$file | sed 's/ \(..\)/0x\1,/g'; echo '0};'; done; \
+		echo 'static const struct web_file web_files[] = {'; n=0; for file in $(WEB_FILES); do n=$$((n + 1)); \
+		echo "{\"$${file#web/}\", web_file_$$n, sizeof(web_file_$$n) - 1},"; done; echo '{0}};'; } > $@
+
+$(B)/cli/web/web_files.o: $(GEN)/web_files.inc
 
 # With sanitizers, without what no test is linked with.
 UNLINKED := $(if $(SAN),$(shell sed '/^#/d' tests/unit/unlinked.txt))
@@ -145,7 +161,7 @@ $(B)/stackd: $(B)/daemon/main.o $(B)/libstackd-daemon.a $(B)/libstackd.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(B)/stackctl: $(call OBJ,$(CLI_SRC)) $(B)/libstackd.a
-	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lncursesw -ltinfo
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(WEB_LIBS) -lncursesw -ltinfo
 
 # --- for MPI jobs (docs/FLEETS.md): stackctl-mpi, once for each MPI whose headers are there --------
 #
@@ -160,11 +176,11 @@ $(B)/mpi/$(1)/%.o: mpi/%.c
 	$$(call say,CC,$$@)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(1) $$(CFLAGS) -MMD -MP -c $$< -o $$@
 
 $(B)/mpi/$(1)/stackctl-mpi: $(MPI_SRC:mpi/%.c=$(B)/mpi/$(1)/%.o) $(filter-out $(B)/cli/main.o,$(call OBJ,$(CLI_SRC))) $(B)/libstackd.a
-	$$(call say,LD,$$@)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(1) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) -lncursesw -ltinfo
+	$$(call say,LD,$$@)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(1) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(WEB_LIBS) -lncursesw -ltinfo
 endef
 $(foreach kind,openmpi mpich,$(eval $(call mpi_program,$(kind))))
 
-mpi: $(if $(filter mpi,$(WITHOUT)),mpi-left-out,$(MPI_KINDS:%=$(B)/mpi/%/stackctl-mpi))
+mpi: $(if $(filter mpi,$(OMITTED)),mpi-left-out,$(MPI_KINDS:%=$(B)/mpi/%/stackctl-mpi))
 
 mpi-left-out:
 	@echo 'stackctl-mpi: left out (make WITHOUT=mpi)' >&2; exit 2

@@ -29,6 +29,7 @@ int cmd_diff(int argc, char **argv);
 int cmd_push(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_web(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 
 #endif

@@ -37,6 +37,7 @@ static const struct verb {
 	{"report", cmd_report, "show a recording: call-path tree, functions, callers", PART_CORE},
 	{"flamegraph", cmd_flamegraph, "write a recording, or a change, as a page to look at",
 	 PART_CORE},
+	{"web", cmd_web, "look at recordings in the browser, also while they are made", PART_WEB},
 	{"export", cmd_export, "write a recording in the format of another tool", PART_CORE},
 	{"annotate", cmd_annotate, "show source lines and instructions of a function", PART_CORE},
 	{"top", cmd_top, "watch a recording while it is made", PART_CORE},

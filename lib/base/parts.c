@@ -15,6 +15,8 @@ static const struct {
 				     "WITHOUT=servers)"},
 	[PART_TAGS] = {"tags", "built without the tags that programs keep (make WITHOUT=tags)"},
 	[PART_MPI] = {"mpi", "built without the merge of MPI jobs (make WITHOUT=mpi)"},
+	[PART_WEB] = {"web", "built without the page in the browser, since libmicrohttpd was "
+			     "missing or by choice (make WITHOUT=web)"},
 };
 
 _Static_assert(sizeof(parts) / sizeof(*parts) == PART_COUNT, "a row for each part");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts that a packager may leave out: make WITHOUT="fold servers tags mpi", or some of these.
+ * The parts that a packager may leave out: make WITHOUT="fold servers tags mpi
+ * web", or some of these. The build leaves `web` out by itself where libmicrohttpd is missing.
  *
  * A part is folders of its own, which tests/lint/layers.txt lists. No other folder includes their
  * headers, so the rest builds without them. Where the core calls a part (a verb of stackctl, an
@@ -21,6 +22,7 @@ enum part {
 	PART_SERVERS,
 	PART_TAGS,
 	PART_MPI,
+	PART_WEB,
 	PART_COUNT
 };
 

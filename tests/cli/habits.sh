@@ -19,6 +19,7 @@ writers=('align --depth 0 --compare' 'timeline' 'timeline --svg' "heap -i $tmp/h
     'export --pprof' 'export --callgrind' 'export --speedscope' 'export --firefox' 'flamegraph' 'doctor'
     'doctor --json' "diff $tmp/tags $tmp/tags" "diff --json $tmp/tags $tmp/tags" "merge $tmp/tags"
     'completion bash' 'completion zsh' 'help' 'help --man' 'help --verbs' 'version')
+"$stackctl" help | grep -q '^  web ' && writers+=('web --no-open')
 export STACKD_STORE=$store
 
 for command in "${writers[@]}"; do

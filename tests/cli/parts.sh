@@ -10,7 +10,7 @@ whole=$(dirname "$stackctl")
 store=$tmp/s.db
 make_store "$store" small folded
 expect 0 "$stackctl" --version
-shows 'parts: fold servers tags mpi'
+shows 'parts: fold servers tags mpi web'
 
 build() { # PART...: into $parted, whose programs are $ctl and $daemon
     parted=$tmp/build
@@ -30,17 +30,18 @@ has_code() { # PROGRAM FUNCTION...: which of these functions it has
     done
 }
 
-declare -A verb=([fold]=fold [servers]=push [tags]=decode)
-declare -A what=([fold]='folding' [servers]='servers and their databases' [tags]='the tags that programs keep')
+declare -A verb=([fold]=fold [servers]=push [tags]=decode [web]=web)
+declare -A what=([fold]='folding' [servers]='servers and their databases' [tags]='the tags that programs keep'
+    [web]='the page in the browser, since libmicrohttpd was missing or by choice')
 # A function of each folder of a part that has code in stackctl.
 declare -A code=([fold]='fold_curve_fit folding_new' [servers]='http_new clickhouse_new server_new sent_open'
-    [tags]='callgraph_new tag_batch_run')
+    [tags]='callgraph_new tag_batch_run' [web]='page_server_new held_store_new')
 
 judge() { # PART...: what the programs without these say and have
     local part left=" $* "
     expect 0 "$ctl" report -i "$store" --recording 1
     shows '# samples: 100'
-    for part in fold servers tags; do
+    for part in fold servers tags web; do
         # shellcheck disable=SC2086 # a list of names
         case $left in
         *" $part "*)
@@ -66,8 +67,8 @@ judge() { # PART...: what the programs without these say and have
     done
 }
 
-build fold servers tags mpi
-judge fold servers tags mpi
+build fold servers tags mpi web
+judge fold servers tags mpi web
 expect 2 "$ctl" report -i clickhouse://host/database
 says 'clickhouse://host/database: built without servers and their databases (make WITHOUT=servers)'
 expect 2 "$ctl" diff -i clickhouse://host/database web1 web2
@@ -81,7 +82,7 @@ found=$(has_code "$daemon" known_tags_new tagged_functions_new)
 expect 2 make -s B="$parted" WITHOUT=mpi mpi
 says 'stackctl-mpi: left out'
 expect 2 make -s B="$parted" WITHOUT='fold everything'
-says 'the parts are fold servers tags mpi'
+says 'the parts are fold servers tags mpi web'
 
 # The same folder, whole again: what was left out is linked again.
 make -s B="$parted" "$ctl" "$daemon" >"$tmp/log" 2>&1 || fail "whole again: $(tail "$tmp/log")"
@@ -89,7 +90,7 @@ judge
 expect 0 "$ctl" fold -i "$store" --region pass
 
 if [ -n "${STACKD_LONG:-}" ]; then
-    for parts in fold servers tags mpi 'fold tags' 'servers mpi'; do
+    for parts in fold servers tags mpi web 'fold tags' 'servers mpi'; do
         # shellcheck disable=SC2086 # a list of names
         build $parts
         # shellcheck disable=SC2086

@@ -1,0 +1,171 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The server of `stackctl web`: who is answered and who is not, errors, hostile names, many connections
+# and slow readers, a store that is deleted or that only root may read. What answers contain is judged by
+# tests/unit/test_web.c.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
+. "$(dirname "$0")/common"
+
+if ! "$stackctl" help | grep -q '^  web '; then
+    echo 'built without libmicrohttpd'
+    exit 77
+fi
+store=$tmp/s.db
+make_store "$store" small hostile
+
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$tmp"' EXIT
+
+serve() { # COMMAND...: begins it and waits for its link, of which $link, $port and $token are made
+    rm -f "$tmp/link"
+    "$@" >"$tmp/link" 2>"$tmp/log" </dev/null &
+    server=$!
+    until [ -s "$tmp/link" ]; do
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.02
+    done
+    link=$(cat "$tmp/link")
+    port=${link#http://127.0.0.1:} port=${port%%/*}
+    token=${link%/} token=${token##*/}
+}
+
+ends() { # by SIGINT, with status 0, and nothing of it is left
+    kill -INT "$server"
+    wait "$server"
+    status=$?
+    [ "$status" = 0 ] || fail "status $status after SIGINT: $(cat "$tmp/log")"
+    server=
+}
+
+get() { # STATUS ADDRESS CURL-OPTION...: the body is in $tmp/out
+    local wanted=$1 address=$2 status
+    shift 2
+    status=$(curl -s -o "$tmp/out" -D "$tmp/head" -w '%{http_code}' "$@" "$address") || true
+    [ "$status" = "$wanted" ] || fail "${address:0:200} $*: $status, not $wanted: $(head -c 300 "$tmp/out")"
+}
+
+serve "$stackctl" web --no-open -i "$store"
+[[ $link =~ ^http://127\.0\.0\.1:[0-9]+/[0-9a-f]{32}/$ ]] || fail "link: $link"
+
+# Who has the token, under one of the machine's own names.
+get 200 "${link}api/recordings"
+for header in 'Cache-Control: no-store' "Content-Security-Policy: default-src 'none'; script-src 'self'" \
+    'X-Content-Type-Options: nosniff' 'Referrer-Policy: no-referrer' 'Content-Type: application/json'; do
+    grep -q "^$header" "$tmp/head" || fail "no header $header: $(cat "$tmp/head")"
+done
+get 200 "${link}api/tree" -H "Host: localhost:$port"
+get 200 "${link}api/tree" -H 'Host: localhost:8080'
+get 200 "${link}api/tree" -I
+
+# Nobody else: without the token or with a part of it, by another name, by another method.
+for path in / /index.html /api/recordings "/$token" "/${token%?}/api/recordings" "/${token}0/api/recordings" \
+    "/${token^^}x/" "//$token/api/recordings" "/x/../$token/api/recordings" "/$(tr 0-9a-f 1-9a-f0 <<<"$token")/api/live"; do
+    get 403 "http://127.0.0.1:$port$path" --path-as-is
+    [ "$(cat "$tmp/out")" = forbidden ] || fail "$path: $(cat "$tmp/out")"
+done
+for host in evil.example "evil.example:$port" 127.0.0.1.evil.example localhost.evil "127.0.0.1:$port.evil" 0.0.0.0; do
+    get 403 "${link}api/recordings" -H "Host: $host"
+done
+get 403 "${link}api/recordings" -H 'Host:'
+get 405 "${link}api/recordings" -X POST -d x
+get 405 "${link}api/recordings" -X DELETE
+listens=$(python3 -c 'import sys
+for line in open("/proc/net/tcp"):
+    part = line.split()
+    if part[3] == "0A" and part[1].endswith(":%04X" % int(sys.argv[1])):
+        print(part[1].split(":")[0])
+for line in open("/proc/net/tcp6"):
+    part = line.split()
+    if part[3] == "0A" and part[1].endswith(":%04X" % int(sys.argv[1])):
+        print("six")' "$port")
+[ "$listens" = 0100007F ] || fail "it listens on: $listens"
+
+# Files: no way out of the page's folder.
+for path in ../../../etc/passwd ..%2f..%2fetc/passwd %2e%2e/etc/passwd .hidden a/.b /etc/passwd x.c; do
+    get 404 "$link$path" --path-as-is
+done
+
+# Errors have a text and a remedy.
+for question in nothing 'tree?x=1' 'tree?recording=77' 'tree?metric=%00' 'tree?minimum=1e9' 'lanes?width=1' \
+    'functions?limit=-1' 'tree?threads=%3Cscript%3E'; do
+    curl -s -o "$tmp/out" "${link}api/$question"
+    python3 -c 'import json, sys
+answer = json.load(open(sys.argv[1]))
+assert set(answer) == {"error", "remedy"} and all(answer.values()), answer' "$tmp/out" || fail "$question: $(cat "$tmp/out")"
+done
+get 400 "${link}api/tree?$(printf 'focus=a&%.0s' {1..300})"
+get 414 "${link}api/tree?focus=$(head -c 100000 /dev/zero | tr '\0' a)"
+
+# Names that try to break out of the page or of their line.
+get 200 "${link}api/functions?recording=2"
+! grep -q '[<[:cntrl:]]' <(tr -d '\n' <"$tmp/out") || fail "unsafe: $(cat "$tmp/out")"
+
+# A question that is superseded ends; the newest one is answered.
+get 200 "${link}api/tree" -H 'Stackd-Viewer: abc' -H 'Stackd-Generation: 7'
+get 409 "${link}api/tree" -H 'Stackd-Viewer: abc' -H 'Stackd-Generation: 6'
+get 200 "${link}api/tree" -H 'Stackd-Viewer: abd' -H 'Stackd-Generation: 6'
+get 200 "${link}api/tree" -H 'Stackd-Viewer: abc' -H 'Stackd-Generation: 8'
+
+# 1,000 connections that say nothing, some that say half of a request, some that read nothing, and random bytes:
+# who has the token is still answered.
+python3 - "$port" "$token" <<'PYTHON' || fail 'many connections'
+import json, os, random, resource, socket, sys, urllib.request
+port, token = int(sys.argv[1]), sys.argv[2]
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(1000)]
+for i, connection in enumerate(idle[:300]):
+    connection.sendall((b"GET /", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ", b"POST / HTTP/1.1\r\nContent-Length: 99\r\n\r\n")[i % 3])
+slow = []
+for _ in range(50):
+    reader = socket.socket()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    reader.connect(("127.0.0.1", port))
+    reader.sendall(b"GET /%s/api/tree HTTP/1.1\r\nHost: localhost\r\n\r\n" % token.encode())
+    slow.append(reader)
+random.seed(1)
+for _ in range(50):
+    with socket.create_connection(("127.0.0.1", port)) as noise:
+        try:
+            noise.sendall(bytes(random.randrange(256) for _ in range(2000)))
+        except OSError:
+            pass # It has already been closed, which is allowed.
+for _ in range(20):
+    with urllib.request.urlopen("http://127.0.0.1:%d/%s/api/tree" % (port, token), timeout=60) as answer:
+        assert json.load(answer)["total"] > 0
+PYTHON
+get 200 "${link}api/live"
+
+# The store is deleted while it is shown.
+rm "$store"*
+get 410 "${link}api/tree"
+get 410 "${link}api/recordings"
+grep -q deleted "$tmp/out" || fail "deleted: $(cat "$tmp/out")"
+ends
+
+# Root opens a store that only root may read, and answers without root's rights; other users cannot read the memory or
+# the descriptors of the server.
+if [ "$(id -u)" = 0 ]; then
+    rm -rf "$tmp/root"
+    mkdir -m 700 "$tmp/root"
+    make_store "$tmp/root/s.db" small
+    for user in '' "$(id -u nobody)"; do
+        serve env ${user:+SUDO_UID="$user"} "$stackctl" web --no-open -i "$tmp/root/s.db"
+        get 200 "${link}api/tree"
+        grep -q '"total":100,' "$tmp/out" || fail "as root: $(head -c 300 "$tmp/out")"
+        awk '/^[UG]id:/ {for (i = 2; i <= 5; i++) if ($i == 0) exit 1} /^Cap(Prm|Eff|Inh|Amb):/ {if ($2 !~ /^0+$/) exit 1}
+            /^NoNewPrivs:/ {if ($2 != 1) exit 1} /^Groups:/ {if (NF > 1) exit 1}' "/proc/$server/status" ||
+            fail "rights: $(grep -E "^(.id|Cap|NoNew|Groups)" "/proc/$server/status")"
+        # What comes later is there as well.
+        make_store "$tmp/root/s.db" after
+        get 200 "${link}api/recordings"
+        grep -q '"default":1,' "$tmp/out" && fail "a later recording: $(head -c 300 "$tmp/out")"
+        ends
+    done
+    rm -rf "$tmp/root"
+fi
+
+# What cannot be shown is said at once.
+expect 2 "$stackctl" web --no-open -i "$tmp/none.db"
+expect 2 "$stackctl" web --no-open --port 70000
+says "--port: '70000' is not a number"
+finish
