@@ -6,25 +6,22 @@
  * without blocks is refused, but for those of which some have no limit (tmpfs), or whose server
  * says nothing (FUSE). efivarfs counts the bytes of its variables, so it is refused by its type.
  *
- * named_file_open_for() walks a path component by component. Each one is opened as a path without
- * following a link, and then its owner and mode are read from that descriptor, so nothing can be
- * exchanged between check and use. A link's target is put before the rest of the path.
+ * named_file_open_for() looks at each folder, file and link on the way (base/path_walk.h).
  */
 #include "base/named_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/magic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define MOST_LINKS 40
+#include "base/mount_kind.h"
+#include "base/path_walk.h"
 
 /* Types that linux/magic.h lacks. */
 #define FUSE_TYPE 0x65735546
@@ -101,136 +98,58 @@ int named_file_open(const char *path)
 
 /* --- what a user may read -------------------------------------------------------------------- */
 
-struct walk {
+struct way {
 	uid_t user;
-	char rest[PATH_MAX]; /* the part of the path that is still to be walked */
-	unsigned links;
-	int fd;		   /* owned: where the walk is, an O_PATH descriptor */
-	struct stat st;	   /* of `fd` */
-	bool is_roots;	   /* only root could have put what is at `fd` there */
-	bool is_in_shared; /* `fd` was found in a folder where everybody may make files (/tmp) */
+	bool is_roots; /* only root could have put there what the walk has come to */
 };
 
-/* Goes to a descriptor, which the walk owns from now on. */
-static int go_to(struct walk *w, int fd)
+static bool is_shared(const struct stat *folder)
 {
-	bool is_shared = S_ISDIR(w->st.st_mode) && (w->st.st_mode & (S_IWGRP | S_IWOTH));
-
-	if (w->fd >= 0)
-		close(w->fd);
-	w->fd = fd;
-	w->is_in_shared = is_shared;
-	return fstat(fd, &w->st) ? -errno : 0;
+	return folder->st_mode & (S_IWGRP | S_IWOTH);
 }
 
-/* Notes whether others than root could have put this here. A folder where everybody may make files
- * keeps root's entries if it is sticky. A file or link in it may be a second name of root's; a
- * folder has no second name. */
-static void judge(struct walk *w)
+static bool is_users(const struct way *way, const struct stat *st)
 {
-	const mode_t mode = w->st.st_mode;
-
-	w->is_roots &= !w->st.st_uid;
-	if (S_ISDIR(mode))
-		w->is_roots &= !(mode & (S_IWGRP | S_IWOTH)) || mode & S_ISVTX;
-	else
-		w->is_roots &= !w->is_in_shared;
+	return way->user && st->st_uid == way->user;
 }
 
-static bool is_users(const struct walk *w)
+/* A path_walk_fn. A folder where everybody may make files keeps root's entries if it is sticky. A
+ * file or link in it may be a second name of root's; a folder has no second name. */
+static int judge(void *arg, const struct stat *folder, const struct stat *found, bool is_last)
 {
-	return w->user && w->st.st_uid == w->user;
-}
+	struct way *way = arg;
 
-static int start(struct walk *w)
-{
-	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), err;
-
-	err = fd < 0 ? -errno : go_to(w, fd);
-	w->is_in_shared = false;
-	judge(w);
-	return err;
-}
-
-/* Takes the next component off the path. false: there is none. */
-static bool take_component(struct walk *w, char ret_name[NAME_MAX + 1])
-{
-	const char *at = w->rest + strspn(w->rest, "/");
-	size_t len = strcspn(at, "/");
-
-	if (!len || len > NAME_MAX)
-		return false;
-	memcpy(ret_name, at, len);
-	ret_name[len] = '\0';
-	memmove(w->rest, at + len, strlen(at + len) + 1);
-	return true;
-}
-
-/* Puts the target of the link `fd` before the rest of the path. */
-static int follow(struct walk *w, int fd)
-{
-	char target[PATH_MAX];
-	ssize_t len = readlinkat(fd, "", target, sizeof(target));
-	size_t rest = strlen(w->rest);
-
-	if (len < 0)
-		return -errno;
-	if (++w->links > MOST_LINKS)
-		return -ELOOP;
-	if ((size_t)len + rest + 2 > sizeof(w->rest))
-		return -ENAMETOOLONG;
-	memmove(w->rest + len + 1, w->rest, rest + 1);
-	memcpy(w->rest, target, (size_t)len);
-	w->rest[len] = '/';
-	return *target == '/' ? start(w) : 0;
-}
-
-/* Goes to a component of the folder where the walk is, or follows it if it is a link. */
-static int step(struct walk *w, const char *name)
-{
-	int fd, err;
-	struct stat st;
-
-	if (!S_ISDIR(w->st.st_mode))
-		return -ENOTDIR;
-	if (!(w->st.st_mode & S_IXOTH) && !is_users(w) && !w->is_roots)
+	(void)is_last;
+	if (folder && !(folder->st_mode & S_IXOTH) && !is_users(way, folder) && !way->is_roots)
 		return -EPERM;
-	fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st)) {
-		err = -errno;
-	} else if (S_ISLNK(st.st_mode)) {
-		w->is_roots &= !st.st_uid && !(w->st.st_mode & (S_IWGRP | S_IWOTH));
-		err = follow(w, fd);
-	} else {
-		err = go_to(w, fd);
-		judge(w);
-		return err;
-	}
-	close(fd);
-	return err;
+	way->is_roots &= !found->st_uid;
+	if (S_ISDIR(found->st_mode))
+		way->is_roots &= !is_shared(found) || found->st_mode & S_ISVTX;
+	else
+		way->is_roots &= folder && !is_shared(folder);
+	return 0;
 }
 
 int named_file_open_for(const char *path, uid_t user)
 {
-	struct walk w = {.user = user, .fd = -1, .is_roots = true};
-	char name[NAME_MAX + 1];
-	int err = *path == '/' ? 0 : -EPERM;
+	struct way way = {.user = user, .is_roots = true};
+	struct path_walk how = {
+		.proc_root = "/proc", .follows_last = true, .judge = judge, .arg = &way};
+	struct stat st;
+	int fd, err;
 
-	if (!err && (size_t)snprintf(w.rest, sizeof(w.rest), "%s", path) >= sizeof(w.rest))
-		err = -ENAMETOOLONG;
+	if (*path != '/')
+		return -EPERM;
+	how.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (how.root < 0)
+		return -errno;
+	fd = path_walk(&how, path);
+	close(how.root);
+	if (fd < 0)
+		return fd;
+	err = mount_stat(fd, &st);
 	if (!err)
-		err = start(&w);
-	while (!err && take_component(&w, name))
-		err = step(&w, name);
-	if (!err && w.rest[strspn(w.rest, "/")])
-		err = -ENAMETOOLONG; /* of a component */
-	if (!err && !(w.st.st_mode & S_IROTH) && !is_users(&w))
-		err = -EPERM;
-	if (!err)
-		err = reopen(w.fd, &w.st);
-	if (w.fd >= 0)
-		close(w.fd);
+		err = st.st_mode & S_IROTH || is_users(&way, &st) ? reopen(fd, &st) : -EPERM;
+	close(fd);
 	return err;
 }

@@ -31,9 +31,9 @@ int named_file_open(const char *path);
 /* Opens a file by its absolute path for a process that has more rights than the user who chose the
  * path. Opens only what that user may read: each folder on the way lets everybody pass, or belongs
  * to `user`, or only root could have put it there; the file lets everybody read it, or belongs to
- * `user`. Links are followed by the same rules. `user`: who owns the file that has the path in it;
- * 0 gives no more than everybody may. Returns a descriptor; -EPERM: this user may not; -EACCES as
- * above; -ELOOP, -ENAMETOOLONG, or another -errno. */
+ * `user`. Links are followed by the same rules. No mount that a program serves is entered. `user`:
+ * who owns the file that has the path in it; 0 gives no more than everybody may. Returns a
+ * descriptor; -EPERM: this user may not; -EACCES as above; or an error of path_walk(). */
 int named_file_open_for(const char *path, uid_t user);
 
 #endif

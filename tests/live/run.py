@@ -55,6 +55,7 @@ import test_runtime_code  # noqa: E402,F401
 import test_region_stacks  # noqa: E402,F401
 import test_steps  # noqa: E402,F401
 import test_stripped  # noqa: E402,F401
+import test_stuck_files  # noqa: E402,F401
 import test_system  # noqa: E402,F401
 import test_tables  # noqa: E402,F401
 import test_top  # noqa: E402,F401

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/int_map.h"
 #include "base/vec.h"
+#include "base/mount_kind.h"
 #include "proc/object_open.h"
 #include "proc/proc_fs.h"
 
@@ -92,7 +93,7 @@ static bool look_at_mapping(const char *proc_root, pid_t pid, const struct objec
 {
 	int fd = proc_fs_map_file(proc_root, pid, m->start, m->end);
 	struct stat st;
-	bool is_there = fd >= 0 && !fstat(fd, &st);
+	bool is_there = fd >= 0 && !mount_stat(fd, &st);
 
 	if (is_there)
 		*ret_key = key_of(st.st_dev, st.st_ino);

@@ -20,18 +20,23 @@
  *     inodes in events that nothing else gives; same process, addresses and name is then as
  *     close as one can get.
  *
- * Only regular files are opened: a name can lead to a fifo or a device.
+ * Only regular files are opened: a name can lead to a fifo or a device. Nothing on a mount that a
+ * program serves (FUSE) is opened, nor is its file system asked anything: it may never answer
+ * (base/mount_kind.h).
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/mount_kind.h"
 #include "base/named_file.h"
 #include "proc/object_open.h"
 #include "proc/proc_fs.h"
@@ -186,7 +191,8 @@ static int try_candidate(const struct search *s, const struct candidate *c,
 {
 	if (c->fd < 0)
 		return c->fd;
-	int fd = named_file_reopen(c->fd);
+	int fd = mount_may_be_read(c->fd, s->proc_root, s->pid) ? named_file_reopen(c->fd)
+								: -EREMOTE;
 	int err = fd;
 	if (fd >= 0) {
 		err = open_verified(s, c, fd, ret_file);
@@ -200,7 +206,7 @@ static int try_candidate(const struct search *s, const struct candidate *c,
  * were found" (-ESTALE), rather than "no file was found". */
 static int worse(int a, int b)
 {
-	static const int quiet[] = {-ESRCH, -ENOENT, -ENOTDIR, -EACCES, -ESTALE};
+	static const int quiet[] = {-ESRCH, -ENOENT, -ENOTDIR, -EACCES, -ESTALE, -EREMOTE};
 	size_t rank_a = 0, rank_b = 0;
 	size_t n = sizeof(quiet) / sizeof(*quiet);
 
@@ -222,8 +228,7 @@ static int try_name(const struct search *s, const char *path, int worst,
 		return 0;
 	worst = worse(worst, err);
 
-	c.fd = open(path, O_PATH | O_CLOEXEC);
-	c.fd = c.fd < 0 ? -errno : c.fd;
+	c.fd = proc_fs_root_file("/proc", getpid(), path, true);
 	err = try_candidate(s, &c, ret_file);
 	return err ? worse(worst, err) : 0;
 }
@@ -249,9 +254,9 @@ int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m
 		ret_file->is_exact = true;
 	if (!err)
 		ret_file->is_deleted = object_open_is_deleted(m->path) && !has_name(&s, m->path);
-	if (err && m->path[0] == '/')
+	if (err && err != -EREMOTE && m->path[0] == '/')
 		err = try_name(&s, m->path, err, ret_file);
-	if (err && m->path[0] == '/' && object_open_is_deleted(m->path)) {
+	if (err && err != -EREMOTE && m->path[0] == '/' && object_open_is_deleted(m->path)) {
 		/* The mapped file was deleted, but the same content may exist at that path again:
 		 * the package was installed again. */
 		char *path = strndup(m->path, strlen(m->path) - strlen(DELETED));
@@ -282,6 +287,19 @@ bool object_open_is_same_stamp(const struct object_open_stamp *a, const struct o
 	       a->ctime.tv_sec == b->ctime.tv_sec && a->ctime.tv_nsec == b->ctime.tv_nsec;
 }
 
+/* Gives the stat() of a file whose path is in the kernel's cache of names, so that no file system
+ * need be asked, of which one may not answer. */
+static int stat_cached(const char *path, struct stat *ret_stat)
+{
+	const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	int err = fd < 0 ? -errno : mount_stat((int)fd, ret_stat);
+
+	if (fd >= 0)
+		close((int)fd);
+	return err;
+}
+
 int object_open_is_unchanged(const char *proc_root, pid_t pid, const struct object_mapping *m,
 			     const struct object_open_stamp *stamp)
 {
@@ -290,17 +308,12 @@ int object_open_is_unchanged(const char *proc_root, pid_t pid, const struct obje
 
 	/* First by path, because a look-up in map_files takes the lock of the process's
 	 * mappings. */
-	if (m->path[0] == '/' && !stat(m->path, &st)) {
+	if (m->path[0] == '/' && !stat_cached(m->path, &st)) {
 		now = stamp_of(&st);
 		if (now.dev == stamp->dev && now.inode == stamp->inode)
 			return object_open_is_same_stamp(&now, stamp);
 	}
-	int fd = proc_fs_map_file(proc_root, pid, m->start, m->end);
-	if (fd < 0)
-		return -ENOENT;
-	int err = fstat(fd, &st);
-	close(fd);
-	if (err)
+	if (proc_fs_stat_map_file(proc_root, pid, m->start, m->end, &st))
 		return -ENOENT;
 	now = stamp_of(&st);
 	return object_open_is_same_stamp(&now, stamp);

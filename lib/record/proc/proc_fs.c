@@ -17,14 +17,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/mount_kind.h"
+#include "base/path_walk.h"
 #include "proc/proc_fs.h"
 
 /* Converts the errno of open() or read() of a process's file: -ESRCH if the process is gone,
@@ -335,7 +335,7 @@ int proc_fs_stat_map_file(const char *root, pid_t pid, uint64_t start, uint64_t 
 	if ((size_t)snprintf(path, sizeof(path), "%s/%d/map_files/%lx-%lx", root, pid, start,
 			     end) >= sizeof(path))
 		return -ENAMETOOLONG;
-	return stat(path, ret_stat) ? -errno : 0;
+	return mount_stat_path(path, ret_stat);
 }
 
 int proc_fs_map_file_path(const char *root, pid_t pid, uint64_t start, uint64_t end,
@@ -351,18 +351,15 @@ int proc_fs_map_file_path(const char *root, pid_t pid, uint64_t start, uint64_t 
 
 int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow)
 {
-	int dir = open_at(root, pid, "root", O_PATH | O_DIRECTORY);
-	if (dir < 0)
-		return dir;
+	struct path_walk how = {.proc_root = root, .pid = pid, .follows_last = follow};
+	int fd;
 
-	struct open_how how = {
-		.flags = (uint64_t)(O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW)),
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
-	int err = fd < 0 ? -errno : 0;
-	close(dir);
-	return err ? err : (int)fd;
+	how.root = open_at(root, pid, "root", O_PATH | O_DIRECTORY);
+	if (how.root < 0)
+		return how.root;
+	fd = path_walk(&how, path);
+	close(how.root);
+	return fd;
 }
 
 bool proc_fs_is_same_file(const char *root, pid_t one, pid_t other, const char *link)
@@ -372,6 +369,6 @@ bool proc_fs_is_same_file(const char *root, pid_t one, pid_t other, const char *
 
 	snprintf(path[0], sizeof(path[0]), "%s/%d/%s", root, one, link);
 	snprintf(path[1], sizeof(path[1]), "%s/%d/%s", root, other, link);
-	return !stat(path[0], &st[0]) && !stat(path[1], &st[1]) && st[0].st_dev == st[1].st_dev &&
-	       st[0].st_ino == st[1].st_ino;
+	return !mount_stat_path(path[0], &st[0]) && !mount_stat_path(path[1], &st[1]) &&
+	       st[0].st_dev == st[1].st_dev && st[0].st_ino == st[1].st_ino;
 }

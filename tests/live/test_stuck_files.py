@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""A program runs from a file system whose server stops answering: stackd asks that file system nothing, so
+it goes on recording and ends when it is told to."""
+
+import contextlib
+import ctypes
+import os
+import subprocess
+import sys
+
+from harness import DONE, SIGTERM, WORKLOADS, Daemon, Recording, Skip, background, check, live, scratch, wait_cpu
+
+MNT_DETACH = 2
+SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stuck_files.py")
+
+
+@contextlib.contextmanager
+def served(folder, operation):
+    """Serves a folder; gives its path, and functions: to stop the answers, and to end and give what had none."""
+    mount = folder + "/mount"
+    os.mkdir(mount)
+    if not os.path.exists("/dev/fuse"):
+        raise Skip("no /dev/fuse")
+    server = subprocess.Popen([sys.executable, SERVER, mount, WORKLOADS + "/chain", operation], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+
+    def stop():
+        server.stdin.write("stop\n")
+        server.stdin.flush()
+        check(server.stdout.readline() == "STOPPED\n", "the server did not stop")
+
+    def asked():
+        server.kill()
+        return server.stdout.read().splitlines()
+    try:
+        check(server.stdout.readline() == "READY\n", "nothing was mounted")
+        yield mount, stop, asked
+    finally:
+        server.kill()  # what waits for an answer fails then
+        ctypes.CDLL(None).umount2(mount.encode(), MNT_DETACH)
+        server.communicate()
+
+
+def survive(operation, running):
+    """`running`: stackd runs already when the server stops answering."""
+    with scratch() as folder, served(folder, operation) as (mount, stop, asked), \
+            background(mount + "/program", 60, ready="READY") as stuck, \
+            background(WORKLOADS + "/chain", 60, ready="READY") as other:
+        if not running:
+            stop()
+        with Daemon(folder + "/s.db", "-F", 997, "--pid", "%d,%d" % (stuck.pid, other.pid)) as daemon:
+            daemon.wait_samples(10)
+            if running:
+                stop()
+            wait_cpu(stuck.pid, 0.3)
+            wait_cpu(other.pid, 0.3)
+            daemon.wait_samples(200)
+            result = daemon.finish(SIGTERM)
+            asking = [line for line in asked() if line.split()[-1] != str(stuck.pid)]
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        check(not asking, "it asked a file system that does not answer", *asking)
+        tids = {sample.tid for sample in Recording(folder + "/s.db").samples()}
+        check({stuck.pid, other.pid} <= tids, "not both have samples", tids)
+
+
+@live
+def test_stuck_files():
+    """It answers nothing any more."""
+    survive("all", running=False)
+
+
+@live(long=True)
+def test_stuck_files_by_operation():
+    for operation in ("all", "open", "read", "getattr", "statfs", "lookup"):
+        for running in (False, True):
+            survive(operation, running)

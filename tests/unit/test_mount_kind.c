@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* Files on a FUSE mount that nobody serves: each call that asks its file system anything would wait
+ * for ever. What is on such a mount, or behind it on a path, is found out and left alone. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/mount_kind.h"
+#include "base/named_file.h"
+#include "base/path_walk.h"
+#include "proc/proc_fs.h"
+
+#define MOST_S 120 /* a call that waits is ended with the test */
+
+static char folder[] = "/tmp/test-mount-kind-XXXXXX", mounted[64];
+static int device = -1;
+
+static const char *below(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+/* Makes a folder with a FUSE mount "served", in a mount namespace of this test. */
+static int begin(void **state)
+{
+	char options[96];
+	int fd;
+
+	(void)state;
+	if (geteuid())
+		return 0;
+	alarm(MOST_S);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    !mkdtemp(folder) || chmod(folder, 0755))
+		return -1;
+	fd = open(below("file"), O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	close(fd);
+	snprintf(mounted, sizeof(mounted), "%s/served", folder);
+	device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (device < 0)
+		return 0;
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
+		 device);
+	if (mkdir(mounted, 0755) || mount("x", mounted, "fuse", MS_NOSUID | MS_NODEV, options) ||
+	    symlink("served/file", below("into")) || symlink("..", below("up")))
+		return -1;
+	return 0;
+}
+
+static int end(void **state)
+{
+	char command[96];
+
+	(void)state;
+	if (device >= 0) {
+		close(device); /* ends what waits */
+		umount2(mounted, MNT_DETACH);
+	}
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return geteuid() ? 0 : system(command);
+}
+
+static enum mount_kind kind_of_path(const char *path)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	enum mount_kind kind = mount_kind_of(fd, "/proc", 0);
+
+	close(fd);
+	return kind;
+}
+
+static void test_kinds(void **state)
+{
+	int memory = memfd_create("test", MFD_CLOEXEC);
+	(void)state;
+
+	assert_int_equal(mount_kind_of(memory, "/proc", 0), MOUNT_LOCAL);
+	assert_true(mount_may_be_read(memory, "/proc", 0));
+	assert_int_equal(kind_of_path("/proc/self/status"), MOUNT_LOCAL);
+	assert_int_equal(kind_of_path("/dev/null"), MOUNT_LOCAL);
+	assert_int_equal(mount_kind_of(-1, "/proc", 0), MOUNT_UNKNOWN);
+	close(memory);
+	if (device < 0)
+		skip();
+	assert_int_equal(kind_of_path(below("file")), MOUNT_LOCAL);
+	assert_int_equal(kind_of_path(mounted), MOUNT_SERVED);
+}
+
+static void test_stat_does_not_ask(void **state)
+{
+	struct stat st, of_path;
+	int fd;
+	(void)state;
+
+	if (device < 0)
+		skip();
+	fd = open(mounted, O_PATH | O_CLOEXEC);
+	assert_int_equal(mount_stat(fd, &st), 0);
+	assert_true(S_ISDIR(st.st_mode));
+	assert_int_equal(mount_stat_path(mounted, &of_path), 0);
+	assert_true(st.st_dev == of_path.st_dev && st.st_ino == of_path.st_ino);
+	close(fd);
+	fd = open(below("file"), O_PATH | O_CLOEXEC);
+	assert_int_equal(mount_stat(fd, &st), 0);
+	assert_int_equal(fstat(fd, &of_path), 0);
+	assert_true(st.st_dev == of_path.st_dev && st.st_ino == of_path.st_ino &&
+		    st.st_size == of_path.st_size && st.st_mode == of_path.st_mode &&
+		    st.st_uid == of_path.st_uid && st.st_nlink == of_path.st_nlink &&
+		    st.st_ctim.tv_sec == of_path.st_ctim.tv_sec &&
+		    st.st_ctim.tv_nsec == of_path.st_ctim.tv_nsec &&
+		    st.st_mtim.tv_nsec == of_path.st_mtim.tv_nsec);
+	close(fd);
+}
+
+static void test_walks_stop_before_it(void **state)
+{
+	static const char *const names[] = {"served", "served/file", "served/..", "into"};
+	(void)state;
+
+	if (device < 0)
+		skip();
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		assert_int_equal(named_file_open_for(below(names[i]), 0), -EREMOTE);
+		assert_int_equal(proc_fs_root_file("/proc", getpid(), below(names[i]), true),
+				 -EREMOTE);
+	}
+	assert_true(named_file_open_for(below("file"), 0) >= 0);
+}
+
+/* A folder below which a walk must stay, as in a process's root. */
+static void test_walks_stay_below_the_root(void **state)
+{
+	struct path_walk how = {.proc_root = "/proc", .follows_last = true};
+	struct stat root, st;
+	int fd;
+	(void)state;
+
+	if (device < 0)
+		skip();
+	how.root = open(folder, O_PATH | O_CLOEXEC);
+	assert_int_equal(fstat(how.root, &root), 0);
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const names[] = {"..", "/../..", "up", "up/../."};
+
+		fd = path_walk(&how, names[i]);
+		assert_true(fd >= 0 && !fstat(fd, &st));
+		assert_true(st.st_ino == root.st_ino && st.st_dev == root.st_dev);
+		close(fd);
+	}
+	how.follows_last = false;
+	fd = path_walk(&how, "up");
+	assert_true(fd >= 0 && !fstat(fd, &st) && S_ISLNK(st.st_mode));
+	close(fd);
+	assert_int_equal(path_walk(&how, "file/x"), -ENOTDIR);
+	assert_int_equal(path_walk(&how, "none"), -ENOENT);
+	close(how.root);
+}
+
+/* Once it is unmounted, while a descriptor is open, no list has the mount: it is not trusted. */
+static void test_unmounted(void **state)
+{
+	int fd, copy;
+	(void)state;
+
+	if (device < 0)
+		skip();
+	fd = open(mounted, O_PATH | O_CLOEXEC);
+	assert_int_equal(umount2(mounted, MNT_DETACH), 0);
+	assert_int_equal(mount_kind_of(fd, "/proc", getpid()), MOUNT_UNKNOWN);
+	assert_false(mount_may_be_read(fd, "/proc", getpid()));
+	copy = path_walk(&(struct path_walk){.root = fd, .proc_root = "/proc"}, "file");
+	assert_int_equal(copy, -EREMOTE);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_stat_does_not_ask),
+		cmocka_unit_test(test_walks_stop_before_it),
+		cmocka_unit_test(test_walks_stay_below_the_root),
+		cmocka_unit_test(test_unmounted),
+	};
+	return cmocka_run_group_tests(tests, begin, end);
+}
