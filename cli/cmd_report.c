@@ -270,6 +270,7 @@ static void complete(struct cmd_report *args)
 	options->width = args->show.terminal.pager ? 0 : args->show.terminal.width;
 	options->color = args->show.terminal.color;
 	options->utf8 = args->show.terminal.utf8;
+	options->is_brief = args->show.terminal.is_terminal && !args->show.terminal.is_verbose;
 	options->full_names = args->show.terminal.full_names;
 	if (options->view != REPORT_AROUND)
 		options->around = NULL;

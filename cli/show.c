@@ -27,6 +27,8 @@ struct report_options show_options(const struct show *show)
 	return (struct report_options){.width = show->terminal.pager ? 0 : show->terminal.width,
 				       .color = show->terminal.color,
 				       .utf8 = show->terminal.utf8,
+				       .is_brief = show->terminal.is_terminal &&
+						   !show->terminal.is_verbose,
 				       .full_names = show->terminal.full_names};
 }
 

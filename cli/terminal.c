@@ -43,7 +43,9 @@ static const struct argp_option terminal_options[] = {
 	 "Show functions with what they return, their parameters and template arguments (text "
 	 "shows 'name<...>'; data such as --json always has full names)",
 	 8},
-	{"no-progress", TERMINAL_NO_PROGRESS, 0, 0, "Do not", 8},
+	{"verbose", 'v', 0, 0,
+	 "Show all figures of the recording, of which a terminal has two lines", 8},
+	{"no-progress", TERMINAL_NO_PROGRESS, 0, 0, "Show no progress", 8},
 	{"stdio", TERMINAL_STDIO, 0, 0, "No pager, no colours: plain text, as perf's --stdio", 8},
 	{0},
 };
@@ -79,6 +81,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case TERMINAL_NO_PROGRESS:
 		terminal->progress_choice =
 			key == TERMINAL_PROGRESS ? TERMINAL_ALWAYS : TERMINAL_NEVER;
+		return 0;
+	case 'v':
+		terminal->is_verbose = true;
 		return 0;
 	case TERMINAL_FULL_NAMES:
 		terminal->full_names = true;

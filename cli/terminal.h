@@ -16,6 +16,7 @@ enum terminal_choice { TERMINAL_AUTO, TERMINAL_NEVER, TERMINAL_ALWAYS };
 struct terminal {
 	/* set by the options */
 	enum terminal_choice color_choice, pager_choice, progress_choice;
+	bool is_verbose; /* shows all that is known of a recording, also on a terminal */
 	bool full_names; /* functions with what they return, all arguments */
 	/* set by terminal_setup() from the choices above */
 	bool is_terminal; /* data goes to a terminal */

@@ -447,25 +447,65 @@ static void cut_json(const struct profile *profile, struct json *j)
 	json_put_bool(j, "lacks_long", profile_tables(profile)->is_not_all);
 }
 
+/* Writes what a terminal shows: the recording in one line, its samples in another. */
+static void brief_lines(struct report_header *h, const struct profile *profile)
+{
+	const struct store_recording *r = &profile_tables(profile)->recording;
+	const struct metric_info *metric = metric_info(profile_filter(profile)->metric);
+
+	text_put_raw(&h->row, "# ");
+	text_put_name(&h->row, r->host ? r->host : "", h->options->utf8);
+	text_printf(&h->row, ", ");
+	text_put_name(&h->row, r->kernel ? r->kernel : "", h->options->utf8);
+	if (r->cpus)
+		text_printf(&h->row, ", %u CPUs", r->cpus);
+	text_put_raw(&h->row, "; ");
+	report_header_event(r, &h->row);
+	text_put_raw(&h->row, "; recording ");
+	text_printf(&h->row, "%" PRId64 ": ", r->id);
+	report_header_time(r, &h->row);
+	text_put_raw(&h->row, "; ");
+	text_put_name(&h->row, r->target ? r->target : "", h->options->utf8);
+	text_cut(&h->row, h->options->width);
+	report_header_line(h);
+	if (metric->series != SERIES_CPU)
+		metric_line(h, profile);
+	text_printf(&h->row, "# %" PRIu64 " %s, %" PRIu64 " lost; ",
+		    profile_totals(profile)->samples, metric->records, r->lost);
+	report_header_quality(profile, &h->row);
+	report_header_line(h);
+}
+
+/* Writes the recording, each of its figures in a line. */
+static void whole_lines(struct report_header *h, const struct profile *profile)
+{
+	const struct store_recording *recording = &profile_tables(profile)->recording;
+
+	field(h, "host", recording->host);
+	/* a sum of many hosts has neither */
+	if (recording->cpus || (recording->kernel && *recording->kernel))
+		machine_line(h, recording);
+	text_put_raw(&h->row, "# event: ");
+	report_header_event(recording, &h->row);
+	report_header_line(h);
+	field(h, "command", recording->command);
+	field(h, "target", recording->target);
+	report_header_number(profile_tables(profile), &h->row);
+	report_header_time(recording, &h->row);
+	report_header_line(h);
+	counts(h, profile);
+}
+
 int report_header_text(const struct profile *profile, const struct report_options *options,
 		       FILE *out)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
 	struct report_header h = {.options = options, .out = out};
 
-	field(&h, "host", recording->host);
-	/* a sum of many hosts has neither */
-	if (recording->cpus || (recording->kernel && *recording->kernel))
-		machine_line(&h, recording);
-	text_put_raw(&h.row, "# event: ");
-	report_header_event(recording, &h.row);
-	report_header_line(&h);
-	field(&h, "command", recording->command);
-	field(&h, "target", recording->target);
-	report_header_number(profile_tables(profile), &h.row);
-	report_header_time(recording, &h.row);
-	report_header_line(&h);
-	counts(&h, profile);
+	if (options->is_brief)
+		brief_lines(&h, profile);
+	else
+		whole_lines(&h, profile);
 	conservation_line(&h, profile_tables(profile));
 	field(&h, "note", recording->note);
 	off_lines(&h, profile);
