@@ -41,6 +41,18 @@
 #include "mapping.bpf.h"
 #include "region_scratch.bpf.h"
 
+/* For each region and mark, by number: its state (STACKD_REGION_IS_* of stackd_abi.h). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, STACKD_MOST_REGIONS + STACKD_MOST_MARKS + 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} regions_off SEC(".maps");
+
+/* The probes of all entries are removed, and those of exits are being removed. Set by the daemon.
+ */
+__u32 regions_stopped = 0;
+
 static __always_inline bool is_mark(__u32 region)
 {
 	return region > STACKD_MOST_REGIONS;
@@ -223,8 +235,17 @@ static __always_inline void send_left(struct region_thread *thread, __u64 end_ns
 	count_region(STACKD_REGION_LEFT);
 }
 
+/* Returns whether some exits of a region may have no probe any more. Then an instance without an
+ * exit need not have been left: it may have returned. */
+static __always_inline bool has_lost_exits(__u32 region)
+{
+	__u32 *state = CHECKED(bpf_map_lookup_elem(&regions_off, &region));
+
+	return regions_stopped || (state && *state == STACKD_REGION_IS_GONE);
+}
+
 /* Ends an instance that was left. A mark's instance ends at the next hit; without a hit, its end is
- * not known, so it is not sent. */
+ * not known, so it is not sent. Nor is one that was open when its region's probes were removed. */
 __noinline int end_left(struct region_thread *given, __u32 index, __u64 now, __u64 cpu)
 {
 	struct region_thread *thread = CHECKED(given);
@@ -237,12 +258,14 @@ __noinline int end_left(struct region_thread *given, __u32 index, __u64 now, __u
 	end_ns = open->seen_ns ? open->seen_ns : now;
 	if (open->seen_ns)
 		cpu = open->seen_cpu;
-	if (is_mark(open->region)) {
+	bool is_of_mark = is_mark(open->region);
+	if (is_of_mark || has_lost_exits(open->region)) {
 		__u32 around = take_out(thread, index, end_ns, cpu);
 
 		tell_around(thread, around, less(thread->ended.nested_ns, thread->ended.told_ns),
 			    less(thread->ended.nested_cpu, thread->ended.told_cpu));
-		count_region(STACKD_REGION_UNENDED);
+		if (is_of_mark)
+			count_region(STACKD_REGION_UNENDED);
 		return 0;
 	}
 	end_instance(thread, index, end_ns, cpu);

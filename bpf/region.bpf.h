@@ -42,13 +42,11 @@ SETTING __u32 region_scope = STACKD_SCOPE_ALL;
 SETTING __u64 region_limit = 20000; /* limit of the instances of a thread in a second; 0: no
 				     * limit */
 
-/* For each region and mark, by number: its state (STACKD_REGION_IS_* of stackd_abi.h). */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, STACKD_MOST_REGIONS + STACKD_MOST_MARKS + 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} regions_off SEC(".maps");
+/* The daemon makes the links of a file's regions again, so a probe may run its program twice. A
+ * second run at an exit does nothing, since the instance has ended. Set by the daemon. */
+__u32 regions_linked_twice = 0;
+
+#define SECOND_RUN_NS 1000000u
 
 /* The cgroup, with STACKD_SCOPE_CGROUP. */
 struct {
@@ -92,11 +90,11 @@ static __always_inline bool is_too_often(struct region_thread *thread, __u32 reg
 	struct region_rate *rate = &thread->rates[BOUNDED(region, REGION_RATES)];
 	__u32 *off = CHECKED(bpf_map_lookup_elem(&regions_off, &region));
 	__u64 now = bpf_ktime_get_ns(), state = off ? *off : STACKD_REGION_IS_MEASURED;
-	bool is_on_trial = state > STACKD_REGION_IS_ENTERED;
+	bool is_on_trial = state > STACKD_REGION_IS_GONE;
 	__u64 span = is_on_trial ? STACKD_REGION_TRIAL_NS : REGION_SECOND;
 	__u64 limit = is_on_trial ? state : region_limit;
 
-	if (state == STACKD_REGION_IS_OFF)
+	if (state == STACKD_REGION_IS_OFF || state == STACKD_REGION_IS_GONE)
 		return true;
 	if (RARELY(state == STACKD_REGION_IS_MEASURED) && off)
 		*off = STACKD_REGION_IS_ENTERED;
@@ -168,6 +166,16 @@ static __always_inline bool is_around(const struct open_instance *open, __u32 re
 	return open->region == region && open->slot == slot;
 }
 
+/* Returns whether this is the second run of the program for one hit of an entry's probe
+ * (regions_linked_twice): the first one has just opened the instance. */
+static __always_inline bool is_second_run(struct region_thread *thread, __u32 region, __u64 slot)
+{
+	const struct open_instance *open = innermost(thread);
+
+	return open && open->region == region && open->slot == slot &&
+	       bpf_ktime_get_ns() - open->enter_ns < SECOND_RUN_NS;
+}
+
 /* Returns whether the function of MPI that is entered at this slot was reached by a jump from the
  * innermost one. */
 static __always_inline bool goes_on(const struct region_thread *thread,
@@ -188,6 +196,8 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	struct open_instance *open;
 	bool is_part = false;
 
+	if (RARELY(regions_linked_twice) && is_second_run(thread, region, slot))
+		return;
 	if (cookie & (STACKD_ENTRY_LOOP | STACKD_ENTRY_ONCE)) {
 		/* If the thread is on another stack than that of a suspended call of MPI, a call
 		 * here is not a part of the suspended call. */

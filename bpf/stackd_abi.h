@@ -462,13 +462,14 @@ enum stackd_tags {
 /*
  * The states of a region or mark, in the map `regions_off`. IS_MEASURED: it is measured, and was
  * not entered yet. IS_OFF: it is entered too often, and its probes are to be removed. IS_ENTERED:
- * it is measured, and was entered. Any larger number: it is on trial, and its entries are only
- * counted. Once a thread has made more entries than that number within STACKD_REGION_TRIAL_NS, the
- * region is off.
+ * it is measured, and was entered. IS_GONE: its probes are being removed, or are removed. Any
+ * larger number: it is on trial, and its entries are only counted. Once a thread has made more
+ * entries than that number within STACKD_REGION_TRIAL_NS, the region is off.
  */
 #define STACKD_REGION_IS_MEASURED 0
 #define STACKD_REGION_IS_OFF	  1
 #define STACKD_REGION_IS_ENTERED  2
+#define STACKD_REGION_IS_GONE	  3
 #define STACKD_REGION_TRIAL_NS	  250000000ull
 
 #define STACKD_MOST_LIVE 262144u /* limit of the sampled blocks that are live at the same time */

@@ -610,6 +610,8 @@ int sampler_probe_cost(const struct sampler *s, struct probe_cost *ret_cost)
 void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_regions)
 {
 	sampler_programs_regions(s->skel, ret_regions);
+	ret_regions->is_stopped = &s->skel->bss->regions_stopped;
+	ret_regions->is_linked_twice = &s->skel->bss->regions_linked_twice;
 	ret_regions->is_multi = s->has_uprobe_multi;
 	ret_regions->is_malloc_multi = s->has_process_multi;
 }

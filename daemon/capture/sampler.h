@@ -204,6 +204,8 @@ struct sampler_regions {
 					       * probed */
 	int fault_fd, system_call_fd;	      /* for page_fault_user and sys_enter */
 	int cgroup_fd, off_fd, mpi_fd, libraries_fd, places_fd;
+	/* regions_stopped and regions_linked_twice of the kernel half; borrowed */
+	uint32_t *is_stopped, *is_linked_twice;
 	enum stackd_scope scope;
 	bool is_multi;	      /* enter_fd and leave_fd were loaded for uprobe_multi links */
 	bool is_malloc_multi; /* malloc_*_fd (but for the exit) were loaded for uprobe_multi

@@ -4,6 +4,12 @@
  *
  * Exits are attached before entries, and detached after them, so that stackd sees the end of every
  * instance (pass) whose beginning it has seen.
+ *
+ * To detach a link takes the kernel some 50 ms. An instance can be open all that time, if its
+ * thread is not on a CPU, and return after its exits were detached. It must not be taken for one
+ * that was left by an exception. So before exits are detached, the kernel half is told not to send
+ * such instances any more (regions_stopped, STACKD_REGION_IS_GONE). At the end, the entries of all
+ * groups are detached before the exits of any.
  */
 #include "daemon/regions/region_probes.h"
 
@@ -205,16 +211,31 @@ int region_probes_attach(struct region_probes *p, const struct found_region *con
 
 /* --- detaching ------------------------------------------------------------------------------- */
 
-/* Makes the links of a group again, without the places that were removed. If that fails, the old
- * links stay, and the kernel half ignores entries of the removed region. */
+/* Tells the kernel half that a region's probes are being removed. One that was never entered has no
+ * open instance, and keeps its state, by which regions.c finds that it was not. */
+static void tell_gone(const struct region_probes *p, uint32_t number)
+{
+	const uint32_t gone = STACKD_REGION_IS_GONE;
+	uint32_t state = STACKD_REGION_IS_MEASURED;
+
+	bpf_map_lookup_elem(p->kernel->off_fd, &number, &state);
+	if (state != STACKD_REGION_IS_MEASURED)
+		bpf_map_update_elem(p->kernel->off_fd, &number, &gone, BPF_ANY);
+}
+
+/* Makes the links of a group again, without the places that were removed. Meanwhile the programs
+ * run twice at each place. If that fails, the old links stay, and the kernel half ignores entries
+ * of the removed region. */
 static void link_again(const struct region_probes *p, struct group *group)
 {
 	int links[SIDES];
 
-	if (link_all(p, group, links))
-		return;
-	close_links(group->links);
-	memcpy(group->links, links, sizeof(links));
+	*p->kernel->is_linked_twice = 1;
+	if (!link_all(p, group, links)) {
+		close_links(group->links);
+		memcpy(group->links, links, sizeof(links));
+	}
+	*p->kernel->is_linked_twice = 0;
 }
 
 /* Detaches the probes of a region in a group without links. group->probes has the order of the
@@ -240,6 +261,7 @@ static void detach_probes(struct group *group, uint32_t number)
 
 void region_probes_detach(struct region_probes *p, uint32_t number)
 {
+	tell_gone(p, number);
 	for (size_t i = 0; i < p->groups.count; i++) {
 		struct group *group = &p->groups.items[i];
 		bool had_exits, had_entries;
@@ -253,10 +275,22 @@ void region_probes_detach(struct region_probes *p, uint32_t number)
 	}
 }
 
+static void detach_entries(struct group *group)
+{
+	if (group->links[ENTER] >= 0)
+		close(group->links[ENTER]);
+	group->links[ENTER] = -1;
+	while (group->probes.count > group->places[LEAVE].offsets.count)
+		probe_detach(&group->probes.items[--group->probes.count]);
+}
+
 void region_probes_free(struct region_probes *p)
 {
 	if (!p)
 		return;
+	for (size_t i = 0; i < p->groups.count; i++)
+		detach_entries(&p->groups.items[i]);
+	*p->kernel->is_stopped = 1;
 	for (size_t i = 0; i < p->groups.count; i++)
 		free_group(&p->groups.items[i]);
 	free(p->groups.items);

@@ -25,11 +25,10 @@ int region_probes_attach(struct region_probes *probes, const struct found_region
 			 const uint32_t *numbers, size_t count, const char *path);
 
 /* Detaches from a region's function. If other functions have the same links, these are made again
- * without it; the instances (passes) that are open in those functions are then dropped and
- * counted. */
+ * without it. Instances (passes) that are open in the function are not recorded. */
 void region_probes_detach(struct region_probes *probes, uint32_t number);
 
-/* Detaches from all functions; NULL is fine. */
+/* Detaches from all functions; NULL is fine. Instances that are open are not recorded. */
 void region_probes_free(struct region_probes *probes);
 
 #endif

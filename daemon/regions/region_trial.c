@@ -17,8 +17,8 @@ static uint32_t entries_in_trial(uint64_t limit)
 	const uint64_t per_trial = SECOND_NS / STACKD_REGION_TRIAL_NS;
 	const uint64_t entries = limit / per_trial;
 
-	if (entries <= STACKD_REGION_IS_ENTERED)
-		return STACKD_REGION_IS_ENTERED + 1;
+	if (entries <= STACKD_REGION_IS_GONE)
+		return STACKD_REGION_IS_GONE + 1;
 	return entries < UINT32_MAX ? (uint32_t)entries : UINT32_MAX;
 }
 
