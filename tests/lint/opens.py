@@ -11,7 +11,7 @@ import sys
 
 import c_source
 
-FOLDERS = ("lib", "daemon", "cli", "arch")
+FOLDERS = ("lib", "daemon", "arch")
 CALL = re.compile(r"(?<![\w.>*])(?:open|openat|openat2|open64|creat|fopen|freopen|opendir|open_by_handle_at"
                   r"|ftw|nftw|fts_open|scandir)\s*\(|\bSYS_open\w*")
 LIST = os.path.join(c_source.ROOT, "tests/lint/opens.txt")
