@@ -2,6 +2,7 @@
 /* Names of units and containers; see cgroup_name.h. */
 #include "model/cgroup_name.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -115,6 +116,92 @@ static bool folder_container(struct folder folder, struct folder *ret_id,
 	return true;
 }
 
+/* Removes a beginning from a folder's name. Returns whether the name has it, and more. */
+static bool cut_beginning(struct folder *f, const char *beginning)
+{
+	size_t len = strlen(beginning);
+
+	if (f->len <= len || memcmp(f->name, beginning, len) != 0)
+		return false;
+	f->name += len;
+	f->len -= len;
+	return true;
+}
+
+static bool is_folder(const struct folder *f, const char *name)
+{
+	return f->len == strlen(name) && memcmp(f->name, name, f->len) == 0;
+}
+
+/* Finds the name of a container of LXC or systemd-nspawn, which have no ids: `folder` is in the
+ * folder `above` and has the folder `below` (no name: none). libvirt's scopes are named like those
+ * of nspawn, but have no "payload". */
+static bool folder_named(struct folder folder, struct folder above, struct folder below,
+			 struct folder *ret_name, const char **ret_runtime)
+{
+	struct folder name = folder;
+
+	*ret_runtime = "lxc";
+	*ret_name = name;
+	if (is_folder(&above, "lxc") || is_folder(&above, "lxc.payload"))
+		return true;
+	if (cut_beginning(ret_name, "lxc.payload."))
+		return true;
+	*ret_runtime = "nspawn";
+	if (ends_with(&name, ".service") && cut_beginning(&name, "systemd-nspawn@"))
+		name.len -= strlen(".service");
+	else if (is_folder(&below, "payload") && ends_with(&name, ".scope") &&
+		 cut_beginning(&name, "machine-"))
+		name.len -= strlen(".scope");
+	else
+		return false;
+	*ret_name = name;
+	return name.len > 0;
+}
+
+/* Appends a container's name, in which systemd writes some characters as \xNN. */
+static void put_name(const struct folder *name, struct buf *b)
+{
+	for (size_t i = 0; i < name->len; i++) {
+		char code[3] = {0};
+		char *end = code;
+		unsigned long c = 0;
+
+		if (i + 4 <= name->len && !memcmp(name->name + i, "\\x", 2)) {
+			memcpy(code, name->name + i + 2, 2);
+			c = strtoul(code, &end, 16);
+		}
+		if (c > ' ' && c < 0x7f && end == code + 2) {
+			buf_put_u8(b, (uint8_t)c);
+			i += 3;
+		} else {
+			buf_put_u8(b, (uint8_t)name->name[i]);
+		}
+	}
+}
+
+/* Appends the innermost container that has a name rather than an id. false: there is none. */
+static bool put_named(const char *path, struct buf *b)
+{
+	const char *end = path + strlen(path), *runtime;
+	struct folder folder, above, below = {0}, name;
+	bool more = folder_before(path, &end, &folder);
+
+	while (more) {
+		above = (struct folder){0};
+		more = folder_before(path, &end, &above);
+		if (folder_named(folder, above, below, &name, &runtime)) {
+			text_put_raw(b, runtime);
+			buf_put_u8(b, ' ');
+			put_name(&name, b);
+			return true;
+		}
+		below = folder;
+		folder = above;
+	}
+	return false;
+}
+
 /* Finds a pod's id in a folder's name: "podUID", "kubepods-burstable-podU_I_D.slice". */
 static bool folder_pod(struct folder folder, struct folder *ret_id)
 {
@@ -162,7 +249,8 @@ void cgroup_name_container(const char *path, struct buf *b)
 		return;
 	}
 	if (!find_container(path, &end, &id, &runtime)) {
-		text_put_raw(b, "[no container]");
+		if (!put_named(path, b))
+			text_put_raw(b, "[no container]");
 		return;
 	}
 	/* containerd with the driver "cgroupfs" writes the pod's slice into the same folder name.

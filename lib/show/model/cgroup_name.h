@@ -7,6 +7,9 @@
  *   /system.slice/docker-ID.scope, /docker/ID                 container docker ID
  *   /kubepods.slice/.../kubepods-podUID.slice/cri-containerd-ID.scope
  *   /kubepods/burstable/podUID/ID                             container pod UID/ID
+ *   /lxc.payload.NAME, /lxc.payload/NAME, /lxc/NAME           container lxc NAME
+ *   /machine.slice/systemd-nspawn@NAME.service/payload,
+ *   /machine.slice/machine-NAME.scope/payload                 container nspawn NAME
  *
  * Container runtimes name the cgroup of a container by their own name and the container's id of 64
  * hexadecimal digits. Only the first 12 are shown, as the runtimes do. Under Kubernetes the pod's
