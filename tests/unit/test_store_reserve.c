@@ -3,6 +3,7 @@
 #include "store_fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 /* A store is reserved for one; a deleted one is noticed, and the next can be reserved again. */
@@ -34,9 +35,40 @@ static void reserves(void **state)
 	fixture_remove(folder);
 }
 
+/* A file that another user has made beforehand, who could read what is written, is refused; but not
+ * that of the user who has called sudo. */
+static void of_another_user(void **state)
+{
+	char folder[] = "/tmp/test-store-reserve-XXXXXX", path[64];
+	int fd;
+	(void)state;
+
+	if (geteuid())
+		skip();
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/store.db", folder);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
+	assert_int_equal(fchown(fd, 61001, 61001), 0);
+	close(fd);
+	unsetenv("SUDO_UID");
+	assert_int_equal(store_writer_reserve(path, &fd), -EPERM);
+	setenv("SUDO_UID", "61002", 1);
+	assert_int_equal(store_writer_reserve(path, &fd), -EPERM);
+	setenv("SUDO_UID", "61001", 1);
+	assert_int_equal(store_writer_reserve(path, &fd), 0);
+	close(fd);
+	unsetenv("SUDO_UID");
+	assert_int_equal(chown(path, geteuid(), 0), 0);
+	assert_int_equal(store_writer_reserve(path, &fd), 0);
+	close(fd);
+	unlink(path);
+	rmdir(folder);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(reserves)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(reserves),
+					   cmocka_unit_test(of_another_user)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

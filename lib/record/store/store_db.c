@@ -101,8 +101,9 @@ static const char *explain(int err)
 		return "no such file or directory";
 	case EINVAL:
 		return "not a stackd store";
-	case EACCES:
 	case EPERM:
+		return "belongs to another user, or may not be changed; choose another file";
+	case EACCES:
 		return "permission denied; run as the owner of the store or as root";
 	case EROFS:
 		return "read-only file system; choose another file";

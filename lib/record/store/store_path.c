@@ -185,3 +185,11 @@ int store_path_hand_over(const char *path)
 		err = give(path, suffixes[i], uid, gid);
 	return err;
 }
+
+bool store_path_is_ours(uint32_t owner)
+{
+	uint32_t caller;
+
+	return owner == geteuid() ||
+	       (geteuid() == 0 && env_id("SUDO_UID", &caller) && caller == owner);
+}

@@ -34,4 +34,8 @@ int store_path_hand_over(const char *path);
  * WAL files that SQLite makes later get the same. Returns 0 or -errno. */
 int store_path_share(const char *path, uint32_t gid);
 
+/* Returns whether a store that belongs to the user `owner` may be written to: `owner` is the user
+ * of this process, or has called it by sudo. */
+bool store_path_is_ours(uint32_t owner);
+
 #endif

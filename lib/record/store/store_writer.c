@@ -19,10 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "stack/provenance.h"
+#include "store/store_path.h"
 #include "store/writer_state.h"
 
 /* A table's chunk is full when it has TABLE_CODEC_MAX entries, or when one of its columns has so
@@ -134,12 +136,17 @@ int store_writer_reserve(const char *path, int *ret_fd)
 	 * store. */
 	const int flags = O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	int fd, err = writer_touch(path);
+	struct stat st;
 
 	if (err < 0)
 		return err;
 	fd = open(path, flags);
 	if (fd < 0)
 		return -errno;
+	if (fstat(fd, &st) || (S_ISREG(st.st_mode) && !store_path_is_ours(st.st_uid))) {
+		close(fd);
+		return -EPERM;
+	}
 	if (flock(fd, LOCK_EX | LOCK_NB)) {
 		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
 		close(fd);

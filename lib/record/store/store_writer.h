@@ -110,7 +110,8 @@ bool store_writer_has_moved(const struct store_writer *w);
 /* Reserves a store for one process that will write windows for a long time. Creates the file (mode
  * 0600) if it does not exist. The caller calls it before store_writer_open() or store_writer_new(),
  * and closes *ret_fd after store_writer_free(), because closing it drops SQLite's locks on the
- * file. Returns 0, -EBUSY (another process has reserved it), or the -errno of open(). */
+ * file. Returns 0, -EBUSY (another process has reserved it), -EPERM (it was there already, and
+ * belongs to another user, who would read what is written), or the -errno of open(). */
 int store_writer_reserve(const char *path, int *ret_fd);
 
 #endif
