@@ -76,6 +76,8 @@ static void do_it(void)
 
 	if (!strcmp(what, "crash"))
 		raise(SIGSEGV);
+	else if (!strcmp(what, "kill"))
+		raise(SIGKILL);
 	else if (!strcmp(what, "memory"))
 		take_memory();
 	else if (!strcmp(what, "open"))

@@ -51,6 +51,17 @@ struct request {
 	pid_t pid;     /* the process to be ended, of END and SERVE; 0: none */
 };
 
+/* Processes that were killed and have not ended. */
+#define MOST_LEFT 64 /* further ones stay zombies until the server ends */
+
+struct left {
+	pid_t pids[MOST_LEFT];
+	size_t count;
+};
+
+#define END_LOOKS   1000 /* looks at a process that was killed: two seconds */
+#define END_LOOK_NS 2000000
+
 struct answer {
 	int32_t result; /* pid of SPAWN and SERVE, or -errno */
 	int32_t status;
@@ -140,17 +151,48 @@ static struct answer spawn(int socket, fork_server_run_fn *run, const int *fds, 
 	return (struct answer){.result = pid < 0 ? -EAGAIN : pid};
 }
 
-static struct answer end(pid_t pid)
+/* Waits for the end of a process that was killed, for END_LOOKS looks. Returns its pid, 0 (it has
+ * not ended), or -1. */
+static pid_t await_killed(pid_t pid, int *ret_status, struct rusage *ret_used)
+{
+	const struct timespec look = {.tv_nsec = END_LOOK_NS};
+	pid_t ended = wait4(pid, ret_status, WNOHANG, ret_used);
+
+	for (unsigned i = 0; ended == 0 && i < END_LOOKS; i++) {
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &look, NULL);
+		ended = wait4(pid, ret_status, WNOHANG, ret_used);
+	}
+	return ended;
+}
+
+/* Reaps processes that were left behind and have ended since; keeps those that have not. */
+static void reap_left(struct left *left)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < left->count; i++)
+		if (wait4(left->pids[i], NULL, WNOHANG, NULL) == 0)
+			left->pids[kept++] = left->pids[i];
+	left->count = kept;
+}
+
+/* Kills a process. One that does not end, since it waits for a disk or a server in a way that no
+ * signal ends, is left behind: -EBUSY. */
+static struct answer end(struct left *left, pid_t pid)
 {
 	struct answer answer = {0};
 	struct rusage used = {0};
+	pid_t ended;
 
+	reap_left(left);
 	kill(pid, SIGKILL);
-	while (wait4(pid, &answer.status, 0, &used) < 0) {
-		if (errno == EINTR)
-			continue;
+	ended = await_killed(pid, &answer.status, &used);
+	if (ended < 0)
 		answer.result = -errno;
-		break;
+	if (ended == 0) {
+		answer.result = -EBUSY;
+		if (left->count < MOST_LEFT)
+			left->pids[left->count++] = pid;
 	}
 	answer.cpu_ns = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
 			(uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
@@ -166,6 +208,7 @@ static void close_all(const int *fds)
 
 static void serve(int socket, fork_server_run_fn *run)
 {
+	struct left left = {0};
 	struct request request;
 	int fds[MAX_FDS];
 
@@ -173,7 +216,7 @@ static void serve(int socket, fork_server_run_fn *run)
 		struct answer answer;
 
 		if (request.what == END)
-			answer = end(request.pid);
+			answer = end(&left, request.pid);
 		else
 			answer = spawn(socket, run, fds, request.what == SPAWN_FIRST);
 		close_all(fds);
@@ -186,13 +229,14 @@ static void serve(int socket, fork_server_run_fn *run)
 
 /* Ends the server `old`, if it is not 0, and forks another one, which serves requests from
  * `socket`. Returns the answer to SERVE. */
-static struct answer start_serving(int keeper, fork_server_run_fn *run, pid_t old, int socket)
+static struct answer start_serving(int keeper, fork_server_run_fn *run, struct left *left,
+				   pid_t old, int socket)
 {
 	struct answer answer = {.result = -EAGAIN};
 	pid_t pid;
 
 	if (old)
-		answer = end(old);
+		answer = end(left, old);
 	pid = socket < 0 ? -1 : fork();
 	if (!pid) {
 		close(keeper);
@@ -205,17 +249,18 @@ static struct answer start_serving(int keeper, fork_server_run_fn *run, pid_t ol
 
 static void keep(int socket, fork_server_run_fn *run)
 {
+	struct left left = {0};
 	struct request request;
 	int fds[MAX_FDS];
 
 	while (receive_request(socket, &request, fds) > 0) {
-		struct answer answer = start_serving(socket, run, request.pid, fds[0]);
+		struct answer answer = start_serving(socket, run, &left, request.pid, fds[0]);
 
 		close_all(fds);
 		if (send(socket, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
 			break;
 	}
-	while (wait4(-1, NULL, 0, NULL) > 0 || errno == EINTR)
+	while (left.count == 0 && (wait4(-1, NULL, 0, NULL) > 0 || errno == EINTR))
 		;
 }
 

@@ -76,7 +76,8 @@ int fork_server_spawn(struct fork_server *server, bool keeps_priority, int page_
 
 /* Kills a worker, unless it has ended, and reaps it. Gives the status of wait(2), and its CPU time.
  * Any thread. Returns 0 or -errno: -EHOSTDOWN if it ended with its server, which says nothing about
- * the worker. */
+ * the worker; -EBUSY: it does not end within two seconds, since it waits for a disk in a way that
+ * no signal ends, and was left behind. */
 int fork_server_end(struct fork_server *server, const struct fork_child *child, int *ret_status,
 		    uint64_t *ret_cpu_ns);
 

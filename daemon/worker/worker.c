@@ -4,8 +4,9 @@
  *
  * Limits are of CPU time, so that a busy machine does not make a file look hostile. A worker that
  * owes a reply sleeps if it neither runs nor waits for a CPU or a disk. If it sleeps at
- * WORKER_SLEEP_LOOKS looks in a row, it counts as hung. Looks are counted, not timed, since all
- * processes may be stopped for a while.
+ * WORKER_SLEEP_LOOKS looks in a row, it counts as hung; so it does if it waits for a disk at
+ * STUCK_LOOKS looks in a row and gets no CPU time in between. Looks are counted, not timed, since
+ * all processes may be stopped for a while.
  */
 #include "daemon/worker/worker.h"
 
@@ -27,6 +28,7 @@
 #include "base/vec.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_cost.h"
+#include "daemon/worker/refusals.h"
 #include "daemon/worker/wire.h"
 #include "daemon/worker/worker_page.h"
 #include "proc/proc_fs.h"
@@ -38,7 +40,7 @@
 #define RENEW_NS       UINT64_C(300000000000) /* a worker with so much CPU time is replaced */
 #define RENEW_CALLS    256		      /* RENEW_NS is checked once in so many calls */
 #define LOOK_QUESTIONS 256		      /* questions of a worker between two looks at it */
-#define MAX_REFUSALS   4096		      /* files; further ones are tried again */
+#define STUCK_LOOKS    500 /* a worker that waits for a disk at so many looks is given up */
 
 static const uint64_t cpu_limits[WORKER_COUNT] = {
 	[WORKER_LOOP] = UINT64_C(2000000000),	  [WORKER_WALKS] = UINT64_C(2000000000),
@@ -53,6 +55,8 @@ struct waiting {
 	uint64_t begun_ns, cpu_before_ns; /* time and CPU time at the first look; 0: there was none
 					   * yet */
 	unsigned asleep;		  /* looks in a row at which the worker slept */
+	unsigned stuck; /* looks in a row at which it waited for a disk, and had got no CPU time */
+	uint64_t seen_cpu_ns; /* CPU time at the last look */
 };
 
 /* A call of worker_begin(). */
@@ -86,10 +90,8 @@ struct worker {
 struct workers {
 	struct fork_server *server;
 	struct worker all[WORKER_COUNT];
-	pthread_mutex_t lock; /* guards what follows */
-	VEC(uint64_t)
-	refused; /* ids of refused files, and keys of files that could not be
-		  * identified */
+	pthread_mutex_t lock;	 /* guards what follows */
+	struct refusals refused; /* by id, or by the key of a file that could not be identified */
 	struct workers_counts counts;
 	uint64_t server_cpu_ns, ended_server_cpu_ns; /* CPU time of keeper and server when last
 						      * read; CPU time of earlier servers */
@@ -200,6 +202,12 @@ static int end(struct worker *w, int *ret_status)
 		return 0;
 	close(w->socket);
 	err = fork_server_end(w->workers->server, &child, ret_status, &cpu_ns);
+	if (err == -EBUSY) {
+		log_event(LOG_EVENT_WORKER_RESTARTED,
+			  "a worker that waits for a disk does not end, and "
+			  "was left behind");
+		err = 0;
+	}
 	w->ended_cpu_ns += cpu_ns;
 	munmap(w->page, sizeof(*w->page));
 	w->page = NULL;
@@ -225,11 +233,10 @@ static void give_up(struct worker *w)
 
 static bool is_refused(struct workers *ws, uint64_t file_id)
 {
-	bool found = false;
+	bool found;
 
 	pthread_mutex_lock(&ws->lock);
-	for (size_t i = 0; i < ws->refused.count && !found; i++)
-		found = ws->refused.items[i] == file_id;
+	found = refusals_has(&ws->refused, file_id, clock_ns(CLOCK_BOOTTIME));
 	pthread_mutex_unlock(&ws->lock);
 	return found;
 }
@@ -254,27 +261,55 @@ static int refuse(struct worker *w, const struct worker_call *call, const struct
 
 	pthread_mutex_lock(&ws->lock);
 	ws->counts.refused[why]++;
-	if (key && ws->refused.count < MAX_REFUSALS && !VEC_RESERVE(&ws->refused, 1))
-		ws->refused.items[ws->refused.count++] = key;
-	else if (key)
+	if (key &&
+	    !refusals_add(&ws->refused, key,
+			  why == WORKER_REFUSED_STUCK ? REFUSALS_STUCK_NS : REFUSALS_FIRST_NS,
+			  clock_ns(CLOCK_BOOTTIME)))
 		ws->counts.forgotten[WORKER_FORGOTTEN_REFUSALS]++;
 	pthread_mutex_unlock(&ws->lock);
 	log_event(LOG_EVENT_FILE_REFUSED, "%s was refused: %s", path, worker_refusal_words(why));
 	return -EOWNERDEAD;
 }
 
+/* Returns whether a worker that was killed by somebody else has been so for the first time over
+ * this file, which is not to blame then: the kernel may have been out of memory. */
+static bool is_excused(struct worker *w, const struct worker_call *call,
+		       const struct object *object)
+{
+	uint64_t key = object ? object->file_id : call->key;
+	bool is_second = true;
+
+	pthread_mutex_lock(&w->workers->lock);
+	if (key)
+		is_second = refusals_killed(&w->workers->refused, key, clock_ns(CLOCK_BOOTTIME));
+	pthread_mutex_unlock(&w->workers->lock);
+	if (!is_second)
+		log_event(LOG_EVENT_WORKER_RESTARTED,
+			  "a worker was killed while it read %s, which is read again",
+			  object       ? object->path
+			  : call->path ? call->path
+				       : "a file");
+	return !is_second;
+}
+
 /* --- waiting --------------------------------------------------------------------------------- */
 
-static bool is_asleep(const struct worker *w)
+/* Counts in a row the looks at which the worker sleeps, and those at which it waits for a disk
+ * without having had CPU time since the look before. */
+static void look_at_state(struct waiting *wait, uint64_t cpu_ns)
 {
 	struct proc_fs_stat stat;
+	char state = proc_fs_stat("/proc", wait->worker->pid, &stat) ? 'R' : stat.state;
+	bool has_run = cpu_ns != wait->seen_cpu_ns;
 
-	return !proc_fs_stat("/proc", w->pid, &stat) &&
-	       (stat.state == 'S' || stat.state == 'T' || stat.state == 't');
+	wait->asleep = state == 'S' || state == 'T' || state == 't' ? wait->asleep + 1 : 0;
+	wait->stuck = state == 'D' && !has_run ? wait->stuck + 1 : 0;
+	wait->seen_cpu_ns = cpu_ns;
 }
 
 /* A wire_look_fn: checks the limits of a worker. 0; or the error with which the call ends: -ETIME
- * (CPU time), -ETIMEDOUT (it hangs), -ECANCELED. Most calls end before the first look. */
+ * (CPU time), -ETIMEDOUT (it hangs), -EIO (its disk does not answer), -ECANCELED. Most calls end
+ * before the first look. */
 static int look(void *arg)
 {
 	struct waiting *wait = arg;
@@ -290,7 +325,9 @@ static int look(void *arg)
 		return -ECANCELED;
 	if (cpu > cpu_limits[w->role])
 		return -ETIME;
-	wait->asleep = is_asleep(w) ? wait->asleep + 1 : 0;
+	look_at_state(wait, cpu);
+	if (wait->stuck >= STUCK_LOOKS)
+		return -EIO;
 	return wait->asleep >= WORKER_SLEEP_LOOKS || now - wait->begun_ns > WALL_NS ? -ETIMEDOUT
 										    : 0;
 }
@@ -307,6 +344,12 @@ static int look_meanwhile(void *arg)
 
 /* --- calls ----------------------------------------------------------------------------------- */
 
+/* Returns whether somebody else killed the worker: its socket was closed before stackd did. */
+static bool is_killed(int err, int status)
+{
+	return err == -EPIPE && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
 /* Returns why a file is refused, by the error of the call and the status of the worker's
  * process. */
 static enum worker_refusal reason(int err, int status)
@@ -315,18 +358,23 @@ static enum worker_refusal reason(int err, int status)
 		return WORKER_REFUSED_TIME;
 	if (err == -ETIMEDOUT)
 		return WORKER_REFUSED_HANG;
+	if (err == -EIO)
+		return WORKER_REFUSED_STUCK;
 	if (err == -EBADMSG || err == -EPROTO)
 		return WORKER_REFUSED_REPLY;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
 		return WORKER_REFUSED_SYSCALL;
+	if (is_killed(err, status))
+		return WORKER_REFUSED_KILLED;
 	if (WIFEXITED(status)) /* libraries that find no memory end the process */
 		return WORKER_REFUSED_MEMORY;
 	return WORKER_REFUSED_CRASH;
 }
 
 /* Ends a worker after a call that has failed with `err`, and refuses the file that it was reading.
- * Returns the result of the call: -EOWNERDEAD: the file was refused; -EHOSTDOWN: the fork server
- * died, so the file is not to blame; `err`, if it is -ECANCELED or -ENOMEM. */
+ * Returns the result of the call: -EOWNERDEAD: the file was refused; -EHOSTDOWN: the file is not to
+ * blame, since the fork server died, or somebody killed the worker (is_excused()); `err`, if it is
+ * -ECANCELED or -ENOMEM. */
 static int fail(struct worker *w, const struct worker_call *call, int err)
 {
 	const struct object *object = culprit(w, call);
@@ -337,6 +385,8 @@ static int fail(struct worker *w, const struct worker_call *call, int err)
 	w->has_failed = true;
 	if (ended == -EHOSTDOWN)
 		return ended;
+	if (is_killed(err, status) && is_excused(w, call, object))
+		return -EHOSTDOWN;
 	return refuse(w, call, object, reason(err, status));
 }
 
@@ -688,7 +738,7 @@ void workers_free(struct workers *ws)
 		pthread_mutex_destroy(&ws->all[i].lock);
 	}
 	pthread_mutex_destroy(&ws->lock);
-	free(ws->refused.items);
+	refusals_fini(&ws->refused);
 	free(ws);
 }
 

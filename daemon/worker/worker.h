@@ -15,9 +15,10 @@
  * worker keeps only what it can ask for again, so stackd can end it at any moment.
  *
  * stackd ends a worker that crashes, makes a forbidden system call, takes too much memory or CPU
- * time, or sleeps. It refuses the file that the worker read for the rest of the run, logs it with
- * the reason, and counts it. The next call starts another worker. A worker that has been idle for a
- * while is ended as well, to save memory.
+ * time, or sleeps. It refuses the file that the worker read for a while (refusals.h), logs it with
+ * the reason, and counts it. The next call starts another worker. A worker that was killed by
+ * somebody else is started again for the same call, once for a file. A worker that has been idle
+ * for a while is ended as well, to save memory.
  */
 #ifndef WORKER_WORKER_H
 #define WORKER_WORKER_H
@@ -104,7 +105,8 @@ struct worker_call {
 };
 
 /* Calls a worker, and waits for its reply; one call at a time. The call fails if the worker sleeps
- * at WORKER_SLEEP_LOOKS looks in a row, or uses more CPU time than its role may. Returns the status
+ * at WORKER_SLEEP_LOOKS looks in a row, gets nothing from a disk for five seconds of looks, or uses
+ * more CPU time than its role may. Returns the status
  * of its reply: 0 or more, or negative errno; -EOWNERDEAD: the file was refused, now or before;
  * -ECANCELED: is_cancelled() said so; -ECHILD: no worker can be started; -ENOMEM: stackd itself has
  * no memory. */

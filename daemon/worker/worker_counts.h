@@ -15,6 +15,8 @@
 	X(MEMORY, "worker_memory", "reading it takes more memory than a worker may have")          \
 	X(TIME, "worker_time", "reading it takes more CPU time than a worker may have")            \
 	X(HANG, "worker_hang", "the worker slept instead of reading it")                           \
+	X(KILLED, "worker_killed", "a worker that read it was killed by somebody else, twice")     \
+	X(STUCK, "worker_stuck", "its disk, or the server of its file system, did not answer")     \
 	X(REPLY, "worker_reply", "the worker's reply made no sense")
 
 enum worker_refusal {
@@ -46,7 +48,7 @@ enum worker_forgotten {
 	X(forgotten[WORKER_FORGOTTEN_SYMBOLS], "forgotten.symbols", COUNT,                         \
 	  "symbols of files that are read again for the file's next names")                        \
 	X(forgotten[WORKER_FORGOTTEN_REFUSALS], "forgotten.refusals", COUNT,                       \
-	  "files whose refusal was forgotten, so that they are tried again")
+	  "files whose refusal was forgotten before its end, so that they are tried again")
 
 /* Returns the reason in words, for a log line: "the worker crashed while it read it". */
 const char *worker_refusal_words(enum worker_refusal why);

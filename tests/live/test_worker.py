@@ -16,6 +16,7 @@ from harness import (DONE, FAILED, SIGINT, WORKLOADS, PATIENCE, Daemon, Failed, 
 # What, where: the words of the refusal, its counter, and how many restarts there may be.
 FAULTS = {
     ("crash", "table"): ("crashed", "worker_crash"),
+    ("kill", "table"): ("killed by somebody else, twice", "worker_killed"),
     ("crash", "walk"): ("crashed", "worker_crash"),
     ("crash", "names"): ("crashed", "worker_crash"),
     ("hang", "walk"): ("slept", "worker_hang"),
@@ -40,6 +41,9 @@ def register(what, where, words, counter):
             check(result.status == DONE, "status %d" % result.status, result.err)
             check(re.search(r"hit was refused: .*%s" % words, result.err), "not said", result.err)
             check(result.err.count("was refused") == 1, "refused more than once", result.err)
+            # The first time that somebody kills a worker is not the file's fault.
+            excused = result.err.count("hit, which is read again")
+            check(excused == (what == "kill"), "%d times excused" % excused, result.err)
             stats = Recording(store).stats()
             counters = {**stats, **stats.get("counters", {})}
             print(counters)
