@@ -186,6 +186,10 @@ static void make_managed(struct recording *r)
 	uint32_t jit = add_object(r, OBJECT_JIT, "[jit]"), of = thread(r, 12, "python3");
 	uint32_t eval = function(r, prog, 0x2010, "_PyEval_EvalFrameDefault"), at, in, parse;
 
+	add_counter(r, "managed_frames", 12345);
+	add_counter(r, "managed_in_transition", 5);
+	add_counter(r, "managed_unproven.chain", 3);
+	add_counter(r, "managed_unproven.names", 1);
 	for (uint32_t i = 0; i < 2; i++)
 		place[i] = put_object(r, &(struct store_object){.kind = OBJECT_MANAGED,
 								.path = names[i],

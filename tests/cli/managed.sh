@@ -76,6 +76,19 @@ done
 expect 0 "$stackctl" diff --interpreter=show "$store" "$store"
 grep -q _PyEval "$tmp/out" || fail "diff has no frame of the interpreter"
 
+# --- what was read, and what was not --------------------------------------------------------------
+line='# python: 12345 functions read; activations in transition: 5, not proven: 4 (chain 3, names 1)'
+for verb in 'report' 'stats' 'stats -v'; do
+    # shellcheck disable=SC2086 # words
+    expect 0 "$stackctl" $verb -i "$store"
+    grep -qFx "$line" "$tmp/out" || fail "$verb does not say how much of Python was read"
+done
+expect 0 "$stackctl" stats -i "$store"
+grep -q '^! 4 activations of an interpreter' "$tmp/out" || fail 'stats do not warn of what is not proven'
+make_store "$tmp/small.db" small
+expect 0 "$stackctl" report -i "$tmp/small.db"
+! grep -q python "$tmp/out" || fail 'a recording without Python speaks of it'
+
 # --- the source, from the function's first line on ------------------------------------------------
 mkdir -p "$tmp/src"
 seq -f 'line %.0f' 30 >"$tmp/src/app.py"

@@ -447,6 +447,47 @@ static void cut_json(const struct profile *profile, struct json *j)
 	json_put_bool(j, "lacks_long", profile_tables(profile)->is_not_all);
 }
 
+/* Returns the value of a counter; 0: the recording does not have it. */
+static uint64_t counted(const struct store_tables *tables, const char *name)
+{
+	uint64_t value;
+
+	return report_header_counter(tables, name, &value) ? value : 0;
+}
+
+/* Writes how many functions of Python were read, and how many activations of its interpreter have
+ * none, by reason. */
+static void python_line(struct report_header *h, const struct store_tables *tables)
+{
+	static const char *const reasons[] = {"thread", "elsewhere", "chain", "names", "most"};
+	const uint64_t frames = counted(tables, "managed_frames");
+	const uint64_t entering = counted(tables, "managed_in_transition");
+	uint64_t values[sizeof(reasons) / sizeof(*reasons)], unproven = 0;
+	const char *before = " (";
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "managed_unproven.%s", reasons[i]);
+		values[i] = counted(tables, name);
+		unproven += values[i];
+	}
+	if (!frames && !entering && !unproven)
+		return;
+	text_printf(&h->row,
+		    "# python: %" PRIu64 " functions read; activations in transition: %" PRIu64
+		    ", not proven: %" PRIu64,
+		    frames, entering, unproven);
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+		if (!values[i])
+			continue;
+		text_printf(&h->row, "%s%s %" PRIu64, before, reasons[i], values[i]);
+		before = ", ";
+	}
+	text_put_raw(&h->row, unproven ? ")" : "");
+	report_header_line(h);
+}
+
 /* Writes what a terminal shows: the recording in one line, its samples in another. */
 static void brief_lines(struct report_header *h, const struct profile *profile)
 {
@@ -506,6 +547,8 @@ int report_header_text(const struct profile *profile, const struct report_option
 		brief_lines(&h, profile);
 	else
 		whole_lines(&h, profile);
+	if (!options->is_brief)
+		python_line(&h, profile_tables(profile));
 	conservation_line(&h, profile_tables(profile));
 	field(&h, "note", recording->note);
 	off_lines(&h, profile);

@@ -49,6 +49,9 @@ static const struct {
 	{"waits_missed", "waits have a switch that the kernel did not trace"},
 	{"waits_lives_lost", "beginnings and ends of threads were lost"},
 	{"wakers_lost_ring", "wakers were lost (--ring-bytes)"},
+	{"managed_unproven.",
+	 "activations of an interpreter have functions that are not shown: they are "
+	 "not proven (docs/PYTHON.md)"},
 	{"tables_refused", "files have no unwind table: there was no room (--table-memory)"},
 	{"tables_put_off", "requests of evicted unwind tables were put off (--table-memory)"},
 	{"refused.", "entries of unwind information were refused"},
