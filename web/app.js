@@ -15,7 +15,7 @@ import { savePage } from "./save.js";
 import { Store, parseState } from "./state.js";
 import { AroundTab } from "./tab_around.js";
 import { DifferenceTab } from "./tab_difference.js";
-import { FlameTab } from "./tab_flame.js";
+import { FlameTab, swatch } from "./tab_flame.js";
 import { FoldTab } from "./tab_fold.js";
 import { FunctionsTab } from "./tab_functions.js";
 import { HeapTab } from "./tab_heap.js";
@@ -74,9 +74,11 @@ export class App {
 			source: { title: "Source", make: () => new SourceTab(this) }, difference: { title: "Difference", make: () => new DifferenceTab(this) },
 			fold: { title: "Fold", make: () => new FoldTab(this) }, log: { title: "Log", make: () => new LogTab(this) },
 		};
-		this.change = -1;
+		this.change = "";
 		this.isBusy = false;
 		this.lanesTimer = 0;
+		/** The last answer about the selection. @type {any} */
+		this.answer = null;
 		this.api.heard = answer => this.drawTotal(answer);
 	}
 
@@ -87,9 +89,10 @@ export class App {
 		this.listen();
 		this.store.listen((state, what) => this.changed(state, what));
 		this.drawState();
+		/* The tab is asked for first: what the lanes ask for depends on their width, and so on a layout of the page. */
+		void this.loadTab().then(() => { document.documentElement.dataset.ready = performance.now().toFixed(0); });
 		void this.loadRecordings();
 		void this.loadLanes();
-		void this.loadTab().then(() => { document.documentElement.dataset.ready = performance.now().toFixed(0); });
 		this.detail.load(this.store.state);
 		if (!this.embedded)
 			setInterval(() => void this.beat(), LIVE_MS);
@@ -175,13 +178,13 @@ export class App {
 
 	/** Looks how far a live recording has come. */
 	async beat() {
-		if (this.isBusy || document.hidden || (this.recording && !this.recording.live && !this.store.state.live && this.change >= 0))
+		if (this.isBusy || document.hidden || (this.recording && !this.recording.live && !this.store.state.live && this.change !== ""))
 			return;
 		this.isBusy = true;
 		try {
 			this.steady.known.clear();
 			const live = await this.steady.ask("live", { recording: this.store.state.recording });
-			const isNew = this.change >= 0 && live.change !== this.change;
+			const isNew = this.change !== "" && live.change !== this.change;
 			this.change = live.change;
 			byId("live").hidden = !live.live;
 			if (this.recording)
@@ -224,15 +227,22 @@ export class App {
 		const metrics = this.recording?.metrics ?? [];
 		fill(metric, ...metrics.map(m => el("option", { value: m.name, title: m.text, selected: m.name === state.metric }, m.name)),
 			metrics.some(m => m.name === state.metric) ? null : el("option", { value: state.metric, selected: true }, state.metric));
-		const recording = this.recordings.find(r => r.id === id), quality = this.recording?.quality;
+		const recording = this.recordings.find(r => r.id === id);
+		this.drawQuality();
+		document.title = (recording ? visible(recording.target || recording.command, 60) + " – " : "") + "stackd";
+	}
+
+	drawQuality() {
+		const recording = this.recordings.find(r => r.id === this.recording?.id), { quality, samples } = this.answer ?? {};
 		if (recording && quality) {
 			const n = quality.complete + quality.reconstructed + quality.partial || 1, lost = quality.lost ?? recording.lost;
-			fill(byId("quality"), el("b", {}, count(recording.samples) + " samples"), ` · ${percent(quality.complete / n)} complete` +
+			fill(byId("quality"), el("b", {}, amount(samples, this.store.state.metric === "cpu" ? "samples" : "records")), ` · ${percent(quality.complete / n)} complete` +
 				(quality.reconstructed ? `, ${percent(quality.reconstructed / n)} reconstructed` : "") + (quality.partial ? `, ${percent(quality.partial / n)} partial` : "") + " · ",
 			el("span", { class: lost ? "warning" : "" }, lost ? `${count(lost)} lost` : "none lost"));
-			byId("quality").title = (this.recording.header ?? []).map((/** @type {string} */ line) => visible(line)).join("\n");
+		} else if (recording) {
+			byId("quality").textContent = (this.recording.header ?? []).map((/** @type {string} */ line) => visible(line)).join(" · ");
 		}
-		document.title = (recording ? visible(recording.target || recording.command, 60) + " – " : "") + "stackd";
+		byId("quality").title = (this.recording?.header ?? []).map((/** @type {string} */ line) => visible(line)).join("\n");
 	}
 
 	/** The line that says what is selected. */
@@ -249,6 +259,8 @@ export class App {
 			state.viewFrom === null ? null : el("button", { class: "plain link", onclick: () => this.store.set({ viewFrom: null, viewTo: null }) }, "Zoom out"),
 			threads.length ? el("button", { class: "plain link", onclick: () => this.store.set({ threads: [] }) }, "All threads") : null);
 		byId("live").setAttribute("aria-pressed", String(state.live));
+		if (this.lanes.data)
+			fill(byId("lane-legend"), ...this.lanes.legend().map(([color, text]) => swatch(color, text)));
 	}
 
 	/** @param {any} answer */
@@ -256,6 +268,10 @@ export class App {
 		if (!answer || typeof answer.total !== "number" || answer.metric === undefined)
 			return;
 		const { total, total_error: error, unit, period_ns: period, metric } = answer;
+		if (answer.quality && metric === this.store.state.metric) {
+			this.answer = answer;
+			this.drawQuality();
+		}
 		byId("total").textContent = `${visible(metric)}: ${withError(total, error, unit)}` + (unit === "samples" && period ? ` (${time(total * period)})` : "");
 	}
 
@@ -274,6 +290,7 @@ export class App {
 	restyle() {
 		this.colors.isDark = this.theme.isDark();
 		this.lanes.redraw();
+		this.drawState();
 		const { tab } = this.tabs[this.store.state.tab];
 		tab?.restyle();
 	}

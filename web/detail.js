@@ -14,6 +14,9 @@ import { nameText } from "./tab_flame.js";
 
 const WAIT_MS = 120, SHOWN = 6;
 
+/** How the callers of code are found, by the names that recordings have for it. @type {Record<string, string>} */
+const RULES = { none: "not known", cfi: "unwind information", runtime_table: "the runtime's own tables", analysed: "analysed instructions", frame_pointer: "frame pointers" };
+
 export class Detail {
 	/** @param {import("./app.js").App} app @param {HTMLElement} element */
 	constructor(app, element) {
@@ -38,7 +41,8 @@ export class Detail {
 
 	/** @param {import("./state.js").State} state */
 	load(state) {
-		this.command.textContent = commandOf(state, this.app.storePath, this.app.lanes.selected());
+		/* Each word by itself, so that a line never breaks within an option. */
+		fill(this.command, ...commandOf(state, this.app.storePath, this.app.lanes.selected()).split(" ").flatMap((word, i) => [i ? " " : null, el("span", {}, word)]));
 		this.copied.textContent = "";
 		clearTimeout(this.timer);
 		this.timer = window.setTimeout(() => this.ask(state), WAIT_MS);
@@ -88,9 +92,9 @@ export class Detail {
 			...lines?.line?.length ? [el("h3", {}, "Lines"), el("ul", { class: "short" }, ...largest(lines).map(i => el("li", {},
 				el("span", { class: "amount" }, percent(lines.self[i] / (answer.self || 1))), el("span", { title: visible(answer.strings[lines.file[i]]) + ":" + lines.line[i] }, shortPath(answer.strings[lines.file[i]], 28) + ":" + lines.line[i]))))] : [],
 			...answer.provenance?.length ? [el("h3", { title: "By which rule its caller was found" }, "Found by"), el("ul", { class: "short" }, ...answer.provenance.map((/** @type {any} */ p) =>
-				el("li", {}, el("span", { class: "amount" }, plain(p.samples, "")), visible(p.name))))] : [],
+				el("li", {}, el("span", { class: "amount" }, plain(p.samples, "")), visible(RULES[p.name] ?? p.name))))] : [],
 			...answer.incomplete?.length ? [el("h3", {}, "Incomplete paths"), el("ul", { class: "short" }, ...answer.incomplete.map((/** @type {any} */ p) =>
-				el("li", {}, el("span", { class: "amount" }, plain(p.samples, "")), visible(p.text || p.reason))))] : []);
+				el("li", {}, el("span", { class: "amount" }, plain(p.samples, "")), visible(p.text || p.reason.replaceAll("_", " ")))))] : []);
 	}
 
 	/** @param {string} title @param {ReturnType<typeof nearest>} rows @param {number} of @param {string} unit */

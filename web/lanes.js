@@ -9,7 +9,7 @@ import { Axis, decodeRuns, decodeShares, toggled, within, zoomed } from "./lane_
 import { bytes, moment, percent, prefixed, ticks, time } from "./format.js";
 import { shortName, visible } from "./names.js";
 
-const LANE = 22, LINE = 40, AXIS = 22;
+const LANE = 24, LINE = 40, AXIS = 24, COLUMN_PX = 2, LEGEND_MOST = 6;
 
 /**
  * @typedef {object} LaneAnswer
@@ -86,7 +86,7 @@ export class Lanes {
 
 	/** The columns to ask for. */
 	get columns() {
-		return Math.max(64, Math.min(1600, Math.round(this.canvas.clientWidth || 800)));
+		return Math.max(64, Math.min(1600, Math.round((this.canvas.clientWidth || 800) / COLUMN_PX)));
 	}
 
 	/** @param {any} data an answer of /lanes */
@@ -102,6 +102,22 @@ export class Lanes {
 		});
 		this.drawNames();
 		this.draw();
+	}
+
+	/** What the colours of lanes mean, of those that there are: [colour, text]. @returns {[string, string][]} */
+	legend() {
+		const present = new Set(this.lanes.flatMap(lane => lane.states.map(run => run[0])));
+		const isOn = this.lanes.some(lane => lane.shares.some(share => share > 0));
+		/** @type {[string, string][]} */
+		const list = isOn ? [[this.colors.state("cpu"), "on the CPU"]] : [];
+		for (const state of present) {
+			const name = this.data.states[state];
+			if (name === "runnable")
+				list.push([this.colors.state("runnable"), "waiting for a CPU"]);
+			else if (name !== "on the CPU")
+				list.push([this.colors.reason(name), "blocked: " + reasonText(name)]);
+		}
+		return list.slice(0, LEGEND_MOST);
 	}
 
 	/** What is shown of the time. */
@@ -136,11 +152,13 @@ export class Lanes {
 		if (answer.folded || isUnfolded)
 			row.append(el("button", { class: "plain fold", "aria-expanded": String(isUnfolded), "aria-label": `Threads of ${visible(name)}`,
 				onclick: () => this.store.set({ unfold: toggled(state.unfold, id, true) }) }, isUnfolded ? "▾" : "▸"));
+		else if (kind !== "process")
+			row.append(el("span", { class: "fold" }));
 		row.append(el("button", { class: "plain lane-button", "aria-pressed": String(isSelected), "data-lane": id,
 			title: `${visible(name)}\n${what}, ${time(answer.cpu_ns)} on the CPU` + (answer.off_ns ? `, ${time(answer.off_ns)} off it` : ""),
 			onclick: (/** @type {MouseEvent} */ event) => this.store.set({ threads: toggled(this.store.state.threads, id, event.ctrlKey || event.metaKey || event.shiftKey) }) },
 		el("span", { class: "lane-title" }, visible(name, 80)), el("span", { class: "dim" }, kind === "pool" ? "×" + answer.threads : time(answer.cpu_ns))));
-		row.style.paddingInlineStart = 4 + 10 * Math.min(indent, 3) + "px";
+		row.style.paddingInlineStart = 2 + 8 * Math.max(0, Math.min(indent, 4) - 1) + "px";
 		return row;
 	}
 
@@ -209,7 +227,7 @@ export class Lanes {
 
 	/** @param {CanvasRenderingContext2D} c @param {Lane} lane @param {number} y @param {Axis} axis */
 	drawLane(c, lane, y, axis) {
-		const { x } = this.scale(axis), { states, regions } = this.data, tall = LANE - 5, { colors } = this;
+		const { x } = this.scale(axis), { states, regions = [] } = this.data, tall = LANE - 5, { colors } = this;
 		const isDim = this.store.state.threads.length && !this.isSelected(lane.answer);
 		c.globalAlpha = isDim ? 0.35 : 1;
 		for (const [state, begin, end] of lane.states) {
@@ -398,7 +416,7 @@ export class Lanes {
 	 * @param {number} at
 	 */
 	describe(y, at) {
-		const { from, to, columns, states, regions } = this.data, column = Math.floor((at - from) / (to - from) * columns);
+		const { from, to, columns, states, regions = [] } = this.data, column = Math.floor((at - from) / (to - from) * columns);
 		const lane = y >= 0 ? this.laneAt(y) : undefined, text = [moment(at, (to - from) / columns)];
 		const line = y < 0 ? this.lines[0] : this.lines[Math.floor((y + this.element.scrollTop - AXIS) / LINE)];
 		const runOf = (/** @type {[number, number, number][]} */ runs) => runs.find(run => column >= run[1] && column < run[2])?.[0] ?? 0;
@@ -408,7 +426,7 @@ export class Lanes {
 			text.push(cpus > 1 ? `${(share * cpus).toFixed(2)} CPUs` : `${percent(share)} on the CPU`);
 			const state = states[runOf(lane.states)], region = regions[runOf(lane.regions)];
 			if (state && state !== "on the CPU")
-				text.push("mostly " + (state === "runnable" ? "waiting for a CPU" : "blocked: " + state));
+				text.push("mostly " + (state === "runnable" ? "waiting for a CPU" : "blocked: " + reasonText(state)));
 			if (region)
 				text.push("in " + shortName(region));
 			for (const [markColumn, mark] of lane.answer.marks ?? [])
@@ -427,6 +445,9 @@ export class Lanes {
 		return this.lanes.map(lane => lane.answer).filter(answer => threads.includes(answer.id));
 	}
 }
+
+/** A reason as it is recorded, `[futex]`, without its brackets. @param {string} reason */
+export const reasonText = reason => visible(reason.replace(/^\[(.*)\]$/, "$1"), 60);
 
 /** @param {string} name */
 const lineTitle = name => ({ cpu: "CPU", "heap.live": "Heap" })[name] ?? visible(name);

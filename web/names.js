@@ -16,7 +16,7 @@ const OPERATOR = /^operator(?: ?(?:\(\)|\[\]|<=>|<<=|>>=|->\*|->|<<|>>|<=|>=|==|
 const SUFFIX = /(?: \([^()]*\.\w+\)| \[[^\]]*\])+$/;
 const QUALIFIER = /^ (?:const|volatile|noexcept)\b|^ &&?/;
 const RUST_HASH = /::h[0-9a-f]{16}$/;
-const CLONE = /\.(?:isra|constprop|part|lto_priv|llvm)\.\d+/g;
+const CLONE = / \[clone \.(?:isra|constprop|part|lto_priv)\.\d+\]|\.(?:isra|constprop|part|lto_priv|llvm)\.\d+/g;
 const LONGEST = 4096;
 
 /**
@@ -159,8 +159,8 @@ export function shortName(full) {
 		return before;
 	let short = full;
 	if (full.length <= LONGEST && !full.includes("\u0000")) {
-		const suffix = SUFFIX.exec(full)?.[0] ?? "";
-		const text = full.slice(0, full.length - suffix.length).replace(RUST_HASH, "").replace(CLONE, "");
+		const whole = full.replace(CLONE, ""), suffix = SUFFIX.exec(whole)?.[0] ?? "";
+		const text = whole.slice(0, whole.length - suffix.length).replace(RUST_HASH, "");
 		short = (shorten(text) || text) + suffix;
 	}
 	short = visible(short, 512);

@@ -42,7 +42,7 @@ export class DifferenceTab {
 			{ key: "noise", isWide: true, title: "Error", width: "5.4rem", text: row => row.noise === null ? "exact" : "± " + plain(+row.noise.toPrecision(2), this.unit), value: row => row.noise ?? 0, mark: () => "dim" },
 			{ key: "before", isWide: true, title: "Before", width: "6rem", text: row => plain(row.before, this.unit), value: row => row.before },
 			{ key: "after", isWide: true, title: "After", width: "6rem", text: row => plain(row.after, this.unit), value: row => row.after },
-			{ key: "significant", isWide: true, title: "", width: "6.4rem", isText: true, text: row => row.significant ? "" : "may be noise", mark: () => "dim" },
+			{ key: "significant", isWide: true, title: "Noise?", width: "6.4rem", isText: true, text: row => row.significant ? "" : "may be", mark: () => "dim" },
 			{ key: "name", title: "Function", width: "minmax(9rem, 3fr)", isText: true, text: row => nameText(row.name), value: row => row.name, hint: row => visible(row.name) },
 			{ key: "object", isWide: true, title: "Object", width: "minmax(5rem, 1fr)", isText: true, text: row => shortPath(row.object, 40), value: row => row.object, mark: () => "dim", hint: row => visible(row.object) },
 		], select: row => app.store.set({ focus: row.name, object: row.object }, false),

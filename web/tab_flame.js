@@ -131,7 +131,7 @@ export class FlameTab {
 			return;
 		}
 		const { nodes, amount: found } = matches ? tree.matching(matches, zoom, side) : { nodes: [], amount: 0 };
-		this.found.textContent = !matches ? "not a pattern" : nodes.length ? `${percent(found / tree.total[side][zoom])} in ${nodes.length.toLocaleString("en")} frames found` : "nothing found";
+		this.found.textContent = !matches ? "not a pattern" : nodes.length ? `${percent(found / tree.total[side][zoom])} in ${nodes.length.toLocaleString("en")} frame${nodes.length === 1 ? "" : "s"} found` : "nothing found";
 	}
 
 	/** @param {number} i @param {boolean} isZoom */

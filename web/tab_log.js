@@ -21,8 +21,9 @@ export class LogTab {
 		] });
 		this.all = el("input", { type: "checkbox", id: "all-counters", onchange: () => this.draw() });
 		this.facts = el("div", { class: "facts" });
+		this.none = emptyState("No counter of a loss is above 0.");
 		this.events = el("ol", { class: "events" });
-		this.content = el("div", { class: "content" }, this.facts, this.events, el("div", { class: "tools" }, el("label", {}, this.all, " also those that are 0, or of no loss")), this.table.element);
+		this.content = el("div", { class: "content" }, this.facts, this.events, el("div", { class: "tools" }, el("label", {}, this.all, " also those that are 0, or of no loss")), this.table.element, this.none);
 		this.element = el("div", { class: "view" }, this.content);
 		/** @type {Counter[]} */
 		this.counters = [];
@@ -31,7 +32,7 @@ export class LogTab {
 	/** @param {import("./state.js").State} state */
 	async load(state) {
 		const answer = await this.app.api.ask("log", { recording: state.recording }), { recording } = this.app;
-		this.counters = answer.counters.map((/** @type {Counter} */ c) => ({ ...c, name: visible(c.name), text: visible(c.text) }));
+		this.counters = answer.counters.map((/** @type {Counter} */ c) => ({ ...c, name: visible(c.name), text: visible(c.text ?? "") }));
 		fill(this.facts, ...(recording?.header ?? []).map((/** @type {string} */ line) => el("div", {}, visible(line))), answer.note ? el("div", { class: "warning" }, visible(answer.note)) : null,
 			el("div", {}, answer.lost ? el("b", { class: "warning" }, `${count(answer.lost)} samples were lost.`) : "No sample was lost."));
 		fill(this.events, ...answer.events.map((/** @type {any} */ event) => el("li", {}, event.ns === null || event.ns === undefined ? "" : el("b", {}, moment(event.ns) + " "), visible(event.text))));
@@ -43,9 +44,8 @@ export class LogTab {
 	draw() {
 		const shown = this.all.checked ? this.counters : this.counters.filter(c => c.value && /loss|lost|refus|lower|fail|limit/.test(c.group + c.name));
 		this.table.show(shown);
-		this.table.body.classList.toggle("none", !shown.length);
-		if (!shown.length)
-			fill(this.table.body, emptyState("No counter of a loss is above 0."));
+		this.table.element.hidden = !shown.length;
+		this.none.hidden = shown.length > 0;
 	}
 
 	restyle() {}

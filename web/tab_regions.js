@@ -35,7 +35,7 @@ export class RegionsTab {
 			{ key: "threads", isWide: true, title: "Threads", width: "4.6rem", text: row => count(row.threads), value: row => row.threads },
 			...hasBytes ? [bytesOf("sent", "Sent"), bytesOf("received", "Received"), bytesOf("read", "Read"), bytesOf("written", "Written")] : [],
 			{ key: "name", title: "Region", width: "minmax(9rem, 1fr)", isText: true, text: row => nameText(row.name), value: row => row.name, hint: row => visible(row.name) },
-			{ key: "note", isWide: true, title: "", width: "minmax(2rem, .8fr)", isText: true, text: row => row.off !== null ? `counted until ${moment(row.off)}, estimated since` : row.left ? `${count(row.left)} not left by return` : "", mark: () => "dim" },
+			{ key: "note", isWide: true, title: "Note", width: "minmax(2rem, .8fr)", isText: true, text: row => row.off !== null ? `counted until ${moment(row.off)}, estimated since` : row.left ? `${count(row.left)} not left by return` : "", mark: () => "dim" },
 		], open: row => this.app.store.set({ region: row.name, tab: "fold" }), select: row => this.app.store.set({ region: row.name }, false) });
 		this.hasBytes = hasBytes;
 		return table;

@@ -27,14 +27,14 @@ export class SourceTab {
 		/** @type {Table<SourceLine>} */
 		this.lines = new Table({ label: "Source lines", sort: "", columns: [
 			{ key: "self", title: "Self", width: "5rem", text: row => row.self ? plain(row.self, this.unit) : "", share: heat.self },
-			{ key: "share", isWide: true, title: "", width: "4.6rem", text: row => row.self ? percent(row.self / this.total) : "", mark: () => "dim" },
+			{ key: "share", isWide: true, title: "%", width: "4.6rem", text: row => row.self ? percent(row.self / this.total) : "", mark: () => "dim" },
 			{ key: "line", title: "Line", width: "3.6rem", text: row => String(row.line || "?"), mark: () => "dim", hint: row => `${visible(row.file)}:${row.line}` },
 			{ key: "text", title: "Source", width: "minmax(12rem, 1fr)", isText: true, text: row => visible(row.text.replaceAll("\t", "    ")) || " ", mark: () => "code", hint: row => visible(row.text) },
 		], select: row => this.showCode(code => code.file === row.file && code.line === row.line) });
 		/** @type {Table<Instruction>} */
 		this.code = new Table({ label: "Instructions", sort: "", columns: [
 			{ key: "self", title: "Self", width: "5rem", text: row => row.self ? plain(row.self, this.unit) : "", share: heat.self },
-			{ key: "share", isWide: true, title: "", width: "4.6rem", text: row => row.self ? percent(row.self / this.total) : "", mark: () => "dim" },
+			{ key: "share", isWide: true, title: "%", width: "4.6rem", text: row => row.self ? percent(row.self / this.total) : "", mark: () => "dim" },
 			{ key: "address", title: "Address", width: "5.6rem", text: row => row.address, mark: () => "dim code" },
 			{ key: "text", title: "Instruction", width: "minmax(10rem, 1fr)", isText: true, text: row => visible(row.text.replaceAll("\t", " ")), mark: () => "code", hint: row => visible(row.text) },
 			{ key: "inlined", isWide: true, title: "From", width: "minmax(6rem, .6fr)", isText: true, text: row => (row.line ? shortPath(row.file.split("/").pop() ?? "", 24) + ":" + row.line : "") +
@@ -55,7 +55,7 @@ export class SourceTab {
 		this.unit = answer.unit;
 		this.total = answer.self || answer.function_total || 1;
 		fill(this.title, el("b", { title: visible(answer.function.name) }, nameText(answer.function.name)));
-		this.note.textContent = [answer.problem, answer.missing && "missing: " + answer.missing, answer.more && `${answer.more} more functions of this name`].filter(Boolean).join("; ");
+		this.note.textContent = [answer.problem, answer.missing && "missing: " + answer.missing, answer.left_out && `${answer.left_out} more functions of this name`].filter(Boolean).join("; ");
 		const lines = l.line.map((/** @type {number} */ line, /** @type {number} */ i) => ({ line, file: at(l.file[i]), text: at(l.text[i]), self: l.self[i], total: l.total[i] }));
 		const code = c.address.map((/** @type {string} */ address, /** @type {number} */ i) => ({ address, text: at(c.text[i]), file: at(c.file[i]), line: c.line[i], inlined: at(c.inlined[i]), self: c.self[i], total: c.total[i] }));
 		const files = [...new Set(lines.map((/** @type {SourceLine} */ line) => line.file))];

@@ -7,6 +7,7 @@ import { selectionOf } from "./api.js";
 import { el, emptyState, fill } from "./dom.js";
 import { Flame } from "./flame.js";
 import { count, moment, percent, time } from "./format.js";
+import { reasonText } from "./lanes.js";
 import { visible } from "./names.js";
 import { nameText } from "./tab_flame.js";
 import { Table } from "./table.js";
@@ -19,7 +20,10 @@ export function chainsTree({ chains, strings }) {
 	const kinds = [...new Set(Object.values(FRAME_KINDS))], n = chains.parent.length, self = chains.ns.slice();
 	for (let i = 1; i < n; i++)
 		self[chains.parent[i]] -= chains.ns[i];
-	return { strings: [...strings, ""], kinds, frames: { name: chains.name, object: chains.name.map(() => strings.length),
+	/* Those without a name have their kind's. */
+	const more = ["", "all waits", "an interrupt", "not known"], unnamed = { all: 1, interrupt: 2 };
+	const name = chains.name.map((/** @type {number} */ at, /** @type {number} */ i) => strings[at] ? at : strings.length + (unnamed[/** @type {"all"} */ (chains.kind[i])] ?? 3));
+	return { strings: [...strings.map((/** @type {string} */ text) => text.replace(/^\[(.*)\]$/, "$1")), ...more], kinds, frames: { name, object: name.map(() => strings.length),
 		kind: chains.kind.map((/** @type {string} */ kind) => kinds.indexOf(FRAME_KINDS[kind] ?? "mark")) },
 	nodes: { parent: chains.parent, frame: chains.name.map((/** @type {number} */ _, /** @type {number} */ i) => i), total: chains.ns, self: self.map((/** @type {number} */ x) => Math.max(0, x)) } };
 }
@@ -73,7 +77,7 @@ export class WaitsTab {
 	async load(state) {
 		const { metric: _, ...selection } = selectionOf(state), answer = await this.app.api.ask("wakers", selection), { strings, reasons, longest } = answer;
 		this.data = answer;
-		const rows = reasons.name.map((/** @type {number} */ name, /** @type {number} */ i) => ({ name: visible(strings[name]), kind: reasons.kind[i], ns: reasons.ns[i], waits: reasons.waits[i] }));
+		const rows = reasons.name.map((/** @type {number} */ name, /** @type {number} */ i) => ({ name: reasonText(strings[name]), kind: reasons.kind[i], ns: reasons.ns[i], waits: reasons.waits[i] }));
 		if (!rows.length && !longest.begin.length) {
 			fill(this.content, this.app.lacks("wait") ? emptyState("No waits: this recording has none.", "Record with: sudo stackd --wakers …") :
 				emptyState("No waits in the selection.", "Choose a wider range of time, or all threads."));
@@ -82,7 +86,7 @@ export class WaitsTab {
 		this.total = rows.reduce((/** @type {number} */ sum, /** @type {Reason} */ row) => sum + row.ns, 0) || 1;
 		const nameOf = (/** @type {number | string} */ x) => visible(typeof x === "number" ? strings[x] ?? "" : x);
 		const waits = longest.begin.map((/** @type {number} */ begin, /** @type {number} */ i) => ({ thread: longest.thread[i], name: nameOf(longest.name[i]), begin, end: longest.end[i],
-			stands: longest.stands_for_ns?.[i], kind: longest.kind[i], reason: nameOf(longest.reason[i]), waker: nameOf(longest.waker[i] ?? "") }));
+			stands: longest.stands_for_ns?.[i], kind: longest.kind[i], reason: reasonText(nameOf(longest.reason[i])), waker: nameOf(longest.waker[i] ?? "") }));
 		const tree = new Tree(chainsTree(answer)), hasChains = tree.size > 1 && tree.total[0][0] > 0;
 		fill(this.content, el("section", {}, el("h2", { class: "small" }, "What threads waited for"), this.reasons.element),
 			el("section", { class: "wide" }, el("h2", { class: "small" }, "The longest waits (Enter or double click selects one)"), this.longest.element),

@@ -59,9 +59,9 @@ export class Table {
 		/** @type {R[]} */
 		this.rows = [];
 		this.at = -1;
-		this.body = el("div", { class: "rows", role: "rowgroup" });
+		this.body = el("div", { class: "rows", role: "none" });
 		this.head = el("div", { class: "row head", role: "row" });
-		this.scroll = el("div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": options.label + ", rows" }, this.body);
+		this.scroll = el("div", { class: "table-scroll", tabindex: "0", role: "rowgroup", "aria-label": options.label + ", rows" }, this.body);
 		this.element = el("div", { class: "table", role: "table", "aria-label": options.label },
 			el("div", { role: "rowgroup" }, this.head), this.scroll);
 		this.redraw = atNextFrame(() => this.draw());

@@ -28,6 +28,8 @@ const NAMES = {
 	"f() [clone .cold]": "f [clone .cold]",
 	"work.constprop.0": "work",
 	"work.isra.0.cold": "work.cold",
+	"int f<int>(std::vector<int>&) [clone .isra.0]": "f‹…›",
+	"f(int) [clone .constprop.0] [clone .cold]": "f [clone .cold]",
 	"parse (lexer.c)": "parse (lexer.c)",
 	"parse [prog+0x1240]": "parse [prog+0x1240]",
 	"prog+0x1240": "prog+0x1240",
