@@ -10,8 +10,8 @@ runs. Of each run these errors are taken, in percent:
 
     share   of the samples in short tasks among those in both kinds, less that of the time
     tasks   the samples in both kinds times the period, against the time
-    whole   the sum of the periods, with those of CPUs on their way to a woken task (`waking_ns`, which is an
-            upper bound), against the scheduler's count, as `stackctl stats` has them
+    whole   the sum of the periods, with those of CPUs on their way to a woken task (`waking_ns`),
+            against the scheduler's count, as `stackctl stats` has them
     net     the same, against that count less the time of stackd's own program, which is in it
 
 A sample counts as often as the periods that it stands for. A row has the means, with the standard error, and

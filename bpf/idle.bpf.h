@@ -16,12 +16,17 @@
  * switch. In a program whose threads wake each other all the time, a quarter of the CPU time can be
  * such time, in which the program does not run. No sample in that time can be of the program. So
  * samples of CPUs that make way for a task in scope (one that is recorded) are counted, so that the
- * sum of samples can be compared with the scheduler's CPU time.
+ * sum of samples can be compared with the scheduler's CPU time. Of a clock that fires late, only
+ * the periods count that were due since the wake-up (late.bpf.h).
+ *
+ * The events of a cgroup are off while other tasks have the CPU, and hit none of that time. There,
+ * the kernel's own count of the time for which the events were on shows it (sampler.h).
  */
 #ifndef IDLE_BPF_H
 #define IDLE_BPF_H
 
 #include "cpu_clock.bpf.h"
+#include "late.bpf.h"
 #include "next_task.bpf.h"
 #include "scratch.bpf.h"
 #include "tracked_pids.bpf.h"
@@ -44,15 +49,16 @@ static __always_inline struct task_struct *woken_on(const struct rq *rq,
 
 /* Counts a sample of a CPU that makes way for a task in scope. A global function, so that the BPF
  * verifier checks it once. */
-__noinline int count_waking(__u64 period)
+__noinline int count_waking(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
-	struct task_struct *woken = woken_on(queue_of(current), current);
+	const struct rq *rq = queue_of(current);
+	struct task_struct *woken = woken_on(rq, current);
 	__u32 here = 0;
 	struct stackd_counters *counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
 
-	if (woken && counted && passes_on(woken))
-		counted->n[STACKD_COUNT_WAKING_NS] += period;
+	if (woken && rq && counted && passes_on(woken))
+		counted->n[STACKD_COUNT_WAKING_NS] += due_since_set(rq, EVENT_OF(ctx));
 	return 0;
 }
 

@@ -97,6 +97,39 @@ static __noinline int read_timer(struct scratch *s, const struct perf_event *eve
 	return 0;
 }
 
+/* Of periods that end `last` ns ago and are `every` ns long, `most` ns in all, returns those that
+ * were due in the last `since` ns. */
+static __always_inline __u64 due_within(__u64 since, __u64 last, __u64 every, __u64 most)
+{
+	__u64 due;
+
+	if (since < last)
+		return 0;
+	if (since - last >= most)
+		return most;
+	due = ((since - last) / every + 1) * every;
+	return due < most ? due : most;
+}
+
+/* Returns how much of the time that a clock's sample represents has passed since the scheduler set
+ * the CPU's clock. A clock fires late, so it may have been due before. If it is not known when the
+ * timer was due, or the clock was set: a period. */
+static __always_inline __u64 due_since_set(const struct rq *rq, const struct perf_event *event)
+{
+	const __u64 now = bpf_ktime_get_ns(), since = since_set(rq, now);
+	__u64 due = 0, every = 0, late;
+
+	bpf_core_read(&every, sizeof(every), &event->hw.sample_period);
+	if (every < CLOCK_LEAST_NS)
+		every = CLOCK_LEAST_NS;
+	if (bpf_core_field_exists(event->hw.hrtimer._softexpires))
+		bpf_core_read(&due, sizeof(due), &event->hw.hrtimer._softexpires);
+	late = now - due;
+	if (!due || now < due || late > LATE_MOST_NS || !~since)
+		return every;
+	return due_within(since, late % every, every, late - late % every + every);
+}
+
 /* Sets the period of a clock's sample to the time that it represents. */
 static __always_inline void weigh(struct scratch *s, struct bpf_perf_event_data *ctx,
 				  struct task_struct *task)

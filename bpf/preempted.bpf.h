@@ -11,9 +11,9 @@
  * more time than the scheduler counts.
  *
  * The samples are right, so they stay as they are. The periods of the samples that hit a task in
- * such a time are added up, so that the sum of samples can be compared with the scheduler's CPU
- * time. No sample can hit the interrupt of a sample, so if that interrupt takes long, because it
- * copies the stack, its time is added to the sum.
+ * such a time, as far as they were due since the wake-up, are added up, so that the sum of samples
+ * can be compared with the scheduler's CPU time. No sample can hit the interrupt of a sample, so if
+ * that interrupt takes long, because it copies the stack, its time is added to the sum.
  */
 #ifndef PREEMPTED_BPF_H
 #define PREEMPTED_BPF_H
@@ -29,10 +29,11 @@ static __always_inline bool is_in_scope(struct task_struct *task)
 	return cgroup_id ? is_in_cgroup(task) : passes_on(task);
 }
 
-/* If the current task is to make way for a woken task, adds `ns` to the time that the scheduler
- * counts as the woken task's. If the woken task is in scope, too, the sum over both tasks is right,
- * and nothing is added. A global function, so that the BPF verifier checks it once. */
-__noinline int count_preempted(__u64 ns)
+/* If the current task is to make way for a woken task, adds to the time that the scheduler counts
+ * as the woken task's: of periods as due_within() has them, those that were due since the wake-up.
+ * If the woken task is in scope, too, the sum over both tasks is right, and nothing is added. A
+ * global function, so that the BPF verifier checks it once. */
+__noinline int count_preempted(__u64 last, __u64 every, __u64 most)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const struct rq *rq = queue_of(task);
@@ -43,7 +44,8 @@ __noinline int count_preempted(__u64 ns)
 	if (is_everyone)
 		return 0;
 	if (rq && counted && makes_way(rq) && !(woken && is_in_scope(woken)))
-		counted->n[STACKD_COUNT_PREEMPTED_NS] += ns;
+		counted->n[STACKD_COUNT_PREEMPTED_NS] +=
+			due_within(since_set(rq, bpf_ktime_get_ns()), last, every, most);
 	return 0;
 }
 
@@ -54,20 +56,21 @@ static __always_inline bool may_make_way(const struct task_struct *task)
 	return is_clock && task->thread_info.flags & ARCH_MAY_RESCHEDULE;
 }
 
-/* When a sample begins: counts its period. */
-static __always_inline void note_preempted(const struct scratch *s, struct task_struct *task)
+/* When a sample begins: counts its periods, of `every` ns. s->due is when the clock is due next. */
+static __always_inline void note_preempted(const struct scratch *s, struct task_struct *task,
+					   __u64 every)
 {
 	if (RARELY(may_make_way(task)))
-		count_preempted(s->record.period);
+		count_preempted((__u32)((__u32)s->record.header.time_ns + (__u32)every - s->due),
+				every, s->record.period);
 }
 
-/* When a sample ends: counts the time that it has taken. A task that was woken meanwhile can have
- * been woken at any moment of that time. */
+/* When a sample ends: counts the time that it has taken. */
 static __always_inline void note_preempted_by_sample(const struct scratch *s,
 						     struct task_struct *task)
 {
 	if (may_make_way(task))
-		count_preempted(bpf_ktime_get_ns() - s->record.header.time_ns);
+		count_preempted(0, 1, bpf_ktime_get_ns() - s->record.header.time_ns);
 }
 
 #endif

@@ -668,7 +668,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 
 	if (RARELY(is_outside(task, pid_tgid >> 32))) {
 		if (is_clock)
-			count_waking(ctx->sample_period);
+			count_waking(ctx);
 		return 0;
 	}
 	if (is_sampled_twice(ctx, pid_tgid, task->start_time))
@@ -676,7 +676,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	count(STACKD_COUNT_STARTED);
 	if (RARELY(is_idle(task, pid_tgid, PT_REGS_SP(&ctx->regs)))) {
 		if (is_clock)
-			count_waking(ctx->sample_period);
+			count_waking(ctx);
 		count(STACKD_COUNT_IDLE);
 		return 0;
 	}
@@ -690,7 +690,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	fill_record(&s->record, ctx, pid_tgid, cpu);
 	s->cpu = cpu;
 	weigh(s, ctx, task);
-	note_preempted(s, task);
+	note_preempted(s, task, ctx->sample_period);
 	header->flags = take_registers(s, ctx, task);
 	thread = region_thread_of(task);
 	join_regions(s, task, thread);

@@ -46,7 +46,7 @@
 	X(LATE_CUT_NS, "late_cut_ns", NS,                                                          \
 	  "time that no sample stands for: one was late by too much")                              \
 	X(WAKING_NS, "waking_ns", NS,                                                              \
-	  "the part of `cpu_ns`, by samples, in which a CPU was about to switch to a woken task")  \
+	  "the part of `cpu_ns`, by samples or perf, before CPUs switched to a woken task")        \
 	X(PREEMPTED_NS, "preempted_ns", NS,                                                        \
 	  "time of samples, and of taking them, that is not in `cpu_ns`: another task was to run") \
 	X(MANAGED_FRAMES, "managed_frames", COUNT,                                                 \

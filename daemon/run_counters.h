@@ -26,8 +26,8 @@ struct run_counters {
 				 * recorded */
 	uint64_t stolen_ns;	/* time that the host has taken from all CPUs */
 	bool has_periods;	/* the samples' periods add up to CPU time */
-	bool has_waking;	/* events are opened on CPUs, so samples also hit CPUs that are
-				 * about to switch to a woken task */
+	bool has_waking;	/* the time of CPUs that are about to switch to a woken task is
+				 * known: samples hit it, or the events of a cgroup tell it */
 	uint64_t own_cpu_ns, own_resident_bytes; /* CPU time and resident memory of stackd and its
 						  * workers */
 	uint64_t rate_hz;			 /* 0: a fixed period */

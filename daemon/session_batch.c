@@ -31,9 +31,8 @@ void session_count(const struct session *s, struct run_counters *ret_counters)
 	/* With --idle, samples of idle CPUs are no task's CPU time. */
 	ret_counters->has_periods =
 		event_spec_is_cpu_time(&s->scope.event.spec) && !s->options->idle;
-	/* Events of a cgroup or a thread do not count while other tasks have the CPU, so they do
-	 * not hit a CPU that is about to switch to a woken task. */
-	ret_counters->has_waking = s->scope.is_on_cpus || s->options->target == TARGET_ALL;
+	ret_counters->has_waking = s->scope.is_on_cpus || s->options->target == TARGET_ALL ||
+				   s->options->target == TARGET_CGROUP;
 	ret_counters->idle =
 		s->clocks.stopped_ns ? s->clocks.idle : idle_time_since(&s->clocks.idle_since);
 	workers_counts(s->workers, &ret_counters->workers);
@@ -47,15 +46,29 @@ void session_count(const struct session *s, struct run_counters *ret_counters)
 	ret_counters->full_windows = s->recording.full_windows;
 }
 
+/* The events of a cgroup count while the kernel has them on: after it has switched to a task of the
+ * cgroup. The scheduler counts from the wake-up of that task on. No sample can hit what is between,
+ * nor the time of perf's own work at each switch. */
+static void count_off(struct run_counters *c)
+{
+	const uint64_t cpu_ns = c->sampled.counters[STACKD_COUNT_CPU_NS];
+
+	c->sampled.counters[STACKD_COUNT_WAKING_NS] =
+		cpu_ns > c->sampled.on_ns ? cpu_ns - c->sampled.on_ns : 0;
+}
+
 /* Fills in the counters and totals of a batch, as of now. */
 static int fill_in(struct session *s, struct batch *b, const struct run_counters *all)
 {
-	const struct run_counters counters = run_counters_since(all, &s->recording.before);
+	struct run_counters counters = run_counters_since(all, &s->recording.before);
 	const struct status_numbers n = run_counters_status(&counters);
-	int err = run_counters_put(&counters, b);
 	char name[sizeof(b->counters->name)];
 	uint64_t since_ns;
+	int err;
 
+	if (s->options->target == TARGET_CGROUP)
+		count_off(&counters);
+	err = run_counters_put(&counters, b);
 	if (err)
 		return err;
 	run_counters_put_readings(s->options->counters, s->options->n_counters, &s->cost.probe_cost,

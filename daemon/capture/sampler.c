@@ -41,6 +41,9 @@ struct sampler {
 	bool has_time; /* the kernel half adds up the CPU time of tasks */
 	bool is_held;  /* events are opened disabled, and started later */
 	bool regions, waits, has_switches, has_uprobe_multi, has_process_multi;
+	bool has_clocks; /* sampler_clocks_tie() is needed */
+	bool is_timed;	 /* the events tell for how long they were on */
+	uint64_t on_ns;	 /* for how long those were on that are closed now */
 
 	int *events; /* perf event descriptors */
 	size_t n_events, events_cap;
@@ -159,7 +162,7 @@ static int load(struct sampler *s, const struct sampler_options *options)
 		err = sampler_parts_make_rings(s->skel->obj);
 	if (!err)
 		err = map_arrays(s);
-	if (!err && options->regions)
+	if (!err && s->has_clocks)
 		sampler_clocks_tie(s->skel, clock_ns(CLOCK_MONOTONIC));
 	return err;
 }
@@ -193,6 +196,7 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 	s->regions = options->regions;
 	s->waits = options->waits;
 	s->has_switches = options->waits || options->event_groups;
+	s->has_clocks = options->regions || options->is_clock;
 	s->has_uprobe_multi = options->has_uprobe_multi;
 	s->has_process_multi = options->has_process_multi;
 	libbpf_set_print(print_libbpf);
@@ -209,8 +213,24 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 	return 0;
 }
 
+/* Returns for how long some of the events were on, in ns. */
+static uint64_t on_time(const struct sampler *s, size_t from, size_t to)
+{
+	struct {
+		uint64_t count, on_ns;
+	} reading;
+	uint64_t sum = 0;
+
+	for (size_t i = from; i < to && s->is_timed; i++) {
+		if (read(s->events[i], &reading, sizeof(reading)) == sizeof(reading))
+			sum += reading.on_ns;
+	}
+	return sum;
+}
+
 static void close_events(struct sampler *s, size_t from, size_t to)
 {
+	s->on_ns += on_time(s, from, to);
 	for (size_t i = from; i < to; i++)
 		close(s->events[i]);
 	for (size_t i = to; i < s->n_events; i++)
@@ -284,6 +304,8 @@ static int open_event(struct sampler *s, const struct event_spec *spec, pid_t pi
 	attr.disabled = 1;
 	attr.enable_on_exec = s->enable_on_exec;
 	attr.inherit = cpu < 0;
+	if (s->is_timed)
+		attr.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
 	fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -462,6 +484,7 @@ static int open_on_cpus(struct sampler *s, const struct event_spec *spec, int cg
 	int cpus = libbpf_num_possible_cpus(), err = 0;
 
 	s->is_held = true;
+	s->is_timed = cgroup_fd >= 0;
 	for (int cpu = 0; cpu < cpus && !err; cpu++) {
 		err = open_event(s, spec, cgroup_fd >= 0 ? cgroup_fd : -1, cpu, flags, false);
 		if (err == -ENODEV && cpu > 0) /* the CPU is off line */
@@ -656,7 +679,7 @@ int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header
 	s->now_ns = clock_ns(CLOCK_MONOTONIC);
 	s->each = each;
 	s->arg = arg;
-	if (s->regions)
+	if (s->has_clocks)
 		sampler_clocks_tie(s->skel, s->now_ns);
 	return ring_drain(s->ring, on_record, s);
 }
@@ -691,4 +714,5 @@ void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
 				    ret_counts->waits);
 	ret_counts->run_ns = sampler_parts_run_ns(s->skel->progs.stackd_sample, &ret_counts->runs);
 	ret_counts->switch_run_ns = switch_run_ns(s);
+	ret_counts->on_ns = s->on_ns + on_time(s, 0, s->n_events);
 }

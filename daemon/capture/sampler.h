@@ -250,6 +250,7 @@ struct sampler_counts {
 	uint64_t stacks_evicted; /* see record_reader_evicted() */
 	uint64_t regions[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
 	uint64_t waits[STACKD_WAIT_COUNT];     /* by enum stackd_wait_counter */
+	uint64_t on_ns;		/* for how long the events of a cgroup were on; else 0 */
 	uint64_t switch_run_ns; /* run time of the programs of waits and event counters, if
 				 * accounted */
 };

@@ -130,6 +130,8 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 		leave_out_regions(skel);
 	if (!options->is_everyone && !options->is_processes)
 		leave_out_members(skel);
+	bpf_program__set_autoload(skel->progs.stackd_tie_clocks,
+				  options->regions || options->is_clock);
 }
 
 void sampler_programs_regions(const struct stackd_bpf *skel, struct sampler_regions *ret_regions)

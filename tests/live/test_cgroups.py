@@ -198,6 +198,9 @@ def test_cgroup_exec():
                 check(entering.poll() is None, "status", entering.returncode)
                 check(daemon.finish(SIGINT).status == DONE, "stackd's status")
         samples = Recording(store).samples()
+        cpu_time = Recording(store).stats()["cpu_time"]
+        check(cpu_time and cpu_time["waking_ns"] is not None and cpu_time["is_conserved"] is not None,
+              "samples are not compared with the CPU time", cpu_time)
     early = [s for s in samples if is_incomplete(s) and not is_moment(s)]
     named = [chains.text_of(s.frames) for s in early
              if any(frame.object.endswith("chain_static") for frame in user_frames(s))]

@@ -17,6 +17,7 @@
 #include "../../bpf/stackd.bpf.c"
 
 #define STACK	 0xffffc90000100000ull
+#define PERIOD	 20000
 #define SOFT_IRQ 0xffffc90000007f00ull /* on the CPU's own stack */
 
 static unsigned n_records;
@@ -89,7 +90,7 @@ static void test_waking_is_counted(void **state)
 	static struct cfs_rq queue;
 	static struct rq rq;
 	static struct task_struct idle, woken = {.tgid = 7};
-	struct bpf_perf_event_data context = {.sample_period = 1000};
+	struct bpf_perf_event_data context = {.sample_period = PERIOD};
 
 	(void)state;
 	woken.group_leader = &woken;
@@ -111,15 +112,15 @@ static void test_waking_is_counted(void **state)
 	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 0);
 	rq.clock_update_flags = 1;
 	stackd_sample(&context);
-	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 1000);
+	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), PERIOD);
 	is_everyone = 0;
 	stackd_sample(&context); /* another's */
-	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 1000);
+	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), PERIOD);
 	rq.nr_running = 0;
 	rq.cfs_tasks.next = &rq.cfs_tasks;
 	is_everyone = 1;
 	stackd_sample(&context); /* a task of another class */
-	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 1000);
+	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), PERIOD);
 	assert_int_equal(counted(STACKD_COUNT_IDLE), 5);
 	assert_int_equal(n_records, 0);
 
@@ -135,10 +136,10 @@ static void test_waking_is_counted(void **state)
 	context.regs.rsp = STACK + 0x3e80;
 	is_clock = 0;
 	stackd_sample(&context);
-	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 1000);
+	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), PERIOD);
 	is_clock = 1;
 	stackd_sample(&context);
-	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 2000);
+	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 2 * PERIOD);
 	is_clock = 0;
 	is_everyone = 0;
 }
@@ -209,14 +210,14 @@ static void queue_task(struct task_struct *task, uint64_t queued)
 /* Samples the current task, which is of process 1. Does the CPU make way for a task in scope? */
 static bool is_waking(void)
 {
-	struct bpf_perf_event_data context = {.sample_period = 1000};
+	struct bpf_perf_event_data context = {.sample_period = PERIOD};
 	const uint64_t before = counted(STACKD_COUNT_WAKING_NS);
 	uint64_t passed;
 
 	shim_pid_tgid = UINT64_C(1) << 32 | 1;
 	stackd_sample(&context);
 	passed = counted(STACKD_COUNT_WAKING_NS) - before;
-	assert_true(!passed || passed == 1000);
+	assert_true(!passed || passed == PERIOD);
 	return passed;
 }
 
@@ -302,7 +303,7 @@ static void test_classes(void **state)
  * another one? */
 static bool is_preempted(struct task_struct *woken)
 {
-	struct bpf_perf_event_data context = {.sample_period = 1000};
+	struct bpf_perf_event_data context = {.sample_period = PERIOD};
 	const uint64_t before = counted(STACKD_COUNT_PREEMPTED_NS);
 	const unsigned records = n_records;
 
@@ -312,7 +313,7 @@ static bool is_preempted(struct task_struct *woken)
 	context.regs = (struct pt_regs){.rsp = STACK, .cs = 0x10, .rip = 0xffffffff81000000};
 	stackd_sample(&context);
 	assert_int_equal(n_records, records + 1);
-	return counted(STACKD_COUNT_PREEMPTED_NS) - before >= 1000;
+	return counted(STACKD_COUNT_PREEMPTED_NS) - before >= PERIOD;
 }
 
 /* The time of one task in scope that counts for another one in scope is not missing: in processes,
@@ -342,9 +343,58 @@ static void test_preempted(void **state)
 	end_queues();
 }
 
+/* --- what was due since a wake-up --------------------------------------------------------------
+ */
+
+#define NOW 5000000
+
+/* Of a clock that was due `late` ns ago, and whose CPU's clock was set `since` ns ago. */
+static uint64_t due(uint64_t late, uint64_t since)
+{
+	struct perf_event event = {
+		.hw = {.sample_period = PERIOD, .hrtimer._softexpires = NOW - late}};
+	struct rq rq = {.clock = NOW - since};
+	uint64_t ns;
+
+	shim_time_ns = NOW;
+	clock_ties = 1;
+	ns = due_since_set(&rq, &event);
+	clock_ties = 0;
+	return ns;
+}
+
+static void test_due_since_wake_up(void **state)
+{
+	(void)state;
+	assert_int_equal(due(300, 1000), PERIOD);
+	assert_int_equal(due(1000, 1000), PERIOD);
+	assert_int_equal(due(1001, 1000), 0);
+	assert_int_equal(due(PERIOD - 1, 0), 0);
+	/* late by two periods and 300 ns: the last one, the last two, all */
+	assert_int_equal(due(2 * PERIOD + 300, 299), 0);
+	assert_int_equal(due(2 * PERIOD + 300, 300), PERIOD);
+	assert_int_equal(due(2 * PERIOD + 300, PERIOD + 299), PERIOD);
+	assert_int_equal(due(2 * PERIOD + 300, PERIOD + 300), 2 * PERIOD);
+	assert_int_equal(due(2 * PERIOD + 300, 3 * PERIOD), 3 * PERIOD);
+}
+
+/* Without the clock, or the timer: a whole period. */
+static void test_due_unknown(void **state)
+{
+	struct perf_event event = {.hw.sample_period = PERIOD};
+	struct rq rq = {.clock = NOW};
+
+	(void)state;
+	shim_time_ns = NOW;
+	assert_int_equal(due_since_set(&rq, &event), PERIOD);
+	clock_ties = 1;
+	assert_int_equal(due_since_set(&rq, &event), PERIOD);
+	clock_ties = 0;
+}
+
 static int set_up(void **state)
 {
-	static struct perf_event event; /* of which nothing is known: no timer was due */
+	static struct perf_event event = {.hw.sample_period = PERIOD}; /* no timer was due */
 
 	(void)state;
 	shim_ring = receive;
@@ -373,6 +423,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_first_is_next, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_classes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_preempted, set_up, tear_down),
+		cmocka_unit_test(test_due_since_wake_up),
+		cmocka_unit_test(test_due_unknown),
 		cmocka_unit_test_setup_teardown(test_work_is_sampled, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_idle_is_sampled_if_asked_for, set_up,
 						tear_down),

@@ -37,16 +37,32 @@ static double period_ns(const struct store_recording *r, uint64_t sampled_ns)
 	return r->frequency_hz ? 1e9 / (double)r->frequency_hz : (double)r->period;
 }
 
+/* Reads the two sums. Returns NULL, or why they are not known. */
+static const char *read_sums(const struct store_tables *t, struct conservation *c)
+{
+	uint64_t untimed = 0;
+
+	if (!report_header_counter(t, "cpu_ns", &c->scheduler_ns))
+		return "the recording has no such count";
+	if (!report_header_counter(t, "periods_ns", &c->sampled_ns))
+		return "the event does not count CPU time of user and kernel mode, or idle CPUs "
+		       "were sampled as well";
+	if (!c->scheduler_ns)
+		return "that count is not known";
+	if (report_header_counter(t, "tasks_untimed", &untimed) && untimed)
+		return "there were more tasks than could be counted";
+	return NULL;
+}
+
 struct conservation conservation_of(const struct store_tables *t)
 {
 	struct conservation c = {0};
-	uint64_t untimed = 0, stolen = 0, cut = 0;
+	uint64_t stolen = 0, cut = 0;
 	double period, more;
 
-	if (!report_header_counter(t, "cpu_ns", &c.scheduler_ns) ||
-	    !report_header_counter(t, "periods_ns", &c.sampled_ns) || !c.scheduler_ns ||
-	    (report_header_counter(t, "tasks_untimed", &untimed) && untimed))
-		return (struct conservation){0};
+	c.unknown = read_sums(t, &c);
+	if (c.unknown)
+		return (struct conservation){.unknown = c.unknown};
 	report_header_counter(t, "stolen_ns", &stolen);
 	report_header_counter(t, "late_cut_ns", &cut);
 	c.has_waking = report_header_counter(t, "waking_ns", &c.waking_ns);
@@ -92,7 +108,7 @@ bool conservation_is_violated(const struct conservation *c)
 void conservation_text(const struct conservation *c, struct buf *b)
 {
 	if (!c->is_known) {
-		text_put_raw(b, "not compared with the scheduler's count");
+		text_printf(b, "not compared with the scheduler's count: %s", c->unknown);
 		return;
 	}
 	text_printf(b, "%.3f s by the samples, %.3f s by the scheduler",
@@ -115,6 +131,7 @@ void conservation_json(const struct conservation *c, struct json *j)
 {
 	if (!c->is_known) {
 		json_put_null(j, "cpu_time");
+		json_put_string(j, "cpu_time_unknown", c->unknown);
 		return;
 	}
 	json_put_object(j, "cpu_time");

@@ -8,11 +8,10 @@
  * less where tasks run for long. The scheduler also adds to a woken task's time the time in which
  * the task's CPU is still idle, or still runs another task, before it switches (idle.bpf.h); no
  * sample of that time is the woken task's. Its length is known from samples that hit such a CPU.
- * But the clock of a virtual machine fires late, so some of these samples were due before the
- * wake-up: their sum is only the most by which the scheduler's sum may be larger for this reason.
- * The events of a cgroup, and of threads (--lbr, -c 1), do not count on such a CPU. With them this
- * time is not known, and it is not judged whether there are too few samples. What chance and the
- * measurement allow together is
+ * The clock of a virtual machine fires late, so only what was due since the wake-up counts. The
+ * events of a cgroup do not count on such a CPU; there the time is what the scheduler counts beyond
+ * the time for which the events were on. For events of threads (-c 1) it is not known, and it is
+ * not judged whether there are too few samples. What chance and the measurement allow together is
  *
  *   5 sqrt(n) periods        for chance: exceeded in one of 1.7 million recordings
  *   stolen time              of a virtual machine: a sample can fall on the end of it
@@ -30,7 +29,7 @@
  * and, where the samples' sum is the larger one, what the scheduler counts as another task's:
  *
  *   preempted time           between the wake-up of another task and the switch to it
- *                            (preempted.bpf.h), also by samples, and at most
+ *                            (preempted.bpf.h), also by samples
  */
 #ifndef REPORT_CONSERVATION_H
 #define REPORT_CONSERVATION_H
@@ -44,6 +43,7 @@
 
 struct conservation {
 	bool is_known;	       /* The recording has both sums. */
+	const char *unknown;   /* if not: why, for a sentence; else NULL */
 	uint64_t scheduler_ns; /* CPU time, as the scheduler counts it */
 	uint64_t sampled_ns;   /* the sum of the samples' periods */
 	/* periods of the samples on CPUs that were about to switch to a woken task */
@@ -55,8 +55,9 @@ struct conservation {
 	uint64_t allowed_ns;
 };
 
-/* Compares the two sums of a recording. is_known is false if the event is no clock of both user and
- * kernel mode, for imported recordings, and for a cgroup whose CPU time was not counted. */
+/* Compares the two sums of a recording. is_known is false, and `unknown` says why, if the event is
+ * no clock of both user and kernel mode, for imported recordings, and for a cgroup whose CPU time
+ * was not counted. */
 struct conservation conservation_of(const struct store_tables *tables);
 
 /* Returns whether the sums differ by more than is allowed; false if that is not known. */
@@ -65,7 +66,8 @@ bool conservation_is_violated(const struct conservation *c);
 /* Appends both sums as a sentence, without a line end. */
 void conservation_text(const struct conservation *c, struct buf *b);
 
-/* Writes the member "cpu_time" of a JSON object; null if it is not known. */
+/* Writes the member "cpu_time" of a JSON object; null if it is not known, and then also the member
+ * "cpu_time_unknown": why. */
 void conservation_json(const struct conservation *c, struct json *j);
 
 #endif
