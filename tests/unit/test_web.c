@@ -446,10 +446,10 @@ static void test_web_functions(void **state)
 	page_close(&p);
 }
 
-/* Expands the runs of a lane's states: a letter for each column. */
-static void states_of(const json_t *lane, char *ret_states)
+/* Expands the runs of a lane's states, or regions: a letter for each column. */
+static void states_of(const json_t *lane, const char *key, char *ret_states)
 {
-	const char *at = json_string_value(json_object_get(lane, "state"));
+	const char *at = json_string_value(json_object_get(lane, key));
 	unsigned state, n;
 	int len;
 
@@ -485,8 +485,9 @@ static struct recording quarters(void)
 	const uint32_t reason = add_object(&r, OBJECT_MARK, "[futex]");
 	const uint32_t woken = add_object(&r, OBJECT_MARK, "[runnable: woken]");
 	const uint32_t work = add_node(&r, 0, add_function(&r, prog, 0x1000, true, "work"));
-	const uint32_t futex = add_node(&r, work, add_location(&r, reason, 0, false));
-	const uint32_t runnable = add_node(&r, work, add_location(&r, woken, 0, false));
+	const uint32_t futex = add_node(&r, work, add_function(&r, reason, 0, false, "[futex]"));
+	const uint32_t runnable =
+		add_node(&r, work, add_function(&r, woken, 0, false, "[runnable: woken]"));
 	const uint32_t first = add_process(&r, 1, "one"), second = add_process(&r, 2, "pool");
 	struct store_sample s = {.end_reason = STACKD_END_ENTRY};
 	char name[32];
@@ -535,7 +536,7 @@ static void test_web_lanes(void **state)
 	assert_string_equal(json_string_value(json_array_get(names, 3)), "[futex]");
 	lane = lane_of(answer, "p0");
 	assert_non_null(lane);
-	states_of(lane, states);
+	states_of(lane, "state", states);
 	assert_string_equal(states, "1111333322220000");
 	assert_string_equal(json_string_value(json_object_get(lane, "cpu")), "____000000000000");
 	/* The other process has one lane for its four threads, which used four CPUs. */
@@ -557,6 +558,188 @@ static void test_web_lanes(void **state)
 	json_decref(answer);
 	answer = ask(&p, "lanes?lanes=1");
 	assert_int_equal(number(json_object_get(answer, "left_out"), "lanes"), 2);
+	json_decref(answer);
+	page_close(&p);
+}
+
+/* --- one function ----------------------------------------------------------------------------- */
+
+static void test_web_around(void **state)
+{
+	struct page p;
+	json_t *answer, *nodes;
+
+	(void)state;
+	page_small(&p);
+	answer = ask(&p, "around?function=app::work()&minimum=0");
+	assert_int_equal(number(answer, "self"), 11);
+	assert_int_equal(number(answer, "function_total"), 31);
+	is_whole(answer, "callers");
+	is_whole(answer, "callees");
+	/* 31 through it; its callee has 20 of them, and its callers are main and the mark. */
+	nodes = json_object_get(answer, "callees");
+	assert_int_equal(column(nodes, "total", 0), 31);
+	assert_int_equal(column(nodes, "total", 1), 20);
+	nodes = json_object_get(answer, "callers");
+	assert_int_equal(json_array_size(json_object_get(nodes, "parent")), 3);
+	nodes = json_array_get(json_object_get(answer, "incomplete"), 0);
+	assert_string_equal(json_string_value(json_object_get(nodes, "reason")), "no_recipe");
+	assert_int_equal(number(nodes, "samples"), 1);
+	nodes = json_object_get(answer, "lines");
+	assert_int_equal(column(nodes, "self", 0), 11);
+	assert_int_equal(column(nodes, "total", 0), 31);
+	json_decref(answer);
+	refused(&p, "around", 400, "function");
+	refused(&p, "around?function=nowhere", 404, "nowhere");
+	refused(&p, "around?function=leaf&object=/bin/none", 404, "leaf");
+	refused(&p, "around?function=leaf&threads=t0", 404, "leaf");
+	answer = ask(&p, "annotate?function=leaf");
+	assert_int_equal(number(answer, "self"), 20);
+	assert_int_equal(column(json_object_get(answer, "lines"), "self", 0), 20);
+	assert_true(strlen(json_string_value(json_object_get(answer, "problem"))) > 0);
+	json_decref(answer);
+	page_close(&p);
+}
+
+/* --- differences ------------------------------------------------------------------------------ */
+
+static json_t *function_of(const json_t *answer, const char *name, const char *key)
+{
+	const json_t *table = json_object_get(answer, "functions");
+	const json_t *names = json_object_get(table, "name");
+
+	for (size_t i = 0; i < json_array_size(names); i++)
+		if (strcmp(string(answer, column(table, "name", i)), name) == 0)
+			return json_array_get(json_object_get(table, key), i);
+	return NULL;
+}
+
+static void test_web_difference(void **state)
+{
+	struct recording r[2] = {small(), small()};
+	struct page p;
+	json_t *answer, *nodes;
+
+	(void)state;
+	/* 400 more samples of leaf, and one more in the kernel */
+	add_samples(&r[1], 1, 3, STACKD_END_ENTRY, 400);
+	add_samples(&r[1], 2, 4, STACKD_END_ENTRY, 1);
+	page_open(&p, r, 2);
+	answer = ask(&p, "difference?recording=2&base_recording=1&minimum=0");
+	nodes = json_object_get(answer, "nodes");
+	assert_int_equal(
+		(int)json_number_value(json_array_get(json_object_get(nodes, "before"), 0)), 35);
+	assert_int_equal((int)json_number_value(json_array_get(json_object_get(nodes, "total"), 0)),
+			 436);
+	assert_int_equal((int)json_number_value(function_of(answer, "leaf", "change")), 400);
+	assert_true(fabs(json_number_value(function_of(answer, "leaf", "noise")) - sqrt(440)) <
+		    0.01);
+	assert_int_equal(json_integer_value(function_of(answer, "leaf", "significant")), 1);
+	assert_int_equal((int)json_number_value(function_of(answer, "do_sys", "change")), 1);
+	assert_int_equal(json_integer_value(function_of(answer, "do_sys", "significant")), 0);
+	json_decref(answer);
+	/* A selection differs from itself in nothing. */
+	answer = ask(&p, "difference?recording=2&per=share");
+	assert_int_equal((int)json_number_value(function_of(answer, "leaf", "change")), 0);
+	json_decref(answer);
+	/* from one part of the time to another, per second: the first 10 samples are of thread 0 */
+	answer = ask(&p, "difference?recording=1&from=10030090&to=30090270&base_from=0&"
+			 "base_to=10030090&per=second");
+	assert_int_equal((int)(json_number_value(function_of(answer, "leaf", "after")) + 0.5), 997);
+	assert_int_equal((int)json_number_value(function_of(answer, "leaf", "before")), 0);
+	json_decref(answer);
+	refused(&p, "difference?base_recording=3", 404, "no such recording");
+	refused(&p, "difference?base_from=x", 400, "base_from");
+	page_close(&p);
+}
+
+/* --- waits, regions, heap, log ---------------------------------------------------------------- */
+
+static void test_web_waits(void **state)
+{
+	struct recording r = quarters();
+	struct page p;
+	json_t *answer, *table;
+
+	(void)state;
+	page_open(&p, &r, 1);
+	answer = ask(&p, "wakers");
+	assert_int_equal(number(answer, "total"), 500000000);
+	table = json_object_get(answer, "reasons");
+	assert_string_equal(string(answer, column(table, "name", 0)), "[futex]");
+	assert_int_equal(column(table, "ns", 0), 250000000);
+	assert_int_equal(column(table, "waits", 0), 1);
+	table = json_object_get(answer, "longest");
+	assert_int_equal(json_array_size(json_object_get(table, "begin")), 2);
+	assert_int_equal(column(table, "begin", 0), 250000000);
+	assert_int_equal(column(table, "end", 0), 500000000);
+	table = json_object_get(answer, "chains");
+	assert_int_equal(column(table, "ns", 0), 250000000);
+	json_decref(answer);
+	/* What a recording lacks is empty. */
+	answer = ask(&p, "heap");
+	assert_int_equal(json_array_size(json_object_get(answer, "processes")), 0);
+	json_decref(answer);
+	answer = ask(&p, "regions");
+	assert_int_equal(number(answer, "total"), 0);
+	json_decref(answer);
+	page_close(&p);
+}
+
+static void put_value(struct recording *r, enum metric_series series, uint64_t ms, uint64_t value)
+{
+	put_record(r, series,
+		   &(struct store_sample){.time_ns = r->info.start_ns + ms * 1000000,
+					  .period = value,
+					  .node = 2,
+					  .end_reason = STACKD_END_ENTRY});
+}
+
+/* Two passes through work(), 2 ms and 4 ms; 1,000 bytes that are freed, and 300 that are not. */
+static void test_web_regions_and_heap(void **state)
+{
+	struct recording r = small();
+	struct page p;
+	char states[64];
+	json_t *answer, *table;
+
+	(void)state;
+	put_value(&r, SERIES_REGION_TIME, 10, 2000000);
+	put_value(&r, SERIES_REGION_TIME, 20, 4000000);
+	put_value(&r, SERIES_ALLOC_BYTES, 1, 1000);
+	put_value(&r, SERIES_ALLOC_BYTES, 4, 300);
+	put_value(&r, SERIES_FREED_BYTES, 3, 1000);
+	put_value(&r, SERIES_FREED_AGE, 3, 2000000);
+	add_counter(&r, "lost_ring", 5);
+	add_counter(&r, STORE_REGION_OFF "app::work()", r.info.start_ns + 7);
+	page_open(&p, &r, 1);
+	answer = ask(&p, "regions");
+	table = json_object_get(answer, "regions");
+	assert_string_equal(string(answer, column(table, "name", 0)), "app::work()");
+	assert_int_equal(column(table, "visits", 0), 2);
+	assert_int_equal(column(table, "most_ns", 0), 4000000);
+	json_decref(answer);
+	/* The passes ended at 10 and 20 ms, and were 2 and 4 ms long. */
+	answer = ask(&p, "lanes?width=20&to=20000000");
+	states_of(lane_of(answer, "t0"), "region", states);
+	assert_string_equal(states, "00000000110000001111");
+	json_decref(answer);
+	answer = ask(&p, "heap?width=10");
+	assert_int_equal(number(answer, "total"), 300);
+	table = json_array_get(json_object_get(answer, "processes"), 0);
+	assert_int_equal(number(table, "allocated"), 1300);
+	assert_int_equal(number(table, "freed"), 1000);
+	table = json_object_get(answer, "paths");
+	assert_int_equal((int)json_number_value(json_array_get(json_object_get(table, "live"), 0)),
+			 300);
+	json_decref(answer);
+	answer = ask(&p, "log");
+	table = json_object_get(answer, "counters");
+	assert_int_equal(json_array_size(table), 1);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(table, 0), "group")),
+			    "loss");
+	table = json_array_get(json_object_get(answer, "events"), 0);
+	assert_int_equal(number(table, "ns"), 7);
 	json_decref(answer);
 	page_close(&p);
 }
@@ -594,7 +777,15 @@ static void test_web_hostile_names(void **state)
 	answer = ask(&p, "tree");
 	has(answer, 2, 2, PATH("\\xe2\\x80\\xae\\x1b[31m\\xff<b>"));
 	json_decref(answer);
-	json_decref(ask(&p, "functions"));
+	json_decref(ask(&p, "around?function=\\xe2\\x80\\xae\\x1b[31m\\xff<b>"));
+	json_decref(ask(&p, "difference?to=1000000"));
+	answer = ask(&p, "functions");
+	assert_true(asprintf(&name, "around?function=%s", string(answer, 1)) > 0);
+	json_decref(answer);
+	answer = ask(&p, name);
+	assert_int_equal(number(answer, "self"), 3);
+	json_decref(answer);
+	free(name);
 	json_decref(ask(&p, "lanes"));
 	json_decref(ask(&p, "recordings"));
 	page_close(&p);
@@ -649,6 +840,10 @@ int main(void)
 		cmocka_unit_test(test_web_growing),
 		cmocka_unit_test(test_web_functions),
 		cmocka_unit_test(test_web_lanes),
+		cmocka_unit_test(test_web_around),
+		cmocka_unit_test(test_web_difference),
+		cmocka_unit_test(test_web_waits),
+		cmocka_unit_test(test_web_regions_and_heap),
 		cmocka_unit_test(test_web_hostile_names),
 		cmocka_unit_test(test_web_large_tree),
 	};

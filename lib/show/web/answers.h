@@ -22,4 +22,25 @@ int answer_tree(struct ask *ask);
 /* A table of functions. */
 int answer_functions(struct ask *ask);
 
+/* One function: its callers, callees and lines. */
+int answer_around(struct ask *ask);
+
+/* What threads waited for, and who ended that. */
+int answer_wakers(struct ask *ask);
+
+/* Passes through regions. */
+int answer_regions(struct ask *ask);
+
+/* The heap over time and by path. */
+int answer_heap(struct ask *ask);
+
+/* What changed from another selection. */
+int answer_difference(struct ask *ask);
+
+/* Source lines and instructions of one function. */
+int answer_annotate(struct ask *ask);
+
+/* What was lost, refused and lowered. */
+int answer_log(struct ask *ask);
+
 #endif

@@ -17,8 +17,9 @@ struct web_store;
 struct ask {
 	struct web_store *store;
 	const struct web_question *question;
-	struct json json; /* the answer; without a file, so its text stays in memory */
-	int status;	  /* 200, or that of the error */
+	uint64_t begin_ns; /* CLOCK_MONOTONIC */
+	struct json json;  /* the answer; without a file, so its text stays in memory */
+	int status;	   /* 200, or that of the error */
 	char error[512], remedy[512];
 };
 

@@ -24,7 +24,7 @@ struct functions {
 	uint64_t limit, offset;
 	uint32_t *rows; /* numbers of rows of `flat` that match the filter, sorted */
 	uint32_t n;
-	double *variances; /* of self, by symbol; NULL: there are none */
+	const double *variances; /* of self, by symbol; NULL: there are none */
 	struct words words;
 };
 
@@ -85,64 +85,11 @@ static int functions_choose(struct functions *f)
 	return 0;
 }
 
-/* Finds the number of the symbol in which an entry's samples hit. Where inlined functions are part
- * of their callers, that is the enclosing function. Returns 0 or -ENOMEM. */
-static int find_leaf(struct profile *profile, const struct profile_entry *entry,
-		     uint32_t *ret_symbol)
-{
-	const struct profile_symbol *mark = profile_entry_mark(profile, entry);
-	const uint32_t location = profile_tables(profile)->nodes[entry->node].location;
-	const uint32_t *keys;
-	size_t n;
-
-	if (!entry->node) {
-		*ret_symbol = (mark ? mark : profile_no_frames(profile))->number;
-		return 0;
-	}
-	keys = profile_location_keys(profile, location, &n);
-	if (!keys)
-		return -ENOMEM;
-	*ret_symbol = keys[profile_filter(profile)->no_inlined ? 0 : n - 1] >> 1;
-	return 0;
-}
-
-/* Sums up the variances of entries by the function that they hit. Each entry of samples that stand
- * for one period has its number as its variance, so the sum needs no pass over the records. */
-static int functions_errors(const struct ask *ask, struct functions *f)
-{
-	struct profile *profile = f->selection->profile;
-	const struct profile_totals *totals = profile_totals(profile);
-	const double *variances;
-	size_t n;
-	const struct profile_entry *entries = profile_entries(profile, &n);
-	int err = 0;
-
-	if (f->selection->filter.metric == METRIC_CPU && totals->periods == totals->samples)
-		return 0;
-	err = selection_variances(f->selection, &variances);
-	if (err || !variances)
-		return err;
-	f->variances = calloc(profile_symbol_count(profile) + 1, sizeof(*f->variances));
-	if (!f->variances)
-		return -ENOMEM;
-	/* The list of functions is there, so all names are. */
-	for (size_t i = 0; err == 0 && i < n; i++) {
-		uint32_t leaf;
-
-		err = ask_is_stopped(ask) ? -ECANCELED : find_leaf(profile, &entries[i], &leaf);
-		if (err == 0)
-			f->variances[leaf] += variances[i];
-	}
-	return err;
-}
-
 static void put_self_error(struct json *j, const struct functions *f, const struct flat_row *row)
 {
-	const struct profile_totals *totals = profile_totals(f->selection->profile);
-
 	if (f->variances)
 		json_put_double(j, NULL, sqrt(fmax(f->variances[row->symbol], 0)), 5);
-	else if (f->selection->filter.metric == METRIC_CPU && totals->periods == totals->samples)
+	else if (selection_is_plain(f->selection))
 		json_put_double(j, NULL, sqrt((double)row->self), 5);
 	else
 		json_put_null(j, NULL);
@@ -222,13 +169,12 @@ int answer_functions(struct ask *ask)
 	if (err == 0)
 		err = selection_flat(ask, f.selection, &f.flat);
 	if (err == 0)
-		err = functions_errors(ask, &f);
+		err = selection_self_variances(ask, f.selection, &f.variances);
 	if (err == 0)
 		err = functions_choose(&f);
 	if (err == 0)
 		err = functions_write(ask, &f);
 	free(f.rows);
-	free(f.variances);
 	words_end(&f.words);
 	return err;
 }

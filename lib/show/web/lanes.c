@@ -16,24 +16,25 @@
 #include "model/lasting.h"
 #include "model/profile.h"
 #include "proc/object.h"
+#include "sym/demangle.h"
 #include "web/answers.h"
 #include "web/lane_list.h"
 #include "web/lines.h"
 #include "web/opened.h"
 #include "web/words.h"
 
-#define LANES_WIDTH	 800
-#define LANES_LEAST	 16
-#define LANES_MOST	 4000
-#define LANES_STATES	 64 /* reasons of waits beyond these share the last one */
-#define LANES_ON_CPU	 1
-#define LANES_RUNNABLE	 2
-#define LANES_FULL	 63    /* the letter of a column that was on the CPU all the time */
-#define LANES_WORDS_ROOM 60000 /* bytes for names and other members */
+#define LANES_WIDTH    800
+#define LANES_LEAST    16
+#define LANES_MOST     4000
+#define LANES_STATES   64 /* reasons of waits beyond these share the last one */
+#define LANES_ON_CPU   1
+#define LANES_RUNNABLE 2
+#define LANES_FULL     63 /* the letter of a column that was on the CPU all the time */
 
 /* What a lane did, by column. */
 struct lanes_lane {
-	float *ns[LANES_STATES]; /* by state: time; NULL: none */
+	float *ns[LANES_STATES];      /* by state: time; NULL: none */
+	float *regions[LANES_STATES]; /* by region likewise; [0] is not used */
 };
 
 struct lanes {
@@ -49,23 +50,23 @@ struct lanes {
 	struct lanes_lane *lanes; /* as list.lanes */
 	const char *states[LANES_STATES];
 	unsigned n_states;
-	uint8_t *state_of_object; /* by object: its state + 1; 0: not looked up */
+	uint8_t *state_of_object;    /* by object: its state + 1; 0: not looked up */
+	char *regions[LANES_STATES]; /* names; [0] is not used; owned */
+	unsigned n_regions;
+	uint8_t *region_of_location; /* by location: its region; 0: not looked up */
 	struct lines lines;
 };
 
 /* --- adding up ------------------------------------------------------------------------------- */
 
-/* Adds a span of time to a state of a lane. */
-static int add_span(struct lanes *l, uint32_t lane, unsigned state, uint64_t begin_ns,
-		    uint64_t end_ns)
+/* Adds a span of time to the columns *ns, which are made if there are none. */
+static int add_span(const struct lanes *l, float **ns, uint64_t begin_ns, uint64_t end_ns)
 {
 	const uint64_t last = l->begin_ns + (l->to_ns - l->from_ns);
-	float **ns;
 	double from, to;
 
-	if (lane == LANE_NONE || end_ns <= l->begin_ns || begin_ns >= last)
+	if (end_ns <= l->begin_ns || begin_ns >= last)
 		return 0;
-	ns = &l->lanes[lane].ns[state];
 	if (!*ns)
 		*ns = calloc(l->columns, sizeof(**ns));
 	if (!*ns)
@@ -80,24 +81,35 @@ static int add_span(struct lanes *l, uint32_t lane, unsigned state, uint64_t beg
 	return 0;
 }
 
-static int add_thread(struct lanes *l, uint32_t thread, unsigned state, uint64_t begin_ns,
-		      uint64_t end_ns)
+/* Adds a span of time to a state, or to a region, of both lanes of a thread. */
+static int add_thread(struct lanes *l, uint32_t thread, bool is_region, unsigned number,
+		      const struct span *span)
 {
-	int err = add_span(l, l->list.process_lane[thread], state, begin_ns, end_ns);
+	const uint32_t lanes[] = {l->list.process_lane[thread], l->list.own_lane[thread]};
+	int err = 0;
 
-	return err ? err : add_span(l, l->list.own_lane[thread], state, begin_ns, end_ns);
+	for (unsigned i = 0; err == 0 && i < 2; i++) {
+		struct lanes_lane *lane;
+
+		if (lanes[i] == LANE_NONE)
+			continue;
+		lane = &l->lanes[lanes[i]];
+		err = add_span(l, is_region ? &lane->regions[number] : &lane->ns[number],
+			       span->begin_ns, span->end_ns);
+	}
+	return err;
 }
 
 static int take_sample(void *arg, const struct store_sample *sample)
 {
 	struct lanes *l = arg;
 	const uint64_t ns = l->is_timed ? sample->period : (uint64_t)l->column_ns;
-	const uint64_t begin = sample->time_ns > ns ? sample->time_ns - ns : 0;
+	const struct span span = {sample->time_ns > ns ? sample->time_ns - ns : 0, sample->time_ns};
 
 	if (ask_is_stopped(l->ask))
 		return -ECANCELED;
-	lines_cpu(&l->lines, begin, sample->time_ns);
-	return add_thread(l, sample->thread, LANES_ON_CPU, begin, sample->time_ns);
+	lines_cpu(&l->lines, span.begin_ns, span.end_ns);
+	return add_thread(l, sample->thread, false, LANES_ON_CPU, &span);
 }
 
 /* Returns the state of waits for a reason, which is the name of an object. */
@@ -143,8 +155,7 @@ static int take_wait(struct lanes *l, const struct store_sample *record,
 	int err = ask_is_stopped(l->ask) ? -ECANCELED : 0;
 
 	for (size_t i = 0; err == 0 && i < lasting->n; i++)
-		err = add_thread(l, record->thread, state, lasting->spans[i].begin_ns,
-				 lasting->spans[i].end_ns);
+		err = add_thread(l, record->thread, false, state, &lasting->spans[i]);
 	return err;
 }
 
@@ -159,6 +170,58 @@ static int take_runnable(void *arg, const struct store_sample *record,
 	return take_wait(arg, record, lasting, true);
 }
 
+/* Finds or adds a region by its name, which it takes over. Returns its number; 0: memory is short.
+ */
+static unsigned enter_region(struct lanes *l, char *name)
+{
+	for (unsigned i = 1; name && i < l->n_regions; i++)
+		if (strcmp(l->regions[i], name) == 0) {
+			free(name);
+			return i;
+		}
+	if (!name || l->n_regions == LANES_STATES) {
+		free(name);
+		return name ? LANES_STATES - 1 : 0;
+	}
+	l->regions[l->n_regions] = name;
+	return l->n_regions++;
+}
+
+/* Returns the region of passes that end at a location: the function there, or a mark. */
+static unsigned region_of(struct lanes *l, uint32_t location)
+{
+	const struct store_tables *t = l->tables;
+	const struct store_object *object = &t->objects[t->locations[location].object];
+	const uint32_t end = t->line_first[location + 1];
+	const char *name = end > t->line_first[location] ? t->lines[end - 1].function : NULL;
+	char *readable;
+
+	if (l->region_of_location[location])
+		return l->region_of_location[location];
+	if (!name)
+		name = object->path ? object->path : "";
+	readable = demangle(name);
+	l->region_of_location[location] =
+		(uint8_t)enter_region(l, readable ? readable : strdup(name));
+	return l->region_of_location[location];
+}
+
+static int take_pass(void *arg, const struct store_sample *record, const struct lasting *lasting)
+{
+	struct lanes *l = arg;
+	unsigned region;
+	int err = ask_is_stopped(l->ask) ? -ECANCELED : 0;
+
+	if (!record->node)
+		return err;
+	region = region_of(l, l->tables->nodes[record->node].location);
+	if (!region)
+		return -ENOMEM;
+	for (size_t i = 0; err == 0 && i < lasting->n; i++)
+		err = add_thread(l, record->thread, true, region, &lasting->spans[i]);
+	return err;
+}
+
 static int add_all(struct lanes *l)
 {
 	uint64_t series;
@@ -170,18 +233,26 @@ static int add_all(struct lanes *l)
 		err = lasting_records(l->opened->reader, METRIC_WAIT_BLOCKED, take_blocked, l);
 	if (err == 0 && series >> SERIES_WAIT_RUNNABLE & 1)
 		err = lasting_records(l->opened->reader, METRIC_WAIT_RUNNABLE, take_runnable, l);
+	if (err == 0 && series >> SERIES_REGION_TIME & 1)
+		err = lasting_records(l->opened->reader, METRIC_REGION_TIME, take_pass, l);
 	return err ? err : lines_records(l->ask, l->opened->reader, &l->lines);
 }
 
 /* --- fewer columns --------------------------------------------------------------------------- */
 
+static void join_columns(const struct lanes *l, float *const lists[static LANES_STATES])
+{
+	for (unsigned i = 0; i < LANES_STATES; i++)
+		for (uint32_t c = 0; lists[i] && c < l->columns / 2; c++)
+			lists[i][c] = lists[i][2 * c] + lists[i][2 * c + 1];
+}
+
 static void join(struct lanes *l)
 {
-	for (size_t i = 0; i < l->list.lanes.count; i++)
-		for (unsigned s = 0; s < LANES_STATES; s++)
-			for (uint32_t c = 0; l->lanes[i].ns[s] && c < l->columns / 2; c++)
-				l->lanes[i].ns[s][c] =
-					l->lanes[i].ns[s][2 * c] + l->lanes[i].ns[s][2 * c + 1];
+	for (size_t i = 0; i < l->list.lanes.count; i++) {
+		join_columns(l, l->lanes[i].ns);
+		join_columns(l, l->lanes[i].regions);
+	}
 	lines_join(&l->lines);
 	l->columns /= 2;
 	l->column_ns *= 2;
@@ -222,32 +293,34 @@ static void put_cpu(struct json *j, const struct lanes *l, const struct lanes_la
 	json_put_text(j, "cpu", &text);
 }
 
-/* Returns the state with most time in a column. */
-static unsigned most_of(const struct lanes *l, const struct lanes_lane *lane, uint32_t column)
+/* Returns the list that has most time in a column, of [1, n); 0: none has any. */
+static unsigned most_of(float *const lists[static LANES_STATES], unsigned n, uint32_t column)
 {
 	unsigned found = 0;
 
-	for (unsigned s = 1; s < l->n_states; s++)
-		if (lane->ns[s] && lane->ns[s][column] > 0 &&
-		    (!found || lane->ns[s][column] > lane->ns[found][column]))
-			found = s;
+	for (unsigned i = 1; i < n; i++)
+		if (lists[i] && lists[i][column] > 0 &&
+		    (!found || lists[i][column] > lists[found][column]))
+			found = i;
 	return found;
 }
 
-static void put_states(struct json *j, const struct lanes *l, const struct lanes_lane *lane)
+/* Writes the list with most time of each column, as runs of equal ones. */
+static void put_runs(struct json *j, const char *key, const struct lanes *l,
+		     float *const lists[static LANES_STATES], unsigned n)
 {
 	struct buf text = {0};
 	uint32_t from = 0;
 
 	for (uint32_t c = 1; c <= l->columns; c++) {
-		const unsigned state = most_of(l, lane, from);
+		const unsigned most = most_of(lists, n, from);
 
-		if (c < l->columns && most_of(l, lane, c) == state)
+		if (c < l->columns && most_of(lists, n, c) == most)
 			continue;
-		text_printf(&text, "%s%u*%u", from ? " " : "", state, c - from);
+		text_printf(&text, "%s%u*%u", from ? " " : "", most, c - from);
 		from = c;
 	}
-	json_put_text(j, "state", &text);
+	json_put_text(j, key, &text);
 }
 
 static void put_lane(struct json *j, const struct lanes *l, size_t number, struct words *words)
@@ -276,17 +349,20 @@ static void put_lane(struct json *j, const struct lanes *l, size_t number, struc
 	if (lane->kind == LANE_POOL)
 		json_put_bool(j, "folded", l->list.own_lane[lane->thread] == number);
 	put_cpu(j, l, &l->lanes[number]);
-	put_states(j, l, &l->lanes[number]);
+	put_runs(j, "state", l, l->lanes[number].ns, l->n_states);
+	if (l->n_regions > 1)
+		put_runs(j, "region", l, l->lanes[number].regions, l->n_regions);
 	json_put_end(j);
 }
 
-static void put_states_names(struct json *j, const struct lanes *l, struct words *words)
+static void put_names(struct json *j, const char *key, const char *const *names, unsigned n,
+		      struct words *words)
 {
 	uint32_t number;
 
-	json_put_array(j, "states");
-	for (unsigned i = 0; i < l->n_states; i++) {
-		if (words_string(words, l->states[i], &number) < 0)
+	json_put_array(j, key);
+	for (unsigned i = 0; i < n; i++) {
+		if (words_string(words, names[i], &number) < 0)
 			j->err = -ENOMEM;
 		else
 			json_put_string(j, NULL, strings_at(words->strings, number));
@@ -306,7 +382,8 @@ static void put_lanes(struct json *j, const struct lanes *l, struct words *words
 	json_put_uint(j, "columns", l->columns);
 	json_put_bool(j, "live", l->opened->is_live);
 	lines_put(&l->lines, j);
-	put_states_names(j, l, words);
+	put_names(j, "states", l->states, l->n_states, words);
+	put_names(j, "regions", (const char *const *)l->regions, l->n_regions, words);
 	json_put_array(j, "lanes");
 	for (size_t i = 0; i < l->list.lanes.count; i++)
 		put_lane(j, l, i, words);
@@ -376,6 +453,7 @@ static int lanes_begin(struct lanes *l)
 	l->states[LANES_ON_CPU] = "on the CPU";
 	l->states[LANES_RUNNABLE] = "runnable";
 	l->n_states = LANES_RUNNABLE + 1;
+	l->n_regions = 1;
 	if (err == 0 && !l->opened->totals)
 		err = thread_totals_make(l->ask, l->opened->reader, &l->opened->totals);
 	if (err == 0)
@@ -384,7 +462,9 @@ static int lanes_begin(struct lanes *l)
 		return err;
 	l->lanes = calloc(l->list.lanes.count + 1, sizeof(*l->lanes));
 	l->state_of_object = calloc((size_t)l->tables->n_objects + 1, sizeof(*l->state_of_object));
-	return l->lanes && l->state_of_object
+	l->region_of_location =
+		calloc((size_t)l->tables->n_locations + 1, sizeof(*l->region_of_location));
+	return l->lanes && l->state_of_object && l->region_of_location
 		       ? lines_begin(&l->lines, l->tables, l->begin_ns,
 				     l->begin_ns + (l->to_ns - l->from_ns), l->columns)
 		       : -ENOMEM;
@@ -393,10 +473,15 @@ static int lanes_begin(struct lanes *l)
 static void lanes_end(struct lanes *l)
 {
 	for (size_t i = 0; l->lanes && i < l->list.lanes.count; i++)
-		for (unsigned s = 0; s < LANES_STATES; s++)
+		for (unsigned s = 0; s < LANES_STATES; s++) {
 			free(l->lanes[i].ns[s]);
+			free(l->lanes[i].regions[s]);
+		}
+	for (unsigned i = 1; i < l->n_regions; i++)
+		free(l->regions[i]);
 	free(l->lanes);
 	free(l->state_of_object);
+	free(l->region_of_location);
 	lane_list_free(&l->list);
 	lines_end(&l->lines);
 }
@@ -407,6 +492,9 @@ int answer_lanes(struct ask *ask)
 	int64_t first, last;
 	int err = opened_numbers(ask, "recording", &first, &last);
 
+	if (err == 0 && ask->store->source->open)
+		err = ask_fail(ask, 404, "look at the store of one of the hosts",
+			       "sums of samples have no times");
 	if (err == 0)
 		err = opened_get(ask, first, last, &l.opened);
 	if (err)

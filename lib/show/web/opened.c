@@ -141,13 +141,15 @@ static int opened_open(struct ask *ask, struct opened *o)
 
 	if (err)
 		return opened_fail(ask, err, sentence);
-	o->is_live = !store_reader_tables(o->reader)->recording.finished;
+	o->is_live =
+		!ask->store->source->open && !store_reader_tables(o->reader)->recording.finished;
 	o->opened_ns = clock_ns(CLOCK_MONOTONIC);
 	err = find_names(ask, o);
 	return err ? opened_fail(ask, err, NULL) : 0;
 }
 
-/* Closes a recording that is still being made if the store has more of it by now. */
+/* Closes a recording that is still being made if the store has more of it by now. It is opened anew
+ * at most once for a question, which may have selections of it. */
 static int refresh(struct ask *ask, struct opened *o)
 {
 	struct store_reader *now;
@@ -155,7 +157,7 @@ static int refresh(struct ask *ask, struct opened *o)
 	int err;
 
 	if (!o->is_live || ask->store->source->open ||
-	    clock_ns(CLOCK_MONOTONIC) - o->opened_ns < OPENED_REFRESH_NS)
+	    o->opened_ns + OPENED_REFRESH_NS > ask->begin_ns)
 		return 0;
 	err = opened_glance(ask, o->last, &now);
 	if (err)
@@ -205,6 +207,8 @@ int opened_get(struct ask *ask, int64_t first, int64_t last, struct opened **ret
 	uint64_t change = 0;
 	int err = opened_check(ask);
 
+	if (ask->store->source->open) /* There is one recording, whatever its number is. */
+		first = last = 1;
 	if (err == 0 && !last)
 		err = opened_latest(ask, &first, &last, &change);
 	if (err)
@@ -217,7 +221,8 @@ int opened_get(struct ask *ask, int64_t first, int64_t last, struct opened **ret
 	if (err == 0 && !o->reader) {
 		/* The figures are read before the recording, so that a change in between is
 		 * noticed. */
-		err = opened_latest(ask, &first, &last, &change);
+		if (!ask->store->source->open)
+			err = opened_latest(ask, &first, &last, &change);
 		o->first = first;
 		o->last = last;
 		o->change = change;

@@ -73,13 +73,14 @@ static const char *unit(enum metric_unit of)
 				    : "samples";
 }
 
-/* Writes the metrics of which the recording has records. */
-static int put_metrics(struct json *j, struct store_reader *reader)
+/* Writes the metrics of which the recording has records; a source that is no store has one. */
+static int put_metrics(struct ask *ask, struct store_reader *reader)
 {
 	const struct store_recording *r = &store_reader_tables(reader)->recording;
+	const struct web_source *source = ask->store->source;
+	struct json *j = &ask->json;
 	uint64_t series = 0;
-	int err =
-		store_reader_sums(reader, &(size_t){0}) ? 0 : store_reader_series(reader, &series);
+	int err = source->open ? 0 : store_reader_series(reader, &series);
 
 	if (err)
 		return err;
@@ -87,7 +88,8 @@ static int put_metrics(struct json *j, struct store_reader *reader)
 	for (enum metric i = 0; i < METRIC_COUNT; i++) {
 		const struct metric_info *metric = metric_info(i);
 
-		if (i != METRIC_CPU && !metric_is_of(i, series, store_is_timed(r)))
+		if (source->open ? i != source->metric
+				 : i != METRIC_CPU && !metric_is_of(i, series, store_is_timed(r)))
 			continue;
 		json_put_object(j, NULL);
 		json_put_string(j, "name", metric->name);
@@ -101,8 +103,9 @@ static int put_metrics(struct json *j, struct store_reader *reader)
 	return 0;
 }
 
-static int put_selected(struct json *j, struct store_reader *reader)
+static int put_selected(struct ask *ask, struct store_reader *reader)
 {
+	struct json *j = &ask->json;
 	const struct store_recording *r = &store_reader_tables(reader)->recording;
 	int err;
 
@@ -116,7 +119,7 @@ static int put_selected(struct json *j, struct store_reader *reader)
 	json_put_uint(j, "cpus", r->cpus);
 	json_put_bool(j, "live", !r->finished);
 	put_header(j, r);
-	err = put_metrics(j, reader);
+	err = put_metrics(ask, reader);
 	json_put_array(j, "parts");
 	for (enum partition_by by = 0; by <= PARTITION_BY_ALL; by++)
 		json_put_string(j, NULL, partition_word(by));
@@ -170,7 +173,7 @@ int answer_recordings(struct ask *ask)
 	json_put_int(&ask->json, "default", store_reader_tables(reader)->recording.id);
 	err = ask->store->source->open ? put_only(ask, reader) : put_store(ask);
 	if (err == 0)
-		err = put_selected(&ask->json, reader);
+		err = put_selected(ask, reader);
 	store_reader_close(reader);
 	return err;
 }

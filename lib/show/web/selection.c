@@ -21,6 +21,7 @@ void selection_free(struct selection *s)
 	flat_free(&s->flat);
 	profile_free(s->profile);
 	free(s->variances);
+	free(s->self_variances);
 	free(s->threads);
 	for (size_t i = 0; i < s->n_names; i++)
 		free((char *)s->names[i]);
@@ -175,12 +176,14 @@ static int read_flags(struct ask *ask, struct profile_filter *filter)
 
 static int read_metric(struct ask *ask, enum metric *ret_metric)
 {
+	const struct web_source *source = ask->store->source;
 	const char *name = ask_text(ask, "metric");
 
-	*ret_metric = METRIC_CPU;
-	if (name && !metric_find(name, ret_metric))
+	*ret_metric = source->open ? source->metric : METRIC_CPU;
+	if (name &&
+	    (!metric_find(name, ret_metric) || (source->open && *ret_metric != source->metric)))
 		return ask_fail(ask, 404, "/recordings lists the metrics of a recording",
-				"there is no metric '%.60s'", name);
+				"there is no metric '%.60s' here", name);
 	return 0;
 }
 
@@ -311,6 +314,10 @@ int selection_get(struct ask *ask, bool is_base, struct selection **ret_selectio
 
 int selection_of_metric(struct ask *ask, enum metric metric, struct selection **ret_selection)
 {
+	if (ask->store->source->open)
+		return ask_fail(ask, 404, "look at the store of one of the hosts",
+				"sums of samples have no single records of %s",
+				metric_info(metric)->name);
 	return selection_find(ask, false, metric, ret_selection);
 }
 
@@ -405,6 +412,79 @@ int selection_variances(struct selection *s, const double **ret_variances)
 	scale(s->profile, s->variances);
 	*ret_variances = s->variances;
 	return 0;
+}
+
+bool selection_is_plain(const struct selection *s)
+{
+	const struct profile_totals *totals = profile_totals(s->profile);
+
+	return s->filter.metric == METRIC_CPU && totals->periods == totals->samples;
+}
+
+/* Finds the number of the symbol in which an entry's samples hit. Where inlined functions are part
+ * of their callers, that is the enclosing function. Returns 0 or -ENOMEM. */
+static int find_leaf(struct profile *profile, const struct profile_entry *entry,
+		     uint32_t *ret_symbol)
+{
+	const struct profile_symbol *mark = profile_entry_mark(profile, entry);
+	const uint32_t location = profile_tables(profile)->nodes[entry->node].location;
+	const uint32_t *keys;
+	size_t n;
+
+	if (!entry->node) {
+		*ret_symbol = (mark ? mark : profile_no_frames(profile))->number;
+		return 0;
+	}
+	keys = profile_location_keys(profile, location, &n);
+	if (!keys)
+		return -ENOMEM;
+	*ret_symbol = keys[profile_filter(profile)->no_inlined ? 0 : n - 1] >> 1;
+	return 0;
+}
+
+int selection_self_variances(const struct ask *ask, struct selection *s,
+			     const double **ret_variances)
+{
+	const double *variances = NULL;
+	size_t n;
+	const struct profile_entry *entries = profile_entries(s->profile, &n);
+	int err = 0;
+
+	*ret_variances = s->self_variances;
+	if (s->self_variances || selection_is_plain(s))
+		return 0;
+	err = selection_variances(s, &variances);
+	if (err || !variances)
+		return err;
+	/* The list of functions is there, so all names are. */
+	s->self_variances = calloc(profile_symbol_count(s->profile) + 1, sizeof(double));
+	err = s->self_variances ? 0 : -ENOMEM;
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		uint32_t leaf;
+
+		err = ask_is_stopped(ask) ? -ECANCELED : find_leaf(s->profile, &entries[i], &leaf);
+		if (err == 0)
+			s->self_variances[leaf] += variances[i];
+	}
+	if (err) {
+		free(s->self_variances);
+		s->self_variances = NULL;
+	}
+	*ret_variances = s->self_variances;
+	return err;
+}
+
+int selection_self_variance(const struct ask *ask, struct selection *s, const struct flat_row *row,
+			    double *ret_variance)
+{
+	const double *variances;
+	int err = selection_self_variances(ask, s, &variances);
+
+	if (err == 0)
+		*ret_variance = variances		? variances[row->symbol]
+				: selection_is_plain(s) ? (double)row->self
+							: -1;
+	return err;
 }
 
 /* --- what answers begin with -------------------------------------------------------------------

@@ -30,7 +30,7 @@ struct selection {
 	struct calltree *tree;
 	struct flat flat;
 	bool has_flat;
-	double *variances;
+	double *variances, *self_variances;
 };
 
 /* Finds or makes the selection that the question's parameters describe. With `base`, those of the
@@ -53,6 +53,19 @@ int selection_flat(const struct ask *ask, struct selection *selection,
 /* Gives the variance of each entry's amount, by entry; NULL: there are none, since the metric is
  * counted. Returns 0 or an error. */
 int selection_variances(struct selection *selection, const double **ret_variances);
+
+/* Returns whether each sample counts one: then the variance of an amount is the amount itself. */
+bool selection_is_plain(const struct selection *selection);
+
+/* Gives the variance of the self amount of each function, by symbol, once selection_flat() has been
+ * called; NULL: there are none, or selection_is_plain(). Returns 0 or an error. */
+int selection_self_variances(const struct ask *ask, struct selection *selection,
+			     const double **ret_variances);
+
+/* Gives the variance of one function's self amount; negative: there is none. Returns 0 or an error.
+ */
+int selection_self_variance(const struct ask *ask, struct selection *selection,
+			    const struct flat_row *row, double *ret_variance);
 
 /* Writes the members that all answers about a selection begin with. */
 void selection_put(struct ask *ask, struct selection *selection);

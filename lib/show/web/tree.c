@@ -46,7 +46,7 @@ static uint32_t named_child(const struct calltree *tree, uint32_t node, const ch
 
 	for (uint32_t at = nodes[node].first_child; at != CALLTREE_NONE;
 	     at = nodes[at].next_sibling)
-		if (strcmp(calltree_symbol(tree, at)->name, name) == 0 &&
+		if (words_is(calltree_symbol(tree, at)->name, name) &&
 		    (found == CALLTREE_NONE || nodes[at].samples > nodes[found].samples))
 			found = at;
 	return found;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "web/answers.h"
 #include "web/opened.h"
 #include "web/selection.h"
@@ -38,6 +39,14 @@ static const struct {
 	{"lanes", answer_lanes, "recording from to width lanes sort unfold threads", false},
 	{"tree", answer_tree, SELECTION_PARAMETERS "direction by minimum under", false},
 	{"functions", answer_functions, SELECTION_PARAMETERS "sort filter limit offset", false},
+	{"around", answer_around, SELECTION_PARAMETERS "function object minimum", false},
+	{"annotate", answer_annotate, SELECTION_PARAMETERS "function object", false},
+	{"difference", answer_difference,
+	 SELECTION_PARAMETERS "base_recording base_from base_to base_threads per minimum", false},
+	{"wakers", answer_wakers, SELECTION_PARAMETERS "limit", false},
+	{"regions", answer_regions, SELECTION_PARAMETERS, false},
+	{"heap", answer_heap, SELECTION_PARAMETERS "older limit width", false},
+	{"log", answer_log, "recording", true},
 };
 
 #define N_QUESTIONS (sizeof(questions) / sizeof(*questions))
@@ -139,7 +148,8 @@ static void put_error(struct ask *ask)
 
 int web_answer(struct web *web, const struct web_question *question, struct buf *answer)
 {
-	struct ask ask = {.question = question, .status = 200};
+	struct ask ask = {
+		.question = question, .status = 200, .begin_ns = clock_ns(CLOCK_MONOTONIC)};
 	const size_t number = web_find(question->name);
 	int err;
 

@@ -31,13 +31,14 @@ struct web_source {
 	/* Makes a source of the names that an unfinished recording lacks; NULL: they are not looked
 	 * up. Returns 0 or -ENOMEM. */
 	int (*new_names)(struct reader_names **ret_names);
-	/* Opens the one recording of a source that is no store; NULL: it is a store. Errors as
-	 * store_reader_open(). */
+	/* Opens what a source has that is no store, as one recording of sums of `metric`; NULL: it
+	 * is a store. Errors as store_reader_open(). */
 	int (*open)(const void *arg, struct store_reader **ret_reader, char **ret_error);
 	/* Describes the store's file as stat() does; NULL: stat() of the path does. Returns 0 or a
 	 * negative errno; -ENOENT: the store is gone. */
 	int (*look)(const void *arg, struct stat *ret_stat);
-	const void *arg; /* of both */
+	const void *arg;    /* of both */
+	enum metric metric; /* of a source that is no store */
 };
 
 struct web_parameter {

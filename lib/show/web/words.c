@@ -55,18 +55,41 @@ static void put_cut(struct buf *b, const char *text, size_t len)
 	text_put(b, text + tail, NULL);
 }
 
-int words_string(struct words *w, const char *text, uint32_t *ret_number)
+/* Appends a text as answers show it, with a NUL behind it. */
+static void put_shown(struct buf *b, const char *text)
 {
 	const size_t len = text ? strlen(text) : 0;
+
+	if (len > WORDS_LONGEST)
+		put_cut(b, text, len);
+	else if (len)
+		text_put(b, text, NULL);
+	buf_put_u8(b, '\0');
+}
+
+bool words_is(const char *text, const char *shown)
+{
+	struct buf b = {0};
+	bool is_equal = strcmp(text, shown) == 0;
+
+	if (is_equal)
+		return true;
+	/* Most names are shown as they are, and those that are not begin the same. */
+	if (*text != *shown && *shown != '\\')
+		return false;
+	put_shown(&b, text);
+	is_equal = !b.failed && strcmp((const char *)b.data, shown) == 0;
+	buf_free(&b);
+	return is_equal;
+}
+
+int words_string(struct words *w, const char *text, uint32_t *ret_number)
+{
 	const uint32_t before = strings_count(w->strings);
 	int err;
 
 	buf_clear(&w->text);
-	if (len > WORDS_LONGEST)
-		put_cut(&w->text, text, len);
-	else if (len)
-		text_put(&w->text, text, NULL);
-	buf_put_u8(&w->text, '\0');
+	put_shown(&w->text, text);
 	if (w->text.failed)
 		return -ENOMEM;
 	err = strings_intern(w->strings, (const char *)w->text.data, ret_number);
@@ -143,15 +166,32 @@ int words_symbol(struct words *w, const struct profile_symbol *symbol, bool is_i
 							words_kind(symbol, is_inlined));
 }
 
-int words_named(struct words *w, const char *name, enum words_kind kind, uint32_t *ret_frame)
+/* Finds or adds the frame with a name, an object and a kind. */
+static int enter_text(struct words *w, const char *name, const char *object, enum words_kind kind,
+		      uint32_t *ret_frame)
 {
 	const uint32_t next = (uint32_t)w->frames.count;
-	uint32_t string;
-	int err = words_string(w, name, &string);
+	uint32_t name_number, object_number;
+	int err = words_string(w, name, &name_number);
 
 	if (err == 0)
-		err = int_map_enter(&w->by_name, (uint64_t)string << 8 | kind, next, ret_frame);
-	return err || *ret_frame != next ? err : words_append(w, name, "", kind);
+		err = words_string(w, object, &object_number);
+	if (err == 0)
+		err = int_map_enter_wide(&w->by_name, (uint64_t)name_number << 32 | object_number,
+					 kind, next, ret_frame);
+	return err || *ret_frame != next ? err : words_append(w, name, object, kind);
+}
+
+int words_unified(struct words *w, const struct profile_symbol *symbol, bool is_inlined,
+		  uint32_t *ret_frame)
+{
+	return enter_text(w, symbol->name, symbol->object, words_kind(symbol, is_inlined),
+			  ret_frame);
+}
+
+int words_named(struct words *w, const char *name, enum words_kind kind, uint32_t *ret_frame)
+{
+	return enter_text(w, name, "", kind, ret_frame);
 }
 
 size_t words_size(const struct words *w)

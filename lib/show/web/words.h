@@ -49,13 +49,16 @@ struct words {
 	size_t bytes;		 /* that the strings take in the answer, about */
 	VEC(struct words_frame) frames;
 	struct int_map by_symbol; /* symbol, is_inlined -> frame */
-	struct int_map by_name;	  /* string, kind -> frame, of frames that are no symbols */
+	struct int_map by_name;	  /* name, object and kind -> frame, of the other frames */
 	struct buf text;
 };
 
 /* Makes the table. Returns 0 or -ENOMEM; the caller calls words_end() in any case. */
 int words_begin(struct words *words);
 void words_end(struct words *words);
+
+/* Returns whether a text is one that an answer shows so. */
+bool words_is(const char *text, const char *shown);
 
 /* Finds or adds a string; NULL is "". Returns 0, -ENOMEM or -EOVERFLOW. */
 int words_string(struct words *words, const char *text, uint32_t *ret_number);
@@ -69,6 +72,11 @@ const char *words_kind_name(enum words_kind kind);
 /* Finds or adds the frame of a symbol. Errors as words_string(). */
 int words_symbol(struct words *words, const struct profile_symbol *symbol, bool is_inlined,
 		 uint32_t *ret_frame);
+
+/* Does the same, by the text of name and object: for symbols of several profiles, of which each
+ * numbers its own. words_symbol() must not be used for the same table. */
+int words_unified(struct words *words, const struct profile_symbol *symbol, bool is_inlined,
+		  uint32_t *ret_frame);
 
 /* Finds or adds a frame that is no symbol, by its name. Errors as words_string(). */
 int words_named(struct words *words, const char *name, enum words_kind kind, uint32_t *ret_frame);
