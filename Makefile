@@ -134,18 +134,34 @@ $(GEN)/flamegraph.html.inc $(GEN)/fold.html.inc:
 $(B)/lib/show/export/export_flamegraph.o: $(GEN)/flamegraph.html.inc
 $(B)/lib/show/folding/export_fold.o: $(GEN)/fold.html.inc
 
-# The files of the page that stackctl serves, as arrays, with a table of their names.
-WEB_FILES = $(sort $(shell find web -type f \( -name '*.html' -o -name '*.js' -o -name '*.css' -o -name '*.svg' \) \
-	! -path '*/tests/*' ! -path '*/node_modules/*' ! -name '*.config.js' 2>/dev/null))
+# The page of `stackctl web`: its files as arrays, with a table of their names; and all of them as one file. Modules
+# are joined to one script, since each file is a request before the page is there.
+WEB_FILES = $(sort $(wildcard web/*.html web/*.js web/*.css))
+WEB_OUT   = $(GEN)/web/index.html $(GEN)/web/app.js $(GEN)/web/style.css
 
-$(GEN)/web_files.inc: $(WEB_FILES) $(wildcard web web/*/)
+$(GEN)/web/app.js: web/one_file.awk $(WEB_FILES)
 	@mkdir -p $(@D)
-	$(call say,BYTES,web)n=0; { for file in $(WEB_FILES); do n=$$((n + 1)); \
+	$(call say,JOIN,$@)awk -f $< -v folder=web -v only=$(@F) > $@.tmp && mv $@.tmp $@
+
+$(GEN)/web/index.html $(GEN)/web/style.css: $(GEN)/web/%: web/%
+	@mkdir -p $(@D)
+	$(Q)sed '/rel="modulepreload"/d' $< > $@
+
+$(GEN)/web_files.inc: $(WEB_OUT)
+	$(call say,BYTES,web)n=0; { for file in $^; do n=$$((n + 1)); \
 		echo "static const uint8_t web_file_$$n[] = {"; od -An -v -tx1 $$file | sed 's/ \(..\)/0x\1,/g'; echo '0};'; done; \
-		echo 'static const struct web_file web_files[] = {'; n=0; for file in $(WEB_FILES); do n=$$((n + 1)); \
-		echo "{\"$${file#web/}\", web_file_$$n, sizeof(web_file_$$n) - 1},"; done; echo '{0}};'; } > $@
+		echo 'static const struct web_file web_files[] = {'; n=0; for file in $^; do n=$$((n + 1)); \
+		echo "{\"$${file##*/}\", web_file_$$n, sizeof(web_file_$$n) - 1},"; done; echo '{0}};'; } > $@
+
+$(GEN)/one_file.html: web/one_file.awk $(WEB_FILES)
+	@mkdir -p $(@D)
+	$(call say,JOIN,web)awk -f $< -v folder=web > $@.tmp && mv $@.tmp $@
+
+$(GEN)/one_file.html.inc: $(GEN)/one_file.html
+	$(call say,BYTES,$<)od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@
 
 $(B)/cli/web/web_files.o: $(GEN)/web_files.inc
+$(B)/lib/show/web/one_file.o: $(GEN)/one_file.html.inc
 
 # With sanitizers, without what no test is linked with.
 UNLINKED := $(if $(SAN),$(shell sed '/^#/d' tests/unit/unlinked.txt))

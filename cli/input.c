@@ -66,6 +66,25 @@ static const struct argp_option input_recordings_options[] = {
 	{0},
 };
 
+static const struct argp_option input_sources_options[] = {
+	{"input", 'i', "FILE", 0,
+	 "Read this store (default: the one that stackd writes to), a file that 'stackctl merge' "
+	 "wrote, or a server's database of many hosts: clickhouse://HOST[:PORT]/DATABASE "
+	 "(docs/FLEETS.md)",
+	 1},
+	{"host", INPUT_HOST, "NAME", 0,
+	 "In a server's database, only this host (* and ? match any letters); may be repeated", 1},
+	{"credentials", INPUT_CREDENTIALS, "FILE", 0,
+	 "For a server's database: a file with user, password and certificate authority, as for "
+	 "stackctl push",
+	 1},
+	{"since", INPUT_SINCE, "TIME", 0,
+	 "In a server's database: the sum of this time until now (2h, 3d)", 1},
+	{"metric", INPUT_METRIC, "NAME", 0,
+	 "In a server's database or a file of 'stackctl merge': this metric (default: cpu)", 1},
+	{0},
+};
+
 static const struct argp_option input_options[] = {
 	{"input", 'i', "FILE", 0,
 	 "Read this store (default: the one that stackd writes to). Also, for report and "
@@ -323,6 +342,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp input_argp = {.options = input_options, .parser = parse};
 const struct argp input_recordings_argp = {.options = input_recordings_options, .parser = parse};
+const struct argp input_sources_argp = {.options = input_sources_options, .parser = parse};
 const struct argp input_store_argp = {.options = input_store_options, .parser = parse};
 
 char *input_path(const struct input *input)

@@ -43,6 +43,7 @@ struct input {
 
 extern const struct argp input_argp;
 extern const struct argp input_recordings_argp; /* the options that choose whole recordings */
+extern const struct argp input_sources_argp;	/* the options that choose stores and sums */
 extern const struct argp input_store_argp;
 
 /* Returns the store's path, from the option or the default one, which the caller frees; NULL:

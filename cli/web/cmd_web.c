@@ -18,6 +18,8 @@
 #include "browser.h"
 #include "cli/cmd.h"
 #include "cli/input.h"
+#include "cli/input_fleet.h"
+#include "cli/input_tags.h"
 #include "cli/message.h"
 #include "cli/options.h"
 #include "held_store.h"
@@ -80,6 +82,32 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* Opens a server's database, or a file of sums. */
+static int open_sums(const void *arg, struct store_reader **ret_reader, char **ret_error)
+{
+	const struct input *input = arg;
+	const int status = input_is_fleet(input) ? input_fleet_open(input, ret_reader)
+						 : input_tags_open(input, ret_reader);
+
+	/* The message has been printed. */
+	*ret_error = NULL;
+	return status == CMD_DONE ? 0 : status == CMD_NO_SAMPLES ? -ENODATA : -EIO;
+}
+
+/* Prepares sums: they are kept by all labels, which the page may divide them by. Returns a
+ * cmd_status. */
+static int choose_sums(struct cmd_web *args)
+{
+	int status = input_fleet_by(&args->input, PARTITION_BY_ALL);
+
+	if (status == CMD_DONE)
+		status = input_tags_by(&args->input, PARTITION_BY_ALL);
+	args->source.open = open_sums;
+	args->source.arg = &args->input;
+	args->source.metric = args->input.filter.metric;
+	return status;
+}
+
 /* Makes the store's files readable for later, as root. Returns a cmd_status. */
 static int hold_store(struct cmd_web *args)
 {
@@ -87,6 +115,13 @@ static int hold_store(struct cmd_web *args)
 
 	args->source = (struct web_source){
 		.path = args->path, .label = args->path, .new_names = input_reader_names};
+	if (input_is_fleet(&args->input) || input_is_tags(&args->input))
+		return choose_sums(args);
+	if (args->input.since || args->input.filter.metric != METRIC_CPU) {
+		message("--since and --metric choose from a server's database: the page chooses from "
+			"a store");
+		return CMD_USAGE;
+	}
 	if (!args->rights.is_root)
 		return CMD_DONE;
 	err = held_store_new(args->path, &args->held);
@@ -103,8 +138,14 @@ static int check_store(const struct cmd_web *args)
 {
 	struct store_reader *reader = NULL;
 	char *error = NULL;
-	int err = store_reader_open_figures(args->source.path, 0, &reader, &error);
+	int err;
 
+	if (args->source.open) {
+		err = args->source.open(args->source.arg, &reader, &error);
+		store_reader_close(reader);
+		return err == -ENODATA ? CMD_NO_SAMPLES : err ? CMD_FAILED : CMD_DONE;
+	}
+	err = store_reader_open_figures(args->source.path, 0, &reader, &error);
 	store_reader_close(reader);
 	return err ? input_explain(&args->input, args->path, err, error) : CMD_DONE;
 }
@@ -193,7 +234,7 @@ static void block_signals(sigset_t *ret_set)
 
 int cmd_web(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&input_store_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&input_sources_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = cmd_web_options,
 		.parser = parse,

@@ -24,6 +24,7 @@
 
 #include "base/text.h"
 #include "jobs.h"
+#include "web/one_file.h"
 #include "web_files.h"
 
 #define PAGE_SERVER_CONNECTIONS 2000
@@ -148,6 +149,10 @@ static int find_file(const struct page_server *server, const char *name, struct 
 
 	if (!is_plain(name) || !web_files_type(name))
 		return -ENOENT;
+	if (strcmp(name, "one-file.html") == 0) {
+		buf_put(ret_bytes, one_file_page(), strlen(one_file_page()));
+		return ret_bytes->failed ? -ENOMEM : 0;
+	}
 	if (server->files)
 		return read_file(server->files, name, ret_bytes);
 	file = web_files_find(name);

@@ -80,6 +80,20 @@ for line in open("/proc/net/tcp6"):
         print("six")' "$port")
 [ "$listens" = 0100007F ] || fail "it listens on: $listens"
 
+# The page: its files, and all of them as one, with a place for data.
+get 200 "$link"
+grep -q '<script type="application/json" id="data">null</script>' "$tmp/out" || fail "the page: $(head -c 300 "$tmp/out")"
+grep -q modulepreload "$tmp/out" && fail 'the page asks for modules'
+get 200 "${link}app.js"
+[ "$(wc -c <"$tmp/out")" -gt 50000 ] || fail "app.js: $(head -c 300 "$tmp/out")"
+grep -Eq '^(import|export) ' "$tmp/out" && fail "app.js is several: $(grep -E '^(import|export) ' "$tmp/out")"
+get 200 "${link}style.css"
+cmp -s web/style.css "$tmp/out" || fail style.css
+get 200 "${link}one-file.html"
+[ "$(grep -c '@DATA@' "$tmp/out")" = 1 ] || fail 'one-file.html has no place for data'
+grep -Eq '^(import|export) |<link' "$tmp/out" && grep -v 'rel="icon"' "$tmp/out" | grep -Eq '^(import|export) |<link' &&
+    fail "one-file.html is several: $(grep -E '^(import|export) |<link' "$tmp/out")"
+
 # Files: no way out of the page's folder.
 for path in ../../../etc/passwd ..%2f..%2fetc/passwd %2e%2e/etc/passwd .hidden a/.b /etc/passwd x.c; do
     get 404 "$link$path" --path-as-is
@@ -164,8 +178,28 @@ if [ "$(id -u)" = 0 ]; then
     rm -rf "$tmp/root"
 fi
 
+# Sums: what 'stackctl merge' wrote, which is read with the user's rights; and a server's database that is not there.
+make_store "$tmp/sums.db" small after
+for number in 1 2; do
+    expect 0 "$stackctl" export --tags -i "$tmp/sums.db" --recording "$number" -o "$tmp/$number.tags"
+done
+expect 0 "$stackctl" merge "$tmp/1.tags" "$tmp/2.tags" -o "$tmp/sums.tags"
+chmod 755 "$tmp"
+chmod 644 "$tmp/sums.tags"
+serve "$stackctl" web --no-open -i "$tmp/sums.tags"
+get 200 "${link}api/recordings"
+get 200 "${link}api/tree"
+grep -q '"total":200,' "$tmp/out" || fail "sums: $(head -c 300 "$tmp/out")"
+get 404 "${link}api/lanes"
+get 404 "${link}api/wakers"
+get 200 "${link}api/around?function=main"
+ends
+"$stackctl" --version | grep -q '^parts:.* servers' && expect 1 "$stackctl" web --no-open -i clickhouse://127.0.0.1:1/none --since 1h
+
 # What cannot be shown is said at once.
 expect 2 "$stackctl" web --no-open -i "$tmp/none.db"
+expect 2 "$stackctl" web --no-open -i "$tmp/sums.db" --since 1h
+says '--since and --metric'
 expect 2 "$stackctl" web --no-open --port 70000
 says "--port: '70000' is not a number"
 finish
