@@ -56,13 +56,28 @@ static void remove_left(const char *path)
 	}
 }
 
-/* Makes an empty file that only its owner can read. An existing file stays as it is. */
+/* Returns -EPERM if a file that is there belongs to another user, who would read what is written.
+ */
+static int check_owner(const char *path)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+	bool is_others =
+		fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && !store_path_is_ours(st.st_uid);
+
+	if (fd >= 0)
+		close(fd);
+	return is_others ? -EPERM : 0;
+}
+
+/* Makes an empty file that only its owner can read. An existing file stays as it is. -EPERM: it
+ * belongs to another user. */
 static int writer_touch(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOCTTY | O_CLOEXEC, 0600);
 
 	if (fd < 0)
-		return errno == EEXIST ? 0 : -errno;
+		return errno == EEXIST ? check_owner(path) : -errno;
 	close(fd);
 	remove_left(path);
 	return 0;
@@ -136,17 +151,12 @@ int store_writer_reserve(const char *path, int *ret_fd)
 	 * store. */
 	const int flags = O_RDWR | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	int fd, err = writer_touch(path);
-	struct stat st;
 
 	if (err < 0)
 		return err;
 	fd = open(path, flags);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) || (S_ISREG(st.st_mode) && !store_path_is_ours(st.st_uid))) {
-		close(fd);
-		return -EPERM;
-	}
 	if (flock(fd, LOCK_EX | LOCK_NB)) {
 		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
 		close(fd);
