@@ -129,7 +129,8 @@ static void look_at_store(struct session *s, bool end)
 {
 	archive_look(s->recording.archive, &s->recording.state);
 	s->recording.state.wants_window &= !end;
-	watch_store(&s->log.watch, s->recording.store_path, &s->recording.state);
+	watch_store(&s->log.watch, s->recording.store_path, &s->recording.state,
+		    clock_ns(CLOCK_MONOTONIC));
 }
 
 /* Ends a service (--window) whose workers are lost for good, so that the service manager starts it

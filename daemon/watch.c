@@ -56,7 +56,17 @@ void watch_rate(struct watch *watch, const struct budget *budget, uint64_t befor
 			  before_hz, budget->rate_hz, budget->share * 100);
 }
 
-void watch_store(struct watch *watch, const char *path, const struct archive_state *state)
+static void look_at_delay(struct watch *watch, const char *path, size_t waiting, uint64_t now_ns)
+{
+	if (waiting < WATCH_MOST_BEHIND ||
+	    (watch->behind_ns && now_ns - watch->behind_ns < AGAIN_NS))
+		return;
+	watch->behind_ns = now_ns;
+	log_warning("the samples of some %zu seconds wait to be written to %s", waiting, path);
+}
+
+void watch_store(struct watch *watch, const char *path, const struct archive_state *state,
+		 uint64_t now_ns)
 {
 	bool fails = state->err != 0;
 	bool drops = fails && state->unwritten > watch->store.told;
@@ -64,6 +74,8 @@ void watch_store(struct watch *watch, const char *path, const struct archive_sta
 	if (watch->store_fails && drops && !watch->store_drops)
 		log_warning("samples are dropped until %s can be written to again", path);
 	watch->store_drops = watch->store_fails && drops;
+	if (!fails)
+		look_at_delay(watch, path, state->waiting, now_ns);
 	if (fails == watch->store_fails)
 		return;
 	watch->store_fails = fails;

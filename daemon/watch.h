@@ -14,6 +14,8 @@
 #include "daemon/budget.h"
 #include "daemon/run_counters.h"
 
+#define WATCH_MOST_BEHIND 10 /* batches, of a second each, that wait to be committed */
+
 struct watch_kind {
 	uint64_t told;	  /* the counter at the last report */
 	uint64_t told_ns; /* time of the last report; 0: there was none */
@@ -23,6 +25,7 @@ struct watch_kind {
 struct watch {
 	struct watch_kind ring, files, processes, rate;
 	struct watch_kind store; /* samples that could not be written */
+	uint64_t behind_ns;	 /* when the log last said that commits are late; 0: never */
 	bool store_fails, store_drops;
 };
 
@@ -33,8 +36,10 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 void watch_rate(struct watch *watch, const struct budget *budget, uint64_t before_hz);
 
 /* Logs, when it has changed: that the store cannot be written to, that samples are dropped because
- * writing has failed for long, or that it can be written to again. */
-void watch_store(struct watch *watch, const char *path, const struct archive_state *state);
+ * writing has failed for long, or that it can be written to again. Also logs, at most once a
+ * minute, that commits are WATCH_MOST_BEHIND seconds late. `now_ns`: CLOCK_MONOTONIC. */
+void watch_store(struct watch *watch, const char *path, const struct archive_state *state,
+		 uint64_t now_ns);
 
 /* Logs why the store could not be written to. `sentence`: SQLite's, or NULL. */
 void watch_store_failed(const char *path, int err, const char *sentence);

@@ -39,6 +39,8 @@
 #define MAX_MISSING   64	  /* missing debug files that the log names */
 #define TURN_ATTEMPTS 30	  /* attempts to end a window; 5 minutes if the store is busy */
 #define TURN_PAUSE_US 300000	  /* pause between attempts on a full disk */
+#define MOST_BEHIND   5		  /* batches that wait for the names of a window that ends */
+#define END_NS	      UINT64_C(1500000000) /* for names at the end of a run in windows */
 
 struct archive {
 	struct archive_options options;
@@ -65,6 +67,8 @@ struct archive {
 	uint64_t unwritten_told;   /* the samples given up so far that a window's unwritten_before
 				    * contains */
 	struct naming_schedule *schedule;
+	enum { BETWEEN_COMMITS, AT_END_OF_WINDOW, AT_END } phase; /* when names are looked up */
+	uint64_t end_ns;			/* of AT_END: names come until then */
 	uint32_t n_objects, n_sizes, n_origins; /* rows written in this window */
 	uint32_t n_missing;			/* number of objects whose debug file was missing */
 	struct store_recording totals; /* totals of the last batch (store_writer_commit()) */
@@ -222,12 +226,32 @@ static int write_missing(void *arg, const struct object *object, const char *nam
 	return err;
 }
 
+/* Returns whether naming must stop, since samples wait to be committed, or the run ends. What is
+ * left is named later, or by readers. */
+static bool is_late(void *arg)
+{
+	struct archive *a = arg;
+	bool is_ending;
+	size_t waiting;
+
+	pthread_mutex_lock(&a->lock);
+	waiting = a->n_waiting;
+	is_ending = a->is_ending;
+	pthread_mutex_unlock(&a->lock);
+	if (a->phase == BETWEEN_COMMITS)
+		return waiting || is_ending;
+	if (a->phase == AT_END_OF_WINDOW)
+		return waiting >= MOST_BEHIND || is_ending;
+	return a->options.window_ns && clock_ns(CLOCK_MONOTONIC) > a->end_ns;
+}
+
 static int open_names(struct archive *a)
 {
 	struct naming_schedule_options options = {.now_ns = now_ns,
 						  .cpu_ns = cpu_ns,
 						  .each = write_line,
 						  .missing = write_missing,
+						  .is_late = is_late,
 						  .arg = a};
 	int err = names_open(a->options.names, &a->names);
 
@@ -357,13 +381,16 @@ static bool may_turn(const struct archive *a, int turned)
 	return turned == -EBUSY || (turned && a->options.window_ns);
 }
 
-/* Finds the names that are still missing, closes the window's recording, begins the next one,
- * `after`, and deletes old recordings. Batches wait in the queue meanwhile. Tries TURN_ATTEMPTS
- * times; if that fails, begins an outage. 0 or -errno. */
+/* Finds the names that are still missing, as far as there is time, closes the window's recording,
+ * begins the next one, `after`, and deletes old recordings. Batches wait in the queue meanwhile.
+ * Tries TURN_ATTEMPTS times; if that fails, begins an outage. 0 or -errno. */
 static int next_window(struct archive *a, const struct store_recording *after)
 {
-	int err = naming_schedule_finish(a->schedule), turned = -EBUSY;
+	int err, turned = -EBUSY;
 
+	a->phase = AT_END_OF_WINDOW;
+	err = naming_schedule_finish(a->schedule);
+	a->phase = BETWEEN_COMMITS;
 	for (int i = 0; !err && i < TURN_ATTEMPTS && may_turn(a, turned); i++)
 		turned = turn_window(a, after);
 	if (!err && turned && a->options.window_ns) {
@@ -590,6 +617,7 @@ void archive_look(struct archive *a, struct archive_state *ret_state)
 		.wants_window = outage_wants_window(&a->outage, clock_ns(CLOCK_MONOTONIC)),
 		.unwritten = a->outage.unwritten,
 		.dropped = a->outage.dropped,
+		.waiting = a->n_waiting,
 	};
 	pthread_mutex_unlock(&a->lock);
 }
@@ -643,6 +671,8 @@ int archive_finish(struct archive *a, char **ret_error)
 	end_thread(a, false);
 	if (!a->error && a->outage.is_out)
 		a->error = a->outage.err;
+	a->phase = AT_END;
+	a->end_ns = clock_ns(CLOCK_MONOTONIC) + END_NS;
 	if (!a->error) {
 		err = naming_schedule_finish(a->schedule);
 		a->totals.finished = true;

@@ -58,6 +58,7 @@ struct archive_state {
 	uint64_t unwritten; /* samples that were given up so far, since they could not be written
 			     * for long */
 	uint64_t dropped;   /* windows that were deleted to make room */
+	size_t waiting;	    /* batches that wait to be committed */
 };
 
 /* Gives the state of the store, for a recording that is cut into windows. */
@@ -67,7 +68,8 @@ void archive_look(struct archive *archive, struct archive_state *ret_state);
  * archive. */
 int archive_poll_fd(const struct archive *archive);
 
-/* Waits until all batches are committed and all names are found, and marks the recording as
+/* Waits until all batches are committed and all names are found (in a run that is cut into windows:
+ * those that are found in a second and a half), and marks the recording as
  * finished. 0, or the negative errno of the first failure, with a malloc()ed sentence or NULL in
  * *ret_error. */
 int archive_finish(struct archive *archive, char **ret_error);

@@ -25,6 +25,8 @@
 #define SECOND UINT64_C(1000000000)
 #define MINUTE (60 * SECOND)
 
+#define MANY 1000
+
 enum { PROGRAM, SMALL, LARGE, JIT, OBJECTS }; /* numbers of objects; SMALL has fewer symbols */
 
 static struct object objects[OBJECTS];
@@ -34,8 +36,9 @@ static struct {
 	struct naming *naming;
 	struct naming_schedule *schedule;
 	uint64_t now_ns, cpu_ns;
-	uint64_t cost_ns;	 /* CPU time between two looks at the clock */
-	int lines[OBJECTS * 10]; /* by location */
+	uint64_t cost_ns; /* CPU time between two looks at the clock */
+	int lines[MANY];  /* by location */
+	bool is_late;
 	int answer;
 } fake;
 
@@ -56,6 +59,12 @@ static int take_line(void *arg, const struct store_line *line)
 	assert_ptr_equal(arg, &fake);
 	fake.lines[line->location]++;
 	return fake.answer;
+}
+
+static bool is_late(void *arg)
+{
+	assert_ptr_equal(arg, &fake);
+	return fake.is_late;
 }
 
 static void open_object(uint32_t number, const void *code)
@@ -113,8 +122,11 @@ static int close_objects(void **state)
 
 static int set_up(void **state)
 {
-	struct naming_schedule_options options = {
-		.now_ns = now_ns, .cpu_ns = cpu_ns, .each = take_line, .arg = &fake};
+	struct naming_schedule_options options = {.now_ns = now_ns,
+						  .cpu_ns = cpu_ns,
+						  .each = take_line,
+						  .is_late = is_late,
+						  .arg = &fake};
 
 	(void)state;
 	memset(&fake, 0, sizeof(fake));
@@ -195,6 +207,74 @@ static void no_pause_exceeds_a_minute(void **state)
 	fake.now_ns += 1;
 	run();
 	assert_true(fake.lines[1] > 0);
+}
+
+/* Returns how many locations have been named; none was named twice. */
+static int named(void)
+{
+	int count = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		assert_true(fake.lines[i] <= 1);
+		count += fake.lines[i];
+	}
+	return count;
+}
+
+static void a_round_stops_where_work_waits(void **state)
+{
+	(void)state;
+	fake.is_late = true;
+	for (uint32_t i = 0; i < MANY; i++)
+		add(i, PROGRAM);
+	for (int i = 1; i <= 4; i++) {
+		run();
+		assert_int_equal(named(), i < 4 ? i * NAMING_PREFETCH : MANY);
+	}
+	run();
+	assert_int_equal(named(), MANY);
+}
+
+static void a_round_stops_between_objects(void **state)
+{
+	(void)state;
+	fake.is_late = true;
+	for (uint32_t i = 0; i < 20; i++)
+		add(i, i % 2 ? PROGRAM : SMALL);
+	run();
+	assert_int_equal(named(), 10);
+	fake.is_late = false;
+	run();
+	assert_int_equal(named(), 20);
+}
+
+/* Parts of a round have no pauses between them, until they have taken three seconds. */
+static void parts_of_a_round_are_paused(void **state)
+{
+	(void)state;
+	fake.is_late = true;
+	fake.cost_ns = 2 * SECOND;
+	for (uint32_t i = 0; i < MANY; i++)
+		add(i, PROGRAM);
+	run();
+	run();
+	assert_int_equal(named(), 2 * NAMING_PREFETCH);
+	fake.now_ns += MINUTE - 1;
+	run();
+	assert_int_equal(named(), 2 * NAMING_PREFETCH);
+	fake.now_ns += 1;
+	run();
+	assert_int_equal(named(), 3 * NAMING_PREFETCH);
+}
+
+static void the_end_stops_where_work_waits(void **state)
+{
+	(void)state;
+	fake.is_late = true;
+	for (uint32_t i = 0; i < MANY; i++)
+		add(i, PROGRAM);
+	assert_int_equal(naming_schedule_finish(fake.schedule), 0);
+	assert_int_equal(named(), NAMING_PREFETCH);
 }
 
 /* Makes LARGE expensive, and SMALL not. */
@@ -425,10 +505,12 @@ static void numbers_are_the_schedules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(locations_wait_for_a_round), TEST(pause_follows_cost_of_round),
-		TEST(no_pause_exceeds_a_minute),  TEST(expensive_objects_wait_for_a_minute),
-		TEST(end_names_all_locations),	  TEST(jit_code_is_looked_up_again),
-		TEST(file_is_looked_up_again),	  TEST(error_is_passed_on),
+		TEST(locations_wait_for_a_round),     TEST(pause_follows_cost_of_round),
+		TEST(no_pause_exceeds_a_minute),      TEST(a_round_stops_where_work_waits),
+		TEST(a_round_stops_between_objects),  TEST(parts_of_a_round_are_paused),
+		TEST(the_end_stops_where_work_waits), TEST(expensive_objects_wait_for_a_minute),
+		TEST(end_names_all_locations),	      TEST(jit_code_is_looked_up_again),
+		TEST(file_is_looked_up_again),	      TEST(error_is_passed_on),
 		TEST(numbers_are_the_schedules),
 	};
 

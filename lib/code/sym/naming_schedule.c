@@ -10,6 +10,7 @@
 
 #define PAUSE_FACTOR 200		   /* pause / CPU time of the round before it */
 #define MAX_WAIT_NS  UINT64_C(60000000000) /* no location waits longer than this and its round */
+#define ROUND_NS     UINT64_C(3000000000)  /* CPU time of parts of a round without a pause */
 
 struct naming_schedule {
 	struct naming_schedule_options with;
@@ -20,6 +21,7 @@ struct naming_schedule {
 	VEC(struct store_location) queued;   /* to be named */
 	VEC(struct store_location) nameless; /* without a name so far: to be queried again */
 	uint64_t next_ns;		     /* when the next round is due */
+	uint64_t round_ns;		     /* CPU time of the parts of a round that is not over */
 	uint64_t expensive_ns;		     /* when expensive objects are due; 0: none is queued */
 };
 
@@ -126,15 +128,22 @@ static int tell_missing(struct naming_schedule *s, uint32_t number)
 	return err;
 }
 
-/* Names locations of one object. */
+static bool must_stop(const struct naming_schedule *s)
+{
+	return s->with.is_late && s->with.is_late(s->with.arg);
+}
+
+/* Names locations of one object, and adds their number to `*done`. Stops early if it must. */
 static int name_object(struct naming_schedule *s, struct store_location *locations, size_t count,
-		       bool is_last)
+		       bool is_last, size_t *done)
 {
 	int err = 0;
 
 	if (naming_wants_order(s->with.naming, s->objects.items[locations->object]))
 		qsort(locations, count, sizeof(*locations), compare_offsets);
-	for (size_t i = 0; i < count && !err; i++) {
+	for (size_t i = 0; i < count && !err; i++, ++*done) {
+		if (i && i % NAMING_PREFETCH == 0 && must_stop(s))
+			return 0;
 		if (i % NAMING_PREFETCH == 0)
 			err = naming_prefetch(
 				s->with.naming, s->objects.items[locations->object], &locations[i],
@@ -145,37 +154,46 @@ static int name_object(struct naming_schedule *s, struct store_location *locatio
 	return err ? err : tell_missing(s, locations->object);
 }
 
-/* Names locations object by object, since the symbols of only a few are in memory at a time. */
+/* Names locations object by object, since the symbols of only a few are in memory at a time. Gives
+ * how many it has named, which are the first ones then: fewer than `count` if it had to stop. */
 static int name_locations(struct naming_schedule *s, struct store_location *locations, size_t count,
-			  bool is_last)
+			  bool is_last, size_t *ret_done)
 {
+	size_t done = 0, end;
 	int err = 0;
 
 	if (count)
 		qsort(locations, count, sizeof(*locations), compare_objects);
-	for (size_t i = 0, end; i < count && !err; i = end) {
-		for (end = i + 1; end < count; end++) {
-			if (locations[end].object != locations[i].object)
+	while (done < count && !err) {
+		for (end = done + 1; end < count; end++) {
+			if (locations[end].object != locations[done].object)
 				break;
 		}
-		err = name_object(s, &locations[i], end - i, is_last);
+		err = name_object(s, &locations[done], end - done, is_last, &done);
+		if (done < end || must_stop(s))
+			break;
 	}
 	naming_trim(s->with.naming);
+	*ret_done = done;
 	return err;
 }
 
-/* Queries again the locations without names; those still without one are queued again, unless
- * `is_last`. */
+/* Queries again the locations without names; those still without one, and those that it does not
+ * come to, are queued again, unless `is_last`. */
 static int name_nameless(struct naming_schedule *s, bool is_last)
 {
-	size_t count = s->nameless.count;
+	size_t count = s->nameless.count, done = 0;
 	struct store_location *again = s->nameless.items;
 	int err;
 
 	s->nameless = (typeof(s->nameless)){0};
 	naming_ask_again(s->with.naming, true);
-	err = name_locations(s, again, count, is_last);
+	err = name_locations(s, again, count, is_last, &done);
 	naming_ask_again(s->with.naming, false);
+	if (!err && !is_last && done < count)
+		err = VEC_RESERVE(&s->nameless, count - done);
+	for (; !err && !is_last && done < count; done++)
+		s->nameless.items[s->nameless.count++] = again[done];
 	free(again);
 	return err;
 }
@@ -247,7 +265,7 @@ int naming_schedule_run(struct naming_schedule *s)
 {
 	uint64_t now_ns = s->with.now_ns(s->with.arg), start_ns = s->with.cpu_ns(s->with.arg);
 	uint64_t pause_ns;
-	size_t due;
+	size_t due, done = 0;
 	int err;
 
 	if (!is_due(s, now_ns) || !(s->queued.count + s->nameless.count))
@@ -255,19 +273,24 @@ int naming_schedule_run(struct naming_schedule *s)
 	due = move_due_first(s, now_ns);
 	err = name_nameless(s, false);
 	if (!err)
-		err = name_locations(s, s->queued.items, due, false);
-	s->queued.count -= due;
+		err = name_locations(s, s->queued.items, due, false, &done);
+	s->queued.count -= done;
 	if (s->queued.count)
-		memmove(s->queued.items, s->queued.items + due,
+		memmove(s->queued.items, s->queued.items + done,
 			s->queued.count * sizeof(*s->queued.items));
-	pause_ns = (s->with.cpu_ns(s->with.arg) - start_ns) * PAUSE_FACTOR;
+	s->round_ns += s->with.cpu_ns(s->with.arg) - start_ns;
+	if (done < due && s->round_ns < ROUND_NS)
+		return err;
+	pause_ns = s->round_ns * PAUSE_FACTOR;
 	s->next_ns = now_ns + (pause_ns < MAX_WAIT_NS ? pause_ns : MAX_WAIT_NS);
+	s->round_ns = 0;
 	return err;
 }
 
 int naming_schedule_finish(struct naming_schedule *s)
 {
-	int err = name_locations(s, s->queued.items, s->queued.count, true);
+	size_t done;
+	int err = name_locations(s, s->queued.items, s->queued.count, true, &done);
 
 	s->queued.count = 0;
 	return err ? err : name_nameless(s, true);

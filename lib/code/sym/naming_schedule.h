@@ -13,6 +13,9 @@
  *   - locations of expensive objects, whose symbols would displace others, wait for a whole minute,
  *     so a recording that is shorter reads those symbols once, at its end.
  *
+ * Naming stops where other work waits for it (naming_schedule_options.is_late): what is left is
+ * named in the next round, and at the end by readers (sym/reader_names.h).
+ *
  * JIT code that had no name when it came is queried again in each round, and once at the end; so is
  * code of a file that had other code when it was queried.
  *
@@ -22,6 +25,7 @@
 #ifndef SYM_NAMING_SCHEDULE_H
 #define SYM_NAMING_SCHEDULE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proc/object.h"
@@ -44,6 +48,9 @@ struct naming_schedule_options {
 	/* Receives, once for each object, the name of a debug file that was missing for its names
 	 * (see naming_missing()). Nonzero results as with each(). NULL: not wanted. */
 	int (*missing)(void *arg, const struct object *object, const char *name);
+	/* Returns whether other work waits for the end of this call: it names no more than it has
+	 * begun with then, NAMING_PREFETCH locations at least. NULL: no work does. */
+	bool (*is_late)(void *arg);
 	void *arg; /* passed to the functions above */
 };
 
@@ -61,10 +68,12 @@ int naming_schedule_add_object(struct naming_schedule *schedule, const struct ob
 int naming_schedule_add_location(struct naming_schedule *schedule,
 				 const struct store_location *location);
 
-/* Runs a round if it is due. Returns 0, -ENOMEM, or what `each` returned. */
+/* Runs a round if it is due, or what is left of one. Returns 0, -ENOMEM, or what `each` returned.
+ */
 int naming_schedule_run(struct naming_schedule *schedule);
 
-/* Names all locations that are queued, at the end of a recording. Returns 0, -ENOMEM, or what
+/* Names all locations that are queued, at the end of a recording, as far as is_late() lets it.
+ * Returns 0, -ENOMEM, or what
  * `each` returned. */
 int naming_schedule_finish(struct naming_schedule *schedule);
 
