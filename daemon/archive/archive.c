@@ -668,6 +668,8 @@ int archive_finish(struct archive *a, char **ret_error)
 {
 	int err;
 
+	if (a->options.window_ns)
+		names_hurry(a->options.names);
 	end_thread(a, false);
 	if (!a->error && a->outage.is_out)
 		a->error = a->outage.err;

@@ -17,11 +17,14 @@
 #include "proc/perf_map.h"
 #include "sym/debuginfod.h"
 
+#define FETCH_BYTES   (UINT64_C(1) << 30)   /* of a file from a debuginfod server */
+#define FETCH_NS      UINT64_C(10000000000) /* of a fetch: samples wait to be committed meanwhile */
 #define MISSING_BYTES 4400 /* longest text about a missing debug file, with its path */
 
 struct ask_names {
 	struct worker *worker;
 	struct debuginfod *debuginfod; /* NULL: the user has named no debuginfod servers */
+	bool hurries;		       /* accessed atomically: no server is asked any more */
 
 	/* The reply of the last prefetch: for each location in `numbers`, the length in bytes of
 	 * its lines, and the lines. */
@@ -45,9 +48,16 @@ struct question {
 
 /* --- what the worker asks -------------------------------------------------------------------- */
 
+static bool must_hurry(void *arg)
+{
+	const struct ask_names *names = arg;
+
+	return __atomic_load_n(&names->hurries, __ATOMIC_RELAXED);
+}
+
 static int fetch(const struct question *q)
 {
-	if (!q->names->debuginfod || !q->object->build_id_len)
+	if (!q->names->debuginfod || must_hurry(q->names) || !q->object->build_id_len)
 		return -ENOENT;
 	return debuginfod_fetch(q->names->debuginfod, q->object->build_id, q->object->build_id_len);
 }
@@ -218,6 +228,11 @@ static int resolve(void *arg, const struct object *object, const struct store_lo
 	return err;
 }
 
+void ask_names_hurry(struct ask_names *names)
+{
+	__atomic_store_n(&names->hurries, true, __ATOMIC_RELAXED);
+}
+
 int ask_names_new(struct worker *worker, struct ask_names **ret_names)
 {
 	struct ask_names *names = calloc(1, sizeof(*names));
@@ -229,6 +244,12 @@ int ask_names_new(struct worker *worker, struct ask_names **ret_names)
 		free(names);
 		return -ENOMEM;
 	}
+	if (names->debuginfod)
+		debuginfod_limit(names->debuginfod,
+				 &(struct debuginfod_limits){.most_bytes = FETCH_BYTES,
+							     .most_ns = FETCH_NS,
+							     .must_stop = must_hurry,
+							     .arg = names});
 	*ret_names = names;
 	return 0;
 }

@@ -11,6 +11,9 @@ struct ask_names;
 
 /* Prepares to ask a worker, which is borrowed. 0 or -ENOMEM. */
 int ask_names_new(struct worker *worker, struct ask_names **ret_names);
+/* From now on, fetches nothing from debuginfod servers, and ends a fetch that is under way. Any
+ * thread. */
+void ask_names_hurry(struct ask_names *names);
 void ask_names_free(struct ask_names *names); /* NULL is fine */
 
 /* Makes a naming (sym/naming.h) that asks the worker. 0 or -ENOMEM. */

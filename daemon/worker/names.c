@@ -31,6 +31,11 @@ static void counts_there(struct names *names, struct workers_counts *ret_counts)
 	workers_counts(((struct there *)names)->workers, ret_counts);
 }
 
+static void hurry_there(struct names *names)
+{
+	ask_names_hurry(((struct there *)names)->ask);
+}
+
 static void free_there(struct names *names)
 {
 	ask_names_free(((struct there *)names)->ask);
@@ -43,7 +48,11 @@ int names_there_new(struct workers *workers, struct names **ret_names)
 
 	if (!there)
 		return -ENOMEM;
-	there->names = (struct names){open_there, cpu_ns_there, counts_there, free_there};
+	there->names = (struct names){.open = open_there,
+				      .cpu_ns = cpu_ns_there,
+				      .counts = counts_there,
+				      .hurry = hurry_there,
+				      .free = free_there};
 	there->workers = workers;
 	if (ask_names_new(workers_of(workers, WORKER_NAMES), &there->ask)) {
 		free(there);
@@ -74,6 +83,11 @@ static void counts_here(struct names *names, struct workers_counts *ret_counts)
 	memset(ret_counts, 0, sizeof(*ret_counts));
 }
 
+static void hurry_here(struct names *names)
+{
+	(void)names;
+}
+
 static void free_here(struct names *names)
 {
 	free(names);
@@ -85,7 +99,11 @@ int names_here_new(struct names **ret_names)
 
 	if (!names)
 		return -ENOMEM;
-	*names = (struct names){open_here, cpu_ns_here, counts_here, free_here};
+	*names = (struct names){.open = open_here,
+				.cpu_ns = cpu_ns_here,
+				.counts = counts_here,
+				.hurry = hurry_here,
+				.free = free_here};
 	*ret_names = names;
 	return 0;
 }

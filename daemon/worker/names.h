@@ -13,6 +13,7 @@ struct names {
 	int (*open)(struct names *names, struct naming **ret_naming);
 	uint64_t (*cpu_ns)(struct names *names);
 	void (*counts)(struct names *names, struct workers_counts *ret_counts);
+	void (*hurry)(struct names *names);
 	void (*free)(struct names *names);
 };
 
@@ -43,6 +44,13 @@ static inline uint64_t names_cpu_ns(struct names *names)
 static inline void names_counts(struct names *names, struct workers_counts *ret_counts)
 {
 	names->counts(names, ret_counts);
+}
+
+/* From now on, fetches nothing from debuginfod servers, and ends a fetch that is under way. Any
+ * thread. */
+static inline void names_hurry(struct names *names)
+{
+	names->hurry(names);
 }
 
 #endif

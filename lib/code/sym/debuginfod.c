@@ -4,14 +4,23 @@
  *
  * The client library loads an HTTP stack, which a profiler that runs as root should not load unless
  * the user names servers. So this program is not linked with it, and does not require it.
+ *
+ * While the library fetches, it calls on_progress() at least once a second, which ends the fetch
+ * where a limit is exceeded. Libraries before elfutils 0.180 have no such call: their fetches have
+ * only the limits of the environment (DEBUGINFOD_TIMEOUT).
  */
 #include "sym/debuginfod.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-#define LIBRARY "libdebuginfod.so.1"
+#include "base/clock.h"
+
+#define LIBRARY	   "libdebuginfod.so.1"
+#define MOST_BYTES (UINT64_C(2) << 30)
+#define MOST_NS	   UINT64_C(120000000000)
 
 struct client; /* a type of the library */
 
@@ -22,7 +31,58 @@ struct debuginfod {
 	int (*find)(struct client *client, const unsigned char *build_id, int len, char **path);
 	void (*end)(struct client *client);
 	int error; /* why servers are not asked any more */
+	struct debuginfod_limits limits;
+	uint64_t begun_ns; /* when the fetch began */
+	int stopped;	   /* why on_progress() has ended the fetch; 0: it has not */
 };
+
+/* Returns the debuginfod of a client. The library is in no namespace where its function could be
+ * found otherwise. NULL: none. */
+static struct debuginfod *owner_of(struct client *client)
+{
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD);
+	void *(*get)(struct client *);
+	struct debuginfod *d;
+
+	if (!library)
+		return NULL;
+	*(void **)&get = dlsym(library, "debuginfod_get_user_data");
+	d = get ? get(client) : NULL;
+	dlclose(library);
+	return d;
+}
+
+/* The library's progress function: returns whether to end the fetch. `done` is the number of bytes
+ * that have come, or less as long as no server has been chosen. */
+static int on_progress(struct client *client, long done, long all)
+{
+	struct debuginfod *d = owner_of(client);
+
+	(void)all;
+	if (!d)
+		return 0;
+	if (d->limits.must_stop && d->limits.must_stop(d->limits.arg))
+		d->stopped = -ECANCELED;
+	else if (done > 0 && (uint64_t)done > d->limits.most_bytes)
+		d->stopped = -EFBIG;
+	else if (clock_ns(CLOCK_MONOTONIC) - d->begun_ns > d->limits.most_ns)
+		d->stopped = -ETIMEDOUT;
+	return d->stopped != 0;
+}
+
+/* Makes the library call on_progress(), if it can. */
+static void watch_progress(struct debuginfod *d)
+{
+	void (*set_data)(struct client *, void *);
+	void (*set_progress)(struct client *, int (*)(struct client *, long, long));
+
+	*(void **)&set_data = dlsym(d->library, "debuginfod_set_user_data");
+	*(void **)&set_progress = dlsym(d->library, "debuginfod_set_progressfn");
+	if (!set_data || !set_progress || !dlsym(d->library, "debuginfod_get_user_data"))
+		return;
+	set_data(d->client, d);
+	set_progress(d->client, on_progress);
+}
 
 /* RTLD_NODELETE: the library initialises global state when it is loaded, and does not release
  * it. */
@@ -37,7 +97,11 @@ static int load(struct debuginfod *d)
 	if (!d->begin || !d->find || !d->end)
 		return -ENOENT;
 	d->client = d->begin();
-	return d->client ? 0 : -ENOENT;
+	if (!d->client)
+		return -ENOENT;
+	d->limits = (struct debuginfod_limits){.most_bytes = MOST_BYTES, .most_ns = MOST_NS};
+	watch_progress(d);
+	return 0;
 }
 
 int debuginfod_new(struct debuginfod **ret_debuginfod)
@@ -69,13 +133,27 @@ void debuginfod_free(struct debuginfod *debuginfod)
 	free(debuginfod);
 }
 
+void debuginfod_limit(struct debuginfod *debuginfod, const struct debuginfod_limits *limits)
+{
+	debuginfod->limits = *limits;
+}
+
 int debuginfod_fetch(struct debuginfod *debuginfod, const uint8_t *build_id, size_t len)
 {
 	int fd;
 
 	if (debuginfod->error)
 		return debuginfod->error;
+	debuginfod->stopped = 0;
+	debuginfod->begun_ns = clock_ns(CLOCK_MONOTONIC);
 	fd = debuginfod->find(debuginfod->client, build_id, (int)len, NULL);
+	if (debuginfod->stopped) {
+		if (fd >= 0)
+			close(fd);
+		fd = debuginfod->stopped;
+	}
+	if (fd == -ECANCELED)
+		return fd;
 	if (fd < 0 && fd != -ENOENT)
 		debuginfod->error = fd;
 	return fd;

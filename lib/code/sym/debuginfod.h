@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Gets debug files from debuginfod servers, if the client library is installed and servers are
- * named. */
+ * named. A server may be slow, or send without end, so a fetch is bounded in time and bytes, and
+ * the caller can end it. */
 #ifndef SYM_DEBUGINFOD_H
 #define SYM_DEBUGINFOD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,8 +15,20 @@ struct debuginfod;
 int debuginfod_new(struct debuginfod **ret_debuginfod);
 void debuginfod_free(struct debuginfod *debuginfod); /* NULL is fine */
 
+/* What a fetch may take. */
+struct debuginfod_limits {
+	uint64_t most_bytes, most_ns;
+	bool (*must_stop)(void *arg); /* called at least about once a second, by the thread that
+				       * fetches; returns whether to end the fetch. NULL: never */
+	void *arg;
+};
+
+/* Sets the limits, which are copied; before, they are 2 GiB and two minutes. */
+void debuginfod_limit(struct debuginfod *debuginfod, const struct debuginfod_limits *limits);
+
 /* Gets the debug file with that build-id. Returns a descriptor that the caller owns; -ENOENT if no
- * server has it; or another -errno. After a failure other than -ENOENT, no server is asked any
+ * server has it; -ECANCELED: must_stop() said so; -EFBIG or -ETIMEDOUT: it took more than it may;
+ * or another -errno. After a failure other than -ENOENT and -ECANCELED, no server is asked any
  * more, since a network that is down must not cost its timeout for every object. */
 int debuginfod_fetch(struct debuginfod *debuginfod, const uint8_t *build_id, size_t len);
 
