@@ -20,7 +20,8 @@
 
 /* How the managed frames of one activation are found, and where they end. */
 enum stackd_interpreter_form {
-	STACKD_INTERPRETER_NONE,
+	STACKD_INTERPRETER_NONE,	 /* they are not read: the version, or the build, is none of
+					  * those below */
 	STACKD_INTERPRETER_CFRAME_ENTRY, /* 3.11: from the activation's _PyCFrame to a frame that is
 					  * marked as its first */
 	STACKD_INTERPRETER_CFRAME_OWNER, /* 3.12: up to a frame that the C stack owns, which is none

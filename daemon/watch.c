@@ -30,6 +30,7 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 	uint64_t left_out = news(&watch->processes,
 				 counters->sampled.counters[STACKD_COUNT_NOT_FOLLOWED], now_ns);
 	uint64_t refused = news(&watch->files, counters->tables.refused, now_ns);
+	uint64_t unread = news(&watch->interpreters, counters->tables.unread, now_ns);
 
 	if (lost)
 		log_event(LOG_EVENT_RING_OVERFLOW,
@@ -45,6 +46,10 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 			  "unwind information of %" PRIu64 " files refused: stackctl stats has the "
 			  "reasons",
 			  refused);
+	if (unread)
+		log_warning("met %" PRIu64 " files with a Python whose functions are not read: its "
+			    "version, or its build, is none of those in docs/PYTHON.md",
+			    unread);
 }
 
 void watch_rate(struct watch *watch, const struct budget *budget, uint64_t before_hz)

@@ -334,20 +334,21 @@ static void keep_provenances(struct tables *t, uint32_t number, struct recipe_ta
 
 /* Keeps the facts about a file's interpreter, if it has one, and tells the kernel half by what its
  * frames are read. */
-static void tell_interpreter(const struct tables *t, uint32_t number,
-			     const struct recipe_table *table)
+static void tell_interpreter(struct tables *t, uint32_t number, const struct recipe_table *table)
 {
 	const struct stackd_interpreter *is = recipe_table_interpreter(table);
 	struct stackd_interpreter *copy;
 
 	if (!is)
 		return;
-	if (t->maps.interpreters_fd >= 0)
+	if (t->maps.interpreters_fd >= 0 && is->form != STACKD_INTERPRETER_NONE)
 		bpf_map_update_elem(t->maps.interpreters_fd, &number, is, BPF_ANY);
 	copy = t->interpreters[number] ? NULL : malloc(sizeof(*copy));
 	if (copy) { /* without memory, waits for its locks are waits for any futex */
 		*copy = *is;
 		__atomic_store_n(&t->interpreters[number], copy, __ATOMIC_RELEASE);
+		t->own.unread +=
+			t->maps.interpreters_fd >= 0 && is->form == STACKD_INTERPRETER_NONE;
 	}
 }
 

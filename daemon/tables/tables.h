@@ -99,6 +99,7 @@ struct tables_counts {
 	uint64_t refused_entries[RECIPE_REFUSED_COUNT]; /* files, or parts of files, that got no
 							 * rules, by reason */
 	uint64_t compile_ns;
+	uint64_t unread; /* files with an interpreter whose managed frames are not read */
 };
 /* Gives the counters as of the last request that was served. */
 void tables_counts(struct tables *tables, struct tables_counts *ret_counts);

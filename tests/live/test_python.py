@@ -135,9 +135,10 @@ def python_cells():
     check(right > 300, "few samples hit a leaf", right)
 
 
-def by_path(store, metric):
+def by_path(store, metric, *options):
     """(functions of Python with their lines, root first; all functions; sum of the metric; records) of each path."""
-    export = json.loads(run(STACKCTL, "export", "--json", "--interpreter=show", "-i", store, "--metric", metric).out)
+    export = json.loads(run(STACKCTL, "export", "--json", "--interpreter=show", "-i", store, "--metric", metric,
+                            *options).out)
     symbols, frames, stacks = export["symbols"], export["frames"], export["stacks"]
     for entry in export["entries"]:
         path, at = [], entry["stack"]
@@ -184,3 +185,63 @@ def python_waits():
     check(sum(passes.values()) == sum(truth["calls"].values()), "passes", passes, truth["calls"])
     check(0 < passes["first"] <= truth["calls"]["first"] and 0 < passes["second"] <= truth["calls"]["second"],
           "passes", passes, truth["calls"])
+
+
+# A program with the names of an interpreter, and nothing of what is behind them.
+FAKE = r"""
+#include <time.h>
+#include <unistd.h>
+char _PyRuntime[1 << 16] = {1};
+%s
+__attribute__((noinline)) void spin(void)
+{
+	struct timespec now;
+
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	while (now.tv_nsec < 300000000 && !now.tv_sec);
+}
+__attribute__((noinline)) void _PyEval_EvalFrameDefault(int depth)
+{
+	if (depth)
+		_PyEval_EvalFrameDefault(depth - 1);
+	else
+		spin();
+	__asm__ volatile("");
+}
+int main(void)
+{
+	_PyEval_EvalFrameDefault(3);
+	sleep(2); /* until all files have been read */
+	return 0;
+}
+"""
+
+
+@live
+def python_unread():
+    """Versions and builds that are not read are said, and what only looks like one that is has native frames."""
+    kinds = {"old": "", "new": "const unsigned long Py_Version = 0x030e00f0;",
+             "lockless": "const unsigned long Py_Version = 0x030d00f0; void _Py_DecRefShared(void) {}",
+             "faked": "const unsigned long Py_Version = 0x030b02f0;"}
+    with scratch() as folder:
+        store = os.path.join(folder, "store.db")
+        for kind, more in kinds.items():
+            with open(os.path.join(folder, kind + ".c"), "w", encoding="utf-8") as file:
+                file.write(FAKE % more)
+            run("gcc", "-O1", "-rdynamic", "-o", os.path.join(folder, kind), os.path.join(folder, kind + ".c"))
+        recording, result = record(store, "--managed", "-F", "999", "--", "sh", "-c",
+                                   "".join(os.path.join(folder, kind) + " & " for kind in kinds) + "wait")
+        check("functions are not read" in result.err, result.err)
+        counters = json.loads(recording.text("stats", "--json"))["counters"]
+        check(counters["interpreters_unread"] == 3, counters["interpreters_unread"])
+        check(counters["managed_frames"] == 0, "frames of nothing", counters["managed_frames"])
+        for kind in kinds:
+            right = 0
+            for managed, frames, _, samples in by_path(store, "cpu", "--comm", kind):
+                check(not managed, kind, managed)
+                if "spin" in frames:
+                    names = [name for name in frames[:frames.index("spin")] if not name.startswith("[")]
+                    check(names[-5:] == ["main"] + [EVAL] * 4, kind, frames)
+                    right += samples
+            check(right > 30, kind, right)

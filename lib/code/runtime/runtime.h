@@ -171,8 +171,9 @@ struct runtime {
 	const struct runtime_processes *processes; /* NULL: the kernel half needs no facts */
 	const struct runtime_frames *frames;	   /* NULL: rules describe all its frames */
 
-	/* Finds the interpreter in a file. Returns false if there is none, or its frames are not
-	 * read. NULL: the runtime has no interpreter with frames of its own. */
+	/* Finds the interpreter in a file. Returns false if there is none. If its frames are not
+	 * read, its form is STACKD_INTERPRETER_NONE, and it has no evals. NULL: the runtime has no
+	 * interpreter with frames of its own. */
 	bool (*find_interpreter)(const struct elf_file *file,
 				 struct runtime_interpreter *ret_interpreter);
 
@@ -201,7 +202,8 @@ struct runtime_tables {
 /* Returns the runtime of a program; NULL: none. */
 const struct runtime *runtime_of_file(const struct elf_file *file);
 
-/* Finds a file's interpreter, of any runtime. Returns false if it has none. */
+/* Finds a file's interpreter, of any runtime, as runtime.find_interpreter does. Returns false if it
+ * has none. */
 bool runtime_find_interpreter(const struct elf_file *file,
 			      struct runtime_interpreter *ret_interpreter);
 

@@ -120,8 +120,8 @@ const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *
 /* Returns the counts of what was compiled into the table, and of what was refused. */
 const struct recipe_stats *recipe_table_stats(const struct recipe_table *table);
 
-/* Returns the facts by which the kernel half reads the frames of the interpreter's functions; NULL
- * if the file has no interpreter. */
+/* Returns the facts by which the kernel half reads the frames of the interpreter's functions (if
+ * its form says that they are read); NULL if the file has no interpreter. */
 const struct stackd_interpreter *recipe_table_interpreter(const struct recipe_table *table);
 
 /* Moves the map of the rules' provenances to the caller, who frees it with provenance_map_free().

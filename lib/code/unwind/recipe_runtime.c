@@ -140,19 +140,19 @@ int recipe_runtime_mark(const struct elf_file *file, struct recipe_table *table,
 
 	if (!has_row || !runtime_find_interpreter(file, &is))
 		return 0;
-	while (has_row && !err) {
+	table->interpreter = is.facts;
+	while (has_row && is.n_evals && !err) {
 		bool has_next = recipe_rows_next(&reader, &next);
 
 		err = add_cut(table, &is, row, has_next ? next.offset : RECIPE_MAX_OFFSET, &marked);
 		row = next;
 		has_row = has_next;
 	}
-	if (err) {
+	if (err || !is.n_evals) {
 		recipe_rows_free(&marked);
 		return err;
 	}
 	recipe_rows_free(rows);
 	*rows = marked;
-	table->interpreter = is.facts;
 	return 0;
 }

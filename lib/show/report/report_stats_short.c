@@ -52,6 +52,8 @@ static const struct {
 	{"managed_unproven.",
 	 "activations of an interpreter have functions that are not shown: they are "
 	 "not proven (docs/PYTHON.md)"},
+	{"interpreters_unread",
+	 "files have a Python whose functions are not read (docs/PYTHON.md)"},
 	{"tables_refused", "files have no unwind table: there was no room (--table-memory)"},
 	{"tables_put_off", "requests of evicted unwind tables were put off (--table-memory)"},
 	{"refused.", "entries of unwind information were refused"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks for three symbols, which each build of CPython exports, since extensions may need them:
+ * Looks for symbols that each build of CPython exports, since extensions may need them:
  *
  *   _PyEval_EvalFrameDefault   the function that runs bytecode
  *   _PyRuntime                 from which all threads' states are reached
@@ -8,7 +8,7 @@
  *
  * Builds whose objects have longer headers have other offsets: those without the global interpreter
  * lock, and those for debugging that list all objects. They export functions that no other build
- * has, and are left out.
+ * has, and their frames are not read. Versions before 3.11 have no Py_Version.
  *
  * A compiler divides the function: what hardly ever runs goes into a part of its own, to which the
  * function jumps. A stripped file has no symbol of that part. But the part does not begin with the
@@ -23,6 +23,7 @@
 #include "runtime/python/python_layout.h"
 #include "runtime/python/python_parts.h"
 
+#define UNREAD	    1	       /* version of an interpreter whose frames are not read */
 #define MAX_SYMBOLS (1u << 20) /* of a table that are looked at */
 
 struct found {
@@ -69,8 +70,7 @@ static bool find_symbols(const struct elf_file *file, struct found *found)
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_DYNSYM)
 			read_table(elf, section, &header, found);
 	}
-	return found->eval.st_size && found->runtime.st_value && found->version.st_value &&
-	       !found->has_long_headers;
+	return found->eval.st_size && found->runtime.st_value;
 }
 
 /* Reads the version as users know it, without the release level: 0x030b02 for 3.11.2. */
@@ -78,7 +78,7 @@ static bool read_version(const struct elf_file *file, const GElf_Sym *symbol, ui
 {
 	uint64_t offset, version;
 
-	if (!elf_file_vaddr_to_offset(file, symbol->st_value, &offset) ||
+	if (!symbol->st_value || !elf_file_vaddr_to_offset(file, symbol->st_value, &offset) ||
 	    !elf_file_read_whole(file, offset, &version, sizeof(version)) || version >> 32)
 		return false;
 	*ret_version = (uint32_t)version >> 8;
@@ -91,19 +91,27 @@ bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_in
 	struct found found = {0};
 	uint64_t start;
 	uint32_t version;
+	bool is_read;
 
 	if (elf_file_is_32bit(file) || !find_symbols(file, &found) ||
-	    !read_version(file, &found.version, &version) || !python_layout(version, &is.facts) ||
 	    !elf_file_vaddr_to_offset(file, found.eval.st_value, &start))
 		return false;
+	is_read = read_version(file, &found.version, &version) && !found.has_long_headers &&
+		  python_layout(version, &is.facts);
+	if (!is_read)
+		is.facts = (struct stackd_interpreter){.form = STACKD_INTERPRETER_NONE,
+						       .version = UNREAD,
+						       .language = STACKD_RUNTIME_PYTHON};
 	is.facts.runtime = (int64_t)(found.runtime.st_value - (found.eval.st_value - start));
 	is.facts.runtime_bytes = found.runtime.st_size < UINT32_MAX ? found.runtime.st_size : 0;
 	is.facts.eval = start;
-	is.evals[0].start = start;
-	is.evals[0].end = start + found.eval.st_size;
-	is.n_evals = 1;
-	python_parts_add(file, found.eval.st_value, &is);
-	python_parts_linking(file, &is);
+	if (is_read) {
+		is.evals[0].start = start;
+		is.evals[0].end = start + found.eval.st_size;
+		is.n_evals = 1;
+		python_parts_add(file, found.eval.st_value, &is);
+		python_parts_linking(file, &is);
+	}
 	*ret_interpreter = is;
 	return true;
 }

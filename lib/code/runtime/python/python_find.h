@@ -11,7 +11,8 @@
 #include "elf/elf_file.h"
 #include "runtime/runtime.h"
 
-/* Finds the interpreter in a file. Returns false if there is none, or its frames are not read. */
+/* Finds the interpreter in a file. Returns false if there is none. If its frames are not read, its
+ * form is STACKD_INTERPRETER_NONE, and it has no evals. */
 bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_interpreter);
 
 #endif
