@@ -81,7 +81,7 @@ export function percent(x) {
 }
 
 /** With its sign. @param {number} x @param {string} unit */
-export const signed = (x, unit) => (x < 0 ? "−" : "+") + plain(Math.abs(x), unit);
+export const signed = (x, unit) => (x < 0 ? "−" : x ? "+" : "") + plain(Math.abs(x), unit);
 
 const PREFIXES = ["", "k", "M", "G", "T"];
 /** A number with a prefix, for axes. @param {number} x */

@@ -185,6 +185,20 @@ export function visible(text, longest = 8192) {
 }
 
 /**
+ * The thread that ended a wait, `thread: main > work > unlock`, with its last function alone that is not the
+ * library's.
+ * @param {string} waker
+ */
+export function shortWaker(waker) {
+	const colon = waker.indexOf(": ");
+	if (colon < 0)
+		return shortName(waker);
+	const path = waker.slice(colon + 2).split(/(?<!>) > |(?<=> >) > /);
+	const own = path.findLast(name => !/^(?:_|pthread_|futex|std::|\.\.\.)/.test(name)) ?? path[path.length - 1];
+	return visible(waker.slice(0, colon), 64) + ": " + shortName(own);
+}
+
+/**
  * Returns a file's path as far as it fits: its end, which says most.
  * @param {string} path
  * @param {number} longest

@@ -17,7 +17,7 @@ export class LogTab {
 		this.table = new Table({ label: "Counters", sort: "", columns: [
 			{ key: "value", title: "Value", width: "7rem", text: row => count(row.value), value: row => row.value },
 			{ key: "name", title: "Counter", width: "minmax(8rem, 1fr)", isText: true, text: row => row.name, value: row => row.name, mark: () => "code" },
-			{ key: "text", title: "Meaning", width: "minmax(10rem, 2.4fr)", isText: true, text: row => row.text, hint: row => row.text },
+			{ key: "group", title: "Kind", width: "minmax(6rem, 1fr)", isText: true, text: row => row.text || row.group, hint: row => row.text, value: row => row.group, mark: () => "dim" },
 		] });
 		this.all = el("input", { type: "checkbox", id: "all-counters", onchange: () => this.draw() });
 		this.facts = el("div", { class: "facts" });
@@ -33,7 +33,7 @@ export class LogTab {
 	async load(state) {
 		const answer = await this.app.api.ask("log", { recording: state.recording }), { recording } = this.app;
 		this.counters = answer.counters.map((/** @type {Counter} */ c) => ({ ...c, name: visible(c.name), text: visible(c.text ?? "") }));
-		fill(this.facts, ...(recording?.header ?? []).map((/** @type {string} */ line) => el("div", {}, visible(line))), answer.note ? el("div", { class: "warning" }, visible(answer.note)) : null,
+		fill(this.facts, ...(recording?.header ?? []).map((/** @type {string} */ line) => el("div", {}, visible(line))), answer.note && !recording?.header?.includes(answer.note) ? el("div", { class: "warning" }, visible(answer.note)) : null,
 			el("div", {}, answer.lost ? el("b", { class: "warning" }, `${count(answer.lost)} samples were lost.`) : "No sample was lost."));
 		fill(this.events, ...answer.events.map((/** @type {any} */ event) => el("li", {}, event.ns === null || event.ns === undefined ? "" : el("b", {}, moment(event.ns) + " "), visible(event.text))));
 		if (!answer.events.length)

@@ -8,8 +8,7 @@ import { el, emptyState, fill } from "./dom.js";
 import { Flame } from "./flame.js";
 import { count, moment, percent, time } from "./format.js";
 import { reasonText } from "./lanes.js";
-import { visible } from "./names.js";
-import { nameText } from "./tab_flame.js";
+import { shortWaker, visible } from "./names.js";
 import { Table } from "./table.js";
 import { Tree } from "./tree.js";
 
@@ -48,7 +47,7 @@ export class WaitsTab {
 			{ key: "begin", isWide: true, title: "From", width: "6rem", text: row => moment(row.begin, 1e5), value: row => -row.begin },
 			{ key: "name", title: "Thread", width: "minmax(6rem, 1fr)", isText: true, text: row => row.name, value: row => row.name, hint: row => row.name },
 			{ key: "reason", isWide: true, title: "Waited for", width: "minmax(6rem, 1.4fr)", isText: true, text: row => row.reason, value: row => row.reason, hint: row => row.reason },
-			{ key: "waker", title: "Ended by", width: "minmax(6rem, 1.4fr)", isText: true, text: row => nameText(row.waker), value: row => row.waker, hint: row => row.waker },
+			{ key: "waker", title: "Ended by", width: "minmax(6rem, 1.4fr)", isText: true, text: row => shortWaker(row.waker), value: row => row.waker, hint: row => row.waker },
 		], open: row => app.store.set({ from: row.begin, to: Math.max(row.end, row.begin + 1), threads: row.thread ? [row.thread] : [] }) });
 		this.flame = new Flame(app.colors, {
 			select: (i, isZoom) => {
@@ -58,6 +57,7 @@ export class WaitsTab {
 			},
 			hover: (i, x, y) => app.tip(i >= 0 ? this.describe(i) : [], x, y),
 		});
+		this.flame.nameOf = i => this.flame.tree ? shortWaker(this.flame.tree.name(i)) : "";
 		this.flame.element.id = "chains";
 		this.flame.element.setAttribute("aria-label", "Who ended the waits, as a flame graph");
 		this.content = el("div", { class: "content split" });

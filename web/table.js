@@ -63,7 +63,7 @@ export class Table {
 		this.head = el("div", { class: "row head", role: "row" });
 		this.scroll = el("div", { class: "table-scroll", tabindex: "0", role: "rowgroup", "aria-label": options.label + ", rows" }, this.body);
 		this.element = el("div", { class: "table", role: "table", "aria-label": options.label },
-			el("div", { role: "rowgroup" }, this.head), this.scroll);
+			el("div", { class: "table-head", role: "rowgroup" }, this.head), this.scroll);
 		this.redraw = atNextFrame(() => this.draw());
 		this.scroll.addEventListener("scroll", () => this.redraw());
 		this.scroll.addEventListener("keydown", event => this.key(event));

@@ -34,6 +34,7 @@ import test_paraver  # noqa: E402,F401
 import test_parquet  # noqa: E402,F401
 import test_servers  # noqa: E402,F401
 import test_tools  # noqa: E402,F401
+import test_web  # noqa: E402,F401
 import test_web_modules  # noqa: E402,F401
 
 

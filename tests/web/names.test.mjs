@@ -2,7 +2,7 @@
 // Names as the page shows them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { shortName, shortPath, visible } from "../../web/names.js";
+import { shortName, shortPath, shortWaker, visible } from "../../web/names.js";
 
 const NAMES = {
 	"main": "main",
@@ -92,6 +92,15 @@ test("hidden and direction-changing characters are shown", () => {
 	assert.equal(visible("zero\u200bwidth\ufeff"), "zero⟨U+200B⟩width⟨U+FEFF⟩");
 	assert.equal(visible("größe שלום 名前"), "größe שלום 名前");
 	assert.equal(visible("x".repeat(10000), 100), "x".repeat(100) + "… (10,000 characters)");
+});
+
+test("a waker's last function says what it did", () => {
+	assert.equal(shortWaker("holder: clone3 > f<int>(int) > unlock(lock&)"), "holder: unlock");
+	assert.equal(shortWaker("holder: f<a<b> > > hold(lock&) > ... > __lll_lock_wake"), "holder: hold");
+	assert.equal(shortWaker("holder: ... > __lll_lock_wake"), "holder: __lll_lock_wake");
+	assert.equal(shortWaker("main: f<a<int> >(int)"), "main: f‹…›");
+	assert.equal(shortWaker("an interrupt"), "an interrupt");
+	assert.equal(shortWaker("evil\u202e: x"), "evil⟨U+202E⟩: x");
 });
 
 test("short paths keep their end", () => {
