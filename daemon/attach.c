@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Attaches to processes, a cgroup, or all CPUs; see attach.h. */
+#include "daemon/base/rights.h"
 #include "daemon/attach.h"
 
 #include <errno.h>
@@ -62,8 +63,8 @@ static enum exit_status attach_processes(const struct attach *a)
 		if (err == -ESRCH) {
 			log_warning("process %d ended before it could be profiled", pids[i]);
 		} else if (err == -EACCES || err == -EPERM) {
-			log_error("no right to profile process %d (%s): run as root", pids[i],
-				  strerror(-err));
+			log_error("no right to profile process %d (%s): %s", pids[i],
+				  strerror(-err), rights_remedy(""));
 			return STATUS_UNSUPPORTED;
 		} else if (err < 0) {
 			log_error("cannot profile process %d: %s", pids[i], strerror(-err));

@@ -4,6 +4,7 @@
  * events. The store is made before the events are opened: making it waits for the disk several
  * times, and a fast event fills the ring in half a second.
  */
+#include "daemon/base/rights.h"
 #include "daemon/session_state.h"
 
 #include <errno.h>
@@ -177,8 +178,8 @@ static enum exit_status open_sideband(struct session *s)
 		workers_use_meanwhile(s->workers, session_take_meanwhile, s);
 		return STATUS_DONE;
 	}
-	log_error("cannot follow processes and mappings (%s): run as root, or with CAP_PERFMON",
-		  strerror(-err));
+	log_error("cannot follow processes and mappings (%s): %s", strerror(-err),
+		  rights_remedy(", or with CAP_PERFMON"));
 	return exit_status_of(err);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Chooses and probes the event; see event_choice.h. */
+#include "daemon/base/rights.h"
 #include "daemon/capture/event_choice.h"
 
 #include <errno.h>
@@ -93,10 +94,9 @@ enum exit_status event_choice_probe(struct event_choice *choice, bool quiet)
 enum exit_status event_choice_explain(const struct event_choice *choice, int err)
 {
 	if (err == -EACCES || err == -EPERM) {
-		log_error(
-			"no right to sample '%s' (%s): run as root, or with CAP_PERFMON, or lower "
-			"kernel.perf_event_paranoid",
-			choice->spec.name, strerror(-err));
+		log_error("no right to sample '%s' (%s): %s", choice->spec.name, strerror(-err),
+			  rights_remedy(
+				  ", or with CAP_PERFMON, or lower kernel.perf_event_paranoid"));
 		return STATUS_UNSUPPORTED;
 	}
 	if (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV || err == -ENXIO) {

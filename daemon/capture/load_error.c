@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the reason out of errno, capabilities and the verifier's log; see load_error.h. */
+#include "daemon/base/rights.h"
 #include "daemon/capture/load_error.h"
 
 #include <errno.h>
@@ -131,10 +132,8 @@ static int put_reason(FILE *to, const struct load_failure *failure)
 			failure->btf_path);
 		return -EOPNOTSUPP;
 	case LOAD_NO_RIGHT:
-		fprintf(to,
-			"no right to load BPF programs (%s): run as root, or with CAP_BPF, "
-			"CAP_PERFMON and CAP_SYS_PTRACE",
-			why);
+		fprintf(to, "no right to load BPF programs (%s): %s", why,
+			rights_remedy(", or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE"));
 		return -EPERM;
 	case LOAD_OLD_KERNEL:
 		fprintf(to,
