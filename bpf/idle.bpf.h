@@ -47,9 +47,9 @@ static __always_inline struct task_struct *woken_on(const struct rq *rq,
 	return rq && makes_way(rq) && rq->nr_running ? next_task(rq, current) : NULL;
 }
 
-/* Counts a sample of a CPU that makes way for a task in scope. A global function, so that the BPF
- * verifier checks it once. */
-__noinline int count_waking(struct bpf_perf_event_data *ctx)
+/* Counts a sample, by this event, of a CPU that makes way for a task in scope. A global function,
+ * so that the BPF verifier checks it once. */
+__noinline int count_waking(__u64 event)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	const struct rq *rq = queue_of(current);
@@ -58,7 +58,7 @@ __noinline int count_waking(struct bpf_perf_event_data *ctx)
 	struct stackd_counters *counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
 
 	if (woken && rq && counted && passes_on(woken))
-		counted->n[STACKD_COUNT_WAKING_NS] += due_since_set(rq, EVENT_OF(ctx));
+		counted->n[STACKD_COUNT_WAKING_NS] += due_since_set(rq, (const void *)event);
 	return 0;
 }
 

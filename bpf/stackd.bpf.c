@@ -668,7 +668,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 
 	if (RARELY(is_outside(task, pid_tgid >> 32))) {
 		if (is_clock)
-			count_waking(ctx);
+			count_waking((__u64)EVENT_OF(ctx));
 		return 0;
 	}
 	if (is_sampled_twice(ctx, pid_tgid, task->start_time))
@@ -676,7 +676,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	count(STACKD_COUNT_STARTED);
 	if (RARELY(is_idle(task, pid_tgid, PT_REGS_SP(&ctx->regs)))) {
 		if (is_clock)
-			count_waking(ctx);
+			count_waking((__u64)EVENT_OF(ctx));
 		count(STACKD_COUNT_IDLE);
 		return 0;
 	}
