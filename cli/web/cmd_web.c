@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #include "browser.h"
+#include "base/parts.h"
 #include "cli/cmd.h"
+#include "cli/fold_answer.h"
 #include "cli/input.h"
 #include "cli/input_fleet.h"
 #include "cli/input_tags.h"
@@ -113,8 +115,10 @@ static int hold_store(struct cmd_web *args)
 {
 	int err;
 
-	args->source = (struct web_source){
-		.path = args->path, .label = args->path, .new_names = input_reader_names};
+	args->source = (struct web_source){.path = args->path,
+					   .label = args->path,
+					   .new_names = input_reader_names,
+					   .fold = part_is_built(PART_FOLD) ? fold_answer : NULL};
 	if (input_is_fleet(&args->input) || input_is_tags(&args->input))
 		return choose_sums(args);
 	if (args->input.since || args->input.filter.metric != METRIC_CPU) {

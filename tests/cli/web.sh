@@ -178,6 +178,29 @@ if [ "$(id -u)" = 0 ]; then
     rm -rf "$tmp/root"
 fi
 
+# Folded passes, by the part of the build that can.
+make_store "$tmp/fold.db" folded
+if "$stackctl" --version | grep -q '^parts:.* fold'; then
+    serve "$stackctl" web --no-open -i "$tmp/fold.db"
+    get 200 "${link}api/fold"
+    grep -q '"regions":\["inner","pass"\]' "$tmp/out" || fail "regions to fold: $(head -c 600 "$tmp/out")"
+    get 404 "${link}api/fold?region=none"
+    get 400 "${link}api/fold?region=pass&time=none"
+    get 200 "${link}api/fold?region=pass"
+    python3 - "$tmp/out" <<'PYTHON' || fail "fold: $(head -c 600 "$tmp/out")"
+import json, sys
+answer = json.load(open(sys.argv[1]))
+assert answer["passes"] == 400 and len(json.dumps(answer)) < 300000
+assert {"assemble", "solve", "output"} <= {routine["name"] for routine in answer["routines"]}
+assert sum(routine["samples"] for routine in answer["routines"]) == answer["in_passes"]
+assert all(sum(routine["columns"]) == routine["samples"] for routine in answer["routines"])
+cells = [counter for counter in answer["counters"] if counter["name"] == "var:cells"][0]
+assert abs(sum(cells["rate"]) / len(cells["rate"]) - 1) < 0.01, cells
+assert abs(answer["phases"][0]["to"] - 0.25) < 0.05, answer["phases"]
+PYTHON
+    ends
+fi
+
 # Sums: what 'stackctl merge' wrote, which is read with the user's rights; and a server's database that is not there.
 make_store "$tmp/sums.db" small after
 for number in 1 2; do

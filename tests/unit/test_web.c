@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/buf.h"
+#include "length.h"
 #include "stackd_abi.h"
 #include "store/store_writer.h"
 #include "web/web.h"
@@ -827,6 +828,117 @@ static void test_web_large_tree(void **state)
 	page_close(&p);
 }
 
+/* --- any questions ---------------------------------------------------------------------------- */
+
+/* A value of a parameter: one that exists, or something else. */
+static void random_value(char *ret_value, size_t size)
+{
+	static const char *const values[] = {"",
+					     "0",
+					     "1",
+					     "2",
+					     "-1",
+					     "t0",
+					     "t1",
+					     "p0",
+					     "p1",
+					     "g0:*",
+					     "cpu",
+					     "wait",
+					     "wall",
+					     "heap.live",
+					     "region.time",
+					     "main",
+					     "work",
+					     "leaf",
+					     "*",
+					     "?",
+					     "down",
+					     "callers",
+					     "process",
+					     "thread",
+					     "name",
+					     "10000000",
+					     "1..2",
+					     "2..2",
+					     "0.1",
+					     "1e-9",
+					     "second",
+					     "share",
+					     "fold",
+					     "%n%s%n",
+					     "\\x1b",
+					     "\xff\xfe",
+					     "<b>",
+					     "\xe2\x80\xae",
+					     "99999999999",
+					     "command"};
+	size_t n = fixture_random(12);
+
+	if (fixture_random(8)) {
+		snprintf(ret_value, size, "%s",
+			 values[fixture_random(sizeof(values) / sizeof(*values))]);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		ret_value[i] = (char)(1 + fixture_random(255));
+	ret_value[n] = '\0';
+}
+
+/* Questions with any parameters get an answer or an error, which are JSON of at most the size, and
+ * leave nothing behind that changes a later answer. */
+static void test_web_any_questions(void **state)
+{
+	static const char *const names[] = {
+		"recordings", "live", "lanes",	    "tree", "functions", "around", "wakers",
+		"regions",    "heap", "difference", "log",  "annotate",	 "fold",   ""};
+	static const char *const parameters[] = {
+		"recording", "metric",	       "from",	    "to",
+		"threads",   "focus",	       "ignore",    "inlined",
+		"inferred",  "recursion",      "direction", "by",
+		"minimum",   "under",	       "sort",	    "filter",
+		"limit",     "offset",	       "function",  "object",
+		"base_to",   "base_recording", "per",	    "older",
+		"width",     "base_from",      "unfold",    "lanes",
+		"time",	     "region"};
+	const uint64_t n = by_length(300, 20000);
+	struct recording r[2] = {quarters(), small()};
+	struct page p;
+
+	(void)state;
+	page_open(&p, r, 2);
+	fixture_seed = 1;
+	for (uint64_t i = 0; i < n; i++) {
+		char values[4][32];
+		struct web_parameter list[4];
+		struct web_question question = {
+			.name = names[fixture_random(sizeof(names) / sizeof(*names))],
+			.parameters = list,
+			.n_parameters = fixture_random(5)};
+		struct buf b = {0};
+		json_t *answer;
+		int status;
+
+		for (size_t k = 0; k < question.n_parameters; k++) {
+			random_value(values[k], sizeof(values[k]));
+			list[k] = (struct web_parameter){
+				parameters[fixture_random(sizeof(parameters) /
+							  sizeof(*parameters))],
+				values[k]};
+		}
+		status = web_answer(p.web, &question, &b);
+		assert_true(status == 200 || status == 400 || status == 404);
+		assert_true(b.len <= WEB_ANSWER_MAX);
+		answer = json_loadb((const char *)b.data, b.len, 0, NULL);
+		assert_non_null(answer);
+		json_decref(answer);
+		buf_free(&b);
+	}
+	selects(&p, "tree?recording=2", 35);
+	selects(&p, "tree?recording=1", 1250); /* each stands for ten periods */
+	page_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -846,6 +958,7 @@ int main(void)
 		cmocka_unit_test(test_web_regions_and_heap),
 		cmocka_unit_test(test_web_hostile_names),
 		cmocka_unit_test(test_web_large_tree),
+		cmocka_unit_test(test_web_any_questions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

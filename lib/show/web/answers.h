@@ -40,6 +40,9 @@ int answer_difference(struct ask *ask);
 /* Source lines and instructions of one function. */
 int answer_annotate(struct ask *ask);
 
+/* What happens within one pass through a region. */
+int answer_fold(struct ask *ask);
+
 /* What was lost, refused and lowered. */
 int answer_log(struct ask *ask);
 

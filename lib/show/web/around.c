@@ -4,8 +4,8 @@
  * paths through it are incomplete.
  *
  * What is counted by path goes through the nodes of the trie once: a node's number is larger than
- * its parent's, so whether a path has the function, and by which rule the innermost call was left,
- * is known of the parent before.
+ * its parent's, so the innermost call of the function in a path is known of the parent before. A
+ * path's amount counts for the line of that call, and the rule by which its caller was found.
  */
 #include <errno.h>
 #include <math.h>
@@ -26,7 +26,7 @@
 #define AROUND_LEVELS  512
 #define AROUND_NODES   (1u << 20)
 #define AROUND_LINES   500
-#define AROUND_NONE    UINT8_MAX
+#define AROUND_NONE    UINT32_MAX
 
 struct around {
 	struct selection *selection;
@@ -34,65 +34,108 @@ struct around {
 	const struct profile_symbol *symbol;
 	double minimum;
 	struct calltree *callers, *callees;
-	struct words words;
+	struct words words, files; /* files: of lines, to tell them apart */
 	struct nodes up, down;
-	/* by node of the trie: the provenance of the path's innermost frame of the function */
-	uint8_t *rules;
+	/* by location: its line + 1 of `lines`, if it has a frame of the function; else 0 */
+	uint32_t *line_of;
+	/* by node of the trie: the location of the path's innermost call of the function;
+	 * AROUND_NONE */
+	uint32_t *calls;
+	VEC(struct annotate_line) lines; /* their files are borrowed from the profile */
+	struct int_map by_line;		 /* string of the file, line -> index in `lines` */
 	uint64_t by_rule[PROVENANCE_COUNT], by_reason[STACKD_END_COUNT + 1];
 	double self_variance, total_variance; /* negative: not known */
 };
 
 /* --- sums by path ---------------------------------------------------------------------------- */
 
-/* Returns whether a location has a frame of the function; -ENOMEM. */
-static int location_has(struct profile *profile, uint32_t location, uint32_t symbol)
+/* Finds or adds a line. */
+static int enter_line(struct around *a, const struct profile_frame *frame, uint32_t *ret_line)
 {
-	size_t n;
-	const uint32_t *keys = profile_location_keys(profile, location, &n);
+	const uint32_t next = (uint32_t)a->lines.count;
+	uint32_t file;
+	int err = words_string(&a->files, frame->file, &file);
 
-	for (size_t i = 0; keys && i < n; i++)
-		if (keys[i] >> 1 == symbol)
-			return 1;
-	return keys ? 0 : -ENOMEM;
+	if (err == 0)
+		err = int_map_enter(&a->by_line, (uint64_t)file << 32 | frame->line, next,
+				    ret_line);
+	if (err || *ret_line != next)
+		return err;
+	err = VEC_RESERVE(&a->lines, 1);
+	if (err == 0)
+		a->lines.items[a->lines.count++] =
+			(struct annotate_line){.file = frame->file, .line = frame->line};
+	return err;
 }
 
-/* Fills in `rules`. Returns 0 or an error. */
-static int find_rules(const struct ask *ask, struct around *a)
+/* Finds the line of a location in the function, of its innermost frame there. */
+static int find_line(struct around *a, uint32_t location)
+{
+	size_t n;
+	const uint32_t *keys = profile_location_keys(a->selection->profile, location, &n);
+	const struct profile_frame *frames;
+	uint32_t line;
+	int err;
+
+	if (!keys)
+		return -ENOMEM;
+	while (n && keys[n - 1] >> 1 != a->symbol->number)
+		n--;
+	if (!n)
+		return 0;
+	frames = profile_location_frames(a->selection->profile, location, &(size_t){0});
+	err = frames ? enter_line(a, &frames[n - 1], &line) : -ENOMEM;
+	if (err == 0)
+		a->line_of[location] = line + 1;
+	return err;
+}
+
+/* Fills in `line_of` and `calls`. Returns 0 or an error. */
+static int find_calls(const struct ask *ask, struct around *a)
+{
+	const struct store_tables *t = profile_tables(a->selection->profile);
+	int err = 0;
+
+	for (uint32_t i = 0; err == 0 && i < t->n_locations; i++)
+		err = ask_is_stopped(ask) ? -ECANCELED : find_line(a, i);
+	if (err)
+		return err;
+	a->calls[0] = AROUND_NONE;
+	for (uint32_t i = 1; i < t->n_nodes; i++)
+		a->calls[i] = a->line_of[t->nodes[i].location] ? t->nodes[i].location
+							       : a->calls[t->nodes[i].parent];
+	return 0;
+}
+
+/* Counts an amount for the line of a call; as its own, if it is the leaf's innermost frame. */
+static void count_line(struct around *a, const struct profile_entry *entry, uint32_t call,
+		       uint64_t amount)
 {
 	struct profile *profile = a->selection->profile;
-	const struct store_tables *t = profile_tables(profile);
-	int8_t *has = calloc((size_t)t->n_locations + 1, sizeof(*has));
-	int err = has ? 0 : -ENOMEM;
+	struct annotate_line *line = &a->lines.items[a->line_of[call] - 1];
+	const uint32_t leaf = profile_tables(profile)->nodes[entry->node].location;
+	size_t n;
+	const uint32_t *keys = leaf == call ? profile_location_keys(profile, leaf, &n) : NULL;
 
-	for (uint32_t i = 0; err == 0 && i < t->n_locations; i++) {
-		const int found = location_has(profile, i, a->symbol->number);
-
-		err = ask_is_stopped(ask) ? -ECANCELED : found < 0 ? found : 0;
-		has[i] = (int8_t)found;
-	}
-	for (uint32_t i = 0; err == 0 && i < t->n_nodes; i++) {
-		const uint32_t location = t->nodes[i].location;
-
-		if (i && has[location])
-			a->rules[i] = t->locations[location].provenance;
-		else
-			a->rules[i] = i ? a->rules[t->nodes[i].parent] : AROUND_NONE;
-	}
-	free(has);
-	return err;
+	line->total += amount;
+	if (keys && keys[profile_filter(profile)->no_inlined ? 0 : n - 1] >> 1 == a->symbol->number)
+		line->self += amount;
 }
 
 static void count_entry(struct around *a, const struct profile_entry *entry, double variance)
 {
-	struct profile *profile = a->selection->profile;
+	const struct store_tables *t = profile_tables(a->selection->profile);
 	const uint64_t amount = profile_entry_amount(entry);
-	const uint8_t rule = a->rules[entry->node];
-	const struct profile_symbol *mark = profile_entry_mark(profile, entry);
+	const uint32_t call = a->calls[entry->node];
 
-	if (rule == AROUND_NONE && mark != a->symbol)
+	if (call == AROUND_NONE && profile_entry_mark(a->selection->profile, entry) != a->symbol)
 		return;
-	if (rule < PROVENANCE_COUNT)
-		a->by_rule[rule] += amount;
+	if (call != AROUND_NONE) {
+		const uint8_t rule = t->locations[call].provenance;
+
+		a->by_rule[rule < PROVENANCE_COUNT ? rule : PROVENANCE_NONE] += amount;
+		count_line(a, entry, call, amount);
+	}
 	if (entry->quality >= PROFILE_PARTIAL)
 		a->by_reason[entry->end_reason < STACKD_END_COUNT ? entry->end_reason
 								  : STACKD_END_COUNT] += amount;
@@ -106,7 +149,7 @@ static int count_entries(const struct ask *ask, struct around *a)
 	const double *variances = NULL;
 	size_t n;
 	const struct profile_entry *entries = profile_entries(profile, &n);
-	int err = find_rules(ask, a);
+	int err = find_calls(ask, a);
 
 	if (err == 0 && !is_plain)
 		err = selection_variances(a->selection, &variances);
@@ -123,7 +166,7 @@ static int count_entries(const struct ask *ask, struct around *a)
 
 static int make_trees(const struct ask *ask, struct around *a)
 {
-	const struct calltree_limits limits = {0, AROUND_LEVELS, AROUND_NODES};
+	const struct calltree_limits limits = {a->minimum * 100, AROUND_LEVELS, AROUND_NODES};
 	const size_t n = profile_symbol_count(a->selection->profile);
 	bool *is_asked = calloc(n + 1, sizeof(*is_asked)), is_cut;
 	const struct calltree *tree;
@@ -175,44 +218,54 @@ static int around_try(const struct ask *ask, struct around *a)
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-#define AROUND_COLUMN(j, name, put, value)                                                         \
+/* Returns the number of lines that are shown. */
+static uint32_t shown_lines(const struct around *a)
+{
+	return a->lines.count < AROUND_LINES ? (uint32_t)a->lines.count : AROUND_LINES;
+}
+
+#define AROUND_COLUMN(j, name, value)                                                              \
 	do {                                                                                       \
 		json_put_array(j, name);                                                           \
 		for (uint32_t i = 0; i < n; i++)                                                   \
-			put(j, NULL, value);                                                       \
+			json_put_uint(j, NULL, value);                                             \
 		json_put_end(j);                                                                   \
 	} while (0)
 
-static void put_lines(struct json *j, const struct annotate_function *f, const uint32_t *files)
+static void put_lines(struct json *j, const struct around *a, const uint32_t *files)
 {
-	const uint32_t n = f->n_lines < AROUND_LINES ? f->n_lines : AROUND_LINES;
+	const struct annotate_line *lines = a->lines.items;
+	const uint32_t n = shown_lines(a);
 
 	json_put_object(j, "lines");
-	AROUND_COLUMN(j, "file", json_put_uint, files[i]);
-	AROUND_COLUMN(j, "line", json_put_uint, f->lines[i].line);
-	AROUND_COLUMN(j, "self", json_put_uint, f->lines[i].self);
-	AROUND_COLUMN(j, "total", json_put_uint, f->lines[i].total);
+	AROUND_COLUMN(j, "file", files[i]);
+	AROUND_COLUMN(j, "line", lines[i].line);
+	AROUND_COLUMN(j, "self", lines[i].self);
+	AROUND_COLUMN(j, "total", lines[i].total);
 	json_put_end(j);
 }
 
-/* Returns the function of an annotation that is the symbol; NULL: none. */
-static const struct annotate_function *annotated(const struct annotate *annotate,
-						 const struct profile_symbol *symbol)
+static int compare_lines(const void *a, const void *b)
 {
-	for (uint32_t i = 0; i < annotate->n; i++)
-		if (annotate->functions[i].symbol == symbol)
-			return &annotate->functions[i];
-	return NULL;
+	const struct annotate_line *x = a, *y = b;
+
+	return x->total == y->total ? 0 : x->total < y->total ? 1 : -1;
 }
 
-/* Enters the files of lines, and keeps their numbers. */
-static int enter_files(struct words *words, const struct annotate_function *f,
-		       uint32_t ret_files[static AROUND_LINES])
+/* Drops lines without an amount, sorts the others, and enters the files of those that are shown. */
+static int enter_files(struct around *a, uint32_t ret_files[static AROUND_LINES])
 {
+	size_t kept = 0;
 	int err = 0;
 
-	for (uint32_t i = 0; err == 0 && i < f->n_lines && i < AROUND_LINES; i++)
-		err = words_string(words, f->lines[i].file, &ret_files[i]);
+	for (size_t i = 0; i < a->lines.count; i++)
+		if (a->lines.items[i].total)
+			a->lines.items[kept++] = a->lines.items[i];
+	a->lines.count = kept;
+	if (kept)
+		qsort(a->lines.items, kept, sizeof(*a->lines.items), compare_lines);
+	for (uint32_t i = 0; err == 0 && i < shown_lines(a); i++)
+		err = words_string(&a->words, a->lines.items[i].file, &ret_files[i]);
 	return err;
 }
 
@@ -250,8 +303,7 @@ static void put_counts(struct json *j, const struct around *a)
 	json_put_end(j);
 }
 
-static void around_put(struct ask *ask, const struct around *a, const struct annotate_function *f,
-		       const uint32_t *files)
+static void around_put(struct ask *ask, const struct around *a, const uint32_t *files)
 {
 	struct json *j = &ask->json;
 
@@ -267,40 +319,33 @@ static void around_put(struct ask *ask, const struct around *a, const struct ann
 	words_put(&a->words, true, j);
 	nodes_put(&a->up, "callers", j);
 	nodes_put(&a->down, "callees", j);
-	if (f)
-		put_lines(j, f, files);
+	put_lines(j, a, files);
 	put_counts(j, a);
 }
 
 static int around_write(struct ask *ask, struct around *a)
 {
-	struct annotate annotate = {0};
-	const struct annotate_function *f = NULL;
 	uint32_t files[AROUND_LINES];
-	int err = annotate_make(a->selection->profile, a->symbol->name, ASK_MANY, &annotate);
+	int err = enter_files(a, files);
 
 	if (err == 0)
-		f = annotated(&annotate, a->symbol);
-	if (err == -ENOENT)
-		err = 0;
-	if (err == 0 && f)
-		err = enter_files(&a->words, f, files);
-	if (err == 0)
-		around_put(ask, a, f, files);
-	annotate_free(&annotate);
+		around_put(ask, a, files);
 	return err;
 }
 
 static int around_make(struct ask *ask, struct around *a)
 {
-	const size_t n = profile_tables(a->selection->profile)->n_nodes;
+	const struct store_tables *t = profile_tables(a->selection->profile);
 	int err = asked_find(ask, a->selection, &a->row);
 
 	if (err)
 		return err;
 	a->symbol = profile_symbol_at(a->selection->profile, a->row->symbol);
-	a->rules = calloc(n + 1, sizeof(*a->rules));
-	err = a->rules ? count_entries(ask, a) : -ENOMEM;
+	a->line_of = calloc((size_t)t->n_locations + 1, sizeof(*a->line_of));
+	a->calls = calloc((size_t)t->n_nodes + 1, sizeof(*a->calls));
+	err = a->line_of && a->calls ? words_begin(&a->files) : -ENOMEM;
+	if (err == 0)
+		err = count_entries(ask, a);
 	if (err == 0)
 		err = selection_self_variance(ask, a->selection, a->row, &a->self_variance);
 	if (err == 0)
@@ -330,6 +375,10 @@ int answer_around(struct ask *ask)
 	words_end(&a.words);
 	free(a.up.nodes.items);
 	free(a.down.nodes.items);
-	free(a.rules);
+	words_end(&a.files);
+	int_map_fini(&a.by_line);
+	free(a.lines.items);
+	free(a.line_of);
+	free(a.calls);
 	return err;
 }

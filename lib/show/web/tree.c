@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tree/partition.h"
+#include "tree/subtree.h"
 #include "web/answers.h"
 #include "web/nodes.h"
 #include "web/selection.h"
@@ -22,7 +23,9 @@ struct tree {
 	bool is_callers;
 	enum partition_by by;
 	double minimum;
-	struct calltree *own; /* the tree of callers, or of the current part; or NULL */
+	struct calltree *own;	     /* the tree of callers, or of the current part; or NULL */
+	struct subtree_maker *maker; /* of parts; NULL: not needed yet */
+	struct subtree subtree;
 	struct words words;
 	struct nodes nodes;
 };
@@ -92,19 +95,27 @@ static int add_tree(struct ask *ask, struct tree *tree, const struct calltree *o
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-/* Makes tree->own the tree of a part's entries. */
+/* Makes tree->own the tree of a part's entries, without what is below nodes of fewer than `least`
+ * samples, which is not shown. */
 static int part_tree(const struct ask *ask, struct tree *tree, const struct partition *partition,
-		     uint32_t part)
+		     uint32_t part, double least)
 {
 	size_t n;
-	const struct profile_entry *entries = profile_entries(tree->selection->profile, &n);
 	const struct groups *groups = &partition->groups;
-	int err = 0;
+	const struct subtree_entries of = {.entries = profile_entries(tree->selection->profile, &n),
+					   .order = &groups->order[groups->first[part]],
+					   .n = groups->first[part + 1] - groups->first[part]};
+	int err = ask_is_stopped(ask) ? -ECANCELED : 0;
 
 	calltree_clear(tree->own);
-	for (uint32_t i = groups->first[part]; err == 0 && i < groups->first[part + 1]; i++)
-		err = ask_is_stopped(ask) ? -ECANCELED
-					  : calltree_add(tree->own, &entries[groups->order[i]]);
+	if (err == 0 && calltree_can_add_large(tree->selection->profile)) {
+		err = subtree_make(tree->maker, &of, &tree->subtree);
+		if (err == 0)
+			err = calltree_add_large(tree->own, &of, &tree->subtree, least);
+	} else {
+		for (size_t i = 0; err == 0 && i < of.n; i++)
+			err = calltree_add(tree->own, &of.entries[of.order[i]]);
+	}
 	calltree_sum(tree->own);
 	return err;
 }
@@ -115,7 +126,7 @@ static int add_part(const struct ask *ask, struct tree *tree, const struct parti
 {
 	struct buf name = {0};
 	uint32_t frame;
-	int err = part_tree(ask, tree, partition, part);
+	int err = part_tree(ask, tree, partition, part, least);
 
 	partition_put_name(partition, part, true, &name);
 	buf_put_u8(&name, '\0');
@@ -171,7 +182,10 @@ static int add_by(const struct ask *ask, struct tree *tree)
 
 	if (err)
 		return err;
-	err = add_parts(ask, tree, &partition);
+	if (!tree->maker)
+		err = subtree_maker_new(tree->selection->profile, &tree->maker);
+	if (err == 0)
+		err = add_parts(ask, tree, &partition);
 	partition_free(&partition);
 	return err;
 }
@@ -258,6 +272,8 @@ int answer_tree(struct ask *ask)
 	if (err == 0)
 		tree_put(ask, &tree);
 	calltree_free(tree.own);
+	subtree_maker_free(tree.maker);
+	subtree_free(&tree.subtree);
 	words_end(&tree.words);
 	free(tree.nodes.nodes.items);
 	return err == 1 ? -E2BIG : err;

@@ -46,6 +46,7 @@ static const struct {
 	{"wakers", answer_wakers, SELECTION_PARAMETERS "limit", false},
 	{"regions", answer_regions, SELECTION_PARAMETERS, false},
 	{"heap", answer_heap, SELECTION_PARAMETERS "older limit width", false},
+	{"fold", answer_fold, SELECTION_PARAMETERS "region time", false},
 	{"log", answer_log, "recording", true},
 };
 

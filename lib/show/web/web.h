@@ -21,7 +21,17 @@
 
 #define WEB_ANSWER_MAX 300000
 
+struct json;
+struct profile;
 struct reader_names;
+
+enum web_fold_time { WEB_FOLD_BEST, WEB_FOLD_CPU, WEB_FOLD_WALL };
+
+/* What is to be folded. */
+struct web_fold {
+	const char *region; /* NULL: list the regions that can be */
+	enum web_fold_time time;
+};
 
 /* Where recordings come from. The source and all that it points to are borrowed, and must outlive
  * what is made of it. */
@@ -37,7 +47,12 @@ struct web_source {
 	/* Describes the store's file as stat() does; NULL: stat() of the path does. Returns 0 or a
 	 * negative errno; -ENOENT: the store is gone. */
 	int (*look)(const void *arg, struct stat *ret_stat);
-	const void *arg;    /* of both */
+	/* Writes the members of the answer to "fold" into the open object of *j; NULL: this build
+	 * has no folding. Returns 0; -ENOENT: there is no such region; -ENODATA: no pass has a
+	 * sample; -ENOTSUP: CPU time is asked for and was not read; -ENOMEM, or an error of the
+	 * reader. */
+	int (*fold)(struct profile *profile, const struct web_fold *fold, struct json *j);
+	const void *arg;    /* of `open` and `look` */
 	enum metric metric; /* of a source that is no store */
 };
 

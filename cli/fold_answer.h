@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Folds passes for the page of `stackctl web` (web/web.h). In a build without folding,
+ * cli/without/fold.c stands in. */
+#ifndef CLI_FOLD_ANSWER_H
+#define CLI_FOLD_ANSWER_H
+
+#include "web/web.h"
+
+/* See struct web_source. */
+int fold_answer(struct profile *profile, const struct web_fold *fold, struct json *j);
+
+#endif
