@@ -27,6 +27,7 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 {
 	uint64_t lost =
 		news(&watch->ring, counters->sampled.counters[STACKD_COUNT_LOST_RING], now_ns);
+	uint64_t events = news(&watch->events, counters->recorded.sideband_lost, now_ns);
 	uint64_t left_out = news(&watch->processes,
 				 counters->sampled.counters[STACKD_COUNT_NOT_FOLLOWED], now_ns);
 	uint64_t refused = news(&watch->files, counters->tables.refused, now_ns);
@@ -37,6 +38,12 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 			  "%" PRIu64
 			  " samples lost: the ring was full; --ring-bytes makes it larger",
 			  lost);
+	if (events)
+		log_event(LOG_EVENT_EVENTS_LOST,
+			  "%" PRIu64
+			  " events of processes and mappings lost: more came at once than there "
+			  "is room for; what they said is read from /proc",
+			  events);
 	if (left_out)
 		log_warning("%" PRIu64 " processes that the target started are not recorded: too "
 			    "many are followed at a time",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Logs events that an administrator should know of when they happen: samples that were lost because
- * the ring was full, files that were refused, interpreters whose functions are not read, a rate
- * that was lowered, a store that cannot be written to. Each kind is reported at once, and then at
- * most once a minute, with the count since the last report.
+ * the ring was full, events of processes and mappings that were lost, files that were refused,
+ * interpreters whose functions are not read, a rate that was lowered, a store that cannot be
+ * written to. Each kind is reported at once, and then at most once a minute, with the count since
+ * the last report.
  */
 #ifndef WATCH_H
 #define WATCH_H
@@ -23,7 +24,7 @@ struct watch_kind {
 
 /* Zeroed at the start. */
 struct watch {
-	struct watch_kind ring, files, processes, rate, interpreters;
+	struct watch_kind ring, events, files, processes, rate, interpreters;
 	struct watch_kind store; /* samples that could not be written */
 	uint64_t behind_ns;	 /* when the log last said that commits are late; 0: never */
 	bool store_fails, store_drops;

@@ -22,6 +22,8 @@ enum log_priority { LOG_PRIORITY_ERROR = 3, LOG_PRIORITY_WARNING = 4, LOG_PRIORI
 	X(DISK_FULL, "d5543d7974ff4073a5087ddd1e1e32ca", "there is no room for the store")         \
 	X(RING_OVERFLOW, "fb4b5b91c4564f559c45a8d4cfd0b80f",                                       \
 	  "the ring was full: samples were lost")                                                  \
+	X(EVENTS_LOST, "fa1af938c78149728ce41cfb56d36652",                                         \
+	  "events of processes and mappings were lost")                                            \
 	X(NUMBERS_USED_UP, "7044188fc0264b17a51ad37a8aaf1c82",                                     \
 	  "numbers of files are used up: the service is started again")
 
