@@ -28,8 +28,9 @@
 #include "daemon/capture/record_pool.h"
 
 #define TABLE_WAIT_POLL_MS 5
-#define LAG_NS		   10000000u	       /* a record is in its ring after this time */
-#define MOST_BYTES	   TABLE_WAIT_BYTES    /* most bytes of records in the queue */
+#define LAG_NS		   10000000u	    /* a record is in its ring after this time */
+#define MOST_BYTES	   TABLE_WAIT_BYTES /* most bytes of records in the queue */
+#define HURRY_NS	   UINT64_C(1000000000)
 #define READ_BYTES	   (UINT64_C(1) << 20) /* moved from the ring to the intake at a time */
 
 /* Records between two looks at pending events, while many are handed out. */
@@ -112,12 +113,21 @@ void session_take_meanwhile(void *arg, bool is_waiting)
 		s->rings.error = err;
 }
 
+/* Returns whether a service has ended so long ago that its last samples do not wait for tables any
+ * more: the service manager waits for its end. */
+static bool must_hurry(const struct session *s)
+{
+	return s->options->window_ns && s->clocks.stopped_ns &&
+	       clock_ns(CLOCK_MONOTONIC) - s->clocks.stopped_ns > HURRY_NS;
+}
+
 /* Returns whether the next item of the queue is a record that must wait for its recipe table, or
  * for the walk of its stack. */
 static bool is_held(struct session *s, uint64_t horizon_ns)
 {
 	const struct reorder_item *next = reorder_peek(s->rings.queue, horizon_ns);
-	bool awaits = next && next->sample && recorder_awaits_table(s->recorder, next->sample);
+	bool awaits = next && next->sample && !must_hurry(s) &&
+		      recorder_awaits_table(s->recorder, next->sample);
 
 	s->rings.awaits_walk = false;
 	if (table_wait_goes_on(&s->rings.table_wait, awaits, awaits ? clock_ns(CLOCK_MONOTONIC) : 0,
