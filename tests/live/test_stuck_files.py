@@ -15,14 +15,18 @@ SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stuck_files.p
 
 
 @contextlib.contextmanager
-def served(folder, operation):
-    """Serves a folder; gives its path, and functions: to stop the answers, and to end and give what had none."""
+def served(folder, operation, is_hidden):
+    """Serves a folder; gives words before the path of a program there, and functions: to stop the answers, and to
+    end and give what had none. `is_hidden`: in a mount namespace of its own, where other programs of this
+    machine do not come by it."""
     mount = folder + "/mount"
     os.mkdir(mount)
     if not os.path.exists("/dev/fuse"):
         raise Skip("no /dev/fuse")
-    server = subprocess.Popen([sys.executable, SERVER, mount, WORKLOADS + "/chain", operation], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, text=True)
+    hidden = ["unshare", "--mount", "--propagation", "private"] if is_hidden else []
+    server = subprocess.Popen([*hidden, sys.executable, SERVER, mount, WORKLOADS + "/chain", operation],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    words = ["nsenter", "--mount=/proc/%d/ns/mnt" % server.pid] if is_hidden else []
 
     def stop():
         server.stdin.write("stop\n")
@@ -34,17 +38,17 @@ def served(folder, operation):
         return server.stdout.read().splitlines()
     try:
         check(server.stdout.readline() == "READY\n", "nothing was mounted")
-        yield mount, stop, asked
+        yield [*words, mount + "/program"], stop, asked
     finally:
         server.kill()  # what waits for an answer fails then
         ctypes.CDLL(None).umount2(mount.encode(), MNT_DETACH)
         server.communicate()
 
 
-def survive(operation, running):
+def survive(operation, running, is_hidden=True):
     """`running`: stackd runs already when the server stops answering."""
-    with scratch() as folder, served(folder, operation) as (mount, stop, asked), \
-            background(mount + "/program", 60, ready="READY") as stuck, \
+    with scratch() as folder, served(folder, operation, is_hidden) as (words, stop, asked), \
+            background(*words, 60, ready="READY") as stuck, \
             background(WORKLOADS + "/chain", 60, ready="READY") as other:
         if not running:
             stop()
@@ -74,3 +78,4 @@ def test_stuck_files_by_operation():
     for operation in ("all", "open", "read", "getattr", "statfs", "lookup"):
         for running in (False, True):
             survive(operation, running)
+    survive("all", running=False, is_hidden=False)
