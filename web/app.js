@@ -76,6 +76,7 @@ export class App {
 		};
 		this.change = "";
 		this.isBusy = false;
+		this.loading = 0;
 		this.lanesTimer = 0;
 		/** The last answer about the selection. @type {any} */
 		this.answer = null;
@@ -152,8 +153,13 @@ export class App {
 		if (panel.firstElementChild !== tab.element)
 			fill(panel, tab.element);
 		panel.setAttribute("aria-busy", "true");
-		await this.guard(tab.element.querySelector(".content"), () => tab.load(state));
-		panel.removeAttribute("aria-busy");
+		this.loading++;
+		try {
+			await this.guard(tab.element.querySelector(".content"), () => tab.load(state));
+		} finally {
+			if (!--this.loading)
+				panel.removeAttribute("aria-busy");
+		}
 	}
 
 	/**

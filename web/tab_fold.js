@@ -22,7 +22,7 @@ export class FoldTab {
 		this.drag = null;
 		this.width = 800;
 		this.left = 190;
-		this.region = el("select", { "aria-label": "Region", onchange: () => app.store.set({ region: this.region.value }) });
+		this.region = el("select", { "aria-label": "Region", hidden: true, onchange: () => app.store.set({ region: this.region.value }) });
 		this.facts = el("span", { class: "dim", id: "facts" });
 		this.panels = el("div", { id: "panels", tabindex: "0", role: "application", "aria-describedby": "spoken",
 			"aria-label": "Counters and routines over the time of a pass. Arrow keys move the cursor, + and - zoom, n and p go to the next and previous phase, 0 shows all" });
