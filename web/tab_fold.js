@@ -55,7 +55,7 @@ export class FoldTab {
 		}
 		if (!state.region)
 			this.app.store.set({ region: chosen }, false);
-		this.data = await api.ask("fold", { ...selection, region: chosen });
+		this.data = folding(await api.ask("fold", { ...selection, region: chosen }));
 		const { data } = this;
 		this.facts.textContent = `${data.passes.toLocaleString("en")} passes of ${time(data.mean_ns)} of ${data.axis === "cpu" ? "CPU" : "wall"} time, ${data.samples.toLocaleString("en")} samples` +
 			(data.note ? "; " + visible(data.note) : "");
@@ -231,7 +231,7 @@ export class FoldTab {
 			return;
 		}
 		fill(this.table, el("table", { class: "small-table" }, el("thead", {}, el("tr", {}, ...["From", "To", "Takes", (counter?.name ?? "rate") + "/s", "95 %", "Path"].map(title => el("th", { scope: "col" }, title)))),
-			el("tbody", {}, ...phases.map((/** @type {any} */ phase, /** @type {number} */ i) => el("tr", { onclick: () => this.showPhase(i) }, el("td", {}, percent(phase.from)), el("td", {}, percent(phase.to)),
+			el("tbody", {}, ...phases.map((/** @type {any} */ phase, /** @type {number} */ i) => el("tr", { onclick: () => this.showPhase(i) }, el("td", {}, percent(phase.from)), el("td", {}, percent(phase.to) + offBy(phase)),
 				el("td", {}, time((phase.to - phase.from) * data.mean_ns)), el("td", {}, prefixed(phase.rate * (counter?.per_second ?? 1))),
 				el("td", {}, phase.low === null || phase.low === undefined ? "" : `${prefixed(phase.low * counter.per_second)} to ${prefixed(phase.high * counter.per_second)}`),
 				el("td", { class: "text" }, (visible(phase.path) || "no sample") + (phase.line ? ` [${shortPath(phase.file, 40)}:${phase.line}]` : "")))))));
@@ -315,6 +315,22 @@ export class FoldTab {
 	restyle() {
 		this.draw();
 	}
+}
+
+/**
+ * The answer with paths of phases that do not have the line in them, which stands beside, and the samples
+ * that are in passes.
+ * @param {any} answer
+ */
+function folding(answer) {
+	return { ...answer, samples: answer.in_passes ?? answer.samples,
+		phases: (answer.phases ?? []).map((/** @type {any} */ phase) => ({ ...phase, path: phase.path.replace(/ \[[^\]]*\]$/, "") })) };
+}
+
+/** How far a phase's end may be off, with 95 % confidence. @param {any} phase */
+function offBy(phase) {
+	const off = Math.max(phase.to_high - phase.to, phase.to - phase.to_low);
+	return phase.to < 1 && off > 0 ? ` ± ${percent(off)}` : "";
 }
 
 /** The routine that a phase is coloured by: the last of its path. @param {{ path: string }} phase */
