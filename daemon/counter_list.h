@@ -133,6 +133,9 @@
 	X(tables.runtime_rows, "table_go_rows", COUNT,                                             \
 	  "rows made from Go's tables of functions, before they were merged")                      \
 	X(tables.compile_ns, "table_compile_ns", NS, "time that making tables took")               \
+	X(recorded.managed_unread, "managed_unread_stacks", COUNT,                                 \
+	  "stacks with activations of an interpreter that have native frames alone, since "        \
+	  "stackd has walked them")                                                                \
 	X(tables.unread, "interpreters_unread", COUNT,                                             \
 	  "files with an interpreter whose functions are not read (`--managed`): its version, "    \
 	  "or its build, is none of those in docs/PYTHON.md")                                      \

@@ -269,6 +269,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.judged_made_nearest = made.nearest,
 		.judged_made_unproven = made.unproven,
 		.sideband_lost = r->taken.sideband_lost,
+		.managed_unread = r->taken.managed_unread,
 		.forgotten = forgotten(r),
 		.tag_processes = r->paths.tagger ? tagger_processes(r->paths.tagger) : 0,
 		.walked_frames = walk.frames,

@@ -219,10 +219,12 @@ struct recorder_counts {
 	uint64_t unnamed_waits;	    /* of these, waits for a file whose path is not known */
 	uint64_t wakers;	    /* records of threads that ended waits */
 	struct live_blocks_counts blocks;
-	uint64_t unproven;  /* frames whose code is not known, since their file was being
-			     * overwritten */
-	uint64_t unwatched; /* files that could be overwritten unnoticed */
-	uint64_t uncovered; /* programs whose allocations are not recorded */
+	uint64_t unproven;	 /* frames whose code is not known, since their file was being
+				  * overwritten */
+	uint64_t unwatched;	 /* files that could be overwritten unnoticed */
+	uint64_t uncovered;	 /* programs whose allocations are not recorded */
+	uint64_t managed_unread; /* stacks that stackd has walked, so that the activations of an
+				  * interpreter in them have no managed frames */
 };
 
 /* Adds the name of a mark. To be called in the order of the marks' numbers. 0 or -ENOMEM. */

@@ -190,6 +190,7 @@ static void make_managed(struct recording *r)
 	add_counter(r, "managed_in_transition", 5);
 	add_counter(r, "managed_unproven.chain", 3);
 	add_counter(r, "managed_unproven.names", 1);
+	add_counter(r, "managed_unread_stacks", 7);
 	for (uint32_t i = 0; i < 2; i++)
 		place[i] = put_object(r, &(struct store_object){.kind = OBJECT_MANAGED,
 								.path = names[i],

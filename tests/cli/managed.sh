@@ -77,7 +77,7 @@ expect 0 "$stackctl" diff --interpreter=show "$store" "$store"
 grep -q _PyEval "$tmp/out" || fail "diff has no frame of the interpreter"
 
 # --- what was read, and what was not --------------------------------------------------------------
-line='# python: 12345 functions read; activations in transition: 5, not proven: 4 (chain 3, names 1)'
+line='# python: 12345 functions read; activations in transition: 5, not proven: 4 (chain 3, names 1); stacks with native frames alone: 7'
 for verb in 'report' 'stats' 'stats -v'; do
     # shellcheck disable=SC2086 # words
     expect 0 "$stackctl" $verb -i "$store"

@@ -462,6 +462,7 @@ static void python_line(struct report_header *h, const struct store_tables *tabl
 	static const char *const reasons[] = {"thread", "elsewhere", "chain", "names", "most"};
 	const uint64_t frames = counted(tables, "managed_frames");
 	const uint64_t entering = counted(tables, "managed_in_transition");
+	const uint64_t unread = counted(tables, "managed_unread_stacks");
 	uint64_t values[sizeof(reasons) / sizeof(*reasons)], unproven = 0;
 	const char *before = " (";
 
@@ -472,7 +473,7 @@ static void python_line(struct report_header *h, const struct store_tables *tabl
 		values[i] = counted(tables, name);
 		unproven += values[i];
 	}
-	if (!frames && !entering && !unproven)
+	if (!frames && !entering && !unproven && !unread)
 		return;
 	text_printf(&h->row,
 		    "# python: %" PRIu64 " functions read; activations in transition: %" PRIu64
@@ -485,6 +486,8 @@ static void python_line(struct report_header *h, const struct store_tables *tabl
 		before = ", ";
 	}
 	text_put_raw(&h->row, unproven ? ")" : "");
+	if (unread)
+		text_printf(&h->row, "; stacks with native frames alone: %" PRIu64, unread);
 	report_header_line(h);
 }
 
