@@ -23,6 +23,10 @@
  * The innermost activation may not have put its cframe into the chain yet, or not any more: it has
  * no managed frames then, and the walk is not remembered.
  *
+ * Before 3.11 an activation has one managed frame, an object in the heap, and no cframe. Then each
+ * activation gets the next frame of the thread's chain, and all are proven at the end of the walk
+ * alone: the chain must have ended, too (managed_finish()).
+ *
  * Managed frames are remembered as others are (managed_code.bpf.h), if each code object has a
  * version, and marks are verified. In a record, and among marks,
  * they are rootward of their activation's native frame: that is the order of addresses, if each is
@@ -42,14 +46,6 @@
 #define MANAGED_MOST	   1024 /* frames of a walk, so that native ones have room */
 #define MANAGED_THREADS	   4096 /* of a process that are searched at most */
 #define MANAGED_OWNED_BY_C 3	/* the owner of a frame that is no function's */
-
-/* s->walk.managed */
-enum managed_state {
-	MANAGED_NOT_MET, /* the walk has met no activation yet */
-	MANAGED_GOES_ON,
-	MANAGED_UNLINKED, /* the innermost activation does not yet lead to the one before */
-	MANAGED_ENDED,	  /* no more managed frames are added */
-};
 
 struct managed_thread {
 	__u64 start_time;
@@ -75,13 +71,13 @@ __noinline int managed_thread_fits(struct scratch *given, __u64 address)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 cframe;
 
-	if (!s || !address || bpf_probe_read_user(s->managed.words, 168, (const void *)address))
+	if (!s || !address || bpf_probe_read_user(s->managed.words, 184, (const void *)address))
 		return 0;
 	cframe = managed_word(s, s->managed.is.thread_frame);
 	if (managed_word(s, s->managed.is.thread_id) != ARCH_THREAD_POINTER(task))
 		return 0;
 	s->managed.cframe = s->managed.frame = cframe;
-	if (s->managed.is.form == STACKD_INTERPRETER_OWNER)
+	if (s->managed.is.form >= STACKD_INTERPRETER_OWNER)
 		return 1;
 	return cframe - s->managed.low < s->stack_end - s->managed.low;
 }
@@ -429,6 +425,84 @@ static __always_inline bool is_linking(const struct scratch *s, const struct mar
 	       at < s->managed.is.linked_to;
 }
 
+/* --- one frame for each activation ------------------------------------------------------------ */
+
+/* Returns whether the innermost activation, whose mark is given, was interrupted where its frame is
+ * not yet in the thread's chain, or not any more. */
+static __always_inline bool is_unchained(const struct scratch *s, const struct mark *mark)
+{
+	__u64 at = (s->location & STACKD_LOCATION_MASK) - s->managed.is.eval;
+
+	if (mark->slot & MARK_EXACT && at < s->managed.is.linked_to)
+		return true;
+	for (int i = 0; i < STACKD_INTERPRETER_LEFT; i++) {
+		if (at >= s->managed.is.left_from[i] && at < s->managed.is.left_to[i])
+			return true;
+	}
+	return false;
+}
+
+/* Adds the next frame of the thread's chain, an object, as that of an activation. Returns whether
+ * it could be read. A global function, so that the BPF verifier checks it once. */
+__noinline int managed_add_object(struct scratch *given, __u64 cfa)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 code;
+	__s32 index;
+	__u32 number;
+
+	if (!s || !s->managed.frame ||
+	    bpf_probe_read_user(s->managed.words, STACKD_MANAGED_OBJECT_BYTES,
+				(const void *)s->managed.frame))
+		return 0;
+	code = managed_word(s, s->managed.is.frame_code);
+	index = (__s32)(managed_word(s, s->managed.is.frame_instruction) >>
+			(s->managed.is.frame_instruction & 4) * 8);
+	index >>= s->managed.is.index_shift & 1;
+	s->managed.frame = managed_word(s, s->managed.is.frame_previous);
+	s->managed.cframe = cfa - 16;
+	if (index < -1 || index >= (__s32)STACKD_MANAGED_MASK)
+		return 0;
+	number = managed_code(s, code);
+	if (!number && s->managed.new_code)
+		number = managed_send_code(s);
+	if (!number)
+		s->managed.why = STACKD_COUNT_MANAGED_NAMELESS;
+	else if (s->managed.count >= MANAGED_MOST || !put_managed(s, number, (__s64)index))
+		s->managed.why = STACKD_COUNT_MANAGED_TOO_MANY;
+	else
+		s->managed.why = 0;
+	s->managed.count += !s->managed.why;
+	return !s->managed.why;
+}
+
+/* Ends a walk that has met an activation. If each has one frame, they are proven only now: the
+ * chain has ended, too. A global function, so that the BPF verifier checks it once. */
+__noinline int managed_finish(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+
+	if (!s || s->managed.is.form != STACKD_INTERPRETER_OBJECT || !s->managed.count ||
+	    (s->walk.managed == MANAGED_GOES_ON && !s->managed.frame && s->end == STACKD_END_ENTRY))
+		return 0;
+	s->walk.managed = MANAGED_NOT_PROVEN;
+	count(STACKD_COUNT_MANAGED_BROKEN);
+	return 0;
+}
+
+/* Adds the frame of an activation, or none if it is the innermost one and just being entered or
+ * left. */
+static __always_inline int managed_add_one(struct scratch *s, const struct mark *mark, __u64 cfa,
+					   bool is_first)
+{
+	if (is_first && is_unchained(s, mark))
+		return managed_in_transition(s);
+	if (!managed_add_object(s, cfa))
+		return managed_give_up(s);
+	managed_count(s);
+	return 0;
+}
+
 /* Steps out of a function that runs bytecode, by the rule in s->switching. Returns WALK_MANAGED,
  * WALK_AGAIN or an end reason. A global function, so that the BPF verifier checks it once. */
 __noinline int step_from_interpreter(struct scratch *given)
@@ -463,6 +537,7 @@ __noinline int managed_frames(struct scratch *given)
 	struct scratch *s = CHECKED(given);
 	const struct mark *mark;
 	__u64 cfa;
+	bool is_first;
 
 	if (!s)
 		return 0;
@@ -482,9 +557,12 @@ __noinline int managed_frames(struct scratch *given)
 	s->managed.bytes_before = s->bytes;
 	s->managed.frames_before = s->n_new;
 	s->managed.why = STACKD_COUNT_MANAGED_NO_THREAD;
-	if (s->walk.managed == MANAGED_NOT_MET && !managed_begin(s))
+	is_first = s->walk.managed == MANAGED_NOT_MET;
+	if (is_first && !managed_begin(s))
 		return managed_give_up(s);
 	s->managed.why = STACKD_COUNT_MANAGED_BROKEN;
+	if (s->managed.is.form == STACKD_INTERPRETER_OBJECT)
+		return managed_add_one(s, mark, cfa, is_first);
 	if (s->managed.is.form == STACKD_INTERPRETER_OWNER) {
 		if (!managed_add_owned(s, cfa))
 			return managed_give_up(s);

@@ -122,6 +122,15 @@ struct previous_stack {
 	__u8 data[STACKD_SHARED_BYTES]; /* its last `bytes` bytes */
 };
 
+/* s->walk.managed */
+enum managed_state {
+	MANAGED_NOT_MET, /* the walk has met no activation yet */
+	MANAGED_GOES_ON,
+	MANAGED_UNLINKED,   /* the innermost activation does not yet lead to the one before */
+	MANAGED_ENDED,	    /* no more managed frames are added */
+	MANAGED_NOT_PROVEN, /* all managed frames of the walk are unproven */
+};
+
 struct scratch {
 	struct walk walk; /* first, since walk_read() converts its address to that of the struct
 			   * scratch */

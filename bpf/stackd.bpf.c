@@ -250,7 +250,9 @@ static __always_inline long walk_ends(struct scratch *s, __u32 reason)
 	return 1;
 }
 
-__noinline int managed_frames(struct scratch *given); /* managed.bpf.h */
+/* managed.bpf.h */
+__noinline int managed_frames(struct scratch *given);
+__noinline int managed_finish(struct scratch *given);
 
 /* Walks one frame. Returns 1 to end the walk, with the reason in s->end. */
 static ALIGNED long walk_frame(__u32 turn, struct scratch **at)
@@ -501,6 +503,7 @@ static __always_inline void send_walk(struct scratch *s, enum walk_source source
 		.form = s->walked_form | (remember ? 0 : STACKD_FORM_NOT_REMEMBERED) |
 			(has_part ? STACKD_FORM_PART : 0),
 		.end_reason = s->end,
+		.is_unproven = with_managed && s->walk.managed == MANAGED_NOT_PROVEN,
 		.sequence = state ? state->sequence + 1 : 0,
 		.n_kernel = kernel,
 		.kept = has_part ? 0 : s->kept,
@@ -630,6 +633,8 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 	send_reading(s);
 	walk_from_leaf(s);
 	bpf_loop(4 * STACKD_DEEP_NEW, walk_frame, &s, 0);
+	if (with_managed && s->walk.managed)
+		managed_finish(s);
 	count_walk(s);
 	if (source != WALK_FOR_PROBE && s->end != STACKD_END_ENTRY && s->n_new <= 1 &&
 	    is_unborn(&s->record, task))

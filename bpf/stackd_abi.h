@@ -170,7 +170,8 @@ enum stackd_record_kind {
  */
 struct stackd_walked {
 	__u64 form : 8;
-	__u64 end_reason : 8;
+	__u64 end_reason : 7;
+	__u64 is_unproven : 1;
 	__u64 sequence : 8; /* like n_kernel and kept, as in stackd_header */
 	__u64 n_kernel : 7;
 	__u64 kept : 11;
@@ -224,10 +225,11 @@ struct stackd_header {
 			* previous walk */
 	/* WALKED: bytes of the optional fields and frames; padding to a multiple of 8 follows */
 	__u32 bytes;
-	__u8 part;  /* WALKED: enum stackd_part_flags; 0: no struct stackd_part follows the
-		     * kernel frames */
-	__u8 event; /* enum stackd_event, filled in by the reader; 0 in the ring */
-	__u16 pad;
+	__u8 part;	  /* WALKED: enum stackd_part_flags; 0: no struct stackd_part follows the
+			   * kernel frames */
+	__u8 event;	  /* enum stackd_event, filled in by the reader; 0 in the ring */
+	__u8 is_unproven; /* WALKED: its managed frames are not proven */
+	__u8 pad;
 };
 
 /*

@@ -26,9 +26,13 @@ enum stackd_interpreter_form {
 					  * marked as its first */
 	STACKD_INTERPRETER_CFRAME_OWNER, /* 3.12: up to a frame that the C stack owns, which is none
 					  */
-	STACKD_INTERPRETER_OWNER, /* 3.13: likewise, but from the thread's last frame; there is
-				   * no _PyCFrame */
+	STACKD_INTERPRETER_OWNER,  /* 3.13: likewise, but from the thread's last frame; there is
+				    * no _PyCFrame */
+	STACKD_INTERPRETER_OBJECT, /* 3.8 to 3.10: each activation has one frame, an object in the
+				    * heap; nothing in the activation leads to it */
 };
+
+#define STACKD_INTERPRETER_LEFT 3 /* ranges of code */
 
 /* Offsets are in bytes. */
 struct stackd_interpreter {
@@ -61,6 +65,11 @@ struct stackd_interpreter {
 	__u16 linked_from;   /* bytes of the function's code: from here on the thread's state */
 	__u16 linked_to;     /* has the new activation, whose own links are set up to here */
 	__u32 runtime_bytes; /* size of _PyRuntime */
+	/* OBJECT: from its beginning up to linked_to the function has not put its frame into the
+	 * thread's chain, and in the ranges it has taken it out. */
+	__u32 index_shift; /* an instruction's index is the frame's >> index_shift */
+	__u32 pad;
+	__u32 left_from[STACKD_INTERPRETER_LEFT], left_to[STACKD_INTERPRETER_LEFT];
 };
 
 #define STACKD_FILE_MANAGED	0xffffu
@@ -70,8 +79,9 @@ struct stackd_interpreter {
 #define STACKD_MANAGED_TEXT	256
 #define STACKD_MANAGED_LINES	4096
 /* bytes of a frame that are read: all fields are in these, */
-#define STACKD_MANAGED_FRAME_BYTES 80
-#define STACKD_MANAGED_CODE_BYTES  192 /* and all fields of a code object are in these */
+#define STACKD_MANAGED_FRAME_BYTES  80
+#define STACKD_MANAGED_OBJECT_BYTES 112 /* in these of an object's, */
+#define STACKD_MANAGED_CODE_BYTES   192 /* and all fields of a code object are in these */
 
 /* A string: characters of 1, 2 or 4 bytes. */
 struct stackd_managed_text {
@@ -92,7 +102,7 @@ struct stackd_managed_code {
 	struct stackd_managed_text file, name;
 };
 
-_Static_assert(sizeof(struct stackd_interpreter) == 72, "stackd_interpreter is shared");
+_Static_assert(sizeof(struct stackd_interpreter) == 104, "stackd_interpreter is shared");
 _Static_assert(sizeof(struct stackd_managed_code) == 20 + 2 * (8 + STACKD_MANAGED_TEXT),
 	       "stackd_managed_code is shared");
 

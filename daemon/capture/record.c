@@ -410,6 +410,7 @@ static struct stackd_header walked_header(const struct stackd_walked *w, uint64_
 				   (w->form & STACKD_FORM_NOT_REMEMBERED ? STACKD_NOT_REMEMBERED
 									 : 0)),
 		.end_reason = (uint8_t)w->end_reason,
+		.is_unproven = (uint8_t)w->is_unproven,
 		.tid = (uint32_t)w->tid,
 		.time_ns = whole_time(w->time_ns, now_ns),
 		.cpu = (uint16_t)w->cpu,

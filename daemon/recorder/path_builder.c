@@ -515,7 +515,9 @@ static int walked_location(struct path_builder *b, const struct stackd_header *h
 		offset = base + frame->location;
 	}
 	if (file == STACKD_FILE_MANAGED)
-		return managed_locate(b->with.managed, frame->location & ((1ull << 48) - 1),
+		return managed_locate(b->with.managed,
+				      header->is_unproven ? STACKD_MANAGED_UNPROVEN
+							  : frame->location & ((1ull << 48) - 1),
 				      ret_location);
 	if (file > object_table_count(b->with.objects))
 		return -EBADMSG;

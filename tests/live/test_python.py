@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Functions of Python, interleaved with native ones: a program that knows its own paths."""
 
+import glob
 import json
 import os
 import re
@@ -35,15 +36,19 @@ def split(frames):
     managed, native = [], []
     for frame in frames:
         if is_managed(frame):
-            managed.append(frame)
+            # Functions of one name in one file are shown with their first lines.
+            managed.append((re.sub(r" \(\S+:\d+\)$", "", frame[0]),) + tuple(frame[1:]))
             native.append(False)
         elif native and frame[0] != "":
             native[-1] = True
     return managed, native[:-1]
 
 
-def expected_native(path, kinds):
-    """Whether a native frame is between each two functions of a path (3.11), by the kinds of their links."""
+def expected_native(path, kinds, version):
+    """Whether a native frame is between each two functions of a path, by the kinds of their links (3.11): each has an
+    activation before that."""
+    if version < (3, 11):
+        return [True] * (len(path) - 1)
     import_kinds = {"plain", "lines", "loop", "listcomp", "method", "lambda", "except", "finally", "recursion"}
     expected = []
     for caller, callee in zip(path, path[1:]):
@@ -55,7 +60,7 @@ def expected_native(path, kinds):
     return expected
 
 
-def judge(store, truth, has_boundaries):
+def judge(store, truth, version):
     """Compares each sample that has hit a leaf with its only path. Counts of: samples, right ones, those elsewhere,
     those with frames that are not proven, those whose innermost activation carries none, and those that have none
     anywhere: stackd has walked them, while a table was missing."""
@@ -81,8 +86,8 @@ def judge(store, truth, has_boundaries):
         path = path[next(i for i, frame in enumerate(path) if frame[0].startswith("f_")):]
         check(managed[ours:] == path, "another path to " + leaf, truth["links"][leaf], managed, path)
         check(ours and managed[ours - 1][0] == "run_all", "it begins", managed)
-        if has_boundaries:
-            expected = expected_native(path, truth["links"][leaf])
+        if version <= (3, 11):
+            expected = expected_native(path, truth["links"][leaf], version)
             check(native[ours:] == expected, "native frames elsewhere on the path to " + leaf, truth["links"][leaf],
                   list(zip(path, expected, native[ours:])))
         counts["right"] += count
@@ -90,8 +95,8 @@ def judge(store, truth, has_boundaries):
     return counts
 
 
-def check_tree(seed, cpu_seconds, threads):
-    path, version = python()
+def check_tree(seed, cpu_seconds, threads, interpreter=None, least=300):
+    path, version = interpreter or python()
     with scratch() as folder:
         library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
@@ -99,8 +104,8 @@ def check_tree(seed, cpu_seconds, threads):
                str(threads))
         with open(out, encoding="utf-8") as file:
             truth = json.load(file)
-        counts = judge(store, truth, version == (3, 11))
-    check(counts["right"] > 300, "few samples hit a leaf", counts)
+        counts = judge(store, truth, version)
+    check(counts["right"] > least, "few samples hit a leaf", counts)
     check((counts["unproven"] + counts["in transition"]) * 50 < counts["samples"], "few paths are exact", counts)
 
 
@@ -112,6 +117,28 @@ def python_tree():
 @live
 def python_threads():
     check_tree(2, 1, 4)
+
+
+def others():
+    """Interpreters of other versions, and these: one for each way in which stackd finds their frames."""
+    home, found = os.path.expanduser("~/.pyenv/versions"), []
+    for minors in ((8, 9, 10), (12,), (13,)):
+        paths = [(path, (3, minor)) for minor in minors for path in
+                 sorted(glob.glob("/usr/bin/python3.%d" % minor) +
+                        glob.glob("%s/3.%d.*/bin/python3.%d" % (home, minor, minor)))]
+        found += paths[-1:]
+    return found
+
+
+@live
+def python_versions():
+    """Versions of Python that are not the machine's own one."""
+    interpreters = others()
+    if not interpreters:
+        raise Skip("no Python 3.8 to 3.10, 3.12 or 3.13")
+    for seed, interpreter in enumerate(interpreters):
+        print(interpreter)
+        check_tree(10 + seed, 0.3, 2 * seed, interpreter, 60)
 
 
 @live

@@ -62,7 +62,7 @@ def learn(path):
     frame, chain = sys._getframe(1), []
     while frame:
         code = frame.f_code
-        chain.append((code.co_qualname, code.co_filename, frame.f_lineno))
+        chain.append((getattr(code, "co_qualname", code.co_name), code.co_filename, frame.f_lineno))
         frame = frame.f_back
     truth[NAMES[path]] = chain[::-1]
 

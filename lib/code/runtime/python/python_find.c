@@ -5,10 +5,11 @@
  *   _PyEval_EvalFrameDefault   the function that runs bytecode
  *   _PyRuntime                 from which all threads' states are reached
  *   Py_Version                 the version, in the file's read-only data (since 3.11)
+ *   PyIter_Send, PyFrame_GetCode, Py_BytesMain   functions that are new in 3.10, 3.9 and 3.8
  *
  * Builds whose objects have longer headers have other offsets: those without the global interpreter
  * lock, and those for debugging that list all objects. They export functions that no other build
- * has, and their frames are not read. Versions before 3.11 have no Py_Version.
+ * has, and their frames are not read.
  *
  * A compiler divides the function: what hardly ever runs goes into a part of its own, to which the
  * function jumps. A stripped file has no symbol of that part. But the part does not begin with the
@@ -28,8 +29,15 @@
 
 struct found {
 	GElf_Sym eval, runtime, version;
+	uint32_t since; /* the latest version that the functions above tell of: 0x030a00 */
 	bool has_long_headers;
 };
+
+/* Functions by the version that has them first. */
+static const struct {
+	const char *name;
+	uint32_t version;
+} firsts[] = {{"Py_BytesMain", 0x030800}, {"PyFrame_GetCode", 0x030900}, {"PyIter_Send", 0x030a00}};
 
 static void take_symbol(const char *name, const GElf_Sym *symbol, struct found *found)
 {
@@ -41,6 +49,10 @@ static void take_symbol(const char *name, const GElf_Sym *symbol, struct found *
 		found->version = *symbol;
 	else if (!strcmp(name, "_Py_DecRefShared") || !strcmp(name, "_Py_ForgetReference"))
 		found->has_long_headers = true;
+	for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+		if (firsts[i].version > found->since && !strcmp(name, firsts[i].name))
+			found->since = firsts[i].version;
+	}
 }
 
 static void read_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct found *found)
@@ -73,12 +85,19 @@ static bool find_symbols(const struct elf_file *file, struct found *found)
 	return found->eval.st_size && found->runtime.st_value;
 }
 
-/* Reads the version as users know it, without the release level: 0x030b02 for 3.11.2. */
-static bool read_version(const struct elf_file *file, const GElf_Sym *symbol, uint32_t *ret_version)
+/* Finds the version as users know it, without the release level: 0x030b02 for 3.11.2. Before 3.11
+ * its last number is not known, and is 0. */
+static bool find_version(const struct elf_file *file, const struct found *found,
+			 uint32_t *ret_version)
 {
+	const GElf_Sym *symbol = &found->version;
 	uint64_t offset, version;
 
-	if (!symbol->st_value || !elf_file_vaddr_to_offset(file, symbol->st_value, &offset) ||
+	if (!symbol->st_value) {
+		*ret_version = found->since;
+		return true;
+	}
+	if (!elf_file_vaddr_to_offset(file, symbol->st_value, &offset) ||
 	    !elf_file_read_whole(file, offset, &version, sizeof(version)) || version >> 32)
 		return false;
 	*ret_version = (uint32_t)version >> 8;
@@ -96,7 +115,7 @@ bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_in
 	if (elf_file_is_32bit(file) || !find_symbols(file, &found) ||
 	    !elf_file_vaddr_to_offset(file, found.eval.st_value, &start))
 		return false;
-	is_read = read_version(file, &found.version, &version) && !found.has_long_headers &&
+	is_read = find_version(file, &found, &version) && !found.has_long_headers &&
 		  python_layout(version, &is.facts);
 	if (!is_read)
 		is.facts = (struct stackd_interpreter){.form = STACKD_INTERPRETER_NONE,
@@ -110,7 +129,10 @@ bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_in
 		is.evals[0].end = start + found.eval.st_size;
 		is.n_evals = 1;
 		python_parts_add(file, found.eval.st_value, &is);
-		python_parts_linking(file, &is);
+		if (is.facts.form == STACKD_INTERPRETER_OBJECT)
+			python_parts_leaving(file, &is);
+		else
+			python_parts_linking(file, &is);
 	}
 	*ret_interpreter = is;
 	return true;

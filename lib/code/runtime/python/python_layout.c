@@ -10,6 +10,66 @@
 
 static const struct stackd_interpreter layouts[] = {
 	{
+		.version = 0x0308,
+		.form = STACKD_INTERPRETER_OBJECT,
+		.interpreters = 32,
+		.interpreter_next = 0,
+		.threads = 8,
+		.thread_next = 8,
+		.thread_id = 176,
+		.thread_frame = 24,
+		.frame_code = 32,
+		.frame_previous = 24,	  /* f_back */
+		.frame_instruction = 104, /* f_lasti: 4 bytes */
+		.index_shift = 1,
+		.code_first_line = 40,
+		.code_file = 104,
+		.code_name = 112, /* there is no qualified one */
+		.code_lines = 120,
+		.text_ascii = 48,
+		.text_other = 72,
+	},
+	{
+		.version = 0x0309,
+		.form = STACKD_INTERPRETER_OBJECT,
+		.interpreters = 32,
+		.interpreter_next = 0,
+		.threads = 8,
+		.thread_next = 8,
+		.thread_id = 176,
+		.thread_frame = 24,
+		.frame_code = 32,
+		.frame_previous = 24,	  /* f_back */
+		.frame_instruction = 104, /* f_lasti: 4 bytes */
+		.index_shift = 1,
+		.code_first_line = 40,
+		.code_file = 104,
+		.code_name = 112, /* there is no qualified one */
+		.code_lines = 120,
+		.text_ascii = 48,
+		.text_other = 72,
+	},
+	{
+		.version = 0x030a,
+		.form = STACKD_INTERPRETER_OBJECT,
+		.interpreters = 32,
+		.interpreter_next = 0,
+		.threads = 8,
+		.thread_next = 8,
+		.thread_id = 176,
+		.thread_frame = 24,
+		.frame_code = 32,
+		.frame_previous = 24,	 /* f_back */
+		.frame_instruction = 96, /* f_lasti: 4 bytes */
+		.index_shift = 0,
+		.code_first_line = 40,
+		.code_file = 104,
+		.code_name = 112, /* there is no qualified one */
+		.code_lines = 120,
+		.text_ascii = 48,
+		.text_other = 72,
+	},
+	{
 		.version = 0x030b,
 		.form = STACKD_INTERPRETER_CFRAME_ENTRY,
 		.interpreters = 40,

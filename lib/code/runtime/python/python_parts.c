@@ -115,3 +115,102 @@ void python_parts_linking(const struct elf_file *file, struct runtime_interprete
 			from = at + insn.length;
 	}
 }
+
+/* --- one frame for each activation ------------------------------------------------------------ */
+
+#define EPILOGUE 64 /* bytes from where a function's ways out come together up to its return */
+
+struct leaving {
+	struct stackd_interpreter *facts;
+	const uint8_t *code;
+	size_t size;
+	struct insn_decoder decoder;
+	uint8_t reg; /* the register with the thread's state */
+	uint32_t n;
+};
+
+static bool decode_at(struct leaving *l, size_t at, struct insn *ret_insn)
+{
+	return at < l->size && insn_decode(&l->decoder, l->code + at, l->size - at, at, ret_insn) &&
+	       ret_insn->length;
+}
+
+static void add_left(struct leaving *l, size_t from, size_t to)
+{
+	for (uint32_t i = 0; i < l->n; i++) {
+		if (l->facts->left_from[i] == from)
+			return;
+	}
+	if (l->n == STACKD_INTERPRETER_LEFT)
+		return;
+	l->facts->left_from[l->n] = (uint32_t)from;
+	l->facts->left_to[l->n++] = (uint32_t)to;
+}
+
+/* Finds the end of the code that runs on from an address: behind a return or jump, whose target is
+ * then given, or 0. Returns 0 if there is none in `most` bytes. */
+static size_t straight_end(struct leaving *l, size_t from, size_t most, uint64_t *ret_target)
+{
+	struct insn insn;
+
+	for (size_t at = from; at - from < most && decode_at(l, at, &insn); at += insn.length) {
+		if (insn.flow != INSN_RETURN && insn.flow != INSN_JUMP)
+			continue;
+		*ret_target = insn.flow == INSN_JUMP ? insn.target : 0;
+		return at + insn.length;
+	}
+	return 0;
+}
+
+/* Adds the code behind a store with which the function takes its frame out of the chain. */
+static void take_leaving(struct leaving *l, size_t from)
+{
+	uint64_t target, end_target;
+	size_t end = straight_end(l, from, LINKING, &target);
+
+	if (!end)
+		return;
+	add_left(l, from, end);
+	if (!target || target >= l->size)
+		return;
+	end = straight_end(l, target, EPILOGUE, &end_target);
+	if (end && !end_target)
+		add_left(l, target, end);
+}
+
+static void search_leaving(struct leaving *l)
+{
+	struct insn insn;
+
+	l->facts->linked_from = l->facts->linked_to = 0;
+	for (size_t at = 0; decode_at(l, at, &insn); at += insn.length) {
+		size_t end = at + insn.length;
+
+		if (insn.op != INSN_STORE || insn.disp != l->facts->thread_frame ||
+		    insn.dst == INSN_SP)
+			continue;
+		if (!l->facts->linked_to) {
+			if (end > LINKING)
+				return;
+			l->facts->linked_to = (uint16_t)end;
+			l->reg = insn.dst;
+		} else if (insn.dst == l->reg) {
+			take_leaving(l, end);
+		}
+	}
+}
+
+void python_parts_leaving(const struct elf_file *file, struct runtime_interpreter *interpreter)
+{
+	struct leaving l = {.facts = &interpreter->facts};
+	uint8_t *code;
+
+	l.size = interpreter->evals[0].end - interpreter->evals[0].start;
+	code = l.size <= MAX_BYTES ? malloc(l.size) : NULL;
+	if (code && elf_file_read_whole(file, interpreter->evals[0].start, code, l.size)) {
+		l.code = code;
+		insn_decoder_init(&l.decoder);
+		search_leaving(&l);
+	}
+	free(code);
+}

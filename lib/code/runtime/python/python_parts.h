@@ -18,4 +18,9 @@ void python_parts_add(const struct elf_file *file, uint64_t vaddr,
  * the first 160 bytes of its code. */
 void python_parts_linking(const struct elf_file *file, struct runtime_interpreter *interpreter);
 
+/* Finds where the function's frame is not in the thread's chain (3.8 to 3.10): up to the first
+ * store to the field facts.thread_frame (facts.linked_to), and behind the others up to its return
+ * (facts.left_*). 0 for what is not found. */
+void python_parts_leaving(const struct elf_file *file, struct runtime_interpreter *interpreter);
+
 #endif
