@@ -45,6 +45,7 @@
 
 #define MANAGED_MOST	   1024 /* frames of a walk, so that native ones have room */
 #define MANAGED_THREADS	   4096 /* of a process that are searched at most */
+#define MANAGED_TRIES	   6	/* 63 samples are left out between two searches at most */
 #define MANAGED_OWNED_BY_C 3	/* the owner of a frame that is no function's */
 
 struct managed_thread {
@@ -110,6 +111,42 @@ static long managed_search_some(__u32 turn, struct scratch **at)
 	return 0;
 }
 
+/* Returns whether the current thread's state is one of those that the interpreter lists; if so,
+ * s->managed.thread is its address. */
+static __always_inline bool managed_search(struct scratch *s)
+{
+	__u64 runtime =
+		s->managed.pc - (s->location & STACKD_LOCATION_MASK) + s->managed.is.runtime;
+
+	s->managed.thread = 0;
+	if (bpf_probe_read_user(&s->managed.interpreter, 8,
+				(const void *)(runtime + s->managed.is.interpreters)))
+		return false;
+	bpf_loop(MANAGED_THREADS, managed_search_some, &s, 0);
+	return s->managed.thread && managed_thread_fits(s, s->managed.thread);
+}
+
+/* Returns whether the state of a thread is to be searched now. The search is expensive, so after
+ * each one in a row that has found nothing, it is left out for twice as many samples as before. */
+static __always_inline bool managed_is_due(struct thread_state *state)
+{
+	if (!state->managed_wait)
+		return true;
+	state->managed_wait--;
+	return false;
+}
+
+/* Notes whether a search has found the thread's state. */
+static __always_inline void managed_note_search(struct thread_state *state, __u64 found)
+{
+	state->managed_thread = found;
+	if (found)
+		state->managed_tries = 0;
+	else if (state->managed_tries < MANAGED_TRIES)
+		state->managed_tries++;
+	state->managed_wait = found ? 0 : (1u << (state->managed_tries & 7)) - 1;
+}
+
 /* Finds the state of the current thread, whose walk is at an activation. Returns whether it has
  * found one. */
 __noinline int managed_find_thread(struct scratch *given)
@@ -118,31 +155,31 @@ __noinline int managed_find_thread(struct scratch *given)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct managed_thread key = {.tid = task->pid, .start_time = task->start_time};
 	struct thread_state *state = s ? state_at(s) : NULL;
-	__u64 runtime, *known;
+	__u64 found, *known;
 
 	if (!s)
 		return 0;
+	if (state && state->managed_of != key.start_time) {
+		state->managed_of = key.start_time;
+		state->managed_thread = state->managed_low = 0;
+		state->managed_wait = state->managed_tries = 0;
+	}
 	if (state && managed_thread_fits(s, state->managed_thread))
 		return 1;
 	known = CHECKED(bpf_map_lookup_elem(&managed_threads, &key));
 	if (known && managed_thread_fits(s, *known)) {
 		if (state)
-			state->managed_thread = *known;
+			managed_note_search(state, *known);
 		return 1;
 	}
-	runtime = s->managed.pc - (s->location & STACKD_LOCATION_MASK) + s->managed.is.runtime;
-	s->managed.thread = 0;
-	if (bpf_probe_read_user(&s->managed.interpreter, 8,
-				(const void *)(runtime + s->managed.is.interpreters)))
+	if (state && !managed_is_due(state))
 		return 0;
-	bpf_loop(MANAGED_THREADS, managed_search_some, &s, 0);
-	if (!s->managed.thread || !managed_thread_fits(s, s->managed.thread))
-		return 0;
-	runtime = s->managed.thread; /* before 6.4, a value must be on the stack */
-	bpf_map_update_elem(&managed_threads, &key, &runtime, BPF_ANY);
+	found = managed_search(s) ? s->managed.thread : 0;
 	if (state)
-		state->managed_thread = runtime;
-	return 1;
+		managed_note_search(state, found);
+	if (found) /* before 6.4, a value must be on the stack */
+		bpf_map_update_elem(&managed_threads, &key, &found, BPF_ANY);
+	return found != 0;
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */

@@ -37,7 +37,10 @@ struct thread_state {
 	/* Of managed frames; not believed, but tried first. */
 	__u64 managed_thread; /* the address of the interpreter's state of the thread */
 	__u64 managed_low;    /* the lowest frame's address */
-	__u64 unused[6];
+	__u64 managed_of;     /* the start time of the thread that these members are of */
+	__u32 managed_wait;   /* samples until the interpreter's state is searched again */
+	__u32 managed_tries;  /* searches in a row that have not found it */
+	__u64 unused[4];
 };
 
 _Static_assert(__builtin_offsetof(struct thread_state, touched) == CACHE_LINE &&
