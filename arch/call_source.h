@@ -11,6 +11,13 @@
  *                       whether the CALL_SOURCE_BYTES bytes before `ra` end in an indirect call of
  *                       this form. Gives its target by the registers `r` (in DWARF's numbers, as
  *                       they are behind the call), or the address of the word with the target
+ *   jump_source()       the same for an indirect jump; `ra` is the address behind it
+ *   call_target(code, ra, ret_target)
+ *                       whether they end in a direct call, and of what
+ *
+ * A function that is called directly may go on with an indirect jump (a tail call, or a PLT stub).
+ * Such a jump is looked for in the JUMP_BYTES bytes from the function's start on, as far as
+ * jump_source_is_behind() does not say that a return is before the last byte.
  */
 #ifndef ARCH_CALL_SOURCE_H
 #define ARCH_CALL_SOURCE_H
@@ -23,6 +30,8 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
+
+#define JUMP_BYTES 64
 
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #include "x86_64/call_source.h"

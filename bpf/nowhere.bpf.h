@@ -8,10 +8,17 @@
  *      return address        <- stack pointer, if a call has led here
  *      whatever was there    <- the bad address itself, if a return has led here
  *
- * A return to a bad address leaves any word on top, also the return address of an earlier call. So
- * that word is believed if the word below it shows that no return has led here, or if the call
- * before it, evaluated by the registers, leads here. (For a call of 0 the word below is often 0,
- * too, since nothing has used that part of the stack yet.)
+ * A return or a jump to a bad address leaves any word on top, also the return address of an earlier
+ * call. So that word is believed only if the call before it leads here:
+ *
+ *   an indirect call, evaluated by the registers, which are those of the call, since nothing has
+ *   been executed since;
+ *   a direct call of a function that has, near its start, an indirect jump which leads here by the
+ *   registers: a tail call, or a PLT stub.
+ *
+ * A call through memory that has been changed since is refused, as is a tail call from farther on
+ * in its function. That the word below the stack pointer is not the bad address shows only that no
+ * return has led here; that was enough before, and took jumps for calls.
  */
 #ifndef NOWHERE_BPF_H
 #define NOWHERE_BPF_H
@@ -39,17 +46,21 @@ static __always_inline bool could_not_execute(struct scratch *s)
 	       (error & ARCH_FAULT_EXECUTION) && at == s->walk.pc;
 }
 
-/* Returns whether the call before the return address s->nowhere.words[1] has this form and leads to
- * the walk's program counter. A global function, so that the BPF verifier checks it once. */
-__noinline int calls_nowhere(struct scratch *given, __u32 form)
+/* Returns whether the code in s->nowhere ends in a call, or a jump, of this form that leads to the
+ * walk's program counter. `next`: the address behind it. A global function, so that the BPF
+ * verifier checks it once. */
+__noinline int leads_nowhere(struct scratch *given, __u32 form, __u64 next, __u32 is_jump)
 {
 	struct scratch *s = CHECKED(given);
 	bool is_address = false;
 	__u64 value = 0, word;
+	const __u64 *r;
 
-	if (!s || form >= CALL_SOURCE_FORMS ||
-	    !call_source(s->nowhere.code, form, s->walk.slot ? s->walk.r : s->record.regs.r,
-			 s->nowhere.words[1], &value, &is_address))
+	if (!s || form >= CALL_SOURCE_FORMS)
+		return 0;
+	r = s->walk.slot ? s->walk.r : s->record.regs.r;
+	if (is_jump ? !jump_source(s->nowhere.code, form, r, next, &value, &is_address)
+		    : !call_source(s->nowhere.code, form, r, next, &value, &is_address))
 		return 0;
 	if (is_address) {
 		if (bpf_probe_read_user(&word, sizeof(word), (const void *)value))
@@ -59,6 +70,53 @@ __noinline int calls_nowhere(struct scratch *given, __u32 form)
 	return value == s->walk.pc;
 }
 
+struct jump_search {
+	struct scratch *s;
+	__u32 is_found;
+};
+
+/* Looks for a jump to the walk's program counter that ends i + 2 bytes behind s->nowhere.target. */
+static long look_for_jump(__u32 i, struct jump_search *search)
+{
+	struct scratch *s = CHECKED(search->s);
+	__u32 size = i + 2;
+	__u64 end;
+
+	if (!s)
+		return 1;
+	end = s->nowhere.target + size;
+	if (bpf_probe_read_user(s->nowhere.code, CALL_SOURCE_BYTES,
+				(const void *)(end - CALL_SOURCE_BYTES)))
+		return 0;
+	if (jump_source_is_behind(s->nowhere.code))
+		return 1;
+	for (__u32 form = 0; form < CALL_SOURCE_FORMS; form++) {
+		if (2 + form / 2 + form % 2 <= size && leads_nowhere(s, form, end, 1)) {
+			search->is_found = 1;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Returns whether the call before the return address s->nowhere.words[1] has led to the walk's
+ * program counter. */
+static __always_inline bool has_called_nowhere(struct scratch *s)
+{
+	struct jump_search search = {.s = s};
+
+	for (__u32 form = 0; form < CALL_SOURCE_FORMS; form++) {
+		if (leads_nowhere(s, form, s->nowhere.words[1], 0))
+			return true;
+	}
+	if (!call_target(s->nowhere.code, s->nowhere.words[1], &s->nowhere.target))
+		return false;
+	if (s->nowhere.target == s->walk.pc)
+		return true;
+	bpf_loop(JUMP_BYTES - 1, look_for_jump, &search, 0);
+	return search.is_found;
+}
+
 /* Sets s->switching to the rule by which a walk leaves an address without a mapping, where a bad
  * pointer was called. Returns 1, or 0 if nothing shows that. A global function, so that the BPF
  * verifier checks it once. */
@@ -66,7 +124,6 @@ __noinline int leave_nowhere(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 	__u64 pc, sp;
-	int is_called = 0;
 
 	if (!s)
 		return 0;
@@ -79,11 +136,10 @@ __noinline int leave_nowhere(struct scratch *given)
 				(const void *)(s->nowhere.words[1] - CALL_SOURCE_BYTES)) ||
 	    !follows_call(s->nowhere.words[1]))
 		return 0;
-	is_called = s->nowhere.words[0] != pc;
-	for (__u32 form = 0; form < CALL_SOURCE_FORMS && !is_called; form++)
-		is_called = calls_nowhere(s, form);
-	if (!is_called)
+	if (!has_called_nowhere(s)) {
+		s->nowhere.refused_ns = s->record.header.time_ns;
 		return 0;
+	}
 	s->location = pc & STACKD_LOCATION_MASK;
 	s->walk.is_once = 1;
 	__builtin_memset(&s->switching, 0, sizeof(s->switching));

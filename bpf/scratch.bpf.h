@@ -225,6 +225,8 @@ struct scratch {
 	struct {
 		__u8 code[CALL_SOURCE_ROOM];
 		__u64 words[2];
+		__u64 target;	  /* of a direct call */
+		__u64 refused_ns; /* time of the record whose walk has no such step */
 	} nowhere;
 
 	/* Variables of a step in code of the BEAM (runtime_beam.bpf.h). */

@@ -453,6 +453,7 @@ static __always_inline void send_stack(struct scratch *s, enum walk_source sourc
 	__u32 stack = 0, sent;
 
 	take_cgroup(record);
+	record->is_uncalled = s->nowhere.refused_ns == record->header.time_ns;
 	record->header.kind = STACKD_RECORD_STACK;
 	record->header.n_kernel = kernel;
 	if ((record->header.flags & (STACKD_HAS_REGS | STACKD_COMPAT)) == STACKD_HAS_REGS) {

@@ -101,13 +101,33 @@ static void test_others(void **state)
 	assert_false(gives(BYTES(0x90, 0xff, 0xd0), false, of(R8))); /* no prefix */
 }
 
+/* The same operands of a jump; and a direct call, which is no indirect one. */
+static void test_jumps_and_targets(void **state)
+{
+	__u8 code[CALL_SOURCE_ROOM] = {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xe1};
+	const __u8 direct[CALL_SOURCE_ROOM] = {0x90, 0x90, 0x90, 0xe8, 0xf0, 0xff, 0xff, 0xff};
+	const __u8 stub[CALL_SOURCE_ROOM] = {0x90, 0x90, 0xff, 0x25, 0x10, 0x00, 0x00, 0x00};
+	__u64 r[16] = {0}, got = 0;
+	bool is_address = true;
+
+	(void)state;
+	r[RCX] = 0x1234;
+	assert_true(jump_source(code, 0, r, RA, &got, &is_address));
+	assert_true(got == 0x1234 && !is_address);
+	assert_false(call_source(code, 0, r, RA, &got, &is_address));
+	assert_true(jump_source(stub, 8, r, RA, &got, &is_address));
+	assert_true(got == RA + 16 && is_address);
+	assert_true(call_target(direct, RA, &got));
+	assert_true(got == RA - 16);
+	assert_false(call_target(code, RA, &got));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_registers),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_indexed),
-		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_registers),	  cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_indexed),		  cmocka_unit_test(test_others),
+		cmocka_unit_test(test_jumps_and_targets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,11 +4,15 @@
  * the function that is not there. What it has interrupted is at no code at all. Its stack is that
  * of the thread, and an alternate one, by turns.
  *
- * With a second argument it returns to 0 instead, over the return address of an earlier call. No
- * call has led to 0, and nothing says where the stack goes on.
+ * With the argument "tails", a function that is called directly jumps to the bad pointer.
+ *
+ * With the argument "returns" it returns to 0 instead, over the return address of an earlier call;
+ * with "jumps" and "jumps_register" it jumps to 16, under that of a call by address or by register.
+ * No call has led to the bad address, and nothing says where the stack goes on.
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <ucontext.h>
 
 #include "workload.h"
@@ -48,6 +52,17 @@ static CALLEE void calls(void)
 	KEEP;
 }
 
+static CALLEE void tail(void)
+{
+	((void (*)(void))bad)();
+}
+
+static CALLEE void tails(void)
+{
+	tail();
+	KEEP;
+}
+
 void earlier(void);
 CALLEE void earlier(void)
 {
@@ -72,6 +87,24 @@ __asm__(".pushsection .text\n"
 	".popsection");
 void returns(void);
 
+/* Leaves the return address of a call on top of the stack in the same way, and jumps to 16. */
+#define JUMPS(name, call)                                                                          \
+	__asm__(".pushsection .text\n"                                                             \
+		".type " #name ", @function\n" #name ": .cfi_startproc\n"                          \
+		"sub $8, %rsp\n"                                                                   \
+		".cfi_adjust_cfa_offset 8\n" call "\n"                                             \
+		"sub $8, %rsp\n"                                                                   \
+		".cfi_adjust_cfa_offset 8\n"                                                       \
+		"mov $16, %ecx\n"                                                                  \
+		"jmp *%rcx\n"                                                                      \
+		".cfi_endproc\n"                                                                   \
+		".size " #name ", . - " #name "\n"                                                 \
+		".popsection");                                                                    \
+	void name(void)
+
+JUMPS(jumps, "call earlier");
+JUMPS(jumps_register, "lea earlier(%rip), %rdx\ncall *%rdx");
+
 static void use_alternate(bool is_used)
 {
 	const stack_t stack = {.ss_sp = alternate,
@@ -81,13 +114,16 @@ static void use_alternate(bool is_used)
 	sigaltstack(&stack, NULL);
 }
 
-static CALLEE void steady(void)
+static CALLEE void steady(bool is_tail)
 {
 	for (unsigned turn = 0;; turn++) {
 		if (turn % TURNS == 0)
 			use_alternate(turn / TURNS & 1);
 		bad ^= 16;
-		calls();
+		if (is_tail)
+			tails();
+		else
+			calls();
 		KEEP;
 	}
 }
@@ -99,8 +135,13 @@ int main(int argc, char **argv)
 	if (sigaction(SIGSEGV, &action, NULL))
 		return 1;
 	workload_ready(argc, argv);
-	if (argc > 2)
+	const char *how = argc > 2 ? argv[2] : "";
+	if (!strcmp(how, "returns"))
 		returns();
-	steady();
+	if (!strcmp(how, "jumps"))
+		jumps();
+	if (!strcmp(how, "jumps_register"))
+		jumps_register();
+	steady(!strcmp(how, "tails"));
 	return 0;
 }

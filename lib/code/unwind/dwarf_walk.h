@@ -66,6 +66,10 @@ struct walk_input {
 	const struct stackd_code_mark *code;
 	size_t code_count;
 
+	/* The kernel half has found that no call has led to the bad address at which its walk has
+	 * ended. */
+	bool is_uncalled;
+
 	enum stackd_leaf leaf; /* how much of its frame the leaf has set up; used if the leaf has
 				* no rule */
 

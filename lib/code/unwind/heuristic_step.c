@@ -437,21 +437,6 @@ enum stackd_end_reason heuristic_step_without_recipes(struct walk_run *run,
 		       : heuristic_step_by_frame_pointer(run, object, offset);
 }
 
-bool heuristic_step_leave_trampoline(struct walk_run *run)
-{
-	struct walk *w = &run->at.walk;
-	int above = code_form_trampoline_slot(w->pc);
-	uint64_t slot = w->r[STACKD_REG_SP] + (uint64_t)above, pc;
-
-	if (!w->is_exact || !w->slot || above < 0 ||
-	    !walk_memory_read8(&run->at.memory, slot, &pc) || follows_call(run, pc) != YES)
-		return false;
-	walk_arrive(w, slot + 8, pc, slot, false);
-	return true;
-}
-
-/* --- calls of bad pointers ------------------------------------------------------------------- */
-
 #define LEAST_MAPPED UINT64_C(65536)	 /* by default, nothing is mapped below it */
 #define MOST_MAPPED  (UINT64_C(1) << 47) /* nor at or above it */
 
@@ -468,32 +453,98 @@ static bool could_not_execute(const struct walk_run *run)
 	       trap == ARCH_FAULT_PAGE && code & ARCH_FAULT_EXECUTION && at == w->pc;
 }
 
-/* Returns whether the indirect call before a return address leads to where the thread is now. */
-static bool has_called(const struct walk_run *run, uint64_t ra)
+/* A bad pointer's low bits can be those of an address in the trampoline. */
+bool heuristic_step_leave_trampoline(struct walk_run *run)
+{
+	struct walk *w = &run->at.walk;
+	int above = code_form_trampoline_slot(w->pc);
+	uint64_t slot = w->r[STACKD_REG_SP] + (uint64_t)above, pc;
+
+	if (!w->is_exact || !w->slot || above < 0 || w->pc < LEAST_MAPPED ||
+	    could_not_execute(run) || !walk_memory_read8(&run->at.memory, slot, &pc) ||
+	    follows_call(run, pc) != YES)
+		return false;
+	walk_arrive(w, slot + 8, pc, slot, false);
+	return true;
+}
+
+/* --- calls of bad pointers ------------------------------------------------------------------- */
+
+/* Returns whether a branch with this source has led to where the thread is now. UNKNOWN: it is in
+ * memory that the copy of the stack does not have. */
+static enum answer leads_here(const struct walk_run *run, uint64_t value, bool is_address)
 {
 	const struct walk *w = &run->at.walk;
+	uint64_t word = value;
+
+	if (is_address && !walk_memory_read_below(&run->at.memory, value, &word))
+		return UNKNOWN;
+	return word == w->pc ? YES : NO;
+}
+
+static enum answer either(enum answer a, enum answer b)
+{
+	if (a == YES || b == YES)
+		return YES;
+	return a == UNKNOWN || b == UNKNOWN ? UNKNOWN : NO;
+}
+
+/* Returns whether a function has, near its start, an indirect jump that has led to where the thread
+ * is now. */
+static enum answer has_jumped(const struct walk_run *run, uint64_t function)
+{
+	uint8_t code[JUMP_BYTES + CALL_SOURCE_BYTES] = {0};
+	const struct object *object;
+	enum answer answer = NO;
+	uint64_t offset;
+
+	if (!walk_run_find(run, function, false, &object, &offset) || !object->elf ||
+	    !elf_file_read_whole(object->elf, offset, code + CALL_SOURCE_BYTES, JUMP_BYTES))
+		return UNKNOWN;
+	for (unsigned size = 2; size <= JUMP_BYTES; size++) {
+		uint8_t window[CALL_SOURCE_ROOM] = {0};
+
+		memcpy(window, code + size, CALL_SOURCE_BYTES);
+		if (jump_source_is_behind(window))
+			break;
+		for (unsigned form = 0; form < CALL_SOURCE_FORMS; form++) {
+			bool is_address;
+			__u64 value = 0;
+
+			if (2 + form / 2 + form % 2 <= size &&
+			    jump_source(window, form, run->at.walk.r, function + size, &value,
+					&is_address))
+				answer = either(answer, leads_here(run, value, is_address));
+		}
+	}
+	return answer;
+}
+
+/* Returns whether the call before a return address has led to where the thread is now, perhaps by a
+ * jump of the function that it has called. */
+static enum answer has_called(const struct walk_run *run, uint64_t ra)
+{
 	uint8_t code[CALL_SOURCE_ROOM] = {0};
+	enum answer answer = NO;
 	const struct object *object;
 	uint64_t offset;
-	__u64 value = 0;
-	bool is_address;
+	__u64 target;
 
 	if (!walk_run_find(run, ra, true, &object, &offset) || !object->elf ||
 	    offset + 1 < CALL_SOURCE_BYTES ||
 	    !elf_file_read_whole(object->elf, offset + 1 - CALL_SOURCE_BYTES, code,
 				 CALL_SOURCE_BYTES))
-		return false;
+		return UNKNOWN;
 	for (unsigned form = 0; form < CALL_SOURCE_FORMS; form++) {
-		uint64_t word;
+		bool is_address;
+		__u64 value = 0;
 
-		if (!call_source(code, form, w->r, ra, &value, &is_address))
-			continue;
-		if (is_address
-			    ? walk_memory_read_below(&run->at.memory, value, &word) && word == w->pc
-			    : value == w->pc)
-			return true;
+		if (call_source(code, form, run->at.walk.r, ra, &value, &is_address))
+			answer = either(answer, leads_here(run, value, is_address));
 	}
-	return false;
+	if (answer == YES || !call_target(code, ra, &target))
+		return answer;
+	return target == run->at.walk.pc ? YES : either(answer, has_jumped(run, target));
 }
 
 /* Returns whether a return may have led to where the thread is now: a return leaves the address
@@ -507,16 +558,26 @@ static bool may_have_returned(const struct walk_run *run)
 	       word == w->pc;
 }
 
-/* After a return to a bad address, what is on top of the stack would pass for the caller's if it is
- * the return address of an earlier call. */
+static bool is_called(const struct walk_run *run, uint64_t ra)
+{
+	enum answer answer = has_called(run, ra);
+
+	return answer == YES || (answer == UNKNOWN && !may_have_returned(run));
+}
+
+/* After a return or a jump to a bad address, what is on top of the stack would pass for the
+ * caller's if it is the return address of an earlier call. So the call must have led here. If it
+ * went through memory that is not in the copy, the kernel half has the answer, unless it had no
+ * tables to come here; then it is enough that no return has led here. */
 bool heuristic_step_from_nowhere(struct walk_run *run)
 {
 	struct walk *w = &run->at.walk;
 	uint64_t at = w->pc, slot = w->r[STACKD_REG_SP], pc;
 
-	if (!w->is_exact || (at >= LEAST_MAPPED && at < MOST_MAPPED && !could_not_execute(run)) ||
+	if (!w->is_exact || run->in->is_uncalled ||
+	    (at >= LEAST_MAPPED && at < MOST_MAPPED && !could_not_execute(run)) ||
 	    !walk_memory_read8(&run->at.memory, slot, &pc) || follows_call(run, pc) != YES ||
-	    (may_have_returned(run) && !has_called(run, pc)))
+	    !is_called(run, pc))
 		return false;
 	walk_keep(w, 0);
 	walk_arrive(w, slot + 8, pc, slot, false);
