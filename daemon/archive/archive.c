@@ -80,6 +80,8 @@ struct archive {
 
 static const char *problem_of(const struct object *object)
 {
+	if (object->error == -EREMOTE)
+		return "it is on a file system that a program serves";
 	return object->error ? strerror(-object->error) : NULL;
 }
 
