@@ -219,6 +219,29 @@ get 200 "${link}api/around?function=main"
 ends
 "$stackctl" --version | grep -q '^parts:.* servers' && expect 1 "$stackctl" web --no-open -i clickhouse://127.0.0.1:1/none --since 1h
 
+# The browser is given a file that only the user can read, and not the link; the file is deleted at the end.
+mkdir -m 755 "$tmp/bin"
+chmod 755 "$tmp"
+cat >"$tmp/bin/xdg-open" <<SCRIPT
+#!/bin/sh
+cp -a "\$1" "$tmp/seen/copy"
+echo "\$1" >"$tmp/seen/new"
+mv "$tmp/seen/new" "$tmp/seen/opened"
+SCRIPT
+chmod 755 "$tmp/bin/xdg-open"
+mkdir -m 777 "$tmp/seen"
+serve env DISPLAY=:9 PATH="$tmp/bin:$PATH" "$stackctl" web -i "$tmp/sums.db"
+for _ in {1..500}; do
+    [ -e "$tmp/seen/opened" ] && break
+    sleep 0.02
+done
+file=$(cat "$tmp/seen/opened")
+[[ $file = /* && $file != *"$token"* ]] || fail "the browser was given $file"
+[ "$(stat -c %a "$file" "$(dirname "$file")" | tr '\n' ' ')" = '600 700 ' ] || fail "others can read $file"
+grep -qF "url=$link" "$tmp/seen/copy" || fail "the file: $(cat "$tmp/seen/copy")"
+ends
+[ ! -e "$(dirname "$file")" ] || fail "$file is left"
+
 # What cannot be shown is said at once.
 expect 2 "$stackctl" web --no-open -i "$tmp/none.db"
 expect 2 "$stackctl" web --no-open -i "$tmp/sums.db" --since 1h
