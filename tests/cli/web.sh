@@ -10,6 +10,7 @@ if ! "$stackctl" help | grep -q '^  web '; then
     echo 'built without libmicrohttpd'
     exit 77
 fi
+command -v curl >/dev/null || { echo 'no curl' && exit 77; }
 store=$tmp/s.db
 make_store "$store" small hostile
 
