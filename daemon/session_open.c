@@ -233,6 +233,7 @@ static struct sampler_options sampler_options(const struct session *s)
 			event_spec_is_clock(&s->scope.event.spec) && !s->scope.event.spec.is_none,
 		.is_everyone = s->options->target == TARGET_ALL,
 		.is_processes = is_of_processes(s->options),
+		.is_command = s->options->target == TARGET_COMMAND,
 		.by_members = s->scope.is_on_cpus,
 		.most_files = fault_few("files", MOST_FILES),
 		.most_members = fault_few("members", MOST_MEMBERS),

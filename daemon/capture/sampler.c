@@ -461,11 +461,13 @@ int sampler_hold(struct sampler *s, pid_t pid)
 
 int sampler_begin_time(struct sampler *s)
 {
+	const struct bpf_program *begin = s->skel->progs.stackd_member_begin;
 	int err = follow_tasks(s);
 
 	s->has_time = !err;
-	return err ? err
-		   : sampler_parts_iterate(bpf_program__fd(s->skel->progs.stackd_member_begin));
+	if (err || !bpf_program__autoload(begin))
+		return err;
+	return sampler_parts_iterate(bpf_program__fd(begin));
 }
 
 void sampler_look_at_time(struct sampler *s)

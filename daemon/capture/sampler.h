@@ -46,6 +46,8 @@ struct sampler_options {
 	bool is_processes; /* record the processes of sampler_follow() and sampler_add_member() (the
 			    * members). If neither is_everyone nor this is set, a cgroup is recorded
 			    */
+	bool is_command;   /* no process is recorded but that of sampler_hold(), and its descendants
+			    */
 	bool by_members;   /* events are opened on CPUs, and filtered by members */
 	uint32_t most_files;   /* highest file number for which the kernel half has room */
 	uint32_t most_members; /* most processes that are followed at a time */

@@ -132,6 +132,10 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 		leave_out_members(skel);
 	bpf_program__set_autoload(skel->progs.stackd_tie_clocks,
 				  options->regions || options->is_clock);
+	/* At first a command has one task, whose time begins at its exec. Programs for iterators
+	 * make libbpf read all types of the kernel. */
+	if (options->is_command)
+		bpf_program__set_autoload(skel->progs.stackd_member_begin, false);
 }
 
 void sampler_programs_regions(const struct stackd_bpf *skel, struct sampler_regions *ret_regions)
