@@ -46,7 +46,7 @@ full) names=("${full[@]}") rows=(--rows) ;;
     ;;
 esac
 
-make -s SAN=1 B=build/san build/san/agree/walk_agree
+make -s SAN="$(cat build/san/checks 2>/dev/null || echo 1)" B=build/san build/san/agree/walk_agree
 for name in "${names[@]}"; do
     if [ -e "$name" ]; then
         add "$name"

@@ -76,7 +76,7 @@ if [ "$mode" = replay ]; then
     objects='build/san/libstackd-daemon.a build/san/libstackd.a'
     others="$others $(pkg-config --libs libbpf sqlite3 libsystemd libprotobuf-c libseccomp) -lpfm -lpthread -lm"
     # shellcheck disable=SC2086
-    make -s -j"$(nproc)" CC="$clang" SAN=1 B=build/san $objects
+    make -s -j"$(nproc)" CC="$clang" SAN="$(cat build/san/checks 2>/dev/null || echo 1)" B=build/san $objects
 else
     make_objects
 fi
