@@ -35,7 +35,7 @@ python3 tests/fuzz/corpus.py "$out/corpus"
 mkdir -p "$out/corpus/perfdata"
 cc -std=gnu17 -O1 -fPIC -shared -o "$out/code.so" tests/fuzz/code.c
 cc -std=gnu17 -D_GNU_SOURCE -I. -Ilib -Ilib/code -Ilib/record -Ilib/show -Ilib/far -Ibpf -Itests/unit -o "$out/make_perfdata" \
-    tests/fuzz/make_perfdata.c lib/base/buf.c lib/code/elf/*.c "arch/$(uname -m)/target.c" -lz -lzstd -llzma -lelf -ldl
+    tests/fuzz/make_perfdata.c lib/base/{buf,named_file,mount_kind,path_walk}.c lib/code/elf/*.c "arch/$(uname -m)/target.c" -lz -lzstd -llzma -lelf -ldl
 "$out/make_perfdata" "$out/corpus/perfdata" "$out/code.so"
 mkdir -p "$out/corpus/import"
 cp "$out"/corpus/perfdata/* "$out/corpus/import/"
