@@ -74,7 +74,7 @@ export class Detail {
 	draw(answer, state) {
 		const { unit } = answer, of = answer.total || 1, { name, object, kind } = answer.function;
 		const fact = (/** @type {string} */ title, /** @type {import("./dom.js").Child} */ text) => [el("dt", {}, title), el("dd", {}, text)];
-		const lines = answer.lines;
+		const lines = answer.lines, hot = lines ? largest(lines) : [];
 		fill(this.body,
 			el("p", { class: "name", title: visible(name) }, nameText(name)),
 			nameText(name) !== visible(name) ? el("details", {}, el("summary", {}, "Full name"), el("p", { class: "full" }, visible(name, 4000))) : null,
@@ -89,7 +89,7 @@ export class Detail {
 				el("button", { onclick: () => this.app.store.set({ search: name, tab: state.tab === "flame" ? "flame" : state.tab }) }, "Find")),
 			...this.list("Called by", nearest(answer, answer.callers), answer.function_total, unit),
 			...this.list("Calls", nearest(answer, answer.callees), answer.function_total, unit),
-			...lines?.line?.length ? [el("h3", {}, "Lines"), el("ul", { class: "short" }, ...largest(lines).map(i => el("li", {},
+			...hot.length ? [el("h3", {}, "Lines"), el("ul", { class: "short" }, ...hot.map(i => el("li", {},
 				el("span", { class: "amount" }, percent(lines.self[i] / (answer.self || 1))), el("span", { title: visible(answer.strings[lines.file[i]]) + ":" + lines.line[i] }, shortPath(answer.strings[lines.file[i]], 28) + ":" + lines.line[i]))))] : [],
 			...answer.provenance?.length ? [el("h3", { title: "By which rule its caller was found" }, "Found by"), el("ul", { class: "short" }, ...answer.provenance.map((/** @type {any} */ p) =>
 				el("li", {}, el("span", { class: "amount" }, plain(p.samples, "")), visible(RULES[p.name] ?? p.name))))] : [],
