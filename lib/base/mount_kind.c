@@ -95,9 +95,26 @@ static enum mount_kind kind_of_type(const char *type)
 	return MOUNT_LOCAL;
 }
 
+/* What is looked for in a list of mounts: a mount, or any mount of a file system. */
+struct wanted {
+	int mount;    /* its number; -1: any */
+	dev_t device; /* of the file system, if any mount of it will do */
+};
+
+static bool is_wanted(const char *line, const struct wanted *wanted)
+{
+	unsigned major, minor;
+	int mount;
+
+	if (sscanf(line, "%d %*d %u:%u", &mount, &major, &minor) != 3)
+		return false;
+	return wanted->mount >= 0 ? mount == wanted->mount
+				  : makedev(major, minor) == wanted->device;
+}
+
 /* Finds a mount in a file like /proc/self/mountinfo, whose lines are
  * "36 35 8:1 / /mnt rw - fuseblk /dev/sda1 rw". */
-static enum mount_kind find(const char *mountinfo, int number)
+static enum mount_kind find(const char *mountinfo, const struct wanted *wanted)
 {
 	enum mount_kind kind = MOUNT_UNKNOWN;
 	FILE *file = fopen(mountinfo, "re");
@@ -107,13 +124,25 @@ static enum mount_kind find(const char *mountinfo, int number)
 	while (file && kind == MOUNT_UNKNOWN && getline(&line, &size, file) > 0) {
 		const char *type = strstr(line, " - ");
 
-		if (type && atoi(line) == number)
+		if (type && is_wanted(line, wanted))
 			kind = kind_of_type(type + 3);
 	}
 	free(line);
 	if (file)
 		fclose(file);
 	return kind;
+}
+
+/* Returns whether a mount is that of this process's root folder. The list of mounts lacks it where
+ * the root is no mount point (chroot()). This program was loaded from it, so it answers. */
+static bool is_own_root(int mount)
+{
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const bool is = root >= 0 && mount >= 0 && mount_of(root) == mount;
+
+	if (root >= 0)
+		close(root);
+	return is;
 }
 
 /* Returns whether a file is in the kernel's own mount of files in memory. */
@@ -132,14 +161,23 @@ static bool is_in_memory(int fd)
 enum mount_kind mount_kind_of(int fd, const char *proc_root, pid_t pid)
 {
 	const int number = mount_of(fd);
-	enum mount_kind kind = find("/proc/self/mountinfo", number);
-	char path[PATH_MAX];
+	struct wanted wanted = {.mount = number};
+	enum mount_kind kind = find("/proc/self/mountinfo", &wanted);
+	char path[PATH_MAX] = "";
+	struct stat stat;
 
-	if (kind == MOUNT_UNKNOWN && pid > 0 &&
-	    (size_t)snprintf(path, sizeof(path), "%s/%d/mountinfo", proc_root, (int)pid) <
-		    sizeof(path))
-		kind = find(path, number);
-	return kind == MOUNT_UNKNOWN && is_in_memory(fd) ? MOUNT_LOCAL : kind;
+	if (pid > 0)
+		snprintf(path, sizeof(path), "%s/%d/mountinfo", proc_root, (int)pid);
+	if (kind == MOUNT_UNKNOWN && *path)
+		kind = find(path, &wanted);
+	if (kind == MOUNT_UNKNOWN && (is_own_root(number) || is_in_memory(fd)))
+		return MOUNT_LOCAL;
+	if (kind != MOUNT_UNKNOWN || mount_stat(fd, &stat))
+		return kind;
+	/* Another mount of the same file system says what it is. */
+	wanted = (struct wanted){.mount = -1, .device = stat.st_dev};
+	kind = find("/proc/self/mountinfo", &wanted);
+	return kind == MOUNT_UNKNOWN && *path ? find(path, &wanted) : kind;
 }
 
 bool mount_may_be_read(int fd, const char *proc_root, pid_t pid)

@@ -23,7 +23,8 @@ enum mount_kind {
 };
 
 /* Returns the kind of the mount of a file, of which `fd` may be an O_PATH descriptor. The mount is
- * looked for among those of this process, then of process `pid` (0: none), below `proc_root`. */
+ * looked for among those of this process, then of process `pid` (0: none), below `proc_root`. If
+ * neither has it, another mount of the same file system says what it is. */
 enum mount_kind mount_kind_of(int fd, const char *proc_root, pid_t pid);
 
 /* Returns whether a file may be opened and read as far as its mount is concerned: MOUNT_LOCAL or

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -108,6 +109,37 @@ static void test_kinds(void **state)
 	assert_int_equal(kind_of_path(mounted), MOUNT_SERVED);
 }
 
+/* Ends with 0 if a file is on a local mount for who has a root folder that is no mount point. */
+static void look_below_root(void)
+{
+	char proc[64];
+
+	snprintf(proc, sizeof(proc), "%s/proc", folder);
+	if (mkdir(proc, 0755) || mount("/proc", proc, NULL, MS_BIND, NULL) || chroot(folder) ||
+	    chdir("/"))
+		_exit(2);
+	_exit(kind_of_path("/file") != MOUNT_LOCAL);
+}
+
+/* The lists of mounts lack the root's own mount then. */
+static void test_root_is_no_mount(void **state)
+{
+	char proc[64];
+	int status;
+	pid_t child;
+	(void)state;
+
+	if (device < 0)
+		skip();
+	child = fork();
+	if (!child)
+		look_below_root();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	snprintf(proc, sizeof(proc), "%s/proc", folder);
+	umount2(proc, MNT_DETACH);
+	assert_int_equal(status, 0);
+}
+
 static void test_stat_does_not_ask(void **state)
 {
 	struct stat st, of_path;
@@ -197,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_root_is_no_mount),
 		cmocka_unit_test(test_stat_does_not_ask),
 		cmocka_unit_test(test_walks_stop_before_it),
 		cmocka_unit_test(test_walks_stay_below_the_root),
