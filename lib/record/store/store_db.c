@@ -170,29 +170,33 @@ static int open_as(const char *name, int flags, sqlite3 **ret_db)
 	return 0;
 }
 
-/* Returns one of the system calls that SQLite makes. A program that has opened a store before it
- * gave up its rights replaces them for that store (cli/web/held_store.h). */
-static sqlite3_syscall_ptr call(const char *name)
+/* Describes a file by the system call that SQLite has for that. A program that has opened a store
+ * before it gave up its rights replaces it for that store (cli/web/held_store.h). Returns 0 or
+ * -errno. */
+static int look(const char *path, struct stat *ret_stat)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find("unix");
+	int (*its_stat)(const char *, struct stat *) = NULL;
 
-	return vfs && vfs->iVersion >= 3 ? vfs->xGetSystemCall(vfs, name) : NULL;
+	if (vfs && vfs->iVersion >= 3)
+		its_stat = (int (*)(const char *, struct stat *))vfs->xGetSystemCall(vfs, "stat");
+	if (!its_stat)
+		its_stat = stat;
+	return its_stat(path, ret_stat) < 0 ? -errno : 0;
 }
 
 int store_db_open(const char *path, int flags, sqlite3 **ret_db)
 {
-	int (*its_stat)(const char *, struct stat *) =
-		(int (*)(const char *, struct stat *))call("stat");
-	int (*its_access)(const char *, int) = (int (*)(const char *, int))call("access");
+	const int rights = flags & SQLITE_OPEN_READWRITE ? R_OK | W_OK : R_OK;
 	struct stat st;
+	int err = look(path, &st);
 
-	if (!its_stat || !its_access)
-		return -ENOTSUP;
-	if (its_stat(path, &st) < 0)
-		return -errno;
+	if (err < 0)
+		return err;
 	if (!S_ISREG(st.st_mode)) /* opening a pipe could block */
 		return -EINVAL;
-	if (its_access(path, flags & SQLITE_OPEN_READWRITE ? R_OK | W_OK : R_OK) < 0)
+	/* A store that is there, though not under its name, is one that was opened before. */
+	if (faccessat(AT_FDCWD, path, rights, AT_EACCESS) < 0 && errno != ENOENT)
 		return -errno;
 	return open_as(path, flags, ret_db);
 }
