@@ -181,7 +181,10 @@ class Expectation:
                      and all(is_library(frame.object) for frame in frames[at + 1:])), None)
 
     def is_torn_end(self, frames):
-        """Are these the last frames of a path that is cut within such a function? There may be one too many."""
+        """Are these the last frames of a path that is cut within such a function? There may be one too many, and
+        the signal that ends the program may have come there."""
+        end = self._end_of(frames)
+        frames = frames if end is None else frames[:end]
         at = self._torn_at(frames)
         return at == 0 or bool(at) and self.ends_like(frames[:at - 1] + frames[at:])
 
