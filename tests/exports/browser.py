@@ -40,10 +40,12 @@ class Browser:
     def __enter__(self):
         self.profile = tempfile.mkdtemp(prefix="stackd-chromium-")
         environment = dict(os.environ, HOME=self.profile)
-        self.driver = subprocess.Popen(["chromedriver", "--port=0"], env=environment,
-                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
-            self.port = self.find_port()
+            self.port = None
+            while self.port is None:
+                self.driver = subprocess.Popen(["chromedriver", "--port=0"], env=environment,
+                                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                self.port = self.find_port()
             self.start()
         except BaseException:
             self.__exit__()
@@ -62,10 +64,18 @@ class Browser:
         shutil.rmtree(self.profile, ignore_errors=True)
 
     def find_port(self):
+        """None: it has chosen a port that another program has, and ended. It takes a free one of IPv4 and then
+        wants that of IPv6, too."""
+        lines = []
         for line in self.driver.stdout:
+            lines.append(line)
             if "successfully on port" in line and line.rstrip(" .\n").split()[-1].isdigit():
                 return int(line.rstrip(" .\n").split()[-1])
-        raise RuntimeError("chromedriver ended before it listened")
+        if not any("port not available" in line for line in lines):
+            raise RuntimeError("chromedriver ended before it listened: " + "".join(lines)[-500:])
+        self.driver.wait()
+        self.driver.stdout.close()
+        return None
 
     def start(self):
         arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage",
