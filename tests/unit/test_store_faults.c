@@ -425,7 +425,7 @@ static void faults_nobody_writes(const char *path)
 	faults_become_nobody();
 	/* The file belongs to another user. */
 	CHILD_CHECK(store_writer_new(path, &info, &w, &error) == -EPERM);
-	CHILD_CHECK(error && strstr(error, "permission"));
+	CHILD_CHECK(error && strstr(error, "another user"));
 	free(error);
 }
 
