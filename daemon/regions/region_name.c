@@ -162,15 +162,17 @@ bool region_name_is_literal(const char *pattern, const char *name)
 	return is;
 }
 
+/* Not pattern_is_function(), which takes all instances of a template for the same function. */
 static enum region_match match_readable(const char *pattern, const char *name)
 {
 	struct parts p;
 
-	if (pattern_is_function(pattern, name))
+	if (pattern_matches(pattern, name, strlen(name)))
 		return REGION_SAME;
 	if (!find_parts(name, &p))
 		return REGION_OTHER;
-	if (matches(pattern, p.start, name + strlen(name)) ||
+	if (pattern_matches(pattern, name, (size_t)(p.arguments - name)) ||
+	    matches(pattern, p.start, name + strlen(name)) ||
 	    matches(pattern, p.start, p.arguments))
 		return REGION_SAME;
 	return p.templated && matches(pattern, p.start, p.templated) ? REGION_LIKE : REGION_OTHER;
