@@ -286,7 +286,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (input->path)
-			argp_error(state, "'%s': one store is read, and it is %s", arg,
+			argp_error(state, "'%s': only one store can be given; %s is already", arg,
 				   input->path);
 		/* fall through */
 	case 'i':

@@ -128,7 +128,7 @@ static int unknown(const char *name)
 	if (says)
 		message("there is no verb '%s': %s", name, says);
 	else if (with_prefix(name, several, sizeof(several)))
-		message("'%s' is the begin of several verbs: %s", name, several);
+		message("'%s' could be: %s", name, several);
 	else if (access(name, R_OK) == 0)
 		message("there is no verb '%s'; did you mean 'stackctl report %s'?", name, name);
 	else if (closest)

@@ -70,13 +70,29 @@ static char *value_of(const struct habits_state *s, const struct habit *habit,
 	return s->next < s->end ? *s->next : NULL;
 }
 
+/* Returns whether a value, or one of the items of a list with commas, is `word`. */
+static bool has_item(const char *value, const char *word)
+{
+	const size_t len = strlen(word);
+
+	for (;; value++) {
+		const size_t item = strcspn(value, ",");
+
+		if (item == len && !strncmp(value, word, len))
+			return true;
+		value += item;
+		if (!*value)
+			return false;
+	}
+}
+
 static const struct habit *find(const struct habits_state *s, const struct habits_option *o)
 {
 	for (const struct habit *habit = s->table; habit->letter || habit->name; habit++) {
 		const char *value = value_of(s, habit, o);
 
 		if (is_option(habit, o) && (!habit->instead || is_known(s, habit->instead)) &&
-		    (!habit->when || (value && strstr(value, habit->when))))
+		    (!habit->when || (value && has_item(value, habit->when))))
 			return habit;
 	}
 	return NULL;

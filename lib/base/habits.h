@@ -23,7 +23,7 @@ struct habit {
 	char letter;	  /* of the short option; 0: there is none */
 	const char *name; /* of the long option; NULL: there is none */
 	enum habit_value value;
-	const char *when; /* the row is only for values that contain this; NULL: for all */
+	const char *when; /* the row is for values with this item alone; NULL: for all values */
 	/* A word that replaces the option, in which '%' stands for the value; "": the option is
 	 * left out; NULL: `says` is the answer. The row is skipped if the program has no such
 	 * option. */

@@ -51,7 +51,7 @@ for verb in stat evlist buildid-list lock sched kmem mem c2c probe trace timecha
     told "$verb" "there is no verb '$verb': "
 done
 expect 2 "$stackctl" h
-says 'heap, help'
+says "'h' could be: heap, help"
 
 # Options: the left does what the right does.
 pid=$("$stackctl" report | sed -n 's/^# process \([0-9]*\) .*/\1/p' | head -n 1)
@@ -70,6 +70,9 @@ for same in -g -G -n -v -gnv -f --stdio --header --show-nr-samples -I --call-gra
 done
 works "report -g caller" "report"
 works "report -g callee" "report --view callers"
+works "report -g graph,0.5,callee" "report --view callers"
+make_store "$tmp/graph.db" fleet
+works "report -g $tmp/graph.db" "report $tmp/graph.db"
 works "report --no-children" "report --view callers"
 works "report --children" "report --view flat"
 works "report --call-graph=callee" "report --view callers"
