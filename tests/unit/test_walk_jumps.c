@@ -144,6 +144,40 @@ static void test_stale_word_on_top(void **state)
 	assert_int_equal(step_below(walk_code, walk_code, 5), walk_behind);
 }
 
+static const void *calls_compare;
+
+static int compare(const void *a, const void *b)
+{
+	(void)a;
+	(void)b;
+	calls_compare = __builtin_return_address(0);
+	return 0;
+}
+
+/* The word on top can lead to the first rule of a file that makes the walk's array of files move.
+ */
+static void test_files_that_move(void **state)
+{
+	struct dwarf_walk *before = walk;
+	const struct object *found;
+	struct object *library;
+	uint64_t offset;
+	int items[4] = {0};
+	uint32_t number;
+
+	(void)state;
+	qsort(items, 4, sizeof(items[0]), compare);
+	assert_true(self_find(map, (uint64_t)calls_compare, &found, &offset));
+	library = &map->objects[found->number];
+	number = library->number;
+	library->number = 4 * SELF_MAX_MAPPINGS;
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
+	assert_int_equal(step_below(calls_compare, walk_code, 5), walk_behind);
+	dwarf_walk_free(walk);
+	walk = before;
+	library->number = number;
+}
+
 /* The code of _init and _fini is known by where it is, and ret by what it does. */
 static void test_start_code(void **state)
 {
@@ -194,9 +228,13 @@ static void test_arrays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_code),	    cmocka_unit_test(test_code_that_calls),
-		cmocka_unit_test(test_called_code), cmocka_unit_test(test_stale_word_on_top),
-		cmocka_unit_test(test_start_code),  cmocka_unit_test(test_arrays),
+		cmocka_unit_test(test_code),
+		cmocka_unit_test(test_code_that_calls),
+		cmocka_unit_test(test_called_code),
+		cmocka_unit_test(test_stale_word_on_top),
+		cmocka_unit_test(test_start_code),
+		cmocka_unit_test(test_arrays),
+		cmocka_unit_test(test_files_that_move),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

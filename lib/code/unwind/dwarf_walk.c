@@ -551,8 +551,10 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 		return WALK_GO_ON;
 	jump = rule->is_called ? NULL : jump_frame_of(walk, object);
 	if (jump) {
+		const struct jump_frame frame = *jump; /* rule_at() can move it */
+
 		run->provenance = PROVENANCE_ANALYSED;
-		return jump_frame_step(run, jump, &rules) ? WALK_GO_ON : STACKD_END_NO_RECIPE;
+		return jump_frame_step(run, &frame, &rules) ? WALK_GO_ON : STACKD_END_NO_RECIPE;
 	}
 	if (!rule->is_called && in_lent_frame(walk, run, object)) {
 		run->provenance = PROVENANCE_ANALYSED;
