@@ -549,14 +549,13 @@ bool input_has_times(enum metric metric, const char *path, struct store_reader *
 	return false;
 }
 
-/* Returns whether the recording has instances of regions, which the verb can show without
- * samples. */
-static bool has_instances(const struct input *input, struct store_reader *reader)
+/* Returns whether the recording has a series that the verb can show without samples. */
+static bool has_other_series(const struct input *input, struct store_reader *reader)
 {
 	uint64_t series;
 
-	return input->takes_instances && store_reader_series(reader, &series) == 0 &&
-	       series & 1u << SERIES_REGION_TIME;
+	return input->takes_series && store_reader_series(reader, &series) == 0 &&
+	       series & input->takes_series;
 }
 
 static int sum_up(const struct input *input, const char *path, struct input_open *open)
@@ -570,7 +569,7 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 	err = input->shows_interpreter ? 0 : interpreter_hide(open->reader);
 	if (!err)
 		err = profile_new(open->reader, &input->filter, &open->profile);
-	if (err == 0 || (err == -ENODATA && has_instances(input, open->reader)))
+	if (err == 0 || (err == -ENODATA && has_other_series(input, open->reader)))
 		return CMD_DONE;
 	if (err != -ENODATA)
 		return input_explain(input, path, err, NULL);

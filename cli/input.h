@@ -30,8 +30,8 @@ struct input {
 	/* the verb accepts --from with a metric of one moment, as another moment to compare with */
 	bool takes_moments;
 	bool is_nameless; /* the verb shows no names */
-	/* the verb can show a recording that has instances of regions and no samples */
-	bool takes_instances;
+	/* a bit for each series: the verb can show a recording that has it and no samples */
+	uint64_t takes_series;
 	bool takes_fleets; /* the verb can show a server's sums: input_fleet_by() */
 	unsigned fleet_labels;
 	const char *hosts[INPUT_MAX]; /* hosts of a server's database */

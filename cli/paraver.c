@@ -73,7 +73,7 @@ int paraver_write(struct input *input, const char *path)
 	struct input_open open;
 	int err = 0, status;
 
-	input->takes_instances = true;
+	input->takes_series = 1u << SERIES_REGION_TIME;
 	status = input_open(input, &open);
 	if (status == CMD_DONE)
 		status = begin_files(outputs, path);

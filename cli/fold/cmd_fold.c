@@ -653,7 +653,7 @@ int cmd_fold(int argc, char **argv)
 	status = cmd_fold_check(&args);
 	if (status != CMD_DONE)
 		return status;
-	args.show.input.takes_instances = args.is_burst;
+	args.show.input.takes_series = args.is_burst ? 1u << SERIES_REGION_TIME : 0;
 	status = input_only_samples(&args.show.input, "fold");
 	return status == CMD_DONE ? show_run(&args.show, cmd_fold_run, &args) : status;
 }
