@@ -19,6 +19,11 @@
 
 enum { CMD_EXPORT_PARQUET = 0x180, CMD_EXPORT_PARAVER, CMD_EXPORT_KINDS, CMD_EXPORT_FIRST = 0x200 };
 
+/* The series that --perfetto shows of a recording without samples. */
+#define PERFETTO_SERIES                                                                            \
+	(1ull << SERIES_REGION_TIME | 1ull << SERIES_WAIT_BLOCKED | 1ull << SERIES_WAIT_RUNNABLE | \
+	 1ull << SERIES_ALLOC_BYTES)
+
 struct cmd_export_format {
 	const char *name;
 	int (*write)(struct profile *profile, FILE *out);
@@ -36,6 +41,9 @@ static const struct cmd_export_format cmd_export_formats[] = {
 	{"speedscope", export_speedscope, "For speedscope, a timeline for each thread", false,
 	 false},
 	{"firefox", export_firefox, "For Firefox's profiler, profiler.firefox.com", false, false},
+	{"perfetto", export_perfetto,
+	 "A trace for ui.perfetto.dev: samples, regions, waits with their wakers, counters, heap",
+	 true, false},
 	{"callgrind", export_callgrind, "For KCachegrind and callgrind_annotate", false, true},
 	{"json", export_json, "All that the recording knows, as JSON (docs/JSON.md)", false, true},
 	{"tags", export_tags, "Locations, tags and samples as text (docs/TAGS.md)", false, true},
@@ -84,8 +92,10 @@ static void parse_end(struct argp_state *state, const struct cmd_export *args)
 	if ((args->parquet || args->paraver) && args->output)
 		argp_error(state, "--%s names its files itself, and goes without --output", name);
 	if (!args->parquet && !args->paraver && !args->format)
-		argp_error(state, "which format? --folded, --perf-script, --pprof, --speedscope, "
-				  "--firefox, --callgrind, --json, --tags, --parquet or --paraver");
+		argp_error(state,
+			   "which format? --folded, --perf-script, --pprof, --speedscope, "
+			   "--firefox, --perfetto, --callgrind, --json, --tags, --parquet or "
+			   "--paraver");
 	if (args->has_kinds && (!args->format || args->format->write != export_folded))
 		argp_error(state, "--kinds goes with --folded");
 }
@@ -208,6 +218,8 @@ int cmd_export(int argc, char **argv)
 	status = check(&args);
 	if (status != CMD_DONE)
 		return status;
+	if (args.format->write == export_perfetto)
+		args.input.takes_series = PERFETTO_SERIES;
 	status = input_open(&args.input, &open);
 	if (status == CMD_DONE)
 		status = cmd_export_write(&args, &open);

@@ -87,7 +87,7 @@ Description: kernel-assisted call-path profiler
  stackd samples running programs in the kernel and keeps, for every sample, the
  whole call path that led to it, without frame pointers, in a few bytes.
  stackctl shows what was kept: as reports, as a flame graph, and in the formats
- of pprof, speedscope, KCachegrind and Firefox's profiler.
+ of pprof, speedscope, KCachegrind, Perfetto and Firefox's profiler.
  .
  With it come a library and a plugin for GCC by which a program keeps the tag of
  its own call path, and a library to preload that samples allocations.

@@ -16,7 +16,7 @@ writers=('align --depth 0 --compare' 'timeline' 'timeline --svg' "heap -i $tmp/h
     'report' 'report --view flat' 'report --view callers' 'report --view time' 'report --json'
     'report --around main' 'annotate main' 'annotate --json main' 'stats' 'stats --json' 'list'
     'list --json' 'export --folded' 'export --tags' 'export --perf-script' 'export --json'
-    'export --pprof' 'export --callgrind' 'export --speedscope' 'export --firefox' 'flamegraph' 'doctor'
+    'export --pprof' 'export --callgrind' 'export --speedscope' 'export --firefox' 'export --perfetto' 'flamegraph' 'doctor'
     'doctor --json' "diff $tmp/tags $tmp/tags" "diff --json $tmp/tags $tmp/tags" "merge $tmp/tags"
     'completion bash' 'completion zsh' 'help' 'help --man' 'help --verbs' 'version')
 "$stackctl" help | grep -q '^  web ' && writers+=('web --no-open')

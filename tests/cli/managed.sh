@@ -67,7 +67,7 @@ samples 45 --dso app.py
 samples 100 --interpreter=show
 for verb in 'report --view tree' 'report --view callers' 'report --around parse' 'report --by object' \
     'report --view flat' 'timeline --threshold 1' 'flamegraph -o -' 'export --callgrind' \
-    'export --speedscope' 'export --perf-script' 'export --tags' 'export --json' 'export --firefox' \
+    'export --speedscope' 'export --perf-script' 'export --tags' 'export --json' 'export --firefox' 'export --perfetto' \
     'annotate parse'; do
     # shellcheck disable=SC2086 # words
     expect 0 "$stackctl" $verb -i "$store"

@@ -124,7 +124,7 @@ expect 0 "$stackctl" flamegraph -i "$store" --metric region.time --diff "$store"
 grep -q '"counted":true' "$tmp/d.html" || fail 'a counted metric has an error of sampling'
 
 # --- what shows samples alone says so
-for verb in 'export --perf-script' 'export --speedscope' 'export --firefox'; do
+for verb in 'export --perf-script' 'export --speedscope' 'export --firefox' 'export --perfetto'; do
     # shellcheck disable=SC2086 # a verb and its option
     expect 2 "$stackctl" $verb -i "$store" --metric region.time
     says "shows samples, and no metric like 'region.time'"

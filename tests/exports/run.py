@@ -32,6 +32,7 @@ import test_foreign  # noqa: E402,F401
 import test_gnuplot  # noqa: E402,F401
 import test_paraver  # noqa: E402,F401
 import test_parquet  # noqa: E402,F401
+import test_perfetto  # noqa: E402,F401
 import test_servers  # noqa: E402,F401
 import test_tools  # noqa: E402,F401
 import test_web  # noqa: E402,F401

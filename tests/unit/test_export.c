@@ -266,7 +266,7 @@ static void test_failing_output(void **state)
 {
 	static const exporter exporters[] = {export_folded,    export_perf_script, export_tags,
 					     export_pprof,     export_speedscope,  export_firefox,
-					     export_callgrind, export_json};
+					     export_callgrind, export_json,	   export_perfetto};
 	struct store_reader *f = fake_small();
 	struct profile *p;
 

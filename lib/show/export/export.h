@@ -37,6 +37,9 @@ int export_callgrind(struct profile *profile, FILE *out);
 /* The processed profile of https://profiler.firefox.com. */
 int export_firefox(struct profile *profile, FILE *out);
 
+/* A trace for https://ui.perfetto.dev: samples, regions, waits, wake-ups, counters and the heap. */
+int export_perfetto(struct profile *profile, FILE *out);
+
 /* The whole profile as JSON; docs/JSON.md describes it. */
 int export_json(struct profile *profile, FILE *out);
 
