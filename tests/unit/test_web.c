@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "length.h"
+#include "same_profile.h"
 #include "stackd_abi.h"
 #include "store/store_writer.h"
 #include "web/web.h"
@@ -939,6 +940,73 @@ static void test_web_any_questions(void **state)
 	page_close(&p);
 }
 
+/* Windows of an hour of random samples, some of whose paths may be completed. */
+static void write_hours(const char *path, unsigned n)
+{
+	struct store_recording info = fixture_info();
+	struct store_writer *w = NULL;
+
+	info.run = 1;
+	for (unsigned i = 0; i < n; i++) {
+		struct recording r = fixture_make(1500, 400, i % 2 + 1);
+
+		info.start_unix_ns = (UINT64_C(1700000000) + 3600 * i) * 1000000000;
+		assert_int_equal(i ? store_writer_next_window(w, &info)
+				   : store_writer_new(path, &info, &w, NULL),
+				 0);
+		fixture_put(&r, w, 100);
+		info.end_ns = info.start_ns + UINT64_C(3600000000000);
+		assert_int_equal(store_writer_commit(w, &info), 0);
+		free_recording(&r);
+	}
+	store_writer_free(w);
+}
+
+/* The page counts the samples of a log, other views those of the store: for recordings on their
+ * own, for several with gaps between them, and for part of these, both are the same. */
+static void test_web_counts_as_views_do(void **state)
+{
+	static const struct store_range ranges[] = {
+		{.first = 1, .last = 1},
+		{.first = 1, .last = 4},
+		{.from_unix_ns = UINT64_C(1700003600) * 1000000000,
+		 .to_unix_ns = UINT64_C(1700007201) * 1000000000},
+	};
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	uint64_t samples = 0, reconstructed = 0;
+
+	(void)state;
+	write_hours(path, 4);
+	for (size_t k = 0; k < sizeof(ranges) / sizeof(*ranges); k++) {
+		struct store_reader *r;
+		struct sample_log *log;
+		uint64_t length;
+
+		assert_int_equal(store_reader_open_range(path, &ranges[k], &r, NULL), 0);
+		assert_int_equal(sample_log_new(r, SIZE_MAX, NULL, &log), 0);
+		length = sample_log_view(log).times[sample_log_view(log).count - 1] -
+			 store_reader_tables(r)->recording.start_ns;
+		for (unsigned i = 0; i < 12; i++) {
+			const uint64_t from = fixture_random(length);
+			bool *threads = calloc(store_reader_tables(r)->n_threads, 1);
+			const struct profile_filter filter = {
+				.from_ns = i % 3 ? from : 0,
+				.to_ns = i % 4 ? from + 1 + fixture_random(length - from) : 0,
+				.threads = i % 2 ? threads : NULL};
+
+			for (uint32_t t = 0; t < store_reader_tables(r)->n_threads; t++)
+				threads[t] = fixture_random(2);
+			samples += same_profile(r, log, filter, &reconstructed);
+			free(threads);
+		}
+		sample_log_free(log);
+		store_reader_close(r);
+	}
+	assert_true(samples > 1500);
+	free(path);
+	fixture_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -959,6 +1027,7 @@ int main(void)
 		cmocka_unit_test(test_web_hostile_names),
 		cmocka_unit_test(test_web_large_tree),
 		cmocka_unit_test(test_web_any_questions),
+		cmocka_unit_test(test_web_counts_as_views_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,8 @@ void profile_free(struct profile *p)
 		return;
 	names_free(p->names);
 	path_suffix_free(p->suffix);
-	reconstruct_free(p->reconstruct);
+	if (!p->is_borrowed)
+		reconstruct_free(p->reconstruct);
 	profile_free_sums(p);
 	region_rest_free(p->rest);
 	path_filter_free(p->path_filter);

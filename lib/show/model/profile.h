@@ -31,6 +31,8 @@
 #include "stack/metric.h"
 #include "store/store_reader.h"
 
+struct sample_log;
+
 #define PROFILE_MAX_FOCUS 14 /* functions in profile_filter.focus */
 
 /* Names or patterns (model/pattern.h). */
@@ -69,6 +71,9 @@ struct profile_filter {
 	bool no_inlined;     /* Leaves out inlined frames; their time is their caller's. */
 	bool by_cpu;	     /* Gives each CPU entries of its own. */
 	bool no_reconstructed; /* Leaves out inferred frames; such paths are then incomplete. */
+	/* NULL, or the samples of the reader (model/sample_log.h), which are then not read again.
+	 * It must outlive the profile. */
+	struct sample_log *log;
 	/* NULL, or what another thread sets to make profile_new() return -ECANCELED */
 	const atomic_bool *stop;
 };

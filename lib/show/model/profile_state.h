@@ -39,6 +39,7 @@ struct profile {
 	const struct store_tables *tables;
 	struct path_suffix *suffix;	 /* NULL unless inferred frames are left out */
 	struct reconstruct *reconstruct; /* NULL unless partial paths could be completed */
+	bool is_borrowed;		 /* `reconstruct` belongs to the filter's log */
 	uint64_t *tags; /* of all nodes of the tables, if the reader lacks some; owned */
 	struct names *names;
 	const struct profile_filter *filter;

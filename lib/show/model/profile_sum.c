@@ -5,6 +5,9 @@
  * One pass over the samples sums them up by (thread, node, end reason, origin), and notes which
  * samples are partial. These are rare. If there are any, the ones that can be completed
  * (model/reconstruct.h) then move to the entries of their complete paths.
+ *
+ * If the caller has a log of the samples (model/sample_log.h), the pass only counts by the numbers
+ * of their kinds. The tables that find entries are made afterwards, if paths are completed.
  */
 #include "model/profile_state.h"
 
@@ -16,6 +19,7 @@
 #include "base/vec.h"
 #include "model/cgroup_name.h"
 #include "model/pattern.h"
+#include "model/sample_log.h"
 
 #define PROFILE_EXPECTED (2u << 20) /* entries for which memory is reserved at most */
 
@@ -198,6 +202,19 @@ static bool is_stopped(const struct profile *p)
 	return p->filter->stop && atomic_load_explicit(p->filter->stop, memory_order_relaxed);
 }
 
+/* Appends an entry for a record, whose end reason is reason()'s. There must be room. */
+static void append_entry(struct profile *p, const struct store_sample *s)
+{
+	p->entries[p->n_entries++] = (struct profile_entry){
+		.thread = s->thread,
+		.node = s->node,
+		.origin = s->origin,
+		.end_reason = s->end_reason,
+		.cpu = p->filter->by_cpu ? s->cpu : 0,
+		.quality = (uint8_t)profile_quality(p, s->end_reason, s->origin),
+		.is_valued = p->metric->series != SERIES_CPU};
+}
+
 /* Finds or makes the entry of a record that the filter selects. Returns 0 or an error. */
 static int enter_as(struct profile *p, struct store_sample s, struct store_sample *ret_sample,
 		    uint32_t *ret_entry)
@@ -214,14 +231,7 @@ static int enter_as(struct profile *p, struct store_sample s, struct store_sampl
 	if (err < 0)
 		return err;
 	if (at == p->n_entries)
-		p->entries[p->n_entries++] = (struct profile_entry){
-			.thread = s.thread,
-			.node = s.node,
-			.origin = s.origin,
-			.end_reason = s.end_reason,
-			.cpu = p->filter->by_cpu ? s.cpu : 0,
-			.quality = (uint8_t)profile_quality(p, s.end_reason, s.origin),
-			.is_valued = p->metric->series != SERIES_CPU};
+		append_entry(p, &s);
 	*ret_sample = s;
 	*ret_entry = at;
 	return 0;
@@ -420,15 +430,18 @@ void profile_free_sums(struct profile *p)
 	p->last_groups = NULL;
 }
 
+static int begin_sums(struct profile *p)
+{
+	p->first = big_calloc((size_t)p->tables->n_nodes + 1, sizeof(*p->first));
+	p->last_groups = calloc((size_t)p->tables->n_threads + 1, sizeof(*p->last_groups));
+	return p->first && p->last_groups ? 0 : -ENOMEM;
+}
+
 static int begin_pass(struct profile *p)
 {
 	int err = choose(p);
 
-	if (err < 0)
-		return err;
-	p->first = big_calloc((size_t)p->tables->n_nodes + 1, sizeof(*p->first));
-	p->last_groups = calloc((size_t)p->tables->n_threads + 1, sizeof(*p->last_groups));
-	return p->first && p->last_groups ? 0 : -ENOMEM;
+	return err < 0 ? err : begin_sums(p);
 }
 
 /* Sums up samples and other records in one pass. */
@@ -528,13 +541,123 @@ static bool has_partial(const struct profile *p)
 	return false;
 }
 
+/* --- of a log ------------------------------------------------------------------------------ */
+
+#define LOGGED_LEFT_OUT UINT32_MAX /* The filter does not select samples of this kind. */
+
+/* Returns whether the samples that the filter selects can be counted by their kinds. */
+static bool can_use_log(const struct profile *p)
+{
+	return p->filter->log && p->metric->series == SERIES_CPU && p->metric->also == SERIES_CPU &&
+	       !p->filter->by_cpu && !p->filter->no_reconstructed;
+}
+
+/* Makes the entry of the first sample of a kind in the selected time. *ret_entry is the index + 1,
+ * or LOGGED_LEFT_OUT. */
+static int enter_kind(struct profile *p, const struct store_sample *sample, uint32_t *ret_entry)
+{
+	struct store_sample s;
+	int err = is_stopped(p) ? -ECANCELED : reserve_entry(p);
+
+	if (err)
+		return err;
+	if (sample->origin > UINT32_MAX / PROFILE_REASONS)
+		return -EBADMSG;
+	*ret_entry = LOGGED_LEFT_OUT;
+	if (!profile_sample_at_any_time(p, sample, &s))
+		return 0;
+	s.end_reason = reason(s.end_reason);
+	append_entry(p, &s);
+	*ret_entry = p->n_entries;
+	return 0;
+}
+
+static int count_logged(struct profile *p, const struct sample_log_view *view, uint32_t *entry_of)
+{
+	const bool has_gaps = p->tables->n_selected >= 2;
+	const size_t first = sample_log_find(p->filter->log, p->from_ns);
+
+	for (size_t i = first; i < view->count && view->times[i] <= p->to_ns; i++) {
+		uint32_t *const at = &entry_of[view->kind_of[i]];
+		const uint64_t period = view->periods ? view->periods[i] : view->period;
+		const uint64_t weight = p->metric->is_count ? 1 : period;
+		struct profile_entry *entry;
+
+		if (*at == LOGGED_LEFT_OUT ||
+		    (has_gaps && !store_reader_selects(p->tables, view->times[i])))
+			continue;
+		if (!*at) {
+			const struct store_sample s = sample_log_at(view, i);
+			int err = enter_kind(p, &s, at);
+
+			if (err)
+				return err;
+			if (*at == LOGGED_LEFT_OUT)
+				continue;
+		}
+		entry = &p->entries[*at - 1];
+		entry->samples++;
+		entry->periods += profile_periods(p, weight);
+		entry->weight += weight;
+	}
+	return 0;
+}
+
+/* Sums up the samples of the filter's log, as pass() does those of the store. */
+static int sum_log(struct profile *p)
+{
+	const struct sample_log_view view = sample_log_view(p->filter->log);
+	uint32_t *entry_of = big_calloc((size_t)view.n_kinds + 1, sizeof(*entry_of));
+	int err = entry_of ? choose(p) : -ENOMEM;
+
+	if (!err)
+		err = count_logged(p, &view, entry_of);
+	free(entry_of);
+	return err;
+}
+
+/* Makes what profile_find() looks entries up in, which sum_log() did not need. */
+static int index_entries(struct profile *p)
+{
+	const uint32_t n = p->n_entries;
+	int err = begin_sums(p);
+
+	for (uint32_t i = 0; !err && i < n; i++) {
+		const struct profile_entry *e = &p->entries[i];
+		const struct store_sample s = {
+			.thread = e->thread, .origin = e->origin, .end_reason = e->end_reason};
+		uint32_t group, at;
+
+		p->n_entries = i; /* the number that profile_find() gives */
+		err = profile_group(p, &s, &group);
+		if (!err)
+			err = profile_find(p, group, e->node, &at);
+	}
+	p->n_entries = n;
+	return err;
+}
+
+/* --- completed paths ------------------------------------------------------------------------ */
+
+/* Makes the completed paths, or takes those of the log, which are the same for all its profiles. */
+static int complete(struct profile *p)
+{
+	int err;
+
+	if (!can_use_log(p))
+		return reconstruct_run(p->reconstruct);
+	err = sample_log_reconstruct(p->filter->log, &p->reconstruct);
+	p->is_borrowed = !err;
+	return err ? err : index_entries(p);
+}
+
 /* Completes partial paths. If the filter selects by paths, or records cover a time, sums up again
  * from the begin, with the completed paths; otherwise only moves the completed samples. Returns 0
  * or an error. */
 static int profile_reconstruct(struct profile *p)
 {
 	uint32_t n_nodes = p->tables->n_nodes;
-	int err = reconstruct_run(p->reconstruct);
+	int err = complete(p);
 
 	if (err < 0)
 		return err;
@@ -555,9 +678,12 @@ static int expect_samples(struct profile *p)
 
 static int sum_samples(struct profile *p)
 {
-	int err = expect_samples(p);
+	int err;
 
 	p->recorded = p->tables->recording.samples;
+	if (can_use_log(p))
+		return sum_log(p);
+	err = expect_samples(p);
 	return err ? err : pass(p, p->reconstruct ? first_pass : profile_add, profile_add);
 }
 
@@ -650,7 +776,7 @@ int profile_sum_up(struct profile *p)
 		err = add_sums(p, sums, n);
 	else if (err == 0)
 		err = p->metric->series == SERIES_CPU ? sum_samples(p) : sum_records(p);
-	if (err == 0 && p->reconstruct && has_partial(p)) {
+	if (err == 0 && (p->reconstruct || (!sums && can_use_log(p))) && has_partial(p)) {
 		err = profile_reconstruct(p);
 	} else {
 		reconstruct_free(p->reconstruct);

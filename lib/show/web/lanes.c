@@ -228,7 +228,7 @@ static int add_all(struct lanes *l)
 	int err = store_reader_series(l->opened->reader, &series);
 
 	if (err == 0)
-		err = store_reader_samples(l->opened->reader, take_sample, l);
+		err = opened_samples(l->ask, l->opened, take_sample, l);
 	if (err == 0 && series >> SERIES_WAIT_BLOCKED & 1)
 		err = lasting_records(l->opened->reader, METRIC_WAIT_BLOCKED, take_blocked, l);
 	if (err == 0 && series >> SERIES_WAIT_RUNNABLE & 1)
@@ -455,7 +455,7 @@ static int lanes_begin(struct lanes *l)
 	l->n_states = LANES_RUNNABLE + 1;
 	l->n_regions = 1;
 	if (err == 0 && !l->opened->totals)
-		err = thread_totals_make(l->ask, l->opened->reader, &l->opened->totals);
+		err = thread_totals_make(l->ask, l->opened, &l->opened->totals);
 	if (err == 0)
 		err = lane_list_make(l->ask, l->tables, l->opened->totals, &l->list);
 	if (err)

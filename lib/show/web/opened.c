@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "model/interpreter.h"
+#include "model/sample_log.h"
 #include "sym/reader_names.h"
 #include "web/selection.h"
 
@@ -20,6 +21,7 @@ static void opened_close(struct opened *o)
 {
 	for (size_t i = 0; i < OPENED_SELECTED; i++)
 		selection_free(o->selections[i]);
+	sample_log_free(o->log);
 	store_reader_close(o->reader);
 	reader_names_free(o->names);
 	free(o->totals);
@@ -236,6 +238,38 @@ int opened_get(struct ask *ask, int64_t first, int64_t last, struct opened **ret
 	o->used_ns = clock_ns(CLOCK_MONOTONIC);
 	*ret_opened = o;
 	return 0;
+}
+
+int opened_log(const struct ask *ask, struct opened *o, struct sample_log **ret_log)
+{
+	int err = 0;
+
+	if (!o->log && !o->has_no_log && !ask->store->source->open)
+		err = sample_log_new(o->reader, OPENED_LOG, ask->question->stop, &o->log);
+	if (err == -EFBIG || err == -ENOMEM) {
+		o->has_no_log = true;
+		err = 0;
+	}
+	*ret_log = o->log;
+	return err;
+}
+
+int opened_samples(const struct ask *ask, struct opened *o,
+		   int (*each)(void *arg, const struct store_sample *sample), void *arg)
+{
+	struct sample_log *log;
+	struct sample_log_view view;
+	int err = opened_log(ask, o, &log);
+
+	if (err || !log)
+		return err ? err : store_reader_samples(o->reader, each, arg);
+	view = sample_log_view(log);
+	for (size_t i = 0; !err && i < view.count; i++) {
+		const struct store_sample s = sample_log_at(&view, i);
+
+		err = each(arg, &s);
+	}
+	return err;
 }
 
 /* Reads a recording's number. Returns whether it is one. */

@@ -13,9 +13,11 @@
 #include "store/store_reader.h"
 #include "web/ask.h"
 
-#define OPENED_MAX	4 /* recordings that are kept open */
-#define OPENED_SELECTED 8 /* selections that are kept of each */
+#define OPENED_MAX	4	     /* recordings that are kept open */
+#define OPENED_SELECTED 8	     /* selections that are kept of each */
+#define OPENED_LOG	(128u << 20) /* bytes of a log of samples at most */
 
+struct sample_log;
 struct selection;
 struct thread_totals;
 
@@ -27,6 +29,8 @@ struct opened {
 	uint64_t opened_ns, used_ns;  /* CLOCK_MONOTONIC */
 	uint64_t change;	      /* the figures' when it was opened */
 	struct thread_totals *totals; /* by thread; NULL: not needed yet */
+	struct sample_log *log;	      /* NULL: not needed yet, or has_no_log */
+	bool has_no_log;	      /* the samples are too many to be kept */
 	struct selection *selections[OPENED_SELECTED];
 };
 
@@ -57,6 +61,14 @@ int opened_glance(struct ask *ask, int64_t id, struct store_reader **ret_reader)
 /* Opens the recordings from `first` to `last` (0: the latest), or finds them open. Returns 0, or an
  * error after ask_fail(). *ret_opened is valid until the next call with other numbers. */
 int opened_get(struct ask *ask, int64_t first, int64_t last, struct opened **ret_opened);
+
+/* Gives the log of the recording's samples, for profiles; NULL: there is none, since it would be
+ * too large. Returns 0, -ECANCELED or an error of a reader. */
+int opened_log(const struct ask *ask, struct opened *opened, struct sample_log **ret_log);
+
+/* Does what store_reader_samples() does, with the log if there is one. The samples have no CPU. */
+int opened_samples(const struct ask *ask, struct opened *opened,
+		   int (*each)(void *arg, const struct store_sample *sample), void *arg);
 
 /* Closes what has not been used for `idle_ns`; 0: everything. */
 void opened_tidy(struct web_store *store, uint64_t idle_ns);

@@ -225,6 +225,11 @@ static int sum_up(struct ask *ask, struct selection *s)
 		return ask_fail(ask, 404, "record with a clock: stackd -e cpu-clock",
 				"%s adds up times, and the samples of this recording are none",
 				metric_info(s->filter.metric)->name);
+	if (metric_info(s->filter.metric)->series == SERIES_CPU) {
+		err = opened_log(ask, s->opened, &s->filter.log);
+		if (err)
+			return err;
+	}
 	s->filter.stop = ask->question->stop;
 	err = profile_new(s->opened->reader, &s->filter, &s->profile);
 	s->filter.stop = NULL;

@@ -29,9 +29,10 @@ static int take_wait(void *arg, const struct store_sample *record)
 	return ask_is_stopped(sum->ask) ? -ECANCELED : 0;
 }
 
-int thread_totals_make(const struct ask *ask, struct store_reader *reader,
+int thread_totals_make(const struct ask *ask, struct opened *opened,
 		       struct thread_totals **ret_totals)
 {
+	struct store_reader *reader = opened->reader;
 	const struct store_tables *t = store_reader_tables(reader);
 	struct totals_sum sum = {.ask = ask, .is_timed = store_is_timed(&t->recording)};
 	int err;
@@ -39,7 +40,7 @@ int thread_totals_make(const struct ask *ask, struct store_reader *reader,
 	sum.totals = calloc((size_t)t->n_threads + 1, sizeof(*sum.totals));
 	if (!sum.totals)
 		return -ENOMEM;
-	err = store_reader_samples(reader, take_sample, &sum);
+	err = opened_samples(ask, opened, take_sample, &sum);
 	if (err == 0)
 		err = store_reader_records(reader, SERIES_WAIT_BLOCKED, take_wait, &sum);
 	if (err == 0)

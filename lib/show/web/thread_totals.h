@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#include "store/store_reader.h"
 #include "web/ask.h"
+#include "web/opened.h"
 
 struct thread_totals {
 	uint64_t cpu_ns, off_ns, samples;
@@ -15,7 +15,7 @@ struct thread_totals {
 
 /* Sums up all samples and waits by thread. The caller frees *ret_totals. Returns 0, -ECANCELED,
  * -ENOMEM, or an error of the reader. */
-int thread_totals_make(const struct ask *ask, struct store_reader *reader,
+int thread_totals_make(const struct ask *ask, struct opened *opened,
 		       struct thread_totals **ret_totals);
 
 #endif
