@@ -4,6 +4,9 @@
  * made useless is dropped here, and stopped in the server by its generation.
  */
 
+/** Parameters that say how much of an answer is shown, and not what it is about. */
+const HOW_MUCH = ["width", "limit", "minimum", "sort", "unfold"];
+
 /** A question that was not answered: what is wrong, and what to do about it. */
 export class Refusal extends Error {
 	/**
@@ -38,15 +41,21 @@ export function questionOf(name, parameters) {
 }
 
 /**
- * The answer in a saved file: of the very question, or the only one of that name; else undefined.
+ * The answer in a saved file: of the very question, or of one that asks for the same and differs in how much is
+ * shown; else undefined. A question that names no recording is about that of the file.
  * @param {Record<string, unknown>} answers
  * @param {string} question
  */
 export function embeddedAnswer(answers, question) {
 	if (Object.hasOwn(answers, question))
 		return answers[question];
-	const name = question.split("?")[0], same = Object.keys(answers).filter(key => key.split("?")[0] === name);
-	return same.length === 1 ? answers[same[0]] : undefined;
+	const isOfFile = !/[?&]recording=/.test(question);
+	const subject = (/** @type {string} */ text) => text.split(/[?&]/).filter(part => {
+		const [key] = part.split("=");
+		return !(HOW_MUCH.includes(key) || isOfFile && key === "recording");
+	}).join("&");
+	const wanted = subject(question), found = Object.keys(answers).find(key => subject(key) === wanted);
+	return found === undefined ? undefined : answers[found];
 }
 
 export class Api {

@@ -12,7 +12,7 @@ import { amount, count, date, moment, percent, time, withError } from "./format.
 import { Lanes } from "./lanes.js";
 import { visible } from "./names.js";
 import { savePage } from "./save.js";
-import { Store, parseState } from "./state.js";
+import { Store, changed, parseState } from "./state.js";
 import { AroundTab } from "./tab_around.js";
 import { DifferenceTab } from "./tab_difference.js";
 import { FlameTab, swatch } from "./tab_flame.js";
@@ -78,6 +78,8 @@ export class App {
 		this.isBusy = false;
 		this.loading = 0;
 		this.lanesTimer = 0;
+		/** The recording that the lanes were asked for. */
+		this.lanesOf = "";
 		/** The last answer about the selection. @type {any} */
 		this.answer = null;
 		this.api.heard = answer => this.drawTotal(answer);
@@ -106,6 +108,11 @@ export class App {
 		const isSelection = SELECTION.some(key => what.has(key));
 		if (isSelection)
 			this.api.supersede();
+		if (isSelection && this.embedded) { // the file may not have an answer about it
+			this.answer = null;
+			byId("total").textContent = "";
+			this.drawQuality();
+		}
 		if (what.has("recording"))
 			this.steady.supersede();
 		if (what.has("recording") || what.has("metric"))
@@ -131,6 +138,7 @@ export class App {
 			this.recordings = answer.recordings;
 			this.recording = answer.selected;
 			this.storePath = answer.store;
+			this.store.show(String(answer.selected?.id || "")); // 0: there is one recording, which has no number
 			this.parts = answer.selected?.parts ?? this.parts;
 			this.drawTop();
 			this.detail?.load(this.store.state);
@@ -141,10 +149,27 @@ export class App {
 	async loadLanes() {
 		const { state } = this.store;
 		await this.guard(null, async () => {
-			this.lanes.show(await this.steady.ask("lanes", { recording: state.recording, from: state.viewFrom, to: state.viewTo, width: this.lanes.columns, unfold: state.unfold, sort: state.lanes }));
+			const question = { recording: state.recording, from: state.viewFrom, to: state.viewTo, width: this.lanes.columns, unfold: state.unfold, sort: state.lanes };
+			const answer = await this.steady.ask("lanes", question).catch(error => {
+				if (error instanceof Refusal && this.lanesOf !== state.recording)
+					this.lanes.clear(); // they are of another recording
+				throw error;
+			});
+			if (LANES_SHOW.some(key => changed(state, this.store.state).has(/** @type {any} */ (key))))
+				return;
+			this.lanesOf = state.recording;
+			this.lanes.show(answer);
 			this.detail?.load(this.store.state);
 			this.drawState();
 		});
+	}
+
+	/**
+	 * Whether tabs show this state. What was asked for another one is not drawn, since what it asks for may be drawn already.
+	 * @param {import("./state.js").State} state
+	 */
+	isShown(state) {
+		return [...changed(state, this.store.state)].every(key => NO_TAB.includes(key));
 	}
 
 	async loadTab() {
@@ -155,7 +180,7 @@ export class App {
 		panel.setAttribute("aria-busy", "true");
 		this.loading++;
 		try {
-			await this.guard(tab.element.querySelector(".content"), () => tab.load(state));
+			await this.guard(tab.element.querySelector(".content"), () => tab.load(state), () => this.isShown(state));
 		} finally {
 			if (!--this.loading)
 				panel.removeAttribute("aria-busy");
@@ -166,12 +191,13 @@ export class App {
 	 * Runs what asks, and shows where it was to be drawn if the answer is a refusal.
 	 * @param {Element | null} where
 	 * @param {() => Promise<void>} ask
+	 * @param {() => boolean} [isWanted] whether the answer is still wanted
 	 */
-	async guard(where, ask) {
+	async guard(where, ask, isWanted = () => true) {
 		try {
 			await ask();
 		} catch (error) {
-			if (isSuperseded(error))
+			if (isSuperseded(error) || error instanceof Refusal && !isWanted())
 				return;
 			if (!(error instanceof Refusal))
 				throw error;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The command line that shows in a terminal what the page shows.
+ * The command line that shows in a terminal what the page shows. Options select the threads that all of them
+ * match, so not every choice of lanes can be said: then a comment says so.
  */
 import { DEFAULTS } from "./state.js";
 
@@ -12,17 +13,28 @@ const seconds = ns => String(+(ns / 1e9).toFixed(9));
 
 /** The filters' options for the selection. @param {import("./state.js").State} state @param {Lane[]} lanes */
 function filters(state, lanes) {
-	const words = [], tids = lanes.filter(lane => lane.tid !== undefined).map(lane => lane.tid);
-	const pids = lanes.filter(lane => lane.tid === undefined).map(lane => lane.pid);
+	const words = [];
 	if (state.metric !== DEFAULTS.metric && !["heap", "regions", "waits", "fold"].includes(state.tab))
 		words.push("--metric", state.metric);
 	if (state.from !== null && state.to !== null)
 		words.push("--from", seconds(state.from), "--to", seconds(state.to));
-	if (tids.length)
-		words.push("--tid", tids.join(","));
-	if (pids.length)
-		words.push("--pid", [...new Set(pids)].join(","));
-	return words;
+	return [...words, ...laneFilters(lanes) ?? []];
+}
+
+/**
+ * The options for the selected lanes; null: there are none that select just these. A pool's name is the pattern of its
+ * threads' names.
+ * @param {Lane[]} lanes
+ * @returns {string[] | null}
+ */
+function laneFilters(lanes) {
+	const whole = lanes.filter(lane => lane.id[0] === "p").map(lane => lane.pid), rest = lanes.filter(lane => !whole.includes(lane.pid));
+	const tids = rest.filter(lane => lane.tid !== undefined).map(lane => lane.tid), pools = rest.filter(lane => lane.tid === undefined);
+	if (Number(whole.length > 0) + Number(tids.length > 0) + Number(pools.length > 0) > 1 || new Set(pools.map(lane => lane.pid)).size > 1)
+		return null;
+	if (pools.length)
+		return ["--pid", String(pools[0].pid), ...pools.flatMap(lane => ["--comm", lane.id.slice(lane.id.indexOf(":") + 1)])];
+	return tids.length ? ["--tid", tids.join(",")] : whole.length ? ["--pid", [...new Set(whole)].join(",")] : [];
 }
 
 /**
@@ -39,7 +51,7 @@ export function commandOf(state, store, lanes) {
 		words.push("-i", store, ...state.recording ? ["--recording", state.recording] : []);
 	if (state.tab !== "log")
 		words.push(...filters(state, lanes));
-	return words.map(quoted).join(" ");
+	return words.map(quoted).join(" ") + (state.tab !== "log" && !laneFilters(lanes) ? " # of all threads: no options select just these lanes" : "");
 }
 
 /** @param {import("./state.js").State} state */

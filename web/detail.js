@@ -56,10 +56,10 @@ export class Detail {
 		}
 		try {
 			const answer = await askAround(this.app, state);
-			if (state.focus === this.app.store.state.focus)
+			if (this.app.isShown(state))
 				this.draw(answer, state);
 		} catch (error) {
-			if (!isSuperseded(error))
+			if (!isSuperseded(error) && this.app.isShown(state))
 				fill(this.body, el("p", { class: "name", title: visible(state.focus) }, nameText(state.focus)), el("p", { class: "dim" }, error instanceof Refusal ? error.message : String(error)));
 		}
 	}

@@ -42,10 +42,10 @@ export function moment(ns, step = 1e6) {
 /**
  * An amount in the unit of a metric.
  * @param {number} x
- * @param {string} unit "ns", "bytes", "samples", or the noun of what is counted
+ * @param {string} unit "ns", "bytes", "samples", or the noun of what is counted; of a rate, with " a second" behind
  */
 export function amount(x, unit) {
-	if (unit === "ns" || unit === "bytes")
+	if (/^(?:ns|bytes)(?: a second)?$/.test(unit))
 		return plain(x, unit);
 	const noun = unit || "samples";
 	return plain(x, unit) + " " + (x === 1 && noun.endsWith("s") ? noun.slice(0, -1) : noun);
@@ -55,12 +55,15 @@ export function amount(x, unit) {
  * The same without the noun, for columns and axes. Amounts by the second, or shares, are fractions.
  * @param {number} x
  * @param {string} unit
+ * @returns {string}
  */
 export function plain(x, unit) {
 	if (unit === "ns")
 		return time(x);
 	if (unit === "bytes")
 		return bytes(x);
+	if (unit === "ns a second" || unit === "bytes a second")
+		return plain(x, unit.split(" ")[0]) + "/s";
 	return Number.isInteger(x) || Math.abs(x) >= 1000 ? count(x) : String(+x.toPrecision(3));
 }
 

@@ -6,7 +6,7 @@
  */
 import { el, fill, sizeCanvas, atNextFrame } from "./dom.js";
 import { Axis, decodeRuns, decodeShares, toggled, within, zoomed } from "./lane_data.js";
-import { bytes, moment, percent, prefixed, ticks, time } from "./format.js";
+import { amount, bytes, moment, percent, prefixed, ticks, time } from "./format.js";
 import { shortName, visible } from "./names.js";
 
 const LANE = 24, LINE = 40, AXIS = 24, COLUMN_PX = 2, LEGEND_MOST = 6;
@@ -24,7 +24,7 @@ const LANE = 24, LINE = 40, AXIS = 24, COLUMN_PX = 2, LEGEND_MOST = 6;
  * @property {number} cpu_ns
  * @property {number} off_ns
  * @property {number} samples
- * @property {number} [cpus]
+ * @property {number | null} [cpus]  null: its samples are of no clock, and shares are of the column with the most
  * @property {string} cpu
  * @property {string} state
  * @property {string} region
@@ -104,12 +104,21 @@ export class Lanes {
 		this.draw();
 	}
 
+	/** Shows no lanes: those of what is selected are not there. */
+	clear() {
+		this.data = null;
+		this.lanes = [];
+		this.lines = [];
+		fill(this.names);
+		sizeCanvas(this.canvas, this.canvas.clientWidth, this.canvas.clientHeight);
+	}
+
 	/** What the colours of lanes mean, of those that there are: [colour, text]. @returns {[string, string][]} */
 	legend() {
 		const present = new Set(this.lanes.flatMap(lane => lane.states.map(run => run[0])));
 		const isOn = this.lanes.some(lane => lane.shares.some(share => share > 0));
 		/** @type {[string, string][]} */
-		const list = isOn ? [[this.colors.state("cpu"), "on the CPU"]] : [];
+		const list = isOn ? [[this.colors.state("cpu"), this.isTimed ? "on the CPU" : "samples"]] : [];
 		for (const state of present) {
 			const name = this.data.states[state];
 			if (name === "runnable")
@@ -118,6 +127,11 @@ export class Lanes {
 				list.push([this.colors.reason(name), "blocked: " + reasonText(name)]);
 		}
 		return list.slice(0, LEGEND_MOST);
+	}
+
+	/** Whether the samples are of a clock, so that they are times. */
+	get isTimed() {
+		return !this.lanes.some(lane => lane.answer.cpus === null);
 	}
 
 	/** What is shown of the time. */
@@ -133,14 +147,14 @@ export class Lanes {
 
 	drawNames() {
 		const { state } = this.store, rows = [el("div", { class: "lane-axis" }, el("button", { class: "plain", title: "Order of the lanes",
-			onclick: () => this.store.set({ lanes: state.lanes === "name" ? "time" : "name" }) }, state.lanes === "name" ? "By name ▾" : "By CPU time ▾"))];
+			onclick: () => this.store.set({ lanes: state.lanes === "name" ? "time" : "name" }) }, state.lanes === "name" ? "By name ▾" : this.isTimed ? "By CPU time ▾" : "By samples ▾"))];
 		for (const line of this.lines)
 			rows.push(el("div", { class: "line-name", title: line.name }, el("b", {}, lineTitle(line.name)),
 				el("span", { class: "dim" }, "up to " + lineValue(line.max, line.unit))));
 		for (const lane of this.lanes)
 			rows.push(this.drawName(lane, state));
 		if (this.data.left_out?.lanes)
-			rows.push(el("div", { class: "lane-name dim" }, `${this.data.left_out.lanes} more with ${time(this.data.left_out.cpu_ns)} of CPU time`));
+			rows.push(el("div", { class: "lane-name dim" }, `${this.data.left_out.lanes} more` + (this.isTimed ? ` with ${time(this.data.left_out.cpu_ns)} of CPU time` : "")));
 		fill(this.names, ...rows);
 	}
 
@@ -148,16 +162,16 @@ export class Lanes {
 	drawName({ answer, indent }, state) {
 		const { id, kind, name } = answer, isSelected = state.threads.includes(id), isUnfolded = state.unfold.includes(id);
 		const what = kind === "thread" ? "thread " + answer.tid : kind === "pool" ? answer.threads + " threads" : "process " + answer.pid;
-		const row = el("div", { class: "lane-name" });
+		const row = el("div", { class: "lane-name" }), ran = answer.cpus === null ? amount(answer.samples, "samples") : time(answer.cpu_ns) + " on the CPU";
 		if (answer.folded || isUnfolded)
 			row.append(el("button", { class: "plain fold", "aria-expanded": String(isUnfolded), "aria-label": `Threads of ${visible(name)}`,
 				onclick: () => this.store.set({ unfold: toggled(state.unfold, id, true) }) }, isUnfolded ? "▾" : "▸"));
 		else if (kind !== "process")
 			row.append(el("span", { class: "fold" }));
 		row.append(el("button", { class: "plain lane-button", "aria-pressed": String(isSelected), "data-lane": id,
-			title: `${visible(name)}\n${what}, ${time(answer.cpu_ns)} on the CPU` + (answer.off_ns ? `, ${time(answer.off_ns)} off it` : ""),
+			title: `${visible(name)}\n${what}, ${ran}` + (answer.off_ns ? `, ${time(answer.off_ns)} off it` : ""),
 			onclick: (/** @type {MouseEvent} */ event) => this.store.set({ threads: toggled(this.store.state.threads, id, event.ctrlKey || event.metaKey || event.shiftKey) }) },
-		el("span", { class: "lane-title" }, visible(name, 80)), el("span", { class: "dim" }, kind === "pool" ? "×" + answer.threads : time(answer.cpu_ns))));
+		el("span", { class: "lane-title" }, visible(name, 80)), el("span", { class: "dim" }, kind === "pool" ? "×" + answer.threads : answer.cpus === null ? amount(answer.samples, "samples") : time(answer.cpu_ns))));
 		row.style.paddingInlineStart = 2 + 8 * Math.max(0, Math.min(indent, 4) - 1) + "px";
 		return row;
 	}
@@ -292,7 +306,7 @@ export class Lanes {
 
 	/** @param {PointerEvent} event */
 	press(event) {
-		if (event.button)
+		if (event.button || !this.data)
 			return;
 		this.canvas.setPointerCapture(event.pointerId);
 		const at = this.axis.time(event.offsetX);
@@ -423,7 +437,7 @@ export class Lanes {
 		if (lane) {
 			const share = lane.shares[column] ?? 0, cpus = lane.answer.cpus ?? 1;
 			text.unshift(visible(lane.answer.name, 80) + (lane.answer.tid ? " " + lane.answer.tid : ""));
-			text.push(cpus > 1 ? `${(share * cpus).toFixed(2)} CPUs` : `${percent(share)} on the CPU`);
+			text.push(lane.answer.cpus === null ? `${percent(share)} of the most samples in a column` : cpus > 1 ? `${(share * cpus).toFixed(2)} CPUs` : `${percent(share)} on the CPU`);
 			const state = states[runOf(lane.states)], region = regions[runOf(lane.regions)];
 			if (state && state !== "on the CPU")
 				text.push("mostly " + (state === "runnable" ? "waiting for a CPU" : "blocked: " + reasonText(state)));

@@ -5,7 +5,7 @@
  */
 import { questionOf, Refusal, isSuperseded, selectionOf } from "./api.js";
 import { formatState } from "./state.js";
-import { differenceQuestion } from "./tab_difference.js";
+import { differenceQuestion, hasBase, isOfOtherThreads } from "./tab_difference.js";
 import { treeQuestion } from "./tab_flame.js";
 
 export const MOST_BYTES = 1 << 20;
@@ -17,9 +17,10 @@ const MARK_OF_DATA = ["@", "DATA", "@"].join("");
  * The questions whose answers are saved, the most important first.
  * @param {import("./state.js").State} state
  * @param {number} columns of the lanes
+ * @param {number} [end] the recording's length
  * @returns {[string, import("./api.js").Parameters][]}
  */
-export function questionsOf(state, columns) {
+export function questionsOf(state, columns, end) {
 	const selection = selectionOf(state), { metric: _, ...times } = selection;
 	/** @type {[string, import("./api.js").Parameters][]} */
 	const list = [["recordings", { recording: state.recording }], ["tree", treeQuestion(state)],
@@ -30,8 +31,8 @@ export function questionsOf(state, columns) {
 	if (state.focus)
 		list.push(["around", { ...selection, function: state.focus, object: state.object }], ["annotate", { ...selection, function: state.focus, object: state.object }]);
 	list.push(["wakers", times], ["heap", times], ["regions", times]);
-	if (state.before || state.beforeFrom !== null)
-		list.push(["difference", differenceQuestion(state)]);
+	if (hasBase(state) && !isOfOtherThreads(state))
+		list.push(["difference", differenceQuestion(state, end)]);
 	if (state.region)
 		list.push(["fold", { ...times, region: state.region }]);
 	return list;
@@ -63,16 +64,18 @@ export function assemble(page, state, answers, most = MOST_BYTES) {
 }
 
 /**
- * Asks for what is to be saved; what is refused (a recording without waits) is not in the file.
+ * Asks for what is to be saved; what is refused (a recording without waits) is not in the file. The file is about the
+ * recording that is shown, also if that was the latest.
  * @param {import("./app.js").App} app
  */
 export async function savePage(app) {
-	const { state } = app.store, response = await fetch("one-file.html", { cache: "no-store" });
+	const { recording } = app, state = { ...app.store.state, recording: app.store.state.recording || app.store.latest };
+	const response = await fetch("one-file.html", { cache: "no-store" });
 	if (!response.ok)
 		throw new Refusal(response.status, "The page cannot be read.");
 	/** @type {[string, unknown][]} */
 	const answers = [];
-	for (const [name, parameters] of questionsOf(state, app.lanes.columns)) {
+	for (const [name, parameters] of questionsOf(state, app.lanes.columns, recording?.end_ns)) {
 		try {
 			answers.push([questionOf(name, parameters), await app.api.ask(name, parameters)]);
 		} catch (error) {
@@ -83,7 +86,7 @@ export async function savePage(app) {
 	const blob = new Blob([assemble(await response.text(), state, answers)], { type: "text/html" }), url = URL.createObjectURL(blob);
 	const link = document.createElement("a");
 	link.href = url;
-	link.download = `stackd-recording-${app.recording?.id ?? ""}-${state.metric}.html`;
+	link.download = `stackd-recording-${recording?.id ?? ""}-${state.metric}.html`;
 	link.click();
 	setTimeout(() => URL.revokeObjectURL(url), 10000);
 	return blob.size;

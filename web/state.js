@@ -107,6 +107,13 @@ export function formatState(state) {
 }
 
 /**
+ * Whether a state is about one recording: numbers of threads, times and a base mean nothing in another. Live times
+ * are chosen anew when a new recording begins.
+ * @param {State} state
+ */
+const isOfOneRecording = state => state.threads.length > 0 || state.from !== null && !state.live || state.before !== "" || state.beforeFrom !== null;
+
+/**
  * The names of the members that differ.
  * @param {State} a
  * @param {State} b
@@ -122,10 +129,21 @@ export class Store {
 	constructor(window) {
 		this.window = window;
 		this.state = parseState(window.location.hash);
+		/** The recording that is shown as the latest; "": not known yet. */
+		this.latest = "";
 		/** @type {((state: State, what: Set<keyof State>) => void)[]} */
 		this.listeners = [];
 		window.addEventListener("popstate", () => this.take(parseState(window.location.hash)));
 		window.addEventListener("hashchange", () => this.take(parseState(window.location.hash)));
+	}
+
+	/**
+	 * Says which recording is shown. If the state is about one, that is now this one, and not the latest any more.
+	 * @param {string} recording
+	 */
+	show(recording) {
+		this.latest = recording;
+		this.set({}, false);
 	}
 
 	/** @param {(state: State, what: Set<keyof State>) => void} listener */
@@ -151,6 +169,8 @@ export class Store {
 	 */
 	set(some, isStep = true) {
 		const next = parseState(formatState({ ...this.state, ...some }));
+		if (!next.recording && isOfOneRecording(next))
+			next.recording = this.latest;
 		if (!changed(this.state, next).size)
 			return;
 		const { location, history } = this.window, hash = formatState(next);

@@ -68,6 +68,8 @@ export class AroundTab {
 			return;
 		}
 		const answer = await askAround(this.app, state);
+		if (!this.app.isShown(state))
+			return;
 		this.unit = answer.unit;
 		const callers = new Tree({ ...answer, nodes: answer.callers }), callees = new Tree({ ...answer, nodes: answer.callees });
 		const name = nameText(answer.function.name);

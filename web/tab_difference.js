@@ -14,9 +14,26 @@ import { AFTER, BEFORE, BOTH, Tree, matcherOf } from "./tree.js";
 
 /** @typedef {{ name: string, object: string, before: number, after: number, change: number, noise: number | null, significant: boolean }} ChangeRow */
 
-/** The question for a difference. @param {import("./state.js").State} state */
-export const differenceQuestion = state => ({ ...selectionOf(state), base_recording: state.before || state.recording,
-	base_from: state.beforeFrom ?? (state.before && state.before !== state.recording ? 0 : null), base_to: state.beforeTo, per: state.per, minimum: 0.0005 });
+/** Whether there is something to compare with. @param {import("./state.js").State} state */
+export const hasBase = state => Boolean(state.before) || state.beforeFrom !== null;
+
+/** Whether the base is another recording. @param {import("./state.js").State} state */
+const isOfOther = state => Boolean(state.before) && state.before !== state.recording;
+
+/** Whether threads are selected that the base cannot have, since they are of another recording. @param {import("./state.js").State} state */
+export const isOfOtherThreads = state => isOfOther(state) && state.threads.length > 0;
+
+/**
+ * The question for a difference. Without a time of its own, the base is its whole recording. The server takes that
+ * for another recording; within the same one it would take the selection's time.
+ * @param {import("./state.js").State} state
+ * @param {number} [end] the selected recording's length
+ */
+export function differenceQuestion(state, end) {
+	const isGiven = state.beforeFrom !== null && state.beforeTo !== null, isWhole = !isGiven && !isOfOther(state) && state.from !== null && Boolean(end);
+	return { ...selectionOf(state), base_recording: state.before || state.recording, base_from: isGiven ? state.beforeFrom : isWhole ? 0 : null,
+		base_to: isGiven ? state.beforeTo : isWhole ? end : null, per: state.per, minimum: 0.0005 };
+}
 
 export class DifferenceTab {
 	/** @param {import("./app.js").App} app */
@@ -62,13 +79,16 @@ export class DifferenceTab {
 	/** @param {import("./state.js").State} state */
 	async load(state) {
 		this.drawTools(state);
-		if (!state.before && state.beforeFrom === null && !this.app.api.embedded) {
-			fill(this.content, emptyState("Nothing to compare with is chosen.", "Choose a recording above, or select a range of time and use it as the base."));
+		if (!hasBase(state) || isOfOtherThreads(state)) {
+			fill(this.content, hasBase(state) ? emptyState("The selected threads are not in the other recording.", "Choose all threads, or compare with another time of the same recording.") :
+				emptyState("Nothing to compare with is chosen.", "Choose a recording above, or select a range of time and use it as the base."));
 			fill(this.facts);
 			fill(this.legend);
 			return;
 		}
-		const answer = await this.app.api.ask("difference", differenceQuestion(state)), { functions: f, strings } = answer;
+		const answer = await this.app.api.ask("difference", differenceQuestion(state, this.app.recording?.end_ns)), { functions: f, strings } = answer;
+		if (!this.app.isShown(state))
+			return;
 		this.unit = answer.per === "share" ? "" : answer.unit + (answer.per === "second" ? " a second" : "");
 		const share = answer.per === "share" ? 100 : 1, tree = new Tree(answer);
 		this.rows = f.name.map((/** @type {number} */ name, /** @type {number} */ i) => ({ name: strings[name], object: strings[f.object[i]] ?? "", before: share * f.before[i], after: share * f.after[i],

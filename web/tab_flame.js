@@ -79,6 +79,8 @@ export class FlameTab {
 	/** @param {import("./state.js").State} state */
 	async load(state) {
 		const { app } = this, answer = await app.api.ask("tree", treeQuestion(state));
+		if (!app.isShown(state))
+			return;
 		if (this.data !== answer) {
 			this.data = answer;
 			this.tree = new Tree(answer);
@@ -147,7 +149,8 @@ export class FlameTab {
 
 	/** Redraws in another theme. */
 	restyle() {
-		this.draw(this.app.store.state);
+		if (this.flame.element.isConnected)
+			this.draw(this.app.store.state);
 	}
 }
 

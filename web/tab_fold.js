@@ -36,14 +36,14 @@ export class FoldTab {
 	/** @param {import("./state.js").State} state */
 	async load(state) {
 		const { metric: _, ...selection } = selectionOf(state), { api } = this.app;
-		if (!api.embedded || !this.list) {
-			this.list = await api.ask("fold", selection).catch(error => {
-				if (!api.embedded)
-					throw error;
-				return null;
-			});
-		}
-		const regions = /** @type {string[]} */ (this.list?.regions ?? []), chosen = state.region || regions[0] || "";
+		const list = await api.ask("fold", selection).catch(error => {
+			if (!api.embedded || !(state.region || this.app.lacks("region")))
+				throw error;
+			return null;
+		});
+		if (!this.app.isShown(state))
+			return;
+		const regions = /** @type {string[]} */ (list?.regions ?? []), chosen = state.region || regions[0] || "";
 		fill(this.region, ...[...new Set([...regions, chosen])].filter(Boolean).map(name => el("option", { value: name, selected: name === chosen }, nameText(name))));
 		this.region.hidden = !chosen;
 		if (!chosen) {
@@ -55,8 +55,10 @@ export class FoldTab {
 		}
 		if (!state.region)
 			this.app.store.set({ region: chosen }, false);
-		this.data = folding(await api.ask("fold", { ...selection, region: chosen }));
-		const { data } = this;
+		const answer = await api.ask("fold", { ...selection, region: chosen });
+		if (!this.app.isShown({ ...state, region: chosen }))
+			return;
+		const data = this.data = folding(answer);
 		this.facts.textContent = `${data.passes.toLocaleString("en")} passes of ${time(data.mean_ns)} of ${data.axis === "cpu" ? "CPU" : "wall"} time, ${data.samples.toLocaleString("en")} samples` +
 			(data.note ? "; " + visible(data.note) : "");
 		fill(this.content, this.panels, this.readout, this.table);

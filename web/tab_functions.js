@@ -52,6 +52,8 @@ export class FunctionsTab {
 	/** @param {import("./state.js").State} state */
 	async load(state) {
 		const sort = state.sort.replace(/^-/, ""), answer = await this.ask(state, ["self", "total", "name"].includes(sort) ? sort : "self");
+		if (!this.app.isShown(state))
+			return;
 		this.unit = answer.unit;
 		this.total = answer.total || 1;
 		this.count = answer.count;
@@ -74,7 +76,7 @@ export class FunctionsTab {
 		} catch (error) {
 			if (!api.embedded || !(error instanceof Refusal))
 				throw error;
-			const tree = await api.ask("tree", treeQuestion(state)), rows = new Tree(tree).functions(0).map(row => ({ ...row, self_error: null }));
+			const tree = await api.ask("tree", treeQuestion({ ...state, direction: "down" })), rows = new Tree(tree).functions(0).map(row => ({ ...row, self_error: null }));
 			return { unit: tree.unit, total: tree.total, count: rows.length, rows };
 		}
 	}

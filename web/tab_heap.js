@@ -64,7 +64,7 @@ export class HeapTab {
 		const rows = p.frames.map((/** @type {number[]} */ path, /** @type {number} */ i) => ({ path: path.map(nameOf), live: p.live[i], live_error: p.live_error?.[i] ?? null, objects: p.objects[i],
 			old: p.old?.[i] ?? 0, peak: p.peak[i], change: p.change[i], change_error: p.change_error?.[i] ?? null, allocated: p.allocated[i], age: p.age_ns?.[i] ?? null, since: p.since?.[i] ?? [] }));
 		this.most = rows.reduce((/** @type {number} */ most, /** @type {HeapPath} */ row) => Math.max(most, row.live), 1);
-		fill(this.chart, ...processes.slice(0, 6).map((/** @type {any} */ process) => chartOf(process, answer)));
+		fill(this.chart, ...processes.slice(0, 6).map((/** @type {any} */ process) => chartOf(process, answer.to)));
 		if (!this.table.element.isConnected)
 			fill(this.content, this.chart, this.table.element, this.path);
 		this.table.show(rows);
@@ -88,13 +88,13 @@ export function sparkline(values) {
 	return values.map(x => !most || x <= 0 ? " " : BLOCKS[Math.min(7, Math.floor(x / most * 7.999))]).join("");
 }
 
-/** @param {any} process @param {{ from: number, to: number }} range */
-function chartOf(process, range) {
+/** A process's heap from the recording's start to the selection's end. @param {any} process @param {number} end */
+function chartOf(process, end) {
 	const values = /** @type {number[]} */ (process.values), most = process.peak || Math.max(1, ...values), n = values.length;
 	const points = values.map((value, i) => `L${i} ${(100 - 100 * value / most).toFixed(2)}L${i + 1} ${(100 - 100 * value / most).toFixed(2)}`).join("");
 	const name = `${visible(process.name, 60)} ${process.pid}`;
 	return el("figure", {}, el("figcaption", {}, el("b", {}, name),
 		`: ${bytes(process.live)} live at the end, peak ${bytes(process.peak)} at ${moment(process.peak_ns)}, ${plain(process.allocated, "bytes")} allocated`),
 	svg("svg", { viewBox: `0 0 ${n} 100`, preserveAspectRatio: "none", class: "area", role: "img",
-		"aria-label": `Heap of ${name} from ${moment(range.from)} to ${moment(range.to)}` }, svg("path", { d: `M0 100${points}L${n} 100Z` })));
+		"aria-label": `Heap of ${name} from ${moment(0)} to ${moment(end)}` }, svg("path", { d: `M0 100${points}L${n} 100Z` })));
 }

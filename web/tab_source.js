@@ -5,7 +5,7 @@
  */
 import { selectionOf } from "./api.js";
 import { el, emptyState, fill } from "./dom.js";
-import { percent, plain } from "./format.js";
+import { count, percent, plain } from "./format.js";
 import { shortPath, visible } from "./names.js";
 import { nameText } from "./tab_flame.js";
 import { Table } from "./table.js";
@@ -51,11 +51,13 @@ export class SourceTab {
 			return;
 		}
 		const answer = await this.app.api.ask("annotate", { ...selectionOf(state), function: state.focus, object: state.object });
+		if (!this.app.isShown(state))
+			return;
 		const { strings, lines: l, code: c } = answer, at = (/** @type {number} */ i) => strings[i] ?? "";
 		this.unit = answer.unit;
 		this.total = answer.self || answer.function_total || 1;
 		fill(this.title, el("b", { title: visible(answer.function.name) }, nameText(answer.function.name)));
-		this.note.textContent = [answer.problem, answer.missing && "missing: " + answer.missing, answer.left_out && `${answer.left_out} more functions of this name`].filter(Boolean).join("; ");
+		this.note.textContent = [answer.problem, answer.missing && "missing: " + answer.missing, answer.left_out && `${count(answer.left_out)} more instructions are not shown`].filter(Boolean).join("; ");
 		const lines = l.line.map((/** @type {number} */ line, /** @type {number} */ i) => ({ line, file: at(l.file[i]), text: at(l.text[i]), self: l.self[i], total: l.total[i] }));
 		const code = c.address.map((/** @type {string} */ address, /** @type {number} */ i) => ({ address, text: at(c.text[i]), file: at(c.file[i]), line: c.line[i], inlined: at(c.inlined[i]), self: c.self[i], total: c.total[i] }));
 		const files = [...new Set(lines.map((/** @type {SourceLine} */ line) => line.file))];

@@ -180,6 +180,13 @@ def test_web_selection():
         page.browser.run("history.back()")
         page.browser.until("return window.stackd.app.store.state.threads.length === 1")
         page.screenshot("web-selection")
+        check(page.state()["recording"], "threads are of one recording", page.state())
+        page.click("#tab-flame")
+        page.browser.run("const { app } = window.stackd, { api } = app, fetch = api.fetch; api.fetch = question => question.includes('direction=callers') ?"
+                         "new Promise(then => { window.late = () => then(fetch.call(api, question)); }) : fetch.call(api, question);"
+                         "app.store.set({ direction: 'callers' }); app.store.set({ direction: 'down' }); window.late()")
+        page.settle()
+        check(page.browser.run("return window.stackd.app.tabs.flame.tab.data.direction") == "down", "an answer that comes late is not drawn")
         page.check_quiet()
 
 
@@ -311,6 +318,10 @@ def test_web_saved():
     check(saved.browser.run("return window.stackd.app.tabs.flame.tab.tree.total[0][0]") == 100, "the file's flame graph")
     saved.click("#tab-around")
     saved.until_text("#panel", "fact")
+    saved.click("#tab-flame")
+    saved.drag(0.1, 0.3)
+    saved.until_text("#panel", "This is not in this file.")
+    check("sample" not in saved.text("#total"), "the total of another selection", saved.text("#total"))
     saved.check_quiet()
     os.remove(path)
 

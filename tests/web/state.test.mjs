@@ -2,12 +2,13 @@
 // The page's state, its questions, saved files, command lines, lanes and tables.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Api, embeddedAnswer, questionOf } from "../../web/api.js";
+import { Api, embeddedAnswer, questionOf, selectionOf } from "../../web/api.js";
 import { commandOf } from "../../web/command.js";
-import { amount, moment, percent, prefixed, signed, ticks, time, withError } from "../../web/format.js";
+import { amount, moment, percent, plain, prefixed, signed, ticks, time, withError } from "../../web/format.js";
 import { Axis, decodeRuns, decodeShares, toggled, within, zoomed } from "../../web/lane_data.js";
 import { assemble, questionsOf, scriptText } from "../../web/save.js";
 import { DEFAULTS, Store, changed, formatState, parseState } from "../../web/state.js";
+import { differenceQuestion } from "../../web/tab_difference.js";
 import { allocatorOf, sparkline } from "../../web/tab_heap.js";
 import { sortRows } from "../../web/table.js";
 import { bisect } from "../../web/flame.js";
@@ -51,10 +52,62 @@ test("questions have their parameters in order", () => {
 	assert.equal(questionOf("recordings", {}), "recordings");
 	const answers = { "tree?metric=cpu": 1, "functions?a=1": 2, "functions?a=2": 3 };
 	assert.equal(embeddedAnswer(answers, "tree?metric=cpu"), 1);
-	assert.equal(embeddedAnswer(answers, "tree?metric=wait"), 1);
+	assert.equal(embeddedAnswer(answers, "tree?metric=wait"), undefined);
 	assert.equal(embeddedAnswer(answers, "functions?a=2"), 3);
 	assert.equal(embeddedAnswer(answers, "functions?a=9"), undefined);
 	assert.equal(embeddedAnswer(answers, "toString"), undefined);
+});
+
+test("a saved file answers only for what it has", () => {
+	const state = { ...DEFAULTS, recording: "2", from: 1e9, to: 2e9, threads: ["t1"], focus: "f", object: "/bin/p", region: "r", before: "2", beforeFrom: 3e9, beforeTo: 4e9 };
+	const saved = (/** @type {any} */ some, columns = 800) => questionsOf({ ...state, ...some }, columns, 9e9).map(([name, parameters]) => questionOf(name, parameters));
+	const answers = Object.fromEntries(saved({}).map(question => [question, question]));
+	for (const question of saved({ unfold: ["p1"], lanes: "name" }, 300))
+		assert.equal(embeddedAnswer(answers, question)?.split("?")[0], question.split("?")[0], "other widths and orders are the same: " + question);
+	/* What each of these changes is asked about something else. The latest recording is the file's. */
+	const others = { recording: "3", metric: "wait", from: 5e8, to: 3e9, threads: ["t2"], focus: "g", object: "/bin/q", region: "s", beforeFrom: 1, direction: "callers", by: "command", per: "share" };
+	for (const [key, value] of Object.entries(others)) {
+		const missing = saved({ [key]: value }).filter(question => embeddedAnswer(answers, question) === undefined), before = saved({});
+		assert.deepEqual(missing, saved({ [key]: value }).filter(question => !before.includes(question)), key);
+		assert.ok(missing.length, key);
+	}
+	const latest = Object.entries(selectionOf({ ...state, recording: "" }));
+	assert.equal(embeddedAnswer(answers, questionOf("functions", { ...Object.fromEntries(latest), limit: 2000 }))?.split("?")[0], "functions");
+	assert.equal(embeddedAnswer({ functions: 1 }, "functions?recording=2"), undefined);
+});
+
+test("a state about one recording names it", () => {
+	const location = { pathname: "/", search: "", hash: "" }, window = { location, addEventListener: () => {},
+		history: { pushState: (_a, _b, url) => { location.hash = url.slice(1); }, replaceState: (_a, _b, url) => { location.hash = url.slice(1); } } };
+	const after = (fragment, some) => {
+		location.hash = fragment;
+		const store = new Store(window);
+		store.show("7");
+		store.set(some);
+		return store.state.recording;
+	};
+	for (const some of [{ threads: ["t1"] }, { from: 1, to: 2 }, { before: "3" }, { beforeFrom: 1, beforeTo: 2 }, { from: 1, to: 2, live: true, threads: ["p1"] }])
+		assert.equal(after("", some), "7", JSON.stringify(some));
+	for (const some of [{}, { tab: "log" }, { focus: "f" }, { viewFrom: 1, viewTo: 2 }, { from: 1, to: 2, live: true }])
+		assert.equal(after("", some), "", JSON.stringify(some));
+	assert.equal(after("#threads=t1", {}), "7", "a link without the recording");
+	assert.equal(after("#recording=5", { threads: ["t1"] }), "5");
+});
+
+test("a difference has the base that was chosen", () => {
+	const base = (/** @type {any} */ some) => {
+		const { base_recording: recording, base_from: from, base_to: to } = differenceQuestion({ ...DEFAULTS, recording: "2", ...some }, 9e9);
+		return [recording, from, to];
+	};
+	const range = { from: 1e9, to: 2e9 };
+	assert.deepEqual(base({ before: "4", ...range }), ["4", null, null], "another recording, all of it");
+	assert.deepEqual(base({ before: "4", ...range, beforeFrom: 3e9, beforeTo: 4e9 }), ["4", 3e9, 4e9]);
+	assert.deepEqual(base({ before: "2", ...range }), ["2", 0, 9e9], "the same recording, all of it");
+	assert.deepEqual(base({ beforeFrom: 0, beforeTo: 1e9, ...range }), ["2", 0, 1e9]);
+	assert.deepEqual(base({ before: "2" }), ["2", null, null]);
+	const names = (/** @type {any} */ some) => questionsOf({ ...DEFAULTS, recording: "2", threads: ["t1"], ...some }, 800).map(([name]) => name);
+	assert.ok(names({ before: "2" }).includes("difference"));
+	assert.ok(!names({ before: "4" }).includes("difference"), "threads are of one recording");
 });
 
 test("an answer is asked for once, and refusals say what to do", async () => {
@@ -94,7 +147,16 @@ test("the command line shows the same", () => {
 	const lanes = [{ id: "t1", pid: 5, tid: 7 }, { id: "p2", pid: 9 }];
 	assert.equal(commandOf(DEFAULTS, "/a b/s.db", []), "stackctl report -i '/a b/s.db'");
 	assert.equal(commandOf({ ...DEFAULTS, tab: "around", focus: "f'<x>(int)", recording: "2", metric: "alloc.bytes", from: 1500000000, to: 2000000001 }, "s.db", lanes),
-		"stackctl report --around 'f'\\''<x>(int)' -i s.db --recording 2 --metric alloc.bytes --from 1.5 --to 2.000000001 --tid 7 --pid 9");
+		"stackctl report --around 'f'\\''<x>(int)' -i s.db --recording 2 --metric alloc.bytes --from 1.5 --to 2.000000001 # of all threads: no options select just these lanes");
+	const filters = (...ids) => commandOf(DEFAULTS, "s.db", ids.map(id => lanes.find(lane => lane.id === id))).slice("stackctl report -i s.db".length);
+	lanes.push({ id: "t3", pid: 9, tid: 10 }, { id: "g2:worker-*", pid: 9 }, { id: "g2:io *", pid: 9 }, { id: "g1:worker-*", pid: 5 }, { id: "p4", pid: 11 });
+	assert.equal(filters("t1", "t3"), " --tid 7,10");
+	assert.equal(filters("p2", "p4"), " --pid 9,11");
+	assert.equal(filters("p2", "t3", "g2:worker-*"), " --pid 9", "a process has its threads and pools");
+	assert.equal(filters("g2:worker-*"), " --pid 9 --comm 'worker-*'");
+	assert.equal(filters("g2:worker-*", "g2:io *"), " --pid 9 --comm 'worker-*' --comm 'io *'");
+	for (const ids of [["t1", "p2"], ["t3", "g2:worker-*"], ["g1:worker-*", "p2"], ["g1:worker-*", "g2:worker-*"]])
+		assert.equal(filters(...ids), " # of all threads: no options select just these lanes", ids.join());
 	assert.equal(commandOf({ ...DEFAULTS, tab: "difference", before: "1", recording: "2" }, "s.db", []), "stackctl diff s.db@1 s.db@2");
 });
 
@@ -131,6 +193,10 @@ test("numbers", () => {
 	assert.equal(percent(0.1234), "12.3 %");
 	assert.equal(percent(NaN), "–");
 	assert.equal(signed(-5, "samples"), "−5");
+	assert.equal(plain(5e8, "ns a second"), "500 ms/s");
+	assert.equal(signed(-2048, "bytes a second"), "−2.00 KiB/s");
+	assert.equal(amount(5e8, "ns a second"), "500 ms/s");
+	assert.equal(amount(2.5, "samples a second"), "2.5 samples a second");
 	assert.equal(prefixed(2.5e9), "2.5 G");
 	assert.equal(moment(1234567890, 1e6), "1.235 s");
 	assert.deepEqual(ticks(0, 10, 5), { step: 2, values: [0, 2, 4, 6, 8, 10] });
