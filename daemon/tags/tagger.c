@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "base/hash.h"
+#include "base/mount_kind.h"
 #include "base/vec.h"
 #include "daemon/tags/ask_tags.h"
 #include "daemon/tags/tagger_code.h"
@@ -179,7 +180,7 @@ static uint64_t identity_of_exe(pid_t pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	if (stat(path, &is))
+	if (mount_stat_path(path, &is)) /* a program may serve the file's file system */
 		return hash_mix64((uint64_t)pid);
 	return hash_mix64(hash_mix64(hash_mix64(is.st_dev) + is.st_ino) +
 			  (uint64_t)is.st_ctim.tv_sec * 1000000000u + (uint64_t)is.st_ctim.tv_nsec);
