@@ -13,7 +13,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,6 +23,11 @@
 #define LIBRARY	   "libdebuginfod.so.1"
 #define MOST_BYTES (UINT64_C(2) << 30)
 #define MOST_NS	   UINT64_C(120000000000)
+#define LATE_MOST  3  /* slow fetches in a row after which no server is asked any more */
+#define LEFT_MOST  16 /* files beyond a limit after which no server is asked any more */
+#define BUILD_ID   64 /* bytes of a build id that are compared */
+/* The library passes a count of its waits, which is lower, before it has chosen a server. */
+#define HEARD_BYTES 65536
 
 struct client; /* a type of the library */
 
@@ -34,6 +41,14 @@ struct debuginfod {
 	struct debuginfod_limits limits;
 	uint64_t begun_ns; /* when the fetch began */
 	int stopped;	   /* why on_progress() has ended the fetch; 0: it has not */
+	bool has_heard;	   /* HEARD_BYTES have come */
+	unsigned late;	   /* fetches in a row that took too long */
+	struct left {	   /* files that exceeded a limit, which are not fetched again */
+		uint8_t build_id[BUILD_ID];
+		size_t len;
+		int error;
+	} left[LEFT_MOST];
+	size_t n_left;
 };
 
 /* Returns the debuginfod of a client. The library is in no namespace where its function could be
@@ -61,6 +76,7 @@ static int on_progress(struct client *client, long done, long all)
 	(void)all;
 	if (!d)
 		return 0;
+	d->has_heard |= done > HEARD_BYTES;
 	if (d->limits.must_stop && d->limits.must_stop(d->limits.arg))
 		d->stopped = -ECANCELED;
 	else if (done > 0 && (uint64_t)done > d->limits.most_bytes)
@@ -138,13 +154,41 @@ void debuginfod_limit(struct debuginfod *debuginfod, const struct debuginfod_lim
 	debuginfod->limits = *limits;
 }
 
+/* Returns the limit that a file exceeded before; 0: none. */
+static int left_before(const struct debuginfod *d, const uint8_t *build_id, size_t len)
+{
+	for (size_t i = 0; i < d->n_left; i++)
+		if (d->left[i].len == len && !memcmp(d->left[i].build_id, build_id, len))
+			return d->left[i].error;
+	return 0;
+}
+
+/* Returns whether a fetch failed because of its file alone, which is remembered, so that servers
+ * are asked for other files: it is too large, or it was on the way when the time was over. */
+static bool is_of_file(struct debuginfod *d, const uint8_t *build_id, size_t len, int err)
+{
+	struct left *left = &d->left[d->n_left];
+
+	d->late = err == -ETIMEDOUT ? d->late + 1 : 0;
+	if ((err != -EFBIG && err != -ETIMEDOUT) || d->n_left == LEFT_MOST || len > BUILD_ID)
+		return false;
+	if (err == -ETIMEDOUT && (!d->has_heard || d->late >= LATE_MOST))
+		return false;
+	memcpy(left->build_id, build_id, len);
+	left->len = len;
+	left->error = err;
+	d->n_left++;
+	return true;
+}
+
 int debuginfod_fetch(struct debuginfod *debuginfod, const uint8_t *build_id, size_t len)
 {
-	int fd;
+	int fd = left_before(debuginfod, build_id, len);
 
-	if (debuginfod->error)
-		return debuginfod->error;
+	if (fd || debuginfod->error)
+		return fd ? fd : debuginfod->error;
 	debuginfod->stopped = 0;
+	debuginfod->has_heard = false;
 	debuginfod->begun_ns = clock_ns(CLOCK_MONOTONIC);
 	fd = debuginfod->find(debuginfod->client, build_id, (int)len, NULL);
 	if (debuginfod->stopped) {
@@ -154,7 +198,7 @@ int debuginfod_fetch(struct debuginfod *debuginfod, const uint8_t *build_id, siz
 	}
 	if (fd == -ECANCELED)
 		return fd;
-	if (fd < 0 && fd != -ENOENT)
+	if (!is_of_file(debuginfod, build_id, len, fd) && fd < 0 && fd != -ENOENT)
 		debuginfod->error = fd;
 	return fd;
 }

@@ -28,8 +28,10 @@ void debuginfod_limit(struct debuginfod *debuginfod, const struct debuginfod_lim
 
 /* Gets the debug file with that build-id. Returns a descriptor that the caller owns; -ENOENT if no
  * server has it; -ECANCELED: must_stop() said so; -EFBIG or -ETIMEDOUT: it took more than it may;
- * or another -errno. After a failure other than -ENOENT and -ECANCELED, no server is asked any
- * more, since a network that is down must not cost its timeout for every object. */
+ * or another -errno. A file that took more is not asked for again. After any other failure but
+ * -ENOENT and -ECANCELED no server is asked any more, since a network that is down must not cost
+ * its timeout for every object; nor after a fetch that took too long while nearly nothing came,
+ * after three in a row that took too long, and after 17 files that took more than they may. */
 int debuginfod_fetch(struct debuginfod *debuginfod, const uint8_t *build_id, size_t len);
 
 #endif
