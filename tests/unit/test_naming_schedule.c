@@ -348,6 +348,33 @@ static void jit_code_is_looked_up_again(void **state)
 	unlink(path);
 }
 
+/* Each location without a name is tried again, even if every round must stop after the first ones,
+ * and those get no name. */
+static void nameless_locations_take_turns(void **state)
+{
+	struct store_location location = {.object = JIT};
+	char path[64];
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	unlink(path);
+	for (; location.number < 2 * NAMING_PREFETCH + 50; location.number++) {
+		location.offset = location.number < NAMING_PREFETCH + 20 ? 0x10 : 0x1000;
+		assert_int_equal(naming_schedule_add_location(fake.schedule, &location), 0);
+	}
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs("1000 100 late\n", file);
+	fclose(file);
+	sleep(1);
+	fake.is_late = true;
+	for (int i = 0; i < 3; i++)
+		run();
+	assert_int_equal(named(), NAMING_PREFETCH + 30);
+	unlink(path);
+}
+
 static void copy_to(const char *path, const char *from)
 {
 	char command[512];
@@ -505,12 +532,19 @@ static void numbers_are_the_schedules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(locations_wait_for_a_round),     TEST(pause_follows_cost_of_round),
-		TEST(no_pause_exceeds_a_minute),      TEST(a_round_stops_where_work_waits),
-		TEST(a_round_stops_between_objects),  TEST(parts_of_a_round_are_paused),
-		TEST(the_end_stops_where_work_waits), TEST(expensive_objects_wait_for_a_minute),
-		TEST(end_names_all_locations),	      TEST(jit_code_is_looked_up_again),
-		TEST(file_is_looked_up_again),	      TEST(error_is_passed_on),
+		TEST(locations_wait_for_a_round),
+		TEST(pause_follows_cost_of_round),
+		TEST(no_pause_exceeds_a_minute),
+		TEST(a_round_stops_where_work_waits),
+		TEST(a_round_stops_between_objects),
+		TEST(parts_of_a_round_are_paused),
+		TEST(the_end_stops_where_work_waits),
+		TEST(expensive_objects_wait_for_a_minute),
+		TEST(end_names_all_locations),
+		TEST(jit_code_is_looked_up_again),
+		TEST(nameless_locations_take_turns),
+		TEST(file_is_looked_up_again),
+		TEST(error_is_passed_on),
 		TEST(numbers_are_the_schedules),
 	};
 

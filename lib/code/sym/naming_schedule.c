@@ -20,6 +20,8 @@ struct naming_schedule {
 					      * reported */
 	VEC(struct store_location) queued;   /* to be named */
 	VEC(struct store_location) nameless; /* without a name so far: to be queried again */
+	size_t n_left;			     /* the first ones of nameless, to which the last round
+					      * did not come: they are queried before the others */
 	uint64_t next_ns;		     /* when the next round is due */
 	uint64_t round_ns;		     /* CPU time of the parts of a round that is not over */
 	uint64_t expensive_ns;		     /* when expensive objects are due; 0: none is queued */
@@ -178,22 +180,41 @@ static int name_locations(struct naming_schedule *s, struct store_location *loca
 	return err;
 }
 
+/* Puts locations that a round has not queried before the others without names. */
+static int put_first(struct naming_schedule *s, const struct store_location *left, size_t count)
+{
+	if (!count)
+		return 0;
+	if (VEC_RESERVE(&s->nameless, count))
+		return -ENOMEM;
+	memmove(s->nameless.items + count, s->nameless.items, s->nameless.count * sizeof(*left));
+	memcpy(s->nameless.items, left, count * sizeof(*left));
+	s->nameless.count += count;
+	return 0;
+}
+
 /* Queries again the locations without names; those still without one, and those that it does not
- * come to, are queued again, unless `is_last`. */
+ * come to, are queued again, unless `is_last`. Those to which the last round did not come are
+ * first, so that each one has its turn even if all rounds stop early. */
 static int name_nameless(struct naming_schedule *s, bool is_last)
 {
-	size_t count = s->nameless.count, done = 0;
+	size_t count = s->nameless.count, left = s->n_left, done = 0, more = 0;
 	struct store_location *again = s->nameless.items;
-	int err;
+	int err = 0;
 
 	s->nameless = (typeof(s->nameless)){0};
+	s->n_left = 0;
 	naming_ask_again(s->with.naming, true);
-	err = name_locations(s, again, count, is_last, &done);
+	if (left)
+		err = name_locations(s, again, left, is_last, &done);
+	if (!err && done == left && !(left && must_stop(s)))
+		err = name_locations(s, again + left, count - left, is_last, &more);
 	naming_ask_again(s->with.naming, false);
-	if (!err && !is_last && done < count)
-		err = VEC_RESERVE(&s->nameless, count - done);
-	for (; !err && !is_last && done < count; done++)
-		s->nameless.items[s->nameless.count++] = again[done];
+	done += more;
+	if (!err && !is_last)
+		err = put_first(s, again + done, count - done);
+	if (!err && !is_last)
+		s->n_left = done < left ? left - done : count - done;
 	free(again);
 	return err;
 }
@@ -290,8 +311,11 @@ int naming_schedule_run(struct naming_schedule *s)
 int naming_schedule_finish(struct naming_schedule *s)
 {
 	size_t done;
-	int err = name_locations(s, s->queued.items, s->queued.count, true, &done);
+	int err =
+		name_nameless(s, true); /* first: no reader can find the names of JIT code later */
 
+	if (!err)
+		err = name_locations(s, s->queued.items, s->queued.count, true, &done);
 	s->queued.count = 0;
-	return err ? err : name_nameless(s, true);
+	return err;
 }
