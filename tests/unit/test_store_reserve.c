@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 
 /* A store is reserved for one; a deleted one is noticed, and the next can be reserved again. */
@@ -65,10 +66,40 @@ static void of_another_user(void **state)
 	rmdir(folder);
 }
 
+/* Where file systems map users, as NFS does root's (root_squash), a new file belongs to another
+ * user than this process. Such a store is written to, in the first run and in others. */
+static void where_users_are_mapped(void **state)
+{
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	struct store_recording info = fixture_info();
+	struct store_writer *w;
+	int fd, again;
+	(void)state;
+
+	if (geteuid()) {
+		free(path);
+		fixture_remove(folder);
+		skip();
+	}
+	unsetenv("SUDO_UID");
+	assert_int_equal(chown(folder, 61001, 61001), 0);
+	setfsuid(61001); /* new files belong to this user */
+	assert_int_equal(store_writer_reserve(path, &fd), 0);
+	again = store_writer_new(path, &info, &w, NULL);
+	setfsuid(0);
+	assert_int_equal(again, 0);
+	store_writer_free(w);
+	close(fd);
+	assert_int_equal(store_writer_reserve(path, &fd), -EPERM);
+	free(path);
+	fixture_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(reserves),
-					   cmocka_unit_test(of_another_user)};
+					   cmocka_unit_test(of_another_user),
+					   cmocka_unit_test(where_users_are_mapped)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

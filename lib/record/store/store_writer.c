@@ -56,14 +56,36 @@ static void remove_left(const char *path)
 	}
 }
 
+/* Returns whether a new file beside a store gets the store's owner. File systems that map users, as
+ * NFS does with root_squash, and CIFS and vfat, give new files an owner other than the user of this
+ * process. */
+static bool has_owner_of_new(const char *path, const struct stat *store)
+{
+	char *real = realpath(path, NULL), *name = NULL;
+	struct stat st;
+	bool has = false;
+	int fd = -1;
+
+	if (real && asprintf(&name, "%s.XXXXXX", real) > 0)
+		fd = mkostemp(name, O_CLOEXEC);
+	if (fd >= 0) {
+		has = !fstat(fd, &st) && st.st_dev == store->st_dev && st.st_uid == store->st_uid;
+		unlink(name);
+		close(fd);
+		free(name);
+	}
+	free(real);
+	return has;
+}
+
 /* Returns -EPERM if a file that is there belongs to another user, who would read what is written.
  */
 static int check_owner(const char *path)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
 	struct stat st;
-	bool is_others =
-		fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && !store_path_is_ours(st.st_uid);
+	bool is_others = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+			 !store_path_is_ours(st.st_uid) && !has_owner_of_new(path, &st);
 
 	if (fd >= 0)
 		close(fd);
