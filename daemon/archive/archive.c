@@ -82,6 +82,8 @@ static const char *problem_of(const struct object *object)
 {
 	if (object->error == -EREMOTE)
 		return "it is on a file system that a program serves";
+	if (object->error == -ENOLINK)
+		return "it is on a file system that is in no list of mounts";
 	return object->error ? strerror(-object->error) : NULL;
 }
 

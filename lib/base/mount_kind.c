@@ -55,8 +55,18 @@ int mount_stat_path(const char *path, struct stat *ret_stat)
 
 /* --- lists of mounts ------------------------------------------------------------------------- */
 
+/* Opens a list; NULL: there is none, or *err is set, to -EMFILE, -ENFILE or -ENOMEM. */
+static FILE *open_list(const char *path, int *err)
+{
+	FILE *file = fopen(path, "re");
+
+	if (!file && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		*err = -errno;
+	return file;
+}
+
 /* Returns the number of the mount of a descriptor; -1: not known. */
-static int mount_of(int fd)
+static int mount_of(int fd, int *err)
 {
 	char path[64], *line = NULL;
 	size_t size = 0;
@@ -64,7 +74,7 @@ static int mount_of(int fd)
 	int number = -1;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "re");
+	file = open_list(path, err);
 	while (file && number < 0 && getline(&line, &size, file) > 0)
 		if (sscanf(line, "mnt_id: %d", &number) != 1)
 			number = -1;
@@ -114,10 +124,10 @@ static bool is_wanted(const char *line, const struct wanted *wanted)
 
 /* Finds a mount in a file like /proc/self/mountinfo, whose lines are
  * "36 35 8:1 / /mnt rw - fuseblk /dev/sda1 rw". */
-static enum mount_kind find(const char *mountinfo, const struct wanted *wanted)
+static enum mount_kind find(const char *mountinfo, const struct wanted *wanted, int *err)
 {
 	enum mount_kind kind = MOUNT_UNKNOWN;
-	FILE *file = fopen(mountinfo, "re");
+	FILE *file = open_list(mountinfo, err);
 	char *line = NULL;
 	size_t size = 0;
 
@@ -135,10 +145,10 @@ static enum mount_kind find(const char *mountinfo, const struct wanted *wanted)
 
 /* Returns whether a mount is that of this process's root folder. The list of mounts lacks it where
  * the root is no mount point (chroot()). This program was loaded from it, so it answers. */
-static bool is_own_root(int mount)
+static bool is_own_root(int mount, int *err)
 {
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	const bool is = root >= 0 && mount >= 0 && mount_of(root) == mount;
+	const bool is = root >= 0 && mount >= 0 && mount_of(root, err) == mount;
 
 	if (root >= 0)
 		close(root);
@@ -158,31 +168,49 @@ static bool is_in_memory(int fd)
 	return is;
 }
 
-enum mount_kind mount_kind_of(int fd, const char *proc_root, pid_t pid)
+/* Does what mount_kind_of() does. *err is set if it is MOUNT_UNKNOWN for lack of memory or of
+ * descriptors. */
+static enum mount_kind find_kind(int fd, const char *proc_root, pid_t pid, int *err)
 {
-	const int number = mount_of(fd);
+	const int number = mount_of(fd, err);
 	struct wanted wanted = {.mount = number};
-	enum mount_kind kind = find("/proc/self/mountinfo", &wanted);
+	enum mount_kind kind = find("/proc/self/mountinfo", &wanted, err);
 	char path[PATH_MAX] = "";
 	struct stat stat;
 
 	if (pid > 0)
 		snprintf(path, sizeof(path), "%s/%d/mountinfo", proc_root, (int)pid);
 	if (kind == MOUNT_UNKNOWN && *path)
-		kind = find(path, &wanted);
-	if (kind == MOUNT_UNKNOWN && (is_own_root(number) || is_in_memory(fd)))
+		kind = find(path, &wanted, err);
+	if (kind == MOUNT_UNKNOWN && (is_own_root(number, err) || is_in_memory(fd)))
 		return MOUNT_LOCAL;
 	if (kind != MOUNT_UNKNOWN || mount_stat(fd, &stat))
 		return kind;
 	/* Another mount of the same file system says what it is. */
 	wanted = (struct wanted){.mount = -1, .device = stat.st_dev};
-	kind = find("/proc/self/mountinfo", &wanted);
-	return kind == MOUNT_UNKNOWN && *path ? find(path, &wanted) : kind;
+	kind = find("/proc/self/mountinfo", &wanted, err);
+	return kind == MOUNT_UNKNOWN && *path ? find(path, &wanted, err) : kind;
 }
 
-bool mount_may_be_read(int fd, const char *proc_root, pid_t pid)
+enum mount_kind mount_kind_of(int fd, const char *proc_root, pid_t pid)
 {
-	enum mount_kind kind = mount_kind_of(fd, proc_root, pid);
+	int err = 0;
 
-	return kind == MOUNT_LOCAL || kind == MOUNT_NETWORK;
+	return find_kind(fd, proc_root, pid, &err);
+}
+
+int mount_check(int fd, const char *proc_root, pid_t pid)
+{
+	int err = -ENOLINK;
+
+	switch (find_kind(fd, proc_root, pid, &err)) {
+	case MOUNT_LOCAL:
+	case MOUNT_NETWORK:
+		return 0;
+	case MOUNT_SERVED:
+		return -EREMOTE;
+	case MOUNT_UNKNOWN:
+		return err;
+	}
+	return err;
 }

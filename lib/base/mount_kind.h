@@ -10,7 +10,6 @@
 #ifndef BASE_MOUNT_KIND_H
 #define BASE_MOUNT_KIND_H
 
-#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -27,9 +26,10 @@ enum mount_kind {
  * neither has it, another mount of the same file system says what it is. */
 enum mount_kind mount_kind_of(int fd, const char *proc_root, pid_t pid);
 
-/* Returns whether a file may be opened and read as far as its mount is concerned: MOUNT_LOCAL or
- * MOUNT_NETWORK. */
-bool mount_may_be_read(int fd, const char *proc_root, pid_t pid);
+/* Returns 0 if a file may be opened and read as far as its mount is concerned: MOUNT_LOCAL or
+ * MOUNT_NETWORK. -EREMOTE: MOUNT_SERVED; -ENOLINK: MOUNT_UNKNOWN; -EMFILE, -ENFILE or -ENOMEM: the
+ * lists of mounts could not be read. */
+int mount_check(int fd, const char *proc_root, pid_t pid);
 
 /* Does what fstat() does, from what the kernel has at hand: the file system is not asked. Of a
  * network file system the times and the size may be old. Returns 0 or -errno. */

@@ -43,8 +43,8 @@ static int start(struct walk *w)
 	int fd = fcntl(w->how->root, F_DUPFD_CLOEXEC, 0);
 	int err = fd < 0 ? -errno : mount_stat(fd, &st);
 
-	if (!err && w->fd < 0 && !mount_may_be_read(fd, w->how->proc_root, w->how->pid))
-		err = -EREMOTE;
+	if (!err && w->fd < 0)
+		err = mount_check(fd, w->how->proc_root, w->how->pid);
 	if (!err)
 		err = judge(w, NULL, &st);
 	if (!err)
@@ -99,9 +99,8 @@ static int arrive(struct walk *w, int fd)
 	struct stat st;
 	int err = mount_stat(fd, &st);
 
-	if (!err && st.st_dev != w->st.st_dev &&
-	    !mount_may_be_read(fd, w->how->proc_root, w->how->pid))
-		err = -EREMOTE;
+	if (!err && st.st_dev != w->st.st_dev)
+		err = mount_check(fd, w->how->proc_root, w->how->pid);
 	if (!err)
 		err = judge(w, &w->st, &st);
 	if (!err && !(S_ISLNK(st.st_mode) && is_followed(w))) {

@@ -30,7 +30,8 @@ struct path_walk {
 	void *arg;
 };
 
-/* Returns an O_PATH descriptor of the file; -EREMOTE: a mount that may not answer is on the way;
+/* Returns an O_PATH descriptor of the file; -EREMOTE or -ENOLINK: a mount that may not answer is
+ * on the way;
  * -ELOOP: too many links; -ENAMETOOLONG; -ENOENT; -ENOTDIR; what `judge` returns; or another
  * -errno. */
 int path_walk(const struct path_walk *how, const char *path);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,7 +99,7 @@ static void test_kinds(void **state)
 	(void)state;
 
 	assert_int_equal(mount_kind_of(memory, "/proc", 0), MOUNT_LOCAL);
-	assert_true(mount_may_be_read(memory, "/proc", 0));
+	assert_int_equal(mount_check(memory, "/proc", 0), 0);
 	assert_int_equal(kind_of_path("/proc/self/status"), MOUNT_LOCAL);
 	assert_int_equal(kind_of_path("/dev/null"), MOUNT_LOCAL);
 	assert_int_equal(mount_kind_of(-1, "/proc", 0), MOUNT_UNKNOWN);
@@ -107,6 +108,25 @@ static void test_kinds(void **state)
 	if (device < 0)
 		skip();
 	assert_int_equal(kind_of_path(mounted), MOUNT_SERVED);
+}
+
+/* Without descriptors nothing is known of a mount, and the error says so. */
+static void test_no_descriptors(void **state)
+{
+	int fd = open(below("file"), O_PATH | O_CLOEXEC);
+	struct rlimit before, none;
+	int err;
+	(void)state;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	err = mount_check(fd, "/proc", 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(err, -EMFILE);
+	assert_int_equal(mount_check(fd, "/proc", 0), 0);
+	close(fd);
 }
 
 /* Ends with 0 if a file is on a local mount for who has a root folder that is no mount point. */
@@ -219,9 +239,9 @@ static void test_unmounted(void **state)
 	fd = open(mounted, O_PATH | O_CLOEXEC);
 	assert_int_equal(umount2(mounted, MNT_DETACH), 0);
 	assert_int_equal(mount_kind_of(fd, "/proc", getpid()), MOUNT_UNKNOWN);
-	assert_false(mount_may_be_read(fd, "/proc", getpid()));
+	assert_int_equal(mount_check(fd, "/proc", getpid()), -ENOLINK);
 	copy = path_walk(&(struct path_walk){.root = fd, .proc_root = "/proc"}, "file");
-	assert_int_equal(copy, -EREMOTE);
+	assert_int_equal(copy, -ENOLINK);
 	close(fd);
 }
 
@@ -229,6 +249,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_no_descriptors),
 		cmocka_unit_test(test_root_is_no_mount),
 		cmocka_unit_test(test_stat_does_not_ask),
 		cmocka_unit_test(test_walks_stop_before_it),

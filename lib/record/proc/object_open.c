@@ -191,8 +191,9 @@ static int try_candidate(const struct search *s, const struct candidate *c,
 {
 	if (c->fd < 0)
 		return c->fd;
-	int fd = mount_may_be_read(c->fd, s->proc_root, s->pid) ? named_file_reopen(c->fd)
-								: -EREMOTE;
+	int fd = mount_check(c->fd, s->proc_root, s->pid);
+	if (!fd)
+		fd = named_file_reopen(c->fd);
 	int err = fd;
 	if (fd >= 0) {
 		err = open_verified(s, c, fd, ret_file);
@@ -206,7 +207,8 @@ static int try_candidate(const struct search *s, const struct candidate *c,
  * were found" (-ESTALE), rather than "no file was found". */
 static int worse(int a, int b)
 {
-	static const int quiet[] = {-ESRCH, -ENOENT, -ENOTDIR, -EACCES, -ESTALE, -EREMOTE};
+	static const int quiet[] = {-ESRCH,  -ENOENT,  -ENOTDIR, -EACCES,
+				    -ESTALE, -ENOLINK, -EREMOTE};
 	size_t rank_a = 0, rank_b = 0;
 	size_t n = sizeof(quiet) / sizeof(*quiet);
 
@@ -233,6 +235,13 @@ static int try_name(const struct search *s, const char *path, int worst,
 	return err ? worse(worst, err) : 0;
 }
 
+/* Returns whether, after this error, the file is looked for by its path: if its mount may not
+ * answer, what has its path is another file. */
+static bool may_be_named(int err)
+{
+	return err != -EREMOTE && err != -ENOLINK;
+}
+
 static bool has_name(const struct search *s, const char *path)
 {
 	int fd = proc_fs_root_file(s->proc_root, s->pid, path, true);
@@ -254,9 +263,9 @@ int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m
 		ret_file->is_exact = true;
 	if (!err)
 		ret_file->is_deleted = object_open_is_deleted(m->path) && !has_name(&s, m->path);
-	if (err && err != -EREMOTE && m->path[0] == '/')
+	if (err && may_be_named(err) && m->path[0] == '/')
 		err = try_name(&s, m->path, err, ret_file);
-	if (err && err != -EREMOTE && m->path[0] == '/' && object_open_is_deleted(m->path)) {
+	if (err && may_be_named(err) && m->path[0] == '/' && object_open_is_deleted(m->path)) {
 		/* The mapped file was deleted, but the same content may exist at that path again:
 		 * the package was installed again. */
 		char *path = strndup(m->path, strlen(m->path) - strlen(DELETED));

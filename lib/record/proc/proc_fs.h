@@ -67,9 +67,9 @@ int proc_fs_exe(const char *root, pid_t pid, char **ret_path);
 
 /* Return descriptors: proc_fs_map_file() of the file that a process has mapped at [start, end),
  * proc_fs_root_file() of a file by its path in the process's root folder (symbolic links are
- * resolved inside that root; -EREMOTE: a mount that may not answer is on the way). These
- * descriptors only name the file (O_PATH), because opening one that is not a regular file could
- * block or do harm. named_file_reopen() opens such a file for reading. */
+ * resolved inside that root; -EREMOTE or -ENOLINK: a mount that may not answer is on the way).
+ * These descriptors only name the file (O_PATH), because opening one that is not a regular file
+ * could block or do harm. named_file_reopen() opens such a file for reading. */
 int proc_fs_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end);
 int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow);
 
