@@ -66,6 +66,8 @@ bool refusals_add(struct refusals *r, uint64_t key, uint64_t first_ns, uint64_t 
 
 	if (!row)
 		return false;
+	if (now_ns > row->until_ns + row->lasts_ns)
+		row->lasts_ns = 0; /* it was read well for as long as it had been refused */
 	row->lasts_ns = row->lasts_ns ? 2 * row->lasts_ns : first_ns;
 	if (row->lasts_ns > REFUSALS_LONGEST_NS)
 		row->lasts_ns = REFUSALS_LONGEST_NS;

@@ -2,7 +2,8 @@
 /*
  * Files that workers are not given, since a worker failed while it read them. A refusal ends after
  * a while: the cause may have been the machine's, and a file may have been exchanged. If the file
- * fails again, it is refused for twice as long as the time before, a day at most.
+ * fails again soon, it is refused for twice as long as the time before, a day at most. "Soon" is
+ * within the time for which it was refused last, counted from the end of that refusal.
  *
  * A worker that somebody else has killed, as the kernel does when memory is short, says little
  * about the file. Only a second such death over the same file within an hour makes it refused.

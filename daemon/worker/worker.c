@@ -40,7 +40,7 @@
 #define RENEW_NS       UINT64_C(300000000000) /* a worker with so much CPU time is replaced */
 #define RENEW_CALLS    256		      /* RENEW_NS is checked once in so many calls */
 #define LOOK_QUESTIONS 256		      /* questions of a worker between two looks at it */
-#define STUCK_LOOKS    500 /* a worker that waits for a disk at so many looks is given up */
+#define STUCK_LOOKS    3000 /* a worker that waits for a disk at so many looks is given up: 30 s */
 
 static const uint64_t cpu_limits[WORKER_COUNT] = {
 	[WORKER_LOOP] = UINT64_C(2000000000),	  [WORKER_WALKS] = UINT64_C(2000000000),

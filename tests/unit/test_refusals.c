@@ -31,6 +31,25 @@ static void test_they_end(void **state)
 	assert_false(refusals_has(&r, 7, now - 1));
 }
 
+/* A file that was read well for as long as it had been refused is like a new one. */
+static void test_they_are_forgotten(void **state)
+{
+	struct refusals r = {0};
+	uint64_t now = 5 * S;
+	(void)state;
+
+	assert_true(refusals_add(&r, 7, S, now));
+	now += 2 * S; /* the last moment that counts as soon */
+	assert_true(refusals_add(&r, 7, S, now));
+	assert_true(refusals_has(&r, 7, now + 2 * S - 1));
+	assert_false(refusals_has(&r, 7, now + 2 * S));
+	now += 4 * S + 1;
+	assert_true(refusals_add(&r, 7, S, now));
+	assert_true(refusals_has(&r, 7, now + S - 1));
+	assert_false(refusals_has(&r, 7, now + S));
+	refusals_fini(&r);
+}
+
 static void test_killed_by_others(void **state)
 {
 	struct refusals r = {0};
@@ -69,6 +88,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_they_end),
+		cmocka_unit_test(test_they_are_forgotten),
 		cmocka_unit_test(test_killed_by_others),
 		cmocka_unit_test(test_bound),
 	};
