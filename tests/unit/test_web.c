@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <sqlite3.h>
 
 #include "base/buf.h"
 #include "length.h"
@@ -381,6 +382,56 @@ static void test_web_stopped(void **state)
 	page_close(&p);
 }
 
+/* Opens of stores that are counted; before the second one the recording grows. */
+static struct {
+	struct recording *grown;
+	struct store_writer *writer;
+	unsigned n_opens;
+	bool has_grown;
+} growth;
+
+static void grow(void)
+{
+	growth.has_grown = true;
+	assert_int_equal(write_recording(growth.grown, growth.writer), 0);
+	growth.grown->info.samples = 35;
+	assert_int_equal(store_writer_commit(growth.writer, &growth.grown->info), 0);
+}
+
+/* SQLite calls this whenever a database is opened. */
+static int count_open(sqlite3 *db, char **ret_error, const struct sqlite3_api_routines *api)
+{
+	(void)ret_error, (void)api;
+	/* The schema is compared with that of a database in memory, which has no file. */
+	if (growth.grown && *sqlite3_db_filename(db, "main") && ++growth.n_opens == 2)
+		grow();
+	return SQLITE_OK;
+}
+
+/* Both sides of a difference are of one recording as it was when the question looked for more of
+ * it: what the first side has selected is not closed for the second. */
+static void is_compared_with_itself(struct page *p, struct recording *grown, struct store_writer *w)
+{
+	json_t *answer, *nodes;
+
+	assert_int_equal(sqlite3_auto_extension((void (*)(void))count_open), SQLITE_OK);
+	growth.grown = grown;
+	growth.writer = w;
+	answer = ask(p, "difference?recording=2&base_recording=2&base_from=0&minimum=0");
+	growth.grown = NULL;
+	sqlite3_reset_auto_extension();
+	assert_int_equal(growth.n_opens, 1);
+	nodes = json_object_get(answer, "nodes");
+	assert_int_equal(
+		(int)json_number_value(json_array_get(json_object_get(nodes, "before"), 0)), 7);
+	assert_int_equal((int)json_number_value(json_array_get(json_object_get(nodes, "total"), 0)),
+			 7);
+	json_decref(answer);
+	growth.grown = grown;
+	if (!growth.has_grown)
+		grow();
+}
+
 /* Another recording in the same store, and one that grows. */
 static void test_web_growing(void **state)
 {
@@ -402,12 +453,10 @@ static void test_web_growing(void **state)
 	answer = ask(&p, "live?recording=2");
 	assert_true(json_is_true(json_object_get(answer, "live")));
 	json_decref(answer);
-	assert_int_equal(write_recording(&grown, w), 0);
-	grown.info.samples = 35;
-	assert_int_equal(store_writer_commit(w, &grown.info), 0);
-	store_writer_free(w);
 	/* An answer may be as old as a second. */
 	sleep(1);
+	is_compared_with_itself(&p, &grown, w);
+	store_writer_free(w);
 	selects(&p, "tree?recording=2", 35);
 	selects(&p, "tree?recording=1..2", 70);
 	free_recording(&grown);
@@ -560,6 +609,12 @@ static void test_web_lanes(void **state)
 	json_decref(answer);
 	answer = ask(&p, "lanes?lanes=1");
 	assert_int_equal(number(json_object_get(answer, "left_out"), "lanes"), 2);
+	assert_int_equal(number(json_object_get(answer, "left_out"), "cpu_ns"), 250000000);
+	json_decref(answer);
+	/* What is left out is a process with a pool, whose time counts once. */
+	answer = ask(&p, "lanes?lanes=1&sort=name");
+	assert_int_equal(number(json_object_get(answer, "left_out"), "lanes"), 2);
+	assert_int_equal(number(json_object_get(answer, "left_out"), "cpu_ns"), 1000000000);
 	json_decref(answer);
 	page_close(&p);
 }
@@ -603,6 +658,37 @@ static void test_web_around(void **state)
 	page_close(&p);
 }
 
+/* Lines with the largest numbers that there are, of a file that is not there. */
+static void test_web_last_lines(void **state)
+{
+	static const uint32_t lines[] = {UINT32_MAX - 20, UINT32_MAX - 5, UINT32_MAX};
+	struct store_recording info = usual_recording();
+	struct recording r = new_recording(&info);
+	const uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
+	struct page p;
+	json_t *answer, *table;
+
+	(void)state;
+	add_process(&r, 1, "prog");
+	add_thread(&r, 0, 1, "prog");
+	for (uint32_t i = 0; i < 3; i++) {
+		const uint32_t at = add_location(&r, prog, 0x1000 + i, true);
+
+		add_line_of(&r, "/nowhere/prog.cc", lines[i], "work", 0x1000, false);
+		add_samples(&r, 0, add_node(&r, 0, at), STACKD_END_ENTRY, i + 1);
+	}
+	page_open(&p, &r, 1);
+	answer = ask(&p, "annotate?function=work");
+	table = json_object_get(answer, "lines");
+	assert_int_equal(json_array_size(json_object_get(table, "line")), 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(column(table, "line", i), lines[i]);
+		assert_int_equal(column(table, "self", i), i + 1);
+	}
+	json_decref(answer);
+	page_close(&p);
+}
+
 /* --- differences ------------------------------------------------------------------------------ */
 
 static json_t *function_of(const json_t *answer, const char *name, const char *key)
@@ -614,6 +700,39 @@ static json_t *function_of(const json_t *answer, const char *name, const char *k
 		if (strcmp(string(answer, column(table, "name", i)), name) == 0)
 			return json_array_get(json_object_get(table, key), i);
 	return NULL;
+}
+
+/* Times and threads are of one recording: in another one they select nothing. */
+static void are_of_one_recording(struct page *p)
+{
+	json_t *answer, *base;
+	uint64_t end;
+
+	answer = ask(p, "difference?recording=2&base_recording=1&from=10030090&to=20060180");
+	base = json_object_get(answer, "base");
+	end = number(base, "end_ns");
+	assert_int_equal(number(base, "from"), 0);
+	assert_int_equal(number(base, "to"), end);
+	assert_int_equal(number(base, "total"), 35);
+	json_decref(answer);
+	answer = ask(p, "difference?recording=2&base_recording=1&base_from=10030090");
+	base = json_object_get(answer, "base");
+	assert_int_equal(number(base, "to"), end);
+	assert_int_equal(number(base, "total"), 25);
+	json_decref(answer);
+	refused(p, "difference?recording=2&base_recording=1&threads=t0", 400, "threads");
+	answer = ask(p, "difference?recording=2&base_recording=1&threads=t1&base_threads=t0");
+	assert_int_equal(number(json_object_get(answer, "base"), "total"), 10);
+	json_decref(answer);
+	/* The latest recording is recording 2. */
+	answer = ask(p, "difference?base_recording=2&threads=t0");
+	assert_int_equal(number(json_object_get(answer, "base"), "total"), 10);
+	json_decref(answer);
+	/* A time ends where the recording does. */
+	answer = ask(p, "tree?recording=1&to=999000000000");
+	assert_int_equal(number(answer, "to"), end);
+	assert_int_equal(number(answer, "total"), 35);
+	json_decref(answer);
 }
 
 static void test_web_difference(void **state)
@@ -650,6 +769,7 @@ static void test_web_difference(void **state)
 	assert_int_equal((int)(json_number_value(function_of(answer, "leaf", "after")) + 0.5), 997);
 	assert_int_equal((int)json_number_value(function_of(answer, "leaf", "before")), 0);
 	json_decref(answer);
+	are_of_one_recording(&p);
 	refused(&p, "difference?base_recording=3", 404, "no such recording");
 	refused(&p, "difference?base_from=x", 400, "base_from");
 	page_close(&p);
@@ -1021,6 +1141,7 @@ int main(void)
 		cmocka_unit_test(test_web_functions),
 		cmocka_unit_test(test_web_lanes),
 		cmocka_unit_test(test_web_around),
+		cmocka_unit_test(test_web_last_lines),
 		cmocka_unit_test(test_web_difference),
 		cmocka_unit_test(test_web_waits),
 		cmocka_unit_test(test_web_regions_and_heap),

@@ -42,16 +42,17 @@ static int add_lines(struct annotate_answer *a, const struct annotate_source *so
 		     size_t to, uint32_t file)
 {
 	const struct annotate_line *lines = a->function->lines;
-	const uint32_t begin = lines[from].line, end = lines[to - 1].line;
-	const uint32_t first = begin > ANNOTATE_AROUND ? begin - ANNOTATE_AROUND : 1;
-	uint32_t last = end + ANNOTATE_AROUND;
+	/* 64 bits, since a line's number can be the largest of 32. */
+	const uint64_t begin = lines[from].line, end = lines[to - 1].line;
+	const uint64_t first = begin > ANNOTATE_AROUND ? begin - ANNOTATE_AROUND : 1;
+	uint64_t last = end + ANNOTATE_AROUND;
 	int err = 0;
 
 	if (source->n && last > source->n)
 		last = source->n > end ? source->n : end;
-	for (uint32_t line = source->n ? first : begin;
+	for (uint64_t line = source->n ? first : begin;
 	     err == 0 && line <= last && a->n_lines < ANNOTATE_LINES && !is_full(a); line++) {
-		struct annotate_row row = {.file = file, .line = line};
+		struct annotate_row row = {.file = file, .line = (uint32_t)line};
 
 		if (from < to && lines[from].line == line) {
 			row.self = lines[from].self;
@@ -81,8 +82,9 @@ static int add_file(struct annotate_answer *a, const struct annotate_code_option
 	for (size_t piece = from; err == 0 && piece < to;) {
 		size_t end = piece + 1;
 
-		while (end < to && a->function->lines[end].line <=
-					   a->function->lines[end - 1].line + 2 * ANNOTATE_AROUND)
+		while (end < to &&
+		       a->function->lines[end].line - a->function->lines[end - 1].line <=
+			       2 * ANNOTATE_AROUND)
 			end++;
 		err = add_lines(a, &source, piece, end, file);
 		piece = end;
@@ -213,7 +215,7 @@ static int annotate_fill(struct ask *ask, struct annotate_answer *a)
 int answer_annotate(struct ask *ask)
 {
 	struct annotate_answer *a = calloc(1, sizeof(*a));
-	int err = a ? selection_get(ask, false, &a->selection) : -ENOMEM;
+	int err = a ? selection_get(ask, &a->selection) : -ENOMEM;
 
 	if (err == 0)
 		err = asked_find(ask, a->selection, &a->row);

@@ -365,7 +365,7 @@ int answer_around(struct ask *ask)
 	int err = ask_share(ask, "minimum", &a.minimum);
 
 	if (err == 0)
-		err = selection_get(ask, false, &a.selection);
+		err = selection_get(ask, &a.selection);
 	if (err == 0)
 		err = around_make(ask, &a);
 	if (err == 0)

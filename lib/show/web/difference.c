@@ -529,14 +529,14 @@ static void set_scales(struct difference *d)
 	}
 }
 
-/* Makes the two selections. Neither closes what the other is of: a recording is opened anew at most
- * once for a question, and those that were used last stay open. */
+/* Makes the two selections. The second leaves the first one's recording open: a question looks at
+ * most once whether a recording has grown, and those that were used last stay open. */
 static int select_sides(struct difference *d)
 {
-	int err = selection_get(d->ask, false, &d->sides[1].selection);
+	int err = selection_get(d->ask, &d->sides[1].selection);
 
 	if (err == 0)
-		err = selection_get(d->ask, true, &d->sides[0].selection);
+		err = selection_base(d->ask, d->sides[1].selection, &d->sides[0].selection);
 	return err;
 }
 

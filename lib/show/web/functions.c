@@ -165,7 +165,7 @@ int answer_functions(struct ask *ask)
 	int err = functions_read(ask, &f);
 
 	if (err == 0)
-		err = selection_get(ask, false, &f.selection);
+		err = selection_get(ask, &f.selection);
 	if (err == 0)
 		err = selection_flat(ask, f.selection, &f.flat);
 	if (err == 0)

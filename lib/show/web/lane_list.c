@@ -117,7 +117,7 @@ static int append(struct lane_maker *m, const struct lane *lane, uint32_t *ret_l
 	*ret_lane = LANE_NONE;
 	if (list->lanes.count >= m->most) {
 		list->left_out++;
-		if (lane->parent == LANE_NONE)
+		if (lane->kind == LANE_PROCESS) /* It has the time of its threads. */
 			list->left_cpu_ns += lane->totals.cpu_ns;
 		return 0;
 	}

@@ -150,8 +150,8 @@ static int opened_open(struct ask *ask, struct opened *o)
 	return err ? opened_fail(ask, err, NULL) : 0;
 }
 
-/* Closes a recording that is still being made if the store has more of it by now. It is opened anew
- * at most once for a question, which may have selections of it. */
+/* Closes a recording that is still being made if the store has more of it by now. A question looks
+ * at most once: later it may have selections of this recording. */
 static int refresh(struct ask *ask, struct opened *o)
 {
 	struct store_reader *now;
@@ -159,8 +159,9 @@ static int refresh(struct ask *ask, struct opened *o)
 	int err;
 
 	if (!o->is_live || ask->store->source->open ||
-	    o->opened_ns + OPENED_REFRESH_NS > ask->begin_ns)
+	    o->opened_ns + OPENED_REFRESH_NS > ask->begin_ns || o->checked_ns >= ask->begin_ns)
 		return 0;
+	o->checked_ns = clock_ns(CLOCK_MONOTONIC);
 	err = opened_glance(ask, o->last, &now);
 	if (err)
 		return err;
@@ -207,11 +208,11 @@ int opened_get(struct ask *ask, int64_t first, int64_t last, struct opened **ret
 {
 	struct opened *o;
 	uint64_t change = 0;
-	int err = opened_check(ask);
+	int err = 0;
 
 	if (ask->store->source->open) /* There is one recording, whatever its number is. */
 		first = last = 1;
-	if (err == 0 && !last)
+	else if (!last)
 		err = opened_latest(ask, &first, &last, &change);
 	if (err)
 		return err;

@@ -24,9 +24,10 @@ struct thread_totals;
 struct opened {
 	int64_t first, last; /* numbers of the recordings that are added up; 0: there is none */
 	struct store_reader *reader;
-	struct reader_names *names;   /* or NULL */
-	bool is_live;		      /* it had not ended when it was opened */
-	uint64_t opened_ns, used_ns;  /* CLOCK_MONOTONIC */
+	struct reader_names *names; /* or NULL */
+	bool is_live;		    /* it had not ended when it was opened */
+	/* CLOCK_MONOTONIC; checked_ns: when the store was last found to have no more of it */
+	uint64_t opened_ns, checked_ns, used_ns;
 	uint64_t change;	      /* the figures' when it was opened */
 	struct thread_totals *totals; /* by thread; NULL: not needed yet */
 	struct sample_log *log;	      /* NULL: not needed yet, or has_no_log */
@@ -59,7 +60,8 @@ int opened_check(struct ask *ask);
 int opened_glance(struct ask *ask, int64_t id, struct store_reader **ret_reader);
 
 /* Opens the recordings from `first` to `last` (0: the latest), or finds them open. Returns 0, or an
- * error after ask_fail(). *ret_opened is valid until the next call with other numbers. */
+ * error after ask_fail(). *ret_opened, with its selections, is valid until the question ends,
+ * unless this is called for OPENED_MAX other recordings. */
 int opened_get(struct ask *ask, int64_t first, int64_t last, struct opened **ret_opened);
 
 /* Gives the log of the recording's samples, for profiles; NULL: there is none, since it would be

@@ -122,7 +122,8 @@ static int put_selected(struct ask *ask, struct store_reader *reader)
 	err = put_metrics(ask, reader);
 	json_put_array(j, "parts");
 	for (enum partition_by by = 0; by <= PARTITION_BY_ALL; by++)
-		json_put_string(j, NULL, partition_word(by));
+		if (by != PARTITION_BY_CPU) /* The sums of a selection are not kept by CPU. */
+			json_put_string(j, NULL, partition_word(by));
 	json_put_end(j);
 	json_put_end(j);
 	return err;

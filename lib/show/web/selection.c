@@ -32,15 +32,21 @@ void selection_free(struct selection *s)
 
 /* --- parameters ------------------------------------------------------------------------------ */
 
-/* Returns the name of a parameter, with "base_" before it if it is one of the base that is given.
- */
-static const char *named(const struct ask *ask, bool is_base, const char *base_name)
+/* Whose parameters are read: the selection's; those of a base that is of the same recording, or of
+ * another one. */
+enum selection_side { SIDE_SELECTION, SIDE_SAME, SIDE_OTHER };
+
+/* Returns the name of the parameter to read, of which `base_name` is that of the base. */
+static const char *named(const struct ask *ask, enum selection_side side, const char *base_name)
 {
-	return is_base && ask_text(ask, base_name) ? base_name : base_name + strlen("base_");
+	const bool is_own =
+		side == SIDE_SELECTION || (side == SIDE_SAME && !ask_text(ask, base_name));
+
+	return is_own ? base_name + strlen("base_") : base_name;
 }
 
 /* Appends what distinguishes selections of one recording: all parameters that select. */
-static void put_key(struct ask *ask, bool is_base, enum metric metric, struct buf *b)
+static void put_key(struct ask *ask, enum selection_side side, enum metric metric, struct buf *b)
 {
 	static const char *const names[] = {"base_from", "base_to", "base_threads"};
 	static const char *const others[] = {"focus", "ignore", "inlined", "recursion", "inferred"};
@@ -49,7 +55,7 @@ static void put_key(struct ask *ask, bool is_base, enum metric metric, struct bu
 	buf_put_u8(b, (uint8_t)(metric + 1));
 	for (size_t n = 0; n < sizeof(names) / sizeof(*names) + sizeof(others) / sizeof(*others);
 	     n++) {
-		const char *name = n < 3 ? named(ask, is_base, names[n]) : others[n - 3];
+		const char *name = n < 3 ? named(ask, side, names[n]) : others[n - 3];
 
 		for (size_t i = 0; i < q->n_parameters; i++) {
 			if (strcmp(q->parameters[i].name, name) != 0)
@@ -137,7 +143,7 @@ static int read_patterns(struct ask *ask, struct selection *s, const char *name,
 
 /* Reads the time. It is cut at the recording's end as far as the store has it, so that an answer
  * says what it is about. */
-static int read_times(struct ask *ask, bool is_base, struct selection *s)
+static int read_times(struct ask *ask, enum selection_side side, struct selection *s)
 {
 	const struct store_recording *r = &store_reader_tables(s->opened->reader)->recording;
 	const uint64_t end = r->end_ns > r->start_ns ? r->end_ns - r->start_ns : 0;
@@ -145,14 +151,14 @@ static int read_times(struct ask *ask, bool is_base, struct selection *s)
 
 	s->from_ns = 0;
 	s->to_ns = 0;
-	err = ask_number(ask, named(ask, is_base, "base_from"), 0, INT64_MAX, &s->from_ns);
+	err = ask_number(ask, named(ask, side, "base_from"), 0, INT64_MAX, &s->from_ns);
 	if (err == 0)
-		err = ask_number(ask, named(ask, is_base, "base_to"), 1, INT64_MAX, &s->to_ns);
+		err = ask_number(ask, named(ask, side, "base_to"), 1, INT64_MAX, &s->to_ns);
 	if (err == 0 && s->to_ns && s->to_ns <= s->from_ns)
 		return ask_fail(ask, 400, "choose a longer time", "'to' is not behind 'from'");
 	s->filter.from_ns = s->from_ns;
 	s->filter.to_ns = s->to_ns;
-	if (!s->to_ns)
+	if (!s->to_ns || s->to_ns > end)
 		s->to_ns = end > s->from_ns ? end : s->from_ns;
 	return err;
 }
@@ -187,16 +193,16 @@ static int read_metric(struct ask *ask, enum metric *ret_metric)
 	return 0;
 }
 
-static int read_filter(struct ask *ask, bool is_base, struct selection *s)
+static int read_filter(struct ask *ask, enum selection_side side, struct selection *s)
 {
 	int err;
 
 	s->names = calloc(2 * ASK_MANY, sizeof(*s->names));
 	if (!s->names)
 		return -ENOMEM;
-	err = read_times(ask, is_base, s);
+	err = read_times(ask, side, s);
 	if (err == 0)
-		err = read_threads(ask, named(ask, is_base, "base_threads"), s);
+		err = read_threads(ask, named(ask, side, "base_threads"), s);
 	if (err == 0)
 		err = read_patterns(ask, s, "focus", &s->filter.focus);
 	if (err == 0)
@@ -252,8 +258,8 @@ static struct selection **selection_place(struct opened *o, const char *key, siz
 	return oldest;
 }
 
-static int selection_make(struct ask *ask, bool is_base, enum metric metric, struct opened *opened,
-			  struct selection **ret_selection)
+static int selection_make(struct ask *ask, enum selection_side side, enum metric metric,
+			  struct opened *opened, struct selection **ret_selection)
 {
 	struct selection *s = calloc(1, sizeof(*s));
 	int err = s ? 0 : -ENOMEM;
@@ -261,7 +267,7 @@ static int selection_make(struct ask *ask, bool is_base, enum metric metric, str
 	if (err == 0) {
 		s->opened = opened;
 		s->filter.metric = metric;
-		err = read_filter(ask, is_base, s);
+		err = read_filter(ask, side, s);
 	}
 	if (err == 0)
 		err = sum_up(ask, s);
@@ -273,20 +279,14 @@ static int selection_make(struct ask *ask, bool is_base, enum metric metric, str
 	return 0;
 }
 
-static int selection_find(struct ask *ask, bool is_base, enum metric metric,
-			  struct selection **ret_selection)
+static int selection_find(struct ask *ask, enum selection_side side, enum metric metric,
+			  struct opened *opened, struct selection **ret_selection)
 {
 	struct selection **at;
-	struct opened *opened;
 	struct buf key = {0};
-	int64_t first, last;
-	int err = opened_numbers(ask, named(ask, is_base, "base_recording"), &first, &last);
+	int err = 0;
 
-	if (err == 0)
-		err = opened_get(ask, first, last, &opened);
-	if (err)
-		return err;
-	put_key(ask, is_base, metric, &key);
+	put_key(ask, side, metric, &key);
 	if (key.failed) {
 		buf_free(&key);
 		return opened_fail(ask, -ENOMEM, NULL);
@@ -295,7 +295,7 @@ static int selection_find(struct ask *ask, bool is_base, enum metric metric,
 	if (!*at || strcmp((*at)->key, (const char *)key.data) != 0) {
 		selection_free(*at);
 		*at = NULL;
-		err = selection_make(ask, is_base, metric, opened, at);
+		err = selection_make(ask, side, metric, opened, at);
 		if (err == 0) {
 			(*at)->key = (char *)key.data;
 			key = (struct buf){0};
@@ -309,12 +309,48 @@ static int selection_find(struct ask *ask, bool is_base, enum metric metric,
 	return 0;
 }
 
-int selection_get(struct ask *ask, bool is_base, struct selection **ret_selection)
+/* Opens the recording, and finds the selection of it. */
+static int selection_open(struct ask *ask, enum metric metric, struct selection **ret_selection)
+{
+	struct opened *opened;
+	int64_t first, last;
+	int err = opened_numbers(ask, "recording", &first, &last);
+
+	if (err == 0)
+		err = opened_get(ask, first, last, &opened);
+	return err ? err : selection_find(ask, SIDE_SELECTION, metric, opened, ret_selection);
+}
+
+int selection_get(struct ask *ask, struct selection **ret_selection)
 {
 	enum metric metric;
 	int err = read_metric(ask, &metric);
 
-	return err ? err : selection_find(ask, is_base, metric, ret_selection);
+	return err ? err : selection_open(ask, metric, ret_selection);
+}
+
+int selection_base(struct ask *ask, const struct selection *selection,
+		   struct selection **ret_selection)
+{
+	const enum metric metric = selection->filter.metric;
+	struct opened *opened = selection->opened;
+	int64_t first, last;
+	int err = 0;
+
+	if (ask_text(ask, "base_recording")) {
+		err = opened_numbers(ask, "base_recording", &first, &last);
+		if (err == 0)
+			err = opened_get(ask, first, last, &opened);
+	}
+	if (err)
+		return err;
+	if (opened == selection->opened)
+		return selection_find(ask, SIDE_SAME, metric, opened, ret_selection);
+	if (ask_text(ask, "threads") && !ask_text(ask, "base_threads"))
+		return ask_fail(ask, 400, "compare all threads, or give base_threads",
+				"the numbers of threads are those of one recording: the other one "
+				"has other threads");
+	return selection_find(ask, SIDE_OTHER, metric, opened, ret_selection);
 }
 
 int selection_of_metric(struct ask *ask, enum metric metric, struct selection **ret_selection)
@@ -323,7 +359,7 @@ int selection_of_metric(struct ask *ask, enum metric metric, struct selection **
 		return ask_fail(ask, 404, "look at the store of one of the hosts",
 				"sums of samples have no single records of %s",
 				metric_info(metric)->name);
-	return selection_find(ask, false, metric, ret_selection);
+	return selection_open(ask, metric, ret_selection);
 }
 
 /* --- trees and lists ---------------------------------------------------------------------------

@@ -33,10 +33,16 @@ struct selection {
 	double *variances, *self_variances;
 };
 
-/* Finds or makes the selection that the question's parameters describe. With `base`, those of the
- * recording, time and threads are base_recording, base_from, base_to and base_threads where these
- * are given. Returns 0, also if nothing is selected; or an error after ask_fail(). */
-int selection_get(struct ask *ask, bool is_base, struct selection **ret_selection);
+/* Finds or makes the selection that the question's parameters describe. Returns 0, also if nothing
+ * is selected; or an error after ask_fail(). */
+int selection_get(struct ask *ask, struct selection **ret_selection);
+
+/* Does the same for what `selection`, which stays valid, is compared with: its recording, time and
+ * threads are base_recording, base_from, base_to and base_threads. Where these are not given, those
+ * of `selection` are meant; but times and threads of one recording mean nothing in another, where
+ * the whole is meant. */
+int selection_base(struct ask *ask, const struct selection *selection,
+		   struct selection **ret_selection);
 void selection_free(struct selection *selection); /* NULL is allowed */
 
 /* Does the same for another metric than the question's. */

@@ -259,7 +259,7 @@ int answer_tree(struct ask *ask)
 	int err = tree_read(ask, &tree);
 
 	if (err == 0)
-		err = selection_get(ask, false, &tree.selection);
+		err = selection_get(ask, &tree.selection);
 	if (err)
 		return err;
 	err = calltree_new(tree.selection->profile, CALLTREE_BY_SYMBOL, &tree.own);
