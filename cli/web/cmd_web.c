@@ -8,6 +8,7 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,8 +30,8 @@
 #include "page_server.h"
 #include "store/store_reader.h"
 
-#define CMD_WEB_LINK  80 /* size of a link */
-#define CMD_WEB_END_S 1	 /* the server ends within this time after SIGINT */
+#define CMD_WEB_LINK  128 /* size of a link */
+#define CMD_WEB_END_S 1	  /* the server ends within this time after SIGINT */
 
 enum { CMD_WEB_PORT = 0x200, CMD_WEB_NO_OPEN, CMD_WEB_FILES };
 
@@ -149,7 +150,7 @@ static int check_store(const struct cmd_web *args)
 		store_reader_close(reader);
 		return err == -ENODATA ? CMD_NO_SAMPLES : err ? CMD_FAILED : CMD_DONE;
 	}
-	err = store_reader_open_figures(args->source.path, 0, &reader, &error);
+	err = store_reader_open_figures(args->source.path, args->input.recording, &reader, &error);
 	store_reader_close(reader);
 	return err ? input_explain(&args->input, args->path, err, error) : CMD_DONE;
 }
@@ -186,6 +187,21 @@ static int listen_and_drop(struct cmd_web *args)
 	return err ? CMD_NO_SUPPORT : CMD_DONE;
 }
 
+/* Writes the link, with the recordings that the options choose as the page's state. */
+static void put_link(const struct cmd_web *args, char ret_link[static CMD_WEB_LINK])
+{
+	const struct store_range *range = &args->input.range;
+	const int len = snprintf(ret_link, CMD_WEB_LINK, "http://127.0.0.1:%u/%s/",
+				 page_server_port(args->server), page_server_token(args->server));
+	char *end = ret_link + len;
+	const size_t size = CMD_WEB_LINK - (size_t)len;
+
+	if (args->input.is_range && range->first)
+		snprintf(end, size, "#recording=%" PRId64 "..%" PRId64, range->first, range->last);
+	else if (args->input.recording)
+		snprintf(end, size, "#recording=%" PRId64, args->input.recording);
+}
+
 /* Opens the browser, and begins to serve. Returns a cmd_status. */
 static int serve(struct cmd_web *args)
 {
@@ -193,9 +209,8 @@ static int serve(struct cmd_web *args)
 	bool is_opened;
 	int err;
 
-	snprintf(link, sizeof(link), "http://127.0.0.1:%u/%s/", page_server_port(args->server),
-		 page_server_token(args->server));
-	is_opened = !args->no_open && browser_open(link, &args->browser);
+	put_link(args, link);
+	is_opened = !args->no_open && !args->rights.is_nobody && browser_open(link, &args->browser);
 	err = rights_lock();
 	if (err == 0)
 		err = web_new(&args->source, &args->web);

@@ -83,7 +83,8 @@ static int held_store_access(const char *path, int mode)
 	return fd < 0 ? -1 : 0;
 }
 
-/* Opens the connection that stays. Reading something makes SQLite open, or make, all files. */
+/* Opens the connection that stays. Reading something makes SQLite open, or make, all files. Where
+ * it cannot make them, on a read-only file system, the connection is of the main file alone. */
 static int keep_open(const char *path, sqlite3 **ret_db)
 {
 	enum store_db_kind kind = STORE_DB_OTHER;
@@ -94,7 +95,16 @@ static int keep_open(const char *path, sqlite3 **ret_db)
 		err = store_db_kind(*ret_db, &kind, &version);
 	if (err == 0 && kind != STORE_DB_STORE)
 		err = -EINVAL;
-	return err ? err : store_db_exec(*ret_db, "SELECT 1 FROM sqlite_schema");
+	if (err == 0)
+		err = store_db_exec(*ret_db, "SELECT 1 FROM sqlite_schema");
+	if (err && *ret_db && store_db_can_be_immutable(path, sqlite3_errcode(*ret_db))) {
+		sqlite3_close(*ret_db);
+		*ret_db = NULL;
+		err = store_db_open_immutable(path, ret_db);
+		if (err == 0)
+			err = store_db_exec(*ret_db, "SELECT 1 FROM sqlite_schema");
+	}
+	return err;
 }
 
 static int open_files(struct held_store *store, const char *path)

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -439,6 +440,23 @@ int page_server_new(uint16_t port, struct page_server **ret_server)
 	return err;
 }
 
+/* Allows the process as many files as twice the connections. Returns how many connections it may
+ * have, so that they leave as many files for stores. */
+static unsigned connections(void)
+{
+	const rlim_t wanted = 2 * PAGE_SERVER_CONNECTIONS;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return PAGE_SERVER_CONNECTIONS / 10;
+	if (limit.rlim_cur < wanted) {
+		limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	return limit.rlim_cur < wanted ? (unsigned)limit.rlim_cur / 2 : PAGE_SERVER_CONNECTIONS;
+}
+
 int page_server_start(struct page_server *server, struct web *web, const char *files)
 {
 	int err = jobs_new(web, &server->jobs);
@@ -452,7 +470,7 @@ int page_server_start(struct page_server *server, struct web *web, const char *f
 	server->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle,
 		server, MHD_OPTION_LISTEN_SOCKET, server->fd, MHD_OPTION_NOTIFY_COMPLETED,
-		completed, server, MHD_OPTION_CONNECTION_LIMIT, PAGE_SERVER_CONNECTIONS,
+		completed, server, MHD_OPTION_CONNECTION_LIMIT, connections(),
 		MHD_OPTION_CONNECTION_TIMEOUT, PAGE_SERVER_IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)PAGE_SERVER_REQUEST, MHD_OPTION_END);
 	if (!server->daemon)

@@ -4,7 +4,8 @@
  *
  * Everything is below /TOKEN/: the page's files and, below api/, its questions. A request without
  * the token, or for another host's name (which a page of another site would have), is refused
- * before anything else is looked at. Nothing is written, and no request leaves the machine.
+ * before anything else is looked at. Nothing is written. Questions are answered from the store;
+ * for names that a live recording lacks, the servers of DEBUGINFOD_URLS may be asked.
  */
 #ifndef CLI_WEB_PAGE_SERVER_H
 #define CLI_WEB_PAGE_SERVER_H

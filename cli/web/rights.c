@@ -39,9 +39,10 @@ struct rights rights_choose(void)
 
 	if (geteuid() != 0)
 		return rights;
-	rights = (struct rights){RIGHTS_NOBODY, RIGHTS_NOBODY, true};
+	rights = (struct rights){.user = RIGHTS_NOBODY, .group = RIGHTS_NOBODY, .is_root = true};
 	if (from_environment("SUDO_UID", &id) || from_environment("PKEXEC_UID", &id))
 		rights.user = id;
+	rights.is_nobody = rights.user == RIGHTS_NOBODY;
 	entry = getpwuid(rights.user);
 	if (entry)
 		rights.group = entry->pw_gid;

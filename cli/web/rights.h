@@ -9,6 +9,7 @@
 struct rights {
 	uid_t user;
 	gid_t group;
+	bool is_nobody; /* nobody asked by name: other programs run as `user`, too */
 	bool is_root; /* the program was started as root: `user` is who asked for that, or nobody */
 };
 

@@ -231,7 +231,9 @@ mv "$tmp/seen/new" "$tmp/seen/opened"
 SCRIPT
 chmod 755 "$tmp/bin/xdg-open"
 mkdir -m 777 "$tmp/seen"
-serve env DISPLAY=:9 PATH="$tmp/bin:$PATH" "$stackctl" web -i "$tmp/sums.db"
+serve env DISPLAY=:9 PATH="$tmp/bin:$PATH" SUDO_UID=1 "$stackctl" web -i "$tmp/sums.db@1"
+[[ $link =~ ^http://127\.0\.0\.1:[0-9]+/[0-9a-f]{32}/#recording=1$ ]] || fail "link: $link"
+token=${link%/*} token=${token##*/}
 for _ in {1..500}; do
     [ -e "$tmp/seen/opened" ] && break
     sleep 0.02
@@ -243,8 +245,30 @@ grep -qF "url=$link" "$tmp/seen/copy" || fail "the file: $(cat "$tmp/seen/copy")
 ends
 [ ! -e "$(dirname "$file")" ] || fail "$file is left"
 
+# Other programs of nobody could read that file, so there no browser is opened.
+if [ "$(id -u)" = 0 ]; then
+    serve env -u SUDO_UID -u PKEXEC_UID DISPLAY=:9 PATH="$tmp/bin:$PATH" "$stackctl" web -i "$tmp/sums.db"
+    get 200 "${link}api/live"
+    grep -qsF "$token" /tmp/stackctl-web-*/* && fail 'nobody can read the link'
+    ends
+
+    # A store on a read-only file system, where SQLite cannot make its files.
+    mkdir "$tmp/fixed"
+    cp "$tmp/sums.db" "$tmp/fixed/s.db"
+    # shellcheck disable=SC2016 # for the inner shell
+    if unshare -m sh -c 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1"' sh "$tmp/fixed" 2>/dev/null; then
+        # shellcheck disable=SC2016 # for the inner shell
+        serve unshare -m sh -c 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"' sh "$tmp/fixed" \
+            "$stackctl" web --no-open -i "$tmp/fixed/s.db"
+        get 200 "${link}api/tree?recording=1"
+        grep -q '"total":100,' "$tmp/out" || fail "read-only: $(head -c 300 "$tmp/out")"
+        ends
+    fi
+fi
+
 # What cannot be shown is said at once.
 expect 2 "$stackctl" web --no-open -i "$tmp/none.db"
+expect 2 "$stackctl" web --no-open -i "$tmp/sums.db@77"
 expect 2 "$stackctl" web --no-open -i "$tmp/sums.db" --since 1h
 says '--since and --metric'
 expect 2 "$stackctl" web --no-open --port 70000

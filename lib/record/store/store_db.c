@@ -222,6 +222,20 @@ int store_db_open_immutable(const char *path, sqlite3 **ret_db)
 	return err;
 }
 
+bool store_db_can_be_immutable(const char *path, int rc)
+{
+	struct stat st;
+	char *name;
+	bool is_empty;
+
+	if (((rc & 0xff) != SQLITE_CANTOPEN && (rc & 0xff) != SQLITE_READONLY) ||
+	    asprintf(&name, "%s-wal", path) < 0)
+		return false;
+	is_empty = stat(name, &st) < 0 || !st.st_size;
+	free(name);
+	return is_empty;
+}
+
 static uint32_t be32(const uint8_t *b)
 {
 	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];

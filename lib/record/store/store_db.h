@@ -50,6 +50,11 @@ int store_db_open(const char *path, int flags, sqlite3 **ret_db);
  * may be writing the file. */
 int store_db_open_immutable(const char *path, sqlite3 **ret_db);
 
+/* Returns whether reading has failed, with SQLite's result code `rc`, only because the -shm file
+ * could not be opened or made, and the -wal has nothing to read: the file can be opened as
+ * immutable. */
+bool store_db_can_be_immutable(const char *path, int rc);
+
 /* Reads the file's header, bypassing SQLite's pages: takes no lock, replays no journal, writes
  * nothing. *ret_kind tells what the file is, *ret_version the store's version. Returns 0 or
  * -errno. */

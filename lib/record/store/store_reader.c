@@ -60,14 +60,6 @@ static int reader_check_kind(sqlite3 *db, uint32_t *ret_version)
 	return kind == STORE_DB_STORE ? 0 : -EINVAL;
 }
 
-/* Returns whether a transaction failed only because the -shm file could not be made, and the -wal
- * has nothing to read. */
-static bool reader_can_be_immutable(int rc, const char *path)
-{
-	return ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY) &&
-	       reader_size(path, "-wal") == 0;
-}
-
 static int reader_open_db(struct store_reader *r, const char *path, uint32_t *ret_version)
 {
 	sqlite3 **db = &r->db;
@@ -78,7 +70,7 @@ static int reader_open_db(struct store_reader *r, const char *path, uint32_t *re
 	if (err < 0)
 		return err;
 	rc = reader_begin(*db);
-	if (reader_can_be_immutable(rc, path)) {
+	if (store_db_can_be_immutable(path, rc)) {
 		sqlite3_close(*db);
 		*db = NULL;
 		err = store_db_open_immutable(path, db);
