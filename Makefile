@@ -44,11 +44,12 @@ ARCH_SRC   = $(wildcard arch/$(ARCH)/*.c)
 
 # What a packager may leave out (lib/base/parts.h): a part is the folders that tests/lint/layers.txt
 # lists, and a file of cli/without/ or daemon/without/ stands in for it.
-# The server of `stackctl web` is left out as well where libmicrohttpd is missing.
+# The server of `stackctl web` is left out as well where libmicrohttpd is missing, or older than its
+# enum MHD_Result.
 PARTS     := fold servers tags mpi web
 WITHOUT   ?=
 $(if $(filter-out $(PARTS),$(WITHOUT)),$(error WITHOUT="$(WITHOUT)": the parts are $(PARTS)))
-WEB_LIBS  := $(if $(filter web,$(WITHOUT)),,$(shell pkg-config --silence-errors --libs libmicrohttpd))
+WEB_LIBS  := $(if $(filter web,$(WITHOUT)),,$(shell pkg-config --silence-errors --libs 'libmicrohttpd >= 0.9.71'))
 OMITTED   := $(strip $(filter-out web,$(WITHOUT)) $(if $(WEB_LIBS),,web))
 LEFT_OUT  := $(if $(OMITTED),$(shell sed -n '$(foreach part,$(OMITTED),s/^optional $(part): *//p;)' tests/lint/layers.txt))
 has        = $(if $(filter $(1),$(OMITTED)),,$(2))
@@ -66,6 +67,7 @@ TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
 WORKLOADS  = $(B)/workloads/done
 
 all: $(B)/stackd $(B)/stackctl $(call has,tags,stacktag) $(B)/libstackalloc.so
+	$(if $(WEB_LIBS)$(filter web,$(WITHOUT)),,@echo 'stackctl web is left out: pkg-config finds no libmicrohttpd of 0.9.71 or later')
 
 help:
 	@echo 'all man mpi deps demo check check-long check-repeat check-unit check-live check-kernels check-distros check-container lint format agree fuzz soak bench bench-quick install deb dist clean'
