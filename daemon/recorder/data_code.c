@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares some bytes around an address; see data_code.h. All of them lie in the page that holds
- * the address, which is in memory since the process is using it. To read another page, stackd might
- * have to wait for a file system.
+ * the address, which is in memory if the process is still using it. To read another page, stackd
+ * might have to wait for a file system.
  */
 #include "daemon/recorder/data_code.h"
 
 #include <string.h>
-#include <sys/uio.h>
+
+#include "proc/resident_memory.h"
 
 #define PAGE_BYTES   UINT64_C(4096)
 #define BYTES_BEFORE UINT64_C(256)
@@ -18,7 +19,6 @@ bool data_code_has_changed(const struct object *object, uint64_t offset, pid_t p
 {
 	uint8_t file[BYTES_BEFORE + BYTES_BEHIND], memory[sizeof(file)];
 	uint64_t in_page = address % PAGE_BYTES, before = BYTES_BEFORE, behind = BYTES_BEHIND;
-	struct iovec to = {.iov_base = memory}, from = {0};
 	int64_t got;
 
 	if (object->kind != OBJECT_ELF || !object->elf || !elf_file_is_data(object->elf, offset))
@@ -29,8 +29,6 @@ bool data_code_has_changed(const struct object *object, uint64_t offset, pid_t p
 	got = elf_file_read(object->elf, offset - before, file, before + behind);
 	if (got <= (int64_t)before)
 		return false;
-	to.iov_len = from.iov_len = (size_t)got;
-	from.iov_base = (void *)(uintptr_t)(address - before);
-	return process_vm_readv(pid, &to, 1, &from, 1, 0) == got &&
+	return resident_memory_read("/proc", pid, address - before, memory, (size_t)got) &&
 	       memcmp(file, memory, (size_t)got);
 }
