@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json_put.h"
 #include "base/text.h"
 #include "jobs.h"
 #include "web/one_file.h"
@@ -95,10 +96,42 @@ static enum MHD_Result refuse(struct MHD_Connection *connection)
 	return respond_text(connection, MHD_HTTP_FORBIDDEN, "text/plain", "forbidden\n");
 }
 
-static enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned status,
-				     const char *json)
+/* What the server itself answers instead of an answer. */
+struct trouble {
+	unsigned status;
+	const char *error, *remedy;
+};
+
+static const struct trouble busy = {MHD_HTTP_SERVICE_UNAVAILABLE,
+				    "too many questions wait for an answer",
+				    "close some of the pages, or ask again"};
+static const struct trouble many_parameters = {MHD_HTTP_BAD_REQUEST,
+					       "there are too many parameters", "choose fewer"};
+static const struct trouble not_read = {MHD_HTTP_METHOD_NOT_ALLOWED, "the page only reads",
+					"use GET"};
+
+/* Appends the object that says what is wrong; nothing if memory is short. */
+static void put_trouble(const struct trouble *trouble, struct buf *b)
 {
-	return respond_text(connection, status, "application/json", json);
+	struct json j = {0};
+
+	json_put_object(&j, NULL);
+	json_put_string(&j, "error", trouble->error);
+	json_put_string(&j, "remedy", trouble->remedy);
+	json_put_end(&j);
+	if (!j.err && !j.text.failed)
+		buf_put(b, j.text.data, j.text.len);
+	buf_free(&j.text);
+}
+
+static enum MHD_Result respond_trouble(struct MHD_Connection *connection,
+				       const struct trouble *trouble)
+{
+	struct buf b = {0};
+
+	put_trouble(trouble, &b);
+	return respond(connection, trouble->status, "application/json",
+		       MHD_create_response_from_buffer(b.len, b.data, MHD_RESPMEM_MUST_FREE));
 }
 
 /* --- files ----------------------------------------------------------------------------------- */
@@ -243,24 +276,20 @@ static void read_viewer(struct MHD_Connection *connection, struct job *job)
 
 static enum MHD_Result queue(struct page_server_request *request, const char *name)
 {
-	static const char *const busy = "{\"error\":\"too many questions wait for an answer\","
-					"\"remedy\":\"close some of the pages, or ask again\"}";
 	struct page_server *server = request->server;
 	struct job *job = &request->job;
 
 	if (atomic_fetch_add(&server->n_answers, 1) >= PAGE_SERVER_ANSWERS ||
 	    atomic_load(&server->is_ending)) {
 		atomic_fetch_sub(&server->n_answers, 1);
-		return respond_error(request->connection, MHD_HTTP_SERVICE_UNAVAILABLE, busy);
+		return respond_trouble(request->connection, &busy);
 	}
 	request->is_counted = true;
 	job->name = strdup(name);
 	MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, take_parameter, job);
 	read_viewer(request->connection, job);
 	if (job->status)
-		return respond_error(request->connection, MHD_HTTP_BAD_REQUEST,
-				     "{\"error\":\"there are too many parameters\","
-				     "\"remedy\":\"choose fewer\"}");
+		return respond_trouble(request->connection, &many_parameters);
 	if (!has_all(job))
 		return MHD_NO;
 	job->done = done;
@@ -269,7 +298,7 @@ static enum MHD_Result queue(struct page_server_request *request, const char *na
 	MHD_suspend_connection(request->connection);
 	if (jobs_put(server->jobs, job) == 0)
 		return MHD_YES;
-	buf_put(&job->answer, busy, strlen(busy));
+	put_trouble(&busy, &job->answer);
 	job->status = MHD_HTTP_SERVICE_UNAVAILABLE;
 	MHD_resume_connection(request->connection);
 	return MHD_YES;
@@ -357,8 +386,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
 	if (request->is_foreign || !name)
 		return refuse(connection);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-		return respond_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-				     "{\"error\":\"the page only reads\",\"remedy\":\"use GET\"}");
+		return respond_trouble(connection, &not_read);
 	if (strncmp(name, "api/", 4) == 0)
 		return queue(request, name + 4);
 	return respond_file(server, connection, name);
