@@ -71,7 +71,7 @@ def binary():
             continue
         data = subprocess.check_output([STACKCTL, "export", "--" + name, "-i", STORE])
         is_binary = bool(re.search(rb"[^\t\n -\x7e\x80-\xff]|\xff", data))
-        assert is_binary == (name == "pprof"), (name, data)
+        assert is_binary == (name in ("pprof", "perfetto")), (name, data)
         status, text = shown("export", "--" + name)
         assert status == (2 if is_binary else 0), (name, status)
         assert is_binary == (b"is a binary format" in text), (name, text)
