@@ -39,8 +39,8 @@
 #define MAX_MISSING   64	  /* missing debug files that the log names */
 #define TURN_ATTEMPTS 30	  /* attempts to end a window; 5 minutes if the store is busy */
 #define TURN_PAUSE_US 300000	  /* pause between attempts on a full disk */
-#define MOST_BEHIND   5		  /* batches that wait for the names of a window that ends */
-#define END_NS	      UINT64_C(1500000000) /* for names at the end of a run in windows */
+#define MOST_BEHIND   9		  /* batches that wait for the names of a window that ends */
+#define END_NS	      UINT64_C(10000000000) /* for the last names of a window, if the run ends */
 
 struct archive {
 	struct archive_options options;
@@ -68,7 +68,8 @@ struct archive {
 				    * contains */
 	struct naming_schedule *schedule;
 	enum { BETWEEN_COMMITS, AT_END_OF_WINDOW, AT_END } phase; /* when names are looked up */
-	uint64_t end_ns;			/* of AT_END: names come until then */
+	uint64_t
+		end_ns; /* of AT_END and AT_END_OF_WINDOW: if the run ends, names come until then */
 	uint32_t n_objects, n_sizes, n_origins; /* rows written in this window */
 	uint32_t n_missing;			/* number of objects whose debug file was missing */
 	struct store_recording totals; /* totals of the last batch (store_writer_commit()) */
@@ -244,8 +245,10 @@ static bool is_late(void *arg)
 	pthread_mutex_unlock(&a->lock);
 	if (a->phase == BETWEEN_COMMITS)
 		return waiting || is_ending;
-	if (a->phase == AT_END_OF_WINDOW)
-		return waiting >= MOST_BEHIND || is_ending;
+	if (a->phase == AT_END_OF_WINDOW && !is_ending)
+		return waiting >= MOST_BEHIND;
+	/* A window that ends right before the run has as much time for its names as the last one.
+	 */
 	return a->options.window_ns && clock_ns(CLOCK_MONOTONIC) > a->end_ns;
 }
 
@@ -393,6 +396,7 @@ static int next_window(struct archive *a, const struct store_recording *after)
 	int err, turned = -EBUSY;
 
 	a->phase = AT_END_OF_WINDOW;
+	a->end_ns = clock_ns(CLOCK_MONOTONIC) + END_NS;
 	err = naming_schedule_finish(a->schedule);
 	a->phase = BETWEEN_COMMITS;
 	for (int i = 0; !err && i < TURN_ATTEMPTS && may_turn(a, turned); i++)
