@@ -232,7 +232,7 @@ static int write_missing(void *arg, const struct object *object, const char *nam
 }
 
 /* Returns whether naming must stop, since samples wait to be committed, or the run ends. What is
- * left is named later, or by readers. */
+ * left at the end of a window or of the run has no name. */
 static bool is_late(void *arg)
 {
 	struct archive *a = arg;

@@ -69,7 +69,7 @@ void archive_look(struct archive *archive, struct archive_state *ret_state);
 int archive_poll_fd(const struct archive *archive);
 
 /* Waits until all batches are committed and all names are found (in a run that is cut into windows:
- * those that are found in a second and a half), and marks the recording as
+ * those that are found in ten seconds), and marks the recording as
  * finished. 0, or the negative errno of the first failure, with a malloc()ed sentence or NULL in
  * *ret_error. */
 int archive_finish(struct archive *archive, char **ret_error);

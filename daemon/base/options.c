@@ -447,6 +447,9 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		options->event = arg;
 		break;
 	case 'F':
+		if (!strcmp(arg, "max")) /* perf's word */
+			argp_error(state, "--freq 'max': give a number; the kernel's limit is in "
+					  "/proc/sys/kernel/perf_event_max_sample_rate");
 		options->frequency = number(state, "--freq", arg, "Hz", 1, 1000000000);
 		break;
 	case 'c':

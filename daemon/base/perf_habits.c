@@ -14,8 +14,6 @@
 #define EVENT_LEVEL "-e EVENT:u samples user space alone, -e EVENT:k the kernel (cycles:u)"
 
 static const struct habit habits[] = {
-	{'F', "freq", HABIT_VALUE, "max", NULL,
-	 "the largest rate is in /proc/sys/kernel/perf_event_max_sample_rate: -F HZ"},
 	/* which tasks */
 	{'t', "tid", HABIT_VALUE, NULL, NULL,
 	 "whole processes are recorded (--pid N); 'stackctl report --tid N' shows one thread"},

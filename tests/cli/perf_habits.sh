@@ -115,6 +115,7 @@ record 2 '--ring-bytes' record -m 16 -a
 record 2 '--duration' -a --timeout 100
 record 2 'expected' record -g --call-graph dwarf -F nothing -- true
 record 2 '--cgroup' -u root
+record 2 'perf_event_max_sample_rate' -F max -a
 record 2 'no target' record -g -v -T -d -s -N -z
 record 2 'more than one target' -a -- sleep 1 2
 finish

@@ -14,7 +14,7 @@
  *     so a recording that is shorter reads those symbols once, at its end.
  *
  * Naming stops where other work waits for it (naming_schedule_options.is_late): what is left is
- * named in the next round, and at the end by readers (sym/reader_names.h).
+ * named in the next round; what is left at the end has no name.
  *
  * JIT code that had no name when it came is queried again in each round, and once at the end; so is
  * code of a file that had other code when it was queried.
