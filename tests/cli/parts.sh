@@ -12,7 +12,7 @@ make_store "$store" small folded
 expect 0 "$stackctl" --version
 # The page's server is left out by itself where its library is missing.
 web=web
-pkg-config --exists libmicrohttpd || web=
+pkg-config --exists 'libmicrohttpd >= 0.9.71' || web=
 shows "parts: fold servers tags mpi${web:+ web}"
 
 build() { # PART...: into $parted, whose programs are $ctl and $daemon

@@ -42,10 +42,14 @@ class Browser:
         environment = dict(os.environ, HOME=self.profile)
         try:
             self.port = None
-            while self.port is None:
+            for _ in range(20):  # ports
                 self.driver = subprocess.Popen(["chromedriver", "--port=0"], env=environment,
                                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                 self.port = self.find_port()
+                if self.port:
+                    break
+            else:
+                raise RuntimeError("chromedriver finds no free port")
             self.start()
         except BaseException:
             self.__exit__()

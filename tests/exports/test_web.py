@@ -8,7 +8,7 @@ import subprocess
 import time
 import urllib.parse
 
-from common import PATIENCE, STACKCTL, STORES, check, exports, npm, report, run, shared_browser
+from common import PATIENCE, STACKCTL, STORES, Skip, check, exports, npm, report, run, shared_browser
 
 STATE = "return window.stackd.app.store.state"
 TABS = ["flame", "functions", "around", "waits", "heap", "regions", "source", "difference", "fold", "log"]
@@ -18,6 +18,9 @@ class Server:
     """stackctl web, with its link."""
 
     def __init__(self, store):
+        shared_browser()  # skips before anything is started
+        if "\n  web " not in run(STACKCTL, "help"):
+            raise Skip("built without libmicrohttpd")
         self.process = subprocess.Popen([STACKCTL, "web", "-i", store, "--no-open", "--port", "0"], stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True)
         self.link = self.process.stdout.readline().strip()
@@ -27,10 +30,12 @@ class Server:
         return self
 
     def __exit__(self, *_):
-        shared_browser().open("about:blank")  # a page whose server is gone complains
-        self.process.terminate()
-        self.process.wait(PATIENCE)
-        self.process.stdout.close()
+        try:
+            shared_browser().open("about:blank")  # a page whose server is gone complains
+        finally:
+            self.process.terminate()
+            self.process.wait(PATIENCE)
+            self.process.stdout.close()
 
 
 class Page:

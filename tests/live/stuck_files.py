@@ -22,7 +22,7 @@ NAMES = {LOOKUP: "lookup", GETATTR: "getattr", OPEN: "open", READ: "read", STATF
 NO_ANSWER = {FORGET, BATCH_FORGET, INTERRUPT}
 MS_NOSUID, MS_NODEV, MNT_DETACH = 2, 4, 2
 ROOT, PROGRAM = 1, 2
-MOST_S = 300
+MOST_S = 1800
 REQUEST = struct.Struct("=IIQQIIIHH")  # len, opcode, unique, node, uid, gid, pid, length of extensions, padding
 
 

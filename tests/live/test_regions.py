@@ -13,7 +13,7 @@ import subprocess
 import time
 
 import chance
-from harness import (BUILD, FAILED, ROOT, STACKD, USAGE, PATIENCE, Skip, WORKLOADS, Daemon, Recording, check,
+from harness import (BUILD, DONE, FAILED, ROOT, STACKD, USAGE, PATIENCE, Skip, WORKLOADS, Daemon, Recording, check,
                      check_fault, live, record, run,
                      scratch, wait_cpu,
                      workload)
@@ -187,15 +187,18 @@ def end_in_steps(daemon, process):
     50 ms, so that a pass can begin before the first is removed, and return after its own is."""
     process.send_signal(signal.SIGSTOP)
     daemon.process.send_signal(signal.SIGINT)
+    end = time.monotonic() + PATIENCE
     try:
         while daemon.process.poll() is None:
+            check(time.monotonic() < end, "stackd did not end")
             time.sleep(0.05)
             process.send_signal(signal.SIGCONT)
             time.sleep(0.002)
             process.send_signal(signal.SIGSTOP)
     finally:
         process.send_signal(signal.SIGCONT)
-    daemon.finish()
+    result = daemon.finish()
+    check(result.status == DONE, "status %d" % result.status, result.err)
 
 
 @live

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The fork server: what the first descriptors of its workers lead to, and its end. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -162,7 +163,9 @@ static bool begin_serving(struct served *s)
 	snprintf(s->file, sizeof(s->file), "%s/file", s->folder);
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
 		 s->device);
-	if (mount("x", s->folder, "fuse", MS_NOSUID | MS_NODEV, options)) {
+	/* In a mount namespace of its own: whoever else looked there would wait for ever. */
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("x", s->folder, "fuse", MS_NOSUID | MS_NODEV, options)) {
 		rmdir(s->folder);
 		close(s->device);
 		return false;

@@ -47,7 +47,7 @@ static void make_file(const char *name, uid_t owner, mode_t mode)
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "10 10 x\n", 8), 8);
-	assert_int_equal(fchown(fd, owner, owner), 0);
+	assert_int_equal(fchown(fd, owner, (gid_t)-1), 0);
 	assert_int_equal(fchmod(fd, mode), 0);
 	close(fd);
 }
@@ -55,14 +55,14 @@ static void make_file(const char *name, uid_t owner, mode_t mode)
 static void make_folder(const char *name, uid_t owner, mode_t mode)
 {
 	assert_int_equal(mkdir(below(name), 0700), 0);
-	assert_int_equal(chown(below(name), owner, owner), 0);
+	assert_int_equal(chown(below(name), owner, (gid_t)-1), 0);
 	assert_int_equal(chmod(below(name), mode), 0);
 }
 
 static void make_link(const char *name, const char *target, uid_t owner)
 {
 	assert_int_equal(symlink(target, below(name)), 0);
-	assert_int_equal(lchown(below(name), owner, owner), 0);
+	assert_int_equal(lchown(below(name), owner, (gid_t)-1), 0);
 }
 
 static int begin(void **state)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Waits, allocations and calls of native functions at lines that it knows: LIBRARY OUT SECONDS
 
-OUT gets, as JSON: the lines by name (LINES below), and how often first() and second() have called leaf_00.
+It runs for so many seconds of CPU time. OUT gets, as JSON: the lines by name (LINES below), and how often first() and second() have called leaf_00.
 """
 
 import ctypes
@@ -15,18 +15,21 @@ lock = threading.Lock()
 calls = {"first": 0, "second": 0}
 
 
-def wait_for_lock(taken, done):
+def wait_for_lock(taken, near, done):
     taken.wait()
+    near.set()
     with lock:  # LINE lock
         done.set()
 
 
 def hold_lock():
-    taken, done = threading.Event(), threading.Event()
-    thread = threading.Thread(target=wait_for_lock, args=(taken, done))
+    taken, near, done = threading.Event(), threading.Event(), threading.Event()
+    thread = threading.Thread(target=wait_for_lock, args=(taken, near, done))
     thread.start()
     with lock:
         taken.set()
+        while not near.is_set():
+            nap()
         nap()
     thread.join()
 
@@ -36,12 +39,12 @@ def nap():
 
 
 def wait_for_gil(end):
-    while time.monotonic() < end:
+    while time.process_time() < end:
         time.sleep(0.001)
 
 
 def keep_gil(leaves, end):
-    while time.monotonic() < end:
+    while time.process_time() < end:
         leaves.leaf_01(5000000)
 
 
@@ -60,17 +63,17 @@ def second(leaf):
 
 
 def main(library, out, seconds):
-    leaves, end = ctypes.PyDLL(library), time.monotonic() + float(seconds)
+    leaves, end = ctypes.PyDLL(library), time.process_time() + float(seconds)
     thread = threading.Thread(target=wait_for_gil, args=(end,))
     thread.start()
-    while time.monotonic() < end:
+    while time.process_time() < end:
         hold_lock()
         blocks = [allocate() for _ in range(8)]
         for _ in blocks:
             first(leaves.leaf_00)
             first(leaves.leaf_00)
             second(leaves.leaf_00)
-        keep_gil(leaves, time.monotonic() + 0.1)
+        keep_gil(leaves, time.process_time() + 0.1)
     thread.join()
     source = inspect.getsource(sys.modules[__name__]).split("\n")
     lines = {line.split("# LINE ")[1]: number for number, line in enumerate(source, 1) if "  # LINE " in line}
