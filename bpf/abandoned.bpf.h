@@ -235,8 +235,8 @@ static __always_inline void send_left(struct region_thread *thread, __u64 end_ns
 	count_region(STACKD_REGION_LEFT);
 }
 
-/* Returns whether some exits of a region may have no probe any more. Then an instance without an
- * exit need not have been left: it may have returned. */
+/* Returns whether probes may be missing at exits of a region. Then an instance that has not hit an
+ * exit does not count as left, since it may have returned. */
 static __always_inline bool has_lost_exits(__u32 region)
 {
 	__u32 *state = CHECKED(bpf_map_lookup_elem(&regions_off, &region));

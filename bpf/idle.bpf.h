@@ -16,11 +16,12 @@
  * switch. In a program whose threads wake each other all the time, a quarter of the CPU time can be
  * such time, in which the program does not run. No sample in that time can be of the program. So
  * samples of CPUs that make way for a task in scope (one that is recorded) are counted, so that the
- * sum of samples can be compared with the scheduler's CPU time. Of a clock that fires late, only
- * the periods count that were due since the wake-up (late.bpf.h).
+ * sum of samples can be compared with the scheduler's CPU time. A clock can fire late; then only
+ * the periods that were due after the wake-up count (late.bpf.h).
  *
- * The events of a cgroup are off while other tasks have the CPU, and hit none of that time. There,
- * the kernel's own count of the time for which the events were on shows it (sampler.h).
+ * The events of a cgroup are off while tasks outside of the cgroup have the CPU, so no sample hits
+ * that time. For a cgroup, stackd uses the kernel's count of the time for which the events were on
+ * (sampler.h).
  */
 #ifndef IDLE_BPF_H
 #define IDLE_BPF_H

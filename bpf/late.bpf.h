@@ -97,8 +97,8 @@ static __noinline int read_timer(struct scratch *s, const struct perf_event *eve
 	return 0;
 }
 
-/* Of periods that end `last` ns ago and are `every` ns long, `most` ns in all, returns those that
- * were due in the last `since` ns. */
+/* Some periods follow each other. Each is `every` ns long, all together are `most` ns long, and the
+ * last one ended `last` ns ago. Returns the sum of those that were due in the last `since` ns. */
 static __always_inline __u64 due_within(__u64 since, __u64 last, __u64 every, __u64 most)
 {
 	__u64 due;

@@ -24,14 +24,14 @@
  * no managed frames then, and the walk is not remembered.
  *
  * Before 3.11 an activation has one managed frame, an object in the heap, and no cframe. Then each
- * activation gets the next frame of the thread's chain, and all are proven at the end of the walk
- * alone: the chain must have ended, too (managed_finish()).
+ * activation gets the next frame of the thread's chain. The end of the walk proves all of these
+ * frames, if the chain ends there as well (managed_finish()); nothing proves one of them alone.
  *
- * Managed frames are remembered as others are (managed_code.bpf.h), if each code object has a
- * version, and marks are verified. In a record, and among marks,
- * they are rootward of their activation's native frame: that is the order of addresses, if each is
- * where its cframe is; and so a native frame that has gone on to another instruction changes
- * nothing rootward of it.
+ * Walks remember managed frames like others (managed_code.bpf.h), if each code object has a
+ * version, activations have cframes, and marks are verified. In records and among marks, the
+ * managed frames of an activation come right rootward of its native frame. This is the order of
+ * addresses, since a managed frame has the address of its cframe. And a native frame that goes on
+ * to another instruction leaves all marks rootward of it as they are.
  */
 #ifndef MANAGED_BPF_H
 #define MANAGED_BPF_H
@@ -410,8 +410,8 @@ static __always_inline bool managed_begin(struct scratch *s)
 	return true;
 }
 
-/* Counts an activation. Its stack is not needed while the frames are read, so it does not add to
- * what managed_frames() needs at most. */
+/* Counts an activation. This is a function of its own, so that its stack is not in use while
+ * managed_frames() reads frames, which is when the stack is deepest. */
 __noinline int managed_count(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -479,8 +479,9 @@ static __always_inline bool is_unchained(const struct scratch *s, const struct m
 	return false;
 }
 
-/* Adds the next frame of the thread's chain, an object, as that of an activation. Returns whether
- * it could be read. A global function, so that the BPF verifier checks it once. */
+/* Adds the next frame of the thread's chain, an object in the heap, as the frame of the activation
+ * with this CFA. Returns whether the frame was added. A global function, so that the BPF verifier
+ * checks it once. */
 __noinline int managed_add_object(struct scratch *given, __u64 cfa)
 {
 	struct scratch *s = CHECKED(given);
@@ -513,8 +514,9 @@ __noinline int managed_add_object(struct scratch *given, __u64 cfa)
 	return !s->managed.why;
 }
 
-/* Ends a walk that has met an activation. If each has one frame, they are proven only now: the
- * chain has ended, too. A global function, so that the BPF verifier checks it once. */
+/* Ends a walk that has met an activation. If each activation has one frame, marks all frames as not
+ * proven, unless the walk has reached the thread's entry and the chain has ended. A global
+ * function, so that the BPF verifier checks it once. */
 __noinline int managed_finish(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

@@ -251,10 +251,10 @@ static __always_inline __u64 managed_identity(struct scratch *s, __u64 hash)
 	return hash ? managed_hash(s, hash, lines, false) : 0;
 }
 
-/* Returns the number of the code object at an address. 0: it is no code object, or, if
- * s->managed.new_code is set, its names have to be sent first. Its words tell it from others if its
- * version is among them and the process is not restless; otherwise its content does. Sets
- * s->managed.version to its version << 32. */
+/* Returns the number of the code object at an address. 0: there is no code object; or, if
+ * s->managed.new_code is set, the caller has to send its names first. Code objects with the same
+ * address are told apart by their words, if a version is among these and the process is not
+ * restless; otherwise by their content. Sets s->managed.version to the version << 32. */
 __noinline int managed_code(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);

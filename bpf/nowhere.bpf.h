@@ -8,17 +8,17 @@
  *      return address        <- stack pointer, if a call has led here
  *      whatever was there    <- the bad address itself, if a return has led here
  *
- * A return or a jump to a bad address leaves any word on top, also the return address of an earlier
- * call. So that word is believed only if the call before it leads here:
+ * After a return or a jump to a bad address, any word can be on top, such as the return address of
+ * an earlier call. So the walk takes that word for a return address only after one of these calls:
  *
- *   an indirect call, evaluated by the registers, which are those of the call, since nothing has
- *   been executed since;
- *   a direct call of a function that has, near its start, an indirect jump which leads here by the
- *   registers: a tail call, or a PLT stub.
+ *   an indirect call whose operand is the bad address: the registers still have the values that
+ *   they had at the call, since no instruction was executed after it;
+ *   a direct call of a function that has an indirect jump near its start (a tail call, or a PLT
+ *   stub), if the jump's operand is the bad address.
  *
- * A call through memory that has been changed since is refused, as is a tail call from farther on
- * in its function. That the word below the stack pointer is not the bad address shows only that no
- * return has led here; that was enough before, and took jumps for calls.
+ * The walk refuses a call through memory that has changed since, and a tail call farther from the
+ * start of its function. The word below the stack pointer cannot replace this check: it shows
+ * whether a return has led here, but does not tell a jump from a call.
  */
 #ifndef NOWHERE_BPF_H
 #define NOWHERE_BPF_H

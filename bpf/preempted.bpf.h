@@ -29,10 +29,10 @@ static __always_inline bool is_in_scope(struct task_struct *task)
 	return cgroup_id ? is_in_cgroup(task) : passes_on(task);
 }
 
-/* If the current task is to make way for a woken task, adds to the time that the scheduler counts
- * as the woken task's: of periods as due_within() has them, those that were due since the wake-up.
- * If the woken task is in scope, too, the sum over both tasks is right, and nothing is added. A
- * global function, so that the BPF verifier checks it once. */
+/* If the current task is to make way for a woken task, the scheduler counts its time as the woken
+ * task's from the wake-up on. Counts the periods that were due in that time; the parameters are
+ * those of due_within(). Counts nothing if the woken task is in scope as well, since the sum over
+ * both tasks is right then. A global function, so that the BPF verifier checks it once. */
 __noinline int count_preempted(__u64 last, __u64 every, __u64 most)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -304,8 +304,8 @@ struct stackd_stack_record {
 	__u64 cgroup;	  /* id of the cgroup in the hierarchy of version 2 */
 	__u64 stack_end;  /* address; 0: not known */
 	__u32 more_holes; /* 0 in the ring */
-	/* the bad address at which the kernel half's walk has ended was not called by what is on
-	 * top of the stack */
+	/* the kernel half's walk has ended at a bad address, and the word on top of the stack is
+	 * not the return address of a call that leads to that address */
 	__u32 is_uncalled;
 	__u64 below; /* the word below the stack pointer; 0: not known */
 	struct stackd_mapping unknown;

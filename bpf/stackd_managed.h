@@ -55,19 +55,21 @@ struct stackd_interpreter {
 	__u16 frame_end;       /* a byte that says whether the activation's frames end here */
 	__u16 code_first_line; /* in PyCodeObject; 4 bytes */
 	__u16 code_file;
-	__u16 code_name;     /* qualified */
-	__u16 code_lines;    /* the table of lines */
-	__u16 code_start;    /* its instructions */
-	__u16 text_ascii;    /* bytes of a string's header, if it is of ASCII characters, */
-	__u16 text_other;    /* or of others */
-	__u16 code_version;  /* 4 bytes: each code object has another one, or 0; 0: there is none */
-	__u16 language;	     /* enum stackd_runtime */
-	__u16 linked_from;   /* bytes of the function's code: from here on the thread's state */
-	__u16 linked_to;     /* has the new activation, whose own links are set up to here */
+	__u16 code_name;    /* qualified */
+	__u16 code_lines;   /* the table of lines */
+	__u16 code_start;   /* its instructions */
+	__u16 text_ascii;   /* size of the header of a string that has only ASCII characters */
+	__u16 text_other;   /* size of the header of any other string */
+	__u16 code_version; /* 4 bytes, unique to the code object, or 0; offset 0: no such field */
+	__u16 language;	    /* enum stackd_runtime */
+	/* In the code of the function that runs bytecode: from linked_from on, the thread's state
+	 * leads to the new activation; up to linked_to, that activation's own links are not set.
+	 * OBJECT: up to linked_to, the function has not put its frame into the thread's chain yet;
+	 * from left_from[i] to left_to[i], it has taken its frame out of the chain. */
+	__u16 linked_from;
+	__u16 linked_to;
 	__u32 runtime_bytes; /* size of _PyRuntime */
-	/* OBJECT: from its beginning up to linked_to the function has not put its frame into the
-	 * thread's chain, and in the ranges it has taken it out. */
-	__u32 index_shift; /* an instruction's index is the frame's >> index_shift */
+	__u32 index_shift;   /* an instruction's index is the frame's >> index_shift */
 	__u32 pad;
 	__u32 left_from[STACKD_INTERPRETER_LEFT], left_to[STACKD_INTERPRETER_LEFT];
 };
@@ -78,10 +80,11 @@ struct stackd_interpreter {
 #define STACKD_MANAGED_UNPROVEN 0 /* as a number: an activation whose frames are not proven */
 #define STACKD_MANAGED_TEXT	256
 #define STACKD_MANAGED_LINES	4096
-/* bytes of a frame that are read: all fields are in these, */
+/* How many bytes are read, which have all fields above: of a frame, of a frame that is an object in
+ * the heap, and of a code object. */
 #define STACKD_MANAGED_FRAME_BYTES  80
-#define STACKD_MANAGED_OBJECT_BYTES 112 /* in these of an object's, */
-#define STACKD_MANAGED_CODE_BYTES   192 /* and all fields of a code object are in these */
+#define STACKD_MANAGED_OBJECT_BYTES 112
+#define STACKD_MANAGED_CODE_BYTES   192
 
 /* A string: characters of 1, 2 or 4 bytes. */
 struct stackd_managed_text {

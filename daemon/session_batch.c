@@ -46,9 +46,9 @@ void session_count(const struct session *s, struct run_counters *ret_counters)
 	ret_counters->full_windows = s->recording.full_windows;
 }
 
-/* The events of a cgroup count while the kernel has them on: after it has switched to a task of the
- * cgroup. The scheduler counts from the wake-up of that task on. No sample can hit what is between,
- * nor the time of perf's own work at each switch. */
+/* The kernel turns the events of a cgroup on after it has switched to a task of the cgroup. The
+ * scheduler counts the task's time from its wake-up on. No sample can hit the time in between, nor
+ * the time that perf itself takes at each switch. */
 static void count_off(struct run_counters *c)
 {
 	const uint64_t cpu_ns = c->sampled.counters[STACKD_COUNT_CPU_NS];

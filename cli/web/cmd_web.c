@@ -2,9 +2,9 @@
 /*
  * stackctl web: shows a store as a page in the browser, until it is interrupted.
  *
- * The order of the beginning matters. As root, the store's files are opened (held_store.h) and the
- * socket made; then the rights are given up. Only then is read what a profiled program has written,
- * the browser started, or a client answered.
+ * The first steps have a fixed order. As root, stackctl opens the store's files (held_store.h) and
+ * makes the socket. Then it gives up root's rights. Only after that does it read data of profiled
+ * programs, start the browser, and answer clients.
  */
 #include <argp.h>
 #include <errno.h>

@@ -160,8 +160,8 @@ int jobs_new(struct web *web, struct jobs **ret_jobs)
 	return err;
 }
 
-/* Returns what is known of a page, which replaces the one that was used longest ago if it is new.
- */
+/* Returns the entry of a page. A new page gets the entry of the page whose last question is the
+ * oldest. */
 static struct jobs_viewer *viewer_of(struct jobs *jobs, const char *id)
 {
 	struct jobs_viewer *oldest = jobs->viewers;

@@ -96,7 +96,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection)
 	return respond_text(connection, MHD_HTTP_FORBIDDEN, "text/plain", "forbidden\n");
 }
 
-/* What the server itself answers instead of an answer. */
+/* An error that the server itself sends, without asking web/web.h. */
 struct trouble {
 	unsigned status;
 	const char *error, *remedy;
@@ -319,8 +319,9 @@ static enum MHD_Result respond_answer(struct page_server_request *request)
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-/* Returns whether a host's name is one of this machine's own, with any port, since a port can be
- * forwarded by ssh. A page of another site, whose name was made to lead here, has its own. */
+/* Returns whether a host's name is one of this machine's own. Any port is allowed, since ssh can
+ * forward one. If another site lets its name resolve to 127.0.0.1 (DNS rebinding), the requests of
+ * its pages have that name as their host. */
 static bool is_own_host(const char *host)
 {
 	static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};

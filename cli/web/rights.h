@@ -9,8 +9,9 @@
 struct rights {
 	uid_t user;
 	gid_t group;
-	bool is_nobody; /* nobody asked by name: other programs run as `user`, too */
-	bool is_root; /* the program was started as root: `user` is who asked for that, or nobody */
+	bool is_nobody; /* `user` is the account "nobody", which other programs use as well */
+	bool is_root;	/* root has started the program: `user` has called sudo or pkexec, or is
+			 * "nobody" */
 };
 
 /* Finds out whose rights the server should have. */

@@ -12,10 +12,11 @@
 #include "proc/object_id.h"
 #include "runtime/runtime.h"
 
-#define MAX_OBJECTS   1024	  /* source files; functions of others are in [others] */
-#define MAX_CODES     65536	  /* of different content; others are LOST, */
-#define MAX_NUMBERS   (1u << 21)  /* of these; so are those beyond, */
-#define MAX_BYTES     (64u << 20) /* and so are those beyond these, of names and tables */
+/* Functions of further source files are in [others]. Beyond the other limits, names are LOST. */
+#define MAX_OBJECTS   1024	  /* source files */
+#define MAX_CODES     65536	  /* code objects with different contents */
+#define MAX_NUMBERS   (1u << 21)  /* numbers that the kernel half has given to code objects */
+#define MAX_BYTES     (64u << 20) /* of names and tables of lines */
 #define TEXT_ROOM     (STACKD_MANAGED_TEXT * 2 + 4)
 #define OFFSET_MASK   ((UINT64_C(1) << 47) - 1)
 #define LOST	      "[name lost]"

@@ -5,11 +5,12 @@
  * Exits are attached before entries, and detached after them, so that stackd sees the end of every
  * instance (pass) whose beginning it has seen.
  *
- * To detach a link takes the kernel some 50 ms. An instance can be open all that time, if its
- * thread is not on a CPU, and return after its exits were detached. It must not be taken for one
- * that was left by an exception. So before exits are detached, the kernel half is told not to send
- * such instances any more (regions_stopped, STACKD_REGION_IS_GONE). At the end, the entries of all
- * groups are detached before the exits of any.
+ * The kernel takes some 50 ms to detach a link. A thread that is off the CPU can keep an instance
+ * open for all of that time, and return after the exits were detached. That instance must not count
+ * as left by an exception. So stackd first sets a flag, for all regions (regions_stopped) or for
+ * one (STACKD_REGION_IS_GONE), and the kernel half sends no instance without an exit while the flag
+ * is set. Then stackd detaches the exits. At the end of a recording, stackd detaches the entries of
+ * all groups before the exits of any.
  */
 #include "daemon/regions/region_probes.h"
 
@@ -211,8 +212,8 @@ int region_probes_attach(struct region_probes *p, const struct found_region *con
 
 /* --- detaching ------------------------------------------------------------------------------- */
 
-/* Tells the kernel half that a region's probes are being removed. One that was never entered has no
- * open instance, and keeps its state, by which regions.c finds that it was not. */
+/* Tells the kernel half that a region's probes are being removed. A region that was never entered
+ * has no open instance, so it keeps its state: regions.c reads there that it was never entered. */
 static void tell_gone(const struct region_probes *p, uint32_t number)
 {
 	const uint32_t gone = STACKD_REGION_IS_GONE;

@@ -332,8 +332,8 @@ static void keep_provenances(struct tables *t, uint32_t number, struct recipe_ta
 		__atomic_store_n(&t->provenances[number], map, __ATOMIC_RELEASE);
 }
 
-/* Keeps the facts about a file's interpreter, if it has one, and tells the kernel half by what its
- * frames are read. */
+/* Keeps the facts about a file's interpreter, if it has one, and gives them to the kernel half,
+ * which needs them to read the interpreter's frames. */
 static void tell_interpreter(struct tables *t, uint32_t number, const struct recipe_table *table)
 {
 	const struct stackd_interpreter *is = recipe_table_interpreter(table);

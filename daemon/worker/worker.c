@@ -271,8 +271,8 @@ static int refuse(struct worker *w, const struct worker_call *call, const struct
 	return -EOWNERDEAD;
 }
 
-/* Returns whether a worker that was killed by somebody else has been so for the first time over
- * this file, which is not to blame then: the kernel may have been out of memory. */
+/* Notes that somebody else has killed a worker while it read this file. Returns whether this is the
+ * first time: then the file is not to blame, since the kernel may have been out of memory. */
 static bool is_excused(struct worker *w, const struct worker_call *call,
 		       const struct object *object)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A program runs from a file system whose server stops answering: stackd asks that file system nothing, so
-it goes on recording and ends when it is told to."""
+"""A program runs from a file system whose server stops answering. stackd sends no request to that file system,
+so it goes on recording, and ends at SIGTERM."""
 
 import contextlib
 import ctypes
@@ -16,9 +16,9 @@ SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stuck_files.p
 
 @contextlib.contextmanager
 def served(folder, operation, is_hidden):
-    """Serves a folder; gives words before the path of a program there, and functions: to stop the answers, and to
-    end and give what had none. `is_hidden`: in a mount namespace of its own, where other programs of this
-    machine do not come by it."""
+    """Mounts a file system that has a program. Yields the program's command line, a function that makes the server
+    stop answering, and a function that kills the server and returns the requests without an answer. `is_hidden`:
+    the mount is in a mount namespace of its own, so that other programs of this machine do not touch it."""
     mount = folder + "/mount"
     os.mkdir(mount)
     if not os.path.exists("/dev/fuse"):

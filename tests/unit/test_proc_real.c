@@ -391,8 +391,8 @@ static void test_load_while_changing(void **state)
 	pthread_join(thread, NULL);
 }
 
-/* While an exec is awaited, a process that was not heard of has no mappings: those that it has now
- * are the next program's. */
+/* While an exec is awaited, a process that is new to the table gets no mappings: /proc shows those
+ * of the next program. */
 static void test_awaited_exec(void **state)
 {
 	struct context *c = *state;
@@ -441,7 +441,8 @@ static int hear(void *arg)
 	return h->has_exec ? process_table_await_exec(h->c->table, h->pid) : 0;
 }
 
-/* An exec that is heard of after an unknown process was read from /proc: no mappings. */
+/* The event of an exec arrives after /proc of an unknown process was read: the process gets no
+ * mappings, since those that were read may be the next program's. */
 static void test_exec_meanwhile(void **state)
 {
 	struct context *c = *state;

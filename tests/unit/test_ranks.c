@@ -341,7 +341,8 @@ static int hear_exec(void *arg)
 	return process_table_await_exec(arg, PID);
 }
 
-/* An exec is heard of when the environment was read: it may be the next program's. */
+/* The event of an exec arrives after the environment was read: the environment may be the next
+ * program's, so the rank is not taken from it. */
 static void test_environment_of_the_next(void **state)
 {
 	uint64_t value = 0;

@@ -198,8 +198,9 @@ static bool saves_first(const struct solver *s, uint32_t at)
 	return code_decode(s->code, code_area_of(s->code, at), at, &i) && insn_saves_register(&i);
 }
 
-/* Returns whether a byte can be such an instruction. What begins like a function may be one whose
- * address a context has, beside the pointers of the stack that it runs on. */
+/* Returns whether a byte can be such an instruction. An instruction that begins like a function is
+ * refused: code that makes a context stores the address of the context's function beside two
+ * pointers as well, which are those of the context's stack. */
 static bool can_be_landing(const struct solver *s, uint32_t at)
 {
 	return at != CODE_NONE && s->code->marks[at] & CODE_SWEPT &&

@@ -51,8 +51,8 @@ struct debuginfod {
 	size_t n_left;
 };
 
-/* Returns the debuginfod of a client. The library is in no namespace where its function could be
- * found otherwise. NULL: none. */
+/* Returns the debuginfod that a client belongs to; NULL: none. Opens the library by its name, since
+ * its functions are not among the program's global symbols. */
 static struct debuginfod *owner_of(struct client *client)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD);
@@ -163,8 +163,8 @@ static int left_before(const struct debuginfod *d, const uint8_t *build_id, size
 	return 0;
 }
 
-/* Returns whether a fetch failed because of its file alone, which is remembered, so that servers
- * are asked for other files: it is too large, or it was on the way when the time was over. */
+/* Returns whether a fetch failed because of its file alone: the file is too large, or was still on
+ * the way when the time was over. Remembers such a file, and lets servers be asked for others. */
 static bool is_of_file(struct debuginfod *d, const uint8_t *build_id, size_t len, int err)
 {
 	struct left *left = &d->left[d->n_left];

@@ -156,8 +156,9 @@ static int name_object(struct naming_schedule *s, struct store_location *locatio
 	return err ? err : tell_missing(s, locations->object);
 }
 
-/* Names locations object by object, since the symbols of only a few are in memory at a time. Gives
- * how many it has named, which are the first ones then: fewer than `count` if it had to stop. */
+/* Sorts locations by object, since the symbols of only a few objects are in memory at a time, and
+ * names them in that order. *ret_done is the number of those that were named; it is less than
+ * `count` if other work had to go first. */
 static int name_locations(struct naming_schedule *s, struct store_location *locations, size_t count,
 			  bool is_last, size_t *ret_done)
 {
@@ -193,9 +194,9 @@ static int put_first(struct naming_schedule *s, const struct store_location *lef
 	return 0;
 }
 
-/* Queries again the locations without names; those still without one, and those that it does not
- * come to, are queued again, unless `is_last`. Those to which the last round did not come are
- * first, so that each one has its turn even if all rounds stop early. */
+/* Queries the locations without names once more. Unless `is_last`, queues those that still have no
+ * name, and those that it did not reach before it had to stop. Begins with those that the last
+ * round did not reach, so that each location has its turn even if every round stops early. */
 static int name_nameless(struct naming_schedule *s, bool is_last)
 {
 	size_t count = s->nameless.count, left = s->n_left, done = 0, more = 0;

@@ -48,8 +48,8 @@ struct naming_schedule_options {
 	/* Receives, once for each object, the name of a debug file that was missing for its names
 	 * (see naming_missing()). Nonzero results as with each(). NULL: not wanted. */
 	int (*missing)(void *arg, const struct object *object, const char *name);
-	/* Returns whether other work waits for the end of this call: it names no more than it has
-	 * begun with then, NAMING_PREFETCH locations at least. NULL: no work does. */
+	/* Returns whether other work waits until this call returns. If so, the call ends after the
+	 * locations that it has begun with, at least NAMING_PREFETCH. NULL: no work waits. */
 	bool (*is_late)(void *arg);
 	void *arg; /* passed to the functions above */
 };
@@ -68,8 +68,8 @@ int naming_schedule_add_object(struct naming_schedule *schedule, const struct ob
 int naming_schedule_add_location(struct naming_schedule *schedule,
 				 const struct store_location *location);
 
-/* Runs a round if it is due, or what is left of one. Returns 0, -ENOMEM, or what `each` returned.
- */
+/* Runs a round if one is due, or goes on with a round that stopped early. Returns 0, -ENOMEM, or
+ * what `each` returned. */
 int naming_schedule_run(struct naming_schedule *schedule);
 
 /* Names all locations that are queued, at the end of a recording, as far as is_late() lets it.

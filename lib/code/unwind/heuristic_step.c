@@ -565,10 +565,11 @@ static bool is_called(const struct walk_run *run, uint64_t ra)
 	return answer == YES || (answer == UNKNOWN && !may_have_returned(run));
 }
 
-/* After a return or a jump to a bad address, what is on top of the stack would pass for the
- * caller's if it is the return address of an earlier call. So the call must have led here. If it
- * went through memory that is not in the copy, the kernel half has the answer, unless it had no
- * tables to come here; then it is enough that no return has led here. */
+/* After a return or a jump to a bad address, the return address of an earlier call can be on top of
+ * the stack, and would pass for the caller's. So this step requires that the call before it leads
+ * to the bad address. If the call's operand is in memory that is not in the copy of the stack, the
+ * kernel half's answer counts. If that had no tables, and so did not reach the bad address, this
+ * step requires only that no return has led here. */
 bool heuristic_step_from_nowhere(struct walk_run *run)
 {
 	struct walk *w = &run->at.walk;

@@ -75,7 +75,7 @@ static bool is_called(const struct walk_run *run, const struct jump_frame *frame
 	       object->number == frame->object;
 }
 
-#define AHEAD_BYTES 256 /* of code, in which the stack that was taken for a call is given back */
+#define AHEAD_BYTES 256 /* of code behind a call, in which the stack pointer moves up again */
 
 /* Follows code up to its next jump. Returns how many bytes of the stack it gives back, or -1 if it
  * returns: then it was called. */
@@ -133,8 +133,8 @@ static bool may_be_called(const struct walk_run *run, const struct object *own, 
 	return !rule || rule->provenance != PROVENANCE_CFI;
 }
 
-/* Gives the stack pointer without what the code has taken for a call of C: alignment, and
- * arguments. Returns false if the code was called, and so has a frame of its own. */
+/* Finds the stack pointer as it was before the code moved it for a call of C, to align the stack
+ * and to pass arguments. Returns false if the code was called, and so has a frame of its own. */
 static bool find_base(const struct walk_run *run, const struct jump_frame_rules *rules,
 		      uint64_t *ret_sp)
 {

@@ -11,10 +11,11 @@
  * call of StgRun. If StgRun is in another file, as it is for GHC's shared libraries, its call is
  * searched for on the stack.
  *
- * The step must begin at the bottom of StgRun's frame. What the code has taken off the stack for a
- * call of C is what it gives back behind the call. Code that returns was called, and so may code
- * have been that has the return address of a fitting call on top of the stack. It is left alone,
- * since this step would leave out its caller.
+ * The step must begin at the bottom of StgRun's frame. Around a call of C, the code moves the stack
+ * pointer down, and moves it up by as much behind the call; the instructions there show how far.
+ * The module makes no step from code that may have a frame of its own, since the step would skip
+ * its caller: code that reaches a return instruction, and code with the return address of a fitting
+ * call on top of the stack.
  *
  * Traces of LuaJIT, which are JIT code, run in the frame of LuaJIT's interpreter, which they only
  * make larger. The interpreter's call frame information has one rule for all its code, even for the

@@ -93,8 +93,8 @@ void process_table_drain_by(struct process_table *table, int (*drain)(void *arg)
 bool process_table_expects_exec(const struct process_table *table, pid_t pid);
 
 /* Calls `drain`, and then returns 1 if an exec of the process is awaited; 0 if not; or an error of
- * `drain`. To be called between reading a file of the process in /proc and using what was read:
- * with 0, it was of the program that the table has. */
+ * `drain`. A caller that has read a file of the process in /proc calls this before it uses the
+ * content: 0 means that the content belongs to the program that the table has. */
 int process_table_awaits_exec(struct process_table *table, pid_t pid);
 
 /* Returns whether a child and its parent share their memory (CLONE_VM). */

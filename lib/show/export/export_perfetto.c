@@ -547,7 +547,7 @@ static int put_region(struct writer *w, const struct slice *slice)
 	return 0;
 }
 
-/* Appends those of a wait. */
+/* Appends the name and the details of a wait to the event. */
 static int put_wait(struct writer *w, const struct slice *slice, uint64_t stack)
 {
 	const struct wait *wait = wait_of(w, slice);

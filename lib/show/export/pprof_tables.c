@@ -6,8 +6,8 @@
  * written in this order, since some readers rely on it. The most used locations get the smallest
  * numbers; root marks are locations, too, with numbers after the last of these.
  *
- * Functions of one language that an interpreter runs have one mapping, "[python]": their objects
- * are source files, of which there are many, and which are the files of the functions.
+ * All functions of one managed language share one mapping, such as "[python]". Their objects are
+ * source files, so a mapping for each object would only repeat the file of each function.
  *
  * Each element is written as a Profile message of its own: in protobuf, the concatenation of
  * messages is one message with the concatenated lists.

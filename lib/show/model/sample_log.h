@@ -36,9 +36,9 @@ struct sample_log_view {
 	uint32_t n_kinds;
 };
 
-/* Reads all samples of a reader, which must outlive the log. `stop` is NULL, or what another thread
- * sets to end the call. Returns 0; -EFBIG: the log would have more than `max_bytes`, or samples are
- * not in time order; -ECANCELED, -ENOMEM, or an error of store_reader_samples(). */
+/* Reads all samples of a reader, which must outlive the log. Another thread can set *stop to end
+ * the call; `stop` may be NULL. Returns 0; -EFBIG: the log would have more than `max_bytes`, or
+ * samples are not in time order; -ECANCELED, -ENOMEM, or an error of store_reader_samples(). */
 int sample_log_new(struct store_reader *reader, size_t max_bytes, const atomic_bool *stop,
 		   struct sample_log **ret_log);
 void sample_log_free(struct sample_log *log); /* NULL is allowed */

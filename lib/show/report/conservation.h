@@ -8,10 +8,10 @@
  * less where tasks run for long. The scheduler also adds to a woken task's time the time in which
  * the task's CPU is still idle, or still runs another task, before it switches (idle.bpf.h); no
  * sample of that time is the woken task's. Its length is known from samples that hit such a CPU.
- * The clock of a virtual machine fires late, so only what was due since the wake-up counts. The
- * events of a cgroup do not count on such a CPU; there the time is what the scheduler counts beyond
- * the time for which the events were on. For events of threads (-c 1) it is not known, and it is
- * not judged whether there are too few samples. What chance and the measurement allow together is
+ * The clock of a virtual machine fires late, so only periods that were due since the wake-up count.
+ * The events of a cgroup are off on such a CPU. For a cgroup, this time is the scheduler's count
+ * less the time for which the events were on. For events of threads (-c 1) it is not known, so the
+ * check cannot find that there are too few samples. Chance and the measurement together allow
  *
  *   5 sqrt(n) periods        for chance: exceeded in one of 1.7 million recordings
  *   stolen time              of a virtual machine: a sample can fall on the end of it

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells a person who looks at a report what to record, or to install, to see what the report cannot
- * show: where threads waited, the functions of a language that an interpreter or a JIT compiler
- * runs. Only what the recording itself shows is told; two lines at most.
+ * Writes hints into the head of a report. A hint says what to record, or to install, so that a
+ * report can show more: where threads waited, or the functions of a language that an interpreter or
+ * a JIT compiler runs. Hints depend on the recording alone. A report has at most two.
  */
 #ifndef REPORT_HINTS_H
 #define REPORT_HINTS_H

@@ -3,9 +3,10 @@
  * One function: its callers and callees, its lines, by which rules its callers were found, and why
  * paths through it are incomplete.
  *
- * What is counted by path goes through the nodes of the trie once: a node's number is larger than
- * its parent's, so the innermost call of the function in a path is known of the parent before. A
- * path's amount counts for the line of that call, and the rule by which its caller was found.
+ * One pass over the nodes of the trie finds the innermost call of the function in each path. A
+ * node's number is larger than its parent's, so the pass knows the parent's innermost call already.
+ * The amount of a path counts for the line of that call, and for the rule by which the caller of
+ * that call was found.
  */
 #include <errno.h>
 #include <math.h>

@@ -3,10 +3,11 @@
  * What changed from one selection to another: both call trees as one, and the functions, each with
  * the standard error of its change.
  *
- * The two selections can be of different recordings, which number their symbols each for itself, so
+ * The two selections can be of different recordings, in which a symbol has different numbers. So
  * nodes and functions are matched by the text of name and object. The variance of a node's amount
- * is the sum of the variances of what is below it: a third and fourth tree, made of the same
- * entries in the same order, have these sums in the place of amounts, at the same nodes.
+ * is the sum of the variances of the entries below it. These sums are in a second tree for each
+ * selection, as its amounts. Both trees are made of the same entries in the same order, so their
+ * nodes have the same numbers.
  */
 #include <errno.h>
 #include <math.h>
@@ -44,7 +45,7 @@ struct difference_node {
 	double self[DIFFERENCE_SIDES], total[DIFFERENCE_SIDES], noise;
 };
 
-/* A pair of nodes whose answer's node is still to be made; CALLTREE_NONE: a side lacks it. */
+/* A pair of nodes for which the answer has no node yet. CALLTREE_NONE: the side has none. */
 struct difference_pending {
 	uint32_t at[DIFFERENCE_SIDES];
 	int32_t parent;

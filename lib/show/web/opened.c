@@ -173,7 +173,8 @@ static int refresh(struct ask *ask, struct opened *o)
 	return 0;
 }
 
-/* Returns the place of a recording that is open, or else the one that was used longest ago. */
+/* Returns the entry of the recordings from `first` to `last` if they are open, else the entry to
+ * replace, whose last use is the oldest. */
 static struct opened *opened_place(struct web_store *store, int64_t first, int64_t last)
 {
 	struct opened *oldest = store->opened;

@@ -32,11 +32,11 @@ void selection_free(struct selection *s)
 
 /* --- parameters ------------------------------------------------------------------------------ */
 
-/* Whose parameters are read: the selection's; those of a base that is of the same recording, or of
- * another one. */
+/* What the parameters describe: the selection; a base of the same recording; or a base of another
+ * recording. */
 enum selection_side { SIDE_SELECTION, SIDE_SAME, SIDE_OTHER };
 
-/* Returns the name of the parameter to read, of which `base_name` is that of the base. */
+/* Returns the name of the parameter to read. `base_name` is the parameter's name for a base. */
 static const char *named(const struct ask *ask, enum selection_side side, const char *base_name)
 {
 	const bool is_own =
@@ -242,7 +242,8 @@ static int sum_up(struct ask *ask, struct selection *s)
 	return err == -ENODATA ? 0 : err;
 }
 
-/* Returns the place of the selection with a key, or else of the one that was used longest ago. */
+/* Returns the entry of the selection with a key; if there is none, the entry to replace, whose last
+ * use is the oldest. */
 static struct selection **selection_place(struct opened *o, const char *key, size_t len)
 {
 	struct selection **oldest = &o->selections[0];

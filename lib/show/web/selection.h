@@ -37,15 +37,15 @@ struct selection {
  * is selected; or an error after ask_fail(). */
 int selection_get(struct ask *ask, struct selection **ret_selection);
 
-/* Does the same for what `selection`, which stays valid, is compared with: its recording, time and
- * threads are base_recording, base_from, base_to and base_threads. Where these are not given, those
- * of `selection` are meant; but times and threads of one recording mean nothing in another, where
- * the whole is meant. */
+/* Finds or makes the base with which `selection` is compared; `selection` stays valid. The
+ * parameters base_recording, base_from, base_to and base_threads describe the base. The default of
+ * each is the value of `selection`. But the times and threads of one recording mean nothing in
+ * another: if the base is of another recording, the defaults are its whole time and all threads. */
 int selection_base(struct ask *ask, const struct selection *selection,
 		   struct selection **ret_selection);
 void selection_free(struct selection *selection); /* NULL is allowed */
 
-/* Does the same for another metric than the question's. */
+/* Does what selection_get() does, but for this metric instead of the question's. */
 int selection_of_metric(struct ask *ask, enum metric metric, struct selection **ret_selection);
 
 /* Returns the tree of all paths; it belongs to the selection. Returns 0, -ENOMEM or -ECANCELED. */

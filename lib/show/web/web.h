@@ -5,8 +5,8 @@
  * screen can show. Nothing here knows HTTP: the server (cli/web) brings questions, and the pages
  * that verbs write as one file contain the same answers.
  *
- * What an answer is made of is kept for the next one (web/store.h): the opened recording, the sums
- * of the last selections, and their trees.
+ * The next answers use again what one answer has needed (web/opened.h): the opened recording, the
+ * sums of the last selections, and their trees.
  */
 #ifndef WEB_WEB_H
 #define WEB_WEB_H
@@ -41,8 +41,9 @@ struct web_source {
 	/* Makes a source of the names that an unfinished recording lacks; NULL: they are not looked
 	 * up. Returns 0 or -ENOMEM. */
 	int (*new_names)(struct reader_names **ret_names);
-	/* Opens what a source has that is no store, as one recording of sums of `metric`; NULL: it
-	 * is a store. Errors as store_reader_open(). */
+	/* Opens a source that is no store (a file of `stackctl merge`, a server's database) as one
+	 * recording of sums of `metric`. NULL: the source is a store. Errors as
+	 * store_reader_open(). */
 	int (*open)(const void *arg, struct store_reader **ret_reader, char **ret_error);
 	/* Describes the store's file as stat() does; NULL: stat() of the path does. Returns 0 or a
 	 * negative errno; -ENOENT: the store is gone. */
@@ -64,7 +65,8 @@ struct web_question {
 	const char *name; /* "tree" */
 	const struct web_parameter *parameters;
 	size_t n_parameters;
-	/* What another thread sets if nobody waits for the answer any more; NULL: nobody does. */
+	/* Another thread sets this flag when nobody wants the answer any more. NULL: the question
+	 * cannot be stopped. */
 	const atomic_bool *stop;
 };
 

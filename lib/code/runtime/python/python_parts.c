@@ -147,8 +147,8 @@ static void add_left(struct leaving *l, size_t from, size_t to)
 	l->facts->left_to[l->n++] = (uint32_t)to;
 }
 
-/* Finds the end of the code that runs on from an address: behind a return or jump, whose target is
- * then given, or 0. Returns 0 if there is none in `most` bytes. */
+/* Returns the address behind the first return or jump from `from` on; 0: `most` bytes have none.
+ * *ret_target is the jump's target; 0: it is a return. */
 static size_t straight_end(struct leaving *l, size_t from, size_t most, uint64_t *ret_target)
 {
 	struct insn insn;
