@@ -107,6 +107,8 @@ void session_take_meanwhile(void *arg, bool is_waiting)
 	struct session *s = arg;
 	int err = is_waiting ? intake_take_events(s->rings.intake) : 0;
 
+	/* Each wait of the loop has a limit of its own, but several can follow one another. */
+	service_manager_alive(&s->log.watchdog, clock_ns(CLOCK_MONOTONIC));
 	if (!err && sampler_is_pressed(s->sampler))
 		err = intake_take_records(s->rings.intake, MOST_BYTES);
 	if (err < 0)

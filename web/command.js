@@ -38,6 +38,18 @@ function laneFilters(lanes) {
 }
 
 /**
+ * A comment for what the options of lanes cannot say. Where a pool's name has a star, it has digits; to the option,
+ * the star is any letters.
+ * @param {Lane[]} lanes
+ */
+function note(lanes) {
+	const words = laneFilters(lanes);
+	if (!words)
+		return " # of all threads: no options select just these lanes";
+	return words.includes("--comm") ? " # and all threads of the process whose names match" : "";
+}
+
+/**
  * @typedef {{ id: string, pid: number, tid?: number }} Lane
  * @param {import("./state.js").State} state
  * @param {string} store the store's path
@@ -51,7 +63,7 @@ export function commandOf(state, store, lanes) {
 		words.push("-i", store, ...state.recording ? ["--recording", state.recording] : []);
 	if (state.tab !== "log")
 		words.push(...filters(state, lanes));
-	return words.map(quoted).join(" ") + (state.tab !== "log" && !laneFilters(lanes) ? " # of all threads: no options select just these lanes" : "");
+	return words.map(quoted).join(" ") + (state.tab === "log" ? "" : note(lanes));
 }
 
 /** @param {import("./state.js").State} state */

@@ -107,6 +107,7 @@ export class Lanes {
 	/** Shows no lanes: those of what is selected are not there. */
 	clear() {
 		this.data = null;
+		this.drag = null;
 		this.lanes = [];
 		this.lines = [];
 		fill(this.names);
@@ -154,7 +155,7 @@ export class Lanes {
 		for (const lane of this.lanes)
 			rows.push(this.drawName(lane, state));
 		if (this.data.left_out?.lanes)
-			rows.push(el("div", { class: "lane-name dim" }, `${this.data.left_out.lanes} more` + (this.isTimed ? ` with ${time(this.data.left_out.cpu_ns)} of CPU time` : "")));
+			rows.push(el("div", { class: "lane-name dim" }, `${this.data.left_out.lanes} more` + (this.isTimed && this.data.left_out.cpu_ns ? ` with ${time(this.data.left_out.cpu_ns)} of CPU time in processes that are not shown` : "")));
 		fill(this.names, ...rows);
 	}
 

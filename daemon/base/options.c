@@ -112,7 +112,7 @@ static const struct argp_option argp_options[] = {
 	 "of the incomplete paths",
 	 2},
 	{"managed", OPTION_MANAGED, NULL, 0,
-	 "record the functions of Python programs (3.11 to 3.13), with file and line", 2},
+	 "record the functions of Python programs (CPython 3.8 to 3.13), with file and line", 2},
 	{"judge", OPTION_JUDGE, NULL, 0,
 	 "check each walk of the kernel half by a walk of the daemon; counts are in stackctl stats -v",
 	 2},
@@ -330,6 +330,14 @@ static void set_target(struct argp_state *state, struct options *options, enum t
 	options->target = kind;
 }
 
+static void set_frequency(struct argp_state *state, struct options *options, const char *arg)
+{
+	if (!strcmp(arg, "max")) /* perf's word */
+		argp_error(state, "--freq 'max': give a number; the kernel's limit is in "
+				  "/proc/sys/kernel/perf_event_max_sample_rate");
+	options->frequency = number(state, "--freq", arg, "Hz", 1, 1000000000);
+}
+
 static void set_duration(struct argp_state *state, struct options *options, const char *arg)
 {
 	char *end;
@@ -447,10 +455,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		options->event = arg;
 		break;
 	case 'F':
-		if (!strcmp(arg, "max")) /* perf's word */
-			argp_error(state, "--freq 'max': give a number; the kernel's limit is in "
-					  "/proc/sys/kernel/perf_event_max_sample_rate");
-		options->frequency = number(state, "--freq", arg, "Hz", 1, 1000000000);
+		set_frequency(state, options, arg);
 		break;
 	case 'c':
 		options->period = number(state, "--count", arg, "events", 1, INT64_MAX);

@@ -153,8 +153,8 @@ test("the command line shows the same", () => {
 	assert.equal(filters("t1", "t3"), " --tid 7,10");
 	assert.equal(filters("p2", "p4"), " --pid 9,11");
 	assert.equal(filters("p2", "t3", "g2:worker-*"), " --pid 9", "a process has its threads and pools");
-	assert.equal(filters("g2:worker-*"), " --pid 9 --comm 'worker-*'");
-	assert.equal(filters("g2:worker-*", "g2:io *"), " --pid 9 --comm 'worker-*' --comm 'io *'");
+	assert.equal(filters("g2:worker-*"), " --pid 9 --comm 'worker-*' # and all threads of the process whose names match");
+	assert.equal(filters("g2:worker-*", "g2:io *"), " --pid 9 --comm 'worker-*' --comm 'io *' # and all threads of the process whose names match");
 	for (const ids of [["t1", "p2"], ["t3", "g2:worker-*"], ["g1:worker-*", "p2"], ["g1:worker-*", "g2:worker-*"]])
 		assert.equal(filters(...ids), " # of all threads: no options select just these lanes", ids.join());
 	assert.equal(commandOf({ ...DEFAULTS, tab: "difference", before: "1", recording: "2" }, "s.db", []), "stackctl diff s.db@1 s.db@2");

@@ -66,14 +66,16 @@ static bool has_owner_of_new(const char *path, const struct stat *store)
 	bool has = false;
 	int fd = -1;
 
-	if (real && asprintf(&name, "%s.XXXXXX", real) > 0)
+	if (real && asprintf(&name, "%s.XXXXXX", real) < 0)
+		name = NULL;
+	if (name)
 		fd = mkostemp(name, O_CLOEXEC);
 	if (fd >= 0) {
 		has = !fstat(fd, &st) && st.st_dev == store->st_dev && st.st_uid == store->st_uid;
 		unlink(name);
 		close(fd);
-		free(name);
 	}
+	free(name);
 	free(real);
 	return has;
 }

@@ -15,8 +15,9 @@
  * states for time on a CPU. A sample that stands for several periods is one sample here.
  *
  * All packets are one sequence, so a function, frame or stack is written once, before its first
- * use. Readers sort packets by time and keep the order of those of equal time, so each track's
- * events must be in order, and those of different tracks need not be. Slices of a track must nest:
+ * use. Readers sort packets by time and keep the order of those of equal time, so the
+ * slices and values of a track must be in order; moments, and events of different tracks, need not
+ * be. Slices of a track must nest:
  * a slice that does not fit goes to another track of the same name. Times are CLOCK_MONOTONIC, and
  * the first packet has the wall clock's time at the recording's start.
  */

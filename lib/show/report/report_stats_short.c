@@ -29,7 +29,7 @@ static const struct {
 	{"tasks_untimed", "tasks have no CPU time: there was no room"},
 	{"late_cut_ns", "ns of CPU time have no sample: one came too late"},
 	{"late_events", "events came too late to be put in order"},
-	{"out_of_sequence", "walks build on one whose record did not arrive"},
+	{"out_of_sequence", "walks continue an earlier walk whose record was lost"},
 	{"stacks_evicted", "stacks were dropped before their records came"},
 	{"branch_records_missing", "samples lack the branch records that were asked for"},
 	{"regions_lost_ring", "passes through regions were lost (--ring-bytes)"},
@@ -56,8 +56,8 @@ static const struct {
 	 "files have a Python whose functions are not read (docs/PYTHON.md)"},
 	{"tables_refused", "files have no unwind table: there was no room (--table-memory)"},
 	{"tables_put_off", "requests of evicted unwind tables were put off (--table-memory)"},
-	{"refused.", "entries of unwind information were refused"},
-	{"names_unproven", "locations have no name: their file was another by then"},
+	{"refused.", "files, or entries of their unwind information, were refused"},
+	{"names_unproven", "locations have no name: their file had been replaced"},
 	{"frames_unproven", "frames are not shown: their file was being written to"},
 	{"files_unwatched", "files could not be watched for being overwritten"},
 	{"steps_wrong", "steps were contradicted by the caller's code: paths end before them"},
@@ -67,7 +67,7 @@ static const struct {
 	{"tag_collisions", "tags belong to two call paths"},
 	{"full_windows", "windows ended early, for the sake of memory"},
 	{"worker_restarts", "workers were started again"},
-	{"worker_server_restarts", "starts of the process that makes workers, after one died"},
+	{"worker_server_restarts", "restarts of the process that starts workers"},
 };
 
 static uint64_t value_of(const struct store_tables *t, const char *name)
