@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# An image with stackd and stackctl: docker build -t stackd . (README says how it is run)
+# An image with stackd and stackctl: docker build -t stackd . (docs/INSTALL.md says how it is run)
 #
 # The first stage makes the Debian package, the second installs it, with the libraries that it needs
 # and nothing else. In a tree of `make dist` there is no need of clang.

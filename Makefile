@@ -301,7 +301,17 @@ $(B)/man/done: $(B)/stackctl $(B)/stackd
 	$(call say,MAN,$(@D))rm -f $(@D)/*.[18] && export SOURCE_DATE_EPOCH=$(MAN_EPOCH) && $< help --man > $(@D)/stackctl.1 && for verb in $$($< help --verbs); do \
 		$< help --man $$verb > $(@D)/stackctl-$$verb.1 || exit 1; done && $(B)/stackd --man > $(@D)/stackd.8 && touch $@
 
-man: $(B)/man/done
+# The documents for users are manual pages, too, where there is lowdown: docs/MARKS.md is stackd-marks(7).
+DOCUMENTS   = $(wildcard docs/*.md docs/find/*.md)
+FOR_MANUAL  = $(filter-out $(addprefix docs/,README.md ARCHITECTURE.md DECISIONS.md WORKERS.md COST.md find/README.md),$(DOCUMENTS))
+$(B)/man/documents: $(FOR_MANUAL) $(B)/man/done
+	@mkdir -p $(@D)
+	$(call say,MAN,$(@D)/*.7)rm -f $(@D)/*.7 && if command -v lowdown >/dev/null; then for page in $(FOR_MANUAL); do \
+		name=stackd-$$(echo $${page#docs/} | sed 's/\.md$$//;s,/,-,' | tr A-Z a-z); \
+		lowdown -s -tman -M title=$$name -M section=7 -M source=stackd -M date=$$(date -u -d @$(MAN_EPOCH) +%F) $$page | sed 's/\\fC/\\fB/g' \
+			> $(@D)/$$name.7 || exit 1; done; fi && touch $@
+
+man: $(B)/man/done $(B)/man/documents
 
 # The kernel's types that its program needs, of all: tests/check.sh makes it for each run.
 $(B)/check/kernel.btf: $(GEN)/stackd.bpf.o
@@ -477,6 +487,12 @@ install: all man $(call has,tags,install-tags)
 		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
 	install -m 0644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 0644 $(B)/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
+	if ls $(B)/man/*.7 >/dev/null 2>&1; then install -d $(DESTDIR)$(PREFIX)/share/man/man7 && \
+		install -m 0644 $(B)/man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7; fi
+	install -d $(DESTDIR)$(PREFIX)/share/doc/stackd/docs/find
+	install -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/stackd
+	install -m 0644 $(wildcard docs/*.md) docs/flamegraph.svg $(DESTDIR)$(PREFIX)/share/doc/stackd/docs
+	install -m 0644 $(wildcard docs/find/*) $(DESTDIR)$(PREFIX)/share/doc/stackd/docs/find
 	$(B)/stackctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/stackctl
 	$(B)/stackctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_stackctl
 	install -D -m 0644 $(B)/libstackalloc.so $(DESTDIR)$(PREFIX)/lib/stackd/libstackalloc.so

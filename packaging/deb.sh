@@ -35,11 +35,10 @@ for program in "$root"/usr/bin/stackctl-mpi.*; do # where `make mpi` has made an
     [ ! -f "$program" ] || strip --strip-unneeded --remove-section=.comment --remove-section=.note "$program"
 done
 strip --strip-debug --enable-deterministic-archives "$lib"/lib*.a
-gzip -9n "$root"/usr/share/man/man[18]/*
+gzip -9n "$root"/usr/share/man/man[178]/*
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 printf '%s (%s) unstable; urgency=low\n\n  * See changelog.gz.\n\n -- %s  %s\n' "$name" "$version" \
     "$maintainer" "$(date -R -d "@$epoch")" | gzip -9n >"$doc/changelog.Debian.gz"
-cp docs/*.md "$doc"
 
 cat >"$doc/copyright" <<END
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Defines the exit statuses that README documents. */
+/* Defines the exit statuses that docs/REPORTS.md documents. */
 #ifndef BASE_EXIT_STATUS_H
 #define BASE_EXIT_STATUS_H
 

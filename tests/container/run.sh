@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The Dockerfile: built with podman from a base image that debootstrap makes (no registry is asked),
-# and run as README describes, with all rights and with the fewest that suffice.
+# and run as docs/INSTALL.md describes, with all rights and with the fewest that suffice.
 #
 #   tests/container/run.sh      prints a line a test, as tests/check.sh does; LOGS is for logs
 #
@@ -126,15 +126,15 @@ shows() { # STORE PATTERN OPTIONS...: complete paths, with such a row
     fi
 }
 
-# The options of README's line, so that it is the line that is tried.
+# The options of its line, so that it is the line that is tried.
 fewest() {
-    sed -n 's/^ *\(--security-opt .*--cap-drop [^\]*\)\\$/\1/p' README.md | grep .
+    sed -n 's/^ *\(--security-opt .*--cap-drop [^\]*\)\\$/\1/p' docs/INSTALL.md | grep .
 }
 
 # Each of these capabilities is needed: without any of them stackd fails, or has no complete paths.
 needs_each() {
     local options name
-    options=$(fewest) || { echo 'wrong: README has no line of capabilities' && return 1; }
+    options=$(fewest) || { echo 'wrong: docs/INSTALL.md has no line of capabilities' && return 1; }
     build/workloads/chain 60 >/dev/null &
     targets+=($!)
     rm -rf "$folder/data" && mkdir -p "$folder/data"

@@ -31,6 +31,7 @@ import test_cpus  # noqa: E402,F401
 import test_crowd  # noqa: E402,F401
 import test_debug_files  # noqa: E402,F401
 import test_deep  # noqa: E402,F401
+import test_documents  # noqa: E402,F401
 import test_erlang  # noqa: E402,F401
 import test_faults  # noqa: E402,F401
 import test_fold  # noqa: E402,F401

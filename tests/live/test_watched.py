@@ -108,10 +108,10 @@ def test_watchdog():
 
 @live
 def test_journal():
-    """A full ring is told to the journal with the id that stands in README."""
+    """A full ring is told to the journal with the id that stands in docs/SERVICE.md."""
     if os.path.exists(JOURNAL):
         raise Skip("a journal is running")
-    with open(ROOT + "/README.md", encoding="utf-8") as file:
+    with open(ROOT + "/docs/SERVICE.md", encoding="utf-8") as file:
         rows = re.findall(r"^\| `([0-9a-f]{32})` \| (.*) \|$", file.read(), re.MULTILINE)
     ids = [number for number, says in rows if "the ring" in says]
     check(len(dict(rows)) == len(rows) and len(ids) == 1, "ids", rows)
