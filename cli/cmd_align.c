@@ -32,6 +32,7 @@ struct cmd_align {
 };
 
 static const struct argp_option cmd_align_options[] = {
+	{NULL, 0, NULL, 0, "What to measure:", 3},
 	{"depth", CMD_ALIGN_DEPTH, "N", 0,
 	 "Cut paths to the function that was hit and its N callers (default 2)", 3},
 	{"compare", CMD_ALIGN_COMPARE, 0, 0,
@@ -41,7 +42,7 @@ static const struct argp_option cmd_align_options[] = {
 	{"share", CMD_ALIGN_SHARE, "PERCENT", 0,
 	 "Cut a random share of the paths, as if walks had failed (default 100: all)", 3},
 	{"no-anchors", CMD_ALIGN_ANCHORS, 0, 0,
-	 "Cut also the paths that stackd --depth would record complete", 3},
+	 "Also cut the paths that stackd --depth would have recorded whole", 3},
 	{"no-heights", CMD_ALIGN_HEIGHTS, 0, 0, "Align by routines alone, as without --heights", 3},
 	{"routines", CMD_ALIGN_ROUTINES, "N", 0, "Rows of the table of routines (default 10)", 3},
 	{0},
@@ -89,8 +90,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!args->is_compared)
-			argp_error(state, "--compare is missing: reports align by themselves, this "
-					  "verb shows how well");
+			argp_error(state, "give --compare: it measures how well alignment works "
+					  "(reports align incomplete paths by themselves)");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "input_nothing.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
@@ -50,13 +51,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->name)
-			argp_error(state, "'%s' and '%s': one function at a time, or a pattern",
+			argp_error(state,
+				   "'%s' and '%s' are two functions: give one, or a "
+				   "pattern with * and ?",
 				   args->name, arg);
 		args->name = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (args->show.input.filter.max_depth)
-			argp_error(state, "--max-depth: lines have no depth");
+			argp_error(state, "--max-depth does not apply to source lines: leave it "
+					  "out");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -105,12 +109,13 @@ int cmd_annotate(int argc, char **argv)
 		.options = cmd_annotate_options,
 		.parser = parse,
 		.args_doc = "[FUNCTION]",
-		.doc = "Shows where in a function samples are: source and instructions side by "
-		       "side.\vFUNCTION is a name or a pattern with * and ?; without it, the "
-		       "function that was hit most. The recording has the line numbers. The text "
-		       "of the lines and the instructions are read from this machine's files, if "
-		       "they are still the ones that were recorded.\n\n  stackctl annotate\n  "
-		       "stackctl annotate 'app::work' --source ~/src/app\n",
+		.doc = "Shows which source lines and instructions of a function have the "
+		       "samples.\vFUNCTION is a name or a pattern with * and ?; without it, the "
+		       "function with the most samples is shown. The recording has the line "
+		       "numbers. The text of the lines and the instructions come from this "
+		       "machine's files, as long as these are the files that were recorded.\n\n"
+		       "  stackctl annotate\n"
+		       "  stackctl annotate 'app::work' --source ~/src/app\n",
 		.children = show_children,
 	};
 	struct cmd_annotate args = {0};

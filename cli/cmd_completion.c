@@ -83,12 +83,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (*script || (strcmp(arg, "bash") != 0 && strcmp(arg, "zsh") != 0))
-			argp_error(state, "'%s': one of bash, zsh", arg);
+			argp_error(state, "there is no completion for '%s': give bash or zsh", arg);
 		*script = *arg == 'b' ? completion_bash : completion_zsh;
 		return 0;
 	case ARGP_KEY_END:
 		if (!*script)
-			argp_error(state, "which shell? bash or zsh");
+			argp_error(state, "give a shell: bash or zsh");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -101,8 +101,8 @@ int cmd_completion(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "bash|zsh",
 		.doc = "Writes a script with which bash or zsh completes verbs and options.\vThe "
-		       "script asks stackctl itself, so it never is out of date:\n\n  source "
-		       "<(stackctl completion bash)\n",
+		       "script asks stackctl itself, so it is never out of date:\n\n"
+		       "  source <(stackctl completion bash)\n",
 	};
 	const char *script = NULL;
 	struct output output;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/argp_help.h"
 #include "base/strings.h"
 #include "cmd.h"
 #include "fleet_side.h"
@@ -47,20 +48,20 @@ struct cmd_diff {
 
 static const struct argp_option cmd_diff_options[] = {
 	{"by", CMD_DIFF_BY, "function|tag", 0,
-	 "Compare functions with their callees (default), or call paths", 1},
+	 "Compare functions with their callees (default), or call paths", 3},
 	{"per", CMD_DIFF_PER, "second|REGION", 0,
 	 "Compare amounts per second of the recording, or per pass through a region (stackd "
 	 "--region)",
-	 1},
+	 3},
 	{"share", CMD_DIFF_SHARE, 0, 0,
 	 "Compare shares of the total instead of amounts; note that a share also grows when "
 	 "others shrink",
-	 1},
+	 3},
 	{"normalise-by", CMD_DIFF_NORMALISE, "FUNCTION", 0,
-	 "Compare amounts in percent of the amount of this function with its callees", 1},
-	{"significant", CMD_DIFF_SIGNIFICANT, 0, 0, "Only what changed beyond noise", 1},
-	{"percent-limit", CMD_DIFF_PERCENT, "PERCENT", 0,
-	 "Leave out rows below this share in both (default 0.1; with --json 0)", 1},
+	 "Compare amounts in percent of the amount of this function with its callees", 3},
+	{"significant", CMD_DIFF_SIGNIFICANT, 0, 0, "Show only what changed by more than noise", 3},
+	{"percent-limit", CMD_DIFF_PERCENT, "PERCENT", ARGP_HELP_RARE,
+	 "Leave out rows below this share in both (default 0.1; with --json 0)", 3},
 	{0},
 };
 
@@ -71,7 +72,7 @@ static void parse_by(struct argp_state *state, const char *arg, struct cmd_diff 
 	else if (strcmp(arg, "function") == 0)
 		args->ask.by = TAGSET_DIFF_BY_FUNCTION;
 	else
-		argp_error(state, "--by: '%s' is neither function nor tag", arg);
+		argp_error(state, "--by '%s': give function or tag", arg);
 }
 
 static void check(struct argp_state *state, const struct cmd_diff *args)
@@ -79,8 +80,8 @@ static void check(struct argp_state *state, const struct cmd_diff *args)
 	const struct input *input = &args->input;
 
 	if (args->n < 2)
-		argp_error(state, "which two? Stores (FILE, FILE@ID, @ID), tag exports, or, "
-				  "with -i URL, hosts and times (HOST, @FROM..TO)");
+		argp_error(state, "give two recordings: stores (FILE, FILE@ID, @ID), tag exports, "
+				  "or, with -i URL, hosts and times (HOST, @FROM..TO)");
 	if (!input_is_fleet(input) && (input->path || input->since || input->credentials))
 		argp_error(state, "-i, --since and --credentials are for parts of a server's "
 				  "database: -i clickhouse://HOST/DATABASE");
@@ -123,7 +124,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->n == 2)
-			argp_error(state, "two are compared, and '%s' is a third", arg);
+			argp_error(state, "give two recordings: '%s' is a third", arg);
 		args->inputs[args->n++] = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -331,7 +332,8 @@ static int add_store(struct cmd_diff *args, struct tagset *set, uint32_t i)
 	args->ask.per[i] = is_second ? (double)choice.duration_ns / 1e9 : (double)choice.passes;
 	if (args->ask.per[i] > 0)
 		return CMD_DONE;
-	message("--per: %s does not say how long it took: this is for stores", args->inputs[i]);
+	message("--per needs a store: %s does not say how long its recording took",
+		args->inputs[i]);
 	return CMD_USAGE;
 }
 
@@ -350,16 +352,16 @@ int cmd_diff(int argc, char **argv)
 		.options = cmd_diff_options,
 		.parser = parse,
 		.args_doc = "A B",
-		.doc = "Shows what changed from recording A to recording B, and what of it is more "
-		       "than noise.\v"
-		       "A and B are stores (FILE: its latest recording; FILE@ID; @ID: of the "
-		       "default store) or files that 'stackctl export --tags' or 'stackctl merge' "
-		       "wrote; with -i clickhouse://HOST/DATABASE parts of that: HOST (a name, or a "
-		       "pattern with * and ?), @FROM..TO (moments, or times until now), or "
-		       "HOST@FROM..TO. What is compared are amounts: CPU time, or the sum of another "
-		       "metric. Of runs that differ in length, --per second or --per REGION compares "
-		       "what is done in one, --normalise-by what is done beside another function, and "
-		       "--share the shares of all. Options that choose samples choose them of both.",
+		.doc = "Shows what changed from recording A to recording B, and what of it is "
+		       "more than noise.\vA and B are stores (FILE: its latest recording; "
+		       "FILE@ID; @ID: of the default store) or files that 'stackctl export "
+		       "--tags' or 'stackctl merge' wrote; with -i clickhouse://HOST/DATABASE "
+		       "parts of that: HOST (a name, or a pattern with * and ?), @FROM..TO "
+		       "(moments, or times until now), or HOST@FROM..TO. Amounts are compared: "
+		       "CPU time, or the sum of another metric. For runs of different lengths, "
+		       "--per second or --per REGION compares amounts per second or per pass, "
+		       "--normalise-by amounts relative to another function's, and --share shares "
+		       "of the total. Options that choose samples apply to both recordings.",
 		.children = children,
 	};
 	struct cmd_diff args = {.ask = {.by = TAGSET_DIFF_BY_FUNCTION}, .percent_limit = -1};

@@ -33,9 +33,11 @@ struct cmd_export_format {
 };
 
 static const struct cmd_export_format cmd_export_formats[] = {
-	{"folded", export_folded, "Folded stacks, a line for each path: for flame graphs", false,
-	 true},
-	{"perf-script", export_perf_script, "As perf script prints samples, one entry for each",
+	{"folded", export_folded,
+	 "Folded stacks, one line for each call path, for flame graph "
+	 "tools",
+	 false, true},
+	{"perf-script", export_perf_script, "Samples one by one, as 'perf script' prints them",
 	 false, false},
 	{"pprof", export_pprof, "For pprof: go tool pprof FILE", true, true},
 	{"speedscope", export_speedscope, "For speedscope, a timeline for each thread", false,
@@ -46,7 +48,8 @@ static const struct cmd_export_format cmd_export_formats[] = {
 	 "periods), regions, waits with their wakers, counters, heap",
 	 true, false},
 	{"callgrind", export_callgrind, "For KCachegrind and callgrind_annotate", false, true},
-	{"json", export_json, "All that the recording knows, as JSON (docs/JSON.md)", false, true},
+	{"json", export_json, "Everything that the recording has, as JSON (docs/JSON.md)", false,
+	 true},
 	{"tags", export_tags, "Locations, tags and samples as text (docs/TAGS.md)", false, true},
 };
 
@@ -91,14 +94,14 @@ static void parse_end(struct argp_state *state, const struct cmd_export *args)
 	if ((args->parquet || args->paraver) && args->format)
 		argp_error(state, "--%s and --%s: one format at a time", name, args->format->name);
 	if ((args->parquet || args->paraver) && args->output)
-		argp_error(state, "--%s names its files itself, and goes without --output", name);
+		argp_error(state, "--%s names its own files: leave out --output", name);
 	if (!args->parquet && !args->paraver && !args->format)
 		argp_error(state,
-			   "which format? --folded, --perf-script, --pprof, --speedscope, "
+			   "give a format: --folded, --perf-script, --pprof, --speedscope, "
 			   "--firefox, --perfetto, --callgrind, --json, --tags, --parquet or "
 			   "--paraver");
 	if (args->has_kinds && (!args->format || args->format->write != export_folded))
-		argp_error(state, "--kinds goes with --folded");
+		argp_error(state, "--kinds works with --folded only");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -154,8 +157,8 @@ static int check(const struct cmd_export *args)
 		return CMD_USAGE;
 	if (!args->format->is_binary || path || !isatty(STDOUT_FILENO))
 		return CMD_DONE;
-	message("--%s is a binary format and not written to a terminal: say -o FILE, or put a pipe "
-		"behind it",
+	message("--%s is a binary format, which would garble the terminal: give -o FILE, or pipe "
+		"it into a program",
 		args->format->name);
 	return CMD_USAGE;
 }
@@ -181,26 +184,26 @@ static int cmd_export_write(const struct cmd_export *args, const struct input_op
 	return output_end(&output, write(open->profile, output.file));
 }
 
-/* Fills in the options: a row for each format of the table, then the others. */
+/* Fills in the options: a heading, a row for each format of the table, then the others. */
 static void list_options(struct argp_option *options)
 {
-	size_t i;
-
-	for (i = 0; i < CMD_EXPORT_FORMATS; i++)
-		options[i] = (struct argp_option){.name = cmd_export_formats[i].name,
+	*options++ = (struct argp_option){.doc = "Formats:", .group = OPTIONS_SHOW};
+	for (size_t i = 0; i < CMD_EXPORT_FORMATS; i++)
+		*options++ = (struct argp_option){.name = cmd_export_formats[i].name,
 						  .key = CMD_EXPORT_FIRST + (int)i,
 						  .doc = cmd_export_formats[i].help,
-						  .group = 3};
-	memcpy(&options[i], cmd_export_options, sizeof(cmd_export_options));
+						  .group = OPTIONS_SHOW};
+	memcpy(options, cmd_export_options, sizeof(cmd_export_options));
 }
 
 int cmd_export(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&input_argp, 0, NULL, 0}, {0}};
-	struct argp_option options[CMD_EXPORT_FORMATS + CMD_EXPORT_OPTIONS] = {0};
+	struct argp_option options[CMD_EXPORT_FORMATS + 1 + CMD_EXPORT_OPTIONS] = {0};
 	struct argp argp = {
 		.options = options,
 		.parser = parse,
+		.args_doc = "[FILE[@ID]]",
 		.doc = "Writes a recording in the format of another tool.",
 		.children = children,
 	};

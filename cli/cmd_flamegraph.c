@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "fleet_side.h"
 #include "export/export_flamegraph.h"
@@ -41,21 +42,24 @@ static const struct argp_option cmd_flamegraph_options[] = {
 	 "server's database HOST, @FROM..TO, HOST@FROM..TO)",
 	 3},
 	{"by", CMD_FLAMEGRAPH_BY, PARTITION_ARGUMENT, 0,
-	 "The frames next to the root (default: command)", 3},
-	{"percent-limit", CMD_FLAMEGRAPH_PERCENT, "PERCENT", 0,
+	 "What the frames next to the root stand for (default: command)", 3},
+	{"percent-limit", CMD_FLAMEGRAPH_PERCENT, "PERCENT", ARGP_HELP_RARE,
 	 "Leave out frames below this share of all samples", 3},
-	{"everything", CMD_FLAMEGRAPH_ALL, 0, 0,
+	{"everything", CMD_FLAMEGRAPH_ALL, 0, ARGP_HELP_RARE,
 	 "Leave nothing out, however large the file (default: as many frames as fit into 2 MiB)",
 	 3},
 	{"flame", CMD_FLAMEGRAPH_FLAME, 0, 0, "Open with the root at the bottom", 3},
-	{"output", 'o', "FILE", 0, "Write to this file; one that ends in .svg is a picture", 4},
+	{"output", 'o', "FILE", 0,
+	 "Write to this file: a page, or a picture if its name ends in "
+	 ".svg",
+	 4},
 	{0},
 };
 
 static void parse_by(struct argp_state *state, const char *arg, struct cmd_flamegraph *args)
 {
 	if (partition_by_word(arg, &args->options.by) < 0)
-		argp_error(state, "--by: '%s' is none of %s", arg, PARTITION_WORDS);
+		argp_error(state, "--by '%s': give one of %s", arg, PARTITION_WORDS);
 	args->input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 }
 
@@ -88,7 +92,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!args->output && isatty(STDOUT_FILENO))
 			argp_error(state,
-				   "where to? A page is nothing for a terminal: -o FILE.html");
+				   "give a file for the page: -o FILE.html (or pipe the page into "
+				   "a program)");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -161,6 +166,7 @@ int cmd_flamegraph(int argc, char **argv)
 	static const struct argp argp = {
 		.options = cmd_flamegraph_options,
 		.parser = parse,
+		.args_doc = "[FILE[@ID]]",
 		.doc = "Writes a recording as a flame graph: one HTML file that needs nothing "
 		       "else, or a picture, one SVG file.\vA frame is as wide as its share of the "
 		       "samples; hatched frames were not observed but reconstructed. The smallest "
@@ -175,7 +181,7 @@ int cmd_flamegraph(int argc, char **argv)
 
 	options_parse(&argp, argc, argv, &args);
 	if (args.before && is_svg(&args)) {
-		message("--diff is drawn on a page alone: -o FILE.html");
+		message("--diff needs a page, not a picture: -o FILE.html");
 		return CMD_USAGE;
 	}
 	status = input_fleet_by(&args.input, args.options.by);

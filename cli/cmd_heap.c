@@ -52,7 +52,7 @@ static void parse_view(struct argp_state *state, const char *arg, enum report_vi
 	else if (!strcmp(arg, "callers"))
 		*ret_view = REPORT_CALLERS;
 	else
-		argp_error(state, "--view: '%s' is none of tree, flat, callers", arg);
+		argp_error(state, "--view '%s': give tree, flat or callers", arg);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -70,7 +70,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_HEAP_OLDER:
 		if (!duration_parse(arg, &args->older_ns))
-			argp_error(state, "--older: '%s' is no time, such as 10s or 5m", arg);
+			argp_error(state, "--older '%s': give a time such as 10s or 5m", arg);
 		return 0;
 	case CMD_HEAP_SVG:
 		args->is_svg = true;
@@ -86,7 +86,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   metric_info(METRIC_HEAP_LIVE)->name,
 				   metric_info(METRIC_HEAP_OBJECTS)->name);
 		if (args->older_ns && !args->is_leaks)
-			argp_error(state, "--older goes with --leaks");
+			argp_error(state, "--older works with --leaks only");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -167,14 +167,14 @@ int cmd_heap(int argc, char **argv)
 	static const struct argp argp = {
 		.options = cmd_heap_options,
 		.parser = parse,
-		.doc = "Shows what processes had allocated over time, and the call paths of what was "
-		       "live at each one's peak."
-		       "\vA recording has allocations if it was made with 'stackd --alloc'. Each "
-		       "sampled one stands for as many bytes as are due to it, so amounts are "
-		       "estimates, and what is small or rare has the largest error. The rate is of the "
-		       "whole recording; the lifetime is the mean age of the bytes that were freed. "
-		       "With --from and --to, it lists what has changed between two "
-		       "moments.\n\nExamples:\n\n"
+		.args_doc = "[FILE[@ID]]",
+		.doc = "Shows what processes had allocated over time, and the call paths of what "
+		       "was live at each one's peak.\vA recording has allocations if it was made "
+		       "with 'stackd --alloc'. Allocations are sampled, so amounts are estimates; "
+		       "small and rare ones are the least exact. The rate is the mean of the "
+		       "whole recording, the lifetime the mean age of the bytes when they were "
+		       "freed. With --from and --to, it shows what changed between two moments.\n\n"
+		       "Examples:\n\n"
 		       "  stackctl heap\n"
 		       "  stackctl heap --leaks --older 10s --view callers\n"
 		       "  stackctl heap --from 5s --to 60s\n"

@@ -29,23 +29,23 @@ struct cmd_import {
 enum { KEY_SYMFS = 0x100, KEY_MARK, KEY_REGION };
 
 static const struct argp_option cmd_import_options[] = {
+	{NULL, 0, NULL, 0, "What to import:", 3},
 	{"output", 'o', "FILE", 0, "Write to this store (default: the one that stackd writes to)",
-	 1},
+	 4},
 	{"event", 'e', "NAME", 0,
-	 "Only samples of this event; may be repeated. Needed where several events have samples",
-	 1},
+	 "Only samples of this event; may be repeated. Needed if several events have samples", 3},
 	{"mark", KEY_MARK, "EVENT", 0,
 	 "For stackctl fold: at each sample of this probe's event, a pass begins and the one "
 	 "before ends",
-	 1},
+	 3},
 	{"region", KEY_REGION, "BEGIN,END", 0,
 	 "For stackctl fold: passes begin at samples of the first of these probes' events, and "
 	 "end at those of the second",
-	 1},
+	 3},
 	{"symfs", KEY_SYMFS, "DIR", 0,
 	 "Look for the programs' files below DIR, too, at the paths that they had where they were "
 	 "recorded",
-	 1},
+	 3},
 	{0},
 };
 
@@ -83,12 +83,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->file)
-			argp_error(state, "one file at a time: '%s' or '%s'", args->file, arg);
+			argp_error(state, "give one file, not two: '%s' and '%s'", args->file, arg);
 		args->file = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (!args->file)
-			argp_error(state, "which file? perf.data, or - for standard input");
+			argp_error(state, "give the file to import, such as perf.data, or - for "
+					  "standard input");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -219,6 +219,7 @@ int cmd_list(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
+		.args_doc = "[FILE[@ID]]",
 		.doc = "Lists the recordings of a store. All windows of one run of stackd are one "
 		       "line.",
 		.children = children,

@@ -17,7 +17,7 @@ struct cmd_merge {
 };
 
 static const struct argp_option cmd_merge_options[] = {
-	{"output", 'o', "FILE", 0, "Write to this file", 1},
+	{"output", 'o', "FILE", 0, "Write to this file", 4},
 	{0},
 };
 
@@ -34,8 +34,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->n = (unsigned)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "what is to be merged? Stores, or what 'stackctl export --tags' "
-				  "wrote");
+		argp_error(state, "give what to merge: stores, or files that 'stackctl export "
+				  "--tags' wrote");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -48,15 +48,15 @@ static int cmd_merge_write(const struct cmd_merge *args, const struct tagset *se
 	int status;
 
 	if (!tagset_recordings(set)) {
-		message("there are no samples in what is to be merged");
+		message("there are no samples to merge");
 		return CMD_NO_SAMPLES;
 	}
 	if (tagset_repeated(set))
-		message("%" PRIu32 " recordings are in more than one input: what is in both counts "
-			"twice",
+		message("%" PRIu32 " recordings are in more than one input, and count more than "
+			"once",
 			tagset_repeated(set));
 	if (tagset_skipped(set))
-		message("%" PRIu64 " lines of kinds that this version does not know were left out",
+		message("left out %" PRIu64 " lines of kinds that only newer versions know",
 			tagset_skipped(set));
 	status = output_begin(args->output, &output);
 	return status != CMD_DONE ? status : output_end(&output, tagset_write(set, output.file));

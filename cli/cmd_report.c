@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "input_fleet.h"
 #include "input_tags.h"
+#include "input_nothing.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
@@ -53,18 +55,19 @@ static const struct argp_option cmd_report_options[] = {
 	 3},
 	{"around", CMD_REPORT_AROUND, "NAME", 0,
 	 "The callers and callees of this function (the view 'around')", 3},
-	{"by", CMD_REPORT_BY, PARTITION_ARGUMENT, 0,
-	 "Divide the report into parts, one for each of these (default: process)", 3},
-	{"bins", CMD_REPORT_BINS_OPTION, "N", 0, "Steps of the view 'time' (default 40)", 3},
-	{"top", CMD_REPORT_TOP, "N", 0,
+	{"by", CMD_REPORT_BY, PARTITION_ARGUMENT, 0, "Divide the report by this (default: process)",
+	 3},
+	{"bins", CMD_REPORT_BINS_OPTION, "N", ARGP_HELP_RARE,
+	 "Steps of the view 'time' (default 40)", 3},
+	{"top", CMD_REPORT_TOP, "N", ARGP_HELP_RARE,
 	 "Rows of the view 'waits'; 0: all (default 50; with --json, or as .csv, all)", 3},
-	{"sort", CMD_REPORT_SORT, "duration|time", 0,
+	{"sort", CMD_REPORT_SORT, "duration|time", ARGP_HELP_RARE,
 	 "Order of the view 'waits': the longest first (default), or the earliest. perf's keys "
 	 "(comm, pid, tid, cpu, symbol, dso) choose --by and --view flat",
 	 3},
-	{"percent-limit", CMD_REPORT_PERCENT, "PERCENT", 0,
+	{"percent-limit", CMD_REPORT_PERCENT, "PERCENT", ARGP_HELP_RARE,
 	 "Sum up rows below this share of their part (default 0.5; with --json 0)", 3},
-	{"lbr", CMD_REPORT_LBR, 0, 0,
+	{"lbr", CMD_REPORT_LBR, 0, ARGP_HELP_RARE,
 	 "In the tree, add a column with the source of frames: br(anch record), wa(lk), pr(efix), "
 	 "st(itched), al(igned), ta(g); '?' means not verified. For walks by rules other than "
 	 "unwind information: rt (a runtime's table), an(alysed code), fp (frame pointer)",
@@ -79,7 +82,7 @@ static int word(struct argp_state *state, const char *option, const char *arg,
 	for (int i = 0; words[i]; i++)
 		if (strcmp(words[i], arg) == 0)
 			return i;
-	argp_error(state, "--%s: '%s' is none of %s", option, arg, list);
+	argp_error(state, "--%s '%s': give one of %s", option, arg, list);
 	return 0;
 }
 
@@ -105,7 +108,7 @@ static void parse_view(struct argp_state *state, const char *arg, struct cmd_rep
 static void parse_by(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
 	if (partition_by_word(arg, &args->options.by) < 0)
-		argp_error(state, "--by: '%s' is none of %s", arg, PARTITION_WORDS);
+		argp_error(state, "--by '%s': give one of %s", arg, PARTITION_WORDS);
 	args->has_by = true;
 	args->show.input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 }
@@ -172,9 +175,8 @@ static void parse_sort(struct argp_state *state, char *arg, struct cmd_report *a
 	for (char *key = strtok_r(arg, ",", &rest); key; key = strtok_r(NULL, ",", &rest)) {
 		if (!sort_by_key(state, key, args))
 			argp_error(state,
-				   "--sort: '%s' is none of duration, time (of --view waits), "
-				   "comm, pid, tid, cpu, symbol, dso; --by and --view choose "
-				   "what perf's --sort does",
+				   "--sort '%s': give duration or time (with --view waits), or "
+				   "one of perf's keys comm, pid, tid, cpu, cgroup, symbol, dso",
 				   key);
 	}
 }
@@ -186,7 +188,8 @@ static void check_waits(struct argp_state *state, const struct cmd_report *args)
 
 	if (args->options.view != REPORT_WAITS) {
 		if (args->has_top || args->has_sort)
-			argp_error(state, "--top and --sort are of --view waits");
+			argp_error(state, "--top and --sort duration|time work with --view waits "
+					  "only");
 		return;
 	}
 	if (metric != METRIC_WAIT && metric != METRIC_WAIT_BLOCKED &&
@@ -195,7 +198,7 @@ static void check_waits(struct argp_state *state, const struct cmd_report *args)
 			   metric_info(METRIC_WAIT)->name, metric_info(METRIC_WAIT_BLOCKED)->name,
 			   metric_info(METRIC_WAIT_RUNNABLE)->name);
 	if (args->has_by)
-		argp_error(state, "--view waits lists single waits: --by does not go with it");
+		argp_error(state, "--view waits lists single waits: leave out --by");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -230,15 +233,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		check_waits(state, args);
 		if (args->options.view == REPORT_TIME && (args->options.by == PARTITION_BY_REASON ||
 							  args->options.by == PARTITION_BY_OBJECT))
-			argp_error(state, "--view time goes by thread: not with --by %s",
+			argp_error(state, "--view time cannot be divided by %s: give another --by",
 				   partition_word(args->options.by));
 		if (args->options.view == REPORT_AROUND && !args->options.around)
-			argp_error(state, "--view around: around what? --around NAME");
+			argp_error(state, "--view around needs a function: give --around NAME");
 		if (args->options.view == REPORT_TIME &&
 		    metric_info(args->show.input.filter.metric)->less != SERIES_CPU)
 			argp_error(state,
-				   "--view time adds up what happened: 'stackctl heap' shows "
-				   "what was live over time");
+				   "--view time has no live memory: 'stackctl heap' shows it over "
+				   "time");
 		return 0;
 	case CMD_REPORT_PERCENT:
 		args->percent_limit = options_percent(state, "--percent-limit", arg);
@@ -372,8 +375,8 @@ static int prepare_sums(struct cmd_report *args)
 		return CMD_DONE;
 	if (view == REPORT_TIME || view == REPORT_REGIONS || view == REPORT_WAKERS ||
 	    view == REPORT_WAITS || args->is_lbr) {
-		message("%s has sums of samples, and neither their times nor their branch "
-			"records: --view tree, flat, callers and around show these",
+		message("%s has only sums of samples, without their times and branch records: "
+			"give --view tree, flat, callers or around",
 			is_fleet ? "a server" : "a tag export");
 		return CMD_USAGE;
 	}
@@ -388,6 +391,7 @@ int cmd_report(int argc, char **argv)
 	static const struct argp argp = {
 		.options = cmd_report_options,
 		.parser = parse,
+		.args_doc = "[FILE[@ID]]",
 		.doc = "Shows where a recording's processes spent their time, by call path."
 		       "\vExamples:\n\n"
 		       "  stackctl report\n"
@@ -405,8 +409,7 @@ int cmd_report(int argc, char **argv)
 
 	options_parse(&argp, argc, argv, &args);
 	if (args.is_lbr && args.options.view != REPORT_TREE) {
-		message("--lbr shows where the frames of call paths come from: it goes with --view "
-			"tree alone");
+		message("--lbr works with --view tree only");
 		return CMD_USAGE;
 	}
 	status = prepare_sums(&args);

@@ -47,7 +47,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (args->is_prometheus && (args->output.is_json || args->input.is_range))
-			argp_error(state, "--prometheus is of one recording, and not --json");
+			argp_error(state, "--prometheus shows one recording, and excludes --json");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -101,6 +101,7 @@ int cmd_stats(int argc, char **argv)
 	static const struct argp argp = {
 		.options = cmd_stats_options,
 		.parser = parse,
+		.args_doc = "[FILE[@ID]]",
 		.doc = "Shows the figures of a recording: samples, losses, quality, cost.",
 		.children = children,
 	};

@@ -26,7 +26,8 @@ static const struct argp_option cmd_timeline_options[] = {
 	 "(20ms), or samples or records of the metric (10) (default: a 200th of the recording)",
 	 3},
 	{"svg", CMD_TIMELINE_SVG, 0, 0, "Draw a self-contained SVG file for any browser", 3},
-	{"output", 'o', "FILE", 0, "Write to this file; one that ends in .svg is a picture", 3},
+	{"output", 'o', "FILE", 0, "Write to this file; a name that ends in .svg makes a picture",
+	 3},
 	{0},
 };
 
@@ -111,6 +112,7 @@ int cmd_timeline(int argc, char **argv)
 	static const struct argp argp = {
 		.options = cmd_timeline_options,
 		.parser = parse,
+		.args_doc = "[FILE[@ID]]",
 		.doc = "Shows which routines each thread was in, from when to when, with up to two of "
 		       "their callers and the source line that was seen most."
 		       "\vExamples:\n\n"
@@ -131,8 +133,7 @@ int cmd_timeline(int argc, char **argv)
 
 	options_parse(&argp, argc, argv, &args);
 	if (metric_info(args.show.input.filter.metric)->less != SERIES_CPU) {
-		message("timeline: %s is what there is at one moment: 'stackctl heap' shows it over "
-			"time",
+		message("timeline cannot show %s: 'stackctl heap' shows it over time",
 			metric_info(args.show.input.filter.metric)->name);
 		return CMD_USAGE;
 	}

@@ -421,7 +421,7 @@ static int top_run(struct top *top)
 		return status;
 	terminal_progress_end();
 	if (top_screen_begin() < 0) {
-		message("the terminal '%s' is not known: set TERM, or use 'stackctl report'",
+		message("the terminal '%s' is unknown: set TERM, or use 'stackctl report'",
 			getenv("TERM") ? getenv("TERM") : "");
 		return CMD_USAGE;
 	}
@@ -452,9 +452,10 @@ int cmd_top(int argc, char **argv)
 	static const struct argp argp = {
 		.options = top_options,
 		.parser = top_parse,
-		.doc = "Shows the last seconds of a recording, again and again, while it is made."
-		       "\vNumbers are shares of the samples of the last seconds. The keys are shown "
-		       "by 'h'; those of every day are:\n\n"
+		.args_doc = "[FILE[@ID]]",
+		.doc = "Shows what runs now: the last seconds of a recording, while stackd makes "
+		       "it.\vNumbers are shares of the samples of the last seconds. The keys are "
+		       "shown by 'h'; those of every day are:\n\n"
 		       "  Tab    functions, call paths, callers, processes\n"
 		       "  Enter  open a row; a function: its callers; a process: only it\n"
 		       "  s      sort by self, total or name\n"

@@ -29,7 +29,7 @@ struct doctor {
 };
 
 static const struct argp_option doctor_options[] = {
-	{"json", DOCTOR_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 1},
+	{"json", DOCTOR_JSON, 0, 0, "Write JSON (schema in docs/JSON.md)", 4},
 	{"proc-root", DOCTOR_PROC, "DIR", OPTION_HIDDEN, "Instead of /proc", 1},
 	{"sys-root", DOCTOR_SYS, "DIR", OPTION_HIDDEN, "Instead of /sys", 1},
 	{0},

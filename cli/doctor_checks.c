@@ -224,7 +224,9 @@ static void check_rights(machine *m, finding *f)
 static void check_pid_namespace(machine *m, finding *f)
 {
 	if (pid_namespace_is_first(m->proc_root)) {
-		found(f, DOCTOR_OK, "processes have the numbers that the kernel knows them by");
+		found(f, DOCTOR_OK,
+		      "process ids are the machine's own: this is its first pid "
+		      "namespace");
 	} else {
 		found(f, DOCTOR_FAIL,
 		      "this is a pid namespace other than the machine's: its "
@@ -320,7 +322,8 @@ static void check_pmu_cycles(machine *m, finding *f)
 		      "no hardware cycles here (%s), as in most virtual machines: "
 		      "stackd samples by cpu-clock instead",
 		      strerror(-err));
-		remedy(f, "give the virtual machine a PMU (qemu: -cpu host,pmu=on), or do without");
+		remedy(f, "give the virtual machine a PMU (qemu: -cpu host,pmu=on), or work "
+			  "without one");
 	}
 }
 

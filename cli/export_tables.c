@@ -114,11 +114,12 @@ int export_tables_parquet(const struct input *input, const char *folder)
 	if (status != CMD_DONE)
 		return status;
 	if (counts.collisions)
-		message("%" PRIu64 " paths or locations have an id that another one has: they are "
-			"told apart by the column alt",
+		message("%" PRIu64
+			" paths or locations share their id with another one: the column "
+			"alt differs",
 			counts.collisions);
 	if (counts.rows[ROWS_SAMPLES])
 		return CMD_DONE;
-	message("%s: nothing that is chosen has samples: the tables are empty", folder);
+	message("%s: the tables are empty: no sample matches the options", folder);
 	return CMD_NO_SAMPLES;
 }

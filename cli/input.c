@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens the input of verbs; see input.h. */
+#include "base/argp_help.h"
 #include "input.h"
 
 #include <errno.h>
@@ -8,17 +9,16 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/argp_table.h"
 #include "base/clock.h"
 #include "cmd.h"
 #include "input_fleet.h"
+#include "input_nothing.h"
 #include "input_range.h"
 #include "input_tags.h"
 #include "message.h"
 #include "report/report_header.h"
 #include "sym/reader_names.h"
 #include "model/interpreter.h"
-#include "model/pattern.h"
 #include "base/text.h"
 #include "store/store_path.h"
 #include "store/store_reader.h"
@@ -59,10 +59,8 @@ static const struct argp_option input_recordings_options[] = {
 	{"input", 'i', "FILE", 0, "Read this store (default: the one that stackd writes to)", 1},
 	{"recording", INPUT_RECORDING, "ID[..ID]", 0,
 	 "This recording of the store, or all from one to another (default: all)", 1},
-	{"since", INPUT_SINCE, "TIME", 0,
-	 "All recordings that overlap this time until now (2h, 3d), or the time since a moment "
-	 "such as 14:05",
-	 1},
+	{"since", INPUT_SINCE, "TIME", ARGP_HELP_RARE,
+	 "All recordings of the last 2h, 3d, or since a moment such as 14:05", 1},
 	{0},
 };
 
@@ -72,14 +70,14 @@ static const struct argp_option input_sources_options[] = {
 	 "wrote, or a server's database of many hosts: clickhouse://HOST[:PORT]/DATABASE "
 	 "(docs/FLEETS.md)",
 	 1},
-	{"host", INPUT_HOST, "NAME", 0,
+	{"host", INPUT_HOST, "NAME", ARGP_HELP_RARE,
 	 "In a server's database, only this host (* and ? match any letters); may be repeated", 1},
-	{"credentials", INPUT_CREDENTIALS, "FILE", 0,
+	{"credentials", INPUT_CREDENTIALS, "FILE", ARGP_HELP_RARE,
 	 "For a server's database: a file with user, password and certificate authority, as for "
 	 "stackctl push",
 	 1},
-	{"since", INPUT_SINCE, "TIME", 0,
-	 "In a server's database: the sum of this time until now (2h, 3d)", 1},
+	{"since", INPUT_SINCE, "TIME", ARGP_HELP_RARE,
+	 "In a server's database: the sum of the last 2h, 3d", 1},
 	{"metric", INPUT_METRIC, "NAME", 0,
 	 "In a server's database or a file of 'stackctl merge': this metric (default: cpu)", 1},
 	{0},
@@ -91,33 +89,30 @@ static const struct argp_option input_options[] = {
 	 "flamegraph, a file that 'stackctl merge' wrote; for these and top, a server's database "
 	 "of many hosts: clickhouse://HOST[:PORT]/DATABASE (docs/FLEETS.md)",
 	 1},
-	{"host", INPUT_HOST, "NAME", 0,
+	{"host", INPUT_HOST, "NAME", ARGP_HELP_RARE,
 	 "In a server's database, only this host (* and ? match any letters); may be repeated", 1},
-	{"credentials", INPUT_CREDENTIALS, "FILE", 0,
+	{"credentials", INPUT_CREDENTIALS, "FILE", ARGP_HELP_RARE,
 	 "For a server's database: a file with user, password and certificate authority, as for "
 	 "stackctl push",
 	 1},
 	{"recording", INPUT_RECORDING, "ID[..ID]", 0,
-	 "This recording of the store (default: the latest), or the sum of all from one to another",
-	 1},
-	{"since", INPUT_SINCE, "TIME", 0,
-	 "The sum of the recordings of this time until now (2h, 3d), or since a moment as for "
-	 "--from",
-	 1},
+	 "This recording of the store (default: the latest), or the sum of several", 1},
+	{"since", INPUT_SINCE, "TIME", ARGP_HELP_RARE,
+	 "The sum of the recordings of the last 2h, 3d, or since a moment as for --from", 1},
 	{"metric", INPUT_METRIC, "NAME", 0,
-	 "Sum up this metric by call path (default: cpu, the samples of the event): 'help' lists "
-	 "all metrics, `stackctl stats` those that a recording has",
-	 1},
+	 "Sum up this metric by call path (default: cpu, the samples of the event); 'help' lists "
+	 "all metrics, 'stackctl stats' those of a recording",
+	 3},
 	{"pid", INPUT_PID, "PID[,PID...]", 0, "Only these processes", 2},
-	{"tid", INPUT_TID, "TID[,TID...]", 0, "Only these threads", 2},
+	{"tid", INPUT_TID, "TID[,TID...]", ARGP_HELP_RARE, "Only these threads", 2},
 	{"comm", INPUT_COMM, "NAME", 0,
-	 "Only threads of this name (* and ? match any letters); may be repeated", 2},
-	{"unit", INPUT_UNIT, "NAME", 0,
+	 "Only threads with this name (* and ? match any letters); may be repeated", 2},
+	{"unit", INPUT_UNIT, "NAME", ARGP_HELP_RARE,
 	 "Only threads in this systemd unit or slice (* and ? match any letters); may be repeated",
 	 2},
-	{"no-reconstructed", INPUT_NO_RECONSTRUCTED, 0, 0,
-	 "Leave out frames that alignment inferred; their paths are then incomplete", 2},
-	{"dso", INPUT_DSO, "NAME", 0,
+	{"no-reconstructed", INPUT_NO_RECONSTRUCTED, 0, ARGP_HELP_RARE,
+	 "Leave out frames that alignment inferred: their paths become incomplete", 2},
+	{"dso", INPUT_DSO, "NAME", ARGP_HELP_RARE,
 	 "Only samples that hit in this program or library; may be repeated", 2},
 	{"symbol", INPUT_SYMBOL, "NAME", 0,
 	 "Only samples that hit in this function (* and ? match any letters; what it returns, its "
@@ -125,23 +120,28 @@ static const struct argp_option input_options[] = {
 	 2},
 	{"focus", INPUT_FOCUS, "NAME", 0,
 	 "Only paths through this function; repeated: through all of them", 2},
-	{"ignore", INPUT_IGNORE, "NAME", 0, "No paths through this function; may be repeated", 2},
+	{"ignore", INPUT_IGNORE, "NAME", ARGP_HELP_RARE,
+	 "No paths through this function; may be repeated", 2},
 	{"from", INPUT_FROM, "TIME", 0,
 	 "Only samples from this time on: seconds since the recording's start, or a number with a "
 	 "unit (ms, s, m, h); or a moment (14:05, yesterday 14:05, 2026-11-22 14:05:30), which "
 	 "selects all recordings of the latest one's target",
 	 2},
 	{"to", INPUT_TO, "TIME", 0, "Only samples before this time, or moment", 2},
-	{"max-depth", INPUT_DEPTH, "N", 0,
-	 "Show N frames of each path from the root down; deeper samples count for the last of them",
+	{"max-depth", INPUT_DEPTH, "N", ARGP_HELP_RARE,
+	 "Show N frames of each path from the root down; deeper samples count for the last one", 2},
+	{"fold-recursion", INPUT_FOLD, 0, ARGP_HELP_RARE,
+	 "Show a function that calls itself as one frame", 2},
+	{"no-fold-recursion", INPUT_NO_FOLD, 0, ARGP_HELP_RARE,
+	 "Show each recursive call as a frame of its "
+	 "own",
 	 2},
-	{"fold-recursion", INPUT_FOLD, 0, 0, "Show a function that calls itself as one frame", 2},
-	{"no-fold-recursion", INPUT_NO_FOLD, 0, 0, "Show every call of a function by itself", 2},
-	{"inline", INPUT_INLINE, 0, 0, "Show inlined functions as frames (default)", 2},
-	{"no-inline", INPUT_NO_INLINE, 0, 0,
+	{"inline", INPUT_INLINE, 0, ARGP_HELP_RARE, "Show inlined functions as frames (default)",
+	 2},
+	{"no-inline", INPUT_NO_INLINE, 0, ARGP_HELP_RARE,
 	 "Leave out inlined functions; their time is their caller's", 2},
-	{"interpreter", INPUT_INTERPRETER, "show|hide", 0,
-	 "Show the frames of an interpreter that carry functions of its language, too, or hide them "
+	{"interpreter", INPUT_INTERPRETER, "show|hide", ARGP_HELP_RARE,
+	 "Show the interpreter's own frames beside the functions of its language, or hide them "
 	 "(default)",
 	 2},
 	{0},
@@ -221,7 +221,8 @@ static void read_metric(struct argp_state *state, const char *arg, enum metric *
 	if (!strcmp(arg, "help"))
 		list_metrics();
 	metric_put_names(UINT64_MAX, true, &b);
-	argp_error(state, "--metric: '%s' is none of %.*s", arg, (int)b.len, (const char *)b.data);
+	argp_error(state, "there is no metric '%s'; there are %.*s", arg, (int)b.len,
+		   (const char *)b.data);
 }
 
 static void check(struct argp_state *state, const struct input *input)
@@ -230,7 +231,8 @@ static void check(struct argp_state *state, const struct input *input)
 	const struct metric_info *metric = metric_info(filter->metric);
 
 	if (metric->less != SERIES_CPU && filter->from_ns && !input->takes_moments)
-		argp_error(state, "--from: %s is what there is at one moment, --to", metric->name);
+		argp_error(state, "%s is counted at one moment: give --to alone, without --from",
+			   metric->name);
 	if (input->n_hosts && !input_is_fleet(input))
 		argp_error(state, "--host chooses from a server's database: -i "
 				  "clickhouse://HOST/DATABASE");
@@ -267,7 +269,7 @@ static error_t parse_paths(int key, char *arg, struct argp_state *state)
 	case INPUT_INTERPRETER:
 		input->shows_interpreter = !strcmp(arg, "show");
 		if (!input->shows_interpreter && strcmp(arg, "hide") != 0)
-			argp_error(state, "--interpreter: show or hide, not '%s'", arg);
+			argp_error(state, "--interpreter '%s': give show or hide", arg);
 		return 0;
 	case INPUT_FOLD:
 	case INPUT_NO_FOLD:
@@ -286,7 +288,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (input->path)
-			argp_error(state, "'%s': only one store can be given; %s is already", arg,
+			argp_error(state, "'%s' is a second store: give one (%s is the first)", arg,
 				   input->path);
 		/* fall through */
 	case 'i':
@@ -385,7 +387,7 @@ int input_explain(const struct input *input, const char *path, int error_number,
 			"usermod -aG %s \"$USER\", then log in again",
 			path, STORE_PATH_GROUP, STORE_PATH_GROUP);
 	else if (error_number == -ENOENT && input_is_fleet(input))
-		message("%s: this verb reads a host's store, and not a server's database", path);
+		message("%s: this verb cannot read a server's database: give a host's store", path);
 	else if (error_number == -ENOENT && !input->path)
 		message("no store at %s: record one first: sudo stackd --pid PID", path);
 	else if (error)
@@ -405,40 +407,9 @@ int input_only_samples(const struct input *input, const char *what)
 
 	if (input->filter.metric == METRIC_CPU)
 		return CMD_DONE;
-	message("%s shows samples, and no metric like '%s': 'stackctl report --metric %s' does",
-		what, name, name);
+	message("%s shows samples only: 'stackctl report --metric %s' shows that metric", what,
+		name);
 	return CMD_USAGE;
-}
-
-/* Returns the function whose name is closest to `name`; NULL: none is close. */
-static const char *input_guess(const struct profile *profile, const char *name)
-{
-	const char *closest = NULL;
-	unsigned best = UINT_MAX;
-
-	for (size_t i = 0; i < profile_symbol_count(profile); i++) {
-		const struct profile_symbol *symbol = profile_symbol_at(profile, (uint32_t)i);
-		unsigned distance = symbol ? pattern_distance(name, symbol->name) : UINT_MAX;
-
-		if (distance < best ||
-		    (distance == best && closest && strlen(symbol->name) < strlen(closest))) {
-			best = distance;
-			closest = symbol->name;
-		}
-	}
-	return closest;
-}
-
-/* Appends "; did you mean 'x'?", or nothing if no name is close. */
-static void put_guess(const struct profile *profile, const char *name, struct buf *b)
-{
-	const char *guess = name ? input_guess(profile, name) : NULL;
-
-	if (!guess)
-		return;
-	text_put_raw(b, "; did you mean '");
-	text_put(b, guess, NULL);
-	text_put_raw(b, "'?");
 }
 
 void input_regions_off(const struct profile *profile)
@@ -449,84 +420,6 @@ void input_regions_off(const struct profile *profile)
 	if (b.len)
 		message("%.*s", (int)b.len, (const char *)b.data);
 	buf_free(&b);
-}
-
-void input_no_function(const struct profile *profile, const char *name)
-{
-	struct buf b = {0};
-
-	put_guess(profile, name, &b);
-	message("no call path goes through '%s'%.*s", name, (int)b.len, (const char *)b.data);
-	buf_free(&b);
-}
-
-/* Returns the thread name that is closest to the one that a user gave; NULL: none is close. */
-static const char *guess_comm(const struct store_tables *t, const char *asked)
-{
-	unsigned best = argp_table_near(asked) + 1;
-	const char *closest = NULL;
-
-	for (uint32_t i = 0; i < t->n_threads; i++) {
-		const char *comm = t->threads[i].comm;
-		const unsigned distance = !comm ? UINT_MAX
-					  : strcasestr(comm, asked)
-						  ? 0
-						  : argp_table_distance(asked, comm);
-
-		if (distance < best) {
-			best = distance;
-			closest = comm;
-		}
-	}
-	return closest;
-}
-
-/* Prints that the filter selects no sample, with the closest name if the user gave one name. */
-static void nothing_left(const struct input *input, const char *path, int64_t id,
-			 const struct profile *profile)
-{
-	const struct profile_filter *f = &input->filter;
-	const char *name = f->symbols.n == 1 ? input->symbols[0]
-			   : f->focus.n == 1 ? input->focus[0]
-					     : NULL;
-	const bool is_cpu = metric_info(f->metric)->series == SERIES_CPU;
-	struct buf b = {0};
-
-	if (name) {
-		put_guess(profile, name, &b);
-	} else if (f->n_comms == 1 && (name = guess_comm(profile_tables(profile), f->comms[0]))) {
-		text_put_raw(&b, "; did you mean '");
-		text_put(&b, name, NULL);
-		text_put_raw(&b, "'?");
-	}
-	message("no %s%s of recording %lld in %s is of the chosen processes, threads, functions "
-		"and times%.*s",
-		is_cpu ? "sample" : "record of ", is_cpu ? "" : metric_info(f->metric)->name,
-		(long long)id, path, (int)b.len, (const char *)b.data);
-	if (!b.len)
-		message("'stackctl report' shows which there are");
-	buf_free(&b);
-}
-
-/* Returns whether the recording has any record of the metric. If not, prints which metrics it
- * has. */
-static bool has_metric(const struct input *input, const char *path, const struct input_open *open)
-{
-	const struct metric_info *metric = metric_info(input->filter.metric);
-	struct buf b = {0};
-	uint64_t series;
-
-	if (store_reader_series(open->reader, &series) < 0 || series >> metric->series & 1 ||
-	    (metric->series == SERIES_CPU &&
-	     (!series || store_reader_tables(open->reader)->recording.samples)))
-		return true;
-	metric_put_names(series, store_is_timed(&store_reader_tables(open->reader)->recording), &b);
-	message("recording %lld in %s has no %s; what it has: %.*s",
-		(long long)store_reader_tables(open->reader)->recording.id, path,
-		metric->series == SERIES_CPU ? "samples" : metric->name, (int)b.len,
-		b.len ? (const char *)b.data : "");
-	buf_free(&b);
-	return false;
 }
 
 bool input_has_times(enum metric metric, const char *path, struct store_reader *reader)
@@ -560,7 +453,6 @@ static bool has_other_series(const struct input *input, struct store_reader *rea
 
 static int sum_up(const struct input *input, const char *path, struct input_open *open)
 {
-	const struct store_tables *t = store_reader_tables(open->reader);
 	int err;
 
 	if (!input_is_fleet(input) && !input_is_tags(input) &&
@@ -573,17 +465,7 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 		return CMD_DONE;
 	if (err != -ENODATA)
 		return input_explain(input, path, err, NULL);
-	if (!has_metric(input, path, open))
-		return CMD_NO_SAMPLES;
-	if (metric_info(input->filter.metric)->less != SERIES_CPU)
-		message("nothing is left of %s in recording %lld in %s",
-			metric_info(input->filter.metric)->name, (long long)t->recording.id, path);
-	else if (t->recording.samples || metric_info(input->filter.metric)->series != SERIES_CPU)
-		nothing_left(input, path, t->recording.id, open->profile);
-	else
-		message("recording %lld in %s has no samples: did the target use the CPU while it "
-			"was recorded?",
-			(long long)t->recording.id, path);
+	input_nothing(input, path, open);
 	return CMD_NO_SAMPLES;
 }
 
@@ -629,8 +511,8 @@ int input_find_names(const struct input *input, struct input_open *open)
 	if (err == 0)
 		err = reader_names_find(open->late, open->reader, INPUT_NAMES_NS);
 	if (err == 0 && reader_names_left(open->late))
-		message("no time to symbolize %u code locations: they are shown "
-			"as object+offset",
+		message("%u code locations are shown as object+offset: looking up their names "
+			"took too long",
 			reader_names_left(open->late));
 	return err;
 }

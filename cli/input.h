@@ -79,9 +79,6 @@ int input_only_samples(const struct input *input, const char *what);
  * that. */
 void input_regions_off(const struct profile *profile);
 
-/* Prints that no path goes through a function, and suggests a similar name. */
-void input_no_function(const struct profile *profile, const char *name);
-
 /* Makes the source of names for recordings that lack names (sym/reader_names.h). Returns 0 or
  * -ENOMEM. */
 struct reader_names;

@@ -61,7 +61,7 @@ static bool parse_numbers(const char *text, struct input *input)
 void input_range_numbers(struct argp_state *state, const char *arg, struct input *input)
 {
 	if (!parse_numbers(arg, input))
-		argp_error(state, "--recording: '%s' is not a number from 1, nor two such as 3..5",
+		argp_error(state, "--recording '%s': give a number from 1, or two such as 3..5",
 			   arg);
 }
 

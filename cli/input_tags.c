@@ -69,13 +69,14 @@ static int explain(const struct input *input, const struct tagset *set, int err)
 	switch (err) {
 	case -ENODATA:
 		tagset_reader_put_metrics(set, &b);
-		message("%s has no %s; what it has: %.*s", input->path,
+		message("%s has no %s; its metrics: %.*s", input->path,
 			metric_info(input->filter.metric)->name, (int)b.len,
-			b.len ? (const char *)b.data : "nothing");
+			b.len ? (const char *)b.data : "none");
 		buf_free(&b);
 		return CMD_NO_SAMPLES;
 	case -EBADMSG:
-		message("%s has samples that are not as docs/TAGS.md has them, or of a newer version",
+		message("%s does not follow docs/TAGS.md: it is damaged, or a newer stackctl "
+			"wrote it",
 			input->path);
 		return CMD_USAGE;
 	default:

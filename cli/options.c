@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/argp_help.h"
 #include "base/argp_table.h"
 #include "base/habits.h"
 #include "cmd.h"
@@ -20,6 +21,11 @@
 static const char options_exits[] =
 	"0: done. 1: failed (output could not be written, out of memory). 2: wrong options, or an "
 	"input that cannot be read. 3: no samples. 4: permission or kernel support is missing.\n";
+
+/* What --help shows, in reading order. */
+static const struct argp_help_group options_groups[] = {
+	{OPTIONS_SHOW, "What to show:"}, {OPTIONS_FILTER, "Filters:"},	  {OPTIONS_INPUT, "Input:"},
+	{OPTIONS_OUTPUT, "Output:"},	 {OPTIONS_TERMINAL, "Terminal:"}, {0}};
 
 /* main() sets this before it runs a verb; verbs do not read it. */
 static enum options_mode options_mode;
@@ -130,6 +136,7 @@ static int describe(const struct argp *argp, const char *name)
 	char date[ARGP_TABLE_DATE];
 	const struct argp_table_page page = {.date = options_date(date),
 					     .name = name,
+					     .groups = options_groups,
 					     .section = 1,
 					     .version = "stackd " STACKD_VERSION,
 					     .exits = options_exits,
@@ -161,6 +168,25 @@ static const struct habits_words *translate(const struct argp *argp, int argc, c
 	return &words;
 }
 
+/* Writes the help and ends the program, if the words ask for it. */
+static void help(const struct argp *argp, int argc, char **argv)
+{
+	struct output output;
+	int status;
+	bool is_all = false;
+
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0;
+	     i += options_words(argp, argv, argc, i)) {
+		if (!argp_help_is_asked(argv[i], &is_all))
+			continue;
+		status = output_begin(NULL, &output);
+		if (status == CMD_DONE)
+			status = output_end(&output, argp_help_write(argp, argv[0], options_groups,
+								     is_all, output.file));
+		exit(status);
+	}
+}
+
 void options_parse(const struct argp *argp, int argc, char **argv, void *input)
 {
 	const struct habits_words *words;
@@ -169,6 +195,7 @@ void options_parse(const struct argp *argp, int argc, char **argv, void *input)
 		exit(describe(argp, argv[0]));
 	words = translate(argp, argc, argv);
 	argc = prepare(argp, words->argc, words->argv);
+	help(argp, argc, words->argv);
 	argp_parse(argp, argc, words->argv, 0, NULL, input);
 	terminal_progress_begin();
 }

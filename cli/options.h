@@ -14,6 +14,15 @@
 
 #include "base/argp_table.h"
 
+/* Groups of options, for the tables: --help shows them in the order of options.c. */
+enum options_group {
+	OPTIONS_INPUT = 1,
+	OPTIONS_FILTER,
+	OPTIONS_SHOW,
+	OPTIONS_OUTPUT,
+	OPTIONS_TERMINAL = 8
+};
+
 /* What options_parse() does: it reads the options, or writes a description of them (a manual page,
  * for `stackctl help --man VERB`, or a list, for completion) and ends the program. */
 enum options_mode { OPTIONS_READ, OPTIONS_MAN, OPTIONS_LIST };

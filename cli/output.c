@@ -42,10 +42,9 @@ static void output_check(struct argp_state *state, const struct output_options *
 		    (options->own_ending && !strcmp(options->own_ending, ending)))
 			continue;
 		argp_error(state,
-			   "-o '%s': this is not %s, but text, or JSON (--json, or a file that "
-			   "ends in .json); 'stackctl %s -o FILE' writes %s",
-			   options->path, output_forms[i].name, output_forms[i].made_by,
-			   output_forms[i].name);
+			   "-o '%s': this verb writes text, or JSON (a file that ends in .json); "
+			   "'stackctl %s -o FILE' writes %s",
+			   options->path, output_forms[i].made_by, output_forms[i].name);
 	}
 }
 
@@ -70,8 +69,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option output_argp_options[] = {
-	{"json", OUTPUT_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
-	{"output", 'o', "FILE", 0, "Write to this file, as JSON if it ends in .json", 3},
+	{"json", OUTPUT_JSON, 0, 0, "Write JSON (schema in docs/JSON.md)", 4},
+	{"output", 'o', "FILE", 0, "Write to this file, as JSON if it ends in .json", 4},
 	{0},
 };
 

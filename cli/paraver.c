@@ -84,7 +84,7 @@ int paraver_write(struct input *input, const char *path)
 		input_regions_off(open.profile);
 	}
 	if (err == -ENODATA) {
-		message("--paraver: neither a sample nor an instance of a region is left");
+		message("--paraver: no sample and no pass through a region matches the options");
 		status = CMD_NO_SAMPLES;
 		err = 0;
 	}

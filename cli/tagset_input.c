@@ -166,8 +166,8 @@ static int tagset_input_open(const struct tagset_input *input, struct tagset *se
 	fclose(in);
 	if (!is_store && status == CMD_DONE && input->choice &&
 	    (input->choice->filter || input->choice->region)) {
-		message("%s has sums of samples, of which nothing can be chosen: --pid, --comm, "
-			"--focus, --from and the like, and --per, are for stores",
+		message("%s has only sums of samples: --pid, --comm, --focus, --from and the "
+			"like, and --per, need a store",
 			input->name);
 		return CMD_USAGE;
 	}

@@ -5,6 +5,7 @@
  * A handler of SIGALRM writes the progress line once a second. Callers only name the current work,
  * so no part of lib/ has to report progress.
  */
+#include "base/argp_help.h"
 #include "terminal.h"
 
 #include <langinfo.h>
@@ -29,13 +30,13 @@ enum {
 };
 
 static const struct argp_option terminal_options[] = {
-	{"color", TERMINAL_COLOR, "auto|always|never", OPTION_ARG_OPTIONAL,
+	{"color", TERMINAL_COLOR, "auto|always|never", OPTION_ARG_OPTIONAL | ARGP_HELP_RARE,
 	 "Colours (auto, the default: on a terminal, unless NO_COLOR is set)", 8},
-	{"no-color", TERMINAL_NO_COLOR, 0, 0, "No colours", 8},
-	{"pager", TERMINAL_PAGER, 0, 0,
+	{"no-color", TERMINAL_NO_COLOR, 0, ARGP_HELP_RARE, "No colours", 8},
+	{"pager", TERMINAL_PAGER, 0, ARGP_HELP_RARE,
 	 "Show in $STACKCTL_PAGER, $PAGER or less (default on a terminal)", 8},
-	{"no-pager", TERMINAL_NO_PAGER, 0, 0, "Write straight to the terminal", 8},
-	{"progress", TERMINAL_PROGRESS, 0, 0,
+	{"no-pager", TERMINAL_NO_PAGER, 0, ARGP_HELP_RARE, "Write straight to the terminal", 8},
+	{"progress", TERMINAL_PROGRESS, 0, ARGP_HELP_RARE,
 	 "Show progress on standard error when something takes more than a second (default on a "
 	 "terminal)",
 	 8},
@@ -43,10 +44,11 @@ static const struct argp_option terminal_options[] = {
 	 "Show functions with what they return, their parameters and template arguments (text "
 	 "shows 'name<...>'; data such as --json always has full names)",
 	 8},
-	{"verbose", 'v', 0, 0,
-	 "Show all figures of the recording, of which a terminal has two lines", 8},
-	{"no-progress", TERMINAL_NO_PROGRESS, 0, 0, "Show no progress", 8},
-	{"stdio", TERMINAL_STDIO, 0, 0, "No pager, no colours: plain text, as perf's --stdio", 8},
+	{"verbose", 'v', 0, 0, "Show the whole head of the report (on a terminal it has two lines)",
+	 8},
+	{"no-progress", TERMINAL_NO_PROGRESS, 0, ARGP_HELP_RARE, "Show no progress", 8},
+	{"stdio", TERMINAL_STDIO, 0, ARGP_HELP_RARE,
+	 "Plain text: no pager, no colours (as perf's --stdio)", 8},
 	{0},
 };
 
@@ -59,7 +61,7 @@ static error_t parse_color(const char *arg, struct argp_state *state, struct ter
 	else if (strcmp(arg, "auto") == 0)
 		terminal->color_choice = TERMINAL_AUTO;
 	else
-		argp_error(state, "--color: '%s' is none of auto, always, never", arg);
+		argp_error(state, "--color '%s': give auto, always or never", arg);
 	return 0;
 }
 

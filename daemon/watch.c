@@ -54,8 +54,8 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 			  "reasons",
 			  refused);
 	if (unread)
-		log_warning("met %" PRIu64 " files with a Python whose functions are not read: its "
-			    "version, or its build, is none of those in docs/PYTHON.md",
+		log_warning("met %" PRIu64 " files with a Python whose functions are not read: "
+			    "docs/PYTHON.md lists the versions and builds that are",
 			    unread);
 }
 

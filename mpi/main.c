@@ -63,12 +63,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		m->n = (unsigned)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "what is to be merged? Stores, or what 'stackctl export --tags' "
-				  "wrote");
+		argp_error(state, "give what to merge: stores, or files that 'stackctl export "
+				  "--tags' wrote");
 		return 0;
 	case ARGP_KEY_END:
 		if (!m->output)
-			argp_error(state, "where to? -o FILE");
+			argp_error(state, "give the file to write: -o FILE");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -125,7 +125,7 @@ static void tell(const struct merge *m, const struct tagset_shared *shared)
 			"twice",
 			shared->repeated);
 	if (shared->skipped)
-		message("%" PRIu64 " lines of kinds that this version does not know were left out",
+		message("left out %" PRIu64 " lines of kinds that only newer versions know",
 			shared->skipped);
 }
 
@@ -133,7 +133,7 @@ static void tell(const struct merge *m, const struct tagset_shared *shared)
 static int nothing(const struct merge *m)
 {
 	if (m->comm.router.rank == 0)
-		message("there are no samples in what is to be merged");
+		message("there are no samples to merge");
 	return CMD_NO_SAMPLES;
 }
 

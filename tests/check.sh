@@ -203,6 +203,9 @@ lint_arch() { tests/lint/arch.py; }
 # Names that others choose are opened by lib/base/named_file.c alone.
 lint_opens() { tests/lint/opens.py; }
 
+# Turns of phrase that readers of messages and help stumbled over.
+lint_texts() { tests/lint/texts.py; }
+
 # What uses registers by role compiles for a processor of two registers that does not exist.
 lint_two_registers() {
     sources 'lib/*.c' 'daemon/*.c' 'cli/*.c' |
@@ -241,7 +244,7 @@ lint_json() {
 
 lint_begin() {
     export -f sources each_source lint_format lint_tidy lint_dead_stores lint_shell lint_python \
-        lint_layers lint_headers lint_arch lint_opens lint_two_registers lint_arm64 \
+        lint_layers lint_headers lint_arch lint_opens lint_texts lint_two_registers lint_arm64 \
         lint_sizes lint_checked lint_json
     export jobs flags warnings
     run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/otlp.pb-c.h build/gen/flamegraph.html.inc \
@@ -257,6 +260,7 @@ do_lint() { # [--long]
     spawn lint-headers bash -o pipefail -c lint_headers
     spawn lint-arch bash -o pipefail -c lint_arch
     spawn lint-opens bash -o pipefail -c lint_opens
+    spawn lint-texts bash -o pipefail -c lint_texts
     spawn lint-two-registers bash -o pipefail -c lint_two_registers
     spawn lint-sizes bash -o pipefail -c lint_sizes
     spawn lint-checked bash -o pipefail -c lint_checked

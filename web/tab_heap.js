@@ -33,7 +33,7 @@ export class HeapTab {
 			{ key: "live", title: "Live", width: "6rem", text: row => bytes(row.live), value: row => row.live, share: row => row.live / this.most,
 				hint: row => row.live_error ? "± " + bytes(row.live_error) : "exact" },
 			{ key: "change", title: "Change", width: "6.4rem", text: row => signed(row.change, "bytes"), value: row => row.change,
-				hint: row => "between the begin and the end of the selection" + (row.change_error ? ", ± " + bytes(row.change_error) : "") },
+				hint: row => "between the beginning and the end of the selection" + (row.change_error ? ", ± " + bytes(row.change_error) : "") },
 			{ key: "peak", isWide: true, title: "At peak", width: "6rem", text: row => bytes(row.peak), value: row => row.peak },
 			{ key: "objects", isWide: true, title: "Blocks", width: "5rem", text: row => count(row.objects), value: row => row.objects },
 			{ key: "allocated", isWide: true, title: "Allocated", width: "6rem", text: row => bytes(row.allocated), value: row => row.allocated },

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/argp_help.h"
 #include "cli/cmd.h"
 #include "folding/export_fold.h"
 #include "cli/message.h"
@@ -68,7 +69,7 @@ static const struct argp_option cmd_fold_options[] = {
 	 "With --burst: list the kinds for each of these (default: all)", 3},
 	{"json", CMD_FOLD_JSON, 0, 0,
 	 "With --burst: list the kinds as JSON (docs/JSON.md; so does --output=FILE.json)", 3},
-	{"percent-limit", CMD_FOLD_PERCENT, "PERCENT", 0,
+	{"percent-limit", CMD_FOLD_PERCENT, "PERCENT", ARGP_HELP_RARE,
 	 "With --burst: sum up kinds below this share of the time (default 0.5; JSON has all)", 3},
 	{"group", CMD_FOLD_GROUP, "N", OPTION_ARG_OPTIONAL,
 	 "Fold passes of different kinds separately: in groups by length, totals of counters and "
@@ -78,7 +79,7 @@ static const struct argp_option cmd_fold_options[] = {
 	 "The axis: CPU time of the thread (default, if the recording has readings of it), or "
 	 "wall time",
 	 3},
-	{"seed", CMD_FOLD_SEED, "N", 0,
+	{"seed", CMD_FOLD_SEED, "N", ARGP_HELP_RARE,
 	 "Seed of the random numbers with which passes are resampled for the bands (default 1)", 3},
 	{"output", 'o', "FILE", 0,
 	 "Write to this file: FILE.html is a page for any browser, .svg a picture, .csv a table, "
@@ -225,9 +226,9 @@ static int cmd_fold_find(const struct cmd_fold *args, struct profile *profile,
 		cmd_fold_list(regions, n);
 		n = 0;
 	} else {
-		message("fold: the recording has no passes through regions: record with "
-			"stackd --region FUNC or --mark PLACE, and --counter NAME for what is to "
-			"be seen of them");
+		message("fold: the recording has no passes through regions: record with stackd "
+			"--region FUNC or --mark PLACE, and --counter NAME to see how a counter "
+			"advances in them");
 		n = 0;
 	}
 	free(regions);

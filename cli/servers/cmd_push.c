@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/argp_help.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "clickhouse/clickhouse.h"
@@ -84,13 +85,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->url)
-			argp_error(state, "more than one URL is given");
+			argp_error(state, "give one URL, not several");
 		args->url = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "where to? stackctl push clickhouse://HOST[:PORT]/DATABASE, "
-				  "pyroscope://HOST[:PORT], parca://HOST[:PORT] or "
-				  "otlp+http://HOST[:PORT]");
+		argp_error(state, "give a server: stackctl push "
+				  "clickhouse://HOST[:PORT]/DATABASE, pyroscope://HOST[:PORT], "
+				  "parca://HOST[:PORT] or otlp+http://HOST[:PORT]");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -152,8 +153,9 @@ static void report(const struct cmd_push *args, const struct push_counts *before
 	struct push_counts now = push_counts(args->push);
 
 	if (now.collisions > before->collisions)
-		message("%" PRIu64 " paths or locations have an id that another one has: they are "
-			"told apart by the column alt",
+		message("%" PRIu64
+			" paths or locations share their id with another one: the column "
+			"alt differs",
 			now.collisions - before->collisions);
 	if (now.windows > before->windows || !args->is_following)
 		message("%s: recordings sent: %" PRIu64 " (%" PRIu64 " rows, %" PRIu64
@@ -264,6 +266,7 @@ int cmd_push(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&input_recordings_argp, 0, NULL, 0}, {0}};
 	static const struct argp_option options[] = {
+		{NULL, 0, NULL, 0, "How to send:", 3},
 		{"credentials", PUSH_CREDENTIALS, "FILE", 0,
 		 "Read user, password and certificate authority from lines 'user = NAME', "
 		 "'password = SECRET', 'ca = FILE' of this file (default: the environment's "
@@ -274,15 +277,15 @@ int cmd_push(int argc, char **argv)
 		 "Keep running: send each recording when it has ended, and retry while the server "
 		 "cannot be reached",
 		 3},
-		{"every", PUSH_EVERY, "TIME", 0,
+		{"every", PUSH_EVERY, "TIME", ARGP_HELP_RARE,
 		 "With --follow: look for new recordings at this interval (default: 30s)", 3},
-		{"timeout", PUSH_TIMEOUT, "TIME", 0,
+		{"timeout", PUSH_TIMEOUT, "TIME", ARGP_HELP_RARE,
 		 "Give up if the server sends nothing for so long (default: 60s)", 3},
-		{"app", PUSH_APP, "NAME", 0,
+		{"app", PUSH_APP, "NAME", ARGP_HELP_RARE,
 		 "Pyroscope, Parca, OTLP: the name of the application in the profiles (default: "
 		 "stackd)",
 		 3},
-		{"sent", PUSH_SENT, "FILE", 0,
+		{"sent", PUSH_SENT, "FILE", ARGP_HELP_RARE,
 		 "Pyroscope, Parca, OTLP: note in this file which recordings the server has "
 		 "accepted (default: the store's name and '.sent')",
 		 3},

@@ -63,8 +63,7 @@ static int take_line(struct credentials *c, const char *path, unsigned number, c
 		return copy(trimmed(value), &c->password);
 	if (value && strcmp(key, "ca") == 0)
 		return copy(trimmed(value), &c->authority);
-	message("%s:%u: the line is none of 'user = NAME', 'password = SECRET' and 'ca = FILE'",
-		path, number);
+	message("%s:%u: expected 'user = NAME', 'password = SECRET' or 'ca = FILE'", path, number);
 	return CMD_USAGE;
 }
 
@@ -76,8 +75,7 @@ static int from_file(struct credentials *c, const char *path, FILE *in)
 	int status = CMD_DONE;
 
 	if (fstat(fileno(in), &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 077) {
-		message("%s: others than its owner can read the credentials: chmod 600 %s", path,
-			path);
+		message("%s: other users can read these credentials: chmod 600 %s", path, path);
 		return CMD_USAGE;
 	}
 	for (unsigned number = 1; status == CMD_DONE && getline(&line, &cap, in) >= 0; number++)

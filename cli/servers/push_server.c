@@ -202,7 +202,7 @@ static int send_one(void *arg, const struct input_open *open)
 		return CMD_DONE;
 	}
 	if (sent_error(p->sent)) {
-		message("%s: cannot note there what the server has taken, which would be sent "
+		message("cannot note in %s what the server has accepted, so it would be sent "
 			"again: %s",
 			sent_path(p->sent), strerror(-err));
 		return CMD_FAILED;
@@ -242,12 +242,11 @@ static void report(const struct push_server *p, uint64_t retries)
 		server_name(p->server), p->recordings, push->samples, push->bytes, push->requests,
 		server_retries(p->server) - retries, p->there, p->growing);
 	if (p->grown)
-		message("%" PRIu64 " recordings have grown since they were sent: what has come is "
-			"not sent, or all of them would count twice",
+		message("%" PRIu64 " recordings have grown since they were sent: their new part is "
+			"not sent, since the server would count the rest twice",
 			p->grown);
 	if (p->refused)
-		message("%" PRIu64 " recordings were refused, and stay in the store: the next push "
-			"tries them again",
+		message("%" PRIu64 " recordings were refused: the next push tries them again",
 			p->refused);
 	if (push->said.len && !push->rejected)
 		message("%s: the server says: %.*s", server_name(p->server), (int)push->said.len,
@@ -257,8 +256,7 @@ static void report(const struct push_server *p, uint64_t retries)
 			server_name(p->server), push->rejected, (int)push->said.len,
 			push->said.data ? (const char *)push->said.data : "");
 	if (push->too_large)
-		message("%" PRIu64 " samples were left out: by themselves they are larger than "
-			"servers take",
+		message("%" PRIu64 " samples were left out: each is larger than servers accept",
 			push->too_large);
 }
 

@@ -90,8 +90,8 @@ static int take_line(struct sent *s, const char *line, unsigned number)
 		at = strchr(at + (i > 0), '\t');
 	if (!at || sscanf(at, "\t%" SCNu64 "\t%zu\t%zu%n", &end, &taken, &all, &used) != 3 ||
 	    used < 0 || at[used] != '\n') {
-		message("%s:%u: the line is not one of what servers have taken: give another file "
-			"by --sent, or correct it",
+		message("%s:%u: this line names no recording that a server accepted: correct it, "
+			"or give another file by --sent",
 			s->path, number);
 		return CMD_USAGE;
 	}

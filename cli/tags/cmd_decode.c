@@ -48,26 +48,27 @@ struct cmd_decode {
 };
 
 static const struct argp_option cmd_decode_options[] = {
+	{NULL, 0, NULL, 0, "How to search:", 3},
 	{"model", 'm', "FILE", 0,
 	 "Read from this file which function calls which: an instrumented file, any program or "
 	 "library (with the libraries that it needs), a store, or a tag export; may be repeated",
-	 1},
+	 3},
 	{"locations", CMD_DECODE_LOCATIONS, 0, 0,
 	 "Only tags of stackd's own walks, which are made of code locations (default: also those "
 	 "that instrumented programs keep)",
-	 1},
-	{"places", CMD_DECODE_LOCATIONS, 0, OPTION_HIDDEN, "The former name of --locations", 1},
+	 3},
+	{"places", CMD_DECODE_LOCATIONS, 0, OPTION_HIDDEN, "The former name of --locations", 3},
 	{"no-libraries", CMD_DECODE_ALONE, 0, 0,
-	 "Only the given files, not the libraries that they need", 1},
+	 "Only the given files, not the libraries that they need", 3},
 	{"root", CMD_DECODE_ROOT, "FUNCTION", 0, "All paths begin here (default: where they can)",
-	 1},
+	 3},
 	{"budget", CMD_DECODE_BUDGET_MS, "MS", 0,
 	 "Milliseconds of processor time per tag (default 10); time that easy tags leave over "
 	 "goes to harder ones",
-	 2},
+	 3},
 	{"all", CMD_DECODE_ALL, 0, 0,
-	 "After the first path, look for more until the budget is used up", 2},
-	{"strict", CMD_DECODE_STRICT, 0, 0, "No paths with a call that is not in the model", 2},
+	 "After the first path, look for more until the budget is used up", 3},
+	{"strict", CMD_DECODE_STRICT, 0, 0, "No paths with a call that is not in the model", 3},
 	{0},
 };
 

@@ -50,8 +50,9 @@ struct cmd_web {
 };
 
 static const struct argp_option cmd_web_options[] = {
-	{"port", CMD_WEB_PORT, "N", 0, "Listen on this port (default: a free one)", 2},
-	{"no-open", CMD_WEB_NO_OPEN, 0, 0, "Print the link, and do not open the browser", 2},
+	{NULL, 0, NULL, 0, "How to serve the page:", 3},
+	{"port", CMD_WEB_PORT, "N", 0, "Listen on this port (default: a free one)", 3},
+	{"no-open", CMD_WEB_NO_OPEN, 0, 0, "Print the link without opening the browser", 3},
 	{"files", CMD_WEB_FILES, "DIR", OPTION_HIDDEN,
 	 "Serve the page's files from this folder, for its development", 2},
 	{0},
@@ -168,7 +169,7 @@ static int print_link(const struct cmd_web *args, const char *link, bool is_open
 	if (!is_opened && !browser_is_possible())
 		message("on another machine: ssh -N -L %u:127.0.0.1:%u %s, and open the link there",
 			port, port, host);
-	message("the page is there until this ends (Ctrl+C); only who has the link can see it");
+	message("only someone with the link can see the page; Ctrl+C ends it");
 	return CMD_DONE;
 }
 

@@ -103,7 +103,7 @@ struct trouble {
 };
 
 static const struct trouble busy = {MHD_HTTP_SERVICE_UNAVAILABLE,
-				    "too many questions wait for an answer",
+				    "too many requests are waiting for an answer",
 				    "close some of the pages, or ask again"};
 static const struct trouble many_parameters = {MHD_HTTP_BAD_REQUEST,
 					       "there are too many parameters", "choose fewer"};

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/argp_help.h"
 #include "base/argp_table.h"
 #include "base/duration.h"
 #include "base/parts.h"
@@ -17,9 +18,10 @@
 #include "daemon/base/perf_habits.h"
 #include "stackd_abi.h"
 
-#define SECOND_NS	UINT64_C(1000000000)
-#define LEAST_WINDOW_NS SECOND_NS
-#define MOST_KEEP_BYTES ((uint64_t)INT64_MAX >> 30 << 30) /* whole GiB */
+#define SECOND_NS	  UINT64_C(1000000000)
+#define LEAST_WINDOW_NS	  SECOND_NS
+#define USUAL_ALLOC_BYTES (512 << 10)
+#define MOST_KEEP_BYTES	  ((uint64_t)INT64_MAX >> 30 << 30) /* whole GiB */
 
 static const char program_version[] = "stackd " STACKD_VERSION;
 
@@ -62,139 +64,158 @@ enum {
 	OPTION_ALLOC_LIMIT,
 	OPTION_WAIT,
 	OPTION_WAIT_MEAN,
-	OPTION_WAKERS
+	OPTION_WAKERS,
+	OPTION_FULL
 };
 
+/* What --help shows, in reading order. */
+enum { GROUP_TARGET = 1, GROUP_MEASURE, GROUP_HOW, GROUP_OUTPUT };
+
+static const struct argp_help_group groups[] = {
+	{GROUP_TARGET, "What to record (one of these, or -- COMMAND):"},
+	{GROUP_MEASURE, "What to measure, beside samples of CPU time:"},
+	{GROUP_HOW, "How to sample:"},
+	{GROUP_OUTPUT, "How long, and where to:"},
+	{0}};
+
 static const struct argp_option argp_options[] = {
-	{NULL, 0, NULL, 0, "What to profile (one of these, or -- COMMAND):", 1},
-	{"pid", 'p', "N[,N...]", 0, "these processes, with their later children and threads", 1},
-	{"all", 'a', NULL, 0, "everything on this machine", 1},
-	{"cgroup", 'G', "PATH", 0, "the processes of a cgroup (v2 path, or below its mount)", 1},
-	{NULL, 0, NULL, 0, "How:", 2},
-	{"event", 'e', "NAME", 0,
-	 "event to sample: a libpfm4 name with modifiers (cycles:u, perf::CPU-CLOCK) or rNNNN "
-	 "(default: cycles, else cpu-clock); with 'none' no samples are taken, only waits, "
-	 "regions or allocations",
-	 2},
-	{"freq", 'F', "HZ", 0, "samples per second and CPU (default 997)", 2},
-	{"max-cpu", OPTION_CPU, "SHARE", 0,
-	 "lower the frequency while stackd and its kernel program use more than this share of one "
-	 "core (such as 1%), and raise it again later; with --all and --cgroup",
-	 2},
-	{"count", 'c', "N", 0, "a sample every N events, instead of a frequency", 2},
-	{"idle", OPTION_IDLE, NULL, 0,
-	 "keep samples of idle CPUs (default: they are counted and left out)", 2},
-	{"stack-bytes", OPTION_STACK, "BYTES", 0,
-	 "most bytes of user stack to copy for a sample (K and M are understood; default 128K)", 2},
-	{"ring-bytes", OPTION_RING, "BYTES", 0,
-	 "size of the ring buffer (default 1M a CPU, but 8M to "
-	 "64M)",
-	 2},
-	{"table-memory", OPTION_TABLES, "BYTES", 0,
-	 "kernel memory for unwind tables; the least used ones are evicted (default: the rest of "
-	 "64M that nothing else needs, at least 24M)",
-	 2},
-	{"prefix", OPTION_PREFIX, "MODE", 0,
-	 "how to find the part of a stack that has not changed since the thread's last sample: "
-	 "verified (default), second or first (heuristics), or none (walk all of it); not with "
-	 "--depth, which always walks all N frames",
-	 2},
-	{"walk", OPTION_WALK, "WHERE", 0,
-	 "where stacks are walked: kernel (default), or daemon (from a copy of each stack)", 2},
-	{"depth", OPTION_DEPTH, "N", 0,
-	 "record segments: only the function that was hit and its N callers, at a cost that does "
-	 "not depend on the depth of the stack. A few samples of each thread are walked to the "
-	 "end (the 1st, 2nd, 4th, ... 128th, then every 128th), and reports complete segments by "
-	 "aligning them with these",
-	 2},
-	{"heights", OPTION_HEIGHTS, NULL, 0,
-	 "record each frame's distance from the stack's end, with which alignment completes more "
-	 "of the incomplete paths",
-	 2},
-	{"managed", OPTION_MANAGED, NULL, 0,
-	 "record the functions of Python programs (CPython 3.8 to 3.13), with file and line", 2},
-	{"judge", OPTION_JUDGE, NULL, 0,
-	 "check each walk of the kernel half by a walk of the daemon; counts are in stackctl stats -v",
-	 2},
-	{"tags", OPTION_TAGS, "MODE", 0,
-	 "in programs that keep a tag of their call path (libstacktag): auto (default) reads the "
-	 "tag and walks the stack if the tag is new; only never walks; off ignores tags",
-	 2},
-	{"judge-tags", OPTION_JUDGE_TAGS, NULL, 0,
-	 "walk all stacks, and check each walk by the program's tag; counts are in stackctl stats -v",
-	 2},
-	{"lbr", OPTION_LBR, "anyway", OPTION_ARG_OPTIONAL,
-	 "record the processor's branch records (LBR), which confirm walks and continue walks "
-	 "that stopped; =anyway tries even if the processor is not known to have them",
-	 2},
-	{"region", OPTION_REGION, "FUNC[@OBJECT]", 0,
-	 "measure each pass through a function, from its entry to its return: visits, time and CPU "
-	 "time by call path (stackctl report --metric region.time); '*' and '?' take all functions "
-	 "that match; may be repeated",
-	 2},
-	{"mark", OPTION_MARK, "FUNC[@OBJECT]|FILE:LINE", 0,
-	 "measure from each execution of a line or function to the next one in the same thread, "
-	 "such as the iterations of a loop; --region NAME=FILE:LINE..FILE:LINE measures from one "
-	 "line to another",
-	 2},
-	{"mpi", OPTION_MPI, NULL, 0,
-	 "measure each call of an MPI function from C, C++ and Fortran, as --region does; MPI "
-	 "functions that it calls itself are part of it. The time between two calls is a "
-	 "computing burst: stackctl fold --burst",
-	 2},
-	{"region-limit", OPTION_REGION_LIMIT, "N", 0,
-	 "stop measuring a region if a thread passes through it more than N times per second, "
-	 "since that would slow the thread down (default 20000; 0: never)",
-	 2},
-	{"jitter", OPTION_JITTER, "PERCENT", 0,
-	 "vary the rate of a sampling clock at random by up to PERCENT, so that it does not lock "
-	 "to a period of the program (default: 10 with --counter, else 0)",
-	 2},
-	{"counter", OPTION_COUNTER, "NAME", 0,
-	 "for stackctl fold, read a counter at each sample within a region, between marks or with "
-	 "--mpi, and at both ends of each: " COUNTER_SPEC_NAMES
-	 "; CPU time is read with them; may be repeated",
-	 2},
-	{"alloc", OPTION_ALLOC, "BYTES", OPTION_ARG_OPTIONAL,
-	 "sample allocations by call path, one per BYTES allocated on average (default 512K): "
-	 "libstackalloc is preloaded into the command; in processes that run without it, the "
-	 "allocator's functions are probed (stackctl heap; stackctl report --metric alloc.bytes)",
-	 2},
-	{"alloc-limit", OPTION_ALLOC_LIMIT, "N", 0,
-	 "do not probe an allocator that is called more than N times per second, since that would "
-	 "slow the program down, but sample page faults and mappings of memory instead (default "
-	 "50000; 0: no limit)",
-	 2},
+	{"pid", 'p', "N[,N...]", 0, "these processes, with their later children and threads",
+	 GROUP_TARGET},
+	{"all", 'a', NULL, 0, "everything on this machine", GROUP_TARGET},
+	{"cgroup", 'G', "PATH", 0, "the processes of a cgroup (v2 path, or below its mount)",
+	 GROUP_TARGET},
+	{"full", OPTION_FULL, NULL, 0,
+	 "record all that tells where time and memory go: CPU time, waits with who ended them, "
+	 "and allocations; as --wakers --alloc",
+	 GROUP_MEASURE},
 	{"wait", OPTION_WAIT, "MIN", OPTION_ARG_OPTIONAL,
 	 "sample the waits of threads by call path: blocked (metric wait.blocked), and runnable "
 	 "without a CPU, after a wake-up or a preemption (wait.runnable); waits shorter than MIN "
 	 "(such as 10us) are only counted",
-	 2},
-	{"wait-mean", OPTION_WAIT_MEAN, "TIME", 0,
-	 "with --wait, the mean waiting time per sample (default 10ms): nearly all longer waits "
-	 "are kept, shorter ones at random, with a weight; 0 keeps all waits; --max-cpu raises it",
-	 2},
+	 GROUP_MEASURE},
 	{"wakers", OPTION_WAKERS, NULL, 0,
 	 "like --wait, and for each sampled wait record the thread that ended it, with its call "
 	 "path (stackctl report --view wakers); costs a third more",
-	 2},
-	{NULL, 0, NULL, 0, "How long, and where to:", 3},
-	{"duration", OPTION_DURATION, "SECONDS", 0, "stop after this time", 3},
-	{"output", 'o', "FILE", 0, "store (default: /var/lib/stackd/UID/store.db)", 3},
-	{"group", OPTION_GROUP, "NAME", 0, "let the members of this group read the store", 3},
+	 GROUP_MEASURE},
+	{"alloc", OPTION_ALLOC, "BYTES", OPTION_ARG_OPTIONAL,
+	 "sample allocations by call path, one per BYTES allocated on average (default 512K): "
+	 "libstackalloc is preloaded into the command; in processes that run without it, the "
+	 "allocator's functions are probed (stackctl heap; stackctl report --metric alloc.bytes)",
+	 GROUP_MEASURE},
+	{"region", OPTION_REGION, "FUNC[@OBJECT]", 0,
+	 "measure each pass through a function, from its entry to its return: visits, time and CPU "
+	 "time by call path (stackctl report --metric region.time); '*' and '?' take all functions "
+	 "that match; may be repeated",
+	 GROUP_MEASURE},
+	{"mark", OPTION_MARK, "FUNC[@OBJECT]|FILE:LINE", ARGP_HELP_RARE,
+	 "measure from each execution of a line or function to the next one in the same thread, "
+	 "such as the iterations of a loop; --region NAME=FILE:LINE..FILE:LINE measures from one "
+	 "line to another",
+	 GROUP_MEASURE},
+	{"mpi", OPTION_MPI, NULL, 0,
+	 "measure each call of an MPI function from C, C++ and Fortran, as --region does; MPI "
+	 "functions that it calls itself are part of it. The time between two calls is a "
+	 "computing burst: stackctl fold --burst",
+	 GROUP_MEASURE},
+	{"managed", OPTION_MANAGED, NULL, 0,
+	 "record the functions of Python programs (CPython 3.8 to 3.13), with file and line",
+	 GROUP_MEASURE},
+	{"counter", OPTION_COUNTER, "NAME", ARGP_HELP_RARE,
+	 "for stackctl fold, read a counter at each sample within a region, between marks or with "
+	 "--mpi, and at both ends of each: " COUNTER_SPEC_NAMES
+	 "; CPU time is read with them; may be repeated",
+	 GROUP_MEASURE},
+	{"wait-mean", OPTION_WAIT_MEAN, "TIME", ARGP_HELP_RARE,
+	 "with --wait, the mean waiting time per sample (default 10ms): nearly all longer waits "
+	 "are kept, shorter ones at random, with a weight; 0 keeps all waits; --max-cpu raises it",
+	 GROUP_MEASURE},
+	{"alloc-limit", OPTION_ALLOC_LIMIT, "N", ARGP_HELP_RARE,
+	 "if an allocator is called more than N times per second, probing it would slow the "
+	 "program down: sample page faults and mappings of memory instead (default 50000; 0: no "
+	 "limit)",
+	 GROUP_MEASURE},
+	{"region-limit", OPTION_REGION_LIMIT, "N", ARGP_HELP_RARE,
+	 "stop measuring a region if a thread passes through it more than N times per second, "
+	 "since that would slow the thread down (default 20000; 0: never)",
+	 GROUP_MEASURE},
+	{"freq", 'F', "HZ", 0, "samples per second and CPU (default 997)", GROUP_HOW},
+	{"event", 'e', "NAME", 0,
+	 "event to sample: a libpfm4 name with modifiers (cycles:u, perf::CPU-CLOCK) or rNNNN "
+	 "(default: cycles, else cpu-clock); with 'none' no samples are taken, only waits, "
+	 "regions or allocations",
+	 GROUP_HOW},
+	{"count", 'c', "N", ARGP_HELP_RARE, "a sample every N events, instead of a frequency",
+	 GROUP_HOW},
+	{"max-cpu", OPTION_CPU, "SHARE", 0,
+	 "lower the frequency while stackd and its kernel program use more than this share of one "
+	 "core (such as 1%), and raise it again later; with --all and --cgroup",
+	 GROUP_HOW},
+	{"lbr", OPTION_LBR, "anyway", OPTION_ARG_OPTIONAL,
+	 "record the processor's branch records (LBR), which confirm walks and continue walks "
+	 "that stopped; =anyway tries even if the processor is not known to have them",
+	 GROUP_HOW},
+	{"depth", OPTION_DEPTH, "N", ARGP_HELP_RARE,
+	 "record segments: only the function that was hit and its N callers, at a cost that does "
+	 "not depend on the depth of the stack. A few samples of each thread are walked to the "
+	 "end (the 1st, 2nd, 4th, ... 128th, then every 128th), and reports complete segments by "
+	 "aligning them with these",
+	 GROUP_HOW},
+	{"idle", OPTION_IDLE, NULL, ARGP_HELP_RARE,
+	 "keep samples of idle CPUs, which are otherwise only counted", GROUP_HOW},
+	{"heights", OPTION_HEIGHTS, NULL, ARGP_HELP_RARE,
+	 "record each frame's distance from the stack's end, with which alignment completes more "
+	 "of the incomplete paths",
+	 GROUP_HOW},
+	{"jitter", OPTION_JITTER, "PERCENT", ARGP_HELP_RARE,
+	 "vary the rate of a sampling clock at random by up to PERCENT, so that it does not lock "
+	 "to a period of the program (default: 10 with --counter, else 0)",
+	 GROUP_HOW},
+	{"stack-bytes", OPTION_STACK, "BYTES", ARGP_HELP_RARE,
+	 "most bytes of user stack to copy for a sample (K and M are understood; default 128K)",
+	 GROUP_HOW},
+	{"ring-bytes", OPTION_RING, "BYTES", ARGP_HELP_RARE,
+	 "size of the ring buffer (default 1M a CPU, but 8M to "
+	 "64M)",
+	 GROUP_HOW},
+	{"table-memory", OPTION_TABLES, "BYTES", ARGP_HELP_RARE,
+	 "kernel memory for unwind tables; the least used ones are evicted (default: the rest of "
+	 "64M that nothing else needs, at least 24M)",
+	 GROUP_HOW},
+	{"prefix", OPTION_PREFIX, "MODE", ARGP_HELP_RARE,
+	 "how to find the part of a stack that has not changed since the thread's last sample: "
+	 "verified (default), second or first (heuristics), or none (walk all of it); not with "
+	 "--depth, which always walks all N frames",
+	 GROUP_HOW},
+	{"walk", OPTION_WALK, "WHERE", ARGP_HELP_RARE,
+	 "where stacks are walked: kernel (default), or daemon (from a copy of each stack)",
+	 GROUP_HOW},
+	{"tags", OPTION_TAGS, "MODE", ARGP_HELP_RARE,
+	 "in programs that keep a tag of their call path (libstacktag): auto (default) reads the "
+	 "tag and walks the stack if the tag is new; only never walks; off ignores tags",
+	 GROUP_HOW},
+	{"judge", OPTION_JUDGE, NULL, ARGP_HELP_RARE,
+	 "check each walk of the kernel half by a walk of the daemon; counts are in stackctl stats -v",
+	 GROUP_HOW},
+	{"judge-tags", OPTION_JUDGE_TAGS, NULL, ARGP_HELP_RARE,
+	 "walk all stacks, and check each walk by the program's tag; counts are in stackctl stats -v",
+	 GROUP_HOW},
+	{"duration", OPTION_DURATION, "SECONDS", 0, "stop after this time", GROUP_OUTPUT},
+	{"output", 'o', "FILE", 0, "store (default: /var/lib/stackd/UID/store.db)", GROUP_OUTPUT},
 	{"window", OPTION_WINDOW, "TIME", 0,
 	 "cut the recording into windows of this length, aligned to the clock (1h: on the hour; units "
 	 "s, m, h, d); each is a recording by itself, and stackctl adds them up (--since 2h)",
-	 3},
-	{"keep-age", OPTION_AGE, "DAYS", 0,
+	 GROUP_OUTPUT},
+	{"keep-age", OPTION_AGE, "DAYS", ARGP_HELP_RARE,
 	 "delete recordings of the store older than this (or a time with a unit: 12h), at the start "
 	 "and after each window",
-	 3},
-	{"keep-bytes", OPTION_SIZE, "BYTES", 0,
+	 GROUP_OUTPUT},
+	{"keep-bytes", OPTION_SIZE, "BYTES", ARGP_HELP_RARE,
 	 "delete the oldest recordings of the store while it is larger than this, at the start "
 	 "and after each window; so it exceeds BYTES by one window at most",
-	 3},
-	{"quiet", 'q', NULL, 0, "no status line and no summary", 3},
+	 GROUP_OUTPUT},
+	{"group", OPTION_GROUP, "NAME", ARGP_HELP_RARE,
+	 "let the members of this group read the store", GROUP_OUTPUT},
+	{"quiet", 'q', NULL, ARGP_HELP_RARE, "print no status line and no summary", GROUP_OUTPUT},
 	{0}};
 
 /* Parses a whole number. `unit`: its unit, for the error message; "": none. */
@@ -285,7 +306,7 @@ static int one_of(struct argp_state *state, const char *option, const char *text
 		if (!strcmp(text, words[i]))
 			return i;
 	}
-	argp_error(state, "%s '%s': invalid value; --help lists the valid ones", option, text);
+	argp_error(state, "%s '%s': there is no such value; --help-all lists them", option, text);
 	return 0;
 }
 
@@ -403,7 +424,8 @@ static void settle(struct argp_state *state, struct options *options)
 	static char cpu[] = "cpu";
 
 	if (options->target == TARGET_NONE)
-		argp_error(state, "no target: give --pid N, --all, --cgroup PATH or -- COMMAND");
+		argp_error(state, "give what to record: --pid N, --all, --cgroup PATH or -- "
+				  "COMMAND");
 	if (options->frequency && options->period)
 		argp_error(state, "--freq and --count exclude each other");
 	if (options->max_cpu && options->period)
@@ -549,8 +571,8 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 			number(state, "--region-limit", arg, "passes a second", 0, UINT32_MAX);
 		break;
 	case OPTION_ALLOC:
-		options->alloc_bytes =
-			arg ? bytes(state, "--alloc", arg, 1, (uint64_t)1 << 40) : 512 << 10;
+		options->alloc_bytes = arg ? bytes(state, "--alloc", arg, 1, (uint64_t)1 << 40)
+					   : USUAL_ALLOC_BYTES;
 		break;
 	case OPTION_ALLOC_LIMIT:
 		options->alloc_limit =
@@ -566,6 +588,11 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_WAKERS:
 		options->waits = options->wakers = true;
+		break;
+	case OPTION_FULL:
+		options->waits = options->wakers = true;
+		if (!options->alloc_bytes)
+			options->alloc_bytes = USUAL_ALLOC_BYTES;
 		break;
 	default:
 		return parse_run(key, arg, state);
@@ -661,6 +688,7 @@ static enum exit_status manual(const struct argp *argp)
 {
 	char date[ARGP_TABLE_DATE];
 	const struct argp_table_page page = {.name = "stackd",
+					     .groups = groups,
 					     .section = 8,
 					     .version = program_version,
 					     .date = date,
@@ -673,6 +701,36 @@ static enum exit_status manual(const struct argp *argp)
 	return STATUS_FAILED;
 }
 
+/* Returns whether the next word is an option's value. */
+static bool takes_next(const struct argp *argp, const char *word)
+{
+	const struct argp_option *o;
+
+	if (word[0] != '-' || !word[1])
+		return false;
+	if (word[1] != '-')
+		return !word[2] && strchr("pGeFco", word[1]);
+	o = argp_table_find(argp, word + 2);
+	return o && o->arg && !(o->flags & OPTION_ARG_OPTIONAL);
+}
+
+/* Writes the help and ends the program, if an option before the command asks for it. */
+static void help(const struct argp *argp, int argc, char **argv)
+{
+	bool is_all;
+
+	for (int i = 1; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0;
+	     i += takes_next(argp, argv[i]) ? 2 : 1) {
+		if (!argp_help_is_asked(argv[i], &is_all))
+			continue;
+		if (argp_help_write(argp, "stackd", groups, is_all, stdout) == 0 &&
+		    fflush(stdout) == 0)
+			exit(STATUS_DONE);
+		fputs("stackd: cannot write standard output\n", stderr);
+		exit(STATUS_FAILED);
+	}
+}
+
 void options_parse(int argc, char **argv, struct options *ret_options)
 {
 	static const struct argp argp = {
@@ -680,8 +738,11 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 		.parser = parse,
 		.args_doc = "--pid N[,N...]\n--all\n--cgroup PATH\n-- COMMAND [ARG...]",
 		.doc = "Records the call paths of running programs.\v"
-		       "It ends with the target, after --duration, or on SIGINT or SIGTERM. Then: "
-		       "stackctl report.\n\nExit status: 0 done, 1 failed, 2 usage, 3 no samples, 4 "
+		       "It ends with the target, after --duration, or on Ctrl+C. Then: stackctl "
+		       "report.\n\nExamples:\n\n"
+		       "  sudo stackd -- ./program\n"
+		       "  sudo stackd --pid 1234 --duration 10 --full\n"
+		       "  sudo stackd --all --duration 30\n\nExit status: 0 done, 1 failed, 2 usage, 3 no samples, 4 "
 		       "permission or kernel support missing.",
 	};
 
@@ -696,6 +757,7 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 	if (argc == 2 && strcmp(argv[1], "--man") == 0)
 		exit((int)manual(&argp));
 	argv = perf_habits_translate(&argp, &argc, argv);
+	help(&argp, argc, argv);
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, ret_options);
 }
 

@@ -25,7 +25,7 @@ static const struct habit habits[] = {
 	 "children are recorded, too; 'stackctl report --pid N' shows one process"},
 	{0, "per-thread", HABIT_ALONE, NULL, "", NULL},
 	{0, "filter", HABIT_VALUE, NULL, NULL,
-	 "choose samples when you look: stackctl report --help"},
+	 "everything is recorded; stackctl report --help lists its filters"},
 	/* paths: each sample has its whole one */
 	{0, "call-graph", HABIT_VALUE, "lbr", "--lbr", NULL},
 	{0, "call-graph", HABIT_VALUE, NULL, "", NULL},
@@ -40,7 +40,9 @@ static const struct habit habits[] = {
 	 "stacks are recorded whole; --depth N records the top N callers alone"},
 	/* how much, how long */
 	{'m', "mmap-pages", HABIT_VALUE, NULL, NULL, "the ring buffer's size: --ring-bytes BYTES"},
-	{'D', "delay", HABIT_VALUE, NULL, NULL, "'stackctl report --from 2s' leaves out the begin"},
+	{'D', "delay", HABIT_VALUE, NULL, NULL,
+	 "'stackctl report --from 2s' leaves out the first "
+	 "seconds"},
 	{0, "timeout", HABIT_VALUE, NULL, NULL, "--duration SECONDS"},
 	{0, "switch-output", HABIT_MAYBE, NULL, NULL, "--window 1h cuts a recording into windows"},
 	{0, "max-size", HABIT_VALUE, NULL, NULL, "--keep-bytes BYTES, with --window 10m"},

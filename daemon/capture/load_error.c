@@ -142,8 +142,8 @@ static int put_reason(FILE *to, const struct load_failure *failure)
 			why, failure->release);
 		return -EOPNOTSUPP;
 	case LOAD_INTERRUPTED:
-		fputs("signals have interrupted the kernel each time that it checked the BPF "
-		      "program: start again",
+		fputs("signals interrupted the kernel each time it checked the BPF program: start "
+		      "again",
 		      to);
 		return -EAGAIN;
 	case LOAD_REFUSED:

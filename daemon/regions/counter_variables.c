@@ -196,10 +196,9 @@ static enum exit_status check(const struct counter_variables *v, size_t index)
 		is_other |= v->files.items[i].found.is_other[index];
 	}
 	if (is_other)
-		log_error(
-			"--counter '%s': several variables have this name, or it is none of 1, 2, "
-			"4 or 8 bytes: give another one",
-			name);
+		log_error("--counter '%s': several variables have this name, or its size is not 1, "
+			  "2, 4 or 8 bytes: give another one",
+			  name);
 	else
 		log_error("--counter '%s': no variable of that name in the %zu file%s with "
 			  "regions: it must be in the region's own file, which must not be "

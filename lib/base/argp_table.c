@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The options that argp adds to every table. */
-static const struct argp_option argp_table_builtin[] = {
-	{"help", '?', NULL, 0, "Show the options", -1},
+const struct argp_option argp_table_builtin[] = {
+	{"help", '?', NULL, 0, "Show the options that are used most", -1},
+	{"help-all", 0x1001, NULL, 0, "Show all options", -1},
 	{"usage", 0x1000, NULL, 0, "Show the options, in short", -1},
 	{"version", 'V', NULL, 0, "Show the version", -1},
 	{0},
@@ -237,11 +237,6 @@ static int man_option(void *arg, const struct argp_option *o)
 {
 	FILE *out = arg;
 
-	if (!o->name && !o->key) {
-		fputs(".SS ", out);
-		man_text(o->doc ? o->doc : "", out);
-		return 0;
-	}
 	fputs(o->flags & OPTION_ALIAS ? ".TQ\n" : ".TP\n", out);
 	man_option_name(o, out);
 	fputs("\n", out);
@@ -250,33 +245,40 @@ static int man_option(void *arg, const struct argp_option *o)
 	return 0;
 }
 
-/* The state of man_options(), which writes the options in the order of their groups, as --help
- * does: the group being written, and the next one. */
+/* What man_group_option() writes: the options of a group. */
 struct man_group {
 	FILE *out;
-	int group, next;
+	int group;
+	const char *heading; /* NULL: it has been written */
 };
 
 static int man_group_option(void *arg, const struct argp_option *o)
 {
 	struct man_group *g = arg;
 
-	if (o->group == g->group)
-		return man_option(g->out, o);
-	if (o->group > g->group && o->group < g->next)
-		g->next = o->group;
-	return 0;
+	if (o->group != g->group)
+		return 0;
+	if (!o->name && !o->key) {
+		g->heading = o->doc;
+		return 0;
+	}
+	if (g->heading) {
+		fputs(".SS ", g->out);
+		man_text(g->heading, g->out);
+	}
+	g->heading = NULL;
+	return man_option(g->out, o);
 }
 
-static void man_options(const struct argp *argp, FILE *out)
+static void man_options(const struct argp *argp, const struct argp_help_group *groups, FILE *out)
 {
-	struct man_group g = {.out = out, .group = 0, .next = 0};
+	for (; groups->heading; groups++) {
+		struct man_group g = {
+			.out = out, .group = groups->group, .heading = groups->heading};
 
-	while (g.next >= 0 && g.next < 0x7fffffff) {
-		g.group = g.next;
-		g.next = 0x7fffffff;
 		argp_table_each(argp, man_group_option, &g);
 	}
+	fputs(".SS Help:\n", out);
 	for (const struct argp_option *o = argp_table_builtin; o->name; o++)
 		man_option(out, o);
 }
@@ -352,7 +354,7 @@ int argp_table_man(const struct argp *argp, const struct argp_table_page *page, 
 		man_paragraphs(more + 1, out);
 	}
 	fputs(".SH OPTIONS\n", out);
-	man_options(argp, out);
+	man_options(argp, page->groups, out);
 	if (page->exits) {
 		fputs(".SH EXIT STATUS\n", out);
 		man_paragraphs(page->exits, out);

@@ -12,14 +12,19 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/argp_help.h"
+
+/* The options that every program has beside its table: --help, --help-all, --usage, --version. */
+extern const struct argp_option argp_table_builtin[];
+
 /* Calls `each` for every visible option of a table and its children, in the order in which they
  * stand: options, headings (no name and no key) and aliases (OPTION_ALIAS). Stops at the first
  * non-zero return, which is passed on. */
 int argp_table_each(const struct argp *argp,
 		    int (*each)(void *arg, const struct argp_option *option), void *arg);
 
-/* Returns the option with this long name (without the dashes), or NULL. Also finds --help, --usage
- * and --version, which argp adds. */
+/* Returns the option with this long name (without the dashes), or NULL. Also finds those of
+ * argp_table_builtin. */
 const struct argp_option *argp_table_find(const struct argp *argp, const char *name);
 
 /* Returns whether a long option begins with `name`, since getopt accepts abbreviations. */
@@ -45,7 +50,9 @@ unsigned argp_table_near(const char *word);
 int argp_table_list(const struct argp *argp, FILE *out);
 
 struct argp_table_page {
-	const char *name;     /* "stackctl report" */
+	const char *name; /* "stackctl report" */
+	/* in the order of the page; options of other groups are left out */
+	const struct argp_help_group *groups;
 	int section;	      /* of the manual: 1 or 8 */
 	const char *version;  /* "stackd 0.1.0" */
 	const char *date;     /* "2026-11-21" */

@@ -71,7 +71,7 @@ shows '30 samples'
 expect 0 "$stackctl" diff "$tmp/mended.db@1" "$tmp/mended.db@2" --per second
 shows 'per second'
 expect 2 "$stackctl" diff "$tmp/one" "$store@1" --comm prog
-says 'are for stores'
+says 'need a store'
 expect 2 "$stackctl" diff "$store@1" "$store@1" --share --per second
 
 # --- bad input

@@ -29,7 +29,7 @@ expect 0 "$stackctl" report -i "$store" --recording 1
 shows 'app::work  [prog]'
 expect 0 "$stackctl" annotate -i "$store" --recording 1 'app::work'
 shows '# no instructions: /bin/prog: No such file or directory'
-shows '# source: prog.cc (not here: see --source)'
+shows '# source: prog.cc (not found here: --source DIR names its folder)'
 expect 0 "$stackctl" annotate --json -i "$store" --recording 1 'app::work'
 shows '"problem":"/bin/prog: No such file or directory"'
 
@@ -55,9 +55,9 @@ bounded 0 "$stackctl" report -i "$store" --recording 4 --no-fold-recursion
 bounded 0 "$stackctl" report -i "$store" --recording 4 --fold-recursion
 [ "$(grep -c fact "$tmp/out")" = 1 ] || fail 'recursion is not folded'
 bounded 0 "$stackctl" report -i "$store" --recording 4 --around fact
-shows '10 samples have it in their path'
+shows '10 samples with what it calls'
 bounded 0 "$stackctl" annotate -i "$store" --recording 4 fact
-shows '10 samples have it in their path'
+shows '10 samples with what it calls'
 views 0 5
 bounded 0 "$stackctl" report -i "$store" --recording 5 --view flat --json
 python3 -c '
@@ -66,5 +66,5 @@ functions = json.load(open(sys.argv[1]))["processes"][0]["functions"]
 assert len(functions) == 1000 and all(f["self"] == 1000 for f in functions)
 assert sum(f["total"] for f in functions) == 1999000' "$tmp/out" || fail 'a million paths: sums'
 bounded 0 "$stackctl" report -i "$store" --recording 5 --around f7
-shows '1999 samples have it in their path'
+shows '1999 samples with what it calls'
 finish

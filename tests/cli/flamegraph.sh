@@ -72,7 +72,7 @@ expect 0 "$stackctl" flamegraph -i "$store" --recording 1 --flame -o "$tmp/flame
 expect 0 "$stackctl" flamegraph -i "$store" --recording 1 --percent-limit 50 -o "$tmp/few.svg"
 [ "$(grep -c '<g>' "$tmp/few.svg")" -lt "$frames" ] || fail 'a percent limit leaves nothing out'
 expect 2 "$stackctl" flamegraph -i "$store" --recording 2 --diff "$store@1" -o "$tmp/x.svg"
-says '--diff is drawn on a page alone'
+says '--diff needs a page'
 make_store "$tmp/wide.db" wide
 expect 0 "$stackctl" flamegraph -i "$tmp/wide.db" -o "$tmp/wide.svg"
 [ "$(stat -c %s "$tmp/wide.svg")" -le 2097152 ] || fail "larger than 2 MiB: $(stat -c %s "$tmp/wide.svg")"
@@ -88,7 +88,7 @@ says missing.db
 expect 2 "$stackctl" flamegraph -i "$store" --diff "$store@x" -o "$tmp/none.html"
 says "'x' is not the number of a recording"
 expect 2 "$stackctl" flamegraph -i "$store" --by colour
-says 'none of process|thread|command|cpu|unit|container|rank|host|reason|object|all'
+says 'give one of process|thread|command|cpu|unit|container|rank|host|reason|object|all'
 expect 2 "$stackctl" flamegraph -i "$store" --percent-limit 101
 expect 1 "$stackctl" flamegraph -i "$store" -o /dev/full
 for form in pprof speedscope firefox callgrind json; do

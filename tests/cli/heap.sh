@@ -138,14 +138,14 @@ done
 expect 3 "$stackctl" heap -i "$store" --leaks --to 0.5ms
 says 'nothing is left of heap.live'
 expect 2 "$stackctl" report -i "$store" --metric heap.peak --from 1ms
-says 'heap.peak is what there is at one moment'
+says 'heap.peak is counted at one moment'
 expect 2 "$stackctl" heap -i "$store" --older 1s
-says '--older goes with --leaks'
+says '--older works with --leaks only'
 expect 2 "$stackctl" heap -i "$store" --metric cpu
 says 'heap shows heap.peak'
 expect 2 "$stackctl" report -i "$store" --metric heap.live --view time
 says "'stackctl heap' shows"
 make_store "$tmp/small.db" small
 expect 3 "$stackctl" heap -i "$tmp/small.db"
-says 'has no heap.peak; what it has: cpu'
+says "has no heap.peak: record with 'stackd --alloc'; its metrics: cpu"
 finish

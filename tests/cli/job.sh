@@ -60,11 +60,11 @@ shows '# rank 1 of 4'
 
 # --- what an export does not have
 expect 3 "$stackctl" report -i "$tmp/merged" --metric region.time
-says 'what it has: cpu, alloc.bytes'
+says 'its metrics: cpu, alloc.bytes'
 expect 2 "$stackctl" report -i "$tmp/merged" --by unit
 says 'a tag export has sums by'
 expect 2 "$stackctl" report -i "$tmp/merged" --view time
-says 'a tag export has sums of samples'
+says 'a tag export has only sums of samples'
 expect 2 "$stackctl" report -i "$tmp/merged" --from 10s
 says '--from and --to is not for a tag export'
 expect 2 "$stackctl" annotate main -i "$tmp/merged"
@@ -74,7 +74,7 @@ expect 2 "$stackctl" report -i "$tmp/cut"
 says 'cut short'
 sed 's/\tentry\t/\tsome_new_reason\t/' "$tmp/merged" >"$tmp/new"
 expect 2 "$stackctl" report -i "$tmp/new"
-says 'or of a newer version'
+says 'or a newer stackctl wrote it'
 sed 's/^rank\t\([0-9]*\)\t3\t4$/rank\t\1\t-3\t4/' "$tmp/merged" >"$tmp/lie"
 expect 2 "$stackctl" report -i "$tmp/lie"
 says 'no rank'

@@ -101,7 +101,7 @@ diff -w "$tmp/rows" - <<'END' >"$tmp/diff" || fail "annotate: $(cat "$tmp/diff")
 44.8% 100.0% 12 line 12
 END
 expect 0 "$stackctl" annotate parse -i "$store"
-grep -q 'not here: see --source' "$tmp/out" || fail 'annotate does not say that the source is not here'
+grep -q 'not found here: --source DIR' "$tmp/out" || fail 'annotate does not say that the source is not here'
 ! grep -q 'instructions' "$tmp/out" || fail 'annotate speaks of instructions'
 
 # --- kinds in formats of others -------------------------------------------------------------------

@@ -45,7 +45,7 @@ views() {
     has "\"metric\":\"$metric\"" 'report --json'
     has "\"amount\":$total," 'report --json'
     expect 0 "$stackctl" annotate -i "$in" --metric "$metric" main
-    [ "$metric" = wall ] || has "$shown have it in their path, 100.0%" annotate
+    [ "$metric" = wall ] || has "$shown with what it calls, 100.0%" annotate
     expect 0 "$stackctl" flamegraph -i "$in" --metric "$metric" -o "$tmp/f.svg"
     grep -q "$shown, 100" "$tmp/f.svg" || fail "$metric: no $shown in the flame graph"
     expect 0 "$stackctl" diff --metric "$metric" "$in" "$in"
@@ -75,7 +75,7 @@ timelines() {
     local status=0
     case $metric in heap.*) status=2 ;; esac # there is no sum of what is live at moments
     expect $status "$stackctl" timeline -i "$in" --metric "$metric" --threshold 1
-    [ $status = 0 ] || { says "$metric is what there is at one moment: 'stackctl heap'" && return; }
+    [ $status = 0 ] || { says "cannot show $metric: 'stackctl heap'" && return; }
     has "^# metric: $metric, $shown" timeline
     has "thread 12 prog of process 12: [0-9]* $records, .* s to .* s$" timeline
     case $metric in # where they lie is known of waits: they are apart

@@ -33,7 +33,7 @@ expect 0 "$stackctl" report -i /nowhere --metric help
 has '^heap.live  *bytes  *sampled  *--alloc '
 has '^mpi.sent  *bytes  *counted  *--mpi '
 expect 2 "$stackctl" report -i "$store" --metric helpless
-says "'helpless' is none of cpu, "
+says "no metric 'helpless'; there are cpu, "
 
 # --- every view
 for view in tree flat callers time 'around --around main'; do
@@ -53,7 +53,7 @@ has '# process 12 prog.*: 5.000 KiB'
 expect 0 "$stackctl" report -i "$store" --metric region.time --symbol 'app::work'
 has '# instances: 3 chosen of 4'
 expect 0 "$stackctl" annotate -i "$store" --metric region.time 'app::work'
-has '6.000 ms have it in their path, 60.0% of all'
+has '6.000 ms with what it calls, 60.0% of all'
 expect 0 "$stackctl" report -i "$store" --metric region.time --view flat
 has 'function; % of region.time, and region.time$'
 has ' 60.0%   60.0%  6.000 ms  app::work'
@@ -99,7 +99,7 @@ expect 0 "$stackctl" export --tags -i "$store" --metric region.visits -o "$tmp/t
 grep -q '^sample' "$tmp/tags" && fail 'samples beside one metric'
 sed 's/^value\(.*\)region.time/value\1cpu/' "$tmp/tags" >"$tmp/bad"
 expect 2 "$stackctl" diff "$tmp/bad" "$store"
-says "'cpu' is no metric of values"
+says "'cpu' is not a metric with values"
 
 # --- differences
 make_store "$tmp/small.db" small
@@ -119,7 +119,7 @@ shows '"amount":10000000}'
 expect 3 "$stackctl" diff --metric region.time "$store" "$tmp/small.db"
 says "$tmp/small.db has no region.time"
 expect 2 "$stackctl" diff --metric tine "$store" "$store"
-says "'tine' is none of cpu, cpu.time, region.visits"
+says "no metric 'tine'; there are cpu, cpu.time, region.visits"
 expect 0 "$stackctl" flamegraph -i "$store" --metric region.time --diff "$store" -o "$tmp/d.html"
 grep -q '"counted":true' "$tmp/d.html" || fail 'a counted metric has an error of sampling'
 
@@ -127,7 +127,7 @@ grep -q '"counted":true' "$tmp/d.html" || fail 'a counted metric has an error of
 for verb in 'export --perf-script' 'export --speedscope' 'export --firefox' 'export --perfetto'; do
     # shellcheck disable=SC2086 # a verb and its option
     expect 2 "$stackctl" $verb -i "$store" --metric region.time
-    says "shows samples, and no metric like 'region.time'"
+    says "shows samples only"
 done
 expect 0 "$stackctl" export --callgrind -i "$store" --metric region.time
 has '^event: region_time : region.time (nanoseconds)$'
@@ -149,9 +149,9 @@ expect 0 "$stackctl" export --folded -i "$store" --metric region.visits --record
 
 # --- there is none
 expect 3 "$stackctl" report -i "$store" --recording 3 --metric region.time
-says 'has no region.time; what it has: cpu'
+says "has no region.time: record with 'stackd --region'; its metrics: cpu"
 expect 3 "$stackctl" report -i "$store" --metric mpi.received
-says 'has no mpi.received; what it has: cpu, region.visits, region.time, region.cpu, mpi.sent'
+says "has no mpi.received: record with 'stackd --mpi'; its metrics: cpu, region.visits, region.time, region.cpu, mpi.sent"
 expect 2 "$stackctl" report -i "$store" --metric tine
-says "'tine' is none of cpu, cpu.time, region.visits"
+says "no metric 'tine'; there are cpu, cpu.time, region.visits"
 finish

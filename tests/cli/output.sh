@@ -41,7 +41,7 @@ for name in form.html form.svg form.csv; do
     for verb in report stats list 'report --view waits --around main'; do
         # shellcheck disable=SC2086
         expect 2 "$stackctl" $verb -i "$store" -o "$tmp/$name"
-        says "-o '$tmp/$name': this is not a "
+        says "-o '$tmp/$name': this verb writes text"
         [ ! -e "$tmp/$name" ] || fail "$verb wrote $name"
     done
     expect 0 "$stackctl" report --json -i "$store" -o "$tmp/$name"

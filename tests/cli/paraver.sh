@@ -27,7 +27,7 @@ expect 0 "$stackctl" export --paraver "$tmp/instances.prv" -i "$tmp/instances.db
 [ "$(grep -o ':60000019:' "$tmp/instances.prv" | wc -l)" = 14 ] || fail "instances: $(cat "$tmp/instances.prv")"
 expect 3 "$stackctl" export --folded -i "$tmp/instances.db"
 expect 3 "$stackctl" export --paraver "$tmp/dir/x.prv" -i "$tmp/instances.db" --pid 4711
-says 'neither a sample nor an instance of a region is left'
+says 'no sample and no pass through a region'
 make_store "$tmp/empty.db" empty
 expect 3 "$stackctl" export --paraver "$tmp/dir/x.prv" -i "$tmp/empty.db"
 says 'has no samples'
@@ -43,9 +43,9 @@ says '--paraver and --tags: one format at a time'
 expect 2 "$stackctl" export --paraver x.prv --parquet "$tmp/p" -i "$store"
 says '--parquet and --paraver: one format at a time'
 expect 2 "$stackctl" export --paraver x.prv -o y -i "$store"
-says '--paraver names its files itself, and goes without --output'
+says '--paraver names its own files: leave out --output'
 expect 2 "$stackctl" export --paraver "$tmp/y.prv" -i "$store" --metric region.time
-says 'paraver shows samples'
+says 'paraver shows samples only'
 
 # --- files that cannot be written: the old ones stay
 expect 1 "$stackctl" export --paraver "$tmp/not/there.prv" -i "$store"

@@ -96,7 +96,7 @@ expect 3 "$stackctl" report --comm "${comm}x"
 says "did you mean '$comm'"
 works "report --comm ${comm:0:2}*" "report --comm $comm"
 expect 2 "$stackctl" report --sort weight
-says "perf's --sort"
+says "perf's keys"
 
 # stackd.
 # Without the rights to record, stackd ends after it has read its options.
@@ -116,6 +116,6 @@ record 2 '--duration' -a --timeout 100
 record 2 'expected' record -g --call-graph dwarf -F nothing -- true
 record 2 '--cgroup' -u root
 record 2 'perf_event_max_sample_rate' -F max -a
-record 2 'no target' record -g -v -T -d -s -N -z
+record 2 'give what to record' record -g -v -T -d -s -N -z
 record 2 'more than one target' -a -- sleep 1 2
 finish

@@ -62,7 +62,7 @@ expect 2 "$stackctl" frobnicate
 says "'stackctl help' lists them"
 expect 2 "$stackctl" help frobnicate
 expect 2 "$stackctl" report --view sideways -i "$store"
-says "none of tree, flat, callers"
+says "give one of tree, flat, callers"
 expect 2 "$stackctl" report --percent-limit x -i "$store"
 expect 2 "$stackctl" report --percent-limit nan -i "$store"
 expect 2 "$stackctl" report --pid 1,x -i "$store"
@@ -104,7 +104,7 @@ says newer
 expect 3 "$stackctl" report -i "$store" --recording 2
 says 'has no samples'
 expect 3 "$stackctl" report -i "$store" --pid 4711
-says 'no sample'
+says 'has no process 4711'
 expect 3 "$stackctl" export --folded -i "$store" --comm nobody
 expect 3 "$stackctl" stats --json -i "$store" --recording 2
 shows '"samples":0'

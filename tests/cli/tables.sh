@@ -67,13 +67,13 @@ PY
 
 # --- two paths of one tag
 expect 0 "$stackctl" export --parquet "$tmp/dir" -i "$store" --recording 1..3
-says '2 paths or locations have an id that another one has: they are told apart by the column alt'
+says '2 paths or locations share their id with another one: the column alt differs'
 
 # --- usage
 expect 2 "$stackctl" export --parquet "$tmp/dir" --tags -i "$store"
 says '--parquet and --tags: one format at a time'
 expect 2 "$stackctl" export --parquet "$tmp/dir" -o x -i "$store"
-says 'goes without --output'
+says 'leave out --output'
 expect 2 "$stackctl" export --parquet '' -i "$store"
 expect 1 "$stackctl" export --parquet "$tmp/not/there" -i "$store"
 says "cannot make the folder $tmp/not/there: No such file or directory"

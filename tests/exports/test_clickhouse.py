@@ -167,7 +167,7 @@ def test_clickhouse_one_tag():
     for first, second in (("fleet", "twin"), ("twin", "fleet")):
         url = server().make("twins")
         push(url, store_of(first, first))
-        push(url, store_of(second, second), says="paths or locations have an id that another one has")
+        push(url, store_of(second, second), says="paths or locations share their id with another one")
         rows = server().ask(
             """SELECT host, any(function), sum(count) FROM (SELECT host, count, id, location_alt FROM
             samples ANY INNER JOIN (SELECT tag, alt, location AS id, location_alt FROM paths)
@@ -400,15 +400,15 @@ def check_usage(url, store):
     push(server().url("nowhere"), store, "--follow", status=2, says="the server has no database 'nowhere'")
     push(url, store, "--follow", "--every", "often", status=2, says="'often' is not a time such as 30s")
     done = subprocess.run([STACKCTL, "push"], stderr=subprocess.PIPE, text=True)
-    check(done.returncode == 2 and "where to?" in done.stderr, done.stderr)
+    check(done.returncode == 2 and "give a server" in done.stderr, done.stderr)
 
 
 def check_credentials(store):
     path = STORES.path("credentials")
     for text, mode, status, says in (
             ("# of the fleet\nuser = pusher\npassword = secret\n", 0o600, 0, "recordings sent: 1"),
-            ("user=pusher\npassword=secret", 0o640, 2, "others than its owner can read the credentials"),
-            ("user pusher\n", 0o600, 2, "credentials:1: the line is none of 'user = NAME'"),
+            ("user=pusher\npassword=secret", 0o640, 2, "other users can read these credentials"),
+            ("user pusher\n", 0o600, 2, "credentials:1: expected 'user = NAME'"),
             ("user = pusher\npassword = \n", 0o600, 4, "does not let user 'pusher' in")):
         url = server().make("credentials")
         with open(path, "w", encoding="ascii") as file:

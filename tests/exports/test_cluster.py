@@ -208,6 +208,6 @@ def check_layouts(store):
     try:
         cluster().make("strange")
         push(stranger.make("strange") + "?cluster=fleet", store, status=2,
-             says="the server is none of the cluster 'fleet': name one of its servers")
+             says="the server is not part of the cluster 'fleet': name one of its servers")
     finally:
         stranger.stop()

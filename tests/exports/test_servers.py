@@ -194,7 +194,7 @@ def test_servers_refuse():
     file = STORES.path("push-credentials")
     with open(file, "w", encoding="ascii") as out:
         out.write("user = pusher\npassword = secret\n")
-    push(receiver.url(), store, "--credentials", file, status=2, says="others than its owner can read")
+    push(receiver.url(), store, "--credentials", file, status=2, says="other users can read")
     os.chmod(file, 0o600)
     push(receiver.url(), store, "--credentials", file, says="recordings sent: 1")
     same(receiver, folded(store), "credentials")

@@ -78,7 +78,7 @@ def test_annotate():
         check(re.search(r"idiv e", annotate("--intel").out), "Intel's")
         os.mkdir(folder + "/moved")
         os.rename(source, folder + "/moved/prog.c")
-        check("not here: see --source" in annotate().out, "a source that is gone")
+        check("not found here: --source DIR" in annotate().out, "a source that is gone")
         check("/* hot */" in annotate("--source", folder + "/moved").out, "--source")
         with open(source, "w", encoding="ascii") as file:
             file.write(PROGRAM.replace("12345", "54321"))

@@ -230,7 +230,7 @@ def test_fold_bad_variables():
     """A variable that is not there, or is no number, ends with a message; nothing is recorded."""
     with scratch() as folder:
         for name, words in (("nothing", "no variable of that name in the 1 file with regions"),
-                            ("table", "or it is none of 1, 2, 4 or 8 bytes")):
+                            ("table", "or its size is not 1, 2, 4 or 8 bytes")):
             result = run(STACKD, "-o", folder + "/s.db", "--region", "pass@folded", "--counter",
                          "var:" + name, "--", PROGRAM, 1, 1000)
             check_fault(result, FAILED, "--counter 'var:%s'" % name, words)

@@ -184,7 +184,7 @@ static void test_views_show_shares_of_periods(void **state)
 			false),
 	       "71.4%", "14.3%");
 	EXPECT(reported((struct report_options){.view = REPORT_AROUND, .around = "late"}, false),
-	       "5 samples have it", "71.4%");
+	       "5 samples with what it calls", "71.4%");
 }
 
 /* Returns the object in an array whose "name" or function's name is this. */

@@ -50,8 +50,8 @@ static void test_views_around_function(void **state)
 	(void)state;
 	check_text(NULL, &options,
 		   "# all: 100 samples, 100.0% of all\n"
-		   "# app::work: 61 samples have it in their path, 61.0% of all samples; "
-		   "1 hit in it, 1.0%\n"
+		   "# app::work: 61 samples with what it calls, 61.0% of all samples; "
+		   "1 in the function itself, 1.0%\n"
 		   "#  total  called by, in % of these 61 samples\n"
 		   "  100.0%  app::work  [prog]\n"
 		   "   98.4%  |- <- main\n"
@@ -66,8 +66,8 @@ static void test_views_around_function(void **state)
 	options.by = PARTITION_BY_PROCESS;
 	check_text(NULL, &options,
 		   "# process 12 prog (/bin/prog): 80 samples, 80.0% of all\n"
-		   "# fact: 10 samples have it in their path, 12.5% of this process's samples; "
-		   "10 hit in it, 12.5%\n"
+		   "# fact: 10 samples with what it calls, 12.5% of this process's samples; "
+		   "10 in the function itself, 12.5%\n"
 		   "#  total  called by, in % of these 10 samples\n"
 		   "  100.0%  fact  [prog]\n"
 		   "  100.0%  <- main\n"
@@ -77,8 +77,8 @@ static void test_views_around_function(void **state)
 	options.calls_apart = true;
 	check_text(&(struct profile_filter){.pids = (int32_t[]){12}, .n_pids = 1}, &options,
 		   "# process 12 prog (/bin/prog): 80 samples, 100.0% of all chosen\n"
-		   "# fact: 10 samples have it in their path, 12.5% of this process's chosen "
-		   "samples; 10 hit in it, 12.5%\n"
+		   "# fact: 10 samples with what it calls, 12.5% of this process's chosen "
+		   "samples; 10 in the function itself, 12.5%\n"
 		   "#  total  called by, in % of these 10 samples\n"
 		   "  100.0%  fact  [prog]\n"
 		   "  100.0%  <- main\n"

@@ -127,7 +127,7 @@ static int check_asked(struct cluster *cluster)
 	if (err == 0 && !name)
 		err = clickhouse_fail(
 			cluster->asked, -EINVAL,
-			"the server is none of the cluster '%s': name one of its servers",
+			"the server is not part of the cluster '%s': name one of its servers",
 			cluster->name);
 	free(name);
 	return err;

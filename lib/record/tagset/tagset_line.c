@@ -123,7 +123,8 @@ int tagset_line_refer(struct tagset_reader *rd, const struct tagset_names *names
 	uint64_t id;
 
 	if (!(is_id ? tagset_line_id(field, &id, &dup) : tagset_line_number(field, 10, &id)))
-		return tagset_line_bad(rd, "'%.40s' is no %s", field, is_id ? "id" : "number");
+		return tagset_line_bad(rd, "'%.40s' is not a valid %s", field,
+				       is_id ? "id" : "number");
 	*ret_number = tagset_line_find(names, id, dup);
 	if (*ret_number == TAGSET_NONE)
 		return tagset_line_bad(rd, "'%.40s' was not named before", field);

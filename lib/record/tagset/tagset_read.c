@@ -32,7 +32,7 @@ static int tagset_recording(struct tagset_reader *rd)
 	int err;
 
 	if (!tagset_line_number(rd->fields[2], 10, &start))
-		return tagset_line_bad(rd, "'%.40s' is no time", rd->fields[2]);
+		return tagset_line_bad(rd, "'%.40s' is not a time", rd->fields[2]);
 	err = tagset_line_join(rd, 1, &fields);
 	if (err < 0)
 		return err;
@@ -92,7 +92,7 @@ static int tagset_object(struct tagset_reader *rd)
 	    !tagset_line_number(rd->fields[3], 16, &file_id))
 		return tagset_line_bad(rd, "no number or no file id");
 	if (rd->n_fields > 6 && *rd->fields[6] && !tagset_line_number(rd->fields[6], 16, &layout))
-		return tagset_line_bad(rd, "'%.40s' is no layout", rd->fields[6]);
+		return tagset_line_bad(rd, "'%.40s' is not a layout", rd->fields[6]);
 	err = strings_intern(set->strings, rd->fields[5], &path);
 	if (err == 0)
 		err = object_identity(rd, &identity);
@@ -151,14 +151,14 @@ static int tagset_location(struct tagset_reader *rd)
 	int err;
 
 	if (!tagset_line_id(rd->fields[1], &l.id, &dup))
-		return tagset_line_bad(rd, "'%.40s' is no id", rd->fields[1]);
+		return tagset_line_bad(rd, "'%.40s' is not an id", rd->fields[1]);
 	err = tagset_line_refer(rd, &rd->objects, rd->fields[2], false, &l.object);
 	if (err < 0)
 		return err;
 	if (!tagset_line_number(rd->fields[3], 16, &offset))
-		return tagset_line_bad(rd, "'%.40s' is no offset", rd->fields[3]);
+		return tagset_line_bad(rd, "'%.40s' is not an offset", rd->fields[3]);
 	if (rd->n_fields > 8 && *rd->fields[8] && !tagset_line_number(rd->fields[8], 16, &start))
-		return tagset_line_bad(rd, "'%.40s' is no start", rd->fields[8]);
+		return tagset_line_bad(rd, "'%.40s' is not a start", rd->fields[8]);
 	if (location_id(set->objects.items[l.object].file_id, offset) != l.id)
 		return tagset_line_bad(
 			rd, "the location's id does not follow from its object and offset");
@@ -264,7 +264,7 @@ static int tagset_tag(struct tagset_reader *rd)
 	int err;
 
 	if (!tagset_line_id(rd->fields[1], &node.tag, &dup))
-		return tagset_line_bad(rd, "'%.40s' is no tag", rd->fields[1]);
+		return tagset_line_bad(rd, "'%.40s' is not a tag", rd->fields[1]);
 	err = refer_node(rd, rd->fields[2], &node.parent);
 	if (err == 0)
 		err = tagset_line_refer(rd, &rd->locations, rd->fields[3], true, &node.location);
@@ -286,9 +286,9 @@ static int tagset_process(struct tagset_reader *rd)
 	int err;
 
 	if (!tagset_line_number(rd->fields[1], 10, &number))
-		return tagset_line_bad(rd, "'%.40s' is no number", rd->fields[1]);
+		return tagset_line_bad(rd, "'%.40s' is not a number", rd->fields[1]);
 	if (rd->n_fields > 6 && !tagset_line_number(rd->fields[6], 10, &recording))
-		return tagset_line_bad(rd, "'%.40s' is no number", rd->fields[6]);
+		return tagset_line_bad(rd, "'%.40s' is not a number", rd->fields[6]);
 	if (recording >= rd->recordings.count)
 		return tagset_line_bad(rd, "a process of a recording that was not named before");
 	p.recording = rd->recordings.items[recording];
@@ -385,7 +385,7 @@ static int add_amount(struct tagset_reader *rd, const char *metric, unsigned at)
 		return tagset_line_bad(rd, "no count or no weight");
 	if (__builtin_add_overflow(totals->samples, s.count, &totals->samples) ||
 	    __builtin_add_overflow(totals->weight, s.weight, &totals->weight)) {
-		tagset_line_bad(rd, "the counts add up to more than 64 bits hold");
+		tagset_line_bad(rd, "the counts add up to more than 64 bits can hold");
 		return -EOVERFLOW;
 	}
 	err = strings_intern(rd->set->strings, rd->fields[3], &s.comm);
@@ -404,7 +404,7 @@ static int tagset_sample(struct tagset_reader *rd)
 static int tagset_value(struct tagset_reader *rd)
 {
 	if (!rd->fields[4][0] || strcmp(rd->fields[4], TAGSET_CPU) == 0)
-		return tagset_line_bad(rd, "'%.40s' is no metric of values", rd->fields[4]);
+		return tagset_line_bad(rd, "'%.40s' is not a metric with values", rd->fields[4]);
 	return add_amount(rd, rd->fields[4], 5);
 }
 

@@ -272,11 +272,11 @@ static int view_head(struct view *v)
 	text_put_raw(&v->row, "\n# ");
 	text_put_name(&v->row, f->symbol->name, v->options->utf8);
 	treeview_object(&v->row, f->symbol->object, v->options);
-	text_printf(&v->row, ": %s have it in their path, %s%% of all%s",
+	text_printf(&v->row, ": %s with what it calls, %s%% of all%s",
 		    metric_amount(profile_filter(v->profile)->metric, f->total, amount),
 		    text_share(f->total, all, share),
 		    profile_is_filtered(v->profile) ? " chosen" : "");
-	text_printf(&v->row, "; %s hit in it",
+	text_printf(&v->row, "; %s in the function itself",
 		    metric_number(profile_filter(v->profile)->metric, f->self, amount));
 	err = view_line(v, false);
 	if (err == 0 && v->code.problem[0]) {
@@ -287,7 +287,9 @@ static int view_head(struct view *v)
 	if (err == 0 && v->file) {
 		text_put_raw(&v->row, "# source: ");
 		text_put_name(&v->row, v->file, v->options->utf8);
-		text_put_raw(&v->row, v->source.n ? "" : " (not here: see --source)");
+		text_put_raw(&v->row, v->source.n ? ""
+						  : " (not found here: --source DIR names its "
+						    "folder)");
 		err = view_line(v, false);
 	}
 	if (err == 0 && (!v->file || v->code.missing[0]))

@@ -223,11 +223,11 @@ static int around_sum(struct report *report, const struct report_view_around *ar
 
 	text_put_raw(&report->row, "# ");
 	text_put_name(&report->row, report->options->around, report->options->utf8);
-	text_printf(&report->row, ": %s have it in their path, %s%% of ",
+	text_printf(&report->row, ": %s with what it calls, %s%% of ",
 		    report_amount(report, around->total, amount),
 		    text_share(around->total, report->view.whole, share));
 	text_put_raw(&report->row, report->whole_name);
-	text_printf(&report->row, "; %s hit in it, %s%%",
+	text_printf(&report->row, "; %s in the function itself, %s%%",
 		    report_number(report, around->self, amount),
 		    text_share(around->self, report->view.whole, share));
 	return report_line(report);

@@ -280,7 +280,7 @@ static int read_parameters(struct lane_maker *m)
 	for (int i = 0; i < m->n_only; i++)
 		if (!selection_is_item(m->only[i]))
 			return ask_fail(m->ask, 400, "give the id of a lane: t12, p3, g3:worker-*",
-					"threads: '%.60s' is no lane's id", m->only[i]);
+					"threads: '%.60s' is not the id of a lane", m->only[i]);
 	return m->n_unfold < 0 || m->n_only < 0 ? -EINVAL : 0;
 }
 

@@ -299,5 +299,5 @@ int opened_numbers(struct ask *ask, const char *name, int64_t *ret_first, int64_
 			return 0;
 	}
 	return ask_fail(ask, 400, "give a number, or FIRST..LAST",
-			"%s: '%.60s' is no recording's number", name, text);
+			"%s: '%.60s' is not the number of a recording", name, text);
 }

@@ -111,7 +111,7 @@ static int read_threads(struct ask *ask, const char *name, struct selection *s)
 	for (int i = 0; i < n; i++) {
 		if (!selection_is_item(items[i]))
 			return ask_fail(ask, 400, "give the id of a lane: t12, p3, g3:worker-*",
-					"%s: '%.60s' is no lane's id", name, items[i]);
+					"%s: '%.60s' is not the id of a lane", name, items[i]);
 		for (uint32_t at = 0; at < t->n_threads; at++)
 			s->threads[at] |= selection_is_thread(t, at, items[i]);
 	}
