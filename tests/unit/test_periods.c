@@ -243,9 +243,10 @@ static void test_exports(void **state)
 	       "\tlate\t1\t5015045\t");
 	EXPECT(exported(export_json), "\"samples\":1,\"weight\":1003009}",
 	       "\"samples\":1,\"weight\":5015045}");
-	EXPECT(exported(export_speedscope), "\"endValue\":1,", "\"endValue\":5,", "\"weights\":[1]",
-	       "\"weights\":[5]");
-	EXPECT(exported(export_firefox), "\"weight\":null", "\"weight\":[5]");
+	/* seconds on the CPU, without the gap before them */
+	EXPECT(exported(export_speedscope), "\"unit\":\"seconds\"", "0.001003009]", "0.005015045]");
+	EXPECT(exported(export_firefox), "\"weight\":null", "\"weight\":[5]",
+	       "\"threadCPUDelta\":[5015045]");
 	EXPECT(exported(export_callgrind), "totals: 7\n");
 }
 

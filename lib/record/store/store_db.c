@@ -236,6 +236,36 @@ bool store_db_can_be_immutable(const char *path, int rc)
 	return is_empty;
 }
 
+/* Removes an empty -wal and its -shm. */
+static void sweep(const char *path)
+{
+	sqlite3 *db = NULL;
+	struct stat st;
+	char *wal;
+	bool is_empty;
+
+	if (asprintf(&wal, "%s-wal", path) < 0)
+		return;
+	is_empty = !lstat(wal, &st) && S_ISREG(st.st_mode) && !st.st_size;
+	free(wal);
+	if (!is_empty || store_db_open(path, SQLITE_OPEN_READWRITE, &db) < 0)
+		return;
+	sqlite3_busy_timeout(db, 0);
+	sqlite3_exec(db, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
+	sqlite3_close(db);
+}
+
+void store_db_close_reader(sqlite3 *db)
+{
+	const char *name = db ? sqlite3_db_filename(db, "main") : NULL;
+	char *path = name && *name ? strdup(name) : NULL;
+
+	sqlite3_close(db);
+	if (path)
+		sweep(path);
+	free(path);
+}
+
 static uint32_t be32(const uint8_t *b)
 {
 	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];

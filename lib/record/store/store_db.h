@@ -50,6 +50,12 @@ int store_db_open(const char *path, int flags, sqlite3 **ret_db);
  * may be writing the file. */
 int store_db_open_immutable(const char *path, sqlite3 **ret_db);
 
+/* Closes a connection that has only read; NULL is allowed. Such a connection makes a -wal and a
+ * -shm file where there are none, and cannot remove them. So if the -wal is empty, a connection
+ * that may write does that, as its last one does with every store; SQLite's locks keep the files
+ * while anybody else has the store open. */
+void store_db_close_reader(sqlite3 *db);
+
 /* Returns whether reading has failed, with SQLite's result code `rc`, only because the -shm file
  * could not be opened or made, and the -wal has nothing to read: the file can be opened as
  * immutable. */

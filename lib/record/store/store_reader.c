@@ -162,7 +162,7 @@ void store_reader_close(struct store_reader *reader)
 {
 	if (!reader)
 		return;
-	sqlite3_close(reader->db);
+	store_db_close_reader(reader->db);
 	store_load_free(reader);
 	free(reader);
 }

@@ -395,6 +395,20 @@ static void firefox_weights(struct json *j, const struct thread_samples_sample *
 	json_put_end(j);
 }
 
+/* Writes the CPU time before each sample, if the event is a clock. */
+static void firefox_cpu(struct firefox *f, const struct thread_samples_sample *samples, size_t n)
+{
+	struct json *j = &f->json;
+
+	if (!store_is_timed(&f->t->recording))
+		return;
+	json_put_line(j);
+	json_put_array(j, "threadCPUDelta");
+	for (size_t i = 0; !j->err && i < n; i++)
+		json_put_uint(j, NULL, samples[i].amount);
+	json_put_end(j);
+}
+
 static void firefox_samples(struct firefox *f, uint32_t thread)
 {
 	const struct thread_samples_sample *samples =
@@ -424,6 +438,7 @@ static void firefox_samples(struct firefox *f, uint32_t thread)
 		before = now;
 	}
 	json_put_end(j);
+	firefox_cpu(f, samples, n);
 	json_put_end(j);
 }
 
@@ -436,6 +451,17 @@ static uint64_t firefox_end_us(const struct firefox *f)
 	return recording->end_ns > recording->start_ns
 		       ? (recording->end_ns - recording->start_ns) / 1000 + 1
 		       : 1;
+}
+
+/* Returns how many earlier processes had a process's number: the profiler takes threads with equal
+ * pids for those of one process. */
+static unsigned firefox_reuse(const struct firefox *f, uint32_t number)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < number; i++)
+		n += f->t->processes[i].pid == f->t->processes[number].pid;
+	return n;
 }
 
 static void firefox_thread(struct firefox *f, uint32_t number)
@@ -453,6 +479,8 @@ static void firefox_thread(struct firefox *f, uint32_t number)
 	json_put_line(j);
 	json_put_string(j, "processName", process->comm);
 	text_printf(&pid, "%d", process->pid);
+	if (firefox_reuse(f, thread->process))
+		text_printf(&pid, ".%u", firefox_reuse(f, thread->process));
 	json_put_text(j, "pid", &pid);
 	json_put_int(j, "tid", thread->tid);
 	json_put_bool(j, "isMainThread", process->pid == thread->tid);

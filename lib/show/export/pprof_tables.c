@@ -54,6 +54,7 @@ struct pprof_tables {
 	/* by object: up to which file offset a mapping must reach; 0: no mapping is needed */
 	uint64_t *limits;
 	uint32_t *mappings;		  /* by object: its id; 0: it is not needed */
+	uint32_t *by_mapping, n_mappings; /* by id - 1: the (first) object of a mapping */
 	struct pprof_function *functions; /* by symbol */
 	uint32_t n_functions;
 	uint32_t last_id; /* the highest id that a function has */
@@ -331,19 +332,58 @@ static int make_labels(struct pprof_tables *p)
 	return p->err;
 }
 
-static void number_mappings(struct pprof_tables *p)
+/* Returns the program of the process with the most, as the number of an object that has a mapping;
+ * UINT32_MAX: there is none. pprof takes the first mapping for the program. */
+static uint32_t main_binary(const struct pprof_tables *p, uint64_t *by_process)
 {
-	uint32_t shared[FRAME_KINDS] = {0};
+	uint32_t largest = 0;
+	const char *exe;
 
-	for (uint32_t i = 0, last = 0; i < p->t->n_objects; i++) {
-		enum frame_kind kind = frame_kind_of_object(&p->t->objects[i]);
+	for (size_t i = 0; i < p->parts->n_entries; i++) {
+		const struct profile_entry *entry = &p->parts->entries[i];
 
-		if (!p->limits[i])
-			continue;
-		p->mappings[i] = shared[kind] ? shared[kind] : ++last;
-		if (frame_kind_is_managed(kind))
-			shared[kind] = p->mappings[i];
+		by_process[p->t->threads[entry->thread].process] += entry->samples;
 	}
+	for (uint32_t i = 1; i < p->t->n_processes; i++)
+		if (by_process[i] > by_process[largest])
+			largest = i;
+	exe = p->t->n_processes ? p->t->processes[largest].exe : NULL;
+	for (uint32_t i = 0; exe && i < p->t->n_objects; i++)
+		if (p->limits[i] && p->t->objects[i].path && !strcmp(p->t->objects[i].path, exe))
+			return i;
+	return UINT32_MAX;
+}
+
+static void number_mapping(struct pprof_tables *p, uint32_t object, uint32_t *shared)
+{
+	const enum frame_kind kind = frame_kind_of_object(&p->t->objects[object]);
+
+	if (!p->limits[object] || p->mappings[object])
+		return;
+	if (shared[kind]) {
+		p->mappings[object] = shared[kind];
+		return;
+	}
+	p->by_mapping[p->n_mappings++] = object;
+	p->mappings[object] = p->n_mappings;
+	if (frame_kind_is_managed(kind))
+		shared[kind] = p->n_mappings;
+}
+
+static int number_mappings(struct pprof_tables *p)
+{
+	uint64_t *by_process = calloc((size_t)p->t->n_processes + 1, sizeof(*by_process));
+	uint32_t shared[FRAME_KINDS] = {0}, first;
+
+	if (!by_process)
+		return -ENOMEM;
+	first = main_binary(p, by_process);
+	free(by_process);
+	if (first != UINT32_MAX)
+		number_mapping(p, first, shared);
+	for (uint32_t i = 0; i < p->t->n_objects; i++)
+		number_mapping(p, i, shared);
+	return 0;
 }
 
 static int fill(struct pprof_tables *p)
@@ -355,14 +395,17 @@ static int fill(struct pprof_tables *p)
 	p->locations = calloc((size_t)t->n_locations + 1, sizeof(*p->locations));
 	p->limits = calloc((size_t)t->n_objects + 1, sizeof(*p->limits));
 	p->mappings = calloc((size_t)t->n_objects + 1, sizeof(*p->mappings));
+	p->by_mapping = calloc((size_t)t->n_objects + 1, sizeof(*p->by_mapping));
 	p->threads = calloc((size_t)t->n_threads + 1, sizeof(*p->threads));
-	if (err < 0 || !p->ids || !p->locations || !p->limits || !p->mappings || !p->threads)
+	if (err < 0 || !p->ids || !p->locations || !p->limits || !p->mappings || !p->by_mapping ||
+	    !p->threads)
 		return -ENOMEM;
 	if (t->n_objects >= 1u << (63 - PPROF_OBJECT_SHIFT))
 		return -EOVERFLOW;
 	pprof_tables_string(p, ""); /* number 0 */
 	err = stack_table_is_shaped(p->profile) ? collect_frames(p) : collect_locations(p);
-	number_mappings(p);
+	if (err == 0)
+		err = number_mappings(p);
 	return err < 0 ? err : make_labels(p);
 }
 
@@ -401,6 +444,7 @@ void pprof_tables_free(struct pprof_tables *p)
 	free(p->locations);
 	free(p->limits);
 	free(p->mappings);
+	free(p->by_mapping);
 	free(p->functions);
 	strings_free(p->strings);
 	buf_free(&p->text);
@@ -566,20 +610,18 @@ static uint32_t mapping_name(struct pprof_tables *p, const struct store_object *
 
 static int pprof_write_mappings(struct pprof_tables *p, FILE *out)
 {
-	uint32_t last = 0;
 	int err = 0;
 
-	for (uint32_t i = 0; err == 0 && i < p->t->n_objects; i++) {
-		const struct store_object *object = &p->t->objects[i];
+	for (uint32_t i = 0; err == 0 && i < p->n_mappings; i++) {
+		const uint32_t number = p->by_mapping[i];
+		const struct store_object *object = &p->t->objects[number];
 		Pprof__Mapping mapping = PPROF__MAPPING__INIT, *list = &mapping;
 		Pprof__Profile message = PPROF__PROFILE__INIT;
 
-		if (p->mappings[i] <= last)
-			continue;
-		last = p->mappings[i];
-		mapping.id = p->mappings[i];
+		mapping.id = i + 1;
 		mapping.memory_start = mapping.id << PPROF_OBJECT_SHIFT;
-		mapping.memory_limit = mapping.memory_start + ((p->limits[i] + 4095) & ~4095ull);
+		mapping.memory_limit =
+			mapping.memory_start + ((p->limits[number] + 4095) & ~4095ull);
 		mapping.filename = mapping_name(p, object);
 		mapping.build_id = pprof_build_id(p, object);
 		mapping.has_functions = mapping.has_filenames = true;

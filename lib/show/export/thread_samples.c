@@ -30,6 +30,7 @@ static int thread_samples_add(void *arg, const struct store_sample *stored)
 		.origin = sample.origin,
 		.end_reason = sample.end_reason,
 		.periods = profile_periods(filler->profile, sample.period),
+		.amount = sample.period,
 	};
 	return 0;
 }

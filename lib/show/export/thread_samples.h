@@ -11,6 +11,7 @@ struct thread_samples_sample {
 	uint32_t origin;
 	uint8_t end_reason;
 	uint64_t periods; /* number of sampling periods that the sample stands for */
+	uint64_t amount;  /* of the event, for which it stands: ns if that is a clock */
 };
 
 struct thread_samples {
