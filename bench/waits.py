@@ -95,7 +95,7 @@ def switch(runs, folder):
         for name, of in values.items():
             show(name, of, values["alone"])
         missed |= min(values["--wait -e none"]) - min(values["alone"]) > 200
-    with harness.workload("threads") as other:
+    with harness.workload("threads", share=None) as other:
         base = [pair_ns("pipe")([]) for _ in range(runs)]
         with harness.Daemon(folder + "/o.db", "--wait", "-e", "none", "--pid", other.pid) as daemon:
             daemon.wait_recording()

@@ -274,6 +274,7 @@ do_lint() { # [--long]
 
 # The tests in which other programs read the exports; they judge and report for themselves.
 do_exports() { # [--long] or names of tests
+    [ "${1:-}" != --long ] || local -x STACKD_LONG=1
     deps exports || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     timeout 2400 /usr/bin/python3 tests/exports/run.py --logs "$logs" "$@" </dev/null | again | tee -a "$results"
     case ${PIPESTATUS[0]} in
@@ -285,6 +286,7 @@ do_exports() { # [--long] or names of tests
 
 # The live tests, which report in the same form. Each has a time to end in; all have that of CI.
 do_live() { # [--long] or names of tests
+    [ "${1:-}" != --long ] || local -x STACKD_LONG=1
     timeout 4800 /usr/bin/python3 tests/live/run.py --logs "$logs" --jobs "$jobs" "$@" </dev/null |
         again | tee -a "$results"
     case ${PIPESTATUS[0]} in

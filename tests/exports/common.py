@@ -20,7 +20,7 @@ NPM = os.path.join(BUILD, "npm")
 LEAST_NODE = 20
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
-from harness import PATIENCE, Failed, Skip, check, why_no_bpf  # noqa: E402,F401  (for all tests here)
+from harness import LONG, PATIENCE, Failed, Skip, check, why_no_bpf  # noqa: E402,F401  (for all tests here)
 
 Test = collections.namedtuple("Test", "name run long")
 TESTS = []

@@ -57,6 +57,7 @@ SILENT_SECONDS = 900
 REGION_ROUNDS = 10  # of the workload, in init.sh
 MOVED_ROUNDS = 200 # as in init.sh
 WAIT_ROUNDS = 40
+HERE_SECONDS = 0.5  # of CPU time that a workload has on this machine, without an emulator
 ALLOC_ROUNDS = 50
 LIBRARY = os.path.join(harness.BUILD, "libstackalloc.so")
 ALLOCS = ("--alloc=%d" % test_alloc.DISTANCE, "--alloc-limit", "0")
@@ -103,10 +104,10 @@ def libraries(programs):
     return found
 
 
-def write_short(path):
+def write_short(path, seconds):
     with open(path, "w", encoding="ascii") as file:
         for pair in zip(SHORT[::2], SHORT[1::2]):
-            file.write("".join("${WORKLOADS:-/workloads}/%s 1 &\n" % name for name in pair)
+            file.write("".join("${WORKLOADS:-/workloads}/%s %g &\n" % (name, seconds) for name in pair)
                        + "wait\n")
 
 
@@ -133,7 +134,7 @@ def initramfs(folder, daemons, quick):
     if quick:
         with open(root + "/workloads/quick", "w", encoding="ascii"):
             pass  # init.sh looks for it
-    write_short(root + "/workloads/short.sh")
+    write_short(root + "/workloads/short.sh", 1)
     with open(root + "/workloads/regions.options", "w", encoding="ascii") as file:
         file.write(" ".join(test_regions.options("regions") + [*COUNTERS, "--mpi"]))
     with open(root + "/workloads/moved.options", "w", encoding="ascii") as file:
@@ -554,13 +555,13 @@ def try_kernel(version, logs, daemons, quick):
 
     def run_here():
         short = os.path.join(folder, "short.sh")
-        write_short(short)
+        write_short(short, HERE_SECONDS)
         for compiler, path in daemons.items():
             shutil.copy(LIBRARY, os.path.dirname(path))
             record_here(folder, compiler, path, "--judge", "--ring-bytes", "64M", "--",
                         "/bin/dash", short)
             record_here(folder, compiler + "-options", path, "--depth", 8, "--heights",
-                        "--lbr=anyway", "--", harness.WORKLOADS + "/deep", 4)
+                        "--lbr=anyway", "--", harness.WORKLOADS + "/deep", HERE_SECONDS)
             record_here(folder, compiler + "-regions", path, *harness.ROOM, *test_regions.options("regions"),
                         *COUNTERS, "--mpi", "--", harness.WORKLOADS + "/regions", REGION_ROUNDS)
             record_here(folder, compiler + "-allocs", path, *ALLOCS, "--",

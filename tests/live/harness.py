@@ -32,6 +32,7 @@ BUILD = os.environ.get("STACKD_BUILD", os.path.join(ROOT, "build"))
 STACKD = os.path.join(BUILD, "stackd")
 STACKCTL = os.path.join(BUILD, "stackctl")
 WORKLOADS = os.path.join(BUILD, "workloads")
+LONG = "STACKD_LONG" in os.environ  # `make check-long`: some programs run for longer there
 RUN = "%d at %.6f" % (os.getpid(), time.time())  # of tests: each is in a fork of one process
 
 # Seconds after which a program counts as one that hangs. A machine that is busy, or whose processors are
@@ -41,6 +42,9 @@ PATIENCE = 600
 # Room for all that the program of a test sends while stackd is kept from running, whole stacks before there are
 # tables included: a test that loses nothing on an idle machine loses nothing on any. An option behind it prevails.
 ROOM = ("--ring-bytes", "64M")
+
+# Of a test that judges no samples: the kernel's verifier takes a fifth of a second for their program.
+NO_SAMPLING = ("-e", "none")
 
 DONE, FAILED, USAGE, NO_SAMPLES, NO_SUPPORT = 0, 1, 2, 3, 4  # exit statuses of the contract
 
@@ -187,12 +191,36 @@ def sparing(process, share):
         process.send_signal(signal.SIGCONT)
 
 
+ATTENDED = []  # the workloads of this test that run only while they are recorded: attend()
+
+
+def attend(number):
+    """Stops (SIGSTOP) or continues (SIGCONT) the test's workloads. What keeps a processor busy while stackd starts,
+    and while a recording is judged, tells nothing, and makes all other tests slower."""
+    for process in ATTENDED:
+        if process.poll() is None:
+            process.send_signal(number)
+
+
+@contextlib.contextmanager
+def attended(process):
+    ATTENDED.append(process)
+    attend(signal.SIGSTOP)
+    try:
+        yield process
+    finally:
+        ATTENDED.remove(process)
+
+
 @contextlib.contextmanager
 def workload(name, seconds=60, *arguments, share=1, **more):
-    """A running, steady workload; with a share, it runs for that much of the time: sparing()."""
+    """A running, steady workload. It runs while a Daemon records, and where wait_cpu() waits for it. With a share,
+    it runs all the time, for that much of it: sparing(). With share=None, it is never stopped: stackd is attached to
+    a program that is on a processor."""
     with background(os.path.join(WORKLOADS, name), seconds, *arguments, ready="READY",
                     **more) as process:
-        with sparing(process, share) if share < 1 else contextlib.nullcontext():
+        with contextlib.nullcontext() if share is None else \
+                attended(process) if share == 1 else sparing(process, share):
             yield process
 
 
@@ -216,6 +244,9 @@ def wait_cpu(pid, seconds):
     """Waits until a process has had so much more CPU time, and so can have had as many samples,
     however busy the machine is. A host that takes a processor away for long can have that counted as time of
     the program that is on it, which has no samples then: so no look counts for more than a fifth."""
+    for process in ATTENDED:
+        if process.pid == pid:
+            process.send_signal(signal.SIGCONT)
     last, had, most = cpu_seconds(pid), 0, max(LOOK, seconds / 5)
     while had < seconds:
         time.sleep(LOOK)
@@ -268,7 +299,9 @@ def recordings_in(store):
 
 
 class Daemon:
-    """A running stackd; `before`: words of a command that becomes it."""
+    """A running stackd; `before`: words of a command that becomes it. While it records, the test's workloads run."""
+
+    running = set()
 
     def __init__(self, store, *arguments, env=None, stackd=STACKD, before=(), **more):
         environment = dict(os.environ, **(env or {}))
@@ -277,6 +310,7 @@ class Daemon:
             [*before, stackd, "-o", store, *ROOM] + [str(word) for word in arguments], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
             errors="replace", **more)
+        self.running.add(self)
 
     def __enter__(self):
         return self
@@ -286,6 +320,13 @@ class Daemon:
             self.process.kill()
             self.process.wait()
         self.process.stderr.close()
+        self.has_ended()
+
+    def has_ended(self):
+        """Stops the workloads, unless another one records them."""
+        self.running.discard(self)
+        if not self.running:
+            attend(signal.SIGSTOP)
 
     def wait_recording(self, seconds=PATIENCE):
         """Waits until the store has a recording of this stackd."""
@@ -293,13 +334,14 @@ class Daemon:
         while time.monotonic() < deadline:
             check(self.process.poll() is None, "stackd ended", self.process.poll())
             if recordings_in(self.store) > self.before:
-                return
+                return attend(signal.SIGCONT)
             time.sleep(0.05)
         raise Failed("stackd did not begin to record within %d s" % seconds)
 
     def wait_samples(self, least, seconds=PATIENCE):
         """Waits until more than so many samples are in the store; how many. How soon that is
         depends on what else the machine does."""
+        attend(signal.SIGCONT)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             result = run(STACKCTL, "stats", "--json", "-i", self.store)
@@ -313,10 +355,13 @@ class Daemon:
         """Sends a signal, if given, and waits for the end: Result."""
         if number is not None:
             self.process.send_signal(number)
+        else:
+            attend(signal.SIGCONT)
         try:
             _, err = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             raise Failed("stackd did not end within %d s" % timeout) from None
+        self.has_ended()
         return Result(self.process.returncode, "", err)
 
 
@@ -560,6 +605,7 @@ def scratch():
 
 def record(store, *arguments, timeout=PATIENCE, env=None, **more):
     """Runs stackd to its end, which must be a good one; the recording, and stackd's Result."""
+    attend(signal.SIGCONT)
     result = run(STACKD, "-o", store, *ROOM, *arguments, timeout=timeout, env=env, **more)
     check(result.status == DONE, "stackd: status %d" % result.status, result.err)
     return Recording(store), result

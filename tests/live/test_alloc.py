@@ -10,7 +10,7 @@ import time
 
 import chains
 from chance import farthest, of_time
-from harness import (DONE, FAILED, NO_SAMPLES, SIGCONT, SIGINT, SIGSTOP, STACKCTL, STACKD, WORKLOADS, PATIENCE, Daemon,
+from harness import (DONE, FAILED, NO_SAMPLES, NO_SAMPLING, SIGCONT, SIGINT, SIGSTOP, STACKCTL, STACKD, WORKLOADS, PATIENCE, Daemon,
                      Recording, Skip, check, check_fault, cpu_seconds, is_moment, live, record, run, scratch)
 from test_outages import Talker, wait_said
 
@@ -122,7 +122,7 @@ def test_alloc_constructors():
             built = run("gcc", "-O1", "-fno-builtin", "-o", "%s/%s" % (folder, name), folder + "/source.c",
                         *words, "-pthread")
             check(built.status == 0, "the program", built.err)
-        recording, _ = record(folder + "/s.db", "-e", "none", "--alloc=1", "--", folder + "/main")
+        recording, _ = record(folder + "/s.db", *NO_SAMPLING, "--alloc=1", "--", folder + "/main")
         sums = {}
         for line in recording.text("export", "--folded", "--metric", "alloc.bytes").splitlines():
             stack, value = line.rsplit(" ", 1)
@@ -138,7 +138,7 @@ def test_alloc_before_exec():
     itself has the library and its child allocates."""
     env = dict(os.environ, LD_PRELOAD=LIBRARY, STACKALLOC_BYTES="1")
     with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "-e", "none", "--alloc=1", "--", PROGRAM, 1, env=env)
+        recording, _ = record(folder + "/s.db", *NO_SAMPLING, "--alloc=1", "--", PROGRAM, 1, env=env)
         result = run(STACKCTL, "report", "--json", "--metric", "alloc.bytes", "--by", "command", *recording.source)
         commands = {part["comm"] for part in json.loads(result.out)["parts"]}
         check(commands == {"allocs"}, "commands", commands, result.err)
@@ -179,7 +179,7 @@ def test_alloc_at_probe():
 def test_alloc_heap():
     """What is live at the end and at the peak, by path."""
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "--alloc=%d" % DISTANCE, "--",
+        recording, result = record(folder + "/s.db", *NO_SAMPLING, "--alloc=%d" % DISTANCE, "--",
                                    os.path.join(WORKLOADS, "heap"))
         said = {words[0]: list(map(int, words[1:]))
                 for words in (line.split() for line in result.out.splitlines())}
@@ -203,7 +203,7 @@ def test_alloc_running():
             [PROGRAM, str(ROUNDS), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env=env) as process:
         check(process.stdout.readline() == "READY\n", "the workload")
-        with Daemon(folder + "/s.db", "--alloc", "--pid", process.pid) as daemon:
+        with Daemon(folder + "/s.db", *NO_SAMPLING, "--alloc", "--pid", process.pid) as daemon:
             daemon.wait_recording()
             run(PROGRAM, ROUNDS, env=env)
             said, _ = process.communicate("\n", timeout=PATIENCE)
@@ -228,7 +228,7 @@ def test_alloc_attached():
             [PROGRAM, str(ROUNDS // 4), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True) as process:
         check(process.stdout.readline() == "READY\n", "the workload")
-        with Daemon(folder + "/s.db", "--alloc=%d" % DISTANCE, "--alloc-limit", "0", "--pid",
+        with Daemon(folder + "/s.db", *NO_SAMPLING, "--alloc=%d" % DISTANCE, "--alloc-limit", "0", "--pid",
                     process.pid) as daemon:
             daemon.wait_recording()
             run(PROGRAM, ROUNDS)
@@ -299,7 +299,7 @@ ALIASES = "".join("extern __typeof__(free) %s __attribute__((alias(\"free\")));\
                   for name in ("cfree", "a_free", "z_free", "_ZdlPv"))
 
 
-def record_own(folder, make, end, more):
+def record_own(folder, make, end, more, *options):
     """Attaches to a program with an allocator of its own under these names; what stackd said, and its
     recording."""
     with open(folder + "/own.c", "w", encoding="ascii") as source:
@@ -307,7 +307,7 @@ def record_own(folder, make, end, more):
     built = run("gcc", "-O1", "-g", "-fno-builtin", "-w", "-o", folder + "/own", folder + "/own.c")
     check(built.status == 0, "the program", built.err)
     with subprocess.Popen([folder + "/own"], stdin=subprocess.PIPE, text=True) as process:
-        with Daemon(folder + "/s.db", "--alloc=1", "--alloc-limit", "0", "--pid", process.pid) as daemon:
+        with Daemon(folder + "/s.db", *options, "--alloc=1", "--alloc-limit", "0", "--pid", process.pid) as daemon:
             daemon.wait_recording()
             process.stdin.write("\n")
             process.stdin.flush()
@@ -323,7 +323,7 @@ def test_alloc_own_names():
     for make, end, more in (("_rjem_malloc", "_rjem_free", ""), ("malloc", "free", ALIASES),
                             ("pool_get", "pool_put", "")):
         with scratch() as folder:
-            status, said, recording = record_own(folder, make, end, more)
+            status, said, recording = record_own(folder, make, end, more, *(() if make == "pool_get" else NO_SAMPLING))
             total = sum(int(line.rsplit(" ", 1)[1]) for line in recording.text(
                 "export", "--folded", "--metric", "alloc.bytes").splitlines() if ";uses " in line) \
                 if make != "pool_get" else 0
@@ -342,12 +342,12 @@ def test_alloc_static():
             built = run("gcc", "-static", "-O1", "-g", "-w", "-o", "%s/%s" % (folder, name),
                         os.path.join(SOURCES, name + ".c"))
             check(built.status == 0, "the program", built.err)
-        recording, result = record(folder + "/s.db", "--alloc=%d" % DISTANCE, "--alloc-limit", "0",
+        recording, result = record(folder + "/s.db", *NO_SAMPLING, "--alloc=%d" % DISTANCE, "--alloc-limit", "0",
                                    "--", folder + "/allocs", ROUNDS // 10)
         check("static program" in result.err and "probed" in result.err, "what is done",
               result.err)
         check_estimates(recording, result.out)
-        recording, result = record(folder + "/h.db", "--alloc=%d" % DISTANCE, "--alloc-limit", "0",
+        recording, result = record(folder + "/h.db", *NO_SAMPLING, "--alloc=%d" % DISTANCE, "--alloc-limit", "0",
                                    "--", folder + "/heap")
         said = {words[0]: list(map(int, words[1:]))
                 for words in (line.split() for line in result.out.splitlines())}
@@ -395,7 +395,7 @@ def test_alloc_limit():
         check(built.status == 0, "the program", built.err)
         with subprocess.Popen([folder + "/program"], stdin=subprocess.PIPE, text=True) as process:
             try:
-                with Talker(folder + "/s.db", "--alloc=1", "--alloc-limit", "2000", "--pid", process.pid) as daemon:
+                with Talker(folder + "/s.db", *NO_SAMPLING, "--alloc=1", "--alloc-limit", "2000", "--pid", process.pid) as daemon:
                     daemon.wait_recording()
                     process.stdin.write("\n")
                     process.stdin.flush()
@@ -464,7 +464,7 @@ def test_alloc_lost():
             [PROGRAM, str(ROUNDS // 2), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env=env) as process:
         check(process.stdout.readline() == "READY\n", "the workload")
-        with Daemon(folder + "/s.db", "--alloc", "--ring-bytes", "65536", "--pid", process.pid) as daemon:
+        with Daemon(folder + "/s.db", *NO_SAMPLING, "--alloc", "--ring-bytes", "65536", "--pid", process.pid) as daemon:
             daemon.wait_recording()
             daemon.process.send_signal(SIGSTOP)
             process.stdin.write("\n")

@@ -7,7 +7,7 @@ import os
 import re
 
 from chance import farthest
-from harness import WORKLOADS, check, live, record, scratch
+from harness import NO_SAMPLING, WORKLOADS, check, live, record, scratch
 from test_alloc import DISTANCE, check_sum, hit
 
 USUAL_DISTANCE = 512 << 10  # of a child that was not told the distance
@@ -58,7 +58,7 @@ def check_children(recording, said, without=(), told=True):
 def test_alloc_children():
     """With the library, which children have if LD_PRELOAD is passed on; those without are counted."""
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "--alloc=%d" % DISTANCE, "--",
+        recording, result = record(folder + "/s.db", *NO_SAMPLING, "--alloc=%d" % DISTANCE, "--",
                                    os.path.join(WORKLOADS, "spawned"))
         check_children(recording, read_said(result.out), WITHOUT, told=False)
         check(re.search(r"allocations of %d of the programs .* not recorded .*'exe'" % len(WITHOUT),
@@ -70,7 +70,7 @@ def test_alloc_children_probed():
     """A static program, whose own functions are probed, also in the children that run it: their
     environment does not matter."""
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "--alloc=%d" % DISTANCE, "--alloc-limit", "0",
+        recording, result = record(folder + "/s.db", *NO_SAMPLING, "--alloc=%d" % DISTANCE, "--alloc-limit", "0",
                                    "--", os.path.join(WORKLOADS, "spawned_static"))
         check_children(recording, read_said(result.out))
         check("not recorded" not in result.err, "what is said", result.err)

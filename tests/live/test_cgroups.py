@@ -104,16 +104,16 @@ def check_units(store, pid):
     check(set(top) == {"before.service", "after.scope", "second.scope", "docker-%s.scope" % ID}, "--unit", top)
 
 
-@live
-def test_cgroups():
-    """Every sample has the unit that its thread was in at that time."""
+def check_cgroups(*target):
+    """Every sample has the unit that its thread was in at that time. `target`: the whole machine, or {}: the cgroup
+    that all of these are in."""
     with scratch() as folder, slices() as make, contextlib.ExitStack() as stack:
         store, before = folder + "/s.db", make("/before.service")
         second = os.path.dirname(before) + "/second.scope"
         stack.callback(lambda: os.path.exists(second) and remove(second))
         process = stack.enter_context(workload("chain"))
         move(process.pid, before)
-        with Daemon(store, "-F", 997, "--all") as daemon:
+        with Daemon(store, "-F", 997, *[word.format(os.path.dirname(before)) for word in target]) as daemon:
             daemon.wait_recording()
             wait_cpu(process.pid, 0.2)
             after = make("/after.scope")
@@ -141,6 +141,16 @@ def test_cgroups():
         check(none.status == NO_SAMPLES, "--unit none.service: status %d" % none.status)
         check_exports(store, "/before.service")
         check_chains([s for s in samples if s.tid == process.pid], CHAIN)  # other tests have programs of that name
+
+
+@live
+def test_cgroups():
+    check_cgroups("--cgroup", "{}")
+
+
+@live(long=True)
+def test_cgroups_all():
+    check_cgroups("--all")
 
 
 def sampled_windows(store):

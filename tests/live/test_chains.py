@@ -9,14 +9,14 @@ import shutil
 
 import chains
 from chains import Expectation
-from harness import (NO_SUPPORT, STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
+from harness import (LONG, NO_SUPPORT, STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
                      check_covered, check_whole, differing, is_at_end, is_cut, is_exiting, is_incomplete, is_moment,
                      judge_sample, live, may_be_in_kernel, record, record_attached, record_made, record_while, run, scratch,
                      user_frames, without_early, workload)
 
 # A program that does one thing over and over has in a second at twice the rate what it has in two.
 FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "3989"))  # bench/oracle.py's is another
-SECONDS = 1
+SECONDS = 1 if LONG else 0.5
 FASTER = 1 if "STACKD_TEST_FREQUENCY" in os.environ else 2.5  # are the tests of shapes, and shorter
 # What is to be met here is that a program changes, so many times a second: it has as many seconds.
 CHANGING = ("fork_exec", "threads", "dlopen_dlclose", "lazy")
@@ -56,7 +56,7 @@ def pace(source, frequency):
     if source in CHANGING:
         return frequency // 2, 2 * SECONDS
     if source in MADE:  # the kernel half is told of the code a moment later
-        return frequency, SECONDS
+        return frequency, 1
     return int(frequency * FASTER), SECONDS / FASTER
 
 
@@ -101,9 +101,10 @@ def attached(name, source, frequency):
     frequency, seconds = pace(source, frequency)
 
     def test():
-        with scratch() as folder, workload(name) as process:
-            recording, result = record_attached(folder + "/s.db", process, 0.75 * seconds, PREFIX,
-                                                *RING, "-F", frequency)
+        with scratch() as folder:
+            with workload(name, share=None) as process:
+                recording, result = record_attached(folder + "/s.db", process, 0.75 * seconds, PREFIX,
+                                                    *RING, "-F", frequency)
             print(result.err)
             check_shape(recording, source)
     live(test, name=name.replace("_", "-") + "-attached", long=name not in ATTACHED)
@@ -176,7 +177,7 @@ def test_much_code():
     expectation = Expectation.of_source("much_code")
     with scratch() as folder:
         recording, result = record(folder + "/s.db", *RING, "-F", 997, "--",
-                                   WORKLOADS + "/much_code", 2 * SECONDS)
+                                   WORKLOADS + "/much_code", 2)
         counters, steps = (recording.stats()[key] for key in ("counters", "steps"))
         print(result.err, steps, {key: counters[key] for key in counters if "walk" in key})
         check_chains(check_whole(recording), expectation)
@@ -261,7 +262,7 @@ def test_uretprobe():
     if tried.status == 77:
         raise Skip(tried.out.strip() or tried.err.strip())
     with scratch() as folder:
-        for prefix in ("verified", "none"):
+        for prefix in ("verified", "none") if LONG else ("verified",):
             recording, _ = record("%s/%s.db" % (folder, prefix), "-e", "cpu-clock:u", "-F",
                                   FREQUENCY, "--prefix", prefix, "--", WORKLOADS + "/uretprobe",
                                   SECONDS)
@@ -290,7 +291,7 @@ def test_uretprobe_signal():
         raise Skip(tried.out.strip() or tried.err.strip())
     with scratch() as folder:
         recording, _ = record(folder + "/s.db", "-e", "cpu-clock:u", "-F", 5 * FREQUENCY, *RING, "--",
-                              WORKLOADS + "/uretprobe", SECONDS, "signals")
+                              WORKLOADS + "/uretprobe", 1, "signals")
         stats, samples = recording.stats(), recording.samples()
     left = stats["counters"]["kernel_fallbacks"]
     cut = [s for s in samples if (s.frames[0].symbol or "").startswith("[incomplete:")]
@@ -317,7 +318,7 @@ def test_newborn():
     with scratch() as folder:
         # Until there are tables, the largest copies of stacks are sent.
         recording, _ = record(folder + "/s.db", "-e", "cpu-clock:u", "-F", FREQUENCY, *RING, "--",
-                              WORKLOADS + "/newborn", SECONDS)
+                              WORKLOADS + "/newborn", 1)
         stats, samples = recording.stats(), [s for s in recording.samples() if not is_at_end(s)]
     check(not stats["lost"], "lost samples", stats)
     newborn = [s for s in samples if chains.text_of(s.frames) in ("begin", "[no frames]")]
@@ -417,7 +418,7 @@ def test_signal_storm():
     expectation = Expectation.of_source("signal_storm")
     with scratch() as folder:
         recording, _ = record(folder + "/s.db", PREFIX, "-F", 9973, "--",
-                              WORKLOADS + "/signal_storm", 2 * SECONDS)
+                              WORKLOADS + "/signal_storm", 2)
         samples = check_whole(recording)
         replaced = [s for s in samples if s.frames and re.search(
             r"setup_rt_frame|restore_sigcontext", s.frames[-1].symbol or "")]
@@ -487,7 +488,7 @@ def test_deleted_program():
     """Names come from the file that is mapped, also when its path is gone."""
     with scratch() as folder:
         program = shutil.copy(WORKLOADS + "/chain", folder + "/gone")
-        with background(program, 60, ready="READY") as process:
+        with workload(program) as process:
             os.unlink(program)
             recording, _ = record_attached(folder + "/s.db", process, 0.75 * SECONDS, "-F",
                                            FREQUENCY)

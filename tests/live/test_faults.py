@@ -248,7 +248,7 @@ def test_full_disk():
     """A clear error, and every recording made before is what it was."""
     with small_disk("4m") as folder:
         store = folder + "/s.db"
-        record(store, "-q", "--", WORKLOADS + "/recursion", 1)
+        record(store, "-q", "-F", 3989, "--", WORKLOADS + "/recursion", 0.25)
         before = Recording(store, 1).text("export", "--perf-script")
         fill_up(folder)
         result = run(STACKD, "-o", store, "-F", 4000, "--", WORKLOADS + "/recursion", 3)
@@ -256,7 +256,7 @@ def test_full_disk():
         os.unlink(folder + "/filler")
         after = Recording(store, 1).text("export", "--perf-script")
         check(before == after, "the earlier recording has changed")
-        record(store, "-q", "--", WORKLOADS + "/recursion", 1)
+        record(store, "-q", "-F", 3989, "--", WORKLOADS + "/recursion", 0.25)
 
 
 @live
@@ -276,7 +276,7 @@ def test_disk_fills_while_recording():
 def good_store(folder):
     """Records folder/good.db; its content, all in one file."""
     good = folder + "/good.db"
-    record(good, "-q", "--", WORKLOADS + "/recursion", 1)
+    record(good, "-q", "-F", 3989, "--", WORKLOADS + "/recursion", 0.25)
     with sqlite3.connect(good) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return open(good, "rb").read()
@@ -513,8 +513,8 @@ def test_kill():
     finds the names that are not in it: after the first commit, that is all of them but the
     kernel's."""
     with scratch() as folder, workload("chain", 600, share=0.25) as process:
-        for turn, (wait, least) in enumerate(((0, None), (0.07, None), (0, 0), (0.6, 100))):
-            store = "%s/%d.db" % (folder, turn)
+        store = folder + "/s.db"
+        for turn, (wait, least) in enumerate(((0, None), (0.07, None), (0, 0), (0.6, 100)), 1):
             with Daemon(store, "-F", 3989, "--pid", process.pid) as daemon:
                 daemon.wait_recording()
                 wait_cpu(process.pid, wait)
@@ -522,10 +522,10 @@ def test_kill():
                 daemon.finish(SIGKILL)
             listed = run(STACKCTL, "list", "-i", store)
             check(listed.status == DONE, "list: status %d" % listed.status, listed.err)
-            report = run(STACKCTL, "report", "-i", store)
+            report = run(STACKCTL, "report", "-i", store, "--recording", turn)
             check(report.status in (DONE, NO_SAMPLES), "report: status %d" % report.status,
                   report.err)
-            samples = Recording(store).samples() if report.status == DONE else []
+            samples = Recording(store, turn).samples() if report.status == DONE else []
             check(len(samples) >= committed, "%d of %d samples" % (len(samples), committed))
             check(not committed or any(f.object.endswith("/chain") for s in samples
                                        for f in s.frames), "no frames")
@@ -535,6 +535,7 @@ def test_kill():
             check(not unnamed, "%d samples without names" % len(unnamed),
                   *[chains.text_of(s.frames) for s in unnamed[:5]])
             check_chains(samples, Expectation.of_source("chain"), at_least=40 if committed > 100 else 0)
-            # and the next daemon can go on with it
-            record_attached(store, process, 0.05, "-q", "-F", 3989)
-            check(len(run(STACKCTL, "list", "-i", store).out.splitlines()) >= 2, "two recordings")
+        # Each daemon went on with what the killed one before it had left, and so can one that ends by itself.
+        record_attached(store, process, 0.05, "-q", "-F", 3989)
+        listed = json.loads(run(STACKCTL, "list", "--json", "-i", store).out)["recordings"]
+        check(sorted(row["recording"] for row in listed) == list(range(1, turn + 2)), "recordings", listed)

@@ -4,7 +4,7 @@ itself, and no instance overlaps another that does not contain it."""
 
 import os
 
-from harness import FAILED, STACKD, USAGE, WORKLOADS, check, check_fault, live, record, run, scratch
+from harness import FAILED, NO_SAMPLING, STACKD, USAGE, WORKLOADS, check, check_fault, live, record, run, scratch
 from test_regions import by_path, own_measures, regions_view
 
 ROUNDS = 50
@@ -22,7 +22,7 @@ def line(word):
 
 
 def measure(folder, *options):
-    recording, result = record(folder + "/s.db", *options, "--", PROGRAM, ROUNDS)
+    recording, result = record(folder + "/s.db", *NO_SAMPLING, *options, "--", PROGRAM, ROUNDS)
     counters = recording.stats()["counters"]
     for name in ("lost_ring", "unmatched", "too_deep", "no_memory", "partial", "without_path",
                  "left"):
@@ -95,7 +95,7 @@ def test_marks_debug_file():
         for command in (("cp", PROGRAM, copy), ("objcopy", "--only-keep-debug", copy, debug),
                         ("strip", copy), ("objcopy", "--add-gnu-debuglink=" + debug, copy)):
             check(run(*command).status == 0, "cannot", command)
-        recording, _ = record(folder + "/s.db", "--mark", "step@stripped", "--mark", line("inner"),
+        recording, _ = record(folder + "/s.db", *NO_SAMPLING, "--mark", "step@stripped", "--mark", line("inner"),
                               "--", copy, ROUNDS)
         visits = {name: region["visits"] for name, region in regions_view(recording).items()}
         check(visits == {"step@stripped": 2 * ROUNDS - 1, line("inner"): 4 * ROUNDS}, "visits",
@@ -118,7 +118,7 @@ def test_marks_span():
 def test_marks_limit():
     """A mark that is hit too often is taken off, and the program goes on."""
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "--mark", line("copied"), "--mark",
+        recording, result = record(folder + "/s.db", *NO_SAMPLING, "--mark", line("copied"), "--mark",
                                    line("begins"), "--region-limit", 50, "--", PROGRAM,
                                    20 * ROUNDS)  # 2000 hits, in 40 s if the machine is slow
         check("is hit more than" in result.err, "no warning", result.err)
@@ -173,5 +173,5 @@ def test_marks_long_nop():
         check(built.status == 0, "long_nop.c", built.err)
         result = run(STACKD, "-o", folder + "/s.db", "--mark", "long_nop.c:5", "--", program)
         check_fault(result, FAILED, "nop of five bytes", "long_nop.c:5")
-        _, result = record(folder + "/s.db", "--mark", "long_nop.c:6", "--", program)
+        _, result = record(folder + "/s.db", *NO_SAMPLING, "--mark", "long_nop.c:6", "--", program)
         check("nop" not in result.err, "the next line is refused", result.err)

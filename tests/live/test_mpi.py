@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 
-from harness import WORKLOADS, Skip, check, live, record, run, scratch
+from harness import NO_SAMPLING, WORKLOADS, Skip, check, live, record, run, scratch
 from mpi_recorder import argument_of, declarations, source
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi")
@@ -132,7 +132,7 @@ def check_same(folder, library, command):
     """stackd counts what the recorder does. Returns that."""
     expected = counted(folder, library, command)
     # The copies of stacks that are sent until there are tables can be more than the usual ring holds.
-    recording, result = record(os.path.join(folder, "store"), "--mpi", "--ring-bytes", "64M", "--",
+    recording, result = record(os.path.join(folder, "store"), *NO_SAMPLING, "--mpi", "--ring-bytes", "64M", "--",
                                *command())
     seen = measured(recording)
     for function in sorted(set(expected) | set(seen)):
@@ -174,7 +174,7 @@ def check_short_lives(kind):
     with scratch() as folder:
         program = build(kind, folder, "calls.c")
         stopped = ["sh", "-c", 'kill -STOP $PPID; "$@"; kill -CONT $PPID', "sh"]
-        recording, result = record(folder + "/store", "--mpi", "--", *stopped,
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--", *stopped,
                                    *launch(kind, 2, program, str(ROUNDS), folder + "/written"))
         ranks = {rank: calls for (rank, function), calls in measured(recording).items()
                  if function == "mpi_allreduce"}
@@ -243,7 +243,7 @@ def check_tool(kind, name):
         os.rename(build_recorder(kind, folder, name.endswith("90")), tool)
         program = build(kind, folder, name)
         arguments = ["1"] if name.endswith("c") else []
-        recording, result = record(folder + "/store", "--mpi", "--ring-bytes", "64M", "--", *launch(
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--ring-bytes", "64M", "--", *launch(
             kind, 3, program, *arguments, env=recorder_settings(folder, tool)))
         seen = measured(recording)
         expected = {key: numbers[:3] for key, numbers in recorded(folder).items()}
@@ -354,7 +354,7 @@ def check_two_groups(kind):
     """Bytes between two groups are said to be unknown; within one of them they are known."""
     with scratch() as folder:
         program = build(kind, folder, "two_groups.c")
-        recording, result = record(folder + "/store", "--mpi", "--",
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--",
                                    *launch(kind, 3, program, str(ROUNDS)))
         unknown, sent = sums_of(recording, "mpi.unknown"), sums_of(recording, "mpi.sent")
         print(unknown, sent, result.err)
@@ -402,7 +402,7 @@ def check_arrivals(kind):
     files are apart. The program tells what MPI says."""
     with scratch() as folder:
         program = build(kind, folder, "arrivals.c")
-        recording, result = record(folder + "/store", "--mpi", "--ring-bytes", "64M", "--",
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--ring-bytes", "64M", "--",
                                    *launch(kind, 2, program, "5", folder + "/file"))
         truth = {}
         for rank in 0, 1:
@@ -441,7 +441,7 @@ def mpi_suspended_open_mpi():
     """While a call is suspended on one stack, those on another stack are calls of their own."""
     with scratch() as folder:
         program = build("openmpi", folder, "suspended.c")
-        recording, result = record(folder + "/store", "--mpi", "--", *launch("openmpi", 1, program, str(ROUNDS)))
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--", *launch("openmpi", 1, program, str(ROUNDS)))
         rows = json.loads(recording.text("report", "--view", "regions", "--json"))["regions"]
         visits = {row["name"]: row["visits"] for row in rows}
         expected = {"MPI_Init": 1, "MPI_Finalize": 1, "MPI_Op_create": 2, "MPI_Reduce_local": 2,
@@ -485,7 +485,7 @@ def check_finalize(kind):
         with open(source, "w", encoding="ascii") as file:
             file.write(FINALIZE)
         compiled("mpicc." + kind, "-O1", "-o", program, source)
-        recording, result = record(folder + "/store", "--mpi", "--", *launch(kind, 2, program))
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--", *launch(kind, 2, program))
         said = sum(int(text) for text in re.findall(r"FINALIZE (\d+)", result.out))
         shown = json.loads(recording.text("report", "--view", "regions", "--json"))
         region = {plain(row["name"]): row for row in shown["regions"]}["mpi_finalize"]

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import chains
-from harness import (FAILED, SIGINT, STACKCTL, STACKD, WORKLOADS, PATIENCE, Daemon, Recording, Skip, background, check,
+from harness import (FAILED, NO_SAMPLING, SIGINT, STACKCTL, STACKD, WORKLOADS, PATIENCE, Daemon, Recording, Skip, background, check,
                      check_fault, differing, is_moment, live, perf_event, record, record_while, run, scratch, wait_cpu,
                      workload)
 from test_regions import by_path, own_measures, regions_view
@@ -39,7 +39,7 @@ def probing_forms():
     functions = ("first", "second", "two_bytes", "one_byte", "stay", "after")
     options = [word for name in functions for word in ("--region", name + "@probed")]
     with scratch() as folder, started(PROBED) as process:
-        with Daemon(folder + "/s.db", *options, "--pid", process.pid) as daemon:
+        with Daemon(folder + "/s.db", *NO_SAMPLING, *options, "--pid", process.pid) as daemon:
             daemon.wait_recording()
             process.communicate("\n", timeout=PATIENCE)
             check(process.returncode == 0, "the program", process.returncode)
@@ -63,7 +63,7 @@ def probing_mount_namespace():
             folder, WORKLOADS, folder, folder)
         with scratch() as store, started("unshare", "-m", "sh", "-c", script) as process:
             check(not os.path.exists(folder + "/hidden"), "the program is seen here")
-            with Daemon(store + "/s.db", "--region", "inner@hidden", "--pid",
+            with Daemon(store + "/s.db", *NO_SAMPLING, "--region", "inner@hidden", "--pid",
                         process.pid) as daemon:
                 daemon.wait_recording()
                 said = own_measures(process.communicate("\n", timeout=PATIENCE)[0])
@@ -78,7 +78,7 @@ def probing_dlopen():
     path is complete."""
     with scratch() as folder, workload("dlopen_dlclose") as process:
         store = folder + "/s.db"
-        with Daemon(store, "--region", "one_leaf@libdl_one.so", "--pid", process.pid) as daemon:
+        with Daemon(store, *NO_SAMPLING, "--region", "one_leaf@libdl_one.so", "--pid", process.pid) as daemon:
             daemon.wait_recording()
             wait_visits(store, 0, "--focus", "steady")
             moment = time.time()
@@ -147,7 +147,7 @@ def probing_long_nop():
         built = run(os.environ.get("CC", "cc"), "-O1", "-o", program, source)
         check(built.status == 0, "nop.c", built.err)
         for kind in "--region", "--mark":
-            recording, result = record(folder + "/s.db", kind, "patched@nop", "--", program)
+            recording, result = record(folder + "/s.db", *NO_SAMPLING, kind, "patched@nop", "--", program)
             seen = sum(by_path(recording, "region.visits").values())
             check(result.status == 0 and seen == (200 if kind == "--region" else 198), "visits", kind, seen,
                   result.err)
@@ -230,7 +230,7 @@ def probing_replaced():
         check(made.status == 0, "objcopy", made.err)
         with background(folder + "/dlopen_dlclose", 60, ready="READY", cwd=folder,
                         env=dict(os.environ, LD_LIBRARY_PATH=folder)) as process, \
-                Daemon(folder + "/s.db", "--region", "one_leaf@libdl_one.so", "--pid",
+                Daemon(folder + "/s.db", *NO_SAMPLING, "--region", "one_leaf@libdl_one.so", "--pid",
                        process.pid) as daemon:
             daemon.wait_recording()
             wait_visits(folder + "/s.db", 0)
@@ -256,7 +256,7 @@ def probing_copies():
                            env=dict(os.environ, LD_LIBRARY_PATH=place)))
             pids.append(process.pid)
         options = [word for pid in pids for word in ("--pid", pid)]
-        with Daemon(folder + "/s.db", "--region", "one_leaf@libdl_one.so", *options) as daemon:
+        with Daemon(folder + "/s.db", *NO_SAMPLING, "--region", "one_leaf@libdl_one.so", *options) as daemon:
             daemon.wait_recording()
             for pid in pids:
                 wait_visits(folder + "/s.db", 0, "--pid", pid)
@@ -267,8 +267,8 @@ def probing_copies():
 def probing_twice():
     """Two recordings of one region at the same time."""
     with scratch() as folder, started(os.path.join(WORKLOADS, "regions"), "40", "wait") as process:
-        with Daemon(folder + "/a.db", "--region", "inner@regions", "--pid", process.pid) as one, \
-                Daemon(folder + "/b.db", "--region", "inner@regions", "--pid", process.pid) as two:
+        with Daemon(folder + "/a.db", *NO_SAMPLING, "--region", "inner@regions", "--pid", process.pid) as one, \
+                Daemon(folder + "/b.db", *NO_SAMPLING, "--region", "inner@regions", "--pid", process.pid) as two:
             one.wait_recording()
             two.wait_recording()
             said = own_measures(process.communicate("\n", timeout=PATIENCE)[0])
@@ -340,7 +340,7 @@ def probing_seccomp():
               "for i in range(100): n(-1)\n"
               "libc.syscall(60, 0)\n")  # _exit(), which strict mode allows
     with scratch() as folder, started("python3", "-c", script) as process:
-        with Daemon(folder + "/s.db", "--region", "abs@libc.so.6", "--pid", process.pid) as daemon:
+        with Daemon(folder + "/s.db", *NO_SAMPLING, "--region", "abs@libc.so.6", "--pid", process.pid) as daemon:
             daemon.wait_recording()
             process.communicate("\n", timeout=PATIENCE)
             daemon.finish()

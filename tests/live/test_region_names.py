@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 
-from harness import (DONE, FAILED, PATIENCE, STACKD, Daemon, Recording, Skip, check, check_fault, live, record, run,
+from harness import (DONE, FAILED, NO_SAMPLING, PATIENCE, STACKD, Daemon, Recording, Skip, check, check_fault, live, record, run,
                      scratch)
 from test_probing import wait_visits
 
@@ -166,7 +166,7 @@ def rows(folder, regions, *command, **more):
     """The function and the visits of each row of a command, and what stackd said."""
     store = os.path.join(folder, "s.db")
     words = [word for region in regions for word in ("--region", region)]
-    recording, result = record(store, *words, "--", *command, **more)
+    recording, result = record(store, *NO_SAMPLING, *words, "--", *command, **more)
     shown = json.loads(recording.text("report", "--view", "regions", "--json"))
     os.unlink(store)
     return [(row["name"], row["visits"]) for row in shown["regions"]], result.err
@@ -325,7 +325,7 @@ int main(int argc, char **argv)
 }
 """
         program = build(folder, "hidden", hidden)
-        with Daemon(folder + "/s.db", "--region", "work", "--", program, folder + "/pro", folder + "/enough") as daemon:
+        with Daemon(folder + "/s.db", *NO_SAMPLING, "--region", "work", "--", program, folder + "/pro", folder + "/enough") as daemon:
             daemon.wait_recording()
             wait_visits(folder + "/s.db", 0)
             open(folder + "/enough", "w", encoding="ascii").close()
@@ -401,7 +401,7 @@ def test_region_names_nested():
     """Functions within functions (GNU C) have their names in the source: each has its own row."""
     with scratch() as folder:
         program = build(folder, "nested", NESTED, compiler="gcc")
-        recording, _ = record(folder + "/n.db", "--region", "inner@nested", "--", program)
+        recording, _ = record(folder + "/n.db", *NO_SAMPLING, "--region", "inner@nested", "--", program)
         shown = json.loads(recording.text("report", "--view", "regions", "--json"))
         check(sorted((row["name"], row["visits"]) for row in shown["regions"]) ==
               [("inner", 10), ("inner", 20)], "rows", shown)

@@ -5,7 +5,7 @@ middle of functions, whose stack pointer is at any word."""
 import os
 import re
 
-from harness import check, live, record, run, scratch
+from harness import NO_SAMPLING, check, live, record, run, scratch
 from test_regions import by_path, regions_view
 
 ROUNDS = 20
@@ -183,7 +183,7 @@ def test_stacks_marks():
     has the thread's own stack."""
     with scratch() as folder:
         program, lines = build(folder, "turns", TURNS)
-        recording, _ = record(folder + "/s.db", "--region", "within@turns", "--mark", lines["outside"],
+        recording, _ = record(folder + "/s.db", *NO_SAMPLING, "--region", "within@turns", "--mark", lines["outside"],
                               "--mark", lines["within"], "--mark", lines["main"], "--", program)
         regions, counters = regions_view(recording), recording.stats()["counters"]
         visits = {name: region["visits"] for name, region in regions.items()}
@@ -222,7 +222,7 @@ def test_marks_stale_word():
     """The walk from a mark goes by the function's frame, whatever the word at the stack pointer is."""
     with scratch() as folder:
         program, lines = build(folder, "stale", STALE % 20000)
-        recording, _ = record(folder + "/s.db", "--mark", lines["stale"], "--region-limit", 0, "--",
+        recording, _ = record(folder + "/s.db", *NO_SAMPLING, "--mark", lines["stale"], "--region-limit", 0, "--",
                               program)
         paths = by_path(recording, "region.visits")
         check(len(paths) == 1 and re.search(";main;marked;stale.c:[0-9]+$", *paths)

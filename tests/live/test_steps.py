@@ -63,7 +63,7 @@ def step(pid, steps):
 
 def record_steps(name, steps, store):
     """The recording of so many steps of a workload."""
-    with workload(name) as process:
+    with workload(name, share=None) as process:
         ptrace(SEIZE, process.pid)
         with Daemon(store, "-e", "context-switches", "-c", 1, "--judge", "--ring-bytes", "64M",
                     "--pid", process.pid) as daemon:

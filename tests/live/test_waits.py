@@ -15,7 +15,7 @@ import subprocess
 import time
 
 import chance
-from harness import (DONE, PATIENCE, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip, check, live,
+from harness import (DONE, NO_SAMPLING, PATIENCE, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip, check, live,
                      record, run, scratch, wait_asleep, wait_cpu, workload)
 from test_cgroups import move, slices
 
@@ -236,20 +236,6 @@ def check_conserved(recording, words, stolen, missed):
           "wall", way, words, blocked, ready, around_blocked, around, missed, stolen)
 
 
-@live
-def test_waits():
-    """All waits of the workload: their times, paths and reasons. And without samples."""
-    with scratch() as folder:
-        recording, result = record(folder + "/s.db", "--wait", "--wait-mean", "0", "-e", "none",
-                                   "--ring-bytes", RING_BYTES, "--", PROGRAM, ROUNDS)
-        check_waits(recording, threads_of(result.out))
-        stats = recording.stats()
-        check(stats["samples"] == 0, "samples of no event", stats)
-        for words in map(str.split, result.out.splitlines()):
-            check_conserved(recording, words, stats["counters"]["waits_stolen_ns"],
-                            stats["counters"]["waits_missed_ns"])
-
-
 def check_sampled(option):
     """With wakers it is decided in two steps which waits are kept."""
     mean = 2000000
@@ -328,7 +314,7 @@ def test_waits_uring():
         tried = run(URING, 1)
         if tried.status == 77:
             raise Skip("no io_uring here: " + tried.err)
-        recording, result = record(folder + "/s.db", "--wait", "--wait-mean", "0", "--", URING, URING_ROUNDS)
+        recording, result = record(folder + "/s.db", *NO_SAMPLING, "--wait", "--wait-mean", "0", "--", URING, URING_ROUNDS)
         counters = check_counters(recording)
         blocked, ready = (folded(recording, "wait." + part) for part in ("blocked", "runnable"))
         for way, *told in map(str.split, result.out.splitlines()):
@@ -562,12 +548,18 @@ def check_all_wakers(recording, rounds, most_partial=0, untraced_ns=0):
 
 
 @live
-def test_waits_wakers():
-    """The wakers of the workload's waits."""
+def test_waits():
+    """All waits of the workload: their times, paths and reasons, and who ended them. And without samples."""
     with scratch() as folder:
         before = untraced_cpu()
-        recording, _ = record(folder + "/s.db", *WITH_WAKERS, "--", PROGRAM, ROUNDS)
+        recording, result = record(folder + "/s.db", *NO_SAMPLING, *WITH_WAKERS, "--", PROGRAM, ROUNDS)
         untraced_ns = sum(ns - before.get(thread, 0) for thread, ns in untraced_cpu().items())
+        check_waits(recording, threads_of(result.out))
+        stats = recording.stats()
+        check(stats["samples"] == 0, "samples of no event", stats)
+        for words in map(str.split, result.out.splitlines()):
+            check_conserved(recording, words, stats["counters"]["waits_stolen_ns"],
+                            stats["counters"]["waits_missed_ns"])
         check_all_wakers(recording, ROUNDS, untraced_ns=untraced_ns)
 
 
@@ -619,7 +611,7 @@ def test_waits_wakers_loopback():
         built = run("gcc", "-O1", "-g", "-o", folder + "/lo", folder + "/lo.c", "-pthread")
         check(built.status == 0, "the program", built.err)
         for arguments in ((), ("datagrams",)):
-            recording, _ = record(folder + "/s.db", *WITH_WAKERS, "-e", "none", "--", folder + "/lo", *arguments)
+            recording, _ = record(folder + "/s.db", *WITH_WAKERS, *NO_SAMPLING, "--", folder + "/lo", *arguments)
             chains = waker_nodes(recording, "receives")
             ended = {chain[1]: n for chain, n in chains.items()
                      if chain[0][1].startswith("[socket") and len(chain) == 2}
@@ -675,7 +667,7 @@ def wait_found(recording, path, ways):
 def check_awaited(program, ways, partial_in=None):
     with scratch() as folder:
         recording, path = Recording(folder + "/s.db"), folder + "/said"
-        with Daemon(recording.store, "--wait", "--wait-mean", "0", "--", program, folder, path) as daemon:
+        with Daemon(recording.store, *NO_SAMPLING, "--wait", "--wait-mean", "0", "--", program, folder, path) as daemon:
             daemon.wait_recording()
             wait_found(recording, path, ways)
             open(folder + "/enough", "w", encoding="ascii").close()
@@ -721,7 +713,7 @@ def test_waits_objects_musl():
 def test_waits_least():
     """Waits below the least time are counted, with their time, and not kept."""
     with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "--wait=1ms", "--wait-mean", "0", "--", PROGRAM,
+        recording, _ = record(folder + "/s.db", *NO_SAMPLING, "--wait=1ms", "--wait-mean", "0", "--", PROGRAM,
                               ROUNDS)
         counters = check_counters(recording)
         kept = sum(sum(folded(recording, metric).values())
@@ -775,7 +767,7 @@ def test_waits_stopped():
                 process.send_signal(signal.SIGSTOP)
                 wait_state(process.pid, "T")
             words = [word for process in programs.values() for word in ("--pid", process.pid)]
-            with Daemon(folder + "/s.db", "--wait", "--wait-mean", "0", "-e", "none", *words) as daemon:
+            with Daemon(folder + "/s.db", "--wait", "--wait-mean", "0", *NO_SAMPLING, *words) as daemon:
                 daemon.wait_recording()
                 for process in programs.values():
                     process.send_signal(signal.SIGCONT)
@@ -858,7 +850,7 @@ def test_waits_throttled():
             for limited in (True, False):
                 with subprocess.Popen(["/usr/bin/python3", "-c", BUSY, group + "/cpu.stat"], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, text=True) as process:
-                    with Daemon(folder + "/s%d.db" % limited, "--wait", "--wait-mean", "0", "-e", "none", "--pid",
+                    with Daemon(folder + "/s%d.db" % limited, "--wait", "--wait-mean", "0", *NO_SAMPLING, "--pid",
                                 process.pid) as daemon:
                         daemon.wait_recording()
                         if limited:
@@ -932,7 +924,7 @@ def test_waits_cgroup():
     with slices() as make, scratch() as folder, workload("threads") as one, \
             workload("threads") as other:
         group = make("/waits")
-        with Daemon(folder + "/s.db", "--wait", "--wait-mean", "0", "--cgroup", group) as daemon:
+        with Daemon(folder + "/s.db", *NO_SAMPLING, "--wait", "--wait-mean", "0", "--cgroup", group) as daemon:
             daemon.wait_recording()
             move(one.pid, group)
             wait_cpu(one.pid, 0.3)

@@ -120,7 +120,7 @@ def test_journal():
         journal.bind(JOURNAL)
         journal.settimeout(PATIENCE)
         try:
-            with workload("chain") as process, \
+            with workload("chain", share=None) as process, \
                     Daemon(folder + "/s.db", "-F", 20000, "--ring-bytes", "4096", "--pid", process.pid,
                            env={"JOURNAL_STREAM": "8:1"}) as daemon:
                 entry = journal.recv(65536).decode()
