@@ -98,10 +98,10 @@ def test_switching():
         try:
             wait_cpu(first.pid, 0.2)
             second = int(run("pgrep", "-P", str(first.pid)).out)
-            with Daemon(folder + "/s.db", "-F", 97, "--pid", "%d,%d" % (first.pid, second)) as daemon:
+            with Daemon(folder + "/s.db", "-F", 997, "--pid", "%d,%d" % (first.pid, second)) as daemon:
                 daemon.wait_recording()
                 events = events_of(daemon.process.pid)
-                wait_cpu(first.pid, 2)
+                wait_cpu(first.pid, 0.5)
                 result = daemon.finish(SIGINT)
         finally:
             os.killpg(first.pid, SIGKILL)
@@ -190,8 +190,8 @@ def test_setuid():
     of a child's, and where the command itself is one."""
     with scratch() as folder:
         program = make_setuid(folder, "chain")
-        for command in (("sh", "-c", "exec '%s' 0.75" % program),
-                        ("sh", "-c", "'%s' 0.75; true" % program), (program, 0.75)):
+        for command in (("sh", "-c", "exec '%s' 0.3" % program),
+                        ("sh", "-c", "'%s' 0.3; true" % program), (program, 0.3)):
             recording, result = record(folder + "/s.db", "-F", 3989, "--", *command)
             samples = [sample for sample in check_whole(recording) if sample.comm == "setuid"]
             print(len(samples), "samples")

@@ -204,7 +204,7 @@ def probing_calls():
         symbol = [line for line in run("nm", folder + "/loop").out.splitlines() if line.endswith(" t patched")]
         offset = int(symbol[0].split()[0], 16) - 0x400000
         with others_probe(folder + "/loop", offset), background(folder + "/loop", ready="READY") as process:
-            recording, _ = record_while(folder + "/s.db", process.pid, 3, "-F", 9973, "--pid", process.pid)
+            recording, _ = record_while(folder + "/s.db", process.pid, 0.5, "-F", 9973, "--pid", process.pid)
         samples = [sample for sample in recording.samples() if not is_moment(sample)]
         texts = [chains.text_of(sample.frames) for sample in samples]
         within = [text for text in texts if "sys_uprobe" in text]

@@ -13,7 +13,7 @@ import subprocess
 import time
 
 import chance
-from harness import (BUILD, DONE, FAILED, NO_SAMPLING, ROOT, STACKD, USAGE, PATIENCE, Skip, WORKLOADS, Daemon, Recording, check,
+from harness import (BUILD, DONE, FAILED, LONG, NO_SAMPLING, ROOT, STACKD, USAGE, PATIENCE, Skip, WORKLOADS, Daemon, Recording, check,
                      check_fault, live, record, run,
                      scratch, wait_cpu,
                      workload)
@@ -382,7 +382,7 @@ def check_no_overlaps(folder, recording, least):
              sum(bool(nested) for thread in threads.values() for _, _, nested, _ in thread)))
 
 
-JOINED_ROUNDS = 500
+JOINED_ROUNDS = 500 if LONG else 200
 
 
 @live

@@ -261,8 +261,8 @@ def test_garbage_return():
     """What is no address of code is no frame, though unwind information says that it is returned to: the
     path ends at the frame ahead of it."""
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-F", 997, "--",
-                                   WORKLOADS + "/garbage_return", 1)
+        recording, result = record(folder + "/s.db", "-F", 2499, "--",
+                                   WORKLOADS + "/garbage_return", 0.4)
         found = collections.Counter()
         for sample in recording.samples():
             frames = user_frames(sample)
