@@ -110,7 +110,7 @@ def lmp_commands(folder):
     with open(script, "w", encoding="ascii") as file:
         file.write(text)
     program = ["lmp", "-in", script, "-log", "none", "-screen", "none"]
-    library, counts = test_mpi.build_recorder("openmpi", folder), folder + "/counts"
+    library, counts = test_mpi.build_recorder("openmpi"), folder + "/counts"
     os.mkdir(counts)
     return (test_mpi.launch("openmpi", 1, *program),
             test_mpi.launch("openmpi", 1, *program,
@@ -151,7 +151,7 @@ AT_ONCE = 6
 
 
 def ranks(_, folder):
-    library, missed = test_mpi.build_recorder("openmpi", folder), False
+    library, missed = test_mpi.build_recorder("openmpi"), False
     program = ["lmp", "-in", os.path.join(test_mpi.HERE, "melt.lmp"), "-log", "none", "-screen", "none"]
     metrics = ("region.visits", "mpi.sent", "mpi.received", "region.time")
     for n in (2, 4, 8):

@@ -266,21 +266,26 @@ def wait_asleep(pid):
         time.sleep(0.01)
 
 
-def faulty_stackd():
-    """The path of a stackd that does what STACKD_FAULT says (daemon/worker/fault_injection.h)."""
-    made = BUILD + "/faults/stackd"
-    # Two tests at a time must not link it, nor one run what the other is linking. To see that
-    # there is nothing to be done takes make half a second: the first test of a run has it look.
-    with open(BUILD + "/faults.lock", "a+", encoding="ascii") as lock:
+def made_once(path, make):
+    """The path of a file that tests share: the first test of a run that asks for it has it made, by make(path). Two
+    tests at a time must not make it, nor one run what the other is making."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".lock", "a+", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.seek(0)
-        if lock.read() == RUN and os.path.exists(made):
-            return made
-        result = run("make", "-s", "-C", ROOT, "B=" + BUILD, made, timeout=PATIENCE)
+        if lock.read() != RUN or not os.path.exists(path):
+            make(path)
+            lock.truncate(0)
+            lock.write(RUN)
+    return path
+
+
+def faulty_stackd():
+    """The path of a stackd that does what STACKD_FAULT says (daemon/worker/fault_injection.h)."""
+    def make(path):
+        result = run("make", "-s", "-C", ROOT, "B=" + BUILD, path, timeout=PATIENCE)
         check(result.status == 0, "it cannot be linked", result.err)
-        lock.truncate(0)
-        lock.write(RUN)
-    return made
+    return made_once(BUILD + "/faults/stackd", make)
 
 
 def build_id(path):

@@ -430,7 +430,7 @@ def test_lying_elf():
         for number, (name, falsify) in enumerate(lies()):
             library = shutil.copy(WORKLOADS + "/libdl_one.so", "%s/lib%d.so" % (folder, number))
             overwrite(library, note + size - 8, bytes([number] * 8))  # a file of its own, not another's copy
-            programs[name] = stack.enter_context(workload("plugin", 60, library))
+            programs[name] = stack.enter_context(workload("plugin", 60, library, share=None))
             falsify(library)
             programs[name].send_signal(SIGSTOP)
         with Daemon(folder + "/s.db", "-F", 997, "--pid",

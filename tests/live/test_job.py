@@ -64,7 +64,7 @@ def check_sizes(kind, folder, nodes, sizes):
 def check_merge(kind, folder):
     """A store of a job of three ranks, and an export of another one with four."""
     job, other, whole = folder + "/job.db", folder + "/other", folder + "/whole"
-    record(job, "--mpi", "--", *launch(kind, 3, build(kind, folder, "calls.c"), "20",
+    record(job, "--mpi", "--", *launch(kind, 3, build(kind, "calls.c"), "20",
                                        folder + "/written"))
     made = run("python3", os.path.join(ROOT, "tests/cli/job.py"), other)
     check(made.status == 0, "an export", made.err)

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 
-from harness import NO_SAMPLING, WORKLOADS, Skip, check, live, record, run, scratch
+from harness import BUILD, NO_SAMPLING, WORKLOADS, Skip, check, live, made_once, record, run, scratch
 from mpi_recorder import argument_of, declarations, source
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi")
@@ -49,19 +49,24 @@ def build_library(kind, folder, name, write, *flags):
     return library
 
 
-def build_recorder(kind, folder, of_fortran=False):
-    """The library that counts the calls of a program."""
-    return build_library(kind, folder, "recorder.so", lambda header: source(header, of_fortran))
+def build_recorder(kind, of_fortran=False):
+    """The library that counts the calls of a program, for all tests."""
+    def make(path):
+        with scratch() as folder:
+            shutil.copy(build_library(kind, folder, "recorder.so", lambda header: source(header, of_fortran)), path)
+    needs("mpicc." + kind, LAUNCH[kind][0])
+    return made_once("%s/for-tests/%s-recorder%s.so" % (BUILD, kind, "-fortran" * of_fortran), make)
 
 
-def build(kind, folder, name, *flags):
-    """A program of the folder mpi: its path."""
-    program = os.path.join(folder, name.replace(".", "_"))
+def build(kind, name, *flags):
+    """A program of the folder mpi, for all tests: its path."""
     compiler = ("mpif90." if name.endswith("90") else "mpicc.") + kind
     needs(compiler, LAUNCH[kind][0], *(["gfortran"] if name.endswith("90") else []))
-    compiled(compiler, "-O2", "-g", *(["-cpp"] if name.endswith("90") else []), *flags, "-o", program,
-             os.path.join(HERE, name))
-    return program
+
+    def make(path):
+        compiled(compiler, "-O2", "-g", *(["-cpp"] if name.endswith("90") else []), *flags, "-o", path,
+                 os.path.join(HERE, name))
+    return made_once("%s/for-tests/%s-%s%s" % (BUILD, kind, name.replace(".", "_"), "".join(flags)), make)
 
 
 def plain(function):
@@ -154,8 +159,8 @@ def total(sums):
 
 def check_program(kind, name, ranks, *arguments):
     with scratch() as folder:
-        library = build_recorder(kind, folder, name.endswith("90"))
-        program = build(kind, folder, name)
+        library = build_recorder(kind, name.endswith("90"))
+        program = build(kind, name)
         words = [word.replace("FOLDER", folder) for word in arguments]
         return check_same(folder, library,
                           lambda env=(): launch(kind, ranks, program, *words, env=env))
@@ -172,7 +177,7 @@ def check_short_lives(kind):
     """Ranks are known of processes that have ended when stackd looks at what they have done: it is
     stopped while they run."""
     with scratch() as folder:
-        program = build(kind, folder, "calls.c")
+        program = build(kind, "calls.c")
         stopped = ["sh", "-c", 'kill -STOP $PPID; "$@"; kill -CONT $PPID', "sh"]
         recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--", *stopped,
                                    *launch(kind, 2, program, str(ROUNDS), folder + "/written"))
@@ -240,8 +245,8 @@ def check_tool(kind, name):
     call the library's: each call is counted once, and its bytes are known. The recorder is the tool."""
     with scratch() as folder:
         tool = os.path.join(folder, "libmpitool.so")
-        os.rename(build_recorder(kind, folder, name.endswith("90")), tool)
-        program = build(kind, folder, name)
+        shutil.copy(build_recorder(kind, name.endswith("90")), tool)
+        program = build(kind, name)
         arguments = ["1"] if name.endswith("c") else []
         recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--ring-bytes", "64M", "--", *launch(
             kind, 3, program, *arguments, env=recorder_settings(folder, tool)))
@@ -275,7 +280,7 @@ def jumping(header):
 def check_jumping_tool(kind):
     """A function of a tool that ends with a jump to the library's is counted once, until that returns."""
     with scratch() as folder:
-        recorder, program = build_recorder(kind, folder), build(kind, folder, "rules.c")
+        recorder, program = build_recorder(kind), build(kind, "rules.c")
         tool = build_library(kind, folder, "libmpijumps.so", jumping, "-O2")
         command = [program, "1"]
         expected = counted(folder, recorder, lambda env: launch(kind, 3, *command, env=env))
@@ -321,10 +326,10 @@ def check_fortran_2008(kind):
     """The same program by the functions of Fortran 2008 (`use mpi_f08`), which have the same counts: the
     recorder has none of these functions, whose arrays have descriptors."""
     with scratch() as folder:
-        library = build_recorder(kind, folder, True)
-        program = build(kind, folder, "rules.f90")
+        library = build_recorder(kind, True)
+        program = build(kind, "rules.f90")
         expected = counted(folder, library, lambda env: launch(kind, 3, program, env=env))
-        program = build(kind, folder, "rules.f90", "-DF08")
+        program = build(kind, "rules.f90", "-DF08")
         recording, result = record(folder + "/store", "--mpi", "--ring-bytes", "64M", "--",
                                    *launch(kind, 3, program))
         seen = measured(recording)
@@ -353,7 +358,7 @@ def sums_of(recording, metric):
 def check_two_groups(kind):
     """Bytes between two groups are said to be unknown; within one of them they are known."""
     with scratch() as folder:
-        program = build(kind, folder, "two_groups.c")
+        program = build(kind, "two_groups.c")
         recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--",
                                    *launch(kind, 3, program, str(ROUNDS)))
         unknown, sent = sums_of(recording, "mpi.unknown"), sums_of(recording, "mpi.sent")
@@ -401,7 +406,7 @@ def check_arrivals(kind):
     """What was received is what a status tells, and else the size of the buffer, which is said; bytes of
     files are apart. The program tells what MPI says."""
     with scratch() as folder:
-        program = build(kind, folder, "arrivals.c")
+        program = build(kind, "arrivals.c")
         recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--ring-bytes", "64M", "--",
                                    *launch(kind, 2, program, "5", folder + "/file"))
         truth = {}
@@ -440,7 +445,7 @@ def mpi_arrivals_mpich():
 def mpi_suspended_open_mpi():
     """While a call is suspended on one stack, those on another stack are calls of their own."""
     with scratch() as folder:
-        program = build("openmpi", folder, "suspended.c")
+        program = build("openmpi", "suspended.c")
         recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi", "--", *launch("openmpi", 1, program, str(ROUNDS)))
         rows = json.loads(recording.text("report", "--view", "regions", "--json"))["regions"]
         visits = {row["name"]: row["visits"] for row in rows}
@@ -455,7 +460,7 @@ def mpi_suspended_open_mpi():
 def check_plain(kind):
     """Ranks are known in a recording of samples alone."""
     with scratch() as folder:
-        program = build(kind, folder, "busy.c")
+        program = build(kind, "busy.c")
         recording, result = record(folder + "/store", "-F", "499", "--",
                                    *launch(kind, 3, program, "0.5"))
         shown = json.loads(recording.text("report", "--by", "rank", "--view", "flat", "--json"))
@@ -509,7 +514,7 @@ def mpi_lammps():
     """A program of which nothing was made for this."""
     needs("lmp")
     with scratch() as folder:
-        library = build_recorder("openmpi", folder)
+        library = build_recorder("openmpi")
         script = os.path.join(HERE, "melt.lmp")
         expected = check_same(folder, library, lambda env=(): launch(
             "openmpi", 2, "lmp", "-in", script, "-log", "none", "-screen", "none", env=env))
@@ -552,7 +557,7 @@ def check_bursts(kind, *options, chosen=()):
     """What ranks compute between calls of MPI, by kinds: each has as many bursts as the program says. One that
     was disturbed by the machine, as the program saw itself, can be of another kind, or of none."""
     with scratch() as folder:
-        program = build(kind, folder, "bursts.c")
+        program = build(kind, "bursts.c")
         recording, result = record(folder + "/store", "--mpi", "--counter", "page-faults", *options, "--",
                                    *launch(kind, 2, program, 30))
         expected, disturbed = {}, {}
