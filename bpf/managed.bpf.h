@@ -23,6 +23,9 @@
  * The innermost activation may not have put its cframe into the chain yet, or not any more: it has
  * no managed frames then, and the walk is not remembered.
  *
+ * A thread has a state in each interpreter of the process in which it has run code. An activation's
+ * functions belong to the state whose cframe, or whose chain's end, lies in it (managed_switch()).
+ *
  * Before 3.11 an activation has one managed frame, an object in the heap, and no cframe. Then each
  * activation gets the next frame of the thread's chain. The end of the walk proves all of these
  * frames, if the chain ends there as well (managed_finish()); nothing proves one of them alone.
@@ -37,6 +40,7 @@
 #define MANAGED_BPF_H
 
 #include "managed_code.bpf.h"
+#include "managed_thread.bpf.h"
 #include "mapping.bpf.h"
 #include "prefix.bpf.h"
 #include "scratch.bpf.h"
@@ -44,143 +48,7 @@
 #include "stack_window.bpf.h"
 
 #define MANAGED_MOST	   1024 /* frames of a walk, so that native ones have room */
-#define MANAGED_THREADS	   4096 /* of a process that are searched at most */
-#define MANAGED_TRIES	   6	/* 63 samples are left out between two searches at most */
 #define MANAGED_OWNED_BY_C 3	/* the owner of a frame that is no function's */
-
-struct managed_thread {
-	__u64 start_time;
-	__u32 tid;
-	__u32 pad;
-};
-
-/* Where the interpreter has the state of a thread. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct managed_thread);
-	__type(value, __u64);
-} managed_threads SEC(".maps");
-
-/* --- the thread's state ----------------------------------------------------------------------- */
-
-/* Reads the state of a thread at an address. Returns whether it is the current thread's, and its
- * last activation on the stack that is walked. */
-__noinline int managed_thread_fits(struct scratch *given, __u64 address)
-{
-	struct scratch *s = CHECKED(given);
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 cframe;
-
-	if (!s || !address || bpf_probe_read_user(s->managed.words, 184, (const void *)address))
-		return 0;
-	cframe = managed_word(s, s->managed.is.thread_frame);
-	if (managed_word(s, s->managed.is.thread_id) != ARCH_THREAD_POINTER(task))
-		return 0;
-	s->managed.cframe = s->managed.frame = cframe;
-	if (s->managed.is.form >= STACKD_INTERPRETER_OWNER)
-		return 1;
-	return cframe - s->managed.low < s->stack_end - s->managed.low;
-}
-
-/* Looks at the next thread's state. Returns 1 to end the search; s->managed.thread is then the
- * current thread's, or 0. */
-static long managed_search_some(__u32 turn, struct scratch **at)
-{
-	struct scratch *s = *at;
-	__u64 next;
-
-	(void)turn;
-	if (!s->managed.thread) { /* the next interpreter's first */
-		if (!s->managed.interpreter ||
-		    bpf_probe_read_user(
-			    &s->managed.thread, 8,
-			    (const void *)(s->managed.interpreter + s->managed.is.threads)) ||
-		    bpf_probe_read_user(&next, 8,
-					(const void *)(s->managed.interpreter +
-						       s->managed.is.interpreter_next))) {
-			s->managed.thread = 0;
-			return 1;
-		}
-		s->managed.interpreter = next;
-		return 0;
-	}
-	if (managed_thread_fits(s, s->managed.thread))
-		return 1;
-	s->managed.thread = managed_word(s, s->managed.is.thread_next);
-	return 0;
-}
-
-/* Returns whether the current thread's state is one of those that the interpreter lists; if so,
- * s->managed.thread is its address. */
-static __always_inline bool managed_search(struct scratch *s)
-{
-	__u64 runtime =
-		s->managed.pc - (s->location & STACKD_LOCATION_MASK) + s->managed.is.runtime;
-
-	s->managed.thread = 0;
-	if (bpf_probe_read_user(&s->managed.interpreter, 8,
-				(const void *)(runtime + s->managed.is.interpreters)))
-		return false;
-	bpf_loop(MANAGED_THREADS, managed_search_some, &s, 0);
-	return s->managed.thread && managed_thread_fits(s, s->managed.thread);
-}
-
-/* Returns whether the state of a thread is to be searched now. The search is expensive, so after
- * each one in a row that has found nothing, it is left out for twice as many samples as before. */
-static __always_inline bool managed_is_due(struct thread_state *state)
-{
-	if (!state->managed_wait)
-		return true;
-	state->managed_wait--;
-	return false;
-}
-
-/* Notes whether a search has found the thread's state. */
-static __always_inline void managed_note_search(struct thread_state *state, __u64 found)
-{
-	state->managed_thread = found;
-	if (found)
-		state->managed_tries = 0;
-	else if (state->managed_tries < MANAGED_TRIES)
-		state->managed_tries++;
-	state->managed_wait = found ? 0 : (1u << (state->managed_tries & 7)) - 1;
-}
-
-/* Finds the state of the current thread, whose walk is at an activation. Returns whether it has
- * found one. */
-__noinline int managed_find_thread(struct scratch *given)
-{
-	struct scratch *s = CHECKED(given);
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct managed_thread key = {.tid = task->pid, .start_time = task->start_time};
-	struct thread_state *state = s ? state_at(s) : NULL;
-	__u64 found, *known;
-
-	if (!s)
-		return 0;
-	if (state && state->managed_of != key.start_time) {
-		state->managed_of = key.start_time;
-		state->managed_thread = state->managed_low = 0;
-		state->managed_wait = state->managed_tries = 0;
-	}
-	if (state && managed_thread_fits(s, state->managed_thread))
-		return 1;
-	known = CHECKED(bpf_map_lookup_elem(&managed_threads, &key));
-	if (known && managed_thread_fits(s, *known)) {
-		if (state)
-			managed_note_search(state, *known);
-		return 1;
-	}
-	if (state && !managed_is_due(state))
-		return 0;
-	found = managed_search(s) ? s->managed.thread : 0;
-	if (state)
-		managed_note_search(state, found);
-	if (found) /* before 6.4, a value must be on the stack */
-		bpf_map_update_elem(&managed_threads, &key, &found, BPF_ANY);
-	return found != 0;
-}
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
@@ -208,10 +76,12 @@ static __always_inline bool put_managed(struct scratch *s, __u64 number, __u64 i
 	return true;
 }
 
-/* Returns whether the frame that was read is a remembered one, whose mark is then s->probe - 1. */
-static __always_inline bool managed_is_remembered(struct scratch *s, __u64 frame)
+/* Returns whether the frame that was read is a remembered one, whose mark is then s->probe - 1. A
+ * global function, so that the BPF verifier checks it once. */
+__noinline int managed_is_remembered(struct scratch *given, __u64 frame)
 {
-	struct thread_state *state = state_at(s);
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
 	const struct guard *guard = NULL;
 	const struct mark *mark = NULL;
 
@@ -245,15 +115,18 @@ static __always_inline bool managed_matches(struct scratch *s)
 }
 
 /* Adds the next managed frame of the activation. Returns 1 to end the loop: with
- * s->managed.is_whole, at the activation's first frame; with may_match, before a remembered one. */
-static long managed_add(__u32 turn, struct scratch **at)
+ * s->managed.is_whole, at the activation's first frame; with may_match, before a remembered one.
+ * A global function, so that the BPF verifier checks it once. */
+__noinline int managed_add_next(struct scratch *given)
 {
-	struct scratch *s = *at;
-	__u64 frame = s->managed.frame, code, instruction, previous;
+	struct scratch *s = CHECKED(given);
+	__u64 frame, code, instruction, previous;
 	__u32 end, number;
 	struct guard *guard;
 
-	(void)turn;
+	if (!s)
+		return 1;
+	frame = s->managed.frame;
 	if (s->managed.new_code && !managed_send_code(s)) {
 		s->managed.why = STACKD_COUNT_MANAGED_NAMELESS;
 		return 1;
@@ -299,6 +172,12 @@ static long managed_add(__u32 turn, struct scratch **at)
 	s->managed.count++;
 	s->managed.is_whole = s->managed.is.form == STACKD_INTERPRETER_CFRAME_ENTRY && end;
 	return s->managed.is_whole;
+}
+
+static long managed_add(__u32 turn, struct scratch **at)
+{
+	(void)turn;
+	return managed_add_next(*at) != 0;
 }
 
 /* Gives a word of a cframe, which is on the stack. */
@@ -367,32 +246,103 @@ static __always_inline void managed_drop(struct scratch *s)
 	s->n_new = s->managed.frames_before;
 }
 
-/* Adds the frames of an activation if there is no cframe: the chain must end at a frame in the
- * activation's native frame, below its CFA. Returns 0 if it does not. If there are no frames so
- * far, the innermost activation is in transition, and the chain is that of the one before. */
-static __always_inline int managed_add_owned(struct scratch *s, __u64 cfa)
+/* Adds the frames of a chain if there is no cframe. Returns whether it ends at a frame in the
+ * activation's native frame, below its CFA. */
+static __always_inline bool managed_add_owned_all(struct scratch *s, __u64 cfa)
 {
-	__u32 count = s->managed.count;
-	__u64 first = s->managed.frame;
-
 	s->managed.is_whole = s->managed.may_match = 0;
 	s->managed.no_match = 1;
 	s->managed.cframe = cfa - 16;
 	s->walk.is_once = 1;
 	bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
-	if (!s->managed.is_whole)
-		return 0;
-	if (s->managed.owned >= s->managed.low && s->managed.owned < cfa) {
-		s->managed.why = 0;
-		return 1;
+	if (!s->managed.is_whole || s->managed.owned < s->managed.low || s->managed.owned >= cfa)
+		return false;
+	s->managed.why = 0;
+	return true;
+}
+
+/*
+ * An activation that is not of the interpreter whose chain the walk follows may be of another one.
+ * The thread's states do not lead to each other: the first activation of one has a chain that ends.
+ */
+
+/* Returns whether the activation that ends at the CFA is of the interpreter with the thread's state
+ * that was read: what leads to its frames lies in it. Without a cframe, its frames have then been
+ * added. */
+static __always_inline bool managed_is_of_state(struct scratch *s, __u64 cfa, bool has_cframe)
+{
+	if (has_cframe)
+		return s->managed.cframe < cfa;
+	s->managed.count = s->managed.count_before;
+	if (managed_add_owned_all(s, cfa))
+		return true;
+	managed_drop(s);
+	return false;
+}
+
+/* Looks among the known states of the thread. */
+static __always_inline bool managed_try_states(struct scratch *s, __u64 cfa, bool has_cframe)
+{
+	for (__u32 i = 1; i <= MANAGED_STATES; i++) {
+		FORGET(i);
+		if (managed_take_state(s, i) && managed_is_of_state(s, cfa, has_cframe))
+			return true;
 	}
-	s->managed.why = STACKD_COUNT_MANAGED_ELSEWHERE;
-	if (count || s->managed.owned < cfa)
+	return false;
+}
+
+/* Continues with another interpreter, if the activation is of that one. Returns whether it is. */
+static __always_inline bool managed_switch(struct scratch *s, __u64 cfa, bool has_cframe)
+{
+	if (!managed_has_several(s))
+		return false;
+	s->managed.frame_before = s->managed.frame;
+	s->managed.cframe_before = s->managed.cframe;
+	s->managed.count_before = s->managed.count;
+	if (managed_try_states(s, cfa, has_cframe))
+		return true;
+	if (managed_search_all(s) && managed_try_states(s, cfa, has_cframe)) {
+		managed_note_switch(s, true);
+		return true;
+	}
+	managed_note_switch(s, false);
+	s->managed.frame = s->managed.frame_before;
+	s->managed.cframe = s->managed.cframe_before;
+	s->managed.count = s->managed.count_before;
+	return false;
+}
+
+/* The same if activations have cframes. A global function, so that the BPF verifier checks it
+ * once. */
+__noinline int managed_switch_cframe(struct scratch *given, __u64 cfa)
+{
+	struct scratch *s = CHECKED(given);
+
+	return s && managed_switch(s, cfa, true);
+}
+
+/* Adds the frames of an activation if there is no cframe. Returns 0 if they are not proven. If
+ * there are no frames so far, the innermost activation is in transition, and the chain is that of
+ * the one before. */
+static __always_inline int managed_add_owned(struct scratch *s, __u64 cfa)
+{
+	__u32 count = s->managed.count;
+	__u64 first = s->managed.frame;
+	__u32 why, is_before;
+
+	if (managed_add_owned_all(s, cfa))
+		return 1;
+	is_before = s->managed.is_whole && s->managed.owned >= cfa;
+	why = s->managed.is_whole ? STACKD_COUNT_MANAGED_ELSEWHERE : s->managed.why;
+	managed_drop(s);
+	s->managed.count = count;
+	s->managed.frame = first;
+	if (managed_switch(s, cfa, false))
+		return 1;
+	s->managed.why = why;
+	if (count || !is_before)
 		return 0;
 	s->managed.why = STACKD_COUNT_MANAGED_ENTERING;
-	managed_drop(s);
-	s->managed.count = 0;
-	s->managed.frame = first;
 	return 1;
 }
 
@@ -608,7 +558,8 @@ __noinline int managed_frames(struct scratch *given)
 		managed_count(s);
 		return 0;
 	}
-	if (s->managed.cframe >= cfa && !s->managed.count)
+	if (s->managed.cframe - s->managed.low >= cfa - s->managed.low &&
+	    !managed_switch_cframe(s, cfa) && s->managed.cframe >= cfa && !s->managed.count)
 		return managed_in_transition(s);
 	if (is_linking(s, mark)) { /* the links in its cframe must not be believed yet */
 		if (s->managed.cframe >= s->managed.low)

@@ -313,10 +313,12 @@ struct scratch {
 	/* Frames of managed functions (managed.bpf.h). */
 	struct {
 		struct stackd_interpreter is;
-		__u32 file, pad;	    /* number of the file that `is` is of; 0: none */
-		__u64 thread, interpreter;  /* addresses: in a search, the next ones */
-		__u64 cframe, previous;	    /* addresses of the next activation, and of the one
-					     * before it */
+		__u32 file, pad;	   /* number of the file that `is` is of; 0: none */
+		__u64 thread, interpreter; /* addresses: in a search, the next ones */
+		__u64 cframe, previous;	   /* addresses of the next activation, and of the one
+					    * before it */
+		__u64 frame_before, cframe_before; /* what they were, in a search for another
+						    * interpreter */
 		__u64 frame, owned;	    /* the next frame, and the C stack's after the last */
 		__u64 words[MANAGED_WORDS]; /* of what was read last */
 		__u64 text[MANAGED_WORDS];
@@ -330,9 +332,12 @@ struct scratch {
 		__u32 bytes_before, frames_before; /* the activation's managed frames */
 		__u64 new_code, new_hash; /* a code object whose names are to be sent; 0: none */
 		__u64 version;		  /* of the last code object << 32; 0: it has none */
-		__u32 sent;		  /* code objects of the walk whose names had to be sent */
-		__u32 is_restless;	  /* whether the process is restless, as it was found at
-					   * the time `asked` */
+		__u32 count_before, pad2;
+		__u32 wants_all, n_states; /* a search is for all states of the thread, and has
+					    * found so many */
+		__u32 sent;		   /* code objects of the walk whose names had to be sent */
+		__u32 is_restless;	   /* whether the process is restless, as it was found at
+					    * the time `asked` */
 		__u64 asked;
 		__u64 low, pc;		/* of the activation's native frame */
 		__u64 run_of, run_base; /* the sample to which the run belongs, and the run's

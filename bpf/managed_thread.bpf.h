@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Finds where interpreters of managed code have the state of the current thread.
+ *
+ * _PyRuntime leads to the list of interpreters, and each of them to a list of its threads' states.
+ * A state is the thread's if it has its thread pointer, as pthread_self() gives it. What was found
+ * is remembered, and tried first, but not believed: where a state leads to must lie on the thread's
+ * stack.
+ */
+#ifndef MANAGED_THREAD_BPF_H
+#define MANAGED_THREAD_BPF_H
+
+#include "managed_code.bpf.h"
+#include "scratch.bpf.h"
+#include "thread_state.bpf.h"
+
+#define MANAGED_THREADS 4096 /* of a process that are searched at most */
+#define MANAGED_TRIES	6    /* 63 samples are left out between two searches at most */
+
+/* A thread has a state for each interpreter of the process that it has run code of (PEP 684). */
+#define MANAGED_STATES 8 /* of a thread that are known, if it has several */
+
+struct managed_thread {
+	__u64 start_time;
+	__u32 tid;
+	__u32 number; /* 0: the state that was used last; 1 to MANAGED_STATES: one that was in use
+		       * when all were searched */
+};
+
+/* Where interpreters have the states of a thread. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct managed_thread);
+	__type(value, __u64);
+} managed_threads SEC(".maps");
+
+/* Reads the state of a thread at an address. Returns whether it is the current thread's, and its
+ * last activation on the stack that is walked. */
+__noinline int managed_thread_fits(struct scratch *given, __u64 address)
+{
+	struct scratch *s = CHECKED(given);
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 cframe;
+
+	if (!s || !address || bpf_probe_read_user(s->managed.words, 184, (const void *)address))
+		return 0;
+	cframe = managed_word(s, s->managed.is.thread_frame);
+	if (managed_word(s, s->managed.is.thread_id) != ARCH_THREAD_POINTER(task))
+		return 0;
+	s->managed.cframe = s->managed.frame = cframe;
+	if (s->managed.is.form >= STACKD_INTERPRETER_OWNER)
+		return cframe != 0;
+	return cframe - s->managed.low < s->stack_end - s->managed.low;
+}
+
+/* Notes the address of a state that was read and fits. */
+static __always_inline void managed_note_state(struct scratch *s)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct managed_thread key = {.tid = task->pid, .start_time = task->start_time};
+	__u64 address = s->managed.thread;
+
+	if (s->managed.n_states >= MANAGED_STATES)
+		return;
+	key.number = ++s->managed.n_states;
+	bpf_map_update_elem(&managed_threads, &key, &address, BPF_ANY);
+}
+
+/* Looks at the next thread's state. Returns 1 to end the search; s->managed.thread is then the
+ * current thread's, or 0. A search for all states goes on to the end. */
+static long managed_search_some(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	__u64 next;
+
+	(void)turn;
+	if (!s->managed.thread) { /* the next interpreter's first */
+		if (!s->managed.interpreter ||
+		    bpf_probe_read_user(
+			    &s->managed.thread, 8,
+			    (const void *)(s->managed.interpreter + s->managed.is.threads)) ||
+		    bpf_probe_read_user(&next, 8,
+					(const void *)(s->managed.interpreter +
+						       s->managed.is.interpreter_next))) {
+			s->managed.thread = 0;
+			return 1;
+		}
+		s->managed.interpreter = next;
+		return 0;
+	}
+	if (managed_thread_fits(s, s->managed.thread)) {
+		if (!s->managed.wants_all)
+			return 1;
+		managed_note_state(s);
+	}
+	s->managed.thread = managed_word(s, s->managed.is.thread_next);
+	return 0;
+}
+
+/* Reads the address of the process's first interpreter. Returns whether there is one. */
+static __always_inline bool managed_first_interpreter(struct scratch *s)
+{
+	__u64 runtime =
+		s->managed.pc - (s->location & STACKD_LOCATION_MASK) + s->managed.is.runtime;
+
+	return !bpf_probe_read_user(&s->managed.interpreter, 8,
+				    (const void *)(runtime + s->managed.is.interpreters));
+}
+
+/* Returns whether the current thread's state is one of those that the interpreters list; if so,
+ * s->managed.thread is its address. A global function, so that the BPF verifier checks it once. */
+__noinline int managed_search(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+
+	if (!s)
+		return 0;
+	s->managed.thread = 0;
+	s->managed.n_states = 0;
+	if (!managed_first_interpreter(s))
+		return 0;
+	bpf_loop(MANAGED_THREADS, managed_search_some, &s, 0);
+	return s->managed.thread && managed_thread_fits(s, s->managed.thread);
+}
+
+/* Returns whether the state of a thread is to be searched now. The search is expensive, so after
+ * each one in a row that has found nothing, it is left out for twice as many samples as before. */
+static __always_inline bool managed_is_due(struct thread_state *state)
+{
+	if (!state->managed_wait)
+		return true;
+	state->managed_wait--;
+	return false;
+}
+
+/* Notes whether a search has found the thread's state. */
+static __always_inline void managed_note_search(struct thread_state *state, __u64 found)
+{
+	state->managed_thread = found;
+	if (found)
+		state->managed_tries = 0;
+	else if (state->managed_tries < MANAGED_TRIES)
+		state->managed_tries++;
+	state->managed_wait = found ? 0 : (1u << (state->managed_tries & 7)) - 1;
+}
+
+/* Finds the state of the current thread, whose walk is at an activation. Returns whether it has
+ * found one. */
+__noinline int managed_find_thread(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct managed_thread key = {.tid = task->pid, .start_time = task->start_time};
+	struct thread_state *state = s ? state_at(s) : NULL;
+	__u64 found, *known;
+
+	if (!s)
+		return 0;
+	if (state && state->managed_of != key.start_time) {
+		state->managed_of = key.start_time;
+		state->managed_thread = state->managed_low = 0;
+		state->managed_wait = state->managed_tries = 0;
+	}
+	if (state && managed_thread_fits(s, state->managed_thread))
+		return 1;
+	known = CHECKED(bpf_map_lookup_elem(&managed_threads, &key));
+	if (known && managed_thread_fits(s, *known)) {
+		if (state)
+			managed_note_search(state, *known);
+		return 1;
+	}
+	if (state && !managed_is_due(state))
+		return 0;
+	s->managed.wants_all = 0;
+	found = managed_search(s) ? s->managed.thread : 0;
+	if (state)
+		managed_note_search(state, found);
+	if (found) /* before 6.4, a value must be on the stack */
+		bpf_map_update_elem(&managed_threads, &key, &found, BPF_ANY);
+	return found != 0;
+}
+
+/* --- several interpreters --------------------------------------------------------------------- */
+
+/* Returns whether the process has more than one interpreter. A global function, so that the BPF
+ * verifier checks it once. */
+__noinline int managed_has_several(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 next;
+
+	return s && managed_first_interpreter(s) &&
+	       !bpf_probe_read_user(
+		       &next, 8,
+		       (const void *)(s->managed.interpreter + s->managed.is.interpreter_next)) &&
+	       next;
+}
+
+/* Reads one of the thread's states that the last search for all has found. Returns whether it is in
+ * use. A global function, whose stack is not in use when frames are read. */
+__noinline int managed_take_state(struct scratch *given, __u32 number)
+{
+	struct scratch *s = CHECKED(given);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct managed_thread key = {
+		.tid = task->pid, .start_time = task->start_time, .number = number};
+	__u64 *known = CHECKED(bpf_map_lookup_elem(&managed_threads, &key));
+
+	return s && known && managed_thread_fits(s, *known);
+}
+
+/* Searches all states of the thread that are in use. Returns 0 if no search is due. */
+__noinline int managed_search_all(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+
+	if (!s || (state && !managed_is_due(state)))
+		return 0;
+	s->managed.wants_all = 1;
+	managed_search(s);
+	return 1;
+}
+
+/* Notes whether such a search has found what was looked for. */
+static __always_inline void managed_note_switch(struct scratch *s, bool has_found)
+{
+	struct thread_state *state = state_at(s);
+
+	if (!state)
+		return;
+	if (has_found)
+		state->managed_tries = 0;
+	else if (!state->managed_wait)
+		managed_note_search(state, 0);
+}
+
+#endif
