@@ -9,7 +9,7 @@
 #include "scratch.bpf.h"
 
 SETTING __u32 prefix_mode = STACKD_PREFIX_VERIFIED;
-SETTING __u32 with_managed = 0;	 /* managed frames are added, and remembered */
+SETTING __u32 with_managed = 1;	 /* managed frames are added, and remembered */
 SETTING __u32 state_slots = 256; /* a power of two */
 
 /* Each walk reads the members before `touched`, so they fill one cache line. No mark is in two

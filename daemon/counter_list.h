@@ -137,7 +137,7 @@
 	  "stacks with activations of an interpreter that have native frames alone, since "        \
 	  "stackd has walked them")                                                                \
 	X(tables.unread, "interpreters_unread", COUNT,                                             \
-	  "files with an interpreter whose functions are not read (`--managed`): its version, "    \
+	  "files with an interpreter whose functions are not read (Python): its version, "         \
 	  "or its build, is none of those in docs/PYTHON.md")                                      \
 	X(workers.calls, "worker_calls", COUNT, "requests to workers")
 

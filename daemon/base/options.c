@@ -51,6 +51,7 @@ enum {
 	OPTION_HEIGHTS,
 	OPTION_JUDGE,
 	OPTION_MANAGED,
+	OPTION_NO_MANAGED,
 	OPTION_TAGS,
 	OPTION_JUDGE_TAGS,
 	OPTION_IDLE,
@@ -116,9 +117,6 @@ static const struct argp_option argp_options[] = {
 	 "measure each call of an MPI function from C, C++ and Fortran, as --region does; MPI "
 	 "functions that it calls itself are part of it. The time between two calls is a "
 	 "computing burst: stackctl fold --burst",
-	 GROUP_MEASURE},
-	{"managed", OPTION_MANAGED, NULL, 0,
-	 "record the functions of Python programs (CPython 3.8 to 3.13), with file and line",
 	 GROUP_MEASURE},
 	{"counter", OPTION_COUNTER, "NAME", ARGP_HELP_RARE,
 	 "for stackctl fold, read a counter at each sample within a region, between marks or with "
@@ -193,6 +191,11 @@ static const struct argp_option argp_options[] = {
 	 "in programs that keep a tag of their call path (libstacktag): auto (default) reads the "
 	 "tag and walks the stack if the tag is new; only never walks; off ignores tags",
 	 GROUP_HOW},
+	{"no-managed", OPTION_NO_MANAGED, NULL, ARGP_HELP_RARE,
+	 "of Python programs, record the interpreter's native functions alone, without those of "
+	 "Python (CPython 3.8 to 3.13; docs/PYTHON.md)",
+	 GROUP_HOW},
+	{"managed", OPTION_MANAGED, NULL, OPTION_HIDDEN, "The default", GROUP_HOW},
 	{"judge", OPTION_JUDGE, NULL, ARGP_HELP_RARE,
 	 "check each walk of the kernel half by a walk of the daemon; counts are in stackctl stats -v",
 	 GROUP_HOW},
@@ -609,6 +612,7 @@ static bool *flag_of(struct options *options, int key)
 	case OPTION_IDLE:
 		return &options->idle;
 	case OPTION_MANAGED:
+	case OPTION_NO_MANAGED:
 		return &options->managed;
 	default:
 		return &options->judge;
@@ -649,8 +653,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_HEIGHTS:
 	case OPTION_IDLE:
 	case OPTION_MANAGED:
+	case OPTION_NO_MANAGED:
 	case OPTION_JUDGE:
-		*flag_of(options, key) = true;
+		*flag_of(options, key) = key != OPTION_NO_MANAGED;
 		break;
 	case OPTION_TAGS:
 		options->tags = (enum stackd_tags)one_of(state, "--tags", arg, tag_modes);
@@ -750,6 +755,7 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 					.ring_bytes = usual_ring(),
 					.tags = part_is_built(PART_TAGS) ? STACKD_TAGS_AUTO
 									 : STACKD_TAGS_OFF,
+					.managed = true,
 					.alloc_limit = 50000,
 					.wait_mean_ns = 10000000,
 					.region_limit = 20000};

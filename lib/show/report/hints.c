@@ -112,6 +112,6 @@ int hints_put(struct profile *profile, struct buf *b)
 		     "erl with +JPperf true; for Java, jcmd PID Compiler.perfmap before the end");
 	if ((double)leaves.python > INTERPRETER * (double)leaves.all &&
 	    !has_managed(profile_tables(profile)))
-		hint(&h, "'stackd --managed' records the functions of Python");
+		hint(&h, "'stackd' without --no-managed records the functions of Python");
 	return 0;
 }
