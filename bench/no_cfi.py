@@ -202,7 +202,7 @@ def record(work, command):
     for name in (store, store + "-wal", store + "-shm"):
         if os.path.exists(name):
             os.unlink(name)
-    subprocess.run([STACKD, "-q", "-e", "perf::CPU-CLOCK:u", "-F", "997", "-o", store, "--",
+    subprocess.run([STACKD, "-q", "-e", "perf::CPU-CLOCK:u", "--no-managed", "-F", "997", "-o", store, "--",
                     *command], cwd=work, check=True, stdin=subprocess.DEVNULL,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return json.loads(subprocess.check_output([STACKCTL, "stats", "--json", "-i", store]))

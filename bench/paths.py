@@ -276,7 +276,7 @@ def record(work, command, keep):
     for name in (store, store + "-wal", store + "-shm"):
         if os.path.exists(name):
             os.unlink(name)
-    done = subprocess.run([STACKD, "-q", "--judge", "-F", "997", "-o", store, "--", *command], cwd=work,
+    done = subprocess.run([STACKD, "-q", "--judge", "--no-managed", "-F", "997", "-o", store, "--", *command], cwd=work,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           check=False)
     if done.returncode:

@@ -11,12 +11,14 @@ import pprof
 from harness import ROOT, STACKCTL, Skip, check, live, record, run, scratch
 
 TREE = os.path.join(ROOT, "tests", "workloads", "python_tree.py")
+SUBS = os.path.join(ROOT, "tests", "workloads", "python_subs.py")
 CELLS = os.path.join(ROOT, "tests", "workloads", "python_cells.py")
 WAITS = os.path.join(ROOT, "tests", "workloads", "python_waits.py")
 LEAVES = os.path.join(ROOT, "tests", "workloads", "python_leaves.c")
 EVAL = "_PyEval_EvalFrameDefault"
 # Activations of the interpreter between two functions of such a link: before the second, and the third.
-TWICE = ("coroutine", "yieldfrom")
+TWICE = ("coroutine", "yieldfrom", "asyncfor", "asyncwith")
+HOOKS = ("profile", "trace")  # the interpreter calls the hook while it is in the second
 
 
 def python():
@@ -49,62 +51,87 @@ def expected_native(path, kinds, version):
     activation before that."""
     if version < (3, 11):
         return [True] * (len(path) - 1)
-    import_kinds = {"plain", "lines", "loop", "listcomp", "method", "lambda", "except", "finally", "recursion"}
+    inline = {"plain", "lines", "loop", "listcomp", "method", "lambda", "except", "finally", "recursion", "redefined",
+              "large"}
     expected = []
     for caller, callee in zip(path, path[1:]):
         match = re.match(r"f_\d+_(\d+)(.*)", caller[0])
         kind = kinds[int(match.group(1))] if match else "plain"
         inner = match.group(2) if match else "<module>"
-        native = kind not in import_kinds and (not inner or (kind in TWICE and inner.endswith(".h")))
-        expected.append(native)
+        native = kind not in inline and (not inner or (kind in TWICE and inner.endswith(".h")))
+        if kind in HOOKS:
+            native = inner.endswith(".g")
+        expected.append(native or caller[0].endswith("GeneratorContextManager.__enter__"))
     return expected
 
 
+def check_order(managed, whole):
+    """The functions of a path are f_P_0, f_P_1 and so on, with functions of their own between them."""
+    steps = [tuple(map(int, match.groups())) for match in
+             (re.match(r"f_(\d+)_(\d+)", frame[0]) for frame in managed) if match]
+    right = all(b == a or b == (a[0], a[1] + 1) for a, b in zip(steps, steps[1:]))
+    check(right and (not whole or not steps or steps[0][1] == 0), "functions that do not call each other", managed)
+
+
+def judge_leaf(leaf, frames, unproven, truth, version):
+    """Compares a sample that has hit a leaf with its only path. Of one that is not wholly proven, these are the frames from
+    there on."""
+    managed, native = split(frames)
+    path = [tuple(frame) for frame in truth["paths"][leaf]]
+    path = path[next(i for i, frame in enumerate(path) if frame[0].startswith("f_")):]
+    first = next((i for i, frame in enumerate(managed) if frame[0].startswith("f_")), len(managed))
+    if unproven:
+        path = path[len(path) - len(managed[first:]):]
+    else:
+        check(first and managed[first - 1][0] == "run_all", "it begins", managed)
+    check(managed[first:] == path, "another path to " + leaf, truth["links"][leaf], managed, path)
+    if version <= (3, 11) and not unproven:
+        expected = expected_native(path, truth["links"][leaf], version)
+        check(native[first:] == expected, "native frames elsewhere on the path to " + leaf, truth["links"][leaf],
+              list(zip(path, expected, native[first:])))
+
+
 def judge(store, truth, version):
-    """Compares each sample that has hit a leaf with its only path. Counts of: samples, right ones, those elsewhere,
-    those with frames that are not proven, those whose innermost activation carries none, and those that have none
-    anywhere: stackd has walked them, while a table was missing."""
+    """Compares each sample with what can be known of it. Counts of: samples; those that have hit a leaf and are right in
+    all frames; those elsewhere; those with frames that are not proven; those whose innermost activation carries none, and
+    those that have none anywhere: stackd has walked them, while a table was missing."""
     counts = {"samples": 0, "right": 0, "elsewhere": 0, "unproven": 0, "in transition": 0,
               "native": 0}
     run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
     for frames, count in pprof.read(store + ".pb"):
         counts["samples"] += count
         leaf, frames = frames[0][0], frames[::-1]
-        if any("[frames not proven]" in frame[0] or "[name lost]" in frame[0] for frame in frames):
-            counts["unproven"] += count
-            continue
-        managed, native = split(frames)
-        if not managed:
+        marks = [i for i, frame in enumerate(frames) if frame[0] in ("[frames not proven]", "[name lost]")]
+        managed, _ = split(frames)
+        if not managed and not marks:
             counts["native"] += count
             continue
+        proven = frames[marks[-1] + 1:] if marks else frames
+        check_order(split(proven)[0], not marks)
+        if leaf.startswith("leaf_"):
+            judge_leaf(leaf, proven, bool(marks), truth, version)
         counts["in transition"] += count * (frames[-1][0] == EVAL and not is_managed(frames[-2]))
-        ours = next((i for i, frame in enumerate(managed) if frame[0].startswith("f_")), len(managed))
-        if not leaf.startswith("leaf_"):
-            counts["elsewhere"] += count
-            continue
-        path = [tuple(frame) for frame in truth["paths"][leaf]]
-        path = path[next(i for i, frame in enumerate(path) if frame[0].startswith("f_")):]
-        check(managed[ours:] == path, "another path to " + leaf, truth["links"][leaf], managed, path)
-        check(ours and managed[ours - 1][0] == "run_all", "it begins", managed)
-        if version <= (3, 11):
-            expected = expected_native(path, truth["links"][leaf], version)
-            check(native[ours:] == expected, "native frames elsewhere on the path to " + leaf, truth["links"][leaf],
-                  list(zip(path, expected, native[ours:])))
-        counts["right"] += count
+        kind = "unproven" if marks else "right" if leaf.startswith("leaf_") else "elsewhere"
+        counts[kind] += count
     print(counts)
     return counts
 
 
+def record_tree(folder, seed, cpu_seconds, threads, interpreter, *options):
+    """Records the tree of a seed, and judges it."""
+    path, version = interpreter
+    library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
+    run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+    record(store, *(options or ("-F", "4999")), "--", path, TREE, library, out, str(seed),
+           str(cpu_seconds), str(threads))
+    with open(out, encoding="utf-8") as file:
+        truth = json.load(file)
+    return judge(store, truth, version)
+
+
 def check_tree(seed, cpu_seconds, threads, interpreter=None, least=300):
-    path, version = interpreter or python()
     with scratch() as folder:
-        library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
-        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-        record(store, "--managed", "-F", "4999", "--", path, TREE, library, out, str(seed), str(cpu_seconds),
-               str(threads))
-        with open(out, encoding="utf-8") as file:
-            truth = json.load(file)
-        counts = judge(store, truth, version)
+        counts = record_tree(folder, seed, cpu_seconds, threads, interpreter or python())
     check(counts["right"] > least, "few samples hit a leaf", counts)
     check((counts["unproven"] + counts["in transition"]) * 50 < counts["samples"], "few paths are exact", counts)
 
@@ -141,6 +168,34 @@ def python_versions():
         check_tree(10 + seed, 0.3, 2 * seed, interpreter, 60)
 
 
+def recent():
+    """Interpreters whose activations lead to their functions, one of each version."""
+    system, version = python()
+    return [system] + [path for path, other in others() if other >= (3, 11) and other != version]
+
+
+@live
+def python_subs():
+    """Functions of several interpreters in one path."""
+    expected = {"leaf_00": ["outer_0", "<module>", "inner_0"],
+                "leaf_01": ["outer_1", "outer_1.<locals>.<lambda>", "<module>", "inner_1"],
+                "leaf_02": ["outer_2", "<module>", "between", "<module>", "inner_2"], "leaf_03": ["back"]}
+    right = dict.fromkeys(expected, 0)
+    with scratch() as folder:
+        library, store = os.path.join(folder, "leaves.so"), os.path.join(folder, "store.db")
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+        record(store, "-F", "4999", "--", "sh", "-c",
+               "; ".join("%s -W ignore %s %s 0.4" % (path, SUBS, library) for path in recent()))
+        run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+        for frames, count in pprof.read(store + ".pb"):
+            managed, leaf = [frame[0] for frame in frames[::-1] if is_managed(frame)], frames[0][0]
+            if leaf in expected and managed and "[frames not proven]" not in [frame[0] for frame in frames]:
+                check(managed == ["<module>", "main"] + expected[leaf], "another path to " + leaf, managed)
+                right[leaf] += count
+    print(right)
+    check(min(right.values()) > 50, "few samples hit a leaf", right)
+
+
 @live
 def python_cells():
     """A code object is not taken for the one that was at its address before."""
@@ -148,7 +203,7 @@ def python_cells():
     with scratch() as folder:
         library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "others", "store.db"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-        record(store, "--managed", "-F", "4999", "--", path, CELLS, library, out, "3")
+        record(store, "-F", "4999", "--", path, CELLS, library, out, "3")
         with open(out, encoding="utf-8") as file:
             check(int(file.read()) > 1000, "few code objects lay where another one was")
         run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
@@ -192,7 +247,7 @@ def python_waits():
     with scratch() as folder:
         library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-        record(store, "--managed", "--wait", "--wait-mean=0", "--alloc", "--region", "leaf_00@" + library, "--", path,
+        record(store, "--wait", "--wait-mean=0", "--alloc", "--region", "leaf_00@" + library, "--", path,
                WAITS, library, out, "2")
         with open(out, encoding="utf-8") as file:
             truth = json.load(file)
@@ -257,7 +312,7 @@ def python_unread():
             with open(os.path.join(folder, kind + ".c"), "w", encoding="utf-8") as file:
                 file.write(FAKE % more)
             run("gcc", "-O1", "-rdynamic", "-o", os.path.join(folder, kind), os.path.join(folder, kind + ".c"))
-        recording, result = record(store, "--managed", "-F", "999", "--", "sh", "-c",
+        recording, result = record(store, "-F", "999", "--", "sh", "-c",
                                    "".join(os.path.join(folder, kind) + " & " for kind in kinds) + "wait")
         check("functions are not read" in result.err, result.err)
         counters = json.loads(recording.text("stats", "--json"))["counters"]

@@ -6,13 +6,20 @@ functions of a path call each other in a random one of the ways below. A first r
 to OUT, as the interpreter itself has its frames, and then the same calls are made for some SECONDS,
 by some THREADS at once (0: by the first one)."""
 
+import contextlib
 import ctypes
 import functools
+import gc
 import json
+import os
 import random
+import re
+import signal
 import sys
 import threading
 import time
+import types
+import weakref
 
 # How one function calls the next: its lines. INLINE: without a native frame in between (3.11).
 INLINE = {
@@ -25,6 +32,9 @@ INLINE = {
     "except": ["try:", "    raise KeyError(n)", "except KeyError:", "    return {next}(n)"],
     "finally": ["try:", "    int('x')", "except ValueError:", "    pass", "finally:", "    {next}(n)"],
     "recursion": ["def r(d):", "    return r(d - 1) if d else {next}(n)", "return r(7)"],
+    "large": ["def g(a, b, c, d, e, f, *x, **y):", "    z = [a, b, (c, (d, (e, (f, [x, {next}(n)])))), y]", "    return z",
+              "return g(1, 2, 3, 4, 5, 6, 7, 8, 9, h=n)"],
+    "redefined": ["def g(n):", "    return 1", "g(n)", "def g(n):", "    return {next}(n)", "g(n)"],
 }
 NATIVE = {
     "map": ["return list(map({next}, [n]))[0]"],
@@ -50,8 +60,42 @@ NATIVE = {
     "exec": ["exec(compile('\\n\\nf(n)', '<made %d>' % {path}, 'exec'), {{'f': {next}, 'n': n}})"],
     "reduce": ["return functools.reduce(lambda a, b: {next}(n), [1, 2])"],
     "callback": ["return CALLBACK({next})(n)"],
+    "asyncfor": ["async def g():", "    yield {next}(n)", "async def h():", "    async for v in g():", "        pass",
+                 "try:", "    h().send(None)", "except StopIteration:", "    pass"],
+    "asyncwith": ["class C:", "    async def __aenter__(self):", "        return {next}(n)",
+                  "    async def __aexit__(self, *a):", "        pass", "async def h():", "    async with C():",
+                  "        pass", "try:", "    h().send(None)", "except StopIteration:", "    pass"],
+    "throw": ["def g():", "    try:", "        yield", "    except KeyError:", "        yield {next}(n)", "v = g()", "next(v)",
+              "v.throw(KeyError)"],
+    "close": ["def g():", "    try:", "        yield", "    finally:", "        {next}(n)", "v = g()", "next(v)", "v.close()"],
+    "hash": ["class C:", "    def __hash__(self):", "        {next}(n)", "        return 1", "{{C(): n}}"],
+    "equal": ["class C:", "    def __eq__(self, o):", "        {next}(n)", "        return True", "[0].index(C())"],
+    "format": ["class C:", "    def __format__(self, s):", "        {next}(n)", "        return ''", "f'{{C()}}'"],
+    "less": ["class C:", "    def __lt__(self, o):", "        {next}(n)", "        return True", "sorted([C(), C()])"],
+    "iterate": ["class C:", "    def __iter__(self):", "        return self", "    def __next__(self):",
+                "        {next}(n)", "        raise StopIteration", "list(C())"],
+    "substitute": ["re.compile('x').sub(lambda m: str({next}(n)), 'x')"],
+    "weakref": ["class C:", "    pass", "c = C()", "r = weakref.ref(c, lambda r: {next}(n))", "del c"],
+    "meta": ["class M(type):", "    def __new__(*a):", "        {next}(n)", "        return type.__new__(*a)",
+             "class C(metaclass=M):", "    pass"],
+    "contextmanager": ["@contextlib.contextmanager", "def g():", "    {next}(n)", "    yield", "with g():", "    pass"],
+    "module": ["m = types.ModuleType('m%d' % {path})", "m.f, m.n = {next}, n",
+               "exec(compile('def g():\\n\\n f(n)\\ng()', '<module %d>' % {path}, 'exec'), m.__dict__)"],
 }
-LINKS = {**INLINE, **NATIVE}
+# Ways that only the main thread has, if it is the only one.
+ALONE = {
+    "signal": ["try:", "    signal.signal(signal.SIGUSR1, lambda *a: {next}(n))", "    os.kill(os.getpid(), signal.SIGUSR1)",
+               "    n = n", "finally:", "    signal.signal(signal.SIGUSR1, signal.SIG_IGN)"],
+}
+# Ways of which a path has one at most: within a hook or a collection, there are none.
+ONCE = {
+    "profile": ["def g():", "    pass", "def h(frame, event, arg):", "    sys.setprofile(None)", "    {next}(n)",
+                "sys.setprofile(h)", "g()"],
+    "trace": ["def g():", "    return n", "def h(frame, event, arg):", "    sys.settrace(None)", "    {next}(n)",
+              "sys.settrace(h)", "g()"],
+    "collect": ["class C:", "    def __del__(self):", "        {next}(n)", "c = C()", "c.c = c", "del c", "gc.collect()"],
+}
+LINKS = {**INLINE, **NATIVE, **ALONE, **ONCE}
 NAMES = ["leaf_%d%d" % (i // 8, i % 8) for i in range(64)]
 callback = ctypes.PYFUNCTYPE(ctypes.c_long, ctypes.c_long)
 state = {"learns": True}
@@ -67,8 +111,18 @@ def learn(path):
     truth[NAMES[path]] = chain[::-1]
 
 
-def make(path, scope, chance):
-    kinds = [chance.choice(sorted(LINKS)) for _ in range(chance.randint(2, 12))]
+def choose(chance, alone):
+    """The ways in which the functions of a path call each other."""
+    kinds = []
+    for _ in range(chance.randint(2, 12)):
+        seldom = not set(kinds) & set(ONCE)
+        kinds.append(chance.choice(sorted({**INLINE, **NATIVE, **(ALONE if alone else {}),
+                                           **(ONCE if alone and seldom else {})})))
+    return kinds
+
+
+def make(path, scope, chance, alone):
+    kinds = choose(chance, alone)
     lines = []
     for i, kind in enumerate(kinds):
         lines += [""] * chance.randint(0, 3) + ["def f_%d_%d(n):" % (path, i)]
@@ -91,11 +145,12 @@ def run_all(roots, turns, end):
 def main():
     library, out, seed, seconds, n_threads = sys.argv[1:6]
     leaves, chance = ctypes.PyDLL(library), random.Random(int(seed))
-    scope = {"functools": functools, "state": state, "learn": learn,
+    scope = {"functools": functools, "state": state, "learn": learn, "re": re, "weakref": weakref, "types": types,
+             "contextlib": contextlib, "signal": signal, "os": os, "sys": sys, "gc": gc,
              "CALLBACK": lambda f: callback(lambda v: (f(v), 0)[1])}
     for path, name in enumerate(NAMES):
         scope["LEAF_%d" % path] = getattr(leaves, name)
-    roots = [make(path, scope, chance) for path in range(len(NAMES))]
+    roots = [make(path, scope, chance, n_threads == "0") for path in range(len(NAMES))]
     run_all(roots, 0, 0)
     with open(out, "w", encoding="utf-8") as file:
         json.dump({"paths": truth, "links": links}, file)
