@@ -11,6 +11,7 @@ import pprof
 from harness import ROOT, STACKCTL, Skip, check, live, record, run, scratch
 
 TREE = os.path.join(ROOT, "tests", "workloads", "python_tree.py")
+FAKED = os.path.join(ROOT, "tests", "workloads", "python_faked.c")
 SUBS = os.path.join(ROOT, "tests", "workloads", "python_subs.py")
 CELLS = os.path.join(ROOT, "tests", "workloads", "python_cells.py")
 WAITS = os.path.join(ROOT, "tests", "workloads", "python_waits.py")
@@ -327,3 +328,35 @@ def python_unread():
                     check(names[-5:] == ["main"] + [EVAL] * 4, kind, frames)
                     right += samples
             check(right > 30, kind, right)
+
+
+# Faults of structures: whether the functions can be read all the same.
+FAULTS = {"good": True, "huge": True, "lines": True, "escape": True, "kinds": True, "loop": False, "ring": False,
+          "null": False, "kernel": False, "unmapped": False, "cframes": False, "code": False, "object": False,
+          "threads": False, "list": False, "garbage": False, "scribble": False}
+
+
+@live
+def python_faked():
+    """Structures of an interpreter that lead nowhere, in circles, or change all the time, leave native paths as they are."""
+    with scratch() as folder:
+        program, store = os.path.join(folder, "faked"), os.path.join(folder, "store.db")
+        run("gcc", "-O1", "-rdynamic", "-pthread", "-o", program, FAKED)
+        recording, _ = record(store, "-F", "999", "--", program, *FAULTS)
+        counters = json.loads(recording.text("stats", "--json"))["counters"]
+        right = dict.fromkeys(FAULTS, 0)
+        for line in recording.text("export", "--folded", "--kinds", "--interpreter=show").splitlines():
+            path, samples = line.rsplit(" ", 1)
+            fault, *frames = path.split(";")
+            if "spin" not in frames:
+                continue
+            native = [name for name in frames[:frames.index("spin")] if name in ("main", "serve", EVAL)]
+            check(native == ["main", "serve"] + [EVAL] * 3, fault, frames)
+            managed = sum(name.startswith("py::") for name in frames)
+            check(fault == "scribble" or managed in (0, 3 * FAULTS[fault]), fault, frames)
+            right[fault] += int(samples)
+    print(right)
+    print({name: value for name, value in counters.items() if "managed" in name})
+    check(min(right.values()) > 30, "few samples", right)
+    for reason in ("chain", "most", "names", "thread"):
+        check(counters["managed_unproven." + reason] > 30, reason, counters["managed_unproven." + reason])
