@@ -273,7 +273,8 @@ static int analyse(struct analysis *a, const struct analysis_input *in)
 	else if (!err)
 		err = noreturn_finish(&a->starts.noreturn);
 	if (!err)
-		err = code_init(&a->code, in->elf, a->areas.items, a->areas.count, &in->stop);
+		err = code_init(&a->code, in->elf, a->areas.items, a->areas.count,
+				in->needs_returns, &in->stop);
 	for (size_t i = 0; i < in->called_count && !err; i++)
 		code_mark(&a->code, in->called[i], CODE_CALLED);
 	for (size_t i = 0; i < in->pointed_count && !err; i++)

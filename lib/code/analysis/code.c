@@ -8,6 +8,9 @@
 #include "analysis/jump_table.h"
 #include "arch/code_form.h"
 
+/* bytes of the instructions before a function's frame; chosen by hand (V8's are 14) */
+#define FRAMED_WITHIN 24
+
 #define SANE_INSNS 32 /* instructions that code_is_sane() looks at; chosen by hand */
 
 /* --- bytes --------------------------------------------------------------------------------- */
@@ -152,6 +155,66 @@ bool code_is_sane(const struct code *c, uint32_t at)
 	return true;
 }
 
+/* Returns whether the code at a byte sets up a frame with a frame pointer, at once or after a few
+ * instructions that leave the stack alone. */
+static bool makes_frame(const struct code *c, const struct code_area *area, uint32_t at)
+{
+	const uint8_t *bytes = area->bytes + (at - area->first);
+	uint32_t left = code_end(area) - at, push = 0;
+	struct insn i;
+
+	while (push < FRAMED_WITHIN && push < left &&
+	       !code_form_makes_frame(bytes + push, left - push))
+		push++;
+	if (push == FRAMED_WITHIN || push == left)
+		return false;
+	for (uint32_t b = 0; b < push; b += i.length) {
+		if (!code_decode(c, area, at + b, &i) || i.is_padding || b + i.length > push ||
+		    (i.flow != INSN_NEXT && i.flow != INSN_BRANCH) || i.op == INSN_PUSH ||
+		    i.op == INSN_POP || i.op == INSN_LEAVE || i.op == INSN_ALIGN ||
+		    i.written & (1u << INSN_SP | 1u << INSN_FP))
+			return false;
+	}
+	return true;
+}
+
+bool code_begins_framed(const struct code *c, const struct code_area *area, uint32_t at)
+{
+	return c->has_data && !(code_vaddr(area, at) % CODE_FUNCTION_ALIGN) &&
+	       makes_frame(c, area, at);
+}
+
+/* Returns the distance to a function that begins at a byte, or within the `length` bytes of the
+ * instruction as which data before the function decodes; `length`: none does. */
+static uint32_t bytes_to_function(const struct code *c, const struct code_area *area, uint32_t at,
+				  uint32_t length)
+{
+	uint32_t gap = (uint32_t)(-code_vaddr(area, at) & (CODE_FUNCTION_ALIGN - 1));
+
+	return gap < length && at + gap < code_end(area) && code_begins_framed(c, area, at + gap)
+		       ? gap
+		       : length;
+}
+
+bool code_can_go_on(const struct code *c, const struct code_area *area, uint32_t at)
+{
+	bool is_after_call = true;
+	struct insn i;
+
+	for (int n = 0; n < SANE_INSNS && at < code_end(area); n++, at += i.length) {
+		if (!code_decode(c, area, at, &i) ||
+		    bytes_to_function(c, area, at, i.length) < i.length)
+			return false;
+		if (i.flow == INSN_STOP)
+			return is_after_call;
+		if (i.flow == INSN_RETURN || i.flow == INSN_JUMP || i.flow == INSN_JUMP_INDIRECT)
+			return true;
+		if (!i.is_padding)
+			is_after_call = i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT;
+	}
+	return true;
+}
+
 /* --- the first pass ------------------------------------------------------------------------ */
 
 struct sweep {
@@ -282,6 +345,34 @@ static bool is_zero_padding(const struct sweep *s, uint32_t at)
 	return at < code_end(area) && code_decode(s->code, area, at, &i) && insn_saves_register(&i);
 }
 
+bool code_never_returns(const struct code *c, const struct code_area *area, uint32_t at,
+			const struct insn *call)
+{
+	const uint8_t *bytes = area->bytes + (at - area->first);
+
+	for (unsigned k = 0; k < c->ending_count && call->flow == INSN_CALL_INDIRECT; k++) {
+		if (c->ending[k].length == call->length &&
+		    !memcmp(c->ending[k].bytes, bytes, call->length))
+			return true;
+	}
+	return false;
+}
+
+/* Notes a call of an address in memory that follows the same instruction. */
+static void note_ending(struct code *c, const struct code_area *area, uint32_t at,
+			const struct insn *call)
+{
+	const uint8_t *bytes = area->bytes + (at - area->first);
+	const unsigned n = call->length;
+
+	if (call->flow != INSN_CALL_INDIRECT || call->src < INSN_NO_REG ||
+	    c->ending_count == CODE_ENDING_CALLS || n > CODE_CALL_BYTES || at - area->first < n ||
+	    memcmp(bytes - n, bytes, n) != 0 || code_never_returns(c, area, at, call))
+		return;
+	c->ending[c->ending_count].length = call->length;
+	memcpy(c->ending[c->ending_count++].bytes, bytes, n);
+}
+
 static int sweep(struct code *c, const struct code_area *area)
 {
 	struct sweep s = {.code = c,
@@ -291,6 +382,7 @@ static int sweep(struct code *c, const struct code_area *area)
 			  .is_padding = true,
 			  .is_first = area->is_first};
 	struct insn i;
+	uint32_t gap;
 	int err = 0;
 
 	jump_hints_init(&s.hints);
@@ -300,9 +392,18 @@ static int sweep(struct code *c, const struct code_area *area)
 			s.is_end = s.is_padding = true;
 			continue;
 		}
+		gap = bytes_to_function(c, area, at, i.length);
+		if (gap < i.length)
+			s.is_end = s.is_padding = true;
+		if (gap && gap < i.length) {
+			i.length = (uint8_t)gap;
+			continue;
+		}
 		if (code_must_stop(c))
 			return -ECANCELED;
 		mark_itself(&s, &i, at);
+		if (c->has_data && s.is_after_call)
+			note_ending(c, area, at, &i);
 		err = mark_targets(&s, &i);
 		if (!err)
 			err = note_table(&s, &i);
@@ -394,11 +495,15 @@ bool code_is_case(const struct code *c, uint32_t at)
 }
 
 int code_init(struct code *c, const struct elf_file *elf, const struct code_area *areas,
-	      size_t count, const struct analysis_stop *stop)
+	      size_t count, bool has_data, const struct analysis_stop *stop)
 {
 	int err = 0;
 
-	*c = (struct code){.elf = elf, .areas = areas, .area_count = count, .stop = *stop};
+	*c = (struct code){.elf = elf,
+			   .areas = areas,
+			   .area_count = count,
+			   .has_data = has_data,
+			   .stop = *stop};
 	c->until_stop = CODE_STOP_EVERY;
 	for (size_t i = 0; i < count; i++)
 		c->size += (uint32_t)areas[i].size;

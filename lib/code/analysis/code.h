@@ -15,6 +15,8 @@
 #include "base/vec.h"
 #include "elf/elf_file.h"
 
+#define CODE_ENDING_CALLS   8	  /* most calls that are known not to return */
+#define CODE_CALL_BYTES	    8	  /* longest of them */
 #define CODE_STOP_EVERY	    65536 /* instructions: 20 ms */
 #define CODE_NONE	    UINT32_MAX
 #define CODE_FUNCTION_ALIGN ARCH_FUNCTION_ALIGN /* what compilers align functions to */
@@ -25,6 +27,11 @@ struct code_area { /* one range */
 			       * all areas */
 	const uint8_t *bytes; /* borrowed */
 	bool is_first;	      /* no code before the area can continue into it */
+};
+
+struct code_call {
+	uint8_t length;
+	uint8_t bytes[CODE_CALL_BYTES];
 };
 
 enum code_mark {
@@ -47,19 +54,24 @@ struct code {
 	uint32_t until_stop;	       /* instructions until stop.is_due is called again */
 	const struct code_area *areas; /* in order */
 	size_t area_count;
+	bool has_data; /* data can be between functions (JIT code) */
 	uint32_t size; /* of all areas */
 	struct insn_decoder decoder;
 	uint8_t *marks; /* by byte; enum code_mark */
 	VEC(uint64_t)
 	data; /* vaddr of jump tables, and of other addresses that instructions compute, in order */
-	VEC(struct jump_table) tables, callees; /* of jumps, and of calls */
-	struct int_map cases;			/* bytes that jump tables lead to */
+	VEC(struct jump_table) tables, callees;	    /* of jumps, and of calls */
+	struct int_map cases;			    /* bytes that jump tables lead to */
+	struct code_call ending[CODE_ENDING_CALLS]; /* if has_data: indirect calls that do not
+						     * return */
+	unsigned ending_count;
 };
 
-/* Prepares areas of less than 2^31 bytes together, and makes the first pass. Returns 0, -ENOMEM or
- * -ECANCELED; the caller frees *ret_code with code_fini() in either case. */
+/* Prepares areas of less than 2^31 bytes together, and makes the first pass. has_data: data can be
+ * between functions. Returns 0, -ENOMEM or -ECANCELED; the caller frees *ret_code with code_fini()
+ * in either case. */
 int code_init(struct code *ret_code, const struct elf_file *elf, const struct code_area *areas,
-	      size_t count, const struct analysis_stop *stop);
+	      size_t count, bool has_data, const struct analysis_stop *stop);
 
 /* Returns whether the analysis is to be stopped. Callers ask for each instruction; it calls the
  * caller's callback for one in CODE_STOP_EVERY. */
@@ -108,6 +120,24 @@ bool code_saves_register(const struct code *code, uint32_t at);
  * at an aligned address: other code or data has the address, the instructions save registers, or,
  * after padding, no jump leads there. */
 bool code_ends_at(const struct code *code, const struct code_area *area, uint32_t at);
+
+/* Returns whether, in code with data between functions, a function seems to begin at a byte: the
+ * byte is aligned like functions, and the code there sets up a frame with a frame pointer, at once
+ * or after a few instructions that leave the stack alone. (V8's functions first check whether they
+ * are still valid.) */
+bool code_begins_framed(const struct code *code, const struct code_area *area, uint32_t at);
+
+/* Returns whether, in code with data between functions, the indirect call at byte `at` does not
+ * return: somewhere the same instruction follows itself. (V8's functions end in a row of calls that
+ * give up the function's code.) */
+bool code_never_returns(const struct code *code, const struct code_area *area, uint32_t at,
+			const struct insn *call);
+
+/* Returns whether the bytes from byte `at` of an area on, which follow a call, can be the code to
+ * which the call returns. JIT compilers put data right behind calls that do not return: it leads,
+ * within some dozens of instructions, to bytes that are none, to a trap that no call precedes, or
+ * to the start of a function. */
+bool code_can_go_on(const struct code *code, const struct code_area *area, uint32_t at);
 
 /* Returns whether the jump at byte `at` of an area is gcc's __builtin_eh_return(): it goes to an
  * address that the function got as an argument, with a stack pointer that is an argument, too. */

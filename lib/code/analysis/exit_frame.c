@@ -554,12 +554,29 @@ static bool follow_return(struct exits *e, struct way *w, const uint8_t *bytes)
 	return true;
 }
 
+/* Returns whether the same instruction as a call, of `bytes`, is right before or behind it. Only
+ * calls that do not return stand in a row: V8's functions end in such calls, and data follows
+ * them. */
+static bool is_repeated(const struct exits *e, uint64_t at, const struct insn *call,
+			const uint8_t *bytes)
+{
+	uint8_t other[INSN_MAX_BYTES];
+	const size_t n = call->length;
+
+	return call->flow == INSN_CALL_INDIRECT && call->src == INSN_NO_REG &&
+	       ((e->read(e->arg, at - n, other, n) == n && !memcmp(other, bytes, n)) ||
+		(e->read(e->arg, at + n, other, n) == n && !memcmp(other, bytes, n)));
+}
+
 /* Continues after a call, where caller-saved registers are not known. Returns whether the path
  * continues. */
-static bool pass_call(const struct exits *e, struct way *w, const struct insn *i)
+static bool pass_call(const struct exits *e, struct way *w, const struct insn *i,
+		      const uint8_t *bytes)
 {
 	uint64_t target = target_of(w, i), next = w->at + i->length;
 
+	if (is_repeated(e, w->at, i, bytes))
+		return false;
 	if (target && takes_return_address(e, target))
 		return enter_callee(w, target, next);
 	if (target)
@@ -592,7 +609,7 @@ static bool pass(struct exits *e, struct way *w, const struct insn *i, const uin
 		break;
 	case INSN_CALL:
 	case INSN_CALL_INDIRECT:
-		return pass_call(e, w, i);
+		return pass_call(e, w, i, bytes);
 	default:
 		if (is_return_address(e, w->at, i)) {
 			take_return(e, w);

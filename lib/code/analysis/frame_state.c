@@ -34,6 +34,12 @@ void frame_state_land(struct frame_state *s)
 	s->changed |= 1u;
 }
 
+void frame_state_enter(struct frame_state *s)
+{
+	frame_state_reduce(s);
+	s->reg[INSN_SP] = (struct frame_value){0};
+}
+
 static struct frame_value moved(struct frame_value v, int64_t by)
 {
 	int64_t sum = v.offset + by;
@@ -368,13 +374,27 @@ static unsigned base_among(const struct frame_state *s, uint32_t registers)
 	return INSN_NO_REG;
 }
 
+bool frame_state_is_framed(const struct frame_state *s)
+{
+	static const struct frame_value frame = {-16, FRAME_CFA};
+
+	return same(s->reg[INSN_FP], frame) && same(s->saved[0], frame);
+}
+
+bool frame_state_uses_frame(const struct frame_state *s, const struct insn *i)
+{
+	int64_t at = (int64_t)s->reg[INSN_FP].offset + i->disp;
+
+	return i->op == INSN_STORE && i->dst == INSN_FP && i->disp < 0 &&
+	       frame_state_is_framed(s) &&
+	       (s->reg[INSN_SP].origin != FRAME_CFA || at >= s->reg[INSN_SP].offset);
+}
+
 /* Returns the best register to compute the CFA from: the frame pointer if it is set up as in
  * compilers' CFI, then the stack pointer. */
 static unsigned base_of(const struct frame_state *s)
 {
-	static const struct frame_value frame = {-16, FRAME_CFA};
-
-	if (same(s->reg[INSN_FP], frame) && same(s->saved[0], frame))
+	if (frame_state_is_framed(s))
 		return INSN_FP;
 	if (s->reg[INSN_SP].origin == FRAME_CFA)
 		return INSN_SP;

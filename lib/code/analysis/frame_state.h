@@ -142,6 +142,18 @@ bool frame_state_releases_callers(const struct frame_state *s, const struct insn
  * location. */
 bool frame_state_lost_fp(const struct frame_state *s);
 
+/* Returns whether the frame pointer is saved right below the return address, and points there. */
+bool frame_state_is_framed(const struct frame_state *s);
+
+/* Forgets the contents of all registers but the frame pointer, as where other code jumps into a
+ * frame. */
+void frame_state_enter(struct frame_state *s);
+
+/* Returns whether an instruction, before it is applied, stores into a frame with such a frame
+ * pointer: by the frame pointer, to a word below the saved one, and not below the stack pointer if
+ * that is known. */
+bool frame_state_uses_frame(const struct frame_state *s, const struct insn *i);
+
 /* Returns the register from which the CFA is known, if there is only one such register and it is
  * caller-saved; else INSN_NO_REG. */
 unsigned frame_state_lone_register(const struct frame_state *s);

@@ -9,6 +9,7 @@
 #include "analysis/solve.h"
 
 #include "analysis/solve_internal.h"
+#include "arch/code_form.h"
 
 #define CALL_ALIGN 16 /* alignment of the stack at calls */
 #define MAX_SAVED  8  /* number of instructions at a function's start that are examined */
@@ -502,6 +503,16 @@ static int leave_probe(struct solver *s, struct path *p)
 	return p->w.state == STATES_NONE ? -ENOMEM : 0;
 }
 
+/* Returns whether a path that has set up a frame comes to the start of another function, which
+ * shows that it has run out of its own. */
+static bool begins_another(const struct solver *s, const struct path *p)
+{
+	const uint32_t left = code_end(p->area) - p->w.at;
+
+	return s->needs_returns && frame_state_is_framed(states_get(&s->states, p->w.state)) &&
+	       code_form_makes_frame(p->area->bytes + (p->w.at - p->area->first), left);
+}
+
 /* Applies the path's instruction to its state. Returns 0 or -ENOMEM. */
 static int apply(struct solver *s, struct path *p)
 {
@@ -510,6 +521,8 @@ static int apply(struct solver *s, struct path *p)
 
 	if (p->insn.op == INSN_PUSH && p->hints.has_any && follow_handler(s, p))
 		return -ENOMEM;
+	if (p->insn.op == INSN_PUSH && p->insn.src == INSN_FP && begins_another(s, p))
+		solve_fail(s, p->w.owner, ANALYSIS_ABSTAINED_CFA);
 	if (p->insn.op == INSN_STORE &&
 	    (p->hints.has_any || p->landing || p->insn.src == INSN_FP) && follow_landing(s, p))
 		return -ENOMEM;
@@ -559,6 +572,9 @@ static int run(struct solver *s, const struct work_item *w, bool is_weak)
 		item->visits = p.insn.length << 4 | (item->visits & SOLVE_VISITS_MASK);
 		if (shows_function(s, &p))
 			confirm_unreturned(s, p.w.owner);
+		if (s->needs_returns &&
+		    frame_state_uses_frame(states_get(&s->states, p.w.state), &p.insn))
+			owners_confirm(&s->owners, p.w.owner);
 		p.is_straight &= p.insn.flow == INSN_NEXT;
 		if (apply(s, &p))
 			return -ENOMEM;

@@ -36,6 +36,25 @@ static bool stops_at(const struct solver *s, const struct code_area *area, uint3
 	       !i.is_padding;
 }
 
+/* Notes the code behind the trap at byte `at`, which follows the path's call, if the frame is set
+ * up. Where functions are aligned, the next one may begin there. */
+static int note_trapped(struct solver *s, const struct path *p, uint32_t at)
+{
+	struct frame_state state = *states_get(&s->states, p->w.state);
+	struct work_item w = {.owner = p->w.owner, .hints = HINT_POOL_NONE};
+	struct insn i;
+
+	if (!s->needs_returns || !frame_state_is_framed(&state) || at >= code_end(p->area) ||
+	    !code_decode(s->code, p->area, at, &i) || i.flow != INSN_STOP)
+		return 0;
+	w.at = at + i.length;
+	if (w.at >= code_end(p->area) || !(code_vaddr(p->area, w.at) % CODE_FUNCTION_ALIGN))
+		return 0;
+	frame_state_enter(&state);
+	w.state = states_number(&s->states, &state);
+	return w.state == STATES_NONE ? -ENOMEM : worklist_push(&s->trapped, &w);
+}
+
 int solve_follow_call(struct solver *s, struct path *p)
 {
 	const struct insn *i = &p->insn;
@@ -45,6 +64,8 @@ int solve_follow_call(struct solver *s, struct path *p)
 
 	if (!err)
 		err = solve_find_callee(s, i, &callee);
+	if (!err)
+		err = note_trapped(s, p, at);
 	if (err)
 		return err;
 	if (stops_at(s, p->area, at)) {
@@ -58,6 +79,9 @@ int solve_follow_call(struct solver *s, struct path *p)
 		return 0;
 	if (at >= code_end(p->area))
 		return solve_set_returns(s, p->w.owner);
+	if (s->needs_returns && (code_never_returns(s->code, p->area, p->w.at, i) ||
+				 !code_can_go_on(s->code, p->area, at)))
+		return 0;
 	if (code_ends_at(s->code, p->area, at) && !noreturn_returns(s->noreturn, s->code->elf, i))
 		return 0;
 	p->w.at = at;
@@ -95,6 +119,20 @@ int solve_resume_unclaimed(struct solver *s)
 		    !owners_get(&s->owners, w.owner)->failed)
 			err = resume_apart(s, w);
 	}
+	return err;
+}
+
+int solve_resume_trapped(struct solver *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->trapped.count && !err; i++) {
+		const struct work_item w = s->trapped.items[i];
+
+		if (!owners_get(&s->owners, w.owner)->failed && !solve_state_at(s, w.at))
+			err = resume_apart(s, w);
+	}
+	s->trapped.count = 0;
 	return err;
 }
 

@@ -30,11 +30,13 @@ struct solver {
 	struct owners owners;
 	uint32_t first_guess; /* number of the first owner that began at a guessed function */
 	struct worklist strong;
-	struct worklist weak;	/* code after calls to which jumps lead as well */
-	struct worklist late;	/* followed last: addresses that other functions have put into a
-				 * register, and cases of switches that may be unreachable */
-	struct worklist parked; /* code after calls that wait for their callee to return; the
-				 * items of `returns` */
+	struct worklist weak;	 /* code after calls to which jumps lead as well */
+	struct worklist late;	 /* followed last: addresses that other functions have put into a
+				  * register, and cases of switches that may be unreachable */
+	struct worklist parked;	 /* code after calls that wait for their callee to return; the
+				  * items of `returns` */
+	struct worklist trapped; /* code behind a call and a trap, while the frame is set up: other
+				  * code may jump there */
 	struct hint_pool hints;
 	struct computed_jumps labels;
 	VEC(uint32_t) pointed; /* bytes to which pointers lead, perhaps inside of functions */
@@ -148,6 +150,12 @@ int solve_resume(struct solver *s, uint32_t item);
  * code after the call. That code gets rules if it ends as the function does, or leads back into it,
  * in the same frame. Returns as solve_certain(). */
 int solve_resume_unclaimed(struct solver *s);
+
+/* Continues behind the traps that follow calls (solver.trapped). V8's code for loops that are
+ * already running has such a trap after its prologue: a jump enters it behind that, with the frame
+ * that the prologue describes. Such code is a part of its own, and needs to be confirmed. Returns
+ * as solve_certain(). */
+int solve_resume_trapped(struct solver *s);
 
 /* Makes each called function that was not seen to return lean on its callers: it is confirmed if
  * they are (owners.h). To be called when all flow is known. Returns 0 or -ENOMEM. */

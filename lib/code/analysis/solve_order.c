@@ -255,10 +255,32 @@ static int guess_behind_calls(struct solver *s)
 	return err;
 }
 
+/* Begins guessed functions where data can precede functions, and code sets up a frame with a frame
+ * pointer. */
+static int guess_framed(struct solver *s)
+{
+	int err = 0;
+
+	for (size_t k = 0; k < s->code->area_count && s->code->has_data && !err; k++) {
+		const struct code_area *area = &s->code->areas[k];
+		uint32_t at = area->first + (uint32_t)(-area->vaddr & (CODE_FUNCTION_ALIGN - 1));
+
+		for (; at < code_end(area) && !err; at += CODE_FUNCTION_ALIGN) {
+			if (s->code->marks[at] & CODE_SWEPT &&
+			    code_begins_framed(s->code, area, at))
+				err = guess(s, at);
+		}
+	}
+	return err ? err : solve_resume_trapped(s);
+}
+
 int solve_likely(struct solver *s)
 {
 	static const uint8_t marks[] = {CODE_ENDBR, CODE_POINTED, CODE_PADDED, CODE_BEHIND_CALL};
-	int err = guess_marked(s, CODE_ENDBR, true);
+	int err = guess_framed(s);
+
+	if (!err)
+		err = guess_marked(s, CODE_ENDBR, true);
 
 	if (!err)
 		err = guess_marked(s, CODE_CALLED, false);

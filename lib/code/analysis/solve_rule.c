@@ -139,6 +139,7 @@ void solve_free(struct solver *s)
 	free(s->weak.items);
 	free(s->parked.items);
 	free(s->late.items);
+	free(s->trapped.items);
 	hint_pool_fini(&s->hints);
 	computed_jumps_fini(&s->labels);
 	free(s);
