@@ -3,12 +3,13 @@
 """Repeats tests beside a load: repeat.py [--times N] [--spinners N] [--group GROUP]... [NAME-PART...]
 
 A test that holds on any machine holds beside other work as well, and each time. So each test of the
-groups live, export and kernel runs N times in a row while as many processes as --spinners spin. Prints
+groups live, cli, export and kernel runs N times in a row while as many processes as --spinners spin. Prints
 a line a test: how often it passed, and what its failures said; their logs are kept as
 build/repeat/NAME.N.log. Exits with 1 if any failed. It may take hours: names choose a part, also of
 the tests of `make check-long`."""
 
 import argparse
+import glob
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOGS = os.path.join(ROOT, "build", "repeat")
 PYTHON = "/usr/bin/python3"
 RUNNERS = {"live": "tests/live/run.py", "export": "tests/exports/run.py"}
+GROUPS = ("live", "cli", "export", "kernel")
 KERNELS = {"kernel-6.1": ["--quick", "--compilers", "one", "6.1"], "kernel-own": ["--quick", "own"]}
 
 
@@ -32,6 +34,10 @@ def names_of(group, parts):
     """The names of a group's tests that contain one of the parts; without parts, of those of `make check`."""
     if group == "kernel":
         names = list(KERNELS)
+    elif group == "cli":
+        scripts = sorted(glob.glob("tests/cli/*.sh"))
+        names = ["cli-" + os.path.basename(script)[:-3] for script in scripts
+                 if parts or script != "tests/cli/dist.sh"]
     else:
         done = subprocess.run([PYTHON, RUNNERS[group], "--list"] + ["--long"] * bool(parts),
                               stdout=subprocess.PIPE, text=True, check=True)
@@ -42,11 +48,31 @@ def names_of(group, parts):
 def command_of(group, name):
     if group == "kernel":
         return [PYTHON, "tests/kernels/run.py", "--logs", LOGS, *KERNELS[name]]
+    if group == "cli":
+        return ["tests/cli/%s.sh" % name[len("cli-"):]]
     return [PYTHON, RUNNERS[group], "--logs", LOGS, "--exact", name]
+
+
+def run_script(name, number):
+    """The same as run_once(), of a script, which says how it ended by its status."""
+    environment = dict(os.environ, STACKD=os.path.abspath("build/stackd"), LC_ALL="C.UTF-8",
+                       STACKCTL=os.path.abspath("build/stackctl"),
+                       STORE_MAKER=os.path.abspath("build/tests/make_store"))
+    path = os.path.join(LOGS, "%s.%d.log" % (name, number))
+    with open(path, "w", encoding="utf-8") as log:
+        done = subprocess.run(command_of("cli", name), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                              env=environment, check=False)
+    if done.returncode in (0, 77):
+        os.remove(path)
+        return [], done.returncode == 77
+    with open(path, encoding="utf-8", errors="replace") as log:
+        return ["FAIL %s: status %d: %s" % (name, done.returncode, log.read()[-400:])], False
 
 
 def run_once(group, name, number):
     """The lines of failures, and whether it was skipped."""
+    if group == "cli":
+        return run_script(name, number)
     done = subprocess.run(command_of(group, name), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
     failures = re.findall("^FAIL .*", done.stdout, re.M)
@@ -79,11 +105,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--spinners", type=int, default=2)
-    parser.add_argument("--group", action="append", choices=("live", "export", "kernel"))
+    parser.add_argument("--group", action="append", choices=GROUPS)
     parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
     options = parser.parse_args()
     os.chdir(ROOT)
-    tests = [(group, name) for group in options.group or ("live", "export", "kernel")
+    tests = [(group, name) for group in options.group or GROUPS
              for name in names_of(group, options.names)]
     if not tests:
         parser.error("no such test")

@@ -12,12 +12,12 @@ tag=$(awk -F'\t' '$1 == "sample" && $5 == 60 { print $2 }' "$tmp/one")
 
 # --- by observed calls
 for model in "$store" "$tmp/one"; do
-    expect 0 "$stackctl" decode -m "$model" --budget 1000 "$tag"
+    expect 0 "$stackctl" decode -m "$model" --budget 1000000 "$tag"
     shows 'main (prog+0x1110) > app::work() (prog+0x1220)'
 done
 awk -F'\t' '$1 == "tag" { print $2 }' "$tmp/one" >"$tmp/tags"
 # shellcheck disable=SC2024
-"$stackctl" decode -m "$tmp/one" --budget 1000 --json <"$tmp/tags" >"$tmp/out" 2>"$tmp/err" ||
+"$stackctl" decode -m "$tmp/one" --budget 1000000 --json <"$tmp/tags" >"$tmp/out" 2>"$tmp/err" ||
     fail "tags from standard input: $(cat "$tmp/err")"
 python3 - "$tmp/out" "$tmp/one" <<'END' || fail 'decode --json'
 import json, sys
@@ -118,10 +118,10 @@ for path in '_start:0 start:0 work:1 middle:1 leaf:1' '_start:0 start:0 work:0 t
     # shellcheck disable=SC2086
     tag=$(PYTHONPATH=tests/cli python3 "$tmp/chain.py" "$tmp/plain" $path) || fail "chain $path"
     for model in plain stripped; do
-        expect 0 "$stackctl" decode -m "$tmp/$model" --strict --budget 2000 "$tag"
+        expect 0 "$stackctl" decode -m "$tmp/$model" --strict --budget 1000000 "$tag"
         [ "$(sed 's/.*\t//; s/>/\n/g' "$tmp/out" | wc -l)" = 5 ] || fail "$path: $(cat "$tmp/out")"
     done
-    expect 0 "$stackctl" decode -m "$tmp/plain" --budget 2000 "$tag"
+    expect 0 "$stackctl" decode -m "$tmp/plain" --budget 1000000 "$tag"
     [ "$(sed 's/.*\t//; s/ ([^)]*)//g; s/ > / /g' "$tmp/out")" = "${path//:[0-9]/}" ] ||
         fail "$path: $(cat "$tmp/out")"
 done
@@ -138,11 +138,11 @@ gcc -O2 -nostdlib -fasynchronous-unwind-tables -Wl,--build-id,--eh-frame-hdr "$t
     -o "$tmp/user" "$tmp/lib/libnear.so" "-Wl,-rpath,\$ORIGIN/lib" || fail 'building with a library'
 tag=$(PYTHONPATH=tests/cli python3 "$tmp/chain.py" "$tmp/user" _start:0 start:0 work:1 middle:1 \
     "$tmp/lib/libnear.so=near:0" "$tmp/lib/libnear.so=far:0") || fail 'chain through a library'
-expect 0 "$stackctl" decode -m "$tmp/user" --strict --budget 2000 "$tag"
+expect 0 "$stackctl" decode -m "$tmp/user" --strict --budget 1000000 "$tag"
 [ "$(sed 's/.*\t//; s/ ([^)]*)//g' "$tmp/out")" = '_start > start > work > middle > near > far' ] ||
     fail "through a library: $(cat "$tmp/out")"
 expect 0 "$stackctl" decode -m "$tmp/user" -m "$tmp/lib/libnear.so" --no-libraries --strict \
-    --budget 2000 "$tag"
+    --budget 1000000 "$tag"
 expect 3 "$stackctl" decode -m "$tmp/user" --no-libraries --strict --budget 200 "$tag"
 rm -r "${tmp:?}/lib"
 expect 3 "$stackctl" decode -m "$tmp/user" --strict --budget 200 "$tag"
@@ -179,14 +179,14 @@ gcc -O2 -finstrument-functions -Ilibstacktag "$tmp/hooks.c" -o "$tmp/hooks" "$bu
     -lpthread || fail 'building with -finstrument-functions'
 "$tmp/hooks" >"$tmp/tags" || fail '-finstrument-functions'
 # shellcheck disable=SC2024
-"$stackctl" decode -m "$tmp/hooks" --budget 1000 --strict <"$tmp/tags" >"$tmp/out" 2>"$tmp/err" ||
+"$stackctl" decode -m "$tmp/hooks" --budget 1000000 --strict <"$tmp/tags" >"$tmp/out" 2>"$tmp/err" ||
     fail "decode: $(cat "$tmp/err")"
 shows 'main > work > compare > leaf'
 shows 'main > work > inlined > leaf'
 [ "$(grep -o recurse "$tmp/out" | wc -l)" = 11 ] || fail "$(cat "$tmp/out")"
 strip "$tmp/hooks"
 # shellcheck disable=SC2024
-"$stackctl" decode -m "$tmp/hooks" --budget 1000 --strict <"$tmp/tags" >"$tmp/out" 2>"$tmp/err" ||
+"$stackctl" decode -m "$tmp/hooks" --budget 1000000 --strict <"$tmp/tags" >"$tmp/out" 2>"$tmp/err" ||
     fail "decode stripped: $(cat "$tmp/err")"
 
 # --- an instrumented program
@@ -258,13 +258,13 @@ g++ -O2 -fplugin="$build/stacktag.so" -Ilibstacktag "$tmp/p.cc" -o "$tmp/p" "$bu
 cp "$tmp/p" "$tmp/stripped"
 strip "$tmp/stripped"
 for model in p stripped; do
-    "$stackctl" decode -m "$tmp/$model" --budget 1000 --strict <"$tmp/tags" >"$tmp/out" 2>"$tmp/err" ||
+    "$stackctl" decode -m "$tmp/$model" --budget 1000000 --strict <"$tmp/tags" >"$tmp/out" 2>"$tmp/err" ||
         fail "decode: $(cat "$tmp/err")"
     shows 'main > work(base*) > compare(void const*, void const*) > leaf()'
     [ "$(grep -c 'derived::run(int) > leaf()' "$tmp/out")" = 2 ] || fail "$(cat "$tmp/out")"
     [ "$(grep -o 'derived::run(int)' "$tmp/out" | wc -l)" = 82 ] || fail "$(cat "$tmp/out")"
 done
-expect 0 "$stackctl" decode -m "$tmp/p" --budget 1000 --root main "$(head -n 1 "$tmp/tags"):leaf()"
+expect 0 "$stackctl" decode -m "$tmp/p" --budget 1000000 --root main "$(head -n 1 "$tmp/tags"):leaf()"
 head -c -200 "$tmp/p" >"$tmp/cut" # the section headers are at the end
 expect 2 "$stackctl" decode -m "$tmp/cut" "$tag"
 says 'cut short'

@@ -343,6 +343,14 @@ class Daemon:
             time.sleep(0.05)
         raise Failed("stackd did not begin to record within %d s" % seconds)
 
+    def wait_for(self, what, condition):
+        """Waits for a condition while stackd goes on."""
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            check(self.process.poll() is None, "stackd ended while waited for " + what)
+            check(time.monotonic() < deadline, "waited in vain for " + what)
+            time.sleep(0.1)
+
     def wait_samples(self, least, seconds=PATIENCE):
         """Waits until more than so many samples are in the store; how many. How soon that is
         depends on what else the machine does."""
