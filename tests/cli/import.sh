@@ -197,11 +197,11 @@ says 'samples of cpu-clock'
 # The program was replaced by another: its frames keep their offsets, and get no false names.
 names_of_work() { # 0: its functions have their names; 1: objects and offsets; else: neither
     expect 0 "$stackctl" export --perf-script -i "$store" -o "$tmp/ours"
-    if grep -q 'leaf+.*/work)' "$tmp/ours" && grep -q 'main+.*/work)' "$tmp/ours"; then
+    if grep -q ' leaf+.*/work)' "$tmp/ours" && grep -q ' main+.*/work)' "$tmp/ours"; then
         return 0
     fi
     grep -q '(.*/work)$' "$tmp/ours" || return 2
-    ! grep -q 'leaf+\|main+.*/work)' "$tmp/ours"
+    ! grep -q ' \(leaf\|main\)+.*/work)' "$tmp/ours" # the kernel's functions have many names
     return $((1 + $?))
 }
 id=$(readelf -n "$tmp/work" | sed -n 's/.*Build ID: //p')

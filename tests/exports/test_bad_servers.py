@@ -31,7 +31,7 @@ def wanted_of(store, recordings=("1",)):
 
 
 def change(store, *statements):
-    with sqlite3.connect(store) as database:
+    with sqlite3.connect(store, timeout=PATIENCE) as database:
         for statement in statements:
             database.execute(statement)
     database.close()
@@ -62,6 +62,7 @@ def test_bad_servers_slow():
         receiver.faults = {0: "silence"}
         push(receiver.url(), store, "--timeout", "1s", status=1,
              says="the server does not answer in time.*it counts twice when it is sent again")
+        until(lambda: receiver.sums.requests, "the request")  # a busy server reads it after stackctl has gone
         check(receiver.number == 1, "a request that may have been taken was made again at once")
         push(receiver.url(), store, says="recordings sent: 1")
         times = 1 if kind is Otlp else 2  # only OTLP's have an id
@@ -201,7 +202,7 @@ def test_bad_clickhouse_rows():
 
 def set_clock(store, ahead_s):
     """Puts a store's recordings, whose times are of 2023, to now and that much ahead; the last one ends now."""
-    with sqlite3.connect(store) as database:
+    with sqlite3.connect(store, timeout=PATIENCE) as database:
         database.execute("UPDATE recordings SET finished = 1, start_unix_ns = start_unix_ns + (SELECT ? - "
                          "max(start_unix_ns + end_ns - start_ns) FROM recordings)",
                          (int((time.time() + ahead_s) * 1e9),))
@@ -222,7 +223,7 @@ def test_bad_clickhouse_clocks():
     recent = lines(url, "--since", "5m", "--by", "host")  # a window that goes on in that time counts
     check("host right: 100 samples" in recent and "host late: 600 samples" in recent and "early" not in recent, recent)
     # A clock that is set back between two windows: the second begins in the first one's time.
-    with sqlite3.connect(store) as database:
+    with sqlite3.connect(store, timeout=PATIENCE) as database:
         database.execute("UPDATE recordings SET start_unix_ns = start_unix_ns - 3600000000000 WHERE id > 3")
     database.close()
     url = server().make("clocks")

@@ -339,7 +339,7 @@ def test_clickhouse_two_pushers():
     pushers = [subprocess.Popen([STACKCTL, "push", url, "-i", store], stderr=subprocess.DEVNULL)
                for _ in range(4)]
     for pusher in pushers:
-        check(pusher.wait(60) == 0, "a pusher failed")
+        check(pusher.wait(PATIENCE) == 0, "a pusher failed")
     wanted = []
     for number in range(1, 7):
         wanted += Source(store, "--recording", str(number)).samples()

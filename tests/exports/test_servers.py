@@ -293,7 +293,7 @@ def test_servers_follow():
         same(receiver, folded(store, "--recording", "1..5"), "--follow")
         time.sleep(2.5)
         check(process.poll() is None and receiver.sums.requests == 5, "it went on otherwise")
-        with sqlite3.connect(store) as database:
+        with sqlite3.connect(store, timeout=PATIENCE) as database:
             database.execute("UPDATE recordings SET finished = 1")
         check("recordings sent: 1 " in process.stderr.readline(), "what has ended meanwhile")
         same(receiver, folded(store, "--recording", "1..6"), "--follow, all")

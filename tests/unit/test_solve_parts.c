@@ -134,11 +134,13 @@ static void test_landings(void **state)
 	assert_int_equal(at(state, "no_landing")->cfa, STACKD_CFA_NONE);
 }
 
-/* Functions of contexts have not the frame of the code that makes them, which is of 80 bytes. */
+/* Functions of contexts have not the frame of the code that makes them, which is of 80 bytes. One
+ * shows where it begins by the register that it saves there. Nothing shows the beginning of the
+ * other, so it has no rule. */
 static void test_contexts(void **state)
 {
-	assert_int_not_equal(at(state, "entered_by_context")->cfa_offset, 80);
-	assert_int_not_equal(at(state, "saves_in_context")->cfa_offset, 88);
+	assert_int_equal(at(state, "entered_by_context")->cfa, STACKD_CFA_NONE);
+	check(state, "saves_in_context", 16);
 }
 
 int main(void)
