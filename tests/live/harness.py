@@ -351,6 +351,13 @@ class Daemon:
             check(time.monotonic() < deadline, "waited in vain for " + what)
             time.sleep(0.1)
 
+    def wait_counter(self, name, least):
+        """Waits until a counter of the store's latest recording, which has samples, is so large."""
+        def is_there():
+            result = run(STACKCTL, "stats", "--json", "-i", self.store)
+            return result.status == DONE and json.loads(result.out)["counters"][name] >= least
+        self.wait_for(name, is_there)
+
     def wait_samples(self, least, seconds=PATIENCE):
         """Waits until more than so many samples are in the store; how many. How soon that is
         depends on what else the machine does."""

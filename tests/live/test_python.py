@@ -8,7 +8,7 @@ import re
 import subprocess
 
 import pprof
-from harness import ROOT, STACKCTL, Skip, check, live, record, run, scratch
+from harness import DONE, ROOT, STACKCTL, Daemon, Recording, Skip, check, live, record, run, scratch
 
 TREE = os.path.join(ROOT, "tests", "workloads", "python_tree.py")
 FAKED = os.path.join(ROOT, "tests", "workloads", "python_faked.c")
@@ -292,10 +292,11 @@ __attribute__((noinline)) void _PyEval_EvalFrameDefault(int depth)
 		spin();
 	__asm__ volatile("");
 }
-int main(void)
+int main(int argc, char **argv)
 {
 	_PyEval_EvalFrameDefault(3);
-	sleep(2); /* until all files have been read */
+	while (argc < 2 || access(argv[1], F_OK)) /* until all files have been read */
+		usleep(10000);
 	return 0;
 }
 """
@@ -313,10 +314,14 @@ def python_unread():
             with open(os.path.join(folder, kind + ".c"), "w", encoding="utf-8") as file:
                 file.write(FAKE % more)
             run("gcc", "-O1", "-rdynamic", "-o", os.path.join(folder, kind), os.path.join(folder, kind + ".c"))
-        recording, result = record(store, "-F", "999", "--", "sh", "-c",
-                                   "".join(os.path.join(folder, kind) + " & " for kind in kinds) + "wait")
-        check("functions are not read" in result.err, result.err)
-        counters = json.loads(recording.text("stats", "--json"))["counters"]
+        enough = os.path.join(folder, "enough")
+        with Daemon(store, "-F", "999", "--", "sh", "-c",
+                    "".join("%s/%s %s & " % (folder, kind, enough) for kind in kinds) + "wait") as daemon:
+            daemon.wait_counter("interpreters_unread", 3)
+            open(enough, "w", encoding="ascii").close()
+            result = daemon.finish()
+        check(result.status == DONE and "functions are not read" in result.err, result.status, result.err)
+        counters = Recording(store).stats()["counters"]
         check(counters["interpreters_unread"] == 3, counters["interpreters_unread"])
         check(counters["managed_frames"] == 0, "frames of nothing", counters["managed_frames"])
         for kind in kinds:
