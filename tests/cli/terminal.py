@@ -13,13 +13,15 @@ from screen import Screen
 
 STACKCTL, STORE, MAKE_STORE = sys.argv[1:]
 ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]")
+# What a command that has had no CPU for a second shows, and takes away before it writes anything else.
+PROGRESS = re.compile(rb"(\rstackctl: \w+: \d+ s)+(\r\x1b\[K|\r?\n)")
 
 
 def shown(*words, env=None, columns=80, rows=24):
-    """(status, bytes) of a command on a terminal."""
+    """(status, bytes) of a command on a terminal, without progress."""
     screen = Screen([STACKCTL, *words, "-i", STORE], columns, rows, env)
     status = screen.finish()
-    return status, screen.raw
+    return status, PROGRESS.sub(b"", screen.raw)
 
 
 def colours_and_pager():
