@@ -37,11 +37,13 @@ def cluster_of(name, shards):
 USER = """<%(name)s><password>%(password)s</password><networks><ip>127.0.0.0/8</ip></networks>
   <profile>%(profile)s</profile><quota>default</quota></%(name)s>"""
 
-USERS = """<yandex><profiles><default></default><reading><readonly>1</readonly></reading></profiles>
-<quotas><default></default></quotas><users>%s</users></yandex>""" % "".join(
-    USER % {"name": name, "password": password, "profile": profile}
-    for name, password, profile in (("default", "", "default"), ("pusher", "secret", "default"),
-                                    ("reader", "", "reading")))
+# A server gives another one of its cluster 50 ms to take a connection, unless it is told otherwise.
+USERS = """<yandex><profiles><default>%(patience)s</default><reading>%(patience)s<readonly>1</readonly></reading></profiles>
+<quotas><default></default></quotas><users>%(users)s</users></yandex>""" % {
+    "patience": "<connect_timeout_with_failover_ms>%d</connect_timeout_with_failover_ms>" % (PATIENCE * 1000),
+    "users": "".join(USER % {"name": name, "password": password, "profile": profile}
+                     for name, password, profile in (("default", "", "default"), ("pusher", "secret", "default"),
+                                                     ("reader", "", "reading")))}
 
 
 KEPT = []  # sockets that keep ports for servers of these tests
