@@ -299,7 +299,7 @@ static void test_child(void **state)
 
 	pid_t pid = fork();
 	if (!pid) {
-		execl("/bin/sleep", "sleep", "30", NULL);
+		execl("/bin/sleep", "sleep", "600", NULL);
 		_exit(127);
 	}
 	for (int i = 0; i < MOST_MS && (!seen || strcmp(seen, exe)); i++) {

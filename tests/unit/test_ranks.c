@@ -156,7 +156,7 @@ static void test_no_rank(void **state)
 /* A process with a rank, until its input ends. */
 static pid_t start(const char *rank, const char *size)
 {
-	char *const arguments[] = {"sleep", "60", NULL};
+	char *const arguments[] = {"sleep", "600", NULL};
 	char first[64], second[64];
 	char *environment[] = {first, second, NULL};
 	pid_t pid = fork();
@@ -175,7 +175,7 @@ static void await(pid_t pid)
 {
 	struct mpi_rank rank;
 
-	for (int i = 0; i < 10000 && mpi_rank_read("/proc", pid, &rank); i++)
+	while (mpi_rank_read("/proc", pid, &rank))
 		usleep(1000);
 }
 
