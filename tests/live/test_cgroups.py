@@ -55,6 +55,8 @@ def move(pid, group):
 def by(store, kind, *options):
     """Samples by part."""
     result = run(STACKCTL, "report", "-i", store, "--json", "--by", kind, *options)
+    if result.status == NO_SAMPLES:
+        return {}
     check(result.status == DONE, "report: status %d" % result.status, result.err)
     return {part[kind]: part["samples"] for part in json.loads(result.out)["parts"]}
 
@@ -88,20 +90,27 @@ def check_exports(store, path):
         check("unit before.service" in svg.read(), "the flame graph lacks the unit")
 
 
-def check_units(store, pid):
+def check_units(store, pid, lost):
+    """`lost`: so many samples of the whole machine found no room, and may be those that are looked for."""
+    def check_sum(found, least, what):
+        check(found + lost >= least, what, found, lost)
+
+    def check_set(found, wanted, what):
+        check(found == wanted or (found < wanted and lost), what, found, lost)
+
     units = by(store, "unit")
     check("[unknown]" not in units, "some have no cgroup", units)
-    mine = by(store, "unit", "--pid", str(pid))
-    check(set(mine) == {"before.service", "after.scope"}, "units", mine)
-    check(by(store, "container").get("docker " + ID[:12], 0) > 0, "the container that has gone", units)
+    check_set(set(by(store, "unit", "--pid", str(pid))), {"before.service", "after.scope"}, "units")
+    check_sum(by(store, "container").get("docker " + ID[:12], 0), 1, "the container that has gone")
     for comm, unit in (FIRST, "before.service"), (SECOND, "second.scope"):
         mine = by(store, "unit", "--comm", comm)
-        check(set(mine) == {unit} and mine[unit] > 40, comm, mine)
+        check_set(set(mine), {unit}, comm)
+        check_sum(mine.get(unit, 0), 40, comm)
     mine = by(store, "unit", "--unit", "before")
-    check(set(mine) == {"before.service"} and mine["before.service"] == units["before.service"],
-          "--unit", mine)
+    check_set(set(mine), {"before.service"}, "--unit")
+    check(mine.get("before.service") == units.get("before.service"), "--unit", mine)
     top = by(store, "unit", "--unit", "stackd-test-%d.slice" % os.getpid())
-    check(set(top) == {"before.service", "after.scope", "second.scope", "docker-%s.scope" % ID}, "--unit", top)
+    check_set(set(top), {"before.service", "after.scope", "second.scope", "docker-%s.scope" % ID}, "--unit")
 
 
 def check_cgroups(*target):
@@ -131,7 +140,8 @@ def check_cgroups(*target):
             check(turns.status == DONE, "programs in turn: status %d" % turns.status, turns.err)
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
-        check_units(store, process.pid)
+        lost = Recording(store).stats()["lost"]
+        check_units(store, process.pid, lost)
         samples = Recording(store).samples("--comm", "chain")
         whole = json.loads(run(STACKCTL, "report", "-i", store, "--json", "--comm", "chain").out)
         check(whole["samples"] == len(samples), "report and export differ", whole["samples"], len(samples))
@@ -140,7 +150,7 @@ def check_cgroups(*target):
         none = run(STACKCTL, "report", "-i", store, "--unit", "none.service")
         check(none.status == NO_SAMPLES, "--unit none.service: status %d" % none.status)
         check_exports(store, "/before.service")
-        check_chains([s for s in samples if s.tid == process.pid], CHAIN)  # other tests have programs of that name
+        check_chains([s for s in samples if s.tid == process.pid], CHAIN, at_least=0 if lost else 40)  # other tests have programs of that name
 
 
 @live
