@@ -5,6 +5,7 @@
 #define SYM_PROGRAM_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
@@ -23,10 +24,11 @@
 
 static char program_dir[] = "/tmp/stackd-sym-XXXXXX";
 
+/* What a cache of compilers has is of another folder, in which the files that it names were. */
 static inline int program_setup(void **state)
 {
 	(void)state;
-	return mkdtemp(program_dir) ? 0 : -1;
+	return mkdtemp(program_dir) ? setenv("CCACHE_DISABLE", "1", true) : -1;
 }
 
 __attribute__((format(printf, 1, 2))) static inline int program_shell(const char *format, ...)
