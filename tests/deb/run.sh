@@ -128,10 +128,11 @@ samples_of_service() {
 workers() {
     # shellcheck disable=SC2016 # expanded inside
     in_service sh -c 'for p in /proc/[0-9]*; do
-        grep -qs "^Name:.stackd-worker" "$p/status" || continue
-        cat "$p/status" | grep -E "^(Uid|CapEff|CapPrm|Seccomp|NoNewPrivs):"
-        grep -q "^Uid:.6[0-9]*.6" "$p/status" && grep -q "^CapPrm:.0000000000000000$" "$p/status" &&
-            grep -q "^Seccomp:.2" "$p/status" || exit 1
+        status=$(cat "$p/status" 2>/dev/null) # in one piece, for a worker may end
+        has() { printf "%s\n" "$status" | grep -q "$1"; }
+        has "^Name:.stackd-worker" || continue
+        printf "%s\n" "$status" | grep -E "^(Uid|CapEff|CapPrm|Seccomp|NoNewPrivs):"
+        has "^Uid:.6[0-9]*.6" && has "^CapPrm:.0000000000000000$" && has "^Seccomp:.2" || exit 1
         found=yes
     done
     test "$found" = yes'

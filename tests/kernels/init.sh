@@ -105,10 +105,11 @@ end() {
     wait
 }
 
-# Every workload, two at a time: one processor each.
+# Every workload, two at a time: one processor each. The console tells which, as a sign of life.
 cat >/tmp/each.sh <<'EOF'
 export PATH=/bin
 while read -r one two; do
+    echo "  $one $two" >/dev/console
     /workloads/$one 0.6 &
     [ -z "$two" ] || /workloads/$two 0.6 &
     wait
