@@ -197,7 +197,8 @@ LABEL(ends_in_third_in)
 third:	mov %rdi, %rcx
 	ret
 
-/* A function that ends in one that an object knows, and a part of one that does. */
+/* What ends in a function that an object knows, and a part of such code. Nothing shows that calls
+ * lead there. */
 	.p2align 4
 LABEL(dispatches)
 dispatching: mov (%rdi), %rax

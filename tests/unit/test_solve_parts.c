@@ -23,7 +23,7 @@ static void test_interpreter(void **state)
 
 static void test_table_of_functions(void **state)
 {
-	check(state, "hands_over", 8);
+	assert_int_equal(at(state, "hands_over")->cfa, STACKD_CFA_NONE);
 	check(state, "handed_0_in", 16);
 	check(state, "handed_1_at", 8);
 	check(state, "handed_1_in", 32);

@@ -132,6 +132,14 @@ static bool shows_function(const struct solver *s, const struct path *p)
 	return begins_function(s, p) || (is_call && has_made_frame(s, p));
 }
 
+/* Notes that a path's instruction shows that the path began at a function's start. Returns 0 or
+ * -ENOMEM. */
+static int note_function(struct solver *s, const struct path *p)
+{
+	confirm_unreturned(s, p->w.owner);
+	return entered_set(&s->entered, solve_function_of(s, p->w.owner), ENTERED_FRAME);
+}
+
 /* --- handlers of exceptions -------------------------------------------------------------------
  *
  * Some code, like OCaml's, links its handlers itself:
@@ -249,6 +257,18 @@ static int follow_landing(struct solver *s, struct path *p)
 
 /* --- jumps --------------------------------------------------------------------------------- */
 
+/* Notes that a path leaves its function by a tail call: of the function that begins at byte
+ * `callee`, or of one outside of the code, which returns if `returns`. Returns 0 or -ENOMEM. */
+static int note_left(struct solver *s, const struct path *p, uint32_t callee, bool returns)
+{
+	uint32_t function = solve_function_of(s, p->w.owner);
+
+	if (callee != CODE_NONE)
+		return entered_pass(&s->entered, function,
+				    solve_function_of(s, solve_owner_at(s, callee)));
+	return returns ? entered_set(&s->entered, function, ENTERED_BY_CALLS) : 0;
+}
+
 /* Follows a jump out of the code, which is a tail call. The path returns if the target does
  * (`returns`), which is not known for functions in other files. */
 static int leave_code(struct solver *s, const struct path *p, bool returns)
@@ -259,6 +279,8 @@ static int leave_code(struct solver *s, const struct path *p, bool returns)
 	if (solve_is_at_return(s, &p->w)) {
 		confirm_unreturned(s, p->w.owner);
 		note_clobbered(s, &p->w);
+		if (!err)
+			err = note_left(s, p, callee, returns);
 	}
 	if (err || !returns)
 		return err;
@@ -295,6 +317,8 @@ static int lose_path(struct solver *s, const struct path *p)
 	if (frame_state_is_at_return(state)) {
 		note_clobbered(s, &p->w);
 		s->jumped += p->insn.idiom != INSN_SLOT;
+		if (entered_set(&s->entered, solve_function_of(s, p->w.owner), ENTERED_JUMPS_AWAY))
+			return -ENOMEM;
 	}
 	if (frame_state_is_at_return(state) &&
 	    (!solve_is_guess(s, p->w.owner) ||
@@ -312,8 +336,11 @@ static int tail_call(struct solver *s, const struct path *p, uint32_t at)
 
 	if (solve_bring_labels(s, p, at))
 		return -ENOMEM;
-	if (solve_is_at_return(s, &p->w))
+	if (solve_is_at_return(s, &p->w)) {
 		note_clobbered(s, &p->w);
+		if (note_left(s, p, at, true))
+			return -ENOMEM;
+	}
 	if (!solve_is_at_return(s, &p->w))
 		solve_fail(s, owner, ANALYSIS_ABSTAINED_RETURN);
 	else if (!solve_is_guess(s, owner))
@@ -412,15 +439,21 @@ static int follow_indirect(struct solver *s, const struct path *p)
 /* --- flow ---------------------------------------------------------------------------------- */
 
 /* Ends a path at a return; a return to an exception handler does not count. If the stack pointer is
- * not known, the path may still be right, since the rules before its loss hold. */
+ * not known, the path may still be right, since the rules before its loss hold. But such a return
+ * leads away, as a jump to an unknown target does. */
 static int leave_function(struct solver *s, const struct work_item *w)
 {
+	if (!frame_state_is_known(states_get(&s->states, w->state)) &&
+	    entered_set(&s->entered, solve_function_of(s, w->owner), ENTERED_JUMPS_AWAY))
+		return -ENOMEM;
 	if (frame_state_has_left(states_get(&s->states, w->state)))
 		return 0;
 	s->returned++;
 	if (solve_is_at_return(s, w)) {
 		owners_confirm(&s->owners, w->owner);
 		note_clobbered(s, w);
+		if (entered_set(&s->entered, solve_function_of(s, w->owner), ENTERED_BY_CALLS))
+			return -ENOMEM;
 	} else if (frame_state_is_known(states_get(&s->states, w->state))) {
 		solve_fail(s, w->owner, ANALYSIS_ABSTAINED_RETURN);
 	}
@@ -541,6 +574,9 @@ static int apply(struct solver *s, struct path *p)
 	if (p->insn.op == INSN_PUSH)
 		returns_push(&s->returns, solve_function_of(s, p->w.owner),
 			     frame_state_saved_since(before, &after));
+	if (after.changed & ~before->changed & FRAME_BOTTOM &&
+	    entered_set(&s->entered, solve_function_of(s, p->w.owner), ENTERED_BY_CALLS))
+		return -ENOMEM;
 	if (p->links == p->w.at) /* the code that loads it from that word is what leads to the
 				  * handler */
 		after.changed &= before->changed | ~FRAME_SP_SHARED;
@@ -570,8 +606,8 @@ static int run(struct solver *s, const struct work_item *w, bool is_weak)
 			return solve_set_returns(s, p.w.owner);
 		}
 		item->visits = p.insn.length << 4 | (item->visits & SOLVE_VISITS_MASK);
-		if (shows_function(s, &p))
-			confirm_unreturned(s, p.w.owner);
+		if (shows_function(s, &p) && note_function(s, &p))
+			return -ENOMEM;
 		if (s->needs_returns &&
 		    frame_state_uses_frame(states_get(&s->states, p.w.state), &p.insn))
 			owners_confirm(&s->owners, p.w.owner);

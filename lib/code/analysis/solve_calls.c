@@ -105,6 +105,8 @@ static int resume_apart(struct solver *s, struct work_item w)
 		return -ENOMEM;
 	s->begins.items[s->begins.count++] = w.at;
 	s->owners.items.items[w.owner].part_of = solve_function_of(s, owner) + 1;
+	if (entered_follow(&s->entered, function, solve_function_of(s, owner)))
+		return -ENOMEM;
 	return worklist_push(&s->weak, &w) ? -ENOMEM : solve_drain(s);
 }
 

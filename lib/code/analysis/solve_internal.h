@@ -6,6 +6,7 @@
 
 #include "analysis/flow_map.h"
 #include "analysis/computed_jumps.h"
+#include "analysis/entered.h"
 #include "analysis/external_returns.h"
 #include "analysis/owners.h"
 #include "analysis/returns.h"
@@ -25,6 +26,7 @@ struct solver {
 	struct external_returns external; /* of functions outside of the code */
 	struct states states;
 	struct returns returns;
+	struct entered entered;
 	VEC(uint32_t) begins; /* by number of a function in `returns`: its first byte */
 	struct flow_map flow;
 	struct owners owners;

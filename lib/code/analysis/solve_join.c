@@ -36,6 +36,8 @@ static int meet(struct solver *s, const struct work_item *w)
 		/* Perhaps they are parts of one function, so they are judged together. */
 		owners_unite(&s->owners, other, w->owner);
 	}
+	if (entered_pass(&s->entered, solve_function_of(s, w->owner), solve_function_of(s, other)))
+		return -ENOMEM;
 	return returns_follow(&s->returns, solve_function_of(s, w->owner),
 			      solve_function_of(s, other));
 }
@@ -66,8 +68,12 @@ static int meet_other(struct solver *s, const struct work_item *w, struct flow_i
 	const struct frame_state *ours = states_get(&s->states, w->state);
 	const struct frame_state *theirs = states_get(&s->states, item->state);
 
-	if (frame_state_is_at_return(ours) && frame_state_is_at_return(theirs))
-		return owners_lean_on(&s->owners, w->owner, item->owner);
+	if (frame_state_is_at_return(ours) && frame_state_is_at_return(theirs)) {
+		int err = entered_follow(&s->entered, solve_function_of(s, w->owner),
+					 solve_function_of(s, item->owner));
+
+		return err ? err : owners_lean_on(&s->owners, w->owner, item->owner);
+	}
 	if (frame_state_is_same_frame(ours, theirs)) {
 		bool is_one = !is_apart(s, w->owner) && !is_apart(s, item->owner);
 

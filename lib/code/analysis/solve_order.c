@@ -77,6 +77,9 @@ int solve_main(struct solver *s, uint64_t vaddr)
 
 	if (!err && at != CODE_NONE && solve_is_pinned(s, at) && !s->needs_returns)
 		owners_confirm(&s->owners, solve_owner_at(s, at));
+	if (!err && at != CODE_NONE && solve_is_pinned(s, at))
+		err = entered_set(&s->entered, solve_function_of(s, solve_owner_at(s, at)),
+				  ENTERED_BY_CALLS);
 	return err;
 }
 
@@ -274,6 +277,21 @@ static int guess_framed(struct solver *s)
 	return err ? err : solve_resume_trapped(s);
 }
 
+/* Finds the functions that are entered by calls (entered.h). Returns 0 or -ENOMEM. */
+static int find_entered(struct solver *s)
+{
+	int err = 0;
+
+	for (uint32_t f = 0; f < s->begins.count && !err; f++) {
+		if (s->code->marks[s->begins.items[f]] & CODE_CALLED ||
+		    s->returns.functions.items[f].pushes)
+			err = entered_set(&s->entered, f, ENTERED_BY_CALLS);
+	}
+	if (!err)
+		entered_settle(&s->entered);
+	return err;
+}
+
 int solve_likely(struct solver *s)
 {
 	static const uint8_t marks[] = {CODE_ENDBR, CODE_POINTED, CODE_PADDED, CODE_BEHIND_CALL};
@@ -281,7 +299,6 @@ int solve_likely(struct solver *s)
 
 	if (!err)
 		err = guess_marked(s, CODE_ENDBR, true);
-
 	if (!err)
 		err = guess_marked(s, CODE_CALLED, false);
 	if (!err)
@@ -306,6 +323,8 @@ int solve_likely(struct solver *s)
 		err = solve_resume_unclaimed(s);
 	if (!err && !s->needs_returns)
 		err = solve_lean_on_callers(s);
+	if (!err)
+		err = find_entered(s);
 	owners_settle_leans(&s->owners, s->first_guess);
 	for (size_t i = s->first_guess; i < s->owners.items.count && !err; i++) {
 		if (!owners_get(&s->owners, (uint32_t)i)->is_confirmed)

@@ -54,6 +54,10 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 		*ret_why = (enum analysis_abstained)(owner->failed - 1);
 		return 2;
 	}
+	if (!s->needs_returns && !entered_is(&s->entered, solve_function_of(s, item.owner))) {
+		*ret_why = ANALYSIS_ABSTAINED_RETURN;
+		return 2;
+	}
 	state = states_get(&s->states, item.state);
 	if (!frame_state_rule(state, ret_rule, ret_why))
 		return 2;
@@ -132,6 +136,7 @@ void solve_free(struct solver *s)
 	flow_map_fini(&s->flow);
 	states_fini(&s->states);
 	returns_fini(&s->returns);
+	entered_fini(&s->entered);
 	free(s->begins.items);
 	free(s->pointed.items);
 	owners_fini(&s->owners);
