@@ -24,6 +24,8 @@ CODE(leaves);
 CODE(behind_leave);
 CODE(disagrees);
 CODE(never);
+CODE(pushes_by_turns);
+CODE(in_pops);
 CODE(jumps_by_return);
 CODE(changes);
 CODE(lost);
@@ -183,6 +185,17 @@ __asm__("	.data\n" /* it has addresses */
 	"	add $8, %rsp\n"
 	"	ret\n"
 	"1:	add $16, %rsp\n"
+	"	ret\n"
+	/* A loop that moves the stack pointer in each turn. */
+	"pushes_by_turns:\n"
+	"	push %rax\n"
+	"	dec %ecx\n"
+	"	jnz pushes_by_turns\n"
+	"	mov $16, %ecx\n"
+	"1:	pop %rax\n"
+	"in_pops:\n"
+	"	dec %ecx\n"
+	"	jnz 1b\n"
 	"	ret\n"
 	"never:\n"
 	"	inc %eax\n"
@@ -456,6 +469,8 @@ static void nothing(void **state)
 	(void)state;
 	assert_false(find(disagrees, &rule));
 	assert_false(find(never, &rule));
+	assert_false(find(pushes_by_turns, &rule));
+	assert_false(find(in_pops, &rule));
 	assert_false(find(jumps_by_return, &rule));
 	assert_false(find(replaces, &rule));
 	assert_false(find(overwrites_address, &rule));

@@ -70,7 +70,7 @@ struct exits {
 	exit_frame_outside_fn *outside; /* NULL: code outside is not used */
 	void *arg;
 	struct insn_decoder decoder;
-	struct int_map seen; /* by vaddr: 1 */
+	struct int_map seen; /* by vaddr: depth_of() of the path that came first */
 	struct way ways[WAYS];
 	size_t way_count;
 	unsigned steps;
@@ -406,14 +406,34 @@ static void add_way(struct exits *e, const struct way *w, uint64_t at)
 	e->ways[e->way_count++].at = at;
 }
 
-/* Returns whether a path is the first that reaches its instruction. (A second path may have another
- * stack pointer there, if a callee has taken words off the stack.) */
+#define DEPTH_LOST 1 /* the stack pointer is not known */
+
+/* Returns a number, at least DEPTH_LOST, for a path's stack pointer; its lowest bit says which
+ * register is the base. */
+static uint32_t depth_of(const struct way *w)
+{
+	uint32_t words = (uint32_t)(w->sp / 8) & INT32_MAX >> 2;
+
+	return w->is_lost ? DEPTH_LOST : 2 + 2 * words + (w->base == INSN_FP);
+}
+
+static bool are_different(uint32_t a, uint32_t b)
+{
+	return a > DEPTH_LOST && b > DEPTH_LOST && (a & 1) == (b & 1) && a != b;
+}
+
+/* Returns whether a path is the first that reaches its instruction. If a second one has another
+ * stack pointer there, it has been through a loop that moves it, or past a call that takes words
+ * off the stack. Then the search fails, since the distance to the frame's end is not known. */
 static bool is_first(struct exits *e, const struct way *w)
 {
+	const uint32_t depth = depth_of(w);
 	uint32_t before;
 
-	return !int_map_enter(&e->seen, w->at, 0, &before) && !int_map_set(&e->seen, w->at, 1) &&
-	       !before;
+	if (int_map_enter(&e->seen, w->at, 0, &before))
+		return false;
+	e->has_failed |= are_different(before, depth);
+	return !before && !int_map_set(&e->seen, w->at, depth);
 }
 
 static bool decode(const struct exits *e, uint64_t at, struct insn *i, uint8_t *bytes)
