@@ -112,9 +112,11 @@ static void show_wrong(const struct caller_check *c, uint32_t caller, uint32_t c
 			object_of(c, to)->path, (unsigned long long)to->offset);
 }
 
-/* A verdict besides those of callflow_step.h: the step cannot be judged yet, so the path is cut
- * before it. */
-#define NOT_YET CALLFLOW_STEP_COUNT
+/* Verdicts besides those of callflow_step.h, for which the path is cut before the step:
+ *   NOT_YET   the step cannot be judged yet;
+ *   UNPROVEN  the step is a guess, and the code does not show that it is right. */
+#define NOT_YET	 CALLFLOW_STEP_COUNT
+#define UNPROVEN (CALLFLOW_STEP_COUNT + 1)
 
 /* Verdicts that hold only until the next caller_check_tick(). */
 enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED };
@@ -162,6 +164,16 @@ static uint32_t weigh(const struct caller_check *c, const struct step *step,
 	return is_bare ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
 }
 
+/* Returns whether a step followed a frame pointer out of a file's code for which no source has a
+ * rule, as nothing shows that this code keeps a frame pointer. */
+static bool is_guess(const struct caller_check *c, const struct step *step)
+{
+	const struct location *callee = location_at(c->with.locations, step->callee);
+
+	return callee->provenance == PROVENANCE_FRAME_POINTER && !step->is_entry &&
+	       object_of(c, callee)->kind == OBJECT_ELF;
+}
+
 static bool is_shared(const struct caller_check *c, uint32_t number)
 {
 	const struct location *l = location_at(c->with.locations, number);
@@ -188,6 +200,8 @@ static int conclude(struct caller_check *c, const struct step *step, struct walk
 		show_wrong(c, step->caller, step->callee);
 	else if (step->may_be_bare)
 		*ret_verdict = weigh(c, step, found.frame, *ret_verdict);
+	else if (*ret_verdict == CALLFLOW_STEP_PROBABLE && is_guess(c, step))
+		*ret_verdict = UNPROVEN;
 	return err;
 }
 
@@ -236,20 +250,40 @@ static uint32_t verdict_of(enum doubt doubt)
 	return doubt == DOUBT_NOT_YET ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
 }
 
-/* Returns the counter of a verdict. NOT_YET counts as unchecked. */
+/* Returns the counter of a verdict. NOT_YET counts as unchecked, UNPROVEN as probable. */
 static uint64_t *count_of(struct caller_check *c, uint32_t verdict)
 {
+	if (verdict == UNPROVEN)
+		verdict = CALLFLOW_STEP_PROBABLE;
 	return &c->counts[verdict == NOT_YET ? CALLFLOW_STEP_UNCHECKED : verdict];
 }
 
-/* Cuts the path before a step whose verdict is WRONG or NOT_YET. Of several such steps, the one
- * nearest to the leaf counts. */
+/* Returns the reason for which a path ends before a step; STACKD_END_ENTRY: the verdict is no
+ * such reason. */
+static enum stackd_end_reason reason_of(uint32_t verdict)
+{
+	switch (verdict) {
+	case CALLFLOW_STEP_WRONG:
+		return STACKD_END_WRONG_CALLER;
+	case NOT_YET:
+		return STACKD_END_RUNTIME_CODE;
+	case UNPROVEN:
+		return STACKD_END_NO_RECIPE;
+	default:
+		return STACKD_END_ENTRY;
+	}
+}
+
+/* Cuts the path before a step whose verdict is WRONG, NOT_YET or UNPROVEN. Of several such steps,
+ * the one nearest to the leaf counts. */
 static void cut(struct path *path, size_t at, uint32_t verdict)
 {
-	if ((verdict != CALLFLOW_STEP_WRONG && verdict != NOT_YET) || at < path->cut)
+	enum stackd_end_reason reason = reason_of(verdict);
+
+	if (reason == STACKD_END_ENTRY || at < path->cut)
 		return;
 	path->cut = at;
-	path->cut_reason = verdict == NOT_YET ? STACKD_END_RUNTIME_CODE : STACKD_END_WRONG_CALLER;
+	path->cut_reason = reason;
 }
 
 /* Leaves a step unchecked until it occurs again. Its verdict before the last tick still holds, if

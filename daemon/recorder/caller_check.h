@@ -13,6 +13,10 @@
  * cannot be read (the process may have ended), the step is taken unchecked, unless other code of
  * the process keeps no frame pointers: then the path ends before it.
  *
+ * A step by the frame pointer out of a file's code is a guess: no source has a rule for that code,
+ * so nothing shows that it keeps a frame pointer. The path ends before it unless the call is
+ * confirmed.
+ *
  * JIT code may be read before all of it is written, and a call in it may be patched later. So a
  * wrong step there is checked again after each caller_check_tick().
  *

@@ -14,16 +14,18 @@
 #include "daemon/worker/walks_in_process.h"
 #include "walk_self.h"
 
-/* outer calls middle, which calls leaf; nobody calls other. Never run. */
+/* outer calls middle, which calls leaf; nobody calls other; any calls what a register says. Never
+ * run. */
 /* clang-format off */
 __asm__(".pushsection .text\n"
 	"outer: call middle\nin_outer: ret\n"
 	"middle: call leaf\nin_middle: ret\n"
 	"other: call leaf\nin_other: ret\n"
 	"leaf: nop\nin_leaf: ret\n"
+	"any: call *%rax\nin_any: ret\n"
 	".popsection\n");
 /* clang-format on */
-extern const char in_outer[], in_middle[], in_other[], leaf[], in_leaf[];
+extern const char in_outer[], in_middle[], in_other[], leaf[], in_leaf[], in_any[];
 
 #define TID 7
 
@@ -204,6 +206,26 @@ static void path_ends_before_wrong_step(void **state)
 	assert_int_equal(frames[0], f.leaf);
 	assert_int_equal(frames[1], f.other);
 	assert_counts(1, 1);
+}
+
+/* A step by a frame pointer out of a file's code is a guess, which an indirect call does not
+ * confirm. Steps by rules may lead there. */
+static void guess_that_is_not_confirmed(void **state)
+{
+	const uint32_t any = location_of(in_any, true, PROVENANCE_CFI);
+	const uint32_t guessed[] = {f.outer, any, f.leaf}, ruled[] = {any, f.other};
+	const uint32_t called[] = {f.outer, f.middle, f.leaf};
+	uint32_t frames[8];
+
+	(void)state;
+	for (int turn = 0; turn < 2; turn++) {
+		assert_int_equal(take(0, guessed, 3, frames), 1);
+		assert_int_equal(f.path.cut, 2);
+		assert_int_equal(f.path.cut_reason, STACKD_END_NO_RECIPE);
+	}
+	assert_int_equal(caller_check_counts(f.steps).probable, 1);
+	assert_int_equal(take(0, ruled, 2, frames), 2);
+	assert_int_equal(take(0, called, 3, frames), 3);
 }
 
 /* The thread's next walk keeps frames beyond the wrong step, and then drops them. */
@@ -439,6 +461,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(right_steps),
 		T(path_ends_before_wrong_step),
+		T(guess_that_is_not_confirmed),
 		T(kept_frames_stay_cut),
 		T(return_address_that_was_put),
 		T(return_address_in_doubt),
