@@ -7,8 +7,10 @@ import json
 import re
 import sys
 
-from harness import (DONE, WORKLOADS, Daemon, Recording, check, faulty_stackd, is_at_end, is_moment, live,
-                     record, scratch, user_frames)
+import chains
+from chains import Expectation
+from harness import (DONE, WORKLOADS, Daemon, Recording, check, check_chains, faulty_stackd, is_at_end, is_incomplete,
+                     is_moment, live, record, scratch, user_frames)
 
 PATHS = {"steady": "main steady", "outer": "main steady outer",
          "inner": "main steady outer inner", "chooser": "main steady chooser",
@@ -108,6 +110,23 @@ def test_provenance_forged():
         check(sum(forged.values()) >= 100, "too few samples", forged)
         check(not any("liar" in path for path in paths), "a path has the wrong caller", paths)
         check(stats["steps"]["wrong"] >= 1, "the step has no verdict", stats["steps"])
+
+
+@live
+def test_provenance_baits():
+    """Where stale return addresses stand in the place of those that code without unwind information
+    would have if it had been called, no path goes on to them."""
+    expectation = Expectation.of_source("baits")
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "--ring-bytes", "64M", "-F", 3989, "--", WORKLOADS + "/baits", 0.3)
+        samples = [sample for sample in recording.samples() if not is_moment(sample)]
+        print(recording.stats()["end_reasons"])
+    check_chains([sample for sample in samples if not is_incomplete(sample)], expectation, 0)
+    cut = collections.Counter(user_frames(sample)[1:] for sample in samples if is_incomplete(sample))
+    wrong = [(chains.text_of(frames), count) for frames, count in cut.items() if not expectation.can_be_end(frames)]
+    check(not wrong, "paths that are cut have wrong callers", *wrong)
+    leaves = {user_frames(sample)[-1].symbol for sample in samples if user_frames(sample)}
+    check({"island", "inner", "inside", "beyond", "pushes"} <= leaves, "functions that were not met", leaves)
 
 
 @live
