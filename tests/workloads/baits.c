@@ -8,8 +8,11 @@
  * back between   the same, and calls `inner` routine   is entered by a return, on a stack of its
  * own full of baits, and calls `inside` exchanges changes to such a stack, and calls `beyond`
  *   pushes    pushes baits in a loop, and takes them off again
+ *   shared    is called, and entered in the middle by a jump of `enters`, whose frame is larger:
+ * its own return address would be where the bait is
  *
  * EXPECT: main;steady;jumps;liar;decoy
+ * EXPECT: main;steady;enters;liar;decoy
  * EXPECT: main;steady;island
  * EXPECT: main;steady;between;inner
  * EXPECT: main;steady;begins
@@ -17,6 +20,7 @@
  * EXPECT: @bottom;exchanges;beyond
  * EXPECT: main;steady;exchanges
  * EXPECT: main;steady;pushes
+ * EXPECT: main;steady;shared
  */
 #include <stdint.h>
 
@@ -31,6 +35,8 @@ void jumps(void (*called)(void), long is_between);
 void begins(uint64_t *stack);
 void exchanges(uint64_t *stack);
 void pushes(const void *bait);
+void shared(void);
+void enters(void (*called)(void));
 void inner(void), inside(void), beyond(void);
 extern const char bait[] __asm__(".Lbait"), routine[] __asm__("routine");
 uint64_t *steadys_stack __attribute__((visibility("hidden")));
@@ -53,6 +59,11 @@ BARE(exchanges, "push %rbx\npush %rbp\npush %r12\nmov %rdi, %r12\nxchg %rsp, %r1
 BARE(pushes, "push %rbx\nmov $16, %ebx\n1: push %rdi\nmov $50, %ecx\n2: dec %ecx\njnz 2b\n"
 	     "dec %ebx\njnz 1b\nmov $16, %ebx\n1: pop %rax\nmov $50, %ecx\n2: dec %ecx\njnz 2b\n"
 	     "dec %ebx\njnz 1b\npop %rbx\nret");
+
+BARE(shared, "sub $40, %rsp\nxor %edx, %edx\nmov $400, %ecx\n.Lshared: dec %ecx\njnz .Lshared\n"
+	     "test %rdx, %rdx\njnz 1f\nadd $40, %rsp\nret\n1: jmp *%rdx");
+BARE(enters, "push %rbx\ncall liar\nsub $64, %rsp\nlea 1f(%rip), %rdx\nmov $400, %ecx\n"
+	     "jmp .Lshared\n1: add $64, %rsp\npop %rbx\nret");
 
 static CALLEE void decoy(void)
 {
@@ -90,6 +101,8 @@ static CALLEE void steady(void)
 		begins(&stack[WORDS - TOP + 1]);
 		exchanges(&stack[WORDS - TOP]);
 		pushes(bait);
+		shared();
+		enters(decoy);
 		KEEP;
 	}
 }

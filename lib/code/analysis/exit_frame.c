@@ -76,6 +76,7 @@ struct exits {
 	unsigned steps;
 	unsigned returns;
 	bool has_failed;
+	bool is_open;	  /* a path has ended at a jump to an unknown target */
 	bool is_loose;	  /* a path may change all callee-saved registers but the frame pointer */
 	struct way found; /* the path at its return */
 };
@@ -620,6 +621,7 @@ static bool pass(struct exits *e, struct way *w, const struct insn *i, const uin
 		return false;
 	case INSN_JUMP_INDIRECT:
 		next = target_of(w, i);
+		e->is_open |= !next;
 		break;
 	case INSN_JUMP:
 		next = i->target;
@@ -714,8 +716,11 @@ static bool find_rule(const struct exits *code, const struct way *begin,
 {
 	struct exits e;
 
-	return (find(code, begin, false, &e) || find(code, begin, true, &e)) && !e.has_failed &&
-	       rule_of(&e.found, ret_rule);
+	if (!(find(code, begin, false, &e) || find(code, begin, true, &e)) || e.has_failed ||
+	    !rule_of(&e.found, ret_rule))
+		return false;
+	ret_rule->cfa_add |= e.is_open ? EXIT_FRAME_OPEN : 0;
+	return true;
 }
 
 bool exit_frame_find_outside(exit_frame_read_fn *read, exit_frame_outside_fn *outside, void *arg,

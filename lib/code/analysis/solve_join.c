@@ -58,10 +58,27 @@ static bool traps(const struct solver *s, uint32_t at)
 	return false;
 }
 
+/* Returns whether two states have the stack pointer at different distances from the CFA. */
+static bool are_apart(const struct frame_state *a, const struct frame_state *b)
+{
+	return a->reg[INSN_SP].origin == FRAME_CFA && b->reg[INSN_SP].origin == FRAME_CFA &&
+	       a->reg[INSN_SP].offset != b->reg[INSN_SP].offset;
+}
+
+/* Returns whether an owner's function is one for certain: it is called, or saves registers. */
+static bool is_called(const struct solver *s, uint32_t owner)
+{
+	uint32_t function = solve_function_of(s, owner);
+
+	return s->code->marks[s->begins.items[function]] & CODE_CALLED ||
+	       s->returns.functions.items[function].pushes;
+}
+
 /* Handles a guess that reaches another owner's code in another state. Returns 1: the frame is the
  * same, and the states are to be joined; 0: they are not to be joined; -ENOMEM. A guess that leads
- * into code with a known, different frame is wrong. But both may end in a third function; and parts
- * of several functions can share code that only traps. */
+ * into code with a known, different frame is wrong. But both may end in a third function; parts of
+ * several functions can share code that only traps; and a function may jump into the middle of
+ * another, so that neither frame is certain there. */
 static int meet_other(struct solver *s, const struct work_item *w, struct flow_item *item,
 		      bool is_weak)
 {
@@ -81,10 +98,13 @@ static int meet_other(struct solver *s, const struct work_item *w, struct flow_i
 	}
 	if (is_weak || !frame_state_is_known(theirs))
 		return 0;
-	if (traps(s, w->at))
+	if (traps(s, w->at)) {
 		item->state = STATES_UNKNOWN;
-	else
-		solve_fail(s, w->owner, ANALYSIS_ABSTAINED_CFA);
+		return 0;
+	}
+	if (are_apart(ours, theirs) && is_called(s, w->owner) && is_called(s, item->owner))
+		return 1;
+	solve_fail(s, w->owner, ANALYSIS_ABSTAINED_CFA);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 
+#include "analysis/exit_frame.h"
 #include "arch/call_site.h"
 #include "arch/call_source.h"
 #include "arch/code_form.h"
@@ -402,14 +403,16 @@ enum stackd_end_reason heuristic_step_by_next(struct walk_run *run)
 
 /* --- the trampoline of uretprobes ------------------------------------------------------------ */
 
-/* Steps out of code of a file by a rule from its paths to returns. */
+/* Steps out of code of a file by a rule from its paths to returns. Such a rule is used only if all
+ * paths are known: code that jumps lead to, from frames of different sizes, may leave by a jump and
+ * return only to one of them. */
 static bool step_by_file_exit(struct walk_run *run, const struct object *object, uint64_t offset)
 {
 	struct stackd_rule rule;
 
 	return run->code &&
 	       runtime_code_file_exit(run->code, object, offset + !run->at.walk.is_exact, &rule) &&
-	       step_by_ways(run, &rule);
+	       !(rule.cfa_add & EXIT_FRAME_OPEN) && step_by_ways(run, &rule);
 }
 
 enum stackd_end_reason heuristic_step_by_frame_pointer(struct walk_run *run,
