@@ -71,15 +71,21 @@ done
 get 403 "${link}api/recordings" -H 'Host:'
 get 405 "${link}api/recordings" -X POST -d x
 get 405 "${link}api/recordings" -X DELETE
-listens=$(python3 -c 'import sys
-for line in open("/proc/net/tcp"):
-    part = line.split()
-    if part[3] == "0A" and part[1].endswith(":%04X" % int(sys.argv[1])):
-        print(part[1].split(":")[0])
-for line in open("/proc/net/tcp6"):
-    part = line.split()
-    if part[3] == "0A" and part[1].endswith(":%04X" % int(sys.argv[1])):
-        print("six")' "$port")
+# Of listening sockets with this port, those of the server: another program may have the port at another address.
+listens=$(python3 - "$port" "$server" <<'PYTHON'
+import glob, os, sys
+port, server = sys.argv[1:]
+try:
+    own = {os.readlink(fd) for fd in glob.glob("/proc/%s/fd/*" % server)}
+except PermissionError:
+    own = set()
+for list in "tcp", "tcp6":
+    for line in open("/proc/net/" + list):
+        part = line.split()
+        if part[3] == "0A" and part[1].endswith(":%04X" % int(port)) and (not own or "socket:[%s]" % part[9] in own):
+            print(part[1].split(":")[0] if list == "tcp" else "six")
+PYTHON
+)
 [ "$listens" = 0100007F ] || fail "it listens on: $listens"
 
 # The page: its files, and all of them as one, with a place for data.
