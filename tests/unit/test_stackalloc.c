@@ -42,8 +42,8 @@ static struct estimate sampled(size_t size, unsigned blocks, size_t failing)
 	return e;
 }
 
-/* The mean of many estimates lies within five standard errors of the truth, and of their 95 %
- * intervals as many cover it as should. */
+/* The mean of many estimates lies within six standard errors of the truth, which chance violates in
+ * 2 of 10^9 cases, and of their 95 % intervals as many cover it as should. */
 static void sample_estimates_are_unbiased(void **state)
 {
 	static const struct {
@@ -66,10 +66,12 @@ static void sample_estimates_are_unbiased(void **state)
 			squares += (e.bytes - truth) * (e.bytes - truth);
 			covered += fabs(e.bytes - truth) <= 1.96 * sqrt(e.variance) + 1;
 		}
-		assert_true(fabs(sum / RUNS) <= 5 * sqrt(squares) / RUNS + 1);
-		/* 950 of 1000 but for 5 deviations of 7; fewer where there are few samples. */
+		assert_true(fabs(sum / RUNS) <= 6 * sqrt(squares) / RUNS + 1);
+		/* Such an interval covers it with a probability of 94.6 % in the first case, of
+		 * 95.2 % in the third, and of less where there are few samples. By the binomial
+		 * distribution, of 1,000 fewer than 905 or more than 988 do in 1 of 10^7 runs. */
 		if (cases[c].blocks >= 200)
-			assert_in_range(covered, 915, 985);
+			assert_in_range(covered, 905, 988);
 	}
 }
 
