@@ -117,7 +117,8 @@ static void top_move(struct top *top, int64_t to)
 static int top_update(struct top *top)
 {
 	struct top_state *s = &top->state;
-	int err = top_model_rows(top->model, s->view, s->sort, &top->rows, &top->n_rows);
+	int err = top_model_rows(top->model, s->view, s->sort, s->is_reversed, &top->rows,
+				 &top->n_rows);
 
 	if (err < 0)
 		return err;
@@ -154,6 +155,7 @@ static int top_look(struct top *top)
 	else
 		top_model_set_pid(top->model, s->pid);
 	err = top_model_refresh(top->model, &error);
+	s->has_waits = top_model_has_waits(top->model);
 	snprintf(s->error, sizeof(s->error), "%s", top_model_missing(top->model));
 	if (err < 0 && !top_is_early(top, err))
 		snprintf(s->error, sizeof(s->error), "%s", error ? error : strerror(-err));
@@ -215,7 +217,7 @@ static int top_close(struct top *top)
 	const struct top_row *row = top->n_rows ? &top->rows[s->at] : NULL;
 	uint32_t at = s->at;
 
-	if (!row || s->view == TOP_FUNCTIONS || s->view == TOP_PROCESSES)
+	if (!row || (s->view != TOP_PATHS && s->view != TOP_CALLERS))
 		return 0;
 	if (row->is_open) {
 		int err = top_model_open(top->model, row->key, false);
@@ -259,6 +261,37 @@ static int top_zoom(struct top *top, int by)
 	return top_look(top);
 }
 
+static int top_sort_by(struct top *top, enum top_sort sort)
+{
+	top->state.sort = sort;
+	return top_show(top, top->state.view, 0);
+}
+
+/* Handles the keys that choose the order of rows, which are those of top(1). */
+static int top_key_sort(struct top *top, int key)
+{
+	switch (key) {
+	case 's':
+	case '>':
+		return top_sort_by(top, (top->state.sort + 1) % TOP_SORTS);
+	case '<':
+		return top_sort_by(top, (top->state.sort + TOP_SORTS - 1) % TOP_SORTS);
+	case 'P':
+		return top_sort_by(top, TOP_BY_SELF);
+	case 'T':
+		return top_sort_by(top, TOP_BY_TOTAL);
+	case 'W':
+		return top_sort_by(top, TOP_BY_WAIT);
+	case 'N':
+		return top_sort_by(top, TOP_BY_NAME);
+	case 'R':
+		top->state.is_reversed = !top->state.is_reversed;
+		return top_show(top, top->state.view, 0);
+	default:
+		return 0;
+	}
+}
+
 static int top_key_view(struct top *top, int key)
 {
 	switch (key) {
@@ -268,10 +301,9 @@ static int top_key_view(struct top *top, int key)
 	case '2':
 	case '3':
 	case '4':
+	case '5':
+	case '6':
 		return top_show(top, (enum top_view)(key - '1'), 0);
-	case 's':
-		top->state.sort = (top->state.sort + 1) % TOP_SORTS;
-		return top_show(top, top->state.view, 0);
 	case '+':
 	case '-':
 		return top_zoom(top, key == '+' ? 1 : -1);
@@ -292,7 +324,7 @@ static int top_key_view(struct top *top, int key)
 		top_move(top, top->state.at);
 		return 0;
 	default:
-		return 0;
+		return top_key_sort(top, key);
 	}
 }
 
@@ -454,11 +486,12 @@ int cmd_top(int argc, char **argv)
 		.parser = top_parse,
 		.args_doc = "[FILE[@ID]]",
 		.doc = "Shows what runs now: the last seconds of a recording, while stackd makes "
-		       "it.\vNumbers are shares of the samples of the last seconds. The keys are "
-		       "shown by 'h'; those of every day are:\n\n"
-		       "  Tab    functions, call paths, callers, processes\n"
+		       "it.\vShares are of the samples of the last seconds; waits are the time that "
+		       "threads were blocked or waited for a CPU (stackd --wait). 'h' shows all "
+		       "keys; the most used ones:\n\n"
+		       "  Tab    functions, call paths, callers, processes, units, containers\n"
 		       "  Enter  open a row; a function: its callers; a process: only it\n"
-		       "  s      sort by self, total or name\n"
+		       "  P T W N  sort by self, total, waits, or name (process id); R: reversed\n"
 		       "  space  pause\n"
 		       "  q      quit\n",
 		.children = children,

@@ -315,7 +315,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return main_print(usage);
-	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 ||
+	    strcmp(argv[1], "-v") == 0)
 		return main_print(print_version);
 	if (strcmp(argv[1], "record") == 0)
 		return perf_habits_record(argv);

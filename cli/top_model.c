@@ -26,8 +26,10 @@
 #include "tree/calltree.h"
 #include "tree/flat.h"
 #include "tree/groups.h"
+#include "tree/partition.h"
 #include "sym/reader_names.h"
 #include "base/int_map.h"
+#include "base/strings.h"
 #include "store/store_reader.h"
 
 #define TOP_LEAST 0.002 /* rows of trees below this share of all samples are left out */
@@ -44,6 +46,7 @@ struct top_model {
 	const struct input *input;
 	struct profile_filter filter; /* the input's filter, narrowed to the time and the process
 				       * that are shown */
+	struct profile_filter wait_filter; /* the same, for waits */
 	int32_t pid;
 	const char *host; /* the only host of a server's database that is shown; NULL: all that the
 			   * options choose */
@@ -56,7 +59,9 @@ struct top_model {
 	struct reader_names *late;
 	struct store_reader *reader; /* made by the last refresh */
 	struct profile *profile;
+	struct profile *waits; /* of the same time and threads; NULL: none were recorded */
 	struct calltree *tree, *callers; /* NULL until a view needs them */
+	struct strings *names;		 /* of units and containers */
 	VEC(struct top_row) rows;
 	VEC(uint32_t) children;
 };
@@ -65,7 +70,9 @@ int top_model_new(const struct input *input, struct top_model **ret_model)
 {
 	struct top_model *m = calloc(1, sizeof(*m));
 
-	if (!m || input_reader_names(&m->late) < 0) {
+	if (!m || strings_new(&m->names) < 0 || input_reader_names(&m->late) < 0) {
+		if (m)
+			strings_free(m->names);
 		free(m);
 		return -ENOMEM;
 	}
@@ -80,9 +87,10 @@ static void model_drop(struct top_model *m)
 	calltree_free(m->tree);
 	calltree_free(m->callers);
 	profile_free(m->profile);
+	profile_free(m->waits);
 	store_reader_close(m->reader);
 	m->tree = m->callers = NULL;
-	m->profile = NULL;
+	m->profile = m->waits = NULL;
 	m->reader = NULL;
 	m->rows.count = 0;
 }
@@ -93,6 +101,7 @@ void top_model_free(struct top_model *m)
 		return;
 	model_drop(m);
 	reader_names_free(m->late);
+	strings_free(m->names);
 	buf_free(&m->missing);
 	int_map_fini(&m->touched);
 	free(m->rows.items);
@@ -201,11 +210,31 @@ static int open_store(struct top_model *m, struct store_reader **ret_reader, cha
 	return err == 0 ? reader_names_find(m->late, *ret_reader, TOP_NAMES_NS) : err;
 }
 
+/* Sums up the waits of what is shown, if there are any. */
+static int sum_up_waits(struct top_model *m)
+{
+	const uint64_t wanted = UINT64_C(1) << SERIES_WAIT_BLOCKED;
+	uint64_t series;
+	int err;
+
+	if (input_is_fleet(m->input) || store_reader_series(m->reader, &series) < 0 ||
+	    !(series & wanted))
+		return 0;
+	m->wait_filter = m->filter;
+	m->wait_filter.metric = METRIC_WAIT;
+	err = profile_new(m->reader, &m->wait_filter, &m->waits);
+	return err == -ENODATA ? 0 : err;
+}
+
 static int sum_up(struct top_model *m)
 {
-	int err = m->input->shows_interpreter ? 0 : interpreter_hide(m->reader);
+	int err = m->input->shows_interpreter ? 0 : interpreter_hide(m->reader), waits;
 
-	return err < 0 ? err : profile_new(m->reader, &m->filter, &m->profile);
+	if (err < 0)
+		return err;
+	waits = sum_up_waits(m);
+	err = profile_new(m->reader, &m->filter, &m->profile);
+	return err < 0 && err != -ENODATA ? err : waits < 0 ? waits : err;
 }
 
 int top_model_refresh(struct top_model *m, char **ret_error)
@@ -254,20 +283,22 @@ static int model_add(struct top_model *m, const struct top_row *row)
 	return err;
 }
 
-static int model_make_tree(struct top_model *m)
+static int model_tree_of(struct profile *profile, struct calltree **ret_tree)
 {
 	size_t n;
-	const struct profile_entry *entries = profile_entries(m->profile, &n);
-	int err;
+	const struct profile_entry *entries = profile_entries(profile, &n);
+	int err = calltree_new(profile, CALLTREE_BY_SYMBOL, ret_tree);
 
-	if (m->tree)
-		return 0;
-	err = calltree_new(m->profile, CALLTREE_BY_SYMBOL, &m->tree);
 	for (size_t i = 0; err == 0 && i < n; i++)
-		err = calltree_add(m->tree, &entries[i]);
+		err = calltree_add(*ret_tree, &entries[i]);
 	if (err == 0)
-		calltree_sum(m->tree);
+		calltree_sum(*ret_tree);
 	return err;
+}
+
+static int model_make_tree(struct top_model *m)
+{
+	return m->tree ? 0 : model_tree_of(m->profile, &m->tree);
 }
 
 static int model_make_callers(struct top_model *m)
@@ -282,50 +313,187 @@ static int model_make_callers(struct top_model *m)
 	return err == 0 ? calltree_invert(m->tree, &limits, m->callers, &is_cut) : err;
 }
 
+bool top_model_has_waits(const struct top_model *m)
+{
+	return m->waits != NULL;
+}
+
+/* --- functions ------------------------------------------------------------------------------ */
+
+static const char *owner_join(const char *owner, const char *name)
+{
+	return !owner || !strcmp(owner, name) ? name : "*";
+}
+
+/* Gives the names of processes by symbol, which the caller frees: "*" where there are several, NULL
+ * for what is in no path. NULL: memory is short. */
+static const char **model_owners(struct top_model *m)
+{
+	const struct store_tables *t = profile_tables(m->profile);
+	const char **owners = calloc(profile_symbol_count(m->profile) + 1, sizeof(*owners));
+	size_t n, n_frames;
+	const struct profile_entry *entries = profile_entries(m->profile, &n);
+
+	for (size_t i = 0; owners && i < n; i++) {
+		const struct profile_entry *e = &entries[i];
+		const char *name = t->processes[t->threads[e->thread].process].comm;
+		const struct profile_frame *frames =
+			profile_frames(m->profile, e->node, e->end_reason, e->origin, &n_frames);
+
+		for (size_t at = 0; frames && at < n_frames; at++) {
+			const char **owner = &owners[frames[at].symbol->number];
+
+			*owner = owner_join(*owner, name ? name : "?");
+		}
+	}
+	return owners;
+}
+
+/* Adds the waits of functions to their rows, and rows for functions in which threads only waited.
+ */
+static int model_function_waits(struct top_model *m)
+{
+	struct int_map row_of = {0};
+	struct calltree *tree = NULL;
+	struct flat flat = {0};
+	int err = model_tree_of(m->waits, &tree);
+
+	for (uint32_t i = 0; err == 0 && i < m->rows.count; i++)
+		err = int_map_set(&row_of, m->rows.items[i].key, i);
+	if (err == 0)
+		err = flat_make(m->waits, tree, &flat);
+	for (uint32_t i = 0; err == 0 && i < flat.n; i++) {
+		const struct profile_symbol *s = profile_symbol_at(m->waits, flat.rows[i].symbol);
+		const uint64_t key = model_key(0, s);
+		const uint32_t row = int_map_find(&row_of, key);
+
+		if (row != INT_MAP_NONE)
+			m->rows.items[row].wait = flat.rows[i].total;
+		else
+			err = model_add(m, &(struct top_row){.key = key,
+							     .wait = flat.rows[i].total,
+							     .name = s->name,
+							     .object = s->object,
+							     .process = ""});
+	}
+	flat_free(&flat);
+	calltree_free(tree);
+	int_map_fini(&row_of);
+	return err;
+}
+
 static int model_functions(struct top_model *m)
 {
-	struct flat flat;
-	int err = flat_make(m->profile, m->tree, &flat);
+	const char **owners = model_owners(m);
+	struct flat flat = {0};
+	int err = owners ? 0 : -ENOMEM;
+
+	if (err == 0)
+		err = flat_make(m->profile, m->tree, &flat);
 
 	for (uint32_t i = 0; err == 0 && i < flat.n; i++) {
 		const struct profile_symbol *s = profile_symbol_at(m->profile, flat.rows[i].symbol);
 
-		err = model_add(m, &(struct top_row){.key = model_key(0, s),
-						     .total = flat.rows[i].total,
-						     .self = flat.rows[i].self,
-						     .name = s->name,
-						     .object = s->object});
+		err = model_add(m, &(struct top_row){
+					   .key = model_key(0, s),
+					   .total = flat.rows[i].total,
+					   .self = flat.rows[i].self,
+					   .name = s->name,
+					   .object = s->object,
+					   .process = owners[s->number] ? owners[s->number] : ""});
 	}
-	if (err == 0)
-		flat_free(&flat);
-	return err;
+	flat_free(&flat);
+	free(owners);
+	return err == 0 && m->waits ? model_function_waits(m) : err;
 }
+
+/* --- processes, units, containers ----------------------------------------------------------- */
 
 static int model_processes(struct top_model *m)
 {
 	const struct store_tables *t = profile_tables(m->profile);
-	struct groups groups;
+	struct groups groups = {0}, waits = {0};
 	int err = groups_by_process(m->profile, &groups);
 
-	if (err < 0)
-		return err;
-	for (uint32_t i = 0; err == 0 && i < groups.n_ranking; i++) {
-		const struct store_process *p = &t->processes[groups.ranking[i]];
-		uint64_t samples = groups.samples[groups.ranking[i]];
+	if (err == 0 && m->waits)
+		err = groups_by_process(m->waits, &waits);
+	for (uint32_t i = 0; err == 0 && i < groups.n; i++) {
+		const struct store_process *p = &t->processes[i];
+		const uint64_t samples = groups.samples[i], wait = m->waits ? waits.samples[i] : 0;
 		const struct profile_symbol host = {.name = p->comm ? p->comm : "", .object = ""};
 		const uint64_t key =
 			input_is_fleet(m->input) ? model_key(0, &host) : (uint64_t)p->number + 1;
 
+		if (!samples && !wait)
+			continue;
 		err = model_add(m, &(struct top_row){.key = key,
 						     .total = samples,
 						     .self = samples,
+						     .wait = wait,
 						     .name = p->comm ? p->comm : "?",
 						     .object = p->exe ? p->exe : "",
 						     .pid = p->pid});
 	}
 	groups_free(&groups);
+	groups_free(&waits);
 	return err;
 }
+
+/* Returns the row of a part, which is added if there is none; NULL: memory is short. */
+static struct top_row *model_part(struct top_model *m, const struct partition *p, uint32_t part)
+{
+	struct buf name = {0};
+	uint32_t number;
+	uint64_t key;
+	int err;
+
+	partition_put_name(p, part, true, &name);
+	buf_put_u8(&name, '\0');
+	err = name.failed ? -ENOMEM : strings_intern(m->names, (const char *)name.data, &number);
+	buf_free(&name);
+	if (err < 0)
+		return NULL;
+	key = (uint64_t)number + 1;
+	for (size_t i = 0; i < m->rows.count; i++)
+		if (m->rows.items[i].key == key)
+			return &m->rows.items[i];
+	if (model_add(m, &(struct top_row){.key = key,
+					   .name = strings_at(m->names, number),
+					   .object = ""}) < 0)
+		return NULL;
+	return &m->rows.items[m->rows.count - 1];
+}
+
+static int model_add_parts(struct top_model *m, struct profile *profile, enum partition_by by)
+{
+	struct partition p;
+	int err = partition_make(profile, by, &p);
+
+	if (err < 0)
+		return err;
+	for (uint32_t i = 0; err == 0 && i < p.groups.n_ranking; i++) {
+		const uint32_t part = p.groups.ranking[i];
+		struct top_row *row = model_part(m, &p, part);
+
+		if (!row)
+			err = -ENOMEM;
+		else if (profile == m->waits)
+			row->wait = p.groups.samples[part];
+		else
+			row->self = row->total = p.groups.samples[part];
+	}
+	partition_free(&p);
+	return err;
+}
+
+static int model_parts(struct top_model *m, enum partition_by by)
+{
+	int err = model_add_parts(m, m->profile, by);
+
+	return err == 0 && m->waits ? model_add_parts(m, m->waits, by) : err;
+}
+
+/* --- trees ---------------------------------------------------------------------------------- */
 
 static bool model_is_open(const struct top_model *m, uint64_t key, uint64_t samples, uint64_t all)
 {
@@ -439,23 +607,60 @@ static int model_tree(struct top_model *m, const struct calltree *tree, bool is_
 	return err;
 }
 
-static int model_compare_rows(const void *a, const void *b, void *arg)
-{
-	const struct top_row *x = a, *y = b;
-	enum top_sort sort = *(enum top_sort *)arg;
-	uint64_t p = sort == TOP_BY_SELF ? x->self : x->total;
-	uint64_t q = sort == TOP_BY_SELF ? y->self : y->total;
+struct model_sort {
+	enum top_sort sort;
+	bool is_reversed, by_pid;
+};
 
-	if (sort != TOP_BY_NAME && p != q)
+static int model_compare(const struct top_row *x, const struct top_row *y,
+			 const struct model_sort *s)
+{
+	const bool by_self = s->sort == TOP_BY_SELF, by_wait = s->sort == TOP_BY_WAIT;
+	const uint64_t p = by_wait ? x->wait : by_self ? x->self : x->total;
+	const uint64_t q = by_wait ? y->wait : by_self ? y->self : y->total;
+
+	if (s->sort != TOP_BY_NAME && p != q)
 		return p < q ? 1 : -1;
-	if (sort != TOP_BY_NAME && x->total != y->total)
+	if (s->sort != TOP_BY_NAME && x->total != y->total)
 		return x->total < y->total ? 1 : -1;
+	if (s->sort == TOP_BY_NAME && s->by_pid && x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
 	return strcmp(x->name, y->name);
 }
 
-int top_model_rows(struct top_model *m, enum top_view view, enum top_sort sort,
+static int model_compare_rows(const void *a, const void *b, void *arg)
+{
+	const struct model_sort *s = arg;
+	const int order = model_compare(a, b, s);
+
+	return s->is_reversed ? -order : order;
+}
+
+/* Makes the rows of a view, which are not sorted yet if they are a list. */
+static int model_view(struct top_model *m, enum top_view view)
+{
+	switch (view) {
+	case TOP_FUNCTIONS:
+		return model_functions(m);
+	case TOP_PROCESSES:
+		return model_processes(m);
+	case TOP_UNITS:
+		return model_parts(m, PARTITION_BY_UNIT);
+	case TOP_CONTAINERS:
+		return model_parts(m, PARTITION_BY_CONTAINER);
+	case TOP_CALLERS:
+		return model_tree(m, m->callers, true);
+	default:
+		return model_tree(m, m->tree, false);
+	}
+}
+
+int top_model_rows(struct top_model *m, enum top_view view, enum top_sort sort, bool is_reversed,
 		   const struct top_row **ret_rows, uint32_t *ret_count)
 {
+	struct model_sort how = {.sort = sort,
+				 .is_reversed = is_reversed,
+				 .by_pid = view == TOP_PROCESSES && !input_is_fleet(m->input)};
 	int err = 0;
 
 	m->rows.count = 0;
@@ -464,15 +669,12 @@ int top_model_rows(struct top_model *m, enum top_view view, enum top_sort sort,
 	if (err == 0 && m->profile && view == TOP_CALLERS)
 		err = model_make_callers(m);
 	if (err == 0 && m->profile)
-		err = view == TOP_FUNCTIONS   ? model_functions(m)
-		      : view == TOP_PROCESSES ? model_processes(m)
-		      : view == TOP_PATHS     ? model_tree(m, m->tree, false)
-					      : model_tree(m, m->callers, true);
+		err = model_view(m, view);
 	if (err < 0)
 		return err;
-	if ((view == TOP_FUNCTIONS || view == TOP_PROCESSES) && m->rows.count)
+	if (view != TOP_PATHS && view != TOP_CALLERS && m->rows.count)
 		qsort_r(m->rows.items, m->rows.count, sizeof(*m->rows.items), model_compare_rows,
-			&sort);
+			&how);
 	*ret_rows = m->rows.items;
 	*ret_count = (uint32_t)m->rows.count;
 	return 0;

@@ -15,16 +15,29 @@
 
 #include "input.h"
 
-enum top_view { TOP_FUNCTIONS, TOP_PATHS, TOP_CALLERS, TOP_PROCESSES, TOP_VIEWS };
-enum top_sort { TOP_BY_SELF, TOP_BY_TOTAL, TOP_BY_NAME, TOP_SORTS };
+enum top_view {
+	TOP_FUNCTIONS,
+	TOP_PATHS,
+	TOP_CALLERS,
+	TOP_PROCESSES,
+	TOP_UNITS,
+	TOP_CONTAINERS,
+	TOP_VIEWS
+};
+/* TOP_BY_NAME sorts processes by their numbers. */
+enum top_sort { TOP_BY_SELF, TOP_BY_TOTAL, TOP_BY_WAIT, TOP_BY_NAME, TOP_SORTS };
 
 struct top_row {
 	uint64_t key;
 	uint64_t total, self;
+	uint64_t wait; /* ns that threads were blocked or runnable; 0 if waits were not recorded */
 	const char *name;   /* not escaped */
 	const char *object; /* the name of its object, or "" */
 	int32_t pid;	    /* the process, if the row is one of a process */
-	uint32_t level;	    /* indentation */
+	/* of a function: the name of the processes that it ran in; "*": several; "": it did not run
+	 */
+	const char *process;
+	uint32_t level; /* indentation */
 	bool has_more, is_open, is_inlined;
 };
 
@@ -51,7 +64,10 @@ int top_model_refresh(struct top_model *model, char **ret_error);
 
 /* Gives the rows of a view, which live until the next call or refresh. Returns 0 or -ENOMEM. */
 int top_model_rows(struct top_model *model, enum top_view view, enum top_sort sort,
-		   const struct top_row **ret_rows, uint32_t *ret_count);
+		   bool is_reversed, const struct top_row **ret_rows, uint32_t *ret_count);
+
+/* Returns whether the recording has waits, which rows then have. */
+bool top_model_has_waits(const struct top_model *model);
 
 /* Opens or closes a row of TOP_PATHS or TOP_CALLERS. Returns 0 or -ENOMEM. */
 int top_model_open(struct top_model *model, uint64_t key, bool is_open);

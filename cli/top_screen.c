@@ -17,6 +17,7 @@
 #define TOP_FOOT 1
 /* columns; narrower screens show only the share by which the rows are sorted */
 #define TOP_NARROW     40
+#define TOP_WIDE       72 /* columns; narrower screens show no waits and processes */
 #define TOP_INDENT_MAX 30 /* columns; deeper rows show their depth as a number */
 
 static bool screen_utf8;
@@ -133,10 +134,49 @@ static bool screen_shows_self(const struct top_state *state)
 	return state->view == TOP_FUNCTIONS && state->sort == TOP_BY_SELF;
 }
 
+/* Returns whether rows have a column of waits, or of processes: a tree has no room for them. */
+static bool screen_shows_waits(const struct top_state *state)
+{
+	return state->has_waits && state->view != TOP_PATHS && state->view != TOP_CALLERS &&
+	       getmaxx(stdscr) >= TOP_WIDE;
+}
+
+static bool screen_shows_process(const struct top_state *state)
+{
+	return state->view == TOP_FUNCTIONS && !state->pid && !state->is_fleet &&
+	       getmaxx(stdscr) >= TOP_WIDE;
+}
+
+static bool screen_is_of_groups(const struct top_state *state)
+{
+	return state->view == TOP_PROCESSES || state->view == TOP_UNITS ||
+	       state->view == TOP_CONTAINERS;
+}
+
+/* Writes the heading of the columns. */
+static void screen_columns(const struct top_state *state, struct buf *b)
+{
+	static const char *const sorts[] = {"self", "total", "waits", "name"};
+
+	if (state->view == TOP_CALLERS) {
+		text_put_raw(b, "  share  function, below it what calls it, in % of these samples");
+		return;
+	}
+	text_put_raw(b, screen_is_of_groups(state) ? "  share" : "  total    self");
+	if (screen_shows_waits(state))
+		text_put_raw(b, "       waits");
+	if (screen_shows_process(state))
+		text_put_raw(b, "  process        ");
+	text_put_raw(b, "  % of these samples");
+	if (state->view != TOP_PATHS)
+		text_printf(b, ", by %s%s", sorts[state->sort],
+			    state->is_reversed ? ", reversed" : "");
+}
+
 static void screen_head(const struct top_state *state, const struct profile *profile)
 {
-	static const char *const views[] = {"functions", "call paths", "callers", "processes"};
-	static const char *const sorts[] = {"self", "total", "name"};
+	static const char *const views[] = {"functions", "paths", "callers",
+					    "processes", "units", "containers"};
 	struct buf b = {0};
 
 	if (profile)
@@ -148,18 +188,15 @@ static void screen_head(const struct top_state *state, const struct profile *pro
 		screen_counts(state, profile, &b);
 	screen_line(1, &b, A_NORMAL);
 	for (int i = 0; i < TOP_VIEWS; i++)
-		text_printf(&b, "%s%d %s%s ", (int)state->view == i ? "[" : " ", i + 1,
+		text_printf(&b, "%s%d %s%s", (int)state->view == i ? "[" : " ", i + 1,
 			    state->is_fleet && i == TOP_PROCESSES ? "hosts" : views[i],
 			    (int)state->view == i ? "]" : " ");
-	text_printf(&b, " by %s%s", sorts[state->sort], state->is_paused ? "  PAUSED" : "");
+	text_put_raw(&b, state->is_paused ? " PAUSED" : "");
 	screen_line(2, &b, A_NORMAL);
 	if (state->error[0])
 		text_put(&b, state->error, NULL);
 	screen_line(3, &b, A_BOLD);
-	text_put_raw(&b,
-		     state->view == TOP_CALLERS
-			     ? "  share  function, below it what calls it, in % of these samples"
-			     : "  total    self  in % of these samples");
+	screen_columns(state, &b);
 	screen_line(4, &b, A_UNDERLINE);
 	buf_free(&b);
 }
@@ -176,15 +213,26 @@ static void screen_indent(const struct top_row *row, struct buf *b)
 static void screen_row(const struct top_state *state, const struct top_row *row, uint64_t all,
 		       struct buf *b)
 {
-	char share[TEXT_SHARE_MAX];
+	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
 	bool is_tree = state->view == TOP_PATHS || state->view == TOP_CALLERS;
 
 	bool is_narrow = getmaxx(stdscr) < TOP_NARROW;
 	uint64_t first = is_narrow && screen_shows_self(state) ? row->self : row->total;
 
 	text_printf(b, " %5s%%", text_share(first, all, share));
-	if (state->view != TOP_CALLERS && !is_narrow)
+	if (state->view != TOP_CALLERS && !screen_is_of_groups(state) && !is_narrow)
 		text_printf(b, "  %5s%%", text_share(row->self, all, share));
+	if (screen_shows_waits(state))
+		text_printf(b, "  %10s",
+			    row->wait ? metric_number(METRIC_WAIT, row->wait, amount) : "-");
+	if (screen_shows_process(state)) {
+		const size_t from = b->len;
+
+		text_put_raw(b, "  ");
+		screen_name(b, row->process ? row->process : "");
+		for (size_t n = b->len - from; n < 17; n++)
+			text_put_raw(b, " ");
+	}
 	text_put_raw(b, "  ");
 	if (is_tree) {
 		screen_indent(row, b);
@@ -207,12 +255,13 @@ static void screen_row(const struct top_state *state, const struct top_row *row,
 static void screen_help(void)
 {
 	static const char *const lines[] = {
-		"1 2 3 4, Tab   functions, call paths, callers, processes or hosts",
+		"1 to 6, Tab    functions, call paths, callers, processes or hosts, units, containers",
 		"up down        move; also k j, page up and down, home, end",
 		"Enter, right   open a row; a function: its callers; a process or host: only it",
 		"left           close a row, or go to the one above it",
 		"Backspace      leave the process or host",
-		"s              sort by self, total or name",
+		"P T W N        sort by self, total, waits, or name (processes: by number)",
+		"s < >          the next or previous order; R: reversed",
 		"+ -            look at a longer or shorter time",
 		"space          pause",
 		"r              look again now",

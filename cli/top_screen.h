@@ -13,7 +13,9 @@ struct top_state {
 	enum top_sort sort;
 	double interval, window; /* seconds */
 	bool is_paused, is_help;
-	bool is_fleet; /* a server's database, with hosts in the place of processes */
+	bool is_reversed; /* the order of rows */
+	bool has_waits;	  /* rows have them */
+	bool is_fleet;	  /* a server's database, with hosts in the place of processes */
 	int32_t pid; /* the only process that is shown; 0: all. With is_fleet: 1 if only one host is
 		      * shown */
 	char pid_name[256]; /* the name of that process or host */

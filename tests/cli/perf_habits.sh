@@ -118,4 +118,94 @@ record 2 '--cgroup' -u root
 record 2 'perf_event_max_sample_rate' -F max -a
 record 2 'give what to record' record -g -v -T -d -s -N -z
 record 2 'more than one target' -a -- sleep 1 2
+
+# --- sixty things that users of perf type, as a table: WORDS | what it is the same as, or what is said
+# A word of ours that begins with "=" is the verb that does the same; else the text of the one line.
+n=0
+while IFS='|' read -r words wanted; do
+    words=${words//STORE/$store}
+    words=${words%"${words##*[! ]}"}
+    wanted=${wanted# }
+    n=$((n + 1))
+    case $words/$wanted in
+    stackd*) # ends after it has read its options: there is no such process
+        # shellcheck disable=SC2086
+        "$stackd" ${words#stackd } >"$tmp/out" 2>"$tmp/err" </dev/null
+        grep -qF -- "$wanted" "$tmp/err" || fail "$words: $(cat "$tmp/err")"
+        [ "$(grep -c . "$tmp/err")" -le 2 ] || fail "$words: more than two lines: $(cat "$tmp/err")"
+        ;;
+    */=*) works "$words" "${wanted#=}" ;;
+    *) told "$words" "$wanted" ;;
+    esac
+done <<'END'
+report                              | =report
+report -i STORE                     | =report
+report --input=STORE                | =report
+report --stdio                      | =report
+report -g                           | =report
+report -g caller                    | =report
+report --call-graph=graph,0.5       | =report
+report --no-children                | =report --view callers
+report --children                   | =report --view flat
+report -s comm                      | =report --by command
+report --sort dso,symbol            | =report --view flat
+report -s pid                       | =report --by process
+report -n                           | =report
+report -T                           | =report --by thread
+report -G                           | =report
+report --percentage relative        | =report
+report --percent-limit 1            | =report --percent-limit 1
+report --max-stack 3                | =report --max-depth 3
+report --no-inline                  | =report --no-inline
+report --header                     | =report
+report --show-total-period          | =report
+report -F overhead,sym              | --json
+report --time 0,1                   | --from START --to END
+report -C 0                         | --by cpu
+report --header-only                | stackctl stats
+report --stats                      | stackctl stats
+report --tasks                      | --by thread
+report --mmaps                      | export --json
+report --dump-raw-trace             | export --perf-script
+report --tui                        | flamegraph
+report --symfs /x                   | build-id
+report -k vmlinux                   | kernel
+report --mem-mode                   | use perf
+report --ignore-callees=main        | --ignore NAME
+annotate main                       | =annotate main
+annotate --stdio -l main            | =annotate main
+annotate -M intel main              | =annotate --intel main
+annotate --asm-raw main             | =annotate main
+script                              | =export --perf-script
+script --header                     | =export --perf-script
+script -F ip,sym                    | --json
+stat ls                             | stackd --region FUNC --counter NAME
+evlist                              | stackctl stats
+buildid-list                        | build-ids
+lock report                         | stackd --wait --wakers
+sched latency                       | stackd --wait
+kmem stat                           | stackd --alloc
+c2c report                          | use perf
+probe -x prog work                  | --region FUNC
+trace -p 1                          | --view waits
+timechart                           | stackctl timeline
+perf report                         | leave 'perf' out
+inject -i x                         | copy it
+bench mem                           | perf's alone
+stackd -g -p 999999                 | no process 999999
+stackd --call-graph dwarf -p 999999 | no process 999999
+stackd -F 99 -g -N -z -p 999999     | no process 999999
+stackd --off-cpu -A -p 999999       | no process 999999
+stackd --per-cpu --aio -p 999999    | no process 999999
+stackd -C 0 -a                      | stackctl report --by cpu
+stackd -t 1                         | --pid N
+stackd -u root                      | --cgroup
+stackd -m 128 -a                    | --ring-bytes
+stackd -D 1000 -a                   | --from 2s
+stackd --switch-output -a           | --window 1h
+stackd --overwrite -a               | --keep-age
+stackd -W -a                        | use perf
+stackd --control fd:1 -a            | --duration
+END
+[ "$n" -ge 60 ] || fail "only $n"
 finish

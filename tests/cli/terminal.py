@@ -102,9 +102,9 @@ def top():
     screen.wait(lambda lines: "[1 functions]" in lines[2] and "q quit" in lines[23], "the frame")
     lines = screen.lines()
     assert "100 samples" in lines[1] and "(ended)" in lines[0], lines
-    assert re.match(r"\s+61.0%\s+61.0%\s+app::work\(\)  \[prog\]", lines[5]), lines[5]
+    assert re.match(r"\s+61.0%\s+61.0%\s+prog\s+app::work\(\)  \[prog\]", lines[5]), lines[5]
     screen.send("2")
-    screen.wait_for("[2 call paths]")
+    screen.wait_for("[2 paths]")
     screen.wait_for("- _start")
     screen.send("\x1b[B\x1b[D")  # down, left: main is closed
     screen.wait(lambda lines: any("+ main" in line for line in lines) and
@@ -120,6 +120,8 @@ def top():
     screen.send("s")
     screen.wait_for("by total")
     screen.send("s")
+    screen.wait_for("by waits")
+    screen.send("N")
     screen.wait_for("by name")
     screen.wait(lambda lines: "[incomplete" in lines[5], "sorted by name")
     screen.send(" ")
@@ -127,7 +129,10 @@ def top():
     screen.send(" ")
     screen.wait(lambda lines: not any("PAUSED" in line for line in lines), "goes on")
     # Into a process, and out of it again.
-    screen.send("4\r")  # by name: other comes first
+    screen.send("4R")  # by number, reversed: 99 comes first
+    screen.wait_for("reversed")
+    screen.wait(lambda lines: "99 other" in lines[5] and "12 prog" in lines[6], "sorted by number")
+    screen.send("\r")
     screen.wait_for("; process 99 other")
     screen.wait_for("20 samples")
     screen.wait_for("do_sys")
@@ -135,7 +140,12 @@ def top():
     screen.wait_for("[4 processes]")
     screen.wait_for("100 samples")
     # From a function to its callers.
-    screen.send("1s")
+    screen.send("RP5")
+    screen.wait_for("[5 units]")
+    screen.wait(lambda lines: "unit " in lines[5] and "100.0%" in lines[5], "units")
+    screen.send("6")
+    screen.wait_for("[6 containers]")
+    screen.send("1")
     screen.wait_for("by self")
     screen.send("\r")
     screen.wait_for("[3 callers]")
@@ -150,6 +160,20 @@ def top():
                     "redrawn at %dx%d" % (columns, rows))
     screen.send("q")
     assert screen.finish() == 0
+
+
+def top_waits():
+    """Waits are beside the CPU time, of functions and of processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = folder + "/waits.db"
+        subprocess.run([MAKE_STORE, store, "waits"], check=True)
+        screen = Screen([STACKCTL, "top", "--window", "0", "-i", store])
+        screen.wait_for("[1 functions]")
+        screen.send("4W")
+        screen.wait(lambda lines: re.match(r"\s+80.0%\s+70.000 ms\s+12 prog", lines[5]) and
+                    re.match(r"\s+20.0%\s+-\s+99 other", lines[6]), "waits of processes")
+        screen.send("q")
+        assert screen.finish() == 0
 
 
 def top_metric():
@@ -250,5 +274,6 @@ binary()
 narrow()
 progress()
 top()
+top_waits()
 top_metric()
 top_otherwise()
