@@ -26,6 +26,8 @@ CODE(disagrees);
 CODE(never);
 CODE(pushes_by_turns);
 CODE(in_pops);
+CODE(takes_words);
+CODE(takes_some_words);
 CODE(jumps_by_return);
 CODE(changes);
 CODE(lost);
@@ -197,6 +199,15 @@ __asm__("	.data\n" /* it has addresses */
 	"	dec %ecx\n"
 	"	jnz 1b\n"
 	"	ret\n"
+	/* A return that takes two words, and one of two that do not agree. */
+	"takes_words:\n"
+	"	add $8, %rsp\n"
+	"	ret $16\n"
+	"takes_some_words:\n"
+	"	test %eax, %eax\n"
+	"	jne 1f\n"
+	"	ret $16\n"
+	"1:	ret $8\n"
 	"never:\n"
 	"	inc %eax\n"
 	"	jmp never\n"
@@ -327,6 +338,16 @@ static void argument_that_a_call_takes(void **state)
 
 	(void)state;
 	assert_int_equal(rule.saved[2], -16);
+}
+
+static void words_that_a_return_takes(void **state)
+{
+	const struct stackd_rule takes = rule_of(takes_words, STACKD_REG_SP, 16);
+	const struct stackd_rule some = rule_of(takes_some_words, STACKD_REG_SP, 8);
+
+	(void)state;
+	assert_int_equal(EXIT_FRAME_REMOVES(&takes), 2);
+	assert_int_equal(EXIT_FRAME_REMOVES(&some), 0);
 }
 
 static void arguments_below_the_return_address(void **state)
@@ -484,6 +505,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(trace),
 		cmocka_unit_test(argument_that_a_call_takes),
+		cmocka_unit_test(words_that_a_return_takes),
 		cmocka_unit_test(arguments_below_the_return_address),
 		cmocka_unit_test(frame_of_a_file),
 		cmocka_unit_test(function),

@@ -19,11 +19,12 @@
 #include "base/int_map.h"
 
 /* Chosen by hand: they bound the time for an address to about half a millisecond. */
-#define WAYS   64  /* limit of the paths that wait to be followed */
-#define WORDS  16  /* limit of the words that a path has written to the stack */
-#define CALLEE 128 /* instructions of a callee that are searched for its return */
-#define TAKES  32  /* instructions of a callee that are searched for a pop of its return address */
-#define ENOUGH 4   /* if so many returns are found, the search ends; they must agree */
+#define WAYS	     64	 /* limit of the paths that wait to be followed */
+#define WORDS	     16	 /* limit of the words that a path has written to the stack */
+#define CALLEE	     128 /* instructions of a callee that are searched for its return */
+#define MOST_REMOVED 255 /* words that a return may take off the stack; a rule holds no more */
+#define TAKES	     32 /* instructions of a callee that are searched for a pop of its return address */
+#define ENOUGH	     4 /* if so many returns are found, the search ends; they must agree */
 
 /* Callee-saved registers in the order of rules, by the processor's numbers. */
 static const uint8_t preserved[STACKD_SAVED_COUNT] = INSN_SAVED_REGS;
@@ -50,6 +51,7 @@ struct way {
 	int64_t sp;    /* the stack pointer's distance from the base */
 	int64_t frame; /* if has_frame, the frame pointer's distance from the base */
 	bool has_frame;
+	uint32_t removes; /* words that its return takes off the stack besides the return address */
 	bool is_lost; /* the stack pointer is not known until it is set from the frame pointer */
 	uint8_t word_count;
 	uint8_t known[STACKD_SAVED_COUNT];
@@ -375,8 +377,10 @@ static void take_return(struct exits *e, const struct way *w)
 		return;
 	if (!e->is_loose && memchr(w->known, CHANGED, sizeof(w->known)))
 		return;
-	if (e->returns++ && !is_same_frame(e, &e->found, &end))
-		e->has_failed = true;
+	if (e->returns++) {
+		e->has_failed |= !is_same_frame(e, &e->found, &end);
+		end.removes = end.removes == e->found.removes ? end.removes : 0;
+	}
 	e->found = end;
 }
 
@@ -567,6 +571,7 @@ static bool follow_return(struct exits *e, struct way *w, const uint8_t *bytes)
 	if (code_form_is_far_return(bytes))
 		return false;
 	if (w->is_lost || !number_at(w, w->sp, &next)) {
+		w->removes = (uint32_t)code_form_return_removes(bytes) / 8;
 		take_return(e, w);
 		return false;
 	}
@@ -675,8 +680,9 @@ static bool rule_of(const struct way *w, struct stackd_rule *ret_rule)
 		.ra_offset = -8,
 	};
 
-	if (w->sp + 8 != rule.cfa_offset)
+	if (w->sp + 8 != rule.cfa_offset || w->removes > MOST_REMOVED)
 		return false;
+	rule.cfa_add = (int16_t)(w->removes << 6);
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
 		int64_t slot = w->slot[k] - rule.cfa_offset;
 

@@ -24,8 +24,9 @@
 /* limit of the instructions that are followed; chosen by hand */
 #define EXIT_FRAME_INSTRUCTIONS 1024
 
-/* a bit of a rule's cfa_add, see exit_frame_find() */
-#define EXIT_FRAME_OPEN (1 << 14)
+/* parts of a rule's cfa_add, see exit_frame_find() */
+#define EXIT_FRAME_OPEN		 (1 << 14)
+#define EXIT_FRAME_REMOVES(rule) ((rule)->cfa_add >> 6 & 0xff)
 
 /* Copies up to `size` bytes of code at `vaddr`, and returns their number; 0: no code. */
 typedef size_t exit_frame_read_fn(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size);
@@ -38,7 +39,9 @@ typedef bool exit_frame_outside_fn(void *arg, uint64_t vaddr, struct stackd_rule
  * return, and the first few that it found release the same frame. Then *ret_rule is the rule at
  * `vaddr`. A path ends without a result where its next instruction is not known or cannot be read.
  * Bit i of ret_rule->cfa_add means that the caller's value of register i of STACKD_SAVED_REGS is
- * not known; EXIT_FRAME_OPEN there, that a path has ended at a jump to an unknown target. */
+ * not known; EXIT_FRAME_OPEN there, that a path has ended at a jump to an unknown target;
+ * EXIT_FRAME_REMOVES() is the number of words that the return takes off the stack besides the
+ * return address. */
 bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
 		     struct stackd_rule *ret_rule);
 

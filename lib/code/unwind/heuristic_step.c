@@ -296,13 +296,34 @@ static bool step_by_ways(struct walk_run *run, const struct stackd_rule *rule)
 	return false;
 }
 
-/* Steps out of code of which only paths to returns are known. */
-static bool step_by_exit(struct walk_run *run)
+/* Returns the number of bytes that the callee of the present frame takes off the stack besides its
+ * return address, if it is JIT code whose return shows that. Functions of C take none. */
+static uint64_t taken_by_callee(const struct walk_run *run)
 {
+	const struct walk_frame *callee = &run->frames[run->count - 2];
 	struct stackd_rule rule;
 
-	return run->code && runtime_code_exit(run->code, run->in->pid, run->at.walk.pc, &rule) &&
-	       step_by_ways(run, &rule);
+	if (run->at.walk.is_exact || run->count < 2 || !callee->object ||
+	    callee->object->kind != OBJECT_JIT ||
+	    !runtime_code_exit(run->code, run->in->pid, callee->address, &rule))
+		return 0;
+	return 8 * (uint64_t)EXIT_FRAME_REMOVES(&rule);
+}
+
+/* Steps out of code of which only paths to returns are known. From a return address on, they begin
+ * with the stack pointer as the callee leaves it. */
+static bool step_by_exit(struct walk_run *run)
+{
+	const struct walk before = run->at.walk;
+	struct stackd_rule rule;
+
+	if (!run->code || !runtime_code_exit(run->code, run->in->pid, before.pc, &rule))
+		return false;
+	run->at.walk.r[STACKD_REG_SP] += taken_by_callee(run);
+	if (step_by_ways(run, &rule))
+		return true;
+	run->at.walk = before;
+	return false;
 }
 
 /* Returns whether the code around the frame's address is known as it was at the sample. */
