@@ -96,6 +96,14 @@ def narrow():
                 assert len(line) <= columns or line.startswith("# "), (columns, line)
 
 
+def resize(screen):
+    for columns, rows in ((20, 6), (1, 1), (200, 60), (80, 24)):
+        screen.resize(columns, rows)
+        screen.send("r")
+        screen.wait(lambda lines, n=columns: lines[0] and lines[0].startswith("recording 3"[:n]),
+                    "redrawn at %dx%d" % (columns, rows))
+
+
 def top():
     screen = Screen([STACKCTL, "top", "--window", "0", "-i", STORE])
     screen.wait_for("app::work")
@@ -153,11 +161,7 @@ def top():
     screen.wait_for("Backspace")
     screen.send("h")
     screen.wait(lambda lines: not any("Backspace" in line for line in lines), "help is gone")
-    for columns, rows in ((20, 6), (1, 1), (200, 60), (80, 24)):
-        screen.resize(columns, rows)
-        screen.send("r")
-        screen.wait(lambda lines, n=columns: lines[0] and lines[0].startswith("recording 3"[:n]),
-                    "redrawn at %dx%d" % (columns, rows))
+    resize(screen)
     screen.send("q")
     assert screen.finish() == 0
 
