@@ -4,5 +4,6 @@
 # shellcheck disable=SC1091,SC2154 # set by tests/cli/common
 . "$(dirname "$0")/common"
 
+stackd=${STACKD:-$(dirname "$stackctl")/stackd}
 python3 tests/cli/documents.py "$stackctl" "$stackd" || fail 'documents'
 finish
