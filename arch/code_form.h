@@ -31,6 +31,10 @@ size_t code_form_mark(const uint8_t *code, size_t len);
 /* Returns whether code begins with a return of one byte, which removes only the return address. */
 bool code_form_is_plain_return(const uint8_t *code);
 
+/* Returns whether code begins with a pop into the register in which Java's code gives the handler
+ * of an exception the address at which it was raised. */
+bool code_form_pops_raise(const uint8_t *code);
+
 /* Returns whether code begins with a return of any form; 2 bytes are enough. */
 bool code_form_is_return(const uint8_t *code);
 

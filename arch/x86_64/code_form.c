@@ -25,6 +25,12 @@ bool code_form_is_plain_return(const uint8_t *code)
 	return code[0] == RET;
 }
 
+/* pop %rdx */
+bool code_form_pops_raise(const uint8_t *code)
+{
+	return code[0] == 0x5a;
+}
+
 bool code_form_is_return(const uint8_t *code)
 {
 	return code[0] == RET || code[0] == RET_N || (code[0] == 0xf3 && code[1] == RET);

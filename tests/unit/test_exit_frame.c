@@ -58,6 +58,10 @@ CODE(replaces);
 CODE(restores);
 CODE(in_restores);
 CODE(overwrites_address);
+CODE(hands_on);
+CODE(behind_its_call);
+CODE(at_hand);
+CODE(tail_calls);
 
 __asm__("	.data\n" /* it has addresses */
 	"code_start:\n"
@@ -71,6 +75,30 @@ __asm__("	.data\n" /* it has addresses */
 	"	lea (%rsp,%r9,8), %rsp\n"
 	"	push %r10\n"
 	"	ret\n"
+	/* As Java's stub for exceptions of compiled methods. */
+	"hands_on:\n"
+	"	mov %rax, %r14\n"
+	"	mov (%rsp), %rdi\n"
+	"	sub $8, %rsp\n"
+	"	call code_start - 8192\n"
+	"behind_its_call:\n"
+	"	add $8, %rsp\n"
+	"	mov %rax, %rbx\n"
+	"	mov %r14, %rax\n"
+	"at_hand:\n"
+	"	pop %rdx\n"
+	"	jmp *%rbx\n"
+	/* An argument is restored before a tail call; elsewhere, the code returns. */
+	"tail_calls:\n"
+	"	push %rdx\n"
+	"	call *%rcx\n"
+	"	test %eax, %eax\n"
+	"	pop %rdx\n"
+	"	je 1f\n"
+	"	push %rdx\n"
+	"	pop %rdx\n"
+	"	jmp *%rax\n"
+	"1:	ret\n"
 	"pops_other:\n"
 	"	pop %r10\n"
 	"	lea (%rsp,%r9,8), %rsp\n"
@@ -350,6 +378,20 @@ static void words_that_a_return_takes(void **state)
 	assert_int_equal(EXIT_FRAME_REMOVES(&some), 0);
 }
 
+/* The word that a stub pops before it jumps to a handler is the return address, unless the code
+ * itself has pushed the word, or returns elsewhere. */
+static void return_address_handed_on(void **state)
+{
+	struct stackd_rule rule;
+
+	(void)state;
+	rule_of(hands_on, STACKD_REG_SP, 8);
+	rule_of(behind_its_call, STACKD_REG_SP, 16);
+	rule_of(at_hand, STACKD_REG_SP, 8);
+	rule_of(tail_calls, STACKD_REG_SP, 8);
+	assert_false(find(at_hand + 1, &rule));
+}
+
 static void arguments_below_the_return_address(void **state)
 {
 	const struct stackd_rule rule = rule_of(takes_arguments, STACKD_REG_FP, 16);
@@ -513,6 +555,7 @@ int main(void)
 		cmocka_unit_test(registers_that_change),
 		cmocka_unit_test(before_and_behind_a_frame),
 		cmocka_unit_test(frame_made_by_a_callee),
+		cmocka_unit_test(return_address_handed_on),
 		cmocka_unit_test(callee_that_makes_a_frame),
 		cmocka_unit_test(callee_that_takes_nothing),
 		cmocka_unit_test(nothing),

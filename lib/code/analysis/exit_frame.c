@@ -24,6 +24,7 @@
 #define CALLEE	     128 /* instructions of a callee that are searched for its return */
 #define MOST_REMOVED 255 /* words that a return may take off the stack; a rule holds no more */
 #define TAKES	     32 /* instructions of a callee that are searched for a pop of its return address */
+#define HANDS	     6 /* instructions between a pop of the return address and the jump to a handler */
 #define ENOUGH	     4 /* if so many returns are found, the search ends; they must agree */
 
 /* Callee-saved registers in the order of rules, by the processor's numbers. */
@@ -80,6 +81,8 @@ struct exits {
 	bool has_failed;
 	bool is_open;	  /* a path has ended at a jump to an unknown target */
 	bool is_loose;	  /* a path may change all callee-saved registers but the frame pointer */
+	bool may_leave;	  /* a path may end as leaves_by_jump() says */
+	bool could_leave; /* a path has come to such an end */
 	struct way found; /* the path at its return */
 };
 
@@ -490,6 +493,30 @@ static bool is_return_address(const struct exits *e, uint64_t at, const struct i
 	       code_form_is_plain_return(bytes);
 }
 
+/* Returns whether the pop of `code` takes the return address off, to hand it to the code to which a
+ * jump by a register leads. Java's stubs leave so: they hand the return address of a method that
+ * has raised an exception to a handler in its caller. */
+static bool leaves_by_jump(const struct exits *e, uint64_t at, const struct insn *pop,
+			   const uint8_t *code)
+{
+	uint8_t bytes[INSN_MAX_BYTES];
+	struct insn i = *pop;
+
+	if (pop->op != INSN_POP || !code_form_pops_raise(code))
+		return false;
+	for (int n = 0; n < HANDS; n++) {
+		at += i.length;
+		if (!decode(e, at, &i, bytes))
+			return false;
+		if (i.flow == INSN_JUMP_INDIRECT)
+			return i.idiom == INSN_NO_IDIOM && i.src < INSN_NO_REG && i.src != pop->dst;
+		if (i.flow != INSN_NEXT || i.op == INSN_PUSH || i.op == INSN_POP ||
+		    i.op == INSN_LEAVE || i.written >> INSN_SP & 1)
+			return false;
+	}
+	return false;
+}
+
 /* Returns the target of a call, or of a jump by a register; 0: not known. */
 static uint64_t target_of(const struct way *w, const struct insn *i)
 {
@@ -638,7 +665,9 @@ static bool pass(struct exits *e, struct way *w, const struct insn *i, const uin
 	case INSN_CALL_INDIRECT:
 		return pass_call(e, w, i, bytes);
 	default:
-		if (is_return_address(e, w->at, i)) {
+		e->could_leave |= leaves_by_jump(e, w->at, i, bytes);
+		if (is_return_address(e, w->at, i) ||
+		    (e->may_leave && leaves_by_jump(e, w->at, i, bytes))) {
 			take_return(e, w);
 			return false;
 		}
@@ -698,13 +727,14 @@ static bool rule_of(const struct way *w, struct stackd_rule *ret_rule)
 	return true;
 }
 
-static bool find(const struct exits *code, const struct way *begin, bool is_loose,
+static bool find(const struct exits *code, const struct way *begin, bool is_loose, bool may_leave,
 		 struct exits *ret_exits)
 {
 	struct exits e = *code;
 
 	e.way_count = 1;
 	e.is_loose = is_loose;
+	e.may_leave = may_leave;
 	e.ways[0] = *begin;
 	insn_decoder_init(&e.decoder);
 	while (e.way_count && !e.has_failed && e.returns < ENOUGH) {
@@ -722,8 +752,9 @@ static bool find_rule(const struct exits *code, const struct way *begin,
 {
 	struct exits e;
 
-	if (!(find(code, begin, false, &e) || find(code, begin, true, &e)) || e.has_failed ||
-	    !rule_of(&e.found, ret_rule))
+	if (!(find(code, begin, false, false, &e) || find(code, begin, true, false, &e) ||
+	      (e.could_leave && find(code, begin, true, true, &e))) ||
+	    e.has_failed || !rule_of(&e.found, ret_rule))
 		return false;
 	ret_rule->cfa_add |= e.is_open ? EXIT_FRAME_OPEN : 0;
 	return true;
