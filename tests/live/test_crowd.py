@@ -8,8 +8,9 @@ import subprocess
 import time
 
 from chains import Expectation
-from harness import (DONE, PATIENCE, SIGINT, SIGKILL, WORKLOADS, Daemon, Recording, Skip, check, check_chains,
-                     check_whole, faulty_stackd, is_momentary, live, record, run, scratch, user_frames, wait_cpu, workload)
+from harness import (DONE, PATIENCE, SIGCONT, SIGINT, SIGKILL, SIGSTOP, WORKLOADS, Daemon, Recording, Skip, check,
+                     check_chains, check_whole, faulty_stackd, is_momentary, live, record, run, scratch, user_frames,
+                     wait_cpu, workload)
 
 THREADS, RUNNING = 20000, 4
 USER = 64991  # no account has it
@@ -98,8 +99,10 @@ def test_switching():
         try:
             wait_cpu(first.pid, 0.2)
             second = int(run("pgrep", "-P", str(first.pid)).out)
+            os.killpg(first.pid, SIGSTOP)  # until they are recorded
             with Daemon(folder + "/s.db", "-F", 997, "--pid", "%d,%d" % (first.pid, second)) as daemon:
                 daemon.wait_recording()
+                os.killpg(first.pid, SIGCONT)
                 events = events_of(daemon.process.pid)
                 wait_cpu(first.pid, 0.5)
                 result = daemon.finish(SIGINT)

@@ -346,11 +346,11 @@ def test_ring_overflow():
         with workload("recursion") as process, \
                 Daemon(store, "-F", 4000, "--ring-bytes", "64K", "--pid", process.pid) as daemon:
             daemon.wait_recording()
-            wait_cpu(process.pid, 0.5)
+            wait_cpu(process.pid, 0.2)
             daemon.process.send_signal(SIGSTOP)
-            wait_cpu(process.pid, 1.5)
+            wait_cpu(process.pid, 1.2)
             daemon.process.send_signal(SIGCONT)
-            wait_cpu(process.pid, 0.5)
+            wait_cpu(process.pid, 0.2)
             result = daemon.finish(SIGINT)
         check(result.status == DONE, "status %d" % result.status, result.err)
         recording = Recording(store)
