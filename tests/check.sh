@@ -77,7 +77,7 @@ do_build() {
 }
 
 sanitized_libraries() {
-    make -k -j"$jobs" CC=gcc SAN=less B=build/san build/san/libstackd.a build/san/libstackd-daemon.a \
+    make -k -j"$jobs" CC=gcc SAN=least B=build/san build/san/libstackd.a build/san/libstackd-daemon.a \
         >"$logs/build-first-sanitized.log" 2>&1
 }
 
@@ -90,7 +90,7 @@ begin() { # GROUP...: besides those that are needed to compile
     { deps "$@" || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"; } &
     installer=$!
     make -k -j"$jobs" "${as_tested[@]}" all >"$logs/build-first.log" 2>&1
-    choose_checks less
+    choose_checks least
     timed sanitized_libraries </dev/null &
     sanitized_maker=$!
     disown
@@ -114,14 +114,14 @@ sanitizers() {
 }
 
 # What was made with other checks is not used.
-choose_checks() { # less|1: which checks of the sanitizers
+choose_checks() { # least|1: which checks of the sanitizers
     [ "$(cat build/san/checks 2>/dev/null)" = "$1" ] || rm -rf build/san
     mkdir -p build/san && echo "$1" >build/san/checks
 }
 
 # The Makefile chooses which tests have sanitizers, and which of their checks; with LONG=1 all have all.
 do_unit() { # [--long]
-    local long='' checks=less kind name
+    local long='' checks=least kind name
     [ "${1:-}" != --long ] || { long=LONG=1 && checks=1; }
     [ -z "${sanitized_maker:-}" ] || tail --pid="$sanitized_maker" -f /dev/null
     choose_checks "$checks"
