@@ -148,12 +148,7 @@ def top():
     screen.wait_for("[4 processes]")
     screen.wait_for("100 samples")
     # From a function to its callers.
-    screen.send("RP5")
-    screen.wait_for("[5 units]")
-    screen.wait(lambda lines: "unit " in lines[5] and "100.0%" in lines[5], "units")
-    screen.send("6")
-    screen.wait_for("[6 containers]")
-    screen.send("1")
+    screen.send("RP1")
     screen.wait_for("by self")
     screen.send("\r")
     screen.wait_for("[3 callers]")
@@ -176,6 +171,10 @@ def top_waits():
         screen.send("4W")
         screen.wait(lambda lines: re.match(r"\s+80.0%\s+70.000 ms\s+12 prog", lines[5]) and
                     re.match(r"\s+20.0%\s+-\s+99 other", lines[6]), "waits of processes")
+        screen.send("P5")
+        screen.wait(lambda lines: "[5 units]" in lines[2] and "unit " in lines[5] and "100.0%" in lines[5], "units")
+        screen.send("6")
+        screen.wait_for("[6 containers]")
         screen.send("q")
         assert screen.finish() == 0
 

@@ -49,7 +49,7 @@ def test_top():
             paused = samples(screen.lines())
             check(daemon.finish(SIGINT).status == 0, "stackd failed")
             screen.send("2")
-            screen.wait_for("[2 call paths]")
+            screen.wait_for("[2 paths]")
             screen.wait_for("main")
             check(samples(screen.lines()) == paused, "it looked again in a pause")
             screen.send(" ")
