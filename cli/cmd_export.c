@@ -44,8 +44,8 @@ static const struct cmd_export_format cmd_export_formats[] = {
 	 false},
 	{"firefox", export_firefox, "For Firefox's profiler, profiler.firefox.com", false, false},
 	{"perfetto", export_perfetto,
-	 "A trace for ui.perfetto.dev: samples (each counts once, also one that stands for several "
-	 "periods), regions, waits with their wakers, counters, heap",
+	 "A trace for ui.perfetto.dev: samples (one for each period that a sample stands for), "
+	 "regions, waits with their wakers, counters, heap",
 	 true, false},
 	{"callgrind", export_callgrind, "For KCachegrind and callgrind_annotate", false, true},
 	{"json", export_json, "Everything that the recording has, as JSON (docs/JSON.md)", false,

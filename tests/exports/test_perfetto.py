@@ -73,6 +73,9 @@ def test_perfetto_samples():
         check_samples(kind)
     longest = max(len(stack) for _, _, _, stack in trace("deep").samples)
     check(longest >= 10000, "the deepest stack", longest)
+    # A sample that stands for several periods is as many.
+    late = report(STORES.get("late"))
+    check(len(trace("late").samples) == late["periods"] > late["samples"], "late samples", late)
     check_samples("small", "--pid", "12")
     check_samples("small", "--tid", "13")
     check_samples("small", "--max-depth", "2")

@@ -12,7 +12,7 @@
  *   live heap                a track below its process, in bytes
  *
  * Waits are slices, not states of threads, because readers would take all the time between two
- * states for time on a CPU. A sample that stands for several periods is one sample here.
+ * states for time on a CPU. A sample that stands for several periods is as many here.
  *
  * All packets are one sequence, so a function, frame or stack is written once, before its first
  * use. Readers sort packets by time and keep the order of those of equal time, so the
@@ -37,6 +37,7 @@
 #include "model/waker_name.h"
 
 #define DRAIN		 65536	      /* bytes after which a buffer is written out */
+#define SAMPLE_COPIES	 10000	      /* the most that are written for a sample */
 #define TRACK_OF_PROCESS 1	      /* track of process 0; the others follow */
 #define TRACK_OF_THREAD	 (1ull << 32) /* track of thread 0 */
 #define TRACK_OF_OTHERS	 (1ull << 33)
@@ -340,20 +341,38 @@ static int need_stack(struct writer *w, uint32_t node, uint8_t end_reason, uint3
 
 /* --- samples and counters --------------------------------------------------------------------- */
 
-static int put_sample(struct writer *w, const struct paraver_event *event)
+/* Writes a sample at a time. */
+static int put_sample_at(struct writer *w, const struct paraver_event *event, uint64_t stack,
+			 uint64_t time_ns)
 {
 	const struct store_thread *thread = &w->tables->threads[event->thread];
-	uint64_t stack;
-	int err = need_stack(w, event->sample.node, event->detail, event->sample.origin, &stack);
 
-	if (err)
-		return err;
 	perfetto_number(&w->message, SAMPLE_CPU, event->cpu);
 	perfetto_number(&w->message, SAMPLE_PID,
 			(uint32_t)w->tables->processes[thread->process].pid);
 	perfetto_number(&w->message, SAMPLE_TID, (uint32_t)thread->tid);
 	perfetto_number(&w->message, SAMPLE_STACK, stack);
-	return put_message(w, event->time_ns, PACKET_PERF_SAMPLE);
+	return put_message(w, time_ns, PACKET_PERF_SAMPLE);
+}
+
+/* Writes a sample for each period that a sample stands for, since the format's samples have no
+ * weight: the last one at its own time, the others a period apart before it. */
+static int put_sample(struct writer *w, const struct paraver_event *event)
+{
+	const uint64_t periods = profile_periods(w->profile, event->amount);
+	const uint64_t period_ns =
+		store_is_timed(&w->tables->recording) && periods ? event->amount / periods : 0;
+	const uint64_t start = w->tables->recording.start_ns;
+	const uint64_t room = event->time_ns > start ? event->time_ns - start : 0;
+	uint64_t stack;
+	int err = need_stack(w, event->sample.node, event->detail, event->sample.origin, &stack);
+
+	for (uint64_t left = periods < SAMPLE_COPIES ? periods : SAMPLE_COPIES; !err && left--;) {
+		const uint64_t back = left * period_ns;
+
+		err = put_sample_at(w, event, stack, event->time_ns - (back < room ? back : room));
+	}
+	return err;
 }
 
 static int put_reading(struct writer *w, const struct paraver_event *event, char *const *names)

@@ -180,6 +180,7 @@ static int add_sample(void *arg, const struct store_sample *record)
 	return add(c, &(struct paraver_event){
 			      .time_ns = shown.time_ns,
 			      .sample = {.node = shown.node, .origin = shown.origin},
+			      .amount = shown.period,
 			      .thread = shown.thread,
 			      .cpu = shown.cpu,
 			      .kind = PARAVER_SAMPLE,

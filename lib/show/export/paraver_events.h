@@ -33,6 +33,7 @@ struct paraver_event {
 			uint32_t node, origin; /* numbers in profile_tables() */
 		} sample;
 	};
+	uint64_t amount; /* of a sample: what it stands for, in units of the event */
 	uint32_t thread;
 	uint16_t cpu;
 	uint8_t kind : 7; /* enum paraver_kind */
