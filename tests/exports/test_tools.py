@@ -272,6 +272,24 @@ def test_folded():
 
 # --- Firefox's profiler --------------------------------------------------------------------------
 
+def markers(kind):
+    """Of an export for Firefox's profiler: [(name, what or None, milliseconds)]."""
+    with open(export(STORES.get(kind), "firefox"), encoding="utf-8") as file:
+        data = json.load(file)
+    return [(data["shared"]["stringArray"][name], values.get("what"), round(end - begin, 6))
+            for thread in data["threads"] for table in [thread["markers"]]
+            for name, values, begin, end in zip(table["name"], table["data"], table["startTime"], table["endTime"])]
+
+
+@exports
+def test_firefox_markers():
+    """Waits have what they were for; passes through regions are as many as the report counts."""
+    waits = collections.Counter(markers("waits"))
+    check(waits["blocked", "[futex]", 20.0] == 3 and waits["blocked", "[sleep]", 5.0] == 1, "waits", waits)
+    visits = sum(row["visits"] for row in report(STORES.get("metrics"), "--view", "regions")["regions"])
+    check(len(markers("metrics")) == visits > 0, "regions", visits, markers("metrics"))
+
+
 class Firefox:
     """Its command line's daemon, one for each profile, which answers a line of JSON with another.
 

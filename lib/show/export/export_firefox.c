@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/firefox_markers.h"
 #include "export/stack_table.h"
 #include "model/frame_kind.h"
 #include "export/thread_samples.h"
@@ -44,6 +45,7 @@ struct firefox {
 	const struct store_tables *t;
 	struct stack_table *table;
 	struct thread_samples by_thread;
+	struct firefox_markers *markers;
 	/* a resource is an object; `resources` has their paths */
 	struct strings *strings, *resources;
 	uint32_t *resource_lib; /* by resource: the number of its library + 1; 0: it has none */
@@ -466,8 +468,6 @@ static unsigned firefox_reuse(const struct firefox *f, uint32_t number)
 
 static void firefox_thread(struct firefox *f, uint32_t number)
 {
-	static const char *const markers[] = {"category", "data",      "endTime", "name",
-					      "phase",	  "startTime", NULL};
 	const struct store_thread *thread = &f->t->threads[number];
 	const struct store_process *process = &f->t->processes[thread->process];
 	struct json *j = &f->json;
@@ -490,7 +490,7 @@ static void firefox_thread(struct firefox *f, uint32_t number)
 	json_put_uint(j, "registerTime", 0);
 	json_put_null(j, "unregisterTime");
 	firefox_empty(f, "pausedRanges");
-	firefox_empty_table(f, "markers", markers);
+	firefox_markers_put(f->markers, number, j);
 	firefox_samples(f, number);
 	json_put_end(j);
 }
@@ -500,7 +500,8 @@ static void firefox_threads(struct firefox *f)
 	json_put_line(&f->json);
 	json_put_array(&f->json, "threads");
 	for (uint32_t i = 0; !f->json.err && i < f->t->n_threads; i++)
-		if (f->by_thread.first[i] != f->by_thread.first[i + 1])
+		if (f->by_thread.first[i] != f->by_thread.first[i + 1] ||
+		    firefox_markers_has(f->markers, i))
 			firefox_thread(f, i);
 	json_put_end(&f->json);
 }
@@ -584,7 +585,7 @@ static void firefox_fixed(struct firefox *f)
 	json_put_bool(j, "symbolicated", true);
 	json_put_bool(j, "usesOnlyOneStackType", true);
 	json_put_bool(j, "sourceCodeIsNotOnSearchfox", true);
-	firefox_empty(f, "markerSchema");
+	firefox_markers_schema(j);
 	firefox_empty_table(f, "extensions", extensions);
 	json_put_object(j, "sampleUnits");
 	json_put_string(j, "time", "ms");
@@ -695,7 +696,11 @@ static int firefox_write(struct firefox *f)
 	if (err == 0)
 		err = thread_samples_make(f->profile, &f->by_thread);
 	if (err == 0)
+		err = firefox_markers_new(f->profile, &f->markers);
+	if (err == 0)
 		err = firefox_collect(f);
+	if (err == 0)
+		err = firefox_markers_intern(f->markers, f->strings);
 	if (err < 0)
 		return err;
 	json_put_object(&f->json, NULL);
@@ -712,6 +717,7 @@ int export_firefox(struct profile *profile, FILE *out)
 	int err = firefox_write(&f);
 
 	thread_samples_free(&f.by_thread);
+	firefox_markers_free(f.markers);
 	stack_table_free(f.table);
 	strings_free(f.strings);
 	strings_free(f.resources);
