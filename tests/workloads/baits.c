@@ -4,12 +4,15 @@
  * has returned long ago, lies where its own would be if it had been called. All baits are those of
  * `liar`, which is called before. By turns:
  *
- *   island    runs by a jump of `jumps` in that function's frame, with the bait on top, and jumps
- * back between   the same, and calls `inner` routine   is entered by a return, on a stack of its
- * own full of baits, and calls `inside` exchanges changes to such a stack, and calls `beyond`
- *   pushes    pushes baits in a loop, and takes them off again
- *   shared    is called, and entered in the middle by a jump of `enters`, whose frame is larger:
- * its own return address would be where the bait is
+ *   island     runs by a jump of `jumps` in that function's frame, with the bait on top
+ *   between    the same, and calls `inner`
+ *   routine    is entered by a return, on a stack of its own full of baits; calls `inside`
+ *   exchanges  changes to such a stack, and calls `beyond`
+ *   pushes     pushes baits in a loop, and takes them off again
+ *   shared     is called, and is entered in the middle by a jump of `enters`, whose frame is
+ *              larger: its own return address would be where the bait is
+ *   hides      is called by `based`, whose frame counts from r12; keeps r12 in a register of
+ *              floating point, while r12 leads to the bait
  *
  * EXPECT: main;steady;jumps;liar;decoy
  * EXPECT: main;steady;enters;liar;decoy
@@ -21,6 +24,8 @@
  * EXPECT: main;steady;exchanges
  * EXPECT: main;steady;pushes
  * EXPECT: main;steady;shared
+ * EXPECT: main;steady;based;liar;decoy
+ * EXPECT: main;steady;based;hides
  */
 #include <stdint.h>
 
@@ -37,6 +42,7 @@ void exchanges(uint64_t *stack);
 void pushes(const void *bait);
 void shared(void);
 void enters(void (*called)(void));
+void based(void (*called)(void));
 void inner(void), inside(void), beyond(void);
 extern const char bait[] __asm__(".Lbait"), routine[] __asm__("routine");
 uint64_t *steadys_stack __attribute__((visibility("hidden")));
@@ -64,6 +70,10 @@ BARE(shared, "sub $40, %rsp\nxor %edx, %edx\nmov $400, %ecx\n.Lshared: dec %ecx\
 	     "test %rdx, %rdx\njnz 1f\nadd $40, %rsp\nret\n1: jmp *%rdx");
 BARE(enters, "push %rbx\ncall liar\nsub $64, %rsp\nlea 1f(%rip), %rdx\nmov $400, %ecx\n"
 	     "jmp .Lshared\n1: add $64, %rsp\npop %rbx\nret");
+
+BARE(hides, "movq %r12, %xmm7\nmov %rdx, %r12\n" SPINS "movq %xmm7, %r12\nret");
+BARE(based, "push %r12\nmov %rsp, %r12\nsub $64, %rsp\nand $-64, %rsp\ncall liar\n"
+	    "lea -24(%rsp), %rdx\nsub $128, %rsp\ncall hides\nmov %r12, %rsp\npop %r12\nret");
 
 static CALLEE void decoy(void)
 {
@@ -103,6 +113,7 @@ static CALLEE void steady(void)
 		pushes(bait);
 		shared();
 		enters(decoy);
+		based(decoy);
 		KEEP;
 	}
 }

@@ -434,6 +434,11 @@ unsigned frame_state_lone_register(const struct frame_state *s)
 	return base_among(s, INSN_VOLATILE);
 }
 
+unsigned frame_state_preserved_base(const struct frame_state *s)
+{
+	return base_of(s) == INSN_NO_REG ? base_among(s, ~INSN_VOLATILE) : INSN_NO_REG;
+}
+
 /* Sets a rule's CFA. In compilers' realigned frames, it is in a slot relative to the frame pointer.
  * In assembly code, a callee-saved register is preferred to a slot, which may be overwritten. */
 static bool set_cfa(const struct frame_state *s, struct stackd_rule *rule)

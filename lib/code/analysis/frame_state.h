@@ -158,6 +158,10 @@ bool frame_state_uses_frame(const struct frame_state *s, const struct insn *i);
  * caller-saved; else INSN_NO_REG. */
 unsigned frame_state_lone_register(const struct frame_state *s);
 
+/* Returns the callee-saved register from which the rule computes the CFA, if neither the stack
+ * pointer nor the frame pointer gives it; else INSN_NO_REG. */
+unsigned frame_state_preserved_base(const struct frame_state *s);
+
 /* Makes the rule of a state; its cfa is STACKD_CFA_END if the code has no caller. Returns false,
  * with the reason in *ret_why, if the state gives no rule. */
 bool frame_state_rule(const struct frame_state *s, struct stackd_rule *ret_rule,

@@ -36,6 +36,25 @@ static void drop_slots(struct stackd_rule *rule, unsigned clobbered)
 	}
 }
 
+/* Returns whether the instruction at a byte is a call of a function of the same code that does not
+ * preserve the register from which the state's rule computes the CFA: it keeps the register's value
+ * where no walk finds it. */
+static bool loses_base(const struct solver *s, uint32_t at, const struct frame_state *state)
+{
+	int k = insn_saved_index(frame_state_preserved_base(state));
+	uint32_t callee;
+	struct insn i;
+
+	if (k < 0 || !code_decode(s->code, code_area_of(s->code, at), at, &i) ||
+	    i.flow != INSN_CALL)
+		return false;
+	callee = code_find(s->code, i.target);
+	return callee != CODE_NONE && solve_state_at(s, callee) &&
+	       returns_clobbered(&s->returns, solve_function_of(s, solve_owner_at(s, callee))) >>
+			       k &
+		       1;
+}
+
 int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule,
 	       enum analysis_abstained *ret_why)
 {
@@ -61,6 +80,10 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 	state = states_get(&s->states, item.state);
 	if (!frame_state_rule(state, ret_rule, ret_why))
 		return 2;
+	if (loses_base(s, at, state)) {
+		*ret_why = ANALYSIS_ABSTAINED_SAVED;
+		return 2;
+	}
 	drop_slots(ret_rule, returns_clobbered(&s->returns, owner->function));
 	ret_rule->saved_reg |= (uint8_t)(kept_number(unclobbered_at(s->preserved, at)) << 4);
 	/* It is only known that callers do not need the frame pointer if the function returns. */
@@ -77,8 +100,10 @@ uint64_t solve_rule_key(const struct solver *s, uint32_t at)
 
 	if (!item.state)
 		return 0;
-	return unclobbered_at(s->preserved, at) ? SOLVE_NO_KEY
-						: (uint64_t)item.owner << 32 | item.state;
+	if (unclobbered_at(s->preserved, at) ||
+	    frame_state_preserved_base(states_get(&s->states, item.state)) != INSN_NO_REG)
+		return SOLVE_NO_KEY;
+	return (uint64_t)item.owner << 32 | item.state;
 }
 
 uint32_t solve_length(const struct solver *s, uint32_t at)
