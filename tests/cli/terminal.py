@@ -84,6 +84,18 @@ def binary():
         assert status == 0 and not text and os.path.getsize(folder + "/x"), (status, text)
 
 
+def rows_of_a_screen():
+    """Of 24 lines, 18 are of the result; a heading is written once, and all in a pipe."""
+    status, text = shown("report", "--no-pager", "--recording", "1")
+    lines = ESCAPES.sub(b"", text).decode().replace("\r", "").split("\n")[:24]
+    assert status == 0 and sum("call path from the root down" in line for line in lines) == 1, lines
+    assert sum(line.startswith("# ") and ":" in line for line in lines[:4]) <= 4, lines
+    heads = [i for i, line in enumerate(lines) if line.startswith("# process")]
+    assert len(heads) >= 2 and heads[0] <= 5, lines
+    piped = subprocess.run([STACKCTL, "report", "-i", STORE, "--recording", "1"], check=True, stdout=subprocess.PIPE).stdout
+    assert piped.count(b"call path from the root down") == len(heads), piped
+
+
 def narrow():
     for columns in (20, 1, 7):
         for words in (["report"], ["report", "--view", "flat"], ["report", "--view", "callers"],
@@ -274,6 +286,7 @@ def progress():
 
 colours_and_pager()
 binary()
+rows_of_a_screen()
 narrow()
 progress()
 top()

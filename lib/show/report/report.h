@@ -38,10 +38,10 @@ struct report_options {
 	unsigned width;	      /* columns that rows are cut to; 0: rows are not cut */
 	bool color;	      /* Shows large rows in bold. */
 	bool utf8;	      /* Uses characters beyond ASCII in names and branches. */
-	bool is_brief;	      /* The recording's head takes two lines. */
-	bool full_names;      /* Shows functions with what they return, all arguments. */
-	bool with_sources;    /* REPORT_TREE: shows where each row's frames come from. */
-	bool calls_apart;     /* Shows each call of a recursive function as a row. */
+	bool is_brief;	   /* The recording's head takes two lines, and columns have one heading. */
+	bool full_names;   /* Shows functions with what they return, all arguments. */
+	bool with_sources; /* REPORT_TREE: shows where each row's frames come from. */
+	bool calls_apart;  /* Shows each call of a recursive function as a row. */
 };
 
 /* Checks whether any path of a profile goes through a function that matches a pattern, which

@@ -34,6 +34,7 @@ struct report {
 	FILE *out;
 	struct buf row;
 	const char *whole_name;
+	char columns[256];	    /* the heading that was written last */
 	struct histogram histogram; /* for REPORT_TIME */
 };
 
@@ -87,12 +88,17 @@ static int heading(struct report *report, uint32_t part)
 	return report_line(report);
 }
 
-/* Writes the headings of the columns, and what 100 % means. */
+/* Writes the headings of the columns, and what 100 % means. On a terminal, parts with the same
+ * heading have it once. */
 static int report_columns(struct report *report, const char *before, const char *after)
 {
-	text_put_raw(&report->row, before);
-	text_put_raw(&report->row, report->whole_name);
-	text_put_raw(&report->row, after);
+	char columns[sizeof(report->columns)];
+
+	snprintf(columns, sizeof(columns), "%s%s%s", before, report->whole_name, after);
+	if (report->options->is_brief && !strcmp(columns, report->columns))
+		return 0;
+	memcpy(report->columns, columns, sizeof(columns));
+	text_put_raw(&report->row, columns);
 	return report_line(report);
 }
 
