@@ -12,6 +12,7 @@ PATH=$PATH:/usr/sbin:/sbin # where bpftool lies, for users, too
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 tab=$(printf '\t')
 lacks=''
+candidates='' # of the packages that are missing, those that apt can install
 
 warn() { echo "deps.sh: $*" >&2; }
 
@@ -24,18 +25,21 @@ has() { # PACKAGE: is installed
     esac
 }
 
-offers() { # PACKAGE: can be had; apt's virtual packages have no candidate
+offers() { # PACKAGE: can be had
     case $manager in
-    apt) apt-cache policy "$1" 2>/dev/null | grep '^  Candidate:' | grep -qv '(none)' ;;
+    apt) case " $candidates " in *" $1 "*) ;; *) return 1 ;; esac ;;
     dnf) [ -n "$(dnf -q repoquery --whatprovides "$1" 2>/dev/null)" ] ;;
     esac
 }
 
+# Once in a run of several calls, which $DEPS_UPDATED, the name of a file, tells of.
 update() {
+    [ ! -e "${DEPS_UPDATED:-/none}" ] || return 0
     case $manager in
     apt) apt-get update -qq ;;
     dnf) dnf -q makecache ;;
-    esac
+    esac || return
+    [ -z "${DEPS_UPDATED:-}" ] || : >"$DEPS_UPDATED"
 }
 
 install() { # PACKAGE...: asks nothing, and reads nothing of what the caller reads
@@ -65,10 +69,26 @@ missing() {
 }
 
 names_of() { # NAMES: those of a|b, with the versions of the compilers that are there
-    echo "$1" | sed "s/@GCC@/$(major gcc)/g; s/@CLANG@/$(major clang)/g; s/|/ /g"
+    case $1 in
+    *@*) echo "$1" | sed "s/@GCC@/$(major gcc)/g; s/@CLANG@/$(major clang)/g; s/|/ /g" ;;
+    *) echo "$1" | tr '|' ' ' ;;
+    esac
 }
 
 spelled() { names_of "$1" | sed 's/ / or /g'; }
+
+# Sets $candidates by one call of apt-cache, which takes half a second of a processor whatever it is asked.
+# Virtual packages have no candidate.
+look_up() { # LINES: of missing()
+    [ "$manager" = apt ] || return 0
+    names=$(printf '%s\n' "$1" | while IFS=$tab read -r _ names _; do
+        [ -z "$names" ] || [ "$names" = - ] || names_of "$names"
+    done)
+    [ -n "$names" ] || return 0
+    # shellcheck disable=SC2086 # a list of names
+    candidates=$(apt-cache policy $names 2>/dev/null |
+        sed -n '/^[^ ].*:$/{s/:$//;h;}; /^  Candidate:/{/(none)/!{g;p;};}' | tr '\n' ' ')
+}
 
 offered() { # NAMES: prints the first that is to be had
     for name in $(names_of "$1"); do
@@ -147,8 +167,11 @@ if [ "$(id -u)" != 0 ]; then
     exit 4
 fi
 update || warn "$manager cannot bring its lists up to date: goes on with those that are here"
+look_up "$lines"
 install_required "$lines"
-install_optional "$(missing "$@")" # now that the compilers are there, by their versions
+lines=$(missing "$@") # now that the compilers are there, by their versions
+look_up "$lines"
+install_optional "$lines"
 [ -n "$lacks" ] || exit 0
 warn "$manager has not:${lacks%,}. Bring its lists and sources up to date, or install by hand"
 exit 1

@@ -46,7 +46,7 @@ again() { sed -u '/ (again: /!s/^FAIL \([^ :]*\).*/& (again: make check TEST=\1)
 # One lane after the other, as a package manager wants it. --close: a service that a package starts
 # must not inherit the lock, and keep it.
 deps() { # GROUP...
-    flock --close "$logs/deps.lock" ./deps.sh "$@" >>"$logs/deps.log" 2>&1
+    DEPS_UPDATED=$logs/deps.updated flock --close "$logs/deps.lock" ./deps.sh "$@" >>"$logs/deps.log" 2>&1
 }
 
 # How long a build takes is the machine's: it has no limit. A test that hangs is ended.

@@ -31,7 +31,7 @@ manager() { # apt|dnf
     rm -f "$bin"/{apt-get,apt-cache,dpkg-query,dnf,rpm}
     if [ "$1" = apt ]; then
         pretend dpkg-query <<<"for name; do :; done; grep -qx \"\$name\" $tmp/installed && printf installed"
-        pretend apt-cache <<<"echo \"\$2:\"; grep -qx \"\$2\" $tmp/offered && echo '  Candidate: 1' || echo '  Candidate: (none)'"
+        pretend apt-cache <<<"shift; for name; do echo \"\$name:\"; echo '  Installed: (none)'; grep -qx \"\$name\" $tmp/offered && echo '  Candidate: 1' || echo '  Candidate: (none)'; done"
         pretend apt-get <<<". $tmp/install"
     else
         pretend rpm <<<"grep -qx \"\$4\" $tmp/installed"
