@@ -130,15 +130,6 @@ FORCE:
 
 $(B)/lib/base/parts.o $(B)/pic/lib/base/parts.o $(B)/libstackd.a $(B)/libstackd-daemon.a: $(GEN)/left_out.h
 
-$(GEN)/flamegraph.html.inc: lib/show/export/flamegraph.html
-$(GEN)/fold.html.inc: lib/show/folding/fold.html
-$(GEN)/flamegraph.html.inc $(GEN)/fold.html.inc:
-	@mkdir -p $(@D)
-	$(call say,BYTES,$<)od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@
-
-$(B)/lib/show/export/export_flamegraph.o: $(GEN)/flamegraph.html.inc
-$(B)/lib/show/folding/export_fold.o: $(GEN)/fold.html.inc
-
 # The page of `stackctl web`: its files as arrays, with a table of their names; and all of them as one file. Modules
 # are joined to one script, since each file is a request before the page is there.
 WEB_FILES = $(sort $(wildcard web/*.html web/*.js web/*.css))

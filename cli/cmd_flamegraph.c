@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl flamegraph: writes a recording, or the difference of two, as a page with a flame graph.
- */
+/* stackctl flamegraph: writes a recording, or the difference of two, as a page with a flame graph:
+ * the page of `stackctl web` in one file. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 #include "base/argp_help.h"
 #include "cmd.h"
 #include "fleet_side.h"
-#include "export/export_flamegraph.h"
 #include "export/export_flamegraph_svg.h"
 #include "input.h"
 #include "input_fleet.h"
@@ -18,9 +17,10 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
+#include "page.h"
 #include "terminal.h"
 
-#define CMD_FLAMEGRAPH_BYTES ((size_t)2 << 20)
+#define CMD_FLAMEGRAPH_SVG_BYTES ((size_t)2 << 20)
 
 enum {
 	CMD_FLAMEGRAPH_BY = 0x200,
@@ -32,8 +32,9 @@ enum {
 
 struct cmd_flamegraph {
 	struct input input;
+	char *const *words; /* the command line */
 	const char *output, *before;
-	struct flamegraph_options options;
+	struct flamegraph_options options; /* of a picture */
 };
 
 static const struct argp_option cmd_flamegraph_options[] = {
@@ -46,7 +47,8 @@ static const struct argp_option cmd_flamegraph_options[] = {
 	{"percent-limit", CMD_FLAMEGRAPH_PERCENT, "PERCENT", ARGP_HELP_RARE,
 	 "Leave out frames below this share of all samples", 3},
 	{"everything", CMD_FLAMEGRAPH_ALL, 0, ARGP_HELP_RARE,
-	 "Leave nothing out, however large the file (default: as many frames as fit into 2 MiB)",
+	 "Leave nothing out, however large the file (default: as many frames as fit into a page of "
+	 "1 MB, or a picture of 2 MiB)",
 	 3},
 	{"flame", CMD_FLAMEGRAPH_FLAME, 0, 0, "Open with the root at the bottom", 3},
 	{"output", 'o', "FILE", 0,
@@ -105,40 +107,79 @@ static bool is_svg(const struct cmd_flamegraph *args)
 	return output_is_named(args->output, ".svg");
 }
 
-static int cmd_flamegraph_write(const struct cmd_flamegraph *args, struct profile *before,
-				struct profile *profile)
+/* Writes the page. `base` is NULL, or the recording to compare with. Returns as
+ * one_file_write(). */
+static int write_page(const struct cmd_flamegraph *args, struct page *page, const struct page *base,
+		      FILE *out)
 {
-	struct profile *profiles[2] = {before ? before : profile, before ? profile : NULL};
+	const bool is_by = args->options.by != PARTITION_BY_ALL;
+	const struct one_file file = {.source = &page->source,
+				      .tab = base ? "difference" : "flame",
+				      .by = is_by ? partition_word(args->options.by) : NULL,
+				      .minimum = args->options.percent_limit / 100,
+				      .is_bottom = args->options.is_flame,
+				      .from_ns = page->from_ns,
+				      .to_ns = page->to_ns,
+				      .is_unlimited = !args->options.max_bytes};
+
+	if (base) {
+		page->source.base = &base->source;
+		page->source.base_name = args->before;
+	}
+	if (file.is_unlimited)
+		page->source.most_bytes = SIZE_MAX / 2;
+	return one_file_write(&file, out);
+}
+
+/* Writes a page of what is open. `before` is NULL, or the input to compare with, and what is open
+ * of it. */
+static int make_page(const struct cmd_flamegraph *args, const struct input_open *open,
+		     const struct input *before, const struct input_open *before_open, FILE *out)
+{
+	struct page page = {0}, base = {0};
+	int err = page_begin(&args->input, open, args->words, &page);
+
+	if (err == 0 && before)
+		err = page_begin(before, before_open, args->words, &base);
+	if (err == 0)
+		err = write_page(args, &page, before ? &base : NULL, out);
+	page_end(&page);
+	page_end(&base);
+	return err;
+}
+
+static int cmd_flamegraph_write(const struct cmd_flamegraph *args, const struct input_open *open,
+				const struct input *before, const struct input_open *before_open)
+{
 	struct output output;
 	int status = output_begin(args->output, &output);
 
 	if (status != CMD_DONE)
 		return status;
-	return output_end(&output,
-			  is_svg(args) ? export_flamegraph_svg(profile, &args->options, output.file)
-				       : export_flamegraph(profiles, &args->options, output.file));
+	return output_end(
+		&output, is_svg(args)
+				 ? export_flamegraph_svg(open->profile, &args->options, output.file)
+				 : make_page(args, open, before, before_open, output.file));
 }
 
-/* Opens the earlier recording, and writes how `profile` differs from it. Returns the exit
+/* Opens the earlier recording, and writes how what is open differs from it. Returns the exit
  * status. */
-static int diff_with(struct cmd_flamegraph *args, const struct input *before,
-		     struct profile *profile)
+static int diff_with(const struct cmd_flamegraph *args, const struct input *before,
+		     const struct input_open *open)
 {
-	struct input_open open;
-	int status;
+	struct input_open before_open;
+	int status = input_open(before, &before_open);
 
-	args->options.names[0] = args->before;
-	status = input_open(before, &open);
 	if (status == CMD_DONE)
-		status = cmd_flamegraph_write(args, open.profile, profile);
-	input_close(&open);
+		status = cmd_flamegraph_write(args, open, before, &before_open);
+	input_close(&before_open);
 	return status;
 }
 
-/* Finds out with what to compare `profile`, and writes the difference. If the input is a server's
- * database, it is compared with another part of that database; otherwise with a store. The filters
- * of both sides are the same. Returns the exit status. */
-static int diff(struct cmd_flamegraph *args, struct profile *profile)
+/* Finds out with what to compare what is open, and writes the difference. If the input is a
+ * server's database, it is compared with another part of that database; otherwise with a store. The
+ * filters of both sides are the same. Returns the exit status. */
+static int diff(struct cmd_flamegraph *args, const struct input_open *open)
 {
 	struct input input = {.filter = args->input.filter};
 	struct fleet_side side;
@@ -148,14 +189,14 @@ static int diff(struct cmd_flamegraph *args, struct profile *profile)
 	if (input_is_fleet(&args->input)) {
 		status = fleet_side_parse(args->before, &args->input, &side);
 		if (status == CMD_DONE)
-			status = diff_with(args, &side.input, profile);
+			status = diff_with(args, &side.input, open);
 		fleet_side_free(&side);
 		return status;
 	}
 	status = input_part(args->before, &path, &input);
 	input.path = path;
 	if (status == CMD_DONE)
-		status = diff_with(args, &input, profile);
+		status = diff_with(args, &input, open);
 	free(path);
 	return status;
 }
@@ -167,15 +208,17 @@ int cmd_flamegraph(int argc, char **argv)
 		.options = cmd_flamegraph_options,
 		.parser = parse,
 		.args_doc = "[FILE[@ID]]",
-		.doc = "Writes a recording as a flame graph: one HTML file that needs nothing "
-		       "else, or a picture, one SVG file.\vA frame is as wide as its share of the "
+		.doc = "Writes a recording as a flame graph: the page of 'stackctl web' in one HTML "
+		       "file that needs nothing else, or a picture, one SVG file.\vA frame is as "
+		       "wide as its share of the "
 		       "samples; hatched frames were not observed but reconstructed. The smallest "
 		       "frames are left out if the file would be too large; their callers keep "
 		       "their samples.",
 		.children = children,
 	};
 	struct cmd_flamegraph args = {
-		.options = {.by = PARTITION_BY_COMMAND, .max_bytes = CMD_FLAMEGRAPH_BYTES}};
+		.words = argv,
+		.options = {.by = PARTITION_BY_COMMAND, .max_bytes = CMD_FLAMEGRAPH_SVG_BYTES}};
 	struct input_open open;
 	int status;
 
@@ -191,8 +234,8 @@ int cmd_flamegraph(int argc, char **argv)
 		return status;
 	status = input_open(&args.input, &open);
 	if (status == CMD_DONE)
-		status = args.before ? diff(&args, open.profile)
-				     : cmd_flamegraph_write(&args, NULL, open.profile);
+		status = args.before ? diff(&args, &open)
+				     : cmd_flamegraph_write(&args, &open, NULL, NULL);
 	input_close(&open);
 	return status;
 }

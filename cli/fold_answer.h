@@ -7,6 +7,11 @@
 #include "web/web.h"
 
 /* See struct web_source. */
-int fold_answer(struct profile *profile, const struct web_fold *fold, struct json *j);
+int fold_answer(const void *arg, struct profile *profile, const struct web_fold *fold,
+		struct json *j);
+
+/* Answers with one folding, which is `folding`, instead of what is asked for: for a page of it. */
+int fold_answer_given(const void *folding, struct profile *profile, const struct web_fold *fold,
+		      struct json *j);
 
 #endif

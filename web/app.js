@@ -64,6 +64,8 @@ export class App {
 		/** @type {any} */
 		this.recording = null;
 		this.storePath = "STORE";
+		/** What a file compares with, if that is no recording of the same store. */
+		this.base = "";
 		/** @type {string[]} */
 		this.parts = ["process", "thread", "command"];
 		/** @type {Record<string, { title: string, make: () => Tab, tab?: Tab }>} */
@@ -138,6 +140,7 @@ export class App {
 			this.recordings = answer.recordings;
 			this.recording = answer.selected;
 			this.storePath = answer.store;
+			this.base = answer.base ?? "";
 			this.store.show(String(answer.selected?.id || "")); // 0: there is one recording, which has no number
 			this.parts = answer.selected?.parts ?? this.parts;
 			this.drawTop();
@@ -254,7 +257,8 @@ export class App {
 		const { state } = this.store, shown = /** @type {HTMLSelectElement} */ (byId("recording")), metric = /** @type {HTMLSelectElement} */ (byId("metric"));
 		const before = /** @type {HTMLSelectElement} */ (byId("before")), id = this.recording?.id;
 		fill(shown, ...options(this.recordings, recording => this.recordingText(recording), String(id)));
-		fill(before, el("option", { value: "" }, "nothing"), ...options(this.recordings, recording => this.recordingText(recording), state.before));
+		fill(before, el("option", { value: "" }, "nothing"), ...options(this.recordings, recording => this.recordingText(recording), state.before),
+			this.base ? el("option", { value: "base", selected: state.before === "base" }, visible(this.base, 60)) : null);
 		/** @type {{ name: string, text: string }[]} */
 		const metrics = this.recording?.metrics ?? [];
 		fill(metric, ...metrics.map(m => el("option", { value: m.name, title: m.text, selected: m.name === state.metric }, m.name)),
@@ -271,9 +275,13 @@ export class App {
 			fill(byId("quality"), el("b", {}, amount(samples, this.store.state.metric === "cpu" ? "samples" : "records")), ` · ${percent(quality.complete / n)} complete` +
 				(quality.reconstructed ? `, ${percent(quality.reconstructed / n)} reconstructed` : "") + (quality.partial ? `, ${percent(quality.partial / n)} partial` : "") + " · ",
 			el("span", { class: lost ? "warning" : "" }, lost ? `${count(lost)} lost` : "none lost"));
+			if (this.answer.note)
+				add(byId("quality"), " · " + visible(this.answer.note, 400));
 		} else if (recording) {
 			byId("quality").textContent = (this.recording.header ?? []).map((/** @type {string} */ line) => visible(line)).join(" · ");
 		}
+		if (recording && this.recording.chosen)
+			add(byId("quality"), " · ", el("b", { id: "chosen" }, "a part: " + visible(this.recording.chosen, 200)));
 		byId("quality").title = (this.recording?.header ?? []).map((/** @type {string} */ line) => visible(line)).join("\n");
 	}
 

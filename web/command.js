@@ -54,8 +54,11 @@ function note(lanes) {
  * @param {import("./state.js").State} state
  * @param {string} store the store's path
  * @param {Lane[]} lanes those that are selected
+ * @param {string} [made] the command that has chosen what the file is about; "": nothing is chosen
  */
-export function commandOf(state, store, lanes) {
+export function commandOf(state, store, lanes, made = "") {
+	if (made)
+		return made;
 	const words = ["stackctl", ...verbOf(state)], recording = state.recording ? "@" + state.recording : "";
 	if (state.tab === "difference")
 		words.push(store + (state.before ? "@" + state.before : ""), store + recording);

@@ -42,7 +42,7 @@ export class Detail {
 	/** @param {import("./state.js").State} state */
 	load(state) {
 		/* Each word by itself, so that a line never breaks within an option. */
-		fill(this.command, ...commandOf(state, this.app.storePath, this.app.lanes.selected()).split(" ").flatMap((word, i) => [i ? " " : null, el("span", {}, word)]));
+		fill(this.command, ...commandOf(state, this.app.storePath, this.app.lanes.selected(), this.app.recording?.chosen).split(" ").flatMap((word, i) => [i ? " " : null, el("span", {}, word)]));
 		this.copied.textContent = "";
 		clearTimeout(this.timer);
 		this.timer = window.setTimeout(() => this.ask(state), WAIT_MS);

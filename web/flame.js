@@ -15,6 +15,7 @@ const ROW = 19, LEAST_PX = 0.4, BIG = 10;
  * @typedef {object} FlameEvents
  * @property {(node: number, isZoom: boolean) => void} select   a frame was chosen, by click or key
  * @property {(node: number, x: number, y: number) => void} hover  -1: none
+ * @property {() => void} [turn]  the graph is to be turned over; it turns itself if nobody listens
  */
 
 export class Flame {
@@ -60,18 +61,21 @@ export class Flame {
 	/**
 	 * Shows a tree. The frame that is zoomed to and the one that is selected are given as nodes of it.
 	 * @param {import("./tree.js").Tree} tree
-	 * @param {{ zoom: number, at: number, side?: number }} options
+	 * @param {{ zoom: number, at: number, side?: number, isFlame?: boolean }} options
 	 */
-	show(tree, { zoom, at, side = tree.isDiff ? BOTH : 0 }) {
-		const isNew = this.tree !== tree || this.zoom !== zoom;
+	show(tree, { zoom, at, side = tree.isDiff ? BOTH : 0, isFlame = this.isFlame }) {
+		const isTurned = this.isFlame !== isFlame, isNew = this.tree !== tree || this.zoom !== zoom || isTurned;
+		this.isFlame = isFlame;
 		this.tree = tree;
 		this.side = side;
 		this.zoom = tree.total[side][zoom] ? zoom : 0;
 		this.at = at;
 		this.hover = -1;
 		this.layout();
-		if (isNew && this.isFlame)
-			this.element.scrollTop = this.n_rows * ROW;
+		if (isNew && (this.isFlame || isTurned)) {
+			this.element.scrollTop = this.isFlame ? this.n_rows * ROW : 0;
+			this.draw();
+		}
 	}
 
 	/** @param {Uint8Array | null} matches by frame */
@@ -81,6 +85,10 @@ export class Flame {
 	}
 
 	turn() {
+		if (this.events.turn) {
+			this.events.turn();
+			return;
+		}
 		this.isFlame = !this.isFlame;
 		this.layout();
 		this.element.scrollTop = this.isFlame ? this.n_rows * ROW : 0;

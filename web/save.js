@@ -8,7 +8,7 @@ import { formatState } from "./state.js";
 import { differenceQuestion, hasBase, isOfOtherThreads } from "./tab_difference.js";
 import { treeQuestion } from "./tab_flame.js";
 
-export const MOST_BYTES = 1 << 20;
+export const MOST_BYTES = 1000000;
 
 /* Written so that this file does not contain the mark: the page has it once. */
 const MARK_OF_DATA = ["@", "DATA", "@"].join("");

@@ -31,6 +31,7 @@
  * @property {string} lanes         the order of lanes: time or name
  * @property {string} region        the region that is folded
  * @property {string} colors        by kind or by object
+ * @property {boolean} bottom       the root of flame graphs is at the bottom
  * @property {boolean} live         the last seconds are selected, and move on
  */
 
@@ -38,7 +39,7 @@
 export const DEFAULTS = Object.freeze({
 	recording: "", metric: "cpu", tab: "flame", from: null, to: null, viewFrom: null, viewTo: null, threads: [],
 	unfold: [], by: "", focus: "", object: "", zoom: "", direction: "down", search: "", filter: "", sort: "",
-	before: "", beforeFrom: null, beforeTo: null, per: "amount", lanes: "time", region: "", colors: "kind", live: false,
+	before: "", beforeFrom: null, beforeTo: null, per: "amount", lanes: "time", region: "", colors: "kind", bottom: false, live: false,
 });
 
 export const TABS = ["flame", "functions", "around", "waits", "heap", "regions", "source", "difference", "fold", "log"];

@@ -50,6 +50,7 @@ export class DifferenceTab {
 		this.legend = el("span", { class: "legend" });
 		this.flame = new Flame(app.colors, {
 			select: (i, isZoom) => this.select(i, isZoom),
+			turn: () => app.store.set({ bottom: !app.store.state.bottom }, false),
 			hover: (i, x, y) => app.tip(i >= 0 && this.flame.tree ? describeNode(this.flame.tree, i, this.flame.side, this.unit) : [], x, y),
 		});
 		this.flame.element.id = "difference";
@@ -114,7 +115,7 @@ export class DifferenceTab {
 			return;
 		const { colors } = this.app, most = Math.max(this.tree.total[0][0], this.tree.total[1][0]);
 		this.flame.matches = this.tree.matcher(this.app.store.state.search);
-		this.flame.show(this.tree, { zoom: this.tree.find(this.zoom), at: this.tree.find(this.zoom), side: Number(this.widths.value) });
+		this.flame.show(this.tree, { zoom: this.tree.find(this.zoom), at: this.tree.find(this.zoom), side: Number(this.widths.value), isFlame: this.app.store.state.bottom });
 		fill(this.legend, swatch(colors.change({ by: most, isNoise: false }, most), "grew"), swatch(colors.change({ by: -most, isNoise: false }, most), "shrank"),
 			swatch(colors.change({ by: 0, isNoise: true }, most), "within the sampling's error"));
 	}
@@ -122,7 +123,9 @@ export class DifferenceTab {
 	/** @param {import("./state.js").State} state */
 	drawTools(state) {
 		fill(this.base, el("option", { value: "" }, "choose a base"), ...this.app.recordings.map(recording =>
-			el("option", { value: String(recording.id), selected: String(recording.id) === state.before }, this.app.recordingText(recording))));
+			el("option", { value: String(recording.id), selected: String(recording.id) === state.before }, this.app.recordingText(recording))),
+		this.app.base ? el("option", { value: "base", selected: state.before === "base" }, visible(this.app.base, 60)) : null);
+		this.keep.hidden = this.base.disabled = Boolean(this.app.base);
 		this.per.value = state.per;
 		if (state.beforeFrom !== null && state.beforeTo !== null)
 			this.base.selectedOptions[0]?.append(`, ${moment(state.beforeFrom)} to ${moment(state.beforeTo)}`);

@@ -59,6 +59,7 @@ export class FlameTab {
 		this.atHash = "";
 		this.flame = new Flame(app.colors, {
 			select: (i, isZoom) => this.select(i, isZoom),
+			turn: () => app.store.set({ bottom: !app.store.state.bottom }, false),
 			hover: (i, x, y) => app.tip(i >= 0 && this.tree ? describeNode(this.tree, i, this.flame.side, this.unit) : [], x, y),
 		});
 		this.found = el("span", { id: "found", role: "status" });
@@ -104,7 +105,7 @@ export class FlameTab {
 			fill(this.content, this.flame.element);
 		this.flame.matches = tree.matcher(state.search);
 		const zoom = tree.find(state.zoom);
-		this.flame.show(tree, { zoom, at: tree.find(this.atHash) || zoom });
+		this.flame.show(tree, { zoom, at: tree.find(this.atHash) || zoom, isFlame: state.bottom });
 		this.tell(tree);
 	}
 

@@ -27,6 +27,8 @@ export class FoldTab {
 		this.panels = el("div", { id: "panels", tabindex: "0", role: "application", "aria-describedby": "spoken",
 			"aria-label": "Counters and routines over the time of a pass. Arrow keys move the cursor, + and - zoom, n and p go to the next and previous phase, 0 shows all" });
 		this.readout = el("div", { id: "readout", class: "facts" });
+		this.warning = el("div", { class: "facts warning", id: "warning" });
+		this.rest = el("div", { class: "facts dim" });
 		this.table = el("div", {});
 		this.content = el("div", { class: "content folded" });
 		this.element = el("div", { class: "view" }, el("div", { class: "tools" }, this.region, this.facts), this.content);
@@ -59,9 +61,13 @@ export class FoldTab {
 		if (!this.app.isShown({ ...state, region: chosen }))
 			return;
 		const data = this.data = folding(answer);
-		this.facts.textContent = `${data.passes.toLocaleString("en")} passes of ${time(data.mean_ns)} of ${data.axis === "cpu" ? "CPU" : "wall"} time, ${data.samples.toLocaleString("en")} samples` +
-			(data.note ? "; " + visible(data.note) : "");
-		fill(this.content, this.panels, this.readout, this.table);
+		this.facts.textContent = `${data.passes.toLocaleString("en")} ${data.passes_are} of ${time(data.mean_ns)} of ${data.axis === "cpu" ? "CPU" : "wall"} time` +
+			(data.axis === "cpu" ? ` (${time(data.mean_wall_ns)} of wall time)` : "") + `, ${data.samples.toLocaleString("en")} samples` +
+			(data.without_place ? `, and ${data.without_place.toLocaleString("en")} whose place is not known` : "");
+		this.warning.textContent = data.is_locked ? "The samples' period is locked to the region's: parts of the pass are never hit. Record with another frequency (stackd -F)." : "";
+		this.rest.textContent = (data.lines_left ? `${data.lines_left.toLocaleString("en")} other lines have ${data.in_lines_left.toLocaleString("en")} samples. ` : "") +
+			(data.without_line ? `${data.without_line.toLocaleString("en")} samples have no line.` : "");
+		fill(this.content, this.warning, this.panels, this.rest, this.readout, this.table);
 		this.drawTable();
 		this.draw();
 	}
@@ -215,7 +221,7 @@ export class FoldTab {
 		for (const counter of data.counters) {
 			const n = counter.rate?.length ?? 0, i = Math.min(n - 1, Math.floor(x * n));
 			if (n)
-				said.push(`${visible(counter.name, 40)} ${prefixed(counter.rate[i] * (counter.per_second ?? 1))}/s` +
+				said.push(`${visible(counter.name, 40)} ${percent(reachedAt(counter, x))} reached, ${prefixed(counter.rate[i] * (counter.per_second ?? 1))}/s` +
 					(counter.low ? ` (${prefixed(counter.low[i] * counter.per_second)} to ${prefixed(counter.high[i] * counter.per_second)})` : ""));
 		}
 		const n = data.routines[0]?.columns.length ?? 0, column = Math.min(n - 1, Math.floor(x * n));
@@ -340,6 +346,12 @@ const routineOf = phase => phase.path.split(" > ").pop() ?? "";
 
 /** @param {string} text @param {number} longest */
 const cut = (text, longest) => text.length > longest ? text.slice(0, longest - 1) + "…" : text;
+
+/** The share that is reached at a moment. @param {{ rate: number[] }} counter @param {number} x */
+function reachedAt(counter, x) {
+	const shares = reached(counter), at = x * (shares.length - 1), i = Math.min(shares.length - 2, Math.floor(at));
+	return shares[i] + (at - i) * (shares[i + 1] - shares[i]);
+}
 
 /** The share of a pass's total that is reached at the begin of each column, and at the end. @param {{ rate: number[] }} counter */
 export function reached({ rate }) {

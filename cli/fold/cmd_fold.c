@@ -9,12 +9,13 @@
 
 #include "base/argp_help.h"
 #include "cli/cmd.h"
-#include "folding/export_fold.h"
+#include "cli/fold_answer.h"
 #include "cli/message.h"
 #include "model/counter_names.h"
 #include "folding/periods.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/page.h"
 #include "folding/burst_rows.h"
 #include "folding/folding.h"
 #include "report/report_header.h"
@@ -38,6 +39,7 @@ enum cmd_fold_form { CMD_FOLD_TEXT, CMD_FOLD_CSV, CMD_FOLD_SVG, CMD_FOLD_PAGE, C
 
 struct cmd_fold {
 	struct show show;
+	char *const *words;   /* the command line */
 	const char *region;   /* NULL: the recording's only one */
 	bool is_auto;	      /* --auto: instead of a region, fold a period that is found in the
 			       * samples */
@@ -251,6 +253,26 @@ static int cmd_fold_explain(const char *name, int err)
 	return err == -ENOTSUP ? CMD_USAGE : CMD_FAILED;
 }
 
+/* Writes the page of `stackctl web` with one folding. Returns 0 or a negative errno. */
+static int cmd_fold_page(const struct cmd_fold *args, const struct input_open *open,
+			 const struct folding *folding, FILE *out)
+{
+	struct page page;
+	int err = page_begin(&args->show.input, open, args->words, &page);
+	const struct one_file file = {.source = &page.source,
+				      .tab = "fold",
+				      .region = folding->passes.name,
+				      .from_ns = page.from_ns,
+				      .to_ns = page.to_ns};
+
+	page.source.fold = fold_answer_given;
+	page.source.fold_arg = folding;
+	if (err == 0)
+		err = one_file_write(&file, out);
+	page_end(&page);
+	return err;
+}
+
 /* Writes one folding. With `is_first`, text begins with the report's header. Returns 0 or a
  * negative errno. */
 static int cmd_fold_write(const struct cmd_fold *args, const struct input_open *open,
@@ -267,7 +289,7 @@ static int cmd_fold_write(const struct cmd_fold *args, const struct input_open *
 	case CMD_FOLD_GNUPLOT:
 		return folding_write_gnuplot(folding, out);
 	case CMD_FOLD_PAGE:
-		return export_fold(folding, open->profile, out);
+		return cmd_fold_page(args, open, folding, out);
 	case CMD_FOLD_TEXT:
 		if (is_first)
 			err = report_header_text(open->profile, &options, out);
@@ -647,7 +669,7 @@ int cmd_fold(int argc, char **argv)
 		       "Bands have 95 % confidence; they come from resampling passes.\n",
 		.children = children,
 	};
-	struct cmd_fold args = {.options.seed = 1, .percent_limit = -1};
+	struct cmd_fold args = {.words = argv, .options.seed = 1, .percent_limit = -1};
 	int status;
 
 	options_parse(&argp, argc, argv, &args);

@@ -57,7 +57,7 @@ static void put_counter(struct json *j, struct words *words, const struct foldin
 	json_put_object(j, NULL);
 	put_shown(j, words, "name", c->name);
 	json_put_uint(j, "passes", c->passes);
-	json_put_double(j, "mean", c->mean, FOLD_ANSWER_DIGITS);
+	json_put_double(j, "mean", c->mean, 9);
 	json_put_double(j, "per_second", c->per_second, FOLD_ANSWER_DIGITS);
 	if (curve) {
 		put_means(j, "rate", curve->rate, curve->cells);
@@ -131,10 +131,17 @@ static void put_line(struct json *j, struct words *words, const struct folding_l
 static void put_folding(struct json *j, struct words *words, const struct folding *f)
 {
 	put_shown(j, words, "region", f->passes.name);
+	json_put_string(j, "passes_are", folding_unit(f));
 	json_put_uint(j, "passes", f->passes.all.count);
 	json_put_double(j, "mean_ns", f->mean_ns, 9);
+	json_put_double(j, "mean_wall_ns", f->mean_wall_ns, 9);
 	json_put_string(j, "axis", f->is_cpu_time ? "cpu" : "wall");
 	json_put_uint(j, "in_passes", f->samples);
+	json_put_uint(j, "without_place", f->passes.samples.count - f->samples);
+	json_put_uint(j, "lines_left", f->lines_left);
+	json_put_uint(j, "in_lines_left", f->in_lines_left);
+	json_put_uint(j, "without_line", f->without_line);
+	json_put_bool(j, "is_locked", f->uniform.verdict == FOLD_LOCKED);
 	json_put_uint(j, "columns", FOLDING_COLUMNS);
 	json_put_array(j, "counters");
 	for (unsigned i = 0; i < f->n_counters; i++)
@@ -154,6 +161,17 @@ static void put_folding(struct json *j, struct words *words, const struct foldin
 	json_put_end(j);
 }
 
+static int put_all(struct json *j, const struct folding *folding)
+{
+	struct words words;
+	int err = words_begin(&words);
+
+	if (err == 0)
+		put_folding(j, &words, folding);
+	words_end(&words);
+	return err;
+}
+
 static int fold_one(struct profile *profile, const struct profile_symbol *region,
 		    const struct web_fold *fold, struct json *j)
 {
@@ -163,7 +181,6 @@ static int fold_one(struct profile *profile, const struct profile_symbol *region
 	const struct folding_options options = {.time = times[fold->time]};
 	struct folding *folding = NULL;
 	struct passes passes = {0};
-	struct words words;
 	int err = passes_make(profile, region, &passes);
 
 	if (err == 0)
@@ -171,10 +188,7 @@ static int fold_one(struct profile *profile, const struct profile_symbol *region
 	passes_free(&passes);
 	if (err)
 		return err;
-	err = words_begin(&words);
-	if (err == 0)
-		put_folding(j, &words, folding);
-	words_end(&words);
+	err = put_all(j, folding);
 	folding_free(folding);
 	return err;
 }
@@ -193,13 +207,15 @@ static int put_regions(struct json *j, const struct pass_region *regions, size_t
 	return err;
 }
 
-int fold_answer(struct profile *profile, const struct web_fold *fold, struct json *j)
+int fold_answer(const void *arg, struct profile *profile, const struct web_fold *fold,
+		struct json *j)
 {
 	struct pass_region *regions = NULL;
 	const struct profile_symbol *region = NULL;
 	size_t n;
 	int err = passes_regions(profile, NULL, &regions, &n);
 
+	(void)arg;
 	if (err)
 		return err;
 	for (size_t i = 0; fold->region && !region && i < n; i++)
@@ -211,4 +227,11 @@ int fold_answer(struct profile *profile, const struct web_fold *fold, struct jso
 		err = region ? fold_one(profile, region, fold, j) : -ENOENT;
 	free(regions);
 	return err;
+}
+
+int fold_answer_given(const void *folding, struct profile *profile, const struct web_fold *fold,
+		      struct json *j)
+{
+	(void)profile, (void)fold;
+	return put_all(j, folding);
 }

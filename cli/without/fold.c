@@ -12,8 +12,9 @@ int cmd_fold(int argc, char **argv)
 	return message_left_out(argv[0], PART_FOLD);
 }
 
-int fold_answer(struct profile *profile, const struct web_fold *fold, struct json *j)
+int fold_answer(const void *arg, struct profile *profile, const struct web_fold *fold,
+		struct json *j)
 {
-	(void)profile, (void)fold, (void)j;
+	(void)arg, (void)profile, (void)fold, (void)j;
 	return -ENOENT;
 }

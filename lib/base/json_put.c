@@ -94,6 +94,13 @@ void json_put_text(struct json *j, const char *key, struct buf *value)
 	buf_free(value);
 }
 
+void json_put_raw(struct json *j, const char *key, const struct buf *value)
+{
+	begin(j, key);
+	buf_put(&j->text, value->data, value->len);
+	j->text.failed |= value->failed;
+}
+
 static void put_digits(struct json *j, uint64_t value)
 {
 	char digits[20];

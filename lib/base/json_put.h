@@ -71,6 +71,9 @@ void json_put_double(struct json *j, const char *key, double value, unsigned dig
 /* Writes a number as a string of 16 hexadecimal digits. */
 void json_put_hex(struct json *j, const char *key, uint64_t value);
 
+/* Writes a value that is JSON already. */
+void json_put_raw(struct json *j, const char *key, const struct buf *value);
+
 /* Ends all objects and lists that are open, ends the line, writes the rest out unless `err` is the
  * caller's failure, and frees the buffer. Returns err, -ENOMEM, or -EIO with errno as fflush() left
  * it. */

@@ -114,11 +114,12 @@ awk -F, '$1 == "curve" && $2 ~ /page-faults/ { y = $3 < 0.5 ? 2 * $3 : 1; d = $4
              most = d > most ? d : most }
          END { print n, most; exit n != 1000 || most > 0.01 }' "$tmp/k.csv" >"$tmp/err" || fail "the curve: $(cat "$tmp/err")"
 expect 0 "$stackctl" fold -i "$store" --burst=5 -o "$tmp/k.html"
-python3 - "$tmp/k.html" <<'EOF' || fail "the page's data"
-import json, sys
-data = json.loads(open(sys.argv[1], encoding="utf-8").read().split('id="data">')[1].split("</script>")[0])
-assert data["unit"] == "bursts" and data["left_out"] == 0
-assert data["passes"] == 98 and data["samples"] == 196 and data["is_cpu_time"], data["passes"]
+PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 python3 - "$tmp/k.html" <<'EOF' || fail "the page's data"
+import sys
+from saved_page import answer
+data = answer(sys.argv[1], "fold")
+assert data["passes_are"] == "bursts" and data["without_place"] == 0
+assert data["passes"] == 98 and data["in_passes"] == 196 and data["axis"] == "cpu", data["passes"]
 assert [c["name"] for c in data["counters"]] == ["page-faults"], data["counters"]
 assert len(data["phases"]) == 2 and abs(data["phases"][0]["to"] - 0.5) < 0.005, data["phases"]
 EOF

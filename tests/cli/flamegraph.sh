@@ -11,28 +11,36 @@ make_store "$tmp/empty.db" empty
 page() { # ARGUMENTS...: a page of them is made
     expect 0 "$stackctl" flamegraph "$@" -o "$tmp/page.html"
     grep -q '^</html>$' "$tmp/page.html" || fail "no whole page: $*"
-    ! grep -oE '(src|href)="[^"]*"' "$tmp/page.html" | grep -vq '="data:' || fail "not self-contained"
+    ! grep -oE '(src|href)="[^"]*"' "$tmp/page.html" | grep -vqE '="(data:|#)' || fail "not self-contained"
 }
-data() { # PYTHON: asserts that it is true of the page's data, d
-    python3 - "$tmp/page.html" "$1" <<'END' || fail "$1"
-import json, re, sys
-d = json.loads(re.search(r'id="data">(.*?)</script>', open(sys.argv[1]).read(), re.S)[1])
+data() { # PYTHON: asserts that it is true of the page's data: the state, its first tree t, and answers by name
+    PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 python3 - "$tmp/page.html" "$1" <<'END' || fail "$1"
+import sys
+from saved_page import answer, data, tree
+state, t = data(sys.argv[1])["state"], answer(sys.argv[1], "tree")
+of = lambda name: answer(sys.argv[1], name)
 sys.exit(not eval(sys.argv[2]))
 END
 }
 
 page -i "$store" --recording 1
-data 'd["total"][0][0] == 100 and d["left_out"] == 0 and not d["flame"]'
+data 't["total"] == 100 and t["left_out"] == 0 and "bottom" not in state and of("recordings")["selected"].get("chosen") is None'
+data 'all(of(name) for name in ("lanes", "functions", "log"))'
 page -i "$store" --recording 1 --by process --flame
-data 'd["symbols"][0][0].startswith("process 12 prog") and d["flame"]'
+data 'any(len(p) == 1 and p[0].startswith("process 12 prog") for p in tree(sys.argv[1])) and "bottom=1" in state'
 page -i "$store" --recording 1 --comm other
-data 'd["total"][0][0] == 20 and d["sides"][0]["chosen"]'
+data 't["total"] == 20 and of("recordings")["selected"]["chosen"].endswith("--comm other -o '"$tmp/page.html"'")'
+data '{lane["name"] for lane in of("lanes")["lanes"]} == {"other"}'
 page -i "$store" --recording 1 --percent-limit 50
-data 'd["left_out"] > 0 and min(d["total"][0]) >= 50'
+data 't["left_out"] > 0 and min(n for p, n in tree(sys.argv[1]).items() if p[-1:] != ("other",)) >= 50'
 page -i "$store" --recording 2 --diff "$store@1"
-data 'len(d["sides"]) == 2 and [t[0] for t in d["total"]] == [100, 100]'
+data '[of("difference")["nodes"][side][0] for side in ("before", "total")] == [100, 100] and "tab=difference" in state'
+make_store "$tmp/other.db" small
+page -i "$store" --recording 2 --diff "$tmp/other.db" --from 0 --to 0.05
+data 'of("recordings")["base"].endswith("other.db") and of("difference")["to"] == 50000000 and "to=50000000" in state'
+data 'of("difference")["base"]["to"] == 50000000 and 0 < of("difference")["nodes"]["before"][0] < 100'
 page -i "$store" --recording 3 # it is still being written, or was cut off
-data 'd["sides"][0]["finished"] is False'
+data 'of("recordings")["recordings"][0]["finished"] is False'
 
 # --- as a picture: the same tree, by itself, and no larger than is asked for
 picture() { # FRAMES ARGUMENTS...
@@ -63,9 +71,8 @@ assert not re.search(r"(src|href|xlink)", open(sys.argv[1]).read())
 END
 }
 page -i "$store" --recording 1
-frames=$(python3 -c 'import json, re, sys
-print(len(json.loads(re.search(r"id=\"data\">(.*?)</script>", open(sys.argv[1]).read(), re.S)[1])["symbol"]))' \
-    "$tmp/page.html")
+frames=$(PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 python3 -c 'import saved_page, sys
+print(len(saved_page.answer(sys.argv[1], "tree")["nodes"]["parent"]))' "$tmp/page.html")
 picture "$frames" -i "$store" --recording 1
 expect 0 "$stackctl" flamegraph -i "$store" --recording 1 --flame -o "$tmp/flame.svg"
 [ "$(grep -c '<g>' "$tmp/flame.svg")" = "$frames" ] || fail 'a flame has other frames'
@@ -77,8 +84,8 @@ make_store "$tmp/wide.db" wide
 expect 0 "$stackctl" flamegraph -i "$tmp/wide.db" -o "$tmp/wide.svg"
 [ "$(stat -c %s "$tmp/wide.svg")" -le 2097152 ] || fail "larger than 2 MiB: $(stat -c %s "$tmp/wide.svg")"
 page -i "$tmp/wide.db"
-data 'd["total"][0][0] == 1000000'
-[ "$(stat -c %s "$tmp/page.html")" -le 2097152 ] || fail "larger than 2 MiB: $(stat -c %s "$tmp/page.html")"
+data 't["total"] == 1000000 and t["left_out"] > 0'
+[ "$(stat -c %s "$tmp/page.html")" -le 1000000 ] || fail "larger than 1 MB: $(stat -c %s "$tmp/page.html")"
 
 expect 3 "$stackctl" flamegraph -i "$tmp/empty.db" -o "$tmp/none.html"
 [ ! -e "$tmp/none.html" ] || fail 'a page of nothing'

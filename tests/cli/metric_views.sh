@@ -117,8 +117,13 @@ for picture in t f; do
     done
 done
 expect 0 "$stackctl" flamegraph -i "$waits" --metric wall -o "$tmp/f.html"
-grep -q '^\["\[futex\]",[0-9]*,4\]' "$tmp/f.html" || fail "wall: the page does not tell blocked waits"
-grep -q '^\["\[woken\]",[0-9]*,5\]' "$tmp/f.html" || fail "wall: the page does not tell runnable waits"
+PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 python3 - "$tmp/f.html" <<'END' || fail "wall: the page does not tell waits"
+import sys
+from saved_page import answer
+t = answer(sys.argv[1], "tree")
+kinds = {t["strings"][name]: t["kinds"][kind] for name, kind in zip(t["frames"]["name"], t["frames"]["kind"])}
+assert kinds["[futex]"] == "blocked" and kinds["[woken]"] == "runnable", kinds
+END
 expect 0 "$stackctl" stats -i "$waits"
 has '^metrics: cpu, wait.blocked, wait.runnable, wait, wall$' stats
 # It is none without waits, and none of events that are no time.

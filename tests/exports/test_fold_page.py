@@ -1,52 +1,41 @@
 # SPDX-License-Identifier: MIT
-"""The page of a folded region, looked at in a browser: its contents, and what the mouse and keys do."""
+"""The file of `stackctl fold`, looked at in a browser: its contents, and what the mouse and keys do."""
 
-import os
+from common import STACKCTL, STORES, check, exports, run
+from test_web import Page
 
-from common import STACKCTL, STORES, check, exports, run, shared_browser
+TAB = "window.stackd.app.tabs.fold.tab"
+VIEW = "return [%s.view.from, %s.view.to, %s.cursor]" % (TAB, TAB, TAB)
 
-VIEW = "return [window.fold.view.from, window.fold.view.to, window.fold.view.cursor]"
 
-
-class Page:
+class FoldPage(Page):
     def __init__(self, store):
-        self.browser = shared_browser()
         path = STORES.path("fold.html")
         run(STACKCTL, "fold", "-i", store, "--region", "pass", "-o", path)
-        self.browser.requests()  # of pages before
-        self.browser.open("file://" + path)
-        check(self.browser.run("return 'ready' in document.documentElement.dataset"), "it was not drawn",
-              self.browser.complaints())
-        check(not self.browser.complaints(), "complaints")
-        fine = ("file://" + path, "data:", "chrome:", "chrome-untrusted:")
-        asked = [url for url in self.browser.requests() if not url.startswith(fine)]
-        check(not asked, "the page asked for %s" % asked)
+        super().__init__("file://" + path)
+        self.check_quiet()
 
     def view(self):
         return self.browser.run(VIEW)
 
-    def press(self, *keys):
-        self.browser.press(*keys)
+    def key(self, *keys):
+        self.press(*keys)
         return self.view()
-
-    def text(self, css):
-        return self.browser.run("return document.querySelector(arguments[0]).textContent", css)
 
     def place(self, x):
         """The pixels of a moment of the pass, in the panel of the first counter."""
         return self.browser.run("const box = document.querySelector('#panels').getBoundingClientRect();"
-                                "return [box.left + window.fold.px(arguments[0]), box.top + 60]", x)
+                                "return [box.left + " + TAB + ".px(arguments[0]), box.top + 80]", x)
 
 
 @exports
 def test_fold_page():
-    page = Page(STORES.get("folded"))
-    check(page.text("h1") == "pass", "title", page.text("h1"))
-    check("400 passes, 9 ms of CPU time" in page.text("#facts"), "facts", page.text("#facts"))
-    rows = page.browser.run("return [...document.querySelectorAll('#phases tbody tr')]"
-                            ".map(row => row.lastChild.textContent)")
-    check([row.split(" [")[0] for row in rows] == ["assemble", "solve", "output"], "phases", rows)
-    names = page.browser.run("return [...document.querySelectorAll('svg .routine title')].map(t => t.textContent)")
+    page = FoldPage(STORES.get("folded"))
+    check("400 passes of 9.00 ms of CPU time" in page.text("#facts"), "facts", page.text("#facts"))
+    rows = page.browser.run("return [...document.querySelectorAll('#panel tbody tr')].map(row => [...row.cells].map(cell => cell.textContent))")
+    check([row[5].split(" [")[0] for row in rows] == ["assemble", "solve", "output"], "phases", rows)
+    check([row[1] for row in rows] == ["25.0 %", "70.0 %", "100.0 %"], "where they end", rows)
+    names = page.browser.run("return [...document.querySelectorAll('#panels .routine title')].map(t => t.textContent)")
     check([name.split(",")[0] for name in names] == ["solve", "output", "assemble"], "routines", names)
 
     check_scales(page)
@@ -58,41 +47,42 @@ def test_fold_page():
     cursor = page.view()[2]  # a pixel is a tenth of a percent
     check(abs(cursor - 0.5) < 0.002, "the cursor", cursor)
     reached = "%.1f %% reached" % (100 * (0.05 + (cursor - 0.25) / 0.6))
-    check("4.5" in said and "222 M/s" in said and reached in said and "solve 100.0 %" in said,
+    check("4.5" in said and "222 M" in said and reached in said and "solve 100 %" in said.replace("100.0 %", "100 %"),
           "what is said of the middle", said, reached)
 
     # Keys: phases, zoom, all.
-    begin, end, cursor = page.press("n")
+    page.browser.run("document.getElementById('panels').focus()")
+    begin, end, cursor = page.key("n")
     check(begin == 0 and 0.25 < end < 0.3 and 0.12 < cursor < 0.13, "the first phase", begin, end, cursor)
-    begin, end, cursor = page.press("n")
+    begin, end, cursor = page.key("n")
     check(0.15 < begin < 0.25 and 0.7 < end < 0.8, "the second phase", begin, end)
-    check(page.browser.run("return document.querySelectorAll('#phases tr.at').length") == 1, "its row")
-    check(page.press("Right")[2] > cursor, "the cursor moves")
-    smaller = page.press("+")
+    check(page.key("Right")[2] > cursor, "the cursor moves")
+    smaller = page.key("+")
     check(smaller[1] - smaller[0] < end - begin, "zoom", smaller)
-    check(page.press("Escape")[:2] == [0, 1], "all of it")
+    check(page.key("Escape")[:2] == [0, 1], "all of it")
 
     # The table's rows, and dragging.
-    page.browser.run("document.querySelectorAll('#phases tbody tr')[2].click()")
+    page.browser.run("document.querySelectorAll('#panel tbody tr')[2].click()")
     begin, end, _ = page.view()
     check(0.65 < begin < 0.7 and end == 1, "the third row", begin, end)
-    page.press("0")
+    page.key("0")
     drag(page, 0.2, 0.4)
     begin, end, _ = page.view()
     check(abs(begin - 0.2) < 0.01 and abs(end - 0.4) < 0.01, "the part that was dragged over", begin, end)
-    picture(page)
+    page.screenshot("fold")
+    page.check_quiet()
 
 
 def check_scales(page):
     """Time and percent above, the rate on the left, and the share reached on the right."""
-    scales = page.browser.run("return [...document.querySelectorAll('svg .scale')].map(t => t.textContent)")
-    check({"0.0 %", "50.0 %", "100.0 %", "0", "50 %", "100 %", "100 M", "200 M"} <= set(scales), "scales", scales)
+    scales = page.browser.run("return [...document.querySelectorAll('#panels .scale')].map(t => t.textContent)")
+    check({"0.00 %", "50.0 %", "100.0 %", "0", "50 %", "100 %", "100 M", "200 M"} <= set(scales), "scales", scales)
 
 
 def check_lanes(page):
     """Phases have the colours of their routines, the last with its callers, and lines are points where the
     samples are: those of a phase's routine lie within the phase."""
-    boxes = page.browser.run("return [...document.querySelectorAll('.lane rect')].map(box => "
+    boxes = page.browser.run("return [...document.querySelectorAll('#panels rect.phase')].map(box => "
                              "[box.getAttribute('fill'), box.textContent])")
     check([words.split(",")[0] for _, words in boxes] == ["assemble", "solve", "output"], "phases", boxes)
     check(len({fill for fill, _ in boxes}) == 3, "colours of phases", boxes)
@@ -104,12 +94,12 @@ def check_lanes(page):
     check({title.split(",")[0] for _, title, _ in groups} == set(bounds), "lines", [g[:2] for g in groups])
     for fill, title, places in groups:
         routine = title.split(",")[0]
-        low, high = (page.browser.run("return window.fold.px(arguments[0])", x) for x in bounds[routine])
+        low, high = (page.browser.run("return " + TAB + ".px(arguments[0])", x) for x in bounds[routine])
         check(fill == fill_of[routine], "the colour of %s" % routine, fill, fill_of)
-        check(len(places) > 50 and all(low - 2 <= x <= high + 2 for x in places), "points of %s" % title, places)
-    shown = page.browser.run("return window.fold.data.lines.reduce((n, line) => n + line.samples, 0)"
-                             " + window.fold.data.in_lines_left + window.fold.data.without_line")
-    check(shown == page.browser.run("return window.fold.data.samples"), "samples of lines", shown)
+        check(len(places) > 20 and all(low - 2 <= x <= high + 2 for x in places), "points of %s" % title, places)
+    shown = page.browser.run("const d = " + TAB + ".data; return d.lines.reduce((n, line) => n + line.samples, 0)"
+                             " + d.in_lines_left + d.without_line")
+    check(shown == page.browser.run("return " + TAB + ".data.samples"), "samples of lines", shown)
 
 
 def drag(page, start, end):
@@ -121,18 +111,9 @@ def drag(page, start, end):
     page.browser.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "m", "actions": actions}]})
 
 
-def picture(page):
-    image = page.browser.screenshot()
-    check(image.startswith(b"\x89PNG") and len(image) > 5000, "the screenshot is empty")
-    folder = os.environ.get("STACKD_EXPORT_LOGS")
-    if folder:
-        with open(os.path.join(folder, "fold.png"), "wb") as file:
-            file.write(image)
-
-
 @exports
 def test_fold_hostile():
     """A counter's name is no markup, wherever it is shown."""
-    page = Page(STORES.get("markup"))
-    check("<script>" in page.text("svg"), "the name", page.text("svg")[:200])
+    page = FoldPage(STORES.get("markup"))
+    check("<script>" in page.text("#panels"), "the name", page.text("#panels")[:200])
     check(page.browser.run("return document.scripts.length") == 2, "scripts")

@@ -2,9 +2,9 @@
 """Paraver traces: the format, and every number against the report's."""
 
 import collections
-import json
 
 import paraver
+import saved_page
 from common import STACKCTL, STORES, check, exports, flat, is_even, report, run
 
 
@@ -111,8 +111,7 @@ def test_paraver_counters():
         for group in ("1", "2") if kind == "modes" else ("",):
             options = ["--group=" + group] if group else []
             run(STACKCTL, "fold", "-i", STORES.get(kind), "--region", "pass", "-o", page, *options)
-            with open(page, encoding="utf-8") as file:
-                data = json.loads(file.read().split('id="data">')[1].split("</script>")[0])
+            data = saved_page.answer(page, "fold")
             counts["passes"] += data["passes"]
             counts["cells"] += round(data["passes"] * data["counters"][0]["mean"])
             counts["cpu"] += round(data["passes"] * data["mean_ns"])

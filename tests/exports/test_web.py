@@ -265,27 +265,6 @@ def test_web_causes():
         page.check_quiet()
 
 
-@exports
-def test_web_fold():
-    """What happens within a pass: phases and routines, and the keys that go to them."""
-    with Server(STORES.get("folded")) as server:
-        page = Page(server.link, "#tab=fold&region=pass")
-        check("400 passes of 9.00 ms of CPU time" in page.text("#facts"), "facts", page.text("#facts"))
-        rows = page.browser.run("return [...document.querySelectorAll('#panel tbody tr')].map(row => [...row.cells].map(cell => cell.textContent))")
-        check([row[5].split(" [")[0] for row in rows] == ["assemble", "solve", "output"], "phases", rows)
-        check([row[1] for row in rows] == ["25.0 %", "70.0 %", "100.0 %"], "where they end", rows)
-        names = page.browser.run("return [...document.querySelectorAll('#panels .routine title')].map(t => t.textContent.split(',')[0])")
-        check(names == ["solve", "output", "assemble"], "routines", names)
-        page.browser.run("document.getElementById('panels').focus()")
-        page.press("n", "n")
-        view = page.browser.run("return window.stackd.app.tabs.fold.tab.view")
-        check(0.15 < view["from"] < 0.25 and 0.7 < view["to"] < 0.8, "the second phase", view)
-        page.until_text("#readout", "solve 100.0 %")
-        page.press("0")
-        check(page.browser.run("return window.stackd.app.tabs.fold.tab.view") == {"from": 0, "to": 1}, "all of it")
-        page.check_quiet()
-
-
 @exports(long=True)
 def test_web_crowd():
     """Of a million samples of a hundred threads, a hiccup of a tenth of a second is found by dragging."""

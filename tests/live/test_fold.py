@@ -16,6 +16,7 @@ from harness import (DONE, FAILED, NO_SUPPORT, PATIENCE, SIGINT, STACKCTL, STACK
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "exports"))
 import paraver  # noqa: E402
+import saved_page  # noqa: E402
 
 PROGRAM = os.path.join(WORKLOADS, "folded")
 ENDS, SHARES = (0.25, 0.7, 1.0), (0.05, 0.8, 1.0)
@@ -35,8 +36,7 @@ def folded(store, *options):
     """The data of the page."""
     page = store + ".html"
     run(STACKCTL, "fold", "-i", store, "-o", page, *options)
-    with open(page, encoding="utf-8") as file:
-        return json.loads(file.read().split('id="data">')[1].split("</script>")[0])
+    return saved_page.answer(page, "fold")
 
 
 def counter(data, name):
@@ -91,11 +91,11 @@ def test_fold_command():
         counters = recording.stats()["counters"]
         check(counters["regions_ended"] == 200 and counters["readings_lost"] == 0, "counts", counters)
         data = folded(store)
-        check(data["passes"] == 200 and data["is_cpu_time"], "passes", data["passes"])
+        check(data["passes"] == 200 and data["axis"] == "cpu", "passes", data["passes"])
         readings = check_readings(store)
         # A sample in the few microseconds between an end and its record is of no pass.
-        check(sum(readings.of.values()) <= data["samples"] <= counters["readings"] - 200, "readings", counters,
-              data["samples"], readings)
+        check(sum(readings.of.values()) <= data["in_passes"] <= counters["readings"] - 200, "readings", counters,
+              data["in_passes"], readings)
         check(counter(data, "var:cells")["mean"] == 1000000, "cells", data["counters"][0]["mean"])
         check(counter(data, "written-bytes")["mean"] == 100, "bytes written")
         check(counter(data, "read-bytes")["mean"] == 0, "bytes read")

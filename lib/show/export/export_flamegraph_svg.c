@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A flame graph as an SVG picture: the tree of flame.h, drawn as flamegraph.html shows it at first:
- * the root on top, and the child with most samples on the left. Each object has a hue; kernel code
- * is blue, reconstructed frames are hatched, the reasons of blocked waits are violet, and runnable
- * time is green. Pointing at a frame shows its whole name and its share.
+ * A flame graph as an SVG picture: the tree of flame.h, drawn as a page would show it: the root on
+ * top, and the child with most samples on the left. Each object has a hue; kernel code is blue,
+ * reconstructed frames are hatched, the reasons of blocked waits are violet, and runnable time is
+ * green. Pointing at a frame shows its whole name and its share.
  */
 #include "export/export_flamegraph_svg.h"
 
@@ -35,7 +35,7 @@ struct flame_svg {
 	FILE *out;
 };
 
-/* Returns a hash of a text as a number from 0 to 1 (FNV-1a), as flamegraph.html does. */
+/* Returns a hash of a text as a number from 0 to 1 (FNV-1a). */
 static double flame_svg_tone(const char *text)
 {
 	uint32_t hash = 2166136261u;
@@ -203,11 +203,7 @@ static void flame_svg_head(struct flame_svg *s, struct profile *profile)
 	svg_begin(&s->b, FLAME_SVG_WIDTH,
 		  FLAME_SVG_TOP + s->rows * FLAME_SVG_ROW + FLAME_SVG_MARGIN);
 	text_printf(&s->b, "<text class=\"t\" x=\"%.0f\" y=\"22\">", FLAME_SVG_MARGIN);
-	text_put(&title,
-		 s->options->names[0] ? s->options->names[0]
-		 : recording->target  ? recording->target
-				      : "",
-		 NULL);
+	text_put(&title, recording->target ? recording->target : "", NULL);
 	svg_put_buf(&s->b, &title);
 	text_printf(&s->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"42\">", FLAME_SVG_MARGIN);
 	text_printf(&facts, "%s of ",

@@ -127,8 +127,8 @@ int folding_groups(const struct passes *passes, enum folding_time time,
 		   struct fold_modes **ret_groups);
 
 /* Write a folding: as text with sparklines (without the header of reports), as CSV, as an SVG
- * picture, and as a script for gnuplot 5 that contains its data. folding/export_fold.h writes the
- * HTML page. Return 0, -ENOMEM, or -EIO if the stream failed. */
+ * picture, and as a script for gnuplot 5 that contains its data. Return 0, -ENOMEM, or -EIO if the
+ * stream failed. */
 int folding_write_text(const struct folding *folding, const struct report_options *options,
 		       FILE *out);
 int folding_write_csv(const struct folding *folding, FILE *out);

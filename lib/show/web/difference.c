@@ -22,7 +22,7 @@
 #define DIFFERENCE_MINIMUM 0.0005
 #define DIFFERENCE_RAISE   1.5
 #define DIFFERENCE_SIDES   2
-#define DIFFERENCE_BYTES   190000 /* for the tree and its names */
+#define DIFFERENCE_REST	   110000 /* bytes that are not for the tree and its names */
 #define DIFFERENCE_ROW	   50	  /* bytes that a function takes, about */
 #define DIFFERENCE_MOST	   1000	  /* functions */
 
@@ -303,7 +303,8 @@ static int make_tree(struct difference *d)
 	while (err == 0 && d->pending.count) {
 		const struct difference_pending p = d->pending.items[--d->pending.count];
 
-		if (words_size(&d->words) + d->nodes.count * 40 > DIFFERENCE_BYTES)
+		if (words_size(&d->words) + d->nodes.count * 40 + DIFFERENCE_REST >
+		    opened_room(d->ask))
 			return 1;
 		err = ask_is_stopped(d->ask) ? -ECANCELED : append(d, &p);
 		if (err == 0 && !p.is_other)
@@ -393,7 +394,7 @@ static int enter_functions(struct difference *d)
 
 	while (err == 0 && d->n_shown < d->rows.count && d->n_shown < DIFFERENCE_MOST &&
 	       words_size(&d->words) + d->nodes.count * 40 + d->n_shown * DIFFERENCE_ROW <
-		       WEB_ANSWER_MAX - 20000) {
+		       opened_room(d->ask) - 20000) {
 		struct difference_row *row = &d->rows.items[d->n_shown++];
 
 		err = words_unified(&d->words, row->symbol, false, &row->frame);

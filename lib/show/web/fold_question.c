@@ -42,6 +42,6 @@ int answer_fold(struct ask *ask)
 	if (err)
 		return err;
 	selection_put(ask, s);
-	err = source->fold(s->profile, &fold, &ask->json);
+	err = source->fold(source->fold_arg, s->profile, &fold, &ask->json);
 	return explain(ask, &fold, err);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/opened.h"
 #include "web/selection.h"
 
 #define LANE_LIST_LANES 100
@@ -237,8 +238,11 @@ static int add_process(struct lane_maker *m, const uint32_t *threads, uint32_t n
 /* Returns whether a thread is shown: it did something, and the question does not ask for others. */
 static bool is_shown(const struct lane_maker *m, uint32_t thread)
 {
+	const struct web_given *given = m->ask->store->source->given;
 	bool is_chosen = !m->n_only;
 
+	if (given && given->threads && !given->threads[thread])
+		return false;
 	for (int i = 0; !is_chosen && i < m->n_only; i++)
 		is_chosen = selection_is_thread(m->tables, thread, m->only[i]);
 	return is_chosen && (time_of(&m->totals[thread]) || m->totals[thread].samples);

@@ -492,7 +492,7 @@ int answer_lanes(struct ask *ask)
 	int64_t first, last;
 	int err = opened_numbers(ask, "recording", &first, &last);
 
-	if (err == 0 && ask->store->source->open)
+	if (err == 0 && opened_is_sums(ask))
 		err = ask_fail(ask, 404, "look at the store of one of the hosts",
 			       "sums of samples have no times");
 	if (err == 0)

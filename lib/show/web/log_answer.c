@@ -108,6 +108,6 @@ int answer_log(struct ask *ask)
 	if (err)
 		return err;
 	err = log_put(&ask->json, store_reader_tables(reader));
-	store_reader_close(reader);
+	opened_release(ask, reader);
 	return err;
 }

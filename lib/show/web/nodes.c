@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_ROOM (WEB_ANSWER_MAX - 4000) /* bytes of strings, frames and nodes */
+#include "web/opened.h"
+
+#define NODES_REST 4000 /* bytes of an answer that are no strings, frames and nodes */
 
 struct nodes_pending {
 	uint32_t node; /* in the call tree */
@@ -135,7 +137,7 @@ int nodes_add(const struct ask *ask, const struct calltree *tree, uint32_t root,
 	while (err == 0 && pass.pending.count) {
 		const struct nodes_pending p = pass.pending.items[--pass.pending.count];
 
-		if (nodes->bytes + words_size(words) > NODES_ROOM)
+		if (nodes->bytes + words_size(words) + NODES_REST > opened_room(ask))
 			err = 1;
 		else if (ask_is_stopped(ask))
 			err = -ECANCELED;

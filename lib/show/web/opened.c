@@ -22,7 +22,8 @@ static void opened_close(struct opened *o)
 	for (size_t i = 0; i < OPENED_SELECTED; i++)
 		selection_free(o->selections[i]);
 	sample_log_free(o->log);
-	store_reader_close(o->reader);
+	if (!o->is_given)
+		store_reader_close(o->reader);
 	reader_names_free(o->names);
 	free(o->totals);
 	*o = (struct opened){0};
@@ -74,7 +75,7 @@ int opened_check(struct ask *ask)
 	struct stat st;
 	int err;
 
-	if (source->open)
+	if (source->open || source->given)
 		return 0;
 	if (source->look)
 		err = source->look(source->arg, &st);
@@ -98,13 +99,35 @@ struct opened_figures opened_figures_of(struct store_reader *reader)
 				       .is_live = !r->finished};
 }
 
+bool opened_is_sums(const struct ask *ask)
+{
+	const struct web_source *source = ask->store->source;
+
+	return source->open || (source->given && source->given->is_sums);
+}
+
+size_t opened_room(const struct ask *ask)
+{
+	const size_t most = ask->store->source->most_bytes;
+
+	return most ? most : WEB_ANSWER_MAX;
+}
+
+void opened_release(const struct ask *ask, struct store_reader *reader)
+{
+	if (!ask->store->source->given)
+		store_reader_close(reader);
+}
+
 int opened_glance(struct ask *ask, int64_t id, struct store_reader **ret_reader)
 {
 	const struct web_source *source = ask->store->source;
 	char *sentence = NULL;
-	int err;
+	int err = 0;
 
-	if (source->open)
+	if (source->given)
+		*ret_reader = source->given->reader;
+	else if (source->open)
 		err = source->open(source->arg, ret_reader, &sentence);
 	else
 		err = store_reader_open_figures(source->path, id, ret_reader, &sentence);
@@ -138,9 +161,16 @@ static int open_reader(struct ask *ask, struct opened *o, char **ret_sentence)
 
 static int opened_open(struct ask *ask, struct opened *o)
 {
+	const struct web_given *given = ask->store->source->given;
 	char *sentence = NULL;
-	int err = open_reader(ask, o, &sentence);
+	int err;
 
+	if (given) { /* It is open, and has its names. */
+		o->reader = given->reader;
+		o->is_given = true;
+		return 0;
+	}
+	err = open_reader(ask, o, &sentence);
 	if (err)
 		return opened_fail(ask, err, sentence);
 	o->is_live =
@@ -166,7 +196,7 @@ static int refresh(struct ask *ask, struct opened *o)
 	if (err)
 		return err;
 	figures = opened_figures_of(now);
-	store_reader_close(now);
+	opened_release(ask, now);
 	if (figures.change == o->change && figures.is_live)
 		return 0;
 	opened_close(o);
@@ -201,17 +231,18 @@ static int opened_latest(struct ask *ask, int64_t *first, int64_t *last, uint64_
 	*ret_change = opened_figures_of(reader).change;
 	if (!*last)
 		*first = *last = store_reader_tables(reader)->recording.id;
-	store_reader_close(reader);
+	opened_release(ask, reader);
 	return 0;
 }
 
 int opened_get(struct ask *ask, int64_t first, int64_t last, struct opened **ret_opened)
 {
+	const bool is_only = ask->store->source->open || ask->store->source->given;
 	struct opened *o;
 	uint64_t change = 0;
 	int err = 0;
 
-	if (ask->store->source->open) /* There is one recording, whatever its number is. */
+	if (is_only) /* There is one recording, whatever its number is. */
 		first = last = 1;
 	else if (!last)
 		err = opened_latest(ask, &first, &last, &change);
@@ -225,7 +256,7 @@ int opened_get(struct ask *ask, int64_t first, int64_t last, struct opened **ret
 	if (err == 0 && !o->reader) {
 		/* The figures are read before the recording, so that a change in between is
 		 * noticed. */
-		if (!ask->store->source->open)
+		if (!is_only)
 			err = opened_latest(ask, &first, &last, &change);
 		o->first = first;
 		o->last = last;
@@ -246,7 +277,7 @@ int opened_log(const struct ask *ask, struct opened *o, struct sample_log **ret_
 {
 	int err = 0;
 
-	if (!o->log && !o->has_no_log && !ask->store->source->open)
+	if (!o->log && !o->has_no_log && !opened_is_sums(ask))
 		err = sample_log_new(o->reader, OPENED_LOG, ask->question->stop, &o->log);
 	if (err == -EFBIG || err == -ENOMEM) {
 		o->has_no_log = true;

@@ -26,6 +26,7 @@ struct opened {
 	struct store_reader *reader;
 	struct reader_names *names; /* or NULL */
 	bool is_live;		    /* it had not ended when it was opened */
+	bool is_given;		    /* the reader is the source's: it is not closed */
 	/* CLOCK_MONOTONIC; checked_ns: when the store was last found to have no more of it */
 	uint64_t opened_ns, checked_ns, used_ns;
 	uint64_t change;	      /* the figures' when it was opened */
@@ -37,6 +38,7 @@ struct opened {
 
 struct web_store {
 	const struct web_source *source;
+	struct web_store *base; /* of the source's `base`; or NULL */
 	struct opened opened[OPENED_MAX];
 	/* the store's file, from the first time that it was opened on */
 	dev_t device;
@@ -55,9 +57,16 @@ struct opened_figures opened_figures_of(struct store_reader *reader);
 /* Finds the store. Returns 0, or -EINVAL after ask_fail() if it is gone. */
 int opened_check(struct ask *ask);
 
-/* Opens recording `id` (0: the latest) without its samples. The caller closes *ret_reader. Returns
- * 0, or an error after ask_fail(). */
+/* Returns whether the source has sums of one metric, without times. */
+bool opened_is_sums(const struct ask *ask);
+
+/* Returns how many bytes the lists of an answer may have. */
+size_t opened_room(const struct ask *ask);
+
+/* Opens recording `id` (0: the latest) without its samples. The caller ends with opened_release().
+ * Returns 0, or an error after ask_fail(). */
 int opened_glance(struct ask *ask, int64_t id, struct store_reader **ret_reader);
+void opened_release(const struct ask *ask, struct store_reader *reader);
 
 /* Opens the recordings from `first` to `last` (0: the latest), or finds them open. Returns 0, or an
  * error after ask_fail(). *ret_opened, with its selections, is valid until the question ends,

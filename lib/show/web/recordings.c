@@ -80,7 +80,7 @@ static int put_metrics(struct ask *ask, struct store_reader *reader)
 	const struct web_source *source = ask->store->source;
 	struct json *j = &ask->json;
 	uint64_t series = 0;
-	int err = source->open ? 0 : store_reader_series(reader, &series);
+	int err = opened_is_sums(ask) ? 0 : store_reader_series(reader, &series);
 
 	if (err)
 		return err;
@@ -88,8 +88,9 @@ static int put_metrics(struct ask *ask, struct store_reader *reader)
 	for (enum metric i = 0; i < METRIC_COUNT; i++) {
 		const struct metric_info *metric = metric_info(i);
 
-		if (source->open ? i != source->metric
-				 : i != METRIC_CPU && !metric_is_of(i, series, store_is_timed(r)))
+		if (opened_is_sums(ask)
+			    ? i != source->metric
+			    : i != METRIC_CPU && !metric_is_of(i, series, store_is_timed(r)))
 			continue;
 		json_put_object(j, NULL);
 		json_put_string(j, "name", metric->name);
@@ -107,6 +108,7 @@ static int put_selected(struct ask *ask, struct store_reader *reader)
 {
 	struct json *j = &ask->json;
 	const struct store_recording *r = &store_reader_tables(reader)->recording;
+	const struct web_given *given = ask->store->source->given;
 	int err;
 
 	json_put_object(j, "selected");
@@ -119,10 +121,13 @@ static int put_selected(struct ask *ask, struct store_reader *reader)
 	json_put_uint(j, "cpus", r->cpus);
 	json_put_bool(j, "live", !r->finished);
 	put_header(j, r);
+	if (given && given->chosen)
+		put_text(j, "chosen", given->chosen);
 	err = put_metrics(ask, reader);
 	json_put_array(j, "parts");
 	for (enum partition_by by = 0; by <= PARTITION_BY_ALL; by++)
-		if (by != PARTITION_BY_CPU) /* The sums of a selection are not kept by CPU. */
+		/* The sums of a selection are not kept by CPU, unless that is asked for. */
+		if (by != PARTITION_BY_CPU || (given && given->filter->by_cpu))
 			json_put_string(j, NULL, partition_word(by));
 	json_put_end(j);
 	json_put_end(j);
@@ -172,10 +177,13 @@ int answer_recordings(struct ask *ask)
 	put_text(&ask->json, "store", ask->store->source->label);
 	put_text(&ask->json, "version", STACKD_VERSION);
 	json_put_int(&ask->json, "default", store_reader_tables(reader)->recording.id);
-	err = ask->store->source->open ? put_only(ask, reader) : put_store(ask);
+	if (ask->store->source->base)
+		put_text(&ask->json, "base", ask->store->source->base_name);
+	err = ask->store->source->open || ask->store->source->given ? put_only(ask, reader)
+								    : put_store(ask);
 	if (err == 0)
 		err = put_selected(ask, reader);
-	store_reader_close(reader);
+	opened_release(ask, reader);
 	return err;
 }
 
@@ -202,8 +210,8 @@ int answer_live(struct ask *ask)
 	err = opened_glance(ask, 0, &newest);
 	if (err == 0) {
 		json_put_int(&ask->json, "newest", store_reader_tables(newest)->recording.id);
-		store_reader_close(newest);
+		opened_release(ask, newest);
 	}
-	store_reader_close(reader);
+	opened_release(ask, reader);
 	return err;
 }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "model/profile_variance.h"
+#include "report/report_header.h"
 #include "tree/partition.h"
 #include "web/pool.h"
 
@@ -122,22 +123,23 @@ static int read_threads(struct ask *ask, const char *name, struct selection *s)
 static int read_patterns(struct ask *ask, struct selection *s, const char *name,
 			 struct profile_patterns *ret_patterns)
 {
+	const struct profile_patterns given = *ret_patterns; /* what is chosen already */
 	const char *values[ASK_MANY];
 	const int n = ask_many(ask, name, values);
 	const size_t first = s->n_names;
 
 	if (n <= 0)
 		return n;
-	if (n > PROFILE_MAX_FOCUS)
+	if ((size_t)n + given.n > PROFILE_MAX_FOCUS)
 		return ask_fail(ask, 400, "choose fewer", "'%s' is given more than %d times", name,
 				PROFILE_MAX_FOCUS);
-	for (int i = 0; i < n; i++) {
-		s->names[s->n_names] = strdup(values[i]);
+	for (size_t i = 0; i < (size_t)n + given.n; i++) {
+		s->names[s->n_names] = strdup(i < given.n ? given.items[i] : values[i - given.n]);
 		if (!s->names[s->n_names])
 			return -ENOMEM;
 		s->n_names++;
 	}
-	*ret_patterns = (struct profile_patterns){s->names + first, (size_t)n};
+	*ret_patterns = (struct profile_patterns){s->names + first, (size_t)n + given.n};
 	return 0;
 }
 
@@ -174,20 +176,20 @@ static int read_flags(struct ask *ask, struct profile_filter *filter)
 		err = ask_word(ask, "inferred", numbers, &inferred);
 	if (err == 0)
 		err = ask_word(ask, "recursion", show, &recursion);
-	filter->no_inlined = !inlined;
-	filter->no_reconstructed = !inferred;
-	filter->fold_recursion = recursion;
+	filter->no_inlined |= !inlined;
+	filter->no_reconstructed |= !inferred;
+	filter->fold_recursion |= recursion;
 	return err;
 }
 
 static int read_metric(struct ask *ask, enum metric *ret_metric)
 {
 	const struct web_source *source = ask->store->source;
+	const bool is_sums = opened_is_sums(ask);
 	const char *name = ask_text(ask, "metric");
 
-	*ret_metric = source->open ? source->metric : METRIC_CPU;
-	if (name &&
-	    (!metric_find(name, ret_metric) || (source->open && *ret_metric != source->metric)))
+	*ret_metric = is_sums ? source->metric : METRIC_CPU;
+	if (name && (!metric_find(name, ret_metric) || (is_sums && *ret_metric != source->metric)))
 		return ask_fail(ask, 404, "/recordings lists the metrics of a recording",
 				"there is no metric '%.60s' here", name);
 	return 0;
@@ -231,7 +233,8 @@ static int sum_up(struct ask *ask, struct selection *s)
 		return ask_fail(ask, 404, "record with a clock: stackd -e cpu-clock",
 				"%s adds up times, and the samples of this recording are none",
 				metric_info(s->filter.metric)->name);
-	if (metric_info(s->filter.metric)->series == SERIES_CPU) {
+	/* The log has no CPUs. */
+	if (metric_info(s->filter.metric)->series == SERIES_CPU && !s->filter.by_cpu) {
 		err = opened_log(ask, s->opened, &s->filter.log);
 		if (err)
 			return err;
@@ -266,7 +269,11 @@ static int selection_make(struct ask *ask, enum selection_side side, enum metric
 	int err = s ? 0 : -ENOMEM;
 
 	if (err == 0) {
+		const struct web_given *given = ask->store->source->given;
+
 		s->opened = opened;
+		if (given)
+			s->filter = *given->filter;
 		s->filter.metric = metric;
 		err = read_filter(ask, side, s);
 	}
@@ -330,6 +337,21 @@ int selection_get(struct ask *ask, struct selection **ret_selection)
 	return err ? err : selection_open(ask, metric, ret_selection);
 }
 
+/* Finds or makes the selection of the source's base. */
+static int selection_of_base(struct ask *ask, enum metric metric, struct selection **ret_selection)
+{
+	struct web_store *own = ask->store;
+	struct opened *opened;
+	int err;
+
+	ask->store = own->base;
+	err = opened_get(ask, 0, 0, &opened);
+	if (err == 0)
+		err = selection_find(ask, SIDE_OTHER, metric, opened, ret_selection);
+	ask->store = own;
+	return err;
+}
+
 int selection_base(struct ask *ask, const struct selection *selection,
 		   struct selection **ret_selection)
 {
@@ -338,6 +360,8 @@ int selection_base(struct ask *ask, const struct selection *selection,
 	int64_t first, last;
 	int err = 0;
 
+	if (ask->store->base)
+		return selection_of_base(ask, metric, ret_selection);
 	if (ask_text(ask, "base_recording")) {
 		err = opened_numbers(ask, "base_recording", &first, &last);
 		if (err == 0)
@@ -356,7 +380,7 @@ int selection_base(struct ask *ask, const struct selection *selection,
 
 int selection_of_metric(struct ask *ask, enum metric metric, struct selection **ret_selection)
 {
-	if (ask->store->source->open)
+	if (opened_is_sums(ask))
 		return ask_fail(ask, 404, "look at the store of one of the hosts",
 				"sums of samples have no single records of %s",
 				metric_info(metric)->name);
@@ -439,7 +463,7 @@ int selection_variances(struct selection *s, const double **ret_variances)
 	int err = 0;
 
 	*ret_variances = s->variances;
-	if (s->variances || !profile_has_variances(s->profile))
+	if (s->variances || s->filter.by_cpu || !profile_has_variances(s->profile))
 		return 0;
 	profile_entries(s->profile, &n);
 	s->variances = calloc(n + 1, sizeof(*s->variances));
@@ -603,6 +627,17 @@ void selection_put_short(struct json *j, const struct selection *s)
 	put_quality(j, s);
 }
 
+/* Writes which regions' probes were taken off, if any were. */
+static void put_note(struct json *j, const struct profile *profile)
+{
+	struct buf b = {0};
+
+	report_header_off(profile, "", &b);
+	if (b.len)
+		json_put_text(j, "note", &b);
+	buf_free(&b);
+}
+
 void selection_put(struct ask *ask, struct selection *s)
 {
 	const struct store_tables *t = store_reader_tables(s->opened->reader);
@@ -617,4 +652,6 @@ void selection_put(struct ask *ask, struct selection *s)
 	else
 		json_put_null(j, "period_ns");
 	json_put_bool(j, "live", s->opened->is_live);
+	if (metric_is_of_regions(s->filter.metric))
+		put_note(j, s->profile);
 }

@@ -24,8 +24,8 @@
 #define WEB_LESS "\\u003c"
 
 struct web {
-	struct web_store store;
-	pthread_mutex_t lock; /* of `store` */
+	struct web_store store, base;
+	pthread_mutex_t lock; /* of both */
 };
 
 static const struct {
@@ -59,6 +59,9 @@ int web_new(const struct web_source *source, struct web **ret_web)
 	if (!web)
 		return -ENOMEM;
 	web->store.source = source;
+	web->base.source = source->base;
+	if (source->base)
+		web->store.base = &web->base;
 	pthread_mutex_init(&web->lock, NULL);
 	*ret_web = web;
 	return 0;
@@ -69,6 +72,7 @@ void web_free(struct web *web)
 	if (!web)
 		return;
 	opened_tidy(&web->store, 0);
+	opened_tidy(&web->base, 0);
 	pthread_mutex_destroy(&web->lock);
 	free(web);
 }

@@ -23,6 +23,7 @@
 
 struct json;
 struct profile;
+struct profile_filter;
 struct reader_names;
 
 enum web_fold_time { WEB_FOLD_BEST, WEB_FOLD_CPU, WEB_FOLD_WALL };
@@ -31,6 +32,17 @@ enum web_fold_time { WEB_FOLD_BEST, WEB_FOLD_CPU, WEB_FOLD_WALL };
 struct web_fold {
 	const char *region; /* NULL: list the regions that can be */
 	enum web_fold_time time;
+};
+
+/* The one recording of a source whose reader is open already, and what of it is chosen: by the
+ * options of a verb that writes a page. */
+struct web_given {
+	struct store_reader *reader;
+	/* what every selection is restricted to, besides the question's own parameters */
+	const struct profile_filter *filter;
+	const bool *threads; /* by number of a thread: whether it has a lane; NULL: all have */
+	const char *chosen;  /* what was chosen, for people; NULL: the whole recording */
+	bool is_sums;	     /* the reader has sums of one metric, without times */
 };
 
 /* Where recordings come from. The source and all that it points to are borrowed, and must outlive
@@ -52,9 +64,18 @@ struct web_source {
 	 * has no folding. Returns 0; -ENOENT: there is no such region; -ENODATA: no pass has a
 	 * sample; -ENOTSUP: CPU time is asked for and was not read; -ENOMEM, or an error of the
 	 * reader. */
-	int (*fold)(struct profile *profile, const struct web_fold *fold, struct json *j);
-	const void *arg;    /* of `open` and `look` */
-	enum metric metric; /* of a source that is no store */
+	int (*fold)(const void *fold_arg, struct profile *profile, const struct web_fold *fold,
+		    struct json *j);
+	const void *arg;      /* of `open` and `look` */
+	const void *fold_arg; /* of `fold` */
+	enum metric metric;   /* of a source that is no store */
+	/* the only recording, instead of those of a store or of `open`; NULL: there is none */
+	const struct web_given *given;
+	/* what differences are compared with, whatever their base_recording is, and its name for
+	 * people; NULL: a recording of the same source */
+	const struct web_source *base;
+	const char *base_name;
+	size_t most_bytes; /* of an answer's lists; 0: so many that it has WEB_ANSWER_MAX at most */
 };
 
 struct web_parameter {
