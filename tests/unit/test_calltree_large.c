@@ -99,19 +99,29 @@ static uint32_t compare(const struct calltree_node *all, uint32_t w,
 	return large;
 }
 
-static struct calltree *make_tree(struct profile *p, double least)
+/* Makes a tree of one entry of each `each`. With `ends` (NULL: none) paths without a mark end where
+ * that says. */
+static struct calltree *make_part(struct profile *p, double least, size_t each,
+				  const uint32_t *ends)
 {
-	size_t n;
-	const struct profile_entry *entries = profile_entries(p, &n);
-	uint32_t *order = calloc(n, sizeof(*order));
-	struct subtree_entries of = {entries, order, n};
+	size_t n_all, n = 0;
+	const struct profile_entry *all = profile_entries(p, &n_all);
+	struct profile_entry *entries = calloc(n_all + 1, sizeof(*entries));
+	uint32_t *order = calloc(n_all, sizeof(*order));
+	struct subtree_entries of = {entries, order, 0};
 	struct subtree_maker *maker;
 	struct subtree subtree = {0};
 	struct calltree *tree;
 
 	assert_non_null(order);
-	for (uint32_t i = 0; i < n; i++)
-		order[i] = i;
+	for (size_t i = 0; i < n_all; i += each) {
+		order[n] = (uint32_t)n;
+		entries[n] = all[i];
+		if (ends && !profile_entry_mark(p, &all[i]))
+			entries[n].node = ends[all[i].node];
+		n++;
+	}
+	of.n = n;
 	assert_int_equal(calltree_new(p, CALLTREE_BY_SYMBOL, &tree), 0);
 	assert_int_equal(subtree_maker_new(p, &maker), 0);
 	for (int again = 0; again < 2; again++) {
@@ -126,7 +136,43 @@ static struct calltree *make_tree(struct profile *p, double least)
 	subtree_maker_free(maker);
 	subtree_free(&subtree);
 	free(order);
+	free(entries);
 	return tree;
+}
+
+static struct calltree *make_tree(struct profile *p, double least)
+{
+	return make_part(p, least, 1, NULL);
+}
+
+/* A part's tree is the same, node for node, if paths end where all of the profile has a small node.
+ */
+static void check_ends(struct profile *p, const struct calltree *all, double least)
+{
+	uint32_t *ends, n, n_short, cut = 0;
+
+	assert_int_equal(calltree_ends(all, least, &ends), 0);
+	for (uint32_t i = 1; i < profile_tables(p)->n_nodes; i++)
+		cut += ends[i] != i;
+	assert_true(least < 30 || cut > 0);
+	for (size_t each = 1; each < 6; each += 2) {
+		struct calltree *tree = make_part(p, least, each, NULL);
+		struct calltree *ended = make_part(p, least, each, ends);
+		const struct calltree_node *a = calltree_nodes(tree, &n),
+					   *b = calltree_nodes(ended, &n_short);
+
+		assert_int_equal(n, n_short);
+		for (uint32_t i = 0; i < n; i++) {
+			assert_int_equal(a[i].symbol, b[i].symbol);
+			assert_int_equal(a[i].parent, b[i].parent);
+			assert_int_equal(a[i].samples, b[i].samples);
+			assert_int_equal(a[i].self, b[i].self);
+			assert_int_equal(a[i].inferred, b[i].inferred);
+		}
+		calltree_free(tree);
+		calltree_free(ended);
+	}
+	free(ends);
 }
 
 /* `with_inferred`: inferred frames are shown. */
@@ -149,6 +195,8 @@ static void check(struct profile_filter filter, uint64_t seed, bool with_inferre
 
 		assert_true(n > 0 && n_part <= n_all);
 		assert_true(least < 30 || n_part < n_all);
+		if (!filter.max_depth)
+			check_ends(p, all, least);
 		calltree_free(part);
 	}
 	calltree_free(all);

@@ -59,6 +59,13 @@ int calltree_add(struct calltree *tree, const struct profile_entry *entry);
 int calltree_add_large(struct calltree *tree, const struct subtree_entries *of,
 		       const struct subtree *subtree, double least);
 
+/* For views of parts of a profile that show no node of fewer than `least` samples: gives for each
+ * trie node the one at which a path without a root mark may end instead, with the same view. That
+ * is the node itself, or the first one from the root on whose node in `tree`, which has all of the
+ * profile, is smaller. calltree_can_add_large() must hold, and the filter have no max_depth. The
+ * caller frees *ret_ends. Returns 0 or -ENOMEM. */
+int calltree_ends(const struct calltree *tree, double least, uint32_t **ret_ends);
+
 /* Returns whether calltree_add_large() is possible for the profile; it is not if the filter folds
  * recursion. */
 bool calltree_can_add_large(const struct profile *profile);

@@ -25,6 +25,7 @@ struct tree {
 	double minimum;
 	struct calltree *own;	     /* the tree of callers, or of the current part; or NULL */
 	struct subtree_maker *maker; /* of parts; NULL: not needed yet */
+	struct profile_entry *ends;  /* the selection's entries, with paths as far as they matter */
 	struct subtree subtree;
 	struct words words;
 	struct nodes nodes;
@@ -102,9 +103,8 @@ static int add_tree(struct ask *ask, struct tree *tree, const struct calltree *o
 static int part_tree(const struct ask *ask, struct tree *tree, const struct partition *partition,
 		     uint32_t part, double least)
 {
-	size_t n;
 	const struct groups *groups = &partition->groups;
-	const struct subtree_entries of = {.entries = profile_entries(tree->selection->profile, &n),
+	const struct subtree_entries of = {.entries = tree->ends,
 					   .order = &groups->order[groups->first[part]],
 					   .n = groups->first[part + 1] - groups->first[part]};
 	int err = ask_is_stopped(ask) ? -ECANCELED : 0;
@@ -177,6 +177,35 @@ static int add_parts(const struct ask *ask, struct tree *tree, const struct part
 	return err || !other.total ? err : add_node(tree, "other", WORDS_OTHER, other);
 }
 
+/* Makes tree->ends: a part has no large node where all of the selection has none, and the sums of
+ * a hundred parts are made of a few nodes each, instead of all. */
+static int find_ends(const struct ask *ask, struct tree *tree)
+{
+	struct profile *profile = tree->selection->profile;
+	const double least = tree->minimum * (double)profile_total(profile);
+	const struct calltree *all;
+	uint32_t *ends = NULL;
+	size_t n;
+	const struct profile_entry *entries = profile_entries(profile, &n);
+	int err = 0;
+
+	free(tree->ends);
+	tree->ends = malloc((n + 1) * sizeof(*tree->ends));
+	if (!tree->ends)
+		return -ENOMEM;
+	memcpy(tree->ends, entries, n * sizeof(*entries));
+	if (!calltree_can_add_large(profile) || profile_filter(profile)->max_depth)
+		return 0;
+	err = selection_tree(ask, tree->selection, &all);
+	if (err == 0)
+		err = calltree_ends(all, least, &ends);
+	for (size_t i = 0; err == 0 && i < n; i++)
+		if (!profile_entry_mark(profile, &entries[i]))
+			tree->ends[i].node = ends[entries[i].node];
+	free(ends);
+	return err;
+}
+
 static int add_by(const struct ask *ask, struct tree *tree)
 {
 	struct partition partition;
@@ -184,7 +213,8 @@ static int add_by(const struct ask *ask, struct tree *tree)
 
 	if (err)
 		return err;
-	if (!tree->maker)
+	err = find_ends(ask, tree);
+	if (err == 0 && !tree->maker)
 		err = subtree_maker_new(tree->selection->profile, &tree->maker);
 	if (err == 0)
 		err = add_parts(ask, tree, &partition);
@@ -275,6 +305,7 @@ int answer_tree(struct ask *ask)
 		tree_put(ask, &tree);
 	calltree_free(tree.own);
 	subtree_maker_free(tree.maker);
+	free(tree.ends);
 	subtree_free(&tree.subtree);
 	words_end(&tree.words);
 	free(tree.nodes.nodes.items);
