@@ -92,10 +92,13 @@ export class Colors {
 		return this.hsl(h, s, l, dark);
 	}
 
-	/** The colour of the reason why a thread is blocked. @param {string} reason */
-	reason(reason) {
-		const hues = [312, 280, 340, 18, 56, 164];
-		return this.hsl(hues[hashText(reason) % hues.length], 42, 80, 32);
+	/**
+	 * The colour of a reason why threads are blocked: the first ones have hues that differ, and every sixth is a little darker.
+	 * @param {number} number of the reason, among those that there are
+	 */
+	reason(number) {
+		const hues = [312, 18, 56, 280, 164, 340], turn = Math.floor(number / hues.length) % 3;
+		return this.hsl(hues[number % hues.length], 42, 80 - 8 * turn, 32 + 6 * turn);
 	}
 
 	/** A colour for a name among others, as of regions and routines. @param {string} name */

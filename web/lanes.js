@@ -125,7 +125,7 @@ export class Lanes {
 			if (name === "runnable")
 				list.push([this.colors.state("runnable"), "waiting for a CPU"]);
 			else if (name !== "on the CPU")
-				list.push([this.colors.reason(name), "blocked: " + reasonText(name)]);
+				list.push([this.colors.reason(state), "blocked: " + reasonText(name)]);
 		}
 		return list.slice(0, LEGEND_MOST);
 	}
@@ -249,7 +249,7 @@ export class Lanes {
 			const name = states[state];
 			if (name === "on the CPU")
 				continue;
-			c.fillStyle = name === "runnable" ? colors.state("runnable") : colors.reason(name);
+			c.fillStyle = name === "runnable" ? colors.state("runnable") : colors.reason(state);
 			c.fillRect(x(begin), y + 2, Math.max(x(end) - x(begin), 0.5), tall);
 		}
 		c.fillStyle = colors.state("cpu");

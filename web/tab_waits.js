@@ -87,7 +87,7 @@ export class WaitsTab {
 		const nameOf = (/** @type {number | string} */ x) => visible(typeof x === "number" ? strings[x] ?? "" : x);
 		const waits = longest.begin.map((/** @type {number} */ begin, /** @type {number} */ i) => ({ thread: longest.thread[i], name: nameOf(longest.name[i]), begin, end: longest.end[i],
 			stands: longest.stands_for_ns?.[i], kind: longest.kind[i], reason: reasonText(nameOf(longest.reason[i])), waker: nameOf(longest.waker[i] ?? "") }));
-		const tree = new Tree(chainsTree(answer)), hasChains = tree.size > 1 && tree.total[0][0] > 0;
+		const tree = new Tree(chainsTree(answer)), hasChains = answer.chains.kind.some((/** @type {string} */ kind) => kind === "thread" || kind === "interrupt");
 		fill(this.content, el("section", {}, el("h2", { class: "small" }, "What threads waited for"), this.reasons.element),
 			el("section", { class: "wide" }, el("h2", { class: "small" }, "The longest waits (Enter or double click selects one)"), this.longest.element),
 			el("section", { class: "wide" }, el("h2", { class: "small" }, "Who ended them"), hasChains ? this.flame.element :
