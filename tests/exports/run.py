@@ -25,6 +25,7 @@ import test_bad_servers  # noqa: E402,F401
 import test_clickhouse  # noqa: E402
 import test_cluster  # noqa: E402
 import test_clickhouse_now  # noqa: E402,F401
+import test_firefox  # noqa: E402,F401
 import test_fleet_views  # noqa: E402,F401
 import test_flamegraph  # noqa: E402,F401  (they register their tests)
 import test_fold_page  # noqa: E402,F401

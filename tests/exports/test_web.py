@@ -4,11 +4,13 @@ and Back, hostile names, a saved file, and what axe-core says of it. Stores are 
 
 import json
 import os
+import signal
 import subprocess
+import sys
 import time
 import urllib.parse
 
-from common import PATIENCE, STACKCTL, STORES, Skip, check, exports, npm, report, run, shared_browser
+from common import PATIENCE, STACKCTL, STACKD, STORES, Skip, check, exports, npm, report, run, shared_browser, why_no_bpf
 
 STATE = "return window.stackd.app.store.state"
 TABS = ["flame", "functions", "around", "waits", "heap", "regions", "source", "difference", "fold", "log"]
@@ -263,6 +265,44 @@ def test_web_causes():
         check(rows["fact"][:4:2] == ["+45", "10"] and rows["fact"][3:5] == ["55", ""], "what changed", rows)
         page.screenshot("web-changed")
         page.check_quiet()
+
+
+RESTS = "import time\nwhile True:\n    sum(range(10000))\n    time.sleep(0.005)"
+
+
+def began(store):
+    """Whether a store has a recording."""
+    return subprocess.run([STACKCTL, "stats", "-i", store], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+@exports
+def test_web_live():
+    """While stackd records, the last seconds are followed: the selection, the lanes and the tree move on, until it ends."""
+    if why_no_bpf():
+        raise Skip(why_no_bpf())
+    store = STORES.path("live.db")
+    with subprocess.Popen([STACKD, "-q", "-F", "499", "-o", store, "--", sys.executable, "-c", RESTS]) as daemon:
+        try:
+            while not began(store):
+                check(daemon.poll() is None, "stackd has ended")
+                time.sleep(0.1)
+            with Server(store) as server:
+                page = Page(server.link)
+                page.browser.until("return !document.getElementById('live').hidden")
+                page.browser.run("document.getElementById('live').click()")
+                end = 0
+                for _ in range(3):
+                    end = page.browser.until("const { to } = window.stackd.app.store.state; return to > %d && to" % end)
+                    state = page.state()
+                    check(state["live"] and state["from"] == max(0, state["to"] - 10e9), "the last ten seconds", state)
+                    page.browser.until("const { app } = window.stackd; return app.lanes.data.end_ns >= %d && app.tabs.flame.tab.data.to >= %d" % (end, end))
+                check(page.browser.run("return window.stackd.app.tabs.flame.tab.tree.total[0][0]") > 0, "samples of the last seconds")
+                daemon.send_signal(signal.SIGINT)
+                daemon.wait(PATIENCE)
+                page.browser.until("return document.getElementById('live').hidden && window.stackd.app.recording.live === false")
+                page.check_quiet()
+        finally:
+            daemon.send_signal(signal.SIGINT)
 
 
 @exports(long=True)
