@@ -30,6 +30,7 @@ const KINDS = /** @type {Record<string, [number, number, number, number, string]
 /** Colours of what a thread does, in the lanes. */
 const STATES = /** @type {Record<string, [number, number, number, number]>} */ ({
 	cpu: [203, 72, 47, 58],
+	gc: [0, 75, 45, 68],
 	runnable: [90, 60, 55, 45],
 	blocked: [312, 40, 80, 30],
 	unknown: [220, 8, 95, 16],

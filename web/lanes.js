@@ -28,7 +28,8 @@ const LANE = 24, LINE = 40, AXIS = 24, COLUMN_PX = 2, LEGEND_MOST = 6;
  * @property {string} cpu
  * @property {string} state
  * @property {string} region
- * @property {[number, number][]} [marks]
+ * @property {string} [gc]
+ * @property {string} [marks]
  *
  * @typedef {object} LineAnswer
  * @property {string} name
@@ -37,7 +38,7 @@ const LANE = 24, LINE = 40, AXIS = 24, COLUMN_PX = 2, LEGEND_MOST = 6;
  * @property {number[]} values
  *
  * @typedef {{ answer: LaneAnswer, shares: Float32Array, states: [number, number, number][],
- *             regions: [number, number, number][], indent: number }} Lane
+ *             regions: [number, number, number][], collecting: Float32Array, marks: [number, number][], indent: number }} Lane
  */
 
 export class Lanes {
@@ -98,7 +99,8 @@ export class Lanes {
 			const indent = answer.parent ? (depths.get(answer.parent) ?? 0) + 1 : 0;
 			depths.set(answer.id, indent);
 			return { answer, shares: decodeShares(answer.cpu), states: decodeRuns(answer.state),
-				regions: decodeRuns(answer.region), indent };
+				regions: decodeRuns(answer.region), collecting: decodeShares(answer.gc ?? ""), marks: decodeRuns(answer.marks ?? "").flatMap(([mark, begin, end]) =>
+					Array.from({ length: mark ? end - begin : 0 }, (_, i) => /** @type {[number, number]} */ ([begin + i, mark]))), indent };
 		});
 		this.drawNames();
 		this.draw();
@@ -120,6 +122,8 @@ export class Lanes {
 		const isOn = this.lanes.some(lane => lane.shares.some(share => share > 0));
 		/** @type {[string, string][]} */
 		const list = isOn ? [[this.colors.state("cpu"), this.isTimed ? "on the CPU" : "samples"]] : [];
+		if (this.lanes.some(lane => lane.collecting.length))
+			list.push([this.colors.state("gc"), "collecting garbage"]);
 		for (const state of present) {
 			const name = this.data.states[state];
 			if (name === "runnable")
@@ -259,12 +263,17 @@ export class Lanes {
 				c.rect(x(i), y + 2 + tall * (1 - share), Math.max(x(i + 1) - x(i), 0.7), tall * share);
 		});
 		c.fill();
+		c.fillStyle = colors.state("gc");
+		lane.collecting.forEach((share, i) => {
+			if (share > 0)
+				c.fillRect(x(i), y + 2 + tall * (1 - share), Math.max(x(i + 1) - x(i), 0.7), tall * share);
+		});
 		for (const [region, begin, end] of lane.regions) {
 			c.fillStyle = colors.named(regions[region]);
 			c.fillRect(x(begin), y + LANE - 4, Math.max(x(end) - x(begin), 1), 3);
 		}
 		c.fillStyle = this.ink.text;
-		for (const [column] of lane.answer.marks ?? []) {
+		for (const [column] of lane.marks) {
 			const at = x(column + 0.5);
 			c.beginPath();
 			c.moveTo(at, y + 9);
@@ -444,7 +453,9 @@ export class Lanes {
 				text.push("mostly " + (state === "runnable" ? "waiting for a CPU" : "blocked: " + reasonText(state)));
 			if (region)
 				text.push("in " + shortName(region));
-			for (const [markColumn, mark] of lane.answer.marks ?? [])
+			if (lane.collecting[column] > 0)
+				text.push(`${percent(lane.collecting[column])} collecting garbage`);
+			for (const [markColumn, mark] of lane.marks)
 				if (Math.abs(markColumn - column) <= 2)
 					text.push("mark: " + shortName(regions[mark] ?? ""));
 		} else if (line) {

@@ -619,6 +619,54 @@ static void test_web_lanes(void **state)
 	page_close(&p);
 }
 
+/* A second on the CPU, of which the second half is collecting garbage, and each quarter is the pass
+ * of a mark. */
+static void test_web_lanes_of_a_runtime(void **state)
+{
+	const struct store_recording info = usual_recording();
+	struct recording r = new_recording(&info);
+	const uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/python3");
+	const uint32_t place = add_object(&r, OBJECT_MARK, "main.c:7");
+	const uint32_t work = add_node(&r, 0, add_function(&r, prog, 0x1000, true, "work"));
+	const uint32_t collect =
+		add_node(&r, work, add_function(&r, prog, 0x2000, true, "gc_collect_main"));
+	const uint32_t visit =
+		add_node(&r, collect, add_function(&r, prog, 0x3000, true, "visit_decref"));
+	const uint32_t mark = add_node(&r, 0, add_location(&r, place, 0, false));
+	char states[64];
+	struct page p;
+	json_t *answer;
+	const json_t *lane;
+
+	(void)state;
+	add_thread(&r, add_process(&r, 1, "python3"), 1, "python3");
+	for (unsigned i = 1; i <= 100; i++)
+		put_sample(&r, &(struct store_sample){.time_ns = info.start_ns + i * 10000000,
+						      .period = 10000000,
+						      .node = i <= 50 ? work : visit,
+						      .end_reason = STACKD_END_ENTRY});
+	for (unsigned i = 1; i <= 4; i++)
+		put_record(&r, SERIES_REGION_TIME,
+			   &(struct store_sample){.time_ns = info.start_ns + i * 250000000,
+						  .period = 250000000,
+						  .node = mark,
+						  .end_reason = STACKD_END_ENTRY});
+	r.info.samples = r.n_samples;
+	r.info.end_ns = info.start_ns + 1000000000;
+	page_open(&p, &r, 1);
+	answer = ask(&p, "lanes?width=16");
+	lane = lane_of(answer, "p0");
+	assert_non_null(lane);
+	assert_string_equal(json_string_value(json_object_get(lane, "cpu")), "________________");
+	assert_string_equal(json_string_value(json_object_get(lane, "gc")), "00000000________");
+	states_of(lane, "region", states);
+	assert_string_equal(states, "1111111111111111");
+	states_of(lane, "marks", states);
+	assert_string_equal(states, "1000100010001000");
+	json_decref(answer);
+	page_close(&p);
+}
+
 /* --- one function ----------------------------------------------------------------------------- */
 
 static void test_web_around(void **state)
@@ -1140,6 +1188,7 @@ int main(void)
 		cmocka_unit_test(test_web_growing),
 		cmocka_unit_test(test_web_functions),
 		cmocka_unit_test(test_web_lanes),
+		cmocka_unit_test(test_web_lanes_of_a_runtime),
 		cmocka_unit_test(test_web_around),
 		cmocka_unit_test(test_web_last_lines),
 		cmocka_unit_test(test_web_difference),

@@ -18,6 +18,7 @@
 #include "proc/object.h"
 #include "sym/demangle.h"
 #include "web/answers.h"
+#include "web/collector.h"
 #include "web/lane_list.h"
 #include "web/lines.h"
 #include "web/opened.h"
@@ -35,6 +36,8 @@
 struct lanes_lane {
 	float *ns[LANES_STATES];      /* by state: time; NULL: none */
 	float *regions[LANES_STATES]; /* by region likewise; [0] is not used */
+	float *marks[LANES_STATES];   /* by region, for marks: how many passes begin */
+	float *gc;		      /* time of collecting garbage, a part of that on the CPU */
 };
 
 struct lanes {
@@ -54,6 +57,7 @@ struct lanes {
 	char *regions[LANES_STATES]; /* names; [0] is not used; owned */
 	unsigned n_regions;
 	uint8_t *region_of_location; /* by location: its region; 0: not looked up */
+	struct collector *collector;
 	struct lines lines;
 };
 
@@ -100,16 +104,32 @@ static int add_thread(struct lanes *l, uint32_t thread, bool is_region, unsigned
 	return err;
 }
 
+/* Adds a span of collecting garbage to both lanes of a thread. */
+static int add_gc(struct lanes *l, uint32_t thread, const struct span *span)
+{
+	const uint32_t lanes[] = {l->list.process_lane[thread], l->list.own_lane[thread]};
+	int err = 0;
+
+	for (unsigned i = 0; err == 0 && i < 2; i++)
+		if (lanes[i] != LANE_NONE)
+			err = add_span(l, &l->lanes[lanes[i]].gc, span->begin_ns, span->end_ns);
+	return err;
+}
+
 static int take_sample(void *arg, const struct store_sample *sample)
 {
 	struct lanes *l = arg;
 	const uint64_t ns = l->is_timed ? sample->period : (uint64_t)l->column_ns;
 	const struct span span = {sample->time_ns > ns ? sample->time_ns - ns : 0, sample->time_ns};
+	int err;
 
 	if (ask_is_stopped(l->ask))
 		return -ECANCELED;
 	lines_cpu(&l->lines, span.begin_ns, span.end_ns);
-	return add_thread(l, sample->thread, false, LANES_ON_CPU, &span);
+	err = add_thread(l, sample->thread, false, LANES_ON_CPU, &span);
+	if (err == 0 && collector_is(l->collector, sample->thread, sample->node))
+		err = add_gc(l, sample->thread, &span);
+	return err;
 }
 
 /* Returns the state of waits for a reason, which is the name of an object. */
@@ -206,6 +226,33 @@ static unsigned region_of(struct lanes *l, uint32_t location)
 	return l->region_of_location[location];
 }
 
+/* Counts the begin of a mark's pass in both lanes of its thread. */
+static int add_mark(struct lanes *l, uint32_t thread, unsigned region, uint64_t time_ns)
+{
+	const uint32_t lanes[] = {l->list.process_lane[thread], l->list.own_lane[thread]};
+	const double column = ((double)time_ns - (double)l->begin_ns) / l->column_ns;
+
+	for (unsigned i = 0; column >= 0 && column < l->columns && i < 2; i++) {
+		float **marks;
+
+		if (lanes[i] == LANE_NONE)
+			continue;
+		marks = &l->lanes[lanes[i]].marks[region];
+		if (!*marks)
+			*marks = calloc(l->columns, sizeof(**marks));
+		if (!*marks)
+			return -ENOMEM;
+		(*marks)[(uint32_t)column] += 1;
+	}
+	return 0;
+}
+
+/* Returns whether passes that end at a location are those of a mark. */
+static bool is_mark(const struct lanes *l, uint32_t location)
+{
+	return l->tables->objects[l->tables->locations[location].object].kind == OBJECT_MARK;
+}
+
 static int take_pass(void *arg, const struct store_sample *record, const struct lasting *lasting)
 {
 	struct lanes *l = arg;
@@ -219,6 +266,8 @@ static int take_pass(void *arg, const struct store_sample *record, const struct 
 		return -ENOMEM;
 	for (size_t i = 0; err == 0 && i < lasting->n; i++)
 		err = add_thread(l, record->thread, true, region, &lasting->spans[i]);
+	if (err == 0 && lasting->n && is_mark(l, l->tables->nodes[record->node].location))
+		err = add_mark(l, record->thread, region, lasting->spans[0].begin_ns);
 	return err;
 }
 
@@ -252,6 +301,9 @@ static void join(struct lanes *l)
 	for (size_t i = 0; i < l->list.lanes.count; i++) {
 		join_columns(l, l->lanes[i].ns);
 		join_columns(l, l->lanes[i].regions);
+		join_columns(l, l->lanes[i].marks);
+		for (uint32_t c = 0; l->lanes[i].gc && c < l->columns / 2; c++)
+			l->lanes[i].gc[c] = l->lanes[i].gc[2 * c] + l->lanes[i].gc[2 * c + 1];
 	}
 	lines_join(&l->lines);
 	l->columns /= 2;
@@ -265,19 +317,12 @@ static char letter(unsigned value)
 	return "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"[value];
 }
 
-/* Writes the share of each column that was on the CPU. The full letter stands for the most CPUs
- * that the lane used at once, rounded up; where the event is no clock, for the most samples. */
-static void put_cpu(struct json *j, const struct lanes *l, const struct lanes_lane *lane)
+/* Writes a letter for each column: the share of `most` columns. */
+static void put_letters(struct json *j, const char *key, const struct lanes *l, const float *ns,
+			double most)
 {
-	const float *ns = lane->ns[LANES_ON_CPU];
 	struct buf text = {0};
-	double most = 1;
 
-	for (uint32_t c = 0; ns && c < l->columns; c++)
-		most = fmax(most, ns[c] / l->column_ns);
-	/* Samples of a clock can come a little late, so a column has a little more than all of its
-	 * time now and then. */
-	most = most < 1.5 ? 1 : ceil(most - 0.25);
 	for (uint32_t c = 0; c < l->columns; c++) {
 		const double share = ns ? ns[c] / l->column_ns / most : 0;
 		const double value = ceil(share * LANES_FULL - 0.5);
@@ -286,11 +331,28 @@ static void put_cpu(struct json *j, const struct lanes *l, const struct lanes_la
 						  : value < 1 && share > 0 ? 1
 									   : (unsigned)value));
 	}
+	json_put_text(j, key, &text);
+}
+
+/* Writes the share of each column that was on the CPU. The full letter stands for the most CPUs
+ * that the lane used at once, rounded up; where the event is no clock, for the most samples. */
+static void put_cpu(struct json *j, const struct lanes *l, const struct lanes_lane *lane)
+{
+	const float *ns = lane->ns[LANES_ON_CPU];
+	double most = 1;
+
+	for (uint32_t c = 0; ns && c < l->columns; c++)
+		most = fmax(most, ns[c] / l->column_ns);
+	/* Samples of a clock can come a little late, so a column has a little more than all of its
+	 * time now and then. */
+	most = most < 1.5 ? 1 : ceil(most - 0.25);
 	if (l->is_timed)
 		json_put_uint(j, "cpus", (uint64_t)most);
 	else
 		json_put_null(j, "cpus");
-	json_put_text(j, "cpu", &text);
+	put_letters(j, "cpu", l, ns, most);
+	if (lane->gc)
+		put_letters(j, "gc", l, lane->gc, most);
 }
 
 /* Returns the list that has most time in a column, of [1, n); 0: none has any. */
@@ -352,6 +414,11 @@ static void put_lane(struct json *j, const struct lanes *l, size_t number, struc
 	put_runs(j, "state", l, l->lanes[number].ns, l->n_states);
 	if (l->n_regions > 1)
 		put_runs(j, "region", l, l->lanes[number].regions, l->n_regions);
+	for (unsigned i = 1; i < l->n_regions; i++)
+		if (l->lanes[number].marks[i]) {
+			put_runs(j, "marks", l, l->lanes[number].marks, l->n_regions);
+			break;
+		}
 	json_put_end(j);
 }
 
@@ -457,6 +524,8 @@ static int lanes_begin(struct lanes *l)
 	if (err == 0 && !l->opened->totals)
 		err = thread_totals_make(l->ask, l->opened, &l->opened->totals);
 	if (err == 0)
+		err = collector_new(l->tables, &l->collector);
+	if (err == 0)
 		err = lane_list_make(l->ask, l->tables, l->opened->totals, &l->list);
 	if (err)
 		return err;
@@ -472,11 +541,15 @@ static int lanes_begin(struct lanes *l)
 
 static void lanes_end(struct lanes *l)
 {
-	for (size_t i = 0; l->lanes && i < l->list.lanes.count; i++)
+	for (size_t i = 0; l->lanes && i < l->list.lanes.count; i++) {
+		free(l->lanes[i].gc);
 		for (unsigned s = 0; s < LANES_STATES; s++) {
 			free(l->lanes[i].ns[s]);
 			free(l->lanes[i].regions[s]);
+			free(l->lanes[i].marks[s]);
 		}
+	}
+	collector_free(l->collector);
 	for (unsigned i = 1; i < l->n_regions; i++)
 		free(l->regions[i]);
 	free(l->lanes);
