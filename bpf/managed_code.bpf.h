@@ -188,8 +188,8 @@ __noinline int managed_send_code(struct scratch *given)
 }
 
 /* Mixes the content of a string, or of a table of bytes, into a hash: its length, the hash that the
- * interpreter has for it (-1: none yet), and its first MANAGED_HASHED bytes. Returns 0 if it cannot
- * be read. A global function, so that the BPF verifier checks it once. */
+ * interpreter has for it, and if it has none yet (-1), its first MANAGED_HASHED bytes. Returns 0 if
+ * it cannot be read. A global function, so that the BPF verifier checks it once. */
 __noinline __u64 managed_hash(struct scratch *given, __u64 hash, __u64 address, __u32 is_text)
 {
 	struct scratch *s = CHECKED(given);
@@ -197,6 +197,9 @@ __noinline __u64 managed_hash(struct scratch *given, __u64 hash, __u64 address, 
 
 	if (!s)
 		return 0;
+	if (is_text && !bpf_probe_read_user(s->managed.text, 32, (const void *)address) &&
+	    s->managed.text[3] != ~0ull)
+		return mix(mix(hash ^ s->managed.text[2]) ^ s->managed.text[3]) | 1;
 	/* If the object is at the end of a mapping, what is behind it cannot be read. */
 	if (bpf_probe_read_user(s->managed.text, 136, (const void *)address) &&
 	    bpf_probe_read_user(s->managed.text, 72, (const void *)address))
@@ -238,17 +241,31 @@ static __noinline __u64 managed_words_hash(struct scratch *s)
 /* Returns a hash of what the code object consists of; the hash of its words is given. 0: it cannot
  * be read. Another object may be made at the same address, with all of its parts where those of the
  * first one were. So addresses do not tell the two apart, but the content of the parts does. This
- * is not needed if each object has a version, which is among the words. */
+ * is not needed if each object has a version, which is among the words. Most functions of a path
+ * are of few files, whose names are hashed once. */
 static __always_inline __u64 managed_identity(struct scratch *s, __u64 hash)
 {
 	__u64 file = managed_word(s, s->managed.is.code_file);
 	__u64 name = managed_word(s, s->managed.is.code_name);
 	__u64 lines = managed_word(s, s->managed.is.code_lines);
 
-	hash = managed_hash(s, hash, name, true);
-	if (hash)
-		hash = managed_hash(s, hash, file, true);
+	if (s->managed.file_of != s->record.header.time_ns || s->managed.file_text != file) {
+		s->managed.file_hash = managed_hash(s, 0, file, true);
+		s->managed.file_of = s->record.header.time_ns;
+		s->managed.file_text = file;
+	}
+	hash = s->managed.file_hash ? managed_hash(s, hash ^ s->managed.file_hash, name, true) : 0;
 	return hash ? managed_hash(s, hash, lines, false) : 0;
+}
+
+/* Notes what code object was found last, since a function may call itself: while it runs, no other
+ * one can be at its address. Returns its number. */
+static __always_inline __u32 managed_note_code(struct scratch *s, __u64 address, __u32 number)
+{
+	s->managed.last_of = s->record.header.time_ns;
+	s->managed.last_code = address;
+	s->managed.last_number = number;
+	return number;
 }
 
 /* Returns the number of the code object at an address. 0: there is no code object; or, if
@@ -262,15 +279,18 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 	__u32 *known;
 	__u64 words;
 
-	if (!s ||
-	    bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES, (const void *)address))
+	if (!s)
+		return 0;
+	if (s->managed.last_of == s->record.header.time_ns && s->managed.last_code == address)
+		return s->managed.last_number; /* the frame before has called itself */
+	if (bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES, (const void *)address))
 		return 0;
 	key.space = s->space;
 	words = key.hash = managed_words_hash(s);
 	if (s->managed.version && !managed_is_restless(s)) {
 		known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
 		if (known)
-			return *known;
+			return managed_note_code(s, address, *known);
 	}
 	key.hash = managed_identity(s, words);
 	if (!key.hash)
@@ -286,7 +306,7 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 	key.hash = words;
 	if (s->managed.version)
 		bpf_map_update_elem(&managed_codes, &key, known, BPF_ANY);
-	return *known;
+	return managed_note_code(s, address, *known);
 }
 
 /* --- remembered frames ------------------------------------------------------------------------ */

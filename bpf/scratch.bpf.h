@@ -339,6 +339,10 @@ struct scratch {
 		__u32 is_restless;	   /* whether the process is restless, as it was found at
 					    * the time `asked` */
 		__u64 asked;
+		__u64 file_of, file_text, file_hash; /* of the walk at that time, the last name of
+						      * a source file: its address, and hash */
+		__u64 last_of, last_code; /* of the walk at that time, the last code object */
+		__u32 last_number, pad3;
 		__u64 low, pc;		/* of the activation's native frame */
 		__u64 run_of, run_base; /* the sample to which the run belongs, and the run's
 					 * address */
