@@ -500,9 +500,10 @@ def without_early(samples, expectation):
 
 def has_no_user(sample, is_first):
     """A stack of the kernel alone is right in a process that has given back its memory: within its exit, or
-    an exec. It is right as well in the page fault by which a new thread first touches its stack, which can be
-    in its first samples alone. In all other moments the kernel has the registers of user mode."""
-    return may_be_in_kernel(sample, "do_exit|.*execve.*" + "|exc_page_fault" * is_first)
+    an exec. It is right as well in a new thread that has not been in user mode yet (ret_from_fork), and in the page
+    fault by which it first touches its stack, which can be in its first samples alone. In all other moments the
+    kernel has the registers of user mode."""
+    return may_be_in_kernel(sample, "do_exit|.*execve.*" + "|exc_page_fault|ret_from_fork(_asm)?" * is_first)
 
 
 def judge_sample(sample, expectation, is_first):
