@@ -25,3 +25,6 @@ def test_static_stripped():
         on_path = depths[FRAMES] + depths[FRAMES + 1]
         check(on_path * 100 >= LEAST_PERCENT * depths.total(), "frames of the program", depths)
         check(depths[FRAMES + 1] > 0, "samples in leaf()", depths)
+        if recording.stats()["samples"] >= 100:  # the least for a hint
+            report = recording.text("report")
+            check("# hint: quits_static has no names for its functions: " in report, "the hint", report[:1000])

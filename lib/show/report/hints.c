@@ -3,6 +3,7 @@
 #include "report/hints.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -16,6 +17,7 @@
 #define MOSTLY_IDLE   0.4  /* share of one CPU's time, below which a target mostly waits */
 #define MANY_UNNAMED  0.05 /* share of samples */
 #define INTERPRETER   0.10
+#define WITHOUT_NAMES 0.20 /* share of samples in one file */
 
 struct hints {
 	struct profile *profile;
@@ -32,15 +34,26 @@ static void hint(struct hints *h, const char *text)
 /* What the samples' leaves are; amounts. */
 struct leaves {
 	uint64_t all, unnamed_jit, python;
+	uint64_t *unnamed; /* by object: in its functions without names */
 };
 
+static bool is_unnamed(const struct profile_frame *frame)
+{
+	return frame_kind_of(frame) == FRAME_NATIVE && frame->symbol->is_unnamed &&
+	       frame->location != UINT32_MAX;
+}
+
+/* Counts; the caller frees ret_leaves->unnamed. Returns 0 or -ENOMEM. */
 static int count_leaves(struct profile *p, struct leaves *ret_leaves)
 {
 	const struct store_tables *t = profile_tables(p);
 	size_t n;
 	const struct profile_entry *entries = profile_entries(p, &n);
-	struct leaves leaves = {0};
+	struct leaves leaves = {.unnamed = calloc((size_t)t->n_objects + 1, sizeof(uint64_t))};
 
+	*ret_leaves = leaves;
+	if (!leaves.unnamed)
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t amount = profile_entry_amount(&entries[i]);
 		const struct profile_frame *frames;
@@ -59,6 +72,8 @@ static int count_leaves(struct profile *p, struct leaves *ret_leaves)
 			leaves.unnamed_jit += amount;
 		else if (!strcmp(frames[0].symbol->name, "_PyEval_EvalFrameDefault"))
 			leaves.python += amount;
+		else if (is_unnamed(&frames[count - 1]))
+			leaves.unnamed[t->locations[frames[count - 1].location].object] += amount;
 	}
 	*ret_leaves = leaves;
 	return 0;
@@ -91,6 +106,28 @@ static void hint_waits(struct hints *h, uint64_t series)
 	hint(h, text);
 }
 
+/* Tells which file has most of the samples without names. */
+static void hint_names(struct hints *h, const struct leaves *leaves)
+{
+	const struct store_tables *t = profile_tables(h->profile);
+	uint32_t most = 0;
+	struct buf text = {0};
+
+	for (uint32_t i = 1; i < t->n_objects; i++)
+		if (leaves->unnamed[i] > leaves->unnamed[most])
+			most = i;
+	if (!t->n_objects || !t->objects[most].path ||
+	    (double)leaves->unnamed[most] <= WITHOUT_NAMES * (double)leaves->all)
+		return;
+	text_put(&text, text_basename(t->objects[most].path), NULL);
+	text_put_raw(&text, " has no names for its functions: install its debug symbols (-dbgsym, "
+			    "-debuginfo), or set DEBUGINFOD_URLS");
+	buf_put_u8(&text, '\0');
+	if (!text.failed)
+		hint(h, (const char *)text.data);
+	buf_free(&text);
+}
+
 int hints_put(struct profile *profile, struct buf *b)
 {
 	struct hints h = {.profile = profile, .b = b};
@@ -103,8 +140,10 @@ int hints_put(struct profile *profile, struct buf *b)
 	    store_reader_series(profile_reader(profile), &series) < 0)
 		return 0;
 	err = count_leaves(profile, &leaves);
-	if (err < 0)
+	if (err < 0) {
+		free(leaves.unnamed);
 		return err;
+	}
 	hint_waits(&h, series);
 	if ((double)leaves.unnamed_jit > MANY_UNNAMED * (double)leaves.all)
 		hint(&h,
@@ -113,5 +152,7 @@ int hints_put(struct profile *profile, struct buf *b)
 	if ((double)leaves.python > INTERPRETER * (double)leaves.all &&
 	    !has_managed(profile_tables(profile)))
 		hint(&h, "'stackd' without --no-managed records the functions of Python");
+	hint_names(&h, &leaves);
+	free(leaves.unnamed);
 	return 0;
 }
