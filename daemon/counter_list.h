@@ -139,6 +139,12 @@
 	X(tables.unread, "interpreters_unread", COUNT,                                             \
 	  "files with an interpreter whose functions are not read (Python): its version, "         \
 	  "or its build, is none of those in docs/PYTHON.md")                                      \
+	X(recorded.slow.copied, "slow_files_copied", COUNT,                                        \
+	  "files on FUSE and network mounts, and in containers' overlays, that were copied")       \
+	X(recorded.slow.failed, "slow_files_failed", COUNT,                                        \
+	  "of such files, those that could not be read")                                           \
+	X(recorded.slow.hung, "slow_files_hung", COUNT,                                            \
+	  "of such files, those whose file system did not answer")                                 \
 	X(workers.calls, "worker_calls", COUNT, "requests to workers")
 
 /* Counters that exist only if the samples' periods add up to CPU time. */

@@ -11,6 +11,7 @@
 #include "daemon/regions/alloc_library.h"
 #include "daemon/regions/region_service.h"
 #include "daemon/session.h"
+#include "daemon/worker/copier.h"
 #include "daemon/worker/sandbox.h"
 #include "daemon/worker/service.h"
 
@@ -88,6 +89,7 @@ static enum exit_status start_fork_server(const struct options *options,
 int main(int argc, char **argv)
 {
 	struct fork_server *server = NULL;
+	struct copier *copier = NULL;
 	struct options options;
 	enum exit_status status;
 	char *command_line;
@@ -97,10 +99,14 @@ int main(int argc, char **argv)
 	command_line = join(argc, argv); /* before options are cut to pieces */
 	options_parse(argc, argv, &options);
 	status = start_fork_server(&options, &server);
+	if (!status && copier_new(&copier))
+		log_warning("files on FUSE and network mounts will not be read");
 	if (!status)
 		status = find_library(&options);
 	if (!status)
-		status = session_run(&options, server, command_line ? command_line : "stackd");
+		status = session_run(&options, server, copier,
+				     command_line ? command_line : "stackd");
+	copier_free(copier);
 	fork_server_free(server);
 	free(command_line);
 	options_free(&options);

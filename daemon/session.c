@@ -225,10 +225,12 @@ static enum exit_status record(struct session *s)
 /* --- the run --------------------------------------------------------------------------------- */
 
 enum exit_status session_run(const struct options *options, struct fork_server *server,
-			     const char *command_line)
+			     struct copier *copier, const char *command_line)
 {
-	struct session s = {
-		.options = options, .wakeups = EPOLL_SET_NONE, .kernel = KERNEL_FILES_NONE};
+	struct session s = {.options = options,
+			    .copier = copier,
+			    .wakeups = EPOLL_SET_NONE,
+			    .kernel = KERNEL_FILES_NONE};
 	char *target = options_target(options);
 	enum exit_status status;
 

@@ -5,11 +5,12 @@
 
 #include "daemon/base/exit_status.h"
 #include "daemon/base/options.h"
+#include "daemon/worker/copier.h"
 #include "daemon/worker/fork_server.h"
 
-/* Runs, and logs its own errors. `command_line` is stackd's, for the store. Returns the status to
- * exit with. */
+/* Runs, and logs its own errors. `copier` may be NULL; `command_line` is stackd's, for the store.
+ * Returns the status to exit with. */
 enum exit_status session_run(const struct options *options, struct fork_server *server,
-			     const char *command_line);
+			     struct copier *copier, const char *command_line);
 
 #endif

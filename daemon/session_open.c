@@ -284,6 +284,7 @@ static struct recorder_options recorder_options(struct session *s)
 		.is_everyone = is_everyone(o),
 		.usual_period = event_spec_usual_period(&s->scope.event.spec),
 		.workers = o->lbr ? NULL : s->workers,
+		.copier = s->copier,
 		.tables = s->tables,
 		.kernel = &s->kernel,
 		.judge_tags = o->judge_tags,

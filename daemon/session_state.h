@@ -112,6 +112,7 @@ struct session_log {
 struct session {
 	const struct options *options;
 	struct workers *workers;
+	struct copier *copier; /* NULL: none */
 	struct epoll_set wakeups;
 	struct session_scope scope;
 	struct sampler *sampler;

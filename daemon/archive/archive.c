@@ -82,9 +82,13 @@ struct archive {
 static const char *problem_of(const struct object *object)
 {
 	if (object->error == -EREMOTE)
-		return "it is on a file system that a program serves";
+		return "its file system does not answer, or may not be read";
 	if (object->error == -ENOLINK)
 		return "it is on a file system that is in no list of mounts";
+	if (object->error == -EDQUOT)
+		return "copies of files on slow file systems take too much memory";
+	if (object->error == -EINPROGRESS)
+		return "its file system has not answered yet";
 	return object->error ? strerror(-object->error) : NULL;
 }
 

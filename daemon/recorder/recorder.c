@@ -114,7 +114,9 @@ int recorder_watch_error(const struct recorder *r)
 
 int recorder_look(struct recorder *r)
 {
-	return r->files.written ? written_files_look(r->files.written) : 0;
+	int err = recorder_files_look(&r->files, r->tasks.processes);
+
+	return err || !r->files.written ? err : written_files_look(r->files.written);
 }
 
 void recorder_poll(struct recorder *r)
@@ -135,6 +137,7 @@ struct batch *recorder_take_batch(struct recorder *r)
 	struct batch *batch;
 
 	recorder_paths_trim(&r->paths);
+	recorder_files_count(&r->files);
 	if (r->files.open)
 		open_files_look(r->files.open, clock_ns(CLOCK_MONOTONIC));
 	batch = outbox_take(r->outbox);
@@ -270,6 +273,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.judged_made_unproven = made.unproven,
 		.sideband_lost = r->taken.sideband_lost,
 		.managed_unread = r->taken.managed_unread,
+		.slow = recorder_files_slow(&r->files),
 		.forgotten = forgotten(r),
 		.tag_processes = r->paths.tagger ? tagger_processes(r->paths.tagger) : 0,
 		.walked_frames = walk.frames,

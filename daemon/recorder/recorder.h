@@ -18,6 +18,8 @@
 #include "daemon/recorder/reorder.h"
 #include "daemon/recorder/caller_check.h"
 #include "daemon/tables/tables.h"
+#include "daemon/worker/copier.h"
+#include "daemon/worker/slow_files.h"
 #include "daemon/worker/worker.h"
 #include "daemon/recorder/tag_paths.h"
 #include "stackd_abi.h"
@@ -36,6 +38,9 @@ struct recorder_options {
 	/* They read files of recorded processes, and walk their stacks. NULL: this process does
 	 * that, as with branch records and in tests. */
 	struct workers *workers;
+
+	/* It copies files from mounts that may not answer. NULL: such files are not read. */
+	struct copier *copier;
 
 	/* The tables that the kernel half walks by. The recorder requests those that it has missed,
 	 * and enters the vDSO. NULL: there are none. */
@@ -219,10 +224,11 @@ struct recorder_counts {
 	uint64_t unnamed_waits;	    /* of these, waits for a file whose path is not known */
 	uint64_t wakers;	    /* records of threads that ended waits */
 	struct live_blocks_counts blocks;
-	uint64_t unproven;	 /* frames whose code is not known, since their file was being
-				  * overwritten */
-	uint64_t unwatched;	 /* files that could be overwritten unnoticed */
-	uint64_t uncovered;	 /* programs whose allocations are not recorded */
+	uint64_t unproven;  /* frames whose code is not known, since their file was being
+			     * overwritten */
+	uint64_t unwatched; /* files that could be overwritten unnoticed */
+	uint64_t uncovered; /* programs whose allocations are not recorded */
+	struct slow_files_counts slow;
 	uint64_t managed_unread; /* stacks that stackd has walked, so that the activations of an
 				  * interpreter in them have no managed frames */
 };

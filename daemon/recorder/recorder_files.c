@@ -6,6 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/int_map.h"
+
 /* Limits for open files that no process maps: how many stay open, and for how long. They stay open
  * since names of locations are looked up in them within a minute or two. */
 #define KEPT_FILES    4096u
@@ -15,12 +18,14 @@
 /* Files are opened by a worker, or here. */
 static int make_objects(struct recorder_files *f, const struct recorder_options *o)
 {
-	struct elf_opener opener = {.open = ask_files_open};
+	struct elf_opener opener = {.open = ask_files_open, .fetch = ask_files_fetch};
 	int err;
 
 	if (!o->workers)
 		return object_table_new("/proc", &f->objects);
-	err = ask_files_new(workers_of(o->workers, WORKER_LOOP), o->tags, &f->ask);
+	err = slow_files_new(o->copier, &f->slow);
+	if (!err)
+		err = ask_files_new(workers_of(o->workers, WORKER_LOOP), f->slow, o->tags, &f->ask);
 	opener.arg = f->ask;
 	return err ? err : object_table_new_by("/proc", &opener, &f->objects);
 }
@@ -39,6 +44,63 @@ void recorder_files_fini(struct recorder_files *f)
 	written_files_free(f->written);
 	object_table_free(f->objects);
 	ask_files_free(f->ask);
+	slow_files_free(f->slow);
+}
+
+/* --- files on mounts that may not answer ------------------------------------------------------ */
+
+/* An object_again_fn: puts the file's object in the place of the one that stood for it, unless
+ * something else has been mapped there since. */
+static int enter_again(void *arg, pid_t pid, const struct object_mapping *m,
+		       const struct object *before, const struct object *now)
+{
+	struct process_table *processes = arg;
+	const struct mapping mapping = {
+		.start = m->start, .end = m->end, .offset = m->offset, .object = now};
+	const struct mapping *is;
+
+	if (now == before || !process_table_knows(processes, pid))
+		return 0;
+	is = process_table_mapping(processes, pid, m->start);
+	return is && is->object == before ? process_table_set_mapping(processes, pid, &mapping) : 0;
+}
+
+int recorder_files_look(struct recorder_files *f, struct process_table *processes)
+{
+	if (!f->slow || !slow_files_look(f->slow, clock_ns(CLOCK_MONOTONIC)))
+		return 0;
+	return object_table_resolve_again(f->objects, enter_again, processes);
+}
+
+static bool is_open(void *arg, uint64_t inode)
+{
+	const struct int_map *open = arg;
+
+	return int_map_find(open, inode) != INT_MAP_NONE;
+}
+
+/* A file on another file system that has a memfd's inode number makes a copy count for longer. */
+void recorder_files_count(struct recorder_files *f)
+{
+	struct int_map open = {0};
+	bool has_failed = false;
+
+	if (!f->slow || !slow_files_has_copies(f->slow))
+		return;
+	for (uint32_t i = 0; i < object_table_count(f->objects); i++) {
+		const struct object *object = object_table_at(f->objects, i);
+
+		if (object->kind == OBJECT_ELF && object->elf && elf_file_is_open(object->elf))
+			has_failed |= int_map_set(&open, elf_file_inode(object->elf), i) != 0;
+	}
+	if (!has_failed)
+		slow_files_recount(f->slow, is_open, &open);
+	int_map_fini(&open);
+}
+
+struct slow_files_counts recorder_files_slow(const struct recorder_files *f)
+{
+	return f->slow ? slow_files_counts(f->slow) : (struct slow_files_counts){0};
 }
 
 /* A quarter of the descriptors that stackd may have, at most 4096, is kept for files that may be

@@ -7,6 +7,7 @@
 #include "daemon/recorder/new_mappings.h"
 #include "daemon/recorder/recorder.h"
 #include "daemon/worker/ask_worker.h"
+#include "daemon/worker/slow_files.h"
 #include "proc/fuse_devices.h"
 #include "proc/object.h"
 #include "proc/open_files.h"
@@ -17,6 +18,8 @@ struct recorder_files {
 	struct object_table *objects;
 	struct ask_files *ask;	       /* the worker that opens files; NULL: this process opens
 					* them */
+	struct slow_files *slow;       /* copies of files on mounts that may not answer; NULL: none
+					* are made */
 	struct open_files *open;       /* NULL: files stay open */
 	struct written_files *written; /* NULL: writes to mapped files are not noticed */
 	int watch_error;	       /* why writes are not noticed, as -errno; 0: they are */
@@ -32,6 +35,16 @@ void recorder_files_fini(struct recorder_files *files); /* a zeroed one is fine 
  * files that no process maps any more. `processes` is borrowed. 0 or -ENOMEM. */
 int recorder_files_watch(struct recorder_files *files, const struct recorder_options *options,
 			 struct process_table *processes);
+
+/* Looks whether copies of files on slow mounts have become complete, and enters these files into
+ * the mappings that have waited for them. 0 or -ENOMEM. */
+int recorder_files_look(struct recorder_files *files, struct process_table *processes);
+
+/* Counts the memory of these copies. To be called about once a second. */
+void recorder_files_count(struct recorder_files *files);
+
+/* Returns how many such files there were. */
+struct slow_files_counts recorder_files_slow(const struct recorder_files *files);
 
 /* Requests the vDSO's table. */
 void recorder_files_want_vdso(struct recorder_files *files, struct tables *tables);

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/int_map.h"
 #include "base/vec.h"
 #include "daemon/worker/debug_path.h"
 #include "daemon/worker/wire.h"
+#include "proc/proc_fs.h"
 #include "unwind/recipe_wire.h"
 
 /* Refuses the file if the worker's reply was invalid (`err` is -EBADMSG). Returns the result of the
@@ -40,18 +42,21 @@ struct known_tags {
 
 struct ask_files {
 	struct worker *worker;
+	struct slow_files *slow;
 	bool wants_tags;
 	struct int_map index; /* key: file id; value: index in `tags` */
 	VEC(struct known_tags) tags;
 };
 
-int ask_files_new(struct worker *worker, bool wants_tags, struct ask_files **ret_files)
+int ask_files_new(struct worker *worker, struct slow_files *slow, bool wants_tags,
+		  struct ask_files **ret_files)
 {
 	struct ask_files *files = calloc(1, sizeof(*files));
 
 	if (!files)
 		return -ENOMEM;
 	files->worker = worker;
+	files->slow = slow;
 	files->wants_tags = wants_tags;
 	*ret_files = files;
 	return 0;
@@ -118,6 +123,17 @@ int ask_files_open(void *arg, int fd, const char *path, struct elf_file **ret_fi
 	buf_free(&request);
 	buf_free(&reply);
 	return err > 0 ? -EIO : err;
+}
+
+int ask_files_fetch(void *arg, int path_fd, const struct stat *st, pid_t pid)
+{
+	struct ask_files *files = arg;
+	struct proc_fs_status status = {0};
+
+	if (!files->slow)
+		return -EREMOTE;
+	proc_fs_status("/proc", pid, &status); /* root, if the process is gone */
+	return slow_files_fetch(files->slow, path_fd, st, status.uid, clock_ns(CLOCK_MONOTONIC));
 }
 
 struct table_call {

@@ -3,6 +3,7 @@
 #ifndef WORKER_ASK_WORKER_H
 #define WORKER_ASK_WORKER_H
 
+#include "daemon/worker/slow_files.h"
 #include "daemon/worker/worker.h"
 #include "unwind/recipe.h"
 
@@ -10,9 +11,10 @@
  * about their tags. */
 struct ask_files;
 
-/* `worker` is borrowed. `wants_tags`: also ask whether functions of a file keep a tag. 0 or
- * -ENOMEM. */
-int ask_files_new(struct worker *worker, bool wants_tags, struct ask_files **ret_files);
+/* `worker` and `slow` are borrowed; `slow` NULL: files on mounts that may not answer are not read.
+ * `wants_tags`: also ask whether functions of a file keep a tag. 0 or -ENOMEM. */
+int ask_files_new(struct worker *worker, struct slow_files *slow, bool wants_tags,
+		  struct ask_files **ret_files);
 void ask_files_free(struct ask_files *files); /* NULL is fine */
 struct worker *ask_files_worker(const struct ask_files *files);
 
@@ -25,6 +27,9 @@ bool ask_files_tags(const struct ask_files *files, uint64_t file_id, uint32_t *r
 /* Opens a file, for struct elf_opener; `files` is the argument. Errors as elf_file_open(), and
  * -EOWNERDEAD: the worker failed. */
 int ask_files_open(void *files, int fd, const char *path, struct elf_file **ret_file);
+
+/* Gives a copy of a file on a mount that may not answer, for struct elf_opener. */
+int ask_files_fetch(void *files, int path_fd, const struct stat *st, pid_t pid);
 
 /* Compiles an object's table in the worker, with `is_quick` by recipe_compile_quick(). Calls
  * `is_cancelled` now and then, with the CPU time that was spent. Returns 0, an error of

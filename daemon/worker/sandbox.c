@@ -272,9 +272,53 @@ int sandbox_worker(void)
 	return load_filter(true);
 }
 
-/* --- stackd itself --------------------------------------------------------------------------- */
+/* --- the copier ------------------------------------------------------------------------------ */
 
 #define CAP(name) (UINT64_C(1) << CAP_##name)
+
+static const int copier_calls[] = {
+	SCMP_SYS(pwrite64),  SCMP_SYS(ftruncate), SCMP_SYS(fstatfs),	   SCMP_SYS(newfstatat),
+	SCMP_SYS(setitimer), SCMP_SYS(alarm),	  SCMP_SYS(rt_sigsuspend),
+};
+
+static int load_copier_filter(void)
+{
+	const int flags = O_ACCMODE | O_CREAT | O_TRUNC;
+	scmp_filter_ctx filter =
+		seccomp_init(IS_INSTRUMENTED ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
+	int err =
+		filter ? allow(filter, worker_calls, sizeof(worker_calls) / sizeof(int)) : -ENOMEM;
+
+	if (!err)
+		err = allow(filter, fork_calls, sizeof(fork_calls) / sizeof(int));
+	if (!err)
+		err = allow(filter, copier_calls, sizeof(copier_calls) / sizeof(int));
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
+				       SCMP_A2(SCMP_CMP_MASKED_EQ, (scmp_datum_t)flags, O_RDONLY));
+	if (!err)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(open), 1,
+				       SCMP_A1(SCMP_CMP_MASKED_EQ, (scmp_datum_t)flags, O_RDONLY));
+	if (!err && IS_INSTRUMENTED)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(sigaltstack), 0);
+	if (!err)
+		err = seccomp_load(filter);
+	seccomp_release(filter);
+	return err;
+}
+
+void sandbox_copier(void)
+{
+	const uint64_t kept = own_capabilities() & (CAP(DAC_OVERRIDE) | CAP(DAC_READ_SEARCH));
+
+	drop_bounds(kept);
+	set_capabilities(kept & CAP(DAC_READ_SEARCH) ? CAP(DAC_READ_SEARCH) : kept);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	limit(RLIMIT_CORE, 0);
+	load_copier_filter(); /* without seccomp in the kernel, it works without */
+}
+
+/* --- stackd itself --------------------------------------------------------------------------- */
 
 #ifndef CAP_CHECKPOINT_RESTORE
 #define CAP_CHECKPOINT_RESTORE 40

@@ -29,6 +29,11 @@ unsigned sandbox_fork_server(void);
  * Returns 0 or -errno. */
 int sandbox_worker(void);
 
+/* Limits the copier (copier.h): of its rights it keeps that to read any file. It can make
+ * processes, open files for reading, and write to descriptors that it is given. What it cannot give
+ * up, it keeps. */
+void sandbox_copier(void);
+
 /* Limits stackd itself to the capabilities that it needs while it runs, for the calling thread and
  * those that it starts from now on; neither it nor a program that it executes can get more. Works
  * without capabilities, too. `puts_probes`: it needs the capabilities for uprobes. */

@@ -7,6 +7,10 @@
  *
  * Files in memory without a name (memfd_create(), shared memory) are on a mount of the kernel's
  * that no list has. All of them have one device, by which they are recognised.
+ *
+ * A file of an overlay is read from one of its layers, which the mount's options name by paths of
+ * the mount namespace of who has mounted it. If this process has the mount, too, the paths are
+ * looked for among its own mounts; else nothing is known of the layers.
  */
 #include "base/mount_kind.h"
 
@@ -95,7 +99,7 @@ static enum mount_kind kind_of_type(const char *type)
 		{"smb3", MOUNT_NETWORK},     {"smbfs", MOUNT_NETWORK},	{"ceph", MOUNT_NETWORK},
 		{"afs", MOUNT_NETWORK},	     {"lustre", MOUNT_NETWORK}, {"9p", MOUNT_NETWORK},
 		{"beegfs", MOUNT_NETWORK},   {"gpfs", MOUNT_NETWORK},	{"pvfs2", MOUNT_NETWORK},
-		{"orangefs", MOUNT_NETWORK}, {"coda", MOUNT_SERVED},
+		{"orangefs", MOUNT_NETWORK}, {"coda", MOUNT_SERVED},	{"overlay", MOUNT_LAYERED},
 	};
 	const size_t len = strcspn(type, " .\n"); /* also "fuse.sshfs" */
 
@@ -104,6 +108,100 @@ static enum mount_kind kind_of_type(const char *type)
 			return kinds[i].kind;
 	return MOUNT_LOCAL;
 }
+
+/* --- overlays -------------------------------------------------------------------------------- */
+
+#define OWN_MOUNTS "/proc/self/mountinfo"
+
+/* Replaces escapes of mountinfo, such as "\\040" for a space, in place. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; to++) {
+		if (*from == '\\' && strspn(from + 1, "01234567") >= 3) {
+			*to = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + (from[3] - '0'));
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+/* Returns whether a path is a folder or lies in it. */
+static bool is_below(const char *path, const char *folder)
+{
+	const size_t len = strlen(folder);
+
+	if (!strcmp(folder, "/"))
+		return true;
+	return !strncmp(path, folder, len) && (path[len] == '/' || !path[len]);
+}
+
+/* Returns the kind of the mount of a path, by the names of this process's mounts. The root folder
+ * answers, since this program was loaded from it. */
+static enum mount_kind kind_of_path(const char *path, int *err)
+{
+	FILE *file = open_list(OWN_MOUNTS, err);
+	enum mount_kind kind = MOUNT_LAYERED;
+	char *line = NULL, folder[PATH_MAX];
+	size_t size = 0, best = 0;
+
+	while (file && getline(&line, &size, file) > 0) {
+		const char *type = strstr(line, " - ");
+
+		if (!type || sscanf(line, "%*d %*d %*s %*s %4095s", folder) != 1)
+			continue;
+		unescape(folder);
+		if (!is_below(path, folder) || strlen(folder) < best)
+			continue;
+		best = strlen(folder);
+		kind = best == 1 ? MOUNT_LOCAL : kind_of_type(type + 3);
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return kind;
+}
+
+/* Returns the kind that is more likely not to answer. */
+static enum mount_kind worse(enum mount_kind a, enum mount_kind b)
+{
+	static const unsigned ranks[] = {[MOUNT_LOCAL] = 0,
+					 [MOUNT_NETWORK] = 1,
+					 [MOUNT_LAYERED] = 2,
+					 [MOUNT_UNKNOWN] = 3,
+					 [MOUNT_SERVED] = 4};
+
+	return ranks[b] > ranks[a] ? b : a;
+}
+
+/* Returns the kind of an overlay of this process's mounts, by its options, which are separated by
+ * commas. Cuts them into pieces. */
+static enum mount_kind kind_of_layers(char *options, int *err)
+{
+	static const char *const names[] = {"lowerdir=", "lowerdir+=", "datadir+=", "upperdir="};
+	enum mount_kind kind = MOUNT_LOCAL;
+	char *option, *layer, *next = options;
+
+	if (strchr(options, '\\')) /* a name with a comma or a colon */
+		return MOUNT_LAYERED;
+	while ((option = strsep(&next, ",\n"))) {
+		char *layers = NULL;
+
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+			if (!strncmp(option, names[i], strlen(names[i])))
+				layers = option + strlen(names[i]);
+		while ((layer = strsep(&layers, ":")))
+			if (*layer)
+				kind = worse(kind, *layer == '/' ? kind_of_path(layer, err)
+								 : MOUNT_LAYERED);
+	}
+	return kind;
+}
+
+/* --- a mount --------------------------------------------------------------------------------- */
 
 /* What is looked for in a list of mounts: a mount, or any mount of a file system. */
 struct wanted {
@@ -132,10 +230,13 @@ static enum mount_kind find(const char *mountinfo, const struct wanted *wanted, 
 	size_t size = 0;
 
 	while (file && kind == MOUNT_UNKNOWN && getline(&line, &size, file) > 0) {
-		const char *type = strstr(line, " - ");
+		char *type = strstr(line, " - ");
 
-		if (type && is_wanted(line, wanted))
-			kind = kind_of_type(type + 3);
+		if (!type || !is_wanted(line, wanted))
+			continue;
+		kind = kind_of_type(type + 3);
+		if (kind == MOUNT_LAYERED && !strcmp(mountinfo, OWN_MOUNTS))
+			kind = kind_of_layers(type + 3, err);
 	}
 	free(line);
 	if (file)
@@ -174,7 +275,7 @@ static enum mount_kind find_kind(int fd, const char *proc_root, pid_t pid, int *
 {
 	const int number = mount_of(fd, err);
 	struct wanted wanted = {.mount = number};
-	enum mount_kind kind = find("/proc/self/mountinfo", &wanted, err);
+	enum mount_kind kind = find(OWN_MOUNTS, &wanted, err);
 	char path[PATH_MAX] = "";
 	struct stat stat;
 
@@ -188,15 +289,24 @@ static enum mount_kind find_kind(int fd, const char *proc_root, pid_t pid, int *
 		return kind;
 	/* Another mount of the same file system says what it is. */
 	wanted = (struct wanted){.mount = -1, .device = stat.st_dev};
-	kind = find("/proc/self/mountinfo", &wanted, err);
+	kind = find(OWN_MOUNTS, &wanted, err);
 	return kind == MOUNT_UNKNOWN && *path ? find(path, &wanted, err) : kind;
+}
+
+/* Returns whether a file is on the file system of this process's root folder, which answers, or
+ * this program would not run. */
+static bool is_on_root(int fd)
+{
+	struct stat root, st;
+
+	return !mount_stat_path("/", &root) && !mount_stat(fd, &st) && root.st_dev == st.st_dev;
 }
 
 enum mount_kind mount_kind_of(int fd, const char *proc_root, pid_t pid)
 {
 	int err = 0;
 
-	return find_kind(fd, proc_root, pid, &err);
+	return is_on_root(fd) ? MOUNT_LOCAL : find_kind(fd, proc_root, pid, &err);
 }
 
 int mount_check(int fd, const char *proc_root, pid_t pid)
@@ -206,6 +316,7 @@ int mount_check(int fd, const char *proc_root, pid_t pid)
 	switch (find_kind(fd, proc_root, pid, &err)) {
 	case MOUNT_LOCAL:
 	case MOUNT_NETWORK:
+	case MOUNT_LAYERED:
 		return 0;
 	case MOUNT_SERVED:
 		return -EREMOTE;

@@ -94,9 +94,9 @@ def test_worker_held():
         check(stats["lost"] == 0 and stats["samples"] > 40, "samples are missing", stats)
 
 
-def family_of(pid):
-    """The processes below a stackd that read files: the keepers, the servers that they have forked,
-    and the workers of these. Each is one list."""
+
+def processes():
+    """(pid, parent, name) of each process."""
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -106,8 +106,20 @@ def family_of(pid):
                 text = file.read()
         except OSError:
             continue
-        parent = int(text.rsplit(")", 1)[1].split()[1])
-        found.append((int(name), parent))
+        comm, rest = text.split("(", 1)[1].rsplit(")", 1)
+        found.append((int(name), int(rest.split()[1]), comm))
+    return found
+
+
+def copier_of(pid):
+    """The processes below a stackd that copy files from mounts that may not answer."""
+    return [child for child, parent, name in processes() if parent == pid and name == "stackd-copier"]
+
+
+def family_of(pid):
+    """The processes below a stackd that read files, but for the copier: the keepers, the servers that they have forked,
+    and the workers of these. Each is one list."""
+    found = [(child, parent) for child, parent, name in processes() if name != "stackd-copier"]
 
     def below(parents):
         return [child for child, parent in found if parent in parents]
@@ -203,6 +215,12 @@ def test_worker_rights():
             daemon.wait_recording()
             wait_cpu(process.pid, 0.2)
             workers = check_family(stackd, judge, set())
+            check(len(copier_of(stackd)) == 1, "copiers")
+            for pid in copier_of(stackd):
+                status = status_of(pid)
+                check(int(status["CapPrm"], 16) == 1 << 2, "not CAP_DAC_READ_SEARCH alone", status)
+                check(status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", "limits", status)
+                workers.append(pid)
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
             end = time.monotonic() + PATIENCE

@@ -206,7 +206,7 @@ static int identify(void)
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err;
 
 	assert_true(fd >= 0);
-	assert_int_equal(ask_files_new(workers_of(workers, WORKER_LOOP), false, &files), 0);
+	assert_int_equal(ask_files_new(workers_of(workers, WORKER_LOOP), NULL, false, &files), 0);
 	err = ask_files_open(files, fd, "/proc/self/exe", &elf);
 	ask_files_free(files);
 	close(fd);
@@ -342,7 +342,7 @@ static void tags_are_bounded(void **state)
 	struct tag_files *tags;
 
 	(void)state;
-	assert_int_equal(ask_files_new(workers_of(workers, WORKER_LOOP), false, &files), 0);
+	assert_int_equal(ask_files_new(workers_of(workers, WORKER_LOOP), NULL, false, &files), 0);
 	assert_int_equal(ask_tags_new(files, &tags), 0);
 	stop_worker();
 	tag_files_info(tags, object_table_at(objects, 0), &info);

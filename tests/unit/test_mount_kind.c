@@ -110,6 +110,51 @@ static void test_kinds(void **state)
 	assert_int_equal(kind_of_path(mounted), MOUNT_SERVED);
 }
 
+/* Mounts an overlay of two folders, and returns the kind of its file system, or -1: it could not be
+ * mounted. */
+static int kind_of_overlay(const char *lower)
+{
+	char options[256], over[64];
+	int kind = -1;
+
+	snprintf(over, sizeof(over), "%s/over", folder);
+	snprintf(options, sizeof(options), "lowerdir=%s", lower);
+	mkdir(over, 0755);
+	if (!mount("over", over, "overlay", 0, options)) {
+		kind = (int)kind_of_path(over);
+		umount2(over, MNT_DETACH);
+	}
+	rmdir(over);
+	return kind;
+}
+
+/* An overlay is as its layers are, if the paths of these are known. */
+static void test_overlays(void **state)
+{
+	char lower[128], first[64], here[256];
+	int kind;
+	(void)state;
+
+	if (device < 0)
+		skip();
+	snprintf(first, sizeof(first), "%s/first", folder);
+	assert_int_equal(mkdir(first, 0755), 0);
+	snprintf(lower, sizeof(lower), "%s:%s/second", first, folder);
+	assert_int_equal(mkdir(below("second"), 0755), 0);
+	assert_int_equal(mount("none", first, "tmpfs", 0, NULL), 0);
+	kind = kind_of_overlay(lower);
+	if (kind >= 0) {
+		assert_int_equal(kind, MOUNT_LOCAL);
+		assert_non_null(getcwd(here, sizeof(here)));
+		assert_int_equal(chdir(folder), 0);
+		assert_int_equal(kind_of_overlay("first:second"), MOUNT_LAYERED);
+		assert_int_equal(chdir(here), 0);
+	}
+	umount2(first, MNT_DETACH);
+	rmdir(first);
+	rmdir(below("second"));
+}
+
 /* Without descriptors nothing is known of a mount, and the error says so. */
 static void test_no_descriptors(void **state)
 {
@@ -249,6 +294,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_overlays),
 		cmocka_unit_test(test_no_descriptors),
 		cmocka_unit_test(test_root_is_no_mount),
 		cmocka_unit_test(test_stat_does_not_ask),

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -43,6 +44,12 @@ bool elf_file_is_32bit(const struct elf_file *file);
 struct elf_opener {
 	int (*open)(void *arg, int fd, const char *path, struct elf_file **ret_file);
 	void *arg;
+	/* Gives a copy of a file on a mount that may not answer (base/mount_kind.h), which process
+	 * `pid` has mapped: a descriptor, which the caller closes; -EINPROGRESS: the copy is being
+	 * made, so the file is to be asked for again; or another -errno. `path_fd`: an O_PATH
+	 * descriptor of it; `st`: from mount_stat(). NULL: such files are read as others, but for
+	 * those that mount_check() refuses. */
+	int (*fetch)(void *arg, int path_fd, const struct stat *st, pid_t pid);
 };
 
 /* Like elf_file_open(), for an image in memory (the vDSO); the bytes are copied. */

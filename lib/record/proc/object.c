@@ -45,6 +45,7 @@
 #include "proc/object_elsewhere.h"
 #include "proc/object_id.h"
 #include "proc/object_open.h"
+#include "proc/object_pending.h"
 #include "proc/proc_fs.h"
 
 /* With more entries than this, by_inode is emptied; and so is `proofs`. */
@@ -112,7 +113,8 @@ struct object_table {
 	struct int_map proofs;
 	uint64_t forgotten; /* times that by_inode was full: entries that it lost */
 	uint64_t openings;  /* see object_table_openings() */
-	bool is_foreign;    /* only a build-id can prove that a file here is the mapped one */
+	struct object_pending pending;
+	bool is_foreign; /* only a build-id can prove that a file here is the mapped one */
 };
 
 static int open_here(void *arg, int fd, const char *path, struct elf_file **ret_file)
@@ -181,6 +183,7 @@ void object_table_free(struct object_table *table)
 	free(table->proc_root);
 	object_elsewhere_free(table->elsewhere);
 	object_copies_free(table->copies);
+	object_pending_fini(&table->pending);
 	free(table);
 }
 
@@ -739,12 +742,15 @@ static int enter_unreadable(struct object_table *table, const struct object_mapp
 	return err;
 }
 
-/* Returns whether to try to open the file of an entry now. If it is unreadable or closed: at its
- * 1st, 2nd, 4th, 8th, ... mapping; if it is open: only if it was written to. */
+/* Returns whether to try to open the file of an entry now. If its copy is being made: always; if it
+ * is unreadable or closed: at its 1st, 2nd, 4th, 8th, ... mapping; if it is open: only if it was
+ * written to. */
 static bool is_due(struct entry *entry)
 {
 	if (entry->object.elf && elf_file_is_open(entry->object.elf))
 		return elf_file_is_touched(entry->object.elf);
+	if (entry->object.error == -EINPROGRESS)
+		return true;
 	uint32_t n = ++entry->failures;
 	return !(n & (n - 1));
 }
@@ -845,9 +851,13 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 		return 0;
 	}
 	if (m->build_id_len || !starts_with(m->path, "/memfd:")) {
+		bool is_pending = err == -EINPROGRESS;
+
 		err = enter_unreadable(table, m, err, ret_entry);
 		if (!err)
 			remember_unread(table, pid, m, *ret_entry);
+		if (!err && is_pending)
+			object_pending_add(&table->pending, pid, m, &(*ret_entry)->object);
 		return err;
 	}
 	if (err == -ENOEXEC && m->inode)
@@ -879,4 +889,24 @@ int object_table_resolve(struct object_table *table, pid_t pid, const struct obj
 	entry->object.n_met++;
 	*ret_object = &entry->object;
 	return 0;
+}
+
+int object_table_resolve_again(struct object_table *table, object_again_fn *again, void *arg)
+{
+	struct object_pending old = table->pending;
+	int err = 0;
+
+	table->pending = (struct object_pending){0};
+	for (size_t i = 0; i < old.all.count && !err; i++) {
+		const struct pending_mapping *p = &old.all.items[i];
+		const struct object *now;
+
+		err = object_table_resolve(table, p->pid, &p->mapping, &now);
+		if (err == -ENOENT)
+			err = 0;
+		else if (!err && (now->elf || now->error != -EINPROGRESS))
+			err = again(arg, p->pid, &p->mapping, p->object, now);
+	}
+	object_pending_fini(&old);
+	return err;
 }

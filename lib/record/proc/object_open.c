@@ -20,9 +20,9 @@
  *     inodes in events that nothing else gives; same process, addresses and name is then as
  *     close as one can get.
  *
- * Only regular files are opened: a name can lead to a fifo or a device. Nothing on a mount that a
- * program serves (FUSE) is opened, nor is its file system asked anything: it may never answer
- * (base/mount_kind.h).
+ * Only regular files are opened: a name can lead to a fifo or a device. On a mount that may never
+ * answer (base/mount_kind.h) nothing is opened, nor is its file system asked anything; another
+ * process may give a copy (struct elf_opener).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -160,18 +160,16 @@ static struct object_open_stamp stamp_of(const struct stat *st)
 		.dev = st->st_dev, .inode = st->st_ino, .size = st->st_size, .ctime = st->st_ctim};
 }
 
-/* Returns 0 if the candidate, which is now open for reading, is the mapped file. */
+/* Returns 0 if the candidate, which is now open for reading as `fd`, is the mapped file. `st`: the
+ * candidate's state, also if `fd` is of a copy. */
 static int open_verified(const struct search *s, const struct candidate *c, int fd,
-			 struct object_open_file *ret_file)
+			 const struct stat *st, struct object_open_file *ret_file)
 {
-	struct stat st;
 	bool by_build_id = s->m->build_id_len;
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!by_build_id && !is_mapped_inode(s, c, fd, &st))
+	if (!by_build_id && !is_mapped_inode(s, c, fd, st))
 		return -ESTALE;
-	struct object_open_file file = {.stamp = stamp_of(&st)};
+	struct object_open_file file = {.stamp = stamp_of(st)};
 	int err = s->opener->open(s->opener->arg, fd, s->m->path, &file.elf);
 	if (err == -ENOEXEC && by_build_id && !has_same_name(s, c))
 		return -ESTALE;
@@ -185,18 +183,40 @@ static int open_verified(const struct search *s, const struct candidate *c, int 
 	return 0;
 }
 
+/* Opens a candidate for reading. On a mount that may not answer, the opener gives a copy. Returns a
+ * descriptor, with the candidate's state, or -errno. */
+static int open_candidate(const struct search *s, const struct candidate *c, struct stat *ret_st)
+{
+	int fd;
+
+	if (s->opener->fetch && mount_kind_of(c->fd, s->proc_root, s->pid) != MOUNT_LOCAL) {
+		fd = mount_stat(c->fd, ret_st);
+		return fd ? fd : s->opener->fetch(s->opener->arg, c->fd, ret_st, s->pid);
+	}
+	fd = mount_check(c->fd, s->proc_root, s->pid);
+	if (!fd)
+		fd = named_file_reopen(c->fd);
+	if (fd >= 0 && fstat(fd, ret_st)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
 /* Opens a candidate, and checks that it is the mapped file. Closes the candidate's descriptor. */
 static int try_candidate(const struct search *s, const struct candidate *c,
 			 struct object_open_file *ret_file)
 {
+	struct stat st;
+	int fd, err;
+
 	if (c->fd < 0)
 		return c->fd;
-	int fd = mount_check(c->fd, s->proc_root, s->pid);
-	if (!fd)
-		fd = named_file_reopen(c->fd);
-	int err = fd;
+	err = fd = open_candidate(s, c, &st);
 	if (fd >= 0) {
-		err = open_verified(s, c, fd, ret_file);
+		err = open_verified(s, c, fd, &st, ret_file);
 		close(fd);
 	}
 	close(c->fd);
@@ -208,7 +228,7 @@ static int try_candidate(const struct search *s, const struct candidate *c,
 static int worse(int a, int b)
 {
 	static const int quiet[] = {-ESRCH,  -ENOENT,  -ENOTDIR, -EACCES,
-				    -ESTALE, -ENOLINK, -EREMOTE};
+				    -ESTALE, -ENOLINK, -EREMOTE, -EINPROGRESS};
 	size_t rank_a = 0, rank_b = 0;
 	size_t n = sizeof(quiet) / sizeof(*quiet);
 
@@ -239,7 +259,7 @@ static int try_name(const struct search *s, const char *path, int worst,
  * answer, what has its path is another file. */
 static bool may_be_named(int err)
 {
-	return err != -EREMOTE && err != -ENOLINK;
+	return err != -EREMOTE && err != -ENOLINK && err != -EINPROGRESS && err != -EDQUOT;
 }
 
 static bool has_name(const struct search *s, const char *path)

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* The copier's process, its children, and stackd's requests; see copier.h. */
+#include "daemon/worker/copier.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/named_file.h"
+#include "daemon/worker/sandbox.h"
+
+#define CHILD_S	     60	       /* a child ends itself after this time, if its system call ends */
+#define PART_BYTES   (1 << 20) /* between two marks */
+#define READ_BYTES   (64 << 10)
+#define MOST_HEADERS 4096 /* sections and segments that are looked at */
+
+enum { FILE_FD, MEMORY_FD, MARKS_FD, N_FDS };
+
+struct copier {
+	int socket;
+	pid_t pid;
+};
+
+/* --- a child: copying ------------------------------------------------------------------------ */
+
+struct copy {
+	int from, to, marks;
+	uint64_t size;	   /* of the file */
+	uint64_t copied;   /* bytes so far */
+	uint64_t unmarked; /* of these, bytes since the last mark */
+};
+
+/* Ends the child if nobody waits for it any more. */
+static void mark(const struct copy *c, char what)
+{
+	if (write(c->marks, &what, 1) != 1)
+		_exit(1);
+}
+
+/* Copies bytes of the file; those beyond its end are left out. false: it cannot be read, or too
+ * much was copied. */
+static bool copy_range(struct copy *c, uint64_t offset, uint64_t len)
+{
+	static char bytes[READ_BYTES];
+	ssize_t n = 1;
+
+	len = offset > c->size ? 0 : len > c->size - offset ? c->size - offset : len;
+	if (len > COPIER_MOST_BYTES - c->copied)
+		return false;
+	while (len && n > 0) {
+		n = pread(c->from, bytes, len < READ_BYTES ? len : READ_BYTES, (off_t)offset);
+		if (n > 0 && pwrite(c->to, bytes, (size_t)n, (off_t)offset) != n)
+			return false;
+		if (n <= 0)
+			break;
+		offset += (uint64_t)n;
+		len -= (uint64_t)n;
+		c->copied += (uint64_t)n;
+		c->unmarked += (uint64_t)n;
+		if (c->unmarked >= PART_BYTES) {
+			mark(c, COPIER_MARK);
+			c->unmarked = 0;
+		}
+	}
+	return n >= 0;
+}
+
+/* Copies a table of headers, of which the copy is then read. */
+static bool copy_table(struct copy *c, uint64_t offset, uint64_t n, uint64_t size)
+{
+	return n <= MOST_HEADERS && size <= 256 && copy_range(c, offset, n * size);
+}
+
+static bool copy_segments(struct copy *c, const Elf64_Ehdr *header)
+{
+	Elf64_Phdr segment;
+
+	if (!copy_table(c, header->e_phoff, header->e_phnum, header->e_phentsize))
+		return false;
+	for (unsigned i = 0; i < header->e_phnum; i++) {
+		off_t at = (off_t)(header->e_phoff + i * (uint64_t)header->e_phentsize);
+
+		if (pread(c->to, &segment, sizeof(segment), at) != sizeof(segment))
+			return false;
+		if ((segment.p_type == PT_LOAD || segment.p_type == PT_NOTE) &&
+		    !copy_range(c, segment.p_offset, segment.p_filesz))
+			return false;
+	}
+	return true;
+}
+
+/* Copies the sections of symbols, strings and notes that no segment loads. Those of lines and types
+ * are many times larger. */
+static bool copy_sections(struct copy *c, const Elf64_Ehdr *header)
+{
+	Elf64_Shdr section;
+
+	if (!copy_table(c, header->e_shoff, header->e_shnum, header->e_shentsize))
+		return false;
+	for (unsigned i = 0; i < header->e_shnum; i++) {
+		off_t at = (off_t)(header->e_shoff + i * (uint64_t)header->e_shentsize);
+		bool is_wanted;
+
+		if (pread(c->to, &section, sizeof(section), at) != sizeof(section))
+			return false;
+		is_wanted = section.sh_type == SHT_SYMTAB || section.sh_type == SHT_STRTAB ||
+			    section.sh_type == SHT_NOTE;
+		if (is_wanted && !(section.sh_flags & SHF_ALLOC) &&
+		    !copy_range(c, section.sh_offset, section.sh_size))
+			return false;
+	}
+	return true;
+}
+
+static bool copy_parts(struct copy *c)
+{
+	Elf64_Ehdr header;
+
+	if (!copy_range(c, 0, sizeof(header)) ||
+	    pread(c->to, &header, sizeof(header), 0) != sizeof(header) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
+		return false;
+	return copy_segments(c, &header) && copy_sections(c, &header);
+}
+
+static void be_child(const int *fds)
+{
+	struct copy c = {.to = fds[MEMORY_FD], .marks = fds[MARKS_FD]};
+	struct stat st;
+	bool is_copied;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	alarm(CHILD_S);
+	c.from = named_file_reopen(fds[FILE_FD]);
+	if (c.from < 0 || fstat(c.from, &st)) {
+		mark(&c, COPIER_FAILED);
+		return;
+	}
+	mark(&c, COPIER_MARK);
+	c.size = (uint64_t)st.st_size;
+	is_copied = !ftruncate(c.to, st.st_size) &&
+		    (c.size <= COPIER_WHOLE_BYTES ? copy_range(&c, 0, c.size) : copy_parts(&c));
+	mark(&c, is_copied ? COPIER_DONE : COPIER_FAILED);
+}
+
+/* --- the copier's process -------------------------------------------------------------------- */
+
+union control {
+	char bytes[CMSG_SPACE(N_FDS * sizeof(int))];
+	struct cmsghdr align;
+};
+
+/* Returns whether a request has come, with all its descriptors; false: stackd has ended. */
+static bool receive(int socket, int ret_fds[N_FDS])
+{
+	char byte;
+	struct iovec part = {&byte, 1};
+	union control control = {0};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	do
+		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (!c || c->cmsg_len != CMSG_LEN(N_FDS * sizeof(int)))
+		return false;
+	memcpy(ret_fds, CMSG_DATA(c), N_FDS * sizeof(int));
+	return true;
+}
+
+/* Makes the socket descriptor 3, and /dev/null the descriptors 0 to 2: who waits for the end of
+ * stackd's output must not wait for a child that hangs. */
+static void take_first_descriptors(int socket)
+{
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const int away = fcntl(null, F_DUPFD_CLOEXEC, 4);
+
+	dup2(fcntl(socket, F_DUPFD_CLOEXEC, 4), 3);
+	for (int i = 0; i < 3; i++)
+		dup2(away, i);
+	close_range(4, ~0u, 0);
+}
+
+static void be_copier(int socket)
+{
+	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+	int fds[N_FDS];
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	signal(SIGCHLD, SIG_IGN); /* children are reaped by the kernel */
+	setpgid(0, 0);
+	prctl(PR_SET_NAME, "stackd-copier", 0, 0, 0);
+	take_first_descriptors(socket);
+	sandbox_copier();
+	while (receive(3, fds)) {
+		if (!fork()) {
+			close(3);
+			be_child(fds);
+			_exit(0);
+		}
+		for (int i = 0; i < N_FDS; i++)
+			close(fds[i]);
+	}
+	_exit(0);
+}
+
+/* --- in stackd ------------------------------------------------------------------------------- */
+
+int copier_new(struct copier **ret_copier)
+{
+	struct copier *copier = calloc(1, sizeof(*copier));
+	int pair[2];
+
+	if (!copier)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		free(copier);
+		return -errno;
+	}
+	copier->pid = fork();
+	if (!copier->pid) {
+		close(pair[0]);
+		be_copier(pair[1]);
+	}
+	close(pair[1]);
+	copier->socket = pair[0];
+	if (copier->pid < 0) {
+		copier_free(copier);
+		return -EAGAIN;
+	}
+	*ret_copier = copier;
+	return 0;
+}
+
+void copier_free(struct copier *copier)
+{
+	if (!copier)
+		return;
+	close(copier->socket);
+	if (copier->pid > 0)
+		waitpid(copier->pid, NULL, WNOHANG);
+	free(copier);
+}
+
+int copier_begin(struct copier *copier, int path_fd, int memory, int *ret_marks)
+{
+	char byte = 0;
+	struct iovec part = {&byte, 1};
+	union control control = {0};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	int marks[2], err = 0;
+
+	if (pipe2(marks, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(N_FDS * sizeof(int));
+	memcpy(CMSG_DATA(c),
+	       (const int[N_FDS]){[FILE_FD] = path_fd, [MEMORY_FD] = memory, [MARKS_FD] = marks[1]},
+	       N_FDS * sizeof(int));
+	if (sendmsg(copier->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		err = -errno;
+	close(marks[1]);
+	if (err)
+		close(marks[0]);
+	else
+		*ret_marks = marks[0];
+	return err;
+}
