@@ -313,5 +313,6 @@ int main(void)
 		cmocka_unit_test(test_damaged_dwp),
 	};
 
+	setenv("CCACHE_DISABLE", "1", 1); /* it may give files that name another folder's .dwo */
 	return cmocka_run_group_tests(tests, program_setup, program_teardown);
 }
