@@ -178,6 +178,14 @@ if [ "$(id -u)" = 0 ]; then
         awk '/^[UG]id:/ {for (i = 2; i <= 5; i++) if ($i == 0) exit 1} /^Cap(Prm|Eff|Inh|Amb):/ {if ($2 !~ /^0+$/) exit 1}
             /^NoNewPrivs:/ {if ($2 != 1) exit 1} /^Groups:/ {if (NF > 1) exit 1}' "/proc/$server/status" ||
             fail "rights: $(grep -E "^(.id|Cap|NoNew|Groups)" "/proc/$server/status")"
+        # Neither another user, nor another program of the server's own user.
+        for other in 2 "$(id -u nobody)"; do
+            # shellcheck disable=SC2016 # for the inner shell
+            seen=$(setpriv --reuid "$other" --regid "$other" --clear-groups sh -c 'for part in environ mem maps; do
+                dd if="/proc/$1/$part" bs=1 count=1 2>/dev/null && echo "$part"; done; ls "/proc/$1/fd" 2>/dev/null
+                curl -s "http://127.0.0.1:$2/"' sh "$server" "$port")
+            [ "$seen" = forbidden ] || fail "user $other sees: $seen"
+        done
         # What comes later is there as well.
         make_store "$tmp/root/s.db" after
         get 200 "${link}api/recordings"
