@@ -62,6 +62,8 @@ CODE(hands_on);
 CODE(behind_its_call);
 CODE(at_hand);
 CODE(tail_calls);
+CODE(uneven);
+CODE(uneven_loop);
 
 __asm__("	.data\n" /* it has addresses */
 	"code_start:\n"
@@ -74,6 +76,17 @@ __asm__("	.data\n" /* it has addresses */
 	"	pop %r10\n"
 	"	lea (%rsp,%r9,8), %rsp\n"
 	"	push %r10\n"
+	"	ret\n"
+	/* A loop that pushes, in a frame that is released by the frame pointer. */
+	"uneven:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"uneven_loop:\n"
+	"	push %rax\n"
+	"	dec %ecx\n"
+	"	jne uneven_loop\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n"
 	"	ret\n"
 	/* As Java's stub for exceptions of compiled methods. */
 	"hands_on:\n"
@@ -378,6 +391,14 @@ static void words_that_a_return_takes(void **state)
 	assert_int_equal(EXIT_FRAME_REMOVES(&some), 0);
 }
 
+/* How often a loop pushes does not matter where the frame pointer releases the frame. */
+static void loop_that_pushes(void **state)
+{
+	(void)state;
+	rule_of(uneven, STACKD_REG_SP, 8);
+	rule_of(uneven_loop, STACKD_REG_FP, 16);
+}
+
 /* The word that a stub pops before it jumps to a handler is the return address, unless the code
  * itself has pushed the word, or returns elsewhere. */
 static void return_address_handed_on(void **state)
@@ -555,6 +576,7 @@ int main(void)
 		cmocka_unit_test(registers_that_change),
 		cmocka_unit_test(before_and_behind_a_frame),
 		cmocka_unit_test(frame_made_by_a_callee),
+		cmocka_unit_test(loop_that_pushes),
 		cmocka_unit_test(return_address_handed_on),
 		cmocka_unit_test(callee_that_makes_a_frame),
 		cmocka_unit_test(callee_that_takes_nothing),

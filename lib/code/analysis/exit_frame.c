@@ -53,7 +53,8 @@ struct way {
 	int64_t frame; /* if has_frame, the frame pointer's distance from the base */
 	bool has_frame;
 	uint32_t removes; /* words that its return takes off the stack besides the return address */
-	bool is_lost; /* the stack pointer is not known until it is set from the frame pointer */
+	bool is_lost;  /* the stack pointer is not known until it is set from the frame pointer */
+	bool is_reset; /* the stack pointer was set from the frame pointer */
 	uint8_t word_count;
 	uint8_t known[STACKD_SAVED_COUNT];
 	/* for registers that are RESTORED: the distance of the word from the base */
@@ -79,6 +80,8 @@ struct exits {
 	unsigned steps;
 	unsigned returns;
 	bool has_failed;
+	bool is_uneven;	  /* paths have met with different stack pointers, which were not reset */
+	bool has_counted; /* a path has returned without a reset of its stack pointer */
 	bool is_open;	  /* a path has ended at a jump to an unknown target */
 	bool is_loose;	  /* a path may change all callee-saved registers but the frame pointer */
 	bool may_leave;	  /* a path may end as leaves_by_jump() says */
@@ -158,6 +161,7 @@ static bool set_to_fp(struct way *w, int32_t disp)
 	if (w->has_frame) {
 		w->sp = w->frame + disp;
 		w->is_lost = false;
+		w->is_reset = true;
 		return true;
 	}
 	if (w->base != INSN_SP || w->known[0] != AS_BEFORE)
@@ -169,6 +173,7 @@ static bool set_to_fp(struct way *w, int32_t disp)
 	w->base = INSN_FP;
 	w->sp = disp;
 	w->is_lost = false;
+	w->is_reset = true;
 	w->word_count = 0;
 	return true;
 }
@@ -384,6 +389,7 @@ static void take_return(struct exits *e, const struct way *w)
 		e->has_failed |= !is_same_frame(e, &e->found, &end);
 		end.removes = end.removes == e->found.removes ? end.removes : 0;
 	}
+	e->has_counted |= !end.is_reset;
 	e->found = end;
 }
 
@@ -432,7 +438,8 @@ static bool are_different(uint32_t a, uint32_t b)
 
 /* Returns whether a path is the first that reaches its instruction. If a second one has another
  * stack pointer there, it has been through a loop that moves it, or past a call that takes words
- * off the stack. Then the search fails, since the distance to the frame's end is not known. */
+ * off the stack. Then the search fails, since the distance to the frame's end is not known, unless
+ * all paths to returns set the stack pointer from the frame pointer later. */
 static bool is_first(struct exits *e, const struct way *w)
 {
 	const uint32_t depth = depth_of(w);
@@ -440,7 +447,10 @@ static bool is_first(struct exits *e, const struct way *w)
 
 	if (int_map_enter(&e->seen, w->at, 0, &before))
 		return false;
-	e->has_failed |= are_different(before, depth);
+	if (are_different(before, depth)) {
+		e->has_failed |= w->is_reset;
+		e->is_uneven = true;
+	}
 	return !before && !int_map_set(&e->seen, w->at, depth);
 }
 
@@ -743,6 +753,7 @@ static bool find(const struct exits *code, const struct way *begin, bool is_loos
 		follow(&e, &w);
 	}
 	int_map_fini(&e.seen);
+	e.has_failed |= e.is_uneven && e.has_counted;
 	*ret_exits = e;
 	return e.returns;
 }
