@@ -284,7 +284,7 @@ def test_clickhouse_report_errors():
     lines(url, "--since", "1h", status=3, says="it has nothing of that time and these hosts")
     lines(url, "--host", "db*", status=3, says="it has nothing of that time and these hosts")
     lines(url, "--metric", "wait.blocked", status=3, says="it has no")
-    lines(url, "--symbol", "nobody", status=3, says="no sample")
+    lines(url, "--symbol", "nobody", status=3, says="has no function 'nobody'")
     lines(url, "--by", "process", status=2, says="--by process: a server has sums of samples")
     lines(url, "--pid", "12", status=2, says="--pid is not for a server's database")
     lines(url, "--recording", "1", status=2, says="--recording is not for a server's database")

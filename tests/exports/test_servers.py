@@ -271,7 +271,7 @@ def test_servers_notes():
     push(receiver.url(), store, "--sent", notes, says="1 recordings have grown since they were sent")
     with open(notes, "w", encoding="utf-8") as file:
         file.write("hello\n")
-    push(receiver.url(), store, "--sent", notes, status=2, says=":1: the line is not one of")
+    push(receiver.url(), store, "--sent", notes, status=2, says=":1: this line names no recording")
     push(receiver.url(), store, "--sent", "/proc/none/x", status=2, says="give another file by --sent")
     check(receiver.sums.requests == 1, "%d requests" % receiver.sums.requests)
 
