@@ -4,6 +4,7 @@
 
 #include <sys/auxv.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,6 +15,12 @@
 #define KEPT_FILES    4096u
 #define FILE_GRACE_NS UINT64_C(180000000000)
 #define FILE_PAUSE_NS UINT64_C(10000000000)
+/* The same for deleted files and copies, and for files on other file systems than the root's: names
+ * are looked for within a minute (sym/naming_schedule.h). */
+#define DELETED_GRACE_NS   UINT64_C(5000000000)
+#define MOST_DELETED_BYTES (UINT64_C(256) << 20)
+#define APART_GRACE_NS	   UINT64_C(70000000000)
+#define BURDEN_PAUSE_NS	   UINT64_C(2000000000)
 
 /* Files are opened by a worker, or here. */
 static int make_objects(struct recorder_files *f, const struct recorder_options *o)
@@ -108,6 +115,7 @@ struct slow_files_counts recorder_files_slow(const struct recorder_files *f)
 static int close_unmapped(struct recorder_files *f, struct process_table *processes)
 {
 	struct rlimit limit;
+	struct stat root;
 	const uint64_t may = getrlimit(RLIMIT_NOFILE, &limit) ? 1024 : limit.rlim_cur;
 	const struct open_files_options options = {
 		.objects = f->objects,
@@ -115,6 +123,11 @@ static int close_unmapped(struct recorder_files *f, struct process_table *proces
 		.kept = (uint32_t)(may / 4 < KEPT_FILES ? may / 4 : KEPT_FILES),
 		.most = (uint32_t)(may / 2 < UINT32_MAX ? may / 2 : UINT32_MAX),
 		.grace_ns = FILE_GRACE_NS,
+		.deleted_grace_ns = DELETED_GRACE_NS,
+		.most_deleted_bytes = MOST_DELETED_BYTES,
+		.apart_grace_ns = APART_GRACE_NS,
+		.root_dev = stat("/", &root) ? 0 : root.st_dev,
+		.burden_pause_ns = BURDEN_PAUSE_NS,
 		.pause_ns = FILE_PAUSE_NS,
 	};
 

@@ -191,14 +191,88 @@ static void test_back_again(void **state)
 	assert_false(elf_file_is_open(object->elf));
 }
 
+/* Makes a set that closes deleted files, up to so many bytes, and those on another file system than
+ * that of device `root`. */
+static void use_burdens(struct context *c, uint64_t most_bytes, uint64_t root)
+{
+	open_files_free(c->files);
+	assert_int_equal(
+		open_files_new(&(struct open_files_options){.objects = c->objects,
+							    .processes = c->table,
+							    .kept = FILES,
+							    .most = FILES,
+							    .grace_ns = GRACE,
+							    .deleted_grace_ns = GRACE,
+							    .most_deleted_bytes = most_bytes,
+							    .apart_grace_ns = 2 * GRACE,
+							    .root_dev = root,
+							    .burden_pause_ns = PAUSE,
+							    .pause_ns = PAUSE},
+			       &c->files),
+		0);
+}
+
+/* A deleted file is closed soon after its last process, though few files are open and the table
+ * still has the process's mappings; one that is mapped or has its name is not. */
+static void test_deleted(void **state)
+{
+	struct context *c = *state;
+	const struct object *first = map(c, 0);
+
+	use_burdens(c, UINT64_MAX, elf_file_stamp(first->elf)->dev);
+	map(c, 1);
+	assert_int_equal(unlink(c->paths[0]), 0);
+	assert_int_equal(look(c, 1000), 0);
+	assert_int_equal(look(c, 1000 + 2 * GRACE), 0);
+	assert_int_equal(process_table_on_exit(c->table, 100, 100), 0);
+	assert_int_equal(process_table_on_exit(c->table, 101, 101), 0);
+	assert_int_equal(look(c, 2000), 0);
+	assert_int_equal(look(c, 2000 + GRACE - 1), 0);
+	assert_int_equal(look(c, 2000 + GRACE - 1 + PAUSE), 1);
+	assert_false(is_open(c, 0));
+	assert_int_equal(look(c, 9000), 1);
+	assert_true(is_open(c, 1));
+}
+
+/* Beyond the bound in bytes, a deleted file is closed at once. */
+static void test_deleted_bytes(void **state)
+{
+	struct context *c = *state;
+	const struct object *first = map(c, 0);
+
+	use_burdens(c, elf_file_stamp(first->elf)->size, elf_file_stamp(first->elf)->dev);
+	map(c, 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(unlink(c->paths[i]), 0);
+		assert_int_equal(process_table_on_exit(c->table, 100 + i, 100 + i), 0);
+	}
+	assert_int_equal(look(c, 1000), 1);
+	assert_true(is_open(c, 0));
+	assert_false(is_open(c, 1));
+}
+
+/* A file on another file system does not keep that busy for long. */
+static void test_apart(void **state)
+{
+	struct context *c = *state;
+	const struct object *first = map(c, 0);
+
+	use_burdens(c, UINT64_MAX, elf_file_stamp(first->elf)->dev + 1);
+	assert_int_equal(look(c, 1000), 0);
+	assert_int_equal(process_table_on_exit(c->table, 100, 100), 0);
+	assert_int_equal(look(c, 2000), 0);
+	assert_int_equal(look(c, 2000 + GRACE), 0);
+	assert_int_equal(look(c, 2000 + 2 * GRACE), 1);
+	assert_false(is_open(c, 0));
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_grace),
-		TEST(test_hurry),
-		TEST(test_mapped_meanwhile),
-		TEST(test_back_again),
+		TEST(test_grace),      TEST(test_hurry),   TEST(test_mapped_meanwhile),
+		TEST(test_back_again), TEST(test_deleted), TEST(test_deleted_bytes),
+		TEST(test_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,21 +78,36 @@ uid_t elf_file_owner(const struct elf_file *file)
 	return file->owner;
 }
 
-/* Gives the current stamp of the file. Returns false if it is an image in memory, or closed. */
-static bool look(const struct elf_file *file, struct elf_stamp *ret_now)
+/* Gives the current state of the file. Returns false if it is an image in memory, or closed. */
+static bool look_at(const struct elf_file *file, struct stat *ret_st)
 {
 	unsigned *users = (unsigned *)&file->users;
-	struct stat st;
 	bool is_known;
 	int fd;
 
 	__atomic_add_fetch(users, 1, __ATOMIC_SEQ_CST);
 	fd = __atomic_load_n(&file->fd, __ATOMIC_SEQ_CST);
-	is_known = fd >= 0 && !fstat(fd, &st);
+	is_known = fd >= 0 && !fstat(fd, ret_st);
 	__atomic_sub_fetch(users, 1, __ATOMIC_SEQ_CST);
-	if (is_known)
-		*ret_now = elf_stamp_of(&st);
 	return is_known;
+}
+
+/* Gives the current stamp of the file. Result as of look_at(). */
+static bool look(const struct elf_file *file, struct elf_stamp *ret_now)
+{
+	struct stat st;
+
+	if (!look_at(file, &st))
+		return false;
+	*ret_now = elf_stamp_of(&st);
+	return true;
+}
+
+bool elf_file_is_deleted(const struct elf_file *file)
+{
+	struct stat st;
+
+	return look_at(file, &st) && !st.st_nlink;
 }
 
 bool elf_file_is_touched(const struct elf_file *file)

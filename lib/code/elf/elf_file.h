@@ -143,6 +143,10 @@ uid_t elf_file_owner(const struct elf_file *file);
  * false for an image in memory, and while the file is closed. Any thread may call it. */
 bool elf_file_is_touched(const struct elf_file *file);
 
+/* Returns whether no folder has the file any more, so that its blocks are free once nobody has it
+ * open or mapped. false for an image in memory, and while the file is closed. Any thread. */
+bool elf_file_is_deleted(const struct elf_file *file);
+
 /* Returns whether the file was written to since then: its size or its modification time has
  * changed. false for an image in memory, and while the file is closed. Any thread may call it. */
 bool elf_file_is_written(const struct elf_file *file);

@@ -9,11 +9,16 @@
 #include "proc/mapping_set.h"
 #include "proc/process_table.h"
 
+enum burden { NO_BURDEN, DELETED, APART };
+
 /* The state of an object, by its number. */
 struct seen {
 	/* time of the look that first found no mapping of the file; 0: the last look found one */
 	uint64_t unmapped_ns;
-	uint32_t look; /* number of the last look that found a mapping of it */
+	uint32_t look;	    /* number of the last look that found a mapping of it */
+	uint32_t live_look; /* the same, of a mapping of a process that runs */
+	enum burden burden; /* at the last search for burdens */
+	uint64_t idle_ns;   /* as unmapped_ns, for a burden that no process that runs maps */
 };
 
 struct open_files {
@@ -22,6 +27,7 @@ struct open_files {
 	size_t cap;
 	uint32_t look; /* number of looks so far */
 	uint64_t looked_ns;
+	uint64_t searched_ns; /* time of the last search for burdens */
 	uint64_t closed;
 };
 
@@ -66,9 +72,15 @@ static void find_mapped(struct open_files *files)
 	files->look++;
 	HASH_ITER (hh, files->options.processes->instances, instance, next) {
 		const struct mapping_set *maps = instance->maps;
+		const bool is_live = process_table_is_alive(instance);
 
-		for (uint32_t i = 0; maps && i < maps->count; i++)
-			files->seen[maps->maps[i].object->number].look = files->look;
+		for (uint32_t i = 0; maps && i < maps->count; i++) {
+			struct seen *seen = &files->seen[maps->maps[i].object->number];
+
+			seen->look = files->look;
+			if (is_live)
+				seen->live_look = files->look;
+		}
 	}
 }
 
@@ -85,7 +97,78 @@ static bool is_due(const struct open_files *files, struct seen *seen, uint64_t n
 	return false;
 }
 
-void open_files_look(struct open_files *files, uint64_t now_ns)
+/* --- burdens --------------------------------------------------------------------------------- */
+
+static enum burden burden_of(const struct open_files *files, const struct object *object)
+{
+	if (!is_open(object))
+		return NO_BURDEN;
+	if (elf_file_is_deleted(object->elf))
+		return DELETED;
+	return elf_file_stamp(object->elf)->dev != files->options.root_dev ? APART : NO_BURDEN;
+}
+
+/* Finds out which files are burdens. Returns whether there are any. */
+static bool find_burdens(struct open_files *files, uint32_t count)
+{
+	bool has_any = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		files->seen[i].burden =
+			burden_of(files, object_table_at(files->options.objects, i));
+		has_any |= files->seen[i].burden != NO_BURDEN;
+	}
+	return has_any;
+}
+
+/* Returns whether to close a burden. `deleted_bytes`: of the deleted files so far that no process
+ * maps. */
+static bool is_burden_due(const struct open_files *files, struct seen *seen, uint64_t size,
+			  uint64_t now_ns, uint64_t *deleted_bytes)
+{
+	const bool is_deleted = seen->burden == DELETED;
+
+	if (seen->burden == NO_BURDEN || seen->live_look == files->look) {
+		seen->idle_ns = 0;
+		return false;
+	}
+	*deleted_bytes += is_deleted ? size : 0;
+	if (is_deleted && *deleted_bytes > files->options.most_deleted_bytes)
+		return true;
+	if (!seen->idle_ns)
+		seen->idle_ns = now_ns;
+	return now_ns - seen->idle_ns >=
+	       (is_deleted ? files->options.deleted_grace_ns : files->options.apart_grace_ns);
+}
+
+static void close_burdens(struct open_files *files, uint64_t now_ns)
+{
+	const uint32_t count = object_table_count(files->options.objects);
+	uint64_t deleted_bytes = 0;
+
+	if (!files->options.deleted_grace_ns ||
+	    now_ns - files->searched_ns < files->options.burden_pause_ns ||
+	    VEC_GROW_ZEROED(files->seen, files->cap, (size_t)count))
+		return;
+	files->searched_ns = now_ns;
+	if (!find_burdens(files, count))
+		return;
+	find_mapped(files);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct object *object = object_table_at(files->options.objects, i);
+		const uint64_t size = is_open(object) ? elf_file_stamp(object->elf)->size : 0;
+
+		if (is_burden_due(files, &files->seen[i], size, now_ns, &deleted_bytes) &&
+		    object_table_close(files->options.objects, i)) {
+			files->seen[i].idle_ns = 0;
+			files->closed++;
+		}
+	}
+}
+
+/* --- all of them ----------------------------------------------------------------------------- */
+
+static void close_many(struct open_files *files, uint64_t now_ns)
 {
 	uint32_t count = object_table_count(files->options.objects), open = count_open(files);
 	bool hurries = open > files->options.most;
@@ -106,6 +189,12 @@ void open_files_look(struct open_files *files, uint64_t now_ns)
 			open--;
 		}
 	}
+}
+
+void open_files_look(struct open_files *files, uint64_t now_ns)
+{
+	close_burdens(files, now_ns);
+	close_many(files, now_ns);
 }
 
 uint64_t open_files_closed(const struct open_files *files)

@@ -8,6 +8,10 @@
  * their names. If descriptors would soon run out, it is closed at the next look already, and
  * locations that have no name by then never get one. An object keeps its number, its identity and
  * what was made from it, and its next mapping opens the file again (object_table_close()).
+ *
+ * Files that are a burden to others while they are open are closed however few there are, once no
+ * process that runs maps them: deleted files, whose blocks stay in use, copies in memory, and files
+ * on another file system than the root folder's, which cannot be unmounted.
  */
 #ifndef PROC_OPEN_FILES_H
 #define PROC_OPEN_FILES_H
@@ -25,6 +29,11 @@ struct open_files_options {
 	uint32_t kept;
 	uint32_t most;	   /* with more open files than this, there is no grace period */
 	uint64_t grace_ns; /* time without a mapping after which a file is closed */
+	/* the same for deleted files, of which at most so many bytes are kept, and for files on
+	 * other file systems than `root_dev`; 0: these are as others */
+	uint64_t deleted_grace_ns, most_deleted_bytes, apart_grace_ns;
+	uint64_t root_dev;
+	uint64_t burden_pause_ns; /* time between two searches for these */
 	uint64_t pause_ns; /* time between two searches, unless more than `most` files are open */
 };
 
