@@ -505,7 +505,7 @@ int input_find_names(const struct input *input, struct input_open *open)
 {
 	int err;
 
-	if (store_reader_tables(open->reader)->recording.finished || !wants_names(input))
+	if (reader_names_are_all(store_reader_tables(open->reader)) || !wants_names(input))
 		return 0;
 	err = input_reader_names(&open->late);
 	if (err == 0)

@@ -2,12 +2,14 @@
 /*
  * Writes queued batches to the store in the archive's thread; see archive.h.
  *
- *   submit ──► queue ──► write rows ──► commit ──► name what is due (sym/naming_schedule.h)
- *                             ▲                                │
- *                             └───── with the next commit ─────┘
+ *   submit ──► queue ──► write rows ──► commit
+ *                          │   ▲
+ *                          ▼   │ with a later commit
+ *                        namer.h
  *
- * Names of the kernel and of JIT code are found with the batch and committed with it. Until names
- * of other files are found, a reader finds them itself (sym/reader_names.h).
+ * Names of the kernel and of JIT code are committed with the batch, if they are found at once.
+ * Until names of other files are found, a reader finds them itself (sym/reader_names.h), and so it
+ * does for those for which there was no time when the recording ended: a counter tells how many.
  *
  * If another process has the store's lock (-EBUSY), rows stay in the writer and are committed with
  * the next batch. After any other failure the archive wakes the main loop, which ends the
@@ -29,24 +31,25 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "daemon/archive/namer.h"
 #include "daemon/archive/outage.h"
+#include "daemon/base/log.h"
 #include "daemon/worker/names.h"
 #include "daemon/worker/worker_counts.h"
 #include "store/store_writer.h"
-#include "sym/naming_schedule.h"
 
-#define NAMES_BYTES   (12u << 20) /* about the most memory for symbols of files */
-#define MAX_MISSING   64	  /* missing debug files that the log names */
-#define TURN_ATTEMPTS 30	  /* attempts to end a window; 5 minutes if the store is busy */
-#define TURN_PAUSE_US 300000	  /* pause between attempts on a full disk */
-#define MOST_BEHIND   9		  /* batches that wait for the names of a window that ends */
-#define END_NS	      UINT64_C(10000000000) /* for the last names of a window, if the run ends */
+#define MAX_MISSING   64     /* missing debug files that the log names */
+#define TURN_ATTEMPTS 30     /* attempts to end a window; 5 minutes if the store is busy */
+#define TURN_PAUSE_US 300000 /* pause between attempts on a full disk */
+#define MOST_BEHIND   9	     /* batches that wait for the names of a window that ends */
+#define END_NS	      UINT64_C(10000000000) /* for the last names of windows, once the run ends */
+#define SILENT_NS     UINT64_C(1500000000)  /* the same, if none is found for so long */
 
 struct archive {
 	struct archive_options options;
 	struct store_writer *writer;
 	struct workers_counts before; /* counts of the workers before this window */
-	struct naming *names;
+	struct namer *namer;	      /* NULL: it was left behind, so there are no names any more */
 	pthread_t thread;
 	bool has_thread;
 	int failed_fd;	 /* eventfd */
@@ -59,6 +62,7 @@ struct archive {
 	size_t n_waiting; /* batches in the queue */
 	uint64_t queued;  /* samples in the queue */
 	bool is_ending, is_cancelled;
+	uint64_t end_ns; /* in a run of windows that ends, names come until then */
 	const struct kallsyms *ksyms;
 	struct outage outage;
 
@@ -66,10 +70,6 @@ struct archive {
 	uint64_t unwritten_before; /* samples that were given up before this window */
 	uint64_t unwritten_told;   /* the samples given up so far that a window's unwritten_before
 				    * contains */
-	struct naming_schedule *schedule;
-	enum { BETWEEN_COMMITS, AT_END_OF_WINDOW, AT_END } phase; /* when names are looked up */
-	uint64_t
-		end_ns; /* of AT_END and AT_END_OF_WINDOW: if the run ends, names come until then */
 	uint32_t n_objects, n_sizes, n_origins; /* rows written in this window */
 	uint32_t n_missing;			/* number of objects whose debug file was missing */
 	struct store_recording totals; /* totals of the last batch (store_writer_commit()) */
@@ -109,9 +109,7 @@ static int write_objects(struct archive *a, const struct batch *b)
 			.problem = problem_of(object),
 		};
 
-		err = naming_schedule_add_object(a->schedule, object);
-		if (!err)
-			err = store_writer_object(a->writer, &row);
+		err = store_writer_object(a->writer, &row);
 	}
 	return err;
 }
@@ -188,34 +186,11 @@ static int commit(struct archive *a)
 
 /* --- the thread: names ----------------------------------------------------------------------- */
 
-static uint64_t now_ns(void *arg)
-{
-	(void)arg;
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-static uint64_t cpu_ns(void *arg)
-{
-	const struct archive *a = arg;
-
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + names_cpu_ns(a->options.names);
-}
-
 static int write_line(void *arg, const struct store_line *line)
 {
 	struct archive *a = arg;
 
 	return store_writer_line(a->writer, line);
-}
-
-/* Names the batch's locations, or queues them. */
-static int schedule_names(struct archive *a, const struct batch *b)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < b->n_locations && !err; i++)
-		err = naming_schedule_add_location(a->schedule, &b->locations[i]);
-	return err;
 }
 
 /* Stores that the debug file `name` of an object is missing, as a counter, so that readers add it
@@ -235,60 +210,95 @@ static int write_missing(void *arg, const struct object *object, const char *nam
 	return err;
 }
 
-/* Returns whether naming must stop, since samples wait to be committed, or the run ends. What is
- * left at the end of a window or of the run has no name. */
+static struct namer_taker taker(struct archive *a)
+{
+	return (struct namer_taker){.line = write_line, .missing = write_missing, .arg = a};
+}
+
+/* Hands the batch's locations over to be named, and writes the names that were found. */
+static int take_names(struct archive *a, const struct batch *b)
+{
+	const struct namer_taker to = taker(a);
+	const struct kallsyms *ksyms;
+	int err;
+
+	if (!a->namer)
+		return 0;
+	pthread_mutex_lock(&a->lock);
+	ksyms = a->ksyms;
+	pthread_mutex_unlock(&a->lock);
+	err = namer_add(a->namer, b, ksyms);
+	return err ? err : namer_take(a->namer, &to);
+}
+
+/* Returns whether there is no more time for the names of a recording that ends, since its run ends,
+ * too, or samples of the next window wait to be committed. A run without windows waits for all its
+ * names. */
 static bool is_late(void *arg)
 {
 	struct archive *a = arg;
 	bool is_ending;
+	uint64_t end_ns, heard_ns, now;
 	size_t waiting;
 
 	pthread_mutex_lock(&a->lock);
-	waiting = a->n_waiting;
 	is_ending = a->is_ending;
+	end_ns = a->end_ns;
+	waiting = a->n_waiting;
 	pthread_mutex_unlock(&a->lock);
-	if (a->phase == BETWEEN_COMMITS)
-		return waiting || is_ending;
-	if (a->phase == AT_END_OF_WINDOW && !is_ending)
+	if (!a->options.window_ns)
+		return false;
+	if (!is_ending)
 		return waiting >= MOST_BEHIND;
-	/* A window that ends right before the run has as much time for its names as the last one.
-	 */
-	return a->options.window_ns && clock_ns(CLOCK_MONOTONIC) > a->end_ns;
+	now = clock_ns(CLOCK_MONOTONIC);
+	heard_ns = namer_heard_ns(a->namer);
+	if (heard_ns < end_ns - END_NS)
+		heard_ns = end_ns - END_NS;
+	return now > end_ns || now > heard_ns + SILENT_NS;
 }
 
-static int open_names(struct archive *a)
+/* Writes the last names of a recording, as far as there is time for them, and how many locations
+ * there was no time for. 0 or -errno. */
+static int finish_names(struct archive *a)
 {
-	struct naming_schedule_options options = {.now_ns = now_ns,
-						  .cpu_ns = cpu_ns,
-						  .each = write_line,
-						  .missing = write_missing,
-						  .is_late = is_late,
-						  .arg = a};
-	int err = names_open(a->options.names, &a->names);
+	const struct namer_taker to = taker(a);
+	uint64_t left = 0;
+	int err = a->namer ? namer_finish(a->namer, is_late, a, &to, &left) : 0;
 
-	if (err)
-		return err;
-	naming_limit(a->names, NAMES_BYTES);
-	options.naming = a->names;
-	return naming_schedule_new(&options, &a->schedule);
+	if (err == -ETIMEDOUT) {
+		log_error("finding names hangs in a file system that does not answer: there are no "
+			  "more names");
+		namer_free(a->namer);
+		a->namer = NULL;
+		err = 0;
+	}
+	if (!err && (left || !a->namer))
+		err = store_writer_counter(a->writer, STORE_COUNTER_UNNAMED, left ? left : 1);
+	return err;
 }
 
-static void close_names(struct archive *a)
+/* Prepares for the next window, whose rows are numbered from 0 again. */
+static void begin_rows(struct archive *a)
 {
-	naming_schedule_free(a->schedule);
-	naming_free(a->names);
-	a->schedule = NULL;
-	a->names = NULL;
-}
-
-/* Prepares for the next window, whose rows are numbered from 0 again, and makes a new naming, which
- * knows no names yet. 0 or -ENOMEM. */
-static int begin_rows(struct archive *a)
-{
-	a->n_objects = a->n_sizes = a->n_origins = 0;
+	a->n_objects = a->n_sizes = a->n_origins = a->n_missing = 0;
 	names_counts(a->options.names, &a->before);
-	close_names(a);
-	return open_names(a);
+}
+
+static bool is_over(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+/* Drops what is known of the rows of a window that was given up. 0 or -ENOMEM. */
+static int drop_rows(struct archive *a)
+{
+	const struct namer_taker to = taker(a);
+	uint64_t left;
+	int err = a->namer ? namer_finish(a->namer, is_over, NULL, &to, &left) : 0;
+
+	begin_rows(a);
+	return err == -ENOMEM ? err : 0;
 }
 
 /* --- the thread: windows --------------------------------------------------------------------- */
@@ -399,15 +409,13 @@ static int next_window(struct archive *a, const struct store_recording *after)
 {
 	int err, turned = -EBUSY;
 
-	a->phase = AT_END_OF_WINDOW;
-	a->end_ns = clock_ns(CLOCK_MONOTONIC) + END_NS;
-	err = naming_schedule_finish(a->schedule);
-	a->phase = BETWEEN_COMMITS;
+	err = finish_names(a);
 	for (int i = 0; !err && i < TURN_ATTEMPTS && may_turn(a, turned); i++)
 		turned = turn_window(a, after);
 	if (!err && turned && a->options.window_ns) {
 		give_up(a, turned);
-		return begin_rows(a);
+		begin_rows(a);
+		return 0;
 	}
 	if (err || turned)
 		return err ? err : turned;
@@ -416,8 +424,8 @@ static int next_window(struct archive *a, const struct store_recording *after)
 	pthread_mutex_lock(&a->lock);
 	a->outage.waiting = 0;
 	pthread_mutex_unlock(&a->lock);
-	err = begin_rows(a);
-	return err ? err : retain(a);
+	begin_rows(a);
+	return retain(a);
 }
 
 /* --- the thread: its loop -------------------------------------------------------------------- */
@@ -438,20 +446,17 @@ static struct batch *take(struct archive *a)
 		if (!a->first)
 			a->last = &a->first;
 	}
-	naming_set_kallsyms(a->names, a->ksyms);
 	pthread_mutex_unlock(&a->lock);
 	return b;
 }
 
-/* Commits a batch whose rows are written, and finds names that are due; or ends the window if this
- * was its last batch. 0 or -errno. */
+/* Commits a batch whose rows are written; or ends the window if this was its last batch. 0 or
+ * -errno. */
 static int end_batch(struct archive *a, const struct batch *b)
 {
 	if (b->ends_window)
 		return next_window(a, &b->after);
-	if (commit(a))
-		return begin_rows(a);
-	return a->error ? 0 : naming_schedule_run(a->schedule);
+	return commit(a) ? drop_rows(a) : 0;
 }
 
 /* Sets the totals of the recording from a batch. Samples that were given up (outage.h) before this
@@ -475,7 +480,7 @@ static int keep_batch(struct archive *a, const struct batch *b)
 	if (!err)
 		err = write_totals(a, b);
 	if (!err)
-		err = schedule_names(a, b);
+		err = take_names(a, b);
 	return err ? err : end_batch(a, b);
 }
 
@@ -562,7 +567,7 @@ int archive_new(const struct archive_options *options, struct archive **ret_arch
 	a->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->change, NULL);
-	err = a->failed_fd < 0 ? -errno : open_names(a);
+	err = a->failed_fd < 0 ? -errno : namer_new(options->names, &a->namer);
 	if (!err && options->window_ns)
 		err = reserve(a, ret_error);
 	if (!err)
@@ -652,6 +657,7 @@ static void end_thread(struct archive *a, bool cancel)
 		return;
 	pthread_mutex_lock(&a->lock);
 	a->is_ending = true;
+	a->end_ns = clock_ns(CLOCK_MONOTONIC) + END_NS;
 	a->is_cancelled = cancel;
 	pthread_cond_signal(&a->change);
 	pthread_mutex_unlock(&a->lock);
@@ -685,10 +691,8 @@ int archive_finish(struct archive *a, char **ret_error)
 	end_thread(a, false);
 	if (!a->error && a->outage.is_out)
 		a->error = a->outage.err;
-	a->phase = AT_END;
-	a->end_ns = clock_ns(CLOCK_MONOTONIC) + END_NS;
 	if (!a->error) {
-		err = naming_schedule_finish(a->schedule);
+		err = finish_names(a);
 		a->totals.finished = true;
 		if (!err)
 			err = count_workers(a);
@@ -729,7 +733,7 @@ void archive_free(struct archive *a)
 	store_writer_free(a->writer);
 	if (a->reserved_fd >= 0)
 		close(a->reserved_fd);
-	close_names(a);
+	namer_free(a->namer);
 	pthread_cond_destroy(&a->change);
 	pthread_mutex_destroy(&a->lock);
 	if (a->failed_fd >= 0)

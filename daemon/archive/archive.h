@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes batches to the store in a thread of its own, so that the loop that empties the ring buffer
- * never waits for a disk or a debug file. Now and then it finds the names (functions and lines) of
- * new locations (sym/naming_schedule.h), and writes them with the next commit.
+ * never waits for a disk. Another thread finds the names (functions and lines) of new locations
+ * (namer.h), which are written with a later commit.
  */
 #ifndef ARCHIVE_ARCHIVE_H
 #define ARCHIVE_ARCHIVE_H
@@ -69,9 +69,9 @@ void archive_look(struct archive *archive, struct archive_state *ret_state);
 int archive_poll_fd(const struct archive *archive);
 
 /* Waits until all batches are committed and all names are found (in a run that is cut into windows:
- * those that are found in ten seconds), and marks the recording as
- * finished. 0, or the negative errno of the first failure, with a malloc()ed sentence or NULL in
- * *ret_error. */
+ * those that are found within ten seconds, and one and a half after the one before), and marks the
+ * recording as finished. 0, or the negative errno of the first failure, with a malloc()ed sentence
+ * or NULL in *ret_error. */
 int archive_finish(struct archive *archive, char **ret_error);
 
 /* Deletes the recording from the store; to be called if the run could not start. */

@@ -25,6 +25,7 @@ struct ask_names {
 	struct worker *worker;
 	struct debuginfod *debuginfod; /* NULL: the user has named no debuginfod servers */
 	bool hurries;		       /* accessed atomically: no server is asked any more */
+	bool stops;		       /* accessed atomically: calls of the worker are ended */
 
 	/* The reply of the last prefetch: for each location in `numbers`, the length in bytes of
 	 * its lines, and the lines. */
@@ -52,7 +53,8 @@ static bool must_hurry(void *arg)
 {
 	const struct ask_names *names = arg;
 
-	return __atomic_load_n(&names->hurries, __ATOMIC_RELAXED);
+	return __atomic_load_n(&names->hurries, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&names->stops, __ATOMIC_RELAXED);
 }
 
 static int fetch(const struct question *q)
@@ -100,10 +102,22 @@ static int answer(void *arg, uint32_t kind, struct buf_reader *text, struct buf 
 
 /* --- what the worker is asked ---------------------------------------------------------------- */
 
+static bool is_stopped(void *arg, uint64_t cpu_ns)
+{
+	const struct question *q = arg;
+
+	(void)cpu_ns;
+	return __atomic_load_n(&q->names->stops, __ATOMIC_RELAXED);
+}
+
 static struct worker_call call_of(struct question *q, uint32_t kind)
 {
-	return (struct worker_call){
-		.kind = kind, .fd = -1, .object = q->object, .answer = answer, .arg = q};
+	return (struct worker_call){.kind = kind,
+				    .fd = -1,
+				    .object = q->object,
+				    .answer = answer,
+				    .arg = q,
+				    .is_cancelled = is_stopped};
 }
 
 static int ask(void *arg, enum naming_question question, const struct object *object,
@@ -231,6 +245,11 @@ static int resolve(void *arg, const struct object *object, const struct store_lo
 void ask_names_hurry(struct ask_names *names)
 {
 	__atomic_store_n(&names->hurries, true, __ATOMIC_RELAXED);
+}
+
+void ask_names_stop(struct ask_names *names, bool stops)
+{
+	__atomic_store_n(&names->stops, stops, __ATOMIC_RELAXED);
 }
 
 int ask_names_new(struct worker *worker, struct ask_names **ret_names)

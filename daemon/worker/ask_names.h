@@ -14,6 +14,10 @@ int ask_names_new(struct worker *worker, struct ask_names **ret_names);
 /* From now on, fetches nothing from debuginfod servers, and ends a fetch that is under way. Any
  * thread. */
 void ask_names_hurry(struct ask_names *names);
+
+/* `stops`: ends the call of the worker that is under way, and each further one; false: calls go on
+ * from now on. Any thread. */
+void ask_names_stop(struct ask_names *names, bool stops);
 void ask_names_free(struct ask_names *names); /* NULL is fine */
 
 /* Makes a naming (sym/naming.h) that asks the worker. 0 or -ENOMEM. */

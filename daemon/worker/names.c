@@ -36,6 +36,11 @@ static void hurry_there(struct names *names)
 	ask_names_hurry(((struct there *)names)->ask);
 }
 
+static void stop_there(struct names *names, bool stops)
+{
+	ask_names_stop(((struct there *)names)->ask, stops);
+}
+
 static void free_there(struct names *names)
 {
 	ask_names_free(((struct there *)names)->ask);
@@ -52,6 +57,7 @@ int names_there_new(struct workers *workers, struct names **ret_names)
 				      .cpu_ns = cpu_ns_there,
 				      .counts = counts_there,
 				      .hurry = hurry_there,
+				      .stop = stop_there,
 				      .free = free_there};
 	there->workers = workers;
 	if (ask_names_new(workers_of(workers, WORKER_NAMES), &there->ask)) {
@@ -88,6 +94,12 @@ static void hurry_here(struct names *names)
 	(void)names;
 }
 
+static void stop_here(struct names *names, bool stops)
+{
+	(void)names;
+	(void)stops;
+}
+
 static void free_here(struct names *names)
 {
 	free(names);
@@ -103,6 +115,7 @@ int names_here_new(struct names **ret_names)
 				.cpu_ns = cpu_ns_here,
 				.counts = counts_here,
 				.hurry = hurry_here,
+				.stop = stop_here,
 				.free = free_here};
 	*ret_names = names;
 	return 0;

@@ -14,7 +14,9 @@ struct names {
 	uint64_t (*cpu_ns)(struct names *names);
 	void (*counts)(struct names *names, struct workers_counts *ret_counts);
 	void (*hurry)(struct names *names);
+	void (*stop)(struct names *names, bool stops);
 	void (*free)(struct names *names);
+	bool is_lost;
 };
 
 /* The workers are borrowed. 0 or -ENOMEM. */
@@ -23,7 +25,7 @@ int names_here_new(struct names **ret_names); /* 0 or -ENOMEM */
 
 static inline void names_free(struct names *names) /* NULL is fine */
 {
-	if (names)
+	if (names && !names->is_lost)
 		names->free(names);
 }
 
@@ -51,6 +53,19 @@ static inline void names_counts(struct names *names, struct workers_counts *ret_
 static inline void names_hurry(struct names *names)
 {
 	names->hurry(names);
+}
+
+/* `stops`: ends the call of a worker that is under way, whose locations get no names then, and each
+ * further one; false: calls go on from now on. Any thread. */
+static inline void names_stop(struct names *names, bool stops)
+{
+	names->stop(names, stops);
+}
+
+/* Notes that a thread which uses `names` does not end, so that they are never freed. */
+static inline void names_lose(struct names *names)
+{
+	names->is_lost = true;
 }
 
 #endif

@@ -25,6 +25,7 @@ struct naming_schedule {
 	uint64_t next_ns;		     /* when the next round is due */
 	uint64_t round_ns;		     /* CPU time of the parts of a round that is not over */
 	uint64_t expensive_ns;		     /* when expensive objects are due; 0: none is queued */
+	size_t left;			     /* see naming_schedule_left() */
 };
 
 int naming_schedule_new(const struct naming_schedule_options *options,
@@ -311,12 +312,18 @@ int naming_schedule_run(struct naming_schedule *s)
 
 int naming_schedule_finish(struct naming_schedule *s)
 {
-	size_t done;
+	size_t done = 0;
 	int err =
 		name_nameless(s, true); /* first: no reader can find the names of JIT code later */
 
 	if (!err)
 		err = name_locations(s, s->queued.items, s->queued.count, true, &done);
+	s->left = s->queued.count - done;
 	s->queued.count = 0;
 	return err;
+}
+
+size_t naming_schedule_left(const struct naming_schedule *s)
+{
+	return s->left;
 }

@@ -73,8 +73,10 @@ int naming_schedule_add_location(struct naming_schedule *schedule,
 int naming_schedule_run(struct naming_schedule *schedule);
 
 /* Names all locations that are queued, at the end of a recording, as far as is_late() lets it.
- * Returns 0, -ENOMEM, or what
- * `each` returned. */
+ * Returns 0, -ENOMEM, or what `each` returned. */
 int naming_schedule_finish(struct naming_schedule *schedule);
+
+/* Returns the number of locations of files that naming_schedule_finish() had no time for. */
+size_t naming_schedule_left(const struct naming_schedule *schedule);
 
 #endif

@@ -355,13 +355,21 @@ static int begin(struct reader_names *l, const struct store_tables *t)
 	return err;
 }
 
+bool reader_names_are_all(const struct store_tables *t)
+{
+	for (uint32_t i = 0; i < t->n_counters; i++)
+		if (!strcmp(t->counters[i].name, STORE_COUNTER_UNNAMED) && t->counters[i].value)
+			return false;
+	return t->recording.finished;
+}
+
 int reader_names_find(struct reader_names *l, struct store_reader *reader, uint64_t budget_ns)
 {
 	const struct store_tables *t = store_reader_tables(reader);
 	int err;
 
 	l->left = 0;
-	if (t->recording.finished)
+	if (reader_names_are_all(t))
 		return 0;
 	err = begin(l, t);
 	if (!err)

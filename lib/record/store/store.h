@@ -40,6 +40,10 @@
 #define STORE_REGION_OFF      "region_off."
 #define STORE_REGION_OFF_NAME 116
 
+/* The name of the counter of locations whose names there was no time to look for when the recording
+ * ended. */
+#define STORE_COUNTER_UNNAMED "unnamed"
+
 /* Describes a recording: its host, its target and its end. Its strings belong to whoever fills it
  * in. */
 struct store_recording {

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* Names are found beside commits: nobody waits for a finder that hangs, and what it had no time for
+ * is counted. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "daemon/archive/namer.h"
+
+#define MOST_S	  120 /* a call that waits is ended with the test */
+#define LOCATIONS 1000
+#define DEPTH	  2 /* lines of a location */
+
+/* A finder that gives each location a name; while `hangs`, it gives none, until it is stopped. */
+static struct {
+	bool hangs, stops, is_asked;
+	bool was_stopped; /* the last question was ended, and has no answer */
+} finder;
+
+static int ask(void *arg, enum naming_question question, const struct object *object,
+	       uint64_t number)
+{
+	(void)arg;
+	(void)question;
+	(void)object;
+	(void)number;
+	return 0;
+}
+
+static int prefetch(void *arg, const struct object *object, const struct store_location *locations,
+		    size_t count)
+{
+	(void)arg;
+	(void)object;
+	(void)locations;
+	(void)count;
+	__atomic_store_n(&finder.is_asked, true, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&finder.hangs, __ATOMIC_SEQ_CST) &&
+	       !__atomic_load_n(&finder.stops, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	finder.was_stopped = __atomic_load_n(&finder.stops, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+static int resolve(void *arg, const struct object *object, const struct store_location *location,
+		   int (*each)(void *arg, const struct store_line *line), void *each_arg)
+{
+	struct store_line line = {.location = location->number, .function = "found"};
+	int err = 0;
+
+	(void)arg;
+	(void)object;
+	for (; !err && !finder.was_stopped && line.depth < DEPTH; line.depth++)
+		err = each(each_arg, &line);
+	return err;
+}
+
+static bool missing(void *arg, const struct object *object, struct buf *text)
+{
+	(void)arg;
+	(void)object;
+	(void)text;
+	return false;
+}
+
+static bool is_unproven(void *arg, const struct object *object)
+{
+	(void)arg;
+	(void)object;
+	return false;
+}
+
+static int open_names(struct names *names, struct naming **ret_naming)
+{
+	const struct naming_finder how = {ask, resolve, prefetch, missing, is_unproven, NULL};
+
+	(void)names;
+	return naming_new_by(&how, ret_naming);
+}
+
+static uint64_t cpu_ns(struct names *names)
+{
+	(void)names;
+	return 0;
+}
+
+static void stop(struct names *names, bool stops)
+{
+	(void)names;
+	__atomic_store_n(&finder.stops, stops, __ATOMIC_SEQ_CST);
+}
+
+static struct names names = {.open = open_names, .cpu_ns = cpu_ns, .stop = stop};
+
+static int count_line(void *arg, const struct store_line *line)
+{
+	assert_string_equal(line->function, "found");
+	assert_true(line->location < 2 * LOCATIONS);
+	assert_int_equal(line->depth, (*(unsigned *)arg)++ % DEPTH);
+	return 0;
+}
+
+static int no_missing(void *arg, const struct object *object, const char *name)
+{
+	(void)arg;
+	(void)object;
+	(void)name;
+	return -EINVAL;
+}
+
+static bool at_once(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+static bool never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+static struct object file = {.kind = OBJECT_ELF, .file_id = 1, .path = (char *)"file"};
+static const struct object *objects[] = {&file};
+static struct store_location locations[2 * LOCATIONS];
+
+/* Adds a batch, which returns whatever the finder does. */
+static void add(struct namer *namer, size_t first, bool with_object)
+{
+	const struct batch batch = {.objects = objects,
+				    .n_objects = with_object,
+				    .locations = &locations[first],
+				    .n_locations = LOCATIONS};
+
+	for (size_t i = first; i < first + LOCATIONS; i++)
+		locations[i] = (struct store_location){.number = (uint32_t)i, .offset = i};
+	assert_int_equal(namer_add(namer, &batch, NULL), 0);
+}
+
+static void await_question(void)
+{
+	while (!__atomic_load_n(&finder.is_asked, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	__atomic_store_n(&finder.is_asked, false, __ATOMIC_SEQ_CST);
+}
+
+static void test_all_names(void **state)
+{
+	unsigned n = 0;
+	const struct namer_taker taker = {count_line, no_missing, &n};
+	struct namer *namer;
+	uint64_t left = 1;
+	(void)state;
+
+	assert_int_equal(namer_new(&names, &namer), 0);
+	for (unsigned window = 0; window < 2; window++) { /* each begins anew with the objects */
+		n = 0;
+		add(namer, 0, true);
+		add(namer, LOCATIONS, false);
+		assert_int_equal(namer_take(namer, &taker), 0);
+		assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
+		assert_int_equal(n, 2 * LOCATIONS * DEPTH);
+		assert_int_equal(left, 0);
+	}
+	namer_free(namer);
+}
+
+static void test_hanging_finder(void **state)
+{
+	unsigned n = 0;
+	const struct namer_taker taker = {count_line, no_missing, &n};
+	struct namer *namer;
+	uint64_t left = 0;
+	(void)state;
+
+	finder.is_asked = finder.stops = false;
+	finder.hangs = true;
+	assert_int_equal(namer_new(&names, &namer), 0);
+	add(namer, 0, true);
+	await_question();
+	for (unsigned i = 0; i < 3; i++) { /* commits go on */
+		add(namer, LOCATIONS, false);
+		assert_int_equal(namer_take(namer, &taker), 0);
+	}
+	assert_int_equal(n, 0);
+	assert_int_equal(namer_finish(namer, at_once, NULL, &taker, &left), 0);
+	assert_int_equal(n, 0);
+	assert_in_range(left, 1, 4 * LOCATIONS - 1);
+	assert_false(finder.stops);
+	finder.hangs = false;
+	n = 0;
+	add(namer, 0, true);
+	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
+	assert_int_equal(n, LOCATIONS * DEPTH);
+	assert_int_equal(left, 0);
+	finder.hangs = true;
+	add(namer, 0, true);
+	namer_free(namer);
+	assert_false(names.is_lost);
+	finder.hangs = finder.stops = false;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_names),
+		cmocka_unit_test(test_hanging_finder),
+	};
+
+	alarm(MOST_S);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
