@@ -288,7 +288,7 @@ def test_clickhouse_report_errors():
     lines(url, "--by", "process", status=2, says="--by process: a server has sums of samples")
     lines(url, "--pid", "12", status=2, says="--pid is not for a server's database")
     lines(url, "--recording", "1", status=2, says="--recording is not for a server's database")
-    lines(url, "--view", "time", status=2, says="a server has sums of samples")
+    lines(url, "--view", "time", status=2, says="a server has only sums of samples")
     lines(store, "--host", "web1", status=2, says="--host chooses from a server's database")
     lines("clickhouse://127.0.0.1:%d/db" % free_port(), status=1, says="nothing can be reached there")
     lines(server().url("nowhere"), status=2, says="the server has no database 'nowhere'")
