@@ -116,6 +116,11 @@ def totals(entries):
 
 both = list(samples(sys.argv[2])), list(samples(sys.argv[3]))
 assert len(both[0]) == len(both[1]), (len(both[0]), len(both[1]))
+# A program of BPF, such as another stackd's, has a name as long as it is loaded, and may be unloaded between the two.
+def is_bpf(entry):
+    return any(where == "[bpf]" or where.startswith("bpf_prog_") for where, _ in entry)
+
+both = list(zip(*[pair for pair in zip(*both) if not any(map(is_bpf, pair))]))
 # perf 6.12 gives up some stacks in the loader, and all of them below main where it has missed a
 # mapping (beside a stackd --all). Its samples that are beginnings of ours, which end in _start (of
 # the loader, which may have no names), are left out. Frames of libraries are compared by object, as
