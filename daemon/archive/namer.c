@@ -221,7 +221,8 @@ static bool await_work(struct namer *n, struct input *ret_input, uint64_t *ret_a
 	return goes_on;
 }
 
-/* Notes that the input was taken. Returns whether the recording ends. */
+/* Notes that the input was taken. Returns whether the recording ends with it: more may have come
+ * meanwhile. */
 static bool note_taken(struct namer *n, uint64_t added, int err)
 {
 	bool finishes;
@@ -229,7 +230,7 @@ static bool note_taken(struct namer *n, uint64_t added, int err)
 	pthread_mutex_lock(&n->lock);
 	n->n_quick = added;
 	n->err = n->err ? n->err : err;
-	finishes = n->finishes;
+	finishes = n->finishes && n->n_added == added;
 	pthread_cond_broadcast(&n->change);
 	pthread_mutex_unlock(&n->lock);
 	return finishes;

@@ -47,14 +47,15 @@ static int prefetch(void *arg, const struct object *object, const struct store_l
 	return 0;
 }
 
+/* Locations of JIT code are queried without a prefetch. */
 static int resolve(void *arg, const struct object *object, const struct store_location *location,
 		   int (*each)(void *arg, const struct store_line *line), void *each_arg)
 {
 	struct store_line line = {.location = location->number, .function = "found"};
 	int err = 0;
 
-	(void)arg;
-	(void)object;
+	if (object->kind == OBJECT_JIT)
+		prefetch(arg, object, location, 1);
 	for (; !err && !finder.was_stopped && line.depth < DEPTH; line.depth++)
 		err = each(each_arg, &line);
 	return err;
@@ -126,7 +127,8 @@ static bool never(void *arg)
 }
 
 static struct object file = {.kind = OBJECT_ELF, .file_id = 1, .path = (char *)"file"};
-static const struct object *objects[] = {&file};
+static struct object jit = {.kind = OBJECT_JIT, .file_id = 2, .path = (char *)"[jit]"};
+static const struct object *objects[] = {&file, &jit};
 static struct store_location locations[2 * LOCATIONS];
 
 /* Adds a batch, which returns whatever the finder does. */
@@ -205,11 +207,43 @@ static void test_hanging_finder(void **state)
 	finder.hangs = finder.stops = false;
 }
 
+/* What is handed over while the thread is busy with a batch belongs to the recording that ends
+ * then, not to the next one. */
+static void test_input_before_the_end(void **state)
+{
+	const struct store_location in_jit = {.object = 1};
+	const struct batch busy = {
+		.objects = objects, .n_objects = 2, .locations = (void *)&in_jit, .n_locations = 1};
+	unsigned n = 0;
+	const struct namer_taker taker = {count_line, no_missing, &n};
+	struct namer *namer;
+	uint64_t left = 0;
+	(void)state;
+
+	finder.is_asked = finder.stops = false;
+	finder.hangs = true;
+	assert_int_equal(namer_new(&names, &namer), 0);
+	assert_int_equal(namer_add(namer, &busy, NULL), 0);
+	await_question();
+	add(namer, LOCATIONS, false);
+	assert_int_equal(namer_finish(namer, at_once, NULL, &taker, &left), 0);
+	assert_in_range(left, LOCATIONS - NAMING_PREFETCH, LOCATIONS);
+	finder.hangs = false;
+	n = 0;
+	add(namer, 0, true);
+	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
+	assert_int_equal(n, LOCATIONS * DEPTH);
+	assert_int_equal(left, 0);
+	namer_free(namer);
+	finder.hangs = finder.stops = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_names),
 		cmocka_unit_test(test_hanging_finder),
+		cmocka_unit_test(test_input_before_the_end),
 	};
 
 	alarm(MOST_S);
