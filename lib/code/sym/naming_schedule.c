@@ -213,7 +213,9 @@ static int name_nameless(struct naming_schedule *s, bool is_last)
 		err = name_locations(s, again + left, count - left, is_last, &more);
 	naming_ask_again(s->with.naming, false);
 	done += more;
-	if (!err && !is_last)
+	if (is_last)
+		s->left += count - done;
+	else if (!err)
 		err = put_first(s, again + done, count - done);
 	if (!err && !is_last)
 		s->n_left = done < left ? left - done : count - done;
@@ -318,7 +320,7 @@ int naming_schedule_finish(struct naming_schedule *s)
 
 	if (!err)
 		err = name_locations(s, s->queued.items, s->queued.count, true, &done);
-	s->left = s->queued.count - done;
+	s->left += s->queued.count - done;
 	s->queued.count = 0;
 	return err;
 }

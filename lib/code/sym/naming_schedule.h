@@ -76,7 +76,7 @@ int naming_schedule_run(struct naming_schedule *schedule);
  * Returns 0, -ENOMEM, or what `each` returned. */
 int naming_schedule_finish(struct naming_schedule *schedule);
 
-/* Returns the number of locations of files that naming_schedule_finish() had no time for. */
+/* Returns the number of locations that naming_schedule_finish() had no time for. */
 size_t naming_schedule_left(const struct naming_schedule *schedule);
 
 #endif
