@@ -157,31 +157,28 @@ static void fail(struct archive *a, int err)
 }
 
 /* Tells the outage's state the result `err` of a commit, in a recording that is cut into windows.
- * Returns whether the rows were given up, so that an outage has begun. */
-static bool has_given_up(struct archive *a, int err)
+ * If the rows must be given up, an outage begins, and writing goes on in another window after it.
+ */
+static void note_commit(struct archive *a, int err)
 {
-	bool is_lost = store_writer_has_moved(a->writer), gives_up;
+	const bool is_lost = store_writer_has_moved(a->writer);
 
 	pthread_mutex_lock(&a->lock);
-	gives_up = outage_committed(&a->outage, err, is_lost, clock_ns(CLOCK_MONOTONIC));
-	if (gives_up)
+	if (outage_committed(&a->outage, err, is_lost, clock_ns(CLOCK_MONOTONIC)))
 		outage_begin(&a->outage, err ? err : -ENOENT, clock_ns(CLOCK_MONOTONIC));
 	pthread_mutex_unlock(&a->lock);
-	return gives_up;
 }
 
-/* Commits the rows that were written. 0, also if rows stay in memory for the next commit, and after
- * a failure that ends the recording. An error: the rows were given up, and writing goes on in
- * another window after the outage. */
-static int commit(struct archive *a)
+/* Commits the rows that were written. If that fails, they stay in memory for the next commit, or
+ * are given up, or the recording ends. */
+static void commit(struct archive *a)
 {
 	int err = store_writer_commit(a->writer, &a->totals);
 
 	if (a->options.window_ns)
-		return has_given_up(a, err) ? err ? err : -ENOENT : 0;
-	if (err && (err != -EBUSY || a->totals.finished))
+		note_commit(a, err);
+	else if (err && (err != -EBUSY || a->totals.finished))
 		fail(a, err);
-	return 0;
 }
 
 /* --- the thread: names ----------------------------------------------------------------------- */
@@ -257,6 +254,16 @@ static bool is_late(void *arg)
 	return now > end_ns || now > heard_ns + SILENT_NS;
 }
 
+/* Gives names up, since the thread that finds them does not answer. It still works for the window
+ * that ends, so it must not get the rows of the next one. */
+static void lose_namer(struct archive *a)
+{
+	log_error("finding names hangs in a file system that does not answer: there are no more "
+		  "names");
+	namer_free(a->namer);
+	a->namer = NULL;
+}
+
 /* Writes the last names of a recording, as far as there is time for them, and how many locations
  * there was no time for. 0 or -errno. */
 static int finish_names(struct archive *a)
@@ -266,10 +273,7 @@ static int finish_names(struct archive *a)
 	int err = a->namer ? namer_finish(a->namer, is_late, a, &to, &left) : 0;
 
 	if (err == -ETIMEDOUT) {
-		log_error("finding names hangs in a file system that does not answer: there are no "
-			  "more names");
-		namer_free(a->namer);
-		a->namer = NULL;
+		lose_namer(a);
 		err = 0;
 	}
 	if (!err && (left || !a->namer))
@@ -290,15 +294,32 @@ static bool is_over(void *arg)
 	return true;
 }
 
+static int drop_line(void *arg, const struct store_line *line)
+{
+	(void)arg;
+	(void)line;
+	return 0;
+}
+
+static int drop_missing(void *arg, const struct object *object, const char *name)
+{
+	(void)arg;
+	(void)object;
+	(void)name;
+	return 0;
+}
+
 /* Drops what is known of the rows of a window that was given up. 0 or -ENOMEM. */
 static int drop_rows(struct archive *a)
 {
-	const struct namer_taker to = taker(a);
+	const struct namer_taker nobody = {.line = drop_line, .missing = drop_missing};
 	uint64_t left;
-	int err = a->namer ? namer_finish(a->namer, is_over, NULL, &to, &left) : 0;
+	int err = a->namer ? namer_finish(a->namer, is_over, NULL, &nobody, &left) : 0;
 
 	begin_rows(a);
-	return err == -ENOMEM ? err : 0;
+	if (err == -ETIMEDOUT)
+		lose_namer(a);
+	return err == -ETIMEDOUT ? 0 : err;
 }
 
 /* --- the thread: windows --------------------------------------------------------------------- */
@@ -351,10 +372,11 @@ static int open_again(struct archive *a, const struct store_recording *info)
 	return 0;
 }
 
-/* Tries to end an outage. `after`: the recording of the window that begins. */
-static void retry(struct archive *a, const struct store_recording *after)
+/* Tries to end an outage, whoever has begun it. `after`: the recording of the window that begins.
+ * 0 or -ENOMEM. */
+static int retry(struct archive *a, const struct store_recording *after)
 {
-	int err = open_again(a, after);
+	const int err = open_again(a, after);
 	bool drops = false;
 
 	pthread_mutex_lock(&a->lock);
@@ -372,6 +394,7 @@ static void retry(struct archive *a, const struct store_recording *after)
 		pthread_mutex_unlock(&a->lock);
 	}
 	a->totals = *after;
+	return err ? 0 : drop_rows(a);
 }
 
 /* Marks the window's recording as finished, unless that was committed already, and begins the next
@@ -414,7 +437,6 @@ static int next_window(struct archive *a, const struct store_recording *after)
 		turned = turn_window(a, after);
 	if (!err && turned && a->options.window_ns) {
 		give_up(a, turned);
-		begin_rows(a);
 		return 0;
 	}
 	if (err || turned)
@@ -456,7 +478,8 @@ static int end_batch(struct archive *a, const struct batch *b)
 {
 	if (b->ends_window)
 		return next_window(a, &b->after);
-	return commit(a) ? drop_rows(a) : 0;
+	commit(a);
+	return 0;
 }
 
 /* Sets the totals of the recording from a batch. Samples that were given up (outage.h) before this
@@ -484,14 +507,13 @@ static int keep_batch(struct archive *a, const struct batch *b)
 	return err ? err : end_batch(a, b);
 }
 
-/* Drops a batch during an outage. If it ends a window, tries to write again. */
-static void drop_batch(struct archive *a, const struct batch *b)
+/* Drops a batch during an outage. If it ends a window, tries to write again. 0 or -ENOMEM. */
+static int drop_batch(struct archive *a, const struct batch *b)
 {
 	pthread_mutex_lock(&a->lock);
 	a->outage.unwritten += b->n_samples;
 	pthread_mutex_unlock(&a->lock);
-	if (b->ends_window)
-		retry(a, &b->after);
+	return b->ends_window ? retry(a, &b->after) : 0;
 }
 
 static bool is_out(struct archive *a)
@@ -517,7 +539,7 @@ static void *run(void *arg)
 	while ((b = take(a))) {
 		err = 0;
 		if (is_out(a))
-			drop_batch(a, b);
+			err = drop_batch(a, b);
 		else if (!a->error)
 			err = keep_batch(a, b);
 		if (err)
