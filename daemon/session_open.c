@@ -498,16 +498,22 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 	return status;
 }
 
+/* If the thread that finds names was left behind, what it uses goes with the process. */
 void session_close(struct session *s)
 {
+	bool is_in_use;
+
 	waits_stop(&s->waits);
 	regions_free(s->regions);
 	target_free(s->scope.target);
 	archive_free(s->recording.archive);
+	is_in_use = names_is_lost(s->recording.names);
 	names_free(s->recording.names);
 	tables_free(s->tables);
-	recorder_free(s->recorder);
-	kernel_files_close(&s->kernel);
+	if (!is_in_use) {
+		recorder_free(s->recorder);
+		kernel_files_close(&s->kernel);
+	}
 	reorder_free(s->rings.queue);
 	workers_use_meanwhile(s->workers, NULL, NULL);
 	intake_free(s->rings.intake);
@@ -515,7 +521,8 @@ void session_close(struct session *s)
 	online_cpus_close(&s->scope.cpus);
 	event_groups_free(s->event_groups);
 	sampler_free(s->sampler);
-	workers_free(s->workers);
+	if (!is_in_use)
+		workers_free(s->workers);
 	epoll_set_close(&s->wakeups);
 	free(s->recording.store_path);
 }

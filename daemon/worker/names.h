@@ -23,9 +23,15 @@ struct names {
 int names_there_new(struct workers *workers, struct names **ret_names);
 int names_here_new(struct names **ret_names); /* 0 or -ENOMEM */
 
+/* Returns whether names_lose() was called. NULL: it was not. */
+static inline bool names_is_lost(const struct names *names)
+{
+	return names && names->is_lost;
+}
+
 static inline void names_free(struct names *names) /* NULL is fine */
 {
-	if (names && !names->is_lost)
+	if (names && !names_is_lost(names))
 		names->free(names);
 }
 
@@ -62,7 +68,8 @@ static inline void names_stop(struct names *names, bool stops)
 	names->stop(names, stops);
 }
 
-/* Notes that a thread which uses `names` does not end, so that they are never freed. */
+/* Notes that a thread which uses `names` does not end, so that neither they, nor the workers,
+ * objects and kernel symbols that it uses, are ever freed. */
 static inline void names_lose(struct names *names)
 {
 	names->is_lost = true;
