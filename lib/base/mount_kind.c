@@ -9,8 +9,10 @@
  * that no list has. All of them have one device, by which they are recognised.
  *
  * A file of an overlay is read from one of its layers, which the mount's options name by paths of
- * the mount namespace of who has mounted it. If this process has the mount, too, the paths are
- * looked for among its own mounts; else nothing is known of the layers.
+ * the mount namespace of who has mounted it. They are looked for among the mounts of this process,
+ * if it has the overlay, too; else among those of the process that has, and of process 1. What is
+ * not found there was still chosen by root: a user without rights can mount an overlay in a
+ * namespace of users of their own alone.
  */
 #include "base/mount_kind.h"
 
@@ -113,6 +115,13 @@ static enum mount_kind kind_of_type(const char *type)
 
 #define OWN_MOUNTS "/proc/self/mountinfo"
 
+/* Where a mount is looked for. */
+struct where {
+	const char *proc_root;
+	pid_t pid; /* of the process among whose mounts it may be; 0: none */
+	bool wants_layers;
+};
+
 /* Replaces escapes of mountinfo, such as "\\040" for a space, in place. */
 static void unescape(char *text)
 {
@@ -139,66 +148,130 @@ static bool is_below(const char *path, const char *folder)
 	return !strncmp(path, folder, len) && (path[len] == '/' || !path[len]);
 }
 
-/* Returns the kind of the mount of a path, by the names of this process's mounts. The root folder
- * answers, since this program was loaded from it. */
-static enum mount_kind kind_of_path(const char *path, int *err)
+/* Returns the kind that is more likely not to answer. */
+static enum mount_kind worse(enum mount_kind a, enum mount_kind b)
 {
-	FILE *file = open_list(OWN_MOUNTS, err);
-	enum mount_kind kind = MOUNT_LAYERED;
-	char *line = NULL, folder[PATH_MAX];
-	size_t size = 0, best = 0;
+	static const unsigned ranks[] = {
+		[MOUNT_LOCAL] = 0,   [MOUNT_LAYERED] = 1, [MOUNT_NETWORK] = 2,
+		[MOUNT_FOREIGN] = 3, [MOUNT_UNKNOWN] = 4, [MOUNT_SERVED] = 5};
 
+	return ranks[b] > ranks[a] ? b : a;
+}
+
+#define MOST_LAYERS 512 /* the kernel allows 500 lower ones */
+
+struct layers {
+	size_t n;
+	struct layer {
+		const char *path;     /* within the options */
+		size_t best;	      /* bytes of the longest folder so far that has the path */
+		enum mount_kind kind; /* of that folder */
+	} items[MOST_LAYERS];
+};
+
+/* Takes the paths of layers from options, which are separated by commas, and cuts these into
+ * pieces. false: not all paths are known. */
+static bool take_layers(char *options, struct layers *layers)
+{
+	static const char *const names[] = {"lowerdir=", "lowerdir+=", "datadir+=", "upperdir="};
+	bool are_known = !strchr(options, '\\'); /* else a name has a comma or a colon */
+	char *option, *layer, *next = are_known ? options : NULL;
+
+	while ((option = strsep(&next, ",\n"))) {
+		char *paths = NULL;
+
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+			if (!strncmp(option, names[i], strlen(names[i])))
+				paths = option + strlen(names[i]);
+		while ((layer = strsep(&paths, ":"))) {
+			if (*layer == '/' && layers->n < MOST_LAYERS)
+				layers->items[layers->n++] =
+					(struct layer){.path = layer, .kind = MOUNT_LAYERED};
+			else
+				are_known &= !*layer;
+		}
+	}
+	return are_known;
+}
+
+/* Finds the layers that are below a mount of this folder and type. The root folder answers: a
+ * program was loaded from it. */
+static void place_layers(struct layers *layers, const char *folder, const char *type)
+{
+	const size_t len = strlen(folder);
+
+	for (size_t i = 0; i < layers->n; i++) {
+		struct layer *layer = &layers->items[i];
+
+		if (len < layer->best || !is_below(layer->path, folder))
+			continue;
+		layer->best = len;
+		layer->kind = len == 1 ? MOUNT_LOCAL : kind_of_type(type);
+	}
+}
+
+/* Returns the worst kind of layers, by the names of a list of mounts, which is read once. */
+static enum mount_kind kind_of_layers(const char *mountinfo, struct layers *layers, int *err)
+{
+	FILE *file = open_list(mountinfo, err);
+	enum mount_kind kind = MOUNT_LOCAL;
+	char *line = NULL, folder[PATH_MAX];
+	size_t size = 0;
+
+	for (size_t i = 0; i < layers->n; i++) {
+		layers->items[i].best = 0;
+		layers->items[i].kind = MOUNT_LAYERED;
+	}
 	while (file && getline(&line, &size, file) > 0) {
 		const char *type = strstr(line, " - ");
 
 		if (!type || sscanf(line, "%*d %*d %*s %*s %4095s", folder) != 1)
 			continue;
 		unescape(folder);
-		if (!is_below(path, folder) || strlen(folder) < best)
-			continue;
-		best = strlen(folder);
-		kind = best == 1 ? MOUNT_LOCAL : kind_of_type(type + 3);
+		place_layers(layers, folder, type + 3);
 	}
 	free(line);
 	if (file)
 		fclose(file);
+	for (size_t i = 0; i < layers->n; i++)
+		kind = worse(kind, layers->items[i].kind);
 	return kind;
 }
 
-/* Returns the kind that is more likely not to answer. */
-static enum mount_kind worse(enum mount_kind a, enum mount_kind b)
+/* Returns whether a process is in this process's namespace of users. */
+static bool is_of_our_users(const char *proc_root, pid_t pid)
 {
-	static const unsigned ranks[] = {[MOUNT_LOCAL] = 0,
-					 [MOUNT_NETWORK] = 1,
-					 [MOUNT_LAYERED] = 2,
-					 [MOUNT_UNKNOWN] = 3,
-					 [MOUNT_SERVED] = 4};
+	char path[PATH_MAX];
+	struct stat own, other;
 
-	return ranks[b] > ranks[a] ? b : a;
+	snprintf(path, sizeof(path), "%s/%d/ns/user", proc_root, (int)pid);
+	return !mount_stat_path("/proc/self/ns/user", &own) && !mount_stat_path(path, &other) &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-/* Returns the kind of an overlay of this process's mounts, by its options, which are separated by
- * commas. Cuts them into pieces. */
-static enum mount_kind kind_of_layers(char *options, int *err)
+/* Returns the kind of an overlay by its options, which it cuts into pieces. `where` and
+ * `mountinfo`: the list that it is in. */
+static enum mount_kind kind_of_overlay(char *options, const struct where *where,
+				       const char *mountinfo, int *err)
 {
-	static const char *const names[] = {"lowerdir=", "lowerdir+=", "datadir+=", "upperdir="};
-	enum mount_kind kind = MOUNT_LOCAL;
-	char *option, *layer, *next = options;
+	const bool is_own = !strcmp(mountinfo, OWN_MOUNTS);
+	struct layers layers = {0};
+	enum mount_kind kind;
+	char first[PATH_MAX];
+	bool are_known;
 
-	if (strchr(options, '\\')) /* a name with a comma or a colon */
+	if (!where->wants_layers)
 		return MOUNT_LAYERED;
-	while ((option = strsep(&next, ",\n"))) {
-		char *layers = NULL;
-
-		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-			if (!strncmp(option, names[i], strlen(names[i])))
-				layers = option + strlen(names[i]);
-		while ((layer = strsep(&layers, ":")))
-			if (*layer)
-				kind = worse(kind, *layer == '/' ? kind_of_path(layer, err)
-								 : MOUNT_LAYERED);
-	}
-	return kind;
+	if (!is_own && !is_of_our_users(where->proc_root, where->pid))
+		return MOUNT_FOREIGN;
+	are_known = take_layers(options, &layers);
+	kind = kind_of_layers(mountinfo, &layers, err);
+	if (is_own)
+		return are_known ? kind : worse(kind, MOUNT_LAYERED);
+	/* A container's overlay was mounted by a program outside, most likely by one that has the
+	 * mounts of the first process. */
+	snprintf(first, sizeof(first), "%s/1/mountinfo", where->proc_root);
+	return worse(worse(kind, kind_of_layers(first, &layers, err)), MOUNT_LAYERED);
 }
 
 /* --- a mount --------------------------------------------------------------------------------- */
@@ -222,7 +295,8 @@ static bool is_wanted(const char *line, const struct wanted *wanted)
 
 /* Finds a mount in a file like /proc/self/mountinfo, whose lines are
  * "36 35 8:1 / /mnt rw - fuseblk /dev/sda1 rw". */
-static enum mount_kind find(const char *mountinfo, const struct wanted *wanted, int *err)
+static enum mount_kind find(const struct where *where, const char *mountinfo,
+			    const struct wanted *wanted, int *err)
 {
 	enum mount_kind kind = MOUNT_UNKNOWN;
 	FILE *file = open_list(mountinfo, err);
@@ -235,8 +309,8 @@ static enum mount_kind find(const char *mountinfo, const struct wanted *wanted, 
 		if (!type || !is_wanted(line, wanted))
 			continue;
 		kind = kind_of_type(type + 3);
-		if (kind == MOUNT_LAYERED && !strcmp(mountinfo, OWN_MOUNTS))
-			kind = kind_of_layers(type + 3, err);
+		if (kind == MOUNT_LAYERED)
+			kind = kind_of_overlay(type + 3, where, mountinfo, err);
 	}
 	free(line);
 	if (file)
@@ -271,26 +345,26 @@ static bool is_in_memory(int fd)
 
 /* Does what mount_kind_of() does. *err is set if it is MOUNT_UNKNOWN for lack of memory or of
  * descriptors. */
-static enum mount_kind find_kind(int fd, const char *proc_root, pid_t pid, int *err)
+static enum mount_kind find_kind(int fd, const struct where *where, int *err)
 {
 	const int number = mount_of(fd, err);
 	struct wanted wanted = {.mount = number};
-	enum mount_kind kind = find(OWN_MOUNTS, &wanted, err);
+	enum mount_kind kind = find(where, OWN_MOUNTS, &wanted, err);
 	char path[PATH_MAX] = "";
 	struct stat stat;
 
-	if (pid > 0)
-		snprintf(path, sizeof(path), "%s/%d/mountinfo", proc_root, (int)pid);
+	if (where->pid > 0)
+		snprintf(path, sizeof(path), "%s/%d/mountinfo", where->proc_root, (int)where->pid);
 	if (kind == MOUNT_UNKNOWN && *path)
-		kind = find(path, &wanted, err);
+		kind = find(where, path, &wanted, err);
 	if (kind == MOUNT_UNKNOWN && (is_own_root(number, err) || is_in_memory(fd)))
 		return MOUNT_LOCAL;
 	if (kind != MOUNT_UNKNOWN || mount_stat(fd, &stat))
 		return kind;
 	/* Another mount of the same file system says what it is. */
 	wanted = (struct wanted){.mount = -1, .device = stat.st_dev};
-	kind = find(OWN_MOUNTS, &wanted, err);
-	return kind == MOUNT_UNKNOWN && *path ? find(path, &wanted, err) : kind;
+	kind = find(where, OWN_MOUNTS, &wanted, err);
+	return kind == MOUNT_UNKNOWN && *path ? find(where, path, &wanted, err) : kind;
 }
 
 /* Returns whether a file is on the file system of this process's root folder, which answers, or
@@ -304,19 +378,22 @@ static bool is_on_root(int fd)
 
 enum mount_kind mount_kind_of(int fd, const char *proc_root, pid_t pid)
 {
+	const struct where where = {proc_root, pid, .wants_layers = true};
 	int err = 0;
 
-	return is_on_root(fd) ? MOUNT_LOCAL : find_kind(fd, proc_root, pid, &err);
+	return is_on_root(fd) ? MOUNT_LOCAL : find_kind(fd, &where, &err);
 }
 
 int mount_check(int fd, const char *proc_root, pid_t pid)
 {
+	const struct where where = {proc_root, pid, .wants_layers = false};
 	int err = -ENOLINK;
 
-	switch (find_kind(fd, proc_root, pid, &err)) {
+	switch (find_kind(fd, &where, &err)) {
 	case MOUNT_LOCAL:
 	case MOUNT_NETWORK:
 	case MOUNT_LAYERED:
+	case MOUNT_FOREIGN:
 		return 0;
 	case MOUNT_SERVED:
 		return -EREMOTE;

@@ -17,7 +17,10 @@ enum mount_kind {
 	MOUNT_LOCAL,
 	MOUNT_NETWORK, /* NFS and the like: another machine answers */
 	MOUNT_SERVED,  /* a program answers (FUSE), or mounts something on demand (autofs) */
-	MOUNT_LAYERED, /* an overlay; its layers may be any of the above, as far as can be known */
+	MOUNT_LAYERED, /* an overlay of which no layer is known to be one of those above. Root of
+			* this process's namespace of users has mounted it. */
+	MOUNT_FOREIGN, /* an overlay that was mounted in another namespace of users, which anybody
+			* may do. Its layers may be any of the above. */
 	MOUNT_UNKNOWN, /* not in the lists of mounts: unmounted while files were in use, or seen by
 			* other processes alone. It may be any of the above. */
 };
@@ -25,11 +28,11 @@ enum mount_kind {
 /* Returns the kind of the mount of a file, of which `fd` may be an O_PATH descriptor. The mount is
  * looked for among those of this process, then of process `pid` (0: none), below `proc_root`. If
  * neither has it, another mount of the same file system says what it is. An overlay has the worst
- * kind of its layers. */
+ * kind of its layers, as far as it is known. */
 enum mount_kind mount_kind_of(int fd, const char *proc_root, pid_t pid);
 
 /* Returns 0 if a file may be opened and read as far as its mount is concerned: MOUNT_LOCAL,
- * MOUNT_NETWORK or MOUNT_LAYERED. -EREMOTE: MOUNT_SERVED; -ENOLINK: MOUNT_UNKNOWN; -EMFILE, -ENFILE
+ * MOUNT_NETWORK or an overlay. -EREMOTE: MOUNT_SERVED; -ENOLINK: MOUNT_UNKNOWN; -EMFILE, -ENFILE
  * or -ENOMEM: the lists of mounts could not be read. */
 int mount_check(int fd, const char *proc_root, pid_t pid);
 

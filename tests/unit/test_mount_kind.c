@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -155,6 +156,70 @@ static void test_overlays(void **state)
 	rmdir(below("second"));
 }
 
+/* Mounts an overlay in a mount namespace of its own, and waits to be killed. */
+static void hide_overlay(int flags, const int *pipe_fds)
+{
+	char options[256], over[64];
+	char is_mounted;
+
+	snprintf(over, sizeof(over), "%s/over", folder);
+	snprintf(options, sizeof(options), "lowerdir=%s/first:%s/second", folder, folder);
+	is_mounted = !unshare(CLONE_NEWNS | flags) &&
+		     !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+		     !mount("over", over, "overlay", 0, options);
+	if (write(pipe_fds[1], &is_mounted, 1) != 1)
+		_exit(1);
+	pause();
+	_exit(0);
+}
+
+/* Returns the kind of an overlay that this process does not see; -1: it could not be mounted. */
+static int kind_of_hidden(int flags)
+{
+	char path[96], is_mounted = 0;
+	int fds[2], fd, kind = -1;
+	pid_t child;
+
+	assert_int_equal(pipe(fds), 0);
+	child = fork();
+	if (!child)
+		hide_overlay(flags, fds);
+	assert_int_equal(read(fds[0], &is_mounted, 1), 1);
+	snprintf(path, sizeof(path), "/proc/%d/root%s/over", (int)child, folder);
+	fd = is_mounted ? open(path, O_PATH | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		kind = (int)mount_kind_of(fd, "/proc", child);
+		assert_int_equal(mount_check(fd, "/proc", child), 0);
+		close(fd);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(fds[0]);
+	close(fds[1]);
+	return kind;
+}
+
+/* Of an overlay that only others see, it counts whether root has mounted it. */
+static void test_hidden_overlays(void **state)
+{
+	static const char *const names[] = {"first", "second", "over"};
+	int by_root, by_user;
+	(void)state;
+
+	if (device < 0)
+		skip();
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(mkdir(below(names[i]), 0755), 0);
+	by_root = kind_of_hidden(0);
+	by_user = kind_of_hidden(CLONE_NEWUSER);
+	for (size_t i = 0; i < 3; i++)
+		rmdir(below(names[i]));
+	assert_true(by_root < 0 || by_root == MOUNT_LAYERED);
+	assert_true(by_user < 0 || by_user == MOUNT_FOREIGN);
+	if (by_root < 0 || by_user < 0)
+		skip();
+}
+
 /* Without descriptors nothing is known of a mount, and the error says so. */
 static void test_no_descriptors(void **state)
 {
@@ -295,6 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_overlays),
+		cmocka_unit_test(test_hidden_overlays),
 		cmocka_unit_test(test_no_descriptors),
 		cmocka_unit_test(test_root_is_no_mount),
 		cmocka_unit_test(test_stat_does_not_ask),

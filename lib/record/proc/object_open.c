@@ -183,17 +183,25 @@ static int open_verified(const struct search *s, const struct candidate *c, int 
 	return 0;
 }
 
+/* Returns whether a candidate may be opened without waiting for ever. */
+static bool is_answered(const struct search *s, const struct candidate *c)
+{
+	const enum mount_kind kind = mount_kind_of(c->fd, s->proc_root, s->pid);
+
+	return kind == MOUNT_LOCAL || kind == MOUNT_LAYERED;
+}
+
 /* Opens a candidate for reading. On a mount that may not answer, the opener gives a copy. Returns a
  * descriptor, with the candidate's state, or -errno. */
 static int open_candidate(const struct search *s, const struct candidate *c, struct stat *ret_st)
 {
 	int fd;
 
-	if (s->opener->fetch && mount_kind_of(c->fd, s->proc_root, s->pid) != MOUNT_LOCAL) {
+	if (s->opener->fetch && !is_answered(s, c)) {
 		fd = mount_stat(c->fd, ret_st);
 		return fd ? fd : s->opener->fetch(s->opener->arg, c->fd, ret_st, s->pid);
 	}
-	fd = mount_check(c->fd, s->proc_root, s->pid);
+	fd = s->opener->fetch ? 0 : mount_check(c->fd, s->proc_root, s->pid);
 	if (!fd)
 		fd = named_file_reopen(c->fd);
 	if (fd >= 0 && fstat(fd, ret_st)) {
