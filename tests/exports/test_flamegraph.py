@@ -127,6 +127,9 @@ def test_flamegraph_diff():
     page.until_text("#tip", "before 10 samples, after 55 samples")
     base = page.browser.run("return document.getElementById('before').selectedOptions[0].textContent")
     check(base.endswith("small.db"), "what it is compared with", base)
+    page.click("#tab-flame")
+    check(page.text("#total").startswith("cpu: 100 "), "the flame graph of what is compared", page.text("#total"))
+    check(page.browser.run("return window.stackd.app.tabs.flame.tab.tree.name(1)").startswith("command "), "commands")
     page.check_quiet()
 
 

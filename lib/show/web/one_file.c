@@ -149,6 +149,7 @@ static void put_others(struct one_file_maker *m)
 {
 	static const char *const more[] = {"wakers", "heap", "regions"};
 	const struct web_parameter none = {0}, minimum = {"minimum", m->minimum};
+	const bool is_flame = strcmp(m->file->tab, "flame") == 0;
 
 	put_answer(m, "lanes",
 		   (const struct web_parameter[]){{"recording", m->recording},
@@ -162,7 +163,10 @@ static void put_others(struct one_file_maker *m)
 	put_about(m, "functions", m->metric, (struct web_parameter){"limit", "2000"}, none, false);
 	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++)
 		put_about(m, more[i], NULL, none, none, false);
-	if (m->file->by || strcmp(m->file->tab, "flame") != 0)
+	if (m->file->by && !is_flame) /* the state names it, so the Flame graph tab asks for it */
+		put_about(m, "tree", m->metric, (struct web_parameter){"by", m->file->by}, minimum,
+			  false);
+	if (m->file->by || !is_flame)
 		put_about(m, "tree", m->metric, minimum, none, false);
 	put_about(m, "tree", m->metric, (struct web_parameter){"direction", "callers"}, minimum,
 		  false);

@@ -21,8 +21,8 @@ const char *one_file_page(void);
 struct one_file {
 	const struct web_source *source; /* with `given` */
 	const char *tab;		 /* "flame", "difference" or "fold" */
-	const char *by;			 /* flame: the parts next to the root; NULL: none */
-	const char *region;		 /* fold */
+	const char *by;		 /* the parts next to the root of the flame graph; NULL: none */
+	const char *region;	 /* fold */
 	double minimum;		 /* frames with a smaller share are left out; 0: as many as fit */
 	bool is_bottom;		 /* the root of flame graphs is at the bottom */
 	uint64_t from_ns, to_ns; /* the selected time since the begin; to_ns 0: all of it */
