@@ -13,7 +13,9 @@ import shutil
 from harness import DONE, ROOT, STACKCTL, STACKD, Skip, check, live, run, scratch
 
 FOLDER = os.path.join(ROOT, "docs", "find")
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+# More processes than CPUs: what Open MPI 5 heeds has another name.
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+           "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 
 
 def commands_of(page):
