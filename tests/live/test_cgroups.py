@@ -114,8 +114,8 @@ def check_units(store, pid, lost):
 
 
 def check_cgroups(*target):
-    """Every sample has the unit that its thread was in at that time. `target`: the whole machine, or {}: the cgroup
-    that all of these are in."""
+    """Every sample has the unit that its thread was in at that time. `target`: the whole machine, whose other programs
+    may fill the ring, or {}: the cgroup that all of these are in, of which nothing may be lost."""
     with scratch() as folder, slices() as make, contextlib.ExitStack() as stack:
         store, before = folder + "/s.db", make("/before.service")
         second = os.path.dirname(before) + "/second.scope"
@@ -141,6 +141,7 @@ def check_cgroups(*target):
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
         lost = Recording(store).stats()["lost"]
+        check(lost == 0 or "--all" in target, "lost", lost)
         check_units(store, process.pid, lost)
         samples = Recording(store).samples("--comm", "chain")
         whole = json.loads(run(STACKCTL, "report", "-i", store, "--json", "--comm", "chain").out)
