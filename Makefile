@@ -486,7 +486,7 @@ install: all man $(call has,tags,install-tags)
 	install -d $(DESTDIR)$(PREFIX)/share/doc/stackd/docs/find
 	install -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/stackd
 	install -m 0644 $(wildcard docs/*.md) docs/flamegraph.svg $(DESTDIR)$(PREFIX)/share/doc/stackd/docs
-	install -m 0644 $(wildcard docs/find/*) $(DESTDIR)$(PREFIX)/share/doc/stackd/docs/find
+	install -m 0644 $(wildcard docs/find/*.md docs/find/*.c) $(DESTDIR)$(PREFIX)/share/doc/stackd/docs/find
 	$(B)/stackctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/stackctl
 	$(B)/stackctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_stackctl
 	install -D -m 0644 $(B)/libstackalloc.so $(DESTDIR)$(PREFIX)/lib/stackd/libstackalloc.so
