@@ -114,12 +114,14 @@ static void show_wrong(const struct caller_check *c, uint32_t caller, uint32_t c
 
 /* Verdicts besides those of callflow_step.h, for which the path is cut before the step:
  *   NOT_YET   the step cannot be judged yet;
- *   UNPROVEN  the step is a guess, and the code does not show that it is right. */
+ *   UNPROVEN  the step is a guess, and the code does not show that it is right;
+ *   UNREAD    the step is a guess, and the code was not looked at, or cannot be read yet. */
 #define NOT_YET	 CALLFLOW_STEP_COUNT
 #define UNPROVEN (CALLFLOW_STEP_COUNT + 1)
+#define UNREAD	 (CALLFLOW_STEP_COUNT + 2)
 
 /* Verdicts that hold only until the next caller_check_tick(). */
-enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED };
+enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED, DOUBT_UNREAD };
 
 /* Checks steps of `asked`, from the first one on, as many as the CPU time that is left allows.
  * Returns how many of *ret_verdicts are set. */
@@ -181,8 +183,15 @@ static bool is_shared(const struct caller_check *c, uint32_t number)
 	return c->with.jit && jit_tracker_is_shared(c->with.jit, object_of(c, l), l->offset);
 }
 
-/* Turns the result of a check into the step's verdict: CALLFLOW_STEP_... or NOT_YET. 0 or
- * -ENOMEM. */
+/* Returns the verdict on a step by frame pointer out of a file's code that a check gives. */
+static uint32_t weigh_guess(uint32_t found)
+{
+	if (found == CALLFLOW_STEP_UNCHECKED)
+		return UNREAD;
+	return found == CALLFLOW_STEP_PROBABLE ? UNPROVEN : found;
+}
+
+/* Turns the result of a check into the step's verdict. 0 or -ENOMEM. */
 static int conclude(struct caller_check *c, const struct step *step, struct walks_verdict found,
 		    uint32_t *ret_verdict)
 {
@@ -200,8 +209,8 @@ static int conclude(struct caller_check *c, const struct step *step, struct walk
 		show_wrong(c, step->caller, step->callee);
 	else if (step->may_be_bare)
 		*ret_verdict = weigh(c, step, found.frame, *ret_verdict);
-	else if (*ret_verdict == CALLFLOW_STEP_PROBABLE && is_guess(c, step))
-		*ret_verdict = UNPROVEN;
+	else if (is_guess(c, step))
+		*ret_verdict = weigh_guess(*ret_verdict);
 	return err;
 }
 
@@ -236,6 +245,8 @@ static int keep(struct caller_check *c, const struct step *step, uint32_t verdic
 
 	if (verdict == NOT_YET)
 		return int_map_set(&c->doubted, key_of(step), at | DOUBT_NOT_YET);
+	if (verdict == UNREAD)
+		return int_map_set(&c->doubted, key_of(step), at | DOUBT_UNREAD);
 	if (verdict == CALLFLOW_STEP_UNCHECKED && step->may_be_bare)
 		return int_map_set(&c->doubted, key_of(step), at | DOUBT_UNCHECKED);
 	if (verdict == CALLFLOW_STEP_WRONG && is_made)
@@ -245,17 +256,24 @@ static int keep(struct caller_check *c, const struct step *step, uint32_t verdic
 
 static uint32_t verdict_of(enum doubt doubt)
 {
-	if (doubt == DOUBT_WRONG)
-		return CALLFLOW_STEP_WRONG;
-	return doubt == DOUBT_NOT_YET ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
+	static const uint32_t verdicts[] = {
+		[DOUBT_WRONG] = CALLFLOW_STEP_WRONG,
+		[DOUBT_NOT_YET] = NOT_YET,
+		[DOUBT_UNCHECKED] = CALLFLOW_STEP_UNCHECKED,
+		[DOUBT_UNREAD] = UNREAD,
+	};
+
+	return verdicts[doubt];
 }
 
-/* Returns the counter of a verdict. NOT_YET counts as unchecked, UNPROVEN as probable. */
+/* Returns the counter of a verdict. NOT_YET and UNREAD count as unchecked, UNPROVEN as probable. */
 static uint64_t *count_of(struct caller_check *c, uint32_t verdict)
 {
 	if (verdict == UNPROVEN)
 		verdict = CALLFLOW_STEP_PROBABLE;
-	return &c->counts[verdict == NOT_YET ? CALLFLOW_STEP_UNCHECKED : verdict];
+	else if (verdict == NOT_YET || verdict == UNREAD)
+		verdict = CALLFLOW_STEP_UNCHECKED;
+	return &c->counts[verdict];
 }
 
 /* Returns the reason for which a path ends before a step; STACKD_END_ENTRY: the verdict is no
@@ -268,14 +286,15 @@ static enum stackd_end_reason reason_of(uint32_t verdict)
 	case NOT_YET:
 		return STACKD_END_RUNTIME_CODE;
 	case UNPROVEN:
+	case UNREAD:
 		return STACKD_END_NO_RECIPE;
 	default:
 		return STACKD_END_ENTRY;
 	}
 }
 
-/* Cuts the path before a step whose verdict is WRONG, NOT_YET or UNPROVEN. Of several such steps,
- * the one nearest to the leaf counts. */
+/* Cuts the path before a step whose verdict is a reason for that. Of several such steps, the one
+ * nearest to the leaf counts. */
 static void cut(struct path *path, size_t at, uint32_t verdict)
 {
 	enum stackd_end_reason reason = reason_of(verdict);
@@ -287,18 +306,22 @@ static void cut(struct path *path, size_t at, uint32_t verdict)
 }
 
 /* Leaves a step unchecked until it occurs again. Its verdict before the last tick still holds, if
- * it had one; if not, and the step followed a frame pointer out of JIT code, cuts the path before
- * it. */
+ * it had one; if not, and the step followed a frame pointer out of JIT code or is a guess, cuts the
+ * path before it. */
 static void postpone(struct caller_check *c, const struct asked *asked, struct path *path)
 {
-	uint32_t verdict = asked->step.may_be_bare ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
+	uint32_t verdict = asked->before;
 
+	if (verdict == INT_MAP_NONE && asked->step.may_be_bare)
+		verdict = NOT_YET;
+	else if (verdict == INT_MAP_NONE && is_guess(c, &asked->step))
+		verdict = UNREAD;
 	c->postponed++;
-	cut(path, asked->step.at, asked->before != INT_MAP_NONE ? asked->before : verdict);
+	cut(path, asked->step.at, verdict);
 }
 
 /* Counts and keeps the verdict that a check gives, and cuts the path before the step if the verdict
- * is WRONG or NOT_YET. 0 or -ENOMEM. */
+ * is a reason for that. 0 or -ENOMEM. */
 static int settle(struct caller_check *c, const struct asked *asked, struct walks_verdict found,
 		  struct path *path)
 {
@@ -359,8 +382,8 @@ static bool is_known(const struct caller_check *c, const struct step *step, uint
 	return doubted >> 2 == (c->ticks & UINT32_MAX >> 2);
 }
 
-/* Takes a step of a path: if it has a verdict, cuts the path if that is WRONG or NOT_YET; else adds
- * it to the steps that check_asked() will check. 0 or -ENOMEM. */
+/* Takes a step of a path: if it has a verdict, cuts the path if that is a reason for it; else adds
+ * the step to those that check_asked() will check. 0 or -ENOMEM. */
 static int take_step(struct caller_check *c, const struct step *step, struct path *path)
 {
 	uint32_t verdict, before;

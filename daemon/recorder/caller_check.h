@@ -15,15 +15,16 @@
  *
  * A step by the frame pointer out of a file's code is a guess: no source has a rule for that code,
  * so nothing shows that it keeps a frame pointer. The path ends before it unless the call is
- * confirmed.
+ * confirmed: also if the caller's code cannot be read, which is tried again after each
+ * caller_check_tick(), and if the check is postponed.
  *
  * JIT code may be read before all of it is written, and a call in it may be patched later. So a
  * wrong step there is checked again after each caller_check_tick().
  *
  * A hostile program can have very many pairs, and code that takes long to follow. So checks have a
  * budget of CPU time: CALLER_CHECK_EARNED_NS for each path, saved up to CALLER_CHECK_SAVED_NS. When
- * the budget is used up, a step with a new pair is taken unchecked, counts as postponed, and is
- * checked when the pair comes again.
+ * the budget is used up, the check of a new pair is postponed until the pair comes again. Until
+ * then the path ends before the step if it followed a frame pointer; other steps are taken.
  */
 #ifndef RECORDER_CALLER_CHECK_H
 #define RECORDER_CALLER_CHECK_H

@@ -40,7 +40,7 @@ static struct fixture {
 	struct path path;
 	struct stackd_header record;
 	uint64_t now_ns, check_ns;
-	bool is_kernels;
+	bool is_kernels, is_unreadable;
 	uint32_t outer, middle, other, leaf, leaf_2; /* locations */
 } f;
 
@@ -89,7 +89,7 @@ static size_t read_memory(void *arg, pid_t pid, uint64_t address, uint64_t befor
 	(void)arg;
 	(void)before;
 	(void)after;
-	if (pid != PID || address - CODE >= sizeof(memory))
+	if (pid != PID || address - CODE >= sizeof(memory) || f.is_unreadable)
 		return 0;
 	memcpy(bytes, memory, sizeof(memory));
 	*ret_start = CODE;
@@ -305,7 +305,7 @@ static void steps_that_are_not_checked(void **state)
 /* A pair that there is no time for is taken as it is, and judged when it is met again. */
 static void budget_is_kept(void **state)
 {
-	const uint32_t path[] = {f.outer, f.other, f.leaf};
+	const uint32_t path[] = {f.outer, f.other, f.leaf_2};
 	uint32_t frames[8];
 
 	(void)state;
@@ -318,6 +318,23 @@ static void budget_is_kept(void **state)
 	assert_int_equal(take(0, path, 3, frames), 2);
 	assert_counts(1, 1);
 	assert_int_equal(caller_check_counts(f.steps).postponed, 2);
+}
+
+/* But a guess that there is no time for is not taken until it is confirmed. */
+static void guess_is_postponed(void **state)
+{
+	const uint32_t path[] = {f.outer, f.middle, f.leaf};
+	uint32_t frames[8];
+
+	(void)state;
+	f.check_ns = CALLER_CHECK_SAVED_NS + CALLER_CHECK_EARNED_NS * 3 / 2;
+	for (uint64_t turn = 1; turn <= 2; turn++) {
+		assert_int_equal(take(0, path, 3, frames), 1);
+		assert_int_equal(f.path.cut_reason, STACKD_END_NO_RECIPE);
+		assert_int_equal(caller_check_counts(f.steps).postponed, turn);
+	}
+	assert_int_equal(take(0, path, 3, frames), 3);
+	assert_counts(2, 0);
 }
 
 /* --- code made at run time ------------------------------------------------------------------- */
@@ -455,6 +472,31 @@ static void frame_pointer_out_of_untold_code(void **state)
 	assert_int_equal(take(0, path, 2, frames), 1);
 }
 
+/* A guess is not taken if its caller's code cannot be read, which is tried again. */
+static void guess_from_unread_code(void **state)
+{
+	const uint32_t path[] = {made_location(8, true), made_location(37, true), f.leaf};
+	struct caller_check_counts before;
+	uint32_t frames[8];
+
+	(void)state;
+	add_code();
+	memcpy(memory + 32, calls_any, sizeof(calls_any));
+	f.is_unreadable = true;
+	for (int turn = 0; turn < 2; turn++) {
+		assert_int_equal(take(0, path, 3, frames), 1);
+		assert_int_equal(f.path.cut, 2);
+		assert_int_equal(f.path.cut_reason, STACKD_END_NO_RECIPE);
+	}
+	before = caller_check_counts(f.steps);
+	f.is_unreadable = false;
+	walks_tick(f.walks);
+	caller_check_tick(f.steps);
+	assert_int_equal(take(0, path, 3, frames), 1);
+	assert_int_equal(caller_check_counts(f.steps).unchecked, before.unchecked - 1);
+	assert_int_equal(caller_check_counts(f.steps).probable, before.probable + 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -467,10 +509,12 @@ int main(void)
 		T(return_address_in_doubt),
 		T(steps_that_are_not_checked),
 		T(budget_is_kept),
+		T(guess_is_postponed),
 		T(code_written_later),
 		T(frame_pointer_out_of_bare_code),
 		T(frame_pointer_out_of_unread_code),
 		T(frame_pointer_out_of_untold_code),
+		T(guess_from_unread_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
