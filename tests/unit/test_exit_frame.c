@@ -64,6 +64,7 @@ CODE(at_hand);
 CODE(tail_calls);
 CODE(uneven);
 CODE(uneven_loop);
+CODE(resets_first);
 
 __asm__("	.data\n" /* it has addresses */
 	"code_start:\n"
@@ -87,6 +88,17 @@ __asm__("	.data\n" /* it has addresses */
 	"	jne uneven_loop\n"
 	"	mov %rbp, %rsp\n"
 	"	pop %rbp\n"
+	"	ret\n"
+	/* The path that is followed first sets the stack pointer; the other one has another. */
+	"resets_first:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	test %eax, %eax\n"
+	"	je 1f\n"
+	"	mov %rbp, %rsp\n"
+	"	jmp 2f\n"
+	"1:	push %rax\n"
+	"2:	pop %rbp\n"
 	"	ret\n"
 	/* As Java's stub for exceptions of compiled methods. */
 	"hands_on:\n"
@@ -554,6 +566,7 @@ static void nothing(void **state)
 	assert_false(find(disagrees, &rule));
 	assert_false(find(never, &rule));
 	assert_false(find(pushes_by_turns, &rule));
+	assert_false(find(resets_first, &rule));
 	assert_false(find(in_pops, &rule));
 	assert_false(find(jumps_by_return, &rule));
 	assert_false(find(replaces, &rule));

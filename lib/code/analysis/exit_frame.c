@@ -420,26 +420,34 @@ static void add_way(struct exits *e, const struct way *w, uint64_t at)
 	e->ways[e->way_count++].at = at;
 }
 
-#define DEPTH_LOST 1 /* the stack pointer is not known */
+/* A path's stack pointer as a number: DEPTH_LOST, if it is not known; else at least DEPTH_LEAST,
+ * with two bits that say whether it is reset, and whether the frame pointer is its base. */
+#define DEPTH_LOST  1
+#define DEPTH_BASE  1
+#define DEPTH_RESET 2
+#define DEPTH_LEAST 4
 
-/* Returns a number, at least DEPTH_LOST, for a path's stack pointer; its lowest bit says which
- * register is the base. */
 static uint32_t depth_of(const struct way *w)
 {
 	uint32_t words = (uint32_t)(w->sp / 8) & INT32_MAX >> 2;
 
-	return w->is_lost ? DEPTH_LOST : 2 + 2 * words + (w->base == INSN_FP);
+	if (w->is_lost)
+		return DEPTH_LOST;
+	return DEPTH_LEAST * (1 + words) + (w->is_reset ? DEPTH_RESET : 0) +
+	       (w->base == INSN_FP ? DEPTH_BASE : 0);
 }
 
 static bool are_different(uint32_t a, uint32_t b)
 {
-	return a > DEPTH_LOST && b > DEPTH_LOST && (a & 1) == (b & 1) && a != b;
+	return a >= DEPTH_LEAST && b >= DEPTH_LEAST && (a & DEPTH_BASE) == (b & DEPTH_BASE) &&
+	       a / DEPTH_LEAST != b / DEPTH_LEAST;
 }
 
 /* Returns whether a path is the first that reaches its instruction. If a second one has another
  * stack pointer there, it has been through a loop that moves it, or past a call that takes words
  * off the stack. Then the search fails, since the distance to the frame's end is not known, unless
- * all paths to returns set the stack pointer from the frame pointer later. */
+ * none of the two has set the stack pointer from the frame pointer yet, and all paths to returns do
+ * so later. */
 static bool is_first(struct exits *e, const struct way *w)
 {
 	const uint32_t depth = depth_of(w);
@@ -448,7 +456,7 @@ static bool is_first(struct exits *e, const struct way *w)
 	if (int_map_enter(&e->seen, w->at, 0, &before))
 		return false;
 	if (are_different(before, depth)) {
-		e->has_failed |= w->is_reset;
+		e->has_failed |= ((before | depth) & DEPTH_RESET) != 0;
 		e->is_uneven = true;
 	}
 	return !before && !int_map_set(&e->seen, w->at, depth);
