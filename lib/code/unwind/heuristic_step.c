@@ -300,11 +300,13 @@ static bool step_by_ways(struct walk_run *run, const struct stackd_rule *rule)
  * return address, if it is JIT code whose return shows that. Functions of C take none. */
 static uint64_t taken_by_callee(const struct walk_run *run)
 {
-	const struct walk_frame *callee = &run->frames[run->count - 2];
+	const struct walk_frame *callee;
 	struct stackd_rule rule;
 
-	if (run->at.walk.is_exact || run->count < 2 || !callee->object ||
-	    callee->object->kind != OBJECT_JIT ||
+	if (run->at.walk.is_exact || run->count < 2)
+		return 0;
+	callee = &run->frames[run->count - 2];
+	if (!callee->object || callee->object->kind != OBJECT_JIT ||
 	    !runtime_code_exit(run->code, run->in->pid, callee->address, &rule))
 		return 0;
 	return 8 * (uint64_t)EXIT_FRAME_REMOVES(&rule);
