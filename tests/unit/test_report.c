@@ -676,6 +676,33 @@ static void test_idle(void **state)
 	}
 }
 
+/* Where an interpreter has no functions, the reason is told: nobody asked for them, or they are not
+ * read. */
+static void test_hint_of_interpreter(void **state)
+{
+	struct report_options options = {0};
+
+	(void)state;
+	for (uint64_t unread = 0; unread < 2; unread++) {
+		struct recording r = fake_recording();
+		uint32_t object = add_object(&r, OBJECT_ELF, "/bin/python3");
+		uint32_t thread = add_thread(&r, add_process(&r, 1, "python3"), 1, "python3");
+		uint32_t eval = add_function(&r, object, 0x10, true, "_PyEval_EvalFrameDefault");
+		struct store_reader *f;
+		char *text;
+
+		add_samples(&r, thread, add_node(&r, 0, eval), STACKD_END_ENTRY, 100);
+		add_counter(&r, "interpreters_unread", unread);
+		f = fake_reader(&r);
+		text = written(f, report_write_text, &options);
+		assert_int_equal(strstr(text, "\n# hint: 'stackd' without --no-managed") != NULL,
+				 !unread);
+		assert_int_equal(strstr(text, "of Python: see docs/PYTHON.md\n") != NULL, unread);
+		free(text);
+		fake_free(f);
+	}
+}
+
 static void test_failing_output(void **state)
 {
 	struct store_reader *f = fake_small();
@@ -718,6 +745,7 @@ int main(void)
 		cmocka_unit_test(test_conservation_without_waking),
 		cmocka_unit_test(test_no_conservation),
 		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_hint_of_interpreter),
 		cmocka_unit_test(test_failing_output),
 	};
 

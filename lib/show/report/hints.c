@@ -106,6 +106,19 @@ static void hint_waits(struct hints *h, uint64_t series)
 	hint(h, text);
 }
 
+/* Tells why there are no functions of Python. */
+static void hint_python(struct hints *h)
+{
+	uint64_t unread;
+
+	if (report_header_counter(profile_tables(h->profile), "interpreters_unread", &unread) &&
+	    unread)
+		hint(h, "stackd does not read the functions of this version or build of Python: "
+			"see docs/PYTHON.md");
+	else
+		hint(h, "'stackd' without --no-managed records the functions of Python");
+}
+
 /* Tells which file has most of the samples without names. */
 static void hint_names(struct hints *h, const struct leaves *leaves)
 {
@@ -151,7 +164,7 @@ int hints_put(struct profile *profile, struct buf *b)
 		     "erl with +JPperf true; for Java, jcmd PID Compiler.perfmap before the end");
 	if ((double)leaves.python > INTERPRETER * (double)leaves.all &&
 	    !has_managed(profile_tables(profile)))
-		hint(&h, "'stackd' without --no-managed records the functions of Python");
+		hint_python(&h);
 	hint_names(&h, &leaves);
 	free(leaves.unnamed);
 	return 0;
