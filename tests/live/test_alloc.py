@@ -17,7 +17,7 @@ from test_outages import Talker, wait_said
 PROGRAM = os.path.join(WORKLOADS, "allocs")
 SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "workloads")
 LIBRARY = os.path.join(os.path.dirname(os.path.realpath(STACKD)), "libstackalloc.so")
-ROUNDS, DISTANCE = 2000, 65536
+ROUNDS, DISTANCE, USUAL_DISTANCE = 2000, 65536, 512 << 10
 PARENTS = {"small": "one", "medium": "one", "large": "one", "huge": "other", "aligned": "other",
            "resized": "other", "handed_over": "threads", "in_child": "forks"}
 
@@ -75,8 +75,8 @@ def check_sum(what, is_, truth, far):
     check(abs(is_ - truth) <= far, "%s: %d, not %d +- %d" % (what, is_, truth, far))
 
 
-def check_estimates(recording, text):
-    check_amounts(recording, text)
+def check_estimates(recording, text, distance=DISTANCE):
+    check_amounts(recording, text, distance)
     counters = recording.stats()["counters"]
     check(counters["allocations"] + counters["frees"] == counters["regions_received"] > 1000, "lost",
           counters)
@@ -87,10 +87,14 @@ def check_estimates(recording, text):
 
 @live
 def test_alloc_command():
-    """A command, which stackd preloads the library into, and its child."""
+    """A command, which stackd preloads the library into, and its children. With --full, its CPU time and its waits
+    are recorded as well."""
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "--alloc=%d" % DISTANCE, "--", PROGRAM, ROUNDS)
-        check_estimates(recording, result.out)
+        recording, result = record(folder + "/s.db", "--full", "--wait-mean=0", "--", "sh", "-c",
+                                   "%s %d; sleep 0.02" % (PROGRAM, ROUNDS))
+        check_estimates(recording, result.out, USUAL_DISTANCE)
+        check(recording.stats()["samples"] > 0, "CPU time")
+        check("[sleep]" in recording.text("report", "--view", "wakers"), "waits, with who ended them")
 
 
 CONSTRUCTORS = """

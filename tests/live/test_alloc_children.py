@@ -8,9 +8,8 @@ import re
 
 from chance import farthest
 from harness import NO_SAMPLING, WORKLOADS, check, live, record, scratch
-from test_alloc import DISTANCE, check_sum, hit
+from test_alloc import DISTANCE, USUAL_DISTANCE, check_sum, hit
 
-USUAL_DISTANCE = 512 << 10  # of a child that was not told the distance
 WITHOUT = ("emptied", "below_emptied", "replaced")  # ways that do not pass LD_PRELOAD on
 OF_PARENT = ("parent", "lend", "borrowed")  # whose blocks are in the parent's memory
 
@@ -39,6 +38,7 @@ def check_children(recording, said, without=(), told=True):
     check(len(said) == 12, "the workload", said)
     allocated, heap = (sums_by(recording, metric, said) for metric in ("alloc.bytes", "heap.live"))
     for name, (blocks, live_blocks, size) in said.items():
+        # A child with a changed environment is not told the distance.
         distance = DISTANCE if told or name != "changed" else USUAL_DISTANCE
         heard = 0 if name in without else 1
         check_blocks(name, allocated[name], blocks * heard, size, distance)
