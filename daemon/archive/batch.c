@@ -27,9 +27,12 @@ void batch_empty(struct batch *b)
 		free((char *)b->lines[i].function);
 		free((char *)b->lines[i].file);
 	}
+	for (size_t i = 0; i < b->n_locations; i++)
+		object_end_await(b->located[i], 1);
 	free(b->lines);
 	free(b->objects);
 	free(b->locations);
+	free(b->located);
 	free(b->processes);
 	free(b->threads);
 	free(b->cgroups);

@@ -35,6 +35,8 @@ struct batch_record {
 struct batch {
 	const struct object **objects;
 	struct store_location *locations;
+	const struct object **located;	 /* for each location its object, which awaits its name
+					  * (object_await_names()) as long as the batch lives */
 	struct store_line *lines;	 /* of managed code, with strings of their own */
 	struct store_process *processes; /* with strings of their own */
 	struct store_thread *threads;	 /* with strings of their own */

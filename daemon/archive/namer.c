@@ -27,6 +27,7 @@
 struct input {
 	VEC(const struct object *) objects;
 	VEC(struct store_location) locations;
+	VEC(const struct object *) located; /* as in struct batch */
 	const struct kallsyms *ksyms;
 };
 
@@ -169,8 +170,11 @@ static void close_schedule(struct namer *n)
 
 static void free_input(struct input *input)
 {
+	for (size_t i = 0; i < input->located.count; i++)
+		object_end_await(input->located.items[i], 1);
 	free(input->objects.items);
 	free(input->locations.items);
+	free(input->located.items);
 	*input = (struct input){0};
 }
 
@@ -331,12 +335,16 @@ void namer_free(struct namer *n)
 static int append(struct input *input, const struct batch *b)
 {
 	if (VEC_RESERVE(&input->objects, b->n_objects) ||
-	    VEC_RESERVE(&input->locations, b->n_locations))
+	    VEC_RESERVE(&input->locations, b->n_locations) ||
+	    VEC_RESERVE(&input->located, b->n_locations))
 		return -ENOMEM;
 	for (size_t i = 0; i < b->n_objects; i++)
 		input->objects.items[input->objects.count++] = b->objects[i];
-	for (size_t i = 0; i < b->n_locations; i++)
+	for (size_t i = 0; i < b->n_locations; i++) {
 		input->locations.items[input->locations.count++] = b->locations[i];
+		input->located.items[input->located.count++] = b->located[i];
+		object_await_names(b->located[i], 1);
+	}
 	return 0;
 }
 

@@ -165,12 +165,15 @@ static int take_locations(struct outbox *o, struct batch *b)
 	uint32_t count = location_count(o->from.locations);
 
 	b->locations = calloc(count - o->sent.locations + 1, sizeof(*b->locations));
+	b->located = calloc(count - o->sent.locations + 1, sizeof(const struct object *));
 	b->lines = calloc(count - o->sent.locations + 1, sizeof(*b->lines));
-	if (!b->locations || !b->lines)
+	if (!b->locations || !b->located || !b->lines)
 		return -ENOMEM;
 	for (; o->sent.locations < count; o->sent.locations++) {
 		const struct location *l = location_at(o->from.locations, o->sent.locations);
 
+		b->located[b->n_locations] = object_table_at(o->from.objects, l->object);
+		object_await_names(b->located[b->n_locations], 1);
 		b->locations[b->n_locations++] = (struct store_location){
 			.number = o->sent.locations,
 			.object = o->rows.items[l->object] - 1,

@@ -138,9 +138,9 @@ struct batch *recorder_take_batch(struct recorder *r)
 
 	recorder_paths_trim(&r->paths);
 	recorder_files_count(&r->files);
-	if (r->files.open)
-		open_files_look(r->files.open, clock_ns(CLOCK_MONOTONIC));
 	batch = outbox_take(r->outbox);
+	if (r->files.open) /* now that all locations so far await their names */
+		open_files_look(r->files.open, clock_ns(CLOCK_MONOTONIC));
 	if (batch)
 		recorder_tasks_forget_many(&r->tasks);
 	return batch;

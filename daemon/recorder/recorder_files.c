@@ -15,11 +15,13 @@
 #define KEPT_FILES    4096u
 #define FILE_GRACE_NS UINT64_C(180000000000)
 #define FILE_PAUSE_NS UINT64_C(10000000000)
-/* The same for deleted files and copies, and for files on other file systems than the root's: names
- * are looked for within a minute (sym/naming_schedule.h). */
+/* The same for deleted files and copies, and for files on other file systems than the root's. Names
+ * that are looked for later than that, as those of large files, are asked for then, and waited
+ * for (open_files.h). */
 #define DELETED_GRACE_NS   UINT64_C(5000000000)
 #define MOST_DELETED_BYTES (UINT64_C(256) << 20)
 #define APART_GRACE_NS	   UINT64_C(70000000000)
+#define NAMES_GRACE_NS	   UINT64_C(60000000000)
 #define BURDEN_PAUSE_NS	   UINT64_C(2000000000)
 
 /* Files are opened by a worker, or here. */
@@ -127,6 +129,7 @@ static int close_unmapped(struct recorder_files *f, struct process_table *proces
 		.most_deleted_bytes = MOST_DELETED_BYTES,
 		.apart_grace_ns = APART_GRACE_NS,
 		.root_dev = stat("/", &root) ? 0 : root.st_dev,
+		.names_grace_ns = NAMES_GRACE_NS,
 		.burden_pause_ns = BURDEN_PAUSE_NS,
 		.pause_ns = FILE_PAUSE_NS,
 	};

@@ -130,6 +130,7 @@ static struct object file = {.kind = OBJECT_ELF, .file_id = 1, .path = (char *)"
 static struct object jit = {.kind = OBJECT_JIT, .file_id = 2, .path = (char *)"[jit]"};
 static const struct object *objects[] = {&file, &jit};
 static struct store_location locations[2 * LOCATIONS];
+static const struct object *located[LOCATIONS]; /* all in `file` */
 
 /* Adds a batch, which returns whatever the finder does. */
 static void add(struct namer *namer, size_t first, bool with_object)
@@ -137,10 +138,13 @@ static void add(struct namer *namer, size_t first, bool with_object)
 	const struct batch batch = {.objects = objects,
 				    .n_objects = with_object,
 				    .locations = &locations[first],
+				    .located = located,
 				    .n_locations = LOCATIONS};
 
-	for (size_t i = first; i < first + LOCATIONS; i++)
+	for (size_t i = first; i < first + LOCATIONS; i++) {
 		locations[i] = (struct store_location){.number = (uint32_t)i, .offset = i};
+		located[i - first] = &file;
+	}
 	assert_int_equal(namer_add(namer, &batch, NULL), 0);
 }
 
@@ -168,8 +172,11 @@ static void test_all_names(void **state)
 		assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
 		assert_int_equal(n, 2 * LOCATIONS * DEPTH);
 		assert_int_equal(left, 0);
+		assert_false(object_awaits_names(&file));
 	}
+	add(namer, 0, true);
 	namer_free(namer);
+	assert_false(object_awaits_names(&file));
 }
 
 static void test_hanging_finder(void **state)
@@ -202,7 +209,9 @@ static void test_hanging_finder(void **state)
 	assert_int_equal(left, 0);
 	finder.hangs = true;
 	add(namer, 0, true);
+	assert_true(object_awaits_names(&file));
 	namer_free(namer);
+	assert_false(object_awaits_names(&file));
 	assert_false(names.is_lost);
 	finder.hangs = finder.stops = false;
 }
@@ -212,8 +221,11 @@ static void test_hanging_finder(void **state)
 static void test_input_before_the_end(void **state)
 {
 	const struct store_location in_jit = {.object = 1};
-	const struct batch busy = {
-		.objects = objects, .n_objects = 2, .locations = (void *)&in_jit, .n_locations = 1};
+	const struct batch busy = {.objects = objects,
+				   .n_objects = 2,
+				   .locations = (void *)&in_jit,
+				   .located = &objects[1],
+				   .n_locations = 1};
 	unsigned n = 0;
 	const struct namer_taker taker = {count_line, no_missing, &n};
 	struct namer *namer;

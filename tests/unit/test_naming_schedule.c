@@ -527,6 +527,54 @@ static void numbers_are_the_schedules(void **state)
 	objects[SMALL].number = numbers[1];
 }
 
+/* Names in a file that is about to be closed are found in the pause after a round; others wait. */
+static void wanted_names_do_not_wait(void **state)
+{
+	(void)state;
+	fake.cost_ns = SECOND;
+	add(0, PROGRAM);
+	run();
+	assert_int_equal(fake.lines[0], 1);
+	add(1, SMALL);
+	add(2, PROGRAM);
+	add(3, SMALL);
+	run();
+	assert_int_equal(fake.lines[1] + fake.lines[2] + fake.lines[3], 0);
+	assert_true(object_awaits_names(&objects[PROGRAM]));
+	object_want_names(&objects[PROGRAM], true);
+	run();
+	object_want_names(&objects[PROGRAM], false);
+	assert_int_equal(fake.lines[2], 1);
+	assert_int_equal(fake.lines[1] + fake.lines[3], 0);
+	assert_false(object_awaits_names(&objects[PROGRAM]));
+	assert_true(object_awaits_names(&objects[SMALL]));
+	assert_int_equal(naming_schedule_finish(fake.schedule), 0);
+	assert_int_equal(naming_schedule_left(fake.schedule), 0);
+	assert_false(object_awaits_names(&objects[SMALL]));
+	assert_int_equal(fake.lines[1] + fake.lines[3], 2);
+}
+
+/* A file that was closed before its names were asked for has none, which readers must know. */
+static void names_of_closed_files_are_counted(void **state)
+{
+	const struct object kept = objects[SMALL];
+
+	(void)state;
+	open_object(SMALL, dlsym(RTLD_DEFAULT, "elf_begin"));
+	elf_file_close(objects[SMALL].elf);
+	add(0, SMALL);
+	add(1, PROGRAM);
+	run();
+	add(2, SMALL);
+	assert_int_equal(naming_schedule_finish(fake.schedule), 0);
+	assert_int_equal(fake.lines[0] + fake.lines[2], 0);
+	assert_int_equal(fake.lines[1], 1);
+	assert_int_equal(naming_schedule_left(fake.schedule), 2);
+	elf_file_free(objects[SMALL].elf);
+	free(objects[SMALL].path);
+	objects[SMALL] = kept;
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -546,6 +594,8 @@ int main(void)
 		TEST(file_is_looked_up_again),
 		TEST(error_is_passed_on),
 		TEST(numbers_are_the_schedules),
+		TEST(wanted_names_do_not_wait),
+		TEST(names_of_closed_files_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, open_objects, close_objects);

@@ -206,6 +206,7 @@ static void use_burdens(struct context *c, uint64_t most_bytes, uint64_t root)
 							    .most_deleted_bytes = most_bytes,
 							    .apart_grace_ns = 2 * GRACE,
 							    .root_dev = root,
+							    .names_grace_ns = GRACE,
 							    .burden_pause_ns = PAUSE,
 							    .pause_ns = PAUSE},
 			       &c->files),
@@ -251,6 +252,68 @@ static void test_deleted_bytes(void **state)
 	assert_false(is_open(c, 1));
 }
 
+/* A deleted file stays open for names that are awaited, which are asked for at once then, but not
+ * for ever. */
+static void test_names_first(void **state)
+{
+	struct context *c = *state;
+	const struct object *first = map(c, 0), *second = map(c, 1);
+
+	use_burdens(c, UINT64_MAX, elf_file_stamp(first->elf)->dev);
+	object_await_names(first, 2);
+	object_await_names(second, 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(unlink(c->paths[i]), 0);
+		assert_int_equal(process_table_on_exit(c->table, 100 + i, 100 + i), 0);
+	}
+	assert_int_equal(look(c, 1000), 0);
+	assert_false(object_wants_names(first));
+	assert_int_equal(look(c, 1000 + GRACE), 0);
+	assert_true(object_wants_names(first));
+	object_end_await(first, 1);
+	assert_int_equal(look(c, 1000 + GRACE + PAUSE), 0);
+	object_end_await(first, 1);
+	assert_int_equal(look(c, 1000 + GRACE + 2 * PAUSE), 1);
+	assert_false(is_open(c, 0));
+	assert_false(object_wants_names(first));
+	assert_true(object_wants_names(second));
+	assert_int_equal(look(c, 1000 + 2 * GRACE - 1), 1);
+	assert_int_equal(look(c, 1000 + 2 * GRACE - 1 + PAUSE), 2);
+	assert_false(object_wants_names(second));
+}
+
+/* If a process maps the file again, its names are in no hurry any more. */
+static void test_names_of_mapped(void **state)
+{
+	struct context *c = *state;
+	const struct object *first = map(c, 0);
+
+	use_burdens(c, UINT64_MAX, elf_file_stamp(first->elf)->dev + 1);
+	object_await_names(first, 1);
+	assert_int_equal(process_table_on_exit(c->table, 100, 100), 0);
+	assert_int_equal(look(c, 1000), 0);
+	assert_int_equal(look(c, 1000 + 2 * GRACE), 0);
+	assert_true(object_wants_names(first));
+	map(c, 0);
+	assert_int_equal(look(c, 1000 + 4 * GRACE), 0);
+	assert_false(object_wants_names(first));
+}
+
+/* Beyond the bound in bytes, names are asked for, and waited for until the next look alone. */
+static void test_names_beyond_bytes(void **state)
+{
+	struct context *c = *state;
+	const struct object *first = map(c, 0);
+
+	use_burdens(c, 0, elf_file_stamp(first->elf)->dev);
+	object_await_names(first, 1);
+	assert_int_equal(unlink(c->paths[0]), 0);
+	assert_int_equal(process_table_on_exit(c->table, 100, 100), 0);
+	assert_int_equal(look(c, 1000), 0);
+	assert_true(object_wants_names(first));
+	assert_int_equal(look(c, 1000 + PAUSE), 1);
+}
+
 /* A file on another file system does not keep that busy for long. */
 static void test_apart(void **state)
 {
@@ -270,9 +333,16 @@ int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_grace),      TEST(test_hurry),   TEST(test_mapped_meanwhile),
-		TEST(test_back_again), TEST(test_deleted), TEST(test_deleted_bytes),
+		TEST(test_grace),
+		TEST(test_hurry),
+		TEST(test_mapped_meanwhile),
+		TEST(test_back_again),
+		TEST(test_deleted),
+		TEST(test_deleted_bytes),
 		TEST(test_apart),
+		TEST(test_names_first),
+		TEST(test_names_of_mapped),
+		TEST(test_names_beyond_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

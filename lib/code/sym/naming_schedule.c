@@ -26,6 +26,8 @@ struct naming_schedule {
 	uint64_t round_ns;		     /* CPU time of the parts of a round that is not over */
 	uint64_t expensive_ns;		     /* when expensive objects are due; 0: none is queued */
 	size_t left;			     /* see naming_schedule_left() */
+	size_t n_closed;		     /* locations that have no name, maybe since their
+					      * file was closed */
 };
 
 int naming_schedule_new(const struct naming_schedule_options *options,
@@ -40,10 +42,23 @@ int naming_schedule_new(const struct naming_schedule_options *options,
 	return 0;
 }
 
+/* The first `count` queued locations leave the queue. */
+static void unqueue(struct naming_schedule *s, size_t count)
+{
+	struct store_location *first = s->queued.items;
+
+	for (size_t i = 0; i < count; i++)
+		object_end_await(s->objects.items[first[i].object], 1);
+	s->queued.count -= count;
+	if (s->queued.count)
+		memmove(first, first + count, s->queued.count * sizeof(*first));
+}
+
 void naming_schedule_free(struct naming_schedule *s)
 {
 	if (!s)
 		return;
+	unqueue(s, s->queued.count);
 	free(s->objects.items);
 	free(s->told.items);
 	free(s->queued.items);
@@ -82,6 +97,12 @@ static bool may_get_name(const struct naming_schedule *s, const struct object *o
 	return !naming_is_final(object) || naming_is_unproven(s->with.naming, object);
 }
 
+/* Returns whether nobody can look into an object's file, though it could be read before. */
+static bool is_closed(const struct object *object)
+{
+	return object->kind == OBJECT_ELF && object->elf && !elf_file_is_open(object->elf);
+}
+
 static int name_location(struct naming_schedule *s, const struct store_location *location,
 			 bool is_last)
 {
@@ -89,8 +110,12 @@ static int name_location(struct naming_schedule *s, const struct store_location 
 	struct counted_lines lines = {.schedule = s};
 	int err = naming_resolve(s->with.naming, object, location, pass_line, &lines);
 
-	if (err || lines.count || is_last || !may_get_name(s, object))
+	if (err || lines.count)
 		return err;
+	if (is_last || !may_get_name(s, object)) {
+		s->n_closed += is_closed(object);
+		return 0;
+	}
 	err = VEC_RESERVE(&s->nameless, 1);
 	if (!err)
 		s->nameless.items[s->nameless.count++] = *location;
@@ -230,6 +255,7 @@ int naming_schedule_add_location(struct naming_schedule *s, const struct store_l
 	if (VEC_RESERVE(&s->queued, 1))
 		return -ENOMEM;
 	s->queued.items[s->queued.count++] = *location;
+	object_await_names(s->objects.items[location->object], 1);
 	return 0;
 }
 
@@ -286,23 +312,50 @@ static bool is_due(const struct naming_schedule *s, uint64_t now_ns)
 	return now_ns >= s->next_ns || (s->expensive_ns && now_ns >= s->expensive_ns);
 }
 
+/* Names the first `count` queued locations. *ret_done is the number of those that were named. */
+static int name_first(struct naming_schedule *s, size_t count, bool is_last, size_t *ret_done)
+{
+	int err = name_locations(s, s->queued.items, count, is_last, ret_done);
+
+	unqueue(s, *ret_done);
+	return err;
+}
+
+/* Names the queued locations of files that are about to be closed. */
+static int name_wanted(struct naming_schedule *s)
+{
+	size_t count = 0, done;
+
+	for (size_t i = 0; i < s->queued.count; i++) {
+		struct store_location *location = &s->queued.items[i];
+
+		if (object_wants_names(s->objects.items[location->object]))
+			swap_locations(location, &s->queued.items[count++]);
+	}
+	return count ? name_first(s, count, false, &done) : 0;
+}
+
 int naming_schedule_run(struct naming_schedule *s)
 {
 	uint64_t now_ns = s->with.now_ns(s->with.arg), start_ns = s->with.cpu_ns(s->with.arg);
+	const bool has_round = is_due(s, now_ns);
+	const size_t before = s->queued.count;
 	uint64_t pause_ns;
 	size_t due, done = 0;
 	int err;
 
-	if (!is_due(s, now_ns) || !(s->queued.count + s->nameless.count))
+	if (!(s->queued.count + s->nameless.count))
 		return 0;
+	err = name_wanted(s);
+	if (err || !has_round) {
+		if (s->queued.count < before)
+			s->round_ns += s->with.cpu_ns(s->with.arg) - start_ns;
+		return err;
+	}
 	due = move_due_first(s, now_ns);
 	err = name_nameless(s, false);
 	if (!err)
-		err = name_locations(s, s->queued.items, due, false, &done);
-	s->queued.count -= done;
-	if (s->queued.count)
-		memmove(s->queued.items, s->queued.items + done,
-			s->queued.count * sizeof(*s->queued.items));
+		err = name_first(s, due, false, &done);
 	s->round_ns += s->with.cpu_ns(s->with.arg) - start_ns;
 	if (done < due && s->round_ns < ROUND_NS)
 		return err;
@@ -315,13 +368,15 @@ int naming_schedule_run(struct naming_schedule *s)
 int naming_schedule_finish(struct naming_schedule *s)
 {
 	size_t done = 0;
-	int err =
-		name_nameless(s, true); /* first: no reader can find the names of JIT code later */
+	int err;
 
+	s->left = 0;
+	err = name_nameless(s, true); /* first: no reader can find the names of JIT code later */
 	if (!err)
-		err = name_locations(s, s->queued.items, s->queued.count, true, &done);
-	s->left += s->queued.count - done;
-	s->queued.count = 0;
+		err = name_first(s, s->queued.count, true, &done);
+	s->left += s->queued.count + s->n_closed;
+	s->n_closed = 0;
+	unqueue(s, s->queued.count);
 	return err;
 }
 

@@ -13,6 +13,9 @@
  *   - locations of expensive objects, whose symbols would displace others, wait for a whole minute,
  *     so a recording that is shorter reads those symbols once, at its end.
  *
+ * Locations of files that are about to be closed are named first, without a pause before
+ * (object_want_names()); the next pause is longer for it.
+ *
  * Naming stops where other work waits for it (naming_schedule_options.is_late): what is left is
  * named in the next round; what is left at the end has no name.
  *
@@ -76,7 +79,8 @@ int naming_schedule_run(struct naming_schedule *schedule);
  * Returns 0, -ENOMEM, or what `each` returned. */
 int naming_schedule_finish(struct naming_schedule *schedule);
 
-/* Returns the number of locations that naming_schedule_finish() had no time for. */
+/* Returns, after naming_schedule_finish(), the number of locations that it had no time for, and of
+ * those without a name whose file was closed before they were asked for. */
 size_t naming_schedule_left(const struct naming_schedule *schedule);
 
 #endif

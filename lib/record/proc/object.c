@@ -246,6 +246,34 @@ bool object_table_close(struct object_table *table, uint32_t number)
 	return true;
 }
 
+/* --- names that are awaited ------------------------------------------------------------------ */
+
+void object_await_names(const struct object *object, uint32_t n)
+{
+	__atomic_add_fetch((uint32_t *)&object->names_awaited, n, __ATOMIC_RELAXED);
+}
+
+/* What was read of the file happens before it is closed. */
+void object_end_await(const struct object *object, uint32_t n)
+{
+	__atomic_sub_fetch((uint32_t *)&object->names_awaited, n, __ATOMIC_RELEASE);
+}
+
+bool object_awaits_names(const struct object *object)
+{
+	return __atomic_load_n(&object->names_awaited, __ATOMIC_ACQUIRE);
+}
+
+void object_want_names(const struct object *object, bool at_once)
+{
+	__atomic_store_n((bool *)&object->names_wanted, at_once, __ATOMIC_RELAXED);
+}
+
+bool object_wants_names(const struct object *object)
+{
+	return __atomic_load_n(&object->names_wanted, __ATOMIC_RELAXED);
+}
+
 /* --- entries --------------------------------------------------------------------------------- */
 
 static bool is_same_build(const struct object *a, const struct object *b)

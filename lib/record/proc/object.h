@@ -55,6 +55,9 @@ struct object {
 	struct jit_owner owner; /* OBJECT_JIT: the process */
 	uint64_t n_met;		/* number of times that a mapping of it was resolved */
 	uint64_t address;	/* OBJECT_KERNEL, OBJECT_MODULE: where it starts */
+	/* accessed atomically, see object_await_names() and object_want_names() */
+	uint32_t names_awaited;
+	bool names_wanted;
 };
 
 /* A mapping as /proc/PID/maps or a PERF_RECORD_MMAP2 describes it. */
@@ -158,6 +161,19 @@ uint32_t object_table_late_files(const struct object_table *table);
 
 /* Returns an object by its number, which must be below the count; it lives as the table does. */
 const struct object *object_table_at(const struct object_table *table, uint32_t number);
+
+/* Names of locations are found in an object's file by another thread, some time after the
+ * locations. object_await_names() notes that names of `n` more locations will be looked for, and
+ * object_end_await() that this was done, or will not be. object_awaits_names() returns whether any
+ * are left. Any thread. */
+void object_await_names(const struct object *object, uint32_t n);
+void object_end_await(const struct object *object, uint32_t n);
+bool object_awaits_names(const struct object *object);
+
+/* Says whether these names are wanted at once, since the file is about to be closed; and returns
+ * what was said last. Any thread. */
+void object_want_names(const struct object *object, bool at_once);
+bool object_wants_names(const struct object *object);
 
 /* Closes the file of an object, which no process may have mapped. Its `elf` can no longer be read,
  * but keeps its identity and headers; the next mapping of the object opens the file again. Returns

@@ -19,6 +19,7 @@ struct seen {
 	uint32_t live_look; /* the same, of a mapping of a process that runs */
 	enum burden burden; /* at the last search for burdens */
 	uint64_t idle_ns;   /* as unmapped_ns, for a burden that no process that runs maps */
+	uint64_t wanted_ns; /* since when it would be closed but for its names; 0: it would not */
 };
 
 struct open_files {
@@ -121,24 +122,59 @@ static bool find_burdens(struct open_files *files, uint32_t count)
 	return has_any;
 }
 
+enum due { NOT_DUE, DUE, TOO_MUCH };
+
 /* Returns whether to close a burden. `deleted_bytes`: of the deleted files so far that no process
  * maps. */
-static bool is_burden_due(const struct open_files *files, struct seen *seen, uint64_t size,
-			  uint64_t now_ns, uint64_t *deleted_bytes)
+static enum due is_burden_due(const struct open_files *files, struct seen *seen, uint64_t size,
+			      uint64_t now_ns, uint64_t *deleted_bytes)
 {
 	const bool is_deleted = seen->burden == DELETED;
+	const uint64_t grace_ns =
+		is_deleted ? files->options.deleted_grace_ns : files->options.apart_grace_ns;
 
 	if (seen->burden == NO_BURDEN || seen->live_look == files->look) {
 		seen->idle_ns = 0;
-		return false;
+		return NOT_DUE;
 	}
 	*deleted_bytes += is_deleted ? size : 0;
-	if (is_deleted && *deleted_bytes > files->options.most_deleted_bytes)
-		return true;
 	if (!seen->idle_ns)
 		seen->idle_ns = now_ns;
-	return now_ns - seen->idle_ns >=
-	       (is_deleted ? files->options.deleted_grace_ns : files->options.apart_grace_ns);
+	if (is_deleted && *deleted_bytes > files->options.most_deleted_bytes)
+		return TOO_MUCH;
+	return now_ns - seen->idle_ns >= grace_ns ? DUE : NOT_DUE;
+}
+
+/* Returns whether a file that is due need not stay open for names. If it must, asks for them at
+ * once; the wait for them ends, with the next look already if there is too much. */
+static bool has_names(const struct open_files *files, struct seen *seen,
+		      const struct object *object, enum due due, uint64_t now_ns)
+{
+	if (!object_awaits_names(object))
+		return true;
+	object_want_names(object, true);
+	if (!seen->wanted_ns) {
+		seen->wanted_ns = now_ns;
+		return false;
+	}
+	return due == TOO_MUCH || now_ns - seen->wanted_ns >= files->options.names_grace_ns;
+}
+
+static void close_burden(struct open_files *files, const struct object *object, enum due due,
+			 uint64_t now_ns)
+{
+	struct seen *seen = &files->seen[object->number];
+
+	if (due && !has_names(files, seen, object, due, now_ns))
+		return;
+	if (due && object_table_close(files->options.objects, object->number)) {
+		seen->idle_ns = 0;
+		files->closed++;
+	}
+	if (seen->wanted_ns) {
+		seen->wanted_ns = 0;
+		object_want_names(object, false);
+	}
 }
 
 static void close_burdens(struct open_files *files, uint64_t now_ns)
@@ -158,11 +194,10 @@ static void close_burdens(struct open_files *files, uint64_t now_ns)
 		const struct object *object = object_table_at(files->options.objects, i);
 		const uint64_t size = is_open(object) ? elf_file_stamp(object->elf)->size : 0;
 
-		if (is_burden_due(files, &files->seen[i], size, now_ns, &deleted_bytes) &&
-		    object_table_close(files->options.objects, i)) {
-			files->seen[i].idle_ns = 0;
-			files->closed++;
-		}
+		const enum due due =
+			is_burden_due(files, &files->seen[i], size, now_ns, &deleted_bytes);
+
+		close_burden(files, object, due, now_ns);
 	}
 }
 

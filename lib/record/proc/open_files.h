@@ -9,9 +9,10 @@
  * locations that have no name by then never get one. An object keeps its number, its identity and
  * what was made from it, and its next mapping opens the file again (object_table_close()).
  *
- * Files that are a burden to others while they are open are closed however few there are, once no
- * process that runs maps them: deleted files, whose blocks stay in use, copies in memory, and files
- * on another file system than the root folder's, which cannot be unmounted.
+ * Files that are a burden to others while they are open are closed however few there are, some time
+ * after the last process that runs has mapped them: deleted files, whose blocks stay in use, copies
+ * in memory, and files on another file system than the root folder's, which cannot be unmounted.
+ * Before that, names that are still to be found in them are asked for (object_want_names()).
  */
 #ifndef PROC_OPEN_FILES_H
 #define PROC_OPEN_FILES_H
@@ -33,6 +34,7 @@ struct open_files_options {
 	 * other file systems than `root_dev`; 0: these are as others */
 	uint64_t deleted_grace_ns, most_deleted_bytes, apart_grace_ns;
 	uint64_t root_dev;
+	uint64_t names_grace_ns;  /* most time from asking for such a file's names to closing it */
 	uint64_t burden_pause_ns; /* time between two searches for these */
 	uint64_t pause_ns; /* time between two searches, unless more than `most` files are open */
 };
