@@ -85,9 +85,9 @@ static const char *problem_of(const struct object *object)
 		return "its file system does not answer, or may not be read";
 	if (object->error == -ENOLINK)
 		return "it is on a file system that is in no list of mounts";
-	if (object->error == -EDQUOT)
-		return "copies of files on slow file systems take too much memory";
-	if (object->error == -EINPROGRESS)
+	if (object->error == -EFBIG)
+		return "a copy of it would be too large, or copies take too much memory";
+	if (object->error == -EINPROGRESS || object->error == -EAGAIN)
 		return "its file system has not answered yet";
 	return object->error ? strerror(-object->error) : NULL;
 }

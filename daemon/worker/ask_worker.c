@@ -125,15 +125,17 @@ int ask_files_open(void *arg, int fd, const char *path, struct elf_file **ret_fi
 	return err > 0 ? -EIO : err;
 }
 
-int ask_files_fetch(void *arg, int path_fd, const struct stat *st, pid_t pid)
+int ask_files_fetch(void *arg, int path_fd, const struct stat *st, pid_t pid, bool may_open)
 {
 	struct ask_files *files = arg;
-	struct proc_fs_status status = {0};
+	struct proc_fs_status status = {.uid = (uid_t)-1};
 
 	if (!files->slow)
 		return -EREMOTE;
-	proc_fs_status("/proc", pid, &status); /* root, if the process is gone */
-	return slow_files_fetch(files->slow, path_fd, st, status.uid, clock_ns(CLOCK_MONOTONIC));
+	if (proc_fs_status("/proc", pid, &status))
+		status.uid = (uid_t)-1; /* nobody knows whose it was */
+	return slow_files_fetch(files->slow, path_fd, st, status.uid, may_open,
+				clock_ns(CLOCK_MONOTONIC));
 }
 
 struct table_call {

@@ -29,7 +29,7 @@ bool ask_files_tags(const struct ask_files *files, uint64_t file_id, uint32_t *r
 int ask_files_open(void *files, int fd, const char *path, struct elf_file **ret_file);
 
 /* Gives a copy of a file on a mount that may not answer, for struct elf_opener. */
-int ask_files_fetch(void *files, int path_fd, const struct stat *st, pid_t pid);
+int ask_files_fetch(void *files, int path_fd, const struct stat *st, pid_t pid, bool may_open);
 
 /* Compiles an object's table in the worker, with `is_quick` by recipe_compile_quick(). Calls
  * `is_cancelled` now and then, with the CPU time that was spent. Returns 0, an error of

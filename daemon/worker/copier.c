@@ -35,6 +35,8 @@ struct copier {
 struct copy {
 	int from, to, marks;
 	uint64_t size;	   /* of the file */
+	uint64_t most;	   /* bytes that may be copied */
+	bool is_large;	   /* more would have had to be copied */
 	uint64_t copied;   /* bytes so far */
 	uint64_t unmarked; /* of these, bytes since the last mark */
 };
@@ -54,8 +56,10 @@ static bool copy_range(struct copy *c, uint64_t offset, uint64_t len)
 	ssize_t n = 1;
 
 	len = offset > c->size ? 0 : len > c->size - offset ? c->size - offset : len;
-	if (len > COPIER_MOST_BYTES - c->copied)
+	if (len > c->most - c->copied) {
+		c->is_large = true;
 		return false;
+	}
 	while (len && n > 0) {
 		n = pread(c->from, bytes, len < READ_BYTES ? len : READ_BYTES, (off_t)offset);
 		if (n > 0 && pwrite(c->to, bytes, (size_t)n, (off_t)offset) != n)
@@ -98,27 +102,58 @@ static bool copy_segments(struct copy *c, const Elf64_Ehdr *header)
 	return true;
 }
 
-/* Copies the sections of symbols, strings and notes that no segment loads. Those of lines and types
- * are many times larger. */
-static bool copy_sections(struct copy *c, const Elf64_Ehdr *header)
+/* Returns whether a section is wanted that no segment loads: symbols, strings, notes, and what
+ * leads to debug files or is call frame information. Sections of lines and types are many times
+ * larger. `names`: where the copy has the sections' names. */
+static bool is_wanted(const struct copy *c, const Elf64_Shdr *section, uint64_t names)
 {
-	Elf64_Shdr section;
+	static const char *const wanted[] = {".gnu_debuglink", ".gnu_debugaltlink",
+					     ".gnu_debugdata", ".debug_frame"};
+	char name[24] = "";
+
+	if (section->sh_flags & SHF_ALLOC)
+		return false;
+	if (section->sh_type != SHT_PROGBITS)
+		return section->sh_type == SHT_SYMTAB || section->sh_type == SHT_STRTAB ||
+		       section->sh_type == SHT_NOTE;
+	if (pread(c->to, name, sizeof(name) - 1, (off_t)(names + section->sh_name)) <= 0)
+		return false;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+		if (!strcmp(name, wanted[i]))
+			return true;
+	return false;
+}
+
+static bool read_section(const struct copy *c, const Elf64_Ehdr *header, unsigned i,
+			 Elf64_Shdr *ret_section)
+{
+	off_t at = (off_t)(header->e_shoff + i * (uint64_t)header->e_shentsize);
+
+	return pread(c->to, ret_section, sizeof(*ret_section), at) == sizeof(*ret_section);
+}
+
+/* Copies the wanted sections that are not too much; symbols last, and only with all strings. */
+static void copy_sections(struct copy *c, const Elf64_Ehdr *header)
+{
+	Elf64_Shdr section, names = {0};
+	bool has_strings = true;
 
 	if (!copy_table(c, header->e_shoff, header->e_shnum, header->e_shentsize))
-		return false;
-	for (unsigned i = 0; i < header->e_shnum; i++) {
-		off_t at = (off_t)(header->e_shoff + i * (uint64_t)header->e_shentsize);
-		bool is_wanted;
+		return;
+	if (header->e_shstrndx < header->e_shnum &&
+	    (!read_section(c, header, header->e_shstrndx, &names) ||
+	     !copy_range(c, names.sh_offset, names.sh_size)))
+		return;
+	for (unsigned i = 0; i < 2 * header->e_shnum; i++) {
+		const bool are_symbols = i >= header->e_shnum;
 
-		if (pread(c->to, &section, sizeof(section), at) != sizeof(section))
-			return false;
-		is_wanted = section.sh_type == SHT_SYMTAB || section.sh_type == SHT_STRTAB ||
-			    section.sh_type == SHT_NOTE;
-		if (is_wanted && !(section.sh_flags & SHF_ALLOC) &&
-		    !copy_range(c, section.sh_offset, section.sh_size))
-			return false;
+		if (!read_section(c, header, i % header->e_shnum, &section))
+			return;
+		if (are_symbols == (section.sh_type == SHT_SYMTAB) &&
+		    (!are_symbols || has_strings) && is_wanted(c, &section, names.sh_offset))
+			has_strings &= copy_range(c, section.sh_offset, section.sh_size) ||
+				       section.sh_type != SHT_STRTAB;
 	}
-	return true;
 }
 
 static bool copy_parts(struct copy *c)
@@ -129,19 +164,23 @@ static bool copy_parts(struct copy *c)
 	    pread(c->to, &header, sizeof(header), 0) != sizeof(header) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
 		return false;
-	return copy_segments(c, &header) && copy_sections(c, &header);
+	if (!copy_segments(c, &header))
+		return false;
+	copy_sections(c, &header);
+	return true;
 }
 
-static void be_child(const int *fds)
+static void be_child(const int *fds, uint64_t most)
 {
-	struct copy c = {.to = fds[MEMORY_FD], .marks = fds[MARKS_FD]};
-	struct stat st;
+	struct copy c = {.to = fds[MEMORY_FD], .marks = fds[MARKS_FD], .most = most};
 	bool is_copied;
+	struct stat st;
+	char byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	alarm(CHILD_S);
 	c.from = named_file_reopen(fds[FILE_FD]);
-	if (c.from < 0 || fstat(c.from, &st)) {
+	if (c.from < 0 || fstat(c.from, &st) || pread(c.from, &byte, 1, 0) < 0) {
 		mark(&c, COPIER_FAILED);
 		return;
 	}
@@ -149,7 +188,7 @@ static void be_child(const int *fds)
 	c.size = (uint64_t)st.st_size;
 	is_copied = !ftruncate(c.to, st.st_size) &&
 		    (c.size <= COPIER_WHOLE_BYTES ? copy_range(&c, 0, c.size) : copy_parts(&c));
-	mark(&c, is_copied ? COPIER_DONE : COPIER_FAILED);
+	mark(&c, is_copied ? COPIER_DONE : c.is_large ? COPIER_LARGE : COPIER_FAILED);
 }
 
 /* --- the copier's process -------------------------------------------------------------------- */
@@ -160,10 +199,10 @@ union control {
 };
 
 /* Returns whether a request has come, with all its descriptors; false: stackd has ended. */
-static bool receive(int socket, int ret_fds[N_FDS])
+static bool receive(int socket, int ret_fds[N_FDS], uint64_t *ret_most)
 {
-	char byte;
-	struct iovec part = {&byte, 1};
+	uint8_t mib = 0;
+	struct iovec part = {&mib, 1};
 	union control control = {0};
 	struct msghdr message = {.msg_iov = &part,
 				 .msg_iovlen = 1,
@@ -179,6 +218,7 @@ static bool receive(int socket, int ret_fds[N_FDS])
 	if (!c || c->cmsg_len != CMSG_LEN(N_FDS * sizeof(int)))
 		return false;
 	memcpy(ret_fds, CMSG_DATA(c), N_FDS * sizeof(int));
+	*ret_most = (uint64_t)mib << 20;
 	return true;
 }
 
@@ -198,6 +238,7 @@ static void take_first_descriptors(int socket)
 static void be_copier(int socket)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+	uint64_t most;
 	int fds[N_FDS];
 
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
@@ -207,10 +248,10 @@ static void be_copier(int socket)
 	prctl(PR_SET_NAME, "stackd-copier", 0, 0, 0);
 	take_first_descriptors(socket);
 	sandbox_copier();
-	while (receive(3, fds)) {
+	while (receive(3, fds, &most)) {
 		if (!fork()) {
 			close(3);
-			be_child(fds);
+			be_child(fds, most);
 			_exit(0);
 		}
 		for (int i = 0; i < N_FDS; i++)
@@ -257,10 +298,17 @@ void copier_free(struct copier *copier)
 	free(copier);
 }
 
-int copier_begin(struct copier *copier, int path_fd, int memory, int *ret_marks)
+pid_t copier_pid(const struct copier *copier)
 {
-	char byte = 0;
-	struct iovec part = {&byte, 1};
+	return copier->pid;
+}
+
+int copier_begin(struct copier *copier, int path_fd, int memory, uint64_t most, int *ret_marks)
+{
+	uint8_t mib =
+		(uint8_t)(((most < COPIER_MOST_BYTES ? most : COPIER_MOST_BYTES) + (1 << 20) - 1) >>
+			  20);
+	struct iovec part = {&mib, 1};
 	union control control = {0};
 	struct msghdr message = {.msg_iov = &part,
 				 .msg_iovlen = 1,

@@ -10,13 +10,15 @@
  * The copier has stackd's user and its right to read any file, for the file is one that stackd
  * chose; but it can open nothing for writing, and has no network.
  *
- * Of a large file a child copies what walks and names of functions need: the headers, the loaded
- * parts, and the symbols. The rest of the copy reads as zeros.
+ * Of a large file a child copies what walks need, the headers and the loaded parts, and what names
+ * of functions need, as far as it may: symbols, and small sections that lead to debug files. The
+ * rest of the copy reads as zeros.
  */
 #ifndef WORKER_COPIER_H
 #define WORKER_COPIER_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 struct copier;
 
@@ -26,15 +28,19 @@ int copier_new(struct copier **ret_copier);
 /* Ends the copier, and its children where they can be ended. Does not wait. NULL is fine. */
 void copier_free(struct copier *copier);
 
+pid_t copier_pid(const struct copier *copier); /* for tests */
+
 #define COPIER_WHOLE_BYTES (UINT64_C(32) << 20) /* a file of at most this size is copied whole */
-#define COPIER_MOST_BYTES  (UINT64_C(96) << 20) /* of a larger one at most this many bytes */
+#define COPIER_MOST_BYTES  (UINT64_C(96) << 20) /* of any at most this many bytes */
 #define COPIER_MARK	   'm' /* in the pipe: a part was copied, or the file opened */
 #define COPIER_DONE	   'd' /* in the pipe: the copy is complete */
 #define COPIER_FAILED	   'f' /* in the pipe: the file cannot be read */
+#define COPIER_LARGE	   'l' /* in the pipe: it can, but what walks need is too much */
 
 /* Begins a copy of the file behind `path_fd`, an O_PATH descriptor, into `memory`, an empty
- * memfd. Gives a descriptor for the marks above, which reads as ended once the child has ended; the
- * caller closes it. 0 or -errno. Does not wait. */
-int copier_begin(struct copier *copier, int path_fd, int memory, int *ret_marks);
+ * memfd, of at most `most` bytes, which are rounded up to MiB; 0: the child only looks whether the
+ * file can be read. Gives a descriptor for the marks above, which reads as ended once the child has
+ * ended; the caller closes it. 0; -EPIPE: the copier has ended; or -errno. Does not wait. */
+int copier_begin(struct copier *copier, int path_fd, int memory, uint64_t most, int *ret_marks);
 
 #endif

@@ -24,12 +24,15 @@ enum state {
 	HUNG,	 /* has `marks`, whose end shows that the child has ended */
 	DONE,	 /* has `memory` */
 	FAILED,	 /* the file could not be read */
+	LARGE,	 /* it could, but the copy would have been too large */
 };
 
 struct slow_file {
 	enum state state;
 	struct slow_key key;
 	uid_t user;
+	bool may_open;		 /* see slow_files_fetch() */
+	uint64_t most;		 /* of COPYING: bytes that its copy may have */
 	int path, memory, marks; /* descriptors; -1: none */
 	uint64_t since_ns;	 /* when this state began */
 	uint64_t heard_ns;	 /* of COPYING: the last sign of life */
@@ -47,6 +50,7 @@ struct slow_files {
 	VEC(struct held) held;
 	struct refusals refused; /* devices */
 	struct slow_files_counts counts;
+	bool has_ended; /* the copier */
 };
 
 int slow_files_new(struct copier *copier, struct slow_files **ret_files)
@@ -106,14 +110,29 @@ static void fail(struct slow_files *files, struct slow_file *f, uint64_t now_ns)
 	enter(f, FAILED, now_ns);
 }
 
+/* The file system has answered: who waits for it may wait on. */
+static void finish(struct slow_files *files, struct slow_file *f, enum state state, uint64_t now_ns)
+{
+	for (size_t i = 0; i < files->all.count; i++)
+		if (files->all.items[i].state == WAITING &&
+		    files->all.items[i].key.dev == f->key.dev)
+			files->all.items[i].since_ns = now_ns;
+	enter(f, state, now_ns);
+}
+
 static uint64_t device_key(uint64_t dev)
 {
 	return hash_mix64(dev) | 1;
 }
 
-/* Leaves a child behind, and refuses its file system. */
+#define SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* Leaves a child behind, with a memfd that cannot take memory any more, and refuses its file
+ * system. */
 static void leave(struct slow_files *files, struct slow_file *f, uint64_t now_ns)
 {
+	if (!ftruncate(f->memory, 0))
+		fcntl(f->memory, F_ADD_SEALS, SEALS);
 	close_one(&f->memory);
 	files->counts.hung++;
 	enter(f, HUNG, now_ns);
@@ -138,13 +157,19 @@ static bool hold(struct slow_files *files, const struct slow_file *f)
 static void complete(struct slow_files *files, struct slow_file *f, uint64_t now_ns)
 {
 	close_one(&f->marks);
-	if (!hold(files, f) || fcntl(f->memory, F_ADD_SEALS,
-				     F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+	if (!hold(files, f) || fcntl(f->memory, F_ADD_SEALS, SEALS)) {
 		fail(files, f, now_ns);
 		return;
 	}
 	files->counts.copied++;
-	enter(f, DONE, now_ns);
+	finish(files, f, DONE, now_ns);
+}
+
+static void refuse_large(struct slow_files *files, struct slow_file *f, uint64_t now_ns)
+{
+	close_all(f);
+	files->counts.failed += !f->may_open;
+	finish(files, f, LARGE, now_ns);
 }
 
 /* Reads the marks of a child. Returns whether its copy is complete now, or has failed. */
@@ -157,6 +182,8 @@ static bool listen_to(struct slow_files *files, struct slow_file *f, uint64_t no
 		f->heard_ns = now_ns;
 	if (n > 0 && marks[n - 1] == COPIER_DONE)
 		complete(files, f, now_ns);
+	else if (n > 0 && marks[n - 1] == COPIER_LARGE)
+		refuse_large(files, f, now_ns);
 	else if (n == 0 || (n > 0 && marks[n - 1] == COPIER_FAILED))
 		fail(files, f, now_ns);
 	else if (now_ns - f->heard_ns > SLOW_FILES_SILENT_NS ||
@@ -181,33 +208,98 @@ static bool is_child(const struct slow_file *f)
 	return f->state == COPYING || f->state == HUNG;
 }
 
-/* Returns whether a copy may begin: see SLOW_FILES_OF_USER. */
-static bool may_begin(const struct slow_files *files, const struct slow_file *wanted)
+/* Returns whether a child was heard of just now. */
+static bool is_heard(const struct slow_file *f, uint64_t now_ns)
 {
-	unsigned all = 0, of_user = 0;
+	return f->state == COPYING && now_ns - f->heard_ns < SLOW_FILES_HEARD_NS;
+}
+
+/* Returns whether there is a place for a child: see SLOW_FILES_OF_USER. */
+static bool has_place(const struct slow_files *files, const struct slow_file *wanted,
+		      uint64_t now_ns)
+{
+	unsigned all = 0, of_user = 0, of_mount = 0;
 
 	for (size_t i = 0; i < files->all.count; i++) {
 		const struct slow_file *f = &files->all.items[i];
 
 		if (!is_child(f))
 			continue;
-		if (f->key.dev == wanted->key.dev)
+		if (f->key.dev == wanted->key.dev && !is_heard(f, now_ns))
 			return false;
-		all++;
+		of_mount += f->key.dev == wanted->key.dev;
 		of_user += f->user == wanted->user;
+		all++;
 	}
-	return all < SLOW_FILES_AT_ONCE && of_user < SLOW_FILES_OF_USER;
+	return all < SLOW_FILES_AT_ONCE - (wanted->user ? SLOW_FILES_OF_ROOT : 0) &&
+	       of_user < SLOW_FILES_OF_USER && of_mount < SLOW_FILES_OF_MOUNT;
 }
 
+/* Returns how many bytes further copies for a user may have, beside those that are open and, if
+ * wanted, those that are being made. */
+static uint64_t room_of(const struct slow_files *files, uid_t user, bool counts_begun)
+{
+	uint64_t all = 0, of_user = 0, most = SLOW_FILES_MOST_BYTES;
+
+	for (size_t i = 0; i < files->held.count; i++) {
+		all += files->held.items[i].bytes;
+		of_user += files->held.items[i].user == user ? files->held.items[i].bytes : 0;
+	}
+	for (size_t i = 0; counts_begun && i < files->all.count; i++) {
+		const struct slow_file *f = &files->all.items[i];
+
+		all += f->state == COPYING ? f->most : 0;
+		of_user += f->state == COPYING && f->user == user ? f->most : 0;
+	}
+	if (all >= most || of_user >= most / 2)
+		return 0;
+	return most - all < most / 2 - of_user ? most - all : most / 2 - of_user;
+}
+
+#define LEAST_BYTES (UINT64_C(4) << 20) /* the size that a file system gives unasked may be old */
+
+/* Says how many bytes a copy may have: 0 if the file is only to be looked at. false: other copies
+ * must end first. */
+static bool allot(const struct slow_files *files, struct slow_file *f)
+{
+	uint64_t room = room_of(files, f->user, true), wanted = f->key.size;
+
+	wanted = wanted < LEAST_BYTES	      ? LEAST_BYTES
+		 : wanted > COPIER_MOST_BYTES ? COPIER_MOST_BYTES
+					      : wanted;
+	f->most = 0;
+	if (f->may_open && f->key.size > COPIER_WHOLE_BYTES)
+		return true;
+	if (wanted <= room)
+		f->most = wanted;
+	else if (wanted <= room_of(files, f->user, false))
+		return false;
+	return true;
+}
+
+/* Begins a copy, unless something is short that may not be for long. */
 static void begin(struct slow_files *files, struct slow_file *f, uint64_t now_ns)
 {
+	int err;
+
 	f->memory = memfd_create("stackd-copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (f->memory < 0 || copier_begin(files->copier, f->path, f->memory, &f->marks)) {
-		fail(files, f, now_ns);
+	if (f->memory < 0)
+		return;
+	err = copier_begin(files->copier, f->path, f->memory, f->most, &f->marks);
+	if (!err) {
+		close_one(&f->path);
+		enter(f, COPYING, now_ns);
 		return;
 	}
-	close_one(&f->path);
-	enter(f, COPYING, now_ns);
+	close_one(&f->memory);
+	if (err != -EPIPE && err != -ECONNRESET)
+		return;
+	if (!files->has_ended)
+		log_warning("the process that copies files has ended: until stackd is started "
+			    "again, files on FUSE mounts are not read, and those on network "
+			    "mounts are read directly");
+	files->has_ended = true;
+	fail(files, f, now_ns);
 }
 
 static bool is_refused(const struct slow_files *files, uint64_t dev, uint64_t now_ns)
@@ -223,7 +315,7 @@ static bool look_at(struct slow_files *files, struct slow_file *f, uint64_t now_
 		if (is_refused(files, f->key.dev, now_ns) ||
 		    now_ns - f->since_ns > SLOW_FILES_COPY_NS)
 			fail(files, f, now_ns);
-		else if (may_begin(files, f))
+		else if (has_place(files, f, now_ns) && allot(files, f))
 			begin(files, f, now_ns);
 		return f->state == FAILED;
 	case COPYING:
@@ -234,8 +326,22 @@ static bool look_at(struct slow_files *files, struct slow_file *f, uint64_t now_
 		return false;
 	case DONE:
 	case FAILED:
+	case LARGE:
 		return false;
 	}
+	return false;
+}
+
+static bool is_finished(const struct slow_file *f)
+{
+	return f->state == DONE || f->state == FAILED || f->state == LARGE;
+}
+
+bool slow_files_is_busy(const struct slow_files *files)
+{
+	for (size_t i = 0; i < files->all.count; i++)
+		if (files->all.items[i].state == WAITING || files->all.items[i].state == COPYING)
+			return true;
 	return false;
 }
 
@@ -249,8 +355,7 @@ bool slow_files_look(struct slow_files *files, uint64_t now_ns)
 		bool is_over;
 
 		is_news |= look_at(files, f, now_ns);
-		is_over = (f->state == DONE || f->state == FAILED) &&
-			  now_ns - f->since_ns > SLOW_FILES_KEPT_NS;
+		is_over = is_finished(f) && now_ns - f->since_ns > SLOW_FILES_KEPT_NS;
 		if (is_over)
 			close_all(f);
 		else
@@ -292,26 +397,15 @@ void slow_files_recount(struct slow_files *files, bool (*is_open)(void *arg, uin
 	files->held.count = kept;
 }
 
-/* Returns whether another copy for a user would take more memory than copies may. */
-static bool is_much(const struct slow_files *files, uid_t user)
-{
-	uint64_t all = 0, of_user = 0;
-
-	for (size_t i = 0; i < files->held.count; i++) {
-		all += files->held.items[i].bytes;
-		of_user += files->held.items[i].user == user ? files->held.items[i].bytes : 0;
-	}
-	return all >= SLOW_FILES_MOST_BYTES || of_user >= SLOW_FILES_MOST_BYTES / 2;
-}
-
-/* Returns whether one more file of a user would be too many. */
+/* Returns whether one more file of a user would be too many. One that is finished counts half. */
 static bool are_many(const struct slow_files *files, uid_t user)
 {
 	size_t of_user = 0;
 
 	for (size_t i = 0; i < files->all.count; i++)
-		of_user += files->all.items[i].user == user;
-	return files->all.count >= SLOW_FILES_WAITING || of_user >= SLOW_FILES_WAITING / 4;
+		if (files->all.items[i].user == user)
+			of_user += is_finished(&files->all.items[i]) ? 1 : 2;
+	return files->all.count >= SLOW_FILES_WAITING || of_user >= SLOW_FILES_WAITING / 2;
 }
 
 /* --- requests -------------------------------------------------------------------------------- */
@@ -337,47 +431,66 @@ static struct slow_file *find(struct slow_files *files, const struct slow_key *k
 	return NULL;
 }
 
-static int request(struct slow_files *files, int path_fd, const struct slow_key *key, uid_t user,
+/* Returns what slow_files_fetch() does for a file that is known. */
+static int answer(const struct slow_file *f)
+{
+	int copy;
+
+	switch (f->state) {
+	case WAITING:
+	case COPYING:
+		return -EINPROGRESS;
+	case HUNG:
+	case FAILED:
+		return -EREMOTE;
+	case LARGE:
+		return -EFBIG;
+	case DONE:
+		copy = fcntl(f->memory, F_DUPFD_CLOEXEC, 0);
+		return copy < 0 ? -errno : copy;
+	}
+	return -EREMOTE;
+}
+
+static int request(struct slow_files *files, int path_fd, const struct slow_file *wanted,
 		   uint64_t now_ns)
 {
-	struct slow_file f = {.state = WAITING,
-			      .key = *key,
-			      .user = user,
-			      .memory = -1,
-			      .marks = -1,
-			      .since_ns = now_ns};
+	struct slow_file *f;
+	int path;
 
-	if (are_many(files, user))
+	if (are_many(files, wanted->user))
 		return -EAGAIN;
-	if (is_much(files, user))
-		return -EDQUOT;
 	if (VEC_RESERVE(&files->all, 1))
 		return -ENOMEM;
-	f.path = fcntl(path_fd, F_DUPFD_CLOEXEC, 0);
-	if (f.path < 0)
+	path = fcntl(path_fd, F_DUPFD_CLOEXEC, 0);
+	if (path < 0)
 		return -errno;
-	files->all.items[files->all.count++] = f;
-	look_at(files, &files->all.items[files->all.count - 1], now_ns);
-	return -EINPROGRESS;
+	f = &files->all.items[files->all.count++];
+	*f = *wanted;
+	f->path = path;
+	look_at(files, f, now_ns);
+	return answer(f);
 }
 
 int slow_files_fetch(struct slow_files *files, int path_fd, const struct stat *st, uid_t user,
-		     uint64_t now_ns)
+		     bool may_open, uint64_t now_ns)
 {
-	const struct slow_key key = key_of(st);
-	struct slow_file *f = find(files, &key);
-	int copy;
+	const struct slow_file wanted = {.state = WAITING,
+					 .key = key_of(st),
+					 .user = user,
+					 .may_open = may_open,
+					 .path = -1,
+					 .memory = -1,
+					 .marks = -1,
+					 .since_ns = now_ns};
+	const struct slow_file *known = find(files, &wanted.key);
 
-	if (!files->copier || !S_ISREG(st->st_mode))
+	if (!S_ISREG(st->st_mode))
 		return -EREMOTE;
-	if (!f)
-		return is_refused(files, key.dev, now_ns)
-			       ? -EREMOTE
-			       : request(files, path_fd, &key, user, now_ns);
-	if (f->state == HUNG || f->state == FAILED)
-		return -EREMOTE;
-	if (f->state != DONE)
-		return -EINPROGRESS;
-	copy = fcntl(f->memory, F_DUPFD_CLOEXEC, 0);
-	return copy < 0 ? -errno : copy;
+	if (!files->copier || files->has_ended)
+		return may_open ? -EFBIG : -EREMOTE;
+	if (known)
+		return answer(known);
+	return is_refused(files, wanted.key.dev, now_ns) ? -EREMOTE
+							 : request(files, path_fd, &wanted, now_ns);
 }

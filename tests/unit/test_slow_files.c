@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -97,7 +99,7 @@ static int fetch(struct slow_files *files, int path_fd, uint64_t now_ns)
 	struct stat st;
 
 	assert_int_equal(mount_stat(path_fd, &st), 0);
-	return slow_files_fetch(files, path_fd, &st, USER, now_ns);
+	return slow_files_fetch(files, path_fd, &st, USER, false, now_ns);
 }
 
 /* Fetches a file, as long as its copy takes, at one moment. */
@@ -264,7 +266,7 @@ static void test_memory_is_bounded(void **state)
 		unlink(below(name));
 		slow_files_recount(files, all_are_open, NULL);
 	}
-	assert_int_equal(err, -EDQUOT);
+	assert_int_equal(err, -EFBIG);
 	assert_int_equal(n, 8);
 	slow_files_look(files, 2 * SECOND_NS + SLOW_FILES_KEPT_NS); /* it keeps none itself now */
 	slow_files_recount(files, none_is_open, NULL);
@@ -275,6 +277,116 @@ static void test_memory_is_bounded(void **state)
 	close(err);
 	close(path);
 	slow_files_free(files);
+}
+
+static int large_file(const char *name, uint64_t size)
+{
+	const Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64},
+				   .e_phoff = sizeof(header),
+				   .e_phnum = 1,
+				   .e_phentsize = sizeof(Elf64_Phdr),
+				   .e_shoff = 1 << 20,
+				   .e_shnum = 3,
+				   .e_shentsize = sizeof(Elf64_Shdr),
+				   .e_shstrndx = 1};
+	const Elf64_Phdr segment = {.p_type = PT_LOAD, .p_offset = 0, .p_filesz = size};
+	const Elf64_Shdr sections[3] = {
+		{.sh_type = SHT_SYMTAB, .sh_offset = 0, .sh_size = COPIER_MOST_BYTES + 1},
+		{.sh_type = SHT_STRTAB, .sh_offset = 2 << 20, .sh_size = 32},
+		{.sh_type = SHT_PROGBITS, .sh_name = 1, .sh_offset = 3 << 20, .sh_size = 4}};
+	int fd = open(below(name), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0644);
+
+	assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+	assert_int_equal(pwrite(fd, &segment, sizeof(segment), sizeof(header)), sizeof(segment));
+	assert_int_equal(pwrite(fd, sections, sizeof(sections), 1 << 20), sizeof(sections));
+	assert_int_equal(pwrite(fd, ".gnu_debuglink", 15, (2 << 20) + 1), 15);
+	assert_int_equal(pwrite(fd, "link", 4, 3 << 20), 4);
+	assert_int_equal(ftruncate(fd, COPIER_MOST_BYTES + 100), 0);
+	close(fd);
+	return open(below(name), O_PATH | O_CLOEXEC);
+}
+
+/* Symbols that are too much are left out, and what leads to debug files is not. Loaded parts that
+ * are too much make the file too large; so does its size, if the caller opens it then. */
+static void test_much_in_a_file(void **state)
+{
+	struct slow_files *files;
+	struct stat st;
+	char bytes[4];
+	int path, fd;
+	(void)state;
+
+	assert_int_equal(slow_files_new(copier, &files), 0);
+	path = large_file("symbols", 4096);
+	fd = await(files, path, SECOND_NS);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, bytes, 4, 3 << 20), 4);
+	assert_memory_equal(bytes, "link", 4);
+	close(fd);
+	close(path);
+	path = large_file("loaded", COPIER_MOST_BYTES + 100);
+	assert_int_equal(await(files, path, SECOND_NS), -EFBIG);
+	assert_int_equal(slow_files_counts(files).failed, 1);
+	close(path);
+	path = large_file("opened", 4096);
+	assert_int_equal(mount_stat(path, &st), 0);
+	assert_int_equal(slow_files_fetch(files, path, &st, USER, true, SECOND_NS), -EINPROGRESS);
+	assert_int_equal(await(files, path, SECOND_NS), -EFBIG);
+	assert_int_equal(slow_files_counts(files).failed, 1);
+	close(path);
+	slow_files_free(files);
+}
+
+/* Many files at once: what is being copied counts, too, and those without room wait. */
+static void test_burst(void **state)
+{
+	enum { N = 60, BYTES = 1 << 20 };
+	static char bytes[BYTES];
+	struct slow_files *files;
+	int paths[N];
+	(void)state;
+
+	memset(bytes, 1, sizeof(bytes));
+	assert_int_equal(slow_files_new(copier, &files), 0);
+	for (int i = 0; i < N; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "burst%d", i);
+		paths[i] = write_file(below(name), bytes, sizeof(bytes));
+		assert_int_equal(fetch(files, paths[i], SECOND_NS), -EINPROGRESS);
+	}
+	assert_true(slow_files_is_busy(files));
+	for (int i = 0; i < N; i++) {
+		int fd = await(files, paths[i], SECOND_NS);
+
+		assert_true(fd >= 0);
+		close(fd);
+		close(paths[i]);
+	}
+	assert_false(slow_files_is_busy(files));
+	assert_int_equal(slow_files_counts(files).copied, N);
+	slow_files_free(files);
+}
+
+/* Without the process that copies, files whose mounts a worker can be ended on are opened. */
+static void test_copier_has_ended(void **state)
+{
+	struct slow_files *files;
+	struct copier *own;
+	struct stat st;
+	int path = write_file(below("file"), "x", 1);
+	(void)state;
+
+	assert_int_equal(copier_new(&own), 0);
+	assert_int_equal(kill(copier_pid(own), SIGKILL), 0);
+	assert_int_equal(waitpid(copier_pid(own), NULL, 0), copier_pid(own));
+	assert_int_equal(slow_files_new(own, &files), 0);
+	assert_int_equal(fetch(files, path, SECOND_NS), -EREMOTE);
+	assert_int_equal(mount_stat(path, &st), 0);
+	assert_int_equal(slow_files_fetch(files, path, &st, USER, true, SECOND_NS), -EFBIG);
+	close(path);
+	slow_files_free(files);
+	copier_free(own);
 }
 
 /* Nobody waits for a child that hangs; its file system is refused, and others are not. */
@@ -317,6 +429,9 @@ int main(void)
 		cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_parts_of_large_file),
 		cmocka_unit_test(test_memory_is_bounded),
+		cmocka_unit_test(test_much_in_a_file),
+		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_copier_has_ended),
 		cmocka_unit_test(test_hung),
 	};
 	return cmocka_run_group_tests(tests, begin, end);

@@ -46,10 +46,11 @@ struct elf_opener {
 	void *arg;
 	/* Gives a copy of a file on a mount that may not answer (base/mount_kind.h), which process
 	 * `pid` has mapped: a descriptor, which the caller closes; -EINPROGRESS: the copy is being
-	 * made, so the file is to be asked for again; or another -errno. `path_fd`: an O_PATH
-	 * descriptor of it; `st`: from mount_stat(). NULL: such files are read as others, but for
-	 * those that mount_check() refuses. */
-	int (*fetch)(void *arg, int path_fd, const struct stat *st, pid_t pid);
+	 * made, so the file is to be asked for again; -EFBIG: the file system answers, but no copy
+	 * is made, and if `may_open` the caller opens the file itself; or another -errno.
+	 * `path_fd`: an O_PATH descriptor of it; `st`: from mount_stat(). NULL: such files are
+	 * read as others, but for those that mount_check() refuses. */
+	int (*fetch)(void *arg, int path_fd, const struct stat *st, pid_t pid, bool may_open);
 };
 
 /* Like elf_file_open(), for an image in memory (the vDSO); the bytes are copied. */

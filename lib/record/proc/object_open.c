@@ -183,27 +183,11 @@ static int open_verified(const struct search *s, const struct candidate *c, int 
 	return 0;
 }
 
-/* Returns whether a candidate may be opened without waiting for ever. */
-static bool is_answered(const struct search *s, const struct candidate *c)
+/* Opens a candidate for reading; from then on its state is not old. */
+static int open_itself(const struct candidate *c, struct stat *ret_st)
 {
-	const enum mount_kind kind = mount_kind_of(c->fd, s->proc_root, s->pid);
+	int fd = named_file_reopen(c->fd);
 
-	return kind == MOUNT_LOCAL || kind == MOUNT_LAYERED;
-}
-
-/* Opens a candidate for reading. On a mount that may not answer, the opener gives a copy. Returns a
- * descriptor, with the candidate's state, or -errno. */
-static int open_candidate(const struct search *s, const struct candidate *c, struct stat *ret_st)
-{
-	int fd;
-
-	if (s->opener->fetch && !is_answered(s, c)) {
-		fd = mount_stat(c->fd, ret_st);
-		return fd ? fd : s->opener->fetch(s->opener->arg, c->fd, ret_st, s->pid);
-	}
-	fd = s->opener->fetch ? 0 : mount_check(c->fd, s->proc_root, s->pid);
-	if (!fd)
-		fd = named_file_reopen(c->fd);
 	if (fd >= 0 && fstat(fd, ret_st)) {
 		int err = -errno;
 
@@ -211,6 +195,27 @@ static int open_candidate(const struct search *s, const struct candidate *c, str
 		return err;
 	}
 	return fd;
+}
+
+/* Opens a candidate for reading. On a mount that may not answer, the opener gives a copy; where
+ * that would be too large, a file on a network mount, which has answered, is opened. Returns a
+ * descriptor, with the candidate's state, or -errno. */
+static int open_candidate(const struct search *s, const struct candidate *c, struct stat *ret_st)
+{
+	enum mount_kind kind;
+	int fd;
+
+	if (!s->opener->fetch) {
+		fd = mount_check(c->fd, s->proc_root, s->pid);
+		return fd ? fd : open_itself(c, ret_st);
+	}
+	kind = mount_kind_of(c->fd, s->proc_root, s->pid);
+	if (kind == MOUNT_LOCAL || kind == MOUNT_LAYERED)
+		return open_itself(c, ret_st);
+	fd = mount_stat(c->fd, ret_st);
+	if (!fd)
+		fd = s->opener->fetch(s->opener->arg, c->fd, ret_st, s->pid, kind == MOUNT_NETWORK);
+	return fd == -EFBIG && kind == MOUNT_NETWORK ? open_itself(c, ret_st) : fd;
 }
 
 /* Opens a candidate, and checks that it is the mapped file. Closes the candidate's descriptor. */
@@ -267,7 +272,8 @@ static int try_name(const struct search *s, const char *path, int worst,
  * answer, what has its path is another file. */
 static bool may_be_named(int err)
 {
-	return err != -EREMOTE && err != -ENOLINK && err != -EINPROGRESS && err != -EDQUOT;
+	return err != -EREMOTE && err != -ENOLINK && err != -EINPROGRESS && err != -EFBIG &&
+	       err != -EAGAIN;
 }
 
 static bool has_name(const struct search *s, const char *path)
