@@ -84,12 +84,20 @@ static bool is_behind(const struct session *s)
 }
 
 /* Returns the longest time to wait for a wake-up: 0 if there is more to do, WORKER_LOOK_MS while
- * workers walk, or -1 (no limit). */
+ * workers walk or files are copied, or -1 (no limit). */
 static int longest_wait_ms(const struct session *s)
 {
 	if (is_behind(s))
 		return 0;
-	return recorder_walks(s->recorder) ? WORKER_LOOK_MS : -1;
+	return recorder_walks(s->recorder) || recorder_copies(s->recorder) ? WORKER_LOOK_MS : -1;
+}
+
+/* Takes what workers and the copier have done, between two rounds. */
+static int take_results(struct session *s)
+{
+	int err = recorder_copies(s->recorder) ? recorder_look(s->recorder) : 0;
+
+	return !err && recorder_walks(s->recorder) ? session_take_walks(s) : err;
 }
 
 /* If no more records can be read before queued ones are handed out, and these wait for walks, waits
@@ -120,7 +128,7 @@ static int loop(struct session *s)
 		for (int i = 0; i < n; i++)
 			is_due |= on_wake(s, fds[i]);
 		if (!is_due) {
-			err = recorder_walks(s->recorder) ? session_take_walks(s) : 0;
+			err = take_results(s);
 			continue;
 		}
 		err = session_round(s);

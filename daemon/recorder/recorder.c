@@ -119,6 +119,11 @@ int recorder_look(struct recorder *r)
 	return err || !r->files.written ? err : written_files_look(r->files.written);
 }
 
+bool recorder_copies(const struct recorder *r)
+{
+	return recorder_files_are_copied(&r->files);
+}
+
 void recorder_poll(struct recorder *r)
 {
 	if (r->paths.tagger)

@@ -161,6 +161,10 @@ int recorder_poll_fd(const struct recorder *recorder);
 /* Returns whether workers walk stacks at the moment. */
 bool recorder_walks(const struct recorder *recorder);
 
+/* Returns whether files on slow mounts are being copied: recorder_look() is to be called every
+ * WORKER_LOOK_MS then. */
+bool recorder_copies(const struct recorder *recorder);
+
 /* --- samples --------------------------------------------------------------------------------- */
 
 /* Takes a record, in the order of time. The caller still owns it. NULL: the record could not be

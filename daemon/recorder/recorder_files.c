@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/int_map.h"
+#include "proc/proc_fs.h"
 
 /* Limits for open files that no process maps: how many stay open, and for how long. They stay open
  * since names of locations are looked up in them within a minute or two. */
@@ -58,27 +59,66 @@ void recorder_files_fini(struct recorder_files *f)
 
 /* --- files on mounts that may not answer ------------------------------------------------------ */
 
-/* An object_again_fn: puts the file's object in the place of the one that stood for it, unless
- * something else has been mapped there since. */
+/* Files that could not be read are tried again, in these pauses. */
+#define AGAIN_PAUSE_NS UINT64_C(60000000000)
+#define AGAIN_SHARE    10 /* and others take at most this part of the loop's time: one in ten */
+
+/* Returns what a process has mapped at an address; NULL: nothing, as far as is known yet. */
+static const struct object *mapped_at(struct process_table *processes, pid_t pid, uint64_t address)
+{
+	const struct mapping *is = process_table_knows(processes, pid)
+					   ? process_table_mapping(processes, pid, address)
+					   : NULL;
+
+	return is ? is->object : NULL;
+}
+
+/* Returns whether the process runs, and nothing else is known to have been mapped there since. */
+static bool is_wanted(void *arg, pid_t pid, const struct object_mapping *m,
+		      const struct object *before)
+{
+	const struct object *is = mapped_at(arg, pid, m->start);
+	struct proc_fs_status status;
+
+	return (!is || is == before) && !proc_fs_status("/proc", pid, &status);
+}
+
+/* Puts the file's object in the place of the one that stood for it. */
 static int enter_again(void *arg, pid_t pid, const struct object_mapping *m,
 		       const struct object *before, const struct object *now)
 {
-	struct process_table *processes = arg;
 	const struct mapping mapping = {
 		.start = m->start, .end = m->end, .offset = m->offset, .object = now};
-	const struct mapping *is;
 
-	if (now == before || !process_table_knows(processes, pid))
-		return 0;
-	is = process_table_mapping(processes, pid, m->start);
-	return is && is->object == before ? process_table_set_mapping(processes, pid, &mapping) : 0;
+	return now != before && mapped_at(arg, pid, m->start) == before
+		       ? process_table_set_mapping(arg, pid, &mapping)
+		       : 0;
 }
 
 int recorder_files_look(struct recorder_files *f, struct process_table *processes)
 {
-	if (!f->slow || !slow_files_look(f->slow, clock_ns(CLOCK_MONOTONIC)))
+	const struct object_again again = {processes, is_wanted, enter_again};
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	bool with_failed;
+	int err;
+
+	if (!f->slow)
 		return 0;
-	return object_table_resolve_again(f->objects, enter_again, processes);
+	f->has_news |= slow_files_look(f->slow, now_ns);
+	with_failed = now_ns >= f->failed_again_ns;
+	if (!with_failed && (!f->has_news || now_ns < f->again_ns))
+		return 0;
+	err = object_table_resolve_again(f->objects, &again, with_failed);
+	f->has_news = false;
+	f->again_ns = now_ns + AGAIN_SHARE * (clock_ns(CLOCK_MONOTONIC) - now_ns);
+	if (with_failed)
+		f->failed_again_ns = now_ns + AGAIN_PAUSE_NS;
+	return err;
+}
+
+bool recorder_files_are_copied(const struct recorder_files *f)
+{
+	return f->slow && (f->has_news || slow_files_is_busy(f->slow));
 }
 
 static bool is_open(void *arg, uint64_t inode)

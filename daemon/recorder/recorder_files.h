@@ -25,6 +25,9 @@ struct recorder_files {
 	int watch_error;	       /* why writes are not noticed, as -errno; 0: they are */
 	struct new_mappings new_mappings;
 	struct fuse_devices fuse_devices;
+	bool has_news;		  /* copies have become complete */
+	uint64_t again_ns;	  /* when their mappings may be resolved */
+	uint64_t failed_again_ns; /* when those of files that could not be read are */
 };
 
 /* Makes the table of files, in a zeroed struct. 0 or -ENOMEM; recorder_files_fini() in any case. */
@@ -39,6 +42,9 @@ int recorder_files_watch(struct recorder_files *files, const struct recorder_opt
 /* Looks whether copies of files on slow mounts have become complete, and enters these files into
  * the mappings that have waited for them. 0 or -ENOMEM. */
 int recorder_files_look(struct recorder_files *files, struct process_table *processes);
+
+/* Returns whether files are being copied, so that one looks every few milliseconds. */
+bool recorder_files_are_copied(const struct recorder_files *files);
 
 /* Counts the memory of these copies. To be called about once a second. */
 void recorder_files_count(struct recorder_files *files);

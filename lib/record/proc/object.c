@@ -770,14 +770,15 @@ static int enter_unreadable(struct object_table *table, const struct object_mapp
 	return err;
 }
 
-/* Returns whether to try to open the file of an entry now. If its copy is being made: always; if it
+/* Returns whether to try to open the file of an entry now. If it is only unreadable for now
+ * (object_pending.h): always; if it
  * is unreadable or closed: at its 1st, 2nd, 4th, 8th, ... mapping; if it is open: only if it was
  * written to. */
-static bool is_due(struct entry *entry)
+static bool is_due(const struct object_table *table, struct entry *entry)
 {
 	if (entry->object.elf && elf_file_is_open(entry->object.elf))
 		return elf_file_is_touched(entry->object.elf);
-	if (entry->object.error == -EINPROGRESS)
+	if (table->opener.fetch && object_pending_is_due(entry->object.error))
 		return true;
 	uint32_t n = ++entry->failures;
 	return !(n & (n - 1));
@@ -867,7 +868,7 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 			return resolve_jit(table, pid, ret_entry);
 		entry = inode ? inode->entry : NULL;
 	}
-	if (entry && !is_due(entry)) {
+	if (entry && !is_due(table, entry)) {
 		*ret_entry = entry;
 		return 0;
 	}
@@ -879,7 +880,7 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 		return 0;
 	}
 	if (m->build_id_len || !starts_with(m->path, "/memfd:")) {
-		bool is_pending = err == -EINPROGRESS;
+		bool is_pending = table->opener.fetch && object_pending_is_due(err);
 
 		err = enter_unreadable(table, m, err, ret_entry);
 		if (!err)
@@ -919,7 +920,23 @@ int object_table_resolve(struct object_table *table, pid_t pid, const struct obj
 	return 0;
 }
 
-int object_table_resolve_again(struct object_table *table, object_again_fn *again, void *arg)
+/* Resolves a mapping again, which leads to its being pending again if that fails. */
+static int resolve_again(struct object_table *table, const struct pending_mapping *p,
+			 const struct object_again *again)
+{
+	const struct object *now;
+	int err;
+
+	err = object_table_resolve(table, p->pid, &p->mapping, &now);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	if (!now->elf && object_pending_is_due(now->error))
+		return 0;
+	return again->take(again->arg, p->pid, &p->mapping, p->object, now);
+}
+
+int object_table_resolve_again(struct object_table *table, const struct object_again *again,
+			       bool with_failed)
 {
 	struct object_pending old = table->pending;
 	int err = 0;
@@ -927,13 +944,13 @@ int object_table_resolve_again(struct object_table *table, object_again_fn *agai
 	table->pending = (struct object_pending){0};
 	for (size_t i = 0; i < old.all.count && !err; i++) {
 		const struct pending_mapping *p = &old.all.items[i];
-		const struct object *now;
 
-		err = object_table_resolve(table, p->pid, &p->mapping, &now);
-		if (err == -ENOENT)
-			err = 0;
-		else if (!err && (now->elf || now->error != -EINPROGRESS))
-			err = again(arg, p->pid, &p->mapping, p->object, now);
+		if (!again->is_wanted(again->arg, p->pid, &p->mapping, p->object))
+			continue;
+		if (p->has_failed && !with_failed)
+			object_pending_add(&table->pending, p->pid, &p->mapping, p->object);
+		else
+			err = resolve_again(table, p, again);
 	}
 	object_pending_fini(&old);
 	return err;

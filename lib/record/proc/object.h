@@ -106,15 +106,25 @@ const struct object_copies *object_table_copies(const struct object_table *table
 int object_table_resolve(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			 const struct object **ret_object);
 
-/* Takes a mapping whose file could not be read at first, since its copy was being made (struct
- * elf_opener): it was resolved to `before`, and is now resolved to `now`, which can be the same
- * object, with its file. Returns 0, or an error with which object_table_resolve_again() ends. */
-typedef int object_again_fn(void *arg, pid_t pid, const struct object_mapping *m,
-			    const struct object *before, const struct object *now);
+/* What object_table_resolve_again() asks about a mapping whose file could not be read at first
+ * (struct elf_opener), and which was resolved to `before`, and tells. */
+struct object_again {
+	void *arg;
+	/* Returns whether the process still has the mapping; if not, it is forgotten. */
+	bool (*is_wanted)(void *arg, pid_t pid, const struct object_mapping *m,
+			  const struct object *before);
+	/* Takes the mapping, which is now resolved to `now`. That can be the same object, with its
+	 * file. Returns 0, or an error with which object_table_resolve_again() ends. */
+	int (*take)(void *arg, pid_t pid, const struct object_mapping *m,
+		    const struct object *before, const struct object *now);
+};
 
-/* Resolves these mappings again, and keeps those whose copies are still being made. To be called
- * when copies have become complete, or cannot be made. 0; -ENOMEM; or an error of `again`. */
-int object_table_resolve_again(struct object_table *table, object_again_fn *again, void *arg);
+/* Resolves these mappings again, and keeps those that still cannot be read. To be called when
+ * copies have become complete, or cannot be made; now and then with `with_failed`, for files whose
+ * file systems did not answer, or for whose copies there was no room. 0; -ENOMEM; or an error of
+ * `again`. */
+int object_table_resolve_again(struct object_table *table, const struct object_again *again,
+			       bool with_failed);
 
 /* A process has called exec, has ended, or its pid is used again: from now on the pid's JIT code is
  * another object. */

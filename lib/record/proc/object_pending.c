@@ -2,6 +2,7 @@
 /* Keeps copies of mappings in an array; see object_pending.h. */
 #include "proc/object_pending.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +25,24 @@ void object_pending_free_one(struct pending_mapping *one)
 	free((void *)(uintptr_t)one->mapping.build_id);
 }
 
+/* -EAGAIN: too many wait for their copies. */
+static bool is_waiting(int err)
+{
+	return err == -EINPROGRESS || err == -EAGAIN;
+}
+
+bool object_pending_is_due(int err)
+{
+	return is_waiting(err) || err == -EREMOTE || err == -EFBIG;
+}
+
 void object_pending_add(struct object_pending *pending, pid_t pid, const struct object_mapping *m,
 			const struct object *object)
 {
-	struct pending_mapping one = {.pid = pid, .mapping = *m, .object = object};
+	struct pending_mapping one = {.pid = pid,
+				      .mapping = *m,
+				      .object = object,
+				      .has_failed = !is_waiting(object->error)};
 	uint8_t *build_id = NULL;
 
 	if (pending->all.count >= OBJECT_PENDING_MOST || has(pending, pid, m) ||
