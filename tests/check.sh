@@ -274,7 +274,9 @@ do_lint() { # [--long]
 # The tests in which other programs read the exports; they judge and report for themselves.
 do_exports() { # [--long] or names of tests
     [ "${1:-}" != --long ] || local -x STACKD_LONG=1
-    deps exports || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    local needs=(exports)
+    case " $* " in *' --long '* | *firefox*) needs+=(firefox) ;; esac
+    deps "${needs[@]}" || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     timeout 2400 /usr/bin/python3 tests/exports/run.py --logs "$logs" "$@" </dev/null | again | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;

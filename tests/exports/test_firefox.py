@@ -16,7 +16,7 @@ SMOKE = (test_web.test_web_page, test_web.test_web_selection, test_web.test_web_
 def test_web_firefox():
     """Firefox shows what Chromium shows, and mouse and keys do the same."""
     if firefox.why_not():
-        raise Skip(firefox.why_not() + " (deps.sh exports)")
+        raise Skip(firefox.why_not() + " (deps.sh firefox)")
     others = common.OPENED[:]
     with firefox.Firefox() as browser:
         common.OPENED[:] = [browser]
