@@ -295,17 +295,18 @@ $(B)/man/done: $(B)/stackctl $(B)/stackd
 	$(call say,MAN,$(@D))rm -f $(@D)/*.[18] && export SOURCE_DATE_EPOCH=$(MAN_EPOCH) && $< help --man > $(@D)/stackctl.1 && for verb in $$($< help --verbs); do \
 		$< help --man $$verb > $(@D)/stackctl-$$verb.1 || exit 1; done && $(B)/stackd --man > $(@D)/stackd.8 && touch $@
 
-# The documents for users are manual pages, too, where there is lowdown: docs/MARKS.md is stackd-marks(7).
+# The documents for users are manual pages, too, where there is lowdown: docs/MARKS.md is stackd-marks(7). Terminals have
+# no fonts of constant width.
 DOCUMENTS   = $(wildcard docs/*.md docs/find/*.md)
 FOR_MANUAL  = $(filter-out $(addprefix docs/,README.md ARCHITECTURE.md DECISIONS.md WORKERS.md COST.md find/README.md),$(DOCUMENTS))
 $(B)/man/documents: $(FOR_MANUAL) $(B)/man/done
 	@mkdir -p $(@D)
-	$(call say,MAN,$(@D)/*.7)rm -f $(@D)/*.7 && if command -v lowdown >/dev/null; then for page in $(FOR_MANUAL); do \
+	$(call say,MAN,$(@D)/*.7)rm -f $(@D)/*.7 && for page in $(FOR_MANUAL); do \
 		name=stackd-$$(echo $${page#docs/} | sed 's/\.md$$//;s,/,-,' | tr A-Z a-z); \
-		lowdown -s -tman -M title=$$name -M section=7 -M source=stackd -M date=$$(date -u -d @$(MAN_EPOCH) +%F) $$page | sed 's/\\fC/\\fB/g' \
-			> $(@D)/$$name.7 || exit 1; done; fi && touch $@
+		lowdown -s -tman -M title=$$name -M section=7 -M source=stackd -M date=$$(date -u -d @$(MAN_EPOCH) +%F) $$page > $@.tmp && \
+			sed 's/\\f(C\([BI]\)/\\f\1/g; s/\\f(CR/\\fB/g; s/\\fC/\\fB/g' $@.tmp > $(@D)/$$name.7 || exit 1; done && rm $@.tmp && touch $@
 
-man: $(B)/man/done $(B)/man/documents
+man: $(B)/man/done $(if $(shell command -v lowdown),$(B)/man/documents)
 
 # The kernel's types that its program needs, of all: tests/check.sh makes it for each run.
 $(B)/check/kernel.btf: $(GEN)/stackd.bpf.o
