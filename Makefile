@@ -485,7 +485,8 @@ install: all man $(call has,tags,install-tags)
 	if ls $(B)/man/*.7 >/dev/null 2>&1; then install -d $(DESTDIR)$(PREFIX)/share/man/man7 && \
 		install -m 0644 $(B)/man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7; fi
 	install -d $(DESTDIR)$(PREFIX)/share/doc/stackd/docs/find
-	install -m 0644 README.md $(DESTDIR)$(PREFIX)/share/doc/stackd
+	install -m 0644 README.md CONTRIBUTING.md $(DESTDIR)$(PREFIX)/share/doc/stackd
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/doc/stackd/LICENSES $(wildcard LICENSES/*.txt)
 	install -m 0644 $(wildcard docs/*.md) docs/flamegraph.svg $(DESTDIR)$(PREFIX)/share/doc/stackd/docs
 	install -m 0644 $(wildcard docs/find/*.md docs/find/*.c) $(DESTDIR)$(PREFIX)/share/doc/stackd/docs/find
 	$(B)/stackctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/stackctl

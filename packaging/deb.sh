@@ -40,6 +40,9 @@ gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 printf '%s (%s) unstable; urgency=low\n\n  * See changelog.gz.\n\n -- %s  %s\n' "$name" "$version" \
     "$maintainer" "$(date -R -d "@$epoch")" | gzip -9n >"$doc/changelog.Debian.gz"
 
+# Debian has the texts of licences in the file copyright alone.
+rm -r "$doc/LICENSES"
+sed -i 's|(LICENSES)|(copyright)|' "$doc/README.md"
 cat >"$doc/copyright" <<END
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: stackd
