@@ -12,12 +12,12 @@
 #include "input_tags.h"
 
 /* Returns whether paths or samples are not as they were recorded. */
-static bool is_chosen(const struct profile *profile)
+static bool is_chosen(const struct input *input, const struct profile *profile)
 {
 	const struct profile_filter *f = profile_filter(profile);
 
-	return profile_is_filtered(profile) || f->max_depth || f->fold_recursion || f->no_inlined ||
-	       f->no_reconstructed;
+	return input->shows_interpreter || profile_is_filtered(profile) || f->max_depth ||
+	       f->fold_recursion || f->no_inlined || f->no_reconstructed;
 }
 
 /* Appends a word as a shell reads it. */
@@ -97,7 +97,7 @@ int page_begin(const struct input *input, const struct input_open *open, char *c
 		.reader = open->reader,
 		.filter = &page->filter,
 		.threads = profile_is_filtered(profile) && !page->to_ns ? page->threads : NULL,
-		.chosen = is_chosen(profile) ? page->words : NULL,
+		.chosen = is_chosen(input, profile) ? page->words : NULL,
 		.is_sums = input_is_fleet(input) || input_is_tags(input)};
 	page->source = (struct web_source){.path = page->path,
 					   .label = page->path,

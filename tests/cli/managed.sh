@@ -73,6 +73,12 @@ for verb in 'report --view tree' 'report --view callers' 'report --around parse'
     expect 0 "$stackctl" $verb -i "$store"
     grep -q parse "$tmp/out" || fail "$verb lacks a function of Python"
 done
+# A page says by which command it has those frames.
+for shown in show hide; do
+    expect 0 "$stackctl" flamegraph --interpreter=$shown -i "$store" -o "$tmp/page.html"
+    grep -c '"chosen":"[^"]*--interpreter=show' "$tmp/page.html" >"$tmp/says"
+    [ "$(cat "$tmp/says")" = "$([ $shown = hide ] && echo 0 || echo 1)" ] || fail "the command of a page with --interpreter=$shown"
+done
 expect 0 "$stackctl" diff --interpreter=show "$store" "$store"
 grep -q _PyEval "$tmp/out" || fail "diff has no frame of the interpreter"
 
