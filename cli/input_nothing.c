@@ -191,7 +191,7 @@ static bool blame_object(const struct profile_filter *f, const struct store_tabl
 	return true;
 }
 
-/* Blames --symbol, --focus or --ignore, if a name is near but none matches. */
+/* Blames --symbol or --focus, if a name is near but none matches. */
 static bool blame_function(const struct profile_filter *f, const struct profile *profile,
 			   struct buf *b)
 {
