@@ -19,8 +19,8 @@
 
 #include "daemon/worker/copier.h"
 
-#define SLOW_FILES_AT_ONCE  64	 /* children at a time, those that hang included */
-#define SLOW_FILES_OF_ROOT  8	 /* of these, those that only root's processes get */
+#define SLOW_FILES_AT_ONCE  32	 /* children at a time, those that hang included */
+#define SLOW_FILES_OF_ROOT  4	 /* of these, those that only root's processes get */
 #define SLOW_FILES_OF_USER  8	 /* of these, those for one user's processes */
 #define SLOW_FILES_OF_MOUNT 4	 /* of these, those of one file system, while each child is heard */
 #define SLOW_FILES_WAITING  1024 /* files that wait, or are kept; a quarter of them for one user */
