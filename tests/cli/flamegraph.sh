@@ -52,7 +52,7 @@ space = "{http://www.w3.org/2000/svg}"
 frames = []
 for g in root.iter(space + "g"):
     rect = g.find(space + "rect")
-    name, samples = re.match(r"(.*?)(?:  \[.*\])?\n(\d+) samples", g.find(space + "title").text).groups()
+    name, samples = re.match(r"(.*?)(?:  \[.*\])?\n(\d+) samples?", g.find(space + "title").text).groups()
     frames.append((name, int(samples), *(float(rect.get(k)) for k in ("x", "y", "width"))))
 assert frames[0][0] == "all" and len(frames) == int(sys.argv[2]), frames
 scale = frames[0][4] / frames[0][1]

@@ -26,7 +26,7 @@ def load_screen():
 def test_top():
     """Numbers grow while it is recorded, stand still in a pause, and the end is seen."""
     def samples(lines):
-        found = re.match(r"(\d+) samples", lines[1])
+        found = re.match(r"(\d+) samples?", lines[1])
         return int(found[1]) if found else 0
 
     make_screen = load_screen()

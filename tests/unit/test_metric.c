@@ -111,6 +111,26 @@ static void all_are_shown(void **state)
 	buf_free(&b);
 }
 
+/* One of them is in the singular. */
+static void words_agree(void **state)
+{
+	char text[METRIC_AMOUNT_MAX];
+	struct buf b = {0};
+
+	(void)state;
+	assert_string_equal(metric_amount(METRIC_CPU, 0, text), "0 samples");
+	assert_string_equal(metric_amount(METRIC_CPU, 1, text), "1 sample");
+	assert_string_equal(metric_amount(METRIC_CPU, 11, text), "11 samples");
+	assert_string_equal(metric_amount(METRIC_REGION_VISITS, 1, text), "1 instance");
+	metric_put_records(METRIC_WAIT, 1, &b);
+	text_put_raw(&b, "; ");
+	metric_put_records(METRIC_WALL, 1, &b);
+	buf_put_u8(&b, '\0');
+	assert_false(b.failed);
+	assert_string_equal((const char *)b.data, "1 wait; 1 samples and waits");
+	buf_free(&b);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +138,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(names_are_names),
 		cmocka_unit_test(series_belong_together),
 		cmocka_unit_test(all_are_shown),
+		cmocka_unit_test(words_agree),
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "--write")) {

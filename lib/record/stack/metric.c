@@ -90,6 +90,20 @@ const char *metric_number(enum metric metric, uint64_t value,
 	return ret_text;
 }
 
+/* Returns the length of the word for so many records, which is the plural or that without its 's'.
+ * Words of several kinds of records stay as they are. */
+static int word_length(const struct metric_info *info, uint64_t n)
+{
+	return (int)strlen(info->records) - (n == 1 && !strchr(info->records, ' '));
+}
+
+void metric_put_records(enum metric metric, uint64_t n, struct buf *b)
+{
+	const struct metric_info *info = &metrics[metric];
+
+	text_printf(b, "%" PRIu64 " %.*s", n, word_length(info, n), info->records);
+}
+
 const char *metric_amount(enum metric metric, uint64_t value,
 			  char ret_text[static METRIC_AMOUNT_MAX])
 {
@@ -97,7 +111,8 @@ const char *metric_amount(enum metric metric, uint64_t value,
 
 	metric_number(metric, value, ret_text);
 	if (info->unit == METRIC_EVENTS || info->unit == METRIC_TIMES)
-		snprintf(ret_text, METRIC_AMOUNT_MAX, "%" PRIu64 " %s", value, info->records);
+		snprintf(ret_text, METRIC_AMOUNT_MAX, "%" PRIu64 " %.*s", value,
+			 word_length(info, value), info->records);
 	return ret_text;
 }
 

@@ -147,6 +147,9 @@ bool metric_is_of_regions(enum metric metric);
  */
 const char *metric_unit_name(enum metric metric);
 
+/* Appends a number of a metric's records: "1 sample", "123 samples". */
+void metric_put_records(enum metric metric, uint64_t n, struct buf *b);
+
 /* Writes an amount as views show it, "123 samples" or "1.234 s", and returns ret_text. */
 const char *metric_amount(enum metric metric, uint64_t value,
 			  char ret_text[static METRIC_AMOUNT_MAX]);

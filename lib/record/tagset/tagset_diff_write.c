@@ -119,7 +119,7 @@ static void text_amount(struct tagset_diff_writer *w, unsigned side)
 	else if (metric == METRIC_CPU && diff->has_periods)
 		text_printf(&w->line, "%" PRIu64 " events, ", diff->amount[side]);
 	if (metric == METRIC_CPU)
-		text_printf(&w->line, "%" PRIu64 " samples", diff->records[side]);
+		metric_put_records(METRIC_CPU, diff->records[side], &w->line);
 	else
 		text_put_raw(&w->line, metric_amount(metric, diff->amount[side], amount));
 }

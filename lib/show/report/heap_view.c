@@ -94,8 +94,10 @@ static void put_process(struct heap_view *v, uint32_t number, bool utf8)
 		    metric_amount(METRIC_HEAP_PEAK, p->peak, amount), seconds(v, p->peak_ns));
 	text_printf(&v->line, "live at the end %s, ",
 		    metric_amount(METRIC_HEAP_LIVE, heap_view_live(p), amount));
-	text_printf(&v->line, "allocated %s (%" PRIu64 " samples)\n#   ",
-		    metric_amount(METRIC_ALLOC_BYTES, p->allocated, amount), p->samples);
+	text_printf(&v->line, "allocated %s (",
+		    metric_amount(METRIC_ALLOC_BYTES, p->allocated, amount));
+	metric_put_records(METRIC_ALLOC_BYTES, p->samples, &v->line);
+	text_put_raw(&v->line, ")\n#   ");
 	put_bars(v, p, utf8);
 	text_put_raw(&v->line, "\n");
 }

@@ -514,8 +514,10 @@ static void brief_lines(struct report_header *h, const struct profile *profile)
 	report_header_line(h);
 	if (metric->series != SERIES_CPU)
 		metric_line(h, profile);
-	text_printf(&h->row, "# %" PRIu64 " %s, %" PRIu64 " lost; ",
-		    profile_totals(profile)->samples, metric->records, r->lost);
+	text_put_raw(&h->row, "# ");
+	metric_put_records(profile_filter(profile)->metric, profile_totals(profile)->samples,
+			   &h->row);
+	text_printf(&h->row, ", %" PRIu64 " lost; ", r->lost);
 	report_header_quality(profile, &h->row);
 	report_header_line(h);
 }

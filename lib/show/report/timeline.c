@@ -682,7 +682,7 @@ void timeline_amount(struct buf *b, const struct timeline *timeline, uint64_t sa
 {
 	char text[METRIC_AMOUNT_MAX];
 
-	text_printf(b, "%" PRIu64 " %s", samples, metric_info(timeline->metric)->records);
+	metric_put_records(timeline->metric, samples, b);
 	if (timeline_has_amounts(timeline))
 		text_printf(b, ", %s", metric_number(timeline->metric, amount, text));
 }
