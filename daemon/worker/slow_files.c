@@ -125,6 +125,11 @@ static uint64_t device_key(uint64_t dev)
 	return hash_mix64(dev) | 1;
 }
 
+static bool is_refused(const struct slow_files *files, uint64_t dev, uint64_t now_ns)
+{
+	return refusals_has(&files->refused, device_key(dev), now_ns);
+}
+
 #define SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* Leaves a child behind, with a memfd that cannot take memory any more, and refuses its file
@@ -136,6 +141,8 @@ static void leave(struct slow_files *files, struct slow_file *f, uint64_t now_ns
 	close_one(&f->memory);
 	files->counts.hung++;
 	enter(f, HUNG, now_ns);
+	if (is_refused(files, f->key.dev, now_ns)) /* on account of another child */
+		return;
 	refusals_add(&files->refused, device_key(f->key.dev), REFUSALS_STUCK_NS, now_ns);
 	log_event(LOG_EVENT_FILE_REFUSED,
 		  "a file system does not answer: its files are not read for a while");
@@ -300,11 +307,6 @@ static void begin(struct slow_files *files, struct slow_file *f, uint64_t now_ns
 			    "mounts are read directly");
 	files->has_ended = true;
 	fail(files, f, now_ns);
-}
-
-static bool is_refused(const struct slow_files *files, uint64_t dev, uint64_t now_ns)
-{
-	return refusals_has(&files->refused, device_key(dev), now_ns);
 }
 
 /* Lets a file take its next step. Returns whether it is complete now, or has failed. */

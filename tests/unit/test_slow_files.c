@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "base/mount_kind.h"
+#include "daemon/worker/refusals.h"
 #include "daemon/worker/slow_files.h"
 
 #define MOST_S	  120 /* a call that waits is ended with the test */
@@ -368,6 +369,39 @@ static void test_burst(void **state)
 	slow_files_free(files);
 }
 
+/* A burst that is asked for before any copy is complete takes no more memory than others. */
+static void test_burst_is_bounded(void **state)
+{
+	enum { N = 16, BYTES = 30 << 20 };
+	struct slow_files *files;
+	int paths[N], copied = 0;
+	(void)state;
+
+	assert_int_equal(slow_files_new(copier, &files), 0);
+	for (int i = 0; i < N; i++) {
+		char name[16];
+		int fd;
+
+		snprintf(name, sizeof(name), "much%d", i);
+		fd = open(below(name), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0644);
+		assert_int_equal(ftruncate(fd, BYTES), 0);
+		close(fd);
+		paths[i] = open(below(name), O_PATH | O_CLOEXEC);
+		assert_int_equal(fetch(files, paths[i], SECOND_NS), -EINPROGRESS);
+	}
+	for (int i = 0; i < N; i++) {
+		int fd = await(files, paths[i], SECOND_NS);
+
+		assert_true(fd >= 0 || fd == -EFBIG);
+		copied += fd >= 0;
+		if (fd >= 0)
+			close(fd);
+		close(paths[i]);
+	}
+	assert_int_equal(copied, SLOW_FILES_MOST_BYTES / 2 / BYTES);
+	slow_files_free(files);
+}
+
 /* Without the process that copies, files whose mounts a worker can be ended on are opened. */
 static void test_copier_has_ended(void **state)
 {
@@ -394,6 +428,7 @@ static void test_hung(void **state)
 {
 	struct slow_files *files;
 	uint64_t now_ns = SECOND_NS;
+	struct stat st;
 	int path, local, fd;
 	(void)state;
 
@@ -404,6 +439,9 @@ static void test_hung(void **state)
 	assert_true(path >= 0);
 	assert_int_equal(mount_kind_of(path, "/proc", 0), MOUNT_SERVED);
 	assert_int_equal(fetch(files, path, now_ns), -EINPROGRESS);
+	assert_int_equal(mount_stat(path, &st), 0);
+	st.st_ino++; /* another file there */
+	assert_int_equal(slow_files_fetch(files, path, &st, USER, false, now_ns), -EINPROGRESS);
 	local = write_file(below("file"), "x", 1);
 	fd = await(files, local, now_ns);
 	assert_true(fd >= 0);
@@ -411,8 +449,12 @@ static void test_hung(void **state)
 	assert_false(slow_files_look(files, now_ns));
 	now_ns += SLOW_FILES_SILENT_NS + 1;
 	assert_true(slow_files_look(files, now_ns));
-	assert_int_equal(slow_files_counts(files).hung, 1);
+	assert_int_equal(slow_files_counts(files).hung, 2);
 	assert_int_equal(fetch(files, path, now_ns), -EREMOTE);
+	st.st_ino++;
+	assert_int_equal(slow_files_fetch(files, path, &st, USER, false, now_ns), -EREMOTE);
+	now_ns += REFUSALS_STUCK_NS; /* two that hang do not make it longer */
+	assert_int_equal(slow_files_fetch(files, path, &st, USER, false, now_ns), -EINPROGRESS);
 	fd = await(files, local, now_ns);
 	assert_true(fd >= 0);
 	close(fd);
@@ -431,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_memory_is_bounded),
 		cmocka_unit_test(test_much_in_a_file),
 		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_burst_is_bounded),
 		cmocka_unit_test(test_copier_has_ended),
 		cmocka_unit_test(test_hung),
 	};
