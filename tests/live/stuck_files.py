@@ -2,8 +2,8 @@
 """A file system of one file, of a program that stops answering: python3 stuck_files.py FOLDER FILE OPERATION.
 
 Mounts itself on FOLDER, where "program" is a copy of FILE, and says READY. After a line on standard input it says
-STOPPED, and never again answers a request of the OPERATION (open, read, getattr, statfs, lookup, or all); it
-says "OPERATION of PID" for each. It ends with its standard input, or after MOST_S; what waits for it fails then. It
+STOPPED, and never again answers a request of the OPERATION (open, read, getattr, statfs, lookup, or all); for each it
+says "OPERATION of TID NAME, of PID PID ...", with the asking thread's name, its process and that one's ancestors. It ends with its standard input, or after MOST_S; what waits for it fails then. It
 speaks the kernel's protocol (linux/fuse.h) itself."""
 
 import ctypes
@@ -30,6 +30,21 @@ def attributes(node, size):
     mode = stat.S_IFDIR | 0o755 if node == ROOT else stat.S_IFREG | 0o755
     return struct.pack("=QQQQQQIIIIIIIIII", node, 0 if node == ROOT else size, (size + 511) // 512, 1, 1, 1, 0, 0, 0,
                        mode, 1, 0, 0, 0, 4096, 0)
+
+
+def asking(tid):
+    """What is said of a thread that waits for an answer, and so is there, unless it has just been killed."""
+    try:
+        with open("/proc/%d/comm" % tid, encoding="utf-8", errors="replace") as file:
+            name, pids = file.read().strip(), []
+        while tid:
+            with open("/proc/%d/status" % tid, encoding="utf-8", errors="replace") as file:
+                status = dict(line.split(":", 1) for line in file)
+            pids.append(int(status["Tgid"]))
+            tid = int(status["PPid"])
+    except OSError:
+        return "?, of"
+    return "%s, of %s" % (name, " ".join(map(str, pids)))
 
 
 class Files:
@@ -71,7 +86,7 @@ class Files:
         if opcode in NO_ANSWER:
             return
         if self.is_stopped and (NAMES.get(opcode) == self.operation or self.operation == "all"):
-            print("%s of %d" % (NAMES.get(opcode, opcode), pid), flush=True)
+            print("%s of %d %s" % (NAMES.get(opcode, opcode), pid, asking(pid)), flush=True)
             return
         answer = self.answer(opcode, node, request[REQUEST.size:])
         status, answer = (answer, b"") if isinstance(answer, int) else (0, answer)

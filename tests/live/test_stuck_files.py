@@ -69,9 +69,10 @@ def survive(operation, running, is_hidden=True, is_under=False):
             for pid in pids:
                 wait_cpu(pid, 0.3)
             daemon.wait_samples(200)
-            threads = threads_below(daemon.process.pid)
             result = daemon.finish(SIGTERM)
-            asking = [line for line in asked() if threads.get(int(line.split()[2]), COPIER) != COPIER]
+            of_stackd = {line for line in asked() if is_below(line, daemon.process.pid)}
+        print(*sorted(of_stackd), sep="\n")
+        asking = [line for line in of_stackd if name_of(line) != COPIER]
         check(result.status == DONE, "status %d" % result.status, result.err)
         check(not asking, "it asked a file system that does not answer", *asking)
         samples = Recording(folder + "/s.db").samples()
@@ -83,19 +84,15 @@ def survive(operation, running, is_hidden=True, is_under=False):
             check(all(map(is_whole, ends)), "paths are not whole", *ends[:3])
 
 
-def threads_below(process):
-    """{id: name} of the threads of a process and its descendants; other programs of this machine may ask, too."""
-    processes, threads = [process], {}
-    for pid in processes:
-        try:
-            for tid in os.listdir("/proc/%d/task" % pid):
-                with open("/proc/%d/task/%s/comm" % (pid, tid), encoding="ascii") as file:
-                    threads[int(tid)] = file.read().strip()
-                with open("/proc/%d/task/%s/children" % (pid, tid), encoding="ascii") as file:
-                    processes += map(int, file.read().split())
-        except OSError:  # it has ended
-            continue
-    return threads
+def is_below(line, pid):
+    """Whether a line of stuck_files.py is about a thread of a process or its descendants: other programs of this machine
+    may ask, too."""
+    return str(pid) in line.rpartition(", of ")[2].split()
+
+
+def name_of(line):
+    """The thread's name in a line of stuck_files.py."""
+    return line.rpartition(", of ")[0].split(" ", 3)[3]
 
 
 def is_whole(sample):
