@@ -226,12 +226,64 @@ static void test_deep_recursion(void **state)
 	check_all(fake_deep(10000), 5);
 }
 
+/* Two processes with one pid; the second one has the most samples, and runs what was mapped last.
+ */
+static struct store_reader *fake_reused(void)
+{
+	struct recording r = fake_recording();
+	const uint32_t lib = add_object(&r, OBJECT_ELF, "/lib/lib.so");
+	const uint32_t first = add_object(&r, OBJECT_ELF, "/bin/first");
+	const uint32_t second = add_object(&r, OBJECT_ELF, "/bin/second");
+	const uint32_t shared = add_node(&r, 0, add_function(&r, lib, 0x1000, true, "shared"));
+	const uint32_t processes[] = {
+		put_process(&r,
+			    &(struct store_process){
+				    .pid = 7, .parent = 1, .comm = "a", .exe = "/bin/first"}),
+		put_process(&r, &(struct store_process){
+					.pid = 7, .parent = 1, .comm = "b", .exe = "/bin/second"})};
+
+	for (uint32_t i = 0; i < 2; i++)
+		add_samples(&r, add_thread(&r, processes[i], 7, "main"),
+			    add_node(&r, shared,
+				     add_function(&r, i ? second : first, 0x1000, true, "main")),
+			    STACKD_END_ENTRY, 5 + i);
+	return fake_reader(&r);
+}
+
+/* Firefox's profiler takes threads of one pid for one process, and pprof the first mapping for the
+ * program. */
+static void test_reused_pid(void **state)
+{
+	struct store_reader *f = fake_reused();
+	json_t *root = exported_json(f, export_firefox);
+	json_t *threads = json_object_get(root, "threads");
+	size_t size;
+	char *bytes = exported(f, export_pprof, &size);
+	Pprof__Profile *p = pprof__profile__unpack(NULL, size, (const uint8_t *)bytes);
+
+	(void)state;
+	assert_int_equal(json_array_size(threads), 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_string_equal(
+			json_string_value(json_object_get(json_array_get(threads, i), "pid")),
+			i ? "7.1" : "7");
+	assert_non_null(p);
+	assert_int_equal(p->n_mapping, 3);
+	assert_int_equal(p->mapping[0]->id, 1);
+	assert_string_equal(p->string_table[p->mapping[0]->filename], "/bin/second");
+	pprof__profile__free_unpacked(p, NULL);
+	free(bytes);
+	json_decref(root);
+	fake_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_small),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_deep_recursion),
+		cmocka_unit_test(test_reused_pid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

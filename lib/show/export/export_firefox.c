@@ -24,6 +24,7 @@
 #include "model/frame_kind.h"
 #include "export/thread_samples.h"
 #include "report/report_header.h"
+#include "base/int_map.h"
 #include "base/strings.h"
 #include "base/text.h"
 
@@ -55,6 +56,7 @@ struct firefox {
 	uint32_t *func_name, *func_file;
 	uint32_t *func_resource; /* by symbol: the number of its resource + 1; 0: it has none */
 	uint32_t n_symbols;
+	uint32_t *reuse; /* by process: how many earlier ones had its pid */
 	struct json json;
 };
 
@@ -455,15 +457,25 @@ static uint64_t firefox_end_us(const struct firefox *f)
 		       : 1;
 }
 
-/* Returns how many earlier processes had a process's number: the profiler takes threads with equal
- * pids for those of one process. */
-static unsigned firefox_reuse(const struct firefox *f, uint32_t number)
+/* Counts how many earlier processes had the pid of each: the profiler takes threads with equal pids
+ * for those of one process. Returns 0 or -ENOMEM. */
+static int firefox_count_reuse(struct firefox *f)
 {
-	unsigned n = 0;
+	struct int_map seen = {0}; /* by pid: processes that had it */
+	int err = 0;
 
-	for (uint32_t i = 0; i < number; i++)
-		n += f->t->processes[i].pid == f->t->processes[number].pid;
-	return n;
+	f->reuse = calloc((size_t)f->t->n_processes + 1, sizeof(*f->reuse));
+	if (!f->reuse)
+		return -ENOMEM;
+	for (uint32_t i = 0; err == 0 && i < f->t->n_processes; i++) {
+		const uint32_t pid = (uint32_t)f->t->processes[i].pid;
+		const uint32_t n = int_map_find(&seen, pid);
+
+		f->reuse[i] = n == INT_MAP_NONE ? 0 : n;
+		err = int_map_set(&seen, pid, f->reuse[i] + 1);
+	}
+	int_map_fini(&seen);
+	return err;
 }
 
 static void firefox_thread(struct firefox *f, uint32_t number)
@@ -479,8 +491,8 @@ static void firefox_thread(struct firefox *f, uint32_t number)
 	json_put_line(j);
 	json_put_string(j, "processName", process->comm);
 	text_printf(&pid, "%d", process->pid);
-	if (firefox_reuse(f, thread->process))
-		text_printf(&pid, ".%u", firefox_reuse(f, thread->process));
+	if (f->reuse[thread->process])
+		text_printf(&pid, ".%u", f->reuse[thread->process]);
 	json_put_text(j, "pid", &pid);
 	json_put_int(j, "tid", thread->tid);
 	json_put_bool(j, "isMainThread", process->pid == thread->tid);
@@ -701,6 +713,8 @@ static int firefox_write(struct firefox *f)
 		err = firefox_collect(f);
 	if (err == 0)
 		err = firefox_markers_intern(f->markers, f->strings);
+	if (err == 0)
+		err = firefox_count_reuse(f);
 	if (err < 0)
 		return err;
 	json_put_object(&f->json, NULL);
@@ -727,5 +741,6 @@ int export_firefox(struct profile *profile, FILE *out)
 	free(f.func_name);
 	free(f.func_file);
 	free(f.func_resource);
+	free(f.reuse);
 	return json_put_finish(&f.json, err);
 }
