@@ -240,7 +240,7 @@ static void test_size(void **state)
 /* Two recordings number what they share differently. */
 static void test_base(void **state)
 {
-	struct one_file file = {.tab = "difference"};
+	struct one_file file = {.tab = "difference", .by = "command"};
 	struct store_reader *before = wide(3, 0), *f = wide(4, 10);
 	char *text = page_of(before, f, &file, 0);
 	json_t *root = data_of(text), *tree = answer(root, "difference");
@@ -258,6 +258,9 @@ static void test_base(void **state)
 	assert_int_equal(at(tree, "total", 2), 11);
 	assert_string_equal(name_of(tree, 5), "function<3>");
 	assert_int_equal(at(tree, "before", 5), 0);
+	/* The flame graph that the state names, and the one without parts. */
+	assert_int_equal(count(answer(root, "tree?by=command")), 2 + 1 + 4);
+	assert_int_equal(count(answer(root, "tree?m")), 2 + 4);
 	json_decref(root);
 	free(text);
 	store_reader_close(before);
@@ -312,12 +315,30 @@ static void test_failing_output(void **state)
 	store_reader_close(f);
 }
 
+/* Nothing is written of a question that is none, and memory is not blamed. */
+static void test_refused(void **state)
+{
+	struct one_file file = {.tab = "flame", .by = "nothing"};
+	struct store_reader *f = small();
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_int_equal(write_file(NULL, f, &file, 0, out), -EINVAL);
+	fclose(out);
+	assert_int_equal(size, 0);
+	free(text);
+	store_reader_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parts),	      cmocka_unit_test(test_room),
 		cmocka_unit_test(test_size),	      cmocka_unit_test(test_base),
 		cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_failing_output),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

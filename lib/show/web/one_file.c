@@ -231,7 +231,7 @@ static int make_data(struct one_file_maker *m)
 		   (const struct web_parameter[]){{"recording", m->recording}, {NULL, NULL}}, true);
 	status = put_first(m);
 	if (status != 200)
-		return status == 404 ? -ENODATA : -ENOMEM;
+		return status == 404 ? -ENODATA : status == 400 ? -EINVAL : -ENOMEM;
 	put_others(m);
 	json_put_end(&m->json);
 	json_put_end(&m->json);

@@ -31,7 +31,8 @@ struct one_file {
 };
 
 /* Writes the file. Answers that do not fit, and those that the recording has nothing for, are not
- * in it. Returns 0; -ENODATA: nothing is selected, so nothing is written; -ENOMEM; or -EIO. */
+ * in it. Returns 0; -ENODATA: nothing is selected, so nothing is written;
+ * -EINVAL: what the tab needs cannot be asked (status 400 of web.h); -ENOMEM; or -EIO. */
 int one_file_write(const struct one_file *file, FILE *out);
 
 #endif
