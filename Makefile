@@ -313,7 +313,7 @@ $(B)/check/kernel.btf: $(GEN)/stackd.bpf.o
 	@mkdir -p $(@D)
 	$(call say,BTF,$@)$(BPFTOOL) gen min_core_btf /sys/kernel/btf/vmlinux $@ $<
 
--include $(filter-out $(B)/roots/%,$(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/*/*/*/*.d $(B)/*/*/*/*/*.d $(B)/pic/*/*/*/*/*.d))
+-include $(filter-out $(B)/roots/% $(B)/deb/%,$(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/*/*/*/*.d $(B)/*/*/*/*/*.d $(B)/pic/*/*/*/*/*.d))
 
 # --- tests -----------------------------------------------------------------------------------
 
