@@ -332,6 +332,25 @@ static int prepare_vacuum(sqlite3 *db)
 	return store_db_errno(db, rc);
 }
 
+/* Removes the WAL and WAL index that a deleted store of the same name left behind. SQLite would
+ * take them for the new store's, and a writer of the deleted store may still be using them. The
+ * caller has an exclusive lock on the empty file: otherwise, another process could have made the
+ * store meanwhile, and the files be that store's. */
+static void remove_left(sqlite3 *db)
+{
+	static const char *const suffixes[] = {"-wal", "-shm"};
+	const char *path = sqlite3_db_filename(db, "main");
+
+	for (size_t i = 0; path && *path && i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		char *name;
+
+		if (asprintf(&name, "%s%s", path, suffixes[i]) < 0)
+			return;
+		unlink(name);
+		free(name);
+	}
+}
+
 int store_db_create(sqlite3 *db)
 {
 	enum store_db_kind kind;
@@ -345,8 +364,10 @@ int store_db_create(sqlite3 *db)
 		return err;
 	/* Another process may have made the schema before we got the lock. */
 	err = store_db_kind(db, &kind, &version);
-	if (err == 0 && kind == STORE_DB_EMPTY)
+	if (err == 0 && kind == STORE_DB_EMPTY) {
+		remove_left(db);
 		err = create_locked(db);
+	}
 	if (!sqlite3_get_autocommit(db))
 		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 	return err;

@@ -67,7 +67,8 @@ bool store_db_can_be_immutable(const char *path, int rc);
 int store_db_kind(sqlite3 *db, enum store_db_kind *ret_kind, uint32_t *ret_version);
 
 /* Makes the schema in one transaction with a rollback journal, so that the file has either its mark
- * and all its tables or is still empty. Returns 0 or -errno. */
+ * and all its tables or is still empty. Removes a WAL that a deleted store of the same name left.
+ * Returns 0 or -errno. */
 int store_db_create(sqlite3 *db);
 
 /* Converts a store of an older version to the current one, since what will be written may need it.

@@ -40,22 +40,6 @@ _Static_assert(WRITER_COLUMN_BYTES / WRITER_ENTRY_BYTES >= TABLE_CODEC_MAX, "a c
 
 /* --- opening -------------------------------------------------------------------------------- */
 
-/* Removes the WAL and WAL index that a deleted store of the same name left behind. SQLite would
- * take them for the new store's, and a writer of the deleted store may still be using them. */
-static void remove_left(const char *path)
-{
-	static const char *const suffixes[] = {"-wal", "-shm"};
-
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		char *name;
-
-		if (asprintf(&name, "%s%s", path, suffixes[i]) < 0)
-			return;
-		unlink(name);
-		free(name);
-	}
-}
-
 /* Returns whether a new file beside a store gets the store's owner. File systems that map users, as
  * NFS does with root_squash, and CIFS and vfat, give new files an owner other than the user of this
  * process. */
@@ -103,7 +87,6 @@ static int writer_touch(const char *path)
 	if (fd < 0)
 		return errno == EEXIST ? check_owner(path) : -errno;
 	close(fd);
-	remove_left(path);
 	return 0;
 }
 
