@@ -264,8 +264,10 @@ struct task_struct {
 	void *stack; /* the lowest address of the kernel stack */
 	unsigned int flags;
 	unsigned int __state;
-	int on_cpu;
-	int on_rq;			       /* 0: it is in no queue, and does not run */
+	/* The kernel's are of one byte in 7.2, and int before. CO-RE changes the size of a load
+	 * only for a number that is unsigned here. */
+	unsigned int on_cpu;
+	unsigned int on_rq;		       /* 0: it is in no queue, and does not run */
 	struct bpf_local_storage *bpf_storage; /* NULL: no BPF program keeps data of the task */
 	struct css_set *cgroups;
 	struct files_struct *files;
