@@ -195,6 +195,14 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 		log_warning("%" PRIu64 " processes that the target started were not recorded, nor "
 			    "what they started: too many were followed at a time",
 			    kernel[STACKD_COUNT_NOT_FOLLOWED]);
+	if (counters->sampled.regions[STACKD_REGION_NO_MEMORY])
+		log_warning("%" PRIu64 " passes through regions or calls of allocators were not "
+			    "recorded: the kernel gave no memory for their threads",
+			    counters->sampled.regions[STACKD_REGION_NO_MEMORY]);
+	if (counters->sampled.waits[STACKD_WAIT_NO_MEMORY])
+		log_warning("waits of %" PRIu64 " threads were not recorded: the kernel gave no "
+			    "memory for them",
+			    counters->sampled.waits[STACKD_WAIT_NO_MEMORY]);
 	if (recorded->unproven)
 		log_warning("%" PRIu64 " frames have no names: their file was overwritten while it "
 			    "was mapped or soon after, and which code ran then cannot be told",
