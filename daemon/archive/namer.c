@@ -194,8 +194,8 @@ static int take_input(struct namer *n, const struct input *input)
 /* Names what is left, and begins anew. */
 static int finish(struct namer *n)
 {
-	int err = naming_schedule_finish(n->schedule);
-	const size_t left = naming_schedule_left(n->schedule);
+	int err = n->schedule ? naming_schedule_finish(n->schedule) : -ENOMEM;
+	const size_t left = n->schedule ? naming_schedule_left(n->schedule) : 0;
 
 	close_schedule(n);
 	if (!err)

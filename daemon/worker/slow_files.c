@@ -358,10 +358,12 @@ bool slow_files_look(struct slow_files *files, uint64_t now_ns)
 
 		is_news |= look_at(files, f, now_ns);
 		is_over = is_finished(f) && now_ns - f->since_ns > SLOW_FILES_KEPT_NS;
-		if (is_over)
+		if (is_over) {
 			close_all(f);
-		else
+			is_news = true; /* there is room for another one */
+		} else {
 			files->all.items[kept++] = *f;
+		}
 	}
 	files->all.count = kept;
 	return is_news;

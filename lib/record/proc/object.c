@@ -945,7 +945,8 @@ int object_table_resolve_again(struct object_table *table, const struct object_a
 	for (size_t i = 0; i < old.all.count && !err; i++) {
 		const struct pending_mapping *p = &old.all.items[i];
 
-		if (!again->is_wanted(again->arg, p->pid, &p->mapping, p->object))
+		/* A copy that is complete is taken for a process that has ended, too. */
+		if (p->has_failed && !again->is_wanted(again->arg, p->pid, &p->mapping, p->object))
 			continue;
 		if (p->has_failed && !with_failed)
 			object_pending_add(&table->pending, p->pid, &p->mapping, p->object);
