@@ -35,6 +35,43 @@
 
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #include "x86_64/call_source.h"
+#else
+/* A processor that has no such file: no call is evaluated, so none confirms anything. */
+#define CALL_SOURCE_BYTES 8
+#define CALL_SOURCE_ROOM  16
+#define CALL_SOURCE_FORMS 1
+
+/* Gives none: see above. */
+static __always_inline bool call_source(const __u8 *code, __u32 form, const __u64 *r, __u64 ra,
+					__u64 *ret_value, bool *ret_is_address)
+{
+	(void)code, (void)form, (void)r, (void)ra;
+	*ret_value = 0;
+	*ret_is_address = false;
+	return false;
+}
+
+/* Gives none: see above. */
+static __always_inline bool jump_source(const __u8 *code, __u32 form, const __u64 *r, __u64 next,
+					__u64 *ret_value, bool *ret_is_address)
+{
+	return call_source(code, form, r, next, ret_value, ret_is_address);
+}
+
+/* Gives none: see above. */
+static __always_inline bool jump_source_is_behind(const __u8 *code)
+{
+	(void)code;
+	return true;
+}
+
+/* Gives none: see above. */
+static __always_inline bool call_target(const __u8 *code, __u64 ra, __u64 *ret_target)
+{
+	(void)code;
+	*ret_target = ra;
+	return false;
+}
 #endif
 
 #endif
