@@ -270,7 +270,7 @@ static __always_inline __u32 managed_note_code(struct scratch *s, __u64 address,
 
 /* Returns the number of the code object at an address. 0: there is no code object; or, if
  * s->managed.new_code is set, the caller has to send its names first. Code objects with the same
- * address are told apart by their words, if a version is among these and the process is not
+ * address are distinguished by their words, if a version is among these and the process is not
  * restless; otherwise by their content. Sets s->managed.version to the version << 32. */
 __noinline int managed_code(struct scratch *given, __u64 address)
 {

@@ -309,7 +309,7 @@ static int drop_missing(void *arg, const struct object *object, const char *name
 	return 0;
 }
 
-/* Drops what is known of the rows of a window that was given up. 0 or -ENOMEM. */
+/* Forgets the rows of a window that was given up. Returns 0 or -ENOMEM. */
 static int drop_rows(struct archive *a)
 {
 	const struct namer_taker nobody = {.line = drop_line, .missing = drop_missing};

@@ -54,7 +54,7 @@ bool slow_files_look(struct slow_files *files, uint64_t now_ns);
 /* Returns whether files wait, or are being copied, so that one looks at them often. */
 bool slow_files_is_busy(const struct slow_files *files);
 
-/* Finds out which copies are still open, by `is_open`, which is told the inode number of a memfd.
+/* Finds out which copies are still open, by `is_open`, which gets the inode number of a memfd.
  * To be called now and then. */
 void slow_files_recount(struct slow_files *files, bool (*is_open)(void *arg, uint64_t inode),
 			void *arg);

@@ -37,7 +37,7 @@ def cluster_of(name, shards):
 USER = """<%(name)s><password>%(password)s</password><networks><ip>127.0.0.0/8</ip></networks>
   <profile>%(profile)s</profile><quota>default</quota></%(name)s>"""
 
-# A server gives another one of its cluster 50 ms to take a connection, unless it is told otherwise.
+# By default, a server gives another one of its cluster 50 ms to take a connection.
 USERS = """<yandex><profiles><default>%(patience)s</default><reading>%(patience)s<readonly>1</readonly></reading></profiles>
 <quotas><default></default></quotas><users>%(users)s</users></yandex>""" % {
     "patience": "<connect_timeout_with_failover_ms>%d</connect_timeout_with_failover_ms>" % (PATIENCE * 1000),

@@ -108,7 +108,7 @@ def test_watchdog():
 
 @live
 def test_journal():
-    """A full ring is told to the journal with the id that stands in docs/SERVICE.md."""
+    """The journal gets an entry for a full ring, with the id of docs/SERVICE.md."""
     if os.path.exists(JOURNAL):
         raise Skip("a journal is running")
     with open(ROOT + "/docs/SERVICE.md", encoding="utf-8") as file:

@@ -676,8 +676,8 @@ static void test_idle(void **state)
 	}
 }
 
-/* Where an interpreter has no functions, the reason is told: nobody asked for them, or they are not
- * read. */
+/* Where an interpreter has no functions, the report says why: nobody asked for them, or they are
+ * not read. */
 static void test_hint_of_interpreter(void **state)
 {
 	struct report_options options = {0};

@@ -22,7 +22,7 @@
 #define WAYS	     64	 /* limit of the paths that wait to be followed */
 #define WORDS	     16	 /* limit of the words that a path has written to the stack */
 #define CALLEE	     128 /* instructions of a callee that are searched for its return */
-#define MOST_REMOVED 255 /* words that a return may take off the stack; a rule holds no more */
+#define MOST_REMOVED 255 /* most words that a return takes off the stack, by a rule's width */
 #define TAKES	     32 /* instructions of a callee that are searched for a pop of its return address */
 #define HANDS	     6 /* instructions between a pop of the return address and the jump to a handler */
 #define ENOUGH	     4 /* if so many returns are found, the search ends; they must agree */
