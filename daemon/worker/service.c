@@ -74,7 +74,8 @@ static void forget_objects(struct service *s)
 }
 
 /* Opens an object's file. `identity`: the file's identity (elf_file_identity()) when stackd opened
- * it. If it is another now, the file was overwritten, and the object gets no file. */
+ * it. If it is another now, or the file is no ELF file (it was truncated, and is not written yet),
+ * the object gets no file, and the error -ESTALE: the file may have the object's code again. */
 static void open_file(struct object *object, int fd, uint64_t identity)
 {
 	int err = -EBADF;
@@ -89,7 +90,7 @@ static void open_file(struct object *object, int fd, uint64_t identity)
 		err = -ESTALE;
 	}
 	if (err)
-		object->error = err;
+		object->error = err == -ENOEXEC ? -ESTALE : err;
 	if (fd >= 0)
 		close(fd);
 }

@@ -134,9 +134,9 @@ def test_overwritten_between_runs():
         check_leaves(runs[0][1], one, "the first run")
         check_leaves(runs[1][1], two, "the second run")
         check_leaves(runs[2][1], one, "the third run")
-        check("first_hot" in runs[2][1], "the file is what it was, and has no names")
-        counted = recording.stats()["counters"]["names_unproven"]
-        check(None not in runs[1][1] or counted > 0, "names are missing, and not counted")
+        counters = recording.stats()["counters"]
+        check("first_hot" in runs[2][1], "the file is what it was, and has no names", counters)
+        check(None not in runs[1][1] or counters["names_unproven"] > 0, "names are missing, and not counted", counters)
 
 
 @live

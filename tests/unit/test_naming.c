@@ -190,9 +190,9 @@ static void write_file(const char *path, const char *from)
 	file_clock_goes_on();
 }
 
-/* A file that was renamed has its names. One that was overwritten in place has none, neither its
- * own, part of which may be of before, nor those of what is there now; once it is what it was, it
- * has them again. */
+/* A file that was renamed has its names. One that was overwritten in place, or is empty, has none,
+ * neither its own, part of which may be of before, nor those of what is there now; once it is what
+ * it was, it has them again. */
 static void overwritten_has_no_names(void **state)
 {
 	char path[] = "/tmp/stackd-naming-XXXXXX", away[64], own[64];
@@ -215,12 +215,14 @@ static void overwritten_has_no_names(void **state)
 		assert_string_equal(ask(naming, &moved).function, moved.name);
 		assert_int_equal(rename(away, path), 0);
 		assert_true(naming_changed(naming) == 0);
-		write_file(path, functions[2].object.path);
-		line = ask(naming, &moved);
-		assert_int_equal(line.lines, 0);
-		assert_true(naming_changed(naming) == 1);
-		write_file(path, own);
-		assert_string_equal(ask(naming, &moved).function, moved.name);
+		for (uint64_t i = 0; i < 2; i++) {
+			write_file(path, i ? "/dev/null" : functions[2].object.path);
+			line = ask(naming, &moved);
+			assert_int_equal(line.lines, 0);
+			assert_true(naming_changed(naming) == i + 1);
+			write_file(path, own);
+			assert_string_equal(ask(naming, &moved).function, moved.name);
+		}
 		naming_free(naming);
 	}
 	close(fd);

@@ -220,7 +220,8 @@ static int open_symbols(struct naming *n, struct source *source, const struct ob
 		return 0;
 	source->is_opened = true;
 	err = elf_file_clone(object->elf, &source->elf);
-	if (!err && elf_file_identity(source->elf) != elf_file_identity(object->elf)) {
+	if (err == -ENOEXEC || /* it is truncated at the moment */
+	    (!err && elf_file_identity(source->elf) != elf_file_identity(object->elf))) {
 		close_symbols(source);
 		n->changed++;
 		return 0;
