@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "message.h"
 #include "options.h"
@@ -57,8 +58,8 @@ static uint32_t cmd_align_number(struct argp_state *state, const char *option, c
 	errno = 0;
 	n = strtol(arg, &end, 10);
 	if (errno || end == arg || *end || n < least || n > most)
-		argp_error(state, "--%s: '%s' is not a number from %ld to %ld", option, arg, least,
-			   most);
+		argp_help_error(state, "--%s: '%s' is not a number from %ld to %ld", option, arg,
+				least, most);
 	return (uint32_t)n;
 }
 
@@ -90,8 +91,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!args->is_compared)
-			argp_error(state, "give --compare: it measures how well alignment works "
-					  "(reports align incomplete paths by themselves)");
+			argp_help_error(state,
+					"give --compare: it measures how well alignment works "
+					"(reports align incomplete paths by themselves)");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

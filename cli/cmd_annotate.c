@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "input_nothing.h"
 #include "message.h"
@@ -51,16 +52,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->name)
-			argp_error(state,
-				   "'%s' and '%s' are two functions: give one, or a "
-				   "pattern with * and ?",
-				   args->name, arg);
+			argp_help_error(state,
+					"'%s' and '%s' are two functions: give one, or a "
+					"pattern with * and ?",
+					args->name, arg);
 		args->name = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (args->show.input.filter.max_depth)
-			argp_error(state, "--max-depth does not apply to source lines: leave it "
-					  "out");
+			argp_help_error(state,
+					"--max-depth does not apply to source lines: leave it "
+					"out");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

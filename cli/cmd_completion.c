@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "options.h"
 #include "output.h"
@@ -83,12 +84,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (*script || (strcmp(arg, "bash") != 0 && strcmp(arg, "zsh") != 0))
-			argp_error(state, "there is no completion for '%s': give bash or zsh", arg);
+			argp_help_error(state, "there is no completion for '%s': give bash or zsh",
+					arg);
 		*script = *arg == 'b' ? completion_bash : completion_zsh;
 		return 0;
 	case ARGP_KEY_END:
 		if (!*script)
-			argp_error(state, "give a shell: bash or zsh");
+			argp_help_error(state, "give a shell: bash or zsh");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

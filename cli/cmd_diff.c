@@ -72,7 +72,7 @@ static void parse_by(struct argp_state *state, const char *arg, struct cmd_diff 
 	else if (strcmp(arg, "function") == 0)
 		args->ask.by = TAGSET_DIFF_BY_FUNCTION;
 	else
-		argp_error(state, "--by '%s': give function or tag", arg);
+		argp_help_error(state, "--by '%s': give function or tag", arg);
 }
 
 static void check(struct argp_state *state, const struct cmd_diff *args)
@@ -80,18 +80,19 @@ static void check(struct argp_state *state, const struct cmd_diff *args)
 	const struct input *input = &args->input;
 
 	if (args->n < 2)
-		argp_error(state, "give two recordings: stores (FILE, FILE@ID, @ID), tag exports, "
-				  "or, with -i URL, hosts and times (HOST, @FROM..TO)");
+		argp_help_error(state,
+				"give two recordings: stores (FILE, FILE@ID, @ID), tag exports, "
+				"or, with -i URL, hosts and times (HOST, @FROM..TO)");
 	if (!input_is_fleet(input) && (input->path || input->since || input->credentials))
-		argp_error(state, "-i, --since and --credentials are for parts of a server's "
-				  "database: -i clickhouse://HOST/DATABASE");
+		argp_help_error(state, "-i, --since and --credentials are for parts of a server's "
+				       "database: -i clickhouse://HOST/DATABASE");
 	if (input_is_fleet(input) && args->per)
-		argp_error(state,
-			   "--per is not for a server's database, which has sums of samples");
+		argp_help_error(state,
+				"--per is not for a server's database, which has sums of samples");
 	if (input->recording || input->range.first)
-		argp_error(state, "--recording: a recording is named as FILE@ID");
+		argp_help_error(state, "--recording: a recording is named as FILE@ID");
 	if (args->ask.is_share + (args->per != NULL) + (args->ask.base != NULL) > 1)
-		argp_error(state, "--share, --per and --normalise-by exclude each other");
+		argp_help_error(state, "--share, --per and --normalise-by exclude each other");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -124,7 +125,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->n == 2)
-			argp_error(state, "give two recordings: '%s' is a third", arg);
+			argp_help_error(state, "give two recordings: '%s' is a third", arg);
 		args->inputs[args->n++] = arg;
 		return 0;
 	case ARGP_KEY_END:

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "export/export.h"
 #include "input.h"
@@ -90,18 +91,19 @@ static void parse_end(struct argp_state *state, const struct cmd_export *args)
 	const char *name = args->parquet ? "parquet" : "paraver";
 
 	if (args->parquet && args->paraver)
-		argp_error(state, "--parquet and --paraver: one format at a time");
+		argp_help_error(state, "--parquet and --paraver: one format at a time");
 	if ((args->parquet || args->paraver) && args->format)
-		argp_error(state, "--%s and --%s: one format at a time", name, args->format->name);
+		argp_help_error(state, "--%s and --%s: one format at a time", name,
+				args->format->name);
 	if ((args->parquet || args->paraver) && args->output)
-		argp_error(state, "--%s names its own files: leave out --output", name);
+		argp_help_error(state, "--%s names its own files: leave out --output", name);
 	if (!args->parquet && !args->paraver && !args->format)
-		argp_error(state,
-			   "give a format: --folded, --perf-script, --pprof, --speedscope, "
-			   "--firefox, --perfetto, --callgrind, --json, --tags, --parquet or "
-			   "--paraver");
+		argp_help_error(state,
+				"give a format: --folded, --perf-script, --pprof, --speedscope, "
+				"--firefox, --perfetto, --callgrind, --json, --tags, --parquet or "
+				"--paraver");
 	if (args->has_kinds && (!args->format || args->format->write != export_folded))
-		argp_error(state, "--kinds works with --folded only");
+		argp_help_error(state, "--kinds works with --folded only");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -113,8 +115,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			&cmd_export_formats[key - CMD_EXPORT_FIRST];
 
 		if (args->format && args->format != format)
-			argp_error(state, "--%s and --%s: one format at a time", args->format->name,
-				   format->name);
+			argp_help_error(state, "--%s and --%s: one format at a time",
+					args->format->name, format->name);
 		args->format = format;
 		return 0;
 	}
@@ -130,12 +132,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_EXPORT_PARQUET:
 		if (!*arg)
-			argp_error(state, "--parquet: the folder's name is empty");
+			argp_help_error(state, "--parquet: the folder's name is empty");
 		args->parquet = arg;
 		return 0;
 	case CMD_EXPORT_PARAVER:
 		if (!paraver_is_path(arg))
-			argp_error(state, "--paraver '%s': the trace's name must end in .prv", arg);
+			argp_help_error(state, "--paraver '%s': the trace's name must end in .prv",
+					arg);
 		args->paraver = arg;
 		return 0;
 	case ARGP_KEY_END:

@@ -61,7 +61,7 @@ static const struct argp_option cmd_flamegraph_options[] = {
 static void parse_by(struct argp_state *state, const char *arg, struct cmd_flamegraph *args)
 {
 	if (partition_by_word(arg, &args->options.by) < 0)
-		argp_error(state, "--by '%s': give one of %s", arg, PARTITION_WORDS);
+		argp_help_error(state, "--by '%s': give one of %s", arg, PARTITION_WORDS);
 	args->input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 }
 
@@ -93,9 +93,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!args->output && isatty(STDOUT_FILENO))
-			argp_error(state,
-				   "give a file for the page: -o FILE.html (or pipe the page into "
-				   "a program)");
+			argp_help_error(
+				state,
+				"give a file for the page: -o FILE.html (or pipe the page into "
+				"a program)");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "message.h"
 #include "options.h"
+#include "base/argp_help.h"
 #include "base/duration.h"
 #include "report/heap_svg.h"
 #include "report/heap_view.h"
@@ -52,7 +53,7 @@ static void parse_view(struct argp_state *state, const char *arg, enum report_vi
 	else if (!strcmp(arg, "callers"))
 		*ret_view = REPORT_CALLERS;
 	else
-		argp_error(state, "--view '%s': give tree, flat or callers", arg);
+		argp_help_error(state, "--view '%s': give tree, flat or callers", arg);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -70,7 +71,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_HEAP_OLDER:
 		if (!duration_parse(arg, &args->older_ns))
-			argp_error(state, "--older '%s': give a time such as 10s or 5m", arg);
+			argp_help_error(state, "--older '%s': give a time such as 10s or 5m", arg);
 		return 0;
 	case CMD_HEAP_SVG:
 		args->is_svg = true;
@@ -80,13 +81,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (metric_info(args->show.input.filter.metric)->less == SERIES_CPU)
-			argp_error(state,
-				   "--metric: heap shows %s (the default), %s (--leaks) or %s",
-				   metric_info(METRIC_HEAP_PEAK)->name,
-				   metric_info(METRIC_HEAP_LIVE)->name,
-				   metric_info(METRIC_HEAP_OBJECTS)->name);
+			argp_help_error(state,
+					"--metric: heap shows %s (the default), %s (--leaks) or %s",
+					metric_info(METRIC_HEAP_PEAK)->name,
+					metric_info(METRIC_HEAP_LIVE)->name,
+					metric_info(METRIC_HEAP_OBJECTS)->name);
 		if (args->older_ns && !args->is_leaks)
-			argp_error(state, "--older works with --leaks only");
+			argp_help_error(state, "--older works with --leaks only");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "perf/import.h"
 #include "message.h"
@@ -54,7 +55,7 @@ static void cmd_import_region(struct argp_state *state, struct cmd_import *args,
 	char *comma = strchr(arg, ',');
 
 	if (!comma || comma == arg || !comma[1])
-		argp_error(state, "--region '%s': expected two events, BEGIN,END", arg);
+		argp_help_error(state, "--region '%s': expected two events, BEGIN,END", arg);
 	*comma = '\0';
 	args->region = (struct import_region){.begin = arg, .end = comma + 1};
 }
@@ -69,7 +70,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'e':
 		if (args->n_events == CMD_IMPORT_EVENTS)
-			argp_error(state, "--event: more than %d are given", CMD_IMPORT_EVENTS);
+			argp_help_error(state, "--event: more than %d are given",
+					CMD_IMPORT_EVENTS);
 		args->events[args->n_events++] = arg;
 		return 0;
 	case KEY_MARK:
@@ -83,13 +85,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->file)
-			argp_error(state, "give one file, not two: '%s' and '%s'", args->file, arg);
+			argp_help_error(state, "give one file, not two: '%s' and '%s'", args->file,
+					arg);
 		args->file = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (!args->file)
-			argp_error(state, "give the file to import, such as perf.data, or - for "
-					  "standard input");
+			argp_help_error(state,
+					"give the file to import, such as perf.data, or - for "
+					"standard input");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

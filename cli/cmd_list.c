@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cmd.h"
@@ -195,6 +196,18 @@ static int cmd_list_write(const struct cmd_list *list)
 			  list->output.is_json ? json(list, output.file) : text(list, output.file));
 }
 
+/* Returns whether an input that does not exist is a word that lists events in 'perf list'. */
+static bool is_kind_of_event(const char *path)
+{
+	static const char *const kinds[] = {"hw",  "sw",    "cache", "tracepoint",
+					    "pmu", "event", NULL};
+
+	for (size_t i = 0; path && kinds[i]; i++)
+		if (!strcmp(path, kinds[i]))
+			return access(path, F_OK) != 0;
+	return false;
+}
+
 static int cmd_list_run(struct cmd_list *list)
 {
 	struct store_recording *recordings = NULL;
@@ -229,6 +242,11 @@ int cmd_list(int argc, char **argv)
 	int status;
 
 	options_parse(&argp, argc, argv, &list);
+	if (is_kind_of_event(list.input.path)) {
+		message("list shows recordings; events have libpfm4's names: 'stackd -e NAME' "
+			"with cycles, instructions, cache-misses, page-faults, cpu-clock, ...");
+		return CMD_USAGE;
+	}
 	path = input_path(&list.input);
 	if (!path) {
 		message("out of memory");

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "message.h"
 #include "options.h"
@@ -34,8 +35,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->n = (unsigned)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "give what to merge: stores, or files that 'stackctl export "
-				  "--tags' wrote");
+		argp_help_error(state, "give what to merge: stores, or files that 'stackctl export "
+				       "--tags' wrote");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

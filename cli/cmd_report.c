@@ -82,7 +82,7 @@ static int word(struct argp_state *state, const char *option, const char *arg,
 	for (int i = 0; words[i]; i++)
 		if (strcmp(words[i], arg) == 0)
 			return i;
-	argp_error(state, "--%s '%s': give one of %s", option, arg, list);
+	argp_help_error(state, "--%s '%s': give one of %s", option, arg, list);
 	return 0;
 }
 
@@ -108,7 +108,7 @@ static void parse_view(struct argp_state *state, const char *arg, struct cmd_rep
 static void parse_by(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
 	if (partition_by_word(arg, &args->options.by) < 0)
-		argp_error(state, "--by '%s': give one of %s", arg, PARTITION_WORDS);
+		argp_help_error(state, "--by '%s': give one of %s", arg, PARTITION_WORDS);
 	args->has_by = true;
 	args->show.input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 }
@@ -119,8 +119,8 @@ static void parse_bins(struct argp_state *state, const char *arg, struct cmd_rep
 	long n = strtol(arg, &end, 10);
 
 	if (end == arg || *end || n < 1 || n > HISTOGRAM_MAX_BINS)
-		argp_error(state, "--bins: '%s' is not a number from 1 to %u", arg,
-			   HISTOGRAM_MAX_BINS);
+		argp_help_error(state, "--bins: '%s' is not a number from 1 to %u", arg,
+				HISTOGRAM_MAX_BINS);
 	args->options.n_bins = (uint32_t)n;
 }
 
@@ -131,7 +131,7 @@ static void parse_top(struct argp_state *state, const char *arg, struct cmd_repo
 
 	/* Every number is accepted; strtoull() replaces one that is too large by ULLONG_MAX. */
 	if (end == arg || *end || *arg < '0' || *arg > '9')
-		argp_error(state, "--top: '%s' is not a number from 0", arg);
+		argp_help_error(state, "--top: '%s' is not a number from 0", arg);
 	args->options.top = (size_t)n;
 	args->has_top = true;
 }
@@ -174,10 +174,11 @@ static void parse_sort(struct argp_state *state, char *arg, struct cmd_report *a
 	}
 	for (char *key = strtok_r(arg, ",", &rest); key; key = strtok_r(NULL, ",", &rest)) {
 		if (!sort_by_key(state, key, args))
-			argp_error(state,
-				   "--sort '%s': give duration or time (with --view waits), or "
-				   "one of perf's keys comm, pid, tid, cpu, cgroup, symbol, dso",
-				   key);
+			argp_help_error(
+				state,
+				"--sort '%s': give duration or time (with --view waits), or "
+				"one of perf's keys comm, pid, tid, cpu, cgroup, symbol, dso",
+				key);
 	}
 }
 
@@ -188,17 +189,19 @@ static void check_waits(struct argp_state *state, const struct cmd_report *args)
 
 	if (args->options.view != REPORT_WAITS) {
 		if (args->has_top || args->has_sort)
-			argp_error(state, "--top and --sort duration|time work with --view waits "
-					  "only");
+			argp_help_error(state,
+					"--top and --sort duration|time work with --view waits "
+					"only");
 		return;
 	}
 	if (metric != METRIC_WAIT && metric != METRIC_WAIT_BLOCKED &&
 	    metric != METRIC_WAIT_RUNNABLE)
-		argp_error(state, "--view waits: --metric %s, %s or %s",
-			   metric_info(METRIC_WAIT)->name, metric_info(METRIC_WAIT_BLOCKED)->name,
-			   metric_info(METRIC_WAIT_RUNNABLE)->name);
+		argp_help_error(state, "--view waits: --metric %s, %s or %s",
+				metric_info(METRIC_WAIT)->name,
+				metric_info(METRIC_WAIT_BLOCKED)->name,
+				metric_info(METRIC_WAIT_RUNNABLE)->name);
 	if (args->has_by)
-		argp_error(state, "--view waits lists single waits: leave out --by");
+		argp_help_error(state, "--view waits lists single waits: leave out --by");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -233,15 +236,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		check_waits(state, args);
 		if (args->options.view == REPORT_TIME && (args->options.by == PARTITION_BY_REASON ||
 							  args->options.by == PARTITION_BY_OBJECT))
-			argp_error(state, "--view time cannot be divided by %s: give another --by",
-				   partition_word(args->options.by));
+			argp_help_error(state,
+					"--view time cannot be divided by %s: give another --by",
+					partition_word(args->options.by));
 		if (args->options.view == REPORT_AROUND && !args->options.around)
-			argp_error(state, "--view around needs a function: give --around NAME");
+			argp_help_error(state,
+					"--view around needs a function: give --around NAME");
 		if (args->options.view == REPORT_TIME &&
 		    metric_info(args->show.input.filter.metric)->less != SERIES_CPU)
-			argp_error(state,
-				   "--view time has no live memory: 'stackctl heap' shows it over "
-				   "time");
+			argp_help_error(
+				state,
+				"--view time has no live memory: 'stackctl heap' shows it over "
+				"time");
 		return 0;
 	case CMD_REPORT_PERCENT:
 		args->percent_limit = options_percent(state, "--percent-limit", arg);

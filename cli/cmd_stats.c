@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "input.h"
 #include "options.h"
@@ -47,7 +48,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (args->is_prometheus && (args->output.is_json || args->input.is_range))
-			argp_error(state, "--prometheus shows one recording, and excludes --json");
+			argp_help_error(state,
+					"--prometheus shows one recording, and excludes --json");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "message.h"
 #include "options.h"
@@ -38,16 +39,17 @@ static void threshold(struct argp_state *state, const char *arg, struct timeline
 	bool is_time = strcmp(end, "ms") == 0 || strcmp(end, "s") == 0;
 
 	if (end == arg || (*end && !is_time) || !(value > 0 && value <= 1e12))
-		argp_error(state,
-			   "--threshold: '%s' is neither a number of milliseconds (20ms) nor of "
-			   "samples (10)",
-			   arg);
+		argp_help_error(
+			state,
+			"--threshold: '%s' is neither a number of milliseconds (20ms) nor of "
+			"samples (10)",
+			arg);
 	if (is_time)
 		options->duration_ns = (uint64_t)(value * (*end == 'm' ? 1e6 : 1e9));
 	else
 		options->samples = (uint64_t)value;
 	if (!options->duration_ns && !options->samples)
-		argp_error(state, "--threshold: '%s' is less than one", arg);
+		argp_help_error(state, "--threshold: '%s' is less than one", arg);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "input_fleet.h"
 #include "message.h"
@@ -63,8 +64,8 @@ static double top_parse_seconds(struct argp_state *state, const char *option, co
 	double value = strtod(arg, &end);
 
 	if (end == arg || *end || !(value >= least && value <= 1e6))
-		argp_error(state, "--%s: '%s' is not a number of seconds from %g", option, arg,
-			   least);
+		argp_help_error(state, "--%s: '%s' is not a number of seconds from %g", option, arg,
+				least);
 	return value;
 }
 

@@ -159,9 +159,9 @@ static void parse_ids(struct argp_state *state, const char *what, const char *ar
 		errno = 0;
 		value = strtol(at, &end, 10);
 		if (errno || end == at || (*end && *end != ',') || value < 0 || value > INT_MAX)
-			argp_error(state, "--%s: '%s' is not a list of numbers", what, arg);
+			argp_help_error(state, "--%s: '%s' is not a list of numbers", what, arg);
 		if (*n == INPUT_MAX)
-			argp_error(state, "--%s: more than %d are given", what, INPUT_MAX);
+			argp_help_error(state, "--%s: more than %d are given", what, INPUT_MAX);
 		ids[(*n)++] = (int32_t)value;
 		if (!*end)
 			return;
@@ -173,7 +173,7 @@ static void parse_name(struct argp_state *state, const char *what, const char *a
 		       const char **names, size_t *n)
 {
 	if (*n == INPUT_MAX)
-		argp_error(state, "--%s: more than %d are given", what, INPUT_MAX);
+		argp_help_error(state, "--%s: more than %d are given", what, INPUT_MAX);
 	names[(*n)++] = arg;
 }
 
@@ -182,7 +182,7 @@ static void parse_pattern(struct argp_state *state, const char *what, const char
 			  const char **names, struct profile_patterns *patterns)
 {
 	if (!*arg)
-		argp_error(state, "--%s: the name is empty", what);
+		argp_help_error(state, "--%s: the name is empty", what);
 	patterns->items = names;
 	parse_name(state, what, arg, names, &patterns->n);
 }
@@ -195,7 +195,7 @@ static uint32_t parse_depth(struct argp_state *state, const char *arg)
 	errno = 0;
 	value = strtol(arg, &end, 10);
 	if (errno || end == arg || *end || value < 1 || value > INT_MAX)
-		argp_error(state, "--max-depth: '%s' is not a number from 1", arg);
+		argp_help_error(state, "--max-depth: '%s' is not a number from 1", arg);
 	return (uint32_t)value;
 }
 
@@ -221,8 +221,8 @@ static void read_metric(struct argp_state *state, const char *arg, enum metric *
 	if (!strcmp(arg, "help"))
 		list_metrics();
 	metric_put_names(UINT64_MAX, true, &b);
-	argp_error(state, "there is no metric '%s'; there are %.*s", arg, (int)b.len,
-		   (const char *)b.data);
+	argp_help_error(state, "there is no metric '%s'; there are %.*s", arg, (int)b.len,
+			(const char *)b.data);
 }
 
 static void check(struct argp_state *state, const struct input *input)
@@ -231,13 +231,14 @@ static void check(struct argp_state *state, const struct input *input)
 	const struct metric_info *metric = metric_info(filter->metric);
 
 	if (metric->less != SERIES_CPU && filter->from_ns && !input->takes_moments)
-		argp_error(state, "%s is counted at one moment: give --to alone, without --from",
-			   metric->name);
+		argp_help_error(state,
+				"%s is counted at one moment: give --to alone, without --from",
+				metric->name);
 	if (input->n_hosts && !input_is_fleet(input))
-		argp_error(state, "--host chooses from a server's database: -i "
-				  "clickhouse://HOST/DATABASE");
+		argp_help_error(state, "--host chooses from a server's database: -i "
+				       "clickhouse://HOST/DATABASE");
 	if (filter->focus.n > PROFILE_MAX_FOCUS)
-		argp_error(state, "--focus: more than %d are given", PROFILE_MAX_FOCUS);
+		argp_help_error(state, "--focus: more than %d are given", PROFILE_MAX_FOCUS);
 }
 
 /* Parses the options that choose samples by their paths. */
@@ -269,7 +270,7 @@ static error_t parse_paths(int key, char *arg, struct argp_state *state)
 	case INPUT_INTERPRETER:
 		input->shows_interpreter = !strcmp(arg, "show");
 		if (!input->shows_interpreter && strcmp(arg, "hide") != 0)
-			argp_error(state, "--interpreter '%s': give show or hide", arg);
+			argp_help_error(state, "--interpreter '%s': give show or hide", arg);
 		return 0;
 	case INPUT_FOLD:
 	case INPUT_NO_FOLD:
@@ -288,8 +289,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (input->path)
-			argp_error(state, "'%s' is a second store: give one (%s is the first)", arg,
-				   input->path);
+			argp_help_error(state, "'%s' is a second store: give one (%s is the first)",
+					arg, input->path);
 		/* fall through */
 	case 'i':
 		input->path = input_range_cut(state, arg, input);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/argp_help.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/wall_time.h"
@@ -61,8 +62,8 @@ static bool parse_numbers(const char *text, struct input *input)
 void input_range_numbers(struct argp_state *state, const char *arg, struct input *input)
 {
 	if (!parse_numbers(arg, input))
-		argp_error(state, "--recording '%s': give a number from 1, or two such as 3..5",
-			   arg);
+		argp_help_error(state,
+				"--recording '%s': give a number from 1, or two such as 3..5", arg);
 }
 
 static bool is_file(const char *name)
@@ -80,10 +81,10 @@ const char *input_range_cut(struct argp_state *state, char *name, struct input *
 	if ((at != name && !is_file(name)) || !parse_numbers(at + 1, input)) {
 		*at = '@';
 		if (at == name)
-			argp_error(state,
-				   "'%s': '%s' is not the number of a recording, nor two "
-				   "such as 3..5",
-				   name, at + 1);
+			argp_help_error(state,
+					"'%s': '%s' is not the number of a recording, nor two "
+					"such as 3..5",
+					name, at + 1);
 		return name;
 	}
 	return at == name ? NULL : name;
@@ -123,12 +124,12 @@ static uint64_t parse_moment(struct argp_state *state, const char *option, const
 	int err = wall_time_parse(arg, now_ns, after_ns, &moment);
 
 	if (err == -ERANGE)
-		argp_error(state, "--%s: the clock skipped '%s' on that day", option, arg);
+		argp_help_error(state, "--%s: the clock skipped '%s' on that day", option, arg);
 	else if (err < 0 || !moment)
-		argp_error(state,
-			   "--%s: '%s' is not a moment such as 14:05, yesterday 14:05 or "
-			   "2026-11-22 14:05:30",
-			   option, arg);
+		argp_help_error(state,
+				"--%s: '%s' is not a moment such as 14:05, yesterday 14:05 or "
+				"2026-11-22 14:05:30",
+				option, arg);
 	return moment;
 }
 
@@ -137,10 +138,11 @@ static uint64_t parse_time(struct argp_state *state, const char *option, const c
 	uint64_t ns = 0;
 
 	if (!duration_parse(arg, &ns))
-		argp_error(state,
-			   "--%s: '%s' is not a time such as 1.5, 20ms or 3m, nor a moment such as "
-			   "14:05",
-			   option, arg);
+		argp_help_error(
+			state,
+			"--%s: '%s' is not a time such as 1.5, 20ms or 3m, nor a moment such as "
+			"14:05",
+			option, arg);
 	return ns;
 }
 
@@ -149,7 +151,7 @@ static void parse_since(struct argp_state *state, struct input *input, uint64_t 
 	uint64_t ago;
 
 	if (input->from)
-		argp_error(state, "--since and --from exclude each other");
+		argp_help_error(state, "--since and --from exclude each other");
 	input->is_range = true;
 	if (!duration_parse(input->since, &ago))
 		input->range.from_unix_ns = parse_moment(state, "since", input->since, now_ns, 0);
@@ -168,9 +170,9 @@ static void parse_filter(struct argp_state *state, struct input *input)
 		return;
 	filter->to_ns = parse_time(state, "to", input->to);
 	if (!filter->to_ns)
-		argp_error(state, "--to: nothing is before the start");
+		argp_help_error(state, "--to: nothing is before the start");
 	if (filter->from_ns >= filter->to_ns)
-		argp_error(state, "--from is not before --to");
+		argp_help_error(state, "--from is not before --to");
 }
 
 void input_range_times(struct argp_state *state, struct input *input)
@@ -187,8 +189,9 @@ void input_range_times(struct argp_state *state, struct input *input)
 		return;
 	}
 	if ((input->from && !from) || (input->to && !to))
-		argp_error(state, "--from and --to: one is a time since the start and the other a "
-				  "moment; give both in one way");
+		argp_help_error(state,
+				"--from and --to: one is a time since the start and the other a "
+				"moment; give both in one way");
 	input->is_range = true;
 	if (from)
 		range->from_unix_ns = parse_moment(state, "from", input->from, now_ns, 0);
@@ -196,7 +199,7 @@ void input_range_times(struct argp_state *state, struct input *input)
 		range->to_unix_ns =
 			parse_moment(state, "to", input->to, now_ns, range->from_unix_ns);
 	if (to && range->from_unix_ns >= range->to_unix_ns)
-		argp_error(state, "--from is not before --to");
+		argp_help_error(state, "--from is not before --to");
 }
 
 /* --- opening -------------------------------------------------------------------------------- */

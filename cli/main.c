@@ -253,9 +253,15 @@ static int complete(int argc, char **argv)
 static int script(int argc, char **argv)
 {
 	char name[] = "stackctl export", option[] = "--perf-script";
-	char **words = calloc((size_t)argc + 2, sizeof(*words));
+	char **words;
 	int status;
 
+	if (argc > 1 && (!strcmp(argv[1], "report") || !strcmp(argv[1], "record"))) {
+		message("'stackctl flamegraph -o page.html' draws a flame graph; other scripts of "
+			"perf read what 'stackctl export --perf-script' writes");
+		return CMD_USAGE;
+	}
+	words = calloc((size_t)argc + 2, sizeof(*words));
 	if (!words) {
 		message("out of memory");
 		return CMD_FAILED;

@@ -165,6 +165,11 @@ static const struct habits_words *translate(const struct argp *argp, int argc, c
 		message("there is no option '%s' here: %s", words.option, words.says);
 		exit(CMD_USAGE);
 	}
+	if (words.unknown_letter) {
+		message("there is no option '-%c'; '%s --help' lists them", words.unknown_letter,
+			argv[0]);
+		exit(CMD_USAGE);
+	}
 	return &words;
 }
 
@@ -206,6 +211,6 @@ double options_percent(struct argp_state *state, const char *option, const char 
 	const double percent = strtod(arg, &end);
 
 	if (end == arg || *end || !(percent >= 0 && percent <= 100))
-		argp_error(state, "%s: '%s' is not a number from 0 to 100", option, arg);
+		argp_help_error(state, "%s: '%s' is not a number from 0 to 100", option, arg);
 	return percent;
 }

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/argp_help.h"
 #include "cmd.h"
 #include "message.h"
 #include "terminal.h"
@@ -41,10 +42,11 @@ static void output_check(struct argp_state *state, const struct output_options *
 		if (options->is_json || !output_is_named(options->path, ending) ||
 		    (options->own_ending && !strcmp(options->own_ending, ending)))
 			continue;
-		argp_error(state,
-			   "-o '%s': this verb writes text, or JSON (a file that ends in .json); "
-			   "'stackctl %s -o FILE' writes %s",
-			   options->path, output_forms[i].made_by, output_forms[i].name);
+		argp_help_error(
+			state,
+			"-o '%s': this verb writes text, or JSON (a file that ends in .json); "
+			"'stackctl %s -o FILE' writes %s",
+			options->path, output_forms[i].made_by, output_forms[i].name);
 	}
 }
 

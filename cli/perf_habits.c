@@ -14,11 +14,16 @@
 
 #define PAGE	     "'stackctl flamegraph -o page.html' writes a page to look at in a browser"
 #define SCRIPT	     "'stackctl export --perf-script' writes all samples as 'perf script' does"
+#define VALUES	     "a script finds all values in --json"
+#define RECORDED     "'stackd -e EVENT -F HZ' chooses it for a whole recording"
 #define KERNEL_NAMES "stackd reads the kernel's names while it records, and keeps them"
 
 const struct habit perf_habits[] = {
 	/* which samples */
 	{'p', NULL, HABIT_VALUE, NULL, "--pid=%", NULL},
+	{'t', "field-separator", HABIT_VALUE, "", NULL, VALUES},
+	{0, "field-separator", HABIT_VALUE, NULL, NULL, VALUES},
+	{'x', NULL, HABIT_VALUE, NULL, NULL, VALUES},
 	{'t', NULL, HABIT_VALUE, NULL, "--tid=%", NULL},
 	{'c', "comms", HABIT_LIST, NULL, "--comm=%", NULL},
 	{'d', "dsos", HABIT_LIST, NULL, "--dso=%", NULL},
@@ -38,16 +43,35 @@ const struct habit perf_habits[] = {
 	{'g', "call-graph", HABIT_VALUE, "folded", "", NULL},
 	{'g', "call-graph", HABIT_MAYBE, NULL, "", NULL},
 	{'G', "inverted", HABIT_ALONE, NULL, "--view=tree", NULL},
+	{0, "no-call-graph", HABIT_ALONE, NULL, "--view=flat", NULL},
 	{0, "children", HABIT_ALONE, NULL, "--view=flat", NULL},
 	{0, "no-children", HABIT_ALONE, NULL, "--view=callers", NULL},
 	{0, "max-stack", HABIT_VALUE, NULL, "--max-depth=%", NULL},
 	{'s', NULL, HABIT_VALUE, NULL, "--sort=%", NULL},
 	{'s', "sort", HABIT_VALUE, NULL, NULL,
-	 "'stackctl report --by thread' divides a report; --view flat sorts by function"},
+	 "'stackctl annotate FUNCTION' takes a function; 'stackctl report --by thread' divides a "
+	 "report"},
+	{0, "script", HABIT_VALUE, NULL, NULL, "a script of yours can read --json"},
 	{'T', "threads", HABIT_ALONE, NULL, "--by=thread", NULL},
 	{0, "hierarchy", HABIT_ALONE, NULL, "--view=tree", NULL},
 	{'b', "branch-stack", HABIT_ALONE, NULL, "--lbr", NULL},
+	{0, "branch-history", HABIT_ALONE, NULL, "--lbr", NULL},
 	{'F', "fields", HABIT_VALUE, NULL, NULL, "the columns are fixed; --json has all values"},
+	{0, "order", HABIT_VALUE, NULL, NULL, "the columns are fixed; --json has all values"},
+	{0, "compute", HABIT_VALUE, NULL, "", NULL},
+	{'e', "event", HABIT_VALUE, NULL, NULL, RECORDED},
+	{0, "freq", HABIT_VALUE, NULL, NULL, RECORDED},
+	{'E', "entries", HABIT_VALUE, NULL, NULL,
+	 "--percent-limit PERCENT of 'stackctl report' leaves out small rows"},
+	{'K', "hide_kernel_symbols", HABIT_ALONE, NULL, NULL,
+	 "'stackd -e cpu-clock:u' records user space alone"},
+	{0, "hide_user_symbols", HABIT_ALONE, NULL, NULL,
+	 "'stackd -e cpu-clock:k' records the kernel alone"},
+	{0, "samples", HABIT_VALUE, NULL, NULL, SCRIPT},
+	{0, "switch-on", HABIT_VALUE, NULL, NULL, "--from START --to END choose a range of time"},
+	{0, "switch-off", HABIT_VALUE, NULL, NULL, "--from START --to END choose a range of time"},
+	{0, "latency", HABIT_ALONE, NULL, NULL,
+	 "after 'stackd --wait', '--metric wall' shows time instead of CPU time"},
 	{'D', "dump-raw-trace", HABIT_ALONE, NULL, NULL, SCRIPT},
 	{0, "stats", HABIT_ALONE, NULL, NULL, "'stackctl stats' has the figures of a recording"},
 	{0, "tasks", HABIT_ALONE, NULL, NULL, "'stackctl report --by thread' shows the threads"},
@@ -93,6 +117,12 @@ const struct habit perf_habits[] = {
 	 "code without a name is shown as object+offset: --ignore '*+0x*' leaves it out"},
 	{'w', "column-widths", HABIT_VALUE, NULL, "", NULL},
 	{0, "header", HABIT_ALONE, NULL, "", NULL},
+	{0, "ns", HABIT_ALONE, NULL, "", NULL},
+	{0, "skip-empty", HABIT_ALONE, NULL, "", NULL},
+	{0, "show-ref-call-graph", HABIT_ALONE, NULL, "", NULL},
+	{0, "demangle-kernel", HABIT_ALONE, NULL, "", NULL},
+	{0, "addr2line", HABIT_VALUE, NULL, "", NULL},
+	{0, "debuginfod", HABIT_MAYBE, NULL, "", NULL},
 	{0, "percentage", HABIT_VALUE, NULL, "", NULL},
 	{0, "percent-type", HABIT_VALUE, NULL, "", NULL},
 	{0, "exclude-other", HABIT_ALONE, NULL, "", NULL},

@@ -61,7 +61,7 @@ static error_t parse_color(const char *arg, struct argp_state *state, struct ter
 	else if (strcmp(arg, "auto") == 0)
 		terminal->color_choice = TERMINAL_AUTO;
 	else
-		argp_error(state, "--color '%s': give auto, always or never", arg);
+		argp_help_error(state, "--color '%s': give auto, always or never", arg);
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 
 #include <mpi.h>
 
+#include "base/argp_help.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/options.h"
@@ -63,12 +64,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		m->n = (unsigned)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "give what to merge: stores, or files that 'stackctl export "
-				  "--tags' wrote");
+		argp_help_error(state, "give what to merge: stores, or files that 'stackctl export "
+				       "--tags' wrote");
 		return 0;
 	case ARGP_KEY_END:
 		if (!m->output)
-			argp_error(state, "give the file to write: -o FILE");
+			argp_help_error(state, "give the file to write: -o FILE");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -112,7 +112,7 @@ static void cmd_fold_time(struct argp_state *state, struct cmd_fold *args, const
 	else if (!strcmp(arg, "wall"))
 		args->options.time = FOLDING_WALL;
 	else
-		argp_error(state, "--time '%s': expected cpu or wall", arg);
+		argp_help_error(state, "--time '%s': expected cpu or wall", arg);
 }
 
 /* Reads the number of a group or a kind, from 1 to `most`. Returns 0 if the option has no
@@ -124,8 +124,8 @@ static uint32_t cmd_fold_number(struct argp_state *state, const char *option, co
 	const unsigned long n = arg ? strtoul(arg, &end, 10) : 0;
 
 	if (arg && (end == arg || *end || *arg < '0' || *arg > '9' || !n || n > most))
-		argp_error(state, "%s '%s': expected a number from 1 to %" PRIu32, option, arg,
-			   most);
+		argp_help_error(state, "%s '%s': expected a number from 1 to %" PRIu32, option, arg,
+				most);
 	return (uint32_t)n;
 }
 
@@ -134,7 +134,7 @@ static void cmd_fold_by(struct argp_state *state, struct cmd_fold *args, const c
 	args->has_by = true;
 	if (partition_by_word(arg, &args->by) < 0 || args->by == PARTITION_BY_CPU ||
 	    args->by == PARTITION_BY_REASON || args->by == PARTITION_BY_OBJECT)
-		argp_error(state, "--by: bursts cannot be split by '%s'", arg);
+		argp_help_error(state, "--by: bursts cannot be split by '%s'", arg);
 }
 
 static void cmd_fold_seed(struct argp_state *state, struct cmd_fold *args, const char *arg)
@@ -145,7 +145,7 @@ static void cmd_fold_seed(struct argp_state *state, struct cmd_fold *args, const
 	args->has_seed = true;
 	args->options.seed = strtoull(arg, &end, 10);
 	if (errno || end == arg || *end || *arg == '-')
-		argp_error(state, "--seed '%s': expected a number", arg);
+		argp_help_error(state, "--seed '%s': expected a number", arg);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

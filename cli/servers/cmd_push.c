@@ -65,14 +65,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case PUSH_EVERY:
 		if (!duration_parse(arg, &args->every_ns) || !args->every_ns)
-			argp_error(state, "--every: '%s' is not a time such as 30s or 5m", arg);
+			argp_help_error(state, "--every: '%s' is not a time such as 30s or 5m",
+					arg);
 		return 0;
 	case PUSH_APP:
 		if (!server_push_is_app(arg))
-			argp_error(state,
-				   "--app: '%s' is not a name of letters, digits, '_', '-', "
-				   "'.' and '/'",
-				   arg);
+			argp_help_error(state,
+					"--app: '%s' is not a name of letters, digits, '_', '-', "
+					"'.' and '/'",
+					arg);
 		args->server_options.app = arg;
 		return 0;
 	case PUSH_SENT:
@@ -80,18 +81,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case PUSH_TIMEOUT:
 		if (!duration_parse(arg, &ns) || !ns)
-			argp_error(state, "--timeout: '%s' is not a time such as 30s or 5m", arg);
+			argp_help_error(state, "--timeout: '%s' is not a time such as 30s or 5m",
+					arg);
 		args->server_options.timeout_s = (unsigned)((ns + 999999999) / 1000000000);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->url)
-			argp_error(state, "give one URL, not several");
+			argp_help_error(state, "give one URL, not several");
 		args->url = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "give a server: stackctl push "
-				  "clickhouse://HOST[:PORT]/DATABASE, pyroscope://HOST[:PORT], "
-				  "parca://HOST[:PORT] or otlp+http://HOST[:PORT]");
+		argp_help_error(state,
+				"give a server: stackctl push "
+				"clickhouse://HOST[:PORT]/DATABASE, pyroscope://HOST[:PORT], "
+				"parca://HOST[:PORT] or otlp+http://HOST[:PORT]");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

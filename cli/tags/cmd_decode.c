@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/argp_help.h"
 #include "base/clock.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
@@ -78,7 +79,7 @@ static void parse_budget(struct argp_state *state, const char *arg, struct cmd_d
 
 	args->budget_ms = strtod(arg, &end);
 	if (end == arg || *end || !(args->budget_ms >= 0 && args->budget_ms <= 1e9))
-		argp_error(state, "--budget: '%s' is not a number of milliseconds", arg);
+		argp_help_error(state, "--budget: '%s' is not a number of milliseconds", arg);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -91,7 +92,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'm':
 		if (args->model.n_files == DECODE_MODEL_FILES)
-			argp_error(state, "--model: more than %d are given", DECODE_MODEL_FILES);
+			argp_help_error(state, "--model: more than %d are given",
+					DECODE_MODEL_FILES);
 		args->model.files[args->model.n_files++] = arg;
 		return 0;
 	case CMD_DECODE_ROOT:
@@ -118,8 +120,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!args->model.n_files)
-			argp_error(state, "a model is needed: -m FILE, a program, a store or a tag "
-					  "export");
+			argp_help_error(state,
+					"a model is needed: -m FILE, a program, a store or a tag "
+					"export");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "browser.h"
+#include "base/argp_help.h"
 #include "base/parts.h"
 #include "cli/cmd.h"
 #include "cli/fold_answer.h"
@@ -71,8 +72,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case CMD_WEB_PORT:
 		port = strtoul(arg, &end, 10);
 		if (*arg < '0' || *arg > '9' || *end || port > UINT16_MAX)
-			argp_error(state, "--port: '%s' is not a number from 0 to %u", arg,
-				   UINT16_MAX);
+			argp_help_error(state, "--port: '%s' is not a number from 0 to %u", arg,
+					UINT16_MAX);
 		args->port = (unsigned)port;
 		return 0;
 	case CMD_WEB_NO_OPEN:

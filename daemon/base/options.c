@@ -231,9 +231,9 @@ static uint64_t number(struct argp_state *state, const char *option, const char 
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (errno || end == text || *end || text[0] == '-' || value < least || value > most)
-		argp_error(state, "%s '%s': expected a whole number%s%s from %llu to %llu", option,
-			   text, *unit ? " of " : "", unit, (unsigned long long)least,
-			   (unsigned long long)most);
+		argp_help_error(state, "%s '%s': expected a whole number%s%s from %llu to %llu",
+				option, text, *unit ? " of " : "", unit, (unsigned long long)least,
+				(unsigned long long)most);
 	return value;
 }
 
@@ -271,11 +271,12 @@ static uint64_t bytes(struct argp_state *state, const char *option, const char *
 	}
 	if (errno || end == text || *end || text[0] == '-' || value > most >> shift ||
 	    value << shift < least)
-		argp_error(state,
-			   "%s '%s': expected a whole number of bytes, or one with K, M or G, from "
-			   "%s to %s",
-			   option, text, size_text(least, from, sizeof(from)),
-			   size_text(most, to, sizeof(to)));
+		argp_help_error(
+			state,
+			"%s '%s': expected a whole number of bytes, or one with K, M or G, from "
+			"%s to %s",
+			option, text, size_text(least, from, sizeof(from)),
+			size_text(most, to, sizeof(to)));
 	return (uint64_t)value << shift;
 }
 
@@ -309,7 +310,8 @@ static int one_of(struct argp_state *state, const char *option, const char *text
 		if (!strcmp(text, words[i]))
 			return i;
 	}
-	argp_error(state, "%s '%s': there is no such value; --help-all lists them", option, text);
+	argp_help_error(state, "%s '%s': there is no such value; --help-all lists them", option,
+			text);
 	return 0;
 }
 
@@ -326,7 +328,7 @@ static void add_pids(struct argp_state *state, struct options *options, char *li
 			(pid_t)number(state, "--pid", one, "", 1, INT32_MAX);
 	}
 	if (!options->n_pids)
-		argp_error(state, "--pid '%s': expected a process id", list);
+		argp_help_error(state, "--pid '%s': expected the id of a process", list);
 }
 
 /* With another target, `sleep SECONDS` says how long to record, as it does for perf. Returns
@@ -348,18 +350,43 @@ static bool is_sleep(struct options *options, char **command)
 
 static void set_target(struct argp_state *state, struct options *options, enum target_kind kind)
 {
+	if (options->target + kind == TARGET_ALL + TARGET_CGROUP && options->target != kind &&
+	    options->target != TARGET_NONE)
+		argp_help_error(state, "--cgroup records everything in it, and nothing else: "
+				       "leave --all out");
 	if (options->target != TARGET_NONE && (options->target != kind || kind != TARGET_PIDS))
-		argp_error(state, "more than one target: give one of --pid, --all, --cgroup, -- "
-				  "COMMAND");
+		argp_help_error(state,
+				"more than one target: give one of --pid, --all, --cgroup, -- "
+				"COMMAND");
 	options->target = kind;
 }
 
 static void set_frequency(struct argp_state *state, struct options *options, const char *arg)
 {
 	if (!strcmp(arg, "max")) /* perf's word */
-		argp_error(state, "--freq 'max': give a number; the kernel's limit is in "
-				  "/proc/sys/kernel/perf_event_max_sample_rate");
+		argp_help_error(
+			state,
+			"--freq 'max': give a number, such as -F 4999; the kernel's limit is "
+			"in /proc/sys/kernel/perf_event_max_sample_rate");
 	options->frequency = number(state, "--freq", arg, "Hz", 1, 1000000000);
+}
+
+static void set_output(struct argp_state *state, struct options *options, const char *arg)
+{
+	if (!strcmp(arg, "-"))
+		argp_help_error(state, "--output '-': a store is a file, not a stream; 'stackctl "
+				       "export' writes to a pipe");
+	options->output = arg;
+}
+
+static void set_event(struct argp_state *state, struct options *options, const char *arg)
+{
+	if (options->event && strcmp(options->event, arg) != 0)
+		argp_help_error(
+			state,
+			"--event '%s' and '%s': a recording is of one event; record once for each",
+			options->event, arg);
+	options->event = arg;
 }
 
 static void set_duration(struct argp_state *state, struct options *options, const char *arg)
@@ -368,8 +395,9 @@ static void set_duration(struct argp_state *state, struct options *options, cons
 
 	options->duration_s = strtod(arg, &end);
 	if (end == arg || *end || !(options->duration_s > 0 && options->duration_s < 1e9))
-		argp_error(state, "--duration '%s': expected seconds, above 0 and below 1000000000",
-			   arg);
+		argp_help_error(state,
+				"--duration '%s': expected seconds, above 0 and below 1000000000",
+				arg);
 }
 
 /* Takes a share of one core: "1%", or "1". */
@@ -379,7 +407,7 @@ static void set_max_cpu(struct argp_state *state, struct options *options, const
 	double percent = strtod(arg, &end);
 
 	if (end == arg || (*end && strcmp(end, "%") != 0) || !(percent >= 0.01 && percent <= 10000))
-		argp_error(
+		argp_help_error(
 			state,
 			"--max-cpu '%s': expected a share of one core, such as 1%%, from 0.01%% to 10000%%",
 			arg);
@@ -389,9 +417,10 @@ static void set_max_cpu(struct argp_state *state, struct options *options, const
 static void set_window(struct argp_state *state, struct options *options, const char *arg)
 {
 	if (!duration_parse(arg, &options->window_ns) || options->window_ns < LEAST_WINDOW_NS)
-		argp_error(state,
-			   "--window '%s': expected a time from 1s to 30 years, such as 10m or 1h",
-			   arg);
+		argp_help_error(
+			state,
+			"--window '%s': expected a time from 1s to 30 years, such as 10m or 1h",
+			arg);
 }
 
 /* Takes days, or a time with a unit. */
@@ -404,7 +433,7 @@ static void set_age(struct argp_state *state, struct options *options, const cha
 		return;
 	}
 	if (!duration_parse(arg, &ns) || ns < SECOND_NS)
-		argp_error(
+		argp_help_error(
 			state,
 			"--keep-age '%s': expected whole days, or a time from 1s to 30 years, such as 12h",
 			arg);
@@ -417,7 +446,7 @@ static void add_counters(struct argp_state *state, struct options *options, char
 
 	why = counter_specs_add(options->counters, &options->n_counters, arg, &at);
 	if (why)
-		argp_error(state, "--counter '%s': %s", at, why);
+		argp_help_error(state, "--counter '%s': %s", at, why);
 }
 
 /* Ends stackd with a usage error if options exclude each other; sets the defaults of options that
@@ -427,30 +456,33 @@ static void settle(struct argp_state *state, struct options *options)
 	static char cpu[] = "cpu";
 
 	if (options->target == TARGET_NONE)
-		argp_error(state, "give what to record: --pid N, --all, --cgroup PATH or -- "
-				  "COMMAND");
+		argp_help_error(state, "give what to record: --pid N, --all, --cgroup PATH or -- "
+				       "COMMAND");
 	if (options->frequency && options->period)
-		argp_error(state, "--freq and --count exclude each other");
+		argp_help_error(state, "--freq and --count exclude each other");
 	if (options->max_cpu && options->period)
-		argp_error(state, "--max-cpu lowers a frequency: it excludes --count");
+		argp_help_error(state, "--max-cpu lowers a frequency: it excludes --count");
 	if (options->max_cpu && options->target != TARGET_ALL && options->target != TARGET_CGROUP)
-		argp_error(state, "--max-cpu is for --all and --cgroup");
+		argp_help_error(state, "--max-cpu is for --all and --cgroup");
 	if (options->segment_frames && options->is_prefix_given &&
 	    options->prefix != STACKD_PREFIX_NONE)
-		argp_error(state, "--prefix and --depth exclude each other: the few frames of a "
-				  "segment are walked anew each time (--prefix none)");
+		argp_help_error(state,
+				"--prefix and --depth exclude each other: the few frames of a "
+				"segment are walked anew each time (--prefix none)");
 	if (counter_specs_need_alloc(options->counters, options->n_counters) &&
 	    !options->alloc_bytes)
-		argp_error(state, "--counter allocated-bytes: give --alloc, too");
+		argp_help_error(state, "--counter allocated-bytes: give --alloc, too");
 	if (options->n_counters && !options->n_regions && !options->n_marks && !options->mpi)
-		argp_error(state, COUNTER_SPEC_REGIONS);
+		argp_help_error(state, COUNTER_SPEC_REGIONS);
 	if (options->judge_tags && options->tags != STACKD_TAGS_AUTO)
-		argp_error(state, "--judge-tags needs tags and walks: it excludes --tags only and "
-				  "off");
+		argp_help_error(state,
+				"--judge-tags needs tags and walks: it excludes --tags only and "
+				"off");
 	if (options->event && !strcmp(options->event, "none") && !options->waits &&
 	    !options->alloc_bytes && !options->n_regions && !options->n_marks && !options->mpi)
-		argp_error(state, "--event none: there would be nothing to record: give --wait, "
-				  "--alloc, --region, --mark or --mpi");
+		argp_help_error(state,
+				"--event none: there would be nothing to record: give --wait, "
+				"--alloc, --region, --mark or --mpi");
 	if (!options->period && !options->frequency)
 		options->frequency = 997;
 	if (options->n_counters && !options->is_jitter_given)
@@ -477,7 +509,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		options->cgroup = arg;
 		break;
 	case 'e':
-		options->event = arg;
+		set_event(state, options, arg);
 		break;
 	case 'F':
 		set_frequency(state, options, arg);
@@ -486,7 +518,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		options->period = number(state, "--count", arg, "events", 1, INT64_MAX);
 		break;
 	case 'o':
-		options->output = arg;
+		set_output(state, options, arg);
 		break;
 	case 'q':
 		options->quiet = true;
@@ -542,8 +574,8 @@ static uint64_t wait_time(struct argp_state *state, const char *option, const ch
 	uint64_t ns = 0;
 
 	if (!duration_parse(arg, &ns) || ns > 60 * SECOND_NS)
-		argp_error(state, "%s '%s': expected a time from 0 to 1m, such as 10us or 5ms",
-			   option, arg);
+		argp_help_error(state, "%s '%s': expected a time from 0 to 1m, such as 10us or 5ms",
+				option, arg);
 	return ns;
 }
 
@@ -670,7 +702,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->lbr = true;
 		options->lbr_anyway = arg != NULL;
 		if (arg && strcmp(arg, "anyway") != 0)
-			argp_error(state, "--lbr '%s': takes nothing, or =anyway", arg);
+			argp_help_error(state, "--lbr '%s': takes nothing, or =anyway", arg);
 		break;
 	default:
 		return parse_regions(key, arg, state);

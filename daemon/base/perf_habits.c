@@ -22,7 +22,7 @@ static const struct habit habits[] = {
 	{'C', "cpu", HABIT_VALUE, NULL, NULL,
 	 "all CPUs are recorded (--all); 'stackctl report --by cpu' shows them one by one"},
 	{'i', "no-inherit", HABIT_ALONE, NULL, NULL,
-	 "children are recorded, too; 'stackctl report --pid N' shows one process"},
+	 "children are recorded, too: leave it out; 'stackctl report --pid N' shows one process"},
 	{0, "per-thread", HABIT_ALONE, NULL, "", NULL},
 	{0, "filter", HABIT_VALUE, NULL, NULL,
 	 "everything is recorded; stackctl report --help lists its filters"},
@@ -82,6 +82,29 @@ static const struct habit habits[] = {
 	{'z', "compression-level", HABIT_MAYBE, NULL, "", NULL},
 	{0, "exclude-perf", HABIT_ALONE, NULL, "", NULL},
 	{0, "sample-cpu", HABIT_ALONE, NULL, "", NULL},
+	{0, "sample-identifier", HABIT_ALONE, NULL, "", NULL},
+	{0, "namespaces", HABIT_ALONE, NULL, "", NULL},
+	{0, "all-cgroups", HABIT_ALONE, NULL, "", NULL},
+	{0, "switch-events", HABIT_ALONE, NULL, "", NULL},
+	{0, "bpf-event", HABIT_ALONE, NULL, "", NULL},
+	{0, "num-thread-synthesize", HABIT_VALUE, NULL, "", NULL},
+	{0, "proc-map-timeout", HABIT_VALUE, NULL, "", NULL},
+	{0, "synth", HABIT_VALUE, NULL, "", NULL},
+	{0, "affinity", HABIT_VALUE, NULL, "", NULL},
+	{0, "mmap-flush", HABIT_VALUE, NULL, "", NULL},
+	{0, "debuginfod", HABIT_MAYBE, NULL, "", NULL},
+	{0, "kcore", HABIT_ALONE, NULL, "", NULL},
+	{0, "buildid-mmap", HABIT_ALONE, NULL, "", NULL},
+	{0, "timestamp-boundary", HABIT_ALONE, NULL, "", NULL},
+	{0, "timestamp-filename", HABIT_ALONE, NULL, "", NULL},
+	{0, "vmlinux", HABIT_VALUE, NULL, NULL,
+	 "stackd reads the kernel's names while it records, and keeps them: leave it out"},
+	{0, "dry-run", HABIT_ALONE, NULL, NULL, "'stackctl doctor' checks what can be recorded"},
+	{0, "latency", HABIT_ALONE, NULL, "--wait", NULL},
+	{0, "code-page-size", HABIT_ALONE, NULL, NULL,
+	 "stackd records no sizes of pages: use perf for that"},
+	{0, "data-page-size", HABIT_ALONE, NULL, NULL,
+	 "stackd records no sizes of pages: use perf for that"},
 	{0},
 };
 
@@ -136,6 +159,11 @@ char **perf_habits_translate(const struct argp *argp, int *argc, char **argv)
 	}
 	if (words.unknown)
 		tell_unknown(argp, words.unknown);
+	if (words.unknown_letter) {
+		fprintf(stderr, "stackd: there is no option '-%c'; 'stackd --help' lists them\n",
+			words.unknown_letter);
+		exit(STATUS_USAGE);
+	}
 	*argc = words.argc;
 	return words.argv;
 }

@@ -98,6 +98,21 @@ static void parse_none(struct event_spec *ret_spec)
 					.is_none = true};
 }
 
+/* Returns what to type instead of an event that perf has and stackd has not; "": anything else. */
+static const char *advice(const char *name)
+{
+	const char *modifier = strchr(name, ':');
+
+	if (strpbrk(name, ",{"))
+		return "; a recording is of one event: record once for each";
+	if (modifier && modifier[1] && strspn(modifier + 1, "ukhpP") == strlen(modifier + 1))
+		return "; perf's :p is :precise=1 here, and :pp is :precise=2";
+	if (modifier && strlen(modifier) > 3 && !strpbrk(name, "=."))
+		return "; tracepoints are not sampled: --wait records waits, --region FUNC a "
+		       "function";
+	return "";
+}
+
 int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 		     struct event_spec *ret_spec, char **ret_error)
 {
@@ -117,8 +132,8 @@ int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 	if (err != PFM_SUCCESS) {
 		if (asprintf(ret_error,
 			     "unknown event '%s' (%s): give a libpfm4 name such as cycles:u, "
-			     "perf::CPU-CLOCK or page-faults, or a raw code such as r1a8",
-			     name, pfm_strerror(err)) < 0)
+			     "perf::CPU-CLOCK or page-faults, or a raw code such as r1a8%s",
+			     name, pfm_strerror(err), advice(name)) < 0)
 			*ret_error = NULL;
 		return -ENOENT;
 	}

@@ -4,6 +4,8 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/argp_table.h"
@@ -174,6 +176,18 @@ int argp_help_write(const struct argp *argp, const char *name, const struct argp
 bool argp_help_is_asked(const char *word, bool *ret_all)
 {
 	*ret_all = !strcmp(word, "--help-all");
-	return *ret_all || !strcmp(word, "-?") ||
+	return *ret_all || !strcmp(word, "-?") || !strcmp(word, "-h") ||
 	       (strlen(word) > 3 && !strncmp(word, "--help", strlen(word)));
+}
+
+void argp_help_error(const struct argp_state *state, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "%s: ", state->name);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, " ('%s --help' lists the options)\n", state->name);
+	exit(argp_err_exit_status);
 }

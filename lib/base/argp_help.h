@@ -37,8 +37,14 @@ struct argp_help_group {
 int argp_help_write(const struct argp *argp, const char *name, const struct argp_help_group *groups,
 		    bool is_all, FILE *out);
 
-/* Returns whether a word asks for help: --help, a beginning of it, or -?. *ret_all: it is
+/* Returns whether a word asks for help: --help, a beginning of it, -h or -?. *ret_all: it is
  * --help-all. */
 bool argp_help_is_asked(const char *word, bool *ret_all);
+
+/* What a parser says of a wrong command line, in one line: the name, the text, and where help is.
+ * (argp_error() adds a sentence that fills two more.) Ends the program with
+ * argp_err_exit_status. */
+void argp_help_error(const struct argp_state *state, const char *format, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
 
 #endif

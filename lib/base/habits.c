@@ -158,6 +158,19 @@ static int apply(struct habits_state *s, const struct habit *habit, const struct
 	return replace_list(s, habit->instead, value);
 }
 
+/* Returns whether an option is "--no-NAME" of a habit. */
+static bool is_no_habit(const struct habits_state *s, const struct habits_option *o)
+{
+	const struct habits_option named = {.name = o->name + 3, .name_len = o->name_len - 3};
+
+	if (o->name_len <= 3 || strncmp(o->name, "no-", 3) != 0)
+		return false;
+	for (const struct habit *habit = s->table; habit->letter || habit->name; habit++)
+		if (is_option(habit, &named))
+			return true;
+	return false;
+}
+
 /* Looks at a long option: "--name" or "--name=value". */
 static int long_option(struct habits_state *s, char *word)
 {
@@ -174,6 +187,8 @@ static int long_option(struct habits_state *s, char *word)
 		habit = find(s, &o);
 		if (habit)
 			return apply(s, habit, &o);
+		if (is_no_habit(s, &o))
+			return 0;
 		if (!s->words->unknown && !argp_table_is_begin(s->argp, name))
 			s->words->unknown = word;
 	}
@@ -220,6 +235,8 @@ static int short_options(struct habits_state *s, char *word)
 			return 0;
 		}
 		habit = own ? NULL : find(s, &o);
+		if (!habit && !own && !s->words->unknown_letter && !strchr("?hV", word[i]))
+			s->words->unknown_letter = word[i];
 		if (!habit)
 			continue;
 		if (i > 1) {

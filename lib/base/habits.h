@@ -5,6 +5,8 @@
  * program does it anyway, or answered by a sentence that says what to type.
  *
  * An option of the program's own table always has its own meaning; only others are looked up.
+ * `--no-NAME` is left out, where no table has it but NAME is a habit: what nobody asked for is not
+ * done.
  */
 #ifndef BASE_HABITS_H
 #define BASE_HABITS_H
@@ -43,6 +45,7 @@ struct habits_words {
 	const char *says;
 	/* the first long option that is neither in a table nor the begin of one's name; or NULL */
 	const char *unknown;
+	char unknown_letter; /* likewise of short options; 0: none. -?, -h and -V are known */
 };
 
 /* Replaces the habits in a command line. `table` ends with a row without letter and name.

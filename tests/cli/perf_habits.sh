@@ -119,7 +119,7 @@ record 2 'perf_event_max_sample_rate' -F max -a
 record 2 'give what to record' record -g -v -T -d -s -N -z
 record 2 'more than one target' -a -- sleep 1 2
 
-# --- sixty things that users of perf type, as a table: WORDS | what it is the same as, or what is said
+# --- a hundred things that users of perf type, as a table: WORDS | what it is the same as, or what is said
 # A word of ours that begins with "=" is the verb that does the same; else the text of the one line.
 n=0
 while IFS='|' read -r words wanted; do
@@ -206,6 +206,63 @@ stackd --switch-output -a           | --window 1h
 stackd --overwrite -a               | --keep-age
 stackd -W -a                        | use perf
 stackd --control fd:1 -a            | --duration
+report -h                           | =report --help
+report --no-header                  | =report
+report --no-show-total-period       | =report
+report --no-call-graph              | =report --view flat
+report --skip-empty --ns            | =report
+report -s overhead,symbol           | =report --view flat
+report --sort=dso                   | =report --view flat
+report -g graph,0.5,caller,function | =report
+report -q                           | =report
+report -x ,                         | --json
+report -t ,                         | --json
+report --field-separator=;          | --json
+report -F +comm                     | --json
+report -E 20                        | --percent-limit
+report --entries 20                 | --percent-limit
+report --samples=10                 | export --perf-script
+report --switch-on x                | --from START --to END
+report -e cycles                    | stackd -e EVENT
+report -s srcline                   | one of perf's keys
+report --bins 0                     | not a number from 1
+report -i -                         | not a stream
+report -y                           | stackctl report --help
+annotate -s main                    | stackctl annotate FUNCTION
+annotate --no-source --objdump=x main | =annotate main
+annotate --addr2line=x main         | =annotate main
+script --no-demangle                | --full-names
+script --script=x.py                | --json
+script report flamegraph            | stackctl flamegraph -o
+script record sleep                 | stackctl flamegraph -o
+diff -h                             | =diff --help
+diff --order 1 a b                  | --json
+diff                                | give two recordings
+top -e cycles                       | stackd -e EVENT
+top -K                              | cpu-clock:u
+top --freq 99                       | stackd -e EVENT
+list hw                             | libpfm4
+list tracepoint                     | libpfm4
+mem record                          | stackd --alloc
+strace ls                           | --view waits
+ftrace -h                           | perf's alone
+stackd -F max -a                    | such as -F 4999
+stackd --no-inherit -p 999999       | leave it out
+stackd -i -a                        | leave it out
+stackd -o - -a                      | not a stream
+stackd -e cycles -e instructions -a | record once for each
+stackd -e cycles,instructions -p 999999 | record once for each
+stackd -e sched:sched_switch -p 999999 | --wait
+stackd -e cycles:pp -p 999999       | :precise=2
+stackd -a -G system.slice           | leave --all out
+stackd -p worker                    | expected a whole number
+stackd --namespaces --all-cgroups -p 999999 | no process 999999
+stackd --no-bpf-event --synth=no -p 999999 | no process 999999
+stackd --no-buildid --no-buildid-cache -p 999999 | no process 999999
+stackd --proc-map-timeout 5 -p 999999 | no process 999999
+stackd --vmlinux x -a               | leave it out
+stackd --dry-run -a                 | stackctl doctor
+stackd -y -a                        | stackd --help
 END
-[ "$n" -ge 60 ] || fail "only $n"
+[ "$n" -ge 120 ] || fail "only $n"
 finish

@@ -124,7 +124,9 @@ char *store_db_sentence(const char *path, int err, uint32_t version, const char 
 	char *s = NULL;
 	int n;
 
-	if (known)
+	if (err == -ENOENT && !strcmp(path, "-"))
+		n = asprintf(&s, "a store is a file, not a stream: give its name instead of '-'");
+	else if (known)
 		n = asprintf(&s, "%s: %s", path, known);
 	else if (err == -ENOTSUP)
 		n = asprintf(&s,
