@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads fdinfo and mountinfo; see mount_kind.h.
+ * Looks mounts up in lists of them; see mount_kind.h.
  *
  * statx() with AT_STATX_DONT_SYNC gives what the kernel has. FUSE gives at least device, inode and
  * type then.
@@ -26,6 +26,8 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include "base/mount_list.h"
 
 /* --- stat without asking --------------------------------------------------------------------- */
 
@@ -59,35 +61,17 @@ int mount_stat_path(const char *path, struct stat *ret_stat)
 	return stat_at(AT_FDCWD, path, 0, ret_stat);
 }
 
-/* --- lists of mounts ------------------------------------------------------------------------- */
-
-/* Opens a list; NULL: there is none, or *err is set, to -EMFILE, -ENFILE or -ENOMEM. */
-static FILE *open_list(const char *path, int *err)
-{
-	FILE *file = fopen(path, "re");
-
-	if (!file && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-		*err = -errno;
-	return file;
-}
+/* --- mounts ---------------------------------------------------------------------------------- */
 
 /* Returns the number of the mount of a descriptor; -1: not known. */
-static int mount_of(int fd, int *err)
+static int mount_of(int fd)
 {
-	char path[64], *line = NULL;
-	size_t size = 0;
-	FILE *file;
-	int number = -1;
+	struct statx x;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = open_list(path, err);
-	while (file && number < 0 && getline(&line, &size, file) > 0)
-		if (sscanf(line, "mnt_id: %d", &number) != 1)
-			number = -1;
-	free(line);
-	if (file)
-		fclose(file);
-	return number;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &x) ||
+	    !(x.stx_mask & STATX_MNT_ID))
+		return -1;
+	return (int)x.stx_mnt_id;
 }
 
 static enum mount_kind kind_of_type(const char *type)
@@ -113,29 +97,26 @@ static enum mount_kind kind_of_type(const char *type)
 
 /* --- overlays -------------------------------------------------------------------------------- */
 
-#define OWN_MOUNTS "/proc/self/mountinfo"
+#define OWN "/proc/self"
 
 /* Where a mount is looked for. */
 struct where {
+	struct mount_lists *lists;
 	const char *proc_root;
 	pid_t pid; /* of the process among whose mounts it may be; 0: none */
 	bool wants_layers;
 };
 
-/* Replaces escapes of mountinfo, such as "\\040" for a space, in place. */
-static void unescape(char *text)
+/* Gives the mounts of a process, by its folder; NULL: there are none, or *err is set, to -EMFILE,
+ * -ENFILE or -ENOMEM. */
+static struct mount_list *list_of(const struct where *where, const char *process, int *err)
 {
-	char *to = text;
+	struct mount_list *list = NULL;
+	int failed = mount_lists_get(where->lists, process, &list);
 
-	for (const char *from = text; *from; to++) {
-		if (*from == '\\' && strspn(from + 1, "01234567") >= 3) {
-			*to = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + (from[3] - '0'));
-			from += 4;
-		} else {
-			*to = *from++;
-		}
-	}
-	*to = '\0';
+	if (failed == -EMFILE || failed == -ENFILE || failed == -ENOMEM)
+		*err = failed;
+	return list;
 }
 
 /* Returns whether a path is a folder or lies in it. */
@@ -210,29 +191,17 @@ static void place_layers(struct layers *layers, const char *folder, const char *
 	}
 }
 
-/* Returns the worst kind of layers, by the names of a list of mounts, which is read once. */
-static enum mount_kind kind_of_layers(const char *mountinfo, struct layers *layers, int *err)
+/* Returns the worst kind of layers, by the names of a list of mounts; NULL: there is none. */
+static enum mount_kind kind_of_layers(const struct mount_list *list, struct layers *layers)
 {
-	FILE *file = open_list(mountinfo, err);
 	enum mount_kind kind = MOUNT_LOCAL;
-	char *line = NULL, folder[PATH_MAX];
-	size_t size = 0;
 
 	for (size_t i = 0; i < layers->n; i++) {
 		layers->items[i].best = 0;
 		layers->items[i].kind = MOUNT_LAYERED;
 	}
-	while (file && getline(&line, &size, file) > 0) {
-		const char *type = strstr(line, " - ");
-
-		if (!type || sscanf(line, "%*d %*d %*s %*s %4095s", folder) != 1)
-			continue;
-		unescape(folder);
-		place_layers(layers, folder, type + 3);
-	}
-	free(line);
-	if (file)
-		fclose(file);
+	for (size_t i = 0; list && i < list->n; i++)
+		place_layers(layers, list->rows[i].folder, list->rows[i].type);
 	for (size_t i = 0; i < layers->n; i++)
 		kind = worse(kind, layers->items[i].kind);
 	return kind;
@@ -249,29 +218,50 @@ static bool is_of_our_users(const char *proc_root, pid_t pid)
 	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-/* Returns the kind of an overlay by its options, which it cuts into pieces. `where` and
- * `mountinfo`: the list that it is in. */
-static enum mount_kind kind_of_overlay(char *options, const struct where *where,
-				       const char *mountinfo, int *err)
+/* Returns the kind of an overlay by its options, of which it takes a copy. `first`: the mounts of
+ * the first process, if the overlay is not in the own list. */
+static enum mount_kind judge_overlay(const char *options, const struct mount_list *list,
+				     const struct mount_list *first, bool is_own)
 {
-	const bool is_own = !strcmp(mountinfo, OWN_MOUNTS);
 	struct layers layers = {0};
-	enum mount_kind kind;
-	char first[PATH_MAX];
-	bool are_known;
+	char *copy = strdup(options);
+	enum mount_kind kind = MOUNT_LAYERED;
+	bool are_known = copy && take_layers(copy, &layers);
+
+	if (copy)
+		kind = kind_of_layers(list, &layers);
+	if (copy && !is_own)
+		kind = worse(kind, kind_of_layers(first, &layers));
+	free(copy);
+	return is_own && are_known ? kind : worse(kind, MOUNT_LAYERED);
+}
+
+/* Returns the kind of an overlay, which is in row `at` of a list. A container's overlay was mounted
+ * by a program outside, most likely by one that has the mounts of the first process. */
+static enum mount_kind kind_of_overlay(const struct where *where, struct mount_list *list,
+				       size_t at, bool is_own, int *err)
+{
+	const uint64_t version = list->version;
+	struct mount_list *first = NULL;
+	struct mount_row *row;
+	char process[PATH_MAX];
 
 	if (!where->wants_layers)
 		return MOUNT_LAYERED;
 	if (!is_own && !is_of_our_users(where->proc_root, where->pid))
 		return MOUNT_FOREIGN;
-	are_known = take_layers(options, &layers);
-	kind = kind_of_layers(mountinfo, &layers, err);
-	if (is_own)
-		return are_known ? kind : worse(kind, MOUNT_LAYERED);
-	/* A container's overlay was mounted by a program outside, most likely by one that has the
-	 * mounts of the first process. */
-	snprintf(first, sizeof(first), "%s/1/mountinfo", where->proc_root);
-	return worse(worse(kind, kind_of_layers(first, &layers, err)), MOUNT_LAYERED);
+	snprintf(process, sizeof(process), "%s/1", where->proc_root);
+	if (!is_own)
+		first = list_of(where, process, err);
+	if (list->version != version) /* its mounts have changed meanwhile */
+		return MOUNT_UNKNOWN;
+	row = &list->rows[at];
+	if (row->judged[0] != version || row->judged[1] != (first ? first->version : 0)) {
+		row->kind = (int)judge_overlay(row->options, list, first, is_own);
+		row->judged[0] = version;
+		row->judged[1] = first ? first->version : 0;
+	}
+	return (enum mount_kind)row->kind;
 }
 
 /* --- a mount --------------------------------------------------------------------------------- */
@@ -282,48 +272,35 @@ struct wanted {
 	dev_t device; /* of the file system, if any mount of it will do */
 };
 
-static bool is_wanted(const char *line, const struct wanted *wanted)
+static bool is_wanted(const struct mount_row *row, const struct wanted *wanted)
 {
-	unsigned major, minor;
-	int mount;
-
-	if (sscanf(line, "%d %*d %u:%u", &mount, &major, &minor) != 3)
-		return false;
-	return wanted->mount >= 0 ? mount == wanted->mount
-				  : makedev(major, minor) == wanted->device;
+	return wanted->mount >= 0 ? row->number == wanted->mount : row->device == wanted->device;
 }
 
-/* Finds a mount in a file like /proc/self/mountinfo, whose lines are
- * "36 35 8:1 / /mnt rw - fuseblk /dev/sda1 rw". */
-static enum mount_kind find(const struct where *where, const char *mountinfo,
+/* Finds a mount in the list of a process. */
+static enum mount_kind find(const struct where *where, const char *process,
 			    const struct wanted *wanted, int *err)
 {
-	enum mount_kind kind = MOUNT_UNKNOWN;
-	FILE *file = open_list(mountinfo, err);
-	char *line = NULL;
-	size_t size = 0;
+	struct mount_list *list = list_of(where, process, err);
+	enum mount_kind kind;
 
-	while (file && kind == MOUNT_UNKNOWN && getline(&line, &size, file) > 0) {
-		char *type = strstr(line, " - ");
-
-		if (!type || !is_wanted(line, wanted))
+	for (size_t i = 0; list && i < list->n; i++) {
+		if (!is_wanted(&list->rows[i], wanted))
 			continue;
-		kind = kind_of_type(type + 3);
-		if (kind == MOUNT_LAYERED)
-			kind = kind_of_overlay(type + 3, where, mountinfo, err);
+		kind = kind_of_type(list->rows[i].type);
+		return kind == MOUNT_LAYERED
+			       ? kind_of_overlay(where, list, i, !strcmp(process, OWN), err)
+			       : kind;
 	}
-	free(line);
-	if (file)
-		fclose(file);
-	return kind;
+	return MOUNT_UNKNOWN;
 }
 
 /* Returns whether a mount is that of this process's root folder. The list of mounts lacks it where
  * the root is no mount point (chroot()). This program was loaded from it, so it answers. */
-static bool is_own_root(int mount, int *err)
+static bool is_own_root(int mount)
 {
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	const bool is = root >= 0 && mount >= 0 && mount_of(root, err) == mount;
+	const bool is = root >= 0 && mount >= 0 && mount_of(root) == mount;
 
 	if (root >= 0)
 		close(root);
@@ -347,24 +324,40 @@ static bool is_in_memory(int fd)
  * descriptors. */
 static enum mount_kind find_kind(int fd, const struct where *where, int *err)
 {
-	const int number = mount_of(fd, err);
+	const int number = mount_of(fd);
 	struct wanted wanted = {.mount = number};
-	enum mount_kind kind = find(where, OWN_MOUNTS, &wanted, err);
-	char path[PATH_MAX] = "";
+	enum mount_kind kind = number < 0 ? MOUNT_UNKNOWN : find(where, OWN, &wanted, err);
+	char process[PATH_MAX] = "";
 	struct stat stat;
 
 	if (where->pid > 0)
-		snprintf(path, sizeof(path), "%s/%d/mountinfo", where->proc_root, (int)where->pid);
-	if (kind == MOUNT_UNKNOWN && *path)
-		kind = find(where, path, &wanted, err);
-	if (kind == MOUNT_UNKNOWN && (is_own_root(number, err) || is_in_memory(fd)))
+		snprintf(process, sizeof(process), "%s/%d", where->proc_root, (int)where->pid);
+	if (kind == MOUNT_UNKNOWN && number >= 0 && *process)
+		kind = find(where, process, &wanted, err);
+	if (kind == MOUNT_UNKNOWN && (is_own_root(number) || is_in_memory(fd)))
 		return MOUNT_LOCAL;
 	if (kind != MOUNT_UNKNOWN || mount_stat(fd, &stat))
 		return kind;
 	/* Another mount of the same file system says what it is. */
 	wanted = (struct wanted){.mount = -1, .device = stat.st_dev};
-	kind = find(where, OWN_MOUNTS, &wanted, err);
-	return kind == MOUNT_UNKNOWN && *path ? find(where, path, &wanted, err) : kind;
+	kind = find(where, OWN, &wanted, err);
+	return kind == MOUNT_UNKNOWN && *process ? find(where, process, &wanted, err) : kind;
+}
+
+/* Does the same with lists that are read for this question alone, unless the caller has some. */
+static enum mount_kind find_by(struct mount_lists *lists, int fd, struct where *where, int *err)
+{
+	enum mount_kind kind;
+
+	where->lists = lists;
+	if (!lists && mount_lists_new(&where->lists)) {
+		*err = -ENOMEM;
+		return MOUNT_UNKNOWN;
+	}
+	kind = find_kind(fd, where, err);
+	if (!lists)
+		mount_lists_free(where->lists);
+	return kind;
 }
 
 /* Returns whether a file is on the file system of this process's root folder, which answers, or
@@ -376,20 +369,20 @@ static bool is_on_root(int fd)
 	return !mount_stat_path("/", &root) && !mount_stat(fd, &st) && root.st_dev == st.st_dev;
 }
 
-enum mount_kind mount_kind_of(int fd, const char *proc_root, pid_t pid)
+enum mount_kind mount_kind_of(struct mount_lists *lists, int fd, const char *proc_root, pid_t pid)
 {
-	const struct where where = {proc_root, pid, .wants_layers = true};
+	struct where where = {.proc_root = proc_root, .pid = pid, .wants_layers = true};
 	int err = 0;
 
-	return is_on_root(fd) ? MOUNT_LOCAL : find_kind(fd, &where, &err);
+	return is_on_root(fd) ? MOUNT_LOCAL : find_by(lists, fd, &where, &err);
 }
 
 int mount_check(int fd, const char *proc_root, pid_t pid)
 {
-	const struct where where = {proc_root, pid, .wants_layers = false};
+	struct where where = {.proc_root = proc_root, .pid = pid};
 	int err = -ENOLINK;
 
-	switch (find_kind(fd, &where, &err)) {
+	switch (find_by(NULL, fd, &where, &err)) {
 	case MOUNT_LOCAL:
 	case MOUNT_NETWORK:
 	case MOUNT_LAYERED:

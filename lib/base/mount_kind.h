@@ -4,14 +4,16 @@
  *
  * A program serves a FUSE mount, and it may stop, or be written to do harm. Then nearly every
  * system call about a file there waits for ever, fstat() and statfs() as well, and not even SIGKILL
- * ends the wait. What the kernel knows by itself is asked instead: a descriptor's mount is in its
- * fdinfo, and the mount's type in mountinfo.
+ * ends the wait. What the kernel knows by itself is asked instead: the number of a descriptor's
+ * mount, and the mount's type, which the lists of mounts have (mount_list.h).
  */
 #ifndef BASE_MOUNT_KIND_H
 #define BASE_MOUNT_KIND_H
 
 #include <sys/stat.h>
 #include <sys/types.h>
+
+struct mount_lists;
 
 enum mount_kind {
 	MOUNT_LOCAL,
@@ -28,8 +30,9 @@ enum mount_kind {
 /* Returns the kind of the mount of a file, of which `fd` may be an O_PATH descriptor. The mount is
  * looked for among those of this process, then of process `pid` (0: none), below `proc_root`. If
  * neither has it, another mount of the same file system says what it is. An overlay has the worst
- * kind of its layers, as far as it is known. */
-enum mount_kind mount_kind_of(int fd, const char *proc_root, pid_t pid);
+ * kind of its layers, as far as it is known. `lists`: those that are kept; NULL: they are read for
+ * this call. */
+enum mount_kind mount_kind_of(struct mount_lists *lists, int fd, const char *proc_root, pid_t pid);
 
 /* Returns 0 if a file may be opened and read as far as its mount is concerned: MOUNT_LOCAL,
  * MOUNT_NETWORK or an overlay. -EREMOTE: MOUNT_SERVED; -ENOLINK: MOUNT_UNKNOWN; -EMFILE, -ENFILE

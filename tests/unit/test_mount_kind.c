@@ -20,10 +20,14 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/mount_kind.h"
+#include "base/mount_list.h"
 #include "base/named_file.h"
 #include "base/path_walk.h"
+#include "elf/elf_file.h"
 #include "proc/proc_fs.h"
+#include "served_mount.h"
 
 #define MOST_S 120 /* a call that waits is ended with the test */
 
@@ -38,25 +42,6 @@ static const char *below(const char *name)
 	return path;
 }
 
-/* Mounts FUSE on a folder "served", in a mount namespace of this test. Returns a descriptor of the
- * device; -1: that is not possible here. */
-static int mount_served(void)
-{
-	char options[96];
-	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-
-	if (fd < 0)
-		return -1;
-	snprintf(mounted, sizeof(mounted), "%s/served", folder);
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
-		 fd);
-	if (!unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
-	    !mkdir(mounted, 0755) && !mount("x", mounted, "fuse", MS_NOSUID | MS_NODEV, options))
-		return fd;
-	close(fd);
-	return -1;
-}
-
 static int begin(void **state)
 {
 	int fd;
@@ -67,7 +52,8 @@ static int begin(void **state)
 		return -1;
 	fd = open(below("file"), O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 	close(fd);
-	device = geteuid() ? -1 : mount_served();
+	snprintf(mounted, sizeof(mounted), "%s/served", folder);
+	device = served_mount(mounted, false);
 	return fd < 0 || symlink("served/file", below("into")) || symlink("..", below("up")) ? -1
 											     : 0;
 }
@@ -88,7 +74,7 @@ static int end(void **state)
 static enum mount_kind kind_of_path(const char *path)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
-	enum mount_kind kind = mount_kind_of(fd, "/proc", 0);
+	enum mount_kind kind = mount_kind_of(NULL, fd, "/proc", 0);
 
 	close(fd);
 	return kind;
@@ -99,11 +85,11 @@ static void test_kinds(void **state)
 	int memory = memfd_create("test", MFD_CLOEXEC);
 	(void)state;
 
-	assert_int_equal(mount_kind_of(memory, "/proc", 0), MOUNT_LOCAL);
+	assert_int_equal(mount_kind_of(NULL, memory, "/proc", 0), MOUNT_LOCAL);
 	assert_int_equal(mount_check(memory, "/proc", 0), 0);
 	assert_int_equal(kind_of_path("/proc/self/status"), MOUNT_LOCAL);
 	assert_int_equal(kind_of_path("/dev/null"), MOUNT_LOCAL);
-	assert_int_equal(mount_kind_of(-1, "/proc", 0), MOUNT_UNKNOWN);
+	assert_int_equal(mount_kind_of(NULL, -1, "/proc", 0), MOUNT_UNKNOWN);
 	close(memory);
 	assert_int_equal(kind_of_path(below("file")), MOUNT_LOCAL);
 	if (device < 0)
@@ -188,7 +174,7 @@ static int kind_of_hidden(int flags)
 	snprintf(path, sizeof(path), "/proc/%d/root%s/over", (int)child, folder);
 	fd = is_mounted ? open(path, O_PATH | O_CLOEXEC) : -1;
 	if (fd >= 0) {
-		kind = (int)mount_kind_of(fd, "/proc", child);
+		kind = (int)mount_kind_of(NULL, fd, "/proc", child);
 		assert_int_equal(mount_check(fd, "/proc", child), 0);
 		close(fd);
 	}
@@ -311,6 +297,73 @@ static void test_walks_stop_before_it(void **state)
 	assert_true(named_file_open_for(below("file"), 0) >= 0);
 }
 
+/* Lists of mounts are read once, as long as they are true. */
+static void test_kept_lists(void **state)
+{
+	struct mount_lists *lists;
+	uint64_t read;
+	char over[64];
+	int fd, again;
+	(void)state;
+
+	if (device < 0)
+		skip();
+	snprintf(over, sizeof(over), "%s/over", folder);
+	assert_int_equal(mkdir(over, 0755), 0);
+	assert_int_equal(mount("none", over, "tmpfs", 0, NULL), 0);
+	fd = open(over, O_PATH | O_CLOEXEC);
+	assert_int_equal(mount_lists_new(&lists), 0);
+	assert_int_equal(mount_kind_of(lists, fd, "/proc", 0), MOUNT_LOCAL);
+	read = mount_lists_read(lists);
+	assert_true(read > 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(mount_kind_of(lists, fd, "/proc", getpid()), MOUNT_LOCAL);
+	assert_int_equal(mount_lists_read(lists), read);
+
+	/* The same folder has another mount at once. */
+	assert_int_equal(mount(mounted, over, NULL, MS_BIND, NULL), 0);
+	again = open(over, O_PATH | O_CLOEXEC);
+	assert_int_equal(mount_kind_of(lists, again, "/proc", 0), MOUNT_SERVED);
+	assert_int_equal(mount_lists_read(lists), read + 1);
+
+	/* A list that nobody asks for is given up, and read again. */
+	mount_lists_rest(lists, clock_ns(CLOCK_MONOTONIC));
+	assert_int_equal(mount_kind_of(lists, again, "/proc", 0), MOUNT_SERVED);
+	assert_int_equal(mount_lists_read(lists), read + 1);
+	mount_lists_rest(lists, clock_ns(CLOCK_MONOTONIC) + UINT64_C(1000000000000));
+	assert_int_equal(mount_kind_of(lists, again, "/proc", 0), MOUNT_SERVED);
+	assert_int_equal(mount_lists_read(lists), read + 2);
+	mount_lists_free(lists);
+	close(again);
+	close(fd);
+	assert_int_equal(umount2(over, MNT_DETACH), 0);
+	assert_int_equal(umount2(over, MNT_DETACH), 0);
+	rmdir(over);
+}
+
+/* What is asked of an open file now and then waits for no server either. */
+static void test_open_file_does_not_ask(void **state)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf_file *file;
+	(void)state;
+
+	if (device < 0)
+		skip();
+	assert_int_equal(elf_file_open_any(fd, &file), 0);
+	close(fd);
+	assert_false(elf_file_is_touched(file));
+	/* From now on, its descriptor is of a file there. */
+	fd = open(mounted, O_PATH | O_CLOEXEC);
+	assert_true(dup2(fd, elf_file_descriptor(file)) >= 0);
+	assert_true(elf_file_is_touched(file));
+	assert_true(elf_file_is_written(file));
+	assert_false(elf_file_is_deleted(file));
+	elf_file_changed_ns(file);
+	elf_file_free(file);
+	close(fd);
+}
+
 /* A folder below which a walk must stay, as in a process's root. */
 static void test_walks_stay_below_the_root(void **state)
 {
@@ -348,7 +401,7 @@ static void test_unmounted(void **state)
 		skip();
 	fd = open(mounted, O_PATH | O_CLOEXEC);
 	assert_int_equal(umount2(mounted, MNT_DETACH), 0);
-	assert_int_equal(mount_kind_of(fd, "/proc", getpid()), MOUNT_UNKNOWN);
+	assert_int_equal(mount_kind_of(NULL, fd, "/proc", getpid()), MOUNT_UNKNOWN);
 	assert_int_equal(mount_check(fd, "/proc", getpid()), -ENOLINK);
 	copy = path_walk(&(struct path_walk){.root = fd, .proc_root = "/proc"}, "file");
 	assert_int_equal(copy, -ENOLINK);
@@ -364,6 +417,8 @@ int main(void)
 		cmocka_unit_test(test_no_descriptors),
 		cmocka_unit_test(test_root_is_no_mount),
 		cmocka_unit_test(test_stat_does_not_ask),
+		cmocka_unit_test(test_kept_lists),
+		cmocka_unit_test(test_open_file_does_not_ask),
 		cmocka_unit_test(test_walks_stop_before_it),
 		cmocka_unit_test(test_walks_stay_below_the_root),
 		cmocka_unit_test(test_unmounted),

@@ -25,6 +25,7 @@
 #include "base/mount_kind.h"
 #include "daemon/worker/refusals.h"
 #include "daemon/worker/slow_files.h"
+#include "served_mount.h"
 
 #define MOST_S	  120 /* a call that waits is ended with the test */
 #define SECOND_NS UINT64_C(1000000000)
@@ -42,32 +43,14 @@ static const char *below(const char *name)
 	return path;
 }
 
-static int mount_served(void)
-{
-	char options[96];
-	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-
-	if (fd < 0)
-		return -1;
-	snprintf(mounted, sizeof(mounted), "%s/served", folder);
-	/* The root of the mount is a regular file, which can be named without asking the server. */
-	snprintf(options, sizeof(options), "fd=%d,rootmode=100000,user_id=0,group_id=0,allow_other",
-		 fd);
-	close(open(mounted, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
-	if (!unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
-	    !mount("x", mounted, "fuse", MS_NOSUID | MS_NODEV, options))
-		return fd;
-	close(fd);
-	return -1;
-}
-
 static int begin(void **state)
 {
 	(void)state;
 	alarm(MOST_S);
 	if (!mkdtemp(folder))
 		return -1;
-	device = geteuid() ? -1 : mount_served();
+	snprintf(mounted, sizeof(mounted), "%s/served", folder);
+	device = served_mount(mounted, true);
 	return copier_new(&copier);
 }
 
@@ -437,7 +420,7 @@ static void test_hung(void **state)
 	assert_int_equal(slow_files_new(copier, &files), 0);
 	path = open(mounted, O_PATH | O_CLOEXEC);
 	assert_true(path >= 0);
-	assert_int_equal(mount_kind_of(path, "/proc", 0), MOUNT_SERVED);
+	assert_int_equal(mount_kind_of(NULL, path, "/proc", 0), MOUNT_SERVED);
 	assert_int_equal(fetch(files, path, now_ns), -EINPROGRESS);
 	assert_int_equal(mount_stat(path, &st), 0);
 	st.st_ino++; /* another file there */

@@ -24,6 +24,7 @@
 #include "base/buf.h"
 
 struct elf_file;
+struct mount_lists;
 struct stat;
 typedef struct Elf Elf;
 
@@ -51,6 +52,8 @@ struct elf_opener {
 	 * `path_fd`: an O_PATH descriptor of it; `st`: from mount_stat(). NULL: such files are
 	 * read as others, but for those that mount_check() refuses. */
 	int (*fetch)(void *arg, int path_fd, const struct stat *st, pid_t pid, bool may_open);
+	struct mount_lists *mounts; /* borrowed lists of mounts that are kept; NULL: they are read
+				     * for each file (base/mount_list.h) */
 };
 
 /* Like elf_file_open(), for an image in memory (the vDSO); the bytes are copied. */

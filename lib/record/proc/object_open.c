@@ -209,7 +209,7 @@ static int open_candidate(const struct search *s, const struct candidate *c, str
 		fd = mount_check(c->fd, s->proc_root, s->pid);
 		return fd ? fd : open_itself(c, ret_st);
 	}
-	kind = mount_kind_of(c->fd, s->proc_root, s->pid);
+	kind = mount_kind_of(s->opener->mounts, c->fd, s->proc_root, s->pid);
 	if (kind == MOUNT_LOCAL || kind == MOUNT_LAYERED)
 		return open_itself(c, ret_st);
 	fd = mount_stat(c->fd, ret_st);
