@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/int_map.h"
+#include "base/mount_kind.h"
 #include "base/vec.h"
 #include "daemon/worker/debug_path.h"
 #include "daemon/worker/wire.h"
@@ -28,7 +29,7 @@ static uint64_t key_of(int fd)
 	struct stat st;
 	uint64_t hash;
 
-	if (fstat(fd, &st))
+	if (mount_stat(fd, &st))
 		return 0;
 	hash = hash_mix64(hash_mix64(st.st_dev) + st.st_ino);
 	hash = hash_mix64(hash + (uint64_t)st.st_ctim.tv_sec);

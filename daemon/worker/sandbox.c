@@ -178,14 +178,18 @@ static int allow(scmp_filter_ctx filter, const int *calls, size_t n)
 	return err;
 }
 
-/* Allows some system calls with certain arguments only: newfstatat() of an empty name, which a C
- * library may call for fstat(); for workers, mmap() and mprotect() without PROT_EXEC, and fcntl()
- * to copy a descriptor or read its flags. */
+/* Allows some system calls with certain arguments only: newfstatat() and statx() of an empty name,
+ * of which a C library may call the first for fstat(), and mount_stat() calls the second; for
+ * workers, mmap() and mprotect() without PROT_EXEC, and fcntl() to copy a descriptor or read its
+ * flags. */
 static int allow_in_part(scmp_filter_ctx f, bool is_worker)
 {
 	int err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
 				   SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0));
 
+	if (!err)
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(statx), 1,
+				       SCMP_A2(SCMP_CMP_EQ, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0));
 	/* libdw calls readlink() for the name of each file, and works without. */
 	if (!err)
 		err = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(readlink), 0);

@@ -15,6 +15,7 @@
 
 #include <libelf.h>
 
+#include "base/mount_kind.h"
 #include "elf/elf_file_state.h"
 
 void elf_file_close(struct elf_file *file)
@@ -78,7 +79,9 @@ uid_t elf_file_owner(const struct elf_file *file)
 	return file->owner;
 }
 
-/* Gives the current state of the file. Returns false if it is an image in memory, or closed. */
+/* Gives the current state of the file, as the kernel has it: the thread that takes samples asks for
+ * it every few seconds, and a server of files that has gone silent would stop that thread. Returns
+ * false if it is an image in memory, or closed. */
 static bool look_at(const struct elf_file *file, struct stat *ret_st)
 {
 	unsigned *users = (unsigned *)&file->users;
@@ -87,7 +90,7 @@ static bool look_at(const struct elf_file *file, struct stat *ret_st)
 
 	__atomic_add_fetch(users, 1, __ATOMIC_SEQ_CST);
 	fd = __atomic_load_n(&file->fd, __ATOMIC_SEQ_CST);
-	is_known = fd >= 0 && !fstat(fd, ret_st);
+	is_known = fd >= 0 && !mount_stat(fd, ret_st);
 	__atomic_sub_fetch(users, 1, __ATOMIC_SEQ_CST);
 	return is_known;
 }

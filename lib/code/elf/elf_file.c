@@ -16,6 +16,7 @@
  * PT_LOADs are not checked against the size of the file: separate debug files have the program
  * headers of the file that they belong to, and a truncated file still has an identity.
  */
+#include "base/mount_kind.h"
 #include "elf/elf_file.h"
 #include "elf/elf_file_state.h"
 
@@ -292,21 +293,34 @@ static int finish(struct elf_file *file, int err, struct elf_file **ret_file)
 	return 0;
 }
 
-static int take_fd(struct elf_file *file, int fd)
+/* Takes a duplicate of `fd`, and the file's state by `look`. */
+static int take_fd_by(struct elf_file *file, int fd, int (*look)(int fd, struct stat *ret_stat))
 {
 	struct stat st;
+	int err;
 
 	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (file->fd < 0)
 		return -errno;
-	if (fstat(file->fd, &st))
-		return -errno;
+	err = look(file->fd, &st);
+	if (err)
+		return err;
 	if (!S_ISREG(st.st_mode))
 		return -ENOEXEC;
 	file->size = (uint64_t)st.st_size;
 	file->stamp = elf_stamp_of(&st);
 	file->owner = st.st_uid;
 	return 0;
+}
+
+static int look(int fd, struct stat *ret_stat)
+{
+	return fstat(fd, ret_stat) ? -errno : 0;
+}
+
+static int take_fd(struct elf_file *file, int fd)
+{
+	return take_fd_by(file, fd, look);
 }
 
 uint64_t elf_file_inode(const struct elf_file *file)
@@ -430,7 +444,7 @@ int elf_file_of_identity(int fd, struct buf_reader *identity, struct elf_file **
 
 	if (!file)
 		return -ENOMEM;
-	err = take_fd(file, fd);
+	err = take_fd_by(file, fd, mount_stat);
 	if (!err)
 		err = take_identity(file, identity);
 	if (err) {
