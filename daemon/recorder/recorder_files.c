@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/int_map.h"
+#include "base/mount_list.h"
 #include "proc/proc_fs.h"
 
 /* Limits for open files that no process maps: how many stay open, and for how long. They stay open
@@ -35,8 +36,11 @@ static int make_objects(struct recorder_files *f, const struct recorder_options 
 		return object_table_new("/proc", &f->objects);
 	err = slow_files_new(o->copier, &f->slow);
 	if (!err)
+		err = mount_lists_new(&f->mounts);
+	if (!err)
 		err = ask_files_new(workers_of(o->workers, WORKER_LOOP), f->slow, o->tags, &f->ask);
 	opener.arg = f->ask;
+	opener.mounts = f->mounts;
 	return err ? err : object_table_new_by("/proc", &opener, &f->objects);
 }
 
@@ -55,13 +59,13 @@ void recorder_files_fini(struct recorder_files *f)
 	object_table_free(f->objects);
 	ask_files_free(f->ask);
 	slow_files_free(f->slow);
+	mount_lists_free(f->mounts);
 }
 
 /* --- files on mounts that may not answer ------------------------------------------------------ */
 
-/* Files that could not be read are tried again, in these pauses. */
-#define AGAIN_PAUSE_NS UINT64_C(60000000000)
-#define AGAIN_SHARE    10 /* and others take at most this part of the loop's time: one in ten */
+#define FAILED_PAUSE_NS UINT64_C(1000000000) /* between two looks at those that have failed */
+#define AGAIN_SHARE	10 /* they take at most this part of the loop's time: one in ten */
 
 /* Returns what a process has mapped at an address; NULL: nothing, as far as is known yet. */
 static const struct object *mapped_at(struct process_table *processes, pid_t pid, uint64_t address)
@@ -95,30 +99,43 @@ static int enter_again(void *arg, pid_t pid, const struct object_mapping *m,
 		       : 0;
 }
 
+/* Begins to resolve mappings again, if there is a reason to. */
+static void begin_again(struct recorder_files *f, uint64_t now_ns)
+{
+	const bool with_failed = now_ns >= f->failed_again_ns;
+
+	if (with_failed) {
+		mount_lists_rest(f->mounts, now_ns);
+		f->failed_again_ns = now_ns + FAILED_PAUSE_NS;
+	}
+	if (!with_failed && !f->has_news)
+		return;
+	object_table_begin_again(f->objects, f->has_news);
+	f->has_news = false;
+	f->is_again = true;
+}
+
 int recorder_files_look(struct recorder_files *f, struct process_table *processes)
 {
 	const struct object_again again = {processes, is_wanted, enter_again};
 	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	bool with_failed;
 	int err;
 
 	if (!f->slow)
 		return 0;
 	f->has_news |= slow_files_look(f->slow, now_ns);
-	with_failed = now_ns >= f->failed_again_ns;
-	if (!with_failed && (!f->has_news || now_ns < f->again_ns))
+	begin_again(f, now_ns);
+	if (!f->is_again || now_ns < f->again_ns)
 		return 0;
-	err = object_table_resolve_again(f->objects, &again, with_failed);
-	f->has_news = false;
+	err = object_table_resolve_again(f->objects, &again, now_ns);
+	f->is_again = err > 0;
 	f->again_ns = now_ns + AGAIN_SHARE * (clock_ns(CLOCK_MONOTONIC) - now_ns);
-	if (with_failed)
-		f->failed_again_ns = now_ns + AGAIN_PAUSE_NS;
-	return err;
+	return err < 0 ? err : 0;
 }
 
 bool recorder_files_are_copied(const struct recorder_files *f)
 {
-	return f->slow && (f->has_news || slow_files_is_busy(f->slow));
+	return f->slow && (f->has_news || f->is_again || slow_files_is_busy(f->slow));
 }
 
 static bool is_open(void *arg, uint64_t inode)

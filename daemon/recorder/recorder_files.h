@@ -25,9 +25,11 @@ struct recorder_files {
 	int watch_error;	       /* why writes are not noticed, as -errno; 0: they are */
 	struct new_mappings new_mappings;
 	struct fuse_devices fuse_devices;
-	bool has_news;		  /* copies have become complete */
-	uint64_t again_ns;	  /* when their mappings may be resolved */
-	uint64_t failed_again_ns; /* when those of files that could not be read are */
+	struct mount_lists *mounts; /* of which files to copy is found out */
+	bool has_news;		    /* copies have become complete */
+	bool is_again;		    /* mappings are being resolved again */
+	uint64_t again_ns;	    /* when the next ones may be */
+	uint64_t failed_again_ns;   /* when those that have failed are looked at */
 };
 
 /* Makes the table of files, in a zeroed struct. 0 or -ENOMEM; recorder_files_fini() in any case. */

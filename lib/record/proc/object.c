@@ -67,7 +67,8 @@ struct entry {
 	struct file_range mapped[MAX_RANGES];
 	uint32_t n_mapped;
 	uint32_t failures; /* mappings since its file could not be read */
-	uint32_t closes;   /* number of object_table_close() calls for it */
+	int reopen_error; /* why its file, which was closed, could not be opened again; 0: it was */
+	uint32_t closes;  /* number of object_table_close() calls for it */
 	UT_hash_handle hh; /* by_file_id, key object.file_id */
 };
 
@@ -243,6 +244,7 @@ bool object_table_close(struct object_table *table, uint32_t number)
 	elf_file_close(elf);
 	entry->closes++;
 	entry->failures = 0;
+	entry->reopen_error = 0;
 	return true;
 }
 
@@ -660,6 +662,7 @@ static bool give_file(struct object_table *table, struct entry *entry, struct el
 	struct object *object = &entry->object;
 
 	table->openings++;
+	entry->reopen_error = 0;
 	if (!object->elf) {
 		object->layout = elf_file_layout(elf);
 		__atomic_store_n(&object->elf, elf, __ATOMIC_RELEASE);
@@ -770,15 +773,20 @@ static int enter_unreadable(struct object_table *table, const struct object_mapp
 	return err;
 }
 
+/* Returns why the file of an entry cannot be read for now, which object_pending.h knows. */
+static int pending_error(const struct entry *entry)
+{
+	return entry->object.elf ? entry->reopen_error : entry->object.error;
+}
+
 /* Returns whether to try to open the file of an entry now. If it is only unreadable for now
- * (object_pending.h): always; if it
- * is unreadable or closed: at its 1st, 2nd, 4th, 8th, ... mapping; if it is open: only if it was
- * written to. */
+ * (object_pending.h): always; if it is unreadable or closed: at its 1st, 2nd, 4th, 8th, ...
+ * mapping; if it is open: only if it was written to. */
 static bool is_due(const struct object_table *table, struct entry *entry)
 {
 	if (entry->object.elf && elf_file_is_open(entry->object.elf))
 		return elf_file_is_touched(entry->object.elf);
-	if (table->opener.fetch && object_pending_is_due(entry->object.error))
+	if (table->opener.fetch && object_pending_is_due(pending_error(entry)))
 		return true;
 	uint32_t n = ++entry->failures;
 	return !(n & (n - 1));
@@ -854,6 +862,34 @@ bool object_table_is_still(const struct object_table *table, const struct object
 	return is_same;
 }
 
+/* Takes a mapping whose file could not be opened, and whose entry by its inode has none, so that an
+ * entry without a file stands for it. */
+static int take_unreadable(struct object_table *table, pid_t pid, const struct object_mapping *m,
+			   int error, struct entry **ret_entry)
+{
+	int err = enter_unreadable(table, m, error, ret_entry);
+
+	if (err)
+		return err;
+	remember_unread(table, pid, m, *ret_entry);
+	if (table->opener.fetch && object_pending_is_due(error))
+		object_pending_add(&table->pending, table->proc_root, pid, m, &(*ret_entry)->object,
+				   error);
+	return 0;
+}
+
+/* Notes that the file of an entry, which was closed, could not be opened again. */
+static void keep_closed(struct object_table *table, pid_t pid, const struct object_mapping *m,
+			int error, struct entry *entry)
+{
+	if (elf_file_is_open(entry->object.elf))
+		return;
+	entry->reopen_error = error;
+	if (table->opener.fetch && object_pending_is_due(error))
+		object_pending_add(&table->pending, table->proc_root, pid, m, &entry->object,
+				   error);
+}
+
 static int resolve_file(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			struct entry **ret_entry)
 {
@@ -876,19 +912,12 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 	if (!err)
 		return enter_file(table, m, &file, ret_entry);
 	if (entry && entry->object.elf) {
+		keep_closed(table, pid, m, err, entry);
 		*ret_entry = entry;
 		return 0;
 	}
-	if (m->build_id_len || !starts_with(m->path, "/memfd:")) {
-		bool is_pending = table->opener.fetch && object_pending_is_due(err);
-
-		err = enter_unreadable(table, m, err, ret_entry);
-		if (!err)
-			remember_unread(table, pid, m, *ret_entry);
-		if (!err && is_pending)
-			object_pending_add(&table->pending, pid, m, &(*ret_entry)->object);
-		return err;
-	}
+	if (m->build_id_len || !starts_with(m->path, "/memfd:"))
+		return take_unreadable(table, pid, m, err, ret_entry);
 	if (err == -ENOEXEC && m->inode)
 		remember_inode(table, m, NULL, NULL, false);
 	return resolve_jit(table, pid, ret_entry);
@@ -927,6 +956,9 @@ static int resolve_again(struct object_table *table, const struct pending_mappin
 	const struct object *now;
 	int err;
 
+	/* A copy that is complete is taken for a process that has ended, too. */
+	if (p->has_failed && !again->is_wanted(again->arg, p->pid, &p->mapping, p->object))
+		return 0;
 	err = object_table_resolve(table, p->pid, &p->mapping, &now);
 	if (err)
 		return err == -ENOENT ? 0 : err;
@@ -935,24 +967,22 @@ static int resolve_again(struct object_table *table, const struct pending_mappin
 	return again->take(again->arg, p->pid, &p->mapping, p->object, now);
 }
 
-int object_table_resolve_again(struct object_table *table, const struct object_again *again,
-			       bool with_failed)
+void object_table_begin_again(struct object_table *table, bool has_news)
 {
-	struct object_pending old = table->pending;
+	object_pending_begin(&table->pending, has_news);
+}
+
+int object_table_resolve_again(struct object_table *table, const struct object_again *again,
+			       uint64_t now_ns)
+{
+	struct pending_mapping one;
 	int err = 0;
 
-	table->pending = (struct object_pending){0};
-	for (size_t i = 0; i < old.all.count && !err; i++) {
-		const struct pending_mapping *p = &old.all.items[i];
-
-		/* A copy that is complete is taken for a process that has ended, too. */
-		if (p->has_failed && !again->is_wanted(again->arg, p->pid, &p->mapping, p->object))
-			continue;
-		if (p->has_failed && !with_failed)
-			object_pending_add(&table->pending, p->pid, &p->mapping, p->object);
-		else
-			err = resolve_again(table, p, again);
+	for (size_t i = 0; i < OBJECT_PENDING_AT_ONCE && !err; i++) {
+		if (!object_pending_take(&table->pending, now_ns, &one))
+			return 0;
+		err = resolve_again(table, &one, again);
+		object_pending_free_one(&one);
 	}
-	object_pending_fini(&old);
-	return err;
+	return err ? err : 1;
 }

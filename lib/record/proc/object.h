@@ -119,12 +119,15 @@ struct object_again {
 		    const struct object *before, const struct object *now);
 };
 
-/* Resolves these mappings again, and keeps those that still cannot be read. To be called when
- * copies have become complete, or cannot be made; now and then with `with_failed`, for files whose
- * file systems did not answer, or for whose copies there was no room. 0; -ENOMEM; or an error of
- * `again`. */
+/* Begins to resolve these mappings again: those that failed a minute ago or more, as their file
+ * systems did not answer, or as there was no room for copies; and if `has_news`, as copies have
+ * become complete, or cannot be made, those that wait for copies. */
+void object_table_begin_again(struct object_table *table, bool has_news);
+
+/* Resolves some of them, and keeps those that still cannot be read. Returns 1 if others are to be
+ * resolved by further calls; 0; -ENOMEM; or an error of `again`. */
 int object_table_resolve_again(struct object_table *table, const struct object_again *again,
-			       bool with_failed);
+			       uint64_t now_ns);
 
 /* A process has called exec, has ended, or its pid is used again: from now on the pid's JIT code is
  * another object. */
