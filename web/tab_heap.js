@@ -5,7 +5,7 @@
  */
 import { selectionOf } from "./api.js";
 import { el, emptyState, fill, svg } from "./dom.js";
-import { bytes, count, moment, plain, signed, time } from "./format.js";
+import { bytes, count, moment, plain, signed, time, withError } from "./format.js";
 import { visible } from "./names.js";
 import { nameText } from "./tab_flame.js";
 import { Table } from "./table.js";
@@ -90,11 +90,11 @@ export function sparkline(values) {
 
 /** A process's heap from the recording's start to the selection's end. @param {any} process @param {number} end */
 function chartOf(process, end) {
-	const values = /** @type {number[]} */ (process.values), most = process.peak || Math.max(1, ...values), n = values.length;
+	const values = /** @type {number[]} */ (process.values), most = Math.max(1, process.peak, ...values), n = values.length;
 	const points = values.map((value, i) => `L${i} ${(100 - 100 * value / most).toFixed(2)}L${i + 1} ${(100 - 100 * value / most).toFixed(2)}`).join("");
 	const name = `${visible(process.name, 60)} ${process.pid}`;
 	return el("figure", {}, el("figcaption", {}, el("b", {}, name),
-		`: ${bytes(process.live)} live at the end, peak ${bytes(process.peak)} at ${moment(process.peak_ns)}, ${plain(process.allocated, "bytes")} allocated`),
+		`: ${withError(process.live, process.live_error, "bytes")} live at the end, peak ${withError(process.peak, process.peak_error, "bytes")} at ${moment(process.peak_ns)}, ${plain(process.allocated, "bytes")} allocated`),
 	svg("svg", { viewBox: `0 0 ${n} 100`, preserveAspectRatio: "none", class: "area", role: "img",
 		"aria-label": `Heap of ${name} from ${moment(0)} to ${moment(end)}` }, svg("path", { d: `M0 100${points}L${n} 100Z` })));
 }

@@ -29,7 +29,7 @@ folded --metric heap.live --to 3.2ms -- "$main 500"
 folded --metric heap.peak --to 1.5ms -- "$work 1000"
 
 expect 0 "$stackctl" heap -i "$store"
-shows 'heap of process 12 prog: peak 1.465 KiB at 0.002 s, live at the end 500 bytes, allocated 1.953 KiB (4 samples)'
+shows 'heap of process 12 prog: peak 1.465 KiB +- 50 bytes at 0.002 s, live at the end 500 bytes +- 36 bytes, allocated 1.953 KiB (4 samples)'
 shows '# metric: heap.peak, 1.465 KiB'
 grep -q '66.7% .*app::work' "$tmp/out" || fail "the peak by path: $(cat "$tmp/out")"
 expect 0 "$stackctl" heap -i "$store" --leaks --view flat
@@ -81,6 +81,7 @@ import json, sys
 process, = json.load(open(sys.argv[1], encoding="utf-8"))["processes"]
 assert (process["pid"], process["samples"], process["allocated"]) == (12, 4, 2000), process
 assert (process["live"], process["peak"], process["peak_s"]) == (500, 1500, 0.002), process
+assert (process["live_error"], process["peak_error"]) == (36, 50), process # sqrt(30² + 20²); of 500 of 1,500 bytes
 # A step is a sixth of a millisecond; each has the most that was live in it.
 steps = process["over_time"]
 assert len(steps) == 60 and max(steps) == 1500, steps

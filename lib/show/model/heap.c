@@ -135,11 +135,21 @@ static int read_all(struct store_reader *reader, struct heap_sum *sum)
 	return err;
 }
 
+/* Returns the standard error of a record; 0 if the recording has no errors. */
+static uint64_t error_of(const struct heap_sum *sum, const struct heap_change *c)
+{
+	return sum->made.is_beside && sum->ended.is_beside ? c->error : 0;
+}
+
 static struct heap_member member_of(const struct heap_sum *sum, const struct heap_change *c)
 {
-	const bool is_known = sum->made.is_beside && sum->ended.is_beside;
+	return heap_member_of(c->bytes, error_of(sum, c), hash_mix64(c->of) + c->made_ns);
+}
 
-	return heap_member_of(c->bytes, is_known ? c->error : 0, hash_mix64(c->of) + c->made_ns);
+/* Returns the square of a record's standard error. */
+static double variance_of(const struct heap_sum *sum, const struct heap_change *c)
+{
+	return (double)error_of(sum, c) * (double)error_of(sum, c);
 }
 
 /* --- adding up -------------------------------------------------------------------------------- */
@@ -197,6 +207,7 @@ static int change(struct heap_sum *sum, const struct heap_change *c, int sign)
 		go_on(state, bin_of(sum, c->time_ns), process);
 	*(sign > 0 ? &process->allocated : &process->freed) += c->bytes;
 	process->samples += sign > 0;
+	process->live_variance += sign * variance_of(sum, c);
 	heap_live_change(&state->live, &member, sign);
 	heap_peak_look(&state->whole, &state->live, c->time_ns);
 	if (sum->heap->n_bins)
@@ -249,16 +260,17 @@ static int make_parts(struct heap_sum *sum, const struct heap_series *series, in
 		const struct heap_change *c = &series->all.items[i];
 		const struct heap_state *state = sum->states[c->process];
 		const struct heap_member member = member_of(sum, c);
-		uint64_t *peak = &sum->heap->processes[c->process].peak;
+		struct heap_process *process = &sum->heap->processes[c->process];
 
 		parts[i] = (struct heap_part){0};
 		if (!state || c->time_ns > sum->to_ns)
 			continue;
 		parts[i].share = heap_peak_share(&state->whole, &member, c->time_ns);
 		parts[i].bytes = bytes_of(parts[i].share * member.bytes);
-		*peak += sign > 0		  ? parts[i].bytes
-			 : parts[i].bytes < *peak ? -parts[i].bytes
-						  : -*peak;
+		process->peak += sign > 0			  ? parts[i].bytes
+				 : parts[i].bytes < process->peak ? -parts[i].bytes
+								  : -process->peak;
+		process->peak_variance += sign * parts[i].share * variance_of(sum, c);
 	}
 	*ret_parts = (struct heap_parts){parts, series->all.count};
 	return 0;
@@ -324,6 +336,20 @@ int heap_sum_up(struct store_reader *reader, uint64_t to_ns, size_t n_bins, stru
 	if (err)
 		heap_release(ret_heap);
 	return err;
+}
+
+uint64_t heap_process_live(const struct heap_process *process)
+{
+	return process->allocated > process->freed ? process->allocated - process->freed : 0;
+}
+
+uint64_t heap_process_most(const struct heap_process *process, size_t n_bins)
+{
+	uint64_t most = process->peak ? process->peak : 1;
+
+	for (size_t i = 0; i < n_bins; i++)
+		most = process->bins[i] > most ? process->bins[i] : most;
+	return most;
 }
 
 struct heap_part heap_part_at(const struct heap_parts *parts, size_t number)

@@ -15,7 +15,12 @@
 struct heap_process {
 	uint64_t allocated, freed; /* bytes */
 	uint64_t samples;	   /* allocations that were sampled */
+	/* The peak is an estimate of its own, so it can be below what is estimated to be live at
+	 * the end, by chance: docs/ALLOC.md, "Peaks". */
 	uint64_t peak;
+	/* squares of the standard errors of the peak, and of what is live at the end; 0 if the
+	 * recording has no errors */
+	double peak_variance, live_variance;
 	/* CLOCK_MONOTONIC: the estimated moment of the peak */
 	uint64_t peak_ns;
 	uint64_t *bins; /* the most bytes that were live in each bin */
@@ -46,6 +51,12 @@ struct heap {
  * store_reader_records(). The caller releases *ret_heap. */
 int heap_sum_up(struct store_reader *reader, uint64_t to_ns, size_t n_bins, struct heap *ret_heap);
 void heap_release(struct heap *heap);
+
+/* Returns what is live at the end, in bytes. */
+uint64_t heap_process_live(const struct heap_process *process);
+
+/* Returns the bytes up to which a picture of the process's bins reaches; at least 1. */
+uint64_t heap_process_most(const struct heap_process *process, size_t n_bins);
 
 /* Returns the part (struct heap_part) of the record with this number in its series. */
 struct heap_part heap_part_at(const struct heap_parts *parts, size_t number);

@@ -35,11 +35,12 @@ static int by_peak(const void *x, const void *y, void *arg)
 static void put_area(struct heap_svg *s, const struct heap_process *p, double y)
 {
 	const double step = (WIDTH - 2 * MARGIN) / (double)s->heap->n_bins;
+	const double most = (double)heap_process_most(p, s->heap->n_bins);
 
 	text_printf(&s->b, "<path fill=\"#e08040\" d=\"M%.1f %.1f", MARGIN, y);
 	for (size_t i = 0; i < s->heap->n_bins; i++) {
 		const double x = MARGIN + step * (double)i;
-		const double height = (ROW - GAP) * (double)p->bins[i] / (double)p->peak;
+		const double height = (ROW - GAP) * (double)p->bins[i] / most;
 
 		text_printf(&s->b, "L%.1f %.1fL%.1f %.1f", x, y - height, x + step, y - height);
 	}

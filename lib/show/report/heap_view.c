@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -51,9 +52,11 @@ static int choose(struct heap_view *v)
 	return 0;
 }
 
-static uint64_t heap_view_live(const struct heap_process *p)
+/* Returns the standard error of an estimate with this variance, which is not below 0 but for
+ * rounding. */
+static double error_of(double variance)
 {
-	return p->allocated > p->freed ? p->allocated - p->freed : 0;
+	return sqrt(fmax(variance, 0));
 }
 
 static double seconds(const struct heap_view *v, uint64_t time_ns)
@@ -65,21 +68,33 @@ static double seconds(const struct heap_view *v, uint64_t time_ns)
 
 /* --- text ---------------------------------------------------------------------------------- */
 
-/* Appends a bar for each bin; its height is the bin's share of the peak. Bars of bins that are not
- * 0 are visible. */
+/* Appends a bar for each bin; its height is the bin's share of the peak, or of the largest bin if
+ * that is more. Bars of bins that are not 0 are visible. */
 static void put_bars(struct heap_view *v, const struct heap_process *p, bool utf8)
 {
 	static const char *const blocks[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char *const ascii[] = {".", "_", "_", "-", "-", "=", "=", "#", "#"};
+	const double most = (double)heap_process_most(p, v->heap->n_bins);
 
 	for (size_t i = 0; i < v->heap->n_bins; i++) {
-		const double share = p->peak ? (double)p->bins[i] / (double)p->peak : 0;
+		const double share = (double)p->bins[i] / most;
 		size_t step = (size_t)(share * 8 + 0.5);
 
 		if (!step && p->bins[i])
 			step = 1;
 		text_put_raw(&v->line, (utf8 ? blocks : ascii)[step < 8 ? step : 8]);
 	}
+}
+
+static void put_estimate(struct heap_view *v, uint64_t bytes, double variance)
+{
+	char amount[METRIC_AMOUNT_MAX];
+
+	text_put_raw(&v->line, metric_amount(METRIC_HEAP_LIVE, bytes, amount));
+	if (error_of(variance) >= 0.5)
+		text_printf(&v->line, " +- %s",
+			    metric_amount(METRIC_HEAP_LIVE, (uint64_t)llround(error_of(variance)),
+					  amount));
 }
 
 static void put_process(struct heap_view *v, uint32_t number, bool utf8)
@@ -90,11 +105,11 @@ static void put_process(struct heap_view *v, uint32_t number, bool utf8)
 
 	text_printf(&v->line, "# heap of process %d ", process->pid);
 	text_put_name(&v->line, process->comm ? process->comm : "?", utf8);
-	text_printf(&v->line, ": peak %s at %.3f s, ",
-		    metric_amount(METRIC_HEAP_PEAK, p->peak, amount), seconds(v, p->peak_ns));
-	text_printf(&v->line, "live at the end %s, ",
-		    metric_amount(METRIC_HEAP_LIVE, heap_view_live(p), amount));
-	text_printf(&v->line, "allocated %s (",
+	text_put_raw(&v->line, ": peak ");
+	put_estimate(v, p->peak, p->peak_variance);
+	text_printf(&v->line, " at %.3f s, live at the end ", seconds(v, p->peak_ns));
+	put_estimate(v, heap_process_live(p), p->live_variance);
+	text_printf(&v->line, ", allocated %s (",
 		    metric_amount(METRIC_ALLOC_BYTES, p->allocated, amount));
 	metric_put_records(METRIC_ALLOC_BYTES, p->samples, &v->line);
 	text_put_raw(&v->line, ")\n#   ");
@@ -148,8 +163,10 @@ static void json_process(const struct heap_view *v, uint32_t number, struct json
 	json_put_string(j, "comm", process->comm);
 	json_put_uint(j, "samples", p->samples);
 	json_put_uint(j, "allocated", p->allocated);
-	json_put_uint(j, "live", heap_view_live(p));
+	json_put_uint(j, "live", heap_process_live(p));
 	json_put_uint(j, "peak", p->peak);
+	json_put_fixed(j, "live_error", error_of(p->live_variance), 0);
+	json_put_fixed(j, "peak_error", error_of(p->peak_variance), 0);
 	json_put_fixed(j, "peak_s", seconds(v, p->peak_ns), 9);
 	json_put_array(j, "over_time");
 	for (size_t i = 0; i < v->heap->n_bins; i++)

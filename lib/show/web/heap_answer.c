@@ -51,8 +51,10 @@ static void put_process(struct json *j, struct heap_answer *a, uint32_t number)
 	json_put_int(j, "pid", a->tables->processes[number].pid);
 	json_put_uint(j, "allocated", p->allocated);
 	json_put_uint(j, "freed", p->freed);
-	json_put_uint(j, "live", p->allocated > p->freed ? p->allocated - p->freed : 0);
+	json_put_uint(j, "live", heap_process_live(p));
+	json_put_double(j, "live_error", sqrt(fmax(p->live_variance, 0)), 9);
 	json_put_uint(j, "peak", p->peak);
+	json_put_double(j, "peak_error", sqrt(fmax(p->peak_variance, 0)), 9);
 	json_put_uint(j, "peak_ns", p->peak_ns > start ? p->peak_ns - start : 0);
 	json_put_array(j, "values");
 	for (size_t i = 0; i < a->heap.n_bins; i++)
