@@ -80,6 +80,8 @@ export class App {
 		this.isBusy = false;
 		this.loading = 0;
 		this.lanesTimer = 0;
+		/** Whether the user has chosen the height of the lanes. */
+		this.isSplit = false;
 		/** The recording that the lanes were asked for. */
 		this.lanesOf = "";
 		/** The last answer about the selection. @type {any} */
@@ -162,6 +164,7 @@ export class App {
 				return;
 			this.lanesOf = state.recording;
 			this.lanes.show(answer);
+			this.fitLanes();
 			this.detail?.load(this.store.state);
 			this.drawState();
 		});
@@ -275,8 +278,8 @@ export class App {
 			fill(byId("quality"), el("b", {}, amount(samples, this.store.state.metric === "cpu" ? "samples" : "records")), ` · ${percent(quality.complete / n)} complete` +
 				(quality.reconstructed ? `, ${percent(quality.reconstructed / n)} reconstructed` : "") + (quality.partial ? `, ${percent(quality.partial / n)} partial` : "") + " · ",
 			el("span", { class: lost ? "warning" : "" }, lost ? `${count(lost)} lost` : "none lost"));
-			if (this.answer.note)
-				add(byId("quality"), " · " + visible(this.answer.note, 400));
+			const [host, , ...notes] = this.recording.header ?? [];
+			add(byId("quality"), ...[this.answer.note, ...notes, host].filter(Boolean).map(text => " · " + visible(text, 400)));
 		} else if (recording) {
 			byId("quality").textContent = (this.recording.header ?? []).map((/** @type {string} */ line) => visible(line)).join(" · ");
 		}
@@ -409,10 +412,20 @@ export class App {
 		byId("hide-detail").setAttribute("aria-expanded", String(!isHidden));
 	}
 
+	/** Gives the lanes no more height than they need, until the user has chosen one. */
+	fitLanes() {
+		const room = byId("lanes-room");
+		if (!this.isSplit)
+			room.style.maxHeight = Math.max(60, this.lanes.height) + "px";
+		byId("splitter").setAttribute("aria-valuenow", String(room.clientHeight));
+	}
+
 	listenSplitter() {
 		const splitter = byId("splitter"), room = byId("lanes-room");
 		const set = (/** @type {number} */ px) => {
 			const height = Math.round(Math.max(60, Math.min(innerHeight * 0.7, px)));
+			this.isSplit = true;
+			room.style.maxHeight = "70vh";
 			room.style.height = height + "px";
 			splitter.setAttribute("aria-valuenow", String(height));
 		};

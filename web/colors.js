@@ -31,10 +31,18 @@ const KINDS = /** @type {Record<string, [number, number, number, number, string]
 const STATES = /** @type {Record<string, [number, number, number, number]>} */ ({
 	cpu: [203, 72, 47, 58],
 	gc: [0, 75, 45, 68],
-	runnable: [90, 60, 55, 45],
+	runnable: [78, 46, 70, 40],
 	blocked: [312, 40, 80, 30],
 	unknown: [220, 8, 95, 16],
 });
+
+/**
+ * Colours of the reasons that most threads are blocked by, by how they begin: locks are strong, what is idle is nearly grey.
+ * Hue, saturation, lightness in the light theme, lightness in the dark one.
+ * @type {[string, number, number, number, number][]}
+ */
+const REASONS = [["futex", 312, 48, 76, 38], ["GIL", 18, 62, 76, 40], ["idle", 220, 12, 88, 24], ["sleep", 256, 36, 86, 30], ["child", 56, 46, 80, 30],
+	["pipe", 164, 38, 78, 30], ["socket", 340, 44, 84, 32], ["file", 36, 56, 72, 36], ["block", 36, 66, 66, 42]];
 
 export class Colors {
 	/** @param {boolean} isDark */
@@ -94,12 +102,15 @@ export class Colors {
 	}
 
 	/**
-	 * The colour of a reason why threads are blocked: the first ones have hues that differ, and every sixth is a little darker.
-	 * @param {number} number of the reason, among those that there are
+	 * The colour of a reason why threads are blocked: always the same of the same reason, whatever else is in sight.
+	 * @param {string} reason
 	 */
-	reason(number) {
-		const hues = [312, 18, 56, 280, 164, 340], turn = Math.floor(number / hues.length) % 3;
-		return this.hsl(hues[number % hues.length], 42, 80 - 8 * turn, 32 + 6 * turn);
+	reason(reason) {
+		const known = REASONS.find(([name]) => reason.startsWith(name));
+		if (known)
+			return this.hsl(known[1], known[2], known[3], known[4]);
+		const hues = [56, 164, 340, 280], hash = hashText(reason);
+		return this.hsl(hues[hash % hues.length], 40, 82 - 7 * (hash >> 3) % 3, 30 + 5 * (hash >> 3) % 3);
 	}
 
 	/** A colour for a name among others, as of regions and routines. @param {string} name */

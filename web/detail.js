@@ -17,6 +17,10 @@ const WAIT_MS = 120, SHOWN = 6;
 /** How the callers of code are found, by the names that recordings have for it. @type {Record<string, string>} */
 const RULES = { none: "not known", cfi: "unwind information", runtime_table: "the runtime's own tables", analysed: "analysed instructions", frame_pointer: "frame pointers" };
 
+/** What a newcomer can do, while nothing is chosen. */
+const HINTS = [["Drag over the lanes", "to select a time; all tabs follow"], ["Turn the wheel", "there to zoom in time"], ["Click on a lane", "to see its threads only"],
+	["Click on a frame", "to zoom to it, and to see it here"], ["Press ?", "for all keys"]];
+
 export class Detail {
 	/** @param {import("./app.js").App} app @param {HTMLElement} element */
 	constructor(app, element) {
@@ -67,7 +71,8 @@ export class Detail {
 	/** What is shown while no function is chosen: the selection itself. */
 	drawAll() {
 		const { lanes } = this.app, chosen = lanes.selected();
-		fill(this.body, el("p", { class: "dim" }, chosen.length ? chosen.map(lane => `${visible(lane.name, 60)} ${lane.tid ?? lane.pid}`).join(", ") : "Choose a frame, a function, a lane or a range of time."));
+		fill(this.body, el("p", { class: "dim" }, chosen.length ? chosen.map(lane => `${visible(lane.name, 60)} ${lane.tid ?? lane.pid}`).join(", ") : "Nothing yet: all time, all threads."),
+			el("ul", { class: "hints" }, ...HINTS.map(([how, what]) => el("li", {}, el("b", {}, how), " " + what))));
 	}
 
 	/** @param {any} answer @param {import("./state.js").State} state */
@@ -90,7 +95,7 @@ export class Detail {
 			...this.list("Called by", nearest(answer, answer.callers), answer.function_total, unit),
 			...this.list("Calls", nearest(answer, answer.callees), answer.function_total, unit),
 			...hot.length ? [el("h3", {}, "Lines"), el("ul", { class: "short" }, ...hot.map(i => el("li", {},
-				el("span", { class: "amount" }, percent(lines.self[i] / (answer.self || 1))), el("span", { title: visible(answer.strings[lines.file[i]]) + ":" + lines.line[i] }, shortPath(answer.strings[lines.file[i]], 28) + ":" + lines.line[i]))))] : [],
+				el("span", { class: "amount" }, percent(lines.total[i] / (answer.function_total || 1))), el("span", { title: visible(answer.strings[lines.file[i]]) + ":" + lines.line[i] }, shortPath(answer.strings[lines.file[i]], 28) + ":" + lines.line[i]))))] : [],
 			...answer.provenance?.length ? [el("h3", { title: "By which rule its caller was found" }, "Found by"), el("ul", { class: "short" }, ...answer.provenance.map((/** @type {any} */ p) =>
 				el("li", {}, el("span", { class: "amount" }, plain(p.samples, "")), visible(RULES[p.name] ?? p.name))))] : [],
 			...answer.incomplete?.length ? [el("h3", {}, "Incomplete paths"), el("ul", { class: "short" }, ...answer.incomplete.map((/** @type {any} */ p) =>
@@ -108,7 +113,7 @@ export class Detail {
 	}
 }
 
-/** The lines with the largest amounts. @param {{ self: number[] }} lines */
+/** The lines with the largest amounts, with what they call. @param {{ total: number[] }} lines */
 function largest(lines) {
-	return lines.self.map((_, i) => i).filter(i => lines.self[i] > 0).sort((a, b) => lines.self[b] - lines.self[a]).slice(0, SHOWN);
+	return lines.total.map((_, i) => i).filter(i => lines.total[i] > 0).sort((a, b) => lines.total[b] - lines.total[a]).slice(0, SHOWN);
 }

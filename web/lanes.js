@@ -106,6 +106,11 @@ export class Lanes {
 		this.draw();
 	}
 
+	/** The pixels that all lanes take. */
+	get height() {
+		return AXIS + LINE * this.lines.length + LANE * (this.lanes.length + (this.data?.left_out?.lanes ? 1 : 0)) + 1;
+	}
+
 	/** Shows no lanes: those of what is selected are not there. */
 	clear() {
 		this.data = null;
@@ -129,7 +134,7 @@ export class Lanes {
 			if (name === "runnable")
 				list.push([this.colors.state("runnable"), "waiting for a CPU"]);
 			else if (name !== "on the CPU")
-				list.push([this.colors.reason(state), "blocked: " + reasonText(name)]);
+				list.push([this.colors.reason(reasonText(name)), "blocked: " + reasonText(name)]);
 		}
 		return list.slice(0, LEGEND_MOST);
 	}
@@ -253,7 +258,7 @@ export class Lanes {
 			const name = states[state];
 			if (name === "on the CPU")
 				continue;
-			c.fillStyle = name === "runnable" ? colors.state("runnable") : colors.reason(state);
+			c.fillStyle = name === "runnable" ? colors.state("runnable") : colors.reason(reasonText(name));
 			c.fillRect(x(begin), y + 2, Math.max(x(end) - x(begin), 0.5), tall);
 		}
 		c.fillStyle = colors.state("cpu");

@@ -5,7 +5,7 @@
  */
 import { questionOf, Refusal, isSuperseded, selectionOf } from "./api.js";
 import { formatState } from "./state.js";
-import { differenceQuestion, hasBase, isOfOtherThreads } from "./tab_difference.js";
+import { PER, differenceQuestion, hasBase, isOfOtherThreads } from "./tab_difference.js";
 import { treeQuestion } from "./tab_flame.js";
 
 export const MOST_BYTES = 1000000;
@@ -32,7 +32,8 @@ export function questionsOf(state, columns, end) {
 		list.push(["around", { ...selection, function: state.focus, object: state.object }], ["annotate", { ...selection, function: state.focus, object: state.object }]);
 	list.push(["wakers", times], ["heap", times], ["regions", times]);
 	if (hasBase(state) && !isOfOtherThreads(state))
-		list.push(["difference", differenceQuestion(state, end)]);
+		for (const per of [state.per, ...PER.filter(other => other !== state.per)])
+			list.push(["difference", differenceQuestion({ ...state, per }, end)]);
 	if (state.region)
 		list.push(["fold", { ...times, region: state.region }]);
 	return list;

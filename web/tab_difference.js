@@ -14,6 +14,9 @@ import { AFTER, BEFORE, BOTH, Tree, matcherOf } from "./tree.js";
 
 /** @typedef {{ name: string, object: string, before: number, after: number, change: number, noise: number | null, significant: boolean }} ChangeRow */
 
+/** How two sides are compared, as questions say it. */
+export const PER = ["amount", "second", "share"];
+
 /** Whether there is something to compare with. @param {import("./state.js").State} state */
 export const hasBase = state => Boolean(state.before) || state.beforeFrom !== null;
 
@@ -34,6 +37,11 @@ export function differenceQuestion(state, end) {
 	return { ...selectionOf(state), base_recording: state.before || state.recording, base_from: isGiven ? state.beforeFrom : isWhole ? 0 : null,
 		base_to: isGiven ? state.beforeTo : isWhole ? end : null, per: state.per, minimum: 0.0005 };
 }
+
+const UNEQUAL = 1.2; // lengths with this ratio make amounts differ by more than people look for
+
+/** Whether amounts differ because one side is longer. @param {{ from: number, to: number }} a @param {{ from: number, to: number }} b */
+const isUnequal = (a, b) => Math.max(a.to - a.from, b.to - b.from) > UNEQUAL * Math.min(a.to - a.from, b.to - b.from);
 
 export class DifferenceTab {
 	/** @param {import("./app.js").App} app */
@@ -98,7 +106,8 @@ export class DifferenceTab {
 			this.unit = "%";
 		this.tree = tree;
 		const { base } = answer, range = (/** @type {any} */ side) => `recording ${side.recording}, ${moment(side.from)} to ${moment(side.to)}`;
-		this.facts.textContent = `from ${range(base)} (${base.samples.toLocaleString("en")} records) to ${range(answer)} (${answer.samples.toLocaleString("en")})`;
+		this.facts.textContent = `from ${range(base)} (${base.samples.toLocaleString("en")} records) to ${range(answer)} (${answer.samples.toLocaleString("en")})` +
+			(answer.per === "amount" && isUnequal(base, answer) ? " · of unequal lengths: compare per second, or shares" : "");
 		if (!tree.total[0][0] && !tree.total[1][0]) {
 			fill(this.content, emptyState(...this.app.nothing(state)));
 			return;

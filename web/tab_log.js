@@ -17,13 +17,13 @@ export class LogTab {
 		this.table = new Table({ label: "Counters", sort: "", columns: [
 			{ key: "value", title: "Value", width: "7rem", text: row => count(row.value), value: row => row.value },
 			{ key: "name", title: "Counter", width: "minmax(8rem, 1fr)", isText: true, text: row => row.name, value: row => row.name, mark: () => "code" },
-			{ key: "group", title: "Kind", width: "minmax(6rem, 1fr)", isText: true, text: row => row.text || row.group, hint: row => row.text, value: row => row.group, mark: () => "dim" },
+			{ key: "group", title: "What it says", width: "minmax(8rem, 2fr)", isText: true, text: row => row.text || row.group, hint: row => row.text, value: row => row.group, mark: () => "dim" },
 		] });
 		this.all = el("input", { type: "checkbox", id: "all-counters", onchange: () => this.draw() });
 		this.facts = el("div", { class: "facts" });
-		this.none = emptyState("No counter of a loss is above 0.");
+		this.none = emptyState("No counter that should be 0 is above it.");
 		this.events = el("ol", { class: "events" });
-		this.content = el("div", { class: "content" }, this.facts, this.events, el("div", { class: "tools" }, el("label", {}, this.all, " also those that are 0, or of no loss")), this.table.element, this.none);
+		this.content = el("div", { class: "content" }, this.facts, this.events, el("div", { class: "tools" }, el("label", {}, this.all, " All counters")), this.table.element, this.none);
 		this.element = el("div", { class: "view" }, this.content);
 		/** @type {Counter[]} */
 		this.counters = [];
@@ -37,12 +37,12 @@ export class LogTab {
 			el("div", {}, answer.lost ? el("b", { class: "warning" }, `${count(answer.lost)} samples were lost.`) : "No sample was lost."));
 		fill(this.events, ...answer.events.map((/** @type {any} */ event) => el("li", {}, event.ns === null || event.ns === undefined ? "" : el("b", {}, moment(event.ns) + " "), visible(event.text))));
 		if (!answer.events.length)
-			fill(this.events, el("li", { class: "dim" }, "Nothing was refused or lowered."));
+			fill(this.events, el("li", { class: "dim" }, "Nothing was lowered: no probe was taken off, and the rate stayed."));
 		this.draw();
 	}
 
 	draw() {
-		const shown = this.all.checked ? this.counters : this.counters.filter(c => c.value && /loss|lost|refus|lower|fail|limit/.test(c.group + c.name));
+		const shown = this.all.checked ? this.counters : this.counters.filter(c => c.value && (c.text || c.group === "loss"));
 		this.table.show(shown);
 		this.table.element.hidden = !shown.length;
 		this.none.hidden = shown.length > 0;

@@ -5,13 +5,15 @@
  */
 import { selectionOf } from "./api.js";
 import { el, emptyState, fill } from "./dom.js";
-import { count, percent, plain } from "./format.js";
+import { amount, count, percent, plain } from "./format.js";
 import { shortPath, visible } from "./names.js";
 import { nameText } from "./tab_flame.js";
-import { Table } from "./table.js";
+import { ROW_PX, Table } from "./table.js";
+
+const SOURCE_NARROW_PX = 420;
 
 /** @typedef {{ file: string, line: number, text: string, self: number, total: number }} SourceLine */
-/** @typedef {{ address: string, text: string, file: string, line: number, inlined: string, self: number, total: number }} Instruction */
+/** @typedef {{ address: string, text: string, file: string, line: number, inlined: string, hit: number }} Instruction */
 
 export class SourceTab {
 	/** @param {import("./app.js").App} app */
@@ -23,22 +25,23 @@ export class SourceTab {
 		this.note = el("span", { class: "dim" });
 		this.content = el("div", { class: "content two" });
 		this.element = el("div", { class: "view" }, el("div", { class: "tools" }, this.title, this.note), this.content);
-		const heat = { self: (/** @type {any} */ row) => row.self / this.total };
+		const share = (/** @type {number} */ part) => part ? percent(part / this.total) : "", some = (/** @type {number} */ n) => n ? plain(n, this.unit) : "";
 		/** @type {Table<SourceLine>} */
-		this.lines = new Table({ label: "Source lines", sort: "", columns: [
-			{ key: "self", title: "Self", width: "5rem", text: row => row.self ? plain(row.self, this.unit) : "", share: heat.self },
-			{ key: "share", isWide: true, title: "%", width: "4.6rem", text: row => row.self ? percent(row.self / this.total) : "", mark: () => "dim" },
-			{ key: "line", title: "Line", width: "3.6rem", text: row => String(row.line || "?"), mark: () => "dim", hint: row => `${visible(row.file)}:${row.line}` },
-			{ key: "text", title: "Source", width: "minmax(12rem, 1fr)", isText: true, text: row => visible(row.text.replaceAll("\t", "    ")) || " ", mark: () => "code", hint: row => visible(row.text) },
+		this.lines = new Table({ label: "Source lines", sort: "", narrow: SOURCE_NARROW_PX, columns: [
+			{ key: "self", isWide: true, title: "Self", width: "4.6rem", text: row => some(row.self), mark: () => "dim", hint: () => "in the function itself" },
+			{ key: "total", title: "Total", width: "4.6rem", text: row => some(row.total), share: row => row.total / this.total, hint: () => "with what the line calls, and what is inlined there" },
+			{ key: "share", title: "%", width: "4.4rem", text: row => share(row.total), mark: () => "dim" },
+			{ key: "line", title: "Line", width: "3.4rem", text: row => String(row.line || "?"), mark: () => "dim", hint: row => `${visible(row.file)}:${row.line}` },
+			{ key: "text", title: "Source", width: "minmax(12rem, 1fr)", isText: true, text: row => visible(row.text) || " ", mark: () => "code", hint: row => visible(row.text) },
 		], select: row => this.showCode(code => code.file === row.file && code.line === row.line) });
 		/** @type {Table<Instruction>} */
-		this.code = new Table({ label: "Instructions", sort: "", columns: [
-			{ key: "self", title: "Self", width: "5rem", text: row => row.self ? plain(row.self, this.unit) : "", share: heat.self },
-			{ key: "share", isWide: true, title: "%", width: "4.6rem", text: row => row.self ? percent(row.self / this.total) : "", mark: () => "dim" },
-			{ key: "address", title: "Address", width: "5.6rem", text: row => row.address, mark: () => "dim code" },
-			{ key: "text", title: "Instruction", width: "minmax(10rem, 1fr)", isText: true, text: row => visible(row.text.replaceAll("\t", " ")), mark: () => "code", hint: row => visible(row.text) },
-			{ key: "inlined", isWide: true, title: "From", width: "minmax(6rem, .6fr)", isText: true, text: row => (row.line ? shortPath(row.file.split("/").pop() ?? "", 24) + ":" + row.line : "") +
-				(row.inlined ? " › " + nameText(row.inlined) : ""), mark: () => "dim", hint: row => `${visible(row.file)}:${row.line}` + (row.inlined ? "\ninlined: " + visible(row.inlined) : "") },
+		this.code = new Table({ label: "Instructions", sort: "", narrow: SOURCE_NARROW_PX, columns: [
+			{ key: "hit", title: "Hit", width: "4.6rem", text: row => some(row.hit), share: row => row.hit / this.total, hint: () => "samples at this instruction" },
+			{ key: "share", title: "%", width: "4.4rem", text: row => share(row.hit), mark: () => "dim" },
+			{ key: "address", isWide: true, title: "Address", width: "5.6rem", text: row => row.address, mark: () => "dim code" },
+			{ key: "text", title: "Instruction", width: "minmax(10rem, 1fr)", isText: true, text: row => visible(row.text), mark: () => "code", hint: row => visible(row.text) },
+			{ key: "inlined", title: "From", width: "minmax(5rem, .8fr)", isText: true, text: row => (row.line ? ":" + row.line : "") + (row.inlined ? " › " + nameText(row.inlined) : ""), mark: () => "dim",
+				hint: row => `${visible(row.file)}:${row.line}` + (row.inlined ? "\ninlined: " + visible(row.inlined) : "") },
 		], select: row => this.showLine(row) });
 	}
 
@@ -55,48 +58,52 @@ export class SourceTab {
 			return;
 		const { strings, lines: l, code: c } = answer, at = (/** @type {number} */ i) => strings[i] ?? "";
 		this.unit = answer.unit;
-		this.total = answer.self || answer.function_total || 1;
-		fill(this.title, el("b", { title: visible(answer.function.name) }, nameText(answer.function.name)));
-		this.note.textContent = [answer.problem, answer.missing && "missing: " + answer.missing, answer.left_out && `${count(answer.left_out)} more instructions are not shown`].filter(Boolean).join("; ");
+		this.total = answer.function_total || 1;
+		fill(this.title, el("b", { title: visible(answer.function.name) }, nameText(answer.function.name)),
+			` ${amount(answer.function_total, this.unit)} with what it calls, ${plain(answer.self, this.unit)} in itself · % of ${plain(answer.function_total, this.unit)}`);
+		const isUnread = l.text.length && l.text.every((/** @type {number} */ text) => !at(text));
+		this.note.textContent = [answer.problem, isUnread && "the source file cannot be read here (it is not there, or the server's user may not read it)", answer.missing && "missing: " + answer.missing, answer.left_out && `${count(answer.left_out)} more instructions are not shown`].filter(Boolean).join("; ");
 		const lines = l.line.map((/** @type {number} */ line, /** @type {number} */ i) => ({ line, file: at(l.file[i]), text: at(l.text[i]), self: l.self[i], total: l.total[i] }));
-		const code = c.address.map((/** @type {string} */ address, /** @type {number} */ i) => ({ address, text: at(c.text[i]), file: at(c.file[i]), line: c.line[i], inlined: at(c.inlined[i]), self: c.self[i], total: c.total[i] }));
+		const code = c.address.map((/** @type {string} */ address, /** @type {number} */ i) => ({ address, text: at(c.text[i]), file: at(c.file[i]), line: c.line[i], inlined: at(c.inlined[i]), hit: c.hit[i] }));
 		const files = [...new Set(lines.map((/** @type {SourceLine} */ line) => line.file))];
 		fill(this.content, el("section", {}, el("h2", { class: "small" }, "Source ", el("span", { class: "dim" }, files.map(file => shortPath(/** @type {string} */ (file), 50)).join(", "))),
 			lines.length ? this.lines.element : emptyState("The source lines are not known.", answer.missing ? "Install " + answer.missing + "." : "Build the program with debug information (-g).")),
 		el("section", {}, el("h2", { class: "small" }, "Instructions"), code.length ? this.code.element : emptyState("There are no instructions to show.", answer.problem)));
 		this.lines.show(lines);
 		this.code.show(code);
-		this.hottest(this.lines);
-		this.hottest(this.code);
+		this.hottest(this.lines, row => row.total);
+		this.hottest(this.code, row => row.hit);
 	}
 
-	/** Scrolls to the row with the largest amount. @param {Table<any>} table */
-	hottest(table) {
-		let best = 0;
-		table.rows.forEach((row, i) => { if (row.self > table.rows[best].self) best = i; });
-		table.at = table.rows.length ? best : -1;
-		table.scroll.scrollTop = Math.max(0, best * 24 - table.scroll.clientHeight / 2);
+	/**
+	 * Scrolls to the row with the largest amount.
+	 * @template R
+	 * @param {Table<R>} table
+	 * @param {(row: R) => number} of
+	 */
+	hottest(table, of) {
+		this.show(table, table.rows.reduce((best, row, i, all) => best < 0 || of(row) > of(all[best]) ? i : best, -1));
+	}
+
+	/** Chooses a row, and brings it to the middle. @template R @param {Table<R>} table @param {number} at */
+	show(table, at) {
+		table.at = at;
+		table.scroll.scrollTop = Math.max(0, at * ROW_PX - table.scroll.clientHeight / 2);
 		table.draw();
 	}
 
 	/** @param {(code: Instruction) => boolean} test */
 	showCode(test) {
 		const at = this.code.rows.findIndex(test);
-		if (at < 0)
-			return;
-		this.code.at = at;
-		this.code.scroll.scrollTop = Math.max(0, at * 24 - this.code.scroll.clientHeight / 2);
-		this.code.draw();
+		if (at >= 0)
+			this.show(this.code, at);
 	}
 
 	/** @param {Instruction} code */
 	showLine(code) {
 		const at = this.lines.rows.findIndex(row => row.file === code.file && row.line === code.line);
-		if (at < 0)
-			return;
-		this.lines.at = at;
-		this.lines.scroll.scrollTop = Math.max(0, at * 24 - this.lines.scroll.clientHeight / 2);
-		this.lines.draw();
+		if (at >= 0)
+			this.show(this.lines, at);
 	}
 
 	restyle() {}

@@ -49,6 +49,7 @@ export class Table {
 	 * @param {string} options.label
 	 * @param {Column<R>[]} options.columns
 	 * @param {string} options.sort
+	 * @param {number} [options.narrow]  the width in pixels below which wide columns are left out
 	 * @param {(sort: string) => void} [options.sorted]
 	 * @param {(row: R) => void} [options.select]
 	 * @param {(row: R) => void} [options.open]
@@ -76,7 +77,7 @@ export class Table {
 
 	/** Chooses the columns that there is room for. */
 	fit() {
-		const width = this.element.clientWidth, isNarrow = width > 0 && width < NARROW_PX;
+		const width = this.element.clientWidth, isNarrow = width > 0 && width < (this.options.narrow ?? NARROW_PX);
 		this.columns = this.options.columns.filter(column => !isNarrow || !column.isWide);
 		this.element.style.setProperty("--columns", this.columns.map(c => c.width).join(" "));
 		this.drawHead();

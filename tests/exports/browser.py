@@ -32,7 +32,56 @@ def why_not():
     return ""
 
 
-class Browser:
+class Driver:
+    """What every browser does, by WebDriver's commands: call(method, path, body) sends one and returns its value."""
+
+    def open(self, url):
+        self.call("POST", "/url", {"url": url})
+
+    def run(self, script, *arguments):
+        """The value of a script's `return`."""
+        return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def until(self, script, *arguments, seconds=PATIENCE):
+        """Waits until the script's value is true, and returns it."""
+        end = time.monotonic() + seconds
+        while True:
+            value = self.run(script, *arguments)
+            if value:
+                return value
+            if time.monotonic() > end:
+                raise RuntimeError("never came true: " + script)
+            time.sleep(0.02)
+
+    def find(self, css):
+        return self.call("POST", "/element", {"using": "css selector", "value": css})[ELEMENT]
+
+    def type(self, css, text):
+        self.call("POST", "/element/%s/value" % self.find(css), {"text": text})
+
+    def press(self, *keys):
+        """Keys by name, or characters, into what has the focus."""
+        actions = []
+        for key in keys:
+            value = KEYS.get(key, key)
+            actions += [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}]
+        self.call("POST", "/actions", {"actions": [{"type": "key", "id": "k",
+                                                    "actions": actions}]})
+
+    def point(self, x, y, click=False):
+        """Moves the mouse to a position in the page, and clicks on request."""
+        actions = [{"type": "pointerMove", "x": round(x), "y": round(y), "origin": "viewport"}]
+        if click:
+            actions += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "m",
+                                                    "actions": actions}]})
+
+    def screenshot(self):
+        """A PNG of the page."""
+        return base64.b64decode(self.call("GET", "/screenshot"))
+
+
+class Browser(Driver):
     def __init__(self, width=1280, height=800):
         self.size = width, height
         self.profile = self.driver = self.session = None
@@ -103,50 +152,20 @@ class Browser:
             text = error.read().decode("utf-8", "replace")
             raise RuntimeError("%s %s: %s" % (method, path, text[:500])) from None
 
-    def open(self, url):
-        self.call("POST", "/url", {"url": url})
+    def command(self, cmd, **params):
+        """One of Chromium's own commands (DevTools)."""
+        return self.call("POST", "/goog/cdp/execute", {"cmd": cmd, "params": params})
 
-    def run(self, script, *arguments):
-        """The value of a script's `return`."""
-        return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+    def download_to(self, folder):
+        self.command("Browser.setDownloadBehavior", behavior="allow", downloadPath=folder)
 
-    def until(self, script, seconds=PATIENCE):
-        """Waits until the script's value is true, and returns it."""
-        end = time.monotonic() + seconds
-        while True:
-            value = self.run(script)
-            if value:
-                return value
-            if time.monotonic() > end:
-                raise RuntimeError("never came true: " + script)
-            time.sleep(0.02)
-
-    def find(self, css):
-        return self.call("POST", "/element", {"using": "css selector", "value": css})[ELEMENT]
-
-    def type(self, css, text):
-        self.call("POST", "/element/%s/value" % self.find(css), {"text": text})
-
-    def press(self, *keys):
-        """Keys by name, or characters, into what has the focus."""
-        actions = []
-        for key in keys:
-            value = KEYS.get(key, key)
-            actions += [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}]
-        self.call("POST", "/actions", {"actions": [{"type": "key", "id": "k",
-                                                    "actions": actions}]})
-
-    def point(self, x, y, click=False):
-        """Moves the mouse to a position in the page, and clicks on request."""
-        actions = [{"type": "pointerMove", "x": round(x), "y": round(y), "origin": "viewport"}]
-        if click:
-            actions += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
-        self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "m",
-                                                    "actions": actions}]})
-
-    def screenshot(self):
-        """A PNG of the page."""
-        return base64.b64decode(self.call("GET", "/screenshot"))
+    def look_as(self, width=None, theme=None):
+        """The width of the page in pixels, and "light" or "dark"; None: as at first."""
+        if width:
+            self.command("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+        else:
+            self.command("Emulation.clearDeviceMetricsOverride")
+        self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}] if theme else [])
 
     def log(self, kind):
         return self.call("POST", "/se/log", {"type": kind})

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The page in Firefox: the same tests as in Chromium, but for those of Chromium's own interface."""
+"""The page in Firefox: all tests of pages that Chromium runs, with what the console complains of judged."""
 
 import common
 import firefox
-import test_flamegraph
-import test_fold_page
-import test_web
-from common import Skip, exports
+from common import Skip, check, exports
 
-SMOKE = (test_web.test_web_page, test_web.test_web_selection, test_web.test_web_keys, test_web.test_web_hostile, test_web.test_web_causes,
-         test_flamegraph.test_flamegraph_page, test_flamegraph.test_flamegraph_diff, test_fold_page.test_fold_page)
+PAGES = ("test_web", "test_flamegraph", "test_fold_page")
+
+WRONG = """<!doctype html><script>console.error("said by the page")</script><script>setTimeout(() => { missing(); })</script>
+<script>setTimeout(() => { document.title = "done"; }, 1)</script>"""
 
 
 @exports(long=True)
@@ -21,8 +20,25 @@ def test_web_firefox():
     with firefox.Firefox() as browser:
         common.OPENED[:] = [browser]
         try:
-            for test in SMOKE:
-                print("in Firefox:", test.__name__, flush=True)
-                test()
+            check_console(browser)
+            for test in common.TESTS:
+                if test.run.__module__ in PAGES:
+                    print("in Firefox:", test.name, flush=True)
+                    try:
+                        test.run()
+                    except Skip as why:
+                        print("skipped:", why)
         finally:
             common.OPENED[:] = others
+
+
+def check_console(browser):
+    """The console's errors are seen: otherwise its silence would say nothing."""
+    path = common.STORES.path("wrong.html")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(WRONG)
+    browser.open("file://" + path)
+    browser.until("return document.title === 'done'")
+    said = browser.complaints()
+    check(len(said) == 2 and any("said by the page" in line for line in said) and any("missing" in line for line in said), "the console", said)
+    check(not browser.complaints(), "errors are told once")

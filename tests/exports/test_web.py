@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.parse
 
-from common import PATIENCE, STACKCTL, STACKD, STORES, Skip, check, exports, npm, report, run, shared_browser, why_no_bpf
+from common import PATIENCE, STACKCTL, STACKD, STORES, Skip, check, exports, need, npm, report, run, shared_browser, why_no_bpf
 
 STATE = "return window.stackd.app.store.state"
 TABS = ["flame", "functions", "around", "waits", "heap", "regions", "source", "difference", "fold", "log"]
@@ -88,7 +88,7 @@ class Page:
     def rows(self, css="#panel .table"):
         """The texts of the rows that are shown of a table."""
         return self.browser.run("return [...document.querySelectorAll(arguments[0] + ' .rows .row')].map(row => "
-                                "[...row.children].map(cell => cell.textContent))", css)
+                                "[...row.children].map(cell => cell.textContent.trim()))", css)
 
     def drag(self, begin, end):
         """Over the lanes, from one share of their width to another."""
@@ -267,6 +267,58 @@ def test_web_causes():
         page.check_quiet()
 
 
+BUSY = """
+#include <time.h>
+static inline int mix(int x) { for (int i = 0; i < 20; i++) x = x * 1103515245 + 12345; return x; }
+__attribute__((noinline)) int hot(int n)
+{
+	int sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += mix(i);
+	return sum;
+}
+int main(void)
+{
+	int sum = 0;
+	while (clock() < CLOCKS_PER_SEC / 2)
+		sum += hot(1000);
+	return sum == 42;
+}
+"""
+
+
+@exports
+def test_web_source():
+    """Each source line and instruction has the samples that the terminal's command says, and what was inlined is told."""
+    if why_no_bpf():
+        raise Skip(why_no_bpf())
+    need("cc", "objdump")
+    source, program, store = (STORES.path("busy" + end) for end in (".c", "", ".db"))
+    os.chmod(STORES.folder, 0o711)  # the server reads source and program without root's rights
+    with open(source, "w", encoding="ascii") as file:
+        file.write(BUSY)
+    run("cc", "-O1", "-g", "-o", program, source)
+    run(STACKD, "-q", "-F", "999", "-o", store, "--", program)
+    said = json.loads(run(STACKCTL, "annotate", "--json", "-i", store, "hot"))["functions"][0]
+    with Server(store) as server:
+        page = Page(server.link, "#tab=source&focus=hot")
+        lines = [row for row in page.rows("#panel section:nth-child(1) .table") if row[1]]
+        wanted = {(line["line"], line["self"], line["total"]) for line in said["lines"]}
+        check({(int(row[3]), int(row[0] or 0), int(row[1])) for row in lines} == wanted, "lines", lines, wanted)
+        check(all(BUSY.split("\n")[int(row[3]) - 1].strip() == row[4] for row in lines), "their text", lines)
+        code = page.rows("#panel section:nth-child(2) .table")
+        wanted = [("%x" % one["offset"], one["hit"], one["inlined"]) for one in said["instructions"]]
+        check([(row[2], int(row[0] or 0), row[4].partition(" › ")[2]) for row in code] == wanted, "instructions", code, wanted)
+        hottest = page.text("#panel section:nth-child(2) .at")
+        check(hottest.startswith(str(max(one["hit"] for one in said["instructions"]))), "the instruction with most samples is chosen", hottest)
+        check(any(one["inlined"] == "mix" and one["hit"] for one in said["instructions"]), "samples in what is inlined", wanted)
+        page.screenshot("web-source")
+        os.rename(source, source + ".away")
+        page.open("#tab=source&focus=hot&recording=1")
+        page.until_text("#panel .tools", "source file cannot be read")
+        page.check_quiet()
+
+
 RESTS = "import time\nwhile True:\n    sum(range(10000))\n    time.sleep(0.005)"
 
 
@@ -327,7 +379,7 @@ def test_web_saved():
         page = Page(server.link, "#tab=functions&focus=fact")
         folder = STORES.path("saved")
         os.makedirs(folder, exist_ok=True)
-        page.browser.call("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": {"behavior": "allow", "downloadPath": folder}})
+        page.browser.download_to(folder)
         rows = page.rows()
         page.click("#save")
         end = time.monotonic() + PATIENCE
@@ -357,11 +409,9 @@ def test_web_accessible():
         axe = file.read() + ";window.axe = axe"
     with Server(STORES.get("heap")) as server:
         page = Page(server.link)
-        call = lambda cmd, params: page.browser.call("POST", "/goog/cdp/execute", {"cmd": cmd, "params": params})  # noqa: E731
         for i, tab in enumerate(TABS):
             theme, width = ("light", "dark")[i % 2], (1280, 320)[i // 2 % 2]
-            call("Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False})
-            call("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+            page.browser.look_as(width, theme)
             page.open("#tab=%s" % tab)
             page.browser.run(axe)
             page.browser.run("window.found = null; axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}).then("
@@ -370,5 +420,4 @@ def test_web_accessible():
             check(page.browser.run("return window.found") == [], "%s, %s, %d" % (tab, theme, width), page.browser.run("return window.found"))
             check(page.browser.run("return document.documentElement.scrollWidth <= innerWidth"), "%s is wider than %d" % (tab, width))
             page.screenshot("web-" + tab)
-        call("Emulation.clearDeviceMetricsOverride", {})
-        call("Emulation.setEmulatedMedia", {"features": []})
+        page.browser.look_as()

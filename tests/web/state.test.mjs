@@ -65,12 +65,14 @@ test("a saved file answers only for what it has", () => {
 	for (const question of saved({ unfold: ["p1"], lanes: "name" }, 300))
 		assert.equal(embeddedAnswer(answers, question)?.split("?")[0], question.split("?")[0], "other widths and orders are the same: " + question);
 	/* What each of these changes is asked about something else. The latest recording is the file's. */
-	const others = { recording: "3", metric: "wait", from: 5e8, to: 3e9, threads: ["t2"], focus: "g", object: "/bin/q", region: "s", beforeFrom: 1, direction: "callers", by: "command", per: "share" };
+	const others = { recording: "3", metric: "wait", from: 5e8, to: 3e9, threads: ["t2"], focus: "g", object: "/bin/q", region: "s", beforeFrom: 1, direction: "callers", by: "command" };
 	for (const [key, value] of Object.entries(others)) {
 		const missing = saved({ [key]: value }).filter(question => embeddedAnswer(answers, question) === undefined), before = saved({});
 		assert.deepEqual(missing, saved({ [key]: value }).filter(question => !before.includes(question)), key);
 		assert.ok(missing.length, key);
 	}
+	for (const per of ["amount", "second", "share"])
+		assert.ok(saved({ per }).every(question => embeddedAnswer(answers, question) !== undefined), "differences of all kinds: " + per);
 	const latest = Object.entries(selectionOf({ ...state, recording: "" }));
 	assert.equal(embeddedAnswer(answers, questionOf("functions", { ...Object.fromEntries(latest), limit: 2000 }))?.split("?")[0], "functions");
 	assert.equal(embeddedAnswer({ functions: 1 }, "functions?recording=2"), undefined);

@@ -70,6 +70,10 @@ int report_write_stats_json(struct profile *profile, FILE *out);
  * Returns 0, -ENOMEM, or -EIO if the stream failed. */
 int report_write_stats_short(struct profile *profile, FILE *out);
 
+/* Returns what a counter means that should be 0, as a clause without its value ("samples were
+ * lost: ..."); NULL: the counter means no trouble. */
+const char *report_trouble(const char *counter);
+
 /* Writes all figures and counters as text. Returns as report_write_stats_json() does. */
 int report_write_stats_text(struct profile *profile, FILE *out);
 

@@ -77,6 +77,18 @@ static uint64_t value_of(const struct store_tables *t, const char *name)
 	return report_header_counter(t, name, &value) ? value : 0;
 }
 
+const char *report_trouble(const char *counter)
+{
+	for (size_t i = 0; i < sizeof(troubles) / sizeof(*troubles); i++) {
+		const size_t len = strlen(troubles[i].name);
+
+		if (troubles[i].name[len - 1] == '.' ? !strncmp(counter, troubles[i].name, len)
+						     : !strcmp(counter, troubles[i].name))
+			return troubles[i].says;
+	}
+	return NULL;
+}
+
 /* Returns the value of a counter, or of all counters of a group. */
 static uint64_t trouble(const struct store_tables *t, const char *name)
 {

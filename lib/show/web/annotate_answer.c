@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "report/annotate.h"
 #include "report/annotate_code.h"
 #include "web/answers.h"
@@ -14,6 +15,7 @@
 #define ANNOTATE_LINES	1500
 #define ANNOTATE_CODE	2500
 #define ANNOTATE_BYTES	230000 /* for texts and rows */
+#define ANNOTATE_TAB	4
 
 struct annotate_row {
 	uint32_t file, line, text;
@@ -35,6 +37,27 @@ struct annotate_answer {
 static bool is_full(const struct annotate_answer *a)
 {
 	return words_size(&a->words) + a->n_lines * 30ul + a->n_code * 40ul > ANNOTATE_BYTES;
+}
+
+/* Enters a text of code with blanks in place of tabs: up to the next column that is a multiple of
+ * `tab`. */
+static int enter_text(struct annotate_answer *a, const char *text, size_t tab, uint32_t *ret_number)
+{
+	struct buf b = {0};
+	int err;
+
+	for (; *text; text++) {
+		size_t blanks = *text == '\t' ? tab - b.len % tab : 0;
+
+		if (!blanks)
+			buf_put_u8(&b, (uint8_t)*text);
+		while (blanks--)
+			buf_put_u8(&b, ' ');
+	}
+	buf_put_u8(&b, '\0');
+	err = b.failed ? -ENOMEM : words_string(&a->words, (const char *)b.data, ret_number);
+	buf_free(&b);
+	return err;
 }
 
 /* Appends the lines of a file from `first` to `last`, with the amounts of those that have some. */
@@ -61,7 +84,7 @@ static int add_lines(struct annotate_answer *a, const struct annotate_source *so
 			continue;
 		}
 		if (line && line <= source->n)
-			err = words_string(&a->words, source->lines[line], &row.text);
+			err = enter_text(a, source->lines[line], ANNOTATE_TAB, &row.text);
 		a->lines[a->n_lines++] = row;
 	}
 	return err;
@@ -120,7 +143,7 @@ static int enter_code(struct annotate_answer *a)
 	     a->n_code++) {
 		const struct annotate_instruction *in = &a->code.instructions[a->n_code];
 
-		err = words_string(&a->words, in->text, &a->texts[a->n_code]);
+		err = enter_text(a, in->text, 1, &a->texts[a->n_code]);
 		if (err == 0)
 			err = words_string(&a->words, in->file, &a->files[a->n_code]);
 		if (err == 0)
@@ -155,6 +178,7 @@ static void put_code(struct json *j, const struct annotate_answer *a)
 	ANNOTATE_COLUMN(j, a->n_code, "file", json_put_uint, a->files[i]);
 	ANNOTATE_COLUMN(j, a->n_code, "line", json_put_uint, code[i].line);
 	ANNOTATE_COLUMN(j, a->n_code, "inlined", json_put_uint, a->inlined[i]);
+	ANNOTATE_COLUMN(j, a->n_code, "hit", json_put_uint, code[i].hit);
 	ANNOTATE_COLUMN(j, a->n_code, "self", json_put_uint, code[i].self);
 	ANNOTATE_COLUMN(j, a->n_code, "total", json_put_uint, code[i].total);
 	json_put_end(j);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The log: what stackd counted while it recorded, and what it changed, and when. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "report/report.h"
+#include "report/report_header.h"
 #include "stack/end_reason.h"
 #include "stackd_abi.h"
 #include "web/answers.h"
@@ -46,26 +49,61 @@ static void put_counter(struct json *j, struct words *words, const struct store_
 	put_shown(j, words, "name", counter->name);
 	json_put_uint(j, "value", counter->value);
 	json_put_string(j, "group", group_of(counter->name));
+	json_put_string(j, "text", report_trouble(counter->name));
 	json_put_end(j);
+}
+
+/* Writes something that was lowered at a time, which is CLOCK_MONOTONIC; 0: the time is not known.
+ */
+static void put_event(struct json *j, struct words *words, const struct store_tables *t,
+		      uint64_t time_ns, struct buf *text)
+{
+	const uint64_t start = t->recording.start_ns;
+
+	buf_put_u8(text, '\0');
+	json_put_object(j, NULL);
+	if (time_ns)
+		json_put_uint(j, "ns", time_ns > start ? time_ns - start : 0);
+	put_shown(j, words, "text", text->failed ? "" : (const char *)text->data);
+	json_put_string(j, "kind", "lowered");
+	json_put_end(j);
+	buf_free(text);
 }
 
 /* Writes that the probes of a region were taken off: its counter has the time. */
 static void put_off(struct json *j, struct words *words, const struct store_tables *t,
 		    const struct store_counter *counter)
 {
-	const uint64_t start = t->recording.start_ns;
 	struct buf b = {0};
 
 	text_put_raw(&b, "the probes of the region ");
 	text_put_raw(&b, counter->name + strlen(STORE_REGION_OFF));
 	text_put_raw(&b, " were taken off, since it ran too often (--region-limit)");
-	buf_put_u8(&b, '\0');
-	json_put_object(j, NULL);
-	json_put_uint(j, "ns", counter->value > start ? counter->value - start : 0);
-	put_shown(j, words, "text", b.failed ? "" : (const char *)b.data);
-	json_put_string(j, "kind", "lowered");
-	json_put_end(j);
-	buf_free(&b);
+	put_event(j, words, t, counter->value, &b);
+}
+
+/* Writes what a counter other than those of regions says was lowered. */
+static void put_lowered(struct json *j, struct words *words, const struct store_tables *t)
+{
+	uint64_t until_ns = 0, changes = 0, rate_hz = 0;
+	struct buf b = {0};
+
+	report_header_counter(t, "allocations_until_ns", &until_ns);
+	report_header_counter(t, "rate_changes", &changes);
+	report_header_counter(t, "rate_hz", &rate_hz);
+	if (until_ns) {
+		text_put_raw(&b, "the probes of allocations were taken off, since there were too "
+				 "many (--alloc-limit)");
+		put_event(j, words, t, until_ns, &b);
+	}
+	if (changes) {
+		b = (struct buf){0};
+		text_printf(&b,
+			    "the rate was changed %" PRIu64 " times to keep within --max-cpu; "
+			    "at the end it was %" PRIu64 " Hz",
+			    changes, rate_hz);
+		put_event(j, words, t, 0, &b);
+	}
 }
 
 static bool is_off(const struct store_counter *counter)
@@ -91,6 +129,7 @@ static int log_put(struct json *j, const struct store_tables *t)
 		for (uint32_t i = 0; i < t->n_counters && j->text.len < LOG_BYTES; i++)
 			if (is_off(&t->counters[i]))
 				put_off(j, &words, t, &t->counters[i]);
+		put_lowered(j, &words, t);
 		json_put_end(j);
 	}
 	words_end(&words);

@@ -118,6 +118,23 @@ static int put_about(struct one_file_maker *m, const char *name, const char *met
 	return put_answer(m, name, parameters, is_needed);
 }
 
+/* Asks for the difference, by `per`. */
+static int put_difference(struct one_file_maker *m, const char *per, bool is_needed)
+{
+	return put_answer(m, "difference",
+			  (const struct web_parameter[]){{"recording", m->recording},
+							 {"metric", m->metric},
+							 {"from", m->from},
+							 {"to", m->to},
+							 {"base_recording", "base"},
+							 {"base_from", m->from},
+							 {"base_to", m->to},
+							 {"per", per},
+							 {"minimum", m->minimum},
+							 {NULL, NULL}},
+			  is_needed);
+}
+
 /* Asks what the tab needs that the file opens with. Returns the answer's status. */
 static int put_first(struct one_file_maker *m)
 {
@@ -130,18 +147,7 @@ static int put_first(struct one_file_maker *m)
 	if (strcmp(file->tab, "flame") == 0)
 		return put_about(m, "tree", m->metric, (struct web_parameter){"by", file->by},
 				 minimum, true);
-	return put_answer(m, "difference",
-			  (const struct web_parameter[]){{"recording", m->recording},
-							 {"metric", m->metric},
-							 {"from", m->from},
-							 {"to", m->to},
-							 {"base_recording", "base"},
-							 {"base_from", m->from},
-							 {"base_to", m->to},
-							 {"per", "amount"},
-							 minimum,
-							 {NULL, NULL}},
-			  true);
+	return put_difference(m, "amount", true);
 }
 
 /* Asks what other tabs need, the most important first. */
@@ -160,6 +166,10 @@ static void put_others(struct one_file_maker *m)
 	put_answer(m, "log",
 		   (const struct web_parameter[]){{"recording", m->recording}, {NULL, NULL}},
 		   false);
+	if (m->file->source->base) {
+		put_difference(m, "second", false);
+		put_difference(m, "share", false);
+	}
 	put_about(m, "functions", m->metric, (struct web_parameter){"limit", "2000"}, none, false);
 	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++)
 		put_about(m, more[i], NULL, none, none, false);
