@@ -16,7 +16,15 @@
 #include "cli/servers/sent.h"
 #include "cli/servers/unsent.h"
 
-#define STALE_NS (600 * UINT64_C(1000000000)) /* one that has not grown for so long has ended */
+#define STALE_NS    (600 * UINT64_C(1000000000)) /* one that has not grown for so long has ended */
+#define HELD_ROUNDS 20u /* rounds of a service between two tries of what the server has refused */
+#define FAILURES    20u /* a server that fails so often in a row is at fault itself */
+
+/* A recording of which the server has refused a part, and which is tried again in a later round. */
+struct held {
+	int64_t id;
+	uint64_t round;
+};
 
 struct push_server {
 	struct server *server;
@@ -33,10 +41,16 @@ struct push_server {
 		uint64_t end_ns, since_ns;
 	} still; /* recording `id` has had the end `end_ns` since `since_ns` of CLOCK_MONOTONIC */
 	uint64_t recordings, there, growing, grown;
-	uint64_t refused; /* number of recordings that the server refused in this round ... */
+	uint64_t refused; /* number of recordings with refused profiles in this round ... */
 	int refusal;	  /* ... and the exit status for the first one */
-	VEC(int64_t) refused_ids;
-	bool has_taken; /* the server has taken a recording at some time */
+	uint64_t aside;	  /* profiles that were set aside in this round */
+	uint64_t lacking; /* recordings of which parts were set aside in an earlier round */
+	VEC(struct held) held;
+	uint64_t round;
+	size_t all, settled_aside; /* entries of this recording; those of them that are set aside */
+	unsigned failures;	   /* how often the server has failed since it accepted something */
+	bool has_accepted;	   /* the server has accepted a request in this round */
+	bool has_taken;		   /* the server has accepted a request at some time */
 };
 
 bool push_has_ended(const struct store_recording *recording)
@@ -88,7 +102,7 @@ void push_server_free(struct push_server *p)
 		return;
 	buf_free(&p->push.said);
 	unsent_free(&p->waiting);
-	free(p->refused_ids.items);
+	free(p->held.items);
 	sent_free(p->sent);
 	server_free(p->server);
 	free(p);
@@ -129,25 +143,26 @@ static bool has_ended(struct push_server *p, const struct store_recording *r)
 	return p->still.since_ns + STALE_NS < now;
 }
 
-static bool was_refused(const struct push_server *p, int64_t id)
+static bool is_held(const struct push_server *p, int64_t id)
 {
-	for (size_t i = 0; i < p->refused_ids.count; i++)
-		if (p->refused_ids.items[i] == id)
-			return true;
+	for (size_t i = p->held.count; i-- > 0;)
+		if (p->held.items[i].id == id)
+			return p->held.items[i].round > p->round;
 	return false;
 }
 
 static bool wants(void *arg, const struct store_recording *recording)
 {
 	struct push_server *p = arg;
-	size_t entries;
+	size_t aside = 0;
 	bool is_ended;
 
-	if (was_refused(p, recording->id))
+	if (is_held(p, recording->id))
 		return false;
-	switch (sent_state(p->sent, server_name(p->server), recording, &entries)) {
+	switch (sent_state(p->sent, server_name(p->server), recording, &aside)) {
 	case SENT_ALL:
 		p->there++;
+		p->lacking += aside > 0;
 		p->has_taken = true;
 		unsent_done(&p->waiting, recording->id);
 		return false;
@@ -162,26 +177,81 @@ static bool wants(void *arg, const struct store_recording *recording)
 	}
 }
 
-static int note(void *arg, size_t taken, size_t all)
+/* --- one recording ---------------------------------------------------------------------------- */
+
+static struct sent_profile state_of(struct push_server *p, const struct push_profile *profile)
+{
+	return sent_profile(p->sent, server_name(p->server), p->recording, profile);
+}
+
+static size_t settled(void *arg, const struct push_profile *profile)
+{
+	struct push_server *p = arg;
+	const struct sent_profile state = state_of(p, profile);
+
+	p->all += profile->count;
+	p->settled_aside += state.aside;
+	return state.settled;
+}
+
+static int taken(void *arg, const struct push_profile *profile, size_t upto)
 {
 	struct push_server *p = arg;
 
-	return sent_add(p->sent, server_name(p->server), p->recording, taken, all);
+	p->has_accepted = p->has_taken = true;
+	p->failures = 0;
+	return sent_note(p->sent, server_name(p->server), p->recording, profile, upto);
 }
 
-/* Notes that the server refuses a recording as wrong, too old or too large; it may still accept
- * others. Returns CMD_DONE or CMD_FAILED. */
-static int refuse(struct push_server *p, int err)
+/* Says why the server has not taken a profile, once in a round. */
+static void say_refusal(struct push_server *p, const struct push_profile *profile,
+			enum server_refusal why)
 {
-	if (VEC_RESERVE(&p->refused_ids, 1) < 0) {
+	if (p->refusal != CMD_DONE)
+		return;
+	message("recording %" PRId64 ", %s: %s", p->recording->id, profile->name,
+		server_error(p->server));
+	p->refusal = why == SERVER_FAILED ? CMD_FAILED : CMD_USAGE;
+}
+
+/* Decides about entries that the server did not take. A refusal counts as one of SENT_TRIES. A
+ * failure may be the server's own fault, so it counts only if the server accepts others in this
+ * round, and a server that fails again and again ends the push. */
+static int refused(void *arg, const struct push_profile *profile, size_t n, enum server_refusal why)
+{
+	struct push_server *p = arg;
+	const char *server = server_name(p->server);
+	int err;
+
+	if (why == SERVER_REJECTED) {
+		p->has_accepted = p->has_taken = true;
+		err = sent_set_aside(p->sent, server, p->recording, profile, n);
+		err = err < 0 ? err : 1;
+	} else {
+		say_refusal(p, profile, why);
+		if (why == SERVER_FAILED && ++p->failures >= FAILURES)
+			return -EREMOTEIO;
+		if (why == SERVER_FAILED && !p->has_accepted)
+			return sent_doubt(p->sent, server, p->recording, profile, n);
+		err = sent_refuse(p->sent, server, p->recording, profile, n);
+	}
+	if (err > 0) {
+		p->settled_aside += n;
+		p->aside++;
+	}
+	return err;
+}
+
+/* Notes that a part of a recording is left for a later push. */
+static int hold(struct push_server *p)
+{
+	if (VEC_RESERVE(&p->held, 1) < 0) {
 		message("out of memory");
 		return CMD_FAILED;
 	}
-	p->refused_ids.items[p->refused_ids.count++] = p->recording->id;
-	if (p->refused++ == 0) {
-		message("recording %" PRId64 ": %s", p->recording->id, server_error(p->server));
-		p->refusal = push_status_of(err);
-	}
+	p->held.items[p->held.count++] =
+		(struct held){p->recording->id, p->round + (p->is_service ? HELD_ROUNDS : 1)};
+	p->refused++;
 	return CMD_DONE;
 }
 
@@ -192,15 +262,19 @@ static int send_one(void *arg, const struct input_open *open)
 	int err;
 
 	p->recording = &profile_tables(open->profile)->recording;
-	p->push.from = 0;
-	sent_state(p->sent, server_name(p->server), p->recording, &p->push.from);
+	p->all = p->settled_aside = 0;
 	err = server_push(&p->push, open->profile);
+	if (err == 0)
+		err = sent_add(p->sent, server_name(p->server), p->recording, p->all,
+			       p->settled_aside);
 	if (err == 0) {
 		p->recordings++;
 		p->has_taken = true;
 		unsent_done(&p->waiting, p->recording->id);
 		return CMD_DONE;
 	}
+	if (err > 0)
+		return hold(p);
 	if (sent_error(p->sent)) {
 		message("cannot note in %s what the server has accepted, so it would be sent "
 			"again: %s",
@@ -208,9 +282,11 @@ static int send_one(void *arg, const struct input_open *open)
 		return CMD_FAILED;
 	}
 	said = server_error(p->server);
-	if (*said && (err == -EINVAL || err == -EMSGSIZE))
-		return refuse(p, err);
-	message("%s", *said ? said : strerror(-err));
+	if (err == -EREMOTEIO)
+		message("%s: the server failed %u times in a row: it is not asked again now",
+			server_name(p->server), FAILURES);
+	else
+		message("%s", *said ? said : strerror(-err));
 	return push_status_of(err);
 }
 
@@ -246,8 +322,16 @@ static void report(const struct push_server *p, uint64_t retries)
 			"not sent, since the server would count the rest twice",
 			p->grown);
 	if (p->refused)
-		message("%" PRIu64 " recordings were refused: the next push tries them again",
+		message("recordings refused, in part or as a whole: %" PRIu64
+			"; the next push tries them again",
 			p->refused);
+	if (p->aside)
+		message("profiles set aside for good: %" PRIu64 "; %s has them", p->aside,
+			sent_path(p->sent));
+	if (p->lacking)
+		message("recordings that the server has without what was set aside: %" PRIu64
+			"; see %s",
+			p->lacking, sent_path(p->sent));
 	if (push->said.len && !push->rejected)
 		message("%s: the server says: %.*s", server_name(p->server), (int)push->said.len,
 			(const char *)push->said.data);
@@ -260,6 +344,24 @@ static void report(const struct push_server *p, uint64_t retries)
 			push->too_large);
 }
 
+/* Ends a round. Returns its exit status. */
+static int end_round(struct push_server *p, int status, uint64_t retries)
+{
+	const int aside = sent_end_round(p->sent, p->has_accepted);
+
+	if (aside < 0 && status == CMD_DONE) {
+		message("cannot write %s: %s", sent_path(p->sent), strerror(-aside));
+		status = CMD_FAILED;
+	}
+	p->aside += aside > 0 ? (uint64_t)aside : 0;
+	if (p->push.requests || p->recordings || p->refused ||
+	    (status == CMD_DONE && !p->is_service))
+		report(p, retries);
+	if (status != CMD_DONE || p->refusal == CMD_DONE || (p->is_service && p->has_taken))
+		return status;
+	return p->refusal;
+}
+
 int push_server_once(struct push_server *p, const struct input *input, bool is_service)
 {
 	const struct input_each each = {.begin = begin, .wants = wants, .each = send_one, .arg = p};
@@ -269,14 +371,19 @@ int push_server_once(struct push_server *p, const struct input *input, bool is_s
 	if (status != CMD_DONE)
 		return status;
 	buf_free(&p->push.said);
-	p->push = (struct server_push){
-		.server = p->server, .app = p->options->app, .done = note, .arg = p};
+	p->push = (struct server_push){.server = p->server,
+				       .app = p->options->app,
+				       .settled = settled,
+				       .taken = taken,
+				       .refused = refused,
+				       .arg = p};
 	p->input = input;
 	p->is_service = is_service;
-	p->recordings = p->there = p->growing = p->grown = p->refused = 0;
+	p->recordings = p->there = p->growing = p->grown = p->refused = p->aside = p->lacking = 0;
+	p->refusal = CMD_DONE;
+	p->failures = 0;
+	p->has_accepted = false;
+	p->round++;
 	status = input_each(input, &each);
-	if (p->push.requests || p->recordings || p->refused || (status == CMD_DONE && !is_service))
-		report(p, retries);
-	return status == CMD_DONE && p->refused && !(is_service && p->has_taken) ? p->refusal
-										 : status;
+	return end_round(p, status, retries);
 }

@@ -34,10 +34,11 @@ int push_server_open(const char *url, const struct credentials *credentials,
 		     const struct push_server_options *options, struct push_server **ret_push);
 void push_server_free(struct push_server *push); /* NULL is fine */
 
-/* Sends the chosen recordings that have not been sent yet. If the server refuses a recording, the
- * others are still sent, and this push_server does not send the refused one again. With
- * `is_service`, prints nothing if there is nothing to send, and goes on after refused recordings if
- * the server has ever accepted one. Returns as push_server_open() does. */
+/* Sends the chosen recordings that have not been sent yet. What the server refuses does not keep
+ * the rest from it. A profile that it has refused three times, in as many rounds or runs, is set
+ * aside for good, which the file of sent recordings has. With `is_service`, prints nothing if there
+ * is nothing to send, goes on after refusals if the server has ever accepted something, and waits
+ * for twenty rounds before it tries again what was refused. Returns as push_server_open() does. */
 int push_server_once(struct push_server *push, const struct input *input, bool is_service);
 
 /* Returns the server's sentence about the last failure; "" if the failure was not the server's. */

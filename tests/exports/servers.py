@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Servers of profiles for the tests: they refuse what the real ones' documented interfaces and checks refuse,
-and keep what they take as sums by command and call path. What a test says of them beforehand goes wrong."""
+and keep what they take as sums by command and call path. What a test says of them beforehand goes wrong.
+
+The checks are those of Parca and Pyroscope of August 2026 and of OTLP 1.11, as their sources have them."""
 
 import base64
 import collections
@@ -63,9 +65,10 @@ class Sums:
         self.paths = collections.Counter()  # by (command, root, ..., leaf): samples
         self.values = collections.Counter()  # by type and unit
         self.labels = set()  # of samples, by name
+        self.types = set()  # of profiles, by the server's own names
         self.requests = 0
 
-    def add_pprof(self, data, most_samples):
+    def add_pprof(self, data, most_samples, check_types):
         try:
             data = unpacked(data)
             demand(len(data) <= MOST_BYTES, "profile payload size exceeds limit", 422)
@@ -77,13 +80,16 @@ class Sums:
         demand(p["time_nanos"] > 0 and p["duration_nanos"] >= 0, "no time")
         strings = p["string_table"]
         types = [(strings[t["type"]], strings[t["unit"]]) for t in p["sample_type"]]
+        period = p["period_type"] or {"type": 0, "unit": 0}
+        self.types |= check_types(types, (strings[period["type"]], strings[period["unit"]]), p)
         names = [[strings[p["function"][line["function_id"] - 1]["name"]] for line in reversed(location["line"])]
                  for location in p["location"]]
         for sample in p["sample"]:
             labels = {strings[label["key"]]: strings[label["str"]] for label in sample["label"]}
             path = [name for number in reversed(sample["location_id"]) for name in names[number - 1]]
             self.labels |= set(labels)
-            self.paths[(labels.get("comm"), *path)] += sample["value"][0]
+            if types[0] == ("samples", "count"):
+                self.paths[(labels.get("comm"), *path)] += sample["value"][0]
             for kind, value in zip(types, sample["value"]):
                 self.values[kind] += value
         return p
@@ -122,7 +128,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.answer(200, server.success)
         except Refused as refused:
             server.refused.append(str(refused))
-            self.answer(refused.status, str(refused).encode())
+            self.answer(refused.status, server.error_body(refused))
 
     def answer(self, status, body):
         self.send_response(status)
@@ -146,6 +152,7 @@ class Receiver(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.password, self.most_bytes, self.most_samples = password, most_bytes, most_samples
         self.faults, self.retry_after, self.number = {}, {}, 0
+        self.never, self.never_status = None, 422  # a pattern of types
         self.bodies = None  # a list: of all that is taken
         self.release = threading.Event()
         self.sums, self.refused, self.names, self.success = Sums(), [], set(), b""
@@ -153,6 +160,14 @@ class Receiver(http.server.ThreadingHTTPServer):
 
     def url(self, behind=""):
         return "%s://127.0.0.1:%d%s" % (self.scheme, self.server_address[1], behind)
+
+    def error_body(self, refused):
+        return str(refused).encode()
+
+    def refuse_types(self, types):
+        """What a test says that the server can never take."""
+        demand(not self.never or not any(re.search(self.never, name) for name in types), "can never take that",
+               self.never_status)
 
     def handle_error(self, *_):
         pass  # of connections that a test breaks off
@@ -174,9 +189,19 @@ class Pyroscope(Receiver):
         demand(0 < start <= end, "times")
         now = time.time()  # Pyroscope's own limits, where a test asks for them
         demand(not self.has_window or now - 3600 < start < now + 600, "outside of the ingestion window", 422)
-        p = self.sums.add_pprof(body, self.most_samples)
+        p = self.sums.add_pprof(body, self.most_samples, self.types_of)
         demand(start * 10 ** 9 <= p["time_nanos"] and
                p["time_nanos"] + p["duration_nanos"] <= end * 10 ** 9, "times do not agree")
+
+
+    def types_of(self, types, period, p):
+        """Of the types of a profile that it takes, by the names that it gives them."""
+        del p
+        demand(not any("-" in kind for kind, _ in types), "sample type contains -", 422)
+        self.refuse_types([kind for kind, _ in types])
+        name = next(("process_cpu" if "cpu" in kind else "memory" for kind, _ in types
+                     if re.search("cpu|alloc_|inuse_", kind)), types[-1][0])
+        return {":".join((name, *kind, *period)) for kind in types}
 
 
 class Counter(Receiver):
@@ -210,7 +235,24 @@ class Parca(Receiver):
             self.names.add(tuple(labels))
             for sample in series["samples"]:
                 demand(set(sample) == {"rawProfile"}, "unknown field")
-                self.sums.add_pprof(base64.b64decode(sample["rawProfile"], validate=True), self.most_samples)
+                self.series = dict(labels)["__name__"]
+                self.sums.add_pprof(base64.b64decode(sample["rawProfile"], validate=True), self.most_samples,
+                                    self.types_of)
+
+    def types_of(self, types, period, p):
+        """Parca parses what it calls each type that has values as a selector of PromQL, and fails with the status of
+        gRPC for unknown errors."""
+        names = {":".join((self.series, *kind, *period)) + (":delta" if p["duration_nanos"] else "")
+                 for number, kind in enumerate(types) if any(sample["value"][number] for sample in p["sample"])}
+        for name in names:
+            demand(re.fullmatch("[a-zA-Z_:][a-zA-Z0-9_:]*", name), "invalid profile type at row 0 (%s)" % name, 500)
+            demand(name.count(":") in (4, 5), "it could not be asked for: " + name, 500)
+        self.refuse_types(names)
+        return names
+
+    def error_body(self, refused):
+        code = {400: 3, 401: 16, 404: 5, 429: 8, 500: 2, 503: 14}.get(refused.status, 13)
+        return json.dumps({"code": code, "message": str(refused), "details": []}).encode()
 
 
 # --- OTLP ----------------------------------------------------------------------------------------
@@ -324,10 +366,13 @@ class Otlp(Receiver):
         if profile["profile_id"] in self.ids:
             self.twice += 1
             return
-        self.ids.add(profile["profile_id"])
         demand(profile["time_unix_nano"] > 0, "no time")
         demand(0 < len(profile["samples"]) <= self.most_samples, "%d samples" % len(profile["samples"]))
         demand(not profile["period"] or profile["period_type"], "a period of nothing")
+        period = [dictionary.string((profile["period_type"] or {}).get(name, 0))
+                  for name in ("type_strindex", "unit_strindex")]
+        self.sums.types |= self.types_of(kind, period if profile["period"] else ["", ""])
+        self.ids.add(profile["profile_id"])
         seen = set()
         for sample in profile["samples"]:
             identity = (sample["stack_index"], frozenset(sample["attribute_indices"]), sample["link_index"])
@@ -341,6 +386,27 @@ class Otlp(Receiver):
                 self.sums.paths[(labels["thread.name"], *dictionary.path(sample["stack_index"]))] += \
                     sample["values"][0]
 
+    def types_of(self, kind, period):
+        self.refuse_types(kind[:1])
+        return {":".join((*kind, *period))}
+
     def __init__(self, *arguments, **more):
         self.ids, self.twice, self.types = set(), 0, {}
         super().__init__(*arguments, **more)
+
+
+class PyroscopeOtlp(Otlp):
+    """Pyroscope's receiver of OTLP: the type of the period is the profile's name, and it fails at a request of which
+    it has refused a part, though it has taken the rest."""
+
+    def types_of(self, kind, period):
+        demand("-" not in kind[0], "sample type contains -")
+        self.refuse_types(kind[:1])
+        if (*kind, *period) == ("samples", "count", "cpu", "nanoseconds"):
+            return {"process_cpu:cpu:nanoseconds:cpu:nanoseconds"}
+        demand(period[0], "invalid labels with error: invalid metric name")
+        return {":".join((period[0], *kind, *period))}
+
+    def take_profile(self, dictionary, profile):
+        self.ids.clear()  # it does not know them
+        super().take_profile(dictionary, profile)

@@ -16,7 +16,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static int make_pprof(const struct pprof_parts *parts, size_t from, size_t n, struct buf *b)
+static int make_pprof(const struct pprof_parts *slice, struct buf *b)
 {
 	char *data = NULL;
 	size_t len = 0;
@@ -25,7 +25,7 @@ static int make_pprof(const struct pprof_parts *parts, size_t from, size_t n, st
 
 	if (!out)
 		return -ENOMEM;
-	err = export_pprof_slice(parts, from, n, out);
+	err = export_pprof_slice(slice, out);
 	if (fclose(out) != 0 && err == 0)
 		err = -ENOMEM;
 	if (err == 0)
@@ -115,9 +115,10 @@ static void write_label(struct json *j, const char *name, const char *value)
 	json_put_end(j);
 }
 
-/* Makes the message WriteRawRequest as JSON: one series with one profile. */
-static int make_json(const struct store_recording *r, const char *app, const struct buf *pprof,
-		     struct buf *ret_text)
+/* Makes the message WriteRawRequest as JSON: one series with one profile. The profile of samples
+ * has the name that others give theirs. */
+static int make_json(const struct store_recording *r, const struct push_profile *profile,
+		     const char *app, const struct buf *pprof, struct buf *ret_text)
 {
 	struct json j = {0};
 	struct buf base64 = {0};
@@ -128,7 +129,7 @@ static int make_json(const struct store_recording *r, const char *app, const str
 	json_put_object(&j, NULL);
 	json_put_object(&j, "labels");
 	json_put_array(&j, "labels");
-	write_label(&j, "__name__", "process_cpu");
+	write_label(&j, "__name__", profile->part == 0 ? "process_cpu" : profile->group);
 	write_label(&j, "job", app);
 	write_label(&j, "host", r->host ? r->host : "");
 	json_put_end(&j);
@@ -147,31 +148,31 @@ static int make_json(const struct store_recording *r, const char *app, const str
 
 /* ---------------------------------------------------------------------------------------------- */
 
-int server_body_make(struct server *server, const struct pprof_parts *parts, const char *app,
-		     size_t from, size_t n, struct server_body *body)
+int server_body_make(struct server *server, const struct pprof_parts *slice,
+		     const struct push_profile *profile, const char *app, struct server_body *body)
 {
-	const struct store_recording *recording = &profile_tables(parts->profile)->recording;
+	const struct store_recording *recording = &profile_tables(slice->profile)->recording;
 	struct buf pprof = {0};
 	int err;
 
 	*body = (struct server_body){0};
 	if (server_kind(server) == SERVER_OTLP) {
 		body->content_type = "application/x-protobuf";
-		err = export_otlp_slice(parts, app, from, n, &body->bytes);
+		err = export_otlp_slice(slice, profile->value, app, &body->bytes);
 		body->profile_bytes = body->bytes.len;
 		body->is_packed = true;
-		if (err == 0)
+		if (err == 0 && body->bytes.len)
 			err = pack(&body->bytes);
 		buf_put_u8(&body->query, '\0');
 		return body->query.failed ? -ENOMEM : err;
 	}
-	err = make_pprof(parts, from, n, &pprof);
+	err = make_pprof(slice, &pprof);
 	body->profile_bytes = pprof.len;
 	if (err == 0)
 		err = pack(&pprof);
 	if (err == 0 && server_kind(server) == SERVER_PARCA) {
 		body->content_type = "application/json";
-		err = make_json(recording, app, &pprof, &body->bytes);
+		err = make_json(recording, profile, app, &pprof, &body->bytes);
 	} else if (err == 0) {
 		body->content_type = "application/octet-stream";
 		body->bytes = pprof;

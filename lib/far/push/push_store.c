@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "export/export_otlp.h"
-#include "export/pprof_parts.h"
 #include "push/push_body.h"
+#include "push/push_profile.h"
 
 bool server_push_is_app(const char *text)
 {
@@ -18,9 +18,9 @@ bool server_push_is_app(const char *text)
 	return *text;
 }
 
-/* Counts the profiles that the server's answer reports as rejected; they are not sent again,
- * because it would reject them again. An answer that is not OTLP's is ignored. */
-static void read_answer(struct server_push *push, const struct buf *answer)
+/* Returns whether the server's answer reports the request's profile as rejected. An answer that is
+ * not OTLP's is ignored. */
+static bool is_rejected(struct server_push *push, const struct buf *answer)
 {
 	uint64_t rejected = 0;
 	struct buf said = {0};
@@ -28,80 +28,119 @@ static void read_answer(struct server_push *push, const struct buf *answer)
 	if (server_kind(push->server) != SERVER_OTLP ||
 	    export_otlp_rejected(answer, &rejected, &said) < 0) {
 		buf_free(&said);
-		return;
+		return false;
 	}
 	push->rejected += rejected;
 	if (said.len) {
 		buf_free(&push->said);
 		push->said = said;
 	}
+	return rejected;
 }
 
-/* Sends the `n` entries from `from` on. Returns 0; -EMSGSIZE: they are too large for the server;
- * -E2BIG: they exceed the usual limit of servers, and were not sent; or another error. */
-static int send_some(struct server_push *push, const struct pprof_parts *parts, size_t from,
-		     size_t n)
+static void count(struct server_push *push, const struct push_profile *profile,
+		  const struct pprof_parts *slice, const struct server_body *body)
 {
+	push->requests++;
+	push->bytes += body->bytes.len;
+	/* Only the entries of the profile of samples are samples; OTLP has two of these. */
+	for (size_t i = 0; slice->parts[0].has_records && !profile->value && i < slice->n_entries;
+	     i++)
+		push->samples += slice->entries[i].samples;
+}
+
+/* Sends `n` entries of a profile, from `from` on. Returns 0; -EMSGSIZE: they are too large for the
+ * server; -E2BIG: they exceed the usual limit of servers, and were not sent; -ECANCELED: the server
+ * accepted the request, and rejected the profile in it; or another error. */
+static int send_some(struct server_push *push, const struct push_profiles *profiles,
+		     const struct push_profile *profile, size_t from, size_t n)
+{
+	struct pprof_parts slice;
 	struct server_body body;
 	struct buf answer = {0};
-	int err = server_body_make(push->server, parts, push->app, from, n, &body);
+	int err;
 
-	if (err == 0 && body.profile_bytes > SERVER_PUSH_BYTES)
-		err = -E2BIG;
-	if (err == 0)
-		err = server_post(push->server, (const char *)body.query.data, body.content_type,
-				  body.is_packed, &body.bytes, &answer);
-	if (err == 0) {
-		push->requests++;
-		push->bytes += body.bytes.len;
-		/* only entries of a part with records count samples */
-		for (size_t i = from; i < from + n; i++)
-			if (pprof_parts_of(parts, i)->has_records)
-				push->samples += parts->entries[i].samples;
+	push_profiles_slice(profiles, profile, from, n, &slice);
+	err = server_body_make(push->server, &slice, profile, push->app, &body);
+	if (err == 0 && body.bytes.len) {
+		if (body.profile_bytes > SERVER_PUSH_BYTES)
+			err = -E2BIG;
+		if (err == 0)
+			err = server_post(push->server, (const char *)body.query.data,
+					  body.content_type, body.is_packed, &body.bytes, &answer);
+		if (err == 0)
+			count(push, profile, &slice, &body);
+		if (err == 0 && is_rejected(push, &answer))
+			err = -ECANCELED;
 	}
-	if (err == 0)
-		read_answer(push, &answer);
 	buf_free(&answer);
 	server_body_free(&body);
 	return err;
 }
 
-/* Sends the entries, as many in each request as fit. If a request is too large, it is sent again
- * with half as many entries, and so are all later ones. Returns 0 or an error. */
-static int send_all(struct server_push *push, const struct pprof_parts *parts)
+/* Asks what becomes of entries that the server did not take. Returns 1: they are set aside for
+ * good; 0: they are left for later; or an error. */
+static int ask(struct server_push *push, const struct push_profile *profile, size_t n, int err)
 {
-	const size_t all = parts->n_entries;
-	size_t most = SERVER_PUSH_SAMPLES, from = push->from < all ? push->from : all;
-	int err = all == 0 ? push->done(push->arg, 0, 0) : 0;
+	switch (err) {
+	case -ECANCELED:
+		return push->refused(push->arg, profile, n, SERVER_REJECTED);
+	case -EINVAL:
+	case -EMSGSIZE:
+		return push->refused(push->arg, profile, n, SERVER_REFUSED);
+	case -EREMOTEIO:
+		return push->refused(push->arg, profile, n, SERVER_FAILED);
+	default:
+		return err;
+	}
+}
 
-	while (err == 0 && from < all) {
-		const size_t n = all - from < most ? all - from : most;
+/* Sends the entries of a profile, as many in each request as fit. If a request is too large, it is
+ * sent again with half as many entries, and so are all later ones. Returns 0: all is settled; 1: a
+ * part is left for later; or an error. */
+static int send_profile(struct server_push *push, const struct push_profiles *profiles,
+			const struct push_profile *profile)
+{
+	size_t most = SERVER_PUSH_SAMPLES, from = push->settled(push->arg, profile);
 
-		err = send_some(push, parts, from, n);
+	while (from < profile->count) {
+		const size_t n = profile->count - from < most ? profile->count - from : most;
+		int err = send_some(push, profiles, profile, from, n), settled;
+
 		if ((err == -EMSGSIZE || err == -E2BIG) && n > 1) {
 			most = n / 2;
-			err = 0;
 			continue;
 		}
 		if (err == -E2BIG) {
-			push->too_large += parts->entries[from].samples;
+			push->too_large += profiles->parts.entries[profile->before + from].samples;
 			err = 0;
 		}
 		if (err == 0) {
-			from += n;
-			err = push->done(push->arg, from, all);
+			err = push->taken(push->arg, profile, from + n);
+			if (err < 0)
+				return err;
+		} else {
+			settled = ask(push, profile, n, err);
+			if (settled < 0)
+				return settled;
+			if (!settled)
+				return 1;
 		}
+		from += n;
 	}
-	return err;
+	return 0;
 }
 
 int server_push(struct server_push *push, struct profile *profile)
 {
-	struct pprof_parts parts;
-	int err = pprof_parts_new(profile, &parts);
+	struct push_profiles profiles;
+	bool is_left = false;
+	int err = push_profiles_new(profile, server_kind(push->server), &profiles);
 
-	if (err == 0)
-		err = send_all(push, &parts);
-	pprof_parts_free(&parts);
-	return err;
+	for (size_t i = 0; err >= 0 && i < profiles.n; i++) {
+		err = send_profile(push, &profiles, &profiles.items[i]);
+		is_left |= err > 0;
+	}
+	push_profiles_free(&profiles);
+	return err < 0 ? err : is_left;
 }

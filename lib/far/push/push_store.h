@@ -3,10 +3,13 @@
  * Sends a recording to a profile server, in as many requests as the server's limits require.
  *
  * The server adds up everything that it receives, so nothing that it has accepted may be sent
- * again. The entries of a finished recording have a fixed order, and requests send them in that
- * order. So only the number of accepted entries has to be kept, and an interrupted push continues
- * after these. In one case entries still count twice: if the connection, or this program, ends
- * after the server has accepted a request and before its answer has arrived.
+ * again. Each metric is a profile of its own (push_profile.h). The entries of a finished
+ * recording's profile have a fixed order, and requests send them in that order. So only the number
+ * of settled entries of each profile has to be kept, and an interrupted push continues after these.
+ * In one case entries still count twice: if the connection, or this program, ends after the server
+ * has accepted a request and before its answer has arrived.
+ *
+ * What a server refuses does not keep the other profiles from it.
  */
 #ifndef SERVER_SERVER_PUSH_H
 #define SERVER_SERVER_PUSH_H
@@ -14,19 +17,34 @@
 #include <stddef.h>
 
 #include "model/profile.h"
+#include "push/push_profile.h"
 #include "push/server.h"
 
 /* The default limits of servers: Pyroscope's. */
 #define SERVER_PUSH_SAMPLES 16000u
 #define SERVER_PUSH_BYTES   (4u << 20)
 
+/* Why entries are not with the server. */
+enum server_refusal {
+	SERVER_REJECTED, /* it rejected them for good in an answer that accepted the request */
+	SERVER_REFUSED,	 /* its answer says that they are wrong, too old or too large */
+	SERVER_FAILED,	 /* it failed, by a fault of its own or because of them */
+};
+
 struct server_push {
 	struct server *server;
 	const char *app; /* the application's name: server_push_is_app() */
-	size_t from;	 /* number of entries that the server accepted in an earlier push */
-	/* Called when the server has accepted the first `taken` of `all` entries. A non-zero result
-	 * ends the push and is returned. */
-	int (*done)(void *arg, size_t taken, size_t all);
+	/* Returns how many entries of a profile are settled: accepted, or set aside. */
+	size_t (*settled)(void *arg, const struct push_profile *profile);
+	/* Called when the first `settled` entries of a profile are settled, since the server has
+	 * accepted the last ones. Returns 0, or an error, which ends the push. */
+	int (*taken)(void *arg, const struct push_profile *profile, size_t settled);
+	/* Called when the server did not take the next `n` entries; server_error() says why, except
+	 * for SERVER_REJECTED. Returns 1: they are set aside, and those behind them are
+	 * sent; 0: they and the rest of the profile are left for another push; or an error, which
+	 * ends the push. */
+	int (*refused)(void *arg, const struct push_profile *profile, size_t n,
+		       enum server_refusal why);
 	void *arg;
 	uint64_t requests, samples, bytes; /* what has been sent; server_push() adds to these */
 	uint64_t rejected; /* profiles that the server rejected in accepted requests (OTLP) */
@@ -38,9 +56,9 @@ struct server_push {
 /* Returns whether a text is an application's name: letters, digits, '_', '-', '.' and '/'. */
 bool server_push_is_app(const char *text);
 
-/* Sends the entries of a recording. Returns 0; an error of server_post(), with a sentence in
- * server_error(); an error of store_reader_series(), or -EOVERFLOW, without a sentence; or the
- * non-zero result of done(). */
+/* Sends the profiles of a recording. Returns 0: all of them are settled; 1: some are left for
+ * another push; an error of server_post(), with a sentence in server_error(); an error of
+ * store_reader_series(), or -EOVERFLOW, without a sentence; or the error of a function above. */
 int server_push(struct server_push *push, struct profile *profile);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "http/endpoint.h"
 #include "http/http.h"
+#include "push/answer.h"
 
 #define FIRST_PAUSE_MS 500
 
@@ -40,6 +41,7 @@ struct server {
 	char *name;
 	char *error;
 	uint64_t retries;
+	bool is_failing; /* it failed at the last request, as often as this was repeated */
 };
 
 static const struct scheme *scheme_of(const char *name)
@@ -236,7 +238,7 @@ static int explain_status(struct server *s, long status, const char *said)
 		return fail(s, -EBUSY, "the server takes no more now (%ld: %s): try again later",
 			    status, said);
 	if (status >= 500)
-		return fail(s, -EPROTO, "the server failed with status %ld: %s", status, said);
+		return fail(s, -EREMOTEIO, "the server failed with status %ld: %s", status, said);
 	return fail(s, -EINVAL, "the server refuses this with status %ld: %s", status, said);
 }
 
@@ -245,25 +247,45 @@ static int explain_status(struct server *s, long status, const char *said)
 static int explain_answer(struct server *s, long status, struct buf *answer)
 {
 	struct buf said = {0};
+	char *message;
 	int err;
 
 	buf_put_u8(answer, '\0');
-	if (answer->failed)
+	message = answer->failed ? NULL : answer_message((const char *)answer->data);
+	if (!message)
 		return fail(s, -ENOMEM, "out of memory");
-	http_put_said((char *)answer->data, &said);
+	http_put_said(message, &said);
 	err = explain_status(s, status, said.failed ? "" : (const char *)said.data);
 	buf_free(&said);
+	free(message);
 	return err;
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Returns whether a request with this result may succeed if it is repeated. A server that refuses
- * connections counts as down, unless it has answered before. */
-static bool may_pass(const struct server *s, int err, long status, unsigned tries)
+/* Returns gRPC's number of an error; -1: the answer has none. */
+static int code_of(struct buf *answer)
+{
+	int code;
+
+	buf_put_u8(answer, '\0');
+	if (answer->failed)
+		return -1;
+	code = answer_code((const char *)answer->data);
+	answer->len--;
+	return code;
+}
+
+/* Returns whether a request with this result may succeed if it is repeated at once. A server that
+ * refuses connections counts as down, unless it has answered before. One that failed at the request
+ * before is not waited for. */
+static bool may_pass(const struct server *s, int err, long status, unsigned tries,
+		     struct buf *answer)
 {
 	if (err < 0)
 		return err == -ECONNRESET || (err == -ECONNREFUSED && tries > 0);
+	if (status >= 500 && status != 503 && (s->is_failing || code_of(answer) == ANSWER_UNKNOWN))
+		return false;
 	/* OTLP's specification says which statuses these are. */
 	if (s->scheme->kind == SERVER_OTLP)
 		return status == 429 || (status >= 502 && status <= 504);
@@ -295,7 +317,7 @@ static int try(struct server *s, const struct http_request *r, struct buf *answe
 
 	for (unsigned tries = 0; tries < SERVER_TRIES; tries++) {
 		if (tries > 0) {
-			if (!may_pass(s, err, status, tries) ||
+			if (!may_pass(s, err, status, tries, answer) ||
 			    http_retry_after(s->http) > SERVER_LONGEST_S)
 				break;
 			wait_before(s, tries - 1);
@@ -307,6 +329,7 @@ static int try(struct server *s, const struct http_request *r, struct buf *answe
 		if (err == 0 && status >= 200 && status < 300)
 			break;
 	}
+	s->is_failing = err == 0 && status >= 500 && status != 503;
 	if (err < 0)
 		err = explain_http(s, err);
 	else if (status < 200 || status >= 300)

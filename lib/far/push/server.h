@@ -12,8 +12,10 @@
  *
  * A request is repeated, with longer and longer pauses, if the server cannot accept it now (status
  * 429, or 5xx; with OTLP only 502 to 504), or if the connection breaks off; never if the server
- * says that the request is wrong. Every failure has a sentence for the user, which names the
- * server, the fault, and what can be done about it; it never contains the password.
+ * says that the request is wrong. With a status of 5xx other than 503, it is not repeated if the
+ * server failed at the request before, too, nor if the answer has gRPC's error "unknown": Parca
+ * gives that for data that it can never take. Every failure has a sentence for the user, which
+ * names the server, the fault, and what can be done about it; it never contains the password.
  */
 #ifndef PUSH_SERVER_H
 #define PUSH_SERVER_H
@@ -66,7 +68,8 @@ int server_escape(struct server *server, const char *text, struct buf *b);
  * `ret_answer`. Returns 0; -EHOSTUNREACH, -ECONNREFUSED or -ETIMEDOUT: the server cannot be
  * reached; -ECONNRESET: the connection broke off each time; -EBUSY: the server cannot accept it
  * now; -EMSGSIZE: the body is too large for it; -EACCES: it refuses the user; -ENOENT: it has no
- * such path; -EINVAL: it says that the request is wrong; -EPROTO: another failure; -ENOMEM. */
+ * such path; -EINVAL: it says that the request is wrong; -EREMOTEIO: it failed (5xx), by a fault of
+ * its own or because of the data; -EPROTO: another failure; -ENOMEM. */
 int server_post(struct server *server, const char *query, const char *content_type, bool is_packed,
 		const struct buf *body, struct buf *ret_answer);
 

@@ -2,11 +2,11 @@
 /*
  * Makes requests with profiles of OpenTelemetry; see export_otlp.h.
  *
- *   request ─► resource (host, service) ─► scope (stackd) ─► a profile for each value ─► samples
+ *   request ─► resource (host, service) ─► scope (stackd) ─► profile (of one value) ─► samples
  *           └► dictionary (otlp_tables.h): what samples refer to by place
  *
  * Entries that differ only in end reason or origin are added up, because samples have no place for
- * these. A profile gets the sums whose value of its kind is not 0.
+ * these. Entries whose value is 0 are left out.
  */
 #include "export/export_otlp.h"
 
@@ -28,16 +28,16 @@
 struct otlp_sum {
 	int32_t stack;
 	uint32_t thread;
+	uint64_t amount;
 };
 
 struct otlp {
-	struct pprof_parts parts; /* the entries of this request, with their values */
+	const struct pprof_parts *parts; /* the entries of this request, of one part */
+	uint32_t value;			 /* number of the value that the profile has */
 	const struct store_tables *t;
 	const char *service;
-	size_t from;
 	struct otlp_tables *tables;
 	struct otlp_sum *sums;
-	uint64_t *values; /* by sum, then by value: the amount */
 	size_t n_sums;
 	/* one text for each distinct thread: what the attributes of a sample say about its
 	 * thread */
@@ -76,35 +76,35 @@ static int number_thread(struct otlp *x, uint32_t number, uint32_t *ret_number)
 
 static int add_entry(struct otlp *x, size_t number)
 {
-	const struct profile_entry *entry = &x->parts.entries[number];
-	const struct pprof_part *part = pprof_parts_of(&x->parts, number);
-	const int32_t stack = otlp_tables_stack(x->tables, entry);
+	const struct profile_entry *entry = &x->parts->entries[number];
+	const bool is_records = x->parts->parts[0].has_records && x->value == 0;
+	const uint64_t amount = is_records ? entry->samples : entry->weight;
 	uint32_t sum, thread = 0;
-	uint64_t *values;
-	int err = number_thread(x, entry->thread, &thread);
+	int32_t stack;
+	int err;
 
+	if (!amount)
+		return 0;
+	stack = otlp_tables_stack(x->tables, entry);
+	err = number_thread(x, entry->thread, &thread);
 	if (err == 0)
 		err = int_map_enter_wide(&x->sum_at, (uint32_t)stack, thread, (uint32_t)x->n_sums,
 					 &sum);
 	if (err < 0)
 		return err;
 	if (sum == x->n_sums)
-		x->sums[x->n_sums++] = (struct otlp_sum){stack, entry->thread};
-	values = x->values + (size_t)sum * x->parts.n_values;
-	if (part->has_records)
-		values[part->first_value] += entry->samples;
-	values[part->first_value + part->has_records] += entry->weight;
+		x->sums[x->n_sums++] = (struct otlp_sum){stack, entry->thread, 0};
+	x->sums[sum].amount += amount;
 	return 0;
 }
 
 static int add_entries(struct otlp *x)
 {
-	const size_t n = x->parts.n_entries;
+	const size_t n = x->parts->n_entries;
 	int err = strings_new(&x->threads);
 
 	x->sums = vec_alloc(n + 1, sizeof(*x->sums));
-	x->values = calloc(n * x->parts.n_values + 1, sizeof(*x->values));
-	if (!x->sums || !x->values)
+	if (!x->sums)
 		return -ENOMEM;
 	for (size_t i = 0; err == 0 && i < n; i++)
 		err = add_entry(x, i);
@@ -134,8 +134,9 @@ static int put_attributes(struct otlp *x, uint32_t number, Otlp__Sample *sample)
 	return 0;
 }
 
-static int add_sample(struct otlp *x, size_t sum, uint64_t value, Otlp__Profile *profile)
+static int add_sample(struct otlp *x, size_t sum, Otlp__Profile *profile)
 {
+	const uint64_t value = x->sums[sum].amount;
 	Otlp__Sample *sample = NEW(Otlp__Sample, OTLP__SAMPLE__INIT);
 	int err = sample ? put_attributes(x, x->sums[sum].thread, sample) : -ENOMEM;
 
@@ -172,7 +173,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return hash;
 }
 
-static int put_id(const struct otlp *x, uint32_t value, Otlp__Profile *profile)
+static int put_id(const struct otlp *x, Otlp__Profile *profile)
 {
 	const struct store_recording *r = &x->t->recording;
 	uint64_t id[2];
@@ -182,9 +183,9 @@ static int put_id(const struct otlp *x, uint32_t value, Otlp__Profile *profile)
 
 		hash = hash_mix64(hash_chain(hash, r->start_unix_ns));
 		hash = hash_mix64(hash_chain(hash, r->end_ns - r->start_ns));
-		hash = hash_mix64(hash_chain(hash, x->from));
-		hash = hash_mix64(hash_chain(hash, x->parts.n_entries));
-		id[i] = hash_text(hash, x->parts.values[value].name) | 1; /* not all zeros */
+		hash = hash_mix64(hash_chain(hash, x->parts->first));
+		hash = hash_mix64(hash_chain(hash, x->parts->n_entries));
+		id[i] = hash_text(hash, x->parts->values[x->value].name) | 1; /* not all zeros */
 	}
 	profile->profile_id.data = malloc(sizeof(id));
 	if (!profile->profile_id.data)
@@ -194,48 +195,31 @@ static int put_id(const struct otlp *x, uint32_t value, Otlp__Profile *profile)
 	return 0;
 }
 
-/* Sets the period of a profile of samples, and the type of the period, which is that of the second
- * value. Returns 0 or -ENOMEM. */
-static int put_period(struct otlp *x, Otlp__Profile *profile)
+static int fill_profile(struct otlp *x, Otlp__Profile *profile)
 {
 	const struct store_recording *r = &x->t->recording;
+	int err = 0;
 
-	if (profile_filter(x->parts.profile)->metric != METRIC_CPU)
-		return 0;
-	profile->period = (int64_t)r->period;
-	if (!profile->period && r->frequency_hz && store_is_timed(r))
-		profile->period = (int64_t)(1000000000 / r->frequency_hz);
-	if (!profile->period)
-		return 0;
-	profile->period_type = make_type(x, &x->parts.values[1]);
-	return profile->period_type ? 0 : -ENOMEM;
+	for (size_t i = 0; err == 0 && i < x->n_sums; i++)
+		err = add_sample(x, i, profile);
+	if (err < 0)
+		return err;
+	profile->time_unix_nano = r->start_unix_ns;
+	profile->duration_nano = r->end_ns - r->start_ns;
+	profile->sample_type = make_type(x, &x->parts->values[x->value]);
+	profile->period = x->parts->period;
+	if (profile->period)
+		profile->period_type = make_type(x, &x->parts->period_type);
+	if (!profile->sample_type || (profile->period && !profile->period_type))
+		return -ENOMEM;
+	return put_id(x, profile);
 }
 
-/* Appends the profile of a value, if it has samples. */
-static int add_profile(struct otlp *x, uint32_t value, Otlp__ScopeProfiles *scope)
+static int add_profile(struct otlp *x, Otlp__ScopeProfiles *scope)
 {
-	const struct store_recording *r = &x->t->recording;
 	Otlp__Profile *profile = NEW(Otlp__Profile, OTLP__PROFILE__INIT);
-	int err = profile ? 0 : -ENOMEM;
+	int err = profile ? fill_profile(x, profile) : -ENOMEM;
 
-	for (size_t i = 0; err == 0 && i < x->n_sums; i++) {
-		const uint64_t amount = x->values[i * x->parts.n_values + value];
-
-		if (amount)
-			err = add_sample(x, i, amount, profile);
-	}
-	if (err == 0 && !profile->n_samples) {
-		free(profile);
-		return 0;
-	}
-	if (err == 0) {
-		profile->sample_type = make_type(x, &x->parts.values[value]);
-		profile->time_unix_nano = r->start_unix_ns;
-		profile->duration_nano = r->end_ns - r->start_ns;
-		err = profile->sample_type ? put_id(x, value, profile) : -ENOMEM;
-	}
-	if (err == 0 && value < 2)
-		err = put_period(x, profile);
 	if (err == 0)
 		err = otlp_append((void ***)&scope->profiles, &scope->n_profiles, profile);
 	if (err < 0 && profile)
@@ -268,7 +252,7 @@ static int add_attribute(Otlp__Resource *resource, const char *key, const char *
 static int put_off(const struct otlp *x, Otlp__Resource *resource)
 {
 	char *text;
-	int err = report_header_off_text(x->parts.profile, &text);
+	int err = report_header_off_text(x->parts->profile, &text);
 
 	if (text)
 		err = add_attribute(resource, "stackd.regions_off", text);
@@ -330,17 +314,18 @@ static int make_scope(struct otlp *x, Otlp__ScopeProfiles **ret_scope)
 static int make_request(struct otlp *x)
 {
 	Otlp__ScopeProfiles *scope = NULL;
-	int err = otlp_tables_new(x->parts.profile, &x->tables);
+	int err = otlp_tables_new(x->parts->profile, &x->tables);
 
+	if (err == 0)
+		err = add_entries(x);
+	if (err < 0 || !x->n_sums)
+		return err;
 	x->request = NEW(Otlp__Request, OTLP__REQUEST__INIT);
-	if (err == 0)
-		err = x->request ? add_entries(x) : -ENOMEM;
-	if (err == 0)
-		err = make_scope(x, &scope);
+	err = x->request ? make_scope(x, &scope) : -ENOMEM;
 	if (err == 0)
 		err = put_scope(scope);
-	for (uint32_t i = 0; err == 0 && i < x->parts.n_values; i++)
-		err = add_profile(x, i, scope);
+	if (err == 0)
+		err = add_profile(x, scope);
 	return err < 0 ? err : otlp_tables_finish(x->tables, &x->request->dictionary);
 }
 
@@ -356,15 +341,16 @@ static int pack(const Otlp__Request *request, struct buf *b)
 	return b->failed ? -ENOMEM : 0;
 }
 
-int export_otlp_slice(const struct pprof_parts *parts, const char *service, size_t from, size_t n,
+int export_otlp_slice(const struct pprof_parts *slice, uint32_t value, const char *service,
 		      struct buf *b)
 {
-	struct otlp x = {.t = profile_tables(parts->profile), .service = service, .from = from};
-	int err;
+	struct otlp x = {.parts = slice,
+			 .value = value,
+			 .t = profile_tables(slice->profile),
+			 .service = service};
+	int err = make_request(&x);
 
-	pprof_parts_slice(parts, from, n, &x.parts);
-	err = make_request(&x);
-	if (err == 0)
+	if (err == 0 && x.request)
 		err = pack(x.request, b);
 	if (x.request)
 		otlp__request__free_unpacked(x.request, NULL);
@@ -372,7 +358,6 @@ int export_otlp_slice(const struct pprof_parts *parts, const char *service, size
 	int_map_fini(&x.sum_at);
 	strings_free(x.threads);
 	free(x.sums);
-	free(x.values);
 	return err;
 }
 

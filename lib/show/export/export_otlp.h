@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profiles of OpenTelemetry: requests of OTLP's signal "profiles" (version 1.10, v1development).
+ * Profiles of OpenTelemetry: requests of OTLP's signal "profiles" (version 1.11, v1development,
+ * whose messages have the status Alpha).
  *
  * A profile of OTLP has one kind of value, so a recording becomes several profiles, one for each
- * value that a pprof file would have (pprof_parts.h). They share the request's tables. A sample is
- * the sum over a path in a thread; thread, process and cgroup are its attributes, named by
- * OpenTelemetry's conventions. A profile's id is a hash of its content, so the same content always
- * gets the same id.
+ * value that a pprof file would have (pprof_parts.h). Each is a request of its own: a receiver may
+ * take some profiles of a request, fail at another one, and report that the request has failed. A
+ * sample is the sum over a path in a thread; thread, process and cgroup are its attributes, named
+ * by OpenTelemetry's conventions. A profile's id is a hash of its content, so the same content
+ * always gets the same id.
  */
 #ifndef EXPORT_EXPORT_OTLP_H
 #define EXPORT_EXPORT_OTLP_H
@@ -14,10 +16,11 @@
 #include "base/buf.h"
 #include "export/pprof_parts.h"
 
-/* Appends to `b` a request with the `n` entries from number `from` on, and with the name of a
- * service. stack_table_is_shaped() must be false: the profile's filter must not change the shape of
- * paths. Returns 0 or -ENOMEM. */
-int export_otlp_slice(const struct pprof_parts *parts, const char *service, size_t from, size_t n,
+/* Appends to `b` a request with a profile of the entries of a slice (pprof_parts_slice()), of their
+ * value number `value`, and with the name of a service; nothing, if all these values are 0.
+ * stack_table_is_shaped() must be false: the profile's filter must not change the shape of paths.
+ * Returns 0 or -ENOMEM. */
+int export_otlp_slice(const struct pprof_parts *slice, uint32_t value, const char *service,
 		      struct buf *b);
 
 /* Reads the server's answer to a request: sets *ret_rejected to the number of profiles that it

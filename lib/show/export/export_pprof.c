@@ -399,11 +399,7 @@ int export_pprof(struct profile *profile, FILE *out)
 	return err;
 }
 
-int export_pprof_slice(const struct pprof_parts *parts, size_t from, size_t n, FILE *out)
+int export_pprof_slice(const struct pprof_parts *slice, FILE *out)
 {
-	struct pprof_parts slice;
-
-	pprof_parts_slice(parts, from, n, &slice);
-	slice.is_bare = true;
-	return export_parts(&slice, out);
+	return export_parts(slice, out);
 }

@@ -11,8 +11,8 @@
 
 #include "export/pprof_parts.h"
 
-/* Writes a file with the `n` entries from number `from` on. Returns 0, -ENOMEM, -EOVERFLOW, or -EIO
- * if the stream failed. */
-int export_pprof_slice(const struct pprof_parts *parts, size_t from, size_t n, FILE *out);
+/* Writes a file with the entries of a slice (pprof_parts_slice()). Returns 0, -ENOMEM, -EOVERFLOW,
+ * or -EIO if the stream failed. */
+int export_pprof_slice(const struct pprof_parts *slice, FILE *out);
 
 #endif

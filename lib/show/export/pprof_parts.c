@@ -135,15 +135,37 @@ static int add_heap(struct pprof_parts *p)
 	return err;
 }
 
+/* Returns the period of the samples: that of the options, or the mean one where the kernel was
+ * given a frequency of another event than a clock. */
+static int64_t period_of(const struct pprof_parts *p)
+{
+	const struct store_recording *r = &profile_tables(p->profile)->recording;
+	const struct profile_totals *totals = profile_totals(p->profile);
+
+	if (r->period)
+		return (int64_t)r->period;
+	if (store_is_timed(r))
+		return r->frequency_hz ? (int64_t)(1000000000 / r->frequency_hz) : 0;
+	return totals->samples ? (int64_t)(totals->weight / totals->samples) : 0;
+}
+
 int pprof_parts_new(struct profile *profile, struct pprof_parts *ret_parts)
 {
 	const enum metric metric = profile_filter(profile)->metric;
+	int err = 0;
 
 	*ret_parts = (struct pprof_parts){.profile = profile};
-	if (is_of_heap(metric))
-		return add_heap(ret_parts);
-	add_own(ret_parts);
-	return metric == METRIC_CPU ? add_others(ret_parts) : 0;
+	if (is_of_heap(metric)) {
+		err = add_heap(ret_parts);
+	} else {
+		add_own(ret_parts);
+		if (metric == METRIC_CPU) {
+			ret_parts->period = period_of(ret_parts);
+			err = add_others(ret_parts);
+		}
+	}
+	ret_parts->period_type = ret_parts->values[1];
+	return err;
 }
 
 void pprof_parts_free(struct pprof_parts *p)
@@ -153,19 +175,35 @@ void pprof_parts_free(struct pprof_parts *p)
 	*p = (struct pprof_parts){0};
 }
 
-void pprof_parts_slice(const struct pprof_parts *p, size_t from, size_t n,
+static size_t begin_of(const struct pprof_parts *p, uint32_t part)
+{
+	return part ? p->parts[part - 1].end : 0;
+}
+
+size_t pprof_parts_count(const struct pprof_parts *p, uint32_t part)
+{
+	return p->parts[part].end - begin_of(p, part);
+}
+
+void pprof_parts_slice(const struct pprof_parts *p, uint32_t part, size_t from, size_t n,
 		       struct pprof_parts *ret_slice)
 {
-	*ret_slice = *p;
-	ret_slice->entries = p->entries + from;
-	ret_slice->n_entries = n;
-	ret_slice->own_entries = NULL;
-	ret_slice->own_profile = NULL;
-	for (uint32_t i = 0; i < p->n_parts; i++) {
-		const size_t end = p->parts[i].end < from ? 0 : p->parts[i].end - from;
+	const struct pprof_part *of = &p->parts[part];
 
-		ret_slice->parts[i].end = end < n ? end : n;
-	}
+	*ret_slice = (struct pprof_parts){
+		.profile = p->profile,
+		.entries = p->entries + begin_of(p, part) + from,
+		.n_entries = n,
+		.parts[0] = {.end = n, .has_records = of->has_records},
+		.n_parts = 1,
+		.n_values = of->has_records ? 2 : 1,
+		.first = from,
+		.is_bare = true,
+	};
+	for (uint32_t i = 0; i < ret_slice->n_values; i++)
+		ret_slice->values[i] = p->values[of->first_value + i];
+	ret_slice->period_type = ret_slice->values[ret_slice->n_values - 1];
+	ret_slice->period = part == 0 ? p->period : 1;
 }
 
 const struct pprof_part *pprof_parts_of(const struct pprof_parts *p, size_t entry)

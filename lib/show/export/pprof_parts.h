@@ -7,7 +7,9 @@
  * other metric of the recording. A profile of allocations has the four values of Go's heap
  * profiles. A profile of any other metric has the number of its records and the sum of their
  * values. Each metric has records of its own, so an entry belongs to one metric. Its sample has
- * zeros for the values of the other metrics, and readers add samples up by path.
+ * zeros for the values of the other metrics, and readers add samples up by path. A slice
+ * (pprof_parts_slice()) has entries and values of one part only, for servers that want a profile
+ * for each metric.
  */
 #ifndef EXPORT_PPROF_PARTS_H
 #define EXPORT_PPROF_PARTS_H
@@ -34,6 +36,11 @@ struct pprof_parts {
 	struct pprof_part parts[METRIC_COUNT];
 	struct pprof_value values[PPROF_VALUES_MAX];
 	uint32_t n_parts, n_values;
+	/* What a sample was taken each `period` of; the unit is that of `period_type`. 0: the
+	 * profile is not periodic. */
+	struct pprof_value period_type;
+	int64_t period;
+	size_t first; /* of a slice: number of its first entry in the part */
 	/* number of the value of the metric that the user chose; for samples, that of the number of
 	 * samples */
 	uint32_t chosen;
@@ -50,9 +57,14 @@ struct pprof_parts {
 int pprof_parts_new(struct profile *profile, struct pprof_parts *ret_parts);
 void pprof_parts_free(struct pprof_parts *parts);
 
-/* Makes the parts for the `n` entries from number `from` on. They borrow from `parts` and must not
- * be freed. */
-void pprof_parts_slice(const struct pprof_parts *parts, size_t from, size_t n,
+/* Returns how many entries a part has. */
+size_t pprof_parts_count(const struct pprof_parts *parts, uint32_t part);
+
+/* Makes the parts for `n` entries of one part, from the part's number `from` on. Its samples have
+ * the labels comm and cgroup alone (is_bare), and its period is that of the part: that of the
+ * samples, or 1 of the metric's unit, since values are what records stand for. The slice borrows
+ * from `parts` and must not be freed. */
+void pprof_parts_slice(const struct pprof_parts *parts, uint32_t part, size_t from, size_t n,
 		       struct pprof_parts *ret_slice);
 
 /* Returns which part an entry belongs to. */

@@ -555,28 +555,33 @@ static int64_t pprof_off(struct pprof_tables *p)
 	return number;
 }
 
+static Pprof__ValueType value_type(struct pprof_tables *p, const struct pprof_value *value)
+{
+	Pprof__ValueType type = PPROF__VALUE_TYPE__INIT;
+
+	type.type = pprof_tables_string(p, value->name);
+	type.unit = pprof_tables_string(p, value->unit);
+	return type;
+}
+
 static int head(struct pprof_tables *p, FILE *out)
 {
 	const struct store_recording *recording = &p->t->recording;
-	const bool is_cpu = profile_filter(p->profile)->metric == METRIC_CPU;
 	const struct pprof_parts *parts = p->parts;
 	Pprof__Profile message = PPROF__PROFILE__INIT;
-	Pprof__ValueType types[PPROF_VALUES_MAX], *type_list[PPROF_VALUES_MAX];
+	Pprof__ValueType types[PPROF_VALUES_MAX], *type_list[PPROF_VALUES_MAX], period_type;
 	int64_t comments[2];
 
 	for (size_t i = 0; i < parts->n_values; i++) {
-		pprof__value_type__init(&types[i]);
-		types[i].type = pprof_tables_string(p, parts->values[i].name);
-		types[i].unit = pprof_tables_string(p, parts->values[i].unit);
+		types[i] = value_type(p, &parts->values[i]);
 		type_list[i] = &types[i];
 	}
+	period_type = value_type(p, &parts->period_type);
 	message.sample_type = type_list;
 	message.n_sample_type = parts->n_values;
 	message.default_sample_type = types[parts->chosen].type;
-	message.period_type = &types[1];
-	message.period = is_cpu ? (int64_t)recording->period : 0;
-	if (is_cpu && !message.period && recording->frequency_hz)
-		message.period = (int64_t)(1000000000 / recording->frequency_hz);
+	message.period_type = &period_type;
+	message.period = parts->period;
 	message.time_nanos = (int64_t)recording->start_unix_ns;
 	message.duration_nanos = (int64_t)(recording->end_ns - recording->start_ns);
 	comments[0] = pprof_comment(p);
