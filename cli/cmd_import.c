@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/argp_help.h"
+#include "base/text.h"
 #include "cmd.h"
 #include "perf/import.h"
 #include "message.h"
@@ -172,16 +173,18 @@ static uint64_t cmd_import_time(int fd)
 
 static void summary(const struct import_result *result, const char *path)
 {
-	message("%" PRIu64 " samples of %s, %" PRIu64 " lost, %" PRIu64 " complete, %" PRIu64
+	message("%" PRIu64 " sample%s of %s, %" PRIu64 " lost, %" PRIu64 " complete, %" PRIu64
 		" reconstructed, %" PRIu64 " partial: recording %" PRId64 " in %s",
-		result->samples, *result->event ? result->event : "an event without a name",
-		result->lost, result->complete, result->reconstructed, result->partial,
-		result->recording, path);
+		result->samples, text_plural(result->samples, "", "s"),
+		*result->event ? result->event : "an event without a name", result->lost,
+		result->complete, result->reconstructed, result->partial, result->recording, path);
 	if (result->other_samples)
-		message("%" PRIu64 " samples of other events were left out", result->other_samples);
+		message("left out: %" PRIu64 " sample%s of other events", result->other_samples,
+			text_plural(result->other_samples, "", "s"));
 	if (result->counters_left_out)
-		message("%" PRIu32 " counters were left out: a recording has %d at most",
-			result->counters_left_out, METRIC_COUNTERS);
+		message("%" PRIu32 " counter%s left out: a recording has %d at most",
+			result->counters_left_out,
+			text_plural(result->counters_left_out, " was", "s were"), METRIC_COUNTERS);
 	if (result->missing)
 		message("%s", result->missing);
 }

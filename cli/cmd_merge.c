@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/argp_help.h"
+#include "base/text.h"
 #include "cmd.h"
 #include "message.h"
 #include "options.h"
@@ -53,12 +54,12 @@ static int cmd_merge_write(const struct cmd_merge *args, const struct tagset *se
 		return CMD_NO_SAMPLES;
 	}
 	if (tagset_repeated(set))
-		message("%" PRIu32 " recordings are in more than one input, and count more than "
+		message("%" PRIu32 " recording%s in more than one input, and counted more than "
 			"once",
-			tagset_repeated(set));
+			tagset_repeated(set), text_plural(tagset_repeated(set), " is", "s are"));
 	if (tagset_skipped(set))
-		message("left out %" PRIu64 " lines of kinds that only newer versions know",
-			tagset_skipped(set));
+		message("left out %" PRIu64 " line%s that only newer versions know",
+			tagset_skipped(set), text_plural(tagset_skipped(set), "", "s"));
 	status = output_begin(args->output, &output);
 	return status != CMD_DONE ? status : output_end(&output, tagset_write(set, output.file));
 }

@@ -27,6 +27,7 @@
 
 #include <bpf/libbpf.h>
 
+#include "base/text.h"
 #include "store/store.h"
 #include "store/store_path.h"
 #include "store/store_reader.h"
@@ -416,7 +417,8 @@ static void found_store(const char *path, int err, size_t n, const char *error, 
 {
 	switch (err) {
 	case 0:
-		found(f, DOCTOR_OK, "%s: %zu recordings, store version %d", path, n, STORE_VERSION);
+		found(f, DOCTOR_OK, "%s: %zu recording%s, store version %d", path, n,
+		      text_plural(n, "", "s"), STORE_VERSION);
 		break;
 	case -ENODATA:
 		found(f, DOCTOR_OK, "%s: no recording yet", path);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "cmd.h"
 #include "export/export_parquet.h"
 #include "message.h"
@@ -115,9 +116,9 @@ int export_tables_parquet(const struct input *input, const char *folder)
 		return status;
 	if (counts.collisions)
 		message("%" PRIu64
-			" paths or locations share their id with another one: the column "
+			" of the paths and locations share%s an id with another one: the column "
 			"alt differs",
-			counts.collisions);
+			counts.collisions, text_plural(counts.collisions, "s", ""));
 	if (counts.rows[ROWS_SAMPLES])
 		return CMD_DONE;
 	message("%s: the tables are empty: no sample matches the options", folder);

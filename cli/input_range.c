@@ -15,6 +15,7 @@
 #include "base/argp_help.h"
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/text.h"
 #include "base/wall_time.h"
 #include "cmd.h"
 #include "message.h"
@@ -207,14 +208,18 @@ void input_range_times(struct argp_state *state, struct input *input)
 int input_open_reader(const struct input *input, const char *path, struct store_reader **ret_reader,
 		      char **ret_error)
 {
+	uint32_t left_out = 0;
 	int err;
 
 	if (!input->is_range)
 		return store_reader_open(path, input->recording, ret_reader, ret_error);
 	err = store_reader_open_range(path, &input->range, ret_reader, ret_error);
-	if (err == 0 && store_reader_tables(*ret_reader)->left_out)
-		message("%u recordings of that time have another target, host or event, and are "
-			"left out: --recording ID shows one of them",
-			store_reader_tables(*ret_reader)->left_out);
+	if (err == 0)
+		left_out = store_reader_tables(*ret_reader)->left_out;
+	if (left_out)
+		message("%u recording%s another target, host or event, and %s left "
+			"out: --recording ID shows one recording",
+			left_out, text_plural(left_out, " of that time has", "s of that time have"),
+			text_plural(left_out, "is", "are"));
 	return err;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cmd.h"
 #include "message.h"
 #include "tagset_input.h"
@@ -105,8 +106,8 @@ int input_tags_open(const struct input *input, struct store_reader **ret_reader)
 	}
 	tagset_free(set);
 	if (status == CMD_DONE && left_out)
-		message("%" PRIu32
-			" recordings have another event than the latest, and are left out",
-			left_out);
+		message("%" PRIu32 " recording%s another event than the latest, and %s left out",
+			left_out, text_plural(left_out, " has", "s have"),
+			text_plural(left_out, "is", "are"));
 	return status;
 }

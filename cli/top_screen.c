@@ -94,7 +94,8 @@ static void screen_recording(const struct top_state *state, const struct profile
 	uint64_t span = rec->end_ns > rec->start_ns ? rec->end_ns - rec->start_ns : 0;
 
 	if (state->is_fleet) {
-		text_printf(b, "%u windows of ", profile_tables(profile)->n_recordings);
+		text_printf(b, "%u window%s of ", profile_tables(profile)->n_recordings,
+			    text_plural(profile_tables(profile)->n_recordings, "", "s"));
 		screen_name(b, rec->host);
 		text_put_raw(b, ": ");
 	} else {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "daemon/base/log.h"
 #include "daemon/counter_list.h"
 #include "stack/end_reason.h"
@@ -188,35 +189,39 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 	const struct recorder_counts *recorded = &counters->recorded;
 
 	if (kernel[STACKD_COUNT_STARTED] != accounted)
-		log_warning("%" PRIu64 " samples were started but %" PRIu64
-			    " are accounted for: please report this",
+		log_warning("%" PRIu64 " samples started but %" PRIu64
+			    " accounted for: please report this",
 			    kernel[STACKD_COUNT_STARTED], accounted);
 	if (kernel[STACKD_COUNT_NOT_FOLLOWED])
-		log_warning("%" PRIu64 " processes that the target started were not recorded, nor "
-			    "what they started: too many were followed at a time",
-			    kernel[STACKD_COUNT_NOT_FOLLOWED]);
+		log_warning("%" PRIu64 " process%s that the target started not recorded, nor "
+			    "what was started from there: too many were followed at a time",
+			    kernel[STACKD_COUNT_NOT_FOLLOWED],
+			    text_plural(kernel[STACKD_COUNT_NOT_FOLLOWED], "", "es"));
 	if (counters->sampled.regions[STACKD_REGION_NO_MEMORY])
-		log_warning("%" PRIu64 " passes through regions or calls of allocators were not "
+		log_warning("%" PRIu64 " %s through regions or calls of allocators not "
 			    "recorded: the kernel gave no memory for their threads",
-			    counters->sampled.regions[STACKD_REGION_NO_MEMORY]);
+			    counters->sampled.regions[STACKD_REGION_NO_MEMORY],
+			    text_plural(counters->sampled.regions[STACKD_REGION_NO_MEMORY], "pass",
+					"passes"));
 	if (counters->sampled.waits[STACKD_WAIT_NO_MEMORY])
-		log_warning("waits of %" PRIu64 " threads were not recorded: the kernel gave no "
+		log_warning("waits of %" PRIu64 " thread%s were not recorded: the kernel gave no "
 			    "memory for them",
-			    counters->sampled.waits[STACKD_WAIT_NO_MEMORY]);
+			    counters->sampled.waits[STACKD_WAIT_NO_MEMORY],
+			    text_plural(counters->sampled.waits[STACKD_WAIT_NO_MEMORY], "", "s"));
 	if (recorded->unproven)
-		log_warning("%" PRIu64 " frames have no names: their file was overwritten while it "
+		log_warning("%" PRIu64 " frame%s no name: the file was overwritten while it "
 			    "was mapped or soon after, and which code ran then cannot be told",
-			    recorded->unproven);
+			    recorded->unproven, text_plural(recorded->unproven, " has", "s have"));
 	if (recorded->unwatched)
-		log_warning("%" PRIu64
-			    " files were not watched (fs.inotify.max_user_watches): if one "
+		log_warning("%" PRIu64 " file%s not watched (fs.inotify.max_user_watches): if one "
 			    "was overwritten while it was mapped, its names are of the old code",
-			    recorded->unwatched);
+			    recorded->unwatched,
+			    text_plural(recorded->unwatched, " was", "s were"));
 	if (recorded->tags.wrong)
-		log_warning("%" PRIu64 " walks did not have the functions of the program's tag: "
+		log_warning("%" PRIu64 " walk%s did not have the functions of the program's tag: "
 			    "is there code that is left by exceptions or longjmp() and "
 			    "was not compiled with the plugin?",
-			    recorded->tags.wrong);
+			    recorded->tags.wrong, text_plural(recorded->tags.wrong, "", "s"));
 	if (tags_only && !recorded->tag_processes)
 		log_warning("no process kept a tag of its call path: compile with the stacktag "
 			    "plugin, or leave out --tags only");

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_cost.h"
 #include "daemon/service_manager.h"
@@ -40,12 +41,14 @@ void status_summary(const struct status_numbers *n, char *buf, unsigned long siz
 	char idle[32], waits[40] = "";
 
 	if (n->waits)
-		snprintf(waits, sizeof(waits), ", %" PRIu64 " waits", n->waits);
+		snprintf(waits, sizeof(waits), ", %" PRIu64 " wait%s", n->waits,
+			 text_plural(n->waits, "", "s"));
 	snprintf(buf, size,
-		 "%" PRIu64 " samples, %" PRIu64 " lost, %.1f%% complete, 0.0%% reconstructed, "
+		 "%" PRIu64 " sample%s, %" PRIu64 " lost, %.1f%% complete, 0.0%% reconstructed, "
 		 "%.1f%% partial%s%s",
-		 n->samples, n->lost, percent(n->complete, walked(n)),
-		 percent(n->partial, walked(n)), idle_share(n, idle, sizeof(idle)), waits);
+		 n->samples, text_plural(n->samples, "", "s"), n->lost,
+		 percent(n->complete, walked(n)), percent(n->partial, walked(n)),
+		 idle_share(n, idle, sizeof(idle)), waits);
 }
 
 void status_show(struct status *status, const struct status_numbers *now, bool quiet)

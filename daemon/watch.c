@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "daemon/base/log.h"
 
 #define AGAIN_NS UINT64_C(60000000000)
@@ -36,27 +37,28 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 	if (lost)
 		log_event(LOG_EVENT_RING_OVERFLOW,
 			  "%" PRIu64
-			  " samples lost: the ring was full; --ring-bytes makes it larger",
-			  lost);
+			  " sample%s lost: the ring was full; --ring-bytes makes it larger",
+			  lost, text_plural(lost, "", "s"));
 	if (events)
 		log_event(LOG_EVENT_EVENTS_LOST,
 			  "%" PRIu64
-			  " events of processes and mappings lost: more came at once than there "
+			  " event%s of processes and mappings lost: more came at once than there "
 			  "is room for; what they said is read from /proc",
-			  events);
+			  events, text_plural(events, "", "s"));
 	if (left_out)
-		log_warning("%" PRIu64 " processes that the target started are not recorded: too "
+		log_warning("%" PRIu64 " process%s that the target started not recorded: too "
 			    "many are followed at a time",
-			    left_out);
+			    left_out, text_plural(left_out, "", "es"));
 	if (refused)
 		log_event(LOG_EVENT_FILE_REFUSED,
-			  "unwind information of %" PRIu64 " files refused: stackctl stats has the "
+			  "unwind information of %" PRIu64
+			  " file%s refused: stackctl stats has the "
 			  "reasons",
-			  refused);
+			  refused, text_plural(refused, "", "s"));
 	if (unread)
-		log_warning("met %" PRIu64 " files with a Python whose functions are not read: "
+		log_warning("met %" PRIu64 " file%s with a Python whose functions are not read: "
 			    "docs/PYTHON.md lists the versions and builds that are",
-			    unread);
+			    unread, text_plural(unread, "", "s"));
 }
 
 void watch_rate(struct watch *watch, const struct budget *budget, uint64_t before_hz)
@@ -74,7 +76,8 @@ static void look_at_delay(struct watch *watch, const char *path, size_t waiting,
 	    (watch->behind_ns && now_ns - watch->behind_ns < AGAIN_NS))
 		return;
 	watch->behind_ns = now_ns;
-	log_warning("the samples of some %zu seconds wait to be written to %s", waiting, path);
+	log_warning("the samples of some %zu second%s wait to be written to %s", waiting,
+		    text_plural(waiting, "", "s"), path);
 }
 
 void watch_store(struct watch *watch, const char *path, const struct archive_state *state,
@@ -97,8 +100,9 @@ void watch_store(struct watch *watch, const char *path, const struct archive_sta
 		log_warning("cannot write to %s: %s; sampling goes on", path,
 			    strerror(-state->err));
 	else
-		log_info("%s is written to again; %" PRIu64 " samples could not be written", path,
-			 state->unwritten - watch->store.told);
+		log_info("%s is written to again; %" PRIu64 " sample%s could not be written", path,
+			 state->unwritten - watch->store.told,
+			 text_plural(state->unwritten - watch->store.told, "", "s"));
 	if (!fails)
 		watch->store.told = state->unwritten;
 }

@@ -18,6 +18,7 @@
 #include <mpi.h>
 
 #include "base/argp_help.h"
+#include "base/text.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
 #include "cli/options.h"
@@ -122,12 +123,12 @@ static void tell(const struct merge *m, const struct tagset_shared *shared)
 	if (m->comm.router.rank)
 		return;
 	if (shared->repeated)
-		message("%" PRIu64 " recordings are in more than one input: what is in both counts "
+		message("%" PRIu64 " recording%s in more than one input: what is in both counts "
 			"twice",
-			shared->repeated);
+			shared->repeated, text_plural(shared->repeated, " is", "s are"));
 	if (shared->skipped)
-		message("left out %" PRIu64 " lines of kinds that only newer versions know",
-			shared->skipped);
+		message("left out %" PRIu64 " line%s that only newer versions know",
+			shared->skipped, text_plural(shared->skipped, "", "s"));
 }
 
 /* Prints the message of an error that all processes have, in process 0. Returns the status. */

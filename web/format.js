@@ -40,6 +40,15 @@ export function moment(ns, step = 1e6) {
 }
 
 /**
+ * A noun as it is behind a number: "sample" behind 1, else "samples".
+ * @param {number} x
+ * @param {string} noun in the plural
+ */
+export function plural(x, noun) {
+	return x === 1 && noun.endsWith("s") ? noun.slice(0, -1) : noun;
+}
+
+/**
  * An amount in the unit of a metric.
  * @param {number} x
  * @param {string} unit "ns", "bytes", "samples", or the noun of what is counted; of a rate, with " a second" behind
@@ -48,7 +57,7 @@ export function amount(x, unit) {
 	if (/^(?:ns|bytes)(?: a second)?$/.test(unit))
 		return plain(x, unit);
 	const noun = unit || "samples";
-	return plain(x, unit) + " " + (x === 1 && noun.endsWith("s") ? noun.slice(0, -1) : noun);
+	return plain(x, unit) + " " + plural(x, noun);
 }
 
 /**

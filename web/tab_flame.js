@@ -5,7 +5,7 @@
 import { selectionOf } from "./api.js";
 import { el, emptyState, fill } from "./dom.js";
 import { Flame } from "./flame.js";
-import { amount, percent, plain, signed } from "./format.js";
+import { amount, percent, plain, plural, signed } from "./format.js";
 import { shortName, visible } from "./names.js";
 import { Tree } from "./tree.js";
 
@@ -134,7 +134,7 @@ export class FlameTab {
 			return;
 		}
 		const { nodes, amount: found } = matches ? tree.matching(matches, zoom, side) : { nodes: [], amount: 0 };
-		this.found.textContent = !matches ? "not a pattern" : nodes.length ? `${percent(found / tree.total[side][zoom])} in ${nodes.length.toLocaleString("en")} frame${nodes.length === 1 ? "" : "s"} found` : "nothing found";
+		this.found.textContent = !matches ? "not a pattern" : nodes.length ? `${percent(found / tree.total[side][zoom])} in ${nodes.length.toLocaleString("en")} ${plural(nodes.length, "frames")} found` : "nothing found";
 	}
 
 	/** @param {number} i @param {boolean} isZoom */

@@ -5,7 +5,7 @@
  */
 import { selectionOf } from "./api.js";
 import { el, emptyState, fill, svg } from "./dom.js";
-import { percent, prefixed, ticks, time } from "./format.js";
+import { amount, percent, prefixed, ticks, time } from "./format.js";
 import { shortPath, visible } from "./names.js";
 import { nameText } from "./tab_flame.js";
 
@@ -62,11 +62,11 @@ export class FoldTab {
 			return;
 		const data = this.data = folding(answer);
 		this.facts.textContent = `${data.passes.toLocaleString("en")} ${data.passes_are} of ${time(data.mean_ns)} of ${data.axis === "cpu" ? "CPU" : "wall"} time` +
-			(data.axis === "cpu" ? ` (${time(data.mean_wall_ns)} of wall time)` : "") + `, ${data.samples.toLocaleString("en")} samples` +
+			(data.axis === "cpu" ? ` (${time(data.mean_wall_ns)} of wall time)` : "") + `, ${amount(data.samples, "samples")}` +
 			(data.without_place ? `, and ${data.without_place.toLocaleString("en")} whose place is not known` : "");
 		this.warning.textContent = data.is_locked ? "The samples' period is locked to the region's: parts of the pass are never hit. Record with another frequency (stackd -F)." : "";
-		this.rest.textContent = (data.lines_left ? `${data.lines_left.toLocaleString("en")} other lines have ${data.in_lines_left.toLocaleString("en")} samples. ` : "") +
-			(data.without_line ? `${data.without_line.toLocaleString("en")} samples have no line.` : "");
+		this.rest.textContent = (data.lines_left ? `Samples in other lines (${data.lines_left.toLocaleString("en")}): ${data.in_lines_left.toLocaleString("en")}. ` : "") +
+			(data.without_line ? `Samples without a line: ${data.without_line.toLocaleString("en")}.` : "");
 		fill(this.content, this.warning, this.panels, this.rest, this.readout, this.table);
 		this.drawTable();
 		this.draw();

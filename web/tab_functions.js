@@ -5,7 +5,7 @@
  */
 import { selectionOf, Refusal } from "./api.js";
 import { el, emptyState, fill } from "./dom.js";
-import { amount, percent, plain } from "./format.js";
+import { amount, percent, plain, plural } from "./format.js";
 import { shortPath, visible } from "./names.js";
 import { nameText, treeQuestion } from "./tab_flame.js";
 import { Table } from "./table.js";
@@ -91,7 +91,7 @@ export class FunctionsTab {
 		}
 		const test = matcherOf(state.filter), shown = test ? this.rows.filter(row => test(row.name) || test(row.object)) : this.rows;
 		this.note.textContent = (this.count ?? 0) > this.rows.length ? `${this.rows.length.toLocaleString("en")} of ${this.count?.toLocaleString("en")} functions; filter to see others` :
-			`${shown.length.toLocaleString("en")} function${shown.length === 1 ? "" : "s"}` + (state.filter && !test ? "; not a pattern" : "");
+			`${shown.length.toLocaleString("en")} ${plural(shown.length, "functions")}` + (state.filter && !test ? "; not a pattern" : "");
 		if (!this.table.element.isConnected)
 			fill(this.content, this.table.element);
 		this.table.show(shown, row => row.name === state.focus && (!state.object || row.object === state.object));

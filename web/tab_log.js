@@ -3,7 +3,7 @@
  * What the recording is worth: what was lost, refused or lowered, and when.
  */
 import { el, emptyState, fill } from "./dom.js";
-import { count, moment } from "./format.js";
+import { amount, count, moment } from "./format.js";
 import { visible } from "./names.js";
 import { Table } from "./table.js";
 
@@ -34,7 +34,7 @@ export class LogTab {
 		const answer = await this.app.api.ask("log", { recording: state.recording }), { recording } = this.app;
 		this.counters = answer.counters.map((/** @type {Counter} */ c) => ({ ...c, name: visible(c.name), text: visible(c.text ?? "") }));
 		fill(this.facts, ...(recording?.header ?? []).map((/** @type {string} */ line) => el("div", {}, visible(line))), answer.note && !recording?.header?.includes(answer.note) ? el("div", { class: "warning" }, visible(answer.note)) : null,
-			el("div", {}, answer.lost ? el("b", { class: "warning" }, `${count(answer.lost)} samples were lost.`) : "No sample was lost."));
+			el("div", {}, answer.lost ? el("b", { class: "warning" }, `${amount(answer.lost, "samples")} lost.`) : "No sample was lost."));
 		fill(this.events, ...answer.events.map((/** @type {any} */ event) => el("li", {}, event.ns === null || event.ns === undefined ? "" : el("b", {}, moment(event.ns) + " "), visible(event.text))));
 		if (!answer.events.length)
 			fill(this.events, el("li", { class: "dim" }, "Nothing was lowered: no probe was taken off, and the rate stayed."));

@@ -6,7 +6,7 @@
 import { selectionOf } from "./api.js";
 import { el, emptyState, fill } from "./dom.js";
 import { Flame } from "./flame.js";
-import { count, moment, percent, time } from "./format.js";
+import { amount, count, moment, percent, time } from "./format.js";
 import { reasonText } from "./lanes.js";
 import { shortWaker, visible } from "./names.js";
 import { Table } from "./table.js";
@@ -70,7 +70,7 @@ export class WaitsTab {
 		if (!tree)
 			return [];
 		const kind = chains.kind[i], what = kind === "thread" ? "ended by this thread" : kind === "interrupt" ? "ended by an interrupt" : kind === "reason" || kind === "wait" ? "waited for this" : "";
-		return [visible(tree.name(i)) || "all waits", what, `${time(chains.ns[i])}, ${percent(chains.ns[i] / (chains.ns[0] || 1))} of all, in ${count(chains.waits[i])} waits`].filter(Boolean);
+		return [visible(tree.name(i)) || "all waits", what, `${time(chains.ns[i])}, ${percent(chains.ns[i] / (chains.ns[0] || 1))} of all, in ${amount(chains.waits[i], "waits")}`].filter(Boolean);
 	}
 
 	/** @param {import("./state.js").State} state */

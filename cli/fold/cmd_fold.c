@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/argp_help.h"
+#include "base/text.h"
 #include "cli/cmd.h"
 #include "cli/fold_answer.h"
 #include "cli/message.h"
@@ -199,7 +200,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static void cmd_fold_list(const struct pass_region *regions, size_t n)
 {
 	for (size_t i = 0; i < n && i < LISTED; i++)
-		message("  %s: %" PRIu64 " passes", regions[i].symbol->name, regions[i].visits);
+		message("  %s: %" PRIu64 " %s", regions[i].symbol->name, regions[i].visits,
+			text_plural(regions[i].visits, "pass", "passes"));
 	if (n > LISTED)
 		message("  and %zu more", n - LISTED);
 }
@@ -331,7 +333,8 @@ static void cmd_fold_say_outliers(const struct passes *passes, const struct fold
 	unsigned said = 0;
 
 	if (groups->n_outliers)
-		message("fold: %" PRIu32 " outliers are left out:", groups->n_outliers);
+		message("fold: %" PRIu32 " outlier%s left out:", groups->n_outliers,
+			text_plural(groups->n_outliers, " is", "s are"));
 	for (size_t i = 0; i < passes->all.count && groups->n_outliers; i++) {
 		const struct pass *pass = &passes->all.items[i];
 
@@ -398,7 +401,8 @@ static int cmd_fold_group_passes(const struct cmd_fold *args, const struct input
 	cmd_fold_say_outliers(passes, *ret_groups, tables);
 	if (args->group <= (*ret_groups)->n && (*ret_groups)->n)
 		return CMD_DONE;
-	message("fold: there are %" PRIu32 " groups", (*ret_groups)->n);
+	message("fold: there %s %" PRIu32 " group%s", text_plural((*ret_groups)->n, "is", "are"),
+		(*ret_groups)->n, text_plural((*ret_groups)->n, "", "s"));
 	return CMD_USAGE;
 }
 
@@ -451,7 +455,7 @@ static void cmd_fold_say(const struct store_tables *tables, const struct periods
 {
 	message("fold: thread %d %s is periodic: %.4g ms between the beginnings of %s, %" PRIu64
 		" of %zu times (%.0f%% of these distances are within a quarter of it, or of twice "
-		"it); %" PRIu64 " passes of other lengths are left out",
+		"it); left out: %" PRIu64 " of other lengths",
 		tables->threads[p->thread].tid, tables->threads[p->thread].comm, p->ns / 1e6,
 		p->marker ? p->marker->name : "work after pauses", p->passes, p->count - 1,
 		p->regular * 100, left_out);
@@ -490,8 +494,9 @@ static void cmd_fold_say_none(const struct periods *periods)
 		break;
 	case PERIODS_FEW:
 		message("fold: not periodic: %s begins each %.4g ms, but in %" PRIu64
-			" cases alone; %u are asked for: a longer recording may do",
-			name, p->ns / 1e6, p->passes, PERIODS_LEAST);
+			" case%s alone; %u are asked for: a longer recording may do",
+			name, p->ns / 1e6, p->passes, text_plural(p->passes, "", "s"),
+			PERIODS_LEAST);
 		break;
 	case PERIODS_ELSEWHERE:
 		message("fold: not periodic: %s begins each %.4g ms, but that is %.0f%% of the thread's time; "
@@ -571,8 +576,8 @@ static int cmd_fold_kind(const struct cmd_fold *args, const struct input_open *o
 
 	if (args->kind > rows->kinds->n) {
 		message("fold: there is no kind %" PRIu32 ": there %s %" PRIu32 " kind%s",
-			args->kind, rows->kinds->n == 1 ? "is" : "are", rows->kinds->n,
-			rows->kinds->n == 1 ? "" : "s");
+			args->kind, text_plural(rows->kinds->n, "is", "are"), rows->kinds->n,
+			text_plural(rows->kinds->n, "", "s"));
 		return CMD_USAGE;
 	}
 	name = burst_rows_name(open->profile, rows, args->kind - 1);

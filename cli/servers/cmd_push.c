@@ -19,6 +19,7 @@
 #include "base/argp_help.h"
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/text.h"
 #include "clickhouse/clickhouse.h"
 #include "clickhouse/push.h"
 #include "cli/cmd.h"
@@ -157,9 +158,10 @@ static void report(const struct cmd_push *args, const struct push_counts *before
 
 	if (now.collisions > before->collisions)
 		message("%" PRIu64
-			" paths or locations share their id with another one: the column "
+			" of the paths and locations share%s an id with another one: the column "
 			"alt differs",
-			now.collisions - before->collisions);
+			now.collisions - before->collisions,
+			text_plural(now.collisions - before->collisions, "s", ""));
 	if (now.windows > before->windows || !args->is_following)
 		message("%s: recordings sent: %" PRIu64 " (%" PRIu64 " rows, %" PRIu64
 			" bytes); there already: %" PRIu64,

@@ -92,21 +92,21 @@ static void report(const struct input *input, const struct fleet_found *found)
 	char share[TEXT_SHARE_MAX];
 
 	if (found->left_out)
-		message("%" PRIu64 " windows of that time have another event, and are left out",
-			found->left_out);
+		message("%" PRIu64 " window%s left out", found->left_out,
+			text_plural(found->left_out, " of that time has another event, and is",
+				    "s of that time have another event, and are"));
 	if (found->missing)
 		message("%" PRIu64 " of %" PRIu64 " records (%s %%) are missing here: %s",
 			found->missing, found->records,
 			text_share(found->missing, found->records, share),
 			*found->why ? found->why : "no server that answers has them");
 	if (found->lost_samples)
-		message("the paths of %" PRIu64 " samples are not in %s: they are shown without "
-			"frames",
-			found->lost_samples, input->path);
+		message("the paths of %" PRIu64 " sample%s are not in %s: shown without frames",
+			found->lost_samples, text_plural(found->lost_samples, "", "s"),
+			input->path);
 	if (found->ambiguous)
-		message("%" PRIu64
-			" paths have two definitions under one tag: one of each is shown",
-			found->ambiguous);
+		message("%" PRIu64 " path%s two definitions under one tag: one of them is shown",
+			found->ambiguous, text_plural(found->ambiguous, " has", "s have"));
 }
 
 static int open_query(const struct input *input, struct clickhouse *c,

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
 #include "cli/message.h"
@@ -318,9 +319,10 @@ static void report(const struct push_server *p, uint64_t retries)
 		server_name(p->server), p->recordings, push->samples, push->bytes, push->requests,
 		server_retries(p->server) - retries, p->there, p->growing);
 	if (p->grown)
-		message("%" PRIu64 " recordings have grown since they were sent: their new part is "
+		message("%" PRIu64 " recording%s grown since %s sent: the new part is "
 			"not sent, since the server would count the rest twice",
-			p->grown);
+			p->grown, text_plural(p->grown, " has", "s have"),
+			text_plural(p->grown, "it was", "they were"));
 	if (p->refused)
 		message("recordings refused, in part or as a whole: %" PRIu64
 			"; the next push tries them again",
@@ -336,12 +338,13 @@ static void report(const struct push_server *p, uint64_t retries)
 		message("%s: the server says: %.*s", server_name(p->server), (int)push->said.len,
 			(const char *)push->said.data);
 	if (push->rejected)
-		message("%s: the server has rejected %" PRIu64 " profiles of these for good: %.*s",
-			server_name(p->server), push->rejected, (int)push->said.len,
+		message("%s: the server has rejected %" PRIu64 " profile%s of these for good: %.*s",
+			server_name(p->server), push->rejected,
+			text_plural(push->rejected, "", "s"), (int)push->said.len,
 			push->said.data ? (const char *)push->said.data : "");
 	if (push->too_large)
-		message("%" PRIu64 " samples were left out: each is larger than servers accept",
-			push->too_large);
+		message("%" PRIu64 " sample%s left out: larger than servers accept",
+			push->too_large, text_plural(push->too_large, " was", "s were"));
 }
 
 /* Ends a round. Returns its exit status. */

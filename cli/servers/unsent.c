@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "cli/message.h"
 
 /* Returns the index of a number in the sorted list, or the index at which it would be inserted. */
@@ -58,10 +59,11 @@ void unsent_done(struct unsent *w, int64_t id)
 void unsent_report(int64_t deleted)
 {
 	if (deleted > 0)
-		message("%" PRId64 " recordings were deleted from the store before the server had "
-			"taken them: stackd's --keep-bytes and --keep-age must leave room for the "
+		message("%" PRId64 " recording%s deleted from the store before the server had "
+			"taken %s: stackd's --keep-bytes and --keep-age must leave room for the "
 			"time that a server may be away",
-			deleted);
+			deleted, text_plural((uint64_t)deleted, " was", "s were"),
+			text_plural((uint64_t)deleted, "it", "them"));
 }
 
 void unsent_free(struct unsent *w)

@@ -518,14 +518,17 @@ static void summary(const struct cmd_decode_both *both)
 	if (both->runs[0].of_locations && both->asked == 1 && locations)
 		return;
 	if (!functions && !locations)
-		message("0 of %" PRIu64 " tags decoded, as paths of %s", both->asked, kinds);
+		message("0 of %" PRIu64 " tag%s decoded, as paths of %s", both->asked,
+			text_plural(both->asked, "", "s"), kinds);
 	else if (both->runs[0].of_locations)
-		message("%" PRIu64 " of %" PRIu64 " tags decoded", locations, both->asked);
+		message("%" PRIu64 " of %" PRIu64 " tag%s decoded", locations, both->asked,
+			text_plural(both->asked, "", "s"));
 	else
-		message("%" PRIu64 " of %" PRIu64 " tags decoded: %" PRIu64
+		message("%" PRIu64 " of %" PRIu64 " tag%s decoded: %" PRIu64
 			" of functions (an instrumented program's), %" PRIu64
 			" of code locations (stackd's own)",
-			functions + locations, both->asked, functions, locations);
+			functions + locations, both->asked, text_plural(both->asked, "", "s"),
+			functions, locations);
 }
 
 static int cmd_decode_search(struct cmd_decode_both *both)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "daemon/base/log.h"
 #include "daemon/regions/alloc_functions.h"
@@ -299,8 +300,9 @@ static int use_probes(struct alloc_source *s)
 		if (!err)
 			err = cover_programs(s, p);
 		if (!err)
-			log_info("--alloc: %zu functions of %s are probed%s%s",
-				 p->functions.entries.count, p->path,
+			log_info("--alloc: %zu function%s of %s probed%s%s",
+				 p->functions.entries.count,
+				 text_plural(p->functions.entries.count, "", "s"), p->path,
 				 p->pid ? ", in the process alone, not in its children" : "",
 				 p->functions.n_left_out ? "; some are left out, since their code "
 							   "cannot be decoded"

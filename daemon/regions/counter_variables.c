@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "daemon/base/log.h"
 #include "daemon/regions/ask_regions.h"
@@ -203,7 +204,7 @@ static enum exit_status check(const struct counter_variables *v, size_t index)
 		log_error("--counter '%s': no variable of that name in the %zu file%s with "
 			  "regions: it must be in the region's own file, which must not be "
 			  "stripped",
-			  name, v->files.count, v->files.count == 1 ? "" : "s");
+			  name, v->files.count, text_plural(v->files.count, "", "s"));
 	return STATUS_FAILED;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "daemon/base/log.h"
 #include "daemon/regions/ask_regions.h"
@@ -169,7 +170,7 @@ static void explain_line(const struct mark *mark, size_t at)
 		log_error("%s '%s': no file '%s' in the line tables of %zu file%s of the target: "
 			  "build with -g, or install its debug symbols",
 			  option_of(mark), mark->spec.text, place->file, o->n_files,
-			  o->n_files == 1 ? "" : "s");
+			  text_plural(o->n_files, "", "s"));
 	else if (o->next_line)
 		log_error("%s '%s': line %" PRIu32 " of %s has no code; the next one that has is "
 			  "%" PRIu32,
@@ -196,7 +197,7 @@ static enum exit_status explain_none(const struct mark *mark, size_t at)
 	else
 		log_error("%s '%s': no function of that name in %zu file%s of the target; give "
 			  "FUNC, FUNC@OBJECT or FILE:LINE",
-			  option_of(mark), mark->spec.text, n, n == 1 ? "" : "s");
+			  option_of(mark), mark->spec.text, n, text_plural(n, "", "s"));
 	return STATUS_FAILED;
 }
 

@@ -118,7 +118,7 @@ static void log_none(const struct region_check *c, const struct region_spec *spe
 			  spec->title, stripped->path);
 	else
 		log_error("%s: no function of that name in %zu file%s of the target%s", spec->title,
-			  n, n == 1 ? "" : "s", remedy(spec));
+			  n, text_plural(n, "", "s"), remedy(spec));
 }
 
 /* Logs that nothing matches a specification. Returns the status to exit with; STATUS_DONE, if the
@@ -141,7 +141,7 @@ static enum exit_status explain_none(const struct region_check *c, const struct 
 	if (may_start_others(c)) {
 		log_warning("%s: no function of that name in %zu file%s of the command; it is "
 			    "measured once a program that it starts has one",
-			    spec->title, n, n == 1 ? "" : "s");
+			    spec->title, n, text_plural(n, "", "s"));
 		return STATUS_DONE;
 	}
 	log_none(c, spec, n, stripped);

@@ -192,6 +192,11 @@ void text_put_json(struct buf *b, const char *s)
 	buf_put_u8(b, '"');
 }
 
+const char *text_plural(uint64_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
+
 const char *text_basename(const char *path)
 {
 	const char *slash = strrchr(path, '/');

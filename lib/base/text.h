@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 
 /* Appends `s` with what is unsafe to print escaped, and also the ASCII characters in `also`, unless
  * it is NULL. */
@@ -47,6 +48,9 @@ int text_end(struct buf *b, FILE *out, int err);
 
 /* Writes `s` as a JSON string, quotes included; bytes that are not UTF-8 become \\xNN. */
 void text_put_json(struct buf *b, const char *s);
+
+/* Returns `one` for 1, else `many`: "%u file%s", n, text_plural(n, " was", "s were"). */
+const char *text_plural(uint64_t n, const char *one, const char *many);
 
 /* Returns the part of a path after its last '/'. */
 const char *text_basename(const char *path);

@@ -48,7 +48,7 @@ expect 2 "$stackctl" decode -m "$store" --budget x "$tag"
 expect 3 "$stackctl" decode -m "$store" --budget 0 "$tag"
 shows 'not found in the budget of 0 ms'
 expect 3 "$stackctl" decode -m "$store" --budget 50 123456789abcdef0
-says '0 of 1 tags decoded'
+says '0 of 1 tag decoded'
 ! grep -q ' > ' "$tmp/out" || fail 'a path for a tag that is none'
 
 # --- an ordinary program: its call sites and instructions, by its code alone

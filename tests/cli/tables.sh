@@ -67,7 +67,7 @@ PY
 
 # --- two paths of one tag
 expect 0 "$stackctl" export --parquet "$tmp/dir" -i "$store" --recording 1..3
-says '2 paths or locations share their id with another one: the column alt differs'
+says '2 of the paths and locations share an id with another one: the column alt differs'
 
 # --- usage
 expect 2 "$stackctl" export --parquet "$tmp/dir" --tags -i "$store"

@@ -167,7 +167,7 @@ def test_clickhouse_one_tag():
     for first, second in (("fleet", "twin"), ("twin", "fleet")):
         url = server().make("twins")
         push(url, store_of(first, first))
-        push(url, store_of(second, second), says="paths or locations share their id with another one")
+        push(url, store_of(second, second), says="of the paths and locations share an id with another one")
         rows = server().ask(
             """SELECT host, any(function), sum(count) FROM (SELECT host, count, id, location_alt FROM
             samples ANY INNER JOIN (SELECT tag, alt, location AS id, location_alt FROM paths)

@@ -266,7 +266,7 @@ def test_servers_retry_after():
     check(time.monotonic() - start >= 3, "it came again after %.1f s" % (time.monotonic() - start))
     receiver, store = Pyroscope(), store_of("small")
     receiver.faults, receiver.retry_after = {0: (429, "later")}, {429: "3600"}
-    push(receiver.url(), store, status=1, says="the server takes no more for 3600 seconds: later")
+    push(receiver.url(), store, status=1, says="the server takes no more for 3600 s: later")
     check(receiver.number == 1, "it came again")
 
 

@@ -233,7 +233,7 @@ static int explain_status(struct server *s, long status, const char *said)
 	if (status == 413)
 		return fail(s, -EMSGSIZE, "the server says that this is too large: %s", said);
 	if (status == 429 && pause > SERVER_LONGEST_S)
-		return fail(s, -EBUSY, "the server takes no more for %ld seconds: %s", pause, said);
+		return fail(s, -EBUSY, "the server takes no more for %ld s: %s", pause, said);
 	if (status == 429 || status == 503)
 		return fail(s, -EBUSY, "the server takes no more now (%ld: %s): try again later",
 			    status, said);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "arch/target.h"
 
 #define INSTEAD "for complete paths record with --call-graph lbr or dwarf, or with stackd"
@@ -34,8 +35,9 @@ static void write_any_branch(FILE *f, const struct import_note_facts *facts)
 	if (c->unknown_code)
 		fprintf(f,
 			"; %" PRIu64 " of %" PRIu64
-			" samples have branches in code that is not here, which shortens that part",
-			c->unknown_code, facts->samples);
+			" sample%s branches in code that is not here, which shortens that part",
+			c->unknown_code, facts->samples,
+			text_plural(facts->samples, " has", "s have"));
 	if (facts->ends[STACKD_END_ENTRY] + facts->ends[STACKD_END_NO_USER] < facts->samples)
 		fputs("; " INSTEAD, f);
 }
@@ -68,8 +70,8 @@ static void write_missing_files(FILE *f, const struct import_note_facts *facts)
 	uint64_t n = facts->ends[STACKD_END_NO_OBJECT];
 
 	if (n)
-		fprintf(f, "; %" PRIu64 " of %" PRIu64 " stacks end in a file that is missing", n,
-			facts->samples);
+		fprintf(f, "; %" PRIu64 " of %" PRIu64 " stack%s in a file that is missing", n,
+			facts->samples, text_plural(facts->samples, " ends", "s end"));
 	if (facts->missing)
 		fprintf(f, "; %s", facts->missing);
 }

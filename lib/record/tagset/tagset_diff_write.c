@@ -251,11 +251,10 @@ int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *d
 		else
 			hidden++;
 	}
-	text_printf(&w.line, "# %u of %u rows changed%s", significant, diff->n,
-		    has_errors(diff) ? " beyond noise" : "");
+	text_printf(&w.line, "# %u of %u row%s changed%s", significant, diff->n,
+		    text_plural(diff->n, "", "s"), has_errors(diff) ? " beyond noise" : "");
 	if (hidden)
-		text_printf(&w.line, "; %u rows are not shown (--percent-limit, --significant)",
-			    hidden);
+		text_printf(&w.line, "; %u not shown (--percent-limit, --significant)", hidden);
 	text_put_raw(&w.line, "\n");
 	tagset_diff_free_writer(&w);
 	return text_end(&w.line, out, err);

@@ -529,8 +529,9 @@ static int64_t pprof_comment(struct pprof_tables *p)
 	text_put_raw(&b, recording->kernel);
 	text_put_raw(&b, ", event ");
 	report_header_event(recording, &b);
-	text_printf(&b, ", %" PRIu64 " samples, %" PRIu64 " lost, ",
-		    profile_totals(p->profile)->samples, recording->lost);
+	text_printf(&b, ", %" PRIu64 " sample%s, %" PRIu64 " lost, ",
+		    profile_totals(p->profile)->samples,
+		    text_plural(profile_totals(p->profile)->samples, "", "s"), recording->lost);
 	report_header_quality(p->profile, &b);
 	buf_put_u8(&b, '\0');
 	if (b.failed)

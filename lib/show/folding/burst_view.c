@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "model/counter_names.h"
 #include "folding/burst_rows.h"
 #include "folding/folding_put.h"
@@ -105,10 +106,10 @@ static void put_notes(const struct profile *profile, const struct burst_rows *ro
 			    rows->bursts.after_left);
 	if (report_header_counter(tables, "regions_lost_ring", &lost) && lost)
 		text_printf(b,
-			    "# note: %" PRIu64 " passes through regions were lost: a call of MPI "
+			    "# note: %" PRIu64 " %s through regions lost: a call of MPI "
 			    "among them, with the bursts before and after it, is taken for one "
 			    "burst\n",
-			    lost);
+			    lost, text_plural(lost, "pass", "passes"));
 	for (uint32_t i = 0; i < tables->n_counters; i++) {
 		const char *name = tables->counters[i].name;
 
@@ -128,7 +129,8 @@ static void put_head(const struct profile *profile, const struct burst_rows *row
 	const char *time = rows->is_cpu_time ? "CPU time" : "wall time";
 
 	text_printf(b, "\n# computing bursts, from a call of MPI to the next one of a thread: ");
-	text_printf(b, "%" PRIu64 " bursts, ", count_bursts(rows));
+	text_printf(b, "%" PRIu64 " burst%s, ", count_bursts(rows),
+		    text_plural(count_bursts(rows), "", "s"));
 	folding_put_time(b, (double)computing_ns(rows));
 	text_put_raw(b, ", beside ");
 	folding_put_time(b, (double)rows->bursts.calls_ns);
@@ -219,7 +221,8 @@ static int write_amounts(const struct burst_rows *rows, const struct burst_row *
 		folding_put_number(b, a->ns > 0 ? a->sum / a->ns * 1e9 : 0);
 		text_put_raw(b, "/s");
 		if (a->known < row->figures.bursts)
-			text_printf(b, " (of %" PRIu64 " bursts)", a->known);
+			text_printf(b, " (of %" PRIu64 " burst%s)", a->known,
+				    text_plural(a->known, "", "s"));
 		err = write_line(b, options, out);
 	}
 	return err;
@@ -316,9 +319,9 @@ static int write_kind(struct profile *profile, const struct burst_rows *rows,
 		for (uint32_t i = row->shared; i < row->depth; i++)
 			put_name(b, rows->symbols.items[row->first + i]->name, i == row->shared,
 				 options->utf8);
-		text_printf(b, " (%s%% of %" PRIu64 " samples)",
+		text_printf(b, " (%s%% of %" PRIu64 " sample%s)",
 			    text_share(row->of_path, row->figures.samples, share),
-			    row->figures.samples);
+			    row->figures.samples, text_plural(row->figures.samples, "", "s"));
 		err = write_line(b, options, out);
 	}
 	return err ? err : write_amounts(rows, row, options, b, out);
@@ -359,8 +362,8 @@ static int write_rest(const struct burst_rows *rows, uint32_t part, struct rest 
 	put_time(b, (double)rest->ns);
 	text_printf(b, " %6s%%%30s%" PRIu64 " kind%s below %g%%: --percent-limit 0 shows %s",
 		    text_share(rest->ns, rows->part_ns[part], share), "", rest->rows,
-		    rest->rows == 1 ? "" : "s", options->percent_limit,
-		    rest->rows == 1 ? "it" : "them");
+		    text_plural(rest->rows, "", "s"), options->percent_limit,
+		    text_plural(rest->rows, "it", "them"));
 	*rest = (struct rest){0};
 	return write_line(b, options, out);
 }

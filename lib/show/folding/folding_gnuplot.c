@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/text.h"
 #include "folding/folding.h"
 #include "folding/folding_put.h"
 #include "report/svg.h"
@@ -114,8 +115,8 @@ static void put_head(struct buf *b, const struct folding *f)
 	text_put_raw(&title, f->passes.name);
 	text_printf(&title, ": %zu %s of ", f->passes.all.count, folding_unit(f));
 	folding_put_time(&title, f->mean_ns);
-	text_printf(&title, " %s time on average, %" PRIu64 " samples folded",
-		    f->is_cpu_time ? "CPU" : "wall", f->samples);
+	text_printf(&title, " %s time on average, %" PRIu64 " sample%s folded",
+		    f->is_cpu_time ? "CPU" : "wall", f->samples, text_plural(f->samples, "", "s"));
 	if (f->uniform.verdict == FOLD_LOCKED)
 		text_put_raw(&title, "; WARNING: the samples' period is locked to the region's");
 	buf_put(&title, "", 1);

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/text.h"
 #include "folding/folding.h"
 #include "folding/folding_put.h"
 #include "report/svg.h"
@@ -49,8 +50,8 @@ static void put_title(struct picture *p)
 	text_printf(&p->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"46\">", MARGIN);
 	text_printf(&p->b, "%zu %s of ", f->passes.all.count, folding_unit(f));
 	folding_put_time(&p->b, f->mean_ns);
-	text_printf(&p->b, " %s time on average, %" PRIu64 " samples folded",
-		    f->is_cpu_time ? "CPU" : "wall", f->samples);
+	text_printf(&p->b, " %s time on average, %" PRIu64 " sample%s folded",
+		    f->is_cpu_time ? "CPU" : "wall", f->samples, text_plural(f->samples, "", "s"));
 	if (f->uniform.verdict == FOLD_LOCKED)
 		text_put_raw(&p->b, "; WARNING: the samples' period is locked to the region's");
 	text_put_raw(&p->b, "</text>\n");

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "folding/folding.h"
 #include "folding/folding_put.h"
 
@@ -64,37 +65,35 @@ static void put_head(struct buf *b, const struct folding *f, bool utf8)
 		folding_put_time(b, f->mean_wall_ns);
 		text_put_raw(b, " of wall time)");
 	}
-	text_printf(b, "; %" PRIu64 " samples folded", f->samples);
+	text_printf(b, "; %" PRIu64 " sample%s folded", f->samples,
+		    text_plural(f->samples, "", "s"));
 	if (f->samples < p->samples.count)
 		text_printf(b, ", %zu left out, whose place is not known",
 			    p->samples.count - (size_t)f->samples);
 	text_put_raw(b, "\n");
 	if (p->impossible)
-		text_printf(b,
-			    "# %" PRIu64
-			    " readings are left out, which were not between those before "
-			    "and after them\n",
-			    p->impossible);
+		text_printf(
+			b, "# %" PRIu64 " reading%s left out: not between those before and after\n",
+			p->impossible, text_plural(p->impossible, "", "s"));
 	if (p->shorter) {
 		text_put_raw(b, "# ");
 		folding_put_time(b, (double)p->probes_ns);
 		text_printf(b,
 			    ", which the probes at the ends of a %s cost, are taken off %" PRIu64
-			    " of %zu %s, with %" PRIu64 " samples in it\n",
+			    " of %zu %s, with %" PRIu64 " sample%s in it\n",
 			    p->are_bursts ? "burst" : "pass", p->shorter, p->all.count,
-			    folding_unit(f), p->in_probes);
+			    folding_unit(f), p->in_probes, text_plural(p->in_probes, "", "s"));
 	}
 	if (p->are_bursts)
 		folding_put_kept(b);
 	if (p->within)
-		text_printf(b,
-			    "# %" PRIu64 " passes within others of this region are parts of them\n",
-			    p->within);
+		text_printf(b, "# %" PRIu64 " %s within others of this region: parts of these\n",
+			    p->within, text_plural(p->within, "pass", "passes"));
 	if (p->left)
 		text_printf(b,
-			    "# %" PRIu64 " passes that were left by an exception, longjmp() or the "
-			    "like are not among them\n",
-			    p->left);
+			    "# %" PRIu64 " %s that ended by an exception, longjmp() or the "
+			    "like, not among them\n",
+			    p->left, text_plural(p->left, "pass", "passes"));
 	if (f->uniform.verdict == FOLD_LOCKED)
 		text_printf(b,
 			    "# WARNING: samples hit only %s%% of the pass: their period is locked "
@@ -136,15 +135,15 @@ static void put_counter(struct buf *b, const struct folding_counter *c, bool utf
 	if (c->increments && !c->whole)
 		text_printf(
 			b,
-			"#   scaled: in %zu differences between readings it counted for a part of "
+			"#   scaled: in %zu difference%s between readings it counted for a part of "
 			"the time only\n",
-			c->increments);
+			c->increments, text_plural(c->increments, "", "s"));
 	else if (c->increments > c->whole)
 		text_printf(
 			b,
-			"#   of %zu differences between readings; in %zu others it did not count "
+			"#   of %zu difference%s between readings; in %zu others it did not count "
 			"all the time\n",
-			c->whole, c->increments - c->whole);
+			c->whole, text_plural(c->whole, "", "s"), c->increments - c->whole);
 }
 
 static void put_routine(struct buf *b, const struct folding *f, const struct folding_routine *r,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "report/conservation.h"
 #include "stackd_abi.h"
 #include "stack/end_reason.h"
@@ -175,8 +176,9 @@ static bool put_idle_time(struct report_header *h, const struct profile *profile
 		return false;
 	text_printf(&h->row, "# idle: %s%% of the CPUs' time", text_share(idle_ns, cpus_ns, share));
 	if (report_header_idle(profile))
-		text_printf(&h->row, " (%" PRIu64 " samples left out)",
-			    report_header_idle(profile));
+		text_printf(&h->row, " (%" PRIu64 " sample%s left out)",
+			    report_header_idle(profile),
+			    text_plural(report_header_idle(profile), "", "s"));
 	return true;
 }
 
@@ -196,9 +198,10 @@ static void idle_line(struct report_header *h, const struct profile *profile)
 	if (!put_idle_time(h, profile)) {
 		if (!idle)
 			return;
-		text_printf(&h->row, "# idle: %s%% of %s (%" PRIu64 " samples left out)",
+		text_printf(&h->row, "# idle: %s%% of %s (%" PRIu64 " sample%s left out)",
 			    text_share(idle, idle + recording->samples + recording->lost, share),
-			    is_clock(recording) ? "the CPUs' time" : "all samples", idle);
+			    is_clock(recording) ? "the CPUs' time" : "all samples", idle,
+			    text_plural(idle, "", "s"));
 	}
 	report_header_line(h);
 }
@@ -367,8 +370,8 @@ static void off_lines(struct report_header *h, const struct profile *profile)
 	if (report_header_counter(tables, "regions_taken_off", &all) && tables->n_recordings <= 1 &&
 	    all > named && named) {
 		text_printf(&h->row,
-			    "# note: %" PRIu64 " others were taken off as well (--region-limit)",
-			    all - named);
+			    "# note: %" PRIu64 " other%s taken off as well (--region-limit)",
+			    all - named, text_plural(all - named, " was", "s were"));
 		report_header_line(h);
 	}
 	if (named)
@@ -476,9 +479,9 @@ static void python_line(struct report_header *h, const struct store_tables *tabl
 	if (!frames && !entering && !unproven && !unread)
 		return;
 	text_printf(&h->row,
-		    "# python: %" PRIu64 " functions read; activations in transition: %" PRIu64
+		    "# python: %" PRIu64 " function%s read; activations in transition: %" PRIu64
 		    ", not proven: %" PRIu64,
-		    frames, entering, unproven);
+		    frames, text_plural(frames, "", "s"), entering, unproven);
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
 		if (!values[i])
 			continue;

@@ -219,8 +219,8 @@ static void text_walks(struct buf *b, const struct store_tables *t, const struct
 		    percent(kept, walked + kept));
 	if (s->kernel_ns >= 0 && frames > 0)
 		text_printf(b, ", %.1f ns a frame", s->kernel_ns / frames);
-	text_printf(b, "\nrule cache: %.1f%% hits (%" PRIu64 " misses)\n",
-		    percent(hits, hits + misses), misses);
+	text_printf(b, "\nrule cache: %.1f%% hits (%" PRIu64 " %s)\n", percent(hits, hits + misses),
+		    misses, text_plural(misses, "miss", "misses"));
 }
 
 /* Writes the provenances of the rules of walks, unless all are unwind information, and the verdicts

@@ -152,8 +152,11 @@ static void put_sizes(struct profile *profile, struct buf *b)
 	if (samples && ring)
 		text_printf(b, "; %.1f bytes a sample in the ring buffer",
 			    (double)ring / (double)samples);
-	text_printf(b, "\nhas: %u processes, %u threads, %u objects, %u locations, %u path nodes\n",
-		    t->n_processes, t->n_threads, t->n_objects, t->n_locations, t->n_nodes);
+	text_printf(b,
+		    "\nhas: %u process%s, %u thread%s, %u object%s, %u locations, %u path nodes\n",
+		    t->n_processes, text_plural(t->n_processes, "", "es"), t->n_threads,
+		    text_plural(t->n_threads, "", "s"), t->n_objects,
+		    text_plural(t->n_objects, "", "s"), t->n_locations, t->n_nodes);
 }
 
 static void put_missing(const struct store_tables *t, struct buf *b)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/pipeline.h"
+#include "base/text.h"
 #include "tree/calltree.h"
 #include "tree/flat.h"
 #include "tree/histogram.h"
@@ -110,8 +111,8 @@ static int report_imbalance(struct report *report)
 	if (!imbalance->nodes)
 		return 0;
 	text_printf(&report->row,
-		    "# %" PRIu32 " ranks: the most of one over their mean, and which one that is",
-		    imbalance->ranks);
+		    "# %" PRIu32 " rank%s: the most of one over their mean, and which one that is",
+		    imbalance->ranks, text_plural(imbalance->ranks, "", "s"));
 	return report_line(report);
 }
 

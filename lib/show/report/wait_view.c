@@ -290,18 +290,21 @@ static int put_notes(const struct view *v, const struct report_options *options,
 			metric_number(METRIC_WAIT, nearly_all_ns(v), all));
 	if (v->mean_ns && report_header_counter(v->tables, "waits_ended", &ended))
 		text_printf(b,
-			    "# note: %" PRIu64 " waits of the whole recording ended, as the kernel "
+			    "# note: %" PRIu64
+			    " wait%s of the whole recording ended, as the kernel "
 			    "half counted them\n",
-			    ended);
+			    ended, text_plural(ended, "", "s"));
 	if (beside.short_waits)
 		text_printf(b,
-			    "# note: %" PRIu64 " short waits of the whole recording, %s, were only "
+			    "# note: %" PRIu64 " short wait%s of the whole recording, %s, only "
 			    "counted (--wait=MIN)\n",
-			    beside.short_waits, metric_number(METRIC_WAIT, beside.short_ns, all));
+			    beside.short_waits, text_plural(beside.short_waits, "", "s"),
+			    metric_number(METRIC_WAIT, beside.short_ns, all));
 	if (beside.lost)
-		text_printf(b, "# note: %" PRIu64 " waits of the whole recording were lost\n",
-			    beside.lost);
-	text_printf(b, "# shown: %zu of %zu waits, %s first\n\n", v->n_shown, v->rows.count,
+		text_printf(b, "# note: %" PRIu64 " wait%s of the whole recording lost\n",
+			    beside.lost, text_plural(beside.lost, "", "s"));
+	text_printf(b, "# shown: %zu of %zu wait%s, %s first\n\n", v->n_shown, v->rows.count,
+		    text_plural(v->rows.count, "", "s"),
 		    options->by_time ? "the earliest" : "the longest");
 	return b->failed ? -ENOMEM : 0;
 }

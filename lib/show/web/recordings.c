@@ -57,8 +57,8 @@ static void put_header(struct json *j, const struct store_recording *r)
 	text_put(&b, r->kernel ? r->kernel : "", NULL);
 	json_put_text(j, NULL, &b);
 	report_header_event(r, &b);
-	text_printf(&b, ", %llu samples, %llu lost", (unsigned long long)r->samples,
-		    (unsigned long long)r->lost);
+	text_printf(&b, ", %llu sample%s, %llu lost", (unsigned long long)r->samples,
+		    text_plural(r->samples, "", "s"), (unsigned long long)r->lost);
 	json_put_text(j, NULL, &b);
 	if (r->note && *r->note)
 		put_text(j, NULL, r->note);
