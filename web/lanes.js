@@ -171,7 +171,7 @@ export class Lanes {
 	/** @param {Lane} lane @param {import("./state.js").State} state */
 	drawName({ answer, indent }, state) {
 		const { id, kind, name } = answer, isSelected = state.threads.includes(id), isUnfolded = state.unfold.includes(id);
-		const what = kind === "thread" ? "thread " + answer.tid : kind === "pool" ? amount(answer.threads, "threads") : "process " + answer.pid;
+		const what = kind === "thread" ? "thread " + answer.tid : kind === "pool" ? amount(answer.threads ?? 0, "threads") : "process " + answer.pid;
 		const row = el("div", { class: "lane-name" }), ran = answer.cpus === null ? amount(answer.samples, "samples") : time(answer.cpu_ns) + " on the CPU";
 		if (answer.folded || isUnfolded)
 			row.append(el("button", { class: "plain fold", "aria-expanded": String(isUnfolded), "aria-label": `Threads of ${visible(name)}`,

@@ -358,7 +358,7 @@ def test_servers_notes():
     columns = line.split("\t")
     with open(notes, "w", encoding="utf-8") as file:
         file.write("\t".join(columns[:3] + [str(int(columns[3]) - 1)] + columns[4:]))
-    push(receiver.url(), store, "--sent", notes, says="1 recordings have grown since they were sent")
+    push(receiver.url(), store, "--sent", notes, says="1 recording has grown since it was sent")
     with open(notes, "w", encoding="utf-8") as file:
         file.write("hello\n")
     push(receiver.url(), store, "--sent", notes, status=2, says=":1: this line names no recording")
