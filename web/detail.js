@@ -71,7 +71,7 @@ export class Detail {
 	/** What is shown while no function is chosen: the selection itself. */
 	drawAll() {
 		const { lanes } = this.app, chosen = lanes.selected();
-		fill(this.body, el("p", { class: "dim" }, chosen.length ? chosen.map(lane => `${visible(lane.name, 60)} ${lane.tid ?? lane.pid}`).join(", ") : "Nothing yet: all time, all threads."),
+		fill(this.body, el("p", { class: "dim" }, chosen.length ? chosen.map(lane => `${visible(lane.name, 60)} ${lane.tid ?? lane.pid}`).join(", ") : "No function yet."),
 			el("ul", { class: "hints" }, ...HINTS.map(([how, what]) => el("li", {}, el("b", {}, how), " " + what))));
 	}
 

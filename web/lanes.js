@@ -352,6 +352,7 @@ export class Lanes {
 		this.drag = null;
 		if (!drag)
 			return;
+		this.tip([], 0, 0);
 		if (Math.abs(event.offsetX - this.grip) > 3)
 			this.select(drag[0], drag[1]);
 		else

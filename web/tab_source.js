@@ -10,8 +10,6 @@ import { shortPath, visible } from "./names.js";
 import { nameText } from "./tab_flame.js";
 import { ROW_PX, Table } from "./table.js";
 
-const SOURCE_NARROW_PX = 420;
-
 /** @typedef {{ file: string, line: number, text: string, self: number, total: number }} SourceLine */
 /** @typedef {{ address: string, text: string, file: string, line: number, inlined: string, hit: number }} Instruction */
 
@@ -27,20 +25,20 @@ export class SourceTab {
 		this.element = el("div", { class: "view" }, el("div", { class: "tools" }, this.title, this.note), this.content);
 		const share = (/** @type {number} */ part) => part ? percent(part / this.total) : "", some = (/** @type {number} */ n) => n ? plain(n, this.unit) : "";
 		/** @type {Table<SourceLine>} */
-		this.lines = new Table({ label: "Source lines", sort: "", narrow: SOURCE_NARROW_PX, columns: [
-			{ key: "self", isWide: true, title: "Self", width: "4.6rem", text: row => some(row.self), mark: () => "dim", hint: () => "in the function itself" },
+		this.lines = new Table({ label: "Source lines", sort: "", columns: [
+			{ key: "self", isWide: true, title: "Self", width: "4.2rem", text: row => some(row.self), mark: () => "dim", hint: () => "in the function itself" },
 			{ key: "total", title: "Total", width: "4.6rem", text: row => some(row.total), share: row => row.total / this.total, hint: () => "with what the line calls, and what is inlined there" },
-			{ key: "share", title: "%", width: "4.4rem", text: row => share(row.total), mark: () => "dim" },
+			{ key: "share", isWide: true, title: "%", width: "4.4rem", text: row => share(row.total), mark: () => "dim" },
 			{ key: "line", title: "Line", width: "3.4rem", text: row => String(row.line || "?"), mark: () => "dim", hint: row => `${visible(row.file)}:${row.line}` },
-			{ key: "text", title: "Source", width: "minmax(12rem, 1fr)", isText: true, text: row => visible(row.text) || " ", mark: () => "code", hint: row => visible(row.text) },
+			{ key: "text", title: "Source", width: "minmax(10rem, 1fr)", isText: true, text: row => visible(row.text) || " ", mark: () => "code", hint: row => visible(row.text) },
 		], select: row => this.showCode(code => code.file === row.file && code.line === row.line) });
 		/** @type {Table<Instruction>} */
-		this.code = new Table({ label: "Instructions", sort: "", narrow: SOURCE_NARROW_PX, columns: [
-			{ key: "hit", title: "Hit", width: "4.6rem", text: row => some(row.hit), share: row => row.hit / this.total, hint: () => "samples at this instruction" },
-			{ key: "share", title: "%", width: "4.4rem", text: row => share(row.hit), mark: () => "dim" },
-			{ key: "address", isWide: true, title: "Address", width: "5.6rem", text: row => row.address, mark: () => "dim code" },
+		this.code = new Table({ label: "Instructions", sort: "", columns: [
+			{ key: "hit", title: "Hit", width: "4.4rem", text: row => some(row.hit), share: row => row.hit / this.total, hint: () => "samples at this instruction" },
+			{ key: "share", isWide: true, title: "%", width: "4.4rem", text: row => share(row.hit), mark: () => "dim" },
+			{ key: "address", isWide: true, title: "Address", width: "5.2rem", text: row => row.address, mark: () => "dim code" },
 			{ key: "text", title: "Instruction", width: "minmax(10rem, 1fr)", isText: true, text: row => visible(row.text), mark: () => "code", hint: row => visible(row.text) },
-			{ key: "inlined", title: "From", width: "minmax(5rem, .8fr)", isText: true, text: row => (row.line ? ":" + row.line : "") + (row.inlined ? " › " + nameText(row.inlined) : ""), mark: () => "dim",
+			{ key: "inlined", title: "From", width: "minmax(4.5rem, .5fr)", isText: true, text: row => (row.line ? ":" + row.line : "") + (row.inlined ? " › " + nameText(row.inlined) : ""), mark: () => "dim",
 				hint: row => `${visible(row.file)}:${row.line}` + (row.inlined ? "\ninlined: " + visible(row.inlined) : "") },
 		], select: row => this.showLine(row) });
 	}

@@ -6,7 +6,7 @@
 import { el, fill, atNextFrame } from "./dom.js";
 
 export const ROW_PX = 24;
-const NARROW_PX = 560;
+const REM_PX = 16, SCROLLBAR_PX = 18;
 
 /**
  * @template R
@@ -19,7 +19,7 @@ const NARROW_PX = 560;
  * @property {(row: R) => string} [hint]    shown on hover
  * @property {(row: R) => string} [mark]    a class of the cell
  * @property {boolean} [isText]             aligned left
- * @property {boolean} [isWide]             left out where there is little room
+ * @property {boolean} [isWide]             left out where there is too little room, the last one first
  * @property {string} width                 as in grid-template-columns
  */
 
@@ -42,6 +42,22 @@ export function sortRows(rows, columns, by) {
 	});
 }
 
+/**
+ * The columns that there is room for: of those that may be left out, the last is left out first.
+ * @template {{ width: string, isWide?: boolean }} C
+ * @param {C[]} columns
+ * @param {number} width pixels; 0: not known yet, so all
+ */
+export function fittingColumns(columns, width) {
+	const least = (/** @type {C} */ column) => Number(/[\d.]+(?=rem)/.exec(column.width)?.[0] ?? 0) * REM_PX;
+	const shown = columns.slice();
+	let need = shown.reduce((sum, column) => sum + least(column), SCROLLBAR_PX);
+	for (let i = shown.length - 1; width && i >= 0 && need > width; i--)
+		if (shown[i].isWide)
+			need -= least(shown.splice(i, 1)[0]);
+	return shown;
+}
+
 /** @template R */
 export class Table {
 	/**
@@ -49,7 +65,6 @@ export class Table {
 	 * @param {string} options.label
 	 * @param {Column<R>[]} options.columns
 	 * @param {string} options.sort
-	 * @param {number} [options.narrow]  the width in pixels below which wide columns are left out
 	 * @param {(sort: string) => void} [options.sorted]
 	 * @param {(row: R) => void} [options.select]
 	 * @param {(row: R) => void} [options.open]
@@ -77,8 +92,7 @@ export class Table {
 
 	/** Chooses the columns that there is room for. */
 	fit() {
-		const width = this.element.clientWidth, isNarrow = width > 0 && width < (this.options.narrow ?? NARROW_PX);
-		this.columns = this.options.columns.filter(column => !isNarrow || !column.isWide);
+		this.columns = fittingColumns(this.options.columns, this.element.clientWidth);
 		this.element.style.setProperty("--columns", this.columns.map(c => c.width).join(" "));
 		this.drawHead();
 		this.redraw();

@@ -783,6 +783,55 @@ static void are_of_one_recording(struct page *p)
 	json_decref(answer);
 }
 
+/* Returns a recording of samples of work() in each of two objects, and of other() in the second;
+ * NULL: that object is not there. */
+static struct recording versions(const struct store_recording *info, const char *first,
+				 const char *second, unsigned n)
+{
+	struct recording r = new_recording(info);
+	const char *const paths[] = {first, second};
+
+	add_process(&r, 1, "prog");
+	add_thread(&r, 0, 1, "prog");
+	for (unsigned i = 0; i < 2 && paths[i]; i++) {
+		const uint32_t object = add_object(&r, OBJECT_ELF, paths[i]);
+		const uint32_t at = add_location(&r, object, 0x1000, true);
+
+		add_line_of(&r, "/src/prog.c", 7, "work", 0x1000, false);
+		add_samples(&r, 0, add_node(&r, 0, at), STACKD_END_ENTRY, n);
+	}
+	return r;
+}
+
+/* A program of another version lies at another path, and has the same functions; of functions of
+ * one recording that have one name, each is compared with that of its own object. */
+static void test_web_difference_versions(void **state)
+{
+	struct store_recording info = usual_recording();
+	struct recording r[] = {versions(&info, "/opt/1.0/prog", NULL, 10),
+				versions(&info, "/opt/1.1/prog", NULL, 30),
+				versions(&info, "/opt/1.1/prog", "/opt/tool", 30)};
+	struct page p;
+	json_t *answer, *table;
+
+	(void)state;
+	page_open(&p, r, 3);
+	answer = ask(&p, "difference?recording=2&base_recording=1&minimum=0");
+	table = json_object_get(answer, "functions");
+	assert_int_equal(json_array_size(json_object_get(table, "name")), 1);
+	assert_int_equal(json_number_value(function_of(answer, "work", "change")), 20);
+	assert_string_equal(string(answer, column(table, "object", 0)), "/opt/1.1/prog");
+	assert_int_equal(
+		json_array_size(json_object_get(json_object_get(answer, "nodes"), "total")), 2);
+	json_decref(answer);
+	answer = ask(&p, "difference?recording=3&base_recording=2&minimum=0");
+	table = json_object_get(answer, "functions");
+	assert_int_equal(json_array_size(json_object_get(table, "name")), 2);
+	assert_int_equal(column(table, "change", 0) + column(table, "change", 1), 30);
+	json_decref(answer);
+	page_close(&p);
+}
+
 static void test_web_difference(void **state)
 {
 	struct recording r[2] = {small(), small()};
@@ -1192,6 +1241,7 @@ int main(void)
 		cmocka_unit_test(test_web_around),
 		cmocka_unit_test(test_web_last_lines),
 		cmocka_unit_test(test_web_difference),
+		cmocka_unit_test(test_web_difference_versions),
 		cmocka_unit_test(test_web_waits),
 		cmocka_unit_test(test_web_regions_and_heap),
 		cmocka_unit_test(test_web_hostile_names),

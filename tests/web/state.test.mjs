@@ -10,7 +10,7 @@ import { assemble, questionsOf, scriptText } from "../../web/save.js";
 import { DEFAULTS, Store, changed, formatState, parseState } from "../../web/state.js";
 import { differenceQuestion } from "../../web/tab_difference.js";
 import { allocatorOf, sparkline } from "../../web/tab_heap.js";
-import { sortRows } from "../../web/table.js";
+import { fittingColumns, sortRows } from "../../web/table.js";
 import { bisect } from "../../web/flame.js";
 
 test("the fragment says the whole state", () => {
@@ -218,4 +218,14 @@ test("the heap's paths", () => {
 	assert.equal(allocatorOf(["malloc"]), "malloc");
 	assert.equal(allocatorOf([]), "");
 	assert.equal(sparkline([0, 4, 8]), " ▄█");
+});
+
+test("columns are left out from the last on until the others fit", () => {
+	const columns = [{ key: "a", width: "5rem" }, { key: "b", width: "5rem", isWide: true }, { key: "c", width: "minmax(10rem, 1fr)" }, { key: "d", width: "5rem", isWide: true }];
+	const keys = (/** @type {number} */ width) => fittingColumns(columns, width).map(column => column.key).join("");
+	assert.equal(keys(0), "abcd");
+	assert.equal(keys(25 * 16 + 18), "abcd");
+	assert.equal(keys(25 * 16 + 17), "abc");
+	assert.equal(keys(20 * 16 + 17), "ac");
+	assert.equal(keys(10), "ac");
 });

@@ -25,7 +25,7 @@ int asked_find(struct ask *ask, struct selection *s, const struct flat_row **ret
 		}
 	}
 	return err ? err
-		   : ask_fail(ask, 404, "choose a longer time, or a function of /functions",
+		   : ask_fail(ask, 404, "choose a longer time, all threads, or another function",
 			      "no path of the selection goes through '%.300s'", name);
 }
 

@@ -4,10 +4,10 @@
  * the standard error of its change.
  *
  * The two selections can be of different recordings, in which a symbol has different numbers. So
- * nodes and functions are matched by the text of name and object. The variance of a node's amount
- * is the sum of the variances of the entries below it. These sums are in a second tree for each
- * selection, as its amounts. Both trees are made of the same entries in the same order, so their
- * nodes have the same numbers.
+ * nodes and functions are matched by the text of their names (difference_names.h). The variance of
+ * a node's amount is the sum of the variances of the entries below it. These sums are in a second
+ * tree for each selection, as its amounts. Both trees are made of the same entries in the same
+ * order, so their nodes have the same numbers.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,6 +16,7 @@
 
 #include "tree/partition.h"
 #include "web/answers.h"
+#include "web/difference_names.h"
 #include "web/selection.h"
 #include "web/words.h"
 
@@ -66,6 +67,7 @@ struct difference {
 	unsigned per;
 	double minimum, least; /* least: of a node's larger share */
 	struct words words;
+	struct difference_names *names;
 	VEC(struct difference_node) nodes;
 	VEC(struct difference_pending) pending;
 	VEC(struct difference_row) rows;
@@ -183,11 +185,21 @@ static int append(struct difference *d, const struct difference_pending *p)
 	return 0;
 }
 
-/* Enters the frame of a node of a side. It is the same for equal names of both sides. */
+/* Enters the frame of a function. It is the same for functions of both sides that match. */
+static int enter_symbol(struct difference *d, struct words *words,
+			const struct profile_symbol *symbol, bool is_inlined, uint32_t *ret_frame)
+{
+	const char *object;
+	int err = difference_names_object(d->names, symbol, &object);
+
+	return err ? err : words_unified(words, symbol, object, is_inlined, ret_frame);
+}
+
+/* Enters the frame of a node of a side. */
 static int enter_frame(struct difference *d, unsigned side, uint32_t node, uint32_t *ret_frame)
 {
-	return words_unified(&d->words, calltree_symbol(d->sides[side].tree, node),
-			     d->sides[side].nodes[node].is_inlined, ret_frame);
+	return enter_symbol(d, &d->words, calltree_symbol(d->sides[side].tree, node),
+			    d->sides[side].nodes[node].is_inlined, ret_frame);
 }
 
 /* Appends the children of a node of one side to the list of pairs [first, ...). */
@@ -340,7 +352,7 @@ static int add_functions(struct difference *d, unsigned side, struct words *name
 		const uint32_t next = (uint32_t)d->rows.count;
 		uint32_t frame, place;
 
-		err = words_unified(names, fresh.symbol, false, &frame);
+		err = enter_symbol(d, names, fresh.symbol, false, &frame);
 		if (err == 0)
 			err = int_map_enter(by_frame, frame, next, &place);
 		if (err == 0 && place == next) {
@@ -397,7 +409,7 @@ static int enter_functions(struct difference *d)
 		       opened_room(d->ask) - 20000) {
 		struct difference_row *row = &d->rows.items[d->n_shown++];
 
-		err = words_unified(&d->words, row->symbol, false, &row->frame);
+		err = enter_symbol(d, &d->words, row->symbol, false, &row->frame);
 	}
 	return err;
 }
@@ -542,6 +554,22 @@ static int select_sides(struct difference *d)
 	return err;
 }
 
+/* Notes the functions of both sides. */
+static int find_names(struct difference *d)
+{
+	int err = difference_names_new(&d->names);
+
+	for (unsigned side = 0; err == 0 && side < DIFFERENCE_SIDES; side++) {
+		const struct flat *flat;
+
+		err = selection_flat(d->ask, d->sides[side].selection, &flat);
+		if (err == 0)
+			err = difference_names_add(d->names, side,
+						   d->sides[side].selection->profile, flat);
+	}
+	return err;
+}
+
 static int difference_make(struct difference *d)
 {
 	int err = select_sides(d);
@@ -551,7 +579,9 @@ static int difference_make(struct difference *d)
 	if (err)
 		return err;
 	set_scales(d);
-	err = make_tree(d);
+	err = find_names(d);
+	if (err == 0)
+		err = make_tree(d);
 	while (err == 1 && d->minimum < 1) {
 		d->minimum = d->minimum > 1e-7 ? d->minimum * DIFFERENCE_RAISE : 1e-6;
 		err = make_tree(d);
@@ -577,6 +607,7 @@ int answer_difference(struct ask *ask)
 	calltree_free(d.sides[0].variances);
 	calltree_free(d.sides[1].variances);
 	words_end(&d.words);
+	difference_names_free(d.names);
 	free(d.nodes.items);
 	free(d.pending.items);
 	free(d.rows.items);

@@ -182,11 +182,10 @@ static int enter_text(struct words *w, const char *name, const char *object, enu
 	return err || *ret_frame != next ? err : words_append(w, name, object, kind);
 }
 
-int words_unified(struct words *w, const struct profile_symbol *symbol, bool is_inlined,
-		  uint32_t *ret_frame)
+int words_unified(struct words *w, const struct profile_symbol *symbol, const char *object,
+		  bool is_inlined, uint32_t *ret_frame)
 {
-	return enter_text(w, symbol->name, symbol->object, words_kind(symbol, is_inlined),
-			  ret_frame);
+	return enter_text(w, symbol->name, object, words_kind(symbol, is_inlined), ret_frame);
 }
 
 int words_named(struct words *w, const char *name, enum words_kind kind, uint32_t *ret_frame)

@@ -73,10 +73,10 @@ const char *words_kind_name(enum words_kind kind);
 int words_symbol(struct words *words, const struct profile_symbol *symbol, bool is_inlined,
 		 uint32_t *ret_frame);
 
-/* Does the same, by the text of name and object: for symbols of several profiles, of which each
- * numbers its own. words_symbol() must not be used for the same table. */
-int words_unified(struct words *words, const struct profile_symbol *symbol, bool is_inlined,
-		  uint32_t *ret_frame);
+/* Does the same, by the text of its name and of an object: for symbols of several profiles, of
+ * which each numbers its own. words_symbol() must not be used for the same table. */
+int words_unified(struct words *words, const struct profile_symbol *symbol, const char *object,
+		  bool is_inlined, uint32_t *ret_frame);
 
 /* Finds or adds a frame that is no symbol, by its name. Errors as words_string(). */
 int words_named(struct words *words, const char *name, enum words_kind kind, uint32_t *ret_frame);
