@@ -143,6 +143,70 @@ void text_cut(struct buf *b, unsigned columns)
 	}
 }
 
+/* Returns how many columns the text takes. */
+static unsigned width_of(const uint8_t *text, size_t len)
+{
+	unsigned columns = 0;
+
+	for (size_t i = 0; i < len;) {
+		uint32_t code = 0;
+		const unsigned n = decode(text + i, &code);
+
+		columns += text_columns(code);
+		i += n ? n : 1;
+	}
+	return columns;
+}
+
+/* Appends a line without its end to `to`, broken at blanks. */
+static void wrap_line(struct buf *to, const uint8_t *line, size_t len, unsigned columns)
+{
+	const char *indent = len && line[0] == '#' ? "#   " : "    ";
+	unsigned used = 0;
+
+	for (size_t at = 0; at < len;) {
+		size_t end = at;
+		unsigned width;
+
+		while (end < len && line[end] == ' ')
+			end++;
+		while (end < len && line[end] != ' ')
+			end++;
+		width = width_of(line + at, end - at);
+		if (used && used + width > columns) {
+			text_put_raw(to, "\n");
+			text_put_raw(to, indent);
+			for (used = 4; at < end && line[at] == ' '; at++)
+				width--;
+		}
+		buf_put(to, line + at, end - at);
+		used += width;
+		at = end;
+	}
+}
+
+void text_wrap(struct buf *b, unsigned columns)
+{
+	struct buf to = {0};
+
+	buf_put_u8(b, 0); /* ends what decode() reads */
+	if (b->failed || !columns) {
+		b->len -= !b->failed;
+		return;
+	}
+	for (size_t at = 0; at + 1 < b->len;) {
+		const uint8_t *end = memchr(b->data + at, '\n', b->len - 1 - at);
+		const size_t len = end ? (size_t)(end - b->data) - at : b->len - 1 - at;
+
+		wrap_line(&to, b->data + at, len, columns);
+		if (end)
+			text_put_raw(&to, "\n");
+		at += len + 1;
+	}
+	buf_free(b);
+	*b = to;
+}
+
 int text_flush(struct buf *b, FILE *out)
 {
 	int err = b->failed ? -ENOMEM : 0;

@@ -38,6 +38,10 @@ void text_printf(struct buf *b, const char *format, ...) __attribute__((format(p
 /* Cuts the content to `columns` characters; 0 leaves it whole. */
 void text_cut(struct buf *b, unsigned columns);
 
+/* Breaks lines of the content at blanks, so that none has more columns, unless a word does. What
+ * continues a line begins with four blanks, or behind a '#' with three. 0 leaves all as it is. */
+void text_wrap(struct buf *b, unsigned columns);
+
 /* Writes the content and empties the buffer. Returns 0, -ENOMEM if an append failed, or -EIO. */
 int text_flush(struct buf *b, FILE *out);
 

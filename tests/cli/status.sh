@@ -18,7 +18,8 @@ for view in tree flat callers; do
 done
 expect 0 "$stackctl" report -i "$store" --pid 99 --json
 expect 0 "$stackctl" stats -i "$store"
-[ "$(wc -l <"$tmp/out")" -le 22 ] || fail "stats: more than a screen: $(cat "$tmp/out")"
+[ "$(wc -l <"$tmp/out")" -le 20 ] || fail "stats: more than 20 lines: $(cat "$tmp/out")"
+[ "$(wc -L <"$tmp/out")" -le 79 ] || fail "stats: too wide: $(cat "$tmp/out")"
 grep -q '^walks ended: ' "$tmp/out" || fail "stats: $(cat "$tmp/out")"
 expect 0 "$stackctl" stats -v -i "$store"
 shows 'counters:'

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """terminal.py STACKCTL STORE MAKE_STORE: the store has the recordings small, hostile and small."""
 
+import itertools
 import os
 import re
 import shutil
@@ -106,6 +107,20 @@ def narrow():
                 *progress, line = line.split("\r")  # of a busy machine
                 assert all(len(part) < max(columns, 2) for part in progress), (columns, progress)
                 assert len(line) <= columns or line.startswith("# "), (columns, line)
+
+
+def narrow_figures():
+    """What stats and heap say fits into 80 columns."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = folder + "/heap.db"
+        subprocess.run([MAKE_STORE, store, "heap", "metrics"], check=True)
+        for recording, words in (("1", ["heap"]), ("1", ["heap", "--leaks"]), ("1", ["stats"]), ("2", ["stats"])):
+            screen = Screen([STACKCTL, *words, "-i", store, "--recording", recording], 80, 24, {"PAGER": "cat"})
+            status = screen.finish()
+            lines = ESCAPES.sub(b"", PROGRESS.sub(b"", screen.raw)).decode().replace("\r", "").split("\n")
+            assert status == 0 and len(lines) > 4, (words, lines)
+            heads = itertools.takewhile(bool, lines)  # behind an empty line come reports
+            assert all(len(line) <= 80 for line in heads), (words, lines)
 
 
 def resize(screen):
@@ -288,6 +303,7 @@ colours_and_pager()
 binary()
 rows_of_a_screen()
 narrow()
+narrow_figures()
 progress()
 top()
 top_waits()

@@ -9,7 +9,8 @@
 
 #include "base/text.h"
 
-#define LEAF_FRAMES 6 /* frames of a path that text shows, from the leaf on */
+#define LEAF_FRAMES 6	/* frames of a path that text shows, from the leaf on */
+#define WIDE	    120 /* columns of a terminal; a narrower one has no room for all figures */
 
 static double sorted_by(const struct heap_path *path, enum heap_paths_kind kind)
 {
@@ -64,6 +65,12 @@ struct table {
 	struct buf line;
 };
 
+/* Returns whether there is room for standard errors, rates and the like beside paths. */
+static bool is_wide(const struct table *t)
+{
+	return !t->options->width || t->options->width >= WIDE;
+}
+
 /* Appends a number of bytes, negative for a decrease. */
 static void put_bytes(struct table *t, double bytes, int width)
 {
@@ -77,14 +84,14 @@ static void put_bytes(struct table *t, double bytes, int width)
 static void put_estimate(struct table *t, const struct heap_estimate *estimate)
 {
 	put_bytes(t, estimate->value, 11);
-	if (t->paths->has_errors)
+	if (t->paths->has_errors && is_wide(t))
 		put_bytes(t, sqrt(estimate->variance > 0 ? estimate->variance : 0), 11);
 }
 
 static void put_heading(struct table *t, const char *what)
 {
 	text_printf(&t->line, " %11s", what);
-	if (t->paths->has_errors)
+	if (t->paths->has_errors && is_wide(t))
 		text_printf(&t->line, " %11s", "std. error");
 }
 
@@ -132,7 +139,7 @@ static int put_path(struct table *t, const struct heap_path *path)
 		text_put_raw(&t->line, i ? " < " : "");
 		treeview_function(&t->line, frames[n - 1 - i].symbol->name, t->options);
 	}
-	text_put_raw(&t->line, n > LEAF_FRAMES ? " < ...\n" : "\n");
+	text_put_raw(&t->line, n > LEAF_FRAMES ? " < ..." : "");
 	return 0;
 }
 
@@ -141,8 +148,10 @@ static void put_title(struct table *t)
 	switch (t->kind) {
 	case HEAP_PATHS_LEAKS:
 		put_heading(t, "live");
-		text_printf(&t->line, " %9s %11s  %-*s", "blocks", "allocated", HEAP_PATHS_BINS,
-			    "growth");
+		text_printf(&t->line, " %9s", "blocks");
+		if (is_wide(t))
+			text_printf(&t->line, " %11s  %-*s", "allocated", HEAP_PATHS_BINS,
+				    "growth");
 		break;
 	case HEAP_PATHS_CHANGE:
 		put_heading(t, "change");
@@ -151,7 +160,8 @@ static void put_title(struct table *t)
 	default:
 		put_heading(t, "peak");
 		put_heading(t, "live");
-		text_printf(&t->line, " %13s %11s", "rate", "lifetime");
+		if (is_wide(t))
+			text_printf(&t->line, " %13s %11s", "rate", "lifetime");
 	}
 	text_put_raw(&t->line, "  path\n");
 }
@@ -162,6 +172,8 @@ static int put_row(struct table *t, const struct heap_path *path)
 	case HEAP_PATHS_LEAKS:
 		put_estimate(t, &path->old);
 		text_printf(&t->line, " %9.0f", path->live_objects);
+		if (!is_wide(t))
+			break;
 		put_bytes(t, path->allocated, 11);
 		put_growth(t, path);
 		break;
@@ -173,6 +185,8 @@ static int put_row(struct table *t, const struct heap_path *path)
 	default:
 		put_estimate(t, &path->peak);
 		put_estimate(t, &path->live);
+		if (!is_wide(t))
+			break;
 		put_bytes(t, path->allocated / seconds_of(t->paths), 11);
 		text_put_raw(&t->line, "/s");
 		if (lifetime(path) < 0)
@@ -191,13 +205,16 @@ int heap_paths_view_text(const struct heap_paths *paths, enum heap_paths_kind ki
 	int err = indices ? 0 : -ENOMEM;
 
 	put_title(&t);
+	if (!err)
+		err = text_flush(&t.line, out);
 	for (size_t i = 0; !err && i < paths->n && i < HEAP_PATHS_SHOWN; i++) {
 		const struct heap_path *path = &paths->items[indices[i]];
 
 		if (sorted_by(path, kind) < 1)
 			break;
 		err = put_row(&t, path);
-		text_cut(&t.line, 0);
+		text_cut(&t.line, options->width);
+		text_put_raw(&t.line, "\n");
 		if (!err)
 			err = text_flush(&t.line, out);
 	}

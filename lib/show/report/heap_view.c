@@ -97,7 +97,7 @@ static void put_estimate(struct heap_view *v, uint64_t bytes, double variance)
 					  amount));
 }
 
-static void put_process(struct heap_view *v, uint32_t number, bool utf8)
+static void put_process(struct heap_view *v, uint32_t number, bool utf8, unsigned columns)
 {
 	const struct store_process *process = &profile_tables(v->profile)->processes[number];
 	const struct heap_process *p = &v->heap->processes[number];
@@ -112,7 +112,9 @@ static void put_process(struct heap_view *v, uint32_t number, bool utf8)
 	text_printf(&v->line, ", allocated %s (",
 		    metric_amount(METRIC_ALLOC_BYTES, p->allocated, amount));
 	metric_put_records(METRIC_ALLOC_BYTES, p->samples, &v->line);
-	text_put_raw(&v->line, ")\n#   ");
+	text_put_raw(&v->line, ")");
+	text_wrap(&v->line, columns);
+	text_put_raw(&v->line, "\n#   ");
 	put_bars(v, p, utf8);
 	text_put_raw(&v->line, "\n");
 }
@@ -139,8 +141,9 @@ int heap_view_text(const struct heap *heap, const struct profile *profile,
 			"# allocations were counted until %.3f s, when the probes were taken off "
 			"(--alloc-limit): what is live is of then, and later peaks are not seen\n",
 			counted_until(&v));
+	text_wrap(&v.line, options->width);
 	for (size_t i = 0; !err && i < v.n_shown && i < HEAP_VIEW_PROCESSES; i++) {
-		put_process(&v, v.shown[i], options->utf8);
+		put_process(&v, v.shown[i], options->utf8, options->width);
 		err = text_flush(&v.line, out);
 	}
 	if (v.n_shown > HEAP_VIEW_PROCESSES)

@@ -10,6 +10,7 @@
 #include "model/frame_kind.h"
 #include "report/report_header.h"
 #include "stack/metric.h"
+#include "sym/package.h"
 
 #define MOST_HINTS    2
 #define LEAST_SAMPLES 100
@@ -119,6 +120,20 @@ static void hint_python(struct hints *h)
 		hint(h, "'stackd' without --no-managed records the functions of Python");
 }
 
+void hints_put_package(const struct store_object *object, struct buf *text)
+{
+	char *name =
+		package_of(PACKAGE_LISTS, object->path, object->build_id, object->build_id_len);
+
+	if (!name)
+		text_put_raw(text, "its debug symbols (-dbgsym, -debuginfo)");
+	else if (!strcmp(name, "libc6"))
+		text_put_raw(text, "libc6-dbg");
+	else
+		text_printf(text, "%s-dbgsym", name);
+	free(name);
+}
+
 /* Tells which file has most of the samples without names. */
 static void hint_names(struct hints *h, const struct leaves *leaves)
 {
@@ -133,8 +148,9 @@ static void hint_names(struct hints *h, const struct leaves *leaves)
 	    (double)leaves->unnamed[most] <= WITHOUT_NAMES * (double)leaves->all)
 		return;
 	text_put(&text, text_basename(t->objects[most].path), NULL);
-	text_put_raw(&text, " has no names for its functions: install its debug symbols (-dbgsym, "
-			    "-debuginfo), or set DEBUGINFOD_URLS");
+	text_put_raw(&text, " has no names for its functions: install ");
+	hints_put_package(&t->objects[most], &text);
+	text_put_raw(&text, ", or set DEBUGINFOD_URLS");
 	buf_put_u8(&text, '\0');
 	if (!text.failed)
 		hint(h, (const char *)text.data);

@@ -458,9 +458,7 @@ static uint64_t counted(const struct store_tables *tables, const char *name)
 	return report_header_counter(tables, name, &value) ? value : 0;
 }
 
-/* Writes how many functions of Python were read, and how many activations of its interpreter have
- * none, by reason. */
-static void python_line(struct report_header *h, const struct store_tables *tables)
+bool report_header_python(const struct store_tables *tables, struct buf *b)
 {
 	static const char *const reasons[] = {"thread", "elsewhere", "chain", "names", "most"};
 	const uint64_t frames = counted(tables, "managed_frames");
@@ -477,21 +475,21 @@ static void python_line(struct report_header *h, const struct store_tables *tabl
 		unproven += values[i];
 	}
 	if (!frames && !entering && !unproven && !unread)
-		return;
-	text_printf(&h->row,
+		return false;
+	text_printf(b,
 		    "# python: %" PRIu64 " function%s read; activations in transition: %" PRIu64
 		    ", not proven: %" PRIu64,
 		    frames, text_plural(frames, "", "s"), entering, unproven);
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
 		if (!values[i])
 			continue;
-		text_printf(&h->row, "%s%s %" PRIu64, before, reasons[i], values[i]);
+		text_printf(b, "%s%s %" PRIu64, before, reasons[i], values[i]);
 		before = ", ";
 	}
-	text_put_raw(&h->row, unproven ? ")" : "");
+	text_put_raw(b, unproven ? ")" : "");
 	if (unread)
-		text_printf(&h->row, "; stacks with native frames alone: %" PRIu64, unread);
-	report_header_line(h);
+		text_printf(b, "; stacks with native frames alone: %" PRIu64, unread);
+	return true;
 }
 
 /* Writes what a terminal shows: the recording in one line, its samples in another. */
@@ -555,8 +553,8 @@ int report_header_text(const struct profile *profile, const struct report_option
 		brief_lines(&h, profile);
 	else
 		whole_lines(&h, profile);
-	if (!options->is_brief)
-		python_line(&h, profile_tables(profile));
+	if (!options->is_brief && report_header_python(profile_tables(profile), &h.row))
+		report_header_line(&h);
 	conservation_line(&h, profile_tables(profile));
 	field(&h, "note", recording->note);
 	off_lines(&h, profile);

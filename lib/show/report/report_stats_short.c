@@ -7,16 +7,20 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "report/conservation.h"
+#include "report/hints.h"
 #include "report/report_header.h"
 #include "stack/end_reason.h"
 #include "stack/metric.h"
 #include "stackd_abi.h"
 
-#define MOST_MISSING 3 /* debug files that are listed */
+#define COLUMNS	      79
+#define LINES	      20 /* of all */
+#define LEAST_TROUBLE 2	 /* lines of trouble that are shown in any case */
 
 /* The counters that should be 0. A name that ends with '.' is that of a group. */
 static const struct {
@@ -159,58 +163,132 @@ static void put_sizes(struct profile *profile, struct buf *b)
 		    text_plural(t->n_objects, "", "s"), t->n_locations, t->n_nodes);
 }
 
+/* Writes what to install for the debug information of the file that a counter names: "PATH needs
+ * FILE". */
+static void put_needed(const struct store_tables *t, const char *counter, struct buf *b)
+{
+	const char *end = strstr(counter, " needs ");
+	const size_t len = end ? (size_t)(end - counter) : strlen(counter);
+
+	text_put_raw(b, "debug information");
+	for (uint32_t i = 0; i < t->n_objects; i++) {
+		const char *path = t->objects[i].path;
+
+		if (!path || strncmp(path, counter, len) != 0 || path[len])
+			continue;
+		text_put_raw(b, " of ");
+		text_put(b, text_basename(path), NULL);
+		text_put_raw(b, ": install ");
+		hints_put_package(&t->objects[i], b);
+		return;
+	}
+	text_put_raw(b, ": ");
+	text_put(b, counter, NULL);
+}
+
+/* Writes how many files lack debug information, and names one of them. */
 static void put_missing(const struct store_tables *t, struct buf *b)
 {
 	static const char prefix[] = "missing.";
 	const size_t len = sizeof(prefix) - 1;
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i < t->n_counters; i++) {
-		const char *name = t->counters[i].name;
-
-		if (strncmp(name, prefix, len) != 0 || ++n > MOST_MISSING)
-			continue;
-		text_put_raw(b, "debug information: ");
-		text_put(b, name + len, NULL);
-		text_put_raw(b, "\n");
-	}
-	if (n > MOST_MISSING)
-		text_printf(b, "debug information: %u more files need theirs (-v)\n",
-			    n - MOST_MISSING);
+	for (uint32_t i = 0; i < t->n_counters; i++)
+		if (!strncmp(t->counters[i].name, prefix, len) && !n++)
+			put_needed(t, t->counters[i].name + len, b);
+	if (n > 1)
+		text_printf(b, "; %u more file%s (-v)", n - 1,
+			    text_plural(n - 1, " needs its own", "s need theirs"));
+	text_put_raw(b, n ? "\n" : "");
 }
 
-static void put_troubles(const struct store_tables *t, struct buf *b)
+static unsigned lines_of(const struct buf *b)
 {
+	unsigned n = 0;
+
+	for (size_t i = 0; i < b->len; i++)
+		n += b->data[i] == '\n';
+	return n;
+}
+
+/* Writes what should be 0 and is not, in at most so many lines. */
+static void put_troubles(const struct store_tables *t, unsigned lines, struct buf *b)
+{
+	unsigned used = 0, left_out = 0;
+
 	for (size_t i = 0; i < sizeof(troubles) / sizeof(*troubles); i++) {
 		const uint64_t value = trouble(t, troubles[i].name);
+		struct buf one = {0};
 
-		if (value)
-			text_printf(b, "! %" PRIu64 " %s\n", value, troubles[i].says);
+		if (!value)
+			continue;
+		text_printf(&one, "! %" PRIu64 " %s\n", value, troubles[i].says);
+		text_wrap(&one, COLUMNS);
+		used += lines_of(&one);
+		if (used + 1 > lines)
+			left_out++;
+		else
+			buf_put(b, one.data, one.len);
+		b->failed |= one.failed;
+		buf_free(&one);
 	}
+	if (left_out)
+		text_printf(b, "! and %u more kind%s of trouble: stackctl stats -v\n", left_out,
+			    text_plural(left_out, "", "s"));
+}
+
+/* Writes all but the troubles. */
+static void put_figures(struct profile *profile, uint64_t series, struct buf *b)
+{
+	const struct store_tables *t = profile_tables(profile);
+	const struct conservation conservation = conservation_of(t);
+
+	if (report_header_python(t, b))
+		text_put_raw(b, "\n");
+	put_reasons(profile, b);
+	text_put_raw(b, "metrics: ");
+	metric_put_names(series, store_is_timed(&t->recording), b);
+	text_put_raw(b, "\ncpu time: ");
+	conservation_text(&conservation, b);
+	text_put_raw(b, "\n");
+	put_cost(t, b);
+	put_sizes(profile, b);
+	put_missing(t, b);
+}
+
+/* Appends the head of a report. */
+static int put_head(const struct profile *profile, struct buf *b)
+{
+	const struct report_options options = {.utf8 = true, .is_brief = true};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int err = out ? report_header_text(profile, &options, out) : -ENOMEM;
+
+	if (out && fclose(out) && !err)
+		err = -ENOMEM;
+	if (!err)
+		buf_put(b, text, size);
+	free(text);
+	return err;
 }
 
 int report_write_stats_short(struct profile *profile, FILE *out)
 {
-	const struct store_tables *t = profile_tables(profile);
-	const struct report_options options = {.utf8 = true};
-	const struct conservation conservation = conservation_of(t);
 	struct buf b = {0};
 	uint64_t series;
+	unsigned lines;
 	int err = store_reader_series(profile_reader(profile), &series);
 
 	if (err >= 0)
-		err = report_header_text(profile, &options, out);
-	if (err < 0)
+		err = put_head(profile, &b);
+	if (err < 0) {
+		buf_free(&b);
 		return err;
-	put_reasons(profile, &b);
-	text_put_raw(&b, "metrics: ");
-	metric_put_names(series, store_is_timed(&t->recording), &b);
-	text_put_raw(&b, "\ncpu time: ");
-	conservation_text(&conservation, &b);
-	text_put_raw(&b, "\n");
-	put_cost(t, &b);
-	put_sizes(profile, &b);
-	put_missing(t, &b);
-	put_troubles(t, &b);
+	}
+	put_figures(profile, series, &b);
+	text_wrap(&b, COLUMNS);
+	lines = lines_of(&b) + LEAST_TROUBLE < LINES ? LINES - lines_of(&b) : LEAST_TROUBLE;
+	put_troubles(profile_tables(profile), lines, &b);
 	return text_end(&b, out, err);
 }
