@@ -73,7 +73,7 @@ static const struct argp_option input_sources_options[] = {
 	{"host", INPUT_HOST, "NAME", ARGP_HELP_RARE,
 	 "In a server's database, only this host (* and ? match any letters); may be repeated", 1},
 	{"credentials", INPUT_CREDENTIALS, "FILE", ARGP_HELP_RARE,
-	 "For a server's database: a file with user, password and certificate authority, as for "
+	 "For a server's database: a file with user, password, token, certificates and the like, as for "
 	 "stackctl push",
 	 1},
 	{"since", INPUT_SINCE, "TIME", ARGP_HELP_RARE,
@@ -92,7 +92,7 @@ static const struct argp_option input_options[] = {
 	{"host", INPUT_HOST, "NAME", ARGP_HELP_RARE,
 	 "In a server's database, only this host (* and ? match any letters); may be repeated", 1},
 	{"credentials", INPUT_CREDENTIALS, "FILE", ARGP_HELP_RARE,
-	 "For a server's database: a file with user, password and certificate authority, as for "
+	 "For a server's database: a file with user, password, token, certificates and the like, as for "
 	 "stackctl push",
 	 1},
 	{"recording", INPUT_RECORDING, "ID[..ID]", 0,

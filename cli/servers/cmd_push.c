@@ -42,7 +42,7 @@ struct cmd_push {
 	struct push_server *server; /* NULL: it is ClickHouse */
 	bool is_following;
 	uint64_t every_ns;
-	struct credentials credentials;
+	struct login login;
 	struct clickhouse *clickhouse;
 	struct push *push; /* NULL: the server has not been reached yet */
 	uint64_t there;	   /* number of recordings that the server had already */
@@ -227,9 +227,7 @@ static int follow(struct cmd_push *args)
 static int open_fleet(struct cmd_push *args)
 {
 	struct clickhouse_options options = {.url = args->url,
-					     .user = args->credentials.user,
-					     .password = args->credentials.password,
-					     .authority = args->credentials.authority,
+					     .login = &args->login,
 					     .timeout_s = args->server_options.timeout_s};
 	char *error = NULL;
 	int err = clickhouse_new(&options, &args->clickhouse, &error);
@@ -245,10 +243,10 @@ static int run(struct cmd_push *args)
 	const bool is_server = server_is_url(args->url);
 	int status = credentials_read(args->credentials_file,
 				      is_server ? CREDENTIALS_PUSH : CREDENTIALS_CLICKHOUSE,
-				      &args->credentials);
+				      &args->login);
 
 	if (status == CMD_DONE)
-		status = is_server ? push_server_open(args->url, &args->credentials,
+		status = is_server ? push_server_open(args->url, &args->login,
 						      &args->server_options, &args->server)
 				   : open_fleet(args);
 	if (status != CMD_DONE)
@@ -273,9 +271,10 @@ int cmd_push(int argc, char **argv)
 	static const struct argp_option options[] = {
 		{NULL, 0, NULL, 0, "How to send:", 3},
 		{"credentials", PUSH_CREDENTIALS, "FILE", 0,
-		 "Read user, password and certificate authority from lines 'user = NAME', "
-		 "'password = SECRET', 'ca = FILE' of this file (default: the environment's "
-		 "CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, for other servers STACKD_PUSH_USER and "
+		 "Log in as lines of this file say: 'user = NAME', 'password = SECRET', 'token = "
+		 "SECRET', 'token_file = FILE', 'certificate = FILE', 'key = FILE', 'ca = FILE', "
+		 "'org = NAME', 'header = NAME: VALUE' (default: the environment's CLICKHOUSE_USER "
+		 "and CLICKHOUSE_PASSWORD, for other servers STACKD_PUSH_USER and "
 		 "STACKD_PUSH_PASSWORD)",
 		 3},
 		{"follow", PUSH_FOLLOW, 0, 0,
@@ -317,6 +316,6 @@ int cmd_push(int argc, char **argv)
 	push_free(args.push);
 	unsent_free(&args.waiting);
 	clickhouse_free(args.clickhouse);
-	credentials_free(&args.credentials);
+	login_fini(&args.login);
 	return status;
 }

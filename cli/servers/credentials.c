@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads names and passwords; see credentials.h. */
+/* Reads how to log in at a server; see credentials.h. */
 #include "cli/servers/credentials.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 static int copy(const char *text, char **ret_copy)
 {
-	free(*ret_copy);
+	login_forget(*ret_copy);
 	*ret_copy = text ? strdup(text) : NULL;
 	if (text && !*ret_copy) {
 		message("out of memory");
@@ -30,7 +30,7 @@ static const char *variable(const char *prefix, const char *what)
 	return getenv(name);
 }
 
-static int from_environment(struct credentials *c, const char *prefix)
+static int from_environment(struct login *c, const char *prefix)
 {
 	int status = copy(variable(prefix, "USER"), &c->user);
 
@@ -48,26 +48,93 @@ static char *trimmed(char *text)
 	return text;
 }
 
-static int take_line(struct credentials *c, const char *path, unsigned number, char *line)
+/* Returns the member that a key sets; NULL: it sets none. */
+static char **member_of(struct login *c, const char *key)
 {
-	char *key = trimmed(line), *value = strchr(key, '=');
+	const struct {
+		const char *key;
+		char **member;
+	} members[] = {
+		{"user", &c->user},
+		{"password", &c->password},
+		{"ca", &c->authority},
+		{"token", &c->token},
+		{"token_file", &c->token_file},
+		{"certificate", &c->certificate},
+		{"key", &c->key},
+	};
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+		if (strcmp(key, members[i].key) == 0)
+			return members[i].member;
+	return NULL;
+}
+
+static int add_header(struct login *c, const char *path, unsigned number, const char *header)
+{
+	const int err = login_add_header(c, header);
+
+	if (err == -EINVAL)
+		message("%s:%u: a header has the form 'header = NAME: VALUE'", path, number);
+	else if (err < 0)
+		message("out of memory");
+	return err == -EINVAL ? CMD_USAGE : err < 0 ? CMD_FAILED : CMD_DONE;
+}
+
+static int add_tenant(struct login *c, const char *path, unsigned number, const char *name)
+{
+	char *header;
+	int status;
+
+	if (asprintf(&header, "X-Scope-OrgID: %s", name) < 0) {
+		message("out of memory");
+		return CMD_FAILED;
+	}
+	status = add_header(c, path, number, header);
+	free(header);
+	return status;
+}
+
+static int take_line(struct login *c, const char *path, unsigned number, char *line)
+{
+	char *key = trimmed(line), *value = strchr(key, '='), **member;
 
 	if (!*key || *key == '#')
 		return CMD_DONE;
 	if (value)
 		*value++ = '\0';
 	key = trimmed(key);
-	if (value && strcmp(key, "user") == 0)
-		return copy(trimmed(value), &c->user);
-	if (value && strcmp(key, "password") == 0)
-		return copy(trimmed(value), &c->password);
-	if (value && strcmp(key, "ca") == 0)
-		return copy(trimmed(value), &c->authority);
-	message("%s:%u: expected 'user = NAME', 'password = SECRET' or 'ca = FILE'", path, number);
+	member = member_of(c, key);
+	if (value && member)
+		return copy(trimmed(value), member);
+	if (value && strcmp(key, "header") == 0)
+		return add_header(c, path, number, trimmed(value));
+	if (value && strcmp(key, "org") == 0)
+		return add_tenant(c, path, number, trimmed(value));
+	message("%s:%u: expected 'user = NAME', 'password = SECRET', 'token = SECRET', "
+		"'token_file = FILE', 'certificate = FILE', 'key = FILE', 'ca = FILE', "
+		"'org = NAME' or 'header = NAME: VALUE'",
+		path, number);
 	return CMD_USAGE;
 }
 
-static int from_file(struct credentials *c, const char *path, FILE *in)
+/* Checks that the lines do not contradict each other. */
+static int check(const struct login *c, const char *path)
+{
+	const char *wrong = NULL;
+
+	if ((c->user || c->password) && (c->token || c->token_file))
+		wrong = "a user's name and a token exclude each other";
+	else if (c->token && c->token_file)
+		wrong = "token and token_file exclude each other";
+	else if (c->key && !c->certificate)
+		wrong = "a key needs its certificate";
+	if (wrong)
+		message("%s: %s", path, wrong);
+	return wrong ? CMD_USAGE : CMD_DONE;
+}
+
+static int from_file(struct login *c, const char *path, FILE *in)
 {
 	struct stat st;
 	char *line = NULL;
@@ -87,12 +154,12 @@ static int from_file(struct credentials *c, const char *path, FILE *in)
 		message("cannot read %s: %s", path, strerror(errno));
 		status = CMD_USAGE;
 	}
-	return status;
+	return status == CMD_DONE ? check(c, path) : status;
 }
 
-int credentials_read(const char *path, const char *prefix, struct credentials *ret_credentials)
+int credentials_read(const char *path, const char *prefix, struct login *ret_login)
 {
-	struct credentials c = {0};
+	struct login c = {0};
 	FILE *in = path ? fopen(path, "re") : NULL;
 	int status;
 
@@ -107,18 +174,8 @@ int credentials_read(const char *path, const char *prefix, struct credentials *r
 	if (in)
 		fclose(in);
 	if (status == CMD_DONE)
-		*ret_credentials = c;
+		*ret_login = c;
 	else
-		credentials_free(&c);
+		login_fini(&c);
 	return status;
-}
-
-void credentials_free(struct credentials *c)
-{
-	if (c->password)
-		explicit_bzero(c->password, strlen(c->password));
-	free(c->user);
-	free(c->password);
-	free(c->authority);
-	*c = (struct credentials){0};
 }

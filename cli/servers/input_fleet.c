@@ -131,18 +131,16 @@ static int open_query(const struct input *input, struct clickhouse *c,
 int input_fleet_open(const struct input *input, struct store_reader **ret_reader)
 {
 	struct clickhouse_options options = {.url = input->path};
-	struct credentials credentials = {0};
+	struct login login = {0};
 	struct clickhouse *c = NULL;
 	char *error = NULL;
 	int status = check(input), err;
 
 	if (status == CMD_DONE)
-		status = credentials_read(input->credentials, CREDENTIALS_CLICKHOUSE, &credentials);
+		status = credentials_read(input->credentials, CREDENTIALS_CLICKHOUSE, &login);
 	if (status != CMD_DONE)
 		return status;
-	options.user = credentials.user;
-	options.password = credentials.password;
-	options.authority = credentials.authority;
+	options.login = &login;
 	err = clickhouse_new(&options, &c, &error);
 	if (err < 0) {
 		message("%s", error ? error : strerror(-err));
@@ -152,6 +150,6 @@ int input_fleet_open(const struct input *input, struct store_reader **ret_reader
 	}
 	free(error);
 	clickhouse_free(c);
-	credentials_free(&credentials);
+	login_fini(&login);
 	return status;
 }

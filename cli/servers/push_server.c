@@ -74,14 +74,11 @@ int push_status_of(int err)
 	}
 }
 
-int push_server_open(const char *url, const struct credentials *credentials,
+int push_server_open(const char *url, const struct login *login,
 		     const struct push_server_options *options, struct push_server **ret_push)
 {
-	const struct server_options server_options = {.url = url,
-						      .user = credentials->user,
-						      .password = credentials->password,
-						      .authority = credentials->authority,
-						      .timeout_s = options->timeout_s};
+	const struct server_options server_options = {
+		.url = url, .login = login, .timeout_s = options->timeout_s};
 	struct push_server *p = calloc(1, sizeof(*p));
 	char *error = NULL;
 	int err = p ? server_new(&server_options, &p->server, &error) : -ENOMEM;

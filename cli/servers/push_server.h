@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-#include "cli/servers/credentials.h"
 #include "cli/input.h"
+#include "http/login.h"
 #include "push/server.h"
 #include "push/push_store.h"
 
@@ -30,7 +30,7 @@ bool push_has_ended(const struct store_recording *recording);
 
 /* Opens a server and its file of sent recordings; `options` must outlive the result. Returns a
  * cmd_status; a message has been printed if it is not CMD_DONE. */
-int push_server_open(const char *url, const struct credentials *credentials,
+int push_server_open(const char *url, const struct login *login,
 		     const struct push_server_options *options, struct push_server **ret_push);
 void push_server_free(struct push_server *push); /* NULL is fine */
 

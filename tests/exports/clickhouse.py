@@ -191,15 +191,19 @@ class Relay(socketserver.ThreadingTCPServer):
 
 
 class TlsRelay(Relay):
-    """One that speaks TLS to stackctl, and says that it is 127.0.0.1, as signed by itself."""
+    """One that speaks TLS to stackctl, and says that it is 127.0.0.1, as signed by itself. It lets only those in who show
+    the certificate `of_clients`, if there is one."""
 
-    def __init__(self, port, folder):
+    def __init__(self, port, folder, of_clients=None):
         self.certificate = os.path.join(folder, "certificate.pem")
-        key = os.path.join(folder, "key.pem")
+        self.key = key = os.path.join(folder, "key.pem")
         run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=fleet",
             "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", self.certificate)
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(self.certificate, key)
+        if of_clients:
+            self.context.verify_mode = ssl.CERT_REQUIRED
+            self.context.load_verify_locations(of_clients)
         super().__init__(port)
 
     def get_request(self):

@@ -114,6 +114,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if server.password is not None:
                 wanted = "Basic " + base64.b64encode(("pusher:" + server.password).encode()).decode()
                 demand(self.headers.get("Authorization") == wanted, "who are you?", 401)
+            for name, value in server.headers_wanted.items():
+                demand(self.headers.get(name) == value, "what is %s?" % self.headers.get(name), 401)
             demand(length <= server.most_bytes, "request body too large", 413)
             encoding = self.headers.get("Content-Encoding")
             demand(encoding in (None, "gzip"), "unsupported encoding", 415)
@@ -153,6 +155,7 @@ class Receiver(http.server.ThreadingHTTPServer):
         self.password, self.most_bytes, self.most_samples = password, most_bytes, most_samples
         self.faults, self.retry_after, self.number = {}, {}, 0
         self.never, self.never_status = None, 422  # a pattern of types
+        self.headers_wanted = {}
         self.bodies = None  # a list: of all that is taken
         self.release = threading.Event()
         self.sums, self.refused, self.names, self.success = Sums(), [], set(), b""

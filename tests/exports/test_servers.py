@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from clickhouse import TlsRelay, free_port
-from common import PATIENCE, STACKCTL, STORES, check, compare, export, exports, is_even, need, report
+from common import PATIENCE, STACKCTL, STORES, check, compare, export, exports, is_even, need, report, run
 from servers import MOST_SAMPLES, Counter, Otlp, Parca, Pyroscope, PyroscopeOtlp
 
 KINDS = (Pyroscope, Parca, Otlp)
@@ -320,6 +320,55 @@ def test_servers_tls():
         check(receiver.number == 0, "it was asked")
         push(url % "127.0.0.1", store, "--credentials", file, says="recordings sent: 1")
         same(receiver, folded(store), "TLS, " + scheme)
+
+
+def credentials(*lines):
+    """A file with these lines."""
+    path = STORES.path("push-login")
+    with open(path, "w", encoding="ascii", opener=lambda *a: os.open(*a, 0o600)) as file:
+        file.write("\n".join(lines) + "\n")
+    return path
+
+
+@exports
+def test_servers_login():
+    """Tokens, tenants and headers, from the file alone; no message shows a secret, even if the server does."""
+    receiver, store = Pyroscope(), store_of("small")
+    receiver.headers_wanted = {"Authorization": "Bearer secret-1", "X-Scope-OrgID": "team", "X-Key": "secret-key"}
+    tenant, key = "org = team", "header = X-Key: secret-key"
+    push(receiver.url(), store, status=4, says="does not let user '' in")
+    push(receiver.url(), store, "--credentials", credentials("token = secret-0", tenant, key), status=4,
+         says=r"does not let the token in .401: what is Bearer \*{8}\?")
+    token = STORES.path("token")
+    for lines, says in ((("user = x", "token = secret-1"), "exclude each other"), (("key = x",), "needs its certificate"),
+                        (("header = secret",), "login:1: a header has the form"),
+                        (("token = secret-1", "token_file = x"), "exclude each other"), (("tokn = secret",), ":1: expected")):
+        push(receiver.url(), store, "--credentials", credentials(*lines), status=2, says=says)
+    push(receiver.url(), store, "--credentials", credentials("token_file = " + token), status=1, says="no token in " + token)
+    with open(token, "w", encoding="ascii") as file:
+        file.write("secret-1\n")
+    push(receiver.url(), store, "--credentials", credentials("token_file = " + token, tenant, key), says="sent: 1")
+    push(receiver.url(), store_of("small"), "--credentials", credentials("token = secret-1", tenant, key), says="sent: 1")
+    check(sum(receiver.sums.paths.values()) == 200, "%r" % receiver.sums.paths)
+
+
+@exports
+def test_servers_mtls():
+    """A server that wants to see the client's certificate."""
+    need("openssl")
+    certificate, key = STORES.path("client.pem"), STORES.path("client-key.pem")
+    run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=host", "-keyout", key,
+        "-out", certificate)
+    receiver, store = Otlp(), store_of("small")
+    relay = TlsRelay(receiver.server_address[1], STORES.folder, certificate)
+    url, authority = "otlp+https://127.0.0.1:%d" % relay.port, "ca = " + relay.certificate
+    done = subprocess.run([STACKCTL, "push", url, "-i", store, "--credentials", credentials(authority)],
+                          stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    print(done.stderr)  # usually with status 4; 1 if the connection ends before the reason arrives
+    check(done.returncode in (1, 4) and receiver.number == 0, "it was let in", done.stderr)
+    push(url, store, "--credentials", credentials(authority, "certificate = " + certificate, "key = " + key),
+         says="recordings sent: 1")
+    same(receiver, folded(store), "mTLS")
 
 
 @exports

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What the URLs of servers have in common (http/endpoint.h). */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -38,9 +40,10 @@ static void test_parts(void **state)
 		struct endpoint e = {0};
 		char *rest;
 
-		assert_int_equal(endpoint_init(&e, cases[i].given, NULL, NULL), 0);
+		assert_int_equal(endpoint_init(&e, &(struct login){.user = (char *)cases[i].given}),
+				 0);
 		assert_null(endpoint_parse(&e, cases[i].text, "80", "PASSWORD", &rest));
-		assert_text(e.user, cases[i].user);
+		assert_text(e.login.user, cases[i].user);
 		assert_string_equal(e.host, cases[i].host);
 		assert_string_equal(e.port, cases[i].port);
 		assert_string_equal(rest, cases[i].rest);
@@ -72,7 +75,7 @@ static void test_refused(void **state)
 		const char *why;
 		char *rest;
 
-		assert_int_equal(endpoint_init(&e, NULL, NULL, NULL), 0);
+		assert_int_equal(endpoint_init(&e, NULL), 0);
 		why = endpoint_parse(&e, cases[i].text, "80", "PASSWORD", &rest);
 		assert_non_null(why);
 		assert_non_null(strstr(why, cases[i].why));
@@ -85,27 +88,80 @@ static void test_refused(void **state)
 /* A password without a user is anybody's; a request without a password has no user to make up. */
 static void test_signed(void **state)
 {
+	const struct login login = {.password = (char *)"secret", .authority = (char *)"ca.pem"};
 	struct http_request request = {0};
 	struct endpoint e = {0};
 
 	(void)state;
-	assert_int_equal(endpoint_init(&e, NULL, "secret", "ca.pem"), 0);
+	assert_int_equal(endpoint_init(&e, &login), 0);
 	endpoint_sign(&e, "default", &request);
 	assert_string_equal(request.user, "default");
-	assert_string_equal(request.password, "secret");
-	assert_string_equal(request.authority, "ca.pem");
+	assert_string_equal(request.login->password, "secret");
+	assert_string_equal(request.login->authority, "ca.pem");
+	assert_string_equal(endpoint_who(&e, "default"), "user 'default'");
 	endpoint_free(&e);
 	endpoint_sign(&e, "default", &request);
 	assert_null(request.user);
-	assert_null(request.password);
+	assert_null(request.login->password);
+}
+
+/* Headers have the form that HTTP demands; a server's answer shows no secret. */
+static void test_login(void **state)
+{
+	static const char *const wrong[] = {"", ":", ": x", "a b: c", "name", "a: b\r\nc: d"};
+	char answer[] = "{\"no\": \"secret, tokenized, Bearer token, value-of-8, team\"}";
+	struct login login = {.password = strdup("secret"), .token = strdup("token")}, other;
+	char *bearer;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(login_add_header(&login, wrong[i]), -EINVAL);
+	assert_int_equal(login_add_header(&login, "X-Key:  value-of-8"), 0);
+	assert_int_equal(login_add_header(&login, "X-Scope-OrgID: team"), 0);
+	assert_int_equal(login_copy(&login, &other), 0);
+	login_fini(&login);
+	assert_int_equal(other.n_headers, 2);
+	assert_string_equal(other.headers[1], "X-Scope-OrgID: team");
+	assert_int_equal(login_bearer(&other, &bearer), 0);
+	assert_string_equal(bearer, "Authorization: Bearer token");
+	login_hide(&other, bearer, answer, strlen(answer));
+	assert_string_equal(answer,
+			    "{\"no\": \"******, *****ized, Bearer *****, **********, team\"}");
+	login_forget(bearer);
+	login_fini(&other);
+	assert_int_equal(login_bearer(&other, &bearer), 0);
+	assert_null(bearer);
+}
+
+/* A token in a file is read each time, since others replace it. */
+static void test_token_file(void **state)
+{
+	char name[] = "/tmp/test_endpoint.XXXXXX", *bearer;
+	const int fd = mkstemp(name);
+	struct login login = {.token_file = name};
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(login_bearer(&login, &bearer), -ENOENT);
+	assert_int_equal(write(fd, "one\n", 4), 4);
+	assert_int_equal(login_bearer(&login, &bearer), 0);
+	assert_string_equal(bearer, "Authorization: Bearer one");
+	login_forget(bearer);
+	assert_int_equal(pwrite(fd, "two \nx", 6, 0), 6);
+	assert_int_equal(login_bearer(&login, &bearer), 0);
+	assert_string_equal(bearer, "Authorization: Bearer two");
+	login_forget(bearer);
+	close(fd);
+	unlink(name);
+	assert_int_equal(login_bearer(&login, &bearer), -ENOENT);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_signed),
+		cmocka_unit_test(test_parts),	   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_signed),	   cmocka_unit_test(test_login),
+		cmocka_unit_test(test_token_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,7 @@ int clickhouse_new(const struct clickhouse_options *options, struct clickhouse *
 	if (!c)
 		return -ENOMEM;
 	c->timeout_s = options->timeout_s;
-	err = endpoint_init(&c->at, options->user, options->password, options->authority);
+	err = endpoint_init(&c->at, options->login);
 	if (err == 0)
 		err = parse_url(c, options->url, ret_error);
 	if (err == 0)
@@ -156,7 +156,7 @@ int clickhouse_new_beside(const struct clickhouse *c, const char *host,
 	other->is_tls = c->is_tls;
 	other->timeout_s = c->timeout_s;
 	other->database = strdup(c->database);
-	err = endpoint_init(&other->at, c->at.user, c->at.password, c->at.authority);
+	err = endpoint_init(&other->at, &c->at.login);
 	other->at.port = strdup(c->at.port);
 	if (asprintf(&other->at.host, is_bare ? "[%s]" : "%s", host) < 0)
 		other->at.host = NULL;
@@ -264,6 +264,12 @@ static int explain_http(struct clickhouse *c, int err)
 				       said);
 	case -EMSGSIZE:
 		return clickhouse_fail(c, err, "the answer is too long");
+	case -EACCES:
+		return clickhouse_fail(
+			c, err,
+			"the server does not take the client's certificate (%s): give the "
+			"right 'certificate' and 'key' in a file for --credentials",
+			said);
 	case -ENOMEM:
 		return clickhouse_fail(c, err, "out of memory");
 	default:
@@ -292,17 +298,17 @@ static int explain_code(struct clickhouse *c, long status, long code, const char
 	case CODE_IP_NOT_ALLOWED:
 	case CODE_AUTHENTICATION_FAILED:
 		return clickhouse_fail(c, -EACCES,
-				       "the server does not let user '%s' in: give the right "
+				       "the server does not let %s in: give the right "
 				       "CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, or a file for "
 				       "--credentials (%s)",
-				       c->at.user ? c->at.user : "default", said);
+				       endpoint_who(&c->at, "default"), said);
 	case CODE_READONLY:
 	case CODE_DATABASE_ACCESS_DENIED:
 	case CODE_NOT_ENOUGH_PRIVILEGES:
 		return clickhouse_fail(c, -EACCES,
-				       "user '%s' may not do that: grant INSERT, SELECT and CREATE "
+				       "%s may not do that: grant INSERT, SELECT and CREATE "
 				       "TABLE in '%s' (%s)",
-				       c->at.user ? c->at.user : "default", c->database, said);
+				       endpoint_who(&c->at, "default"), c->database, said);
 	case CODE_SOCKET_TIMEOUT:
 	case CODE_NETWORK_ERROR:
 	case CODE_ALL_CONNECTION_TRIES_FAILED:
@@ -318,8 +324,8 @@ static int explain_code(struct clickhouse *c, long status, long code, const char
 				       "same again (%s)",
 				       said);
 	if (status == 401 || status == 403)
-		return clickhouse_fail(c, -EACCES, "the server does not let user '%s' in (%s)",
-				       c->at.user ? c->at.user : "default", said);
+		return clickhouse_fail(c, -EACCES, "the server does not let %s in (%s)",
+				       endpoint_who(&c->at, "default"), said);
 	return clickhouse_fail(c, -EPROTO, "the server failed with status %ld: %s", status,
 			       *said ? said : "it does not say why");
 }

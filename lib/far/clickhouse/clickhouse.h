@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "http/login.h"
 
 #define CLICKHOUSE_SCHEME     "clickhouse://"  /* port 8123 */
 #define CLICKHOUSE_SCHEME_TLS "clickhouses://" /* by TLS, port 8443 */
@@ -20,10 +21,9 @@
 struct clickhouse;
 
 struct clickhouse_options {
-	const char *url;	     /* clickhouse://[USER@]HOST[:PORT]/DATABASE[?cluster=NAME] */
-	const char *user, *password; /* NULL: the URL's user, or the server's default one */
-	const char *authority;	     /* file with certificates of authorities; NULL: the system's */
-	unsigned timeout_s;	     /* limit for a time without any data; 0: HTTP_STALLED_S */
+	const char *url;	   /* clickhouse://[USER@]HOST[:PORT]/DATABASE[?cluster=NAME] */
+	const struct login *login; /* NULL: the URL's user, or none */
+	unsigned timeout_s;	   /* limit for a time without any data; 0: HTTP_STALLED_S */
 };
 
 /* Returns whether a name has the form of such a database's URL, whether or not the URL is valid. */

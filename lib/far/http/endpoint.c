@@ -3,30 +3,20 @@
 #include "http/endpoint.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int endpoint_init(struct endpoint *e, const char *user, const char *password, const char *authority)
+int endpoint_init(struct endpoint *e, const struct login *login)
 {
-	e->user = user ? strdup(user) : NULL;
-	e->password = password ? strdup(password) : NULL;
-	e->authority = authority ? strdup(authority) : NULL;
-	return (user && !e->user) || (password && !e->password) || (authority && !e->authority)
-		       ? -ENOMEM
-		       : 0;
+	return login ? login_copy(login, &e->login) : 0;
 }
 
 void endpoint_free(struct endpoint *e)
 {
 	free(e->host);
 	free(e->port);
-	free(e->user);
-	if (e->password)
-		explicit_bzero(e->password, strlen(e->password));
-	free(e->password);
-	free(e->authority);
+	login_fini(&e->login);
 	*e = (struct endpoint){0};
 }
 
@@ -78,8 +68,8 @@ static const char *parse_user(struct endpoint *e, char *text, const char *port,
 			 variable);
 		return why;
 	}
-	if (!e->user)
-		e->user = strdup(text);
+	if (!e->login.user)
+		e->login.user = strdup(text);
 	return parse_host(e, at + 1, port);
 }
 
@@ -98,7 +88,16 @@ const char *endpoint_parse(struct endpoint *e, const char *text, const char *por
 
 void endpoint_sign(const struct endpoint *e, const char *anybody, struct http_request *r)
 {
-	r->user = e->user || !e->password ? e->user : anybody;
-	r->password = e->password;
-	r->authority = e->authority;
+	r->login = &e->login;
+	r->user = e->login.user || !e->login.password ? e->login.user : anybody;
+}
+
+const char *endpoint_who(const struct endpoint *e, const char *anybody)
+{
+	static __thread char who[160];
+
+	if (e->login.token || e->login.token_file)
+		return "the token";
+	snprintf(who, sizeof(who), "user '%s'", e->login.user ? e->login.user : anybody);
+	return who;
 }

@@ -6,7 +6,7 @@
  *   [USER@]HOST[:PORT][/REST]
  *
  * A password is never a part of the URL, since everybody on a machine can see the arguments of its
- * processes.
+ * processes. It is a part of the login, as are tokens and certificates.
  */
 #ifndef HTTP_ENDPOINT_H
 #define HTTP_ENDPOINT_H
@@ -16,15 +16,18 @@
 #include "http/http.h"
 
 struct endpoint {
-	char *host, *port;		   /* host: with the brackets of an IPv6 address */
-	char *user, *password, *authority; /* as in struct http_request */
+	char *host, *port; /* host: with the brackets of an IPv6 address */
+	struct login login;
 };
 
-/* Copies user, password and certificate authority, each of which may be NULL. Returns 0 or -ENOMEM;
- * the caller frees the endpoint in any case. */
-int endpoint_init(struct endpoint *endpoint, const char *user, const char *password,
-		  const char *authority);
-void endpoint_free(struct endpoint *endpoint); /* frees what it owns; overwrites the password */
+/* Copies the login; NULL: none. Returns 0 or -ENOMEM; the caller frees the endpoint in any case. */
+int endpoint_init(struct endpoint *endpoint, const struct login *login);
+void endpoint_free(struct endpoint *endpoint); /* frees what it owns; overwrites secrets */
+
+/* Returns how messages name the one whom a server does not let in: "user 'ann'", or "the token".
+ * `anybody` is the user's name if the endpoint has none. The result lives until the next call in
+ * this thread. */
+const char *endpoint_who(const struct endpoint *endpoint, const char *anybody);
 
 /* Parses the part of a URL after its scheme. The URL's user is used only if endpoint_init() got
  * none; `port` is the default port. A password in the URL is refused, with a message that names
@@ -38,8 +41,7 @@ const char *endpoint_parse(struct endpoint *endpoint, const char *text, const ch
 /* Returns whether a text has only letters, digits and characters of `also`. */
 bool endpoint_has_only(const char *text, const char *also);
 
-/* Sets user, password and certificate authority of a request. `anybody` is the user's name if the
- * endpoint has only a password. */
+/* Sets the login of a request. `anybody` is the user's name if the endpoint has only a password. */
 void endpoint_sign(const struct endpoint *endpoint, const char *anybody,
 		   struct http_request *request);
 

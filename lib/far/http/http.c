@@ -123,8 +123,24 @@ static size_t take(char *bytes, size_t size, size_t n, void *arg)
 	return http->answer->failed ? 0 : len;
 }
 
+/* Returns whether the server has ended TLS by an alert about the client's certificate. With TLS 1.3
+ * it does so after the handshake, so libcurl reports that data could not be received. */
+static bool is_certificate_alert(const struct http *http)
+{
+	static const char *const alerts[] = {"certificate required", "Certificate is required",
+					     "alert unknown ca",     "alert bad certificate",
+					     "Unknown CA",	     "Certificate is bad"};
+
+	for (size_t i = 0; i < sizeof(alerts) / sizeof(*alerts); i++)
+		if (strstr(http->error, alerts[i]))
+			return true;
+	return false;
+}
+
 static int error_of(const struct http *http, CURLcode code)
 {
+	if (is_certificate_alert(http))
+		return -EACCES;
 	switch (code) {
 	case CURLE_COULDNT_RESOLVE_HOST:
 	case CURLE_COULDNT_RESOLVE_PROXY:
@@ -147,8 +163,30 @@ static int error_of(const struct http *http, CURLcode code)
 	}
 }
 
+static void set_login(struct http *http, const struct http_request *r)
+{
+	const struct login *login = r->login;
+	CURL *curl = http->curl;
+
+	if (login->authority)
+		http->curl_easy_setopt(curl, CURLOPT_CAINFO, login->authority);
+	if (login->certificate)
+		http->curl_easy_setopt(curl, CURLOPT_SSLCERT, login->certificate);
+	if (login->key) {
+		http->curl_easy_setopt(curl, CURLOPT_SSLKEY, login->key);
+		/* Otherwise a key with a passphrase would be asked for on the terminal. */
+		http->curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "");
+	}
+	if (r->user) {
+		http->curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+		http->curl_easy_setopt(curl, CURLOPT_USERNAME, r->user);
+		http->curl_easy_setopt(curl, CURLOPT_PASSWORD,
+				       login->password ? login->password : "");
+	}
+}
+
 /* Sets the options that all requests have. Only HTTP and HTTPS are allowed, and redirections are
- * not followed. */
+ * not followed, so that no other host gets the login. */
 static void set_up(struct http *http, const struct http_request *r)
 {
 	CURL *curl = http->curl;
@@ -165,13 +203,8 @@ static void set_up(struct http *http, const struct http_request *r)
 			       (long)(r->stalled_s ? r->stalled_s : HTTP_STALLED_S));
 	http->curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
 	http->curl_easy_setopt(curl, CURLOPT_WRITEDATA, http);
-	if (r->authority)
-		http->curl_easy_setopt(curl, CURLOPT_CAINFO, r->authority);
-	if (r->user) {
-		http->curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
-		http->curl_easy_setopt(curl, CURLOPT_USERNAME, r->user);
-		http->curl_easy_setopt(curl, CURLOPT_PASSWORD, r->password ? r->password : "");
-	}
+	if (r->login)
+		set_login(http, r);
 }
 
 /* Makes the body of the request a form with one file, r->content. NULL: memory is short. */
@@ -201,8 +234,20 @@ static bool add_header(struct http *http, struct curl_slist **headers, const cha
 	return more;
 }
 
+/* Adds the headers of a login: its token, and those of the user's choice. */
+static bool add_login(struct http *http, const struct login *login, const char *bearer,
+		      struct curl_slist **headers)
+{
+	bool has_all = !bearer || add_header(http, headers, bearer);
+
+	for (size_t i = 0; has_all && i < login->n_headers; i++)
+		has_all = add_header(http, headers, login->headers[i]);
+	return has_all;
+}
+
 /* Makes the list of a request's headers. NULL: memory is short. */
-static struct curl_slist *make_headers(struct http *http, const struct http_request *r)
+static struct curl_slist *make_headers(struct http *http, const struct http_request *r,
+				       const char *bearer)
 {
 	struct curl_slist *headers = NULL;
 	char line[128];
@@ -215,23 +260,27 @@ static struct curl_slist *make_headers(struct http *http, const struct http_requ
 		has_all = has_all && add_header(http, &headers, line);
 	if (r->is_gzip)
 		has_all = has_all && add_header(http, &headers, "Content-Encoding: gzip");
+	if (r->login)
+		has_all = has_all && add_login(http, r->login, bearer, &headers);
 	if (has_all)
 		return headers;
 	http->curl_slist_free_all(headers);
 	return NULL;
 }
 
-int http_post(struct http *http, const struct http_request *r, long *ret_status,
-	      struct buf *ret_answer)
+/* Overwrites the headers that may have secrets. */
+static void forget(struct curl_slist *headers)
 {
-	struct curl_slist *headers = make_headers(http, r);
+	for (; headers; headers = headers->next)
+		explicit_bzero(headers->data, strlen(headers->data));
+}
+
+/* Makes the request for which all options but those of the body are set. */
+static CURLcode perform(struct http *http, const struct http_request *r, struct curl_slist *headers)
+{
 	curl_mime *form = NULL;
 	CURLcode code = CURLE_OUT_OF_MEMORY;
 
-	set_up(http, r);
-	http->error[0] = '\0';
-	http->retry_after = 0;
-	http->answer = ret_answer;
 	http->curl_easy_setopt(http->curl, CURLOPT_HTTPHEADER, headers);
 	if (r->part) {
 		form = set_form(http, r);
@@ -242,13 +291,42 @@ int http_post(struct http *http, const struct http_request *r, long *ret_status,
 	}
 	if (headers && (form || !r->part))
 		code = http->curl_easy_perform(http->curl);
+	http->curl_mime_free(form);
+	return code;
+}
+
+int http_post(struct http *http, const struct http_request *r, long *ret_status,
+	      struct buf *ret_answer)
+{
+	char *bearer = NULL;
+	int err = r->login ? login_bearer(r->login, &bearer) : 0;
+	struct curl_slist *headers;
+	CURLcode code;
+
+	http->error[0] = '\0';
+	http->retry_after = 0;
+	http->answer = ret_answer;
+	if (err == -ENOENT) {
+		snprintf(http->error, sizeof(http->error), "there is no token in %s",
+			 r->login->token_file);
+		return -EPROTO;
+	}
+	if (err < 0)
+		return err;
+	headers = make_headers(http, r, bearer);
+	set_up(http, r);
+	code = perform(http, r, headers);
 	if (code == CURLE_OK) {
 		http->curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, ret_status);
 		http->curl_easy_getinfo(http->curl, CURLINFO_RETRY_AFTER, &http->retry_after);
 	} else if (!http->error[0]) {
 		snprintf(http->error, sizeof(http->error), "%s", http->curl_easy_strerror(code));
 	}
-	http->curl_mime_free(form);
+	/* A proxy may repeat in its answer what it refuses. */
+	if (r->login && ret_answer->len)
+		login_hide(r->login, bearer, (char *)ret_answer->data, ret_answer->len);
+	login_forget(bearer);
+	forget(headers);
 	http->curl_slist_free_all(headers);
 	return code == CURLE_OK ? 0 : error_of(http, code);
 }

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "http/login.h"
 
 #define HTTP_CONNECT_S	10L	     /* limit for making a connection, in seconds */
 #define HTTP_STALLED_S	60u	     /* limit for a time without any data, in seconds */
@@ -28,10 +29,10 @@ struct http;
 
 struct http_request {
 	const char *url;
-	const char *user, *password; /* NULL: none */
-	const char *authority;	     /* file with certificates of authorities; NULL: the system's */
-	unsigned stalled_s;	     /* limit for a time without any data; 0: HTTP_STALLED_S */
-	const void *body;	     /* the body; NULL: a form with `part` */
+	const struct login *login; /* NULL: none */
+	const char *user;	   /* the name that is used with the login's password; NULL: none */
+	unsigned stalled_s;	   /* limit for a time without any data; 0: HTTP_STALLED_S */
+	const void *body;	   /* the body; NULL: a form with `part` */
 	size_t len;
 	const char *content_type; /* type of the body; NULL: libcurl's default */
 	bool is_gzip;		  /* the body is compressed; a header says so */
@@ -45,8 +46,10 @@ void http_free(struct http *http); /* NULL is fine */
 
 /* Sends a request (POST), waits for the answer and appends it to *ret_answer. Returns 0, with the
  * HTTP status in *ret_status; -EHOSTUNREACH: there is no such host; -ECONNREFUSED: nothing listens
- * there; -ETIMEDOUT; -ECONNRESET: the connection ended before the answer did; -EMSGSIZE: the answer
- * was too long; -ENOMEM; -EPROTO: another failure. http_error() returns libcurl's message. */
+ * there; -EACCES: the server wants another certificate of the client; -ETIMEDOUT; -ECONNRESET: the
+ * connection ended before the answer did; -EMSGSIZE: the answer was too long; -ENOMEM; -EPROTO:
+ * another failure, as that the login's token cannot be read. http_error() returns libcurl's
+ * message, or one of this. */
 int http_post(struct http *http, const struct http_request *request, long *ret_status,
 	      struct buf *ret_answer);
 

@@ -113,7 +113,7 @@ int server_new(const struct server_options *options, struct server **ret_server,
 	if (!s)
 		return -ENOMEM;
 	s->timeout_s = options->timeout_s;
-	err = endpoint_init(&s->at, options->user, options->password, options->authority);
+	err = endpoint_init(&s->at, options->login);
 	if (err == 0)
 		err = parse_url(s, options->url, ret_error);
 	if (err == 0)
@@ -206,6 +206,12 @@ static int explain_http(struct server *s, int err)
 	case -ECONNRESET:
 		return fail(s, err, "the connection broke off, %u times in a row: %s", SERVER_TRIES,
 			    said);
+	case -EACCES:
+		return fail(
+			s, err,
+			"the server does not take the client's certificate (%s): give the right "
+			"'certificate' and 'key' in a file for --credentials",
+			said);
 	case -ENOMEM:
 		return fail(s, err, "out of memory");
 	default:
@@ -221,10 +227,10 @@ static int explain_status(struct server *s, long status, const char *said)
 		said = "it does not say why";
 	if (status == 401 || status == 403)
 		return fail(s, -EACCES,
-			    "the server does not let user '%s' in (%ld: %s): give the right "
+			    "the server does not let %s in (%ld: %s): give the right "
 			    "STACKD_PUSH_USER and STACKD_PUSH_PASSWORD, or a file for "
 			    "--credentials",
-			    s->at.user ? s->at.user : "", status, said);
+			    endpoint_who(&s->at, ""), status, said);
 	if (status == 404 || status == 405)
 		return fail(s, -ENOENT,
 			    "the server takes nothing at %s (%ld: %s): is it %s, and is the path "

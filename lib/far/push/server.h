@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "http/login.h"
 
 #define SERVER_TRIES	 5u  /* attempts to send a request */
 #define SERVER_LONGEST_S 60u /* the longest pause that a server may ask for */
@@ -33,10 +34,9 @@ enum server_kind { SERVER_PYROSCOPE, SERVER_PARCA, SERVER_OTLP };
 struct server;
 
 struct server_options {
-	const char *url;	     /* SCHEME://[USER@]HOST[:PORT][/PATH] */
-	const char *user, *password; /* NULL: the URL's user, or none */
-	const char *authority;	     /* file with certificates of authorities; NULL: the system's */
-	unsigned timeout_s;	     /* limit for a time without any data; 0: HTTP_STALLED_S */
+	const char *url;	   /* SCHEME://[USER@]HOST[:PORT][/PATH] */
+	const struct login *login; /* NULL: the URL's user, or none */
+	unsigned timeout_s;	   /* limit for a time without any data; 0: HTTP_STALLED_S */
 };
 
 /* Returns whether a name has the scheme of such a server's URL. */
