@@ -8,10 +8,9 @@ import math
 import os
 import re
 import sys
-import time
 
 import chance
-from harness import (DONE, FAILED, NO_SUPPORT, PATIENCE, SIGINT, STACKCTL, STACKD, USAGE, WORKLOADS, Daemon, Failed,
+from harness import (DONE, FAILED, NO_SUPPORT, SIGINT, STACKCTL, STACKD, USAGE, WORKLOADS, Daemon,
                      Recording, background, check, check_fault, live, record, record_attached, run, scratch)
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "exports"))
@@ -277,29 +276,15 @@ def test_fold_events():
         check(sizes and sizes[0] > 0.7 * ended, "the groups' turns make groups of passes", sizes)
 
 
-def wait_turns(store):
-    """Waits until, of 20 passes, most were in one turn: how long that takes the machine decides."""
-    recent = collections.deque(maxlen=21)  # (passes, passes in one turn) at the last commits
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        counters = Recording(store).stats()["counters"]
-        now = counters["event_passes"] + counters["event_passes_cut"], counters["event_passes"]
-        recent.append(now)
-        if any(now[0] - passes >= 20 and now[1] - whole > 10 for passes, whole in recent) and now[1] > 20:
-            return
-        time.sleep(1)
-    raise Failed("passes are not in one turn: %s" % recent)
-
-
 @live(long=True)
 def test_fold_long_turns():
-    """Passes as long as a turn: turns become longer, until most passes are in one."""
+    """Passes that are all longer than the first turns, of 0.2 s: turns become longer, so that passes are in one. How
+    many are, and how soon, the machine decides: turns are of time, and passes of CPU time."""
     with scratch() as folder:
         store = folder + "/s.db"
-        with background(PROGRAM, 100000, 250000) as process, \
+        with background(PROGRAM, 100000, 300000) as process, \
                 Daemon(store, "-F", 97, *EVENTS, "--pid", process.pid) as daemon:
-            daemon.wait_samples(0)
-            wait_turns(store)
+            daemon.wait_counter("event_passes", 21)
             result = daemon.finish(SIGINT)
         check(result.status == DONE, "status %d" % result.status, result.err)
         check_events(store)
