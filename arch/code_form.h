@@ -41,6 +41,10 @@ bool code_form_is_return(const uint8_t *code);
 /* Returns whether a return can be among the bytes of code. */
 bool code_form_may_have_return(const uint8_t *code, size_t len);
 
+/* Returns whether a return, or a jump out of the code, can be among its bytes right behind an
+ * instruction that releases a frame or restores a register. */
+bool code_form_may_release(const uint8_t *code, size_t len);
+
 /* Returns whether code overwrites the return address on top of the stack with a register, so that a
  * return after it jumps to that register's value. Reads CODE_FORM_TARGET bytes. */
 bool code_form_stores_target(const uint8_t *code);

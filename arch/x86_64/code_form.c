@@ -4,13 +4,15 @@
 
 #include <string.h>
 
-#define CALL   0xe8
-#define LEA    0x8d
-#define HLT    0xf4
-#define RET    0xc3
-#define RET_N  0xc2
-#define RETF_N 0xca
-#define RETF   0xcb
+#define CALL	 0xe8
+#define LEA	 0x8d
+#define JMP	 0xe9
+#define JMP_NEAR 0xeb
+#define HLT	 0xf4
+#define RET	 0xc3
+#define RET_N	 0xc2
+#define RETF_N	 0xca
+#define RETF	 0xcb
 
 size_t code_form_mark(const uint8_t *code, size_t len)
 {
@@ -39,6 +41,50 @@ bool code_form_is_return(const uint8_t *code)
 bool code_form_may_have_return(const uint8_t *code, size_t len)
 {
 	return memchr(code, RET, len) != NULL;
+}
+
+/* pop %reg; leave; add $N,%rsp (of one byte, or four): the instruction before `at` */
+static bool releases_before(const uint8_t *code, const uint8_t *at)
+{
+	size_t before = (size_t)(at - code);
+
+	return (before >= 1 && ((at[-1] & 0xf8) == 0x58 || at[-1] == 0xc9)) ||
+	       (before >= 3 && at[-3] == 0x83 && at[-2] == 0xc4) ||
+	       (before >= 6 && at[-6] == 0x81 && at[-5] == 0xc4);
+}
+
+/* Returns whether the jump at `at` leads out of the code. */
+static bool leads_out(const uint8_t *code, size_t len, const uint8_t *at)
+{
+	size_t bytes = *at == JMP ? CODE_FORM_CALL : 2;
+	int64_t target = at - code + (int64_t)bytes;
+	int32_t distance = (int8_t)at[1];
+
+	if (target > (int64_t)len)
+		return false;
+	if (*at == JMP)
+		memcpy(&distance, at + 1, sizeof(distance));
+	target += distance;
+	return target < 0 || target >= (int64_t)len;
+}
+
+/* Returns whether a byte that is in the code right behind a release begins a return, or a jump out
+ * of the code. */
+static bool may_leave_by(const uint8_t *code, size_t len, uint8_t byte)
+{
+	const uint8_t *at = code, *end = code + len;
+
+	for (; at < end && (at = memchr(at, byte, (size_t)(end - at))); at++)
+		if (releases_before(code, at) &&
+		    (byte == RET || (at + 1 < end && leads_out(code, len, at))))
+			return true;
+	return false;
+}
+
+bool code_form_may_release(const uint8_t *code, size_t len)
+{
+	return may_leave_by(code, len, RET) || may_leave_by(code, len, JMP) ||
+	       may_leave_by(code, len, JMP_NEAR);
 }
 
 /* mov %reg,(%rsp) */

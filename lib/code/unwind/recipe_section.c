@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "cfi/cfi_cies.h"
 #include "cfi/cfi_machine.h"
+#include "unwind/epilogue.h"
 #include "unwind/fixed_rule.h"
 #include "unwind/recipe_analysis.h"
 #include "unwind/recipe_runtime.h"
@@ -423,8 +424,8 @@ static struct compiler *new_compiler(struct recipe_table *table, const struct re
 	return c;
 }
 
-/* Merges the rules of the other sources (a runtime's table, starts of stacks, analysed code, loads
- * of the stack pointer), and cuts the rows into chunks. */
+/* Merges the rules of the other sources (epilogues, a runtime's table, starts of stacks, analysed
+ * code, loads of the stack pointer), and cuts the rows into chunks. */
 static int finish(const struct compiler *c, const struct recipe_others *others,
 		  struct recipe_table *table, struct recipe_rows *rows)
 {
@@ -435,6 +436,8 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 	bool has_rest = others->file && !is_long;
 
 	table->stats.is_partial = is_long;
+	if (!err && others->file)
+		err = epilogue_lay(others->file, table, rows);
 	if (!err && has_rest)
 		err = recipe_runtime_lay(others->file, table, rows);
 	if (!err && others->file)
