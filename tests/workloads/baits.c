@@ -11,6 +11,12 @@
  *   pushes     pushes baits in a loop, and takes them off again
  *   shared     is called, and is entered in the middle by a jump of `enters`, whose frame is
  *              larger: its own return address would be where the bait is
+ *   stored     as shared, but the jump of `points` takes the address from a variable
+ *   counted    as shared, but the jump of `counts` adds a number to the function's address
+ *   resumes    calls its own code, which writes the address of `resumed` over the return address,
+ *              and returns there
+ *   unsaid     releases its frame, which its call frame information does not say; is called by
+ *              `holds`, whose frame is full of baits
  *   hides      is called by `based`, whose frame counts from r12; keeps r12 in a register of
  *              floating point, while r12 leads to the bait
  *
@@ -24,6 +30,13 @@
  * EXPECT: main;steady;exchanges
  * EXPECT: main;steady;pushes
  * EXPECT: main;steady;shared
+ * EXPECT: main;steady;stored
+ * EXPECT: main;steady;points;liar;decoy
+ * EXPECT: main;steady;counted
+ * EXPECT: main;steady;counts;liar;decoy
+ * EXPECT: main;steady;resumes+
+ * EXPECT: main;steady;resumed
+ * EXPECT: main;steady;holds;unsaid;inmost
  * EXPECT: main;steady;based;liar;decoy
  * EXPECT: main;steady;based;hides
  */
@@ -43,7 +56,11 @@ void pushes(const void *bait);
 void shared(void);
 void enters(void (*called)(void));
 void based(void (*called)(void));
-void inner(void), inside(void), beyond(void);
+void stored(void), counted(void);
+void points(void (*called)(void)), counts(void (*called)(void));
+void resumes(void);
+void holds(const void *bait);
+void inner(void), inside(void), beyond(void), inmost(void);
 extern const char bait[] __asm__(".Lbait"), routine[] __asm__("routine");
 uint64_t *steadys_stack __attribute__((visibility("hidden")));
 
@@ -66,10 +83,32 @@ BARE(pushes, "push %rbx\nmov $16, %ebx\n1: push %rdi\nmov $50, %ecx\n2: dec %ecx
 	     "dec %ebx\njnz 1b\nmov $16, %ebx\n1: pop %rax\nmov $50, %ecx\n2: dec %ecx\njnz 2b\n"
 	     "dec %ebx\njnz 1b\npop %rbx\nret");
 
-BARE(shared, "sub $40, %rsp\nxor %edx, %edx\nmov $400, %ecx\n.Lshared: dec %ecx\njnz .Lshared\n"
-	     "test %rdx, %rdx\njnz 1f\nadd $40, %rsp\nret\n1: jmp *%rdx");
-BARE(enters, "push %rbx\ncall liar\nsub $64, %rsp\nlea 1f(%rip), %rdx\nmov $400, %ecx\n"
-	     "jmp .Lshared\n1: add $64, %rsp\npop %rbx\nret");
+#define SHARED(name)                                                                               \
+	BARE(name,                                                                                 \
+	     "sub $40, %rsp\nxor %edx, %edx\nmov $400, %ecx\n.L" #name ": dec %ecx\njnz .L" #name  \
+	     "\ntest %rdx, %rdx\njnz 1f\nadd $40, %rsp\nret\n1: jmp *%rdx")
+#define ENTERS(name, jump)                                                                         \
+	BARE(name,                                                                                 \
+	     "push %rbx\ncall liar\nsub $64, %rsp\nlea 1f(%rip), %rdx\nmov $400, %ecx\n" jump      \
+	     "\n1: add $64, %rsp\npop %rbx\nret")
+
+SHARED(shared);
+ENTERS(enters, "jmp .Lshared");
+SHARED(stored);
+ENTERS(points, "mov address(%rip), %rax\njmp *%rax");
+SHARED(counted);
+ENTERS(counts, "lea counted(%rip), %rax\nadd $11, %rax\njmp *%rax");
+__asm__(".pushsection .data.rel\n.balign 8\naddress: .quad .Lstored\n.popsection\n");
+
+BARE(resumed, "sub $16, %rsp\ncall *%rdi\n.Lresumed: add $16, %rsp\nret");
+BARE(resumes, "sub $16, %rsp\nlea .Lresumed(%rip), %rax\ncall 2f\n1: pause\njmp 1b\n"
+	      "2: mov %rax, (%rsp)\n" SPINS "nop\nret");
+
+BARE(unsaid, ".cfi_startproc\npush %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx, -16\n"
+	     "sub $48, %rsp\n.cfi_def_cfa_offset 64\ncall inmost\nadd $48, %rsp\n" SPINS
+	     "pop %rbx\nret\n.cfi_endproc");
+BARE(holds, "push %rdi\npush %rdi\npush %rdi\npush %rdi\npush %rdi\npush %rdi\npush %rdi\n"
+	    "call unsaid\nadd $56, %rsp\nret");
 
 BARE(hides, "movq %r12, %xmm7\nmov %rdx, %r12\n" SPINS "movq %xmm7, %r12\nret");
 BARE(based, "push %r12\nmov %rsp, %r12\nsub $64, %rsp\nand $-64, %rsp\ncall liar\n"
@@ -95,6 +134,11 @@ CALLEE void beyond(void)
 	SPIN(25 * SHORT);
 }
 
+CALLEE void inmost(void)
+{
+	SPIN(SHORT);
+}
+
 #define WORDS 4096 /* of a stack; a signal's frame fits below the last ones */
 #define TOP   512
 
@@ -113,6 +157,12 @@ static CALLEE void steady(void)
 		pushes(bait);
 		shared();
 		enters(decoy);
+		stored();
+		points(decoy);
+		counted();
+		counts(decoy);
+		resumes();
+		holds(bait);
 		based(decoy);
 		KEEP;
 	}

@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-#define IN_BOTH (FRAME_BOTTOM | FRAME_SP_LOADED) /* a join keeps these if both states have them */
+#define IN_BOTH                                                                                    \
+	(FRAME_BOTTOM | FRAME_SP_LOADED |                                                          \
+	 FRAME_HAS_TARGET) /* a join keeps these if both states have them */
 
 void frame_state_init(struct frame_state *ret_state)
 {
@@ -104,6 +106,8 @@ static void store(struct frame_state *s, unsigned reg, struct frame_value slot)
 
 	if (slot.origin == FRAME_UNKNOWN)
 		return;
+	if (slot.origin == FRAME_CFA && slot.offset == ARCH_RETURN_SLOT)
+		s->changed |= FRAME_HAS_TARGET;
 	if (held >= 0)
 		forget_held(s, held);
 	if (reg < INSN_NO_REG && slot.origin == FRAME_ALIGNED && s->reg[reg].origin == FRAME_CFA)
@@ -533,6 +537,8 @@ bool frame_state_rule(const struct frame_state *s, struct stackd_rule *ret_rule,
 		return true;
 	}
 	*ret_why = ANALYSIS_ABSTAINED_CFA;
+	if (frame_state_has_target(s))
+		return false;
 	if (!set_cfa(s, ret_rule))
 		return false;
 	*ret_why = ANALYSIS_ABSTAINED_SAVED;

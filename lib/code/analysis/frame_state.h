@@ -59,6 +59,10 @@ struct frame_state {
  * from there. */
 #define FRAME_SP_SHARED (1u << 12)
 
+/* A register was written over the return address. The next return is a jump to its value, as in
+ * retpolines, and the caller is not known. */
+#define FRAME_HAS_TARGET (1u << 13)
+
 /* The state at a function's first instruction: CFA = the stack pointer + 8. */
 void frame_state_init(struct frame_state *ret_state);
 
@@ -92,6 +96,12 @@ bool frame_state_join(struct frame_state *into, const struct frame_state *other)
 /* Returns whether the stack pointer is where it was at the function's first instruction, as it must
  * be at a return. */
 bool frame_state_is_at_return(const struct frame_state *s);
+
+/* Returns whether another address was written over the return address. */
+static inline bool frame_state_has_target(const struct frame_state *s)
+{
+	return s->changed & FRAME_HAS_TARGET;
+}
 
 /* Returns whether the stack pointer is above the return address that a call has pushed. */
 static inline bool frame_state_is_above_return(const struct frame_state *s)

@@ -174,8 +174,11 @@ void jump_hints_apply(struct jump_hints *h, const struct insn *i)
 	move_number(&h->compared_in, i);
 	move_number(&h->bounded_in, i);
 	h->bound_age++;
-	if (i->op == INSN_COPY && !i->disp && i->src < INSN_REG_COUNT)
+	if (i->op == INSN_COPY && i->src < INSN_REG_COUNT &&
+	    (!i->disp || h->reg[i->src].kind == HINT_ADDRESS)) {
 		hint = h->reg[i->src];
+		hint.address += (uint64_t)(int64_t)i->disp;
+	}
 	forget(h, written_by(i));
 	if (hint.kind == HINT_NONE || i->dst >= INSN_REG_COUNT)
 		return;

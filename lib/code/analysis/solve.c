@@ -300,6 +300,8 @@ static int note_lost(struct solver *s, const struct work_item *w)
 	lost.state = states_number(&s->states, &state);
 	if (lost.state == STATES_NONE)
 		return -ENOMEM;
+	if (s->lost_count < SOLVE_MAX_LOST)
+		s->lost[s->lost_count++] = lost;
 	return computed_jumps_jump(&s->labels, solve_function_of(s, w->owner), COMPUTED_JUMPS_ANY,
 				   &lost);
 }
@@ -449,7 +451,10 @@ static int leave_function(struct solver *s, const struct work_item *w)
 	if (frame_state_has_left(states_get(&s->states, w->state)))
 		return 0;
 	s->returned++;
-	if (solve_is_at_return(s, w)) {
+	if (solve_is_at_return(s, w) && frame_state_has_target(states_get(&s->states, w->state))) {
+		if (entered_set(&s->entered, solve_function_of(s, w->owner), ENTERED_JUMPS_AWAY))
+			return -ENOMEM;
+	} else if (solve_is_at_return(s, w)) {
 		owners_confirm(&s->owners, w->owner);
 		note_clobbered(s, w);
 		if (entered_set(&s->entered, solve_function_of(s, w->owner), ENTERED_BY_CALLS))

@@ -16,6 +16,8 @@
 
 /* limit of the joins at an instruction; chosen by hand, to bound the time */
 #define SOLVE_MAX_VISITS 8
+/* limit of the jumps to unknown targets that are kept; chosen by hand */
+#define SOLVE_MAX_LOST 64
 /* bits of flow_item.visits with the joins; the other bits have the instruction's length */
 #define SOLVE_VISITS_MASK 0x0fu
 
@@ -42,7 +44,9 @@ struct solver {
 	struct hint_pool hints;
 	struct computed_jumps labels;
 	VEC(uint32_t) pointed; /* bytes to which pointers lead, perhaps inside of functions */
-	bool needs_returns;    /* guessed functions must return */
+	struct work_item lost[SOLVE_MAX_LOST]; /* jumps within a frame to an unknown target */
+	size_t lost_count;
+	bool needs_returns; /* guessed functions must return */
 	uint64_t functions;
 	uint64_t returned, jumped; /* ends of paths: returns, and jumps to what a register says,
 				    * with the stack as it was at the function's start */

@@ -7,6 +7,8 @@
 
 /* limit of the bytes that are withdrawn after a call that does not return; chosen by hand */
 #define MAX_DOUBT 65536
+/* pointers into a function that make it an interpreter; chosen by hand */
+#define MANY_LABELS 8
 
 void solve_need_returns(struct solver *s)
 {
@@ -176,6 +178,65 @@ static bool is_part(const struct solver *s, uint32_t owner)
 	return s->owners.items.items[owner].is_pointed && (all->failed || !all->is_confirmed);
 }
 
+/* Returns whether another function jumps within a frame to an unknown target, while the stack
+ * pointer is at another distance from its caller's frame than at a byte of this function. */
+static bool is_lent(const struct solver *s, uint32_t function, const struct frame_state *state)
+{
+	for (size_t i = 0; i < s->lost_count; i++) {
+		const struct work_item *w = &s->lost[i];
+		const struct frame_state *lender = states_get(&s->states, w->state);
+
+		if (solve_function_of(s, w->owner) != function &&
+		    lender->reg[INSN_SP].origin == FRAME_CFA &&
+		    lender->reg[INSN_SP].offset != state->reg[INSN_SP].offset &&
+		    !owners_get(&s->owners, w->owner)->failed)
+			return true;
+	}
+	return false;
+}
+
+/* Returns the function into whose middle a pointer leads; UINT32_MAX: the byte is a function's
+ * start, or its frame is not known. */
+static uint32_t pointed_into(const struct solver *s, uint32_t at)
+{
+	if (solve_is_pinned(s, at) || !solve_state_at(s, at) ||
+	    states_get(&s->states, solve_state_at(s, at))->reg[INSN_SP].origin != FRAME_CFA)
+		return UINT32_MAX;
+	return solve_function_of(s, solve_owner_at(s, at));
+}
+
+/* Handles the pointers into the middle of functions, but not those of an interpreter, which has
+ * many of them and jumps to them itself. If another function jumps to an unknown target, that one's
+ * frame may be there instead of the function's own, so the code has no rule from there on. */
+static int doubt_pointed(struct solver *s)
+{
+	struct int_map counts = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < s->pointed.count && s->lost_count && !err; i++) {
+		uint32_t function = pointed_into(s, s->pointed.items[i]);
+		uint32_t before = int_map_find(&counts, function);
+
+		if (function != UINT32_MAX)
+			err = int_map_set(&counts, function,
+					  before == INT_MAP_NONE ? 1 : before + 1);
+	}
+	for (size_t i = 0; i < s->pointed.count && s->lost_count && !err; i++) {
+		uint32_t at = s->pointed.items[i], function = pointed_into(s, at);
+		struct work_item w = {.at = at, .state = STATES_UNKNOWN, .hints = HINT_POOL_NONE};
+
+		if (function == UINT32_MAX ||
+		    (computed_jumps_has_jump(&s->labels, function, COMPUTED_JUMPS_ANY) &&
+		     int_map_find(&counts, function) >= MANY_LABELS) ||
+		    !is_lent(s, function, states_get(&s->states, solve_state_at(s, at))))
+			continue;
+		w.owner = solve_owner_at(s, at);
+		err = worklist_push(&s->strong, &w);
+	}
+	int_map_fini(&counts);
+	return err;
+}
+
 /* Guesses that a function begins wherever a pointer leads. If that turns out wrong, and the
  * function around the address has a computed jump whose table is not known, the address becomes a
  * target of that jump: interpreters keep tables of addresses inside one function. */
@@ -201,15 +262,19 @@ static int guess_all_pointed(struct solver *s)
 				function = UINT32_MAX;
 			continue;
 		}
-		if (!is_part(s, item.owner))
+		if (!is_part(s, item.owner)) {
 			function = solve_function_of(s, item.owner);
-		else if (is_pointed && function != UINT32_MAX &&
-			 computed_jumps_has_jump(&s->labels, function, COMPUTED_JUMPS_ANY)) {
+		} else if (is_pointed && function != UINT32_MAX &&
+			   computed_jumps_has_jump(&s->labels, function, COMPUTED_JUMPS_ANY)) {
 			owners_fail(&s->owners, item.owner, ANALYSIS_ABSTAINED_RETURN);
 			err = computed_jumps_add(&s->labels, function, COMPUTED_JUMPS_ANY, at,
 						 COMPUTED_JUMPS_OWN);
 		}
 	}
+	if (!err)
+		err = solve_drain(s);
+	if (!err)
+		err = doubt_pointed(s);
 	return err ? err : solve_drain(s);
 }
 

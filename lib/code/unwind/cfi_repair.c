@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes rules from a few bytes of code; see cfi_repair.h. There are six cases, all met in practice:
+ * Makes rules from a few bytes of code; see cfi_repair.h. There are seven cases, all met in
+ * practice:
  *
  *   a return         The return address is on top, and all registers have the caller's values.
  *                    At this point, gcc's CFI of functions that realign the stack still uses the
@@ -10,6 +11,7 @@
  *   the instruction before it, in such a function
  *                    The same CFI is wrong, and a register has the CFA. (On top of the stack is
  *                    only a copy of the return address; the register has the caller's.)
+ *   an epilogue      that the CFI leaves out: see epilogue.h.
  *   system call; ... The C library ends an entry right before the system call that makes a
  *                    thread, since the child returns with another stack. Up to the child's
  *                    entry, which follows within a few instructions, the parent's frame is as
@@ -31,6 +33,7 @@
 #include "arch/code_form.h"
 #include "arch/start_code.h"
 #include "elf/elf_init.h"
+#include "unwind/epilogue.h"
 #include "unwind/stack_switch.h"
 
 #define SYSCALL_GAP 24 /* bytes from the system call to the child's entry, at most */
@@ -53,23 +56,12 @@ static void set_register(struct walk_rule *rule, int reg)
 	rule->fast.cfa_offset = 0;
 }
 
-/* Returns whether a return at an offset jumps to the address that the instruction before it has
- * stored. */
-static bool follows_target(const struct elf_file *elf, uint64_t offset)
-{
-	uint8_t code[CODE_FORM_TARGET];
-
-	return offset >= sizeof(code) &&
-	       elf_file_read_whole(elf, offset - sizeof(code), code, sizeof(code)) &&
-	       code_form_stores_target(code);
-}
-
 bool cfi_repair_is_return(const struct elf_file *elf, uint64_t offset)
 {
 	uint8_t code[2] = {0};
 
 	return elf_file_read(elf, offset, code, sizeof(code)) > 0 && code_form_is_return(code) &&
-	       !follows_target(elf, offset);
+	       !stack_switch_target_precedes(elf, offset, 0);
 }
 
 static bool is_syscall(const struct elf_file *elf, uint64_t offset)
@@ -166,6 +158,22 @@ static bool is_in_tm_clones(const struct elf_file *elf, uint64_t offset)
 	return read_around(elf, offset, &a) && start_code_is_tm_clones(a.code, a.len, a.at);
 }
 
+/* Mends the rule in an epilogue that the CFI leaves out. */
+static void in_epilogue(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
+			uint64_t offset, struct walk_rule *rule)
+{
+	uint64_t start, end;
+	int32_t distance = -1;
+
+	if (index && rule->fast.cfa == STACKD_CFA_REG &&
+	    cfi_index_find(index, vaddr, &start, &end) && vaddr - start <= offset)
+		distance = epilogue_cfa(elf, offset - (vaddr - start), offset, &rule->fast);
+	if (distance < 0)
+		return;
+	rule->fast.reg = STACKD_REG_SP;
+	rule->fast.cfa_offset = distance;
+}
+
 /* --- all cases ------------------------------------------------------------------------------ */
 
 int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
@@ -177,7 +185,7 @@ int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index
 	int realigned, err = 0;
 
 	is_read = elf_file_read(elf, offset, code, 8) > 0;
-	if (is_read && code_form_is_return(code) && follows_target(elf, offset))
+	if (is_read && code_form_is_return(code) && stack_switch_target_precedes(elf, offset, 0))
 		return 0;
 	realigned = is_read ? code_form_realigned_return(code) : -1;
 	if (is_read && (code_form_is_return(code) || realigned >= 0)) {
@@ -190,6 +198,7 @@ int cfi_repair_improve(const struct elf_file *elf, const struct cfi_index *index
 		rule->provenance = provenance;
 		return 0;
 	}
+	in_epilogue(elf, index, vaddr, offset, rule);
 	if (rule->fast.cfa == STACKD_CFA_NONE && index)
 		err = after_syscall(elf, index, vaddr, offset, rule);
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE &&

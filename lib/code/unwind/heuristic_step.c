@@ -16,6 +16,7 @@
 #include "arch/code_form.h"
 #include "runtime/runtime.h"
 #include "unwind/runtime_code.h"
+#include "unwind/stack_switch.h"
 #include "unwind/sigreturn.h"
 
 /* --- return addresses ---------------------------------------------------------------------- */
@@ -426,6 +427,16 @@ enum stackd_end_reason heuristic_step_by_next(struct walk_run *run)
 
 /* --- the trampoline of uretprobes ------------------------------------------------------------ */
 
+/* Returns whether the word that such a rule takes for the return address may have been written
+ * there by the code before. */
+static bool returns_to_target(const struct walk_run *run, const struct object *object,
+			      uint64_t offset, const struct stackd_rule *rule)
+{
+	return run->at.walk.is_exact && rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_SP &&
+	       stack_switch_target_precedes(object->elf, offset,
+					    rule->cfa_offset - ARCH_CALL_PUSHES);
+}
+
 /* Steps out of code of a file by a rule from its paths to returns. Such a rule is used only if all
  * paths are known: code that jumps lead to, from frames of different sizes, may leave by a jump and
  * return only to one of them. */
@@ -435,14 +446,19 @@ static bool step_by_file_exit(struct walk_run *run, const struct object *object,
 
 	return run->code &&
 	       runtime_code_file_exit(run->code, object, offset + !run->at.walk.is_exact, &rule) &&
-	       !(rule.cfa_add & EXIT_FRAME_OPEN) && step_by_ways(run, &rule);
+	       !(rule.cfa_add & EXIT_FRAME_OPEN) &&
+	       !returns_to_target(run, object, offset, &rule) && step_by_ways(run, &rule);
 }
 
 enum stackd_end_reason heuristic_step_by_frame_pointer(struct walk_run *run,
 						       const struct object *object, uint64_t offset)
 {
-	if (leaf_of(run) == STACKD_LEAF_UNTOLD && step_by_file_exit(run, object, offset))
+	enum stackd_leaf leaf = leaf_of(run);
+
+	if (leaf == STACKD_LEAF_UNTOLD && step_by_file_exit(run, object, offset))
 		return WALK_GO_ON;
+	if (leaf == STACKD_LEAF_NONE && stack_switch_target_precedes(object->elf, offset, 0))
+		return STACKD_END_NO_RECIPE;
 	return step_by_frame_pointer(run, STACKD_END_NO_RECIPE);
 }
 

@@ -64,6 +64,44 @@ bool stack_switch_may_precede(const struct elf_file *elf, uint64_t offset)
 	       precedes(elf, offset, code_form_sets_stack);
 }
 
+/* Returns whether instructions from `at` on end at `end`, and have lowered the stack pointer by so
+ * many bytes, without a jump or call in between. */
+static bool lowers_stack(const uint8_t *code, size_t at, size_t end, size_t len, int64_t by)
+{
+	struct insn_decoder decoder;
+	struct insn i;
+	int64_t moved = 0;
+
+	insn_decoder_init(&decoder);
+	for (; at < end; at += i.length) {
+		if (!insn_decode(&decoder, code + at, len - at, at, &i) ||
+		    (i.flow != INSN_NEXT && i.flow != INSN_BRANCH))
+			return false;
+		if (i.op == INSN_PUSH || i.op == INSN_POP)
+			moved += i.op == INSN_POP ? 8 : -8;
+		else if (i.op == INSN_COPY && i.dst == INSN_SP && i.src == INSN_SP)
+			moved += i.disp;
+		else if (i.op == INSN_LEAVE || i.written >> INSN_SP & 1)
+			return false;
+	}
+	return at == end && moved == -by;
+}
+
+bool stack_switch_target_precedes(const struct elf_file *elf, uint64_t offset, int64_t above)
+{
+	uint8_t code[BEFORE + INSN_MAX_BYTES] = {0};
+	size_t before = offset < BEFORE ? (size_t)offset : BEFORE;
+
+	if (elf_file_read(elf, offset - before, code, before) != (int64_t)before)
+		return false;
+	for (size_t i = 0; i + CODE_FORM_TARGET <= before; i++) {
+		if (code_form_stores_target(code + i) &&
+		    lowers_stack(code, i + CODE_FORM_TARGET, before, before, above))
+			return true;
+	}
+	return false;
+}
+
 /* --- tables -------------------------------------------------------------------------------- */
 
 struct lay {

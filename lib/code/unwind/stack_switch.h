@@ -22,6 +22,11 @@ bool stack_switch_precedes(const struct elf_file *elf, uint64_t offset);
  * moves between registers. Some of these restore the stack pointer of the same stack. */
 bool stack_switch_may_precede(const struct elf_file *elf, uint64_t offset);
 
+/* Returns whether the code right before a file offset, without a jump or call in between, has
+ * written a register to the word that is `above` bytes above the stack pointer at the offset. If
+ * that was the return address, the next return is a jump to what was written, as in retpolines. */
+bool stack_switch_target_precedes(const struct elf_file *elf, uint64_t offset, int64_t above);
+
 /* Replaces rules after such loads, up to the next jump, call or return, by STACKD_CFA_SWITCH, if
  * they compute the CFA from the stack pointer. Rules of a runtime's table stay, since they are made
  * for the new stack (recipe_runtime.h). Returns 0 or -ENOMEM. */
