@@ -3,12 +3,12 @@
  * Epilogues that call frame information leaves out. Old compilers, and authors of assembly,
  * describe how a function's frame grows, but not how it is released:
  *
- *   push %rbx            CFA = rsp + 16
- *   sub  $48, %rsp       CFA = rsp + 64
+ *   save a register         CFA = stack pointer + 16
+ *   make room               CFA = stack pointer + 64
  *   ...
- *   add  $48, %rsp       from here on, rsp + 64 is in the caller's frame,
- *   pop  %rbx            where any stale return address may be
- *   ret
+ *   release the room        from here on, the stack pointer + 64 is in the caller's frame,
+ *   restore the register    where any stale return address may be
+ *   return
  *
  * So the instructions before each return, or jump to another function, are compared with the rule:
  * if they release exactly the frame that the rule states, and the rule is the same behind them, it
