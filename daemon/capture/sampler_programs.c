@@ -99,6 +99,7 @@ static void leave_out_members(struct stackd_bpf *skel)
 			bpf_program__set_autoload(program, false);
 	}
 	bpf_map__set_autocreate(skel->maps.task_times, false);
+	bpf_map__set_autocreate(skel->maps.more_task_times, false);
 }
 
 void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options)
