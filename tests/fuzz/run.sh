@@ -17,7 +17,7 @@ clang=${CLANG:-clang}
 out=build/fuzz
 targets='analysis made cfi eh_frame_hdr elf_file pclntab perfdata import worker'
 sanitize='address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
-modules='base elf cfi analysis runtime runtime/go runtime/beam runtime/hotspot callflow unwind proc stack lbr perf'
+modules="base elf cfi analysis runtime $(cd lib/code && echo runtime/*/) callflow unwind proc stack lbr perf"
 
 mode=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET]... | replay}
 shift
@@ -32,16 +32,10 @@ fi
 optimised='-O1 -g'
 mkdir -p "$out/failed"
 python3 tests/fuzz/corpus.py "$out/corpus"
-mkdir -p "$out/corpus/perfdata"
 cc -std=gnu17 -O1 -fPIC -shared -o "$out/code.so" tests/fuzz/code.c
-cc -std=gnu17 -D_GNU_SOURCE -I. -Ilib -Ilib/code -Ilib/record -Ilib/show -Ilib/far -Ibpf -Itests/unit -o "$out/make_perfdata" \
-    tests/fuzz/make_perfdata.c lib/base/{buf,named_file,mount_kind,path_walk}.c lib/code/elf/*.c "arch/$(uname -m)/target.c" -lz -lzstd -llzma -lelf -ldl
-"$out/make_perfdata" "$out/corpus/perfdata" "$out/code.so"
-mkdir -p "$out/corpus/import"
-cp "$out"/corpus/perfdata/* "$out/corpus/import/"
+mkdir -p "$out/corpus/perfdata" "$out/corpus/import" "$out/corpus/worker"
 
 unset MAKEFLAGS MFLAGS MAKELEVEL
-mkdir -p "$out/corpus/worker"
 others='-lelf -ldw -lz -lzstd -llzma -lZydis -liberty -ldl'
 
 # Links a target of clang's, or what makes its inputs, with all that is fuzzed.
@@ -81,7 +75,10 @@ else
     make_objects
 fi
 
-# What a worker sends of a small library.
+# Recordings of perf of a small library, and what a worker sends of it.
+link "$out/make_perfdata" "$sanitize" -Itests/unit tests/fuzz/make_perfdata.c
+"$out/make_perfdata" "$out/corpus/perfdata" "$out/code.so"
+cp "$out"/corpus/perfdata/* "$out/corpus/import/"
 link "$out/make_worker" "$sanitize" tests/fuzz/make_worker.c
 "$out/make_worker" "$out/code.so" "$out/corpus/worker"
 
