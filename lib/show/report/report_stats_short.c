@@ -22,7 +22,9 @@
 #define LINES	      20 /* of all */
 #define LEAST_TROUBLE 2	 /* lines of trouble that are shown in any case */
 
-/* The counters that should be 0. A name that ends with '.' is that of a group. */
+/* The counters that should be 0. A name that ends with '.' or '_' is that of a group. Refused
+ * entries and rows of unwind information are not here: where one was needed, the walk's end reason
+ * tells. */
 static const struct {
 	const char *name, *says;
 } troubles[] = {
@@ -60,7 +62,8 @@ static const struct {
 	 "files have a Python whose functions are not read (docs/PYTHON.md)"},
 	{"tables_refused", "files have no unwind table: there was no room (--table-memory)"},
 	{"tables_put_off", "requests of evicted unwind tables were put off (--table-memory)"},
-	{"refused.", "files, or entries of their unwind information, were refused"},
+	{"refused.file_", "files were refused: nothing is known of their code"},
+	{"refused.section_", "files have unwind information that was refused"},
 	{"names_unproven", "locations have no name: their file had been replaced"},
 	{"frames_unproven", "frames are not shown: their file was being written to"},
 	{"files_unwatched", "files could not be watched for being overwritten"},
@@ -74,6 +77,14 @@ static const struct {
 	{"worker_server_restarts", "restarts of the process that starts workers"},
 };
 
+/* Returns whether a name stands for all counters that begin with it. */
+static bool is_group(const char *name)
+{
+	const char last = name[strlen(name) - 1];
+
+	return last == '.' || last == '_';
+}
+
 static uint64_t value_of(const struct store_tables *t, const char *name)
 {
 	uint64_t value;
@@ -86,8 +97,8 @@ const char *report_trouble(const char *counter)
 	for (size_t i = 0; i < sizeof(troubles) / sizeof(*troubles); i++) {
 		const size_t len = strlen(troubles[i].name);
 
-		if (troubles[i].name[len - 1] == '.' ? !strncmp(counter, troubles[i].name, len)
-						     : !strcmp(counter, troubles[i].name))
+		if (is_group(troubles[i].name) ? !strncmp(counter, troubles[i].name, len)
+					       : !strcmp(counter, troubles[i].name))
 			return troubles[i].says;
 	}
 	return NULL;
@@ -99,7 +110,7 @@ static uint64_t trouble(const struct store_tables *t, const char *name)
 	const size_t len = strlen(name);
 	uint64_t sum = 0;
 
-	if (name[len - 1] != '.')
+	if (!is_group(name))
 		return value_of(t, name);
 	for (uint32_t i = 0; i < t->n_counters; i++)
 		if (!strncmp(t->counters[i].name, name, len))
