@@ -6,7 +6,7 @@
 import { Refusal, isSuperseded } from "./api.js";
 import { nearest } from "./around_data.js";
 import { commandOf } from "./command.js";
-import { el, fill } from "./dom.js";
+import { el, fill, sentence } from "./dom.js";
 import { percent, plain, withError } from "./format.js";
 import { shortPath, visible } from "./names.js";
 import { askAround } from "./tab_around.js";
@@ -64,7 +64,7 @@ export class Detail {
 				this.draw(answer, state);
 		} catch (error) {
 			if (!isSuperseded(error) && this.app.isShown(state))
-				fill(this.body, el("p", { class: "name", title: visible(state.focus) }, nameText(state.focus)), el("p", { class: "dim" }, error instanceof Refusal ? error.message : String(error)));
+				fill(this.body, el("p", { class: "name", title: visible(state.focus) }, nameText(state.focus)), el("p", { class: "dim" }, sentence(error instanceof Refusal ? error.message : String(error))));
 		}
 	}
 

@@ -124,11 +124,14 @@ export function atNextFrame(draw) {
 	};
 }
 
+/** A message of the server as a sentence. @param {string} text */
+export const sentence = text => text && text[0].toUpperCase() + text.slice(1) + (/[.?!…]$/.test(text) ? "" : ".");
+
 /**
  * What a view shows that has nothing to show: why, and what to do about it.
  * @param {string} what
  * @param {string} [hint] how to record it
  */
 export function emptyState(what, hint) {
-	return el("div", { class: "empty" }, el("p", {}, what), hint ? el("p", { class: "dim" }, hint) : null);
+	return el("div", { class: "empty" }, el("p", {}, sentence(what)), hint ? el("p", { class: "dim" }, sentence(hint)) : null);
 }

@@ -168,9 +168,9 @@ export function shortName(full) {
 	return short;
 }
 
-/* Characters that reorder text, are invisible, or break lines: C0, C1, bidi controls, zero width. */
+/* Characters that reorder text, are invisible, or break lines: C0, C1, bidi controls, zero width, tags. */
 // eslint-disable-next-line no-control-regex
-const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb]/g;
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
 /**
  * Returns a text whose hidden and direction-changing characters are written as ⟨U+202E⟩, of at most
@@ -180,7 +180,7 @@ const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\
  */
 export function visible(text, longest = 8192) {
 	const cut = text.length > longest ? text.slice(0, longest) : text;
-	const shown = cut.replace(HIDDEN, c => "⟨U+" + c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0") + "⟩");
+	const shown = cut.replace(HIDDEN, c => "⟨U+" + (c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0") + "⟩");
 	return cut === text ? shown : shown + "… (" + text.length.toLocaleString("en") + " characters)";
 }
 

@@ -351,17 +351,36 @@ static const char *behind_token(const struct page_server *server, const char *ur
 	return difference ? NULL : url + len + 2;
 }
 
+struct hosts {
+	unsigned n;
+	bool is_foreign; /* one of them is not this machine */
+};
+
+static enum MHD_Result look_at_header(void *arg, enum MHD_ValueKind kind, const char *name,
+				      const char *value)
+{
+	struct hosts *hosts = arg;
+
+	(void)kind;
+	if (strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0) {
+		hosts->n++;
+		hosts->is_foreign |= !is_own_host(value);
+	}
+	return MHD_YES;
+}
+
 static enum MHD_Result begin_request(struct page_server *server, struct MHD_Connection *connection,
 				     void **ret_request)
 {
 	struct page_server_request *request = calloc(1, sizeof(*request));
+	struct hosts hosts = {0};
 
 	if (!request)
 		return MHD_NO;
 	request->server = server;
 	request->connection = connection;
-	request->is_foreign = !is_own_host(
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST));
+	MHD_get_connection_values(connection, MHD_HEADER_KIND, look_at_header, &hosts);
+	request->is_foreign = hosts.n != 1 || hosts.is_foreign;
 	*ret_request = request;
 	return MHD_YES;
 }

@@ -69,6 +69,13 @@ for host in evil.example "evil.example:$port" 127.0.0.1.evil.example localhost.e
     get 403 "${link}api/recordings" -H "Host: $host"
 done
 get 403 "${link}api/recordings" -H 'Host:'
+for hosts in '127.0.0.1\r\nHost: evil.example' 'evil.example\r\nHost: 127.0.0.1'; do # two names in one request
+    exec 3<>"/dev/tcp/127.0.0.1/$port"
+    printf 'GET /%s/api/live HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n' "$token" "$hosts" >&3
+    read -r line <&3
+    exec 3>&-
+    [[ $line = *" 403 "* ]] || fail "hosts $hosts: $line"
+done
 get 405 "${link}api/recordings" -X POST -d x
 get 405 "${link}api/recordings" -X DELETE
 # Of listening sockets with this port, those of the server: another program may have the port at another address.
@@ -108,7 +115,7 @@ for path in ../../../etc/passwd ..%2f..%2fetc/passwd %2e%2e/etc/passwd .hidden a
 done
 
 # Errors have a text and a remedy.
-for question in nothing 'tree?x=1' 'tree?recording=77' 'tree?metric=%00' 'tree?minimum=1e9' 'lanes?width=1' \
+for question in nothing 'tree?x=1' 'tree?from=1&from=2' 'tree?recording=77' 'tree?metric=%00' 'tree?minimum=1e9' 'lanes?width=1' \
     'functions?limit=-1' 'tree?threads=%3Cscript%3E'; do
     curl -s -o "$tmp/out" "${link}api/$question"
     python3 -c 'import json, sys

@@ -91,6 +91,7 @@ test("hidden and direction-changing characters are shown", () => {
 	assert.equal(shortName("evil\u2066name"), "evil⟨U+2066⟩name");
 	assert.equal(visible("tab\tnul\u0000\u007f"), "tab⟨U+0009⟩nul⟨U+0000⟩⟨U+007F⟩");
 	assert.equal(visible("zero\u200bwidth\ufeff"), "zero⟨U+200B⟩width⟨U+FEFF⟩");
+	assert.equal(visible("tag\u{e0041}s\u{e01ef}"), "tag⟨U+E0041⟩s⟨U+E01EF⟩");
 	assert.equal(visible("größe שלום 名前"), "größe שלום 名前");
 	assert.equal(visible("x".repeat(10000), 100), "x".repeat(100) + "… (10,000 characters)");
 });

@@ -10,6 +10,9 @@
 
 #define ASK_SHOWN 60 /* bytes of a value that an error repeats */
 
+/* Parameters that can be given several times. */
+#define ASK_LISTS "threads base_threads focus ignore unfold under"
+
 int ask_fail(struct ask *ask, int status, const char *remedy, const char *format, ...)
 {
 	va_list args;
@@ -114,14 +117,29 @@ static bool is_listed(const char *names, const char *name)
 	return false;
 }
 
+/* Returns whether an earlier parameter has the same name, which can be given only once. */
+static bool is_repeated(const struct web_question *q, size_t number)
+{
+	const char *name = q->parameters[number].name;
+
+	for (size_t i = 0; i < number; i++)
+		if (strcmp(q->parameters[i].name, name) == 0)
+			return !is_listed(ASK_LISTS, name);
+	return false;
+}
+
 int ask_check(struct ask *ask, const char *names)
 {
 	const struct web_question *q = ask->question;
 
-	for (size_t i = 0; i < q->n_parameters; i++)
+	for (size_t i = 0; i < q->n_parameters; i++) {
+		if (is_repeated(q, i))
+			return ask_fail(ask, 400, "give it once", "'%.*s' is given several times",
+					ASK_SHOWN, q->parameters[i].name);
 		if (!is_listed(names, q->parameters[i].name))
 			return ask_fail(ask, 400, "docs/WEB.md lists the parameters",
 					"'%s' has no parameter '%.*s'", q->name, ASK_SHOWN,
 					q->parameters[i].name);
+	}
 	return 0;
 }
