@@ -7,7 +7,7 @@
 import { Api, Refusal, isSuperseded } from "./api.js";
 import { Colors, watchTheme } from "./colors.js";
 import { Detail } from "./detail.js";
-import { add, byId, el, emptyState, fill } from "./dom.js";
+import { add, byId, el, emptyState, fill, sentence } from "./dom.js";
 import { amount, count, date, moment, percent, time, withError } from "./format.js";
 import { Lanes } from "./lanes.js";
 import { visible } from "./names.js";
@@ -156,8 +156,11 @@ export class App {
 		await this.guard(null, async () => {
 			const question = { recording: state.recording, from: state.viewFrom, to: state.viewTo, width: this.lanes.columns, unfold: state.unfold, sort: state.lanes };
 			const answer = await this.steady.ask("lanes", question).catch(error => {
-				if (error instanceof Refusal && this.lanesOf !== state.recording)
-					this.lanes.clear(); // they are of another recording
+				if (error instanceof Refusal && (this.lanesOf !== state.recording || !this.lanes.data)) {
+					this.lanes.clear(error.message); // they are of another recording
+					this.fitLanes();
+					this.drawState();
+				}
 				throw error;
 			});
 			if (LANES_SHOW.some(key => changed(state, this.store.state).has(/** @type {any} */ (key))))
@@ -301,6 +304,8 @@ export class App {
 			all ? null : el("button", { class: "plain link", onclick: () => this.store.set({ viewFrom: from, viewTo: to }) }, "Zoom to it"),
 			state.viewFrom === null ? null : el("button", { class: "plain link", onclick: () => this.store.set({ viewFrom: null, viewTo: null }) }, "Zoom out"),
 			threads.length ? el("button", { class: "plain link", onclick: () => this.store.set({ threads: [] }) }, "All threads") : null);
+		if (this.lanes.missing)
+			fill(byId("selection"), el("span", { class: "dim" }, sentence(visible(this.lanes.missing, 200))));
 		byId("live").setAttribute("aria-pressed", String(state.live));
 		if (this.lanes.data)
 			fill(byId("lane-legend"), ...this.lanes.legend().map(([color, text]) => swatch(color, text)));
@@ -415,6 +420,7 @@ export class App {
 	/** Gives the lanes no more height than they need, until the user has chosen one. */
 	fitLanes() {
 		const room = byId("lanes-room");
+		document.body.classList.toggle("no-lanes", Boolean(this.lanes.missing));
 		if (!this.isSplit)
 			room.style.maxHeight = Math.max(60, this.lanes.height) + "px";
 		byId("splitter").setAttribute("aria-valuenow", String(room.clientHeight));

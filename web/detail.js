@@ -72,7 +72,7 @@ export class Detail {
 	drawAll() {
 		const { lanes } = this.app, chosen = lanes.selected();
 		fill(this.body, el("p", { class: "dim" }, chosen.length ? chosen.map(lane => `${visible(lane.name, 60)} ${lane.tid ?? lane.pid}`).join(", ") : "No function yet."),
-			el("ul", { class: "hints" }, ...HINTS.map(([how, what]) => el("li", {}, el("b", {}, how), " " + what))));
+			el("ul", { class: "hints" }, ...HINTS.filter(([how]) => lanes.data || !/lane|wheel/.test(how)).map(([how, what]) => el("li", {}, el("b", {}, how), " " + what))));
 	}
 
 	/** @param {any} answer @param {import("./state.js").State} state */

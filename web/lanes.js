@@ -57,6 +57,8 @@ export class Lanes {
 		this.element = el("div", { id: "lanes" }, this.names, el("div", { class: "lane-picture" }, this.canvas));
 		/** @type {any} */
 		this.data = null;
+		/** Why there are no lanes. */
+		this.missing = "";
 		/** @type {Lane[]} */
 		this.lanes = [];
 		/** @type {LineAnswer[]} */
@@ -93,6 +95,7 @@ export class Lanes {
 	/** @param {any} data an answer of /lanes */
 	show(data) {
 		this.data = data;
+		this.missing = "";
 		this.lines = data.lines ?? [];
 		const depths = new Map();
 		this.lanes = data.lanes.map((/** @type {LaneAnswer} */ answer) => {
@@ -111,8 +114,9 @@ export class Lanes {
 		return AXIS + LINE * this.lines.length + LANE * (this.lanes.length + (this.data?.left_out?.lanes ? 1 : 0)) + 1;
 	}
 
-	/** Shows no lanes: those of what is selected are not there. */
-	clear() {
+	/** Shows no lanes: those of what is selected are not there. @param {string} why */
+	clear(why) {
+		this.missing = why;
 		this.data = null;
 		this.drag = null;
 		this.lanes = [];
@@ -181,7 +185,7 @@ export class Lanes {
 		row.append(el("button", { class: "plain lane-button", "aria-pressed": String(isSelected), "data-lane": id,
 			title: `${visible(name)}\n${what}, ${ran}` + (answer.off_ns ? `, ${time(answer.off_ns)} off it` : ""),
 			onclick: (/** @type {MouseEvent} */ event) => this.store.set({ threads: toggled(this.store.state.threads, id, event.ctrlKey || event.metaKey || event.shiftKey) }) },
-		el("span", { class: "lane-title" }, visible(name, 80)), el("span", { class: "dim" }, kind === "pool" ? "×" + answer.threads : answer.cpus === null ? amount(answer.samples, "samples") : time(answer.cpu_ns))));
+		el("span", { class: "lane-title" }, visible(name, 80) || "(no name)"), el("span", { class: "dim" }, kind === "pool" ? "×" + answer.threads : answer.cpus === null ? amount(answer.samples, "samples") : time(answer.cpu_ns))));
 		row.style.paddingInlineStart = 2 + 8 * Math.max(0, Math.min(indent, 4) - 1) + "px";
 		return row;
 	}

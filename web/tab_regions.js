@@ -34,7 +34,7 @@ export class RegionsTab {
 			timeOf("own_ns", "Own", "without regions within it"), timeOf("cpu_ns", "On CPU"), timeOf("mean_ns", "Mean"), timeOf("least_ns", "Shortest"), timeOf("most_ns", "Longest"),
 			{ key: "threads", isWide: true, title: "Threads", width: "4.6rem", text: row => count(row.threads), value: row => row.threads },
 			...hasBytes ? [bytesOf("sent", "Sent"), bytesOf("received", "Received"), bytesOf("read", "Read"), bytesOf("written", "Written")] : [],
-			{ key: "name", title: "Region", width: "minmax(9rem, 1fr)", isText: true, text: row => nameText(row.name), value: row => row.name, hint: row => visible(row.name) },
+			{ key: "name", title: "Region", width: "minmax(9rem, 2fr)", isText: true, text: row => nameText(row.name), value: row => row.name, hint: row => visible(row.name) },
 			{ key: "note", isWide: true, title: "Note", width: "minmax(2rem, .8fr)", isText: true, text: row => row.off !== null ? `counted until ${moment(row.off)}, estimated since` : row.left ? `${count(row.left)} not left by return` : "", mark: () => "dim" },
 		], open: row => this.app.store.set({ region: row.name, tab: "fold" }), select: row => this.app.store.set({ region: row.name }, false) });
 		this.hasBytes = hasBytes;

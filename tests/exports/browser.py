@@ -76,6 +76,11 @@ class Driver:
         self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "m",
                                                     "actions": actions}]})
 
+    def wheel(self, x, y, by):
+        """Turns the wheel over a position: up, if `by` is below 0."""
+        self.call("POST", "/actions", {"actions": [{"type": "wheel", "id": "w", "actions": [
+            {"type": "scroll", "x": round(x), "y": round(y), "deltaX": 0, "deltaY": by, "origin": "viewport"}]}]})
+
     def screenshot(self):
         """A PNG of the page."""
         return base64.b64decode(self.call("GET", "/screenshot"))

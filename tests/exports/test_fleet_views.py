@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import urllib.request
 
 import saved_page
 from clickhouse import Relay
 from common import ROOT, STACKCTL, STORES, Skip, check, exports, run
 from test_clickhouse import push, server, store_of
+from test_web import Page, Server
 
 
 def diff(*arguments, status=0, says=""):
@@ -135,3 +137,24 @@ def test_clickhouse_top():
                                   (("--pid", "1"), 2, "--pid is not for a server's database")):
         top = screen([STACKCTL, "top", "-i", url, *options], 300)
         check(top.finish() == status and says in " ".join(top.lines()), "top %r" % (options,), top.lines())
+
+
+@exports
+def test_clickhouse_web():
+    """`stackctl web` of a host in the database has the numbers of its store, says what a sum cannot show, and its page works."""
+    url, small = hosts(), store_of("small", "web1")
+
+    def asked(link, question):
+        with urllib.request.urlopen(link.split("#")[0] + "api/" + question) as answer:
+            return json.load(answer)
+    with Server(url, "--host", "web1", "--since", "2023-11-14") as sums, Server(small) as store:
+        for question in ("tree?minimum=0", "tree?minimum=0&direction=callers"):
+            got, wanted = asked(sums.link, question), asked(store.link, question)
+            check(saved_page.paths(got, "self", "total") == saved_page.paths(wanted, "self", "total"), question, got)
+        got, wanted = (asked(link, "around?function=main") for link in (sums.link, store.link))
+        check(all(got[key] == wanted[key] for key in ("self", "function_total", "total")), "around main", got)
+        page = Page(sums.link, "#tab=functions")
+        check(sum(int(row[0]) for row in page.rows()) == 100, "functions", page.rows())
+        check("no times" in page.text("#selection") and page.browser.run("return document.getElementById('lanes-room').offsetHeight") == 0, "lanes of a sum")
+        page.screenshot("web-clickhouse")
+        page.browser.complaints()  # the lanes, which were refused

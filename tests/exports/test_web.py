@@ -19,11 +19,11 @@ TABS = ["flame", "functions", "around", "waits", "heap", "regions", "source", "d
 class Server:
     """stackctl web, with its link."""
 
-    def __init__(self, store):
+    def __init__(self, store, *options):
         shared_browser()  # skips before anything is started
         if "\n  web " not in run(STACKCTL, "help"):
             raise Skip("built without libmicrohttpd")
-        self.process = subprocess.Popen([STACKCTL, "web", "-i", store, "--no-open", "--port", "0"], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([STACKCTL, "web", "-i", store, *options, "--no-open", "--port", "0"], stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True)
         self.link = self.process.stdout.readline().strip()
 
@@ -55,7 +55,7 @@ class Page:
 
     def settle(self):
         """Until nothing is asked for any more, and the lanes are there."""
-        self.browser.until("return !document.getElementById('panel').hasAttribute('aria-busy') && window.stackd.app.lanes.data !== null")
+        self.browser.until("return !document.getElementById('panel').hasAttribute('aria-busy') && (window.stackd.app.lanes.data !== null || window.stackd.app.lanes.missing !== '')")
         self.browser.run("window.seen = 0; requestAnimationFrame(() => requestAnimationFrame(() => { window.seen = 1; }))")
         self.browser.until("return window.seen")
 
@@ -194,6 +194,49 @@ def test_web_selection():
                          "app.store.set({ direction: 'callers' }); app.store.set({ direction: 'down' }); window.late()")
         page.settle()
         check(page.browser.run("return window.stackd.app.tabs.flame.tab.data.direction") == "down", "an answer that comes late is not drawn")
+        page.check_quiet()
+
+
+def place_in_lanes(page, name, at_ns):
+    """Where a lane shows a moment."""
+    return page.browser.run("const { lanes } = window.stackd.app, box = lanes.canvas.getBoundingClientRect();"
+                            "const row = lanes.lanes.findIndex(lane => lane.answer.name === arguments[0]);"
+                            "return [box.left + lanes.axis.pixel(arguments[1]), box.top + 24 + 40 * lanes.lines.length + 24 * row + 12 - lanes.element.scrollTop]",
+                            name, at_ns)
+
+
+@exports
+def test_web_lanes():
+    """Lanes tell what threads did, and by which reason they were blocked; a pool unfolds; the wheel zooms."""
+    names = "return window.stackd.app.lanes.lanes.map(lane => lane.answer.name)"
+    with Server(STORES.get("ranges")) as server:
+        page = Page(server.link)
+        check(page.browser.run(names) == ["prog", "worker", "prog"], "lanes", page.browser.run(names))
+        check(all(part in page.text("#lane-legend") for part in ("on the CPU", "waiting for a CPU", "blocked: futex")), "the legend", page.text("#lane-legend"))
+        for at, said in ((1.5e9, "mostly blocked: futex"), (2.106e9, "mostly waiting for a CPU")):
+            page.browser.point(*place_in_lanes(page, "worker", at))
+            page.until_text("#tip", said)
+        page.click(".lane-name .fold[aria-expanded=false]")
+        page.browser.until("return window.stackd.app.lanes.lanes.length === 9")
+        check(page.browser.run(names).count("worker") == 7 and page.state()["unfold"] == ["g0:worker"], "the pool's threads", page.browser.run(names))
+        page.click("[data-lane=t3]")
+        check(page.state()["threads"] == ["t3"] and "--tid " in page.text("#detail .command"), "one of them", page.text("#detail .command"))
+        page.click(".lane-name .fold[aria-expanded=true]")
+        page.browser.until("return window.stackd.app.lanes.lanes.length === 3")
+        page.browser.wheel(*place_in_lanes(page, "worker", 1e9), -120)
+        page.browser.until("return window.stackd.app.store.state.viewTo !== null")
+        page.settle()
+        state = page.state()
+        check(state["viewTo"] - state["viewFrom"] < 2.9e9 and state["viewFrom"] < 1e9 < state["viewTo"], "the wheel", state)
+        page.click(".lane-axis button")
+        check(page.state()["lanes"] == "name", "sorted by name", page.state())
+        page.check_quiet()
+    with Server(STORES.get("traced")) as server:
+        page = Page(server.link)
+        inside = page.browser.run("const { data, lanes } = window.stackd.app.lanes, lane = lanes.find(lane => lane.regions.length), [region, begin, end] = lane.regions[0];"
+                                  "return [lane.answer.name, data.from + (begin + end) / 2 * (data.to - data.from) / data.columns, data.regions[region]]")
+        page.browser.point(*place_in_lanes(page, *inside[:2]))
+        page.until_text("#tip", "in " + inside[2][:5])
         page.check_quiet()
 
 

@@ -53,8 +53,10 @@ static void put_header(struct json *j, const struct store_recording *r)
 	json_put_array(j, "header");
 	text_printf(&b, "host ");
 	text_put(&b, r->host ? r->host : "", NULL);
-	text_printf(&b, ", kernel ");
-	text_put(&b, r->kernel ? r->kernel : "", NULL);
+	if (r->kernel && *r->kernel) {
+		text_printf(&b, ", kernel ");
+		text_put(&b, r->kernel, NULL);
+	}
 	json_put_text(j, NULL, &b);
 	report_header_event(r, &b);
 	text_printf(&b, ", %llu sample%s, %llu lost", (unsigned long long)r->samples,
