@@ -241,6 +241,16 @@ static void nothing_left(const struct input *input, const char *path, const stru
 
 /* --- what the recording lacks --------------------------------------------------------------- */
 
+/* Returns whether the recording has a metric that the same options of stackd measure. */
+static bool has_sibling(const struct metric_info *metric, uint64_t series)
+{
+	for (unsigned i = 0; i < METRIC_COUNT; i++)
+		if (series >> metric_info(i)->series & 1 &&
+		    !strcmp(metric_info(i)->options, metric->options))
+			return true;
+	return false;
+}
+
 /* Returns whether the recording has any record of the metric. If not, prints how to record it, and
  * which metrics there are. */
 static bool has_metric(const struct input *input, const char *path, const struct input_open *open)
@@ -257,6 +267,12 @@ static bool has_metric(const struct input *input, const char *path, const struct
 	if (metric->series == SERIES_CPU)
 		message("recording %lld in %s has no samples, but: %.*s (choose with --metric)",
 			(long long)recording->id, path, (int)b.len, (const char *)b.data);
+	else if (has_sibling(metric, series))
+		message("recording %lld in %s has no %s: none was recorded, though 'stackd %.*s' measures it; "
+			"its metrics: %.*s",
+			(long long)recording->id, path, metric->name,
+			(int)strcspn(metric->options, ","), metric->options, (int)b.len,
+			(const char *)b.data);
 	else
 		message("recording %lld in %s has no %s: record with 'stackd %.*s'%s%.*s",
 			(long long)recording->id, path, metric->name,

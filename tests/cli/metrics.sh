@@ -151,7 +151,7 @@ expect 0 "$stackctl" export --folded -i "$store" --metric region.visits --record
 expect 3 "$stackctl" report -i "$store" --recording 3 --metric region.time
 says "has no region.time: record with 'stackd --region'; its metrics: cpu"
 expect 3 "$stackctl" report -i "$store" --metric mpi.received
-says "has no mpi.received: record with 'stackd --mpi'; its metrics: cpu, region.visits, region.time, region.cpu, mpi.sent"
+says "has no mpi.received: none was recorded, though 'stackd --mpi' measures it; its metrics: cpu, region.visits, region.time, region.cpu, mpi.sent"
 expect 2 "$stackctl" report -i "$store" --metric tine
 says "no metric 'tine'; there are cpu, cpu.time, region.visits"
 finish

@@ -27,6 +27,7 @@ import test_alloc_children  # noqa: E402,F401
 import test_annotate  # noqa: E402,F401
 import test_cgroups  # noqa: E402,F401
 import test_chains  # noqa: E402,F401  (they register their tests)
+import test_commands  # noqa: E402,F401
 import test_cpus  # noqa: E402,F401
 import test_crowd  # noqa: E402,F401
 import test_debug_files  # noqa: E402,F401
