@@ -202,6 +202,7 @@ static void make_managed(struct recording *r)
 	add_line_of(r, "scan.h", 7, "next_token", 0, true);
 	add_line_of(r, "scan.c", 40, "scan", 0x3000, false);
 	in = add_node(r, 0, function(r, prog, 0x1110, "main"));
+	in = add_node(r, in, function(r, prog, 0x2110, "_PyEval_Vector"));
 	at = add_node(r, in, eval);
 	add_samples(r, of, at, STACKD_END_ENTRY, 5);
 	at = add_node(r, in, add_location(r, place[1], 0, false));

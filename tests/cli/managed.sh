@@ -25,14 +25,14 @@ python3;main;work;parse 30
 python3;main;work;parse;scan;next_token 37
 python3;main;work;<lambda> (app.py:20) 10
 python3;main;work;<lambda> (app.py:21) 5' "$stackctl" export --folded -i "$store"
-same 'python3;main;_PyEval_EvalFrameDefault 5
-python3;main;[frames not proven];_PyEval_EvalFrameDefault 4
-python3;main;work;_PyEval_EvalFrameDefault;do_sys 6
-python3;main;work;_PyEval_EvalFrameDefault;stub 3
-python3;main;work;parse;_PyEval_EvalFrameDefault 30
-python3;main;work;parse;_PyEval_EvalFrameDefault;scan;next_token 37
-python3;main;work;<lambda> (app.py:20);_PyEval_EvalFrameDefault 10
-python3;main;work;<lambda> (app.py:21);_PyEval_EvalFrameDefault 5' "$stackctl" export --folded --interpreter=show -i "$store"
+same 'python3;main;_PyEval_Vector;_PyEval_EvalFrameDefault 5
+python3;main;_PyEval_Vector;[frames not proven];_PyEval_EvalFrameDefault 4
+python3;main;_PyEval_Vector;work;_PyEval_EvalFrameDefault;do_sys 6
+python3;main;_PyEval_Vector;work;_PyEval_EvalFrameDefault;stub 3
+python3;main;_PyEval_Vector;work;parse;_PyEval_EvalFrameDefault 30
+python3;main;_PyEval_Vector;work;parse;_PyEval_EvalFrameDefault;scan;next_token 37
+python3;main;_PyEval_Vector;work;<lambda> (app.py:20);_PyEval_EvalFrameDefault 10
+python3;main;_PyEval_Vector;work;<lambda> (app.py:21);_PyEval_EvalFrameDefault 5' "$stackctl" export --folded --interpreter=show -i "$store"
 py='py::work:/srv/app.py'
 same "python3;main;_PyEval_EvalFrameDefault 5
 python3;main;[frames not proven];_PyEval_EvalFrameDefault 4

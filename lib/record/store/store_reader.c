@@ -210,8 +210,7 @@ int store_reader_add_lines(struct store_reader *r, const struct store_line *more
 	return 0;
 }
 
-int store_reader_leave_out(struct store_reader *r,
-			   bool (*is_out)(const struct store_tables *tables, uint32_t node))
+int store_reader_leave_out(struct store_reader *r, const bool *is_out)
 {
 	struct store_node *nodes = (struct store_node *)r->tables.nodes;
 	uint32_t *shown = vec_alloc(r->tables.n_nodes + 1, sizeof(*shown));
@@ -226,7 +225,7 @@ int store_reader_leave_out(struct store_reader *r,
 		uint64_t path = (uint64_t)parent << 32 | nodes[node].location;
 
 		shown[node] = parent;
-		if (!is_out(&r->tables, node))
+		if (!is_out[node])
 			err = int_map_enter(&paths, path, node, &shown[node]);
 		nodes[node].parent = parent;
 	}

@@ -99,11 +99,10 @@ const struct store_tables *store_reader_tables(const struct store_reader *reader
  * reader. Returns 0 or -ENOMEM. */
 int store_reader_add_lines(struct store_reader *reader, const struct store_line *lines, size_t n);
 
-/* Removes nodes from all paths, for this reader alone: their samples and children move to their
- * parents. The tags stay those of the paths when store_reader_tags() is first called. May be called
- * once. Returns 0 or -ENOMEM. */
-int store_reader_leave_out(struct store_reader *reader,
-			   bool (*is_out)(const struct store_tables *tables, uint32_t node));
+/* Removes the nodes for which is_out[NODE] is set from all paths, for this reader alone: their
+ * samples and children move to their parents. The tags stay those of the paths when
+ * store_reader_tags() is first called. May be called once. Returns 0 or -ENOMEM. */
+int store_reader_leave_out(struct store_reader *reader, const bool *is_out);
 
 /* Gives the tags of the reader's nodes, by node number; the empty path's is 0. The first call
  * computes them. They are borrowed until the reader is closed. Returns 0 or -ENOMEM. */
