@@ -113,7 +113,7 @@ export class Detail {
 	}
 }
 
-/** The lines with the largest amounts, with what they call. @param {{ total: number[] }} lines */
+/** The lines with the largest amounts, with what they call. @param {{ total: number[], line: number[] }} lines */
 function largest(lines) {
-	return lines.total.map((_, i) => i).filter(i => lines.total[i] > 0).sort((a, b) => lines.total[b] - lines.total[a]).slice(0, SHOWN);
+	return lines.total.map((_, i) => i).filter(i => lines.total[i] > 0 && lines.line[i] > 0).sort((a, b) => lines.total[b] - lines.total[a]).slice(0, SHOWN);
 }

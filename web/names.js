@@ -20,6 +20,27 @@ const CLONE = / \[clone \.(?:isra|constprop|part|lto_priv)\.\d+\]|\.(?:isra|cons
 const LONGEST = 4096;
 
 /**
+ * Returns the index of the next bracket from `at` on that is no part of an operator's name, or -1.
+ * @param {string} text
+ * @param {number} at
+ */
+function nextBracket(text, at) {
+	for (let i = at; i < text.length; i++) {
+		const c = text[i];
+		if (c === "o" && !/\w/.test(text[i - 1] ?? " ")) {
+			const found = OPERATOR.exec(text.slice(i, i + 40));
+			if (found && !found[0].startsWith("operator "))
+				i += found[0].length - 1;
+		} else if (c === "-" && text[i + 1] === ">") {
+			i++;
+		} else if (c in CLOSING || c === ">" || c === ")" || c === "]" || c === "}") {
+			return i;
+		}
+	}
+	return -1;
+}
+
+/**
  * Returns the index of the bracket that closes the one at `at`, or -1.
  * @param {string} text
  * @param {number} at
@@ -27,27 +48,43 @@ const LONGEST = 4096;
 function closingOf(text, at) {
 	/** @type {string[]} */
 	const open = [];
-	for (let i = at; i < text.length; i++) {
-		const c = text[i];
-		if (c === "o" && !/\w/.test(text[i - 1] ?? " ")) {
-			const found = OPERATOR.exec(text.slice(i, i + 40));
-			if (found && !found[0].startsWith("operator ")) {
-				i += found[0].length - 1;
-				continue;
-			}
-		}
-		if (c === "-" && text[i + 1] === ">") {
-			i++;
-		} else if (c in CLOSING) {
-			open.push(CLOSING[/** @type {"<"} */ (c)]);
-		} else if (c === ">" || c === ")" || c === "]" || c === "}") {
-			if (open.pop() !== c)
-				return -1;
-			if (!open.length)
-				return i;
-		}
+	for (let i = nextBracket(text, at); i >= 0; i = nextBracket(text, i + 1)) {
+		const closing = CLOSING[/** @type {"<"} */ (text[i])];
+		if (closing)
+			open.push(closing);
+		else if (open.pop() !== text[i])
+			return -1;
+		else if (!open.length)
+			return i;
 	}
 	return -1;
+}
+
+/**
+ * Mends a name that the server has cut in its middle, where a bracket was open: `f<a, b … c>(int)` becomes `f<…>(int)`,
+ * so that the rest of it can be read.
+ * @param {string} text
+ */
+function mended(text) {
+	const cut = text.indexOf("…"), head = text.slice(0, cut), tail = text.slice(cut + 1);
+	if (cut < 0)
+		return text;
+	/** @type {number[]} */
+	const open = [];
+	for (let i = nextBracket(head, 0); i >= 0; i = nextBracket(head, i + 1))
+		if (head[i] in CLOSING)
+			open.push(i);
+		else
+			open.pop();
+	let depth = 0, last = -1; // the bracket that closes the outermost one that is open at the cut
+	for (let i = nextBracket(tail, 0); i >= 0; i = nextBracket(tail, i + 1)) {
+		depth += tail[i] in CLOSING ? 1 : -1;
+		if (depth < 0) {
+			depth = 0;
+			last = i;
+		}
+	}
+	return open.length && last >= 0 && tail[last] === CLOSING[/** @type {"<"} */ (head[open[0]])] ? head.slice(0, open[0] + 1) + "…" + tail.slice(last) : text;
 }
 
 /**
@@ -159,7 +196,7 @@ export function shortName(full) {
 		return before;
 	let short = full;
 	if (full.length <= LONGEST && !full.includes("\u0000")) {
-		const whole = full.replace(CLONE, ""), suffix = SUFFIX.exec(whole)?.[0] ?? "";
+		const whole = mended(full).replace(CLONE, ""), suffix = SUFFIX.exec(whole)?.[0] ?? "";
 		const text = whole.slice(0, whole.length - suffix.length).replace(RUST_HASH, "");
 		short = (shorten(text) || text) + suffix;
 	}

@@ -13,6 +13,12 @@ import { ROW_PX, Table } from "./table.js";
 /** @typedef {{ file: string, line: number, text: string, self: number, total: number }} SourceLine */
 /** @typedef {{ address: string, text: string, file: string, line: number, inlined: string, hit: number }} Instruction */
 
+/** What stands for instructions that are left out. @param {number} n @returns {Instruction} */
+const skippedRow = n => ({ address: "⋮", text: `${count(n)} more without samples`, file: "", line: 0, inlined: "", hit: 0 });
+
+/** What to do about debug information that is missing: a package, or a file. @param {string} missing */
+const howToGet = missing => missing.endsWith(".debug") ? `Its debug information (${missing}) is missing: install the package's -dbgsym or -dbg, or set DEBUGINFOD_URLS while recording.` : `Install ${missing}.`;
+
 export class SourceTab {
 	/** @param {import("./app.js").App} app */
 	constructor(app) {
@@ -29,7 +35,7 @@ export class SourceTab {
 			{ key: "self", isWide: true, title: "Self", width: "4.2rem", text: row => some(row.self), mark: () => "dim", hint: () => "in the function itself" },
 			{ key: "total", title: "Total", width: "4.6rem", text: row => some(row.total), share: row => row.total / this.total, hint: () => "with what the line calls, and what is inlined there" },
 			{ key: "share", isWide: true, title: "%", width: "4.4rem", text: row => share(row.total), mark: () => "dim" },
-			{ key: "line", title: "Line", width: "3.4rem", text: row => String(row.line || "?"), mark: () => "dim", hint: row => `${visible(row.file)}:${row.line}` },
+			{ key: "line", title: "Line", width: "4rem", text: row => String(row.line || "?"), mark: () => "dim", hint: row => `${visible(row.file)}:${row.line}` },
 			{ key: "text", title: "Source", width: "minmax(10rem, 1fr)", isText: true, text: row => visible(row.text) || " ", mark: () => "code", hint: row => visible(row.text) },
 		], select: row => this.showCode(code => code.file === row.file && code.line === row.line) });
 		/** @type {Table<Instruction>} */
@@ -59,13 +65,13 @@ export class SourceTab {
 		this.total = answer.function_total || 1;
 		fill(this.title, el("b", { title: visible(answer.function.name) }, nameText(answer.function.name)),
 			` ${amount(answer.function_total, this.unit)} with what it calls, ${plain(answer.self, this.unit)} in itself · % of ${plain(answer.function_total, this.unit)}`);
-		const isUnread = l.text.length && l.text.every((/** @type {number} */ text) => !at(text));
-		this.note.textContent = [answer.problem, isUnread && "the source file cannot be read here (it is not there, or the server's user may not read it)", answer.missing && "missing: " + answer.missing, answer.left_out && `${count(answer.left_out)} more instructions are not shown`].filter(Boolean).join("; ");
-		const lines = l.line.map((/** @type {number} */ line, /** @type {number} */ i) => ({ line, file: at(l.file[i]), text: at(l.text[i]), self: l.self[i], total: l.total[i] }));
-		const code = c.address.map((/** @type {string} */ address, /** @type {number} */ i) => ({ address, text: at(c.text[i]), file: at(c.file[i]), line: c.line[i], inlined: at(c.inlined[i]), hit: c.hit[i] }));
+		const lines = !l.line.some((/** @type {number} */ line) => line > 0) ? [] : l.line.map((/** @type {number} */ line, /** @type {number} */ i) => ({ line, file: at(l.file[i]), text: at(l.text[i]), self: l.self[i], total: l.total[i] }));
+		const isUnread = l.text.every((/** @type {number} */ text) => !at(text)) && l.line.some((/** @type {number} */ line) => line > 0);
+		this.note.textContent = [answer.problem, isUnread && "the source file cannot be read here (it is not there, or the server's user may not read it)", lines.length && answer.missing && howToGet(answer.missing), answer.left_out && `${count(answer.left_out)} more instructions without samples are not shown`].filter(Boolean).join("; ");
+		const code = c.address.flatMap((/** @type {string} */ address, /** @type {number} */ i) => [...c.skipped[i] ? [skippedRow(c.skipped[i])] : [], { address, text: at(c.text[i]), file: at(c.file[i]), line: c.line[i], inlined: at(c.inlined[i]), hit: c.hit[i] }]);
 		const files = [...new Set(lines.map((/** @type {SourceLine} */ line) => line.file))];
 		fill(this.content, el("section", {}, el("h2", { class: "small" }, "Source ", el("span", { class: "dim" }, files.map(file => shortPath(/** @type {string} */ (file), 50)).join(", "))),
-			lines.length ? this.lines.element : emptyState("The source lines are not known.", answer.missing ? "Install " + answer.missing + "." : "Build the program with debug information (-g).")),
+			lines.length ? this.lines.element : emptyState("The source lines are not known.", answer.missing ? howToGet(answer.missing) : "Build the program with debug information (-g).")),
 		el("section", {}, el("h2", { class: "small" }, "Instructions"), code.length ? this.code.element : emptyState("There are no instructions to show.", answer.problem)));
 		this.lines.show(lines);
 		this.code.show(code);

@@ -48,6 +48,14 @@ const NAMES = {
 	"java.lang.String.indexOf": "java.lang.String.indexOf",
 	"LazyCompile: ~run /a b/x.js:1": "LazyCompile: ~run /a b/x.js:1",
 	"C1 CompilerThread0": "C1 CompilerThread0",
+	// what the server has cut in its middle
+	"bool ns::run<std::vector<int, …r<char> >, A<int> >(int, B<int>)": "ns::run‹…›",
+	"ns::f<A<B…>(int)": "ns::f‹…›",
+	"f(std::map<int, …>, int) const": "f",
+	"ns::T<a<b…>::g<int>(int)": "ns::T‹…›::g‹…›",
+	"aaaa…bbbb": "aaaa…bbbb",
+	"f<…": "f<…",
+	"a>…>": "a>…>",
 	// what cannot be read stays
 	"f<int": "f<int",
 	"f(int": "f(int",

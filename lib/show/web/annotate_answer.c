@@ -14,6 +14,7 @@
 #define ANNOTATE_AROUND 5 /* lines that are shown before and behind those with amounts */
 #define ANNOTATE_LINES	1500
 #define ANNOTATE_CODE	2500
+#define ANNOTATE_FEW	2000   /* instructions of a function of which all are shown */
 #define ANNOTATE_BYTES	230000 /* for texts and rows */
 #define ANNOTATE_TAB	4
 
@@ -30,7 +31,9 @@ struct annotate_answer {
 	struct annotate_code code;
 	struct annotate_row lines[ANNOTATE_LINES];
 	uint32_t n_lines;
-	uint32_t texts[ANNOTATE_CODE], files[ANNOTATE_CODE], inlined[ANNOTATE_CODE], n_code;
+	/* of instructions that are shown: which one, and texts */
+	uint32_t shown[ANNOTATE_CODE], texts[ANNOTATE_CODE], files[ANNOTATE_CODE];
+	uint32_t inlined[ANNOTATE_CODE], n_code;
 	struct words words;
 };
 
@@ -135,20 +138,63 @@ static int enter_lines(struct annotate_answer *a, const struct annotate_code_opt
 	return err;
 }
 
+/* Marks the instructions that are at most `around` away from one with an amount. Returns their
+ * number. */
+static size_t mark_code(const struct annotate_code *code, size_t around, bool *is_marked)
+{
+	size_t marked = 0, end = 0;
+
+	for (size_t i = 0; i < code->n; i++) {
+		const size_t first = i > around ? i - around : 0;
+
+		if (!code->instructions[i].hit && !code->instructions[i].total)
+			continue;
+		for (end = end > first ? end : first; end < code->n && end <= i + around; end++) {
+			is_marked[end] = true;
+			marked++;
+		}
+	}
+	return marked;
+}
+
+/* Chooses the instructions that are shown: all; of many, those around the ones with amounts, or the
+ * first if none has one. */
+static void choose_code(const struct annotate_code *code, bool *is_chosen)
+{
+	size_t around = ANNOTATE_FEW, chosen = 0;
+
+	if (code->n > ANNOTATE_FEW)
+		chosen = mark_code(code, around, is_chosen);
+	while (chosen > ANNOTATE_FEW && around) {
+		memset(is_chosen, 0, code->n);
+		chosen = mark_code(code, around /= 2, is_chosen);
+	}
+	if (!chosen)
+		memset(is_chosen, true, code->n);
+}
+
 static int enter_code(struct annotate_answer *a)
 {
-	int err = 0;
+	bool *is_chosen = calloc(a->code.n + 1, sizeof(*is_chosen));
+	int err = is_chosen ? 0 : -ENOMEM;
 
-	for (; err == 0 && a->n_code < a->code.n && a->n_code < ANNOTATE_CODE && !is_full(a);
-	     a->n_code++) {
-		const struct annotate_instruction *in = &a->code.instructions[a->n_code];
+	if (err == 0)
+		choose_code(&a->code, is_chosen);
+	for (uint32_t i = 0; err == 0 && i < a->code.n && a->n_code < ANNOTATE_CODE && !is_full(a);
+	     i++) {
+		const struct annotate_instruction *in = &a->code.instructions[i];
 
+		if (!is_chosen[i])
+			continue;
+		a->shown[a->n_code] = i;
 		err = enter_text(a, in->text, 1, &a->texts[a->n_code]);
 		if (err == 0)
 			err = words_string(&a->words, in->file, &a->files[a->n_code]);
 		if (err == 0)
 			err = words_string(&a->words, in->inlined, &a->inlined[a->n_code]);
+		a->n_code++;
 	}
+	free(is_chosen);
 	return err;
 }
 
@@ -173,14 +219,16 @@ static void put_code(struct json *j, const struct annotate_answer *a)
 	const struct annotate_instruction *code = a->code.instructions;
 
 	json_put_object(j, "code");
-	ANNOTATE_COLUMN(j, a->n_code, "address", put_address, code[i].offset);
+	ANNOTATE_COLUMN(j, a->n_code, "address", put_address, code[a->shown[i]].offset);
+	ANNOTATE_COLUMN(j, a->n_code, "skipped", json_put_uint,
+			a->shown[i] - (i ? a->shown[i - 1] + 1 : 0));
 	ANNOTATE_COLUMN(j, a->n_code, "text", json_put_uint, a->texts[i]);
 	ANNOTATE_COLUMN(j, a->n_code, "file", json_put_uint, a->files[i]);
-	ANNOTATE_COLUMN(j, a->n_code, "line", json_put_uint, code[i].line);
+	ANNOTATE_COLUMN(j, a->n_code, "line", json_put_uint, code[a->shown[i]].line);
 	ANNOTATE_COLUMN(j, a->n_code, "inlined", json_put_uint, a->inlined[i]);
-	ANNOTATE_COLUMN(j, a->n_code, "hit", json_put_uint, code[i].hit);
-	ANNOTATE_COLUMN(j, a->n_code, "self", json_put_uint, code[i].self);
-	ANNOTATE_COLUMN(j, a->n_code, "total", json_put_uint, code[i].total);
+	ANNOTATE_COLUMN(j, a->n_code, "hit", json_put_uint, code[a->shown[i]].hit);
+	ANNOTATE_COLUMN(j, a->n_code, "self", json_put_uint, code[a->shown[i]].self);
+	ANNOTATE_COLUMN(j, a->n_code, "total", json_put_uint, code[a->shown[i]].total);
 	json_put_end(j);
 }
 
