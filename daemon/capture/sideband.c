@@ -6,6 +6,11 @@
  * the positions, then the data. A record may wrap around the end of the data, so it is copied out
  * before it is looked at. Records end with the sample id (tid and time, as asked for by
  * sample_id_all), so the last eight bytes are the time.
+ *
+ * Names have a ring of their own (PERF_RECORD_COMM: also the start of a program), which wakes
+ * nobody. A program can change its name a million times a second, and must neither displace the
+ * events of others' mappings nor keep stackd at work: the ring is read at ticks, and what did not
+ * fit is lost and counted.
  */
 #include "daemon/capture/sideband.h"
 
@@ -23,51 +28,56 @@
 
 #include "daemon/capture/record_pool.h"
 
-#define DATA_PAGES 64
+enum content { NAMES, OTHERS, N_CONTENTS };
+
+static const size_t data_pages[N_CONTENTS] = {[NAMES] = 16, [OTHERS] = 64};
 
 struct ring {
 	int fd;
+	enum content content;
 	struct perf_event_mmap_page *control; /* the control page, with the data behind it; NULL:
 					       * not open */
 };
 
 struct sideband {
 	int epoll;
-	size_t n_rings;
+	size_t n_cpus, n_rings; /* a CPU's rings follow one another */
 	size_t page_size;
 	uint8_t *record; /* one record, unwrapped */
 	struct record_pool *pool;
 	struct ring rings[];
 };
 
-static size_t data_size(const struct sideband *s)
+static size_t data_size(const struct sideband *s, const struct ring *ring)
 {
-	return DATA_PAGES * s->page_size;
+	return data_pages[ring->content] * s->page_size;
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
 
 static int open_ring(struct sideband *s, struct ring *ring, int cpu, int cgroup_fd)
 {
-	unsigned long flags = PERF_FLAG_FD_CLOEXEC | (cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0);
+	const unsigned long flags =
+		PERF_FLAG_FD_CLOEXEC | (cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0);
+	const bool has_names = ring->content == NAMES;
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
-		.mmap = 1,
-		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
-		.build_id = 1,
-		.cgroup = 1,
+		.mmap = !has_names,
+		.mmap2 = !has_names,
+		.comm = has_names,
+		.comm_exec = has_names,
+		.task = !has_names,
+		.build_id = !has_names,
+		.cgroup = !has_names,
 		.sample_id_all = 1,
 		.exclude_kernel = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = (uint32_t)data_size(s) / 2,
+		.wakeup_watermark = (uint32_t)data_size(s, ring) / 2,
 	};
 	struct epoll_event want = {.events = EPOLLIN};
 	void *map;
@@ -75,27 +85,40 @@ static int open_ring(struct sideband *s, struct ring *ring, int cpu, int cgroup_
 	ring->fd = (int)syscall(SYS_perf_event_open, &attr, cgroup_fd, cpu, -1, flags);
 	if (ring->fd < 0)
 		return -errno;
-	map = mmap(NULL, data_size(s) + s->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
-		   0);
+	map = mmap(NULL, data_size(s, ring) + s->page_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		   ring->fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
 	ring->control = map;
+	if (has_names)
+		return 0;
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, ring->fd, &want) ? -errno : 0;
+}
+
+/* Opens a CPU's rings. */
+static int open_cpu(struct sideband *s, size_t cpu, int cgroup_fd)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < N_CONTENTS && !err; i++)
+		err = open_ring(s, &s->rings[cpu * N_CONTENTS + i], (int)cpu, cgroup_fd);
+	return err;
 }
 
 int sideband_new(int cgroup_fd, struct sideband **ret_sideband)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	size_t n = cpus > 0 ? (size_t)cpus : 1;
-	struct sideband *s = calloc(1, sizeof(*s) + n * sizeof(s->rings[0]));
+	struct sideband *s = calloc(1, sizeof(*s) + n * N_CONTENTS * sizeof(s->rings[0]));
 	int err = 0;
 
 	if (!s)
 		return -ENOMEM;
-	s->n_rings = n;
+	s->n_cpus = n;
+	s->n_rings = n * N_CONTENTS;
 	s->page_size = (size_t)sysconf(_SC_PAGESIZE);
-	for (size_t i = 0; i < n; i++)
-		s->rings[i].fd = -1;
+	for (size_t i = 0; i < s->n_rings; i++)
+		s->rings[i] = (struct ring){.fd = -1, .content = (enum content)(i % N_CONTENTS)};
 	s->record = malloc(UINT16_MAX + 1);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (!s->record || s->epoll < 0)
@@ -103,7 +126,7 @@ int sideband_new(int cgroup_fd, struct sideband **ret_sideband)
 	if (!err)
 		err = record_pool_new(&s->pool);
 	for (size_t i = 0; i < n && !err; i++) {
-		err = open_ring(s, &s->rings[i], (int)i, cgroup_fd);
+		err = open_cpu(s, i, cgroup_fd);
 		if (err == -ENODEV && i > 0)
 			err = 0; /* an offline CPU */
 	}
@@ -118,24 +141,29 @@ int sideband_new(int cgroup_fd, struct sideband **ret_sideband)
 static void close_ring(struct sideband *s, struct ring *ring)
 {
 	if (ring->control)
-		munmap(ring->control, data_size(s) + s->page_size);
+		munmap(ring->control, data_size(s, ring) + s->page_size);
 	if (ring->fd >= 0)
 		close(ring->fd);
 	ring->control = NULL;
 	ring->fd = -1;
 }
 
+static void close_cpu(struct sideband *s, size_t cpu)
+{
+	for (size_t i = 0; i < N_CONTENTS; i++)
+		close_ring(s, &s->rings[cpu * N_CONTENTS + i]);
+}
+
 int sideband_reopen(struct sideband *s, int cpu, int cgroup_fd)
 {
-	struct ring *ring = &s->rings[cpu];
 	int err;
 
-	if (cpu < 0 || (size_t)cpu >= s->n_rings)
+	if (cpu < 0 || (size_t)cpu >= s->n_cpus)
 		return -ENODEV;
-	close_ring(s, ring);
-	err = open_ring(s, ring, cpu, cgroup_fd);
+	close_cpu(s, (size_t)cpu);
+	err = open_cpu(s, (size_t)cpu, cgroup_fd);
 	if (err)
-		close_ring(s, ring);
+		close_cpu(s, (size_t)cpu);
 	return err;
 }
 
@@ -322,7 +350,7 @@ static void copy_out(const struct sideband *s, const struct ring *ring, uint64_t
 		     size_t len)
 {
 	const uint8_t *data = (const uint8_t *)ring->control + s->page_size;
-	size_t size = data_size(s), from = at % size;
+	size_t size = data_size(s, ring), from = at % size;
 	size_t first = len < size - from ? len : size - from;
 
 	memcpy(to, data + from, first);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads perf's side-band: mmap, comm, fork, exit and cgroup events, from one dummy event a CPU that
- * counts nothing. Times are CLOCK_MONOTONIC, like those of samples.
+ * Reads perf's side-band: mmap, comm, fork, exit and cgroup events, from two dummy events a CPU
+ * that count nothing, one of them for names (comm). Times are CLOCK_MONOTONIC, like those of
+ * samples.
  *
  * It covers the whole machine (or the cgroup); the reader selects the processes that matter.
  */
@@ -31,6 +32,7 @@ struct sideband_event {
 	bool is_exec;		       /* COMM */
 	uint64_t lost;		       /* LOST: events that did not fit */
 	uint64_t cgroup;	       /* CGROUP: its id */
+	bool is_left_out;	       /* MMAP: set by the recorder (mapping_shares.h) */
 	struct object_mapping mapping; /* MMAP; path and build_id point into this event */
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	char text[]; /* MMAP, CGROUP: the path; COMM: the name */
@@ -42,11 +44,12 @@ struct sideband;
 int sideband_new(int cgroup_fd, struct sideband **ret_sideband);
 void sideband_free(struct sideband *sideband);
 
-/* Opens the dummy event again, for a CPU that has come on line. Events in the CPU's old ring are
+/* Opens the dummy events again, for a CPU that has come on line. Events in the CPU's old rings are
  * lost, so sideband_drain() is to be called before. 0 or negative errno. */
 int sideband_reopen(struct sideband *sideband, int cpu, int cgroup_fd);
 
-/* Returns a descriptor that becomes readable when a buffer is half full. */
+/* Returns a descriptor that becomes readable when a buffer is half full, other than one of
+ * names. */
 int sideband_poll_fd(const struct sideband *sideband);
 
 /* Returns whether events are pending. */
