@@ -44,6 +44,7 @@ RESIDENT = KERNEL = 64 << 20
 SERVICE = ["--all", "--quiet", "-F", "99", "--max-cpu", "1%", "--window", "60s", "--keep-bytes",
            str(KEEP)]
 TICK = os.sysconf("SC_CLK_TCK")
+NOBODY = 65534
 NEW_PATHS = """
 import random
 def go(n, seed):
@@ -64,6 +65,23 @@ def start(command, niceness=0, **more):
         os.nice(niceness)
 
     return subprocess.Popen(command, preexec_fn=prepare, **more)
+
+
+def adversary(folder, kind, own):
+    """Runs tests/live/adversary.c as a user without rights, with the lowest priority. `kind`: of its kinds, "NAME:N".
+    None: this machine does not let it."""
+    program = folder + "/adversary"
+    if not os.path.exists(program):
+        subprocess.run(["gcc", "-O1", "-D_GNU_SOURCE", "-o", program, ROOT + "/tests/live/adversary.c"], check=True)
+        os.chmod(program, 0o755)
+    name, _, number = kind.partition(":")
+    process = start(["setpriv", "--reuid=%d" % NOBODY, "--regid=%d" % NOBODY, "--clear-groups", "--", program, name, own,
+                     number or "1000"], 19, stdout=subprocess.PIPE)
+    if process.stdout.readline() == b"READY\n":
+        return process
+    process.kill()
+    process.wait()
+    return None
 
 
 def cgroup_root():
@@ -337,4 +355,5 @@ def main():
     sys.exit(1 if faults else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -143,6 +143,10 @@
 	  "files on FUSE and network mounts, and in containers' overlays, that were copied")       \
 	X(recorded.slow.failed, "slow_files_failed", COUNT,                                        \
 	  "of such files, those that could not be read")                                           \
+	X(recorded.files_over_share, "files_over_share", COUNT,                                    \
+	  "times that a file was not read, since its user's processes had brought too many")       \
+	X(recorded.mappings_over_share, "mappings_over_share", COUNT,                              \
+	  "events of mappings that were left out, since a user's processes make too many")         \
 	X(recorded.slow.hung, "slow_files_hung", COUNT,                                            \
 	  "of such files, those whose file system did not answer")                                 \
 	X(workers.calls, "worker_calls", COUNT, "requests to workers")

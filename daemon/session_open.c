@@ -242,6 +242,9 @@ static struct sampler_options sampler_options(const struct session *s)
 	};
 }
 
+/* The part of the budget (--max-cpu) that making tables may take in the long run. */
+#define TABLES_IN_BUDGET 0.5
+
 static enum exit_status open_sampler(struct session *s)
 {
 	const struct sampler_options options = sampler_options(s);
@@ -260,7 +263,7 @@ static enum exit_status open_sampler(struct session *s)
 		log_warning("what probes cost is not known, so it stays in the passes: %s",
 			    strerror(-err));
 	sampler_tables_maps(s->sampler, &maps);
-	err = tables_new(&maps, &source, &s->tables);
+	err = tables_new(&maps, &source, s->options->max_cpu * TABLES_IN_BUDGET, &s->tables);
 	if (err) {
 		log_error("cannot set up the recipe tables: %s", strerror(-err));
 		return STATUS_FAILED;
@@ -285,6 +288,7 @@ static struct recorder_options recorder_options(struct session *s)
 		.usual_period = event_spec_usual_period(&s->scope.event.spec),
 		.workers = o->lbr ? NULL : s->workers,
 		.copier = s->copier,
+		.budget = o->max_cpu,
 		.tables = s->tables,
 		.kernel = &s->kernel,
 		.judge_tags = o->judge_tags,

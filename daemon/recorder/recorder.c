@@ -116,6 +116,10 @@ int recorder_look(struct recorder *r)
 {
 	int err = recorder_files_look(&r->files, r->tasks.processes);
 
+	if (!err)
+		err = recorder_reload(r);
+	if (!err)
+		err = recorder_reload_partial(r);
 	return err || !r->files.written ? err : written_files_look(r->files.written);
 }
 
@@ -279,6 +283,8 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.sideband_lost = r->taken.sideband_lost,
 		.managed_unread = r->taken.managed_unread,
 		.slow = recorder_files_slow(&r->files),
+		.mappings_over_share = r->tasks.mappings.left_out,
+		.files_over_share = r->files.shares.refused,
 		.forgotten = forgotten(r),
 		.tag_processes = r->paths.tagger ? tagger_processes(r->paths.tagger) : 0,
 		.walked_frames = walk.frames,

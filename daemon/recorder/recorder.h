@@ -42,6 +42,10 @@ struct recorder_options {
 	/* It copies files from mounts that may not answer. NULL: such files are not read. */
 	struct copier *copier;
 
+	/* The share of a core that stackd may take (--max-cpu), of which each user's files have a
+	 * share (user_shares.h). 0: no limit. */
+	double budget;
+
 	/* The tables that the kernel half walks by. The recorder requests those that it has missed,
 	 * and enters the vDSO. NULL: there are none. */
 	struct tables *tables;
@@ -115,7 +119,7 @@ int recorder_load_all(struct recorder *recorder);
 
 /* Opens the files that an event names, before they may be deleted, and does what else cannot wait.
  * To be called as soon as the event has been read. 0 or -ENOMEM. */
-int recorder_prefetch_event(struct recorder *recorder, const struct sideband_event *event);
+int recorder_prefetch_event(struct recorder *recorder, struct sideband_event *event);
 
 /* Finds the name of a record's cgroup while the cgroup exists, and requests the recipe table that
  * the record's walk has missed, so that the kernel half can walk the next samples. To be called as
@@ -233,6 +237,10 @@ struct recorder_counts {
 	uint64_t unwatched; /* files that could be overwritten unnoticed */
 	uint64_t uncovered; /* programs whose allocations are not recorded */
 	struct slow_files_counts slow;
+	uint64_t files_over_share;    /* times that a file was not read, since its user's processes
+				       * had brought too many */
+	uint64_t mappings_over_share; /* events of mappings that were left out, since a user's
+				       * processes make too many */
 	uint64_t managed_unread; /* stacks that stackd has walked, so that the activations of an
 				  * interpreter in them have no managed frames */
 };

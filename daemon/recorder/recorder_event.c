@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "daemon/recorder/file_key.h"
 #include "daemon/recorder/recorder_internal.h"
 #include "proc/proc_fs.h"
@@ -71,7 +72,7 @@ static int prefetch_table(struct recorder *r, const struct object *object)
 	return tables_prepare(r->with.tables, object, has_key ? &key : NULL);
 }
 
-int recorder_prefetch_event(struct recorder *r, const struct sideband_event *event)
+int recorder_prefetch_event(struct recorder *r, struct sideband_event *event)
 {
 	const struct object *object;
 	int err;
@@ -95,6 +96,10 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 		return -ENOMEM;
 	if (event->kind != SIDEBAND_MMAP)
 		return prefetch_tags(r, event, NULL);
+	event->is_left_out = !mapping_shares_take(&r->tasks.mappings, event->pid, r->with.budget,
+						  event->time_ns);
+	if (event->is_left_out)
+		return 0;
 	err = object_table_resolve(r->files.objects, event->pid, &event->mapping, &object);
 	if (!err && object->elf)
 		new_mappings_add(&r->files.new_mappings, event->pid, &event->mapping, object);
@@ -114,12 +119,56 @@ static int reload(void *arg, pid_t pid)
 	return recorder_load_process(r, pid) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Reads the recorded processes from /proc again, since the kernel has lost events. */
 static int reload_members(struct recorder *r)
 {
 	return tracked_pids_are_all(r->tasks.members)
 		       ? recorder_load_all(r)
 		       : tracked_pids_each(r->tasks.members, reload, r);
+}
+
+/* Reading all processes takes one in so many parts of the time at most; with a budget, a third of
+ * that. */
+#define RELOAD_SHARE	20
+#define RELOAD_MOST_NS	UINT64_C(600000000000) /* the longest pause for it */
+#define RELOAD_IN_SHARE 3
+
+/* Reads the recorded processes from /proc again, if the kernel has lost events. Who makes events on
+ * purpose could else keep stackd reading. */
+int recorder_reload(struct recorder *r)
+{
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const double share =
+		r->with.budget > 0 ? RELOAD_IN_SHARE / r->with.budget : (double)RELOAD_SHARE;
+	uint64_t pause_ns;
+	int err;
+
+	if (!r->tasks.wants_reload || now_ns < r->tasks.reload_ns)
+		return 0;
+	r->tasks.wants_reload = false;
+	err = reload_members(r);
+	pause_ns = (uint64_t)((double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) * share);
+	r->tasks.reload_ns = now_ns + (pause_ns < RELOAD_MOST_NS ? pause_ns : RELOAD_MOST_NS);
+	return err;
+}
+
+int recorder_reload_partial(struct recorder *r)
+{
+	const pid_t pid =
+		mapping_shares_next(&r->tasks.mappings, r->with.budget, clock_ns(CLOCK_MONOTONIC));
+
+	return pid && process_table_reload(r->tasks.processes, pid) == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int on_mmap_event(struct recorder *r, const struct sideband_event *event)
+{
+	if (event->is_left_out) {
+		process_table_forget_mappings(r->tasks.processes, event->pid);
+		mapping_shares_leave_out(&r->tasks.mappings, event->pid);
+		return 0;
+	}
+	alloc_coverage_on_mmap(r->memory.coverage, event->pid, event->mapping.path);
+	return process_table_on_mmap(r->tasks.processes, event->pid, &event->mapping);
 }
 
 /* Stores when a thread ended, if waits are recorded, because from its last wait until then it was
@@ -183,7 +232,8 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 	if (event->kind == SIDEBAND_LOST) {
 		r->taken.sideband_lost += event->lost;
 		alloc_coverage_forget(r->memory.coverage);
-		return reload_members(r);
+		r->tasks.wants_reload = true;
+		return recorder_reload(r);
 	}
 	if (event->kind == SIDEBAND_FORK && tracked_pids_has(r->tasks.members, event->parent_pid) &&
 	    tracked_pids_add(r->tasks.members, event->pid))
@@ -197,8 +247,7 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 		return 0;
 	switch (event->kind) {
 	case SIDEBAND_MMAP:
-		alloc_coverage_on_mmap(r->memory.coverage, event->pid, event->mapping.path);
-		return process_table_on_mmap(r->tasks.processes, event->pid, &event->mapping);
+		return on_mmap_event(r, event);
 	case SIDEBAND_COMM:
 		return on_comm_event(r, event);
 	case SIDEBAND_FORK:

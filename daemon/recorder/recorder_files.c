@@ -26,10 +26,56 @@
 #define NAMES_GRACE_NS	   UINT64_C(60000000000)
 #define BURDEN_PAUSE_NS	   UINT64_C(2000000000)
 
+/* Files that a user's processes may bring at once, and in a second, if the budget is a core. */
+#define FILES_BURST    1024
+#define FILES_PER_CORE 50
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+static int open_there(void *arg, int fd, const char *path, struct elf_file **ret_file)
+{
+	const struct recorder_files *f = arg;
+
+	return ask_files_open(f->ask, fd, path, ret_file);
+}
+
+static int fetch_there(void *arg, int path_fd, const struct stat *st, pid_t pid, bool may_open)
+{
+	const struct recorder_files *f = arg;
+
+	return ask_files_fetch(f->ask, path_fd, st, pid, may_open);
+}
+
+#define REFUSED_NS UINT64_C(100000000)
+
+/* Files of processes that ran before stackd cost nobody's share. A process with thousands of files
+ * is refused one after the other without being looked at each time. */
+static bool may_read(void *arg, pid_t pid)
+{
+	struct recorder_files *f = arg;
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	struct proc_fs_status status;
+	bool may;
+
+	if (!f->is_running || !(f->budget > 0))
+		return true;
+	if (pid == f->refused_pid && now_ns - f->refused_ns < REFUSED_NS) {
+		f->shares.refused++;
+		return false;
+	}
+	if (proc_fs_status("/proc", pid, &status))
+		status.uid = (uid_t)-1; /* nobody knows whose it was */
+	may = user_shares_take(&f->shares, status.uid, 1, f->budget, now_ns);
+	f->refused_pid = may ? 0 : pid;
+	f->refused_ns = now_ns;
+	return may;
+}
+
 /* Files are opened by a worker, or here. */
 static int make_objects(struct recorder_files *f, const struct recorder_options *o)
 {
-	struct elf_opener opener = {.open = ask_files_open, .fetch = ask_files_fetch};
+	const struct elf_opener opener = {
+		.open = open_there, .fetch = fetch_there, .may_read = may_read, .arg = f};
 	int err;
 
 	if (!o->workers)
@@ -39,8 +85,8 @@ static int make_objects(struct recorder_files *f, const struct recorder_options 
 		err = mount_lists_new(&f->mounts);
 	if (!err)
 		err = ask_files_new(workers_of(o->workers, WORKER_LOOP), f->slow, o->tags, &f->ask);
-	opener.arg = f->ask;
-	opener.mounts = f->mounts;
+	f->budget = o->budget;
+	f->shares = (struct user_shares){.burst = FILES_BURST, .per_core = FILES_PER_CORE};
 	return err ? err : object_table_new_by("/proc", &opener, &f->objects);
 }
 
@@ -121,6 +167,7 @@ int recorder_files_look(struct recorder_files *f, struct process_table *processe
 	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	int err;
 
+	f->is_running = true;
 	if (!f->slow)
 		return 0;
 	f->has_news |= slow_files_look(f->slow, now_ns);

@@ -6,6 +6,7 @@
 
 #include "daemon/recorder/new_mappings.h"
 #include "daemon/recorder/recorder.h"
+#include "daemon/recorder/user_shares.h"
 #include "daemon/worker/ask_worker.h"
 #include "daemon/worker/slow_files.h"
 #include "proc/fuse_devices.h"
@@ -25,6 +26,11 @@ struct recorder_files {
 	int watch_error;	       /* why writes are not noticed, as -errno; 0: they are */
 	struct new_mappings new_mappings;
 	struct fuse_devices fuse_devices;
+	struct user_shares shares; /* of files to read */
+	pid_t refused_pid;	   /* the process that was refused one last, and when */
+	uint64_t refused_ns;
+	double budget;		    /* which the shares are of: recorder_options.budget */
+	bool is_running;	    /* the files of processes that ran before have been read */
 	struct mount_lists *mounts; /* of which files to copy is found out */
 	bool has_news;		    /* copies have become complete */
 	bool is_again;		    /* mappings are being resolved again */

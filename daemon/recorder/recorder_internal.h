@@ -66,6 +66,13 @@ int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
  * yet. 0 or -ENOMEM. */
 int recorder_request_table(struct recorder *r, const struct stackd_header *record, bool early);
 
+/* If events were lost, reads the recorded processes again, unless that was done lately. 0, or an
+ * error of recorder_load_all(). */
+int recorder_reload(struct recorder *r);
+
+/* Reads processes again of which events of mappings were left out. 0 or -ENOMEM. */
+int recorder_reload_partial(struct recorder *r);
+
 /* Sets those counters of *counters that are sums over several kinds of events. */
 void recorder_count_events(const struct recorder *r, struct recorder_counts *counts);
 

@@ -4,6 +4,7 @@
 #define RECORDER_RECORDER_TASKS_H
 
 #include "daemon/recorder/tracked_pids.h"
+#include "daemon/recorder/mapping_shares.h"
 #include "daemon/recorder/recorder.h"
 #include "daemon/recorder/shared_memory.h"
 #include "proc/cgroup_table.h"
@@ -14,8 +15,11 @@ struct recorder_tasks {
 	struct cgroup_table *cgroups;
 	struct tracked_pids *members;
 	struct shared_memory shared; /* knows which new processes share their parent's memory */
-	uint32_t n_before; /* how many processes and threads were left when those that had ended
-			    * were last forgotten */
+	struct mapping_shares mappings;
+	bool wants_reload;  /* events were lost, so all are to be read from /proc again */
+	uint64_t reload_ns; /* when that may be done */
+	uint32_t n_before;  /* how many processes and threads were left when those that had ended
+			     * were last forgotten */
 };
 
 /* Makes the tables, in a zeroed struct, which must stay where it is. The objects are borrowed. 0 or

@@ -46,14 +46,25 @@ static int compile_there(void *worker, const struct object *object, bool is_quic
 	return ask_worker_table(worker, object, is_quick, stop->is_cancelled, stop->arg, ret_table);
 }
 
+static uint64_t cpu_ns_here(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static uint64_t cpu_ns_there(void *worker)
+{
+	return worker_cpu_ns(worker);
+}
+
 struct table_source table_source_here(void)
 {
-	return (struct table_source){.compile = compile_here};
+	return (struct table_source){.compile = compile_here, .cpu_ns = cpu_ns_here};
 }
 
 struct table_source table_source_there(struct worker *worker)
 {
-	return (struct table_source){compile_there, worker};
+	return (struct table_source){compile_there, cpu_ns_there, worker};
 }
 
 int table_source_compile(const struct table_source *source, const struct object *object,

@@ -17,6 +17,8 @@ struct table_stop {
 struct table_source {
 	int (*compile)(void *arg, const struct object *object, bool is_quick,
 		       const struct table_stop *stop, struct recipe_table **ret_table);
+	/* returns the CPU time that was spent so far, other than that of the calling thread */
+	uint64_t (*cpu_ns)(void *arg);
 	void *arg;
 };
 

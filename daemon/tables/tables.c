@@ -29,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "daemon/base/cpu_share.h"
 #include "daemon/base/map_window.h"
 #include "daemon/tables/loaded_rule.h"
 #include "daemon/tables/remakes.h"
@@ -42,6 +43,7 @@
 #define THREAD_NICE  (-10)
 #define ROWS_AT_ONCE 65536u
 #define MUCH_BYTES   (1u << 20) /* malloc_trim() is called after tables of so many bytes */
+#define SAVED_NS     UINT64_C(3000000000) /* most CPU time that can be saved for making tables */
 #define LARGE_BYTES  (4u << 20) /* bytes of a file from which its table is made in two steps */
 
 struct tables {
@@ -59,6 +61,7 @@ struct tables {
 	struct tables_counts counts; /* as they were after the last request */
 	struct remakes *remakes; /* guarded by `lock` where both threads use it: for requests that
 				  * are put off */
+	struct cpu_share share;	 /* of making tables */
 
 	/* The members below are used by the thread alone, unless they say otherwise. */
 	struct tables_counts own;
@@ -576,32 +579,61 @@ static void end_serving(struct tables *t, const struct request *r, bool was_earl
 		requests_enter(&t->first, r);
 }
 
+/* Returns the CPU time of making tables so far. */
+static uint64_t cpu_ns(const struct tables *t)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + t->source.cpu_ns(t->source.arg);
+}
+
+/* Takes the first request out of the list, and serves it. Called with the lock held, which it
+ * releases meanwhile. */
+static void serve_first(struct tables *t)
+{
+	struct request *r = t->first, now = *r;
+	const uint64_t begin_ns = cpu_ns(t);
+	int err;
+
+	t->first = r->next;
+	t->serving = r;
+	pthread_mutex_unlock(&t->lock);
+	err = serve(t, &now);
+	pthread_mutex_lock(&t->lock);
+	cpu_share_spend(&t->share, cpu_ns(t) - begin_ns, clock_ns(CLOCK_MONOTONIC));
+	publish(t);
+	end_serving(t, r, now.is_early, err);
+	free(r);
+}
+
+/* Waits for a request, or until the share of CPU time lets the next one be served. Called with the
+ * lock held. */
+static void await_request(struct tables *t, uint64_t now_ns, uint64_t wait_ns)
+{
+	const uint64_t until_ns = now_ns + wait_ns;
+	const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
+				       .tv_nsec = (long)(until_ns % 1000000000)};
+
+	if (give_back(t))
+		return;
+	if (t->first)
+		pthread_cond_clockwait(&t->change, &t->lock, CLOCK_MONOTONIC, &until);
+	else
+		pthread_cond_wait(&t->change, &t->lock);
+}
+
 static void *run(void *arg)
 {
 	struct tables *t = arg;
 
 	setpriority(PRIO_PROCESS, (id_t)gettid(), THREAD_NICE);
 	pthread_mutex_lock(&t->lock);
-	for (;;) {
-		struct request *r = t->first, now;
-		int err;
+	while (!t->is_ending) {
+		const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+		const uint64_t wait_ns = cpu_share_wait_ns(&t->share, now_ns);
 
-		if (t->is_ending)
-			break;
-		if (!r) {
-			if (!give_back(t))
-				pthread_cond_wait(&t->change, &t->lock);
-			continue;
-		}
-		t->first = r->next;
-		t->serving = r;
-		now = *r;
-		pthread_mutex_unlock(&t->lock);
-		err = serve(t, &now);
-		pthread_mutex_lock(&t->lock);
-		publish(t);
-		end_serving(t, r, now.is_early, err);
-		free(r);
+		if (t->first && !wait_ns)
+			serve_first(t);
+		else
+			await_request(t, now_ns, wait_ns);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;
@@ -609,7 +641,7 @@ static void *run(void *arg)
 
 /* --- from the main loop ---------------------------------------------------------------------- */
 
-int tables_new(const struct tables_maps *maps, const struct table_source *source,
+int tables_new(const struct tables_maps *maps, const struct table_source *source, double cpu_share,
 	       struct tables **ret_tables)
 {
 	struct tables *t = calloc(1, sizeof(*t));
@@ -619,6 +651,7 @@ int tables_new(const struct tables_maps *maps, const struct table_source *source
 		return -ENOMEM;
 	t->maps = *maps;
 	t->source = *source;
+	t->share = cpu_share_begin(cpu_share, SAVED_NS, clock_ns(CLOCK_MONOTONIC));
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->change, NULL);
 	t->rules_of = calloc(maps->n_files, sizeof(*t->rules_of));
@@ -675,14 +708,17 @@ void tables_free(struct tables *t)
 }
 
 /* Called with the lock. */
-static bool is_put_off(const struct tables *t, uint32_t number)
+static bool is_put_off(struct tables *t, uint32_t number)
 {
-	return remakes_is_put_off(t->remakes, number, clock_ns(CLOCK_MONOTONIC));
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	return cpu_share_wait_ns(&t->share, now_ns) ||
+	       remakes_is_put_off(t->remakes, number, now_ns);
 }
 
 /* Returns whether a request need not be queued, because its table is loaded, put off or requested
  * already. Thousands of records can miss a table before it is loaded, and each requests it. */
-static bool is_asked_for(const struct tables *t, const struct request *wanted)
+static bool is_asked_for(struct tables *t, const struct request *wanted)
 {
 	uint32_t number = wanted->object->number + 1;
 

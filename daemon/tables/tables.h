@@ -41,9 +41,11 @@ struct tables_maps {
 	int interpreters_fd; /* map of interpreters by file number; -1: no managed frames */
 };
 
-/* Starts the thread. Both arguments are copied; the maps themselves must outlive the tables. 0 or
- * negative errno. */
-int tables_new(const struct tables_maps *maps, const struct table_source *source,
+/* Starts the thread. The first two arguments are copied; the maps themselves must outlive the
+ * tables. `cpu_share`: of a core, which making tables may take in the long run; while it is used
+ * up, all requests are put off, and frames are walked by the daemon. 0: no limit. 0 or negative
+ * errno. */
+int tables_new(const struct tables_maps *maps, const struct table_source *source, double cpu_share,
 	       struct tables **ret_tables);
 void tables_free(struct tables *tables); /* ends the thread */
 

@@ -670,7 +670,7 @@ static void test_counts_are_read_while_the_thread_counts(void **state)
 	struct tables_counts counts;
 
 	(void)state;
-	assert_int_equal(tables_new(&model->maps, &source, &t), 0);
+	assert_int_equal(tables_new(&model->maps, &source, 0, &t), 0);
 	for (uint32_t i = 0; i < FILES - 1; i++) {
 		gone[i] = (struct object){.kind = OBJECT_ELF, .number = i, .error = -ENOENT};
 		assert_int_equal(tables_want(t, &gone[i], NULL), 0);

@@ -52,6 +52,9 @@ struct elf_opener {
 	 * `path_fd`: an O_PATH descriptor of it; `st`: from mount_stat(). NULL: such files are
 	 * read as others, but for those that mount_check() refuses. */
 	int (*fetch)(void *arg, int path_fd, const struct stat *st, pid_t pid, bool may_open);
+	/* Returns whether one more file of process `pid` may be read now: to read files costs time,
+	 * of which each user has a share. NULL: all may be read. */
+	bool (*may_read)(void *arg, pid_t pid);
 	struct mount_lists *mounts; /* borrowed lists of mounts that are kept; NULL: they are read
 				     * for each file (base/mount_list.h) */
 };

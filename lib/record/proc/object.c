@@ -50,6 +50,7 @@
 
 /* With more entries than this, by_inode is emptied; and so is `proofs`. */
 #define MAX_INODES 65536
+#define UNREAD	   "[too many new files]"
 #define MAX_RANGES 4 /* ranges of an unread object's mappings that are kept */
 
 enum proof { REFUTED, PROVEN };
@@ -106,6 +107,7 @@ struct object_table {
 	struct inode *by_inode;
 	struct jit *by_pid;
 	struct entry *vdso, *vdso_compat;
+	struct entry *unread;		    /* stands for all files of which there were too many */
 	struct object_elsewhere *elsewhere; /* other folders to search for files; NULL: none */
 	struct object_copies *copies;	    /* files with an object's content; NULL: not kept */
 	struct elf_opener opener;
@@ -795,6 +797,8 @@ static bool is_due(const struct object_table *table, struct entry *entry)
 static int open_file(struct object_table *table, pid_t pid, const struct object_mapping *m,
 		     struct object_open_file *ret_file)
 {
+	if (table->opener.may_read && !table->opener.may_read(table->opener.arg, pid))
+		return -EDQUOT;
 	int err = table->is_foreign && !m->build_id_len
 			  ? -ESTALE
 			  : object_open(table->proc_root, pid, m, &table->opener, ret_file);
@@ -890,6 +894,28 @@ static void keep_closed(struct object_table *table, pid_t pid, const struct obje
 				   error);
 }
 
+/* Takes a mapping whose file is not to be read for now, since there are too many (-EDQUOT). New
+ * ones get no object of their own, of which there could be too many as well. */
+static int leave_unread(struct object_table *table, pid_t pid, const struct object_mapping *m,
+			struct entry *known, struct entry **ret_entry)
+{
+	struct object object = {
+		.kind = OBJECT_ELF, .error = -EDQUOT, .file_id = object_hash_text(UNREAD)};
+	int err = 0;
+
+	if (!known && !table->unread) {
+		object.file_id = object_nonzero_id(object.file_id);
+		find_same(table, &object);
+		err = enter(table, &object, UNREAD, &table->unread);
+	}
+	if (err)
+		return err;
+	*ret_entry = known ? known : table->unread;
+	object_pending_add(&table->pending, table->proc_root, pid, m, &(*ret_entry)->object,
+			   -EDQUOT);
+	return 0;
+}
+
 static int resolve_file(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			struct entry **ret_entry)
 {
@@ -911,6 +937,8 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 	int err = open_file(table, pid, m, &file);
 	if (!err)
 		return enter_file(table, m, &file, ret_entry);
+	if (err == -EDQUOT)
+		return leave_unread(table, pid, m, entry, ret_entry);
 	if (entry && entry->object.elf) {
 		keep_closed(table, pid, m, err, entry);
 		*ret_entry = entry;

@@ -27,7 +27,8 @@ void object_pending_free_one(struct pending_mapping *one)
 	free((void *)(uintptr_t)one->mapping.build_id);
 }
 
-/* -EAGAIN: too many wait for their copies. */
+/* -EAGAIN: too many wait for their copies. (-EDQUOT: its user's processes have brought too many
+ * files.) */
 static bool is_waiting(int err)
 {
 	return err == -EINPROGRESS || err == -EAGAIN;
@@ -35,7 +36,7 @@ static bool is_waiting(int err)
 
 bool object_pending_is_due(int err)
 {
-	return is_waiting(err) || err == -EREMOTE || err == -EFBIG;
+	return is_waiting(err) || err == -EREMOTE || err == -EFBIG || err == -EDQUOT;
 }
 
 static uid_t user_of(const char *proc_root, pid_t pid)
@@ -62,10 +63,14 @@ void object_pending_add(struct object_pending *pending, const char *proc_root, p
 		.pid = pid, .mapping = *m, .object = object, .has_failed = !is_waiting(err)};
 	uint8_t *build_id = NULL;
 
-	if (has(pending, pid, m))
+	if (pid == pending->full || has(pending, pid, m))
 		return;
 	one.user = user_of(proc_root, pid);
-	if (!has_room(pending, one.user) || VEC_RESERVE(&pending->all, 1))
+	if (!has_room(pending, one.user)) {
+		pending->full = pid;
+		return;
+	}
+	if (VEC_RESERVE(&pending->all, 1))
 		return;
 	if (m->build_id_len)
 		build_id = malloc(m->build_id_len);
@@ -94,6 +99,7 @@ void object_pending_begin(struct object_pending *pending, bool has_news)
 {
 	pending->has_news = has_news || (pending->has_news && pending->left);
 	pending->left = pending->all.count - pending->first;
+	pending->full = 0;
 }
 
 /* Gives the room of mappings that were taken back, so that one more can be added. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Mappings of files that cannot be read yet, since their copies are being made, or their file
- * systems do not answer (struct elf_opener); they are resolved again later. Only object.c includes
+ * systems do not answer, or since there are too many of a user's (struct elf_opener); they are
+ * resolved again later. Only object.c includes
  * this. */
 #ifndef PROC_OBJECT_PENDING_H
 #define PROC_OBJECT_PENDING_H
@@ -25,6 +26,7 @@ struct object_pending { /* zeroed is empty */
 	})
 	all; /* a queue, whose first one is `first` */
 	size_t first;
+	pid_t full;    /* a process for whose mappings there was no room lately; 0: none */
 	size_t left;   /* mappings that are still to be looked at */
 	bool has_news; /* these looks are also at those that wait for their copies */
 };

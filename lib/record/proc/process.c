@@ -474,6 +474,17 @@ int process_table_set_mapping(struct process_table *table, pid_t pid, const stru
 	return err;
 }
 
+void process_table_forget_mappings(struct process_table *table, pid_t pid)
+{
+	struct instance *instance = process_table_find(table, pid);
+
+	if (!instance || !instance->maps)
+		return;
+	mapping_set_unref(instance->maps);
+	instance->maps = NULL;
+	process_table_spread(instance);
+}
+
 bool process_table_knows(struct process_table *table, pid_t pid)
 {
 	const struct instance *instance = process_table_find(table, pid);

@@ -168,6 +168,9 @@ const struct mapping *process_table_mapping(struct process_table *table, pid_t p
 /* Adds a mapping to a process, and removes what it overlaps. Returns 0 or -ENOMEM. */
 int process_table_set_mapping(struct process_table *table, pid_t pid, const struct mapping *m);
 
+/* Forgets all mappings of a process, since they are not known any more. */
+void process_table_forget_mappings(struct process_table *table, pid_t pid);
+
 /* Returns whether the table has this process, as one that still runs. Loads nothing from /proc. */
 bool process_table_knows(struct process_table *table, pid_t pid);
 
