@@ -10,6 +10,9 @@ import { treeQuestion } from "./tab_flame.js";
 
 export const MOST_BYTES = 1000000;
 
+/** The share of the smallest frames of what is not shown first. */
+const COARSE = 0.002;
+
 /* Written so that this file does not contain the mark: the page has it once. */
 const MARK_OF_DATA = ["@", "DATA", "@"].join("");
 
@@ -33,7 +36,7 @@ export function questionsOf(state, columns, end) {
 	list.push(["wakers", times], ["heap", times], ["regions", times]);
 	if (hasBase(state) && !isOfOtherThreads(state))
 		for (const per of [state.per, ...PER.filter(other => other !== state.per)])
-			list.push(["difference", differenceQuestion({ ...state, per }, end)]);
+			list.push(["difference", { ...differenceQuestion({ ...state, per }, end), ...per === state.per ? {} : { minimum: COARSE } }]);
 	if (state.region)
 		list.push(["fold", { ...times, region: state.region }]);
 	return list;

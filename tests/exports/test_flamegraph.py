@@ -127,6 +127,12 @@ def test_flamegraph_diff():
     page.until_text("#tip", "before 10 samples, after 55 samples")
     base = page.browser.run("return document.getElementById('before').selectedOptions[0].textContent")
     check(base.endswith("small.db"), "what it is compared with", base)
+    for per, unit in (("second", "samples a second"), ("share", "%")):
+        page.browser.run("window.stackd.app.store.set({ per: arguments[0] })", per)
+        page.settle()
+        check(page.browser.run("return window.stackd.app.tabs.difference.tab.unit") == unit and "not in this file" not in page.text("#panel"), "compared by " + per)
+    shares = page.browser.run(sides, page.browser.run(find, "fact"))
+    check(all(abs(share - wanted) < 1e-6 for share, wanted in zip(shares, (0.1, 0.55))), "shares", shares)
     page.click("#tab-flame")
     check(page.text("#total").startswith("cpu: 100 "), "the flame graph of what is compared", page.text("#total"))
     check(page.browser.run("return window.stackd.app.tabs.flame.tab.tree.name(1)").startswith("command "), "commands")

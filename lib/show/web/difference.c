@@ -22,6 +22,7 @@
 
 #define DIFFERENCE_MINIMUM 0.0005
 #define DIFFERENCE_RAISE   1.5
+#define NOISE_DIGITS	   4
 #define DIFFERENCE_SIDES   2
 #define DIFFERENCE_REST	   110000 /* bytes that are not for the tree and its names */
 #define DIFFERENCE_ROW	   50	  /* bytes that a function takes, about */
@@ -430,11 +431,17 @@ static double limit_of(size_t n)
 
 /* --- the answer ------------------------------------------------------------------------------ */
 
-#define DIFFERENCE_COLUMN(j, name, list, n, value)                                                 \
+/* Returns the digits of amounts: fractions need no more, and would be most of the answer. */
+static unsigned digits_of(const struct difference *d)
+{
+	return d->per == PER_AMOUNT ? 8 : 5;
+}
+
+#define DIFFERENCE_COLUMN(j, name, list, n, value, digits)                                         \
 	do {                                                                                       \
 		json_put_array(j, name);                                                           \
 		for (size_t i = 0; i < (n); i++)                                                   \
-			json_put_double(j, NULL, (list)[i].value, 8);                              \
+			json_put_double(j, NULL, (list)[i].value, digits);                         \
 		json_put_end(j);                                                                   \
 	} while (0)
 
@@ -452,12 +459,12 @@ static void put_tree(struct json *j, const struct difference *d)
 	for (size_t i = 0; i < n; i++)
 		json_put_uint(j, NULL, nodes[i].frame);
 	json_put_end(j);
-	DIFFERENCE_COLUMN(j, "before_self", nodes, n, self[0]);
-	DIFFERENCE_COLUMN(j, "before", nodes, n, total[0]);
-	DIFFERENCE_COLUMN(j, "self", nodes, n, self[1]);
-	DIFFERENCE_COLUMN(j, "total", nodes, n, total[1]);
+	DIFFERENCE_COLUMN(j, "before_self", nodes, n, self[0], digits_of(d));
+	DIFFERENCE_COLUMN(j, "before", nodes, n, total[0], digits_of(d));
+	DIFFERENCE_COLUMN(j, "self", nodes, n, self[1], digits_of(d));
+	DIFFERENCE_COLUMN(j, "total", nodes, n, total[1], digits_of(d));
 	if (d->sides[0].has_noise && d->sides[1].has_noise)
-		DIFFERENCE_COLUMN(j, "noise", nodes, n, noise);
+		DIFFERENCE_COLUMN(j, "noise", nodes, n, noise, NOISE_DIGITS);
 	else
 		json_put_null(j, "noise");
 	json_put_end(j);
@@ -489,15 +496,15 @@ static void put_functions(struct json *j, const struct difference *d, size_t n)
 
 	json_put_object(j, "functions");
 	put_names(j, d, n);
-	DIFFERENCE_COLUMN(j, "before", rows, n, total[0]);
-	DIFFERENCE_COLUMN(j, "after", rows, n, total[1]);
+	DIFFERENCE_COLUMN(j, "before", rows, n, total[0], digits_of(d));
+	DIFFERENCE_COLUMN(j, "after", rows, n, total[1], digits_of(d));
 	json_put_array(j, "change");
 	for (size_t i = 0; i < n; i++)
-		json_put_double(j, NULL, change_of(&rows[i]), 8);
+		json_put_double(j, NULL, change_of(&rows[i]), digits_of(d));
 	json_put_end(j);
 	json_put_array(j, "noise");
 	for (size_t i = 0; i < n; i++)
-		json_put_double(j, NULL, has_noise ? sqrt(rows[i].variance) : NAN, 6);
+		json_put_double(j, NULL, has_noise ? sqrt(rows[i].variance) : NAN, NOISE_DIGITS);
 	json_put_end(j);
 	json_put_array(j, "significant");
 	for (size_t i = 0; i < n; i++)

@@ -22,6 +22,9 @@
 #define ONE_FILE_PARAMETERS 12
 #define ONE_FILE_ROUND	    1000  /* bytes of the data beside the answers */
 #define ONE_FILE_WIDTH	    "600" /* columns of lanes */
+/* the share of the smallest frames of what is not shown first */
+#define ONE_FILE_COARSE	     0.002
+#define ONE_FILE_COARSE_TEXT "0.002"
 
 static const uint8_t one_file[] = {
 #include "one_file.html.inc"
@@ -119,7 +122,8 @@ static int put_about(struct one_file_maker *m, const char *name, const char *met
 }
 
 /* Asks for the difference, by `per`. */
-static int put_difference(struct one_file_maker *m, const char *per, bool is_needed)
+static int put_difference(struct one_file_maker *m, const char *per, const char *minimum,
+			  bool is_needed)
 {
 	return put_answer(m, "difference",
 			  (const struct web_parameter[]){{"recording", m->recording},
@@ -130,7 +134,7 @@ static int put_difference(struct one_file_maker *m, const char *per, bool is_nee
 							 {"base_from", m->from},
 							 {"base_to", m->to},
 							 {"per", per},
-							 {"minimum", m->minimum},
+							 {"minimum", minimum},
 							 {NULL, NULL}},
 			  is_needed);
 }
@@ -147,7 +151,7 @@ static int put_first(struct one_file_maker *m)
 	if (strcmp(file->tab, "flame") == 0)
 		return put_about(m, "tree", m->metric, (struct web_parameter){"by", file->by},
 				 minimum, true);
-	return put_difference(m, "amount", true);
+	return put_difference(m, "amount", m->minimum, true);
 }
 
 /* Asks what other tabs need, the most important first. */
@@ -156,6 +160,9 @@ static void put_others(struct one_file_maker *m)
 	static const char *const more[] = {"wakers", "heap", "regions"};
 	const struct web_parameter none = {0}, minimum = {"minimum", m->minimum};
 	const bool is_flame = strcmp(m->file->tab, "flame") == 0;
+	const char *coarse = m->file->minimum < ONE_FILE_COARSE && !m->file->is_unlimited
+				     ? ONE_FILE_COARSE_TEXT
+				     : m->minimum;
 
 	put_answer(m, "lanes",
 		   (const struct web_parameter[]){{"recording", m->recording},
@@ -167,8 +174,8 @@ static void put_others(struct one_file_maker *m)
 		   (const struct web_parameter[]){{"recording", m->recording}, {NULL, NULL}},
 		   false);
 	if (m->file->source->base) {
-		put_difference(m, "second", false);
-		put_difference(m, "share", false);
+		put_difference(m, "second", coarse, false);
+		put_difference(m, "share", coarse, false);
 	}
 	put_about(m, "functions", m->metric, (struct web_parameter){"limit", "2000"}, none, false);
 	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++)
