@@ -38,8 +38,8 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 
 	if (over)
 		log_event(LOG_EVENT_FILE_REFUSED,
-			  "a user's processes map more new files than --max-cpu leaves time for: "
-			  "%" PRIu64 " are not read for now",
+			  "a user's processes map more new files than there is time for: %" PRIu64
+			  " are not read for now",
 			  over);
 	if (maps)
 		log_warning("a user's processes map code more often than --max-cpu leaves time "

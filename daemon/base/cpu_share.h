@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A share of a core for work that a thread does when others ask for it: CPU time is saved up while
- * there is none, and what was spent is paid off before the work goes on. Times are of any clock.
+ * A share of a core, or of a thread's time, for work that is done when others ask for it: time is
+ * saved up while there is none, and what was spent is paid off before the work goes on. Times are
+ * of any clock.
  */
 #ifndef DAEMON_CPU_SHARE_H
 #define DAEMON_CPU_SHARE_H

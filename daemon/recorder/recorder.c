@@ -284,7 +284,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.managed_unread = r->taken.managed_unread,
 		.slow = recorder_files_slow(&r->files),
 		.mappings_over_share = r->tasks.mappings.left_out,
-		.files_over_share = r->files.shares.refused,
+		.files_over_share = r->files.refused,
 		.forgotten = forgotten(r),
 		.tag_processes = r->paths.tagger ? tagger_processes(r->paths.tagger) : 0,
 		.walked_frames = walk.frames,

@@ -32,11 +32,26 @@
 
 /* --- opening --------------------------------------------------------------------------------- */
 
+/* The loop waits while a worker identifies a file. A user's files may make it wait so many seconds
+ * in a row, and so large a part of the time in the long run. It counts, with all the time that it
+ * took, if the worker has computed for long: then the file was slow, and not the machine alone. */
+#define WAITS_BURST_S 3
+#define WAITS_SHARE   0.05
+#define SLOW_NS	      UINT64_C(100000000)
+
 static int open_there(void *arg, int fd, const char *path, struct elf_file **ret_file)
 {
-	const struct recorder_files *f = arg;
+	struct recorder_files *f = arg;
+	struct worker *worker = ask_files_worker(f->ask);
+	const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), cpu_ns = worker_cpu_ns(worker);
+	int err = ask_files_open(f->ask, fd, path, ret_file);
+	uint64_t now_ns;
 
-	return ask_files_open(f->ask, fd, path, ret_file);
+	if (worker_cpu_ns(worker) - cpu_ns <= SLOW_NS && err != -EOWNERDEAD)
+		return err;
+	now_ns = clock_ns(CLOCK_MONOTONIC);
+	user_shares_spend(&f->waits, f->user, (double)(now_ns - begin_ns) / 1e9, 1, now_ns);
+	return err;
 }
 
 static int fetch_there(void *arg, int path_fd, const struct stat *st, pid_t pid, bool may_open)
@@ -57,15 +72,16 @@ static bool may_read(void *arg, pid_t pid)
 	struct proc_fs_status status;
 	bool may;
 
-	if (!f->is_running || !(f->budget > 0))
-		return true;
 	if (pid == f->refused_pid && now_ns - f->refused_ns < REFUSED_NS) {
-		f->shares.refused++;
+		f->refused++;
 		return false;
 	}
 	if (proc_fs_status("/proc", pid, &status))
 		status.uid = (uid_t)-1; /* nobody knows whose it was */
-	may = user_shares_take(&f->shares, status.uid, 1, f->budget, now_ns);
+	f->user = status.uid;
+	may = user_shares_has(&f->waits, f->user, 1, now_ns) &&
+	      (!f->is_running || user_shares_take(&f->shares, f->user, 1, f->budget, now_ns));
+	f->refused += !may;
 	f->refused_pid = may ? 0 : pid;
 	f->refused_ns = now_ns;
 	return may;
@@ -87,6 +103,7 @@ static int make_objects(struct recorder_files *f, const struct recorder_options 
 		err = ask_files_new(workers_of(o->workers, WORKER_LOOP), f->slow, o->tags, &f->ask);
 	f->budget = o->budget;
 	f->shares = (struct user_shares){.burst = FILES_BURST, .per_core = FILES_PER_CORE};
+	f->waits = (struct user_shares){.burst = WAITS_BURST_S, .per_core = WAITS_SHARE};
 	return err ? err : object_table_new_by("/proc", &opener, &f->objects);
 }
 

@@ -27,8 +27,11 @@ struct recorder_files {
 	struct new_mappings new_mappings;
 	struct fuse_devices fuse_devices;
 	struct user_shares shares; /* of files to read */
+	struct user_shares waits;  /* seconds that the loop waits for slow files */
+	uid_t user;		   /* whose file is being opened */
 	pid_t refused_pid;	   /* the process that was refused one last, and when */
 	uint64_t refused_ns;
+	uint64_t refused;	    /* times that a file was not read for want of a share */
 	double budget;		    /* which the shares are of: recorder_options.budget */
 	bool is_running;	    /* the files of processes that ran before have been read */
 	struct mount_lists *mounts; /* of which files to copy is found out */

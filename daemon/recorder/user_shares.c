@@ -68,3 +68,14 @@ bool user_shares_take(struct user_shares *shares, uid_t user, unsigned n, double
 	share->left -= n;
 	return true;
 }
+
+void user_shares_spend(struct user_shares *shares, uid_t user, double n, double budget,
+		       uint64_t now_ns)
+{
+	find(shares, key_of(user), budget, now_ns)->left -= n;
+}
+
+bool user_shares_has(struct user_shares *shares, uid_t user, double budget, uint64_t now_ns)
+{
+	return find(shares, key_of(user), budget, now_ns)->left >= 0;
+}

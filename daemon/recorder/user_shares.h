@@ -37,4 +37,10 @@ struct user_shares { /* zeroed but for the first two: nobody has caused anything
 bool user_shares_take(struct user_shares *shares, uid_t user, unsigned n, double budget,
 		      uint64_t now_ns);
 
+/* Notes that a user's processes have caused `n`, whether or not their share had so much left; with
+ * a debt, user_shares_has() is false. */
+void user_shares_spend(struct user_shares *shares, uid_t user, double n, double budget,
+		       uint64_t now_ns);
+bool user_shares_has(struct user_shares *shares, uid_t user, double budget, uint64_t now_ns);
+
 #endif

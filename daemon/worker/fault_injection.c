@@ -113,7 +113,7 @@ void fault_at(const struct elf_file *file, enum fault_where where)
 	id = elf_file_build_id(file, &len);
 	for (size_t i = 0; i < len; i++)
 		snprintf(own + 2 * i, 3, "%02x", id[i]);
-	if (!strcmp(own, build_id))
+	if (*build_id && !strncmp(own, build_id, strlen(build_id)))
 		do_it();
 }
 

@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "daemon/base/cpu_share.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_cost.h"
 #include "daemon/worker/refusals.h"
@@ -40,7 +41,11 @@
 #define RENEW_NS       UINT64_C(300000000000) /* a worker with so much CPU time is replaced */
 #define RENEW_CALLS    256		      /* RENEW_NS is checked once in so many calls */
 #define LOOK_QUESTIONS 256		      /* questions of a worker between two looks at it */
-#define STUCK_LOOKS    3000 /* a worker that waits for a disk at so many looks is given up: 30 s */
+
+/* A worker that waits for a disk at so many looks in a row is given up: after 30 s, and after 3 s
+ * if the loop waits for it. */
+#define STUCK_LOOKS	 3000
+#define STUCK_LOOP_LOOKS 300
 
 static const uint64_t cpu_limits[WORKER_COUNT] = {
 	[WORKER_LOOP] = UINT64_C(2000000000),	  [WORKER_WALKS] = UINT64_C(2000000000),
@@ -56,6 +61,7 @@ struct waiting {
 					   * yet */
 	unsigned asleep;		  /* looks in a row at which the worker slept */
 	unsigned stuck; /* looks in a row at which it waited for a disk, and had got no CPU time */
+	unsigned slept; /* looks at which it slept */
 	uint64_t seen_cpu_ns; /* CPU time at the last look */
 };
 
@@ -85,6 +91,7 @@ struct worker {
 	uint64_t used_ns; /* when the last call ended */
 	uint64_t ended_cpu_ns; /* CPU time of processes that have ended */
 	struct flight flight;
+	struct cpu_share patience; /* of WORKER_LOOP: for calls that take long */
 };
 
 struct workers {
@@ -304,6 +311,7 @@ static void look_at_state(struct waiting *wait, uint64_t cpu_ns)
 
 	wait->asleep = state == 'S' || state == 'T' || state == 't' ? wait->asleep + 1 : 0;
 	wait->stuck = state == 'D' && !has_run ? wait->stuck + 1 : 0;
+	wait->slept += wait->asleep > 0;
 	wait->seen_cpu_ns = cpu_ns;
 }
 
@@ -326,10 +334,38 @@ static int look(void *arg)
 	if (cpu > cpu_limits[w->role])
 		return -ETIME;
 	look_at_state(wait, cpu);
-	if (wait->stuck >= STUCK_LOOKS)
+	if (wait->stuck >= (w->role == WORKER_LOOP ? STUCK_LOOP_LOOKS : STUCK_LOOKS))
 		return -EIO;
 	return wait->asleep >= WORKER_SLEEP_LOOKS || now - wait->begun_ns > WALL_NS ? -ETIMEDOUT
 										    : 0;
+}
+
+/* The loop, which waits for its worker, is patient with files that make the worker take long: six
+ * seconds in a row, and a quarter of the time in the long run. Without that, somebody with many
+ * such files, of which each one is refused in the end, would keep it from all else. A call counts,
+ * with all the time that it took, if the worker has computed or slept for long in it: then the file
+ * was slow, and not the machine alone. */
+#define PATIENCE_NS    UINT64_C(6000000000)
+#define PATIENCE_SHARE 0.25
+#define SLOW_NS	       UINT64_C(100000000)
+
+static bool is_of_loop(const struct worker *w, const struct worker_call *call)
+{
+	return w->role == WORKER_LOOP && call->kind != WIRE_IDENTIFY;
+}
+
+static void spend_patience(struct worker *w, const struct waiting *wait)
+{
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (is_of_loop(w, wait->call) &&
+	    wait->seen_cpu_ns + wait->slept * WORKER_LOOK_MS * UINT64_C(1000000) > SLOW_NS)
+		cpu_share_spend(&w->patience, now_ns - wait->begun_ns, now_ns);
+}
+
+static bool has_patience(struct worker *w, const struct worker_call *call)
+{
+	return !is_of_loop(w, call) || !cpu_share_wait_ns(&w->patience, clock_ns(CLOCK_MONOTONIC));
 }
 
 /* Does what look() does, for a worker for which this thread waits, and calls
@@ -442,6 +478,7 @@ static int exchange(struct worker *w, const struct worker_call *call, const stru
 			err = look_meanwhile(&waiting);
 	}
 	buf_free(&text);
+	spend_patience(w, &waiting);
 	*ret_status = header.status;
 	return err;
 }
@@ -490,6 +527,14 @@ static int call_locked(struct worker *w, const struct worker_call *call, const s
 	return conclude(w, call, status, err);
 }
 
+/* Counts a call that is not made. */
+static void count_postponed(struct worker *w)
+{
+	pthread_mutex_lock(&w->workers->lock);
+	w->workers->counts.postponed++;
+	pthread_mutex_unlock(&w->workers->lock);
+}
+
 static void count_call(struct worker *w)
 {
 	pthread_mutex_lock(&w->workers->lock);
@@ -508,6 +553,10 @@ int worker_call(struct worker *w, const struct worker_call *call, const struct b
 		return -EOWNERDEAD;
 	if (w->flight.is_on)
 		return -EBUSY;
+	if (!has_patience(w, call)) {
+		count_postponed(w);
+		return -EDQUOT;
+	}
 	pthread_mutex_lock(&w->lock);
 	err = call_locked(w, call, request, ret_reply);
 	if (err == -EHOSTDOWN)
@@ -707,6 +756,8 @@ int workers_new(struct fork_server *server, uint64_t most_analysed, struct worke
 		ws->all[i].workers = ws;
 		ws->all[i].role = (enum worker_role)i;
 		ws->all[i].flight.epoll = -1;
+		ws->all[i].patience =
+			cpu_share_begin(PATIENCE_SHARE, PATIENCE_NS, clock_ns(CLOCK_MONOTONIC));
 		pthread_mutex_init(&ws->all[i].lock, NULL);
 	}
 	ws->all[WORKER_WALKS].flight.epoll = epoll_create1(EPOLL_CLOEXEC);

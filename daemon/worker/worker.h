@@ -108,7 +108,8 @@ struct worker_call {
  * at WORKER_SLEEP_LOOKS looks in a row, gets nothing from a disk for half a minute of looks, or
  * uses more CPU time than its role may. Returns the status of its reply: 0 or more, or negative
  * errno; -EOWNERDEAD: the file was refused, now or before; -ECANCELED: is_cancelled() said so;
- * -ECHILD: no worker can be started; -ENOMEM: stackd itself has no memory. */
+ * -ECHILD: no worker can be started; -EDQUOT: calls of the loop have taken so long lately that this
+ * one, if it is no WIRE_IDENTIFY, is not made; -ENOMEM: stackd itself has no memory. */
 int worker_call(struct worker *worker, const struct worker_call *call, const struct buf *request,
 		struct buf *ret_reply);
 

@@ -41,6 +41,8 @@ enum worker_forgotten {
 	  "workers that were started after one was ended for a reason")                            \
 	X(server_restarts, "worker_server_restarts", COUNT,                                        \
 	  "starts of the process that makes workers, after one that had died")                     \
+	X(postponed, "worker_calls_postponed", COUNT,                                              \
+	  "requests that were not made, since the loop had waited long for others")                \
 	X(unproven, "names_unproven", COUNT,                                                       \
 	  "locations without a name, since their file was another by then")                        \
 	X(forgotten[WORKER_FORGOTTEN_WORKERS], "forgotten.workers", COUNT,                         \
@@ -54,6 +56,7 @@ enum worker_forgotten {
 const char *worker_refusal_words(enum worker_refusal why);
 
 struct workers_counts {
+	uint64_t postponed; /* calls that were not made (worker_call(): -EDQUOT) */
 	uint64_t calls;
 	uint64_t restarts;	  /* how often a worker was started after one had failed */
 	uint64_t server_restarts; /* starts of a fork server after one had died */

@@ -47,7 +47,7 @@ def test_shares():
                 daemon.wait_samples(before + 100)
             result = daemon.finish(SIGTERM)
         check(result.status == DONE, "status %d" % result.status, result.err)
-        check("map more new files than --max-cpu leaves time for" in result.err, "the share is not told", result.err)
+        check("map more new files than there is time for" in result.err, "the share is not told", result.err)
         recording = Recording(folder + "/s.db")
         counters = recording.stats()["counters"]
         print(counters)

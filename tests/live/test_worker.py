@@ -94,6 +94,41 @@ def test_worker_held():
         check(stats["lost"] == 0 and stats["samples"] > 40, "samples are missing", stats)
 
 
+HOSTILE = 12
+
+
+@live(long=True)
+def test_worker_many_held():
+    """A user has many files at which a worker computes until it is ended, each of which the loop waits for. That user's
+    files are not read any more after some of them: two seconds each, and a twentieth of the time."""
+    stackd, marker, own = faulty_stackd(), b"\xa5" * 16, 65534
+    with scratch() as folder:
+        store, words = folder + "/s.db", []
+        with open(folder + "/program.c", "w", encoding="ascii") as file:
+            file.write("int main(void) { for (volatile int i = 0; i < 1000000; i++) ; return 0; }")
+        built = run("gcc", "-O1", "-Wl,--build-id=0x" + marker.hex(), "-o", folder + "/program", folder + "/program.c")
+        check(built.status == 0, "gcc", built.err)
+        with open(folder + "/program", "rb") as file:
+            image = file.read()
+        check(image.count(marker) == 1, "the build-id is not in the file once")
+        for i in range(HOSTILE):
+            copy = "%s/copy%02d" % (folder, i)
+            with open(copy, "wb") as file:
+                file.write(image.replace(marker, b"\xa5" * 8 + (i + 1).to_bytes(8, "big")))
+            os.chmod(copy, 0o755)
+            words.append(copy)
+        os.chmod(folder, 0o755)
+        result = run(stackd, "-F", 997, "-o", store, "--", "setpriv", "--reuid=%d" % own, "--clear-groups", "--",
+                     "sh", "-c", "; ".join(words), env={"STACKD_FAULT": "spin:identity:a5a5a5a5"}, timeout=PATIENCE)
+        print(result.err)
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        stats = Recording(store).stats()
+        asked, over = stats["counters"].get("refused.worker_time", 0), stats["counters"]["files_over_share"]
+        print(asked, over, stats["duration_ns"])
+        check(asked >= 1 and over >= HOSTILE - asked, "its files are all read: %d of %d" % (asked, HOSTILE), stats)
+        most = 3 + 0.05 * stats["duration_ns"] / 1e9 / 2
+        check(asked <= most, "the loop waited for %d files, for %.1f at most" % (asked, most))
+
 
 def processes():
     """(pid, parent, name) of each process."""

@@ -67,6 +67,21 @@ static void test_users(void **state)
 	assert_int_equal(take_all(&s, 131072, SECOND_NS), 0);
 }
 
+/* What is known only afterwards leads into debt. */
+static void test_debt(void **state)
+{
+	struct user_shares s = {.burst = 3, .per_core = 0.05};
+	(void)state;
+
+	user_shares_spend(&s, 1000, 2, 1, SECOND_NS);
+	assert_true(user_shares_has(&s, 1000, 1, SECOND_NS));
+	user_shares_spend(&s, 1000, 2, 1, SECOND_NS);
+	assert_false(user_shares_has(&s, 1000, 1, SECOND_NS));
+	assert_true(user_shares_has(&s, 1001, 1, SECOND_NS));
+	assert_false(user_shares_has(&s, 1000, 1, 20 * SECOND_NS));
+	assert_true(user_shares_has(&s, 1000, 1, 22 * SECOND_NS));
+}
+
 static void test_no_budget(void **state)
 {
 	struct user_shares s = fresh();
@@ -82,6 +97,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_burst_and_rate),
 		cmocka_unit_test(test_users),
+		cmocka_unit_test(test_debt),
 		cmocka_unit_test(test_no_budget),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

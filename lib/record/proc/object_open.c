@@ -273,7 +273,7 @@ static int try_name(const struct search *s, const char *path, int worst,
 static bool may_be_named(int err)
 {
 	return err != -EREMOTE && err != -ENOLINK && err != -EINPROGRESS && err != -EFBIG &&
-	       err != -EAGAIN;
+	       err != -EAGAIN && err != -EDQUOT;
 }
 
 static bool has_name(const struct search *s, const char *path)
