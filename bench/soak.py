@@ -12,13 +12,16 @@ Two stackds record at the same time:
                a second or two before.
 
 Beside them: processes that start and end as fast as they can on one CPU, at a low priority;
-cgroups that come and go; a program whose call paths are nearly all new; this machine's own work.
+cgroups that come and go; a program whose call paths are nearly all new; users and accidents that harm
+the service (harm.py); this machine's own work.
 
 Prints a line each half minute; memory is that of stackd itself, and beside it that of its workers,
 for which the service has no limit (docs/SERVICE.md). The exit status is 1 if memory or the disk
 exceeded its limit, if a sample that was committed or that the ring had delivered before is missing
-after a kill, or if a closed window has changed. Losses and CPU are shown: whether they are within
-limits depends on what else the machine does.
+after a kill, if a closed window has changed, if the service ended, if its last commit was older than
+ten seconds, if its memory grew, or if it took more CPU time than its budget, from a minute after its
+start on. What was lost is shown. It needs a machine that has little else to do: all that others start
+is work for the service as well.
 """
 
 import contextlib
@@ -36,12 +39,17 @@ import tempfile
 import threading
 import time
 
+import harm as harms
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STACKD, STACKCTL = ROOT + "/build/stackd", ROOT + "/build/stackctl"
 CHAIN = ROOT + "/build/workloads/chain"
 KEEP = 8 << 20
 RESIDENT = KERNEL = 64 << 20
-SERVICE = ["--all", "--quiet", "-F", "99", "--max-cpu", "1%", "--window", "60s", "--keep-bytes",
+GROWTH = 8 << 20  # of the largest memory, from the first third of the time to the last
+AGE = 10  # seconds since the last commit
+BUDGET, SETTLED = 0.01, 60  # a share of a core; seconds after a start from which it holds
+SERVICE = ["--all", "--quiet", "-F", "99", "--max-cpu", "%g%%" % (100 * BUDGET), "--window", "60s", "--keep-bytes",
            str(KEEP)]
 TICK = os.sysconf("SC_CLK_TCK")
 NOBODY = 65534
@@ -255,13 +263,35 @@ class Beside:
 
 class Service:
     def __init__(self, store):
-        self.store, self.largest, self.spent = store, 0, 0
+        self.store, self.spent, self.seconds, self.oldest = store, 0, 0, 0
+        self.residents = []  # bytes, once a second
         self.peaks = {"resident": 0, "workers": 0, "kernel": 0, "disk": 0}
         self.start()
 
     def start(self):
         self.process = start([STACKD, "-o", self.store, *SERVICE])
-        self.cpu = 0
+        self.begun, self.settled, self.quiet_until = time.monotonic(), None, time.monotonic() + 20
+
+    def settle(self):
+        """Adds up the CPU time since the service had settled."""
+        at, spent = time.monotonic(), cpu(self.process.pid)
+        if at - self.begun < SETTLED:
+            return
+        if self.settled and spent >= self.settled[1]:
+            self.seconds += at - self.settled[0]
+            self.spent += spent - self.settled[1]
+        self.settled = at, spent
+
+    def look_at_commit(self):
+        """A service that was just started, or stopped for a while, has none yet."""
+        last = stats(self.store).get("stackd_last_commit_time_seconds")
+        age = time.time() - last if last else 0
+        if time.monotonic() < self.quiet_until:
+            return
+        self.oldest = max(self.oldest, age)
+        if age > AGE:
+            fail("the last commit was %.1f s ago" % age)
+            self.quiet_until = time.monotonic() + 30
 
     def kill(self):
         before = recordings(self.store)
@@ -274,6 +304,7 @@ class Service:
         self.process.send_signal(signal.SIGSTOP)
         time.sleep(10)
         self.process.send_signal(signal.SIGCONT)
+        self.quiet_until = time.monotonic() + 10
 
     def look(self):
         """Looks at what is bounded: once a second."""
@@ -285,6 +316,9 @@ class Service:
                "disk": disk(self.store)}
         for name, value in now.items():
             self.peaks[name] = max(self.peaks[name], value)
+        self.residents.append(now["resident"])
+        self.settle()
+        self.look_at_commit()
         return now
 
 
@@ -302,7 +336,9 @@ def line(start, service, beside, now, before):
 
 def soak(folder, seconds):
     service = Service(folder + "/service.db")
-    beside = Beside(folder)
+    beside, harm = Beside(folder), harms.Harm(sys.modules[__name__], service, folder)
+    if harm.missing:
+        print("not here: %s" % " ".join(harm.missing))
     start = time.monotonic()
     before, printed, paused, killed = (0, start), 0, 0, 0
     print("%6s %9s %8s %9s %8s %8s %5s %8s %6s %8s %6s %7s %5s" %
@@ -311,6 +347,7 @@ def soak(folder, seconds):
     while time.monotonic() - start < seconds:
         time.sleep(1)
         now, passed = service.look(), time.monotonic() - start
+        harm.look()
         if passed >= printed + 30:
             before, printed = line(start, service, beside, now, before), passed
         if passed >= paused + 300:
@@ -321,6 +358,8 @@ def soak(folder, seconds):
             service.kill()
             before = (0, time.monotonic())
     beside.stop()
+    harm.stop()
+    print(harm.counts)
     service.process.send_signal(signal.SIGTERM)
     if service.process.wait(60):
         fail("the service: status %d" % service.process.returncode)
@@ -338,11 +377,22 @@ def judge(service):
         print("%s: peak %.1f MiB, limit %.1f" % (name, service.peaks[name] / 2**20, limit / 2**20))
         if service.peaks[name] > limit:
             fail(name + " exceeded its limit")
+    third = len(service.residents) // 3
+    first, last = max(service.residents[:third], default=0), max(service.residents[-third:], default=0)
+    print("resident: %.1f MiB in the first third, %.1f in the last" % (first / 2**20, last / 2**20))
+    if last > first + GROWTH:
+        fail("memory grew")
+    share = service.spent / service.seconds if service.seconds else 0
+    print("CPU: %.2f %% of a core in %.0f s; the oldest last commit was %.1f s old" %
+          (100 * share, service.seconds, service.oldest))
+    if share > BUDGET:
+        fail("it took more than its budget")
 
 
 def main():
     seconds = int(sys.argv[1]) if len(sys.argv) == 2 else 3600
     folder = tempfile.mkdtemp(prefix="stackd-soak-")
+    os.chmod(folder, 0o755)
     try:
         service, beside = soak(folder, seconds)
         judge(service)
