@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-from common import (PATIENCE, ROOT, STORES, by_name, check, compare, export, exports, flat, functions, is_even, need,
+from common import (PATIENCE, ROOT, STACKCTL, STORES, by_name, check, compare, export, exports, flat, functions, is_even, need,
                     node, npm, report, run, shared_browser)
 
 STORE_KINDS = ("small", "inferred", "hostile", "names", "managed", "real")
@@ -290,6 +290,22 @@ def test_firefox_markers():
     check(len(markers("metrics")) == visits > 0, "regions", visits, markers("metrics"))
 
 
+@exports
+def test_firefox_heap():
+    """The live heap is a counter below its process, and what the profiler adds up is what stackctl heap says."""
+    store = STORES.get("heap")
+    with open(export(store, "firefox"), encoding="utf-8") as file:
+        data = json.load(file)
+    wanted = json.loads(run(STACKCTL, "heap", "--json", "-i", store))
+    live = {str(process["pid"]): process["live"] for process in wanted["processes"]}
+    ends = {counter["pid"]: sum(counter["samples"]["count"]) for counter in data["counters"]}
+    check(ends and all(live[pid] == end for pid, end in ends.items()), "counters", ends, live)
+    for counter in data["counters"]:
+        check(data["threads"][counter["mainThreadIndex"]]["pid"] == counter["pid"], "a counter of another process", counter)
+    listed = Firefox().counters(export(store, "firefox"))
+    check(len(listed) == len(ends), "the profiler's counters", listed)
+
+
 class Firefox:
     """Its command line's daemon, one for each profile, which answers a line of JSON with another.
 
@@ -306,6 +322,14 @@ class Firefox:
     def load(self, path, wanted, width=3):
         """{(pid, tid, name)[:width]: {(function, library): (self, total)}}; None for those not
         wanted."""
+        return self.ask(path, lambda profile: {thread[:width]: profile.functions(handle) if thread[:width] in wanted else None
+                                               for handle, thread in profile.threads().items()})
+
+    def counters(self, path):
+        return self.ask(path, lambda profile: profile.command(command="counter", subcommand="list")["counters"])
+
+    def ask(self, path, question):
+        """The answer of a loaded profile."""
         folder = STORES.path("sessions")
         os.makedirs(folder, exist_ok=True)
         self.sessions += 1
@@ -315,9 +339,7 @@ class Firefox:
                               stderr=subprocess.DEVNULL) as daemon:
             try:
                 with FirefoxProfile(daemon, os.path.join(folder, session + ".sock")) as profile:
-                    return {thread[:width]: profile.functions(handle)
-                            if thread[:width] in wanted else None
-                            for handle, thread in profile.threads().items()}
+                    return question(profile)
             finally:
                 daemon.terminate()
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/firefox_counters.h"
 #include "export/firefox_markers.h"
 #include "export/stack_table.h"
 #include "model/frame_kind.h"
@@ -57,6 +58,8 @@ struct firefox {
 	uint32_t *func_resource; /* by symbol: the number of its resource + 1; 0: it has none */
 	uint32_t n_symbols;
 	uint32_t *reuse; /* by process: how many earlier ones had its pid */
+	uint32_t *place; /* by thread: 1 + its place among the threads that are written; 0: it is
+			    not */
 	struct json json;
 };
 
@@ -457,15 +460,16 @@ static uint64_t firefox_end_us(const struct firefox *f)
 		       : 1;
 }
 
-/* Counts how many earlier processes had the pid of each: the profiler takes threads with equal pids
- * for those of one process. Returns 0 or -ENOMEM. */
+/* Makes room for what is known by thread. Counts how many earlier processes had the pid of each:
+ * the profiler takes threads with equal pids for those of one process. Returns 0 or -ENOMEM. */
 static int firefox_count_reuse(struct firefox *f)
 {
 	struct int_map seen = {0}; /* by pid: processes that had it */
 	int err = 0;
 
 	f->reuse = calloc((size_t)f->t->n_processes + 1, sizeof(*f->reuse));
-	if (!f->reuse)
+	f->place = calloc((size_t)f->t->n_threads + 1, sizeof(*f->place));
+	if (!f->reuse || !f->place)
 		return -ENOMEM;
 	for (uint32_t i = 0; err == 0 && i < f->t->n_processes; i++) {
 		const uint32_t pid = (uint32_t)f->t->processes[i].pid;
@@ -490,9 +494,7 @@ static void firefox_thread(struct firefox *f, uint32_t number)
 	json_put_string(j, "name", thread->comm && *thread->comm ? thread->comm : "[unnamed]");
 	json_put_line(j);
 	json_put_string(j, "processName", process->comm);
-	text_printf(&pid, "%d", process->pid);
-	if (f->reuse[thread->process])
-		text_printf(&pid, ".%u", f->reuse[thread->process]);
+	firefox_pid(process, f->reuse[thread->process], &pid);
 	json_put_text(j, "pid", &pid);
 	json_put_int(j, "tid", thread->tid);
 	json_put_bool(j, "isMainThread", process->pid == thread->tid);
@@ -509,12 +511,17 @@ static void firefox_thread(struct firefox *f, uint32_t number)
 
 static void firefox_threads(struct firefox *f)
 {
+	uint32_t n = 0;
+
 	json_put_line(&f->json);
 	json_put_array(&f->json, "threads");
-	for (uint32_t i = 0; !f->json.err && i < f->t->n_threads; i++)
-		if (f->by_thread.first[i] != f->by_thread.first[i + 1] ||
-		    firefox_markers_has(f->markers, i))
-			firefox_thread(f, i);
+	for (uint32_t i = 0; !f->json.err && i < f->t->n_threads; i++) {
+		if (f->by_thread.first[i] == f->by_thread.first[i + 1] &&
+		    !firefox_markers_has(f->markers, i))
+			continue;
+		firefox_thread(f, i);
+		f->place[i] = ++n;
+	}
 	json_put_end(&f->json);
 }
 
@@ -722,7 +729,7 @@ static int firefox_write(struct firefox *f)
 	firefox_libs(f);
 	firefox_shared(f);
 	firefox_threads(f);
-	return 0;
+	return firefox_counters_put(f->profile, f->place, f->reuse, &f->json);
 }
 
 int export_firefox(struct profile *profile, FILE *out)
@@ -742,5 +749,6 @@ int export_firefox(struct profile *profile, FILE *out)
 	free(f.func_file);
 	free(f.func_resource);
 	free(f.reuse);
+	free(f.place);
 	return json_put_finish(&f.json, err);
 }
