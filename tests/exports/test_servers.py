@@ -15,7 +15,7 @@ from common import PATIENCE, STACKCTL, STORES, check, compare, export, exports, 
 from servers import MOST_SAMPLES, Counter, Otlp, Parca, Pyroscope, PyroscopeOtlp
 
 KINDS = (Pyroscope, Parca, Otlp)
-LABELS = {"comm", "cgroup", "thread.name", "thread.id", "process.pid", "process.linux.cgroup"}
+LABELS = {"comm", "cgroup", "thread.name"}
 
 
 def store_of(kind):
@@ -88,6 +88,18 @@ def test_servers_push():
     push(others.url(), store_of("metrics"), "--app", "shop/web")
     check(set(next(iter(others.names))) >= {("service.name", "shop/web"), ("host.name", "box")}, others.names)
     check(others.sums.values == +metrics.sums.values, "values %r" % others.sums.values)
+
+
+@exports
+def test_servers_resources():
+    """Each container and each unit is a resource, with a profile of its own."""
+    receiver, store = Otlp(), store_of("fleet")
+    push(receiver.url(), store, says="recordings sent: 1")
+    places = {name: value for resource in receiver.names for name, value in resource if name.startswith(("container.", "systemd."))}
+    check(len(receiver.names) == 3 and len(places) == 3, "resources", receiver.names)
+    check(places["systemd.unit"] == "nginx.service" and places["container.name"] == "docker 0123456789ab" and
+          places["container.id"] == "0123456789abcdef" * 4, "places", places)
+    same(receiver, folded(store), "resources")
 
 
 @exports

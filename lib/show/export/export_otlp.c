@@ -2,8 +2,8 @@
 /*
  * Makes requests with profiles of OpenTelemetry; see export_otlp.h.
  *
- *   request ─► resource (host, service) ─► scope (stackd) ─► profile (of one value) ─► samples
- *           └► dictionary (otlp_tables.h): what samples refer to by place
+ *   request ─► resource (host, service, container or unit) ─► scope (stackd) ─► profile (of one
+ * value) ─► samples └► dictionary (otlp_tables.h): what samples refer to by place
  *
  * Entries that differ only in end reason or origin are added up, because samples have no place for
  * these. Entries whose value is 0 are left out.
@@ -21,13 +21,14 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "export/otlp_tables.h"
+#include "model/cgroup_name.h"
 #include "report/report_header.h"
 
-#define MOST_ATTRIBUTES 4 /* a sample has at most so many attributes */
+#define ID_DIGITS 64 /* of a container */
 
 struct otlp_sum {
 	int32_t stack;
-	uint32_t thread;
+	uint32_t thread, place; /* one of its threads; a number in `places` */
 	uint64_t amount;
 };
 
@@ -39,8 +40,8 @@ struct otlp {
 	struct otlp_tables *tables;
 	struct otlp_sum *sums;
 	size_t n_sums;
-	/* one text for each distinct thread: what the attributes of a sample say about its
-	 * thread */
+	struct strings *places; /* what a resource stands for: a container, a unit, or neither */
+	/* one text for each distinct thread: what a sample and its resource say about its thread */
 	struct strings *threads;
 	struct int_map sum_at; /* (stack, number in `threads`) -> index in `sums` */
 	Otlp__Request *request;
@@ -60,14 +61,41 @@ static void *new_message(const void *init, size_t size)
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
-static int number_thread(struct otlp *x, uint32_t number, uint32_t *ret_number)
+/* Numbers what a thread runs in: "container NAME" or "unit NAME", or "" if neither is known. */
+static int number_place(struct otlp *x, const struct store_thread *thread, uint32_t *ret_number)
+{
+	struct buf container = {0}, unit = {0}, text = {0};
+	int err;
+
+	cgroup_name_container(thread->cgroup, &container);
+	cgroup_name_unit(thread->cgroup, &unit);
+	if (container.len && container.data[0] != '[') {
+		text_put_raw(&text, "container ");
+		buf_put(&text, container.data, container.len);
+	} else if (unit.len && unit.data[0] != '[') {
+		text_put_raw(&text, "unit ");
+		buf_put(&text, unit.data, unit.len);
+	}
+	buf_put_u8(&text, '\0');
+	err = container.failed || unit.failed || text.failed
+		      ? -ENOMEM
+		      : strings_intern(x->places, (const char *)text.data, ret_number);
+	buf_free(&container);
+	buf_free(&unit);
+	buf_free(&text);
+	return err;
+}
+
+/* Numbers what the samples of a thread say about it: its place and its name. */
+static int number_thread(struct otlp *x, uint32_t number, uint32_t *ret_number, uint32_t *ret_place)
 {
 	const struct store_thread *thread = &x->t->threads[number];
 	char *text;
-	int err;
+	int err = number_place(x, thread, ret_place);
 
-	if (asprintf(&text, "%d %d %s/%s", x->t->processes[thread->process].pid, thread->tid,
-		     thread->comm ? thread->comm : "", thread->cgroup ? thread->cgroup : "") < 0)
+	if (err < 0)
+		return err;
+	if (asprintf(&text, "%u %s", *ret_place, thread->comm ? thread->comm : "") < 0)
 		return -ENOMEM;
 	err = strings_intern(x->threads, text, ret_number);
 	free(text);
@@ -79,21 +107,21 @@ static int add_entry(struct otlp *x, size_t number)
 	const struct profile_entry *entry = &x->parts->entries[number];
 	const bool is_records = x->parts->parts[0].has_records && x->value == 0;
 	const uint64_t amount = is_records ? entry->samples : entry->weight;
-	uint32_t sum, thread = 0;
+	uint32_t sum, thread = 0, place = 0;
 	int32_t stack;
 	int err;
 
 	if (!amount)
 		return 0;
 	stack = otlp_tables_stack(x->tables, entry);
-	err = number_thread(x, entry->thread, &thread);
+	err = number_thread(x, entry->thread, &thread, &place);
 	if (err == 0)
 		err = int_map_enter_wide(&x->sum_at, (uint32_t)stack, thread, (uint32_t)x->n_sums,
 					 &sum);
 	if (err < 0)
 		return err;
 	if (sum == x->n_sums)
-		x->sums[x->n_sums++] = (struct otlp_sum){stack, entry->thread, 0};
+		x->sums[x->n_sums++] = (struct otlp_sum){stack, entry->thread, place, 0};
 	x->sums[sum].amount += amount;
 	return 0;
 }
@@ -103,6 +131,8 @@ static int add_entries(struct otlp *x)
 	const size_t n = x->parts->n_entries;
 	int err = strings_new(&x->threads);
 
+	if (err == 0)
+		err = strings_new(&x->places);
 	x->sums = vec_alloc(n + 1, sizeof(*x->sums));
 	if (!x->sums)
 		return -ENOMEM;
@@ -115,22 +145,14 @@ static int add_entries(struct otlp *x)
 
 static int put_attributes(struct otlp *x, uint32_t number, Otlp__Sample *sample)
 {
-	const struct store_thread *thread = &x->t->threads[number];
-	const char *comm = thread->comm && *thread->comm ? thread->comm : "[unnamed]";
-	int32_t *list = vec_alloc(MOST_ATTRIBUTES, sizeof(*list));
-	size_t n = 0;
+	const char *comm = x->t->threads[number].comm;
 
-	if (!list)
+	sample->attribute_indices = vec_alloc(1, sizeof(*sample->attribute_indices));
+	if (!sample->attribute_indices)
 		return -ENOMEM;
-	list[n++] = otlp_tables_attribute(x->tables, "thread.name", comm, 0);
-	list[n++] = otlp_tables_attribute(x->tables, "thread.id", NULL, thread->tid);
-	list[n++] = otlp_tables_attribute(x->tables, "process.pid", NULL,
-					  x->t->processes[thread->process].pid);
-	if (thread->cgroup)
-		list[n++] =
-			otlp_tables_attribute(x->tables, "process.linux.cgroup", thread->cgroup, 0);
-	sample->attribute_indices = list;
-	sample->n_attribute_indices = n;
+	sample->attribute_indices[0] = otlp_tables_attribute(x->tables, "thread.name",
+							     comm && *comm ? comm : "[unnamed]", 0);
+	sample->n_attribute_indices = 1;
 	return 0;
 }
 
@@ -173,7 +195,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return hash;
 }
 
-static int put_id(const struct otlp *x, Otlp__Profile *profile)
+static int put_id(const struct otlp *x, uint32_t place, Otlp__Profile *profile)
 {
 	const struct store_recording *r = &x->t->recording;
 	uint64_t id[2];
@@ -185,6 +207,7 @@ static int put_id(const struct otlp *x, Otlp__Profile *profile)
 		hash = hash_mix64(hash_chain(hash, r->end_ns - r->start_ns));
 		hash = hash_mix64(hash_chain(hash, x->parts->first));
 		hash = hash_mix64(hash_chain(hash, x->parts->n_entries));
+		hash = hash_text(hash, strings_at(x->places, place));
 		id[i] = hash_text(hash, x->parts->values[x->value].name) | 1; /* not all zeros */
 	}
 	profile->profile_id.data = malloc(sizeof(id));
@@ -195,13 +218,14 @@ static int put_id(const struct otlp *x, Otlp__Profile *profile)
 	return 0;
 }
 
-static int fill_profile(struct otlp *x, Otlp__Profile *profile)
+static int fill_profile(struct otlp *x, uint32_t place, Otlp__Profile *profile)
 {
 	const struct store_recording *r = &x->t->recording;
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < x->n_sums; i++)
-		err = add_sample(x, i, profile);
+		if (x->sums[i].place == place)
+			err = add_sample(x, i, profile);
 	if (err < 0)
 		return err;
 	profile->time_unix_nano = r->start_unix_ns;
@@ -212,13 +236,13 @@ static int fill_profile(struct otlp *x, Otlp__Profile *profile)
 		profile->period_type = make_type(x, &x->parts->period_type);
 	if (!profile->sample_type || (profile->period && !profile->period_type))
 		return -ENOMEM;
-	return put_id(x, profile);
+	return put_id(x, place, profile);
 }
 
-static int add_profile(struct otlp *x, Otlp__ScopeProfiles *scope)
+static int add_profile(struct otlp *x, uint32_t place, Otlp__ScopeProfiles *scope)
 {
 	Otlp__Profile *profile = NEW(Otlp__Profile, OTLP__PROFILE__INIT);
-	int err = profile ? fill_profile(x, profile) : -ENOMEM;
+	int err = profile ? fill_profile(x, place, profile) : -ENOMEM;
 
 	if (err == 0)
 		err = otlp_append((void ***)&scope->profiles, &scope->n_profiles, profile);
@@ -260,7 +284,48 @@ static int put_off(const struct otlp *x, Otlp__Resource *resource)
 	return err;
 }
 
-static int put_resource(const struct otlp *x, Otlp__ResourceProfiles *of)
+/* Returns where a path has the id of a container, of 64 hexadecimal digits; NULL: it has none. */
+static const char *id_in(const char *path)
+{
+	for (; path && *path; path++) {
+		const size_t n = strspn(path, "0123456789abcdef");
+
+		if (n == ID_DIGITS)
+			return path;
+		path += n ? n - 1 : 0;
+	}
+	return NULL;
+}
+
+/* Returns the path of a cgroup of a place. */
+static const char *cgroup_of(const struct otlp *x, uint32_t place)
+{
+	for (size_t i = 0; i < x->n_sums; i++)
+		if (x->sums[i].place == place)
+			return x->t->threads[x->sums[i].thread].cgroup;
+	return NULL;
+}
+
+/* Adds what a place is: a container with its whole id, if it has one, or a unit. */
+static int put_place(const struct otlp *x, uint32_t place, Otlp__Resource *resource)
+{
+	const char *text = strings_at(x->places, place), *name = strchr(text, ' ');
+	const char *id = id_in(cgroup_of(x, place));
+	char digits[ID_DIGITS + 1];
+	int err;
+
+	if (!name)
+		return 0;
+	if (!strncmp(text, "unit ", 5))
+		return add_attribute(resource, "systemd.unit", name + 1);
+	err = add_attribute(resource, "container.name", name + 1);
+	if (err < 0 || !id)
+		return err;
+	snprintf(digits, sizeof(digits), "%s", id);
+	return add_attribute(resource, "container.id", digits);
+}
+
+static int put_resource(const struct otlp *x, uint32_t place, Otlp__ResourceProfiles *of)
 {
 	Otlp__Resource *resource = NEW(Otlp__Resource, OTLP__RESOURCE__INIT);
 	int err = resource ? 0 : -ENOMEM;
@@ -274,6 +339,8 @@ static int put_resource(const struct otlp *x, Otlp__ResourceProfiles *of)
 		err = add_attribute(resource, "os.type", "linux");
 	if (err == 0)
 		err = add_attribute(resource, "os.version", x->t->recording.kernel);
+	if (err == 0)
+		err = put_place(x, place, resource);
 	return err < 0 ? err : put_off(x, resource);
 }
 
@@ -287,9 +354,9 @@ static int put_scope(Otlp__ScopeProfiles *of)
 	return of->scope->name && of->scope->version ? 0 : -ENOMEM;
 }
 
-/* Makes the only resource of the request and its only scope, and adds both to the request. Returns
- * 0 or -ENOMEM. */
-static int make_scope(struct otlp *x, Otlp__ScopeProfiles **ret_scope)
+/* Makes a place's resource with its only scope, and adds both to the request. Returns 0 or
+ * -ENOMEM. */
+static int make_scope(struct otlp *x, uint32_t place, Otlp__ScopeProfiles **ret_scope)
 {
 	Otlp__ResourceProfiles *resource =
 		NEW(Otlp__ResourceProfiles, OTLP__RESOURCE_PROFILES__INIT);
@@ -308,12 +375,11 @@ static int make_scope(struct otlp *x, Otlp__ScopeProfiles **ret_scope)
 		return -ENOMEM;
 	}
 	*ret_scope = scope;
-	return put_resource(x, resource);
+	return put_resource(x, place, resource);
 }
 
 static int make_request(struct otlp *x)
 {
-	Otlp__ScopeProfiles *scope = NULL;
 	int err = otlp_tables_new(x->parts->profile, &x->tables);
 
 	if (err == 0)
@@ -321,11 +387,16 @@ static int make_request(struct otlp *x)
 	if (err < 0 || !x->n_sums)
 		return err;
 	x->request = NEW(Otlp__Request, OTLP__REQUEST__INIT);
-	err = x->request ? make_scope(x, &scope) : -ENOMEM;
-	if (err == 0)
-		err = put_scope(scope);
-	if (err == 0)
-		err = add_profile(x, scope);
+	err = x->request ? 0 : -ENOMEM;
+	for (uint32_t i = 0; err == 0 && i < strings_count(x->places); i++) {
+		Otlp__ScopeProfiles *scope = NULL;
+
+		err = make_scope(x, i, &scope);
+		if (err == 0)
+			err = put_scope(scope);
+		if (err == 0)
+			err = add_profile(x, i, scope);
+	}
 	return err < 0 ? err : otlp_tables_finish(x->tables, &x->request->dictionary);
 }
 
@@ -357,6 +428,7 @@ int export_otlp_slice(const struct pprof_parts *slice, uint32_t value, const cha
 	otlp_tables_free(x.tables);
 	int_map_fini(&x.sum_at);
 	strings_free(x.threads);
+	strings_free(x.places);
 	free(x.sums);
 	return err;
 }
