@@ -209,7 +209,7 @@ int main(int argc, char **argv)
 		       (double)own_cost_resident_bytes() / 0x1p20, (double)file.st_size / 0x1p20);
 		fflush(stdout);
 	}
-	err = archive_finish(r.archive, &sentence);
+	err = archive_finish(r.archive, false, &sentence);
 	if (err)
 		fail(sentence ? sentence : "the store", err);
 	printf("peak %.1f MiB, target %.0f%s\n", (double)r.peak / 0x1p20,

@@ -62,7 +62,8 @@ static bool on_wake(struct session *s, int fd)
 	struct epoll_set *w = &s->wakeups;
 
 	if (fd == w->signals) {
-		s->end.is_over |= epoll_set_take_signals(w);
+		s->end.is_signalled |= epoll_set_take_signals(w);
+		s->end.is_over |= s->end.is_signalled;
 	} else if (fd == w->deadline || fd == archive_poll_fd(s->recording.archive)) {
 		s->end.is_over = true;
 	} else if (fd == target_poll_fd(s->scope.target)) {
@@ -212,7 +213,7 @@ static enum exit_status record(struct session *s)
 		err = recorder_end_window(s->recorder, s->clocks.stopped_ns);
 	if (!err)
 		err = session_submit(s, false);
-	stored = archive_finish(s->recording.archive, &sentence);
+	stored = archive_finish(s->recording.archive, s->end.is_signalled, &sentence);
 	if (err)
 		log_error("recording ended early: %s", strerror(-err));
 	if (stored) {

@@ -129,8 +129,9 @@ struct session {
 	struct session_log log;
 	struct {
 		bool is_over;
-		bool has_failed; /* the run ended because of an error */
-		bool is_used_up; /* the run ended because the numbers of files ran out */
+		bool has_failed;   /* the run ended because of an error */
+		bool is_signalled; /* somebody wants it to end */
+		bool is_used_up;   /* the run ended because the numbers of files ran out */
 	} end;
 };
 

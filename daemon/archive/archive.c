@@ -704,11 +704,11 @@ static int count_workers(struct archive *a)
 	return workers_counts_each(&now, &a->before, write_counter, a);
 }
 
-int archive_finish(struct archive *a, char **ret_error)
+int archive_finish(struct archive *a, bool hurries, char **ret_error)
 {
 	int err;
 
-	if (a->options.window_ns)
+	if (a->options.window_ns || hurries)
 		names_hurry(a->options.names);
 	end_thread(a, false);
 	if (!a->error && a->outage.is_out)

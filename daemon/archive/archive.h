@@ -70,9 +70,10 @@ int archive_poll_fd(const struct archive *archive);
 
 /* Waits until all batches are committed and all names are found (in a run that is cut into windows:
  * those that are found within ten seconds, and one and a half after the one before), and marks the
- * recording as finished. 0, or the negative errno of the first failure, with a malloc()ed sentence
- * or NULL in *ret_error. */
-int archive_finish(struct archive *archive, char **ret_error);
+ * recording as finished. `hurries`: nothing is fetched from debuginfod servers any more, as in each
+ * run that is cut into windows. 0, or the negative errno of the first failure, with a malloc()ed
+ * sentence or NULL in *ret_error. */
+int archive_finish(struct archive *archive, bool hurries, char **ret_error);
 
 /* Deletes the recording from the store; to be called if the run could not start. */
 void archive_discard(struct archive *archive);
