@@ -70,9 +70,11 @@ export class SourceTab {
 		this.note.textContent = [answer.problem, isUnread && "the source file cannot be read here (it is not there, or the server's user may not read it)", lines.length && answer.missing && howToGet(answer.missing), answer.left_out && `${count(answer.left_out)} more instructions without samples are not shown`].filter(Boolean).join("; ");
 		const code = c.address.flatMap((/** @type {string} */ address, /** @type {number} */ i) => [...c.skipped[i] ? [skippedRow(c.skipped[i])] : [], { address, text: at(c.text[i]), file: at(c.file[i]), line: c.line[i], inlined: at(c.inlined[i]), hit: c.hit[i] }]);
 		const files = [...new Set(lines.map((/** @type {SourceLine} */ line) => line.file))];
+		const hasCode = code.length > 0 || Boolean(answer.problem) || !lines.length; // an interpreter's functions have none
+		this.content.classList.toggle("two", hasCode);
 		fill(this.content, el("section", {}, el("h2", { class: "small" }, "Source ", el("span", { class: "dim" }, files.map(file => shortPath(/** @type {string} */ (file), 50)).join(", "))),
 			lines.length ? this.lines.element : emptyState("The source lines are not known.", answer.missing ? howToGet(answer.missing) : "Build the program with debug information (-g).")),
-		el("section", {}, el("h2", { class: "small" }, "Instructions"), code.length ? this.code.element : emptyState("There are no instructions to show.", answer.problem)));
+		hasCode ? el("section", {}, el("h2", { class: "small" }, "Instructions"), code.length ? this.code.element : emptyState("There are no instructions to show.", answer.problem)) : null);
 		this.lines.show(lines);
 		this.code.show(code);
 		this.hottest(this.lines, row => row.total);
