@@ -312,8 +312,8 @@ static int add_fleet(const struct cmd_diff *args, struct tagset *set, uint32_t i
 /* Returns whether the filter selects only a part of the samples. */
 static bool has_choice(const struct profile_filter *f)
 {
-	return f->n_pids || f->n_tids || f->n_comms || f->units.n || f->from_ns || f->to_ns ||
-	       f->dsos.n || f->symbols.n || f->focus.n || f->ignore.n || f->max_depth ||
+	return f->n_pids || f->n_tids || f->n_comms || f->units.n || f->labels.n || f->from_ns ||
+	       f->to_ns || f->dsos.n || f->symbols.n || f->focus.n || f->ignore.n || f->max_depth ||
 	       f->fold_recursion || f->no_inlined || f->no_reconstructed;
 }
 

@@ -63,6 +63,7 @@ static void parse_by(struct argp_state *state, const char *arg, struct cmd_flame
 	if (partition_by_word(arg, &args->options.by) < 0)
 		argp_help_error(state, "--by '%s': give one of %s", arg, PARTITION_WORDS);
 	args->input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
+	args->input.filter.by_label = partition_label(arg);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

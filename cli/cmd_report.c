@@ -111,6 +111,7 @@ static void parse_by(struct argp_state *state, const char *arg, struct cmd_repor
 		argp_help_error(state, "--by '%s': give one of %s", arg, PARTITION_WORDS);
 	args->has_by = true;
 	args->show.input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
+	args->show.input.filter.by_label = partition_label(arg);
 }
 
 static void parse_bins(struct argp_state *state, const char *arg, struct cmd_report *args)

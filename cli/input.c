@@ -19,6 +19,7 @@
 #include "report/report_header.h"
 #include "sym/reader_names.h"
 #include "model/interpreter.h"
+#include "model/labels.h"
 #include "base/text.h"
 #include "store/store_path.h"
 #include "store/store_reader.h"
@@ -32,6 +33,7 @@ enum {
 	INPUT_TID,
 	INPUT_COMM,
 	INPUT_UNIT,
+	INPUT_LABEL,
 	INPUT_DSO,
 	INPUT_SYMBOL,
 	INPUT_FOCUS,
@@ -109,6 +111,10 @@ static const struct argp_option input_options[] = {
 	 "Only threads with this name (* and ? match any letters); may be repeated", 2},
 	{"unit", INPUT_UNIT, "NAME", ARGP_HELP_RARE,
 	 "Only threads in this systemd unit or slice (* and ? match any letters); may be repeated",
+	 2},
+	{"label", INPUT_LABEL, "NAME=VALUE", ARGP_HELP_RARE,
+	 "Only threads with this label, such as namespace=shop, pod='web-*' or env=prod (* and ? "
+	 "match any letters); 'NAME=' those without it; repeated: with all of them",
 	 2},
 	{"no-reconstructed", INPUT_NO_RECONSTRUCTED, 0, ARGP_HELP_RARE,
 	 "Leave out frames that alignment inferred: their paths become incomplete", 2},
@@ -241,7 +247,7 @@ static void check(struct argp_state *state, const struct input *input)
 		argp_help_error(state, "--focus: more than %d are given", PROFILE_MAX_FOCUS);
 }
 
-/* Parses the options that choose samples by their paths. */
+/* Parses the options that choose samples by their labels and paths. */
 static error_t parse_paths(int key, char *arg, struct argp_state *state)
 {
 	struct input *input = state->input;
@@ -259,6 +265,11 @@ static error_t parse_paths(int key, char *arg, struct argp_state *state)
 		return 0;
 	case INPUT_IGNORE:
 		parse_pattern(state, "ignore", arg, input->ignore, &filter->ignore);
+		return 0;
+	case INPUT_LABEL:
+		if (!labels_is_pattern(arg))
+			argp_help_error(state, "--label '%s': give NAME=VALUE", arg);
+		parse_pattern(state, "label", arg, input->labels, &filter->labels);
 		return 0;
 	case INPUT_DEPTH:
 		filter->max_depth = parse_depth(state, arg);

@@ -24,7 +24,7 @@ struct input {
 	struct store_range range;
 	int32_t pids[INPUT_MAX], tids[INPUT_MAX];
 	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
-		*ignore[INPUT_MAX], *units[INPUT_MAX];
+		*ignore[INPUT_MAX], *units[INPUT_MAX], *labels[INPUT_MAX];
 	bool shows_interpreter; /* --interpreter=show was given */
 	bool is_unfolded;	/* --no-fold-recursion was given */
 	/* the verb accepts --from with a metric of one moment, as another moment to compare with */

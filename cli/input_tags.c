@@ -30,7 +30,9 @@ int input_tags_by(struct input *input, enum partition_by by)
 {
 	if (!input_is_tags(input))
 		return CMD_DONE;
-	if (by == PARTITION_BY_CPU || by == PARTITION_BY_UNIT || by == PARTITION_BY_CONTAINER) {
+	if (by == PARTITION_BY_CPU || by == PARTITION_BY_UNIT || by == PARTITION_BY_CONTAINER ||
+	    by == PARTITION_BY_SERVICE || by == PARTITION_BY_NAMESPACE || by == PARTITION_BY_POD ||
+	    by == PARTITION_BY_LABEL) {
 		message("--by %s: a tag export has sums by host, rank, process, thread and command; "
 			"'stackctl report' of a host's own store shows the rest",
 			partition_word(by));
@@ -44,6 +46,7 @@ static int check(const struct input *input)
 {
 	const struct profile_filter *f = &input->filter;
 	const char *what = f->units.n				      ? "--unit"
+			   : f->labels.n			      ? "--label"
 			   : f->from_ns || f->to_ns		      ? "--from and --to"
 			   : input->since || input->from || input->to ? "a time"
 			   : input->recording || input->range.first   ? "--recording"

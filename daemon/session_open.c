@@ -303,6 +303,8 @@ static struct recorder_options recorder_options(struct session *s)
 		.is_judged = o->judge,
 		.keeps_copies = regions_are_wanted(o),
 		.closes_files = !regions_are_wanted(o) && !o->lbr,
+		.labels = o->labels,
+		.n_labels = o->n_labels,
 		.relieve = session_relieve,
 		.drain = session_drain_sideband,
 		.arg = s,

@@ -68,7 +68,8 @@ static const struct argp_option cmd_fold_options[] = {
 	 "kinds of bursts with the same calls and similar lengths and counters; =KIND folds the "
 	 "bursts of one kind (1 is the largest)",
 	 3},
-	{"by", CMD_FOLD_BY, "process|thread|command|unit|container|rank|host|all", 0,
+	{"by", CMD_FOLD_BY,
+	 "process|thread|command|unit|container|service|namespace|pod|rank|host|all", 0,
 	 "With --burst: list the kinds for each of these (default: all)", 3},
 	{"json", CMD_FOLD_JSON, 0, 0,
 	 "With --burst: list the kinds as JSON (docs/JSON.md; so does --output=FILE.json)", 3},
@@ -134,7 +135,8 @@ static void cmd_fold_by(struct argp_state *state, struct cmd_fold *args, const c
 {
 	args->has_by = true;
 	if (partition_by_word(arg, &args->by) < 0 || args->by == PARTITION_BY_CPU ||
-	    args->by == PARTITION_BY_REASON || args->by == PARTITION_BY_OBJECT)
+	    args->by == PARTITION_BY_REASON || args->by == PARTITION_BY_OBJECT ||
+	    args->by == PARTITION_BY_LABEL)
 		argp_help_error(state, "--by: bursts cannot be split by '%s'", arg);
 }
 

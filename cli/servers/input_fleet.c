@@ -28,8 +28,7 @@ int input_fleet_by(struct input *input, enum partition_by by)
 
 	if (!input_is_fleet(input))
 		return CMD_DONE;
-	if (by == PARTITION_BY_PROCESS || by == PARTITION_BY_THREAD || by == PARTITION_BY_CPU ||
-	    by == PARTITION_BY_REASON || by == PARTITION_BY_OBJECT) {
+	if (by != PARTITION_BY_ALL && !labels[by]) {
 		message("--by %s: a server has sums of samples by host, command, unit, container and "
 			"rank; 'stackctl report' of a host's own store shows the rest",
 			partition_word(by));
@@ -48,6 +47,7 @@ static int check(const struct input *input)
 	const char *what = f->n_pids				    ? "--pid"
 			   : f->n_tids				    ? "--tid"
 			   : f->units.n				    ? "--unit"
+			   : f->labels.n			    ? "--label"
 			   : f->no_reconstructed		    ? "--no-reconstructed"
 			   : f->from_ns || f->to_ns		    ? "--from and --to in seconds"
 			   : input->recording || input->range.first ? "--recording"

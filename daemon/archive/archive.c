@@ -128,6 +128,8 @@ static int write_batch(struct archive *a, const struct batch *b)
 		err = store_writer_thread(a->writer, &b->threads[i]);
 	for (size_t i = 0; i < b->n_cgroups && !err; i++)
 		err = store_writer_cgroup(a->writer, b->cgroups[i].thread, b->cgroups[i].path);
+	for (size_t i = 0; i < b->n_labels && !err; i++)
+		err = store_writer_labels(a->writer, b->labels[i].thread, b->labels[i].text);
 	for (size_t i = 0; i < b->n_nodes && !err; i++)
 		err = store_writer_node(a->writer, &b->nodes[i]);
 	for (size_t i = 0; b->sizes && i < b->n_nodes && !err; i++)

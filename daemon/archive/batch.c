@@ -21,6 +21,8 @@ void batch_empty(struct batch *b)
 		free((char *)b->threads[i].comm);
 	for (size_t i = 0; i < b->n_cgroups; i++)
 		free(b->cgroups[i].path);
+	for (size_t i = 0; i < b->n_labels; i++)
+		free(b->labels[i].text);
 	for (size_t i = 0; i < b->n_origins; i++)
 		free((void *)b->origins[i].runs);
 	for (size_t i = 0; i < b->n_lines; i++) {
@@ -36,6 +38,7 @@ void batch_empty(struct batch *b)
 	free(b->processes);
 	free(b->threads);
 	free(b->cgroups);
+	free(b->labels);
 	free(b->nodes);
 	free(b->sizes);
 	free(b->origins);

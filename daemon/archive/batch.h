@@ -25,6 +25,12 @@ struct batch_cgroup {
 	char *path;
 };
 
+/* The labels of a thread (stack/label_set.h). */
+struct batch_labels {
+	uint32_t thread; /* number */
+	char *text;
+};
+
 struct batch_record {
 	enum metric_series series;
 	struct store_sample row; /* the record's value is row.period */
@@ -41,6 +47,7 @@ struct batch {
 	struct store_process *processes; /* with strings of their own */
 	struct store_thread *threads;	 /* with strings of their own */
 	struct batch_cgroup *cgroups;
+	struct batch_labels *labels;
 	struct store_node *nodes;
 	uint32_t *sizes;	/* for each node, the bytes of stack of its frame; NULL: not
 				 * measured */
@@ -48,7 +55,7 @@ struct batch {
 	struct store_sample *samples;
 	struct batch_record *records; /* records of other series than samples */
 	size_t n_objects, n_locations, n_processes, n_threads, n_nodes, n_origins, n_samples;
-	size_t n_cgroups, n_records, n_lines;
+	size_t n_cgroups, n_labels, n_records, n_lines;
 	struct batch_counter *counters;
 	size_t n_counters;
 	struct store_recording totals; /* see store_writer_commit(); its strings are borrowed, and

@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "daemon/base/exit_status.h"
 #include "daemon/base/perf_habits.h"
+#include "stack/label_set.h"
 #include "stackd_abi.h"
 
 #define SECOND_NS	  UINT64_C(1000000000)
@@ -42,6 +43,7 @@ enum {
 	OPTION_RING,
 	OPTION_LBR,
 	OPTION_WINDOW,
+	OPTION_LABEL,
 	OPTION_AGE,
 	OPTION_SIZE,
 	OPTION_TABLES,
@@ -215,6 +217,10 @@ static const struct argp_option argp_options[] = {
 	{"keep-bytes", OPTION_SIZE, "BYTES", ARGP_HELP_RARE,
 	 "delete the oldest recordings of the store while it is larger than this, at the start "
 	 "and after each window; so it exceeds BYTES by one window at most",
+	 GROUP_OUTPUT},
+	{"label", OPTION_LABEL, "NAME=VALUE", ARGP_HELP_RARE,
+	 "give all threads this label, such as env=prod, in reports (--by label:env, --label "
+	 "env=prod) and at servers; may be repeated",
 	 GROUP_OUTPUT},
 	{"group", OPTION_GROUP, "NAME", ARGP_HELP_RARE,
 	 "let the members of this group read the store", GROUP_OUTPUT},
@@ -553,6 +559,23 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static void add_label(struct argp_state *state, struct options *options, const char *arg)
+{
+	struct label_list list = {0};
+
+	if (label_list_add_text(&list, arg) < 0)
+		argp_help_error(
+			state,
+			"--label '%s': expected NAME=VALUE, with a name of letters, digits, "
+			"'.', '_', '-' and '/'",
+			arg);
+	label_list_fini(&list);
+	if (VEC_GROW(options->labels, options->labels_cap, options->n_labels + 1))
+		argp_failure(state, STATUS_FAILED, ENOMEM, "--label");
+	else
+		options->labels[options->n_labels++] = arg;
+}
+
 static void add_mark(struct argp_state *state, struct options *options, const char *arg)
 {
 	if (VEC_GROW(options->marks, options->marks_cap, options->n_marks + 1))
@@ -579,7 +602,7 @@ static uint64_t wait_time(struct argp_state *state, const char *option, const ch
 	return ns;
 }
 
-/* Parses the options of what is measured besides samples. */
+/* Parses the options of what is measured besides samples, and of labels. */
 static error_t parse_regions(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
@@ -590,6 +613,9 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_MARK:
 		add_mark(state, options, arg);
+		break;
+	case OPTION_LABEL:
+		add_label(state, options, arg);
 		break;
 	case OPTION_MPI:
 		options->mpi = true;
@@ -839,8 +865,10 @@ void options_free(struct options *options)
 	free(options->pids);
 	free(options->regions);
 	free(options->marks);
+	free(options->labels);
 	free(options->alloc_library);
 	options->pids = NULL;
 	options->regions = NULL;
 	options->marks = NULL;
+	options->labels = NULL;
 }

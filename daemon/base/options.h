@@ -49,6 +49,8 @@ struct options {
 	size_t n_regions, regions_cap;
 	const char **marks; /* the arguments of --mark; the array is owned */
 	size_t n_marks, marks_cap;
+	const char **labels; /* the arguments of --label; the array is owned */
+	size_t n_labels, labels_cap;
 	bool mpi;	      /* measure the functions of MPI */
 	uint64_t alloc_bytes; /* mean distance between sampled allocations; 0: none are */
 	char *alloc_library;  /* path of libstackalloc.so, owned; set by main(), not an option */

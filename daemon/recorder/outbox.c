@@ -12,7 +12,7 @@
 struct outbox {
 	struct outbox_tables from;
 	struct batch *batch; /* being filled */
-	size_t samples_room, cgroups_room, records_room;
+	size_t samples_room, cgroups_room, labels_room, records_room;
 	struct {
 		uint32_t objects, locations, processes, threads, nodes, origins;
 	} sent;
@@ -99,6 +99,18 @@ int outbox_keep_cgroup(struct outbox *o, const struct thread *thread)
 {
 	/* If the thread's own row has not been sent yet, it will be sent with the cgroup. */
 	return thread->row < o->sent.threads ? add_cgroup(o, o->batch, thread) : 0;
+}
+
+int outbox_keep_labels(struct outbox *o, uint32_t thread, char *text)
+{
+	struct batch *b = o->batch;
+
+	if (VEC_GROW(b->labels, o->labels_room, b->n_labels + 1)) {
+		free(text);
+		return -ENOMEM;
+	}
+	b->labels[b->n_labels++] = (struct batch_labels){thread, text};
+	return 0;
 }
 
 int outbox_keep_record(struct outbox *o, enum metric_series series, const struct store_sample *row)
@@ -293,6 +305,6 @@ struct batch *outbox_take(struct outbox *o)
 		return NULL;
 	}
 	o->batch = fresh;
-	o->samples_room = o->cgroups_room = o->records_room = 0;
+	o->samples_room = o->cgroups_room = o->labels_room = o->records_room = 0;
 	return b;
 }

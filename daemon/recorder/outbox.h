@@ -41,6 +41,10 @@ int outbox_keep(struct outbox *outbox, const struct store_sample *sample);
  * sent before. 0 or -ENOMEM. */
 int outbox_keep_cgroup(struct outbox *outbox, const struct thread *thread);
 
+/* Adds a row for the labels of the thread with the row `thread`. Owns `text` from now on. 0 or
+ * -ENOMEM. */
+int outbox_keep_labels(struct outbox *outbox, uint32_t thread, char *text);
+
 /* Adds a record of a series other than samples. Its value is row->period. `row` is copied. 0 or
  * -ENOMEM. */
 int outbox_keep_record(struct outbox *outbox, enum metric_series series,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the ranks of processes by pid; see ranks.h. */
+/* Keeps the ranks and labels of processes by pid; see ranks.h. */
 #define HASH_NONFATAL_OOM 1
 #include "daemon/recorder/ranks.h"
 
@@ -12,12 +12,22 @@
 #include "base/int_map.h"
 #include "base/vec.h"
 #include "proc/mpi_rank.h"
+#include "proc/process_environment.h"
+#include "stack/label_set.h"
 
 #define MOST_WITHOUT 16384 /* most processes without a rank; beyond, they are forgotten */
 
+/* What the environment of a process tells. */
+struct facts {
+	uint64_t value; /* the rank; 0: the process has none */
+	char *labels;	/* stack/label_set.h; NULL: none */
+};
+
 struct entry {
 	pid_t pid;
-	uint64_t value; /* 0: the process has none */
+	struct facts facts;
+	bool is_unread;	 /* the kernel half has sent the rank, and the rest was not read yet */
+	bool is_unknown; /* the environment could not be read */
 	UT_hash_handle hh;
 };
 
@@ -26,7 +36,7 @@ struct entry {
 struct executed {
 	pid_t pid;
 	uint64_t time_ns; /* time of the event */
-	uint64_t value;
+	struct facts facts;
 	bool is_unread; /* the kernel had not set the environment yet when it was read */
 };
 
@@ -53,7 +63,8 @@ int ranks_new(const char *proc_root, struct ranks **ret_ranks)
 static void drop(struct ranks *ranks, struct entry *entry)
 {
 	HASH_DEL(ranks->by_pid, entry);
-	ranks->n_without -= !entry->value;
+	ranks->n_without -= !entry->facts.value;
+	free(entry->facts.labels);
 	free(entry);
 }
 
@@ -66,6 +77,8 @@ void ranks_free(struct ranks *ranks)
 	HASH_ITER (hh, ranks->by_pid, entry, next)
 		drop(ranks, entry);
 	int_map_fini(&ranks->given);
+	for (size_t i = 0; i < ranks->executed.count; i++)
+		free(ranks->executed.items[i].facts.labels);
 	free(ranks->executed.items);
 	free(ranks);
 }
@@ -86,7 +99,7 @@ static void drop_without(struct ranks *ranks)
 	struct entry *entry, *next;
 
 	HASH_ITER (hh, ranks->by_pid, entry, next) {
-		if (!entry->value)
+		if (!entry->facts.value)
 			drop(ranks, entry);
 	}
 }
@@ -112,20 +125,49 @@ static uint64_t value_of(const struct mpi_rank *rank)
 	return (uint64_t)rank->size << 32 | (rank->rank + 1);
 }
 
-/* Sets the rank value of a process; 0: it has no rank. */
-static int set(struct ranks *ranks, pid_t pid, uint64_t value)
+/* Reads the environment of a process. Returns 0; -EAGAIN: the kernel has not set it yet; -ENOENT:
+ * it is empty, also because the process is ending; or another -errno. */
+static int read_facts(const struct ranks *ranks, pid_t pid, struct facts *ret_facts)
+{
+	struct label_list labels = {0};
+	struct mpi_rank rank;
+	char *environment = NULL;
+	size_t size;
+	int err = process_environment_read(ranks->proc_root, pid, &environment, &size);
+
+	*ret_facts = (struct facts){0};
+	if (err)
+		return err;
+	if (!mpi_rank_find(environment, size, &rank))
+		ret_facts->value = value_of(&rank);
+	err = label_list_add_environment(&labels, environment, size);
+	if (!err && labels.items.count) {
+		ret_facts->labels = label_list_text(&labels);
+		err = ret_facts->labels ? 0 : -ENOMEM;
+	}
+	label_list_fini(&labels);
+	free(environment);
+	return err;
+}
+
+/* Sets the facts of a process, whose labels it owns from now on. */
+static int set(struct ranks *ranks, pid_t pid, struct facts facts)
 {
 	struct entry *entry = find(ranks, pid);
 
-	if (!entry && !value && ranks->n_without >= MOST_WITHOUT)
+	if (!entry && !facts.value && ranks->n_without >= MOST_WITHOUT)
 		drop_without(ranks);
 	if (!entry)
 		entry = add(ranks, pid);
-	if (!entry)
+	if (!entry) {
+		free(facts.labels);
 		return -ENOMEM;
-	ranks->n_without += !value;
-	ranks->n_without -= !entry->value;
-	entry->value = value;
+	}
+	ranks->n_without += !facts.value;
+	ranks->n_without -= !entry->facts.value;
+	free(entry->facts.labels);
+	entry->facts = facts;
+	entry->is_unread = entry->is_unknown = false;
 	return 0;
 }
 
@@ -149,8 +191,7 @@ static void remove_executed(struct ranks *ranks, struct executed *executed)
 /* Reads the rank of an exec again. */
 static void read_again(struct ranks *ranks, struct executed *executed)
 {
-	struct mpi_rank rank;
-	int err = mpi_rank_read(ranks->proc_root, executed->pid, &rank);
+	int err = read_facts(ranks, executed->pid, &executed->facts);
 
 	if (err == -EAGAIN)
 		return;
@@ -158,7 +199,6 @@ static void read_again(struct ranks *ranks, struct executed *executed)
 		remove_executed(ranks, executed);
 		return;
 	}
-	executed->value = err ? 0 : value_of(&rank);
 	executed->is_unread = false;
 	ranks->n_unread--;
 }
@@ -166,35 +206,61 @@ static void read_again(struct ranks *ranks, struct executed *executed)
 int ranks_prefetch(struct ranks *ranks, pid_t pid, struct process_table *processes)
 {
 	struct executed *unread = find_unread(ranks, pid);
-	struct mpi_rank rank;
+	const struct entry *known;
+	struct facts facts;
 	int err, awaits = 0;
 
 	if (unread)
 		read_again(ranks, unread);
-	if (find(ranks, pid) || (processes && process_table_expects_exec(processes, pid)))
+	known = find(ranks, pid);
+	if ((known && !known->is_unread) ||
+	    (processes && process_table_expects_exec(processes, pid)))
 		return 0;
-	err = mpi_rank_read(ranks->proc_root, pid, &rank);
+	err = read_facts(ranks, pid, &facts);
 	if (processes)
 		awaits = process_table_awaits_exec(processes, pid);
-	if (awaits || err == -EAGAIN)
+	if (awaits || err == -EAGAIN) {
+		free(facts.labels);
 		return awaits < 0 ? awaits : 0;
-	return set(ranks, pid, err ? 0 : value_of(&rank));
+	}
+	if (known) /* the kernel half has sent the rank in this program's environment */
+		facts.value = known->facts.value;
+	if (set(ranks, pid, facts))
+		return -ENOMEM;
+	find(ranks, pid)->is_unknown = err;
+	return 0;
+}
+
+int ranks_forked(struct ranks *ranks, pid_t pid, pid_t parent)
+{
+	const struct entry *from = pid != parent ? find(ranks, parent) : NULL, *known;
+	struct facts facts = {0};
+
+	if (!from || (!from->facts.value && !from->facts.labels))
+		return 0;
+	known = find(ranks, pid);
+	if (known && !known->is_unknown)
+		return 0;
+	facts.value = from->facts.value;
+	facts.labels = from->facts.labels ? strdup(from->facts.labels) : NULL;
+	if (from->facts.labels && !facts.labels)
+		return -ENOMEM;
+	return set(ranks, pid, facts);
 }
 
 int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 {
-	struct mpi_rank rank;
-	int err = mpi_rank_read(ranks->proc_root, pid, &rank);
+	struct facts facts;
+	int err = read_facts(ranks, pid, &facts);
 
-	if (err && err != -ENOENT && err != -EAGAIN)
+	if (err && err != -EAGAIN && err != -ENOENT)
 		return 0;
-	if (VEC_RESERVE(&ranks->executed, 1))
+	if (VEC_RESERVE(&ranks->executed, 1)) {
+		free(facts.labels);
 		return -ENOMEM;
-	ranks->executed.items[ranks->executed.count++] =
-		(struct executed){.pid = pid,
-				  .time_ns = time_ns,
-				  .value = err ? 0 : value_of(&rank),
-				  .is_unread = err == -EAGAIN};
+	}
+	ranks->executed.items[ranks->executed.count++] = (struct executed){
+		.pid = pid, .time_ns = time_ns, .facts = facts, .is_unread = err == -EAGAIN};
 	ranks->n_unread += err == -EAGAIN;
 	return 0;
 }
@@ -209,7 +275,7 @@ int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 			continue;
 		remove_executed(ranks, &ranks->executed.items[i]);
 		if (!e.is_unread)
-			return set(ranks, pid, e.value);
+			return set(ranks, pid, e.facts);
 		entry = find(ranks, pid);
 		if (entry) /* the process's next record will read it */
 			drop(ranks, entry);
@@ -221,8 +287,12 @@ int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched)
 {
 	char environment[sizeof(launched->strings)];
+	const pid_t pid = (pid_t)launched->pid;
+	struct facts facts = {0};
+	struct entry *entry;
 	struct mpi_rank rank;
 	size_t size = 0;
+	int err = 0;
 
 	for (uint32_t i = 0; i < launched->n && i < STACKD_LAUNCHED_STRINGS; i++) {
 		size_t len = strnlen(launched->strings[i], STACKD_LAUNCHED_BYTES - 1);
@@ -232,8 +302,20 @@ int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched)
 		environment[size++] = '\0';
 	}
 	if (!mpi_rank_find(environment, size, &rank))
-		return set(ranks, (pid_t)launched->pid, value_of(&rank));
-	return find(ranks, (pid_t)launched->pid) ? set(ranks, (pid_t)launched->pid, 0) : 0;
+		facts.value = value_of(&rank);
+	if (facts.value || find(ranks, pid))
+		err = set(ranks, pid, facts);
+	entry = err ? NULL : find(ranks, pid);
+	if (entry)
+		entry->is_unread = true;
+	return err;
+}
+
+const char *ranks_labels(const struct ranks *ranks, pid_t pid)
+{
+	const struct entry *entry = find(ranks, pid);
+
+	return entry ? entry->facts.labels : NULL;
 }
 
 int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_value)
@@ -241,11 +323,11 @@ int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_v
 	const struct entry *entry = find(ranks, pid);
 	uint32_t given;
 
-	if (!entry || !entry->value || int_map_find(&ranks->given, process) != INT_MAP_NONE)
+	if (!entry || !entry->facts.value || int_map_find(&ranks->given, process) != INT_MAP_NONE)
 		return 0;
 	if (int_map_enter(&ranks->given, process, 1, &given))
 		return -ENOMEM;
-	*ret_value = entry->value;
+	*ret_value = entry->facts.value;
 	return 1;
 }
 

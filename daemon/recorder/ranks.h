@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the ranks of processes in their MPI jobs. With --mpi the kernel half sends the rank that
+ * Finds what the environments of processes tell: their ranks in MPI jobs, and their labels
+ * (OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES). With --mpi the kernel half sends the rank that
  * the environment has when a program is executed (bpf/rank.bpf.h). For a process that is older than
  * the recording, or whose record was lost, the rank is read from /proc; without --mpi, for every
  * process. /proc is read as soon as the event of an exec, or a record of the process, has been
@@ -27,6 +28,11 @@ void ranks_free(struct ranks *ranks); /* NULL is fine */
  * rank is not taken. `processes` may be NULL. 0, -ENOMEM, or an error of reading events. */
 int ranks_prefetch(struct ranks *ranks, pid_t pid, struct process_table *processes);
 
+/* Gives a process that was forked what its parent has, for it has the same environment until it
+ * executes a program; it may end before /proc can be read. What was read of it holds. To be called
+ * in the order of time. 0 or -ENOMEM. */
+int ranks_forked(struct ranks *ranks, pid_t pid, pid_t parent);
+
 /* Reads a process's rank from /proc when the event of its exec is read, unless the process has
  * ended. The rank that it had before holds until ranks_executed(). If the kernel has not set the
  * environment of the new program yet, the process's next ranks_prefetch() reads it. 0 or
@@ -45,6 +51,10 @@ int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched);
  * 1: *ret_value is the value for SERIES_MPI_RANK; 0: the process has no rank, or it was given
  * before; -ENOMEM. */
 int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_value);
+
+/* Returns the labels of a process, as a text of stack/label_set.h that lives until the next call;
+ * NULL: it has none, or they were not read. */
+const char *ranks_labels(const struct ranks *ranks, pid_t pid);
 
 /* Forgets a process that has ended, since another process may get its id. */
 void ranks_forget(struct ranks *ranks, pid_t pid);

@@ -29,6 +29,8 @@ static int make_events(struct recorder *r, const struct recorder_options *o)
 	if (!err)
 		err = ranks_new("/proc", &r->mpi.ranks);
 	if (!err)
+		err = labels_new(o->labels, o->n_labels, "", &r->labels);
+	if (!err)
 		err = mpi_pending_new(&r->mpi.pending);
 	if (!err && !(r->readings = readings_new()))
 		err = -ENOMEM;
@@ -97,6 +99,7 @@ void recorder_free(struct recorder *r)
 	live_blocks_free(r->memory.blocks);
 	alloc_coverage_free(r->memory.coverage);
 	ranks_free(r->mpi.ranks);
+	labels_free(r->labels);
 	mpi_pending_free(r->mpi.pending);
 	readings_free(r->readings);
 	recorder_waits_fini(&r->waits);
@@ -185,6 +188,7 @@ int recorder_begin_anew(struct recorder *r)
 	live_blocks_clear(r->memory.blocks);
 	readings_begin_anew(r->readings);
 	ranks_begin_anew(r->mpi.ranks);
+	labels_begin_anew(r->labels);
 	mpi_pending_clear(r->mpi.pending);
 	return 0;
 }

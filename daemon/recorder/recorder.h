@@ -91,6 +91,10 @@ struct recorder_options {
 	 * are put on files. */
 	bool closes_files;
 
+	/* Labels "KEY=VALUE" of all threads (--label). */
+	const char *const *labels;
+	size_t n_labels;
+
 	/* Called after each process while all processes are read from /proc, at the beginning and
 	 * after events were lost. Meanwhile the rings may fill, so the function may read them. A
 	 * result other than 0 ends the reading of processes. NULL: not called. */

@@ -210,6 +210,8 @@ static int on_fork_event(struct recorder *r, const struct sideband_event *event)
 {
 	thread_paths_forget(r->paths.threads, event->tid);
 	path_builder_forget(r->paths.builder, event->tid);
+	if (ranks_forked(r->mpi.ranks, event->pid, event->parent_pid))
+		return -ENOMEM;
 	return process_table_on_fork(r->tasks.processes, event->pid, event->tid, event->parent_pid,
 				     event->parent_tid);
 }

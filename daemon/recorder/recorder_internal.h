@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "daemon/capture/event.h"
+#include "daemon/recorder/labels.h"
 #include "daemon/recorder/mpi_pending.h"
 #include "daemon/recorder/outbox.h"
 #include "daemon/recorder/ranks.h"
@@ -43,6 +44,7 @@ struct recorder {
 		struct ranks *ranks;
 		struct mpi_pending *pending; /* receives */
 	} mpi;
+	struct labels *labels;
 	struct readings *readings; /* readings of counters, with each thread's previous one */
 	VEC(const struct object *)
 	marks; /* index: number of the mark; value: the object of the

@@ -164,6 +164,22 @@ static int keep_rank(struct recorder *r, uint32_t process, pid_t pid,
 	return is > 0 ? recorder_keep(r, SERIES_MPI_RANK, value, *row) : is;
 }
 
+/* Keeps the labels of a thread, once, and once more if names of its container are found later. */
+static int keep_labels(struct recorder *r, const struct thread *thread, const struct event *event)
+{
+	const struct labels_of of = {
+		.row = thread->row,
+		.cgroup = thread->cgroup,
+		.path = thread->cgroup ? cgroup_table_path(r->tasks.cgroups, thread->cgroup) : NULL,
+		.environment = ranks_labels(r->mpi.ranks, event->pid),
+		.time_ns = event->time_ns,
+	};
+	char *text;
+	int is = labels_take(r->labels, &of, &text);
+
+	return is > 0 ? outbox_keep_labels(r->outbox, thread->row, text) : is;
+}
+
 /* Begins the path of a stack that was too deep to be walked to its end with two frames: the
  * thread's entry, and one that says how much of the stack is left out (left_out.h). 0 or
  * -ENOMEM. */
@@ -238,6 +254,8 @@ static int take_path(struct recorder *r, const struct event *event,
 		err = readings_keep(r->readings, r->outbox, record, &row);
 	if (!err)
 		err = keep_rank(r, process, event->pid, &row);
+	if (!err)
+		err = keep_labels(r, thread, event);
 	return err ? err : handler->keep(r, event, &row);
 }
 

@@ -95,7 +95,7 @@ says missing.db
 expect 2 "$stackctl" flamegraph -i "$store" --diff "$store@x" -o "$tmp/none.html"
 says "'x' is not the number of a recording"
 expect 2 "$stackctl" flamegraph -i "$store" --by colour
-says 'give one of process|thread|command|cpu|unit|container|rank|host|reason|object|all'
+says 'give one of process|thread|command|cpu|unit|container|service|namespace|pod|label:NAME|rank|host|reason|object|all'
 expect 2 "$stackctl" flamegraph -i "$store" --percent-limit 101
 expect 1 "$stackctl" flamegraph -i "$store" -o /dev/full
 for form in pprof speedscope firefox callgrind json; do

@@ -58,7 +58,7 @@ def by(store, kind, *options):
     if result.status == NO_SAMPLES:
         return {}
     check(result.status == DONE, "report: status %d" % result.status, result.err)
-    return {part[kind]: part["samples"] for part in json.loads(result.out)["parts"]}
+    return {part[kind.split(":")[0]]: part["samples"] for part in json.loads(result.out)["parts"]}
 
 
 def remove(group):
@@ -76,7 +76,8 @@ def remove(group):
 FIRST, SECOND = ("%s-%d" % (turn, os.getpid()) for turn in ("first", "next"))
 PROGRAMS_IN_TURN = """
 echo $$ >{before}/cgroup.procs && {folder}/{first} 0.2
-mkdir {second} && echo $$ >{second}/cgroup.procs && exec {folder}/{next} 0.2
+mkdir {second} && echo $$ >{second}/cgroup.procs
+export OTEL_SERVICE_NAME=shop OTEL_RESOURCE_ATTRIBUTES=team=a%20b,service.name=no && exec {folder}/{next} 0.2
 """
 
 
@@ -113,6 +114,18 @@ def check_units(store, pid, lost):
     check_set(set(top), {"before.service", "after.scope", "second.scope", "docker-%s.scope" % ID}, "--unit")
 
 
+def check_labels(store, units):
+    """Labels of the program's environment, of the container's cgroup and of stackd's option."""
+    check(by(store, "label:env") == {"test": sum(units.values())}, "--label env=test", by(store, "label:env"))
+    for comm, service in (FIRST, "before"), (SECOND, "shop"):
+        mine = by(store, "service", "--comm", comm)
+        check(set(mine) <= {service}, "%s is of the service %s" % (comm, service), mine)
+    check(by(store, "unit", "--label", "service=shop", "--label", "team=a b") == by(store, "unit", "--comm", SECOND), "--label")
+    scope = "docker-%s.scope" % ID
+    gone = by(store, "unit", "--label", "container.id=" + ID)
+    check(gone == {scope: units[scope]} if scope in units else not gone, "the container's id", gone, units)
+
+
 def check_cgroups(*target):
     """Every sample has the unit that its thread was in at that time. `target`: the whole machine, whose other programs
     may fill the ring, or {}: the cgroup that all of these are in, of which nothing may be lost."""
@@ -122,7 +135,7 @@ def check_cgroups(*target):
         stack.callback(lambda: os.path.exists(second) and remove(second))
         process = stack.enter_context(workload("chain"))
         move(process.pid, before)
-        with Daemon(store, "-F", 997, *[word.format(os.path.dirname(before)) for word in target]) as daemon:
+        with Daemon(store, "-F", 997, "--label", "env=test", *[word.format(os.path.dirname(before)) for word in target]) as daemon:
             daemon.wait_recording()
             wait_cpu(process.pid, 0.2)
             after = make("/after.scope")
@@ -143,6 +156,7 @@ def check_cgroups(*target):
         lost = Recording(store).stats()["lost"]
         check(lost == 0 or "--all" in target, "lost", lost)
         check_units(store, process.pid, lost)
+        check_labels(store, by(store, "unit"))
         samples = Recording(store).samples("--comm", "chain")
         whole = json.loads(run(STACKCTL, "report", "-i", store, "--json", "--comm", "chain").out)
         check(whole["samples"] == len(samples), "report and export differ", whole["samples"], len(samples))

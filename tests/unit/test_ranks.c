@@ -469,6 +469,37 @@ static void test_read(void **state)
 	fixture_remove(folder);
 }
 
+/* Labels are read with the rank; a forked process has its parent's until its own were read. */
+static void test_labels(void **state)
+{
+	struct ranks *ranks;
+	struct mpi_rank rank;
+	uint64_t value = 0;
+
+	(void)state;
+	assert_int_equal(ranks_new(root, &ranks), 0);
+	check(READ("PMI_RANK=0\0OTEL_SERVICE_NAME=shop\0", &rank), &rank, 0, 0);
+	assert_null(ranks_labels(ranks, PID));
+	assert_int_equal(ranks_prefetch(ranks, PID, NULL), 0);
+	assert_string_equal(ranks_labels(ranks, PID), "service.name=shop");
+	assert_int_equal(ranks_forked(ranks, PID, PID), 0); /* a thread */
+	assert_int_equal(ranks_forked(ranks, PID + 2, PID + 1), 0);
+	assert_null(ranks_labels(ranks, PID + 2));
+	assert_int_equal(ranks_prefetch(ranks, PID + 1, NULL), 0); /* it has ended */
+	assert_null(ranks_labels(ranks, PID + 1));
+	assert_int_equal(ranks_forked(ranks, PID + 1, PID), 0);
+	assert_string_equal(ranks_labels(ranks, PID + 1), "service.name=shop");
+	assert_int_equal(ranks_take(ranks, 1, PID + 1, &value), 1);
+	assert_int_equal(READ("OTEL_SERVICE_NAME=other\0", &rank), -ENOENT);
+	assert_int_equal(ranks_prefetch_exec(ranks, PID, 20), 0);
+	assert_string_equal(ranks_labels(ranks, PID), "service.name=shop");
+	assert_int_equal(ranks_executed(ranks, PID, 20), 0);
+	assert_string_equal(ranks_labels(ranks, PID), "service.name=other");
+	assert_int_equal(ranks_forked(ranks, PID, PID + 1), 0); /* what was read of it holds */
+	assert_string_equal(ranks_labels(ranks, PID), "service.name=other");
+	ranks_free(ranks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -483,6 +514,7 @@ int main(void)
 						remove_root),
 		cmocka_unit_test_setup_teardown(test_environment_of_the_next, make_root,
 						remove_root),
+		cmocka_unit_test_setup_teardown(test_labels, make_root, remove_root),
 		cmocka_unit_test(test_memory_is_of_living_processes),
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_read),

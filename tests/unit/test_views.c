@@ -192,15 +192,20 @@ static void check_part(const json_t *part, enum report_view view)
 static void test_parts(void **state)
 {
 	static const size_t n_parts[] = {
-		[PARTITION_BY_PROCESS] = 2, [PARTITION_BY_THREAD] = 3, [PARTITION_BY_COMMAND] = 3,
-		[PARTITION_BY_CPU] = 2,	    [PARTITION_BY_UNIT] = 1,   [PARTITION_BY_CONTAINER] = 1,
-		[PARTITION_BY_RANK] = 1,    [PARTITION_BY_HOST] = 1,   [PARTITION_BY_REASON] = 1,
-		[PARTITION_BY_OBJECT] = 1,  [PARTITION_BY_ALL] = 1,
+		[PARTITION_BY_PROCESS] = 2,   [PARTITION_BY_THREAD] = 3,
+		[PARTITION_BY_COMMAND] = 3,   [PARTITION_BY_CPU] = 2,
+		[PARTITION_BY_UNIT] = 1,      [PARTITION_BY_CONTAINER] = 1,
+		[PARTITION_BY_RANK] = 1,      [PARTITION_BY_HOST] = 1,
+		[PARTITION_BY_REASON] = 1,    [PARTITION_BY_OBJECT] = 1,
+		[PARTITION_BY_ALL] = 1,	      [PARTITION_BY_SERVICE] = 1,
+		[PARTITION_BY_NAMESPACE] = 1, [PARTITION_BY_POD] = 1,
+		[PARTITION_BY_LABEL] = 1,
 	};
 
 	(void)state;
 	for (enum partition_by by = PARTITION_BY_PROCESS; by <= PARTITION_BY_ALL; by++) {
-		struct profile_filter filter = {.by_cpu = by == PARTITION_BY_CPU};
+		struct profile_filter filter = {.by_cpu = by == PARTITION_BY_CPU,
+						.by_label = "env"};
 
 		for (enum report_view view = REPORT_TREE; view <= REPORT_TIME; view++) {
 			struct report_options options = {

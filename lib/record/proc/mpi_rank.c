@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a process's environment; see mpi_rank.h. */
+/* Finds ranks in environments; see mpi_rank.h. */
 #include "proc/mpi_rank.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "proc/proc_fs.h"
+#include "proc/process_environment.h"
 
-#define FEW_BYTES  (1u << 14)
-#define MOST_BYTES (1u << 20) /* at most so much of an environment is read */
 #define MOST_RANKS (1u << 30)
 
 /*
@@ -80,57 +75,14 @@ int mpi_rank_find(const char *environ, size_t size, struct mpi_rank *ret_rank)
 	return -ENOENT;
 }
 
-/* Reads a file to its end, but at most MOST_BYTES of it, and adds a NUL. Returns 0 or -errno. */
-static int read_all(int fd, char **ret_bytes, size_t *ret_size)
-{
-	size_t size = 0, room = FEW_BYTES;
-	char *bytes = malloc(room + 1), *more;
-	ssize_t got = 1;
-
-	while (bytes && got > 0 && size < MOST_BYTES) {
-		if (size == room) {
-			room *= 2;
-			more = realloc(bytes, room + 1);
-			if (!more)
-				free(bytes);
-			bytes = more;
-			continue;
-		}
-		got = read(fd, bytes + size, room - size);
-		size += got > 0 ? (size_t)got : 0;
-	}
-	if (!bytes)
-		return -ENOMEM;
-	bytes[size] = '\0';
-	*ret_bytes = bytes;
-	*ret_size = size;
-	return got < 0 ? -errno : 0;
-}
-
-/* Returns what the empty environment of a process means: -EAGAIN: the kernel will still set it;
- * -ENOENT: it is empty; or another -errno. */
-static int why_empty(const char *root, pid_t pid)
-{
-	struct proc_fs_stat stat;
-	int err = proc_fs_stat(root, pid, &stat);
-
-	return err ? err : stat.is_in_exec ? -EAGAIN : -ENOENT;
-}
-
 int mpi_rank_read(const char *root, pid_t pid, struct mpi_rank *ret_rank)
 {
-	char path[256], *environ = NULL;
+	char *environ = NULL;
 	size_t size;
-	int fd, err;
+	int err = process_environment_read(root, pid, &environ, &size);
 
-	snprintf(path, sizeof(path), "%s/%d/environ", root, (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	err = read_all(fd, &environ, &size);
-	close(fd);
 	if (!err)
-		err = size ? mpi_rank_find(environ, size, ret_rank) : why_empty(root, pid);
+		err = mpi_rank_find(environ, size, ret_rank);
 	free(environ);
 	return err;
 }

@@ -145,6 +145,9 @@ struct store_thread {
 	/* path from the cgroup hierarchy's root; NULL: unknown. The writer ignores it:
 	 * store_writer_cgroup() adds it, as it can become known after the thread. */
 	const char *cgroup;
+	/* labels, as stack/label_set.h has them; NULL: none. The writer ignores it:
+	 * store_writer_labels() adds it. */
+	const char *label_set;
 	/* NULL: the fields above are valid; the writer ignores it */
 	const struct store_labels *labels;
 };

@@ -7,7 +7,7 @@
  *                        file id where one of them is not known
  *   locations            by file id and offset, as everywhere
  *   nodes                by tag; the trie keeps paths that share a tag apart (stack/tag_trie.h)
- *   processes, threads   by number and names, threads also by cgroup
+ *   processes, threads   by number and names, threads also by cgroup and labels
  *   lines                of the first recording that has some for a location
  *   samples              one recording after the other, with the whole's numbers
  *
@@ -253,7 +253,7 @@ static int join_thread(struct store_join *j, const struct store_thread *t, uint3
 		       uint32_t *ret_number)
 {
 	uint64_t key = hash_mix64((uint64_t)process << 32 | (uint32_t)t->tid);
-	uint64_t hash = join_hash(join_hash(key, t->comm), t->cgroup);
+	uint64_t hash = join_hash(join_hash(join_hash(key, t->comm), t->cgroup), t->label_set);
 	size_t at = hash & j->threads.index.mask;
 	uint32_t i;
 
@@ -262,7 +262,8 @@ static int join_thread(struct store_join *j, const struct store_thread *t, uint3
 
 		if (known->process == process && known->tid == t->tid &&
 		    join_equal_texts(known->comm, t->comm) &&
-		    join_equal_texts(known->cgroup, t->cgroup)) {
+		    join_equal_texts(known->cgroup, t->cgroup) &&
+		    join_equal_texts(known->label_set, t->label_set)) {
 			*ret_number = i;
 			return 0;
 		}

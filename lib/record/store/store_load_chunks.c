@@ -34,7 +34,7 @@ struct load {
 	struct function_coder function_coder;
 	struct location_coder location_coder;
 	struct line_coder line_coder;
-	struct cgroup_coder cgroup_coder;
+	struct cgroup_coder cgroup_coder, label_coder;
 	struct size_coder *size_coder;
 	size_t n_provenances;
 };
@@ -104,6 +104,17 @@ static int load_cgroup(struct load *l, struct buf_reader *columns)
 		return -EBADMSG;
 	thread->cgroup = l->strings.items[cgroup.path];
 	return thread->cgroup ? 0 : -EBADMSG;
+}
+
+/* Reads the labels of a thread. Of several sets of a thread the last one is valid. */
+static int load_labels(struct load *l, struct buf_reader *columns)
+{
+	struct table_cgroup labels = cgroup_get(&l->label_coder, columns);
+
+	if (labels.thread >= l->r->threads.count || labels.path >= l->strings.count)
+		return -EBADMSG;
+	l->r->threads.items[labels.thread].label_set = l->strings.items[labels.path];
+	return 0;
 }
 
 static int load_line(struct load *l, struct buf_reader *columns)
@@ -191,6 +202,7 @@ static const struct load_kind load_kinds[TABLE_KINDS] = {
 	[TABLE_SIZES] = {"table chunks, sizes", load_size},
 	[TABLE_PROVENANCES] = {"table chunks, provenances", load_provenance},
 	[TABLE_CGROUPS] = {"table chunks, cgroups", load_cgroup},
+	[TABLE_LABELS] = {"table chunks, labels", load_labels},
 };
 
 struct load_row {
@@ -437,7 +449,8 @@ static int load_prepare(struct load *l)
 static int load_rest(struct load *l)
 {
 	static const enum table_kind kinds[] = {TABLE_STRINGS, TABLE_FUNCTIONS,	  TABLE_LINES,
-						TABLE_ORIGINS, TABLE_PROVENANCES, TABLE_CGROUPS};
+						TABLE_ORIGINS, TABLE_PROVENANCES, TABLE_CGROUPS,
+						TABLE_LABELS};
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < sizeof(kinds) / sizeof(*kinds); i++)

@@ -128,12 +128,12 @@ static int keep_labels(struct store_reader *r, const struct store_labels *labels
 int store_memory_thread(struct store_reader *r, const struct store_thread *thread)
 {
 	struct store_thread copy = *thread;
-	const char **texts[] = {&copy.comm, &copy.cgroup};
+	const char **texts[] = {&copy.comm, &copy.cgroup, &copy.label_set};
 	int err = VEC_RESERVE(&r->threads, 1);
 
 	copy.number = (uint32_t)r->threads.count;
 	if (err == 0)
-		err = keep_all(r, texts, 2);
+		err = keep_all(r, texts, 3);
 	if (err == 0)
 		err = keep_labels(r, copy.labels);
 	if (err == 0)

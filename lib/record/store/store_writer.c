@@ -534,21 +534,33 @@ static int writer_string(struct store_writer *w, const char *s, uint32_t *ret_nu
 	return 0;
 }
 
-int store_writer_cgroup(struct store_writer *w, uint32_t thread, const char *path)
+/* Adds a row that gives a thread a string, as the tables of cgroups and of labels have them. */
+static int writer_of_thread(struct store_writer *w, enum table_kind kind,
+			    struct cgroup_coder *coder, uint32_t thread, const char *text)
 {
-	struct table_cgroup cgroup = {.thread = thread};
+	struct table_cgroup row = {.thread = thread};
 	int err;
 
-	if (thread >= w->n_threads || !path)
+	if (thread >= w->n_threads || !text)
 		return -EINVAL;
-	err = writer_string(w, path, &cgroup.path);
+	err = writer_string(w, text, &row.path);
 	if (err == 0)
-		err = writer_table_room(w, TABLE_CGROUPS, WRITER_ENTRY_BYTES);
+		err = writer_table_room(w, kind, WRITER_ENTRY_BYTES);
 	if (err < 0)
 		return err;
-	cgroup_put(&w->cgroup_coder, w->tables[TABLE_CGROUPS].columns, &cgroup);
-	writer_table_added(w, TABLE_CGROUPS);
+	cgroup_put(coder, w->tables[kind].columns, &row);
+	writer_table_added(w, kind);
 	return 0;
+}
+
+int store_writer_cgroup(struct store_writer *w, uint32_t thread, const char *path)
+{
+	return writer_of_thread(w, TABLE_CGROUPS, &w->cgroup_coder, thread, path);
+}
+
+int store_writer_labels(struct store_writer *w, uint32_t thread, const char *label_set)
+{
+	return writer_of_thread(w, TABLE_LABELS, &w->label_coder, thread, label_set);
 }
 
 /* Gives the number of a line's function, from 0, and adds it if it is new. */

@@ -62,6 +62,9 @@ int store_writer_process(struct store_writer *w, const struct store_process *pro
 int store_writer_thread(struct store_writer *w, const struct store_thread *thread);
 /* Adds the cgroup of a thread, at most once for each thread. */
 int store_writer_cgroup(struct store_writer *w, uint32_t thread, const char *path);
+
+/* Adds the labels of a thread (stack/label_set.h), in place of those that it has. */
+int store_writer_labels(struct store_writer *w, uint32_t thread, const char *label_set);
 int store_writer_node(struct store_writer *w, const struct store_node *node);
 /* Adds the size of a node (see struct store_tables). Sizes must come in order of the nodes, from 1,
  * and after the nodes themselves. */

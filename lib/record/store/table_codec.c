@@ -15,6 +15,7 @@
  *               | frames
  *   provenances of locations, in their order: a byte each
  *   cgroups     thread: zigzag difference to the previous + 1 | path: zigzag difference
+ *   labels      the same, with the set of labels as one string
  */
 #include "store/table_codec.h"
 
@@ -32,7 +33,7 @@ size_t table_columns(enum table_kind kind)
 		[TABLE_LOCATIONS] = LOCATION_COLUMNS, [TABLE_LINES] = LINE_COLUMNS,
 		[TABLE_NODES] = NODE_COLUMNS,	      [TABLE_ORIGINS] = ORIGIN_COLUMNS,
 		[TABLE_SIZES] = SIZE_COLUMNS,	      [TABLE_PROVENANCES] = PROVENANCE_COLUMNS,
-		[TABLE_CGROUPS] = CGROUP_COLUMNS,
+		[TABLE_CGROUPS] = CGROUP_COLUMNS,     [TABLE_LABELS] = CGROUP_COLUMNS,
 	};
 
 	return columns[kind];

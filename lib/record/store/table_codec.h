@@ -29,6 +29,8 @@ enum table_kind {
 	TABLE_SIZES,	   /* sizes of nodes; only if they were measured, and since version 2 */
 	TABLE_PROVENANCES, /* provenances of locations; since version 3 */
 	TABLE_CGROUPS,	   /* cgroups of threads; since version 4 */
+	TABLE_LABELS,	   /* labels of threads, coded as cgroups are; older readers of version 5 do
+			    * not look for this kind */
 	TABLE_KINDS
 };
 

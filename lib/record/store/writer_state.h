@@ -81,7 +81,7 @@ struct store_writer {
 	struct function_coder function_coder;
 	struct location_coder location_coder;
 	struct line_coder line_coder;
-	struct cgroup_coder cgroup_coder;
+	struct cgroup_coder cgroup_coder, label_coder;
 	struct node_coder node_coder;
 	struct size_coder *size_coder; /* NULL until the first size comes */
 

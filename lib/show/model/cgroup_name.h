@@ -29,6 +29,10 @@ void cgroup_name_unit(const char *path, struct buf *b);
 /* Appends the container's name; "[no container]" for a path without one, "[unknown]" for NULL. */
 void cgroup_name_container(const char *path, struct buf *b);
 
+/* Appends the id of the Kubernetes pod that a path's container belongs to. Returns false if the
+ * path has none. */
+bool cgroup_name_pod(const char *path, struct buf *b);
+
 /* Returns whether one of the path's folders is the unit `pattern`, a name or pattern
  * (model/pattern.h), which need not have ".service". */
 bool cgroup_name_is_in(const char *path, const char *pattern);

@@ -43,7 +43,7 @@ struct profile_patterns {
 
 /* Selects samples and changes their paths. A zeroed filter selects all samples and changes no path.
  * A sample must meet every condition; it meets a list if it meets one item of it, except for
- * `focus`, all of whose items it must meet. The caller owns all arrays and strings. */
+ * `focus` and `labels`, all of whose items it must meet. The caller owns all arrays and strings. */
 struct profile_filter {
 	/* the quantity that is summed up; the "samples" of the conditions below are the records of
 	 * this metric */
@@ -54,7 +54,8 @@ struct profile_filter {
 	size_t n_tids;
 	const char *const *comms; /* names or patterns (model/pattern.h) of threads */
 	size_t n_comms;
-	struct profile_patterns units; /* folders of the path of the thread's cgroup */
+	struct profile_patterns units;	/* folders of the path of the thread's cgroup */
+	struct profile_patterns labels; /* "NAME=PATTERN" (model/labels.h), all of which it meets */
 	/* by number of a thread in the reader's tables: whether it is selected; NULL: all are */
 	const bool *threads;
 	uint64_t from_ns,
@@ -65,11 +66,12 @@ struct profile_filter {
 	struct profile_patterns symbols; /* functions in which samples hit */
 	struct profile_patterns focus;	 /* functions that are all somewhere in the path */
 	struct profile_patterns ignore;	 /* functions that are nowhere in the path */
-	uint32_t max_depth;  /* frames shown of a path, from the root on; 0: all. A sample that hit
-			      * deeper counts for the last frame that is shown. */
-	bool fold_recursion; /* A function that calls itself directly is one frame. */
-	bool no_inlined;     /* Leaves out inlined frames; their time is their caller's. */
-	bool by_cpu;	     /* Gives each CPU entries of its own. */
+	uint32_t max_depth;   /* frames shown of a path, from the root on; 0: all. A sample that hit
+			       * deeper counts for the last frame that is shown. */
+	bool fold_recursion;  /* A function that calls itself directly is one frame. */
+	bool no_inlined;      /* Leaves out inlined frames; their time is their caller's. */
+	bool by_cpu;	      /* Gives each CPU entries of its own. */
+	const char *by_label; /* the label by which views divide (PARTITION_BY_LABEL); else NULL */
 	bool no_reconstructed; /* Leaves out inferred frames; such paths are then incomplete. */
 	/* NULL, or the samples of the reader (model/sample_log.h), which are then not read again.
 	 * It must outlive the profile. */

@@ -18,6 +18,7 @@
 #include "base/big.h"
 #include "base/vec.h"
 #include "model/cgroup_name.h"
+#include "model/labels.h"
 #include "model/pattern.h"
 #include "model/sample_log.h"
 
@@ -45,6 +46,15 @@ static bool lists_unit(const struct profile_patterns *units, const char *cgroup)
 		if (cgroup_name_is_in(cgroup, units->items[i]))
 			return true;
 	return units->n == 0;
+}
+
+static bool has_labels(const struct store_tables *t, const struct store_thread *thread,
+		       const struct profile_patterns *labels)
+{
+	for (size_t i = 0; i < labels->n; i++)
+		if (!labels_match(t, thread, labels->items[i]))
+			return false;
+	return true;
 }
 
 /* Converts a time since the recording's start to CLOCK_MONOTONIC; UINT64_MAX if it overflows. */
@@ -94,6 +104,7 @@ static int choose(struct profile *p)
 			       lists(filter->tids, filter->n_tids, thread->tid) &&
 			       lists_comm(filter, thread->comm) &&
 			       lists_unit(&filter->units, thread->cgroup) &&
+			       has_labels(t, thread, &filter->labels) &&
 			       (!filter->threads || filter->threads[i]);
 	}
 	return path_filter_new(filter, t, p->names, &p->path_filter);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Divides a profile into parts; see partition.h. Parts have the numbers of their processes, threads
- * or CPUs; commands, units, containers and ranks are numbered in the order of their first threads.
+ * or CPUs; commands, units, containers, labels and ranks are numbered in the order of their first
+ * threads.
  */
 #include "tree/partition.h"
 
@@ -11,6 +12,7 @@
 #include "base/strings.h"
 #include "base/text.h"
 #include "model/cgroup_name.h"
+#include "model/labels.h"
 #include "model/profile_ranks.h"
 
 static const char *partition_comm(const char *comm)
@@ -26,16 +28,30 @@ const char *partition_word(enum partition_by by)
 		[PARTITION_BY_UNIT] = "unit",		[PARTITION_BY_ALL] = "all",
 		[PARTITION_BY_CONTAINER] = "container", [PARTITION_BY_RANK] = "rank",
 		[PARTITION_BY_REASON] = "reason",	[PARTITION_BY_HOST] = "host",
-		[PARTITION_BY_OBJECT] = "object",
+		[PARTITION_BY_OBJECT] = "object",	[PARTITION_BY_SERVICE] = "service",
+		[PARTITION_BY_NAMESPACE] = "namespace", [PARTITION_BY_POD] = "pod",
+		[PARTITION_BY_LABEL] = "label",
 	};
 
 	return words[by];
 }
 
+const char *partition_label(const char *word)
+{
+	static const char begin[] = "label:";
+	const size_t len = sizeof(begin) - 1;
+
+	return strncmp(word, begin, len) == 0 && word[len] ? word + len : NULL;
+}
+
 int partition_by_word(const char *word, enum partition_by *ret_by)
 {
+	if (partition_label(word)) {
+		*ret_by = PARTITION_BY_LABEL;
+		return 0;
+	}
 	for (enum partition_by by = PARTITION_BY_PROCESS; by <= PARTITION_BY_ALL; by++) {
-		if (strcmp(partition_word(by), word) == 0) {
+		if (by != PARTITION_BY_LABEL && strcmp(partition_word(by), word) == 0) {
 			*ret_by = by;
 			return 0;
 		}
@@ -58,13 +74,31 @@ static void put_label(enum partition_by by, const struct store_labels *labels, s
 		text_put_raw(b, partition_comm(labels->command));
 }
 
+/* Returns the label by which a partition divides; NULL: it does not divide by one. */
+static const char *label_of(const struct partition *p)
+{
+	switch (p->by) {
+	case PARTITION_BY_SERVICE:
+	case PARTITION_BY_NAMESPACE:
+	case PARTITION_BY_POD:
+		return partition_word(p->by);
+	case PARTITION_BY_LABEL:
+		return profile_filter(p->profile)->by_label;
+	default:
+		return NULL;
+	}
+}
+
 /* Appends the name of a thread's part. */
 static void put_part(const struct partition *p, uint32_t index, struct buf *b)
 {
 	const struct store_tables *t = profile_tables(p->profile);
 	const struct store_thread *thread = &t->threads[index];
 
-	if (thread->labels)
+	if (label_of(p)) {
+		if (!labels_put(t, thread, label_of(p), b))
+			text_printf(b, "[no %s]", label_of(p));
+	} else if (thread->labels)
 		put_label(p->by, thread->labels, b);
 	else if (p->by == PARTITION_BY_HOST)
 		text_put_raw(b, t->recording.host ? t->recording.host : "?");
@@ -108,7 +142,9 @@ static int named_parts(struct partition *p, uint32_t *ret_parts)
 static bool has_names(enum partition_by by)
 {
 	return by == PARTITION_BY_COMMAND || by == PARTITION_BY_UNIT ||
-	       by == PARTITION_BY_CONTAINER || by == PARTITION_BY_RANK || by == PARTITION_BY_HOST;
+	       by == PARTITION_BY_CONTAINER || by == PARTITION_BY_RANK || by == PARTITION_BY_HOST ||
+	       by == PARTITION_BY_SERVICE || by == PARTITION_BY_NAMESPACE ||
+	       by == PARTITION_BY_POD || by == PARTITION_BY_LABEL;
 }
 
 static bool has_reasons(enum partition_by by)
@@ -246,7 +282,7 @@ static void put_named_part(const struct partition *p, uint32_t part, bool utf8, 
 
 	put_part(p, p->first_of_part[part], &name);
 	buf_put_u8(&name, '\0');
-	text_put_raw(b, partition_word(p->by));
+	text_put_name(b, label_of(p) ? label_of(p) : partition_word(p->by), utf8);
 	text_put_raw(b, " ");
 	if (name.failed)
 		b->failed = true;
@@ -277,6 +313,10 @@ void partition_put_name(const struct partition *p, uint32_t part, bool utf8, str
 	case PARTITION_BY_COMMAND:
 	case PARTITION_BY_UNIT:
 	case PARTITION_BY_CONTAINER:
+	case PARTITION_BY_SERVICE:
+	case PARTITION_BY_NAMESPACE:
+	case PARTITION_BY_POD:
+	case PARTITION_BY_LABEL:
 	case PARTITION_BY_RANK:
 	case PARTITION_BY_HOST:
 		put_named_part(p, part, utf8, b);
@@ -306,6 +346,12 @@ const char *partition_whole(const struct partition *p)
 		[PARTITION_BY_UNIT] = {"this unit's samples", "this unit's chosen samples"},
 		[PARTITION_BY_CONTAINER] = {"this container's samples",
 					    "this container's chosen samples"},
+		[PARTITION_BY_SERVICE] = {"this service's samples",
+					  "this service's chosen samples"},
+		[PARTITION_BY_NAMESPACE] = {"this namespace's samples",
+					    "this namespace's chosen samples"},
+		[PARTITION_BY_POD] = {"this pod's samples", "this pod's chosen samples"},
+		[PARTITION_BY_LABEL] = {"this part's samples", "this part's chosen samples"},
 		[PARTITION_BY_RANK] = {"this rank's samples", "this rank's chosen samples"},
 		[PARTITION_BY_HOST] = {"this host's samples", "this host's chosen samples"},
 		[PARTITION_BY_REASON] = {"this reason's samples", "this reason's chosen samples"},
@@ -324,6 +370,8 @@ const char *partition_plural(const struct partition *p)
 		[PARTITION_BY_UNIT] = "units",	      [PARTITION_BY_CONTAINER] = "containers",
 		[PARTITION_BY_RANK] = "ranks",	      [PARTITION_BY_HOST] = "hosts",
 		[PARTITION_BY_REASON] = "reasons",    [PARTITION_BY_OBJECT] = "objects",
+		[PARTITION_BY_SERVICE] = "services",  [PARTITION_BY_NAMESPACE] = "namespaces",
+		[PARTITION_BY_POD] = "pods",	      [PARTITION_BY_LABEL] = "parts",
 		[PARTITION_BY_ALL] = "parts",
 	};
 
@@ -371,6 +419,10 @@ void partition_json(const struct partition *p, uint32_t part, struct json *j)
 		break;
 	case PARTITION_BY_UNIT:
 	case PARTITION_BY_CONTAINER:
+	case PARTITION_BY_SERVICE:
+	case PARTITION_BY_NAMESPACE:
+	case PARTITION_BY_POD:
+	case PARTITION_BY_LABEL:
 	case PARTITION_BY_RANK:
 	case PARTITION_BY_HOST:
 		json_named_part(p, part, j);

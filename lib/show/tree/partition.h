@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Divides a profile into parts that are shown one after the other: by process, thread, command,
- * CPU, systemd unit, container, MPI rank or host, or by the reason or the object of waits; or makes
- * one part of all.
+ * CPU, systemd unit, container, label, MPI rank or host, or by the reason or the object of waits;
+ * or makes one part of all.
  */
 #ifndef TREE_PARTITION_H
 #define TREE_PARTITION_H
@@ -19,7 +19,11 @@ enum partition_by {
 	PARTITION_BY_CPU,     /* needs a profile with by_cpu */
 	PARTITION_BY_UNIT,    /* a systemd unit; see model/cgroup_name.h */
 	PARTITION_BY_CONTAINER,
-	PARTITION_BY_RANK, /* in an MPI job */
+	PARTITION_BY_SERVICE, /* these three, and any label: see model/labels.h */
+	PARTITION_BY_NAMESPACE,
+	PARTITION_BY_POD,
+	PARTITION_BY_LABEL, /* needs a profile with by_label */
+	PARTITION_BY_RANK,  /* in an MPI job */
 	PARTITION_BY_HOST,
 	PARTITION_BY_REASON, /* why threads waited */
 	/* what threads waited for: a file, a socket, a futex; the reason of the wait if that is
@@ -55,13 +59,21 @@ uint32_t partition_of(const struct partition *partition, uint32_t thread, uint16
  */
 const char *partition_word(enum partition_by by);
 
-/* Finds the kind by its word. Returns 0 or -EINVAL. */
+/* Finds the kind by its word; "label:NAME" is PARTITION_BY_LABEL. Returns 0 or -EINVAL. */
 int partition_by_word(const char *word, enum partition_by *ret_by);
+
+/* Returns the NAME in a word "label:NAME", which profile_filter.by_label takes; NULL: it is another
+ * word. */
+const char *partition_label(const char *word);
 
 /* The words as messages have them; and as help and completion have them, where --help breaks its
  * line at the blank. */
-#define PARTITION_WORDS	   "process|thread|command|cpu|unit|container|rank|host|reason|object|all"
-#define PARTITION_ARGUMENT "process|thread|command|cpu|unit|container| rank|host|reason|object|all"
+#define PARTITION_WORDS                                                                            \
+	"process|thread|command|cpu|unit|container|service|namespace|pod|label:NAME|rank|host|"    \
+	"reason|object|all"
+#define PARTITION_ARGUMENT                                                                         \
+	"process|thread|command|cpu|unit|container| service|namespace|pod|label:NAME|rank|host| "  \
+	"reason|object|all"
 
 /* Appends the name of a part: "process 12 prog (/bin/prog)", "thread 13 pool of process 12 prog",
  * "command prog", "CPU 3", "unit a.service", "container docker ID",

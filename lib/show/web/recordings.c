@@ -129,7 +129,8 @@ static int put_selected(struct ask *ask, struct store_reader *reader)
 	json_put_array(j, "parts");
 	for (enum partition_by by = 0; by <= PARTITION_BY_ALL; by++)
 		/* The sums of a selection are not kept by CPU, unless that is asked for. */
-		if (by != PARTITION_BY_CPU || (given && given->filter->by_cpu))
+		if (by != PARTITION_BY_LABEL &&
+		    (by != PARTITION_BY_CPU || (given && given->filter->by_cpu)))
 			json_put_string(j, NULL, partition_word(by));
 	json_put_end(j);
 	json_put_end(j);

@@ -37,7 +37,7 @@ static int read_by(struct ask *ask, struct tree *tree)
 	const char *by = ask_text(ask, "by");
 
 	tree->by = PARTITION_BY_ALL;
-	if (by && (partition_by_word(by, &tree->by) < 0 ||
+	if (by && (partition_by_word(by, &tree->by) < 0 || tree->by == PARTITION_BY_LABEL ||
 		   (tree->by == PARTITION_BY_CPU && !(given && given->filter->by_cpu))))
 		return ask_fail(ask, 400, "choose one of the parts of /recordings",
 				"by: '%.60s' is unknown", by);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the names of containers and of Kubernetes' pods, by the ids in the path of a cgroup, in the
+ * files that container runtimes and the kubelet keep on each machine. No server is asked, so no
+ * rights in the cluster are needed.
+ *
+ *   /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log       kubelet, with any runtime
+ *   /var/log/pods/NAMESPACE_POD_UID                          kubelet
+ *   /var/lib/docker/containers/ID/config.v2.json             Docker: "Name"
+ *   /run/containerd/io.containerd.runtime.v2.task/.../ID/config.json
+ *   /run/containers/storage/overlay-containers/ID/userdata/config.json   CRI-O
+ *   /var/lib/containers/storage/overlay-containers/containers.json       Podman, CRI-O: "names"
+ *
+ * Of the JSON files only members with strings are searched for by name, wherever they stand.
+ */
+#ifndef PROC_CONTAINER_NAMES_H
+#define PROC_CONTAINER_NAMES_H
+
+/* What is known of a container. Each member may be NULL. */
+struct container_names {
+	char *id;      /* of the container */
+	char *pod_uid; /* of its pod */
+	char *name_space, *pod;
+	char *container; /* in its pod */
+	char *name;	 /* of a container that is in no pod */
+};
+
+/* Reads the names for a cgroup's path; `root` is "" but for tests. Files that are missing or not as
+ * expected are passed over, as are names for which memory is short. Returns 0, or -ENOENT: the path
+ * has no container and no pod.
+ * The caller frees the result in any case. */
+int container_names_read(const char *root, const char *path, struct container_names *ret_names);
+
+/* Frees all members. */
+void container_names_fini(struct container_names *names);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the labels of threads; see labels.h. */
+#include "model/labels.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "model/cgroup_name.h"
+#include "model/pattern.h"
+#include "stack/label_set.h"
+
+#define KEYS 4
+
+/* Short names, and the keys that they stand for. The first key that a thread has counts. */
+static const struct {
+	const char *name, *keys[KEYS];
+} short_names[] = {
+	{"service", {"service.name"}},
+	{"namespace", {"k8s.namespace.name"}},
+	{"pod", {"k8s.pod.name"}},
+	{"container", {"k8s.container.name", "container.name"}},
+	{"workload",
+	 {"k8s.deployment.name", "k8s.statefulset.name", "k8s.daemonset.name", "k8s.job.name"}},
+	{"node", {"k8s.node.name"}},
+};
+
+static bool put_value(const char *set, const char *key, struct buf *b)
+{
+	size_t len = 0;
+	const char *value = label_set_value(set, key, &len);
+
+	if (value)
+		buf_put(b, value, len);
+	return value;
+}
+
+/* Appends the name of a thread's systemd service. */
+static bool put_service(const struct store_thread *thread, struct buf *b)
+{
+	static const char ending[] = ".service";
+	const size_t end = sizeof(ending) - 1;
+	struct buf unit = {0};
+	bool is;
+
+	if (!thread->cgroup)
+		return false;
+	cgroup_name_unit(thread->cgroup, &unit);
+	is = !unit.failed && unit.len > end && memcmp(unit.data + unit.len - end, ending, end) == 0;
+	if (is)
+		buf_put(b, unit.data, unit.len - end);
+	b->failed |= unit.failed;
+	buf_free(&unit);
+	return is;
+}
+
+/* Appends what can be told of a short name without recorded labels. */
+static bool put_known(const struct store_tables *t, const struct store_thread *thread,
+		      const char *name, struct buf *b)
+{
+	const size_t before = b->len;
+
+	if (strcmp(name, "service") == 0)
+		return put_service(thread, b);
+	if (strcmp(name, "pod") == 0)
+		return thread->cgroup && cgroup_name_pod(thread->cgroup, b);
+	if (strcmp(name, "container") == 0 && thread->cgroup) {
+		cgroup_name_container(thread->cgroup, b);
+		if (!b->failed && b->len > before && b->data[before] != '[')
+			return true;
+		b->len = before;
+	}
+	if (strcmp(name, "node") == 0 && t->recording.host) {
+		text_put_raw(b, t->recording.host);
+		return true;
+	}
+	return false;
+}
+
+bool labels_put(const struct store_tables *t, const struct store_thread *thread, const char *key,
+		struct buf *b)
+{
+	for (size_t i = 0; i < sizeof(short_names) / sizeof(*short_names); i++) {
+		if (strcmp(short_names[i].name, key) != 0)
+			continue;
+		for (size_t j = 0; j < KEYS && short_names[i].keys[j]; j++)
+			if (put_value(thread->label_set, short_names[i].keys[j], b))
+				return true;
+		return put_value(thread->label_set, key, b) || put_known(t, thread, key, b);
+	}
+	return put_value(thread->label_set, key, b);
+}
+
+bool labels_is_pattern(const char *text)
+{
+	const char *equals = strchr(text, '=');
+
+	return equals && equals != text && equals - text < LABEL_KEY_BYTES;
+}
+
+bool labels_match(const struct store_tables *t, const struct store_thread *thread, const char *text)
+{
+	const char *pattern = strchr(text, '=') + 1;
+	char key[LABEL_KEY_BYTES];
+	struct buf value = {0};
+	bool is;
+
+	memcpy(key, text, (size_t)(pattern - 1 - text));
+	key[pattern - 1 - text] = '\0';
+	if (labels_put(t, thread, key, &value))
+		is = !value.failed && *pattern &&
+		     pattern_matches(pattern, (const char *)value.data, value.len);
+	else
+		is = !*pattern;
+	buf_free(&value);
+	return is;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Labels of threads by key and by short name, with and without recorded ones (model/labels.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/labels.h"
+
+#define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID "8c5a1fd3-2c5b-4a5e-9d0c-6a2f9b7c1e10"
+
+static const struct store_tables tables = {.recording = {.host = "box"}};
+
+static void is(const struct store_thread *thread, const char *key, const char *expected)
+{
+	struct buf b = {0};
+	const bool has = labels_put(&tables, thread, key, &b);
+
+	assert_int_equal(has, expected != NULL);
+	assert_int_equal(b.len, expected ? strlen(expected) : 0);
+	if (b.len)
+		assert_memory_equal(b.data, expected, b.len);
+	buf_free(&b);
+}
+
+static void test_recorded(void **state)
+{
+	const struct store_thread thread = {
+		.cgroup = "/kubepods/burstable/pod" UID "/" ID,
+		.label_set = "env=prod\nk8s.container.name=nginx\nk8s.deployment.name=web\n"
+			     "k8s.namespace.name=shop\nk8s.node.name=node-1\nk8s.pod.name=web-1\n"
+			     "service.name=front"};
+
+	(void)state;
+	is(&thread, "env", "prod");
+	is(&thread, "en", NULL);
+	is(&thread, "service", "front");
+	is(&thread, "service.name", "front");
+	is(&thread, "namespace", "shop");
+	is(&thread, "pod", "web-1");
+	is(&thread, "container", "nginx");
+	is(&thread, "workload", "web");
+	is(&thread, "node", "node-1");
+}
+
+/* Recordings of earlier versions have no labels. */
+static void test_told(void **state)
+{
+	const struct store_thread pod = {.cgroup = "/kubepods/burstable/pod" UID "/" ID},
+				  unit = {.cgroup = "/system.slice/nginx.service"},
+				  slice = {.cgroup = "/system.slice/" ID}, none = {.tid = 1};
+
+	(void)state;
+	is(&pod, "pod", UID);
+	is(&pod, "container", "pod " UID "/0123456789ab");
+	is(&pod, "service", NULL);
+	is(&pod, "namespace", NULL);
+	is(&pod, "node", "box");
+	is(&unit, "service", "nginx");
+	is(&unit, "pod", NULL);
+	is(&unit, "container", NULL);
+	is(&slice, "service", NULL);
+	is(&none, "service", NULL);
+	is(&none, "pod", NULL);
+	is(&none, "container", NULL);
+	is(&none, "env", NULL);
+}
+
+static void test_patterns(void **state)
+{
+	const struct store_thread thread = {.label_set = "env=prod\nk8s.pod.name=web-1"};
+	static const char *const yes[] = {"env=prod", "env=p*", "pod=web-?",
+					  "node=box", "team=",	"namespace="};
+	static const char *const no[] = {"env=", "env=pro", "pod=web", "team=*", "service=?*"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++)
+		assert_true(labels_is_pattern(yes[i]) && labels_match(&tables, &thread, yes[i]));
+	for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++)
+		assert_true(labels_is_pattern(no[i]) && !labels_match(&tables, &thread, no[i]));
+	assert_false(labels_is_pattern("env"));
+	assert_false(labels_is_pattern("=x"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_recorded),
+		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_patterns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
