@@ -18,6 +18,7 @@
 #define CODE_FORM_MARK	    4  /* bytes of the mark of a target of indirect calls */
 #define CODE_FORM_SYSCALL   2  /* bytes of a system call */
 #define CODE_FORM_TARGET    4  /* bytes that code_form_stores_target() reads */
+#define CODE_FORM_FRAME	    4  /* bytes of what code_form_makes_frame() finds */
 #define CODE_FORM_REALIGNED 6  /* bytes that code_form_realigned_return() reads */
 #define CODE_FORM_THUNK_END 6  /* bytes that code_form_is_thunk_end() reads */
 #define CODE_FORM_ADDRESS   7  /* bytes of what code_form_find_address() finds */

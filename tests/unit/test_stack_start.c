@@ -55,6 +55,18 @@ __asm__(".text\n"
 	".fill 160, 1, 0xc3\nmov %rdi, %rsp\nret\nbehind_return: nop\nret\n"
 	".fill 160, 1, 0xc3\n");
 
+/* Behind a store to the top of the stack, and behind the start of a frame. */
+__asm__(".text\n"
+	".balign 16\n.fill 160, 1, 0xc3\n"
+	"mov %rax, (%rsp)\n1: dec %ecx\njnz 1b\nbehind_target: push %rdx\nabove_target: pop %rdx\n"
+	"add $8, %rsp\npast_target: ret\n"
+	".fill 160, 1, 0xc3\nmov %rax, (%rsp)\ncall does_not\nbehind_call_of_target: ret\n"
+	".fill 160, 1, 0xc3\nadd $8, %rsp\npush %rbp\nmov %rsp, %rbp\npush %rdi\ncall does_not\n"
+	"in_frame: pop %rdi\npop %rbp\nbehind_frame_end: nop\njmp does_not\nafter_frame: nop\n"
+	".fill 160, 1, 0xc3\n");
+
+extern const char behind_target[], above_target[], past_target[], behind_call_of_target[],
+	in_frame[], behind_frame_end[], after_frame[];
 extern const char with_endbr64[], gives_up[], make_stack[], does_not[], behind_call[], to_exit[],
 	behind_a_call[], with_return[], reached[], behind_copy[], behind_own[], behind_exchange[],
 	behind_sum[], behind_frame[], behind_load[], behind_return[];
@@ -171,6 +183,26 @@ static void test_changes_of_the_stack(void **state)
 	assert_false(stack_switch_precedes(c->file, offset_of(c, behind_copy)));
 }
 
+static void test_target(void **state)
+{
+	const struct context *c = *state;
+
+	assert_true(stack_switch_target_precedes(c->file, offset_of(c, behind_target), 0));
+	assert_false(stack_switch_target_precedes(c->file, offset_of(c, behind_target), 8));
+	assert_true(stack_switch_target_precedes(c->file, offset_of(c, above_target), 8));
+	assert_false(stack_switch_target_precedes(c->file, offset_of(c, past_target), 0));
+	assert_false(stack_switch_target_precedes(c->file, offset_of(c, behind_call_of_target), 0));
+}
+
+static void test_frame(void **state)
+{
+	const struct context *c = *state;
+
+	assert_true(stack_switch_frame_precedes(c->file, offset_of(c, in_frame)));
+	assert_false(stack_switch_frame_precedes(c->file, offset_of(c, behind_frame_end)));
+	assert_false(stack_switch_frame_precedes(c->file, offset_of(c, after_frame)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +212,8 @@ int main(void)
 		cmocka_unit_test(test_rules_of_code),
 		cmocka_unit_test(test_the_jump_before),
 		cmocka_unit_test(test_changes_of_the_stack),
+		cmocka_unit_test(test_target),
+		cmocka_unit_test(test_frame),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -283,6 +283,8 @@ static int analyse(struct analysis *a, const struct analysis_input *in)
 		a->starts.pointers.count = return_table_remove(&a->code, a->starts.pointers.items,
 							       a->starts.pointers.count);
 	/* A word whose value is not the address of an instruction is a number. */
+	for (size_t i = 0; i < a->starts.called.count && !err; i++)
+		code_mark(&a->code, a->starts.called.items[i], CODE_CALLED);
 	for (size_t i = 0; i < a->starts.pointers.count && !err; i++)
 		code_mark_pointed(&a->code, a->starts.pointers.items[i]);
 	if (!err)

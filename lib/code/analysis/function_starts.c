@@ -28,6 +28,15 @@ static bool is_part(const char *name)
 	return name && strstr(name, ".cold");
 }
 
+/* Returns whether a function is entered as calls do, with a return address on top of the stack,
+ * whatever its code looks like. */
+static bool is_called(const char *name)
+{
+	static const char builtin[] = "Builtins_";
+
+	return name && !strncmp(name, builtin, sizeof(builtin) - 1);
+}
+
 static int add_pointer(struct function_starts *starts, uint64_t vaddr)
 {
 	if (VEC_RESERVE(&starts->pointers, 1))
@@ -55,6 +64,10 @@ static int read_symbols(Elf *elf, Elf_Data *data, const GElf_Shdr *header,
 		    noreturn_add_function(&starts->noreturn, name, symbol.st_value))
 			return -ENOMEM;
 		starts->certain.items[starts->certain.count++] = symbol.st_value;
+		if (is_called(name) && VEC_RESERVE(&starts->called, 1))
+			return -ENOMEM;
+		if (is_called(name))
+			starts->called.items[starts->called.count++] = symbol.st_value;
 	}
 	return 0;
 }
@@ -279,6 +292,7 @@ void function_starts_free(struct function_starts *starts)
 {
 	noreturn_fini(&starts->noreturn);
 	free(starts->certain.items);
+	free(starts->called.items);
 	free(starts->pointers.items);
 	memset(starts, 0, sizeof(*starts));
 }

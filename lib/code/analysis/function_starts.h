@@ -12,8 +12,11 @@
 /* Bytes of data that are searched for pointers without relocations. */
 #define FUNCTION_STARTS_MAX_DATA (16u << 20)
 
-struct function_starts {       /* zeroed is empty; both lists have vaddrs, in no order */
+struct function_starts {       /* zeroed is empty; the lists have vaddrs, in no order */
 	VEC(uint64_t) certain; /* symbols of functions */
+	VEC(uint64_t)
+	called; /* those of `certain` to which calls lead, by their names: V8's builtins, which end
+		 * in jumps to each other */
 	VEC(uint64_t)
 	pointers; /* addresses in the file's data: of functions, of other data, or
 		   * of labels within functions */

@@ -450,16 +450,34 @@ static bool step_by_file_exit(struct walk_run *run, const struct object *object,
 	       !returns_to_target(run, object, offset, &rule) && step_by_ways(run, &rule);
 }
 
+/* Returns whether the walk is at a return address in JIT code. */
+static bool is_in_made_code(const struct walk_run *run)
+{
+	const struct object *object;
+	uint64_t offset;
+
+	return walk_run_find(run, run->at.walk.pc, true, &object, &offset) &&
+	       object->kind == OBJECT_JIT;
+}
+
 enum stackd_end_reason heuristic_step_by_frame_pointer(struct walk_run *run,
 						       const struct object *object, uint64_t offset)
 {
+	bool is_framed =
+		!run->at.walk.is_exact && stack_switch_frame_precedes(object->elf, offset + 1);
+	enum stackd_end_reason reason;
 	enum stackd_leaf leaf = leaf_of(run);
 
 	if (leaf == STACKD_LEAF_UNTOLD && step_by_file_exit(run, object, offset))
 		return WALK_GO_ON;
 	if (leaf == STACKD_LEAF_NONE && stack_switch_target_precedes(object->elf, offset, 0))
 		return STACKD_END_NO_RECIPE;
-	return step_by_frame_pointer(run, STACKD_END_NO_RECIPE);
+	reason = step_by_frame_pointer(run, STACKD_END_NO_RECIPE);
+	/* V8's builtins drop the return address of a check to which the code of a function has
+	 * called, and set up a frame, as that function would. */
+	if (reason == WALK_GO_ON && is_framed && is_in_made_code(run))
+		run->provenance = PROVENANCE_ANALYSED;
+	return reason;
 }
 
 enum stackd_end_reason heuristic_step_without_recipes(struct walk_run *run,

@@ -102,6 +102,38 @@ bool stack_switch_target_precedes(const struct elf_file *elf, uint64_t offset, i
 	return false;
 }
 
+/* Returns whether instructions from `at` on end at `end`, and leave the frame pointer alone. */
+static bool keeps_frame(const uint8_t *code, size_t at, size_t end, size_t len)
+{
+	struct insn_decoder decoder;
+	struct insn i;
+
+	insn_decoder_init(&decoder);
+	for (; at < end; at += i.length) {
+		if (!insn_decode(&decoder, code + at, len - at, at, &i) || i.op == INSN_LEAVE ||
+		    i.written >> INSN_FP & 1 || (i.op != INSN_STORE && i.dst == INSN_FP) ||
+		    i.flow == INSN_RETURN || i.flow == INSN_JUMP || i.flow == INSN_JUMP_INDIRECT ||
+		    i.flow == INSN_STOP)
+			return false;
+	}
+	return at == end;
+}
+
+bool stack_switch_frame_precedes(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t code[BEFORE + INSN_MAX_BYTES] = {0};
+	size_t before = offset < BEFORE ? (size_t)offset : BEFORE;
+
+	if (elf_file_read(elf, offset - before, code, before) != (int64_t)before)
+		return false;
+	for (size_t i = 0; i + CODE_FORM_FRAME <= before; i++) {
+		if (code_form_makes_frame(code + i, before - i) &&
+		    keeps_frame(code, i + CODE_FORM_FRAME, before, before))
+			return true;
+	}
+	return false;
+}
+
 /* --- tables -------------------------------------------------------------------------------- */
 
 struct lay {

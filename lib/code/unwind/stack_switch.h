@@ -27,6 +27,10 @@ bool stack_switch_may_precede(const struct elf_file *elf, uint64_t offset);
  * that was the return address, the next return is a jump to what was written, as in retpolines. */
 bool stack_switch_target_precedes(const struct elf_file *elf, uint64_t offset, int64_t above);
 
+/* Returns whether the code right before a file offset has set up a frame with a frame pointer, and
+ * has not changed that since; calls may be in between, but no jump. */
+bool stack_switch_frame_precedes(const struct elf_file *elf, uint64_t offset);
+
 /* Replaces rules after such loads, up to the next jump, call or return, by STACKD_CFA_SWITCH, if
  * they compute the CFA from the stack pointer. Rules of a runtime's table stay, since they are made
  * for the new stack (recipe_runtime.h). Returns 0 or -ENOMEM. */
