@@ -246,9 +246,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (args->options.view == REPORT_TIME &&
 		    metric_info(args->show.input.filter.metric)->less != SERIES_CPU)
 			argp_help_error(
-				state,
-				"--view time has no live memory: 'stackctl heap' shows it over "
-				"time");
+				state, "--view time cannot show live memory: 'stackctl heap' does");
 		return 0;
 	case CMD_REPORT_PERCENT:
 		args->percent_limit = options_percent(state, "--percent-limit", arg);

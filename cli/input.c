@@ -66,18 +66,20 @@ static const struct argp_option input_recordings_options[] = {
 	{0},
 };
 
+#define HOST_HELP                                                                                  \
+	"In a server's database, only this host (* and ? match any letters); may be repeated"
+#define CREDENTIALS_HELP                                                                           \
+	"For a server's database: a file with user, password, token, certificates and the like, "  \
+	"as for stackctl push"
+
 static const struct argp_option input_sources_options[] = {
 	{"input", 'i', "FILE", 0,
 	 "Read this store (default: the one that stackd writes to), a file that 'stackctl merge' "
 	 "wrote, or a server's database of many hosts: clickhouse://HOST[:PORT]/DATABASE "
 	 "(docs/FLEETS.md)",
 	 1},
-	{"host", INPUT_HOST, "NAME", ARGP_HELP_RARE,
-	 "In a server's database, only this host (* and ? match any letters); may be repeated", 1},
-	{"credentials", INPUT_CREDENTIALS, "FILE", ARGP_HELP_RARE,
-	 "For a server's database: a file with user, password, token, certificates and the like, as for "
-	 "stackctl push",
-	 1},
+	{"host", INPUT_HOST, "NAME", ARGP_HELP_RARE, HOST_HELP, 1},
+	{"credentials", INPUT_CREDENTIALS, "FILE", ARGP_HELP_RARE, CREDENTIALS_HELP, 1},
 	{"since", INPUT_SINCE, "TIME", ARGP_HELP_RARE,
 	 "In a server's database: the sum of the last 2h, 3d", 1},
 	{"metric", INPUT_METRIC, "NAME", 0,
@@ -91,12 +93,8 @@ static const struct argp_option input_options[] = {
 	 "flamegraph, a file that 'stackctl merge' wrote; for these and top, a server's database "
 	 "of many hosts: clickhouse://HOST[:PORT]/DATABASE (docs/FLEETS.md)",
 	 1},
-	{"host", INPUT_HOST, "NAME", ARGP_HELP_RARE,
-	 "In a server's database, only this host (* and ? match any letters); may be repeated", 1},
-	{"credentials", INPUT_CREDENTIALS, "FILE", ARGP_HELP_RARE,
-	 "For a server's database: a file with user, password, token, certificates and the like, as for "
-	 "stackctl push",
-	 1},
+	{"host", INPUT_HOST, "NAME", ARGP_HELP_RARE, HOST_HELP, 1},
+	{"credentials", INPUT_CREDENTIALS, "FILE", ARGP_HELP_RARE, CREDENTIALS_HELP, 1},
 	{"recording", INPUT_RECORDING, "ID[..ID]", 0,
 	 "This recording of the store (default: the latest), or the sum of several", 1},
 	{"since", INPUT_SINCE, "TIME", ARGP_HELP_RARE,

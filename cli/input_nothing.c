@@ -265,7 +265,7 @@ static bool has_metric(const struct input *input, const char *path, const struct
 		return true;
 	metric_put_names(series, store_is_timed(recording), &b);
 	if (metric->series == SERIES_CPU)
-		message("recording %lld in %s has no samples, but: %.*s (choose with --metric)",
+		message("recording %lld in %s has no samples; it has %.*s (choose one with --metric)",
 			(long long)recording->id, path, (int)b.len, (const char *)b.data);
 	else if (has_sibling(metric, series))
 		message("recording %lld in %s has no %s: none was recorded, though 'stackd %.*s' measures it; "
@@ -291,7 +291,7 @@ void input_nothing(const struct input *input, const char *path, const struct inp
 	if (!has_metric(input, path, open))
 		return;
 	if (metric->less != SERIES_CPU)
-		message("nothing is left of %s in recording %lld in %s", metric->name,
+		message("nothing of %s in recording %lld in %s matches the options", metric->name,
 			(long long)recording->id, path);
 	else if (recording->samples || metric->series != SERIES_CPU)
 		nothing_left(input, path, open);

@@ -140,8 +140,8 @@ static void look_at_workers(struct session *s)
 {
 	if (s->end.is_over || !s->options->window_ns || !workers_are_lost(s->workers))
 		return;
-	log_error("no process is left that can read files, and none can be started: stackd ends, "
-		  "to be started again");
+	log_error(
+		"no process is left to read files, and none can be started: stackd ends, for the service manager to start it again");
 	s->end.is_over = s->end.has_failed = true;
 }
 
@@ -154,9 +154,9 @@ static void look_at_numbers(struct session *s, const struct run_counters *counte
 	if (s->end.is_over || !s->options->window_ns ||
 	    !numbers_run_out(&counters->tables, (uint32_t)counters->objects))
 		return;
-	log_event(LOG_EVENT_NUMBERS_USED_UP,
-		  "so many files were met that their numbers run out: stackd ends, to be started "
-		  "again");
+	log_event(
+		LOG_EVENT_NUMBERS_USED_UP,
+		"stackd has run out of numbers for files: it ends, for the service manager to start it again");
 	s->end.is_over = s->end.is_used_up = true;
 }
 

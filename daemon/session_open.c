@@ -260,7 +260,7 @@ static enum exit_status open_sampler(struct session *s)
 	}
 	err = s->options->n_counters ? sampler_probe_cost(s->sampler, &s->cost.probe_cost) : 0;
 	if (err)
-		log_warning("what probes cost is not known, so it stays in the passes: %s",
+		log_warning("cannot measure what a probe costs, so passes include it: %s",
 			    strerror(-err));
 	sampler_tables_maps(s->sampler, &maps);
 	err = tables_new(&maps, &source, s->options->max_cpu * TABLES_IN_BUDGET, &s->tables);

@@ -112,7 +112,8 @@ void waits_stop(struct waits *w)
 	int err = w->n_attached ? sampler_parts_iterate(w->kernel.finish_fd) : 0;
 
 	if (err)
-		log_warning("--wait: the waits that go on are not known: %s", strerror(-err));
+		log_warning("--wait: cannot find out which threads wait already: %s",
+			    strerror(-err));
 	while (w->n_attached)
 		close(w->attached[--w->n_attached]);
 }

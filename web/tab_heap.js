@@ -34,7 +34,7 @@ export class HeapTab {
 				hint: row => row.live_error ? "± " + bytes(row.live_error) : "exact" },
 			{ key: "change", title: "Change", width: "6.4rem", text: row => signed(row.change, "bytes"), value: row => row.change,
 				hint: row => "between the beginning and the end of the selection" + (row.change_error ? ", ± " + bytes(row.change_error) : "") },
-			{ key: "since", isWide: true, title: "Allocated when", width: "9rem", isText: true, text: row => sparkline(row.since), mark: () => "spark", hint: () => "of what is live: when it was allocated, from the beginning to the end; what was allocated at all times alike looks like a leak" },
+			{ key: "since", isWide: true, title: "Allocated when", width: "9rem", isText: true, text: row => sparkline(row.since), mark: () => "spark", hint: () => "of what is live: when it was allocated, from the beginning to the end; steady growth looks like a leak" },
 			{ key: "peak", isWide: true, title: "At peak", width: "6rem", text: row => bytes(row.peak), value: row => row.peak },
 			{ key: "objects", isWide: true, title: "Blocks", width: "5rem", text: row => count(row.objects), value: row => row.objects },
 			{ key: "allocated", isWide: true, title: "Allocated", width: "6rem", text: row => bytes(row.allocated), value: row => row.allocated },

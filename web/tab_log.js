@@ -21,7 +21,7 @@ export class LogTab {
 		] });
 		this.all = el("input", { type: "checkbox", id: "all-counters", onchange: () => this.draw() });
 		this.facts = el("div", { class: "facts" });
-		this.none = emptyState("No counter that should be 0 is above it.");
+		this.none = emptyState("All counters that should be 0 are 0.");
 		this.events = el("ol", { class: "events" });
 		this.content = el("div", { class: "content" }, this.facts, this.events, el("div", { class: "tools" }, el("label", {}, this.all, " All counters")), this.table.element, this.none);
 		this.element = el("div", { class: "view" }, this.content);

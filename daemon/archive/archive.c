@@ -260,8 +260,7 @@ static bool is_late(void *arg)
  * that ends, so it must not get the rows of the next one. */
 static void lose_namer(struct archive *a)
 {
-	log_error("finding names hangs in a file system that does not answer: there are no more "
-		  "names");
+	log_error("a file system does not answer: names are no longer looked up");
 	namer_free(a->namer);
 	a->namer = NULL;
 }

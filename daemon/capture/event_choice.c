@@ -55,11 +55,11 @@ static enum exit_status add_branches(const struct options *o, struct event_choic
 			  choice->spec.name);
 		return STATUS_USAGE;
 	}
-	log_error("--lbr: %s; record without --lbr: call paths are complete without them",
-		  caps->kind == BRANCH_CAPS_NO_PMU
-			  ? "no PMU is to be seen here, as in most virtual machines, and hence no "
-			    "branch records"
-			  : "this processor's PMU has no branch records");
+	log_error(
+		"--lbr: %s; record without --lbr: call paths are complete without them",
+		caps->kind == BRANCH_CAPS_NO_PMU
+			? "no PMU here (most virtual machines have none), so there are no branch records"
+			: "this processor's PMU has no branch records");
 	return STATUS_UNSUPPORTED;
 }
 

@@ -137,7 +137,7 @@ static int put_reason(FILE *to, const struct load_failure *failure)
 		return -EPERM;
 	case LOAD_OLD_KERNEL:
 		fprintf(to,
-			"the kernel did not take the BPF program (%s): Linux 6.1 or later is "
+			"the kernel rejected the BPF program (%s): Linux 6.1 or later is "
 			"needed, and this is %s; see also: stackctl doctor",
 			why, failure->release);
 		return -EOPNOTSUPP;
@@ -159,7 +159,7 @@ static int put_reason(FILE *to, const struct load_failure *failure)
 		break;
 	}
 	fprintf(to,
-		"the kernel did not take the BPF program (%s), Linux %s; see: stackctl doctor. The "
+		"the kernel rejected the BPF program (%s), Linux %s; see: stackctl doctor. The "
 		"last words of libbpf are",
 		why, failure->release);
 	put_lines(to, failure->log);

@@ -68,7 +68,7 @@ static int use_library(struct alloc_source *s)
 	if (!err)
 		err = attach_to_library(library, "alloc", s->kernel->alloc_fd, &s->alloc);
 	if (err)
-		log_error("--alloc: cannot listen to %s: %s", library,
+		log_error("--alloc: cannot probe %s: %s", library,
 			  err == -ENODEV ? "the kernel has no uprobes (CONFIG_UPROBE_EVENTS)"
 					 : strerror(-err));
 	return err ? err : alloc_coverage_add(s->with.coverage, library, 0);
@@ -245,7 +245,7 @@ static int give_up(struct alloc_source *s, uint64_t rate)
 	alloc_coverage_add_all(s->with.coverage);
 	if (err) {
 		log_error("--alloc: the allocator is called %" PRIu64
-			  " times a second, and page faults cannot be listened to: %s",
+			  " times a second, and page faults cannot be recorded instead: %s",
 			  rate, strerror(-err));
 		return err;
 	}

@@ -242,8 +242,8 @@ static void note_left_out(const struct region_check *c, size_t spec, size_t from
 	}
 	if (!has_others || !meant || c->specs[spec].is_glob)
 		return;
-	log_info("%s: it is %s of %s that is measured, and none of these:", c->specs[spec].title,
-		 meant->name, c->files[meant->file].path);
+	log_info("%s: measures %s of %s, not these:", c->specs[spec].title, meant->name,
+		 c->files[meant->file].path);
 	list(c, spec, true, from);
 }
 

@@ -442,9 +442,9 @@ static int attach_new(struct regions *r)
 		first = first ? first : err;
 	}
 	if (r->n_left_out)
-		log_warning("--region: left out of what matches: %zu function%s whose code cannot "
-			    "be decoded, or where no probe can be",
-			    r->n_left_out, text_plural(r->n_left_out, "", "s"));
+		log_warning(
+			"--region: %zu matching function%s left out: the code cannot be decoded, or cannot take a probe",
+			r->n_left_out, text_plural(r->n_left_out, "", "s"));
 	r->n_left_out = 0;
 	if (r->marks) {
 		int err = marks_attach(r->marks, &r->kernel);

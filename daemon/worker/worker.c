@@ -149,8 +149,7 @@ static void tell_of_server(struct workers *ws, int err)
 	pthread_mutex_unlock(&ws->lock);
 	if (!is_told)
 		log_error(
-			"no process can be started that reads files (%s): files that are met from "
-			"now on have neither names nor unwind information",
+			"cannot start a process to read files (%s): new files have neither names nor unwind information",
 			strerror(-err));
 }
 
@@ -211,8 +210,7 @@ static int end(struct worker *w, int *ret_status)
 	err = fork_server_end(w->workers->server, &child, ret_status, &cpu_ns);
 	if (err == -EBUSY) {
 		log_event(LOG_EVENT_WORKER_RESTARTED,
-			  "a worker that waits for a disk does not end, and "
-			  "was left behind");
+			  "a worker is stuck waiting for a disk: stackd goes on without it");
 		err = 0;
 	}
 	w->ended_cpu_ns += cpu_ns;

@@ -137,7 +137,7 @@ done
 
 # --- what does not go together, and nothing to show
 expect 3 "$stackctl" heap -i "$store" --leaks --to 0.5ms
-says 'nothing is left of heap.live'
+says 'nothing of heap.live'
 expect 2 "$stackctl" report -i "$store" --metric heap.peak --from 1ms
 says 'heap.peak is counted at one moment'
 expect 2 "$stackctl" heap -i "$store" --older 1s
@@ -145,7 +145,7 @@ says '--older works with --leaks only'
 expect 2 "$stackctl" heap -i "$store" --metric cpu
 says 'heap shows heap.peak'
 expect 2 "$stackctl" report -i "$store" --metric heap.live --view time
-says "'stackctl heap' shows"
+says "'stackctl heap' does"
 make_store "$tmp/small.db" small
 expect 3 "$stackctl" heap -i "$tmp/small.db"
 says "has no heap.peak: record with 'stackd --alloc'; its metrics: cpu"
