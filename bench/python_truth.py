@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Judges the paths of Python programs that know their own: python_truth.py [SAMPLES [SEED]]
+"""Judges the paths of Python programs that know their own: python_truth.py [SAMPLES [SEED [VERSION]...]]
 
-Each interpreter of the machine (/usr/bin, ~/.pyenv) runs random call trees (tests/workloads/python_tree.py) by itself and
+Each interpreter of the machine (/usr/bin, ~/.pyenv), or those of the versions (3.12), runs random call trees (tests/workloads/python_tree.py) by itself and
 in threads, recorded at 9,999 Hz, until so many samples have hit the ends of paths, 10,000 unless said otherwise. One
 frame, line or native function that is elsewhere ends the run with that path. Of the rest, a table says how many are exact.
 """
@@ -40,9 +40,11 @@ def judge(interpreter, wanted, seed):
     raise SystemExit("the ends of paths are hardly ever hit")
 
 
-def main(wanted=10000, seed=1000):
+def main(wanted=10000, seed=1000, *versions):
     print("%-24s" % "" + "".join("%14s" % column for column in COLUMNS) + "       exact")
     for path, version in interpreters():
+        if versions and "%d.%d" % version not in versions:
+            continue
         full = subprocess.run([path, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"], stdout=subprocess.PIPE,
                               check=True, text=True).stdout.strip()
         counts = judge((path, version), int(wanted), int(seed))

@@ -47,8 +47,7 @@
 #include "segment.bpf.h"
 #include "stack_window.bpf.h"
 
-#define MANAGED_MOST	   1024 /* frames of a walk, so that native ones have room */
-#define MANAGED_OWNED_BY_C 3	/* the owner of a frame that is no function's */
+#define MANAGED_MOST 1024 /* frames of a walk, so that native ones have room */
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
@@ -90,28 +89,17 @@ __noinline int managed_is_remembered(struct scratch *given, __u64 frame)
 	for (int i = 0; i < 64 && s->probe; i++) {
 		mark = &state->marks[BOUNDED(s->probe - 1, MAX_MARKS)];
 		guard = &state->guards[BOUNDED(s->probe - 1, MAX_MARKS)];
-		if ((mark->slot & ~MARK_FLAGS) > s->managed.cframe ||
-		    ((mark->slot & ~MARK_FLAGS) == s->managed.cframe && guard->reg_slot <= frame))
+		if ((mark->slot & ~MARK_FLAGS) > s->managed.cframe)
+			break;
+		if ((mark->slot & ~MARK_FLAGS) == s->managed.cframe &&
+		    (guard->reg_slot == frame ||
+		     (guard->reg_slot < frame && managed_is_near(s, guard->reg_slot))))
 			break;
 		s->probe--;
 	}
 	return s->probe && mark && guard &&
 	       mark->slot == (s->managed.cframe | MARK_MANAGED | MARK_GUARDED) &&
 	       guard->reg_slot == frame && managed_is_same(s, guard);
-}
-
-/* Returns whether everything is unchanged from a remembered frame on, rootwards; s->kept is then
- * the number of these frames. */
-static __always_inline bool managed_matches(struct scratch *s)
-{
-	struct thread_state *state = state_at(s);
-
-	if (!state || !mappings_hold(s, state) || !verify_from(s, state, s->probe - 1)) {
-		s->n_fixes = 0;
-		return false;
-	}
-	s->kept = s->probe;
-	return true;
 }
 
 /* Adds the next managed frame of the activation. Returns 1 to end the loop: with
@@ -137,23 +125,28 @@ __noinline int managed_add_next(struct scratch *given)
 		s->managed.may_match = 1;
 		return 1;
 	}
-	end = managed_frame_end(s, frame);
-	previous = managed_frame_word(s, frame, s->managed.is.frame_previous);
+	end = managed_frame_end(s);
+	previous = managed_frame_word(s, s->managed.is.frame_previous);
 	if (s->managed.is.form != STACKD_INTERPRETER_CFRAME_ENTRY && end == MANAGED_OWNED_BY_C) {
 		s->managed.frame = previous;
 		s->managed.is_whole = 1;
 		s->managed.owned = frame;
 		return 1;
 	}
-	code = managed_frame_word(s, frame, s->managed.is.frame_code);
-	instruction = managed_frame_word(s, frame, s->managed.is.frame_instruction);
+	code = managed_frame_word(s, s->managed.is.frame_code);
+	instruction = managed_frame_word(s, s->managed.is.frame_instruction);
 	guard = &s->guards[RECENT(s->n_new)];
 	*guard = (struct guard){.reg_slot = frame,
 				.reg_word = code,
 				.word = previous,
 				.origin = MARK_LIVE,
 				.reg = STACKD_REG_SP | end << 8 | s->managed.file << 16};
-	number = managed_code(s, code);
+	number = managed_noted(s, code);
+	if (!number) {
+		number = managed_code(s, code);
+		if (number && s->managed.version)
+			managed_note_known(s, code, number);
+	}
 	guard->word_slot = managed_position(s->managed.version, code, instruction);
 	instruction -= code + s->managed.is.code_start;
 	if (!number && s->managed.new_code)
@@ -185,35 +178,40 @@ static long managed_add(__u32 turn, struct scratch **at)
 	return ends ? 1 : 0;
 }
 
-/* Gives a word of a cframe, which is on the stack. */
-static __always_inline bool managed_cframe_word(const struct scratch *s, __u64 address,
-						__u64 *ret_word)
-{
-	return word_at_hand(s, address, ret_word) ||
-	       !bpf_probe_read_user(ret_word, sizeof(*ret_word), (const void *)address);
-}
-
 /* Moves to the activation before, and returns whether its last frame is the one that the chain of
  * this one has led to. */
 static __always_inline bool managed_arrives(struct scratch *s)
 {
 	__u64 cframe = s->managed.previous, frame;
 
-	if (!cframe || !managed_cframe_word(s, cframe + s->managed.is.cframe_frame, &frame))
+	if (!cframe || !managed_stack_word(s, cframe + s->managed.is.cframe_frame, &frame))
 		return false;
 	s->managed.cframe = cframe;
 	return frame == s->managed.frame;
 }
 
-/* Notes the address of the activation's first frame, which is the lowest one if no generator runs,
- * for the next walks' runs. */
-static __always_inline void managed_note_low(struct scratch *s)
-{
-	struct thread_state *state = state_at(s);
-	__u64 frame = s->guards[RECENT(s->n_new - 1)].reg_slot;
+#define MANAGED_MATCHES 4 /* remembered frames of an activation that are tried */
 
-	if (state && (!state->count || !state->managed_low || frame < state->managed_low))
-		state->managed_low = frame;
+/* Adds frames up to the activation's first one, or to one from which on everything is unchanged. */
+static __always_inline void managed_follow(struct scratch *s, bool may_match)
+{
+	s->managed.no_match =
+		!may_match || !s->managed.is.code_version || prefix_mode != STACKD_PREFIX_VERIFIED;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MANAGED_MATCHES; i++) {
+		s->managed.is_whole = s->managed.may_match = 0;
+		bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
+		if (!s->managed.may_match)
+			return;
+		if (!s->touched_hold)
+			managed_compare_mappings(s);
+		if (managed_matches(s)) {
+			s->managed.has_matched = 1;
+			return;
+		}
+		if (i >= MANAGED_MATCHES - 2)
+			s->managed.no_match = 1;
+	}
 }
 
 /* Adds the frames of the activation with this cframe. Returns whether they are proven. */
@@ -221,24 +219,12 @@ static __always_inline bool managed_add_all(struct scratch *s)
 {
 	__u64 cframe = s->managed.cframe;
 
-	if (!managed_cframe_word(s, cframe + s->managed.is.cframe_frame, &s->managed.frame) ||
-	    !managed_cframe_word(s, cframe + s->managed.is.cframe_previous, &s->managed.previous))
+	if (!managed_stack_word(s, cframe + s->managed.is.cframe_frame, &s->managed.frame) ||
+	    !managed_stack_word(s, cframe + s->managed.is.cframe_previous, &s->managed.previous))
 		return false;
-	s->managed.is_whole = s->managed.may_match = 0;
-	s->managed.no_match = !s->managed.is.code_version || prefix_mode != STACKD_PREFIX_VERIFIED;
-	bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
-	if (s->managed.may_match) {
-		s->managed.has_matched = managed_matches(s);
-		if (s->managed.has_matched) {
-			s->managed.why = 0;
-			return true;
-		}
-		s->managed.no_match = 1;
-		bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
-	}
-	if (!s->managed.is_whole || !managed_arrives(s))
+	managed_follow(s, true);
+	if (!s->managed.has_matched && (!s->managed.is_whole || !managed_arrives(s)))
 		return false;
-	managed_note_low(s);
 	s->managed.why = 0;
 	return true;
 }
@@ -252,15 +238,13 @@ static __always_inline void managed_drop(struct scratch *s)
 }
 
 /* Adds the frames of a chain if there is no cframe. Returns whether it ends at a frame in the
- * activation's native frame, below its CFA. */
-static __always_inline bool managed_add_owned_all(struct scratch *s, __u64 cfa)
+ * activation's native frame, below its CFA; or comes to a remembered frame that does. */
+static __always_inline bool managed_add_owned_all(struct scratch *s, __u64 cfa, bool may_match)
 {
-	s->managed.is_whole = s->managed.may_match = 0;
-	s->managed.no_match = 1;
 	s->managed.cframe = cfa - 16;
-	s->walk.is_once = 1;
-	bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
-	if (!s->managed.is_whole || s->managed.owned < s->managed.low || s->managed.owned >= cfa)
+	managed_follow(s, may_match);
+	if (!s->managed.has_matched &&
+	    (!s->managed.is_whole || s->managed.owned < s->managed.low || s->managed.owned >= cfa))
 		return false;
 	s->managed.why = 0;
 	return true;
@@ -271,6 +255,17 @@ static __always_inline bool managed_add_owned_all(struct scratch *s, __u64 cfa)
  * The thread's states do not lead to each other: the first activation of one has a chain that ends.
  */
 
+/* Notes that the thread runs in several interpreters. */
+static __always_inline void managed_note_mixed(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+
+	if (!state || s->managed.is.counter_kind == STACKD_VERSIONS_OF_FILE)
+		return;
+	state->managed_mixed = 1;
+	s->managed.is_calm = 0;
+}
+
 /* Returns whether the activation that ends at the CFA is of the interpreter with the thread's state
  * that was read: what leads to its frames lies in it. Without a cframe, its frames have then been
  * added. */
@@ -279,7 +274,7 @@ static __always_inline bool managed_is_of_state(struct scratch *s, __u64 cfa, bo
 	if (has_cframe)
 		return s->managed.cframe < cfa;
 	s->managed.count = s->managed.count_before;
-	if (managed_add_owned_all(s, cfa))
+	if (managed_add_owned_all(s, cfa, false))
 		return true;
 	managed_drop(s);
 	return false;
@@ -301,6 +296,7 @@ static __always_inline bool managed_switch(struct scratch *s, __u64 cfa, bool ha
 {
 	if (!managed_has_several(s))
 		return false;
+	managed_note_mixed(s);
 	s->managed.frame_before = s->managed.frame;
 	s->managed.cframe_before = s->managed.cframe;
 	s->managed.count_before = s->managed.count;
@@ -335,7 +331,7 @@ static __always_inline int managed_add_owned(struct scratch *s, __u64 cfa)
 	__u64 first = s->managed.frame;
 	__u32 why, is_before;
 
-	if (managed_add_owned_all(s, cfa))
+	if (managed_add_owned_all(s, cfa, true))
 		return 1;
 	is_before = s->managed.is_whole && s->managed.owned >= cfa;
 	why = s->managed.is_whole ? STACKD_COUNT_MANAGED_ELSEWHERE : s->managed.why;
@@ -347,8 +343,29 @@ static __always_inline int managed_add_owned(struct scratch *s, __u64 cfa)
 	s->managed.why = why;
 	if (count || !is_before)
 		return 0;
+	s->walk.is_once = 1;
 	s->managed.why = STACKD_COUNT_MANAGED_ENTERING;
 	return 1;
+}
+
+/* Reads the counter of code objects. */
+static __always_inline void managed_begin_counter(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+	__u64 file = s->managed.pc - (s->location & STACKD_LOCATION_MASK);
+	__u64 interpreter = s->managed.interpreter_of_thread, at = 0;
+	bool is_first = interpreter - (file + s->managed.is.runtime) < s->managed.is.runtime_bytes;
+
+	if (!state)
+		return;
+	state->managed_low = s->managed.chunk;
+	if (s->managed.is.counter_kind == STACKD_VERSIONS_OF_FILE)
+		at = file + s->managed.is.counter;
+	else if (!is_first)
+		managed_note_mixed(s);
+	else if (s->managed.is.counter_kind == STACKD_VERSIONS_OF_INTERPRETER)
+		at = interpreter + s->managed.is.counter;
+	managed_read_counter(s, state, at);
 }
 
 /* Prepares a walk for managed frames, at the first activation that it meets. */
@@ -360,6 +377,8 @@ static __always_inline bool managed_begin(struct scratch *s)
 	if (!managed_take_facts(s, s->location >> 48) || !managed_find_thread(s))
 		return false;
 	s->walk.managed = MANAGED_GOES_ON;
+	if (s->managed.is.code_version)
+		managed_begin_counter(s);
 	if (!s->managed.is.code_version || prefix_mode != STACKD_PREFIX_VERIFIED)
 		s->walk.is_once = 1;
 	return true;
@@ -456,7 +475,9 @@ __noinline int managed_add_object(struct scratch *given, __u64 cfa)
 	s->managed.cframe = cfa - 16;
 	if (index < -1 || index >= (__s32)STACKD_MANAGED_MASK)
 		return 0;
-	number = managed_code(s, code);
+	number = managed_noted(s, code);
+	if (!number)
+		number = managed_code(s, code);
 	if (!number && s->managed.new_code)
 		number = managed_send_code(s);
 	if (!number)
@@ -561,7 +582,7 @@ __noinline int managed_frames(struct scratch *given)
 		if (!managed_add_owned(s, cfa))
 			return managed_give_up(s);
 		managed_count(s);
-		return 0;
+		return s->managed.has_matched;
 	}
 	if (s->managed.cframe - s->managed.low >= cfa - s->managed.low &&
 	    !managed_switch_cframe(s, cfa) && s->managed.cframe >= cfa && !s->managed.count)

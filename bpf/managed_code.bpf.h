@@ -4,13 +4,23 @@
  *
  * A code object gets a number when it is first met, and its names are sent with it (managed.bpf.h).
  *
- * A remembered managed frame has a mark like any other (prefix.bpf.h). Its slot is the cframe of
- * its activation, so marks are in the order of addresses; and its guard has the words that it
- * consists of, and the version of its code object: they are compared in place of a return address.
+ * A remembered managed frame has a mark like any other (prefix.bpf.h). Its slot is an address in
+ * the native frame of its activation, so marks are in the order of addresses; and its guard has the
+ * words that it consists of, and the version of its code object: they are compared in place of a
+ * return address.
+ *
+ * Equal words do not tell that the function is the same: its code object may have been freed, and
+ * another one made at its address. But from 3.12 on a code object has a version, which is never
+ * given to another one, and the next version is in a counter. If the counter has not moved since
+ * the last walk, no code object was made, so a frame that leads to the same address has the same
+ * code object (is_calm). If it has moved, the version of each frame's code object is compared.
+ *
+ * Interpreters of one process may count apart. A thread that has run in others than the first is
+ * mixed: its walks do not use the counter. Then a code object that had not been met before makes
+ * the process restless for some time, in which no remembered managed frame is believed.
+ *
  * An interpreter without versions (3.11) may make another object at the same address, so walks with
- * frames of it are not remembered, and an object is known by its content each time. A code object
- * that had not been met before makes the process restless for some time, in which no remembered
- * managed frame is believed.
+ * frames of it are not remembered, and an object is known by its content each time.
  */
 #ifndef MANAGED_CODE_BPF_H
 #define MANAGED_CODE_BPF_H
@@ -22,8 +32,9 @@
 
 #define MANAGED_HASHED	    64 /* bytes of a string */
 #define MANAGED_RESTLESS_NS 2000000000ull
-#define MANAGED_MOST_SENT   64	 /* code objects whose names a sample sends */
-#define MANAGED_RUN	    2048 /* bytes of remembered frames that are read at once */
+#define MANAGED_MOST_SENT   64	       /* code objects whose names a sample sends */
+#define MANAGED_CHUNKS	    (1u << 20) /* more than between two frames in the same memory */
+#define MANAGED_OWNED_BY_C  3	       /* the owner of a frame that is no function's */
 
 /* Interpreters, by file number. */
 struct {
@@ -63,6 +74,36 @@ __u64 managed_restless_until;
 static __always_inline __u64 managed_word(const struct scratch *s, __u32 offset)
 {
 	return s->managed.words[BOUNDED(offset >> 3, MANAGED_WORDS)];
+}
+
+/* --- the counter of code objects -------------------------------------------------------------- */
+
+/* Reads the counter at an address, once per walk, and compares it with that of the remembered
+ * walk. */
+static __always_inline void managed_read_counter(struct scratch *s, struct thread_state *state,
+						 __u64 at)
+{
+	const struct managed_epoch *held = &state->managed_held;
+
+	if (s->managed.epoch_of == s->record.header.time_ns && s->managed.epoch_at == at)
+		return;
+	if (state->managed_next.sequence == state->sequence) /* that walk was remembered */
+		state->managed_held = state->managed_next;
+	s->managed.epoch_of = s->record.header.time_ns;
+	s->managed.epoch_at = at;
+	if (!at || bpf_probe_read_user(&s->managed.epoch, 4, (const void *)at))
+		s->managed.epoch = 0;
+	s->managed.is_calm = s->managed.epoch && held->sequence == state->sequence &&
+			     held->at == at && held->value == s->managed.epoch &&
+			     !state->managed_mixed;
+	state->managed_next = (struct managed_epoch){
+		.at = at, .value = s->managed.epoch, .sequence = state->sequence + 1};
+}
+
+/* Returns whether code objects are known by their versions alone. */
+static __always_inline bool managed_has_versions(const struct thread_state *state)
+{
+	return state && !state->managed_mixed;
 }
 
 /* --- code objects ----------------------------------------------------------------------------- */
@@ -268,10 +309,68 @@ static __always_inline __u32 managed_note_code(struct scratch *s, __u64 address,
 	return number;
 }
 
+/* Returns where the thread notes the code object with a key. */
+static __always_inline struct managed_known *managed_known_at(struct thread_state *state, __u64 key)
+{
+	return &state->managed_known[BOUNDED(mix(key) >> 32, MANAGED_KNOWN)];
+}
+
+/* Returns the number of a code object that is certain to be the one that the thread has noted: the
+ * frame before has called itself, or no code object was made since, or its version is the same. 0:
+ * it is not certain. Sets s->managed.version. A global function, so that the BPF verifier checks it
+ * once. */
+__noinline int managed_noted(struct scratch *given, __u64 address)
+{
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+	struct managed_known *known;
+	__u32 version;
+
+	if (!s)
+		return 0;
+	if (s->managed.last_of == s->record.header.time_ns && s->managed.last_code == address)
+		return s->managed.last_number;
+	if (!state || !managed_has_versions(state))
+		return 0;
+	known = managed_known_at(state, address ^ s->space);
+	if (known->key != (address ^ s->space) || !known->version)
+		return 0;
+	if (known->epoch != s->managed.epoch || !s->managed.epoch) {
+		if (bpf_probe_read_user(&version, 4,
+					(const void *)(address + s->managed.is.code_version)) ||
+		    version != known->version)
+			return 0;
+		known->epoch = s->managed.epoch;
+	}
+	s->managed.version = (__u64)known->version << 32;
+	return managed_note_code(s, address, known->number);
+}
+
+/* Notes the number of a code object, whose version is s->managed.version. */
+static __always_inline void managed_note_known(struct scratch *s, __u64 address, __u32 number)
+{
+	struct thread_state *state = state_at(s);
+
+	if (state && managed_has_versions(state))
+		*managed_known_at(state, address ^ s->space) = (struct managed_known){
+			.key = address ^ s->space,
+			.number = number,
+			.version = s->managed.version >> 32,
+			.epoch = s->managed.epoch,
+		};
+}
+
+/* Returns whether an object with a version is known by its words alone, which have the version. */
+static __noinline int managed_words_suffice(struct scratch *s)
+{
+	return s->managed.version && (managed_has_versions(state_at(s)) || !managed_is_restless(s));
+}
+
 /* Returns the number of the code object at an address. 0: there is no code object; or, if
  * s->managed.new_code is set, the caller has to send its names first. Code objects with the same
- * address are distinguished by their words, if a version is among these and the process is not
- * restless; otherwise by their content. Sets s->managed.version to the version << 32. */
+ * address are distinguished by their words, if a version is among these; otherwise, and if
+ * interpreters may have given the same version, by their content. Sets s->managed.version to the
+ * version << 32. */
 __noinline int managed_code(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -279,15 +378,12 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 	__u32 *known;
 	__u64 words;
 
-	if (!s)
-		return 0;
-	if (s->managed.last_of == s->record.header.time_ns && s->managed.last_code == address)
-		return s->managed.last_number; /* the frame before has called itself */
-	if (bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES, (const void *)address))
+	if (!s ||
+	    bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES, (const void *)address))
 		return 0;
 	key.space = s->space;
 	words = key.hash = managed_words_hash(s);
-	if (s->managed.version && !managed_is_restless(s)) {
+	if (managed_words_suffice(s)) {
 		known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
 		if (known)
 			return managed_note_code(s, address, *known);
@@ -328,64 +424,76 @@ static __always_inline bool managed_take_facts(struct scratch *s, __u32 file)
 	return true;
 }
 
-/* Returns the start of a run whose last frame is given: the lowest remembered frame, if that is
- * near. */
-static __always_inline __u64 managed_run_start(struct scratch *s, __u64 frame)
+/* Returns whether a frame is in the memory of the thread's last frames. */
+static __always_inline bool managed_is_near(const struct scratch *s, __u64 frame)
 {
-	const struct thread_state *state = state_at(s);
-	__u64 start = frame + STACKD_MANAGED_FRAME_BYTES - MANAGED_RUN;
-	__u64 low = state && state->count ? state->managed_low : 0;
-
-	return low > start && low <= frame ? low : start;
+	return frame - s->managed.chunk < MANAGED_CHUNKS;
 }
 
-/* Copies a run that ends with a frame. false: the memory is unreadable. */
-static __always_inline bool managed_copy_run(struct scratch *s, __u64 start, __u64 frame)
+/* Copies the frames below a frame, and that one itself, to the run. */
+static __always_inline bool managed_copy_run(struct scratch *s, __u64 frame)
 {
-	__u64 bytes = frame + STACKD_MANAGED_FRAME_BYTES - start;
+	__u64 end = frame + STACKD_MANAGED_FRAME_BYTES, bytes = MANAGED_RUN;
 
+	if (end - s->managed.chunk < bytes)
+		bytes = end - s->managed.chunk;
 	s->managed.run_of = 0;
 	FORGET(bytes);
-	if (bytes > MANAGED_RUN ||
+	if (bytes > MANAGED_RUN || bytes < STACKD_MANAGED_FRAME_BYTES ||
 	    bpf_probe_read_user(s->managed.run, BOUNDED(bytes, 2 * MANAGED_RUN),
-				(const void *)start))
+				(const void *)(end - bytes)))
 		return false;
 	s->managed.run_of = s->record.header.time_ns;
-	s->managed.run_base = start;
+	s->managed.run_base = end - bytes;
 	s->managed.run_plain = bytes - STACKD_MANAGED_FRAME_BYTES + 1;
 	return true;
 }
 
+/* Gives where in s->managed.run a frame is, if it was read. */
+static __always_inline bool managed_is_read(struct scratch *s, __u64 frame)
+{
+	s->managed.run_at = frame - s->managed.run_base;
+	if (s->managed.run_of == s->record.header.time_ns &&
+	    s->managed.run_at < s->managed.run_plain)
+		return true;
+	s->managed.run_at = MANAGED_RUN;
+	return s->managed.single_of == s->record.header.time_ns && s->managed.single == frame;
+}
+
 /* Copies the words of a frame to the run, if they are not there. Most frames are next to each
- * other, each caller's at a lower address, so what is below is read at the same time. A global
- * function, so that the BPF verifier checks it once. */
+ * other, each caller's at a lower address, so what is below is read at the same time; but frames of
+ * generators are elsewhere. A global function, so that the BPF verifier checks it once. */
 __noinline int managed_read_frame(struct scratch *given, __u64 frame)
 {
 	struct scratch *s = CHECKED(given);
 
 	if (!s)
 		return 0;
-	if (s->managed.run_of == s->record.header.time_ns &&
-	    frame - s->managed.run_base < s->managed.run_plain)
+	if (managed_is_read(s, frame))
 		return 1;
-	return managed_copy_run(s, managed_run_start(s, frame), frame) ||
-	       managed_copy_run(s, frame, frame);
+	if (managed_is_near(s, frame) && managed_copy_run(s, frame))
+		return managed_is_read(s, frame);
+	s->managed.single_of = 0;
+	if (bpf_probe_read_user(s->managed.run + MANAGED_RUN, STACKD_MANAGED_FRAME_BYTES,
+				(const void *)frame))
+		return 0;
+	s->managed.single_of = s->record.header.time_ns;
+	s->managed.single = frame;
+	s->managed.run_at = MANAGED_RUN;
+	return 1;
 }
 
-/* Returns a word of a frame that was read. */
-static __always_inline __u64 managed_frame_word(const struct scratch *s, __u64 frame, __u32 offset)
+/* Returns a word of the frame that was read last. */
+static __always_inline __u64 managed_frame_word(const struct scratch *s, __u32 offset)
 {
-	__u64 at = frame - s->managed.run_base + offset;
-
-	return *(__u64 *)(s->managed.run + BOUNDED(at, MANAGED_RUN));
+	return *(__u64 *)(s->managed.run + BOUNDED(s->managed.run_at + offset, 2 * MANAGED_RUN));
 }
 
-/* Returns the byte that says whether the activation's frames end with this one. */
-static __always_inline __u32 managed_frame_end(const struct scratch *s, __u64 frame)
+/* Returns its byte that says whether the activation's frames end with it. */
+static __always_inline __u32 managed_frame_end(const struct scratch *s)
 {
-	__u64 at = frame - s->managed.run_base + s->managed.is.frame_end;
-
-	return s->managed.run[BOUNDED(at, MANAGED_RUN)];
+	return s->managed
+		.run[BOUNDED(s->managed.run_at + s->managed.is.frame_end, 2 * MANAGED_RUN)];
 }
 
 /* Returns what a guard keeps of an instruction, in the code object at `code`, whose version << 32
@@ -395,28 +503,81 @@ static __always_inline __u64 managed_position(__u64 version, __u64 code, __u64 i
 	return version | (__u32)(instruction - code);
 }
 
-/* Returns whether the words of a frame that was read are those of a remembered one, and its code
- * object still has the same version. */
+/* Returns whether the words of the frame that was read last are those of a remembered one, and its
+ * code object is the same. */
 static __always_inline bool managed_is_same(const struct scratch *s, const struct guard *guard)
 {
-	__u64 frame = guard->reg_slot, code = guard->reg_word, position = guard->word_slot;
-	__u64 instruction = managed_frame_word(s, frame, s->managed.is.frame_instruction);
+	__u64 code = guard->reg_word, position = guard->word_slot;
 	__u32 version;
 
-	return managed_frame_word(s, frame, s->managed.is.frame_code) == code &&
-	       managed_frame_word(s, frame, s->managed.is.frame_previous) == guard->word &&
-	       managed_frame_end(s, frame) == (guard->reg >> 8 & 255) &&
-	       (__u32)(instruction - code) == (__u32)position && position >> 32 &&
-	       !bpf_probe_read_user(&version, sizeof(version),
+	if (managed_frame_word(s, s->managed.is.frame_code) != code ||
+	    managed_frame_word(s, s->managed.is.frame_previous) != guard->word ||
+	    managed_frame_end(s) != (guard->reg >> 8 & 255) ||
+	    (__u32)(managed_frame_word(s, s->managed.is.frame_instruction) - code) !=
+		    (__u32)position ||
+	    !(position >> 32))
+		return false;
+	if (s->managed.is_calm)
+		return true;
+	return !bpf_probe_read_user(&version, sizeof(version),
 				    (const void *)(code + s->managed.is.code_version)) &&
 	       version == position >> 32;
 }
 
-/* Returns whether a remembered managed frame, whose guard is given, is unchanged. */
-static __always_inline bool managed_frame_holds(struct scratch *s, const struct guard *guard)
+/* Gives a word of the stack. */
+static __always_inline bool managed_stack_word(const struct scratch *s, __u64 address,
+					       __u64 *ret_word)
 {
-	return managed_take_facts(s, guard->reg >> 16) && managed_read_frame(s, guard->reg_slot) &&
-	       managed_is_same(s, guard);
+	return word_at_hand(s, address, ret_word) ||
+	       !bpf_probe_read_user(ret_word, sizeof(*ret_word), (const void *)address);
+}
+
+__noinline int managed_thread_fits(struct scratch *given, __u64 address); /* managed_thread.bpf.h */
+
+/* Reads the thread's last frame, if no activation was met so far, and there is no cframe. */
+static __always_inline void
+managed_expect_first(struct scratch *s, const struct thread_state *state, const struct guard *guard)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	s->managed.chained = 0;
+	s->managed.chunk = state->managed_low;
+	s->managed.expects = s->walk.managed == MANAGED_GOES_ON;
+	if (s->walk.managed == MANAGED_NOT_MET && managed_take_facts(s, guard->reg >> 16) &&
+	    s->managed.is.form == STACKD_INTERPRETER_OWNER && state->managed_of == task->start_time)
+		s->managed.expects = managed_thread_fits(s, state->managed_thread);
+}
+
+/* Returns whether what comes before an activation leads to its last frame, if there is no cframe:
+ * the frame on the stack to which the chain of the activation before it has led; that activation,
+ * if the walk has added its frames; or the thread's state. A global function, so that the BPF
+ * verifier checks it once. */
+__noinline int managed_leads_to(struct scratch *given, __u64 frame)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 owner, previous, at;
+
+	if (!s)
+		return 0;
+	if (!s->managed.chained)
+		return s->managed.expects && s->managed.frame == frame;
+	at = s->managed.chained + s->managed.is.frame_end;
+	return managed_stack_word(s, at & ~7ull, &owner) &&
+	       (owner >> (at & 7) * 8 & 255) == MANAGED_OWNED_BY_C &&
+	       managed_stack_word(s, s->managed.chained + s->managed.is.frame_previous,
+				  &previous) &&
+	       previous == frame;
+}
+
+/* Returns whether the frame with a mark, the last one of its activation, still is that. The walk
+ * has come to the first mark itself from there. */
+static __always_inline bool managed_is_last(struct scratch *s, const struct mark *mark,
+					    const struct guard *guard)
+{
+	return s->managed.is.form == STACKD_INTERPRETER_OWNER
+		       ? managed_leads_to(s, guard->reg_slot)
+		       : holds(s, (mark->slot & ~MARK_FLAGS) + s->managed.is.cframe_frame,
+			       guard->reg_slot);
 }
 
 /* Returns whether the managed frame with a mark is unchanged. */
@@ -426,52 +587,61 @@ static __always_inline bool managed_mark_holds(struct scratch *s, struct thread_
 	struct mark *mark = mark_at(state, index), *above = mark_at(state, index + 1);
 	struct guard *guard = guard_at(state, index);
 
-	if (!mark || !guard || !managed_frame_holds(s, guard))
+	if (!mark || !guard || !managed_take_facts(s, guard->reg >> 16))
 		return false;
-	/* The activation's last frame must be the same; the walk has come to the first mark itself
-	 * from there. */
-	return index >= s->check_from || !above || above->slot == mark->slot ||
-	       holds(s, (mark->slot & ~MARK_FLAGS) + s->managed.is.cframe_frame, guard->reg_slot);
+	if (index < s->check_from && above && above->slot != mark->slot &&
+	    !managed_is_last(s, mark, guard))
+		return false;
+	if (!managed_read_frame(s, guard->reg_slot) || !managed_is_same(s, guard))
+		return false;
+	s->managed.chained = guard->word;
+	return true;
 }
 
-/* Returns whether the managed frame with a mark is unchanged, if its words are in the run. 0:
- * managed_mark_holds() has to find out. A global function, so that the BPF verifier checks it
- * once. */
-__noinline int managed_mark_in_run(struct scratch *given, __u32 index)
+#define MANAGED_MARKS_A_TURN 32
+
+/* Goes on to the first mark, from s->check - 1 on, that is not of a managed frame which is
+ * unchanged and was read before. A global function, so that the BPF verifier checks it once. */
+__noinline int managed_marks_in_run(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 	struct thread_state *state = s ? state_at(s) : NULL;
-	const struct guard *guard;
-	__u64 slot;
+	__u32 next;
 
-	if (!state || index >= MAX_MARKS - 1 || s->managed.run_of != s->record.header.time_ns)
+	if (!state)
 		return 0;
-	slot = state->marks[BOUNDED(index, MAX_MARKS)].slot;
-	if (!(slot & MARK_MANAGED) ||
-	    (index < s->check_from && state->marks[BOUNDED(index + 1, MAX_MARKS)].slot != slot))
-		return 0; /* the activation's last frame: more is compared */
-	guard = &state->guards[BOUNDED(index, MAX_MARKS)];
-	return guard->reg_slot - s->managed.run_base < s->managed.run_plain &&
-	       guard->reg >> 16 == s->managed.file && managed_is_same(s, guard);
+	next = s->check;
+	for (int i = 0; i < MANAGED_MARKS_A_TURN && next > 0 && next < MAX_MARKS; i++) {
+		const struct guard *guard = &state->guards[BOUNDED(next - 1, MAX_MARKS)];
+		__u64 slot = state->marks[BOUNDED(next - 1, MAX_MARKS)].slot;
+
+		if (!(slot & MARK_MANAGED) || guard->reg >> 16 != s->managed.file ||
+		    (next <= s->check_from &&
+		     state->marks[BOUNDED(next, MAX_MARKS)].slot != slot) ||
+		    !managed_is_read(s, guard->reg_slot) || !managed_is_same(s, guard))
+			break;
+		s->managed.chained = guard->word;
+		next--;
+	}
+	s->check = next;
+	return 0;
 }
 
-/* Checks the mark s->check - 1, of either kind, and managed ones that follow. Returns 1 to end the
- * loop; s->check is then 0 if all marks hold. */
+/* Checks the mark s->check - 1, of either kind, after managed ones that were read before. Returns 1
+ * to end the loop; s->check is then 0 if all marks hold. */
 static long check_any_mark(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
-	struct thread_state *state;
+	struct thread_state *state = state_at(s);
 	__u32 index;
 
 	(void)turn;
-	for (int i = 0; i < MARKS_A_TURN && s->check; i++) {
-		if (!managed_mark_in_run(s, s->check - 1))
-			break;
-		s->check--;
-	}
-	state = state_at(s);
+	if (!state)
+		return 1;
+	if (state->marks[BOUNDED(s->check - 1, MAX_MARKS)].slot & MARK_MANAGED)
+		managed_marks_in_run(s);
 	index = s->check - 1;
-	if (!state || index >= MAX_MARKS)
+	if (index >= MAX_MARKS)
 		return 1;
 	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED
 		    ? !managed_mark_holds(s, state, index)
@@ -486,9 +656,63 @@ static long check_any_mark(__u32 turn, struct scratch **at)
 __noinline int check_managed_marks(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
 
-	if (s && !managed_is_restless(s))
+	if (!state || !(state->marks[BOUNDED(s->check - 1, MAX_MARKS)].slot & MARK_MANAGED))
+		return 0;
+	if (s->managed.epoch_of != s->record.header.time_ns) {
+		if (state->managed_next.sequence == state->sequence)
+			state->managed_held = state->managed_next;
+		managed_read_counter(s, state,
+				     state->managed_held.sequence == state->sequence
+					     ? state->managed_held.at
+					     : 0);
+	}
+	managed_expect_first(s, state, &state->guards[BOUNDED(s->check - 1, MAX_MARKS)]);
+	if (managed_has_versions(state) || !managed_is_restless(s))
 		bpf_loop(MAX_MARKS, check_any_mark, &s, 0);
+	return 0;
+}
+
+/* Finds out whether the mappings that contain the remembered frames are unchanged. A function of
+ * its own, whose stack is not in use when marks are compared. */
+__noinline int managed_compare_mappings(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+
+	return state && mappings_hold(s, state);
+}
+
+/* Returns whether everything is unchanged from the remembered frame on whose mark is s->probe - 1,
+ * rootwards; s->kept is then the number of these frames. Otherwise the probe is rootwards of what
+ * has changed, or no_match is set. This does what verify_from() does, with less of the program's
+ * stack. A global function, whose stack is not in use when frames are read. */
+__noinline int managed_matches(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+	__u32 probe = s ? s->probe : 0;
+
+	if (!state || !probe)
+		return 0;
+	s->check_from = probe - 1;
+	s->check = probe;
+	s->n_fixes = 0;
+	s->broken_register = 0;
+	s->managed.chained = 0;
+	if (s->touched_hold && (managed_has_versions(state) || !managed_is_restless(s))) {
+		bpf_loop(MAX_MARKS, check_any_mark, &s, 0);
+		if (!s->check && (!state->zero || word_holds(s, state->zero, 0))) {
+			s->kept = probe;
+			return 1;
+		}
+		if (s->check && !s->broken_register)
+			s->probe = s->check - 1;
+	}
+	s->n_fixes = 0;
+	if (s->probe >= probe)
+		s->managed.no_match = 1;
 	return 0;
 }
 

@@ -41,13 +41,23 @@ __noinline int managed_thread_fits(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 cframe;
+	__u64 cframe, bytes = 184;
 
-	if (!s || !address || bpf_probe_read_user(s->managed.words, 184, (const void *)address))
+	if (!s || !address)
+		return 0;
+	if (s->managed.is.thread_stack)
+		bytes = s->managed.is.thread_stack + 8;
+	FORGET(bytes);
+	if (bytes > sizeof(s->managed.words) ||
+	    bpf_probe_read_user(s->managed.words, BOUNDED(bytes, 8 * 2 * MANAGED_WORDS),
+				(const void *)address))
 		return 0;
 	cframe = managed_word(s, s->managed.is.thread_frame);
 	if (managed_word(s, s->managed.is.thread_id) != ARCH_THREAD_POINTER(task))
 		return 0;
+	s->managed.interpreter_of_thread = managed_word(s, s->managed.is.thread_interpreter);
+	s->managed.chunk =
+		s->managed.is.thread_stack ? managed_word(s, s->managed.is.thread_stack) : 0;
 	s->managed.cframe = s->managed.frame = cframe;
 	if (s->managed.is.form >= STACKD_INTERPRETER_OWNER)
 		return cframe != 0;
@@ -160,6 +170,7 @@ __noinline int managed_find_thread(struct scratch *given)
 	if (state && state->managed_of != key.start_time) {
 		state->managed_of = key.start_time;
 		state->managed_thread = state->managed_low = 0;
+		state->managed_mixed = 0;
 		state->managed_wait = state->managed_tries = 0;
 	}
 	if (state && managed_thread_fits(s, state->managed_thread))

@@ -40,7 +40,10 @@
 #define CACHE_LINE   64
 #define ALIGNED	     __attribute__((aligned(CACHE_LINE)))
 
-#define MANAGED_WORDS 32 /* a power of two, for a code object and the start of a string */
+#define MANAGED_WORDS 64 /* a power of two, for a code object, or a thread's state */
+/* Room for managed frames next to each other, and behind it for one that is elsewhere; a power of
+ * two. */
+#define MANAGED_RUN 4096
 
 /*
  * A mark, which is a remembered frame: the conditions under which the frame, and all frames
@@ -343,11 +346,23 @@ struct scratch {
 						      * a source file: its address, and hash */
 		__u64 last_of, last_code; /* of the walk at that time, the last code object */
 		__u32 last_number, pad3;
-		__u64 low, pc;		/* of the activation's native frame */
-		__u64 run_of, run_base; /* the sample to which the run belongs, and the run's
-					 * address */
-		__u64 run_plain;	/* bytes at whose addresses a frame can begin */
-		__u8 run[2048 + 8];
+		__u64 low, pc;		     /* of the activation's native frame */
+		__u64 run_of, run_base;	     /* the sample to which the run belongs, and the run's
+					      * address */
+		__u64 run_plain;	     /* bytes at whose addresses a frame can begin */
+		__u64 single_of, single;     /* the same for the frame that is elsewhere */
+		__u64 run_at;		     /* where in `run` the frame is that was read last */
+		__u64 interpreter_of_thread; /* address of the interpreter of the thread's state
+					      * that was read last */
+		__u64 chunk;		     /* address of the memory of its last frames */
+		__u64 epoch_of, epoch_at;    /* the sample of which `epoch` is, and the counter's
+					      * address; 0: it was not read */
+		__u32 epoch;		     /* 0: not known */
+		__u32 is_calm;		     /* no code object was made since the last walk */
+		__u64 chained;		     /* where the frame leads that was compared last;
+					      * 0: none was */
+		__u32 expects, pad4;	     /* `frame` is the next activation's last one */
+		__u8 run[2 * MANAGED_RUN + 8];
 		struct stackd_managed_record record;
 	} managed;
 

@@ -32,6 +32,13 @@ enum stackd_interpreter_form {
 				    * heap; nothing in the activation leads to it */
 };
 
+/* Where the versions of code objects are counted: the next one's. */
+enum stackd_versions_kind {
+	STACKD_VERSIONS_NONE,		/* not known */
+	STACKD_VERSIONS_OF_FILE,	/* a variable of the file, for all interpreters */
+	STACKD_VERSIONS_OF_INTERPRETER, /* in PyInterpreterState */
+};
+
 #define STACKD_INTERPRETER_LEFT 3 /* ranges of code */
 
 /* Offsets are in bytes. */
@@ -68,10 +75,16 @@ struct stackd_interpreter {
 	 * from left_from[i] to left_to[i], it has taken its frame out of the chain. */
 	__u16 linked_from;
 	__u16 linked_to;
-	__u32 runtime_bytes; /* size of _PyRuntime */
-	__u32 index_shift;   /* an instruction's index is the frame's >> index_shift */
-	__u32 pad;
+	__u32 runtime_bytes;	  /* size of _PyRuntime */
+	__u32 index_shift;	  /* an instruction's index is the frame's >> index_shift */
+	__u16 thread_interpreter; /* in PyThreadState: its interpreter, */
+	__u16 thread_stack;	  /* and the memory of its last frames; 0: not known */
+	/* By counter_kind: less the address of the file's offset 0 as its code is mapped, or in
+	 * PyInterpreterState. 4 bytes; 0: it has overflowed. */
+	__s64 counter;
+	__u32 counter_kind; /* enum stackd_versions_kind */
 	__u32 left_from[STACKD_INTERPRETER_LEFT], left_to[STACKD_INTERPRETER_LEFT];
+	__u32 pad;
 };
 
 #define STACKD_FILE_MANAGED	0xffffu
@@ -105,7 +118,7 @@ struct stackd_managed_code {
 	struct stackd_managed_text file, name;
 };
 
-_Static_assert(sizeof(struct stackd_interpreter) == 104, "stackd_interpreter is shared");
+_Static_assert(sizeof(struct stackd_interpreter) == 120, "stackd_interpreter is shared");
 _Static_assert(sizeof(struct stackd_managed_code) == 20 + 2 * (8 + STACKD_MANAGED_TEXT),
 	       "stackd_managed_code is shared");
 

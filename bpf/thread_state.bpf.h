@@ -12,6 +12,24 @@ SETTING __u32 prefix_mode = STACKD_PREFIX_VERIFIED;
 SETTING __u32 with_managed = 1;	 /* managed frames are added, and remembered */
 SETTING __u32 state_slots = 256; /* a power of two */
 
+/* The counter of code objects, as a walk has read it (managed_code.bpf.h). */
+struct managed_epoch {
+	__u64 at;	/* its address; 0: not known */
+	__u32 value;	/* 0: not known */
+	__u32 sequence; /* of the remembered walk */
+};
+
+/* A code object that was met. */
+struct managed_known {
+	__u64 key; /* its address ^ the process's key */
+	__u32 number;
+	__u32 version;
+	__u32 epoch; /* the counter, when this was compared with memory */
+	__u32 pad;
+};
+
+#define MANAGED_KNOWN 128 /* a power of two */
+
 /* Each walk reads the members before `touched`, so they fill one cache line. No mark is in two
  * cache lines. */
 struct thread_state {
@@ -36,11 +54,16 @@ struct thread_state {
 	struct guard guards[MAX_MARKS];
 	/* Of managed frames; not believed, but tried first. */
 	__u64 managed_thread; /* the address of the interpreter's state of the thread */
-	__u64 managed_low;    /* the lowest frame's address */
+	__u64 managed_low;    /* the address of the memory that has its last frames */
 	__u64 managed_of;     /* the start time of the thread that these members are of */
 	__u32 managed_wait;   /* samples until the interpreter's state is searched again */
 	__u32 managed_tries;  /* searches in a row that have not found it */
-	__u64 unused[4];
+	struct managed_epoch managed_held, managed_next; /* of the remembered walk, and of the
+							  * walk that was done last */
+	__u32 managed_mixed; /* it has run in other interpreters than the first */
+	__u32 unused;
+	__u64 unused2[7];
+	struct managed_known managed_known[MANAGED_KNOWN];
 };
 
 _Static_assert(__builtin_offsetof(struct thread_state, touched) == CACHE_LINE &&

@@ -5,6 +5,7 @@
  *   _PyEval_EvalFrameDefault   the function that runs bytecode
  *   _PyRuntime                 from which all threads' states are reached
  *   Py_Version                 the version, in the file's read-only data (since 3.11)
+ *   PyUnstable_Code_NewWithPosOnlyArgs   makes code objects (since 3.12)
  *   PyIter_Send, PyFrame_GetCode, Py_BytesMain   functions that are new in 3.10, 3.9 and 3.8
  *
  * Builds whose objects have longer headers have other offsets: those without the global interpreter
@@ -21,6 +22,7 @@
 #include <gelf.h>
 #include <string.h>
 
+#include "runtime/python/python_counter.h"
 #include "runtime/python/python_layout.h"
 #include "runtime/python/python_parts.h"
 
@@ -28,7 +30,7 @@
 #define MAX_SYMBOLS (1u << 20) /* of a table that are looked at */
 
 struct found {
-	GElf_Sym eval, runtime, version;
+	GElf_Sym eval, runtime, version, maker;
 	uint32_t since; /* the latest version that the functions above tell of: 0x030a00 */
 	bool has_long_headers;
 };
@@ -47,6 +49,8 @@ static void take_symbol(const char *name, const GElf_Sym *symbol, struct found *
 		found->runtime = *symbol;
 	else if (!strcmp(name, "Py_Version"))
 		found->version = *symbol;
+	else if (!strcmp(name, "PyUnstable_Code_NewWithPosOnlyArgs"))
+		found->maker = *symbol;
 	else if (!strcmp(name, "_Py_DecRefShared") || !strcmp(name, "_Py_ForgetReference"))
 		found->has_long_headers = true;
 	for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
@@ -133,6 +137,9 @@ bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_in
 			python_parts_leaving(file, &is);
 		else
 			python_parts_linking(file, &is);
+		if (found.maker.st_value)
+			python_counter_find(file, found.maker.st_value, found.eval.st_value - start,
+					    &is);
 	}
 	*ret_interpreter = is;
 	return true;

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the functions of Python cost the kernel half: python_cost.py [SECONDS [VERSION]...]
+
+For each interpreter of the machine (/usr/bin, ~/.pyenv), or those of the versions (3.12), one process whose paths have some
+28 functions of Python is recorded by two stackds at the same time, one of them with --no-managed. The table has the time
+that a sample takes in the kernel, with and without, and the ratio; and how many functions are read anew for each sample.
+
+Two programs run: in `inline`, functions call each other, and the interpreter's native function is there once;
+in `mixed`, every fourth is called by C code. In both, the innermost functions change from sample to sample."""
+
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
+PROGRAM = """
+import sys
+def leaf_0(n): return sum(i * i for i in range(n))
+def leaf_1(n): return sorted(range(n), key=lambda v: -v)[0]
+def leaf_2(n): return [leaf_3(v) for v in range(n)]
+def leaf_3(v): return v * v + 1
+class C:
+    def __init__(self, n): self.n = leaf_4(n)
+def leaf_4(n): return {i: str(i) for i in range(n)}
+def last():
+    while True:
+        for f in leaf_0, leaf_1, leaf_2, leaf_4, C: f(30)
+mixed = sys.argv[1] == 'mixed'
+for i in reversed(range(24)):
+    name, callee = 'f_%d' % i, 'f_%d' % (i + 1) if i < 23 else 'last'
+    call = 'list(map(lambda v: %s(), [0]))' % callee if mixed and i % 4 == 0 else callee + '()'
+    exec('def %s():\\n x = 1\\n return %s' % (name, call))
+f_0()
+"""
+
+
+def interpreters(versions):
+    for path in sorted(glob.glob("/usr/bin/python3.*") + glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3.*"))):
+        match = re.fullmatch(r"python(3\.\d+)", os.path.basename(path))
+        if match and 8 <= int(match[1][2:]) <= 13 and (not versions or match[1] in versions):
+            yield path
+
+
+def stats(store):
+    out = subprocess.run([BUILD + "/stackctl", "stats", "--json", "-i", store], check=True, stdout=subprocess.PIPE).stdout
+    return json.loads(out)
+
+
+def measure(path, kind, seconds, folder):
+    """(time of a sample, without functions of Python, functions read for a sample, frames not exact in a thousand samples)"""
+    stores = [os.path.join(folder, name + ".db") for name in ("with", "without")]
+    target = subprocess.Popen([path, "-c", PROGRAM, kind])
+    try:
+        time.sleep(0.5)
+        recorders = [subprocess.Popen([BUILD + "/stackd", "--pid", str(target.pid), "-F", "1997", "--duration", str(seconds),
+                                       "-o", store, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                     for store, options in zip(stores, ([], ["--no-managed"]))]
+        for recorder in recorders:
+            if recorder.wait():
+                raise SystemExit("stackd has failed")
+    finally:
+        target.kill()
+        target.wait()
+    both = [stats(store) for store in stores]
+    for store in stores:
+        os.remove(store)
+    return both
+
+
+def main(seconds="6", *versions):
+    print("%-24s %-7s %9s %9s %7s %9s %9s" % ("", "", "ns with", "without", "ratio", "read", "unproven"))
+    for path in interpreters(versions):
+        full = subprocess.run([path, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"], stdout=subprocess.PIPE,
+                              check=True, text=True).stdout.strip()
+        for kind in ("inline", "mixed"):
+            with tempfile.TemporaryDirectory() as folder:
+                both = measure(path, kind, seconds, folder)
+            ns = [one["kernel_ns_per_sample"] for one in both]
+            counts = both[0].get("counters", both[0])
+            unproven = sum(value for name, value in counts.items() if name.startswith("managed_unproven."))
+            print("%-24s %-7s %9.0f %9.0f %7.2f %9.1f %9d" % (
+                full, kind, ns[0], ns[1], ns[0] / ns[1], counts.get("managed_frames", 0) / max(both[0]["samples"], 1),
+                unproven), flush=True)
+
+
+main(*sys.argv[1:])
