@@ -211,7 +211,7 @@ def python_cells():
         run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
         right = 0
         for frames, count in pprof.read(store + ".pb"):
-            caller = next((frame[0] for frame in frames if is_managed(frame)), None)
+            caller = next((frame[0] for frame in frames if is_managed(frame) and frame[0] != "shared"), None)
             if frames[0][0].startswith("leaf_") and caller:
                 check(caller == frames[0][0].replace("leaf", "cell"), "another caller", frames)
                 right += count
