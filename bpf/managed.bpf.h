@@ -30,8 +30,8 @@
  * activation gets the next frame of the thread's chain. The end of the walk proves all of these
  * frames, if the chain ends there as well (managed_finish()); nothing proves one of them alone.
  *
- * Walks remember managed frames like others (managed_code.bpf.h), if each code object has a
- * version, activations have cframes, and marks are verified. In records and among marks, the
+ * Walks remember managed frames like others (managed_code.bpf.h), if code objects or functions have
+ * versions, and marks are verified. In records and among marks, the
  * managed frames of an activation come right rootward of its native frame. This is the order of
  * addresses, since a managed frame has the address of its cframe. And a native frame that goes on
  * to another instruction leaves all marks rootward of it as they are.
@@ -141,6 +141,7 @@ __noinline int managed_add_next(struct scratch *given)
 				.word = previous,
 				.origin = MARK_LIVE,
 				.reg = STACKD_REG_SP | end << 8 | s->managed.file << 16};
+	s->managed.version_at = managed_version_at(s, code);
 	number = managed_noted(s, code);
 	if (!number) {
 		number = managed_code(s, code);
@@ -196,7 +197,7 @@ static __always_inline bool managed_arrives(struct scratch *s)
 static __always_inline void managed_follow(struct scratch *s, bool may_match)
 {
 	s->managed.no_match =
-		!may_match || !s->managed.is.code_version || prefix_mode != STACKD_PREFIX_VERIFIED;
+		!may_match || !managed_is_versioned(s) || prefix_mode != STACKD_PREFIX_VERIFIED;
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < MANAGED_MATCHES; i++) {
 		s->managed.is_whole = s->managed.may_match = 0;
@@ -260,8 +261,9 @@ static __always_inline void managed_note_mixed(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
 
-	if (!state || s->managed.is.counter_kind == STACKD_VERSIONS_OF_FILE)
-		return;
+	if (!state || s->managed.is.counter_kind == STACKD_VERSIONS_OF_FILE ||
+	    s->managed.is.function_version)
+		return; /* all of the process's interpreters count together */
 	state->managed_mixed = 1;
 	s->managed.is_calm = 0;
 }
@@ -377,9 +379,9 @@ static __always_inline bool managed_begin(struct scratch *s)
 	if (!managed_take_facts(s, s->location >> 48) || !managed_find_thread(s))
 		return false;
 	s->walk.managed = MANAGED_GOES_ON;
-	if (s->managed.is.code_version)
+	if (managed_is_versioned(s))
 		managed_begin_counter(s);
-	if (!s->managed.is.code_version || prefix_mode != STACKD_PREFIX_VERIFIED)
+	if (!managed_is_versioned(s) || prefix_mode != STACKD_PREFIX_VERIFIED)
 		s->walk.is_once = 1;
 	return true;
 }

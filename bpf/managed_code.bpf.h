@@ -19,8 +19,10 @@
  * mixed: its walks do not use the counter. Then a code object that had not been met before makes
  * the process restless for some time, in which no remembered managed frame is believed.
  *
- * An interpreter without versions (3.11) may make another object at the same address, so walks with
- * frames of it are not remembered, and an object is known by its content each time.
+ * Code objects of 3.11 have no version. But its functions get one when the interpreter adapts a
+ * call of them, from a counter of the process, and lose it with another code object: so a frame
+ * whose function has the same version has the same code object. What has none (modules, and
+ * functions that only C code calls) is known by its content each time.
  */
 #ifndef MANAGED_CODE_BPF_H
 #define MANAGED_CODE_BPF_H
@@ -100,10 +102,16 @@ static __always_inline void managed_read_counter(struct scratch *s, struct threa
 		.at = at, .value = s->managed.epoch, .sequence = state->sequence + 1};
 }
 
-/* Returns whether code objects are known by their versions alone. */
+/* Returns whether a version is never given twice to what the thread runs. */
 static __always_inline bool managed_has_versions(const struct thread_state *state)
 {
 	return state && !state->managed_mixed;
+}
+
+/* Returns whether code objects or functions have versions, so that walks can be remembered. */
+static __always_inline bool managed_is_versioned(const struct scratch *s)
+{
+	return s->managed.is.code_version || s->managed.is.function_version;
 }
 
 /* --- code objects ----------------------------------------------------------------------------- */
@@ -336,8 +344,7 @@ __noinline int managed_noted(struct scratch *given, __u64 address)
 	if (known->key != (address ^ s->space) || !known->version)
 		return 0;
 	if (known->epoch != s->managed.epoch || !s->managed.epoch) {
-		if (bpf_probe_read_user(&version, 4,
-					(const void *)(address + s->managed.is.code_version)) ||
+		if (bpf_probe_read_user(&version, 4, (const void *)s->managed.version_at) ||
 		    version != known->version)
 			return 0;
 		known->epoch = s->managed.epoch;
@@ -360,6 +367,19 @@ static __always_inline void managed_note_known(struct scratch *s, __u64 address,
 		};
 }
 
+/* Reads the version of the function whose code object has these words. Returns the hash by which
+ * the code object is known together with that. */
+static __noinline __u64 managed_function_hash(struct scratch *s, __u64 words)
+{
+	__u32 version = 0;
+
+	if (!s->managed.version_at ||
+	    bpf_probe_read_user(&version, sizeof(version), (const void *)s->managed.version_at))
+		version = 0;
+	s->managed.version = (__u64)version << 32;
+	return mix(words ^ version) & ~1ull;
+}
+
 /* Returns whether an object with a version is known by its words alone, which have the version. */
 static __noinline int managed_words_suffice(struct scratch *s)
 {
@@ -375,19 +395,22 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
 	struct managed_code_key key = {.address = address};
+	__u64 words, words_key;
 	__u32 *known;
-	__u64 words;
 
 	if (!s ||
 	    bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES, (const void *)address))
 		return 0;
 	key.space = s->space;
 	words = key.hash = managed_words_hash(s);
+	if (s->managed.is.function_version)
+		key.hash = managed_function_hash(s, words);
 	if (managed_words_suffice(s)) {
 		known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
 		if (known)
 			return managed_note_code(s, address, *known);
 	}
+	words_key = key.hash;
 	key.hash = managed_identity(s, words);
 	if (!key.hash)
 		return 0;
@@ -399,7 +422,7 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 		s->managed.new_hash = key.hash;
 		return 0;
 	}
-	key.hash = words;
+	key.hash = words_key;
 	if (s->managed.version)
 		bpf_map_update_elem(&managed_codes, &key, known, BPF_ANY);
 	return managed_note_code(s, address, *known);
@@ -503,24 +526,39 @@ static __always_inline __u64 managed_position(__u64 version, __u64 code, __u64 i
 	return version | (__u32)(instruction - code);
 }
 
-/* Returns whether the words of the frame that was read last are those of a remembered one, and its
- * code object is the same. */
+/* Returns the address of the version of the frame that was read last, with its code object. */
+static __always_inline __u64 managed_version_at(const struct scratch *s, __u64 code)
+{
+	return s->managed.is.function_version
+		       ? managed_frame_word(s, s->managed.is.frame_function) +
+				 s->managed.is.function_version
+		       : code + s->managed.is.code_version;
+}
+
+/* Returns whether the words of the frame that was read last are those of a remembered one. */
+static __always_inline bool managed_has_words(const struct scratch *s, const struct guard *guard)
+{
+	__u64 code = guard->reg_word;
+
+	return managed_frame_word(s, s->managed.is.frame_code) == code &&
+	       managed_frame_word(s, s->managed.is.frame_previous) == guard->word &&
+	       managed_frame_end(s) == (guard->reg >> 8 & 255) &&
+	       (__u32)(managed_frame_word(s, s->managed.is.frame_instruction) - code) ==
+		       (__u32)guard->word_slot;
+}
+
+/* Returns whether it also has the same code object, for the version is the same. */
 static __always_inline bool managed_is_same(const struct scratch *s, const struct guard *guard)
 {
-	__u64 code = guard->reg_word, position = guard->word_slot;
+	__u64 position = guard->word_slot;
 	__u32 version;
 
-	if (managed_frame_word(s, s->managed.is.frame_code) != code ||
-	    managed_frame_word(s, s->managed.is.frame_previous) != guard->word ||
-	    managed_frame_end(s) != (guard->reg >> 8 & 255) ||
-	    (__u32)(managed_frame_word(s, s->managed.is.frame_instruction) - code) !=
-		    (__u32)position ||
-	    !(position >> 32))
+	if (!managed_has_words(s, guard) || !(position >> 32))
 		return false;
 	if (s->managed.is_calm)
 		return true;
 	return !bpf_probe_read_user(&version, sizeof(version),
-				    (const void *)(code + s->managed.is.code_version)) &&
+				    (const void *)managed_version_at(s, guard->reg_word)) &&
 	       version == position >> 32;
 }
 
@@ -592,10 +630,37 @@ static __always_inline bool managed_mark_holds(struct scratch *s, struct thread_
 	if (index < s->check_from && above && above->slot != mark->slot &&
 	    !managed_is_last(s, mark, guard))
 		return false;
-	if (!managed_read_frame(s, guard->reg_slot) || !managed_is_same(s, guard))
+	if (!managed_read_frame(s, guard->reg_slot))
+		return false;
+	s->managed.by_content = !(guard->word_slot >> 32) && s->managed.is.function_version &&
+				managed_has_words(s, guard);
+	if (!managed_is_same(s, guard))
 		return false;
 	s->managed.chained = guard->word;
 	return true;
+}
+
+/* Returns whether the frame with the mark s->check - 1, which has no version, and whose words are
+ * the same, has a code object of the same content; if so, goes on to the next mark. A global
+ * function, so that the BPF verifier checks it once. */
+__noinline int managed_holds_by_content(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+	struct guard *guard = state ? guard_at(state, s->check - 1) : NULL;
+	struct mark *mark = state ? mark_at(state, s->check - 1) : NULL;
+	__u32 number;
+
+	if (!mark || !guard)
+		return 0;
+	s->managed.version_at = 0;
+	number = managed_code(s, guard->reg_word);
+	s->managed.new_code = 0;
+	if (!number || number != mark->ra >> STACKD_MANAGED_SHIFT)
+		return 0;
+	s->managed.chained = guard->word;
+	s->check--;
+	return 1;
 }
 
 #define MANAGED_MARKS_A_TURN 32
@@ -651,6 +716,20 @@ static long check_any_mark(__u32 turn, struct scratch **at)
 	return !index;
 }
 
+#define MANAGED_BY_CONTENT 16 /* frames without a version that are compared */
+
+/* Compares marks from s->check - 1 on, which is a managed frame's. */
+static __always_inline void managed_check(struct scratch *s)
+{
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MANAGED_BY_CONTENT; i++) {
+		s->managed.by_content = 0;
+		bpf_loop(MAX_MARKS, check_any_mark, &s, 0);
+		if (!s->check || !s->managed.by_content || !managed_holds_by_content(s))
+			return;
+	}
+}
+
 /* Continues where check_marks() has stopped: at the mark of a managed frame, or at one that does
  * not hold. A global function, so that the BPF verifier checks it once. */
 __noinline int check_managed_marks(struct scratch *given)
@@ -670,7 +749,7 @@ __noinline int check_managed_marks(struct scratch *given)
 	}
 	managed_expect_first(s, state, &state->guards[BOUNDED(s->check - 1, MAX_MARKS)]);
 	if (managed_has_versions(state) || !managed_is_restless(s))
-		bpf_loop(MAX_MARKS, check_any_mark, &s, 0);
+		managed_check(s);
 	return 0;
 }
 
@@ -702,7 +781,7 @@ __noinline int managed_matches(struct scratch *given)
 	s->broken_register = 0;
 	s->managed.chained = 0;
 	if (s->touched_hold && (managed_has_versions(state) || !managed_is_restless(s))) {
-		bpf_loop(MAX_MARKS, check_any_mark, &s, 0);
+		managed_check(s);
 		if (!s->check && (!state->zero || word_holds(s, state->zero, 0))) {
 			s->kept = probe;
 			return 1;

@@ -361,7 +361,10 @@ struct scratch {
 		__u32 is_calm;		     /* no code object was made since the last walk */
 		__u64 chained;		     /* where the frame leads that was compared last;
 					      * 0: none was */
-		__u32 expects, pad4;	     /* `frame` is the next activation's last one */
+		__u64 version_at;	     /* address of the next frame's version; 0: none */
+		__u32 expects;		     /* `frame` is the next activation's last one */
+		__u32 by_content; /* the mark that was compared last is of a frame without a
+				   * version */
 		__u8 run[2 * MANAGED_RUN + 8];
 		struct stackd_managed_record record;
 	} managed;

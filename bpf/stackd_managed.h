@@ -84,7 +84,9 @@ struct stackd_interpreter {
 	__s64 counter;
 	__u32 counter_kind; /* enum stackd_versions_kind */
 	__u32 left_from[STACKD_INTERPRETER_LEFT], left_to[STACKD_INTERPRETER_LEFT];
-	__u32 pad;
+	__u16 frame_function;	/* in _PyInterpreterFrame: the function object, */
+	__u16 function_version; /* and in that, 4 bytes, unique to the function and its code object,
+				 * or 0; offset 0: no such field, or code_version is used */
 };
 
 #define STACKD_FILE_MANAGED	0xffffu
