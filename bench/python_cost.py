@@ -30,14 +30,14 @@ class C:
     def __init__(self, n): self.n = leaf_4(n)
 def leaf_4(n): return {i: str(i) for i in range(n)}
 def last():
-    while True:
+    for turn in range(300):
         for f in leaf_0, leaf_1, leaf_2, leaf_4, C: f(30)
 mixed = sys.argv[1] == 'mixed'
 for i in reversed(range(24)):
     name, callee = 'f_%d' % i, 'f_%d' % (i + 1) if i < 23 else 'last'
     call = 'list(map(lambda v: %s(), [0]))' % callee if mixed and i % 4 == 0 else callee + '()'
     exec('def %s():\\n x = 1\\n return %s' % (name, call))
-f_0()
+while True: f_0()
 """
 
 

@@ -102,6 +102,21 @@ __noinline int managed_is_remembered(struct scratch *given, __u64 frame)
 	       guard->reg_slot == frame && managed_is_same(s, guard);
 }
 
+/* Returns the number of the code object of the frame that was read last; 0 as managed_code(). */
+static __always_inline __u32 managed_number(struct scratch *s, __u64 code)
+{
+	__u32 number;
+
+	s->managed.version_at = managed_version_at(s, code);
+	number = managed_noted(s, code);
+	if (number)
+		return number;
+	number = managed_code(s, code);
+	if (number && s->managed.version)
+		managed_note_known(s, code, number);
+	return number;
+}
+
 /* Adds the next managed frame of the activation. Returns 1 to end the loop: with
  * s->managed.is_whole, at the activation's first frame; with may_match, before a remembered one.
  * A global function, so that the BPF verifier checks it once. */
@@ -141,13 +156,7 @@ __noinline int managed_add_next(struct scratch *given)
 				.word = previous,
 				.origin = MARK_LIVE,
 				.reg = STACKD_REG_SP | end << 8 | s->managed.file << 16};
-	s->managed.version_at = managed_version_at(s, code);
-	number = managed_noted(s, code);
-	if (!number) {
-		number = managed_code(s, code);
-		if (number && s->managed.version)
-			managed_note_known(s, code, number);
-	}
+	number = managed_number(s, code);
 	guard->word_slot = managed_position(s->managed.version, code, instruction);
 	instruction -= code + s->managed.is.code_start;
 	if (!number && s->managed.new_code)

@@ -2,12 +2,10 @@
 /*
  * From 3.12 on, a new code object gets a version from a counter:
  *
- *   mov COUNTER,%eax          a variable of the file (3.12), or of the interpreter (3.13)
- *   mov %eax,VERSION(%rbx)    the field of the code object, whose offset is known
- *   test %eax,%eax
- *   je ...
- *   add $1,%eax
- *   mov %eax,COUNTER
+ *   version = COUNTER         a variable of the file (3.12), or of the interpreter (3.13)
+ *   code->co_version = version   a field whose offset is known
+ *   if (version)
+ *           COUNTER = version + 1
  *
  * No symbol of a stripped file has the counter, and releases move it. But no other code loads a
  * value from memory, stores it to that field, and stores to the same memory right behind.
