@@ -170,7 +170,10 @@ static int records_of(void *s, int (*each)(void *intake, struct stackd_header *r
 static enum exit_status open_sideband(struct session *s)
 {
 	const struct intake_source source = {events_of, records_of, s};
-	int err = sideband_new(target_cgroup_fd(s->scope.target), &s->rings.sideband);
+	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int err = sideband_new(target_cgroup_fd(s->scope.target),
+			       sideband_bytes(s->options->ring_bytes, cpus > 0 ? (size_t)cpus : 1),
+			       &s->rings.sideband);
 
 	if (!err)
 		err = intake_new(&source, &s->rings.intake);

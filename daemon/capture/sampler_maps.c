@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <unistd.h>
 
+#include "daemon/capture/sideband.h"
 #include "stackd.skel.h"
 
 /* Sizes of the kernel half's arrays. All of them are allocated in full when the program is loaded.
@@ -15,8 +16,7 @@
 
 #define BUDGET_BYTES	 (UINT64_C(64) << 20)
 #define LEAST_ROWS_BYTES (UINT64_C(24) << 20)
-#define OTHER_BYTES	 (UINT64_C(1) << 20)   /* programs, and overhead of hash tables */
-#define SIDEBAND_BYTES	 (UINT64_C(256) << 10) /* size of a CPU's ring of events (sideband.c) */
+#define OTHER_BYTES	 (UINT64_C(1) << 20) /* programs, and overhead of hash tables */
 
 static uint32_t ring_size(uint64_t bytes)
 {
@@ -41,10 +41,10 @@ static uint64_t map_bytes(const struct bpf_map *map)
 							: entries * (key + value);
 }
 
-/* Returns the memory for rows: BUDGET_BYTES less all other maps, at least 24 MiB. */
-static uint64_t usual_rows_bytes(const struct stackd_bpf *skel, uint32_t cpus)
+/* Returns the memory for rows: BUDGET_BYTES less all other maps and rings, at least 24 MiB. */
+static uint64_t usual_rows_bytes(const struct stackd_bpf *skel, uint64_t ring_bytes, uint32_t cpus)
 {
-	uint64_t taken = OTHER_BYTES + cpus * SIDEBAND_BYTES;
+	uint64_t taken = OTHER_BYTES + cpus * sideband_bytes(ring_bytes, cpus) * 5 / 4;
 	const struct bpf_map *map;
 
 	bpf_object__for_each_map(map, skel->obj)
@@ -102,7 +102,7 @@ int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *opt
 	if (err)
 		return err;
 	if (!rows_bytes)
-		rows_bytes = usual_rows_bytes(skel, cpus);
+		rows_bytes = usual_rows_bytes(skel, options->ring_bytes, cpus);
 	return bpf_map__set_max_entries(skel->maps.rows,
 					(uint32_t)(rows_bytes / sizeof(struct stackd_row) / 2) + 1);
 }

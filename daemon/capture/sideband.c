@@ -30,7 +30,7 @@
 
 enum content { NAMES, OTHERS, N_CONTENTS };
 
-static const size_t data_pages[N_CONTENTS] = {[NAMES] = 16, [OTHERS] = 64};
+#define WAKEUP_BYTES 131072 /* pending events of a CPU that the loop is waked for */
 
 struct ring {
 	int fd;
@@ -43,6 +43,7 @@ struct sideband {
 	int epoll;
 	size_t n_cpus, n_rings; /* a CPU's rings follow one another */
 	size_t page_size;
+	size_t data_sizes[N_CONTENTS];
 	uint8_t *record; /* one record, unwrapped */
 	struct record_pool *pool;
 	struct ring rings[];
@@ -50,7 +51,7 @@ struct sideband {
 
 static size_t data_size(const struct sideband *s, const struct ring *ring)
 {
-	return data_pages[ring->content] * s->page_size;
+	return s->data_sizes[ring->content];
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -77,7 +78,7 @@ static int open_ring(struct sideband *s, struct ring *ring, int cpu, int cgroup_
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = (uint32_t)data_size(s, ring) / 2,
+		.wakeup_watermark = WAKEUP_BYTES,
 	};
 	struct epoll_event want = {.events = EPOLLIN};
 	void *map;
@@ -105,7 +106,7 @@ static int open_cpu(struct sideband *s, size_t cpu, int cgroup_fd)
 	return err;
 }
 
-int sideband_new(int cgroup_fd, struct sideband **ret_sideband)
+int sideband_new(int cgroup_fd, size_t bytes, struct sideband **ret_sideband)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	size_t n = cpus > 0 ? (size_t)cpus : 1;
@@ -117,6 +118,8 @@ int sideband_new(int cgroup_fd, struct sideband **ret_sideband)
 	s->n_cpus = n;
 	s->n_rings = n * N_CONTENTS;
 	s->page_size = (size_t)sysconf(_SC_PAGESIZE);
+	s->data_sizes[OTHERS] = bytes;
+	s->data_sizes[NAMES] = bytes / 4;
 	for (size_t i = 0; i < s->n_rings; i++)
 		s->rings[i] = (struct ring){.fd = -1, .content = (enum content)(i % N_CONTENTS)};
 	s->record = malloc(UINT16_MAX + 1);

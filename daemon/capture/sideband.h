@@ -40,16 +40,29 @@ struct sideband_event {
 
 struct sideband;
 
-/* Opens and maps the events. `cgroup_fd` is -1 for the whole machine. 0 or negative errno. */
-int sideband_new(int cgroup_fd, struct sideband **ret_sideband);
+/* Returns the size of each CPU's ring of events, beside a ring of so many bytes for the records of
+ * all CPUs (--ring-bytes): a sixteenth of that for all CPUs, but a power of two, and 256 KiB at
+ * least, for some 80 programs that start. The ring of names takes a quarter as much in addition. */
+static inline size_t sideband_bytes(uint64_t ring_bytes, size_t cpus)
+{
+	size_t bytes = (size_t)256 << 10;
+
+	while (bytes * 2 * cpus <= ring_bytes / 16)
+		bytes *= 2;
+	return bytes;
+}
+
+/* Opens and maps the events, with rings of so many bytes (sideband_bytes()). `cgroup_fd` is -1 for
+ * the whole machine. 0 or negative errno. */
+int sideband_new(int cgroup_fd, size_t bytes, struct sideband **ret_sideband);
 void sideband_free(struct sideband *sideband);
 
 /* Opens the dummy events again, for a CPU that has come on line. Events in the CPU's old rings are
  * lost, so sideband_drain() is to be called before. 0 or negative errno. */
 int sideband_reopen(struct sideband *sideband, int cpu, int cgroup_fd);
 
-/* Returns a descriptor that becomes readable when a buffer is half full, other than one of
- * names. */
+/* Returns a descriptor that becomes readable when a CPU's ring, other than that of names,
+ * has 128 KiB of events. */
 int sideband_poll_fd(const struct sideband *sideband);
 
 /* Returns whether events are pending. */
