@@ -41,6 +41,7 @@
  *             3.5 ms, and 200 (1) at 5 ms; the recording ends at 10 ms
  *   fleet     40 samples of threads with a unit, with a container, and with a rank in an MPI job,
  *             in files with build-ids; two of the paths have one tag
+ *   labels    the same with labels: the container's are of a pod, the unit's service is shop
  *   twin      5 samples of the second one of these paths
  *   windows   the small one and the one after it, by turns, as six windows of ten minutes of one
  *             run, from 2023-11-15 10:10:00 UTC on; the last is not finished
@@ -696,6 +697,15 @@ static void make_fleet(struct recording *r)
 	add_samples(r, of[2], 0, STACKD_END_NO_USER, 4);
 }
 
+static void make_labels(struct recording *r)
+{
+	make_fleet(r);
+	r->threads[0].label_set = "env=prod\nservice.name=shop";
+	r->threads[1].label_set = "container.id=0123456789abcdef0123456789abcdef0123456789abcdef"
+				  "0123456789abcdef\nenv=prod\nk8s.container.name=nginx\n"
+				  "k8s.namespace.name=web\nk8s.pod.name=web-1";
+}
+
 static void make_twin(struct recording *r)
 {
 	uint32_t prog = add_object(r, OBJECT_ELF, "/bin/prog");
@@ -745,6 +755,7 @@ static const struct {
 	{"waits", make_waits},
 	{"heap", make_heap},
 	{"fleet", make_fleet},
+	{"labels", make_labels},
 	{"twin", make_twin},
 	{"ranges", make_ranges},
 	{"passes", make_nested},

@@ -15,7 +15,7 @@ from common import PATIENCE, STACKCTL, STORES, check, compare, export, exports, 
 from servers import MOST_SAMPLES, Counter, Otlp, Parca, Pyroscope, PyroscopeOtlp
 
 KINDS = (Pyroscope, Parca, Otlp)
-LABELS = {"comm", "cgroup", "thread.name"}
+LABELS = {"comm", "cgroup", "service", "namespace", "pod", "container", "thread.name"}
 
 
 def store_of(kind):
@@ -100,6 +100,31 @@ def test_servers_resources():
     check(places["systemd.unit"] == "nginx.service" and places["container.name"] == "docker 0123456789ab" and
           places["container.id"] == "0123456789abcdef" * 4, "places", places)
     same(receiver, folded(store), "resources")
+    receiver, store = Otlp(), store_of("labels")
+    push(receiver.url(), store, "--app", "app", says="recordings sent: 1")
+    services = {resource["service.name"]: resource for resource in map(dict, receiver.names)}
+    check(set(services) == {"shop", "nginx", "app"}, "services", services)
+    check(services["nginx"]["k8s.pod.name"] == "web-1" and services["nginx"]["k8s.namespace.name"] == "web" and
+          services["nginx"]["env"] == services["shop"]["env"] == "prod" and "env" not in services["app"], "labels", services)
+    same(receiver, folded(store), "labels")
+    for server in Pyroscope, Parca:
+        receiver, store = server(), store_of("labels")
+        push(receiver.url(), store, says="recordings sent: 1")
+        check(receiver.sums.labels == {"comm", "cgroup", "service", "namespace", "pod", "container"}, receiver.sums.labels)
+        same(receiver, folded(store), "labels")
+
+
+@exports
+def test_servers_by_label():
+    """A store divided and chosen by labels."""
+    store = store_of("labels")
+    for by, wanted in (("service", {"shop": 10, "[no service]": 30}), ("namespace", {"web": 12, "[no namespace]": 28}),
+                       ("pod", {"web-1": 12, "[no pod]": 28}), ("label:env", {"prod": 22, "[no env]": 18})):
+        parts = report(store, "--by", by)["parts"]
+        check({part[by.split(":")[0]]: part["samples"] for part in parts} == wanted, "%s: %r" % (by, parts))
+    for labels, samples in ((("env=prod",), 22), (("env=p*", "pod=web-?"), 12), (("env=",), 18), (("service=shop",), 10)):
+        got = report(store, *(word for label in labels for word in ("--label", label)))
+        check(got["samples"] == samples, "%r: %d" % (labels, got["samples"]))
 
 
 @exports

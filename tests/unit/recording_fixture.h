@@ -368,7 +368,11 @@ static inline struct store_recording usual_recording(void)
 
 static inline int write_thread_cgroup(struct store_writer *w, const struct store_thread *thread)
 {
-	return thread->cgroup ? store_writer_cgroup(w, thread->number, thread->cgroup) : 0;
+	int err = thread->label_set ? store_writer_labels(w, thread->number, thread->label_set) : 0;
+
+	if (err == 0 && thread->cgroup)
+		err = store_writer_cgroup(w, thread->number, thread->cgroup);
+	return err;
 }
 
 /* Hands the entries that are new to a writer: all, but of lines and samples only up to `share`

@@ -22,7 +22,9 @@
 #include "base/vec.h"
 #include "export/otlp_tables.h"
 #include "model/cgroup_name.h"
+#include "model/labels.h"
 #include "report/report_header.h"
+#include "stack/label_set.h"
 
 #define ID_DIGITS 64 /* of a container */
 
@@ -40,7 +42,8 @@ struct otlp {
 	struct otlp_tables *tables;
 	struct otlp_sum *sums;
 	size_t n_sums;
-	struct strings *places; /* what a resource stands for: a container, a unit, or neither */
+	/* what a resource stands for: a container, a unit, or neither, and their labels */
+	struct strings *places;
 	/* one text for each distinct thread: what a sample and its resource say about its thread */
 	struct strings *threads;
 	struct int_map sum_at; /* (stack, number in `threads`) -> index in `sums` */
@@ -61,7 +64,8 @@ static void *new_message(const void *init, size_t size)
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
-/* Numbers what a thread runs in: "container NAME" or "unit NAME", or "" if neither is known. */
+/* Numbers what a thread runs in: "container NAME" or "unit NAME", or "" if neither is known; on the
+ * next lines are its labels. */
 static int number_place(struct otlp *x, const struct store_thread *thread, uint32_t *ret_number)
 {
 	struct buf container = {0}, unit = {0}, text = {0};
@@ -76,6 +80,8 @@ static int number_place(struct otlp *x, const struct store_thread *thread, uint3
 		text_put_raw(&text, "unit ");
 		buf_put(&text, unit.data, unit.len);
 	}
+	buf_put_u8(&text, '\n');
+	text_put_raw(&text, thread->label_set ? thread->label_set : "");
 	buf_put_u8(&text, '\0');
 	err = container.failed || unit.failed || text.failed
 		      ? -ENOMEM
@@ -297,48 +303,98 @@ static const char *id_in(const char *path)
 	return NULL;
 }
 
-/* Returns the path of a cgroup of a place. */
-static const char *cgroup_of(const struct otlp *x, uint32_t place)
+/* Returns a thread of a place. */
+static const struct store_thread *thread_of(const struct otlp *x, uint32_t place)
 {
-	for (size_t i = 0; i < x->n_sums; i++)
-		if (x->sums[i].place == place)
-			return x->t->threads[x->sums[i].thread].cgroup;
-	return NULL;
+	size_t i = 0;
+
+	while (x->sums[i].place != place)
+		i++;
+	return &x->t->threads[x->sums[i].thread];
 }
 
-/* Adds what a place is: a container with its whole id, if it has one, or a unit. */
+/* Adds what a place is, if its labels do not say that: a container with its whole id, if it has
+ * one, or a unit. */
 static int put_place(const struct otlp *x, uint32_t place, Otlp__Resource *resource)
 {
-	const char *text = strings_at(x->places, place), *name = strchr(text, ' ');
-	const char *id = id_in(cgroup_of(x, place));
-	char digits[ID_DIGITS + 1];
-	int err;
+	const struct store_thread *thread = thread_of(x, place);
+	const char *text = strings_at(x->places, place), *id = id_in(thread->cgroup);
+	const size_t len = strcspn(text, "\n"), word = strcspn(text, " \n");
+	char name[512], digits[ID_DIGITS + 1];
+	size_t unused;
+	int err = 0;
 
-	if (!name)
+	if (word == len)
 		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)(len - word - 1), text + word + 1);
 	if (!strncmp(text, "unit ", 5))
-		return add_attribute(resource, "systemd.unit", name + 1);
-	err = add_attribute(resource, "container.name", name + 1);
-	if (err < 0 || !id)
+		return add_attribute(resource, "systemd.unit", name);
+	if (!label_set_value(thread->label_set, "container.name", &unused))
+		err = add_attribute(resource, "container.name", name);
+	if (err < 0 || !id || label_set_value(thread->label_set, "container.id", &unused))
 		return err;
 	snprintf(digits, sizeof(digits), "%s", id);
 	return add_attribute(resource, "container.id", digits);
 }
 
+/* Adds the labels of a place, but for those that put_resource() adds itself. */
+static int put_labels(const struct store_thread *thread, Otlp__Resource *resource)
+{
+	static const char *const own[] = {"service.name", "host.name",	  "os.type",
+					  "os.version",	  "systemd.unit", "stackd.regions_off"};
+	const char *at = thread->label_set, *key, *value;
+	size_t key_len, value_len;
+	int err = 0;
+
+	while (err == 0 && label_set_next(&at, &key, &key_len, &value, &value_len)) {
+		char name[LABEL_KEY_BYTES], text[LABEL_VALUE_BYTES];
+		bool is_own = false;
+
+		snprintf(name, sizeof(name), "%.*s", (int)key_len, key);
+		snprintf(text, sizeof(text), "%.*s", (int)value_len, value);
+		for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+			is_own |= strcmp(own[i], name) == 0;
+		if (!is_own)
+			err = add_attribute(resource, name, text);
+	}
+	return err;
+}
+
+/* Adds the name of a place's service: its label, else the container's name in its pod, else the
+ * application's name. */
+static int put_service(const struct otlp *x, const struct store_thread *thread,
+		       Otlp__Resource *resource)
+{
+	struct buf name = {0};
+	int err;
+
+	if (!labels_put(x->t, thread, "service.name", &name) &&
+	    !labels_put(x->t, thread, "k8s.container.name", &name))
+		text_put_raw(&name, x->service);
+	buf_put_u8(&name, '\0');
+	err = name.failed ? -ENOMEM
+			  : add_attribute(resource, "service.name", (const char *)name.data);
+	buf_free(&name);
+	return err;
+}
+
 static int put_resource(const struct otlp *x, uint32_t place, Otlp__ResourceProfiles *of)
 {
+	const struct store_thread *thread = thread_of(x, place);
 	Otlp__Resource *resource = NEW(Otlp__Resource, OTLP__RESOURCE__INIT);
 	int err = resource ? 0 : -ENOMEM;
 
 	of->resource = resource;
 	if (err == 0)
-		err = add_attribute(resource, "service.name", x->service);
+		err = put_service(x, thread, resource);
 	if (err == 0)
 		err = add_attribute(resource, "host.name", x->t->recording.host);
 	if (err == 0)
 		err = add_attribute(resource, "os.type", "linux");
 	if (err == 0)
 		err = add_attribute(resource, "os.version", x->t->recording.kernel);
+	if (err == 0)
+		err = put_labels(thread, resource);
 	if (err == 0)
 		err = put_place(x, place, resource);
 	return err < 0 ? err : put_off(x, resource);

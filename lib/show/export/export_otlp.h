@@ -6,7 +6,8 @@
  * A profile of OTLP has one kind of value, so a recording becomes several profiles, one for each
  * value that a pprof file would have (pprof_parts.h). Each is a request of its own: a receiver may
  * take some profiles of a request, fail at another one, and report that the request has failed.
- * Within a request, each container or systemd unit is a resource with a profile of its own: these
+ * Within a request, each container or systemd unit, and each set of labels in one (model/labels.h),
+ * is a resource with a profile of its own: these
  * are of one value and time, so a receiver takes or refuses them alike. A sample is the sum over a
  * path in the threads of one name, its attribute. Receivers make a series of each combination of
  * attributes, so there are no ids of processes and threads. There are no links to spans either: a

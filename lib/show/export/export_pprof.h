@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes a profile as several pprof files, for servers that limit the size of a file. Samples have
- * only the labels comm and cgroup, because such servers make a time series for each combination of
- * labels.
+ * only the labels comm, cgroup, service, namespace, pod and container, because such servers make a
+ * time series for each combination of labels.
  */
 #ifndef EXPORT_EXPORT_PPROF_H
 #define EXPORT_EXPORT_PPROF_H

@@ -44,7 +44,7 @@ struct pprof_parts {
 	/* number of the value of the metric that the user chose; for samples, that of the number of
 	 * samples */
 	uint32_t chosen;
-	bool is_bare; /* samples have only the labels comm and cgroup */
+	bool is_bare; /* samples have the labels of export_pprof.h only */
 	/* These are owned; they are NULL if `entries` is borrowed. */
 	struct profile_entry *own_entries;
 	size_t room;
@@ -61,7 +61,7 @@ void pprof_parts_free(struct pprof_parts *parts);
 size_t pprof_parts_count(const struct pprof_parts *parts, uint32_t part);
 
 /* Makes the parts for `n` entries of one part, from the part's number `from` on. Its samples have
- * the labels comm and cgroup alone (is_bare), and its period is that of the part: that of the
+ * labels that are few (is_bare), and its period is that of the part: that of the
  * samples, or 1 of the metric's unit, since values are what records stand for. The slice borrows
  * from `parts` and must not be freed. */
 void pprof_parts_slice(const struct pprof_parts *parts, uint32_t part, size_t from, size_t n,

@@ -23,6 +23,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "model/frame_kind.h"
+#include "model/labels.h"
 #include "report/report_header.h"
 #include "stack/end_reason.h"
 #include "stackd_abi.h"
@@ -302,6 +303,7 @@ static void pprof_label(struct pprof_tables *p, const char *key, const char *tex
 static void label_thread(struct pprof_tables *p, uint32_t number)
 {
 	const struct store_thread *thread = &p->t->threads[number];
+	static const char *const own[] = {"service", "namespace", "pod", "container"};
 	struct buf *b = &p->threads[number];
 
 	if (b->len) /* it has its labels already */
@@ -313,6 +315,18 @@ static void label_thread(struct pprof_tables *p, uint32_t number)
 	pprof_label(p, "comm", thread->comm && *thread->comm ? thread->comm : "[unnamed]", 0, b);
 	if (thread->cgroup)
 		pprof_label(p, "cgroup", thread->cgroup, 0, b);
+	for (size_t i = 0; p->parts->is_bare && i < sizeof(own) / sizeof(*own); i++) {
+		struct buf value = {0};
+
+		if (labels_put(p->t, thread, own[i], &value)) {
+			buf_put_u8(&value, '\0');
+			if (value.failed)
+				p->err = -ENOMEM;
+			else
+				pprof_label(p, own[i], (const char *)value.data, 0, b);
+		}
+		buf_free(&value);
+	}
 }
 
 static int make_labels(struct pprof_tables *p)
