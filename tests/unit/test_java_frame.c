@@ -76,6 +76,26 @@ static void caller_waits(void **state)
 	assert_false(waits(&s, CALLEE + 1));
 }
 
+/* From version 22 on, places in the stack are distances from the frame pointer. */
+static void places_are_distances(void **state)
+{
+	struct stack s;
+	uint64_t sp = 0, last = 0;
+
+	(void)state;
+	fill(&s);
+	s.words[CALLEE - 7] = LAST - 1 - CALLEE;
+	s.words[CALLER - 2] = (uint64_t)(LAST - CALLER);
+	assert_true(java_frame_sender(&s.memory, at(CALLEE), &sp));
+	assert_int_equal(sp, at(LAST));
+	assert_true(java_frame_waits(&s.memory, at(CALLER), at(CALLEE + 1), &last));
+	assert_int_equal(last, at(LAST));
+	assert_true(java_frame_is(&s.memory, at(CALLEE)));
+	s.words[CALLEE - 7] = (uint64_t)-1; /* below the frame pointer */
+	assert_false(java_frame_sender(&s.memory, at(CALLEE), &sp));
+	assert_false(java_frame_is(&s.memory, at(CALLEE)));
+}
+
 static void callee_is_called(void **state)
 {
 	struct stack s;
@@ -142,9 +162,8 @@ static void starts_of_methods(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(caller_waits),
-		cmocka_unit_test(callee_is_called),
-		cmocka_unit_test(sender),
+		cmocka_unit_test(places_are_distances), cmocka_unit_test(caller_waits),
+		cmocka_unit_test(callee_is_called),	cmocka_unit_test(sender),
 		cmocka_unit_test(starts_of_methods),
 	};
 

@@ -15,9 +15,26 @@
  * the alignment. */
 #define MOST_ARGUMENTS (256 * 8)
 
+/* Words from here down to its negative are distances from the frame pointer, in words. */
+#define FARTHEST (INT64_C(1) << 24)
+
 static bool read_word(const struct walk_memory *m, uint64_t fp, uint64_t below, uint64_t *ret_word)
 {
 	return !(fp & 7) && walk_memory_read8(m, fp - below, ret_word);
+}
+
+/* Reads a word with a place in the stack; 0: there is none. */
+static bool read_place(const struct walk_memory *m, uint64_t fp, uint64_t below,
+		       uint64_t *ret_address)
+{
+	int64_t distance;
+
+	if (!read_word(m, fp, below, ret_address))
+		return false;
+	distance = (int64_t)*ret_address;
+	if (distance && distance >= -FARTHEST && distance <= FARTHEST)
+		*ret_address = fp + (uint64_t)distance * 8;
+	return true;
 }
 
 bool java_frame_waits(const struct walk_memory *m, uint64_t fp, uint64_t slot,
@@ -25,7 +42,7 @@ bool java_frame_waits(const struct walk_memory *m, uint64_t fp, uint64_t slot,
 {
 	uint64_t sender_sp, last_sp;
 
-	if (!read_word(m, fp, SENDER_SP, &sender_sp) || !read_word(m, fp, LAST_SP, &last_sp) ||
+	if (!read_word(m, fp, SENDER_SP, &sender_sp) || !read_place(m, fp, LAST_SP, &last_sp) ||
 	    sender_sp & 7 || last_sp & 7)
 		return false;
 	*ret_last_sp = last_sp;
@@ -37,16 +54,27 @@ bool java_frame_is_called(const struct walk_memory *m, uint64_t fp, uint64_t sen
 {
 	uint64_t own, last_sp;
 
-	return read_word(m, fp, SENDER_SP, &own) && read_word(m, fp, LAST_SP, &last_sp) &&
+	return read_word(m, fp, SENDER_SP, &own) && read_place(m, fp, LAST_SP, &last_sp) &&
 	       own == sender_sp && (last_sp != 0) == waits;
+}
+
+bool java_frame_is(const struct walk_memory *m, uint64_t fp)
+{
+	uint64_t sender_sp, last_sp, locals;
+
+	return read_word(m, fp, SENDER_SP, &sender_sp) && read_place(m, fp, LAST_SP, &last_sp) &&
+	       read_place(m, fp, LOCALS, &locals) && !((sender_sp | last_sp | locals) & 7) &&
+	       sender_sp >= fp + ABOVE && sender_sp - m->start <= m->len &&
+	       (!last_sp || last_sp <= fp - FIXED) && locals >= fp + 8 &&
+	       locals - m->start <= m->len;
 }
 
 bool java_frame_sender(const struct walk_memory *m, uint64_t fp, uint64_t *ret_sender_sp)
 {
 	uint64_t sender_sp, last_sp, locals;
 
-	if (!read_word(m, fp, SENDER_SP, &sender_sp) || !read_word(m, fp, LAST_SP, &last_sp) ||
-	    !read_word(m, fp, LOCALS, &locals))
+	if (!read_word(m, fp, SENDER_SP, &sender_sp) || !read_place(m, fp, LAST_SP, &last_sp) ||
+	    !read_place(m, fp, LOCALS, &locals))
 		return false;
 	*ret_sender_sp = sender_sp;
 	return !((sender_sp | last_sp | locals) & 7) && sender_sp >= fp + ABOVE &&
@@ -58,9 +86,9 @@ bool java_frame_runs(const struct walk_memory *m, uint64_t fp, uint64_t sp)
 {
 	uint64_t sender_sp, last_sp, locals, bottom;
 
-	return read_word(m, fp, SENDER_SP, &sender_sp) && read_word(m, fp, LAST_SP, &last_sp) &&
-	       read_word(m, fp, LOCALS, &locals) && read_word(m, fp, FIXED, &bottom) && !last_sp &&
-	       !((sender_sp | locals | bottom) & 7) && sender_sp >= fp + ABOVE &&
+	return read_word(m, fp, SENDER_SP, &sender_sp) && read_place(m, fp, LAST_SP, &last_sp) &&
+	       read_place(m, fp, LOCALS, &locals) && read_place(m, fp, FIXED, &bottom) &&
+	       !last_sp && !((sender_sp | locals | bottom) & 7) && sender_sp >= fp + ABOVE &&
 	       sender_sp - m->start < m->len && locals >= fp + 8 && locals - m->start < m->len &&
 	       bottom <= fp - FIXED && bottom >= sp;
 }

@@ -13,6 +13,8 @@
  *   fp - 56  address of the first local variable, which is between these and the caller's frame
  *   fp - 72  address of the bottom of the method's operand stack: of this word, but for monitors
  *
+ * From 21 on the locals, and from 22 on all words but sender_sp, are distances from fp, in words.
+ *
  * So the caller's last_sp is right above the return address and the called method's arguments, and
  * equals the sender_sp of an interpreted callee.
  *
@@ -38,6 +40,9 @@ bool java_frame_waits(const struct walk_memory *memory, uint64_t fp, uint64_t sl
  * `sender_sp` has called. `waits`: it has itself called a method. */
 bool java_frame_is_called(const struct walk_memory *memory, uint64_t fp, uint64_t sender_sp,
 			  bool waits);
+
+/* Returns whether the frame at `fp` can be an interpreter's frame, whoever has called it. */
+bool java_frame_is(const struct walk_memory *memory, uint64_t fp);
 
 /* Returns whether the frame at `fp` is an interpreter's frame, by all known properties. Then gives
  * its sender_sp, the caller's stack pointer: if the caller is compiled, arguments were moved to the
