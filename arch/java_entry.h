@@ -37,6 +37,9 @@
 #define JAVA_ENTRY_RETURN_REG 0
 #define JAVA_ENTRY_SENDER_REG 13
 
+/* While a method runs, this register has the address of its bytecode instruction. */
+#define JAVA_ENTRY_BYTECODE_REG 13
+
 enum java_entry {
 	JAVA_ENTRY_NONE,	/* other code */
 	JAVA_ENTRY_ON_TOP,	/* the return address is on top of the stack, */

@@ -157,6 +157,113 @@ struct runtime_interpreter {
 	size_t n_evals;
 };
 
+/* --- managed code ---------------------------------------------------------------------------- */
+
+#define RUNTIME_NAME_ROOM 512 /* bytes of a name, which ends in "..." if it was cut */
+
+/* The memory of a process, as it is now. read() returns false if not all of the `len` bytes, at
+ * most 4096, can be read without waiting. */
+struct runtime_memory {
+	bool (*read)(void *arg, uint64_t address, void *buf, size_t len);
+	void *arg;
+};
+
+enum runtime_code_kind {
+	RUNTIME_CODE_COMPILED,	  /* of a managed function, with those that were inlined */
+	RUNTIME_CODE_INTERPRETER, /* runs managed functions that are not compiled */
+	RUNTIME_CODE_STUB	  /* any other code of the runtime */
+};
+
+/* A piece of code that the runtime has made. */
+struct runtime_code_piece {
+	uint64_t start, end; /* addresses */
+	uint64_t identity;   /* differs from that of all other pieces that were ever at `start` */
+	enum runtime_code_kind kind;
+	bool is_permanent;    /* it is made once, before any managed function runs, and stays */
+	uint64_t function;    /* COMPILED: its address in the runtime */
+	uint32_t frame_bytes; /* COMPILED: from a frame's stack pointer to its caller's, where the
+			       * frame has called; 0: not known */
+	uint64_t replaced[2]; /* COMPILED: return addresses with which the runtime replaces those
+			       * into this piece whose frames are to be left; 0: none */
+	uint32_t replaced_at; /* and the distance of the original one from the frame's stack
+			       * pointer */
+	char name[64];	      /* STUB: as the runtime calls it */
+};
+
+#define RUNTIME_NO_INSTRUCTION (-1)
+
+/* A managed frame: a function, by its address in the runtime, and an index of its bytecode. */
+struct runtime_managed_frame {
+	uint64_t function;
+	int32_t instruction;
+};
+
+struct runtime_line {
+	uint16_t instruction, line;
+};
+
+/* A managed function. All texts are those of the source, and have nothing that differs from run to
+ * run. */
+struct runtime_function {
+	uint64_t identity; /* differs from that of a later function at the same address */
+	uint64_t code;	   /* address of its bytecode */
+	uint32_t code_size;
+	uint32_t first_line; /* 0: not known */
+	struct runtime_line *lines;
+	size_t n_lines;
+	char name[RUNTIME_NAME_ROOM], file[RUNTIME_NAME_ROOM];
+};
+
+/* A runtime that says in its process's memory which managed functions its code belongs to. All
+ * functions take bounded time whatever that memory holds, and trust nothing in it. */
+struct runtime_machine {
+	/* Returns whether a file has the runtime. */
+	bool (*is_file)(const struct elf_file *file);
+
+	/* Begins to read the runtime of a process, if `file`, whose vaddr 0 is at the address
+	 * `bias`, has one. The memory is borrowed. Returns 0; -ENOENT: the file has none; -EAGAIN:
+	 * it has not started yet; -EINVAL: its version or build is not read; -ENOMEM. */
+	int (*open)(const struct elf_file *file, uint64_t bias, const struct runtime_memory *memory,
+		    void **ret_machine);
+	void (*close)(void *machine);
+
+	/* Gives the addresses between which all its code is. */
+	void (*range)(const void *machine, uint64_t *ret_low, uint64_t *ret_high);
+
+	/* Finds the piece of code with an address. Returns false if there is none. */
+	bool (*piece)(void *machine, uint64_t address, struct runtime_code_piece *ret_piece);
+
+	/* Returns whether a piece is still there. */
+	bool (*is_still)(void *machine, const struct runtime_code_piece *piece);
+
+	/* Finds the managed frames at an address in a COMPILED piece, innermost first. At an
+	 * address for which the runtime has no frames, since no call returns there, there is one:
+	 * the function that was compiled, without an instruction. Returns how many of `max` there
+	 * are; 0: they are not known. */
+	size_t (*frames)(void *machine, const struct runtime_code_piece *piece, uint64_t address,
+			 struct runtime_managed_frame *ret_frames, size_t max);
+
+	/* Gives the function that an interpreter's frame runs, by the words of that frame, and the
+	 * address of the instruction at which it has called; 0: the function is native. `regs`: the
+	 * registers, if the frame is the one that was interrupted; NULL: it has called. Such a
+	 * frame gives the address that is in a register. Returns false if the words are not those
+	 * of a frame. */
+	bool (*interpreted)(const struct walk_memory *memory, uint64_t fp,
+			    const struct stackd_regs *regs, uint64_t *ret_function,
+			    uint64_t *ret_instruction);
+
+	/* Gives the stack pointer that the caller of an interpreter's frame had. Returns false if
+	 * the words at `fp` are not those of a frame. */
+	bool (*sender)(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sp);
+
+	/* Reads a function. ret_function->lines is the caller's to free. Returns 0; -ENOENT: there
+	 * is no such function; -ENOMEM. */
+	int (*function)(void *machine, uint64_t address, struct runtime_function *ret_function);
+
+	/* Returns the identity of the function at an address; 0: there is none. */
+	uint64_t (*identity)(void *machine, uint64_t address);
+};
+
 /* --- the list -------------------------------------------------------------------------------- */
 
 struct runtime {
@@ -170,6 +277,8 @@ struct runtime {
 	const struct runtime_files *files;	   /* NULL: its files have no tables */
 	const struct runtime_processes *processes; /* NULL: the kernel half needs no facts */
 	const struct runtime_frames *frames;	   /* NULL: rules describe all its frames */
+	const struct runtime_machine *machine; /* NULL: its code has no managed functions that can
+						* be read */
 
 	/* Finds the interpreter in a file. Returns false if there is none. If its frames are not
 	 * read, its form is STACKD_INTERPRETER_NONE, and it has no evals. NULL: the runtime has no

@@ -5,11 +5,12 @@
  * and, while a frame is being set up, by the code that does it (arch/java_entry.h). So only user
  * space finds the callers of the interpreter's frames, with a sample's copy of the stack and of the
  * code. It also finds those of code without a frame that jumps to a method (arch/java_dispatch.h).
- * Names come from the map of JIT code that the machine writes, as for other compilers.
+ * Names and lines of methods are read from the memory of the running machine (vm.h).
  */
 #include "arch/java_dispatch.h"
 #include "arch/java_entry.h"
 #include "runtime/hotspot/java_frame.h"
+#include "runtime/hotspot/vm.h"
 #include "runtime/runtime.h"
 
 _Static_assert(JAVA_ENTRY_BEFORE <= RUNTIME_ENTRY_BEFORE && JAVA_ENTRY_AFTER <= RUNTIME_ENTRY_AFTER,
@@ -67,9 +68,24 @@ static const struct runtime_frames frames = {
 	.starts = java_frame_starts,
 };
 
+static const struct runtime_machine machine = {
+	.is_file = vm_is_file,
+	.open = vm_open,
+	.close = vm_close,
+	.range = vm_range,
+	.piece = vm_piece,
+	.is_still = vm_is_still,
+	.frames = vm_frames,
+	.interpreted = vm_interpreted,
+	.sender = vm_sender,
+	.function = vm_function,
+	.identity = vm_identity,
+};
+
 extern const struct runtime runtime_hotspot;
 const struct runtime runtime_hotspot = {
 	.number = STACKD_RUNTIME_HOTSPOT,
 	.name = "Java",
 	.frames = &frames,
+	.machine = &machine,
 };

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads a running HotSpot: what its code is.
+ *
+ *   address ─► heap ─► segment map, backwards to the start ─► CodeBlob ─► nmethod ─► Method
+ * vm_code.c return address ─► PcDesc ─► scopes: the methods inlined there, with their bytecode
+ * index    vm_scopes.c Method ─► ConstMethod ─► constants, symbols, lines vm_method.c
+ *
+ * All of it lies in memory that the process can write. Each step reads a fixed number of bytes,
+ * each loop has a limit and goes in one direction, and what two places tell must agree.
+ */
+#ifndef HOTSPOT_VM_H
+#define HOTSPOT_VM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/hotspot/vm_layout.h"
+#include "runtime/runtime.h"
+
+#define VM_HEAPS_MOST 8
+
+struct vm_heap {
+	uint64_t low, segments; /* addresses of the first block, and of the segment map */
+	uint32_t log2;		/* of the size of a segment */
+};
+
+struct vm {
+	struct vm_layout is;
+	struct runtime_memory memory;
+	uint64_t low, high; /* of all code */
+	struct vm_heap heaps[VM_HEAPS_MOST];
+	size_t n_heaps;
+};
+
+/* Return the number or pointer in a field of the object at `base`; false: it cannot be read, or
+ * this version has no such field. */
+bool vm_read(const struct vm *vm, uint64_t address, void *buf, size_t len);
+bool vm_u64(const struct vm *vm, uint64_t base, enum vm_field field, uint64_t *ret_value);
+bool vm_u32(const struct vm *vm, uint64_t base, enum vm_field field, uint32_t *ret_value);
+bool vm_u16(const struct vm *vm, uint64_t base, enum vm_field field, uint16_t *ret_value);
+
+/* Reads a number of 1 to 5 bytes (HotSpot's UNSIGNED5) at bytes[*at]. Versions from 20 on do not
+ * use the byte 0. Returns false if the `len` bytes end before. */
+bool vm_unsigned5(const struct vm *vm, const uint8_t *bytes, size_t len, size_t *at,
+		  uint32_t *ret_value);
+
+/* Members of struct runtime_machine; see runtime.h. */
+bool vm_is_file(const struct elf_file *file);
+int vm_open(const struct elf_file *file, uint64_t bias, const struct runtime_memory *memory,
+	    void **ret_vm);
+void vm_close(void *vm);
+void vm_range(const void *vm, uint64_t *ret_low, uint64_t *ret_high);
+bool vm_piece(void *vm, uint64_t address, struct runtime_code_piece *ret_piece);
+bool vm_is_still(void *vm, const struct runtime_code_piece *piece);
+size_t vm_frames(void *vm, const struct runtime_code_piece *piece, uint64_t address,
+		 struct runtime_managed_frame *ret_frames, size_t max);
+bool vm_interpreted(const struct walk_memory *memory, uint64_t fp, const struct stackd_regs *regs,
+		    uint64_t *ret_function, uint64_t *ret_instruction);
+bool vm_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sp);
+int vm_function(void *vm, uint64_t address, struct runtime_function *ret_function);
+uint64_t vm_identity(void *vm, uint64_t address);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds pieces of code in HotSpot's code cache; see vm.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "elf/elf_export.h"
+#include "runtime/hotspot/vm.h"
+
+#define MOST_STEPS 2048	     /* of the segment map, each of up to 254 segments */
+#define MOST_FRAME (1 << 20) /* words */
+#define MOST_CODE  (UINT64_C(4) << 30)
+
+bool vm_read(const struct vm *vm, uint64_t address, void *buf, size_t len)
+{
+	return vm->memory.read(vm->memory.arg, address, buf, len);
+}
+
+static bool read_field(const struct vm *vm, uint64_t base, enum vm_field field, void *buf,
+		       size_t len)
+{
+	return vm->is.at[field] != VM_ABSENT && vm_read(vm, base + vm->is.at[field], buf, len);
+}
+
+bool vm_u64(const struct vm *vm, uint64_t base, enum vm_field field, uint64_t *ret_value)
+{
+	return read_field(vm, base, field, ret_value, sizeof(*ret_value));
+}
+
+bool vm_u32(const struct vm *vm, uint64_t base, enum vm_field field, uint32_t *ret_value)
+{
+	return read_field(vm, base, field, ret_value, sizeof(*ret_value));
+}
+
+bool vm_u16(const struct vm *vm, uint64_t base, enum vm_field field, uint16_t *ret_value)
+{
+	return read_field(vm, base, field, ret_value, sizeof(*ret_value));
+}
+
+/* --- the machine ------------------------------------------------------------------------------ */
+
+static bool read_heap(const struct vm *vm, uint64_t heap, struct vm_heap *ret_heap)
+{
+	return vm_u64(vm, heap + vm->is.at[VM_HEAP_MEMORY], VM_SPACE_LOW, &ret_heap->low) &&
+	       vm_u64(vm, heap + vm->is.at[VM_HEAP_SEGMAP], VM_SPACE_LOW, &ret_heap->segments) &&
+	       vm_u32(vm, heap, VM_HEAP_LOG2, &ret_heap->log2) && ret_heap->log2 < 32 &&
+	       ret_heap->low >= vm->low && ret_heap->low < vm->high;
+}
+
+/* Reads where the heaps are, which HotSpot does not move. 0; -EAGAIN: they are not there yet;
+ * -EINVAL. */
+static int read_heaps(struct vm *vm)
+{
+	uint64_t array, data, heap;
+	uint32_t count;
+
+	if (!vm_u64(vm, 0, VM_LOW, &vm->low) || !vm_u64(vm, 0, VM_HIGH, &vm->high) ||
+	    !vm_u64(vm, 0, VM_HEAPS, &array) || !array || !vm->low ||
+	    !vm_u32(vm, array, VM_ARRAY_LEN, &count) || !vm_u64(vm, array, VM_ARRAY_DATA, &data) ||
+	    !count)
+		return -EAGAIN;
+	if (vm->high <= vm->low || vm->high - vm->low > MOST_CODE || count > VM_HEAPS_MOST)
+		return -EINVAL;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!vm_read(vm, data + i * sizeof(heap), &heap, sizeof(heap)) ||
+		    !read_heap(vm, heap, &vm->heaps[vm->n_heaps]))
+			return -EAGAIN;
+		vm->n_heaps++;
+	}
+	return 0;
+}
+
+bool vm_is_file(const struct elf_file *file)
+{
+	uint64_t vaddr;
+
+	return elf_export_find(file, "gHotSpotVMStructs", &vaddr) == 0;
+}
+
+int vm_open(const struct elf_file *file, uint64_t bias, const struct runtime_memory *memory,
+	    void **ret_vm)
+{
+	struct vm *vm = calloc(1, sizeof(*vm));
+	int err;
+
+	if (!vm)
+		return -ENOMEM;
+	vm->memory = *memory;
+	err = vm_layout_read(file, bias, memory, &vm->is);
+	if (!err)
+		err = read_heaps(vm);
+	if (err)
+		free(vm);
+	else
+		*ret_vm = vm;
+	return err;
+}
+
+void vm_close(void *vm)
+{
+	free(vm);
+}
+
+void vm_range(const void *machine, uint64_t *ret_low, uint64_t *ret_high)
+{
+	const struct vm *vm = machine;
+
+	*ret_low = vm->low;
+	*ret_high = vm->high;
+}
+
+/* --- pieces ----------------------------------------------------------------------------------- */
+
+/* Returns the heap with an address: the last one that begins before it. */
+static const struct vm_heap *heap_of(const struct vm *vm, uint64_t address)
+{
+	const struct vm_heap *found = NULL;
+
+	for (size_t i = 0; i < vm->n_heaps; i++) {
+		if (vm->heaps[i].low <= address && (!found || vm->heaps[i].low > found->low))
+			found = &vm->heaps[i];
+	}
+	return address < vm->high ? found : NULL;
+}
+
+/* Finds the start of the block with an address: each segment's byte says how many segments to go
+ * back, 0 at the start; 255 in unused blocks. */
+static bool find_block(const struct vm *vm, uint64_t address, uint64_t *ret_blob)
+{
+	const struct vm_heap *heap = heap_of(vm, address);
+	uint64_t segment;
+	uint8_t back = 1, is_used;
+
+	if (!heap)
+		return false;
+	segment = (address - heap->low) >> heap->log2;
+	for (unsigned i = 0; i < MOST_STEPS && back; i++) {
+		if (!vm_read(vm, heap->segments + segment, &back, 1) || back == 0xff ||
+		    back > segment)
+			return false;
+		segment -= back;
+	}
+	*ret_blob = heap->low + (segment << heap->log2);
+	if (back || !vm_read(vm, *ret_blob + vm->is.at[VM_BLOCK_USED], &is_used, 1) || !is_used)
+		return false;
+	*ret_blob += vm->is.heap_block;
+	return true;
+}
+
+static bool read_name(const struct vm *vm, uint64_t blob, uint64_t *ret_pointer, char *name,
+		      size_t room)
+{
+	size_t n = 0;
+
+	if (!vm_u64(vm, blob, VM_BLOB_NAME, ret_pointer))
+		return false;
+	while (n + 1 < room && vm_read(vm, *ret_pointer + n, name + n, 1) && name[n])
+		n++;
+	name[n] = '\0';
+	return n > 0;
+}
+
+/* Finds with what HotSpot replaces return addresses into a method that it has invalidated. */
+static void find_replaced(const struct vm *vm, struct runtime_code_piece *piece)
+{
+	static const enum vm_field begins[] = {VM_DEOPT_BEGIN, VM_DEOPT_MH_BEGIN};
+	static const enum vm_field offsets[] = {VM_DEOPT_OFFSET, VM_DEOPT_MH_OFFSET};
+	uint32_t offset;
+
+	for (int i = 0; i < 2; i++) {
+		if (!vm_u64(vm, piece->start, begins[i], &piece->replaced[i]) &&
+		    vm_u32(vm, piece->start, offsets[i], &offset) && offset != UINT32_MAX)
+			piece->replaced[i] = piece->start + offset;
+	}
+	if (!vm_u32(vm, piece->start, VM_ORIG_PC, &piece->replaced_at))
+		piece->replaced[0] = piece->replaced[1] = 0;
+}
+
+/* Computes the identity of a compiled method from its compile id, of which there are no two. */
+static bool identify(const struct vm *vm, uint64_t blob, uint64_t *ret_method,
+		     uint64_t *ret_identity)
+{
+	uint32_t id;
+
+	if (!vm_u64(vm, blob, VM_METHOD, ret_method) || !vm_u32(vm, blob, VM_COMPILE_ID, &id))
+		return false;
+	*ret_identity = hash_mix64(*ret_method ^ hash_mix64(id + 1));
+	return *ret_method;
+}
+
+bool vm_piece(void *machine, uint64_t address, struct runtime_code_piece *ret_piece)
+{
+	const struct vm *vm = machine;
+	struct runtime_code_piece piece = {.kind = RUNTIME_CODE_STUB};
+	uint64_t name;
+	uint32_t size;
+
+	if (!find_block(vm, address, &piece.start) ||
+	    !vm_u32(vm, piece.start, VM_BLOB_SIZE, &size) || address - piece.start >= size ||
+	    !read_name(vm, piece.start, &name, piece.name, sizeof(piece.name)))
+		return false;
+	piece.end = piece.start + size;
+	piece.identity = hash_mix64(name ^ hash_mix64(size));
+	if (strcmp(piece.name, "Interpreter") == 0)
+		piece.kind = RUNTIME_CODE_INTERPRETER;
+	piece.is_permanent = piece.kind == RUNTIME_CODE_INTERPRETER ||
+			     strncmp(piece.name, "StubRoutines", strlen("StubRoutines")) == 0;
+	if (strcmp(piece.name, "nmethod") == 0 || strcmp(piece.name, "native nmethod") == 0) {
+		piece.kind = RUNTIME_CODE_COMPILED;
+		if (!identify(vm, piece.start, &piece.function, &piece.identity))
+			return false;
+		find_replaced(vm, &piece);
+		if (vm_u32(vm, piece.start, VM_BLOB_FRAME_SIZE, &size) && size < MOST_FRAME)
+			piece.frame_bytes = size * 8;
+	}
+	*ret_piece = piece;
+	return true;
+}
+
+bool vm_is_still(void *machine, const struct runtime_code_piece *piece)
+{
+	const struct vm *vm = machine;
+	uint64_t is, name;
+	uint32_t size;
+
+	if (!vm_u64(vm, piece->start, VM_BLOB_NAME, &name) ||
+	    !vm_u32(vm, piece->start, VM_BLOB_SIZE, &size) || size != piece->end - piece->start)
+		return false;
+	if (piece->kind == RUNTIME_CODE_COMPILED)
+		return identify(vm, piece->start, &name, &is) && is == piece->identity;
+	return hash_mix64(name ^ hash_mix64(size)) == piece->identity;
+}
