@@ -463,6 +463,7 @@ static __always_inline void send_stack(struct scratch *s, enum walk_source sourc
 		read_below(record);
 	}
 	record->stack_bytes = stack;
+	s->code.sent = 0;
 	if (stack)
 		send_code(s, kernel * 8);
 	record->shared = 0;
@@ -472,8 +473,9 @@ static __always_inline void send_stack(struct scratch *s, enum walk_source sourc
 	sent = stack - record->shared;
 	if (sent > STACKD_MAX_STACK_BYTES || kernel > STACKD_MAX_KERNEL_FRAMES)
 		return;
+	/* The daemon reads the names of new code from its process, which may end soon. */
 	s->is_sent = !send(s, record, sizeof(*record) + kernel * 8 + sent,
-			   record->wanted || record->unknown.key.inode, source);
+			   record->wanted || record->unknown.key.inode || s->code.sent, source);
 	if (s->is_sent && record->number)
 		keep_previous(s, kernel * 8);
 }

@@ -139,6 +139,16 @@
 	X(tables.unread, "interpreters_unread", COUNT,                                             \
 	  "files with an interpreter whose functions are not read (Python): its version, "         \
 	  "or its build, is none of those in docs/PYTHON.md")                                      \
+	X(recorded.machines.found, "jit_runtimes", COUNT,                                          \
+	  "processes with a runtime (HotSpot) that names the functions of the code it has made")   \
+	X(recorded.machines.unread, "jit_runtimes_unread", COUNT,                                  \
+	  "processes with such a runtime that is not read, because of its version or build")       \
+	X(recorded.machines.frames, "jit_functions", COUNT,                                        \
+	  "frames of such functions in paths, also of those that were inlined or interpreted")     \
+	X(recorded.machines.unproven, "jit_unproven", COUNT,                                       \
+	  "frames in the code of such a runtime whose function is not proven")                     \
+	X(recorded.machines.corrected, "jit_walks_corrected", COUNT,                               \
+	  "times that a walk had missed frames of such code, by the sizes that the runtime knows") \
 	X(recorded.slow.copied, "slow_files_copied", COUNT,                                        \
 	  "files on FUSE and network mounts, and in containers' overlays, that were copied")       \
 	X(recorded.slow.failed, "slow_files_failed", COUNT,                                        \

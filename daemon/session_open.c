@@ -304,6 +304,7 @@ static struct recorder_options recorder_options(struct session *s)
 		.has_intervals = is_joined(s),
 		.has_heights = o->heights,
 		.is_judged = o->judge,
+		.reads_machines = o->managed,
 		.keeps_copies = regions_are_wanted(o),
 		.closes_files = !regions_are_wanted(o) && !o->lbr,
 		.labels = o->labels,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps tables of code objects, by the kernel half's numbers, and of locations; see managed.h. */
+/* Keeps tables of code objects, those of records by the kernel half's numbers, and of locations;
+ * see managed.h. */
 #include "daemon/recorder/managed.h"
 
 #include <errno.h>
@@ -170,10 +171,21 @@ static uint64_t hash_text(uint64_t hash, const struct stackd_managed_text *text)
 	return hash_bytes(hash, text->data, text->bytes);
 }
 
-static int fill(struct managed *m, const struct stackd_managed_record *record, struct code *code)
+/* Finds the object of a code object's file, and what its locations are hashed from. 0 or
+ * -ENOMEM. */
+static int identify(struct managed *m, struct code *code)
 {
 	int err;
 
+	code->hash = hash_mix64(object_hash_text(code->name) + code->code.first_line);
+	err = find_file(m, code->code.language, code->file, &code->object);
+	if (!err && strcmp(code->object->path, "[others]") == 0)
+		code->hash = hash_mix64(code->hash ^ object_hash_text(code->file));
+	return err;
+}
+
+static int fill(struct managed *m, const struct stackd_managed_record *record, struct code *code)
+{
 	code->code = record->code;
 	code->file = text_of(&record->code.file);
 	code->name = text_of(&record->code.name);
@@ -181,11 +193,7 @@ static int fill(struct managed *m, const struct stackd_managed_record *record, s
 	if (!code->file || !code->name || !code->lines)
 		return -ENOMEM;
 	memcpy(code->lines, record->lines, record->code.line_bytes);
-	code->hash = hash_mix64(object_hash_text(code->name) + record->code.first_line);
-	err = find_file(m, record->code.language, code->file, &code->object);
-	if (!err && strcmp(code->object->path, "[others]") == 0)
-		code->hash = hash_mix64(code->hash ^ object_hash_text(code->file));
-	return err;
+	return identify(m, code);
 }
 
 /* Hashes all of a record's content that a frame's place comes from. */
@@ -200,33 +208,67 @@ static uint64_t content_hash(const struct stackd_managed_record *record)
 	return hash_bytes(hash, record->lines, code->line_bytes);
 }
 
+/* Makes room for a code object, and adds it with a content's hash, if `err` is 0; else frees what
+ * it has. Gives its index. 0 or -ENOMEM. */
+static int add_code(struct managed *m, struct code *code, uint64_t hash, int err, size_t bytes,
+		    uint32_t *ret_index)
+{
+	if (!err)
+		err = VEC_RESERVE(&m->codes, 1);
+	if (err) {
+		free(code->file);
+		free(code->name);
+		free(code->lines);
+		return -ENOMEM;
+	}
+	*ret_index = (uint32_t)m->codes.count;
+	m->codes.items[m->codes.count++] = *code;
+	m->bytes += sizeof(*code) + bytes;
+	return int_map_set(&m->contents, hash, *ret_index);
+}
+
+static bool has_room(const struct managed *m)
+{
+	return m->codes.count < MAX_CODES && m->bytes < MAX_BYTES;
+}
+
 int managed_keep(struct managed *m, const struct stackd_managed_record *record)
 {
 	uint64_t hash = content_hash(record);
 	uint32_t known = int_map_find(&m->contents, hash);
-	struct code *code;
+	struct code code = {0};
 	int err;
 
 	if (m->n_numbers++ >= MAX_NUMBERS)
 		return 0;
 	if (known != INT_MAP_NONE)
 		return int_map_set(&m->numbers, record->code.number, known);
-	if (m->codes.count >= MAX_CODES || m->bytes >= MAX_BYTES)
+	if (!has_room(m))
 		return 0;
-	if (VEC_RESERVE(&m->codes, 1))
-		return -ENOMEM;
-	code = &m->codes.items[m->codes.count];
-	*code = (struct code){0};
-	if (fill(m, record, code)) {
-		free(code->file);
-		free(code->name);
-		free(code->lines);
-		return -ENOMEM;
-	}
-	known = (uint32_t)m->codes.count++;
-	m->bytes += sizeof(*code) + 2 * TEXT_ROOM + record->code.line_bytes;
-	err = int_map_set(&m->contents, hash, known);
+	err = fill(m, record, &code);
+	err = add_code(m, &code, hash, err, 2 * TEXT_ROOM + record->code.line_bytes, &known);
 	return err ? err : int_map_set(&m->numbers, record->code.number, known);
+}
+
+int managed_add(struct managed *m, const struct managed_function *f, uint32_t *ret_number)
+{
+	uint64_t hash = hash_mix64(object_hash_text(f->name) ^ f->language);
+	struct code code = {.code = {.language = f->language, .first_line = f->first_line}};
+	uint32_t known;
+	int err;
+
+	hash = hash_mix64(hash ^ hash_mix64(object_hash_text(f->file) + f->first_line));
+	known = int_map_find(&m->contents, hash);
+	*ret_number = known;
+	if (known != INT_MAP_NONE)
+		return 0;
+	*ret_number = MANAGED_NONE;
+	if (!has_room(m))
+		return 0;
+	code.file = strdup(f->file);
+	code.name = strdup(f->name);
+	err = code.file && code.name ? identify(m, &code) : -ENOMEM;
+	return add_code(m, &code, hash, err, strlen(f->file) + strlen(f->name), ret_number);
 }
 
 /* --- locations -------------------------------------------------------------------------------- */
@@ -238,13 +280,9 @@ static uint32_t line_of(const struct code *code, int64_t instruction)
 	return runtime && runtime->line ? runtime->line(&code->code, code->lines, instruction) : 0;
 }
 
-/* Sets *place for a frame whose code object is known. */
-static void place_in(const struct code *code, uint64_t frame, struct place *place)
+/* Sets *place for a line of a code object. */
+static void place_in(const struct code *code, uint32_t line, struct place *place)
 {
-	uint32_t instruction = frame & STACKD_MANAGED_MASK;
-	uint32_t line =
-		line_of(code, instruction == STACKD_MANAGED_MASK ? -1 : (int64_t)instruction);
-
 	place->name = (struct managed_name){code->name, code->file, line, code->code.first_line};
 	place->location = (struct location){
 		.file_id = code->object->file_id,
@@ -267,10 +305,26 @@ static int place_of_none(struct managed *m, const char *name, struct place *plac
 	return 0;
 }
 
+/* Adds a place, unless it is known. 0 or -ENOMEM. */
+static int keep_place(struct managed *m, const struct place *place, uint32_t *ret_index)
+{
+	const struct location *l = &place->location;
+
+	*ret_index = int_map_find_wide(&m->locations, l->offset, l->object);
+	if (*ret_index != INT_MAP_NONE)
+		return 0;
+	if (VEC_RESERVE(&m->places, 1))
+		return -ENOMEM;
+	*ret_index = (uint32_t)m->places.count;
+	m->places.items[m->places.count++] = *place;
+	return int_map_enter_wide(&m->locations, l->offset, l->object, *ret_index, ret_index);
+}
+
 static int add_place(struct managed *m, uint64_t frame, uint32_t *ret_index)
 {
 	uint32_t number = (uint32_t)(frame >> STACKD_MANAGED_SHIFT);
 	uint32_t index = int_map_find(&m->numbers, number);
+	uint32_t instruction = frame & STACKD_MANAGED_MASK;
 	struct place place = {0};
 	int err = 0;
 
@@ -279,19 +333,27 @@ static int add_place(struct managed *m, uint64_t frame, uint32_t *ret_index)
 	else if (index == INT_MAP_NONE)
 		err = place_of_none(m, LOST, &place);
 	else
-		place_in(&m->codes.items[index], frame, &place);
-	if (err)
-		return err;
-	*ret_index = int_map_find_wide(&m->locations, place.location.offset, place.location.object);
-	if (*ret_index != INT_MAP_NONE)
-		return int_map_set(&m->frames, frame, *ret_index);
-	if (VEC_RESERVE(&m->places, 1))
-		return -ENOMEM;
-	*ret_index = (uint32_t)m->places.count;
-	m->places.items[m->places.count++] = place;
-	err = int_map_enter_wide(&m->locations, place.location.offset, place.location.object,
-				 *ret_index, ret_index);
+		place_in(&m->codes.items[index],
+			 line_of(&m->codes.items[index],
+				 instruction == STACKD_MANAGED_MASK ? -1 : (int64_t)instruction),
+			 &place);
+	if (!err)
+		err = keep_place(m, &place, ret_index);
 	return err ? err : int_map_set(&m->frames, frame, *ret_index);
+}
+
+int managed_locate_line(struct managed *m, uint32_t function, uint32_t line,
+			struct location *ret_location)
+{
+	struct place place = {0};
+	uint32_t index;
+	int err;
+
+	place_in(&m->codes.items[function], line, &place);
+	err = keep_place(m, &place, &index);
+	if (!err)
+		*ret_location = m->places.items[index].location;
+	return err;
 }
 
 int managed_locate(struct managed *m, uint64_t frame, struct location *ret_location)

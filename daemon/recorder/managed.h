@@ -30,6 +30,23 @@ int managed_keep(struct managed *managed, const struct stackd_managed_record *re
  * or -ENOMEM. */
 int managed_locate(struct managed *managed, uint64_t frame, struct location *ret_location);
 
+/* A function of managed code that user space has read. */
+struct managed_function {
+	uint32_t language; /* enum stackd_runtime */
+	const char *name, *file;
+	uint32_t first_line; /* 0: not known */
+};
+
+#define MANAGED_NONE UINT32_MAX
+
+/* Keeps a function, and gives its number; MANAGED_NONE: there is no room for more. 0 or -ENOMEM. */
+int managed_add(struct managed *managed, const struct managed_function *function,
+		uint32_t *ret_number);
+
+/* Gives the location of a line (0: not known) of a function of managed_add(). 0 or -ENOMEM. */
+int managed_locate_line(struct managed *managed, uint32_t function, uint32_t line,
+			struct location *ret_location);
+
 /* The name of a location; its strings live as long as the struct managed. */
 struct managed_name {
 	const char *function;

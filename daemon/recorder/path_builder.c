@@ -354,6 +354,21 @@ static void end_at_changed(struct path_builder *b, const struct stackd_stack_rec
 	}
 }
 
+/* Corrects a walk that has missed frames in the code of a runtime. */
+static void correct_walk(struct path_builder *b, const struct stackd_stack_record *record,
+			 size_t *count, struct path_builder_end *end)
+{
+	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)record->pid};
+	const struct walk_input in = input_of(record, &process);
+
+	if (!*count || machines_correct(b->with.machines, record, &in, b->frames,
+					DWARF_WALK_MAX_FRAMES, count))
+		return;
+	b->frames[*count - 1].provenance = PROVENANCE_NONE;
+	end->reason = STACKD_END_RUNTIME_CODE;
+	end->origin = ORIGIN_WALKED;
+}
+
 static int frames_of_stack(struct path_builder *b, const struct stackd_stack_record *record,
 			   struct path *path, struct path_builder_end *ret_end)
 {
@@ -364,6 +379,8 @@ static int frames_of_stack(struct path_builder *b, const struct stackd_stack_rec
 
 	if (!err)
 		end_at_changed(b, record, &count, ret_end);
+	if (!err && b->with.machines)
+		correct_walk(b, record, &count, ret_end);
 	if (!err && b->with.tables && (record->wanted || record->unknown.key.inode))
 		err = path_tables_want(b->with.tables, b->frames, count);
 	for (size_t i = 0; i < count && !err; i++) {
@@ -418,6 +435,8 @@ static int take_stack(struct path_builder *b, const struct stackd_stack_record *
 	}
 	judge_stack(b, record, path);
 	err = learn_tag(b, header, path, ret_end->reason);
+	if (!err && b->with.machines)
+		err = machines_name(b->with.machines, record, b->frames, path);
 	if (!err)
 		err = add_height(b, path, &ret_end->origin);
 	return err ? err : add_kernel(b, header, path);

@@ -23,6 +23,7 @@
 #include "daemon/recorder/locator.h"
 #include "daemon/recorder/jit_tracker.h"
 #include "daemon/recorder/caller_check.h"
+#include "daemon/recorder/machines.h"
 #include "daemon/recorder/managed.h"
 #include "daemon/recorder/thread_paths.h"
 #include "daemon/tables/tables.h"
@@ -44,6 +45,7 @@ struct path_builder_options { /* all borrowed */
 	struct thread_paths *paths;
 	struct jit_tracker *jit;
 	struct managed *managed;
+	struct machines *machines;   /* NULL: frames of JIT code have no managed functions */
 	struct walks *walks;	     /* walk copied stacks */
 	struct tables *tables;	     /* finds files by the slice numbers of WALKED frames; NULL:
 				      * there are none */

@@ -285,6 +285,8 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.judged_made_nearest = made.nearest,
 		.judged_made_unproven = made.unproven,
 		.sideband_lost = r->taken.sideband_lost,
+		.machines = r->paths.machines ? machines_counts(r->paths.machines)
+					      : (struct machines_counts){0},
 		.managed_unread = r->taken.managed_unread,
 		.slow = recorder_files_slow(&r->files),
 		.mappings_over_share = r->tasks.mappings.left_out,

@@ -15,6 +15,7 @@
 #include "daemon/capture/sideband.h"
 #include "daemon/capture/alloc_coverage.h"
 #include "daemon/recorder/live_blocks.h"
+#include "daemon/recorder/machines.h"
 #include "daemon/recorder/reorder.h"
 #include "daemon/recorder/caller_check.h"
 #include "daemon/tables/tables.h"
@@ -81,11 +82,13 @@ struct recorder_options {
 	/* The period of a sample is the CPU time outside of regions that it represents, in ns; 0:
 	 * the sample hit a region. `usual_period` is the period at which samples are taken. */
 	bool has_intervals;
-	bool has_heights;  /* records have the heights of frames (bpf/segment.bpf.h) */
-	bool is_judged;	   /* a copy of the stack follows each WALKED record, and the walk is
-			    * compared with it (--judge) */
-	bool keeps_copies; /* keep every file with an object's content, to put probes on each
-			    * (proc/object_copies.h) */
+	bool has_heights;    /* records have the heights of frames (bpf/segment.bpf.h) */
+	bool reads_machines; /* name frames of JIT code by the runtime that has made it
+			      * (machines.h) */
+	bool is_judged;	     /* a copy of the stack follows each WALKED record, and the walk is
+			      * compared with it (--judge) */
+	bool keeps_copies;   /* keep every file with an object's content, to put probes on each
+			      * (proc/object_copies.h) */
 
 	/* Close files that no process maps any more, once there are many. Must not be set if probes
 	 * are put on files. */
@@ -245,6 +248,7 @@ struct recorder_counts {
 				       * had brought too many */
 	uint64_t mappings_over_share; /* events of mappings that were left out, since a user's
 				       * processes make too many */
+	struct machines_counts machines;
 	uint64_t managed_unread; /* stacks that stackd has walked, so that the activations of an
 				  * interpreter in them have no managed frames */
 };

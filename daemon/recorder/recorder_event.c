@@ -94,6 +94,8 @@ int recorder_prefetch_event(struct recorder *r, struct sideband_event *event)
 	    (process_table_await_exec(r->tasks.processes, event->pid) ||
 	     ranks_prefetch_exec(r->mpi.ranks, event->pid, event->time_ns)))
 		return -ENOMEM;
+	if (event->kind == SIDEBAND_COMM && event->is_exec && r->paths.machines)
+		machines_note_exec(r->paths.machines, event->pid, event->time_ns);
 	if (event->kind != SIDEBAND_MMAP)
 		return prefetch_tags(r, event, NULL);
 	event->is_left_out = !mapping_shares_take(&r->tasks.mappings, event->pid, r->with.budget,
@@ -103,6 +105,9 @@ int recorder_prefetch_event(struct recorder *r, struct sideband_event *event)
 	err = object_table_resolve(r->files.objects, event->pid, &event->mapping, &object);
 	if (!err && object->elf)
 		new_mappings_add(&r->files.new_mappings, event->pid, &event->mapping, object);
+	if (!err && object->elf && r->paths.machines)
+		machines_note_mapping(r->paths.machines, event->pid, event->time_ns,
+				      &event->mapping, object);
 	if (!err)
 		err = prefetch_tags(r, event, object);
 	if (!err && r->with.tables && !tracked_pids_are_all(r->tasks.members) && object->elf)

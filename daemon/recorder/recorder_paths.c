@@ -24,6 +24,14 @@ static int make_tables(struct recorder_paths *p)
 	return err ? err : origin_table_new(&p->origins);
 }
 
+static int make_machines(struct recorder_paths *p)
+{
+	const struct machines_options options = {
+		.locator = p->locator, .managed = p->managed, .locations = p->locations};
+
+	return machines_new(&options, &p->machines);
+}
+
 /* Makes the parts that find locations, and those that keep paths of threads and JIT code. */
 static int make_finders(struct recorder_paths *p, const struct recorder_options *o,
 			struct recorder_files *files, struct recorder_tasks *tasks)
@@ -39,6 +47,8 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 		err = thread_paths_new(p->trie, p->locations, o->has_heights, &p->threads);
 	if (!err)
 		err = managed_new(files->objects, &p->managed);
+	if (!err && o->reads_machines)
+		err = make_machines(p);
 	return err ? err : jit_tracker_new(p->locator, o->code, &p->jit);
 }
 
@@ -136,6 +146,7 @@ static int make_builder(struct recorder_paths *p, const struct recorder_options 
 		.paths = p->threads,
 		.jit = p->jit,
 		.managed = p->managed,
+		.machines = p->machines,
 		.walks = p->walks,
 		.tables = o->tables,
 		.judge = p->judge,
@@ -176,6 +187,7 @@ void recorder_paths_fini(struct recorder_paths *p)
 	branches_free(p->branches);
 	walks_free(p->walks);
 	jit_tracker_free(p->jit);
+	machines_free(p->machines);
 	managed_free(p->managed);
 	thread_paths_free(p->threads);
 	locator_free(p->locator);

@@ -15,6 +15,7 @@
 #include "daemon/recorder/judge_jit.h"
 #include "daemon/recorder/left_out.h"
 #include "daemon/recorder/locator.h"
+#include "daemon/recorder/machines.h"
 #include "daemon/recorder/managed.h"
 #include "daemon/recorder/path_builder.h"
 #include "daemon/recorder/recorder_files.h"
@@ -33,6 +34,7 @@ struct recorder_paths {
 	struct locator *locator;
 	struct jit_tracker *jit;
 	struct managed *managed;
+	struct machines *machines; /* NULL: they are not read */
 	struct walks *walks;
 	struct branches *branches;   /* NULL: there are no branch records */
 	struct judge *judge;	     /* NULL: walks are not judged */

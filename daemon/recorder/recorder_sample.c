@@ -117,6 +117,15 @@ static const struct handler handlers[STACKD_EVENT_COUNT] = {
 	[STACKD_EVENT_BRANCHES] = {0}, /* path_builder_take() keeps them for the sample's walk */
 };
 
+static int prefetch_stack(struct recorder *r, const struct stackd_stack_record *record)
+{
+	int err = 0;
+
+	if (process_table_knows(r->tasks.processes, (pid_t)record->pid))
+		err = jit_tracker_note(r->paths.jit, record);
+	return err || !r->paths.machines ? err : machines_note(r->paths.machines, record);
+}
+
 int recorder_prefetch_record(struct recorder *r, const struct stackd_header *record)
 {
 	const struct handler *handler;
@@ -131,9 +140,8 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 		err = ranks_prefetch(r->mpi.ranks, event.pid, r->tasks.processes);
 	if (!err && handler->prefetch)
 		err = handler->prefetch(r, &event);
-	if (!err && record->kind == STACKD_RECORD_STACK &&
-	    process_table_knows(r->tasks.processes, event.pid))
-		err = jit_tracker_note(r->paths.jit, (const struct stackd_stack_record *)record);
+	if (!err && record->kind == STACKD_RECORD_STACK)
+		err = prefetch_stack(r, (const struct stackd_stack_record *)record);
 	return err ? err : recorder_request_table(r, record, true);
 }
 

@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keeps versions of pieces of code, of addresses in them, and of functions; see machine.h. A newer
+ * version leads to the older one, which a record that is still queued may need.
+ */
+#include "daemon/recorder/machine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/int_map.h"
+#include "base/vec.h"
+#include "daemon/recorder/process_memory.h"
+
+#define NONE	      UINT32_MAX
+#define MOST_VERSIONS (1u << 17) /* of each kind; a machine with more names no new code */
+#define MOST_FRAMES   (1u << 20)
+#define AGAIN_NS      UINT64_C(50000000)
+#define MOST_OLDER    8 /* versions of one thing that are looked at */
+
+struct span {
+	uint64_t first_ns, last_ns; /* it was so in this time */
+};
+
+struct piece {
+	struct span span;
+	struct runtime_code_piece is;
+	uint32_t name; /* STUB: its number in managed.h; NONE: it has none */
+	bool is_there; /* false: there was no code of the runtime */
+};
+
+struct address {
+	uint32_t piece, older;
+	uint32_t frames; /* index of the first one */
+	uint32_t count;
+	bool is_call;	   /* the runtime has frames for a call that returns here */
+	uint32_t hash;	   /* of the block of code with it; 0: it was not read */
+	uint64_t again_ns; /* if there are no frames: when they are to be looked for again */
+};
+
+struct frame {
+	uint32_t function; /* number in managed.h */
+	uint32_t line;
+};
+
+struct function {
+	struct span span;
+	uint32_t older;
+	uint64_t identity; /* 0: there was no function */
+	uint64_t code;
+	uint32_t code_size, number;
+	struct runtime_line *lines;
+	size_t n_lines;
+};
+
+struct machine {
+	const struct runtime *runtime;
+	const struct runtime_machine *is;
+	struct process_memory *memory;
+	struct managed *managed;
+	void *at; /* the runtime's own */
+	uint64_t low, high;
+	VEC(struct piece) pieces;
+	VEC(struct address) addresses;
+	VEC(struct frame) frames;
+	VEC(struct function) functions;
+	struct int_map by_start, by_address, by_function; /* newest versions */
+};
+
+int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint64_t bias,
+		 pid_t pid, struct managed *managed, struct machine **ret_machine)
+{
+	struct machine *m = calloc(1, sizeof(*m));
+	struct runtime_memory memory = {.read = process_memory_read};
+	int err;
+
+	if (!m)
+		return -ENOMEM;
+	m->runtime = runtime;
+	m->is = runtime->machine;
+	m->managed = managed;
+	err = process_memory_new("/proc", pid, &m->memory);
+	memory.arg = m->memory;
+	if (!err)
+		err = m->is->open(elf, bias, &memory, &m->at);
+	if (err) {
+		machine_free(m);
+		return err;
+	}
+	m->is->range(m->at, &m->low, &m->high);
+	*ret_machine = m;
+	return 0;
+}
+
+void machine_free(struct machine *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->functions.count; i++)
+		free(m->functions.items[i].lines);
+	free(m->pieces.items);
+	free(m->addresses.items);
+	free(m->frames.items);
+	free(m->functions.items);
+	int_map_fini(&m->by_start);
+	int_map_fini(&m->by_address);
+	int_map_fini(&m->by_function);
+	if (m->at)
+		m->is->close(m->at);
+	process_memory_free(m->memory);
+	free(m);
+}
+
+bool machine_has(const struct machine *m, uint64_t address)
+{
+	return address - m->low < m->high - m->low;
+}
+
+static bool is_within(const struct span *span, uint64_t time_ns)
+{
+	return span->first_ns <= time_ns && time_ns <= span->last_ns;
+}
+
+static void reach(struct span *span, uint64_t now_ns)
+{
+	if (span->last_ns < now_ns)
+		span->last_ns = now_ns;
+}
+
+/* --- functions -------------------------------------------------------------------------------- */
+
+/* Returns whether an interpreter's frame can run a function at this instruction. A native function
+ * has no bytecode, and an instruction of 0 or right behind it. */
+static bool is_of(const struct function *f, uint64_t instruction)
+{
+	if (!f->identity)
+		return false;
+	return f->code_size ? instruction - f->code < f->code_size
+			    : !instruction || instruction == f->code;
+}
+
+static uint32_t line_of(const struct function *f, int64_t instruction)
+{
+	uint32_t line = 0;
+	int best = -1;
+
+	for (size_t i = 0; i < f->n_lines && instruction >= 0; i++) {
+		if (f->lines[i].instruction == instruction)
+			return f->lines[i].line;
+		if (f->lines[i].instruction < instruction && f->lines[i].instruction >= best) {
+			best = f->lines[i].instruction;
+			line = f->lines[i].line;
+		}
+	}
+	return line;
+}
+
+/* Reads a function, as a new version. Its index is that of the last function. 0 or -ENOMEM. */
+static int read_function(struct machine *m, uint64_t address, uint64_t now_ns)
+{
+	struct function *f;
+	struct runtime_function is = {0};
+	struct managed_function named = {
+		.language = m->runtime->number, .name = is.name, .file = is.file};
+	int err;
+
+	if (VEC_RESERVE(&m->functions, 1))
+		return -ENOMEM;
+	f = &m->functions.items[m->functions.count];
+	*f = (struct function){.span = {now_ns, now_ns},
+			       .older = int_map_find(&m->by_function, address),
+			       .number = MANAGED_NONE};
+	err = m->is->function(m->at, address, &is);
+	if (err == -ENOMEM)
+		return err;
+	if (!err) {
+		named.first_line = is.first_line;
+		f->identity = is.identity;
+		f->code = is.code;
+		f->code_size = is.code_size;
+		f->lines = is.lines;
+		f->n_lines = is.n_lines;
+		err = managed_add(m->managed, &named, &f->number);
+		if (err) {
+			free(is.lines);
+			return err;
+		}
+	}
+	return int_map_set(&m->by_function, address, (uint32_t)m->functions.count++);
+}
+
+/* Returns the newest version of a function, which was read at `now_ns` at the latest; NULL: there
+ * is no room for it, or no memory. */
+static struct function *function_now(struct machine *m, uint64_t address, uint64_t now_ns)
+{
+	uint32_t index = int_map_find(&m->by_function, address);
+	struct function *f = index == INT_MAP_NONE ? NULL : &m->functions.items[index];
+
+	if (f && f->span.last_ns == now_ns)
+		return f;
+	if (f && m->is->identity(m->at, address) == f->identity) {
+		f->span.last_ns = now_ns;
+		return f;
+	}
+	if (m->functions.count >= MOST_VERSIONS || read_function(m, address, now_ns))
+		return NULL;
+	return &m->functions.items[m->functions.count - 1];
+}
+
+static void note_function(struct machine *m, const struct machine_stack *stack, uint64_t address,
+			  uint64_t instruction, uint64_t now_ns)
+{
+	uint32_t index = int_map_find(&m->by_function, address);
+	struct function *f = index == INT_MAP_NONE ? NULL : &m->functions.items[index];
+
+	if (f && is_within(&f->span, stack->time_ns))
+		return;
+	f = function_now(m, address, now_ns);
+	if (f && is_of(f, instruction) && stack->time_ns < f->span.first_ns)
+		f->span.first_ns = stack->time_ns;
+}
+
+/* --- pieces of code --------------------------------------------------------------------------- */
+
+/* Returns the hash of the block of code with the byte at an address, as it is now; 0: it cannot be
+ * read. */
+static uint32_t hash_now(const struct machine *m, uint64_t address)
+{
+	__u64 words[STACKD_CODE_BLOCK / 8];
+
+	return process_memory_read(m->memory, address & ~(uint64_t)(STACKD_CODE_BLOCK - 1), words,
+				   sizeof(words))
+		       ? stackd_code_hash(words)
+		       : 0;
+}
+
+/* Returns the hash of that block at the sample; 0: it is not known. */
+static uint32_t hash_then(const struct machine_stack *stack, uint64_t address)
+{
+	uint64_t block = address / STACKD_CODE_BLOCK;
+
+	for (size_t i = 0; i < stack->n_code; i++) {
+		const struct stackd_code_mark *mark = &stack->code[i];
+		uint64_t at = block - (mark->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE);
+
+		if (mark->address && at < STACKD_CODE_BLOCKS && mark->hashes[at])
+			return mark->hashes[at];
+	}
+	return 0;
+}
+
+/* Names a stub as the runtime does. 0 or -ENOMEM. */
+static int name_stub(struct machine *m, struct piece *piece)
+{
+	struct managed_function named = {
+		.language = m->runtime->number, .name = piece->is.name, .file = MACHINE_STUBS};
+
+	return managed_add(m->managed, &named, &piece->name);
+}
+
+/* Finds the piece of code at an address as it is now: *ret_piece is its index. 0 or -ENOMEM. */
+static int read_piece(struct machine *m, uint64_t address, uint64_t now_ns, uint32_t *ret_piece)
+{
+	struct piece piece = {.span = {now_ns, now_ns}, .name = NONE};
+	uint32_t known;
+	int err = 0;
+
+	piece.is_there = m->is->piece(m->at, address, &piece.is);
+	if (!piece.is_there)
+		piece.is.start = address;
+	known = int_map_find(&m->by_start, piece.is.start);
+	if (known != INT_MAP_NONE && m->pieces.items[known].is_there == piece.is_there &&
+	    m->pieces.items[known].is.identity == piece.is.identity) {
+		reach(&m->pieces.items[known].span, now_ns);
+		*ret_piece = known;
+		return 0;
+	}
+	if (piece.is_there && piece.is.is_permanent)
+		piece.span = (struct span){0, UINT64_MAX};
+	if (piece.is_there && piece.is.kind != RUNTIME_CODE_COMPILED)
+		err = name_stub(m, &piece);
+	if (err || VEC_RESERVE(&m->pieces, 1))
+		return -ENOMEM;
+	*ret_piece = (uint32_t)m->pieces.count;
+	m->pieces.items[m->pieces.count++] = piece;
+	return int_map_set(&m->by_start, piece.is.start, *ret_piece);
+}
+
+/* Adds the managed frames at an address of compiled code. Without them, the address has none. 0 or
+ * -ENOMEM. */
+static int read_frames(struct machine *m, const struct piece *piece, uint64_t address,
+		       uint64_t now_ns, struct address *ret_address)
+{
+	struct runtime_managed_frame frames[MACHINE_MOST];
+	size_t count = m->is->frames(m->at, &piece->is, address, frames, MACHINE_MOST);
+
+	ret_address->frames = (uint32_t)m->frames.count;
+	if (count > MACHINE_MOST || m->frames.count > MOST_FRAMES)
+		return 0;
+	if (VEC_RESERVE(&m->frames, count))
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		struct function *f = function_now(m, frames[i].function, now_ns);
+
+		if (!f || !f->identity || f->number == MANAGED_NONE)
+			return 0;
+		m->frames.items[m->frames.count + i] =
+			(struct frame){f->number, line_of(f, frames[i].instruction)};
+	}
+	m->frames.count += count;
+	ret_address->count = (uint32_t)count;
+	ret_address->is_call = count && frames[0].instruction != RUNTIME_NO_INSTRUCTION;
+	return 0;
+}
+
+static uint64_t key_of(uint64_t address, bool is_return)
+{
+	return address << 1 | is_return;
+}
+
+/* Enters what is at an address now. 0 or -ENOMEM. */
+static int read_address(struct machine *m, uint64_t address, bool is_return, uint64_t now_ns,
+			uint32_t *ret_index)
+{
+	uint64_t key = key_of(address, is_return);
+	struct address new = {.older = int_map_find(&m->by_address, key)};
+	const struct piece *piece;
+	int err = read_piece(m, address, now_ns, &new.piece);
+
+	if (err)
+		return err;
+	piece = &m->pieces.items[new.piece];
+	if (piece->is_there && !piece->is.is_permanent)
+		new.hash = hash_now(m, address - is_return);
+	if (piece->is_there && piece->is.kind == RUNTIME_CODE_COMPILED)
+		err = read_frames(m, piece, address, now_ns, &new);
+	if (err || VEC_RESERVE(&m->addresses, 1))
+		return -ENOMEM;
+	new.again_ns = new.count || !piece->is_there || piece->is.kind != RUNTIME_CODE_COMPILED
+			       ? UINT64_MAX
+			       : now_ns + AGAIN_NS;
+	*ret_index = (uint32_t)m->addresses.count;
+	m->addresses.items[m->addresses.count++] = new;
+	return int_map_set(&m->by_address, key, *ret_index);
+}
+
+/* Returns whether a piece that was read before is still the same. */
+static bool is_still(struct machine *m, struct piece *piece, uint64_t now_ns)
+{
+	if (!piece->is_there)
+		return false;
+	if (piece->span.last_ns != now_ns && !m->is->is_still(m->at, &piece->is))
+		return false;
+	reach(&piece->span, now_ns);
+	return true;
+}
+
+/* Returns whether a sample hit the code that was read at an address: its block has the same hash.
+ */
+static bool was_same(const struct address *a, const struct machine_stack *stack, uint64_t address)
+{
+	return a->hash && hash_then(stack, address) == a->hash;
+}
+
+static int note_address(struct machine *m, const struct machine_stack *stack, uint64_t address,
+			bool is_return, uint64_t now_ns)
+{
+	uint32_t index = int_map_find(&m->by_address, key_of(address, is_return));
+	struct piece *piece = NULL;
+
+	if (process_memory_is_spent(m->memory))
+		return 0;
+	if (index != INT_MAP_NONE && now_ns < m->addresses.items[index].again_ns) {
+		piece = &m->pieces.items[m->addresses.items[index].piece];
+		if (is_within(&piece->span, stack->time_ns))
+			return 0;
+	}
+	if (!piece || !is_still(m, piece, now_ns)) {
+		int err = m->addresses.count < MOST_VERSIONS && m->pieces.count < MOST_VERSIONS
+				  ? read_address(m, address, is_return, now_ns, &index)
+				  : 0;
+
+		if (err || index == INT_MAP_NONE)
+			return err;
+		piece = &m->pieces.items[m->addresses.items[index].piece];
+	}
+	if (stack->time_ns < piece->span.first_ns && piece->is_there &&
+	    piece->span.last_ns == now_ns &&
+	    was_same(&m->addresses.items[index], stack, address - is_return))
+		piece->span.first_ns = stack->time_ns;
+	return 0;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t now_ns)
+{
+	const struct walk_memory *memory = &stack->memory;
+	const __u64 *r = stack->regs->r;
+	uint64_t pc = r[STACKD_REG_PC], at = (memory->start + 7) & ~UINT64_C(7), word, function;
+	uint64_t instruction;
+	int err = 0;
+
+	process_memory_begin(m->memory, now_ns);
+	if (machine_has(m, pc))
+		err = note_address(m, stack, pc, false, now_ns);
+	if (machine_has(m, memory->below) && !err)
+		err = note_address(m, stack, memory->below, true, now_ns);
+	for (; at + 8 - memory->start <= memory->len && !err; at += 8) {
+		if (!walk_memory_read8(memory, at, &word))
+			continue;
+		if (machine_has(m, word))
+			err = note_address(m, stack, word, true, now_ns);
+		if (!err && m->is->interpreted(memory, at, NULL, &function, &instruction))
+			note_function(m, stack, function, instruction, now_ns);
+	}
+	return err;
+}
+
+/* Finds what was at an address at a sample; NULL: it is not known. */
+static const struct address *find_address(const struct machine *m,
+					  const struct machine_stack *stack, uint64_t address,
+					  bool is_return)
+{
+	uint32_t index = int_map_find(&m->by_address, key_of(address, is_return));
+
+	for (int i = 0; i < MOST_OLDER && index != INT_MAP_NONE; i++) {
+		const struct address *a = &m->addresses.items[index];
+		const struct piece *piece = &m->pieces.items[a->piece];
+
+		if (is_within(&piece->span, stack->time_ns) ||
+		    was_same(a, stack, address - is_return))
+			return piece->is_there ? a : NULL;
+		index = a->older;
+	}
+	return NULL;
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+/* Finds the function at an address that a sample's frame runs: the one that was there then, or else
+ * the newest one, to which the instruction belongs. NULL: it is not known. */
+static const struct function *find_function(const struct machine *m, uint64_t address,
+					    uint64_t instruction, uint64_t time_ns)
+{
+	uint32_t newest = int_map_find(&m->by_function, address), index = newest;
+	const struct function *f;
+
+	for (int i = 0; i < MOST_OLDER && index != INT_MAP_NONE; i++) {
+		f = &m->functions.items[index];
+		if (is_within(&f->span, time_ns))
+			return is_of(f, instruction) && f->number != MANAGED_NONE ? f : NULL;
+		index = f->older;
+	}
+	f = newest == INT_MAP_NONE ? NULL : &m->functions.items[newest];
+	return f && time_ns > f->span.last_ns && is_of(f, instruction) && f->number != MANAGED_NONE
+		       ? f
+		       : NULL;
+}
+
+/* Finds the frame of the interpreter. Returns 1; 0: it is not proven; -ENOMEM. */
+static int find_interpreted(struct machine *m, const struct machine_stack *stack,
+			    const struct machine_frame *frame, struct location *ret_location)
+{
+	const struct function *f;
+	uint64_t address, instruction;
+	int err;
+
+	if (!frame->fp ||
+	    !m->is->interpreted(&stack->memory, frame->fp, frame->is_leaf ? stack->regs : NULL,
+				&address, &instruction))
+		return 0;
+	f = find_function(m, address, instruction, stack->time_ns);
+	if (!f)
+		return 0;
+	err = managed_locate_line(m->managed, f->number,
+				  line_of(f, (int64_t)(instruction - f->code)), ret_location);
+	return err ? err : 1;
+}
+
+/* If the return address of a frame was replaced, since its code is not to be used any more, gives
+ * the original one. */
+static uint64_t original(const struct machine_stack *stack, const struct machine_frame *frame,
+			 const struct runtime_code_piece *piece)
+{
+	uint64_t address;
+
+	if (piece->kind == RUNTIME_CODE_COMPILED && frame->sp &&
+	    (frame->address == piece->replaced[0] || frame->address == piece->replaced[1]) &&
+	    walk_memory_read8(&stack->memory, frame->sp + piece->replaced_at, &address) &&
+	    address - piece->start < piece->end - piece->start)
+		return address;
+	return frame->address;
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+static const struct runtime_code_piece *piece_at(const struct machine *m,
+						 const struct machine_stack *stack,
+						 uint64_t address, bool is_return)
+{
+	const struct address *a = find_address(m, stack, address, is_return);
+
+	return a ? &m->pieces.items[a->piece].is : NULL;
+}
+
+/* Returns the size of a frame that is at an address; 0: not known. A frame has its size where the
+ * runtime knows the call; around others, arguments may have been pushed. */
+static uint32_t size_at(const struct machine *m, const struct machine_stack *stack,
+			uint64_t address, bool is_return)
+{
+	const struct address *a = find_address(m, stack, address, is_return);
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+	bool is_replaced =
+		piece && (address == piece->replaced[0] || address == piece->replaced[1]);
+
+	return piece && piece->kind == RUNTIME_CODE_COMPILED && is_return &&
+			       (a->is_call || is_replaced)
+		       ? piece->frame_bytes
+		       : 0;
+}
+
+bool machine_is_sized(const struct machine *m, const struct machine_stack *stack, uint64_t address)
+{
+	return size_at(m, stack, address, true) != 0;
+}
+
+void machine_sender(const struct machine *m, const struct machine_stack *stack, uint64_t address,
+		    bool is_return, uint64_t fp, uint64_t *sp)
+{
+	const struct runtime_code_piece *piece = piece_at(m, stack, address, is_return);
+
+	if (piece && piece->kind == RUNTIME_CODE_INTERPRETER)
+		m->is->sender(&stack->memory, fp, sp);
+}
+
+bool machine_step(const struct machine *m, const struct machine_stack *stack,
+		  struct machine_frame *frame, uint64_t *ret_slot)
+{
+	const struct runtime_code_piece *piece =
+		piece_at(m, stack, frame->address, frame->is_return);
+	struct machine_frame next = {.is_return = true};
+	uint64_t slot;
+
+	if (!piece)
+		return false;
+	if (piece->kind == RUNTIME_CODE_INTERPRETER) {
+		if (!frame->fp || !m->is->sender(&stack->memory, frame->fp, &next.sp))
+			return false;
+		slot = frame->fp + 8;
+	} else {
+		uint32_t size = size_at(m, stack, frame->address, frame->is_return);
+
+		if (!size || !frame->sp)
+			return false;
+		slot = frame->sp + size - 8;
+		next.sp = slot + 8;
+	}
+	if (slot < frame->sp || !walk_memory_read8(&stack->memory, slot, &next.address) ||
+	    !walk_memory_read8(&stack->memory, slot - 8, &next.fp))
+		return false;
+	*frame = next;
+	*ret_slot = slot;
+	return true;
+}
+
+/* --- managed frames --------------------------------------------------------------------------- */
+
+int machine_find(struct machine *m, const struct machine_stack *stack,
+		 const struct machine_frame *frame, struct location ret_locations[MACHINE_MOST])
+{
+	const struct address *a = find_address(m, stack, frame->address, frame->is_return);
+	const struct piece *piece = a ? &m->pieces.items[a->piece] : NULL;
+	uint64_t address = a ? original(stack, frame, &piece->is) : 0;
+	int err = 0;
+
+	if (a && address != frame->address)
+		a = find_address(m, stack, address, frame->is_return);
+	if (!a)
+		return 0;
+	piece = &m->pieces.items[a->piece];
+	if (piece->is.kind == RUNTIME_CODE_INTERPRETER) {
+		err = find_interpreted(m, stack, frame, ret_locations);
+		if (err)
+			return err;
+	}
+	if (piece->is.kind != RUNTIME_CODE_COMPILED) {
+		if (piece->name == MANAGED_NONE)
+			return 0;
+		err = managed_locate_line(m->managed, piece->name, 0, ret_locations);
+		return err ? err : 1;
+	}
+	/* Without a call that is known, methods between this one and its callee would be missing.
+	 */
+	if (frame->has_callee && !a->is_call)
+		return 0;
+	for (uint32_t i = 0; i < a->count && !err; i++) {
+		const struct frame *f = &m->frames.items[a->frames + i];
+
+		err = managed_locate_line(m->managed, f->function, f->line, &ret_locations[i]);
+	}
+	return err ? err : (int)a->count;
+}

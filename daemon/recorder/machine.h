@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The managed frames in code that a runtime of one process has made: what code and which functions
+ * were where, and when.
+ *
+ * A sample is read some tenths of a second after it was taken, and a walk of it comes still later.
+ * In between, the runtime can have replaced the code. So each thing that was read is kept with the
+ * time for which it holds: from the sample, or the read, at which it was first proven, to its last
+ * read. It is proven for a sample if its time is within; or if it was read after the sample, and
+ * something of the sample's moment agrees: the hash of the code around an address (stackd_code.h),
+ * or the word for the instruction in an interpreter's frame, which must lie in the bytecode.
+ *
+ *   record ─► machine_note(), at once: each address of the runtime's code on the stack, and each
+ *             word that may be a function of an interpreter's frame, is looked up in the process
+ *   walk   ─► machine_find(), later: frames from what was kept
+ */
+#ifndef RECORDER_MACHINE_H
+#define RECORDER_MACHINE_H
+
+#include "daemon/recorder/managed.h"
+#include "runtime/runtime.h"
+#include "stack/location.h"
+#include "stackd_abi.h"
+
+#define MACHINE_STUBS "[stubs]" /* the file of code that belongs to no function */
+#define MACHINE_MOST  64	/* managed frames of one native frame */
+
+struct machine;
+
+/* What a record has of a thread. */
+struct machine_stack {
+	uint64_t time_ns;
+	const struct stackd_regs *regs;
+	struct walk_memory memory;
+	const struct stackd_code_mark *code;
+	size_t n_code;
+};
+
+/* A native frame of a walk. */
+struct machine_frame {
+	uint64_t address;
+	bool is_return;
+	bool is_leaf;
+	bool has_callee; /* a managed frame is nearer to the leaf, so this one has called it */
+	uint64_t sp, fp; /* 0: not known */
+};
+
+/* Opens the runtime of a process: that of the file `elf`, whose vaddr 0 it has at `bias`. `managed`
+ * is borrowed. 0, or the errors of struct runtime_machine's open(). */
+int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint64_t bias,
+		 pid_t pid, struct managed *managed, struct machine **ret_machine);
+void machine_free(struct machine *machine); /* NULL is fine */
+
+/* Returns whether an address is in the memory that the machine has for code. */
+bool machine_has(const struct machine *machine, uint64_t address);
+
+/* Reads what the stack's managed frames will be found by. To be called as soon as a record is read;
+ * `now_ns` is the time on the record's clock. 0 or -ENOMEM. */
+int machine_note(struct machine *machine, const struct machine_stack *stack, uint64_t now_ns);
+
+/* Returns whether the machine knows the size of the frames of the code at a return address. */
+bool machine_is_sized(const struct machine *machine, const struct machine_stack *stack,
+		      uint64_t address);
+
+/* If the code at an address is an interpreter's, whose frame is at `fp`, sets *sp to the stack
+ * pointer that the frame's caller had. Else it stays. */
+void machine_sender(const struct machine *machine, const struct machine_stack *stack,
+		    uint64_t address, bool is_return, uint64_t fp, uint64_t *sp);
+
+/* Steps from a frame to its caller by what the machine knows. *ret_slot is the address of the
+ * return address. Returns false if it does not know the caller; *frame is unchanged then. */
+bool machine_step(const struct machine *machine, const struct machine_stack *stack,
+		  struct machine_frame *frame, uint64_t *ret_slot);
+
+/* Finds the locations of the managed frames of a native frame, innermost first. Returns their
+ * number; 0: the frame is none of the runtime's, or they are not proven; -ENOMEM. */
+int machine_find(struct machine *machine, const struct machine_stack *stack,
+		 const struct machine_frame *frame, struct location ret_locations[MACHINE_MOST]);
+
+#endif

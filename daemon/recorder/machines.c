@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the machines of processes, and names the frames of paths by them; see machines.h. */
+#include "daemon/recorder/machines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/int_map.h"
+#include "daemon/capture/record.h"
+#include "daemon/recorder/machine.h"
+#include "proc/mapping_set.h"
+
+#define MOST	  64 /* processes; the one that was used least recently makes room */
+#define AGAIN_NS  UINT64_C(20000000) /* between two searches of a process */
+#define PAGE_MASK UINT64_C(4095)
+
+#define MOST_TRIES  50
+#define MOST_WALKED 1024 /* frames of a walk that are corrected at a time */
+
+/* What is known of a process. */
+struct of_process {
+	pid_t pid;	   /* 0: the slot is free */
+	uint64_t since_ns; /* when the file was mapped; 0: not known */
+	uint64_t until_ns; /* it has called exec, or ended, at this time; UINT64_MAX: it has not */
+	const struct object *file; /* the one with the runtime; NULL: none so far */
+	uint64_t bias;		   /* address of the file's vaddr 0 */
+	uint64_t version;	   /* of the mappings in which the file was looked for last */
+	uint64_t again_ns;	   /* when the machine may be tried again; UINT64_MAX: never */
+	uint32_t tries;		   /* that failed since the tables were not right */
+	uint64_t used;		   /* by the clock of machines */
+	struct machine *machine;   /* NULL: none so far */
+};
+
+struct machines {
+	struct machines_options with;
+	struct of_process processes[MOST];
+	struct int_map files; /* number of the runtime that a file has, by that of its object */
+	uint64_t clock;
+	struct machines_counts counts;
+	struct location found[MACHINE_MOST];
+	struct walk_frame walked[MOST_WALKED];
+};
+
+int machines_new(const struct machines_options *options, struct machines **ret_machines)
+{
+	struct machines *ms = calloc(1, sizeof(*ms));
+
+	if (!ms)
+		return -ENOMEM;
+	ms->with = *options;
+	*ret_machines = ms;
+	return 0;
+}
+
+void machines_free(struct machines *ms)
+{
+	if (!ms)
+		return;
+	for (size_t i = 0; i < MOST; i++)
+		machine_free(ms->processes[i].machine);
+	int_map_fini(&ms->files);
+	free(ms);
+}
+
+struct machines_counts machines_counts(const struct machines *ms)
+{
+	return ms->counts;
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+/* Returns the present slot of a process; NULL: it has none. */
+static struct of_process *find_process(struct machines *ms, pid_t pid)
+{
+	for (size_t i = 0; i < MOST; i++) {
+		if (ms->processes[i].pid == pid && ms->processes[i].until_ns == UINT64_MAX)
+			return &ms->processes[i];
+	}
+	return NULL;
+}
+
+/* Gives a process a new slot. */
+static struct of_process *add_process(struct machines *ms, pid_t pid)
+{
+	struct of_process *oldest = &ms->processes[0];
+
+	for (size_t i = 0; i < MOST; i++) {
+		if (ms->processes[i].used < oldest->used)
+			oldest = &ms->processes[i];
+	}
+	machine_free(oldest->machine);
+	*oldest = (struct of_process){.pid = pid, .until_ns = UINT64_MAX, .used = ++ms->clock};
+	return oldest;
+}
+
+/* Returns the runtime with a machine that a file has; NULL: none, or no memory. */
+static const struct runtime *runtime_of(struct machines *ms, const struct object *object)
+{
+	uint32_t number = STACKD_RUNTIME_COUNT;
+
+	if (object->kind != OBJECT_ELF || !object->elf)
+		return NULL;
+	number = int_map_find(&ms->files, object->number);
+	if (number != INT_MAP_NONE)
+		return runtime_of_number(number);
+	for (number = 0; number < STACKD_RUNTIME_COUNT; number++) {
+		if (runtimes[number]->machine && runtimes[number]->machine->is_file(object->elf))
+			break;
+	}
+	return int_map_set(&ms->files, object->number, number) ? NULL : runtime_of_number(number);
+}
+
+/* Computes at which address a process has vaddr 0 of a file, from a mapping of its code. */
+static bool find_bias(const struct object *object, uint64_t start, uint64_t offset,
+		      uint64_t *ret_bias)
+{
+	size_t count;
+	const Elf64_Phdr *headers = elf_file_program_headers(object->elf, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const Elf64_Phdr *h = &headers[i];
+
+		if (h->p_type != PT_LOAD || !(h->p_flags & PF_X) ||
+		    offset < (h->p_offset & ~PAGE_MASK) || offset >= h->p_offset + h->p_filesz)
+			continue;
+		*ret_bias = start - offset + h->p_offset - h->p_vaddr;
+		return true;
+	}
+	return false;
+}
+
+void machines_note_mapping(struct machines *ms, pid_t pid, uint64_t time_ns,
+			   const struct object_mapping *mapping, const struct object *object)
+{
+	struct of_process *p;
+	uint64_t bias;
+
+	if (!runtime_of(ms, object) || !find_bias(object, mapping->start, mapping->offset, &bias))
+		return;
+	p = find_process(ms, pid);
+	if (p && p->file == object && p->bias == bias)
+		return;
+	if (p && p->file) { /* another process, with the id of one that has ended */
+		p->until_ns = time_ns;
+		p = NULL;
+	}
+	if (!p)
+		p = add_process(ms, pid);
+	p->file = object;
+	p->bias = bias;
+	p->since_ns = time_ns;
+}
+
+void machines_note_exec(struct machines *ms, pid_t pid, uint64_t time_ns)
+{
+	struct of_process *p = find_process(ms, pid);
+
+	if (p && p->since_ns < time_ns) /* else the event comes late, from another ring */
+		p->until_ns = time_ns;
+}
+
+static bool has_jit(const struct mapping_set *set)
+{
+	for (uint32_t i = 0; i < set->count; i++) {
+		if (set->maps[i].object->kind == OBJECT_JIT)
+			return true;
+	}
+	return false;
+}
+
+/* Looks for the file in the mappings of a process that has JIT code: the process had it before it
+ * was recorded. */
+static void look_for_file(struct machines *ms, struct of_process *p, const struct mapping_set *set)
+{
+	p->version = set->version;
+	for (uint32_t i = 0; i < set->count; i++) {
+		const struct mapping *map = &set->maps[i];
+
+		if (map->is_copy || !runtime_of(ms, map->object) ||
+		    !find_bias(map->object, map->start, map->offset, &p->bias))
+			continue;
+		p->file = map->object;
+		return;
+	}
+}
+
+/* Tries to open the machine. 0 or -ENOMEM. */
+static int open_machine(struct machines *ms, struct of_process *p, uint64_t now_ns)
+{
+	int err = machine_open(runtime_of(ms, p->file), p->file->elf, p->bias, p->pid,
+			       ms->with.managed, &p->machine);
+
+	/* While the file is being linked, its tables are not right yet. */
+	p->tries += err == -EINVAL;
+	ms->counts.found += !err;
+	ms->counts.unread += p->tries == MOST_TRIES && err == -EINVAL;
+	p->again_ns = p->tries == MOST_TRIES || err == -ENOENT ? UINT64_MAX : now_ns + AGAIN_NS;
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Gives a process's machine; NULL: it has none. 0 or -ENOMEM. */
+static int machine_of(struct machines *ms, pid_t pid, uint64_t now_ns, struct machine **ret_machine)
+{
+	struct of_process *p = find_process(ms, pid);
+	int err = 0;
+
+	*ret_machine = NULL;
+	if (!p || !p->file) {
+		const struct mapping_set *set = locator_mappings(ms->with.locator, pid);
+
+		if (!set || (p && p->version == set->version) || (!p && !has_jit(set)))
+			return 0;
+		if (!p)
+			p = add_process(ms, pid);
+		look_for_file(ms, p, set);
+	}
+	p->used = ++ms->clock;
+	if (p->file && !p->machine && now_ns >= p->again_ns)
+		err = open_machine(ms, p, now_ns);
+	*ret_machine = p->machine;
+	return err;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+/* false: the record has no user stack. */
+static bool stack_of(const struct stackd_stack_record *record, struct machine_stack *ret_stack)
+{
+	size_t n_more;
+	const uint64_t *more = record_more_holes(record, &n_more);
+
+	*ret_stack = (struct machine_stack){
+		.time_ns = record->header.time_ns,
+		.regs = &record->regs,
+		.memory = {.bytes = (const uint8_t *)(record_kernel(&record->header) +
+						      record->header.n_kernel),
+			   .start = record->regs.r[STACKD_REG_SP],
+			   .len = record->stack_bytes,
+			   .holes = record->holes,
+			   .more_holes = more,
+			   .n_more_holes = n_more,
+			   .below = record->below},
+		.code = record_code(record),
+		.n_code = record->code_count,
+	};
+	return record->header.flags & STACKD_HAS_REGS && !(record->header.flags & STACKD_COMPAT);
+}
+
+int machines_note(struct machines *ms, const struct stackd_stack_record *record)
+{
+	struct machine_stack stack;
+	struct machine *machine;
+	uint64_t now_ns;
+	int err;
+
+	if (!stack_of(record, &stack))
+		return 0;
+	now_ns = clock_ns(CLOCK_MONOTONIC);
+	err = machine_of(ms, (pid_t)record->pid, now_ns, &machine);
+	return err || !machine ? err : machine_note(machine, &stack, now_ns);
+}
+
+/* Returns the machine that a record's process had, if it has an address in its memory for code;
+ * NULL: none. */
+static struct machine *machine_at(const struct machines *ms,
+				  const struct stackd_stack_record *record, uint64_t address)
+{
+	const struct of_process *found = NULL;
+
+	for (size_t i = 0; i < MOST; i++) {
+		const struct of_process *p = &ms->processes[i];
+
+		if (p->pid == (pid_t)record->pid && p->machine &&
+		    record->header.time_ns < p->until_ns && machine_has(p->machine, address) &&
+		    (!found || p->until_ns < found->until_ns))
+			found = p;
+	}
+	return found ? found->machine : NULL;
+}
+
+/* --- walks ------------------------------------------------------------------------------------ */
+
+/*
+ * The walk derives rules of JIT code from its instructions, or follows frame pointers where it
+ * finds none, and can miss frames. The machine knows the size of each compiled frame. So each such
+ * step is compared, and where it is wrong, the walk goes on by what the machine knows, until it
+ * comes to a frame that the first walk has found, too.
+ */
+
+/* Gives the frame of a walk to machine_step(); `callee` is the one before. */
+static void begin_step(const struct machine *machine, const struct machine_stack *stack,
+		       const struct walk_frame *callee, const struct walk_frame *frame,
+		       struct machine_frame *ret_frame)
+{
+	*ret_frame = (struct machine_frame){
+		.address = frame->address, .is_return = frame->is_return, .sp = frame->slot + 8};
+	if (callee)
+		machine_sender(machine, stack, callee->address, callee->is_return, frame->slot - 8,
+			       &ret_frame->sp);
+}
+
+/* Returns the index of the frame of a walk with this address in this slot, from `from` on; `count`:
+ * there is none. */
+static size_t find_frame(const struct walk_frame *frames, size_t from, size_t count,
+			 uint64_t address, uint64_t slot)
+{
+	while (from < count && (frames[from].slot != slot || frames[from].address != address))
+		from++;
+	return from;
+}
+
+/* Walks on from a frame by what the machine knows, into ms->walked, until it comes to a frame of
+ * `frames`. Returns how many frames it has found; *ret_at: the index of the frame that it came to;
+ * `count`: it came to none. */
+static size_t walk_on(struct machines *ms, const struct machine *machine,
+		      const struct machine_stack *stack, const struct walk_frame *frames, size_t i,
+		      size_t count, size_t *ret_at)
+{
+	struct machine_frame frame;
+	uint64_t slot;
+	size_t n = 0;
+
+	begin_step(machine, stack, i ? &frames[i - 1] : NULL, &frames[i], &frame);
+	*ret_at = count;
+	while (n < MOST_WALKED && machine_step(machine, stack, &frame, &slot)) {
+		*ret_at = find_frame(frames, i + 1, count, frame.address, slot);
+		if (*ret_at < count)
+			break;
+		ms->walked[n++] = (struct walk_frame){.address = frame.address,
+						      .offset = frame.address - 1,
+						      .slot = slot,
+						      .is_return = true,
+						      .provenance = PROVENANCE_RUNTIME_TABLE};
+	}
+	return n;
+}
+
+/* Replaces the frames from i + 1 up to `at` by those of ms->walked, as far as there is room. */
+static void replace(struct machines *ms, struct walk_frame *frames, size_t i, size_t at, size_t n,
+		    size_t most, size_t *count)
+{
+	if (i + 1 + n + (*count - at) > most)
+		return;
+	memmove(&frames[i + 1 + n], &frames[at], (*count - at) * sizeof(*frames));
+	memcpy(&frames[i + 1], ms->walked, n * sizeof(*frames));
+	*count = i + 1 + n + (*count - at);
+	frames[i].provenance = PROVENANCE_RUNTIME_TABLE;
+}
+
+bool machines_correct(struct machines *ms, const struct stackd_stack_record *record,
+		      const struct walk_input *in, struct walk_frame *frames, size_t most,
+		      size_t *count)
+{
+	struct machine_stack stack;
+	struct machine_frame frame;
+	uint64_t slot;
+
+	if (!stack_of(record, &stack))
+		return true;
+	for (size_t i = 0; i + 1 < *count; i++) {
+		const struct walk_frame *f = &frames[i];
+		const struct machine *machine =
+			f->is_return ? machine_at(ms, record, f->address) : NULL;
+		size_t n, at;
+
+		if (!machine)
+			continue;
+		begin_step(machine, &stack, i ? &frames[i - 1] : NULL, f, &frame);
+		if (!machine_step(machine, &stack, &frame, &slot) ||
+		    !machine_is_sized(machine, &stack, f->address) ||
+		    (slot == frames[i + 1].slot && frame.address == frames[i + 1].address))
+			continue;
+		n = walk_on(ms, machine, &stack, frames, i, *count, &at);
+		ms->counts.corrected++;
+		for (size_t k = 0; k < n; k++)
+			in->find(in->arg, ms->walked[k].address, &ms->walked[k].object,
+				 &ms->walked[k].offset);
+		replace(ms, frames, i, at, n, most, count);
+		if (at >= *count || i + 1 + n >= *count)
+			return false;
+	}
+	return true;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Finds the managed frames of frame `i` of a walk. As machine_find(); *ret_is_code: the frame is in
+ * a machine's code. */
+static int find(struct machines *ms, const struct stackd_stack_record *record,
+		const struct machine_stack *stack, const struct walk_frame *frames, size_t i,
+		size_t count, bool has_callee, bool *ret_is_code)
+{
+	const struct walk_frame *f = &frames[i];
+	struct machine_frame frame = {
+		.address = f->address,
+		.is_return = f->is_return,
+		.is_leaf = !i,
+		.has_callee = has_callee,
+		.sp = f->slot ? f->slot + 8 : stack->regs->r[STACKD_REG_SP],
+		.fp = i + 1 < count && frames[i + 1].slot ? frames[i + 1].slot - 8 : 0};
+	struct machine *machine = machine_at(ms, record, f->address);
+
+	*ret_is_code = machine && f->object && f->object->kind == OBJECT_JIT;
+	if (*ret_is_code && i && f->slot)
+		machine_sender(machine, stack, frames[i - 1].address, frames[i - 1].is_return,
+			       f->slot - 8, &frame.sp);
+	return *ret_is_code ? machine_find(machine, stack, &frame, ms->found) : 0;
+}
+
+/* Returns whether the frame that was found last is a stub of a machine, and no function. */
+static bool is_stub(const struct machines *ms)
+{
+	struct managed_name name;
+
+	return managed_name_of(ms->with.managed, &ms->found[0], &name) && name.file &&
+	       strcmp(name.file, MACHINE_STUBS) == 0;
+}
+
+/* Puts the managed frames in ms->found, innermost first, at path->locations[at] and before. The
+ * outermost one keeps the provenance of the native frame. 0 or -ENOMEM. */
+static int put(struct machines *ms, struct path *path, size_t at, size_t count, uint8_t provenance,
+	       uint32_t height)
+{
+	int err = 0;
+
+	for (size_t k = 0; k < count && !err; k++) {
+		struct location *l = &ms->found[k];
+
+		l->provenance = k + 1 == count ? provenance : PROVENANCE_RUNTIME_TABLE;
+		err = location_intern(ms->with.locations, l, &path->locations[at - k]);
+		path->heights[at - k] = height;
+	}
+	return err;
+}
+
+int machines_name(struct machines *ms, const struct stackd_stack_record *record,
+		  const struct walk_frame *frames, struct path *path)
+{
+	const size_t count = path->count;
+	struct machine_stack stack;
+	size_t more = 0, to;
+	bool is_code, has_callee = false;
+	int n = 0;
+
+	if (!stack_of(record, &stack))
+		return 0;
+	for (size_t i = 0; i + path->cut < count && n >= 0; i++) {
+		n = find(ms, record, &stack, frames, i, count, has_callee, &is_code);
+		has_callee |= n > 0 && !is_stub(ms);
+		more += n > 1 ? (size_t)n - 1 : 0;
+	}
+	if (n < 0 || count + more > PATH_MAX_USER)
+		return n < 0 ? n : 0;
+	to = count + more;
+	has_callee = false;
+	for (size_t i = 0; i + path->cut < count && n >= 0; i++) {
+		size_t from = count - 1 - i;
+		uint32_t height = path->heights[from];
+
+		n = find(ms, record, &stack, frames, i, count, has_callee, &is_code);
+		has_callee |= n > 0 && !is_stub(ms);
+		if (n > 0) {
+			ms->counts.frames += (uint64_t)n;
+			if (put(ms, path, to - 1, (size_t)n, frames[i].provenance, height))
+				return -ENOMEM;
+			to -= (size_t)n;
+			continue;
+		}
+		ms->counts.unproven += is_code;
+		to--;
+		path->locations[to] = path->locations[from];
+		path->heights[to] = height;
+	}
+	path->count = count + more;
+	return n < 0 ? n : 0;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The machines (machine.h) of all processes: runtimes that say in memory which managed functions
+ * the code that they have made belongs to.
+ *
+ * A file with such a runtime is recognised by its content, not its name, as soon as the event of
+ * its mapping is read. A process that had mapped it before is searched when a stack of it comes to
+ * the daemon and it has JIT code. A machine that has not started yet is tried again.
+ */
+#ifndef RECORDER_MACHINES_H
+#define RECORDER_MACHINES_H
+
+#include "daemon/recorder/locator.h"
+#include "daemon/recorder/managed.h"
+#include "daemon/recorder/thread_paths.h"
+#include "stack/location.h"
+#include "stackd_abi.h"
+#include "unwind/dwarf_walk.h"
+
+struct machines;
+
+struct machines_options { /* all borrowed */
+	struct locator *locator;
+	struct managed *managed;
+	struct location_table *locations;
+};
+
+/* 0 or -ENOMEM. */
+int machines_new(const struct machines_options *options, struct machines **ret_machines);
+void machines_free(struct machines *machines); /* NULL is fine */
+
+/* To be called for each mapping of a file, and each exec, as soon as the event of this time is
+ * read. */
+void machines_note_mapping(struct machines *machines, pid_t pid, uint64_t time_ns,
+			   const struct object_mapping *mapping, const struct object *object);
+void machines_note_exec(struct machines *machines, pid_t pid, uint64_t time_ns);
+
+/* Reads what the managed frames of a stack will be found by, while its process lives. To be called
+ * for each STACK record as soon as it is read. 0 or -ENOMEM. */
+int machines_note(struct machines *machines, const struct stackd_stack_record *record);
+
+/* Corrects a walk, leaf first, that has missed frames in a machine's code; `most` is the room for
+ * frames. Returns false if the walk ends in that code now, since the machine does not know on. */
+bool machines_correct(struct machines *machines, const struct stackd_stack_record *record,
+		      const struct walk_input *in, struct walk_frame *frames, size_t most,
+		      size_t *count);
+
+/* Replaces the frames of JIT code in the path of a record by the managed frames that they stand
+ * for. `frames` are those of the walk, leaf first, from which the path was made; the path has no
+ * kernel frames yet. Frames that are not proven stay. 0 or -ENOMEM. */
+int machines_name(struct machines *machines, const struct stackd_stack_record *record,
+		  const struct walk_frame *frames, struct path *path);
+
+struct machines_counts {
+	uint64_t found;	    /* processes with a machine that is read */
+	uint64_t unread;    /* processes with one that is not, because of its version or build */
+	uint64_t corrected; /* walks, at one frame or more */
+	uint64_t frames;    /* managed frames in paths */
+	uint64_t unproven;  /* native frames in a machine's code that have no managed frame */
+};
+
+/* Returns the counts so far. */
+struct machines_counts machines_counts(const struct machines *machines);
+
+#endif
