@@ -56,7 +56,10 @@ static uint32_t kind_number(const char *name)
 		if (strcmp(object_kind_name(i), name) == 0)
 			return i;
 	/* Source files have their language as the kind. */
-	return strcmp(name, frame_kind_name(FRAME_PYTHON)) == 0 ? OBJECT_MANAGED : UINT32_MAX;
+	return strcmp(name, frame_kind_name(FRAME_PYTHON)) == 0 ||
+			       strcmp(name, frame_kind_name(FRAME_JAVA)) == 0
+		       ? OBJECT_MANAGED
+		       : UINT32_MAX;
 }
 
 static int object_of(struct fleet *f, const struct row *row, uint32_t *ret_object)

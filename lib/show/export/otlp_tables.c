@@ -283,6 +283,7 @@ static void name_type(struct otlp_tables *p, const struct store_object *object, 
 		[FRAME_NATIVE] = "native",
 		[FRAME_KERNEL] = "kernel",
 		[FRAME_PYTHON] = "cpython",
+		[FRAME_JAVA] = "jvm",
 	};
 	const char *type = types[frame_kind_of_object(object)];
 

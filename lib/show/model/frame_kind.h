@@ -16,7 +16,8 @@ enum frame_kind {
 	FRAME_KERNEL,  /* the kernel, or a module of it */
 	FRAME_JIT,     /* machine code that a process made at run time */
 	FRAME_PYTHON,  /* a function of Python, which an interpreter runs */
-	FRAME_MANAGED, /* a function that an interpreter runs, of a language not known here */
+	FRAME_JAVA,    /* a method of Java, compiled or not; or a stub of its machine */
+	FRAME_MANAGED, /* a function of a runtime, of a language not known here */
 	FRAME_NOTE,    /* no code: a mark, what a thread waited for, frames that are missing */
 	FRAME_KINDS
 };
@@ -27,8 +28,8 @@ enum frame_kind frame_kind_of_object(const struct store_object *object);
 /* Returns the kind of a frame. */
 enum frame_kind frame_kind_of(const struct profile_frame *frame);
 
-/* Returns whether frames of a kind are functions that an interpreter runs. Their objects are source
- * files, and their offsets are hashes. */
+/* Returns whether frames of a kind are functions of a runtime: those that an interpreter runs, or
+ * that were compiled at run time. Their objects are source files, and their offsets are hashes. */
 bool frame_kind_is_managed(enum frame_kind kind);
 
 /* Returns the name of a kind in JSON and tables: "native", "python". */

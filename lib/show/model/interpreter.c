@@ -13,9 +13,13 @@ static const struct store_object *object_of(const struct store_tables *t, uint32
 	return &t->objects[t->locations[t->nodes[node].location].object];
 }
 
-static bool is_managed(const struct store_tables *t, uint32_t node)
+/* Returns whether a node is a managed frame that a native one carries. Java's methods have frames
+ * of their own, and what is below one was called. */
+static bool is_carried(const struct store_tables *t, uint32_t node)
 {
-	return frame_kind_is_managed(frame_kind_of_object(object_of(t, node)));
+	enum frame_kind kind = frame_kind_of_object(object_of(t, node));
+
+	return frame_kind_is_managed(kind) && kind != FRAME_JAVA;
 }
 
 /* Returns whether a node carries the managed frame that is its parent. */
@@ -23,7 +27,7 @@ static bool carries(const struct store_tables *t, uint32_t node)
 {
 	uint32_t parent = t->nodes[node].parent;
 
-	return parent && object_of(t, node)->kind != OBJECT_MANAGED && is_managed(t, parent);
+	return parent && object_of(t, node)->kind != OBJECT_MANAGED && is_carried(t, parent);
 }
 
 static bool has_managed(const struct store_tables *t)
@@ -53,7 +57,7 @@ static void mark_entering(const struct store_tables *t, bool *is_out, const bool
 	for (uint32_t node = 1; node < t->n_nodes; node++) {
 		uint32_t parent = t->nodes[node].parent;
 
-		if (parent && is_managed(t, node) && !is_managed(t, parent) &&
+		if (parent && is_carried(t, node) && !is_carried(t, parent) &&
 		    is_interpreter[t->locations[t->nodes[parent].location].object])
 			is_out[parent] = true;
 	}

@@ -25,6 +25,7 @@
 	X(UNNAMED, "unnamed")                                                                      \
 	X(MARK, "mark")                                                                            \
 	X(PYTHON, "python")                                                                        \
+	X(JAVA, "java")                                                                            \
 	X(MANAGED, "managed")                                                                      \
 	X(JIT, "jit")                                                                              \
 	X(BLOCKED, "blocked")                                                                      \
