@@ -6,6 +6,8 @@ the recording has of a path is right, and most paths are complete."""
 import os
 import shutil
 
+import java_judge
+import java_source
 from harness import ROOT, PATIENCE, Skip, check, check_judged, live, record, run, scratch
 
 SOURCE = os.path.join(ROOT, "tests", "workloads", "java_frames.java")
@@ -23,7 +25,7 @@ def check_ways(*ways):
         raise Skip("there is no Java development kit")
     with scratch() as folder:
         result = run("javac", "-d", folder, SOURCE, timeout=PATIENCE)
-        check(result.status == 0, "javac", result.err)
+        check(result.status == 0, "javac", result.status, result.err, result.out)
         for i, way in enumerate(ways):
             recording, result = record("%s/%d.db" % (folder, i), "--judge", "-F", 1997,
                                        "--ring-bytes", "64M", "--", "java", *way, "-cp", folder,
@@ -33,7 +35,7 @@ def check_ways(*ways):
             judged = {name: counters["judged_" + name] for name in ("right", "cut", "wrong")}
             print(way, judged, stats["steps"], stats["end_reasons"], result.err)
             complete = [s for s in recording.samples()
-                        if any("[jit]" in (frame.object or "") for frame in s.frames)
+                        if any((frame.object or "").endswith(("[stubs]", ".java")) for frame in s.frames)
                         and not s.frames[0].symbol.startswith("[incomplete")]
             check(len(complete) > 30, "few paths with compiled code are complete", len(complete))
             check(judged["wrong"] == 0, "paths are wrong", way, judged)
@@ -50,3 +52,37 @@ def test_java():
 @live(long=True)
 def test_java_ways():
     check_ways(*WAYS[1:])
+
+
+def check_paths(seed, *ways):
+    """Records the paths of a seed, and judges each sample's methods and lines."""
+    if not shutil.which("javac") or not shutil.which("java"):
+        raise Skip("there is no Java development kit")
+    text, expected, last = java_source.make(seed)
+    with scratch() as folder:
+        source = os.path.join(folder, java_source.CLASS + ".java")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(text)
+        result = run("javac", "-d", folder, source, timeout=PATIENCE)
+        check(result.status == 0, "javac", result.status, result.err, result.out)
+        for i, way in enumerate(ways):
+            store = "%s/%d.db" % (folder, i)
+            recording, _ = record(store, "-F", 1997, "--ring-bytes", "64M", "--", "java", *way, "-cp", folder,
+                                  java_source.CLASS, 1)
+            counts = java_judge.judge(store, expected, last)
+            read = {name: count for name, count in recording.stats()["counters"].items() if name.startswith("jit_")}
+            print(way, counts, read)
+            check(counts["exact"] > 100, "few samples hit the end of a path", counts)
+            check(read["jit_runtimes"] == 1 and not read["jit_runtimes_unread"], "the machine is not read", read)
+
+
+@live
+def test_java_names():
+    check_paths(1, ())
+
+
+@live(long=True)
+def test_java_names_ways():
+    for seed in range(2, 5):
+        check_paths(seed, ("-Xint",), ("-XX:TieredStopAtLevel=1",), ("-XX:-TieredCompilation",), ("-Xcomp",),
+                    ("-XX:+UseParallelGC",), ("-XX:+UseSerialGC",))
