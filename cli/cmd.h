@@ -10,6 +10,7 @@ enum cmd_status {
 	CMD_USAGE = 2,	    /* wrong arguments, or an input that cannot be read */
 	CMD_NO_SAMPLES = 3, /* nothing to show */
 	CMD_NO_SUPPORT = 4, /* permission or kernel support is missing */
+	CMD_GROWN = 5,	    /* diff --fail-above: something has grown by more */
 };
 
 int cmd_report(int argc, char **argv);

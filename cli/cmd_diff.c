@@ -29,7 +29,8 @@ enum {
 	CMD_DIFF_PER,
 	CMD_DIFF_NORMALISE,
 	CMD_DIFF_PERCENT,
-	CMD_DIFF_SIGNIFICANT
+	CMD_DIFF_SIGNIFICANT,
+	CMD_DIFF_FAIL
 };
 
 struct cmd_diff {
@@ -43,6 +44,7 @@ struct cmd_diff {
 	const char *per; /* what amounts are divided by: "second", or the name of a region; NULL:
 			  * not given */
 	double percent_limit; /* negative: not given */
+	double fail_above;    /* percent of A's whole; negative: not given */
 	bool only_significant;
 };
 
@@ -60,6 +62,10 @@ static const struct argp_option cmd_diff_options[] = {
 	{"normalise-by", CMD_DIFF_NORMALISE, "FUNCTION", 0,
 	 "Compare amounts in percent of the amount of this function with its callees", 3},
 	{"significant", CMD_DIFF_SIGNIFICANT, 0, 0, "Show only what changed by more than noise", 3},
+	{"fail-above", CMD_DIFF_FAIL, "PERCENT", 0,
+	 "Exit with 5 if a function with its callees (or with --by tag a path) has grown by more than "
+	 "this share of A's whole, and by more than noise",
+	 3},
 	{"percent-limit", CMD_DIFF_PERCENT, "PERCENT", ARGP_HELP_RARE,
 	 "Leave out rows below this share in both (default 0.1; with --json 0)", 3},
 	{0},
@@ -73,6 +79,16 @@ static void parse_by(struct argp_state *state, const char *arg, struct cmd_diff 
 		args->ask.by = TAGSET_DIFF_BY_FUNCTION;
 	else
 		argp_help_error(state, "--by '%s': give function or tag", arg);
+}
+
+static void parse_limit(struct argp_state *state, const char *arg, struct cmd_diff *args)
+{
+	char *end;
+	const double percent = strtod(arg, &end);
+
+	if (end == arg || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 1e6))
+		argp_help_error(state, "--fail-above: '%s' is not a share such as 5%%", arg);
+	args->fail_above = percent;
 }
 
 static void check(struct argp_state *state, const struct cmd_diff *args)
@@ -120,6 +136,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case CMD_DIFF_SIGNIFICANT:
 		args->only_significant = true;
 		return 0;
+	case CMD_DIFF_FAIL:
+		parse_limit(state, arg, args);
+		return 0;
 	case CMD_DIFF_PERCENT:
 		args->percent_limit = options_percent(state, "--percent-limit", arg);
 		return 0;
@@ -160,6 +179,22 @@ static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
 			  args->output.is_json
 				  ? tagset_diff_write_json(set, diff, &options, output.file)
 				  : tagset_diff_write_text(set, diff, &options, output.file));
+}
+
+/* Says what has grown by more than --fail-above. Returns the exit status. */
+static int judge(const struct cmd_diff *args, const struct tagset_diff *diff)
+{
+	double percent;
+	const struct tagset_diff_row *row =
+		args->fail_above >= 0 ? tagset_diff_growth(diff, args->fail_above, &percent) : NULL;
+
+	if (!row)
+		return CMD_DONE;
+	message("%s has grown by %.1f %% of %s's whole, more than --fail-above %g%%",
+		diff->ask.by == TAGSET_DIFF_BY_TAG ? "a call path"
+						   : tagset_diff_function(diff, row->key),
+		percent, args->inputs[0], args->fail_above);
+	return CMD_GROWN;
 }
 
 static int explain(const struct cmd_diff *args, const struct tagset_diff *diff, int err)
@@ -288,6 +323,8 @@ static int compare(const struct cmd_diff *args, const struct tagset *set)
 	if (err == 0)
 		err = tagset_diff_make(set, &ask, &diff);
 	status = err == 0 ? cmd_diff_write(args, set, &diff) : explain(args, &diff, err);
+	if (err == 0 && status == CMD_DONE)
+		status = judge(args, &diff);
 	if (err == 0)
 		tagset_diff_release(&diff);
 	namesakes_free(names.namesakes);
@@ -365,7 +402,8 @@ int cmd_diff(int argc, char **argv)
 		       "of the total. Options that choose samples apply to both recordings.",
 		.children = children,
 	};
-	struct cmd_diff args = {.ask = {.by = TAGSET_DIFF_BY_FUNCTION}, .percent_limit = -1};
+	struct cmd_diff args = {
+		.ask = {.by = TAGSET_DIFF_BY_FUNCTION}, .percent_limit = -1, .fail_above = -1};
 	struct tagset *set;
 	int status = CMD_DONE;
 

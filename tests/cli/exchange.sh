@@ -38,6 +38,12 @@ shows '_start > main > app::work'
 make_store "$tmp/h.db" hostile
 expect 0 "$stackctl" diff "$tmp/h.db" "$tmp/h.db"
 shows 'evil\x0a;name'
+expect 5 "$stackctl" diff "$store@2" "$store@1" --fail-above 5%
+says "main has grown by 198.0 % of $store@2's whole, more than --fail-above 5%"
+expect 0 "$stackctl" diff "$store@2" "$store@1" --fail-above 200
+expect 0 "$stackctl" diff "$store@1" "$store@2" --fail-above 0
+expect 0 "$stackctl" diff "$store@1" "$store@1" --fail-above 0
+expect 2 "$stackctl" diff "$store@1" "$store@1" --fail-above 5x
 expect 0 "$stackctl" diff "$store@1" "$store@2" --significant --json
 python3 - "$tmp/out" <<'END' || fail 'diff --json'
 import json, sys

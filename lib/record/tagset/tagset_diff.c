@@ -21,6 +21,25 @@ const char *tagset_diff_function(const struct tagset_diff *diff, uint32_t functi
 	return strings_at(diff->names, function);
 }
 
+const struct tagset_diff_row *tagset_diff_growth(const struct tagset_diff *diff, double percent,
+						 double *ret_percent)
+{
+	const double whole = (double)diff->amount[0] * diff->scale[0];
+	const struct tagset_diff_row *most = NULL;
+
+	*ret_percent = percent;
+	for (uint32_t i = 0; i < diff->n; i++) {
+		const struct tagset_diff_row *row = &diff->rows[i];
+		const double grown = 100 * row->change / whole;
+
+		if (row->is_significant && grown > *ret_percent) {
+			*ret_percent = grown;
+			most = row;
+		}
+	}
+	return most;
+}
+
 void tagset_diff_release(struct tagset_diff *diff)
 {
 	free(diff->rows);

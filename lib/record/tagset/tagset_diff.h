@@ -93,6 +93,11 @@ int tagset_diff_make(const struct tagset *set, const struct tagset_diff_ask *ask
 		     struct tagset_diff *ret_diff);
 void tagset_diff_release(struct tagset_diff *diff);
 
+/* Returns the row that has grown most, by a significant change of more than `percent` of side A's
+ * whole, which *ret_percent then is; NULL: none has. With is_share, the whole is 100 percent. */
+const struct tagset_diff_row *tagset_diff_growth(const struct tagset_diff *diff, double percent,
+						 double *ret_percent);
+
 /* Returns the name of a function by its number, as text of the format (escaped). */
 const char *tagset_diff_function(const struct tagset_diff *diff, uint32_t function);
 
