@@ -447,10 +447,75 @@ static bool cut_at_put(const struct caller_check *c, struct path *path, size_t a
 	return true;
 }
 
+/* Gives whether the call of a step between two files' functions is confirmed. A step that no CPU
+ * time is left for is not. 0 or -ENOMEM. */
+static int confirm(struct caller_check *c, const struct step *step, bool *ret_is_confirmed)
+{
+	const struct asked asked = {*step, INT_MAP_NONE};
+	struct walks_verdict found[1];
+	uint32_t verdict, before;
+	uint64_t start;
+	int err;
+
+	*ret_is_confirmed = false;
+	if (!is_known(c, step, &verdict, &before)) {
+		if (c->credit_ns <= 0)
+			return 0;
+		start = spent_ns(c);
+		check(c, &asked, 1, found);
+		c->credit_ns -= (int64_t)(spent_ns(c) - start);
+		err = conclude(c, step, found[0], &verdict);
+		if (before != INT_MAP_NONE)
+			--*count_of(c, before);
+		++*count_of(c, verdict);
+		if (!err)
+			err = keep(c, step, verdict);
+		if (err)
+			return err;
+	}
+	*ret_is_confirmed = verdict == CALLFLOW_STEP_CONFIRMED;
+	return 0;
+}
+
+static bool is_of_file(const struct caller_check *c, uint32_t number)
+{
+	return object_of(c, location_at(c->with.locations, number))->kind == OBJECT_ELF;
+}
+
+/* Cuts off the frames at the root of a walk that came to nothing, up to a confirmed step. 0 or
+ * -ENOMEM. */
+static int trim(struct caller_check *c, struct path *path, enum stackd_end_reason reason,
+		bool is_kernels)
+{
+	bool is_confirmed = false;
+	int err = 0;
+
+	for (size_t i = path->cut + 1; i < path->count && !err; i++) {
+		const struct step step = {.at = i,
+					  .caller = path->locations[i - 1],
+					  .callee = path->locations[i],
+					  .is_kernels = is_kernels};
+
+		if (!is_of_file(c, step.caller) || !is_of_file(c, step.callee) ||
+		    !location_at(c->with.locations, step.caller)->is_return)
+			return 0;
+		err = confirm(c, &step, &is_confirmed);
+		if (is_confirmed)
+			return 0;
+		if (!path->cut)
+			path->cut_reason = reason;
+		path->cut = i;
+		path->is_weak = true;
+	}
+	return err;
+}
+
 /* Frames that the path keeps from the thread's last path were checked with that path. But it is not
  * known where that path was cut, so a path with weak steps is checked from the root on. */
-int caller_check_path(struct caller_check *c, struct path *path, bool is_complete, bool is_kernels)
+int caller_check_path(struct caller_check *c, struct path *path, enum stackd_end_reason reason,
+		      bool is_kernels)
 {
+	bool is_nowhere = reason == STACKD_END_STACK_SWITCH || reason == STACKD_END_NO_MAPPING;
 	size_t first = path->is_weak || c->checks_kept || !path->kept ? 1 : path->kept;
 	int err;
 
@@ -464,7 +529,7 @@ int caller_check_path(struct caller_check *c, struct path *path, bool is_complet
 			.at = i,
 			.caller = path->locations[i - 1],
 			.callee = path->locations[i],
-			.is_entry = is_complete && i == 1,
+			.is_entry = reason == STACKD_END_ENTRY && i == 1,
 			.may_be_bare = may_be_bare(c, path->locations[i], is_kernels),
 			.is_kernels = is_kernels,
 		};
@@ -476,7 +541,8 @@ int caller_check_path(struct caller_check *c, struct path *path, bool is_complet
 		if (err)
 			return err;
 	}
-	return check_asked(c, path);
+	err = check_asked(c, path);
+	return err || !is_nowhere ? err : trim(c, path, reason, is_kernels);
 }
 
 bool caller_check_is_confirmed(const struct caller_check *c, uint32_t caller, uint32_t callee)

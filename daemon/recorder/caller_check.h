@@ -18,6 +18,10 @@
  * confirmed: also if the caller's code cannot be read, which is tried again after each
  * caller_check_tick(), and if the check is postponed.
  *
+ * A walk that ends on another stack, or at an address in no mapping, may have gone on to words that
+ * no call has left there, since a program can enter a function by hand on a stack of its own. So
+ * such a path begins, counted from the root, only behind the last step whose call is confirmed.
+ *
  * JIT code may be read before all of it is written, and a call in it may be patched later. So a
  * wrong step there is checked again after each caller_check_tick().
  *
@@ -66,9 +70,9 @@ void caller_check_tick(struct caller_check *check);
 void caller_check_recheck_kept(struct caller_check *check);
 
 /* Checks the steps between the user frames of a path, to which the kernel frames have not been
- * added yet. Sets path->cut and path->is_weak. `is_complete`: the path's first frame is where the
- * thread's stack begins. `is_kernels`: the kernel half made the walk. 0 or -ENOMEM. */
-int caller_check_path(struct caller_check *check, struct path *path, bool is_complete,
+ * added yet. Sets path->cut and path->is_weak. `reason`: why the walk ended. `is_kernels`: the
+ * kernel half made the walk. 0 or -ENOMEM. */
+int caller_check_path(struct caller_check *check, struct path *path, enum stackd_end_reason reason,
 		      bool is_kernels);
 
 /* Returns whether a pair of locations, from a step of the daemon's walk out of JIT code, was

@@ -136,7 +136,7 @@ static int add_height(struct path_builder *b, const struct path *path, uint32_t 
 static int check_steps(struct path_builder *b, struct path *path, bool is_kernels,
 		       struct path_builder_end *end)
 {
-	int err = caller_check_path(b->check, path, end->reason == STACKD_END_ENTRY, is_kernels);
+	int err = caller_check_path(b->check, path, end->reason, is_kernels);
 
 	if (!err && path->cut) {
 		end->reason = path->cut_reason;

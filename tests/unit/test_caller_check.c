@@ -41,6 +41,7 @@ static struct fixture {
 	struct stackd_header record;
 	uint64_t now_ns, check_ns;
 	bool is_kernels, is_unreadable;
+	enum stackd_end_reason reason;		     /* why walks end */
 	uint32_t outer, middle, other, leaf, leaf_2; /* locations */
 } f;
 
@@ -106,6 +107,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	memset(&f, 0, sizeof(f));
+	f.reason = STACKD_END_ENTRY;
 	f.map = self_map_new();
 	assert_non_null(f.map);
 	assert_int_equal(object_table_new("/proc", &f.objects), 0);
@@ -167,7 +169,7 @@ static size_t take(size_t kept, const uint32_t *locations, size_t n, uint32_t *r
 		f.path.ids[f.path.count++] = location_id(l->file_id, l->offset);
 	}
 	f.path.user = f.path.count;
-	assert_int_equal(caller_check_path(f.steps, &f.path, true, f.is_kernels), 0);
+	assert_int_equal(caller_check_path(f.steps, &f.path, f.reason, f.is_kernels), 0);
 	assert_int_equal(thread_paths_enter(f.paths, &f.record, &f.path, &node), 0);
 	for (; node; node = tag_trie_at(f.trie, node)->parent)
 		ret_frames[depth++] = tag_trie_at(f.trie, node)->location;
@@ -226,6 +228,28 @@ static void guess_that_is_not_confirmed(void **state)
 	assert_int_equal(caller_check_counts(f.steps).probable, 1);
 	assert_int_equal(take(0, ruled, 2, frames), 2);
 	assert_int_equal(take(0, called, 3, frames), 3);
+}
+
+/* A walk that has left its stack may have gone on to words that no call has left there, whatever
+ * the rule: the path begins behind the last step that is confirmed. */
+static void walk_that_has_left_its_stack(void **state)
+{
+	const uint32_t any = location_of(in_any, true, PROVENANCE_CFI);
+	const uint32_t path[] = {any, any, f.outer, f.middle, f.leaf};
+	uint32_t frames[8];
+
+	(void)state;
+	location_set_provenance(f.locations, f.middle, PROVENANCE_CFI);
+	assert_int_equal(take(0, path, 5, frames), 5);
+	f.reason = STACKD_END_STACK_SWITCH;
+	for (int turn = 0; turn < 2; turn++) {
+		assert_int_equal(take(0, path, 5, frames), 3);
+		assert_int_equal(frames[2], f.outer);
+		assert_int_equal(f.path.cut, 2);
+		assert_int_equal(f.path.cut_reason, STACKD_END_STACK_SWITCH);
+	}
+	f.reason = STACKD_END_NO_RECIPE;
+	assert_int_equal(take(0, path, 5, frames), 5);
 }
 
 /* The thread's next walk keeps frames beyond the wrong step, and then drops them. */
@@ -504,6 +528,7 @@ int main(void)
 		T(right_steps),
 		T(path_ends_before_wrong_step),
 		T(guess_that_is_not_confirmed),
+		T(walk_that_has_left_its_stack),
 		T(kept_frames_stay_cut),
 		T(return_address_that_was_put),
 		T(return_address_in_doubt),

@@ -166,7 +166,7 @@ static void add_many(uint64_t first, size_t count)
 
 static void check(void)
 {
-	assert_int_equal(caller_check_path(steps, &path, false, false), 0);
+	assert_int_equal(caller_check_path(steps, &path, STACKD_END_NO_RECIPE, false), 0);
 	path.kept = 0;
 }
 

@@ -60,6 +60,7 @@ static void check_layers(uint64_t seed)
 	struct recipe_rows last = random_rows(seed + 300, 30);
 	struct recipe_rows upper = random_rows(seed + 100, 10);
 
+	assert_int_equal(recipe_rules_new(&table.rules), 0);
 	assert_int_equal(recipe_layer_above(&table, &rows, &above, PROVENANCE_FRAME_POINTER), 0);
 	assert_true(recipe_rows_is_empty(&above));
 	assert_int_equal(recipe_layer_below(&table, &rows, &below, PROVENANCE_RUNTIME_TABLE), 0);
@@ -81,6 +82,7 @@ static void check_layers(uint64_t seed)
 	recipe_rows_free(&last);
 	recipe_rows_free(&upper);
 	provenance_map_free(recipe_table_take_provenance(&table));
+	recipe_rules_free(table.rules);
 	free(table.rows);
 	free(table.chunks);
 }
@@ -104,11 +106,13 @@ static void test_usual_files(void **state)
 	assert_null(map);
 	assert_int_equal(provenance_map_at(map, 4711), PROVENANCE_CFI);
 	assert_int_equal(recipe_layer_below(&table, &nothing, &go, PROVENANCE_RUNTIME_TABLE), 0);
+	assert_int_equal(recipe_rules_new(&table.rules), 0);
 	assert_int_equal(recipe_table_build(&table, &nothing), 0);
 	map = recipe_table_take_provenance(&table);
 	assert_int_equal(provenance_map_count(map), 1);
 	assert_int_equal(provenance_map_at(map, 1u << 31), PROVENANCE_RUNTIME_TABLE);
 	provenance_map_free(map);
+	recipe_rules_free(table.rules);
 	free(table.rows);
 	free(table.chunks);
 	recipe_rows_free(&cfi);

@@ -7,18 +7,16 @@
  *   island     runs by a jump of `jumps` in that function's frame, with the bait on top
  *   between    the same, and calls `inner`
  *   routine    is entered by a return, on a stack of its own full of baits; calls `inside`
- *   exchanges  changes to such a stack, and calls `beyond`
- *   pushes     pushes baits in a loop, and takes them off again
- *   shared     is called, and is entered in the middle by a jump of `enters`, whose frame is
- *              larger: its own return address would be where the bait is
- *   stored     as shared, but the jump of `points` takes the address from a variable
- *   counted    as shared, but the jump of `counts` adds a number to the function's address
- *   resumes    calls its own code, which writes the address of `resumed` over the return address,
- *              and returns there
- *   unsaid     releases its frame, which its call frame information does not say; is called by
- *              `holds`, whose frame is full of baits
- *   hides      is called by `based`, whose frame counts from r12; keeps r12 in a register of
- *              floating point, while r12 leads to the bait
+ *   coroutine  has call frame information, and is entered by a jump on such a stack; calls
+ * `deepest` exchanges  changes to such a stack, and calls `beyond` pushes     pushes baits in a
+ * loop, and takes them off again shared     is called, and is entered in the middle by a jump of
+ * `enters`, whose frame is larger: its own return address would be where the bait is stored     as
+ * shared, but the jump of `points` takes the address from a variable counted    as shared, but the
+ * jump of `counts` adds a number to the function's address resumes    calls its own code, which
+ * writes the address of `resumed` over the return address, and returns there unsaid     releases
+ * its frame, which its call frame information does not say; is called by `holds`, whose frame is
+ * full of baits hides      is called by `based`, whose frame counts from r12; keeps r12 in a
+ * register of floating point, while r12 leads to the bait
  *
  * EXPECT: main;steady;jumps;liar;decoy
  * EXPECT: main;steady;enters;liar;decoy
@@ -26,6 +24,10 @@
  * EXPECT: main;steady;between;inner
  * EXPECT: main;steady;begins
  * EXPECT: @bottom;routine;inside
+ * EXPECT: main;steady;starts
+ * EXPECT: @bottom;coroutine;deepest
+ * EXPECT: @bottom;coroutine;ends
+ * EXPECT: main;steady;ends
  * EXPECT: @bottom;exchanges;beyond
  * EXPECT: main;steady;exchanges
  * EXPECT: main;steady;pushes
@@ -52,6 +54,8 @@
 void jumps(void (*called)(void), long is_between);
 void begins(uint64_t *stack);
 void exchanges(uint64_t *stack);
+void starts(uint64_t *stack);
+void ends(void);
 void pushes(const void *bait);
 void shared(void);
 void enters(void (*called)(void));
@@ -75,6 +79,9 @@ BARE(between, "sub $8, %rsp\ncall inner\nadd $8, %rsp\njmp *%rbx");
 
 BARE(begins, "push %rbx\npush %rbp\nmov %rsp, steadys_stack(%rip)\nmov %rdi, %rsp\nret");
 BARE(routine, "sub $24, %rsp\ncall inside\nmov steadys_stack(%rip), %rsp\npop %rbp\npop %rbx\nret");
+
+BARE(starts, "push %rbx\npush %rbp\nmov %rsp, steadys_stack(%rip)\nmov %rdi, %rsp\njmp coroutine");
+BARE(ends, "mov steadys_stack(%rip), %rsp\npop %rbp\npop %rbx\nret");
 
 BARE(exchanges, "push %rbx\npush %rbp\npush %r12\nmov %rdi, %r12\nxchg %rsp, %r12\ncall beyond\n"
 		"mov %r12, %rsp\npop %r12\npop %rbp\npop %rbx\nret");
@@ -134,6 +141,19 @@ CALLEE void beyond(void)
 	SPIN(25 * SHORT);
 }
 
+CALLEE void deepest(void)
+{
+	SPIN(25 * SHORT);
+}
+
+CALLEE __attribute__((noreturn)) void coroutine(void)
+{
+	deepest();
+	KEEP;
+	ends();
+	__builtin_unreachable();
+}
+
 CALLEE void inmost(void)
 {
 	SPIN(SHORT);
@@ -153,6 +173,7 @@ static CALLEE void steady(void)
 		jumps(decoy, 0);
 		jumps(decoy, 1);
 		begins(&stack[WORDS - TOP + 1]);
+		starts(&stack[WORDS - TOP + 1]);
 		exchanges(&stack[WORDS - TOP]);
 		pushes(bait);
 		shared();

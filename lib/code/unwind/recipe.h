@@ -21,7 +21,7 @@
  * exception from NONE and DAEMON: fewer than 16 bytes before a function that is aligned to 16 keep
  * the rule of the function before them. They are padding, which never runs, or the last instruction
  * of assembly whose author ended its description too early. A row for each would make tables a
- * quarter larger.
+ * quarter larger. Rules from instructions end where they end.
  *
  * Rules from other sources are merged with those of call frame information, and their provenance is
  * kept (recipe_layer.h).

@@ -14,19 +14,30 @@
 
 /* --- cutting into chunks ------------------------------------------------------------------- */
 
-/* Returns whether the row `p`, which `next` follows, is padding between two functions: see
- * recipe.h. */
-static bool is_padding(const struct recipe_row *p, const struct recipe_row *next)
-{
-	return p->rule == STACKD_RULE_NONE && next->offset % FUNCTION_ALIGN == 0 &&
-	       next->offset - p->offset < FUNCTION_ALIGN;
-}
-
 struct cutter {
 	struct recipe_table *table;
 	uint32_t next_chunk; /* the first chunk that has not begun */
 	uint16_t rule;	     /* in force at the end of the rows */
 };
+
+/* Returns whether the rule in force is one of instructions: these show none up to the end of their
+ * function where they have no rule, so no padding follows them. */
+static bool is_of_code(const struct cutter *c)
+{
+	size_t count;
+	const struct stackd_rule *rules = recipe_rules_array(c->table->rules, &count);
+
+	return c->rule < count && STACKD_IS_OF_CODE(&rules[c->rule]);
+}
+
+/* Returns whether the row `p`, which `next` follows, is padding between two functions: see
+ * recipe.h. */
+static bool is_padding(const struct cutter *c, const struct recipe_row *p,
+		       const struct recipe_row *next)
+{
+	return p->rule == STACKD_RULE_NONE && next->offset % FUNCTION_ALIGN == 0 &&
+	       next->offset - p->offset < FUNCTION_ALIGN && !is_of_code(c);
+}
 
 /* Begins all chunks up to the one of `offset`, each with the rule that holds at its start. */
 static void begin_chunks(struct cutter *c, uint32_t offset, uint16_t rule)
@@ -63,7 +74,7 @@ static void cut(struct recipe_table *t, const struct recipe_rows *rows)
 	if (!recipe_rows_next(&reader, &row))
 		return;
 	while (recipe_rows_next(&reader, &next)) {
-		if (is_first || !is_padding(&row, &next))
+		if (is_first || !is_padding(&c, &row, &next))
 			cut_row(&c, &row);
 		is_first = false;
 		row = next;
