@@ -27,17 +27,28 @@
 #include "cli/input.h"
 #include "cli/message.h"
 #include "cli/options.h"
+#include "cli/servers/push_metrics.h"
 #include "cli/servers/push_server.h"
 #include "cli/servers/unsent.h"
 
 #define PUSH_EVERY_NS (30 * UINT64_C(1000000000))
 #define PUSH_MOST_NS  (600 * UINT64_C(1000000000)) /* longest pause between two tries */
 
-enum { PUSH_CREDENTIALS = 0x180, PUSH_FOLLOW, PUSH_EVERY, PUSH_APP, PUSH_SENT, PUSH_TIMEOUT };
+enum {
+	PUSH_CREDENTIALS = 0x180,
+	PUSH_FOLLOW,
+	PUSH_EVERY,
+	PUSH_APP,
+	PUSH_SENT,
+	PUSH_TIMEOUT,
+	PUSH_METRICS
+};
 
 struct cmd_push {
 	struct input input;
 	const char *url, *credentials_file;
+	const char *metrics; /* a file for Prometheus; NULL: none */
+	struct push_figures figures;
 	struct push_server_options server_options;
 	struct push_server *server; /* NULL: it is ClickHouse */
 	bool is_following;
@@ -80,6 +91,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case PUSH_SENT:
 		args->server_options.sent = arg;
 		return 0;
+	case PUSH_METRICS:
+		args->metrics = arg;
+		return 0;
 	case PUSH_TIMEOUT:
 		if (!duration_parse(arg, &ns) || !ns)
 			argp_help_error(state, "--timeout: '%s' is not a time such as 30s or 5m",
@@ -116,9 +130,12 @@ static int explain(const struct cmd_push *args, int err)
 static int begin(void *arg, const struct store_recording *recordings, size_t n)
 {
 	struct cmd_push *args = arg;
+	int64_t deleted;
 	int err;
 
-	unsent_report(unsent_look(&args->waiting, &args->input, recordings, n));
+	deleted = unsent_look(&args->waiting, &args->input, recordings, n);
+	args->figures.deleted += deleted > 0 ? (uint64_t)deleted : 0;
+	unsent_report(deleted);
 	err = args->push ? 0 : push_new(args->clickhouse, &args->push);
 	args->there = 0;
 	if (err == 0)
@@ -184,10 +201,41 @@ static int push_fleet(struct cmd_push *args)
 	return status;
 }
 
+/* Writes the metrics after a round that ended with `status`. If the file cannot be written, the
+ * round has failed. Returns the exit status. */
+static int write_metrics(struct cmd_push *args, int status)
+{
+	struct push_figures *f = &args->figures;
+	const struct unsent *waiting = &args->waiting;
+	const char *name;
+	int written;
+
+	f->rounds++;
+	f->failed_rounds += status != CMD_DONE;
+	if (status == CMD_DONE)
+		f->success_unix_ns = clock_ns(CLOCK_REALTIME);
+	if (args->server) {
+		waiting = push_server_figures(args->server, f);
+		name = push_server_name(args->server);
+	} else {
+		const struct push_counts counts =
+			args->push ? push_counts(args->push) : (struct push_counts){0};
+
+		f->recordings = counts.windows;
+		f->bytes = counts.bytes;
+		name = clickhouse_name(args->clickhouse);
+	}
+	written = args->metrics ? push_metrics_write(args->metrics, name, f, waiting) : CMD_DONE;
+	return status == CMD_DONE ? written : status;
+}
+
 static int push_once(struct cmd_push *args)
 {
-	return args->server ? push_server_once(args->server, &args->input, args->is_following)
-			    : push_fleet(args);
+	const int status =
+		args->server ? push_server_once(args->server, &args->input, args->is_following)
+			     : push_fleet(args);
+
+	return write_metrics(args, status);
 }
 
 /* Returns the server's sentence about the last failure; "" if reading failed. */
@@ -288,6 +336,10 @@ int cmd_push(int argc, char **argv)
 		{"app", PUSH_APP, "NAME", ARGP_HELP_RARE,
 		 "Pyroscope, Parca, OTLP: the name of the application in the profiles (default: "
 		 "stackd)",
+		 3},
+		{"metrics", PUSH_METRICS, "FILE", ARGP_HELP_RARE,
+		 "Write lag, refusals and counts to this file after each round, as metrics for "
+		 "Prometheus (node_exporter's textfile collector)",
 		 3},
 		{"sent", PUSH_SENT, "FILE", ARGP_HELP_RARE,
 		 "Pyroscope, Parca, OTLP: note in this file which recordings the server has "

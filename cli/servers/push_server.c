@@ -45,6 +45,7 @@ struct push_server {
 	uint64_t refused; /* number of recordings with refused profiles in this round ... */
 	int refusal;	  /* ... and the exit status for the first one */
 	uint64_t aside;	  /* profiles that were set aside in this round */
+	uint64_t deleted; /* recordings that were deleted before the server had them, this round */
 	uint64_t lacking; /* recordings of which parts were set aside in an earlier round */
 	VEC(struct held) held;
 	uint64_t round;
@@ -106,6 +107,23 @@ void push_server_free(struct push_server *p)
 	free(p);
 }
 
+const char *push_server_name(const struct push_server *p)
+{
+	return server_name(p->server);
+}
+
+const struct unsent *push_server_figures(const struct push_server *p, struct push_figures *f)
+{
+	f->recordings += p->recordings;
+	f->requests += p->push.requests;
+	f->bytes += p->push.bytes;
+	f->retries = server_retries(p->server);
+	f->refusals += p->refused;
+	f->set_aside += p->aside;
+	f->deleted += p->deleted;
+	return &p->waiting;
+}
+
 const char *push_server_error(const struct push_server *p)
 {
 	return server_error(p->server);
@@ -117,7 +135,10 @@ static int begin(void *arg, const struct store_recording *recordings, size_t n)
 {
 	struct push_server *p = arg;
 
-	unsent_report(unsent_look(&p->waiting, p->input, recordings, n));
+	const int64_t deleted = unsent_look(&p->waiting, p->input, recordings, n);
+
+	p->deleted += deleted > 0 ? (uint64_t)deleted : 0;
+	unsent_report(deleted);
 	p->last_id = n ? recordings[n - 1].id : 0;
 	return CMD_DONE;
 }
@@ -380,6 +401,7 @@ int push_server_once(struct push_server *p, const struct input *input, bool is_s
 	p->input = input;
 	p->is_service = is_service;
 	p->recordings = p->there = p->growing = p->grown = p->refused = p->aside = p->lacking = 0;
+	p->deleted = 0;
 	p->refusal = CMD_DONE;
 	p->failures = 0;
 	p->has_accepted = false;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "cli/input.h"
+#include "cli/servers/push_metrics.h"
 #include "http/login.h"
 #include "push/server.h"
 #include "push/push_store.h"
@@ -40,6 +41,14 @@ void push_server_free(struct push_server *push); /* NULL is fine */
  * is nothing to send, goes on after refusals if the server has ever accepted something, and waits
  * for twenty rounds before it tries again what was refused. Returns as push_server_open() does. */
 int push_server_once(struct push_server *push, const struct input *input, bool is_service);
+
+/* Adds what the last round did to the figures, but for its rounds; gives the recordings that the
+ * server does not have. */
+const struct unsent *push_server_figures(const struct push_server *push,
+					 struct push_figures *figures);
+
+/* Returns the server's name for messages. */
+const char *push_server_name(const struct push_server *push);
 
 /* Returns the server's sentence about the last failure; "" if the failure was not the server's. */
 const char *push_server_error(const struct push_server *push);

@@ -14,8 +14,13 @@
 #include "base/vec.h"
 #include "cli/input.h"
 
+struct unsent_recording {
+	int64_t id;
+	uint64_t end_unix_ns; /* 0: it has not ended */
+};
+
 struct unsent {
-	VEC(int64_t) ids; /* numbers of the waiting recordings, rising */
+	VEC(struct unsent_recording) ids; /* the waiting recordings, in order of their numbers */
 };
 
 /* Takes the store's recordings, in order of their numbers: those that the input chooses wait from
@@ -26,6 +31,12 @@ int64_t unsent_look(struct unsent *waiting, const struct input *input,
 
 /* Notes that the server has a recording, so it no longer waits. */
 void unsent_done(struct unsent *waiting, int64_t id);
+
+/* Returns when the oldest waiting recording ended, of those that have; 0: there is none. */
+uint64_t unsent_oldest(const struct unsent *waiting);
+
+/* Returns how many of the waiting recordings have ended. */
+uint64_t unsent_ended(const struct unsent *waiting);
 
 /* Tells the user how many recordings were deleted before they were sent, if any. */
 void unsent_report(int64_t deleted);

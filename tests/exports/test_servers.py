@@ -472,6 +472,39 @@ def test_servers_notes_before():
           "%r, %r" % (values, receiver.sums.values))
 
 
+def metrics_of(path):
+    """{name without stackd_push_: value}, of one server."""
+    values = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            match = re.fullmatch(r'stackd_push_(\w+)\{server="([^"]+)"\} (\S+)\n', line)
+            check(match or re.match(r"# (HELP|TYPE) stackd_push_\w+ \w", line), "line %r" % line)
+            if match:
+                values[match[1]] = float(match[3])
+    return values
+
+
+@exports
+def test_servers_metrics():
+    """Lag, refusals and counts, after rounds that fail and rounds that do not."""
+    path, store = STORES.path("push.prom"), store_of("windows")
+    push("pyroscope://127.0.0.1:%d" % free_port(), store, "--metrics", path, status=1, says="nothing can be reached")
+    got = metrics_of(path)
+    check(got["waiting_recordings"] == 6 and got["lag_seconds"] > 1e7 and got["failed_rounds_total"] == 1 and
+          got["last_success_timestamp_seconds"] == got["recordings_total"] == 0, "away: %r" % got)
+    receiver = Pyroscope()
+    receiver.faults = {0: (422, "no")}
+    push(receiver.url(), store, "--metrics", path, status=2, says="refuses this with status 422: no")
+    got = metrics_of(path)
+    check(got["waiting_recordings"] == got["refusals_total"] == 1 and got["lag_seconds"] > 1e7 and
+          got["recordings_total"] == got["requests_total"] == 5, "refused: %r" % got)
+    push(receiver.url(), store, "--metrics", path)
+    got = metrics_of(path)
+    check(got["waiting_recordings"] == got["lag_seconds"] == got["failed_rounds_total"] == 0 and
+          got["recordings_total"] == 1 and abs(got["last_success_timestamp_seconds"] - time.time()) < PATIENCE, "done: %r" % got)
+    push(receiver.url(), store, "--metrics", "/proc/none/x", status=1, says="cannot write /proc/none/x")
+
+
 @exports
 def test_servers_follow():
     """A service sends what ends, waits while the server is away, and does not stop."""

@@ -289,7 +289,7 @@ static bool may_pass(const struct server *s, int err, long status, unsigned trie
 		     struct buf *answer)
 {
 	if (err < 0)
-		return err == -ECONNRESET || (err == -ECONNREFUSED && tries > 0);
+		return err == -ECONNRESET || (err == -ECONNREFUSED && tries > 1);
 	if (status >= 500 && status != 503 && (s->is_failing || code_of(answer) == ANSWER_UNKNOWN))
 		return false;
 	/* OTLP's specification says which statuses these are. */
