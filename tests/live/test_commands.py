@@ -118,8 +118,7 @@ OTHERWISE = (
     (r"^stackd ", (DONE, NO_SAMPLES), "no samples|has allocated nothing"),
     (r"--auto", (DONE, FAILED), "not periodic"),
     (r"--burst=2", (DONE, FAILED, USAGE), "no sample is within|no kind 2"),
-    (r"--focus '\[|--tid", (DONE, NO_SAMPLES), "has no function|no waits|no thread"),
-    (r"--unit nginx", (NO_SAMPLES,), "nothing was recorded from"),
+    (r"--(?:focus|tid|unit|label|comm|container|host|since|from) ", (DONE, NO_SAMPLES), "has no |no waits|matches all the options|nothing was recorded"),
 )
 
 
@@ -137,8 +136,9 @@ def commands_of(text):
 def replaced(command):
     for what, by in INSTEAD:
         command = re.sub(what, by, command)
-    if command.startswith("stackd ") and " -- " not in command and "--duration" not in command:
-        command += " --duration 0.1"
+    if command.startswith("stackd ") and " -- " not in command:
+        command += "" if re.search(r" (?:-p|-a|-G|--pid|--all|--cgroup)\b", command) else " --all"
+        command += "" if "--duration" in command else " --duration 0.1"
     return command
 
 
