@@ -130,7 +130,7 @@ shows LbrExtV2
 # --- the store
 make_store "$tmp/s.db" small
 STACKD_STORE=$tmp/s.db "${doctor[@]}" >"$tmp/out"
-shows '1 recordings'
+shows '1 recording,'
 echo text >"$tmp/text.db"
 STACKD_STORE=$tmp/text.db "${doctor[@]}" >"$tmp/out"
 is store warn

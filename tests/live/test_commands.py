@@ -76,10 +76,11 @@ INSTEAD = (
     (r"--cgroup PATH", "--cgroup /"),
     (r"--duration 10\b", "--duration 0.1"),
     (r"-- COMMAND(?: ARGS\.\.\.)?", "-- ./program"),
-    (r"annotate ((?:\S+ )*)(?:FUNCTION|func|work)\b", r"annotate \1step"),
+    (r"annotate ((?:\S+ )*)(?:FUNCTION|METHOD|func|work)\b", r"annotate \1step"),
     (r"merge A B\.\.\. -o FILE", "merge before.db after.db -o all.tags"),
     (r"\bBEFORE\b|diff A\b", lambda match: match[0].replace("BEFORE", "before.db").replace("A", "before.db")),
     (r"\bAFTER\b|before\.db B\b", lambda match: match[0].replace("AFTER", "after.db").replace(" B", " after.db")),
+    (r"--per REGION", "--per step"),
     (r"@3 @5", "@1 @1"),
     (r"/etc/stackd/push", "credentials"),
     (r"--from 12 --to", "--from 0 --to"),
@@ -93,7 +94,7 @@ INSTEAD = (
 # What is not run, with the reason.
 NOT_RUN = (
     (r"stackd(?: --(?:alloc|region|wait|mpi|window|mark))?", "names a program or an option"),
-    (r"stackctl(?: (?:push|import|merge|diff|decode|report -i))?|stackctl (?:decode --json|diff --(?:json|significant)|push --follow|"
+    (r"stackctl(?: (?:push|import|merge|diff|decode|report -i))?|stackctl (?:decode --json|diff --(?:json|significant|fail-above \S+)|push --follow|"
      r"push clickhouse://|fold -o x\.html)|stackctl-mpi.*", "names a verb or an option"),
     (r"make .*|make|python3 tests/.*", "builds and tests, as CI does"),
     (r"python3|srun|mpirun -n 4 ./solver", "names a program of others"),
@@ -191,7 +192,7 @@ def prepare(folder, has_mpi):
     for words in recordings:
         result = run(STACKD, *words, cwd=folder, env=AS_ROOT)
         check(result.status == DONE, "the recording", result.err)
-    for name in ("before.db", "after.db"):
+    for name in ("before.db", "after.db", "main.db", "this.db"):
         shutil.copy(folder + "/store.db", folder + "/" + name)
     merged = run(STACKCTL, "merge", "store.db", "before.db", "-o", "job.tags", cwd=folder)
     check(merged.status == DONE, "merge", merged.err)
@@ -234,4 +235,4 @@ def test_commands():
                 fault = try_command(command, written, folder, target.pid) if is_possible(command, has_mpi) else None
                 faults += [fault] if fault else []
     check(len(found) > 90, "only %d commands" % len(found))
-    check(not faults, "%d of %d commands" % (len(faults), len(found)), *faults)
+    check(not faults, "%d of %d commands (INSTEAD, NOT_RUN and OTHERWISE say how they are run)" % (len(faults), len(found)), *faults)
