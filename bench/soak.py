@@ -208,7 +208,7 @@ class Beside:
             while not self.is_over:
                 with start([STACKD, "-q", "-F", "997", "-o", store, "--window", "2s",
                             "--keep-bytes", "1M", "--pid", str(process.pid)],
-                           stderr=subprocess.DEVNULL) as victim:
+                           stderr=subprocess.DEVNULL, start_new_session=True) as victim:
                     time.sleep(dice.uniform(0.2, 5))
                     before = recordings(store)
                     time.sleep(dice.uniform(0, 0.05))
@@ -269,7 +269,8 @@ class Service:
         self.start()
 
     def start(self):
-        self.process = start([STACKD, "-o", self.store, *SERVICE])
+        # In a session of its own, as systemd starts it: the kernel shares CPUs among sessions first.
+        self.process = start([STACKD, "-o", self.store, *SERVICE], start_new_session=True)
         self.begun, self.settled, self.quiet_until = time.monotonic(), None, time.monotonic() + 20
 
     def settle(self):

@@ -175,18 +175,27 @@ static void do_forks(void)
 	}
 }
 
+static void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		exit(77);
+	close(fd);
+}
+
 /* Makes this user root in a namespace of users of its own. */
 static void become_root(void)
 {
-	char text[32];
-	int n = snprintf(text, sizeof(text), "0 %u 1", (unsigned)getuid()), fd;
+	char user[32], group[32];
 
+	snprintf(user, sizeof(user), "0 %u 1", (unsigned)getuid());
+	snprintf(group, sizeof(group), "0 %u 1", (unsigned)getgid());
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
 		exit(77);
-	fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, text, (size_t)n) != n)
-		exit(77);
-	close(fd);
+	write_text("/proc/self/uid_map", user);
+	write_text("/proc/self/setgroups", "deny");
+	write_text("/proc/self/gid_map", group);
 }
 
 static void do_mounts(void)
