@@ -3,6 +3,7 @@
 #include "daemon/worker/copier.h"
 
 #include <elf.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/named_file.h"
+#include "daemon/worker/fd_pass.h"
 #include "daemon/worker/sandbox.h"
 
 #define CHILD_S	     60	       /* a child ends itself after this time, if its system call ends */
@@ -24,6 +26,7 @@
 #define MOST_HEADERS 4096 /* sections and segments that are looked at */
 
 enum { FILE_FD, MEMORY_FD, MARKS_FD, N_FDS };
+static_assert(N_FDS <= FD_PASS_MOST, "a request has so many descriptors");
 
 struct copier {
 	int socket;
@@ -193,31 +196,16 @@ static void be_child(const int *fds, uint64_t most)
 
 /* --- the copier's process -------------------------------------------------------------------- */
 
-union control {
-	char bytes[CMSG_SPACE(N_FDS * sizeof(int))];
-	struct cmsghdr align;
-};
-
 /* Returns whether a request has come, with all its descriptors; false: stackd has ended. */
-static bool receive(int socket, int ret_fds[N_FDS], uint64_t *ret_most)
+static bool receive(int socket, int ret_fds[FD_PASS_MOST], uint64_t *ret_most)
 {
 	uint8_t mib = 0;
-	struct iovec part = {&mib, 1};
-	union control control = {0};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *c;
-	ssize_t n;
 
-	do
-		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	if (!c || c->cmsg_len != CMSG_LEN(N_FDS * sizeof(int)))
+	if (fd_pass_receive(socket, &mib, 1, ret_fds) <= 0)
 		return false;
-	memcpy(ret_fds, CMSG_DATA(c), N_FDS * sizeof(int));
+	for (int i = 0; i < N_FDS; i++)
+		if (ret_fds[i] < 0)
+			return false;
 	*ret_most = (uint64_t)mib << 20;
 	return true;
 }
@@ -239,7 +227,7 @@ static void be_copier(int socket)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 	uint64_t most;
-	int fds[N_FDS];
+	int fds[FD_PASS_MOST];
 
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
 		signal(ignored[i], SIG_IGN);
@@ -308,25 +296,15 @@ int copier_begin(struct copier *copier, int path_fd, int memory, uint64_t most, 
 	uint8_t mib =
 		(uint8_t)(((most < COPIER_MOST_BYTES ? most : COPIER_MOST_BYTES) + (1 << 20) - 1) >>
 			  20);
-	struct iovec part = {&mib, 1};
-	union control control = {0};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-	int marks[2], err = 0;
+	int marks[2], err;
 
 	if (pipe2(marks, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(N_FDS * sizeof(int));
-	memcpy(CMSG_DATA(c),
-	       (const int[N_FDS]){[FILE_FD] = path_fd, [MEMORY_FD] = memory, [MARKS_FD] = marks[1]},
-	       N_FDS * sizeof(int));
-	if (sendmsg(copier->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		err = -errno;
+	err = fd_pass_send(
+		copier->socket, &mib, 1,
+		(const int[N_FDS]){
+			[FILE_FD] = path_fd, [MEMORY_FD] = memory, [MARKS_FD] = marks[1]},
+		N_FDS, MSG_DONTWAIT);
 	close(marks[1]);
 	if (err)
 		close(marks[0]);

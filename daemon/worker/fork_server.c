@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
+#include "daemon/worker/fd_pass.h"
 #include "daemon/worker/sandbox.h"
 #include "daemon/worker/worker_page.h"
 #include "proc/proc_fs.h"
@@ -68,58 +69,19 @@ struct answer {
 	uint64_t cpu_ns;
 };
 
-#define MAX_FDS 2
-
 /* --- messages -------------------------------------------------------------------------------- */
-
-union control {
-	char bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
-	struct cmsghdr align;
-};
 
 static int send_request(int socket, const struct request *request, const int *fds, size_t n_fds)
 {
-	struct iovec part = {(void *)(uintptr_t)request, sizeof(*request)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	union control control = {0};
-
-	if (n_fds) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
-	}
-	while (sendmsg(socket, &message, MSG_NOSIGNAL) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return 0;
+	return fd_pass_send(socket, request, sizeof(*request), fds, n_fds, 0);
 }
 
 /* Returns 1, 0 at the end, or -errno. */
-static int receive_request(int socket, struct request *ret_request, int ret_fds[MAX_FDS])
+static int receive_request(int socket, struct request *ret_request, int ret_fds[FD_PASS_MOST])
 {
-	struct iovec part = {ret_request, sizeof(*ret_request)};
-	union control control = {0};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *c;
-	ssize_t n;
+	ssize_t n = fd_pass_receive(socket, ret_request, sizeof(*ret_request), ret_fds);
 
-	do
-		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	ret_fds[0] = ret_fds[1] = -1;
-	if (n <= 0)
-		return n < 0 ? -errno : 0;
-	c = CMSG_FIRSTHDR(&message);
-	if (c && c->cmsg_type == SCM_RIGHTS)
-		memcpy(ret_fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-	return n == sizeof(*ret_request);
+	return n <= 0 ? (int)n : n == sizeof(*ret_request);
 }
 
 /* --- the server's process -------------------------------------------------------------------- */
@@ -201,7 +163,7 @@ static struct answer end(struct left *left, pid_t pid)
 
 static void close_all(const int *fds)
 {
-	for (int i = 0; i < MAX_FDS; i++)
+	for (int i = 0; i < FD_PASS_MOST; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 }
@@ -210,7 +172,7 @@ static void serve(int socket, fork_server_run_fn *run)
 {
 	struct left left = {0};
 	struct request request;
-	int fds[MAX_FDS];
+	int fds[FD_PASS_MOST];
 
 	while (receive_request(socket, &request, fds) > 0) {
 		struct answer answer;
@@ -251,7 +213,7 @@ static void keep(int socket, fork_server_run_fn *run)
 {
 	struct left left = {0};
 	struct request request;
-	int fds[MAX_FDS];
+	int fds[FD_PASS_MOST];
 
 	while (receive_request(socket, &request, fds) > 0) {
 		struct answer answer = start_serving(socket, run, &left, request.pid, fds[0]);
