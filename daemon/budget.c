@@ -11,8 +11,8 @@
 #define SPARE	    0.1	 /* below this part of the budget saving may end */
 #define RAISE_NS    UINT64_C(5000000000)  /* between a change and a raise */
 #define SPARE_NS    UINT64_C(60000000000) /* between a change and the end of saving */
-#define LEAST_PACE  4			  /* budget_pace() while saving: from 4 to 8 */
-#define MOST_PACE   8
+#define LEAST_PACE  4			  /* budget_pace() while saving: from 4 to 6 */
+#define MOST_PACE   6
 #define STEP	    4			 /* a change is by this factor at most */
 #define LOWER_NS    UINT64_C(2000000000) /* between two changes downwards */
 

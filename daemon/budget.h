@@ -36,7 +36,8 @@ struct budget {
 struct budget budget_begin(double share, uint64_t rate_hz);
 
 /* Returns by which factor the time between two batches of rows must be longer than usual: 1 to
- * 8. */
+ * 6, so that with the time between two wake-ups, a quarter of that, and that of a commit the store
+ * is less than ten seconds behind. */
 unsigned budget_pace(const struct budget *budget);
 
 /* Returns whether budget_look() must be called at once, because stackd has used `spent_ns` of CPU
