@@ -12,6 +12,7 @@ stackd's programs (default: build)."""
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -40,6 +41,13 @@ import test_web  # noqa: E402,F401
 import test_web_modules  # noqa: E402,F401
 
 
+SECONDS = 900  # for a test: one that hangs ends so; how slow the machine is does not matter
+
+
+def expire(*_):
+    raise TimeoutError("did not end in %d s" % SECONDS)
+
+
 def is_wanted(test, options):
     if not options.names:
         return options.long or not test.long
@@ -65,12 +73,15 @@ def main():
         return 0
     os.makedirs(options.logs, exist_ok=True)
     os.environ["STACKD_EXPORT_LOGS"] = options.logs
+    signal.signal(signal.SIGALRM, expire)
     failed = 0
     for test in tests:
         start = time.monotonic()
         with open(os.path.join(options.logs, test.name + ".log"), "w", encoding="utf-8",
                   errors="backslashreplace") as log:
+            signal.setitimer(signal.ITIMER_REAL, SECONDS, 10)  # once more: what cleans up may wait, too
             line = one_test.run_test(test, log, common.Skip)
+            signal.setitimer(signal.ITIMER_REAL, 0)
         failed += line.startswith("FAIL")
         print(line + (" (%.1f s)" % (time.monotonic() - start) if options.time else ""), flush=True)
     test_clickhouse.stop()
