@@ -12,11 +12,13 @@
 #include "daemon/recorder/machine.h"
 #include "proc/mapping_set.h"
 
-#define MOST	  64 /* processes; the one that was used least recently makes room */
-#define AGAIN_NS  UINT64_C(20000000) /* between two searches of a process */
-#define PAGE_MASK UINT64_C(4095)
+#define MOST	   64 /* processes; the one that was used least recently makes room */
+#define AGAIN_NS   UINT64_C(20000000) /* before a machine is tried again, ... */
+#define OFTEN	   10		      /* so often; then twice as long each time, ... */
+#define MOST_TWICE 12		      /* at most so often */
+#define PAGE_MASK  UINT64_C(4095)
 
-#define MOST_TRIES  50
+#define UNREAD_AT   16	 /* tries: after 2.5 s it is not the time of linking any more */
 #define MOST_WALKED 1024 /* frames of a walk that are corrected at a time */
 
 /* What is known of a process. */
@@ -28,7 +30,7 @@ struct of_process {
 	uint64_t bias;		   /* address of the file's vaddr 0 */
 	uint64_t version;	   /* of the mappings in which the file was looked for last */
 	uint64_t again_ns;	   /* when the machine may be tried again; UINT64_MAX: never */
-	uint32_t tries;		   /* that failed since the tables were not right */
+	uint32_t tries;		   /* that failed */
 	uint64_t used;		   /* by the clock of machines */
 	struct machine *machine;   /* NULL: none so far */
 };
@@ -186,17 +188,24 @@ static void look_for_file(struct machines *ms, struct of_process *p, const struc
 	}
 }
 
-/* Tries to open the machine. 0 or -ENOMEM. */
+static uint64_t pause_after(uint32_t tries)
+{
+	uint32_t twice = tries > OFTEN ? tries - OFTEN : 0;
+
+	return AGAIN_NS << (twice < MOST_TWICE ? twice : MOST_TWICE);
+}
+
+/* Tries to open the machine. It may not have started yet, and while its file is being linked, its
+ * tables are not right; a process that means harm can make it so for ever. 0 or -ENOMEM. */
 static int open_machine(struct machines *ms, struct of_process *p, uint64_t now_ns)
 {
 	int err = machine_open(runtime_of(ms, p->file), p->file->elf, p->bias, p->pid,
 			       ms->with.managed, &p->machine);
 
-	/* While the file is being linked, its tables are not right yet. */
-	p->tries += err == -EINVAL;
 	ms->counts.found += !err;
-	ms->counts.unread += p->tries == MOST_TRIES && err == -EINVAL;
-	p->again_ns = p->tries == MOST_TRIES || err == -ENOENT ? UINT64_MAX : now_ns + AGAIN_NS;
+	ms->counts.unread += err == -EINVAL && p->tries == UNREAD_AT;
+	p->tries++;
+	p->again_ns = err == -ENOENT ? UINT64_MAX : now_ns + pause_after(p->tries);
 	return err == -ENOMEM ? err : 0;
 }
 

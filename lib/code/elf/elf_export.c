@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define MOST_DYNAMIC 512   /* entries of the dynamic section that are read */
-#define MOST_CHAIN   65536 /* symbols of one bucket that are compared */
+#define MOST_DYNAMIC 512 /* entries of the dynamic section that are read */
+#define MOST_CHAIN   64	 /* symbols of one bucket that are compared; linkers make a few of them */
 #define NAME_ROOM    256
 
 struct export_tables {

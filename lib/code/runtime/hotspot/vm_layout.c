@@ -8,7 +8,7 @@
 #include "elf/elf_file.h"
 #include "elf/elf_export.h"
 
-#define MOST_ENTRIES 8192 /* of a table; those of 25 have 600 */
+#define MOST_ENTRIES 2048 /* of a table; those of 25 have 600 */
 #define TEXT_ROOM    64
 #define SMALL	     65536 /* limit of the size of a type */
 
