@@ -687,9 +687,9 @@ __noinline int deep_go_on(struct scratch *given)
 		s->part = (struct stackd_part){0};
 		s->is_part_lost = 0;
 		s->deep_joined = 0;
-		if (state && prefix_mode == STACKD_PREFIX_VERIFIED)
+		if (state && prefix_mode == STACKD_PREFIX_VERIFIED && !s->walk.managed)
 			deep_claim(s, state);
-		if (!s->deep)
+		if (!s->deep && !s->walk.managed) /* managed frames are not remembered there */
 			s->part.flags |= STACKD_PART_WANTS_ROOM;
 	}
 	if (s->deep)
@@ -720,7 +720,7 @@ static __always_inline enum deep_action deep_action_of(const struct scratch *s, 
 {
 	__u32 total = s->kept + s->n_new;
 
-	if (s->walk.extras)
+	if (s->walk.extras || s->walk.managed)
 		return DEEP_NOT;
 	if (s->part.flags & STACKD_PART_JOINS)
 		return s->n_new > s->deep_joined || s->end == STACKD_END_ENTRY ? DEEP_EXTEND

@@ -39,6 +39,7 @@
 #ifndef MANAGED_BPF_H
 #define MANAGED_BPF_H
 
+#include "deep.bpf.h"
 #include "managed_code.bpf.h"
 #include "managed_thread.bpf.h"
 #include "mapping.bpf.h"
@@ -47,7 +48,7 @@
 #include "segment.bpf.h"
 #include "stack_window.bpf.h"
 
-#define MANAGED_MOST 1024 /* frames of a walk, so that native ones have room */
+#define MANAGED_MOST 16384 /* frames of a walk, so that native ones have room */
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
@@ -181,9 +182,19 @@ __noinline int managed_add_next(struct scratch *given)
  * or 1. */
 static long managed_add(__u32 turn, struct scratch **at)
 {
-	long ends = managed_add_next(*at);
+	struct scratch *s = *at;
+	long ends;
 
 	(void)turn;
+	if (s->bytes > DEEP_BYTES || s->n_new >= s->most) {
+		ends = s->managed.may_part ? deep_go_on(s) : 1;
+		FORGET(ends);
+		if (ends) {
+			s->managed.why = STACKD_COUNT_MANAGED_TOO_MANY;
+			return 1;
+		}
+	}
+	ends = managed_add_next(s);
 	FORGET(ends);
 	return ends ? 1 : 0;
 }
@@ -205,6 +216,7 @@ static __always_inline bool managed_arrives(struct scratch *s)
 /* Adds frames up to the activation's first one, or to one from which on everything is unchanged. */
 static __always_inline void managed_follow(struct scratch *s, bool may_match)
 {
+	s->managed.may_part = may_match;
 	s->managed.no_match =
 		!may_match || !managed_is_versioned(s) || prefix_mode != STACKD_PREFIX_VERIFIED;
 #pragma clang loop unroll(disable)
@@ -237,6 +249,12 @@ static __always_inline bool managed_add_all(struct scratch *s)
 		return false;
 	s->managed.why = 0;
 	return true;
+}
+
+/* Returns whether some of the activation's frames were sent, and cannot be dropped any more. */
+static __always_inline bool managed_is_parted(const struct scratch *s)
+{
+	return s->sent_frames > s->managed.frames_before;
 }
 
 /* Drops the activation's frames. */
@@ -344,6 +362,8 @@ static __always_inline int managed_add_owned(struct scratch *s, __u64 cfa)
 
 	if (managed_add_owned_all(s, cfa, true))
 		return 1;
+	if (managed_is_parted(s))
+		return 0;
 	is_before = s->managed.is_whole && s->managed.owned >= cfa;
 	why = s->managed.is_whole ? STACKD_COUNT_MANAGED_ELSEWHERE : s->managed.why;
 	managed_drop(s);
@@ -417,9 +437,16 @@ __noinline int managed_count(struct scratch *given)
 	return 0;
 }
 
-/* Adds a frame that says that the activation's frames are not proven. */
+/* Adds a frame that says that the activation's frames are not proven; or if some were sent, marks
+ * all of the walk as not proven. */
 static __always_inline int managed_give_up(struct scratch *s)
 {
+	if (managed_is_parted(s)) {
+		managed_count(s);
+		s->walk.managed = MANAGED_NOT_PROVEN;
+		s->walk.is_once = 1;
+		return 0;
+	}
 	managed_drop(s);
 	managed_count(s);
 	put_managed(s, STACKD_MANAGED_UNPROVEN, 0);
@@ -570,7 +597,7 @@ __noinline int managed_frames(struct scratch *given)
 	s->end = s->walk.pc || is_bottom(s) ? STACKD_END_ENTRY : STACKD_END_BAD_RECIPE;
 	if (!s->walk.pc)
 		return 1;
-	if (s->walk.managed == MANAGED_ENDED)
+	if (s->walk.managed == MANAGED_ENDED || s->walk.managed == MANAGED_NOT_PROVEN)
 		return 0;
 	mark = &s->marks[RECENT(s->n_new - 1)];
 	cfa = s->walk.r[STACKD_REG_SP];

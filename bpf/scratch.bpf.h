@@ -363,6 +363,8 @@ struct scratch {
 					      * 0: none was */
 		__u64 version_at;	     /* address of the next frame's version; 0: none */
 		__u32 expects;		     /* `frame` is the next activation's last one */
+		__u32 may_part;		     /* frames may go into several parts of a record */
+		__u32 pad4;
 		__u32 by_content; /* the mark that was compared last is of a frame without a
 				   * version */
 		__u8 run[2 * MANAGED_RUN + 8];

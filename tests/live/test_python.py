@@ -15,6 +15,7 @@ FAKED = os.path.join(ROOT, "tests", "workloads", "python_faked.c")
 SUBS = os.path.join(ROOT, "tests", "workloads", "python_subs.py")
 CELLS = os.path.join(ROOT, "tests", "workloads", "python_cells.py")
 WAITS = os.path.join(ROOT, "tests", "workloads", "python_waits.py")
+DEEP = os.path.join(ROOT, "tests", "workloads", "python_deep.py")
 LEAVES = os.path.join(ROOT, "tests", "workloads", "python_leaves.c")
 EVAL = "_PyEval_EvalFrameDefault"
 # Activations of the interpreter between two functions of such a link: before the second, and the third.
@@ -217,6 +218,28 @@ def python_cells():
                 right += count
     print(right, "samples")
     check(right > 300, "few samples hit a leaf", right)
+
+
+@live
+def python_deep():
+    """A recursion of 10,000 functions is whole, or has none of them: those are stacks that stackd has walked."""
+    found = {"leaf_00": 0, "leaf_01": 0}
+    with scratch() as folder:
+        library, store = os.path.join(folder, "leaves.so"), os.path.join(folder, "store.db")
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+        record(store, "-F", "499", "--", "sh", "-c",
+               "; ".join("%s %s %s 10000 20000000" % (path, DEEP, library) for path in recent()))
+        run(STACKCTL, "export", "--pprof", "-i", store, "-o", store + ".pb")
+        for frames, count in pprof.read(store + ".pb"):
+            leaf, names = frames[0][0], [frame[0] for frame in frames if is_managed(frame)]
+            if leaf not in found or not names:
+                continue
+            name = {"leaf_00": "first", "leaf_01": "second"}[leaf]
+            at = next((i for i, other in enumerate(names) if other != name), len(names))
+            check(at == 10001 and names[at:at + 1] == ["main"], "a recursion that is not whole", leaf, at, names[at:])
+            found[leaf] += count
+    print(found)
+    check(min(found.values()) > 20, "few samples hit a leaf", found)
 
 
 def by_path(store, metric, *options):
