@@ -19,20 +19,6 @@ static void *storage;
 #define bpf_task_storage_get(map, task, value, flags)                                              \
 	((void)(task), (const void *)(map) == storage_map ? storage : NULL)
 
-/* Takes an entry out of a hash: its key becomes one that no test uses. */
-static void delete_entry(const void *map, const void *key)
-{
-	struct shim_map *m = shim_map(map);
-
-	for (uint32_t i = 0; i < m->entries; i++) {
-		if (memcmp(m->keys + i * m->key_size, key, m->key_size) == 0)
-			memset(m->keys + i * m->key_size, 0xff, m->key_size);
-	}
-}
-
-#undef bpf_map_delete_elem
-#define bpf_map_delete_elem(map, key) delete_entry(map, key)
-
 #include "../../bpf/stackd.bpf.c"
 
 #include "../../bpf/mpi.bpf.h"
