@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # An image with stackd and stackctl: docker build -t stackd . (docs/INSTALL.md says how it is run)
 #
-# The first stage makes the Debian package, the second installs it, with the libraries that it needs
+# The first stage makes the Debian package, the second installs it, with the libraries that it needs, that of push,
 # and nothing else. In a tree of `make dist` there is no need of clang.
 
 FROM debian:trixie-slim AS build
@@ -14,7 +14,8 @@ RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends make &&
 
 FROM debian:trixie-slim
 COPY --from=build /src/build/stackd_*.deb /tmp/
-RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends /tmp/stackd_*.deb && \
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends /tmp/stackd_*.deb \
+        libcurl4t64 ca-certificates && \
     rm -rf /tmp/stackd_*.deb /var/lib/apt/lists/*
 VOLUME /var/lib/stackd
 ENTRYPOINT ["stackd"]

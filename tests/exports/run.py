@@ -32,6 +32,7 @@ import test_flamegraph  # noqa: E402,F401  (they register their tests)
 import test_fold_page  # noqa: E402,F401
 import test_foreign  # noqa: E402,F401
 import test_gnuplot  # noqa: E402,F401
+import test_grafana  # noqa: E402,F401
 import test_kubernetes  # noqa: E402,F401
 import test_paraver  # noqa: E402,F401
 import test_parquet  # noqa: E402,F401
