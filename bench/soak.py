@@ -285,8 +285,9 @@ class Service:
 
     def look_at_commit(self):
         """A service that was just started, or stopped for a while, has none yet."""
+        at = time.time()  # before stackctl reads the store, which takes seconds beside what harms the service
         last = stats(self.store).get("stackd_last_commit_time_seconds")
-        age = time.time() - last if last else 0
+        age = at - last if last else 0
         if time.monotonic() < self.quiet_until:
             return
         self.oldest = max(self.oldest, age)

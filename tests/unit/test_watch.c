@@ -76,6 +76,15 @@ static void lost_events(void **state)
 	counters.sampled.counters[STACKD_COUNT_LOST_RING] = 3;
 	watch_look(&watch, &counters, now + MINUTE_NS + 1);
 	assert_int_equal(count("3 samples lost"), 1);
+	counters.recorded.files_over_share = 5;
+	counters.recorded.mappings_over_share = 6;
+	watch_look(&watch, &counters, now + MINUTE_NS + 2);
+	assert_int_equal(count("5 are not read for now"), 1);
+	watch_look(&watch, &counters, now + MINUTE_NS + 3);
+	assert_int_equal(count("not read for now"), 0);
+	counters.recorded.mappings_over_share = 8;
+	watch_look(&watch, &counters, now + 2 * MINUTE_NS + 2);
+	assert_int_equal(count("2 events are left out"), 1);
 }
 
 static void late_commits(void **state)
