@@ -55,17 +55,17 @@ struct regions {
 			    * done */
 	size_t n_left_out; /* functions that could not be probed, since the last message */
 	VEC(struct off_region)
-	off; /* regions that were entered too often; marks keep their own
-	      * list */
-	struct region_probes *probes;
-	struct alloc_source *alloc; /* NULL: none */
-	uint64_t alloc_until_ns;    /* alloc_source_until() of a source that was freed */
-	int tracepoint;		    /* sched_process_exit; -1: none */
-	int exec_tracepoint;	    /* sched_process_exec, with --mpi; -1: none */
-	int replacing_tracepoint;   /* sched_prepare_exec; -1: none */
-	struct probe replacing;	    /* kprobe at begin_new_exec(), where the kernel lacks that
-				     * tracepoint */
-	uint32_t n_objects;	    /* number of objects whose files were searched */
+	off;			      /* regions that were entered too often; marks keep their own
+				       * list */
+	struct region_probes *probes; /* NULL: regions_stop() has removed them */
+	struct alloc_source *alloc;   /* NULL: none */
+	uint64_t alloc_until_ns;      /* alloc_source_until() of a source that was freed */
+	int tracepoint;		      /* sched_process_exit; -1: none */
+	int exec_tracepoint;	      /* sched_process_exec, with --mpi; -1: none */
+	int replacing_tracepoint;     /* sched_prepare_exec; -1: none */
+	struct probe replacing;	      /* kprobe at begin_new_exec(), where the kernel lacks that
+				       * tracepoint */
+	uint32_t n_objects;	      /* number of objects whose files were searched */
 	VEC(uint64_t)
 	own;		 /* by object: object.n_met before the exec, for files that
 			  * stackd has mapped itself */
@@ -657,7 +657,7 @@ static int choose_again(struct regions *r, size_t before)
 	const struct region_check check = check_of(r);
 	int err = region_check_again(&check, before);
 
-	for (size_t i = 0; i < r->n_attached && !err; i++) {
+	for (size_t i = 0; r->probes && i < r->n_attached && !err; i++) {
 		struct found_region *f = &r->found.found.items[i];
 
 		if (!f->is_left_out || f->error)
@@ -687,7 +687,8 @@ void regions_look(struct regions *r)
 	if (err)
 		log_warning("--region: functions of new files are left out: %s",
 			    err == -E2BIG ? "too many match" : strerror(-err));
-	attach_new(r);
+	if (r->probes)
+		attach_new(r);
 }
 
 enum exit_status regions_check(struct regions *r)

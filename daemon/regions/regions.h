@@ -39,7 +39,9 @@ struct regions_options { /* all borrowed, for as long as the regions live */
 enum exit_status regions_start(const struct regions_options *with, struct regions **ret_regions);
 
 /* Searches the files that have been mapped since the last call, and attaches to the functions that
- * it finds. To be called in each round; NULL is fine. Logs what fails. */
+ * it finds. To be called in each round, and once more after regions_stop(): the files that
+ * came last are searched then, so that regions_check() knows them. NULL is fine. Logs what fails.
+ */
 void regions_look(struct regions *regions);
 
 /* Logs which requested functions were in no file of the target, after it has ended. Returns the
