@@ -44,6 +44,7 @@
 #define ROWS_AT_ONCE 65536u
 #define MUCH_BYTES   (1u << 20) /* malloc_trim() is called after tables of so many bytes */
 #define SAVED_NS     UINT64_C(3000000000) /* most CPU time that can be saved for making tables */
+#define DEBT_NS	     UINT64_C(5000000000) /* most that is paid off for one table */
 #define LARGE_BYTES  (4u << 20) /* bytes of a file from which its table is made in two steps */
 
 struct tables {
@@ -61,7 +62,7 @@ struct tables {
 	struct tables_counts counts; /* as they were after the last request */
 	struct remakes *remakes; /* guarded by `lock` where both threads use it: for requests that
 				  * are put off */
-	struct cpu_share share;	 /* of making tables */
+	struct cpu_share share;	 /* of making the tables of users' files */
 
 	/* The members below are used by the thread alone, unless they say otherwise. */
 	struct tables_counts own;
@@ -585,20 +586,50 @@ static uint64_t cpu_ns(const struct tables *t)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + t->source.cpu_ns(t->source.arg);
 }
 
-/* Takes the first request out of the list, and serves it. Called with the lock held, which it
- * releases meanwhile. */
-static void serve_first(struct tables *t)
+/* Returns whether a table counts for the share of CPU time. Root's files do not: no user makes more
+ * of them, and without their tables most paths would end early. */
+static bool is_users(const struct request *r)
 {
-	struct request *r = t->first, now = *r;
+	return r->object->elf && elf_file_owner(r->object->elf) != 0;
+}
+
+/* Returns the place of the first request that may be served, while users' ones have to wait or not;
+ * it leads to NULL: there is none. Called with the lock held. */
+static struct request **first_served(struct tables *t, bool users_wait)
+{
+	struct request **at = &t->first;
+
+	while (*at && users_wait && is_users(*at))
+		at = &(*at)->next;
+	return at;
+}
+
+/* Notes what a user's table has cost. The worker's time can be less than before, where a worker has
+ * ended and its server could not say what it had used. Called with the lock held. */
+static void spend(struct tables *t, uint64_t begin_ns)
+{
+	uint64_t end_ns = cpu_ns(t), spent_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
+
+	cpu_share_spend(&t->share, spent_ns < DEBT_NS ? spent_ns : DEBT_NS,
+			clock_ns(CLOCK_MONOTONIC));
+}
+
+/* Takes a request out of the list, and serves it. Called with the lock held, which it releases
+ * meanwhile. */
+static void serve_next(struct tables *t, struct request **at)
+{
+	struct request *r = *at, now = *r;
+	const bool is_paid = is_users(r);
 	const uint64_t begin_ns = cpu_ns(t);
 	int err;
 
-	t->first = r->next;
+	*at = r->next;
 	t->serving = r;
 	pthread_mutex_unlock(&t->lock);
 	err = serve(t, &now);
 	pthread_mutex_lock(&t->lock);
-	cpu_share_spend(&t->share, cpu_ns(t) - begin_ns, clock_ns(CLOCK_MONOTONIC));
+	if (is_paid)
+		spend(t, begin_ns);
 	publish(t);
 	end_serving(t, r, now.is_early, err);
 	free(r);
@@ -629,9 +660,10 @@ static void *run(void *arg)
 	while (!t->is_ending) {
 		const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 		const uint64_t wait_ns = cpu_share_wait_ns(&t->share, now_ns);
+		struct request **next = first_served(t, wait_ns != 0);
 
-		if (t->first && !wait_ns)
-			serve_first(t);
+		if (*next)
+			serve_next(t, next);
 		else
 			await_request(t, now_ns, wait_ns);
 	}
@@ -708,12 +740,12 @@ void tables_free(struct tables *t)
 }
 
 /* Called with the lock. */
-static bool is_put_off(struct tables *t, uint32_t number)
+static bool is_put_off(struct tables *t, const struct request *wanted)
 {
 	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
-	return cpu_share_wait_ns(&t->share, now_ns) ||
-	       remakes_is_put_off(t->remakes, number, now_ns);
+	return (is_users(wanted) && cpu_share_wait_ns(&t->share, now_ns)) ||
+	       remakes_is_put_off(t->remakes, wanted->object->number + 1, now_ns);
 }
 
 /* Returns whether a request need not be queued, because its table is loaded, put off or requested
@@ -722,7 +754,7 @@ static bool is_asked_for(struct tables *t, const struct request *wanted)
 {
 	uint32_t number = wanted->object->number + 1;
 
-	if (number < t->maps.n_files && (is_known(t, number) || is_put_off(t, number)) &&
+	if (number < t->maps.n_files && (is_known(t, number) || is_put_off(t, wanted)) &&
 	    (!wanted->has_key || !memcmp(&t->known_as[number], &wanted->key, sizeof(wanted->key))))
 		return true;
 	return (t->serving && requests_are_same(t->serving, wanted)) ||
@@ -828,10 +860,11 @@ bool tables_have(const struct tables *t, const struct object *object)
 
 bool tables_put_off(struct tables *t, const struct object *object)
 {
+	const struct request wanted = {.object = object};
 	bool is;
 
 	pthread_mutex_lock(&t->lock);
-	is = object->number + 1 < t->maps.n_files && is_put_off(t, object->number + 1);
+	is = object->number + 1 < t->maps.n_files && is_put_off(t, &wanted);
 	pthread_mutex_unlock(&t->lock);
 	return is;
 }

@@ -90,6 +90,7 @@ struct worker {
 	bool has_failed;  /* the last process has failed, so the next start counts as a restart */
 	uint64_t used_ns; /* when the last call ended */
 	uint64_t ended_cpu_ns; /* CPU time of processes that have ended */
+	uint64_t live_cpu_ns;  /* of the one that runs, at the last look */
 	struct flight flight;
 	struct cpu_share patience; /* of WORKER_LOOP: for calls that take long */
 };
@@ -191,9 +192,14 @@ static int start(struct worker *w)
 	return 0;
 }
 
-static uint64_t live_cpu_ns(const struct worker *w)
+/* Returns the CPU time of the process; of one that has ended, what it had used at the last look. */
+static uint64_t live_cpu_ns(struct worker *w)
 {
-	return w->pid ? clock_ns(w->clock) : 0;
+	struct timespec t;
+
+	if (w->pid && clock_gettime(w->clock, &t) == 0)
+		w->live_cpu_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return w->pid ? w->live_cpu_ns : 0;
 }
 
 /* Ends the process. Gives the status of wait(2). Returns 0, or the result of fork_server_end(). */
@@ -206,6 +212,7 @@ static int end(struct worker *w, int *ret_status)
 	*ret_status = 0;
 	if (!w->pid)
 		return 0;
+	live_cpu_ns(w);
 	close(w->socket);
 	err = fork_server_end(w->workers->server, &child, ret_status, &cpu_ns);
 	if (err == -EBUSY) {
@@ -213,7 +220,9 @@ static int end(struct worker *w, int *ret_status)
 			  "a worker is stuck waiting for a disk: stackd goes on without it");
 		err = 0;
 	}
-	w->ended_cpu_ns += cpu_ns;
+	/* The server does not know what a process has used that it could not wait for. */
+	w->ended_cpu_ns += cpu_ns > w->live_cpu_ns ? cpu_ns : w->live_cpu_ns;
+	w->live_cpu_ns = 0;
 	munmap(w->page, sizeof(*w->page));
 	w->page = NULL;
 	w->pid = 0;

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -662,6 +664,59 @@ static void test_what_is_known_is_not_asked_for(void **state)
 	drop_tables(t);
 }
 
+/* A worker whose time falls from look to look: its process has ended, and nobody knows how much it
+ * had used. */
+static uint64_t falling_ns(void *arg)
+{
+	uint64_t *ns = arg;
+
+	return *ns -= 1000000000;
+}
+
+static struct elf_file *open_as(uid_t owner)
+{
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+	    to = memfd_create("elf", MFD_CLOEXEC);
+	struct elf_file *elf;
+	struct stat st;
+
+	assert_int_equal(fstat(from, &st), 0);
+	assert_int_equal(sendfile(to, from, NULL, (size_t)st.st_size), st.st_size);
+	close(from);
+	if (owner && fchown(to, owner, owner) != 0)
+		skip(); /* the owner of other files than one's own is root's to choose */
+	assert_int_equal(elf_file_open(to, &elf), 0);
+	return elf;
+}
+
+/* While users' files have used up the share of CPU time, theirs wait, and root's do not. */
+static void test_users_files_wait(void **state)
+{
+	uint64_t ns = UINT64_C(1) << 62;
+	struct tables *t = make_tables(100);
+	const struct object users = {.kind = OBJECT_ELF, .number = 1, .elf = open_as(1234)};
+	const struct object roots = {.kind = OBJECT_ELF, .number = 2};
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	(void)state;
+	t->share = cpu_share_begin(1e-9, SAVED_NS, now_ns);
+	t->source.cpu_ns = falling_ns;
+	t->source.arg = &ns;
+	assert_false(tables_put_off(t, &users));
+	spend(t, cpu_ns(t)); /* costs nothing */
+	assert_false(tables_put_off(t, &users));
+	cpu_share_spend(&t->share, 2 * SAVED_NS, now_ns);
+	assert_true(tables_put_off(t, &users));
+	assert_false(tables_put_off(t, &roots));
+	assert_int_equal(requests_enter(&t->first, &(struct request){.object = &users}), 0);
+	assert_null(*first_served(t, true));
+	assert_int_equal(requests_enter(&t->first, &(struct request){.object = &roots}), 0);
+	assert_ptr_equal((*first_served(t, true))->object, &roots);
+	assert_ptr_equal((*first_served(t, false))->object, &users);
+	elf_file_free(users.elf);
+	drop_tables(t);
+}
+
 static void test_counts_are_read_while_the_thread_counts(void **state)
 {
 	const struct table_source source = table_source_here();
@@ -702,6 +757,7 @@ int main(void)
 		cmocka_unit_test(test_prefetch_is_not_made_for_each_process),
 		cmocka_unit_test(test_missed_during_prefetch),
 		cmocka_unit_test(test_what_is_known_is_not_asked_for),
+		cmocka_unit_test(test_users_files_wait),
 		cmocka_unit_test(test_counts_are_read_while_the_thread_counts),
 	};
 

@@ -183,6 +183,8 @@ static int open_verified(const struct search *s, const struct candidate *c, int 
 	return 0;
 }
 
+#define NOBODY 65534 /* no user's files */
+
 /* Opens a candidate for reading; from then on its state is not old. */
 static int open_itself(const struct candidate *c, struct stat *ret_st)
 {
@@ -215,6 +217,7 @@ static int open_candidate(const struct search *s, const struct candidate *c, str
 	fd = mount_stat(c->fd, ret_st);
 	if (!fd)
 		fd = s->opener->fetch(s->opener->arg, c->fd, ret_st, s->pid, kind == MOUNT_NETWORK);
+	ret_st->st_uid = NOBODY; /* whose file it is, its server alone says */
 	return fd == -EFBIG && kind == MOUNT_NETWORK ? open_itself(c, ret_st) : fd;
 }
 
