@@ -138,10 +138,10 @@ static void test_notes(void **state)
 	(void)state;
 
 	expect_note(0, PERF_SAMPLE_BRANCH_ANY,
-		    "1 of 1 samples have branches in code that is not here");
+		    "1 of 1 sample has branches in code that is not here");
 	expect_note(0, PERF_SAMPLE_BRANCH_ANY, "record with --call-graph lbr or dwarf");
 	expect_note(PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_BRANCH_ANY,
-		    "1 of 1 samples have branches in code that is not here");
+		    "1 of 1 sample has branches in code that is not here");
 	expect_note(0, PERF_SAMPLE_BRANCH_COND,
 		    "some kinds of branches alone, which show no path: "
 		    "paths are of one frame");
