@@ -146,7 +146,7 @@
 	X(recorded.machines.frames, "jit_functions", COUNT,                                        \
 	  "frames of such functions in paths, also of those that were inlined or interpreted")     \
 	X(recorded.machines.unproven, "jit_unproven", COUNT,                                       \
-	  "frames in that code whose function is not proven")                     \
+	  "frames in that code whose function is not proven")                                      \
 	X(recorded.machines.corrected, "jit_walks_corrected", COUNT,                               \
 	  "times that a walk had missed frames of such code, by the sizes that the runtime knows") \
 	X(recorded.slow.copied, "slow_files_copied", COUNT,                                        \
