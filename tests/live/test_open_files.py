@@ -145,7 +145,7 @@ def test_numbers_used_up():
         copies = build(folder, ROOM + 100)
         status, messages, counters, _ = record_new_files(folder, copies, 100, "--window", "5s")
         check(status == AGAIN, "status", status)
-        check("numbers run out: stackd ends, to be started again" in messages, "message", messages)
+        check("run out of numbers for files: it ends, for the service manager to start it again" in messages, "message", messages)
         check(counters["objects"] >= ROOM * 7 // 8, "objects", counters["objects"])
 
 
