@@ -178,6 +178,24 @@ __noinline int managed_add_next(struct scratch *given)
 	return s->managed.is_whole;
 }
 
+/* Returns whether the record has room for a frame, perhaps in another part. */
+static __always_inline bool managed_has_room(struct scratch *s)
+{
+	long ends;
+
+	if (s->bytes <= DEEP_BYTES && s->n_new < s->most)
+		return true;
+	ends = s->managed.may_part ? deep_go_on(s) : 1;
+	FORGET(ends);
+	if (ends) {
+		s->managed.why = STACKD_COUNT_MANAGED_TOO_MANY;
+		return false;
+	}
+	if (s->n_new == s->managed.frames_before)
+		s->managed.bytes_before = s->bytes;
+	return true;
+}
+
 /* The BPF verifier knows nothing of a global function's result, which a compiler may find to be 0
  * or 1. */
 static long managed_add(__u32 turn, struct scratch **at)
@@ -186,14 +204,8 @@ static long managed_add(__u32 turn, struct scratch **at)
 	long ends;
 
 	(void)turn;
-	if (s->bytes > DEEP_BYTES || s->n_new >= s->most) {
-		ends = s->managed.may_part ? deep_go_on(s) : 1;
-		FORGET(ends);
-		if (ends) {
-			s->managed.why = STACKD_COUNT_MANAGED_TOO_MANY;
-			return 1;
-		}
-	}
+	if (!managed_has_room(s))
+		return 1;
 	ends = managed_add_next(s);
 	FORGET(ends);
 	return ends ? 1 : 0;
@@ -550,7 +562,8 @@ static __always_inline int managed_add_one(struct scratch *s, const struct mark 
 {
 	if (is_first && is_unchained(s, mark))
 		return managed_in_transition(s);
-	if (!managed_add_object(s, cfa))
+	s->managed.may_part = 1;
+	if (!managed_has_room(s) || !managed_add_object(s, cfa))
 		return managed_give_up(s);
 	managed_count(s);
 	return 0;
