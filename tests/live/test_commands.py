@@ -43,7 +43,7 @@ __attribute__((noinline)) void step(void)
 	const struct timespec pause = {0, 100000};
 	kept = malloc(1 << 20);
 	*(volatile char *)kept = 1;
-	solve(500000);
+	solve(1000000);
 	cells += 7;
 	nanosleep(&pause, NULL);
 #ifdef WITH_MPI
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 #ifdef WITH_MPI
 	MPI_Init(&argc, &argv);
 #endif
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < 200; i++)
 		step();
 #ifdef WITH_MPI
 	MPI_Finalize();
