@@ -44,7 +44,7 @@ static uint64_t map_bytes(const struct bpf_map *map)
 /* Returns the memory for rows: BUDGET_BYTES less all other maps and rings, at least 24 MiB. */
 static uint64_t usual_rows_bytes(const struct stackd_bpf *skel, uint64_t ring_bytes, uint32_t cpus)
 {
-	uint64_t taken = OTHER_BYTES + cpus * sideband_bytes(ring_bytes, cpus) * 5 / 4;
+	uint64_t taken = OTHER_BYTES + cpus * sideband_bytes(ring_bytes, cpus);
 	const struct bpf_map *map;
 
 	bpf_object__for_each_map(map, skel->obj)

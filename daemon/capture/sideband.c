@@ -7,10 +7,9 @@
  * before it is looked at. Records end with the sample id (tid and time, as asked for by
  * sample_id_all), so the last eight bytes are the time.
  *
- * Names have a ring of their own (PERF_RECORD_COMM: also the start of a program), which wakes
- * nobody. A program can change its name a million times a second, and must neither displace the
- * events of others' mappings nor keep stackd at work: the ring is read at ticks, and what did not
- * fit is lost and counted.
+ * Names (PERF_RECORD_COMM) are in the same ring as mappings. In a ring of their own they would not
+ * displace those, but the start of a program is one of them, and was taken behind its mappings,
+ * which it then removed: paths of its first milliseconds had none.
  */
 #include "daemon/capture/sideband.h"
 
@@ -28,7 +27,7 @@
 
 #include "daemon/capture/record_pool.h"
 
-enum content { NAMES, OTHERS, N_CONTENTS };
+enum content { ALL, N_CONTENTS };
 
 #define WAKEUP_BYTES 131072 /* pending events of a CPU that the loop is waked for */
 
@@ -60,19 +59,18 @@ static int open_ring(struct sideband *s, struct ring *ring, int cpu, int cgroup_
 {
 	const unsigned long flags =
 		PERF_FLAG_FD_CLOEXEC | (cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0);
-	const bool has_names = ring->content == NAMES;
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
-		.mmap = !has_names,
-		.mmap2 = !has_names,
-		.comm = has_names,
-		.comm_exec = has_names,
-		.task = !has_names,
-		.build_id = !has_names,
-		.cgroup = !has_names,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.build_id = 1,
+		.cgroup = 1,
 		.sample_id_all = 1,
 		.exclude_kernel = 1,
 		.use_clockid = 1,
@@ -91,8 +89,6 @@ static int open_ring(struct sideband *s, struct ring *ring, int cpu, int cgroup_
 	if (map == MAP_FAILED)
 		return -errno;
 	ring->control = map;
-	if (has_names)
-		return 0;
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, ring->fd, &want) ? -errno : 0;
 }
 
@@ -118,8 +114,7 @@ int sideband_new(int cgroup_fd, size_t bytes, struct sideband **ret_sideband)
 	s->n_cpus = n;
 	s->n_rings = n * N_CONTENTS;
 	s->page_size = (size_t)sysconf(_SC_PAGESIZE);
-	s->data_sizes[OTHERS] = bytes;
-	s->data_sizes[NAMES] = bytes / 4;
+	s->data_sizes[ALL] = bytes;
 	for (size_t i = 0; i < s->n_rings; i++)
 		s->rings[i] = (struct ring){.fd = -1, .content = (enum content)(i % N_CONTENTS)};
 	s->record = malloc(UINT16_MAX + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads perf's side-band: mmap, comm, fork, exit and cgroup events, from two dummy events a CPU
- * that count nothing, one of them for names (comm). Times are CLOCK_MONOTONIC, like those of
+ * Reads perf's side-band: mmap, comm, fork, exit and cgroup events, from a dummy event a CPU
+ * that counts nothing. Times are CLOCK_MONOTONIC, like those of
  * samples.
  *
  * It covers the whole machine (or the cgroup); the reader selects the processes that matter.
@@ -42,7 +42,7 @@ struct sideband;
 
 /* Returns the size of each CPU's ring of events, beside a ring of so many bytes for the records of
  * all CPUs (--ring-bytes): a sixteenth of that for all CPUs, but a power of two, and 256 KiB at
- * least, for some 80 programs that start. The ring of names takes a quarter as much in addition. */
+ * least, for some 80 programs that start. */
 static inline size_t sideband_bytes(uint64_t ring_bytes, size_t cpus)
 {
 	size_t bytes = (size_t)256 << 10;
@@ -61,8 +61,7 @@ void sideband_free(struct sideband *sideband);
  * lost, so sideband_drain() is to be called before. 0 or negative errno. */
 int sideband_reopen(struct sideband *sideband, int cpu, int cgroup_fd);
 
-/* Returns a descriptor that becomes readable when a CPU's ring, other than that of names,
- * has 128 KiB of events. */
+/* Returns a descriptor that becomes readable when a CPU's ring has 128 KiB of events. */
 int sideband_poll_fd(const struct sideband *sideband);
 
 /* Returns whether events are pending. */
