@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -13,8 +14,9 @@
 #include "proc/container_names.h"
 #include "stack/label_set.h"
 
-#define SECOND_NS    UINT64_C(1000000000)
-#define MOST_CGROUPS 4096 /* beyond, their names are forgotten, and read again when needed */
+#define SECOND_NS     UINT64_C(1000000000)
+#define MOST_CGROUPS  4096 /* beyond, their names are forgotten, and read again when needed */
+#define READ_EVERY_NS (SECOND_NS / 8) /* names of a container, on the average */
 
 /* What is known of a cgroup. */
 struct known {
@@ -34,6 +36,7 @@ struct labels {
 	size_t n_given;
 	const char *root;
 	struct known *by_id;
+	uint64_t read_ns;  /* up to when READ_EVERY_NS are used up */
 	VEC(uint8_t) rows; /* by row of a thread: GIVEN_... */
 };
 
@@ -92,6 +95,20 @@ static struct known *add(struct labels *l, uint64_t id)
 	return known;
 }
 
+/* Returns whether names may be read now. Anybody who may start containers can make as many of their
+ * cgroups as they like, and reading names takes the time of the loop. */
+static bool may_read(struct labels *l, uint64_t time_ns)
+{
+	const uint64_t saved = LABELS_READS * READ_EVERY_NS;
+
+	if (time_ns > saved && l->read_ns < time_ns - saved)
+		l->read_ns = time_ns - saved;
+	if (l->read_ns + READ_EVERY_NS > time_ns)
+		return false;
+	l->read_ns += READ_EVERY_NS;
+	return true;
+}
+
 /* Returns what is known of a cgroup, and looks for its names if that is due. NULL: memory is
  * short. */
 static const struct known *look(struct labels *l, const struct labels_of *of)
@@ -103,12 +120,14 @@ static const struct known *look(struct labels *l, const struct labels_of *of)
 		if (HASH_COUNT(l->by_id) >= MOST_CGROUPS)
 			forget_cgroups(l);
 		known = add(l, of->cgroup);
+		if (!known)
+			return NULL;
+		known->is_final = container_names_ids(of->path, &known->names) < 0;
 	}
-	if (!known || known->is_final || of->time_ns < known->next_ns)
+	if (known->is_final || of->time_ns < known->next_ns || !may_read(l, of->time_ns))
 		return known;
-	container_names_fini(&known->names);
-	known->is_final = container_names_read(l->root, of->path, &known->names) < 0 ||
-			  known->names.pod || known->names.name || ++known->tries >= LABELS_TRIES;
+	container_names_read(l->root, &known->names);
+	known->is_final = known->names.pod || known->names.name || ++known->tries >= LABELS_TRIES;
 	known->next_ns = of->time_ns + SECOND_NS;
 	return known;
 }
@@ -136,15 +155,45 @@ static int add_names(struct label_list *list, const struct container_names *n)
 	return err;
 }
 
+/* Returns whether a key says where a thread runs, which its program's environment cannot prove. */
+static bool is_place(const char *key, size_t len)
+{
+	static const char *const groups[] = {"k8s.", "container.", "host."};
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
+		if (len > strlen(groups[i]) && memcmp(key, groups[i], strlen(groups[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Adds the labels of a process's environment, but for those for which there would be no room for
+ * the labels of the options. */
+static int add_environment(const struct labels *l, const char *environment, struct label_list *list)
+{
+	char claimed[sizeof(LABELS_CLAIMED) + LABEL_KEY_BYTES];
+	const char *key, *value;
+	size_t key_len, value_len;
+	int err = 0;
+
+	while (err != -ENOMEM && list->items.count + l->n_given < LABEL_COUNT &&
+	       label_set_next(&environment, &key, &key_len, &value, &value_len)) {
+		if (is_place(key, key_len)) {
+			key_len = (size_t)snprintf(claimed, sizeof(claimed), "%s%.*s",
+						   LABELS_CLAIMED, (int)key_len, key);
+			key = claimed;
+		}
+		err = label_list_add(list, key, key_len, value, value_len);
+	}
+	return err == -ENOMEM ? err : 0;
+}
+
 static int add_all(const struct labels *l, const struct known *known, const char *environment,
 		   struct label_list *list)
 {
-	const char *key, *value;
-	size_t key_len, value_len;
 	int err = known ? add_names(list, &known->names) : 0;
 
-	while (err != -ENOMEM && label_set_next(&environment, &key, &key_len, &value, &value_len))
-		err = label_list_add(list, key, key_len, value, value_len);
+	if (!err)
+		err = add_environment(l, environment, list);
 	for (size_t i = 0; err != -ENOMEM && i < l->n_given; i++)
 		err = label_list_add_text(list, l->given[i]);
 	return err == -ENOMEM ? err : 0;

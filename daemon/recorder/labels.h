@@ -3,11 +3,14 @@
  * Gives threads their labels (stack/label_set.h), from three sources, of which the first one that
  * has a key counts: the names of the container and pod that the thread's cgroup belongs to
  * (proc/container_names.h), the environment of its process, and the labels of stackd's options
- * (--label). So no program can pass for another pod.
+ * (--label). What the environment says of Kubernetes, containers and hosts (k8s.*, container.*,
+ * host.*) has "claimed." before its key. So no program can pass for another pod.
  *
  * The kubelet makes its files when a container has been started already, so names that are missing
  * are looked for again, LABELS_TRIES times, a second apart; meanwhile threads have the labels that
- * are known. A thread gets its labels once, and once more if names are found later.
+ * are known. A thread gets its labels once, and once more if names are found later. Names are
+ * looked for 8 times a second at most, but LABELS_READS times at once after a quiet time; threads
+ * wait for theirs without holding up others.
  */
 #ifndef RECORDER_LABELS_H
 #define RECORDER_LABELS_H
@@ -15,7 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LABELS_TRIES 5u
+#define LABELS_TRIES   5u
+#define LABELS_READS   64u
+#define LABELS_CLAIMED "claimed."
 
 struct labels;
 

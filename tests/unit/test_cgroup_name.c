@@ -71,6 +71,10 @@ static void containers(void **state)
 		{"/system.slice/containerd.service/kubepods-burstable-pod" POD
 		 ".slice:cri-containerd:" ID,
 		 "pod " UID "/0123456789ab"},
+		/* the pod is what a user has written */
+		{"/user.slice/user-1.slice/user@1.service/kubepods-pod" POD
+		 ".slice/cri-containerd-" ID ".scope",
+		 "cri-containerd 0123456789ab"},
 		{"/lxc.payload.web/init.scope", "lxc web"},
 		{"/lxc.payload/web/system.slice/a.service", "lxc web"},
 		{"/lxc/101/ns/system.slice/a.service", "lxc 101"},

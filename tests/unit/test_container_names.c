@@ -86,7 +86,8 @@ static void check(const char *path, const char *name_space, const char *pod, con
 {
 	struct container_names n;
 
-	assert_int_equal(container_names_read(root, path, &n), 0);
+	assert_int_equal(container_names_ids(path, &n), 0);
+	container_names_read(root, &n);
 	same(n.name_space, name_space);
 	same(n.pod, pod);
 	same(n.container, container);
@@ -109,20 +110,41 @@ static void test_ids(void **state)
 		{"/kubepods/besteffort/pod" UID "/" ID, ID, UID},
 		{"/system.slice/" SLICE ":cri-containerd:" ID, ID, UID},
 		{"/kubepods.slice/" SLICE, NULL, UID},
+		{"/system.slice/containerd.service/" SLICE ":cri-containerd:" ID, ID, UID},
+		{"/../../" SLICE "/crio-" ID ".scope", ID, UID},
+		{"/libpod_parent/" OTHER "/libpod-" ID, ID, NULL},
+		{"/system.slice/web.service/libpod-payload-" ID "/x", ID, NULL},
+		/* what a container makes below its own cgroup: the outermost one counts */
+		{"/docker/" ID "/kubepods/pod" UID "/" OTHER, ID, NULL},
+		{"/kubepods/pod" UID "/" ID "/pod00000000-0000-0000-0000-000000000000/" OTHER, ID,
+		 UID},
 	};
 	static const char *const none[] = {
-		"/", "/system.slice/nginx.service", "/user.slice", "[cgroup 77]", "", "/podman/x"};
+		"/", "/system.slice/nginx.service", "/user.slice", "[cgroup 77]", "", "/podman/x",
+		/* cgroups that a user, a service or a container with a delegated one can make */
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/kubepods-pod" POD
+		".slice/cri-containerd-" ID ".scope",
+		"/user.slice/" SLICE "/crio-" ID ".scope", "/../user.slice/docker-" ID ".scope",
+		"/user.slice/docker/" ID,
+		"/system.slice/web.service/" SLICE "/cri-containerd-" ID ".scope",
+		"/system.slice/web.service/" SLICE "/libpod-payload-" ID,
+		"/system.slice/web.service/" SLICE ":cri-containerd:" ID,
+		"/system.slice/web.service/x/libpod-payload-" ID,
+		"/system.slice/run-1.scope/docker/" ID,
+		"/machine.slice/machine-web.scope/payload/kubepods/pod" UID "/" ID,
+		"/machine.slice/libpod-conmon-" ID ".scope/docker/" OTHER,
+		"/lxc.payload.web/kubepods/pod" UID "/" ID, "/alice/kubepods/pod" UID "/" ID};
 	struct container_names n;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(container_names_read(root, cases[i].path, &n), 0);
+		assert_int_equal(container_names_ids(cases[i].path, &n), 0);
 		same(n.id, cases[i].id);
 		same(n.pod_uid, cases[i].uid);
 		container_names_fini(&n);
 	}
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
-		assert_int_equal(container_names_read(root, none[i], &n), -ENOENT);
+		assert_int_equal(container_names_ids(none[i], &n), -ENOENT);
 		container_names_fini(&n);
 	}
 }
@@ -180,6 +202,52 @@ static void test_podman(void **state)
 	check("/machine.slice/libpod-" ID ".scope/container", NULL, NULL, NULL, NULL);
 }
 
+/* What users write into these files: the labels of an image, and annotations. */
+static void test_forged_members(void **state)
+{
+	static const char forged[] = "k8s_c_payments_prod_u_0";
+	char text[1024];
+
+	(void)state;
+	clear();
+	snprintf(text, sizeof(text),
+		 "{\"Config\":{\"Labels\":{\"Name\":\"%s\",\"a\":\"\\\"}}\"},"
+		 "\"Env\":[\"]\",{\"Name\":\"%s\"}]},\"Name\":\"/web\"}",
+		 forged, forged);
+	put("/var/lib/docker/containers/" ID "/config.v2.json", text);
+	check("/docker/" ID, NULL, NULL, NULL, "web");
+	snprintf(text, sizeof(text), "{\"Config\":{\"Labels\":{\"Name\":\"%s\"}}}", forged);
+	put("/var/lib/docker/containers/" ID "/config.v2.json", text);
+	check("/docker/" ID, NULL, NULL, NULL, NULL);
+	clear();
+	put("/run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID "/config.json",
+	    "{\"process\":{\"x\":{\"io.kubernetes.pod.name\":\"payments\"}},"
+	    "\"io.kubernetes.pod.name\":\"payments\",\"annotations\":"
+	    "{\"io.kubernetes.pod.name\":\"web-1\"}}");
+	check("/k8s.io/" ID, NULL, "web-1", NULL, NULL);
+	clear();
+	snprintf(text, sizeof(text),
+		 "[{\"metadata\":{\"id\":\"" ID "\",\"names\":[\"%s\"]},\"id\":\"" OTHER
+		 "\",\"names\":[\"" ID "\"]},"
+		 "{\"x\":{\"names\":[\"%s\"]},\"id\":\"" ID "\",\"names\":[\"web\"]}]",
+		 forged, forged);
+	put("/var/lib/containers/storage/overlay-containers/containers.json", text);
+	check("/kubepods/pod" UID "/" ID, NULL, NULL, NULL, "web");
+}
+
+/* A cgroup named as one of Podman's gets no names of Kubernetes, whatever its id is. */
+static void test_podman_is_no_pod(void **state)
+{
+	(void)state;
+	clear();
+	put("/var/log/containers/web-1_shop_nginx-" ID ".log", "");
+	put("/var/lib/containers/storage/overlay-containers/containers.json",
+	    "[{\"id\":\"" ID "\",\"names\":[\"k8s_c_payments_prod_u_0\"]}]");
+	check("/system.slice/web.service/libpod-payload-" ID, NULL, NULL, NULL,
+	      "k8s_c_payments_prod_u_0");
+	check("/kubepods/besteffort/pod" UID "/" ID, "shop", "web-1", "nginx", NULL);
+}
+
 /* Files that are no JSON, cut off, or folders. */
 static void test_hostile(void **state)
 {
@@ -226,7 +294,7 @@ static void test_labels(void **state)
 	(void)state;
 	clear();
 	assert_int_equal(labels_new(given, 2, root, &l), 0);
-	takes(l, &of, "env=prod\nk8s.pod.name=forged\nservice.name=shop");
+	takes(l, &of, "claimed.k8s.pod.name=forged\nenv=prod\nservice.name=shop");
 	takes(l, &of, NULL); /* it has them */
 	of.cgroup = 7;	     /* becomes known, but has no names yet */
 	of.path = "/docker/" ID;
@@ -235,7 +303,8 @@ static void test_labels(void **state)
 	takes(l, &of, NULL); /* it is not looked at so soon */
 	of.time_ns += SECOND;
 	takes(l, &of,
-	      "container.id=" ID "\nenv=prod\nk8s.container.name=nginx\nk8s.namespace.name=shop\n"
+	      "claimed.k8s.pod.name=forged\ncontainer.id=" ID
+	      "\nenv=prod\nk8s.container.name=nginx\nk8s.namespace.name=shop\n"
 	      "k8s.pod.name=web-1\nservice.name=shop");
 	takes(l, &of, NULL);
 	of.row = 0; /* another thread of the cgroup, and of a process without labels */
@@ -254,7 +323,7 @@ static void test_labels(void **state)
 /* Names that never come are not looked for for ever. */
 static void test_tries(void **state)
 {
-	struct labels_of of = {.cgroup = 1, .path = "/docker/" ID};
+	struct labels_of of = {.cgroup = 1, .path = "/docker/" ID, .time_ns = 100 * SECOND};
 	struct labels *l;
 
 	(void)state;
@@ -272,13 +341,74 @@ static void test_tries(void **state)
 	labels_free(l);
 }
 
+/* The environment claims where its program runs, and leaves room for the options' labels. */
+static void test_claims(void **state)
+{
+	static const char *const given[] = {"k8s.node.name=node-1"};
+	char environment[1024] = "container.id=c\nhost.name=h\nk8s.node.name=forged\nk8s=x";
+	struct labels_of of = {.environment = environment, .time_ns = SECOND};
+	struct labels *l;
+	char *text = NULL;
+
+	(void)state;
+	clear();
+	assert_int_equal(labels_new(given, 1, root, &l), 0);
+	takes(l, &of,
+	      "claimed.container.id=c\nclaimed.host.name=h\nclaimed.k8s.node.name=forged\nk8s=x\n"
+	      "k8s.node.name=node-1");
+	for (size_t i = 0, len = 0; i < 40; i++)
+		len += (size_t)snprintf(environment + len, sizeof(environment) - len, "a%zu=b\n",
+					i);
+	of.row = 1;
+	assert_int_equal(labels_take(l, &of, &text), 1);
+	assert_non_null(strstr(text, "\nk8s.node.name=node-1"));
+	free(text);
+	labels_free(l);
+}
+
+/* Names of many cgroups are read one after the other, and none for those that a user has made. */
+static void test_many_cgroups(void **state)
+{
+	struct labels_of of = {.path = "/docker/" ID, .time_ns = 100 * SECOND};
+	struct labels *l;
+
+	(void)state;
+	clear();
+	put("/var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":\"/web\"}");
+	assert_int_equal(labels_new(NULL, 0, root, &l), 0);
+	for (of.cgroup = 1; of.cgroup <= LABELS_READS + 1; of.cgroup++) {
+		of.row = (uint32_t)of.cgroup;
+		takes(l, &of,
+		      of.cgroup <= LABELS_READS ? "container.id=" ID "\ncontainer.name=web"
+						: "container.id=" ID);
+	}
+	of.path = "/user.slice/docker/" ID;
+	for (of.row = 1000; of.row < 2000; of.row++, of.cgroup++)
+		takes(l, &of, NULL);
+	of.path = "/docker/" ID;
+	of.row = LABELS_READS + 1;
+	of.cgroup = LABELS_READS + 1;
+	takes(l, &of, NULL);
+	of.time_ns += SECOND; /* the reads of a second are there again, which one is enough of */
+	takes(l, &of, "container.id=" ID "\ncontainer.name=web");
+	labels_free(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids),    cmocka_unit_test(test_kubelet),
-		cmocka_unit_test(test_docker), cmocka_unit_test(test_bundles),
-		cmocka_unit_test(test_podman), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_labels), cmocka_unit_test(test_tries),
+		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_kubelet),
+		cmocka_unit_test(test_docker),
+		cmocka_unit_test(test_bundles),
+		cmocka_unit_test(test_podman),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_tries),
+		cmocka_unit_test(test_forged_members),
+		cmocka_unit_test(test_podman_is_no_pod),
+		cmocka_unit_test(test_claims),
+		cmocka_unit_test(test_many_cgroups),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -47,12 +47,28 @@ static void test_recorded(void **state)
 	is(&thread, "node", "node-1");
 }
 
+/* What the environment claims is no place, but a workload. */
+static void test_claimed(void **state)
+{
+	const struct store_thread thread = {
+		.label_set = "claimed.k8s.deployment.name=web\nclaimed.k8s.pod.name=web-1"};
+	const struct store_thread both = {
+		.label_set = "claimed.k8s.deployment.name=web\nk8s.job.name=told"};
+
+	(void)state;
+	is(&thread, "pod", NULL);
+	is(&thread, "workload", "web");
+	is(&thread, "claimed.k8s.pod.name", "web-1");
+	is(&both, "workload", "told");
+}
+
 /* Recordings of earlier versions have no labels. */
 static void test_told(void **state)
 {
 	const struct store_thread pod = {.cgroup = "/kubepods/burstable/pod" UID "/" ID},
 				  unit = {.cgroup = "/system.slice/nginx.service"},
-				  slice = {.cgroup = "/system.slice/" ID}, none = {.tid = 1};
+				  slice = {.cgroup = "/system.slice/" ID}, none = {.tid = 1},
+				  user = {.cgroup = "/user.slice/kubepods/pod" UID "/" ID};
 
 	(void)state;
 	is(&pod, "pod", UID);
@@ -64,6 +80,7 @@ static void test_told(void **state)
 	is(&unit, "pod", NULL);
 	is(&unit, "container", NULL);
 	is(&slice, "service", NULL);
+	is(&user, "pod", NULL); /* anybody may name a cgroup below user.slice */
 	is(&none, "service", NULL);
 	is(&none, "pod", NULL);
 	is(&none, "container", NULL);
@@ -90,6 +107,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recorded),
+		cmocka_unit_test(test_claimed),
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_patterns),
 	};

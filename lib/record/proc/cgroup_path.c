@@ -86,3 +86,104 @@ bool cgroup_path_container(const char *path, const char **end, struct cgroup_fol
 	}
 	return false;
 }
+
+/* --- containers that cannot be made up -------------------------------------------------------- */
+
+static bool is_of(const struct cgroup_folder *f, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strlen(names[i]) == f->len && memcmp(names[i], f->name, f->len) == 0)
+			return true;
+	return false;
+}
+
+/* Returns whether only root makes cgroups in a folder, if the same holds for those above it. Slices
+ * are root's, for systemd does not delegate them, but for users' own slices below user.slice. */
+static bool is_roots(const struct cgroup_folder *f)
+{
+	static const char *const users[] = {"user.slice"};
+	static const char *const folders[] = {
+		"..", /* cgroups seen from a cgroup namespace */
+		"docker",
+		"moby",
+		"default",
+		"k8s.io",
+		"kubepods",
+		"burstable",
+		"besteffort",
+		"libpod_parent",
+		"docker.service",
+		"containerd.service",
+		"crio.service",
+		"kubelet.service",
+		"k3s.service",
+		"k3s-agent.service",
+		"rke2-server.service",
+		"rke2-agent.service",
+		"k0scontroller.service",
+		"k0sworker.service",
+		"snap.microk8s.daemon-containerd.service",
+	};
+
+	if (cgroup_path_ends_with(f, ".slice"))
+		return !is_of(f, users, 1);
+	return is_of(f, folders, sizeof(folders) / sizeof(*folders));
+}
+
+/* Gives the folder of the path that begins behind `*at`, and moves `*at` to its end. */
+static bool folder_behind(const char **at, struct cgroup_folder *ret_folder)
+{
+	const char *from = *at + strspn(*at, "/");
+
+	*ret_folder = (struct cgroup_folder){.name = from, .len = strcspn(from, "/")};
+	*at = from + ret_folder->len;
+	return ret_folder->len;
+}
+
+/* Takes a pod's folder, or the part of a container's folder before ':', in which containerd writes
+ * the pod's slice. Returns whether it is one. */
+static bool take_pod(struct cgroup_folder folder, struct cgroup_owner *owner)
+{
+	const char *colon = memchr(folder.name, ':', folder.len);
+
+	folder.len = colon ? (size_t)(colon - folder.name) : folder.len;
+	return !owner->pod.len && cgroup_path_pod(folder, &owner->pod);
+}
+
+bool cgroup_path_owner(const char *path, struct cgroup_owner *ret_owner)
+{
+	static const char *const payload[] = {"libpod-payload"}, *const parent[] = {
+									 "libpod_parent"};
+	struct cgroup_folder folder, above = {0};
+	struct cgroup_owner *o = ret_owner;
+	bool is_service = false;
+
+	*o = (struct cgroup_owner){0};
+	while (folder_behind(&path, &folder)) {
+		if (folder_container(folder, &o->id, &o->runtime)) {
+			const bool is_payload = is_of(&o->runtime, payload, 1);
+
+			/* Podman has the containers of a pod of its own in the pod's folder. */
+			if (!is_service && is_of(&above, parent, 1) && !o->runtime.len) {
+				above = folder;
+				continue;
+			}
+			if (cgroup_path_ends_with(&o->runtime, "conmon") ||
+			    (is_service && !is_payload))
+				break;
+			if (!is_service)
+				take_pod(folder, o);
+			return true;
+		}
+		if (is_service)
+			break;
+		if (!take_pod(folder, o) && !is_roots(&folder)) {
+			is_service = cgroup_path_ends_with(&folder, ".service");
+			if (!is_service || o->pod.len)
+				break;
+		}
+		above = folder;
+	}
+	o->id = o->runtime = (struct cgroup_folder){0};
+	return o->pod.len;
+}

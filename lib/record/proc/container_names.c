@@ -11,10 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json_find.h"
 #include "proc/cgroup_path.h"
 
-#define MOST_BYTES (4u << 20) /* of a file */
-#define NAME_BYTES 256u
+#define MOST_BYTES   (1u << 20) /* of a file */
+#define MOST_ENTRIES 8192	/* of a folder */
+#define NAME_BYTES   256u
 
 void container_names_fini(struct container_names *n)
 {
@@ -36,23 +38,22 @@ static void set(char **member, const char *text, size_t len)
 
 /* --- ids in the path -------------------------------------------------------------------------- */
 
-static void find_ids(const char *path, struct container_names *n)
+int container_names_ids(const char *path, struct container_names *ret_names)
 {
-	const char *end = path + strlen(path);
-	struct cgroup_folder id, runtime, folder, pod;
+	static const char podman[] = "libpod";
+	struct container_names *n = ret_names;
+	struct cgroup_owner owner;
 
-	if (cgroup_path_container(path, &end, &id, &runtime))
-		set(&n->id, id.name, id.len);
-	end = path + strlen(path);
-	while (!n->pod_uid && cgroup_path_before(path, &end, &folder)) {
-		const size_t colon = strcspn(folder.name, ":/");
-
-		folder.len = colon < folder.len ? colon : folder.len;
-		if (cgroup_path_pod(folder, &pod))
-			set(&n->pod_uid, pod.name, pod.len);
-	}
+	*n = (struct container_names){0};
+	if (!cgroup_path_owner(path, &owner))
+		return -ENOENT;
+	set(&n->id, owner.id.name, owner.id.len);
+	set(&n->pod_uid, owner.pod.name, owner.pod.len);
 	for (char *at = n->pod_uid; at && *at; at++)
 		*at = (char)(*at == '_' ? '-' : *at);
+	n->is_podman = owner.runtime.len >= strlen(podman) &&
+		       memcmp(owner.runtime.name, podman, strlen(podman)) == 0;
+	return 0;
 }
 
 /* --- the kubelet's folders -------------------------------------------------------------------- */
@@ -91,7 +92,7 @@ static void look_through(const char *root, const char *folder,
 
 	snprintf(path, sizeof(path), "%s%s", root, folder);
 	dir = opendir(path);
-	while (dir && !n->pod && (entry = readdir(dir)))
+	for (unsigned i = 0; dir && !n->pod && i < MOST_ENTRIES && (entry = readdir(dir)); i++)
 		take(entry->d_name, n);
 	if (dir)
 		closedir(dir);
@@ -126,36 +127,13 @@ static char *read_file(const char *path)
 	return text;
 }
 
-/* Returns the string that follows "NAME": in a text, also as the first of a list, and its length.
- * Within a string of JSON quotes have a backslash before them, so what others have written into a
- * value is not found. NULL: there is none. */
-static const char *member_of(const char *json, const char *name, size_t *ret_len)
-{
-	char quoted[128];
-
-	snprintf(quoted, sizeof(quoted), "\"%s\"", name);
-	for (const char *at = strstr(json, quoted); at; at = strstr(at + 1, quoted)) {
-		const char *value = at + strlen(quoted);
-
-		value += strspn(value, " \t\r\n");
-		if (at[-(at > json)] == '\\' || *value++ != ':')
-			continue;
-		value += strspn(value, " \t\r\n[");
-		if (*value++ != '"')
-			continue;
-		*ret_len = strcspn(value, "\"\\");
-		return value[*ret_len] == '"' ? value : NULL;
-	}
-	return NULL;
-}
-
-static void take_member(const char *json, const char *name, char **member)
+static void take_member(const char *object, const char *name, char **member)
 {
 	size_t len = 0;
-	const char *value = member_of(json, name, &len);
+	const char *text = json_find_string(json_find_member(object, name), &len);
 
-	if (value)
-		set(member, value, len);
+	if (text)
+		set(member, text, len);
 }
 
 /* Takes a container's name, which is "k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT" if Kubernetes has
@@ -172,7 +150,7 @@ static void take_name(const char *name, size_t len, struct container_names *n)
 	for (size_t i = 0; i < len && found < 5; i++)
 		if (name[i] == '_')
 			parts[found++] = name + i;
-	if (found < 5 || strncmp(name, "k8s_", 4) != 0) {
+	if (found < 5 || strncmp(name, "k8s_", 4) != 0 || n->is_podman) {
 		set(&n->name, name, len);
 		return;
 	}
@@ -189,7 +167,7 @@ static void read_docker(const char *root, struct container_names *n)
 
 	snprintf(path, sizeof(path), "%s/var/lib/docker/containers/%s/config.v2.json", root, n->id);
 	json = read_file(path);
-	name = json ? member_of(json, "Name", &len) : NULL;
+	name = json ? json_find_string(json_find_member(json, "Name"), &len) : NULL;
 	if (name)
 		take_name(name, len, n);
 	free(json);
@@ -199,12 +177,12 @@ static void read_docker(const char *root, struct container_names *n)
 static void read_bundle(const char *root, const char *before, const char *behind,
 			struct container_names *n)
 {
-	char path[512], *json;
+	char path[512], *file;
+	const char *json;
 
 	snprintf(path, sizeof(path), "%s%s/%s%s/config.json", root, before, n->id, behind);
-	json = read_file(path);
-	if (!json)
-		return;
+	file = read_file(path);
+	json = file ? json_find_member(file, "annotations") : NULL;
 	take_member(json, "io.kubernetes.cri.container-name", &n->container);
 	take_member(json, "io.kubernetes.cri.sandbox-name", &n->pod);
 	take_member(json, "io.kubernetes.cri.sandbox-namespace", &n->name_space);
@@ -214,25 +192,25 @@ static void read_bundle(const char *root, const char *before, const char *behind
 	take_member(json, "io.kubernetes.pod.namespace", &n->name_space);
 	take_member(json, "io.kubernetes.pod.uid", &n->pod_uid);
 	take_member(json, "nerdctl/name", &n->name);
-	free(json);
+	free(file);
 }
 
-/* Reads the list of containers of Podman and CRI-O, in which names follow the id. */
+/* Reads the list of containers of Podman and CRI-O: [{"id": "ID", "names": ["NAME"]}]. */
 static void read_storage(const char *root, struct container_names *n)
 {
-	char path[512], *json, *at = NULL;
-	const char *name;
+	char path[512], *json;
+	const char *item, *id, *name;
 	size_t len = 0;
 
 	snprintf(path, sizeof(path),
 		 "%s/var/lib/containers/storage/overlay-containers/containers.json", root);
 	json = read_file(path);
-	if (json)
-		at = strstr(json, n->id);
-	/* The object ends where the next one begins. */
-	if (at && strstr(at, "\"id\""))
-		*strstr(at, "\"id\"") = '\0';
-	name = at ? member_of(at, "names", &len) : NULL;
+	for (item = json_find_first(json); item; item = json_find_next(item)) {
+		id = json_find_string(json_find_member(item, "id"), &len);
+		if (id && len == strlen(n->id) && memcmp(id, n->id, len) == 0)
+			break;
+	}
+	name = json_find_string(json_find_first(json_find_member(item, "names")), &len);
 	if (name)
 		take_name(name, len, n);
 	free(json);
@@ -247,6 +225,10 @@ static void read_files(const char *root, struct container_names *n)
 		{"/var/run/containers/storage/overlay-containers", "/userdata"},
 	};
 
+	if (n->is_podman) {
+		read_storage(root, n);
+		return;
+	}
 	look_through(root, "/var/log/containers", take_log, n);
 	if (!n->pod)
 		read_docker(root, n);
@@ -256,17 +238,10 @@ static void read_files(const char *root, struct container_names *n)
 		read_storage(root, n);
 }
 
-int container_names_read(const char *root, const char *path, struct container_names *ret_names)
+void container_names_read(const char *root, struct container_names *n)
 {
-	struct container_names *n = ret_names;
-
-	*n = (struct container_names){0};
-	find_ids(path, n);
-	if (!n->id && !n->pod_uid)
-		return -ENOENT;
 	if (n->id)
 		read_files(root, n);
 	if (!n->pod && n->pod_uid)
 		look_through(root, "/var/log/pods", take_pod, n);
-	return 0;
 }

@@ -151,8 +151,8 @@ static void put_pod(const struct cgroup_folder *pod, struct buf *b)
 void cgroup_name_container(const char *path, struct buf *b)
 {
 	const char *end = path ? path + strlen(path) : NULL;
-	struct cgroup_folder id, runtime, folder, pod = {0};
-	bool more;
+	struct cgroup_folder id, runtime, pod = {0};
+	struct cgroup_owner owner;
 
 	if (!path || *path != '/') {
 		text_put_raw(b, "[unknown]");
@@ -163,37 +163,26 @@ void cgroup_name_container(const char *path, struct buf *b)
 			text_put_raw(b, "[no container]");
 		return;
 	}
-	/* containerd with the driver "cgroupfs" writes the pod's slice into the same folder name.
-	 */
-	folder = (struct cgroup_folder){.name = end, .len = strcspn(end, ":/")};
-	cgroup_path_pod(folder, &pod);
-	more = cgroup_path_before(path, &end, &folder);
-	if (!runtime.len)
-		runtime = more ? folder : (struct cgroup_folder){.name = "container", .len = 9};
-	for (; more && !pod.name; more = cgroup_path_before(path, &end, &folder))
-		cgroup_path_pod(folder, &pod);
-	if (pod.name) {
+	if (!runtime.len && !cgroup_path_before(path, &end, &runtime))
+		runtime = (struct cgroup_folder){.name = "container", .len = 9};
+	if (cgroup_path_owner(path, &owner) && owner.id.name == id.name)
+		pod = owner.pod;
+	if (pod.len) {
 		text_put_raw(b, "pod ");
 		put_pod(&pod, b);
 	} else {
 		buf_put(b, runtime.name, runtime.len);
 	}
-	buf_put_u8(b, pod.name ? '/' : ' ');
+	buf_put_u8(b, pod.len ? '/' : ' ');
 	buf_put(b, id.name, ID_SHOWN);
 }
 
 bool cgroup_name_pod(const char *path, struct buf *b)
 {
-	const char *end = path + strlen(path);
-	struct cgroup_folder folder, pod = {0};
+	struct cgroup_owner owner;
 
-	while (!pod.name && cgroup_path_before(path, &end, &folder)) {
-		/* the part before ':' is the pod's slice, where containerd has written it */
-		folder.len = strcspn(folder.name, ":/") < folder.len ? strcspn(folder.name, ":/")
-								     : folder.len;
-		cgroup_path_pod(folder, &pod);
-	}
-	if (pod.name)
-		put_pod(&pod, b);
-	return pod.name;
+	if (!cgroup_path_owner(path, &owner) || !owner.pod.len)
+		return false;
+	put_pod(&owner.pod, b);
+	return true;
 }

@@ -13,7 +13,8 @@
  *
  * Container runtimes name the cgroup of a container by their own name and the container's id of 64
  * hexadecimal digits. Only the first 12 are shown, as the runtimes do. Under Kubernetes the pod's
- * id is in the name of a parent folder.
+ * id is in the name of a parent folder; it counts only where no user can have made that
+ * (cgroup_path_owner()).
  */
 #ifndef MODEL_CGROUP_NAME_H
 #define MODEL_CGROUP_NAME_H

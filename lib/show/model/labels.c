@@ -9,7 +9,7 @@
 #include "model/pattern.h"
 #include "stack/label_set.h"
 
-#define KEYS 4
+#define KEYS 8
 
 /* Short names, and the keys that they stand for. The first key that a thread has counts. */
 static const struct {
@@ -20,7 +20,9 @@ static const struct {
 	{"pod", {"k8s.pod.name"}},
 	{"container", {"k8s.container.name", "container.name"}},
 	{"workload",
-	 {"k8s.deployment.name", "k8s.statefulset.name", "k8s.daemonset.name", "k8s.job.name"}},
+	 {"k8s.deployment.name", "k8s.statefulset.name", "k8s.daemonset.name", "k8s.job.name",
+	  "claimed.k8s.deployment.name", "claimed.k8s.statefulset.name",
+	  "claimed.k8s.daemonset.name", "claimed.k8s.job.name"}},
 	{"node", {"k8s.node.name"}},
 };
 
