@@ -9,7 +9,7 @@
 #define VM_SET_SIZE  (1u << VM_SET_BITS)
 #define VM_HELPERS   256
 #define VM_REGIONS   64
-#define VM_MAPS_MOST 64
+#define VM_MAPS_MOST 128
 #define VM_FUNCTIONS (UINT64_C(1) << 62) /* plus the index of a function's first instruction */
 
 struct vm_region {

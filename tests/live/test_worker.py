@@ -321,7 +321,7 @@ def test_worker_keeper_killed():
                 result = daemon.finish(SIGINT if expected == DONE else None)
             print(result.err)
             check(result.status == expected, "status %d" % result.status, result.err)
-            check("no process" in result.err, "not said", result.err)
+            check("cannot start a process to read files" in result.err, "not said", result.err)
             stats = Recording(folder + "/s.db").stats()
             check(stats["lost"] == 0 and stats["samples"] > 20, "samples are missing", stats)
 
