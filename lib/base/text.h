@@ -16,7 +16,6 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "base/text.h"
 
 /* Appends `s` with what is unsafe to print escaped, and also the ASCII characters in `also`, unless
  * it is NULL. */
