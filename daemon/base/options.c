@@ -356,8 +356,8 @@ static bool is_sleep(struct options *options, char **command)
 
 static void set_target(struct argp_state *state, struct options *options, enum target_kind kind)
 {
-	if (options->target + kind == TARGET_ALL + TARGET_CGROUP && options->target != kind &&
-	    options->target != TARGET_NONE)
+	if ((options->target == TARGET_ALL && kind == TARGET_CGROUP) ||
+	    (options->target == TARGET_CGROUP && kind == TARGET_ALL))
 		argp_help_error(state, "--cgroup records everything in it, and nothing else: "
 				       "leave --all out");
 	if (options->target != TARGET_NONE && (options->target != kind || kind != TARGET_PIDS))

@@ -118,6 +118,8 @@ record 2 '--cgroup' -u root
 record 2 'perf_event_max_sample_rate' -F max -a
 record 2 'give what to record' record -g -v -T -d -s -N -z
 record 2 'more than one target' -a -- sleep 1 2
+record 2 'more than one target' -p 1 -- true
+record 2 'leave --all out' -a --cgroup /
 
 # --- a hundred things that users of perf type, as a table: WORDS | what it is the same as, or what is said
 # A word of ours that begins with "=" is the verb that does the same; else the text of the one line.
