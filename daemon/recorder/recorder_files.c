@@ -90,7 +90,7 @@ static bool may_read(void *arg, pid_t pid)
 /* Files are opened by a worker, or here. */
 static int make_objects(struct recorder_files *f, const struct recorder_options *o)
 {
-	const struct elf_opener opener = {
+	struct elf_opener opener = {
 		.open = open_there, .fetch = fetch_there, .may_read = may_read, .arg = f};
 	int err;
 
@@ -101,6 +101,7 @@ static int make_objects(struct recorder_files *f, const struct recorder_options 
 		err = mount_lists_new(&f->mounts);
 	if (!err)
 		err = ask_files_new(workers_of(o->workers, WORKER_LOOP), f->slow, o->tags, &f->ask);
+	opener.mounts = f->mounts;
 	f->budget = o->budget;
 	f->shares = (struct user_shares){.burst = FILES_BURST, .per_core = FILES_PER_CORE};
 	f->waits = (struct user_shares){.burst = WAITS_BURST_S, .per_core = WAITS_SHARE};

@@ -28,7 +28,7 @@
 #define MOST_BYTES (UINT64_C(16) << 20) /* of a list's text */
 #define IDLE_NS	   UINT64_C(2000000000) /* a list is kept for so long after its last use */
 #define LONG_NS	   UINT64_C(3000000)	/* reading a long list takes this CPU time */
-#define SHARE	   20			/* a long one is read for this part of the time: 1/20 */
+#define SHARE	   20 /* long ones, in one place, are read for this part of the time: 1/20 */
 
 struct list_key {
 	uint64_t space[2], root[2]; /* device and inode of the namespace, and of the root folder */
@@ -38,9 +38,10 @@ struct kept_list {
 	struct list_key key;
 	struct mount_list list;
 	char *text;
-	int fd;		      /* -1: not used */
-	uint64_t used_ns;     /* when it was asked for last */
-	uint64_t may_read_ns; /* when it may be read again */
+	int fd;		  /* -1: not used */
+	uint64_t used_ns; /* when it was asked for last */
+	/* when it, or another one in its place, may be read again */
+	uint64_t may_read_ns;
 };
 
 struct mount_lists {
@@ -73,7 +74,7 @@ static void give_up(struct kept_list *kept)
 	forget_rows(kept);
 	if (kept->fd >= 0)
 		close(kept->fd);
-	*kept = (struct kept_list){.fd = -1};
+	*kept = (struct kept_list){.fd = -1, .may_read_ns = kept->may_read_ns};
 }
 
 void mount_lists_free(struct mount_lists *lists)
