@@ -4,42 +4,36 @@
  * many (user_shares.h): a process can map and unmap code a hundred thousand times a second.
  *
  * A process is looked at once it has made MAPPING_SHARES_FREE in a second, and its user pays for as
- * many at a time. When an event is left out, nothing is known of the process's mappings any more,
- * and its paths end there; it is read from /proc again once its user's share has room.
+ * many at a time. Processes in one slot of the table have these together. When an event is left
+ * out, nothing is known of the process's mappings any more, and its paths end there; it is read
+ * from /proc again before a later record of it is taken (process_table_settle()), for which its
+ * user pays as well.
  */
 #ifndef RECORDER_MAPPING_SHARES_H
 #define RECORDER_MAPPING_SHARES_H
 
-#include "base/vec.h"
 #include "daemon/recorder/user_shares.h"
 
 #define MAPPING_SHARES_FREE	 64
-#define MAPPING_SHARES_PROCESSES 1024 /* that are watched at a time, a power of two */
-#define MAPPING_SHARES_PARTIAL	 256  /* processes that are read again */
+#define MAPPING_SHARES_PROCESSES 1024 /* slots for those that are watched, a power of two */
+#define MAPPING_SHARES_REFUSALS	 64   /* of a slot's processes in a second; then all are refused */
 
 struct mapping_shares { /* zeroed is empty */
 	struct user_shares users;
-	struct {
-		pid_t pid;
-		unsigned n;	 /* events that the process may still make */
-		bool is_refused; /* its user has not paid for more, in this second */
+	struct mapping_slot {
+		pid_t pid;	 /* that made the last event */
+		unsigned n;	 /* events that may still be made */
+		bool is_refused; /* the process's user has not paid for more, in this second */
+		unsigned refusals;
 		uint64_t since_ns;
-	} processes[MAPPING_SHARES_PROCESSES];
-	uint64_t left_out;  /* events so far */
-	VEC(pid_t) partial; /* processes of whose events some were left out */
+	} slots[MAPPING_SHARES_PROCESSES];
+	uint64_t left_out; /* events so far */
 };
 
 /* Returns whether an event of a process's mappings, at `time_ns`, is to be applied. */
 bool mapping_shares_take(struct mapping_shares *shares, pid_t pid, double budget, uint64_t time_ns);
 
-/* Notes that an event of a process was left out. */
-void mapping_shares_leave_out(struct mapping_shares *shares, pid_t pid);
-
-/* Takes a process that is to be read from /proc again now, from those of which an event was left
- * out. 0: there is none. */
-pid_t mapping_shares_next(struct mapping_shares *shares, double budget, uint64_t now_ns);
-
-/* Frees what it holds; a zeroed one is fine. */
-void mapping_shares_fini(struct mapping_shares *shares);
+/* Returns whether the user of a process pays for reading it from /proc. */
+bool mapping_shares_pay(struct mapping_shares *shares, pid_t pid, double budget, uint64_t now_ns);
 
 #endif

@@ -121,8 +121,6 @@ int recorder_look(struct recorder *r)
 
 	if (!err)
 		err = recorder_reload(r);
-	if (!err)
-		err = recorder_reload_partial(r);
 	return err || !r->files.written ? err : written_files_look(r->files.written);
 }
 

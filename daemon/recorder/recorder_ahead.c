@@ -91,6 +91,8 @@ bool recorder_awaits_walk(struct recorder *r, struct reorder *queue, uint64_t ho
 		return false;
 	/* Reads the process from /proc if it is not known. That may be done now, because this
 	 * record is the next one in the order of time. */
+	if (recorder_settle(r, (pid_t)record_pid(record), record->time_ns))
+		return false;
 	if (!process_table_thread(r->tasks.processes, (pid_t)record_pid(record),
 				  (pid_t)record->tid))
 		return false;

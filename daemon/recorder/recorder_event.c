@@ -157,19 +157,24 @@ int recorder_reload(struct recorder *r)
 	return err;
 }
 
-int recorder_reload_partial(struct recorder *r)
-{
-	const pid_t pid =
-		mapping_shares_next(&r->tasks.mappings, r->with.budget, clock_ns(CLOCK_MONOTONIC));
+#define SETTLE_BUDGET 1.0 /* a whole core, if there is none */
 
-	return pid && process_table_reload(r->tasks.processes, pid) == -ENOMEM ? -ENOMEM : 0;
+int recorder_settle(struct recorder *r, pid_t pid, uint64_t time_ns)
+{
+	const double budget = r->with.budget > 0 ? r->with.budget : SETTLE_BUDGET;
+
+	if (!process_table_is_doubted(r->tasks.processes, pid, time_ns))
+		return 0;
+	return process_table_settle(
+		r->tasks.processes, pid,
+		mapping_shares_pay(&r->tasks.mappings, pid, budget, clock_ns(CLOCK_MONOTONIC)),
+		time_ns);
 }
 
 static int on_mmap_event(struct recorder *r, const struct sideband_event *event)
 {
 	if (event->is_left_out) {
-		process_table_forget_mappings(r->tasks.processes, event->pid);
-		mapping_shares_leave_out(&r->tasks.mappings, event->pid);
+		process_table_doubt(r->tasks.processes, event->pid);
 		return 0;
 	}
 	alloc_coverage_on_mmap(r->memory.coverage, event->pid, event->mapping.path);
@@ -239,6 +244,7 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 	if (event->kind == SIDEBAND_LOST) {
 		r->taken.sideband_lost += event->lost;
 		alloc_coverage_forget(r->memory.coverage);
+		process_table_doubt_all(r->tasks.processes);
 		r->tasks.wants_reload = true;
 		return recorder_reload(r);
 	}

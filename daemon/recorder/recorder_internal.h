@@ -72,8 +72,10 @@ int recorder_request_table(struct recorder *r, const struct stackd_header *recor
  * error of recorder_load_all(). */
 int recorder_reload(struct recorder *r);
 
-/* Reads processes again of which events of mappings were left out. 0 or -ENOMEM. */
-int recorder_reload_partial(struct recorder *r);
+/* If an event of a process is missing, reads it from /proc, if its user pays for that, or else
+ * makes it an unknown process. To be called before the next record in the order of time is taken,
+ * with its time. 0 or -ENOMEM. */
+int recorder_settle(struct recorder *r, pid_t pid, uint64_t time_ns);
 
 /* Sets those counters of *counters that are sums over several kinds of events. */
 void recorder_count_events(const struct recorder *r, struct recorder_counts *counts);

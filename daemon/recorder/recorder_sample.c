@@ -291,6 +291,9 @@ static int take(struct recorder *r, const struct event *event)
 	int err;
 
 	r->taken.events[event->kind]++;
+	err = recorder_settle(r, event->pid, event->time_ns);
+	if (err)
+		return err;
 	if (handler->take)
 		return handler->take(r, event);
 	err = take_path(r, event, &end);

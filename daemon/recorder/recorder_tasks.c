@@ -35,7 +35,6 @@ void recorder_tasks_fini(struct recorder_tasks *t)
 	process_table_free(t->processes);
 	cgroup_table_free(t->cgroups);
 	tracked_pids_free(t->members);
-	mapping_shares_fini(&t->mappings);
 }
 
 static uint32_t count(const struct recorder_tasks *t)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which events of mappings are left out, and when their processes are read again. */
+/* Which events of mappings are left out, and who pays for the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,10 +7,16 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "daemon/recorder/mapping_shares.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define BUDGET	  0.01
+
+static size_t slot_of(pid_t pid)
+{
+	return hash_mix64((uint64_t)pid) % MAPPING_SHARES_PROCESSES;
+}
 
 static unsigned take(struct mapping_shares *s, pid_t pid, unsigned n, uint64_t time_ns)
 {
@@ -35,7 +41,6 @@ static void test_many_are_left_out(void **state)
 	assert_int_equal(take(&s, getpid(), 10, 10 * SECOND_NS + SECOND_NS / 2), 0);
 	taken = take(&s, getpid(), many, 12 * SECOND_NS);
 	assert_true(taken >= MAPPING_SHARES_FREE && taken <= 8 * MAPPING_SHARES_FREE);
-	mapping_shares_fini(&s);
 }
 
 static void test_without_budget(void **state)
@@ -45,29 +50,58 @@ static void test_without_budget(void **state)
 
 	for (unsigned i = 0; i < 100000; i++)
 		assert_true(mapping_shares_take(&s, getpid(), 0, SECOND_NS));
-	mapping_shares_fini(&s);
 }
 
-static void test_read_again_once_there_is_room(void **state)
+/* Processes that take turns pay as one that makes all the events, and so do those of more than one
+ * CPU, whose events are not in the order of time. */
+static void test_in_one_slot(void **state)
+{
+	const unsigned many = 1000000;
+	struct mapping_shares s = {0};
+	pid_t pids[2] = {0x40000000, 0x40000001}; /* higher than any */
+	unsigned taken = 0;
+	(void)state;
+
+	while (slot_of(pids[1]) != slot_of(pids[0]))
+		pids[1]++;
+	for (unsigned i = 0; i < many; i++)
+		taken +=
+			mapping_shares_take(&s, pids[i % 2], BUDGET, 10 * SECOND_NS - i % 2 * 1000);
+	assert_in_range(taken, 1024, many / 10);
+	assert_int_equal(s.left_out, many - taken);
+}
+
+/* A process is not refused because another user's is, if it comes to the same slot. */
+static void test_refused_alone(void **state)
+{
+	struct mapping_shares s = {0};
+	pid_t other = 0x40000000; /* nobody's */
+	(void)state;
+
+	while (slot_of(other) != slot_of(getpid()))
+		other++;
+	take(&s, other, 1000000, 10 * SECOND_NS);
+	assert_int_equal(take(&s, other, 1, 10 * SECOND_NS), 0);
+	assert_int_equal(take(&s, getpid(), 10, 10 * SECOND_NS), 10);
+}
+
+static void test_reading_is_paid(void **state)
 {
 	struct mapping_shares s = {0};
 	(void)state;
 
+	assert_true(mapping_shares_pay(&s, getpid(), BUDGET, 10 * SECOND_NS));
 	take(&s, getpid(), 1000000, 10 * SECOND_NS);
-	mapping_shares_leave_out(&s, getpid());
-	mapping_shares_leave_out(&s, getpid());
-	assert_int_equal(mapping_shares_next(&s, BUDGET, 10 * SECOND_NS), 0);
-	assert_int_equal(mapping_shares_next(&s, BUDGET, 60 * SECOND_NS), getpid());
-	assert_int_equal(mapping_shares_next(&s, BUDGET, 60 * SECOND_NS), 0);
-	mapping_shares_fini(&s);
+	assert_false(mapping_shares_pay(&s, getpid(), BUDGET, 10 * SECOND_NS));
+	assert_true(mapping_shares_pay(&s, getpid(), BUDGET, 60 * SECOND_NS));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many_are_left_out),
-		cmocka_unit_test(test_without_budget),
-		cmocka_unit_test(test_read_again_once_there_is_room),
+		cmocka_unit_test(test_many_are_left_out), cmocka_unit_test(test_without_budget),
+		cmocka_unit_test(test_in_one_slot),	  cmocka_unit_test(test_refused_alone),
+		cmocka_unit_test(test_reading_is_paid),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 #include "proc/process_table.h"
 #include "test_proc_fixture.h"
 
+#define SECOND_NS UINT64_C(1000000000)
+
 struct context {
 	struct fixture *f;
 	struct object_table *objects;
@@ -787,6 +789,73 @@ static void test_shared_code(void **state)
 	assert_int_equal(process_table_mapping(c->table, 20, 0x40000)->object->owner.pid, 20);
 }
 
+/* Events were lost, perhaps that of an exec: what was known is used no more. */
+static void test_lost(void **state)
+{
+	struct context *c = *state;
+	char *old_maps = maps_line(c->a, 0x10000, 0x11000),
+	     *new_maps = maps_line(c->b, 0x20000, 0x21000);
+
+	run_next(c, old_maps, new_maps);
+	assert_int_equal(process_table_on_fork(c->table, 12, 12, 8, 8), 0);
+	assert_false(process_table_is_doubted(c->table, 8, SECOND_NS));
+	process_table_doubt_all(c->table);
+	/* A copy of what is in doubt is so as well; what has begun since then is not. */
+	assert_int_equal(process_table_on_fork(c->table, 13, 13, 8, 8), 0);
+	assert_int_equal(process_table_on_comm(c->table, 12, 12, "execed", true), 0);
+	assert_true(process_table_is_doubted(c->table, 8, SECOND_NS));
+	assert_true(process_table_is_doubted(c->table, 13, SECOND_NS));
+	assert_false(process_table_is_doubted(c->table, 12, SECOND_NS));
+
+	/* It may not be read now. */
+	assert_int_equal(process_table_settle(c->table, 8, false, SECOND_NS), 0);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0);
+	assert_string_equal(process_table_process(c->table, 8)->comm, ":8");
+	assert_true(process_table_knows(c->table, 8));
+	assert_false(process_table_is_doubted(c->table, 8, SECOND_NS + 1));
+	assert_false(process_table_is_doubted(c->table, 8, SECOND_NS - 1));
+	process_table_doubt_all(c->table);
+	assert_false(process_table_is_doubted(c->table, 8, SECOND_NS + 1)); /* nothing to doubt */
+	assert_true(process_table_is_doubted(c->table, 8, 2 * SECOND_NS));
+
+	/* It may be read. */
+	assert_int_equal(process_table_settle(c->table, 8, true, 2 * SECOND_NS), 0);
+	assert_int_equal(at(c, 8, 0x20000, NULL), 0xbb);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0);
+	assert_string_equal(process_table_thread(c->table, 8, 8)->comm, "new");
+	assert_false(process_table_is_doubted(c->table, 8, 9 * SECOND_NS));
+
+	/* It is gone: it cannot be read. */
+	assert_int_equal(process_table_settle(c->table, 13, true, SECOND_NS), 0);
+	assert_int_equal(at(c, 13, 0x10000, NULL), 0);
+	free(old_maps);
+	free(new_maps);
+}
+
+/* An event of one process's mappings was left out. */
+static void test_left_out(void **state)
+{
+	struct context *c = *state;
+	char *maps = maps_line(c->a, 0x10000, 0x11000);
+
+	fixture_process(c->f, 8, 1, 500, "one", maps);
+	fixture_process(c->f, 9, 1, 500, "other", maps);
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	assert_int_equal(process_table_load(c->table, 9), 0);
+	process_table_doubt(c->table, 8);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0);
+	assert_int_equal(at(c, 9, 0x10000, NULL), 0xaa);
+	assert_false(process_table_is_doubted(c->table, 9, SECOND_NS));
+	assert_true(process_table_is_doubted(c->table, 8, SECOND_NS));
+	assert_int_equal(process_table_settle(c->table, 8, false, SECOND_NS), 0);
+	assert_string_equal(process_table_process(c->table, 8)->comm, "one"); /* that is known */
+	assert_false(process_table_is_doubted(c->table, 8, SECOND_NS + 1));
+	assert_true(process_table_is_doubted(c->table, 8, 2 * SECOND_NS));
+	assert_int_equal(process_table_settle(c->table, 8, true, 2 * SECOND_NS), 0);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+	free(maps);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
@@ -815,6 +884,8 @@ int main(void)
 		TEST(test_renumber),
 		TEST(test_shared_memory),
 		TEST(test_shared_code),
+		TEST(test_lost),
+		TEST(test_left_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 
 #include <cmocka.h>
 
@@ -678,6 +679,67 @@ static void many_threads_fill_it(void **state)
 	assert_false(recorder_is_full(recorder));
 }
 
+/* Returns what the newest process of a sample of this one is called. */
+static void name_of_sample(char ret_name[16])
+{
+	struct batch *batch;
+
+	assert_int_equal(send_stack(), 0);
+	batch = recorder_take_batch(recorder);
+	assert_non_null(batch);
+	assert_int_equal(batch->n_samples, 1);
+	assert_true(batch->n_threads > 0);
+	memcpy(ret_name, batch->threads[batch->n_threads - 1].comm, 16);
+	batch_free(batch);
+}
+
+static void use_up_share(void)
+{
+	struct sideband_event map = {
+		.kind = SIDEBAND_MMAP,
+		.pid = getpid(),
+		.tid = getpid(),
+		.time_ns = 1,
+		.mapping = {.start = 4096, .end = 8192, .path = "//anon"},
+	};
+
+	for (int i = 0; i < 100000 && !map.is_left_out; i++)
+		assert_int_equal(recorder_prefetch_event(recorder, &map), 0);
+	assert_true(map.is_left_out);
+}
+
+/* The kernel has lost events, and reading all processes again has to wait for its part of the
+ * budget: a process is not taken for what it was before. */
+static void what_was_lost_is_not_shown(void **state)
+{
+	const struct sideband_event lost = {.kind = SIDEBAND_LOST, .lost = 1};
+	char before[16], name[16], unknown[16];
+
+	(void)state;
+	recorder_free(recorder);
+	assert_int_equal(
+		recorder_new(&(struct recorder_options){.usual_period = 1000, .budget = 1e-9},
+			     &recorder),
+		0);
+	assert_int_equal(prctl(PR_GET_NAME, before), 0);
+	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
+	assert_int_equal(recorder_event(recorder, &lost), 0); /* this one reads them at once */
+	name_of_sample(name);
+	assert_string_equal(name, before);
+
+	assert_int_equal(prctl(PR_SET_NAME, "renamed"), 0);
+	assert_int_equal(recorder_event(recorder, &lost), 0);
+	name_of_sample(name);
+	assert_string_equal(name, "renamed");
+
+	use_up_share();
+	assert_int_equal(recorder_event(recorder, &lost), 0);
+	name_of_sample(name);
+	snprintf(unknown, sizeof(unknown), ":%d", getpid());
+	assert_string_equal(name, unknown);
+	assert_int_equal(prctl(PR_SET_NAME, before), 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -697,6 +759,7 @@ int main(void)
 		T(processes_without_samples_have_no_rows),
 		T(rows_stay_as_they_are),
 		T(many_threads_fill_it),
+		T(what_was_lost_is_not_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

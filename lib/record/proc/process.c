@@ -174,7 +174,9 @@ struct instance *process_table_begin(struct process_table *table, pid_t pid, pid
 	instance->living_tasks = 0;
 	instance->prune_at = PROCESS_TABLE_PRUNE_AT;
 	instance->is_loaded = instance->wants_exe = instance->is_end_sure = false;
-	instance->is_executing = false;
+	instance->is_executing = instance->is_partial = false;
+	instance->losses = table->losses;
+	instance->settle_ns = 0;
 	return process_table_begin_task(table, instance, pid, comm) ? instance : NULL;
 }
 
@@ -472,17 +474,6 @@ int process_table_set_mapping(struct process_table *table, pid_t pid, const stru
 	if (!err)
 		process_table_spread(instance);
 	return err;
-}
-
-void process_table_forget_mappings(struct process_table *table, pid_t pid)
-{
-	struct instance *instance = process_table_find(table, pid);
-
-	if (!instance || !instance->maps)
-		return;
-	mapping_set_unref(instance->maps);
-	instance->maps = NULL;
-	process_table_spread(instance);
 }
 
 bool process_table_knows(struct process_table *table, pid_t pid)

@@ -107,6 +107,20 @@ void process_table_share_by(struct process_table *table, process_shares_fn *shar
 /* Reads a known process again. Returns 0, or an error of process_table_load(). */
 int process_table_reload(struct process_table *table, pid_t pid);
 
+/* For events that are missing (process_settle.c). process_table_doubt_all(): some were lost, of any
+ * process. process_table_doubt(): one of a process's mappings was left out, so all its mappings are
+ * forgotten. */
+void process_table_doubt_all(struct process_table *table);
+void process_table_doubt(struct process_table *table, pid_t pid);
+
+/* Returns whether a process must be settled before a record of it from `time_ns` is taken. It is
+ * tried once a second if nothing else is lost. */
+bool process_table_is_doubted(struct process_table *table, pid_t pid, uint64_t time_ns);
+
+/* Reads such a process from /proc, if that may be done, or else makes it an unknown one, with
+ * another record. 0 or -ENOMEM. */
+int process_table_settle(struct process_table *table, pid_t pid, bool may_read, uint64_t time_ns);
+
 /* Apply one event each; the caller calls them in order of time. They return 0 or -ENOMEM. A process
  * that the table lacks is added. */
 int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m);
@@ -167,9 +181,6 @@ const struct mapping *process_table_mapping(struct process_table *table, pid_t p
 
 /* Adds a mapping to a process, and removes what it overlaps. Returns 0 or -ENOMEM. */
 int process_table_set_mapping(struct process_table *table, pid_t pid, const struct mapping *m);
-
-/* Forgets all mappings of a process, since they are not known any more. */
-void process_table_forget_mappings(struct process_table *table, pid_t pid);
 
 /* Returns whether the table has this process, as one that still runs. Loads nothing from /proc. */
 bool process_table_knows(struct process_table *table, pid_t pid);

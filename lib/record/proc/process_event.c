@@ -209,6 +209,8 @@ static int copy_process(struct process_table *table, struct instance *parent, pi
 	table->processes[child->number].exe = exe;
 	child->maps = mapping_set_ref(parent->maps);
 	child->prune_at = parent->prune_at;
+	child->losses = parent->losses;
+	child->is_partial = parent->is_partial;
 	process_table_join(table, child, parent->pid);
 	return 0;
 }

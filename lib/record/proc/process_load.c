@@ -90,8 +90,9 @@ struct task_name {
 struct reading {
 	struct process_table *table;
 	pid_t pid;
-	pid_t living; /* a thread that has not ended; 0: none */
-	bool is_last; /* this attempt is the last one */
+	pid_t living;	 /* a thread that has not ended; 0: none */
+	bool is_last;	 /* this attempt is the last one */
+	uint32_t losses; /* the table's, when it began */
 	struct proc_fs_stat stat;
 	struct mapping_set *maps; /* NULL: none */
 	int maps_err;		  /* 0, or the error of reading the mappings */
@@ -251,6 +252,8 @@ static int take_maps(struct reading *r, struct instance *instance)
 	instance->maps = r->maps;
 	r->maps = NULL;
 	instance->is_loaded = true;
+	instance->losses = r->losses;
+	instance->is_partial = false;
 	/* The executable is known now. Whether the instance is executing is not: the event of its
 	 * exit (process_table_on_exit()) or of its first mapping may still come. */
 	instance->wants_exe = false;
@@ -298,7 +301,11 @@ static int read_and_take(struct reading *r)
  * another process, or the process called exec, meanwhile; or another error. */
 static int load_once(struct process_table *table, pid_t pid, bool is_last)
 {
-	struct reading r = {.table = table, .pid = pid, .living = pid, .is_last = is_last};
+	struct reading r = {.table = table,
+			    .pid = pid,
+			    .living = pid,
+			    .is_last = is_last,
+			    .losses = table->losses};
 
 	int err = proc_fs_stat(table->proc_root, pid, &r.stat);
 	if (err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of the process table, shared by process.c (records, look-ups), process_event.c
- * (events), process_load.c (/proc), process_compact.c, process_memory.c and process_row.c. No other
- * file includes it.
+ * (events), process_load.c (/proc), process_compact.c, process_memory.c, process_row.c and
+ * process_settle.c. No other file includes it.
  *
  *   records    processes[], threads[]: by dense number, removed by process_table_renumber() alone
  *   rows       of a store: numbers of the records that have one
@@ -52,7 +52,11 @@ struct instance {
 	 * process's */
 	uint64_t own_version;
 	uint32_t prune_at;
-	bool is_loaded; /* Loaded from /proc, so its fork event may still come. */
+	/* as of the table when what is known of the process was known to be true */
+	uint32_t losses;
+	uint64_t settle_ns; /* when it may be settled again (process_settle.c) */
+	bool is_partial;    /* Not all of its mappings are known. */
+	bool is_loaded;	    /* Loaded from /proc, so its fork event may still come. */
 	/* Between an exec event and the next mapped file, which is the executable. */
 	bool wants_exe;
 	bool is_executing; /* After an exec event, until the next mapping. */
@@ -108,6 +112,7 @@ struct process_table {
 	struct ended ended_mappings[PROCESS_TABLE_MAPPINGS_KEPT];
 	uint32_t ended_instances_at, ended_tasks_at, ended_mappings_at;
 	struct process_table_forgotten forgotten;
+	uint32_t losses; /* how often events were lost */
 };
 
 /* --- process.c: records. Functions return NULL or false if memory is short. ------------------- */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes of which an event is missing: what the table has of them may be of before it, of
+ * another program even. Nothing of that is used: before the next record of such a process is taken,
+ * it is read from /proc, or else it becomes an unknown process, whose paths end, until it is read.
+ *
+ * If the kernel has lost events, that is any process. So the table counts the losses, and each
+ * process has the count as of which it is known.
+ */
+#include <errno.h>
+
+#include "proc/process_table.h"
+
+#define KERNEL_THREADS	2 /* the parent of all */
+#define SETTLE_PAUSE_NS UINT64_C(1000000000)
+
+void process_table_doubt_all(struct process_table *table)
+{
+	table->losses++;
+}
+
+void process_table_doubt(struct process_table *table, pid_t pid)
+{
+	struct instance *instance = process_table_find(table, pid);
+
+	if (!instance)
+		return;
+	instance->is_partial = true;
+	if (!instance->maps)
+		return;
+	mapping_set_unref(instance->maps);
+	instance->maps = NULL;
+	process_table_spread(instance);
+}
+
+/* The kernel's own threads map nothing, and run no program. */
+static bool is_outdated(const struct process_table *table, const struct instance *instance)
+{
+	return instance->losses != table->losses &&
+	       (instance->maps || table->processes[instance->number].parent != KERNEL_THREADS);
+}
+
+/* Nothing is mapped, and it was never read. */
+static bool is_unknown(const struct instance *instance)
+{
+	return !instance->maps && !instance->start_ticks;
+}
+
+/* An event of one CPU can be a little older than the last one of another. */
+bool process_table_is_doubted(struct process_table *table, pid_t pid, uint64_t time_ns)
+{
+	const struct instance *instance = process_table_find(table, pid);
+
+	if (!instance || pid <= 0 || !process_table_is_alive(instance))
+		return false;
+	if (is_outdated(table, instance) && !(instance->is_partial && is_unknown(instance)))
+		return true;
+	return instance->is_partial &&
+	       (!instance->settle_ns || (int64_t)(time_ns - instance->settle_ns) >= 0);
+}
+
+int process_table_settle(struct process_table *table, pid_t pid, bool may_read, uint64_t time_ns)
+{
+	struct instance *instance;
+
+	if (may_read && process_table_load(table, pid) == -ENOMEM)
+		return -ENOMEM;
+	instance = process_table_find(table, pid);
+	if (!instance || !process_table_is_alive(instance) ||
+	    !(instance->is_partial || is_outdated(table, instance)))
+		return 0;
+	if (is_outdated(table, instance) && !is_unknown(instance)) {
+		instance = process_table_begin_unknown(table, pid);
+		if (!instance)
+			return -ENOMEM;
+	}
+	instance->losses = table->losses;
+	instance->is_partial = true;
+	instance->settle_ns = time_ns + SETTLE_PAUSE_NS;
+	return 0;
+}
