@@ -223,6 +223,11 @@ int ranks_prefetch(struct ranks *ranks, pid_t pid, struct process_table *process
 		free(facts.labels);
 		return awaits < 0 ? awaits : 0;
 	}
+	if (known && err) { /* it is ending */
+		find(ranks, pid)->is_unread = false;
+		free(facts.labels);
+		return err == -ENOMEM ? err : 0;
+	}
 	if (known) /* the kernel half has sent the rank in this program's environment */
 		facts.value = known->facts.value;
 	if (set(ranks, pid, facts))
@@ -243,9 +248,10 @@ int ranks_forked(struct ranks *ranks, pid_t pid, pid_t parent)
 		return 0;
 	facts.value = from->facts.value;
 	facts.labels = from->facts.labels ? strdup(from->facts.labels) : NULL;
-	if (from->facts.labels && !facts.labels)
+	if ((from->facts.labels && !facts.labels) || set(ranks, pid, facts))
 		return -ENOMEM;
-	return set(ranks, pid, facts);
+	find(ranks, pid)->is_unread = from->is_unread;
+	return 0;
 }
 
 int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns)
@@ -267,9 +273,10 @@ int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 
 int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 {
+	struct entry *entry;
+
 	for (size_t i = 0; i < ranks->executed.count; i++) {
 		struct executed e = ranks->executed.items[i];
-		struct entry *entry;
 
 		if (e.pid != pid || e.time_ns != time_ns)
 			continue;
@@ -280,6 +287,11 @@ int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 		if (entry) /* the process's next record will read it */
 			drop(ranks, entry);
 		return 0;
+	}
+	entry = find(ranks, pid);
+	if (entry) { /* these labels are of the program before */
+		free(entry->facts.labels);
+		entry->facts.labels = NULL;
 	}
 	return 0;
 }
@@ -303,7 +315,12 @@ int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched)
 	}
 	if (!mpi_rank_find(environment, size, &rank))
 		facts.value = value_of(&rank);
-	if (facts.value || find(ranks, pid))
+	entry = find(ranks, pid);
+	if (entry) { /* ranks_executed() has set the labels of this program */
+		facts.labels = entry->facts.labels;
+		entry->facts.labels = NULL;
+	}
+	if (facts.value || entry)
 		err = set(ranks, pid, facts);
 	entry = err ? NULL : find(ranks, pid);
 	if (entry)

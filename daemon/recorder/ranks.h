@@ -39,12 +39,14 @@ int ranks_forked(struct ranks *ranks, pid_t pid, pid_t parent);
  * -ENOMEM. */
 int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns);
 
-/* Applies the rank that ranks_prefetch_exec() has read at the exec with this time, if any. To be
- * called in the order of time. 0 or -ENOMEM. */
+/* Applies the rank that ranks_prefetch_exec() has read at the exec with this time; if it has read
+ * nothing, the process has the rank of before, but no labels. To be called in the order of time. 0
+ * or -ENOMEM. */
 int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns);
 
 /* Takes the record of an executed program. The rank in the program's environment replaces the
- * process's rank. To be called in the order of time. 0 or -ENOMEM. */
+ * process's rank; the labels are those that ranks_executed() has set at the same exec. To be called
+ * in the order of time. 0 or -ENOMEM. */
 int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched);
 
 /* Gives the rank of a process, to be stored, once in a window. `process`: its number in the window.

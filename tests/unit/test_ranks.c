@@ -497,6 +497,61 @@ static void test_labels(void **state)
 	assert_string_equal(ranks_labels(ranks, PID), "service.name=other");
 	assert_int_equal(ranks_forked(ranks, PID, PID + 1), 0); /* what was read of it holds */
 	assert_string_equal(ranks_labels(ranks, PID), "service.name=other");
+	assert_int_equal(ranks_executed(ranks, PID, 30), 0); /* nothing was read of this program */
+	assert_null(ranks_labels(ranks, PID));
+	ranks_free(ranks);
+}
+
+/* The record of an executed program comes after its exec, and maybe after the look of its first
+ * sample: the labels that the exec has set hold, also in a process that it forks. */
+static void test_labels_of_launched(void **state)
+{
+	struct ranks *ranks;
+	struct mpi_rank rank;
+	uint64_t value = 0;
+
+	(void)state;
+	assert_int_equal(ranks_new(root, &ranks), 0);
+	assert_int_equal(READ("OTEL_SERVICE_NAME=mpirun\0", &rank), -ENOENT);
+	assert_int_equal(ranks_prefetch(ranks, PID, NULL), 0);
+	READ("OTEL_SERVICE_NAME=solver\0", &rank);
+	assert_int_equal(ranks_prefetch_exec(ranks, PID, 20), 0);
+	assert_int_equal(ranks_prefetch(ranks, PID, NULL), 0); /* of the first sample */
+	assert_string_equal(ranks_labels(ranks, PID), "service.name=mpirun");
+	assert_int_equal(ranks_executed(ranks, PID, 20), 0);
+	launch(ranks, PID, "PMI_RANK=2", "PMI_SIZE=5");
+	assert_string_equal(ranks_labels(ranks, PID), "service.name=solver");
+	assert_int_equal(ranks_take(ranks, 1, PID, &value), 1);
+	assert_true(value == ((uint64_t)5 << 32 | 3));
+	assert_int_equal(ranks_forked(ranks, PID + 1, PID), 0);
+	assert_string_equal(ranks_labels(ranks, PID + 1), "service.name=solver");
+	/* It ends before it is looked at again. */
+	assert_int_equal(ranks_prefetch(ranks, PID + 1, NULL), 0);
+	assert_string_equal(ranks_labels(ranks, PID + 1), "service.name=solver");
+	/* Without an exec's labels the next look finds them, of the rank that was sent. */
+	ranks_forget(ranks, PID);
+	launch(ranks, PID, "PMI_RANK=2", "PMI_SIZE=5");
+	assert_null(ranks_labels(ranks, PID));
+	ranks_forget(ranks, PID + 1);
+	assert_int_equal(ranks_forked(ranks, PID + 1, PID), 0);
+	assert_int_equal(ranks_prefetch(ranks, PID, NULL), 0);
+	assert_string_equal(ranks_labels(ranks, PID), "service.name=solver");
+	ranks_free(ranks);
+}
+
+/* A process that is forked before its parent's labels were read has its own read. */
+static void test_forked_before_it_is_read(void **state)
+{
+	struct ranks *ranks;
+	struct mpi_rank rank;
+
+	(void)state;
+	assert_int_equal(ranks_new(root, &ranks), 0);
+	launch(ranks, PID + 1, "PMI_RANK=2", "PMI_SIZE=5");
+	assert_int_equal(ranks_forked(ranks, PID, PID + 1), 0);
+	READ("PMI_RANK=2\0PMI_SIZE=5\0OTEL_SERVICE_NAME=solver\0", &rank);
+	assert_int_equal(ranks_prefetch(ranks, PID, NULL), 0);
+	assert_string_equal(ranks_labels(ranks, PID), "service.name=solver");
 	ranks_free(ranks);
 }
 
@@ -515,6 +570,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_environment_of_the_next, make_root,
 						remove_root),
 		cmocka_unit_test_setup_teardown(test_labels, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(test_labels_of_launched, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(test_forked_before_it_is_read, make_root,
+						remove_root),
 		cmocka_unit_test(test_memory_is_of_living_processes),
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_read),
