@@ -23,10 +23,9 @@
 #include "export/otlp_tables.h"
 #include "model/cgroup_name.h"
 #include "model/labels.h"
+#include "proc/cgroup_path.h"
 #include "report/report_header.h"
 #include "stack/label_set.h"
-
-#define ID_DIGITS 64 /* of a container */
 
 struct otlp_sum {
 	int32_t stack;
@@ -290,19 +289,6 @@ static int put_off(const struct otlp *x, Otlp__Resource *resource)
 	return err;
 }
 
-/* Returns where a path has the id of a container, of 64 hexadecimal digits; NULL: it has none. */
-static const char *id_in(const char *path)
-{
-	for (; path && *path; path++) {
-		const size_t n = strspn(path, "0123456789abcdef");
-
-		if (n == ID_DIGITS)
-			return path;
-		path += n ? n - 1 : 0;
-	}
-	return NULL;
-}
-
 /* Returns a thread of a place. */
 static const struct store_thread *thread_of(const struct otlp *x, uint32_t place)
 {
@@ -318,9 +304,10 @@ static const struct store_thread *thread_of(const struct otlp *x, uint32_t place
 static int put_place(const struct otlp *x, uint32_t place, Otlp__Resource *resource)
 {
 	const struct store_thread *thread = thread_of(x, place);
-	const char *text = strings_at(x->places, place), *id = id_in(thread->cgroup);
+	const char *text = strings_at(x->places, place);
 	const size_t len = strcspn(text, "\n"), word = strcspn(text, " \n");
-	char name[512], digits[ID_DIGITS + 1];
+	char name[512], digits[CGROUP_ID_DIGITS + 1];
+	struct cgroup_owner owner;
 	size_t unused;
 	int err = 0;
 
@@ -331,9 +318,10 @@ static int put_place(const struct otlp *x, uint32_t place, Otlp__Resource *resou
 		return add_attribute(resource, "systemd.unit", name);
 	if (!label_set_value(thread->label_set, "container.name", &unused))
 		err = add_attribute(resource, "container.name", name);
-	if (err < 0 || !id || label_set_value(thread->label_set, "container.id", &unused))
+	if (err < 0 || !thread->cgroup || !cgroup_path_owner(thread->cgroup, &owner) ||
+	    !owner.id.len || label_set_value(thread->label_set, "container.id", &unused))
 		return err;
-	snprintf(digits, sizeof(digits), "%s", id);
+	snprintf(digits, sizeof(digits), "%.*s", (int)owner.id.len, owner.id.name);
 	return add_attribute(resource, "container.id", digits);
 }
 
