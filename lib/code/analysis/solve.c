@@ -290,6 +290,25 @@ static int leave_code(struct solver *s, const struct path *p, bool returns)
 			      solve_function_of(s, solve_owner_at(s, callee)));
 }
 
+/* An interpreter has hundreds of such jumps, all with the same frame. */
+static void keep_lost(struct solver *s, const struct work_item *lost)
+{
+	const struct frame_state *state = states_get(&s->states, lost->state);
+
+	for (size_t i = 0; i < s->lost_count; i++) {
+		const struct frame_state *kept = states_get(&s->states, s->lost[i].state);
+
+		if (s->lost[i].owner == lost->owner &&
+		    kept->reg[INSN_SP].origin == state->reg[INSN_SP].origin &&
+		    kept->reg[INSN_SP].offset == state->reg[INSN_SP].offset)
+			return;
+	}
+	if (s->lost_count == SOLVE_MAX_LOST)
+		s->has_more_lost = true;
+	else
+		s->lost[s->lost_count++] = *lost;
+}
+
 /* Notes that the function jumps within a frame to an unknown target, with that frame. */
 static int note_lost(struct solver *s, const struct work_item *w)
 {
@@ -300,8 +319,7 @@ static int note_lost(struct solver *s, const struct work_item *w)
 	lost.state = states_number(&s->states, &state);
 	if (lost.state == STATES_NONE)
 		return -ENOMEM;
-	if (s->lost_count < SOLVE_MAX_LOST)
-		s->lost[s->lost_count++] = lost;
+	keep_lost(s, &lost);
 	return computed_jumps_jump(&s->labels, solve_function_of(s, w->owner), COMPUTED_JUMPS_ANY,
 				   &lost);
 }

@@ -17,7 +17,7 @@
 /* limit of the joins at an instruction; chosen by hand, to bound the time */
 #define SOLVE_MAX_VISITS 8
 /* limit of the jumps to unknown targets that are kept; chosen by hand */
-#define SOLVE_MAX_LOST 64
+#define SOLVE_MAX_LOST 256
 /* bits of flow_item.visits with the joins; the other bits have the instruction's length */
 #define SOLVE_VISITS_MASK 0x0fu
 
@@ -44,8 +44,10 @@ struct solver {
 	struct hint_pool hints;
 	struct computed_jumps labels;
 	VEC(uint32_t) pointed; /* bytes to which pointers lead, perhaps inside of functions */
-	struct work_item lost[SOLVE_MAX_LOST]; /* jumps within a frame to an unknown target */
+	/* jumps within a frame to an unknown target: one for each owner and height of its stack */
+	struct work_item lost[SOLVE_MAX_LOST];
 	size_t lost_count;
+	bool has_more_lost; /* more than there was room for */
 	bool needs_returns; /* guessed functions must return */
 	uint64_t functions;
 	uint64_t returned, jumped; /* ends of paths: returns, and jumps to what a register says,

@@ -179,7 +179,8 @@ static bool is_part(const struct solver *s, uint32_t owner)
 }
 
 /* Returns whether another function jumps within a frame to an unknown target, while the stack
- * pointer is at another distance from its caller's frame than at a byte of this function. */
+ * pointer is at another distance from its caller's frame than at a byte of this function. If not
+ * all such jumps are known, one may. */
 static bool is_lent(const struct solver *s, uint32_t function, const struct frame_state *state)
 {
 	for (size_t i = 0; i < s->lost_count; i++) {
@@ -192,7 +193,7 @@ static bool is_lent(const struct solver *s, uint32_t function, const struct fram
 		    !owners_get(&s->owners, w->owner)->failed)
 			return true;
 	}
-	return false;
+	return s->has_more_lost;
 }
 
 /* Returns the function into whose middle a pointer leads; UINT32_MAX: the byte is a function's
