@@ -412,4 +412,10 @@ class PyroscopeOtlp(Otlp):
 
     def take_profile(self, dictionary, profile):
         self.ids.clear()  # it does not know them
+        self.profiles += 1
+        demand(self.profiles not in self.limited, "ingestion rate limit", 429)
         super().take_profile(dictionary, profile)
+
+    def __init__(self, *arguments, **more):
+        self.profiles, self.limited = 0, set()  # numbers of profiles that come too soon, from 1 on
+        super().__init__(*arguments, **more)

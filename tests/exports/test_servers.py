@@ -117,6 +117,18 @@ def test_servers_resources():
 
 
 @exports
+def test_servers_limits():
+    """A server that takes some resources and asks for others again later gets none twice."""
+    for kind in "fleet", "labels":
+        receiver, store = PyroscopeOtlp(), store_of(kind)
+        receiver.limited = {2, 4}
+        push(receiver.url(), store, says="recordings sent: 1 .* requests, 2 made again")
+        check(len(receiver.names) == 3, "resources", receiver.names)
+        receiver.refused = []
+        same(receiver, folded(store), kind)
+
+
+@exports
 def test_servers_by_label():
     """A store divided and chosen by labels."""
     store = store_of("labels")

@@ -4,7 +4,8 @@
  *
  * Each metric is a profile of its own, in requests of its own. A server may refuse one metric and
  * take the others, and a request with several would have to be sent again as a whole. With OTLP
- * each value is a profile: samples and cpu are two.
+ * each value is a profile: samples and cpu are two. For the same reason a request of OTLP has the
+ * entries of one resource only (export_otlp_place()), so entries stand in the order of these.
  *
  * A name may have letters, digits and '_' only: Parca parses a profile's name and types as a name
  * of PromQL, whose colons it separates them by, and Pyroscope refuses '-' in a type. So
@@ -30,6 +31,9 @@ struct push_profile {
 
 struct push_profiles {
 	struct pprof_parts parts;
+	/* OTLP: the entries of all parts, in each part by place, and their places. Else NULL. */
+	struct profile_entry *entries;
+	uint32_t *places;
 	struct push_profile *items;
 	size_t n;
 };
@@ -39,6 +43,11 @@ struct push_profiles {
 int push_profiles_new(struct profile *profile, enum server_kind kind,
 		      struct push_profiles *ret_profiles);
 void push_profiles_free(struct push_profiles *profiles);
+
+/* Returns how many entries of a profile, from its number `from` on, one request may have: at least
+ * 1, at most `most`. `from` must be below the profile's count. */
+size_t push_profiles_run(const struct push_profiles *profiles, const struct push_profile *profile,
+			 size_t from, size_t most);
 
 /* Makes the parts with `n` entries of a profile, from its number `from` on, and with its names.
  * They borrow from `profiles`. */

@@ -104,7 +104,7 @@ static int send_profile(struct server_push *push, const struct push_profiles *pr
 	size_t most = SERVER_PUSH_SAMPLES, from = push->settled(push->arg, profile);
 
 	while (from < profile->count) {
-		const size_t n = profile->count - from < most ? profile->count - from : most;
+		const size_t n = push_profiles_run(profiles, profile, from, most);
 		int err = send_some(push, profiles, profile, from, n), settled;
 
 		if ((err == -EMSGSIZE || err == -E2BIG) && n > 1) {

@@ -63,9 +63,8 @@ static void *new_message(const void *init, size_t size)
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
-/* Numbers what a thread runs in: "container NAME" or "unit NAME", or "" if neither is known; on the
- * next lines are its labels. */
-static int number_place(struct otlp *x, const struct store_thread *thread, uint32_t *ret_number)
+int export_otlp_place(const struct store_thread *thread, struct strings *places,
+		      uint32_t *ret_number)
 {
 	struct buf container = {0}, unit = {0}, text = {0};
 	int err;
@@ -84,7 +83,7 @@ static int number_place(struct otlp *x, const struct store_thread *thread, uint3
 	buf_put_u8(&text, '\0');
 	err = container.failed || unit.failed || text.failed
 		      ? -ENOMEM
-		      : strings_intern(x->places, (const char *)text.data, ret_number);
+		      : strings_intern(places, (const char *)text.data, ret_number);
 	buf_free(&container);
 	buf_free(&unit);
 	buf_free(&text);
@@ -96,7 +95,7 @@ static int number_thread(struct otlp *x, uint32_t number, uint32_t *ret_number, 
 {
 	const struct store_thread *thread = &x->t->threads[number];
 	char *text;
-	int err = number_place(x, thread, ret_place);
+	int err = export_otlp_place(thread, x->places, ret_place);
 
 	if (err < 0)
 		return err;
