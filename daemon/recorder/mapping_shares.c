@@ -7,7 +7,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 #define BURST	  8192
-#define PER_CORE  20000
+#define PER_CORE  20000 /* as many as a core takes in a second */
 
 static uid_t user_of(pid_t pid)
 {
@@ -16,11 +16,24 @@ static uid_t user_of(pid_t pid)
 	return proc_fs_status("/proc", pid, &status) ? (uid_t)-1 : status.uid;
 }
 
-bool mapping_shares_pay(struct mapping_shares *shares, pid_t pid, double budget, uint64_t now_ns)
+static struct user_shares *users_of(struct mapping_shares *shares)
 {
 	shares->users.burst = BURST;
 	shares->users.per_core = PER_CORE;
-	return user_shares_take(&shares->users, user_of(pid), MAPPING_SHARES_FREE, budget, now_ns);
+	return &shares->users;
+}
+
+bool mapping_shares_may_read(struct mapping_shares *shares, pid_t pid, double budget,
+			     uint64_t now_ns, uid_t *ret_user)
+{
+	*ret_user = user_of(pid);
+	return user_shares_has(users_of(shares), *ret_user, budget, now_ns);
+}
+
+void mapping_shares_have_read(struct mapping_shares *shares, uid_t user, uint64_t cpu_ns,
+			      double budget, uint64_t now_ns)
+{
+	user_shares_spend(users_of(shares), user, (double)cpu_ns / 1e9 * PER_CORE, budget, now_ns);
 }
 
 /* A process that comes to a slot which others use does not get free events of its own, or processes
@@ -49,7 +62,8 @@ bool mapping_shares_take(struct mapping_shares *shares, pid_t pid, double budget
 		return true;
 	slot = slot_of(shares, pid, time_ns);
 	if (!slot->n && !slot->is_refused) {
-		slot->is_refused = !mapping_shares_pay(shares, pid, budget, time_ns);
+		slot->is_refused = !user_shares_take(users_of(shares), user_of(pid),
+						     MAPPING_SHARES_FREE, budget, time_ns);
 		slot->refusals += slot->is_refused;
 		slot->n = slot->is_refused ? 0 : MAPPING_SHARES_FREE;
 	}

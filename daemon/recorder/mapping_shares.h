@@ -33,7 +33,11 @@ struct mapping_shares { /* zeroed is empty */
 /* Returns whether an event of a process's mappings, at `time_ns`, is to be applied. */
 bool mapping_shares_take(struct mapping_shares *shares, pid_t pid, double budget, uint64_t time_ns);
 
-/* Returns whether the user of a process pays for reading it from /proc. */
-bool mapping_shares_pay(struct mapping_shares *shares, pid_t pid, double budget, uint64_t now_ns);
+/* Returns whether a process may be read from /proc for its user, *ret_user; and notes that this has
+ * taken so much CPU time. */
+bool mapping_shares_may_read(struct mapping_shares *shares, pid_t pid, double budget,
+			     uint64_t now_ns, uid_t *ret_user);
+void mapping_shares_have_read(struct mapping_shares *shares, uid_t user, uint64_t cpu_ns,
+			      double budget, uint64_t now_ns);
 
 #endif

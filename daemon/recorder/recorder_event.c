@@ -162,13 +162,21 @@ int recorder_reload(struct recorder *r)
 int recorder_settle(struct recorder *r, pid_t pid, uint64_t time_ns)
 {
 	const double budget = r->with.budget > 0 ? r->with.budget : SETTLE_BUDGET;
+	struct mapping_shares *shares = &r->tasks.mappings;
+	uint64_t begin_ns;
+	uid_t user;
+	bool may;
+	int err;
 
 	if (!process_table_is_doubted(r->tasks.processes, pid, time_ns))
 		return 0;
-	return process_table_settle(
-		r->tasks.processes, pid,
-		mapping_shares_pay(&r->tasks.mappings, pid, budget, clock_ns(CLOCK_MONOTONIC)),
-		time_ns);
+	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	may = mapping_shares_may_read(shares, pid, budget, clock_ns(CLOCK_MONOTONIC), &user);
+	err = process_table_settle(r->tasks.processes, pid, may, time_ns);
+	if (may)
+		mapping_shares_have_read(shares, user, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns,
+					 budget, clock_ns(CLOCK_MONOTONIC));
+	return err;
 }
 
 static int on_mmap_event(struct recorder *r, const struct sideband_event *event)

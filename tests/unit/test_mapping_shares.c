@@ -88,12 +88,16 @@ static void test_refused_alone(void **state)
 static void test_reading_is_paid(void **state)
 {
 	struct mapping_shares s = {0};
+	uid_t user;
 	(void)state;
 
-	assert_true(mapping_shares_pay(&s, getpid(), BUDGET, 10 * SECOND_NS));
-	take(&s, getpid(), 1000000, 10 * SECOND_NS);
-	assert_false(mapping_shares_pay(&s, getpid(), BUDGET, 10 * SECOND_NS));
-	assert_true(mapping_shares_pay(&s, getpid(), BUDGET, 60 * SECOND_NS));
+	assert_true(mapping_shares_may_read(&s, getpid(), BUDGET, 10 * SECOND_NS, &user));
+	assert_int_equal(user, getuid());
+	/* A burst of root's, in CPU time. */
+	mapping_shares_have_read(&s, user, 2 * SECOND_NS, BUDGET, 10 * SECOND_NS);
+	assert_false(mapping_shares_may_read(&s, getpid(), BUDGET, 10 * SECOND_NS, &user));
+	assert_int_equal(take(&s, getpid(), 65, 10 * SECOND_NS), 64); /* mappings wait as well */
+	assert_true(mapping_shares_may_read(&s, getpid(), BUDGET, 1000 * SECOND_NS, &user));
 }
 
 int main(void)
