@@ -14,6 +14,11 @@
  *
  * Own and inclusive cost are then the report's self and total for every function.
  *
+ * Costs have the linked address of their instruction, by which KCachegrind puts them beside the
+ * output of objdump. Address 0, which KCachegrind shows at no instruction, stands for one that is
+ * not known. The code of an inlined function is at addresses of the function that it is inlined
+ * into, which has a "call" of it there.
+ *
  * The format does not distinguish processes; export them one by one (--pid) if that matters.
  */
 #include "export/export.h"
@@ -26,17 +31,25 @@
 #include "report/report_header.h"
 #include "base/strings.h"
 #include "base/text.h"
+#include "sym/code_address.h"
 
 #define CALLGRIND_DRAIN 65536 /* bytes after which the buffer is written out */
 
 #define CALLGRIND_ROOT UINT32_MAX /* stands for "[root]" instead of a symbol */
 
-/* The cost of one function on one source line: its own samples; or with a callee, the samples of
- * its calls to the callee from that line. */
+struct callgrind_position {
+	uint64_t address; /* vaddr; 0: not known */
+	uint32_t line;
+};
+
+/* The cost of one function at one instruction and source line: its own samples; or with a callee,
+ * the samples of its calls to the callee from there. */
 struct callgrind_cost {
-	uint32_t symbol, line;
+	uint32_t symbol;
 	/* the called symbol; STACK_TABLE_NONE: this is the function's own cost */
-	uint32_t callee, callee_line;
+	uint32_t callee;
+	/* `to` is in the callee: where it starts, and the line that it has reached */
+	struct callgrind_position at, to;
 	uint64_t samples;
 };
 
@@ -54,7 +67,9 @@ struct callgrind {
 	uint64_t *call;
 	struct callgrind_cost *costs;
 	size_t n_costs;
-	uint32_t *file; /* by symbol: the number of its source file */
+	struct code_address *addresses; /* by location */
+	bool has_addresses;		/* some address is known */
+	uint32_t *file;			/* by symbol: the number of its source file */
 	/* by symbol and by file: whether the name has been written beside the number */
 	bool *is_named, *is_file_named;
 	bool *is_object_named; /* by the object's number: its name has been written */
@@ -177,17 +192,25 @@ static int callgrind_fold_recursion(struct callgrind *c)
 
 /* --- costs by function ----------------------------------------------------------------------- */
 
+static int callgrind_compare_positions(const struct callgrind_position *x,
+				       const struct callgrind_position *y)
+{
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
 static int callgrind_compare(const void *a, const void *b)
 {
 	const struct callgrind_cost *x = a, *y = b;
+	int order;
 
 	if (x->symbol != y->symbol)
 		return x->symbol < y->symbol ? -1 : 1;
 	if (x->callee != y->callee) /* own costs, which have none, come first */
 		return x->callee + 1 < y->callee + 1 ? -1 : 1;
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	return (x->callee_line > y->callee_line) - (x->callee_line < y->callee_line);
+	order = callgrind_compare_positions(&x->at, &y->at);
+	return order ? order : callgrind_compare_positions(&x->to, &y->to);
 }
 
 static uint32_t callgrind_file(struct callgrind *c, const struct profile_frame *frame, int *err)
@@ -207,6 +230,49 @@ static uint32_t callgrind_line(struct callgrind *c, const struct profile_frame *
 	uint32_t file = callgrind_file(c, frame, err);
 
 	return file == c->file[frame->symbol->number] ? frame->line : 0;
+}
+
+/* Returns where the frame's function is. */
+static struct callgrind_position callgrind_at(struct callgrind *c,
+					      const struct profile_frame *frame, int *err)
+{
+	struct callgrind_position at = {.line = callgrind_line(c, frame, err)};
+
+	if (frame->location != UINT32_MAX)
+		at.address = c->addresses[frame->location].instruction;
+	return at;
+}
+
+/* Returns where a call leads: an inlined function has no start. */
+static struct callgrind_position callgrind_to(const struct callgrind *c,
+					      const struct profile_frame *frame, uint32_t line)
+{
+	struct callgrind_position to = {.line = line};
+
+	if (frame->location != UINT32_MAX && !frame->is_inlined)
+		to.address = c->addresses[frame->location].function;
+	return to;
+}
+
+static int callgrind_find_addresses(struct callgrind *c)
+{
+	const struct store_tables *t = profile_tables(c->profile);
+	uint32_t n_frames, *locations;
+	size_t n = 0;
+	int err;
+
+	stack_table_frames(c->table, &n_frames);
+	locations = malloc(((size_t)n_frames + 1) * sizeof(*locations));
+	if (!locations)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n_frames; i++)
+		if (c->frames[i].frame.location != UINT32_MAX)
+			locations[n++] = c->frames[i].frame.location;
+	err = code_addresses_find(t, locations, n, &c->addresses);
+	for (size_t i = 0; err == 0 && i < n; i++)
+		c->has_addresses |= c->addresses[locations[i]].instruction != 0;
+	free(locations);
+	return err;
 }
 
 static int callgrind_choose_files(struct callgrind *c)
@@ -233,22 +299,26 @@ static int callgrind_collect(struct callgrind *c)
 
 	for (uint32_t i = 0; err == 0 && i < c->n_stacks; i++) {
 		const struct profile_frame *frame = callgrind_frame(c, i), *caller;
-		uint32_t line = callgrind_line(c, frame, &err);
+		struct callgrind_position at = callgrind_at(c, frame, &err);
 
 		/* A function that is only in recursive calls also gets a cost line, because only
 		 * these tell its object. */
 		if (c->self[i] || !c->is_there[frame->symbol->number])
-			c->costs[n++] = (struct callgrind_cost){frame->symbol->number, line,
-								STACK_TABLE_NONE, 0, c->self[i]};
+			c->costs[n++] = (struct callgrind_cost){.symbol = frame->symbol->number,
+								.callee = STACK_TABLE_NONE,
+								.at = at,
+								.samples = c->self[i]};
 		c->is_there[frame->symbol->number] = true;
 		if (!c->call[i])
 			continue;
-		c->costs[n] = (struct callgrind_cost){CALLGRIND_ROOT, 0, frame->symbol->number,
-						      line, c->call[i]};
+		c->costs[n] = (struct callgrind_cost){.symbol = CALLGRIND_ROOT,
+						      .callee = frame->symbol->number,
+						      .to = callgrind_to(c, frame, at.line),
+						      .samples = c->call[i]};
 		if (c->stacks[i].parent != STACK_TABLE_NONE) {
 			caller = callgrind_frame(c, c->stacks[i].parent);
 			c->costs[n].symbol = caller->symbol->number;
-			c->costs[n].line = callgrind_line(c, caller, &err);
+			c->costs[n].at = callgrind_at(c, caller, &err);
 		}
 		n++;
 	}
@@ -294,6 +364,13 @@ static void callgrind_function(struct callgrind *c, uint32_t number, const char 
 	callgrind_name(c, key, number, symbol->name, &c->is_named[number]);
 }
 
+static void callgrind_put(struct callgrind *c, const struct callgrind_position *position)
+{
+	if (c->has_addresses)
+		text_printf(&c->b, "0x%" PRIx64 " ", position->address);
+	text_printf(&c->b, "%u", position->line);
+}
+
 static int callgrind_body(struct callgrind *c)
 {
 	uint32_t at = STACK_TABLE_NONE;
@@ -312,10 +389,12 @@ static int callgrind_body(struct callgrind *c)
 		at = cost->symbol;
 		if (cost->callee != STACK_TABLE_NONE) {
 			callgrind_function(c, cost->callee, "c", &err);
-			text_printf(&c->b, "calls=%" PRIu64 " %u\n", cost->samples,
-				    cost->callee_line);
+			text_printf(&c->b, "calls=%" PRIu64 " ", cost->samples);
+			callgrind_put(c, &cost->to);
+			text_put_raw(&c->b, "\n");
 		}
-		text_printf(&c->b, "%u %" PRIu64 "\n", cost->line, cost->samples);
+		callgrind_put(c, &cost->at);
+		text_printf(&c->b, " %" PRIu64 "\n", cost->samples);
 		if (err == 0 && c->b.len >= CALLGRIND_DRAIN)
 			err = text_flush(&c->b, c->out);
 	}
@@ -355,7 +434,7 @@ static void callgrind_head(struct callgrind *c)
 	report_header_quality(c->profile, &c->b);
 	if (metric_is_of_regions(profile_filter(c->profile)->metric))
 		report_header_off(c->profile, "\ndesc: Regions: ", &c->b);
-	text_put_raw(&c->b, "\npositions: line\n");
+	text_put_raw(&c->b, c->has_addresses ? "\npositions: instr line\n" : "\npositions: line\n");
 	callgrind_event(c);
 	text_printf(&c->b, "summary: %" PRIu64 "\n", samples);
 }
@@ -397,6 +476,8 @@ static int callgrind_write(struct callgrind *c)
 	if (err == 0)
 		err = callgrind_choose_files(c);
 	if (err == 0)
+		err = callgrind_find_addresses(c);
+	if (err == 0)
 		err = callgrind_collect(c);
 	if (err < 0)
 		return err;
@@ -418,6 +499,7 @@ int export_callgrind(struct profile *profile, FILE *out)
 	free(c.total);
 	free(c.call);
 	free(c.costs);
+	free(c.addresses);
 	free(c.file);
 	free(c.is_there);
 	free(c.is_named);
