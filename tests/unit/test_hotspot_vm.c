@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,10 +40,11 @@
 #define OUTER_CM 0x3700 /* and their ConstMethods */
 #define INNER_CM 0x3800
 #define SYMBOLS	 0x4000
+#define LONG_CM	 0x5000
 
 struct machine {
 	uint8_t bytes[BYTES];
-	unsigned long reads;
+	unsigned long reads, most_reads; /* 0: no limit */
 	struct vm vm;
 };
 
@@ -50,7 +52,8 @@ static bool read_own(void *arg, uint64_t address, void *buf, size_t len)
 {
 	struct machine *m = arg;
 
-	m->reads++;
+	if (++m->reads > m->most_reads && m->most_reads)
+		return false;
 	if (address < BASE || len > BYTES || address - BASE > BYTES - len)
 		return false;
 	memcpy(buf, m->bytes + (address - BASE), len);
@@ -207,6 +210,27 @@ static void piece_of_code(void **state)
 	assert_true(piece.is_permanent);
 }
 
+/* Reading ends anywhere, as it does where too much was read: a piece is whole, or there is none. */
+static void part_of_a_piece(void **state)
+{
+	struct runtime_code_piece whole, piece;
+	struct machine m;
+	unsigned long needed;
+
+	(void)state;
+	fill(&m);
+	assert_true(vm_piece(&m.vm, BASE + BLOB + 0x1a0, &whole));
+	needed = m.reads;
+	for (m.most_reads = 1; m.most_reads < needed; m.most_reads++) {
+		m.reads = 0;
+		if (!vm_piece(&m.vm, BASE + BLOB + 0x1a0, &piece))
+			continue;
+		assert_int_equal(piece.kind, RUNTIME_CODE_COMPILED);
+		assert_string_equal(piece.name, "nmethod");
+		assert_int_equal(piece.identity, whole.identity);
+	}
+}
+
 static size_t frames_at(struct machine *m, uint64_t pc, struct runtime_managed_frame frames[4])
 {
 	struct runtime_code_piece piece;
@@ -272,6 +296,43 @@ static void names_and_lines(void **state)
 	assert_int_not_equal(vm_function(&m.vm, BASE + OUTER, &f), 0);
 	assert_int_not_equal(vm_function(&m.vm, BASE + OUTER + 1, &f), 0);
 	assert_int_not_equal(vm_function(&m.vm, 8, &f), 0);
+}
+
+/* Tables of lines with entries that go back, that have no end, and that are too long. */
+static void tables_of_lines(void **state)
+{
+	static const uint8_t back[] = {0x2a, 0xff, 0x03, 0x06, 0x28, 0x00}; /* 5: 2, 3: 5, 8: 5 */
+	struct runtime_function f;
+	struct machine m;
+
+	(void)state;
+	fill(&m);
+	memcpy(m.bytes + OUTER_CM + 24 + 8, back, sizeof(back));
+	assert_int_equal(vm_function(&m.vm, BASE + OUTER, &f), 0);
+	assert_int_equal(f.n_lines, 3);
+	assert_int_equal(f.lines[0].instruction, 3);
+	assert_int_equal(f.lines[0].line, 5);
+	assert_int_equal(f.lines[1].instruction, 5);
+	assert_int_equal(f.lines[2].instruction, 8);
+	assert_int_equal(f.first_line, 2);
+	free(f.lines);
+	memset(m.bytes + OUTER_CM + 24 + 8, 0x09, 12 * 8 - 32); /* no end within the ConstMethod */
+	assert_int_equal(vm_function(&m.vm, BASE + OUTER, &f), 0);
+	assert_int_equal(f.n_lines, 0);
+	assert_int_equal(f.first_line, 0);
+	fill(&m);
+	put(&m, OUTER, BASE + LONG_CM, 8);
+	memcpy(m.bytes + LONG_CM, m.bytes + OUTER_CM, 24);
+	put(&m, LONG_CM + 8, (24 + 8 + 4096 + 8) / 8, 4);
+	memset(m.bytes + LONG_CM + 24 + 8, 0x09, 4096); /* and then 0 */
+	assert_int_equal(vm_function(&m.vm, BASE + OUTER, &f), 0);
+	assert_int_equal(f.n_lines, 4096);
+	free(f.lines);
+	m.bytes[LONG_CM + 24 + 8 + 4096] = 0x09; /* one too many */
+	assert_int_equal(vm_function(&m.vm, BASE + OUTER, &f), 0);
+	assert_int_equal(f.n_lines, 0);
+	put(&m, LONG_CM + 8, UINT32_MAX, 4); /* longer than the memory */
+	assert_int_equal(vm_function(&m.vm, BASE + OUTER, &f), -ENOENT);
 }
 
 static void numbers(void **state)
@@ -345,8 +406,9 @@ static void anything(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(piece_of_code),   cmocka_unit_test(inlined_frames),
-		cmocka_unit_test(names_and_lines), cmocka_unit_test(numbers),
+		cmocka_unit_test(piece_of_code),   cmocka_unit_test(part_of_a_piece),
+		cmocka_unit_test(inlined_frames),  cmocka_unit_test(names_and_lines),
+		cmocka_unit_test(tables_of_lines), cmocka_unit_test(numbers),
 		cmocka_unit_test(anything),
 	};
 

@@ -208,8 +208,8 @@ struct runtime_function {
 	uint64_t identity; /* differs from that of a later function at the same address */
 	uint64_t code;	   /* address of its bytecode */
 	uint32_t code_size;
-	uint32_t first_line; /* 0: not known */
-	struct runtime_line *lines;
+	uint32_t first_line;	    /* 0: not known */
+	struct runtime_line *lines; /* by rising instruction; of one's lines, the first counts */
 	size_t n_lines;
 	char name[RUNTIME_NAME_ROOM], file[RUNTIME_NAME_ROOM];
 };

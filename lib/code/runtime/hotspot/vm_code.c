@@ -148,6 +148,7 @@ static bool find_block(const struct vm *vm, uint64_t address, uint64_t *ret_blob
 	return true;
 }
 
+/* Reads the name of a blob, cut to the room. A part of a name would be that of another kind. */
 static bool read_name(const struct vm *vm, uint64_t blob, uint64_t *ret_pointer, char *name,
 		      size_t room)
 {
@@ -155,8 +156,10 @@ static bool read_name(const struct vm *vm, uint64_t blob, uint64_t *ret_pointer,
 
 	if (!vm_u64(vm, blob, VM_BLOB_NAME, ret_pointer))
 		return false;
-	while (n + 1 < room && vm_read(vm, *ret_pointer + n, name + n, 1) && name[n])
-		n++;
+	do {
+		if (!vm_read(vm, *ret_pointer + n, name + n, 1))
+			return false;
+	} while (name[n] && ++n + 1 < room);
 	name[n] = '\0';
 	return n > 0;
 }

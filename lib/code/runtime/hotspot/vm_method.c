@@ -28,8 +28,8 @@
 #define AT_ONCE		256 /* methods */
 #define SYMBOL_ROOM	1024
 #define HAS_LINES	1 /* in a ConstMethod's flags */
-#define MOST_LINE_BYTES 65536
-#define MOST_LINES	65536
+#define MOST_LINES	4096
+#define MOST_LINE_BYTES (MOST_LINES * 4)
 #define METHOD_BELOW	24 /* words of an interpreter's frame, below its frame pointer */
 #define SENDER_SP_BELOW 8
 #define BCP_BELOW	64
@@ -269,15 +269,31 @@ static int32_t signed_of(uint32_t value)
 	return (int32_t)(value >> 1) ^ -(int32_t)(value & 1);
 }
 
-/* Decodes the table: pairs of differences, small ones in a byte. Returns how many lines there are,
- * at most `max`. */
+/* A line, and its place in the table. */
+struct numbered_line {
+	struct runtime_line line;
+	uint16_t place;
+};
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct numbered_line *x = a, *y = b;
+
+	return x->line.instruction != y->line.instruction
+		       ? x->line.instruction - y->line.instruction
+		       : x->place - y->place;
+}
+
+/* Decodes the table: pairs of differences, small ones in a byte. Returns how many lines there are;
+ * 0 also if they are more than MOST_LINES, or the table has no end: of instructions behind those
+ * that were decoded, the lines would be wrong. */
 static size_t decode_lines(const struct vm *vm, const uint8_t *bytes, size_t len,
-			   struct runtime_line *lines, size_t max)
+			   struct numbered_line lines[MOST_LINES])
 {
 	uint32_t bci = 0, line = 0, by_bci, by_line;
 	size_t at = 0, n = 0;
 
-	while (at < len && bytes[at] && n < max) {
+	while (at < len && bytes[at] && n < MOST_LINES) {
 		uint8_t byte = bytes[at++];
 
 		if (byte != 0xff) {
@@ -288,11 +304,29 @@ static size_t decode_lines(const struct vm *vm, const uint8_t *bytes, size_t len
 			bci += (uint32_t)signed_of(by_bci);
 			line += (uint32_t)signed_of(by_line);
 		} else {
-			break;
+			return 0;
 		}
-		lines[n++] = (struct runtime_line){(uint16_t)bci, (uint16_t)line};
+		lines[n] = (struct numbered_line){{(uint16_t)bci, (uint16_t)line}, (uint16_t)n};
+		n++;
 	}
-	return n;
+	return at < len && !bytes[at] ? n : 0;
+}
+
+/* Keeps decoded lines, by rising instruction; those of one instruction in the table's order. 0 or
+ * -ENOMEM. */
+static int keep_lines(struct numbered_line *lines, size_t n, struct runtime_function *f)
+{
+	f->lines = n ? malloc(n * sizeof(*f->lines)) : NULL;
+	if (n && !f->lines)
+		return -ENOMEM;
+	qsort(lines, n, sizeof(*lines), compare_lines);
+	for (size_t i = 0; i < n; i++) {
+		f->lines[i] = lines[i].line;
+		if (!f->first_line || f->lines[i].line < f->first_line)
+			f->first_line = f->lines[i].line;
+	}
+	f->n_lines = n;
+	return 0;
 }
 
 static bool read_all(const struct vm *vm, uint64_t address, uint8_t *bytes, size_t len)
@@ -306,29 +340,27 @@ static bool read_all(const struct vm *vm, uint64_t address, uint8_t *bytes, size
 }
 
 /* Reads the table of lines, which is between the bytecode and the end of the ConstMethod. Without a
- * table, or if it cannot be read, there are no lines. 0 or -ENOMEM. */
+ * table there are no lines. 0; -ENOENT: it cannot be read; -ENOMEM. */
 static int read_lines(const struct vm *vm, const struct method *m, struct runtime_function *f)
 {
 	uint64_t before = vm->is.const_method + m->code_size, size = (uint64_t)m->words * 8;
 	size_t len = size > before ? (size_t)(size - before) : 0;
-	uint8_t *bytes;
-	int err = 0;
+	struct {
+		struct numbered_line lines[MOST_LINES];
+		uint8_t bytes[MOST_LINE_BYTES];
+	} * room;
+	int err = -ENOENT;
 
 	if (!(m->flags & HAS_LINES) || !len)
 		return 0;
 	if (len > MOST_LINE_BYTES)
 		len = MOST_LINE_BYTES;
-	bytes = malloc(len);
-	f->lines = malloc(len * sizeof(*f->lines)); /* a line takes a byte or more */
-	if (!bytes || !f->lines)
-		err = -ENOMEM;
-	else if (read_all(vm, m->constant + before, bytes, len))
-		f->n_lines = decode_lines(vm, bytes, len, f->lines, MOST_LINES);
-	free(bytes);
-	for (size_t i = 0; i < f->n_lines; i++) {
-		if (!f->first_line || f->lines[i].line < f->first_line)
-			f->first_line = f->lines[i].line;
-	}
+	room = malloc(sizeof(*room));
+	if (!room)
+		return -ENOMEM;
+	if (read_all(vm, m->constant + before, room->bytes, len))
+		err = keep_lines(room->lines, decode_lines(vm, room->bytes, len, room->lines), f);
+	free(room);
 	return err;
 }
 
@@ -337,7 +369,6 @@ int vm_function(void *machine, uint64_t address, struct runtime_function *ret_fu
 	const struct vm *vm = machine;
 	struct runtime_function *f = ret_function;
 	struct method m;
-	int err;
 
 	if (!read_method(vm, address, &m) || !is_held(vm, m.holder, address))
 		return -ENOENT;
@@ -346,12 +377,7 @@ int vm_function(void *machine, uint64_t address, struct runtime_function *ret_fu
 				       .code_size = m.code_size};
 	if (!name_method(vm, &m, f))
 		return -ENOENT;
-	err = read_lines(vm, &m, f);
-	if (err) {
-		free(f->lines);
-		f->lines = NULL;
-	}
-	return err;
+	return read_lines(vm, &m, f);
 }
 
 /* --- the interpreter's frames -------------------------------------------------------------------
