@@ -16,6 +16,7 @@
 #define NONE	      UINT32_MAX
 #define MOST_VERSIONS (1u << 17) /* of each kind; a machine with more names no new code */
 #define MOST_FRAMES   (1u << 20)
+#define MOST_BYTES    (UINT64_C(32) << 20) /* of lines; as for versions */
 #define AGAIN_NS      UINT64_C(50000000)
 #define MOST_OLDER    8 /* versions of one thing that are looked at */
 
@@ -65,11 +66,13 @@ struct machine {
 	VEC(struct address) addresses;
 	VEC(struct frame) frames;
 	VEC(struct function) functions;
+	uint64_t line_bytes;
 	struct int_map by_start, by_address, by_function; /* newest versions */
 };
 
 int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint64_t bias,
-		 pid_t pid, struct managed *managed, struct machine **ret_machine)
+		 pid_t pid, struct managed *managed, struct process_reads *reads,
+		 struct machine **ret_machine)
 {
 	struct machine *m = calloc(1, sizeof(*m));
 	struct runtime_memory memory = {.read = process_memory_read};
@@ -80,7 +83,7 @@ int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint
 	m->runtime = runtime;
 	m->is = runtime->machine;
 	m->managed = managed;
-	err = process_memory_new("/proc", pid, &m->memory);
+	err = process_memory_new("/proc", pid, reads, &m->memory);
 	memory.arg = m->memory;
 	if (!err)
 		err = m->is->open(elf, bias, &memory, &m->at);
@@ -112,6 +115,16 @@ void machine_free(struct machine *m)
 	free(m);
 }
 
+uint64_t machine_bytes(const struct machine *m)
+{
+	return m->pieces.cap * sizeof(*m->pieces.items) +
+	       m->addresses.cap * sizeof(*m->addresses.items) +
+	       m->frames.cap * sizeof(*m->frames.items) +
+	       m->functions.cap * sizeof(*m->functions.items) + m->line_bytes +
+	       (m->by_start.slots + m->by_address.slots + m->by_function.slots) *
+		       sizeof(struct int_map_slot);
+}
+
 bool machine_has(const struct machine *m, uint64_t address)
 {
 	return address - m->low < m->high - m->low;
@@ -140,25 +153,30 @@ static bool is_of(const struct function *f, uint64_t instruction)
 			    : !instruction || instruction == f->code;
 }
 
+/* Returns the line of an instruction: the first one that the table has for it, or else the last one
+ * of those before; 0: none. */
 static uint32_t line_of(const struct function *f, int64_t instruction)
 {
-	uint32_t line = 0;
-	int best = -1;
+	size_t low = 0, high = f->n_lines;
 
-	for (size_t i = 0; i < f->n_lines && instruction >= 0; i++) {
-		if (f->lines[i].instruction == instruction)
-			return f->lines[i].line;
-		if (f->lines[i].instruction < instruction && f->lines[i].instruction >= best) {
-			best = f->lines[i].instruction;
-			line = f->lines[i].line;
-		}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (f->lines[middle].instruction < instruction)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return line;
+	if (low < f->n_lines && f->lines[low].instruction == instruction)
+		return f->lines[low].line;
+	return low ? f->lines[low - 1].line : 0;
 }
 
-/* Reads a function, as a new version. Its index is that of the last function. 0 or -ENOMEM. */
+/* Reads a function, as a new version. Its index is that of the last function. 0; -EAGAIN: it cannot
+ * be read, so there is no version; -ENOMEM. */
 static int read_function(struct machine *m, uint64_t address, uint64_t now_ns)
 {
+	const uint64_t failed = process_memory_failed(m->memory);
 	struct function *f;
 	struct runtime_function is = {0};
 	struct managed_function named = {
@@ -172,6 +190,10 @@ static int read_function(struct machine *m, uint64_t address, uint64_t now_ns)
 			       .older = int_map_find(&m->by_function, address),
 			       .number = MANAGED_NONE};
 	err = m->is->function(m->at, address, &is);
+	if (process_memory_failed(m->memory) != failed) { /* it can lack lines, or its file */
+		free(is.lines);
+		return -EAGAIN;
+	}
 	if (err == -ENOMEM)
 		return err;
 	if (!err) {
@@ -186,24 +208,30 @@ static int read_function(struct machine *m, uint64_t address, uint64_t now_ns)
 			free(is.lines);
 			return err;
 		}
+		m->line_bytes += is.n_lines * sizeof(*is.lines);
 	}
 	return int_map_set(&m->by_function, address, (uint32_t)m->functions.count++);
 }
 
-/* Returns the newest version of a function, which was read at `now_ns` at the latest; NULL: there
- * is no room for it, or no memory. */
+/* Returns the newest version of a function, which was read at `now_ns` at the latest; NULL: it
+ * cannot be read, there is no room for it, or no memory. */
 static struct function *function_now(struct machine *m, uint64_t address, uint64_t now_ns)
 {
 	uint32_t index = int_map_find(&m->by_function, address);
 	struct function *f = index == INT_MAP_NONE ? NULL : &m->functions.items[index];
+	const uint64_t failed = process_memory_failed(m->memory);
 
 	if (f && f->span.last_ns == now_ns)
 		return f;
-	if (f && m->is->identity(m->at, address) == f->identity) {
+	if (f && m->is->identity(m->at, address) == f->identity &&
+	    process_memory_failed(m->memory) == failed) {
 		f->span.last_ns = now_ns;
 		return f;
 	}
-	if (m->functions.count >= MOST_VERSIONS || read_function(m, address, now_ns))
+	if (process_memory_failed(m->memory) != failed)
+		return NULL;
+	if (m->functions.count >= MOST_VERSIONS || m->line_bytes >= MOST_BYTES ||
+	    read_function(m, address, now_ns))
 		return NULL;
 	return &m->functions.items[m->functions.count - 1];
 }
@@ -214,10 +242,10 @@ static void note_function(struct machine *m, const struct machine_stack *stack, 
 	uint32_t index = int_map_find(&m->by_function, address);
 	struct function *f = index == INT_MAP_NONE ? NULL : &m->functions.items[index];
 
-	if (f && is_within(&f->span, stack->time_ns))
+	if (process_memory_is_spent(m->memory) || (f && is_within(&f->span, stack->time_ns)))
 		return;
 	f = function_now(m, address, now_ns);
-	if (f && is_of(f, instruction) && stack->time_ns < f->span.first_ns)
+	if (f && f->code_size && is_of(f, instruction) && stack->time_ns < f->span.first_ns)
 		f->span.first_ns = stack->time_ns;
 }
 
@@ -259,14 +287,19 @@ static int name_stub(struct machine *m, struct piece *piece)
 	return managed_add(m->managed, &named, &piece->name);
 }
 
-/* Finds the piece of code at an address as it is now: *ret_piece is its index. 0 or -ENOMEM. */
+/* Finds the piece of code at an address as it is now: *ret_piece is its index; NONE: it cannot be
+ * read. 0 or -ENOMEM. */
 static int read_piece(struct machine *m, uint64_t address, uint64_t now_ns, uint32_t *ret_piece)
 {
+	const uint64_t failed = process_memory_failed(m->memory);
 	struct piece piece = {.span = {now_ns, now_ns}, .name = NONE};
 	uint32_t known;
 	int err = 0;
 
+	*ret_piece = NONE;
 	piece.is_there = m->is->piece(m->at, address, &piece.is);
+	if (process_memory_failed(m->memory) != failed) /* some of it may be missing */
+		return 0;
 	if (!piece.is_there)
 		piece.is.start = address;
 	known = int_map_find(&m->by_start, piece.is.start);
@@ -287,16 +320,18 @@ static int read_piece(struct machine *m, uint64_t address, uint64_t now_ns, uint
 	return int_map_set(&m->by_start, piece.is.start, *ret_piece);
 }
 
-/* Adds the managed frames at an address of compiled code. Without them, the address has none. 0 or
- * -ENOMEM. */
+/* Adds the managed frames at an address of compiled code. If not all can be read, the address has
+ * none. 0 or -ENOMEM. */
 static int read_frames(struct machine *m, const struct piece *piece, uint64_t address,
 		       uint64_t now_ns, struct address *ret_address)
 {
+	const uint64_t failed = process_memory_failed(m->memory);
 	struct runtime_managed_frame frames[MACHINE_MOST];
 	size_t count = m->is->frames(m->at, &piece->is, address, frames, MACHINE_MOST);
 
 	ret_address->frames = (uint32_t)m->frames.count;
-	if (count > MACHINE_MOST || m->frames.count > MOST_FRAMES)
+	if (count > MACHINE_MOST || m->frames.count > MOST_FRAMES ||
+	    process_memory_failed(m->memory) != failed)
 		return 0;
 	if (VEC_RESERVE(&m->frames, count))
 		return -ENOMEM;
@@ -319,7 +354,15 @@ static uint64_t key_of(uint64_t address, bool is_return)
 	return address << 1 | is_return;
 }
 
-/* Enters what is at an address now. 0 or -ENOMEM. */
+/* Returns whether the version before was looked for in the same piece, and found no frames. */
+static bool is_in_vain(const struct machine *m, const struct address *new)
+{
+	const struct address *before = new->older == NONE ? NULL : &m->addresses.items[new->older];
+
+	return before && before->piece == new->piece && !before->count;
+}
+
+/* Enters what is at an address now; *ret_index: NONE if it cannot be read. 0 or -ENOMEM. */
 static int read_address(struct machine *m, uint64_t address, bool is_return, uint64_t now_ns,
 			uint32_t *ret_index)
 {
@@ -328,7 +371,8 @@ static int read_address(struct machine *m, uint64_t address, bool is_return, uin
 	const struct piece *piece;
 	int err = read_piece(m, address, now_ns, &new.piece);
 
-	if (err)
+	*ret_index = NONE;
+	if (err || new.piece == NONE)
 		return err;
 	piece = &m->pieces.items[new.piece];
 	if (piece->is_there && !piece->is.is_permanent)
@@ -340,6 +384,12 @@ static int read_address(struct machine *m, uint64_t address, bool is_return, uin
 	new.again_ns = new.count || !piece->is_there || piece->is.kind != RUNTIME_CODE_COMPILED
 			       ? UINT64_MAX
 			       : now_ns + AGAIN_NS;
+	if (is_in_vain(m, &new)) { /* nothing is lost with the version before */
+		*ret_index = new.older;
+		new.older = m->addresses.items[new.older].older;
+		m->addresses.items[*ret_index] = new;
+		return 0;
+	}
 	*ret_index = (uint32_t)m->addresses.count;
 	m->addresses.items[m->addresses.count++] = new;
 	return int_map_set(&m->by_address, key, *ret_index);
@@ -439,24 +489,20 @@ static const struct address *find_address(const struct machine *m,
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-/* Finds the function at an address that a sample's frame runs: the one that was there then, or else
- * the newest one, to which the instruction belongs. NULL: it is not known. */
+/* Finds the function at an address that a sample's frame runs. NULL: it is not known. */
 static const struct function *find_function(const struct machine *m, uint64_t address,
 					    uint64_t instruction, uint64_t time_ns)
 {
-	uint32_t newest = int_map_find(&m->by_function, address), index = newest;
-	const struct function *f;
+	uint32_t index = int_map_find(&m->by_function, address);
 
 	for (int i = 0; i < MOST_OLDER && index != INT_MAP_NONE; i++) {
-		f = &m->functions.items[index];
+		const struct function *f = &m->functions.items[index];
+
 		if (is_within(&f->span, time_ns))
 			return is_of(f, instruction) && f->number != MANAGED_NONE ? f : NULL;
 		index = f->older;
 	}
-	f = newest == INT_MAP_NONE ? NULL : &m->functions.items[newest];
-	return f && time_ns > f->span.last_ns && is_of(f, instruction) && f->number != MANAGED_NONE
-		       ? f
-		       : NULL;
+	return NULL;
 }
 
 /* Finds the frame of the interpreter. Returns 1; 0: it is not proven; -ENOMEM. */

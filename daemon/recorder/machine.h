@@ -8,7 +8,14 @@
  * time for which it holds: from the sample, or the read, at which it was first proven, to its last
  * read. It is proven for a sample if its time is within; or if it was read after the sample, and
  * something of the sample's moment agrees: the hash of the code around an address (stackd_code.h),
- * or the word for the instruction in an interpreter's frame, which must lie in the bytecode.
+ * or the word for the instruction in an interpreter's frame, which must lie in the bytecode. The
+ * frame kept that bytecode at the sample. For other bytecode to lie there at the read, the method
+ * must have returned, its class have been unloaded, and another one have got the same memory, for
+ * its method as well, in the moments between. A native method has no bytecode, so only a read
+ * before the sample and one after it prove its name. What was read before the sample alone proves
+ * nothing: any time may have passed, and classes of the same shape get the same memory.
+ *
+ * What cannot be read is not taken for what is not there: it makes no version.
  *
  *   record ─► machine_note(), at once: each address of the runtime's code on the stack, and each
  *             word that may be a function of an interpreter's frame, is looked up in the process
@@ -18,6 +25,7 @@
 #define RECORDER_MACHINE_H
 
 #include "daemon/recorder/managed.h"
+#include "daemon/recorder/process_memory.h"
 #include "runtime/runtime.h"
 #include "stack/location.h"
 #include "stackd_abi.h"
@@ -46,10 +54,14 @@ struct machine_frame {
 };
 
 /* Opens the runtime of a process: that of the file `elf`, whose vaddr 0 it has at `bias`. `managed`
- * is borrowed. 0, or the errors of struct runtime_machine's open(). */
+ * and `reads` are borrowed. 0, or the errors of struct runtime_machine's open(). */
 int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint64_t bias,
-		 pid_t pid, struct managed *managed, struct machine **ret_machine);
+		 pid_t pid, struct managed *managed, struct process_reads *reads,
+		 struct machine **ret_machine);
 void machine_free(struct machine *machine); /* NULL is fine */
+
+/* Returns how many bytes a machine's memory takes. */
+uint64_t machine_bytes(const struct machine *machine);
 
 /* Returns whether an address is in the memory that the machine has for code. */
 bool machine_has(const struct machine *machine, uint64_t address);

@@ -18,8 +18,9 @@
 #define MOST_TWICE 12		      /* at most so often */
 #define PAGE_MASK  UINT64_C(4095)
 
-#define UNREAD_AT   16	 /* tries: after 2.5 s it is not the time of linking any more */
-#define MOST_WALKED 1024 /* frames of a walk that are corrected at a time */
+#define UNREAD_AT   16 /* tries: after 2.5 s it is not the time of linking any more */
+#define MOST_BYTES  (UINT64_C(128) << 20) /* of all machines; the largest one makes room */
+#define MOST_WALKED DWARF_WALK_MAX_FRAMES /* frames of a walk that is corrected */
 
 /* What is known of a process. */
 struct of_process {
@@ -40,9 +41,10 @@ struct machines {
 	struct of_process processes[MOST];
 	struct int_map files; /* number of the runtime that a file has, by that of its object */
 	uint64_t clock;
+	struct process_reads reads;
 	struct machines_counts counts;
 	struct location found[MACHINE_MOST];
-	struct walk_frame walked[MOST_WALKED];
+	struct walk_frame walked[MOST_WALKED]; /* a walk that is being corrected */
 };
 
 int machines_new(const struct machines_options *options, struct machines **ret_machines)
@@ -200,7 +202,7 @@ static uint64_t pause_after(uint32_t tries)
 static int open_machine(struct machines *ms, struct of_process *p, uint64_t now_ns)
 {
 	int err = machine_open(runtime_of(ms, p->file), p->file->elf, p->bias, p->pid,
-			       ms->with.managed, &p->machine);
+			       ms->with.managed, &ms->reads, &p->machine);
 
 	ms->counts.found += !err;
 	ms->counts.unread += err == -EINVAL && p->tries == UNREAD_AT;
@@ -257,6 +259,28 @@ static bool stack_of(const struct stackd_stack_record *record, struct machine_st
 	return record->header.flags & STACKD_HAS_REGS && !(record->header.flags & STACKD_COMPAT);
 }
 
+/* Frees the largest machine if all take too much. It can be opened anew. */
+static void keep_small(struct machines *ms)
+{
+	struct of_process *largest = NULL;
+	uint64_t sum = 0, most = 0;
+
+	for (size_t i = 0; i < MOST; i++) {
+		struct of_process *p = &ms->processes[i];
+		uint64_t bytes = p->machine ? machine_bytes(p->machine) : 0;
+
+		sum += bytes;
+		if (bytes > most) {
+			most = bytes;
+			largest = p;
+		}
+	}
+	if (sum > MOST_BYTES) {
+		machine_free(largest->machine);
+		largest->machine = NULL;
+	}
+}
+
 int machines_note(struct machines *ms, const struct stackd_stack_record *record)
 {
 	struct machine_stack stack;
@@ -268,7 +292,10 @@ int machines_note(struct machines *ms, const struct stackd_stack_record *record)
 		return 0;
 	now_ns = clock_ns(CLOCK_MONOTONIC);
 	err = machine_of(ms, (pid_t)record->pid, now_ns, &machine);
-	return err || !machine ? err : machine_note(machine, &stack, now_ns);
+	if (machine && !err)
+		err = machine_note(machine, &stack, now_ns);
+	keep_small(ms);
+	return err;
 }
 
 /* Returns the machine that a record's process had, if it has an address in its memory for code;
@@ -310,87 +337,99 @@ static void begin_step(const struct machine *machine, const struct machine_stack
 			       &ret_frame->sp);
 }
 
-/* Returns the index of the frame of a walk with this address in this slot, from `from` on; `count`:
- * there is none. */
-static size_t find_frame(const struct walk_frame *frames, size_t from, size_t count,
-			 uint64_t address, uint64_t slot)
+/* A walk that is being corrected. The corrected frames go to ms->walked. */
+struct correction {
+	struct machines *ms;
+	const struct machine_stack *stack;
+	const struct walk_input *in;
+	const struct walk_frame *frames;
+	size_t count; /* of `frames` */
+	size_t at;    /* in `frames`: the next one to take */
+	size_t n;     /* of ms->walked */
+};
+
+/* Gives the last corrected frame to machine_step(). */
+static void begin_last(const struct correction *c, const struct machine *machine,
+		       struct machine_frame *ret_frame)
 {
-	while (from < count && (frames[from].slot != slot || frames[from].address != address))
-		from++;
-	return from;
+	const struct walk_frame *last = &c->ms->walked[c->n - 1];
+
+	begin_step(machine, c->stack, c->n > 1 ? last - 1 : NULL, last, ret_frame);
 }
 
-/* Walks on from a frame by what the machine knows, into ms->walked, until it comes to a frame of
- * `frames`. Returns how many frames it has found; *ret_at: the index of the frame that it came to;
- * `count`: it came to none. */
-static size_t walk_on(struct machines *ms, const struct machine *machine,
-		      const struct machine_stack *stack, const struct walk_frame *frames, size_t i,
-		      size_t count, size_t *ret_at)
+/* Returns whether the machine knows for sure that the next frame is not the caller of the last
+ * one. */
+static bool is_wrong(const struct correction *c, const struct machine *machine)
 {
+	const struct walk_frame *next = &c->frames[c->at];
 	struct machine_frame frame;
 	uint64_t slot;
-	size_t n = 0;
 
-	begin_step(machine, stack, i ? &frames[i - 1] : NULL, &frames[i], &frame);
-	*ret_at = count;
-	while (n < MOST_WALKED && machine_step(machine, stack, &frame, &slot)) {
-		*ret_at = find_frame(frames, i + 1, count, frame.address, slot);
-		if (*ret_at < count)
-			break;
-		ms->walked[n++] = (struct walk_frame){.address = frame.address,
-						      .offset = frame.address - 1,
-						      .slot = slot,
-						      .is_return = true,
-						      .provenance = PROVENANCE_RUNTIME_TABLE};
-	}
-	return n;
+	begin_last(c, machine, &frame);
+	return machine_step(machine, c->stack, &frame, &slot) &&
+	       machine_is_sized(machine, c->stack, c->ms->walked[c->n - 1].address) &&
+	       (slot != next->slot || frame.address != next->address);
 }
 
-/* Replaces the frames from i + 1 up to `at` by those of ms->walked, as far as there is room. */
-static void replace(struct machines *ms, struct walk_frame *frames, size_t i, size_t at, size_t n,
-		    size_t most, size_t *count)
+/* Walks on from the last frame by what the machine knows, until it comes to a frame of the first
+ * walk, which is the next one then. Slots only rise, so each frame is passed once. If it comes to
+ * none, or there is no room, no frame is next. */
+static void walk_on(struct correction *c, const struct machine *machine)
 {
-	if (i + 1 + n + (*count - at) > most)
-		return;
-	memmove(&frames[i + 1 + n], &frames[at], (*count - at) * sizeof(*frames));
-	memcpy(&frames[i + 1], ms->walked, n * sizeof(*frames));
-	*count = i + 1 + n + (*count - at);
-	frames[i].provenance = PROVENANCE_RUNTIME_TABLE;
+	struct walk_frame *walked = c->ms->walked;
+	struct machine_frame frame;
+	uint64_t slot;
+
+	begin_last(c, machine, &frame);
+	walked[c->n - 1].provenance = PROVENANCE_RUNTIME_TABLE;
+	while (c->n < MOST_WALKED && machine_step(machine, c->stack, &frame, &slot)) {
+		struct walk_frame *f = &walked[c->n];
+
+		while (c->at < c->count && (c->frames[c->at].slot < slot ||
+					    (c->frames[c->at].slot == slot &&
+					     c->frames[c->at].address != frame.address)))
+			c->at++;
+		if (c->at < c->count && c->frames[c->at].slot == slot)
+			return;
+		*f = (struct walk_frame){.address = frame.address,
+					 .offset = frame.address - 1,
+					 .slot = slot,
+					 .is_return = true,
+					 .provenance = PROVENANCE_RUNTIME_TABLE};
+		c->in->find(c->in->arg, f->address, &f->object, &f->offset);
+		c->n++;
+	}
+	c->at = c->count;
 }
 
 bool machines_correct(struct machines *ms, const struct stackd_stack_record *record,
-		      const struct walk_input *in, struct walk_frame *frames, size_t most,
-		      size_t *count)
+		      const struct walk_input *in, struct walk_frame *frames, size_t *count)
 {
 	struct machine_stack stack;
-	struct machine_frame frame;
-	uint64_t slot;
+	struct correction c = {
+		.ms = ms, .stack = &stack, .in = in, .frames = frames, .count = *count};
+	bool is_corrected = false, is_whole = true;
 
 	if (!stack_of(record, &stack))
 		return true;
-	for (size_t i = 0; i + 1 < *count; i++) {
-		const struct walk_frame *f = &frames[i];
+	while (c.at < c.count && c.n < MOST_WALKED) {
+		const struct walk_frame *f = &frames[c.at++];
 		const struct machine *machine =
 			f->is_return ? machine_at(ms, record, f->address) : NULL;
-		size_t n, at;
 
-		if (!machine)
+		ms->walked[c.n++] = *f;
+		if (!machine || c.at == c.count || !is_wrong(&c, machine))
 			continue;
-		begin_step(machine, &stack, i ? &frames[i - 1] : NULL, f, &frame);
-		if (!machine_step(machine, &stack, &frame, &slot) ||
-		    !machine_is_sized(machine, &stack, f->address) ||
-		    (slot == frames[i + 1].slot && frame.address == frames[i + 1].address))
-			continue;
-		n = walk_on(ms, machine, &stack, frames, i, *count, &at);
 		ms->counts.corrected++;
-		for (size_t k = 0; k < n; k++)
-			in->find(in->arg, ms->walked[k].address, &ms->walked[k].object,
-				 &ms->walked[k].offset);
-		replace(ms, frames, i, at, n, most, count);
-		if (at >= *count || i + 1 + n >= *count)
-			return false;
+		is_corrected = true;
+		walk_on(&c, machine);
+		is_whole = c.at < c.count;
 	}
-	return true;
+	if (!is_corrected)
+		return true;
+	memcpy(frames, ms->walked, c.n * sizeof(*frames));
+	*count = c.n;
+	return is_whole && c.at == c.count;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

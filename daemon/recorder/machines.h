@@ -39,11 +39,11 @@ void machines_note_exec(struct machines *machines, pid_t pid, uint64_t time_ns);
  * for each STACK record as soon as it is read. 0 or -ENOMEM. */
 int machines_note(struct machines *machines, const struct stackd_stack_record *record);
 
-/* Corrects a walk, leaf first, that has missed frames in a machine's code; `most` is the room for
- * frames. Returns false if the walk ends in that code now, since the machine does not know on. */
+/* Corrects a walk, leaf first, that has missed frames in a machine's code; `frames` has room for
+ * DWARF_WALK_MAX_FRAMES. It takes time linear in the frames before and after. Returns false if the
+ * walk ends in that code now, since the machine does not know on, or there is no more room. */
 bool machines_correct(struct machines *machines, const struct stackd_stack_record *record,
-		      const struct walk_input *in, struct walk_frame *frames, size_t most,
-		      size_t *count);
+		      const struct walk_input *in, struct walk_frame *frames, size_t *count);
 
 /* Replaces the frames of JIT code in the path of a record by the managed frames that they stand
  * for. `frames` are those of the walk, leaf first, from which the path was made; the path has no

@@ -361,8 +361,7 @@ static void correct_walk(struct path_builder *b, const struct stackd_stack_recor
 	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)record->pid};
 	const struct walk_input in = input_of(record, &process);
 
-	if (!*count || machines_correct(b->with.machines, record, &in, b->frames,
-					DWARF_WALK_MAX_FRAMES, count))
+	if (!*count || machines_correct(b->with.machines, record, &in, b->frames, count))
 		return;
 	b->frames[*count - 1].provenance = PROVENANCE_NONE;
 	end->reason = STACKD_END_RUNTIME_CODE;

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asks /proc/PID/pagemap which pages are in memory, and /proc/PID/maps for those that are not; see
- * process_memory.h. A page can still be dropped, or a mapping replaced, between the question and
- * the read; as for other reads of memory, that is accepted.
+ * Reads /proc/PID/maps for the kinds of mappings, and asks /proc/PID/pagemap which pages are in
+ * memory; see process_memory.h.
+ *
+ * A page in memory alone proves nothing: the process can drop it at any time, and if it is that of
+ * a file, the next read asks the file system. So the mapping decides. The list of mappings can be
+ * MAPS_NEW old; within that time, a process can put a file in the place of memory without one.
+ * Of such a page, pagemap says that it is a file's, unless the process has written to it; as for
+ * other reads of memory (code_memory.h), that is accepted.
  */
 #include "daemon/recorder/process_memory.h"
 
@@ -11,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -20,30 +26,38 @@
 
 #define PAGE_SHIFT  12
 #define IS_PRESENT  (UINT64_C(1) << 63)
-#define KNOWN	    256 /* pages that were found in memory */
-#define MOST_FILES  65536
-#define FILES_AGAIN UINT64_C(200000000) /* ns between two looks at the mappings */
-#define MOST_LEN    4096
+#define IS_FILES    (UINT64_C(1) << 61) /* or of shared memory */
+#define KNOWN	    256			/* pages that can be read */
+#define MOST_RANGES 65536
+#define MAPS_AGAIN                                                                                 \
+	UINT64_C(200000000)	      /* ns before an address in no mapping is looked for again    \
+				       */
+#define MAPS_NEW UINT64_C(1000000000) /* ns for which mappings are believed */
+#define MOST_LEN 4096
 
-enum { NOT_ASKED, LOCAL, ELSEWHERE };
+enum kind { ANONYMOUS, FILE_NOT_ASKED, FILE_LOCAL, FORBIDDEN };
 
-/* A mapping of a file. */
-struct file_range {
+/* A private mapping, or neighbours without a file. */
+struct range {
 	uint64_t start, end;
-	uint8_t where;
+	enum kind kind;
 };
 
 struct process_memory {
 	const char *proc;
 	pid_t pid;
 	int pagemap;
-	uint64_t now_ns, files_ns; /* when the mappings were read */
-	uint64_t left;		   /* reads */
-	VEC(struct file_range) files;
+	struct process_reads *reads;
+	uint64_t now_ns, maps_ns; /* when the mappings were read */
+	uint64_t left;		  /* reads */
+	uint64_t failed;	  /* reads */
+	bool has_ranges;
+	VEC(struct range) ranges;
 	uint64_t known[KNOWN]; /* page numbers; 0: none */
 };
 
-int process_memory_new(const char *proc, pid_t pid, struct process_memory **ret_memory)
+int process_memory_new(const char *proc, pid_t pid, struct process_reads *reads,
+		       struct process_memory **ret_memory)
 {
 	struct process_memory *m = calloc(1, sizeof(*m));
 	char path[256];
@@ -52,6 +66,7 @@ int process_memory_new(const char *proc, pid_t pid, struct process_memory **ret_
 		return -ENOMEM;
 	m->proc = proc;
 	m->pid = pid;
+	m->reads = reads;
 	m->left = PROCESS_MEMORY_BURST;
 	snprintf(path, sizeof(path), "%s/%d/pagemap", proc, (int)pid);
 	m->pagemap = open(path, O_RDONLY | O_CLOEXEC);
@@ -70,96 +85,132 @@ void process_memory_free(struct process_memory *m)
 	if (!m)
 		return;
 	close(m->pagemap);
-	free(m->files.items);
+	free(m->ranges.items);
 	free(m);
+}
+
+/* Returns how many reads the time since *then_ns allows, and sets it to now if there are any. */
+static uint64_t allowed_since(uint64_t *then_ns, uint64_t now_ns, uint64_t rate)
+{
+	uint64_t since = *then_ns && now_ns > *then_ns ? now_ns - *then_ns : 0;
+	uint64_t more = since / (UINT64_C(1000000000) / rate);
+
+	if (!*then_ns || more)
+		*then_ns = now_ns;
+	return more;
 }
 
 void process_memory_begin(struct process_memory *m, uint64_t now_ns)
 {
-	uint64_t since = m->now_ns && now_ns > m->now_ns ? now_ns - m->now_ns : 0;
-	uint64_t more = since / (UINT64_C(1000000000) / PROCESS_MEMORY_RATE);
+	uint64_t more = allowed_since(&m->now_ns, now_ns, PROCESS_MEMORY_RATE);
+	struct process_reads *reads = m->reads;
 
-	if (!m->now_ns || more)
-		m->now_ns = now_ns;
 	m->left = more < PROCESS_MEMORY_BURST - m->left ? m->left + more : PROCESS_MEMORY_BURST;
+	more = allowed_since(&reads->now_ns, now_ns, PROCESS_READS_RATE);
+	reads->taken -= more < reads->taken ? more : reads->taken;
 	memset(m->known, 0, sizeof(m->known));
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
+/* --- mappings --------------------------------------------------------------------------------- */
 
-static int add_file(void *arg, const struct proc_fs_map *map)
+static int add_range(void *arg, const struct proc_fs_map *map)
 {
 	struct process_memory *m = arg;
+	struct range *last = m->ranges.count ? &m->ranges.items[m->ranges.count - 1] : NULL;
+	enum kind kind = map->inode ? FILE_NOT_ASKED : ANONYMOUS;
 
-	if (!map->inode)
+	if (map->shared)
 		return 0;
-	if (m->files.count >= MOST_FILES)
+	if (last && kind == ANONYMOUS && last->kind == ANONYMOUS && last->end == map->start) {
+		last->end = map->end;
+		return 0;
+	}
+	if (m->ranges.count >= MOST_RANGES)
 		return -E2BIG;
-	if (VEC_RESERVE(&m->files, 1))
+	if (VEC_RESERVE(&m->ranges, 1))
 		return -ENOMEM;
-	m->files.items[m->files.count++] = (struct file_range){map->start, map->end, NOT_ASKED};
+	m->ranges.items[m->ranges.count++] = (struct range){map->start, map->end, kind};
 	return 0;
 }
 
-static struct file_range *find_file(struct process_memory *m, uint64_t address)
+static struct range *find_range(struct process_memory *m, uint64_t address)
 {
-	size_t low = 0, high = m->files.count;
+	size_t low = 0, high = m->ranges.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		struct file_range *f = &m->files.items[middle];
+		struct range *r = &m->ranges.items[middle];
 
-		if (address < f->start)
+		if (address < r->start)
 			high = middle;
-		else if (address >= f->end)
+		else if (address >= r->end)
 			low = middle + 1;
 		else
-			return f;
+			return r;
 	}
 	return NULL;
 }
 
-static uint8_t ask_where(const struct process_memory *m, const struct file_range *f)
+/* Returns FILE_LOCAL if the mapped file is a regular one on a local mount, else FORBIDDEN. */
+static enum kind ask_file(const struct process_memory *m, const struct range *r)
 {
-	int fd = proc_fs_map_file(m->proc, m->pid, f->start, f->end);
+	int fd = proc_fs_map_file(m->proc, m->pid, r->start, r->end);
 	enum mount_kind kind;
+	struct stat st;
+	bool is_file;
 
 	if (fd < 0)
-		return ELSEWHERE;
+		return FORBIDDEN;
 	kind = mount_kind_of(NULL, fd, m->proc, m->pid);
+	is_file = mount_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	close(fd);
-	return kind == MOUNT_LOCAL || kind == MOUNT_LAYERED ? LOCAL : ELSEWHERE;
+	return is_file && (kind == MOUNT_LOCAL || kind == MOUNT_LAYERED) ? FILE_LOCAL : FORBIDDEN;
 }
 
-/* Returns whether a page that is not in memory is that of a local file. */
-static bool is_local(struct process_memory *m, uint64_t address)
+static void read_ranges(struct process_memory *m)
 {
-	struct file_range *f = find_file(m, address);
+	m->has_ranges = true;
+	m->maps_ns = m->now_ns;
+	m->ranges.count = 0;
+	if (proc_fs_each_map(m->proc, m->pid, add_range, m))
+		m->ranges.count = 0;
+}
 
-	if (!f && (!m->files_ns || m->now_ns - m->files_ns > FILES_AGAIN)) {
-		m->files_ns = m->now_ns;
-		m->files.count = 0;
-		if (proc_fs_each_map(m->proc, m->pid, add_file, m))
-			m->files.count = 0;
-		f = find_file(m, address);
+/* Returns the kind of the mapping with an address; FORBIDDEN also if there is none. */
+static enum kind kind_of(struct process_memory *m, uint64_t address)
+{
+	struct range *r = find_range(m, address);
+
+	if (!m->has_ranges || m->now_ns - m->maps_ns > (r ? MAPS_NEW : MAPS_AGAIN)) {
+		read_ranges(m);
+		r = find_range(m, address);
 	}
-	if (f && f->where == NOT_ASKED)
-		f->where = ask_where(m, f);
-	return f && f->where == LOCAL;
+	if (r && r->kind == FILE_NOT_ASKED)
+		r->kind = ask_file(m, r);
+	return r ? r->kind : FORBIDDEN;
 }
 
 /* --- pages ------------------------------------------------------------------------------------ */
 
+/* Returns whether a page is in memory, and the process's own. */
+static bool is_own(const struct process_memory *m, uint64_t page)
+{
+	uint64_t entry = 0;
+
+	return pread(m->pagemap, &entry, sizeof(entry), (off_t)(page * sizeof(entry))) ==
+		       sizeof(entry) &&
+	       (entry & (IS_PRESENT | IS_FILES)) == IS_PRESENT;
+}
+
 static bool is_readable(struct process_memory *m, uint64_t page)
 {
-	uint64_t *known = &m->known[page % KNOWN], entry = 0;
+	uint64_t *known = &m->known[page % KNOWN];
+	enum kind kind;
 
 	if (page && *known == page)
 		return true;
-	if (pread(m->pagemap, &entry, sizeof(entry), (off_t)(page * sizeof(entry))) !=
-	    sizeof(entry))
-		return false;
-	if (!(entry & IS_PRESENT) && !is_local(m, page << PAGE_SHIFT))
+	kind = kind_of(m, page << PAGE_SHIFT);
+	if (kind != FILE_LOCAL && (kind != ANONYMOUS || !is_own(m, page)))
 		return false;
 	*known = page;
 	return true;
@@ -167,21 +218,35 @@ static bool is_readable(struct process_memory *m, uint64_t page)
 
 bool process_memory_is_spent(const struct process_memory *m)
 {
-	return !m->left;
+	return !m->left || m->reads->taken >= PROCESS_READS_BURST;
 }
 
-bool process_memory_read(void *memory, uint64_t address, void *buf, size_t len)
+uint64_t process_memory_failed(const struct process_memory *m)
 {
-	struct process_memory *m = memory;
+	return m->failed;
+}
+
+static bool read_pages(struct process_memory *m, uint64_t address, void *buf, size_t len)
+{
 	const struct iovec to = {buf, len}, from = {(void *)(uintptr_t)address, len};
 	uint64_t last = address + len - 1;
 
-	if (!len || len > MOST_LEN || last < address || last >> 47 || !m->left)
+	if (!len || len > MOST_LEN || last < address || last >> 47 || process_memory_is_spent(m))
 		return !len;
 	m->left--;
+	m->reads->taken++;
 	for (uint64_t page = address >> PAGE_SHIFT; page <= last >> PAGE_SHIFT; page++) {
 		if (!is_readable(m, page))
 			return false;
 	}
 	return process_vm_readv(m->pid, &to, 1, &from, 1, 0) == (ssize_t)len;
+}
+
+bool process_memory_read(void *memory, uint64_t address, void *buf, size_t len)
+{
+	struct process_memory *m = memory;
+	bool is_read = read_pages(m, address, buf, len);
+
+	m->failed += !is_read;
+	return is_read;
 }

@@ -118,6 +118,7 @@ static bool parse_map(char *line, struct proc_fs_map *ret_map)
 		return false;
 	map.writable = at[1] == 'w';
 	map.executable = at[2] == 'x';
+	map.shared = at[3] == 's';
 	at += 5;
 	if (!take_number(&at, 16, ' ', &map.offset) || !take_number(&at, 16, ':', &major) ||
 	    !take_number(&at, 16, ' ', &minor))

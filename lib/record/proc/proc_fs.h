@@ -22,7 +22,7 @@
 struct proc_fs_map {
 	uint64_t start, end, offset, inode;
 	uint32_t dev_major, dev_minor;
-	bool executable, writable;
+	bool executable, writable, shared;
 	const char *path; /* line ends unescaped; "" for none; lives for the call */
 };
 
