@@ -595,6 +595,9 @@ bool machine_step(const struct machine *m, const struct machine_stack *stack,
 		if (!frame->fp || !m->is->sender(&stack->memory, frame->fp, &next.sp))
 			return false;
 		slot = frame->fp + 8;
+	} else if (frame->fp && frame->is_return && frame->address == piece->from_native) {
+		slot = frame->fp + 8;
+		next.sp = slot + 8;
 	} else {
 		uint32_t size = size_at(m, stack, frame->address, frame->is_return);
 

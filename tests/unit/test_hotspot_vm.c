@@ -23,24 +23,25 @@
 #define BYTES 32768
 
 /* Where things are, in bytes from the base. */
-#define SEGMENTS 0x400
-#define CODE	 0x1000 /* the heap, of segments of 128 bytes */
-#define BLOB	 (CODE + 128 + 16)
-#define SIZE	 0x300
-#define PCS	 0x100 /* in the blob */
-#define PCS_END	 0x140
-#define METADATA 0x80
-#define SCOPES	 0xc0
-#define NAME	 0x3000
-#define KLASS	 0x3100
-#define POOL	 0x3200
-#define METHODS	 0x3400
-#define OUTER	 0x3500 /* Methods, */
-#define INNER	 0x3600
-#define OUTER_CM 0x3700 /* and their ConstMethods */
-#define INNER_CM 0x3800
-#define SYMBOLS	 0x4000
-#define LONG_CM	 0x5000
+#define SEGMENTS  0x400
+#define CODE	  0x1000 /* the heap, of segments of 128 bytes */
+#define BLOB	  (CODE + 128 + 16)
+#define SIZE	  0x300
+#define PCS	  0x100 /* in the blob */
+#define PCS_END	  0x140
+#define METADATA  0x80
+#define SCOPES	  0xc0
+#define NAME	  0x3000
+#define KLASS	  0x3100
+#define POOL	  0x3200
+#define METHODS	  0x3400
+#define OUTER	  0x3500 /* Methods, */
+#define INNER	  0x3600
+#define OUTER_CM  0x3700 /* and their ConstMethods */
+#define INNER_CM  0x3800
+#define SYMBOLS	  0x4000
+#define LONG_CM	  0x5000
+#define CALL_STUB 0x7000
 
 struct machine {
 	uint8_t bytes[BYTES];
@@ -208,6 +209,16 @@ static void piece_of_code(void **state)
 	assert_true(vm_piece(&m.vm, BASE + BLOB, &piece));
 	assert_int_equal(piece.kind, RUNTIME_CODE_INTERPRETER);
 	assert_true(piece.is_permanent);
+	memcpy(m.bytes + NAME, "StubRoutines (1)", sizeof("StubRoutines (1)"));
+	assert_true(vm_piece(&m.vm, BASE + BLOB, &piece));
+	assert_int_equal(piece.from_native, 0);
+	m.vm.is.at[VM_CALL_STUB] = BASE + CALL_STUB;
+	put(&m, CALL_STUB, BASE + BLOB + 0x99, 8);
+	assert_true(vm_piece(&m.vm, BASE + BLOB, &piece));
+	assert_int_equal(piece.from_native, BASE + BLOB + 0x99);
+	put(&m, CALL_STUB, BASE + BLOB + SIZE, 8); /* in another piece */
+	assert_true(vm_piece(&m.vm, BASE + BLOB, &piece));
+	assert_int_equal(piece.from_native, 0);
 }
 
 /* Reading ends anywhere, as it does where too much was read: a piece is whole, or there is none. */

@@ -187,6 +187,8 @@ struct runtime_code_piece {
 			       * into this piece whose frames are to be left; 0: none */
 	uint32_t replaced_at; /* and the distance of the original one from the frame's stack
 			       * pointer */
+	uint64_t from_native; /* STUB: return address of the call by which native code enters
+			       * managed code, from a frame with a frame pointer; 0: it has none */
 	char name[64];	      /* STUB: as the runtime calls it */
 };
 

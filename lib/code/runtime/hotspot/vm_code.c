@@ -196,7 +196,7 @@ bool vm_piece(void *machine, uint64_t address, struct runtime_code_piece *ret_pi
 {
 	const struct vm *vm = machine;
 	struct runtime_code_piece piece = {.kind = RUNTIME_CODE_STUB};
-	uint64_t name;
+	uint64_t name, call;
 	uint32_t size;
 
 	if (!find_block(vm, address, &piece.start) ||
@@ -209,6 +209,9 @@ bool vm_piece(void *machine, uint64_t address, struct runtime_code_piece *ret_pi
 		piece.kind = RUNTIME_CODE_INTERPRETER;
 	piece.is_permanent = piece.kind == RUNTIME_CODE_INTERPRETER ||
 			     strncmp(piece.name, "StubRoutines", strlen("StubRoutines")) == 0;
+	if (piece.kind == RUNTIME_CODE_STUB && piece.is_permanent &&
+	    vm_u64(vm, 0, VM_CALL_STUB, &call) && call - piece.start < size)
+		piece.from_native = call;
 	if (strcmp(piece.name, "nmethod") == 0 || strcmp(piece.name, "native nmethod") == 0) {
 		piece.kind = RUNTIME_CODE_COMPILED;
 		if (!identify(vm, piece.start, &piece.function, &piece.identity))
