@@ -10,12 +10,12 @@
 #include "sym/code_address.h"
 #include "sym_program.h"
 
-/* Linked at a fixed address, so that no vaddr is an offset. The two bytes behind the first call
- * begin no instruction in 64-bit code. */
+/* Linked at a fixed address, so that no vaddr is an offset. The byte behind the first call
+ * begins no instruction in 64-bit code. */
 static const char source[] =
 	"__asm__(\".text\\n.globl sample, one, after_one, two, after_two\\n\"\n"
 	"\"sample: nopw 0(%rax,%rax,1)\\n\"\n"
-	"\"one: call *8(%rax)\\nafter_one: .byte 6, 7\\n\"\n"
+	"\"one: call *8(%rax)\\nafter_one: .byte 6\\n\"\n"
 	"\"two: call main\\nafter_two: ret\\n\");\n"
 	"int main(void) { return 0; }\n";
 
