@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A machine of this process with functions of one kind: an interpreter's frame has the function and
+ * the instruction in two words. Its memory comes, changes, goes, and cannot be read for a while;
+ * and each frame has the name that is proven for its moment, or none.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/recorder/machine.h"
+#include "daemon/recorder/managed.h"
+
+#define CODE 0x1000 /* the interpreter's */
+
+/* What the process has of its function. */
+static struct {
+	bool is_there, is_unreadable;
+	uint64_t identity, code;
+	uint32_t code_size;
+} has;
+
+static struct runtime_memory memory;
+
+static int open_it(const struct elf_file *file, uint64_t bias, const struct runtime_memory *with,
+		   void **ret_machine)
+{
+	(void)file;
+	(void)bias;
+	memory = *with;
+	*ret_machine = &has;
+	return 0;
+}
+
+static void close_it(void *machine)
+{
+	(void)machine;
+}
+
+static void range(const void *machine, uint64_t *ret_low, uint64_t *ret_high)
+{
+	(void)machine;
+	*ret_low = CODE;
+	*ret_high = CODE + 0x100;
+}
+
+static bool piece(void *machine, uint64_t address, struct runtime_code_piece *ret_piece)
+{
+	(void)machine;
+	(void)address;
+	*ret_piece = (struct runtime_code_piece){.start = CODE,
+						 .end = CODE + 0x100,
+						 .identity = 1,
+						 .kind = RUNTIME_CODE_INTERPRETER,
+						 .is_permanent = true,
+						 .name = "Interpreter"};
+	return true;
+}
+
+static bool is_still(void *machine, const struct runtime_code_piece *p)
+{
+	(void)machine;
+	(void)p;
+	return true;
+}
+
+static bool interpreted(const struct walk_memory *stack, uint64_t fp,
+			const struct stackd_regs *regs, uint64_t *ret_function,
+			uint64_t *ret_instruction)
+{
+	(void)regs;
+	return walk_memory_read8(stack, fp, ret_function) && *ret_function == 0x77 &&
+	       walk_memory_read8(stack, fp + 8, ret_instruction);
+}
+
+static bool is_readable(void)
+{
+	uint8_t byte;
+
+	return memory.read(memory.arg, has.is_unreadable ? 8 : (uintptr_t)&has, &byte, 1);
+}
+
+static uint64_t identity(void *machine, uint64_t address)
+{
+	(void)machine;
+	(void)address;
+	return is_readable() && has.is_there ? has.identity : 0;
+}
+
+static int function(void *machine, uint64_t address, struct runtime_function *ret_function)
+{
+	(void)machine;
+	(void)address;
+	if (!is_readable() || !has.is_there)
+		return -ENOENT;
+	*ret_function = (struct runtime_function){
+		.identity = has.identity, .code = has.code, .code_size = has.code_size};
+	strcpy(ret_function->name, has.identity == 1 ? "one" : "two");
+	strcpy(ret_function->file, "file");
+	return 0;
+}
+
+static const struct runtime_machine is = {.open = open_it,
+					  .close = close_it,
+					  .range = range,
+					  .piece = piece,
+					  .is_still = is_still,
+					  .interpreted = interpreted,
+					  .function = function,
+					  .identity = identity};
+static const struct runtime runtime = {.name = "Test", .machine = &is};
+
+struct world {
+	struct object_table *objects;
+	struct managed *managed;
+	struct process_reads reads;
+	struct machine *machine;
+	struct stackd_regs regs;
+	uint64_t words[2];
+};
+
+static void begin(struct world *w, uint32_t code_size, uint64_t instruction)
+{
+	int err;
+
+	memset(w, 0, sizeof(*w));
+	has.is_there = true;
+	has.is_unreadable = false;
+	has.identity = 1;
+	has.code = 0x5000;
+	has.code_size = code_size;
+	assert_int_equal(object_table_new("/proc", &w->objects), 0);
+	assert_int_equal(managed_new(w->objects, &w->managed), 0);
+	err = machine_open(&runtime, NULL, 0, getpid(), w->managed, &w->reads, &w->machine);
+	if (err == -EACCES || err == -EPERM)
+		skip();
+	assert_int_equal(err, 0);
+	w->regs.r[STACKD_REG_PC] = CODE + 1;
+	w->words[0] = 0x77;
+	w->words[1] = instruction;
+}
+
+static void end(struct world *w)
+{
+	machine_free(w->machine);
+	managed_free(w->managed);
+	object_table_free(w->objects);
+}
+
+static struct machine_stack stack_at(const struct world *w, uint64_t time_ns)
+{
+	return (struct machine_stack){.time_ns = time_ns,
+				      .regs = &w->regs,
+				      .memory = {.bytes = (const uint8_t *)w->words,
+						 .start = 0x10000,
+						 .len = sizeof(w->words)}};
+}
+
+static void note(struct world *w, uint64_t time_ns, uint64_t now_ns)
+{
+	struct machine_stack stack = stack_at(w, time_ns);
+
+	assert_int_equal(machine_note(w->machine, &stack, now_ns), 0);
+}
+
+/* Returns the name of the frame at a time. */
+static const char *name_at(struct world *w, uint64_t time_ns)
+{
+	const struct machine_stack stack = stack_at(w, time_ns);
+	const struct machine_frame frame = {.address = CODE + 1, .is_leaf = true, .fp = 0x10000};
+	struct location found[MACHINE_MOST];
+	struct managed_name name;
+
+	assert_int_equal(machine_find(w->machine, &stack, &frame, found), 1);
+	assert_true(managed_name_of(w->managed, found, &name));
+	return name.function;
+}
+
+#define MS(n) (UINT64_C(1000000) * (n))
+
+static void proof_by_instruction(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, 16, 0x5004);
+	note(&w, MS(10), MS(20));
+	assert_string_equal(name_at(&w, MS(10)), "one"); /* its bytecode has the instruction */
+	assert_string_equal(name_at(&w, MS(9)), "Interpreter");
+	note(&w, MS(30), MS(40));
+	assert_string_equal(name_at(&w, MS(40)), "one");
+	assert_string_equal(name_at(&w, MS(41)), "Interpreter"); /* read before it alone */
+	has.identity = 2;
+	note(&w, MS(50), MS(60));
+	assert_string_equal(name_at(&w, MS(50)), "two");
+	assert_string_equal(name_at(&w, MS(45)), "Interpreter");
+	assert_string_equal(name_at(&w, MS(35)), "one");
+	w.words[1] = 0x5010; /* behind the bytecode */
+	assert_string_equal(name_at(&w, MS(50)), "Interpreter");
+	end(&w);
+}
+
+static void native_functions(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, 0, 0);
+	note(&w, MS(10), MS(20));
+	assert_string_equal(name_at(&w, MS(10)), "Interpreter"); /* nothing of it agrees */
+	note(&w, MS(30), MS(40));
+	assert_string_equal(name_at(&w, MS(30)), "one"); /* there before and after */
+	assert_string_equal(name_at(&w, MS(41)), "Interpreter");
+	end(&w);
+}
+
+static void memory_that_cannot_be_read(void **state)
+{
+	struct world w;
+	uint64_t bytes;
+
+	(void)state;
+	begin(&w, 16, 0x5004);
+	note(&w, MS(10), MS(20));
+	bytes = machine_bytes(w.machine);
+	has.is_unreadable = true;
+	for (uint64_t i = 0; i < 10000; i++)
+		note(&w, MS(30 + i), MS(31 + i));
+	assert_int_equal(machine_bytes(w.machine), bytes); /* no version was made */
+	assert_string_equal(name_at(&w, MS(40)), "Interpreter");
+	has.is_unreadable = false;
+	note(&w, MS(20000), MS(20001)); /* the function is the same still */
+	assert_string_equal(name_at(&w, MS(40)), "one");
+	has.is_there = false;
+	note(&w, MS(20002), MS(20003)); /* gone */
+	assert_string_equal(name_at(&w, MS(20003)), "Interpreter");
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(proof_by_instruction),
+		cmocka_unit_test(native_functions),
+		cmocka_unit_test(memory_that_cannot_be_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
