@@ -8,15 +8,27 @@
  *   between    the same, and calls `inner`
  *   routine    is entered by a return, on a stack of its own full of baits; calls `inside`
  *   coroutine  has call frame information, and is entered by a jump on such a stack; calls
- * `deepest` exchanges  changes to such a stack, and calls `beyond` pushes     pushes baits in a
- * loop, and takes them off again shared     is called, and is entered in the middle by a jump of
- * `enters`, whose frame is larger: its own return address would be where the bait is stored     as
- * shared, but the jump of `points` takes the address from a variable counted    as shared, but the
- * jump of `counts` adds a number to the function's address resumes    calls its own code, which
- * writes the address of `resumed` over the return address, and returns there unsaid     releases
- * its frame, which its call frame information does not say; is called by `holds`, whose frame is
- * full of baits hides      is called by `based`, whose frame counts from r12; keeps r12 in a
- * register of floating point, while r12 leads to the bait
+ * `deepest`
+ *
+ *   exchanges  changes to such a stack, and calls `beyond`
+ *
+ *   pushes     pushes baits in a loop, and takes them off again
+ *
+ *   shared     is called, and is entered in the middle by a jump of `enters`, whose frame is
+ * larger: its own return address would be where the bait is
+ *
+ *   stored     as shared, but the jump of `points` takes the address from a variable
+ *
+ *   counted    as shared, but the jump of `counts` adds a number to the function's address
+ *
+ *   resumes    calls its own code, which writes the address of `resumed` over the return address,
+ * and returns there
+ *
+ *   unsaid     releases its frame, which its call frame information does not say; is called by
+ *              `holds`, whose frame is full of baits
+ *
+ *   hides      is called by `based`, whose frame counts from r12; keeps r12 in a register of
+ *              floating point, while r12 leads to the bait
  *
  * EXPECT: main;steady;jumps;liar;decoy
  * EXPECT: main;steady;enters;liar;decoy

@@ -9,6 +9,7 @@
 #include "analysis/noreturn_calls.h"
 #include "analysis/return_table.h"
 #include "analysis/solve.h"
+#include "arch/code_form.h"
 #include "arch/handler_return.h"
 
 #define MAX_NOPS  256 /* bytes of an area */
@@ -145,9 +146,15 @@ struct emission {
 	struct stackd_rule made;
 	int has; /* result of solve_rule() */
 	enum analysis_abstained why;
-	uint32_t inside;    /* number of bytes that are left of the present instruction */
-	uint32_t in_signal; /* number of bytes that are left of code that returns from a signal
-			     * handler */
+	uint32_t inside;	/* number of bytes that are left of the present instruction */
+	uint32_t in_signal;	/* number of bytes that are left of code that returns from a signal
+				 * handler */
+	uint32_t at, before_at; /* the present instruction, and the one before */
+	bool is_held; /* bytes that no path has reached begin at `held`; they may be padding */
+	uint64_t held;
+	struct stackd_rule before; /* the rule of the bytes before them */
+	analysis_row_fn *emit;
+	void *arg;
 };
 
 /* Like solve_rule(), but keeps the last result, since most instructions have the same key as the
@@ -177,6 +184,8 @@ static bool rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule
 		e->inside--;
 		return false;
 	}
+	e->before_at = e->at;
+	e->at = b;
 	e->inside = has ? solve_length(e->analysis->solver, e->area->first + b) : 0;
 	e->inside -= e->inside != 0;
 	stats->instructions += has != 0;
@@ -235,12 +244,52 @@ static int emit_nops(const struct code_area *area, uint64_t offset, analysis_row
 	return err ? err : emit(arg, offset + area->size, &none);
 }
 
+/* Ends bytes without a rule, behind a return, before `offset`. As padding before an aligned
+ * function, they keep the rule before them (recipe.h): the code to which a coroutine's first
+ * function returns is there in assembly. What instructions run into is no padding. */
+static int end_held(struct emission *e, uint64_t offset)
+{
+	static const struct stackd_rule none;
+
+	if (!e->is_held)
+		return 0;
+	e->is_held = false;
+	if (offset % CODE_FUNCTION_ALIGN == 0 && offset - e->held < CODE_FUNCTION_ALIGN) {
+		e->last = e->before;
+		return 0;
+	}
+	return e->emit(e->arg, e->held, &none);
+}
+
+/* Gives a row, if it has another rule than the one before. */
+static int give(struct emission *e, uint64_t offset, const struct stackd_rule *rule)
+{
+	bool is_none = rule->cfa == STACKD_CFA_NONE;
+	int err = 0;
+
+	if (is_none && e->last.cfa == STACKD_CFA_REG &&
+	    code_form_is_return(e->area->bytes + e->before_at)) {
+		e->is_held = true;
+		e->held = offset;
+		e->before = e->last;
+		e->last = *rule;
+		return 0;
+	}
+	if (!is_none)
+		err = end_held(e, offset);
+	if (!err && memcmp(rule, &e->last, sizeof(*rule)) != 0)
+		err = e->emit(e->arg, offset, rule);
+	e->last = *rule;
+	return err;
+}
+
 /* Gives the rows of an area. */
 static int emit_area(struct analysis *a, const struct analysis_input *in,
 		     const struct code_area *area, analysis_row_fn *emit, void *arg)
 {
 	static const struct stackd_rule none;
-	struct emission e = {.analysis = a, .area = area, .last = {.cfa = UINT8_MAX}};
+	struct emission e = {
+		.analysis = a, .area = area, .last = {.cfa = UINT8_MAX}, .emit = emit, .arg = arg};
 	struct stackd_rule rule;
 	uint64_t offset;
 	int err = 0;
@@ -256,11 +305,10 @@ static int emit_area(struct analysis *a, const struct analysis_input *in,
 			rule = none;
 		else if (!is_new && !is_signal)
 			continue;
-		if (!memcmp(&rule, &e.last, sizeof(rule)))
-			continue;
-		err = emit(arg, offset + b, &rule);
-		e.last = rule;
+		err = give(&e, offset + b, &rule);
 	}
+	if (!err)
+		err = end_held(&e, offset + area->size);
 	return err ? err : emit(arg, offset + area->size, &none);
 }
 
