@@ -3,11 +3,14 @@
  * noise. */
 #include <argp.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/argp_help.h"
+#include "base/buf.h"
 #include "base/strings.h"
+#include "base/text.h"
 #include "cmd.h"
 #include "fleet_side.h"
 #include "input.h"
@@ -182,18 +185,27 @@ static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
 }
 
 /* Says what has grown by more than --fail-above. Returns the exit status. */
-static int judge(const struct cmd_diff *args, const struct tagset_diff *diff)
+static int judge(const struct cmd_diff *args, const struct tagset *set,
+		 const struct tagset_diff *diff)
 {
 	double percent;
 	const struct tagset_diff_row *row =
 		args->fail_above >= 0 ? tagset_diff_growth(diff, args->fail_above, &percent) : NULL;
+	struct buf b = {0};
+	uint32_t n;
 
 	if (!row)
 		return CMD_DONE;
-	message("%s has grown by %.1f %% of %s's whole, more than --fail-above %g%%",
-		diff->ask.by == TAGSET_DIFF_BY_TAG ? "a call path"
-						   : tagset_diff_function(diff, row->key),
-		percent, args->inputs[0], args->fail_above);
+	if (diff->ask.by == TAGSET_DIFF_BY_TAG)
+		text_printf(&b, "the call path %016" PRIx64, tagset_nodes(set, &n)[row->key].tag);
+	else
+		text_put_name(&b, tagset_diff_function(diff, row->key), args->terminal.utf8);
+	text_printf(&b, " has grown by %.1f%% of ", percent);
+	text_put_name(&b, args->inputs[0], args->terminal.utf8);
+	text_printf(&b, "'s whole, more than --fail-above %g%%", args->fail_above);
+	buf_put_u8(&b, '\0');
+	message("%s", b.failed ? "out of memory" : (const char *)b.data);
+	buf_free(&b);
 	return CMD_GROWN;
 }
 
@@ -324,7 +336,7 @@ static int compare(const struct cmd_diff *args, const struct tagset *set)
 		err = tagset_diff_make(set, &ask, &diff);
 	status = err == 0 ? cmd_diff_write(args, set, &diff) : explain(args, &diff, err);
 	if (err == 0 && status == CMD_DONE)
-		status = judge(args, &diff);
+		status = judge(args, set, &diff);
 	if (err == 0)
 		tagset_diff_release(&diff);
 	namesakes_free(names.namesakes);

@@ -39,7 +39,13 @@ make_store "$tmp/h.db" hostile
 expect 0 "$stackctl" diff "$tmp/h.db" "$tmp/h.db"
 shows 'evil\x0a;name'
 expect 5 "$stackctl" diff "$store@2" "$store@1" --fail-above 5%
-says "main has grown by 198.0 % of $store@2's whole, more than --fail-above 5%"
+says "main has grown by 198.0% of $store@2's whole, more than --fail-above 5%"
+make_store "$tmp/more.db" hostile hostile hostile hostile hostile
+expect 5 "$stackctl" diff "$tmp/more.db@1" "$tmp/more.db@1..5" --fail-above 5%
+says 'evil\x0a;name\x0d\x1b]0;x\x07 has grown by 400.0% of '
+expect 5 "$stackctl" diff --by tag "$store@2" "$store@1" --fail-above 5%
+grep -qE 'the call path [0-9a-f]{16} has grown by [0-9.]+% of ' "$tmp/err" || fail "the path: $(cat "$tmp/err")"
+grep -q "$(sed -n 's/.*call path \([0-9a-f]*\) .*/\1/p' "$tmp/err")" "$tmp/out" || fail "the path is not in the table"
 expect 0 "$stackctl" diff "$store@2" "$store@1" --fail-above 200
 expect 0 "$stackctl" diff "$store@1" "$store@2" --fail-above 0
 expect 0 "$stackctl" diff "$store@1" "$store@1" --fail-above 0
