@@ -34,6 +34,7 @@ struct cmd_flamegraph {
 	struct input input;
 	char *const *words; /* the command line */
 	const char *output, *before;
+	const char *by;			   /* the word of --by; NULL: not given */
 	struct flamegraph_options options; /* of a picture */
 };
 
@@ -62,6 +63,7 @@ static void parse_by(struct argp_state *state, const char *arg, struct cmd_flame
 {
 	if (partition_by_word(arg, &args->options.by) < 0)
 		argp_help_error(state, "--by '%s': give one of %s", arg, PARTITION_WORDS);
+	args->by = arg;
 	args->input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 	args->input.filter.by_label = partition_label(arg);
 }
@@ -117,7 +119,9 @@ static int write_page(const struct cmd_flamegraph *args, struct page *page, cons
 	const bool is_by = args->options.by != PARTITION_BY_ALL;
 	const struct one_file file = {.source = &page->source,
 				      .tab = base ? "difference" : "flame",
-				      .by = is_by ? partition_word(args->options.by) : NULL,
+				      .by = !is_by     ? NULL
+					    : args->by ? args->by
+						       : partition_word(args->options.by),
 				      .minimum = args->options.percent_limit / 100,
 				      .is_bottom = args->options.is_flame,
 				      .from_ns = page->from_ns,

@@ -28,6 +28,10 @@ data 't["total"] == 100 and t["left_out"] == 0 and "bottom" not in state and of(
 data 'all(of(name) for name in ("lanes", "functions", "log"))'
 page -i "$store" --recording 1 --by process --flame
 data 'any(len(p) == 1 and p[0].startswith("process 12 prog") for p in tree(sys.argv[1])) and "bottom=1" in state'
+make_store "$tmp/labels.db" labels
+page -i "$tmp/labels.db" --by label:env
+data '{p[0]: n for p, n in tree(sys.argv[1]).items() if len(p) == 1} == {"env prod": 22, "env [no env]": 18} and "by=label%3Aenv" in state'
+data 'of("recordings")["selected"]["parts"][-1] == "label:env"'
 page -i "$store" --recording 1 --comm other
 data 't["total"] == 20 and of("recordings")["selected"]["chosen"].endswith("--comm other -o '"$tmp/page.html"'")'
 data '{lane["name"] for lane in of("lanes")["lanes"]} == {"other"}'

@@ -106,6 +106,18 @@ static int put_metrics(struct ask *ask, struct store_reader *reader)
 	return 0;
 }
 
+/* Puts the label by which the command line divides. */
+static void put_label(struct json *j, const struct web_given *given)
+{
+	struct buf b = {0};
+
+	if (!given || !given->filter->by_label)
+		return;
+	text_put_raw(&b, "label:");
+	text_put(&b, given->filter->by_label, NULL);
+	json_put_text(j, NULL, &b);
+}
+
 static int put_selected(struct ask *ask, struct store_reader *reader)
 {
 	struct json *j = &ask->json;
@@ -132,6 +144,7 @@ static int put_selected(struct ask *ask, struct store_reader *reader)
 		if (by != PARTITION_BY_LABEL &&
 		    (by != PARTITION_BY_CPU || (given && given->filter->by_cpu)))
 			json_put_string(j, NULL, partition_word(by));
+	put_label(j, given);
 	json_put_end(j);
 	json_put_end(j);
 	return err;

@@ -31,14 +31,23 @@ struct tree {
 	struct nodes nodes;
 };
 
-static int read_by(struct ask *ask, struct tree *tree)
+/* Returns whether a selection can be divided so: by CPU, or a label, only if that was given. */
+static bool is_possible(const struct ask *ask, enum partition_by by, const char *word)
 {
 	const struct web_given *given = ask->store->source->given;
+	const char *label = partition_label(word), *known = given ? given->filter->by_label : NULL;
+
+	if (label)
+		return known && strcmp(label, known) == 0;
+	return by != PARTITION_BY_CPU || (given && given->filter->by_cpu);
+}
+
+static int read_by(struct ask *ask, struct tree *tree)
+{
 	const char *by = ask_text(ask, "by");
 
 	tree->by = PARTITION_BY_ALL;
-	if (by && (partition_by_word(by, &tree->by) < 0 || tree->by == PARTITION_BY_LABEL ||
-		   (tree->by == PARTITION_BY_CPU && !(given && given->filter->by_cpu))))
+	if (by && (partition_by_word(by, &tree->by) < 0 || !is_possible(ask, tree->by, by)))
 		return ask_fail(ask, 400, "choose one of the parts of /recordings",
 				"by: '%.60s' is unknown", by);
 	return 0;
