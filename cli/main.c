@@ -256,7 +256,8 @@ static int script(int argc, char **argv)
 	char **words;
 	int status;
 
-	if (argc > 1 && (!strcmp(argv[1], "report") || !strcmp(argv[1], "record"))) {
+	if (argc > 1 && (!strcmp(argv[1], "report") || !strcmp(argv[1], "record")) &&
+	    access(argv[1], F_OK) != 0) {
 		message("'stackctl flamegraph -o page.html' draws a flame graph; other scripts of "
 			"perf read what 'stackctl export --perf-script' writes");
 		return CMD_USAGE;

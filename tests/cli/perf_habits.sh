@@ -46,6 +46,8 @@ works "script" "export --perf-script"
 told "expor_" "did you mean 'export'"
 told "reprot" "did you mean 'report'"
 works "sta" "stats"
+( cd "$tmp" && cp "$store" report && "$stackctl" script report ) >"$tmp/of_name" || fail "a store named report"
+"$stackctl" script "$store" | cmp - "$tmp/of_name" || fail "a store named report is read as another"
 told "ex-port" "did you mean 'export'"
 for verb in stat evlist buildid-list lock sched kmem mem c2c probe trace timechart archive bench; do
     told "$verb" "there is no verb '$verb': "
@@ -194,11 +196,11 @@ timechart                           | stackctl timeline
 perf report                         | leave 'perf' out
 inject -i x                         | copy it
 bench mem                           | perf's alone
-stackd -g -p 999999                 | no process 999999
-stackd --call-graph dwarf -p 999999 | no process 999999
-stackd -F 99 -g -N -z -p 999999     | no process 999999
-stackd --off-cpu -A -p 999999       | no process 999999
-stackd --per-cpu --aio -p 999999    | no process 999999
+stackd -g -p 4194305                | no process 4194305
+stackd --call-graph dwarf -p 4194305 | no process 4194305
+stackd -F 99 -g -N -z -p 4194305    | no process 4194305
+stackd --off-cpu -A -p 4194305      | no process 4194305
+stackd --per-cpu --aio -p 4194305   | no process 4194305
 stackd -C 0 -a                      | stackctl report --by cpu
 stackd -t 1                         | --pid N
 stackd -u root                      | --cgroup
@@ -249,19 +251,19 @@ mem record                          | stackd --alloc
 strace ls                           | --view waits
 ftrace -h                           | perf's alone
 stackd -F max -a                    | such as -F 4999
-stackd --no-inherit -p 999999       | leave it out
+stackd --no-inherit -p 4194305      | leave it out
 stackd -i -a                        | leave it out
 stackd -o - -a                      | not a stream
 stackd -e cycles -e instructions -a | record once for each
-stackd -e cycles,instructions -p 999999 | record once for each
-stackd -e sched:sched_switch -p 999999 | --wait
-stackd -e cycles:pp -p 999999       | :precise=2
+stackd -e cycles,instructions -p 4194305 | record once for each
+stackd -e sched:sched_switch -p 4194305 | --wait
+stackd -e cycles:pp -p 4194305      | :precise=2
 stackd -a -G system.slice           | leave --all out
 stackd -p worker                    | expected a whole number
-stackd --namespaces --all-cgroups -p 999999 | no process 999999
-stackd --no-bpf-event --synth=no -p 999999 | no process 999999
-stackd --no-buildid --no-buildid-cache -p 999999 | no process 999999
-stackd --proc-map-timeout 5 -p 999999 | no process 999999
+stackd --namespaces --all-cgroups -p 4194305 | no process 4194305
+stackd --no-bpf-event --synth=no -p 4194305 | no process 4194305
+stackd --no-buildid --no-buildid-cache -p 4194305 | no process 4194305
+stackd --proc-map-timeout 5 -p 4194305 | no process 4194305
 stackd --vmlinux x -a               | leave it out
 stackd --dry-run -a                 | stackctl doctor
 stackd -y -a                        | stackd --help
