@@ -106,10 +106,11 @@ static void put_notes(const struct profile *profile, const struct burst_rows *ro
 			    rows->bursts.after_left);
 	if (report_header_counter(tables, "regions_lost_ring", &lost) && lost)
 		text_printf(b,
-			    "# note: %" PRIu64 " %s through regions lost: a call of MPI "
+			    "# note: %" PRIu64 " %s through regions %s lost: a call of MPI "
 			    "among them, with the bursts before and after it, is taken for one "
 			    "burst\n",
-			    lost, text_plural(lost, "pass", "passes"));
+			    lost, text_plural(lost, "pass", "passes"),
+			    text_plural(lost, "was", "were"));
 	for (uint32_t i = 0; i < tables->n_counters; i++) {
 		const char *name = tables->counters[i].name;
 

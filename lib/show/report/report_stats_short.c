@@ -167,11 +167,12 @@ static void put_sizes(struct profile *profile, struct buf *b)
 	if (samples && ring)
 		text_printf(b, "; %.1f bytes a sample in the ring buffer",
 			    (double)ring / (double)samples);
-	text_printf(b,
-		    "\nhas: %u process%s, %u thread%s, %u object%s, %u locations, %u path nodes\n",
-		    t->n_processes, text_plural(t->n_processes, "", "es"), t->n_threads,
-		    text_plural(t->n_threads, "", "s"), t->n_objects,
-		    text_plural(t->n_objects, "", "s"), t->n_locations, t->n_nodes);
+	text_printf(
+		b, "\nhas: %u process%s, %u thread%s, %u object%s, %u location%s, %u path node%s\n",
+		t->n_processes, text_plural(t->n_processes, "", "es"), t->n_threads,
+		text_plural(t->n_threads, "", "s"), t->n_objects,
+		text_plural(t->n_objects, "", "s"), t->n_locations,
+		text_plural(t->n_locations, "", "s"), t->n_nodes, text_plural(t->n_nodes, "", "s"));
 }
 
 /* Writes what to install for the debug information of the file that a counter names: "PATH needs

@@ -99,9 +99,9 @@ static void put_lowered(struct json *j, struct words *words, const struct store_
 	if (changes) {
 		b = (struct buf){0};
 		text_printf(&b,
-			    "the rate was changed %" PRIu64 " times to keep within --max-cpu; "
+			    "the rate was changed %" PRIu64 " time%s to keep within --max-cpu; "
 			    "at the end it was %" PRIu64 " Hz",
-			    changes, rate_hz);
+			    changes, text_plural(changes, "", "s"), rate_hz);
 		put_event(j, words, t, 0, &b);
 	}
 }
