@@ -110,7 +110,7 @@ export class Colors {
 		if (known)
 			return this.hsl(known[1], known[2], known[3], known[4]);
 		const hues = [56, 164, 340, 280], hash = hashText(reason);
-		return this.hsl(hues[hash % hues.length], 40, 82 - 7 * (hash >> 3) % 3, 30 + 5 * (hash >> 3) % 3);
+		return this.hsl(hues[hash % hues.length], 40, 82 - 7 * ((hash >>> 3) % 3), 30 + 5 * ((hash >>> 3) % 3));
 	}
 
 	/** A colour for a name among others, as of regions and routines. @param {string} name */

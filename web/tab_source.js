@@ -67,7 +67,7 @@ export class SourceTab {
 			` ${amount(answer.function_total, this.unit)} with what it calls, ${plain(answer.self, this.unit)} in itself · % of ${plain(answer.function_total, this.unit)}`);
 		const lines = !l.line.some((/** @type {number} */ line) => line > 0) ? [] : l.line.map((/** @type {number} */ line, /** @type {number} */ i) => ({ line, file: at(l.file[i]), text: at(l.text[i]), self: l.self[i], total: l.total[i] }));
 		const isUnread = l.text.every((/** @type {number} */ text) => !at(text)) && l.line.some((/** @type {number} */ line) => line > 0);
-		this.note.textContent = [answer.problem, isUnread && "the source file cannot be read here (it is not there, or the server's user may not read it)", lines.length && answer.missing && howToGet(answer.missing), answer.left_out && `${count(answer.left_out)} more instructions without samples are not shown`].filter(Boolean).join("; ");
+		this.note.textContent = [answer.problem, isUnread && "the source file cannot be read here (it is not there, or the server's user may not read it)", lines.length && answer.missing && howToGet(answer.missing), answer.left_out && `${count(answer.left_out)} more instructions are not shown`].filter(Boolean).join("; ");
 		const code = c.address.flatMap((/** @type {string} */ address, /** @type {number} */ i) => [...c.skipped[i] ? [skippedRow(c.skipped[i])] : [], { address, text: at(c.text[i]), file: at(c.file[i]), line: c.line[i], inlined: at(c.inlined[i]), hit: c.hit[i] }]);
 		const files = [...new Set(lines.map((/** @type {SourceLine} */ line) => line.file))];
 		const hasCode = code.length > 0 || Boolean(answer.problem) || !lines.length; // an interpreter's functions have none
