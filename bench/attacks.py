@@ -36,18 +36,21 @@ def attack(kind, seconds, folder):
     for path in (folder, own):
         os.chmod(path, 0o777)
     stackd = soak.start([soak.STACKD, *soak.SERVICE, "-o", store], stderr=subprocess.DEVNULL)
-    time.sleep(5)
-    other = soak.start([soak.CHAIN, "1000"], stdout=subprocess.DEVNULL)
-    harm = soak.adversary(folder, kind, own) if kind != "none" else None
-    time.sleep(seconds / 2)
-    before, begin = soak.cpu(stackd.pid), time.monotonic()
-    time.sleep(seconds / 2)
-    share = (soak.cpu(stackd.pid) - before) / (time.monotonic() - begin)
-    for process in filter(None, (harm, other)):
-        process.kill()
-        process.wait()
-    stackd.send_signal(signal.SIGTERM)
-    status = stackd.wait()
+    other = harm = None
+    try:
+        time.sleep(5)
+        other = soak.start([soak.CHAIN, "1000"], stdout=subprocess.DEVNULL)
+        harm = soak.adversary(folder, kind, own) if kind != "none" else None
+        time.sleep(seconds / 2)
+        before, begin = soak.cpu(stackd.pid), time.monotonic()
+        time.sleep(seconds / 2)
+        share = (soak.cpu(stackd.pid) - before) / (time.monotonic() - begin)
+    finally:
+        for process in filter(None, (harm, other)):
+            process.kill()
+            process.wait()
+        stackd.send_signal(signal.SIGTERM)
+        status = stackd.wait()
     done = subprocess.run([soak.STACKCTL, "stats", "--json", "-i", store], capture_output=True, text=True, check=False)
     counters = json.loads(done.stdout)["counters"] if done.returncode == 0 else {}
     print("%-12s %5.2f %%, status %d, whole %d of %d, %s"

@@ -346,21 +346,23 @@ def soak(folder, seconds):
     print("%6s %9s %8s %9s %8s %8s %5s %8s %6s %8s %6s %7s %5s" %
           ("second", "resident", "workers", "kernel", "disk MiB", "CPU", "Hz", "samples", "lost", "processes",
            "groups", "kills", "load"))
-    while time.monotonic() - start < seconds:
-        time.sleep(1)
-        now, passed = service.look(), time.monotonic() - start
-        harm.look()
-        if passed >= printed + 30:
-            before, printed = line(start, service, beside, now, before), passed
-        if passed >= paused + 300:
-            paused = passed
-            service.pause()
-        if passed >= killed + 600:
-            killed = passed
-            service.kill()
-            before = (0, time.monotonic())
-    beside.stop()
-    harm.stop()
+    try:
+        while time.monotonic() - start < seconds:
+            time.sleep(1)
+            now, passed = service.look(), time.monotonic() - start
+            harm.look()
+            if passed >= printed + 30:
+                before, printed = line(start, service, beside, now, before), passed
+            if passed >= paused + 300:
+                paused = passed
+                service.pause()
+            if passed >= killed + 600:
+                killed = passed
+                service.kill()
+                before = (0, time.monotonic())
+    finally:
+        beside.stop()
+        harm.stop()
     print(harm.counts)
     service.process.send_signal(signal.SIGTERM)
     if service.process.wait(60):
