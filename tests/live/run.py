@@ -76,7 +76,8 @@ def run_here(test, options):
     """Runs a test in this process; returns its line."""
     start = time.monotonic()
     missing = test.needs_bpf and harness.why_no_bpf()
-    with open(os.path.join(options.logs, test.name + ".log"), "w", encoding="utf-8") as log:
+    with open(os.path.join(options.logs, test.name + ".log"), "w", encoding="utf-8") as log, harness.scratch() as folder:
+        os.environ["OMPI_MCA_orte_tmpdir_base"] = folder  # two mpirun at a time make and remove the same folders in /tmp
         line = one_test.run_test(test, log, harness.Skip, missing)
     return line + (" (%.1f s)" % (time.monotonic() - start) if options.time else "")
 

@@ -31,6 +31,10 @@ def adversaries(folder, group, *kinds):
         yield
 
 
+def samples_of(store, tid):
+    return [sample for sample in Recording(store).samples() if sample.tid == tid]
+
+
 @live
 def test_shares():
     """Thousands of tiny files that a process maps, and a process that changes its name all the time."""
@@ -39,22 +43,22 @@ def test_shares():
     with scratch() as folder, slices() as make, workload("chain", 60) as chain:
         group = make("/shares.service")
         move(chain.pid, group)
-        with Daemon(folder + "/s.db", "-F", 499, "--max-cpu", "50%", "--cgroup", group) as daemon:
+        store = folder + "/s.db"
+        with Daemon(store, "-F", 499, "--max-cpu", "50%", "--cgroup", group) as daemon:
             daemon.wait_recording()
             with adversaries(folder, group, ("files", "3000"), ("names",)):
                 daemon.wait_counter("files_over_share", 1)
-                before = daemon.wait_samples(0)
-                daemon.wait_samples(before + 100)
+                before = len(samples_of(store, chain.pid))
+                daemon.wait_for("samples of the other user", lambda: len(samples_of(store, chain.pid)) >= before + 20)
             result = daemon.finish(SIGTERM)
         check(result.status == DONE, "status %d" % result.status, result.err)
         check("map more new files than there is time for" in result.err, "the share is not told", result.err)
-        recording = Recording(folder + "/s.db")
+        recording = Recording(store)
         counters = recording.stats()["counters"]
         print(counters)
         check(not counters["sideband_lost"] or "events of processes and mappings lost" in result.err,
               "lost events are not told", result.err)
-        samples = [sample for sample in recording.samples() if sample.tid == chain.pid]
-        check(len(samples) >= 20, "few samples of the other user: %d" % len(samples))
+        samples = samples_of(store, chain.pid)
         paths = [[frame.symbol or "" for frame in user_frames(sample)] for sample in samples]
         odd = [path for path in paths if path and not (path[0].startswith("_start") and "main" in path)]
         check(not odd, "%d of %d paths of another user are not whole" % (len(odd), len(paths)), *odd[:3])
