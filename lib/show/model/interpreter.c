@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/frame_kind.h"
 #include "proc/object.h"
@@ -39,26 +40,49 @@ static bool has_managed(const struct store_tables *t)
 	return false;
 }
 
-/* Marks the nodes that carry managed frames, and in `is_interpreter` the objects of their code. */
-static void mark_carriers(const struct store_tables *t, bool *is_out, bool *is_interpreter)
+/* Returns whether a function does nothing but enter the interpreter. "NAME.isra.0" is a part of
+ * NAME. */
+static bool only_enters(const char *function)
 {
-	for (uint32_t node = 1; node < t->n_nodes; node++) {
-		if (!carries(t, node))
-			continue;
-		is_out[node] = true;
-		is_interpreter[t->locations[t->nodes[node].location].object] = true;
+	static const char *const names[] = {
+		"_PyEval_Vector",
+		"_PyEval_EvalFrame",
+		"PyEval_EvalFrameEx",
+		"_PyEval_EvalCode",
+		"_PyEval_EvalCodeWithName",
+		"_PyFunction_Vectorcall",
+		"function_code_fastcall",
+		"gen_send_ex",
+		"gen_send_ex2",
+	};
+	size_t len = strcspn(function, ".");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strlen(names[i]) == len && !memcmp(names[i], function, len))
+			return true;
 	}
+	return false;
 }
 
-/* Marks the nodes that enter an activation: their function calls the interpreter's own one, and is
- * in the same object. */
-static void mark_entering(const struct store_tables *t, bool *is_out, const bool *is_interpreter)
+/* Returns whether the code of a node is that of such a function, whatever is inlined in it. */
+static bool is_entering(const struct store_tables *t, uint32_t node)
+{
+	uint32_t location = t->nodes[node].location, end = t->line_first[location + 1];
+	const struct store_line *outer = &t->lines[end - 1];
+
+	return end > t->line_first[location] && !outer->is_inlined && outer->function &&
+	       only_enters(outer->function);
+}
+
+static void mark(const struct store_tables *t, bool *is_out)
 {
 	for (uint32_t node = 1; node < t->n_nodes; node++) {
 		uint32_t parent = t->nodes[node].parent;
 
-		if (parent && is_carried(t, node) && !is_carried(t, parent) &&
-		    is_interpreter[t->locations[t->nodes[parent].location].object])
+		if (carries(t, node))
+			is_out[node] = true;
+		else if (parent && is_carried(t, node) && !is_carried(t, parent) &&
+			 is_entering(t, parent))
 			is_out[parent] = true;
 	}
 }
@@ -66,19 +90,16 @@ static void mark_entering(const struct store_tables *t, bool *is_out, const bool
 int interpreter_hide(struct store_reader *reader)
 {
 	const struct store_tables *t = store_reader_tables(reader);
-	bool *is_out, *is_interpreter;
-	int err = -ENOMEM;
+	bool *is_out;
+	int err;
 
 	if (!has_managed(t))
 		return 0;
 	is_out = calloc(t->n_nodes + 1, sizeof(*is_out));
-	is_interpreter = calloc(t->n_objects + 1, sizeof(*is_interpreter));
-	if (is_out && is_interpreter) {
-		mark_carriers(t, is_out, is_interpreter);
-		mark_entering(t, is_out, is_interpreter);
-		err = store_reader_leave_out(reader, is_out);
-	}
+	if (!is_out)
+		return -ENOMEM;
+	mark(t, is_out);
+	err = store_reader_leave_out(reader, is_out);
 	free(is_out);
-	free(is_interpreter);
 	return err;
 }
