@@ -36,15 +36,16 @@ static void exported_symbols(void **state)
 {
 	static const char *const names[] = {"qsort", "environ", "printf", "strtoull", "opendir"};
 	uintptr_t base;
-	struct elf_file *file = open_library((const void *)(uintptr_t)&qsort, &base);
+	void *libc = dlopen("libc.so.6", RTLD_LAZY); /* sanitizers have functions of these names */
+	struct elf_file *file = open_library(dlsym(libc, "gnu_get_libc_version"), &base);
 	uint64_t vaddr;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		assert_int_equal(elf_export_find(file, names[i], &vaddr), 0);
-		assert_int_equal(base + vaddr,
-				 (uintptr_t)dlvsym(RTLD_DEFAULT, names[i], "GLIBC_2.2.5"));
+		assert_int_equal(base + vaddr, (uintptr_t)dlvsym(libc, names[i], "GLIBC_2.2.5"));
 	}
+	dlclose(libc);
 	elf_file_free(file);
 }
 
