@@ -190,6 +190,13 @@ def lines(store, *options, status=0, says=""):
     return done.stdout.split("\n\n", 1)[-1]
 
 
+def rename(database, function, name):
+    """Gives a function another name in a database, and waits until it has that."""
+    name, function = (text.replace("\\", "\\\\").replace("'", "\\'") for text in (name, function))
+    server().ask("ALTER TABLE locations UPDATE function = '%s' WHERE function = '%s'" % (name, function), database)
+    until(lambda: server().ask("SELECT count() FROM locations WHERE function = '%s'" % function, database) == [["0"]], "the name")
+
+
 VIEWS = ("tree", "flat", "callers")
 
 
@@ -366,6 +373,11 @@ def test_clickhouse_errors():
          says="the server made the table 'locations', and does not have it")
     check(server().ask("SHOW TABLES", "errors") == [], "a failed push made tables")
     push(url, store, says="recordings sent: 1", CLICKHOUSE_USER="pusher", CLICKHOUSE_PASSWORD="secret")
+    # A function that is named like the password is no secret.
+    rename("errors", "app::work()", "secret")
+    done = subprocess.run([STACKCTL, "report", "-i", url], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                          env=dict(os.environ, CLICKHOUSE_USER="pusher", CLICKHOUSE_PASSWORD="secret"))
+    check(done.returncode == 0 and "secret" in done.stdout and "**" not in done.stdout, done.stdout)
     push(url, STORES.path("nothing.db"), status=2, says="nothing.db")
     check_layouts(store)
     check_usage(url, store)

@@ -3,9 +3,10 @@
 
 import json
 import os
+import urllib.parse
 
 from common import ROOT, check, exports, functions
-from test_clickhouse import push, server, store_of
+from test_clickhouse import push, rename, server, store_of
 
 
 def queries():
@@ -23,9 +24,10 @@ def queries():
 
 
 def filled(sql, host, function):
-    """As Grafana and its data source fill it in."""
+    """As Grafana and its data source fill it in; ${...:percentencode} is encodeURIComponent() and "!'()*"."""
+    function = urllib.parse.quote(function, safe="-_.~")
     for macro, value in (("$__fromTime", "toDateTime('2023-01-01 00:00:00')"), ("$__toTime", "toDateTime('2024-01-01 00:00:00')"),
-                         ("${host:regex}", host), ("${function}", function)):
+                         ("${host:regex}", host), ("${function:percentencode}", function)):
         sql = sql.replace(macro, value)
     check("$" not in sql.replace(")$'", ""), "another macro: " + sql)
     return sql
@@ -52,5 +54,10 @@ def test_grafana():
     check(sum(float(row[2]) for row in answers["Samples by host"]) == 100 and answers["Samples by host"][0][1] == "web1",
           "samples %r" % answers["Samples by host"])
     check(sum(float(row[1]) for row in answers["${function} over time"]) == wanted["app::work()"], "one function")
+    # A name is no SQL, whatever is in it.
+    rename("grafana", "app::work()", "it's %+\\' OR 1 OR '")
+    for name, samples in ("it's %+\\' OR 1 OR '", wanted["app::work()"]), ("\\' OR 1 OR '", 0), ("' OR 1 OR '", 0):
+        rows = server().ask(filled(sql["${function} over time"], "web1", name), "grafana")
+        check(sum(float(row[1]) for row in rows) == samples, "%s: %r" % (name, rows))
     kept = answers["Hosts: samples, losses, lag"]
     check(len(kept) == 1 and kept[0][:2] == ["web1", "100"] and 1e7 < float(kept[0][3]) < 1e9, "hosts %r" % kept)
