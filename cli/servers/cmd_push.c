@@ -216,6 +216,7 @@ static int write_metrics(struct cmd_push *args, int status)
 		f->success_unix_ns = clock_ns(CLOCK_REALTIME);
 	if (args->server) {
 		waiting = push_server_figures(args->server, f);
+		f->is_of_profiles = true;
 		name = push_server_name(args->server);
 	} else {
 		const struct push_counts counts =

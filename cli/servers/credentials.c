@@ -86,7 +86,7 @@ static int add_tenant(struct login *c, const char *path, unsigned number, const 
 	char *header;
 	int status;
 
-	if (asprintf(&header, "X-Scope-OrgID: %s", name) < 0) {
+	if (asprintf(&header, LOGIN_TENANT ": %s", name) < 0) {
 		message("out of memory");
 		return CMD_FAILED;
 	}
@@ -105,8 +105,13 @@ static int take_line(struct login *c, const char *path, unsigned number, char *l
 		*value++ = '\0';
 	key = trimmed(key);
 	member = member_of(c, key);
-	if (value && member)
+	/* Users may have no password. */
+	if (value && member && (*trimmed(value) || member == &c->user || member == &c->password))
 		return copy(trimmed(value), member);
+	if (value && member) {
+		message("%s:%u: nothing stands behind '%s ='", path, number, key);
+		return CMD_USAGE;
+	}
 	if (value && strcmp(key, "header") == 0)
 		return add_header(c, path, number, trimmed(value));
 	if (value && strcmp(key, "org") == 0)

@@ -26,19 +26,20 @@ static void put_all(struct buf *b, const char *server, const struct push_figures
 	const struct {
 		const char *name, *help;
 		uint64_t value;
+		bool is_of_profiles; /* ClickHouse: not measured */
 	} counters[] = {
-		{"rounds_total", "Times that the store was looked at.", f->rounds},
-		{"failed_rounds_total", "Of these, those that failed.", f->failed_rounds},
-		{"recordings_total", "Recordings that the server has taken.", f->recordings},
-		{"requests_total", "Requests that it has accepted.", f->requests},
-		{"bytes_total", "Bytes of these requests.", f->bytes},
-		{"retries_total", "Requests that were made again.", f->retries},
+		{"rounds_total", "Times that the store was looked at.", f->rounds, false},
+		{"failed_rounds_total", "Of these, those that failed.", f->failed_rounds, false},
+		{"recordings_total", "Recordings that the server has taken.", f->recordings, false},
+		{"requests_total", "Requests that it has accepted.", f->requests, true},
+		{"bytes_total", "Bytes that it has accepted.", f->bytes, false},
+		{"retries_total", "Requests that were made again.", f->retries, true},
 		{"refusals_total", "Recordings that it has refused, in part or as a whole.",
-		 f->refusals},
+		 f->refusals, true},
 		{"set_aside_total", "Requests that were set aside, since it will not take them.",
-		 f->set_aside},
+		 f->set_aside, true},
 		{"deleted_total", "Recordings that were deleted before the server had them.",
-		 f->deleted},
+		 f->deleted, false},
 	};
 	const uint64_t oldest = unsent_oldest(waiting), now = clock_ns(CLOCK_REALTIME);
 
@@ -51,8 +52,9 @@ static void put_all(struct buf *b, const char *server, const struct push_figures
 	    "End of the last round without a failure; 0: there was none.",
 	    (double)f->success_unix_ns / NS);
 	for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
-		put(b, server, counters[i].name, "counter", counters[i].help,
-		    (double)counters[i].value);
+		if (f->is_of_profiles || !counters[i].is_of_profiles)
+			put(b, server, counters[i].name, "counter", counters[i].help,
+			    (double)counters[i].value);
 }
 
 int push_metrics_write(const char *path, const char *server, const struct push_figures *figures,

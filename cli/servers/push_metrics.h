@@ -6,6 +6,7 @@
 #ifndef CLI_PUSH_METRICS_H
 #define CLI_PUSH_METRICS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/servers/unsent.h"
@@ -19,6 +20,9 @@ struct push_figures {
 	uint64_t set_aside; /* requests that were set aside for good */
 	uint64_t deleted;   /* recordings that were deleted before it had them */
 	uint64_t success_unix_ns; /* end of the last round without a failure; 0: none */
+	/* It is a server of profiles; for ClickHouse requests, retries, refusals and what was set
+	 * aside are not measured, and not written. */
+	bool is_of_profiles;
 };
 
 /* Writes the file, which replaces the old one when it is complete. `server`: its name; `waiting`:

@@ -44,7 +44,7 @@ struct push_server {
 	uint64_t recordings, there, growing, grown;
 	uint64_t refused; /* number of recordings with refused profiles in this round ... */
 	int refusal;	  /* ... and the exit status for the first one */
-	uint64_t aside;	  /* profiles that were set aside in this round */
+	uint64_t aside;	  /* requests that were set aside in this round */
 	uint64_t deleted; /* recordings that were deleted before the server had them, this round */
 	uint64_t lacking; /* recordings of which parts were set aside in an earlier round */
 	VEC(struct held) held;
@@ -213,12 +213,14 @@ static size_t settled(void *arg, const struct push_profile *profile)
 	return state.settled;
 }
 
-static int taken(void *arg, const struct push_profile *profile, size_t upto)
+static int taken(void *arg, const struct push_profile *profile, size_t upto, bool is_sent)
 {
 	struct push_server *p = arg;
 
-	p->has_accepted = p->has_taken = true;
-	p->failures = 0;
+	if (is_sent) {
+		p->has_accepted = p->has_taken = true;
+		p->failures = 0;
+	}
 	return sent_note(p->sent, server_name(p->server), p->recording, profile, upto);
 }
 
@@ -346,7 +348,7 @@ static void report(const struct push_server *p, uint64_t retries)
 			"; the next push tries them again",
 			p->refused);
 	if (p->aside)
-		message("profiles set aside for good: %" PRIu64 "; %s has them", p->aside,
+		message("requests set aside for good: %" PRIu64 "; noted in %s", p->aside,
 			sent_path(p->sent));
 	if (p->lacking)
 		message("recordings that the server has without what was set aside: %" PRIu64

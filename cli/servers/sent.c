@@ -18,6 +18,8 @@
 #include "cli/cmd.h"
 #include "cli/message.h"
 
+#define BY_PLACE "@place"
+
 struct line {
 	uint64_t end; /* 0: there is no line, or only one about a profile */
 	size_t settled, all, aside;
@@ -40,7 +42,10 @@ struct sent {
 	int err;
 };
 
-static char *key_of(const char *server, const struct store_recording *r, const char *profile)
+/* Returns the key of a recording, or of one of its profiles: `order` follows the profile's name,
+ * and says which order the entries have that its line counts. */
+static char *key_of(const char *server, const struct store_recording *r, const char *profile,
+		    const char *order)
 {
 	char *host = strdup(r->host ? r->host : ""), *key;
 
@@ -48,8 +53,8 @@ static char *key_of(const char *server, const struct store_recording *r, const c
 						* file's lines */
 		if (iscntrl((unsigned char)*at))
 			*at = '?';
-	if (!host || asprintf(&key, "%s\t%s\t%" PRIu64 "%s%s", server, host, r->start_unix_ns,
-			      profile ? "\t" : "", profile ? profile : "") < 0)
+	if (!host || asprintf(&key, "%s\t%s\t%" PRIu64 "%s%s%s", server, host, r->start_unix_ns,
+			      profile ? "\t" : "", profile ? profile : "", order) < 0)
 		key = NULL;
 	free(host);
 	return key;
@@ -78,7 +83,19 @@ static struct line *line_of(struct sent *s, const char *key, uint32_t *ret_numbe
 static struct line *find(struct sent *s, const char *server, const struct store_recording *r,
 			 const char *profile, uint32_t *ret_number)
 {
-	char *key = key_of(server, r, profile);
+	char *key = key_of(server, r, profile, "");
+	struct line *line = line_of(s, key, ret_number);
+
+	free(key);
+	return line;
+}
+
+/* Returns the line of a profile, as find() does. */
+static struct line *find_profile(struct sent *s, const char *server,
+				 const struct store_recording *r,
+				 const struct push_profile *profile, uint32_t *ret_number)
+{
+	char *key = key_of(server, r, profile->name, profile->is_by_place ? BY_PLACE : "");
 	struct line *line = line_of(s, key, ret_number);
 
 	free(key);
@@ -123,7 +140,7 @@ static int take(struct sent *s, const char *text, size_t len, const char *profil
 static int take_line(struct sent *s, const char *text, unsigned number)
 {
 	const char *at = after_start(text);
-	char profile[64] = "-";
+	char profile[80] = "-";
 	struct line read = {0};
 	int used = -1, more = -1;
 
@@ -131,7 +148,7 @@ static int take_line(struct sent *s, const char *text, unsigned number)
 	    sscanf(at, "\t%" SCNu64 "\t%zu\t%zu%n", &read.end, &read.settled, &read.all, &used) ==
 		    3 &&
 	    used >= 0 && at[used] == '\t' &&
-	    sscanf(at + used, "\t%63[^\t\n]\t%u\t%zu%n", profile, &read.tries, &read.aside,
+	    sscanf(at + used, "\t%79[^\t\n]\t%u\t%zu%n", profile, &read.tries, &read.aside,
 		   &more) == 3 &&
 	    more >= 0)
 		used += more;
@@ -257,16 +274,24 @@ struct sent_profile sent_profile(struct sent *s, const char *server,
 				 const struct store_recording *r,
 				 const struct push_profile *profile)
 {
-	const struct line *line = find(s, server, r, profile->name, NULL);
+	const struct line *line = find_profile(s, server, r, profile, NULL);
 	size_t settled;
 
+	/* In lines of earlier versions the entries had another order, so these are good only if
+	 * they count them all. */
+	if (profile->is_by_place && (!line || !line->end)) {
+		line = find(s, server, r, profile->name, NULL);
+		if (line && line->end && line->settled < profile->count)
+			return (struct sent_profile){0};
+	}
 	if (line && line->end)
 		return (struct sent_profile){line->settled, line->aside, line->tries};
 	/* A line of an earlier version counts the entries of all profiles together. */
 	line = find(s, server, r, NULL, NULL);
 	settled = line && line->settled > profile->before ? line->settled - profile->before : 0;
-	return (struct sent_profile){.settled =
-					     settled < profile->count ? settled : profile->count};
+	if (settled < profile->count)
+		return (struct sent_profile){.settled = profile->is_by_place ? 0 : settled};
+	return (struct sent_profile){.settled = profile->count};
 }
 
 /* Appends the line of a key to the file. */
@@ -307,7 +332,7 @@ static struct line *profile_line(struct sent *s, const char *server,
 	struct line *line = NULL;
 
 	if (begin(s, server, r) == 0)
-		line = find(s, server, r, profile->name, ret_number);
+		line = find_profile(s, server, r, profile, ret_number);
 	if (line)
 		*line = (struct line){end_of(r), state.settled, profile->count, state.aside,
 				      state.tries};

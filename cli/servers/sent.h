@@ -9,9 +9,10 @@
  * START and END are the recording's, in nanoseconds; SETTLED, ALL and ASIDE are numbers of entries.
  * A line with PROFILE is about one profile of the recording, of which the first SETTLED entries
  * were accepted or, ASIDE of them, set aside for good; the server has refused the next ones TRIES
- * times. A line without PROFILE, or with "-", is about the recording as a whole. Start and host
- * identify a recording, because its number is only valid in its store. Of several lines about one
- * recording or profile the last one is valid.
+ * times. PROFILE ends with "@place" if its entries have the order of OTLP's resources
+ * (push_profile.h). A line without PROFILE, or with "-", is about the recording as a whole. Start
+ * and host identify a recording, because its number is only valid in its store. Of several lines
+ * about one recording or profile the last one is valid.
  *
  * If a recording has another end than its line, it has grown after it seemed to have ended, as when
  * the machine slept. Its new entries cannot be told from the old ones, so they are not sent;

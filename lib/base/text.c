@@ -280,3 +280,22 @@ const char *text_share(uint64_t part, uint64_t whole, char ret_text[TEXT_SHARE_M
 		snprintf(ret_text, TEXT_SHARE_MAX, "%.1f", percent);
 	return ret_text;
 }
+
+void text_put_base64(struct buf *b, const void *data, size_t len)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *from = data;
+
+	for (size_t i = 0; i < len; i += 3) {
+		const size_t left = len - i;
+		const uint32_t three = (uint32_t)from[i] << 16 |
+				       (left > 1 ? (uint32_t)from[i + 1] << 8 : 0) |
+				       (left > 2 ? from[i + 2] : 0);
+
+		buf_put_u8(b, (uint8_t)digits[three >> 18]);
+		buf_put_u8(b, (uint8_t)digits[three >> 12 & 63]);
+		buf_put_u8(b, left > 1 ? (uint8_t)digits[three >> 6 & 63] : '=');
+		buf_put_u8(b, left > 2 ? (uint8_t)digits[three & 63] : '=');
+	}
+}

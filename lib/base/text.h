@@ -31,6 +31,9 @@ void text_put_name(struct buf *b, const char *name, bool utf8);
 /* Appends `s` as it is. */
 void text_put_raw(struct buf *b, const char *s);
 
+/* Appends bytes in base64, with padding and without line breaks. */
+void text_put_base64(struct buf *b, const void *data, size_t len);
+
 /* Appends formatted text, meant for numbers and short words, and cuts it at 255 bytes. */
 void text_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

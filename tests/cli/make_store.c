@@ -424,6 +424,13 @@ static void wait(struct recording *r, uint32_t leaf, enum metric_series series, 
 	put_record(r, series, &s);
 }
 
+/* A wait that took no time. */
+static void make_zero(struct recording *r)
+{
+	make_program(r, 0);
+	wait(r, 3, SERIES_WAIT_BLOCKED, 0);
+}
+
 /* What waits under a path were for. */
 static uint32_t reason(struct recording *r, uint32_t below, const char *name)
 {
@@ -753,6 +760,7 @@ static const struct {
 	{"crowd", make_crowd},
 	{"metrics", make_metrics},
 	{"waits", make_waits},
+	{"zero", make_zero},
 	{"heap", make_heap},
 	{"fleet", make_fleet},
 	{"labels", make_labels},

@@ -109,14 +109,17 @@ static void test_signed(void **state)
 static void test_login(void **state)
 {
 	static const char *const wrong[] = {"", ":", ": x", "a b: c", "name", "a: b\r\nc: d"};
-	char answer[] = "{\"no\": \"secret, tokenized, Bearer token, value-of-8, team\"}";
+	char answer[] =
+		"{\"no\": \"secret, tokenized, Bearer token, value, team, ZG9lOnNlY3JldA==\"}";
+	char asterisks[] = "a * and **";
+	struct login only = {.password = (char *)"*"};
 	struct login login = {.password = strdup("secret"), .token = strdup("token")}, other;
 	char *bearer;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
 		assert_int_equal(login_add_header(&login, wrong[i]), -EINVAL);
-	assert_int_equal(login_add_header(&login, "X-Key:  value-of-8"), 0);
+	assert_int_equal(login_add_header(&login, "X-Key:  value"), 0);
 	assert_int_equal(login_add_header(&login, "X-Scope-OrgID: team"), 0);
 	assert_int_equal(login_copy(&login, &other), 0);
 	login_fini(&login);
@@ -124,9 +127,12 @@ static void test_login(void **state)
 	assert_string_equal(other.headers[1], "X-Scope-OrgID: team");
 	assert_int_equal(login_bearer(&other, &bearer), 0);
 	assert_string_equal(bearer, "Authorization: Bearer token");
-	login_hide(&other, bearer, answer, strlen(answer));
-	assert_string_equal(answer,
-			    "{\"no\": \"******, *****ized, Bearer *****, **********, team\"}");
+	assert_int_equal(login_hide(&other, "doe", bearer, answer, strlen(answer)), 0);
+	assert_string_equal(
+		answer,
+		"{\"no\": \"******, *****ized, Bearer *****, *****, team, ****************\"}");
+	assert_int_equal(login_hide(&only, NULL, NULL, asterisks, strlen(asterisks)), 0);
+	assert_string_equal(asterisks, "a * and **");
 	login_forget(bearer);
 	login_fini(&other);
 	assert_int_equal(login_bearer(&other, &bearer), 0);

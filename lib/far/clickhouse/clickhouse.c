@@ -355,7 +355,7 @@ static int explain_answer(struct clickhouse *c, long status, struct buf *answer)
 	if (answer->failed)
 		return clickhouse_fail(c, -ENOMEM, "out of memory");
 	code = code_of((char *)answer->data);
-	http_put_said(reason_in((char *)answer->data), &said);
+	http_put_said(c->http, reason_in((char *)answer->data), &said);
 	err = explain_code(c, status, code, said.failed ? "" : (const char *)said.data);
 	buf_free(&said);
 	return err;

@@ -42,6 +42,10 @@ struct http {
 	CURL *curl;
 	char error[CURL_ERROR_SIZE];
 	struct buf *answer; /* the buffer for the answer to the current request */
+	/* who made it: http_put_said() hides the secrets */
+	const struct login *login;
+	const char *user;
+	char *bearer;
 	curl_off_t retry_after;
 #define HTTP_MEMBER(result, name, parameters) result(*name) parameters;
 	HTTP_FUNCTIONS(HTTP_MEMBER)
@@ -84,6 +88,7 @@ void http_free(struct http *http)
 {
 	if (!http)
 		return;
+	login_forget(http->bearer);
 	if (http->curl)
 		http->curl_easy_cleanup(http->curl);
 	if (http->library)
@@ -172,11 +177,12 @@ static void set_login(struct http *http, const struct http_request *r)
 		http->curl_easy_setopt(curl, CURLOPT_CAINFO, login->authority);
 	if (login->certificate)
 		http->curl_easy_setopt(curl, CURLOPT_SSLCERT, login->certificate);
-	if (login->key) {
+	if (login->key)
 		http->curl_easy_setopt(curl, CURLOPT_SSLKEY, login->key);
-		/* Otherwise a key with a passphrase would be asked for on the terminal. */
+	/* Otherwise the passphrase of a key, which may be in the certificate's file, would be asked
+	 * for on the terminal. */
+	if (login->certificate)
 		http->curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "");
-	}
 	if (r->user) {
 		http->curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
 		http->curl_easy_setopt(curl, CURLOPT_USERNAME, r->user);
@@ -298,11 +304,15 @@ static CURLcode perform(struct http *http, const struct http_request *r, struct 
 int http_post(struct http *http, const struct http_request *r, long *ret_status,
 	      struct buf *ret_answer)
 {
-	char *bearer = NULL;
-	int err = r->login ? login_bearer(r->login, &bearer) : 0;
 	struct curl_slist *headers;
 	CURLcode code;
+	int err;
 
+	login_forget(http->bearer);
+	http->bearer = NULL;
+	http->login = r->login;
+	http->user = r->user;
+	err = r->login ? login_bearer(r->login, &http->bearer) : 0;
 	http->error[0] = '\0';
 	http->retry_after = 0;
 	http->answer = ret_answer;
@@ -313,7 +323,7 @@ int http_post(struct http *http, const struct http_request *r, long *ret_status,
 	}
 	if (err < 0)
 		return err;
-	headers = make_headers(http, r, bearer);
+	headers = make_headers(http, r, http->bearer);
 	set_up(http, r);
 	code = perform(http, r, headers);
 	if (code == CURLE_OK) {
@@ -322,17 +332,19 @@ int http_post(struct http *http, const struct http_request *r, long *ret_status,
 	} else if (!http->error[0]) {
 		snprintf(http->error, sizeof(http->error), "%s", http->curl_easy_strerror(code));
 	}
-	/* A proxy may repeat in its answer what it refuses. */
-	if (r->login && ret_answer->len)
-		login_hide(r->login, bearer, (char *)ret_answer->data, ret_answer->len);
-	login_forget(bearer);
 	forget(headers);
 	http->curl_slist_free_all(headers);
 	return code == CURLE_OK ? 0 : error_of(http, code);
 }
 
-void http_put_said(char *text, struct buf *b)
+void http_put_said(const struct http *http, char *text, struct buf *b)
 {
+	/* A proxy may repeat in its answer what it refuses. */
+	if (http->login &&
+	    login_hide(http->login, http->user, http->bearer, text, strlen(text)) < 0) {
+		b->failed = true;
+		return;
+	}
 	text[strcspn(text, "\r\n")] = '\0';
 	if (strlen(text) > SAID_BYTES)
 		text[SAID_BYTES] = '\0';

@@ -61,8 +61,9 @@ const char *http_error(const struct http *http);
 long http_retry_after(const struct http *http);
 
 /* Appends the first line of a server's message, escaped, shortened and with a final NUL, to be
- * quoted in a sentence. Overwrites the end of that line in `text` with a NUL. */
-void http_put_said(char *text, struct buf *b);
+ * quoted in a sentence. Overwrites in `text` the secrets of the last request, whose login must
+ * still be there, and the end of that line. */
+void http_put_said(const struct http *http, char *text, struct buf *b);
 
 /* Appends a text, escaped so that it can be a part of a URL. Returns 0 or -ENOMEM. */
 int http_escape(struct http *http, const char *text, struct buf *b);

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/text.h"
 #include "base/vec.h"
 
-#define TOKEN_BYTES  65536
-#define LEAST_SECRET 8 /* a header's value that is shorter is no secret, as a tenant's name */
+#define TOKEN_BYTES 65536
 
 /* The characters of a header's name (RFC 9110, "token"). */
 static const char name_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -122,18 +123,45 @@ static void hide(const char *secret, char *text, size_t len)
 
 	while (at) {
 		memset(at, '*', size);
+		at += size; /* the secret may be asterisks itself */
 		at = memmem(at, (size_t)(text + len - at), secret, size);
 	}
 }
 
-void login_hide(const struct login *login, const char *bearer, char *text, size_t len)
+/* Hides what HTTP's basic authentication sends. */
+static int hide_basic(const char *user, const char *password, char *text, size_t len)
 {
-	hide(login->password, text, len);
+	struct buf coded = {0};
+	char *both;
+	int size = asprintf(&both, "%s:%s", user, password);
+
+	if (size < 0)
+		return -ENOMEM;
+	text_put_base64(&coded, both, (size_t)size);
+	buf_put_u8(&coded, '\0');
+	if (!coded.failed)
+		hide((const char *)coded.data, text, len);
+	size = coded.failed ? -ENOMEM : 0;
+	login_forget(both);
+	login_forget((char *)coded.data);
+	return size;
+}
+
+int login_hide(const struct login *login, const char *user, const char *bearer, char *text,
+	       size_t len)
+{
+	const char *password = login->password ? login->password : "";
+
+	if (user && hide_basic(user, password, text, len) < 0)
+		return -ENOMEM;
+	hide(password, text, len);
 	hide(bearer ? strrchr(bearer, ' ') + 1 : NULL, text, len);
 	for (size_t i = 0; i < login->n_headers; i++) {
 		const char *value = strchr(login->headers[i], ':') + 1;
 
 		value += strspn(value, " ");
-		hide(strlen(value) >= LEAST_SECRET ? value : NULL, text, len);
+		if (strncasecmp(login->headers[i], LOGIN_TENANT ":", sizeof(LOGIN_TENANT)) != 0)
+			hide(value, text, len);
 	}
+	return 0;
 }

@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#define LOGIN_TENANT "X-Scope-OrgID" /* a header whose value is no secret */
+
 /* Each member may be NULL. */
 struct login {
 	char *user, *password;
@@ -32,9 +34,12 @@ int login_add_header(struct login *login, const char *header);
  * is no token; -ENOENT: the file has none, or cannot be read; -ENOMEM. */
 int login_bearer(const struct login *login, char **ret_line);
 
-/* Overwrites each occurrence of a secret in a text of `len` bytes, such as a server's answer, by
- * asterisks. `bearer` is the header with the token, or NULL. */
-void login_hide(const struct login *login, const char *bearer, char *text, size_t len);
+/* Overwrites each occurrence of a secret in a text of `len` bytes, such as a server's message, by
+ * asterisks: the password, also as basic authentication sends it with `user` (NULL: it is not
+ * sent), the token in the header `bearer` (NULL: none), and the values of headers but LOGIN_TENANT.
+ * Returns 0 or -ENOMEM, after which the text may have all of them. */
+int login_hide(const struct login *login, const char *user, const char *bearer, char *text,
+	       size_t len);
 
 /* Overwrites and frees a text; NULL is fine. */
 void login_forget(char *text);

@@ -86,24 +86,6 @@ static int make_query(struct server *server, const struct store_recording *r, co
 
 /* --- Parca ------------------------------------------------------------------------------------ */
 
-static void put_base64(struct buf *b, const struct buf *from)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < from->len; i += 3) {
-		const size_t left = from->len - i;
-		const uint32_t three = (uint32_t)from->data[i] << 16 |
-				       (left > 1 ? (uint32_t)from->data[i + 1] << 8 : 0) |
-				       (left > 2 ? from->data[i + 2] : 0);
-
-		buf_put_u8(b, (uint8_t)digits[three >> 18]);
-		buf_put_u8(b, (uint8_t)digits[three >> 12 & 63]);
-		buf_put_u8(b, left > 1 ? (uint8_t)digits[three >> 6 & 63] : '=');
-		buf_put_u8(b, left > 2 ? (uint8_t)digits[three & 63] : '=');
-	}
-}
-
 static void write_label(struct json *j, const char *name, const char *value)
 {
 	struct buf text = {0};
@@ -123,7 +105,7 @@ static int make_json(const struct store_recording *r, const struct push_profile 
 	struct json j = {0};
 	struct buf base64 = {0};
 
-	put_base64(&base64, pprof);
+	text_put_base64(&base64, pprof->data, pprof->len);
 	json_put_object(&j, NULL);
 	json_put_array(&j, "series");
 	json_put_object(&j, NULL);

@@ -46,6 +46,7 @@ static int fill(const struct push_profiles *p, uint32_t part, uint32_t value, bo
 	const uint32_t n = of->has_records ? 2 : 1;
 
 	ret_profile->part = part;
+	ret_profile->is_by_place = p->places != NULL;
 	ret_profile->value = value;
 	ret_profile->before = part ? p->parts.parts[part - 1].end : 0;
 	ret_profile->count = pprof_parts_count(&p->parts, part);

@@ -18,11 +18,12 @@
 #include "push/server.h"
 
 struct push_profile {
-	uint32_t part;	/* number of the part of the recording */
-	uint32_t value; /* OTLP: number of the value in that part */
-	size_t before;	/* number of entries in the parts before */
-	size_t count;	/* number of entries */
-	char *name;	/* what notes call it: the last value's name, with OTLP its own */
+	uint32_t part;	  /* number of the part of the recording */
+	uint32_t value;	  /* OTLP: number of the value in that part */
+	size_t before;	  /* number of entries in the parts before */
+	size_t count;	  /* number of entries */
+	bool is_by_place; /* OTLP: its entries stand in the order of their places */
+	char *name;	  /* what notes call it: the last value's name, with OTLP its own */
 	char *names[2], *units[2]; /* of the part's values */
 	/* What it is a profile of, for servers that have a name beside the types of values: the
 	 * metric's group ("wait"), or "cpu" or the event for samples. */

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/export_otlp.h"
@@ -23,18 +24,17 @@ bool server_push_is_app(const char *text)
 static bool is_rejected(struct server_push *push, const struct buf *answer)
 {
 	uint64_t rejected = 0;
-	struct buf said = {0};
+	char *said = NULL;
 
 	if (server_kind(push->server) != SERVER_OTLP ||
-	    export_otlp_rejected(answer, &rejected, &said) < 0) {
-		buf_free(&said);
+	    export_otlp_rejected(answer, &rejected, &said) < 0)
 		return false;
-	}
 	push->rejected += rejected;
-	if (said.len) {
+	if (*said) {
 		buf_free(&push->said);
-		push->said = said;
+		server_put_said(push->server, said, &push->said);
 	}
+	free(said);
 	return rejected;
 }
 
@@ -105,6 +105,7 @@ static int send_profile(struct server_push *push, const struct push_profiles *pr
 
 	while (from < profile->count) {
 		const size_t n = push_profiles_run(profiles, profile, from, most);
+		const uint64_t requests = push->requests;
 		int err = send_some(push, profiles, profile, from, n), settled;
 
 		if ((err == -EMSGSIZE || err == -E2BIG) && n > 1) {
@@ -116,7 +117,7 @@ static int send_profile(struct server_push *push, const struct push_profiles *pr
 			err = 0;
 		}
 		if (err == 0) {
-			err = push->taken(push->arg, profile, from + n);
+			err = push->taken(push->arg, profile, from + n, push->requests > requests);
 			if (err < 0)
 				return err;
 		} else {

@@ -37,8 +37,9 @@ struct server_push {
 	/* Returns how many entries of a profile are settled: accepted, or set aside. */
 	size_t (*settled)(void *arg, const struct push_profile *profile);
 	/* Called when the first `settled` entries of a profile are settled, since the server has
-	 * accepted the last ones. Returns 0, or an error, which ends the push. */
-	int (*taken)(void *arg, const struct push_profile *profile, size_t settled);
+	 * accepted the last ones, or, unless `is_sent`, since there is nothing to send of them.
+	 * Returns 0, or an error, which ends the push. */
+	int (*taken)(void *arg, const struct push_profile *profile, size_t settled, bool is_sent);
 	/* Called when the server did not take the next `n` entries; server_error() says why, except
 	 * for SERVER_REJECTED. Returns 1: they are set aside, and those behind them are
 	 * sent; 0: they and the rest of the profile are left for another push; or an error, which
@@ -48,7 +49,8 @@ struct server_push {
 	void *arg;
 	uint64_t requests, samples, bytes; /* what has been sent; server_push() adds to these */
 	uint64_t rejected; /* profiles that the server rejected in accepted requests (OTLP) */
-	/* the server's last message in an answer that accepted a request; the caller frees it */
+	/* the server's last message in an answer that accepted a request, with a final NUL, or
+	 * nothing; the caller frees it */
 	struct buf said;
 	uint64_t too_large; /* samples left out because a single one exceeds the limit */
 };

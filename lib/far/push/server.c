@@ -164,6 +164,11 @@ int server_escape(struct server *s, const char *text, struct buf *b)
 	return http_escape(s->http, text, b);
 }
 
+void server_put_said(const struct server *s, char *text, struct buf *b)
+{
+	http_put_said(s->http, text, b);
+}
+
 /* --- failures --------------------------------------------------------------------------------- */
 
 static int fail(struct server *s, int err, const char *format, ...)
@@ -260,7 +265,7 @@ static int explain_answer(struct server *s, long status, struct buf *answer)
 	message = answer->failed ? NULL : answer_message((const char *)answer->data);
 	if (!message)
 		return fail(s, -ENOMEM, "out of memory");
-	http_put_said(message, &said);
+	http_put_said(s->http, message, &said);
 	err = explain_status(s, status, said.failed ? "" : (const char *)said.data);
 	buf_free(&said);
 	free(message);

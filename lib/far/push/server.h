@@ -57,6 +57,9 @@ const char *server_name(const struct server *server);
 /* Returns the sentence about the last request's failure; "" if it succeeded. */
 const char *server_error(const struct server *server);
 
+/* Appends a server's message as http_put_said() does. */
+void server_put_said(const struct server *server, char *text, struct buf *b);
+
 /* Returns how many requests were repeated. */
 uint64_t server_retries(const struct server *server);
 

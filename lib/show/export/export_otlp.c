@@ -2,8 +2,9 @@
 /*
  * Makes requests with profiles of OpenTelemetry; see export_otlp.h.
  *
- *   request ─► resource (host, service, container or unit) ─► scope (stackd) ─► profile (of one
- * value) ─► samples └► dictionary (otlp_tables.h): what samples refer to by place
+ * A request has resources (host, service, container or unit) and a dictionary (otlp_tables.h), to
+ * which samples refer by place. A resource has one scope (stackd), this a profile (of one value),
+ * and this the samples.
  *
  * Entries that differ only in end reason or origin are added up, because samples have no place for
  * these. Entries whose value is 0 are left out.
@@ -298,8 +299,8 @@ static const struct store_thread *thread_of(const struct otlp *x, uint32_t place
 	return &x->t->threads[x->sums[i].thread];
 }
 
-/* Adds what a place is, if its labels do not say that: a container with its whole id, if it has
- * one, or a unit. */
+/* Adds what a place is, if its labels do not say that: a container by its whole id, or by its name
+ * if it has no id, or a unit. */
 static int put_place(const struct otlp *x, uint32_t place, Otlp__Resource *resource)
 {
 	const struct store_thread *thread = thread_of(x, place);
@@ -308,20 +309,23 @@ static int put_place(const struct otlp *x, uint32_t place, Otlp__Resource *resou
 	char name[512], digits[CGROUP_ID_DIGITS + 1];
 	struct cgroup_owner owner;
 	size_t unused;
-	int err = 0;
 
 	if (word == len)
 		return 0;
 	snprintf(name, sizeof(name), "%.*s", (int)(len - word - 1), text + word + 1);
 	if (!strncmp(text, "unit ", 5))
 		return add_attribute(resource, "systemd.unit", name);
-	if (!label_set_value(thread->label_set, "container.name", &unused))
-		err = add_attribute(resource, "container.name", name);
-	if (err < 0 || !thread->cgroup || !cgroup_path_owner(thread->cgroup, &owner) ||
-	    !owner.id.len || label_set_value(thread->label_set, "container.id", &unused))
-		return err;
-	snprintf(digits, sizeof(digits), "%.*s", (int)owner.id.len, owner.id.name);
-	return add_attribute(resource, "container.id", digits);
+	if (thread->cgroup && cgroup_path_owner(thread->cgroup, &owner) && owner.id.len) {
+		snprintf(digits, sizeof(digits), "%.*s", (int)owner.id.len, owner.id.name);
+		return label_set_value(thread->label_set, "container.id", &unused)
+			       ? 0
+			       : add_attribute(resource, "container.id", digits);
+	}
+	/* "lxc web": the name is behind the runtime's. */
+	return label_set_value(thread->label_set, "container.name", &unused)
+		       ? 0
+		       : add_attribute(resource, "container.name",
+				       name + strcspn(name, " ") + (strchr(name, ' ') != NULL));
 }
 
 /* Adds the labels of a place, but for those that put_resource() adds itself. */
@@ -476,7 +480,7 @@ int export_otlp_slice(const struct pprof_parts *slice, uint32_t value, const cha
 	return err;
 }
 
-int export_otlp_rejected(const struct buf *answer, uint64_t *ret_rejected, struct buf *said)
+int export_otlp_rejected(const struct buf *answer, uint64_t *ret_rejected, char **ret_said)
 {
 	Otlp__Response *response = otlp__response__unpack(NULL, answer->len, answer->data);
 	const Otlp__PartialSuccess *partial = response ? response->partial_success : NULL;
@@ -486,8 +490,7 @@ int export_otlp_rejected(const struct buf *answer, uint64_t *ret_rejected, struc
 	*ret_rejected = partial && partial->rejected_profiles > 0
 				? (uint64_t)partial->rejected_profiles
 				: 0;
-	if (partial)
-		text_put(said, partial->error_message, NULL);
+	*ret_said = strdup(partial ? partial->error_message : "");
 	otlp__response__free_unpacked(response, NULL);
-	return said->failed ? -ENOMEM : 0;
+	return *ret_said ? 0 : -ENOMEM;
 }

@@ -35,8 +35,8 @@ int export_otlp_slice(const struct pprof_parts *slice, uint32_t value, const cha
 		      struct buf *b);
 
 /* Reads the server's answer to a request: sets *ret_rejected to the number of profiles that it
- * rejected, and appends its explanation to `said`, escaped for display and without a final NUL.
+ * rejected, and *ret_said to its explanation as it is, "" for none, which the caller frees.
  * Returns 0; -EBADMSG: the answer is malformed; -ENOMEM. */
-int export_otlp_rejected(const struct buf *answer, uint64_t *ret_rejected, struct buf *said);
+int export_otlp_rejected(const struct buf *answer, uint64_t *ret_rejected, char **ret_said);
 
 #endif
