@@ -104,7 +104,7 @@ def test_clickhouse_top():
     relay = Relay(server().port)
     top = screen([STACKCTL, "top", "--window", "0", "--interval", "600", "-i", server().url("top", relay.port)], 120)
     try:
-        top.wait_for("1 windows of web1: clickhouse://127.0.0.1:%d/top" % relay.port)
+        top.wait_for("1 window of web1: clickhouse://127.0.0.1:%d/top" % relay.port)
         top.wait_for("100 samples")
         top.wait_for_match(r"61.0%\s+61.0%\s+app::work\(\)")
         push(url, store_of("after", "web2"))
