@@ -117,12 +117,15 @@ static const struct handler handlers[STACKD_EVENT_COUNT] = {
 	[STACKD_EVENT_BRANCHES] = {0}, /* path_builder_take() keeps them for the sample's walk */
 };
 
+/* Reads what a stack's frames will be found by. Not of a process whose start has not been taken
+ * yet: to ask for its mappings would begin it without those that it has from its parent. */
 static int prefetch_stack(struct recorder *r, const struct stackd_stack_record *record)
 {
-	int err = 0;
+	int err;
 
-	if (process_table_knows(r->tasks.processes, (pid_t)record->pid))
-		err = jit_tracker_note(r->paths.jit, record);
+	if (!process_table_knows(r->tasks.processes, (pid_t)record->pid))
+		return 0;
+	err = jit_tracker_note(r->paths.jit, record);
 	return err || !r->paths.machines ? err : machines_note(r->paths.machines, record);
 }
 
