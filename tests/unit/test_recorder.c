@@ -689,7 +689,7 @@ static void name_of_sample(char ret_name[16])
 	assert_non_null(batch);
 	assert_int_equal(batch->n_samples, 1);
 	assert_true(batch->n_threads > 0);
-	memcpy(ret_name, batch->threads[batch->n_threads - 1].comm, 16);
+	snprintf(ret_name, 16, "%s", batch->threads[batch->n_threads - 1].comm);
 	batch_free(batch);
 }
 
