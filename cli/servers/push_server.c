@@ -21,7 +21,7 @@
 #define HELD_ROUNDS 20u /* rounds of a service between two tries of what the server has refused */
 #define FAILURES    20u /* a server that fails so often in a row is at fault itself */
 
-/* A recording of which the server has refused a part, and which is tried again in a later round. */
+/* A recording with a part that the server has refused: it is tried again in a later round. */
 struct held {
 	int64_t id;
 	uint64_t round;
@@ -46,7 +46,7 @@ struct push_server {
 	int refusal;	  /* ... and the exit status for the first one */
 	uint64_t aside;	  /* requests that were set aside in this round */
 	uint64_t deleted; /* recordings that were deleted before the server had them, this round */
-	uint64_t lacking; /* recordings of which parts were set aside in an earlier round */
+	uint64_t lacking; /* recordings with parts that were set aside in an earlier round */
 	VEC(struct held) held;
 	uint64_t round;
 	size_t all, settled_aside; /* entries of this recording; those of them that are set aside */

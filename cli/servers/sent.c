@@ -323,7 +323,8 @@ static int begin(struct sent *s, const char *server, const struct store_recordin
 	return line ? 0 : -ENOMEM;
 }
 
-/* Returns the line of a profile, filled with what is known of it. NULL: memory is short. */
+/* Returns the line of a profile, filled from the file if the file has one. NULL: memory is short.
+ */
 static struct line *profile_line(struct sent *s, const char *server,
 				 const struct store_recording *r,
 				 const struct push_profile *profile, uint32_t *ret_number)

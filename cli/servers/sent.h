@@ -52,7 +52,7 @@ struct sent_profile {
 	unsigned tries; /* how often the server has refused the next ones */
 };
 
-/* Returns what is known of a recording's profile at a server. */
+/* Returns how far a recording's profile has been sent to a server. */
 struct sent_profile sent_profile(struct sent *sent, const char *server,
 				 const struct store_recording *recording,
 				 const struct push_profile *profile);

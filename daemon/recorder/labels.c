@@ -109,8 +109,8 @@ static bool may_read(struct labels *l, uint64_t time_ns)
 	return true;
 }
 
-/* Returns what is known of a cgroup, and looks for its names if that is due. NULL: memory is
- * short. */
+/* Returns the entry of a cgroup, after looking for the cgroup's names if that is due. NULL: memory
+ * is short. */
 static const struct known *look(struct labels *l, const struct labels_of *of)
 {
 	struct known *known;

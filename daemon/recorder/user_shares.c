@@ -24,7 +24,8 @@ static void fill(const struct user_shares *shares, struct user_share *s, double 
 	s->as_of_ns = now_ns;
 }
 
-/* Returns the bucket of a user. A new user takes an empty one, or that which has spent least. */
+/* Returns the bucket of a user. A new user takes an empty bucket, or the one of the user who has
+ * spent least. */
 static struct user_share *find(struct user_shares *shares, uint64_t key, double budget,
 			       uint64_t now_ns)
 {

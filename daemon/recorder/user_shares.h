@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define USER_SHARES_USERS 64 /* that are told apart */
+#define USER_SHARES_USERS 64 /* with a bucket of their own */
 #define USER_SHARES_ROOT  4  /* times the burst */
 
 struct user_shares { /* zeroed but for the first two: nobody has caused anything */

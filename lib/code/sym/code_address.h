@@ -22,7 +22,7 @@ struct code_address {
 	uint64_t function;    /* the start of the function that is not inlined */
 };
 
-/* Finds the addresses of `n` locations, of which the same may occur more than once. *ret_addresses
+/* Finds the addresses of `n` locations; a location may occur more than once. *ret_addresses
  * has an element for each location of the tables, by number, and belongs to the caller, who frees
  * it. Addresses stay 0 in code that is in no ELF file, or whose file is not on this machine. A
  * call's address stays 0 unless a call instruction is found that ends at the location. Returns 0 or

@@ -107,7 +107,7 @@ struct object_table {
 	struct inode *by_inode;
 	struct jit *by_pid;
 	struct entry *vdso, *vdso_compat;
-	struct entry *unread;		    /* stands for all files of which there were too many */
+	struct entry *unread;		    /* stands for all files beyond the limit */
 	struct object_elsewhere *elsewhere; /* other folders to search for files; NULL: none */
 	struct object_copies *copies;	    /* files with an object's content; NULL: not kept */
 	struct elf_opener opener;
@@ -894,8 +894,8 @@ static void keep_closed(struct object_table *table, pid_t pid, const struct obje
 				   error);
 }
 
-/* Takes a mapping whose file is not to be read for now, since there are too many (-EDQUOT). New
- * ones get no object of their own, of which there could be too many as well. */
+/* Takes a mapping whose file is not read for now, since there are too many (-EDQUOT). New files get
+ * no object of their own, since there could be too many objects as well. */
 static int leave_unread(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			struct entry *known, struct entry **ret_entry)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes of which an event is missing: what the table has of them may be of before it, of
- * another program even. Nothing of that is used: before the next record of such a process is taken,
- * it is read from /proc, or else it becomes an unknown process, whose paths end, until it is read.
+ * Settles processes whose entry in the table is in doubt, because an event of theirs is missing:
+ * the entry may be out of date, or even of another program. Before the next record of such a
+ * process is taken, this reads the process from /proc. If that fails, the process becomes an
+ * unknown one, whose paths end, until it can be read.
  *
- * If the kernel has lost events, that is any process. So the table counts the losses, and each
- * process has the count as of which it is known.
+ * When the kernel loses events, it does not say whose. So the table counts the losses, each process
+ * keeps the count at which it was last read, and a process with a lower count is in doubt.
  */
 #include <errno.h>
 

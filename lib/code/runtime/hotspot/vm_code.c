@@ -180,7 +180,8 @@ static void find_replaced(const struct vm *vm, struct runtime_code_piece *piece)
 		piece->replaced[0] = piece->replaced[1] = 0;
 }
 
-/* Computes the identity of a compiled method from its compile id, of which there are no two. */
+/* Computes the identity of a compiled method from its compile id, which HotSpot never uses twice.
+ */
 static bool identify(const struct vm *vm, uint64_t blob, uint64_t *ret_method,
 		     uint64_t *ret_identity)
 {
