@@ -41,6 +41,9 @@ def judge(interpreter, wanted, seed):
 
 
 def main(wanted=10000, seed=1000, *versions):
+    missing = set(versions) - {"%d.%d" % version for _, version in interpreters()}
+    if missing:
+        raise SystemExit("no interpreter of version %s here; give versions as 3.12" % ", ".join(sorted(missing)))
     print("%-24s" % "" + "".join("%14s" % column for column in COLUMNS) + "       exact")
     for path, version in interpreters():
         if versions and "%d.%d" % version not in versions:
