@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/int_map.h"
 #include "base/vec.h"
 #include "daemon/recorder/process_memory.h"
@@ -85,8 +86,10 @@ int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint
 	m->managed = managed;
 	err = process_memory_new("/proc", pid, reads, &m->memory);
 	memory.arg = m->memory;
-	if (!err)
+	if (!err) {
+		process_memory_begin(m->memory, clock_ns(CLOCK_MONOTONIC));
 		err = m->is->open(elf, bias, &memory, &m->at);
+	}
 	if (err) {
 		machine_free(m);
 		return err;

@@ -356,6 +356,30 @@ static void tell_interpreter(struct tables *t, uint32_t number, const struct rec
 	}
 }
 
+/* Returns whether a table counts for the share of CPU time. Root's files do not: no user makes more
+ * of them, and without their tables most paths would end early. */
+static bool is_users(const struct request *r)
+{
+	return r->object->elf && elf_file_owner(r->object->elf) != 0;
+}
+
+/* Returns the place of the first request that may be served, while users' ones have to wait or not;
+ * it leads to NULL: there is none. Called with the lock held. */
+static struct request **first_served(struct tables *t, bool users_wait)
+{
+	struct request **at = &t->first;
+
+	while (*at && users_wait && is_users(*at))
+		at = &(*at)->next;
+	return at;
+}
+
+/* Returns the request that may be served next; NULL: there is none. Called with the lock held. */
+static const struct request *next_request(struct tables *t)
+{
+	return *first_served(t, cpu_share_wait_ns(&t->share, clock_ns(CLOCK_MONOTONIC)) != 0);
+}
+
 /* A table_stop.is_cancelled: whether the table that is being made must be given up, since a more
  * urgent request waits or the thread must end. */
 static bool is_in_the_way(void *arg, uint64_t spent_ns)
@@ -364,7 +388,7 @@ static bool is_in_the_way(void *arg, uint64_t spent_ns)
 	bool is_it;
 
 	pthread_mutex_lock(&t->lock);
-	is_it = requests_give_way(t->serving, spent_ns, t->first);
+	is_it = requests_give_way(t->serving, spent_ns, next_request(t));
 	if (is_it)
 		t->serving->spent_ns += spent_ns;
 	is_it |= t->is_ending;
@@ -441,7 +465,7 @@ static bool gives_way(struct tables *t, uint64_t spent_ns)
 	bool has_others;
 
 	pthread_mutex_lock(&t->lock);
-	has_others = t->first != NULL;
+	has_others = next_request(t) != NULL;
 	if (has_others && t->serving)
 		t->serving->spent_ns += spent_ns;
 	pthread_mutex_unlock(&t->lock);
@@ -584,24 +608,6 @@ static void end_serving(struct tables *t, const struct request *r, bool was_earl
 static uint64_t cpu_ns(const struct tables *t)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + t->source.cpu_ns(t->source.arg);
-}
-
-/* Returns whether a table counts for the share of CPU time. Root's files do not: no user makes more
- * of them, and without their tables most paths would end early. */
-static bool is_users(const struct request *r)
-{
-	return r->object->elf && elf_file_owner(r->object->elf) != 0;
-}
-
-/* Returns the place of the first request that may be served, while users' ones have to wait or not;
- * it leads to NULL: there is none. Called with the lock held. */
-static struct request **first_served(struct tables *t, bool users_wait)
-{
-	struct request **at = &t->first;
-
-	while (*at && users_wait && is_users(*at))
-		at = &(*at)->next;
-	return at;
 }
 
 /* Notes what a user's table has cost. The worker's time can be less than before, where a worker has

@@ -696,6 +696,7 @@ static void test_users_files_wait(void **state)
 	struct tables *t = make_tables(100);
 	const struct object users = {.kind = OBJECT_ELF, .number = 1, .elf = open_as(1234)};
 	const struct object roots = {.kind = OBJECT_ELF, .number = 2};
+	struct request early = {.object = &roots, .is_early = true};
 	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
 	(void)state;
@@ -713,6 +714,14 @@ static void test_users_files_wait(void **state)
 	assert_int_equal(requests_enter(&t->first, &(struct request){.object = &roots}), 0);
 	assert_ptr_equal((*first_served(t, true))->object, &roots);
 	assert_ptr_equal((*first_served(t, false))->object, &users);
+	/* A prefetch of root's is not given up for what has to wait. */
+	requests_free(t->first->next);
+	t->first->next = NULL;
+	t->serving = &early;
+	assert_false(is_in_the_way(t, 0));
+	t->share = cpu_share_begin(1, SAVED_NS, now_ns);
+	assert_true(is_in_the_way(t, 0));
+	t->serving = NULL;
 	elf_file_free(users.elf);
 	drop_tables(t);
 }
