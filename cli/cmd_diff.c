@@ -86,10 +86,10 @@ static void parse_by(struct argp_state *state, const char *arg, struct cmd_diff 
 
 static void parse_limit(struct argp_state *state, const char *arg, struct cmd_diff *args)
 {
-	char *end;
-	const double percent = strtod(arg, &end);
+	double percent;
+	const char *end = options_decimal(arg, &percent);
 
-	if (end == arg || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 1e6))
+	if (!end || (*end && strcmp(end, "%") != 0) || percent > 1e6)
 		argp_help_error(state, "--fail-above: '%s' is not a share such as 5%%", arg);
 	args->fail_above = percent;
 }
@@ -230,80 +230,20 @@ static int explain(const struct cmd_diff *args, const struct tagset_diff *diff, 
 struct cmd_diff_names {
 	struct store_reader *reader;
 	struct namesakes *namesakes;
-	bool *is_rebuilt; /* by object: the other side has a different file under the same path */
 };
 
 /* Returns the suffix that distinguishes a location's function from others of the same name; NULL:
  * it needs none. If an object was rebuilt, a function has other addresses in the two files. Then
  * functions are compared by name only, so that all functions of one name in the object are summed
  * up. The lines of a location have the innermost function first. */
-static const char *suffix(void *arg, uint32_t location, unsigned outer)
+static const char *suffix(void *arg, uint32_t location, unsigned outer, bool is_rebuilt)
 {
 	const struct cmd_diff_names *names = arg;
 	const struct store_tables *t = store_reader_tables(names->reader);
 	uint32_t end = t->line_first[location + 1], n = end - t->line_first[location];
 	const char *text = outer < n ? namesakes_suffix(names->namesakes, end - 1 - outer) : NULL;
-	bool is_rebuilt = names->is_rebuilt[t->locations[location].object];
 
 	return text && is_rebuilt && namesakes_is_start(text) ? NULL : text;
-}
-
-#define BOTH_SIDES 3
-
-/* Sets sides[i], for each object i, to a bit mask of the sides that have a path through it. The set
- * numbers objects as the reader does. Returns 0 or -ENOMEM. */
-static int find_sides(const struct tagset *set, uint8_t *sides)
-{
-	uint32_t n_nodes, n_samples, n_locations;
-	const struct tagset_node *nodes = tagset_nodes(set, &n_nodes);
-	const struct tagset_sample *samples = tagset_samples(set, &n_samples);
-	const struct tagset_location *locations = tagset_locations(set, &n_locations);
-	uint8_t *of_node = calloc((size_t)n_nodes + 1, 1);
-
-	if (!of_node)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n_samples; i++)
-		of_node[samples[i].node] |= (uint8_t)(1u << samples[i].side);
-	for (uint32_t i = n_nodes; i-- > 1;) {
-		of_node[nodes[i].parent] |= of_node[i];
-		sides[locations[nodes[i].location].object] |= of_node[i];
-	}
-	free(of_node);
-	return 0;
-}
-
-/* Marks each object if the other side has a different file under its path. Returns 0 or -ENOMEM. */
-static int find_rebuilt(const struct tagset *set, struct cmd_diff_names *names)
-{
-	const struct store_tables *t = store_reader_tables(names->reader);
-	uint8_t *sides = calloc((size_t)t->n_objects + 1, 1);
-	uint8_t *any = calloc((size_t)t->n_objects + 1, 1); /* by path: the sides that have a file
-							     * with it */
-	uint8_t *one = calloc((size_t)t->n_objects + 1, 1); /* by path: only one side has the
-							     * file */
-	uint32_t *paths = calloc((size_t)t->n_objects + 1, sizeof(*paths));
-	struct strings *words = NULL;
-	int err = sides && any && one && paths ? strings_new(&words) : -ENOMEM;
-
-	names->is_rebuilt = calloc((size_t)t->n_objects + 1, sizeof(*names->is_rebuilt));
-	if (err == 0)
-		err = names->is_rebuilt ? find_sides(set, sides) : -ENOMEM;
-	for (uint32_t i = 0; err == 0 && i < t->n_objects; i++) {
-		err = strings_intern(words, t->objects[i].path ? t->objects[i].path : "",
-				     &paths[i]);
-		if (err < 0)
-			break;
-		any[paths[i]] |= sides[i];
-		one[paths[i]] |= sides[i] && sides[i] != BOTH_SIDES;
-	}
-	for (uint32_t i = 0; err == 0 && i < t->n_objects; i++)
-		names->is_rebuilt[i] = any[paths[i]] == BOTH_SIDES && one[paths[i]];
-	strings_free(words);
-	free(paths);
-	free(one);
-	free(any);
-	free(sides);
-	return err;
 }
 
 /* Finds the names that several functions have, so that suffix() can tell these functions apart.
@@ -317,8 +257,7 @@ static int find_names(const struct cmd_diff *args, const struct tagset *set,
 
 	if (err < 0)
 		return err == -ENOMEM ? err : 0;
-	err = namesakes_find(store_reader_tables(ret_names->reader), &ret_names->namesakes);
-	return err == 0 && ret_names->namesakes ? find_rebuilt(set, ret_names) : err;
+	return namesakes_find(store_reader_tables(ret_names->reader), &ret_names->namesakes);
 }
 
 static int compare(const struct cmd_diff *args, const struct tagset *set)
@@ -340,7 +279,6 @@ static int compare(const struct cmd_diff *args, const struct tagset *set)
 	if (err == 0)
 		tagset_diff_release(&diff);
 	namesakes_free(names.namesakes);
-	free(names.is_rebuilt);
 	if (names.reader)
 		store_reader_close(names.reader);
 	return status;

@@ -205,12 +205,23 @@ void options_parse(const struct argp *argp, int argc, char **argv, void *input)
 	terminal_progress_begin();
 }
 
-double options_percent(struct argp_state *state, const char *option, const char *arg)
+const char *options_decimal(const char *text, double *ret_number)
 {
 	char *end;
-	const double percent = strtod(arg, &end);
+	const double number = strtod(text, &end);
 
-	if (end == arg || *end || !(percent >= 0 && percent <= 100))
+	if (end == text || strspn(text, "0123456789.") < (size_t)(end - text))
+		return NULL;
+	*ret_number = number;
+	return end;
+}
+
+double options_percent(struct argp_state *state, const char *option, const char *arg)
+{
+	double percent;
+	const char *end = options_decimal(arg, &percent);
+
+	if (!end || *end || percent > 100)
 		argp_help_error(state, "%s: '%s' is not a number from 0 to 100", option, arg);
 	return percent;
 }

@@ -36,6 +36,11 @@ const char *options_date(char ret_date[static ARGP_TABLE_DATE]);
  * CMD_USAGE if they are wrong. May reorder and shorten `argv`. */
 void options_parse(const struct argp *argp, int argc, char **argv, void *input);
 
+/* Reads the decimal number that a text begins with, without a sign: strtod() also takes blanks,
+ * signs, hexadecimal numbers, "inf" and "nan". Returns what follows it; NULL: there is no number.
+ */
+const char *options_decimal(const char *text, double *ret_number);
+
 /* Reads the argument of an option ("--percent-limit") as a number from 0 to 100. Ends the program
  * with a message and CMD_USAGE if it is no such number. */
 double options_percent(struct argp_state *state, const char *option, const char *arg);

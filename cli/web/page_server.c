@@ -10,6 +10,7 @@
 #include "page_server.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
@@ -317,6 +318,30 @@ static enum MHD_Result respond_answer(struct page_server_request *request)
 		       response);
 }
 
+/* Decodes %41 in a part of an address, in place. Leaves "%00" as it is: a text with a zero would
+ * end there, and so be another file's name or another parameter than the client sent. Returns the
+ * length. */
+static size_t unescape(void *arg, struct MHD_Connection *connection, char *text)
+{
+	const char *from = text;
+	char *to = text;
+	unsigned byte;
+
+	(void)arg, (void)connection;
+	while (*from) {
+		if (from[0] == '%' && isxdigit((unsigned char)from[1]) &&
+		    isxdigit((unsigned char)from[2]) && sscanf(from + 1, "%2x", &byte) == 1 &&
+		    byte) {
+			*to++ = (char)byte;
+			from += 3;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	*to = '\0';
+	return (size_t)(to - text);
+}
+
 /* --- requests -------------------------------------------------------------------------------- */
 
 /* Returns whether a host's name is one of this machine's own. Any port is allowed, since ssh can
@@ -517,10 +542,11 @@ int page_server_start(struct page_server *server, struct web *web, const char *f
 		return err;
 	server->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle,
-		server, MHD_OPTION_LISTEN_SOCKET, server->fd, MHD_OPTION_NOTIFY_COMPLETED,
-		completed, server, MHD_OPTION_CONNECTION_LIMIT, connections(),
-		MHD_OPTION_CONNECTION_TIMEOUT, PAGE_SERVER_IDLE_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)PAGE_SERVER_REQUEST, MHD_OPTION_END);
+		server, MHD_OPTION_LISTEN_SOCKET, server->fd, MHD_OPTION_UNESCAPE_CALLBACK,
+		unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, completed, server,
+		MHD_OPTION_CONNECTION_LIMIT, connections(), MHD_OPTION_CONNECTION_TIMEOUT,
+		PAGE_SERVER_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)PAGE_SERVER_REQUEST,
+		MHD_OPTION_END);
 	if (!server->daemon)
 		return -ENOMEM;
 	server->fd = -1; /* libmicrohttpd closes it. */

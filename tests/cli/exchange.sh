@@ -49,7 +49,9 @@ grep -q "$(sed -n 's/.*call path \([0-9a-f]*\) .*/\1/p' "$tmp/err")" "$tmp/out" 
 expect 0 "$stackctl" diff "$store@2" "$store@1" --fail-above 200
 expect 0 "$stackctl" diff "$store@1" "$store@2" --fail-above 0
 expect 0 "$stackctl" diff "$store@1" "$store@1" --fail-above 0
-expect 2 "$stackctl" diff "$store@1" "$store@1" --fail-above 5x
+for limit in 5x 0x5% +5% -5 ' 5' nan inf 5%% ''; do
+    expect 2 "$stackctl" diff "$store@1" "$store@1" --fail-above="$limit"
+done
 expect 0 "$stackctl" diff "$store@1" "$store@2" --significant --json
 python3 - "$tmp/out" <<'END' || fail 'diff --json'
 import json, sys

@@ -76,6 +76,12 @@ for hosts in '127.0.0.1\r\nHost: evil.example' 'evil.example\r\nHost: 127.0.0.1'
     exec 3>&-
     [[ $line = *" 403 "* ]] || fail "hosts $hosts: $line"
 done
+
+# An address with a zero is not cut there.
+get 404 "${link}app.js%00"
+get 404 "${link}api/recordings%00.css"
+get 400 "${link}api/tree?recording=1%002"
+get 200 "${link}%61pp.js"
 get 405 "${link}api/recordings" -X POST -d x
 get 405 "${link}api/recordings" -X DELETE
 # Of listening sockets with this port, those of the server: another program may have the port at another address.

@@ -3,13 +3,14 @@
 stackd, and attached to while it runs."""
 
 import collections
+import json
 import os
 import re
 import shutil
 
 import chains
 from chains import Expectation
-from harness import (LONG, NO_SUPPORT, STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
+from harness import (LONG, NO_SUPPORT, STACKCTL, STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
                      check_covered, check_whole, differing, is_at_end, is_cut, is_exiting, is_incomplete, is_moment,
                      judge_sample, live, may_be_in_kernel, record, record_attached, record_made, record_while, run, scratch,
                      user_frames, without_early, workload)
@@ -241,7 +242,8 @@ def test_planted_returns():
 
 @live
 def test_stripped():
-    """Without symbols, frames are the same, and show object and offset."""
+    """Without symbols, frames are the same, and show object and offset. A comparison of the recording
+    with itself has the same functions as a report, with the same amounts."""
     expectation = Expectation(["@exe;@exe;@exe;@exe;@exe"])
     with scratch() as folder:
         recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--",
@@ -250,6 +252,12 @@ def test_stripped():
         stacks = [stack for stack, count in recording.folded().items() if count > 100]
         check(stacks and all("chain_stripped+0x" in stack for stack in stacks),
               "an unnamed function is shown as object+offset", stacks[:5])
+        report = json.loads(recording.text("report", "--view", "flat", "--by", "all", "--json"))
+        named = [(report["symbols"][row["symbol"]]["name"], row["total"]) for row in report["parts"][0]["functions"]]
+        listed = {name: [total, total] for name, total in named if name.startswith("chain_stripped+0x")}
+        rows = json.loads(run(STACKCTL, "diff", "--json", recording.store, recording.store).out)["rows"]
+        compared = {row["function"]: row["records"] for row in rows if row["function"].startswith("chain_stripped")}
+        check(compared == listed, "functions that are compared", compared, listed)
 
 
 @live

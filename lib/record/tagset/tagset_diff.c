@@ -10,7 +10,7 @@
 
 #include "base/vec.h"
 #include "base/strings.h"
-#include "base/text.h"
+#include "tagset/tagset_diff_names.h"
 
 /* the test of a row with at most so many samples is exact */
 #define TAGSET_DIFF_EXACT 20000
@@ -44,6 +44,7 @@ void tagset_diff_release(struct tagset_diff *diff)
 {
 	free(diff->rows);
 	free(diff->function_of);
+	free(diff->is_rebuilt);
 	strings_free(diff->names);
 	*diff = (struct tagset_diff){0};
 }
@@ -206,102 +207,6 @@ static int compare_rows(const void *x, const void *y, void *arg)
 	return a->key < b->key ? -1 : a->key > b->key;
 }
 
-/* --- functions ----------------------------------------------------------------------------- */
-
-/* Returns the first function in the names of a location, which is the enclosing function, as a part
- * of `names`. */
-static const char *next_function(const char *names, size_t *ret_len)
-{
-	*ret_len = strcspn(names, "\t");
-	return names;
-}
-
-static const char *skip(const char *names, unsigned fields)
-{
-	for (; fields; fields--) {
-		names += strcspn(names, "\t");
-		if (!*names)
-			return NULL;
-		names++;
-	}
-	return names;
-}
-
-/* Writes the name of a location without a function: object+offset. */
-static int unnamed(const struct tagset *set, const struct tagset_location *l, struct buf *b)
-{
-	const char *object = tagset_object_path(set, l->object);
-
-	text_put_raw(b, *object ? text_basename(object) : "[unknown]");
-	text_put_raw(b, "+0x");
-	text_put_raw(b, tagset_escaped(set, l->offset));
-	return b->failed ? -ENOMEM : 0;
-}
-
-/* Returns the suffix that distinguishes a function of a location from others of its name; NULL:
- * none is needed. */
-static const char *suffix_of(const struct tagset_diff *diff, uint32_t location, unsigned outer)
-{
-	return diff->ask.suffix ? diff->ask.suffix(diff->ask.suffix_arg, location, outer) : NULL;
-}
-
-typedef int (*tagset_diff_each)(void *arg, uint32_t function);
-
-/* Calls `each` for the functions of a location. */
-static int tagset_diff_functions(struct tagset_diff *diff, const struct tagset *set,
-				 uint32_t location, tagset_diff_each each, void *arg)
-{
-	uint32_t n, function;
-	const struct tagset_location *l = &tagset_locations(set, &n)[location];
-	const char *names = skip(tagset_escaped(set, l->names), 1);
-	struct buf b = {0};
-	int err = 0;
-
-	for (unsigned outer = 0; err == 0 && names; outer++) {
-		size_t len;
-		const char *name = next_function(names, &len), *suffix;
-
-		buf_clear(&b);
-		buf_put(&b, name, len);
-		if (!len)
-			err = unnamed(set, l, &b);
-		suffix = len ? suffix_of(diff, location, outer) : NULL;
-		if (suffix)
-			text_put(&b, suffix, NULL);
-		buf_put_u8(&b, 0);
-		if (err == 0)
-			err = b.failed ? -ENOMEM
-				       : strings_intern(diff->names, (const char *)b.data,
-							&function);
-		if (err == 0)
-			err = each(arg, function);
-		/* the field START follows those of the enclosing function */
-		names = skip(names, outer ? 3 : 4);
-	}
-	buf_free(&b);
-	return err;
-}
-
-static int last(void *arg, uint32_t function)
-{
-	*(uint32_t *)arg = function;
-	return 0;
-}
-
-static int name_locations(struct tagset_diff *diff, const struct tagset *set)
-{
-	uint32_t n;
-	int err = strings_new(&diff->names);
-
-	tagset_locations(set, &n);
-	diff->function_of = calloc((size_t)n + 1, sizeof(*diff->function_of));
-	if (err < 0 || !diff->function_of)
-		return -ENOMEM;
-	for (uint32_t i = 0; err == 0 && i < n; i++)
-		err = tagset_diff_functions(diff, set, i, last, &diff->function_of[i]);
-	return err;
-}
-
 /* --- rows ---------------------------------------------------------------------------------- */
 
 static int rows_new(struct tagset_diff *diff, uint32_t n)
@@ -453,8 +358,8 @@ static int sum_functions(struct tagset_diff_sum *sum)
 			sum->diff->rows[sum->diff->function_of[nodes[at].location]].self[side] +=
 				sum->part.total[side];
 		for (; err == 0 && at; at = nodes[at].parent)
-			err = tagset_diff_functions(sum->diff, sum->set, nodes[at].location,
-						    tagset_diff_count, sum);
+			err = tagset_diff_names_each(sum->diff, sum->set, nodes[at].location,
+						     tagset_diff_count, sum);
 	}
 	return err;
 }
@@ -483,7 +388,6 @@ static void drop_empty(struct tagset_diff *diff)
 
 /* --- what is compared ----------------------------------------------------------------------- */
 
-/* Returns whether a function has the name that the user gave. */
 /* "parse" means all functions of that name: also "parse(int)" and "parse (lexer.c)". */
 static bool is_base(const struct tagset_diff *diff, uint32_t function)
 {
@@ -524,8 +428,8 @@ static int sum_base(struct tagset_diff_sum *sum, struct tagset_diff_row *ret_bas
 		if (!part_of(sum, &samples[i], &part))
 			continue;
 		for (uint32_t at = samples[i].node; err == 0 && at; at = nodes[at].parent)
-			err = tagset_diff_functions(sum->diff, sum->set, nodes[at].location,
-						    look_for_base, &search);
+			err = tagset_diff_names_each(sum->diff, sum->set, nodes[at].location,
+						     look_for_base, &search);
 		if (search.is_there)
 			add_part(ret_base, &part);
 	}
@@ -554,7 +458,7 @@ static int find_scale(struct tagset_diff_sum *sum)
 static int make_rows(struct tagset_diff_sum *sum)
 {
 	struct tagset_diff *diff = sum->diff;
-	int err = name_locations(diff, sum->set);
+	int err = tagset_diff_names_make(diff, sum->set);
 
 	if (err == 0)
 		err = find_scale(sum);
