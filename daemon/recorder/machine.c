@@ -21,9 +21,17 @@
 #define AGAIN_NS      UINT64_C(50000000)
 #define MOST_OLDER    8 /* versions of one thing that are looked at */
 
+/* The time in which something was so. A new version has none (UNPROVEN) until the end of the record
+ * with which it was read: then it is read again, and must be the same (prove()). */
 struct span {
-	uint64_t first_ns, last_ns; /* it was so in this time */
+	uint64_t first_ns, last_ns;
 };
+
+#define UNPROVEN                                                                                   \
+	(struct span)                                                                              \
+	{                                                                                          \
+		UINT64_MAX, 0                                                                      \
+	}
 
 struct piece {
 	struct span span;
@@ -56,6 +64,18 @@ struct function {
 	size_t n_lines;
 };
 
+/* A version whose time is to begin, or to be lengthened back to the sample, at the end of a record.
+ */
+struct pending {
+	bool is_function;
+	bool is_return;
+	uint32_t index; /* of the function, or else of the address */
+	uint64_t address;
+	uint64_t instruction; /* of an interpreter's frame; NO_INSTRUCTION: there is none */
+};
+
+#define NO_INSTRUCTION UINT64_MAX
+
 struct machine {
 	const struct runtime *runtime;
 	const struct runtime_machine *is;
@@ -67,7 +87,9 @@ struct machine {
 	VEC(struct address) addresses;
 	VEC(struct frame) frames;
 	VEC(struct function) functions;
+	VEC(struct pending) pending;
 	uint64_t line_bytes;
+	uint64_t now_ns, since_ns; /* all that is read is of since_ns or later */
 	struct int_map by_start, by_address, by_function; /* newest versions */
 };
 
@@ -87,7 +109,7 @@ int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint
 	err = process_memory_new("/proc", pid, reads, &m->memory);
 	memory.arg = m->memory;
 	if (!err) {
-		process_memory_begin(m->memory, clock_ns(CLOCK_MONOTONIC));
+		process_memory_begin(m->memory, clock_ns(CLOCK_MONOTONIC), 0);
 		err = m->is->open(elf, bias, &memory, &m->at);
 	}
 	if (err) {
@@ -109,6 +131,7 @@ void machine_free(struct machine *m)
 	free(m->addresses.items);
 	free(m->frames.items);
 	free(m->functions.items);
+	free(m->pending.items);
 	int_map_fini(&m->by_start);
 	int_map_fini(&m->by_address);
 	int_map_fini(&m->by_function);
@@ -138,10 +161,23 @@ static bool is_within(const struct span *span, uint64_t time_ns)
 	return span->first_ns <= time_ns && time_ns <= span->last_ns;
 }
 
-static void reach(struct span *span, uint64_t now_ns)
+static bool is_proven(const struct span *span)
 {
-	if (span->last_ns < now_ns)
-		span->last_ns = now_ns;
+	return span->first_ns != UINT64_MAX;
+}
+
+static void reach(struct span *span, uint64_t time_ns)
+{
+	if (span->last_ns < time_ns)
+		span->last_ns = time_ns;
+}
+
+static int put_pending(struct machine *m, const struct pending *pending)
+{
+	if (VEC_RESERVE(&m->pending, 1))
+		return -ENOMEM;
+	m->pending.items[m->pending.count++] = *pending;
+	return 0;
 }
 
 /* --- functions -------------------------------------------------------------------------------- */
@@ -177,7 +213,7 @@ static uint32_t line_of(const struct function *f, int64_t instruction)
 
 /* Reads a function, as a new version. Its index is that of the last function. 0; -EAGAIN: it cannot
  * be read, so there is no version; -ENOMEM. */
-static int read_function(struct machine *m, uint64_t address, uint64_t now_ns)
+static int read_function(struct machine *m, uint64_t address)
 {
 	const uint64_t failed = process_memory_failed(m->memory);
 	struct function *f;
@@ -189,7 +225,7 @@ static int read_function(struct machine *m, uint64_t address, uint64_t now_ns)
 	if (VEC_RESERVE(&m->functions, 1))
 		return -ENOMEM;
 	f = &m->functions.items[m->functions.count];
-	*f = (struct function){.span = {now_ns, now_ns},
+	*f = (struct function){.span = UNPROVEN,
 			       .older = int_map_find(&m->by_function, address),
 			       .number = MANAGED_NONE};
 	err = m->is->function(m->at, address, &is);
@@ -216,40 +252,58 @@ static int read_function(struct machine *m, uint64_t address, uint64_t now_ns)
 	return int_map_set(&m->by_function, address, (uint32_t)m->functions.count++);
 }
 
-/* Returns the newest version of a function, which was read at `now_ns` at the latest; NULL: it
- * cannot be read, there is no room for it, or no memory. */
-static struct function *function_now(struct machine *m, uint64_t address, uint64_t now_ns)
+/* Returns the newest version of a function, as the machine has it now, and notes that it is to be
+ * proven; NULL: it cannot be read, there is no room for it, or no memory. */
+static struct function *function_now(struct machine *m, uint64_t address, uint64_t instruction)
 {
 	uint32_t index = int_map_find(&m->by_function, address);
 	struct function *f = index == INT_MAP_NONE ? NULL : &m->functions.items[index];
 	const uint64_t failed = process_memory_failed(m->memory);
+	bool is_same = f && (f->span.last_ns >= m->since_ns ||
+			     m->is->identity(m->at, address) == f->identity);
 
-	if (f && f->span.last_ns == now_ns)
-		return f;
-	if (f && m->is->identity(m->at, address) == f->identity &&
-	    process_memory_failed(m->memory) == failed) {
-		f->span.last_ns = now_ns;
-		return f;
-	}
 	if (process_memory_failed(m->memory) != failed)
 		return NULL;
-	if (m->functions.count >= MOST_VERSIONS || m->line_bytes >= MOST_BYTES ||
-	    read_function(m, address, now_ns))
+	if (!is_same) {
+		if (m->functions.count >= MOST_VERSIONS || m->line_bytes >= MOST_BYTES ||
+		    read_function(m, address))
+			return NULL;
+		index = (uint32_t)m->functions.count - 1;
+		f = &m->functions.items[index];
+	}
+	if (is_proven(&f->span))
+		reach(&f->span, m->since_ns);
+	if ((!is_proven(&f->span) || instruction != NO_INSTRUCTION) &&
+	    put_pending(m, &(struct pending){.is_function = true,
+					     .index = index,
+					     .address = address,
+					     .instruction = instruction}))
 		return NULL;
-	return &m->functions.items[m->functions.count - 1];
+	return f;
 }
 
 static void note_function(struct machine *m, const struct machine_stack *stack, uint64_t address,
-			  uint64_t instruction, uint64_t now_ns)
+			  uint64_t instruction)
 {
 	uint32_t index = int_map_find(&m->by_function, address);
 	struct function *f = index == INT_MAP_NONE ? NULL : &m->functions.items[index];
 
-	if (process_memory_is_spent(m->memory) || (f && is_within(&f->span, stack->time_ns)))
-		return;
-	f = function_now(m, address, now_ns);
-	if (f && f->code_size && is_of(f, instruction) && stack->time_ns < f->span.first_ns)
-		f->span.first_ns = stack->time_ns;
+	if (!process_memory_is_spent(m->memory) && !(f && is_within(&f->span, stack->time_ns)))
+		function_now(m, address, instruction);
+}
+
+/* Proves a function that was just read: it is the same still. Then an interpreter's frame, whose
+ * instruction is in the function's bytecode, had it already at the sample. */
+static void prove_function(struct machine *m, const struct pending *p, uint64_t sample_ns,
+			   uint64_t read_ns)
+{
+	struct function *f = &m->functions.items[p->index];
+
+	if (!is_proven(&f->span) && m->is->identity(m->at, p->address) == f->identity)
+		f->span = (struct span){read_ns, read_ns};
+	if (is_proven(&f->span) && f->code_size && p->instruction != NO_INSTRUCTION &&
+	    is_of(f, p->instruction) && sample_ns < f->span.first_ns)
+		f->span.first_ns = sample_ns;
 }
 
 /* --- pieces of code --------------------------------------------------------------------------- */
@@ -292,10 +346,10 @@ static int name_stub(struct machine *m, struct piece *piece)
 
 /* Finds the piece of code at an address as it is now: *ret_piece is its index; NONE: it cannot be
  * read. 0 or -ENOMEM. */
-static int read_piece(struct machine *m, uint64_t address, uint64_t now_ns, uint32_t *ret_piece)
+static int read_piece(struct machine *m, uint64_t address, uint32_t *ret_piece)
 {
 	const uint64_t failed = process_memory_failed(m->memory);
-	struct piece piece = {.span = {now_ns, now_ns}, .name = NONE};
+	struct piece piece = {.span = UNPROVEN, .name = NONE};
 	uint32_t known;
 	int err = 0;
 
@@ -308,12 +362,15 @@ static int read_piece(struct machine *m, uint64_t address, uint64_t now_ns, uint
 	known = int_map_find(&m->by_start, piece.is.start);
 	if (known != INT_MAP_NONE && m->pieces.items[known].is_there == piece.is_there &&
 	    m->pieces.items[known].is.identity == piece.is.identity) {
-		reach(&m->pieces.items[known].span, now_ns);
+		if (is_proven(&m->pieces.items[known].span))
+			reach(&m->pieces.items[known].span, m->since_ns);
 		*ret_piece = known;
 		return 0;
 	}
 	if (piece.is_there && piece.is.is_permanent)
 		piece.span = (struct span){0, UINT64_MAX};
+	if (!piece.is_there)
+		piece.span = (struct span){m->since_ns, m->since_ns};
 	if (piece.is_there && piece.is.kind != RUNTIME_CODE_COMPILED)
 		err = name_stub(m, &piece);
 	if (err || VEC_RESERVE(&m->pieces, 1))
@@ -326,7 +383,7 @@ static int read_piece(struct machine *m, uint64_t address, uint64_t now_ns, uint
 /* Adds the managed frames at an address of compiled code. If not all can be read, the address has
  * none. 0 or -ENOMEM. */
 static int read_frames(struct machine *m, const struct piece *piece, uint64_t address,
-		       uint64_t now_ns, struct address *ret_address)
+		       struct address *ret_address)
 {
 	const uint64_t failed = process_memory_failed(m->memory);
 	struct runtime_managed_frame frames[MACHINE_MOST];
@@ -339,7 +396,7 @@ static int read_frames(struct machine *m, const struct piece *piece, uint64_t ad
 	if (VEC_RESERVE(&m->frames, count))
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		struct function *f = function_now(m, frames[i].function, now_ns);
+		struct function *f = function_now(m, frames[i].function, NO_INSTRUCTION);
 
 		if (!f || !f->identity || f->number == MANAGED_NONE)
 			return 0;
@@ -366,13 +423,12 @@ static bool is_in_vain(const struct machine *m, const struct address *new)
 }
 
 /* Enters what is at an address now; *ret_index: NONE if it cannot be read. 0 or -ENOMEM. */
-static int read_address(struct machine *m, uint64_t address, bool is_return, uint64_t now_ns,
-			uint32_t *ret_index)
+static int read_address(struct machine *m, uint64_t address, bool is_return, uint32_t *ret_index)
 {
 	uint64_t key = key_of(address, is_return);
 	struct address new = {.older = int_map_find(&m->by_address, key)};
 	const struct piece *piece;
-	int err = read_piece(m, address, now_ns, &new.piece);
+	int err = read_piece(m, address, &new.piece);
 
 	*ret_index = NONE;
 	if (err || new.piece == NONE)
@@ -381,12 +437,12 @@ static int read_address(struct machine *m, uint64_t address, bool is_return, uin
 	if (piece->is_there && !piece->is.is_permanent)
 		new.hash = hash_now(m, address - is_return);
 	if (piece->is_there && piece->is.kind == RUNTIME_CODE_COMPILED)
-		err = read_frames(m, piece, address, now_ns, &new);
+		err = read_frames(m, piece, address, &new);
 	if (err || VEC_RESERVE(&m->addresses, 1))
 		return -ENOMEM;
 	new.again_ns = new.count || !piece->is_there || piece->is.kind != RUNTIME_CODE_COMPILED
 			       ? UINT64_MAX
-			       : now_ns + AGAIN_NS;
+			       : m->now_ns + AGAIN_NS;
 	if (is_in_vain(m, &new)) { /* nothing is lost with the version before */
 		*ret_index = new.older;
 		new.older = m->addresses.items[new.older].older;
@@ -399,13 +455,14 @@ static int read_address(struct machine *m, uint64_t address, bool is_return, uin
 }
 
 /* Returns whether a piece that was read before is still the same. */
-static bool is_still(struct machine *m, struct piece *piece, uint64_t now_ns)
+static bool is_still(struct machine *m, struct piece *piece)
 {
 	if (!piece->is_there)
 		return false;
-	if (piece->span.last_ns != now_ns && !m->is->is_still(m->at, &piece->is))
+	if (piece->span.last_ns < m->since_ns && !m->is->is_still(m->at, &piece->is))
 		return false;
-	reach(&piece->span, now_ns);
+	if (is_proven(&piece->span))
+		reach(&piece->span, m->since_ns);
 	return true;
 }
 
@@ -417,57 +474,91 @@ static bool was_same(const struct address *a, const struct machine_stack *stack,
 }
 
 static int note_address(struct machine *m, const struct machine_stack *stack, uint64_t address,
-			bool is_return, uint64_t now_ns)
+			bool is_return)
 {
 	uint32_t index = int_map_find(&m->by_address, key_of(address, is_return));
 	struct piece *piece = NULL;
 
 	if (process_memory_is_spent(m->memory))
 		return 0;
-	if (index != INT_MAP_NONE && now_ns < m->addresses.items[index].again_ns) {
+	if (index != INT_MAP_NONE && m->now_ns < m->addresses.items[index].again_ns) {
 		piece = &m->pieces.items[m->addresses.items[index].piece];
 		if (is_within(&piece->span, stack->time_ns))
 			return 0;
 	}
-	if (!piece || !is_still(m, piece, now_ns)) {
+	if (!piece || !is_still(m, piece)) {
 		int err = m->addresses.count < MOST_VERSIONS && m->pieces.count < MOST_VERSIONS
-				  ? read_address(m, address, is_return, now_ns, &index)
+				  ? read_address(m, address, is_return, &index)
 				  : 0;
 
 		if (err || index == INT_MAP_NONE)
 			return err;
 		piece = &m->pieces.items[m->addresses.items[index].piece];
 	}
-	if (stack->time_ns < piece->span.first_ns && piece->is_there &&
-	    piece->span.last_ns == now_ns &&
-	    was_same(&m->addresses.items[index], stack, address - is_return))
+	if (!piece->is_there || is_within(&piece->span, stack->time_ns))
+		return 0;
+	return put_pending(
+		m, &(struct pending){.index = index, .address = address, .is_return = is_return});
+}
+
+/* Proves the piece of an address that was just read: it is the same still. Then, if the code has
+ * the hash that it had at the sample, it was there already. */
+static void prove_address(struct machine *m, const struct pending *p,
+			  const struct machine_stack *stack, uint64_t read_ns)
+{
+	const struct address *a = &m->addresses.items[p->index];
+	struct piece *piece = &m->pieces.items[a->piece];
+
+	if (!is_proven(&piece->span) && m->is->is_still(m->at, &piece->is))
+		piece->span = (struct span){read_ns, read_ns};
+	if (is_proven(&piece->span) && stack->time_ns < piece->span.first_ns &&
+	    piece->span.last_ns >= m->since_ns && was_same(a, stack, p->address - p->is_return))
 		piece->span.first_ns = stack->time_ns;
-	return 0;
 }
 
 /* --- records ---------------------------------------------------------------------------------- */
+
+/* Reads anew what was read for the first time, and is to be the same. In between, it was so. */
+static void prove(struct machine *m, const struct machine_stack *stack, uint64_t read_ns)
+{
+	uint64_t renewed = process_memory_renew(m->memory);
+
+	for (size_t i = 0; i < m->pending.count; i++) {
+		const struct pending *p = &m->pending.items[i];
+
+		if (p->is_function)
+			prove_function(m, p, stack->time_ns, read_ns);
+		else
+			prove_address(m, p, stack, read_ns);
+	}
+	process_memory_settle(m->memory, renewed);
+}
 
 int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t now_ns)
 {
 	const struct walk_memory *memory = &stack->memory;
 	const __u64 *r = stack->regs->r;
 	uint64_t pc = r[STACKD_REG_PC], at = (memory->start + 7) & ~UINT64_C(7), word, function;
-	uint64_t instruction;
+	uint64_t instruction, begun_ns = clock_ns(CLOCK_MONOTONIC);
 	int err = 0;
 
-	process_memory_begin(m->memory, now_ns);
+	m->now_ns = now_ns;
+	m->since_ns = process_memory_begin(m->memory, now_ns, stack->time_ns);
+	m->pending.count = 0;
 	if (machine_has(m, pc))
-		err = note_address(m, stack, pc, false, now_ns);
+		err = note_address(m, stack, pc, false);
 	if (machine_has(m, memory->below) && !err)
-		err = note_address(m, stack, memory->below, true, now_ns);
+		err = note_address(m, stack, memory->below, true);
 	for (; at + 8 - memory->start <= memory->len && !err; at += 8) {
 		if (!walk_memory_read8(memory, at, &word))
 			continue;
 		if (machine_has(m, word))
-			err = note_address(m, stack, word, true, now_ns);
+			err = note_address(m, stack, word, true);
 		if (!err && m->is->interpreted(memory, at, NULL, &function, &instruction))
-			note_function(m, stack, function, instruction, now_ns);
+			note_function(m, stack, function, instruction);
 	}
+	if (m->pending.count && !err)
+		prove(m, stack, now_ns + clock_ns(CLOCK_MONOTONIC) - begun_ns);
 	return err;
 }
 

@@ -64,6 +64,7 @@ void machines_free(struct machines *ms)
 		return;
 	for (size_t i = 0; i < MOST; i++)
 		machine_free(ms->processes[i].machine);
+	process_reads_fini(&ms->reads);
 	int_map_fini(&ms->files);
 	free(ms);
 }

@@ -20,6 +20,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/mount_kind.h"
 #include "base/vec.h"
 #include "proc/proc_fs.h"
@@ -27,7 +28,8 @@
 #define PAGE_SHIFT  12
 #define IS_PRESENT  (UINT64_C(1) << 63)
 #define IS_FILES    (UINT64_C(1) << 61) /* or of shared memory */
-#define KNOWN	    256			/* pages that can be read */
+#define PAGE	    4096
+#define KEPT	    1024 /* pages, of all processes */
 #define MOST_RANGES 65536
 #define MAPS_AGAIN                                                                                 \
 	UINT64_C(200000000)	      /* ns before an address in no mapping is looked for again    \
@@ -43,9 +45,22 @@ struct range {
 	enum kind kind;
 };
 
+/* A page of a process as it was read. */
+struct process_page {
+	uint64_t owner; /* id of its struct process_memory; 0: the slot is free */
+	uint64_t number;
+	uint64_t serial; /* of the owner when it was read */
+	bool is_bad;	 /* it cannot be read */
+	uint8_t bytes[PAGE];
+};
+
 struct process_memory {
 	const char *proc;
 	pid_t pid;
+	uint64_t id;	   /* no other one has had it */
+	uint64_t serial;   /* rises with each renewal */
+	uint64_t from;	   /* pages of a lower serial are read anew */
+	uint64_t since_ns; /* pages of the present time are of this time or later */
 	int pagemap;
 	struct process_reads *reads;
 	uint64_t now_ns, maps_ns; /* when the mappings were read */
@@ -53,7 +68,6 @@ struct process_memory {
 	uint64_t failed;	  /* reads */
 	bool has_ranges;
 	VEC(struct range) ranges;
-	uint64_t known[KNOWN]; /* page numbers; 0: none */
 };
 
 int process_memory_new(const char *proc, pid_t pid, struct process_reads *reads,
@@ -67,6 +81,7 @@ int process_memory_new(const char *proc, pid_t pid, struct process_reads *reads,
 	m->proc = proc;
 	m->pid = pid;
 	m->reads = reads;
+	m->id = ++reads->last_id;
 	m->left = PROCESS_MEMORY_BURST;
 	snprintf(path, sizeof(path), "%s/%d/pagemap", proc, (int)pid);
 	m->pagemap = open(path, O_RDONLY | O_CLOEXEC);
@@ -100,7 +115,7 @@ static uint64_t allowed_since(uint64_t *then_ns, uint64_t now_ns, uint64_t rate)
 	return more;
 }
 
-void process_memory_begin(struct process_memory *m, uint64_t now_ns)
+uint64_t process_memory_begin(struct process_memory *m, uint64_t now_ns, uint64_t sample_ns)
 {
 	uint64_t more = allowed_since(&m->now_ns, now_ns, PROCESS_MEMORY_RATE);
 	struct process_reads *reads = m->reads;
@@ -108,7 +123,30 @@ void process_memory_begin(struct process_memory *m, uint64_t now_ns)
 	m->left = more < PROCESS_MEMORY_BURST - m->left ? m->left + more : PROCESS_MEMORY_BURST;
 	more = allowed_since(&reads->now_ns, now_ns, PROCESS_READS_RATE);
 	reads->taken -= more < reads->taken ? more : reads->taken;
-	memset(m->known, 0, sizeof(m->known));
+	if (!m->since_ns || sample_ns >= m->since_ns) {
+		m->from = ++m->serial;
+		m->since_ns = now_ns;
+	}
+	return m->since_ns;
+}
+
+uint64_t process_memory_renew(struct process_memory *m)
+{
+	uint64_t before = m->from;
+
+	m->from = ++m->serial;
+	return before;
+}
+
+void process_memory_settle(struct process_memory *m, uint64_t renewed)
+{
+	m->from = renewed;
+}
+
+void process_reads_fini(struct process_reads *reads)
+{
+	free(reads->pages);
+	reads->pages = NULL;
 }
 
 /* --- mappings --------------------------------------------------------------------------------- */
@@ -204,16 +242,9 @@ static bool is_own(const struct process_memory *m, uint64_t page)
 
 static bool is_readable(struct process_memory *m, uint64_t page)
 {
-	uint64_t *known = &m->known[page % KNOWN];
-	enum kind kind;
+	enum kind kind = kind_of(m, page << PAGE_SHIFT);
 
-	if (page && *known == page)
-		return true;
-	kind = kind_of(m, page << PAGE_SHIFT);
-	if (kind != FILE_LOCAL && (kind != ANONYMOUS || !is_own(m, page)))
-		return false;
-	*known = page;
-	return true;
+	return kind == FILE_LOCAL || (kind == ANONYMOUS && is_own(m, page));
 }
 
 bool process_memory_is_spent(const struct process_memory *m)
@@ -226,20 +257,53 @@ uint64_t process_memory_failed(const struct process_memory *m)
 	return m->failed;
 }
 
-static bool read_pages(struct process_memory *m, uint64_t address, void *buf, size_t len)
+/* Reads a page to its slot. */
+static void load_page(struct process_memory *m, uint64_t number, struct process_page *page)
 {
-	const struct iovec to = {buf, len}, from = {(void *)(uintptr_t)address, len};
-	uint64_t last = address + len - 1;
+	const struct iovec to = {page->bytes, PAGE};
+	const struct iovec from = {(void *)(uintptr_t)(number << PAGE_SHIFT), PAGE};
 
-	if (!len || len > MOST_LEN || last < address || last >> 47 || process_memory_is_spent(m))
-		return !len;
 	m->left--;
 	m->reads->taken++;
-	for (uint64_t page = address >> PAGE_SHIFT; page <= last >> PAGE_SHIFT; page++) {
-		if (!is_readable(m, page))
-			return false;
+	page->owner = m->id;
+	page->number = number;
+	page->serial = m->serial;
+	page->is_bad =
+		!is_readable(m, number) || process_vm_readv(m->pid, &to, 1, &from, 1, 0) != PAGE;
+}
+
+/* Returns a page's bytes; NULL: it cannot be read. */
+static const uint8_t *page_of(struct process_memory *m, uint64_t number)
+{
+	struct process_page *page;
+
+	if (!m->reads->pages)
+		m->reads->pages = calloc(KEPT, sizeof(*m->reads->pages));
+	if (!m->reads->pages)
+		return NULL;
+	page = &m->reads->pages[hash_mix64(number ^ m->id << 52) % KEPT];
+	if (page->owner != m->id || page->number != number || page->serial < m->from) {
+		if (process_memory_is_spent(m))
+			return NULL;
+		load_page(m, number, page);
 	}
-	return process_vm_readv(m->pid, &to, 1, &from, 1, 0) == (ssize_t)len;
+	return page->is_bad ? NULL : page->bytes;
+}
+
+static bool read_pages(struct process_memory *m, uint64_t address, uint8_t *buf, size_t len)
+{
+	if (len > MOST_LEN || address + len < address || (address + len) >> 47)
+		return !len;
+	for (size_t done = 0, n; done < len; done += n) {
+		uint64_t at = address + done;
+		const uint8_t *bytes = page_of(m, at >> PAGE_SHIFT);
+
+		if (!bytes)
+			return false;
+		n = PAGE - at % PAGE < len - done ? (size_t)(PAGE - at % PAGE) : len - done;
+		memcpy(buf + done, bytes + at % PAGE, n);
+	}
+	return true;
 }
 
 bool process_memory_read(void *memory, uint64_t address, void *buf, size_t len)

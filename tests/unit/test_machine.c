@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/recorder/machine.h"
 #include "daemon/recorder/managed.h"
 
@@ -25,6 +26,7 @@
 /* What the process has of its function. */
 static struct {
 	bool is_there, is_unreadable;
+	bool changes; /* once, behind the next read of it */
 	uint64_t identity, code;
 	uint32_t code_size;
 } has;
@@ -106,6 +108,8 @@ static int function(void *machine, uint64_t address, struct runtime_function *re
 		.identity = has.identity, .code = has.code, .code_size = has.code_size};
 	strcpy(ret_function->name, has.identity == 1 ? "one" : "two");
 	strcpy(ret_function->file, "file");
+	has.identity += has.changes;
+	has.changes = false;
 	return 0;
 }
 
@@ -128,13 +132,16 @@ struct world {
 	uint64_t words[2];
 };
 
+static uint64_t begun_ns; /* before the machine was opened */
+
 static void begin(struct world *w, uint32_t code_size, uint64_t instruction)
 {
 	int err;
 
 	memset(w, 0, sizeof(*w));
+	begun_ns = clock_ns(CLOCK_MONOTONIC);
 	has.is_there = true;
-	has.is_unreadable = false;
+	has.is_unreadable = has.changes = false;
 	has.identity = 1;
 	has.code = 0x5000;
 	has.code_size = code_size;
@@ -152,6 +159,7 @@ static void begin(struct world *w, uint32_t code_size, uint64_t instruction)
 static void end(struct world *w)
 {
 	machine_free(w->machine);
+	process_reads_fini(&w->reads);
 	managed_free(w->managed);
 	object_table_free(w->objects);
 }
@@ -185,7 +193,7 @@ static const char *name_at(struct world *w, uint64_t time_ns)
 	return name.function;
 }
 
-#define MS(n) (UINT64_C(1000000) * (n))
+#define MS(n) (begun_ns + UINT64_C(1000000) * (n))
 
 static void proof_by_instruction(void **state)
 {
@@ -246,12 +254,30 @@ static void memory_that_cannot_be_read(void **state)
 	end(&w);
 }
 
+/* A function that changes while it is read is not shown, neither as the old nor as the new one. */
+static void change_while_read(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, 16, 0x5004);
+	has.changes = true;
+	note(&w, MS(10), MS(20));
+	assert_string_equal(name_at(&w, MS(10)), "Interpreter");
+	assert_string_equal(name_at(&w, MS(20)), "Interpreter");
+	note(&w, MS(30), MS(40));
+	assert_string_equal(name_at(&w, MS(10)), "Interpreter");
+	assert_string_equal(name_at(&w, MS(30)), "two");
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(proof_by_instruction),
 		cmocka_unit_test(native_functions),
 		cmocka_unit_test(memory_that_cannot_be_read),
+		cmocka_unit_test(change_while_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,9 +30,40 @@ static struct process_memory *open_own(void)
 	if (err == -EACCES || err == -EPERM)
 		skip();
 	assert_int_equal(err, 0);
-	reads = (struct process_reads){0};
-	process_memory_begin(m, 1);
+	process_memory_begin(m, 1, 0);
 	return m;
+}
+
+/* Begins with no reads counted, and no pages kept. */
+static int begin_reads(void **state)
+{
+	(void)state;
+	process_reads_fini(&reads);
+	reads = (struct process_reads){0};
+	return 0;
+}
+
+static int end_reads(void **state)
+{
+	(void)state;
+	process_reads_fini(&reads);
+	return 0;
+}
+
+/* Reads one word until no more can be read, from memory each time. Returns how often it could. */
+static unsigned count_reads(struct process_memory *m)
+{
+	uint64_t *word = aligned_alloc(sizeof(*word), sizeof(*word)), read = 0;
+	unsigned count = 0;
+
+	*word = 5;
+	while (process_memory_read(m, (uintptr_t)word, &read, sizeof(read))) {
+		assert_int_equal(read, 5);
+		count++;
+		process_memory_renew(m);
+	}
+	free(word);
+	return count;
 }
 
 static uint8_t *map(size_t pages)
@@ -56,7 +87,7 @@ static void pages_in_memory(void **state)
 	assert_false(process_memory_read(m, (uintptr_t)at + 2 * PAGE, read, 16));
 	assert_false(process_memory_read(m, (uintptr_t)at + 2 * PAGE - 8, read, 16));
 	munmap(at, (size_t)4 * PAGE);
-	process_memory_begin(m, 2);
+	process_memory_begin(m, 2, 1);
 	assert_false(process_memory_read(m, (uintptr_t)at, read, 16));
 	assert_false(process_memory_read(m, 0, read, 16));
 	assert_false(process_memory_read(m, UINT64_MAX - 7, read, 16));
@@ -85,7 +116,7 @@ static void kinds_of_mappings(void **state)
 	assert_int_equal(process_memory_failed(m), 1);
 	assert_false(process_memory_read(m, (uintptr_t)copied, read, 16)); /* a device */
 	assert_int_equal(process_memory_failed(m), 2);
-	process_memory_begin(m, 2);
+	process_memory_begin(m, 2, 1);
 	/* A file takes the place of memory, and the list of mappings is not read anew. */
 	assert_true(mmap(at, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) == at);
 	assert_int_equal(*(volatile uint8_t *)at, 0);
@@ -98,22 +129,47 @@ static void kinds_of_mappings(void **state)
 	process_memory_free(m);
 }
 
+/* What was read serves samples of before, and not those of later. */
+static void kept_pages(void **state)
+{
+	struct process_memory *m = open_own(), *other = open_own();
+	uint8_t *at = map(2), read[16];
+	uint64_t renewed;
+
+	(void)state;
+	memset(at, 7, 2 * PAGE);
+	assert_int_equal(process_memory_begin(m, 100, 50), 100);
+	assert_true(process_memory_read(m, (uintptr_t)at + PAGE - 8, read, 16));
+	memset(at, 8, 2 * PAGE);
+	assert_true(process_memory_read(other, (uintptr_t)at, read, 16));
+	assert_int_equal(read[0], 8);
+	assert_int_equal(process_memory_begin(m, 120, 99), 100);
+	assert_true(process_memory_read(m, (uintptr_t)at + PAGE - 8, read, 16));
+	assert_int_equal(read[0] + read[15], 14);
+	renewed = process_memory_renew(m);
+	assert_true(process_memory_read(m, (uintptr_t)at, read, 16));
+	assert_int_equal(read[0], 8);
+	process_memory_settle(m, renewed);
+	assert_true(process_memory_read(m, (uintptr_t)at + PAGE - 8, read, 16));
+	assert_int_equal(read[0] + read[15], 8 + 7); /* the second page was not needed anew */
+	assert_int_equal(process_memory_begin(m, 130, 100), 130);
+	assert_true(process_memory_read(m, (uintptr_t)at + PAGE, read, 16));
+	assert_int_equal(read[0], 8);
+	munmap(at, (size_t)2 * PAGE);
+	process_memory_free(m);
+	process_memory_free(other);
+}
+
 static void limit_of_reads(void **state)
 {
 	struct process_memory *m = open_own();
-	uint64_t word = 5, read = 0;
-	unsigned count = 0;
 
 	(void)state;
-	while (process_memory_read(m, (uintptr_t)&word, &read, sizeof(read)))
-		count++;
-	assert_int_equal(count, PROCESS_MEMORY_BURST);
+	assert_int_equal(count_reads(m), PROCESS_MEMORY_BURST);
 	assert_true(process_memory_is_spent(m));
-	process_memory_begin(m, 1 + UINT64_C(1000000000) / PROCESS_MEMORY_RATE * 3);
-	for (count = 0; process_memory_read(m, (uintptr_t)&word, &read, sizeof(read));)
-		count++;
-	assert_int_equal(count, 3);
-	process_memory_begin(m, UINT64_C(100000000000));
+	process_memory_begin(m, 1 + UINT64_C(1000000000) / PROCESS_MEMORY_RATE * 3, 0);
+	assert_int_equal(count_reads(m), 3);
+	process_memory_begin(m, UINT64_C(100000000000), 0);
 	assert_false(process_memory_is_spent(m));
 	process_memory_free(m);
 	process_memory_free(NULL);
@@ -123,22 +179,18 @@ static void limit_of_reads(void **state)
 static void limit_of_all_reads(void **state)
 {
 	struct process_memory *some[4];
-	uint64_t word = 5, read = 0;
 	unsigned count = 0;
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++)
 		some[i] = open_own();
 	for (size_t i = 0; i < 4; i++) {
-		while (process_memory_read(some[i], (uintptr_t)&word, &read, sizeof(read)))
-			count++;
+		count += count_reads(some[i]);
 		assert_true(process_memory_is_spent(some[i]));
 	}
 	assert_int_equal(count, PROCESS_READS_BURST);
-	process_memory_begin(some[3], 1 + UINT64_C(1000000000) / PROCESS_READS_RATE * 3);
-	for (count = 0; process_memory_read(some[3], (uintptr_t)&word, &read, sizeof(read));)
-		count++;
-	assert_int_equal(count, 3);
+	process_memory_begin(some[3], 1 + UINT64_C(1000000000) / PROCESS_READS_RATE * 3, 0);
+	assert_int_equal(count_reads(some[3]), 3);
 	for (size_t i = 0; i < 4; i++)
 		process_memory_free(some[i]);
 }
@@ -146,10 +198,11 @@ static void limit_of_all_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pages_in_memory),
-		cmocka_unit_test(kinds_of_mappings),
-		cmocka_unit_test(limit_of_reads),
-		cmocka_unit_test(limit_of_all_reads),
+		cmocka_unit_test_setup_teardown(pages_in_memory, begin_reads, end_reads),
+		cmocka_unit_test_setup_teardown(kinds_of_mappings, begin_reads, end_reads),
+		cmocka_unit_test_setup_teardown(kept_pages, begin_reads, end_reads),
+		cmocka_unit_test_setup_teardown(limit_of_reads, begin_reads, end_reads),
+		cmocka_unit_test_setup_teardown(limit_of_all_reads, begin_reads, end_reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
