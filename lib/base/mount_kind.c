@@ -377,12 +377,14 @@ enum mount_kind mount_kind_of(struct mount_lists *lists, int fd, const char *pro
 	return is_on_root(fd) ? MOUNT_LOCAL : find_by(lists, fd, &where, &err);
 }
 
-int mount_check(int fd, const char *proc_root, pid_t pid)
+int mount_check(struct mount_lists *lists, int fd, const char *proc_root, pid_t pid)
 {
 	struct where where = {.proc_root = proc_root, .pid = pid};
 	int err = -ENOLINK;
 
-	switch (find_by(NULL, fd, &where, &err)) {
+	if (is_on_root(fd))
+		return 0;
+	switch (find_by(lists, fd, &where, &err)) {
 	case MOUNT_LOCAL:
 	case MOUNT_NETWORK:
 	case MOUNT_LAYERED:

@@ -36,8 +36,8 @@ enum mount_kind mount_kind_of(struct mount_lists *lists, int fd, const char *pro
 
 /* Returns 0 if a file may be opened and read as far as its mount is concerned: MOUNT_LOCAL,
  * MOUNT_NETWORK or an overlay. -EREMOTE: MOUNT_SERVED; -ENOLINK: MOUNT_UNKNOWN; -EMFILE, -ENFILE
- * or -ENOMEM: the lists of mounts could not be read. */
-int mount_check(int fd, const char *proc_root, pid_t pid);
+ * or -ENOMEM: the lists of mounts could not be read. `lists` as above. */
+int mount_check(struct mount_lists *lists, int fd, const char *proc_root, pid_t pid);
 
 /* Does what fstat() does, from what the kernel has at hand: the file system is not asked. Of a
  * network file system the times and the size may be old. Returns 0 or -errno. */

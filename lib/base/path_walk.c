@@ -44,7 +44,7 @@ static int start(struct walk *w)
 	int err = fd < 0 ? -errno : mount_stat(fd, &st);
 
 	if (!err && w->fd < 0)
-		err = mount_check(fd, w->how->proc_root, w->how->pid);
+		err = mount_check(w->how->mounts, fd, w->how->proc_root, w->how->pid);
 	if (!err)
 		err = judge(w, NULL, &st);
 	if (!err)
@@ -100,7 +100,7 @@ static int arrive(struct walk *w, int fd)
 	int err = mount_stat(fd, &st);
 
 	if (!err && st.st_dev != w->st.st_dev)
-		err = mount_check(fd, w->how->proc_root, w->how->pid);
+		err = mount_check(w->how->mounts, fd, w->how->proc_root, w->how->pid);
 	if (!err)
 		err = judge(w, &w->st, &st);
 	if (!err && !(S_ISLNK(st.st_mode) && is_followed(w))) {

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+struct mount_lists;
+
 /* Called with what the walk has come to: the root at the start and when a link leads back there
  * (`folder` NULL), a file, folder or link found in `folder`. `is_last`: the path ends here, unless
  * it is a link that is followed. Returns 0, or -errno with which the walk ends. */
@@ -24,9 +26,10 @@ typedef int path_walk_fn(void *arg, const struct stat *folder, const struct stat
 struct path_walk {
 	int root; /* an O_PATH descriptor of a folder, borrowed */
 	const char *proc_root;
-	pid_t pid;	     /* the process whose mounts count beside this one's; 0: none */
-	bool follows_last;   /* the last component is followed if it is a link */
-	path_walk_fn *judge; /* NULL: everything may be passed */
+	pid_t pid;		    /* the process whose mounts count beside this one's; 0: none */
+	struct mount_lists *mounts; /* lists that are kept, borrowed; NULL: none */
+	bool follows_last;	    /* the last component is followed if it is a link */
+	path_walk_fn *judge;	    /* NULL: everything may be passed */
 	void *arg;
 };
 

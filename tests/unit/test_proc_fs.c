@@ -240,7 +240,7 @@ static void test_root_files(void **state)
 	assert_int_equal(symlink("/etc/secret", link), 0);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 
-	int path_fd = proc_fs_root_file(f->proc, 60, "/lib/link", true);
+	int path_fd = proc_fs_root_file(f->proc, 60, "/lib/link", true, NULL);
 	assert_true(path_fd >= 0);
 	int fd = named_file_reopen(path_fd);
 	assert_true(fd >= 0);
@@ -249,16 +249,16 @@ static void test_root_files(void **state)
 	close(fd);
 	close(path_fd);
 
-	path_fd = proc_fs_root_file(f->proc, 60, "/lib/link", false);
+	path_fd = proc_fs_root_file(f->proc, 60, "/lib/link", false, NULL);
 	assert_true(path_fd >= 0);
 	assert_int_equal(named_file_reopen(path_fd), -EACCES);
 	close(path_fd);
-	path_fd = proc_fs_root_file(f->proc, 60, "/fifo", true);
+	path_fd = proc_fs_root_file(f->proc, 60, "/fifo", true, NULL);
 	assert_true(path_fd >= 0);
 	assert_int_equal(named_file_reopen(path_fd), -EACCES);
 	close(path_fd);
-	assert_int_equal(proc_fs_root_file(f->proc, 60, "/none", true), -ENOENT);
-	assert_int_equal(proc_fs_root_file(f->proc, 61, "/none", true), -ESRCH);
+	assert_int_equal(proc_fs_root_file(f->proc, 60, "/none", true, NULL), -ENOENT);
+	assert_int_equal(proc_fs_root_file(f->proc, 61, "/none", true, NULL), -ESRCH);
 	free(out);
 	free(link);
 	free(fifo);

@@ -208,7 +208,7 @@ static int open_candidate(const struct search *s, const struct candidate *c, str
 	int fd;
 
 	if (!s->opener->fetch) {
-		fd = mount_check(c->fd, s->proc_root, s->pid);
+		fd = mount_check(s->opener->mounts, c->fd, s->proc_root, s->pid);
 		return fd ? fd : open_itself(c, ret_st);
 	}
 	kind = mount_kind_of(s->opener->mounts, c->fd, s->proc_root, s->pid);
@@ -260,13 +260,14 @@ static int worse(int a, int b)
 static int try_name(const struct search *s, const char *path, int worst,
 		    struct object_open_file *ret_file)
 {
-	struct candidate c = {.fd = proc_fs_root_file(s->proc_root, s->pid, path, true)};
+	struct candidate c = {
+		.fd = proc_fs_root_file(s->proc_root, s->pid, path, true, s->opener->mounts)};
 	int err = try_candidate(s, &c, ret_file);
 	if (!err)
 		return 0;
 	worst = worse(worst, err);
 
-	c.fd = proc_fs_root_file("/proc", getpid(), path, true);
+	c.fd = proc_fs_root_file("/proc", getpid(), path, true, s->opener->mounts);
 	err = try_candidate(s, &c, ret_file);
 	return err ? worse(worst, err) : 0;
 }
@@ -281,7 +282,7 @@ static bool may_be_named(int err)
 
 static bool has_name(const struct search *s, const char *path)
 {
-	int fd = proc_fs_root_file(s->proc_root, s->pid, path, true);
+	int fd = proc_fs_root_file(s->proc_root, s->pid, path, true, s->opener->mounts);
 
 	if (fd >= 0)
 		close(fd);

@@ -350,9 +350,11 @@ int proc_fs_map_file_path(const char *root, pid_t pid, uint64_t start, uint64_t 
 	return read_link(link, ret_path);
 }
 
-int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow)
+int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow,
+		      struct mount_lists *mounts)
 {
-	struct path_walk how = {.proc_root = root, .pid = pid, .follows_last = follow};
+	struct path_walk how = {
+		.proc_root = root, .pid = pid, .follows_last = follow, .mounts = mounts};
 	int fd;
 
 	how.root = open_at(root, pid, "root", O_PATH | O_DIRECTORY);

@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+struct mount_lists;
+
 #define PROC_FS_COMM_SIZE 16 /* with the final NUL */
 
 /* A line of /proc/PID/maps. */
@@ -69,9 +71,11 @@ int proc_fs_exe(const char *root, pid_t pid, char **ret_path);
  * proc_fs_root_file() of a file by its path in the process's root folder (symbolic links are
  * resolved inside that root; -EREMOTE or -ENOLINK: a mount that may not answer is on the way).
  * These descriptors only name the file (O_PATH), because opening one that is not a regular file
- * could block or do harm. named_file_reopen() opens such a file for reading. */
+ * could block or do harm. named_file_reopen() opens such a file for reading. `mounts`: lists of
+ * mounts that are kept; NULL: they are read for this call. */
 int proc_fs_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end);
-int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow);
+int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow,
+		      struct mount_lists *mounts);
 
 /* Returns whether a link in /proc/PID (ns/mnt, root) leads to the same file for two processes;
  * false if it cannot be read for one of them. */
