@@ -39,6 +39,7 @@ struct run_counters {
 				  * did not */
 	uint64_t full_windows;	 /* windows that ended early, to save memory */
 	uint64_t objects;	 /* objects that have numbers now */
+	uint64_t short_lived;	 /* processes that were not followed (short_lived.h) */
 	uint64_t waiting, late;	 /* items in the queue that restores the order of time
 				  * (recorder/reorder.h); events that came too late for it */
 };

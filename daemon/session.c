@@ -3,11 +3,12 @@
  * Runs the daemon from options to summary; see session.h.
  *
  * Everything happens in one epoll loop (base/epoll_set.h). A round is started when the ring is a
- * quarter full, when the side-band is half full, by a tick each tenth of a second, by a signal, and
- * by the target's end. It reads the side-band, reads the ring, and hands out in the order of time
- * all records that are older than the start of the round before. A record that was being written
- * while its ring was read is there at the next round, so nothing older than that can still come
- * (session_round.c). Once a second a batch of new rows goes to the archive (session_batch.c).
+ * quarter full, by a tick each tenth of a second, by a signal, and by the target's end. It reads
+ * the side-band, reads the ring, and hands out in the order of time all records that are older than
+ * the start of the round before. A record that was being written while its ring was read is there
+ * at the next round, so nothing older than that can still come (session_round.c). Between two
+ * rounds the side-band is read alone, when it is half full. Once a second a batch of new rows goes
+ * to the archive (session_batch.c).
  *
  * A round begins with cold caches, which is much of its cost. While there are only samples, one
  * tick in three starts a round; side-band events are read at the next tick. Where the cost comes
@@ -71,8 +72,9 @@ static bool on_wake(struct session *s, int fd)
 	} else if (fd == w->tick) {
 		epoll_set_take_tick(w);
 		return !may_idle(s);
-	} else if (fd == recorder_poll_fd(s->recorder)) {
-		return false;
+	} else if (fd == recorder_poll_fd(s->recorder) ||
+		   fd == sideband_poll_fd(s->rings.sideband)) {
+		return session_is_crowded(s);
 	}
 	return true;
 }
@@ -93,11 +95,14 @@ static int longest_wait_ms(const struct session *s)
 	return recorder_walks(s->recorder) || recorder_copies(s->recorder) ? WORKER_LOOK_MS : -1;
 }
 
-/* Takes what workers and the copier have done, between two rounds. */
+/* Takes events out of a ring that fills, and what workers and the copier have done, between two
+ * rounds. */
 static int take_results(struct session *s)
 {
-	int err = recorder_copies(s->recorder) ? recorder_look(s->recorder) : 0;
+	int err = sideband_waits(s->rings.sideband) ? session_drain_sideband(s) : 0;
 
+	if (!err && recorder_copies(s->recorder))
+		err = recorder_look(s->recorder);
 	return !err && recorder_walks(s->recorder) ? session_take_walks(s) : err;
 }
 

@@ -24,6 +24,8 @@ void session_count(const struct session *s, struct run_counters *ret_counters)
 	ret_counters->objects = recorder_object_count(s->recorder);
 	ret_counters->waiting = reorder_waiting(s->rings.queue);
 	ret_counters->late = reorder_late(s->rings.queue);
+	ret_counters->short_lived =
+		s->rings.short_lived ? short_lived_count(s->rings.short_lived) : 0;
 	if (s->options->target == TARGET_CGROUP)
 		ret_counters->sampled.counters[STACKD_COUNT_CPU_NS] =
 			times.cgroup_ns - s->clocks.before.cgroup_ns;

@@ -315,6 +315,19 @@ static struct recorder_options recorder_options(struct session *s)
 	};
 }
 
+/* Sees to it that what the processes of all users cause takes little time: events are judged while
+ * they are in their rings, and processes that no record is of are not followed. (Wakers are named
+ * that no record is of; regions and allocations are looked for in all programs.) */
+static int spare_work(struct session *s)
+{
+	const struct options *o = s->options;
+
+	if (!is_everyone(o))
+		return 0;
+	sideband_judge_by(s->rings.sideband, recorder_judge_event, s->recorder);
+	return o->wakers || regions_are_wanted(o) ? 0 : session_leave_out_short_lived(s);
+}
+
 static enum exit_status open_recorder(struct session *s)
 {
 	struct recorder_options options = recorder_options(s);
@@ -329,6 +342,8 @@ static enum exit_status open_recorder(struct session *s)
 		options.tags = &tags;
 	}
 	err = recorder_new(&options, &s->recorder);
+	if (!err)
+		err = spare_work(s);
 	if (err) {
 		log_error("cannot set up: %s", strerror(-err));
 		return STATUS_FAILED;
@@ -526,6 +541,7 @@ void session_close(struct session *s)
 	}
 	reorder_free(s->rings.queue);
 	workers_use_meanwhile(s->workers, NULL, NULL);
+	short_lived_free(s->rings.short_lived);
 	intake_free(s->rings.intake);
 	sideband_free(s->rings.sideband);
 	online_cpus_close(&s->scope.cpus);

@@ -36,8 +36,9 @@
 /* Records between two looks at pending events, while many are handed out. */
 #define RELIEVE_EVERY 64
 
-static int queue_event(struct session *s, struct sideband_event *event)
+static int queue_event(void *arg, struct sideband_event *event)
 {
+	struct session *s = arg;
 	struct reorder_item item = {.time_ns = event->time_ns, .event = event};
 	int err = recorder_prefetch_event(s->recorder, event);
 
@@ -46,6 +47,16 @@ static int queue_event(struct session *s, struct sideband_event *event)
 	if (err)
 		record_pool_give_back(event);
 	return err;
+}
+
+bool session_is_crowded(const struct session *s)
+{
+	return s->rings.short_lived && short_lived_is_full(s->rings.short_lived);
+}
+
+int session_leave_out_short_lived(struct session *s)
+{
+	return short_lived_new(queue_event, s, &s->rings.short_lived);
 }
 
 /* Returns whether reading must stop, since MOST_BYTES of records are queued, and some of them can
@@ -64,7 +75,11 @@ static int queue_record(struct session *s, struct stackd_header *record)
 	if (!record)
 		return recorder_sample(s->recorder, NULL);
 	item.time_ns = record->time_ns;
-	err = recorder_prefetch_record(s->recorder, record);
+	err = s->rings.short_lived
+		      ? short_lived_pass(s->rings.short_lived, (pid_t)record_pid(record))
+		      : 0;
+	if (!err)
+		err = recorder_prefetch_record(s->recorder, record);
 	if (!err)
 		err = reorder_push(s->rings.queue, &item);
 	if (err) {
@@ -154,7 +169,10 @@ int session_drain_sideband(void *arg)
 	int err = intake_take_events(s->rings.intake);
 
 	while (!err && (event = intake_event(s->rings.intake)))
-		err = queue_event(s, event);
+		err = s->rings.short_lived ? short_lived_event(s->rings.short_lived, event)
+					   : queue_event(s, event);
+	if (!err && s->rings.short_lived)
+		err = short_lived_pass_living(s->rings.short_lived);
 	return err ? err : s->rings.error;
 }
 
@@ -272,6 +290,8 @@ static uint64_t read_rings(struct session *s, int *ret_err)
 	*ret_err = session_drain_sideband(s);
 	if (!*ret_err)
 		*ret_err = read_ring(s);
+	if (!*ret_err && !s->rings.is_behind && s->rings.short_lived)
+		short_lived_forget(s->rings.short_lived, start - LAG_NS);
 	return s->rings.is_behind && s->rings.read_ns < start ? s->rings.read_ns : start;
 }
 

@@ -23,6 +23,7 @@
 #include "daemon/regions/regions.h"
 #include "daemon/run_counters.h"
 #include "daemon/service_manager.h"
+#include "daemon/short_lived.h"
 #include "daemon/status.h"
 #include "daemon/waits.h"
 #include "daemon/watch.h"
@@ -44,6 +45,7 @@ struct scheduler_times {
 struct session_rings {
 	struct sideband *sideband;
 	struct intake *intake;
+	struct short_lived *short_lived; /* NULL: all processes are followed */
 	int error; /* error of the intake while the loop waited for a worker; 0: none */
 	struct reorder *queue;
 	struct table_wait table_wait;
@@ -163,6 +165,13 @@ int session_round(struct session *s);
 /* Takes the walks that workers have finished, and hands out the records that waited for these
  * walks, without reading the rings. 0 or an error. */
 int session_take_walks(struct session *s);
+
+/* Returns whether so many events of new processes are kept that a round is due. */
+bool session_is_crowded(const struct session *s);
+
+/* From now on does not follow processes that no record is of, and that end at once. 0 or -ENOMEM.
+ */
+int session_leave_out_short_lived(struct session *s);
 
 /* Waits some milliseconds for the recipe table, or the walk of a copied stack, that the next record
  * needs and does not have yet. */

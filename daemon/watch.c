@@ -34,7 +34,10 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 	uint64_t refused = news(&watch->files, counters->tables.refused, now_ns);
 	uint64_t unread = news(&watch->interpreters, counters->tables.unread, now_ns);
 	uint64_t over = news(&watch->shares, counters->recorded.files_over_share, now_ns);
-	uint64_t maps = news(&watch->mappings, counters->recorded.mappings_over_share, now_ns);
+	uint64_t maps =
+		news(&watch->mappings,
+		     counters->recorded.mappings_over_share + counters->recorded.names_over_share,
+		     now_ns);
 
 	if (over)
 		log_event(LOG_EVENT_FILE_REFUSED,
@@ -42,8 +45,8 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 			  " are not read for now",
 			  over);
 	if (maps)
-		log_warning("a user's processes map code more often than --max-cpu leaves time "
-			    "for: %" PRIu64 " events are left out",
+		log_warning("a user's processes map code, or rename threads, more often than "
+			    "--max-cpu leaves time for: %" PRIu64 " events are left out",
 			    maps);
 	if (lost)
 		log_event(LOG_EVENT_RING_OVERFLOW,

@@ -36,6 +36,10 @@ struct ring {
 	enum content content;
 	struct perf_event_mmap_page *control; /* the control page, with the data behind it; NULL:
 					       * not open */
+	/* while it is read: its next record, the end of all, and what the next one begins with */
+	uint64_t tail, head;
+	struct perf_event_header next;
+	uint64_t next_ns;
 };
 
 struct sideband {
@@ -45,6 +49,10 @@ struct sideband {
 	size_t data_sizes[N_CONTENTS];
 	uint8_t *record; /* one record, unwrapped */
 	struct record_pool *pool;
+	enum sideband_verdict (*judge)(void *arg, const struct sideband_peek *peek); /* or NULL */
+	void *judge_arg;
+	uint64_t drains;
+	struct ring **pending; /* rings with records, while they are read; room for all */
 	struct ring rings[];
 };
 
@@ -118,9 +126,10 @@ int sideband_new(int cgroup_fd, size_t bytes, struct sideband **ret_sideband)
 	for (size_t i = 0; i < s->n_rings; i++)
 		s->rings[i] = (struct ring){.fd = -1, .content = (enum content)(i % N_CONTENTS)};
 	s->record = malloc(UINT16_MAX + 1);
+	s->pending = calloc(s->n_rings, sizeof(struct ring *));
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (!s->record || s->epoll < 0)
-		err = s->record ? -errno : -ENOMEM;
+	if (!s->record || !s->pending || s->epoll < 0)
+		err = s->record && s->pending ? -errno : -ENOMEM;
 	if (!err)
 		err = record_pool_new(&s->pool);
 	for (size_t i = 0; i < n && !err; i++) {
@@ -175,7 +184,16 @@ void sideband_free(struct sideband *s)
 		close(s->epoll);
 	record_pool_free(s->pool);
 	free(s->record);
+	free(s->pending);
 	free(s);
+}
+
+void sideband_judge_by(struct sideband *s,
+		       enum sideband_verdict (*judge)(void *arg, const struct sideband_peek *peek),
+		       void *arg)
+{
+	s->judge = judge;
+	s->judge_arg = arg;
 }
 
 int sideband_poll_fd(const struct sideband *s)
@@ -355,32 +373,108 @@ static void copy_out(const struct sideband *s, const struct ring *ring, uint64_t
 	memcpy((uint8_t *)to + first, data, len - first);
 }
 
-static int drain_ring(struct sideband *s, struct ring *ring,
-		      int (*each)(void *arg, struct sideband_event *event), void *arg)
+/* Looks at the next record of a ring. false: there is none, or its size is invalid, so that neither
+ * it nor those behind it can be read. */
+static bool peek(const struct sideband *s, struct ring *ring)
 {
-	uint64_t head = __atomic_load_n(&ring->control->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = ring->control->data_tail;
+	if (ring->tail == ring->head)
+		return false;
+	copy_out(s, ring, ring->tail, &ring->next, sizeof(ring->next));
+	if (ring->next.size < sizeof(ring->next) + 16) {
+		ring->tail = ring->head;
+		return false;
+	}
+	copy_out(s, ring, ring->tail + ring->next.size - sizeof(ring->next_ns), &ring->next_ns,
+		 sizeof(ring->next_ns));
+	return true;
+}
+
+/* Asks whether a ring's next record is to be taken. */
+static enum sideband_verdict judge(const struct sideband *s, const struct ring *ring)
+{
+	const bool is_name = ring->next.type == PERF_RECORD_COMM &&
+			     !(ring->next.misc & PERF_RECORD_MISC_COMM_EXEC);
+	struct sideband_peek what = {.kind = is_name ? SIDEBAND_COMM : SIDEBAND_MMAP,
+				     .time_ns = ring->next_ns,
+				     .drain = s->drains};
+	uint32_t pid;
+
+	if (!s->judge || !(is_name || ring->next.type == PERF_RECORD_MMAP2))
+		return SIDEBAND_TAKE;
+	copy_out(s, ring, ring->tail + sizeof(ring->next), &pid, sizeof(pid));
+	what.pid = (pid_t)pid;
+	return s->judge(s->judge_arg, &what);
+}
+
+/* Takes the next record out of a ring. */
+static int take(struct sideband *s, struct ring *ring,
+		int (*each)(void *arg, struct sideband_event *event), void *arg)
+{
+	const enum sideband_verdict verdict = judge(s, ring);
+	struct sideband_event *event = NULL;
 	int err = 0;
 
-	while (tail != head && !err) {
-		struct perf_event_header *header = (struct perf_event_header *)s->record;
-		struct sideband_event *event = NULL;
-
-		copy_out(s, ring, tail, header, sizeof(*header));
-		if (header->size < sizeof(*header) + 16) {
-			tail = head; /* the size is invalid, so the records behind it cannot be
-				      * found */
-			break;
-		}
-		copy_out(s, ring, tail, s->record, header->size);
-		tail += header->size;
-		/* Free the space at once, since `each` may take long. */
-		__atomic_store_n(&ring->control->data_tail, tail, __ATOMIC_RELEASE);
-		err = to_event(s->pool, header, &event);
-		if (event)
-			err = each(arg, event);
+	if (verdict != SIDEBAND_SKIP)
+		copy_out(s, ring, ring->tail, s->record, ring->next.size);
+	ring->tail += ring->next.size;
+	/* Free the space at once, since `each` may take long. */
+	__atomic_store_n(&ring->control->data_tail, ring->tail, __ATOMIC_RELEASE);
+	if (verdict != SIDEBAND_SKIP)
+		err = to_event(s->pool, (const struct perf_event_header *)s->record, &event);
+	if (event) {
+		event->is_left_out = verdict == SIDEBAND_TAKE_UNREAD;
+		err = each(arg, event);
 	}
-	__atomic_store_n(&ring->control->data_tail, tail, __ATOMIC_RELEASE);
+	return err;
+}
+
+/* Finds the rings that have records, as of now. Returns how many. */
+static size_t find_pending(struct sideband *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_rings; i++) {
+		struct ring *ring = &s->rings[i];
+
+		if (!ring->control)
+			continue;
+		ring->head = __atomic_load_n(&ring->control->data_head, __ATOMIC_ACQUIRE);
+		ring->tail = ring->control->data_tail;
+		if (peek(s, ring))
+			s->pending[n++] = ring;
+		else
+			__atomic_store_n(&ring->control->data_tail, ring->tail, __ATOMIC_RELEASE);
+	}
+	return n;
+}
+
+static size_t oldest(struct ring *const *rings, size_t n)
+{
+	size_t found = 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (rings[i]->next_ns < rings[found]->next_ns)
+			found = i;
+	return found;
+}
+
+int sideband_drain(struct sideband *s, int (*each)(void *arg, struct sideband_event *event),
+		   void *arg)
+{
+	size_t n = find_pending(s);
+	int err = 0;
+
+	s->drains++;
+	while (n && !err) {
+		size_t i = oldest(s->pending, n);
+		struct ring *ring = s->pending[i];
+
+		err = take(s, ring, each, arg);
+		if (peek(s, ring))
+			continue;
+		__atomic_store_n(&ring->control->data_tail, ring->tail, __ATOMIC_RELEASE);
+		s->pending[i] = s->pending[--n];
+	}
 	return err;
 }
 
@@ -394,16 +488,4 @@ bool sideband_waits(const struct sideband *s)
 			return true;
 	}
 	return false;
-}
-
-int sideband_drain(struct sideband *s, int (*each)(void *arg, struct sideband_event *event),
-		   void *arg)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < s->n_rings && !err; i++) {
-		if (s->rings[i].control)
-			err = drain_ring(s, &s->rings[i], each, arg);
-	}
-	return err;
 }

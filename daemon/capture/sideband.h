@@ -28,17 +28,35 @@ struct sideband_event {
 	enum sideband_kind kind;
 	uint64_t time_ns;
 	pid_t pid, tid;
-	pid_t parent_pid, parent_tid;  /* FORK */
-	bool is_exec;		       /* COMM */
-	uint64_t lost;		       /* LOST: events that did not fit */
-	uint64_t cgroup;	       /* CGROUP: its id */
-	bool is_left_out;	       /* MMAP: set by the recorder (mapping_shares.h) */
+	pid_t parent_pid, parent_tid; /* FORK */
+	bool is_exec;		      /* COMM */
+	uint64_t lost;		      /* LOST: events that did not fit */
+	uint64_t cgroup;	      /* CGROUP: its id */
+	/* MMAP: this and further mappings of the process are left out (SIDEBAND_TAKE_UNREAD) */
+	bool is_left_out;
+	const struct object *object;   /* MMAP: set by the recorder; NULL: not known yet */
+	struct sideband_event *next;   /* for who keeps events in lists */
 	struct object_mapping mapping; /* MMAP; path and build_id point into this event */
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	char text[]; /* MMAP, CGROUP: the path; COMM: the name */
 };
 
 struct sideband;
+
+/* What becomes of an event that is still in its ring. */
+enum sideband_verdict {
+	SIDEBAND_TAKE,
+	SIDEBAND_TAKE_UNREAD, /* its event says that it, and others, are left out */
+	SIDEBAND_SKIP
+};
+
+/* What is known of it there. */
+struct sideband_peek {
+	enum sideband_kind kind; /* MMAP, or COMM that is no exec */
+	pid_t pid;
+	uint64_t time_ns;
+	uint64_t drain; /* number of the call of sideband_drain() */
+};
 
 /* Returns the size of each CPU's ring of events, beside a ring of so many bytes for the records of
  * all CPUs (--ring-bytes): a sixteenth of that for all CPUs, but a power of two, and 256 KiB at
@@ -67,9 +85,15 @@ int sideband_poll_fd(const struct sideband *sideband);
 /* Returns whether events are pending. */
 bool sideband_waits(const struct sideband *sideband);
 
-/* Calls `each` for every pending event. `each` then owns the event, and frees it by
- * record_pool_give_back(). 0; the first result of `each` that is not 0, which ends the calls;
- * -ENOMEM. */
+/* From now on asks `judge` about each mapping and each new name of a thread, of which a process can
+ * make a million a second: what is skipped there costs some nanoseconds. */
+void sideband_judge_by(struct sideband *sideband,
+		       enum sideband_verdict (*judge)(void *arg, const struct sideband_peek *peek),
+		       void *arg);
+
+/* Calls `each` for every pending event, in the order of time as far as all CPUs' events have
+ * arrived. `each` then owns the event, and frees it by record_pool_give_back(). 0; the first result
+ * of `each` that is not 0, which ends the calls; -ENOMEM. */
 int sideband_drain(struct sideband *sideband, int (*each)(void *arg, struct sideband_event *event),
 		   void *arg);
 

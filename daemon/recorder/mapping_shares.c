@@ -36,12 +36,16 @@ void mapping_shares_have_read(struct mapping_shares *shares, uid_t user, uint64_
 	user_shares_spend(users_of(shares), user, (double)cpu_ns / 1e9 * PER_CORE, budget, now_ns);
 }
 
+static size_t slot_number(pid_t pid)
+{
+	return hash_mix64((uint64_t)pid) & (MAPPING_SHARES_PROCESSES - 1);
+}
+
 /* A process that comes to a slot which others use does not get free events of its own, or processes
  * that alternate would never pay. */
 static struct mapping_slot *slot_of(struct mapping_shares *shares, pid_t pid, uint64_t time_ns)
 {
-	struct mapping_slot *slot =
-		&shares->slots[hash_mix64((uint64_t)pid) & (MAPPING_SHARES_PROCESSES - 1)];
+	struct mapping_slot *slot = &shares->slots[slot_number(pid)];
 
 	/* An event of one CPU can be older than the last one of another. */
 	if (!slot->since_ns || (int64_t)(time_ns - slot->since_ns) > SECOND_NS) {
@@ -49,6 +53,7 @@ static struct mapping_slot *slot_of(struct mapping_shares *shares, pid_t pid, ui
 			.pid = pid, .n = MAPPING_SHARES_FREE, .since_ns = time_ns};
 	} else if (slot->pid != pid) {
 		slot->pid = pid;
+		slot->told = 0;
 		slot->is_refused = slot->refusals >= MAPPING_SHARES_REFUSALS;
 	}
 	return slot;
@@ -67,10 +72,18 @@ bool mapping_shares_take(struct mapping_shares *shares, pid_t pid, double budget
 		slot->refusals += slot->is_refused;
 		slot->n = slot->is_refused ? 0 : MAPPING_SHARES_FREE;
 	}
-	if (!slot->n) {
-		shares->left_out++;
+	if (!slot->n)
 		return false;
-	}
 	slot->n--;
+	return true;
+}
+
+bool mapping_shares_is_first_refusal(struct mapping_shares *shares, pid_t pid, uint64_t drain)
+{
+	struct mapping_slot *slot = &shares->slots[slot_number(pid)];
+
+	if (slot->pid == pid && slot->told == drain)
+		return false;
+	slot->told = drain;
 	return true;
 }

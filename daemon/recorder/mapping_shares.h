@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which events of mappings are applied, and which are left out because a user's processes make too
- * many (user_shares.h): a process can map and unmap code a hundred thousand times a second.
+ * Which events of mappings and of threads' names are applied, and which are left out because a
+ * user's processes make too many (user_shares.h): a process can map and unmap code a hundred
+ * thousand times a second, and give itself a name a million times. They are left out while they are
+ * still in the kernel's ring (sideband_judge_by()). A name that is left out is lost: the thread has
+ * its earlier one.
  *
  * A process is looked at once it has made MAPPING_SHARES_FREE in a second, and its user pays for as
  * many at a time. Processes in one slot of the table have these together. When an event is left
@@ -26,12 +29,17 @@ struct mapping_shares { /* zeroed is empty */
 		bool is_refused; /* the process's user has not paid for more, in this second */
 		unsigned refusals;
 		uint64_t since_ns;
+		uint64_t told; /* the last drain of the ring in which a refusal was told */
 	} slots[MAPPING_SHARES_PROCESSES];
-	uint64_t left_out; /* events so far */
 };
 
-/* Returns whether an event of a process's mappings, at `time_ns`, is to be applied. */
+/* Returns whether an event of a process's mappings or names, at `time_ns`, is to be applied. */
 bool mapping_shares_take(struct mapping_shares *shares, pid_t pid, double budget, uint64_t time_ns);
+
+/* Returns whether, in this reading of the rings, an event of a mapping of this process is refused
+ * for the first time, so that the process's mappings are to be doubted. `drain` has another number
+ * for each reading; to be called when an event was refused. */
+bool mapping_shares_is_first_refusal(struct mapping_shares *shares, pid_t pid, uint64_t drain);
 
 /* Returns whether a process may be read from /proc for its user, *ret_user; and notes that this has
  * taken so much CPU time. */

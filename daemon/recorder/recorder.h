@@ -124,6 +124,10 @@ int recorder_load_process(struct recorder *recorder, pid_t pid);
 /* Reads every process of the machine. 0 or -errno. */
 int recorder_load_all(struct recorder *recorder);
 
+/* Says what becomes of an event that is still in its ring (sideband_judge_by()), by what its user's
+ * processes cause. `recorder`: a struct recorder, that records all processes. */
+enum sideband_verdict recorder_judge_event(void *recorder, const struct sideband_peek *event);
+
 /* Opens the files that an event names, before they may be deleted, and does what else cannot wait.
  * To be called as soon as the event has been read. 0 or -ENOMEM. */
 int recorder_prefetch_event(struct recorder *recorder, struct sideband_event *event);
@@ -248,6 +252,7 @@ struct recorder_counts {
 				       * had brought too many */
 	uint64_t mappings_over_share; /* events of mappings that were left out, since a user's
 				       * processes make too many */
+	uint64_t names_over_share; /* new names of threads that were left out for the same reason */
 	struct machines_counts machines;
 	uint64_t managed_unread; /* stacks that stackd has walked, so that the activations of an
 				  * interpreter in them have no managed frames */

@@ -98,11 +98,10 @@ int recorder_prefetch_event(struct recorder *r, struct sideband_event *event)
 		machines_note_exec(r->paths.machines, event->pid, event->time_ns);
 	if (event->kind != SIDEBAND_MMAP)
 		return prefetch_tags(r, event, NULL);
-	event->is_left_out = !mapping_shares_take(&r->tasks.mappings, event->pid, r->with.budget,
-						  event->time_ns);
 	if (event->is_left_out)
 		return 0;
 	err = object_table_resolve(r->files.objects, event->pid, &event->mapping, &object);
+	event->object = err ? NULL : object;
 	if (!err && object->elf)
 		new_mappings_add(&r->files.new_mappings, event->pid, &event->mapping, object);
 	if (!err && object->elf && r->paths.machines)
@@ -113,6 +112,24 @@ int recorder_prefetch_event(struct recorder *r, struct sideband_event *event)
 	if (!err && r->with.tables && !tracked_pids_are_all(r->tasks.members) && object->elf)
 		err = prefetch_table(r, object);
 	return err == -ENOMEM ? err : 0;
+}
+
+/* --- in the ring ----------------------------------------------------------------------------- */
+
+enum sideband_verdict recorder_judge_event(void *recorder, const struct sideband_peek *event)
+{
+	struct recorder *r = recorder;
+
+	if (mapping_shares_take(&r->tasks.mappings, event->pid, r->with.budget, event->time_ns))
+		return SIDEBAND_TAKE;
+	if (event->kind == SIDEBAND_COMM) {
+		r->taken.names_left_out++;
+		return SIDEBAND_SKIP;
+	}
+	r->taken.mappings_left_out++;
+	return mapping_shares_is_first_refusal(&r->tasks.mappings, event->pid, event->drain)
+		       ? SIDEBAND_TAKE_UNREAD
+		       : SIDEBAND_SKIP;
 }
 
 /* --- in the order of time -------------------------------------------------------------------- */
@@ -186,7 +203,8 @@ static int on_mmap_event(struct recorder *r, const struct sideband_event *event)
 		return 0;
 	}
 	alloc_coverage_on_mmap(r->memory.coverage, event->pid, event->mapping.path);
-	return process_table_on_mmap(r->tasks.processes, event->pid, &event->mapping);
+	return process_table_on_mmap_of(r->tasks.processes, event->pid, &event->mapping,
+					event->object);
 }
 
 /* Stores when a thread ended, if waits are recorded, because from its last wait until then it was

@@ -25,7 +25,8 @@ struct recorder_taken {
 	uint64_t end_reasons[STACKD_END_COUNT];
 	uint64_t periods; /* sum over all samples */
 	uint64_t sideband_lost;
-	uint64_t managed_unread; /* recorder_counts.managed_unread */
+	uint64_t mappings_left_out, names_left_out; /* events (mapping_shares.h) */
+	uint64_t managed_unread;		    /* recorder_counts.managed_unread */
 };
 
 struct recorder {

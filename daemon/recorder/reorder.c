@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps the items in a row and in a binary heap, both by time; see reorder.h. Items of the same
- * time are handed out in the order of arrival, but events before samples.
+ * Keeps the items in two rows, of samples and of events, and in a binary heap, all by time; see
+ * reorder.h. Items of the same time are handed out in the order of arrival, but events before
+ * samples.
  *
- * Samples nearly always arrive in order. Then they are added at the row's end and taken from its
- * front, in one step each. Samples that are older than the row's last one go into the heap. So do
- * all events, since they are handed out before samples of the same time.
+ * Both kinds nearly always arrive in order. Then they are added at their row's end and taken from
+ * its front, in one step each. Items that are older than the row's last one go into the heap.
  *
- * When the caller looks ahead (reorder_ahead()), the next items are moved from row and heap into an
- * array, in order. An item that arrives later and is older than the last one in the array is
+ * When the caller looks ahead (reorder_ahead()), the next items are moved from rows and heap into
+ * an array, in order. An item that arrives later and is older than the last one in the array is
  * inserted there.
  */
 #include "daemon/recorder/reorder.h"
@@ -25,11 +25,17 @@ struct slot {
 	uint64_t order; /* position of the item in the order of arrival */
 };
 
+struct row {
+	struct slot *slots; /* from `first` up to `end` */
+	size_t first, end, room;
+};
+
+enum { SAMPLES, EVENTS, N_ROWS };
+
 struct reorder {
 	struct slot *heap;
 	size_t count, room;
-	struct slot *row; /* from `first` up to `end` */
-	size_t first, end, row_room;
+	struct row rows[N_ROWS];
 	struct slot next[REORDER_AHEAD]; /* the oldest items of all, in order, `n_next` of them from
 					  * `next_at` on */
 	size_t next_at, n_next;
@@ -61,10 +67,12 @@ void reorder_free(struct reorder *q)
 	if (!q)
 		return;
 	free_items(q->heap, q->count);
-	free_items(q->row + q->first, q->end - q->first);
+	for (size_t i = 0; i < N_ROWS; i++) {
+		free_items(q->rows[i].slots + q->rows[i].first, q->rows[i].end - q->rows[i].first);
+		free(q->rows[i].slots);
+	}
 	free_items(q->next + q->next_at, q->n_next);
 	free(q->heap);
-	free(q->row);
 	free(q);
 }
 
@@ -77,19 +85,20 @@ static bool before(const struct slot *a, const struct slot *b)
 	return a->order < b->order;
 }
 
-/* Makes room for one more item at the row's end, by moving the row to the front of its memory if
+/* Makes room for one more item at a row's end, by moving the row to the front of its memory if
  * half of that is free, else by more memory. 0 or -ENOMEM. */
-static int reserve_row(struct reorder *q)
+static int reserve_row(struct row *row)
 {
-	if (q->end < q->row_room)
+	if (row->end < row->room)
 		return 0;
-	if (q->first && q->first >= q->row_room / 2) {
-		memmove(q->row, q->row + q->first, (q->end - q->first) * sizeof(*q->row));
-		q->end -= q->first;
-		q->first = 0;
+	if (row->first && row->first >= row->room / 2) {
+		memmove(row->slots, row->slots + row->first,
+			(row->end - row->first) * sizeof(*row->slots));
+		row->end -= row->first;
+		row->first = 0;
 		return 0;
 	}
-	return VEC_GROW(q->row, q->row_room, q->end + 1);
+	return VEC_GROW(row->slots, row->room, row->end + 1);
 }
 
 static int push_heap(struct reorder *q, const struct slot *slot)
@@ -132,16 +141,17 @@ static int insert_next(struct reorder *q, const struct slot *slot)
 int reorder_push(struct reorder *q, const struct reorder_item *item)
 {
 	struct slot slot = {.item = *item, .order = q->arrivals};
+	struct row *row = &q->rows[item->event ? EVENTS : SAMPLES];
 	int err;
 
 	if (q->n_next && before(&slot, &q->next[q->next_at + q->n_next - 1])) {
 		err = insert_next(q, &slot);
-	} else if (item->event || (q->first < q->end && before(&slot, &q->row[q->end - 1]))) {
+	} else if (row->first < row->end && before(&slot, &row->slots[row->end - 1])) {
 		err = push_heap(q, &slot);
 	} else {
-		err = reserve_row(q);
+		err = reserve_row(row);
 		if (!err)
-			q->row[q->end++] = slot;
+			row->slots[row->end++] = slot;
 	}
 	if (err)
 		return err;
@@ -181,37 +191,50 @@ static void pop_heap(struct reorder *q)
 	sift_down(q, &last);
 }
 
-/* Returns the oldest slot of heap and row; NULL: both are empty. */
-static const struct slot *oldest(const struct reorder *q, bool *ret_is_in_heap)
+/* Returns the oldest slot of heap and rows; NULL: all are empty. *ret_row: the number of its row;
+ * N_ROWS: it is in the heap. */
+static const struct slot *oldest(const struct reorder *q, size_t *ret_row)
 {
-	const struct slot *next = q->first < q->end ? &q->row[q->first] : NULL;
+	const struct slot *next = q->count ? &q->heap[0] : NULL;
 
-	*ret_is_in_heap = q->count && (!next || before(&q->heap[0], next));
-	return *ret_is_in_heap ? &q->heap[0] : next;
+	*ret_row = N_ROWS;
+	for (size_t i = 0; i < N_ROWS; i++) {
+		const struct row *row = &q->rows[i];
+
+		if (row->first == row->end || (next && !before(&row->slots[row->first], next)))
+			continue;
+		next = &row->slots[row->first];
+		*ret_row = i;
+	}
+	return next;
 }
 
 const struct reorder_item *reorder_peek(const struct reorder *q, uint64_t horizon_ns)
 {
-	bool is_in_heap;
-	const struct slot *next = q->n_next ? &q->next[q->next_at] : oldest(q, &is_in_heap);
+	size_t row;
+	const struct slot *next = q->n_next ? &q->next[q->next_at] : oldest(q, &row);
 
 	return next && next->item.time_ns < horizon_ns ? &next->item : NULL;
 }
 
-/* Removes the oldest slot of heap and row, and gives it, if it is older than the horizon; else
+/* Removes the oldest slot of heap and rows, and gives it, if it is older than the horizon; else
  * returns false. */
 static bool take_oldest(struct reorder *q, uint64_t horizon_ns, struct slot *ret_slot)
 {
-	bool is_in_heap;
-	const struct slot *next = oldest(q, &is_in_heap);
+	size_t number;
+	const struct slot *next = oldest(q, &number);
+	struct row *row;
 
 	if (!next || next->item.time_ns >= horizon_ns)
 		return false;
 	*ret_slot = *next;
-	if (is_in_heap)
+	if (number == N_ROWS) {
 		pop_heap(q);
-	else if (++q->first == q->end)
-		q->first = q->end = 0;
+		return true;
+	}
+	row = &q->rows[number];
+	if (++row->first == row->end)
+		row->first = row->end = 0;
 	return true;
 }
 
@@ -253,7 +276,11 @@ const struct reorder_item *reorder_ahead(struct reorder *q, uint64_t horizon_ns,
 
 size_t reorder_waiting(const struct reorder *q)
 {
-	return q->count + q->end - q->first + q->n_next;
+	size_t n = q->count + q->n_next;
+
+	for (size_t i = 0; i < N_ROWS; i++)
+		n += q->rows[i].end - q->rows[i].first;
+	return n;
 }
 
 uint64_t reorder_late(const struct reorder *q)

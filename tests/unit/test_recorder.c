@@ -695,17 +695,17 @@ static void name_of_sample(char ret_name[16])
 
 static void use_up_share(void)
 {
-	struct sideband_event map = {
-		.kind = SIDEBAND_MMAP,
-		.pid = getpid(),
-		.tid = getpid(),
-		.time_ns = 1,
-		.mapping = {.start = 4096, .end = 8192, .path = "//anon"},
-	};
+	struct sideband_peek map = {
+		.kind = SIDEBAND_MMAP, .pid = getpid(), .time_ns = 1, .drain = 1};
+	enum sideband_verdict verdict = SIDEBAND_TAKE;
 
-	for (int i = 0; i < 100000 && !map.is_left_out; i++)
-		assert_int_equal(recorder_prefetch_event(recorder, &map), 0);
-	assert_true(map.is_left_out);
+	for (int i = 0; i < 100000 && verdict == SIDEBAND_TAKE; i++)
+		verdict = recorder_judge_event(recorder, &map);
+	assert_int_equal(verdict, SIDEBAND_TAKE_UNREAD);
+	assert_int_equal(recorder_judge_event(recorder, &map), SIDEBAND_SKIP);
+	map.kind = SIDEBAND_COMM;
+	map.drain = 2;
+	assert_int_equal(recorder_judge_event(recorder, &map), SIDEBAND_SKIP);
 }
 
 /* The kernel has lost events, and reading all processes again has to wait for its part of the

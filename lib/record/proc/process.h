@@ -124,6 +124,11 @@ int process_table_settle(struct process_table *table, pid_t pid, bool may_read, 
 /* Apply one event each; the caller calls them in order of time. They return 0 or -ENOMEM. A process
  * that the table lacks is added. */
 int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m);
+
+/* Does the same for a mapping that was resolved lately (object_table_resolve()), to `known`; NULL:
+ * it was not. */
+int process_table_on_mmap_of(struct process_table *table, pid_t pid, const struct object_mapping *m,
+			     const struct object *known);
 int process_table_on_comm(struct process_table *table, pid_t pid, pid_t tid, const char *comm,
 			  bool is_exec);
 int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid_t parent_pid,

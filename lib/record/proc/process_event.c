@@ -116,7 +116,13 @@ static const char *comm_of(struct process_table *table, const struct instance *i
 
 int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m)
 {
-	const struct object *object = NULL;
+	return process_table_on_mmap_of(table, pid, m, NULL);
+}
+
+int process_table_on_mmap_of(struct process_table *table, pid_t pid, const struct object_mapping *m,
+			     const struct object *known)
+{
+	const struct object *object = known;
 
 	struct instance *instance = get_alive(table, pid);
 	if (!instance)

@@ -29,12 +29,23 @@
 
 /* --- mappings -------------------------------------------------------------------------------- */
 
+/* Returns whether an object is a file that is open, and unchanged since. */
+static bool is_read(const struct object *object)
+{
+	return object && object->kind == OBJECT_ELF && object->elf &&
+	       elf_file_is_open(object->elf) && !elf_file_is_touched(object->elf);
+}
+
 int process_table_map(struct process_table *table, pid_t pid, struct mapping_set **maps,
 		      const struct object_mapping *m, const struct object **ret_object)
 {
 	struct mapping map = {.start = m->start, .end = m->end, .offset = m->offset};
+	int err = 0;
 
-	int err = object_table_resolve(table->objects, pid, m, &map.object);
+	if (ret_object && is_read(*ret_object))
+		map.object = *ret_object;
+	else
+		err = object_table_resolve(table->objects, pid, m, &map.object);
 	bool has_object = !err;
 	if (!err || err == -ENOENT)
 		err = mapping_set_own(maps);

@@ -174,7 +174,8 @@ bool process_table_is_peer(const struct instance *instance, pid_t pid);
 
 /* --- process_load.c ------------------------------------------------------------------------- */
 
-/* Resolves a mapping to its object, and adds it to `*maps`. Returns 0 or -ENOMEM. */
+/* Resolves a mapping to its object, and adds it to `*maps`. `ret_object` may be NULL; on entry,
+ * *ret_object is the object if that is known already, else NULL. Returns 0 or -ENOMEM. */
 int process_table_map(struct process_table *table, pid_t pid, struct mapping_set **maps,
 		      const struct object_mapping *m, const struct object **ret_object);
 

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keeps new processes in a list, oldest first, and by pid; see short_lived.h.
+ *
+ * A child needs what its parent had at the fork. So a parent is kept for as long as its children
+ * are, and is passed on before them.
+ */
+#include "daemon/short_lived.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A pid is its own hash. */
+#define HASH_NONFATAL_OOM		   1
+#define HASH_FUNCTION(key, size, ret_hash) ((void)(size), (ret_hash) = *(const unsigned *)(key))
+#include <uthash.h>
+#include <utlist.h>
+
+#include "daemon/capture/record_pool.h"
+
+/* With more events than this, further processes are not kept apart. */
+#define MOST_EVENTS 32768
+
+struct young {
+	pid_t pid;
+	struct young *parent; /* NULL: it is not young */
+	unsigned children;    /* that are young */
+	unsigned threads;     /* that run */
+	bool has_executed;
+	uint64_t ended_ns; /* 0: it runs */
+	struct sideband_event *first, *last;
+	unsigned n_events;
+	struct young *prev, *next; /* in the list */
+	UT_hash_handle hh;
+};
+
+struct short_lived {
+	int (*pass_on)(void *arg, struct sideband_event *event);
+	void *arg;
+	struct young *by_pid, *list;
+	struct young *unused; /* linked by `next` */
+	unsigned n_events;
+	uint64_t left_out;
+};
+
+int short_lived_new(int (*pass_on)(void *arg, struct sideband_event *event), void *arg,
+		    struct short_lived **ret_short_lived)
+{
+	struct short_lived *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->pass_on = pass_on;
+	s->arg = arg;
+	*ret_short_lived = s;
+	return 0;
+}
+
+/* Takes a process out of the list and the table. Its events stay its own. */
+static void remove_young(struct short_lived *s, struct young *y)
+{
+	HASH_DEL(s->by_pid, y);
+	DL_DELETE(s->list, y);
+	if (y->parent)
+		y->parent->children--;
+	s->n_events -= y->n_events;
+	y->next = s->unused;
+	s->unused = y;
+}
+
+static void free_events(struct young *y)
+{
+	while (y->first) {
+		struct sideband_event *event = y->first;
+
+		y->first = event->next;
+		record_pool_give_back(event);
+	}
+}
+
+static void leave_out(struct short_lived *s, struct young *y)
+{
+	remove_young(s, y);
+	free_events(y);
+	s->left_out++;
+}
+
+void short_lived_free(struct short_lived *s)
+{
+	struct young *y, *next;
+
+	if (!s)
+		return;
+	for (y = s->list; y; y = next) {
+		next = y->next;
+		leave_out(s, y);
+	}
+	for (y = s->unused; y; y = next) {
+		next = y->next;
+		free(y);
+	}
+	free(s);
+}
+
+static struct young *find(struct short_lived *s, pid_t pid)
+{
+	struct young *y;
+
+	HASH_FIND_INT(s->by_pid, &pid, y);
+	return y;
+}
+
+/* --- passing on ------------------------------------------------------------------------------- */
+
+/* Its children that are still here find their parent in the process table from now on. */
+static void disown(struct short_lived *s, struct young *parent)
+{
+	struct young *y;
+
+	if (!parent->children)
+		return;
+	DL_FOREACH(s->list, y)
+	if (y->parent == parent)
+		y->parent = NULL;
+	parent->children = 0;
+}
+
+static int pass_alone(struct short_lived *s, struct young *y)
+{
+	int err = 0;
+
+	disown(s, y);
+	remove_young(s, y);
+	while (!err && y->first) {
+		struct sideband_event *event = y->first;
+
+		y->first = event->next;
+		err = s->pass_on(s->arg, event);
+	}
+	free_events(y);
+	return err;
+}
+
+/* Passes on a process after its parents, the first of them first. */
+static int pass(struct short_lived *s, struct young *y)
+{
+	struct young *oldest;
+	int err = 0;
+
+	do {
+		for (oldest = y; oldest->parent; oldest = oldest->parent)
+			;
+		err = pass_alone(s, oldest);
+	} while (!err && oldest != y);
+	return err;
+}
+
+int short_lived_pass(struct short_lived *s, pid_t pid)
+{
+	struct young *y = find(s, pid);
+
+	return y ? pass(s, y) : 0;
+}
+
+int short_lived_pass_living(struct short_lived *s)
+{
+	struct young *y, *next;
+	int err = 0;
+
+	for (y = s->list; y && !err; y = next) {
+		next = y->next; /* no parent of it, which are older */
+		if (!y->ended_ns)
+			err = pass(s, y);
+	}
+	return err;
+}
+
+/* Children are younger than their parents, which can go once these have. */
+void short_lived_forget(struct short_lived *s, uint64_t before_ns)
+{
+	struct young *y = s->list ? s->list->prev : NULL, *older;
+
+	for (; y; y = older) {
+		older = y == s->list ? NULL : y->prev;
+		if (y->ended_ns && y->ended_ns < before_ns && !y->children)
+			leave_out(s, y);
+	}
+}
+
+bool short_lived_is_full(const struct short_lived *s)
+{
+	return s->n_events >= MOST_EVENTS;
+}
+
+uint64_t short_lived_count(const struct short_lived *s)
+{
+	return s->left_out;
+}
+
+/* --- taking ----------------------------------------------------------------------------------- */
+
+static void keep(struct short_lived *s, struct young *y, struct sideband_event *event)
+{
+	event->next = NULL;
+	if (y->first)
+		y->last->next = event;
+	else
+		y->first = event;
+	y->last = event;
+	y->n_events++;
+	s->n_events++;
+}
+
+/* Without memory, the process is not kept apart. */
+static int begin(struct short_lived *s, struct sideband_event *fork)
+{
+	struct young *y = s->unused;
+
+	if (y)
+		s->unused = y->next;
+	else
+		y = malloc(sizeof(*y));
+	if (!y)
+		return s->pass_on(s->arg, fork);
+	*y = (struct young){.pid = fork->pid, .threads = 1, .parent = find(s, fork->parent_pid)};
+	HASH_ADD_INT(s->by_pid, pid, y);
+	if (!y->hh.tbl) {
+		free(y);
+		return s->pass_on(s->arg, fork);
+	}
+	if (y->parent)
+		y->parent->children++;
+	DL_APPEND(s->list, y);
+	keep(s, y, fork);
+	return 0;
+}
+
+/* Returns whether a process can still be left out after an event of its own. */
+static bool take(struct young *y, const struct sideband_event *event)
+{
+	switch (event->kind) {
+	case SIDEBAND_FORK: /* a thread */
+		y->threads++;
+		return true;
+	case SIDEBAND_COMM:
+		y->has_executed |= event->is_exec;
+		return true;
+	case SIDEBAND_EXIT:
+		if (y->threads && !--y->threads)
+			y->ended_ns = event->time_ns;
+		return true;
+	case SIDEBAND_MMAP:
+		return y->has_executed;
+	default:
+		return true;
+	}
+}
+
+int short_lived_event(struct short_lived *s, struct sideband_event *event)
+{
+	const bool is_process = event->kind == SIDEBAND_FORK && event->pid != event->parent_pid;
+	const bool is_of_none = event->kind == SIDEBAND_LOST || event->kind == SIDEBAND_CGROUP;
+	struct young *y = is_of_none ? NULL : find(s, event->pid);
+	int err = 0;
+
+	if (y && (is_process || y->ended_ns)) { /* the pid is used again */
+		err = pass(s, y);
+		y = NULL;
+	}
+	if (!err && is_process && !short_lived_is_full(s))
+		return begin(s, event);
+	if (y) {
+		bool can_be_left_out = take(y, event);
+
+		keep(s, y, event);
+		return can_be_left_out ? 0 : pass(s, y);
+	}
+	if (err) {
+		record_pool_give_back(event);
+		return err;
+	}
+	return s->pass_on(s->arg, event);
+}
