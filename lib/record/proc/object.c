@@ -49,9 +49,10 @@
 #include "proc/proc_fs.h"
 
 /* With more entries than this, by_inode is emptied; and so is `proofs`. */
-#define MAX_INODES 65536
-#define UNREAD	   "[too many new files]"
-#define MAX_RANGES 4 /* ranges of an unread object's mappings that are kept */
+#define MAX_INODES  65536
+#define UNREAD	    "[too many new files]"
+#define OPENED_KEPT 256 /* openings whose objects are kept */
+#define MAX_RANGES  4	/* ranges of an unread object's mappings that are kept */
 
 enum proof { REFUTED, PROVEN };
 
@@ -116,6 +117,7 @@ struct object_table {
 	struct int_map proofs;
 	uint64_t forgotten; /* times that by_inode was full: entries that it lost */
 	uint64_t openings;  /* see object_table_openings() */
+	uint32_t opened[OPENED_KEPT];
 	struct object_pending pending;
 	bool is_foreign; /* only a build-id can prove that a file here is the mapped one */
 };
@@ -224,6 +226,13 @@ uint64_t object_table_forgotten(const struct object_table *table)
 uint64_t object_table_openings(const struct object_table *table)
 {
 	return table->openings;
+}
+
+uint32_t object_table_opened(const struct object_table *table, uint64_t opening)
+{
+	return opening < table->openings && table->openings - opening <= OPENED_KEPT
+		       ? table->opened[opening % OPENED_KEPT]
+		       : UINT32_MAX;
 }
 
 uint32_t object_table_count(const struct object_table *table)
@@ -663,7 +672,7 @@ static bool give_file(struct object_table *table, struct entry *entry, struct el
 {
 	struct object *object = &entry->object;
 
-	table->openings++;
+	table->opened[table->openings++ % OPENED_KEPT] = object->number;
 	entry->reopen_error = 0;
 	if (!object->elf) {
 		object->layout = elf_file_layout(elf);

@@ -166,6 +166,10 @@ bool object_table_is_still(const struct object_table *table, const struct object
 /* Returns how often any object got a file to read from: its first one, or another one later. */
 uint64_t object_table_openings(const struct object_table *table);
 
+/* Returns the object that got a file in one of these, counted from 0; UINT32_MAX: it was too long
+ * ago. */
+uint32_t object_table_opened(const struct object_table *table, uint64_t opening);
+
 /* Returns the number of objects. */
 uint32_t object_table_count(const struct object_table *table);
 

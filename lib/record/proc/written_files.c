@@ -2,12 +2,12 @@
 /*
  * Watches files by inotify; see written_files.h.
  *
- *   object, by number ─► watch (one for each inode) ◄─ event
+ *   object, by number ─► watch (one for each inode) ─► objects with this watch ◄─ event
  *   spans: an object (and the process, if only one is affected), and when its frames are unproven
  *
  * An object can be read from another file later (object.c). The watched file is the one from which
- * it is read, so whenever a file was opened, the inodes of all objects are compared with those
- * watched. A file with the same content that was written again is the same object, whose frames are
+ * it is read, so whenever a file was opened, its object's inode is compared with the one watched. A
+ * file with the same content that was written again is the same object, whose frames are
  * proven from its change time on.
  */
 #include "proc/written_files.h"
@@ -23,10 +23,12 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/int_map.h"
 #include "base/vec.h"
 #include "proc/object_open.h"
 #include "proc/process_table.h"
 
+/* Where there is no room for a further span, its object has one that covers all its times. */
 #define MOST_SPANS 256
 /* A span is kept for so long after its end, since records of its time may still wait. */
 #define KEPT_NS	  UINT64_C(60000000000)
@@ -39,6 +41,9 @@ struct watched {
 	int watch; /* inotify's watch descriptor; 0: none */
 	uint64_t dev, inode;
 	bool is_written; /* was written to since the last written_files_look() */
+	uint32_t next;	 /* + 1: the next object with the same watch; 0: none */
+	/* spans of the object that had no room, as one; until 0: none */
+	uint64_t from_ns, until_ns;
 };
 
 struct span {
@@ -54,6 +59,7 @@ struct written_files {
 	uint32_t *epoch;
 	struct watched *watched; /* by number of object */
 	size_t cap;
+	struct int_map by_watch; /* first object with a watch; some have ended */
 	uint32_t n_watched;
 	bool is_any;	   /* some `is_written` is set */
 	uint64_t openings; /* object_table_openings() when the watches were last compared */
@@ -90,6 +96,7 @@ void written_files_free(struct written_files *w)
 	if (!w)
 		return;
 	close(w->fd);
+	int_map_fini(&w->by_watch);
 	free(w->watched);
 	free(w);
 }
@@ -116,27 +123,51 @@ static void drop_old_spans(struct written_files *w, uint64_t now_ns)
 	w->n_spans = kept;
 }
 
-/* Adds a span. If there is no room, extends the last span to cover both times, all objects and all
- * processes: more frames than necessary are then unproven, but none gets a wrong name. */
-static void add_span(struct written_files *w, const struct span *span)
+/* Makes room for an object, and all before it. 0 or -ENOMEM. */
+static int reserve(struct written_files *w, uint32_t object)
 {
-	struct span *last = &w->spans[MOST_SPANS - 1];
+	if (object >= w->n_watched && VEC_GROW_ZEROED(w->watched, w->cap, (size_t)object + 1) < 0)
+		return -ENOMEM;
+	if (object >= w->n_watched)
+		w->n_watched = object + 1;
+	return 0;
+}
+
+/* Adds a span. If there is no room, extends the object's own, which is for all processes: more of
+ * its frames than necessary are then unproven, but none gets a wrong name, and those of other files
+ * keep theirs. 0 or -ENOMEM. */
+static int add_span(struct written_files *w, const struct span *span)
+{
+	struct watched *one;
 
 	if (w->n_spans < MOST_SPANS) {
 		w->spans[w->n_spans++] = *span;
-		return;
+		return 0;
 	}
-	last->object = UINT32_MAX;
-	last->pid = 0;
-	last->from_ns = span->from_ns < last->from_ns ? span->from_ns : last->from_ns;
-	last->until_ns = span->until_ns > last->until_ns ? span->until_ns : last->until_ns;
+	if (reserve(w, span->object))
+		return -ENOMEM;
+	one = &w->watched[span->object];
+	if (!one->until_ns || span->from_ns < one->from_ns)
+		one->from_ns = span->from_ns;
+	if (span->until_ns > one->until_ns)
+		one->until_ns = span->until_ns;
+	return 0;
 }
 
 static bool is_in(const struct span *span, uint32_t object, pid_t pid, uint64_t time_ns)
 {
-	return (span->object == object || span->object == UINT32_MAX) &&
-	       (!span->pid || span->pid == pid) && time_ns >= span->from_ns &&
-	       time_ns < span->until_ns;
+	return span->object == object && (!span->pid || span->pid == pid) &&
+	       time_ns >= span->from_ns && time_ns < span->until_ns;
+}
+
+static bool is_unproven(const struct written_files *w, uint32_t object, pid_t pid, uint64_t time_ns)
+{
+	const struct watched *one = object < w->n_watched ? &w->watched[object] : NULL;
+
+	for (size_t i = 0; i < w->n_spans; i++)
+		if (is_in(&w->spans[i], object, pid, time_ns))
+			return true;
+	return one && time_ns >= one->from_ns && time_ns < one->until_ns;
 }
 
 int written_files_proven(struct written_files *w, pid_t pid, uint64_t time_ns,
@@ -144,20 +175,17 @@ int written_files_proven(struct written_files *w, pid_t pid, uint64_t time_ns,
 {
 	const struct object *o = *object;
 
-	for (size_t i = 0; w && i < w->n_spans && o->kind == OBJECT_ELF; i++) {
-		if (!is_in(&w->spans[i], o->number, pid, time_ns))
-			continue;
-		w->frames++;
-		return object_table_add(w->objects,
-					&(struct object){
-						.kind = OBJECT_ELF,
-						.file_id = hash_mix64(o->file_id + STAND_IN),
-						.path = o->path,
-						.error = -ESTALE,
-					},
-					object);
-	}
-	return 0;
+	if (!w || o->kind != OBJECT_ELF || !is_unproven(w, o->number, pid, time_ns))
+		return 0;
+	w->frames++;
+	return object_table_add(w->objects,
+				&(struct object){
+					.kind = OBJECT_ELF,
+					.file_id = hash_mix64(o->file_id + STAND_IN),
+					.path = o->path,
+					.error = -ESTALE,
+				},
+				object);
 }
 
 /* --- watches ---------------------------------------------------------------------------------- */
@@ -168,16 +196,39 @@ static bool is_open(const struct object *object)
 	       elf_file_is_open(object->elf);
 }
 
+/* Puts an object among those with its watch. */
+static int enter_watch(struct written_files *w, uint32_t number)
+{
+	struct watched *one = &w->watched[number];
+	uint32_t first = int_map_find(&w->by_watch, (uint64_t)one->watch);
+
+	one->next = first == INT_MAP_NONE ? 0 : first + 1;
+	return int_map_set(&w->by_watch, (uint64_t)one->watch, number);
+}
+
+/* Makes the table of watches anew, without those that have ended. */
+static int renew_table(struct written_files *w)
+{
+	int err = 0;
+
+	int_map_clear(&w->by_watch);
+	for (uint32_t i = 0; i < w->n_watched && !err; i++)
+		if (w->watched[i].watch)
+			err = enter_watch(w, i);
+	return err;
+}
+
 /* Watches the file from which an object is read. A write between the opening of the file and now
- * counts as well. */
-static void watch(struct written_files *w, struct watched *one, const struct object *object)
+ * counts as well. Returns 0 or -ENOMEM. */
+static int watch(struct written_files *w, struct watched *one, const struct object *object)
 {
 	const struct elf_stamp *stamp = elf_file_stamp(object->elf);
+	const bool had_watch = one->watch;
 	char path[64];
 	int number;
 
 	if (one->inode == stamp->inode && one->dev == stamp->dev)
-		return;
+		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(object->elf));
 	number = inotify_add_watch(w->fd, path, IN_MODIFY);
 	one->watch = number > 0 ? number : 0;
@@ -186,43 +237,65 @@ static void watch(struct written_files *w, struct watched *one, const struct obj
 	one->is_written |= elf_file_is_written(object->elf);
 	w->is_any |= one->is_written;
 	w->unwatched += number < 0;
+	if (had_watch || w->by_watch.used > 2 * (size_t)w->n_watched)
+		return renew_table(w);
+	return one->watch ? enter_watch(w, object->number) : 0;
 }
 
+static int watch_if_open(struct written_files *w, uint32_t number)
+{
+	const struct object *object = object_table_at(w->objects, number);
+
+	return is_open(object) ? watch(w, &w->watched[number], object) : 0;
+}
+
+/* Watches the files that were opened since the last call. */
 static int watch_new(struct written_files *w)
 {
-	uint32_t count = object_table_count(w->objects);
+	const uint64_t openings = object_table_openings(w->objects);
+	const uint32_t count = object_table_count(w->objects);
+	uint32_t number;
+	int err = 0;
 
-	if (w->openings == object_table_openings(w->objects))
+	if (w->openings == openings)
 		return 0;
-	if (VEC_GROW_ZEROED(w->watched, w->cap, (size_t)count) < 0)
+	if (count && reserve(w, count - 1))
 		return -ENOMEM;
-	w->n_watched = count;
-	w->openings = object_table_openings(w->objects);
-	for (uint32_t i = 0; i < count; i++) {
-		const struct object *object = object_table_at(w->objects, i);
-
-		if (is_open(object))
-			watch(w, &w->watched[i], object);
-	}
-	return 0;
+	if (object_table_opened(w->objects, w->openings) == UINT32_MAX)
+		for (number = 0; number < count && !err; number++)
+			err = watch_if_open(w, number);
+	else
+		for (uint64_t i = w->openings; i < openings && !err; i++)
+			err = watch_if_open(w, object_table_opened(w->objects, i));
+	w->openings = openings;
+	return err;
 }
 
-static bool tells_of_write(const struct inotify_event *event, const struct watched *one,
-			   const struct object *object)
+/* Events were lost. */
+static void look_at_all(struct written_files *w)
 {
-	if (event->mask & IN_Q_OVERFLOW)
-		return is_open(object) && elf_file_is_written(object->elf);
-	return one->watch == event->wd && event->mask & IN_MODIFY;
+	for (uint32_t i = 0; i < w->n_watched; i++) {
+		const struct object *object = object_table_at(w->objects, i);
+
+		if (is_open(object) && elf_file_is_written(object->elf))
+			w->is_any = w->watched[i].is_written = true;
+	}
 }
 
 static void note_event(struct written_files *w, const struct inotify_event *event)
 {
-	for (uint32_t i = 0; i < w->n_watched; i++) {
+	uint32_t i = int_map_find(&w->by_watch, (uint64_t)event->wd);
+
+	if (event->mask & IN_Q_OVERFLOW)
+		look_at_all(w);
+	for (; i < w->n_watched; i = w->watched[i].next - 1) {
 		struct watched *one = &w->watched[i];
 
-		if (tells_of_write(event, one, object_table_at(w->objects, i)))
+		if (one->watch != event->wd)
+			continue;
+		if (event->mask & IN_MODIFY)
 			w->is_any = one->is_written = true;
-		else if (one->watch == event->wd && event->mask & IN_IGNORED)
+		else if (event->mask & IN_IGNORED)
 			one->watch = 0;
 	}
 }
@@ -276,7 +349,9 @@ static int remap(struct written_files *w, pid_t pid, const struct mapping *old,
 	m.dev_minor = minor(stamp.dev);
 	if (object_table_resolve(w->objects, pid, &m, &now.object) || now.object == old->object)
 		return 0;
-	add_span(w, &(struct span){.object = now.object->number, .pid = pid, .until_ns = until_ns});
+	if (add_span(w, &(struct span){
+				.object = now.object->number, .pid = pid, .until_ns = until_ns}))
+		return -ENOMEM;
 	return process_table_set_mapping(w->processes, pid, &now);
 }
 
@@ -323,7 +398,8 @@ static int take_written(struct written_files *w, uint32_t number, uint64_t now_n
 
 	if (is_same)
 		span.until_ns = proven_ns(object, now_ns);
-	add_span(w, &span);
+	if (add_span(w, &span))
+		return -ENOMEM;
 	return is_same ? 0 : remap_all(w, object, &file, now_ns);
 }
 
