@@ -88,7 +88,8 @@ static int open_map(const char *proc_root, const struct jit_owner *owner)
 	if (!is_alive && !owner->is_near)
 		return -ENOENT;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", owner->ns_pid);
-	int path_fd = proc_fs_root_file(proc_root, is_alive ? owner->pid : getpid(), path, false, NULL);
+	int path_fd =
+		proc_fs_root_file(proc_root, is_alive ? owner->pid : getpid(), path, false, NULL);
 	if (path_fd < 0)
 		return path_fd;
 	int fd = is_alive || is_recent(path_fd, owner)
