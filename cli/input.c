@@ -34,6 +34,7 @@ enum {
 	INPUT_COMM,
 	INPUT_UNIT,
 	INPUT_LABEL,
+	INPUT_CONTAINER,
 	INPUT_DSO,
 	INPUT_SYMBOL,
 	INPUT_FOCUS,
@@ -49,6 +50,7 @@ enum {
 	INPUT_INTERPRETER,
 	INPUT_NO_RECONSTRUCTED,
 	INPUT_HOST,
+	INPUT_EVENT,
 	INPUT_CREDENTIALS
 };
 
@@ -68,6 +70,8 @@ static const struct argp_option input_recordings_options[] = {
 
 #define HOST_HELP                                                                                  \
 	"In a server's database, only this host (* and ? match any letters); may be repeated"
+#define EVENT_HELP                                                                                 \
+	"In a server's database, only recordings of this event (default: that of the newest)"
 #define CREDENTIALS_HELP                                                                           \
 	"For a server's database: a file with user, password, token, certificates and the like, "  \
 	"as for stackctl push"
@@ -79,6 +83,7 @@ static const struct argp_option input_sources_options[] = {
 	 "(docs/FLEETS.md)",
 	 1},
 	{"host", INPUT_HOST, "NAME", ARGP_HELP_RARE, HOST_HELP, 1},
+	{"event", INPUT_EVENT, "NAME", ARGP_HELP_RARE, EVENT_HELP, 1},
 	{"credentials", INPUT_CREDENTIALS, "FILE", ARGP_HELP_RARE, CREDENTIALS_HELP, 1},
 	{"since", INPUT_SINCE, "TIME", ARGP_HELP_RARE,
 	 "In a server's database: the sum of the last 2h, 3d", 1},
@@ -94,6 +99,7 @@ static const struct argp_option input_options[] = {
 	 "of many hosts: clickhouse://HOST[:PORT]/DATABASE (docs/FLEETS.md)",
 	 1},
 	{"host", INPUT_HOST, "NAME", ARGP_HELP_RARE, HOST_HELP, 1},
+	{"event", INPUT_EVENT, "NAME", ARGP_HELP_RARE, EVENT_HELP, 1},
 	{"credentials", INPUT_CREDENTIALS, "FILE", ARGP_HELP_RARE, CREDENTIALS_HELP, 1},
 	{"recording", INPUT_RECORDING, "ID[..ID]", 0,
 	 "This recording of the store (default: the latest), or the sum of several", 1},
@@ -114,6 +120,8 @@ static const struct argp_option input_options[] = {
 	 "Only threads with this label, such as namespace=shop, pod='web-*' or env=prod (* and ? "
 	 "match any letters); 'NAME=' those without it; repeated: with all of them",
 	 2},
+	{"container", INPUT_CONTAINER, "NAME", ARGP_HELP_RARE,
+	 "Only threads in this container: as --label container=NAME", 2},
 	{"no-reconstructed", INPUT_NO_RECONSTRUCTED, 0, ARGP_HELP_RARE,
 	 "Leave out frames that alignment inferred: their paths become incomplete", 2},
 	{"dso", INPUT_DSO, "NAME", ARGP_HELP_RARE,
@@ -238,11 +246,47 @@ static void check(struct argp_state *state, const struct input *input)
 		argp_help_error(state,
 				"%s is counted at one moment: give --to alone, without --from",
 				metric->name);
-	if (input->n_hosts && !input_is_fleet(input))
-		argp_help_error(state, "--host chooses from a server's database: -i "
-				       "clickhouse://HOST/DATABASE");
+	if ((input->n_hosts || input->event) && !input_is_fleet(input))
+		argp_help_error(state,
+				"%s chooses from a server's database: -i "
+				"clickhouse://HOST/DATABASE",
+				input->n_hosts ? "--host" : "--event");
 	if (filter->focus.n > PROFILE_MAX_FOCUS)
 		argp_help_error(state, "--focus: more than %d are given", PROFILE_MAX_FOCUS);
+}
+
+/* Adds the label of a container. Its text lives as long as the program, as arguments do. */
+static void parse_container(struct argp_state *state, const char *arg, struct input *input)
+{
+	static char *made[INPUT_MAX];
+	size_t n = 0;
+
+	while (n < INPUT_MAX && made[n])
+		n++;
+	if (n == INPUT_MAX || asprintf(&made[n], "container=%s", arg) < 0)
+		argp_help_error(state, "--container: more than %d are given", INPUT_MAX);
+	else
+		parse_pattern(state, "container", made[n], input->labels, &input->filter.labels);
+}
+
+/* Parses the options for a server's database. */
+static error_t parse_server(int key, char *arg, struct argp_state *state)
+{
+	struct input *input = state->input;
+
+	switch (key) {
+	case INPUT_HOST:
+		parse_name(state, "host", arg, input->hosts, &input->n_hosts);
+		return 0;
+	case INPUT_EVENT:
+		input->event = arg;
+		return 0;
+	case INPUT_CREDENTIALS:
+		input->credentials = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
 }
 
 /* Parses the options that choose samples by their labels and paths. */
@@ -269,6 +313,9 @@ static error_t parse_paths(int key, char *arg, struct argp_state *state)
 			argp_help_error(state, "--label '%s': give NAME=VALUE", arg);
 		parse_pattern(state, "label", arg, input->labels, &filter->labels);
 		return 0;
+	case INPUT_CONTAINER:
+		parse_container(state, arg, input);
+		return 0;
 	case INPUT_DEPTH:
 		filter->max_depth = parse_depth(state, arg);
 		return 0;
@@ -287,7 +334,7 @@ static error_t parse_paths(int key, char *arg, struct argp_state *state)
 		input->is_unfolded = key == INPUT_NO_FOLD;
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_server(key, arg, state);
 	}
 }
 
@@ -337,12 +384,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		input_range_times(state, input);
 		check(state, input);
-		return 0;
-	case INPUT_HOST:
-		parse_name(state, "host", arg, input->hosts, &input->n_hosts);
-		return 0;
-	case INPUT_CREDENTIALS:
-		input->credentials = arg;
 		return 0;
 	case INPUT_NO_RECONSTRUCTED:
 		input->filter.no_reconstructed = true;

@@ -34,6 +34,8 @@ struct input {
 	uint64_t takes_series;
 	bool takes_fleets; /* the verb can show a server's sums: input_fleet_by() */
 	unsigned fleet_labels;
+	const char *fleet_label;      /* the label by which a server keeps sums apart, or NULL */
+	const char *event;	      /* of a server's recordings; NULL: that of the newest */
 	const char *hosts[INPUT_MAX]; /* hosts of a server's database */
 	size_t n_hosts;
 	const char *credentials;      /* the file with a server's password, or NULL */

@@ -165,7 +165,7 @@ static int main_run(const struct verb *verb, int argc, char **argv)
 
 	snprintf(name, sizeof(name), "stackctl %s", verb->name);
 	argv[0] = name;
-	return verb->run(argc, argv);
+	return message_status(verb->run(argc, argv));
 }
 
 /* Writes the manual page of stackctl itself, with a list of verbs instead of options. */

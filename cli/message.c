@@ -17,6 +17,18 @@ void message_set_name(const char *name)
 	snprintf(message_name, sizeof(message_name), "%s", name);
 }
 
+static bool message_is_partial;
+
+void message_partial(void)
+{
+	message_is_partial = true;
+}
+
+int message_status(int status)
+{
+	return status == CMD_DONE && message_is_partial ? CMD_FAILED : status;
+}
+
 static struct buf *message_collected; /* messages are appended to it instead of printed; or NULL */
 
 void message_collect(struct buf *b)

@@ -8,6 +8,11 @@
 
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Notes that what is shown is incomplete, after a message that says what is missing. Then stackctl
+ * ends with CMD_FAILED where it would end with CMD_DONE, as message_status() tells. */
+void message_partial(void);
+int message_status(int status);
+
 /* From now on appends messages to a buffer, with "; " between them, instead of printing them, for
  * verbs that use the full screen. NULL: messages are printed again. */
 void message_collect(struct buf *b);

@@ -21,16 +21,21 @@ bool input_is_fleet(const struct input *input)
 
 int input_fleet_by(struct input *input, enum partition_by by)
 {
-	static const unsigned labels[] = {
+	static const unsigned labels[PARTITION_BY_ALL + 1] = {
 		[PARTITION_BY_COMMAND] = FLEET_COMMAND,	    [PARTITION_BY_UNIT] = FLEET_UNIT,
 		[PARTITION_BY_CONTAINER] = FLEET_CONTAINER, [PARTITION_BY_RANK] = FLEET_RANK,
 		[PARTITION_BY_HOST] = FLEET_HOST,	    [PARTITION_BY_ALL] = 0};
 
 	if (!input_is_fleet(input))
 		return CMD_DONE;
-	if (by != PARTITION_BY_ALL && !labels[by]) {
-		message("--by %s: a server has sums of samples by host, command, unit, container and "
-			"rank; 'stackctl report' of a host's own store shows the rest",
+	input->fleet_label =
+		by == PARTITION_BY_SERVICE || by == PARTITION_BY_NAMESPACE || by == PARTITION_BY_POD
+			? partition_word(by)
+		: by == PARTITION_BY_LABEL ? input->filter.by_label
+					   : NULL;
+	if (by != PARTITION_BY_ALL && !labels[by] && !input->fleet_label) {
+		message("--by %s: a server has sums of samples by host, command, unit, container, "
+			"rank and labels; 'stackctl report' of a host's own store shows the rest",
 			partition_word(by));
 		return CMD_USAGE;
 	}
@@ -46,8 +51,6 @@ static int check(const struct input *input)
 	const struct profile_filter *f = &input->filter;
 	const char *what = f->n_pids				    ? "--pid"
 			   : f->n_tids				    ? "--tid"
-			   : f->units.n				    ? "--unit"
-			   : f->labels.n			    ? "--label"
 			   : f->no_reconstructed		    ? "--no-reconstructed"
 			   : f->from_ns || f->to_ns		    ? "--from and --to in seconds"
 			   : input->recording || input->range.first ? "--recording"
@@ -62,7 +65,7 @@ static int check(const struct input *input)
 	if (!what)
 		return CMD_DONE;
 	message("%s is not for a server's database, which has sums of samples: choose by --since, "
-		"--from, --to (moments), --host, --comm, --symbol, --dso, --focus and --ignore",
+		"--from, --to (moments), --host, --comm, --unit, --label, --event, --symbol, --dso, --focus and --ignore",
 		what);
 	return CMD_USAGE;
 }
@@ -92,9 +95,10 @@ static void report(const struct input *input, const struct fleet_found *found)
 	char share[TEXT_SHARE_MAX];
 
 	if (found->left_out)
-		message("%" PRIu64 " window%s left out", found->left_out,
+		message("%" PRIu64 " window%s left out (%s): --event NAME chooses", found->left_out,
 			text_plural(found->left_out, " of that time has another event, and is",
-				    "s of that time have another event, and are"));
+				    "s of that time have another event, and are"),
+			found->events);
 	if (found->missing)
 		message("%" PRIu64 " of %" PRIu64 " records (%s %%) are missing here: %s",
 			found->missing, found->records,
@@ -112,19 +116,25 @@ static void report(const struct input *input, const struct fleet_found *found)
 static int open_query(const struct input *input, struct clickhouse *c,
 		      struct store_reader **ret_reader)
 {
+	const struct profile_filter *f = &input->filter;
 	const struct fleet_query query = {.from_unix_ns = input->range.from_unix_ns,
 					  .to_unix_ns = input->range.to_unix_ns,
-					  .hosts = input->hosts,
-					  .n_hosts = input->n_hosts,
-					  .metric = input->filter.metric,
-					  .labels = input->fleet_labels |
-						    (input->filter.n_comms ? FLEET_COMMAND : 0)};
+					  .hosts = {input->hosts, input->n_hosts},
+					  .commands = {f->comms, f->n_comms},
+					  .units = {f->units.items, f->units.n},
+					  .with = {f->labels.items, f->labels.n},
+					  .event = input->event,
+					  .metric = f->metric,
+					  .labels = input->fleet_labels,
+					  .by_label = input->fleet_label};
 	struct fleet_found found = {0};
 	int err = fleet_open(c, &query, ret_reader, &found);
 
 	if (err < 0)
 		return explain(c, err);
 	report(input, &found);
+	if (found.missing || found.lost_samples)
+		message_partial();
 	return CMD_DONE;
 }
 

@@ -79,7 +79,10 @@ class Source:
 
     def locations(self):
         return ask(self.database, """SELECT id, alt, inlined, kind, file_id, build_id, path, offset,
-            frame, function, file, line, layout, function_start FROM location JOIN object ON number = object""")
+            frame, function, file, line, layout, function_start, (SELECT CASE WHEN e.function IS NULL THEN
+            CASE WHEN e.function_start IS NULL THEN '0' ELSE '1' END WHEN e.line IS NULL THEN '2' ELSE '3' END
+            FROM location e WHERE e.id = location.id AND e.alt = location.alt AND e.inlined = '0')
+            FROM location JOIN object ON number = object""")
 
     def paths(self):
         return ask(self.database, "SELECT * FROM tag")
@@ -96,14 +99,15 @@ class Source:
 
 
 SAMPLE_COLUMNS = ("tag", "alt", "host", "window", "start", "end", "event", "metric", "command", "unit",
-                  "container", "rank", "reason", "quality", "inferred", "weight", "count")
+                  "container", "rank", "reason", "quality", "inferred", "weight", "count", "label_set")
 COLUMNS = {
     "locations": ("id", "alt", "inlined", "kind", "file_id", "build_id", "object", "offset", "frame",
-                  "function", "file", "line", "layout", "function_start"),
+                  "function", "file", "line", "layout", "function_start", "named"),
     "paths": ("tag", "alt", "parent", "parent_alt", "location", "location_alt"),
+    "labels": ("id", "key", "value"),
     "samples": SAMPLE_COLUMNS,
 }
-LABELS = ("window", "unit", "container", "rank")
+LABELS = ("window", "unit", "container", "rank", "label_set")
 UNLABELLED = [name for name in SAMPLE_COLUMNS if name not in LABELS]
 
 

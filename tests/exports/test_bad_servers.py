@@ -165,7 +165,7 @@ def test_bad_clickhouse_tenants():
     before = lines(url)
     copy_samples("tenants", "tenants", push="push + 1", host="'web2'")  # of no window
     # A path that is its own parent, one that has none, and locations of a kind that there is not and of none.
-    server().ask("INSERT INTO paths VALUES (77, 0, 77, 0, 1, 0), (78, 0, 79, 0, 2, 0), (80, 0, 0, 0, 3, 0)", "tenants")
+    server().ask("INSERT INTO paths (tag, alt, parent, parent_alt, location, location_alt) VALUES (77, 0, 77, 0, 1, 0), (78, 0, 79, 0, 2, 0), (80, 0, 0, 0, 3, 0)", "tenants")
     server().ask("INSERT INTO locations (id, alt, inlined, kind, file_id, offset, object) "
                  "VALUES (1, 0, 0, 'fish', 1, 1, 'x'), (2, 0, 0, 'elf', 1, 1, 'x')", "tenants")
     check(lines(url) == before, "rows of others count")
@@ -180,7 +180,7 @@ def test_bad_clickhouse_rows():
     """Samples of a push that counts whose paths are impossible: shown as far as they go, or refused; said."""
     url, store = server().make("rows"), store_of("fleet", "web1")
     push(url, store, says="recordings sent: 1")
-    server().ask("INSERT INTO paths VALUES (77, 0, 77, 0, 1, 0), (78, 0, 79, 0, 2, 0), (80, 0, 0, 0, 3, 0), "
+    server().ask("INSERT INTO paths (tag, alt, parent, parent_alt, location, location_alt) VALUES (77, 0, 77, 0, 1, 0), (78, 0, 79, 0, 2, 0), (80, 0, 0, 0, 3, 0), "
                  "(81, 0, 82, 0, 2, 0), (82, 0, 81, 0, 2, 0)", "rows")
     server().ask("INSERT INTO locations (id, alt, inlined, kind, file_id, offset, object) "
                  "VALUES (1, 0, 0, 'fish', 1, 1, 'x'), (2, 0, 0, 'elf', 1, 1, 'x')", "rows")
@@ -194,7 +194,8 @@ def test_bad_clickhouse_rows():
         done = subprocess.run([STACKCTL, "report", "-i", other], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True)
         print(changes, done.returncode, done.stdout, done.stderr)
-        check(done.returncode == 0 and "twin" in done.stdout, "%r: %d" % (changes, done.returncode), done.stderr)
+        is_partial = "tag" in changes or len(changes.get("count", "")) > 9  # where its sum begins anew
+        check(done.returncode == is_partial and "twin" in done.stdout, "%r: %d" % (changes, done.returncode), done.stderr)
         check("tag" not in changes or "the paths of 4 samples are not in" in done.stderr, "%r: not said" % changes)
 
 

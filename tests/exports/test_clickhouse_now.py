@@ -10,7 +10,7 @@ import subprocess
 from clickhouse import Server
 from common import BUILD, ROOT, STACKCTL, STORES, check, exports, npm, run
 from tables import Source, same, without_labels
-from test_clickhouse import (PUSHES, VIEWS, as_seen, check_documented, check_parts, check_views, columns_of, lines, push,
+from test_clickhouse import (PUSHES, VIEWS, as_seen, check_documented, check_labels, check_parts, check_upgrade, check_views, check_wall, columns_of, lines, push,
                              store_of)
 
 
@@ -86,3 +86,9 @@ def test_clickhouse_now():
         with open(picture, encoding="utf-8") as file:
             check("twin" in file.read(), "the flame graph")
         check_documented(engine)
+        url = engine.make("labels")
+        for kind, host in ("labels", "l1"), ("waits", "w1"), ("fleet", "f1"):
+            push(url, store_of(kind, host))
+        check_labels(url, store_of("labels", "l1"))
+        check_upgrade(engine)
+        check_wall(engine)

@@ -14,7 +14,7 @@ from common import BUILD, NPM, PATIENCE, ROOT, STACKCTL, STORES, check, exports,
 from tables import COLUMNS, UNLABELLED, Source, ask, same, without_labels
 
 MODULES = os.path.join(NPM, "node_modules")
-TABLES = ("locations", "paths", "samples")
+TABLES = ("labels", "locations", "paths", "samples")
 
 
 def script(name, *arguments):
@@ -219,7 +219,7 @@ def test_parquet_large():
     with open(os.path.join(ROOT, "docs/TABLES.md"), encoding="utf-8") as file:
         queries = re.findall(r"```sql\n(.*?)```", file.read(), re.DOTALL)
     check(len(queries) == 2, "docs/TABLES.md has %d queries" % len(queries))
-    answers = script("duckdb.mjs", *(re.sub(r"\b(samples|paths|locations)\.parquet",
+    answers = script("duckdb.mjs", *(re.sub(r"\b(samples|paths|locations|labels)\.parquet",
                                             lambda name: os.path.join(folder, name[0]), query)
                                      for query in queries))
     own = {name: int(count) for name, _, count in answers[0][1]}

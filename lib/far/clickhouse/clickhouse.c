@@ -37,8 +37,8 @@ struct clickhouse {
 	struct endpoint at;
 	char *database, *cluster; /* cluster: NULL for none */
 	bool is_tls;
-	unsigned timeout_s;
-	const char *settings; /* of requests; NULL: none */
+	unsigned timeout_s, wait_s; /* wait_s: 0, or in place of timeout_s */
+	const char *settings;	    /* of requests; NULL: none */
 	char *name;
 	char *error;
 };
@@ -202,6 +202,11 @@ const char *clickhouse_cluster(const struct clickhouse *c)
 void clickhouse_set(struct clickhouse *c, const char *settings)
 {
 	c->settings = settings;
+}
+
+void clickhouse_wait(struct clickhouse *c, unsigned seconds)
+{
+	c->wait_s = seconds;
 }
 
 /* --- failures --------------------------------------------------------------------------------- */
@@ -398,7 +403,7 @@ static int request(struct clickhouse *c, const char *query, struct http_request 
 	free(c->error);
 	c->error = NULL;
 	r->url = (const char *)url.data;
-	r->stalled_s = c->timeout_s;
+	r->stalled_s = c->wait_s ? c->wait_s : c->timeout_s;
 	endpoint_sign(&c->at, "default", r);
 	buf_clear(ret_answer);
 	if (err == 0)

@@ -54,6 +54,10 @@ const char *clickhouse_cluster(const struct clickhouse *c);
  * none. The text is borrowed. */
 void clickhouse_set(struct clickhouse *c, const char *settings);
 
+/* Sets how long a later request may go on without any data, in seconds; 0: as long as the options
+ * say. */
+void clickhouse_wait(struct clickhouse *c, unsigned seconds);
+
 /* Setting: a query of a Distributed table skips shards that do not answer, instead of failing. */
 #define CLICKHOUSE_LEAVE_OUT "skip_unavailable_shards=1"
 /* Setting: an INSERT into a Distributed table returns only when all shards have their rows. */

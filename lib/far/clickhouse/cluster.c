@@ -8,12 +8,14 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "clickhouse/database.h"
 #include "clickhouse/layout.h"
 
 struct cluster {
 	struct clickhouse *asked; /* the server of the URL; borrowed */
 	char *name;		  /* the cluster's name; NULL: there is no cluster */
 	VEC(struct clickhouse *) servers;
+	struct database database; /* of the last server */
 };
 
 void cluster_free(struct cluster *cluster)
@@ -35,7 +37,7 @@ void cluster_free(struct cluster *cluster)
 static int find_name(struct cluster *cluster)
 {
 	const char *named = clickhouse_cluster(cluster->asked);
-	int err = layout_cluster(cluster->asked, &cluster->name);
+	int err = database_cluster(cluster->asked, &cluster->name);
 
 	if (err < 0 || !named)
 		return err;
@@ -111,7 +113,8 @@ static int make_tables(struct cluster *cluster)
 	for (size_t i = 0; err == 0 && i < cluster->servers.count; i++) {
 		struct clickhouse *server = cluster->servers.items[i];
 
-		err = clickhouse_fail_as(cluster->asked, layout_ensure(server, cluster->name),
+		err = clickhouse_fail_as(cluster->asked,
+					 database_ensure(server, cluster->name, &cluster->database),
 					 server);
 	}
 	return err;
@@ -122,7 +125,7 @@ static int make_tables(struct cluster *cluster)
 static int check_asked(struct cluster *cluster)
 {
 	char *name;
-	int err = layout_cluster(cluster->asked, &name);
+	int err = database_cluster(cluster->asked, &name);
 
 	if (err == 0 && !name)
 		err = clickhouse_fail(

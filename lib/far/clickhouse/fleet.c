@@ -8,6 +8,10 @@
  * recursion. After many generations, or if the sums need a large part of all paths, all paths are
  * fetched at once: tags are hashes, so each generation reads the whole table again. Both limits (48
  * generations, an eighth of the paths) were chosen by hand.
+ *
+ * Paths and locations are first looked for among those of the windows' days, which nearly always
+ * have all of them. Only if some are missing, as after an upgrade of the tables, the other days are
+ * read, too.
  */
 #include "clickhouse/fleet.h"
 
@@ -18,7 +22,8 @@
 
 #include "base/text.h"
 #include "clickhouse/fleet_build.h"
-#include "clickhouse/layout.h"
+#include "clickhouse/fleet_sql.h"
+#include "clickhouse/database.h"
 #include "stack/end_reason.h"
 #include "stackd_abi.h"
 
@@ -44,52 +49,7 @@ void fleet_unescape(char *text)
 	*to = '\0';
 }
 
-/* --- SQL -------------------------------------------------------------------------------------- */
-
-/* Appends a string literal of SQL. With `is_like`, `text` is a pattern with * and ?, and the
- * literal is the pattern for LIKE. */
-static void put_string(struct buf *b, const char *text, bool is_like)
-{
-	text_put_raw(b, "'");
-	for (; *text; text++) {
-		char c = *text;
-
-		if (is_like && (c == '*' || c == '?')) {
-			buf_put_u8(b, c == '*' ? '%' : '_');
-			continue;
-		}
-		if (is_like && strchr("%_\\", c))
-			text_put_raw(b, "\\\\"); /* a backslash for LIKE, as SQL has it */
-		if (c == '\'' || c == '\\')
-			buf_put_u8(b, '\\');
-		buf_put_u8(b, (uint8_t)c);
-	}
-	text_put_raw(b, "'");
-}
-
-/* Appends a condition that selects the hosts, to be used after other conditions. */
-static void put_hosts(const struct fleet_query *q, struct buf *b)
-{
-	for (size_t i = 0; i < q->n_hosts; i++) {
-		text_put_raw(b, i ? " OR host LIKE " : " AND (host LIKE ");
-		put_string(b, q->hosts[i], true);
-	}
-	text_put_raw(b, q->n_hosts ? ") " : " ");
-}
-
-static void put_windows(struct fleet *f)
-{
-	const struct fleet_query *q = f->query;
-	struct buf *b = &f->windows;
-
-	text_put_raw(b, "(SELECT * FROM windows WHERE 1");
-	if (q->from_unix_ns)
-		text_printf(b, " AND end_ns > %" PRIu64, q->from_unix_ns);
-	if (q->to_unix_ns)
-		text_printf(b, " AND start_ns < %" PRIu64, q->to_unix_ns);
-	put_hosts(q, b);
-	text_put_raw(b, "ORDER BY end_ns DESC, push LIMIT 1 BY host, window)");
-}
+/* --- requests --------------------------------------------------------------------------------- */
 
 /* Runs a query that is in a buffer. */
 static int ask(struct fleet *f, struct buf *query, const struct buf *ids, struct buf *ret_answer)
@@ -138,25 +98,6 @@ static int get_event(const struct fleet *f, struct buf_reader *r, struct event *
 	return is_cut(f, r);
 }
 
-/* Makes the condition that selects the samples of an event's windows. The windows' push numbers
- * alone would be enough, but samples are ordered by time and host, so with a range of time and the
- * hosts in the condition the server reads less. GLOBAL: the server of the URL, which has all
- * windows, tells the other servers of a cluster which pushes to use. */
-static void put_pushes(struct fleet *f, const struct event *e)
-{
-	struct buf *b = &f->pushes;
-
-	text_printf(b, "start >= toDateTime(%" PRIu64 ") AND start <= toDateTime(%" PRIu64 ")",
-		    e->start_ns / 1000000000, e->last_start_ns / 1000000000);
-	put_hosts(f->query, b);
-	text_put_raw(b, "AND push GLOBAL IN (SELECT push FROM ");
-	buf_put(b, f->windows.data, f->windows.len);
-	text_put_raw(b, " WHERE event = ");
-	put_string(b, e->name, false);
-	text_put_raw(b, ")");
-	buf_put_u8(b, '\0');
-}
-
 static int make_reader(struct fleet *f, const struct event *e)
 {
 	char hosts[32];
@@ -180,29 +121,55 @@ static int make_reader(struct fleet *f, const struct event *e)
 				(uint64_t)1 << metric_info(f->query->metric)->series, &f->reader);
 }
 
-/* Reads the events; the newest comes first. */
+/* Notes that windows of an event are left out. */
+static void leave_out(struct fleet_found *found, const struct event *e)
+{
+	const size_t used = strlen(found->events);
+
+	found->left_out += e->windows;
+	snprintf(found->events + used, sizeof(found->events) - used, "%s%s", used ? ", " : "",
+		 *e->name ? e->name : "?");
+}
+
+/* Makes the reader and the conditions for the windows of an event. */
+static int choose_event(struct fleet *f, const struct event *e)
+{
+	if (metric_info(f->query->metric)->has_samples && !strstr(e->name, "clock"))
+		return clickhouse_fail(f->c, -ENODATA,
+				       "%s adds up times, and the samples count %s: --event NAME "
+				       "chooses recordings of a clock, if there are any",
+				       metric_info(f->query->metric)->name, e->name);
+	f->found.windows = e->windows;
+	f->found.hosts = e->hosts;
+	fleet_sql_choose(f, e->name, e->start_ns, e->last_start_ns);
+	return make_reader(f, e);
+}
+
+/* Reads the events, of which the newest comes first, and chooses one. */
 static int take_events(struct fleet *f, const struct buf *answer)
 {
 	struct buf_reader r = buf_reader(answer->data, answer->len);
-	struct event *newest = calloc(2, sizeof(*newest)), *other = newest + 1;
-	int err = newest ? 0 : -ENOMEM;
+	const char *wanted = fleet_sql_is_of_samples(f) ? f->query->event : NULL;
+	struct event *chosen = calloc(2, sizeof(*chosen)), *other = chosen + 1;
+	int err = chosen ? 0 : -ENOMEM;
 
 	if (err == 0 && !buf_left(&r))
 		err = clickhouse_fail(f->c, -ENODATA,
 				      "it has nothing of that time and these hosts");
-	if (err == 0)
-		err = get_event(f, &r, newest);
 	while (err == 0 && buf_left(&r)) {
 		err = get_event(f, &r, other);
-		f->found.left_out += other->windows;
+		if (!chosen->windows && (!wanted || strcmp(wanted, other->name) == 0))
+			*chosen = *other;
+		else
+			leave_out(&f->found, other);
 	}
-	if (err == 0) {
-		f->found.windows = newest->windows;
-		f->found.hosts = newest->hosts;
-		put_pushes(f, newest);
-		err = make_reader(f, newest);
-	}
-	free(newest);
+	if (err == 0 && !chosen->windows)
+		err = clickhouse_fail(f->c, -ENODATA,
+				      "it has no recordings of the event '%s' there, but of: %s",
+				      wanted, f->found.events);
+	if (err == 0)
+		err = choose_event(f, chosen);
+	free(chosen);
 	return err;
 }
 
@@ -212,11 +179,19 @@ static int choose_windows(struct fleet *f)
 	struct buf query = {0}, answer = {0};
 	int err;
 
-	put_windows(f);
-	text_put_raw(&query, "SELECT event, any(host), count(), uniqExact(host), min(start_ns), "
-			     "max(start_ns), max(end_ns), sum(samples), sum(lost) FROM ");
+	fleet_sql_windows(f);
+	text_put_raw(&query,
+		     fleet_sql_is_of_samples(f)
+			     ? "SELECT event AS name"
+			     : "SELECT if(uniqExact(event) = 1, any(event), 'several events') "
+			       "AS name");
+	text_put_raw(&query, ", any(host), count(), uniqExact(host), min(start_ns), max(start_ns), "
+			     "max(end_ns), sum(samples), sum(lost) FROM ");
 	buf_put(&query, f->windows.data, f->windows.len);
-	text_put_raw(&query, " GROUP BY event ORDER BY max(end_ns) DESC, event");
+	/* Without windows, a query without groups would answer with a row of zeros. */
+	text_put_raw(&query, fleet_sql_is_of_samples(f)
+				     ? " GROUP BY event ORDER BY max(end_ns) DESC, name"
+				     : " HAVING count() > 0");
 	err = ask(f, &query, NULL, &answer);
 	if (err == 0)
 		err = take_events(f, &answer);
@@ -225,44 +200,6 @@ static int choose_windows(struct fleet *f)
 }
 
 /* --- sums ------------------------------------------------------------------------------------- */
-
-static const struct {
-	enum fleet_label label;
-	/* the column to group by, and the expression that reads it; 0 or '' means no label */
-	const char *key, *value;
-} columns[] = {
-	{FLEET_HOST, "host", "host"},
-	{FLEET_COMMAND, "command", "command"},
-	{FLEET_UNIT, "unit", "ifNull(unit, '')"},
-	{FLEET_CONTAINER, "container", "ifNull(container, '')"},
-	{FLEET_RANK, "rank", "toUInt32(ifNull(rank + 1, 0))"},
-};
-
-#define COLUMNS (sizeof(columns) / sizeof(*columns))
-
-static void put_sums_query(const struct fleet *f, struct buf *b)
-{
-	enum metric metric = metric_summed(f->query->metric);
-
-	text_put_raw(b, "SELECT tag, alt, reason, quality, inferred");
-	for (size_t i = 0; i < COLUMNS; i++) {
-		const char *none = columns[i].label == FLEET_RANK ? "toUInt32(0)" : "''";
-
-		text_put_raw(b, ", ");
-		text_put_raw(b, f->query->labels & columns[i].label ? columns[i].value : none);
-	}
-	text_put_raw(b, ", sum(count), sum(weight) FROM samples WHERE metric = ");
-	put_string(b, metric_info(metric)->name, false);
-	text_put_raw(b, " AND ");
-	text_put_raw(b, f->pushes.failed ? "" : (const char *)f->pushes.data);
-	text_put_raw(b, " GROUP BY tag, alt, reason, quality, inferred");
-	for (size_t i = 0; i < COLUMNS; i++) {
-		if (!(f->query->labels & columns[i].label))
-			continue;
-		text_put_raw(b, ", ");
-		text_put_raw(b, columns[i].key);
-	}
-}
 
 static uint8_t reason_number(const char *name)
 {
@@ -274,10 +211,12 @@ static uint8_t reason_number(const char *name)
 
 /* Gives the reader's thread for these labels, and adds it, and its process, if it is new. Returns 0
  * or an error. */
-static int thread_of(struct fleet *f, const struct store_labels *labels, uint32_t *ret_thread)
+static int thread_of(struct fleet *f, const struct store_labels *labels, const char *label_set,
+		     uint32_t *ret_thread)
 {
 	uint32_t known = strings_count(f->threads), processes = strings_count(f->processes);
-	struct store_thread thread = {.comm = labels->command, .labels = labels};
+	struct store_thread thread = {
+		.comm = labels->command, .labels = labels, .label_set = label_set};
 	struct store_process process = {.comm = labels->host};
 	struct buf key = {0};
 	int err;
@@ -289,7 +228,8 @@ static int thread_of(struct fleet *f, const struct store_labels *labels, uint32_
 	text_put(&key, labels->unit ? labels->unit : "", "\t");
 	text_put_raw(&key, "\t");
 	text_put(&key, labels->container ? labels->container : "", "\t");
-	text_printf(&key, "\t%" PRIu64, labels->rank);
+	text_printf(&key, "\t%" PRIu64 "\t", labels->rank);
+	text_put(&key, label_set ? label_set : "", "\t");
 	buf_put_u8(&key, '\0');
 	err = key.failed ? -ENOMEM : strings_intern(f->threads, (const char *)key.data, ret_thread);
 	buf_free(&key);
@@ -319,11 +259,13 @@ static int origin_of(struct fleet *f, uint32_t inferred, bool is_complete, uint3
 struct sum_texts {
 	char reason[64], quality[64];
 	char host[FLEET_TEXT], command[FLEET_TEXT], unit[FLEET_TEXT], container[FLEET_TEXT];
+	char value[FLEET_TEXT];	  /* of the label by which sums are kept apart */
+	char set[2 * FLEET_TEXT]; /* the same as a thread's labels: NAME=VALUE */
 };
 
 static int take_sum(struct fleet *f, struct buf_reader *r, struct sum_texts *t)
 {
-	struct store_labels labels = {.host = t->host, .command = t->command};
+	struct store_labels labels = {.host = t->host, .command = t->command, .is_chosen = true};
 	struct fleet_sum sum = {0};
 	uint32_t inferred, rank;
 	int err;
@@ -338,6 +280,10 @@ static int take_sum(struct fleet *f, struct buf_reader *r, struct sum_texts *t)
 	get_text(r, t->unit);
 	get_text(r, t->container);
 	BUF_GET(r, rank);
+	get_text(r, t->value);
+	if (f->query->by_label)
+		snprintf(t->set, sizeof(t->set), "%.*s=%s", FLEET_TEXT - 1, f->query->by_label,
+			 t->value);
 	BUF_GET(r, sum.sum.count);
 	BUF_GET(r, sum.sum.weight);
 	labels.rank = rank;
@@ -347,7 +293,7 @@ static int take_sum(struct fleet *f, struct buf_reader *r, struct sum_texts *t)
 	if (err == 0)
 		err = VEC_RESERVE(&f->sums, 1);
 	if (err == 0)
-		err = thread_of(f, &labels, &sum.sum.thread);
+		err = thread_of(f, &labels, *t->value ? t->set : NULL, &sum.sum.thread);
 	if (err == 0)
 		err = origin_of(f, inferred, strcmp(t->quality, "reconstructed") == 0,
 				&sum.sum.origin);
@@ -364,12 +310,12 @@ static int ask_sums(struct fleet *f, struct buf *ret_answer)
 	struct buf query = {0};
 	int err;
 
-	put_sums_query(f, &query);
+	fleet_sql_sums(f, &query);
 	err = ask(f, &query, NULL, ret_answer);
 	if (err != -ENETDOWN)
 		return err;
 	snprintf(f->found.why, sizeof(f->found.why), "%s", clickhouse_error(f->c));
-	put_sums_query(f, &query);
+	fleet_sql_sums(f, &query);
 	clickhouse_set(f->c, CLICKHOUSE_LEAVE_OUT);
 	err = ask(f, &query, NULL, ret_answer);
 	clickhouse_set(f->c, NULL);
@@ -382,15 +328,16 @@ static int ask_sums(struct fleet *f, struct buf *ret_answer)
 	return err;
 }
 
-/* Queries how many records of the metric the chosen windows have, from the table of totals. */
-static int ask_total(struct fleet *f, uint64_t *ret_records)
+/* Queries how many records of the metric the chosen windows have, from the table of totals, or how
+ * many there are, from that of samples. */
+static int ask_total(struct fleet *f, const char *table, uint64_t *ret_records)
 {
 	struct buf query = {0}, answer = {0};
 	struct buf_reader r;
 	int err;
 
-	text_put_raw(&query, "SELECT sum(count) FROM totals WHERE metric = ");
-	put_string(&query, metric_info(metric_summed(f->query->metric))->name, false);
+	text_printf(&query, "SELECT sum(count) FROM %s WHERE ", table);
+	fleet_sql_metric(f, &query);
 	text_put_raw(&query, " AND ");
 	text_put_raw(&query, f->pushes.failed ? "" : (const char *)f->pushes.data);
 	err = ask(f, &query, NULL, &answer);
@@ -404,14 +351,24 @@ static int ask_total(struct fleet *f, uint64_t *ret_records)
 	return err;
 }
 
-/* Computes how many records none of the cluster's servers delivered, for whatever reason. */
+/* Computes how many records no server delivered, for whatever reason: one of a cluster does not
+ * answer, or a server has lost rows. With a filter, all samples are counted once more. */
 static int count_missing(struct fleet *f)
 {
-	uint64_t there = 0;
-	int err = ask_total(f, &f->found.records);
+	const char *filter = (const char *)f->filter.data;
+	uint64_t chosen = 0, there;
+	int err = ask_total(f, "totals", &f->found.records);
 
 	for (size_t i = 0; i < f->sums.count; i++)
-		there += f->sums.items[i].sum.count;
+		chosen += f->sums.items[i].sum.count;
+	there = chosen;
+	if (err == 0 && filter[strspn(filter, " ")]) {
+		if (*f->found.why)
+			clickhouse_set(f->c, CLICKHOUSE_LEAVE_OUT);
+		err = ask_total(f, "samples", &there);
+		clickhouse_set(f->c, NULL);
+		store_memory_unchosen(f->reader, there > chosen ? there - chosen : 0);
+	}
 	if (err == 0 && there < f->found.records)
 		f->found.missing = f->found.records - there;
 	return err;
@@ -422,13 +379,35 @@ static int no_sums(struct fleet *f)
 	const char *records = metric_info(f->query->metric)->records;
 
 	if (f->found.missing)
-		return clickhouse_fail(f->c, -ENODATA,
-				       "all %" PRIu64
-				       " %s of that time and these hosts are missing: "
-				       "they are on servers of its cluster that do not answer",
-				       f->found.missing, records);
-	return clickhouse_fail(f->c, -ENODATA, "it has no %s of that time and these hosts",
-			       records);
+		return clickhouse_fail(
+			f->c, -ENODATA,
+			"all %" PRIu64 " %s of that time and these hosts are missing: "
+			"%s",
+			f->found.missing, records,
+			f->database.is_cluster
+				? "they are on servers of its cluster that do not answer"
+				: "the server has lost them");
+	return clickhouse_fail(f->c, -ENODATA, "it has no %s of that time and these hosts%s",
+			       records, f->found.records ? " that the options choose" : "");
+}
+
+/* Notes in the recording what is missing, so that all views and exports say it. */
+static int note_missing(struct fleet *f)
+{
+	char share[TEXT_SHARE_MAX];
+	struct buf note = {0};
+	int err;
+
+	text_printf(&note, "%" PRIu64 " of %" PRIu64 " records (%s %%) are missing: %s",
+		    f->found.missing, f->found.records,
+		    text_share(f->found.missing, f->found.records, share),
+		    *f->found.why ? f->found.why : "no server that answers has them");
+	buf_put_u8(&note, '\0');
+	err = note.failed
+		      ? -ENOMEM
+		      : store_memory_missing(f->reader, f->found.missing, (const char *)note.data);
+	buf_free(&note);
+	return err;
 }
 
 /* Fetches the sums of the windows' samples, with threads and origins. */
@@ -444,8 +423,10 @@ static int fetch_sums(struct fleet *f)
 		err = take_sum(f, &r, texts);
 	buf_free(&answer);
 	free(texts);
-	if (err == 0 && f->is_cluster)
+	if (err == 0)
 		err = count_missing(f);
+	if (err == 0 && f->found.missing)
+		err = note_missing(f);
 	return err == 0 && !f->sums.count ? no_sums(f) : err;
 }
 
@@ -498,7 +479,8 @@ static int ask_for_all(struct fleet *f, size_t needed, bool *ret_all)
 	uint64_t count = 0;
 	int err;
 
-	text_put_raw(&query, "SELECT count() FROM paths");
+	text_put_raw(&query, "SELECT count() FROM paths WHERE ");
+	buf_put(&query, f->days.data, f->days.len);
 	err = ask(f, &query, NULL, &answer);
 	r = buf_reader(answer.data, answer.len);
 	if (err == 0) {
@@ -518,9 +500,10 @@ static int fetch_generation(struct fleet *f, bool is_all, struct buf *ids)
 	int err;
 
 	text_put_raw(&query, "SELECT DISTINCT tag, alt, parent, parent_alt, location, "
-			     "location_alt FROM paths");
+			     "location_alt FROM paths WHERE ");
+	buf_put(&query, f->days.data, f->days.len);
 	if (!is_all)
-		text_put_raw(&query, " WHERE tag IN (SELECT id FROM ids)");
+		text_put_raw(&query, " AND tag IN (SELECT id FROM ids)");
 	err = ask(f, &query, is_all ? NULL : ids, &answer);
 	if (err == 0)
 		err = take_paths(f, &answer, &next);
@@ -551,17 +534,35 @@ static void mark(struct fleet *f)
 	}
 }
 
-/* Fetches the paths of the sums, up to their roots. */
+/* Appends the ids of the sums' paths and of their ancestors that have not been fetched. */
+static void put_missing(const struct fleet *f, struct buf *ids)
+{
+	for (size_t i = 0; i < f->sums.count; i++) {
+		const struct fleet_sum *sum = &f->sums.items[i];
+
+		if (sum->tag && int_map_find_wide(&f->path_at, sum->tag, sum->alt) == INT_MAP_NONE)
+			BUF_PUT(ids, sum->tag);
+	}
+	for (size_t i = 0; i < f->paths.count; i++) {
+		const struct fleet_path *path = &f->paths.items[i];
+
+		if (path->parent &&
+		    int_map_find_wide(&f->path_at, path->parent, path->parent_alt) == INT_MAP_NONE)
+			BUF_PUT(ids, path->parent);
+	}
+}
+
+/* Fetches the paths of the sums, up to their roots, that have not been fetched. */
 static int fetch_paths(struct fleet *f)
 {
 	struct buf ids = {0};
 	bool is_all = false;
 	int err;
 
-	for (size_t i = 0; i < f->sums.count; i++)
-		if (f->sums.items[i].tag)
-			BUF_PUT(&ids, f->sums.items[i].tag);
-	err = ids.failed ? -ENOMEM : ask_for_all(f, ids.len / sizeof(uint64_t), &is_all);
+	put_missing(f, &ids);
+	err = ids.failed ? -ENOMEM : 0;
+	if (err == 0 && ids.len)
+		err = ask_for_all(f, ids.len / sizeof(uint64_t), &is_all);
 	for (unsigned i = 0; err == 0 && ids.len && i <= FLEET_GENERATIONS; i++) {
 		is_all = is_all || i == FLEET_GENERATIONS;
 		err = fetch_generation(f, is_all, &ids);
@@ -569,7 +570,13 @@ static int fetch_paths(struct fleet *f)
 			break;
 	}
 	buf_free(&ids);
-	mark(f);
+	if (err == 0)
+		put_missing(f, &ids);
+	if (err == 0 && ids.len && !f->is_all_days) {
+		fleet_sql_all_days(f);
+		err = fetch_paths(f);
+	}
+	buf_free(&ids);
 	return err;
 }
 
@@ -590,10 +597,13 @@ static void end(struct fleet *f)
 {
 	buf_free(&f->windows);
 	buf_free(&f->pushes);
+	buf_free(&f->filter);
+	buf_free(&f->days);
 	free(f->sums.items);
 	free(f->paths.items);
 	int_map_fini(&f->path_at);
 	int_map_fini(&f->location_at);
+	free(f->named.items);
 	int_map_fini(&f->origin_at);
 	strings_free(f->threads);
 	strings_free(f->processes);
@@ -606,8 +616,13 @@ int fleet_open(struct clickhouse *c, const struct fleet_query *query,
 	       struct store_reader **ret_reader, struct fleet_found *ret_found)
 {
 	struct fleet f = {.c = c, .query = query};
-	int err = layout_check(c, &f.is_cluster);
+	int err = database_check(c, &f.database);
 
+	if (err == 0 && f.database.version < 2 && (query->by_label || query->with.n))
+		err = clickhouse_fail(
+			c, -EINVAL,
+			"its tables are of an older version and have no labels: a push "
+			"by this stackctl upgrades them");
 	if (err == 0)
 		err = begin(&f);
 	if (err == 0)
@@ -616,8 +631,10 @@ int fleet_open(struct clickhouse *c, const struct fleet_query *query,
 		err = fetch_sums(&f);
 	if (err == 0)
 		err = fetch_paths(&f);
-	if (err == 0)
+	if (err == 0) {
+		mark(&f);
 		err = fleet_fetch_locations(&f);
+	}
 	if (err == 0)
 		err = fleet_build(&f);
 	if (err == 0) {

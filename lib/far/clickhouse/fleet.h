@@ -24,23 +24,31 @@ enum fleet_label {
 	FLEET_RANK = 16,
 };
 
+struct fleet_names {
+	const char *const *items; /* names or patterns with * and ? */
+	size_t n;		  /* 0: all */
+};
+
 struct fleet_query {
 	uint64_t from_unix_ns, to_unix_ns; /* windows that overlap this time; 0: no limit */
-	const char *const *hosts;	   /* names or patterns with * and ?; none: all */
-	size_t n_hosts;
+	struct fleet_names hosts, commands, units;
+	struct fleet_names with; /* labels "NAME=PATTERN", all of which samples must have */
+	const char *event;	 /* only windows of this event; NULL: of the newest window's */
 	enum metric metric;
 	unsigned labels;
+	const char *by_label; /* the name of a label by which sums are kept apart; NULL: none */
 };
 
 struct fleet_found {
 	uint64_t windows, hosts;
-	/* windows (recordings of a host) that are left out, because their event is not that of the
-	 * newest window */
+	/* windows (recordings of a host) that are left out, because their event is another one than
+	 * that which is shown; and the names of these events */
 	uint64_t left_out;
+	char events[FLEET_WHY];
 	uint64_t lost_samples; /* samples whose path the server lacks; shown without frames */
 	uint64_t ambiguous;    /* paths with two definitions under one tag and alt */
-	/* How many records the windows have, and how many of these were on none of the servers that
-	 * answered (not 0 only in a cluster). */
+	/* How many records the windows have, and how many of these the servers that answered did
+	 * not have. */
 	uint64_t records, missing;
 	char why[FLEET_WHY];
 };

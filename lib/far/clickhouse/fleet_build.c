@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "clickhouse/fleet_build.h"
+#include "clickhouse/fleet_sql.h"
 #include "model/frame_kind.h"
 #include "proc/object.h"
 #include "proc/object_id.h"
@@ -24,6 +25,7 @@ enum { NODE_UNDER_WAY = FLEET_NONE - 1, NODE_MISSING = FLEET_NONE - 2 };
 struct row {
 	uint64_t id, file_id, offset, layout, function_start;
 	uint32_t alt, inlined, line;
+	struct fleet_named named;
 	char kind[32], frame[32], build_id[129];
 	char object[BUILD_TEXT], function[BUILD_TEXT], file[BUILD_TEXT];
 };
@@ -44,6 +46,8 @@ static int get_row(const struct fleet *f, struct buf_reader *r, struct row *row)
 	BUF_GET(r, row->line);
 	BUF_GET(r, row->layout);
 	BUF_GET(r, row->function_start);
+	BUF_GET(r, row->named.how);
+	BUF_GET(r, row->named.at);
 	fleet_unescape(row->object);
 	fleet_unescape(row->function);
 	fleet_unescape(row->file);
@@ -119,6 +123,13 @@ static int add_line(struct fleet *f, const struct row *row, uint32_t location)
 	return err;
 }
 
+/* Returns whether a row of a location has names of the same source as its first row, which has the
+ * best ones. Those of an older version have no time, and are all of one source. */
+static bool is_of_best(const struct fleet_named *first, const struct fleet_named *row)
+{
+	return first->at == row->at && (first->how == row->how || !first->at);
+}
+
 static int add_row(struct fleet *f, const struct row *row, uint32_t *count)
 {
 	struct store_location location = {.offset = row->offset,
@@ -127,12 +138,17 @@ static int add_row(struct fleet *f, const struct row *row, uint32_t *count)
 	int err = int_map_enter_wide(&f->location_at, row->id, row->alt, *count, &at);
 
 	if (err == 0 && at == *count) {
-		err = object_of(f, row, &location.object);
+		err = VEC_RESERVE(&f->named, 1);
+		if (err == 0)
+			err = object_of(f, row, &location.object);
 		if (err == 0)
 			err = store_memory_location(f->reader, &location);
+		if (err == 0)
+			f->named.items[f->named.count++] = row->named;
 		*count += err == 0;
 	}
-	if (err < 0 || (!*row->function && !*row->file && !row->line))
+	if (err < 0 || !is_of_best(&f->named.items[at], &row->named) ||
+	    (!*row->function && !*row->file && !row->line && !row->function_start))
 		return err;
 	return add_line(f, row, at);
 }
@@ -177,54 +193,84 @@ static int take_locations(struct fleet *f, const struct buf *answer, uint32_t *c
 	return err;
 }
 
-/* Fetches the locations with these ids, and empties `ids`. *count is how many were added so far.
- * Returns 0 or an error. */
+/* Fetches the locations with these ids, the best names of each first, and empties `ids`. *count is
+ * how many were added so far. Returns 0 or an error. */
 static int fetch_piece(struct fleet *f, struct buf *ids, uint32_t *count)
 {
-	struct buf answer = {0};
-	int err =
-		ids->failed
-			? -ENOMEM
-			: clickhouse_ask(
-				  f->c,
-				  "SELECT id, alt, inlined, kind, file_id, ifNull(build_id, ''), object, "
-				  "offset, frame, ifNull(function, ''), ifNull(file, ''), "
-				  "toUInt32(ifNull(line, 0)), toUInt64(ifNull(layout, 0)), "
-				  "toUInt64(ifNull(function_start, 0)) FROM locations WHERE id IN "
-				  "(SELECT id FROM ids) ORDER BY id, alt, inlined, isNull(function), "
-				  "function LIMIT 1 BY id, alt, inlined FORMAT RowBinary",
-				  ids, &answer);
+	const bool has_named = f->database.version >= 2;
+	struct buf query = {0}, answer = {0};
+	int err;
 
+	text_put_raw(&query,
+		     "SELECT id, alt, inlined, kind, file_id, ifNull(build_id, ''), object, "
+		     "offset, frame, ifNull(function, ''), ifNull(file, ''), "
+		     "toUInt32(ifNull(line, 0)), toUInt64(ifNull(layout, 0)), "
+		     "toUInt64(ifNull(function_start, 0)), ");
+	text_put_raw(&query, has_named ? "named, toUInt32(named_at)" : "toUInt32(0), toUInt32(0)");
+	text_put_raw(&query, " FROM locations WHERE ");
+	buf_put(&query, f->days.data, f->days.len);
+	text_put_raw(&query, " AND id IN (SELECT id FROM ids) ORDER BY id, alt, ");
+	text_put_raw(&query, has_named ? "named DESC, named_at DESC, " : "");
+	text_put_raw(&query, "inlined, isNull(function), function LIMIT 1 BY id, alt, ");
+	text_put_raw(&query, has_named ? "named, named_at, " : "");
+	text_put_raw(&query, "inlined FORMAT RowBinary");
+	buf_put_u8(&query, '\0');
+	err = ids->failed || query.failed
+		      ? -ENOMEM
+		      : clickhouse_ask(f->c, (const char *)query.data, ids, &answer);
 	if (err == 0)
 		err = take_locations(f, &answer, count);
+	buf_free(&query);
 	buf_free(&answer);
 	buf_clear(ids);
 	return err;
 }
 
-int fleet_fetch_locations(struct fleet *f)
+static bool has_location(const struct fleet *f, const struct fleet_path *path)
+{
+	return int_map_find_wide(&f->location_at, path->location, path->location_alt) !=
+	       INT_MAP_NONE;
+}
+
+/* Fetches the needed locations that have not been fetched. */
+static int fetch_missing(struct fleet *f, uint32_t *count)
 {
 	struct buf ids = {0};
 	struct int_map asked = {0};
-	uint32_t count = 0;
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < f->paths.count; i++) {
 		uint64_t id = f->paths.items[i].location;
 
-		if (!f->paths.items[i].is_needed || int_map_find(&asked, id) != INT_MAP_NONE)
+		if (!f->paths.items[i].is_needed || has_location(f, &f->paths.items[i]) ||
+		    int_map_find(&asked, id) != INT_MAP_NONE)
 			continue;
 		BUF_PUT(&ids, id);
 		err = int_map_set(&asked, id, 0);
 		if (err == 0 && ids.len >= BUILD_PIECE * sizeof(id))
-			err = fetch_piece(f, &ids, &count);
+			err = fetch_piece(f, &ids, count);
 	}
 	if (err == 0 && ids.len)
-		err = fetch_piece(f, &ids, &count);
-	if (err == 0)
-		turn_lines(f);
+		err = fetch_piece(f, &ids, count);
 	int_map_fini(&asked);
 	buf_free(&ids);
+	return err;
+}
+
+int fleet_fetch_locations(struct fleet *f)
+{
+	uint32_t count = 0;
+	bool is_whole = true;
+	int err = fetch_missing(f, &count);
+
+	for (size_t i = 0; is_whole && i < f->paths.count; i++)
+		is_whole = !f->paths.items[i].is_needed || has_location(f, &f->paths.items[i]);
+	if (err == 0 && !is_whole && !f->is_all_days) {
+		fleet_sql_all_days(f);
+		err = fetch_missing(f, &count);
+	}
+	if (err == 0)
+		turn_lines(f);
 	return err;
 }
 

@@ -7,6 +7,7 @@
 #include "base/int_map.h"
 #include "base/strings.h"
 #include "base/vec.h"
+#include "clickhouse/database.h"
 #include "clickhouse/fleet.h"
 #include "store/store_memory.h"
 
@@ -21,6 +22,11 @@ struct fleet_path {
 	bool is_needed;
 };
 
+/* How well, and when, the names of a location were found (rows/rows_schema.h). */
+struct fleet_named {
+	uint32_t how, at;
+};
+
 struct fleet_sum {
 	uint64_t tag;
 	uint32_t alt;
@@ -31,17 +37,22 @@ struct fleet {
 	struct clickhouse *c;
 	const struct fleet_query *query;
 	struct fleet_found found;
-	bool is_cluster; /* samples may be on other servers, too */
+	struct database database;
 	struct store_reader *reader;
 	/* SQL: a query that gives the valid windows in the range of time, with all columns */
 	struct buf windows;
-	/* SQL: the condition that selects the windows' samples; with a final NUL */
-	struct buf pushes;
+	/* SQL, with final NULs: the condition that selects the windows' samples; and further ones
+	 * of samples alone, which begin with AND, or "" */
+	struct buf pushes, filter;
+	/* SQL: the condition for rows of the days of the windows; "1" in tables without days */
+	struct buf days;
+	bool is_all_days; /* `days` is "1" */
 	VEC(struct fleet_sum) sums;
 	VEC(struct fleet_path) paths;
-	struct int_map path_at;	    /* (tag, alt) -> index in `paths` */
-	struct int_map location_at; /* (id, alt) -> the reader's number */
-	struct int_map origin_at;   /* (inferred, is_complete) -> the reader's number */
+	struct int_map path_at;	       /* (tag, alt) -> index in `paths` */
+	struct int_map location_at;    /* (id, alt) -> the reader's number */
+	VEC(struct fleet_named) named; /* by location */
+	struct int_map origin_at;      /* (inferred, is_complete) -> the reader's number */
 	/* the number of a key in these is the reader's number of the thread, process or object */
 	struct strings *threads, *processes, *objects;
 	VEC(struct store_line) lines;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tables of a fleet's database: those of rows/rows_schema.h, `windows` (a row for each window
- * of a recording), and `totals` (the sums of each window's samples).
+ * of a recording), `totals` (the sums of each window's samples), and `versions` (of the tables).
+ * database.h finds and makes them on a server.
  *
  * A window (recording) is valid if it has a row in `windows`, which is written after all its
  * samples. The row and the samples have the number of the push (transfer) that wrote them, so
@@ -24,10 +25,16 @@
 enum {
 	LAYOUT_TOTALS = ROWS_TABLES, /* the sums of the samples of each push and metric */
 	LAYOUT_WINDOWS,
-	LAYOUT_WRITTEN,		       /* the number of tables that a push writes */
-	LAYOUT_SHARD = LAYOUT_WRITTEN, /* a server's part of the samples, in a cluster */
+	LAYOUT_WRITTEN,			  /* the number of tables that a push writes */
+	LAYOUT_VERSIONS = LAYOUT_WRITTEN, /* a row for each version that the tables have had */
+	LAYOUT_ALONE,			  /* the number of tables of a server without a cluster */
+	LAYOUT_SHARD = LAYOUT_ALONE,	  /* a server's part of the samples, in a cluster */
 	LAYOUT_TABLES
 };
+
+/* The version of the tables that this program makes. Version 1 had no labels, no days, and no
+ * versions. */
+#define LAYOUT_VERSION 2
 
 enum layout_total_column {
 	LAYOUT_TOTAL_PUSH,
@@ -55,23 +62,35 @@ enum layout_window_column {
 	LAYOUT_WINDOW_N
 };
 
-#define LAYOUT_MAX_COLUMNS (ROWS_MAX_COLUMNS + 1)
+/* Columns that a server has besides those of rows/rows_schema.h. */
+enum {
+	LAYOUT_SAMPLE_PUSH = ROWS_SAMPLE_N,
+	LAYOUT_PATH_DAY = ROWS_PATH_N,
+	LAYOUT_LABEL_DAY = ROWS_LABEL_N,
+	LAYOUT_LOCATION_DAY = ROWS_LOCATION_N, /* the day of the windows that need it */
+	LAYOUT_LOCATION_NAMED_AT,	       /* when its names were found: the newer ones count */
+};
 
-/* Finds the cluster over which the table of samples is distributed. *ret_cluster receives its name,
- * which the caller frees, or NULL if there is no cluster or no such table. Returns 0; -EINVAL: the
- * table is distributed in another way than layout_ensure() does it; -ENOMEM; or an error of
- * clickhouse_ask(). The sentence is in clickhouse_error(). */
-int layout_cluster(struct clickhouse *c, char **ret_cluster);
+#define LAYOUT_MAX_COLUMNS (ROWS_MAX_COLUMNS + 2)
 
-/* Creates the missing tables, for a single server (`cluster` NULL) or for a server of a cluster,
- * and checks that existing tables have this layout. Returns 0; -EINVAL: they have another layout;
- * or an error of clickhouse_ask(). The sentence is in clickhouse_error(). */
-int layout_ensure(struct clickhouse *c, const char *cluster);
+/* Returns a table's name and all its columns; those of rows/rows_schema.h come first. */
+const struct rows_schema *layout_schema(int table);
 
-/* Checks that the tables exist and have this layout, and creates none. *ret_is_cluster tells
- * whether samples may be on other servers, too. Errors as layout_ensure(); -EINVAL also if a table
- * is missing. */
-int layout_check(struct clickhouse *c, bool *ret_is_cluster);
+/* Returns the column by whose time a table's rows age; NULL: they do not age. */
+const char *layout_time_column(int table);
+
+/* Returns the server's name for a column's type. */
+const char *layout_type(const struct rows_column *column);
+
+/* Appends a column's name, type and default value, as CREATE and ALTER TABLE take them. */
+void layout_put_column(const struct rows_column *column, struct buf *b);
+
+/* Appends "CREATE TABLE IF NOT EXISTS name (columns) ENGINE = ", each column with `codec` after it.
+ */
+void layout_put_create(int table, const char *name, const char *codec, struct buf *b);
+
+/* Appends the engine of a table of a server without a cluster. */
+void layout_put_engine(int table, struct buf *b);
 
 /* Appends "INSERT INTO table (columns) FORMAT RowBinary", with a final NUL. */
 void layout_put_insert(int table, struct buf *b);

@@ -5,9 +5,12 @@
  * Rows of a window are made twice. The first time, paths and locations are only collected, and the
  * server is asked which of them it has. The second time, the new ones are sent, in pieces, so that
  * memory stays bounded: locations and paths before the samples that refer to them, then the totals,
- * and the window's own row at the end. What the server has is kept for the next window, so only new
- * paths and locations are in the query, because a service sends nearly the same ones again and
- * again.
+ * and the window's own row at the end. What the server has is kept for the next window of the same
+ * day, so only new paths and locations are in the query, because a service sends nearly the same
+ * ones again and again.
+ *
+ * A push's number begins with its time, so that what was left behind by interrupted pushes can be
+ * told from what is just being sent (clickhouse/upkeep.c).
  */
 #include "clickhouse/push.h"
 
@@ -17,7 +20,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/int_map.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "clickhouse/cluster.h"
 #include "clickhouse/layout.h"
@@ -27,6 +32,7 @@
 #define PUSH_KIND   32	       /* size of the name of a kind of objects */
 #define PUSH_METRIC 40	       /* size of the name of a metric */
 #define PUSH_KNOWN  (1u << 20) /* paths and locations that are remembered, 50 MB or so */
+#define DAY_NS	    (86400 * UINT64_C(1000000000))
 
 /* The total of a metric in a window. */
 struct total {
@@ -39,6 +45,7 @@ struct push {
 	struct cluster *cluster;
 	/* has the paths and locations that the server is known to have; NULL: nothing is known */
 	struct rows *rows;
+	uint64_t day;	      /* the day of these, since 1970 */
 	uint64_t last;	      /* the window that was sent last; valid only if `rows` is not NULL */
 	struct int_map ends;  /* windows that the server has -> index in `end_ns` */
 	VEC(uint64_t) end_ns; /* the end of each of these windows */
@@ -107,16 +114,17 @@ static int put_row(void *arg, enum rows_table table, const struct rows_value *va
 	struct push *push = arg;
 	struct buf *piece = &push->pieces[table];
 	struct rows_value all[LAYOUT_MAX_COLUMNS];
+	const size_t n = rows_schema(table)->n_columns;
 	int err = table == ROWS_SAMPLES ? add_up(push, values) : 0;
 
 	if (err < 0)
 		return err;
-	if (table == ROWS_SAMPLES) {
-		memcpy(all, values, ROWS_SAMPLE_N * sizeof(*values));
-		all[ROWS_SAMPLE_N] = (struct rows_value){.number = push->number};
-		values = all;
-	}
-	layout_put_row(table, values, piece);
+	memcpy(all, values, n * sizeof(*values));
+	all[n] = (struct rows_value){.number = table == ROWS_SAMPLES ? push->number : push->day};
+	/* The same moment for all hosts, so that equal rows of several are merged. */
+	if (table == ROWS_LOCATIONS)
+		all[LAYOUT_LOCATION_NAMED_AT] = (struct rows_value){.number = push->day * DAY_NS};
+	layout_put_row(table, all, piece);
 	push->counts.rows++;
 	return piece->len < PUSH_PIECE ? 0 : send_pieces(push);
 }
@@ -231,16 +239,17 @@ static int take_locations(struct push *push, const struct buf *answer)
 	while (err == 0 && buf_left(&r)) {
 		uint64_t id, file_id, offset;
 		char kind[PUSH_KIND];
-		uint32_t alt;
+		uint32_t alt, named;
 
 		BUF_GET(&r, id);
 		BUF_GET(&r, alt);
 		buf_get_string(&r, kind, sizeof(kind));
 		BUF_GET(&r, file_id);
 		BUF_GET(&r, offset);
+		BUF_GET(&r, named);
 		if (r.failed)
 			return clickhouse_fail(push->c, -EPROTO, "the answer is cut");
-		err = rows_know_location(push->rows, id, alt, kind, file_id, offset);
+		err = rows_know_location(push->rows, id, alt, kind, file_id, offset, named);
 	}
 	return err;
 }
@@ -268,8 +277,24 @@ static int take_paths(struct push *push, const struct buf *answer)
 	return err;
 }
 
-/* Collects the ids of those locations and paths of a window that were in no query yet. Returns 0 or
- * -ENOMEM. */
+static int take_labels(struct push *push, const struct buf *answer)
+{
+	struct buf_reader r = buf_reader(answer->data, answer->len);
+	int err = 0;
+
+	while (err == 0 && buf_left(&r)) {
+		uint64_t id;
+
+		BUF_GET(&r, id);
+		if (r.failed)
+			return clickhouse_fail(push->c, -EPROTO, "the answer is cut");
+		err = rows_know_labels(push->rows, id);
+	}
+	return err;
+}
+
+/* Collects the ids of those locations, paths and labels of a window that were in no query yet.
+ * Returns 0 or -ENOMEM. */
 static int collect(void *arg, enum rows_table table, const struct rows_value *values)
 {
 	struct push *push = arg;
@@ -287,36 +312,52 @@ static int collect_ids(struct push *push, struct profile *profile)
 
 	if (err < 0)
 		return err;
-	buf_clear(&push->ids[ROWS_LOCATIONS]);
-	buf_clear(&push->ids[ROWS_PATHS]);
+	for (int table = 0; table < ROWS_TABLES; table++)
+		buf_clear(&push->ids[table]);
 	err = rows_add(rows, profile);
 	rows_free(rows);
 	return err;
 }
 
-/* Queries which of a window's locations and paths the server has, and adds these to push->rows.
- * Returns 0 or an error. */
+/* What the server is asked about the ids of a window, and who takes the answer. */
+static const struct {
+	enum rows_table table;
+	const char *columns, *key, *group;
+	int (*take)(struct push *push, const struct buf *answer);
+} questions[] = {
+	{ROWS_LOCATIONS, "id, alt, kind, file_id, offset, max(named)", "id",
+	 " GROUP BY id, alt, kind, file_id, offset", take_locations},
+	{ROWS_PATHS, "DISTINCT tag, alt, parent, parent_alt, location, location_alt", "tag", "",
+	 take_paths},
+	{ROWS_LABELS, "DISTINCT id", "id", "", take_labels},
+};
+
+/* Queries which of a window's locations, paths and labels the server has, and adds these to
+ * push->rows. Returns 0 or an error. */
 static int learn(struct push *push, struct profile *profile)
 {
-	struct buf answer = {0};
+	struct buf query = {0}, answer = {0};
 	int err = collect_ids(push, profile);
 
-	if (err == 0)
-		err = cluster_ask(push->cluster,
-				  "SELECT DISTINCT id, alt, kind, file_id, offset FROM locations "
-				  "WHERE id IN (SELECT id FROM ids) FORMAT RowBinary",
-				  &push->ids[ROWS_LOCATIONS], &answer);
-	if (err == 0)
-		err = take_locations(push, &answer);
-	if (err == 0)
-		err = cluster_ask(
-			push->cluster,
-			"SELECT DISTINCT tag, alt, parent, parent_alt, location, "
-			"location_alt FROM paths WHERE tag IN (SELECT id FROM ids) FORMAT "
-			"RowBinary",
-			&push->ids[ROWS_PATHS], &answer);
-	if (err == 0)
-		err = take_paths(push, &answer);
+	for (size_t i = 0; err == 0 && i < sizeof(questions) / sizeof(*questions); i++) {
+		const struct buf *ids = &push->ids[questions[i].table];
+
+		if (!ids->len)
+			continue;
+		buf_clear(&query);
+		text_printf(&query,
+			    "SELECT %s FROM %s WHERE day = toDate(%u) AND %s IN (SELECT id FROM "
+			    "ids)%s FORMAT RowBinary",
+			    questions[i].columns, layout_schema(questions[i].table)->name,
+			    (unsigned)push->day, questions[i].key, questions[i].group);
+		buf_put_u8(&query, '\0');
+		err = query.failed
+			      ? -ENOMEM
+			      : cluster_ask(push->cluster, (const char *)query.data, ids, &answer);
+		if (err == 0)
+			err = questions[i].take(push, &answer);
+	}
+	buf_free(&query);
 	buf_free(&answer);
 	return err;
 }
@@ -375,14 +416,25 @@ static int put_totals(struct push *push, const struct store_recording *r)
 	return host.failed ? -ENOMEM : 0;
 }
 
+/* Draws the number of a push: its time in seconds, and 32 random bits. */
+static int draw_number(struct push *push)
+{
+	uint32_t random;
+
+	if (getrandom(&random, sizeof(random), 0) < 0)
+		return -errno;
+	push->number = (clock_ns(CLOCK_REALTIME) / 1000000000) << 32 | random;
+	return 0;
+}
+
 static int send_window(struct push *push, struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
 	int err = learn(push, profile);
 
 	push->totals.count = 0;
-	if (err == 0 && getrandom(&push->number, sizeof(push->number), 0) < 0)
-		err = -errno;
+	if (err == 0)
+		err = draw_number(push);
 	if (err == 0)
 		err = rows_add(push->rows, profile);
 	if (err == 0)
@@ -394,14 +446,16 @@ static int send_window(struct push *push, struct profile *profile)
 	return err == 0 ? send_pieces(push) : err;
 }
 
-/* Makes push->rows if it does not exist, or anew if it has become too large. Returns 0 or
- * -ENOMEM. */
-static int remember(struct push *push)
+/* Makes push->rows if it does not exist, or anew if it has become too large, or is of another day
+ * than the recording. Returns 0 or -ENOMEM. */
+static int remember(struct push *push, const struct store_recording *recording)
 {
-	const struct rows_sink sink = {.row = put_row, .arg = push};
+	const struct rows_sink sink = {.row = put_row, .arg = push, .takes_better_names = true};
+	const uint64_t day = recording->start_unix_ns / DAY_NS;
 
-	if (push->rows && rows_known(push->rows) > PUSH_KNOWN)
+	if (push->rows && (rows_known(push->rows) > PUSH_KNOWN || day != push->day))
 		forget(push);
+	push->day = day;
 	return push->rows ? 0 : rows_new(&sink, &push->rows);
 }
 
@@ -409,7 +463,7 @@ int push_add(struct push *push, struct profile *profile)
 {
 	const struct push_counts before = push->counts;
 	uint64_t collisions;
-	int err = remember(push);
+	int err = remember(push, &profile_tables(profile)->recording);
 
 	if (err < 0)
 		return err;

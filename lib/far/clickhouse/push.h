@@ -21,7 +21,7 @@ struct push_counts {
 	uint64_t collisions; /* paths and locations whose id belongs to another one */
 };
 
-/* Creates the tables if they are missing. Returns 0, -ENOMEM, or an error of layout_ensure(). */
+/* Creates the tables if they are missing. Returns 0, -ENOMEM, or an error of database_ensure(). */
 int push_new(struct clickhouse *c, struct push **ret_push);
 void push_free(struct push *push); /* NULL is fine */
 

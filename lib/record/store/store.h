@@ -61,9 +61,13 @@ struct store_recording {
 	uint64_t frequency_hz; /* 0: the event has a fixed period */
 	uint64_t period;       /* 0: the event has a frequency */
 	uint32_t cpus;
-	bool finished;	      /* ended in order; false while running, and after a crash */
-	uint64_t samples;     /* samples in the store */
-	uint64_t lost;	      /* samples lost, for whatever reason */
+	bool finished;	  /* ended in order; false while running, and after a crash */
+	uint64_t samples; /* samples in the store */
+	uint64_t lost;	  /* samples lost, for whatever reason */
+	/* records that a server was sent and does not have (lib/far/clickhouse); not in stores */
+	uint64_t missing;
+	/* records that a server has and a query's names did not choose; not in stores */
+	uint64_t unchosen;
 	uint64_t kernel_ns;   /* run time of the BPF programs; 0: not measured */
 	uint64_t kernel_runs; /* number of runs of the programs in that time */
 };
@@ -135,6 +139,8 @@ struct store_labels {
 	const char *unit, *container; /* NULL: none */
 	/* rank of the process in its MPI job, as a value of SERIES_MPI_RANK; 0: none */
 	uint64_t rank;
+	/* the sums are only of what a query chose by command, unit and labels */
+	bool is_chosen;
 };
 
 struct store_thread {

@@ -65,6 +65,20 @@ int store_memory_new(const struct store_recording *recording, uint32_t recording
 	return err;
 }
 
+void store_memory_unchosen(struct store_reader *r, uint64_t records)
+{
+	r->tables.recording.unchosen = records;
+}
+
+int store_memory_missing(struct store_reader *r, uint64_t records, const char *note)
+{
+	const char **texts[] = {&r->tables.recording.note};
+
+	r->tables.recording.missing = records;
+	r->tables.recording.note = note;
+	return keep_all(r, texts, 1);
+}
+
 int store_memory_object(struct store_reader *r, const struct store_object *object)
 {
 	struct store_object copy = *object;

@@ -28,6 +28,11 @@ int store_memory_sum(struct store_reader *r, const struct store_sum *sum);
 /* Appends an origin whose first `inferred` frames, at least one, are inferred. */
 int store_memory_origin(struct store_reader *r, uint32_t inferred, bool is_complete);
 
+/* Set how many records a query did not choose; and how many are missing, with a note about these.
+ * store_memory_missing() returns 0 or -ENOMEM. */
+void store_memory_unchosen(struct store_reader *r, uint64_t records);
+int store_memory_missing(struct store_reader *r, uint64_t records, const char *note);
+
 /* Makes the reader ready to be read, with lines in order of (location, depth). Returns 0 or
  * -ENOMEM. */
 int store_memory_finish(struct store_reader *r, const struct store_line *lines, size_t n);

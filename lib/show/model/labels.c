@@ -78,8 +78,8 @@ static bool put_known(const struct store_tables *t, const struct store_thread *t
 	return false;
 }
 
-bool labels_put(const struct store_tables *t, const struct store_thread *thread, const char *key,
-		struct buf *b)
+/* Appends the value that was recorded of a key, or of the keys that a short name stands for. */
+static bool put_recorded(const struct store_thread *thread, const char *key, struct buf *b)
 {
 	for (size_t i = 0; i < sizeof(short_names) / sizeof(*short_names); i++) {
 		if (strcmp(short_names[i].name, key) != 0)
@@ -87,9 +87,29 @@ bool labels_put(const struct store_tables *t, const struct store_thread *thread,
 		for (size_t j = 0; j < KEYS && short_names[i].keys[j]; j++)
 			if (put_value(thread->label_set, short_names[i].keys[j], b))
 				return true;
-		return put_value(thread->label_set, key, b) || put_known(t, thread, key, b);
 	}
 	return put_value(thread->label_set, key, b);
+}
+
+bool labels_put(const struct store_tables *t, const struct store_thread *thread, const char *key,
+		struct buf *b)
+{
+	return put_recorded(thread, key, b) || put_known(t, thread, key, b);
+}
+
+const char *labels_short_name(size_t number)
+{
+	return number < sizeof(short_names) / sizeof(*short_names) ? short_names[number].name
+								   : NULL;
+}
+
+bool labels_is_host(const struct store_thread *thread, const char *key)
+{
+	struct buf value = {0};
+	bool is = strcmp(key, "node") == 0 && !put_recorded(thread, key, &value);
+
+	buf_free(&value);
+	return is;
 }
 
 bool labels_is_pattern(const char *text)

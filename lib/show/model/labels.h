@@ -15,6 +15,7 @@
 #define MODEL_LABELS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/buf.h"
 #include "store/store_reader.h"
@@ -23,6 +24,13 @@
  * appended, if the thread has no such label. */
 bool labels_put(const struct store_tables *tables, const struct store_thread *thread,
 		const char *key, struct buf *b);
+
+/* Returns the short name of this number, from 0; NULL: there are no more. */
+const char *labels_short_name(size_t number);
+
+/* Returns whether a thread's value of `key` is only the name of its host: the node of a thread
+ * without a label for it. */
+bool labels_is_host(const struct store_thread *thread, const char *key);
 
 /* Returns whether a thread's label matches "NAME=PATTERN", with a pattern of model/pattern.h.
  * "NAME=" matches threads without the label. */

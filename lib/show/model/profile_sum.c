@@ -57,6 +57,16 @@ static bool has_labels(const struct store_tables *t, const struct store_thread *
 	return true;
 }
 
+/* Returns whether a thread meets the filter's names. Of sums that a server chose by these, the
+ * thread's own are not all known. */
+static bool meets_names(const struct store_tables *t, const struct store_thread *thread,
+			const struct profile_filter *filter)
+{
+	return (thread->labels && thread->labels->is_chosen) ||
+	       (lists_comm(filter, thread->comm) && lists_unit(&filter->units, thread->cgroup) &&
+		has_labels(t, thread, &filter->labels));
+}
+
 /* Converts a time since the recording's start to CLOCK_MONOTONIC; UINT64_MAX if it overflows. */
 static uint64_t profile_time(const struct profile *p, uint64_t since_ns)
 {
@@ -102,9 +112,7 @@ static int choose(struct profile *p)
 
 		p->wanted[i] = lists(filter->pids, filter->n_pids, pid) &&
 			       lists(filter->tids, filter->n_tids, thread->tid) &&
-			       lists_comm(filter, thread->comm) &&
-			       lists_unit(&filter->units, thread->cgroup) &&
-			       has_labels(t, thread, &filter->labels) &&
+			       meets_names(t, thread, filter) &&
 			       (!filter->threads || filter->threads[i]);
 	}
 	return path_filter_new(filter, t, p->names, &p->path_filter);
@@ -772,6 +780,7 @@ static int add_sums(struct profile *p, const struct store_sum *sums, size_t n)
 {
 	int err = begin_pass(p);
 
+	p->recorded += p->tables->recording.unchosen;
 	for (size_t i = 0; err == 0 && i < n; i++)
 		err = add_sum(p, &sums[i]);
 	return err;

@@ -582,6 +582,8 @@ static void recording_json(const struct store_tables *tables, struct json *j)
 	json_put_string(j, "command", recording->command);
 	json_put_string(j, "target", recording->target);
 	json_put_string(j, "note", recording->note);
+	if (recording->missing)
+		json_put_uint(j, "missing", recording->missing);
 	json_put_uint(j, "start_unix_ns", recording->start_unix_ns);
 	json_put_uint(j, "duration_ns", duration(recording));
 	json_put_bool(j, "finished", recording->finished);

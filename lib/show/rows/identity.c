@@ -84,6 +84,13 @@ bool identity_has(const struct identity *table, uint64_t id, const struct identi
 	return find(table, id, key, &last, &next) != IDENTITY_NONE;
 }
 
+uint32_t *identity_note(struct identity *table, uint64_t id, const struct identity_key *key)
+{
+	uint32_t last, next, at = find(table, id, key, &last, &next);
+
+	return at == IDENTITY_NONE ? NULL : &table->entries.items[at].note;
+}
+
 int identity_know(struct identity *table, uint64_t id, const struct identity_key *key, uint32_t alt)
 {
 	uint32_t last, next, at = find(table, id, key, &last, &next);

@@ -25,6 +25,7 @@ struct identity_entry {
 	struct identity_key key;
 	uint32_t alt;
 	uint32_t next; /* the next entry with the same id; UINT32_MAX: none */
+	uint32_t note; /* a number that the user of the table sets by identity_note(); at first 0 */
 };
 
 /* A zeroed struct is an empty table. */
@@ -44,6 +45,10 @@ int identity_enter(struct identity *table, uint64_t id, const struct identity_ke
 
 /* Returns whether the table has a thing. */
 bool identity_has(const struct identity *table, uint64_t id, const struct identity_key *key);
+
+/* Returns where the note of a thing is kept, until a thing is added; NULL: it is not in the table.
+ */
+uint32_t *identity_note(struct identity *table, uint64_t id, const struct identity_key *key);
 
 /* Adds a thing with the alternative that another table gave it. A thing that the table has already
  * stays unchanged. Errors as identity_enter(). */

@@ -23,10 +23,12 @@
 #include "base/text.h"
 #include "model/cgroup_name.h"
 #include "model/frame_kind.h"
+#include "model/labels.h"
 #include "model/profile_ranks.h"
 #include "proc/object_id.h"
 #include "rows/identity.h"
 #include "stack/end_reason.h"
+#include "stack/label_set.h"
 #include "stack/location.h"
 #include "stack/origin.h"
 
@@ -36,7 +38,8 @@
 struct rows {
 	struct rows_sink sink;
 	struct identity locations, paths;
-	struct buf text[4]; /* buffers for the texts of the current row */
+	struct int_map label_sets; /* ids -> 0 */
+	struct buf text[4];	   /* buffers for the texts of the current row */
 	struct rows_counts counts;
 };
 
@@ -80,6 +83,7 @@ void rows_free(struct rows *rows)
 		return;
 	identity_fini(&rows->locations);
 	identity_fini(&rows->paths);
+	int_map_fini(&rows->label_sets);
 	for (size_t i = 0; i < sizeof(rows->text) / sizeof(*rows->text); i++)
 		buf_free(&rows->text[i]);
 	free(rows);
@@ -143,11 +147,20 @@ static struct identity_key location_key(const char *kind, uint64_t file_id, uint
 }
 
 int rows_know_location(struct rows *rows, uint64_t id, uint32_t alt, const char *kind,
-		       uint64_t file_id, uint64_t offset)
+		       uint64_t file_id, uint64_t offset, enum rows_named named)
 {
 	const struct identity_key key = location_key(kind, file_id, offset);
+	int err = identity_know(&rows->locations, id, &key, alt);
+	uint32_t *note = err == 0 ? identity_note(&rows->locations, id, &key) : NULL;
 
-	return identity_know(&rows->locations, id, &key, alt);
+	if (note && *note < named)
+		*note = named;
+	return err;
+}
+
+int rows_know_labels(struct rows *rows, uint64_t id)
+{
+	return int_map_set(&rows->label_sets, id, 0);
 }
 
 bool rows_has(const struct rows *rows, enum rows_table table, const struct rows_value *values)
@@ -158,6 +171,9 @@ bool rows_has(const struct rows *rows, enum rows_table table, const struct rows_
 					  (uint32_t)values[ROWS_PATH_LOCATION_ALT].number};
 	struct identity_key place;
 
+	if (table == ROWS_LABELS)
+		return int_map_find(&rows->label_sets, values[ROWS_LABEL_ID].number) !=
+		       INT_MAP_NONE;
 	if (table == ROWS_PATHS)
 		return identity_has(&rows->paths, values[ROWS_PATH_TAG].number, &path);
 	place = location_key(values[ROWS_LOCATION_KIND].text, values[ROWS_LOCATION_FILE_ID].number,
@@ -209,18 +225,26 @@ static uint64_t start_of(const struct rows_profile *p, uint32_t location)
 	return 0;
 }
 
+/* Tells how much is known of a location's names, of which the enclosing function's decide. */
+static enum rows_named named_of(const struct rows_profile *p, uint32_t number,
+				const struct profile_frame *frames, size_t count)
+{
+	if (count && !frames[0].symbol->is_unnamed)
+		return frames[0].line ? ROWS_NAMED_LINE : ROWS_NAMED_FUNCTION;
+	return start_of(p, number) ? ROWS_NAMED_START : ROWS_NAMED_NOT;
+}
+
 /* Makes a location's rows: one for the enclosing function, and one for each function inlined there,
  * outermost first. Returns 0 or an error. */
-static int put_location(struct rows_profile *p, uint32_t number, uint32_t alt)
+static int put_location(struct rows_profile *p, uint32_t number, uint32_t alt,
+			const struct profile_frame *frames, size_t count)
 {
 	const struct store_location *location = &p->t->locations[number];
 	const struct store_object *object = &p->t->objects[location->object];
 	const uint64_t start = start_of(p, number);
 	struct rows *rows = p->rows;
 	struct buf *text = rows->text;
-	size_t count;
-	const struct profile_frame *frames = profile_location_frames(p->profile, number, &count);
-	int err = frames ? 0 : -ENOMEM;
+	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < count; i++) {
 		const struct profile_frame *f = &frames[i];
@@ -241,6 +265,7 @@ static int put_location(struct rows_profile *p, uint32_t number, uint32_t alt)
 			[ROWS_LOCATION_LAYOUT] = {.number = object->layout,
 						  .is_null = !object->layout},
 			[ROWS_LOCATION_FUNCTION_START] = {.number = start, .is_null = i || !start},
+			[ROWS_LOCATION_NAMED] = rows_number(named_of(p, number, frames, count)),
 		};
 
 		for (size_t k = 0; k < sizeof(rows->text) / sizeof(*rows->text); k++)
@@ -251,7 +276,29 @@ static int put_location(struct rows_profile *p, uint32_t number, uint32_t alt)
 	return err;
 }
 
-/* Finds a location's alternative; makes it rows if it is new. */
+/* Makes a location's rows if it is new, or if its names are better than those that were sent and
+ * the sink takes these. Returns 0 or an error. */
+static int send_location(struct rows_profile *p, uint32_t number, const struct identity_key *key,
+			 bool is_new)
+{
+	size_t count;
+	const struct profile_frame *frames;
+	uint32_t *note = identity_note(&p->rows->locations, id_of_location(p, number), key);
+	enum rows_named named;
+
+	if (!is_new && !p->rows->sink.takes_better_names)
+		return 0;
+	frames = profile_location_frames(p->profile, number, &count);
+	if (!frames)
+		return -ENOMEM;
+	named = named_of(p, number, frames, count);
+	if (!is_new && named <= *note)
+		return 0;
+	*note = named;
+	return put_location(p, number, p->location_alt[number], frames, count);
+}
+
+/* Finds a location's alternative, and makes its rows if they have not been made. */
 static int add_location(struct rows_profile *p, uint32_t number)
 {
 	const struct store_location *location = &p->t->locations[number];
@@ -265,7 +312,7 @@ static int add_location(struct rows_profile *p, uint32_t number)
 		return 0;
 	err = identity_enter(&p->rows->locations, id_of_location(p, number), &key,
 			     &p->location_alt[number], &is_new);
-	return err == 0 && is_new ? put_location(p, number, p->location_alt[number]) : err;
+	return err == 0 ? send_location(p, number, &key, is_new) : err;
 }
 
 static int add_path(struct rows_profile *p, uint32_t number)
@@ -320,7 +367,10 @@ struct sum {
 /* The labels that the threads of a group share. */
 struct group {
 	char *command, *unit, *container; /* unit, container: NULL if there is none */
-	uint64_t rank;			  /* see model/profile_ranks.h */
+	char *labels;	    /* a line KEY=VALUE for each, until put_label_set() takes it apart */
+	uint64_t label_set; /* hash of these; 0: none */
+	uint64_t rank;	    /* see model/profile_ranks.h */
+	bool is_used;	    /* an entry is of it */
 };
 
 struct sums {
@@ -357,6 +407,45 @@ static char *name_of(struct buf *b, int *ret_err)
 	return name;
 }
 
+static bool is_short_name(const char *key, size_t len)
+{
+	const char *name;
+
+	for (size_t i = 0; (name = labels_short_name(i)); i++)
+		if (strlen(name) == len && memcmp(name, key, len) == 0)
+			return true;
+	return false;
+}
+
+/* Appends a thread's labels, a line KEY=VALUE for each: those that were recorded, and those known
+ * by short names (model/labels.h), so that a reader of the rows need not know which keys they stand
+ * for. The node's is there only if it is not the host. */
+static void put_labels(const struct store_tables *t, const struct store_thread *thread,
+		       struct buf *b)
+{
+	const char *at = thread->label_set, *key, *value, *name;
+	size_t key_len, value_len;
+
+	while (label_set_next(&at, &key, &key_len, &value, &value_len)) {
+		if (is_short_name(key, key_len))
+			continue;
+		buf_put(b, key, key_len);
+		text_put_raw(b, "=");
+		buf_put(b, value, value_len);
+		text_put_raw(b, "\n");
+	}
+	for (size_t i = 0; (name = labels_short_name(i)); i++) {
+		const size_t before = b->len;
+
+		text_put_raw(b, name);
+		text_put_raw(b, "=");
+		if (!labels_put(t, thread, name, b) || labels_is_host(thread, name))
+			b->len = before;
+		else
+			text_put_raw(b, "\n");
+	}
+}
+
 static int add_group(struct sums *s, const struct store_thread *thread, uint64_t rank)
 {
 	struct buf *b = s->p->rows->text;
@@ -374,7 +463,13 @@ static int add_group(struct sums *s, const struct store_thread *thread, uint64_t
 	buf_clear(b);
 	cgroup_name_container(thread->cgroup, b);
 	group->container = name_of(b, &err);
-	return group->command ? err : -ENOMEM;
+	buf_clear(b);
+	put_labels(s->p->t, thread, b);
+	buf_put_u8(b, '\0');
+	group->labels = b->failed ? NULL : strdup((const char *)b->data);
+	if (group->labels && *group->labels)
+		group->label_set = hash_text(0, group->labels);
+	return group->command && group->labels ? err : -ENOMEM;
 }
 
 static int find_groups(struct sums *s, const uint64_t *ranks)
@@ -395,6 +490,8 @@ static int find_groups(struct sums *s, const uint64_t *ranks)
 		text_printf(&key, "\t%u\t%d\t", (uint32_t)ranks[thread->process],
 			    thread->cgroup != NULL);
 		text_put(&key, thread->cgroup ? thread->cgroup : "", "\t");
+		text_put_raw(&key, "\t");
+		text_put(&key, thread->label_set ? thread->label_set : "", "\t");
 		buf_put_u8(&key, '\0');
 		err = key.failed ? -ENOMEM
 				 : strings_intern(labels, (const char *)key.data,
@@ -431,6 +528,7 @@ static int add_entry(struct sums *s, const struct profile_entry *e)
 	uint32_t at, end;
 	int err;
 
+	s->groups.items[group].is_used = true;
 	inferred = inferred < SUM_MAX_INFERRED ? inferred : SUM_MAX_INFERRED;
 	end = (uint32_t)e->end_reason << 24 | (uint32_t)(e->quality & 3) << 22 | inferred;
 	err = int_map_enter_wide(&s->by_key, (uint64_t)group << 32 | e->node, end,
@@ -480,6 +578,36 @@ static void part_of(const struct rows_profile *p, uint64_t *ret_start, uint64_t 
 			   : store_range_end(r);
 }
 
+/* Makes the rows of a group's labels, unless a group has had the same ones. Returns 0 or an error.
+ */
+static int put_label_set(struct rows *rows, const struct group *g)
+{
+	char *line = g->labels, *value, *end;
+	int err = 0;
+
+	if (!g->is_used || !g->label_set ||
+	    int_map_find(&rows->label_sets, g->label_set) != INT_MAP_NONE)
+		return 0;
+	for (; err == 0 && *line; line = end) {
+		struct rows_value values[ROWS_LABEL_N] = {[ROWS_LABEL_ID] =
+								  rows_number(g->label_set)};
+
+		end = strchrnul(line, '\n');
+		if (*end)
+			*end++ = '\0';
+		value = strchr(line, '=');
+		if (!value) /* a damaged store */
+			continue;
+		*value++ = '\0';
+		values[ROWS_LABEL_KEY] = rows_word(rows_text(&rows->text[2], line));
+		values[ROWS_LABEL_VALUE] = rows_word(rows_text(&rows->text[3], value));
+		err = rows->text[2].failed || rows->text[3].failed
+			      ? -ENOMEM
+			      : rows_put(rows, ROWS_LABELS, values);
+	}
+	return err == 0 ? int_map_set(&rows->label_sets, g->label_set, 0) : err;
+}
+
 static int put(struct sums *s, const char *host, const char *event)
 {
 	const struct rows_profile *p = s->p;
@@ -516,6 +644,7 @@ static int put(struct sums *s, const char *host, const char *event)
 				[ROWS_SAMPLE_INFERRED] = rows_number(sum->inferred),
 				[ROWS_SAMPLE_WEIGHT] = rows_number(sum->weight),
 				[ROWS_SAMPLE_COUNT] = rows_number(sum->count),
+				[ROWS_SAMPLE_LABEL_SET] = rows_number(g->label_set),
 			});
 	}
 	return err;
@@ -532,6 +661,8 @@ static int rows_samples(struct rows_profile *p)
 
 	for (size_t i = 0; err == 0 && i < n; i++)
 		err = add_entry(&s, &entries[i]);
+	for (size_t i = 0; err == 0 && i < s.groups.count; i++)
+		err = put_label_set(p->rows, &s.groups.items[i]);
 	if (err == 0 && s.rows.count)
 		qsort(s.rows.items, s.rows.count, sizeof(*s.rows.items), in_order);
 	if (err == 0) {
@@ -544,6 +675,7 @@ static int rows_samples(struct rows_profile *p)
 		free(s.groups.items[i].command);
 		free(s.groups.items[i].unit);
 		free(s.groups.items[i].container);
+		free(s.groups.items[i].labels);
 	}
 	free(s.groups.items);
 	free(s.group_of_thread);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turns recordings into rows of three tables (rows/rows_schema.h, docs/TABLES.md): samples, the
- * samples' paths, and the paths' locations.
+ * Turns recordings into rows of four tables (rows/rows_schema.h, docs/TABLES.md): samples, the
+ * samples' paths, the paths' locations, and the labels of the samples' threads.
  *
  * Recordings are added one after the other. A path or location that is in several recordings has
  * one row. A row comes after the rows to which it refers. Samples that differ only in thread and
@@ -21,6 +21,9 @@
 struct rows_sink {
 	int (*row)(void *arg, enum rows_table table, const struct rows_value *values);
 	void *arg;
+	/* A location whose names are better than those that were sent gets new rows; else the first
+	 * ones count. */
+	bool takes_better_names;
 };
 
 struct rows;
@@ -43,10 +46,13 @@ int rows_add(struct rows *rows, struct profile *profile);
 int rows_know_path(struct rows *rows, uint64_t tag, uint32_t alt, uint64_t parent,
 		   uint32_t parent_alt, uint64_t location, uint32_t location_alt);
 int rows_know_location(struct rows *rows, uint64_t id, uint32_t alt, const char *kind,
-		       uint64_t file_id, uint64_t offset);
+		       uint64_t file_id, uint64_t offset, enum rows_named named);
 
-/* Returns whether this set already has the path or location of a row, which can be a row of another
- * set. */
+/* The same of a set of labels. */
+int rows_know_labels(struct rows *rows, uint64_t id);
+
+/* Returns whether this set already has the path, location or labels of a row, which can be a row of
+ * another set. */
 bool rows_has(const struct rows *rows, enum rows_table table, const struct rows_value *values);
 
 /* Returns the number of paths and locations that are kept in memory; each takes about 50 bytes. */
