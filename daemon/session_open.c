@@ -245,8 +245,9 @@ static struct sampler_options sampler_options(const struct session *s)
 	};
 }
 
-/* The part of the budget (--max-cpu) that making tables may take in the long run. */
-#define TABLES_IN_BUDGET 0.5
+/* The part of the budget (--max-cpu) that making tables of root's files may take in the long run,
+ * and those of users' as much. */
+#define TABLES_IN_BUDGET 0.25
 
 static enum exit_status open_sampler(struct session *s)
 {

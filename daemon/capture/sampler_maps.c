@@ -16,7 +16,10 @@
 
 #define BUDGET_BYTES	 (UINT64_C(64) << 20)
 #define LEAST_ROWS_BYTES (UINT64_C(24) << 20)
-#define OTHER_BYTES	 (UINT64_C(1) << 20) /* programs, and overhead of hash tables */
+#define OTHER_BYTES	 (UINT64_C(1) << 20) /* programs, and maps that grow as they are used */
+/* What the kernel takes beside key and value for an element of a hash table, and for a bucket */
+#define ELEMENT_BYTES 48
+#define BUCKET_BYTES  16
 
 static uint32_t ring_size(uint64_t bytes)
 {
@@ -27,18 +30,26 @@ static uint32_t ring_size(uint64_t bytes)
 	return (uint32_t)size;
 }
 
-/* Returns about how much memory a map takes. Elements of arrays are rounded up to 8 bytes. */
+static uint64_t rounded(uint32_t size)
+{
+	return (size + UINT64_C(7)) / 8 * 8;
+}
+
+/* Returns about how much memory a map takes. */
 static uint64_t map_bytes(const struct bpf_map *map)
 {
-	uint64_t entries = bpf_map__max_entries(map), value = bpf_map__value_size(map);
-	uint64_t key = bpf_map__key_size(map);
+	uint64_t entries = bpf_map__max_entries(map), buckets = 1;
+	uint64_t value = rounded(bpf_map__value_size(map)), key = rounded(bpf_map__key_size(map));
 
 	if (!bpf_map__autocreate(map) || bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)
 		return 0;
 	if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF)
 		return entries;
-	return bpf_map__type(map) == BPF_MAP_TYPE_ARRAY ? entries * ((value + 7) / 8 * 8)
-							: entries * (key + value);
+	if (bpf_map__type(map) == BPF_MAP_TYPE_ARRAY)
+		return entries * value;
+	while (buckets < entries)
+		buckets *= 2;
+	return entries * (ELEMENT_BYTES + key + value) + buckets * BUCKET_BYTES;
 }
 
 /* Returns the memory for rows: BUDGET_BYTES less all other maps and rings, at least 24 MiB. */
@@ -88,6 +99,8 @@ int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *opt
 		{skel->maps.event_fds, options->event_groups ? cpus * STACKD_MOST_COUNTERS : 1},
 		{skel->maps.managed_codes, managed_entries(options, skel->maps.managed_codes)},
 		{skel->maps.managed_threads, managed_entries(options, skel->maps.managed_threads)},
+		{skel->maps.mpi_posted,
+		 options->regions ? bpf_map__max_entries(skel->maps.mpi_posted) : 1},
 		{skel->maps.known_tags, options->tags == STACKD_TAGS_AUTO ? SAMPLER_KNOWN_TAGS : 1},
 	};
 	int err = 0;

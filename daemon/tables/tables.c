@@ -43,9 +43,13 @@
 #define THREAD_NICE  (-10)
 #define ROWS_AT_ONCE 65536u
 #define MUCH_BYTES   (1u << 20) /* malloc_trim() is called after tables of so many bytes */
-#define SAVED_NS     UINT64_C(3000000000) /* most CPU time that can be saved for making tables */
-#define DEBT_NS	     UINT64_C(5000000000) /* most that is paid off for one table */
-#define LARGE_BYTES  (4u << 20) /* bytes of a file from which its table is made in two steps */
+#define SAVED_NS     UINT64_C(3000000000) /* most CPU time that can be saved for users' tables */
+/* The same for root's: a host's programs and libraries have their tables soon after the start. */
+#define ROOT_SAVED_NS UINT64_C(60000000000)
+#define DEBT_NS	      UINT64_C(5000000000) /* most that is paid off for one table */
+#define LARGE_BYTES   (4u << 20) /* bytes of a file from which its table is made in two steps */
+
+enum owner { OF_ROOT, OF_USERS, N_OWNERS }; /* of files */
 
 struct tables {
 	struct tables_maps maps;
@@ -62,7 +66,7 @@ struct tables {
 	struct tables_counts counts; /* as they were after the last request */
 	struct remakes *remakes; /* guarded by `lock` where both threads use it: for requests that
 				  * are put off */
-	struct cpu_share share;	 /* of making the tables of users' files */
+	struct cpu_share shares[N_OWNERS]; /* of making tables */
 
 	/* The members below are used by the thread alone, unless they say otherwise. */
 	struct tables_counts own;
@@ -356,20 +360,29 @@ static void tell_interpreter(struct tables *t, uint32_t number, const struct rec
 	}
 }
 
-/* Returns whether a table counts for the share of CPU time. Root's files do not: no user makes more
- * of them, and without their tables most paths would end early. */
-static bool is_users(const struct request *r)
+/* Returns whose share of CPU time pays for a table. Root has another one than all users: no user
+ * makes more of root's files, and without their tables most paths would end early. */
+static enum owner owner_of(const struct request *r)
 {
-	return r->object->elf && elf_file_owner(r->object->elf) != 0;
+	return r->object->elf && elf_file_owner(r->object->elf) != 0 ? OF_USERS : OF_ROOT;
 }
 
-/* Returns the place of the first request that may be served, while users' ones have to wait or not;
- * it leads to NULL: there is none. Called with the lock held. */
-static struct request **first_served(struct tables *t, bool users_wait)
+/* Gives how long the requests of each owner have to wait. */
+static void look_at_shares(struct tables *t, uint64_t ret_wait_ns[N_OWNERS])
+{
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	for (size_t i = 0; i < N_OWNERS; i++)
+		ret_wait_ns[i] = cpu_share_wait_ns(&t->shares[i], now_ns);
+}
+
+/* Returns the place of the first request that may be served; it leads to NULL: there is none.
+ * Called with the lock held. */
+static struct request **first_served(struct tables *t, const uint64_t wait_ns[N_OWNERS])
 {
 	struct request **at = &t->first;
 
-	while (*at && users_wait && is_users(*at))
+	while (*at && wait_ns[owner_of(*at)])
 		at = &(*at)->next;
 	return at;
 }
@@ -377,7 +390,10 @@ static struct request **first_served(struct tables *t, bool users_wait)
 /* Returns the request that may be served next; NULL: there is none. Called with the lock held. */
 static const struct request *next_request(struct tables *t)
 {
-	return *first_served(t, cpu_share_wait_ns(&t->share, clock_ns(CLOCK_MONOTONIC)) != 0);
+	uint64_t wait_ns[N_OWNERS];
+
+	look_at_shares(t, wait_ns);
+	return *first_served(t, wait_ns);
 }
 
 /* A table_stop.is_cancelled: whether the table that is being made must be given up, since a more
@@ -610,13 +626,13 @@ static uint64_t cpu_ns(const struct tables *t)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + t->source.cpu_ns(t->source.arg);
 }
 
-/* Notes what a user's table has cost. The worker's time can be less than before, where a worker has
- * ended and its server could not say what it had used. Called with the lock held. */
-static void spend(struct tables *t, uint64_t begin_ns)
+/* Notes what a table has cost its owner. The worker's time can be less than before, where a worker
+ * has ended and its server could not say what it had used. Called with the lock held. */
+static void spend(struct tables *t, enum owner owner, uint64_t begin_ns)
 {
 	uint64_t end_ns = cpu_ns(t), spent_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
 
-	cpu_share_spend(&t->share, spent_ns < DEBT_NS ? spent_ns : DEBT_NS,
+	cpu_share_spend(&t->shares[owner], spent_ns < DEBT_NS ? spent_ns : DEBT_NS,
 			clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -625,7 +641,7 @@ static void spend(struct tables *t, uint64_t begin_ns)
 static void serve_next(struct tables *t, struct request **at)
 {
 	struct request *r = *at, now = *r;
-	const bool is_paid = is_users(r);
+	const enum owner owner = owner_of(r);
 	const uint64_t begin_ns = cpu_ns(t);
 	int err;
 
@@ -634,8 +650,7 @@ static void serve_next(struct tables *t, struct request **at)
 	pthread_mutex_unlock(&t->lock);
 	err = serve(t, &now);
 	pthread_mutex_lock(&t->lock);
-	if (is_paid)
-		spend(t, begin_ns);
+	spend(t, owner, begin_ns);
 	publish(t);
 	end_serving(t, r, now.is_early, err);
 	free(r);
@@ -643,9 +658,13 @@ static void serve_next(struct tables *t, struct request **at)
 
 /* Waits for a request, or until the share of CPU time lets the next one be served. Called with the
  * lock held. */
-static void await_request(struct tables *t, uint64_t now_ns, uint64_t wait_ns)
+static void await_request(struct tables *t, const uint64_t wait_ns[N_OWNERS])
 {
-	const uint64_t until_ns = now_ns + wait_ns;
+	const uint64_t least_ns = wait_ns[OF_ROOT] && wait_ns[OF_ROOT] < wait_ns[OF_USERS]
+					  ? wait_ns[OF_ROOT]
+					  : wait_ns[OF_USERS];
+	const uint64_t until_ns =
+		clock_ns(CLOCK_MONOTONIC) + (least_ns ? least_ns : wait_ns[OF_ROOT]);
 	const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
 				       .tv_nsec = (long)(until_ns % 1000000000)};
 
@@ -664,14 +683,15 @@ static void *run(void *arg)
 	setpriority(PRIO_PROCESS, (id_t)gettid(), THREAD_NICE);
 	pthread_mutex_lock(&t->lock);
 	while (!t->is_ending) {
-		const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-		const uint64_t wait_ns = cpu_share_wait_ns(&t->share, now_ns);
-		struct request **next = first_served(t, wait_ns != 0);
+		uint64_t wait_ns[N_OWNERS];
+		struct request **next;
 
+		look_at_shares(t, wait_ns);
+		next = first_served(t, wait_ns);
 		if (*next)
 			serve_next(t, next);
 		else
-			await_request(t, now_ns, wait_ns);
+			await_request(t, wait_ns);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;
@@ -689,7 +709,8 @@ int tables_new(const struct tables_maps *maps, const struct table_source *source
 		return -ENOMEM;
 	t->maps = *maps;
 	t->source = *source;
-	t->share = cpu_share_begin(cpu_share, SAVED_NS, clock_ns(CLOCK_MONOTONIC));
+	t->shares[OF_USERS] = cpu_share_begin(cpu_share, SAVED_NS, clock_ns(CLOCK_MONOTONIC));
+	t->shares[OF_ROOT] = cpu_share_begin(cpu_share, ROOT_SAVED_NS, clock_ns(CLOCK_MONOTONIC));
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->change, NULL);
 	t->rules_of = calloc(maps->n_files, sizeof(*t->rules_of));
@@ -750,7 +771,7 @@ static bool is_put_off(struct tables *t, const struct request *wanted)
 {
 	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
-	return (is_users(wanted) && cpu_share_wait_ns(&t->share, now_ns)) ||
+	return cpu_share_wait_ns(&t->shares[owner_of(wanted)], now_ns) ||
 	       remakes_is_put_off(t->remakes, wanted->object->number + 1, now_ns);
 }
 

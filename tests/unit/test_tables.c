@@ -689,7 +689,8 @@ static struct elf_file *open_as(uid_t owner)
 	return elf;
 }
 
-/* While users' files have used up the share of CPU time, theirs wait, and root's do not. */
+/* While users' files have used up their share of CPU time, theirs wait, and root's do not; nor the
+ * other way round. */
 static void test_users_files_wait(void **state)
 {
 	uint64_t ns = UINT64_C(1) << 62;
@@ -698,30 +699,37 @@ static void test_users_files_wait(void **state)
 	const struct object roots = {.kind = OBJECT_ELF, .number = 2};
 	struct request early = {.object = &roots, .is_early = true};
 	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t users_wait[N_OWNERS] = {[OF_USERS] = 1}, roots_wait[N_OWNERS] = {1};
+	const uint64_t none_waits[N_OWNERS] = {0};
 
 	(void)state;
-	t->share = cpu_share_begin(1e-9, SAVED_NS, now_ns);
+	t->shares[OF_USERS] = cpu_share_begin(1e-9, SAVED_NS, now_ns);
 	t->source.cpu_ns = falling_ns;
 	t->source.arg = &ns;
 	assert_false(tables_put_off(t, &users));
-	spend(t, cpu_ns(t)); /* costs nothing */
+	spend(t, OF_USERS, cpu_ns(t)); /* costs nothing */
 	assert_false(tables_put_off(t, &users));
-	cpu_share_spend(&t->share, 2 * SAVED_NS, now_ns);
+	cpu_share_spend(&t->shares[OF_USERS], 2 * SAVED_NS, now_ns);
 	assert_true(tables_put_off(t, &users));
 	assert_false(tables_put_off(t, &roots));
 	assert_int_equal(requests_enter(&t->first, &(struct request){.object = &users}), 0);
-	assert_null(*first_served(t, true));
+	assert_null(*first_served(t, users_wait));
 	assert_int_equal(requests_enter(&t->first, &(struct request){.object = &roots}), 0);
-	assert_ptr_equal((*first_served(t, true))->object, &roots);
-	assert_ptr_equal((*first_served(t, false))->object, &users);
+	assert_ptr_equal((*first_served(t, users_wait))->object, &roots);
+	assert_ptr_equal((*first_served(t, none_waits))->object, &users);
+	assert_ptr_equal((*first_served(t, roots_wait))->object, &users);
 	/* A prefetch of root's is not given up for what has to wait. */
 	requests_free(t->first->next);
 	t->first->next = NULL;
 	t->serving = &early;
 	assert_false(is_in_the_way(t, 0));
-	t->share = cpu_share_begin(1, SAVED_NS, now_ns);
+	t->shares[OF_USERS] = cpu_share_begin(1, SAVED_NS, now_ns);
 	assert_true(is_in_the_way(t, 0));
 	t->serving = NULL;
+	t->shares[OF_ROOT] = cpu_share_begin(1e-9, ROOT_SAVED_NS, now_ns);
+	cpu_share_spend(&t->shares[OF_ROOT], 2 * ROOT_SAVED_NS, now_ns);
+	assert_true(tables_put_off(t, &roots));
+	assert_false(tables_put_off(t, &users));
 	elf_file_free(users.elf);
 	drop_tables(t);
 }
