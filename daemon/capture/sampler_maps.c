@@ -41,7 +41,7 @@ static uint64_t map_bytes(const struct bpf_map *map)
 	uint64_t entries = bpf_map__max_entries(map), buckets = 1;
 	uint64_t value = rounded(bpf_map__value_size(map)), key = rounded(bpf_map__key_size(map));
 
-	if (!bpf_map__autocreate(map) || bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)
+	if (!bpf_map__autocreate(map) || !entries)
 		return 0;
 	if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF)
 		return entries;
@@ -49,6 +49,8 @@ static uint64_t map_bytes(const struct bpf_map *map)
 		return entries * value;
 	while (buckets < entries)
 		buckets *= 2;
+	if (bpf_map__map_flags(map) & BPF_F_NO_PREALLOC) /* elements come as they are used */
+		entries = 0;
 	return entries * (ELEMENT_BYTES + key + value) + buckets * BUCKET_BYTES;
 }
 
