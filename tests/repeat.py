@@ -1,14 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Repeats tests beside a load: repeat.py [--times N] [--spinners N] [--group GROUP]... [NAME-PART...]
+"""Repeats tests beside a load: repeat.py [--times N] [--spinners N] [--part K/N] [--group GROUP]... [NAME-PART...]
+repeat.py --sum adds up what was done.
 
 A test that holds on any machine holds beside other work as well, and each time. So each test of the
 groups live, cli, export and kernel runs N times in a row while as many processes as --spinners spin. Prints
 a line a test: how often it passed, and what its failures said; their logs are kept as
-build/repeat/NAME.N.log. Exits with 1 if any failed. It may take hours: names choose a part, also of
-the tests of `make check-long`."""
+build/repeat/NAME.N.log. Exits with 1 if any failed.
+
+It takes hours, so it can be done in parts, over days: --part 3/10 is every tenth test from the third on, and
+names choose others, also of the tests of `make check-long`. The end of each run is a line in a file of results
+(--results, default build/repeat/results): the commit, the test, and how it ended. With that file, a part that was
+broken off goes on where it was: a test has run --times times when so many of its lines have this commit. --sum prints
+how often each test has passed and failed at each commit, and which tests have never run."""
 
 import argparse
+import collections
+import fractions
 import glob
 import os
 import re
@@ -22,6 +30,37 @@ PYTHON = "/usr/bin/python3"
 RUNNERS = {"live": "tests/live/run.py", "export": "tests/exports/run.py"}
 GROUPS = ("live", "cli", "export", "kernel")
 KERNELS = {"kernel-6.1": ["--quick", "--compilers", "one", "6.1"], "kernel-own": ["--quick", "own"]}
+
+
+def commit():
+    """What is tested; a + behind it if files of it were changed."""
+    def git(*words):
+        return subprocess.run(["git", *words], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    return git("rev-parse", "--short=10", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+
+
+def read_results(path):
+    """{test: {commit: Counter of passed, failed, skipped}}"""
+    found = collections.defaultdict(lambda: collections.defaultdict(collections.Counter))
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                at, name, how = line.rstrip("\n").split("\t")[:3]
+                found[name][at][how] += 1
+    return found
+
+
+def print_sum(path, tests):
+    """A line a test and commit, those with failures first, and the tests that have no line."""
+    found = read_results(path)
+    rows = [(name, at, counts) for name, by_commit in sorted(found.items()) for at, counts in by_commit.items()]
+    for name, at, counts in sorted(rows, key=lambda row: -row[2]["failed"]):
+        print("%-44s %-11s %s" % (name, at, ", ".join("%d %s" % (counts[how], how)
+                                                      for how in ("passed", "failed", "skipped") if counts[how])))
+    never = [name for _, name in tests if name not in found]
+    total = sum((counts for _, _, counts in rows), collections.Counter())
+    print("%d runs of %d tests: %d failed" % (sum(total.values()), len(found), total["failed"]))
+    print("%d tests have not run: %s" % (len(never), " ".join(never)))
 
 
 def spinner():
@@ -85,40 +124,70 @@ def run_once(group, name, number):
     return failures, bool(re.search("^SKIP ", done.stdout, re.M)) and not failures
 
 
-def repeat(group, name, times):
-    """Whether it passed each time."""
-    failures = []
+def repeat(group, name, times, note):
+    """Whether it passed each time; note() is told how each run ended."""
+    failed = 0
     for number in range(1, times + 1):
         lines, is_skipped = run_once(group, name, number)
+        note(name, "failed" if lines else "skipped" if is_skipped else "passed")
         if is_skipped:
             print("%s: skipped" % name, flush=True)
             return True
-        failures.append(lines)
-    failed = [lines for lines in failures if lines]
-    print("%s: %d of %d passed" % (name, times - len(failed), times), flush=True)
-    for lines in failed:
-        print("    " + "\n    ".join(lines), flush=True)
+        failed += bool(lines)
+        for line in lines:
+            print("    " + line, flush=True)
+    print("%s: %d of %d passed" % (name, times - failed, times), flush=True)
     return not failed
 
 
-def main():
+def part_of(tests, part):
+    """Every Nth of them from the Kth on, of K/N: each part has tests of each group."""
+    first, _, step = part.partition("/")
+    return tests[int(first) - 1::int(step)]
+
+
+def options_of(words):
     parser = argparse.ArgumentParser()
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--spinners", type=int, default=2)
     parser.add_argument("--group", action="append", choices=GROUPS)
+    parser.add_argument("--part", default="1/1", help="K/N: only every Nth test, from the Kth on")
+    parser.add_argument("--results", default=os.path.join(LOGS, "results"), help="a file that lines are added to")
+    parser.add_argument("--sum", action="store_true", help="runs nothing: adds up the file of results")
     parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
+    if not re.fullmatch("[1-9][0-9]*/[1-9][0-9]*", options.part) or fractions.Fraction(options.part) > 1:
+        parser.error("--part: K/N, as 3/10")
+    options.results = os.path.abspath(options.results)
     os.chdir(ROOT)
-    tests = [(group, name) for group in options.group or GROUPS
-             for name in names_of(group, options.names)]
-    if not tests:
+    options.tests = part_of([(group, name) for group in options.group or GROUPS
+                             for name in names_of(group, options.names)], options.part)
+    if not options.tests:
         parser.error("no such test")
+    return options
+
+
+def main():
+    options = options_of(sys.argv[1:])
+    if options.sum:
+        return print_sum(options.results, options.tests)
     os.makedirs(LOGS, exist_ok=True)
+    os.makedirs(os.path.dirname(options.results), exist_ok=True)
+    at, done = commit(), read_results(options.results)
     spinners = [spinner() for _ in range(options.spinners)]
     failed = 0
+
+    def note(name, how):
+        with open(options.results, "a", encoding="utf-8") as file:
+            file.write("%s\t%s\t%s\n" % (at, name, how))
     try:
-        for group, name in tests:
-            failed += not repeat(group, name, options.times)
+        for group, name in options.tests:
+            before = done[name][at] if not at.endswith("+") else collections.Counter()
+            left = 0 if before["skipped"] else options.times - sum(before.values())
+            if left > 0:
+                failed += not repeat(group, name, left, note)
+            else:
+                print("%s: has run before" % name, flush=True)
     finally:
         for process in spinners:
             process.kill()
