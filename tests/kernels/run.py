@@ -62,6 +62,7 @@ ALLOC_ROUNDS = 50
 LIBRARY = os.path.join(harness.BUILD, "libstackalloc.so")
 ALLOCS = ("--alloc=%d" % test_alloc.DISTANCE, "--alloc-limit", "0")
 MOST_PARTIAL_WAITS = 2  # of a thread's first moments
+OTHERS = (*harness.MANAGED, *harness.NO_SAMPLING)  # of recordings without samples, beside those of samples
 
 # Run two at a time, in this order; the source that has the promises, if it has another name.
 WORKLOADS = ("chain", "chain_static", "chain_nonpie", "chain_static_pie", "recursion", "deep",
@@ -562,11 +563,11 @@ def try_kernel(version, logs, daemons, quick):
                         "/bin/dash", short)
             record_here(folder, compiler + "-options", path, "--depth", 8, "--heights",
                         "--lbr=anyway", "--", harness.WORKLOADS + "/deep", HERE_SECONDS)
-            record_here(folder, compiler + "-regions", path, *harness.ROOM, *test_regions.options("regions"),
+            record_here(folder, compiler + "-regions", path, *harness.ROOM, *OTHERS, *test_regions.options("regions"),
                         *COUNTERS, "--mpi", "--", harness.WORKLOADS + "/regions", REGION_ROUNDS)
-            record_here(folder, compiler + "-allocs", path, *ALLOCS, "--",
+            record_here(folder, compiler + "-allocs", path, *OTHERS, *ALLOCS, "--",
                         harness.WORKLOADS + "/allocs_static", ALLOC_ROUNDS)
-            record_here(folder, compiler + "-waits", path, *test_waits.WITH_WAKERS, "--",
+            record_here(folder, compiler + "-waits", path, *OTHERS, *test_waits.WITH_WAKERS, "--",
                         harness.WORKLOADS + "/waits", WAIT_ROUNDS)
 
     with open(os.path.join(logs, name + ".log"), "w", encoding="utf-8") as log:
