@@ -77,7 +77,7 @@ FIRST, SECOND = ("%s-%d" % (turn, os.getpid()) for turn in ("first", "next"))
 PROGRAMS_IN_TURN = """
 echo $$ >{before}/cgroup.procs && {folder}/{first} 0.2
 mkdir {second} && echo $$ >{second}/cgroup.procs
-export OTEL_SERVICE_NAME=shop OTEL_RESOURCE_ATTRIBUTES=team=a%20b,service.name=no && exec {folder}/{next} 0.2
+export OTEL_SERVICE_NAME=shop OTEL_RESOURCE_ATTRIBUTES=team=a%20b,service.name=no && exec {folder}/{next} 600
 """
 
 
@@ -148,10 +148,12 @@ def check_cgroups(*target):
             remove(gone)
             for name, program in (FIRST, "recursion"), (SECOND, "redzone"):
                 shutil.copy(os.path.join(WORKLOADS, program), os.path.join(folder, name))
-            turns = run("sh", "-c", PROGRAMS_IN_TURN.format(before=before, second=second, folder=folder, first=FIRST,
-                                                            next=SECOND))
-            check(turns.status == DONE, "programs in turn: status %d" % turns.status, turns.err)
-            result = daemon.finish(SIGINT)
+            with background("sh", "-c", PROGRAMS_IN_TURN.format(before=before, second=second, folder=folder, first=FIRST,
+                                                                next=SECOND)) as turns:
+                # An environment is read while its program runs, and stackd may get to that late.
+                daemon.wait_for("labels", lambda: turns.poll() is None and "shop" in by(store, "service", "--comm", SECOND))
+                wait_cpu(turns.pid, 0.2)
+                result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
         lost = Recording(store).stats()["lost"]
         check(lost == 0 or "--all" in target, "lost", lost)
