@@ -2,6 +2,7 @@
 """A ClickHouse server for tests, with its own configuration and data below the build folder, and what
 stands between it and stackctl: a relay that loses connections."""
 
+import contextlib
 import http.server
 import json
 import os
@@ -10,6 +11,7 @@ import socket
 import socketserver
 import ssl
 import subprocess
+import tempfile
 import threading
 import time
 import urllib.error
@@ -20,8 +22,8 @@ from common import BUILD, PATIENCE, Skip, check, run
 CONFIG = """<yandex>
   <logger><level>warning</level><log>%(data)s/log</log><errorlog>%(data)s/errors</errorlog></logger>
   <http_port>%(port)d</http_port> <tcp_port>%(tcp)d</tcp_port> <listen_host>%(host)s</listen_host>
-  <path>%(data)s/</path> <tmp_path>%(data)s/tmp/</tmp_path>
-  <user_files_path>%(data)s/files/</user_files_path>
+  <path>%(tables)s/</path> <tmp_path>%(tables)s/tmp/</tmp_path>
+  <user_files_path>%(tables)s/files/</user_files_path>
   <users_config>users.xml</users_config> <default_profile>default</default_profile>
   <remote_servers>%(clusters)s</remote_servers>
   <default_database>default</default_database> <mark_cache_size>67108864</mark_cache_size>
@@ -59,19 +61,34 @@ def free_port():
     return probe.getsockname()[1]
 
 
+MEMORY, ROOM = "/dev/shm", 1 << 30
+
+
+def memory_folder():
+    """A folder for tables, in memory if there is room: each insertion makes a file a column, for which ext4, where many
+    files were deleted of late, takes most of a server's time."""
+    with contextlib.suppress(OSError):
+        room = os.statvfs(MEMORY)
+        if room.f_bavail * room.f_frsize >= ROOM:
+            return tempfile.mkdtemp(prefix="stackd-clickhouse-", dir=MEMORY)
+    return None
+
+
 class Server:
     """One that runs until stop(); `url` names a database of it for stackctl. Its configuration has the clusters
-    "alone", of itself, and "fleet", of the (host, tcp) that are given."""
+    "alone", of itself, and "fleet", of the (host, tcp) that are given. `data` has its configuration and what it says,
+    and its tables if they are to be `on_disk`."""
 
-    def __init__(self, data=None, host="127.0.0.1", port=None, tcp=None, fleet=()):
+    def __init__(self, data=None, host="127.0.0.1", port=None, tcp=None, fleet=(), on_disk=False):
         if not shutil.which("clickhouse-server"):
             raise Skip("clickhouse-server is not installed (deps.sh exports)")
         self.data = data or os.path.abspath(os.path.join(BUILD, "clickhouse"))
         if not data:
             shutil.rmtree(self.data, ignore_errors=True)
         os.makedirs(self.data, exist_ok=True)
+        self.memory = None if on_disk else memory_folder()
         self.host, self.port, self.tcp = host, port or free_port(), tcp or free_port()
-        config = CONFIG % {"data": self.data, "host": host, "port": self.port, "tcp": self.tcp,
+        config = CONFIG % {"data": self.data, "tables": self.memory or self.data, "host": host, "port": self.port, "tcp": self.tcp,
                            "clusters": cluster_of("alone", [(host, self.tcp)]) + cluster_of("fleet", fleet)}
         for name, text in (("config.xml", config), ("users.xml", USERS)):
             with open(os.path.join(self.data, name), "w", encoding="ascii") as file:
@@ -108,6 +125,11 @@ class Server:
                 self.process.kill()
                 self.process.wait()
         self.process = None
+        self.remove_tables()
+
+    def remove_tables(self):
+        if self.memory:
+            shutil.rmtree(self.memory, ignore_errors=True)
 
     def url(self, database, port=None, user=""):
         return "clickhouse://%s%s:%d/%s" % (user, self.host, port or self.port, database)
@@ -146,6 +168,8 @@ class Cluster:
     def stop(self):
         for server in filter(lambda server: server.process, self.servers):
             server.kill()  # at a signal it would wait 10 s for the other's connections
+        for server in self.servers:
+            server.remove_tables()
 
     def ask(self, query, database):
         return self.servers[0].ask(query, database)

@@ -86,7 +86,7 @@ def test_bad_clickhouse_full():
     make_disk(folder, "300m")
     small = None
     try:
-        small = Server(folder)
+        small = Server(folder, on_disk=True)
         url = small.make("full")
         push(url, store_of("empty", "host-empty"), says="recordings sent: 1")  # makes the tables
         left = os.statvfs(folder)
