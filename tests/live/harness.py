@@ -39,9 +39,15 @@ RUN = "%d at %.6f" % (os.getpid(), time.time())  # of tests: each is in a fork o
 # taken away, makes a test slower and not wrong, so this says nothing of how fast anything is.
 PATIENCE = 600
 
+# Without what reads the functions of Python programs, which is off for a process that has none: with it the kernel's
+# verifier takes twice as long for each program that walks stacks. `make check-long` has it in all tests, `make check`
+# in those of Python and Java, and in the shapes, baits and crowds, waits, regions and allocations that say so: MANAGED.
+NATIVE = () if LONG else ("--no-managed",)
+MANAGED = ("--managed",)
+
 # Room for all that the program of a test sends while stackd is kept from running, whole stacks before there are
 # tables included: a test that loses nothing on an idle machine loses nothing on any. An option behind it prevails.
-ROOM = ("--ring-bytes", "64M")
+ROOM = ("--ring-bytes", "64M", *NATIVE)
 
 # Of a test that judges no samples: the kernel's verifier takes a fifth of a second for their program.
 NO_SAMPLING = ("-e", "none")

@@ -10,8 +10,9 @@ import time
 
 import chains
 from chance import farthest, of_time
-from harness import (DONE, FAILED, NO_SAMPLES, NO_SAMPLING, SIGCONT, SIGINT, SIGSTOP, STACKCTL, STACKD, WORKLOADS, PATIENCE, Daemon,
-                     Recording, Skip, check, check_fault, cpu_seconds, is_moment, live, record, run, scratch)
+from harness import (DONE, FAILED, MANAGED, NATIVE, NO_SAMPLES, NO_SAMPLING, PATIENCE, SIGCONT, SIGINT, SIGSTOP,
+                     STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip, check, check_fault, cpu_seconds, is_moment,
+                     live, record, run, scratch)
 from test_outages import Talker, wait_said
 
 PROGRAM = os.path.join(WORKLOADS, "allocs")
@@ -169,7 +170,7 @@ def test_alloc_at_probe():
     """CPU samples that hit the library's probes are in the function of the probe, with their whole path, whatever
     the kernel has put in place of its nops."""
     with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "-F", 19973, "--alloc=64", "--", PROGRAM, ROUNDS)
+        recording, _ = record(folder + "/s.db", *MANAGED, "-F", 19973, "--alloc=64", "--", PROGRAM, ROUNDS)
         samples = recording.samples()
         hit = [s for s in samples if any(frame.symbol in ("probe_alloc", "probe_free") for frame in s.frames)]
         check(len(hit) > 100, "%d of %d samples at probes" % (len(hit), len(samples)))
@@ -435,7 +436,7 @@ def test_alloc_obstacles():
             arguments = ("--alloc=%d" % DISTANCE, "-o", folder + "/s.db", "--", program)
             if name == "own_malloc":
                 # There is no free() with it.
-                check_fault(run(STACKD, *arguments), FAILED, "--alloc", reason)
+                check_fault(run(STACKD, *NATIVE, *arguments), FAILED, "--alloc", reason)
             else:
                 check_probed(*record(folder + "/s.db", *arguments[:1], *arguments[3:]), reason)
         program = os.path.join(folder, "setuid")

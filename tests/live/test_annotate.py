@@ -6,7 +6,7 @@ import json
 import os
 import re
 
-from harness import STACKCTL, STACKD, check, live, run, scratch
+from harness import NATIVE, STACKCTL, STACKD, check, live, run, scratch
 from test_top import load_screen
 
 PROGRAM = """
@@ -104,7 +104,7 @@ def test_annotate():
             file.write(PROGRAM)
         # At a fixed address, which is no offset in the file.
         check(run("gcc", "-O2", "-g", "-no-pie", "-o", program, source).status == 0, "gcc")
-        check(run(STACKD, "-q", "-F", "997", "-o", folder + "/s.db", "--", program).status == 0,
+        check(run(STACKD, *NATIVE, "-q", "-F", "997", "-o", folder + "/s.db", "--", program).status == 0,
               "stackd")
         report = run(STACKCTL, "report", "--json", "-i", folder + "/s.db")
         pid = str(json.loads(report.out)["processes"][0]["pid"])

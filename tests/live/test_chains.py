@@ -10,10 +10,10 @@ import shutil
 
 import chains
 from chains import Expectation
-from harness import (LONG, NO_SUPPORT, STACKCTL, STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
-                     check_covered, check_whole, differing, is_at_end, is_cut, is_exiting, is_incomplete, is_moment,
-                     judge_sample, live, may_be_in_kernel, record, record_attached, record_made, record_while, run, scratch,
-                     user_frames, without_early, workload)
+from harness import (LONG, MANAGED, NATIVE, NO_SUPPORT, STACKCTL, STACKD, WORKLOADS, Recording, Skip, background,
+                     check, check_chains, check_covered, check_whole, differing, is_at_end, is_cut, is_exiting, is_incomplete,
+                     is_moment, judge_sample, live, may_be_in_kernel, record, record_attached, record_made, record_while,
+                     run, scratch, user_frames, without_early, workload)
 
 # A program that does one thing over and over has in a second at twice the rate what it has in two.
 FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "3989"))  # bench/oracle.py's is another
@@ -120,7 +120,7 @@ def test_shapes():
     def is_torn(sample):
         return sample.comm in shapes and shapes[sample.comm].is_torn_end(user_frames(sample)[1:])
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", PREFIX, *RING, "-F", frequency, "--", "/bin/dash", "-c",
+        recording, result = record(folder + "/s.db", *MANAGED, PREFIX, *RING, "-F", frequency, "--", "/bin/dash", "-c",
                                    'for name; do "$0/$name" %g; done' % (seconds / 2), WORKLOADS, *TOGETHER)
         print(result.err)
         samples = check_whole(recording, is_torn)
@@ -569,7 +569,7 @@ def test_container_started():
 def test_period():
     """-c: a sample every so many nanoseconds of CPU time, each of that weight."""
     with scratch() as folder:
-        result = run(STACKD, "-o", folder + "/s.db", "-e", "perf::CPU-CLOCK:u", "-c", 500000,
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "-e", "perf::CPU-CLOCK:u", "-c", 500000,
                      "--", WORKLOADS + "/chain", SECONDS)
         check(result.status == 0, "status %d" % result.status, result.err)
         samples = check_whole(Recording(folder + "/s.db"))

@@ -17,8 +17,8 @@ import re
 import shlex
 import shutil
 
-from harness import (BUILD, DONE, FAILED, LONG, NO_SAMPLES, NO_SUPPORT, ROOT, STACKCTL, STACKD, USAGE, background, check, live, run,
-                     scratch)
+from harness import (BUILD, DONE, FAILED, LONG, NATIVE, NO_SAMPLES, NO_SUPPORT, ROOT, STACKCTL, STACKD, USAGE, background, check,
+                     live, run, scratch)
 from test_documents import AS_ROOT
 
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(os.path.relpath(page, ROOT) for page in glob.glob(ROOT + "/docs/*.md"))]
@@ -192,7 +192,7 @@ def prepare(folder, has_mpi):
     if has_mpi:
         recordings.append(["-o", "job.db", "--mpi", "--", "mpirun", "-n", "2", "./job"])
     for words in recordings:
-        result = run(STACKD, *words, cwd=folder, env=AS_ROOT)
+        result = run(STACKD, *NATIVE, *words, cwd=folder, env=AS_ROOT)
         check(result.status == DONE, "the recording", result.err)
     for name in ("before.db", "after.db", "main.db", "this.db"):
         shutil.copy(folder + "/store.db", folder + "/" + name)

@@ -8,9 +8,9 @@ import subprocess
 import time
 
 from chains import Expectation
-from harness import (DONE, PATIENCE, SIGCONT, SIGINT, SIGKILL, SIGSTOP, WORKLOADS, Daemon, Recording, Skip, check,
-                     check_chains, check_whole, faulty_stackd, is_momentary, live, record, run, scratch, user_frames,
-                     wait_cpu, workload)
+from harness import (DONE, MANAGED, PATIENCE, SIGCONT, SIGINT, SIGKILL, SIGSTOP, WORKLOADS, Daemon, Recording, Skip,
+                     check, check_chains, check_whole, faulty_stackd, is_momentary, live, record, run, scratch,
+                     user_frames, wait_cpu, workload)
 
 THREADS, RUNNING = 20000, 4
 USER = 64991  # no account has it
@@ -64,7 +64,7 @@ def test_crowd():
     with scratch() as folder, workload("crowd", 120, THREADS, RUNNING, share=None) as process, \
             workload("chain", 120, share=0.25) as other:
         store, start = folder + "/s.db", time.monotonic()
-        with Daemon(store, "-F", 3989, "--pid", process.pid) as daemon:
+        with Daemon(store, *MANAGED, "-F", 3989, "--pid", process.pid) as daemon:
             daemon.wait_recording()
             print("attached within %.1f s" % (time.monotonic() - start))
             events = events_of(daemon.process.pid)

@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 
-from harness import DONE, ROOT, STACKCTL, STACKD, Skip, check, live, run, scratch
+from harness import DONE, NATIVE, ROOT, STACKCTL, STACKD, Skip, check, live, run, scratch
 
 FOLDER = os.path.join(ROOT, "docs", "find")
 # More processes than CPUs: what Open MPI 5 heeds has another name.
@@ -53,7 +53,7 @@ def words_of(command, folder, chosen):
         words = words[1:]
     store = [] if "-i" in words or "-o" in words or words[1] == "diff" else [os.path.join(folder, "store.db")]
     if words[0] == "stackd":
-        return [STACKD, *(["-o", *store] if store else []), *words[1:]]
+        return [STACKD, *NATIVE, *(["-o", *store] if store else []), *words[1:]]
     if words[0] == "stackctl":
         return [STACKCTL, words[1], *(["-i", *store] if store else []), *words[2:]]
     return words

@@ -14,10 +14,10 @@ import time
 
 import chains
 from chains import Expectation
-from harness import (BUILD, DONE, FAILED, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, PATIENCE, SIGKILL, SIGSTOP,
-                     STACKCTL, STACKD, USAGE, WORKLOADS, Daemon, Failed, Recording, Skip, check,
-                     check_chains, check_fault, check_whole, is_incomplete, is_moment, live, record, record_attached,
-                     run, scratch, small_disk, user_frames, wait_asleep, wait_cpu, workload)
+from harness import (BUILD, DONE, FAILED, NATIVE, NO_SAMPLES, NO_SUPPORT, PATIENCE, ROOT, SIGCONT, SIGINT, SIGKILL,
+                     SIGSTOP, STACKCTL, STACKD, USAGE, WORKLOADS, Daemon, Failed, Recording, Skip, check, check_chains,
+                     check_fault, check_whole, is_incomplete, is_moment, live, record, record_attached, run, scratch,
+                     small_disk, user_frames, wait_asleep, wait_cpu, workload)
 
 
 # --- targets and options -------------------------------------------------------------------------
@@ -27,7 +27,7 @@ def test_no_such_pid():
     process = subprocess.Popen(["true"])
     process.wait()
     with scratch() as folder:
-        result = run(STACKD, "-o", folder + "/s.db", "--pid", process.pid)
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--pid", process.pid)
         check_fault(result, FAILED, str(process.pid))
 
 
@@ -37,7 +37,7 @@ def test_pid_ends_while_attaching():
     with scratch() as folder:
         for turn in range(20):
             process = subprocess.Popen(["sleep", str(turn * 0.005)])
-            result = run(STACKD, "-o", folder + "/s.db", "--duration", 5, "--pid", process.pid)
+            result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--duration", 5, "--pid", process.pid)
             process.wait()
             check(result.status in (DONE, FAILED, NO_SAMPLES), "status %d" % result.status,
                   result.err)
@@ -60,7 +60,7 @@ def test_no_rights():
 @live(needs_bpf=False)
 def test_unknown_event():
     with scratch() as folder:
-        result = run(STACKD, "-o", folder + "/s.db", "-e", "no_such_event", "--", "true")
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "-e", "no_such_event", "--", "true")
         check_fault(result, USAGE, "no_such_event")
 
 
@@ -69,7 +69,7 @@ def test_frequency_over_limit():
     with open("/proc/sys/kernel/perf_event_max_sample_rate", encoding="ascii") as file:
         limit = int(file.read())
     with scratch() as folder:
-        result = run(STACKD, "-o", folder + "/s.db", "-F", limit + 1, "--", "true")
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "-F", limit + 1, "--", "true")
         check(result.status in (FAILED, USAGE), "status %d" % result.status, result.err)
         check_fault(result, result.status, str(limit))
 
@@ -79,7 +79,7 @@ def test_lbr_without_branch_records():
     if os.path.exists("/sys/bus/event_source/devices/cpu/caps/branches"):
         raise Skip("this CPU has branch records")
     with scratch() as folder:
-        result = run(STACKD, "-o", folder + "/s.db", "--lbr", "--", "true")
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--lbr", "--", "true")
         check_fault(result, NO_SUPPORT, "branch")
 
 
@@ -91,7 +91,7 @@ def test_lbr_software_event():
         os.makedirs(caps)
         with open(caps + "/branches", "w", encoding="ascii") as file:
             file.write("32\n")
-        result = run(STACKD, "-o", folder + "/s.db", "--lbr", "-e", "cpu-clock", "--", "true",
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--lbr", "-e", "cpu-clock", "--", "true",
                      env={"STACKD_SYS_ROOT": folder + "/sys"})
         check_fault(result, USAGE, "cpu-clock")
 
@@ -127,7 +127,7 @@ def test_usage():
 @live
 def test_no_such_command():
     with scratch() as folder:
-        result = run(STACKD, "-o", folder + "/s.db", "--", folder + "/not-there")
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--", folder + "/not-there")
         check_fault(result, FAILED, "not-there", "no such file")
 
 
@@ -136,7 +136,7 @@ def test_command_not_executable():
     with scratch() as folder:
         with open(folder + "/plain", "w", encoding="ascii"):
             pass
-        result = run(STACKD, "-o", folder + "/s.db", "--", folder + "/plain")
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--", folder + "/plain")
         check_fault(result, FAILED, "cannot run", "plain", "permission denied")
 
 
@@ -145,18 +145,18 @@ def test_no_samples():
     """A command that runs for less than a sampling interval: it is said to have run. One that goes
     on sleeping is not."""
     with scratch() as folder:
-        result = run(STACKD, "-o", folder + "/s.db", "-c", 10 ** 12, "--", "true")
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "-c", 10 ** 12, "--", "true")
         check_fault(result, NO_SAMPLES, "'true' ran and ended after [0-9.]+ ms of CPU time",
                     "a lower -c than 10{12}")
-        result = run(STACKD, "-o", folder + "/s.db", "-F", 1, "--", "true")
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "-F", 1, "--", "true")
         check(result.status in (DONE, NO_SAMPLES), "status %d" % result.status, result.err)
         check(result.status == DONE or "a higher -F than 1\n" in result.err, "no remedy", result.err)
         with subprocess.Popen(["sleep", "600"]) as sleeper:
             wait_asleep(sleeper.pid)
-            slept = run(STACKD, "-o", folder + "/t.db", "--duration", 0.3, "--pid", sleeper.pid)
+            slept = run(STACKD, *NATIVE, "-o", folder + "/t.db", "--duration", 0.3, "--pid", sleeper.pid)
             sleeper.kill()
         check_fault(slept, NO_SAMPLES, "no samples: the target slept")
-        unseen = run(STACKD, "-o", folder + "/u.db", "-e", "none", "--region", "qsort@libc.so.6",
+        unseen = run(STACKD, *NATIVE, "-o", folder + "/u.db", "-e", "none", "--region", "qsort@libc.so.6",
                      "--mark", "bsearch@libc.so.6", "--", "true")
         check_fault(unseen, NO_SAMPLES, "no pass of 'qsort@libc.so.6', no pass of 'bsearch@libc.so.6' was seen")
         report = run(STACKCTL, "report", "-i", folder + "/s.db")
@@ -198,7 +198,7 @@ def test_no_btf():
     with scratch() as folder:
         os.mkdir(folder + "/sys")
         env = {"STACKD_SYS_ROOT": folder + "/sys"}
-        check_fault(run(STACKD, "-o", folder + "/s.db", "--", "true", env=env), NO_SUPPORT, "BTF")
+        check_fault(run(STACKD, *NATIVE, "-o", folder + "/s.db", "--", "true", env=env), NO_SUPPORT, "BTF")
         check_fault(run(STACKCTL, "doctor", env=env), NO_SUPPORT, "BTF")
 
 
@@ -216,7 +216,7 @@ def test_output_not_writable():
     with scratch() as folder:
         open(folder + "/file", "w", encoding="ascii").close()
         for path in (folder + "/missing/s.db", folder, "/proc/s.db", folder + "/file/s.db"):
-            result = run(STACKD, "-o", path, "--", "true")
+            result = run(STACKD, *NATIVE, "-o", path, "--", "true")
             check_fault(result, FAILED, path)
 
 
@@ -251,7 +251,7 @@ def test_full_disk():
         record(store, "-q", "-F", 3989, "--", WORKLOADS + "/recursion", 0.25)
         before = Recording(store, 1).text("export", "--perf-script")
         fill_up(folder)
-        result = run(STACKD, "-o", store, "-F", 4000, "--", WORKLOADS + "/recursion", 3)
+        result = run(STACKD, *NATIVE, "-o", store, "-F", 4000, "--", WORKLOADS + "/recursion", 3)
         check_fault(result, FAILED, "no space|full")
         os.unlink(folder + "/filler")
         after = Recording(store, 1).text("export", "--perf-script")
@@ -312,7 +312,7 @@ def test_input_not_a_store():
                 check_fault(result, USAGE, name)
             if name in ("text", "elf", "newer", "other"):
                 before = open(path, "rb").read()
-                result = run(STACKD, "-o", path, "--", "true")
+                result = run(STACKD, *NATIVE, "-o", path, "--", "true")
                 check(result.status in (FAILED, USAGE), "stackd into %s: status %d"
                       % (name, result.status), result.err)
                 check(open(path, "rb").read() == before, "stackd changed " + name)

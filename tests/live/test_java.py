@@ -8,7 +8,7 @@ import shutil
 
 import java_judge
 import java_source
-from harness import ROOT, PATIENCE, Skip, check, check_judged, live, record, run, scratch
+from harness import MANAGED, PATIENCE, ROOT, Skip, check, check_judged, live, record, run, scratch
 
 SOURCE = os.path.join(ROOT, "tests", "workloads", "java_frames.java")
 
@@ -27,8 +27,7 @@ def check_ways(*ways):
         result = run("javac", "-d", folder, SOURCE, timeout=PATIENCE)
         check(result.status == 0, "javac", result.status, result.err, result.out)
         for i, way in enumerate(ways):
-            recording, result = record("%s/%d.db" % (folder, i), "--judge", "-F", 1997,
-                                       "--ring-bytes", "64M", "--", "java", *way, "-cp", folder,
+            recording, result = record("%s/%d.db" % (folder, i), *MANAGED, "--judge", "-F", 1997, "--", "java", *way, "-cp", folder,
                                        "java_frames", 2)
             stats = recording.stats()
             counters = stats["counters"]
@@ -67,7 +66,7 @@ def check_paths(seed, *ways):
         check(result.status == 0, "javac", result.status, result.err, result.out)
         for i, way in enumerate(ways):
             store = "%s/%d.db" % (folder, i)
-            recording, _ = record(store, "-F", 1997, "--ring-bytes", "64M", "--", "java", *way, "-cp", folder,
+            recording, _ = record(store, *MANAGED, "-F", 1997, "--", "java", *way, "-cp", folder,
                                   java_source.CLASS, 1)
             counts = java_judge.judge(store, expected, last)
             read = {name: count for name, count in recording.stats()["counters"].items() if name.startswith("jit_")}

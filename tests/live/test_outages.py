@@ -10,7 +10,7 @@ import threading
 import time
 
 from chains import Expectation
-from harness import (DONE, FAILED, SIGINT, STACKCTL, STACKD, PATIENCE, Daemon, Recording, Result, check,
+from harness import (DONE, FAILED, NATIVE, PATIENCE, SIGINT, STACKCTL, STACKD, Daemon, Recording, Result, check,
                      check_chains, check_fault, live, run, scratch, small_disk, wait_cpu, workload)
 from test_faults import fill_up
 
@@ -220,12 +220,12 @@ def test_two_services():
         with Talker(store, *WINDOWS, "--pid", process.pid) as daemon:
             daemon.wait_recording()
             for _ in range(2):
-                second = run(STACKD, "-o", store, *WINDOWS, "--pid", process.pid)
+                second = run(STACKD, *NATIVE, "-o", store, *WINDOWS, "--pid", process.pid)
                 check_fault(second, FAILED, store, "another stackd records")
-            third = run(STACKD, "-o", store, "--duration", 1, "--pid", process.pid)
+            third = run(STACKD, *NATIVE, "-o", store, "--duration", 1, "--pid", process.pid)
             check(third.status == DONE, "status %d" % third.status, third.err)
             check(len({window.get("run") for window in recordings(store)}) == 2, "its recording")
             result = daemon.finish(SIGINT)
         check(result.status == DONE and not recordings(store)[0]["lost"], "the first", result.err)
-        fourth = run(STACKD, "-o", store, *WINDOWS, "--duration", 1, "--pid", process.pid)
+        fourth = run(STACKD, *NATIVE, "-o", store, *WINDOWS, "--duration", 1, "--pid", process.pid)
         check(fourth.status == DONE, "after the first: status %d" % fourth.status, fourth.err)

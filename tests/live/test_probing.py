@@ -11,9 +11,9 @@ import subprocess
 import time
 
 import chains
-from harness import (FAILED, NO_SAMPLING, SIGINT, STACKCTL, STACKD, WORKLOADS, PATIENCE, Daemon, Recording, Skip, background, check,
-                     check_fault, differing, is_moment, live, perf_event, record, record_while, run, scratch, wait_cpu,
-                     workload)
+from harness import (FAILED, NATIVE, NO_SAMPLING, PATIENCE, SIGINT, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip,
+                     background, check, check_fault, differing, is_moment, live, perf_event, record, record_while, run,
+                     scratch, wait_cpu, workload)
 from test_regions import by_path, own_measures, regions_view
 
 HITS = 100  # of workloads/probed.c
@@ -152,7 +152,7 @@ def probing_long_nop():
             check(result.status == 0 and seen == (200 if kind == "--region" else 198), "visits", kind, seen,
                   result.err)
             os.unlink(folder + "/s.db")
-        result = run(STACKD, "-o", folder + "/s.db", "--region", "looping@nop", "--", program)
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "looping@nop", "--", program)
         check_fault(result, FAILED, "looping", "no probe can be at one of its instructions")
 
 
@@ -293,7 +293,7 @@ def probing_judged():
 
 
 def refused(folder, region, program, *words):
-    result = run(STACKD, "-o", folder + "/s.db", "--region", region, "--", program, 1)
+    result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", region, "--", program, 1)
     check_fault(result, FAILED, *words)
 
 

@@ -9,8 +9,8 @@ import sys
 
 import chains
 from chains import Expectation
-from harness import (DONE, WORKLOADS, Daemon, Recording, check, check_chains, faulty_stackd, is_at_end, is_incomplete,
-                     is_moment, live, record, scratch, user_frames)
+from harness import (DONE, MANAGED, WORKLOADS, Daemon, Recording, check, check_chains, faulty_stackd, is_at_end,
+                     is_incomplete, is_moment, live, record, scratch, user_frames)
 
 PATHS = {"steady": "main steady", "outer": "main steady outer",
          "inner": "main steady outer inner", "chooser": "main steady chooser",
@@ -120,7 +120,7 @@ def test_provenance_baits():
     would have if it had been called, no path goes on to them."""
     expectation = Expectation.of_source("baits")
     with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "--ring-bytes", "64M", "-F", 3989, "--", WORKLOADS + "/baits", 0.3)
+        recording, _ = record(folder + "/s.db", *MANAGED, "-F", 3989, "--", WORKLOADS + "/baits", 0.3)
         samples = [sample for sample in recording.samples() if not is_moment(sample)]
         print(recording.stats()["end_reasons"])
     check_chains([sample for sample in samples if not is_incomplete(sample)], expectation, 0)

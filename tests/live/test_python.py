@@ -8,7 +8,7 @@ import re
 import subprocess
 
 import pprof
-from harness import DONE, ROOT, STACKCTL, Daemon, Recording, Skip, check, live, record, run, scratch
+from harness import DONE, MANAGED, ROOT, STACKCTL, Daemon, Recording, Skip, check, live, record, run, scratch
 
 TREE = os.path.join(ROOT, "tests", "workloads", "python_tree.py")
 FAKED = os.path.join(ROOT, "tests", "workloads", "python_faked.c")
@@ -124,7 +124,7 @@ def record_tree(folder, seed, cpu_seconds, threads, interpreter, *options):
     path, version = interpreter
     library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
     run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-    record(store, *(options or ("-F", "4999")), "--", path, TREE, library, out, str(seed),
+    record(store, *MANAGED, *(options or ("-F", "4999")), "--", path, TREE, library, out, str(seed),
            str(cpu_seconds), str(threads))
     with open(out, encoding="utf-8") as file:
         truth = json.load(file)
@@ -186,7 +186,7 @@ def python_subs():
     with scratch() as folder:
         library, store = os.path.join(folder, "leaves.so"), os.path.join(folder, "store.db")
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-        record(store, "-F", "4999", "--", "sh", "-c",
+        record(store, *MANAGED, "-F", "4999", "--", "sh", "-c",
                "; ".join("%s -W ignore %s %s 0.4" % (path, SUBS, library) for path in recent()))
         run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
         for frames, count in pprof.read(store + ".pb"):
@@ -204,7 +204,7 @@ def python_cells():
     with scratch() as folder:
         library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "others", "store.db"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-        record(store, "-F", "4999", "--", "sh", "-c",
+        record(store, *MANAGED, "-F", "4999", "--", "sh", "-c",
                "; ".join("%s %s %s %s%d 1" % (path, CELLS, library, out, i) for i, path in enumerate(recent())))
         for i, path in enumerate(recent()):
             with open(out + str(i), encoding="utf-8") as file:
@@ -227,7 +227,7 @@ def python_deep():
     with scratch() as folder:
         library, store = os.path.join(folder, "leaves.so"), os.path.join(folder, "store.db")
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-        record(store, "-F", "499", "--", "sh", "-c",
+        record(store, *MANAGED, "-F", "499", "--", "sh", "-c",
                "; ".join("%s %s %s 10000 20000000" % (path, DEEP, library) for path in recent()))
         run(STACKCTL, "export", "--pprof", "-i", store, "-o", store + ".pb")
         for frames, count in pprof.read(store + ".pb"):
@@ -272,7 +272,7 @@ def python_waits():
     with scratch() as folder:
         library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-        record(store, "--wait", "--wait-mean=0", "--alloc", "--region", "leaf_00@" + library, "--", path,
+        record(store, *MANAGED, "--wait", "--wait-mean=0", "--alloc", "--region", "leaf_00@" + library, "--", path,
                WAITS, library, out, "2")
         with open(out, encoding="utf-8") as file:
             truth = json.load(file)
@@ -339,7 +339,7 @@ def python_unread():
                 file.write(FAKE % more)
             run("gcc", "-O1", "-rdynamic", "-o", os.path.join(folder, kind), os.path.join(folder, kind + ".c"))
         enough = os.path.join(folder, "enough")
-        with Daemon(store, "-F", "999", "--", "sh", "-c",
+        with Daemon(store, *MANAGED, "-F", "999", "--", "sh", "-c",
                     "".join("%s/%s %s & " % (folder, kind, enough) for kind in kinds) + "wait") as daemon:
             daemon.wait_counter("interpreters_unread", 3)
             open(enough, "w", encoding="ascii").close()
@@ -371,7 +371,7 @@ def python_faked():
     with scratch() as folder:
         program, store = os.path.join(folder, "faked"), os.path.join(folder, "store.db")
         run("gcc", "-O1", "-rdynamic", "-pthread", "-o", program, FAKED)
-        recording, _ = record(store, "-F", "999", "--", program, *FAULTS)
+        recording, _ = record(store, *MANAGED, "-F", "999", "--", program, *FAULTS)
         counters = json.loads(recording.text("stats", "--json"))["counters"]
         right = dict.fromkeys(FAULTS, 0)
         for line in recording.text("export", "--folded", "--kinds", "--interpreter=show").splitlines():

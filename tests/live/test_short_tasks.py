@@ -14,8 +14,8 @@ import os
 import re
 import subprocess
 
-from harness import (DONE, PATIENCE, SIGINT, SIGKILL, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, check, live, record,
-                     run, scratch)
+from harness import (DONE, NATIVE, PATIENCE, SIGINT, SIGKILL, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, check,
+                     live, record, run, scratch)
 
 RATE = 3989
 PERIOD = 1000000000 // RATE
@@ -66,7 +66,7 @@ def check_tasks(recording, truth):
 def record_tasks(folder, kind, short_us, seconds, *arguments):
     """Records the program as a command: the recording, and what it told."""
     store = folder + "/s.db"
-    result = run(STACKD, "-e", "cpu-clock", "-F", RATE, "-o", store, *arguments, "--",
+    result = run(STACKD, *NATIVE, "-e", "cpu-clock", "-F", RATE, "-o", store, *arguments, "--",
                  WORKLOADS + "/short_tasks", kind, short_us, 7000, seconds, timeout=PATIENCE)
     check(result.status == DONE, "stackd: status %d" % result.status, result.err)
     recording = Recording(store)
@@ -94,7 +94,7 @@ def test_short_count():
     """A fixed period is as fair as a rate."""
     with scratch() as folder:
         store = folder + "/s.db"
-        result = run(STACKD, "-e", "cpu-clock", "-c", PERIOD, "-o", store, "--", WORKLOADS + "/short_tasks",
+        result = run(STACKD, *NATIVE, "-e", "cpu-clock", "-c", PERIOD, "-o", store, "--", WORKLOADS + "/short_tasks",
                      "threads", 80, 7000, 0.25, timeout=PATIENCE)
         check(result.status == DONE, "stackd: status %d" % result.status, result.err)
         check_tasks(Recording(store), told(result.out))

@@ -13,10 +13,9 @@ import time
 import chains
 import chance
 from chains import Expectation
-from harness import (DONE, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, SIGSTOP, SIGTERM, PATIENCE, STACKCTL,
-                     STACKD, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
-                     is_momentary, live, moment, record, record_while, run, scratch, wait_cpu, with_own_folder,
-                     workload)
+from harness import (DONE, NATIVE, NO_SAMPLES, NO_SUPPORT, PATIENCE, ROOT, SIGCONT, SIGINT, SIGSTOP, SIGTERM, STACKCTL,
+                     STACKD, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole, is_momentary, live,
+                     moment, record, record_while, run, scratch, wait_cpu, with_own_folder, workload)
 
 CHAIN = Expectation.of_source("chain")
 OWN_NS = 100000  # of a sample's interrupt, at most, with an emulated timer
@@ -151,7 +150,7 @@ def test_end_of_target():
 def test_status_of_command():
     """The command's own failure is not stackd's: the recording is good."""
     with scratch() as folder:
-        result = run(STACKD, "-o", folder + "/s.db", "--", "sh", "-c",
+        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--", "sh", "-c",
                      "'%s/chain' 0.25; exit 7" % WORKLOADS)
         check_end(result)
 
@@ -416,7 +415,7 @@ def check_group():
         with scratch() as folder:
             program, env = shutil.copy(STACKCTL, folder), {"STACKD_STORE": None}
             os.chmod(folder, 0o755)
-            result = run(STACKD, "-F", 3989, "--group", name, "--", WORKLOADS + "/chain",
+            result = run(STACKD, *NATIVE, "-F", 3989, "--group", name, "--", WORKLOADS + "/chain",
                          0.25, env=env)
             check(result.status == DONE, "status %d" % result.status, result.err)
             check(not re.search("warning|cannot", result.err), "not shared", result.err)
@@ -459,7 +458,7 @@ def test_group():
 def check_sudo_store():
     uid = 64991
     env = {"SUDO_UID": str(uid), "SUDO_GID": str(uid), "STACKD_STORE": None}
-    result = run(STACKD, "-F", 3989, "--", WORKLOADS + "/chain", 0.25, env=env)
+    result = run(STACKD, *NATIVE, "-F", 3989, "--", WORKLOADS + "/chain", 0.25, env=env)
     check_end(result)
     check(os.stat("/var/lib/stackd/%d/store.db" % uid).st_uid == uid, "the store is not the user's")
     with scratch() as folder:

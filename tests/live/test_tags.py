@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import chance
 from chains import Expectation
-from harness import (DONE, STACKCTL, STACKD, WORKLOADS, PATIENCE, Recording, Skip, check, check_chains,
-                     check_whole, is_cut, is_momentary, live, record, record_attached, run, scratch,
-                     user_frames, workload)
+from harness import (DONE, NATIVE, PATIENCE, STACKCTL, STACKD, WORKLOADS, Recording, Skip, check, check_chains,
+                     check_whole, is_cut, is_momentary, live, record, record_attached, run, scratch, user_frames,
+                     workload)
 
 FREQUENCY = 3989
 PLUGIN = os.path.join(WORKLOADS, "tagged-plugin")
@@ -56,7 +56,7 @@ LEAST = 20  # walks that say something
 
 def judged_once(folder, path):
     store = os.path.join(folder, os.path.basename(path) + ".db")
-    result = run(STACKD, "--judge-tags", "-F", 2 * FREQUENCY, "-o", store, "--", path, 0.25,
+    result = run(STACKD, *NATIVE, "--judge-tags", "-F", 2 * FREQUENCY, "-o", store, "--", path, 0.25,
                  env={"STACKD_DEBUG": "1"})
     check(result.status == 0, "status %d" % result.status, result.err)
     counters = Recording(store).stats()["counters"]

@@ -15,8 +15,8 @@ import subprocess
 import time
 
 import chance
-from harness import (DONE, NO_SAMPLING, PATIENCE, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip, check, live,
-                     record, run, scratch, wait_asleep, wait_cpu, workload)
+from harness import (DONE, MANAGED, NATIVE, NO_SAMPLING, PATIENCE, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip,
+                     check, live, record, run, scratch, wait_asleep, wait_cpu, workload)
 from test_cgroups import move, slices
 
 PROGRAM = os.path.join(WORKLOADS, "waits")
@@ -552,7 +552,7 @@ def test_waits():
     """All waits of the workload: their times, paths and reasons, and who ended them. And without samples."""
     with scratch() as folder:
         before = untraced_cpu()
-        recording, result = record(folder + "/s.db", *NO_SAMPLING, *WITH_WAKERS, "--", PROGRAM, ROUNDS)
+        recording, result = record(folder + "/s.db", *MANAGED, *NO_SAMPLING, *WITH_WAKERS, "--", PROGRAM, ROUNDS)
         untraced_ns = sum(ns - before.get(thread, 0) for thread, ns in untraced_cpu().items())
         check_waits(recording, threads_of(result.out))
         stats = recording.stats()
@@ -882,7 +882,7 @@ def test_waits_attached():
         with subprocess.Popen(["/bin/sleep", "1000"]) as sleeper:
             try:
                 wait_asleep(sleeper.pid)
-                result = run(STACKD, "--wait", "--duration", 1, "-o", folder + "/s.db", "--pid",
+                result = run(STACKD, *NATIVE, "--wait", "--duration", 1, "-o", folder + "/s.db", "--pid",
                              sleeper.pid)
             finally:
                 sleeper.kill()
