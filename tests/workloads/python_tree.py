@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Random call trees of Python functions: python_tree.py LEAVES OUT SEED SECONDS THREADS
+"""Random call trees of Python functions: python_tree.py LEAVES OUT SEED SECONDS THREADS [TURNS]
 
 Each of 64 paths ends in a native function of its own, in the library LEAVES (python_leaves.c). The
 functions of a path call each other in a random one of the ways below. A first run writes each path
 to OUT, as the interpreter itself has its frames, and then the same calls are made for some SECONDS,
-by some THREADS at once (0: by the first one)."""
+by some THREADS at once (0: by the first one). A leaf takes so many TURNS of its loop."""
 
 import contextlib
 import ctypes
@@ -143,7 +143,7 @@ def run_all(roots, turns, end):
 
 
 def main():
-    library, out, seed, seconds, n_threads = sys.argv[1:6]
+    library, out, seed, seconds, n_threads, turns = (sys.argv[1:] + ["100000"])[:6]
     leaves, chance = ctypes.PyDLL(library), random.Random(int(seed))
     scope = {"functools": functools, "state": state, "learn": learn, "re": re, "weakref": weakref, "types": types,
              "contextlib": contextlib, "signal": signal, "os": os, "sys": sys, "gc": gc,
@@ -156,11 +156,11 @@ def main():
         json.dump({"paths": truth, "links": links}, file)
     state["learns"] = False
     end = time.process_time() + float(seconds)
-    threads = [threading.Thread(target=run_all, args=(roots, 100000, end)) for _ in range(int(n_threads))]
+    threads = [threading.Thread(target=run_all, args=(roots, int(turns), end)) for _ in range(int(n_threads))]
     for thread in threads:
         thread.start()
     if not threads:
-        run_all(roots, 100000, end)
+        run_all(roots, int(turns), end)
     for thread in threads:
         thread.join()
 
