@@ -10,7 +10,7 @@ import re
 import sys
 
 import chance
-from harness import (DONE, FAILED, NATIVE, NO_SUPPORT, SIGINT, STACKCTL, STACKD, USAGE, WORKLOADS, Daemon, Recording,
+from harness import (DONE, FAILED, NATIVE, NO_SAMPLING, NO_SUPPORT, SIGINT, STACKCTL, STACKD, USAGE, WORKLOADS, Daemon, Recording,
                      background, check, check_fault, live, record, record_attached, run, scratch)
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "exports"))
@@ -230,7 +230,7 @@ def test_fold_bad_variables():
     with scratch() as folder:
         for name, words in (("nothing", "no variable of that name in the 1 file with regions"),
                             ("table", "or its size is not 1, 2, 4 or 8 bytes")):
-            result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "pass@folded", "--counter",
+            result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", "pass@folded", "--counter",
                          "var:" + name, "--", PROGRAM, 1, 1000)
             check_fault(result, FAILED, "--counter 'var:%s'" % name, words)
 
@@ -299,8 +299,8 @@ def test_fold_bad_events():
                 ("{minor-faults,page-faults}", USAGE, "'page-faults': only events can be in a {group}"),
                 ("{minor-faults", USAGE, "expected {EVENT,EVENT}"), ("none", USAGE, "--counter 'none'"),
                 ("cycles", NO_SUPPORT, "'cycles': not supported on this machine")):
-            result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "pass@folded", "--counter", given, "--",
-                         PROGRAM, 1, 1000)
+            result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", "pass@folded", "--counter",
+                         given, "--", PROGRAM, 1, 1000)
             if given == "cycles" and not result.status:
                 continue # this machine counts them
             check_fault(result, status, words)
@@ -351,8 +351,8 @@ def test_fold_memory():
         check(abs(allocated - passes * size) <= far + passes, "allocated", allocated, passes * size, far)
         check(counter(data, "resident-bytes")["mean"] > 0, "resident", counter(data, "resident-bytes")["mean"])
         check_blocks(store)
-        result = run(STACKD, *NATIVE, "-o", folder + "/n.db", "--region", "pass@growing", "--counter", "probe:nothing",
-                     "--", GROWING, 1, 1000)
+        result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/n.db", "--region", "pass@growing", "--counter",
+                     "probe:nothing", "--", GROWING, 1, 1000)
         check_fault(result, FAILED, "--counter probe 'nothing'", "no function of that name")
 
 

@@ -142,7 +142,7 @@ def test_marks_bad_input():
                 ("--region", "=marks.c:1..marks.c:2", USAGE, ("NAME=FILE:LINE",)),
                 ("--region", "x=marks.c:1..2", USAGE, ("NAME=FILE:LINE",)),
                 ("--region", "x=%s..marks.c:1" % line("begins"), FAILED, ("no code",))):
-            result = run(STACKD, *NATIVE, "-o", folder + "/s.db", option, text, "--", PROGRAM, 1)
+            result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", option, text, "--", PROGRAM, 1)
             check_fault(result, status, *words)
 
 
@@ -172,7 +172,7 @@ def test_marks_long_nop():
             file.write(NOP)
         built = run(os.environ.get("CC", "cc"), "-g", "-O1", "-o", program, source)
         check(built.status == 0, "long_nop.c", built.err)
-        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--mark", "long_nop.c:5", "--", program)
+        result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--mark", "long_nop.c:5", "--", program)
         check_fault(result, FAILED, "nop of five bytes", "long_nop.c:5")
         _, result = record(folder + "/s.db", *NO_SAMPLING, "--mark", "long_nop.c:6", "--", program)
         check("nop" not in result.err, "the next line is refused", result.err)

@@ -152,7 +152,7 @@ def probing_long_nop():
             check(result.status == 0 and seen == (200 if kind == "--region" else 198), "visits", kind, seen,
                   result.err)
             os.unlink(folder + "/s.db")
-        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "looping@nop", "--", program)
+        result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", "looping@nop", "--", program)
         check_fault(result, FAILED, "looping", "no probe can be at one of its instructions")
 
 
@@ -293,7 +293,7 @@ def probing_judged():
 
 
 def refused(folder, region, program, *words):
-    result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", region, "--", program, 1)
+    result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", region, "--", program, 1)
     check_fault(result, FAILED, *words)
 
 

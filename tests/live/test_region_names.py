@@ -204,12 +204,12 @@ def region_names_own():
     with scratch() as folder:
         program = build_main(folder)
         check_each(folder, {"main": 1, "step": 100, "helper@a.c": 70, "helper@b.c": 30}, program)
-        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "helper", "--", program)
+        result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", "helper", "--", program)
         check_fault(result, FAILED, "ambiguous", "'helper@a.c'", "'helper@b.c'")
         check(run("strip", program).status == 0, "strip")
-        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "main", "--", program)
+        result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", "main", "--", program)
         check_fault(result, FAILED, "stripped")
-        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "main", "--", folder + "/none")
+        result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", "main", "--", folder + "/none")
         check_fault(result, FAILED, "cannot run .*/none': No such file")
 
 
@@ -237,10 +237,11 @@ def region_names_cxx():
                          "outer::over(int**)")):
             check_each(folder, dict.fromkeys(regions, VISITS), program)
         check_visits(folder, "outer::solve*", 2 * VISITS, program)
-        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "outer::over", "--", program)
+        result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", "outer::over", "--", program)
         check_fault(result, FAILED, "ambiguous", r"'outer::over\(int\)'", r"'outer::over\(double\)'",
                     r"'outer::over\(int\*\)'")
-        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "outer::over(char const*)", "--", program)
+        result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", "outer::over(char const*)", "--",
+                     program)
         check_fault(result, FAILED, "no function of that name", "overloads")
 
 
@@ -272,9 +273,9 @@ def region_names_inlined():
     with scratch() as folder:
         program = build(folder, "inlined", INLINED, "-g", ending=".cc", compiler="c++")
         for region, line in (("plain", 6), ("ns::work", 8), ("ns::work(int)", 8), ("work@inlined", 8)):
-            result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", region, "--", program)
+            result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", region, "--", program)
             check_fault(result, FAILED, "inlined.cc:%d" % line, "inlined", "noinline")
-        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "nowhere", "--", program)
+        result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", "nowhere", "--", program)
         check_fault(result, FAILED, "no function of that name")
 
 

@@ -564,7 +564,7 @@ def test_regions_detach():
 # --- bad input -----------------------------------------------------------------------------------
 
 def refused(folder, region, status, *words):
-    result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", region, "--",
+    result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", region, "--",
                  os.path.join(WORKLOADS, "regions"), 1)
     check_fault(result, status, *words)
 
@@ -576,7 +576,7 @@ def test_regions_bad_input():
         refused(folder, "no_such_function@regions", FAILED, "no_such_function", "no function")
         refused(folder, "@regions", USAGE, "FUNC")
         with workload("chain") as one, workload("recursion") as other:
-            result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "main", "--pid",
+            result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", "main", "--pid",
                          "%d,%d" % (one.pid, other.pid))
             check_fault(result, FAILED, "ambiguous", "main at 0x[0-9a-f]+ of .*/chain",
                         "main at 0x[0-9a-f]+ of .*/recursion")
@@ -617,7 +617,7 @@ def test_regions_misread():
             file.write(VECTOR)
         built = run(os.environ.get("CC", "cc"), "-O1", "-o", program, program + ".c")
         check(built.status == 0, "vector.c", built.err)
-        result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "--region", "vector@vector", "--", program)
+        result = run(STACKD, *NATIVE, *NO_SAMPLING, "-o", folder + "/s.db", "--region", "vector@vector", "--", program)
         check_fault(result, FAILED, "cannot measure vector", "no probe can be at one of its instructions")
         result = run(STACKD, *NATIVE, "-o", folder + "/s.db", "-F", 9973, "--region", "*@vector", "--", program)
         check(result.out == "7000\n" and "left out" in result.err, "with a pattern", result)
