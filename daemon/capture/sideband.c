@@ -7,6 +7,10 @@
  * before it is looked at. Records end with the sample id (tid and time, as asked for by
  * sample_id_all), so the last eight bytes are the time.
  *
+ * The kernel says only behind a loss that it has lost events, and when it says so. So such an event
+ * counts as of the time of the last record before it. That one can have been read in an earlier
+ * call: a ring that was full when it was read counts as one that has lost events, too.
+ *
  * Names (PERF_RECORD_COMM) are in the same ring as mappings. In a ring of their own they would not
  * displace those, but the start of a program is one of them, and was taken behind its mappings,
  * which it then removed: paths of its first milliseconds had none.
@@ -29,7 +33,9 @@
 
 enum content { ALL, N_CONTENTS };
 
-#define WAKEUP_BYTES 131072 /* pending events of a CPU that the loop is waked for */
+/* No record is larger: a path, and what is around it. */
+#define MOST_RECORD_BYTES 4352
+#define WAKEUP_BYTES	  131072 /* pending events of a CPU that the loop is waked for */
 
 struct ring {
 	int fd;
@@ -40,6 +46,8 @@ struct ring {
 	uint64_t tail, head;
 	struct perf_event_header next;
 	uint64_t next_ns;
+	uint64_t last_ns; /* time of the record that was read last */
+	bool was_full;	  /* the record that comes next may not have found room */
 };
 
 struct sideband {
@@ -421,6 +429,9 @@ static int take(struct sideband *s, struct ring *ring,
 	__atomic_store_n(&ring->control->data_tail, ring->tail, __ATOMIC_RELEASE);
 	if (verdict != SIDEBAND_SKIP)
 		err = to_event(s->pool, (const struct perf_event_header *)s->record, &event);
+	if (event && event->kind == SIDEBAND_LOST)
+		event->time_ns = ring->last_ns;
+	ring->last_ns = ring->next_ns;
 	if (event) {
 		event->is_left_out = verdict == SIDEBAND_TAKE_UNREAD;
 		err = each(arg, event);
@@ -440,12 +451,25 @@ static size_t find_pending(struct sideband *s)
 			continue;
 		ring->head = __atomic_load_n(&ring->control->data_head, __ATOMIC_ACQUIRE);
 		ring->tail = ring->control->data_tail;
+		ring->was_full = data_size(s, ring) - (ring->head - ring->tail) < MOST_RECORD_BYTES;
 		if (peek(s, ring))
 			s->pending[n++] = ring;
 		else
 			__atomic_store_n(&ring->control->data_tail, ring->tail, __ATOMIC_RELEASE);
 	}
 	return n;
+}
+
+/* Tells that events of a ring that was full may have been lost since its last record. */
+static int tell_of_full(struct sideband *s, struct ring *ring,
+			int (*each)(void *arg, struct sideband_event *event), void *arg)
+{
+	struct sideband_event *event = new_event(s->pool, SIDEBAND_LOST, NULL, NULL);
+
+	if (!event)
+		return -ENOMEM;
+	event->time_ns = ring->last_ns;
+	return each(arg, event);
 }
 
 static size_t oldest(struct ring *const *rings, size_t n)
@@ -473,6 +497,8 @@ int sideband_drain(struct sideband *s, int (*each)(void *arg, struct sideband_ev
 		if (peek(s, ring))
 			continue;
 		__atomic_store_n(&ring->control->data_tail, ring->tail, __ATOMIC_RELEASE);
+		if (!err && ring->was_full)
+			err = tell_of_full(s, ring, each, arg);
 		s->pending[i] = s->pending[--n];
 	}
 	return err;

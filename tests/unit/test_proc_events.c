@@ -832,6 +832,43 @@ static void test_lost(void **state)
 	free(new_maps);
 }
 
+static void set_exe(struct context *c, int pid, const char *target)
+{
+	char *link = fixture_format("%s/%d/exe", c->f->proc, pid);
+
+	unlink(link);
+	assert_int_equal(symlink(target, link), 0);
+	free(link);
+}
+
+/* The event of an exec was lost: what it runs now is another process of the store. A file that was
+ * deleted, and other losses, make no such difference. */
+static void test_lost_exec(void **state)
+{
+	struct context *c = *state;
+	char *maps = maps_line(c->a, 0x10000, 0x11000);
+	uint32_t before;
+
+	fixture_process(c->f, 8, 1, 500, "sh", maps);
+	set_exe(c, 8, "/bin/sh");
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	before = process_table_process(c->table, 8)->number;
+	process_table_doubt_all(c->table);
+	set_exe(c, 8, "/bin/sh (deleted)");
+	assert_int_equal(process_table_settle(c->table, 8, true, SECOND_NS), 0);
+	assert_int_equal(process_table_process(c->table, 8)->number, before);
+	process_table_doubt_all(c->table);
+	fixture_process(c->f, 8, 1, 500, "sleep", maps);
+	set_exe(c, 8, "/bin/sleep");
+	assert_int_equal(process_table_settle(c->table, 8, true, 2 * SECOND_NS), 0);
+	assert_int_not_equal(process_table_process(c->table, 8)->number, before);
+	assert_string_equal(process_table_process(c->table, 8)->exe, "/bin/sleep");
+	assert_string_equal(process_table_process(c->table, 8)->comm, "sleep");
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
+	assert_false(process_table_is_doubted(c->table, 8, 3 * SECOND_NS));
+	free(maps);
+}
+
 /* An event of one process's mappings was left out. */
 static void test_left_out(void **state)
 {
@@ -885,6 +922,7 @@ int main(void)
 		TEST(test_shared_memory),
 		TEST(test_shared_code),
 		TEST(test_lost),
+		TEST(test_lost_exec),
 		TEST(test_left_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

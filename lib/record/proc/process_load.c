@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "proc/object_open.h"
 #include "proc/process_table.h"
 
 #define MAX_ATTEMPTS 3
@@ -286,6 +287,19 @@ static int take(struct reading *r, struct instance *instance)
 	return -ESRCH;
 }
 
+/* Returns whether a process runs another program than the table has it: it has called exec, and the
+ * event of that was lost. A file that was deleted is the same one. */
+static bool has_missed_exec(const struct reading *r, const struct instance *instance)
+{
+	const char *before = r->table->processes[instance->number].exe;
+	const size_t len = before ? strlen(before) : 0;
+
+	if (instance->losses == r->losses || !before || !r->exe || r->is_last)
+		return false;
+	return strncmp(before, r->exe, len) != 0 ||
+	       (r->exe[len] && !object_open_is_deleted(r->exe));
+}
+
 /* Reads a process, and takes what was read. Errors as of process_table_load(), or -EAGAIN. */
 static int read_and_take(struct reading *r)
 {
@@ -301,6 +315,8 @@ static int read_and_take(struct reading *r)
 	int err = read_process(r);
 	if (!err)
 		err = process_table_awaits_exec(table, r->pid);
+	if (!err && is_known && has_missed_exec(r, instance))
+		return begin_process(table, r->pid, &r->stat) ? -EAGAIN : -ENOMEM;
 	if (err <= 0)
 		return err ? err : take(r, instance);
 	/* /proc may already show the program after the exec. */
