@@ -54,6 +54,7 @@ int machines_new(const struct machines_options *options, struct machines **ret_m
 	if (!ms)
 		return -ENOMEM;
 	ms->with = *options;
+	ms->reads.mounts = options->mounts;
 	*ret_machines = ms;
 	return 0;
 }

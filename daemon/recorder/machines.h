@@ -19,10 +19,13 @@
 
 struct machines;
 
+struct mount_lists;
+
 struct machines_options { /* all borrowed */
 	struct locator *locator;
 	struct managed *managed;
 	struct location_table *locations;
+	struct mount_lists *mounts; /* lists that are kept; NULL: none */
 };
 
 /* 0 or -ENOMEM. */

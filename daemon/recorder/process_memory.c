@@ -199,7 +199,7 @@ static enum kind ask_file(const struct process_memory *m, const struct range *r)
 
 	if (fd < 0)
 		return FORBIDDEN;
-	kind = mount_kind_of(NULL, fd, m->proc, m->pid);
+	kind = mount_kind_of(m->reads->mounts, fd, m->proc, m->pid);
 	is_file = mount_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	close(fd);
 	return is_file && (kind == MOUNT_LOCAL || kind == MOUNT_LAYERED) ? FILE_LOCAL : FORBIDDEN;

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct mount_lists;
 struct process_memory;
 struct process_page;
 
@@ -29,6 +30,7 @@ struct process_reads {
 	uint64_t taken;		    /* reads, of PROCESS_READS_BURST */
 	uint64_t last_id;	    /* that a struct process_memory has got */
 	struct process_page *pages; /* NULL: none yet */
+	struct mount_lists *mounts; /* lists that are kept, borrowed; NULL: none */
 };
 
 /* Frees the pages. */

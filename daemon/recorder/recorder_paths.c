@@ -24,10 +24,12 @@ static int make_tables(struct recorder_paths *p)
 	return err ? err : origin_table_new(&p->origins);
 }
 
-static int make_machines(struct recorder_paths *p)
+static int make_machines(struct recorder_paths *p, struct mount_lists *mounts)
 {
-	const struct machines_options options = {
-		.locator = p->locator, .managed = p->managed, .locations = p->locations};
+	const struct machines_options options = {.locator = p->locator,
+						 .managed = p->managed,
+						 .locations = p->locations,
+						 .mounts = mounts};
 
 	return machines_new(&options, &p->machines);
 }
@@ -48,7 +50,7 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 	if (!err)
 		err = managed_new(files->objects, &p->managed);
 	if (!err && o->reads_machines)
-		err = make_machines(p);
+		err = make_machines(p, files->mounts);
 	return err ? err : jit_tracker_new(p->locator, o->code, &p->jit);
 }
 
