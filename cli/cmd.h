@@ -28,6 +28,7 @@ int cmd_decode(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_push(int argc, char **argv);
+int cmd_names(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_web(int argc, char **argv);

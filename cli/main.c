@@ -56,6 +56,8 @@ static const struct verb {
 	{"diff", cmd_diff, "show what changed between two recordings, apart from noise", PART_CORE},
 	{"push", cmd_push, "send recordings to a server that collects those of many hosts",
 	 PART_SERVERS},
+	{"names", cmd_names, "send names of functions to a server's database, without the hosts",
+	 PART_SERVERS},
 	{"list", cmd_list, "list the recordings of a store", PART_CORE},
 	{"doctor", cmd_doctor, "check what this machine can record, and what is missing",
 	 PART_CORE},

@@ -32,6 +32,7 @@
 #include "cli/servers/unsent.h"
 
 #define PUSH_EVERY_NS (30 * UINT64_C(1000000000))
+#define DAY_NS	      (86400 * UINT64_C(1000000000))
 #define PUSH_MOST_NS  (600 * UINT64_C(1000000000)) /* longest pause between two tries */
 
 enum {
@@ -41,7 +42,8 @@ enum {
 	PUSH_APP,
 	PUSH_SENT,
 	PUSH_TIMEOUT,
-	PUSH_METRICS
+	PUSH_METRICS,
+	PUSH_KEEP
 };
 
 struct cmd_push {
@@ -58,6 +60,8 @@ struct cmd_push {
 	struct push *push; /* NULL: the server has not been reached yet */
 	uint64_t there;	   /* number of recordings that the server had already */
 	struct unsent waiting;
+	unsigned keep_days;    /* for which ClickHouse keeps what it has; 0: as it does */
+	uint64_t kept_unix_ns; /* when that was last asked of it */
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -94,6 +98,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case PUSH_METRICS:
 		args->metrics = arg;
 		return 0;
+	case PUSH_KEEP:
+		if (!duration_parse(arg, &ns) || ns / DAY_NS < 1 || ns / DAY_NS > UPKEEP_MAX_DAYS)
+			argp_help_error(state,
+					"--keep-age: '%s' is not a time of 1d to %ud, such as 30d",
+					arg, UPKEEP_MAX_DAYS);
+		args->keep_days = (unsigned)((ns + DAY_NS - 1) / DAY_NS);
+		return 0;
 	case PUSH_TIMEOUT:
 		if (!duration_parse(arg, &ns) || !ns)
 			argp_help_error(state, "--timeout: '%s' is not a time such as 30s or 5m",
@@ -127,6 +138,28 @@ static int explain(const struct cmd_push *args, int err)
 	return push_status_of(err);
 }
 
+/* Lets the database delete what is old and what does not count, once a day. */
+static int keep(struct cmd_push *args)
+{
+	const uint64_t now = clock_ns(CLOCK_REALTIME);
+	struct upkeep_done done;
+	int err;
+
+	if (!args->keep_days || (args->kept_unix_ns && now - args->kept_unix_ns < DAY_NS))
+		return 0;
+	err = push_keep(args->push, args->keep_days, &done);
+	if (err < 0)
+		return err;
+	args->kept_unix_ns = now;
+	if (done.days)
+		message("%s: days of tables deleted: %" PRIu64, clickhouse_name(args->clickhouse),
+			done.days);
+	if (done.pushes)
+		message("%s: interrupted or replaced pushes, whose rows are being deleted: %" PRIu64,
+			clickhouse_name(args->clickhouse), done.pushes);
+	return 0;
+}
+
 static int begin(void *arg, const struct store_recording *recordings, size_t n)
 {
 	struct cmd_push *args = arg;
@@ -138,6 +171,8 @@ static int begin(void *arg, const struct store_recording *recordings, size_t n)
 	unsent_report(deleted);
 	err = args->push ? 0 : push_new(args->clickhouse, &args->push);
 	args->there = 0;
+	if (err == 0)
+		err = keep(args);
 	if (err == 0)
 		err = push_ask(args->push, recordings, n);
 	return err < 0 ? explain(args, err) : CMD_DONE;
@@ -314,41 +349,47 @@ static void choose(struct input *input, bool is_server)
 	input->is_whole = true;
 }
 
+static const struct argp_option push_options[] = {
+	{NULL, 0, NULL, 0, "How to send:", 3},
+	{"credentials", PUSH_CREDENTIALS, "FILE", 0,
+	 "Log in as lines of this file say: 'user = NAME', 'password = SECRET', 'token = "
+	 "SECRET', 'token_file = FILE', 'certificate = FILE', 'key = FILE', 'ca = FILE', "
+	 "'org = NAME', 'header = NAME: VALUE' (default: the environment's CLICKHOUSE_USER "
+	 "and CLICKHOUSE_PASSWORD, for other servers STACKD_PUSH_USER and "
+	 "STACKD_PUSH_PASSWORD)",
+	 3},
+	{"follow", PUSH_FOLLOW, 0, 0,
+	 "Keep running: send each recording when it has ended, and retry while the server "
+	 "cannot be reached",
+	 3},
+	{"every", PUSH_EVERY, "TIME", ARGP_HELP_RARE,
+	 "With --follow: look for new recordings at this interval (default: 30s)", 3},
+	{"timeout", PUSH_TIMEOUT, "TIME", ARGP_HELP_RARE,
+	 "Give up if the server sends nothing for so long (default: 60s)", 3},
+	{"app", PUSH_APP, "NAME", ARGP_HELP_RARE,
+	 "Pyroscope, Parca, OTLP: the name of the application in the profiles (default: "
+	 "stackd)",
+	 3},
+	{"keep-age", PUSH_KEEP, "TIME", ARGP_HELP_RARE,
+	 "ClickHouse: have the server keep everything for this time, such as 30d, and delete "
+	 "rows that do not count",
+	 3},
+	{"metrics", PUSH_METRICS, "FILE", ARGP_HELP_RARE,
+	 "Write lag, refusals and counts to this file after each round, as metrics for "
+	 "Prometheus (node_exporter's textfile collector)",
+	 3},
+	{"sent", PUSH_SENT, "FILE", ARGP_HELP_RARE,
+	 "Pyroscope, Parca, OTLP: note in this file which recordings the server has "
+	 "accepted (default: the store's name and '.sent')",
+	 3},
+	{0},
+};
+
 int cmd_push(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&input_recordings_argp, 0, NULL, 0}, {0}};
-	static const struct argp_option options[] = {
-		{NULL, 0, NULL, 0, "How to send:", 3},
-		{"credentials", PUSH_CREDENTIALS, "FILE", 0,
-		 "Log in as lines of this file say: 'user = NAME', 'password = SECRET', 'token = "
-		 "SECRET', 'token_file = FILE', 'certificate = FILE', 'key = FILE', 'ca = FILE', "
-		 "'org = NAME', 'header = NAME: VALUE' (default: the environment's CLICKHOUSE_USER "
-		 "and CLICKHOUSE_PASSWORD, for other servers STACKD_PUSH_USER and "
-		 "STACKD_PUSH_PASSWORD)",
-		 3},
-		{"follow", PUSH_FOLLOW, 0, 0,
-		 "Keep running: send each recording when it has ended, and retry while the server "
-		 "cannot be reached",
-		 3},
-		{"every", PUSH_EVERY, "TIME", ARGP_HELP_RARE,
-		 "With --follow: look for new recordings at this interval (default: 30s)", 3},
-		{"timeout", PUSH_TIMEOUT, "TIME", ARGP_HELP_RARE,
-		 "Give up if the server sends nothing for so long (default: 60s)", 3},
-		{"app", PUSH_APP, "NAME", ARGP_HELP_RARE,
-		 "Pyroscope, Parca, OTLP: the name of the application in the profiles (default: "
-		 "stackd)",
-		 3},
-		{"metrics", PUSH_METRICS, "FILE", ARGP_HELP_RARE,
-		 "Write lag, refusals and counts to this file after each round, as metrics for "
-		 "Prometheus (node_exporter's textfile collector)",
-		 3},
-		{"sent", PUSH_SENT, "FILE", ARGP_HELP_RARE,
-		 "Pyroscope, Parca, OTLP: note in this file which recordings the server has "
-		 "accepted (default: the store's name and '.sent')",
-		 3},
-		{0}};
 	static const struct argp argp = {
-		.options = options,
+		.options = push_options,
 		.parser = parse,
 		.args_doc = "clickhouse://[USER@]HOST[:PORT]/DATABASE\n"
 			    "pyroscope://[USER@]HOST[:PORT][/PATH]\n"

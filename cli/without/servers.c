@@ -13,6 +13,12 @@ int cmd_push(int argc, char **argv)
 	return message_left_out(argv[0], PART_SERVERS);
 }
 
+int cmd_names(int argc, char **argv)
+{
+	(void)argc;
+	return message_left_out(argv[0], PART_SERVERS);
+}
+
 static int is_left_out(const struct input *input)
 {
 	message("%s: %s", input->path, part_missing(PART_SERVERS));

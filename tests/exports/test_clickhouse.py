@@ -12,7 +12,8 @@ import time
 
 import saved_page
 from clickhouse import Relay, Server, TlsRelay, free_port, page
-from common import LONG, PATIENCE, ROOT, STACKCTL, STORES, check, exports, functions, need, run
+from common import (LONG, PATIENCE, ROOT, STACKCTL, STACKD, STORES, Skip, check, exports, functions, need, run,
+                    why_no_bpf)
 from tables import COLUMNS, UNLABELLED, Source, added_up, same, without_labels
 
 PUSHES = ("SELECT push FROM (SELECT push FROM windows ORDER BY end_ns DESC, push LIMIT 1 BY host, "
@@ -129,7 +130,7 @@ def test_clickhouse_windows():
 def check_documented(engine):
     """The queries of docs/FLEETS.md, as they stand there but for the time."""
     with open(os.path.join(ROOT, "docs/FLEETS.md"), encoding="utf-8") as file:
-        pushes, twice, top = re.findall(r"```sql\n(.*?)```", file.read(), re.DOTALL)
+        pushes, twice, short, top = re.findall(r"```sql\n(.*?)```", file.read(), re.DOTALL)
     check(" ".join(pushes.split()) == PUSHES, "the query of pushes is another one here")
     url, wanted = engine.make("documented"), collections.Counter()
     for kind, host in (("small", "web1"), ("after", "web2"), ("small", "db1")):
@@ -137,11 +138,13 @@ def check_documented(engine):
         if host.startswith("web"):
             for name, (own, _) in functions(store_of(kind, host)).items():
                 wanted[name[0]] += own
-    rows = engine.ask(top.replace("start >= now() - 3600", "start >= toDateTime(1699999999)"), "documented")
     unnamed = "libx.so+0x50"  # has no function
+    short, rows = (engine.ask(query.replace("start >= now() - 3600", "start >= toDateTime(1699999999)"), "documented") for query in (short, top))
     got = {unnamed if name == "\\N" else name: int(count) for name, count in rows}
     check(got == {name: own for name, own in wanted.items() if own and "[" not in name},
           "the top functions: %r, and %r in the reports" % (got, wanted))
+    check(dict(short).keys() - wanted.keys() <= {name for name in dict(short) if "[" in name} and
+          {name: int(count) for name, count in short if name in got} == got, "by views: %r, and %r" % (short, got))
     check(engine.ask(twice, "documented") == [], "two definitions")
 
 
@@ -401,6 +404,91 @@ def test_clickhouse_better_names():
     check(lines(url, "--host", "web1") == wanted, "names that another host mends", lines(url, "--host", "web1"), wanted)
     server().ask("INSERT INTO mended.locations SELECT %s FROM good.locations WHERE inlined = 0" % worse, "good")
     check(lines(url, "--host", "web1") == wanted, "names that another host takes away")
+
+
+NAMED = """int work(int n) { volatile int sum = 0; for (int i = 0; i < n; i++) sum += i; return sum; }
+int main(void) { for (int i = 0; i < 3000; i++) work(100000); return 0; }"""
+
+
+@exports
+def test_clickhouse_names():
+    """A stripped function is one, by its start, and gets its name and lines later, from the file that was not stripped."""
+    if why_no_bpf():
+        raise Skip(why_no_bpf())
+    need("gcc", "strip")
+    source, whole, program, store = (STORES.path(name) for name in ("named.c", "named.whole", "named", "named.db"))
+    with open(source, "w", encoding="ascii") as file:
+        file.write(NAMED)
+    run("gcc", "-g", "-O1", "-fno-inline", "-Wl,--build-id", "-o", whole, source)
+    run("strip", "-o", program, whole)
+    run(STACKD, "-q", "-F", "1999", "-o", store, "--", program)
+    url = server().make("names")
+    push(url, store, says="recordings sent: 1")
+
+    def hits():
+        """{function of the program: samples that hit in it}"""
+        return {name: own for (name, object), (own, _) in functions(url).items() if object == program and own}
+    before = hits()
+    (start,) = [name for name in before if before[name] == max(before.values())]
+    check(re.fullmatch(r"named\+0x[0-9a-f]+", start), "functions %r" % before)
+    run(STACKCTL, "names", "push", url)  # this machine's file is stripped, too
+    check(hits() == before, "names from nowhere %r" % hits())
+    run(STACKCTL, "names", "push", url, whole)
+    after = hits()
+    check(after.get("work") == before[start] and start not in after, "functions %r, before %r" % (after, before))
+    text = lines(url, "--view", "flat", "--symbol", "work")
+    check("work" in text, text)
+    rows = "SELECT count() FROM locations WHERE function = 'work' AND line > 0"
+    (count,), = server().ask(rows, "names")
+    run(STACKCTL, "names", "push", url, whole)
+    check(server().ask(rows, "names") == [[count]] and int(count) > 0, "they were sent twice: %s" % count)
+    push(url, store, says="there already: 1")
+    for wrong, says in ((source, "named.c: "), (STORES.path("none"), "No such file")):
+        done = subprocess.run([STACKCTL, "names", "push", url, wrong], stderr=subprocess.PIPE, text=True)
+        check(done.returncode == 2 and says in done.stderr, done.stderr)
+
+
+DAY = 86400
+
+
+def fill_for_keeping(engine, store):
+    """A database of today and of long ago, with an interrupted push of two days ago and one that is going on."""
+    url, now = engine.make("keep"), int(time.time())
+    push(url, store, says="recordings sent: 1")  # of 2023
+    for days, number in (2, 5), (0, 7):
+        engine.ask("INSERT INTO samples (tag, host, start, metric, count, push) SELECT toUInt64(1), 'web9', now(), 'cpu', "
+                   "toUInt64(%d), toUInt64(%d)" % (number, (now - days * DAY) << 32 | number), "keep")
+    engine.ask("INSERT INTO versions (version, at, program) SELECT toUInt32(2), now() - 10 * %d, 'x'" % DAY, "keep")
+    return url
+
+
+def counts(engine):
+    """By table of what is of long ago."""
+    return [int(engine.ask("SELECT count() FROM %s WHERE %s < toDate('2024-01-01')" % (table, column), "keep")[0][0])
+            for table, column in (("windows", "toDate(start)"), ("totals", "toDate(start)"), ("samples", "toDate(start)"),
+                                  ("paths", "day"), ("locations", "day"), ("labels", "day"))]
+
+
+def check_orphans(engine):
+    until(lambda: engine.ask("SELECT count FROM samples WHERE host = 'web9'", "keep") == [["7"]], "the deletion of an interrupted push")
+
+
+@exports
+def test_clickhouse_keep():
+    """A server that has no TTL: days that are too old are deleted, and not sent again."""
+    store = store_of("labels", "l1")
+    url = fill_for_keeping(server(), store)
+    check(all(counts(server())), "nothing of long ago %r" % counts(server()))
+    push(url, store, "--keep-age", "9000d", says="interrupted or replaced pushes, whose rows are being deleted: 1")
+    check_orphans(server())
+    check(all(counts(server())), "something is too young %r" % counts(server()))
+    push(url, store, "--keep-age", "30d", says="days of tables deleted: 6")
+    check(not any(counts(server())), "left of long ago %r" % counts(server()))
+    check_orphans(server())
+    push(url, store, "--keep-age", "30d", says="recordings sent: 0 (0 rows, 0 bytes); there already: 1")
+    check(not any(counts(server())), "sent again %r" % counts(server()))
+    for wrong in ("0", "soon", "1h"):
+        push(url, store, "--keep-age", wrong, status=2, says="is not a time of 1d to")
 
 
 @exports

@@ -10,7 +10,7 @@ import subprocess
 from clickhouse import Server
 from common import BUILD, ROOT, STACKCTL, STORES, check, exports, npm, run
 from tables import Source, same, without_labels
-from test_clickhouse import (PUSHES, VIEWS, as_seen, check_documented, check_labels, check_parts, check_upgrade, check_views, check_wall, columns_of, lines, push,
+from test_clickhouse import (counts, check_orphans, fill_for_keeping, PUSHES, VIEWS, as_seen, check_documented, check_labels, check_parts, check_upgrade, check_views, check_wall, columns_of, lines, push,
                              store_of)
 
 
@@ -63,6 +63,20 @@ def check_metrics(engine, views):
         check_views(store, url, "--by", "all", "--metric", metric, views=next(views))
 
 
+def check_keep(engine):
+    """A server that deletes what is old by itself."""
+    store = store_of("labels", "l1")
+    url = fill_for_keeping(engine, store)
+    push(url, store, "--keep-age", "9000d")
+    check_orphans(engine)
+    check(all(counts(engine)), "something is too young %r" % counts(engine))
+    push(url, store, "--keep-age", "30d", says="there already: 1")
+    for table in ("windows", "totals", "samples", "paths", "locations", "labels"):
+        engine.ask("OPTIMIZE TABLE %s FINAL" % table, "keep")
+    check(not any(counts(engine)), "left of long ago %r" % counts(engine))
+    push(url, store, says="recordings sent: 0 (0 rows, 0 bytes); there already: 1")
+
+
 @exports(long=True)
 def test_clickhouse_now_others():
     with Engine() as engine:
@@ -92,3 +106,4 @@ def test_clickhouse_now():
         check_labels(url, store_of("labels", "l1"))
         check_upgrade(engine)
         check_wall(engine)
+        check_keep(engine)

@@ -96,7 +96,7 @@ INSTEAD = (
 # What is not run, with the reason.
 NOT_RUN = (
     (r"stackd(?: --(?:alloc|region|wait|mpi|window|mark))?", "names a program or an option"),
-    (r"stackctl(?: (?:push|import|merge|diff|decode|report -i))?|stackctl (?:decode --json|diff --(?:json|significant|fail-above \S+)|push --follow|"
+    (r"stackctl(?: (?:push|names push|import|merge|diff|decode|report -i))?|stackctl (?:decode --json|diff --(?:json|significant|fail-above \S+)|push --follow|"
      r"push clickhouse://|fold -o x\.html)|stackctl-mpi.*", "names a verb or an option"),
     (r"make .*|make|python3 tests/.*", "builds and tests, as CI does"),
     (r"python3|srun|mpirun -n 4 ./solver", "names a program of others"),
@@ -108,6 +108,7 @@ NOT_RUN = (
     (r"gnuplot .*", "export-gnuplot runs it"),
     (r"stackctl import perf\.data --mark .*", "needs probes that perf has set: cli-import-counters"),
     (r"stackctl web.*", "serves until Ctrl+C: export-web-page"),
+    (r"stackctl names push .* build/server .*", "export-clickhouse-names runs it"),
     (r"stackctl push .* --follow", "sends until Ctrl+C: export-servers-follow"),
     (r"stackctl flamegraph -i build/demo/.*", "draws what make demo has recorded"),
 )

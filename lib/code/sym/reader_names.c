@@ -348,7 +348,8 @@ static int begin(struct reader_names *l, const struct store_tables *t)
 	if (!l->objects)
 		err = reader_objects_new(l->options.proc_root, l->options.sys_root, &l->objects);
 	if (!err && !l->naming) {
-		err = naming_new_quick(l->options.proc_root, &l->naming);
+		err = l->options.is_thorough ? naming_new(l->options.proc_root, &l->naming)
+					     : naming_new_quick(l->options.proc_root, &l->naming);
 		if (!err)
 			naming_limit(l->naming, HELD_BYTES);
 	}

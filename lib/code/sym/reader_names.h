@@ -23,6 +23,8 @@ struct reader_names_options {
 	const char *proc_root, *sys_root; /* "/proc" and "/sys" except in tests */
 	uint64_t (*now_ns)(void *arg);	  /* the clock of the budget */
 	void *now_arg;
+	/* Reads files of any size, and asks debuginfod, if DEBUGINFOD_URLS is set. */
+	bool is_thorough;
 };
 
 /* The options are copied; the strings in them are borrowed until reader_names_free(). Returns 0 or

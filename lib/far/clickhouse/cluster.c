@@ -15,7 +15,7 @@ struct cluster {
 	struct clickhouse *asked; /* the server of the URL; borrowed */
 	char *name;		  /* the cluster's name; NULL: there is no cluster */
 	VEC(struct clickhouse *) servers;
-	struct database database; /* of the last server */
+	struct database *databases; /* by server */
 };
 
 void cluster_free(struct cluster *cluster)
@@ -26,6 +26,7 @@ void cluster_free(struct cluster *cluster)
 		if (cluster->servers.items[i] != cluster->asked)
 			clickhouse_free(cluster->servers.items[i]);
 	free(cluster->servers.items);
+	free(cluster->databases);
 	free(cluster->name);
 	free(cluster);
 }
@@ -110,12 +111,15 @@ static int make_tables(struct cluster *cluster)
 {
 	int err = 0;
 
+	cluster->databases = calloc(cluster->servers.count, sizeof(*cluster->databases));
+	if (!cluster->databases)
+		return -ENOMEM;
 	for (size_t i = 0; err == 0 && i < cluster->servers.count; i++) {
 		struct clickhouse *server = cluster->servers.items[i];
 
-		err = clickhouse_fail_as(cluster->asked,
-					 database_ensure(server, cluster->name, &cluster->database),
-					 server);
+		err = clickhouse_fail_as(
+			cluster->asked,
+			database_ensure(server, cluster->name, &cluster->databases[i]), server);
 	}
 	return err;
 }
@@ -161,6 +165,31 @@ int cluster_open(struct clickhouse *c, struct cluster **ret_cluster)
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
+
+struct clickhouse *cluster_asked(const struct cluster *cluster)
+{
+	return cluster->asked;
+}
+
+unsigned cluster_keep_days(const struct cluster *cluster)
+{
+	return cluster->databases[0].keep_days;
+}
+
+int cluster_each(struct cluster *cluster,
+		 int (*each)(struct clickhouse *c, const struct database *database, void *arg),
+		 void *arg)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < cluster->servers.count; i++) {
+		struct clickhouse *server = cluster->servers.items[i];
+
+		err = clickhouse_fail_as(cluster->asked, each(server, &cluster->databases[i], arg),
+					 server);
+	}
+	return err;
+}
 
 int cluster_ask(struct cluster *cluster, const char *query, const struct buf *ids,
 		struct buf *ret_answer)

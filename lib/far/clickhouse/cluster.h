@@ -15,6 +15,7 @@
 #define CLICKHOUSE_CLUSTER_H
 
 #include "clickhouse/clickhouse.h"
+#include "clickhouse/database.h"
 
 struct cluster;
 
@@ -23,6 +24,18 @@ struct cluster;
  * layout; or an error of clickhouse_ask(). The sentence is in clickhouse_error(c). */
 int cluster_open(struct clickhouse *c, struct cluster **ret_cluster);
 void cluster_free(struct cluster *cluster); /* NULL is fine */
+
+/* Returns the connection to the server of the URL. */
+struct clickhouse *cluster_asked(const struct cluster *cluster);
+
+/* Returns for how many days the servers keep windows; 0: for ever, or it is not known. */
+unsigned cluster_keep_days(const struct cluster *cluster);
+
+/* Calls a function with each server, in the cluster's order, until one call fails. Returns its
+ * error, whose sentence is then that of the server of the URL. */
+int cluster_each(struct cluster *cluster,
+		 int (*each)(struct clickhouse *c, const struct database *database, void *arg),
+		 void *arg);
 
 /* Runs a query on the last server, as clickhouse_ask() does. */
 int cluster_ask(struct cluster *cluster, const char *query, const struct buf *ids,

@@ -25,6 +25,7 @@
 struct found {
 	uint32_t columns;
 	bool has_columns, has_engine, is_distributed;
+	unsigned keep_days; /* by its TTL; 0: for ever */
 	/* a column of the table that has another type: its name and type; "": none has */
 	char other[128];
 	/* the cluster of a Distributed table that is defined as put_distributed() does it; "" for
@@ -110,6 +111,9 @@ static void take_engine(const struct clickhouse *c, char *engine, struct found *
 			*to++ = *at;
 	*to = '\0';
 	found->has_engine = true;
+	name = strstr(engine, "toIntervalDay(");
+	if (name)
+		found->keep_days = (unsigned)strtoul(name + strlen("toIntervalDay("), NULL, 10);
 	found->is_distributed = strncmp(engine, "Distributed(", strlen("Distributed(")) == 0;
 	name = found->is_distributed ? engine + strlen("Distributed(") : NULL;
 	end = name ? strchr(name, ',') : NULL;
@@ -482,6 +486,7 @@ static struct database summary(const struct state *s)
 					    : is_whole(s, LAYOUT_WRITTEN)	? LAYOUT_VERSION
 										: 1,
 				 .is_cluster = s->tables[ROWS_SAMPLES].is_distributed,
+				 .keep_days = s->tables[LAYOUT_WINDOWS].keep_days,
 				 .has_ttl = s->server >= DATABASE_CODECS};
 }
 

@@ -12,9 +12,10 @@
 #include "clickhouse/clickhouse.h"
 
 struct database {
-	unsigned version; /* of the tables; 0: there are none */
-	bool is_cluster;  /* samples may be on other servers, too */
-	bool has_ttl;	  /* the server can delete rows by their age */
+	unsigned version;   /* of the tables; 0: there are none */
+	bool is_cluster;    /* samples may be on other servers, too */
+	bool has_ttl;	    /* the server can delete rows by their age */
+	unsigned keep_days; /* for which it keeps windows; 0: for ever, or not known */
 };
 
 /* Finds the cluster over which the table of samples is distributed. *ret_cluster receives its name,

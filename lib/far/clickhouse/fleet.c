@@ -398,10 +398,10 @@ static int note_missing(struct fleet *f)
 	struct buf note = {0};
 	int err;
 
-	text_printf(&note, "%" PRIu64 " of %" PRIu64 " records (%s %%) are missing: %s",
-		    f->found.missing, f->found.records,
-		    text_share(f->found.missing, f->found.records, share),
-		    *f->found.why ? f->found.why : "no server that answers has them");
+	text_printf(&note,
+		    "%" PRIu64 " of %" PRIu64 " records (%s %%) are missing: ", f->found.missing,
+		    f->found.records, text_share(f->found.missing, f->found.records, share));
+	text_put_raw(&note, *f->found.why ? f->found.why : "no server that answers has them");
 	buf_put_u8(&note, '\0');
 	err = note.failed
 		      ? -ENOMEM
@@ -582,7 +582,7 @@ static int fetch_paths(struct fleet *f)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static int begin(struct fleet *f)
+int fleet_begin(struct fleet *f)
 {
 	int err = strings_new(&f->threads);
 
@@ -593,7 +593,7 @@ static int begin(struct fleet *f)
 	return err == 0 ? strings_new(&f->texts) : err;
 }
 
-static void end(struct fleet *f)
+void fleet_end(struct fleet *f)
 {
 	buf_free(&f->windows);
 	buf_free(&f->pushes);
@@ -624,7 +624,7 @@ int fleet_open(struct clickhouse *c, const struct fleet_query *query,
 			"its tables are of an older version and have no labels: a push "
 			"by this stackctl upgrades them");
 	if (err == 0)
-		err = begin(&f);
+		err = fleet_begin(&f);
 	if (err == 0)
 		err = choose_windows(&f);
 	if (err == 0)
@@ -647,6 +647,6 @@ int fleet_open(struct clickhouse *c, const struct fleet_query *query,
 					err == -ENOMEM ? "out of memory"
 						       : "what the server has is not possible");
 	}
-	end(&f);
+	fleet_end(&f);
 	return err;
 }

@@ -72,7 +72,7 @@ static int object_of(struct fleet *f, const struct row *row, uint32_t *ret_objec
 	struct store_object object = {.kind = kind_number(row->kind),
 				      .file_id = row->file_id,
 				      .layout = row->layout,
-				      .path = row->object};
+				      .path = f->file_path ? f->file_path : row->object};
 	uint8_t build_id[sizeof(row->build_id) / 2];
 	struct buf key = {0};
 	int err;
@@ -147,7 +147,7 @@ static int add_row(struct fleet *f, const struct row *row, uint32_t *count)
 			f->named.items[f->named.count++] = row->named;
 		*count += err == 0;
 	}
-	if (err < 0 || !is_of_best(&f->named.items[at], &row->named) ||
+	if (err < 0 || f->is_nameless || !is_of_best(&f->named.items[at], &row->named) ||
 	    (!*row->function && !*row->file && !row->line && !row->function_start))
 		return err;
 	return add_line(f, row, at);

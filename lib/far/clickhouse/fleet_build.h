@@ -46,7 +46,9 @@ struct fleet {
 	struct buf pushes, filter;
 	/* SQL: the condition for rows of the days of the windows; "1" in tables without days */
 	struct buf days;
-	bool is_all_days; /* `days` is "1" */
+	bool is_all_days;      /* `days` is "1" */
+	bool is_nameless;      /* names of locations are not taken */
+	const char *file_path; /* the path that objects get; NULL: their own */
 	VEC(struct fleet_sum) sums;
 	VEC(struct fleet_path) paths;
 	struct int_map path_at;	       /* (tag, alt) -> index in `paths` */
@@ -58,6 +60,12 @@ struct fleet {
 	VEC(struct store_line) lines;
 	struct strings *texts; /* the texts that `lines` refer to */
 };
+
+/* Makes the tables of a zeroed fleet, whose `c` is set. Returns 0 or -ENOMEM. */
+int fleet_begin(struct fleet *f);
+
+/* Frees all but the reader. */
+void fleet_end(struct fleet *f);
 
 /* Removes the escapes from a text of the tables (docs/TAGS.md), in place. */
 void fleet_unescape(char *text);

@@ -45,6 +45,7 @@ struct push {
 	struct cluster *cluster;
 	/* has the paths and locations that the server is known to have; NULL: nothing is known */
 	struct rows *rows;
+	unsigned keep_days;   /* for which the server keeps windows; 0: not known, or for ever */
 	uint64_t day;	      /* the day of these, since 1970 */
 	uint64_t last;	      /* the window that was sent last; valid only if `rows` is not NULL */
 	struct int_map ends;  /* windows that the server has -> index in `end_ns` */
@@ -139,6 +140,7 @@ int push_new(struct clickhouse *c, struct push **ret_push)
 		return err;
 	}
 	push->c = c;
+	push->keep_days = cluster_keep_days(push->cluster);
 	*ret_push = push;
 	return 0;
 }
@@ -162,6 +164,12 @@ void push_free(struct push *push)
 struct push_counts push_counts(const struct push *push)
 {
 	return push->counts;
+}
+
+int push_keep(struct push *push, unsigned days, struct upkeep_done *ret_done)
+{
+	push->keep_days = days;
+	return upkeep(push->cluster, days, ret_done);
 }
 
 /* --- what the server has ---------------------------------------------------------------------- */
@@ -228,6 +236,9 @@ bool push_has(const struct push *push, const struct store_recording *recording)
 {
 	uint32_t at = int_map_find(&push->ends, rows_window(recording));
 
+	if (push->keep_days &&
+	    recording->start_unix_ns / DAY_NS + push->keep_days < clock_ns(CLOCK_REALTIME) / DAY_NS)
+		return true;
 	return at != INT_MAP_NONE && push->end_ns.items[at] >= store_range_end(recording);
 }
 

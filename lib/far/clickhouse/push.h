@@ -11,6 +11,7 @@
 #define CLICKHOUSE_PUSH_H
 
 #include "clickhouse/clickhouse.h"
+#include "clickhouse/upkeep.h"
 #include "model/profile.h"
 
 struct push;
@@ -28,8 +29,13 @@ void push_free(struct push *push); /* NULL is fine */
 /* Queries which of these recordings the server has. Errors are those of clickhouse_ask(). */
 int push_ask(struct push *push, const struct store_recording *recordings, size_t n);
 
-/* Returns whether the server had a recording, up to its present end, at the last push_ask(). */
+/* Returns whether the server had a recording, up to its present end, at the last push_ask(), or
+ * would delete it by its age. */
 bool push_has(const struct push *push, const struct store_recording *recording);
+
+/* Makes the database keep what it has for so many days, and deletes rows that do not count; see
+ * upkeep(). */
+int push_keep(struct push *push, unsigned days, struct upkeep_done *ret_done);
 
 /* Sends all of a recording. Returns 0, an error of rows_add(), or an error of clickhouse_send();
  * after a failure no part of it is valid in the database. The sentence is in clickhouse_error(); ""

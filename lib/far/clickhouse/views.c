@@ -5,6 +5,8 @@
 static const struct view views[] = {
 	/* the windows that count, each once */
 	{"recordings", "SELECT * FROM windows ORDER BY end_ns DESC, push LIMIT 1 BY host, window"},
+	/* the samples that count */
+	{"counted", "SELECT * FROM samples WHERE push GLOBAL IN (SELECT push FROM recordings)"},
 	/* the function in which samples of a path hit; for one without a name, object+start */
 	{"leaves",
 	 "SELECT tag, alt, function, object FROM "
