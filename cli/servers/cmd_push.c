@@ -64,6 +64,17 @@ struct cmd_push {
 	uint64_t kept_unix_ns; /* when that was last asked of it */
 };
 
+/* Parses the argument of --keep-age; returns whole days. */
+static unsigned parse_days(struct argp_state *state, const char *arg)
+{
+	uint64_t ns = 0;
+
+	if (!duration_parse(arg, &ns) || ns / DAY_NS < 1 || ns / DAY_NS > UPKEEP_MAX_DAYS)
+		argp_help_error(state, "--keep-age: '%s' is not a time of 1d to %ud, such as 30d",
+				arg, UPKEEP_MAX_DAYS);
+	return (unsigned)((ns + DAY_NS - 1) / DAY_NS);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_push *args = state->input;
@@ -99,11 +110,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->metrics = arg;
 		return 0;
 	case PUSH_KEEP:
-		if (!duration_parse(arg, &ns) || ns / DAY_NS < 1 || ns / DAY_NS > UPKEEP_MAX_DAYS)
-			argp_help_error(state,
-					"--keep-age: '%s' is not a time of 1d to %ud, such as 30d",
-					arg, UPKEEP_MAX_DAYS);
-		args->keep_days = (unsigned)((ns + DAY_NS - 1) / DAY_NS);
+		args->keep_days = parse_days(state, arg);
 		return 0;
 	case PUSH_TIMEOUT:
 		if (!duration_parse(arg, &ns) || !ns)
