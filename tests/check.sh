@@ -138,8 +138,7 @@ do_unit() { # [--long]
     [ ! -x tests/agree/run.sh ] || run walk-agree tests/agree/run.sh quick
     run walk-cost python3 bench/cost.py check
     run lbr-emulated tests/emulator/run.py
-    # Only where there is the recording that the emulator's description comes from.
-    [ ! -e ../shared/lbr ] || run lbr-recorded tests/emulator/run.py recorded
+    run lbr-recorded tests/emulator/run.py recorded
     [ ! -x tests/fuzz/run.sh ] || run fuzz-replay tests/fuzz/run.sh replay
 }
 

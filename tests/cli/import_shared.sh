@@ -8,7 +8,7 @@
 store=$tmp/s.db
 shared=../shared/lbr
 if [ ! -d $shared ]; then
-    echo "no recorded files beside the checkout ($shared)"
+    echo "no recorded files beside the checkout (docs/LBR.md)"
     exit 77
 fi
 

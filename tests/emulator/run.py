@@ -7,7 +7,7 @@ other one is reported as incomplete, whatever the ring's size; that with branch 
 path is better without reading the code; and that the emulator's records have the shape of a real
 recording, which check_shape() describes. That of an i7-9700 in call-stack mode is where the description
 comes from: 29 samples, 17 of them in user code, of 2 to 4 entries. It is not part of the project;
-`run.py recorded` checks it where it lies beside the checkout.
+`run.py recorded` checks it where recordings.py has put it beside the checkout.
 """
 import os
 import re
@@ -88,6 +88,9 @@ def check_emulator(folder):
 
 def recorded():
     """The shape that the emulator's records are held to is that of a real recording."""
+    if not os.path.exists(REAL):
+        print("no recorded files beside the checkout (docs/LBR.md)")
+        sys.exit(77)
     check_shape(REAL, "real", 2)
     sys.exit(1 if failures else 0)
 
