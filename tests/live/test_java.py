@@ -19,12 +19,15 @@ WAYS = ((), ("-XX:TieredStopAtLevel=1",), ("-XX:TieredStopAtLevel=1", "-Xcomp"),
 # The others are left to the daemon within moments. How many there are is what the machine gives to it.
 LEAST = {WAYS[0]: 40, WAYS[3]: 40}
 
+# The compiler itself, for one file: with half of the CPU time.
+JAVAC = ("javac", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
+
 
 def check_ways(*ways):
     if not shutil.which("javac") or not shutil.which("java"):
         raise Skip("there is no Java development kit")
     with scratch() as folder:
-        result = run("javac", "-d", folder, SOURCE, timeout=PATIENCE)
+        result = run(*JAVAC, "-d", folder, SOURCE, timeout=PATIENCE)
         check(result.status == 0, "javac", result.status, result.err, result.out)
         for i, way in enumerate(ways):
             recording, result = record("%s/%d.db" % (folder, i), *MANAGED, "--judge", "-F", 1997, "--", "java", *way, "-cp", folder,
@@ -62,7 +65,7 @@ def check_paths(seed, *ways):
         source = os.path.join(folder, java_source.CLASS + ".java")
         with open(source, "w", encoding="utf-8") as file:
             file.write(text)
-        result = run("javac", "-d", folder, source, timeout=PATIENCE)
+        result = run(*JAVAC, "-d", folder, source, timeout=PATIENCE)
         check(result.status == 0, "javac", result.status, result.err, result.out)
         for i, way in enumerate(ways):
             store = "%s/%d.db" % (folder, i)
