@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Repeats tests beside a load: repeat.py [--times N] [--spinners N] [--part K/N] [--group GROUP]... [NAME-PART...]
+"""Repeats tests beside a load: repeat.py [--times N] [--spinners N] [--part K/N] [--exact] [--group GROUP]... [NAME-PART...]
 repeat.py --sum adds up what was done.
 
 A test that holds on any machine holds beside other work as well, and each time. So each test of the
@@ -69,8 +69,8 @@ def spinner():
     return subprocess.Popen([PYTHON, "-c", code])
 
 
-def names_of(group, parts):
-    """The names of a group's tests that contain one of the parts; without parts, of those of `make check`."""
+def names_of(group, parts, is_exact):
+    """The names of a group's tests that contain one of the parts, or are one; without parts, of those of `make check`."""
     if group == "kernel":
         names = list(KERNELS)
     elif group == "cli":
@@ -81,7 +81,7 @@ def names_of(group, parts):
         done = subprocess.run([PYTHON, RUNNERS[group], "--list"] + ["--long"] * bool(parts),
                               stdout=subprocess.PIPE, text=True, check=True)
         names = [line for line in done.stdout.split("\n") if line.startswith(group + "-")]
-    return [name for name in names if not parts or any(part in name for part in parts)]
+    return [name for name in names if not parts or name in parts or not is_exact and any(part in name for part in parts)]
 
 
 def command_of(group, name):
@@ -153,6 +153,7 @@ def options_of(words):
     parser.add_argument("--group", action="append", choices=GROUPS)
     parser.add_argument("--part", default="1/1", help="K/N: only every Nth test, from the Kth on")
     parser.add_argument("--results", default=os.path.join(LOGS, "results"), help="a file that lines are added to")
+    parser.add_argument("--exact", action="store_true", help="the names are whole ones")
     parser.add_argument("--sum", action="store_true", help="runs nothing: adds up the file of results")
     parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
     options = parser.parse_args(words)
@@ -161,7 +162,7 @@ def options_of(words):
     options.results = os.path.abspath(options.results)
     os.chdir(ROOT)
     options.tests = part_of([(group, name) for group in options.group or GROUPS
-                             for name in names_of(group, options.names)], options.part)
+                             for name in names_of(group, options.names, options.exact)], options.part)
     if not options.tests:
         parser.error("no such test")
     return options
