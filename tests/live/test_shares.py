@@ -6,7 +6,9 @@ import contextlib
 import os
 import subprocess
 
-from harness import DONE, SIGTERM, Daemon, Recording, Skip, background, check, live, run, scratch, user_frames, workload
+from chains import Expectation
+from harness import (DONE, SIGTERM, Daemon, Recording, Skip, background, check, check_chains, live, run, scratch,
+                     workload)
 from test_cgroups import move, slices
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "adversary.c")
@@ -58,7 +60,4 @@ def test_shares():
         print(counters)
         check(not counters["sideband_lost"] or "events of processes and mappings lost" in result.err,
               "lost events are not told", result.err)
-        samples = samples_of(store, chain.pid)
-        paths = [[frame.symbol or "" for frame in user_frames(sample)] for sample in samples]
-        odd = [path for path in paths if path and not (path[0].startswith("_start") and "main" in path)]
-        check(not odd, "%d of %d paths of another user are not whole" % (len(odd), len(paths)), *odd[:3])
+        check_chains(samples_of(store, chain.pid), Expectation.of_source("chain"), 20)
