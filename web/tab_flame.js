@@ -114,7 +114,7 @@ export class FlameTab {
 		this.down.setAttribute("aria-pressed", String(state.direction === "down"));
 		this.callers.setAttribute("aria-pressed", String(state.direction === "callers"));
 		this.by.disabled = state.direction === "callers";
-		fill(this.by, el("option", { value: "" }, "All together"), ...this.app.parts.filter(part => part !== "all").map(part =>
+		fill(this.by, el("option", { value: "" }, "All together"), ...this.app.parts.filter(part => part !== "all").concat((this.data.labels ?? []).map(label => "label:" + label)).map(part =>
 			el("option", { value: part, selected: part === state.by }, "By " + part)));
 		this.by_colors.value = state.colors;
 		this.out.hidden = !state.zoom;

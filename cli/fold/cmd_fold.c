@@ -135,9 +135,9 @@ static void cmd_fold_by(struct argp_state *state, struct cmd_fold *args, const c
 {
 	args->has_by = true;
 	if (partition_by_word(arg, &args->by) < 0 || args->by == PARTITION_BY_CPU ||
-	    args->by == PARTITION_BY_REASON || args->by == PARTITION_BY_OBJECT ||
-	    args->by == PARTITION_BY_LABEL)
+	    args->by == PARTITION_BY_REASON || args->by == PARTITION_BY_OBJECT)
 		argp_help_error(state, "--by: bursts cannot be split by '%s'", arg);
+	args->show.input.filter.by_label = partition_label(arg);
 }
 
 static void cmd_fold_seed(struct argp_state *state, struct cmd_fold *args, const char *arg)

@@ -94,6 +94,8 @@ found = {(kind["rank"], kind["kind"]): kind["bursts"] for kind in kinds}
 assert found["0 of 2", 2] == 99 and found["1 of 2", 2] == 99 and found["0 of 2", None] == 1, found
 assert found["0 of 2", 1] == 50 and found["1 of 2", 3] == 49 and ("1 of 2", None) not in found, found
 EOF
+expect 0 "$stackctl" fold -i "$store" --burst --by label:env # its threads have none
+shows 'env [no env]'
 expect 0 "$stackctl" fold -i "$store" --burst --by rank
 shows 'rank 0 of 2'
 shows "share: of all bursts' of the part"

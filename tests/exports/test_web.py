@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 import urllib.parse
+import urllib.request
 
+import saved_page
 from common import PATIENCE, STACKCTL, STACKD, STORES, Skip, check, exports, need, npm, report, run, shared_browser, why_no_bpf
 
 STATE = "return window.stackd.app.store.state"
@@ -153,6 +155,23 @@ def tree_of(part, store):
         paths.append((paths[node["parent"]] if node["parent"] >= 0 else ()) + (symbols[node["symbol"]]["name"],))
         totals[paths[-1]] = node["total"]
     return totals
+
+
+@exports
+def test_web_labels():
+    """The page divides by any label that threads of the recording have."""
+    with Server(STORES.get("labels")) as server:
+        def asked(question):
+            with urllib.request.urlopen(server.link.split("#")[0] + "api/" + question) as answer:
+                return json.load(answer)
+        answer = asked("tree?minimum=0&by=label:env")
+        labels = answer["labels"]
+        check({"env", "k8s.pod.name", "service.name"} <= set(labels) and len(set(labels)) == len(labels), "labels %r" % labels)
+        first = {path[0]: count for path, (count,) in saved_page.paths(answer, "total").items() if len(path) == 1}
+        check(first == {"env prod": 22, "env [no env]": 18}, "by label %r" % first)
+        page = Page(server.link, "#by=label%3Aenv")
+        check("label:env" in page.browser.run("return [...document.querySelectorAll('#panel select option')].map(option => option.value)"), "the page does not offer it")
+        page.check_quiet()
 
 
 @exports

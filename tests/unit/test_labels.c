@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -45,6 +46,32 @@ static void test_recorded(void **state)
 	is(&thread, "container", "nginx");
 	is(&thread, "workload", "web");
 	is(&thread, "node", "node-1");
+}
+
+/* What a pod's name tells of its workload. */
+static void test_workload(void **state)
+{
+	static const char *const pods[][2] = {
+		{"web-7d4b9c6f5d-x2x7k", "web"},
+		{"shop-web-7d4b9c6f5d-x2x7k", "shop-web"},
+		{"agent-x2x7k", "agent"},
+		{"db-0", "db"},
+		{"shop-db-12", "shop-db"},
+		{"etcd-node-a", NULL},
+		{"backup-28374650-x2x7k", "backup"},
+		{"static", NULL},
+		{"-x2x7k", NULL},
+		{"web-apple-x2x7k", "web-apple"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pods) / sizeof(*pods); i++) {
+		char set[128];
+		const struct store_thread thread = {.label_set = set};
+
+		snprintf(set, sizeof(set), "env=prod\nk8s.pod.name=%s", pods[i][0]);
+		is(&thread, "workload", pods[i][1]);
+	}
 }
 
 /* What the environment claims is no place, but a workload. */
@@ -106,9 +133,8 @@ static void test_patterns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recorded),
-		cmocka_unit_test(test_claimed),
-		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_recorded), cmocka_unit_test(test_claimed),
+		cmocka_unit_test(test_workload), cmocka_unit_test(test_told),
 		cmocka_unit_test(test_patterns),
 	};
 

@@ -29,7 +29,7 @@ static bool is_rejected(struct server_push *push, const struct buf *answer)
 	if (server_kind(push->server) != SERVER_OTLP ||
 	    export_otlp_rejected(answer, &rejected, &said) < 0)
 		return false;
-	push->rejected += rejected;
+	push->rejected += rejected > 0; /* a request has one profile */
 	if (*said) {
 		buf_free(&push->said);
 		server_put_said(push->server, said, &push->said);
@@ -38,11 +38,14 @@ static bool is_rejected(struct server_push *push, const struct buf *answer)
 	return rejected;
 }
 
+/* Counts a request, and the samples in it, if the server has taken them. */
 static void count(struct server_push *push, const struct push_profile *profile,
-		  const struct pprof_parts *slice, const struct server_body *body)
+		  const struct pprof_parts *slice, const struct server_body *body, bool is_taken)
 {
 	push->requests++;
 	push->bytes += body->bytes.len;
+	if (!is_taken)
+		return;
 	/* Only the entries of the profile of samples are samples; OTLP has two of these. */
 	for (size_t i = 0; slice->parts[0].has_records && !profile->value && i < slice->n_entries;
 	     i++)
@@ -68,10 +71,10 @@ static int send_some(struct server_push *push, const struct push_profiles *profi
 		if (err == 0)
 			err = server_post(push->server, (const char *)body.query.data,
 					  body.content_type, body.is_packed, &body.bytes, &answer);
-		if (err == 0)
-			count(push, profile, &slice, &body);
 		if (err == 0 && is_rejected(push, &answer))
 			err = -ECANCELED;
+		if (err == 0 || err == -ECANCELED)
+			count(push, profile, &slice, &body, err == 0);
 	}
 	buf_free(&answer);
 	server_body_free(&body);

@@ -55,6 +55,40 @@ static bool put_service(const struct store_thread *thread, struct buf *b)
 	return is;
 }
 
+/* Returns how many bytes of a name are before its last part, which is "-" and `least` to `most` of
+ * these characters; 0: it has no such part. */
+static size_t before_part(const char *name, size_t len, const char *characters, size_t least,
+			  size_t most)
+{
+	size_t n = 0;
+
+	while (n < len && memchr(characters, name[len - n - 1], strlen(characters)))
+		n++;
+	return n >= least && n <= most && n + 1 < len && name[len - n - 1] == '-' ? len - n - 1 : 0;
+}
+
+/* Appends the workload that a pod's name tells: Kubernetes makes it of the workload's name and of
+ * random parts, whose characters make no words. A Deployment's pod has two, that of its ReplicaSet
+ * and its own; a CronJob's has a time and one; a DaemonSet's or a Job's has one; a StatefulSet's
+ * has a number. */
+static bool put_workload(const struct store_thread *thread, struct buf *b)
+{
+	static const char random[] = "bcdfghjklmnpqrstvwxz2456789";
+	size_t len = 0, own, set;
+	const char *pod = label_set_value(thread->label_set, "k8s.pod.name", &len);
+
+	if (!pod)
+		return false;
+	own = before_part(pod, len, random, 5, 5);
+	set = own ? before_part(pod, own, random, 6, 10) : 0;
+	if (own && !set)
+		set = before_part(pod, own, "0123456789", 8, 10);
+	if (!own)
+		own = before_part(pod, len, "0123456789", 1, 9);
+	buf_put(b, pod, set ? set : own);
+	return own;
+}
+
 /* Appends what can be told of a short name without recorded labels. */
 static bool put_known(const struct store_tables *t, const struct store_thread *thread,
 		      const char *name, struct buf *b)
@@ -65,6 +99,8 @@ static bool put_known(const struct store_tables *t, const struct store_thread *t
 		return put_service(thread, b);
 	if (strcmp(name, "pod") == 0)
 		return thread->cgroup && cgroup_name_pod(thread->cgroup, b);
+	if (strcmp(name, "workload") == 0)
+		return put_workload(thread, b);
 	if (strcmp(name, "container") == 0 && thread->cgroup) {
 		cgroup_name_container(thread->cgroup, b);
 		if (!b->failed && b->len > before && b->data[before] != '[')

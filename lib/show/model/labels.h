@@ -8,7 +8,7 @@
  *   namespace   k8s.namespace.name
  *   pod         k8s.pod.name; else the pod's id, from the path
  *   container   k8s.container.name or container.name; else the container's id, from the path
- *   workload    k8s.deployment.name and the like
+ *   workload    k8s.deployment.name and the like; else what the pod's name tells
  *   node        k8s.node.name; else the host's name
  */
 #ifndef MODEL_LABELS_H

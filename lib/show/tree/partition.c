@@ -83,7 +83,7 @@ static const char *label_of(const struct partition *p)
 	case PARTITION_BY_POD:
 		return partition_word(p->by);
 	case PARTITION_BY_LABEL:
-		return profile_filter(p->profile)->by_label;
+		return p->label;
 	default:
 		return NULL;
 	}
@@ -235,10 +235,11 @@ static int group(struct partition *p)
 	return err;
 }
 
-int partition_make(struct profile *profile, enum partition_by by, struct partition *ret_partition)
+static int make(struct profile *profile, enum partition_by by, const char *label,
+		struct partition *ret_partition)
 {
 	size_t n = (size_t)profile_tables(profile)->n_threads + 1;
-	struct partition p = {.profile = profile, .by = by};
+	struct partition p = {.profile = profile, .by = by, .label = label};
 	int err = -ENOMEM;
 
 	p.part_of_thread = calloc(n, sizeof(*p.part_of_thread));
@@ -253,6 +254,17 @@ int partition_make(struct profile *profile, enum partition_by by, struct partiti
 	else
 		*ret_partition = p;
 	return err;
+}
+
+int partition_make(struct profile *profile, enum partition_by by, struct partition *ret_partition)
+{
+	return make(profile, by, profile_filter(profile)->by_label, ret_partition);
+}
+
+int partition_make_label(struct profile *profile, const char *label,
+			 struct partition *ret_partition)
+{
+	return make(profile, PARTITION_BY_LABEL, label, ret_partition);
 }
 
 void partition_free(struct partition *p)

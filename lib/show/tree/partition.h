@@ -22,7 +22,7 @@ enum partition_by {
 	PARTITION_BY_SERVICE, /* these three, and any label: see model/labels.h */
 	PARTITION_BY_NAMESPACE,
 	PARTITION_BY_POD,
-	PARTITION_BY_LABEL, /* needs a profile with by_label */
+	PARTITION_BY_LABEL, /* needs a profile with by_label, or partition_make_label() */
 	PARTITION_BY_RANK,  /* in an MPI job */
 	PARTITION_BY_HOST,
 	PARTITION_BY_REASON, /* why threads waited */
@@ -35,6 +35,7 @@ enum partition_by {
 struct partition {
 	struct profile *profile;
 	enum partition_by by;
+	const char *label;	  /* for PARTITION_BY_LABEL; borrowed */
 	struct groups groups;	  /* one group of entries for each part */
 	uint32_t *part_of_thread; /* by thread */
 	uint32_t *
@@ -47,6 +48,10 @@ struct partition {
 /* Divides a profile, which is borrowed, into parts; for PARTITION_BY_CPU it must have been made
  * with by_cpu. The caller frees the result with partition_free(). Returns 0 or -ENOMEM. */
 int partition_make(struct profile *profile, enum partition_by by, struct partition *ret_partition);
+
+/* Divides a profile by a label, whose name is borrowed as long as the partition lives. */
+int partition_make_label(struct profile *profile, const char *label,
+			 struct partition *ret_partition);
 
 /* Frees the arrays and zeroes the partition; it may be zeroed already. */
 void partition_free(struct partition *partition);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strings.h"
+#include "stack/label_set.h"
 #include "tree/partition.h"
 #include "tree/subtree.h"
 #include "web/answers.h"
@@ -17,11 +19,13 @@
 #define TREE_RAISE   1.5
 #define TREE_LEVELS  512
 #define TREE_NODES   (2u << 20)
+#define LABELS_MAX   64 /* by which the page offers to divide */
 
 struct tree {
 	struct selection *selection;
 	bool is_callers;
 	enum partition_by by;
+	const char *label; /* for PARTITION_BY_LABEL */
 	double minimum;
 	struct calltree *own;	     /* the tree of callers, or of the current part; or NULL */
 	struct subtree_maker *maker; /* of parts; NULL: not needed yet */
@@ -31,14 +35,11 @@ struct tree {
 	struct nodes nodes;
 };
 
-/* Returns whether a selection can be divided so: by CPU, or a label, only if that was given. */
-static bool is_possible(const struct ask *ask, enum partition_by by, const char *word)
+/* Returns whether a selection can be divided so: by CPU only if that was given. */
+static bool is_possible(const struct ask *ask, enum partition_by by)
 {
 	const struct web_given *given = ask->store->source->given;
-	const char *label = partition_label(word), *known = given ? given->filter->by_label : NULL;
 
-	if (label)
-		return known && strcmp(label, known) == 0;
 	return by != PARTITION_BY_CPU || (given && given->filter->by_cpu);
 }
 
@@ -47,9 +48,10 @@ static int read_by(struct ask *ask, struct tree *tree)
 	const char *by = ask_text(ask, "by");
 
 	tree->by = PARTITION_BY_ALL;
-	if (by && (partition_by_word(by, &tree->by) < 0 || !is_possible(ask, tree->by, by)))
+	if (by && (partition_by_word(by, &tree->by) < 0 || !is_possible(ask, tree->by)))
 		return ask_fail(ask, 400, "choose one of the parts of /recordings",
 				"by: '%.60s' is unknown", by);
+	tree->label = by ? partition_label(by) : NULL;
 	return 0;
 }
 
@@ -218,13 +220,15 @@ static int find_ends(const struct ask *ask, struct tree *tree)
 static int add_by(const struct ask *ask, struct tree *tree)
 {
 	struct partition partition;
-	int err = partition_make(tree->selection->profile, tree->by, &partition);
+	struct profile *profile = tree->selection->profile;
+	int err = tree->label ? partition_make_label(profile, tree->label, &partition)
+			      : partition_make(profile, tree->by, &partition);
 
 	if (err)
 		return err;
 	err = find_ends(ask, tree);
 	if (err == 0 && !tree->maker)
-		err = subtree_maker_new(tree->selection->profile, &tree->maker);
+		err = subtree_maker_new(profile, &tree->maker);
 	if (err == 0)
 		err = add_parts(ask, tree, &partition);
 	partition_free(&partition);
@@ -264,7 +268,39 @@ static int tree_try(struct ask *ask, struct tree *tree)
 	return err ? err : add_tree(ask, tree, of, -1);
 }
 
-static void tree_put(struct ask *ask, const struct tree *tree)
+/* Puts the labels that threads of the recording have, by which a page that is not a saved one can
+ * divide. Returns 0 or -ENOMEM. */
+static int put_labels(const struct ask *ask, const struct store_tables *t, struct json *j)
+{
+	struct strings *known = NULL;
+	const bool is_saved = ask->store->source->given;
+	int err = is_saved ? 0 : strings_new(&known);
+
+	json_put_array(j, "labels");
+	for (uint32_t i = 0; err == 0 && !is_saved && i < t->n_threads; i++) {
+		const char *at = t->threads[i].label_set, *key, *value;
+		size_t key_len, value_len;
+
+		while (err == 0 && label_set_next(&at, &key, &key_len, &value, &value_len)) {
+			const uint32_t before = strings_count(known);
+			char name[LABEL_KEY_BYTES];
+			uint32_t number;
+
+			if (key_len >= sizeof(name) || before == LABELS_MAX)
+				continue;
+			memcpy(name, key, key_len);
+			name[key_len] = '\0';
+			err = strings_intern(known, name, &number);
+			if (err == 0 && number == before)
+				json_put_string(j, NULL, name);
+		}
+	}
+	json_put_end(j);
+	strings_free(known);
+	return err;
+}
+
+static int tree_put(struct ask *ask, const struct tree *tree)
 {
 	struct json *j = &ask->json;
 
@@ -275,6 +311,7 @@ static void tree_put(struct ask *ask, const struct tree *tree)
 	json_put_uint(j, "left_out", tree->nodes.left_out);
 	words_put(&tree->words, true, j);
 	nodes_put(&tree->nodes, "nodes", j);
+	return put_labels(ask, profile_tables(tree->selection->profile), j);
 }
 
 static int tree_read(struct ask *ask, struct tree *tree)
@@ -311,7 +348,7 @@ int answer_tree(struct ask *ask)
 		err = tree_try(ask, &tree);
 	}
 	if (err == 0)
-		tree_put(ask, &tree);
+		err = tree_put(ask, &tree);
 	calltree_free(tree.own);
 	subtree_maker_free(tree.maker);
 	free(tree.ends);
