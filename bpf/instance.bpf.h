@@ -31,7 +31,11 @@
 #include "cpu_clock.bpf.h"
 #include "scratch.bpf.h"
 
-#define REGION_DEPTH 64 /* open instances of a thread; more are only counted */
+/* Limit of the bytes that task storage keeps of a thread. Linux 7.2 takes it from a slab of two
+ * pages, with a header; if it is larger, no thread gets any. */
+#define MOST_STORAGE 8000
+
+#define REGION_DEPTH 32 /* open instances of a thread; more are only counted */
 #define SEEN_LEFT    4	/* number of innermost instances that are examined at a sample */
 /* number of a thread's regions whose entries are counted at the same time */
 #define REGION_RATES  64
@@ -151,6 +155,8 @@ struct region_thread {
 	struct region_rate rates[REGION_RATES];	 /* at the region's number modulo REGION_RATES */
 	struct open_instance open[REGION_DEPTH]; /* outermost first, unless they are tangled */
 };
+
+_Static_assert(sizeof(struct region_thread) <= MOST_STORAGE, "task storage");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

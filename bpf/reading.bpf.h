@@ -54,6 +54,8 @@ struct reading_thread {
 						* index */
 };
 
+_Static_assert(sizeof(struct reading_thread) <= MOST_STORAGE, "task storage");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
