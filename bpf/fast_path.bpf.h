@@ -23,7 +23,7 @@
 #include "recipe.bpf.h"
 #include "segment.bpf.h"
 
-#define STRIDE_FRAMES AHEAD_FRAMES
+#define STRIDE_FRAMES 8
 
 /* Returns whether the walk's frame may be a remembered frame; true also if a full search would take
  * long. */

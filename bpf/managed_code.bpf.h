@@ -614,8 +614,8 @@ static __always_inline bool managed_is_last(struct scratch *s, const struct mark
 {
 	return s->managed.is.form == STACKD_INTERPRETER_OWNER
 		       ? managed_leads_to(s, guard->reg_slot)
-		       : holds(s, (mark->slot & ~MARK_FLAGS) + s->managed.is.cframe_frame,
-			       guard->reg_slot);
+		       : word_holds(s, (mark->slot & ~MARK_FLAGS) + s->managed.is.cframe_frame,
+				    guard->reg_slot);
 }
 
 /* Returns whether the managed frame with a mark is unchanged. */
@@ -663,10 +663,11 @@ __noinline int managed_holds_by_content(struct scratch *given)
 	return 1;
 }
 
-#define MANAGED_MARKS_A_TURN 32
+#define MANAGED_MARKS_A_TURN 8
 
 /* Goes on to the first mark, from s->check - 1 on, that is not of a managed frame which is
- * unchanged and was read before. A global function, so that the BPF verifier checks it once. */
+ * unchanged and was read before; past some of them at most. Returns whether it has passed any. A
+ * global function, so that the BPF verifier checks it once. */
 __noinline int managed_marks_in_run(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -688,12 +689,15 @@ __noinline int managed_marks_in_run(struct scratch *given)
 		s->managed.chained = guard->word;
 		next--;
 	}
+	if (s->check == next)
+		return 0;
 	s->check = next;
-	return 0;
+	return 1;
 }
 
-/* Checks the mark s->check - 1, of either kind, after managed ones that were read before. Returns 1
- * to end the loop; s->check is then 0 if all marks hold. */
+/* Checks managed marks that were read before, from s->check - 1 on, or if that is none of them,
+ * this mark alone, of either kind. Returns 1 to end the loop; s->check is then 0 if all marks hold.
+ */
 static long check_any_mark(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -703,8 +707,9 @@ static long check_any_mark(__u32 turn, struct scratch **at)
 	(void)turn;
 	if (!state)
 		return 1;
-	if (state->marks[BOUNDED(s->check - 1, MAX_MARKS)].slot & MARK_MANAGED)
-		managed_marks_in_run(s);
+	if (state->marks[BOUNDED(s->check - 1, MAX_MARKS)].slot & MARK_MANAGED &&
+	    managed_marks_in_run(s))
+		return !s->check;
 	index = s->check - 1;
 	if (index >= MAX_MARKS)
 		return 1;
@@ -718,16 +723,24 @@ static long check_any_mark(__u32 turn, struct scratch **at)
 
 #define MANAGED_BY_CONTENT 16 /* frames without a version that are compared */
 
-/* Compares marks from s->check - 1 on, which is a managed frame's. */
-static __always_inline void managed_check(struct scratch *s)
+/* Compares marks from s->check - 1 on, which is a managed frame's. Returns false if it does not,
+ * since its versions may not be trusted. A global function, since the BPF verifier checks
+ * check_any_mark() in each turn of the loop. */
+__noinline int managed_check(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+
+	if (!state || (!managed_has_versions(state) && managed_is_restless(s)))
+		return 0;
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < MANAGED_BY_CONTENT; i++) {
 		s->managed.by_content = 0;
 		bpf_loop(MAX_MARKS, check_any_mark, &s, 0);
 		if (!s->check || !s->managed.by_content || !managed_holds_by_content(s))
-			return;
+			break;
 	}
+	return 1;
 }
 
 /* Continues where check_marks() has stopped: at the mark of a managed frame, or at one that does
@@ -748,8 +761,7 @@ __noinline int check_managed_marks(struct scratch *given)
 					     : 0);
 	}
 	managed_expect_first(s, state, &state->guards[BOUNDED(s->check - 1, MAX_MARKS)]);
-	if (managed_has_versions(state) || !managed_is_restless(s))
-		managed_check(s);
+	managed_check(s);
 	return 0;
 }
 
@@ -763,36 +775,51 @@ __noinline int managed_compare_mappings(struct scratch *given)
 	return state && mappings_hold(s, state);
 }
 
-/* Returns whether everything is unchanged from the remembered frame on whose mark is s->probe - 1,
- * rootwards; s->kept is then the number of these frames. Otherwise the probe is rootwards of what
- * has changed, or no_match is set. This does what verify_from() does, with less of the program's
- * stack. A global function, whose stack is not in use when frames are read. */
-__noinline int managed_matches(struct scratch *given)
+/* Begins managed_matches(). Returns false if the mappings have changed. This and what completes it
+ * are functions of their own, whose stack is not in use when marks are compared. */
+__noinline int managed_begins(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
-	struct thread_state *state = s ? state_at(s) : NULL;
-	__u32 probe = s ? s->probe : 0;
 
-	if (!state || !probe)
+	if (!s)
 		return 0;
-	s->check_from = probe - 1;
-	s->check = probe;
+	s->check_from = s->probe - 1;
+	s->check = s->probe;
 	s->n_fixes = 0;
 	s->broken_register = 0;
 	s->managed.chained = 0;
-	if (s->touched_hold && (managed_has_versions(state) || !managed_is_restless(s))) {
-		managed_check(s);
-		if (!s->check && (!state->zero || word_holds(s, state->zero, 0))) {
-			s->kept = probe;
-			return 1;
-		}
-		if (s->check && !s->broken_register)
-			s->probe = s->check - 1;
+	return s->touched_hold;
+}
+
+/* Completes managed_matches(), after marks were `compared`. */
+__noinline int managed_has_held(struct scratch *given, __u32 compared)
+{
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+	__u32 probe;
+
+	if (!state)
+		return 0;
+	probe = s->check_from + 1;
+	if (compared && !s->check && (!state->zero || word_holds(s, state->zero, 0))) {
+		s->kept = probe;
+		return 1;
 	}
+	if (compared && s->check && !s->broken_register)
+		s->probe = s->check - 1;
 	s->n_fixes = 0;
 	if (s->probe >= probe)
 		s->managed.no_match = 1;
 	return 0;
+}
+
+/* Returns whether everything is unchanged from the remembered frame on whose mark is s->probe - 1,
+ * rootwards; s->kept is then the number of these frames. Otherwise the probe is rootwards of what
+ * has changed, or no_match is set. This does what verify_from() does, with less of the program's
+ * stack. */
+static __always_inline bool managed_matches(struct scratch *s)
+{
+	return managed_has_held(s, managed_begins(s) && managed_check(s));
 }
 
 #endif
