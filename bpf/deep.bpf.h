@@ -43,8 +43,9 @@
 #define DEEP_PLACES STACKD_DEEP_PLACES
 #define DEEP_BLOCK  STACKD_DEEP_BLOCK
 /* number of marks that are handled at a time, all in one block */
-#define DEEP_GROUP 16
-#define DEEP_RUN   16384 /* bytes of stack that are copied at once, at most */
+#define DEEP_GROUP   16
+#define DEEP_CHECKED 4	   /* of them are compared in one piece, which the BPF verifier unrolls */
+#define DEEP_RUN     16384 /* bytes of stack that are copied at once, at most */
 /* limit of the bytes of frames in a part; it leaves room for one more frame */
 #define DEEP_BYTES (MAX_BYTES - 64)
 #ifndef DEEP_FEW
@@ -471,7 +472,7 @@ static long deep_check_some(__u32 turn, struct scratch **at)
 	(void)turn;
 	if (!block)
 		return 1;
-	for (int i = 0; i < DEEP_GROUP && s->deep_to_do; i++) {
+	for (int i = 0; i < DEEP_CHECKED && s->deep_to_do; i++) {
 		const struct mark *mark = deep_mark(block, place);
 		__u64 slot = mark->slot & ~MARK_FLAGS, word;
 
@@ -491,7 +492,7 @@ static long deep_check_some(__u32 turn, struct scratch **at)
 			return 1;
 		s->deep_to_do--;
 		s->deep_check = ++place;
-		if (!(place % DEEP_GROUP))
+		if (!(place % DEEP_CHECKED))
 			break;
 	}
 	return !s->deep_to_do;
@@ -511,7 +512,7 @@ static __always_inline bool deep_verify(struct scratch *s, const struct deep *d)
 	s->check = 0;
 	s->n_fixes = 0;
 	s->broken_register = 0;
-	bpf_loop(DEEP_PLACES / DEEP_GROUP + 2, deep_check_some, &s, 0);
+	bpf_loop(DEEP_PLACES / DEEP_CHECKED + 2, deep_check_some, &s, 0);
 	if (!s->deep_to_do)
 		return d->is_open || !d->zero || word_holds(s, d->zero, 0);
 	done = s->deep_count - s->deep_to_do;

@@ -235,7 +235,8 @@ static __always_inline void managed_follow(struct scratch *s, bool may_match)
 	for (int i = 0; i < MANAGED_MATCHES; i++) {
 		s->managed.is_whole = s->managed.may_match = 0;
 		bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
-		if (!s->managed.may_match)
+		/* `may_match` says no more, but spares the BPF verifier all other turns. */
+		if (!may_match || !s->managed.may_match)
 			return;
 		if (!s->touched_hold)
 			managed_compare_mappings(s);

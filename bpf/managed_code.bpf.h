@@ -618,12 +618,15 @@ static __always_inline bool managed_is_last(struct scratch *s, const struct mark
 				    guard->reg_slot);
 }
 
-/* Returns whether the managed frame with a mark is unchanged. */
-static __always_inline bool managed_mark_holds(struct scratch *s, struct thread_state *state,
-					       __u32 index)
+/* Returns whether the managed frame with a mark is unchanged. A global function, so that the BPF
+ * verifier checks it once. */
+__noinline int managed_mark_holds(struct scratch *given, __u32 index)
 {
-	struct mark *mark = mark_at(state, index), *above = mark_at(state, index + 1);
-	struct guard *guard = guard_at(state, index);
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+	struct mark *mark = state ? mark_at(state, index) : NULL;
+	struct mark *above = state ? mark_at(state, index + 1) : NULL;
+	struct guard *guard = state ? guard_at(state, index) : NULL;
 
 	if (!mark || !guard || !managed_take_facts(s, guard->reg >> 16))
 		return false;
@@ -714,7 +717,7 @@ static long check_any_mark(__u32 turn, struct scratch **at)
 	if (index >= MAX_MARKS)
 		return 1;
 	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED
-		    ? !managed_mark_holds(s, state, index)
+		    ? !managed_mark_holds(s, index)
 		    : !mark_holds(s, state, index))
 		return 1;
 	s->check = index;
