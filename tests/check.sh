@@ -465,6 +465,7 @@ mkdir -p "$logs"
 packages=(build bpf test)
 case " ${*:-all} " in *lint* | *' all '* | *' long '*) packages+=(lint) ;; esac
 case " $* " in *lint* | *' long '*) packages+=(analysis) ;; esac
+case " $* " in *' long '* | *' live '*) packages+=(long) ;; esac
 case " ${*:-all} " in
 *' all '*) timed begin "${packages[@]}" ;;
 *) timed deps "${packages[@]}" || say "FAIL deps: $(tail -n 1 "$logs/deps.log")" ;;

@@ -7,12 +7,12 @@
 
 groups=$PWD/tests/cli/perf_groups.py
 store=$tmp/s.db
-python3 "$groups" "$tmp/perf.data" 2000 1000 4 1 || exit 1
+python3 "$groups" "$tmp/perf.data" 1000 1000 4 1 || exit 1
 expect 0 "$stackctl" import "$tmp/perf.data" --mark probe_model:step -o "$store"
-says '4001 samples of cycles, 0 lost'
+says '2000 samples of cycles, 0 lost'
 expect 0 "$stackctl" fold -i "$store"
-shows '183 passes, 21.8 ms of wall time each on average'
-shows '#   of 1495 differences between readings; in 498 others it did not count all the time'
+shows '91 passes, 21.8 ms of wall time each on average'
+shows '#   of 745 differences between readings; in 248 others it did not count all the time'
 expect 0 "$stackctl" fold -i "$store" -o "$tmp/t.csv"
 python3 "$groups" check "$tmp/t.csv" 0.3 1 0.5 5 >"$tmp/err" || fail "curves: $(cat "$tmp/err")"
 

@@ -108,7 +108,7 @@ def test_find_regression():
     follow("regression")
 
 
-@live
+@live(long=True)
 def test_find_imbalance():
     """Ranks of an MPI job that wait for another."""
     if not shutil.which("mpicc") or not shutil.which("mpirun"):

@@ -324,11 +324,11 @@ def test_namesakes():
                   "not found alone", folded)
 
 
-@live
+@live(long=True)
 def test_ada():
     """GNAT's names are readable where DWARF tells that they are Ada's."""
     if not shutil.which("gnatmake"):
-        raise Skip("no gnatmake")
+        raise Skip("no gnatmake (deps.sh long)")
     with scratch() as folder:
         for name, text in ADA.items():
             with open("%s/%s" % (folder, name), "w", encoding="utf-8") as file:

@@ -193,7 +193,7 @@ def test_conservation_of_all():
 HEAD = re.compile(r"^.* \[(\d+)\] +(\d+)\.(\d+): +(\d+) \S+: *$", re.MULTILINE)
 
 
-@live
+@live(alone=True)  # beside builds and emulated machines it would read all of their files
 def test_late_clocks():
     """What the samples of a CPU stand for, idle ones too, is never more than the time that has passed, and
     it is the periods that the kernel half has counted: as many as samples, and those that clocks missed."""

@@ -178,7 +178,7 @@ static void waves_are_one_phase(void **state)
 static void straight_curves_have_one_phase(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 0; seed < by_build(1, 5); seed++) {
+	for (uint64_t seed = 0; seed < by_build(1, by_length(2, 5)); seed++) {
 		struct fold_curve *curve =
 			fit_truth(&truths[3], &truth_noises[2], 1, 5000, seed, true);
 
