@@ -5,7 +5,7 @@ import os
 import shutil
 
 from chains import Expectation
-from harness import (DONE, WORKLOADS, Recording, background, check, check_chains, check_whole, faulty_stackd, live,
+from harness import (DONE, NATIVE, WORKLOADS, Recording, background, check, check_chains, check_whole, faulty_stackd, live,
                      record, record_attached, run, scratch)
 from test_worker import build_id
 
@@ -40,7 +40,7 @@ def test_large_frames_early():
     stackd = faulty_stackd()
     with scratch() as folder:
         store, program = folder + "/s.db", fresh(folder, 0)
-        result = run(stackd, "-o", store, *RING, "-F", FREQUENCY, "--", program, 0.2,
+        result = run(stackd, *NATIVE, "-o", store, *RING, "-F", FREQUENCY, "--", program, 0.2,
                      env={"STACKD_FAULT": "slow:table:" + build_id(program)})
         check(result.status == DONE, "status %d" % result.status, result.err)
         judge(Recording(store), result)

@@ -10,7 +10,7 @@ import shutil
 import time
 
 from chains import Expectation, text_of
-from harness import (DONE, FAILED, NO_SUPPORT, SIGINT, WORKLOADS, PATIENCE, Daemon, Recording, background, check,
+from harness import (DONE, FAILED, NATIVE, NO_SUPPORT, SIGINT, WORKLOADS, PATIENCE, Daemon, Recording, background, check,
                      check_chains, faulty_stackd, is_incomplete, judge_sample, live, recordings_in, run, scratch,
                      sparing, user_frames, wait_cpu, workload)
 
@@ -31,7 +31,7 @@ def without(capability):
 
 
 def record(capability, store, *arguments, before=(), env=None):
-    return run(*before, faulty_stackd(), "-F", 3989, "-o", store, *arguments,
+    return run(*before, faulty_stackd(), *NATIVE, "-F", 3989, "-o", store, *arguments,
                env={**without(capability), **(env or {})}, timeout=PATIENCE)
 
 

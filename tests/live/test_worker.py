@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from chains import Expectation
-from harness import (DONE, FAILED, SIGINT, WORKLOADS, PATIENCE, Daemon, Failed, Recording, build_id, check,
+from harness import (DONE, FAILED, NATIVE, SIGINT, WORKLOADS, PATIENCE, Daemon, Failed, Recording, build_id, check,
                      check_chains, faulty_stackd, live, run, scratch, wait_cpu, workload)
 
 # What, where: the words of the refusal, its counter, and how many restarts there may be.
@@ -35,7 +35,7 @@ def register(what, where, words, counter):
             fault = "%s:%s:%s" % (what, where, build_id(program))
             # The kernel half may have all tables before the first sample, and walk them all.
             walk = ("--walk", "daemon") if where == "walk" else ()
-            result = run(stackd, "-F", 997, *walk, "-o", store, "--", program, 0.5,
+            result = run(stackd, *NATIVE, "-F", 997, *walk, "-o", store, "--", program, 0.5,
                          env={"STACKD_FAULT": fault}, timeout=PATIENCE)
             print(result.err)
             check(result.status == DONE, "status %d" % result.status, result.err)
@@ -66,7 +66,7 @@ def test_worker_slow():
     stackd = faulty_stackd()
     with scratch() as folder:
         store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
-        result = run(stackd, "-F", 331, "--walk", "daemon", "--ring-bytes", "256K", "-o", store, "--",
+        result = run(stackd, *NATIVE, "-F", 331, "--walk", "daemon", "--ring-bytes", "256K", "-o", store, "--",
                      program, 3, env={"STACKD_FAULT": "slow:walk:" + build_id(program)}, timeout=PATIENCE)
         print(result.err)
         check(result.status == DONE, "status %d" % result.status, result.err)
@@ -84,7 +84,7 @@ def test_worker_held():
     stackd = faulty_stackd()
     with scratch() as folder:
         store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
-        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "512K", "-o", store, "--",
+        result = run(stackd, *NATIVE, "-F", 997, "--walk", "daemon", "--ring-bytes", "512K", "-o", store, "--",
                      program, 3, env={"STACKD_FAULT": "spin:identity:" + build_id(program)}, timeout=PATIENCE)
         print(result.err)
         check(result.status == DONE, "status %d" % result.status, result.err)
@@ -118,7 +118,7 @@ def test_worker_many_held():
             os.chmod(copy, 0o755)
             words.append(copy)
         os.chmod(folder, 0o755)
-        result = run(stackd, "-F", 997, "-o", store, "--", "setpriv", "--reuid=%d" % own, "--clear-groups", "--",
+        result = run(stackd, *NATIVE, "-F", 997, "-o", store, "--", "setpriv", "--reuid=%d" % own, "--clear-groups", "--",
                      "sh", "-c", "; ".join(words), env={"STACKD_FAULT": "spin:identity:a5a5a5a5"}, timeout=PATIENCE)
         print(result.err)
         check(result.status == DONE, "status %d" % result.status, result.err)
