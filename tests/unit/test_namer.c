@@ -12,7 +12,7 @@
 
 #include "daemon/archive/namer.h"
 
-#define MOST_S	  120 /* a call that waits is ended with the test */
+#define MOST_S	  600 /* a call that waits is ended with the test */
 #define LOCATIONS 1000
 #define DEPTH	  2 /* lines of a location */
 
