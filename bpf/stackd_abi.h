@@ -95,7 +95,8 @@
 	X(RUNTIME_CODE, "runtime_code", PARTIAL,                                                   \
 	  "code made at run time, of which its instructions do not tell the frame")                \
 	X(LEFT, "left", PARTIAL,                                                                   \
-	  "a region was left without a return: its function and that one's caller are known")
+	  "a region was left without a return: its function and that one's caller are known")      \
+	X(NO_TIME, "no_time", PARTIAL, "other users' files took the time for the walk")
 
 enum stackd_end_reason {
 #define STACKD_X(e, name, quality, meaning) STACKD_END_##e,

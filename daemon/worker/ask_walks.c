@@ -345,7 +345,10 @@ enum stackd_end_reason ask_walks_stack(struct ask_walks *w, const struct walk_in
 		if (err == -EBADMSG)
 			err = worker_refuse_reply(w->with.worker, &request);
 	}
-	return err ? ask_walks_leaf(w, in, frames, ret_count) : reason;
+	if (!err)
+		return reason;
+	reason = ask_walks_leaf(w, in, frames, ret_count);
+	return err == -EDQUOT && reason == STACKD_END_NO_OBJECT ? STACKD_END_NO_TIME : reason;
 }
 
 /* --- steps ----------------------------------------------------------------------------------- */

@@ -106,6 +106,48 @@ static void test_signed(void **state)
 }
 
 /* Headers have the form that HTTP demands; a server's answer shows no secret. */
+/* A token is the first line of its file; one that is too long is none, whatever follows. */
+static void test_token_files(void **state)
+{
+	char path[] = "/tmp/test_endpoint-XXXXXX", *bearer, *text = malloc(70000);
+	struct login login = {.token_file = path};
+	const int fd = mkstemp(path);
+	(void)state;
+
+	assert_true(fd >= 0);
+	assert_int_equal(login_bearer(&login, &bearer), -ENOENT);
+	assert_int_equal(write(fd, "secret \nnot\n", 12), 12);
+	assert_int_equal(login_bearer(&login, &bearer), 0);
+	assert_non_null(strstr(bearer, "Bearer secret"));
+	assert_null(strstr(bearer, "not"));
+	login_forget(bearer);
+	memset(text, 'x', 70000);
+	assert_int_equal(pwrite(fd, text, 70000, 0), 70000);
+	assert_int_equal(login_bearer(&login, &bearer), -ENOENT);
+	assert_int_equal(ftruncate(fd, 65536), 0);
+	assert_int_equal(login_bearer(&login, &bearer), 0);
+	login_forget(bearer);
+	assert_int_equal(pwrite(fd, text, 65537, 0), 65537);
+	assert_int_equal(login_bearer(&login, &bearer), -ENOENT);
+	free(text);
+	close(fd);
+	unlink(path);
+}
+
+/* The last word of a header's value is hidden where it stands alone, too, unless it is short. */
+static void test_hidden_words(void **state)
+{
+	char text[] = "from Bearer of-the-header: of-the-header, a b, b";
+	struct login login = {0};
+	(void)state;
+
+	assert_int_equal(login_add_header(&login, "Authorization: Bearer of-the-header"), 0);
+	assert_int_equal(login_add_header(&login, "X-Key: a b"), 0);
+	assert_int_equal(login_hide(&login, NULL, NULL, text, strlen(text)), 0);
+	assert_string_equal(text, "from ********************: *************, ***, b");
+	login_fini(&login);
+}
+
 static void test_login(void **state)
 {
 	static const char *const wrong[] = {"", ":", ": x", "a b: c", "name", "a: b\r\nc: d"};
@@ -165,8 +207,9 @@ static void test_token_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),	   cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_signed),	   cmocka_unit_test(test_login),
+		cmocka_unit_test(test_parts),	     cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_signed),	     cmocka_unit_test(test_token_files),
+		cmocka_unit_test(test_hidden_words), cmocka_unit_test(test_login),
 		cmocka_unit_test(test_token_file),
 	};
 

@@ -12,7 +12,8 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-#define TOKEN_BYTES 65536
+#define TOKEN_BYTES  65536
+#define LEAST_SECRET 8 /* letters of a word that is hidden by itself */
 
 /* The characters of a header's name (RFC 9110, "token"). */
 static const char name_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -78,21 +79,28 @@ int login_add_header(struct login *login, const char *header)
 	return 0;
 }
 
-/* Reads a token, which is the first line of the file. */
+/* Reads a token, which is the first line of the file, of TOKEN_BYTES at most. */
 static int read_token(const char *path, char **ret_token)
 {
 	FILE *in = fopen(path, "re");
-	char *token = NULL;
-	size_t cap = 0;
-	ssize_t len = in ? getline(&token, &cap, in) : -1;
+	char *token = in ? malloc(TOKEN_BYTES + 2) : NULL;
+	/* Without a buffer, of which a copy would stay in memory. */
+	bool has_line = token && !setvbuf(in, NULL, _IONBF, 0) && fgets(token, TOKEN_BYTES + 2, in);
+	size_t len = has_line ? strlen(token) : 0;
+	int err = in && !token ? -ENOMEM : 0;
 
 	if (in)
 		fclose(in);
 	while (len > 0 && strchr(" \t\r\n", token[len - 1]))
 		token[--len] = '\0';
-	if (len <= 0 || len > TOKEN_BYTES) {
-		free(token);
-		return -ENOENT;
+	if (!err && (!len || len > TOKEN_BYTES))
+		err = -ENOENT;
+	if (err) {
+		if (has_line)
+			login_forget(token);
+		else
+			free(token);
+		return err;
 	}
 	*ret_token = token;
 	return 0;
@@ -128,6 +136,17 @@ static void hide(const char *secret, char *text, size_t len)
 	}
 }
 
+/* Hides the value of a header, and its last word where that alone may be the secret, as behind
+ * "Bearer". Shorter words would hide parts of what is no secret. */
+static void hide_value(const char *value, char *text, size_t len)
+{
+	const char *word = strrchr(value, ' ');
+
+	hide(value, text, len);
+	if (word && strlen(word + 1) >= LEAST_SECRET)
+		hide(word + 1, text, len);
+}
+
 /* Hides what HTTP's basic authentication sends. */
 static int hide_basic(const char *user, const char *password, char *text, size_t len)
 {
@@ -161,7 +180,7 @@ int login_hide(const struct login *login, const char *user, const char *bearer, 
 
 		value += strspn(value, " ");
 		if (strncasecmp(login->headers[i], LOGIN_TENANT ":", sizeof(LOGIN_TENANT)) != 0)
-			hide(value, text, len);
+			hide_value(value, text, len);
 	}
 	return 0;
 }
