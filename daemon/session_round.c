@@ -75,9 +75,9 @@ static int queue_record(struct session *s, struct stackd_header *record)
 	if (!record)
 		return recorder_sample(s->recorder, NULL);
 	item.time_ns = record->time_ns;
-	err = s->rings.short_lived
-		      ? short_lived_pass(s->rings.short_lived, (pid_t)record_pid(record))
-		      : 0;
+	err = s->rings.short_lived ? short_lived_pass(s->rings.short_lived,
+						      (pid_t)record_pid(record), (pid_t)record->tid)
+				   : 0;
 	if (!err)
 		err = recorder_prefetch_record(s->recorder, record);
 	if (!err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps new processes in a list, oldest first, and by pid; see short_lived.h.
+ * Keeps new processes in a list, oldest first, and by pid, and new threads of other processes in
+ * the same way, by tid, which no process has as its pid; see short_lived.h.
  *
  * A child needs what its parent had at the fork. So a parent is kept for as long as its children
  * are, and is passed on before them.
@@ -22,8 +23,8 @@
 #define MOST_EVENTS 32768
 
 struct young {
-	pid_t pid;
-	struct young *parent; /* NULL: it is not young */
+	pid_t pid;	      /* of a thread: its tid */
+	struct young *parent; /* process or thread; NULL: it is not young */
 	unsigned children;    /* that are young */
 	unsigned threads;     /* that run */
 	bool has_executed;
@@ -155,11 +156,13 @@ static int pass(struct short_lived *s, struct young *y)
 	return err;
 }
 
-int short_lived_pass(struct short_lived *s, pid_t pid)
+int short_lived_pass(struct short_lived *s, pid_t pid, pid_t tid)
 {
-	struct young *y = find(s, pid);
+	struct young *process = find(s, pid), *thread;
+	int err = process ? pass(s, process) : 0;
 
-	return y ? pass(s, y) : 0;
+	thread = err || tid == pid ? NULL : find(s, tid);
+	return thread ? pass(s, thread) : err;
 }
 
 int short_lived_pass_living(struct short_lived *s)
@@ -214,15 +217,17 @@ static void keep(struct short_lived *s, struct young *y, struct sideband_event *
 /* Without memory, the process is not kept apart. */
 static int begin(struct short_lived *s, struct sideband_event *fork)
 {
-	struct young *y = s->unused;
+	struct young *y = s->unused, *parent = find(s, fork->parent_pid);
 
+	if (!parent) /* the thread that has started it gives it its name */
+		parent = find(s, fork->parent_tid);
 	if (y)
 		s->unused = y->next;
 	else
 		y = malloc(sizeof(*y));
 	if (!y)
 		return s->pass_on(s->arg, fork);
-	*y = (struct young){.pid = fork->pid, .threads = 1, .parent = find(s, fork->parent_pid)};
+	*y = (struct young){.pid = fork->tid, .threads = 1, .parent = parent};
 	HASH_ADD_INT(s->by_pid, pid, y);
 	if (!y->hh.tbl) {
 		free(y);
@@ -256,18 +261,32 @@ static bool take(struct young *y, const struct sideband_event *event)
 	}
 }
 
+/* Returns whose event this is, if that is young; NULL: it is not. */
+static struct young *owner_of(struct short_lived *s, const struct sideband_event *event)
+{
+	struct young *process;
+
+	if (event->kind == SIDEBAND_LOST || event->kind == SIDEBAND_CGROUP)
+		return NULL;
+	process = find(s, event->pid);
+	if (process || event->tid == event->pid || event->kind == SIDEBAND_MMAP)
+		return process;
+	return find(s, event->tid);
+}
+
 int short_lived_event(struct short_lived *s, struct sideband_event *event)
 {
+	struct young *y = owner_of(s, event);
 	const bool is_process = event->kind == SIDEBAND_FORK && event->pid != event->parent_pid;
-	const bool is_of_none = event->kind == SIDEBAND_LOST || event->kind == SIDEBAND_CGROUP;
-	struct young *y = is_of_none ? NULL : find(s, event->pid);
+	const bool begins =
+		is_process || (event->kind == SIDEBAND_FORK && (!y || y->pid != event->pid));
 	int err = 0;
 
-	if (y && (is_process || y->ended_ns)) { /* the pid is used again */
+	if (y && (begins || y->ended_ns)) { /* the pid is used again */
 		err = pass(s, y);
 		y = NULL;
 	}
-	if (!err && is_process && !short_lived_is_full(s))
+	if (!err && begins && !short_lived_is_full(s))
 		return begin(s, event);
 	if (y) {
 		bool can_be_left_out = take(y, event);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leaves out processes that no record is of, and that have ended before anybody could look at them.
+ * Leaves out processes and threads that no record is of, and that have ended before anybody could
+ * look at them.
  *
  * A build, or a user who means harm, starts thousands of processes a second. Each has some ten
  * side-band events, and to follow them takes stackd a tenth of a millisecond a process: files are
@@ -12,6 +13,9 @@
  *   far were taken
  *   it has ended, and all records  its events are freed; nothing is lost
  *   of its time were read
+ *
+ * The same holds for a thread that an older process has started: its records would name it, and it
+ * has none.
  *
  * Only a process that has called exec before it mapped anything is left out: a child that shares
  * its parent's memory would else change the parent's mappings.
@@ -40,8 +44,8 @@ int short_lived_event(struct short_lived *s, struct sideband_event *event);
 /* All events that have arrived so far were given: passes on those of processes that run. */
 int short_lived_pass_living(struct short_lived *s);
 
-/* Passes on the events of a process, of which a record was read. */
-int short_lived_pass(struct short_lived *s, pid_t pid);
+/* Passes on the events of a process and of its thread, of which a record was read. */
+int short_lived_pass(struct short_lived *s, pid_t pid, pid_t tid);
 
 /* Frees the events of processes that have ended before `before_ns`: all older records were read. */
 void short_lived_forget(struct short_lived *s, uint64_t before_ns);
@@ -49,7 +53,7 @@ void short_lived_forget(struct short_lived *s, uint64_t before_ns);
 /* Returns whether there is no room for the events of further processes. */
 bool short_lived_is_full(const struct short_lived *s);
 
-/* Returns how many processes were left out so far. */
+/* Returns how many processes and threads were left out so far. */
 uint64_t short_lived_count(const struct short_lived *s);
 
 #endif

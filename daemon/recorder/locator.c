@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
+#include "daemon/recorder/mapping_shares.h"
 
 struct locator {
 	struct locator_options with;
@@ -75,7 +77,20 @@ int locator_set_mapping(struct locator *p, pid_t pid, const struct mapping *m)
 
 int locator_reload(struct locator *p, pid_t pid)
 {
-	return process_table_reload(p->with.processes, pid);
+	struct mapping_shares *shares = p->with.shares;
+	const double budget = p->with.budget;
+	const uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uid_t user;
+	int err;
+
+	if (shares &&
+	    !mapping_shares_may_read(shares, pid, budget, clock_ns(CLOCK_MONOTONIC), &user))
+		return -EAGAIN;
+	err = process_table_reload(p->with.processes, pid);
+	if (shares)
+		mapping_shares_have_read(shares, user, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns,
+					 budget, clock_ns(CLOCK_MONOTONIC));
+	return err;
 }
 
 int locator_resolve(struct locator *p, pid_t pid, const struct object_mapping *m,

@@ -20,6 +20,8 @@
 
 struct locator;
 
+struct mapping_shares;
+
 struct locator_options { /* all borrowed */
 	struct object_table *objects;
 	struct process_table *processes;
@@ -30,6 +32,9 @@ struct locator_options { /* all borrowed */
 	/* Where the kernel's symbols are read. NULL: /proc is opened at the first kernel address.
 	 */
 	const struct kernel_files *kernel;
+	/* Users' shares of reading processes from /proc, and stackd's budget; NULL: no limit */
+	struct mapping_shares *shares;
+	double budget;
 };
 
 /* The options are copied. 0 or -ENOMEM. */
@@ -54,7 +59,8 @@ const struct mapping *locator_mapping(const struct locator *locator, pid_t pid, 
  * -ENOMEM. */
 int locator_set_mapping(struct locator *locator, pid_t pid, const struct mapping *m);
 
-/* Reads the mappings of a process from /proc again, by process_table_reload(), with its errors. */
+/* Reads the mappings of a process from /proc again, by process_table_reload(), with its errors;
+ * -EAGAIN: its user's share is used up. */
 int locator_reload(struct locator *locator, pid_t pid);
 
 /* Finds the object of a mapping of a process, as object_table_resolve() does. */

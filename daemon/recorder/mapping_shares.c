@@ -6,8 +6,8 @@
 #include "proc/proc_fs.h"
 
 #define SECOND_NS INT64_C(1000000000)
-#define BURST	  8192
-#define PER_CORE  20000 /* as many as a core takes in a second */
+#define BURST	  16384
+#define PER_CORE  100000 /* as many as a core takes in a second */
 
 static uid_t user_of(pid_t pid)
 {
@@ -27,13 +27,14 @@ bool mapping_shares_may_read(struct mapping_shares *shares, pid_t pid, double bu
 			     uint64_t now_ns, uid_t *ret_user)
 {
 	*ret_user = user_of(pid);
-	return user_shares_has(users_of(shares), *ret_user, budget, now_ns);
+	return user_shares_has(users_of(shares), *ret_user, budget > 0 ? budget : 1, now_ns);
 }
 
 void mapping_shares_have_read(struct mapping_shares *shares, uid_t user, uint64_t cpu_ns,
 			      double budget, uint64_t now_ns)
 {
-	user_shares_spend(users_of(shares), user, (double)cpu_ns / 1e9 * PER_CORE, budget, now_ns);
+	user_shares_spend(users_of(shares), user, (double)cpu_ns / 1e9 * PER_CORE,
+			  budget > 0 ? budget : 1, now_ns);
 }
 
 static size_t slot_number(pid_t pid)
@@ -43,14 +44,14 @@ static size_t slot_number(pid_t pid)
 
 /* A process that comes to a slot which others use does not get free events of its own, or processes
  * that alternate would never pay. */
-static struct mapping_slot *slot_of(struct mapping_shares *shares, pid_t pid, uint64_t time_ns)
+static struct mapping_slot *slot_of(struct mapping_slot *slots, pid_t pid, unsigned n_free,
+				    uint64_t time_ns)
 {
-	struct mapping_slot *slot = &shares->slots[slot_number(pid)];
+	struct mapping_slot *slot = &slots[slot_number(pid)];
 
 	/* An event of one CPU can be older than the last one of another. */
 	if (!slot->since_ns || (int64_t)(time_ns - slot->since_ns) > SECOND_NS) {
-		*slot = (struct mapping_slot){
-			.pid = pid, .n = MAPPING_SHARES_FREE, .since_ns = time_ns};
+		*slot = (struct mapping_slot){.pid = pid, .n = n_free, .since_ns = time_ns};
 	} else if (slot->pid != pid) {
 		slot->pid = pid;
 		slot->told = 0;
@@ -59,18 +60,15 @@ static struct mapping_slot *slot_of(struct mapping_shares *shares, pid_t pid, ui
 	return slot;
 }
 
-bool mapping_shares_take(struct mapping_shares *shares, pid_t pid, double budget, uint64_t time_ns)
+/* Takes one event off a slot, for which the user pays `n` at a time. */
+static bool take(struct mapping_shares *shares, struct mapping_slot *slot, unsigned n,
+		 double budget, uint64_t time_ns)
 {
-	struct mapping_slot *slot;
-
-	if (!(budget > 0))
-		return true;
-	slot = slot_of(shares, pid, time_ns);
 	if (!slot->n && !slot->is_refused) {
-		slot->is_refused = !user_shares_take(users_of(shares), user_of(pid),
-						     MAPPING_SHARES_FREE, budget, time_ns);
+		slot->is_refused =
+			!user_shares_take(users_of(shares), user_of(slot->pid), n, budget, time_ns);
 		slot->refusals += slot->is_refused;
-		slot->n = slot->is_refused ? 0 : MAPPING_SHARES_FREE;
+		slot->n = slot->is_refused ? 0 : n;
 	}
 	if (!slot->n)
 		return false;
@@ -78,9 +76,30 @@ bool mapping_shares_take(struct mapping_shares *shares, pid_t pid, double budget
 	return true;
 }
 
+bool mapping_shares_take(struct mapping_shares *shares, pid_t pid, double budget, uint64_t time_ns)
+{
+	struct mapping_slot *slot;
+
+	if (!(budget > 0))
+		return true;
+	slot = slot_of(shares->in_ring, pid, MAPPING_SHARES_FREE, time_ns);
+	return take(shares, slot, MAPPING_SHARES_FREE, budget, time_ns);
+}
+
+/* What one process has left of what its user has paid is the next one's in the slot. */
+bool mapping_shares_pay(struct mapping_shares *shares, pid_t pid, double budget, uint64_t time_ns)
+{
+	struct mapping_slot *slot;
+
+	if (!(budget > 0))
+		return true;
+	slot = slot_of(shares->applied, pid, 0, time_ns);
+	return take(shares, slot, MAPPING_SHARES_AT_ONCE, budget, time_ns);
+}
+
 bool mapping_shares_is_first_refusal(struct mapping_shares *shares, pid_t pid, uint64_t drain)
 {
-	struct mapping_slot *slot = &shares->slots[slot_number(pid)];
+	struct mapping_slot *slot = &shares->in_ring[slot_number(pid)];
 
 	if (slot->pid == pid && slot->told == drain)
 		return false;

@@ -98,6 +98,11 @@ int recorder_prefetch_event(struct recorder *r, struct sideband_event *event)
 		machines_note_exec(r->paths.machines, event->pid, event->time_ns);
 	if (event->kind != SIDEBAND_MMAP)
 		return prefetch_tags(r, event, NULL);
+	if (!event->is_left_out &&
+	    !mapping_shares_pay(&r->tasks.mappings, event->pid, r->with.budget, event->time_ns)) {
+		event->is_left_out = true;
+		r->taken.mappings_left_out++;
+	}
 	if (event->is_left_out)
 		return 0;
 	err = object_table_resolve(r->files.objects, event->pid, &event->mapping, &object);
@@ -174,11 +179,9 @@ int recorder_reload(struct recorder *r)
 	return err;
 }
 
-#define SETTLE_BUDGET 1.0 /* a whole core, if there is none */
-
 int recorder_settle(struct recorder *r, pid_t pid, uint64_t time_ns)
 {
-	const double budget = r->with.budget > 0 ? r->with.budget : SETTLE_BUDGET;
+	const double budget = r->with.budget;
 	struct mapping_shares *shares = &r->tasks.mappings;
 	uint64_t begin_ns;
 	uid_t user;

@@ -42,7 +42,9 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 						.processes = tasks->processes,
 						.locations = p->locations,
 						.written = files->written,
-						.kernel = o->kernel};
+						.kernel = o->kernel,
+						.shares = &tasks->mappings,
+						.budget = o->budget};
 	int err = locator_new(&options, &p->locator);
 
 	if (!err)

@@ -63,9 +63,9 @@ static void give_thread(pid_t pid, pid_t tid)
 
 static void give_exec(pid_t pid)
 {
-	assert_int_equal(
-		give((struct sideband_event){.kind = SIDEBAND_COMM, .pid = pid, .is_exec = true}),
-		0);
+	assert_int_equal(give((struct sideband_event){
+				 .kind = SIDEBAND_COMM, .pid = pid, .tid = pid, .is_exec = true}),
+			 0);
 }
 
 static void give_other(enum sideband_kind kind, pid_t pid)
@@ -107,7 +107,7 @@ static void test_left_out(void **state)
 	assert_int_equal(short_lived_count(young), 0);
 	short_lived_forget(young, now + 1);
 	assert_int_equal(short_lived_count(young), 1);
-	assert_int_equal(short_lived_pass(young, 7), 0);
+	assert_int_equal(short_lived_pass(young, 7, 7), 0);
 	assert_string_equal(passed, "M1");
 }
 
@@ -115,9 +115,9 @@ static void test_met(void **state)
 {
 	(void)state;
 	give_life(7, 1);
-	assert_int_equal(short_lived_pass(young, 8), 0);
+	assert_int_equal(short_lived_pass(young, 8, 8), 0);
 	assert_string_equal(passed, "");
-	assert_int_equal(short_lived_pass(young, 7), 0);
+	assert_int_equal(short_lived_pass(young, 7, 7), 0);
 	assert_string_equal(passed, "F7C7M7X7");
 	give_other(SIDEBAND_EXIT, 7); /* it is not kept any more */
 	assert_string_equal(passed, "F7C7M7X7X7");
@@ -172,9 +172,9 @@ static void test_parents(void **state)
 	give_other(SIDEBAND_EXIT, 9);
 	short_lived_forget(young, now); /* the youngest stays, and so do its parents */
 	assert_int_equal(short_lived_count(young), 0);
-	assert_int_equal(short_lived_pass(young, 8), 0);
+	assert_int_equal(short_lived_pass(young, 8, 8), 0);
 	assert_string_equal(passed, "F7C7X7F8X8");
-	assert_int_equal(short_lived_pass(young, 9), 0);
+	assert_int_equal(short_lived_pass(young, 9, 9), 0);
 	assert_string_equal(passed, "F7C7X7F8X8F9X9");
 	give_life(10, 1);
 	give_fork(11, 10);
@@ -222,11 +222,43 @@ static void test_errors(void **state)
 	(void)state;
 	give_life(7, 1);
 	pass_error = -ENOMEM;
-	assert_int_equal(short_lived_pass(young, 7), -ENOMEM);
+	assert_int_equal(short_lived_pass(young, 7, 7), -ENOMEM);
 	give_life(8, 1);
-	assert_int_equal(
-		give((struct sideband_event){.kind = SIDEBAND_FORK, .pid = 8, .parent_pid = 1}),
-		-ENOMEM);
+	assert_int_equal(give((struct sideband_event){
+				 .kind = SIDEBAND_FORK, .pid = 8, .tid = 8, .parent_pid = 1}),
+			 -ENOMEM);
+}
+
+/* Threads that an older process starts, and those that they start. */
+static void test_threads_of_others(void **state)
+{
+	(void)state;
+	give_thread(1, 70);
+	assert_int_equal(give((struct sideband_event){.kind = SIDEBAND_FORK,
+						      .pid = 1,
+						      .tid = 71,
+						      .parent_pid = 1,
+						      .parent_tid = 70}),
+			 0);
+	give_other(SIDEBAND_MMAP, 1);
+	assert_string_equal(passed, "M1");
+	assert_int_equal(give((struct sideband_event){.kind = SIDEBAND_EXIT, .pid = 1, .tid = 70}),
+			 0);
+	assert_int_equal(give((struct sideband_event){.kind = SIDEBAND_EXIT, .pid = 1, .tid = 71}),
+			 0);
+	assert_int_equal(short_lived_pass_living(young), 0);
+	assert_int_equal(short_lived_pass(young, 1, 1), 0);
+	assert_string_equal(passed, "M1");
+	assert_int_equal(short_lived_pass(young, 1, 71), 0); /* after the one that has started it */
+	assert_string_equal(passed, "M1F1X1F1X1");
+	give_thread(1, 72);
+	assert_int_equal(give((struct sideband_event){.kind = SIDEBAND_EXIT, .pid = 1, .tid = 72}),
+			 0);
+	short_lived_forget(young, now + 1);
+	assert_int_equal(short_lived_count(young), 1);
+	give_thread(1, 73); /* it runs */
+	assert_int_equal(short_lived_pass_living(young), 0);
+	assert_string_equal(passed, "M1F1X1F1X1F1");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -244,6 +276,7 @@ int main(void)
 		TEST(test_pid_used_again),
 		TEST(test_full),
 		TEST(test_errors),
+		TEST(test_threads_of_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
