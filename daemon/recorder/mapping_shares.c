@@ -2,6 +2,9 @@
 /* Counts events by process in a table without chains, and by user; see mapping_shares.h. */
 #include "daemon/recorder/mapping_shares.h"
 
+#include <stdio.h>
+#include <sys/stat.h>
+
 #include "base/hash.h"
 #include "proc/proc_fs.h"
 
@@ -9,10 +12,17 @@
 #define BURST	  16384
 #define PER_CORE  100000 /* as many as a core takes in a second */
 
+/* The folder of a process belongs to its user, or to root if the process is not to be looked at:
+ * then the longer way says whose it is. */
 static uid_t user_of(pid_t pid)
 {
 	struct proc_fs_status status;
+	struct stat folder;
+	char path[32];
 
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (!stat(path, &folder) && folder.st_uid)
+		return folder.st_uid;
 	return proc_fs_status("/proc", pid, &status) ? (uid_t)-1 : status.uid;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/int_map.h"
+#include "base/mount_kind.h"
 #include "base/mount_list.h"
 #include "proc/proc_fs.h"
 
@@ -38,19 +39,34 @@
 #define WAITS_BURST_S 3
 #define WAITS_SHARE   0.05
 #define SLOW_NS	      UINT64_C(100000000)
+#define USUAL_NS      UINT64_C(1000000) /* a file that takes a worker longer counts as several */
+
+/* Returns who pays for a file: the user whose process has brought it; of a file that is looked at
+ * again, since it was written to, its owner. */
+static uid_t payer_of(struct recorder_files *f, int fd)
+{
+	const bool has_user = f->has_user;
+	struct stat st;
+
+	f->has_user = false;
+	return has_user ? f->user : mount_stat(fd, &st) ? (uid_t)-1 : st.st_uid;
+}
 
 static int open_there(void *arg, int fd, const char *path, struct elf_file **ret_file)
 {
 	struct recorder_files *f = arg;
 	struct worker *worker = ask_files_worker(f->ask);
-	const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), cpu_ns = worker_cpu_ns(worker);
+	const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), before_ns = worker_cpu_ns(worker);
+	const uid_t user = payer_of(f, fd);
 	int err = ask_files_open(f->ask, fd, path, ret_file);
-	uint64_t now_ns;
+	const uint64_t after_ns = worker_cpu_ns(worker), now_ns = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t spent_ns = after_ns > before_ns ? after_ns - before_ns : 0;
 
-	if (worker_cpu_ns(worker) - cpu_ns <= SLOW_NS && err != -EOWNERDEAD)
-		return err;
-	now_ns = clock_ns(CLOCK_MONOTONIC);
-	user_shares_spend(&f->waits, f->user, (double)(now_ns - begin_ns) / 1e9, 1, now_ns);
+	if (f->is_running && f->budget > 0)
+		user_shares_spend(&f->shares, user, (double)(spent_ns / USUAL_NS), f->budget,
+				  now_ns);
+	if (spent_ns > SLOW_NS || err == -EOWNERDEAD)
+		user_shares_spend(&f->waits, user, (double)(now_ns - begin_ns) / 1e9, 1, now_ns);
 	return err;
 }
 
@@ -79,6 +95,7 @@ static bool may_read(void *arg, pid_t pid)
 	if (proc_fs_status("/proc", pid, &status))
 		status.uid = (uid_t)-1; /* nobody knows whose it was */
 	f->user = status.uid;
+	f->has_user = true;
 	may = user_shares_has(&f->waits, f->user, 1, now_ns) &&
 	      (!f->is_running || user_shares_take(&f->shares, f->user, 1, f->budget, now_ns));
 	f->refused += !may;
@@ -234,6 +251,8 @@ struct slow_files_counts recorder_files_slow(const struct recorder_files *f)
 	return f->slow ? slow_files_counts(f->slow) : (struct slow_files_counts){0};
 }
 
+#define WRITTEN_IN_BUDGET 4 /* looking at files that were written to takes this part of it */
+
 /* A quarter of the descriptors that stackd may have, at most 4096, is kept for files that may be
  * mapped again; once half of the descriptors are used, such files are closed without delay. */
 static int close_unmapped(struct recorder_files *f, struct process_table *processes)
@@ -265,6 +284,8 @@ int recorder_files_watch(struct recorder_files *f, const struct recorder_options
 	if (o->code)
 		f->watch_error = written_files_new(f->objects, processes, o->code->files_written,
 						   &f->written);
+	if (f->written && o->budget > 0)
+		written_files_pace(f->written, o->budget / WRITTEN_IN_BUDGET);
 	return o->closes_files ? close_unmapped(f, processes) : 0;
 }
 

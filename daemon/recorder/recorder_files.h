@@ -29,6 +29,7 @@ struct recorder_files {
 	struct user_shares shares; /* of files to read */
 	struct user_shares waits;  /* seconds that the loop waits for slow files */
 	uid_t user;		   /* whose file is being opened */
+	bool has_user;		   /* and no file was opened for it yet */
 	pid_t refused_pid;	   /* the process that was refused one last, and when */
 	uint64_t refused_ns;
 	uint64_t refused;	    /* times that a file was not read for want of a share */

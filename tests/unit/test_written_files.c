@@ -201,6 +201,31 @@ static void written_very_often(void **state)
 	assert_int_equal(c->epoch, 200);
 }
 
+/* Files for which there is no time now have no proven frames from their write on. */
+static void written_while_there_is_no_time(void **state)
+{
+	struct context *c = *state;
+	const struct object *made;
+	uint64_t before_ns;
+
+	written_files_pace(c->files, 1e-9);
+	overwrite(c, 0x42);
+	assert_int_equal(written_files_look(c->files), 0);
+	made = process_table_mapping(c->processes, PID, START)->object;
+	assert_int_equal(made->build_id[0], 0x42);
+	before_ns = now();
+	assert_int_equal(written_files_look(c->files), 0);
+	assert_ptr_equal(proven(c, PID, made, before_ns), made);
+	overwrite(c, 0x43);
+	assert_int_equal(written_files_look(c->files), 0);
+	assert_int_equal(c->epoch, 2);
+	assert_ptr_equal(process_table_mapping(c->processes, PID, START)->object, made);
+	assert_ptr_not_equal(proven(c, PID, made, now()), made);
+	assert_int_equal(written_files_look(c->files), 0);
+	assert_int_equal(c->epoch, 2); /* nothing new */
+	assert_ptr_not_equal(proven(c, PID, made, now()), made);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -208,7 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(nothing_is_written),   TEST(other_code_is_written),
 		TEST(same_code_is_written), TEST(written_before_it_is_watched),
-		TEST(written_very_often),
+		TEST(written_very_often),   TEST(written_while_there_is_no_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

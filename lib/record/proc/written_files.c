@@ -32,6 +32,7 @@
 #define MOST_SPANS 256
 /* A span is kept for so long after its end, since records of its time may still wait. */
 #define KEPT_NS	  UINT64_C(60000000000)
+#define MOST_NS	  UINT64_C(20000000) /* for files that were written to, at a look */
 #define COARSE_NS UINT64_C(10000000) /* change times lag behind the clock by up to a tick */
 /* mixed into an object's file id to make the file id of the object that stands for its unproven
  * code */
@@ -44,6 +45,7 @@ struct watched {
 	uint32_t next;	 /* + 1: the next object with the same watch; 0: none */
 	/* spans of the object that had no room, as one; until 0: none */
 	uint64_t from_ns, until_ns;
+	uint64_t open_ns; /* it was written to since, and was not looked at yet; 0: it was */
 };
 
 struct span {
@@ -62,8 +64,12 @@ struct written_files {
 	struct int_map by_watch; /* first object with a watch; some have ended */
 	uint32_t n_watched;
 	bool is_any;	   /* some `is_written` is set */
+	bool is_news;	   /* and was not at the last look */
 	uint64_t openings; /* object_table_openings() when the watches were last compared */
 	uint64_t looked_ns;
+	double share;	   /* of the time that looking at written files may take */
+	uint64_t again_ns; /* when it may go on, and with which object */
+	uint32_t next;
 	struct span spans[MOST_SPANS];
 	size_t n_spans;
 	uint64_t frames, unwatched;
@@ -87,6 +93,7 @@ int written_files_new(struct object_table *objects, struct process_table *proces
 	w->processes = processes;
 	w->epoch = epoch;
 	w->looked_ns = clock_ns(CLOCK_MONOTONIC);
+	w->share = 1;
 	*ret_files = w;
 	return 0;
 }
@@ -167,7 +174,8 @@ static bool is_unproven(const struct written_files *w, uint32_t object, pid_t pi
 	for (size_t i = 0; i < w->n_spans; i++)
 		if (is_in(&w->spans[i], object, pid, time_ns))
 			return true;
-	return one && time_ns >= one->from_ns && time_ns < one->until_ns;
+	return one && ((time_ns >= one->from_ns && time_ns < one->until_ns) ||
+		       (one->open_ns && time_ns >= one->open_ns));
 }
 
 int written_files_proven(struct written_files *w, pid_t pid, uint64_t time_ns,
@@ -236,6 +244,7 @@ static int watch(struct written_files *w, struct watched *one, const struct obje
 	one->inode = stamp->inode;
 	one->is_written |= elf_file_is_written(object->elf);
 	w->is_any |= one->is_written;
+	w->is_news |= one->is_written;
 	w->unwatched += number < 0;
 	if (had_watch || w->by_watch.used > 2 * (size_t)w->n_watched)
 		return renew_table(w);
@@ -278,7 +287,7 @@ static void look_at_all(struct written_files *w)
 		const struct object *object = object_table_at(w->objects, i);
 
 		if (is_open(object) && elf_file_is_written(object->elf))
-			w->is_any = w->watched[i].is_written = true;
+			w->is_any = w->is_news = w->watched[i].is_written = true;
 	}
 }
 
@@ -294,7 +303,7 @@ static void note_event(struct written_files *w, const struct inotify_event *even
 		if (one->watch != event->wd)
 			continue;
 		if (event->mask & IN_MODIFY)
-			w->is_any = one->is_written = true;
+			w->is_any = w->is_news = one->is_written = true;
 		else if (event->mask & IN_IGNORED)
 			one->watch = 0;
 	}
@@ -393,7 +402,9 @@ static int take_written(struct written_files *w, uint32_t number, uint64_t now_n
 {
 	const struct object *object = object_table_at(w->objects, number);
 	const struct watched file = w->watched[number];
-	struct span span = {.object = number, .from_ns = w->looked_ns, .until_ns = now_ns};
+	struct span span = {.object = number,
+			    .from_ns = file.open_ns ? file.open_ns : w->looked_ns,
+			    .until_ns = now_ns};
 	bool is_same = object_table_is_still(w->objects, object);
 
 	if (is_same)
@@ -403,22 +414,57 @@ static int take_written(struct written_files *w, uint32_t number, uint64_t now_n
 	return is_same ? 0 : remap_all(w, object, &file, now_ns);
 }
 
+/* Looks at written files for as long as there is time. Those that are left have unproven frames
+ * since their first write. */
+static int take_some(struct written_files *w)
+{
+	const uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now_ns = begun_ns;
+	const uint32_t n_watched = w->n_watched, first = w->next;
+	bool has_time = begun_ns >= w->again_ns;
+	int err = 0;
+
+	w->is_any = false;
+	for (uint32_t n = 0; n < n_watched && !err; n++) {
+		const uint32_t i = (first + n) % n_watched;
+		struct watched *one = &w->watched[i];
+
+		if (!one->is_written)
+			continue;
+		if (has_time) {
+			w->next = i + 1;
+			err = take_written(w, i, now_ns);
+			w->watched[i].is_written = false;
+			w->watched[i].open_ns = 0;
+			now_ns = clock_ns(CLOCK_MONOTONIC);
+			has_time = now_ns - begun_ns < MOST_NS;
+		} else {
+			one->open_ns = one->open_ns ? one->open_ns : w->looked_ns;
+			w->is_any = true;
+		}
+	}
+	if (now_ns > begun_ns)
+		w->again_ns = now_ns + (uint64_t)((double)(now_ns - begun_ns) / w->share);
+	return err;
+}
+
+void written_files_pace(struct written_files *w, double share)
+{
+	w->share = share;
+}
+
 int written_files_look(struct written_files *w)
 {
-	uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC), now_ns;
+	const uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
 	int err = watch_new(w);
 
 	read_events(w);
 	if (!err && w->is_any) {
-		__atomic_add_fetch(w->epoch, 1, __ATOMIC_SEQ_CST);
-		now_ns = clock_ns(CLOCK_MONOTONIC);
-		drop_old_spans(w, now_ns);
-		w->is_any = false;
-		for (uint32_t i = 0; i < w->n_watched && !err; i++) {
-			if (w->watched[i].is_written)
-				err = take_written(w, i, now_ns);
-			w->watched[i].is_written = false;
-		}
+		if (w->is_news)
+			__atomic_add_fetch(w->epoch, 1, __ATOMIC_SEQ_CST);
+		w->is_news = false;
+		drop_old_spans(w, begun_ns);
+		err = take_some(w);
 	}
 	w->looked_ns = begun_ns;
 	return err;

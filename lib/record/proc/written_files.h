@@ -39,6 +39,11 @@ int written_files_new(struct object_table *objects, struct process_table *proces
 		      uint32_t *epoch, struct written_files **ret_files);
 void written_files_free(struct written_files *files); /* NULL is fine */
 
+/* From now on, looking at files that were written to takes this share of the time at most (1 at
+ * first, so that there is a limit for each call alone). Frames of those that have to wait are
+ * unproven. */
+void written_files_pace(struct written_files *files, double share);
+
 /* Handles the writes since the last call, and watches files that were opened since. Must be called
  * before resolving samples that were taken after the last call; for older samples, the results of
  * earlier calls are valid. Returns 0 or -ENOMEM. */
