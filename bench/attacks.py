@@ -16,10 +16,11 @@ import sys
 import tempfile
 import time
 
+import harm
 import soak
 
-KINDS = ["none", "files:18000", "names", "maps", "programs", "forks", "mounts:3000"]
-COUNTERS = ["files_over_share", "mappings_over_share", "sideband_lost", "lost_ring", "objects", "rate_hz"]
+KINDS = ["none", *harm.KINDS]
+COUNTERS = ["files_over_share", "mappings_over_share", "names_over_share", "short_lived", "sideband_lost", "lost_ring", "objects", "rate_hz"]
 
 
 def whole_of(store, pid):

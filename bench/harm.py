@@ -14,7 +14,8 @@ import tempfile
 import threading
 import time
 
-KINDS = ["files:18000", "names", "maps", "programs", "forks", "mounts:2000"]
+KINDS = ["files:18000", "names", "maps", "programs", "forks", "mounts:2000", "execs", "chain", "lives:300", "threads",
+         "ranges:60000", "writes:300", "sections", "sparse"]
 KILL_S, STUCK_S = 15, 60
 
 # A user without rights, in namespaces of their own: /proc/kmsg is mounted over the map of a program with JIT code.

@@ -80,7 +80,7 @@ def adversary(folder, kind, own):
     None: this machine does not let it."""
     program = folder + "/adversary"
     if not os.path.exists(program):
-        subprocess.run(["gcc", "-O1", "-D_GNU_SOURCE", "-o", program, ROOT + "/tests/live/adversary.c"], check=True)
+        subprocess.run(["gcc", "-O1", "-D_GNU_SOURCE", "-pthread", "-o", program, ROOT + "/tests/live/adversary.c"], check=True)
         os.chmod(program, 0o755)
     name, _, number = kind.partition(":")
     process = start(["setpriv", "--reuid=%d" % NOBODY, "--regid=%d" % NOBODY, "--clear-groups", "--", program, name, own,

@@ -9,8 +9,8 @@
 #include "proc/proc_fs.h"
 
 #define SECOND_NS INT64_C(1000000000)
-#define BURST	  16384
-#define PER_CORE  100000 /* as many as a core takes in a second */
+#define BURST	  8192
+#define PER_CORE  40000 /* less than half of what a core takes in a second */
 
 /* The folder of a process belongs to its user, or to root if the process is not to be looked at:
  * then the longer way says whose it is. */
