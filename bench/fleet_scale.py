@@ -120,8 +120,8 @@ class Fleet:
                  "parent, parent_alt, location, location_alt FROM %s ANY INNER JOIN (SELECT tag AS path, alt AS "
                  "path_alt, parent, parent_alt, location, location_alt FROM paths) USING path, path_alt WHERE own"
                  % self.rows_of_hosts(), max_block_size=100)
-        self.ask("INSERT INTO paths SELECT cityHash64(no, path), 0, parent, parent_alt, cityHash64(no, location), 0 "
-                 "FROM own")
+        self.ask("INSERT INTO paths (tag, alt, parent, parent_alt, location, location_alt) SELECT cityHash64(no, path), 0, "
+                 "parent, parent_alt, cityHash64(no, location), 0 FROM own")
         self.ask("CREATE TABLE places ENGINE = Memory AS SELECT *, id AS location, alt AS location_alt FROM locations")
         self.ask("INSERT INTO locations (id, alt, inlined, kind, file_id, build_id, object, offset, frame, function, "
                  "file, line) SELECT cityHash64(no, location), 0, inlined, kind, cityHash64(no, file_id), "
@@ -130,6 +130,17 @@ class Fleet:
                  "ALL INNER JOIN places USING location, location_alt")
         self.ask("DROP TABLE own")
         self.ask("DROP TABLE places")
+        self.days()
+
+    def days(self):
+        """Gives each day of the windows all paths and locations; those that are there are of today."""
+        for day in range(self.first // 86400, self.last // 86400 + 1):
+            if day == int(time.time()) // 86400:
+                continue
+            for table, columns in (("paths", "tag, alt, parent, parent_alt, location, location_alt"),
+                                   ("locations", "id, alt, inlined, kind, file_id, build_id, object, offset, frame, function, file, line")):
+                self.ask("INSERT INTO %s (%s, day) SELECT %s, toDate(%d) FROM %s WHERE day = today()"
+                         % (table, columns, columns, day, table))
 
     def first_hour(self):
         """The rows of an hour, each with how many samples it has in the middle, in the table's order."""

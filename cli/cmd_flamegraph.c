@@ -30,6 +30,9 @@ enum {
 	CMD_FLAMEGRAPH_FLAME
 };
 
+#define MOST_PATHS                                                                                 \
+	10000 /* of a server's database: those with a 10,000th of all samples are there */
+
 struct cmd_flamegraph {
 	struct input input;
 	char *const *words; /* the command line */
@@ -233,6 +236,7 @@ int cmd_flamegraph(int argc, char **argv)
 		message("--diff needs a page, not a picture: -o FILE.html");
 		return CMD_USAGE;
 	}
+	args.input.most_paths = args.options.max_bytes && !args.before ? MOST_PATHS : 0;
 	status = input_fleet_by(&args.input, args.options.by);
 	if (status == CMD_DONE)
 		status = input_tags_by(&args.input, args.options.by);

@@ -34,7 +34,9 @@ struct input {
 	uint64_t takes_series;
 	bool takes_fleets; /* the verb can show a server's sums: input_fleet_by() */
 	unsigned fleet_labels;
-	const char *fleet_label;      /* the label by which a server keeps sums apart, or NULL */
+	const char *fleet_label; /* the label by which a server keeps sums apart, or NULL */
+	/* the most paths that a server keeps apart, if frames do not choose; 0: all */
+	uint32_t most_paths;
 	const char *event;	      /* of a server's recordings; NULL: that of the newest */
 	const char *hosts[INPUT_MAX]; /* hosts of a server's database */
 	size_t n_hosts;

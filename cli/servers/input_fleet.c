@@ -104,6 +104,12 @@ static void report(const struct input *input, const struct fleet_found *found)
 			found->missing, found->records,
 			text_share(found->missing, found->records, share),
 			*found->why ? found->why : "no server that answers has them");
+	if (found->rare)
+		message("%" PRIu64 " of %" PRIu64 " records (%s %%) are of other than the %" PRIu32
+			" most frequent paths, and shown as " FLEET_RARE ": --everything shows "
+			"theirs",
+			found->rare, found->records, text_share(found->rare, found->records, share),
+			input->most_paths);
 	if (found->lost_samples)
 		message("the paths of %" PRIu64 " sample%s are not in %s: shown without frames",
 			found->lost_samples, text_plural(found->lost_samples, "", "s"),
@@ -126,7 +132,11 @@ static int open_query(const struct input *input, struct clickhouse *c,
 					  .event = input->event,
 					  .metric = f->metric,
 					  .labels = input->fleet_labels,
-					  .by_label = input->fleet_label};
+					  .by_label = input->fleet_label,
+					  .most_paths = f->symbols.n || f->focus.n || f->ignore.n ||
+									f->dsos.n
+								? 0
+								: input->most_paths};
 	struct fleet_found found = {0};
 	int err = fleet_open(c, &query, ret_reader, &found);
 

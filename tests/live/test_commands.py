@@ -100,6 +100,7 @@ NOT_RUN = (
      r"push clickhouse://|fold -o x\.html)|stackctl-mpi.*", "names a verb or an option"),
     (r"make .*|make|python3 tests/.*", "builds and tests, as CI does"),
     (r"python3|srun|mpirun -n 4 ./solver", "names a program of others"),
+    (r"helm .*", "export-kubernetes-chart makes the chart"),
     (r"docker .*", "tests/container builds and runs the image"),
     (r"systemctl .*", "tests/deb runs the service by systemd"),
     (r"(?:mpirun|srun) .*stackctl-mpi .*", "live-job runs it, for each MPI"),

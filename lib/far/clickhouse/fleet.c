@@ -351,6 +351,55 @@ static int ask_total(struct fleet *f, const char *table, uint64_t *ret_records)
 	return err;
 }
 
+/* Makes the sums of all paths, which are from `first` on, those of the paths that the query did not
+ * give: takes off what it gave, by thread. */
+static int take_off(struct fleet *f, size_t first)
+{
+	size_t kept = first;
+	uint64_t *off = calloc((size_t)strings_count(f->threads) + 1, 2 * sizeof(*off));
+
+	if (!off)
+		return -ENOMEM;
+	for (size_t i = 0; i < first; i++) {
+		off[2 * f->sums.items[i].sum.thread] += f->sums.items[i].sum.count;
+		off[2 * f->sums.items[i].sum.thread + 1] += f->sums.items[i].sum.weight;
+	}
+	for (size_t i = first; i < f->sums.count; i++) {
+		struct fleet_sum rare = f->sums.items[i];
+		const uint64_t *of = &off[2 * rare.sum.thread];
+
+		if (rare.sum.count <= of[0])
+			continue;
+		rare.is_rare = true;
+		rare.sum.count -= of[0];
+		rare.sum.weight -= rare.sum.weight > of[1] ? of[1] : rare.sum.weight;
+		f->found.rare += rare.sum.count;
+		f->sums.items[kept++] = rare;
+	}
+	f->sums.count = kept;
+	free(off);
+	return 0;
+}
+
+/* If the query gave only the paths with the most records, adds the sums of the others. */
+static int add_rare(struct fleet *f, struct sum_texts *texts)
+{
+	const size_t first = f->sums.count;
+	struct buf query = {0}, answer = {0};
+	struct buf_reader r;
+	int err;
+
+	if (!fleet_sql_most(f) || first < fleet_sql_most(f))
+		return 0;
+	fleet_sql_whole(f, &query);
+	err = ask(f, &query, NULL, &answer);
+	r = buf_reader(answer.data, answer.len);
+	while (err == 0 && buf_left(&r))
+		err = take_sum(f, &r, texts);
+	buf_free(&answer);
+	return err == 0 ? take_off(f, first) : err;
+}
+
 /* Computes how many records no server delivered, for whatever reason: one of a cluster does not
  * answer, or a server has lost rows. With a filter, all samples are counted once more. */
 static int count_missing(struct fleet *f)
@@ -422,6 +471,8 @@ static int fetch_sums(struct fleet *f)
 	while (err == 0 && buf_left(&r))
 		err = take_sum(f, &r, texts);
 	buf_free(&answer);
+	if (err == 0)
+		err = add_rare(f, texts);
 	free(texts);
 	if (err == 0)
 		err = count_missing(f);

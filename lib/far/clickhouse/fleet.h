@@ -13,6 +13,9 @@
 #include "stack/metric.h"
 #include "store/store_reader.h"
 
+/* the name of the frame that stands for paths beyond fleet_query.most_paths */
+#define FLEET_RARE "[rare paths]"
+
 #define FLEET_WHY 256 /* size of a reason, with its NUL */
 
 /* The labels by which sums are kept apart, as bits. */
@@ -37,6 +40,10 @@ struct fleet_query {
 	enum metric metric;
 	unsigned labels;
 	const char *by_label; /* the name of a label by which sums are kept apart; NULL: none */
+	/* the most paths whose sums are kept apart; those with the fewest records beyond that are
+	 * added up, without their frames. Only if sums are kept apart by nothing, or by command. 0:
+	 * all */
+	uint32_t most_paths;
 };
 
 struct fleet_found {
@@ -46,6 +53,7 @@ struct fleet_found {
 	uint64_t left_out;
 	char events[FLEET_WHY];
 	uint64_t lost_samples; /* samples whose path the server lacks; shown without frames */
+	uint64_t rare;	       /* records of paths beyond the query's most_paths */
 	uint64_t ambiguous;    /* paths with two definitions under one tag and alt */
 	/* How many records the windows have, and how many of these the servers that answered did
 	 * not have. */

@@ -325,6 +325,28 @@ static int make_nodes(struct fleet *f, uint32_t at, uint32_t *stack, uint32_t *c
 	return err;
 }
 
+/* Makes the node of a mark for the sum of paths that are not told apart. */
+static int rare_node(struct fleet *f, uint32_t *ret_node, uint32_t *count)
+{
+	const struct store_object object = {.kind = OBJECT_MARK, .path = FLEET_RARE};
+	const struct store_location location = {.object = strings_count(f->objects)};
+	const struct store_node node = {0, (uint32_t)f->named.count};
+	int err = store_memory_object(f->reader, &object);
+
+	if (err == 0)
+		err = store_memory_location(f->reader, &location);
+	if (err == 0)
+		err = store_memory_node(f->reader, &node);
+	if (err == 0)
+		err = VEC_RESERVE(&f->lines, 1);
+	if (err == 0) {
+		f->lines.items[f->lines.count++] =
+			(struct store_line){.location = node.location, .function = FLEET_RARE};
+		*ret_node = (*count)++;
+	}
+	return err;
+}
+
 static int add_sum(struct fleet *f, const struct fleet_sum *from, uint32_t *stack, uint32_t *count)
 {
 	struct store_sum sum = from->sum;
@@ -333,6 +355,8 @@ static int add_sum(struct fleet *f, const struct fleet_sum *from, uint32_t *stac
 	uint32_t node = NODE_MISSING;
 	int err = 0;
 
+	if (from->is_rare)
+		err = rare_node(f, &node, count);
 	if (at != INT_MAP_NONE) {
 		err = make_nodes(f, at, stack, count);
 		node = f->paths.items[at].node;

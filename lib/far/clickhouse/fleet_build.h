@@ -30,6 +30,7 @@ struct fleet_named {
 struct fleet_sum {
 	uint64_t tag;
 	uint32_t alt;
+	bool is_rare;	      /* of paths that are not told apart; `tag` is 0 */
 	struct store_sum sum; /* the sum, without its node, which fleet_build() finds */
 };
 

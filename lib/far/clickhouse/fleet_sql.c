@@ -246,6 +246,25 @@ static void put_samples(const struct fleet *f, struct buf *b)
 	text_put_raw(b, " GROUP BY id) AS l USING (label_set)");
 }
 
+uint32_t fleet_sql_most(const struct fleet *f)
+{
+	return f->query->labels & ~(unsigned)FLEET_COMMAND || f->query->by_label
+		       ? 0
+		       : f->query->most_paths;
+}
+
+void fleet_sql_whole(const struct fleet *f, struct buf *b)
+{
+	text_put_raw(b, "SELECT toUInt64(0), toUInt32(0), 'entry', 'complete', toUInt32(0)");
+	put_labels(f, false, b);
+	text_put_raw(b, ", '', sum(count), sum(weight) FROM ");
+	put_samples(f, b);
+	if (f->query->labels & FLEET_COMMAND)
+		text_put_raw(b, " GROUP BY command");
+}
+
+/* The paths to keep are chosen by their tags alone, since grouping millions of them by texts as
+ * well takes many times as long. */
 void fleet_sql_sums(const struct fleet *f, struct buf *b)
 {
 	const char *by = f->query->by_label;
@@ -256,6 +275,12 @@ void fleet_sql_sums(const struct fleet *f, struct buf *b)
 	put_labels(f, false, b);
 	text_printf(b, ", %s AS value, sum(count), sum(weight) FROM ", by ? label : "''");
 	put_samples(f, b);
+	if (fleet_sql_most(f)) {
+		text_put_raw(b, " AND tag GLOBAL IN (SELECT tag FROM ");
+		put_samples(f, b);
+		text_printf(b, " GROUP BY tag ORDER BY sum(count) DESC, tag LIMIT %" PRIu32 ")",
+			    fleet_sql_most(f));
+	}
 	text_put_raw(b, " GROUP BY tag, alt, reason, quality, inferred");
 	put_labels(f, true, b);
 	text_put_raw(b, by ? ", value" : "");

@@ -26,6 +26,13 @@ void fleet_sql_all_days(struct fleet *f);
 /* Appends the condition that samples are of the metric; one that adds up others has those. */
 void fleet_sql_metric(const struct fleet *f, struct buf *b);
 
+/* Returns the most sums that the query of them gives; 0: all. */
+uint32_t fleet_sql_most(const struct fleet *f);
+
+/* Appends the query of the sums of all paths together, whose answer has the form of that of
+ * fleet_sql_sums(). */
+void fleet_sql_whole(const struct fleet *f, struct buf *b);
+
 /* Appends the query of the sums. */
 void fleet_sql_sums(const struct fleet *f, struct buf *b);
 

@@ -82,11 +82,15 @@ _Static_assert((int)ROWS_LOCATION_N + 1 < LAYOUT_MAX_COLUMNS, "a row of location
 	"MergeTree() PARTITION BY toDate(start) ORDER BY (metric, toStartOfHour(start), host, "    \
 	"window, command, tag, alt)"
 
+/* Readers look up some thousands of ids, each of which is in another granule, since ids are hashes.
+ */
+#define LOOKED_UP " SETTINGS index_granularity = 256"
+
 static const char *const engines[LAYOUT_TABLES] = {
 	[ROWS_LOCATIONS] = "ReplacingMergeTree() PARTITION BY day ORDER BY (id, alt, inlined, "
-			   "named, named_at)",
+			   "named, named_at)" LOOKED_UP,
 	[ROWS_PATHS] = "ReplacingMergeTree() PARTITION BY day ORDER BY (tag, alt, parent, "
-		       "parent_alt, location, location_alt)",
+		       "parent_alt, location, location_alt)" LOOKED_UP,
 	[ROWS_LABELS] = "ReplacingMergeTree() PARTITION BY day ORDER BY (id, key, value)",
 	[ROWS_SAMPLES] = ENGINE_OF_SAMPLES,
 	[LAYOUT_SHARD] = ENGINE_OF_SAMPLES,
