@@ -68,7 +68,9 @@ struct deep {
 	__u32 root;  /* place of the outermost frame's mark */
 	__u32 count; /* number of marks, the root's included; 0: nothing is remembered */
 	__u32 is_open;
-	__u32 misses;	  /* walks in a row that reached their limit without meeting the chain */
+	__u32 misses; /* walks in a row that reached their limit without meeting the chain */
+	__u32 end;    /* as in struct thread_state */
+	__u32 pad;
 	struct walk walk; /* the registers at the end of an open chain: of the frame behind the
 			   * root, which has a mark, too */
 };
@@ -609,7 +611,7 @@ __noinline int deep_matches(struct scratch *given)
 	d->misses = 0;
 	if (!d->is_open) {
 		s->kept = s->deep_left;
-		s->end = STACKD_END_ENTRY;
+		s->end = d->end;
 		return 1;
 	}
 	s->end = STACKD_END_TOO_DEEP;
@@ -724,8 +726,7 @@ static __always_inline enum deep_action deep_action_of(const struct scratch *s, 
 	if (s->walk.extras || s->walk.managed)
 		return DEEP_NOT;
 	if (s->part.flags & STACKD_PART_JOINS)
-		return s->n_new > s->deep_joined || s->end == STACKD_END_ENTRY ? DEEP_EXTEND
-									       : DEEP_NOT;
+		return s->n_new > s->deep_joined || IS_WHOLE(s->end) ? DEEP_EXTEND : DEEP_NOT;
 	if (s->end == STACKD_END_TOO_DEEP)
 		return s->walk.is_lean && deep_gives_way(d) ? DEEP_OPEN : DEEP_NOT;
 	if (!deep_is_worth(s, d->count - s->kept) || total > STACKD_DEEP_MOST ||
@@ -747,11 +748,11 @@ __noinline int deep_end(struct scratch *given, __u32 at)
 	s->deep_action = DEEP_NOT;
 	s->part.kept = s->kept;
 	s->part.flags |= STACKD_PART_LAST;
-	if (s->end != STACKD_END_ENTRY && s->walk.slot < s->stack_end)
+	if (!IS_WHOLE(s->end) && s->walk.slot < s->stack_end)
 		s->part.left_bytes = s->stack_end - s->walk.slot;
-	if (d && (s->end == STACKD_END_ENTRY || s->end == STACKD_END_TOO_DEEP))
+	if (d && (IS_WHOLE(s->end) || s->end == STACKD_END_TOO_DEEP))
 		s->deep_action = deep_action_of(s, d);
-	if (s->deep_action && s->end != STACKD_END_ENTRY)
+	if (s->deep_action && !IS_WHOLE(s->end))
 		s->part.flags |= STACKD_PART_OPEN;
 	if (at <= MAX_BYTES + STACKD_MAX_KERNEL_FRAMES * 8)
 		put_part(s, at);
@@ -845,9 +846,10 @@ __noinline int deep_remember(struct scratch *given)
 		d->root = s->deep_place + s->n_new - 1;
 		d->count = (action == DEEP_EXTEND ? d->count : 0) + s->n_new -
 			   (action == DEEP_EXTEND ? s->deep_joined : 0);
-		d->is_open = s->end != STACKD_END_ENTRY;
+		d->is_open = !IS_WHOLE(s->end);
 		d->misses = 0;
 		d->zero = s->zero;
+		d->end = lasting_end(s);
 		if (d->is_open)
 			deep_save_end(s, d);
 	}

@@ -549,7 +549,7 @@ __noinline int managed_finish(struct scratch *given)
 	struct scratch *s = CHECKED(given);
 
 	if (!s || s->managed.is.form != STACKD_INTERPRETER_OBJECT || !s->managed.count ||
-	    (s->walk.managed == MANAGED_GOES_ON && !s->managed.frame && s->end == STACKD_END_ENTRY))
+	    (s->walk.managed == MANAGED_GOES_ON && !s->managed.frame && IS_WHOLE(s->end)))
 		return 0;
 	s->walk.managed = MANAGED_NOT_PROVEN;
 	count(STACKD_COUNT_MANAGED_BROKEN);
@@ -608,7 +608,7 @@ __noinline int managed_frames(struct scratch *given)
 
 	if (!s)
 		return 0;
-	s->end = s->walk.pc || is_bottom(s) ? STACKD_END_ENTRY : STACKD_END_BAD_RECIPE;
+	s->end = s->walk.pc ? STACKD_END_ENTRY : end_at_zero(s);
 	if (!s->walk.pc)
 		return 1;
 	if (s->walk.managed == MANAGED_ENDED || s->walk.managed == MANAGED_NOT_PROVEN)

@@ -50,6 +50,13 @@
 #include "thread_state.bpf.h"
 #include "stack_window.bpf.h"
 
+/* Notes that the remembered stack begins on another stack than that on which the leaf is. */
+static __always_inline void cross(struct scratch *s)
+{
+	if (!s->kept_end && s->stack_end)
+		s->kept_end = ROOT_BITS(STACKD_ROOT_CROSSED);
+}
+
 /* Decides how much of the stack is copied first. The remembered stack will be compared up to the
  * root, so if the stack or its frames are small, all of it is copied at once; if not, only its top,
  * for new frames. */
@@ -60,8 +67,12 @@ static __always_inline void expect_window(struct scratch *s, const struct thread
 
 	if (!state->count)
 		return;
-	if (bytes > WINDOW_WHOLE && bytes > (__u64)state->count * RUN_GAP)
+	s->kept_end = state->end;
+	if (bytes > WINDOW_WHOLE && bytes > (__u64)state->count * RUN_GAP) {
 		bytes = WINDOW_TOP;
+		if (root - s->window_base >= s->stack_end - s->window_base)
+			cross(s);
+	}
 	s->window_first = bytes > WINDOW_LEAST ? bytes : WINDOW_LEAST;
 }
 
@@ -440,7 +451,7 @@ static __always_inline void note_step(struct scratch *s, __u32 index, int end)
 	struct mark *mark = &s->marks[RECENT(index)];
 	struct guard *guard = &s->guards[RECENT(index)];
 
-	if (end == STACKD_END_ENTRY) {
+	if (RARELY(end != WALK_GO_ON) && IS_WHOLE(end)) {
 		s->zero = s->walk.slot;
 		if (mark->slot & MARK_PLAIN) { /* no mark follows it */
 			mark->slot ^= MARK_PLAIN | MARK_GUARDED;
@@ -548,6 +559,13 @@ static __always_inline void keep_mappings(struct scratch *s, struct thread_state
 	state->stamp = s->stamp;
 }
 
+/* Returns what is remembered of a walk's end. Which stack the leaf is on is found out again for
+ * each walk. */
+static __always_inline __u16 lasting_end(const struct scratch *s)
+{
+	return s->end == ROOT_BITS(STACKD_ROOT_CROSSED) ? STACKD_END_ENTRY : s->end;
+}
+
 /* Remembers the stack as the record describes it, which is already in the ring buffer. */
 static __always_inline void state_remember(struct scratch *s)
 {
@@ -574,8 +592,10 @@ static __always_inline void state_remember(struct scratch *s)
 		guard->reg_slot = origin->slot;
 		guard->origin = origin->slot ? from_root(s, origin->frame) : MARK_LIVE;
 	}
-	if (!s->kept)
+	if (!s->kept) {
 		state->zero = s->zero;
+		state->end = lasting_end(s);
+	}
 	keep_mappings(s, state, !s->kept);
 	state->count = total < MAX_MARKS ? total : MAX_MARKS;
 	state->sequence++;

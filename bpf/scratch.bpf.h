@@ -134,6 +134,12 @@ enum managed_state {
 	MANAGED_NOT_PROVEN, /* all managed frames of the walk are unproven */
 };
 
+/* enum stackd_root in scratch.end */
+#define ROOT_BITS(root) ((root) << STACKD_ROOT_SHIFT)
+
+/* Returns whether a walk has ended at an entry. */
+#define IS_WHOLE(end) (!((end) & ((1 << STACKD_ROOT_SHIFT) - 1)))
+
 struct scratch {
 	struct walk walk; /* first, since walk_read() converts its address to that of the struct
 			   * scratch */
@@ -168,7 +174,8 @@ struct scratch {
 	__u32 kept;	   /* frames taken from the remembered stack */
 	__u32 bytes;	   /* bytes of the record's frames so far */
 	__u32 walked_form; /* of the record */
-	__u32 end;	   /* why the walk ended */
+	__u32 end;	   /* why the walk ended; and, if at an entry, ROOT_BITS */
+	__u32 kept_end;	   /* the same of the remembered walk, for this leaf */
 	__u32 most;	   /* number of frames for which this record and the parts before it have
 			    * room */
 	__u32 deep;	   /* index of the thread's deep stack, +1; 0: none (deep.bpf.h) */

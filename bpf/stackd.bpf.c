@@ -200,14 +200,44 @@ static __always_inline bool is_entry(const struct scratch *s, const struct stack
 	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_SP] + 8 == s->stack_end);
 }
 
-/* Returns the reason with which a walk ends at its outermost frame. Code whose address is put on
+/* Most bytes between a thread's control block and the frame at which its stack begins. The memory
+ * of thread-local variables is in between. */
+#define BELOW_CONTROL_BLOCK 8192
+
+/* Returns scratch.end for an outermost frame with the rule that the stack ends there. A program can
+ * copy a stack, or leave words of one behind, with the address of the code where a stack
+ * begins. So the frame counts only where the kernel, or a library of threads, has made the stack
+ * begin. A global function, so that it costs nothing unless it is called. */
+__noinline int end_away(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 entry_sp = task->mm->start_stack, control_block = ARCH_THREAD_POINTER(task), sp, leaf;
+
+	if (!s)
+		return 0;
+	sp = s->walk.r[STACKD_REG_SP];
+	leaf = s->record.regs.r[STACKD_REG_SP];
+	/* A loader that was started as a program removes its own arguments. */
+	if (entry_sp + STACKD_STACK_BOTTOM - sp > 2 * STACKD_STACK_BOTTOM &&
+	    control_block - sp > BELOW_CONTROL_BLOCK)
+		return ROOT_BITS(STACKD_ROOT_AWAY);
+	return sp - leaf < s->stack_end - leaf ? 0 : ROOT_BITS(STACKD_ROOT_CROSSED);
+}
+
+/* Returns scratch.end for a walk at its outermost frame. Code whose address is put on
  * stacks as a return address is preceded by a byte with the rule that the stack ends there
  * (lib/code/unwind/stack_start.h). A leaf can be at that byte if it is a ret of the code before,
  * which has a caller. */
-static __always_inline int end_at_entry(const struct scratch *s)
+static __always_inline int end_at_entry(struct scratch *s)
 {
-	return RARELY(s->walk.is_exact) && at_return(s->walk.pc) ? STACKD_END_BAD_RECIPE
-								 : STACKD_END_ENTRY;
+	if (RARELY(s->walk.is_exact) && at_return(s->walk.pc))
+		return STACKD_END_BAD_RECIPE;
+	/* The end is that of a mapping, or the main thread's first stack pointer. */
+	if (s->stack_end - s->walk.r[STACKD_REG_SP] <= STACKD_STACK_BOTTOM &&
+	    s->stack_end % PAGE_SIZE)
+		return STACKD_END_ENTRY;
+	return s->stack_end ? end_away(s) : STACKD_END_ENTRY;
 }
 
 /* Returns whether the rule of the frame that was left proves which word is the return address. A
@@ -224,23 +254,25 @@ static __always_inline bool proves_return(const struct scratch *s)
 	return rule && rule->cfa != STACKD_CFA_DEREF && !STACKD_IS_OF_CODE(rule);
 }
 
-/* Returns whether a return address of 0 is the end of the stack. It is if it is near the stack's
- * end, or if the frame has called another one: a program builds such frames for its coroutines, on
- * stacks beyond which there are other stacks. But a leaf, or code that a signal has interrupted,
- * may just be changing its stack, and then 0 may be any word, as it may if the rule proves nothing;
- * note_frame() has noted whether the frame is one of these. A global function, so that it costs
- * nothing unless it is called. */
-__noinline int is_bottom(struct scratch *given)
+/* Returns scratch.end for a walk at a return address of 0. That is the end of the stack if it is
+ * near the end of the memory, or if the frame has called another one: a program builds such frames
+ * for its coroutines, on stacks beyond which there are other stacks. But a leaf, or code that a
+ * signal has interrupted, may just be changing its stack, and then 0 may be any word, as it may if
+ * the rule proves nothing; note_frame() has noted whether the frame is one of these. A global
+ * function, so that it costs nothing unless it is called. */
+__noinline int end_at_zero(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 	__u32 last;
 
 	if (!s)
-		return 1;
+		return 0;
 	last = s->n_new - 1;
 	if (!s->stack_end || s->stack_end - s->walk.slot <= STACKD_STACK_BOTTOM)
-		return 1;
-	return last && !(s->marks[RECENT(last)].slot & MARK_EXACT) && proves_return(s);
+		return STACKD_END_ENTRY;
+	return last && !(s->marks[RECENT(last)].slot & MARK_EXACT) && proves_return(s)
+		       ? ROOT_BITS(STACKD_ROOT_ZERO)
+		       : STACKD_END_BAD_RECIPE;
 }
 
 /* Ends the walk for this reason; returns 1, as walk_frame() does. */
@@ -265,7 +297,7 @@ static ALIGNED long walk_frame(__u32 turn, struct scratch **at)
 	(void)turn;
 
 	if (index && prefix_matches(s))
-		return walk_ends(s, STACKD_END_ENTRY);
+		return walk_ends(s, s->kept_end);
 	if (RARELY(s->deep_left) && index && deep_matches(s))
 		return 1;
 	if (segment_is_full(s, index))
@@ -304,7 +336,7 @@ static ALIGNED long walk_frame(__u32 turn, struct scratch **at)
 		return 0;
 	}
 	if (end == WALK_GO_ON && !s->walk.pc && !s->walk.is_exact)
-		end = is_bottom(s) ? STACKD_END_ENTRY : STACKD_END_BAD_RECIPE;
+		end = end_at_zero(s);
 	note_step(s, index, end);
 	if (end == WALK_GO_ON)
 		return 0;
@@ -487,7 +519,7 @@ static __always_inline void send_walk(struct scratch *s, enum walk_source source
 {
 	const struct stackd_header *header = &s->record.header;
 	struct thread_state *state = state_at(s);
-	bool remember = state && s->end == STACKD_END_ENTRY && !s->walk.is_once;
+	bool remember = state && IS_WHOLE(s->end) && !s->walk.is_once;
 	bool has_part = s->deep || s->sent_frames, is_lost = false, is_urgent = false;
 	__u32 bytes = s->bytes, kernel, size;
 
@@ -505,7 +537,7 @@ static __always_inline void send_walk(struct scratch *s, enum walk_source source
 	s->walked.header = (struct stackd_walked){
 		.form = s->walked_form | (remember ? 0 : STACKD_FORM_NOT_REMEMBERED) |
 			(has_part ? STACKD_FORM_PART : 0),
-		.end_reason = s->end,
+		.end = s->end,
 		.is_unproven = with_managed && s->walk.managed == MANAGED_NOT_PROVEN,
 		.sequence = state ? state->sequence + 1 : 0,
 		.n_kernel = kernel,
@@ -639,7 +671,7 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 	if (with_managed && s->walk.managed)
 		managed_finish(s);
 	count_walk(s);
-	if (source != WALK_FOR_PROBE && s->end != STACKD_END_ENTRY && s->n_new <= 1 &&
+	if (source != WALK_FOR_PROBE && !IS_WHOLE(s->end) && s->n_new <= 1 &&
 	    is_unborn(&s->record, task))
 		s->end = STACKD_END_NO_USER;
 	if (needs_daemon(s->end)) {

@@ -62,7 +62,7 @@
 #include "stackd_mpi.h"	     /* the calls of MPI; */
 #include "stackd_runtimes.h" /* the runtimes of languages */
 
-#define STACKD_ABI_VERSION 23
+#define STACKD_ABI_VERSION 24
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning). The names are in
@@ -96,7 +96,9 @@
 	  "code made at run time, of which its instructions do not tell the frame")                \
 	X(LEFT, "left", PARTIAL,                                                                   \
 	  "a region was left without a return: its function and that one's caller are known")      \
-	X(NO_TIME, "no_time", PARTIAL, "other users' files took the time for the walk")
+	X(NO_TIME, "no_time", PARTIAL, "other users' files took the time for the walk")            \
+	X(UNPROVEN_ROOT, "unproven_root", PARTIAL,                                                 \
+	  "the walk ended where no stack is known to begin, and not all calls are proven")
 
 enum stackd_end_reason {
 #define STACKD_X(e, name, quality, meaning) STACKD_END_##e,
@@ -104,6 +106,20 @@ enum stackd_end_reason {
 #undef STACKD_X
 		STACKD_END_COUNT
 };
+
+/* How a walk that has reached an entry knows that the stack begins there. All but the first need
+ * further evidence (daemon/recorder/root_check.h), since a stack that a program has made may hold
+ * words of earlier calls. */
+enum stackd_root {
+	STACKD_ROOT_PROVEN,  /* the frame is where its thread's stack begins */
+	STACKD_ROOT_ZERO,    /* by a return address of 0 in the midst of memory */
+	STACKD_ROOT_AWAY,    /* by a rule, at another place than that where the thread's stack
+			      * begins */
+	STACKD_ROOT_CROSSED, /* the frame is where its thread's stack begins, but the leaf is on
+			      * another stack */
+};
+
+#define STACKD_ROOT_SHIFT 5
 
 enum stackd_record_flags {
 	STACKD_HAS_REGS = 1 << 0,	/* there is a user stack, and `regs` has its registers */
@@ -171,7 +187,7 @@ enum stackd_record_kind {
  */
 struct stackd_walked {
 	__u64 form : 8;
-	__u64 end_reason : 7;
+	__u64 end : 7; /* end reason, and enum stackd_root << STACKD_ROOT_SHIFT */
 	__u64 is_unproven : 1;
 	__u64 sequence : 8; /* like n_kernel and kept, as in stackd_header */
 	__u64 n_kernel : 7;
@@ -230,7 +246,7 @@ struct stackd_header {
 			   * kernel frames */
 	__u8 event;	  /* enum stackd_event, filled in by the reader; 0 in the ring */
 	__u8 is_unproven; /* WALKED: its managed frames are not proven */
-	__u8 pad;
+	__u8 root;	  /* WALKED: enum stackd_root, if it ends at an entry */
 };
 
 /*
@@ -613,6 +629,8 @@ enum stackd_prefix {
 _Static_assert(sizeof(struct stackd_regs) == 8 * STACKD_REG_COUNT,
 	       "stackd_regs is shared with the kernel half");
 _Static_assert(sizeof(struct stackd_walked) == 16, "stackd_walked is shared");
+_Static_assert(STACKD_END_COUNT <= 1 << STACKD_ROOT_SHIFT && !STACKD_END_ENTRY,
+	       "stackd_walked.end holds both");
 _Static_assert(sizeof(struct stackd_header) == 32, "stackd_header is shared");
 _Static_assert(__builtin_offsetof(struct stackd_header, time_ns) == 8, "stackd_header layout");
 _Static_assert(__builtin_offsetof(struct stackd_header, sequence) == 19, "stackd_header layout");

@@ -42,7 +42,8 @@ struct thread_state {
 	__u64 css_set;
 	__u64 zero; /* slot of the return address of 0 that ended the stack; 0: none did */
 	__u32 sequence;
-	__u32 walks;	/* number of the thread's walks that have begun */
+	__u16 walks;	/* number of the thread's walks that have begun, modulo 65536 */
+	__u16 end;	/* scratch.end of the remembered walk, if it was on one stack */
 	__u16 credit;	/* credit for anchors (segment.bpf.h) */
 	__u16 deep;	/* index of the thread's deep stack, +1; 0: none (deep.bpf.h) */
 	__u16 count;	/* number of marks */

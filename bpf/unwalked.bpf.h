@@ -34,7 +34,7 @@ static __always_inline void fill_unwalked(struct unwalked_instance *record, __u6
 	record->header = (struct stackd_walked){
 		.form = STACKD_FORM_WALKED | STACKD_FORM_NOT_REMEMBERED | STACKD_HAS_PID |
 			STACKD_HAS_EVENT,
-		.end_reason = end_reason,
+		.end = end_reason,
 		.tid = (__u32)pid_tgid,
 		.time_ns = time_ns,
 		.cpu = bpf_get_smp_processor_id(),

@@ -286,7 +286,7 @@ static __always_inline void send_lone_wait(struct ended_wait *ended, enum wait_r
 	record->header = (struct stackd_walked){
 		.form = STACKD_FORM_WALKED | STACKD_FORM_NOT_REMEMBERED | STACKD_FORM_IN_KERNEL |
 			STACKD_HAS_PID | STACKD_HAS_EVENT,
-		.end_reason = STACKD_END_STACK_CUT,
+		.end = STACKD_END_STACK_CUT,
 		.n_kernel = kernel,
 		.tid = ended->tid,
 		.time_ns = time_record(&ended->event, ended->ended_ns),

@@ -409,7 +409,8 @@ static struct stackd_header walked_header(const struct stackd_walked *w, uint64_
 				   (w->form & STACKD_FORM_IN_KERNEL ? STACKD_IN_KERNEL : 0) |
 				   (w->form & STACKD_FORM_NOT_REMEMBERED ? STACKD_NOT_REMEMBERED
 									 : 0)),
-		.end_reason = (uint8_t)w->end_reason,
+		.end_reason = w->end & ((1u << STACKD_ROOT_SHIFT) - 1),
+		.root = (uint8_t)(w->end >> STACKD_ROOT_SHIFT),
 		.is_unproven = (uint8_t)w->is_unproven,
 		.tid = (uint32_t)w->tid,
 		.time_ns = whole_time(w->time_ns, now_ns),

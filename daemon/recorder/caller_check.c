@@ -447,34 +447,29 @@ static bool cut_at_put(const struct caller_check *c, struct path *path, size_t a
 	return true;
 }
 
-/* Gives whether the call of a step between two files' functions is confirmed. A step that no CPU
- * time is left for is not. 0 or -ENOMEM. */
-static int confirm(struct caller_check *c, const struct step *step, bool *ret_is_confirmed)
+/* Gives the verdict on a step between two files' functions; UNCHECKED if no CPU time is left for
+ * the check. 0 or -ENOMEM. */
+static int find_verdict(struct caller_check *c, const struct step *step, uint32_t *ret_verdict)
 {
 	const struct asked asked = {*step, INT_MAP_NONE};
 	struct walks_verdict found[1];
-	uint32_t verdict, before;
+	uint32_t before;
 	uint64_t start;
 	int err;
 
-	*ret_is_confirmed = false;
-	if (!is_known(c, step, &verdict, &before)) {
-		if (c->credit_ns <= 0)
-			return 0;
-		start = spent_ns(c);
-		check(c, &asked, 1, found);
-		c->credit_ns -= (int64_t)(spent_ns(c) - start);
-		err = conclude(c, step, found[0], &verdict);
-		if (before != INT_MAP_NONE)
-			--*count_of(c, before);
-		++*count_of(c, verdict);
-		if (!err)
-			err = keep(c, step, verdict);
-		if (err)
-			return err;
-	}
-	*ret_is_confirmed = verdict == CALLFLOW_STEP_CONFIRMED;
-	return 0;
+	if (is_known(c, step, ret_verdict, &before))
+		return 0;
+	*ret_verdict = CALLFLOW_STEP_UNCHECKED;
+	if (c->credit_ns <= 0)
+		return 0;
+	start = spent_ns(c);
+	check(c, &asked, 1, found);
+	c->credit_ns -= (int64_t)(spent_ns(c) - start);
+	err = conclude(c, step, found[0], ret_verdict);
+	if (before != INT_MAP_NONE)
+		--*count_of(c, before);
+	++*count_of(c, *ret_verdict);
+	return err ? err : keep(c, step, *ret_verdict);
 }
 
 static bool is_of_file(const struct caller_check *c, uint32_t number)
@@ -487,7 +482,7 @@ static bool is_of_file(const struct caller_check *c, uint32_t number)
 static int trim(struct caller_check *c, struct path *path, enum stackd_end_reason reason,
 		bool is_kernels)
 {
-	bool is_confirmed = false;
+	uint32_t verdict;
 	int err = 0;
 
 	for (size_t i = path->cut + 1; i < path->count && !err; i++) {
@@ -499,8 +494,8 @@ static int trim(struct caller_check *c, struct path *path, enum stackd_end_reaso
 		if (!is_of_file(c, step.caller) || !is_of_file(c, step.callee) ||
 		    !location_at(c->with.locations, step.caller)->is_return)
 			return 0;
-		err = confirm(c, &step, &is_confirmed);
-		if (is_confirmed)
+		err = find_verdict(c, &step, &verdict);
+		if (verdict == CALLFLOW_STEP_CONFIRMED)
 			return 0;
 		if (!path->cut)
 			path->cut_reason = reason;
@@ -515,7 +510,8 @@ static int trim(struct caller_check *c, struct path *path, enum stackd_end_reaso
 int caller_check_path(struct caller_check *c, struct path *path, enum stackd_end_reason reason,
 		      bool is_kernels)
 {
-	bool is_nowhere = reason == STACKD_END_STACK_SWITCH || reason == STACKD_END_NO_MAPPING;
+	bool is_nowhere = reason == STACKD_END_STACK_SWITCH || reason == STACKD_END_NO_MAPPING ||
+			  reason == STACKD_END_UNREADABLE || reason == STACKD_END_NO_PROGRESS;
 	size_t first = path->is_weak || c->checks_kept || !path->kept ? 1 : path->kept;
 	int err;
 
@@ -543,6 +539,37 @@ int caller_check_path(struct caller_check *c, struct path *path, enum stackd_end
 	}
 	err = check_asked(c, path);
 	return err || !is_nowhere ? err : trim(c, path, reason, is_kernels);
+}
+
+int caller_check_step(struct caller_check *c, uint32_t caller, uint32_t callee, bool is_kernels,
+		      enum callflow_step *ret_verdict)
+{
+	const struct step step = {.caller = caller, .callee = callee, .is_kernels = is_kernels};
+	uint32_t verdict;
+	int err = find_verdict(c, &step, &verdict);
+
+	*ret_verdict = verdict < CALLFLOW_STEP_COUNT ? (enum callflow_step)verdict
+						     : CALLFLOW_STEP_UNCHECKED;
+	return err;
+}
+
+bool caller_check_ask(struct caller_check *c, uint32_t caller, enum walks_question question,
+		      struct walks_verdict *ret_answer)
+{
+	const struct location *l = location_at(c->with.locations, caller);
+	const struct walks_step step = {.caller = object_of(c, l),
+					.callee = object_of(c, l),
+					.caller_offset = l->offset,
+					.callee_offset = l->offset,
+					.callee_is_return = l->is_return,
+					.question = question};
+	const uint64_t start = spent_ns(c);
+
+	if (c->credit_ns <= 0)
+		return false;
+	walks_check(c->with.walks, &step, 1, (uint64_t)c->credit_ns, ret_answer);
+	c->credit_ns -= (int64_t)(spent_ns(c) - start);
+	return true;
 }
 
 bool caller_check_is_confirmed(const struct caller_check *c, uint32_t caller, uint32_t callee)

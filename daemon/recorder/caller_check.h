@@ -75,6 +75,15 @@ void caller_check_recheck_kept(struct caller_check *check);
 int caller_check_path(struct caller_check *check, struct path *path, enum stackd_end_reason reason,
 		      bool is_kernels);
 
+/* Gives the verdict on a step, also if unwind information made it; UNCHECKED if no CPU time is left
+ * for the check. 0 or -ENOMEM. */
+int caller_check_step(struct caller_check *check, uint32_t caller, uint32_t callee, bool is_kernels,
+		      enum callflow_step *ret_verdict);
+
+/* Asks about a location as a caller (walks.h). Returns false if no CPU time is left for that. */
+bool caller_check_ask(struct caller_check *check, uint32_t caller, enum walks_question question,
+		      struct walks_verdict *ret_answer);
+
 /* Returns whether a pair of locations, from a step of the daemon's walk out of JIT code, was
  * confirmed, because the caller's code calls code from which jumps lead to the callee. */
 bool caller_check_is_confirmed(const struct caller_check *check, uint32_t caller, uint32_t callee);

@@ -12,6 +12,7 @@
 #include "daemon/recorder/jit_tracker.h"
 #include "daemon/recorder/backoff.h"
 #include "daemon/recorder/planted_returns.h"
+#include "daemon/recorder/root_check.h"
 #include "daemon/recorder/caller_check.h"
 #include "daemon/tables/path_tables.h"
 
@@ -23,6 +24,7 @@ struct path_builder {
 	struct caller_check *check;
 	struct copied_text *copied;
 	struct planted_returns put;
+	struct root_check root;
 	struct backoff reloads;	      /* when to read mappings of processes again */
 	struct stackd_tag_record tag; /* the tag that was read together with the next walk */
 	bool met_made, met_file; /* the walk of the current record came to JIT code; it came to JIT
@@ -50,6 +52,13 @@ int path_builder_new(const struct path_builder_options *options, struct path_bui
 					  .tables = options->tables,
 					  .proc = "/proc"};
 	err = caller_check_new(&check, &b->check);
+	b->root = (struct root_check){
+		.check = b->check,
+		.objects = options->objects,
+		.locations = options->locations,
+		.mappings_of = locator_mappings,
+		.processes = options->locator,
+	};
 	if (!err)
 		err = copied_text_new(options->locator, "/proc", &b->copied);
 	if (err) {
@@ -67,6 +76,7 @@ void path_builder_free(struct path_builder *b)
 	caller_check_free(b->check);
 	copied_text_free(b->copied);
 	planted_returns_fini(&b->put);
+	root_check_fini(&b->root);
 	backoff_fini(&b->reloads);
 	free(b);
 }
@@ -80,6 +90,7 @@ void path_builder_begin_anew(struct path_builder *b)
 {
 	caller_check_begin_anew(b->check);
 	planted_returns_begin_anew(&b->put);
+	root_check_begin_anew(&b->root);
 }
 
 void path_builder_trim(struct path_builder *b)
@@ -131,14 +142,18 @@ static int add_height(struct path_builder *b, const struct path *path, uint32_t 
 	return origin_intern(b->with.origins, &walked, origin);
 }
 
-/* Checks the steps between the user frames of a path, before kernel frames are added. If the path
- * is cut, it loses its origin, because an origin counts frames from the root. 0 or -ENOMEM. */
-static int check_steps(struct path_builder *b, struct path *path, bool is_kernels,
-		       struct path_builder_end *end)
+/* Checks the steps between the user frames of a path and its outermost frame, before kernel frames
+ * are added. If the path is cut, it loses its origin, because an origin counts frames from the
+ * root. 0 or -ENOMEM. */
+static int check_steps(struct path_builder *b, struct path *path, pid_t pid, enum stackd_root root,
+		       bool is_kernels, struct path_builder_end *end)
 {
+	bool is_proven = true;
 	int err = caller_check_path(b->check, path, end->reason, is_kernels);
 
-	if (!err && path->cut) {
+	if (!err && !path->cut && end->reason == STACKD_END_ENTRY)
+		err = root_check_path(&b->root, path, pid, root, is_kernels, &is_proven);
+	if (!err && (path->cut || !is_proven)) {
 		end->reason = path->cut_reason;
 		end->origin = ORIGIN_WALKED;
 	}
@@ -416,6 +431,12 @@ static void judge_stack(struct path_builder *b, const struct stackd_stack_record
 	judge_jit_take(b->with.judge_jit, &walk);
 }
 
+/* Returns how the walk in b->frames knows that it has reached an entry. */
+static enum stackd_root root_of(const struct path_builder *b, const struct path *path)
+{
+	return path->count ? (enum stackd_root)b->frames[path->count - 1].root : STACKD_ROOT_PROVEN;
+}
+
 static int take_stack(struct path_builder *b, const struct stackd_stack_record *record,
 		      struct path *path, struct path_builder_end *ret_end)
 {
@@ -424,7 +445,7 @@ static int take_stack(struct path_builder *b, const struct stackd_stack_record *
 
 	if (err)
 		return err;
-	err = check_steps(b, path, false, ret_end);
+	err = check_steps(b, path, (pid_t)record->pid, root_of(b, path), false, ret_end);
 	if (err)
 		return err;
 	if (header->flags & STACKD_JUDGE) {
@@ -746,7 +767,8 @@ static int take_walked(struct path_builder *b, const struct stackd_header *heade
 		err = -ENOMEM;
 	if (err)
 		return err;
-	err = check_steps(b, path, true, end);
+	err = check_steps(b, path, (pid_t)record_pid(header), (enum stackd_root)header->root, true,
+			  end);
 	if (err)
 		return err;
 	judge_expect(b->with.judge, header, path, end->reason);

@@ -242,7 +242,8 @@ static bool take_frame(const struct ask_walks *w, const struct walk_wire_frame *
 
 	if (wire->object != WALK_WIRE_NO_OBJECT && !(object = object_of(w, wire->object)))
 		return false;
-	if (wire->is_return > 1 || wire->is_guess > 1 || wire->provenance >= PROVENANCE_COUNT)
+	if (wire->is_return > 1 || wire->is_guess > 1 || wire->provenance >= PROVENANCE_COUNT ||
+	    wire->root > STACKD_ROOT_CROSSED)
 		return false;
 	*ret_frame = (struct walk_frame){
 		.address = wire->address,
@@ -252,6 +253,7 @@ static bool take_frame(const struct ask_walks *w, const struct walk_wire_frame *
 		.is_return = wire->is_return,
 		.is_guess = wire->is_guess,
 		.provenance = wire->provenance,
+		.root = wire->root,
 	};
 	return true;
 }
@@ -361,7 +363,8 @@ static void put_step(const struct walks_step *step, struct buf *request)
 					    .callee = step->callee->number,
 					    .is_entry = step->is_entry,
 					    .may_be_bare = step->may_be_bare,
-					    .is_return = step->callee_is_return};
+					    .is_return = step->callee_is_return,
+					    .question = (uint8_t)step->question};
 
 	BUF_PUT(request, wire);
 }
@@ -371,10 +374,14 @@ static bool get_verdict(struct buf_reader *reply, struct walks_verdict *ret_verd
 	struct walk_wire_verdict wire;
 
 	if (!BUF_GET(reply, wire) || wire.step >= CALLFLOW_STEP_COUNT ||
-	    wire.frame > RUNTIME_CODE_BARE)
+	    wire.frame > RUNTIME_CODE_BARE || wire.root >= CALLFLOW_ROOT_COUNT || wire.switches > 1)
 		return false;
-	ret_verdict->step = (enum callflow_step)wire.step;
-	ret_verdict->frame = (enum runtime_code_frame)wire.frame;
+	*ret_verdict = (struct walks_verdict){
+		.step = (enum callflow_step)wire.step,
+		.frame = (enum runtime_code_frame)wire.frame,
+		.root = (enum callflow_root)wire.root,
+		.switches = wire.switches,
+	};
 	return true;
 }
 
@@ -423,6 +430,7 @@ size_t ask_walks_check(struct ask_walks *w, const struct walks_step *steps, size
 		n = check_all(w, steps, 1, budget_ns, ret_verdicts);
 	if (n)
 		return n;
-	ret_verdicts[0] = (struct walks_verdict){CALLFLOW_STEP_UNCHECKED, RUNTIME_CODE_UNREAD};
+	ret_verdicts[0] = (struct walks_verdict){.step = CALLFLOW_STEP_UNCHECKED,
+						 .frame = RUNTIME_CODE_UNREAD};
 	return 1;
 }

@@ -221,6 +221,7 @@ static void put_frames(const struct walk_frame *frames, size_t count, struct buf
 			.is_return = f->is_return,
 			.is_guess = f->is_guess,
 			.provenance = f->provenance,
+			.root = f->root,
 		};
 
 		BUF_PUT(reply, frame);
@@ -304,14 +305,19 @@ static int check_step(struct walk_service *w, const struct walk_wire_step *wire,
 		.is_entry = wire->is_entry,
 		.may_be_bare = wire->may_be_bare,
 		.callee_is_return = wire->is_return,
+		.question = (enum walks_question)wire->question,
 	};
 	struct walks_verdict verdict;
 
 	if (!step.caller || !step.callee)
 		return -ENOMEM;
 	walks_check(w->walks, &step, 1, 0, &verdict);
-	ret_verdict->step = (uint32_t)verdict.step;
-	ret_verdict->frame = (uint32_t)verdict.frame;
+	*ret_verdict = (struct walk_wire_verdict){
+		.step = (uint32_t)verdict.step,
+		.frame = (uint32_t)verdict.frame,
+		.root = (uint32_t)verdict.root,
+		.switches = verdict.switches,
+	};
 	return 0;
 }
 

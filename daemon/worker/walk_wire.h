@@ -46,7 +46,7 @@ struct walk_wire_result {
 struct walk_wire_frame {
 	uint64_t address, offset, slot;
 	uint32_t object; /* number; WALK_WIRE_NO_OBJECT */
-	uint8_t is_return, is_guess, provenance, padding;
+	uint8_t is_return, is_guess, provenance, root;
 };
 
 /* WIRE_STEP: a budget of CPU time, u64 ns, and steps: pairs of a caller's and a callee's location,
@@ -55,12 +55,14 @@ struct walk_wire_frame {
 struct walk_wire_step {
 	uint64_t caller_offset, callee_offset;
 	uint32_t caller, callee; /* numbers of objects */
-	uint8_t is_entry, may_be_bare, is_return, padding[5];
+	uint8_t is_entry, may_be_bare, is_return, question, padding[4];
 };
 
 struct walk_wire_verdict {
-	uint32_t step;	/* enum callflow_step */
-	uint32_t frame; /* enum runtime_code_frame, if may_be_bare */
+	uint32_t step;	   /* enum callflow_step */
+	uint32_t frame;	   /* enum runtime_code_frame, if may_be_bare */
+	uint32_t root;	   /* enum callflow_root */
+	uint32_t switches; /* 0 or 1 */
 };
 
 /* WIRE_ASK_CODE: executable memory around an address of a process. */

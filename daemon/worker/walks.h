@@ -11,22 +11,35 @@
 #ifndef WORKER_WALKS_H
 #define WORKER_WALKS_H
 
+#include "callflow/callflow_root.h"
 #include "callflow/callflow_step.h"
 #include "unwind/dwarf_walk.h"
 #include "unwind/runtime_code.h"
 
+/* What is to be found out about a step. */
+enum walks_question {
+	WALKS_CALLS,	/* does the caller call the callee? */
+	WALKS_ROOT,	/* what says the caller's code about a stack's begin there? */
+	WALKS_SWITCHES, /* does the caller change stacks before its call, or a leaf before it? */
+	WALKS_QUESTIONS,
+};
+
 /* A step of a walk from a callee to its caller; each is an object and an offset in it. `is_entry`:
  * the caller begins the thread's stack. `may_be_bare`: the step followed a frame pointer out of JIT
- * code, which may maintain none. */
+ * code, which may maintain none. The last two questions are about the caller alone, which is the
+ * callee, too. */
 struct walks_step {
 	const struct object *caller, *callee;
 	uint64_t caller_offset, callee_offset;
 	bool is_entry, may_be_bare, callee_is_return;
+	enum walks_question question;
 };
 
 struct walks_verdict {
 	enum callflow_step step;
 	enum runtime_code_frame frame; /* valid if may_be_bare */
+	enum callflow_root root;       /* WALKS_ROOT */
+	bool switches;		       /* WALKS_SWITCHES */
 };
 
 struct walks;

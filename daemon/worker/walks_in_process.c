@@ -75,6 +75,22 @@ static struct callflow_location code_at(const struct here *h, const struct objec
 	return (struct callflow_location){code ? code : object, offset};
 }
 
+/* Answers the questions about a caller alone. */
+static void ask_caller(const struct here *h, const struct walks_step *step,
+		       struct walks_verdict *ret_verdict)
+{
+	const struct object *caller = step->caller;
+	uint64_t start, end;
+
+	if (caller->kind != OBJECT_ELF || !caller->elf)
+		return;
+	if (step->question == WALKS_SWITCHES)
+		ret_verdict->switches = callflow_root_switches(
+			caller->elf, step->caller_offset + step->callee_is_return);
+	else if (dwarf_walk_function(h->walk, caller, step->caller_offset, &start, &end))
+		ret_verdict->root = callflow_root_of(caller->elf, start, end);
+}
+
 /* Checks the first step only, because the caller measures the CPU time of each. */
 static size_t check(struct walks *walks, const struct walks_step *step, size_t count,
 		    uint64_t budget_ns, struct walks_verdict *ret_verdict)
@@ -84,7 +100,11 @@ static size_t check(struct walks *walks, const struct walks_step *step, size_t c
 
 	(void)count;
 	(void)budget_ns;
-	ret_verdict->frame = RUNTIME_CODE_UNREAD;
+	*ret_verdict = (struct walks_verdict){.frame = RUNTIME_CODE_UNREAD};
+	if (step->question != WALKS_CALLS) {
+		ask_caller(h, step, ret_verdict);
+		return 1;
+	}
 	if (step->may_be_bare)
 		ret_verdict->frame =
 			runtime_code_frame(h->code, step->callee->owner.pid, step->callee_offset,

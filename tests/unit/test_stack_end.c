@@ -106,7 +106,7 @@ static int is_end_by(const struct stackd_rule *rule, uint32_t frames, bool was_i
 	scratch.marks[RECENT(frames - 1)].slot = SP | (was_interrupted ? MARK_EXACT : 0);
 	scratch.walk.slot = slot;
 	scratch.stack_end = end;
-	return is_bottom(&scratch);
+	return IS_WHOLE(end_at_zero(&scratch));
 }
 
 static int is_end(uint32_t frames, bool was_interrupted, uint64_t slot, uint64_t end)

@@ -30,6 +30,15 @@
  *   hides      is called by `based`, whose frame counts from r12; keeps r12 in a register of
  *              floating point, while r12 leads to the bait
  *
+ * Code with call frame information, which `tells` or `leans` has called before by its address:
+ *
+ *   emptied    is entered by a jump; above it are the return address in `tells`, and a 0
+ *
+ *   copied     is entered by a jump on a copy of the thread's stack, from the frame of `tells` on
+ *
+ *   crossed    is entered by a jump; above it is the return address in `leans`, whose frame counts
+ *              from rbp, which still leads to its frame on the thread's stack
+ *
  * EXPECT: main;steady;jumps;liar;decoy
  * EXPECT: main;steady;enters;liar;decoy
  * EXPECT: main;steady;island
@@ -53,6 +62,18 @@
  * EXPECT: main;steady;holds;unsaid;inmost
  * EXPECT: main;steady;based;liar;decoy
  * EXPECT: main;steady;based;hides
+ * EXPECT: main;steady;tells;empties;starts_at
+ * EXPECT: main;steady;tells;empties;ends
+ * EXPECT: @bottom;emptied;lowest
+ * EXPECT: @bottom;emptied;ends
+ * EXPECT: main;steady;tells;copies;starts_at
+ * EXPECT: main;steady;tells;copies;ends
+ * EXPECT: @bottom;copied;undermost
+ * EXPECT: @bottom;copied;ends
+ * EXPECT: main;steady;leans;crosses;starts_at
+ * EXPECT: main;steady;leans;crosses;ends
+ * EXPECT: @bottom;crossed;nethermost
+ * EXPECT: @bottom;crossed;ends
  */
 #include <stdint.h>
 
@@ -77,7 +98,11 @@ void points(void (*called)(void)), counts(void (*called)(void));
 void resumes(void);
 void holds(const void *bait);
 void inner(void), inside(void), beyond(void), inmost(void);
+void starts_at(void (*function)(void), uint64_t *stack);
+void tells(void (*called)(void)), leans(void (*called)(void));
+void lowest(void), undermost(void), nethermost(void);
 extern const char bait[] __asm__(".Lbait"), routine[] __asm__("routine");
+extern const char told[] __asm__(".Ltold"), leant[] __asm__(".Lleant");
 uint64_t *steadys_stack __attribute__((visibility("hidden")));
 
 BARE(liar, "sub $8, %rsp\ncall *%rdi\n.Lbait: add $8, %rsp\nret");
@@ -101,6 +126,15 @@ BARE(exchanges, "push %rbx\npush %rbp\npush %r12\nmov %rdi, %r12\nxchg %rsp, %r1
 BARE(pushes, "push %rbx\nmov $16, %ebx\n1: push %rdi\nmov $50, %ecx\n2: dec %ecx\njnz 2b\n"
 	     "dec %ebx\njnz 1b\nmov $16, %ebx\n1: pop %rax\nmov $50, %ecx\n2: dec %ecx\njnz 2b\n"
 	     "dec %ebx\njnz 1b\npop %rbx\nret");
+
+BARE(starts_at, ".cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx, -16\n"
+		"push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbp, -24\n"
+		"mov %rsp, steadys_stack(%rip)\nmov %rsi, %rsp\njmp *%rdi\n.cfi_endproc");
+BARE(tells, ".cfi_startproc\nsub $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall *%rdi\n"
+	    ".Ltold: add $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc");
+BARE(leans, ".cfi_startproc\npush %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbp, -16\n"
+	    "mov %rsp, %rbp\n.cfi_def_cfa_register %rbp\ncall *%rdi\n"
+	    ".Lleant: pop %rbp\n.cfi_def_cfa %rsp, 8\nret\n.cfi_endproc");
 
 #define SHARED(name)                                                                               \
 	BARE(name,                                                                                 \
@@ -174,6 +208,55 @@ CALLEE void inmost(void)
 #define WORDS 4096 /* of a stack; a signal's frame fits below the last ones */
 #define TOP   512
 
+static uint64_t spare[2 * WORDS] __attribute__((aligned(16)));
+static const uint64_t *steadys_end; /* of the thread's stack */
+
+#define COROUTINE(name, inner)                                                                     \
+	CALLEE void inner(void)                                                                    \
+	{                                                                                          \
+		SPIN(25 * SHORT);                                                                  \
+	}                                                                                          \
+	CALLEE __attribute__((noreturn)) void name(void)                                           \
+	{                                                                                          \
+		inner();                                                                           \
+		KEEP;                                                                              \
+		ends();                                                                            \
+		__builtin_unreachable();                                                           \
+	}
+COROUTINE(emptied, lowest)
+COROUTINE(copied, undermost)
+COROUTINE(crossed, nethermost)
+
+static CALLEE void empties(void)
+{
+	uint64_t *at = &spare[WORDS + 1];
+
+	at[0] = (uintptr_t)told;
+	at[1] = at[2] = at[3] = 0;
+	starts_at(emptied, at);
+	KEEP;
+}
+
+static CALLEE void copies(void)
+{
+	const uint64_t *from = (uint64_t *)__builtin_dwarf_cfa() - 1;
+	uint64_t *at = &spare[2 * WORDS - 1 - (steadys_end - from) / 2 * 2];
+
+	for (long i = 0; i < steadys_end - from; i++)
+		__asm__("mov %1, %0" : "=m"(at[i]) : "r"(from[i]));
+	starts_at(copied, at);
+	KEEP;
+}
+
+static CALLEE void crosses(void)
+{
+	uint64_t *at = &spare[WORDS + 1];
+
+	at[0] = (uintptr_t)leant;
+	starts_at(crossed, at);
+	KEEP;
+}
+
 static CALLEE void steady(void)
 {
 	static uint64_t stack[WORDS] __attribute__((aligned(16)));
@@ -197,12 +280,16 @@ static CALLEE void steady(void)
 		resumes();
 		holds(bait);
 		based(decoy);
+		tells(empties);
+		tells(copies);
+		leans(crosses);
 		KEEP;
 	}
 }
 
 int main(int argc, char **argv)
 {
+	steadys_end = (uint64_t *)argv + 1;
 	workload_ready(argc, argv);
 	steady();
 	return 0;

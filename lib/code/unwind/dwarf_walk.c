@@ -625,6 +625,26 @@ static void find_kept(struct dwarf_walk *walk, struct walk_run *run, const struc
 	run->at.walk.valid |= 1u << reg;
 }
 
+/* Most bytes between the end of a thread's stack and the frame at which it begins: thread-local
+ * variables are in between. */
+#define ABOVE_ROOT 8192
+/* At such multiples a mapping ends; a thread's stack ends elsewhere, at its control block or at its
+ * first stack pointer. */
+#define MAPPING_PAGE 4096
+
+/* Returns how the walk knows that the stack begins at its outermost frame, which has the rule END.
+ * Such a frame can be on a copy of a stack, or left behind by an earlier use of the memory. */
+static enum stackd_root root_at(const struct walk_run *run)
+{
+	const uint64_t end = run->at.memory.end, sp = run->at.walk.r[STACKD_REG_SP];
+
+	if (!end || run->in->stack_start || run->count == 1)
+		return STACKD_ROOT_PROVEN;
+	if (sp < run->in->regs.r[STACKD_REG_SP] || sp >= end)
+		return STACKD_ROOT_CROSSED;
+	return end - sp <= ABOVE_ROOT && end % MAPPING_PAGE ? STACKD_ROOT_PROVEN : STACKD_ROOT_AWAY;
+}
+
 static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run *run,
 					const struct object *object, uint64_t offset)
 {
@@ -643,6 +663,8 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 		return STACKD_END_NO_RECIPE;
 	is_entry = rule->is_entry;
 	run->provenance = rule->provenance;
+	if (!rule->slow && rule->fast.cfa == STACKD_CFA_END)
+		run->root = (uint8_t)root_at(run);
 	find_kept(walk, run, rule);
 	if (rule->provenance == PROVENANCE_FRAME_POINTER || rule->provenance == PROVENANCE_ANALYSED)
 		reason = by_weak_rule(walk, run, object, offset, rule);
@@ -679,22 +701,27 @@ static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_re
  * of the stack's memory, or if the frame has called: programs put 0 below a coroutine's first
  * function. In a leaf that may be changing its stack, for frame pointers, and for rules from
  * instructions, 0 is a word like any other: code that is entered by jumps runs in another
- * function's frame. Behind a signal, 0 is a bad pointer that was called. */
-static enum stackd_end_reason at_zero(const struct walk_run *run)
+ * function's frame. Behind a signal, 0 is a bad pointer that was called. Sets the root where the 0
+ * is in the midst of memory. */
+static enum stackd_end_reason at_zero(struct walk_run *run)
 {
 	const struct walk_frame *frame = &run->frames[run->count - 1];
 
+	if (walk_run_is_at_end(run, run->at.walk.slot))
+		return STACKD_END_ENTRY;
+	run->root = STACKD_ROOT_ZERO;
 	if (frame->is_return && run->provenance != PROVENANCE_FRAME_POINTER &&
 	    run->provenance != PROVENANCE_ANALYSED)
 		return STACKD_END_ENTRY;
 	if (frame->is_return && frame->object->elf &&
-	    stack_start_is_code(frame->object->elf, frame->offset + 1))
+	    stack_start_is_code(frame->object->elf, frame->offset + 1)) {
+		run->root = STACKD_ROOT_AWAY;
 		return STACKD_END_ENTRY;
+	}
 	if (!frame->is_return && run->provenance == PROVENANCE_CFI &&
 	    !stack_switch_may_precede(frame->object->elf, frame->offset))
 		return STACKD_END_ENTRY;
-	return walk_run_is_at_end(run, run->at.walk.slot) ? STACKD_END_ENTRY
-							  : STACKD_END_STACK_SWITCH;
+	return STACKD_END_STACK_SWITCH;
 }
 
 enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct walk_input *in,
@@ -743,6 +770,8 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		frame->provenance = provenance_of_step(&run, reason);
 		if (reason == WALK_GO_ON && !run.at.walk.is_exact && !run.at.walk.pc)
 			reason = at_zero(&run);
+		if (reason == STACKD_END_ENTRY)
+			frame->root = run.root;
 		if (reason != WALK_GO_ON)
 			break;
 		reason = STACKD_END_TOO_DEEP;

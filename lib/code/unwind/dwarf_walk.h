@@ -40,6 +40,8 @@ struct walk_frame {
 	bool is_guess;	    /* found by a step by the frame pointer, not by a rule */
 	uint8_t provenance; /* of the rule that led to the caller; NONE: there was no step to a
 			     * caller */
+	uint8_t root;	    /* enum stackd_root, of the outermost frame of a walk that has reached
+			     * an entry */
 };
 
 struct walk_input {

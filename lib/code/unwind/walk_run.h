@@ -21,6 +21,7 @@ struct walk_run {
 	uint64_t guesses;	 /* steps by a frame pointer */
 	bool is_guess;
 	uint8_t provenance; /* of the last step's rule */
+	uint8_t root;	    /* enum stackd_root, should the walk end at the present frame */
 };
 
 /* Finds the code at an address; `is_return`: it is a return address. */

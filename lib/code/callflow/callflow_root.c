@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Searches a file's code for direct calls of a function; see callflow_root.h. */
+#include "callflow/callflow_root.h"
+
+#include <stdlib.h>
+
+#include "arch/call_site.h"
+#include "arch/code_form.h"
+#include "unwind/stack_switch.h"
+
+#define MOST_THREAD 512 /* bytes of a function that is searched for system calls */
+#define MOST_CODE   (64u << 20)
+#define CHUNK	    65536
+
+/* Returns whether a direct call in some code, of which the first byte is at `vaddr`, leads to
+ * `target`. */
+static bool calls(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t target)
+{
+	for (size_t end = CALL_SITE_BYTES; end <= len; end++) {
+		if (call_site_target(code + end, vaddr + end) == target &&
+		    call_site_kinds(code + end - CALL_SITE_BYTES, CALL_SITE_BYTES) &
+			    CALL_SITE_DIRECT)
+			return true;
+	}
+	return false;
+}
+
+/* Does so for the code of a program header. `*budget`: bytes that may still be read. */
+static bool calls_in(const struct elf_file *elf, const Elf64_Phdr *header, uint64_t target,
+		     uint8_t *bytes, uint64_t *budget)
+{
+	for (uint64_t at = 0; at < header->p_filesz && *budget >= CHUNK; at += CHUNK) {
+		const uint64_t left = header->p_filesz - at;
+		const size_t want = left < CHUNK + CALL_SITE_BYTES ? left : CHUNK + CALL_SITE_BYTES;
+		const int64_t got = elf_file_read(elf, header->p_offset + at, bytes, want);
+
+		*budget -= CHUNK;
+		if (got <= 0)
+			return false;
+		if (calls(bytes, (size_t)got, header->p_vaddr + at, target))
+			return true;
+	}
+	return false;
+}
+
+static bool is_called(const struct elf_file *elf, uint64_t target)
+{
+	size_t count;
+	const Elf64_Phdr *headers = elf_file_program_headers(elf, &count);
+	uint8_t *bytes = malloc(CHUNK + CALL_SITE_BYTES);
+	uint64_t budget = MOST_CODE;
+	bool found = false;
+
+	for (size_t i = 0; bytes && i < count && !found; i++) {
+		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X)
+			found = calls_in(elf, &headers[i], target, bytes, &budget);
+	}
+	free(bytes);
+	return found;
+}
+
+static bool makes_system_calls(const struct elf_file *elf, uint64_t start, uint64_t end)
+{
+	uint8_t code[MOST_THREAD + CALL_SITE_BYTES] = {0};
+	const size_t size = end - start < MOST_THREAD ? end - start : MOST_THREAD;
+
+	if (!elf_file_read_whole(elf, start, code, size))
+		return false;
+	for (size_t i = 0; i < size; i++)
+		if (code_form_is_syscall(code + i))
+			return true;
+	return false;
+}
+
+enum callflow_root callflow_root_of(const struct elf_file *elf, uint64_t start, uint64_t end)
+{
+	uint64_t vaddr;
+
+	if (start >= end || !elf_file_offset_to_vaddr(elf, start, &vaddr))
+		return CALLFLOW_ROOT_UNKNOWN;
+	if (elf_file_entry_vaddr(elf) - vaddr < end - start)
+		return CALLFLOW_ROOT_ENTRY;
+	if (makes_system_calls(elf, start, end))
+		return CALLFLOW_ROOT_THREAD;
+	return is_called(elf, vaddr) ? CALLFLOW_ROOT_CALLED : CALLFLOW_ROOT_FREE;
+}
+
+bool callflow_root_switches(const struct elf_file *elf, uint64_t offset)
+{
+	return stack_switch_may_precede(elf, offset);
+}

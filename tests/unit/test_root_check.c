@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A path that ends where no thread's stack is known to begin is complete only with evidence, and is
+ * otherwise cut before the call nearest to the leaf for which there is none.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/recorder/root_check.h"
+#include "daemon/worker/walks_in_process.h"
+#include "walk_self.h"
+
+/* outer calls middle, which calls leaf; nobody calls outer, other, any, thread, and switcher; any
+ * and thread call what a register says. Never run. */
+/* clang-format off */
+#define FUNCTION(name, code) #name "_:\n.cfi_startproc\n" code "\n.cfi_endproc\n"
+__asm__(".pushsection .text\n"
+	FUNCTION(outer, "call middle_\nin_outer: ret")
+	FUNCTION(middle, "call leaf_\nin_middle: ret")
+	FUNCTION(other, "call leaf_\nin_other: ret")
+	FUNCTION(leaf, "nop\nin_leaf: ret")
+	FUNCTION(any, "call *%rax\nin_any: ret")
+	FUNCTION(thread, "syscall\ncall *%rax\nin_thread: hlt")
+	FUNCTION(switcher, "mov %rdi, %rsp\ncall leaf_\nin_switcher: ret")
+	".popsection\n");
+/* clang-format on */
+extern const char in_outer[], in_middle[], in_other[], in_leaf[], in_any[], in_thread[],
+	in_switcher[];
+void _start(void);
+
+static struct fixture {
+	struct self_map *map;
+	struct object_table *objects;
+	struct location_table *locations;
+	struct walks *walks;
+	struct caller_check *steps;
+	struct root_check check;
+	struct path path;
+	bool is_proven;
+} f;
+
+/* The process has no mappings, so no thread-local variables. */
+static const struct mapping_set *mappings_of(void *processes, pid_t pid)
+{
+	(void)processes;
+	(void)pid;
+	return NULL;
+}
+
+static void add(const char *at, bool is_return)
+{
+	struct location location = {.is_return = is_return, .provenance = PROVENANCE_CFI};
+	const struct object *object;
+
+	assert_true(self_find(f.map, (uint64_t)at - is_return, &object, &location.offset));
+	location.file_id = 1;
+	assert_int_equal(location_intern(f.locations, &location, &f.path.locations[f.path.count++]),
+			 0);
+}
+
+/* Checks the path whose frames were added, and begins the next one. Returns its cut. */
+static size_t check(enum stackd_root root)
+{
+	size_t cut;
+
+	f.path.cut = 0;
+	assert_int_equal(root_check_path(&f.check, &f.path, 1, root, true, &f.is_proven), 0);
+	if (!f.is_proven)
+		assert_int_equal(f.path.cut_reason, STACKD_END_UNPROVEN_ROOT);
+	cut = f.path.cut;
+	f.path.count = 0;
+	return cut;
+}
+
+static void test_root_at_zero(void **state)
+{
+	(void)state;
+	add(in_outer, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	assert_int_equal(check(STACKD_ROOT_ZERO), 0);
+	assert_true(f.is_proven);
+
+	/* middle is called by outer, so no stack begins in it */
+	add(in_middle, true);
+	add(in_leaf, false);
+	check(STACKD_ROOT_ZERO);
+	assert_false(f.is_proven);
+
+	/* an indirect call may lead anywhere, */
+	add(in_any, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	check(STACKD_ROOT_ZERO);
+	assert_true(f.is_proven);
+
+	/* but a direct one not */
+	add(in_any, true);
+	add(in_other, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	assert_int_equal(check(STACKD_ROOT_ZERO), 2);
+	assert_false(f.is_proven);
+}
+
+static void test_root_away(void **state)
+{
+	(void)state;
+	/* code of the C library that begins contexts, say, needs nothing */
+	add(in_any, true);
+	add(in_other, true);
+	add(in_middle, true);
+	check(STACKD_ROOT_AWAY);
+	assert_true(f.is_proven);
+
+	add((const char *)_start + 1, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	assert_int_equal(check(STACKD_ROOT_AWAY), 1);
+	assert_false(f.is_proven);
+
+	/* a leaf is where it is */
+	add((const char *)_start, false);
+	check(STACKD_ROOT_AWAY);
+	assert_true(f.is_proven);
+
+	/* the call out of a thread's first frame is indirect; further ones prove nothing */
+	add(in_thread, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	check(STACKD_ROOT_AWAY);
+	assert_true(f.is_proven);
+
+	add(in_thread, true);
+	add(in_any, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	assert_int_equal(check(STACKD_ROOT_AWAY), 2);
+	assert_false(f.is_proven);
+}
+
+static void test_root_on_another_stack(void **state)
+{
+	(void)state;
+	add(in_outer, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	check(STACKD_ROOT_CROSSED);
+	assert_false(f.is_proven);
+
+	add(in_switcher, true);
+	add(in_leaf, false);
+	check(STACKD_ROOT_CROSSED);
+	assert_true(f.is_proven);
+
+	/* a signal */
+	add(in_outer, true);
+	add(in_leaf, false);
+	add(in_other, true);
+	add(in_leaf, false);
+	check(STACKD_ROOT_CROSSED);
+	assert_true(f.is_proven);
+}
+
+static int set_up(void **state)
+{
+	struct object object = {.kind = OBJECT_ELF, .file_id = 1, .path = (char *)"/proc/self/exe"};
+	const struct walks_in_process_options options = {0};
+	struct caller_check_options steps;
+	const struct object *added;
+	int fd = open(object.path, O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	f.map = self_map_new();
+	assert_int_equal(object_table_new("/proc", &f.objects), 0);
+	assert_int_equal(elf_file_open(fd, &object.elf), 0);
+	close(fd);
+	assert_int_equal(object_table_add(f.objects, &object, &added), 0);
+	assert_int_equal(location_table_new(&f.locations), 0);
+	assert_int_equal(walks_in_process_new(&options, &f.walks), 0);
+	steps = (struct caller_check_options){
+		.objects = f.objects, .locations = f.locations, .walks = f.walks};
+	assert_int_equal(caller_check_new(&steps, &f.steps), 0);
+	f.check = (struct root_check){.check = f.steps,
+				      .objects = f.objects,
+				      .locations = f.locations,
+				      .mappings_of = mappings_of};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	root_check_fini(&f.check);
+	caller_check_free(f.steps);
+	walks_free(f.walks);
+	location_table_free(f.locations);
+	object_table_free(f.objects);
+	self_map_free(f.map);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_root_at_zero),
+		cmocka_unit_test(test_root_away),
+		cmocka_unit_test(test_root_on_another_stack),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
