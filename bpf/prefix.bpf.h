@@ -50,10 +50,18 @@
 #include "thread_state.bpf.h"
 #include "stack_window.bpf.h"
 
+/* Returns whether an address is on the stack that the thread has for handlers of signals. */
+static __always_inline bool is_on_signal_stack(const struct task_struct *task, __u64 address)
+{
+	return address - task->sas_ss_sp < task->sas_ss_size;
+}
+
 /* Notes that the remembered stack begins on another stack than that on which the leaf is. */
 static __always_inline void cross(struct scratch *s)
 {
-	if (!s->kept_end && s->stack_end)
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!s->kept_end && s->stack_end && !is_on_signal_stack(task, s->window_base))
 		s->kept_end = ROOT_BITS(STACKD_ROOT_CROSSED);
 }
 
@@ -70,7 +78,7 @@ static __always_inline void expect_window(struct scratch *s, const struct thread
 	s->kept_end = state->end;
 	if (bytes > WINDOW_WHOLE && bytes > (__u64)state->count * RUN_GAP) {
 		bytes = WINDOW_TOP;
-		if (root - s->window_base >= s->stack_end - s->window_base)
+		if (RARELY(root - s->window_base >= s->stack_end - s->window_base))
 			cross(s);
 	}
 	s->window_first = bytes > WINDOW_LEAST ? bytes : WINDOW_LEAST;

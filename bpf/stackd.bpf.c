@@ -202,7 +202,7 @@ static __always_inline bool is_entry(const struct scratch *s, const struct stack
 
 /* Most bytes between a thread's control block and the frame at which its stack begins. The memory
  * of thread-local variables is in between. */
-#define BELOW_CONTROL_BLOCK 8192
+#define BELOW_CONTROL_BLOCK 4096
 
 /* Returns scratch.end for an outermost frame with the rule that the stack ends there. A program can
  * copy a stack, or leave words of one behind, with the address of the code where a stack
@@ -222,7 +222,9 @@ __noinline int end_away(struct scratch *given)
 	if (entry_sp + STACKD_STACK_BOTTOM - sp > 2 * STACKD_STACK_BOTTOM &&
 	    control_block - sp > BELOW_CONTROL_BLOCK)
 		return ROOT_BITS(STACKD_ROOT_AWAY);
-	return sp - leaf < s->stack_end - leaf ? 0 : ROOT_BITS(STACKD_ROOT_CROSSED);
+	return sp - leaf < s->stack_end - leaf || is_on_signal_stack(task, leaf)
+		       ? 0
+		       : ROOT_BITS(STACKD_ROOT_CROSSED);
 }
 
 /* Returns scratch.end for a walk at its outermost frame. Code whose address is put on

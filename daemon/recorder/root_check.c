@@ -59,7 +59,7 @@ static int switches(struct root_check *r, uint32_t number, bool *ret_switches)
 
 /* Bytes of thread-local variables below a thread's control block up to which the kernel half
  * (end_away()) and the walk in user space (root_at()) know where a thread's stack begins. */
-#define USUAL_LOCALS 4096
+#define USUAL_LOCALS 2048
 
 static uint64_t locals_of(const struct elf_file *elf)
 {
@@ -152,7 +152,7 @@ static int find_first(struct root_check *r, const struct path *path, const struc
 }
 
 /* Gives whether the path may lead from one stack to another: a caller or the leaf has switched to
- * it, a caller was interrupted, or there is code that cannot be examined. 0 or -ENOMEM. */
+ * it, or there is code that cannot be examined. 0 or -ENOMEM. */
 static int may_cross(struct root_check *r, const struct path *path, bool *ret_may)
 {
 	int err = 0;
@@ -161,8 +161,7 @@ static int may_cross(struct root_check *r, const struct path *path, bool *ret_ma
 	for (size_t i = 0; i < path->count && !err && !*ret_may; i++) {
 		const struct location *l = location_of(r, path->locations[i]);
 
-		if ((!l->is_return && i + 1 < path->count) ||
-		    l->provenance == PROVENANCE_RUNTIME_TABLE || !is_of_file(r, path->locations[i]))
+		if (l->provenance == PROVENANCE_RUNTIME_TABLE || !is_of_file(r, path->locations[i]))
 			*ret_may = true;
 		else
 			err = switches(r, path->locations[i], ret_may);
@@ -183,8 +182,7 @@ static int need_away(struct root_check *r, const struct path *path, pid_t pid, s
 	    !is_of_file(r, path->locations[0]))
 		return 0;
 	err = root_of(r, path->locations[0], &kind);
-	if (kind == CALLFLOW_ROOT_ENTRY)
-		need->what = NEED_MORE;
+	need->what = kind == CALLFLOW_ROOT_ENTRY ? NEED_MORE : NEED_CALLS;
 	if (err || kind != CALLFLOW_ROOT_THREAD)
 		return err;
 	err = has_many_locals(r, pid, &has_many);

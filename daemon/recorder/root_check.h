@@ -14,9 +14,9 @@
  * no code of the file calls the outermost function directly a rule, at another place     not in a
  * file's entry point. In code that makes threads (it has system calls), each call but the outermost
  * frame's own is a direct call of the callee, unless the process has many thread-local variables,
- * which are in between. Elsewhere, as in code of the C library that begins contexts: nothing a
- * rule, on another stack     one of the callers loads the stack pointer before its call, or was
- *                                interrupted by a signal
+ * which are in between. Elsewhere, as in code of the C library that begins contexts: no call goes
+ * to another function a rule, on another stack     one of the callers, or the leaf, loads the stack
+ * pointer. (The stack for signal handlers is no other one.)
  *
  * What is found out about a location is kept. If a path lacks the evidence, it is cut before the
  * call nearest to the leaf for which there is none, and its end reason is UNPROVEN_ROOT.

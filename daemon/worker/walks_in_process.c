@@ -84,10 +84,12 @@ static void ask_caller(const struct here *h, const struct walks_step *step,
 
 	if (caller->kind != OBJECT_ELF || !caller->elf)
 		return;
+	if (!dwarf_walk_function(h->walk, caller, step->caller_offset, &start, &end))
+		start = end = 0;
 	if (step->question == WALKS_SWITCHES)
 		ret_verdict->switches = callflow_root_switches(
-			caller->elf, step->caller_offset + step->callee_is_return);
-	else if (dwarf_walk_function(h->walk, caller, step->caller_offset, &start, &end))
+			caller->elf, start, step->caller_offset + step->callee_is_return);
+	else
 		ret_verdict->root = callflow_root_of(caller->elf, start, end);
 }
 

@@ -52,9 +52,10 @@ static void answer(struct buf_reader *request, struct buf *reply)
 	BUF_GET(request, head);
 	BUF_GET(request, tally->budget_ns);
 	while (BUF_GET(request, step)) {
-		struct walk_wire_verdict verdict = {
-			step.caller_offset & WRONG ? CALLFLOW_STEP_WRONG : CALLFLOW_STEP_CONFIRMED,
-			RUNTIME_CODE_UNREAD};
+		struct walk_wire_verdict verdict = {.step = step.caller_offset & WRONG
+								    ? CALLFLOW_STEP_WRONG
+								    : CALLFLOW_STEP_CONFIRMED,
+						    .frame = RUNTIME_CODE_UNREAD};
 
 		tally->steps++;
 		if (step.caller_offset & FATAL) {

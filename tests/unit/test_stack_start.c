@@ -176,9 +176,9 @@ static void test_changes_of_the_stack(void **state)
 	const char *const not [] = {behind_own, behind_frame, behind_return};
 
 	for (size_t i = 0; i < sizeof(may) / sizeof(*may); i++)
-		assert_true(stack_switch_may_precede(c->file, offset_of(c, may[i])));
+		assert_true(stack_switch_may_precede(c->file, 0, offset_of(c, may[i])));
 	for (size_t i = 0; i < sizeof(not ) / sizeof(*not ); i++)
-		assert_false(stack_switch_may_precede(c->file, offset_of(c, not [i])));
+		assert_false(stack_switch_may_precede(c->file, 0, offset_of(c, not [i])));
 	assert_true(stack_switch_precedes(c->file, offset_of(c, behind_load)));
 	assert_false(stack_switch_precedes(c->file, offset_of(c, behind_copy)));
 }

@@ -85,7 +85,7 @@ enum callflow_root callflow_root_of(const struct elf_file *elf, uint64_t start, 
 	return is_called(elf, vaddr) ? CALLFLOW_ROOT_CALLED : CALLFLOW_ROOT_FREE;
 }
 
-bool callflow_root_switches(const struct elf_file *elf, uint64_t offset)
+bool callflow_root_switches(const struct elf_file *elf, uint64_t start, uint64_t offset)
 {
-	return stack_switch_may_precede(elf, offset);
+	return stack_switch_may_precede(elf, start, offset);
 }

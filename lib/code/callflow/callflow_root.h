@@ -24,8 +24,9 @@ enum callflow_root {
  * file offsets. Reads the file's code, 64 MiB at most. */
 enum callflow_root callflow_root_of(const struct elf_file *elf, uint64_t start, uint64_t end);
 
-/* Returns whether the code before an instruction or return address (file offset) loads the stack
- * pointer, so that what it calls runs on another stack. */
-bool callflow_root_switches(const struct elf_file *elf, uint64_t offset);
+/* Returns whether the code of a function that begins at `start`, before an instruction or return
+ * address, loads the stack pointer, so that what it calls runs on another stack. Both are file
+ * offsets. */
+bool callflow_root_switches(const struct elf_file *elf, uint64_t start, uint64_t offset);
 
 #endif

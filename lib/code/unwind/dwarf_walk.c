@@ -627,7 +627,7 @@ static void find_kept(struct dwarf_walk *walk, struct walk_run *run, const struc
 
 /* Most bytes between the end of a thread's stack and the frame at which it begins: thread-local
  * variables are in between. */
-#define ABOVE_ROOT 8192
+#define ABOVE_ROOT 4096
 /* At such multiples a mapping ends; a thread's stack ends elsewhere, at its control block or at its
  * first stack pointer. */
 #define MAPPING_PAGE 4096
@@ -641,8 +641,17 @@ static enum stackd_root root_at(const struct walk_run *run)
 	if (!end || run->in->stack_start || run->count == 1)
 		return STACKD_ROOT_PROVEN;
 	if (sp < run->in->regs.r[STACKD_REG_SP] || sp >= end)
-		return STACKD_ROOT_CROSSED;
+		return run->has_left ? STACKD_ROOT_PROVEN : STACKD_ROOT_CROSSED;
 	return end - sp <= ABOVE_ROOT && end % MAPPING_PAGE ? STACKD_ROOT_PROVEN : STACKD_ROOT_AWAY;
+}
+
+/* Notes whether a signal has led from the leaf's stack to another one. */
+static void note_stack(struct walk_run *run)
+{
+	const uint64_t sp = run->at.walk.r[STACKD_REG_SP];
+
+	run->has_left |= run->at.walk.is_exact &&
+			 (sp < run->in->regs.r[STACKD_REG_SP] || sp >= run->at.memory.end);
 }
 
 static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run *run,
@@ -719,7 +728,7 @@ static enum stackd_end_reason at_zero(struct walk_run *run)
 		return STACKD_END_ENTRY;
 	}
 	if (!frame->is_return && run->provenance == PROVENANCE_CFI &&
-	    !stack_switch_may_precede(frame->object->elf, frame->offset))
+	    !stack_switch_may_precede(frame->object->elf, 0, frame->offset))
 		return STACKD_END_ENTRY;
 	return STACKD_END_STACK_SWITCH;
 }
@@ -774,6 +783,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 			frame->root = run.root;
 		if (reason != WALK_GO_ON)
 			break;
+		note_stack(&run);
 		reason = STACKD_END_TOO_DEEP;
 	}
 	if (walk->code)

@@ -36,11 +36,11 @@ static size_t follow(const uint8_t *code, size_t at, size_t end, size_t len)
 	return at;
 }
 
-static bool precedes(const struct elf_file *elf, uint64_t offset,
+static bool precedes(const struct elf_file *elf, uint64_t start, uint64_t offset,
 		     size_t (*length)(const uint8_t *code))
 {
 	uint8_t code[BEFORE + INSN_MAX_BYTES] = {0};
-	size_t before = offset < BEFORE ? (size_t)offset : BEFORE;
+	size_t before = offset - start < BEFORE ? (size_t)(offset - start) : BEFORE;
 
 	if (elf_file_read(elf, offset - before, code, before) != (int64_t)before)
 		return false;
@@ -55,13 +55,13 @@ static bool precedes(const struct elf_file *elf, uint64_t offset,
 
 bool stack_switch_precedes(const struct elf_file *elf, uint64_t offset)
 {
-	return precedes(elf, offset, code_form_loads_stack);
+	return precedes(elf, 0, offset, code_form_loads_stack);
 }
 
-bool stack_switch_may_precede(const struct elf_file *elf, uint64_t offset)
+bool stack_switch_may_precede(const struct elf_file *elf, uint64_t start, uint64_t offset)
 {
-	return precedes(elf, offset, code_form_loads_stack) ||
-	       precedes(elf, offset, code_form_sets_stack);
+	return precedes(elf, start, offset, code_form_loads_stack) ||
+	       precedes(elf, start, offset, code_form_sets_stack);
 }
 
 /* Returns whether instructions from `at` on end at `end`, and have lowered the stack pointer by so

@@ -19,8 +19,9 @@
 bool stack_switch_precedes(const struct elf_file *elf, uint64_t offset);
 
 /* Like stack_switch_precedes(), for all instructions that may change to another stack, including
- * moves between registers. Some of these restore the stack pointer of the same stack. */
-bool stack_switch_may_precede(const struct elf_file *elf, uint64_t offset);
+ * moves between registers, and code from file offset `start` on. Some of these instructions restore
+ * the stack pointer of the same stack. */
+bool stack_switch_may_precede(const struct elf_file *elf, uint64_t start, uint64_t offset);
 
 /* Returns whether the code right before a file offset, without a jump or call in between, has
  * written a register to the word that is `above` bytes above the stack pointer at the offset. If

@@ -21,6 +21,7 @@ struct walk_run {
 	uint64_t guesses;	 /* steps by a frame pointer */
 	bool is_guess;
 	uint8_t provenance; /* of the last step's rule */
+	bool has_left;	    /* a signal has interrupted code on another stack than the leaf's */
 	uint8_t root;	    /* enum stackd_root, should the walk end at the present frame */
 };
 
