@@ -71,7 +71,7 @@ static void every_field_arrives(void **state)
 	sent.header = (struct stackd_walked){
 		.form = STACKD_FORM_WALKED | STACKD_FORM_IN_KERNEL | STACKD_FORM_NOT_REMEMBERED |
 			STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP,
-		.end_reason = STACKD_END_TOO_DEEP,
+		.end = STACKD_END_TOO_DEEP | STACKD_ROOT_CROSSED << STACKD_ROOT_SHIFT,
 		.is_unproven = 1,
 		.sequence = 255,
 		.n_kernel = 2,
@@ -89,6 +89,7 @@ static void every_field_arrives(void **state)
 					     STACKD_HAS_CGROUP);
 	assert_int_equal(read->flags, STACKD_HAS_REGS | STACKD_IN_KERNEL | STACKD_NOT_REMEMBERED);
 	assert_int_equal(read->end_reason, STACKD_END_TOO_DEEP);
+	assert_int_equal(read->root, STACKD_ROOT_CROSSED);
 	assert_int_equal(read->is_unproven, 1);
 	assert_int_equal(read->sequence, 255);
 	assert_int_equal(read->kept, 1024);
