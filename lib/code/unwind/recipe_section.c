@@ -46,6 +46,7 @@ struct compiler {
 	VEC(struct fde_range) fdes;	/* in the section's order */
 	struct recipe_rows rows;	/* of all FDEs, one after the other */
 	struct cfi_machine machine;
+	struct stack_start_bytes starts; /* of functions */
 	bool has_jumps;	    /* a function jumps to code that runs in its frame (jump_frame.h) */
 	struct known_rule { /* rules of states that were met before, by their history */
 		uint64_t history; /* 0: none */
@@ -319,7 +320,7 @@ static int merge_fde(const struct compiler *c, const struct fde_range *fde, uint
 
 /* Adds the rows of the gap before a function. A return address is looked up one byte below: if the
  * function begins a stack, the last byte of the padding gets the rule END. */
-static int add_gap(const struct compiler *c, uint32_t covered, const struct fde_range *fde,
+static int add_gap(struct compiler *c, uint32_t covered, const struct fde_range *fde,
 		   struct recipe_rows *rows)
 {
 	int err = 0;
@@ -327,7 +328,7 @@ static int add_gap(const struct compiler *c, uint32_t covered, const struct fde_
 	if (!recipe_rows_is_empty(rows))
 		err = recipe_rows_add(rows, covered, STACKD_RULE_NONE);
 	if (!err && c->file && fde->word_count == 1 &&
-	    stack_start_is_function(c->file, fde->start, fde->end))
+	    stack_start_is_function(c->file, &c->starts, fde->start, fde->end))
 		err = recipe_rows_add(rows, fde->start - 1, STACKD_RULE_END);
 	return err;
 }

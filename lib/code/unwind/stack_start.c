@@ -24,6 +24,7 @@
 #include "unwind/recipe_layer.h"
 
 #define MOST_FUNCTION 64 /* bytes of a function that begins a stack */
+#define MOST_FIRST    8	 /* bytes of its first instruction */
 /* most bytes from behind the instruction with the address to the code */
 #define MOST_BETWEEN 128
 #define MOST_CODE    64 /* bytes of that code that are decoded */
@@ -31,13 +32,31 @@
 #define LEAST_GAP    24 /* such code takes at least so many bytes, which is more than padding */
 #define ROOM	     (CODE_FORM_ADDRESS + MOST_BETWEEN + MOST_CODE)
 
-bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end)
+/* Returns up to `len` bytes at a file offset; *ret_len is how many there are. */
+static const uint8_t *bytes_at(const struct elf_file *elf, struct stack_start_bytes *b,
+			       uint64_t offset, size_t len, size_t *ret_len)
 {
-	uint8_t code[8];
-	int64_t len =
-		end - start <= MOST_FUNCTION ? elf_file_read(elf, start, code, sizeof(code)) : 0;
+	int64_t got;
 
-	return len > 0 && code_form_gives_up_stack(code, (size_t)len);
+	if (offset < b->first || offset + len > b->first + b->len) {
+		got = elf_file_read(elf, offset, b->bytes, sizeof(b->bytes));
+		b->first = offset;
+		b->len = got > 0 ? (size_t)got : 0;
+	}
+	*ret_len = b->first + b->len - offset < len ? b->first + b->len - offset : len;
+	return b->bytes + (offset - b->first);
+}
+
+bool stack_start_is_function(const struct elf_file *elf, struct stack_start_bytes *bytes,
+			     uint32_t start, uint32_t end)
+{
+	const uint8_t *code;
+	size_t len;
+
+	if (end - start > MOST_FUNCTION)
+		return false;
+	code = bytes_at(elf, bytes, start, MOST_FIRST, &len);
+	return len > 0 && code_form_gives_up_stack(code, len);
 }
 
 /* Returns whether the first jump or call of some code is a call that does not return. */

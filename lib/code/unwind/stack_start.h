@@ -13,14 +13,24 @@
 #define UNWIND_STACK_START_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "elf/elf_file.h"
 #include "unwind/recipe_table.h"
 
+/* Bytes of a file that were read at once, for functions that are looked at in order. Zeroed is
+ * empty; it belongs to one file. */
+struct stack_start_bytes {
+	uint64_t first;
+	size_t len;
+	uint8_t bytes[4096];
+};
+
 /* Returns whether the function from `start` to `end` (file offsets) begins by leaving its stack, so
  * that it has no caller. Functions of more than 64 bytes are ignored. */
-bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end);
+bool stack_start_is_function(const struct elf_file *elf, struct stack_start_bytes *bytes,
+			     uint32_t start, uint32_t end);
 
 /* Returns whether a stack begins at a return address (file offset): no call is before it, and the
  * first jump or call behind it is a call that does not return. */
