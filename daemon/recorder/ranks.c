@@ -12,7 +12,7 @@
 #include "base/int_map.h"
 #include "base/vec.h"
 #include "proc/mpi_rank.h"
-#include "proc/process_environment.h"
+#include "daemon/recorder/environments.h"
 #include "stack/label_set.h"
 
 #define MOST_WITHOUT 16384 /* most processes without a rank; beyond, they are forgotten */
@@ -44,9 +44,9 @@ struct ranks {
 	struct entry *by_pid;
 	size_t n_without; /* entries without a rank */
 	VEC(struct executed) executed;
-	size_t n_unread;       /* items of `executed` that are unread */
-	struct int_map given;  /* keys: numbers of processes whose rank was given */
-	const char *proc_root; /* borrowed */
+	size_t n_unread;      /* items of `executed` that are unread */
+	struct int_map given; /* keys: numbers of processes whose rank was given */
+	struct environments *environments;
 };
 
 int ranks_new(const char *proc_root, struct ranks **ret_ranks)
@@ -55,7 +55,10 @@ int ranks_new(const char *proc_root, struct ranks **ret_ranks)
 
 	if (!ranks)
 		return -ENOMEM;
-	ranks->proc_root = proc_root;
+	if (environments_new(proc_root, &ranks->environments)) {
+		free(ranks);
+		return -ENOMEM;
+	}
 	*ret_ranks = ranks;
 	return 0;
 }
@@ -80,6 +83,7 @@ void ranks_free(struct ranks *ranks)
 	for (size_t i = 0; i < ranks->executed.count; i++)
 		free(ranks->executed.items[i].facts.labels);
 	free(ranks->executed.items);
+	environments_free(ranks->environments);
 	free(ranks);
 }
 
@@ -133,7 +137,7 @@ static int read_facts(const struct ranks *ranks, pid_t pid, struct facts *ret_fa
 	struct mpi_rank rank;
 	char *environment = NULL;
 	size_t size;
-	int err = process_environment_read(ranks->proc_root, pid, &environment, &size);
+	int err = environments_read(ranks->environments, pid, &environment, &size);
 
 	*ret_facts = (struct facts){0};
 	if (err)

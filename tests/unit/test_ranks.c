@@ -25,16 +25,25 @@
 
 static char root[64];
 
+/* The process is root's, so that its environment is read at once. */
 static int make_root(void **state)
 {
 	char path[128];
+	FILE *file;
 
 	(void)state;
 	snprintf(root, sizeof(root), "/tmp/stackd-ranks-XXXXXX");
 	if (!mkdtemp(root))
 		return -1;
 	snprintf(path, sizeof(path), "%s/%d", root, PID);
-	return mkdir(path, 0700);
+	if (mkdir(path, 0700))
+		return -1;
+	snprintf(path, sizeof(path), "%s/%d/status", root, PID);
+	file = fopen(path, "w");
+	if (!file)
+		return -1;
+	fprintf(file, "Name:\tx\nUid:\t0\t0\t0\t0\nNStgid:\t%d\n", PID);
+	return fclose(file);
 }
 
 static int remove_root(void **state)
@@ -45,6 +54,8 @@ static int remove_root(void **state)
 	snprintf(path, sizeof(path), "%s/%d/environ", root, PID);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/%d/stat", root, PID);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/%d/status", root, PID);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/%d", root, PID);
 	rmdir(path);
