@@ -9,6 +9,7 @@ import subprocess
 
 from clickhouse import Server
 from common import BUILD, ROOT, STACKCTL, STORES, check, exports, npm, run
+from test_grafana import check_flame_graph
 from tables import Source, same, without_labels
 from test_clickhouse import (counts, check_orphans, fill_for_keeping, PUSHES, VIEWS, as_seen, check_documented, check_labels, check_parts, check_upgrade, check_views, check_wall, columns_of, lines, push,
                              store_of)
@@ -19,6 +20,7 @@ class Engine(Server):
 
     def __init__(self):  # pylint: disable=super-init-not-called
         modules = os.path.abspath(os.path.dirname(npm("chdb")))
+        self.memory = None
         self.data = os.path.abspath(os.path.join(BUILD, "chdb"))
         shutil.rmtree(self.data, ignore_errors=True)
         os.makedirs(self.data)
@@ -107,3 +109,4 @@ def test_clickhouse_now():
         check_upgrade(engine)
         check_wall(engine)
         check_keep(engine)
+        check_flame_graph(engine)
