@@ -25,7 +25,7 @@ def start(has_zstd=False):
     clickhouse.BUILD = FOLDER
     if has_zstd:
         clickhouse.CONFIG = clickhouse.CONFIG.replace("</yandex>", ZSTD)
-    return clickhouse.Server()
+    return clickhouse.Server(on_disk=True)
 
 
 def ask(server, database, query, **settings):
