@@ -13,12 +13,21 @@
  *   push %rbp; mov %rsp,%rbp
  *   push %r13; push ...; push ...        r13 is the caller's stack pointer
  *
- * Before the last push, the frame lacks some words of java_frame.h. It also lacks one where a
- * method returns to the interpreter, which takes its stack pointer from the frame:
+ * A native method has two words in the place of the local variables: push $0; push $0.
  *
- *   mov -16(%rbp),%rsp; movq $0,-16(%rbp)
+ * Before the last push, the frame lacks some words of java_frame.h. A method leaves its frame by
  *
- * HotSpot generates the same code in all releases from 8 to 21, except for the encoding of some
+ *   mov -8(%rbp),%rbx                    the caller's stack pointer
+ *   leave; pop %rsi; mov %rbx,%rsp; ...; jmp *%rsi
+ *
+ * with %rdx for an exception. It returns to code of the interpreter that takes the registers of the
+ * caller's frame from the frame:
+ *
+ *   mov -16(%rbp),%rsp; movq $0,-16(%rbp); mov -64(%rbp),%r13
+ *
+ * From 22 on: mov -16(%rbp),%rcx; lea (%rbp,%rcx,8),%rsp; movq ...
+ *
+ * HotSpot generates the same code in all releases from 8 to 25, except for the encoding of some
  * instructions; the bytes prove the position of an address in this code.
  *
  * Compiled methods begin with mov %eax,-PAGES(%rsp); push %rbp; sub $frame,%rsp.
@@ -37,8 +46,17 @@
 #define JAVA_ENTRY_RETURN_REG 0
 #define JAVA_ENTRY_SENDER_REG 13
 
+/* While a method is entered, this register has the method. */
+#define JAVA_ENTRY_METHOD_REG 3
+
 /* While a method runs, this register has the address of its bytecode instruction. */
 #define JAVA_ENTRY_BYTECODE_REG 13
+
+/* When a method has left its frame, this register has the caller's stack pointer. */
+#define JAVA_ENTRY_LEFT_SENDER_REG 3
+
+#define JAVA_ENTRY_RSI 4
+#define JAVA_ENTRY_RDX 1
 
 enum java_entry {
 	JAVA_ENTRY_NONE,	/* other code */
@@ -47,11 +65,23 @@ enum java_entry {
 	JAVA_ENTRY_PUSHED,	/* below rbp, which has just been pushed */
 	JAVA_ENTRY_MADE,	/* rbp is the frame's, */
 	JAVA_ENTRY_HAS_SENDER,	/* and r13 has been pushed */
+	JAVA_ENTRY_LEFT_ON_TOP, /* the frame was left: rbp is the caller's; the return address is on
+				 * top of the stack, */
+	JAVA_ENTRY_LEFT_IN_RSI, /* or in a register */
+	JAVA_ENTRY_LEFT_IN_RDX,
+	JAVA_ENTRY_RETURNED, /* a method that was called has returned here; the register has no
+			      * bytecode instruction of this frame yet */
 };
 
 /* Returns the state of the frame at the instruction code[at]. Most of the JAVA_ENTRY_BEFORE bytes
  * before it and of the JAVA_ENTRY_AFTER bytes from it on are needed. */
 enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at);
+
+#define JAVA_ENTRY_POP_BYTES 16
+
+/* Returns how many bytes of arguments the JAVA_ENTRY_POP_BYTES bytes of code at a return address
+ * take off the stack first: those that were pushed for the call. */
+uint32_t java_entry_popped(const uint8_t *code);
 
 #define JAVA_ENTRY_START_BYTES 11
 

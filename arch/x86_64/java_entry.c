@@ -29,6 +29,14 @@ static bool skip(const struct bytes *b, size_t *at, const char *bytes, size_t le
  * is the offset of push %rax. */
 static bool match(const struct bytes *b, size_t at, size_t *ret_push)
 {
+	size_t first = at;
+
+	if (SKIP(b, &first, "\x58\x4c\x8d\x74\xcc\xf8\x68\0\0\0\0\x68\0\0\0\0") ||
+	    SKIP(b, &first, "\x58\x4c\x8d\x74\xcc\xf8\x6a\0\x6a\0")) {
+		*ret_push = first;
+		return SKIP(b, &first, "\x50\x55\x48\x8b\xec") ||
+		       SKIP(b, &first, "\x50\x55\x48\x89\xe5");
+	}
 	if (!SKIP(b, &at, "\x58\x4c\x8d\x74\xcc\xf8\x85\xd2") ||
 	    !(SKIP(b, &at, "\x7e\x09") || SKIP(b, &at, "\x7e\x06") ||
 	      SKIP(b, &at, "\x0f\x8e\x09\0\0\0") || SKIP(b, &at, "\x0f\x8e\x06\0\0\0")) ||
@@ -92,39 +100,130 @@ static enum java_entry in_frame(const struct bytes *b, size_t made, size_t at)
 	return at >= behind ? JAVA_ENTRY_HAS_SENDER : JAVA_ENTRY_MADE;
 }
 
-/* Returns whether a method that the interpreter has called returns to `at`. The frame is then the
- * interpreter's, which loads its stack pointer from the frame, and has not cleared that word
- * yet. */
+/* Returns whether a method that the interpreter has called returns to `at`: the frame is the
+ * interpreter's. */
 static bool is_return_entry(const struct bytes *b, size_t at)
 {
-	size_t second = at - 4;
+	static const struct {
+		const char *code;
+		size_t len, steps[4];
+	} forms[] = {
+		{"\x48\x8b\x65\xf0\x48\xc7\x45\xf0\0\0\0\0\x4c\x8b\x6d\xc0", 16, {0, 4, 12}},
+		{"\x48\x8b\x4d\xf0\x48\x8d\x64\xcd\0\x48\xc7\x45\xf0\0\0\0\0\x4c\x8b\x6d\xc0",
+		 21,
+		 {0, 4, 9, 17}},
+	};
 
-	return SKIP(b, &at, "\x48\x8b\x65\xf0\x48\xc7\x45\xf0\0\0\0\0") ||
-	       SKIP(b, &second, "\x48\x8b\x65\xf0\x48\xc7\x45\xf0\0\0\0\0");
+	for (size_t f = 0; f < sizeof(forms) / sizeof(*forms); f++) {
+		for (size_t k = 0; k < 4 && (!k || forms[f].steps[k]); k++) {
+			size_t start = at - forms[f].steps[k];
+
+			if (at >= forms[f].steps[k] && skip(b, &start, forms[f].code, forms[f].len))
+				return true;
+		}
+	}
+	return false;
+}
+
+#define LEAVE_BEFORE 64 /* most bytes from leave to the jump */
+#define RSI	     6	/* numbers in instructions */
+#define RDX	     2
+
+/* Skips instructions that keep the stack and the register `reg`, and do not pass `end`. Returns
+ * whether they lead to `end`. */
+static bool leads_past(const struct bytes *b, size_t from, size_t end, unsigned reg)
+{
+	struct insn_decoder decoder;
+	struct insn i;
+
+	insn_decoder_init(&decoder);
+	for (; from < end; from += i.length) {
+		if (!insn_decode(&decoder, b->code + from, b->len - from, from, &i) ||
+		    (i.flow != INSN_NEXT && i.flow != INSN_BRANCH) || i.written >> reg & 1 ||
+		    i.dst == reg || !(i.op == INSN_STORE || keeps_stack(&i, false)))
+			return false;
+	}
+	return from == end;
+}
+
+/* Returns the state at `at` behind a leave at `leave`. */
+static enum java_entry after_leave(const struct bytes *b, size_t leave, size_t at)
+{
+	size_t pop = leave + 1, moved;
+	unsigned reg;
+
+	if (pop + 8 < b->len && !memcmp(b->code + pop, "\x41\xc6\x87", 3) && !b->code[pop + 7])
+		pop += 8; /* movb $0,disp(%r15) */
+	moved = pop + 1;
+	if (pop >= b->len || (b->code[pop] != 0x58 + RSI && b->code[pop] != 0x58 + RDX) ||
+	    !SKIP(b, &moved, "\x48\x8b\xe3"))
+		return JAVA_ENTRY_NONE;
+	if (at == leave + 1 || at == pop)
+		return JAVA_ENTRY_LEFT_ON_TOP;
+	reg = b->code[pop] - 0x58u;
+	if (at != pop + 1 && (at < moved || !leads_past(b, moved, at, reg)))
+		return JAVA_ENTRY_NONE;
+	return reg == RSI ? JAVA_ENTRY_LEFT_IN_RSI : JAVA_ENTRY_LEFT_IN_RDX;
+}
+
+static enum java_entry leaving(const struct bytes *b, size_t at)
+{
+	enum java_entry entry = JAVA_ENTRY_NONE;
+
+	for (size_t k = 1; k <= LEAVE_BEFORE && k <= at && entry == JAVA_ENTRY_NONE; k++) {
+		if (b->code[at - k] == 0xc9)
+			entry = after_leave(b, at - k, at);
+	}
+	return entry;
+}
+
+/* Returns the state at `at` of the code that makes a frame. */
+static enum java_entry making(const struct bytes *b, size_t at)
+{
+	size_t first = at > JAVA_ENTRY_BEFORE ? at - JAVA_ENTRY_BEFORE : 0, push;
+
+	for (size_t pop = first; pop < b->len && pop <= at + JAVA_ENTRY_AFTER; pop++) {
+		if (b->code[pop] != 0x58 || !match(b, pop, &push))
+			continue;
+		if (at <= pop)
+			return leads(b, at, pop, false) ? JAVA_ENTRY_ON_TOP : JAVA_ENTRY_NONE;
+		if (at <= push)
+			return has_instruction(b, pop + POPS, at) ? JAVA_ENTRY_IN_REGISTER
+								  : JAVA_ENTRY_NONE;
+		if (at == push + 1)
+			return JAVA_ENTRY_ON_TOP;
+		if (at == push + 2)
+			return JAVA_ENTRY_PUSHED;
+		return at >= push + 5 ? in_frame(b, push + 5, at) : JAVA_ENTRY_NONE;
+	}
+	return JAVA_ENTRY_NONE;
 }
 
 enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at)
 {
 	const struct bytes b = {code, len};
-	size_t first = at > JAVA_ENTRY_BEFORE ? at - JAVA_ENTRY_BEFORE : 0, push;
+	enum java_entry entry;
 
 	if (is_return_entry(&b, at))
-		return JAVA_ENTRY_HAS_SENDER;
-	for (size_t pop = first; pop < len && pop <= at + JAVA_ENTRY_AFTER; pop++) {
-		if (code[pop] != 0x58 || !match(&b, pop, &push))
-			continue;
-		if (at <= pop)
-			return leads(&b, at, pop, false) ? JAVA_ENTRY_ON_TOP : JAVA_ENTRY_NONE;
-		if (at <= push)
-			return has_instruction(&b, pop + POPS, at) ? JAVA_ENTRY_IN_REGISTER
-								   : JAVA_ENTRY_NONE;
-		if (at == push + 1)
-			return JAVA_ENTRY_ON_TOP;
-		if (at == push + 2)
-			return JAVA_ENTRY_PUSHED;
-		return at >= push + 5 ? in_frame(&b, push + 5, at) : JAVA_ENTRY_NONE;
+		return JAVA_ENTRY_RETURNED;
+	entry = making(&b, at);
+	return entry == JAVA_ENTRY_NONE && at < len ? leaving(&b, at) : entry;
+}
+
+uint32_t java_entry_popped(const uint8_t *code)
+{
+	struct insn_decoder decoder;
+	struct insn i;
+	uint32_t popped = 0;
+
+	insn_decoder_init(&decoder);
+	for (size_t at = 0; at < JAVA_ENTRY_POP_BYTES; at += i.length) {
+		if (!insn_decode(&decoder, code + at, JAVA_ENTRY_POP_BYTES - at, at, &i) ||
+		    i.op != INSN_POP || i.dst == INSN_FP)
+			break;
+		popped += 8;
 	}
-	return JAVA_ENTRY_NONE;
+	return popped;
 }
 
 bool java_entry_is_start(const uint8_t *code)

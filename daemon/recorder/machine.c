@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/code_form.h"
 #include "base/clock.h"
 #include "base/int_map.h"
 #include "base/vec.h"
@@ -40,13 +41,21 @@ struct piece {
 	bool is_there; /* false: there was no code of the runtime */
 };
 
+#define AROUND	   9 /* blocks around an address, */
+#define AROUND_MID 4 /* with it in the middle */
+#define LEAST_SAME 2 /* of them that prove that it is the same code */
+#define MOST_OTHER 1 /* of them that may differ: calls are patched */
+
 struct address {
 	uint32_t piece, older;
 	uint32_t frames; /* index of the first one */
 	uint32_t count;
-	bool is_call;	   /* the runtime has frames for a call that returns here */
-	uint32_t hash;	   /* of the block of code with it; 0: it was not read */
-	uint64_t again_ns; /* if there are no frames: when they are to be looked for again */
+	bool is_call;		 /* the runtime has frames for a call that returns here */
+	uint8_t interrupted;	 /* of the interpreter: enum runtime_interrupted */
+	uint16_t pushed;	 /* COMPILED: bytes of arguments of the call that returns here */
+	uint64_t calls;		 /* of a return address: what was called directly; 0: not known */
+	uint32_t hashes[AROUND]; /* of the blocks of code around it; 0: not read, or other code */
+	uint64_t again_ns;	 /* if there are no frames: when they are to be looked for again */
 };
 
 struct frame {
@@ -58,7 +67,7 @@ struct function {
 	struct span span;
 	uint32_t older;
 	uint64_t identity; /* 0: there was no function */
-	uint64_t code;
+	uint64_t code, constants;
 	uint32_t code_size, number;
 	struct runtime_line *lines;
 	size_t n_lines;
@@ -71,10 +80,8 @@ struct pending {
 	bool is_return;
 	uint32_t index; /* of the function, or else of the address */
 	uint64_t address;
-	uint64_t instruction; /* of an interpreter's frame; NO_INSTRUCTION: there is none */
+	struct runtime_activation frame; /* of an interpreter; .function 0: there is none */
 };
-
-#define NO_INSTRUCTION UINT64_MAX
 
 struct machine {
 	const struct runtime *runtime;
@@ -182,14 +189,14 @@ static int put_pending(struct machine *m, const struct pending *pending)
 
 /* --- functions -------------------------------------------------------------------------------- */
 
-/* Returns whether an interpreter's frame can run a function at this instruction. A native function
- * has no bytecode, and an instruction of 0 or right behind it. */
-static bool is_of(const struct function *f, uint64_t instruction)
+/* Returns whether an interpreter's frame can run a function. A native function has no bytecode, and
+ * an instruction of 0 or right behind it. */
+static bool is_of(const struct function *f, const struct runtime_activation *frame)
 {
-	if (!f->identity)
+	if (!f->identity || (f->constants && f->constants != frame->constants))
 		return false;
-	return f->code_size ? instruction - f->code < f->code_size
-			    : !instruction || instruction == f->code;
+	return f->code_size ? frame->instruction - f->code < f->code_size
+			    : !frame->instruction || frame->instruction == f->code;
 }
 
 /* Returns the line of an instruction: the first one that the table has for it, or else the last one
@@ -239,6 +246,7 @@ static int read_function(struct machine *m, uint64_t address)
 		named.first_line = is.first_line;
 		f->identity = is.identity;
 		f->code = is.code;
+		f->constants = is.constants;
 		f->code_size = is.code_size;
 		f->lines = is.lines;
 		f->n_lines = is.n_lines;
@@ -253,8 +261,10 @@ static int read_function(struct machine *m, uint64_t address)
 }
 
 /* Returns the newest version of a function, as the machine has it now, and notes that it is to be
- * proven; NULL: it cannot be read, there is no room for it, or no memory. */
-static struct function *function_now(struct machine *m, uint64_t address, uint64_t instruction)
+ * proven, by an interpreter's frame of it if there is one; NULL: it cannot be read, there is no
+ * room for it, or no memory. */
+static struct function *function_now(struct machine *m, uint64_t address,
+				     const struct runtime_activation *frame)
 {
 	uint32_t index = int_map_find(&m->by_function, address);
 	struct function *f = index == INT_MAP_NONE ? NULL : &m->functions.items[index];
@@ -273,27 +283,29 @@ static struct function *function_now(struct machine *m, uint64_t address, uint64
 	}
 	if (is_proven(&f->span))
 		reach(&f->span, m->since_ns);
-	if ((!is_proven(&f->span) || instruction != NO_INSTRUCTION) &&
+	if ((!is_proven(&f->span) || frame->function) &&
 	    put_pending(m, &(struct pending){.is_function = true,
 					     .index = index,
 					     .address = address,
-					     .instruction = instruction}))
+					     .frame = *frame}))
 		return NULL;
 	return f;
 }
 
+static const struct runtime_activation no_frame;
+
 static void note_function(struct machine *m, const struct machine_stack *stack, uint64_t address,
-			  uint64_t instruction)
+			  const struct runtime_activation *frame)
 {
 	uint32_t index = int_map_find(&m->by_function, address);
 	struct function *f = index == INT_MAP_NONE ? NULL : &m->functions.items[index];
 
 	if (!process_memory_is_spent(m->memory) && !(f && is_within(&f->span, stack->time_ns)))
-		function_now(m, address, instruction);
+		function_now(m, address, frame);
 }
 
-/* Proves a function that was just read: it is the same still. Then an interpreter's frame, whose
- * instruction is in the function's bytecode, had it already at the sample. */
+/* Proves a function that was just read: it is the same still. Then an interpreter's frame whose
+ * words agree with it had it already at the sample. */
 static void prove_function(struct machine *m, const struct pending *p, uint64_t sample_ns,
 			   uint64_t read_ns)
 {
@@ -301,8 +313,8 @@ static void prove_function(struct machine *m, const struct pending *p, uint64_t 
 
 	if (!is_proven(&f->span) && m->is->identity(m->at, p->address) == f->identity)
 		f->span = (struct span){read_ns, read_ns};
-	if (is_proven(&f->span) && f->code_size && p->instruction != NO_INSTRUCTION &&
-	    is_of(f, p->instruction) && sample_ns < f->span.first_ns)
+	if (is_proven(&f->span) && p->frame.function && (f->code_size || f->constants) &&
+	    is_of(f, &p->frame) && sample_ns < f->span.first_ns)
 		f->span.first_ns = sample_ns;
 }
 
@@ -333,6 +345,22 @@ static uint32_t hash_then(const struct machine_stack *stack, uint64_t address)
 			return mark->hashes[at];
 	}
 	return 0;
+}
+
+/* Hashes the blocks of a piece's code around an address, as they are now. */
+static void hash_around(const struct machine *m, const struct runtime_code_piece *piece,
+			uint64_t address, uint32_t hashes[AROUND])
+{
+	const uint64_t first =
+		(address & ~(uint64_t)(STACKD_CODE_BLOCK - 1)) - AROUND_MID * STACKD_CODE_BLOCK;
+
+	for (size_t i = 0; i < AROUND; i++) {
+		uint64_t at = first + i * STACKD_CODE_BLOCK;
+
+		hashes[i] = at >= piece->start && at + STACKD_CODE_BLOCK <= piece->end
+				    ? hash_now(m, at)
+				    : 0;
+	}
 }
 
 /* Names a stub as the runtime does. 0 or -ENOMEM. */
@@ -396,7 +424,7 @@ static int read_frames(struct machine *m, const struct piece *piece, uint64_t ad
 	if (VEC_RESERVE(&m->frames, count))
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		struct function *f = function_now(m, frames[i].function, NO_INSTRUCTION);
+		struct function *f = function_now(m, frames[i].function, &no_frame);
 
 		if (!f || !f->identity || f->number == MANAGED_NONE)
 			return 0;
@@ -407,6 +435,34 @@ static int read_frames(struct machine *m, const struct piece *piece, uint64_t ad
 	ret_address->count = (uint32_t)count;
 	ret_address->is_call = count && frames[0].instruction != RUNTIME_NO_INSTRUCTION;
 	return 0;
+}
+
+/* Reads the code around an address for what it says of the frame there. */
+static void read_code(const struct machine *m, const struct runtime_code_piece *piece,
+		      uint64_t address, bool is_return, struct address *ret_address)
+{
+	uint8_t code[RUNTIME_ENTRY_BEFORE + RUNTIME_ENTRY_AFTER], call[CODE_FORM_CALL];
+	uint8_t pops[RUNTIME_POP_BYTES];
+	uint64_t from = address - piece->start > RUNTIME_ENTRY_BEFORE
+				? address - RUNTIME_ENTRY_BEFORE
+				: piece->start;
+	uint64_t to = piece->end - address > RUNTIME_ENTRY_AFTER ? address + RUNTIME_ENTRY_AFTER
+								 : piece->end;
+
+	if (is_return && piece->kind == RUNTIME_CODE_COMPILED && m->is->pushed &&
+	    piece->end - address > sizeof(pops) &&
+	    process_memory_read(m->memory, address, pops, sizeof(pops)))
+		ret_address->pushed = (uint16_t)m->is->pushed(pops);
+	if (is_return) {
+		if (address - piece->start < sizeof(call) ||
+		    !process_memory_read(m->memory, address - sizeof(call), call, sizeof(call)) ||
+		    !code_form_call_target(call, address, &ret_address->calls))
+			ret_address->calls = 0;
+	} else if (piece->kind == RUNTIME_CODE_INTERPRETER && m->is->interrupted &&
+		   process_memory_read(m->memory, from, code, (size_t)(to - from))) {
+		ret_address->interrupted = (uint8_t)m->is->interrupted(code, (size_t)(to - from),
+								       (size_t)(address - from));
+	}
 }
 
 static uint64_t key_of(uint64_t address, bool is_return)
@@ -435,7 +491,9 @@ static int read_address(struct machine *m, uint64_t address, bool is_return, uin
 		return err;
 	piece = &m->pieces.items[new.piece];
 	if (piece->is_there && !piece->is.is_permanent)
-		new.hash = hash_now(m, address - is_return);
+		hash_around(m, &piece->is, address - is_return, new.hashes);
+	if (piece->is_there)
+		read_code(m, &piece->is, address, is_return, &new);
 	if (piece->is_there && piece->is.kind == RUNTIME_CODE_COMPILED)
 		err = read_frames(m, piece, address, &new);
 	if (err || VEC_RESERVE(&m->addresses, 1))
@@ -466,11 +524,20 @@ static bool is_still(struct machine *m, struct piece *piece)
 	return true;
 }
 
-/* Returns whether a sample hit the code that was read at an address: its block has the same hash.
- */
+/* Returns whether a sample hit the code that was read at an address: nearly all blocks around it
+ * have the same hashes. One alone could be in other code as well. */
 static bool was_same(const struct address *a, const struct machine_stack *stack, uint64_t address)
 {
-	return a->hash && hash_then(stack, address) == a->hash;
+	unsigned same = 0, other = 0;
+
+	for (size_t i = 0; i < AROUND; i++) {
+		uint64_t at = address + (i - AROUND_MID) * STACKD_CODE_BLOCK;
+		uint32_t then = a->hashes[i] ? hash_then(stack, at) : 0;
+
+		same += then && then == a->hashes[i];
+		other += then && then != a->hashes[i];
+	}
+	return same >= LEAST_SAME && other <= MOST_OTHER;
 }
 
 static int note_address(struct machine *m, const struct machine_stack *stack, uint64_t address,
@@ -497,6 +564,8 @@ static int note_address(struct machine *m, const struct machine_stack *stack, ui
 	}
 	if (!piece->is_there || is_within(&piece->span, stack->time_ns))
 		return 0;
+	if (!piece->is.is_permanent) /* calls in it may have been patched */
+		hash_around(m, &piece->is, address - is_return, m->addresses.items[index].hashes);
 	return put_pending(
 		m, &(struct pending){.index = index, .address = address, .is_return = is_return});
 }
@@ -518,6 +587,19 @@ static void prove_address(struct machine *m, const struct pending *p,
 
 /* --- records ---------------------------------------------------------------------------------- */
 
+/* Notes the address that was interrupted, and the function that is being entered there. */
+static int note_leaf(struct machine *m, const struct machine_stack *stack, uint64_t pc)
+{
+	int err = note_address(m, stack, pc, false);
+	uint32_t index = int_map_find(&m->by_address, key_of(pc, false));
+	const uint64_t function = stack->regs->r[m->is->function_register];
+
+	if (!err && index != INT_MAP_NONE &&
+	    m->addresses.items[index].interrupted == RUNTIME_ENTERS && function && !(function & 7))
+		note_function(m, stack, function, &no_frame);
+	return err;
+}
+
 /* Reads anew what was read for the first time, and is to be the same. In between, it was so. */
 static void prove(struct machine *m, const struct machine_stack *stack, uint64_t read_ns)
 {
@@ -538,15 +620,16 @@ int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t 
 {
 	const struct walk_memory *memory = &stack->memory;
 	const __u64 *r = stack->regs->r;
-	uint64_t pc = r[STACKD_REG_PC], at = (memory->start + 7) & ~UINT64_C(7), word, function;
-	uint64_t instruction, begun_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t pc = r[STACKD_REG_PC], at = (memory->start + 7) & ~UINT64_C(7), word;
+	uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
+	struct runtime_activation frame;
 	int err = 0;
 
 	m->now_ns = now_ns;
 	m->since_ns = process_memory_begin(m->memory, now_ns, stack->time_ns);
 	m->pending.count = 0;
 	if (machine_has(m, pc))
-		err = note_address(m, stack, pc, false);
+		err = note_leaf(m, stack, pc);
 	if (machine_has(m, memory->below) && !err)
 		err = note_address(m, stack, memory->below, true);
 	for (; at + 8 - memory->start <= memory->len && !err; at += 8) {
@@ -554,8 +637,8 @@ int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t 
 			continue;
 		if (machine_has(m, word))
 			err = note_address(m, stack, word, true);
-		if (!err && m->is->interpreted(memory, at, NULL, &function, &instruction))
-			note_function(m, stack, function, instruction);
+		if (!err && m->is->interpreted(memory, at, &frame))
+			note_function(m, stack, frame.function, &frame);
 	}
 	if (m->pending.count && !err)
 		prove(m, stack, now_ns + clock_ns(CLOCK_MONOTONIC) - begun_ns);
@@ -583,9 +666,9 @@ static const struct address *find_address(const struct machine *m,
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-/* Finds the function at an address that a sample's frame runs. NULL: it is not known. */
+/* Finds the function at an address at a sample. NULL: it is not known. */
 static const struct function *find_function(const struct machine *m, uint64_t address,
-					    uint64_t instruction, uint64_t time_ns)
+					    uint64_t time_ns)
 {
 	uint32_t index = int_map_find(&m->by_function, address);
 
@@ -593,30 +676,63 @@ static const struct function *find_function(const struct machine *m, uint64_t ad
 		const struct function *f = &m->functions.items[index];
 
 		if (is_within(&f->span, time_ns))
-			return is_of(f, instruction) && f->number != MANAGED_NONE ? f : NULL;
+			return f->identity && f->number != MANAGED_NONE ? f : NULL;
 		index = f->older;
 	}
 	return NULL;
 }
 
-/* Finds the frame of the interpreter. Returns 1; 0: it is not proven; -ENOMEM. */
-static int find_interpreted(struct machine *m, const struct machine_stack *stack,
-			    const struct machine_frame *frame, struct location *ret_location)
+/* Finds the function that an interpreter's frame runs, and sets frame->instruction to the one that
+ * it is at. NULL: it is not known. */
+static const struct function *find_run(const struct machine *m, const struct machine_stack *stack,
+				       enum runtime_interrupted interrupted, bool is_leaf,
+				       struct runtime_activation *frame)
 {
-	const struct function *f;
-	uint64_t address, instruction;
+	const struct function *f = find_function(m, frame->function, stack->time_ns);
+	struct runtime_activation now = *frame;
+
+	now.instruction = stack->regs->r[m->is->instruction_register];
+	if (f && is_leaf && interrupted == RUNTIME_RUNS && !frame->waits && f->code_size &&
+	    is_of(f, &now))
+		*frame = now;
+	return f && is_of(f, frame) ? f : NULL;
+}
+
+/* Finds the frame of the interpreter. Returns 1; 0: it is not proven; MACHINE_PART; -ENOMEM. */
+static int find_interpreted(struct machine *m, const struct machine_stack *stack,
+			    const struct machine_frame *frame, enum runtime_interrupted interrupted,
+			    struct location *ret_location)
+{
+	struct runtime_activation is = {0};
+	const struct function *f = NULL;
 	int err;
 
-	if (!frame->fp ||
-	    !m->is->interpreted(&stack->memory, frame->fp, frame->is_leaf ? stack->regs : NULL,
-				&address, &instruction))
-		return 0;
-	f = find_function(m, address, instruction, stack->time_ns);
+	if (interrupted == RUNTIME_LEFT)
+		return MACHINE_PART;
+	if (interrupted == RUNTIME_ENTERS)
+		f = find_function(m, stack->regs->r[m->is->function_register], stack->time_ns);
+	else if (frame->fp && m->is->interpreted(&stack->memory, frame->fp, &is))
+		f = find_run(m, stack, interrupted, frame->is_leaf, &is);
 	if (!f)
 		return 0;
+	if (interrupted == RUNTIME_ENTERS)
+		is.instruction = f->code;
 	err = managed_locate_line(m->managed, f->number,
-				  line_of(f, (int64_t)(instruction - f->code)), ret_location);
+				  line_of(f, (int64_t)(is.instruction - f->code)), ret_location);
 	return err ? err : 1;
+}
+
+/* Returns whether a frame of the interpreter has the same activation as its caller's, by which it
+ * was called directly: functions enter each other by jumps. */
+static bool is_part(const struct machine *m, const struct machine_stack *stack,
+		    const struct machine_frame *frame, const struct piece *piece)
+{
+	const struct address *caller = frame->caller && machine_has(m, frame->caller)
+					       ? find_address(m, stack, frame->caller, true)
+					       : NULL;
+
+	return caller && &m->pieces.items[caller->piece] == piece &&
+	       caller->calls - piece->is.start < piece->is.end - piece->is.start;
 }
 
 /* If the return address of a frame was replaced, since its code is not to be used any more, gives
@@ -666,6 +782,33 @@ bool machine_is_sized(const struct machine *m, const struct machine_stack *stack
 	return size_at(m, stack, address, true) != 0;
 }
 
+#define MOST_PUSHED 64 /* bytes of arguments, where code was interrupted */
+
+bool machine_may_lead(const struct machine *m, const struct machine_stack *stack,
+		      const struct machine_frame *frame, uint64_t slot)
+{
+	const struct address *a = find_address(m, stack, frame->address, frame->is_return);
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+	uint64_t size = slot + 8 - frame->sp;
+
+	if (!piece || piece->kind != RUNTIME_CODE_COMPILED || piece->is_native ||
+	    !piece->frame_bytes)
+		return true;
+	if (frame->is_return)
+		return size == piece->frame_bytes + a->pushed;
+	return size == 8 || size == 16 || /* the frame is not made, or left */
+	       (size >= piece->frame_bytes && size <= piece->frame_bytes + MOST_PUSHED);
+}
+
+bool machine_saves_fp(const struct machine *m, const struct machine_stack *stack, uint64_t address,
+		      bool is_return)
+{
+	const struct runtime_code_piece *piece =
+		is_return && machine_has(m, address) ? piece_at(m, stack, address, true) : NULL;
+
+	return piece && (piece->kind == RUNTIME_CODE_INTERPRETER || piece->frame_bytes);
+}
+
 void machine_sender(const struct machine *m, const struct machine_stack *stack, uint64_t address,
 		    bool is_return, uint64_t fp, uint64_t *sp)
 {
@@ -675,33 +818,99 @@ void machine_sender(const struct machine *m, const struct machine_stack *stack, 
 		m->is->sender(&stack->memory, fp, sp);
 }
 
+/* Returns whether a word can only be the return address of a call into the machine's code, or of
+ * one that the machine's code has made and knows. */
+static bool is_return_address(const struct machine *m, const struct machine_stack *stack,
+			      uint64_t word)
+{
+	const struct address *a = machine_has(m, word) ? find_address(m, stack, word, true) : NULL;
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+
+	return piece && (a->is_call || piece->kind == RUNTIME_CODE_INTERPRETER ||
+			 word == piece->from_native || word == piece->replaced[0] ||
+			 word == piece->replaced[1]);
+}
+
+#define STUB_WORDS 48 /* most that a stub pushes: all registers */
+
+/* Finds the slot of a return address behind a direct call of a stub. */
+static bool find_call_of(const struct machine *m, const struct machine_stack *stack,
+			 const struct runtime_code_piece *piece, uint64_t sp, uint64_t *ret_slot)
+{
+	for (uint64_t slot = sp; slot < sp + STUB_WORDS * 8; slot += 8) {
+		const struct address *a;
+		uint64_t word;
+
+		if (!walk_memory_read8(&stack->memory, slot, &word) || !machine_has(m, word))
+			continue;
+		a = find_address(m, stack, word, true);
+		if (a && a->calls - piece->start < piece->end - piece->start) {
+			*ret_slot = slot;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Finds the slot of the return address of a frame of which only that word proves the size: of code
+ * that has called without the runtime's knowledge, and of stubs. */
+static bool find_slot(const struct machine *m, const struct machine_stack *stack,
+		      const struct runtime_code_piece *piece, const struct machine_frame *frame,
+		      uint64_t *ret_slot)
+{
+	const struct address *a = find_address(m, stack, frame->address, frame->is_return);
+	const uint64_t size = piece->frame_bytes && a ? piece->frame_bytes + a->pushed : 0;
+	const uint64_t slots[] = {
+		size && frame->sp ? frame->sp + size - 8 : 0, frame->fp ? frame->fp + 8 : 0,
+		frame->fp ? frame->fp + 16 : 0, /* a word was pushed before the frame pointer */
+	};
+
+	for (size_t i = 0; i < sizeof(slots) / sizeof(*slots); i++) {
+		uint64_t word;
+
+		if (slots[i] && slots[i] >= frame->sp &&
+		    walk_memory_read8(&stack->memory, slots[i], &word) &&
+		    is_return_address(m, stack, word)) {
+			*ret_slot = slots[i];
+			return true;
+		}
+	}
+	return piece->kind == RUNTIME_CODE_STUB && frame->sp &&
+	       find_call_of(m, stack, piece, frame->sp, ret_slot);
+}
+
 bool machine_step(const struct machine *m, const struct machine_stack *stack,
-		  struct machine_frame *frame, uint64_t *ret_slot)
+		  struct machine_frame *frame, bool is_lost, uint64_t *ret_slot)
 {
 	const struct runtime_code_piece *piece =
 		piece_at(m, stack, frame->address, frame->is_return);
 	struct machine_frame next = {.is_return = true};
-	uint64_t slot;
+	uint64_t slot, saved;
+	uint32_t size;
 
 	if (!piece)
 		return false;
+	size = size_at(m, stack, frame->address, frame->is_return);
 	if (piece->kind == RUNTIME_CODE_INTERPRETER) {
 		if (!frame->fp || !m->is->sender(&stack->memory, frame->fp, &next.sp))
 			return false;
 		slot = frame->fp + 8;
+		saved = frame->fp;
 	} else if (frame->fp && frame->is_return && frame->address == piece->from_native) {
 		slot = frame->fp + 8;
-		next.sp = slot + 8;
-	} else {
-		uint32_t size = size_at(m, stack, frame->address, frame->is_return);
-
-		if (!size || !frame->sp)
-			return false;
+		saved = frame->fp;
+	} else if (size && frame->sp) {
 		slot = frame->sp + size - 8;
-		next.sp = slot + 8;
+		saved = slot - 8;
+	} else if (is_lost && frame->is_return && find_slot(m, stack, piece, frame, &slot)) {
+		saved = slot == frame->fp + 16 ? slot - 16 : slot - 8;
+	} else {
+		return false;
 	}
+	if (!next.sp)
+		next.sp = slot + 8;
 	if (slot < frame->sp || !walk_memory_read8(&stack->memory, slot, &next.address) ||
-	    !walk_memory_read8(&stack->memory, slot - 8, &next.fp))
+	    !walk_memory_read8(&stack->memory, saved, &next.fp))
 		return false;
 	*frame = next;
 	*ret_slot = slot;
@@ -724,7 +933,10 @@ int machine_find(struct machine *m, const struct machine_stack *stack,
 		return 0;
 	piece = &m->pieces.items[a->piece];
 	if (piece->is.kind == RUNTIME_CODE_INTERPRETER) {
-		err = find_interpreted(m, stack, frame, ret_locations);
+		if (is_part(m, stack, frame, piece))
+			return MACHINE_PART;
+		err = find_interpreted(m, stack, frame, (enum runtime_interrupted)a->interrupted,
+				       ret_locations);
 		if (err)
 			return err;
 	}
@@ -736,7 +948,7 @@ int machine_find(struct machine *m, const struct machine_stack *stack,
 	}
 	/* Without a call that is known, methods between this one and its callee would be missing.
 	 */
-	if (frame->has_callee && !a->is_call)
+	if (frame->has_callee && !a->is_call && !piece->is.is_native)
 		return 0;
 	for (uint32_t i = 0; i < a->count && !err; i++) {
 		const struct frame *f = &m->frames.items[a->frames + i];

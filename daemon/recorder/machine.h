@@ -8,11 +8,13 @@
  * time for which it holds: from the sample, or the read, at which it was first proven, to its last
  * read. It is proven for a sample if its time is within; or if it was read after the sample, and
  * something of the sample's moment agrees: the hash of the code around an address (stackd_code.h),
- * or the word for the instruction in an interpreter's frame, which must lie in the bytecode. The
- * frame kept that bytecode at the sample. For other bytecode to lie there at the read, the method
- * must have returned, its class have been unloaded, and another one have got the same memory, for
- * its method as well, in the moments between. A native method has no bytecode, so only a read
- * before the sample and one after it prove its name. What was read before the sample alone proves
+ * or words of an interpreter's frame: that for the instruction, which must lie in the bytecode, and
+ * that for the constants of the method's class. The frame kept that bytecode at the sample. For
+ * other bytecode to lie there at the read, the method must have returned, its class have been
+ * unloaded, and another one have got the same memory, for its method and its constants as well, in
+ * the moments between. A native method has no bytecode, so the constants alone prove its name. A
+ * method that is just being entered has no frame yet, so only a read before the sample and one
+ * after it prove its name. What was read before the sample alone proves
  * nothing: any time may have passed, and classes of the same shape get the same memory.
  *
  * What cannot be read is not taken for what is not there: it makes no version.
@@ -32,6 +34,7 @@
 
 #define MACHINE_STUBS "[stubs]" /* the file of code that belongs to no function */
 #define MACHINE_MOST  64	/* managed frames of one native frame */
+#define MACHINE_PART  65	/* the native frame is a part of its caller's, and has none */
 
 struct machine;
 
@@ -51,6 +54,7 @@ struct machine_frame {
 	bool is_leaf;
 	bool has_callee; /* a managed frame is nearer to the leaf, so this one has called it */
 	uint64_t sp, fp; /* 0: not known */
+	uint64_t caller; /* the return address; 0: not known */
 };
 
 /* Opens the runtime of a process: that of the file `elf`, whose vaddr 0 it has at `bias`. `managed`
@@ -74,18 +78,31 @@ int machine_note(struct machine *machine, const struct machine_stack *stack, uin
 bool machine_is_sized(const struct machine *machine, const struct machine_stack *stack,
 		      uint64_t address);
 
+/* Returns whether the return address of a frame can be in a slot, by the size that the machine
+ * knows of frames of its code. */
+bool machine_may_lead(const struct machine *machine, const struct machine_stack *stack,
+		      const struct machine_frame *frame, uint64_t slot);
+
+/* Returns whether frames of the code at an address have saved their caller's frame pointer right
+ * below their return address. */
+bool machine_saves_fp(const struct machine *machine, const struct machine_stack *stack,
+		      uint64_t address, bool is_return);
+
 /* If the code at an address is an interpreter's, whose frame is at `fp`, sets *sp to the stack
  * pointer that the frame's caller had. Else it stays. */
 void machine_sender(const struct machine *machine, const struct machine_stack *stack,
 		    uint64_t address, bool is_return, uint64_t fp, uint64_t *sp);
 
 /* Steps from a frame to its caller by what the machine knows. *ret_slot is the address of the
- * return address. Returns false if it does not know the caller; *frame is unchanged then. */
+ * return address. `is_lost`: there is no other walk that knows the caller, so steps are made, too,
+ * that only the return address that they lead to confirms. Returns false if the machine does not
+ * know the caller; *frame is unchanged then. */
 bool machine_step(const struct machine *machine, const struct machine_stack *stack,
-		  struct machine_frame *frame, uint64_t *ret_slot);
+		  struct machine_frame *frame, bool is_lost, uint64_t *ret_slot);
 
 /* Finds the locations of the managed frames of a native frame, innermost first. Returns their
- * number; 0: the frame is none of the runtime's, or they are not proven; -ENOMEM. */
+ * number, or MACHINE_PART; 0: the frame is none of the runtime's, or they are not proven; -ENOMEM.
+ */
 int machine_find(struct machine *machine, const struct machine_stack *stack,
 		 const struct machine_frame *frame, struct location ret_locations[MACHINE_MOST]);
 

@@ -332,8 +332,12 @@ static void begin_step(const struct machine *machine, const struct machine_stack
 		       const struct walk_frame *callee, const struct walk_frame *frame,
 		       struct machine_frame *ret_frame)
 {
-	*ret_frame = (struct machine_frame){
-		.address = frame->address, .is_return = frame->is_return, .sp = frame->slot + 8};
+	*ret_frame = (struct machine_frame){.address = frame->address,
+					    .is_return = frame->is_return,
+					    .sp = frame->is_return ? frame->slot + 8
+								   : stack->regs->r[STACKD_REG_SP]};
+	if (callee && machine_saves_fp(machine, stack, callee->address, callee->is_return))
+		walk_memory_read8(&stack->memory, frame->slot - 8, &ret_frame->fp);
 	if (callee)
 		machine_sender(machine, stack, callee->address, callee->is_return, frame->slot - 8,
 			       &ret_frame->sp);
@@ -341,6 +345,8 @@ static void begin_step(const struct machine *machine, const struct machine_stack
 
 /* A walk that is being corrected. The corrected frames go to ms->walked. */
 struct correction {
+	bool is_lost;		   /* no frame of the walk comes next: machine_step() */
+	struct machine_frame last; /* after walk_on(): the frame at which it has ended */
 	struct machines *ms;
 	const struct machine_stack *stack;
 	const struct walk_input *in;
@@ -368,70 +374,90 @@ static bool is_wrong(const struct correction *c, const struct machine *machine)
 	uint64_t slot;
 
 	begin_last(c, machine, &frame);
-	return machine_step(machine, c->stack, &frame, &slot) &&
-	       machine_is_sized(machine, c->stack, c->ms->walked[c->n - 1].address) &&
-	       (slot != next->slot || frame.address != next->address);
+	if (frame.is_return && machine_is_sized(machine, c->stack, frame.address))
+		return machine_step(machine, c->stack, &frame, false, &slot) &&
+		       (slot != next->slot || frame.address != next->address);
+	return (frame.is_return || c->n == 1) &&
+	       !machine_may_lead(machine, c->stack, &frame, next->slot);
 }
 
 /* Walks on from the last frame by what the machine knows, until it comes to a frame of the first
  * walk, which is the next one then. Slots only rise, so each frame is passed once. If it comes to
- * none, or there is no room, no frame is next. */
-static void walk_on(struct correction *c, const struct machine *machine)
+ * none, or there is no room, no frame is next. Returns whether it has made a step. */
+static bool walk_on(struct correction *c, const struct machine *machine)
 {
 	struct walk_frame *walked = c->ms->walked;
-	struct machine_frame frame;
+	const size_t before = c->n;
 	uint64_t slot;
 
-	begin_last(c, machine, &frame);
-	walked[c->n - 1].provenance = PROVENANCE_RUNTIME_TABLE;
-	while (c->n < MOST_WALKED && machine_step(machine, c->stack, &frame, &slot)) {
+	begin_last(c, machine, &c->last);
+	while (c->n < MOST_WALKED && machine_step(machine, c->stack, &c->last, true, &slot)) {
 		struct walk_frame *f = &walked[c->n];
 
+		walked[c->n - 1].provenance = PROVENANCE_RUNTIME_TABLE;
 		while (c->at < c->count && (c->frames[c->at].slot < slot ||
 					    (c->frames[c->at].slot == slot &&
-					     c->frames[c->at].address != frame.address)))
+					     c->frames[c->at].address != c->last.address)))
 			c->at++;
 		if (c->at < c->count && c->frames[c->at].slot == slot)
-			return;
-		*f = (struct walk_frame){.address = frame.address,
-					 .offset = frame.address - 1,
+			return true;
+		*f = (struct walk_frame){.address = c->last.address,
+					 .offset = c->last.address - 1,
 					 .slot = slot,
-					 .is_return = true,
-					 .provenance = PROVENANCE_RUNTIME_TABLE};
+					 .is_return = true};
 		c->in->find(c->in->arg, f->address, &f->object, &f->offset);
 		c->n++;
 	}
 	c->at = c->count;
+	return c->n > before;
 }
 
-bool machines_correct(struct machines *ms, const struct stackd_stack_record *record,
-		      const struct walk_input *in, struct walk_frame *frames, size_t *count)
+/* Makes *regs those of the frame at which a correction has ended. */
+static void end_registers(const struct correction *c, struct stackd_regs *regs)
+{
+	memset(regs, 0, sizeof(*regs));
+	regs->r[STACKD_REG_PC] = c->last.address;
+	regs->r[STACKD_REG_SP] = c->last.sp;
+	regs->r[STACKD_REG_FP] = c->last.fp;
+}
+
+enum machines_walk machines_correct(struct machines *ms, const struct stackd_stack_record *record,
+				    const struct walk_input *in, bool is_whole,
+				    struct walk_frame *frames, size_t *count,
+				    struct stackd_regs *ret_regs)
 {
 	struct machine_stack stack;
 	struct correction c = {
 		.ms = ms, .stack = &stack, .in = in, .frames = frames, .count = *count};
-	bool is_corrected = false, is_whole = true;
+	bool is_corrected = false, is_open = false, is_cut = false;
 
 	if (!stack_of(record, &stack))
-		return true;
+		return MACHINES_WALK_SAME;
 	while (c.at < c.count && c.n < MOST_WALKED) {
 		const struct walk_frame *f = &frames[c.at++];
-		const struct machine *machine =
-			f->is_return ? machine_at(ms, record, f->address) : NULL;
+		const struct machine *machine = machine_at(ms, record, f->address);
+		bool is_last = c.at == c.count;
 
 		ms->walked[c.n++] = *f;
-		if (!machine || c.at == c.count || !is_wrong(&c, machine))
+		if (!machine || (is_last ? is_whole || !f->is_return : !is_wrong(&c, machine)))
 			continue;
+		if (walk_on(&c, machine))
+			is_open = c.at == c.count;
+		else if (is_last)
+			continue;
+		else
+			is_cut = true;
 		ms->counts.corrected++;
 		is_corrected = true;
-		walk_on(&c, machine);
-		is_whole = c.at < c.count;
 	}
 	if (!is_corrected)
-		return true;
+		return MACHINES_WALK_SAME;
 	memcpy(frames, ms->walked, c.n * sizeof(*frames));
 	*count = c.n;
-	return is_whole && c.at == c.count;
+	if (is_cut || !is_open)
+		return is_cut ? MACHINES_WALK_ENDS : MACHINES_WALK_RIGHT;
+	end_registers(&c, ret_regs);
+	return MACHINES_WALK_GOES_ON;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -449,7 +475,8 @@ static int find(struct machines *ms, const struct stackd_stack_record *record,
 		.is_leaf = !i,
 		.has_callee = has_callee,
 		.sp = f->slot ? f->slot + 8 : stack->regs->r[STACKD_REG_SP],
-		.fp = i + 1 < count && frames[i + 1].slot ? frames[i + 1].slot - 8 : 0};
+		.fp = i + 1 < count && frames[i + 1].slot ? frames[i + 1].slot - 8 : 0,
+		.caller = i + 1 < count ? frames[i + 1].address : 0};
 	struct machine *machine = machine_at(ms, record, f->address);
 
 	*ret_is_code = machine && f->object && f->object->kind == OBJECT_JIT;
@@ -485,44 +512,76 @@ static int put(struct machines *ms, struct path *path, size_t at, size_t count, 
 	return err;
 }
 
+#define LEFT_OUT UINT32_MAX /* a location that keep_shown() removes */
+
+/* Removes what was left out. */
+static void keep_shown(struct path *path)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < path->count; i++) {
+		if (path->locations[i] == LEFT_OUT)
+			continue;
+		path->locations[to] = path->locations[i];
+		path->heights[to++] = path->heights[i];
+	}
+	path->count = to;
+}
+
+/* Counts how many more frames there will be than native ones. -ENOMEM. */
+static int count_more(struct machines *ms, const struct stackd_stack_record *record,
+		      const struct machine_stack *stack, const struct walk_frame *frames,
+		      const struct path *path)
+{
+	bool is_code, has_callee = false;
+	int more = 0, n;
+
+	for (size_t i = 0; i + path->cut < path->count; i++) {
+		n = find(ms, record, stack, frames, i, path->count, has_callee, &is_code);
+		if (n < 0)
+			return n;
+		has_callee |= n > 0 && n != MACHINE_PART && !is_stub(ms);
+		more += n > 1 && n != MACHINE_PART ? n - 1 : 0;
+	}
+	return more;
+}
+
 int machines_name(struct machines *ms, const struct stackd_stack_record *record,
 		  const struct walk_frame *frames, struct path *path)
 {
 	const size_t count = path->count;
 	struct machine_stack stack;
-	size_t more = 0, to;
-	bool is_code, has_callee = false;
-	int n = 0;
+	bool is_code, has_callee = false, has_parts = false;
+	int more, n = 0;
+	size_t to;
 
 	if (!stack_of(record, &stack))
 		return 0;
-	for (size_t i = 0; i + path->cut < count && n >= 0; i++) {
-		n = find(ms, record, &stack, frames, i, count, has_callee, &is_code);
-		has_callee |= n > 0 && !is_stub(ms);
-		more += n > 1 ? (size_t)n - 1 : 0;
-	}
-	if (n < 0 || count + more > PATH_MAX_USER)
-		return n < 0 ? n : 0;
-	to = count + more;
-	has_callee = false;
+	more = count_more(ms, record, &stack, frames, path);
+	if (more < 0 || count + (size_t)more > PATH_MAX_USER)
+		return more < 0 ? more : 0;
+	to = count + (size_t)more;
 	for (size_t i = 0; i + path->cut < count && n >= 0; i++) {
 		size_t from = count - 1 - i;
 		uint32_t height = path->heights[from];
 
 		n = find(ms, record, &stack, frames, i, count, has_callee, &is_code);
-		has_callee |= n > 0 && !is_stub(ms);
-		if (n > 0) {
+		if (n > 0 && n != MACHINE_PART) {
+			has_callee |= !is_stub(ms);
 			ms->counts.frames += (uint64_t)n;
 			if (put(ms, path, to - 1, (size_t)n, frames[i].provenance, height))
 				return -ENOMEM;
 			to -= (size_t)n;
 			continue;
 		}
-		ms->counts.unproven += is_code;
+		has_parts |= n == MACHINE_PART;
+		ms->counts.unproven += is_code && !n;
 		to--;
-		path->locations[to] = path->locations[from];
+		path->locations[to] = n == MACHINE_PART ? LEFT_OUT : path->locations[from];
 		path->heights[to] = height;
 	}
-	path->count = count + more;
+	path->count = count + (size_t)more;
+	if (has_parts)
+		keep_shown(path);
 	return n < 0 ? n : 0;
 }

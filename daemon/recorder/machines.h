@@ -42,11 +42,22 @@ void machines_note_exec(struct machines *machines, pid_t pid, uint64_t time_ns);
  * for each STACK record as soon as it is read. 0 or -ENOMEM. */
 int machines_note(struct machines *machines, const struct stackd_stack_record *record);
 
-/* Corrects a walk, leaf first, that has missed frames in a machine's code; `frames` has room for
- * DWARF_WALK_MAX_FRAMES. It takes time linear in the frames before and after. Returns false if the
- * walk ends in that code now, since the machine does not know on, or there is no more room. */
-bool machines_correct(struct machines *machines, const struct stackd_stack_record *record,
-		      const struct walk_input *in, struct walk_frame *frames, size_t *count);
+enum machines_walk {
+	MACHINES_WALK_SAME,   /* the walk stays as it is */
+	MACHINES_WALK_RIGHT,  /* it was corrected, and ends as it did */
+	MACHINES_WALK_ENDS,   /* it ends in its last frame, whose caller is not known */
+	MACHINES_WALK_GOES_ON /* it ends in its last frame, from which another walk may go on */
+};
+
+/* Corrects a walk, leaf first, that has missed frames in a machine's code, or has ended there;
+ * `frames` has room for DWARF_WALK_MAX_FRAMES. It takes time linear in the frames before and after.
+ * `is_whole`: the walk has reached the thread's entry. If it GOES_ON, gives what is known of the
+ * registers of its last frame, whose address is a return address: pc, sp and fp (0: not known). */
+enum machines_walk machines_correct(struct machines *machines,
+				    const struct stackd_stack_record *record,
+				    const struct walk_input *in, bool is_whole,
+				    struct walk_frame *frames, size_t *count,
+				    struct stackd_regs *ret_regs);
 
 /* Replaces the frames of JIT code in the path of a record by the managed frames that they stand
  * for. `frames` are those of the walk, leaf first, from which the path was made; the path has no

@@ -369,18 +369,57 @@ static void end_at_changed(struct path_builder *b, const struct stackd_stack_rec
 	}
 }
 
-/* Corrects a walk that has missed frames in the code of a runtime. */
+/* Walks on from the last frame, of which `regs` are known. Returns whether it has found a caller.
+ */
+static bool walk_on(struct path_builder *b, const struct stackd_stack_record *record,
+		    const struct walk_input *in, const struct stackd_regs *regs, size_t *count,
+		    struct path_builder_end *end)
+{
+	struct walk_frame *last = &b->frames[*count - 1];
+	const struct walk_frame before = *last;
+	struct walk_input from = *in;
+	size_t n = 0;
+
+	from.stack_start = record->regs.r[STACKD_REG_SP];
+	from.regs = *regs;
+	from.is_return = true;
+	from.is_uncalled = false;
+	from.known = 1u << STACKD_REG_SP | (regs->r[STACKD_REG_FP] ? 1u << STACKD_REG_FP : 0);
+	end->reason = walks_stack(b->with.walks, NULL, &from, last,
+				  DWARF_WALK_MAX_FRAMES - *count + 1, &n);
+	last->slot = before.slot;
+	*count += n ? n - 1 : 0;
+	return n > 1;
+}
+
+#define MOST_CORRECTED 64 /* times that a walk goes on from a runtime's code */
+
+/* Corrects a walk that has missed frames in the code of a runtime, or has ended there. */
 static void correct_walk(struct path_builder *b, const struct stackd_stack_record *record,
 			 size_t *count, struct path_builder_end *end)
 {
 	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)record->pid};
 	const struct walk_input in = input_of(record, &process);
+	enum machines_walk walk = MACHINES_WALK_GOES_ON;
+	struct stackd_regs regs;
 
-	if (!*count || machines_correct(b->with.machines, record, &in, b->frames, count))
+	if (!*count)
 		return;
+	for (int i = 0; i < MOST_CORRECTED && walk == MACHINES_WALK_GOES_ON; i++) {
+		walk = machines_correct(b->with.machines, record, &in,
+					end->reason == STACKD_END_ENTRY, b->frames, count, &regs);
+		if (walk != MACHINES_WALK_GOES_ON)
+			break;
+		end->origin = ORIGIN_WALKED;
+		if (!walk_on(b, record, &in, &regs, count, end))
+			break;
+	}
+	if (walk == MACHINES_WALK_SAME || walk == MACHINES_WALK_RIGHT ||
+	    (walk == MACHINES_WALK_GOES_ON && end->reason == STACKD_END_ENTRY))
+		return;
+	end->origin = ORIGIN_WALKED;
 	b->frames[*count - 1].provenance = PROVENANCE_NONE;
 	end->reason = STACKD_END_RUNTIME_CODE;
-	end->origin = ORIGIN_WALKED;
 }
 
 static int frames_of_stack(struct path_builder *b, const struct stackd_stack_record *record,

@@ -107,26 +107,110 @@ static void other_code(void **state)
 	assert_int_equal(java_entry_at(code, at, at - 20), JAVA_ENTRY_NONE);
 }
 
+/* Of 25: a native method has no loop for local variables. */
+static const struct part native[] = {
+	{1, JAVA_ENTRY_ON_TOP, "\x58"},			     /* pop %rax */
+	{5, JAVA_ENTRY_IN_REGISTER, "\x4c\x8d\x74\xcc\xf8"}, /* lea -8(%rsp,%rcx,8),%r14 */
+	{5, JAVA_ENTRY_IN_REGISTER, "\x68\0\0\0\0"},	     /* push $0 */
+	{5, JAVA_ENTRY_IN_REGISTER, "\x68\0\0\0\0"},	     /* push $0 */
+	{1, JAVA_ENTRY_IN_REGISTER, "\x50"},		     /* push %rax */
+	{1, JAVA_ENTRY_ON_TOP, "\x55"},			     /* push %rbp */
+	{3, JAVA_ENTRY_PUSHED, "\x48\x8b\xec"},		     /* mov %rsp,%rbp */
+	{2, JAVA_ENTRY_MADE, "\x41\x55"},		     /* push %r13 */
+	{4, JAVA_ENTRY_HAS_SENDER, "\x48\x8b\x43\x08"},	     /* mov 8(%rbx),%rax */
+};
+
+static void native_methods(void **state)
+{
+	(void)state;
+	memset(code, 0x90, sizeof(code));
+	len = FRAME;
+	append(native, COUNT(native));
+	check(FRAME, native, COUNT(native));
+}
+
+/* The ends of methods: of 25, and of 17 with an exception. */
+static const struct part leave_25[] = {
+	{4, JAVA_ENTRY_NONE, "\x48\x8b\x5d\xf8"},			  /* mov -8(%rbp),%rbx */
+	{1, JAVA_ENTRY_NONE, "\xc9"},					  /* leave */
+	{8, JAVA_ENTRY_LEFT_ON_TOP, "\x41\xc6\x87\xbe\x03\0\0\0"},	  /* movb $0,958(%r15) */
+	{1, JAVA_ENTRY_LEFT_ON_TOP, "\x5e"},				  /* pop %rsi */
+	{3, JAVA_ENTRY_LEFT_IN_RSI, "\x48\x8b\xe3"},			  /* mov %rbx,%rsp */
+	{7, JAVA_ENTRY_LEFT_IN_RSI, "\x49\x3b\xa7\x20\x06\0\0"},	  /* cmp 1568(%r15),%rsp */
+	{2, JAVA_ENTRY_LEFT_IN_RSI, "\x72\x0b"},			  /* jb 1f */
+	{11, JAVA_ENTRY_LEFT_IN_RSI, "\x49\xc7\x87\x20\x06\0\0\0\0\0\0"}, /* movq */
+	{2, JAVA_ENTRY_LEFT_IN_RSI, "\xff\xe6"},			  /* 1: jmp *%rsi */
+	{1, JAVA_ENTRY_NONE, "\x90"},
+};
+static const struct part leave_17[] = {
+	{1, JAVA_ENTRY_NONE, "\xc9"},		     /* leave */
+	{1, JAVA_ENTRY_LEFT_ON_TOP, "\x5a"},	     /* pop %rdx */
+	{3, JAVA_ENTRY_LEFT_IN_RDX, "\x48\x8b\xe3"}, /* mov %rbx,%rsp */
+	{3, JAVA_ENTRY_LEFT_IN_RDX,
+	 "\x48\x8b\xd8"}, /* mov %rax,%rbx, which is not needed any more */
+	{3, JAVA_ENTRY_LEFT_IN_RDX, "\x48\x8b\xd0"}, /* mov %rax,%rdx, which is */
+	{2, JAVA_ENTRY_NONE, "\xff\xe2"},
+};
+
+static void where_methods_leave(void **state)
+{
+	(void)state;
+	memset(code, 0x90, sizeof(code));
+	len = FRAME;
+	append(leave_25, COUNT(leave_25));
+	check(FRAME, leave_25, COUNT(leave_25));
+	memset(code, 0x90, sizeof(code));
+	len = FRAME;
+	append(leave_17, COUNT(leave_17));
+	check(FRAME, leave_17, COUNT(leave_17));
+	code[FRAME + 2] ^= 1; /* no mov %rbx,%rsp */
+	for (size_t at = FRAME; at < FRAME + 13; at++)
+		assert_int_equal(java_entry_at(code, sizeof(code), at), JAVA_ENTRY_NONE);
+}
+
 static void where_methods_return_to(void **state)
 {
-	static const uint8_t entry[] = {0x48, 0x8b, 0x65, 0xf0, 0x48, 0xc7, 0x45, 0xf0, 0, 0, 0, 0};
+	static const uint8_t until_21[] = {0x48, 0x8b, 0x65, 0xf0, 0x48, 0xc7, 0x45, 0xf0,
+					   0,	 0,    0,    0,	   0x4c, 0x8b, 0x6d, 0xc0};
+	static const uint8_t from_22[] = {0x48, 0x8b, 0x4d, 0xf0, 0x48, 0x8d, 0x64,
+					  0xcd, 0,    0x48, 0xc7, 0x45, 0xf0, 0,
+					  0,	0,    0,    0x4c, 0x8b, 0x6d, 0xc0};
 
 	(void)state;
 	memset(code, 0x90, sizeof(code));
-	memcpy(code + 200, entry, sizeof(entry));
-	assert_int_equal(java_entry_at(code, sizeof(code), 200), JAVA_ENTRY_HAS_SENDER);
-	assert_int_equal(java_entry_at(code, sizeof(code), 204), JAVA_ENTRY_HAS_SENDER);
-	assert_int_equal(java_entry_at(code, sizeof(code), 212), JAVA_ENTRY_NONE);
-	assert_int_equal(java_entry_at(code, sizeof(code), 196), JAVA_ENTRY_NONE);
-	assert_int_equal(java_entry_at(code, 204, 200), JAVA_ENTRY_NONE);
+	memcpy(code + 200, until_21, sizeof(until_21));
+	for (size_t at = 196; at <= 216; at++)
+		assert_int_equal(java_entry_at(code, sizeof(code), at),
+				 at == 200 || at == 204 || at == 212 ? JAVA_ENTRY_RETURNED
+								     : JAVA_ENTRY_NONE);
+	assert_int_equal(java_entry_at(code, 215, 200), JAVA_ENTRY_NONE);
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + 200, from_22, sizeof(from_22));
+	for (size_t at = 196; at <= 221; at++)
+		assert_int_equal(java_entry_at(code, sizeof(code), at),
+				 at == 200 || at == 204 || at == 209 || at == 217
+					 ? JAVA_ENTRY_RETURNED
+					 : JAVA_ENTRY_NONE);
+}
+
+static void pushed_arguments(void **state)
+{
+	static const uint8_t two[JAVA_ENTRY_POP_BYTES] = {0x5e, 0x41, 0x58, 0x48, 0x85, 0xf6};
+	static const uint8_t none[JAVA_ENTRY_POP_BYTES] = {0x48, 0x85, 0xf6, 0x5e};
+	static const uint8_t end[JAVA_ENTRY_POP_BYTES] = {0x5d, 0xc3};
+
+	(void)state;
+	assert_int_equal(java_entry_popped(two), 16);
+	assert_int_equal(java_entry_popped(none), 0);
+	assert_int_equal(java_entry_popped(end), 0); /* pop %rbp: it leaves its frame */
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_instruction),
-		cmocka_unit_test(other_code),
-		cmocka_unit_test(where_methods_return_to),
+		cmocka_unit_test(each_instruction),	   cmocka_unit_test(other_code),
+		cmocka_unit_test(where_methods_return_to), cmocka_unit_test(where_methods_leave),
+		cmocka_unit_test(native_methods),	   cmocka_unit_test(pushed_arguments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

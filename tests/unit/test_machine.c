@@ -21,14 +21,22 @@
 #include "daemon/recorder/machine.h"
 #include "daemon/recorder/managed.h"
 
-#define CODE 0x1000 /* the interpreter's */
+#define CONSTANTS 0x99 /* in a frame */
+#define FUNCTION  0x78
+
+#define FUNCTION_REGISTER    3
+#define INSTRUCTION_REGISTER 13
+
+static uint8_t interpreter[256]; /* its code */
+#define CODE ((uint64_t)(uintptr_t)interpreter)
 
 /* What the process has of its function. */
 static struct {
 	bool is_there, is_unreadable;
 	bool changes; /* once, behind the next read of it */
-	uint64_t identity, code;
+	uint64_t identity, code, constants;
 	uint32_t code_size;
+	enum runtime_interrupted interrupted;
 } has;
 
 static struct runtime_memory memory;
@@ -76,12 +84,20 @@ static bool is_still(void *machine, const struct runtime_code_piece *p)
 }
 
 static bool interpreted(const struct walk_memory *stack, uint64_t fp,
-			const struct stackd_regs *regs, uint64_t *ret_function,
-			uint64_t *ret_instruction)
+			struct runtime_activation *ret_activation)
 {
-	(void)regs;
-	return walk_memory_read8(stack, fp, ret_function) && *ret_function == 0x77 &&
-	       walk_memory_read8(stack, fp + 8, ret_instruction);
+	*ret_activation = (struct runtime_activation){.constants = CONSTANTS};
+	return walk_memory_read8(stack, fp, &ret_activation->function) &&
+	       ret_activation->function == FUNCTION &&
+	       walk_memory_read8(stack, fp + 8, &ret_activation->instruction);
+}
+
+static enum runtime_interrupted interrupted(const uint8_t *bytes, size_t len, size_t at)
+{
+	(void)bytes;
+	(void)len;
+	(void)at;
+	return has.interrupted;
 }
 
 static bool is_readable(void)
@@ -104,8 +120,10 @@ static int function(void *machine, uint64_t address, struct runtime_function *re
 	(void)address;
 	if (!is_readable() || !has.is_there)
 		return -ENOENT;
-	*ret_function = (struct runtime_function){
-		.identity = has.identity, .code = has.code, .code_size = has.code_size};
+	*ret_function = (struct runtime_function){.identity = has.identity,
+						  .code = has.code,
+						  .constants = has.constants,
+						  .code_size = has.code_size};
 	strcpy(ret_function->name, has.identity == 1 ? "one" : "two");
 	strcpy(ret_function->file, "file");
 	has.identity += has.changes;
@@ -119,6 +137,9 @@ static const struct runtime_machine is = {.open = open_it,
 					  .piece = piece,
 					  .is_still = is_still,
 					  .interpreted = interpreted,
+					  .interrupted = interrupted,
+					  .function_register = FUNCTION_REGISTER,
+					  .instruction_register = INSTRUCTION_REGISTER,
 					  .function = function,
 					  .identity = identity};
 static const struct runtime runtime = {.name = "Test", .machine = &is};
@@ -145,6 +166,8 @@ static void begin(struct world *w, uint32_t code_size, uint64_t instruction)
 	has.identity = 1;
 	has.code = 0x5000;
 	has.code_size = code_size;
+	has.constants = 0;
+	has.interrupted = RUNTIME_RETURNED; /* the frame has the instruction */
 	assert_int_equal(object_table_new("/proc", &w->objects), 0);
 	assert_int_equal(managed_new(w->objects, &w->managed), 0);
 	err = machine_open(&runtime, NULL, 0, getpid(), w->managed, &w->reads, &w->machine);
@@ -152,7 +175,7 @@ static void begin(struct world *w, uint32_t code_size, uint64_t instruction)
 		skip();
 	assert_int_equal(err, 0);
 	w->regs.r[STACKD_REG_PC] = CODE + 1;
-	w->words[0] = 0x77;
+	w->words[0] = FUNCTION;
 	w->words[1] = instruction;
 }
 
@@ -180,20 +203,23 @@ static void note(struct world *w, uint64_t time_ns, uint64_t now_ns)
 	assert_int_equal(machine_note(w->machine, &stack, now_ns), 0);
 }
 
-/* Returns the name of the frame at a time. */
+/* Returns the name of the frame at a time; NULL: it is a part of its caller's. */
 static const char *name_at(struct world *w, uint64_t time_ns)
 {
 	const struct machine_stack stack = stack_at(w, time_ns);
 	const struct machine_frame frame = {.address = CODE + 1, .is_leaf = true, .fp = 0x10000};
 	struct location found[MACHINE_MOST];
 	struct managed_name name;
+	int n = machine_find(w->machine, &stack, &frame, found);
 
-	assert_int_equal(machine_find(w->machine, &stack, &frame, found), 1);
+	if (n == MACHINE_PART)
+		return NULL;
+	assert_int_equal(n, 1);
 	assert_true(managed_name_of(w->managed, found, &name));
 	return name.function;
 }
 
-#define MS(n) (begun_ns + UINT64_C(1000000) * (n))
+#define AT(n) (begun_ns + UINT64_C(1000000000) * (n)) /* seconds: what a test takes counts less */
 
 static void proof_by_instruction(void **state)
 {
@@ -201,19 +227,19 @@ static void proof_by_instruction(void **state)
 
 	(void)state;
 	begin(&w, 16, 0x5004);
-	note(&w, MS(10), MS(20));
-	assert_string_equal(name_at(&w, MS(10)), "one"); /* its bytecode has the instruction */
-	assert_string_equal(name_at(&w, MS(9)), "Interpreter");
-	note(&w, MS(30), MS(40));
-	assert_string_equal(name_at(&w, MS(40)), "one");
-	assert_string_equal(name_at(&w, MS(41)), "Interpreter"); /* read before it alone */
+	note(&w, AT(10), AT(20));
+	assert_string_equal(name_at(&w, AT(10)), "one"); /* its bytecode has the instruction */
+	assert_string_equal(name_at(&w, AT(9)), "Interpreter");
+	note(&w, AT(30), AT(40));
+	assert_string_equal(name_at(&w, AT(40)), "one");
+	assert_string_equal(name_at(&w, AT(41)), "Interpreter"); /* read before it alone */
 	has.identity = 2;
-	note(&w, MS(50), MS(60));
-	assert_string_equal(name_at(&w, MS(50)), "two");
-	assert_string_equal(name_at(&w, MS(45)), "Interpreter");
-	assert_string_equal(name_at(&w, MS(35)), "one");
+	note(&w, AT(50), AT(60));
+	assert_string_equal(name_at(&w, AT(50)), "two");
+	assert_string_equal(name_at(&w, AT(45)), "Interpreter");
+	assert_string_equal(name_at(&w, AT(35)), "one");
 	w.words[1] = 0x5010; /* behind the bytecode */
-	assert_string_equal(name_at(&w, MS(50)), "Interpreter");
+	assert_string_equal(name_at(&w, AT(50)), "Interpreter");
 	end(&w);
 }
 
@@ -223,11 +249,11 @@ static void native_functions(void **state)
 
 	(void)state;
 	begin(&w, 0, 0);
-	note(&w, MS(10), MS(20));
-	assert_string_equal(name_at(&w, MS(10)), "Interpreter"); /* nothing of it agrees */
-	note(&w, MS(30), MS(40));
-	assert_string_equal(name_at(&w, MS(30)), "one"); /* there before and after */
-	assert_string_equal(name_at(&w, MS(41)), "Interpreter");
+	note(&w, AT(10), AT(20));
+	assert_string_equal(name_at(&w, AT(10)), "Interpreter"); /* nothing of it agrees */
+	note(&w, AT(30), AT(40));
+	assert_string_equal(name_at(&w, AT(30)), "one"); /* there before and after */
+	assert_string_equal(name_at(&w, AT(41)), "Interpreter");
 	end(&w);
 }
 
@@ -238,19 +264,69 @@ static void memory_that_cannot_be_read(void **state)
 
 	(void)state;
 	begin(&w, 16, 0x5004);
-	note(&w, MS(10), MS(20));
+	note(&w, AT(10), AT(20));
 	bytes = machine_bytes(w.machine);
 	has.is_unreadable = true;
 	for (uint64_t i = 0; i < 10000; i++)
-		note(&w, MS(30 + i), MS(31 + i));
+		note(&w, AT(30 + i), AT(31 + i));
 	assert_int_equal(machine_bytes(w.machine), bytes); /* no version was made */
-	assert_string_equal(name_at(&w, MS(40)), "Interpreter");
+	assert_string_equal(name_at(&w, AT(40)), "Interpreter");
 	has.is_unreadable = false;
-	note(&w, MS(20000), MS(20001)); /* the function is the same still */
-	assert_string_equal(name_at(&w, MS(40)), "one");
+	note(&w, AT(20000), AT(20001)); /* the function is the same still */
+	assert_string_equal(name_at(&w, AT(40)), "one");
 	has.is_there = false;
-	note(&w, MS(20002), MS(20003)); /* gone */
-	assert_string_equal(name_at(&w, MS(20003)), "Interpreter");
+	note(&w, AT(20002), AT(20003)); /* gone */
+	assert_string_equal(name_at(&w, AT(20003)), "Interpreter");
+	end(&w);
+}
+
+/* A native function is proven by the constants of its class. */
+static void native_function_by_constants(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, 0, 0);
+	has.constants = CONSTANTS;
+	note(&w, AT(10), AT(20));
+	assert_string_equal(name_at(&w, AT(10)), "one");
+	end(&w);
+	begin(&w, 0, 0);
+	has.constants = CONSTANTS + 8;
+	note(&w, AT(10), AT(20));
+	note(&w, AT(30), AT(40));
+	assert_string_equal(name_at(&w, AT(10)), "Interpreter");
+	assert_string_equal(name_at(&w, AT(30)), "Interpreter"); /* the frame is another one's */
+	end(&w);
+}
+
+/* What runs at the interrupted instruction: a register has the function, or the instruction. */
+static void interrupted_frames(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, 16, 0x4000); /* the frame's words are of no use */
+	w.words[0] = 0;
+	has.interrupted = RUNTIME_ENTERS;
+	w.regs.r[FUNCTION_REGISTER] = FUNCTION;
+	note(&w, AT(10), AT(20));
+	assert_string_equal(name_at(&w, AT(10)), "Interpreter"); /* nothing of it agrees */
+	note(&w, AT(30), AT(40));
+	assert_string_equal(name_at(&w, AT(30)), "one");
+	end(&w);
+	begin(&w, 16, 0x4000);
+	has.interrupted = RUNTIME_LEFT;
+	note(&w, AT(10), AT(20));
+	assert_null(name_at(&w, AT(10)));
+	end(&w);
+	begin(&w, 16, 0x5008);
+	has.interrupted = RUNTIME_RUNS;
+	w.regs.r[INSTRUCTION_REGISTER] = 0x5004;
+	note(&w, AT(10), AT(20));
+	assert_string_equal(name_at(&w, AT(10)), "one");
+	w.regs.r[INSTRUCTION_REGISTER] = 0x4000; /* not this function's: the frame's word is */
+	assert_string_equal(name_at(&w, AT(10)), "one");
 	end(&w);
 }
 
@@ -262,12 +338,12 @@ static void change_while_read(void **state)
 	(void)state;
 	begin(&w, 16, 0x5004);
 	has.changes = true;
-	note(&w, MS(10), MS(20));
-	assert_string_equal(name_at(&w, MS(10)), "Interpreter");
-	assert_string_equal(name_at(&w, MS(20)), "Interpreter");
-	note(&w, MS(30), MS(40));
-	assert_string_equal(name_at(&w, MS(10)), "Interpreter");
-	assert_string_equal(name_at(&w, MS(30)), "two");
+	note(&w, AT(10), AT(20));
+	assert_string_equal(name_at(&w, AT(10)), "Interpreter");
+	assert_string_equal(name_at(&w, AT(20)), "Interpreter");
+	note(&w, AT(30), AT(40));
+	assert_string_equal(name_at(&w, AT(10)), "Interpreter");
+	assert_string_equal(name_at(&w, AT(30)), "two");
 	end(&w);
 }
 
@@ -278,6 +354,8 @@ int main(void)
 		cmocka_unit_test(native_functions),
 		cmocka_unit_test(memory_that_cannot_be_read),
 		cmocka_unit_test(change_while_read),
+		cmocka_unit_test(native_function_by_constants),
+		cmocka_unit_test(interrupted_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

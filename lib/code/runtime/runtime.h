@@ -159,6 +159,7 @@ struct runtime_interpreter {
 
 /* --- managed code ---------------------------------------------------------------------------- */
 
+#define RUNTIME_POP_BYTES 16  /* of code from a return address on, for pushed() */
 #define RUNTIME_NAME_ROOM 512 /* bytes of a name, which ends in "..." if it was cut */
 
 /* The memory of a process, as it is now. read() returns false if not all of the `len` bytes, at
@@ -181,8 +182,9 @@ struct runtime_code_piece {
 	enum runtime_code_kind kind;
 	bool is_permanent;    /* it is made once, before any managed function runs, and stays */
 	uint64_t function;    /* COMPILED: its address in the runtime */
-	uint32_t frame_bytes; /* COMPILED: from a frame's stack pointer to its caller's, where the
-			       * frame has called; 0: not known */
+	bool is_native;	      /* COMPILED: it calls a native function, and nothing was inlined */
+	uint32_t frame_bytes; /* COMPILED, STUB: from a frame's stack pointer to its caller's, where
+			       * the frame has called; 0: not known, or of no fixed size */
 	uint64_t replaced[2]; /* COMPILED: return addresses with which the runtime replaces those
 			       * into this piece whose frames are to be left; 0: none */
 	uint32_t replaced_at; /* and the distance of the original one from the frame's stack
@@ -200,6 +202,22 @@ struct runtime_managed_frame {
 	int32_t instruction;
 };
 
+/* What the words of an interpreter's frame say. */
+struct runtime_activation {
+	uint64_t function;    /* its address in the runtime */
+	uint64_t instruction; /* address of the one at which it has called; 0: it is native */
+	uint64_t constants;   /* a word that frames of all functions of one class have in common */
+	bool waits;	      /* it has called a managed function */
+};
+
+/* What an interpreter was doing when it was interrupted. */
+enum runtime_interrupted {
+	RUNTIME_RUNS,	  /* there is a frame, and a register has the instruction */
+	RUNTIME_ENTERS,	  /* the frame is being made: a register has the function */
+	RUNTIME_RETURNED, /* a function has returned to the frame: the frame has the instruction */
+	RUNTIME_LEFT,	  /* the frame was left */
+};
+
 struct runtime_line {
 	uint16_t instruction, line;
 };
@@ -207,8 +225,9 @@ struct runtime_line {
 /* A managed function. All texts are those of the source, and have nothing that differs from run to
  * run. */
 struct runtime_function {
-	uint64_t identity; /* differs from that of a later function at the same address */
-	uint64_t code;	   /* address of its bytecode */
+	uint64_t identity;  /* differs from that of a later function at the same address */
+	uint64_t code;	    /* address of its bytecode */
+	uint64_t constants; /* as its frames have it (runtime_activation); 0: not known */
 	uint32_t code_size;
 	uint32_t first_line;	    /* 0: not known */
 	struct runtime_line *lines; /* by rising instruction; of one's lines, the first counts */
@@ -245,14 +264,21 @@ struct runtime_machine {
 	size_t (*frames)(void *machine, const struct runtime_code_piece *piece, uint64_t address,
 			 struct runtime_managed_frame *ret_frames, size_t max);
 
-	/* Gives the function that an interpreter's frame runs, by the words of that frame, and the
-	 * address of the instruction at which it has called; 0: the function is native. `regs`: the
-	 * registers, if the frame is the one that was interrupted; NULL: it has called. Such a
-	 * frame gives the address that is in a register. Returns false if the words are not those
-	 * of a frame. */
+	/* Reads the words of an interpreter's frame. Returns false if they are not those of a
+	 * frame. */
 	bool (*interpreted)(const struct walk_memory *memory, uint64_t fp,
-			    const struct stackd_regs *regs, uint64_t *ret_function,
-			    uint64_t *ret_instruction);
+			    struct runtime_activation *ret_activation);
+
+	/* Returns what the interpreter does at code[at], where it was interrupted. */
+	enum runtime_interrupted (*interrupted)(const uint8_t *code, size_t len, size_t at);
+
+	/* DWARF's numbers of the registers with the function while it is ENTERED, and with the
+	 * address of the instruction while it RUNS. */
+	uint8_t function_register, instruction_register;
+
+	/* Returns how many bytes of arguments were pushed for the call that returns to
+	 * RUNTIME_POP_BYTES bytes of code in a COMPILED piece. */
+	uint32_t (*pushed)(const uint8_t *code);
 
 	/* Gives the stack pointer that the caller of an interpreter's frame had. Returns false if
 	 * the words at `fp` are not those of a frame. */

@@ -19,6 +19,8 @@ _Static_assert(JAVA_DISPATCH_BEFORE <= RUNTIME_ENTRY_BEFORE &&
 		       JAVA_DISPATCH_AFTER <= RUNTIME_ENTRY_AFTER,
 	       "enter() is given what java_dispatch_at() looks at");
 
+_Static_assert(JAVA_ENTRY_POP_BYTES == RUNTIME_POP_BYTES, "pushed() is java_entry_popped()");
+
 /* Finds the caller of code without a frame, whose return address is on top of the stack. */
 static bool leave_dispatch(const struct walk_memory *memory, const uint64_t *r,
 			   struct runtime_caller *ret_caller)
@@ -32,30 +34,55 @@ static bool leave_dispatch(const struct walk_memory *memory, const uint64_t *r,
 	return true;
 }
 
-/* Finds the caller of a frame that is being set up. The caller is the interpreter or compiled code;
- * a register has its stack pointer. */
+/* Where the return address and the caller's registers are, by the state of a frame. */
+struct made {
+	uint64_t slot, pc, sender, saved;
+};
+
+/* Finds the caller of a frame that was left. */
+static void leave(enum java_entry entry, const uint64_t *r, struct made *made)
+{
+	made->slot = entry == JAVA_ENTRY_LEFT_ON_TOP ? r[STACKD_REG_SP] : r[STACKD_REG_SP] - 8;
+	made->pc = r[entry == JAVA_ENTRY_LEFT_IN_RSI ? JAVA_ENTRY_RSI : JAVA_ENTRY_RDX];
+	made->sender = r[JAVA_ENTRY_LEFT_SENDER_REG];
+}
+
+/* Finds the caller of a frame that is being set up, or was left. The caller is the interpreter or
+ * compiled code; a register has its stack pointer. */
 static bool enter(const struct walk_memory *memory, const uint8_t *code, size_t len, size_t at,
 		  const uint64_t *r, struct runtime_caller *ret_caller)
 {
 	enum java_entry entry = java_entry_at(code, len, at);
-	uint64_t sp = r[STACKD_REG_SP], fp = r[STACKD_REG_FP], slot = sp, saved = fp;
-	uint64_t pc = r[JAVA_ENTRY_RETURN_REG], sender = r[JAVA_ENTRY_SENDER_REG];
+	uint64_t sp = r[STACKD_REG_SP], fp = r[STACKD_REG_FP];
+	bool has_frame = entry == JAVA_ENTRY_MADE || entry == JAVA_ENTRY_HAS_SENDER ||
+			 entry == JAVA_ENTRY_RETURNED;
+	struct made made = {
+		.slot = sp,
+		.pc = r[JAVA_ENTRY_RETURN_REG],
+		.sender = r[JAVA_ENTRY_SENDER_REG],
+		.saved = fp,
+	};
 
 	if (entry == JAVA_ENTRY_NONE)
 		return java_dispatch_at(code, len, at) && leave_dispatch(memory, r, ret_caller);
 	if (entry == JAVA_ENTRY_IN_REGISTER)
-		slot = sp - 8;
+		made.slot = sp - 8;
 	else if (entry == JAVA_ENTRY_PUSHED)
-		slot = sp + 8;
-	else if (entry >= JAVA_ENTRY_MADE)
-		slot = fp + 8;
-	if ((slot & 7) || (entry >= JAVA_ENTRY_MADE && !walk_memory_read8(memory, fp, &saved)) ||
-	    (entry == JAVA_ENTRY_HAS_SENDER && !walk_memory_read8(memory, fp - 8, &sender)) ||
-	    (entry != JAVA_ENTRY_IN_REGISTER && !walk_memory_read8(memory, slot, &pc)))
+		made.slot = sp + 8;
+	else if (has_frame)
+		made.slot = fp + 8;
+	else if (entry >= JAVA_ENTRY_LEFT_ON_TOP)
+		leave(entry, r, &made);
+	if ((made.slot & 7) || (has_frame && !walk_memory_read8(memory, fp, &made.saved)) ||
+	    (has_frame && entry != JAVA_ENTRY_MADE &&
+	     !walk_memory_read8(memory, fp - 8, &made.sender)) ||
+	    (entry != JAVA_ENTRY_IN_REGISTER && entry != JAVA_ENTRY_LEFT_IN_RSI &&
+	     entry != JAVA_ENTRY_LEFT_IN_RDX && !walk_memory_read8(memory, made.slot, &made.pc)))
 		return false;
-	if (sender < slot + 8 || sender & 7)
+	if (made.sender < made.slot + 8 || made.sender & 7)
 		return false;
-	*ret_caller = (struct runtime_caller){.pc = pc, .slot = slot, .sp = sender, .fp = saved};
+	*ret_caller = (struct runtime_caller){
+		.pc = made.pc, .slot = made.slot, .sp = made.sender, .fp = made.saved};
 	return true;
 }
 
@@ -77,6 +104,10 @@ static const struct runtime_machine machine = {
 	.is_still = vm_is_still,
 	.frames = vm_frames,
 	.interpreted = vm_interpreted,
+	.interrupted = vm_interrupted,
+	.pushed = java_entry_popped,
+	.function_register = JAVA_ENTRY_METHOD_REG,
+	.instruction_register = JAVA_ENTRY_BYTECODE_REG,
 	.sender = vm_sender,
 	.function = vm_function,
 	.identity = vm_identity,

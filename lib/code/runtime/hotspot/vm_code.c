@@ -217,12 +217,22 @@ bool vm_piece(void *machine, uint64_t address, struct runtime_code_piece *ret_pi
 		piece.kind = RUNTIME_CODE_COMPILED;
 		if (!identify(vm, piece.start, &piece.function, &piece.identity))
 			return false;
+		piece.is_native = strcmp(piece.name, "nmethod") != 0;
 		find_replaced(vm, &piece);
-		if (vm_u32(vm, piece.start, VM_BLOB_FRAME_SIZE, &size) && size < MOST_FRAME)
-			piece.frame_bytes = size * 8;
 	}
+	if (piece.kind != RUNTIME_CODE_INTERPRETER &&
+	    vm_u32(vm, piece.start, VM_BLOB_FRAME_SIZE, &size) && size > 1 && size < MOST_FRAME)
+		piece.frame_bytes = size * 8;
 	*ret_piece = piece;
 	return true;
+}
+
+/* Returns whether a block that is used begins there. A freed one keeps what it had for a while. */
+static bool is_block(const struct vm *vm, uint64_t blob)
+{
+	uint64_t start;
+
+	return find_block(vm, blob, &start) && start == blob;
 }
 
 bool vm_is_still(void *machine, const struct runtime_code_piece *piece)
@@ -231,7 +241,7 @@ bool vm_is_still(void *machine, const struct runtime_code_piece *piece)
 	uint64_t is, name;
 	uint32_t size;
 
-	if (!vm_u64(vm, piece->start, VM_BLOB_NAME, &name) ||
+	if (!is_block(vm, piece->start) || !vm_u64(vm, piece->start, VM_BLOB_NAME, &name) ||
 	    !vm_u32(vm, piece->start, VM_BLOB_SIZE, &size) || size != piece->end - piece->start)
 		return false;
 	if (piece->kind == RUNTIME_CODE_COMPILED)

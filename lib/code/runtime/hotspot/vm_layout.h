@@ -68,6 +68,7 @@
 	X(NAME_INDEX, "ConstMethod", "", "_name_index")                                            \
 	X(SIGNATURE_INDEX, "ConstMethod", "", "_signature_index")                                  \
 	X(HOLDER, "ConstantPool", "", "_pool_holder")                                              \
+	X(POOL_CACHE, "ConstantPool", "", "_cache")                                                \
 	X(POOL_LENGTH, "ConstantPool", "", "_length")                                              \
 	X(SOURCE_INDEX, "ConstantPool", "", "_source_file_name_index")                             \
 	X(KLASS_NAME, "Klass", "", "_name")                                                        \

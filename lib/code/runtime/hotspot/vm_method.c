@@ -32,6 +32,8 @@
 #define MOST_LINE_BYTES (MOST_LINES * 4)
 #define METHOD_BELOW	24 /* words of an interpreter's frame, below its frame pointer */
 #define SENDER_SP_BELOW 8
+#define LAST_SP_BELOW	16
+#define CACHE_BELOW	48
 #define BCP_BELOW	64
 
 /* What a method's name and lines come from. */
@@ -375,6 +377,7 @@ int vm_function(void *machine, uint64_t address, struct runtime_function *ret_fu
 	*f = (struct runtime_function){.identity = identity_of(&m),
 				       .code = m.constant + vm->is.const_method,
 				       .code_size = m.code_size};
+	vm_u64(vm, m.pool, VM_POOL_CACHE, &f->constants);
 	if (!name_method(vm, &m, f))
 		return -ENOENT;
 	return read_lines(vm, &m, f);
@@ -388,14 +391,34 @@ bool vm_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sp)
 	return java_frame_is(memory, fp) && walk_memory_read8(memory, fp - SENDER_SP_BELOW, ret_sp);
 }
 
-bool vm_interpreted(const struct walk_memory *memory, uint64_t fp, const struct stackd_regs *regs,
-		    uint64_t *ret_function, uint64_t *ret_instruction)
+bool vm_interpreted(const struct walk_memory *memory, uint64_t fp,
+		    struct runtime_activation *ret_activation)
 {
+	struct runtime_activation *a = ret_activation;
+	uint64_t last_sp = 0;
+
 	if (fp < memory->start + BCP_BELOW || !java_frame_is(memory, fp) ||
-	    !walk_memory_read8(memory, fp - METHOD_BELOW, ret_function) || !*ret_function ||
-	    *ret_function & 7 || !walk_memory_read8(memory, fp - BCP_BELOW, ret_instruction))
+	    !walk_memory_read8(memory, fp - METHOD_BELOW, &a->function) || !a->function ||
+	    a->function & 7 || !walk_memory_read8(memory, fp - CACHE_BELOW, &a->constants) ||
+	    !walk_memory_read8(memory, fp - BCP_BELOW, &a->instruction) ||
+	    !walk_memory_read8(memory, fp - LAST_SP_BELOW, &last_sp))
 		return false;
-	if (regs && *ret_instruction)
-		*ret_instruction = regs->r[JAVA_ENTRY_BYTECODE_REG];
+	a->waits = last_sp;
 	return true;
+}
+
+enum runtime_interrupted vm_interrupted(const uint8_t *code, size_t len, size_t at)
+{
+	switch (java_entry_at(code, len, at)) {
+	case JAVA_ENTRY_NONE:
+		return RUNTIME_RUNS;
+	case JAVA_ENTRY_RETURNED:
+		return RUNTIME_RETURNED;
+	case JAVA_ENTRY_LEFT_ON_TOP:
+	case JAVA_ENTRY_LEFT_IN_RSI:
+	case JAVA_ENTRY_LEFT_IN_RDX:
+		return RUNTIME_LEFT;
+	default:
+		return RUNTIME_ENTERS;
+	}
 }
