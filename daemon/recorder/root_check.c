@@ -101,9 +101,11 @@ struct need {
 	enum {
 		NEED_NOTHING,
 		NEED_CALLS,	/* each call goes to the callee, or is indirect */
-		NEED_CONFIRMED, /* each call but the outermost frame's own goes to the callee */
+		NEED_CONFIRMED, /* each call goes to the callee */
 		NEED_MORE,	/* no evidence would do */
 	} what;
+	bool is_put;	 /* the outermost frame may have made no direct call, or none at all: its
+			  * address was put on the stack */
 	bool is_kernels; /* as in caller_check_step() */
 };
 
@@ -123,7 +125,7 @@ static int is_evident(struct root_check *r, const struct path *path, size_t at,
 	int err;
 
 	*ret_is_evident = !location_of(r, caller)->is_return || is_of_signal(r, path, at - 1) ||
-			  (at == 1 && need->what == NEED_CONFIRMED);
+			  (at == 1 && need->is_put);
 	if (*ret_is_evident)
 		return 0;
 	*ret_is_evident = is_lenient;
@@ -182,6 +184,7 @@ static int need_away(struct root_check *r, const struct path *path, pid_t pid, s
 	    !is_of_file(r, path->locations[0]))
 		return 0;
 	err = root_of(r, path->locations[0], &kind);
+	need->is_put = true;
 	need->what = kind == CALLFLOW_ROOT_ENTRY ? NEED_MORE : NEED_CALLS;
 	if (err || kind != CALLFLOW_ROOT_THREAD)
 		return err;
@@ -216,7 +219,7 @@ static int find_need(struct root_check *r, const struct path *path, pid_t pid,
 int root_check_path(struct root_check *r, struct path *path, pid_t pid, enum stackd_root root,
 		    bool is_kernels, bool *ret_is_proven)
 {
-	struct need need = {NEED_NOTHING, is_kernels};
+	struct need need = {.what = NEED_NOTHING, .is_kernels = is_kernels};
 	size_t at;
 	int err = path->count ? find_need(r, path, pid, root, &need) : 0;
 
