@@ -453,7 +453,7 @@ deps:
 
 check: ; $(Q)tests/check.sh $(if $(TEST),TEST=$(TEST),all)
 check-long: ; $(Q)tests/check.sh long
-check-repeat: ; $(Q)tests/repeat.py --times $(or $(TIMES),20) $(if $(PART),--part $(PART)) $(if $(RESULTS),--results $(RESULTS)) $(if $(SUM),--sum) $(TEST)
+check-repeat: ; $(Q)tests/repeat.py --times $(or $(TIMES),20) $(if $(PART),--part $(PART)) $(if $(RESULTS),--results $(RESULTS)) $(if $(STOPS),--stops) $(if $(SUM),--sum) $(TEST)
 check-unit: ; $(Q)tests/check.sh unit
 check-live: ; $(Q)tests/check.sh live
 check-kernels: ; $(Q)tests/check.sh kernels

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Repeats tests beside a load: repeat.py [--times N] [--spinners N] [--part K/N] [--exact] [--group GROUP]... [NAME-PART...]
+"""Repeats tests beside a load: repeat.py [--times N] [--spinners N] [--stops] [--part K/N] [--exact] [--group GROUP]... [NAME-PART...]
 repeat.py --sum adds up what was done.
 
 A test that holds on any machine holds beside other work as well, and each time. So each test of the
-groups live, cli, export and kernel runs N times in a row while as many processes as --spinners spin. Prints
+groups live, cli, export and kernel runs N times in a row while as many processes as --spinners spin, and with
+--stops while each stackd is stopped for a second now and then (stops.py). Prints
 a line a test: how often it passed, and what its failures said; their logs are kept as
 build/repeat/NAME.N.log. Exits with 1 if any failed.
 
@@ -150,6 +151,7 @@ def options_of(words):
     parser = argparse.ArgumentParser()
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--spinners", type=int, default=2)
+    parser.add_argument("--stops", action="store_true", help="stop each stackd for a second, now and then")
     parser.add_argument("--group", action="append", choices=GROUPS)
     parser.add_argument("--part", default="1/1", help="K/N: only every Nth test, from the Kth on")
     parser.add_argument("--results", default=os.path.join(LOGS, "results"), help="a file that lines are added to")
@@ -176,6 +178,7 @@ def main():
     os.makedirs(os.path.dirname(options.results), exist_ok=True)
     at, done = commit(), read_results(options.results)
     spinners = [spinner() for _ in range(options.spinners)]
+    spinners += [subprocess.Popen([PYTHON, "tests/stops.py", "build"])] if options.stops else []
     failed = 0
 
     def note(name, how):
