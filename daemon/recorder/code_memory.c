@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads by process_vm_readv(), which stops at the first page that cannot be read; see
- * code_memory.h.
+ * Reads up to the first page that cannot be read; see code_memory.h.
  *
  * It reads only memory without a file, because a page of a file may be on a file system that the
- * process itself serves (FUSE) and that never answers.
+ * process itself serves (FUSE) and that never answers. The kernel does not tell of a file that is
+ * mapped there later, but not as code. So only pages that are in memory are read.
  *
  * The mappings are those of the last event that was applied, but the memory is read as it is now,
  * when the pid may belong to another process. If that process has JIT code at the address, its code
@@ -12,18 +12,14 @@
  */
 #include "daemon/recorder/code_memory.h"
 
-#include <sys/uio.h>
-
 #include "daemon/recorder/locator.h"
+#include "proc/resident_memory.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 
 static size_t read_at(pid_t pid, uint64_t address, uint8_t *bytes, size_t len)
 {
-	const struct iovec to = {bytes, len}, from = {(void *)(uintptr_t)address, len};
-	ssize_t got = len ? process_vm_readv(pid, &to, 1, &from, 1, 0) : 0;
-
-	return got > 0 ? (size_t)got : 0;
+	return resident_memory_read_some("/proc", pid, address, bytes, len);
 }
 
 /* Returns how many of the `before` bytes below an address can be read, page by page downwards. */

@@ -14,11 +14,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/vec.h"
 #include "daemon/recorder/backoff.h"
 #include "proc/proc_fs.h"
+#include "proc/resident_memory.h"
 
 #define PIECE_BYTES (UINT64_C(64) * 1024)
 #define MOST_BYTES  (UINT64_C(32) * 1024 * 1024)
@@ -111,9 +111,7 @@ struct part {
 
 static bool is_same(struct copied_text *c, const struct part *p, uint64_t at, uint64_t len)
 {
-	const struct iovec to = {c->memory, len}, from = {(void *)(uintptr_t)at, len};
-
-	return process_vm_readv(p->pid, &to, 1, &from, 1, 0) == (ssize_t)len &&
+	return resident_memory_read("/proc", p->pid, at, c->memory, len) &&
 	       elf_file_read_whole(p->object->elf, p->offset + (at - p->start), c->file, len) &&
 	       !memcmp(c->memory, c->file, len);
 }

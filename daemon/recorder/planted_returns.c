@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "proc/mapping_set.h"
 #include "proc/resident_memory.h"
@@ -65,15 +64,12 @@ static bool read_code(const struct planted_returns *p, pid_t pid, const struct o
 
 /* Returns whether, in the process's memory, a call instruction ends right before a return
  * address. */
-static bool is_called_there(pid_t pid, uint64_t address, const struct object *object,
-			    uint64_t offset)
+static bool is_called_there(const char *proc, pid_t pid, uint64_t address,
+			    const struct object *object, uint64_t offset)
 {
 	uint8_t code[PLANTED_RETURN_BEFORE];
-	struct iovec to = {.iov_base = code, .iov_len = sizeof(code)};
-	struct iovec from = {.iov_base = (void *)(uintptr_t)(address - sizeof(code)),
-			     .iov_len = sizeof(code)};
 
-	return process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof(code) &&
+	return resident_memory_read(proc, pid, address - sizeof(code), code, sizeof(code)) &&
 	       planted_return_is_called(code, object->elf, offset);
 }
 
@@ -119,7 +115,7 @@ static int look(struct planted_returns *p, pid_t pid, uint32_t number)
 		return -ENODATA;
 	if (planted_return_is(code, object->elf, l->offset + 1)) {
 		address = address_of(p, pid, object, l->offset + 1);
-		if (!address || !is_called_there(pid, address, object, l->offset + 1))
+		if (!address || !is_called_there(p->proc, pid, address, object, l->offset + 1))
 			location_set_put(p->locations, number, LOCATION_PUT);
 		return 0;
 	}

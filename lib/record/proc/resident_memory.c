@@ -7,33 +7,64 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define MOST_PAGES 2
+#define MOST_PAGES 64
 #define IS_PRESENT (UINT64_C(1) << 63)
 
-static bool are_present(const char *proc, pid_t pid, uint64_t first, size_t count)
+static int open_pagemap(const char *proc, pid_t pid)
 {
-	uint64_t pages[MOST_PAGES] = {0};
 	char path[256];
-	ssize_t got;
-	int fd;
 
 	snprintf(path, sizeof(path), "%s/%d/pagemap", proc, (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	got = pread(fd, pages, count * sizeof(*pages), (off_t)(first * sizeof(*pages)));
-	close(fd);
-	return got == (ssize_t)(count * sizeof(*pages)) && pages[0] & IS_PRESENT &&
-	       pages[count - 1] & IS_PRESENT;
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Returns how many of `count` pages from `first` on, MOST_PAGES at most, are in memory, up to the
+ * first that is not. */
+static size_t count_present(int pagemap, uint64_t first, size_t count)
+{
+	uint64_t pages[MOST_PAGES];
+	ssize_t got =
+		pread(pagemap, pages, count * sizeof(*pages), (off_t)(first * sizeof(*pages)));
+	size_t n = 0;
+
+	while (got >= 0 && n < (size_t)got / sizeof(*pages) && pages[n] & IS_PRESENT)
+		n++;
+	return n;
+}
+
+/* Reads up to the first page that is not in memory, MOST_PAGES at most. */
+static size_t read_piece(int pagemap, pid_t pid, uint64_t address, void *buf, size_t len)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = address / page;
+	const uint64_t last = (address + len - 1) / page;
+	const size_t count = last - first < MOST_PAGES ? (size_t)(last - first + 1) : MOST_PAGES;
+	const uint64_t end = (first + count_present(pagemap, first, count)) * page;
+	const size_t size = end <= address	  ? 0
+			    : end - address < len ? (size_t)(end - address)
+						  : len;
+	const struct iovec to = {.iov_base = buf, .iov_len = size};
+	const struct iovec from = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
+	ssize_t got = size ? process_vm_readv(pid, &to, 1, &from, 1, 0) : 0;
+
+	return got > 0 ? (size_t)got : 0;
+}
+
+size_t resident_memory_read_some(const char *proc, pid_t pid, uint64_t address, void *buf,
+				 size_t len)
+{
+	const int pagemap = len && address + len > address ? open_pagemap(proc, pid) : -1;
+	size_t done = 0, got = 1;
+
+	while (pagemap >= 0 && got && done < len) {
+		got = read_piece(pagemap, pid, address + done, (uint8_t *)buf + done, len - done);
+		done += got;
+	}
+	if (pagemap >= 0)
+		close(pagemap);
+	return done;
 }
 
 bool resident_memory_read(const char *proc, pid_t pid, uint64_t address, void *buf, size_t len)
 {
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = address / page;
-	const size_t count = len ? (size_t)((address + len - 1) / page - first + 1) : 0;
-	const struct iovec to = {.iov_base = buf, .iov_len = len};
-	const struct iovec from = {.iov_base = (void *)(uintptr_t)address, .iov_len = len};
-
-	return count >= 1 && count <= MOST_PAGES && are_present(proc, pid, first, count) &&
-	       process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)len;
+	return len && resident_memory_read_some(proc, pid, address, buf, len) == len;
 }

@@ -13,8 +13,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Reads `len` bytes, of two pages at most; `proc` is the root of /proc. Returns false if some of
- * them are not in memory, or the process has nothing mapped there, or may not be read. */
+/* Reads `len` bytes; `proc` is the root of /proc. Returns false if some of them are not in memory,
+ * or the process has nothing mapped there, or may not be read. */
 bool resident_memory_read(const char *proc, pid_t pid, uint64_t address, void *buf, size_t len);
+
+/* Reads up to the first page that is not in memory. Returns how many bytes. */
+size_t resident_memory_read_some(const char *proc, pid_t pid, uint64_t address, void *buf,
+				 size_t len);
 
 #endif
