@@ -32,7 +32,7 @@ def judge(interpreter, wanted, seed):
     counts = dict.fromkeys(COLUMNS, 0)
     for turn in range(10000):
         with tempfile.TemporaryDirectory() as folder:
-            found = test_python.record_tree(folder, seed + turn, 5, (0, 0, 3)[turn % 3], interpreter, "-F", "9999")
+            found, _ = test_python.record_tree(folder, seed + turn, 5, (0, 0, 3)[turn % 3], interpreter, "-F", "9999")
         for column in COLUMNS:
             counts[column] += found[column]
         if counts["right"] >= wanted:

@@ -396,7 +396,7 @@ static __always_inline int managed_add_owned(struct scratch *s, __u64 cfa)
 static __always_inline void managed_begin_counter(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
-	__u64 file = s->managed.pc - (s->location & STACKD_LOCATION_MASK);
+	__u64 file = s->managed.base;
 	__u64 interpreter = s->managed.interpreter_of_thread, at = 0;
 	bool is_first = interpreter - (file + s->managed.is.runtime) < s->managed.is.runtime_bytes;
 
@@ -418,6 +418,7 @@ static __always_inline bool managed_begin(struct scratch *s)
 	s->walk.managed = MANAGED_ENDED;
 	s->managed.count = 0;
 	s->managed.sent = 0;
+	s->managed.base = s->managed.pc - (s->location & STACKD_LOCATION_MASK);
 	if (!managed_take_facts(s, s->location >> 48) || !managed_find_thread(s))
 		return false;
 	s->walk.managed = MANAGED_GOES_ON;
@@ -504,33 +505,44 @@ static __always_inline bool is_unchained(const struct scratch *s, const struct m
 	return false;
 }
 
-/* Adds the next frame of the thread's chain, an object in the heap, as the frame of the activation
- * with this CFA. Returns whether the frame was added. A global function, so that the BPF verifier
- * checks it once. */
-__noinline int managed_add_object(struct scratch *given, __u64 cfa)
+/* Reads the next frame of the thread's chain, an object in the heap. Gives its instruction, and the
+ * number of its code object, 0 if that cannot be read. Returns whether it is a frame. */
+static __always_inline bool managed_next_object(struct scratch *s, __s32 *ret_index,
+						__u32 *ret_number)
 {
-	struct scratch *s = CHECKED(given);
 	__u64 code;
 	__s32 index;
-	__u32 number;
 
-	if (!s || !s->managed.frame ||
-	    bpf_probe_read_user(s->managed.words, STACKD_MANAGED_OBJECT_BYTES,
-				(const void *)s->managed.frame))
-		return 0;
+	if (!s->managed.frame || bpf_probe_read_user(s->managed.words, STACKD_MANAGED_OBJECT_BYTES,
+						     (const void *)s->managed.frame))
+		return false;
 	code = managed_word(s, s->managed.is.frame_code);
 	index = (__s32)(managed_word(s, s->managed.is.frame_instruction) >>
 			(s->managed.is.frame_instruction & 4) * 8);
 	index >>= s->managed.is.index_shift & 1;
 	s->managed.frame = managed_word(s, s->managed.is.frame_previous);
-	s->managed.cframe = cfa - 16;
 	if (index < -1 || index >= (__s32)STACKD_MANAGED_MASK)
+		return false;
+	*ret_index = index;
+	*ret_number = managed_noted(s, code);
+	if (!*ret_number)
+		*ret_number = managed_code(s, code);
+	if (!*ret_number && s->managed.new_code)
+		*ret_number = managed_send_code(s);
+	return true;
+}
+
+/* Adds that frame as the frame of the activation with this CFA. Returns whether the frame was
+ * added. A global function, so that the BPF verifier checks it once. */
+__noinline int managed_add_object(struct scratch *given, __u64 cfa)
+{
+	struct scratch *s = CHECKED(given);
+	__s32 index = 0;
+	__u32 number = 0;
+
+	if (!s || !managed_next_object(s, &index, &number))
 		return 0;
-	number = managed_noted(s, code);
-	if (!number)
-		number = managed_code(s, code);
-	if (!number && s->managed.new_code)
-		number = managed_send_code(s);
+	s->managed.cframe = cfa - 16;
 	if (!number)
 		s->managed.why = STACKD_COUNT_MANAGED_NAMELESS;
 	else if (s->managed.count >= MANAGED_MOST || !put_managed(s, number, (__s64)index))

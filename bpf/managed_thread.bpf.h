@@ -35,6 +35,22 @@ struct {
 	__type(value, __u64);
 } managed_threads SEC(".maps");
 
+/* Where a process has its interpreter. */
+struct managed_home {
+	__u64 base; /* s->managed.base */
+	__u32 file; /* its number */
+	__u32 pad;
+};
+
+/* By the kernel half's key of the process. Of a process with several interpreters' files, the one
+ * that a thread was last found in. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, struct managed_home);
+} managed_homes SEC(".maps");
+
 /* Reads the state of a thread at an address. Returns whether it is the current thread's, and its
  * last activation on the stack that is walked. */
 __noinline int managed_thread_fits(struct scratch *given, __u64 address)
@@ -111,8 +127,7 @@ static long managed_search_some(__u32 turn, struct scratch **at)
 /* Reads the address of the process's first interpreter. Returns whether there is one. */
 static __always_inline bool managed_first_interpreter(struct scratch *s)
 {
-	__u64 runtime =
-		s->managed.pc - (s->location & STACKD_LOCATION_MASK) + s->managed.is.runtime;
+	__u64 runtime = s->managed.base + s->managed.is.runtime;
 
 	return !bpf_probe_read_user(&s->managed.interpreter, 8,
 				    (const void *)(runtime + s->managed.is.interpreters));
@@ -155,6 +170,23 @@ static __always_inline void managed_note_search(struct thread_state *state, __u6
 	state->managed_wait = found ? 0 : (1u << (state->managed_tries & 7)) - 1;
 }
 
+/* Notes where the process has its interpreter. A function of its own, whose stack is not in use
+ * when states are searched. */
+__noinline int managed_note_home(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct managed_home home = {0};
+	__u64 space;
+
+	if (!s)
+		return 0;
+	space = s->space;
+	home.base = s->managed.base;
+	home.file = s->managed.file;
+	bpf_map_update_elem(&managed_homes, &space, &home, BPF_ANY);
+	return 0;
+}
+
 /* Finds the state of the current thread, whose walk is at an activation. Returns whether it has
  * found one. */
 __noinline int managed_find_thread(struct scratch *given)
@@ -179,6 +211,7 @@ __noinline int managed_find_thread(struct scratch *given)
 	if (known && managed_thread_fits(s, *known)) {
 		if (state)
 			managed_note_search(state, *known);
+		managed_note_home(s);
 		return 1;
 	}
 	if (state && !managed_is_due(state))
@@ -187,9 +220,12 @@ __noinline int managed_find_thread(struct scratch *given)
 	found = managed_search(s) ? s->managed.thread : 0;
 	if (state)
 		managed_note_search(state, found);
-	if (found) /* before 6.4, a value must be on the stack */
-		bpf_map_update_elem(&managed_threads, &key, &found, BPF_ANY);
-	return found != 0;
+	if (!found)
+		return 0;
+	/* before 6.4, a value must be on the stack */
+	bpf_map_update_elem(&managed_threads, &key, &found, BPF_ANY);
+	managed_note_home(s);
+	return 1;
 }
 
 /* --- several interpreters --------------------------------------------------------------------- */

@@ -354,6 +354,8 @@ struct scratch {
 		__u64 last_of, last_code; /* of the walk at that time, the last code object */
 		__u32 last_number, pad3;
 		__u64 low, pc;		     /* of the activation's native frame */
+		__u64 base;		     /* address of the interpreter's file: that of its
+					      * offset 0, as its code is mapped */
 		__u64 run_of, run_base;	     /* the sample to which the run belongs, and the run's
 					      * address */
 		__u64 run_plain;	     /* bytes at whose addresses a frame can begin */
@@ -384,6 +386,11 @@ struct scratch {
 	/* Marks and guards of new frames, leaf first. */
 	struct mark marks[MAX_FRAMES] ALIGNED;
 	struct guard guards[MAX_FRAMES];
+
+	struct {
+		struct stackd_chain_record record;
+		__u64 words[STACKD_CHAIN_WORDS];
+	} chain; /* managed_chain.bpf.h */
 };
 
 struct {

@@ -287,6 +287,7 @@ static __always_inline long walk_ends(struct scratch *s, __u32 reason)
 /* managed.bpf.h */
 __noinline int managed_frames(struct scratch *given);
 __noinline int managed_finish(struct scratch *given);
+__noinline int managed_send_chain(struct scratch *given); /* managed_chain.bpf.h */
 
 /* Walks one frame. Returns 1 to end the walk, with the reason in s->end. */
 static ALIGNED long walk_frame(__u32 turn, struct scratch **at)
@@ -682,6 +683,8 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 		s->record.unknown = s->unknown;
 		s->record.wanted = s->wanted_file;
 		send_more(s);
+		if (with_managed)
+			managed_send_chain(s);
 		send_stack(s, source, ctx);
 		if (source == WALK_FOR_SAMPLE)
 			note_preempted_by_sample(s, task);
@@ -691,6 +694,8 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 		if (judge && source == WALK_FOR_SAMPLE) {
 			header->flags |= STACKD_JUDGE;
 			count(STACKD_COUNT_STARTED);
+			if (with_managed)
+				managed_send_chain(s);
 			send_stack(s, source, ctx);
 		}
 	}
@@ -761,6 +766,8 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 #include "waker.bpf.h"
 #endif
 
-#include "managed.bpf.h" /* behind what most walks run */
+/* behind what most walks run */
+#include "managed.bpf.h"
+#include "managed_chain.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -163,6 +163,7 @@ enum stackd_record_kind {
 	STACKD_RECORD_CODE_BYTES = 0x81,
 	STACKD_RECORD_COMPLETED = 0x82,
 	STACKD_RECORD_MANAGED = 0x83,
+	STACKD_RECORD_CHAIN = 0x84,
 };
 
 /* Bits of header.kind and of stackd_walked.form: which optional fields precede a WALKED record's
@@ -300,7 +301,8 @@ struct stackd_mapping {
  * on:
  *   u64 more_holes[more_holes]             continues `holes` (record_more_holes())
  *   struct stackd_code_mark [code_count]   record_code()
- * The reader takes them from MORE_STACK and CODE records (daemon/capture/record.h).
+ *   u64 chain[chain_words]                 record_chain()
+ * The reader takes them from MORE_STACK, CODE and CHAIN records (daemon/capture/record.h).
  */
 struct stackd_stack_record {
 	struct stackd_header header;
@@ -323,8 +325,9 @@ struct stackd_stack_record {
 	__u32 more_holes; /* 0 in the ring */
 	/* the kernel half's walk has ended at a bad address, and the word on top of the stack is
 	 * not the return address of a call that leads to that address */
-	__u32 is_uncalled;
-	__u64 below; /* the word below the stack pointer; 0: not known */
+	__u16 is_uncalled;
+	__u16 chain_words; /* 0 in the ring */
+	__u64 below;	   /* the word below the stack pointer; 0: not known */
 	struct stackd_mapping unknown;
 	union stackd_measurement event;
 	struct stackd_regs regs; /* user registers, at the sample or at the entry into the kernel */
@@ -398,6 +401,14 @@ struct stackd_completed {
 
 #include "stackd_code.h"
 #include "stackd_managed.h"
+
+/* The managed frames of a thread, before the STACK record of the same thread and time; no sample.
+ */
+struct stackd_chain_record {
+	struct stackd_header header;
+	__u32 pid; /* thread group id, initial pid namespace */
+	__u32 n;   /* words, which follow (stackd_managed.h) */
+};
 
 /* The names of a code object, before the first sample that has it; no sample. */
 struct stackd_managed_record {

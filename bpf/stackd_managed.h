@@ -101,6 +101,18 @@ struct stackd_interpreter {
 #define STACKD_MANAGED_OBJECT_BYTES 112
 #define STACKD_MANAGED_CODE_BYTES   192
 
+/*
+ * The managed frames of a thread, as the words of a CHAIN record: first the number of the
+ * interpreter's file, then from the innermost activation on
+ *
+ *   code object's number << 20 | instruction    for each managed frame, leaf first;
+ *   STACKD_CHAIN_END | address                  behind the last one of an activation: an address in
+ *                                               its native frame, which leads to these frames.
+ *                                               OBJECT: behind all frames of the thread; 0
+ */
+#define STACKD_CHAIN_END   ((__u64)1 << 63)
+#define STACKD_CHAIN_WORDS 2048 /* a power of two */
+
 /* A string: characters of 1, 2 or 4 bytes. */
 struct stackd_managed_text {
 	__u32 length; /* characters, in all */

@@ -64,6 +64,10 @@
 	  "walks that agree with the second walk as far as that one went")                              \
 	X(recorded.judged_less, "judged_less", COUNT,                                                   \
 	  "walks that are right, and marked as incomplete where the second walk went on")               \
+	X(recorded.judged_managed_right, "judged_managed_right", COUNT,                                 \
+	  "walks whose managed frames are those that were read anew")                                   \
+	X(recorded.judged_managed_wrong, "judged_managed_wrong", COUNT,                                 \
+	  "walks whose managed frames differ from those that were read anew")                           \
 	X(recorded.judged_made_right, "judged_made_right", COUNT,                                       \
 	  "steps out of JIT code that evidence proves")                                                 \
 	X(recorded.judged_made_wrong, "judged_made_wrong", COUNT,                                       \

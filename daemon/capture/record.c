@@ -18,6 +18,10 @@ struct previous {
 		struct stackd_code_record record;
 		struct stackd_code_mark marks[STACKD_MAX_CODE];
 	} code;
+	struct { /* the CPU's last CHAIN record */
+		struct stackd_chain_record record;
+		uint64_t words[STACKD_CHAIN_WORDS];
+	} chain;
 };
 
 /* A walk in several records, of which some are still to come. */
@@ -151,7 +155,7 @@ static size_t managed_bytes(const struct stackd_managed_record *record, size_t s
 }
 
 /* Returns the offset of the end of the stack in an expanded STACK record. The words of
- * record_more_holes() lie there, and then the marks of record_code(). */
+ * record_more_holes() lie there, then the marks of record_code(), then record_chain(). */
 static size_t behind_stack(const struct stackd_stack_record *stack)
 {
 	size_t end = sizeof(*stack) + kernel_bytes(&stack->header) + stack->stack_bytes;
@@ -173,13 +177,20 @@ const struct stackd_code_mark *record_code(const struct stackd_stack_record *sta
 						 stack->more_holes);
 }
 
+const uint64_t *record_chain(const struct stackd_stack_record *stack, size_t *ret_count)
+{
+	*ret_count = stack->chain_words;
+	return (const uint64_t *)(record_code(stack) + stack->code_count);
+}
+
 /* Returns the size of a STACK record after complete_stack(). */
 static size_t stack_size(const struct stackd_stack_record *stack)
 {
-	if (!stack->more_holes && !stack->code_count)
+	if (!stack->more_holes && !stack->code_count && !stack->chain_words)
 		return sizeof(*stack) + kernel_bytes(&stack->header) + stack->stack_bytes;
 	return behind_stack(stack) + stack->more_holes * sizeof(uint64_t) +
-	       stack->code_count * sizeof(struct stackd_code_mark);
+	       stack->code_count * sizeof(struct stackd_code_mark) +
+	       stack->chain_words * sizeof(uint64_t);
 }
 
 /* Returns whether the sizes in a MORE_STACK record are valid. Only the last part may be smaller
@@ -199,6 +210,7 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 	const struct stackd_branch_record *branches = (const struct stackd_branch_record *)header;
 	const struct stackd_code_record *code = (const struct stackd_code_record *)header;
 	const struct stackd_more_stack *more = (const struct stackd_more_stack *)header;
+	const struct stackd_chain_record *chain = (const struct stackd_chain_record *)header;
 
 	switch (header->kind & STACKD_KIND_MASK) {
 	case STACKD_RECORD_STACK:
@@ -217,6 +229,10 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 		return size < sizeof(*code) || code->n > STACKD_MAX_CODE
 			       ? SIZE_MAX
 			       : sizeof(*code) + code->n * sizeof(struct stackd_code_mark);
+	case STACKD_RECORD_CHAIN:
+		return size < sizeof(*chain) || chain->n > STACKD_CHAIN_WORDS
+			       ? SIZE_MAX
+			       : sizeof(*chain) + chain->n * sizeof(uint64_t);
 	case STACKD_RECORD_CODE_BYTES:
 		return sizeof(struct stackd_code_bytes);
 	case STACKD_RECORD_READING:
@@ -592,24 +608,60 @@ static void put_code(struct stackd_stack_record *stack, const struct previous *p
 	       stack->code_count * sizeof(struct stackd_code_mark));
 }
 
-/* Reads a STACK record of `said` bytes, and adds the MORE_STACK parts and the CODE record that came
- * before it. */
+/* Keeps a CHAIN record for the STACK record that follows. Returns 1: no record is whole yet; or
+ * -ENOMEM. */
+static int keep_chain(struct record_reader *r, const struct stackd_chain_record *chain)
+{
+	struct previous *previous = previous_of(r, chain->header.cpu);
+
+	if (!previous)
+		return -ENOMEM;
+	memcpy(&previous->chain, chain, sizeof(*chain) + chain->n * sizeof(uint64_t));
+	return 1;
+}
+
+/* Returns the entry whose CHAIN record belongs to a STACK record; NULL: there is none. */
+static const struct previous *chain_of(const struct record_reader *r,
+				       const struct stackd_header *header)
+{
+	const struct previous *previous = header->cpu < r->n_cpus ? r->cpus[header->cpu] : NULL;
+	const struct stackd_header *chain = previous ? &previous->chain.record.header : NULL;
+
+	return chain && chain->tid == header->tid && chain->time_ns == header->time_ns ? previous
+										       : NULL;
+}
+
+/* Copies the words of the CHAIN record behind the marks of the CODE record. */
+static void put_chain(struct stackd_stack_record *stack, const struct previous *previous)
+{
+	size_t count;
+
+	memcpy((void *)record_chain(stack, &count), previous->chain.words,
+	       stack->chain_words * sizeof(uint64_t));
+}
+
+/* Reads a STACK record of `said` bytes, and adds the MORE_STACK parts and the CODE and CHAIN
+ * records that came before it. */
 static int read_stack(struct record_reader *r, const struct stackd_stack_record *stack, size_t said,
 		      struct stackd_header **ret_record)
 {
 	const struct previous *code = code_of(r, &stack->header);
+	const struct previous *chain = chain_of(r, &stack->header);
 	struct more *more = find_more(r, &stack->header);
 	const struct more *fits = more_of(r, stack);
 	struct stackd_stack_record fields = *stack, *copy;
 	int err;
 
-	if (stack->more_holes || stack->code_count || stack->stack_bytes > STACKD_MAX_STACK_BYTES ||
+	if (stack->more_holes || stack->code_count || stack->chain_words ||
+	    stack->stack_bytes > STACKD_MAX_STACK_BYTES ||
 	    (stack->event.kind && !STACKD_IS_MEASURED(stack->event.kind)))
 		return -EBADMSG;
 	if (fits)
 		add_sizes(fits, &fields);
 	if (code)
 		fields.code_count = (uint8_t)code->code.record.n;
+	if (chain)
+		fields.chain_words = (uint16_t)chain->chain.record.n;
 	copy = record_pool_take(r->pool, stack_size(&fields));
 	if (!copy)
 		return -ENOMEM;
@@ -626,6 +678,8 @@ static int read_stack(struct record_reader *r, const struct stackd_stack_record 
 		put_more(fits, stack->stack_bytes, copy);
 	if (code)
 		put_code(copy, code);
+	if (chain)
+		put_chain(copy, chain);
 	if (more)
 		drop_more(r, more);
 	*ret_record = &copy->header;
@@ -673,6 +727,8 @@ int record_read(struct record_reader *r, const void *data, size_t size, uint64_t
 		return -EBADMSG;
 	if (header->kind == STACKD_RECORD_MORE_STACK)
 		return add_more(r, data);
+	if (header->kind == STACKD_RECORD_CHAIN)
+		return keep_chain(r, data);
 	if (header->kind == STACKD_RECORD_STACK)
 		return read_stack(r, data, said, ret_record);
 	if (header->kind == STACKD_RECORD_CODE)

@@ -51,6 +51,10 @@ size_t record_size(const struct stackd_header *record);
  * thread and time. */
 const struct stackd_code_mark *record_code(const struct stackd_stack_record *stack);
 
+/* Returns the words of the managed frames that an expanded STACK record has (stackd_managed.h), of
+ * the CHAIN record before it, and their number; 0: it has none. */
+const uint64_t *record_chain(const struct stackd_stack_record *stack, size_t *ret_count);
+
 /* Returns the process id of a record that was read. */
 uint32_t record_pid(const struct stackd_header *record);
 

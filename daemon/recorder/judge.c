@@ -20,8 +20,12 @@ struct judge {
 	uint64_t time_ns;
 	enum stackd_end_reason reason; /* why the kernel half's walk ended */
 	bool is_cut;		       /* whether the path was cut before a wrong step of it */
+	bool is_right;		       /* the daemon's walk has found the same native frames */
 	size_t count;
-	uint32_t path[PATH_MAX_FRAMES];
+	uint32_t path[PATH_MAX_FRAMES]; /* its native frames */
+	bool has_managed;		/* it has managed frames, and all are proven: */
+	size_t n_all;
+	uint32_t all[PATH_MAX_FRAMES]; /* all frames */
 };
 
 int judge_new(const struct object_table *objects, const struct location_table *locations,
@@ -49,6 +53,12 @@ static bool is_managed(const struct judge *judge, uint32_t location)
 	return object_table_at(judge->objects, l->object)->kind == OBJECT_MANAGED;
 }
 
+/* Returns whether a location says that managed frames are not known (managed.h). */
+static bool is_unproven(const struct judge *judge, uint32_t location)
+{
+	return is_managed(judge, location) && !location_at(judge->locations, location)->offset;
+}
+
 void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		  enum stackd_end_reason reason)
 {
@@ -59,9 +69,14 @@ void judge_expect(struct judge *judge, const struct stackd_header *record, const
 	judge->reason = reason;
 	judge->is_cut = path->cut > 0;
 	judge->count = 0;
-	for (size_t i = path->cut; i < path->count; i++)
-		if (!is_managed(judge, path->locations[i]))
-			judge->path[judge->count++] = path->locations[i];
+	judge->n_all = path->count - path->cut;
+	memcpy(judge->all, path->locations + path->cut, judge->n_all * sizeof(judge->all[0]));
+	for (size_t i = 0; i < judge->n_all; i++)
+		if (!is_managed(judge, judge->all[i]))
+			judge->path[judge->count++] = judge->all[i];
+	judge->has_managed = judge->n_all > judge->count;
+	for (size_t i = 0; i < judge->n_all; i++)
+		judge->has_managed &= !is_unproven(judge, judge->all[i]);
 }
 
 static void show_path(const struct judge *judge, const char *title, const uint32_t *path,
@@ -114,6 +129,8 @@ void judge_hold(struct judge *judge, const struct stackd_header *record, const s
 	bool is_end_of_own, has_own_end, is_whole;
 	size_t count;
 
+	if (judge)
+		judge->is_right = false;
 	if (!judge || judge->tid != record->tid || judge->time_ns != record->time_ns)
 		return;
 	own = path->locations + path->cut;
@@ -124,6 +141,7 @@ void judge_hold(struct judge *judge, const struct stackd_header *record, const s
 	if (is_end_of_own && has_own_end && !judge->is_cut &&
 	    is_whole == (end_reason_quality(reason) == END_COMPLETE)) {
 		judge->counts.right++;
+		judge->is_right = true;
 	} else if ((is_end_of_own && (judge->is_cut || is_read_later(judge, count))) ||
 		   (has_own_end && reason != STACKD_END_ENTRY)) {
 		judge->counts.cut++;
@@ -134,6 +152,24 @@ void judge_hold(struct judge *judge, const struct stackd_header *record, const s
 		judge->counts.wrong++;
 		show(judge, "wrong", record, path, reason);
 	}
+}
+
+void judge_hold_managed(struct judge *judge, const struct stackd_header *record,
+			const struct path *path)
+{
+	const size_t count = path->count - path->cut;
+
+	if (!judge || !judge->is_right || !judge->has_managed || path->is_unread)
+		return;
+	if (count == judge->n_all &&
+	    memcmp(judge->all, path->locations + path->cut, count * sizeof(judge->all[0])) == 0) {
+		judge->counts.managed_right++;
+		return;
+	}
+	judge->counts.managed_wrong++;
+	memcpy(judge->path, judge->all, judge->n_all * sizeof(judge->all[0]));
+	judge->count = judge->n_all;
+	show(judge, "wrong managed frames", record, path, judge->reason);
 }
 
 struct judge_counts judge_counts(const struct judge *judge)

@@ -20,8 +20,8 @@ int judge_new(const struct object_table *objects, const struct location_table *l
 void judge_free(struct judge *judge); /* NULL is fine */
 
 /* Keeps the user frames of a WALKED record's path for judge_hold(), after caller_check.h has
- * checked its steps; managed frames are left out, since the daemon's walk does not look for them.
- * `reason`: the path's end reason. Does nothing if `judge` is NULL, as the functions below. */
+ * checked its steps; managed frames are kept for judge_hold_managed(). `reason`: the path's end
+ * reason. Does nothing if `judge` is NULL, as the functions below. */
 void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		  enum stackd_end_reason reason);
 
@@ -36,8 +36,16 @@ void judge_expect(struct judge *judge, const struct stackd_header *record, const
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		enum stackd_end_reason reason);
 
+/* To be called after judge_hold(), with the managed frames added to the path (managed_chain.h).
+ * Compares them with those of the kernel half's walk, which remembers frames that have not changed,
+ * while those of the copy were read anew. Does nothing if the native frames were not equal, or the
+ * managed frames of one of the two are not proven. */
+void judge_hold_managed(struct judge *judge, const struct stackd_header *record,
+			const struct path *path);
+
 struct judge_counts {
 	uint64_t right, wrong;
+	uint64_t managed_right, managed_wrong;
 	uint64_t cut;  /* right as far as the shorter of the two walks goes */
 	uint64_t less; /* right, but marked as incomplete where the daemon's walk went on */
 };

@@ -14,6 +14,7 @@
 #include "daemon/recorder/planted_returns.h"
 #include "daemon/recorder/root_check.h"
 #include "daemon/recorder/caller_check.h"
+#include "daemon/recorder/managed_chain.h"
 #include "daemon/tables/path_tables.h"
 
 /* Limits the origins made for heights of first frames; paths beyond it have no height. */
@@ -476,6 +477,28 @@ static enum stackd_root root_of(const struct path_builder *b, const struct path 
 	return path->count ? (enum stackd_root)b->frames[path->count - 1].root : STACKD_ROOT_PROVEN;
 }
 
+/* Adds the managed frames that came with a record. 0 or -ENOMEM. */
+static int add_chain(struct path_builder *b, const struct stackd_stack_record *record,
+		     struct path *path, enum stackd_end_reason reason)
+{
+	const struct managed_chain chain = {.tables = b->with.tables,
+					    .managed = b->with.managed,
+					    .locations = b->with.locations};
+
+	return b->with.tables ? managed_chain_add(&chain, record, b->frames, reason, path) : 0;
+}
+
+/* Adds the frames of managed code. 0 or -ENOMEM. */
+static int add_managed(struct path_builder *b, const struct stackd_stack_record *record,
+		       struct path *path, enum stackd_end_reason reason)
+{
+	const size_t count = path->count;
+	int err = b->with.machines ? machines_name(b->with.machines, record, b->frames, path) : 0;
+
+	/* Of a path that has got frames already, the locations are not those of the walk. */
+	return err || path->count != count ? err : add_chain(b, record, path, reason);
+}
+
 static int take_stack(struct path_builder *b, const struct stackd_stack_record *record,
 		      struct path *path, struct path_builder_end *ret_end)
 {
@@ -489,13 +512,15 @@ static int take_stack(struct path_builder *b, const struct stackd_stack_record *
 		return err;
 	if (header->flags & STACKD_JUDGE) {
 		judge_hold(b->with.judge, header, path, ret_end->reason);
+		err = add_chain(b, record, path, ret_end->reason);
+		judge_hold_managed(b->with.judge, header, path);
 		ret_end->is_sample = false;
-		return 0;
+		return err;
 	}
 	judge_stack(b, record, path);
 	err = learn_tag(b, header, path, ret_end->reason);
-	if (!err && b->with.machines)
-		err = machines_name(b->with.machines, record, b->frames, path);
+	if (!err)
+		err = add_managed(b, record, path, ret_end->reason);
 	if (!err)
 		err = add_height(b, path, &ret_end->origin);
 	return err ? err : add_kernel(b, header, path);
@@ -864,7 +889,7 @@ int path_builder_take(struct path_builder *b, const struct stackd_header *record
 		      struct path_builder_end *ret_end)
 {
 	path->added = path->kept = path->user = path->count = path->beyond = path->cut = 0;
-	path->is_weak = false;
+	path->is_weak = path->is_unread = false;
 	*ret_end = (struct path_builder_end){.is_sample = true, .origin = ORIGIN_WALKED};
 	switch (record->kind & STACKD_KIND_MASK) {
 	case STACKD_RECORD_WALKED:

@@ -278,6 +278,8 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.judged_wrong = judged.wrong,
 		.judged_cut = judged.cut,
 		.judged_less = judged.less,
+		.judged_managed_right = judged.managed_right,
+		.judged_managed_wrong = judged.managed_wrong,
 		.judged_made_right = made.right,
 		.judged_made_wrong = made.wrong,
 		.judged_made_nearest = made.nearest,

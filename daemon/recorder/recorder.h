@@ -220,6 +220,7 @@ struct recorder_counts {
 	uint64_t out_of_sequence;	  /* walks built on a record that did not arrive */
 	uint64_t judged_right, judged_wrong;
 	uint64_t judged_cut, judged_less; /* as judge.h has them */
+	uint64_t judged_managed_right, judged_managed_wrong;
 	uint64_t judged_made_right, judged_made_wrong, judged_made_nearest,
 		judged_made_unproven; /* judge_jit.h */
 	uint64_t tag_processes;	      /* processes that kept tags */

@@ -210,24 +210,6 @@ static int begin_deep(struct recorder *r, const struct stackd_header *record,
 	return err ? err : recorder_add_frame(r, object, &r->paths.path.node);
 }
 
-/* Returns whether the current path has an activation of an interpreter whose managed frames are
- * read with the kernel half's walks. */
-static bool has_activation(const struct recorder *r)
-{
-	for (size_t i = 0; i < r->paths.path.count; i++) {
-		const struct location *l =
-			location_at(r->paths.locations, r->paths.path.locations[i]);
-		const struct object *object = object_table_at(r->files.objects, l->object);
-		struct stackd_rule rule;
-
-		if (tables_interpreter(r->with.tables, object) &&
-		    !tables_rule(r->with.tables, object, l->offset, &rule) &&
-		    rule.cfa == STACKD_CFA_EVAL)
-			return true;
-	}
-	return false;
-}
-
 /* Takes an event with a path; *ret_end is the result of path_builder_take(), with the end reason
  * that was stored. 0; -ENOMEM; -EBADMSG: the record cannot be used. */
 static int take_path(struct recorder *r, const struct event *event,
@@ -246,10 +228,9 @@ static int take_path(struct recorder *r, const struct event *event,
 	err = recorder_request_table(r, record, false);
 	if (!err)
 		err = path_builder_take(r->paths.builder, record, &r->paths.path, ret_end);
+	r->taken.managed_unread += !err && r->paths.path.is_unread;
 	if (err || !ret_end->is_sample)
 		return err;
-	if (record->kind == STACKD_RECORD_STACK && r->with.tables)
-		r->taken.managed_unread += has_activation(r);
 	err = begin_deep(r, record, ret_end);
 	if (!err)
 		err = thread_paths_enter(r->paths.threads, record, &r->paths.path, &row.node);

@@ -41,6 +41,8 @@ struct path {
 			* nearer to the root than that walk's */
 	size_t cut;
 	enum stackd_end_reason cut_reason; /* why the path ends there, if `cut` is not 0 */
+	bool is_unread;	   /* the managed frames of an activation are not known, although stackd
+			    * reads its interpreter */
 	bool is_weak;	   /* some of its steps were not made by unwind information */
 	uint32_t node;	   /* node of the last kept frame, which is in the trie already; or of the
 			    * frame that stands for frames that were left out (left_out.h) */

@@ -96,7 +96,8 @@ def judge_leaf(leaf, frames, unproven, truth, version):
 def judge(store, truth, version):
     """Compares each sample with what can be known of it. Counts of: samples; those that have hit a leaf and are right in
     all frames; those elsewhere; those with frames that are not proven; those whose innermost activation carries none, and
-    those that have none anywhere: stackd has walked them, while a table was missing."""
+    those that have activations, or are incomplete, and no functions: they are of the time before the interpreter's table
+    was loaded."""
     counts = {"samples": 0, "right": 0, "elsewhere": 0, "unproven": 0, "in transition": 0,
               "native": 0}
     run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
@@ -106,7 +107,8 @@ def judge(store, truth, version):
         marks = [i for i, frame in enumerate(frames) if frame[0] in ("[frames not proven]", "[name lost]")]
         managed, _ = split(frames)
         if not managed and not marks:
-            counts["native"] += count
+            lacks = any(frame[0] == EVAL or frame[0].startswith("[incomplete") for frame in frames)
+            counts["native" if lacks else "elsewhere"] += count
             continue
         proven = frames[marks[-1] + 1:] if marks else frames
         check_order(split(proven)[0], not marks)
@@ -128,18 +130,23 @@ def record_tree(folder, seed, cpu_seconds, threads, interpreter, *options):
     path, version = interpreter
     library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
     run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-    record(store, *MANAGED, *(options or ("-F", "4999")), "--", path, TREE, library, out, str(seed),
-           str(cpu_seconds), str(threads), str(TURNS))
+    recording, _ = record(store, *MANAGED, *(options or ("-F", "4999")), "--", path, TREE, library, out, str(seed),
+                          str(cpu_seconds), str(threads), str(TURNS))
     with open(out, encoding="utf-8") as file:
         truth = json.load(file)
-    return judge(store, truth, version)
+    return judge(store, truth, version), recording.stats()["counters"]
 
 
 def check_tree(seed, cpu_seconds, threads, interpreter=None, least=300):
+    """Each walk is done a second time, with all functions read anew, and without the native frames."""
     with scratch() as folder:
-        counts = record_tree(folder, seed, cpu_seconds, threads, interpreter or python())
+        counts, counters = record_tree(folder, seed, cpu_seconds, threads, interpreter or python(), "-F", "4999",
+                                       "--judge", "--ring-bytes", "64M")
+    print({name: value for name, value in counters.items() if "managed" in name})
     check(counts["right"] > least, "few samples hit a leaf", counts)
     check((counts["unproven"] + counts["in transition"]) * 50 < counts["samples"], "few paths are exact", counts)
+    check(not counters["judged_managed_wrong"], "functions that were read anew are others", counters["judged_managed_wrong"])
+    check(counters["judged_managed_right"] > 2 * least, "few walks were done twice", counters)
 
 
 @live

@@ -331,6 +331,44 @@ static void read_code(uint32_t tid, uint32_t n)
 	free(code);
 }
 
+/* Reads the CHAIN record of a thread, whose words are 1 to n. */
+static void read_chain(uint32_t tid, uint32_t n)
+{
+	struct {
+		struct stackd_chain_record record;
+		uint64_t words[STACKD_CHAIN_WORDS + 1];
+	} *chain = calloc(1, sizeof(*chain));
+	struct stackd_header *read = NULL;
+	size_t size = sizeof(chain->record) + n * sizeof(chain->words[0]);
+
+	assert_non_null(chain);
+	chain->record.header = (struct stackd_header){.version = STACKD_ABI_VERSION,
+						      .kind = STACKD_RECORD_CHAIN,
+						      .tid = tid,
+						      .time_ns = 77,
+						      .cpu = 3};
+	chain->record.n = n;
+	for (uint32_t i = 0; i < n; i++)
+		chain->words[i] = i + 1;
+	assert_int_equal(record_read(reader, chain, size - 1, 0, &read), -EBADMSG);
+	assert_int_equal(record_read(reader, chain, size, 0, &read),
+			 n > STACKD_CHAIN_WORDS ? -EBADMSG : 1);
+	assert_null(read);
+	free(chain);
+}
+
+/* Checks the words of a record, which read_chain() has read. */
+static void check_chain(const struct stackd_stack_record *stack, uint32_t n)
+{
+	size_t count;
+	const uint64_t *words = record_chain(stack, &count);
+
+	assert_int_equal(count, n);
+	assert_ptr_equal((const uint8_t *)stack + record_size(&stack->header), words + n);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(words[i], i + 1);
+}
+
 /* Checks the marks of a record, which read_code() has read. */
 static void check_code(const struct stackd_stack_record *stack, uint32_t n)
 {
@@ -506,6 +544,30 @@ static void parts_and_code_are_added_to_stack(void **state)
 	read_code(5, STACKD_MAX_CODE + 1);
 }
 
+static void chain_is_added_to_stack(void **state)
+{
+	static const uint32_t counts[] = {1, STACKD_CHAIN_WORDS, 2};
+	struct stackd_stack_record *stack;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		read_chain(9, counts[i]);
+		if (i == 2) /* with marks of code, and parts */
+			read_code(9, 3);
+		if (i == 2)
+			assert_int_equal(read_more(9, 0, 1003, 0, false, true), 1);
+		stack = read_stack(9, STACKD_STACK_CUT);
+		assert_int_equal(stack->code_count, i == 2 ? 3 : 0);
+		assert_int_equal(record_code(stack)[i == 2].address, i == 2 ? 2 : 1);
+		check_chain(stack, counts[i]);
+		record_pool_give_back(stack);
+	}
+	stack = read_stack(8, STACKD_STACK_CUT);
+	assert_int_equal(stack->chain_words, 0);
+	record_pool_give_back(stack);
+	read_chain(9, STACKD_CHAIN_WORDS + 1);
+}
+
 static void bytes_of_code_are_read(void **state)
 {
 	struct stackd_code_bytes code = {.header = {.version = STACKD_ABI_VERSION,
@@ -642,6 +704,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(parts_that_do_not_fit_are_refused, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(bytes_of_code_are_read, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(chain_is_added_to_stack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(parts_and_code_are_added_to_stack, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(parts_of_many_stacks_interleave, set_up, tear_down),
