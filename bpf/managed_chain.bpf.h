@@ -138,7 +138,7 @@ static __always_inline bool chain_begin(struct scratch *s)
 __noinline int managed_send_chain(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
-	__u32 n;
+	__u32 bytes;
 
 	if (!s || !chain_begin(s))
 		return 0;
@@ -149,12 +149,14 @@ __noinline int managed_send_chain(struct scratch *given)
 	s->chain.record.n = 0;
 	chain_put(s, s->managed.file);
 	bpf_loop(2 * STACKD_CHAIN_WORDS, chain_add, &s, 0);
-	n = s->chain.record.n;
-	FORGET(n);
-	if (n > 1 && n <= STACKD_CHAIN_WORDS)
-		bpf_ringbuf_output(&ring, &s->chain,
-				   sizeof(s->chain.record) + n * sizeof(s->chain.words[0]),
-				   BPF_RB_NO_WAKEUP);
+	bytes = s->chain.record.n;
+	if (bytes < 2)
+		return 0;
+	FORGET(bytes);
+	if (bytes > STACKD_CHAIN_WORDS)
+		return 0;
+	bytes = sizeof(s->chain.record) + bytes * sizeof(s->chain.words[0]);
+	bpf_ringbuf_output(&ring, &s->chain, bytes, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

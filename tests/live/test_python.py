@@ -253,6 +253,40 @@ def python_deep():
     check(min(found.values()) > 20, "few samples hit a leaf", found)
 
 
+def judge_trampolines(frames):
+    """How many functions of a path, root first, come right behind the trampoline that the interpreter has made for them (-X
+    perf), and how many trampolines there are. The interpreter's first functions have none, nor has an __init__ that its
+    caller's activation runs; and a function that has just returned has a trampoline still."""
+    matched = 0
+    for before, frame in zip(frames, frames[1:]):
+        if before[0].startswith("py::") and is_managed(frame):
+            name = re.match(r"py::(.*?):", before[0]).group(1)
+            check(name == split([frame])[0][0][0], "a function and its trampoline differ", before, frame)
+            matched += 1
+    return matched, sum(frame[0].startswith("py::") for frame in frames)
+
+
+@live(long=True)
+def python_trampolines():
+    """With -X perf, each function of a path is behind a trampoline of its name."""
+    interpreters = [(path, version) for path, version in others() if version >= (3, 12)]
+    if not interpreters:
+        raise Skip("no Python 3.12 or 3.13")
+    for path, version in interpreters:
+        with scratch() as folder:
+            library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
+            run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+            record(store, "-F", "1999", "--", path, "-X", "perf", TREE, library, out, "5", "2", "2")
+            run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+            matched = trampolines = 0
+            for frames, count in pprof.read(store + ".pb"):
+                found = judge_trampolines(frames[::-1])
+                matched += found[0] * count
+                trampolines += found[1] * count
+        print(version, matched, "of", trampolines)
+        check(matched > 10000 and matched * 10 > trampolines * 9, "few functions were found", version, matched, trampolines)
+
+
 def by_path(store, metric, *options):
     """(functions of Python with their lines, root first; all functions; sum of the metric; records) of each path."""
     export = json.loads(run(STACKCTL, "export", "--json", "--interpreter=show", "-i", store, "--metric", metric,
