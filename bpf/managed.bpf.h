@@ -20,6 +20,10 @@
  * a frame that is marked as the first, with a link to the last frame of the activation before. What
  * does not hold is shown as one frame that says so, and no further managed frames are added.
  *
+ * Nothing leads to an activation that was left for another stack: one below the place where a
+ * greenlet has begun. But its cframe is at the same distance from its CFA as all others, and is
+ * believed under the same conditions (managed_find_cframe()).
+ *
  * The innermost activation may not have put its cframe into the chain yet, or not any more: it has
  * no managed frames then, and the walk is not remembered.
  *
@@ -247,6 +251,21 @@ static __always_inline void managed_follow(struct scratch *s, bool may_match)
 		if (i >= MANAGED_MATCHES - 2)
 			s->managed.no_match = 1;
 	}
+}
+
+/* Finds the cframe of an activation to which nothing leads, by its distance from the CFA, which is
+ * that in the activations of the walk that were proven. Returns whether it is known. A global
+ * function, so that its stack is not in use when frames are read. */
+__noinline int managed_find_cframe(struct scratch *given, __u64 cfa)
+{
+	struct scratch *s = CHECKED(given);
+
+	if (!s || s->managed.distance_of != s->record.header.time_ns ||
+	    s->managed.distance > cfa - s->managed.low)
+		return 0;
+	s->managed.cframe = cfa - s->managed.distance;
+	s->walk.managed = MANAGED_GOES_ON;
+	return 1;
 }
 
 /* Adds the frames of the activation with this cframe. Returns whether they are proven. */
@@ -656,13 +675,16 @@ __noinline int managed_frames(struct scratch *given)
 			s->walk.managed = MANAGED_UNLINKED;
 		return managed_in_transition(s);
 	}
-	if (s->walk.managed == MANAGED_UNLINKED || s->managed.cframe < s->managed.low ||
-	    s->managed.cframe >= cfa) {
+	if ((s->walk.managed == MANAGED_UNLINKED || s->managed.cframe < s->managed.low ||
+	     s->managed.cframe >= cfa) &&
+	    !managed_find_cframe(s, cfa)) {
 		s->managed.why = STACKD_COUNT_MANAGED_ELSEWHERE;
 		return managed_give_up(s);
 	}
+	s->managed.distance = cfa - s->managed.cframe;
 	if (!managed_add_all(s))
 		return managed_give_up(s);
+	s->managed.distance_of = s->record.header.time_ns;
 	managed_count(s);
 	return s->managed.has_matched;
 }

@@ -356,6 +356,8 @@ struct scratch {
 		__u64 low, pc;		     /* of the activation's native frame */
 		__u64 base;		     /* address of the interpreter's file: that of its
 					      * offset 0, as its code is mapped */
+		__u64 distance, distance_of; /* from the last proven activation's cframe to its
+					      * CFA, in the walk at that time */
 		__u64 run_of, run_base;	     /* the sample to which the run belongs, and the run's
 					      * address */
 		__u64 run_plain;	     /* bytes at whose addresses a frame can begin */

@@ -8,12 +8,13 @@ import re
 import subprocess
 
 import pprof
-from harness import DONE, MANAGED, ROOT, STACKCTL, Daemon, Recording, Skip, check, live, record, run, scratch
+from harness import DONE, MANAGED, ROOT, STACKCTL, Daemon, Failed, Recording, Skip, check, live, record, run, scratch
 
 TREE = os.path.join(ROOT, "tests", "workloads", "python_tree.py")
 FAKED = os.path.join(ROOT, "tests", "workloads", "python_faked.c")
 SUBS = os.path.join(ROOT, "tests", "workloads", "python_subs.py")
 CELLS = os.path.join(ROOT, "tests", "workloads", "python_cells.py")
+GREENLETS = os.path.join(ROOT, "tests", "workloads", "python_greenlets.py")
 WAITS = os.path.join(ROOT, "tests", "workloads", "python_waits.py")
 DEEP = os.path.join(ROOT, "tests", "workloads", "python_deep.py")
 LEAVES = os.path.join(ROOT, "tests", "workloads", "python_leaves.c")
@@ -207,6 +208,44 @@ def python_subs():
                 right[leaf] += count
     print(right)
     check(min(right.values()) > 50, "few samples hit a leaf", right)
+
+
+def greenlet_paths(version):
+    """The functions from the first one on, for each leaf of GREENLETS: below a greenlet's own, those that have switched to it."""
+    inline = [] if version >= (3, 12) else ["second.<locals>.<listcomp>"]
+    paths = {"leaf_10": []}
+    for leaf, functions in enumerate((["plain", "inner"], ["mapped", "mapped.<locals>.<lambda>"], ["nested", "deepest"],
+                                      ["nested"])):
+        paths["leaf_%02o" % (2 * leaf)] = ["first"] + functions
+        paths["leaf_%02o" % (2 * leaf + 1)] = ["second"] + inline + functions
+    return {leaf: ["<module>", "main"] + path for leaf, path in paths.items()}
+
+
+@live
+def python_greenlets():
+    """Of a greenlet, the functions are shown of the greenlet that runs, and of those that have switched to it."""
+    path, version = python()
+    try:
+        run(path, "-c", "import greenlet")
+    except Failed:
+        raise Skip("no greenlets")
+    expected, whole = greenlet_paths(version), {}
+    with scratch() as folder:
+        library, store = os.path.join(folder, "leaves.so"), os.path.join(folder, "store.db")
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+        record(store, "-F", "4999", "--", path, GREENLETS, library, "0.5")
+        run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+        for frames, count in pprof.read(store + ".pb"):
+            names, leaf = [frame[0] for frame in frames[::-1]], frames[0][0]
+            mark = len(names) - names[::-1].index("[frames not proven]") if "[frames not proven]" in names else 0
+            managed = [frame[0] for frame in frames[::-1][mark:] if is_managed(frame)]
+            if leaf not in expected or not managed:
+                continue
+            right = managed == expected[leaf][-len(managed):] if mark else managed == expected[leaf]
+            check(right, "another path to " + leaf, names)
+            whole[leaf] = whole.get(leaf, 0) + count * (not mark)
+    print(whole)
+    check(version >= (3, 13) or min(whole.get(leaf, 0) for leaf in expected) > 10, "few paths are whole", whole)
 
 
 @live
