@@ -18,11 +18,12 @@
  * So nothing is guessed: the frames of an activation are believed only if its cframe lies between
  * the stack pointer and the CFA of the native frame that the walk is at, and if its chain ends, at
  * a frame that is marked as the first, with a link to the last frame of the activation before. What
- * does not hold is shown as one frame that says so, and no further managed frames are added.
+ * does not hold is shown as one frame that says so.
  *
  * Nothing leads to an activation that was left for another stack: one below the place where a
  * greenlet has begun. But its cframe is at the same distance from its CFA as all others, and is
- * believed under the same conditions (managed_find_cframe()).
+ * believed under the same conditions (managed_find_cframe()). If there are no cframes, such an
+ * activation is not proven, but those before it are (managed_resume()).
  *
  * The innermost activation may not have put its cframe into the chain yet, or not any more: it has
  * no managed frames then, and the walk is not remembered.
@@ -238,6 +239,7 @@ static __always_inline void managed_follow(struct scratch *s, bool may_match)
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < MANAGED_MATCHES; i++) {
 		s->managed.is_whole = s->managed.may_match = 0;
+		s->managed.owned = 0;
 		bpf_loop(2 * MANAGED_MOST, managed_add, &s, 0);
 		/* `may_match` says no more, but spares the BPF verifier all other turns. */
 		if (!may_match || !s->managed.may_match)
@@ -273,6 +275,7 @@ static __always_inline bool managed_add_all(struct scratch *s)
 {
 	__u64 cframe = s->managed.cframe;
 
+	s->managed.own_cframe = cframe;
 	if (!managed_stack_word(s, cframe + s->managed.is.cframe_frame, &s->managed.frame) ||
 	    !managed_stack_word(s, cframe + s->managed.is.cframe_previous, &s->managed.previous))
 		return false;
@@ -293,6 +296,7 @@ static __always_inline bool managed_is_parted(const struct scratch *s)
 static __always_inline void managed_drop(struct scratch *s)
 {
 	s->walk.frame -= s->n_new - s->managed.frames_before;
+	s->managed.dropped += s->n_new - s->managed.frames_before;
 	s->bytes = s->managed.bytes_before;
 	s->n_new = s->managed.frames_before;
 }
@@ -436,6 +440,7 @@ static __always_inline bool managed_begin(struct scratch *s)
 {
 	s->walk.managed = MANAGED_ENDED;
 	s->managed.count = 0;
+	s->managed.resumed = 0;
 	s->managed.sent = 0;
 	s->managed.base = s->managed.pc - (s->location & STACKD_LOCATION_MASK);
 	if (!managed_take_facts(s, s->location >> 48) || !managed_find_thread(s))
@@ -446,6 +451,20 @@ static __always_inline bool managed_begin(struct scratch *s)
 	if (!managed_is_versioned(s) || prefix_mode != STACKD_PREFIX_VERIFIED)
 		s->walk.is_once = 1;
 	return true;
+}
+
+/* Notes how far from the CFA the activation is led to: the cframe, or the frame that the C stack
+ * owns, which a remembered frame does not show. */
+static __always_inline void managed_note_distance(struct scratch *s)
+{
+	__u64 at = s->managed.is.form == STACKD_INTERPRETER_OWNER ? s->managed.owned
+								  : s->managed.own_cframe;
+
+	if (s->managed.why || s->managed.distance_of == s->record.header.time_ns ||
+	    at < s->managed.low || at >= s->managed.cfa)
+		return;
+	s->managed.distance = s->managed.cfa - at;
+	s->managed.distance_of = s->record.header.time_ns;
 }
 
 /* Counts an activation. This is a function of its own, so that its stack is not in use while
@@ -461,6 +480,7 @@ __noinline int managed_count(struct scratch *given)
 	if (!s || !counted)
 		return 0;
 	counted->n[STACKD_COUNT_MANAGED_FRAMES] += s->n_new - s->managed.frames_before;
+	managed_note_distance(s);
 	why = s->managed.why;
 	if (!why)
 		return 0;
@@ -483,9 +503,44 @@ static __always_inline int managed_give_up(struct scratch *s)
 	managed_drop(s);
 	managed_count(s);
 	put_managed(s, STACKD_MANAGED_UNPROVEN, 0);
+	s->managed.count++;
 	s->walk.managed = MANAGED_ENDED;
 	s->walk.is_once = 1;
 	return 0;
+}
+
+#define MANAGED_RESUMED                                                                            \
+	4		   /* activations of a walk that are not proven, and do not end the frames \
+			    */
+#define MANAGED_DROPPED 64 /* frames that may be dropped, for this */
+
+/* Goes on behind the last activation, whose frames are not proven, if what leads to the frames of
+ * the one before is in its native frame, by the distance from the CFA. Returns whether it does. A
+ * global function, so that its stack is not in use when frames are read. */
+__noinline int managed_resume(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 cfa, owned, owner, at;
+
+	if (!s)
+		return 0;
+	cfa = s->managed.cfa;
+	if (s->managed.resumed >= MANAGED_RESUMED || s->managed.dropped > MANAGED_DROPPED ||
+	    s->managed.distance_of != s->record.header.time_ns ||
+	    s->managed.distance > cfa - s->managed.low)
+		return 0;
+	s->managed.cframe = 0; /* managed_find_cframe() finds the next one */
+	if (s->managed.is.form == STACKD_INTERPRETER_OWNER) {
+		owned = cfa - s->managed.distance;
+		at = owned + s->managed.is.frame_end;
+		if (!managed_stack_word(s, at & ~7ull, &owner) ||
+		    (owner >> (at & 7) * 8 & 255) != MANAGED_OWNED_BY_C ||
+		    !managed_stack_word(s, owned + s->managed.is.frame_previous, &s->managed.frame))
+			return 0;
+	}
+	s->managed.resumed++;
+	s->walk.managed = MANAGED_GOES_ON;
+	return 1;
 }
 
 /* Notes that the innermost activation has no managed frames, for it is being entered or left. */
@@ -642,15 +697,17 @@ __noinline int managed_frames(struct scratch *given)
 	s->end = s->walk.pc ? STACKD_END_ENTRY : end_at_zero(s);
 	if (!s->walk.pc)
 		return 1;
-	if (s->walk.managed == MANAGED_ENDED || s->walk.managed == MANAGED_NOT_PROVEN)
+	if (s->walk.managed == MANAGED_NOT_PROVEN ||
+	    (s->walk.managed == MANAGED_ENDED && !managed_resume(s)))
 		return 0;
 	mark = &s->marks[RECENT(s->n_new - 1)];
-	cfa = s->walk.r[STACKD_REG_SP];
+	cfa = s->managed.cfa = s->walk.r[STACKD_REG_SP];
 	s->managed.low = mark->slot & ~MARK_FLAGS;
 	if (!s->managed.low)
 		s->managed.low = s->record.regs.r[STACKD_REG_SP];
 	s->managed.pc = mark->ra - !(mark->slot & MARK_EXACT);
 	s->managed.has_matched = 0;
+	s->managed.dropped = 0;
 	s->managed.new_code = 0;
 	s->managed.bytes_before = s->bytes;
 	s->managed.frames_before = s->n_new;
@@ -681,10 +738,8 @@ __noinline int managed_frames(struct scratch *given)
 		s->managed.why = STACKD_COUNT_MANAGED_ELSEWHERE;
 		return managed_give_up(s);
 	}
-	s->managed.distance = cfa - s->managed.cframe;
 	if (!managed_add_all(s))
 		return managed_give_up(s);
-	s->managed.distance_of = s->record.header.time_ns;
 	managed_count(s);
 	return s->managed.has_matched;
 }

@@ -327,6 +327,7 @@ struct scratch {
 		__u64 thread, interpreter; /* addresses: in a search, the next ones */
 		__u64 cframe, previous;	   /* addresses of the next activation, and of the one
 					    * before it */
+		__u64 own_cframe;	   /* of the activation whose frames are read */
 		__u64 frame_before, cframe_before; /* what they were, in a search for another
 						    * interpreter */
 		__u64 frame, owned;	    /* the next frame, and the C stack's after the last */
@@ -353,9 +354,11 @@ struct scratch {
 						      * a source file: its address, and hash */
 		__u64 last_of, last_code; /* of the walk at that time, the last code object */
 		__u32 last_number, pad3;
-		__u64 low, pc;		     /* of the activation's native frame */
-		__u64 base;		     /* address of the interpreter's file: that of its
-					      * offset 0, as its code is mapped */
+		__u64 low, cfa, pc;	/* of the activation's native frame */
+		__u64 base;		/* address of the interpreter's file: that of its
+					 * offset 0, as its code is mapped */
+		__u32 dropped, resumed; /* frames of the activation that were dropped; activations
+					 * that are not proven, and have not ended the frames */
 		__u64 distance, distance_of; /* from the last proven activation's cframe to its
 					      * CFA, in the walk at that time */
 		__u64 run_of, run_base;	     /* the sample to which the run belongs, and the run's

@@ -15,6 +15,7 @@ FAKED = os.path.join(ROOT, "tests", "workloads", "python_faked.c")
 SUBS = os.path.join(ROOT, "tests", "workloads", "python_subs.py")
 CELLS = os.path.join(ROOT, "tests", "workloads", "python_cells.py")
 GREENLETS = os.path.join(ROOT, "tests", "workloads", "python_greenlets.py")
+DETACHED = os.path.join(ROOT, "tests", "workloads", "python_detached")
 WAITS = os.path.join(ROOT, "tests", "workloads", "python_waits.py")
 DEEP = os.path.join(ROOT, "tests", "workloads", "python_deep.py")
 LEAVES = os.path.join(ROOT, "tests", "workloads", "python_leaves.c")
@@ -246,6 +247,32 @@ def python_greenlets():
             whole[leaf] = whole.get(leaf, 0) + count * (not mark)
     print(whole)
     check(version >= (3, 13) or min(whole.get(leaf, 0) for leaf in expected) > 10, "few paths are whole", whole)
+
+
+@live
+def python_detached():
+    """An activation to which nothing leads has a mark, and those below it have their functions (3.13)."""
+    interpreter = next((path for path, version in others() if version == (3, 13)), None)
+    if not interpreter:
+        raise Skip("no Python 3.13")
+    expected = {"leaf_00": ["<module>", "main", "?", "once", "once.<locals>.<lambda>"],
+                "leaf_01": ["<module>", "main", "?", "?", "inner"], "leaf_02": ["<module>", "main"]}
+    right = dict.fromkeys(expected, 0)
+    with scratch() as folder:
+        library, other, store = (os.path.join(folder, name) for name in ("leaves.so", "detached.so", "store.db"))
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", other, DETACHED + ".c")
+        record(store, "-F", "4999", "--", interpreter, DETACHED + ".py", library, other, "0.3")
+        run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+        for frames, count in pprof.read(store + ".pb"):
+            path = ["?" if frame[0] == "[frames not proven]" else frame[0] for frame in frames[::-1]
+                    if is_managed(frame) or frame[0] == "[frames not proven]"]
+            # Of the first samples that meet a function, paths may begin at the first mark.
+            if frames[0][0] in expected and path and path[0] != "?" and "main" in path:
+                check(path == expected[frames[0][0]], "another path to " + frames[0][0], path)
+                right[frames[0][0]] += count
+    print(right)
+    check(min(right.values()) > 30, "few samples hit a leaf", right)
 
 
 @live

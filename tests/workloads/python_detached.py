@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""Functions to which nothing leads (CPython 3.13): python_detached.py LEAVES DETACHED SECONDS
+
+LEAVES is the library of python_leaves.c, DETACHED that of python_detached.c."""
+
+import ctypes
+import sys
+import time
+
+LAST_FRAME = 72  # in PyThreadState
+TURNS = 100000
+leaves = ctypes.PyDLL(sys.argv[1])
+detached = ctypes.PyDLL(sys.argv[2]).detached
+detached.argtypes, detached.restype = [ctypes.py_object, ctypes.c_long], None
+
+
+def once():
+    list(map(lambda v: leaves.leaf_00(TURNS), [0]))
+
+
+def inner():
+    leaves.leaf_01(TURNS)
+
+
+def twice():
+    detached(inner, LAST_FRAME)
+
+
+def main():
+    end = time.process_time() + float(sys.argv[3])
+    while time.process_time() < end:
+        for function in once, twice:
+            list(map(lambda v: detached(function, LAST_FRAME), [0]))
+        leaves.leaf_02(TURNS)
+
+
+main()
