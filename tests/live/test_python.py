@@ -234,7 +234,7 @@ def python_greenlets():
     with scratch() as folder:
         library, store = os.path.join(folder, "leaves.so"), os.path.join(folder, "store.db")
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-        record(store, "-F", "4999", "--", path, GREENLETS, library, "0.5")
+        record(store, *MANAGED, "-F", "4999", "--", path, GREENLETS, library, "0.5")
         run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
         for frames, count in pprof.read(store + ".pb"):
             names, leaf = [frame[0] for frame in frames[::-1]], frames[0][0]
@@ -262,7 +262,7 @@ def python_detached():
         library, other, store = (os.path.join(folder, name) for name in ("leaves.so", "detached.so", "store.db"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
         run("gcc", "-O2", "-shared", "-fPIC", "-o", other, DETACHED + ".c")
-        record(store, "-F", "4999", "--", interpreter, DETACHED + ".py", library, other, "0.3")
+        record(store, *MANAGED, "-F", "4999", "--", interpreter, DETACHED + ".py", library, other, "0.3")
         run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
         for frames, count in pprof.read(store + ".pb"):
             path = ["?" if frame[0] == "[frames not proven]" else frame[0] for frame in frames[::-1]
@@ -342,7 +342,8 @@ def python_trampolines():
         with scratch() as folder:
             library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
             run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-            record(store, "-F", "1999", "--", path, "-X", "perf", TREE, library, out, "5", "2", "2")
+            record(store, *MANAGED, "-F", "1999", "--", path, "-X", "perf", TREE, library, out, "5", "2", "2",
+                   str(TURNS))
             run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
             matched = trampolines = 0
             for frames, count in pprof.read(store + ".pb"):
