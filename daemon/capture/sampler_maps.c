@@ -101,6 +101,7 @@ int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *opt
 		{skel->maps.event_fds, options->event_groups ? cpus * STACKD_MOST_COUNTERS : 1},
 		{skel->maps.managed_codes, managed_entries(options, skel->maps.managed_codes)},
 		{skel->maps.managed_threads, managed_entries(options, skel->maps.managed_threads)},
+		{skel->maps.managed_homes, managed_entries(options, skel->maps.managed_homes)},
 		{skel->maps.mpi_posted,
 		 options->regions ? bpf_map__max_entries(skel->maps.mpi_posted) : 1},
 		{skel->maps.known_tags, options->tags == STACKD_TAGS_AUTO ? SAMPLER_KNOWN_TAGS : 1},
