@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls a function of Python as a greenlet begins: the thread's chain of frames ends at it, and nothing
- * leads to the functions below. For CPython 3.13, with the offset of the last frame in PyThreadState. */
+/* Calls a function of Python as a greenlet begins: the thread's chain of frames ends at it, and
+ * nothing leads to the functions below. For CPython 3.13, with the offset of the last frame in
+ * PyThreadState. */
 extern void *PyThreadState_Get(void);
 extern void *PyObject_CallNoArgs(void *callable);
 
