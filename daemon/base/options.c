@@ -194,8 +194,8 @@ static const struct argp_option argp_options[] = {
 	 "tag and walks the stack if the tag is new; only never walks; off ignores tags",
 	 GROUP_HOW},
 	{"no-managed", OPTION_NO_MANAGED, NULL, ARGP_HELP_RARE,
-	 "of Python programs, record the interpreter's native functions alone, without those of "
-	 "Python (CPython 3.8 to 3.13; docs/PYTHON.md)",
+	 "record native functions alone: none of Python's (docs/PYTHON.md), and no names of Java's "
+	 "methods (docs/JAVA.md)",
 	 GROUP_HOW},
 	{"managed", OPTION_MANAGED, NULL, OPTION_HIDDEN, "The default", GROUP_HOW},
 	{"judge", OPTION_JUDGE, NULL, ARGP_HELP_RARE,
