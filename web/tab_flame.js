@@ -114,8 +114,10 @@ export class FlameTab {
 		this.down.setAttribute("aria-pressed", String(state.direction === "down"));
 		this.callers.setAttribute("aria-pressed", String(state.direction === "callers"));
 		this.by.disabled = state.direction === "callers";
-		fill(this.by, el("option", { value: "" }, "All together"), ...this.app.parts.filter(part => part !== "all").concat((this.data.labels ?? []).map(label => "label:" + label)).map(part =>
-			el("option", { value: part, selected: part === state.by }, "By " + part)));
+		const labels = (this.data.labels ?? []).map((/** @type {string} */ label) => "label:" + label);
+		const parts = this.app.parts.filter(part => part !== "all").concat(labels);
+		fill(this.by, el("option", { value: "" }, "All together"),
+			...parts.map(part => el("option", { value: part, selected: part === state.by }, "By " + part)));
 		this.by_colors.value = state.colors;
 		this.out.hidden = !state.zoom;
 		const { frames, kinds } = tree.data, present = [...new Set(frames.kind)].map(k => kinds[k]).filter(kind => kind !== "all");

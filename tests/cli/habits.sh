@@ -38,7 +38,7 @@ left=$(ls "$store"-* "$tmp"/heap.db-* 2>/dev/null)
 verbs=$("$stackctl" help --verbs)
 [ "$(echo "$verbs" | wc -l)" -ge 5 ] || fail "verbs: $verbs"
 for verb in $verbs; do
-    case "${writers[*]} top import decode push" in
+    case "${writers[*]} top import decode push names" in
     *"$verb"*) ;;
     *) fail "$verb is not among the verbs tested here" ;;
     esac

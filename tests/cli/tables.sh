@@ -8,7 +8,7 @@ store=$tmp/s.db
 make_store "$store" small empty fleet
 
 expect 0 "$stackctl" export --parquet "$tmp/dir" -i "$store" --recording 1
-[ "$(ls "$tmp/dir")" = "$(printf '%s.parquet\n' locations paths samples)" ] || fail "files: $(ls "$tmp/dir")"
+[ "$(ls "$tmp/dir")" = "$(printf '%s.parquet\n' labels locations paths samples)" ] || fail "files: $(ls "$tmp/dir")"
 for file in "$tmp"/dir/*; do
     [ "$(head -c 4 "$file")$(tail -c 4 "$file")" = PAR1PAR1 ] || fail "$file is cut"
 done
