@@ -360,6 +360,12 @@ def check_upgrade(engine):
         url = make_older(engine, "older", "today")
         check(lines(url, "--by", "host") == wanted, "tables of version 1")
         lines(url, "--by", "pod", status=2, says="its tables are of an older version and have no labels")
+        claim = "CREATE TABLE upgrading (since UInt32 DEFAULT toUInt32(%s)) ENGINE = MergeTree() ORDER BY tuple()"
+        if left:
+            engine.ask(claim % engine.ask("SELECT toUnixTimestamp(now())", "older")[0][0], "older")
+            push(url, store, status=1, says="another push is upgrading its tables")
+            engine.ask("DROP TABLE upgrading", "older")
+            engine.ask(claim % 1700000000, "older")  # of one that was interrupted long ago
         for table in ("paths", "locations") if left else ():
             engine.ask("RENAME TABLE %s TO %s%s" % (table, table, left[0]), "older")
         if left == ("_next",):  # with the table itself
@@ -371,7 +377,7 @@ def check_upgrade(engine):
         push(url, labels, says="recordings sent: 1")
         check(lines(url, "--by", "pod", "--host", "l1") == lines(labels, "--by", "pod"), "labels after it")
         tables = {row[0] for row in engine.ask("SHOW TABLES", "older")}
-        check(not [name for name in tables if name.endswith(("_old", "_next"))], "tables %r" % tables)
+        check(not [name for name in tables if name.endswith(("_old", "_next")) or name.startswith("upgrading")], "tables %r" % tables)
     check(engine.ask("SELECT max(version) FROM versions", "older") == [["2"]], "version")
     engine.ask("ALTER TABLE samples ADD COLUMN more String", "older")
     push(url, store_of("small", "web2"), says="recordings sent: 1")
@@ -384,6 +390,22 @@ def check_upgrade(engine):
 @exports
 def test_clickhouse_upgrade():
     check_upgrade(server())
+    check_upgrade_at_once()
+
+
+def check_upgrade_at_once():
+    """Of several pushes one upgrades; the others push, or say that it does. Nothing is lost."""
+    store = store_of("names", "web1")
+    url, wanted = make_older(server(), "older", "today"), lines(server().url("today"), "--by", "host")
+    pushers = [subprocess.Popen([STACKCTL, "push", url, "-i", store], stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    for pusher in pushers:
+        _, said = pusher.communicate(timeout=PATIENCE)
+        check(pusher.returncode == 0 or pusher.returncode == 1 and "another push is upgrading" in said, "a pusher", said)
+    check(0 in [pusher.returncode for pusher in pushers], "none has upgraded")
+    push(url, store, says="recordings sent: 0 (0 rows, 0 bytes); there already: 1")
+    check(lines(url, "--by", "host") == wanted, "what is there after upgrades at once")
+    tables = {row[0] for row in server().ask("SHOW TABLES", "older")}
+    check(not [name for name in tables if name.endswith(("_old", "_next")) or name.startswith("upgrading")], "tables %r" % tables)
 
 
 @exports

@@ -17,6 +17,7 @@
 /* Error numbers of the server for which there are sentences here. For other errors, the user sees
  * the server's message. */
 enum {
+	CODE_TABLE_ALREADY_EXISTS = 57,
 	CODE_UNKNOWN_DATABASE = 81,
 	CODE_READONLY = 164,
 	CODE_SOCKET_TIMEOUT = 209,
@@ -292,6 +293,8 @@ static long code_of(const char *text)
 static int explain_code(struct clickhouse *c, long status, long code, const char *said)
 {
 	switch (code) {
+	case CODE_TABLE_ALREADY_EXISTS:
+		return clickhouse_fail(c, -EEXIST, "there is such a table already (%s)", said);
 	case CODE_UNKNOWN_DATABASE:
 		return clickhouse_fail(c, -ENOENT,
 				       "the server has no database '%s': make it first, by CREATE "
@@ -312,7 +315,8 @@ static int explain_code(struct clickhouse *c, long status, long code, const char
 	case CODE_NOT_ENOUGH_PRIVILEGES:
 		return clickhouse_fail(c, -EACCES,
 				       "%s may not do that: grant INSERT, SELECT and CREATE "
-				       "TABLE in '%s' (%s)",
+				       "TABLE in '%s'; ALTER and DROP TABLE, too, for tables of an "
+				       "older version, and ALTER for --keep-age (%s)",
 				       endpoint_who(&c->at, "default"), c->database, said);
 	case CODE_SOCKET_TIMEOUT:
 	case CODE_NETWORK_ERROR:
@@ -434,4 +438,14 @@ int clickhouse_send(struct clickhouse *c, const char *query, const struct buf *d
 	buf_free(&packed);
 	buf_free(&answer);
 	return err;
+}
+
+void clickhouse_send_after(struct clickhouse *c, const char *query)
+{
+	char *error = c->error;
+
+	c->error = NULL;
+	clickhouse_send(c, query, NULL);
+	free(c->error);
+	c->error = error;
 }

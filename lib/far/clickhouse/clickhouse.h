@@ -77,14 +77,18 @@ int clickhouse_fail_as(struct clickhouse *c, int err, const struct clickhouse *o
  * numbers of 8 bytes, little-endian, which the query can use as column `id` of a table `ids`.
  * Returns 0; -EHOSTUNREACH, -ECONNREFUSED or -ETIMEDOUT: the server cannot be reached; -ECONNRESET:
  * the connection broke off; -EACCES: the credentials are wrong or lack a right; -ENOENT: there is
- * no such database; -ENETDOWN: a shard of the server's cluster does not answer; -ENOSPC: the
- * server's disk is full; -EPROTO: the query failed, or the server is no ClickHouse; -EMSGSIZE: the
- * answer is too long; -ENOMEM. */
+ * no such database; -EEXIST: there is such a table already; -ENETDOWN: a shard of the server's
+ * cluster does not answer; -ENOSPC: the server's disk is full; -EPROTO: the query failed, or the
+ * server is no ClickHouse; -EMSGSIZE: the answer is too long; -ENOMEM. */
 int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *ids,
 		   struct buf *ret_answer);
 
 /* Runs a query with data, such as an INSERT. The data is compressed for sending. Errors as
  * clickhouse_ask(). */
 int clickhouse_send(struct clickhouse *c, const char *query, const struct buf *data);
+
+/* Runs a query that tidies up: whether it fails does not matter, and the sentence about the request
+ * before stays. */
+void clickhouse_send_after(struct clickhouse *c, const char *query);
 
 #endif

@@ -6,6 +6,9 @@
  * there, and not at a version: tables and columns that are missing are added. Two tables cannot be
  * changed in place, because a partition by days was added to them. They are copied (PAIR_NEXT),
  * given each other's names (PAIR_OLD), and copied again for rows that came meanwhile.
+ *
+ * Only one process upgrades at a time, since what one drops, another may just have filled: it has
+ * the claim, a table that the server makes for one of those who want it (claim()).
  */
 #include "clickhouse/database.h"
 
@@ -18,6 +21,7 @@
 #include "clickhouse/views.h"
 
 #define DATABASE_PATIENCE_S 3600 /* for copying a table, while the server sends nothing */
+#define DATABASE_CLAIM_S    4500 /* age of a claim whose owner has ended: above that of a copy */
 #define DATABASE_CODECS	    20	 /* first major version of servers with codecs for columns */
 
 /* A table as found on the server. It exists if both its columns and its engine were found; if not
@@ -37,9 +41,15 @@ struct found {
 enum pair { PAIR_NEXT, PAIR_OLD, PAIRS };
 static const char *const pairs[PAIRS] = {"_next", "_old"};
 
+/* The table by which a process claims an upgrade, and the default value of its column: since when,
+ * as Unix time. */
+#define CLAIM	    "upgrading"
+#define CLAIM_SINCE "since UInt32 DEFAULT toUInt32(%u)"
+
 struct state {
 	struct found tables[LAYOUT_TABLES];
 	bool has_pair[LAYOUT_TABLES][PAIRS];
+	bool is_claimed; /* some process upgrades it, or was interrupted */
 	uint32_t views;
 	unsigned server;  /* the server's major version */
 	unsigned version; /* the highest in the table of versions; 0: there is none */
@@ -163,6 +173,8 @@ static void take_line(const struct clickhouse *c, char *line, struct state *s)
 	if (!type)
 		return;
 	*column++ = *type++ = '\0';
+	if (strcmp(line, CLAIM) == 0)
+		s->is_claimed = true;
 	if (!*line)
 		s->server = (unsigned)strtoul(type, NULL, 10);
 	for (size_t i = 0; !*column && view_at(i); i++)
@@ -342,6 +354,111 @@ static int add_column(struct clickhouse *c, int table, const struct rows_column 
 	return err;
 }
 
+/* --- who upgrades ----------------------------------------------------------------------------- */
+
+/* Asks for the server's time, and since when an upgrade is claimed; 0: it is not. */
+static int ask_claim(struct clickhouse *c, unsigned *ret_now, unsigned *ret_since)
+{
+	struct buf answer = {0};
+	int err = clickhouse_ask(
+		c,
+		"SELECT toUnixTimestamp(now()), max(toUInt32OrZero(extract(default_expression, "
+		"'[0-9]{9,10}'))) FROM system.columns WHERE database = currentDatabase() AND "
+		"table = '" CLAIM "' FORMAT TabSeparatedRaw",
+		NULL, &answer);
+
+	buf_put_u8(&answer, '\0');
+	if (err == 0 &&
+	    (answer.failed || sscanf((const char *)answer.data, "%u %u", ret_now, ret_since) != 2))
+		err = clickhouse_fail(c, -EPROTO, "the server does not say what time it is");
+	buf_free(&answer);
+	return err;
+}
+
+static int make_claim(struct clickhouse *c, unsigned now)
+{
+	struct buf query = {0};
+	int err;
+
+	text_printf(&query,
+		    "CREATE TABLE " CLAIM " (" CLAIM_SINCE
+		    ") ENGINE = MergeTree() ORDER BY tuple()",
+		    now);
+	err = run(c, &query);
+	buf_free(&query);
+	return err;
+}
+
+/* Removes the claim of a process that was interrupted. Of those who try, one alone succeeds: the
+ * name that it gets is taken for the others. */
+static int remove_claim(struct clickhouse *c, unsigned since)
+{
+	struct buf query = {0};
+	int err;
+
+	text_printf(&query, "RENAME TABLE " CLAIM " TO " CLAIM "_%u", since);
+	err = run(c, &query);
+	buf_free(&query);
+	return err;
+}
+
+/* Claims the upgrade; *ret_removed is the time of a claim that was removed for that, or 0. Returns
+ * 0; -EAGAIN: another process upgrades; or another error. That tables may be dropped is found out
+ * before: who may not could not give the claim back. */
+static int claim(struct clickhouse *c, unsigned *ret_removed)
+{
+	unsigned now, since;
+	int err = clickhouse_send(c, "DROP TABLE IF EXISTS " CLAIM "_0", NULL);
+
+	*ret_removed = 0;
+	if (err == 0)
+		err = ask_claim(c, &now, &since);
+	if (err < 0)
+		return err;
+	if (since && now > since && now - since > DATABASE_CLAIM_S && remove_claim(c, since) == 0) {
+		*ret_removed = since;
+		since = 0;
+	}
+	err = since ? -EEXIST : make_claim(c, now);
+	if (err == -EEXIST)
+		err = clickhouse_fail(
+			c, -EAGAIN,
+			"another push is upgrading its tables to version %u; try again when it has "
+			"ended. (If it was interrupted, this is gone on with after %u minutes, or "
+			"after DROP TABLE " CLAIM ")",
+			LAYOUT_VERSION, DATABASE_CLAIM_S / 60);
+	return err;
+}
+
+/* Says that the process that upgrades goes on. */
+static int renew_claim(struct clickhouse *c)
+{
+	struct buf query = {0};
+	unsigned now, since;
+	int err = ask_claim(c, &now, &since);
+
+	text_printf(&query, "ALTER TABLE " CLAIM " MODIFY COLUMN " CLAIM_SINCE, now);
+	if (err == 0)
+		err = run(c, &query);
+	buf_free(&query);
+	return err;
+}
+
+/* Gives the claim back, and with it the name by which another one was removed. */
+static void give_claim_back(struct clickhouse *c, unsigned removed)
+{
+	struct buf query = {0};
+
+	text_printf(&query, "DROP TABLE IF EXISTS " CLAIM "_%u", removed);
+	buf_put_u8(&query, '\0');
+	if (removed && !query.failed)
+		clickhouse_send_after(c, (const char *)query.data);
+	clickhouse_send_after(c, "DROP TABLE IF EXISTS " CLAIM);
+	buf_free(&query);
+}
+
+/* --- upgrading it ----------------------------------------------------------------------------- */
+
 /* Copies a table's columns of version 1 from one table to another. */
 static int copy(struct clickhouse *c, int table, const char *from, const char *to)
 {
@@ -360,8 +477,9 @@ static int copy(struct clickhouse *c, int table, const char *from, const char *t
 	text_put_raw(&query, ") SELECT ");
 	buf_put(&query, columns.data, columns.len);
 	text_printf(&query, " FROM %s%s", schema->name, from);
+	err = columns.failed ? -ENOMEM : renew_claim(c);
 	clickhouse_wait(c, DATABASE_PATIENCE_S);
-	err = columns.failed ? -ENOMEM : run(c, &query);
+	err = err == 0 ? run(c, &query) : err;
 	clickhouse_wait(c, 0);
 	buf_free(&query);
 	buf_free(&columns);
@@ -480,6 +598,17 @@ static bool is_whole(const struct state *s, int tables)
 	return true;
 }
 
+/* Returns whether there are tables that an upgrade must change, or is changing. Tables that are
+ * only missing may be made by several at once. */
+static bool is_older(const struct state *s)
+{
+	for (int table = 0; table < LAYOUT_TABLES; table++)
+		if ((is_there(&s->tables[table]) && lacks(s, table, false)) ||
+		    s->has_pair[table][PAIR_OLD])
+			return true;
+	return s->is_claimed;
+}
+
 static struct database summary(const struct state *s)
 {
 	return (struct database){.version = !is_there(&s->tables[ROWS_SAMPLES]) ? 0
@@ -509,6 +638,21 @@ static int make_all(struct clickhouse *c, const char *cluster, int tables, struc
 	return err;
 }
 
+/* Upgrades what is there, unless another process does, or has done so by now. */
+static int upgrade(struct clickhouse *c, const char *cluster, int tables, struct state *s)
+{
+	unsigned removed;
+	int err = claim(c, &removed);
+
+	if (err < 0)
+		return err;
+	err = find_ours(c, cluster, s);
+	if (err == 0 && !is_whole(s, tables))
+		err = make_all(c, cluster, tables, s);
+	give_claim_back(c, removed);
+	return err;
+}
+
 int database_ensure(struct clickhouse *c, const char *cluster, struct database *ret_database)
 {
 	const int tables = cluster ? LAYOUT_TABLES : LAYOUT_ALONE;
@@ -516,7 +660,8 @@ int database_ensure(struct clickhouse *c, const char *cluster, struct database *
 	int err = s ? find_ours(c, cluster, s) : clickhouse_fail(c, -ENOMEM, "out of memory");
 
 	if (err == 0 && !is_whole(s, tables))
-		err = make_all(c, cluster, tables, s);
+		err = is_older(s) ? upgrade(c, cluster, tables, s)
+				  : make_all(c, cluster, tables, s);
 	if (err == 0)
 		err = make_views(c, s);
 	if (err == 0 && s->version < LAYOUT_VERSION)

@@ -26,8 +26,8 @@ int database_cluster(struct clickhouse *c, char **ret_cluster);
 
 /* Creates the missing tables and views, for a single server (`cluster` NULL) or for a server of a
  * cluster, upgrades tables of an older version, and checks that the others have this layout.
- * Returns 0; -EINVAL: they have another layout, or are of a newer version; or an error of
- * clickhouse_ask(). The sentence is in clickhouse_error(). */
+ * Returns 0; -EINVAL: they have another layout, or are of a newer version; -EAGAIN: another process
+ * is upgrading them; or an error of clickhouse_ask(). The sentence is in clickhouse_error(). */
 int database_ensure(struct clickhouse *c, const char *cluster, struct database *ret_database);
 
 /* Checks that the tables exist and can be read, and changes none. Errors as database_ensure();
