@@ -46,11 +46,12 @@ static int run(struct clickhouse *c, struct buf *query, struct buf *ret_answer)
 		       : err;
 }
 
-/* Returns for how many days the rows of a table are kept. Paths and the like have days of UTC,
- * which can begin before those of the server's windows. */
+/* Returns for how many days the rows of a table are kept. Paths and the like have days of UTC, and
+ * an age is counted from the beginning of that day in the server's zone. East of UTC their windows
+ * can be of the server's next day, the last of which are kept until the end of a day. */
 static unsigned days_of(const struct job *job, int table)
 {
-	return job->days + (strcmp(layout_time_column(table), "day") == 0);
+	return job->days + (strcmp(layout_time_column(table), "day") == 0 ? 2 : 0);
 }
 
 /* Returns whether a table of a server ages; one that is distributed over the shards does not. */
