@@ -189,9 +189,10 @@ def main():
             before = done[name][at] if not at.endswith("+") else collections.Counter()
             left = 0 if before["skipped"] else options.times - sum(before.values())
             if left > 0:
-                failed += not repeat(group, name, left, note)
+                failed += not repeat(group, name, left, note) or before["failed"] > 0
             else:
-                print("%s: has run before" % name, flush=True)
+                print("%s: has run before%s" % (name, ": %(failed)d failed" % before if before["failed"] else ""), flush=True)
+                failed += before["failed"] > 0
     finally:
         for process in spinners:
             process.kill()
