@@ -25,33 +25,35 @@ static bool calls(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t targ
 	return false;
 }
 
-/* Does so for the code of a program header. `*budget`: bytes that may still be read. */
-static bool calls_in(const struct elf_file *elf, const Elf64_Phdr *header, uint64_t target,
-		     uint8_t *bytes, uint64_t *budget)
+/* Searches the code of a program header. `*budget`: bytes that may still be read. Returns CALLED;
+ * FREE: no call in it leads to `target`; UNKNOWN: not all of it was read. */
+static enum callflow_root calls_in(const struct elf_file *elf, const Elf64_Phdr *header,
+				   uint64_t target, uint8_t *bytes, uint64_t *budget)
 {
-	for (uint64_t at = 0; at < header->p_filesz && *budget >= CHUNK; at += CHUNK) {
+	for (uint64_t at = 0; at < header->p_filesz; at += CHUNK) {
 		const uint64_t left = header->p_filesz - at;
 		const size_t want = left < CHUNK + CALL_SITE_BYTES ? left : CHUNK + CALL_SITE_BYTES;
-		const int64_t got = elf_file_read(elf, header->p_offset + at, bytes, want);
 
+		if (*budget < CHUNK ||
+		    !elf_file_read_whole(elf, header->p_offset + at, bytes, want))
+			return CALLFLOW_ROOT_UNKNOWN;
 		*budget -= CHUNK;
-		if (got <= 0)
-			return false;
-		if (calls(bytes, (size_t)got, header->p_vaddr + at, target))
-			return true;
+		if (calls(bytes, want, header->p_vaddr + at, target))
+			return CALLFLOW_ROOT_CALLED;
 	}
-	return false;
+	return CALLFLOW_ROOT_FREE;
 }
 
-static bool is_called(const struct elf_file *elf, uint64_t target)
+/* Searches all code of a file. Returns as calls_in(). */
+static enum callflow_root find_call(const struct elf_file *elf, uint64_t target)
 {
 	size_t count;
 	const Elf64_Phdr *headers = elf_file_program_headers(elf, &count);
 	uint8_t *bytes = malloc(CHUNK + CALL_SITE_BYTES);
 	uint64_t budget = MOST_CODE;
-	bool found = false;
+	enum callflow_root found = bytes ? CALLFLOW_ROOT_FREE : CALLFLOW_ROOT_UNKNOWN;
 
-	for (size_t i = 0; bytes && i < count && !found; i++) {
+	for (size_t i = 0; bytes && i < count && found == CALLFLOW_ROOT_FREE; i++) {
 		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X)
 			found = calls_in(elf, &headers[i], target, bytes, &budget);
 	}
@@ -82,7 +84,7 @@ enum callflow_root callflow_root_of(const struct elf_file *elf, uint64_t start, 
 		return CALLFLOW_ROOT_ENTRY;
 	if (makes_system_calls(elf, start, end))
 		return CALLFLOW_ROOT_THREAD;
-	return is_called(elf, vaddr) ? CALLFLOW_ROOT_CALLED : CALLFLOW_ROOT_FREE;
+	return find_call(elf, vaddr);
 }
 
 bool callflow_root_switches(const struct elf_file *elf, uint64_t start, uint64_t offset)

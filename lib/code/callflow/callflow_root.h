@@ -11,7 +11,8 @@
 #include "callflow/callflow_reach.h"
 
 enum callflow_root {
-	CALLFLOW_ROOT_UNKNOWN, /* no call frame information covers the code, or it cannot be read */
+	CALLFLOW_ROOT_UNKNOWN, /* no call frame information covers the code, or not all of the
+				* file's code was read */
 	CALLFLOW_ROOT_ENTRY,   /* the file's entry point, which the kernel calls: only the first
 				* thread's stack begins there */
 	CALLFLOW_ROOT_THREAD,  /* it makes system calls: clone() and the like */
@@ -21,7 +22,8 @@ enum callflow_root {
 };
 
 /* Examines the function at a location, whose object has an elf. `start` and `end` are its range, in
- * file offsets. Reads the file's code, 64 MiB at most. */
+ * file offsets. Reads the file's code, 64 MiB at most: a function that none of these calls is
+ * UNKNOWN if there is more. */
 enum callflow_root callflow_root_of(const struct elf_file *elf, uint64_t start, uint64_t end);
 
 /* Returns whether the code of a function that begins at `start`, before an instruction or return
