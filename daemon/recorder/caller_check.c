@@ -447,8 +447,8 @@ static bool cut_at_put(const struct caller_check *c, struct path *path, size_t a
 	return true;
 }
 
-/* Gives the verdict on a step between two files' functions; UNCHECKED if no CPU time is left for
- * the check. 0 or -ENOMEM. */
+/* Gives the verdict on a step between two files' functions; UNCHECKED, which is not kept, if no CPU
+ * time is left for the check or nobody has answered. 0 or -ENOMEM. */
 static int find_verdict(struct caller_check *c, const struct step *step, uint32_t *ret_verdict)
 {
 	const struct asked asked = {*step, INT_MAP_NONE};
@@ -465,6 +465,8 @@ static int find_verdict(struct caller_check *c, const struct step *step, uint32_
 	start = spent_ns(c);
 	check(c, &asked, 1, found);
 	c->credit_ns -= (int64_t)(spent_ns(c) - start);
+	if (found[0].is_unanswered)
+		return 0;
 	err = conclude(c, step, found[0], ret_verdict);
 	if (before != INT_MAP_NONE)
 		--*count_of(c, before);
@@ -569,7 +571,7 @@ bool caller_check_ask(struct caller_check *c, uint32_t caller, enum walks_questi
 		return false;
 	walks_check(c->with.walks, &step, 1, (uint64_t)c->credit_ns, ret_answer);
 	c->credit_ns -= (int64_t)(spent_ns(c) - start);
-	return true;
+	return !ret_answer->is_unanswered;
 }
 
 bool caller_check_is_confirmed(const struct caller_check *c, uint32_t caller, uint32_t callee)

@@ -76,11 +76,12 @@ int caller_check_path(struct caller_check *check, struct path *path, enum stackd
 		      bool is_kernels);
 
 /* Gives the verdict on a step, also if unwind information made it; UNCHECKED if no CPU time is left
- * for the check. 0 or -ENOMEM. */
+ * for the check, or nobody has answered. 0 or -ENOMEM. */
 int caller_check_step(struct caller_check *check, uint32_t caller, uint32_t callee, bool is_kernels,
 		      enum callflow_step *ret_verdict);
 
-/* Asks about a location as a caller (walks.h). Returns false if no CPU time is left for that. */
+/* Asks about a location as a caller (walks.h). Returns false if there is no answer: no CPU time is
+ * left, or the worker has failed or was not asked. It may be asked again. */
 bool caller_check_ask(struct caller_check *check, uint32_t caller, enum walks_question question,
 		      struct walks_verdict *ret_answer);
 

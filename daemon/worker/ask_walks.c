@@ -431,6 +431,7 @@ size_t ask_walks_check(struct ask_walks *w, const struct walks_step *steps, size
 	if (n)
 		return n;
 	ret_verdicts[0] = (struct walks_verdict){.step = CALLFLOW_STEP_UNCHECKED,
-						 .frame = RUNTIME_CODE_UNREAD};
+						 .frame = RUNTIME_CODE_UNREAD,
+						 .is_unanswered = true};
 	return 1;
 }

@@ -40,6 +40,7 @@ struct walks_verdict {
 	enum runtime_code_frame frame; /* valid if may_be_bare */
 	enum callflow_root root;       /* WALKS_ROOT */
 	bool switches;		       /* WALKS_SWITCHES */
+	bool is_unanswered; /* the worker has failed, or was not asked: nothing is known */
 };
 
 struct walks;

@@ -31,6 +31,7 @@
 static struct tally {
 	uint64_t calls, steps, ends;
 	uint64_t budget_ns; /* of the last call */
+	bool is_down;	    /* workers end at any step */
 } * tally;
 
 static struct fork_server *server;
@@ -58,7 +59,7 @@ static void answer(struct buf_reader *request, struct buf *reply)
 						    .frame = RUNTIME_CODE_UNREAD};
 
 		tally->steps++;
-		if (step.caller_offset & FATAL) {
+		if (step.caller_offset & FATAL || tally->is_down) {
 			tally->ends++;
 			_exit(1);
 		}
@@ -282,13 +283,37 @@ static void time_is_kept(void **state)
 	assert_int_equal(tally->calls, 3);
 }
 
+/* What no worker has answered is asked again. */
+static void no_answer_is_not_kept(void **state)
+{
+	struct walks_verdict answered;
+	enum callflow_step verdict;
+
+	(void)state;
+	add_many(1, 2);
+	tally->is_down = true;
+	assert_int_equal(
+		caller_check_step(steps, path.locations[0], path.locations[1], true, &verdict), 0);
+	assert_int_equal(verdict, CALLFLOW_STEP_UNCHECKED);
+	assert_false(caller_check_ask(steps, path.locations[0], WALKS_ROOT, &answered));
+	tally->is_down = false;
+	assert_int_equal(
+		caller_check_step(steps, path.locations[0], path.locations[1], true, &verdict), 0);
+	assert_int_equal(verdict, CALLFLOW_STEP_CONFIRMED);
+	assert_true(caller_check_ask(steps, path.locations[0], WALKS_ROOT, &answered));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(new_steps_are_asked_about_together), T(path_ends_before_the_last_wrong_step),
-		T(each_step_is_asked_about_once),      T(a_worker_that_ends_costs_one_step),
-		T(answers_without_sense_are_none),     T(time_is_kept),
+		T(new_steps_are_asked_about_together),
+		T(path_ends_before_the_last_wrong_step),
+		T(each_step_is_asked_about_once),
+		T(a_worker_that_ends_costs_one_step),
+		T(answers_without_sense_are_none),
+		T(time_is_kept),
+		T(no_answer_is_not_kept),
 	};
 
 	tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
