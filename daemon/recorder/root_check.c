@@ -73,17 +73,19 @@ static uint64_t locals_of(const struct elf_file *elf)
 }
 
 /* Gives whether a process has so many thread-local variables that its threads' stacks begin further
- * down than usual. 0 or -ENOMEM. */
+ * down than usual. The answer is kept in bit 0, below the version of the mappings, which change
+ * when a library is loaded, at an exec, and when the pid is another process's. 0 or -ENOMEM. */
 static int has_many_locals(struct root_check *r, pid_t pid, bool *ret_has)
 {
 	const struct mapping_set *set = r->mappings_of(r->processes, pid);
 	const uint32_t known = int_map_find(&r->many_locals, (uint64_t)pid);
+	const uint32_t version = set ? (uint32_t)set->version << 1 & INT32_MAX : 0;
 	uint64_t sum = 0;
 
-	*ret_has = known != INT_MAP_NONE && known;
-	if (known != INT_MAP_NONE)
+	*ret_has = set && known != INT_MAP_NONE && known & 1;
+	if (!set || (known != INT_MAP_NONE && (known & ~1u) == version))
 		return 0;
-	for (uint32_t i = 0; set && i < set->count; i++) {
+	for (uint32_t i = 0; i < set->count; i++) {
 		const struct mapping *m = &set->maps[i];
 
 		if (m->object->kind == OBJECT_ELF && m->object->elf &&
@@ -91,7 +93,7 @@ static int has_many_locals(struct root_check *r, pid_t pid, bool *ret_has)
 			sum += locals_of(m->object->elf);
 	}
 	*ret_has = sum > USUAL_LOCALS;
-	return int_map_set(&r->many_locals, (uint64_t)pid, *ret_has);
+	return int_map_set(&r->many_locals, (uint64_t)pid, version | *ret_has);
 }
 
 /* --- evidence -------------------------------------------------------------------------------- */

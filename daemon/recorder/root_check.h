@@ -38,7 +38,8 @@ struct root_check {
 	void *processes;
 	struct int_map roots;	    /* by location: enum callflow_root */
 	struct int_map switches;    /* by location: whether it loads the stack pointer */
-	struct int_map many_locals; /* by process: whether it has many thread-local variables */
+	struct int_map many_locals; /* by process: whether it has many thread-local variables, and
+				     * for which version of its mappings that holds */
 };
 
 void root_check_fini(struct root_check *r); /* Frees what it keeps; zeroed is fine. */

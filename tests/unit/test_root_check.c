@@ -10,8 +10,13 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "daemon/recorder/root_check.h"
 #include "daemon/worker/walks_in_process.h"
+#include "proc/mapping_set.h"
 #include "walk_self.h"
 
 /* outer calls middle, which calls leaf; nobody calls outer, other, any, thread, and switcher; any
@@ -28,7 +33,7 @@ __asm__(".pushsection .text\n"
 	FUNCTION(switcher, "mov %rdi, %rsp\ncall leaf_\nin_switcher: ret")
 	".popsection\n");
 /* clang-format on */
-extern const char in_outer[], in_middle[], in_other[], in_leaf[], in_any[], in_thread[],
+extern const char outer_[], in_outer[], in_middle[], in_other[], in_leaf[], in_any[], in_thread[],
 	in_switcher[];
 void _start(void);
 
@@ -43,12 +48,17 @@ static struct fixture {
 	bool is_proven;
 } f;
 
-/* The process has no mappings, so no thread-local variables. */
+/* More than the threads of usual programs have. */
+static _Thread_local char many_locals[4096];
+
+/* The mappings of the process; NULL: none are known, so no thread-local variables either. */
+static const struct mapping_set *mappings;
+
 static const struct mapping_set *mappings_of(void *processes, pid_t pid)
 {
 	(void)processes;
 	(void)pid;
-	return NULL;
+	return mappings;
 }
 
 static void add(const char *at, bool is_return)
@@ -156,6 +166,67 @@ static void test_root_away(void **state)
 	assert_false(f.is_proven);
 }
 
+/* Checks a path of a thread whose stack begins further down than usual, with a call that proves
+ * nothing. */
+static bool is_thread_complete(void)
+{
+	add(in_thread, true);
+	add(in_any, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	check(STACKD_ROOT_AWAY);
+	return f.is_proven;
+}
+
+/* Whether a process has many thread-local variables is found out again when its mappings change. */
+static void test_many_locals(void **state)
+{
+	struct mapping of_program = {.object = object_table_at(f.objects, 0)};
+	struct mapping_set none = {.version = 5}, some = {&of_program, 1, 1, 1, .version = 6};
+
+	(void)state;
+	many_locals[0] = 1; /* the program keeps them */
+	assert_false(is_thread_complete());
+	mappings = &none;
+	assert_false(is_thread_complete());
+	mappings = &some;
+	assert_true(is_thread_complete());
+	assert_true(is_thread_complete());
+	mappings = NULL;
+	assert_false(is_thread_complete());
+	mappings = &some;
+	assert_true(is_thread_complete());
+	none.version = 7; /* after an exec */
+	mappings = &none;
+	assert_false(is_thread_complete());
+	mappings = NULL;
+}
+
+/* What the end of a file that cannot be read might call is not known. */
+static void test_code_not_read(void **state)
+{
+	const struct object *object = object_table_at(f.objects, 0);
+	const int whole = open(object->path, O_RDONLY | O_CLOEXEC);
+	const int copy = memfd_create("copy", MFD_CLOEXEC);
+	uint64_t start, end;
+	struct elf_file *elf;
+	char bytes[4096];
+	ssize_t n;
+
+	(void)state;
+	while ((n = read(whole, bytes, sizeof(bytes))) > 0)
+		assert_int_equal(write(copy, bytes, (size_t)n), n);
+	assert_true(self_find(f.map, (uint64_t)outer_, &object, &start));
+	assert_true(self_find(f.map, (uint64_t)in_outer + 1, &object, &end));
+	assert_int_equal(elf_file_open(copy, &elf), 0);
+	assert_int_equal(callflow_root_of(elf, start, end), CALLFLOW_ROOT_FREE);
+	assert_int_equal(ftruncate(copy, (off_t)end), 0);
+	assert_int_equal(callflow_root_of(elf, start, end), CALLFLOW_ROOT_UNKNOWN);
+	elf_file_free(elf);
+	close(copy);
+	close(whole);
+}
+
 static void test_root_on_another_stack(void **state)
 {
 	(void)state;
@@ -212,8 +283,8 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_root_at_zero),
-		cmocka_unit_test(test_root_away),
+		cmocka_unit_test(test_root_at_zero),	      cmocka_unit_test(test_root_away),
+		cmocka_unit_test(test_many_locals),	      cmocka_unit_test(test_code_not_read),
 		cmocka_unit_test(test_root_on_another_stack),
 	};
 
