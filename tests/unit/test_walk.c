@@ -163,6 +163,48 @@ static void test_thread_ends_at_clone(void **state)
 	assert_walk_is_right();
 }
 
+/* Where the stack is said to end, above or below a thread's outermost frame, says how that frame
+ * was found, also if a walk goes on from a caller's frame. */
+static void test_root_of_thread(void **state)
+{
+	static const struct {
+		int64_t above;
+		enum stackd_root root;
+	} ends[] = {{64, STACKD_ROOT_PROVEN}, {8192, STACKD_ROOT_AWAY}, {-64, STACKD_ROOT_CROSSED}};
+	struct self_map *map = self_map_new();
+	struct dwarf_walk *walk;
+	struct walk_input in;
+	pthread_t thread;
+	uint64_t sp;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, thread_main, NULL), 0);
+	pthread_join(thread, NULL);
+	in = snapshot_input(&snap, map);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
+	assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
+	sp = frames[n_frames - 1].slot + 8;
+	for (int i = 0; i < 2; i++) {
+		in.stack_end = (sp + (uint64_t)ends[i].above) | 8; /* at no page's end */
+		assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
+		assert_int_equal(frames[n_frames - 1].root, ends[i].root);
+	}
+	in.stack_start = in.regs.r[STACKD_REG_SP];
+	in.regs.r[STACKD_REG_SP] = sp;
+	in.regs.r[STACKD_REG_PC] = frames[n_frames - 1].address;
+	in.known = 1u << STACKD_REG_SP;
+	in.is_return = true;
+	for (int i = 0; i < 3; i++) {
+		in.stack_end = (sp + (uint64_t)ends[i].above) | 8;
+		assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
+		assert_int_equal(n_frames, 1);
+		assert_int_equal(frames[0].root, ends[i].root);
+	}
+	dwarf_walk_free(walk);
+	self_map_free(map);
+	snapshot_free(&snap);
+}
+
 static ucontext_t main_context, other_context;
 
 static void context_main(void)
@@ -491,6 +533,7 @@ int main(void)
 		cmocka_unit_test(test_realigned),
 		cmocka_unit_test(test_through_shared_library),
 		cmocka_unit_test(test_thread_ends_at_clone),
+		cmocka_unit_test(test_root_of_thread),
 		cmocka_unit_test(test_context_ends_at_its_start),
 		cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_signal_at_first_instruction),

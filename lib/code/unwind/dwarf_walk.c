@@ -632,15 +632,22 @@ static void find_kept(struct dwarf_walk *walk, struct walk_run *run, const struc
  * first stack pointer. */
 #define MAPPING_PAGE 4096
 
+/* Returns whether a stack pointer is outside of the leaf's stack. */
+static bool is_elsewhere(const struct walk_run *run, uint64_t sp)
+{
+	return sp < run->at.memory.start || sp >= run->at.memory.end;
+}
+
 /* Returns how the walk knows that the stack begins at its outermost frame, which has the rule END.
- * Such a frame can be on a copy of a stack, or left behind by an earlier use of the memory. */
+ * Such a frame can be on a copy of a stack, or left behind by an earlier use of the memory. A leaf
+ * is where it is. */
 static enum stackd_root root_at(const struct walk_run *run)
 {
 	const uint64_t end = run->at.memory.end, sp = run->at.walk.r[STACKD_REG_SP];
 
-	if (!end || run->in->stack_start || run->count == 1)
+	if (!end || (run->count == 1 && !run->in->is_return))
 		return STACKD_ROOT_PROVEN;
-	if (sp < run->in->regs.r[STACKD_REG_SP] || sp >= end)
+	if (is_elsewhere(run, sp))
 		return run->has_left ? STACKD_ROOT_PROVEN : STACKD_ROOT_CROSSED;
 	return end - sp <= ABOVE_ROOT && end % MAPPING_PAGE ? STACKD_ROOT_PROVEN : STACKD_ROOT_AWAY;
 }
@@ -650,8 +657,7 @@ static void note_stack(struct walk_run *run)
 {
 	const uint64_t sp = run->at.walk.r[STACKD_REG_SP];
 
-	run->has_left |= run->at.walk.is_exact &&
-			 (sp < run->in->regs.r[STACKD_REG_SP] || sp >= run->at.memory.end);
+	run->has_left |= run->at.walk.is_exact && is_elsewhere(run, sp);
 }
 
 static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run *run,

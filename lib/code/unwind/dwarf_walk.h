@@ -79,7 +79,8 @@ struct walk_input {
 	 * three 0: it begins at the leaf. */
 	uint32_t known;	      /* bit i: regs.r[i] is the frame's value; 0: all are */
 	bool is_return;	      /* the program counter in `regs` is a return address */
-	uint64_t stack_start; /* address of stack[0]; 0: it is the stack pointer in `regs` */
+	uint64_t stack_start; /* address of stack[0], the leaf's stack pointer; 0: it is the one in
+			       * `regs` */
 
 	/* Gives the object and the file offset at an address. Returns false if no object is mapped
 	 * there. */
