@@ -547,7 +547,7 @@ static int count_more(struct machines *ms, const struct stackd_stack_record *rec
 }
 
 int machines_name(struct machines *ms, const struct stackd_stack_record *record,
-		  const struct walk_frame *frames, struct path *path)
+		  const struct walk_frame *frames, struct path *path, bool *ret_has_moved)
 {
 	const size_t count = path->count;
 	struct machine_stack stack;
@@ -555,6 +555,7 @@ int machines_name(struct machines *ms, const struct stackd_stack_record *record,
 	int more, n = 0;
 	size_t to;
 
+	*ret_has_moved = false;
 	if (!stack_of(record, &stack))
 		return 0;
 	more = count_more(ms, record, &stack, frames, path);
@@ -583,5 +584,6 @@ int machines_name(struct machines *ms, const struct stackd_stack_record *record,
 	path->count = count + (size_t)more;
 	if (has_parts)
 		keep_shown(path);
+	*ret_has_moved = more || has_parts;
 	return n < 0 ? n : 0;
 }

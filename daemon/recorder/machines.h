@@ -61,9 +61,11 @@ enum machines_walk machines_correct(struct machines *machines,
 
 /* Replaces the frames of JIT code in the path of a record by the managed frames that they stand
  * for. `frames` are those of the walk, leaf first, from which the path was made; the path has no
- * kernel frames yet. Frames that are not proven stay. 0 or -ENOMEM. */
+ * kernel frames yet. Frames that are not proven stay. *ret_has_moved: it has added or removed
+ * frames, so the path's are not those of the walk any more, however many there are. 0 or
+ * -ENOMEM. */
 int machines_name(struct machines *machines, const struct stackd_stack_record *record,
-		  const struct walk_frame *frames, struct path *path);
+		  const struct walk_frame *frames, struct path *path, bool *ret_has_moved);
 
 struct machines_counts {
 	uint64_t found;	    /* processes with a machine that is read */

@@ -492,11 +492,12 @@ static int add_chain(struct path_builder *b, const struct stackd_stack_record *r
 static int add_managed(struct path_builder *b, const struct stackd_stack_record *record,
 		       struct path *path, enum stackd_end_reason reason)
 {
-	const size_t count = path->count;
-	int err = b->with.machines ? machines_name(b->with.machines, record, b->frames, path) : 0;
+	bool has_moved = false;
+	int err = b->with.machines
+			  ? machines_name(b->with.machines, record, b->frames, path, &has_moved)
+			  : 0;
 
-	/* Of a path that has got frames already, the locations are not those of the walk. */
-	return err || path->count != count ? err : add_chain(b, record, path, reason);
+	return err || has_moved ? err : add_chain(b, record, path, reason);
 }
 
 static int take_stack(struct path_builder *b, const struct stackd_stack_record *record,
