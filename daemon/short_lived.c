@@ -214,24 +214,45 @@ static void keep(struct short_lived *s, struct young *y, struct sideband_event *
 	s->n_events++;
 }
 
-/* Without memory, the process is not kept apart. */
+/* Returns the parent of a process or thread, if that is young. */
+static struct young *parent_of(struct short_lived *s, const struct sideband_event *fork)
+{
+	struct young *parent = find(s, fork->parent_pid);
+
+	/* the thread that has started it gives it its name */
+	return parent ? parent : find(s, fork->parent_tid);
+}
+
+/* Passes on the fork of a process that is not kept apart, after its parents. */
+static int pass_fork(struct short_lived *s, struct sideband_event *fork)
+{
+	struct young *parent = parent_of(s, fork);
+	int err = parent ? pass(s, parent) : 0;
+
+	if (!err)
+		return s->pass_on(s->arg, fork);
+	record_pool_give_back(fork);
+	return err;
+}
+
+/* Without room or memory, the process is not kept apart. */
 static int begin(struct short_lived *s, struct sideband_event *fork)
 {
-	struct young *y = s->unused, *parent = find(s, fork->parent_pid);
+	struct young *y = s->unused;
 
-	if (!parent) /* the thread that has started it gives it its name */
-		parent = find(s, fork->parent_tid);
+	if (short_lived_is_full(s))
+		return pass_fork(s, fork);
 	if (y)
 		s->unused = y->next;
 	else
 		y = malloc(sizeof(*y));
 	if (!y)
-		return s->pass_on(s->arg, fork);
-	*y = (struct young){.pid = fork->tid, .threads = 1, .parent = parent};
+		return pass_fork(s, fork);
+	*y = (struct young){.pid = fork->tid, .threads = 1, .parent = parent_of(s, fork)};
 	HASH_ADD_INT(s->by_pid, pid, y);
 	if (!y->hh.tbl) {
 		free(y);
-		return s->pass_on(s->arg, fork);
+		return pass_fork(s, fork);
 	}
 	if (y->parent)
 		y->parent->children++;
@@ -286,7 +307,7 @@ int short_lived_event(struct short_lived *s, struct sideband_event *event)
 		err = pass(s, y);
 		y = NULL;
 	}
-	if (!err && begins && !short_lived_is_full(s))
+	if (!err && begins)
 		return begin(s, event);
 	if (y) {
 		bool can_be_left_out = take(y, event);

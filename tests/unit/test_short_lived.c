@@ -217,6 +217,20 @@ static void test_full(void **state)
 	assert_false(short_lived_is_full(young));
 }
 
+/* A child for which there is no room comes after its parents, which are young. */
+static void test_full_with_parents(void **state)
+{
+	(void)state;
+	give_fork(2, 1);
+	give_exec(2);
+	give_fork(3, 2);
+	for (pid_t pid = 4; !short_lived_is_full(young); pid++)
+		give_life(pid, 1);
+	assert_string_equal(passed, "");
+	give_fork(1 << 20, 3);
+	assert_string_equal(passed, "F2C2F3F1048576");
+}
+
 static void test_errors(void **state)
 {
 	(void)state;
@@ -275,6 +289,7 @@ int main(void)
 		TEST(test_parent_of_living),
 		TEST(test_pid_used_again),
 		TEST(test_full),
+		TEST(test_full_with_parents),
 		TEST(test_errors),
 		TEST(test_threads_of_others),
 	};
