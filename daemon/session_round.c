@@ -281,6 +281,14 @@ static void follow_cpus(struct session *s)
 		log_info("a CPU has come on line, and is recorded again");
 }
 
+/* All records before a time were read, and are handed out next, with the events before it. Leaves
+ * out the processes that have ended before it without a record. */
+static int leave_out_short_lived(struct session *s, uint64_t time_ns)
+{
+	short_lived_forget(s->rings.short_lived, time_ns);
+	return s->rings.is_behind ? short_lived_pass_before(s->rings.short_lived, time_ns) : 0;
+}
+
 /* Reads pending events, then records. Returns a time such that no record which the next round reads
  * is older. */
 static uint64_t read_rings(struct session *s, int *ret_err)
@@ -290,9 +298,11 @@ static uint64_t read_rings(struct session *s, int *ret_err)
 	*ret_err = session_drain_sideband(s);
 	if (!*ret_err)
 		*ret_err = read_ring(s);
-	if (!*ret_err && !s->rings.is_behind && s->rings.short_lived)
-		short_lived_forget(s->rings.short_lived, start - LAG_NS);
-	return s->rings.is_behind && s->rings.read_ns < start ? s->rings.read_ns : start;
+	if (s->rings.is_behind && s->rings.read_ns < start)
+		start = s->rings.read_ns;
+	if (!*ret_err && s->rings.short_lived)
+		*ret_err = leave_out_short_lived(s, start - LAG_NS);
+	return start;
 }
 
 int session_round(struct session *s)

@@ -190,6 +190,19 @@ void short_lived_forget(struct short_lived *s, uint64_t before_ns)
 	}
 }
 
+int short_lived_pass_before(struct short_lived *s, uint64_t before_ns)
+{
+	struct young *y, *next;
+	int err = 0;
+
+	for (y = s->list; y && !err; y = next) {
+		next = y->next; /* no parent of it, which are older */
+		if (y->first->time_ns < before_ns)
+			err = pass(s, y);
+	}
+	return err;
+}
+
 bool short_lived_is_full(const struct short_lived *s)
 {
 	return s->n_events >= MOST_EVENTS;

@@ -13,6 +13,9 @@
  *   far were taken
  *   it has ended, and all records  its events are freed; nothing is lost
  *   of its time were read
+ *   it has ended, but its records  its events are passed on with those of its time
+ *   are read later than these are
+ *   needed
  *
  * The same holds for a thread that an older process has started: its records would name it, and it
  * has none.
@@ -38,7 +41,8 @@ int short_lived_new(int (*pass_on)(void *arg, struct sideband_event *event), voi
 void short_lived_free(struct short_lived *s); /* also frees the events; NULL is fine */
 
 /* Takes an event. Events come in the order of time, as far as they were there in time. Returns 0 or
- * the error of `pass_on`, as the next two do. */
+ * the error of `pass_on`, as the next two and
+ * short_lived_pass_before() do. */
 int short_lived_event(struct short_lived *s, struct sideband_event *event);
 
 /* All events that have arrived so far were given: passes on those of processes that run. */
@@ -49,6 +53,12 @@ int short_lived_pass(struct short_lived *s, pid_t pid, pid_t tid);
 
 /* Frees the events of processes that have ended before `before_ns`: all older records were read. */
 void short_lived_forget(struct short_lived *s, uint64_t before_ns);
+
+/* Passes on the events of processes that have begun before `before_ns`. To be called behind
+ * short_lived_forget(), if older events will be handed out now, but not all records were read: the
+ * events of a process that a later record is of would come too late, after an exec of its parent,
+ * say. */
+int short_lived_pass_before(struct short_lived *s, uint64_t before_ns);
 
 /* Returns whether there is no room for the events of further processes. */
 bool short_lived_is_full(const struct short_lived *s);

@@ -194,6 +194,32 @@ static void test_parent_of_living(void **state)
 	assert_string_equal(passed, "F7X7F8");
 }
 
+/* While records wait in the ring, processes that have lived at the time up to which events are
+ * handed out come in order. */
+static void test_behind(void **state)
+{
+	uint64_t horizon;
+
+	(void)state;
+	give_life(7, 1);
+	give_fork(8, 1);
+	give_exec(8);
+	give_fork(9, 8);
+	horizon = now;
+	give_fork(10, 1);
+	give_other(SIDEBAND_EXIT, 9);
+	give_other(SIDEBAND_EXIT, 8);
+	give_other(SIDEBAND_EXIT, 10);
+	short_lived_forget(young, horizon);
+	assert_int_equal(short_lived_count(young), 1);
+	assert_int_equal(short_lived_pass_before(young, horizon), 0);
+	assert_string_equal(passed, "F8C8X8");
+	assert_int_equal(short_lived_pass_before(young, horizon + 1), 0);
+	assert_string_equal(passed, "F8C8X8F9X9");
+	short_lived_forget(young, now + 1);
+	assert_int_equal(short_lived_count(young), 2);
+}
+
 static void test_pid_used_again(void **state)
 {
 	(void)state;
@@ -287,6 +313,7 @@ int main(void)
 		TEST(test_maps_before_exec),
 		TEST(test_parents),
 		TEST(test_parent_of_living),
+		TEST(test_behind),
 		TEST(test_pid_used_again),
 		TEST(test_full),
 		TEST(test_full_with_parents),
