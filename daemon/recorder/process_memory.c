@@ -3,11 +3,13 @@
  * Reads /proc/PID/maps for the kinds of mappings, and asks /proc/PID/pagemap which pages are in
  * memory; see process_memory.h.
  *
- * A page in memory alone proves nothing: the process can drop it at any time, and if it is that of
- * a file, the next read asks the file system. So the mapping decides. The list of mappings can be
- * MAPS_NEW old; within that time, a process can put a file in the place of memory without one.
- * Of such a page, pagemap says that it is a file's, unless the process has written to it; as for
- * other reads of memory (code_memory.h), that is accepted.
+ * The list of mappings can be MAPS_NEW old, and meanwhile a process can put another file in the
+ * place of what is listed. So only pages that are in memory and no file's are read from a process;
+ * nothing has to be fetched for them. What a private mapping of a file has in all its other pages
+ * is in the file, and is read there: from the very file whose mount was found to be local.
+ *
+ * Between the look at pagemap and the read, which are microseconds apart, a process can still put
+ * a file there (docs/WORKERS.md).
  */
 #include "daemon/recorder/process_memory.h"
 
@@ -16,21 +18,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/hash.h"
 #include "base/mount_kind.h"
+#include "base/named_file.h"
 #include "base/vec.h"
 #include "proc/proc_fs.h"
 
 #define PAGE_SHIFT  12
 #define IS_PRESENT  (UINT64_C(1) << 63)
+#define IS_SWAPPED  (UINT64_C(1) << 62)
 #define IS_FILES    (UINT64_C(1) << 61) /* or of shared memory */
 #define PAGE	    4096
 #define KEPT	    1024 /* pages, of all processes */
 #define MOST_RANGES 65536
+#define MOST_FILES  16 /* that are open, of a process */
 #define MAPS_AGAIN                                                                                 \
 	UINT64_C(200000000)	      /* ns before an address in no mapping is looked for again    \
 				       */
@@ -41,8 +45,9 @@ enum kind { ANONYMOUS, FILE_NOT_ASKED, FILE_LOCAL, FORBIDDEN };
 
 /* A private mapping, or neighbours without a file. */
 struct range {
-	uint64_t start, end;
+	uint64_t start, end, offset;
 	enum kind kind;
+	int fd; /* FILE_LOCAL: of the file */
 };
 
 /* A page of a process as it was read. */
@@ -68,6 +73,7 @@ struct process_memory {
 	uint64_t failed;	  /* reads */
 	bool has_ranges;
 	VEC(struct range) ranges;
+	unsigned n_open; /* files of ranges */
 };
 
 int process_memory_new(const char *proc, pid_t pid, struct process_reads *reads,
@@ -95,10 +101,25 @@ int process_memory_new(const char *proc, pid_t pid, struct process_reads *reads,
 	return 0;
 }
 
+/* Closes the files of all mappings, which are opened again when they are needed. */
+static void close_files(struct process_memory *m)
+{
+	for (size_t i = 0; i < m->ranges.count && m->n_open; i++) {
+		struct range *r = &m->ranges.items[i];
+
+		if (r->kind != FILE_LOCAL)
+			continue;
+		close(r->fd);
+		r->kind = FILE_NOT_ASKED;
+		m->n_open--;
+	}
+}
+
 void process_memory_free(struct process_memory *m)
 {
 	if (!m)
 		return;
+	close_files(m);
 	close(m->pagemap);
 	free(m->ranges.items);
 	free(m);
@@ -167,7 +188,8 @@ static int add_range(void *arg, const struct proc_fs_map *map)
 		return -E2BIG;
 	if (VEC_RESERVE(&m->ranges, 1))
 		return -ENOMEM;
-	m->ranges.items[m->ranges.count++] = (struct range){map->start, map->end, kind};
+	m->ranges.items[m->ranges.count++] =
+		(struct range){map->start, map->end, map->offset, kind, -1};
 	return 0;
 }
 
@@ -189,33 +211,38 @@ static struct range *find_range(struct process_memory *m, uint64_t address)
 	return NULL;
 }
 
-/* Returns FILE_LOCAL if the mapped file is a regular one on a local mount, else FORBIDDEN. */
-static enum kind ask_file(const struct process_memory *m, const struct range *r)
+/* Opens a mapped file: FILE_LOCAL; FORBIDDEN: it is not a regular one on a local mount. */
+static void open_file(struct process_memory *m, struct range *r)
 {
 	int fd = proc_fs_map_file(m->proc, m->pid, r->start, r->end);
 	enum mount_kind kind;
-	struct stat st;
-	bool is_file;
 
+	r->kind = FORBIDDEN;
 	if (fd < 0)
-		return FORBIDDEN;
+		return;
+	if (m->n_open >= MOST_FILES)
+		close_files(m);
 	kind = mount_kind_of(m->reads->mounts, fd, m->proc, m->pid);
-	is_file = mount_stat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	r->fd = kind == MOUNT_LOCAL || kind == MOUNT_LAYERED ? named_file_reopen(fd) : -EREMOTE;
 	close(fd);
-	return is_file && (kind == MOUNT_LOCAL || kind == MOUNT_LAYERED) ? FILE_LOCAL : FORBIDDEN;
+	if (r->fd < 0)
+		return;
+	r->kind = FILE_LOCAL;
+	m->n_open++;
 }
 
 static void read_ranges(struct process_memory *m)
 {
 	m->has_ranges = true;
 	m->maps_ns = m->now_ns;
+	close_files(m);
 	m->ranges.count = 0;
 	if (proc_fs_each_map(m->proc, m->pid, add_range, m))
 		m->ranges.count = 0;
 }
 
-/* Returns the kind of the mapping with an address; FORBIDDEN also if there is none. */
-static enum kind kind_of(struct process_memory *m, uint64_t address)
+/* Returns the mapping with an address, with its file open; NULL: there is none that may be read. */
+static const struct range *range_of(struct process_memory *m, uint64_t address)
 {
 	struct range *r = find_range(m, address);
 
@@ -224,27 +251,37 @@ static enum kind kind_of(struct process_memory *m, uint64_t address)
 		r = find_range(m, address);
 	}
 	if (r && r->kind == FILE_NOT_ASKED)
-		r->kind = ask_file(m, r);
-	return r ? r->kind : FORBIDDEN;
+		open_file(m, r);
+	return r && r->kind != FORBIDDEN ? r : NULL;
 }
 
 /* --- pages ------------------------------------------------------------------------------------ */
 
-/* Returns whether a page is in memory, and the process's own. */
-static bool is_own(const struct process_memory *m, uint64_t page)
+/* Reads what the file has where a page is mapped; behind the file's end are zeros. */
+static bool read_file(const struct range *r, uint64_t page, uint8_t bytes[PAGE])
 {
-	uint64_t entry = 0;
+	const uint64_t offset = r->offset + ((page << PAGE_SHIFT) - r->start);
+	ssize_t got = pread(r->fd, bytes, PAGE, (off_t)offset);
 
-	return pread(m->pagemap, &entry, sizeof(entry), (off_t)(page * sizeof(entry))) ==
-		       sizeof(entry) &&
-	       (entry & (IS_PRESENT | IS_FILES)) == IS_PRESENT;
+	if (got <= 0)
+		return false;
+	memset(bytes + got, 0, PAGE - (size_t)got);
+	return true;
 }
 
-static bool is_readable(struct process_memory *m, uint64_t page)
+static bool read_page(struct process_memory *m, uint64_t page, uint8_t bytes[PAGE])
 {
-	enum kind kind = kind_of(m, page << PAGE_SHIFT);
+	const struct iovec to = {bytes, PAGE};
+	const struct iovec from = {(void *)(uintptr_t)(page << PAGE_SHIFT), PAGE};
+	const struct range *r = range_of(m, page << PAGE_SHIFT);
+	uint64_t entry = 0;
 
-	return kind == FILE_LOCAL || (kind == ANONYMOUS && is_own(m, page));
+	if (!r || pread(m->pagemap, &entry, sizeof(entry), (off_t)(page * sizeof(entry))) !=
+			  sizeof(entry))
+		return false;
+	if ((entry & (IS_PRESENT | IS_FILES)) == IS_PRESENT)
+		return process_vm_readv(m->pid, &to, 1, &from, 1, 0) == PAGE;
+	return r->kind == FILE_LOCAL && !(entry & IS_SWAPPED) && read_file(r, page, bytes);
 }
 
 bool process_memory_is_spent(const struct process_memory *m)
@@ -260,16 +297,12 @@ uint64_t process_memory_failed(const struct process_memory *m)
 /* Reads a page to its slot. */
 static void load_page(struct process_memory *m, uint64_t number, struct process_page *page)
 {
-	const struct iovec to = {page->bytes, PAGE};
-	const struct iovec from = {(void *)(uintptr_t)(number << PAGE_SHIFT), PAGE};
-
 	m->left--;
 	m->reads->taken++;
 	page->owner = m->id;
 	page->number = number;
 	page->serial = m->serial;
-	page->is_bad =
-		!is_readable(m, number) || process_vm_readv(m->pid, &to, 1, &from, 1, 0) != PAGE;
+	page->is_bad = !read_page(m, number, page->bytes);
 }
 
 /* Returns a page's bytes; NULL: it cannot be read. */

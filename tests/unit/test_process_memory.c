@@ -129,6 +129,104 @@ static void kinds_of_mappings(void **state)
 	process_memory_free(m);
 }
 
+static bool is_present(const uint8_t *at)
+{
+	uint64_t entry = 0;
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(
+		pread(fd, &entry, sizeof(entry), (off_t)((uintptr_t)at / PAGE * sizeof(entry))),
+		sizeof(entry));
+	close(fd);
+	return entry >> 63;
+}
+
+/* Makes a file in memory of some pages with the same byte in each, and 16 bytes more. */
+static int make_file(uint8_t byte, size_t pages)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < pages * PAGE + 16; i += 16) {
+		uint8_t bytes[16];
+
+		memset(bytes, byte, sizeof(bytes));
+		assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	}
+	return fd;
+}
+
+/* A page of a file is read from the file, and never through the process, where another file can be
+ * in its place. */
+static void pages_of_files(void **state)
+{
+	struct process_memory *m = open_own();
+	int fd = make_file(3, 2), other = make_file(4, 2);
+	uint8_t read[16], *at;
+
+	(void)state;
+	at = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	assert_true(at != MAP_FAILED);
+	madvise(at, 3 * PAGE, MADV_RANDOM);
+	at[PAGE] = 9;
+	assert_false(is_present(at));
+	assert_true(process_memory_read(m, (uintptr_t)at, read, 16));
+	assert_int_equal(read[15], 3);
+	assert_true(process_memory_read(m, (uintptr_t)at + PAGE, read, 16)); /* was written to */
+	assert_int_equal(read[0] * 10 + read[1], 93);
+	assert_true(process_memory_read(m, (uintptr_t)at + 2 * PAGE, read, 16));
+	assert_int_equal(read[15], 3);
+	assert_true(process_memory_read(m, (uintptr_t)at + 2 * PAGE + 16, read, 16));
+	assert_int_equal(read[0], 0); /* behind the end */
+	assert_false(is_present(at));
+	assert_false(is_present(at + 2 * PAGE));
+	process_memory_begin(m, 2, 1);
+	/* The list of mappings is not read anew. */
+	assert_true(mmap(at, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, other, 0) ==
+		    at);
+	madvise(at, 3 * PAGE, MADV_RANDOM);
+	at[PAGE] = 8;
+	assert_true(process_memory_read(m, (uintptr_t)at, read, 16));
+	assert_int_equal(read[0], 3);
+	assert_false(is_present(at));
+	assert_true(process_memory_read(m, (uintptr_t)at + PAGE, read, 16));
+	assert_int_equal(read[0] * 10 + read[1], 84);
+	process_memory_begin(m, UINT64_C(10000000000), UINT64_C(9000000000)); /* it is */
+	assert_true(process_memory_read(m, (uintptr_t)at, read, 16));
+	assert_int_equal(read[0], 4);
+	munmap(at, (size_t)3 * PAGE);
+	close(fd);
+	close(other);
+	process_memory_free(m);
+}
+
+/* More files than are open at a time. */
+static void many_files(void **state)
+{
+	enum { FILES = 40 };
+	struct process_memory *m = open_own();
+	uint8_t *at[FILES], read[16];
+
+	(void)state;
+	for (size_t i = 0; i < FILES; i++) {
+		int fd = make_file((uint8_t)i, 1);
+
+		at[i] = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+		assert_true(at[i] != MAP_FAILED);
+		close(fd);
+	}
+	for (uint64_t round = 0; round < 2; round++) {
+		for (size_t i = 0; i < FILES; i++) {
+			assert_true(process_memory_read(m, (uintptr_t)at[i], read, 16));
+			assert_int_equal(read[7], i);
+		}
+		process_memory_begin(m, 3 + round, 2 + round);
+	}
+	for (size_t i = 0; i < FILES; i++)
+		munmap(at[i], PAGE);
+	process_memory_free(m);
+}
+
 /* What was read serves samples of before, and not those of later. */
 static void kept_pages(void **state)
 {
@@ -200,6 +298,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(pages_in_memory, begin_reads, end_reads),
 		cmocka_unit_test_setup_teardown(kinds_of_mappings, begin_reads, end_reads),
+		cmocka_unit_test_setup_teardown(pages_of_files, begin_reads, end_reads),
+		cmocka_unit_test_setup_teardown(many_files, begin_reads, end_reads),
 		cmocka_unit_test_setup_teardown(kept_pages, begin_reads, end_reads),
 		cmocka_unit_test_setup_teardown(limit_of_reads, begin_reads, end_reads),
 		cmocka_unit_test_setup_teardown(limit_of_all_reads, begin_reads, end_reads),
