@@ -15,7 +15,7 @@ size_t code_memory_read(void *locator, pid_t pid, uint64_t address, uint64_t bef
 
 /* Reads the page at address `start` of a process, in which the kernel half has found JIT code.
  * false: it cannot be read. */
-bool code_memory_read_page(pid_t pid, uint64_t start, uint8_t *bytes);
+bool code_memory_read_page(void *locator, pid_t pid, uint64_t start, uint8_t *bytes);
 
 /* Returns the start of the executable mapping at an address: a runtime_code_start_fn. */
 uint64_t code_memory_start(void *locator, pid_t pid, uint64_t address);

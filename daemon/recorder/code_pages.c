@@ -114,7 +114,7 @@ static void read_page(struct code_pages *c, pid_t pid, uint64_t start)
 		p = set[i].used < p->used ? &set[i] : p;
 	if (!p->bytes)
 		p->bytes = malloc(PAGE_BYTES);
-	p->pid = p->bytes && c->read_page(pid, start, p->bytes) ? pid : 0;
+	p->pid = p->bytes && c->read_page(c->arg, pid, start, p->bytes) ? pid : 0;
 	p->start = start;
 	p->used = p->pid ? c->records : 0;
 }

@@ -25,9 +25,9 @@ typedef size_t code_pages_read_fn(void *arg, pid_t pid, uint64_t address, uint64
 
 /* Reads the page at `start` of a process's memory, in which the kernel half has found JIT code.
  * false: it cannot be read. */
-typedef bool code_pages_read_page_fn(pid_t pid, uint64_t start, uint8_t *bytes);
+typedef bool code_pages_read_page_fn(void *arg, pid_t pid, uint64_t start, uint8_t *bytes);
 
-/* `read` is called with `arg`, which is borrowed. 0 or -ENOMEM. */
+/* Both are called with `arg`, which is borrowed. 0 or -ENOMEM. */
 int code_pages_new(code_pages_read_fn *read, void *arg, code_pages_read_page_fn *read_page,
 		   struct code_pages **ret_pages);
 void code_pages_free(struct code_pages *pages); /* NULL is fine */

@@ -111,7 +111,7 @@ struct part {
 
 static bool is_same(struct copied_text *c, const struct part *p, uint64_t at, uint64_t len)
 {
-	return resident_memory_read("/proc", p->pid, at, c->memory, len) &&
+	return resident_memory_read_own_some("/proc", p->pid, at, c->memory, len) == len &&
 	       elf_file_read_whole(p->object->elf, p->offset + (at - p->start), c->file, len) &&
 	       !memcmp(c->memory, c->file, len);
 }

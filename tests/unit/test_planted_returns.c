@@ -209,6 +209,30 @@ static void resident_alone(void **state)
 	munmap(pages, PAGES * PAGE);
 }
 
+/* A page of a file that is in memory is not the process's own until it writes to it. */
+static void own_alone(void **state)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	uint8_t *pages, bytes[16];
+	uint64_t at;
+
+	(void)state;
+	assert_true(fd >= 0 && ftruncate(fd, 2 * PAGE) == 0);
+	pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	at = (uint64_t)(uintptr_t)pages;
+	assert_int_equal(*(volatile uint8_t *)(pages + PAGE), 0);
+	pages[0] = 7;
+	assert_true(resident_memory_read("/proc", getpid(), at + PAGE - 8, bytes, 16));
+	assert_int_equal(resident_memory_read_own_some("/proc", getpid(), at, bytes, 16), 16);
+	assert_int_equal(bytes[0], 7);
+	assert_int_equal(resident_memory_read_own_some("/proc", getpid(), at + PAGE - 8, bytes, 16),
+			 8);
+	assert_int_equal(resident_memory_read_own_some("/proc", getpid(), at + PAGE, bytes, 16), 0);
+	munmap(pages, 2 * PAGE);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +240,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(by_memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(by_nothing, set_up, tear_down),
 		cmocka_unit_test(resident_alone),
+		cmocka_unit_test(own_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,14 @@
 
 #define MOST_PAGES 64
 #define IS_PRESENT (UINT64_C(1) << 63)
+#define IS_FILES   (UINT64_C(1) << 61) /* or of shared memory */
+
+/* What is read of a process. */
+struct source {
+	int pagemap;
+	pid_t pid;
+	uint64_t looks_at; /* bits of pagemap, of which IS_PRESENT alone is to be set */
+};
 
 static int open_pagemap(const char *proc, pid_t pid)
 {
@@ -18,50 +26,64 @@ static int open_pagemap(const char *proc, pid_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Returns how many of `count` pages from `first` on, MOST_PAGES at most, are in memory, up to the
- * first that is not. */
-static size_t count_present(int pagemap, uint64_t first, size_t count)
+/* Returns how many of `count` pages from `first` on, MOST_PAGES at most, may be read, up to the
+ * first that may not. */
+static size_t count_readable(const struct source *s, uint64_t first, size_t count)
 {
 	uint64_t pages[MOST_PAGES];
 	ssize_t got =
-		pread(pagemap, pages, count * sizeof(*pages), (off_t)(first * sizeof(*pages)));
+		pread(s->pagemap, pages, count * sizeof(*pages), (off_t)(first * sizeof(*pages)));
 	size_t n = 0;
 
-	while (got >= 0 && n < (size_t)got / sizeof(*pages) && pages[n] & IS_PRESENT)
+	while (got >= 0 && n < (size_t)got / sizeof(*pages) &&
+	       (pages[n] & s->looks_at) == IS_PRESENT)
 		n++;
 	return n;
 }
 
-/* Reads up to the first page that is not in memory, MOST_PAGES at most. */
-static size_t read_piece(int pagemap, pid_t pid, uint64_t address, void *buf, size_t len)
+/* Reads up to the first page that may not be read, MOST_PAGES at most. */
+static size_t read_piece(const struct source *s, uint64_t address, void *buf, size_t len)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = address / page;
 	const uint64_t last = (address + len - 1) / page;
 	const size_t count = last - first < MOST_PAGES ? (size_t)(last - first + 1) : MOST_PAGES;
-	const uint64_t end = (first + count_present(pagemap, first, count)) * page;
+	const uint64_t end = (first + count_readable(s, first, count)) * page;
 	const size_t size = end <= address	  ? 0
 			    : end - address < len ? (size_t)(end - address)
 						  : len;
 	const struct iovec to = {.iov_base = buf, .iov_len = size};
 	const struct iovec from = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
-	ssize_t got = size ? process_vm_readv(pid, &to, 1, &from, 1, 0) : 0;
+	ssize_t got = size ? process_vm_readv(s->pid, &to, 1, &from, 1, 0) : 0;
 
 	return got > 0 ? (size_t)got : 0;
 }
 
-size_t resident_memory_read_some(const char *proc, pid_t pid, uint64_t address, void *buf,
-				 size_t len)
+static size_t read_some(const char *proc, pid_t pid, uint64_t looks_at, uint64_t address, void *buf,
+			size_t len)
 {
 	const int pagemap = len && address + len > address ? open_pagemap(proc, pid) : -1;
+	const struct source s = {pagemap, pid, looks_at};
 	size_t done = 0, got = 1;
 
 	while (pagemap >= 0 && got && done < len) {
-		got = read_piece(pagemap, pid, address + done, (uint8_t *)buf + done, len - done);
+		got = read_piece(&s, address + done, (uint8_t *)buf + done, len - done);
 		done += got;
 	}
 	if (pagemap >= 0)
 		close(pagemap);
 	return done;
+}
+
+size_t resident_memory_read_some(const char *proc, pid_t pid, uint64_t address, void *buf,
+				 size_t len)
+{
+	return read_some(proc, pid, IS_PRESENT, address, buf, len);
+}
+
+size_t resident_memory_read_own_some(const char *proc, pid_t pid, uint64_t address, void *buf,
+				     size_t len)
+{
+	return read_some(proc, pid, IS_PRESENT | IS_FILES, address, buf, len);
 }
 
 bool resident_memory_read(const char *proc, pid_t pid, uint64_t address, void *buf, size_t len)
