@@ -261,8 +261,10 @@ int ranks_forked(struct ranks *ranks, pid_t pid, pid_t parent)
 int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 {
 	struct facts facts;
-	int err = read_facts(ranks, pid, &facts);
+	int err;
 
+	environments_forget(ranks->environments, pid);
+	err = read_facts(ranks, pid, &facts);
 	if (err && err != -EAGAIN && err != -ENOENT)
 		return 0;
 	if (VEC_RESERVE(&ranks->executed, 1)) {
@@ -356,6 +358,7 @@ void ranks_forget(struct ranks *ranks, pid_t pid)
 {
 	struct entry *entry = find(ranks, pid);
 
+	environments_forget(ranks->environments, pid);
 	if (entry)
 		drop(ranks, entry);
 }

@@ -2,7 +2,7 @@
 /* Keeps a bucket for each user, which fills with time; see user_shares.h. */
 #include "daemon/recorder/user_shares.h"
 
-static uint64_t key_of(uid_t user)
+uint64_t user_shares_key(uid_t user)
 {
 	return (uint64_t)(user >= 65536 ? user >> 16 << 16 : user) + 1;
 }
@@ -61,7 +61,7 @@ bool user_shares_take(struct user_shares *shares, uid_t user, unsigned n, double
 
 	if (!(budget > 0))
 		return true;
-	share = find(shares, key_of(user), budget, now_ns);
+	share = find(shares, user_shares_key(user), budget, now_ns);
 	if (share->left < n) {
 		shares->refused += n;
 		return false;
@@ -73,10 +73,10 @@ bool user_shares_take(struct user_shares *shares, uid_t user, unsigned n, double
 void user_shares_spend(struct user_shares *shares, uid_t user, double n, double budget,
 		       uint64_t now_ns)
 {
-	find(shares, key_of(user), budget, now_ns)->left -= n;
+	find(shares, user_shares_key(user), budget, now_ns)->left -= n;
 }
 
 bool user_shares_has(struct user_shares *shares, uid_t user, double budget, uint64_t now_ns)
 {
-	return find(shares, key_of(user), budget, now_ns)->left >= 0;
+	return find(shares, user_shares_key(user), budget, now_ns)->left >= 0;
 }

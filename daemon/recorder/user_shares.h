@@ -32,6 +32,9 @@ struct user_shares { /* zeroed but for the first two: nobody has caused anything
 	uint64_t refused; /* what was caused and not paid for */
 };
 
+/* Returns a number of a user, the same one for those who count as one; never 0. */
+uint64_t user_shares_key(uid_t user);
+
 /* Returns whether a user's processes may cause `n` more, which they then have. `budget`: the share
  * of a core that stackd may take; 0: there is none, and everybody may. */
 bool user_shares_take(struct user_shares *shares, uid_t user, unsigned n, double budget,

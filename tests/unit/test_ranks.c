@@ -25,10 +25,10 @@
 
 static char root[64];
 
-/* The process is root's, so that its environment is read at once. */
+/* The process is root's, with this one's mounts, so that its environment is read at once. */
 static int make_root(void **state)
 {
-	char path[128];
+	char path[128], name[16];
 	FILE *file;
 
 	(void)state;
@@ -37,6 +37,16 @@ static int make_root(void **state)
 		return -1;
 	snprintf(path, sizeof(path), "%s/%d", root, PID);
 	if (mkdir(path, 0700))
+		return -1;
+	snprintf(path, sizeof(path), "%s/%d/ns", root, PID);
+	if (mkdir(path, 0700))
+		return -1;
+	snprintf(path, sizeof(path), "%s/%d/ns/mnt", root, PID);
+	if (mknod(path, S_IFREG | 0600, 0))
+		return -1;
+	snprintf(name, sizeof(name), "%d", PID);
+	snprintf(path, sizeof(path), "%s/%d", root, (int)getpid());
+	if (symlink(name, path))
 		return -1;
 	snprintf(path, sizeof(path), "%s/%d/status", root, PID);
 	file = fopen(path, "w");
@@ -56,6 +66,12 @@ static int remove_root(void **state)
 	snprintf(path, sizeof(path), "%s/%d/stat", root, PID);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/%d/status", root, PID);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/%d/ns/mnt", root, PID);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/%d/ns", root, PID);
+	rmdir(path);
+	snprintf(path, sizeof(path), "%s/%d", root, (int)getpid());
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/%d", root, PID);
 	rmdir(path);
