@@ -23,10 +23,14 @@
 #define MOST_EVENTS 32768
 
 struct young {
-	pid_t pid;	      /* of a thread: its tid */
-	struct young *parent; /* process or thread; NULL: it is not young */
-	unsigned children;    /* that are young */
-	unsigned threads;     /* that run */
+	pid_t pid;		/* of a thread: its tid */
+	struct young *parent;	/* process or thread; NULL: it is not young */
+	struct young *children; /* that are young; linked by `sibling` */
+	struct sibling {
+		struct young *prev, *next;
+	} sibling;
+	struct young *heir; /* during pass(): the child that is passed on next */
+	unsigned threads;   /* that run */
 	bool has_executed;
 	uint64_t ended_ns; /* 0: it runs */
 	struct sideband_event *first, *last;
@@ -63,7 +67,7 @@ static void remove_young(struct short_lived *s, struct young *y)
 	HASH_DEL(s->by_pid, y);
 	DL_DELETE(s->list, y);
 	if (y->parent)
-		y->parent->children--;
+		DL_DELETE2(y->parent->children, y, sibling.prev, sibling.next);
 	s->n_events -= y->n_events;
 	y->next = s->unused;
 	s->unused = y;
@@ -114,23 +118,18 @@ static struct young *find(struct short_lived *s, pid_t pid)
 /* --- passing on ------------------------------------------------------------------------------- */
 
 /* Its children that are still here find their parent in the process table from now on. */
-static void disown(struct short_lived *s, struct young *parent)
+static void disown(struct young *parent)
 {
-	struct young *y;
-
-	if (!parent->children)
-		return;
-	DL_FOREACH(s->list, y)
-	if (y->parent == parent)
+	for (struct young *y = parent->children; y; y = y->sibling.next)
 		y->parent = NULL;
-	parent->children = 0;
+	parent->children = NULL;
 }
 
 static int pass_alone(struct short_lived *s, struct young *y)
 {
 	int err = 0;
 
-	disown(s, y);
+	disown(y);
 	remove_young(s, y);
 	while (!err && y->first) {
 		struct sideband_event *event = y->first;
@@ -145,14 +144,15 @@ static int pass_alone(struct short_lived *s, struct young *y)
 /* Passes on a process after its parents, the first of them first. */
 static int pass(struct short_lived *s, struct young *y)
 {
-	struct young *oldest;
+	struct young *next = y, *heir;
 	int err = 0;
 
-	do {
-		for (oldest = y; oldest->parent; oldest = oldest->parent)
-			;
-		err = pass_alone(s, oldest);
-	} while (!err && oldest != y);
+	for (y->heir = NULL; next->parent; next = next->parent)
+		next->parent->heir = next;
+	for (; next && !err; next = heir) {
+		heir = next->heir;
+		err = pass_alone(s, next);
+	}
 	return err;
 }
 
@@ -268,7 +268,7 @@ static int begin(struct short_lived *s, struct sideband_event *fork)
 		return pass_fork(s, fork);
 	}
 	if (y->parent)
-		y->parent->children++;
+		DL_APPEND2(y->parent->children, y, sibling.prev, sibling.next);
 	DL_APPEND(s->list, y);
 	keep(s, y, fork);
 	return 0;
