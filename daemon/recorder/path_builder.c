@@ -393,7 +393,8 @@ static bool walk_on(struct path_builder *b, const struct stackd_stack_record *re
 	return n > 1;
 }
 
-#define MOST_CORRECTED 64 /* times that a walk goes on from a runtime's code */
+/* Times that a walk goes on from a runtime's code: the loop waits for a worker each time. */
+#define MOST_GOES_ON 2
 
 /* Corrects a walk that has missed frames in the code of a runtime, or has ended there. */
 static void correct_walk(struct path_builder *b, const struct stackd_stack_record *record,
@@ -401,20 +402,23 @@ static void correct_walk(struct path_builder *b, const struct stackd_stack_recor
 {
 	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)record->pid};
 	const struct walk_input in = input_of(record, &process);
-	enum machines_walk walk = MACHINES_WALK_GOES_ON;
+	enum machines_walk walk;
 	struct stackd_regs regs;
+	int times = 0;
 
 	if (!*count)
 		return;
-	for (int i = 0; i < MOST_CORRECTED && walk == MACHINES_WALK_GOES_ON; i++) {
+	do {
 		walk = machines_correct(b->with.machines, record, &in,
 					end->reason == STACKD_END_ENTRY, b->frames, count, &regs);
 		if (walk != MACHINES_WALK_GOES_ON)
 			break;
 		end->origin = ORIGIN_WALKED;
-		if (!walk_on(b, record, &in, &regs, count, end))
+		if (times++ == MOST_GOES_ON) {
+			end->reason = STACKD_END_RUNTIME_CODE;
 			break;
-	}
+		}
+	} while (walk_on(b, record, &in, &regs, count, end));
 	if (walk == MACHINES_WALK_SAME || walk == MACHINES_WALK_RIGHT ||
 	    (walk == MACHINES_WALK_GOES_ON && end->reason == STACKD_END_ENTRY))
 		return;
