@@ -10,13 +10,23 @@
  * the stack that the thread was on before. It looks like any other walk. So further evidence is
  * asked for:
  *
- *   0 in the midst of memory     no call of the path goes to another function than the callee, and
- * no code of the file calls the outermost function directly a rule, at another place     not in a
- * file's entry point. In code that makes threads (it has system calls), each call but the outermost
- * frame's own is a direct call of the callee, unless the process has many thread-local variables,
- * which are in between. Elsewhere, as in code of the C library that begins contexts: no call goes
- * to another function a rule, on another stack     one of the callers, or the leaf, loads the stack
- * pointer. (The stack for signal handlers is no other one.)
+ *   0 in the midst of memory
+ *      No call of the path goes to another function than the callee, and no code of the file calls
+ *      the outermost function directly.
+ *
+ *   a rule, at another place: in a file's entry point
+ *      No evidence would do.
+ *
+ *   a rule, at another place: in code that makes threads (it has system calls)
+ *      Each call but the outermost frame's own is a direct call of the callee, unless the process
+ *      has many thread-local variables, which are in between.
+ *
+ *   a rule, at another place: elsewhere, as in code of the C library that begins contexts
+ *      No call goes to another function.
+ *
+ *   a rule, on another stack
+ *      One of the callers, or the leaf, loads the stack pointer. (The stack for signal handlers is
+ *      no other one.)
  *
  * What is found out about a location is kept. If a path lacks the evidence, it is cut before the
  * call nearest to the leaf for which there is none, and its end reason is UNPROVEN_ROOT.
