@@ -246,7 +246,8 @@ def python_greenlets():
             check(right, "another path to " + leaf, names)
             whole[leaf] = whole.get(leaf, 0) + count * (not mark)
     print(whole)
-    check(version >= (3, 13) or min(whole.get(leaf, 0) for leaf in expected) > 10, "few paths are whole", whole)
+    least = ["leaf_10"] if version >= (3, 13) else expected  # with 3.13, those below greenlets need not be
+    check(min(whole.get(leaf, 0) for leaf in least) > 10, "few paths are whole", whole)
 
 
 @live
