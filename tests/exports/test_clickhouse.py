@@ -558,6 +558,37 @@ def test_clickhouse_missing():
 
 
 @exports
+def test_clickhouse_meanwhile():
+    """Windows that arrive, or grow, before any query of a report: it has them wholly or not at all, and nothing is missing."""
+    small, grown, other = store_of("small", "web1"), store_of("metrics", "web1"), store_of("fleet", "web2")
+    relay, options = Relay(server().port), ("--by", "host")
+
+    def make():
+        push(server().make("meanwhile"), small)
+
+    def more():
+        for store in grown, other:
+            push(server().url("meanwhile"), store, says="recordings sent: 1")
+    make()
+    wanted = [lines(server().url("meanwhile", relay.port), *options)]
+    asked = [re.search(r"FROM%20(\w+)%20WHERE|$", line).group(1) for line, _, _ in relay.log]
+    check({"samples", "totals"} <= set(asked), "questions %r" % asked)
+    more()
+    wanted.append(lines(server().url("meanwhile"), *options))
+    check(wanted[0] != wanted[1], "no more windows", wanted[0])
+    for table in "samples", "totals":
+        make()
+        left = [more]
+
+        def meet(line, table=table, left=left):
+            if "FROM%%20%s%%20WHERE" % table in line and left:
+                left.pop()()
+        relay.meet = meet
+        text = lines(server().url("meanwhile", relay.port), *options)
+        check(not left and text in wanted, "windows that came before the question for " + table, text)
+
+
+@exports
 def test_clickhouse_report_errors():
     url, store = server().make("wrong"), store_of("small", "web1")
     lines(url, status=2, says="it has no table 'locations': nothing was sent there yet")

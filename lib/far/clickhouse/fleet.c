@@ -2,8 +2,9 @@
 /*
  * Queries a fleet's database; see fleet.h.
  *
- * The first query gets the windows in the range of time, and their event; the second gets the sums
- * of their samples, which the server computes; the others get the paths and locations of the sums.
+ * The first query gets the windows in the range of time, their event and their pushes; the second
+ * gets the sums of these pushes' samples, which the server computes; the others get the paths and
+ * locations of the sums.
  * Paths are fetched generation by generation, from the leaves up, because the engine has no
  * recursion. After many generations, or if the sums need a large part of all paths, all paths are
  * fetched at once: tags are hashes, so each generation reads the whole table again. Both limits (48
@@ -82,6 +83,7 @@ static void get_text(struct buf_reader *r, char text[FLEET_TEXT])
 struct event {
 	char name[FLEET_TEXT], host[FLEET_TEXT];
 	uint64_t windows, hosts, start_ns, last_start_ns, end_ns, samples, lost;
+	const uint8_t *pushes; /* 8 bytes for each window, in the answer */
 };
 
 static int get_event(const struct fleet *f, struct buf_reader *r, struct event *e)
@@ -95,6 +97,11 @@ static int get_event(const struct fleet *f, struct buf_reader *r, struct event *
 	BUF_GET(r, e->end_ns);
 	BUF_GET(r, e->samples);
 	BUF_GET(r, e->lost);
+	if (buf_get_varint(r) != e->windows || buf_left(r) / sizeof(uint64_t) < e->windows)
+		r->failed = true;
+	e->pushes = r->at;
+	if (!r->failed)
+		r->at += e->windows * sizeof(uint64_t);
 	return is_cut(f, r);
 }
 
@@ -131,7 +138,7 @@ static void leave_out(struct fleet_found *found, const struct event *e)
 		 *e->name ? e->name : "?");
 }
 
-/* Makes the reader and the conditions for the windows of an event. */
+/* Makes the reader and the conditions for the windows of an event, and keeps their pushes. */
 static int choose_event(struct fleet *f, const struct event *e)
 {
 	if (metric_info(f->query->metric)->has_samples && !strstr(e->name, "clock"))
@@ -141,7 +148,8 @@ static int choose_event(struct fleet *f, const struct event *e)
 				       metric_info(f->query->metric)->name, e->name);
 	f->found.windows = e->windows;
 	f->found.hosts = e->hosts;
-	fleet_sql_choose(f, e->name, e->start_ns, e->last_start_ns);
+	fleet_sql_choose(f, e->start_ns, e->last_start_ns);
+	buf_put(&f->push_ids, e->pushes, e->windows * sizeof(uint64_t));
 	return make_reader(f, e);
 }
 
@@ -179,15 +187,14 @@ static int choose_windows(struct fleet *f)
 	struct buf query = {0}, answer = {0};
 	int err;
 
-	fleet_sql_windows(f);
 	text_put_raw(&query,
 		     fleet_sql_is_of_samples(f)
 			     ? "SELECT event AS name"
 			     : "SELECT if(uniqExact(event) = 1, any(event), 'several events') "
 			       "AS name");
 	text_put_raw(&query, ", any(host), count(), uniqExact(host), min(start_ns), max(start_ns), "
-			     "max(end_ns), sum(samples), sum(lost) FROM ");
-	buf_put(&query, f->windows.data, f->windows.len);
+			     "max(end_ns), sum(samples), sum(lost), groupArray(push) FROM ");
+	fleet_sql_windows(f, &query);
 	/* Without windows, a query without groups would answer with a row of zeros. */
 	text_put_raw(&query, fleet_sql_is_of_samples(f)
 				     ? " GROUP BY event ORDER BY max(end_ns) DESC, name"
@@ -311,13 +318,13 @@ static int ask_sums(struct fleet *f, struct buf *ret_answer)
 	int err;
 
 	fleet_sql_sums(f, &query);
-	err = ask(f, &query, NULL, ret_answer);
+	err = ask(f, &query, &f->push_ids, ret_answer);
 	if (err != -ENETDOWN)
 		return err;
 	snprintf(f->found.why, sizeof(f->found.why), "%s", clickhouse_error(f->c));
 	fleet_sql_sums(f, &query);
 	clickhouse_set(f->c, CLICKHOUSE_LEAVE_OUT);
-	err = ask(f, &query, NULL, ret_answer);
+	err = ask(f, &query, &f->push_ids, ret_answer);
 	clickhouse_set(f->c, NULL);
 	if (err == -EACCES)
 		return clickhouse_fail(
@@ -340,7 +347,7 @@ static int ask_total(struct fleet *f, const char *table, uint64_t *ret_records)
 	fleet_sql_metric(f, &query);
 	text_put_raw(&query, " AND ");
 	text_put_raw(&query, f->pushes.failed ? "" : (const char *)f->pushes.data);
-	err = ask(f, &query, NULL, &answer);
+	err = ask(f, &query, &f->push_ids, &answer);
 	r = buf_reader(answer.data, answer.len);
 	*ret_records = 0;
 	if (err == 0 && buf_left(&r)) {
@@ -392,7 +399,7 @@ static int add_rare(struct fleet *f, struct sum_texts *texts)
 	if (!fleet_sql_most(f) || first < fleet_sql_most(f))
 		return 0;
 	fleet_sql_whole(f, &query);
-	err = ask(f, &query, NULL, &answer);
+	err = ask(f, &query, &f->push_ids, &answer);
 	r = buf_reader(answer.data, answer.len);
 	while (err == 0 && buf_left(&r))
 		err = take_sum(f, &r, texts);
@@ -646,7 +653,7 @@ int fleet_begin(struct fleet *f)
 
 void fleet_end(struct fleet *f)
 {
-	buf_free(&f->windows);
+	buf_free(&f->push_ids);
 	buf_free(&f->pushes);
 	buf_free(&f->filter);
 	buf_free(&f->days);

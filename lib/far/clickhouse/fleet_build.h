@@ -40,10 +40,12 @@ struct fleet {
 	struct fleet_found found;
 	struct database database;
 	struct store_reader *reader;
-	/* SQL: a query that gives the valid windows in the range of time, with all columns */
-	struct buf windows;
-	/* SQL, with final NULs: the condition that selects the windows' samples; and further ones
-	 * of samples alone, which begin with AND, or "" */
+	/* The pushes of the chosen windows, of 8 bytes each. All queries use these, so none counts
+	 * a window that arrives, or is replaced, between two of them. */
+	struct buf push_ids;
+	/* SQL, with final NULs: the condition that selects the windows' samples, which needs
+	 * `push_ids` as the table `ids`; and further ones of samples alone, which begin with AND,
+	 * or "" */
 	struct buf pushes, filter;
 	/* SQL: the condition for rows of the days of the windows; "1" in tables without days */
 	struct buf days;

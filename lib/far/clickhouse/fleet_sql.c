@@ -100,10 +100,9 @@ static void put_filter(struct fleet *f)
 	buf_put_u8(&f->filter, '\0');
 }
 
-void fleet_sql_windows(struct fleet *f)
+void fleet_sql_windows(const struct fleet *f, struct buf *b)
 {
 	const struct fleet_query *q = f->query;
-	struct buf *b = &f->windows;
 
 	text_put_raw(b, "(SELECT * FROM windows WHERE 1");
 	if (q->from_unix_ns)
@@ -123,25 +122,18 @@ bool fleet_sql_is_of_samples(const struct fleet *f)
 	return metric->series == SERIES_CPU || metric->has_samples;
 }
 
-/* Makes the condition that selects the samples of an event's windows. The windows' push numbers
- * alone would be enough, but samples are ordered by time and host, so with a range of time and the
- * hosts in the condition the server reads less. GLOBAL: the server of the URL, which has all
- * windows, tells the other servers of a cluster which pushes to use. */
-static void put_pushes(struct fleet *f, const char *event, uint64_t start_ns,
-		       uint64_t last_start_ns)
+/* Makes the condition that selects the samples of the chosen windows. Their push numbers alone
+ * would be enough, but samples are ordered by time and host, so with a range of time and the hosts
+ * in the condition the server reads less. GLOBAL: the server of the URL, which is told the numbers,
+ * tells them to the other servers of a cluster. */
+static void put_pushes(struct fleet *f, uint64_t start_ns, uint64_t last_start_ns)
 {
 	struct buf *b = &f->pushes;
 
 	text_printf(b, "start >= toDateTime(%" PRIu64 ") AND start <= toDateTime(%" PRIu64 ")",
 		    start_ns / 1000000000, last_start_ns / 1000000000);
 	put_names("host", &f->query->hosts, "", b);
-	text_put_raw(b, "AND push GLOBAL IN (SELECT push FROM ");
-	buf_put(b, f->windows.data, f->windows.len);
-	if (fleet_sql_is_of_samples(f)) {
-		text_put_raw(b, " WHERE event = ");
-		put_string(b, event, false);
-	}
-	text_put_raw(b, ")");
+	text_put_raw(b, "AND push GLOBAL IN (SELECT id FROM ids)");
 	buf_put_u8(b, '\0');
 }
 
@@ -152,7 +144,7 @@ void fleet_sql_all_days(struct fleet *f)
 	f->is_all_days = true;
 }
 
-/* Makes the condition that selects rows of the days of an event's windows. */
+/* Makes the condition that selects rows of the days of the chosen windows. */
 static void put_days(struct fleet *f, uint64_t start_ns, uint64_t last_start_ns)
 {
 	if (f->database.version < 2) {
@@ -286,9 +278,9 @@ void fleet_sql_sums(const struct fleet *f, struct buf *b)
 	text_put_raw(b, by ? ", value" : "");
 }
 
-void fleet_sql_choose(struct fleet *f, const char *event, uint64_t start_ns, uint64_t last_start_ns)
+void fleet_sql_choose(struct fleet *f, uint64_t start_ns, uint64_t last_start_ns)
 {
-	put_pushes(f, event, start_ns, last_start_ns);
+	put_pushes(f, start_ns, last_start_ns);
 	put_days(f, start_ns, last_start_ns);
 	put_filter(f);
 }

@@ -12,13 +12,12 @@
  * added to them. Times of waits, bytes and so on are the same with each event. */
 bool fleet_sql_is_of_samples(const struct fleet *f);
 
-/* Makes f->windows. */
-void fleet_sql_windows(struct fleet *f);
+/* Appends a query, in parentheses, of the valid windows in the range of time, with all columns. */
+void fleet_sql_windows(const struct fleet *f, struct buf *b);
 
-/* Makes f->pushes, f->days and f->filter for the windows of an event, of which the first and the
- * last begin at these times, in ns since 1970. */
-void fleet_sql_choose(struct fleet *f, const char *event, uint64_t start_ns,
-		      uint64_t last_start_ns);
+/* Makes f->pushes, f->days and f->filter for the chosen windows, of which the first and the last
+ * begin at these times, in ns since 1970. */
+void fleet_sql_choose(struct fleet *f, uint64_t start_ns, uint64_t last_start_ns);
 
 /* Chooses all days for the paths and locations that are fetched later. */
 void fleet_sql_all_days(struct fleet *f);
