@@ -513,29 +513,43 @@ def test_clickhouse_keep():
         push(url, store, "--keep-age", wrong, status=2, says="is not a time of 1d to")
 
 
+MANY = 12000
+
+
+def fill_with_rare(engine, database, samples):
+    """Adds that many paths of a sample each, of three commands, to a database of 100 samples."""
+    each = "arrayJoin(range(%d)) + 1000" % MANY
+    engine.ask("INSERT INTO paths (tag, alt, parent, parent_alt, location, location_alt, day) SELECT %s, alt, parent, parent_alt, "
+               "location, location_alt, day FROM (SELECT * FROM paths WHERE parent != 0 LIMIT 1) AS p" % each, database)
+    engine.ask("INSERT INTO %s (tag, alt, host, window, start, end, event, metric, command, reason, quality, count, weight, push) "
+               "SELECT %s AS t, toUInt32(0), host, window, start, end, event, metric, concat('prog', toString(t %% 3)), 'entry', "
+               "'complete', toUInt64(1), toUInt64(1003009), push FROM (SELECT * FROM %s WHERE metric = 'cpu' LIMIT 1) AS s"
+               % (samples, each, samples), database)
+    engine.ask("INSERT INTO totals (push, host, start, metric, weight, count) SELECT push, host, start, metric, weight, toUInt64(%d) "
+               "FROM (SELECT * FROM totals WHERE metric = 'cpu' LIMIT 1) AS t" % MANY, database)
+
+
 @exports
 def test_clickhouse_rare():
     """A flame graph of more paths than a page can show: the server adds up the rarest, which is said, and no sample is lost."""
-    url, many = server().make("rare"), 12000
+    url = server().make("rare")
     push(url, store_of("small", "web1"))
-    each = "arrayJoin(range(%d)) + 1000" % many
-    server().ask("INSERT INTO paths (tag, alt, parent, parent_alt, location, location_alt, day) SELECT %s, alt, parent, parent_alt, "
-                 "location, location_alt, day FROM (SELECT * FROM paths WHERE parent != 0 LIMIT 1) AS p" % each, "rare")
-    server().ask("INSERT INTO samples (tag, alt, host, window, start, end, event, metric, command, reason, quality, count, weight, push) "
-                 "SELECT %s, toUInt32(0), host, window, start, end, event, metric, 'prog', 'entry', 'complete', toUInt64(1), "
-                 "toUInt64(1003009), push FROM (SELECT * FROM samples WHERE metric = 'cpu' LIMIT 1) AS s" % each, "rare")
-    server().ask("INSERT INTO totals (push, host, start, metric, weight, count) SELECT push, host, start, metric, weight, toUInt64(%d) "
-                 "FROM (SELECT * FROM totals WHERE metric = 'cpu' LIMIT 1) AS t" % many, "rare")
+    fill_with_rare(server(), "rare", "samples")
     (tags, alone), = server().ask("SELECT count(), countIf(n = 1) FROM (SELECT tag, sum(count) AS n FROM samples WHERE metric = 'cpu' GROUP BY tag)", "rare")
     rare, page = int(tags) - 10000, STORES.path("rare.html")
     check(int(alone) >= rare > 0, "%s tags, of which %s have one sample" % (tags, alone))
+    rarest = {("command " + command, "[rare paths]"): int(count) for command, count in server().ask(
+        "SELECT command, sum(count) FROM samples WHERE metric = 'cpu' AND tag NOT IN (SELECT tag FROM samples WHERE metric = 'cpu' GROUP BY "
+        "tag ORDER BY sum(count) DESC, tag LIMIT 10000) GROUP BY command", "rare")}
+    check(len(rarest) >= 3, "commands with rare paths %r" % rarest)
     for options, wanted in ((), rare), (("--everything",), 0):
         done = subprocess.run([STACKCTL, "flamegraph", "-i", url, "-o", page, *options], stderr=subprocess.PIPE, text=True)
-        says = "%d of %d records" % (rare, many + 100)
+        says = "%d of %d records" % (rare, MANY + 100)
         check(done.returncode == 0 and (says in done.stderr) == bool(wanted), "%r: %s, wanted %s" % (options, done.stderr, says))
         paths = saved_page.paths(saved_page.answer(page, "tree"), "total")
-        check(paths[()] == (many + 100,), "all %r" % (paths[()],))
-        check(sum(total for path, (total,) in paths.items() if path[-1:] == ("[rare paths]",)) == wanted, "rare ones %r" % (options,))
+        check(paths[()] == (MANY + 100,), "all %r" % (paths[()],))
+        marked = {path: total for path, (total,) in paths.items() if "[rare paths]" in path}
+        check(sum(marked.values()) == wanted and (not wanted or marked == rarest), "rare ones %r: %r, wanted %r" % (options, marked, rarest))
 
 
 @exports

@@ -325,14 +325,18 @@ static int make_nodes(struct fleet *f, uint32_t at, uint32_t *stack, uint32_t *c
 	return err;
 }
 
-/* Makes the node of a mark for the sum of paths that are not told apart. */
-static int rare_node(struct fleet *f, uint32_t *ret_node, uint32_t *count)
+/* Makes the node of a mark for the sums of paths that are not told apart, unless it is there: each
+ * command has such a sum. */
+static int make_rare_node(struct fleet *f, uint32_t *count)
 {
 	const struct store_object object = {.kind = OBJECT_MARK, .path = FLEET_RARE};
 	const struct store_location location = {.object = strings_count(f->objects)};
 	const struct store_node node = {0, (uint32_t)f->named.count};
-	int err = store_memory_object(f->reader, &object);
+	int err;
 
+	if (f->rare_node)
+		return 0;
+	err = store_memory_object(f->reader, &object);
 	if (err == 0)
 		err = store_memory_location(f->reader, &location);
 	if (err == 0)
@@ -342,7 +346,7 @@ static int rare_node(struct fleet *f, uint32_t *ret_node, uint32_t *count)
 	if (err == 0) {
 		f->lines.items[f->lines.count++] =
 			(struct store_line){.location = node.location, .function = FLEET_RARE};
-		*ret_node = (*count)++;
+		f->rare_node = (*count)++;
 	}
 	return err;
 }
@@ -355,8 +359,10 @@ static int add_sum(struct fleet *f, const struct fleet_sum *from, uint32_t *stac
 	uint32_t node = NODE_MISSING;
 	int err = 0;
 
-	if (from->is_rare)
-		err = rare_node(f, &node, count);
+	if (from->is_rare) {
+		err = make_rare_node(f, count);
+		node = f->rare_node;
+	}
 	if (at != INT_MAP_NONE) {
 		err = make_nodes(f, at, stack, count);
 		node = f->paths.items[at].node;

@@ -62,6 +62,7 @@ struct fleet {
 	struct strings *threads, *processes, *objects;
 	VEC(struct store_line) lines;
 	struct strings *texts; /* the texts that `lines` refer to */
+	uint32_t rare_node;    /* of FLEET_RARE; 0: not made yet */
 };
 
 /* Makes the tables of a zeroed fleet, whose `c` is set. Returns 0 or -ENOMEM. */
