@@ -6,10 +6,11 @@ import os
 import subprocess
 
 from clickhouse import Cluster, Relay, Server
-from common import BUILD, LONG, PATIENCE, STACKCTL, check, exports
+import saved_page
+from common import BUILD, LONG, PATIENCE, STACKCTL, STORES, check, exports
 from tables import COLUMNS, Source, same, without_labels
-from test_clickhouse import (PUSHES, as_seen, check_documented, check_parts, check_views, columns_of, lines, push,
-                             store_of)
+from test_clickhouse import (PUSHES, as_seen, check_documented, check_parts, check_views, columns_of, fill_with_rare, lines,
+                             push, store_of)
 
 WHOLE = ("labels", "locations", "paths", "totals", "windows")  # on each server; samples are shared out
 CLUSTERS = []
@@ -95,7 +96,11 @@ def test_clickhouse_cluster_documented():
 # --- what goes wrong ------------------------------------------------------------------------------
 
 def check_away(store):
-    """The second server is away: what the first one has is shown, and what is missing told."""
+    """The second server is away: what the first one has is shown, and what is missing told, also by a graph of more paths than
+    a page can show."""
+    push(cluster().make("much"), store)
+    fill_with_rare(cluster(), "much", "samples_shard")
+    left, much = shared_out("much"), cluster().url("much")
     (first, second), url = shared_out("away"), cluster().url("away")
     check(first + second == 100 and first and second, "samples of the servers", first, second)
     away = cluster().servers[1]
@@ -105,6 +110,10 @@ def check_away(store):
     check_parts("%d.0%%" % 100, text)
     check("[no frames]" not in text and "main" in text, "paths are whole on each server", text)
     lines(url, status=1, says="(127.0.0.2:%d)" % away.tcp)
+    done = subprocess.run([STACKCTL, "flamegraph", "-i", much, "-o", STORES.path("much.html")], stderr=subprocess.PIPE, text=True)
+    check(done.returncode == 1 and "%d of %d records" % (left[1], sum(left)) in done.stderr, "a graph of many paths", left, done.returncode, done.stderr)
+    graph = saved_page.paths(saved_page.answer(STORES.path("much.html"), "tree"), "total")
+    check(graph[()] == (left[0],), "what the graph has %r" % (graph[()],))
     lines(url.replace("//", "//reader@"), status=4, says="this user may not ask for what the others have")
     push(url, store_of("after", "web2"), status=1,
          says="clickhouse://127.0.0.2:%d/away: nothing can be reached there" % away.port)

@@ -310,6 +310,19 @@ static int take_sum(struct fleet *f, struct buf_reader *r, struct sum_texts *t)
 	return err;
 }
 
+/* Runs a query about samples or totals of the chosen pushes. Of a cluster, it leaves out servers
+ * that do not answer, if ask_sums() has found one. */
+static int ask_of_pushes(struct fleet *f, struct buf *query, struct buf *ret_answer)
+{
+	int err;
+
+	if (*f->found.why)
+		clickhouse_set(f->c, CLICKHOUSE_LEAVE_OUT);
+	err = ask(f, query, &f->push_ids, ret_answer);
+	clickhouse_set(f->c, NULL);
+	return err;
+}
+
 /* Queries the sums of all servers of a cluster. If one of them does not answer, notes that and
  * queries only the others. Returns 0 or an error. */
 static int ask_sums(struct fleet *f, struct buf *ret_answer)
@@ -318,14 +331,12 @@ static int ask_sums(struct fleet *f, struct buf *ret_answer)
 	int err;
 
 	fleet_sql_sums(f, &query);
-	err = ask(f, &query, &f->push_ids, ret_answer);
+	err = ask_of_pushes(f, &query, ret_answer);
 	if (err != -ENETDOWN)
 		return err;
 	snprintf(f->found.why, sizeof(f->found.why), "%s", clickhouse_error(f->c));
 	fleet_sql_sums(f, &query);
-	clickhouse_set(f->c, CLICKHOUSE_LEAVE_OUT);
-	err = ask(f, &query, &f->push_ids, ret_answer);
-	clickhouse_set(f->c, NULL);
+	err = ask_of_pushes(f, &query, ret_answer);
 	if (err == -EACCES)
 		return clickhouse_fail(
 			f->c, err,
@@ -347,7 +358,7 @@ static int ask_total(struct fleet *f, const char *table, uint64_t *ret_records)
 	fleet_sql_metric(f, &query);
 	text_put_raw(&query, " AND ");
 	text_put_raw(&query, f->pushes.failed ? "" : (const char *)f->pushes.data);
-	err = ask(f, &query, &f->push_ids, &answer);
+	err = ask_of_pushes(f, &query, &answer);
 	r = buf_reader(answer.data, answer.len);
 	*ret_records = 0;
 	if (err == 0 && buf_left(&r)) {
@@ -399,7 +410,7 @@ static int add_rare(struct fleet *f, struct sum_texts *texts)
 	if (!fleet_sql_most(f) || first < fleet_sql_most(f))
 		return 0;
 	fleet_sql_whole(f, &query);
-	err = ask(f, &query, &f->push_ids, &answer);
+	err = ask_of_pushes(f, &query, &answer);
 	r = buf_reader(answer.data, answer.len);
 	while (err == 0 && buf_left(&r))
 		err = take_sum(f, &r, texts);
@@ -408,23 +419,23 @@ static int add_rare(struct fleet *f, struct sum_texts *texts)
 }
 
 /* Computes how many records no server delivered, for whatever reason: one of a cluster does not
- * answer, or a server has lost rows. With a filter, all samples are counted once more. */
+ * answer, or a server has lost rows. With a filter, all samples are counted once more. Totals come
+ * last: what grows old meanwhile is deleted from them before it is from the samples. */
 static int count_missing(struct fleet *f)
 {
 	const char *filter = (const char *)f->filter.data;
 	uint64_t chosen = 0, there;
-	int err = ask_total(f, "totals", &f->found.records);
+	int err = 0;
 
 	for (size_t i = 0; i < f->sums.count; i++)
 		chosen += f->sums.items[i].sum.count;
 	there = chosen;
-	if (err == 0 && filter[strspn(filter, " ")]) {
-		if (*f->found.why)
-			clickhouse_set(f->c, CLICKHOUSE_LEAVE_OUT);
+	if (filter[strspn(filter, " ")]) {
 		err = ask_total(f, "samples", &there);
-		clickhouse_set(f->c, NULL);
 		store_memory_unchosen(f->reader, there > chosen ? there - chosen : 0);
 	}
+	if (err == 0)
+		err = ask_total(f, "totals", &f->found.records);
 	if (err == 0 && there < f->found.records)
 		f->found.missing = f->found.records - there;
 	return err;
