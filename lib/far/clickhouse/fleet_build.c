@@ -124,10 +124,20 @@ static int add_line(struct fleet *f, const struct row *row, uint32_t location)
 }
 
 /* Returns whether a row of a location has names of the same source as its first row, which has the
- * best ones. Those of an older version have no time, and are all of one source. */
+ * best ones. Rows of an older version have no time, so of these the sources are not known. */
 static bool is_of_best(const struct fleet_named *first, const struct fleet_named *row)
 {
 	return first->at == row->at && (first->how == row->how || !first->at);
+}
+
+/* Returns whether the location that was added last has a line for a depth. Rows without a time can
+ * be of several sources; those of the best come first. */
+static bool has_line(const struct fleet *f, uint32_t location, uint32_t inlined)
+{
+	for (size_t i = f->lines.count; i-- && f->lines.items[i].location == location;)
+		if (f->lines.items[i].depth == inlined)
+			return true;
+	return false;
 }
 
 static int add_row(struct fleet *f, const struct row *row, uint32_t *count)
@@ -147,8 +157,11 @@ static int add_row(struct fleet *f, const struct row *row, uint32_t *count)
 			f->named.items[f->named.count++] = row->named;
 		*count += err == 0;
 	}
-	if (err < 0 || f->is_nameless || !is_of_best(&f->named.items[at], &row->named) ||
-	    (!*row->function && !*row->file && !row->line && !row->function_start))
+	if (err < 0 || f->is_nameless ||
+	    at + 1 != *count || /* it was in an earlier answer, whose rows it has */
+	    !is_of_best(&f->named.items[at], &row->named) ||
+	    (!*row->function && !*row->file && !row->line && !row->function_start) ||
+	    has_line(f, at, row->inlined))
 		return err;
 	return add_line(f, row, at);
 }
