@@ -8,7 +8,8 @@
 
 #include "base/text.h"
 
-#define DAY_NS (86400 * UINT64_C(1000000000))
+#define DAY_NS	(86400 * UINT64_C(1000000000))
+#define SPARE_S 3600 /* windows that the server would delete within that are left out */
 
 /* Appends a string literal of SQL. With `is_like`, `text` is a pattern with * and ?, and the
  * literal is the pattern for LIKE. */
@@ -100,11 +101,16 @@ static void put_filter(struct fleet *f)
 	buf_put_u8(&f->filter, '\0');
 }
 
+/* A server deletes old rows of each table at other times, up to hours apart, so windows that are
+ * old enough to be deleted can lack samples. */
 void fleet_sql_windows(const struct fleet *f, struct buf *b)
 {
 	const struct fleet_query *q = f->query;
 
 	text_put_raw(b, "(SELECT * FROM windows WHERE 1");
+	if (f->database.keep_days)
+		text_printf(b, " AND start > now() - toIntervalDay(%u) + %d", f->database.keep_days,
+			    SPARE_S);
 	if (q->from_unix_ns)
 		text_printf(b, " AND end_ns > %" PRIu64, q->from_unix_ns);
 	if (q->to_unix_ns)
