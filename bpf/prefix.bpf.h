@@ -56,13 +56,24 @@ static __always_inline bool is_on_signal_stack(const struct task_struct *task, _
 	return address - task->sas_ss_sp < task->sas_ss_size;
 }
 
-/* Notes that the remembered stack begins on another stack than that on which the leaf is. */
-static __always_inline void cross(struct scratch *s)
+/* Returns whether a root, which was not found on the leaf's stack, is on another one. The end of
+ * the leaf's stack may be out of date, or unknown: a program that protects a part of its stack
+ * splits the mapping for a while. So it is looked up anew. A global function, so that it costs
+ * nothing unless it is called. */
+__noinline int is_on_another_stack(struct scratch *given, __u64 root)
 {
+	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 leaf;
 
-	if (!s->kept_end && s->stack_end && !is_on_signal_stack(task, s->window_base))
-		s->kept_end = ROOT_BITS(STACKD_ROOT_CROSSED);
+	if (!s)
+		return 0;
+	leaf = s->record.regs.r[STACKD_REG_SP];
+	if (root - leaf < s->stack_end - leaf || is_on_signal_stack(task, leaf))
+		return 0;
+	forget_stack_end(task->pid);
+	find_stack_end(s);
+	return s->stack_end && root - leaf >= s->stack_end - leaf;
 }
 
 /* Decides how much of the stack is copied first. The remembered stack will be compared up to the
@@ -78,8 +89,9 @@ static __always_inline void expect_window(struct scratch *s, const struct thread
 	s->kept_end = state->end;
 	if (bytes > WINDOW_WHOLE && bytes > (__u64)state->count * RUN_GAP) {
 		bytes = WINDOW_TOP;
-		if (RARELY(root - s->window_base >= s->stack_end - s->window_base))
-			cross(s);
+		if (RARELY(root - s->window_base >= s->stack_end - s->window_base) &&
+		    !s->kept_end && is_on_another_stack(s, root))
+			s->kept_end = ROOT_BITS(STACKD_ROOT_CROSSED);
 	}
 	s->window_first = bytes > WINDOW_LEAST ? bytes : WINDOW_LEAST;
 }

@@ -212,19 +212,16 @@ __noinline int end_away(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 entry_sp = task->mm->start_stack, control_block = ARCH_THREAD_POINTER(task), sp, leaf;
+	__u64 entry_sp = task->mm->start_stack, control_block = ARCH_THREAD_POINTER(task), sp;
 
 	if (!s)
 		return 0;
 	sp = s->walk.r[STACKD_REG_SP];
-	leaf = s->record.regs.r[STACKD_REG_SP];
 	/* A loader that was started as a program removes its own arguments. */
 	if (entry_sp + STACKD_STACK_BOTTOM - sp > 2 * STACKD_STACK_BOTTOM &&
 	    control_block - sp > BELOW_CONTROL_BLOCK)
 		return ROOT_BITS(STACKD_ROOT_AWAY);
-	return sp - leaf < s->stack_end - leaf || is_on_signal_stack(task, leaf)
-		       ? 0
-		       : ROOT_BITS(STACKD_ROOT_CROSSED);
+	return is_on_another_stack(s, sp) ? ROOT_BITS(STACKD_ROOT_CROSSED) : 0;
 }
 
 /* Returns scratch.end for a walk at its outermost frame. Code whose address is put on
@@ -239,7 +236,7 @@ static __always_inline int end_at_entry(struct scratch *s)
 	if (s->stack_end - s->walk.r[STACKD_REG_SP] <= STACKD_STACK_BOTTOM &&
 	    s->stack_end % PAGE_SIZE)
 		return STACKD_END_ENTRY;
-	return s->stack_end ? end_away(s) : STACKD_END_ENTRY;
+	return end_away(s);
 }
 
 /* Returns whether the rule of the frame that was left proves which word is the return address. A
