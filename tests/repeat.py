@@ -126,7 +126,7 @@ def run_once(group, name, number):
 
 
 def repeat(group, name, times, note):
-    """Whether it passed each time; note() is told how each run ended."""
+    """Runs a test so many times, and calls note() with the result of each run. Returns whether all passed."""
     failed = 0
     for number in range(1, times + 1):
         lines, is_skipped = run_once(group, name, number)

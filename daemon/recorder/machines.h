@@ -51,8 +51,9 @@ enum machines_walk {
 
 /* Corrects a walk, leaf first, that has missed frames in a machine's code, or has ended there;
  * `frames` has room for DWARF_WALK_MAX_FRAMES. It takes time linear in the frames before and after.
- * `is_whole`: the walk has reached the thread's entry. If it GOES_ON, gives what is known of the
- * registers of its last frame, whose address is a return address: pc, sp and fp (0: not known). */
+ * `is_whole` says whether the walk has reached the thread's entry. If the result is
+ * MACHINES_WALK_GOES_ON, *ret_regs has the pc, sp and fp of the last frame (0: not known); its
+ * address is a return address. */
 enum machines_walk machines_correct(struct machines *machines,
 				    const struct stackd_stack_record *record,
 				    const struct walk_input *in, bool is_whole,

@@ -558,7 +558,7 @@ def test_clickhouse_rare():
 
 @exports
 def test_clickhouse_missing():
-    """Rows that one server has lost are told, in all forms, by the status too."""
+    """Each form of a report, and its status, says that the server has lost rows."""
     url, store = server().make("missing"), store_of("small", "web1")
     push(url, store)
     server().ask("ALTER TABLE samples DELETE WHERE command = 'other'", "missing")

@@ -115,8 +115,8 @@ static void test_applied_are_paid(void **state)
 	assert_true(mapping_shares_pay(&s, getpid(), 0, 10 * SECOND_NS));
 }
 
-/* A refused mapping is told of once in each reading of the rings, also if another process has come
- * to the slot meanwhile. */
+/* A process's refused mappings are reported once in each reading of the rings, even if another
+ * process has taken the slot meanwhile. */
 static void test_first_refusal(void **state)
 {
 	struct mapping_shares s = {0};

@@ -129,9 +129,9 @@ bool fleet_sql_is_of_samples(const struct fleet *f)
 }
 
 /* Makes the condition that selects the samples of the chosen windows. Their push numbers alone
- * would be enough, but samples are ordered by time and host, so with a range of time and the hosts
- * in the condition the server reads less. GLOBAL: the server of the URL, which is told the numbers,
- * tells them to the other servers of a cluster. */
+ * would be enough. But samples are ordered by time and host, so the server reads less if the
+ * condition has the range of time and the hosts, too. With GLOBAL, the server of the URL sends the
+ * numbers to the other servers of the cluster. */
 static void put_pushes(struct fleet *f, uint64_t start_ns, uint64_t last_start_ns)
 {
 	struct buf *b = &f->pushes;

@@ -11,8 +11,8 @@
 
 /* Who finds the names. */
 struct mend_finder {
-	/* Returns the path of a file with this build-id (hexadecimal), in place of that which was
-	 * recorded; NULL: the recorded one. */
+	/* Returns the path of a file with this build-id (hexadecimal), which is read instead of the
+	 * recorded one; NULL: there is no other. */
 	const char *(*path)(void *arg, const char *build_id);
 	/* Adds to a reader the lines of its locations, which are all of one file and have none. Is
 	 * called with NULL when the readers before are closed. Returns 0 or -ENOMEM. */
