@@ -370,10 +370,10 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 
 /* Returns whether clone() has just made the thread, and the thread has done nothing yet: it is
  * behind the system call, whose result is 0, on a stack that was never touched, so the stack begins
- * here. (It may be the last user of its memory, if the first thread has ended.) A process that
- * fork() has made has separate memory, and is on its parent's stack, even if that cannot be read at
- * the moment because the page is being moved. A stack pointer of 0 was set by
- * mend_torn_registers(): the thread returns from a signal handler. */
+ * here, and this frame is its path. (It may be the last user of its memory, if the first thread
+ * has ended.) A process that fork() has made has separate memory, and is on its parent's stack,
+ * even if that cannot be read at the moment because the page is being moved. A stack pointer of 0
+ * was set by mend_torn_registers(): the thread returns from a signal handler. */
 static __always_inline bool is_unborn(const struct stackd_stack_record *record,
 				      struct task_struct *task)
 {
@@ -672,8 +672,10 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 		managed_finish(s);
 	count_walk(s);
 	if (source != WALK_FOR_PROBE && !IS_WHOLE(s->end) && s->n_new <= 1 &&
-	    is_unborn(&s->record, task))
-		s->end = STACKD_END_NO_USER;
+	    is_unborn(&s->record, task)) {
+		s->end = STACKD_END_ENTRY;
+		s->walk.is_once = 1; /* that cannot be compared: it is in no page yet */
+	}
 	if (needs_daemon(s->end)) {
 		count(STACKD_COUNT_FALLBACKS);
 		header->end_reason = s->end;
