@@ -391,6 +391,7 @@ struct bpf_iter__task {
 
 #define PAGE_SHIFT ARCH_PAGE_SHIFT
 #define PAGE_SIZE  (1 << PAGE_SHIFT)
+#define VM_READ	   0x1
 #define VM_EXEC	   0x4
 
 /* task_struct.flags */

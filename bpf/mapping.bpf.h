@@ -195,6 +195,14 @@ __noinline int vma_find(struct scratch *given, __u64 address)
 	return 0;
 }
 
+/* Returns the flags (VM_...) of the mapping that was found last. */
+static __always_inline __u64 vma_flags(const struct scratch *s)
+{
+	struct vm_area_struct *vma = (struct vm_area_struct *)s->vma_pointer;
+
+	return BPF_CORE_READ(vma, vm_flags);
+}
+
 /* Fills in the rest of s->vma: the mapped file. */
 static __always_inline void vma_file(struct scratch *s, struct task_struct *task)
 {
@@ -204,7 +212,7 @@ static __always_inline void vma_file(struct scratch *s, struct task_struct *task
 
 	__builtin_memset(&s->vma.key, 0, sizeof(s->vma.key));
 	s->vma.offset = (__u64)BPF_CORE_READ(vma, vm_pgoff) << PAGE_SHIFT;
-	s->vma_is_exec = (BPF_CORE_READ(vma, vm_flags) & VM_EXEC) != 0;
+	s->vma_is_exec = (vma_flags(s) & VM_EXEC) != 0;
 	if (!file) {
 		if ((__u64)BPF_CORE_READ(task, mm, context.vdso) != s->vma.start)
 			return;

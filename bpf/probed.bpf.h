@@ -225,12 +225,7 @@ static __always_inline bool is_return(__u64 word, __u64 trampoline)
  * code. */
 static __always_inline bool is_code(struct scratch *s, __u64 word)
 {
-	struct vm_area_struct *vma;
-
-	if (vma_find(s, word))
-		return false;
-	vma = (struct vm_area_struct *)s->vma_pointer;
-	return BPF_CORE_READ(vma, vm_flags) & VM_EXEC;
+	return !vma_find(s, word) && vma_flags(s) & VM_EXEC;
 }
 
 /* Returns whether the push of one byte under the breakpoint at `at` was emulated. Then the return

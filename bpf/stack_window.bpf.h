@@ -47,6 +47,32 @@ struct {
 	__type(value, struct stack_bounds);
 } bounds_cache SEC(".maps");
 
+/* Most mappings of a thread's stack. A program that calls mlock(), madvise() or mprotect() for a
+ * part of its stack makes that a mapping of its own. */
+#define STACK_MAPPINGS 8
+
+/* Returns where the stack ends whose mapping with `sp` is s->vma: if this and the ones right above
+ * it lead to where the thread's own stack ends, at that mapping's end or the control block; or else
+ * at the end of s->vma. Memory that cannot be read may be the guard of the next thread's stack. */
+static __always_inline __u64 thread_stack_end(struct scratch *s, struct task_struct *task, __u64 sp)
+{
+	__u64 control_block = ARCH_THREAD_POINTER(task), entry_sp = task->mm->start_stack;
+	__u64 end = s->vma.end, of_mapping = end;
+	bool is_readable = true;
+
+	for (int i = 0; i < STACK_MAPPINGS; i++) {
+		if (is_readable && sp < control_block && control_block < end)
+			return control_block;
+		if (sp < entry_sp && entry_sp + 8 <= end)
+			return end;
+		if (vma_find(s, end))
+			break;
+		is_readable = is_readable && vma_flags(s) & VM_READ;
+		end = s->vma.end;
+	}
+	return of_mapping;
+}
+
 /* Sets s->stack_end to the end of the stack that has the sample's stack pointer; 0 if it cannot be
  * found at the moment. A global function, so that the BPF verifier checks it once. */
 __noinline int find_stack_end(struct scratch *given)
@@ -56,7 +82,6 @@ __noinline int find_stack_end(struct scratch *given)
 	__u32 tid = task->pid, slot = tid % BOUNDS_SLOTS;
 	__u64 start_time = task->start_time, entry_sp = task->mm->start_stack, sp, end;
 	struct stack_bounds *cached = CHECKED(bpf_map_lookup_elem(&bounds_cache, &slot));
-	__u64 control_block = ARCH_THREAD_POINTER(task);
 
 	if (!s)
 		return 1;
@@ -71,9 +96,7 @@ __noinline int find_stack_end(struct scratch *given)
 		cached->tid = tid;
 		cached->start_time = start_time;
 		cached->start = s->vma.start;
-		cached->end = s->vma.end;
-		if (sp < control_block && control_block < s->vma.end)
-			cached->end = control_block;
+		cached->end = thread_stack_end(s, task, sp);
 	}
 	end = cached->end;
 	/* Only arguments and environment are above the main thread's stack pointer at the program's
