@@ -148,10 +148,10 @@ def check_metric(stackctl, files, truth, metric):
         assert +sides[side] == +by_tag, "diff by tag"
 
 
-def write_unnamed(path, file_id, functions):
+def write_unnamed(path, file_id, functions, program="/opt/p"):
     """Writes an export of functions without names: {start: [samples at each address from there on]}.
     Every second address is that of a call's last byte."""
-    lines = ["stackd-tags 1", "recording\t1\t1\th\tk\te", f"object\t0\telf\t{file_id:016x}\t\t/opt/p", "process\t0\t1\t1\tp\tp"]
+    lines = ["stackd-tags 1", "recording\t1\t1\th\tk\te", f"object\t0\telf\t{file_id:016x}\t\t{program}", "process\t0\t1\t1\tp\tp"]
     for start, counts in functions.items():
         for offset, count in enumerate(counts, start or 0x900):
             tag = location_id(file_id, offset)
@@ -166,8 +166,8 @@ def write_unnamed(path, file_id, functions):
 
 def check_unnamed(stackctl, tmp):
     """Functions without names are compared as functions, by where they start: none of the addresses
-    has grown by 5 % of the whole, but one function has. Those of another build of the file are not
-    compared with each other, but all with all. An address whose function is not known is one by itself."""
+    has grown by 5 % of the whole, but one function has. Those of another build of the file, at the same
+    path or at another one, are not compared with each other, but all with all. An address whose function is not known is one by itself."""
     def totals(b):
         return {row["function"]: row["total"] for row in diff(stackctl, f"{tmp}/a", b)}
 
@@ -178,7 +178,7 @@ def check_unnamed(stackctl, tmp):
     write_unnamed(f"{tmp}/a", 0x1111, {0x100: [10] * 50, 0x200: [100] * 5, 0: [7, 8]})
     write_unnamed(f"{tmp}/b", 0x1111, {0x100: [0] * 30 + [14] * 50, 0x200: [0, 0, 100, 100, 100, 100, 100], 0: [7, 0, 8]})
     write_unnamed(f"{tmp}/c", 0x2222, {0x200: [10] * 50, 0x300: [100] * 5, 0: [15]})
-    write_unnamed(f"{tmp}/d", 0x2222, {0x200: [14] * 50, 0x300: [100] * 5, 0: [15]})
+    write_unnamed(f"{tmp}/d", 0x2222, {0x200: [14] * 50, 0x300: [100] * 5, 0: [15]}, "/opt/2/p")
     assert totals(f"{tmp}/b") == {"p+0x100": [500, 700], "p+0x200": [500, 500], "p+0x900": [7, 7],
                                   "p+0x902": [8, 8]}, totals(f"{tmp}/b")
     assert totals(f"{tmp}/d") == {"p [without names]": [1015, 1215]}, totals(f"{tmp}/d")

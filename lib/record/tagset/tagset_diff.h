@@ -42,8 +42,8 @@ struct tagset_diff_ask {
 
 	/* Returns a suffix for the name of a function if other functions have the same name, else
 	 * NULL. The function is at a location of the set: the enclosing function (`outer` 0), or
-	 * one inlined there. If `is_rebuilt`, the two sides have different files under the path of
-	 * its object, so that a suffix that is an address would not match. The suffix is not
+	 * one inlined there. If `is_rebuilt`, there are different files of its object's name, so
+	 * that a suffix that is an address would not match. The suffix is not
 	 * escaped. If `suffix` is NULL, functions are identified by their names. */
 	const char *(*suffix)(void *arg, uint32_t location, unsigned outer, bool is_rebuilt);
 	void *suffix_arg;
@@ -85,7 +85,7 @@ struct tagset_diff {
 	/* by location: number of the innermost function there, to which samples at the location
 	 * belong */
 	uint32_t *function_of;
-	bool *is_rebuilt; /* by object: the other side has a different file under its path */
+	bool *is_rebuilt; /* by object: there is a different file of its name */
 };
 
 /* Compares side 0 (A) with side 1 (B). Copies `ask`, but borrows the base's name. Returns 0;

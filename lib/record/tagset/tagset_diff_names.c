@@ -6,13 +6,13 @@
  * function without a name is matched by its object and start, as reports show it ("prog+0x1240");
  * an address in it stands for itself only if the start is not known.
  *
- * That does not hold if the sides have different files under the object's path: then equal
- * starts mean different functions, and one function has different starts. Nothing in a tag set
- * tells which functions correspond. So all functions of such an object that have no name are
- * compared as one, "prog [without names]", whose amounts are true. To match them by address was
- * rejected, because a comparison that says that a function has grown must not compare two
- * functions; so was a row for each function of each side, because the ones of B would all be new
- * there, as if the program had grown by them.
+ * That does not hold if there are different files of the object's name, at one path or at several
+ * (v1/prog, v2/prog): then equal starts mean different functions, and one function has different
+ * starts. Nothing in a tag set tells which functions correspond. So all functions of such objects
+ * that have no name are compared as one, "prog [without names]", whose amounts are true. To match
+ * them by address was rejected, because a comparison that says that a function has grown must not
+ * compare two functions; so was a row for each function of each side, because the ones of B would
+ * all be new there, as if the program had grown by them.
  */
 #include "tagset/tagset_diff_names.h"
 
@@ -26,7 +26,6 @@
 #include "tagset/tagset_state.h"
 
 #define WITHOUT_NAMES " [without names]"
-#define BOTH_SIDES    3
 
 /* --- objects -------------------------------------------------------------------------------- */
 
@@ -52,29 +51,28 @@ static int find_sides(const struct tagset *set, uint8_t *sides)
 	return 0;
 }
 
-/* Marks each object if the other side has a different file under its path. Returns 0 or -ENOMEM. */
+/* Marks each object whose name another file in the set has, too. Returns 0 or -ENOMEM. */
 static int find_rebuilt(const struct tagset *set, bool **ret_is_rebuilt)
 {
-	const size_t n = set->objects.count, n_paths = strings_count(set->strings);
+	const size_t n = set->objects.count;
 	uint8_t *sides = calloc(n + 1, 1);
-	uint8_t *any = calloc(n_paths + 1, 1); /* by path: the sides that have a file with it */
-	bool *one = calloc(n_paths + 1, sizeof(*one)); /* by path: only one side has the file */
+	uint32_t *name = calloc(n + 1, sizeof(*name));	 /* by object: number of its name */
+	uint32_t *files = calloc(n + 1, sizeof(*files)); /* by name: how many files have it */
 	bool *is_rebuilt = calloc(n + 1, sizeof(*is_rebuilt));
-	int err = sides && any && one && is_rebuilt ? find_sides(set, sides) : -ENOMEM;
+	struct strings *names = NULL;
+	int err = sides && name && files && is_rebuilt ? strings_new(&names) : -ENOMEM;
 
-	for (size_t i = 0; err == 0 && i < n; i++) {
-		const uint32_t path = set->objects.items[i].path;
-
-		any[path] |= sides[i];
-		one[path] |= sides[i] && sides[i] != BOTH_SIDES;
+	if (err == 0)
+		err = find_sides(set, sides);
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
+		err = strings_intern(names, text_basename(tagset_object_path(set, i)), &name[i]);
+		files[name[i]] += err == 0 && sides[i];
 	}
-	for (size_t i = 0; err == 0 && i < n; i++) {
-		const uint32_t path = set->objects.items[i].path;
-
-		is_rebuilt[i] = any[path] == BOTH_SIDES && one[path];
-	}
-	free(one);
-	free(any);
+	for (size_t i = 0; err == 0 && i < n; i++)
+		is_rebuilt[i] = files[name[i]] > 1;
+	strings_free(names);
+	free(files);
+	free(name);
 	free(sides);
 	if (err == 0)
 		*ret_is_rebuilt = is_rebuilt;
