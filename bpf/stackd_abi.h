@@ -96,7 +96,8 @@
 	  "code made at run time, of which its instructions do not tell the frame")                \
 	X(LEFT, "left", PARTIAL,                                                                   \
 	  "a region was left without a return: its function and that one's caller are known")      \
-	X(NO_TIME, "no_time", PARTIAL, "other users' files took the time for the walk")            \
+	X(NO_TIME, "no_time", PARTIAL,                                                             \
+	  "there was no time left for the walk, or to prove where it ended")                       \
 	X(UNPROVEN_ROOT, "unproven_root", PARTIAL,                                                 \
 	  "the walk ended where no stack is known to begin, and not all calls are proven")
 

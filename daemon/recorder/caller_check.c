@@ -454,17 +454,19 @@ static int find_verdict(struct caller_check *c, const struct step *step, uint32_
 	const struct asked asked = {*step, INT_MAP_NONE};
 	struct walks_verdict found[1];
 	uint32_t before;
-	uint64_t start;
 	int err;
 
 	if (is_known(c, step, ret_verdict, &before))
 		return 0;
 	*ret_verdict = CALLFLOW_STEP_UNCHECKED;
-	if (c->credit_ns <= 0)
-		return 0;
-	start = spent_ns(c);
-	check(c, &asked, 1, found);
-	c->credit_ns -= (int64_t)(spent_ns(c) - start);
+	found[0].is_unanswered = true;
+	if (c->credit_ns > 0) {
+		const uint64_t start = spent_ns(c);
+
+		check(c, &asked, 1, found);
+		c->credit_ns -= (int64_t)(spent_ns(c) - start);
+	}
+	c->postponed += found[0].is_unanswered;
 	if (found[0].is_unanswered)
 		return 0;
 	err = conclude(c, step, found[0], ret_verdict);
@@ -565,12 +567,15 @@ bool caller_check_ask(struct caller_check *c, uint32_t caller, enum walks_questi
 					.callee_offset = l->offset,
 					.callee_is_return = l->is_return,
 					.question = question};
-	const uint64_t start = spent_ns(c);
 
-	if (c->credit_ns <= 0)
-		return false;
-	walks_check(c->with.walks, &step, 1, (uint64_t)c->credit_ns, ret_answer);
-	c->credit_ns -= (int64_t)(spent_ns(c) - start);
+	*ret_answer = (struct walks_verdict){.is_unanswered = true};
+	if (c->credit_ns > 0) {
+		const uint64_t start = spent_ns(c);
+
+		walks_check(c->with.walks, &step, 1, (uint64_t)c->credit_ns, ret_answer);
+		c->credit_ns -= (int64_t)(spent_ns(c) - start);
+	}
+	c->postponed += ret_answer->is_unanswered;
 	return !ret_answer->is_unanswered;
 }
 

@@ -89,8 +89,8 @@ bool caller_check_ask(struct caller_check *check, uint32_t caller, enum walks_qu
  * confirmed, because the caller's code calls code from which jumps lead to the callee. */
 bool caller_check_is_confirmed(const struct caller_check *check, uint32_t caller, uint32_t callee);
 
-/* For each verdict, how many pairs have got it. `postponed`: how many steps were taken without a
- * check, since the CPU time was used up. */
+/* For each verdict, how many pairs have got it. `postponed`: how many steps were taken, or
+ * questions left open, without a check, since the CPU time was used up or nobody has answered. */
 struct caller_check_counts {
 	uint64_t unchecked, confirmed, probable, wrong, postponed;
 };

@@ -222,6 +222,7 @@ int root_check_path(struct root_check *r, struct path *path, pid_t pid, enum sta
 		    bool is_kernels, bool *ret_is_proven)
 {
 	struct need need = {.what = NEED_NOTHING, .is_kernels = is_kernels};
+	const uint64_t postponed = caller_check_counts(r->check).postponed;
 	size_t at;
 	int err = path->count ? find_need(r, path, pid, root, &need) : 0;
 
@@ -233,6 +234,8 @@ int root_check_path(struct root_check *r, struct path *path, pid_t pid, enum sta
 		return err;
 	*ret_is_proven = false;
 	path->cut = at;
-	path->cut_reason = STACKD_END_UNPROVEN_ROOT;
+	path->cut_reason = caller_check_counts(r->check).postponed != postponed
+				   ? STACKD_END_NO_TIME
+				   : STACKD_END_UNPROVEN_ROOT;
 	return 0;
 }

@@ -29,7 +29,8 @@
  *      no other one.)
  *
  * What is found out about a location is kept. If a path lacks the evidence, it is cut before the
- * call nearest to the leaf for which there is none, and its end reason is UNPROVEN_ROOT.
+ * call nearest to the leaf for which there is none, and its end reason is UNPROVEN_ROOT; or
+ * NO_TIME, if the evidence is lacking because a question was not answered.
  */
 #ifndef RECORDER_ROOT_CHECK_H
 #define RECORDER_ROOT_CHECK_H

@@ -492,16 +492,20 @@ def check_whole(recording, is_excused=lambda sample: False):
     return samples
 
 
+def without_cut(samples, expectation, reason):
+    """The samples but for those that are cut for a reason. Each of these has the end of a right path."""
+    cut = {s for s in samples if s.frames and str(s.frames[0].symbol).startswith("[incomplete: " + reason)}
+    wrong = [chains.text_of(s.frames) for s in cut
+             if not is_at_end(s) and not is_exiting(s) and not expectation.ends_like(user_frames(s)[1:])]
+    print(len(cut), "are cut for", reason, "of", len(samples))
+    check(not wrong, "%d marked stacks are wrong" % len(wrong), *wrong[:5])
+    return [s for s in samples if s not in cut]
+
+
 def without_early(samples, expectation):
     """The samples but for those that are cut at code made at run time: the daemon tells the kernel half in
-    which memory a process makes code, and how soon it gets to that is the machine's. Each of these says
-    so, and has the end of a right path."""
-    early = {s for s in samples if s.frames and str(s.frames[0].symbol).startswith("[incomplete: runtime_code")}
-    wrong = [chains.text_of(s.frames) for s in early
-             if not is_at_end(s) and not is_exiting(s) and not expectation.ends_like(user_frames(s)[1:])]
-    print(len(early), "marked early of", len(samples))
-    check(not wrong, "%d marked stacks are wrong" % len(wrong), *wrong[:5])
-    return [s for s in samples if s not in early]
+    which memory a process makes code, and how soon it gets to that is the machine's."""
+    return without_cut(samples, expectation, "runtime_code")
 
 
 def has_no_user(sample, is_first):

@@ -46,7 +46,16 @@ static struct fixture {
 	struct root_check check;
 	struct path path;
 	bool is_proven;
+	enum stackd_end_reason expected; /* of a path that is not proven */
 } f;
+
+/* The CPU time of the checks, and how long each takes. */
+static uint64_t now_ns, each_ns;
+
+static uint64_t next_time(void)
+{
+	return now_ns += each_ns;
+}
 
 /* More than the threads of usual programs have. */
 static _Thread_local char many_locals[4096];
@@ -80,7 +89,7 @@ static size_t check(enum stackd_root root)
 	f.path.cut = 0;
 	assert_int_equal(root_check_path(&f.check, &f.path, 1, root, true, &f.is_proven), 0);
 	if (!f.is_proven)
-		assert_int_equal(f.path.cut_reason, STACKD_END_UNPROVEN_ROOT);
+		assert_int_equal(f.path.cut_reason, f.expected);
 	cut = f.path.cut;
 	f.path.count = 0;
 	return cut;
@@ -242,6 +251,22 @@ static void test_root_on_another_stack(void **state)
 	assert_true(f.is_proven);
 }
 
+/* A path for which no time is left says so, and not that its root is unproven. It is the last test,
+ * since the checks owe the time. */
+static void test_no_time_left(void **state)
+{
+	(void)state;
+	caller_check_begin_anew(f.steps);
+	root_check_begin_anew(&f.check);
+	each_ns = (uint64_t)2 * CALLER_CHECK_SAVED_NS;
+	f.expected = STACKD_END_NO_TIME;
+	add(in_any, true);
+	add(in_any, true);
+	add(in_middle, true);
+	assert_int_equal(check(STACKD_ROOT_AWAY), 2);
+	assert_false(f.is_proven);
+}
+
 static int set_up(void **state)
 {
 	struct object object = {.kind = OBJECT_ELF, .file_id = 1, .path = (char *)"/proc/self/exe"};
@@ -258,13 +283,16 @@ static int set_up(void **state)
 	assert_int_equal(object_table_add(f.objects, &object, &added), 0);
 	assert_int_equal(location_table_new(&f.locations), 0);
 	assert_int_equal(walks_in_process_new(&options, &f.walks), 0);
-	steps = (struct caller_check_options){
-		.objects = f.objects, .locations = f.locations, .walks = f.walks};
+	steps = (struct caller_check_options){.objects = f.objects,
+					      .locations = f.locations,
+					      .walks = f.walks,
+					      .clock = next_time};
 	assert_int_equal(caller_check_new(&steps, &f.steps), 0);
 	f.check = (struct root_check){.check = f.steps,
 				      .objects = f.objects,
 				      .locations = f.locations,
 				      .mappings_of = mappings_of};
+	f.expected = STACKD_END_UNPROVEN_ROOT;
 	return 0;
 }
 
@@ -285,7 +313,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_root_at_zero),	      cmocka_unit_test(test_root_away),
 		cmocka_unit_test(test_many_locals),	      cmocka_unit_test(test_code_not_read),
-		cmocka_unit_test(test_root_on_another_stack),
+		cmocka_unit_test(test_root_on_another_stack), cmocka_unit_test(test_no_time_left),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
