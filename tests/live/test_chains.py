@@ -35,7 +35,7 @@ SHAPES = {name: (name, FREQUENCY) for name in (
     "vdso", "plt", "redzone", "alloca", "realigned", "kept", "dropped", "ucontext", "fibers", "tail_calls", "noreturn",
     "jit",
     "jit_bare", "jit_jumped", "jit_trace", "jumped",
-    "registers", "rust_names", "cpp_names", "exceptions", "inlined")}
+    "registers", "rust_names", "cpp_names", "exceptions", "inlined", "split_stack")}
 SHAPES.update({name: ("chain", FREQUENCY) for name in (
     "chain_nonpie", "chain_static", "chain_static_pie")})
 BARE = ("chain", "alloca", "realigned", "recursion", "redzone", "registers", "tail_calls", "noreturn")
