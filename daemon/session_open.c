@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "daemon/attach.h"
+#include "daemon/command_tables.h"
 #include "daemon/base/perf_habits.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_limits.h"
@@ -377,6 +378,17 @@ static enum exit_status start_regions(struct session *s)
 	return err ? STATUS_FAILED : status;
 }
 
+/* Has the tables made that a command must not begin without. */
+static enum exit_status prepare_target(struct session *s)
+{
+	const struct options *o = s->options;
+
+	if (o->target != TARGET_COMMAND || !o->managed)
+		return STATUS_DONE;
+	return command_tables_make(o, s->scope.target, s->recorder, s->tables) ? STATUS_FAILED
+									       : STATUS_DONE;
+}
+
 static enum exit_status start_target(struct session *s)
 {
 	const int err = target_start(s->scope.target);
@@ -508,6 +520,8 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = start_regions(s);
 	if (!status)
 		status = waits_start(&s->waits, s->options, s->sampler, s->scope.target);
+	if (!status)
+		status = prepare_target(s);
 	if (!status && s->options->target == TARGET_COMMAND)
 		begin_now(s);
 	describe(s, command_line, target);

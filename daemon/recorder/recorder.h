@@ -121,6 +121,11 @@ int recorder_watch_error(const struct recorder *recorder);
 /* Reads a process that is to be recorded from /proc. 0 or -errno. */
 int recorder_load_process(struct recorder *recorder, pid_t pid);
 
+/* Opens a file that the process is about to map, found at `path` as `file`, and requests its table,
+ * so that its first walk finds that. Gives its object; NULL: it has none. 0 or -ENOMEM. */
+int recorder_expect_file(struct recorder *recorder, pid_t pid, const char *path,
+			 const struct elf_file *file, const struct object **ret_object);
+
 /* Reads every process of the machine. 0 or -errno. */
 int recorder_load_all(struct recorder *recorder);
 

@@ -8,6 +8,7 @@
  * taken.
  */
 #include <errno.h>
+#include <sys/sysmacros.h>
 
 #include "base/clock.h"
 #include "daemon/recorder/file_key.h"
@@ -70,6 +71,24 @@ static int prefetch_table(struct recorder *r, const struct object *object)
 		       object_table_has_proof(r->files.objects, object, key.changed_ns);
 
 	return tables_prepare(r->with.tables, object, has_key ? &key : NULL);
+}
+
+int recorder_expect_file(struct recorder *r, pid_t pid, const char *path,
+			 const struct elf_file *file, const struct object **ret_object)
+{
+	const struct elf_stamp *stamp = elf_file_stamp(file);
+	const struct object_mapping mapping = {.path = path,
+					       .inode = stamp->inode,
+					       .dev_major = major(stamp->dev),
+					       .dev_minor = minor(stamp->dev)};
+	const struct object *object;
+	int err = object_table_resolve(r->files.objects, pid, &mapping, &object);
+
+	*ret_object = NULL;
+	if (err || !object->elf)
+		return err == -ENOMEM ? err : 0;
+	*ret_object = object;
+	return r->with.tables ? prefetch_table(r, object) : 0;
 }
 
 int recorder_prefetch_event(struct recorder *r, struct sideband_event *event)

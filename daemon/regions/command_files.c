@@ -12,6 +12,7 @@
 #include "base/named_file.h"
 #include "base/vec.h"
 #include "elf/elf_libraries.h"
+#include "runtime/runtime.h"
 
 #define MOST_FILES 4096
 
@@ -130,4 +131,13 @@ const struct elf_file *command_files_elf(const struct command_files *files, size
 const char *command_files_path(const struct command_files *files, size_t number)
 {
 	return files->all.items[number].path;
+}
+
+bool command_files_have_interpreter(const struct command_files *files)
+{
+	for (size_t i = 0; i < files->all.count; i++) {
+		if (runtime_has_interpreter(files->all.items[i].elf))
+			return true;
+	}
+	return false;
 }

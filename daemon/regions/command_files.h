@@ -4,6 +4,7 @@
 #ifndef REGIONS_COMMAND_FILES_H
 #define REGIONS_COMMAND_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "elf/elf_file.h"
@@ -20,5 +21,8 @@ void command_files_free(struct command_files *files); /* NULL is fine */
 size_t command_files_count(const struct command_files *files);
 const struct elf_file *command_files_elf(const struct command_files *files, size_t number);
 const char *command_files_path(const struct command_files *files, size_t number);
+
+/* Returns whether one of the files has an interpreter, such as Python's. */
+bool command_files_have_interpreter(const struct command_files *files);
 
 #endif

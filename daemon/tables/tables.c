@@ -59,6 +59,7 @@ struct tables {
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t change;
+	pthread_cond_t served;	 /* a request was */
 	struct request *first;	 /* list of requests, the most urgent one first */
 	struct request *serving; /* the request that the thread is serving, taken out of the list;
 				  * NULL: none */
@@ -653,7 +654,14 @@ static void serve_next(struct tables *t, struct request **at)
 	spend(t, owner, begin_ns);
 	publish(t);
 	end_serving(t, r, now.is_early, err);
+	pthread_cond_broadcast(&t->served);
 	free(r);
+}
+
+static struct timespec time_of(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
+				 .tv_nsec = (long)(ns % 1000000000)};
 }
 
 /* Waits for a request, or until the share of CPU time lets the next one be served. Called with the
@@ -663,10 +671,8 @@ static void await_request(struct tables *t, const uint64_t wait_ns[N_OWNERS])
 	const uint64_t least_ns = wait_ns[OF_ROOT] && wait_ns[OF_ROOT] < wait_ns[OF_USERS]
 					  ? wait_ns[OF_ROOT]
 					  : wait_ns[OF_USERS];
-	const uint64_t until_ns =
-		clock_ns(CLOCK_MONOTONIC) + (least_ns ? least_ns : wait_ns[OF_ROOT]);
-	const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
-				       .tv_nsec = (long)(until_ns % 1000000000)};
+	const struct timespec until =
+		time_of(clock_ns(CLOCK_MONOTONIC) + (least_ns ? least_ns : wait_ns[OF_ROOT]));
 
 	if (give_back(t))
 		return;
@@ -713,6 +719,7 @@ int tables_new(const struct tables_maps *maps, const struct table_source *source
 	t->shares[OF_ROOT] = cpu_share_begin(cpu_share, ROOT_SAVED_NS, clock_ns(CLOCK_MONOTONIC));
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->change, NULL);
+	pthread_cond_init(&t->served, NULL);
 	t->rules_of = calloc(maps->n_files, sizeof(*t->rules_of));
 	t->provenances = calloc(maps->n_files, sizeof(*t->provenances));
 	t->interpreters = calloc(maps->n_files, sizeof(*t->interpreters));
@@ -754,6 +761,7 @@ void tables_free(struct tables *t)
 	remakes_free(t->remakes);
 	recipe_rules_free(t->rules);
 	pthread_cond_destroy(&t->change);
+	pthread_cond_destroy(&t->served);
 	pthread_mutex_destroy(&t->lock);
 	free(t->rules_of);
 	for (uint32_t f = 0; t->provenances && f < t->maps.n_files; f++)
@@ -826,6 +834,29 @@ int tables_prepare(struct tables *t, const struct object *object, const struct s
 
 	wanted.is_early = true;
 	return ask(t, &wanted);
+}
+
+/* Returns whether a request of an object's table is being served, or in the list. Called with the
+ * lock held. */
+static bool is_pending(const struct tables *t, const struct object *object)
+{
+	const struct request *r =
+		t->serving && t->serving->object == object ? t->serving : t->first;
+
+	while (r && r->object != object)
+		r = r->next;
+	return r != NULL;
+}
+
+void tables_await(struct tables *t, const struct object *object, uint64_t until_ns)
+{
+	const struct timespec until = time_of(until_ns);
+	int err = 0;
+
+	pthread_mutex_lock(&t->lock);
+	while (!err && is_pending(t, object))
+		err = pthread_cond_clockwait(&t->served, &t->lock, CLOCK_MONOTONIC, &until);
+	pthread_mutex_unlock(&t->lock);
 }
 
 bool tables_slice(const struct tables *t, uint32_t slice, uint32_t *ret_file, uint64_t *ret_offset)

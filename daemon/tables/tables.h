@@ -61,6 +61,10 @@ int tables_want(struct tables *tables, const struct object *object, const struct
 int tables_prepare(struct tables *tables, const struct object *object,
 		   const struct stackd_inode *key);
 
+/* Waits until no request of an object's table is pending, and no longer than `until_ns`
+ * (CLOCK_MONOTONIC). Not for the main loop, which must not wait. */
+void tables_await(struct tables *tables, const struct object *object, uint64_t until_ns);
+
 /* Gives the file number, and the offset in the file, of the slice by which a record names a short
  * frame (stackd_abi.h). false: there is no such slice. */
 bool tables_slice(const struct tables *tables, uint32_t slice, uint32_t *ret_file,

@@ -190,6 +190,21 @@ def recent():
 
 
 @live
+def python_begins():
+    """Interpreters that the command names are read from the first sample on: they begin when their tables are there. Without
+    modules from files, so that no later table is missing."""
+    work = "import time\nend = time.process_time() + 0.1\nwhile time.process_time() < end: list(map(lambda n: sum(range(n)), [99]))"
+    paths = [python()[0]] + [path for path, _ in others()]
+    with scratch() as folder:
+        recording, _ = record(os.path.join(folder, "store.db"), *MANAGED, "-F", "4999", "--", "sh", "-c",
+                              "; ".join("%s -I -S -c '%s'" % (path, work) for path in paths))
+        counters = recording.stats()["counters"]
+    print({name: value for name, value in counters.items() if "managed" in name})
+    check(counters["managed_frames"] > 50 * len(paths), "few functions", counters["managed_frames"])
+    check(not counters["managed_unread_stacks"], "stacks without functions", counters["managed_unread_stacks"])
+
+
+@live
 def python_subs():
     """Functions of several interpreters in one path."""
     expected = {"leaf_00": ["outer_0", "<module>", "inner_0"],

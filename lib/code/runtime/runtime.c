@@ -66,6 +66,16 @@ void runtime_tables_free(struct runtime_tables *t)
 
 /* --- interpreters ---------------------------------------------------------------------------- */
 
+bool runtime_has_interpreter(const struct elf_file *file)
+{
+	FOR_EACH_WITH(i, has_interpreter)
+	{
+		if (runtimes[i]->has_interpreter(file))
+			return true;
+	}
+	return false;
+}
+
 bool runtime_find_interpreter(const struct elf_file *file,
 			      struct runtime_interpreter *ret_interpreter)
 {

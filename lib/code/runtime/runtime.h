@@ -308,6 +308,10 @@ struct runtime {
 	const struct runtime_machine *machine; /* NULL: its code has no managed functions that can
 						* be read */
 
+	/* Returns whether a file has the interpreter, by a few small reads, so that the daemon may
+	 * ask it of files that others have written. NULL with find_interpreter. */
+	bool (*has_interpreter)(const struct elf_file *file);
+
 	/* Finds the interpreter in a file. Returns false if there is none. If its frames are not
 	 * read, its form is STACKD_INTERPRETER_NONE, and it has no evals. NULL: the runtime has no
 	 * interpreter with frames of its own. */
@@ -338,6 +342,9 @@ struct runtime_tables {
 
 /* Returns the runtime of a program; NULL: none. */
 const struct runtime *runtime_of_file(const struct elf_file *file);
+
+/* Returns whether a file has an interpreter of any runtime, as runtime.has_interpreter does. */
+bool runtime_has_interpreter(const struct elf_file *file);
 
 /* Finds a file's interpreter, of any runtime, as runtime.find_interpreter does. Returns false if it
  * has none. */

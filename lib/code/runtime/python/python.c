@@ -19,6 +19,7 @@ extern const struct runtime runtime_python;
 const struct runtime runtime_python = {
 	.number = STACKD_RUNTIME_PYTHON,
 	.name = "Python",
+	.has_interpreter = python_is_in,
 	.find_interpreter = python_find,
 	.line = line_of,
 };

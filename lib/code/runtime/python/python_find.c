@@ -22,10 +22,13 @@
 #include <gelf.h>
 #include <string.h>
 
+#include "elf/elf_export.h"
 #include "runtime/python/python_counter.h"
 #include "runtime/python/python_layout.h"
 #include "runtime/python/python_parts.h"
 
+#define EVAL	    "_PyEval_EvalFrameDefault"
+#define RUNTIME	    "_PyRuntime"
 #define UNREAD	    1	       /* version of an interpreter whose frames are not read */
 #define MAX_SYMBOLS (1u << 20) /* of a table that are looked at */
 
@@ -43,9 +46,9 @@ static const struct {
 
 static void take_symbol(const char *name, const GElf_Sym *symbol, struct found *found)
 {
-	if (!strcmp(name, "_PyEval_EvalFrameDefault"))
+	if (!strcmp(name, EVAL))
 		found->eval = *symbol;
-	else if (!strcmp(name, "_PyRuntime"))
+	else if (!strcmp(name, RUNTIME))
 		found->runtime = *symbol;
 	else if (!strcmp(name, "Py_Version"))
 		found->version = *symbol;
@@ -106,6 +109,13 @@ static bool find_version(const struct elf_file *file, const struct found *found,
 		return false;
 	*ret_version = (uint32_t)version >> 8;
 	return true;
+}
+
+bool python_is_in(const struct elf_file *file)
+{
+	uint64_t vaddr;
+
+	return !elf_export_find(file, EVAL, &vaddr) && !elf_export_find(file, RUNTIME, &vaddr);
 }
 
 bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_interpreter)
