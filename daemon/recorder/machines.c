@@ -365,20 +365,27 @@ static void begin_last(const struct correction *c, const struct machine *machine
 	begin_step(machine, c->stack, c->n > 1 ? last - 1 : NULL, last, ret_frame);
 }
 
-/* Returns whether the machine knows for sure that the next frame is not the caller of the last
- * one. */
-static bool is_wrong(const struct correction *c, const struct machine *machine)
+/* What the machine knows of the step from the last frame to the next one. */
+enum step { STEP_UNKNOWN, STEP_RIGHT, STEP_WRONG };
+
+static enum step judge_step(const struct correction *c, const struct machine *machine)
 {
 	const struct walk_frame *next = &c->frames[c->at];
-	struct machine_frame frame;
+	struct machine_frame frame, caller;
 	uint64_t slot;
+	bool is_known;
 
 	begin_last(c, machine, &frame);
+	caller = frame;
+	is_known = machine_step(machine, c->stack, &caller, false, &slot);
+	if (is_known && slot == next->slot && caller.address == next->address)
+		return STEP_RIGHT;
 	if (frame.is_return && machine_is_sized(machine, c->stack, frame.address))
-		return machine_step(machine, c->stack, &frame, false, &slot) &&
-		       (slot != next->slot || frame.address != next->address);
+		return is_known ? STEP_WRONG : STEP_UNKNOWN;
 	return (frame.is_return || c->n == 1) &&
-	       !machine_may_lead(machine, c->stack, &frame, next->slot);
+			       !machine_may_lead(machine, c->stack, &frame, next->slot)
+		       ? STEP_WRONG
+		       : STEP_UNKNOWN;
 }
 
 /* Walks on from the last frame by what the machine knows, until it comes to a frame of the first
@@ -429,7 +436,7 @@ enum machines_walk machines_correct(struct machines *ms, const struct stackd_sta
 	struct machine_stack stack;
 	struct correction c = {
 		.ms = ms, .stack = &stack, .in = in, .frames = frames, .count = *count};
-	bool is_corrected = false, is_open = false, is_cut = false;
+	bool is_corrected = false, is_open = false, is_cut = false, has_proven = false;
 
 	if (!stack_of(record, &stack))
 		return MACHINES_WALK_SAME;
@@ -437,9 +444,15 @@ enum machines_walk machines_correct(struct machines *ms, const struct stackd_sta
 		const struct walk_frame *f = &frames[c.at++];
 		const struct machine *machine = machine_at(ms, record, f->address);
 		bool is_last = c.at == c.count;
+		enum step step;
 
 		ms->walked[c.n++] = *f;
-		if (!machine || (is_last ? is_whole || !f->is_return : !is_wrong(&c, machine)))
+		step = machine && !is_last ? judge_step(&c, machine) : STEP_UNKNOWN;
+		if (step == STEP_RIGHT) {
+			has_proven |= f->provenance != PROVENANCE_RUNTIME_TABLE;
+			ms->walked[c.n - 1].provenance = PROVENANCE_RUNTIME_TABLE;
+		}
+		if (!machine || (is_last ? is_whole || !f->is_return : step != STEP_WRONG))
 			continue;
 		if (walk_on(&c, machine))
 			is_open = c.at == c.count;
@@ -450,10 +463,12 @@ enum machines_walk machines_correct(struct machines *ms, const struct stackd_sta
 		ms->counts.corrected++;
 		is_corrected = true;
 	}
-	if (!is_corrected)
+	if (!is_corrected && !has_proven)
 		return MACHINES_WALK_SAME;
 	memcpy(frames, ms->walked, c.n * sizeof(*frames));
 	*count = c.n;
+	if (!is_corrected)
+		return MACHINES_WALK_SAME;
 	if (is_cut || !is_open)
 		return is_cut ? MACHINES_WALK_ENDS : MACHINES_WALK_RIGHT;
 	end_registers(&c, ret_regs);

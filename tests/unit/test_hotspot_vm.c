@@ -42,6 +42,8 @@
 #define SYMBOLS	  0x4000
 #define LONG_CM	  0x5000
 #define CALL_STUB 0x7000
+#define CACHE	  0x7100 /* static fields of CodeCache, its array of heaps, and the heaps */
+#define HEAPS	  0x7200
 
 struct machine {
 	uint8_t bytes[BYTES];
@@ -160,7 +162,7 @@ static void fill(struct machine *m)
 	fill_layout(&m->vm.is);
 	m->vm.low = BASE + CODE;
 	m->vm.high = BASE + CODE + 0x2000;
-	m->vm.heaps[0] = (struct vm_heap){BASE + CODE, BASE + SEGMENTS, 7};
+	m->vm.heaps[0] = (struct vm_heap){BASE + CODE, BASE + CODE + 0x2000, BASE + SEGMENTS, 7};
 	m->vm.n_heaps = 1;
 	put_code(m);
 	put(m, KLASS, put_symbol(m, 0, "org/shop/Cart$$Lambda$14+0x00000008c03000"), 8);
@@ -219,6 +221,50 @@ static void piece_of_code(void **state)
 	put(&m, CALL_STUB, BASE + BLOB + SIZE, 8); /* in another piece */
 	assert_true(vm_piece(&m.vm, BASE + BLOB, &piece));
 	assert_int_equal(piece.from_native, 0);
+}
+
+static void put_heap(struct machine *m, unsigned number, uint64_t low, uint64_t end)
+{
+	uint64_t heap = HEAPS + 0x100 + number * 0x80;
+
+	put(m, HEAPS + 0x40 + number * 8, BASE + heap, 8);
+	put(m, heap, BASE + low, 8);
+	put(m, heap + 8, BASE + end, 8);
+	put(m, heap + 0x20, BASE + SEGMENTS, 8);
+	put(m, heap + 0x40, 7, 4);
+	put(m, HEAPS, number + 1, 4);
+}
+
+/* A machine that was opened while it made its heaps. */
+static void later_heaps(void **state)
+{
+	static const enum vm_field fields[] = {VM_LOW, VM_HIGH, VM_HEAPS};
+	struct runtime_code_piece piece;
+	struct machine m;
+
+	(void)state;
+	fill(&m);
+	for (unsigned i = 0; i < 3; i++)
+		m.vm.is.at[fields[i]] = BASE + CACHE + i * 8;
+	m.vm.is.at[VM_ARRAY_LEN] = m.vm.is.at[VM_HEAP_MEMORY] = m.vm.is.at[VM_SPACE_LOW] = 0;
+	m.vm.is.at[VM_ARRAY_DATA] = m.vm.is.at[VM_SPACE_END] = 8;
+	m.vm.is.at[VM_HEAP_SEGMAP] = 0x20;
+	m.vm.is.at[VM_HEAP_LOG2] = 0x40;
+	put(&m, CACHE, BASE + CODE - 0x800, 8);
+	put(&m, CACHE + 8, BASE + CODE + 0x2000, 8);
+	put(&m, CACHE + 16, BASE + HEAPS, 8);
+	put(&m, HEAPS + 8, BASE + HEAPS + 0x40, 8);
+	put_heap(&m, 0, CODE - 0x800, CODE);
+	m.vm.heaps[0] = (struct vm_heap){BASE + CODE - 0x800, BASE + CODE, BASE + SEGMENTS, 7};
+	assert_false(vm_piece(&m.vm, BASE + BLOB + 0x1a0, &piece)); /* it is in no heap */
+	put_heap(&m, 1, CODE, CODE + 0x2000);
+	assert_true(vm_piece(&m.vm, BASE + BLOB + 0x1a0, &piece));
+	assert_int_equal(m.vm.n_heaps, 2);
+	assert_int_equal(piece.start, BASE + BLOB);
+	put_heap(&m, 1, CODE, CODE + 0x200);
+	put(&m, HEAPS, 1000, 4); /* the array makes no sense: those that are known stay */
+	assert_false(vm_piece(&m.vm, BASE + CODE + 0x2000, &piece));
+	assert_true(vm_piece(&m.vm, BASE + BLOB + 0x1a0, &piece));
 }
 
 /* Reading ends anywhere, as it does where too much was read: a piece is whole, or there is none. */
@@ -420,7 +466,7 @@ int main(void)
 		cmocka_unit_test(piece_of_code),   cmocka_unit_test(part_of_a_piece),
 		cmocka_unit_test(inlined_frames),  cmocka_unit_test(names_and_lines),
 		cmocka_unit_test(tables_of_lines), cmocka_unit_test(numbers),
-		cmocka_unit_test(anything),
+		cmocka_unit_test(anything),	   cmocka_unit_test(later_heaps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,8 +21,9 @@
 #define VM_HEAPS_MOST 8
 
 struct vm_heap {
-	uint64_t low, segments; /* addresses of the first block, and of the segment map */
-	uint32_t log2;		/* of the size of a segment */
+	uint64_t low, end; /* of the memory that is reserved for its blocks */
+	uint64_t segments; /* address of the segment map */
+	uint32_t log2;	   /* of the size of a segment */
 };
 
 struct vm {

@@ -42,16 +42,21 @@ bool vm_u16(const struct vm *vm, uint64_t base, enum vm_field field, uint16_t *r
 
 static bool read_heap(const struct vm *vm, uint64_t heap, struct vm_heap *ret_heap)
 {
-	return vm_u64(vm, heap + vm->is.at[VM_HEAP_MEMORY], VM_SPACE_LOW, &ret_heap->low) &&
+	const uint64_t memory = heap + vm->is.at[VM_HEAP_MEMORY];
+
+	return vm_u64(vm, memory, VM_SPACE_LOW, &ret_heap->low) &&
+	       vm_u64(vm, memory, VM_SPACE_END, &ret_heap->end) &&
 	       vm_u64(vm, heap + vm->is.at[VM_HEAP_SEGMAP], VM_SPACE_LOW, &ret_heap->segments) &&
 	       vm_u32(vm, heap, VM_HEAP_LOG2, &ret_heap->log2) && ret_heap->log2 < 32 &&
-	       ret_heap->low >= vm->low && ret_heap->low < vm->high;
+	       ret_heap->low >= vm->low && ret_heap->low < vm->high &&
+	       ret_heap->end > ret_heap->low && ret_heap->end - ret_heap->low <= MOST_CODE;
 }
 
 /* Reads where the heaps are, which HotSpot does not move. 0; -EAGAIN: they are not there yet;
- * -EINVAL. */
+ * -EINVAL. On failure, those that are known stay. */
 static int read_heaps(struct vm *vm)
 {
+	struct vm_heap heaps[VM_HEAPS_MOST];
 	uint64_t array, data, heap;
 	uint32_t count;
 
@@ -64,10 +69,11 @@ static int read_heaps(struct vm *vm)
 		return -EINVAL;
 	for (uint32_t i = 0; i < count; i++) {
 		if (!vm_read(vm, data + i * sizeof(heap), &heap, sizeof(heap)) ||
-		    !read_heap(vm, heap, &vm->heaps[vm->n_heaps]))
+		    !read_heap(vm, heap, &heaps[i]))
 			return -EAGAIN;
-		vm->n_heaps++;
 	}
+	memcpy(vm->heaps, heaps, count * sizeof(*heaps));
+	vm->n_heaps = count;
 	return 0;
 }
 
@@ -112,21 +118,27 @@ void vm_range(const void *machine, uint64_t *ret_low, uint64_t *ret_high)
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-/* Returns the heap with an address: the last one that begins before it. */
-static const struct vm_heap *heap_of(const struct vm *vm, uint64_t address)
+static const struct vm_heap *known_heap(const struct vm *vm, uint64_t address)
 {
-	const struct vm_heap *found = NULL;
-
 	for (size_t i = 0; i < vm->n_heaps; i++) {
-		if (vm->heaps[i].low <= address && (!found || vm->heaps[i].low > found->low))
-			found = &vm->heaps[i];
+		if (address - vm->heaps[i].low < vm->heaps[i].end - vm->heaps[i].low)
+			return &vm->heaps[i];
 	}
-	return address < vm->high ? found : NULL;
+	return NULL;
+}
+
+/* Returns the heap with an address; NULL: none. HotSpot makes its heaps one by one as it starts, so
+ * those that are known may not be all. */
+static const struct vm_heap *heap_of(struct vm *vm, uint64_t address)
+{
+	const struct vm_heap *heap = known_heap(vm, address);
+
+	return heap || read_heaps(vm) ? heap : known_heap(vm, address);
 }
 
 /* Finds the start of the block with an address: each segment's byte says how many segments to go
  * back, 0 at the start; 255 in unused blocks. */
-static bool find_block(const struct vm *vm, uint64_t address, uint64_t *ret_blob)
+static bool find_block(struct vm *vm, uint64_t address, uint64_t *ret_blob)
 {
 	const struct vm_heap *heap = heap_of(vm, address);
 	uint64_t segment;
@@ -195,7 +207,7 @@ static bool identify(const struct vm *vm, uint64_t blob, uint64_t *ret_method,
 
 bool vm_piece(void *machine, uint64_t address, struct runtime_code_piece *ret_piece)
 {
-	const struct vm *vm = machine;
+	struct vm *vm = machine;
 	struct runtime_code_piece piece = {.kind = RUNTIME_CODE_STUB};
 	uint64_t name, call;
 	uint32_t size;
@@ -228,7 +240,7 @@ bool vm_piece(void *machine, uint64_t address, struct runtime_code_piece *ret_pi
 }
 
 /* Returns whether a block that is used begins there. A freed one keeps what it had for a while. */
-static bool is_block(const struct vm *vm, uint64_t blob)
+static bool is_block(struct vm *vm, uint64_t blob)
 {
 	uint64_t start;
 
@@ -237,7 +249,7 @@ static bool is_block(const struct vm *vm, uint64_t blob)
 
 bool vm_is_still(void *machine, const struct runtime_code_piece *piece)
 {
-	const struct vm *vm = machine;
+	struct vm *vm = machine;
 	uint64_t is, name;
 	uint32_t size;
 

@@ -36,6 +36,7 @@
 	X(HEAP_LOG2, "CodeHeap", "", "_log2_segment_size")                                         \
 	X(SPACE_LOW, "VirtualSpace", "", "_low")                                                   \
 	X(SPACE_HIGH, "VirtualSpace", "", "_high")                                                 \
+	X(SPACE_END, "VirtualSpace", "", "_high_boundary")                                         \
 	X(BLOCK_USED, "HeapBlock::Header", "", "_used")                                            \
 	X(BLOB_NAME, "CodeBlob", "", "_name")                                                      \
 	X(BLOB_SIZE, "CodeBlob", "", "_size")                                                      \
