@@ -18,10 +18,15 @@
  * Before the last push, the frame lacks some words of java_frame.h. A method leaves its frame by
  *
  *   mov -8(%rbp),%rbx                    the caller's stack pointer
- *   leave; pop %rsi; mov %rbx,%rsp; ...; jmp *%rsi
+ *   leave; pop %r13; mov %rbx,%rsp; ...; jmp *%r13
  *
- * with %rdx for an exception. It returns to code of the interpreter that takes the registers of the
- * caller's frame from the frame:
+ * with %rsi or %rdx for an exception, and with %rdi and %r11 if it is native. It calls another one
+ * by
+ *
+ *   push RETURN; lea 8(%rsp),%r13; mov %r13,-16(%rbp); jmp *ENTRY(%rbx)
+ *
+ * (from 22 on it keeps the distance of r13 from rbp there), which returns to code of the
+ * interpreter that takes the registers of the caller's frame from the frame:
  *
  *   mov -16(%rbp),%rsp; movq $0,-16(%rbp); mov -64(%rbp),%r13
  *
@@ -52,11 +57,11 @@
 /* While a method runs, this register has the address of its bytecode instruction. */
 #define JAVA_ENTRY_BYTECODE_REG 13
 
-/* When a method has left its frame, this register has the caller's stack pointer. */
-#define JAVA_ENTRY_LEFT_SENDER_REG 3
-
-#define JAVA_ENTRY_RSI 4
-#define JAVA_ENTRY_RDX 1
+/* Where a method that has left its frame keeps what it needs to return: DWARF's numbers of the
+ * registers with the return address, once that was popped, and with the caller's stack pointer. */
+struct java_entry_left {
+	uint8_t return_reg, sender_reg;
+};
 
 enum java_entry {
 	JAVA_ENTRY_NONE,	/* other code */
@@ -67,15 +72,18 @@ enum java_entry {
 	JAVA_ENTRY_HAS_SENDER,	/* and r13 has been pushed */
 	JAVA_ENTRY_LEFT_ON_TOP, /* the frame was left: rbp is the caller's; the return address is on
 				 * top of the stack, */
-	JAVA_ENTRY_LEFT_IN_RSI, /* or in a register */
-	JAVA_ENTRY_LEFT_IN_RDX,
-	JAVA_ENTRY_RETURNED, /* a method that was called has returned here; the register has no
-			      * bytecode instruction of this frame yet */
+	JAVA_ENTRY_LEFT,	/* or in a register */
+	JAVA_ENTRY_CALLS,	/* a method is about to jump to another one: the return address is
+				 * on top of the stack, rbp is still the frame's */
+	JAVA_ENTRY_RETURNED,	/* a method that was called has returned here; the register has no
+				 * bytecode instruction of this frame yet */
 };
 
 /* Returns the state of the frame at the instruction code[at]. Most of the JAVA_ENTRY_BEFORE bytes
- * before it and of the JAVA_ENTRY_AFTER bytes from it on are needed. */
-enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at);
+ * before it and of the JAVA_ENTRY_AFTER bytes from it on are needed. *ret_left is set in the states
+ * LEFT_ON_TOP and LEFT. */
+enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at,
+			      struct java_entry_left *ret_left);
 
 #define JAVA_ENTRY_POP_BYTES 16
 

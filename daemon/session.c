@@ -12,7 +12,9 @@
  *
  * A round begins with cold caches, which is much of its cost. While there are only samples, one
  * tick in three starts a round; side-band events are read at the next tick. Where the cost comes
- * near the budget, ticks and batches are fewer, too (budget_pace()).
+ * near the budget, ticks and batches are fewer, too (budget_pace()). While Java runs, ticks come 50
+ * times a second and each starts a round: its methods are read from the memory of processes that
+ * may end at any time.
  */
 #include "daemon/session.h"
 
@@ -54,7 +56,7 @@ static bool may_idle(const struct session *s)
 	return now - s->rings.round_ns < ROUND_NS &&
 	       now - s->recording.commit_ns < SESSION_COMMIT_NS &&
 	       !sideband_waits(s->rings.sideband) && !intake_has_events(s->rings.intake) &&
-	       recorder_may_idle(s->recorder);
+	       recorder_may_idle(s->recorder) && !recorder_reads_memory(s->recorder);
 }
 
 /* Handles a readable descriptor. Returns whether a round is due. */
@@ -138,6 +140,7 @@ static int loop(struct session *s)
 			continue;
 		}
 		err = session_round(s);
+		session_set_tick(s);
 		if (!err)
 			err = catch_up(s);
 		if (!err && is_commit_due(s))

@@ -94,8 +94,20 @@ static uint64_t tick_ns(const struct session *s)
 	unsigned pace = budget_pace(&s->cost.budget);
 	uint64_t ns = pace > 1 ? pace * SESSION_COMMIT_NS / 4 : SESSION_TICK_NS;
 
+	if (pace <= 1 && recorder_reads_memory(s->recorder))
+		ns = SESSION_READ_NS;
 	return s->log.watchdog.every_ns && ns > s->log.watchdog.every_ns ? s->log.watchdog.every_ns
 									 : ns;
+}
+
+void session_set_tick(struct session *s)
+{
+	uint64_t ns = tick_ns(s);
+
+	if (ns == s->tick_ns)
+		return;
+	s->tick_ns = ns;
+	epoll_set_tick(&s->wakeups, ns);
 }
 
 uint64_t session_running_cost_ns(const struct session *s)
@@ -114,7 +126,7 @@ static void keep_budget(struct session *s, const struct run_counters *counters, 
 			 counters->own_cpu_ns + counters->sampled.run_ns +
 				 counters->sampled.switch_run_ns))
 		return;
-	epoll_set_tick(&s->wakeups, tick_ns(s));
+	session_set_tick(s);
 	if (s->cost.budget.rate_hz == before)
 		return;
 	if (sampler_change_rate(s->sampler, &s->scope.event.spec, s->cost.budget.rate_hz,

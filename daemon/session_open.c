@@ -454,7 +454,8 @@ static enum exit_status make_parts(struct session *s)
 	s->cost.stats_fd = !s->options->waits || s->options->max_cpu ? sampler_measure_time() : -1;
 	kernel_files_open("/proc", &s->kernel);
 	sandbox_daemon_capabilities(regions_are_wanted(s->options));
-	err = epoll_set_open(&s->wakeups, SESSION_TICK_NS);
+	s->tick_ns = SESSION_TICK_NS;
+	err = epoll_set_open(&s->wakeups, s->tick_ns);
 	if (!err)
 		err = reorder_new(&s->rings.queue);
 	if (err)

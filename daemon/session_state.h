@@ -33,6 +33,7 @@
 #include "proc/kernel_files.h"
 
 #define SESSION_TICK_NS	  100000000u	       /* between looks at the side-band */
+#define SESSION_READ_NS	  20000000u	       /* the same, while recorder_reads_memory() */
 #define SESSION_COMMIT_NS UINT64_C(1000000000) /* between batches */
 
 /* Times that the kernel's scheduler has added up. */
@@ -116,6 +117,7 @@ struct session {
 	struct workers *workers;
 	struct copier *copier; /* NULL: none */
 	struct epoll_set wakeups;
+	uint64_t tick_ns; /* of `wakeups` */
 	struct session_scope scope;
 	struct sampler *sampler;
 	struct event_groups *event_groups; /* NULL: no counter is an event */
@@ -145,6 +147,9 @@ void session_count(const struct session *s, struct run_counters *ret_counters);
 
 /* Returns the cost so far of the kernel half and of the loop, which rises with the rate. */
 uint64_t session_running_cost_ns(const struct session *s);
+
+/* Sets how often the loop wakes up, by the budget and by what is recorded. */
+void session_set_tick(struct session *s);
 
 /* Hands the rows that are new since the last call to the archive, as a batch. `end`: the batch is
  * the window's last one. 0 or -ENOMEM. */

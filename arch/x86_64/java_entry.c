@@ -100,34 +100,46 @@ static enum java_entry in_frame(const struct bytes *b, size_t made, size_t at)
 	return at >= behind ? JAVA_ENTRY_HAS_SENDER : JAVA_ENTRY_MADE;
 }
 
-/* Returns whether a method that the interpreter has called returns to `at`: the frame is the
- * interpreter's. */
-static bool is_return_entry(const struct bytes *b, size_t at)
+/* Returns whether `at` is at an instruction of a form, whose bytes are around it. */
+static bool is_in(const struct bytes *b, size_t at, const char *form, size_t len)
 {
-	static const struct {
-		const char *code;
-		size_t len, steps[4];
-	} forms[] = {
-		{"\x48\x8b\x65\xf0\x48\xc7\x45\xf0\0\0\0\0\x4c\x8b\x6d\xc0", 16, {0, 4, 12}},
-		{"\x48\x8b\x4d\xf0\x48\x8d\x64\xcd\0\x48\xc7\x45\xf0\0\0\0\0\x4c\x8b\x6d\xc0",
-		 21,
-		 {0, 4, 9, 17}},
-	};
+	for (size_t k = 0; k < len && k <= at; k++) {
+		size_t start = at - k;
 
-	for (size_t f = 0; f < sizeof(forms) / sizeof(*forms); f++) {
-		for (size_t k = 0; k < 4 && (!k || forms[f].steps[k]); k++) {
-			size_t start = at - forms[f].steps[k];
-
-			if (at >= forms[f].steps[k] && skip(b, &start, forms[f].code, forms[f].len))
-				return true;
-		}
+		if (skip(b, &start, form, len))
+			return has_instruction(b, at - k, at);
 	}
 	return false;
 }
 
+#define IS_IN(b, at, form) is_in(b, at, form, sizeof(form) - 1)
+
+/* Returns whether a method that the interpreter has called returns to `at`: the frame is the
+ * interpreter's. */
+static bool is_return_entry(const struct bytes *b, size_t at)
+{
+	return IS_IN(b, at, "\x48\x8b\x65\xf0\x48\xc7\x45\xf0\0\0\0\0\x4c\x8b\x6d\xc0") ||
+	       IS_IN(b, at,
+		     "\x48\x8b\x4d\xf0\x48\x8d\x64\xcd\0\x48\xc7\x45\xf0\0\0\0\0\x4c\x8b"
+		     "\x6d\xc0");
+}
+
+/* Returns whether a method is about to jump to one that it calls: from lea 8(%rsp),%r13 on. The
+ * form's last two bytes are without the distance in a Method. */
+static bool is_calling(const struct bytes *b, size_t at)
+{
+	return IS_IN(b, at, "\x4c\x8d\x6c\x24\x08\x4c\x89\x6d\xf0\xff\x63") ||
+	       IS_IN(b, at,
+		     "\x4c\x8d\x6c\x24\x08\x49\x8b\xcd\x48\x2b\xcd\x48\xc1\xf9\x03\x48\x89\x4d"
+		     "\xf0\xff\x63");
+}
+
 #define LEAVE_BEFORE 64 /* most bytes from leave to the jump */
+#define JUMP_BEHIND  32 /* most bytes from where the stack pointer is set to the jump */
 #define RSI	     6	/* numbers in instructions */
 #define RDX	     2
+#define RBX	     3
+#define R11	     11
 
 /* Skips instructions that keep the stack and the register `reg`, and do not pass `end`. Returns
  * whether they lead to `end`. */
@@ -146,33 +158,73 @@ static bool leads_past(const struct bytes *b, size_t from, size_t end, unsigned 
 	return from == end;
 }
 
-/* Returns the state at `at` behind a leave at `leave`. */
-static enum java_entry after_leave(const struct bytes *b, size_t leave, size_t at)
+/* Skips pop REG. */
+static bool skip_pop(const struct bytes *b, size_t *at, unsigned *ret_reg)
 {
-	size_t pop = leave + 1, moved;
-	unsigned reg;
+	size_t op = *at;
+	unsigned high = SKIP(b, &op, "\x41") ? 8 : 0;
+
+	if (op >= b->len || (b->code[op] & 0xf8) != 0x58)
+		return false;
+	*ret_reg = high + (b->code[op] & 7u);
+	*at = op + 1;
+	return true;
+}
+
+/* Skips mov REG,%rsp, where the register is one that has the caller's stack pointer. */
+static bool skip_sender(const struct bytes *b, size_t *at, unsigned *ret_reg)
+{
+	*ret_reg = SKIP(b, at, "\x48\x8b\xe3") ? RBX : R11;
+	return *ret_reg == RBX || SKIP(b, at, "\x49\x8b\xe3");
+}
+
+/* Returns whether the code at `from` leads to jmp *REG. */
+static bool leads_to_jump(const struct bytes *b, size_t from, unsigned reg)
+{
+	for (size_t end = from; end < from + JUMP_BEHIND; end++) {
+		size_t jump = end;
+
+		if (reg >= 8 && !SKIP(b, &jump, "\x41"))
+			continue;
+		if (SKIP(b, &jump, "\xff") && jump < b->len && b->code[jump] == (0xe0 | (reg & 7)))
+			return leads_past(b, from, end, reg);
+	}
+	return false;
+}
+
+/* Returns the state at `at` behind a leave at `leave`. */
+static enum java_entry after_leave(const struct bytes *b, size_t leave, size_t at,
+				   struct java_entry_left *ret_left)
+{
+	static const uint8_t dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+	size_t pop = leave + 1, popped, moved;
+	unsigned reg, sender;
 
 	if (pop + 8 < b->len && !memcmp(b->code + pop, "\x41\xc6\x87", 3) && !b->code[pop + 7])
 		pop += 8; /* movb $0,disp(%r15) */
-	moved = pop + 1;
-	if (pop >= b->len || (b->code[pop] != 0x58 + RSI && b->code[pop] != 0x58 + RDX) ||
-	    !SKIP(b, &moved, "\x48\x8b\xe3"))
+	popped = pop;
+	if (!skip_pop(b, &popped, &reg))
 		return JAVA_ENTRY_NONE;
+	moved = popped;
+	if (!skip_sender(b, &moved, &sender))
+		return JAVA_ENTRY_NONE;
+	/* An exception is handled by calls before the jump. */
+	if ((sender != RBX || (reg != RSI && reg != RDX)) && !leads_to_jump(b, moved, reg))
+		return JAVA_ENTRY_NONE;
+	*ret_left = (struct java_entry_left){dwarf[reg], dwarf[sender]};
 	if (at == leave + 1 || at == pop)
 		return JAVA_ENTRY_LEFT_ON_TOP;
-	reg = b->code[pop] - 0x58u;
-	if (at != pop + 1 && (at < moved || !leads_past(b, moved, at, reg)))
-		return JAVA_ENTRY_NONE;
-	return reg == RSI ? JAVA_ENTRY_LEFT_IN_RSI : JAVA_ENTRY_LEFT_IN_RDX;
+	return at == popped || (at >= moved && leads_past(b, moved, at, reg)) ? JAVA_ENTRY_LEFT
+									      : JAVA_ENTRY_NONE;
 }
 
-static enum java_entry leaving(const struct bytes *b, size_t at)
+static enum java_entry leaving(const struct bytes *b, size_t at, struct java_entry_left *ret_left)
 {
 	enum java_entry entry = JAVA_ENTRY_NONE;
 
 	for (size_t k = 1; k <= LEAVE_BEFORE && k <= at && entry == JAVA_ENTRY_NONE; k++) {
 		if (b->code[at - k] == 0xc9)
-			entry = after_leave(b, at - k, at);
+			entry = after_leave(b, at - k, at, ret_left);
 	}
 	return entry;
 }
@@ -199,15 +251,18 @@ static enum java_entry making(const struct bytes *b, size_t at)
 	return JAVA_ENTRY_NONE;
 }
 
-enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at)
+enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at,
+			      struct java_entry_left *ret_left)
 {
 	const struct bytes b = {code, len};
 	enum java_entry entry;
 
 	if (is_return_entry(&b, at))
 		return JAVA_ENTRY_RETURNED;
+	if (is_calling(&b, at))
+		return JAVA_ENTRY_CALLS;
 	entry = making(&b, at);
-	return entry == JAVA_ENTRY_NONE && at < len ? leaving(&b, at) : entry;
+	return entry == JAVA_ENTRY_NONE && at < len ? leaving(&b, at, ret_left) : entry;
 }
 
 uint32_t java_entry_popped(const uint8_t *code)

@@ -81,6 +81,7 @@ struct pending {
 	uint32_t index; /* of the function, or else of the address */
 	uint64_t address;
 	struct runtime_activation frame; /* of an interpreter; .function 0: there is none */
+	bool is_entered; /* the frame has no words yet: frame.instruction is where it begins */
 };
 
 struct machine {
@@ -264,7 +265,7 @@ static int read_function(struct machine *m, uint64_t address)
  * proven, by an interpreter's frame of it if there is one; NULL: it cannot be read, there is no
  * room for it, or no memory. */
 static struct function *function_now(struct machine *m, uint64_t address,
-				     const struct runtime_activation *frame)
+				     const struct runtime_activation *frame, bool is_entered)
 {
 	uint32_t index = int_map_find(&m->by_function, address);
 	struct function *f = index == INT_MAP_NONE ? NULL : &m->functions.items[index];
@@ -287,7 +288,8 @@ static struct function *function_now(struct machine *m, uint64_t address,
 	    put_pending(m, &(struct pending){.is_function = true,
 					     .index = index,
 					     .address = address,
-					     .frame = *frame}))
+					     .frame = *frame,
+					     .is_entered = is_entered}))
 		return NULL;
 	return f;
 }
@@ -295,13 +297,13 @@ static struct function *function_now(struct machine *m, uint64_t address,
 static const struct runtime_activation no_frame;
 
 static void note_function(struct machine *m, const struct machine_stack *stack, uint64_t address,
-			  const struct runtime_activation *frame)
+			  const struct runtime_activation *frame, bool is_entered)
 {
 	uint32_t index = int_map_find(&m->by_function, address);
 	struct function *f = index == INT_MAP_NONE ? NULL : &m->functions.items[index];
 
 	if (!process_memory_is_spent(m->memory) && !(f && is_within(&f->span, stack->time_ns)))
-		function_now(m, address, frame);
+		function_now(m, address, frame, is_entered);
 }
 
 /* Proves a function that was just read: it is the same still. Then an interpreter's frame whose
@@ -313,8 +315,9 @@ static void prove_function(struct machine *m, const struct pending *p, uint64_t 
 
 	if (!is_proven(&f->span) && m->is->identity(m->at, p->address) == f->identity)
 		f->span = (struct span){read_ns, read_ns};
-	if (is_proven(&f->span) && p->frame.function && (f->code_size || f->constants) &&
-	    is_of(f, &p->frame) && sample_ns < f->span.first_ns)
+	if (is_proven(&f->span) && p->frame.function && sample_ns < f->span.first_ns &&
+	    (p->is_entered ? f->code_size && f->code == p->frame.instruction
+			   : (f->code_size || f->constants) && is_of(f, &p->frame)))
 		f->span.first_ns = sample_ns;
 }
 
@@ -424,7 +427,7 @@ static int read_frames(struct machine *m, const struct piece *piece, uint64_t ad
 	if (VEC_RESERVE(&m->frames, count))
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		struct function *f = function_now(m, frames[i].function, &no_frame);
+		struct function *f = function_now(m, frames[i].function, &no_frame, false);
 
 		if (!f || !f->identity || f->number == MANAGED_NONE)
 			return 0;
@@ -592,11 +595,15 @@ static int note_leaf(struct machine *m, const struct machine_stack *stack, uint6
 {
 	int err = note_address(m, stack, pc, false);
 	uint32_t index = int_map_find(&m->by_address, key_of(pc, false));
-	const uint64_t function = stack->regs->r[m->is->function_register];
+	const struct runtime_activation entered = {
+		.function = stack->regs->r[m->is->function_register],
+		.instruction = stack->regs->r[m->is->instruction_register],
+	};
 
 	if (!err && index != INT_MAP_NONE &&
-	    m->addresses.items[index].interrupted == RUNTIME_ENTERS && function && !(function & 7))
-		note_function(m, stack, function, &no_frame);
+	    m->addresses.items[index].interrupted == RUNTIME_ENTERS && entered.function &&
+	    !(entered.function & 7))
+		note_function(m, stack, entered.function, &entered, true);
 	return err;
 }
 
@@ -638,7 +645,7 @@ int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t 
 		if (machine_has(m, word))
 			err = note_address(m, stack, word, true);
 		if (!err && m->is->interpreted(memory, at, &frame))
-			note_function(m, stack, frame.function, &frame);
+			note_function(m, stack, frame.function, &frame, false);
 	}
 	if (m->pending.count && !err)
 		prove(m, stack, now_ns + clock_ns(CLOCK_MONOTONIC) - begun_ns);

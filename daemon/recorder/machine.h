@@ -13,9 +13,10 @@
  * other bytecode to lie there at the read, the method must have returned, its class have been
  * unloaded, and another one have got the same memory, for its method and its constants as well, in
  * the moments between. A native method has no bytecode, so the constants alone prove its name. A
- * method that is just being entered has no frame yet, so only a read before the sample and one
- * after it prove its name. What was read before the sample alone proves
- * nothing: any time may have passed, and classes of the same shape get the same memory.
+ * method that is just being entered has no frame yet: its name is proven by a read before the
+ * sample and one after it, or if a register has the address at which its bytecode begins already.
+ * What was read before the sample alone proves nothing: any time may have passed, and classes of
+ * the same shape get the same memory.
  *
  * What cannot be read is not taken for what is not there: it makes no version.
  *

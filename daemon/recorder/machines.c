@@ -20,6 +20,7 @@
 
 #define UNREAD_AT   16 /* tries: after 2.5 s it is not the time of linking any more */
 #define MOST_BYTES  (UINT64_C(128) << 20) /* of all machines; the largest one makes room */
+#define ACTIVE_NS   UINT64_C(1000000000)
 #define MOST_WALKED DWARF_WALK_MAX_FRAMES /* frames of a walk that is corrected */
 
 /* What is known of a process. */
@@ -34,6 +35,7 @@ struct of_process {
 	uint32_t tries;		   /* that failed */
 	uint64_t used;		   /* by the clock of machines */
 	struct machine *machine;   /* NULL: none so far */
+	uint64_t opened_ns;	   /* when the machine was opened */
 };
 
 struct machines {
@@ -43,6 +45,7 @@ struct machines {
 	uint64_t clock;
 	struct process_reads reads;
 	struct machines_counts counts;
+	uint64_t noted_ns; /* when a stack of a machine came last */
 	struct location found[MACHINE_MOST];
 	struct walk_frame walked[MOST_WALKED]; /* a walk that is being corrected */
 };
@@ -207,6 +210,7 @@ static int open_machine(struct machines *ms, struct of_process *p, uint64_t now_
 			       ms->with.managed, &ms->reads, &p->machine);
 
 	ms->counts.found += !err;
+	p->opened_ns = clock_ns(CLOCK_MONOTONIC);
 	ms->counts.unread += err == -EINVAL && p->tries == UNREAD_AT;
 	p->tries++;
 	p->again_ns = err == -ENOENT ? UINT64_MAX : now_ns + pause_after(p->tries);
@@ -230,6 +234,8 @@ static int machine_of(struct machines *ms, pid_t pid, uint64_t now_ns, struct ma
 		look_for_file(ms, p, set);
 	}
 	p->used = ++ms->clock;
+	if (p->file)
+		ms->noted_ns = now_ns;
 	if (p->file && !p->machine && now_ns >= p->again_ns)
 		err = open_machine(ms, p, now_ns);
 	*ret_machine = p->machine;
@@ -300,10 +306,14 @@ int machines_note(struct machines *ms, const struct stackd_stack_record *record)
 	return err;
 }
 
-/* Returns the machine that a record's process had, if it has an address in its memory for code;
- * NULL: none. */
-static struct machine *machine_at(const struct machines *ms,
-				  const struct stackd_stack_record *record, uint64_t address)
+bool machines_are_active(const struct machines *ms, uint64_t now_ns)
+{
+	return ms->noted_ns && now_ns - ms->noted_ns < ACTIVE_NS;
+}
+
+/* Returns what is known of a record's process, if that had a machine; NULL: it had none. */
+static const struct of_process *process_of(const struct machines *ms,
+					   const struct stackd_stack_record *record)
 {
 	const struct of_process *found = NULL;
 
@@ -311,11 +321,32 @@ static struct machine *machine_at(const struct machines *ms,
 		const struct of_process *p = &ms->processes[i];
 
 		if (p->pid == (pid_t)record->pid && p->machine &&
-		    record->header.time_ns < p->until_ns && machine_has(p->machine, address) &&
+		    record->header.time_ns < p->until_ns &&
 		    (!found || p->until_ns < found->until_ns))
 			found = p;
 	}
-	return found ? found->machine : NULL;
+	return found;
+}
+
+/* Returns the machine that a record's process had, if it has an address in its memory for code;
+ * NULL: none. */
+static struct machine *machine_at(const struct machines *ms,
+				  const struct stackd_stack_record *record, uint64_t address)
+{
+	const struct of_process *p = process_of(ms, record);
+
+	return p && machine_has(p->machine, address) ? p->machine : NULL;
+}
+
+/* Reads what a stack's frames will be found by, if the machine was opened after the record was
+ * taken: it had come to the daemon before. Without memory, its frames have no names. */
+static void note_late(const struct machines *ms, const struct stackd_stack_record *record,
+		      const struct machine_stack *stack)
+{
+	const struct of_process *p = process_of(ms, record);
+
+	if (p && record->header.time_ns < p->opened_ns)
+		machine_note(p->machine, stack, clock_ns(CLOCK_MONOTONIC));
 }
 
 /* --- walks ------------------------------------------------------------------------------------ */
@@ -372,15 +403,16 @@ static enum step judge_step(const struct correction *c, const struct machine *ma
 {
 	const struct walk_frame *next = &c->frames[c->at];
 	struct machine_frame frame, caller;
+	bool is_known, is_sized;
 	uint64_t slot;
-	bool is_known;
 
 	begin_last(c, machine, &frame);
+	is_sized = frame.is_return && machine_is_sized(machine, c->stack, frame.address);
 	caller = frame;
-	is_known = machine_step(machine, c->stack, &caller, false, &slot);
+	is_known = machine_step(machine, c->stack, &caller, !is_sized, &slot);
 	if (is_known && slot == next->slot && caller.address == next->address)
 		return STEP_RIGHT;
-	if (frame.is_return && machine_is_sized(machine, c->stack, frame.address))
+	if (is_sized)
 		return is_known ? STEP_WRONG : STEP_UNKNOWN;
 	return (frame.is_return || c->n == 1) &&
 			       !machine_may_lead(machine, c->stack, &frame, next->slot)
@@ -412,7 +444,7 @@ static bool walk_on(struct correction *c, const struct machine *machine)
 					 .offset = c->last.address - 1,
 					 .slot = slot,
 					 .is_return = true};
-		c->in->find(c->in->arg, f->address, &f->object, &f->offset);
+		c->in->find(c->in->arg, f->address - 1, &f->object, &f->offset);
 		c->n++;
 	}
 	c->at = c->count;
@@ -440,6 +472,7 @@ enum machines_walk machines_correct(struct machines *ms, const struct stackd_sta
 
 	if (!stack_of(record, &stack))
 		return MACHINES_WALK_SAME;
+	note_late(ms, record, &stack);
 	while (c.at < c.count && c.n < MOST_WALKED) {
 		const struct walk_frame *f = &frames[c.at++];
 		const struct machine *machine = machine_at(ms, record, f->address);

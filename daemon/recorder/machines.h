@@ -42,8 +42,12 @@ void machines_note_exec(struct machines *machines, pid_t pid, uint64_t time_ns);
  * for each STACK record as soon as it is read. 0 or -ENOMEM. */
 int machines_note(struct machines *machines, const struct stackd_stack_record *record);
 
+/* Returns whether stacks of a machine have come within the last second before now. What they are
+ * named by is read once they are here, and only while their process lives. */
+bool machines_are_active(const struct machines *machines, uint64_t now_ns);
+
 enum machines_walk {
-	MACHINES_WALK_SAME,   /* the walk stays as it is */
+	MACHINES_WALK_SAME,   /* no frame was added or removed; some may be proven now */
 	MACHINES_WALK_RIGHT,  /* it was corrected, and ends as it did */
 	MACHINES_WALK_ENDS,   /* it ends in its last frame, whose caller is not known */
 	MACHINES_WALK_GOES_ON /* it ends in its last frame, from which another walk may go on */

@@ -20,12 +20,20 @@
 /* Limits the origins made for heights of first frames; paths beyond it have no height. */
 #define MAX_HEIGHT_ORIGINS (1u << 20)
 
+/* Times that a walk goes on from a runtime's code: the loop waits for a worker each time. More only
+ * as often as GOES_ON_EARNED records allow one, up to MOST_SAVED: while a program starts, calls of
+ * its code and the runtime's alternate on the stack. */
+#define MOST_GOES_ON   2
+#define GOES_ON_EARNED 8
+#define MOST_SAVED     512
+
 struct path_builder {
 	struct path_builder_options with;
 	struct caller_check *check;
 	struct copied_text *copied;
 	struct planted_returns put;
 	struct root_check root;
+	unsigned go_on_credit;	      /* may_go_on() */
 	struct backoff reloads;	      /* when to read mappings of processes again */
 	struct stackd_tag_record tag; /* the tag that was read together with the next walk */
 	bool met_made, met_file; /* the walk of the current record came to JIT code; it came to JIT
@@ -47,6 +55,7 @@ int path_builder_new(const struct path_builder_options *options, struct path_bui
 	if (!b)
 		return -ENOMEM;
 	b->with = *options;
+	b->go_on_credit = MOST_SAVED * GOES_ON_EARNED;
 	b->put = (struct planted_returns){.locator = options->locator,
 					  .objects = options->objects,
 					  .locations = options->locations,
@@ -393,8 +402,16 @@ static bool walk_on(struct path_builder *b, const struct stackd_stack_record *re
 	return n > 1;
 }
 
-/* Times that a walk goes on from a runtime's code: the loop waits for a worker each time. */
-#define MOST_GOES_ON 2
+/* Returns whether a walk that has gone on `times` times may do so once more. */
+static bool may_go_on(struct path_builder *b, int times)
+{
+	if (times < MOST_GOES_ON)
+		return true;
+	if (b->go_on_credit < GOES_ON_EARNED)
+		return false;
+	b->go_on_credit -= GOES_ON_EARNED;
+	return true;
+}
 
 /* Corrects a walk that has missed frames in the code of a runtime, or has ended there. */
 static void correct_walk(struct path_builder *b, const struct stackd_stack_record *record,
@@ -408,13 +425,14 @@ static void correct_walk(struct path_builder *b, const struct stackd_stack_recor
 
 	if (!*count)
 		return;
+	b->go_on_credit += b->go_on_credit < MOST_SAVED * GOES_ON_EARNED;
 	do {
 		walk = machines_correct(b->with.machines, record, &in,
 					end->reason == STACKD_END_ENTRY, b->frames, count, &regs);
 		if (walk != MACHINES_WALK_GOES_ON)
 			break;
 		end->origin = ORIGIN_WALKED;
-		if (times++ == MOST_GOES_ON) {
+		if (!may_go_on(b, times++)) {
 			end->reason = STACKD_END_RUNTIME_CODE;
 			break;
 		}

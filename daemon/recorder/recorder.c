@@ -140,6 +140,12 @@ bool recorder_may_idle(const struct recorder *r)
 	return !r->paths.tagger || tagger_is_idle(r->paths.tagger);
 }
 
+bool recorder_reads_memory(const struct recorder *r)
+{
+	return r->paths.machines &&
+	       machines_are_active(r->paths.machines, clock_ns(CLOCK_MONOTONIC));
+}
+
 /* --- results --------------------------------------------------------------------------------- */
 
 struct batch *recorder_take_batch(struct recorder *r)

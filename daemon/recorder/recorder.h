@@ -160,6 +160,10 @@ void recorder_poll(struct recorder *recorder);
  * process keeps a tag (tagger.h). */
 bool recorder_may_idle(const struct recorder *recorder);
 
+/* Returns whether records are to be read soon after they were made, because they need what their
+ * processes have in memory (machines.h). */
+bool recorder_reads_memory(const struct recorder *recorder);
+
 /* Returns whether a record, the next in the order of time, has missed a table that is not loaded
  * yet. Requests that table. */
 bool recorder_awaits_table(struct recorder *recorder, const struct stackd_header *record);

@@ -58,6 +58,7 @@ static const struct part frame[] = {
 
 static uint8_t code[512];
 static size_t len;
+static struct java_entry_left left; /* of the last instruction that was checked */
 
 static void append(const struct part *parts, size_t count)
 {
@@ -70,7 +71,7 @@ static void append(const struct part *parts, size_t count)
 static void check(size_t at, const struct part *parts, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		assert_int_equal(java_entry_at(code, sizeof(code), at), parts[i].entry);
+		assert_int_equal(java_entry_at(code, sizeof(code), at, &left), parts[i].entry);
 		at += parts[i].bytes;
 	}
 }
@@ -100,11 +101,11 @@ static void other_code(void **state)
 		if (k == 22) /* how far the loop jumps back */
 			continue;
 		code[at + k] ^= 0x40;
-		assert_int_equal(java_entry_at(code, sizeof(code), at + 8), JAVA_ENTRY_NONE);
+		assert_int_equal(java_entry_at(code, sizeof(code), at + 8, &left), JAVA_ENTRY_NONE);
 		code[at + k] = before;
 	}
-	assert_int_equal(java_entry_at(code, at + 20, at + 8), JAVA_ENTRY_NONE);
-	assert_int_equal(java_entry_at(code, at, at - 20), JAVA_ENTRY_NONE);
+	assert_int_equal(java_entry_at(code, at + 20, at + 8, &left), JAVA_ENTRY_NONE);
+	assert_int_equal(java_entry_at(code, at, at - 20, &left), JAVA_ENTRY_NONE);
 }
 
 /* Of 25: a native method has no loop for local variables. */
@@ -131,24 +132,23 @@ static void native_methods(void **state)
 
 /* The ends of methods: of 25, and of 17 with an exception. */
 static const struct part leave_25[] = {
-	{4, JAVA_ENTRY_NONE, "\x48\x8b\x5d\xf8"},			  /* mov -8(%rbp),%rbx */
-	{1, JAVA_ENTRY_NONE, "\xc9"},					  /* leave */
-	{8, JAVA_ENTRY_LEFT_ON_TOP, "\x41\xc6\x87\xbe\x03\0\0\0"},	  /* movb $0,958(%r15) */
-	{1, JAVA_ENTRY_LEFT_ON_TOP, "\x5e"},				  /* pop %rsi */
-	{3, JAVA_ENTRY_LEFT_IN_RSI, "\x48\x8b\xe3"},			  /* mov %rbx,%rsp */
-	{7, JAVA_ENTRY_LEFT_IN_RSI, "\x49\x3b\xa7\x20\x06\0\0"},	  /* cmp 1568(%r15),%rsp */
-	{2, JAVA_ENTRY_LEFT_IN_RSI, "\x72\x0b"},			  /* jb 1f */
-	{11, JAVA_ENTRY_LEFT_IN_RSI, "\x49\xc7\x87\x20\x06\0\0\0\0\0\0"}, /* movq */
-	{2, JAVA_ENTRY_LEFT_IN_RSI, "\xff\xe6"},			  /* 1: jmp *%rsi */
+	{4, JAVA_ENTRY_NONE, "\x48\x8b\x5d\xf8"},		   /* mov -8(%rbp),%rbx */
+	{1, JAVA_ENTRY_NONE, "\xc9"},				   /* leave */
+	{8, JAVA_ENTRY_LEFT_ON_TOP, "\x41\xc6\x87\xbe\x03\0\0\0"}, /* movb $0,958(%r15) */
+	{1, JAVA_ENTRY_LEFT_ON_TOP, "\x5e"},			   /* pop %rsi */
+	{3, JAVA_ENTRY_LEFT, "\x48\x8b\xe3"},			   /* mov %rbx,%rsp */
+	{7, JAVA_ENTRY_LEFT, "\x49\x3b\xa7\x20\x06\0\0"},	   /* cmp 1568(%r15),%rsp */
+	{2, JAVA_ENTRY_LEFT, "\x72\x0b"},			   /* jb 1f */
+	{11, JAVA_ENTRY_LEFT, "\x49\xc7\x87\x20\x06\0\0\0\0\0\0"}, /* movq */
+	{2, JAVA_ENTRY_LEFT, "\xff\xe6"},			   /* 1: jmp *%rsi */
 	{1, JAVA_ENTRY_NONE, "\x90"},
 };
 static const struct part leave_17[] = {
-	{1, JAVA_ENTRY_NONE, "\xc9"},		     /* leave */
-	{1, JAVA_ENTRY_LEFT_ON_TOP, "\x5a"},	     /* pop %rdx */
-	{3, JAVA_ENTRY_LEFT_IN_RDX, "\x48\x8b\xe3"}, /* mov %rbx,%rsp */
-	{3, JAVA_ENTRY_LEFT_IN_RDX,
-	 "\x48\x8b\xd8"}, /* mov %rax,%rbx, which is not needed any more */
-	{3, JAVA_ENTRY_LEFT_IN_RDX, "\x48\x8b\xd0"}, /* mov %rax,%rdx, which is */
+	{1, JAVA_ENTRY_NONE, "\xc9"},	      /* leave */
+	{1, JAVA_ENTRY_LEFT_ON_TOP, "\x5a"},  /* pop %rdx */
+	{3, JAVA_ENTRY_LEFT, "\x48\x8b\xe3"}, /* mov %rbx,%rsp */
+	{3, JAVA_ENTRY_LEFT, "\x48\x8b\xd8"}, /* mov %rax,%rbx, which is not needed any more */
+	{3, JAVA_ENTRY_LEFT, "\x48\x8b\xd0"}, /* mov %rax,%rdx, which is */
 	{2, JAVA_ENTRY_NONE, "\xff\xe2"},
 };
 
@@ -165,7 +165,78 @@ static void where_methods_leave(void **state)
 	check(FRAME, leave_17, COUNT(leave_17));
 	code[FRAME + 2] ^= 1; /* no mov %rbx,%rsp */
 	for (size_t at = FRAME; at < FRAME + 13; at++)
-		assert_int_equal(java_entry_at(code, sizeof(code), at), JAVA_ENTRY_NONE);
+		assert_int_equal(java_entry_at(code, sizeof(code), at, &left), JAVA_ENTRY_NONE);
+}
+
+/* Of 25, by other registers; and a native method. */
+static const struct part leave_by_r13[] = {
+	{1, JAVA_ENTRY_NONE, "\xc9"},				   /* leave */
+	{8, JAVA_ENTRY_LEFT_ON_TOP, "\x41\xc6\x87\xbe\x03\0\0\0"}, /* movb $0,958(%r15) */
+	{2, JAVA_ENTRY_LEFT_ON_TOP, "\x41\x5d"},		   /* pop %r13 */
+	{3, JAVA_ENTRY_LEFT, "\x48\x8b\xe3"},			   /* mov %rbx,%rsp */
+	{7, JAVA_ENTRY_LEFT, "\x49\x3b\xa7\x20\x06\0\0"},	   /* cmp 1568(%r15),%rsp */
+	{2, JAVA_ENTRY_LEFT, "\x72\x0b"},			   /* jb 1f */
+	{11, JAVA_ENTRY_LEFT, "\x49\xc7\x87\x20\x06\0\0\0\0\0\0"}, /* movq $0,1568(%r15) */
+	{3, JAVA_ENTRY_LEFT, "\x41\xff\xe5"},			   /* 1: jmp *%r13 */
+	{1, JAVA_ENTRY_NONE, "\x90"},
+};
+static const struct part leave_native[] = {
+	{1, JAVA_ENTRY_NONE, "\xc9"},	      /* leave */
+	{1, JAVA_ENTRY_LEFT_ON_TOP, "\x5f"},  /* pop %rdi */
+	{3, JAVA_ENTRY_LEFT, "\x49\x8b\xe3"}, /* mov %r11,%rsp */
+	{2, JAVA_ENTRY_LEFT, "\xff\xe7"},     /* jmp *%rdi */
+	{1, JAVA_ENTRY_NONE, "\x90"},
+};
+
+static void by_which_registers(void **state)
+{
+	(void)state;
+	memset(code, 0x90, sizeof(code));
+	len = FRAME;
+	append(leave_by_r13, COUNT(leave_by_r13));
+	check(FRAME, leave_by_r13, COUNT(leave_by_r13));
+	java_entry_at(code, sizeof(code), FRAME + 1, &left);
+	assert_int_equal(left.return_reg, 13);
+	assert_int_equal(left.sender_reg, 3);
+	code[FRAME + 36] ^= 1; /* the jump is to what another register has */
+	for (size_t at = FRAME; at < FRAME + 38; at++)
+		assert_int_equal(java_entry_at(code, sizeof(code), at, &left), JAVA_ENTRY_NONE);
+	len = FRAME;
+	append(leave_native, COUNT(leave_native));
+	check(FRAME, leave_native, COUNT(leave_native));
+	java_entry_at(code, sizeof(code), FRAME + 2, &left);
+	assert_int_equal(left.return_reg, 5);
+	assert_int_equal(left.sender_reg, 11);
+}
+
+/* Of 17 and of 25: a method calls another one by a jump. */
+static const struct part call_17[] = {
+	{1, JAVA_ENTRY_NONE, "\x52"},		       /* push %rdx */
+	{5, JAVA_ENTRY_CALLS, "\x4c\x8d\x6c\x24\x08"}, /* lea 8(%rsp),%r13 */
+	{4, JAVA_ENTRY_CALLS, "\x4c\x89\x6d\xf0"},     /* mov %r13,-16(%rbp) */
+	{3, JAVA_ENTRY_CALLS, "\xff\x63\x50"},	       /* jmp *80(%rbx) */
+	{1, JAVA_ENTRY_NONE, "\x90"},
+};
+static const struct part call_25[] = {
+	{5, JAVA_ENTRY_CALLS, "\x4c\x8d\x6c\x24\x08"}, /* lea 8(%rsp),%r13 */
+	{3, JAVA_ENTRY_CALLS, "\x49\x8b\xcd"},	       /* mov %r13,%rcx */
+	{3, JAVA_ENTRY_CALLS, "\x48\x2b\xcd"},	       /* sub %rbp,%rcx */
+	{4, JAVA_ENTRY_CALLS, "\x48\xc1\xf9\x03"},     /* sar $3,%rcx */
+	{4, JAVA_ENTRY_CALLS, "\x48\x89\x4d\xf0"},     /* mov %rcx,-16(%rbp) */
+	{3, JAVA_ENTRY_CALLS, "\xff\x63\x50"},	       /* jmp *80(%rbx) */
+	{1, JAVA_ENTRY_NONE, "\x90"},
+};
+
+static void where_methods_call(void **state)
+{
+	(void)state;
+	memset(code, 0x90, sizeof(code));
+	len = FRAME;
+	append(call_17, COUNT(call_17));
+	append(call_25, COUNT(call_25));
+	check(FRAME, call_17, COUNT(call_17));
+	check(FRAME + 14, call_25, COUNT(call_25));
+	assert_int_equal(java_entry_at(code, sizeof(code), FRAME + 2, &left), JAVA_ENTRY_NONE);
 }
 
 static void where_methods_return_to(void **state)
@@ -180,14 +251,14 @@ static void where_methods_return_to(void **state)
 	memset(code, 0x90, sizeof(code));
 	memcpy(code + 200, until_21, sizeof(until_21));
 	for (size_t at = 196; at <= 216; at++)
-		assert_int_equal(java_entry_at(code, sizeof(code), at),
+		assert_int_equal(java_entry_at(code, sizeof(code), at, &left),
 				 at == 200 || at == 204 || at == 212 ? JAVA_ENTRY_RETURNED
 								     : JAVA_ENTRY_NONE);
-	assert_int_equal(java_entry_at(code, 215, 200), JAVA_ENTRY_NONE);
+	assert_int_equal(java_entry_at(code, 215, 200, &left), JAVA_ENTRY_NONE);
 	memset(code, 0x90, sizeof(code));
 	memcpy(code + 200, from_22, sizeof(from_22));
 	for (size_t at = 196; at <= 221; at++)
-		assert_int_equal(java_entry_at(code, sizeof(code), at),
+		assert_int_equal(java_entry_at(code, sizeof(code), at, &left),
 				 at == 200 || at == 204 || at == 209 || at == 217
 					 ? JAVA_ENTRY_RETURNED
 					 : JAVA_ENTRY_NONE);
@@ -210,6 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_instruction),	   cmocka_unit_test(other_code),
 		cmocka_unit_test(where_methods_return_to), cmocka_unit_test(where_methods_leave),
+		cmocka_unit_test(by_which_registers),	   cmocka_unit_test(where_methods_call),
 		cmocka_unit_test(native_methods),	   cmocka_unit_test(pushed_arguments),
 	};
 

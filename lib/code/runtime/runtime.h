@@ -215,7 +215,7 @@ enum runtime_interrupted {
 	RUNTIME_RUNS,	  /* there is a frame, and a register has the instruction */
 	RUNTIME_ENTERS,	  /* the frame is being made: a register has the function */
 	RUNTIME_RETURNED, /* a function has returned to the frame: the frame has the instruction */
-	RUNTIME_LEFT,	  /* the frame was left */
+	RUNTIME_LEFT, /* there is no frame: it was left, or is not begun; the caller's is next */
 };
 
 struct runtime_line {

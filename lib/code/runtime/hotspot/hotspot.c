@@ -40,11 +40,12 @@ struct made {
 };
 
 /* Finds the caller of a frame that was left. */
-static void leave(enum java_entry entry, const uint64_t *r, struct made *made)
+static void leave(enum java_entry entry, const struct java_entry_left *left, const uint64_t *r,
+		  struct made *made)
 {
 	made->slot = entry == JAVA_ENTRY_LEFT_ON_TOP ? r[STACKD_REG_SP] : r[STACKD_REG_SP] - 8;
-	made->pc = r[entry == JAVA_ENTRY_LEFT_IN_RSI ? JAVA_ENTRY_RSI : JAVA_ENTRY_RDX];
-	made->sender = r[JAVA_ENTRY_LEFT_SENDER_REG];
+	made->pc = r[left->return_reg];
+	made->sender = r[left->sender_reg];
 }
 
 /* Finds the caller of a frame that is being set up, or was left. The caller is the interpreter or
@@ -52,7 +53,8 @@ static void leave(enum java_entry entry, const uint64_t *r, struct made *made)
 static bool enter(const struct walk_memory *memory, const uint8_t *code, size_t len, size_t at,
 		  const uint64_t *r, struct runtime_caller *ret_caller)
 {
-	enum java_entry entry = java_entry_at(code, len, at);
+	struct java_entry_left left;
+	enum java_entry entry = java_entry_at(code, len, at, &left);
 	uint64_t sp = r[STACKD_REG_SP], fp = r[STACKD_REG_FP];
 	bool has_frame = entry == JAVA_ENTRY_MADE || entry == JAVA_ENTRY_HAS_SENDER ||
 			 entry == JAVA_ENTRY_RETURNED;
@@ -71,13 +73,15 @@ static bool enter(const struct walk_memory *memory, const uint8_t *code, size_t 
 		made.slot = sp + 8;
 	else if (has_frame)
 		made.slot = fp + 8;
-	else if (entry >= JAVA_ENTRY_LEFT_ON_TOP)
-		leave(entry, r, &made);
+	else if (entry == JAVA_ENTRY_LEFT_ON_TOP || entry == JAVA_ENTRY_LEFT)
+		leave(entry, &left, r, &made);
+	else if (entry == JAVA_ENTRY_CALLS)
+		made.sender = sp + 8; /* arguments are the caller's own */
 	if ((made.slot & 7) || (has_frame && !walk_memory_read8(memory, fp, &made.saved)) ||
 	    (has_frame && entry != JAVA_ENTRY_MADE &&
 	     !walk_memory_read8(memory, fp - 8, &made.sender)) ||
-	    (entry != JAVA_ENTRY_IN_REGISTER && entry != JAVA_ENTRY_LEFT_IN_RSI &&
-	     entry != JAVA_ENTRY_LEFT_IN_RDX && !walk_memory_read8(memory, made.slot, &made.pc)))
+	    (entry != JAVA_ENTRY_IN_REGISTER && entry != JAVA_ENTRY_LEFT &&
+	     !walk_memory_read8(memory, made.slot, &made.pc)))
 		return false;
 	if (made.sender < made.slot + 8 || made.sender & 7)
 		return false;

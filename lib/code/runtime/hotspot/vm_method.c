@@ -409,14 +409,16 @@ bool vm_interpreted(const struct walk_memory *memory, uint64_t fp,
 
 enum runtime_interrupted vm_interrupted(const uint8_t *code, size_t len, size_t at)
 {
-	switch (java_entry_at(code, len, at)) {
+	struct java_entry_left left;
+
+	switch (java_entry_at(code, len, at, &left)) {
 	case JAVA_ENTRY_NONE:
 		return RUNTIME_RUNS;
 	case JAVA_ENTRY_RETURNED:
 		return RUNTIME_RETURNED;
 	case JAVA_ENTRY_LEFT_ON_TOP:
-	case JAVA_ENTRY_LEFT_IN_RSI:
-	case JAVA_ENTRY_LEFT_IN_RDX:
+	case JAVA_ENTRY_LEFT:
+	case JAVA_ENTRY_CALLS:
 		return RUNTIME_LEFT;
 	default:
 		return RUNTIME_ENTERS;
