@@ -47,34 +47,9 @@
 #include "mapping.bpf.h"
 #include "prefix_words.bpf.h"
 #include "scratch.bpf.h"
-#include "thread_state.bpf.h"
+#include "stack_root.bpf.h"
 #include "stack_window.bpf.h"
-
-/* Returns whether an address is on the stack that the thread has for handlers of signals. */
-static __always_inline bool is_on_signal_stack(const struct task_struct *task, __u64 address)
-{
-	return address - task->sas_ss_sp < task->sas_ss_size;
-}
-
-/* Returns whether a root, which was not found on the leaf's stack, is on another one. The end of
- * the leaf's stack may be out of date, or unknown: a program that protects a part of its stack
- * splits the mapping for a while. So it is looked up anew. A global function, so that it costs
- * nothing unless it is called. */
-__noinline int is_on_another_stack(struct scratch *given, __u64 root)
-{
-	struct scratch *s = CHECKED(given);
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 leaf;
-
-	if (!s)
-		return 0;
-	leaf = s->record.regs.r[STACKD_REG_SP];
-	if (root - leaf < s->stack_end - leaf || is_on_signal_stack(task, leaf))
-		return 0;
-	forget_stack_end(task->pid);
-	find_stack_end(s);
-	return s->stack_end && root - leaf >= s->stack_end - leaf;
-}
+#include "thread_state.bpf.h"
 
 /* Decides how much of the stack is copied first. The remembered stack will be compared up to the
  * root, so if the stack or its frames are small, all of it is copied at once; if not, only its top,

@@ -208,6 +208,13 @@ struct scratch {
 		__u32 mark, reg;
 	} fixes[MAX_FIXES];
 
+	/* The end of the leaf's stack (stack_root.bpf.h): the slot of the first frame on another
+	 * one; whether a signal has led there. */
+	struct {
+		__u64 slot;
+		__u32 is_signal, pad;
+	} leaving;
+
 	struct stackd_rule switching; /* the rule by which the walk steps to another stack */
 
 	/* The look-up of mappings. */

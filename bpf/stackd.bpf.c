@@ -200,30 +200,6 @@ static __always_inline bool is_entry(const struct scratch *s, const struct stack
 	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_SP] + 8 == s->stack_end);
 }
 
-/* Most bytes between a thread's control block and the frame at which its stack begins. The memory
- * of thread-local variables is in between. */
-#define BELOW_CONTROL_BLOCK 4096
-
-/* Returns scratch.end for an outermost frame with the rule that the stack ends there. A program can
- * copy a stack, or leave words of one behind, with the address of the code where a stack
- * begins. So the frame counts only where the kernel, or a library of threads, has made the stack
- * begin. A global function, so that it costs nothing unless it is called. */
-__noinline int end_away(struct scratch *given)
-{
-	struct scratch *s = CHECKED(given);
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 entry_sp = task->mm->start_stack, control_block = ARCH_THREAD_POINTER(task), sp;
-
-	if (!s)
-		return 0;
-	sp = s->walk.r[STACKD_REG_SP];
-	/* A loader that was started as a program removes its own arguments. */
-	if (entry_sp + STACKD_STACK_BOTTOM - sp > 2 * STACKD_STACK_BOTTOM &&
-	    control_block - sp > BELOW_CONTROL_BLOCK)
-		return ROOT_BITS(STACKD_ROOT_AWAY);
-	return is_on_another_stack(s, sp) ? ROOT_BITS(STACKD_ROOT_CROSSED) : 0;
-}
-
 /* Returns scratch.end for a walk at its outermost frame. Code whose address is put on
  * stacks as a return address is preceded by a byte with the rule that the stack ends there
  * (lib/code/unwind/stack_start.h). A leaf can be at that byte if it is a ret of the code before,
@@ -268,7 +244,7 @@ __noinline int end_at_zero(struct scratch *given)
 		return 0;
 	last = s->n_new - 1;
 	if (!s->stack_end || s->stack_end - s->walk.slot <= STACKD_STACK_BOTTOM)
-		return STACKD_END_ENTRY;
+		return s->stack_end % PAGE_SIZE ? STACKD_END_ENTRY : ROOT_BITS(STACKD_ROOT_ZERO);
 	return last && !(s->marks[RECENT(last)].slot & MARK_EXACT) && proves_return(s)
 		       ? ROOT_BITS(STACKD_ROOT_ZERO)
 		       : STACKD_END_BAD_RECIPE;
@@ -670,6 +646,8 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 	bpf_loop(4 * STACKD_DEEP_NEW, walk_frame, &s, 0);
 	if (with_managed && s->walk.managed)
 		managed_finish(s);
+	if (RARELY(s->end == ROOT_BITS(STACKD_ROOT_CROSSED)) && is_left_by_signal(s))
+		s->end = STACKD_END_ENTRY;
 	count_walk(s);
 	if (source != WALK_FOR_PROBE && !IS_WHOLE(s->end) && s->n_new <= 1 &&
 	    is_unborn(&s->record, task)) {

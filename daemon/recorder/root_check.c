@@ -213,7 +213,9 @@ static int find_need(struct root_check *r, const struct path *path, pid_t pid,
 		return need_away(r, path, pid, need);
 	default:
 		err = root_of(r, path->locations[0], &kind);
-		need->what = kind == CALLFLOW_ROOT_FREE ? NEED_CALLS : NEED_MORE;
+		need->what = kind == CALLFLOW_ROOT_FREE	     ? NEED_CALLS
+			     : kind == CALLFLOW_ROOT_RETURNS ? NEED_CONFIRMED
+							     : NEED_MORE;
 		return err;
 	}
 }

@@ -10,9 +10,10 @@
  * the stack that the thread was on before. It looks like any other walk. So further evidence is
  * asked for:
  *
- *   0 in the midst of memory
+ *   0 in the midst of memory, or at the end of a mapping
  *      No call of the path goes to another function than the callee, and no code of the file calls
- *      the outermost function directly.
+ *      the outermost function directly. If that function can return, which would end the program,
+ *      each call is a direct call of the callee.
  *
  *   a rule, at another place: in a file's entry point
  *      No evidence would do.

@@ -446,10 +446,11 @@ def is_cut(sample, reason, leaf_only=False):
 
 def is_momentary(sample):
     """A moment in which no walk can come to its end: in a page fault, which can be the stack's own; while a page
-    of the stack is copied, or split from a huge one; or while the kernel restores a thread's registers from a
+    of the stack is copied, or split from a huge one; while the kernel splits the mapping of the stack, so that its
+    tree of mappings has neither; or while the kernel restores a thread's registers from a
     signal's frame, one by one, so that no caller can be found. Such a stack is cut, and marked."""
     return is_cut(sample, "unreadable") and (
-        may_be_in_kernel(sample, "exc_page_fault|do_wp_page|wp_page_copy|__split_huge_pmd.*")
+        may_be_in_kernel(sample, "exc_page_fault|do_wp_page|wp_page_copy|__split_huge_pmd.*|__split_vma")
         or is_cut(sample, "unreadable", leaf_only=True) and is_in_kernel(sample, ".*_sys_rt_sigreturn"))
 
 

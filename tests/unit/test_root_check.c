@@ -19,8 +19,9 @@
 #include "proc/mapping_set.h"
 #include "walk_self.h"
 
-/* outer calls middle, which calls leaf; nobody calls outer, other, any, thread, and switcher; any
- * and thread call what a register says. Never run. */
+/* outer calls middle, which calls leaf; nobody calls outer, other, any, ever, tail, thread, and
+ * switcher; any, ever, tail and thread call what a register says. ever and thread do not return,
+ * and tail goes on to other. Never run. */
 /* clang-format off */
 #define FUNCTION(name, code) #name "_:\n.cfi_startproc\n" code "\n.cfi_endproc\n"
 __asm__(".pushsection .text\n"
@@ -29,12 +30,14 @@ __asm__(".pushsection .text\n"
 	FUNCTION(other, "call leaf_\nin_other: ret")
 	FUNCTION(leaf, "nop\nin_leaf: ret")
 	FUNCTION(any, "call *%rax\nin_any: ret")
+	FUNCTION(ever, "call *%rax\nin_ever: hlt")
+	FUNCTION(tail, "call *%rax\nin_tail: jmp other_")
 	FUNCTION(thread, "syscall\ncall *%rax\nin_thread: hlt")
 	FUNCTION(switcher, "mov %rdi, %rsp\ncall leaf_\nin_switcher: ret")
 	".popsection\n");
 /* clang-format on */
-extern const char outer_[], in_outer[], in_middle[], in_other[], in_leaf[], in_any[], in_thread[],
-	in_switcher[];
+extern const char outer_[], in_outer[], in_middle[], in_other[], in_leaf[], in_any[], in_ever[],
+	in_tail[], in_thread[], in_switcher[];
 void _start(void);
 
 static struct fixture {
@@ -111,14 +114,26 @@ static void test_root_at_zero(void **state)
 	assert_false(f.is_proven);
 
 	/* an indirect call may lead anywhere, */
-	add(in_any, true);
+	add(in_ever, true);
 	add(in_middle, true);
 	add(in_leaf, false);
 	check(STACKD_ROOT_ZERO);
 	assert_true(f.is_proven);
 
-	/* but a direct one not */
+	/* but proves nothing in a function that would return to 0, */
 	add(in_any, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	assert_int_equal(check(STACKD_ROOT_ZERO), 1);
+	assert_false(f.is_proven);
+	add(in_tail, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	assert_int_equal(check(STACKD_ROOT_ZERO), 1);
+	assert_false(f.is_proven);
+
+	/* and a direct one leads to one function */
+	add(in_ever, true);
 	add(in_other, true);
 	add(in_middle, true);
 	add(in_leaf, false);
@@ -228,7 +243,7 @@ static void test_code_not_read(void **state)
 	assert_true(self_find(f.map, (uint64_t)outer_, &object, &start));
 	assert_true(self_find(f.map, (uint64_t)in_outer + 1, &object, &end));
 	assert_int_equal(elf_file_open(copy, &elf), 0);
-	assert_int_equal(callflow_root_of(elf, start, end), CALLFLOW_ROOT_FREE);
+	assert_int_equal(callflow_root_of(elf, start, end), CALLFLOW_ROOT_RETURNS);
 	assert_int_equal(ftruncate(copy, (off_t)end), 0);
 	assert_int_equal(callflow_root_of(elf, start, end), CALLFLOW_ROOT_UNKNOWN);
 	elf_file_free(elf);

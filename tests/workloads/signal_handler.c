@@ -2,7 +2,8 @@
 /*
  * Work inside of signal handlers: one signal that the program sends itself by a system call in
  * its own code, and one timer's that may hit anywhere in `busy` and its leaf, prologues
- * included. With -DALTERNATE the handlers run on a stack of their own.
+ * included. With -DALTERNATE=FLAGS the handlers run on a stack of their own. With the flag
+ * SS_AUTODISARM the kernel does not know of that stack while a handler runs.
  *
  * EXPECT: main;steady;send_signal;@sigret;on_sent;sent_leaf
  * EXPECT: main;steady;busy;busy_leaf
@@ -82,7 +83,7 @@ int main(int argc, char **argv)
 	struct itimerval every = {.it_interval = {.tv_usec = 5000}, .it_value = {.tv_usec = 5000}};
 
 #ifdef ALTERNATE
-	stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
+	stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536, .ss_flags = ALTERNATE};
 
 	if (!stack.ss_sp || sigaltstack(&stack, NULL))
 		return 1;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches a file's code for direct calls of a function; see callflow_root.h. */
+/* Looks for returns in a function, and for direct calls of it in its file; see callflow_root.h. */
 #include "callflow/callflow_root.h"
 
 #include <stdlib.h>
 
 #include "arch/call_site.h"
 #include "arch/code_form.h"
+#include "arch/flow_insn.h"
 #include "unwind/stack_switch.h"
 
-#define MOST_THREAD 512 /* bytes of a function that is searched for system calls */
+#define MOST_THREAD 512	  /* bytes of a function that is searched for system calls */
+#define MOST_RETURN 65536 /* bytes of a function that is searched for returns */
 #define MOST_CODE   (64u << 20)
 #define CHUNK	    65536
 
@@ -74,8 +76,38 @@ static bool makes_system_calls(const struct elf_file *elf, uint64_t start, uint6
 	return false;
 }
 
+/* Returns whether some code, a whole function, has a return or a jump out of it. The part of a
+ * function that hardly runs is elsewhere, and is reached by branches. */
+static bool may_leave(const uint8_t *code, size_t size)
+{
+	struct insn_decoder decoder;
+	struct flow_insn i;
+
+	insn_decoder_init(&decoder);
+	for (size_t at = 0; at < size; at += i.length) {
+		if (!flow_insn_decode(&decoder, code + at, size - at, &i))
+			return false;
+		if (i.kind == FLOW_RETURN ||
+		    (i.kind == FLOW_JUMP && i.is_direct && flow_insn_target(&i, at) >= size))
+			return true;
+	}
+	return false;
+}
+
+static bool returns(const struct elf_file *elf, uint64_t start, uint64_t end)
+{
+	const size_t size = end - start < MOST_RETURN ? end - start : MOST_RETURN;
+	uint8_t *code = malloc(size);
+	const bool may =
+		code && elf_file_read_whole(elf, start, code, size) && may_leave(code, size);
+
+	free(code);
+	return may;
+}
+
 enum callflow_root callflow_root_of(const struct elf_file *elf, uint64_t start, uint64_t end)
 {
+	enum callflow_root found;
 	uint64_t vaddr;
 
 	if (start >= end || !elf_file_offset_to_vaddr(elf, start, &vaddr))
@@ -84,7 +116,9 @@ enum callflow_root callflow_root_of(const struct elf_file *elf, uint64_t start, 
 		return CALLFLOW_ROOT_ENTRY;
 	if (makes_system_calls(elf, start, end))
 		return CALLFLOW_ROOT_THREAD;
-	return find_call(elf, vaddr);
+	found = find_call(elf, vaddr);
+	return found == CALLFLOW_ROOT_FREE && returns(elf, start, end) ? CALLFLOW_ROOT_RETURNS
+								       : found;
 }
 
 bool callflow_root_switches(const struct elf_file *elf, uint64_t start, uint64_t offset)

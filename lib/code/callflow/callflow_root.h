@@ -17,6 +17,8 @@ enum callflow_root {
 				* thread's stack begins there */
 	CALLFLOW_ROOT_THREAD,  /* it makes system calls: clone() and the like */
 	CALLFLOW_ROOT_CALLED,  /* the file calls it directly, so it has callers */
+	CALLFLOW_ROOT_RETURNS, /* it has a return, or jumps to another function in place of one:
+				* with a return address of 0 that would end the program */
 	CALLFLOW_ROOT_FREE,    /* nothing speaks against it */
 	CALLFLOW_ROOT_COUNT,
 };

@@ -638,9 +638,22 @@ static bool is_elsewhere(const struct walk_run *run, uint64_t sp)
 	return sp < run->at.memory.start || sp >= run->at.memory.end;
 }
 
-/* Returns how the walk knows that the stack begins at its outermost frame, which has the rule END.
- * Such a frame can be on a copy of a stack, or left behind by an earlier use of the memory. A leaf
- * is where it is. */
+/* Returns whether the words from the stack pointer up to the stack's end have the address of the
+ * outermost frame once more. Such a frame is a copy, in a local array of the thread. */
+static bool is_copied(const struct walk_run *run)
+{
+	const struct walk *w = &run->at.walk;
+	uint64_t word;
+
+	for (uint64_t at = w->r[STACKD_REG_SP]; at + 8 <= run->at.memory.end; at += 8)
+		if (walk_memory_read8(&run->at.memory, at, &word) && word == w->pc)
+			return true;
+	return false;
+}
+
+/* Returns how the walk knows that the stack begins at its outermost frame, which has the rule END,
+ * or is in the code where a program or a context begins. Such a frame can be on a copy of a stack,
+ * or left behind by an earlier use of the memory. A leaf is where it is. */
 static enum stackd_root root_at(const struct walk_run *run)
 {
 	const uint64_t end = run->at.memory.end, sp = run->at.walk.r[STACKD_REG_SP];
@@ -649,7 +662,8 @@ static enum stackd_root root_at(const struct walk_run *run)
 		return STACKD_ROOT_PROVEN;
 	if (is_elsewhere(run, sp))
 		return run->has_left ? STACKD_ROOT_PROVEN : STACKD_ROOT_CROSSED;
-	return end - sp <= ABOVE_ROOT && end % MAPPING_PAGE ? STACKD_ROOT_PROVEN : STACKD_ROOT_AWAY;
+	return end - sp <= ABOVE_ROOT && end % MAPPING_PAGE && !is_copied(run) ? STACKD_ROOT_PROVEN
+									       : STACKD_ROOT_AWAY;
 }
 
 /* Notes whether a signal has led from the leaf's stack to another one. */
@@ -669,6 +683,7 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 
 	run->is_guess = false;
 	run->provenance = PROVENANCE_FRAME_POINTER;
+	run->root = STACKD_ROOT_PROVEN;
 	if (run->has_next)
 		return heuristic_step_by_next(run);
 	if (!object->elf)
@@ -678,7 +693,7 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 		return STACKD_END_NO_RECIPE;
 	is_entry = rule->is_entry;
 	run->provenance = rule->provenance;
-	if (!rule->slow && rule->fast.cfa == STACKD_CFA_END)
+	if (is_entry || (!rule->slow && rule->fast.cfa == STACKD_CFA_END))
 		run->root = (uint8_t)root_at(run);
 	find_kept(walk, run, rule);
 	if (rule->provenance == PROVENANCE_FRAME_POINTER || rule->provenance == PROVENANCE_ANALYSED)
@@ -716,23 +731,27 @@ static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_re
  * of the stack's memory, or if the frame has called: programs put 0 below a coroutine's first
  * function. In a leaf that may be changing its stack, for frame pointers, and for rules from
  * instructions, 0 is a word like any other: code that is entered by jumps runs in another
- * function's frame. Behind a signal, 0 is a bad pointer that was called. Sets the root where the 0
- * is in the midst of memory. */
+ * function's frame. Behind a signal, 0 is a bad pointer that was called. Sets the root: at the end
+ * of a mapping, which is not where a thread's own stack ends, 0 proves as little as in the midst of
+ * memory. */
 static enum stackd_end_reason at_zero(struct walk_run *run)
 {
 	const struct walk_frame *frame = &run->frames[run->count - 1];
 
-	if (walk_run_is_at_end(run, run->at.walk.slot))
-		return STACKD_END_ENTRY;
 	run->root = STACKD_ROOT_ZERO;
-	if (frame->is_return && run->provenance != PROVENANCE_FRAME_POINTER &&
-	    run->provenance != PROVENANCE_ANALYSED)
-		return STACKD_END_ENTRY;
 	if (frame->is_return && frame->object->elf &&
 	    stack_start_is_code(frame->object->elf, frame->offset + 1)) {
 		run->root = STACKD_ROOT_AWAY;
 		return STACKD_END_ENTRY;
 	}
+	if (walk_run_is_at_end(run, run->at.walk.slot)) {
+		if (run->at.memory.end % MAPPING_PAGE)
+			run->root = STACKD_ROOT_PROVEN;
+		return STACKD_END_ENTRY;
+	}
+	if (frame->is_return && run->provenance != PROVENANCE_FRAME_POINTER &&
+	    run->provenance != PROVENANCE_ANALYSED)
+		return STACKD_END_ENTRY;
 	if (!frame->is_return && run->provenance == PROVENANCE_CFI &&
 	    !stack_switch_may_precede(frame->object->elf, 0, frame->offset))
 		return STACKD_END_ENTRY;

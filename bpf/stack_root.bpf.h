@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How a walk knows that a stack begins at its outermost frame (enum stackd_root).
+ *
+ *      address of the code where stacks begin   ◄── the outermost frame, at the program's first
+ * stack
+ *      ...                                          pointer, or right below a thread's control
+ * block a frame that a signal has interrupted    ◄─┐
+ *   - - - another stack - - - - - - - - - - - -   │ the path may go over to another stack here
+ *      the signal's frame                       ──┘
+ *      ...
+ *      leaf
+ *
+ * A program can copy a stack, or leave words of one behind, with the address of the code where a
+ * stack begins. So a frame counts only where the kernel, or a library of threads, has made the
+ * stack begin. That is a range, in which a thread may have a copy in a local array: a copy has the
+ * original above it.
+ *
+ * A path that leads from one stack to another is plain only where a signal has interrupted the code
+ * on the other one, and the rest of the path is on that stack. Where the kernel puts the
+ * frames of handlers at the moment (task->sas_ss_sp) does not matter: a program may have changed
+ * that, or has let the kernel forget it (SS_AUTODISARM).
+ *
+ * All of this is needed by few walks, so these are global functions, which cost nothing unless they
+ * are called.
+ */
+#ifndef STACK_ROOT_BPF_H
+#define STACK_ROOT_BPF_H
+
+#include "scratch.bpf.h"
+#include "stack_window.bpf.h"
+#include "thread_state.bpf.h"
+
+/* Returns whether a root, which was not found on the leaf's stack, is on another one. The end of
+ * the leaf's stack may be out of date, or unknown: a program that protects a part of its stack
+ * splits the mapping for a while. So it is looked up anew. */
+__noinline int is_on_another_stack(struct scratch *given, __u64 root)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 leaf;
+
+	if (!s)
+		return 0;
+	leaf = s->record.regs.r[STACKD_REG_SP];
+	if (root - leaf < s->stack_end - leaf)
+		return 0;
+	forget_stack_end(s->record.header.tid);
+	find_stack_end(s);
+	return s->stack_end && root - leaf >= s->stack_end - leaf;
+}
+
+/* Most bytes between a thread's control block and the frame at which its stack begins. The memory
+ * of thread-local variables is in between. */
+#define BELOW_CONTROL_BLOCK 4096
+
+/* Returns whether the words from s->walk's stack pointer up to the control block have the address
+ * of the outermost frame once more. Such a frame is a copy. */
+static __always_inline bool is_copied(struct scratch *s, __u64 control_block)
+{
+	const __u64 *words = (const __u64 *)s->payload;
+	__u64 sp = s->walk.r[STACKD_REG_SP], bytes = control_block - sp;
+
+	if (bytes > BELOW_CONTROL_BLOCK ||
+	    bpf_probe_read_user(s->payload, BOUNDED(bytes, 2 * BELOW_CONTROL_BLOCK),
+				(const void *)sp))
+		return false;
+	for (__u32 i = 0; i < BELOW_CONTROL_BLOCK / 8 && i < bytes / 8; i++) {
+		if (words[i] == s->walk.pc)
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether the outermost frame is where that of the thread's remembered walk was. */
+static __always_inline bool is_root_as_before(struct scratch *s)
+{
+	const struct thread_state *state = state_at(s);
+
+	return state && state->count && !state->end &&
+	       (state->marks[0].slot & ~MARK_FLAGS) == s->walk.slot;
+}
+
+/* Returns scratch.end for an outermost frame with the rule that the stack ends there. */
+__noinline int end_away(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 entry_sp = task->mm->start_stack, control_block = ARCH_THREAD_POINTER(task), sp;
+
+	if (!s)
+		return 0;
+	sp = s->walk.r[STACKD_REG_SP];
+	/* A loader that was started as a program removes its own arguments. */
+	if (entry_sp + STACKD_STACK_BOTTOM - sp > 2 * STACKD_STACK_BOTTOM &&
+	    (control_block - sp > BELOW_CONTROL_BLOCK ||
+	     (!is_root_as_before(s) && is_copied(s, control_block))))
+		return ROOT_BITS(STACKD_ROOT_AWAY);
+	return is_on_another_stack(s, sp) ? ROOT_BITS(STACKD_ROOT_CROSSED) : 0;
+}
+
+/* --- signals --------------------------------------------------------------------------------- */
+
+/* Compares the slot of the next frame, from the leaf's caller on, with the bounds of the leaf's
+ * stack. Returns 1 to end the loop: s->leaving.slot is on another stack. */
+static long find_leaving(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	const struct thread_state *state = state_at(s);
+	__u32 from_leaf = turn + 1, root = s->kept + s->n_new - 1 - from_leaf;
+	__u64 leaf = s->record.regs.r[STACKD_REG_SP], slot;
+
+	if (!state || from_leaf >= s->kept + s->n_new)
+		return 1;
+	slot = from_leaf < s->n_new ? s->marks[RECENT(from_leaf)].slot
+				    : state->marks[BOUNDED(root, MAX_MARKS)].slot;
+	if (slot & MARK_MANAGED)
+		return 0;
+	if ((slot & ~MARK_FLAGS) - leaf >= s->stack_end - leaf) {
+		s->leaving.slot = slot & ~MARK_FLAGS;
+		return 1;
+	}
+	s->leaving.is_signal = slot & MARK_EXACT ? 1 : 0;
+	return 0;
+}
+
+/* Returns whether a walk that has ended on another stack has come there by a signal, and then
+ * stayed on the stack of the code that the signal has interrupted. */
+__noinline int is_left_by_signal(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *state = s ? state_at(s) : NULL;
+	__u64 root, slot;
+
+	if (!state)
+		return 0;
+	/* Not all frames of a deep stack are at hand. */
+	if (s->n_new > MAX_FRAMES || s->kept > MAX_MARKS)
+		return s->record.regs.r[STACKD_REG_SP] - task->sas_ss_sp < task->sas_ss_size;
+	s->leaving.slot = 0;
+	s->leaving.is_signal = 0;
+	bpf_loop(MAX_FRAMES + MAX_MARKS, find_leaving, &s, 0);
+	slot = s->leaving.slot;
+	if (!s->leaving.is_signal || !slot)
+		return s->leaving.is_signal;
+	root = s->kept ? state->marks[0].slot : s->marks[RECENT(s->n_new - 1)].slot;
+	root &= ~MARK_FLAGS;
+	return !vma_find(s, slot) && root - slot < thread_stack_end(s, task, slot) - slot;
+}
+
+#endif

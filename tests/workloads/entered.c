@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions with call frame information that are entered by a jump, on a stack that the program has
+ * made, with a stale return address in the place of their own: it leads to `tells`, `tells_too` or
+ * `leans`, which have made calls by address. By turns:
+ *
+ *   copied     runs in a local array of its thread, on a copy of the thread's stack
+ *
+ *   ended      has zeros above the stale return address, and the memory ends there
+ *
+ *   chained    has a chain of two stale return addresses and a 0, in the midst of memory
+ *
+ *   signaled   has `leans` above it, whose rule finds the thread's own stack, and is interrupted by
+ * a signal, whose handler has an alternate stack
+ *
+ *   stale      runs on a context's stack, below that context's frames
+ *
+ * EXPECT: @thread;works;steady_thread;tells;copies;starts_at
+ * EXPECT: @thread;works;steady_thread;tells;copies;ends
+ * EXPECT: @bottom;copied;in_copied
+ * EXPECT: @bottom;copied;ends
+ * EXPECT: main;steady;zeroes;starts_at
+ * EXPECT: main;steady;zeroes;ends
+ * EXPECT: @bottom;ended;in_ended
+ * EXPECT: @bottom;ended;ends
+ * EXPECT: main;steady;chains;starts_at
+ * EXPECT: main;steady;chains;ends
+ * EXPECT: @bottom;chained;in_chained
+ * EXPECT: @bottom;chained;ends
+ * EXPECT: main;steady;leans;signals;starts_at
+ * EXPECT: main;steady;leans;signals;ends
+ * EXPECT: @bottom;signaled;in_signaled
+ * EXPECT: @bottom;signaled;ends
+ * EXPECT: @bottom;signaled;send_signal
+ * EXPECT: @bottom;signaled;send_signal;@sigret;handles
+ * EXPECT: @context;steady_context;in_context
+ * EXPECT: @context;steady_context;@lib+
+ * EXPECT: @context;steady_context;@plt
+ * EXPECT: main;steady;stales;starts_at
+ * EXPECT: main;steady;stales;ends
+ * EXPECT: main;steady;stales;@lib+
+ * EXPECT: main;steady;stales;@plt
+ * EXPECT: @bottom;stale;in_stale
+ * EXPECT: @bottom;stale;ends
+ * TORN: swapcontext
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "send_signal.h"
+#include "workload.h"
+
+#define CODE(name, code)                                                                           \
+	__asm__(".pushsection .text\n.balign 16\n.type " #name ", @function\n" #name               \
+		":\n.cfi_startproc\n" code "\n.cfi_endproc\n.size " #name ", . - " #name           \
+		"\n.popsection\n")
+
+void starts_at(void (*function)(void), uint64_t *stack, uint64_t **own);
+void ends(uint64_t *own);
+void tells(void (*called)(void)), tells_too(void (*called)(void)), leans(void (*called)(void));
+extern const char told[] __asm__(".Ltold"), told_too[] __asm__(".Ltold_too"),
+	leant[] __asm__(".Lleant");
+static uint64_t *main_own, *thread_own;
+
+CODE(starts_at, "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx, -16\n"
+		"push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbp, -24\n"
+		"mov %rsp, (%rdx)\nmov %rsi, %rsp\njmp *%rdi");
+CODE(ends, "mov %rdi, %rsp\n.cfi_def_cfa_offset 24\n.cfi_offset %rbp, -24\n.cfi_offset %rbx, -16\n"
+	   "pop %rbp\n.cfi_adjust_cfa_offset -8\npop %rbx\n.cfi_adjust_cfa_offset -8\nret");
+CODE(tells, "sub $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall *%rdi\n"
+	    ".Ltold: add $8, %rsp\n.cfi_adjust_cfa_offset -8\nret");
+CODE(tells_too, "sub $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall *%rdi\n"
+		".Ltold_too: add $8, %rsp\n.cfi_adjust_cfa_offset -8\nret");
+CODE(leans, "push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbp, -16\n"
+	    "mov %rsp, %rbp\n.cfi_def_cfa_register %rbp\ncall *%rdi\n"
+	    ".Lleant: pop %rbp\n.cfi_def_cfa %rsp, 8\nret");
+
+#define COROUTINE(name, own, inside)                                                               \
+	static CALLEE void in_##name(void)                                                         \
+	{                                                                                          \
+		SPIN(25 * SHORT);                                                                  \
+	}                                                                                          \
+	static CALLEE __attribute__((noreturn)) void name(void)                                    \
+	{                                                                                          \
+		in_##name();                                                                       \
+		KEEP;                                                                              \
+		inside;                                                                            \
+		ends(own);                                                                         \
+		__builtin_unreachable();                                                           \
+	}
+
+static int pid;
+static unsigned turn;
+
+COROUTINE(copied, thread_own, (void)0)
+COROUTINE(ended, main_own, (void)0)
+COROUTINE(chained, main_own, (void)0)
+COROUTINE(signaled, main_own, if (turn % 16 == 0) send_signal(pid))
+COROUTINE(stale, main_own, (void)0)
+
+#define WORDS 8192
+static uint64_t spare[WORDS] __attribute__((aligned(16)));
+static uint64_t *mapped;
+
+static CALLEE void handles(int number)
+{
+	SPIN(400 * SHORT);
+	(void)number;
+}
+
+#define LOCAL 1024
+static CALLEE void copies(void)
+{
+	uint64_t local[LOCAL] __attribute__((aligned(16)));
+	const uint64_t *from = (uint64_t *)__builtin_dwarf_cfa() - 1;
+	long words = (uint64_t *)__builtin_thread_pointer() - from;
+	uint64_t *at = &local[LOCAL - 1 - words / 2 * 2 - 2];
+
+	if (words > LOCAL - 400)
+		_exit(3);
+	for (long i = 0; i < words; i++)
+		__asm__("mov %1, %0" : "=m"(at[i]) : "r"(from[i]));
+	starts_at(copied, at, &thread_own);
+	KEEP;
+}
+
+static CALLEE void steady_thread(void)
+{
+	for (;;) {
+		tells(copies);
+		KEEP;
+	}
+}
+
+static void *works(void *unused)
+{
+	steady_thread();
+	return unused;
+}
+
+static CALLEE void zeroes(void)
+{
+	mapped[WORDS - 3] = (uintptr_t)told;
+	mapped[WORDS - 2] = mapped[WORDS - 1] = 0;
+	starts_at(ended, &mapped[WORDS - 3], &main_own);
+	KEEP;
+}
+
+static CALLEE void chains(void)
+{
+	uint64_t *at = &spare[WORDS / 2 + 1];
+
+	at[0] = (uintptr_t)told;
+	at[1] = 0;
+	at[2] = (uintptr_t)told_too;
+	at[3] = at[4] = 0;
+	starts_at(chained, at, &main_own);
+	KEEP;
+}
+
+static CALLEE void signals(void)
+{
+	uint64_t *at = &spare[WORDS / 4 + 1];
+
+	at[0] = (uintptr_t)leant;
+	starts_at(signaled, at, &main_own);
+	KEEP;
+}
+
+static ucontext_t main_context, context;
+
+static CALLEE void in_context(void)
+{
+	SPIN(25 * SHORT);
+}
+
+static CALLEE void steady_context(void)
+{
+	for (;;) {
+		in_context();
+		KEEP;
+		swapcontext(&context, &main_context);
+	}
+}
+
+static CALLEE void stales(void)
+{
+	uint64_t *at;
+
+	swapcontext(&main_context, &context);
+	at = (uint64_t *)context.uc_mcontext.gregs[REG_RSP] - 1;
+	starts_at(stale, at, &main_own);
+	KEEP;
+}
+
+static CALLEE void steady(void)
+{
+	for (turn = 0;; turn++) {
+		zeroes();
+		chains();
+		leans(signals);
+		stales();
+		KEEP;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static char alternate[65536], stack[131072];
+	struct sigaction action = {.sa_handler = handles, .sa_flags = SA_ONSTACK};
+	stack_t for_signals = {.ss_sp = alternate, .ss_size = sizeof alternate};
+	pthread_t thread;
+
+	/* The page behind it is a mapping of its own. */
+	mapped = mmap(NULL, WORDS * 8 + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	if (mapped == MAP_FAILED || mprotect(mapped + WORDS, 4096, PROT_NONE))
+		return 1;
+	pid = getpid();
+	getcontext(&context);
+	context.uc_stack.ss_sp = stack;
+	context.uc_stack.ss_size = sizeof stack;
+	makecontext(&context, steady_context, 0);
+	if (sigaltstack(&for_signals, NULL) || sigaction(SIGUSR1, &action, NULL))
+		return 1;
+	workload_ready(argc, argv);
+	pthread_create(&thread, NULL, works, NULL);
+	steady();
+	return 0;
+}
