@@ -19,6 +19,7 @@ import urllib.error
 import urllib.request
 
 PATIENCE = 600  # seconds, as in tests/live/harness.py
+TIMEOUTS = {"script": PATIENCE * 1000, "pageLoad": PATIENCE * 1000}  # a browser's own is 30 s, which a busy machine can take
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Left": "\ue012", "Up": "\ue013",
         "Right": "\ue014", "Down": "\ue015", "Home": "\ue011"}
@@ -139,7 +140,7 @@ class Browser(Driver):
         arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage",
                      "--enable-unsafe-swiftshader", "--no-first-run",
                      "--window-size=%d,%d" % self.size, "--user-data-dir=" + self.profile + "/data"]
-        wanted = {"browserName": "chrome", "goog:chromeOptions": {"args": arguments},
+        wanted = {"browserName": "chrome", "goog:chromeOptions": {"args": arguments}, "timeouts": TIMEOUTS,
                   "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
         answer = self.call("POST", "", {"capabilities": {"alwaysMatch": wanted}})
         self.session = answer["sessionId"]

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 
-from browser import PATIENCE, Driver
+from browser import PATIENCE, TIMEOUTS, Driver
 
 PREFERENCES = {"marionette.port": 0, "browser.shell.checkDefaultBrowser": False, "datareporting.policy.dataSubmissionEnabled": False,
                "toolkit.telemetry.reportingpolicy.firstRun": False, "app.update.enabled": False, "browser.startup.page": 0,
@@ -67,7 +67,7 @@ class Firefox(Driver):
         try:
             self.socket = socket.create_connection(("127.0.0.1", self.find_port()), timeout=PATIENCE)
             self.read()  # what it greets with
-            self.call_named("WebDriver:NewSession", {"capabilities": {}})
+            self.call_named("WebDriver:NewSession", {"capabilities": {"timeouts": TIMEOUTS}})
         except BaseException:
             self.__exit__()
             raise

@@ -79,8 +79,13 @@ def live(function=None, *, name=None, needs_bpf=True, alone=False, long=False):
 
 
 def check(condition, message, *details):
+    """`details`: what is shown of a failure; of counters, those that have counted."""
     if not condition:
-        raise Failed(message + "".join("\n" + str(detail) for detail in details))
+        raise Failed(message + "".join("\n" + str(without_zeros(detail)) for detail in details))
+
+
+def without_zeros(detail):
+    return {key: value for key, value in detail.items() if value != 0} if isinstance(detail, dict) else detail
 
 
 # --- what this machine can do --------------------------------------------------------------------

@@ -128,8 +128,10 @@ def measured(recording, metrics=("region.visits", "mpi.sent", "mpi.received")):
                     sums.setdefault((rank, name), [0] * len(metrics))[index] += row["self"]
     check_view(recording, {key: numbers[0] for key, numbers in sums.items()})
     counters = recording.stats()["counters"]
-    for name in ("lost_ring", "unmatched", "too_deep", "partial", "without_path", "left"):
+    for name in ("lost_ring", "unmatched", "too_deep", "without_path", "left"):
         check(counters["regions_" + name] == 0, "regions_" + name, counters)
+    # Other programs can have filled the ring of events while stackd was stopped: then mappings are not known.
+    check(counters["regions_partial"] == 0 or counters["sideband_lost"], "regions_partial", counters)
     return sums
 
 
