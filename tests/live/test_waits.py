@@ -226,12 +226,13 @@ def check_conserved(recording, words, stolen, missed):
     lacking = wall - cpu - blocked - ready
     print("%s %s: %d ns, %d lacking (%.4f %%), %d and %d around; runnable %d of schedstat's %d" % (
         way, tid, wall, lacking, 100 * lacking / wall, around_blocked, around, ready, queued))
-    # A thread that frees a child in do_wait() can yield the CPU there (release_task()), when its state is that of
-    # one that goes to sleep already. sched_info_depart() does not count its time in the queue then.
-    yielded = sum(value for stack, value in stacks[1].items()
-                  if re.search(";run;%s;.*;do_wait;.+;\\[preempted\\]$" % way, stack))
-    check(-ENDS_NS - yielded <= queued - ready <= around + missed + ENDS_NS + queued / PER_MILLE, "runnable",
-          way, ready, queued, around, missed, yielded, stacks[1])
+    # A thread can be preempted when its state is already that of one that goes to sleep: in do_wait(), do_nanosleep().
+    # sched_info_depart() does not count its time in the queue then. Nor does the scheduler count what a thread is on
+    # the way from one CPU's queue to another's: some 20 us each time.
+    preempted = sum(value for stack, value in stacks[1].items()
+                    if re.search(";run;%s;.*;do_syscall_64;.+;\\[preempted\\]$" % way, stack))
+    check(-ENDS_NS - preempted - queued / PER_MILLE <= queued - ready <= around + missed + ENDS_NS + queued / PER_MILLE,
+          "runnable", way, ready, queued, around, missed, preempted, stacks[1])
     check(-ENDS_NS <= lacking <= around_blocked + around + missed + stolen + ENDS_NS + wall / PER_MILLE,
           "wall", way, words, blocked, ready, around_blocked, around, missed, stolen)
 
