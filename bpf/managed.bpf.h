@@ -154,7 +154,7 @@ __noinline int managed_add_next(struct scratch *given)
 		s->managed.owned = frame;
 		return 1;
 	}
-	code = managed_frame_word(s, s->managed.is.frame_code);
+	code = managed_frame_code(s);
 	instruction = managed_frame_word(s, s->managed.is.frame_instruction);
 	guard = &s->guards[RECENT(s->n_new)];
 	*guard = (struct guard){.reg_slot = frame,
