@@ -51,6 +51,8 @@ struct address {
 	uint32_t frames; /* index of the first one */
 	uint32_t count;
 	bool is_call;		 /* the runtime has frames for a call that returns here */
+	bool begins_thread;	 /* of a return address: its function runs another thread */
+	bool parts;		 /* of a return address: the callers are not on the stack */
 	uint8_t interrupted;	 /* of the interpreter: enum runtime_interrupted */
 	uint16_t pushed;	 /* COMPILED: bytes of arguments of the call that returns here */
 	uint64_t calls;		 /* of a return address: what was called directly; 0: not known */
@@ -69,6 +71,7 @@ struct function {
 	uint64_t identity; /* 0: there was no function */
 	uint64_t code, constants;
 	uint32_t code_size, number;
+	bool begins_thread;
 	struct runtime_line *lines;
 	size_t n_lines;
 };
@@ -249,6 +252,7 @@ static int read_function(struct machine *m, uint64_t address)
 		f->code = is.code;
 		f->constants = is.constants;
 		f->code_size = is.code_size;
+		f->begins_thread = is.begins_thread;
 		f->lines = is.lines;
 		f->n_lines = is.n_lines;
 		err = managed_add(m->managed, &named, &f->number);
@@ -433,6 +437,7 @@ static int read_frames(struct machine *m, const struct piece *piece, uint64_t ad
 			return 0;
 		m->frames.items[m->frames.count + i] =
 			(struct frame){f->number, line_of(f, frames[i].instruction)};
+		ret_address->begins_thread |= f->begins_thread;
 	}
 	m->frames.count += count;
 	ret_address->count = (uint32_t)count;
@@ -456,6 +461,10 @@ static void read_code(const struct machine *m, const struct runtime_code_piece *
 	    piece->end - address > sizeof(pops) &&
 	    process_memory_read(m->memory, address, pops, sizeof(pops)))
 		ret_address->pushed = (uint16_t)m->is->pushed(pops);
+	if (is_return && piece->kind == RUNTIME_CODE_STUB && piece->is_permanent && m->is->parts &&
+	    piece->end - address > sizeof(pops) &&
+	    process_memory_read(m->memory, address, pops, sizeof(pops)))
+		ret_address->parts = m->is->parts(pops);
 	if (is_return) {
 		if (address - piece->start < sizeof(call) ||
 		    !process_memory_read(m->memory, address - sizeof(call), call, sizeof(call)) ||
@@ -816,6 +825,29 @@ bool machine_saves_fp(const struct machine *m, const struct machine_stack *stack
 	return piece && (piece->kind == RUNTIME_CODE_INTERPRETER || piece->frame_bytes);
 }
 
+bool machine_is_part(const struct machine *m, const struct machine_stack *stack, uint64_t outer,
+		     uint64_t inner, bool inner_is_return)
+{
+	const struct address *a =
+		machine_has(m, outer) ? find_address(m, stack, outer, true) : NULL;
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+
+	return piece && piece->kind == RUNTIME_CODE_INTERPRETER &&
+	       a->calls - piece->start < piece->end - piece->start && machine_has(m, inner) &&
+	       piece_at(m, stack, inner, inner_is_return) == piece;
+}
+
+bool machine_is_run(const struct machine *m, const struct machine_stack *stack, uint64_t fp)
+{
+	struct runtime_activation is;
+	const struct function *f;
+
+	if (!m->is->interpreted(&stack->memory, fp, &is))
+		return false;
+	f = find_function(m, is.function, stack->time_ns);
+	return f && is_of(f, &is);
+}
+
 void machine_sender(const struct machine *m, const struct machine_stack *stack, uint64_t address,
 		    bool is_return, uint64_t fp, uint64_t *sp)
 {
@@ -926,6 +958,32 @@ bool machine_step(const struct machine *m, const struct machine_stack *stack,
 
 /* --- managed frames --------------------------------------------------------------------------- */
 
+/* Finds the locations of a frame of compiled code. As machine_find(). */
+static int find_compiled(struct machine *m, const struct address *a,
+			 struct location ret_locations[MACHINE_MOST])
+{
+	const uint32_t notes = a->begins_thread && a->count < MACHINE_MOST;
+	int err = notes ? managed_locate_note(m->managed, MACHINE_THREAD, &ret_locations[0]) : 0;
+
+	for (uint32_t i = 0; i < a->count && !err; i++) {
+		const struct frame *f = &m->frames.items[a->frames + i];
+
+		err = managed_locate_line(m->managed, f->function, f->line,
+					  &ret_locations[notes + i]);
+	}
+	return err ? err : (int)(notes + a->count);
+}
+
+/* Finds what stands for the frames of a thread that are not on the stack. As machine_find(). */
+static int find_parted(struct machine *m, struct location ret_locations[MACHINE_MOST])
+{
+	int err = managed_locate_note(m->managed, MANAGED_UNPROVEN, &ret_locations[0]);
+
+	if (!err)
+		err = managed_locate_note(m->managed, MACHINE_THREAD, &ret_locations[1]);
+	return err ? err : 2;
+}
+
 int machine_find(struct machine *m, const struct machine_stack *stack,
 		 const struct machine_frame *frame, struct location ret_locations[MACHINE_MOST])
 {
@@ -947,6 +1005,8 @@ int machine_find(struct machine *m, const struct machine_stack *stack,
 		if (err)
 			return err;
 	}
+	if (a->parts)
+		return find_parted(m, ret_locations);
 	if (piece->is.kind != RUNTIME_CODE_COMPILED) {
 		if (piece->name == MANAGED_NONE)
 			return 0;
@@ -957,10 +1017,5 @@ int machine_find(struct machine *m, const struct machine_stack *stack,
 	 */
 	if (frame->has_callee && !a->is_call && !piece->is.is_native)
 		return 0;
-	for (uint32_t i = 0; i < a->count && !err; i++) {
-		const struct frame *f = &m->frames.items[a->frames + i];
-
-		err = managed_locate_line(m->managed, f->function, f->line, &ret_locations[i]);
-	}
-	return err ? err : (int)a->count;
+	return find_compiled(m, a, ret_locations);
 }

@@ -33,9 +33,10 @@
 #include "stack/location.h"
 #include "stackd_abi.h"
 
-#define MACHINE_STUBS "[stubs]" /* the file of code that belongs to no function */
-#define MACHINE_MOST  64	/* managed frames of one native frame */
-#define MACHINE_PART  65	/* the native frame is a part of its caller's, and has none */
+#define MACHINE_STUBS  "[stubs]"	  /* the file of code that belongs to no function */
+#define MACHINE_THREAD "[virtual thread]" /* between a thread and the one that it runs */
+#define MACHINE_MOST   64		  /* managed frames of one native frame */
+#define MACHINE_PART   65 /* the native frame is a part of its caller's, and has none */
 
 struct machine;
 
@@ -88,6 +89,14 @@ bool machine_may_lead(const struct machine *machine, const struct machine_stack 
  * below their return address. */
 bool machine_saves_fp(const struct machine *machine, const struct machine_stack *stack,
 		      uint64_t address, bool is_return);
+
+/* Returns whether the code at the return address `outer` is an interpreter's, and has called its
+ * own code at `inner` directly: both have one frame pointer. */
+bool machine_is_part(const struct machine *machine, const struct machine_stack *stack,
+		     uint64_t outer, uint64_t inner, bool inner_is_return);
+
+/* Returns whether the frame at `fp` is an interpreter's, of a function that is proven. */
+bool machine_is_run(const struct machine *machine, const struct machine_stack *stack, uint64_t fp);
 
 /* If the code at an address is an interpreter's, whose frame is at `fp`, sets *sp to the stack
  * pointer that the frame's caller had. Else it stays. */

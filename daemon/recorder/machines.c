@@ -387,13 +387,35 @@ struct correction {
 	size_t n;     /* of ms->walked */
 };
 
+/* Finds the frame pointer of a frame of the interpreter that has called the runtime. That has saved
+ * it first, as its functions do: then it leads to the frame of a function that is proven. */
+static uint64_t find_run(const struct correction *c, const struct machine *machine)
+{
+	const struct walk_frame *walked = c->ms->walked;
+	uint64_t fp = c->stack->regs->r[STACKD_REG_FP];
+	size_t i = c->n - 1;
+
+	while (i && machine_is_part(machine, c->stack, walked[i].address, walked[i - 1].address,
+				    walked[i - 1].is_return))
+		i--;
+	if (i && !walk_memory_read8(&c->stack->memory, walked[i].slot - 8, &fp))
+		return 0;
+	return machine_is_run(machine, c->stack, fp) ? fp : 0;
+}
+
 /* Gives the last corrected frame to machine_step(). */
 static void begin_last(const struct correction *c, const struct machine *machine,
 		       struct machine_frame *ret_frame)
 {
 	const struct walk_frame *last = &c->ms->walked[c->n - 1];
+	const struct walk_frame *callee = c->n > 1 ? last - 1 : NULL;
 
-	begin_step(machine, c->stack, c->n > 1 ? last - 1 : NULL, last, ret_frame);
+	begin_step(machine, c->stack, callee, last, ret_frame);
+	if (callee &&
+	    machine_is_part(machine, c->stack, last->address, callee->address, callee->is_return))
+		ret_frame->fp = 0; /* what was pushed below is no frame pointer */
+	if (!ret_frame->fp && last->is_return)
+		ret_frame->fp = find_run(c, machine);
 }
 
 /* What the machine knows of the step from the last frame to the next one. */

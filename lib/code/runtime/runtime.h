@@ -229,7 +229,8 @@ struct runtime_function {
 	uint64_t code;	    /* address of its bytecode */
 	uint64_t constants; /* as its frames have it (runtime_activation); 0: not known */
 	uint32_t code_size;
-	uint32_t first_line;	    /* 0: not known */
+	uint32_t first_line; /* 0: not known */
+	bool begins_thread;  /* it runs another thread of the language on this thread's stack */
 	struct runtime_line *lines; /* by rising instruction; of one's lines, the first counts */
 	size_t n_lines;
 	char name[RUNTIME_NAME_ROOM], file[RUNTIME_NAME_ROOM];
@@ -279,6 +280,10 @@ struct runtime_machine {
 	/* Returns how many bytes of arguments were pushed for the call that returns to
 	 * RUNTIME_POP_BYTES bytes of code in a COMPILED piece. */
 	uint32_t (*pushed)(const uint8_t *code);
+
+	/* Returns whether the RUNTIME_POP_BYTES bytes of code in a STUB, to which a function
+	 * returns, are where one returns to whose callers are not on the stack. */
+	bool (*parts)(const uint8_t *code);
 
 	/* Gives the stack pointer that the caller of an interpreter's frame had. Returns false if
 	 * the words at `fp` are not those of a frame. */
