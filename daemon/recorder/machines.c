@@ -58,6 +58,7 @@ int machines_new(const struct machines_options *options, struct machines **ret_m
 		return -ENOMEM;
 	ms->with = *options;
 	ms->reads.mounts = options->mounts;
+	ms->reads.memory = locator_memory(options->locator);
 	*ret_machines = ms;
 	return 0;
 }

@@ -59,8 +59,7 @@ int path_builder_new(const struct path_builder_options *options, struct path_bui
 	b->put = (struct planted_returns){.locator = options->locator,
 					  .objects = options->objects,
 					  .locations = options->locations,
-					  .tables = options->tables,
-					  .proc = "/proc"};
+					  .tables = options->tables};
 	err = caller_check_new(&check, &b->check);
 	b->root = (struct root_check){
 		.check = b->check,
@@ -369,8 +368,9 @@ static void end_at_changed(struct path_builder *b, const struct stackd_stack_rec
 	for (size_t i = 0; i + 1 < *count; i++) {
 		const struct walk_frame *f = &b->frames[i];
 
-		if (!f->object || !data_code_has_changed(f->object, f->offset, (pid_t)record->pid,
-							 f->address - f->is_return))
+		if (!f->object ||
+		    !data_code_has_changed(locator_memory(b->with.locator), f->object, f->offset,
+					   (pid_t)record->pid, f->address - f->is_return))
 			continue;
 		*count = i + 1;
 		b->frames[i].provenance = PROVENANCE_NONE;

@@ -44,7 +44,8 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 						.written = files->written,
 						.kernel = o->kernel,
 						.shares = &tasks->mappings,
-						.budget = o->budget};
+						.budget = o->budget,
+						.memory = o->memory};
 	int err = locator_new(&options, &p->locator);
 
 	if (!err)
@@ -129,7 +130,7 @@ static int make_tags(struct recorder_paths *p, const struct recorder_options *o,
 
 	if (!o->tags)
 		return 0;
-	maps = (struct tagger_maps){o->tags->tagged_fd, o->tags->n_tagged};
+	maps = (struct tagger_maps){o->tags->tagged_fd, o->tags->n_tagged, o->memory};
 	err = o->workers ? tagger_new(&maps, files->ask, &p->tagger)
 			 : tagger_new_here(&maps, &p->tagger);
 	options.tagger = p->tagger;
