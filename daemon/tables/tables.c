@@ -45,7 +45,7 @@
 #define MUCH_BYTES   (1u << 20) /* malloc_trim() is called after tables of so many bytes */
 #define SAVED_NS     UINT64_C(3000000000) /* most CPU time that can be saved for users' tables */
 /* The same for root's: a host's programs and libraries have their tables soon after the start. */
-#define ROOT_SAVED_NS UINT64_C(60000000000)
+#define ROOT_SAVED_NS UINT64_C(20000000000)
 #define DEBT_NS	      UINT64_C(5000000000) /* most that is paid off for one table */
 #define LARGE_BYTES   (4u << 20) /* bytes of a file from which its table is made in two steps */
 
@@ -704,6 +704,14 @@ static void *run(void *arg)
 }
 
 /* --- from the main loop ---------------------------------------------------------------------- */
+
+void tables_set_share(struct tables *t, double cpu_share)
+{
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < N_OWNERS; i++)
+		t->shares[i].share = cpu_share;
+	pthread_mutex_unlock(&t->lock);
+}
 
 int tables_new(const struct tables_maps *maps, const struct table_source *source, double cpu_share,
 	       struct tables **ret_tables)
