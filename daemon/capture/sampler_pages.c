@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs the kernel half's program for each page; see sampler_pages.h. How the kernel maps all memory,
- * it finds by reading a page of its own, which it has filled by chance: the first way of reading by
- * which the page has what was written there is right.
+ * Runs the kernel half's program for each page; see sampler_pages.h. How the kernel maps all
+ * memory, it finds by reading a page of its own, which it has filled by chance: the first way of
+ * reading by which the page has what was written there is right.
  */
 #include "daemon/capture/sampler_pages.h"
 
@@ -85,7 +85,7 @@ bool sampler_pages_work(struct sampler_pages *p)
 }
 
 bool sampler_pages_read(struct sampler_pages *p, pid_t pid, uint64_t address,
-		      uint8_t bytes[SAMPLER_PAGES_BYTES])
+			uint8_t bytes[SAMPLER_PAGES_BYTES])
 {
 	if (pid <= 0 || !run(p, pid, address))
 		return false;

@@ -28,6 +28,6 @@ bool sampler_pages_work(struct sampler_pages *pages);
 /* Reads the page at a multiple of SAMPLER_PAGES_BYTES. Returns false if it is not in memory, or the
  * process or thread `pid` is not there. sampler_pages_work() has returned true. */
 bool sampler_pages_read(struct sampler_pages *pages, pid_t pid, uint64_t address,
-		      uint8_t bytes[SAMPLER_PAGES_BYTES]);
+			uint8_t bytes[SAMPLER_PAGES_BYTES]);
 
 #endif
