@@ -674,7 +674,7 @@ __noinline int runtime_step(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 
-	if (!s)
+	if (!s || s->switching.cfa == STACKD_CFA_COPIED)
 		return STACKD_END_BAD_RECIPE;
 	return s->switching.cfa == STACKD_CFA_EVAL ? step_from_interpreter(s)
 						   : step_to_other_stack(s);

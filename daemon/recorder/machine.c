@@ -94,6 +94,8 @@ struct machine {
 	struct managed *managed;
 	void *at; /* the runtime's own */
 	uint64_t low, high;
+	uint64_t biases[MACHINE_BIASES]; /* is_anywhere: of the file's mappings */
+	size_t n_biases, next_bias;
 	VEC(struct piece) pieces;
 	VEC(struct address) addresses;
 	VEC(struct frame) frames;
@@ -105,11 +107,11 @@ struct machine {
 };
 
 int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint64_t bias,
-		 pid_t pid, struct managed *managed, struct process_reads *reads,
-		 struct machine **ret_machine)
+		 const struct runtime_layout *layout, pid_t pid, struct managed *managed,
+		 struct process_reads *reads, struct machine **ret_machine)
 {
 	struct machine *m = calloc(1, sizeof(*m));
-	struct runtime_memory memory = {.read = process_memory_read};
+	struct runtime_memory memory = {.read = process_memory_read, .layout = layout};
 	int err;
 
 	if (!m)
@@ -128,8 +130,19 @@ int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint
 		return err;
 	}
 	m->is->range(m->at, &m->low, &m->high);
+	machine_add_mapping(m, bias);
 	*ret_machine = m;
 	return 0;
+}
+
+void machine_add_mapping(struct machine *m, uint64_t bias)
+{
+	for (size_t i = 0; i < m->n_biases; i++) {
+		if (m->biases[i] == bias)
+			return;
+	}
+	m->biases[m->next_bias++ % MACHINE_BIASES] = bias;
+	m->n_biases += m->n_biases < MACHINE_BIASES;
 }
 
 void machine_free(struct machine *m)
@@ -164,7 +177,25 @@ uint64_t machine_bytes(const struct machine *m)
 
 bool machine_has(const struct machine *m, uint64_t address)
 {
-	return address - m->low < m->high - m->low;
+	return m->is->is_anywhere || address - m->low < m->high - m->low;
+}
+
+bool machine_is_file_code(const struct machine *m, uint64_t address)
+{
+	for (size_t i = 0; i < m->n_biases && m->is->is_anywhere; i++) {
+		if (address - m->biases[i] - m->low < m->high - m->low)
+			return true;
+	}
+	return false;
+}
+
+bool machine_is_handler(const struct machine *m, uint64_t address)
+{
+	for (size_t i = 0; i < m->n_biases && m->is->is_handler; i++) {
+		if (m->is->is_handler(m->at, address - m->biases[i]))
+			return true;
+	}
+	return false;
 }
 
 static bool is_within(const struct span *span, uint64_t time_ns)
@@ -379,6 +410,18 @@ static int name_stub(struct machine *m, struct piece *piece)
 	return managed_add(m->managed, &named, &piece->name);
 }
 
+/* Gives the code of the interpreter, which is in its file. Returns true. */
+static bool give_interpreter(uint64_t address, struct runtime_code_piece *ret_piece)
+{
+	*ret_piece = (struct runtime_code_piece){.start = address,
+						 .end = address + 1,
+						 .identity = 1,
+						 .kind = RUNTIME_CODE_INTERPRETER,
+						 .is_permanent = true,
+						 .name = "Interpreter"};
+	return true;
+}
+
 /* Finds the piece of code at an address as it is now: *ret_piece is its index; NONE: it cannot be
  * read. 0 or -ENOMEM. */
 static int read_piece(struct machine *m, uint64_t address, uint32_t *ret_piece)
@@ -389,7 +432,10 @@ static int read_piece(struct machine *m, uint64_t address, uint32_t *ret_piece)
 	int err = 0;
 
 	*ret_piece = NONE;
-	piece.is_there = m->is->piece(m->at, address, &piece.is);
+	if (machine_is_file_code(m, address))
+		piece.is_there = give_interpreter(address, &piece.is);
+	else
+		piece.is_there = m->is->piece(m->at, address, &piece.is);
 	if (process_memory_failed(m->memory) != failed) /* some of it may be missing */
 		return 0;
 	if (!piece.is_there)
@@ -418,11 +464,11 @@ static int read_piece(struct machine *m, uint64_t address, uint32_t *ret_piece)
 /* Adds the managed frames at an address of compiled code. If not all can be read, the address has
  * none. 0 or -ENOMEM. */
 static int read_frames(struct machine *m, const struct piece *piece, uint64_t address,
-		       struct address *ret_address)
+		       bool is_return, struct address *ret_address)
 {
 	const uint64_t failed = process_memory_failed(m->memory);
 	struct runtime_managed_frame frames[MACHINE_MOST];
-	size_t count = m->is->frames(m->at, &piece->is, address, frames, MACHINE_MOST);
+	size_t count = m->is->frames(m->at, &piece->is, address, is_return, frames, MACHINE_MOST);
 
 	ret_address->frames = (uint32_t)m->frames.count;
 	if (count > MACHINE_MOST || m->frames.count > MOST_FRAMES ||
@@ -507,7 +553,7 @@ static int read_address(struct machine *m, uint64_t address, bool is_return, uin
 	if (piece->is_there)
 		read_code(m, &piece->is, address, is_return, &new);
 	if (piece->is_there && piece->is.kind == RUNTIME_CODE_COMPILED)
-		err = read_frames(m, piece, address, &new);
+		err = read_frames(m, piece, address, is_return, &new);
 	if (err || VEC_RESERVE(&m->addresses, 1))
 		return -ENOMEM;
 	new.again_ns = new.count || !piece->is_there || piece->is.kind != RUNTIME_CODE_COMPILED
@@ -632,6 +678,26 @@ static void prove(struct machine *m, const struct machine_stack *stack, uint64_t
 	process_memory_settle(m->memory, renewed);
 }
 
+/* Reads which functions the frames of a stack may have, if the runtime wants that. */
+static void learn(struct machine *m, const struct machine_stack *stack)
+{
+	const struct walk_memory *memory = &stack->memory;
+	uint64_t at = (memory->start + 7) & ~UINT64_C(7);
+
+	for (; m->is->learn && at + 8 - memory->start <= memory->len; at += 8)
+		m->is->learn(m->at, memory, at);
+}
+
+/* Returns whether a word of a record is the address of code that the runtime may have made: of a
+ * block that the kernel half has found to be such code, if it can be anywhere. */
+static bool is_code(const struct machine *m, const struct machine_stack *stack, uint64_t word)
+{
+	if (!m->is->is_anywhere)
+		return machine_has(m, word);
+	return word > UINT16_MAX && !(word >> 47) &&
+	       (machine_is_file_code(m, word) || hash_then(stack, word));
+}
+
 int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t now_ns)
 {
 	const struct walk_memory *memory = &stack->memory;
@@ -644,14 +710,15 @@ int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t 
 	m->now_ns = now_ns;
 	m->since_ns = process_memory_begin(m->memory, now_ns, stack->time_ns);
 	m->pending.count = 0;
-	if (machine_has(m, pc))
+	learn(m, stack);
+	if (is_code(m, stack, pc))
 		err = note_leaf(m, stack, pc);
-	if (machine_has(m, memory->below) && !err)
+	if (is_code(m, stack, memory->below) && !err)
 		err = note_address(m, stack, memory->below, true);
 	for (; at + 8 - memory->start <= memory->len && !err; at += 8) {
 		if (!walk_memory_read8(memory, at, &word))
 			continue;
-		if (machine_has(m, word))
+		if (is_code(m, stack, word))
 			err = note_address(m, stack, word, true);
 		if (!err && m->is->interpreted(memory, at, &frame))
 			note_function(m, stack, frame.function, &frame, false);
@@ -734,7 +801,9 @@ static int find_interpreted(struct machine *m, const struct machine_stack *stack
 	if (interrupted == RUNTIME_ENTERS)
 		is.instruction = f->code;
 	err = managed_locate_line(m->managed, f->number,
-				  line_of(f, (int64_t)(is.instruction - f->code)), ret_location);
+				  frame->is_stale ? 0
+						  : line_of(f, (int64_t)(is.instruction - f->code)),
+				  ret_location);
 	return err ? err : 1;
 }
 
@@ -848,6 +917,17 @@ bool machine_is_run(const struct machine *m, const struct machine_stack *stack, 
 	return f && is_of(f, &is);
 }
 
+enum machine_framing machine_framing(const struct machine *m, const struct machine_stack *stack,
+				     uint64_t address)
+{
+	const struct address *a = m->is->keeps_fp ? find_address(m, stack, address, true) : NULL;
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+
+	if (!piece || piece->kind != RUNTIME_CODE_COMPILED)
+		return MACHINE_FRAMING_UNKNOWN;
+	return a->is_call || piece->is_framed ? MACHINE_FRAMED : MACHINE_UNFRAMED;
+}
+
 void machine_sender(const struct machine *m, const struct machine_stack *stack, uint64_t address,
 		    bool is_return, uint64_t fp, uint64_t *sp)
 {
@@ -927,7 +1007,7 @@ bool machine_step(const struct machine *m, const struct machine_stack *stack,
 	uint64_t slot, saved;
 	uint32_t size;
 
-	if (!piece)
+	if (!piece || m->is->keeps_fp) /* machine_framing() says what is known */
 		return false;
 	size = size_at(m, stack, frame->address, frame->is_return);
 	if (piece->kind == RUNTIME_CODE_INTERPRETER) {
@@ -984,6 +1064,12 @@ static int find_parted(struct machine *m, struct location ret_locations[MACHINE_
 	return err ? err : 2;
 }
 
+/* Returns whether a piece is code of the machine's file (give_interpreter()). */
+static bool is_file_piece(const struct piece *piece)
+{
+	return piece->is.kind == RUNTIME_CODE_INTERPRETER && piece->is.is_permanent;
+}
+
 int machine_find(struct machine *m, const struct machine_stack *stack,
 		 const struct machine_frame *frame, struct location ret_locations[MACHINE_MOST])
 {
@@ -997,6 +1083,9 @@ int machine_find(struct machine *m, const struct machine_stack *stack,
 	if (!a)
 		return 0;
 	piece = &m->pieces.items[a->piece];
+	/* The file was mapped there before the sample, or after it. */
+	if (m->is->is_anywhere && frame->is_of_file != is_file_piece(piece))
+		return 0;
 	if (piece->is.kind == RUNTIME_CODE_INTERPRETER) {
 		if (is_part(m, stack, frame, piece))
 			return MACHINE_PART;

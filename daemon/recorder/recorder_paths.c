@@ -24,12 +24,14 @@ static int make_tables(struct recorder_paths *p)
 	return err ? err : origin_table_new(&p->origins);
 }
 
-static int make_machines(struct recorder_paths *p, struct mount_lists *mounts)
+static int make_machines(struct recorder_paths *p, struct mount_lists *mounts,
+			 struct tables *tables)
 {
 	const struct machines_options options = {.locator = p->locator,
 						 .managed = p->managed,
 						 .locations = p->locations,
-						 .mounts = mounts};
+						 .mounts = mounts,
+						 .tables = tables};
 
 	return machines_new(&options, &p->machines);
 }
@@ -53,7 +55,7 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 	if (!err)
 		err = managed_new(files->objects, &p->managed);
 	if (!err && o->reads_machines)
-		err = make_machines(p, files->mounts);
+		err = make_machines(p, files->mounts, o->tables);
 	return err ? err : jit_tracker_new(p->locator, o->code, &p->jit);
 }
 

@@ -83,6 +83,11 @@ enum provenance tables_provenance(const struct tables *tables, const struct obje
 const struct stackd_interpreter *tables_interpreter(const struct tables *tables,
 						    const struct object *object);
 
+/* Returns what a runtime's machine needs of an object's file (runtime/runtime.h), by a table that
+ * was made of it; NULL: none is known. It lives as long as the tables. */
+const struct runtime_layout *tables_layout(const struct tables *tables,
+					   const struct object *object);
+
 /* Gives the unwind rule at an object's file offset, whatever it was made from; STACKD_CFA_NONE:
  * there is none. 0; -EAGAIN: the table is not loaded; it was requested now, or is put off
  * (tables_put_off()); -ENOMEM. */

@@ -54,7 +54,7 @@ void vm_close(void *vm);
 void vm_range(const void *vm, uint64_t *ret_low, uint64_t *ret_high);
 bool vm_piece(void *vm, uint64_t address, struct runtime_code_piece *ret_piece);
 bool vm_is_still(void *vm, const struct runtime_code_piece *piece);
-size_t vm_frames(void *vm, const struct runtime_code_piece *piece, uint64_t address,
+size_t vm_frames(void *vm, const struct runtime_code_piece *piece, uint64_t address, bool is_return,
 		 struct runtime_managed_frame *ret_frames, size_t max);
 bool vm_interpreted(const struct walk_memory *memory, uint64_t fp,
 		    struct runtime_activation *ret_activation);

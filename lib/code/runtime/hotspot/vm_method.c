@@ -286,7 +286,7 @@ static int compare_lines(const void *a, const void *b)
 	const struct numbered_line *x = a, *y = b;
 
 	return x->line.instruction != y->line.instruction
-		       ? x->line.instruction - y->line.instruction
+		       ? (int)x->line.instruction - (int)y->line.instruction
 		       : x->place - y->place;
 }
 
