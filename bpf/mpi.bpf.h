@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The bytes that a call of MPI sends and receives, computed from its arguments
- * (daemon/regions/mpi_calls.h says from which). The arguments are read at the entry, also for
+ * (lib/code/mpi/mpi_calls.h says from which). The arguments are read at the entry, also for
  * non-blocking calls. The bytes of a persistent request are kept with the request, and count at
  * each of its starts. A collective may transfer a message for each process of its communicator, or
  * another amount at its root, so the communicator's size and this process's rank in it are needed

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/regions/mpi_calls.h"
+#include "mpi/mpi_calls.h"
 #include "daemon/regions/mpi_layout.h"
 #include "daemon/regions/probe_move.h"
 #include "daemon/regions/region_name.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bytes of calls of MPI, by the unmodified kernel half (bpf/mpi.bpf.h) and the table of calls
- * (daemon/regions/mpi_calls.h), on registers, a stack and objects of MPI that are made here.
+ * (mpi/mpi_calls.h), on registers, a stack and objects of MPI that are made here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static void *storage;
 
 #include "../../bpf/mpi.bpf.h"
 
-#include "daemon/regions/mpi_calls.h"
+#include "mpi/mpi_calls.h"
 
 #define VADDR	  0x4000ull
 #define BIAS	  0x7f0000000000ull

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/regions/mpi_calls.h"
+#include "mpi/mpi_calls.h"
 #include "daemon/regions/mpi_names.h"
 #include "sym/mpi_name.h"
 

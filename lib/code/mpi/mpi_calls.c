@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Describes MPI's functions in a table; see mpi_calls.h. */
-#include "daemon/regions/mpi_calls.h"
+#include "mpi/mpi_calls.h"
 
 #include <ctype.h>
 #include <stdbool.h>

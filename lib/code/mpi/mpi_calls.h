@@ -13,8 +13,8 @@
  * library, because only the library knows the sizes of datatypes. Then its bytes are those of the
  * library's C function that it calls for the same purpose.
  */
-#ifndef REGIONS_MPI_CALLS_H
-#define REGIONS_MPI_CALLS_H
+#ifndef MPI_MPI_CALLS_H
+#define MPI_MPI_CALLS_H
 
 #include <stdint.h>
 
