@@ -124,7 +124,8 @@ bool metric_is_of(enum metric metric, uint64_t series, bool is_timed)
 		return is_timed && (series >> info->series | series >> info->also) & 1;
 	if (info->is_union)
 		return (series >> info->series | series >> info->also) & 1;
-	return series >> info->series & 1;
+	return (series >> info->series & 1) ||
+	       (info->sums != SERIES_CPU && (series >> info->sums & 1));
 }
 
 void metric_put_names(uint64_t series, bool is_timed, struct buf *b)

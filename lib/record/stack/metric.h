@@ -88,6 +88,11 @@ enum metric_series {
 	/* the part of MPI_RECEIVED and MPI_READ that is only an upper limit: the true number is
 	 * unknown, so the size of the buffer was taken */
 	SERIES_MPI_AT_MOST,
+	/* Of calls that libstackmpi has counted, each record stands for all calls of a path in some
+	 * time, and its value is the sum: ns of wall time, ns of CPU time, calls. */
+	SERIES_CALL_TIME,
+	SERIES_CALL_CPU,
+	SERIES_CALL_VISITS,
 	SERIES_COUNT
 };
 
@@ -115,7 +120,9 @@ struct metric_info {
 	enum metric_series also; /* a second series, whose values are added; SERIES_CPU: none */
 	/* the periods of the samples are added as well, if they are times */
 	bool has_samples;
-	bool is_union;		 /* all that this metric adds up is in other metrics as well */
+	bool is_union; /* all that this metric adds up is in other metrics as well */
+	/* a series with sums over many instances, whose values are added; SERIES_CPU: none */
+	enum metric_series sums;
 	enum metric_series less; /* a series whose values are subtracted; SERIES_CPU: none */
 	/* The series with the standard errors of the records of `series`, and of `less`;
 	 * SERIES_CPU: there is none. Metrics that count objects have none, since their errors
@@ -125,7 +132,7 @@ struct metric_info {
 	 * end */
 	bool is_peak;
 	enum metric_unit unit;
-	bool is_count; /* each record counts 1, whatever its value */
+	bool is_count; /* each record of `series` counts 1, whatever its value */
 	/* the records are only a sample of what happened; false: they are all of it */
 	bool is_sampled;
 	const char *records; /* what a record of the series is, in the plural: "samples" */

@@ -18,15 +18,17 @@
 	  "--region, --mark, --mpi",                                                               \
 	  "CPU time of the threads: samples outside of regions, each with the time since the "     \
 	  "one before, and passes through regions with their own",                                 \
-	  .also = SERIES_REGION_CPU)                                                               \
+	  .also = SERIES_REGION_CPU, .sums = SERIES_CALL_CPU)                                                               \
 	X(REGION_VISITS, "region.visits", REGION_TIME, TIMES, COUNTED, "instances",                \
 	  "--region, --mark, --mpi", "passes through regions",                                     \
-	  .is_count = true)                                                                        \
+	  .is_count = true, .sums = SERIES_CALL_VISITS)                                                                        \
 	X(REGION_TIME, "region.time", REGION_TIME, NS, COUNTED, "instances",                       \
 	  "--region, --mark, --mpi",                                                               \
-	  "time from the entry into a region to its end, without that of regions within it")       \
+	  "time from the entry into a region to its end, without that of regions within it",       \
+	  .sums = SERIES_CALL_TIME)                                                                \
 	X(REGION_CPU, "region.cpu", REGION_CPU, NS, COUNTED, "instances",                          \
-	  "--region, --mark, --mpi", "CPU time in a region, likewise")                             \
+	  "--region, --mark, --mpi", "CPU time in a region, likewise",                             \
+	  .sums = SERIES_CALL_CPU)                                                                 \
 	X(MPI_SENT, "mpi.sent", MPI_SENT, BYTES, COUNTED, "calls", "--mpi",                        \
 	  "bytes that calls of MPI sent")                                                          \
 	X(MPI_RECEIVED, "mpi.received", MPI_RECEIVED, BYTES, COUNTED, "calls", "--mpi",            \

@@ -172,6 +172,9 @@ struct store_sum {
 	uint64_t weight; /* sum of the samples' periods, or of the records' values */
 };
 
+/* The cpu of a record that stands for many calls (SERIES_CALL_TIME): its value is their sum. */
+#define STORE_CPU_OF_SUM UINT16_MAX
+
 struct store_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t period;  /* number of events that it represents */

@@ -767,6 +767,24 @@ static int each_moment(struct lasting_maker *m, const struct metric_info *metric
 		       : store_reader_records(m->reader, metric->also, emit_moment, m);
 }
 
+/* Calls `each` for the sum of many instances, which lies in the time right before its record's: the
+ * sums of a thread lie one after the other (daemon/recorder/recorder_call.c). */
+static int emit_sum(void *arg, const struct store_sample *record)
+{
+	return emit(arg, record, record->period, 0);
+}
+
+/* Calls `each` for the sums of a metric. */
+static int each_sum(struct lasting_maker *m, enum metric metric)
+{
+	const struct metric_info *info = metric_info(metric);
+
+	if (info->sums == SERIES_CPU)
+		return 0;
+	return lasting_is(metric) ? store_reader_all_records(m->reader, info->sums, emit_sum, m)
+				  : store_reader_records(m->reader, info->sums, emit_moment, m);
+}
+
 int lasting_records(struct store_reader *reader, enum metric metric, lasting_each each, void *arg)
 {
 	struct lasting_maker m = {
@@ -785,6 +803,8 @@ int lasting_records(struct store_reader *reader, enum metric metric, lasting_eac
 		if (!err)
 			err = info->has_samples ? each_wall(&m, info) : each_wait(&m, info);
 	}
+	if (!err)
+		err = each_sum(&m, metric);
 	release(&m);
 	return err;
 }

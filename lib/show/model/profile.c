@@ -201,7 +201,7 @@ bool profile_sample_at_any_time(const struct profile *p, const struct store_samp
 	profile_map(p, &s);
 	if (s.node >= p->tables->n_nodes)
 		return false;
-	if (p->metric->is_count)
+	if (p->metric->is_count && sample->cpu != STORE_CPU_OF_SUM)
 		s.period = 1;
 	*ret_sample = s;
 	return !p->path_filter || accepts_path(p, &s);
@@ -228,7 +228,7 @@ bool profile_part(const struct profile *p, const struct store_sample *record,
 			    &part) ||
 	    !profile_sample_at_any_time(p, record, &s))
 		return false;
-	if (!p->metric->is_count)
+	if (!p->metric->is_count || record->cpu == STORE_CPU_OF_SUM)
 		s.period = part;
 	*ret_sample = s;
 	return true;
@@ -297,6 +297,8 @@ int profile_records_apart(const struct profile *p, profile_each sample, profile_
 		err = store_reader_records(p->reader, metric->series, record, arg);
 	if (!err && metric->also != SERIES_CPU)
 		err = store_reader_records(p->reader, metric->also, record, arg);
+	if (!err && metric->sums != SERIES_CPU)
+		err = store_reader_records(p->reader, metric->sums, record, arg);
 	if (!err && (metric->series == SERIES_CPU || metric->has_samples))
 		err = store_reader_samples(p->reader, sample, arg);
 	return err;

@@ -104,7 +104,7 @@ static void add_visit(struct region_figures *f, uint64_t whole_ns, bool is_left)
 static int add_time(void *arg, const struct store_sample *record, const struct lasting *own)
 {
 	struct maker *m = arg;
-	struct nested *nested = find_nested(m, record);
+	struct nested *nested = record->cpu == STORE_CPU_OF_SUM ? NULL : find_nested(m, record);
 	struct store_sample whole = *record, shown;
 	struct span span = {.end_ns = record->time_ns};
 	struct region_path *path;
@@ -129,6 +129,8 @@ static int add_time(void *arg, const struct store_sample *record, const struct l
 		return -ENOMEM;
 	path->figures.own_ns += own_ns;
 	path->figures.total_ns += shown.period;
+	if (record->cpu == STORE_CPU_OF_SUM)
+		return 0; /* add_amount() adds its visits */
 	if (nested)
 		nested->part = shown.period > own_ns ? shown.period - own_ns : 0;
 	if (profile_sample(m->profile, record, &shown))
@@ -210,6 +212,8 @@ static int read_amounts(struct maker *m)
 	const struct amount amounts[] = {
 		{m, SERIES_MPI_SENT, offsetof(struct region_figures, sent)},
 		{m, SERIES_MPI_RECEIVED, offsetof(struct region_figures, received)},
+		{m, SERIES_CALL_VISITS, offsetof(struct region_figures, visits)},
+		{m, SERIES_CALL_TIME, offsetof(struct region_figures, ended_ns)},
 		{m, SERIES_MPI_READ, offsetof(struct region_figures, read)},
 		{m, SERIES_MPI_WRITTEN, offsetof(struct region_figures, written)},
 		{m, SERIES_MPI_AT_MOST, offsetof(struct region_figures, at_most)},

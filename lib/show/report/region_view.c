@@ -72,9 +72,15 @@ static uint64_t mean(const struct region_figures *f)
 	return f->visits ? f->ended_ns / f->visits : 0;
 }
 
+/* Returns whether single visits were recorded, and not only their sums. */
+static bool has_single(const struct region_figures *f)
+{
+	return f->visits && f->least_ns != UINT64_MAX;
+}
+
 static uint64_t least(const struct region_figures *f)
 {
-	return f->visits ? f->least_ns : 0;
+	return has_single(f) ? f->least_ns : 0;
 }
 
 /* --- parts ----------------------------------------------------------------------------------- */
@@ -261,8 +267,12 @@ static void put_figures(const struct profile *profile, const struct region_figur
 	put_time(b, f->own_ns);
 	put_time(b, f->cpu_ns);
 	put_time(b, mean(f));
-	put_time(b, least(f));
-	put_time(b, f->most_ns);
+	if (has_single(f) || !f->visits) {
+		put_time(b, least(f));
+		put_time(b, f->most_ns);
+	} else {
+		text_printf(b, " %10s %10s", "-", "-");
+	}
 	text_printf(b, " %5s%%",
 		    text_share(f->total_ns, time_of_threads(profile, n_threads), share));
 	if (columns->bytes)

@@ -26,7 +26,6 @@
 	X(MARK, "mark")                                                                            \
 	X(PYTHON, "python")                                                                        \
 	X(JAVA, "java")                                                                            \
-	X(JAVASCRIPT, "javascript")                                                                \
 	X(MANAGED, "managed")                                                                      \
 	X(JIT, "jit")                                                                              \
 	X(BLOCKED, "blocked")                                                                      \
