@@ -64,12 +64,12 @@ DAEMON_SRC = $(call kept,$(filter-out daemon/main.c daemon/without/%,$(wildcard 
 CLI_SRC    = $(call kept,$(filter-out cli/without/%,$(wildcard cli/*.c cli/*/*.c))) $(call stand_ins,cli)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
 C_FILES    = $(wildcard arch/*.h arch/*/*.[ch] bpf/*.[ch] lib/base/*.[ch] $(WINGS:%=lib/%/*/*.[ch]) lib/code/runtime/*/*.[ch] daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] cli/*/*.[ch] mpi/*.[ch] tests/*/*.[ch] bench/*.[ch] \
-	       libstacktag/*.[ch] libstacktag/*/*.c libstackalloc/*.[ch] plugin/*.h plugin/*.cc)
+	       libstacktag/*.[ch] libstacktag/*/*.c libstackalloc/*.[ch] libstackmpi/*.[ch] plugin/*.h plugin/*.cc)
 OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
 WORKLOADS  = $(B)/workloads/done
 
-all: $(B)/stackd $(B)/stackctl $(call has,tags,stacktag) $(B)/libstackalloc.so
+all: $(B)/stackd $(B)/stackctl $(call has,tags,stacktag) $(B)/libstackalloc.so $(B)/libstackmpi.so
 	$(if $(WEB_LIBS)$(filter web,$(WITHOUT)),,@echo 'stackctl web is left out: pkg-config finds no libmicrohttpd of 0.9.71 or later')
 
 help:
@@ -287,6 +287,14 @@ $(ALLOC_OBJ): TAG_CFLAGS += -ftls-model=initial-exec
 $(B)/libstackalloc.so: $(ALLOC_OBJ)
 	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F),-z,defs,-z,now -o $@ $^ -lm
 
+# --- for programs whose calls of MPI are counted (docs/REGIONS.md) ------------------------------
+
+MPI_CALL_OBJ = $(patsubst %.c,$(B)/pic/%.o,$(wildcard libstackmpi/*.c lib/code/mpi/*.c)) $(B)/pic/arch/$(ARCH)/mpi_entry.o
+
+$(MPI_CALL_OBJ): TAG_CFLAGS += -ftls-model=initial-exec -Ilib/code
+$(B)/libstackmpi.so: $(MPI_CALL_OBJ)
+	$(call say,LD,$@)$(CC) -shared -Wl,-soname,$(@F),-z,defs,-z,now -o $@ $^
+
 # Manual pages: written by the programs themselves, from the tables that --help shows. Their date
 # is that of the changes, so that a build can be repeated.
 MAN_EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell date -r CHANGELOG.md +%s))
@@ -492,6 +500,7 @@ install: all man $(call has,tags,install-tags)
 	$(B)/stackctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/stackctl
 	$(B)/stackctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_stackctl
 	install -D -m 0644 $(B)/libstackalloc.so $(DESTDIR)$(PREFIX)/lib/stackd/libstackalloc.so
+	install -D -m 0644 $(B)/libstackmpi.so $(DESTDIR)$(PREFIX)/lib/stackd/libstackmpi.so
 	for unit in stackd.service $(call has,servers,stackd-push.service) stackd-metrics.service stackd-metrics.timer; do \
 		sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; done
 	install -D -m 0644 systemd/stackd.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/stackd.conf

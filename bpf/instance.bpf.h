@@ -28,6 +28,7 @@
 #ifndef INSTANCE_BPF_H
 #define INSTANCE_BPF_H
 
+#include "call_thread.bpf.h"
 #include "cpu_clock.bpf.h"
 #include "scratch.bpf.h"
 
@@ -282,10 +283,12 @@ static __always_inline __u32 effective_interval(struct task_struct *task,
 						struct region_thread *thread, __u64 stack_pointer,
 						__u32 period)
 {
+	const struct stackd_calls *calls = calls_of(task);
 	__u64 cpu, measured = 0, interval = period;
 	struct outside_clock *last;
 
-	if (thread && (thread->busy || is_inside(thread, task, stack_pointer)))
+	if ((calls && calls->inside) ||
+	    (thread && (thread->busy || is_inside(thread, task, stack_pointer))))
 		return 0;
 	last = CHECKED(
 		bpf_task_storage_get(&outside_clocks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
@@ -294,6 +297,8 @@ static __always_inline __u32 effective_interval(struct task_struct *task,
 	cpu = cpu_clock(task);
 	if (thread)
 		measured = thread->measured_cpu;
+	if (calls)
+		measured += calls->measured_cpu;
 	if (last->cpu)
 		interval = cpu - last->cpu - (measured - last->measured_cpu);
 	if ((__s64)interval < 0)

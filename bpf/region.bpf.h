@@ -231,6 +231,18 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	mpi_enter(thread, open, ctx, function, region);
 }
 
+/* Returns whether a call of MPI is a part of one that libstackmpi counts. If the library counts
+ * none of the thread's calls, although the function is one of those that it has (MPI_Init()),
+ * counts that. */
+static __always_inline bool is_library_call(struct task_struct *task)
+{
+	const struct stackd_calls *calls = calls_of(task);
+
+	if (!calls)
+		count_region(STACKD_REGION_CALLS_UNHEARD);
+	return calls && calls->inside;
+}
+
 SEC("uprobe")
 int stackd_region_enter(struct pt_regs *ctx)
 {
@@ -238,6 +250,8 @@ int stackd_region_enter(struct pt_regs *ctx)
 	struct region_thread *thread;
 
 	if (!is_measured(task, bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	if (with_calls && (bpf_get_attach_cookie(ctx) & STACKD_ENTRY_ONCE) && is_library_call(task))
 		return 0;
 	thread = CHECKED(
 		bpf_task_storage_get(&region_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));

@@ -261,6 +261,7 @@ static __always_inline long walk_ends(struct scratch *s, __u32 reason)
 __noinline int managed_frames(struct scratch *given);
 __noinline int managed_finish(struct scratch *given);
 __noinline int managed_send_chain(struct scratch *given); /* managed_chain.bpf.h */
+__noinline int call_hand_back(struct scratch *given);	  /* call.bpf.h */
 
 /* Walks one frame. Returns 1 to end the walk, with the reason in s->end. */
 static ALIGNED long walk_frame(__u32 turn, struct scratch **at)
@@ -393,6 +394,7 @@ enum walk_source {
 	WALK_FOR_SAMPLE,    /* a perf event */
 	WALK_FOR_PROBE,	    /* a probe of a region, mark or allocation; or page_faults.bpf.h */
 	WALK_FOR_SCHEDULER, /* a switch or wake-up of a task (wait.bpf.h) */
+	WALK_FOR_CALL,	    /* the probe of libstackmpi (call.bpf.h) */
 };
 
 /* Counts a record that was sent or lost. If a probe's record is lost, the caller counts it, since a
@@ -438,7 +440,7 @@ static __always_inline __u32 kernel_frames(const struct scratch *s, enum walk_so
 
 	if (source == WALK_FOR_SCHEDULER)
 		return wait_frames(to, wait_record_of(s->record.event.kind));
-	if (source == WALK_FOR_PROBE || !(flags & STACKD_IN_KERNEL))
+	if (source == WALK_FOR_PROBE || source == WALK_FOR_CALL || !(flags & STACKD_IN_KERNEL))
 		return 0;
 	got = bpf_get_stack(ctx, to, STACKD_MAX_KERNEL_FRAMES * 8, 0);
 	return got > 0 && got <= STACKD_MAX_KERNEL_FRAMES * 8 ? (__u64)got / 8 : 0;
@@ -649,8 +651,8 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 	if (RARELY(s->end == ROOT_BITS(STACKD_ROOT_CROSSED)) && is_left_by_signal(s))
 		s->end = STACKD_END_ENTRY;
 	count_walk(s);
-	if (source != WALK_FOR_PROBE && !IS_WHOLE(s->end) && s->n_new <= 1 &&
-	    is_unborn(&s->record, task)) {
+	if (source != WALK_FOR_PROBE && source != WALK_FOR_CALL && !IS_WHOLE(s->end) &&
+	    s->n_new <= 1 && is_unborn(&s->record, task)) {
 		s->end = STACKD_END_ENTRY;
 		s->walk.is_once = 1; /* that cannot be compared: it is in no page yet */
 	}
@@ -668,6 +670,11 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 	} else {
 		put_height(s);
 		send_walk(s, source, ctx);
+#ifndef BPF_SHIM_H /* unit tests take only the walk of samples */
+		if (source == WALK_FOR_CALL && s->is_sent && IS_WHOLE(s->end) && !s->walk.is_once &&
+		    !s->deep && !s->sent_frames)
+			call_hand_back(s);
+#endif
 		if (judge && source == WALK_FOR_SAMPLE) {
 			header->flags |= STACKD_JUDGE;
 			count(STACKD_COUNT_STARTED);
@@ -735,8 +742,8 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 }
 
 #ifndef BPF_SHIM_H /* unit tests take only the walk of samples (tests/unit/bpf_shim.h) */
+#include "call.bpf.h"
 #include "mark.bpf.h"
-#include "other_page.bpf.h"
 #include "page_faults.bpf.h"
 #include "probe_cost.bpf.h"
 #include "rank.bpf.h"

@@ -56,7 +56,8 @@
 #endif
 
 #include "../arch/arch.h"    /* the registers of the processor; */
-#include "stackd_cookies.h"  /* parts of this header: the cookies of probes; */
+#include "stackd_calls.h"    /* parts of this header: the tables of libstackmpi; */
+#include "stackd_cookies.h"  /* the cookies of probes; */
 #include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_events.h"   /* the kinds of event; */
 #include "stackd_mpi.h"	     /* the calls of MPI; */
@@ -566,8 +567,6 @@ enum stackd_cfa {
 			       * of g from the thread pointer; saved: of g.m, m.g0, g.sched, and,
 			       * from the pointer of that stack, of where it left it before */
 	STACKD_CFA_EVAL,      /* as REG; the function runs Python's bytecode (stackd_managed.h) */
-	STACKD_CFA_COPIED,    /* as REG, but the daemon walks: it reads which function of JavaScript
-			       * this frame runs in the copy of the stack */
 };
 
 /* The order of `saved` is that of STACKD_SAVED_REGS. */

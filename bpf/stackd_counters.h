@@ -124,7 +124,9 @@ struct stackd_counters {
 	X(EVENTS_CUT, "event_passes_cut", COUNT,                                                   \
 	  "instances whose events did not count throughout")                                       \
 	X(LAUNCHES_LOST, "launches_lost", COUNT,                                                   \
-	  "starts of programs of MPI whose rank is not known: the ring buffer was full")
+	  "starts of programs of MPI whose rank is not known: the ring buffer was full")           \
+	X(CALLS_UNHEARD, "calls_unheard", COUNT,                                                   \
+	  "calls of MPI that libstackmpi could not count: it is not in their process")
 
 enum stackd_region_counter {
 #define STACKD_X(e, name, unit, meaning) STACKD_REGION_##e,

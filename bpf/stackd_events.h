@@ -18,6 +18,7 @@
  *   UNTRACED   stackd_untraced    none
  *   WAKE       stackd_wake        the thread that woke the other one
  *   LIFE       stackd_life        none
+ *   CALL       stackd_call        the call
  *
  * All these structs begin with the kind and have the same size, so the kernel half can copy them
  * without a look at the kind (union stackd_measurement). The other kinds of event have records of
@@ -41,6 +42,7 @@ enum stackd_event {
 	STACKD_EVENT_UNTRACED, /* a wait during which the kernel did not trace a switch */
 	STACKD_EVENT_WAKE,     /* a thread ended another thread's wait */
 	STACKD_EVENT_LIFE,     /* a thread began or ended; only if waits are recorded */
+	STACKD_EVENT_CALL,     /* a call of MPI whose path libstackmpi did not know */
 
 	/* These have separate kinds of records: */
 	STACKD_EVENT_READING,	 /* READING: values of counters */
@@ -202,6 +204,20 @@ struct stackd_life {
 	__u64 pad2[6];
 };
 
+/* A call of MPI that libstackmpi has counted. */
+struct stackd_call {
+	__u64 kind : 8; /* STACKD_EVENT_CALL */
+	__u64 wall_ns : 56;
+	__u64 cpu_ns;
+	__u32 table; /* of the thread, and */
+	__u32 path;  /* the index in stackd_calls.paths under which the library has the call's path,
+		      * if its generation says so; STACKD_CALL_PATHS: none */
+	__u64 visits;	       /* 1; 0: more bytes of a call that was sent already */
+	__u64 sent, received;  /* as in struct stackd_pass */
+	__u64 generation : 16; /* the lowest bits of stackd_calls.generation */
+	__u64 ended_ns : 48;   /* as in struct stackd_pass */
+};
+
 /* The measured values of an event that is no sample. */
 union stackd_measurement {
 	__u8 kind; /* enum stackd_event; STACKD_EVENT_SAMPLE: no values */
@@ -212,6 +228,7 @@ union stackd_measurement {
 	struct stackd_untraced untraced;
 	struct stackd_wake wake;
 	struct stackd_life life;
+	struct stackd_call call;
 };
 
 #define STACKD_IS_MEASURED(event) ((event) > STACKD_EVENT_SAMPLE && (event) < STACKD_EVENT_READING)
@@ -224,5 +241,6 @@ _Static_assert(sizeof(struct stackd_wait) == 56, "stackd_wait fills a stackd_mea
 _Static_assert(sizeof(struct stackd_untraced) == 56, "stackd_untraced fills a stackd_measurement");
 _Static_assert(sizeof(struct stackd_wake) == 56, "stackd_wake fills a stackd_measurement");
 _Static_assert(sizeof(struct stackd_life) == 56, "stackd_life fills a stackd_measurement");
+_Static_assert(sizeof(struct stackd_call) == 56, "stackd_call fills a stackd_measurement");
 
 #endif

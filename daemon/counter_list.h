@@ -18,6 +18,8 @@
 	X(recorded.instances, "regions_received", COUNT, "records of instances that were read")         \
 	X(recorded.partial_instances, "regions_partial", COUNT,                                         \
 	  "of these, those whose path is not complete")                                                 \
+	X(recorded.summed_calls, "calls_summed", COUNT,                                                 \
+	  "calls of MPI that libstackmpi has added up (--mpi=library)")                                 \
 	X(recorded.blocks.unknown, "frees_unknown", COUNT,                                              \
 	  "ends of blocks whose allocation is not known")                                               \
 	X(recorded.blocks.missed, "frees_missed", COUNT,                                                \

@@ -8,6 +8,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/options.h"
+#include "daemon/capture/call_tables.h"
 #include "daemon/regions/alloc_library.h"
 #include "daemon/regions/region_service.h"
 #include "daemon/session.h"
@@ -40,14 +41,30 @@ static void give_memory_back(void)
 	mallopt(M_ARENA_MAX, 2);
 }
 
-/* Finds libstackalloc.so, which --alloc preloads and probes. */
-static enum exit_status find_library(struct options *options)
+static enum exit_status find_one(const char *option, const char *name, char **ret_path)
 {
-	if (!options->alloc_bytes || !alloc_library_find(&options->alloc_library))
+	if (!alloc_library_find(name, ret_path))
 		return STATUS_DONE;
-	log_error("--alloc: there is no libstackalloc.so, neither beside stackd nor in lib/stackd "
-		  "below its prefix: install stackd again");
+	log_error("%s: there is no %s, neither beside stackd nor in lib/stackd below its prefix: "
+		  "install stackd again",
+		  option, name);
 	return STATUS_FAILED;
+}
+
+/* Finds the libraries that --alloc and --mpi=library preload and probe. */
+static enum exit_status find_libraries(struct options *options)
+{
+	enum exit_status status = STATUS_DONE;
+
+	if (options->alloc_bytes)
+		status = find_one("--alloc", "libstackalloc.so", &options->alloc_library);
+	if (!status && options->mpi_by_library)
+		status = find_one("--mpi", "libstackmpi.so", &options->mpi_library);
+	if (!status && options->mpi_library && call_tables_name(options->mpi_socket)) {
+		log_error("--mpi: there are no random numbers");
+		status = STATUS_FAILED;
+	}
+	return status;
 }
 
 /* Logs which rights the workers could not give up, if stackd runs as root, where that is
@@ -102,7 +119,7 @@ int main(int argc, char **argv)
 	if (!status && copier_new(&copier))
 		log_warning("files on FUSE and network mounts will not be read");
 	if (!status)
-		status = find_library(&options);
+		status = find_libraries(&options);
 	if (!status)
 		status = session_run(&options, server, copier,
 				     command_line ? command_line : "stackd");

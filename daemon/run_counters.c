@@ -204,6 +204,10 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 			    counters->sampled.regions[STACKD_REGION_NO_MEMORY],
 			    text_plural(counters->sampled.regions[STACKD_REGION_NO_MEMORY], "pass",
 					"passes"));
+	if (counters->sampled.regions[STACKD_REGION_CALLS_UNHEARD])
+		log_warning("--mpi=library: there are processes that call MPI and in which "
+			    "libstackmpi does not count, since they are static or setuid, look up "
+			    "MPI's functions themselves, or have another environment: use --mpi");
 	if (counters->sampled.waits[STACKD_WAIT_NO_MEMORY])
 		log_warning("waits of %" PRIu64 " thread%s were not recorded: the kernel gave no "
 			    "memory for them",

@@ -123,7 +123,7 @@ static enum exit_status open_store(struct session *s)
 		err = archive_new(&archive, &s->recording.archive, &sentence);
 	if (!err) {
 		share_store(s);
-		return epoll_set_watch_end(&s->wakeups, archive_poll_fd(s->recording.archive))
+		return epoll_set_watch(&s->wakeups, archive_poll_fd(s->recording.archive))
 			       ? STATUS_FAILED
 			       : STATUS_DONE;
 	}
@@ -215,6 +215,7 @@ static struct sampler_options sampler_options(const struct session *s)
 		.functions = regions_have_functions(s->options),
 		.marks = marks_are_wanted(s->options),
 		.ranks = s->options->mpi,
+		.calls = s->options->mpi_library != NULL,
 		.region_scope = regions_scope(s->options),
 		.region_limit = s->options->region_limit,
 		.has_process_multi = s->options->alloc_bytes && uprobe_multi_is_by_process(),
@@ -246,6 +247,10 @@ static struct sampler_options sampler_options(const struct session *s)
 	};
 }
 
+/* The part of the budget (--max-cpu) that making tables of root's files may take in the long run,
+ * and those of users' as much. */
+#define TABLES_IN_BUDGET 0.25
+
 static enum exit_status open_sampler(struct session *s)
 {
 	const struct sampler_options options = sampler_options(s);
@@ -264,8 +269,7 @@ static enum exit_status open_sampler(struct session *s)
 		log_warning("cannot measure what a probe costs, so passes include it: %s",
 			    strerror(-err));
 	sampler_tables_maps(s->sampler, &maps);
-	err = tables_new(&maps, &source, s->options->max_cpu * SESSION_TABLES_IN_BUDGET,
-			 &s->tables);
+	err = tables_new(&maps, &source, s->options->max_cpu * TABLES_IN_BUDGET, &s->tables);
 	if (err) {
 		log_error("cannot set up the recipe tables: %s", strerror(-err));
 		return STATUS_FAILED;
@@ -291,9 +295,6 @@ static struct recorder_options recorder_options(struct session *s)
 		.workers = o->lbr ? NULL : s->workers,
 		.copier = s->copier,
 		.budget = o->max_cpu,
-		.memory = {.proc = "/proc",
-			   .read_page = sampler_reads_pages(s->sampler) ? sampler_read_page : NULL,
-			   .arg = s->sampler},
 		.tables = s->tables,
 		.kernel = &s->kernel,
 		.judge_tags = o->judge_tags,
@@ -309,6 +310,7 @@ static struct recorder_options recorder_options(struct session *s)
 		.reads_machines = o->managed,
 		.keeps_copies = regions_are_wanted(o),
 		.closes_files = !regions_are_wanted(o) && !o->lbr,
+		.calls = s->calls,
 		.labels = o->labels,
 		.n_labels = o->n_labels,
 		.relieve = session_relieve,
@@ -328,6 +330,21 @@ static int spare_work(struct session *s)
 		return 0;
 	sideband_judge_by(s->rings.sideband, recorder_judge_event, s->recorder);
 	return o->wakers || regions_are_wanted(o) ? 0 : session_leave_out_short_lived(s);
+}
+
+/* Opens the socket at which libstackmpi asks for tables. */
+static enum exit_status open_calls(struct session *s)
+{
+	struct sampler_regions kernel;
+	int err;
+
+	if (!s->options->mpi_library)
+		return STATUS_DONE;
+	sampler_regions_parts(s->sampler, &kernel);
+	err = call_tables_new(s->options->mpi_socket, kernel.calls_fd, &s->calls);
+	if (err)
+		log_error("--mpi: cannot open the socket of libstackmpi: %s", strerror(-err));
+	return err ? STATUS_FAILED : STATUS_DONE;
 }
 
 static enum exit_status open_recorder(struct session *s)
@@ -471,7 +488,7 @@ static int watch_parts(struct session *s)
 	if (!err)
 		err = epoll_set_watch(w, sideband_poll_fd(s->rings.sideband));
 	if (!err)
-		err = epoll_set_watch_end(w, target_poll_fd(s->scope.target));
+		err = epoll_set_watch(w, target_poll_fd(s->scope.target));
 	if (!err)
 		err = epoll_set_watch(w, recorder_poll_fd(s->recorder));
 	if (!err && s->options->duration_s > 0)
@@ -503,6 +520,8 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = open_sampler(s);
 	if (!status)
 		status = open_sideband(s);
+	if (!status)
+		status = open_calls(s);
 	if (!status)
 		status = open_recorder(s);
 	if (!status)
@@ -553,6 +572,7 @@ void session_close(struct session *s)
 	tables_free(s->tables);
 	if (!is_in_use) {
 		recorder_free(s->recorder);
+		call_tables_free(s->calls);
 		kernel_files_close(&s->kernel);
 	}
 	reorder_free(s->rings.queue);

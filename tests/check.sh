@@ -164,7 +164,7 @@ sources() { packaging/sources.sh "$@"; }
 lint_format() { sources '*.c' '*.h' '*.cc' | xargs clang-format --dry-run -Werror; }
 
 each_source() { # SCRIPT: run with some of the source files that ship as its arguments
-    sources 'arch/*.c' 'lib/*.c' 'daemon/*.c' 'cli/*.c' 'libstackalloc/*.c' 'libstacktag/*.c' | xargs -P "$jobs" -n 16 sh -c "$1" each
+    sources 'arch/*.c' 'lib/*.c' 'daemon/*.c' 'cli/*.c' 'libstackalloc/*.c' 'libstackmpi/*.c' 'libstacktag/*.c' | xargs -P "$jobs" -n 16 sh -c "$1" each
 }
 
 # The version may be any string: __FILE__ is one that no shell unquotes.
@@ -216,7 +216,7 @@ lint_two_registers() {
 # folder. Headers of libraries are this machine's: they hardly depend on the processor.
 lint_arm64() {
     command -v aarch64-linux-gnu-gcc || return 77
-    sources 'lib/*.c' 'daemon/*.c' 'cli/*.c' 'libstackalloc/*.c' 'libstacktag/*.c' |
+    sources 'lib/*.c' 'daemon/*.c' 'cli/*.c' 'libstackalloc/*.c' 'libstackmpi/*.c' 'libstacktag/*.c' |
         xargs -P "$jobs" -n 16 sh -c "aarch64-linux-gnu-gcc $flags $warnings -Werror -fsyntax-only \
             -idirafter /usr/include -idirafter /usr/include/$(gcc -print-multiarch) \
             '-DSTACKD_ARCH_HEADER=\"../tests/unit/two_registers.h\"' \"\$@\"" each

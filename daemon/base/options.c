@@ -115,10 +115,11 @@ static const struct argp_option argp_options[] = {
 	 "such as the iterations of a loop; --region NAME=FILE:LINE..FILE:LINE measures from one "
 	 "line to another",
 	 GROUP_MEASURE},
-	{"mpi", OPTION_MPI, NULL, 0,
+	{"mpi", OPTION_MPI, "WAY", OPTION_ARG_OPTIONAL,
 	 "measure each call of an MPI function from C, C++ and Fortran, as --region does; MPI "
 	 "functions that it calls itself are part of it. The time between two calls is a "
-	 "computing burst: stackctl fold --burst",
+	 "computing burst: stackctl fold --burst. --mpi=library counts calls from C and C++ in the "
+	 "command itself, in sums by call path, at a fraction of the cost",
 	 GROUP_MEASURE},
 	{"counter", OPTION_COUNTER, "NAME", ARGP_HELP_RARE,
 	 "for stackctl fold, read a counter at each sample within a region, between marks or with "
@@ -493,7 +494,15 @@ static void settle(struct argp_state *state, struct options *options)
 		options->frequency = 997;
 	if (options->n_counters && !options->is_jitter_given)
 		options->jitter = 10;
-	if (options->mpi && !options->n_counters)
+	if (options->mpi_by_library && options->target != TARGET_COMMAND)
+		argp_help_error(state, "--mpi=library is for a command that stackd starts: what "
+				       "runs already has probes (--mpi)");
+	if (options->mpi_by_library &&
+	    (options->n_regions || options->n_marks || options->n_counters))
+		argp_help_error(state,
+				"--mpi=library excludes --region, --mark and --counter, which "
+				"need each call by itself (--mpi)");
+	if (options->mpi && !options->mpi_by_library && !options->n_counters)
 		add_counters(state, options, cpu); /* measures the CPU time between two calls */
 }
 
@@ -619,6 +628,9 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_MPI:
 		options->mpi = true;
+		options->mpi_by_library = arg && !strcmp(arg, "library");
+		if (arg && !options->mpi_by_library && strcmp(arg, "probes"))
+			argp_error(state, "--mpi '%s': expected library or probes", arg);
 		break;
 	case OPTION_COUNTER:
 		add_counters(state, options, arg);
@@ -867,6 +879,7 @@ void options_free(struct options *options)
 	free(options->marks);
 	free(options->labels);
 	free(options->alloc_library);
+	free(options->mpi_library);
 	options->pids = NULL;
 	options->regions = NULL;
 	options->marks = NULL;

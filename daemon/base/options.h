@@ -51,6 +51,10 @@ struct options {
 	size_t n_marks, marks_cap;
 	const char **labels; /* the arguments of --label; the array is owned */
 	size_t n_labels, labels_cap;
+	char *mpi_library; /* path of libstackmpi.so, owned; NULL: probes measure MPI; set by
+			    * main(), as are the name of its socket, */
+	char mpi_socket[48];
+	bool mpi_by_library;  /* --mpi=library */
 	bool mpi;	      /* measure the functions of MPI */
 	uint64_t alloc_bytes; /* mean distance between sampled allocations; 0: none are */
 	char *alloc_library;  /* path of libstackalloc.so, owned; set by main(), not an option */

@@ -57,6 +57,7 @@ struct sampler_options {
 	bool regions;	/* load what regions, marks and allocations have in common */
 	bool functions; /* load the programs of regions that are functions */
 	bool marks;	/* load the program of marks */
+	bool calls;	/* load the programs of libstackmpi's probe */
 	bool ranks;	/* load the program that reads the ranks of MPI processes */
 	enum stackd_scope region_scope;
 	bool has_uprobe_multi;	/* load the programs of functions for uprobe_multi links */
@@ -159,13 +160,6 @@ void sampler_tables_maps(const struct sampler *sampler, struct tables_maps *ret_
 int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg);
 
-/* Returns whether sampler_read_page() works on this machine, which is tried at the first call. */
-bool sampler_reads_pages(struct sampler *sampler);
-
-/* Reads a page of a process or thread, if it is in memory: a memory_source.read_page. `sampler`: a
- * struct sampler. */
-bool sampler_read_page(void *sampler, pid_t pid, uint64_t address, uint8_t *bytes);
-
 /* Returns whether the ring is so full that it must be read soon, before all other work. */
 bool sampler_is_pressed(const struct sampler *sampler);
 
@@ -212,6 +206,8 @@ struct sampler_regions {
 	int malloc_exit_fd;		      /* for sched_process_exit, if an allocator is
 					       * probed */
 	int fault_fd, system_call_fd;	      /* for page_fault_user and sys_enter */
+	int call_fd, call_switch_fd;	      /* for the probe of libstackmpi, and sched_switch */
+	int calls_fd;			      /* map of the tables of libstackmpi */
 	int cgroup_fd, off_fd, mpi_fd, libraries_fd, places_fd;
 	/* regions_stopped and regions_linked_twice of the kernel half; borrowed */
 	uint32_t *is_stopped, *is_linked_twice;

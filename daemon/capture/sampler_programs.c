@@ -36,6 +36,15 @@ static void leave_out_library(struct stackd_bpf *skel)
 	bpf_program__set_autoload(skel->progs.stackd_free, false);
 }
 
+/* Leaves out the programs of libstackmpi, with their maps. */
+static void leave_out_calls(struct stackd_bpf *skel)
+{
+	bpf_program__set_autoload(skel->progs.stackd_call, false);
+	bpf_program__set_autoload(skel->progs.stackd_call_switch, false);
+	bpf_map__set_autocreate(skel->maps.call_tables, false);
+	bpf_map__set_autocreate(skel->maps.call_threads, false);
+}
+
 /* Leaves out the programs for probes on allocators' functions, and for page faults, mmap() and
  * brk(), which take the place of the probes. */
 static void leave_out_allocators(struct stackd_bpf *skel)
@@ -81,8 +90,7 @@ static void leave_out_regions(struct stackd_bpf *skel)
 					skel->maps.mpi_requests,    skel->maps.alloc_threads};
 
 	bpf_object__for_each_program (program, skel->obj) {
-		if (program != skel->progs.stackd_sample && !is_of_members(program) &&
-		    program != skel->progs.stackd_other_page)
+		if (program != skel->progs.stackd_sample && !is_of_members(program))
 			bpf_program__set_autoload(program, false);
 	}
 	for (struct bpf_map *const *map = maps; map < maps + sizeof(maps) / sizeof(*maps); map++)
@@ -125,6 +133,8 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 		bpf_program__set_autoload(skel->progs.stackd_event_switch, false);
 		bpf_map__set_autocreate(skel->maps.event_threads, false);
 	}
+	if (!options->calls)
+		leave_out_calls(skel);
 	if (!options->ranks)
 		bpf_program__set_autoload(skel->progs.stackd_rank_exec, false);
 	leave_out_replaced(skel);
@@ -157,6 +167,9 @@ void sampler_programs_regions(const struct stackd_bpf *skel, struct sampler_regi
 		.malloc_exit_fd = bpf_program__fd(skel->progs.stackd_malloc_exit),
 		.fault_fd = bpf_program__fd(skel->progs.stackd_fault),
 		.system_call_fd = bpf_program__fd(skel->progs.stackd_system_call),
+		.call_fd = bpf_program__fd(skel->progs.stackd_call),
+		.call_switch_fd = bpf_program__fd(skel->progs.stackd_call_switch),
+		.calls_fd = bpf_map__fd(skel->maps.call_tables),
 		.cgroup_fd = bpf_map__fd(skel->maps.region_cgroup),
 		.off_fd = bpf_map__fd(skel->maps.regions_off),
 		.places_fd = bpf_map__fd(skel->maps.places),

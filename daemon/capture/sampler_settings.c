@@ -34,6 +34,7 @@ void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options 
 		if (event_groups_is_first(options->event_groups, i))
 			skel->rodata->reading_leaders |= (uint8_t)(1u << i);
 	}
+	skel->rodata->with_calls = options->calls;
 	skel->rodata->is_joined = options->is_joined;
 	skel->rodata->is_clock = options->is_clock;
 	if (options->regions || options->is_clock)

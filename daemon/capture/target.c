@@ -80,17 +80,32 @@ static int find_processes(struct target *t, char **ret_error)
 
 /* --- a command ------------------------------------------------------------------------------- */
 
-/* Puts a library in front of LD_PRELOAD, and sets the environment variable by which it knows the
- * mean distance of sampled allocations. 0; another value without memory. */
-static int preload(const char *library, uint64_t bytes)
+/* Puts a library in front of LD_PRELOAD. 0; another value without memory. */
+static int preload(const char *library)
 {
 	const char *others = getenv("LD_PRELOAD");
-	char *all, distance[32];
+	char *all;
 
 	if (asprintf(&all, "%s%s%s", library, others ? ":" : "", others ? others : "") < 0)
 		return -1;
-	snprintf(distance, sizeof(distance), "%" PRIu64, bytes);
-	return setenv("LD_PRELOAD", all, 1) || setenv("STACKALLOC_BYTES", distance, 1);
+	return setenv("LD_PRELOAD", all, 1);
+}
+
+/* Preloads libstackalloc, which knows the mean distance of sampled allocations by its environment.
+ * 0; another value without memory. */
+static int preload_alloc(const struct options *options)
+{
+	char distance[32];
+
+	snprintf(distance, sizeof(distance), "%" PRIu64, options->alloc_bytes);
+	return preload(options->alloc_library) || setenv("STACKALLOC_BYTES", distance, 1);
+}
+
+/* Preloads libstackmpi, in front of other libraries, whose functions of MPI it calls. 0; another
+ * value without memory. */
+static int preload_mpi(const struct options *options)
+{
+	return preload(options->mpi_library) || setenv("STACKMPI_SOCKET", options->mpi_socket, 1);
 }
 
 /* Runs in the child: waits for target_start(), then executes the command. */
@@ -98,7 +113,7 @@ static void become_command(const struct options *options, int go, int failed)
 {
 	char **command = options->command;
 	char byte;
-	int err;
+	int err = 0;
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -107,10 +122,10 @@ static void become_command(const struct options *options, int go, int failed)
 	if (read(go, &byte, 1) != 1)
 		_exit(1); /* stackd gave up */
 	prctl(PR_SET_PDEATHSIG, 0);
-	if (!options->alloc_bytes || byte == WITHOUT_LIBRARY ||
-	    !preload(options->alloc_library, options->alloc_bytes))
-		execvp(command[0], command);
-	err = errno;
+	if ((options->mpi_library && preload_mpi(options)) ||
+	    (options->alloc_bytes && byte != WITHOUT_LIBRARY && preload_alloc(options)) ||
+	    execvp(command[0], command))
+		err = errno;
 	if (write(failed, &err, sizeof(err)) < 0)
 		_exit(126);
 	_exit(127);

@@ -32,6 +32,8 @@ static int make_events(struct recorder *r, const struct recorder_options *o)
 		err = labels_new(o->labels, o->n_labels, "", &r->labels);
 	if (!err)
 		err = mpi_pending_new(&r->mpi.pending);
+	if (!err)
+		err = recorder_calls_new(&r->calls);
 	if (!err && !(r->readings = readings_new()))
 		err = -ENOMEM;
 	if (!err)
@@ -101,6 +103,7 @@ void recorder_free(struct recorder *r)
 	ranks_free(r->mpi.ranks);
 	labels_free(r->labels);
 	mpi_pending_free(r->mpi.pending);
+	recorder_calls_free(r->calls);
 	readings_free(r->readings);
 	recorder_waits_fini(&r->waits);
 	recorder_paths_fini(&r->paths);
@@ -121,8 +124,6 @@ int recorder_look(struct recorder *r)
 
 	if (!err)
 		err = recorder_reload(r);
-	if (!err)
-		err = recorder_sweep(r);
 	return err || !r->files.written ? err : written_files_look(r->files.written);
 }
 
@@ -196,6 +197,7 @@ int recorder_begin_anew(struct recorder *r)
 	ranks_begin_anew(r->mpi.ranks);
 	labels_begin_anew(r->labels);
 	mpi_pending_clear(r->mpi.pending);
+	recorder_calls_begin_anew(r);
 	return 0;
 }
 
@@ -228,13 +230,6 @@ const struct object_table *recorder_objects(const struct recorder *r)
 struct alloc_coverage *recorder_alloc_coverage(const struct recorder *r)
 {
 	return r->memory.coverage;
-}
-
-void recorder_set_budget(struct recorder *r, double budget)
-{
-	r->with.budget = budget;
-	recorder_files_set_budget(&r->files, budget);
-	locator_set_budget(r->paths.locator, budget);
 }
 
 uint32_t recorder_object_count(const struct recorder *r)

@@ -14,6 +14,7 @@
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/sideband.h"
 #include "daemon/capture/alloc_coverage.h"
+#include "daemon/capture/call_tables.h"
 #include "daemon/recorder/live_blocks.h"
 #include "daemon/recorder/machines.h"
 #include "daemon/recorder/reorder.h"
@@ -46,9 +47,6 @@ struct recorder_options {
 	/* The share of a core that stackd may take (--max-cpu), of which each user's files have a
 	 * share (user_shares.h). 0: no limit. */
 	double budget;
-
-	/* How the memory of processes is read; zeroed: as in /proc. */
-	struct memory_source memory;
 
 	/* The tables that the kernel half walks by. The recorder requests those that it has missed,
 	 * and enters the vDSO. NULL: there are none. */
@@ -96,6 +94,9 @@ struct recorder_options {
 	/* Close files that no process maps any more, once there are many. Must not be set if probes
 	 * are put on files. */
 	bool closes_files;
+
+	/* The tables in which libstackmpi counts; NULL: none. */
+	struct call_tables *calls;
 
 	/* Labels "KEY=VALUE" of all threads (--label). */
 	const char *const *labels;
@@ -198,6 +199,10 @@ bool recorder_copies(const struct recorder *recorder);
  * read, and counts as lost. 0 or -ENOMEM. */
 int recorder_sample(struct recorder *recorder, const struct stackd_header *record);
 
+/* Stores what libstackmpi has counted since the last call; `is_last`: also the receives that are
+ * not complete. To be called before a batch is taken. 0 or -ENOMEM. */
+int recorder_read_calls(struct recorder *recorder, uint64_t now_ns, bool is_last);
+
 /* To be called at the end of a window, or of the recording: adds the rows that still wait for a
  * later record. 0 or -ENOMEM. */
 int recorder_end_window(struct recorder *recorder, uint64_t now_ns);
@@ -250,6 +255,8 @@ struct recorder_counts {
 	uint64_t unchecked_returns; /* path_builder_unchecked_returns() */
 	uint64_t instances; /* records of passes through regions, which `received` does not include
 			     */
+	uint64_t summed_calls;	    /* calls of MPI that libstackmpi has counted; `instances` does
+				     * not include them */
 	uint64_t partial_instances; /* of these, records whose path is not complete */
 	uint64_t waits;		    /* records of waits */
 	uint64_t partial_waits;	    /* of these, records whose path is not complete */
@@ -283,9 +290,6 @@ struct alloc_coverage *recorder_alloc_coverage(const struct recorder *recorder);
 
 /* Returns how many objects there are. */
 uint32_t recorder_object_count(const struct recorder *recorder);
-
-/* Sets the budget of the options, which must have had one, for what is paid from now on. */
-void recorder_set_budget(struct recorder *recorder, double budget);
 
 /* Gives the counters so far. */
 void recorder_counts(const struct recorder *recorder, struct recorder_counts *ret_counts);

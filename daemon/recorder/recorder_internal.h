@@ -26,6 +26,7 @@ struct recorder_taken {
 	uint64_t periods; /* sum over all samples */
 	uint64_t sideband_lost;
 	uint64_t mappings_left_out, names_left_out; /* events (mapping_shares.h) */
+	uint64_t summed_calls;			    /* calls of MPI that libstackmpi has counted */
 	uint64_t managed_unread;		    /* recorder_counts.managed_unread */
 };
 
@@ -41,6 +42,7 @@ struct recorder {
 		struct alloc_coverage *coverage; /* NULL: programs whose allocations are not
 						  * recorded are not counted */
 	} memory;
+	struct recorder_calls *calls; /* recorder_call.c */
 	struct {
 		struct ranks *ranks;
 		struct mpi_pending *pending; /* receives */
@@ -72,7 +74,6 @@ int recorder_request_table(struct recorder *r, const struct stackd_header *recor
 /* If events were lost, reads the recorded processes again, unless that was done lately. 0, or an
  * error of recorder_load_all(). */
 int recorder_reload(struct recorder *r);
-int recorder_sweep(struct recorder *r);
 
 /* If an event of a process is missing, reads it from /proc, if its user pays for that, or else
  * makes it an unknown process. To be called before the next record in the order of time is taken,
@@ -99,6 +100,19 @@ int recorder_place_mark(struct recorder *r, const struct event *event, struct st
 /* Stores a pass: its time and CPU time; those of the passes within it, in series of their own; and
  * the bytes that it has sent and received if it was a call of MPI. 0 or -ENOMEM. */
 int recorder_pass(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Stores a call of MPI that libstackmpi has counted, and notes its path for the sums. 0 or
+ * -ENOMEM. */
+int recorder_call(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* What is known of the paths in tables (recorder_call.c). */
+struct recorder_calls;
+
+int recorder_calls_new(struct recorder_calls **ret_calls); /* 0 or -ENOMEM */
+void recorder_calls_free(struct recorder_calls *calls);	   /* NULL is fine */
+
+/* Forgets all paths at the end of a window, since their rows are not valid any more. */
+void recorder_calls_begin_anew(struct recorder *r);
 
 /* Stores the bytes of a completed MPI receive, under the path of the call that posted it. 0 or
  * -ENOMEM. */

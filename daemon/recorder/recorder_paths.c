@@ -24,14 +24,12 @@ static int make_tables(struct recorder_paths *p)
 	return err ? err : origin_table_new(&p->origins);
 }
 
-static int make_machines(struct recorder_paths *p, struct mount_lists *mounts,
-			 struct tables *tables)
+static int make_machines(struct recorder_paths *p, struct mount_lists *mounts)
 {
 	const struct machines_options options = {.locator = p->locator,
 						 .managed = p->managed,
 						 .locations = p->locations,
-						 .mounts = mounts,
-						 .tables = tables};
+						 .mounts = mounts};
 
 	return machines_new(&options, &p->machines);
 }
@@ -46,8 +44,7 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 						.written = files->written,
 						.kernel = o->kernel,
 						.shares = &tasks->mappings,
-						.budget = o->budget,
-						.memory = o->memory};
+						.budget = o->budget};
 	int err = locator_new(&options, &p->locator);
 
 	if (!err)
@@ -55,7 +52,7 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 	if (!err)
 		err = managed_new(files->objects, &p->managed);
 	if (!err && o->reads_machines)
-		err = make_machines(p, files->mounts, o->tables);
+		err = make_machines(p, files->mounts);
 	return err ? err : jit_tracker_new(p->locator, o->code, &p->jit);
 }
 
@@ -132,7 +129,7 @@ static int make_tags(struct recorder_paths *p, const struct recorder_options *o,
 
 	if (!o->tags)
 		return 0;
-	maps = (struct tagger_maps){o->tags->tagged_fd, o->tags->n_tagged, o->memory};
+	maps = (struct tagger_maps){o->tags->tagged_fd, o->tags->n_tagged};
 	err = o->workers ? tagger_new(&maps, files->ask, &p->tagger)
 			 : tagger_new_here(&maps, &p->tagger);
 	options.tagger = p->tagger;

@@ -108,6 +108,7 @@ static const struct handler handlers[STACKD_EVENT_COUNT] = {
 	[STACKD_EVENT_UNTRACED] = {.take = recorder_untraced},
 	[STACKD_EVENT_WAKE] = {.keep = recorder_wake},
 	[STACKD_EVENT_LIFE] = {.take = recorder_life},
+	[STACKD_EVENT_CALL] = {.keep = recorder_call},
 	[STACKD_EVENT_READING] = {.take = take_reading},
 	[STACKD_EVENT_LAUNCH] = {.take = take_launch},
 	[STACKD_EVENT_COMPLETE] = {.take = recorder_complete},
@@ -319,12 +320,13 @@ void recorder_count_events(const struct recorder *r, struct recorder_counts *cou
 {
 	static const enum stackd_event probed[] = {
 		STACKD_EVENT_REGION, STACKD_EVENT_LEFT,	 STACKD_EVENT_MARK, STACKD_EVENT_ALLOC,
-		STACKD_EVENT_FREE,   STACKD_EVENT_FAULT, STACKD_EVENT_MAP,
+		STACKD_EVENT_FREE,   STACKD_EVENT_FAULT, STACKD_EVENT_MAP,  STACKD_EVENT_CALL,
 	};
 	const size_t n = sizeof(probed) / sizeof(probed[0]);
 
 	counts->received = r->taken.events[STACKD_EVENT_SAMPLE] +
 			   r->taken.events[STACKD_EVENT_BRANCHES] + r->taken.unread;
+	counts->summed_calls = r->taken.summed_calls;
 	counts->instances = sum_of(r->taken.events, probed, n);
 	counts->partial_instances = sum_of(r->taken.partial, probed, n);
 	counts->waits = r->taken.events[STACKD_EVENT_WAIT];

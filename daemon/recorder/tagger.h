@@ -24,7 +24,6 @@
 
 #include "proc/object.h"
 #include "proc/process.h"
-#include "proc/resident_memory.h"
 #include "daemon/capture/sideband.h"
 #include "daemon/worker/ask_worker.h"
 #include "stackd_abi.h"
@@ -34,8 +33,7 @@ struct tagger;
 /* The kernel half's maps. */
 struct tagger_maps {
 	int tagged_fd;
-	uint32_t *n_tagged;	     /* entries of that map; borrowed */
-	struct memory_source memory; /* how the memory of processes is read */
+	uint32_t *n_tagged; /* entries of that map; borrowed */
 };
 
 /* Makes a tagger whose files the worker of `files` (borrowed) reads. 0 or -ENOMEM. */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,10 +18,9 @@
 
 #define NOTE_BYTES 65536u
 
-int alloc_library_find(char **ret_path)
+int alloc_library_find(const char *name, char **ret_path)
 {
-	static const char *const places[] = {"/libstackalloc.so",
-					     "/../lib/stackd/libstackalloc.so"};
+	static const char *const places[] = {"/", "/../lib/stackd/"};
 	char own[PATH_MAX], path[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
 
@@ -29,7 +29,7 @@ int alloc_library_find(char **ret_path)
 	own[n] = '\0';
 	*strrchr(own, '/') = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		strcpy(stpcpy(path, own), places[i]);
+		snprintf(path, sizeof(path), "%s%s%s", own, places[i], name);
 		*ret_path = realpath(path, NULL);
 		if (*ret_path)
 			return 0;
@@ -39,26 +39,33 @@ int alloc_library_find(char **ret_path)
 
 /* --- the note -------------------------------------------------------------------------------- */
 
-#define PROVIDER "otel_memory"
+/* The names of a probe. */
+struct wanted {
+	const char *provider, *name;
+};
 
 /* Reads a SystemTap note: three addresses (the probe, a base, the semaphore), the provider and the
- * name. Returns whether the note is that of the probe `name`. */
-static bool take_note(const struct elf_file *elf, const char *name, const char *description,
-		      size_t size, uint64_t *ret_offset, uint64_t *ret_semaphore)
+ * name. A probe without a semaphore has 0 there. Returns whether the note is that of
+ * the probe. */
+static bool take_note(const struct elf_file *elf, const struct wanted *wanted,
+		      const char *description, size_t size, uint64_t *ret_offset,
+		      uint64_t *ret_semaphore)
 {
-	const size_t before = 3 * sizeof(uint64_t) + sizeof(PROVIDER);
+	const char *name = wanted->name;
+	const size_t before = 3 * sizeof(uint64_t) + strlen(wanted->provider) + 1;
 	uint64_t addresses[3];
 
 	if (size < before + strlen(name) + 1 ||
-	    memcmp(description + sizeof(addresses), PROVIDER, sizeof(PROVIDER)) != 0 ||
+	    strncmp(description + sizeof(addresses), wanted->provider, size - sizeof(addresses)) !=
+		    0 ||
 	    memcmp(description + before, name, strlen(name) + 1) != 0)
 		return false;
 	memcpy(addresses, description, sizeof(addresses));
 	return elf_file_vaddr_to_offset(elf, addresses[0], ret_offset) &&
-	       elf_file_vaddr_to_offset(elf, addresses[2], ret_semaphore);
+	       (!addresses[2] || elf_file_vaddr_to_offset(elf, addresses[2], ret_semaphore));
 }
 
-static bool take_section(const struct elf_file *elf, Elf_Scn *section, const char *name,
+static bool take_section(const struct elf_file *elf, Elf_Scn *section, const struct wanted *wanted,
 			 uint64_t *ret_offset, uint64_t *ret_semaphore)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
@@ -67,16 +74,17 @@ static bool take_section(const struct elf_file *elf, Elf_Scn *section, const cha
 
 	while (data && data->d_size <= NOTE_BYTES &&
 	       (at = gelf_getnote(data, at, &note, &owner, &description)) > 0) {
-		if (take_note(elf, name, (const char *)data->d_buf + description, note.n_descsz,
+		if (take_note(elf, wanted, (const char *)data->d_buf + description, note.n_descsz,
 			      ret_offset, ret_semaphore))
 			return true;
 	}
 	return false;
 }
 
-int alloc_library_probe(const char *path, const char *name, uint64_t *ret_offset,
-			uint64_t *ret_semaphore)
+int alloc_library_probe(const char *path, const char *provider, const char *name,
+			uint64_t *ret_offset, uint64_t *ret_semaphore)
 {
+	const struct wanted wanted = {provider, name};
 	int fd = named_file_open(path), err = fd < 0 ? fd : 0;
 	struct elf_file *elf = NULL;
 	Elf_Scn *section = NULL;
@@ -91,7 +99,7 @@ int alloc_library_probe(const char *path, const char *name, uint64_t *ret_offset
 	err = -ENOEXEC;
 	while (err && (section = elf_nextscn(elf_file_libelf(elf), section))) {
 		if (gelf_getshdr(section, &header) && header.sh_type == SHT_NOTE &&
-		    take_section(elf, section, name, ret_offset, ret_semaphore))
+		    take_section(elf, section, &wanted, ret_offset, ret_semaphore))
 			err = 0;
 	}
 	elf_file_free(elf);

@@ -53,7 +53,7 @@ static int attach_to_library(const char *library, const char *name, int program_
 			     struct probe *ret_probe)
 {
 	uint64_t offset = 0, semaphore = 0;
-	int err = alloc_library_probe(library, name, &offset, &semaphore);
+	int err = alloc_library_probe(library, "otel_memory", name, &offset, &semaphore);
 
 	return err ? err : probe_attach(program_fd, library, offset, semaphore, 0, ret_probe);
 }

@@ -21,6 +21,7 @@
 #include "daemon/regions/later_libraries.h"
 #include "daemon/regions/mark_spec.h"
 #include "daemon/regions/marks.h"
+#include "daemon/regions/mpi_source.h"
 #include "daemon/regions/probe.h"
 #include "daemon/regions/region_check.h"
 #include "daemon/regions/region_find.h"
@@ -58,6 +59,7 @@ struct regions {
 	off;			      /* regions that were entered too often; marks keep their own
 				       * list */
 	struct region_probes *probes; /* NULL: regions_stop() has removed them */
+	struct mpi_source mpi;	      /* calls that libstackmpi counts */
 	struct alloc_source *alloc;   /* NULL: none */
 	uint64_t alloc_until_ns;      /* alloc_source_until() of a source that was freed */
 	int tracepoint;		      /* sched_process_exit; -1: none */
@@ -341,6 +343,17 @@ static enum exit_status check_specs(struct regions *r)
 
 /* --- attaching ------------------------------------------------------------------------------- */
 
+/* Returns whether libstackmpi counts the calls of a function, so that it has no probe. A program
+ * that has MPI in its own file calls that, and not the library's. */
+static bool is_counted(const struct regions *r, const struct found_region *f)
+{
+	const struct known_file *file = &r->files.items[f->file];
+	const char *library = r->with.options->mpi_library;
+
+	return library && f->is_once && file->kind == REGION_FILE_LIBRARY &&
+	       (mpi_source_has(f->linked) || !strcmp(file->path, library));
+}
+
 /* Attaches to `count` functions of one file, from index `first` on, without those that have
  * is_left_out. 0; or -errno, and it has attached to none of them. */
 static int attach_functions(struct regions *r, size_t first, size_t count)
@@ -359,7 +372,7 @@ static int attach_functions(struct regions *r, size_t first, size_t count)
 	for (size_t i = 0; i < count && !err; i++) {
 		functions[n] = &r->found.found.items[first + i];
 		numbers[n] = (uint32_t)(first + i + 1);
-		n += !functions[n]->is_left_out;
+		n += !functions[n]->is_left_out && !is_counted(r, functions[n]);
 	}
 	if (!err && n)
 		err = region_probes_attach(r->probes, functions, numbers, n, path);
@@ -609,6 +622,8 @@ static enum exit_status attach_first(struct regions *r)
 		return exit_status_of(err);
 	}
 	follow_replacing(r);
+	if (r->with.options->mpi_library && mpi_source_start(r->with.options, &r->kernel, &r->mpi))
+		return STATUS_FAILED;
 	err = attach_after_trial(r);
 	if (err)
 		return err == -ENODEV ? STATUS_UNSUPPORTED : STATUS_FAILED;
@@ -630,6 +645,7 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	r->tracepoint = r->exec_tracepoint = -1;
 	r->replacing_tracepoint = -1;
 	r->replacing = (struct probe){-1, -1};
+	r->mpi = (struct mpi_source)MPI_SOURCE_NONE;
 	sampler_regions_parts(with->sampler, &r->kernel);
 	r->probes = region_probes_new(&r->kernel);
 	status = r->probes ? parse_specs(r) : STATUS_FAILED;
@@ -751,6 +767,7 @@ void regions_stop(struct regions *r)
 	r->alloc_until_ns = regions_alloc_until(r);
 	alloc_source_free(r->alloc);
 	r->alloc = NULL;
+	mpi_source_stop(&r->mpi);
 	if (r->tracepoint >= 0)
 		close(r->tracepoint);
 	if (r->exec_tracepoint >= 0)

@@ -453,6 +453,7 @@ static const int daemon_calls[] = {
 	SCMP_SYS(clock_getres),
 	/* sockets: to workers, to the service manager */
 	SCMP_SYS(socketpair),
+	SCMP_SYS(accept4),
 	SCMP_SYS(sendto),
 	SCMP_SYS(recvfrom),
 	SCMP_SYS(setsockopt),

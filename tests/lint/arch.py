@@ -9,7 +9,7 @@ import sys
 
 import c_source
 
-FOLDERS = ("bpf", "lib", "daemon", "cli", "mpi", "plugin", "libstacktag", "libstackalloc")
+FOLDERS = ("bpf", "lib", "daemon", "cli", "mpi", "plugin", "libstacktag", "libstackalloc", "libstackmpi")
 SUFFIXES = (".c", ".h", ".cc", ".S")
 NAMES = re.compile(
     r"x86|aarch64|arm64"

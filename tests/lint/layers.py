@@ -98,7 +98,8 @@ def check(folder, layers):
 
 
 def folders_with_code():
-    for top in (ARCH, "bpf", "lib", "daemon", "cli", "mpi", "libstacktag", "libstackalloc", "plugin"):
+    for top in (ARCH, "bpf", "lib", "daemon", "cli", "mpi", "libstacktag", "libstackalloc",
+                "libstackmpi", "plugin"):
         for folder, _, files in os.walk(os.path.join(ROOT, top)):
             if any(SOURCE.search(name) for name in files):
                 yield os.path.relpath(folder, ROOT)

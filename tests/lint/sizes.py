@@ -12,7 +12,7 @@ import c_source
 
 FUNCTION_LINES = 60
 LONGEST_FILES = 5  # that are named
-FOLDERS = ("arch", "bpf", "lib", "daemon", "cli", "libstacktag", "libstackalloc", "plugin", "tests", "bench")
+FOLDERS = ("arch", "bpf", "lib", "daemon", "cli", "libstacktag", "libstackalloc", "libstackmpi", "plugin", "tests", "bench")
 EXCEPTED = {}
 
 

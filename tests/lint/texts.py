@@ -12,7 +12,7 @@ import sys
 
 import c_source
 
-FOLDERS = ("cli", "daemon", "lib", "mpi", "libstackalloc", "libstacktag", "plugin", "web")
+FOLDERS = ("cli", "daemon", "lib", "mpi", "libstackalloc", "libstackmpi", "libstacktag", "plugin", "web")
 LITERAL = r'"(?:\\.|[^"\\\n])*"'
 MACRO = r"(?:PRI[a-z]+\d*|[A-Z][A-Z0-9_]{3,})"
 ROW = re.compile(r"/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])*'|(?P<row>%s(?:\s+(?:%s|%s))*)" % (LITERAL, LITERAL, MACRO),

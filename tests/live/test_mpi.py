@@ -135,7 +135,39 @@ def measured(recording, metrics=("region.visits", "mpi.sent", "mpi.received")):
     return sums
 
 
-def check_same(folder, library, command):
+def by_path(recording):
+    """(rank, function, callers) -> what the view of regions has of the path."""
+    found = {}
+    for row in json.loads(recording.text("report", "--by", "rank", "--view", "regions", "--json"))["regions"]:
+        for path in row["paths"]:
+            amounts = found.setdefault((row["rank"], row["name"], row["object"], tuple(path["callers"])), {})
+            for name in ("visits", "left", "sent_bytes", "received_bytes", "read_bytes", "written_bytes",
+                         "at_most_bytes", "unknown_calls"):
+                amounts[name] = amounts.get(name, 0) + path[name]
+    return found
+
+
+def check_library(folder, command, probed):
+    """libstackmpi counts what probes do, by the same paths. Of a request that a function of MPI 4 has made,
+    which it does not have, it does not know the bytes."""
+    recording, result = record(os.path.join(folder, "counted"), *NO_SAMPLING, "--mpi=library", "--ring-bytes", "64M",
+                               "--", *command())
+    seen, expected = by_path(recording), by_path(probed)
+    for path in sorted(set(seen) | set(expected)):
+        if path[1] == "MPI_Start" and path[3][-1] == "send_parts":
+            check(seen[path]["unknown_calls"] == seen[path]["visits"] == expected[path]["visits"], "MPI 4", path,
+                  seen[path])
+            continue
+        check(seen.get(path) == expected.get(path), "%s of rank %s" % path[1::-1], path, seen.get(path),
+              expected.get(path), result.err)
+    counters = recording.stats()["counters"]
+    check(not counters["calls_unheard"] and not counters["regions_lost_ring"], "counters", counters)
+    calls = sum(amounts["visits"] for amounts in seen.values())
+    # Each path is walked for its first call, and Fortran's before it, too.
+    check(counters["calls_summed"] > calls / 2, "most calls were walked", counters, calls)
+
+
+def check_same(folder, library, command, by_library=False):
     """stackd counts what the recorder does. Returns that."""
     expected = counted(folder, library, command)
     # The copies of stacks that are sent until there are tables can be more than the usual ring holds.
@@ -149,6 +181,8 @@ def check_same(folder, library, command):
     bursts = json.loads(recording.text("fold", "--burst", "--json"))["bursts"]
     calls, ranks = sum(numbers[0] for numbers in seen.values()), len({rank for rank, _ in seen})
     check(bursts == calls - ranks, "bursts", bursts, calls, ranks)
+    if by_library:
+        check_library(folder, command, recording)
     return total(expected)
 
 
@@ -159,13 +193,13 @@ def total(sums):
         sums[key] for key in sums if key[1] == function))] for function in functions}
 
 
-def check_program(kind, name, ranks, *arguments):
+def check_program(kind, name, ranks, *arguments, by_library=False):
     with scratch() as folder:
         library = build_recorder(kind, name.endswith("90"))
         program = build(kind, name)
         words = [word.replace("FOLDER", folder) for word in arguments]
         return check_same(folder, library,
-                          lambda env=(): launch(kind, ranks, program, *words, env=env))
+                          lambda env=(): launch(kind, ranks, program, *words, env=env), by_library)
 
 
 def check_counts(kind):
@@ -201,7 +235,7 @@ def mpi_short_lives_mpich():
 
 def check_rules(kind):
     """Each rule, in communicators whose size the program does not ask for."""
-    expected = check_program(kind, "rules.c", 3, "2")
+    expected = check_program(kind, "rules.c", 3, "2", by_library=True)
     check(expected["mpi_startall"] == [18, 720, 1440], "the recorder", expected)
     check(expected["mpi_alltoallw"][1] > 0, "the recorder", expected)
 
@@ -228,7 +262,7 @@ def mpi_rules_mpich():
 
 def check_fortran(kind):
     """Fortran's functions call those of C, which are a part of them."""
-    expected = check_program(kind, "rules.f90", 3)
+    expected = check_program(kind, "rules.f90", 3, by_library=True)
     check(expected["mpi_send"] == [80, 8000, 0], "the recorder", expected)
 
 
@@ -240,6 +274,31 @@ def mpi_fortran_open_mpi():
 @live(long=True)
 def mpi_fortran_mpich():
     check_fortran("mpich")
+
+
+def check_library_ends(kind):
+    """Nothing that the library has counted is lost when a process is killed, nor at the end of its threads;
+    the child of a fork counts for itself."""
+    with scratch() as folder:
+        program = build(kind, "ends.c", "-pthread")
+        recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi=library", "--", program, "1000")
+        rows = json.loads(recording.text("report", "--view", "regions", "--json"))["regions"]
+        visits = {row["name"]: row["visits"] for row in rows}
+        print(visits, result.err)
+        check(visits.get("MPI_Comm_rank") == 3000, "calls of threads", visits)
+        check(visits.get("MPI_Comm_size") == 1010, "calls before the kill, and those of the child", visits)
+        callers = {tuple(path["callers"])[-1] for row in rows if row["name"] == "MPI_Comm_rank" for path in row["paths"]}
+        check(callers == {"ask_rank"}, "callers", callers)
+
+
+@live
+def mpi_library_ends_mpich():
+    check_library_ends("mpich")
+
+
+@live(long=True)
+def mpi_library_ends_open_mpi():
+    check_library_ends("openmpi")
 
 
 def check_tool(kind, name):

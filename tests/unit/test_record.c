@@ -134,7 +134,7 @@ static void measured_events_arrive(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(expected); i++)
 		expected[i] = (uint8_t)i;
-	for (uint8_t kind = STACKD_EVENT_REGION; kind <= STACKD_EVENT_LIFE; kind++) {
+	for (uint8_t kind = STACKD_EVENT_REGION; kind <= STACKD_EVENT_CALL; kind++) {
 		for (size_t f = 0; f < sizeof(forms); f++) {
 			struct stackd_header *read = read_event(kind, forms[f]);
 			struct event event;

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes tables and answers threads that ask for one; see call_tables.h. */
+#include "daemon/capture/call_tables.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define BACKLOG	   256
+#define LINGER_NS  UINT64_C(3000000000)	 /* how long a table stays when its thread has ended */
+#define UNBEGUN_NS UINT64_C(60000000000) /* when a table is given up that no thread has begun */
+
+struct table {
+	struct stackd_calls *calls; /* NULL: the number is free */
+	int fd;
+	uint64_t since_ns; /* when it was made, or when its thread was found to have ended */
+	bool has_ended;
+};
+
+struct call_tables {
+	int map, socket, stop;
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t
+		lock; /* of the tables' members `calls` and `fd`, while one is made or goes */
+	struct table tables[STACKD_CALL_TABLES];
+	uint32_t next;	     /* number that is tried first for the next table */
+	uint32_t generation; /* stackd_calls.generation */
+	atomic_uint_fast64_t refused;
+};
+
+int call_tables_name(char ret_name[static CALL_TABLES_NAME])
+{
+	uint64_t random[2];
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return -errno;
+	snprintf(ret_name, CALL_TABLES_NAME, "stackd-%016llx%016llx", (unsigned long long)random[0],
+		 (unsigned long long)random[1]);
+	return 0;
+}
+
+/* --- making one ------------------------------------------------------------------------------- */
+
+static void drop(struct call_tables *t, uint32_t number)
+{
+	struct table *table = &t->tables[number];
+
+	bpf_map_delete_elem(t->map, &number);
+	munmap(table->calls, sizeof(*table->calls));
+	close(table->fd);
+	*table = (struct table){0};
+}
+
+static int make(struct call_tables *t, uint32_t number)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	struct table *table = &t->tables[number];
+	void *at;
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "call_table", sizeof(uint32_t),
+				sizeof(struct stackd_calls), 1, &options);
+
+	if (fd < 0)
+		return fd;
+	at = mmap(NULL, sizeof(struct stackd_calls), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED || bpf_map_update_elem(t->map, &number, &fd, BPF_ANY)) {
+		int err = -errno;
+
+		if (at != MAP_FAILED)
+			munmap(at, sizeof(struct stackd_calls));
+		close(fd);
+		return err;
+	}
+	*table = (struct table){.calls = at, .fd = fd, .since_ns = clock_ns(CLOCK_MONOTONIC)};
+	table->calls->version = STACKD_CALLS_VERSION;
+	table->calls->generation = t->generation;
+	return 0;
+}
+
+/* Makes a table under a free number. 0; -ENOSPC: there is none; or another -errno. */
+static int make_any(struct call_tables *t, uint32_t *ret_number)
+{
+	int err = -ENOSPC;
+
+	pthread_mutex_lock(&t->lock);
+	for (uint32_t i = 0; i < STACKD_CALL_TABLES && err == -ENOSPC; i++) {
+		uint32_t number = (t->next + i) % STACKD_CALL_TABLES;
+
+		if (t->tables[number].calls)
+			continue;
+		err = make(t, number);
+		*ret_number = number;
+		t->next = number + 1;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return err;
+}
+
+/* --- answering -------------------------------------------------------------------------------- */
+
+/* Returns whether the process at the other end is of a user that stackd or its caller is. */
+static bool is_own(int fd)
+{
+	const char *caller = getenv("SUDO_UID");
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return false;
+	return peer.uid == geteuid() || (caller && peer.uid == (uid_t)strtoul(caller, NULL, 10));
+}
+
+static bool send_table(const struct call_tables *t, int fd, uint32_t number)
+{
+	struct stackd_call_answer answer = {.version = STACKD_CALLS_VERSION, .table = number};
+	struct iovec part = {.iov_base = &answer, .iov_len = sizeof(answer)};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	const struct msghdr message = {.msg_iov = &part,
+				       .msg_iovlen = 1,
+				       .msg_control = &control,
+				       .msg_controllen = sizeof(control)};
+
+	memcpy(CMSG_DATA(&control.header), &t->tables[number].fd, sizeof(int));
+	return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(answer);
+}
+
+static void answer(struct call_tables *t, int fd)
+{
+	uint32_t number = 0;
+
+	if (!is_own(fd) || make_any(t, &number)) {
+		atomic_fetch_add(&t->refused, 1);
+		return;
+	}
+	if (!send_table(t, fd, number)) { /* the process has ended, or waits no more */
+		pthread_mutex_lock(&t->lock);
+		drop(t, number);
+		pthread_mutex_unlock(&t->lock);
+	}
+}
+
+static void *answer_all(void *arg)
+{
+	struct call_tables *t = arg;
+	struct pollfd wait[] = {{.fd = t->socket, .events = POLLIN},
+				{.fd = t->stop, .events = POLLIN}};
+
+	while (poll(wait, 2, -1) >= 0 || errno == EINTR) {
+		int fd;
+
+		if (wait[1].revents)
+			break;
+		fd = accept4(t->socket, NULL, NULL, SOCK_CLOEXEC);
+		if (fd < 0)
+			continue;
+		answer(t, fd);
+		close(fd);
+	}
+	return NULL;
+}
+
+/* --- start and end ---------------------------------------------------------------------------- */
+
+static int listen_at(const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const size_t len = strlen(name);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	memcpy(address.sun_path + 1, name, len); /* an abstract name, which begins with a 0 */
+	if (bind(fd, (const struct sockaddr *)&address,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) ||
+	    listen(fd, BACKLOG)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int call_tables_new(const char *name, int map, struct call_tables **ret_tables)
+{
+	struct call_tables *t = calloc(1, sizeof(*t));
+	int err = 0;
+
+	if (!t)
+		return -ENOMEM;
+	t->map = map;
+	t->generation = 1;
+	pthread_mutex_init(&t->lock, NULL);
+	t->stop = eventfd(0, EFD_CLOEXEC);
+	t->socket = listen_at(name);
+	if (t->socket < 0 || t->stop < 0)
+		err = t->socket < 0 ? t->socket : -errno;
+	if (!err)
+		err = -pthread_create(&t->thread, NULL, answer_all, t);
+	t->has_thread = !err;
+	if (err)
+		call_tables_free(t);
+	else
+		*ret_tables = t;
+	return err;
+}
+
+void call_tables_free(struct call_tables *t)
+{
+	const uint64_t one = 1;
+
+	if (!t)
+		return;
+	if (t->has_thread && write(t->stop, &one, sizeof(one)) == sizeof(one))
+		pthread_join(t->thread, NULL);
+	for (uint32_t i = 0; i < STACKD_CALL_TABLES; i++) {
+		if (t->tables[i].calls)
+			drop(t, i);
+	}
+	if (t->socket >= 0)
+		close(t->socket);
+	if (t->stop >= 0)
+		close(t->stop);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Returns whether the thread of a table, or the one that should begin it, has ended some time
+ * ago. */
+static bool is_over(struct table *table, uint64_t now_ns)
+{
+	const struct stackd_calls *calls = table->calls;
+	const pid_t pid = (pid_t)calls->pid, tid = (pid_t)calls->tid;
+
+	if (!tid)
+		return now_ns - table->since_ns > UNBEGUN_NS;
+	if (!table->has_ended) {
+		table->has_ended = syscall(SYS_tgkill, pid, tid, 0) && errno != EPERM;
+		table->since_ns = now_ns;
+	}
+	return table->has_ended && now_ns - table->since_ns > LINGER_NS;
+}
+
+int call_tables_visit(struct call_tables *t, call_tables_each each, void *arg)
+{
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	int err = 0;
+
+	for (uint32_t i = 0; i < STACKD_CALL_TABLES && !err; i++) {
+		struct table *table = &t->tables[i];
+		bool is_there, goes;
+
+		pthread_mutex_lock(&t->lock);
+		is_there = table->calls != NULL;
+		goes = is_there && is_over(table, now_ns);
+		pthread_mutex_unlock(&t->lock);
+		if (is_there && table->calls->tid)
+			err = each(arg, i, table->calls, goes);
+		if (!goes)
+			continue;
+		pthread_mutex_lock(&t->lock);
+		drop(t, i);
+		pthread_mutex_unlock(&t->lock);
+	}
+	return err;
+}
+
+void call_tables_renew(struct call_tables *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->generation++;
+	for (uint32_t i = 0; i < STACKD_CALL_TABLES; i++) {
+		if (t->tables[i].calls)
+			__atomic_store_n(&t->tables[i].calls->generation, t->generation,
+					 __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+uint64_t call_tables_refused(const struct call_tables *t)
+{
+	return t ? atomic_load(&((struct call_tables *)t)->refused) : 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares stacks with known paths; see path.h. */
+#include "path.h"
+
+#include <stddef.h>
+
+#include "table.h"
+
+static uint32_t hash_of(const struct call *call)
+{
+	uint64_t hash = ((uintptr_t)call->slot ^ *call->slot) * 0x9e3779b97f4a7c15u + call->number;
+
+	return (uint32_t)((hash * 0x9e3779b97f4a7c15u) >> 40) & (STACKD_CALL_PATHS - 1);
+}
+
+static bool is_of_call(const struct stackd_call_path *path, const struct call *call)
+{
+	return path->function == call->number && path->slot == (uintptr_t)call->slot &&
+	       path->caller == *call->slot;
+}
+
+/* Returns whether all words hold. If those before a word do, the word's address is in the frame of
+ * a caller of this thread. */
+static bool words_hold(const struct stackd_call_path *path, const struct call *call)
+{
+	const struct stackd_call_word *word = &call->calls->words[path->first];
+	const struct stackd_call_word *end = word + path->count;
+
+	if (path->has_fp && path->fp != call->kept[0])
+		return false;
+	for (; word < end; word++) {
+		if (*(const volatile uint64_t *)(uintptr_t)word->slot != word->word)
+			return false;
+	}
+	return true;
+}
+
+static bool is_current(const struct stackd_call_path *path, const struct stackd_calls *calls)
+{
+	return path->generation == __atomic_load_n(&calls->generation, __ATOMIC_RELAXED) &&
+	       path->epoch == __atomic_load_n(&table_epoch, __ATOMIC_RELAXED);
+}
+
+struct stackd_call_path *path_find(const struct call *call)
+{
+	struct stackd_calls *calls = call->calls;
+
+	for (uint32_t at = calls->heads[hash_of(call)]; at; at = calls->paths[at - 1].next) {
+		struct stackd_call_path *path = &calls->paths[at - 1];
+
+		if (is_of_call(path, call) && is_current(path, calls) && words_hold(path, call))
+			return path;
+	}
+	return NULL;
+}
+
+uint32_t path_index(const struct call *call)
+{
+	struct stackd_calls *calls = call->calls;
+
+	/* Of another epoch, the words can be those of another path. */
+	for (uint32_t at = calls->heads[hash_of(call)]; at; at = calls->paths[at - 1].next) {
+		const struct stackd_call_path *path = &calls->paths[at - 1];
+
+		if (is_of_call(path, call) &&
+		    path->epoch == __atomic_load_n(&table_epoch, __ATOMIC_RELAXED) &&
+		    words_hold(path, call))
+			return at - 1;
+	}
+	return calls->n_paths;
+}
+
+struct stackd_call_path *path_take(const struct call *call, uint32_t index)
+{
+	struct stackd_calls *calls = call->calls;
+	struct stackd_call_path *path;
+	uint32_t hash = hash_of(call);
+
+	if (index >= STACKD_CALL_PATHS || calls->paths[index].generation != calls->generation)
+		return NULL;
+	path = &calls->paths[index];
+	if (index < calls->n_paths)
+		return path;
+	path->function = (uint32_t)call->number;
+	path->caller = *call->slot;
+	path->slot = (uintptr_t)call->slot;
+	path->epoch = table_epoch;
+	path->next = calls->heads[hash];
+	calls->heads[hash] = (uint16_t)(index + 1);
+	calls->n_paths = index + 1;
+	return path;
+}
