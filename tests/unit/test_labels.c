@@ -116,10 +116,12 @@ static void test_told(void **state)
 
 static void test_patterns(void **state)
 {
-	const struct store_thread thread = {.label_set = "env=prod\nk8s.pod.name=web-1"};
-	static const char *const yes[] = {"env=prod", "env=p*", "pod=web-?",
+	const struct store_thread thread = {.label_set = "env=prod\nodd=a?b\nk8s.pod.name=web-1"};
+	/* A control character is recorded as '?'. */
+	static const char *const yes[] = {"env=prod", "env=p*", "pod=web-?", "odd=a\nb",
 					  "node=box", "team=",	"namespace="};
-	static const char *const no[] = {"env=", "env=pro", "pod=web", "team=*", "service=?*"};
+	static const char *const no[] = {"env=",    "env=pro", "pod=web",
+					 "odd=a\n", "team=*",  "service=?*"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++)

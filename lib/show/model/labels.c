@@ -2,6 +2,7 @@
 /* Finds the labels of threads; see labels.h. */
 #include "model/labels.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -155,20 +156,31 @@ bool labels_is_pattern(const char *text)
 	return equals && equals != text && equals - text < LABEL_KEY_BYTES;
 }
 
+/* Appends a pattern and a 0, with '?' for control characters, as recorded values have it. */
+static void put_cleaned(struct buf *b, const char *pattern)
+{
+	do
+		buf_put(b, iscntrl((unsigned char)*pattern) && *pattern ? "?" : pattern, 1);
+	while (*pattern++);
+}
+
 bool labels_match(const struct store_tables *t, const struct store_thread *thread, const char *text)
 {
-	const char *pattern = strchr(text, '=') + 1;
+	const char *given = strchr(text, '=') + 1;
 	char key[LABEL_KEY_BYTES];
-	struct buf value = {0};
+	struct buf value = {0}, pattern = {0};
 	bool is;
 
-	memcpy(key, text, (size_t)(pattern - 1 - text));
-	key[pattern - 1 - text] = '\0';
+	memcpy(key, text, (size_t)(given - 1 - text));
+	key[given - 1 - text] = '\0';
+	put_cleaned(&pattern, given);
 	if (labels_put(t, thread, key, &value))
-		is = !value.failed && *pattern &&
-		     pattern_matches(pattern, (const char *)value.data, value.len);
+		is = !value.failed && !pattern.failed && *given &&
+		     pattern_matches((const char *)pattern.data, (const char *)value.data,
+				     value.len);
 	else
-		is = !*pattern;
+		is = !*given;
+	buf_free(&pattern);
 	buf_free(&value);
 	return is;
 }
