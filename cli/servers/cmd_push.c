@@ -43,7 +43,8 @@ enum {
 	PUSH_SENT,
 	PUSH_TIMEOUT,
 	PUSH_METRICS,
-	PUSH_KEEP
+	PUSH_KEEP,
+	PUSH_PATHS
 };
 
 struct cmd_push {
@@ -54,6 +55,7 @@ struct cmd_push {
 	struct push_server_options server_options;
 	struct push_server *server; /* NULL: it is ClickHouse */
 	bool is_following;
+	size_t most_paths;
 	uint64_t every_ns;
 	struct login login;
 	struct clickhouse *clickhouse;
@@ -75,6 +77,26 @@ static unsigned parse_days(struct argp_state *state, const char *arg)
 	return (unsigned)((ns + DAY_NS - 1) / DAY_NS);
 }
 
+/* Parses the argument of an option that takes a time above 0. */
+static uint64_t parse_time(struct argp_state *state, const char *option, const char *arg)
+{
+	uint64_t ns = 0;
+
+	if (!duration_parse(arg, &ns) || !ns)
+		argp_help_error(state, "%s: '%s' is not a time such as 30s or 5m", option, arg);
+	return ns;
+}
+
+static size_t parse_paths(struct argp_state *state, const char *arg)
+{
+	char *end;
+	const unsigned long n = strtoul(arg, &end, 10);
+
+	if (!*arg || strspn(arg, "0123456789") != strlen(arg) || n > UINT32_MAX)
+		argp_help_error(state, "--paths: '%s' is not a number", arg);
+	return n;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_push *args = state->input;
@@ -91,9 +113,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->is_following = true;
 		return 0;
 	case PUSH_EVERY:
-		if (!duration_parse(arg, &args->every_ns) || !args->every_ns)
-			argp_help_error(state, "--every: '%s' is not a time such as 30s or 5m",
-					arg);
+		args->every_ns = parse_time(state, "--every", arg);
 		return 0;
 	case PUSH_APP:
 		if (!server_push_is_app(arg))
@@ -109,13 +129,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case PUSH_METRICS:
 		args->metrics = arg;
 		return 0;
+	case PUSH_PATHS:
+		args->most_paths = parse_paths(state, arg);
+		return 0;
 	case PUSH_KEEP:
 		args->keep_days = parse_days(state, arg);
 		return 0;
 	case PUSH_TIMEOUT:
-		if (!duration_parse(arg, &ns) || !ns)
-			argp_help_error(state, "--timeout: '%s' is not a time such as 30s or 5m",
-					arg);
+		ns = parse_time(state, "--timeout", arg);
 		args->server_options.timeout_s = (unsigned)((ns + 999999999) / 1000000000);
 		return 0;
 	case ARGP_KEY_ARG:
@@ -176,7 +197,7 @@ static int begin(void *arg, const struct store_recording *recordings, size_t n)
 	deleted = unsent_look(&args->waiting, &args->input, recordings, n);
 	args->figures.deleted += deleted > 0 ? (uint64_t)deleted : 0;
 	unsent_report(deleted);
-	err = args->push ? 0 : push_new(args->clickhouse, &args->push);
+	err = args->push ? 0 : push_new(args->clickhouse, args->most_paths, &args->push);
 	args->there = 0;
 	if (err == 0)
 		err = keep(args);
@@ -221,6 +242,10 @@ static void report(const struct cmd_push *args, const struct push_counts *before
 			"alt differs",
 			now.collisions - before->collisions,
 			text_plural(now.collisions - before->collisions, "s", ""));
+	if (now.rare > before->rare)
+		message("rare paths are not sent, and %" PRIu64
+			" record%s on them count below '[rare paths]'; --paths 0 sends all paths",
+			now.rare - before->rare, text_plural(now.rare - before->rare, "", "s"));
 	if (now.windows > before->windows || !args->is_following)
 		message("%s: recordings sent: %" PRIu64 " (%" PRIu64 " rows, %" PRIu64
 			" bytes); there already: %" PRIu64,
@@ -377,6 +402,10 @@ static const struct argp_option push_options[] = {
 	 "Pyroscope, Parca, OTLP: the name of the application in the profiles (default: "
 	 "stackd)",
 	 3},
+	{"paths", PUSH_PATHS, "N", 0,
+	 "ClickHouse: of each metric of a recording send the N most frequent call paths, and "
+	 "'[rare paths]' below these for the others (default: 60000; 0: all)",
+	 3},
 	{"keep-age", PUSH_KEEP, "TIME", ARGP_HELP_RARE,
 	 "ClickHouse: have the server keep everything for this time, such as 30d, and delete "
 	 "rows that do not count",
@@ -407,7 +436,9 @@ int cmd_push(int argc, char **argv)
 		       "time. An 's' before the colon (clickhouses:) means TLS.",
 		.children = children,
 	};
-	struct cmd_push args = {.every_ns = PUSH_EVERY_NS, .server_options.app = "stackd"};
+	struct cmd_push args = {.every_ns = PUSH_EVERY_NS,
+				.most_paths = PUSH_MOST_PATHS,
+				.server_options.app = "stackd"};
 	int status;
 
 	options_parse(&argp, argc, argv, &args);

@@ -28,9 +28,9 @@ async function answer(request, body) {
 		writeFileSync(file, partOf(body));
 		query = query.replaceAll("FROM ids)", `FROM file('${file}', '${parameters.get("ids_format")}', ` +
 			`'${parameters.get("ids_structure")}'))`);
-	} else if (query.startsWith("INSERT INTO") && query.endsWith(" FORMAT RowBinary")) {
+	} else if (query.startsWith("INSERT INTO") && query.endsWith(" FORMAT Native")) {
 		writeFileSync(file, body);
-		query = query.replace(" FORMAT RowBinary", ` FROM INFILE '${file}' FORMAT RowBinary`);
+		query = query.replace(" FORMAT Native", ` FROM INFILE '${file}' FORMAT Native`);
 	}
 	return (await session.queryAsync(query, { format: "TabSeparated" })).bytes();
 }

@@ -556,6 +556,42 @@ def test_clickhouse_rare():
         check(sum(marked.values()) == wanted and (not wanted or marked == rarest), "rare ones %r: %r, wanted %r" % (options, marked, rarest))
 
 
+def inclusive(database):
+    """Of each path of samples the location, and its count with all that it calls; and the paths of rare ones."""
+    parents = {(tag, alt): ((parent, parent_alt), location) for tag, alt, parent, parent_alt, location in server().ask(
+        "SELECT tag, alt, parent, parent_alt, location FROM paths FORMAT JSONCompact", database)}
+    rare, = server().ask("SELECT groupUniqArray(toString(id)) FROM locations WHERE function = '[rare paths]' FORMAT JSONCompact", database)
+    sums = collections.Counter()
+    for tag, alt, count in server().ask("SELECT tag, alt, sum(count) FROM samples WHERE metric = 'cpu' GROUP BY tag, alt FORMAT JSONCompact",
+                                        database):
+        node = (tag, alt)
+        while True:
+            sums[node] += int(count)
+            if node not in parents:
+                break
+            node = parents[node][0]
+    return sums, {node for node, (_, location) in parents.items() if location in rare[0]}
+
+
+@exports
+def test_clickhouse_paths():
+    """Rare paths are not sent: what is sent has the sums that it had, and the rest is below marks."""
+    for kind in "small", "fleet", "deep", "inferred":
+        store = store_of(kind, "web1")
+        push(server().make("all"), store, "--paths", "0")
+        whole, marks = inclusive("all")
+        check(not marks and len(whole) > 3, "%s: %d paths, marks %r" % (kind, len(whole), marks))
+        for most in (1, len(whole) // 2, len(whole)):
+            says = push(server().make("some"), store, "--paths", str(most))
+            some, marks = inclusive("some")
+            kept = set(some) - marks
+            what = "%s, %d: %r of %r" % (kind, most, some, whole)
+            check(all(some[node] == whole[node] for node in kept), "sums: " + what)
+            check(len(kept) <= most + 1 and bool(marks) == (most + 1 < len(whole)), "paths: " + what, repr(marks))
+            check(("are not sent" in says) == bool(marks), says)
+        lines(server().url("some"))
+
+
 @exports
 def test_clickhouse_missing():
     """Each form of a report, and its status, says that the server has lost rows."""

@@ -78,6 +78,11 @@ static const struct rows_schema schemas[LAYOUT_TABLES] = {
 _Static_assert((int)ROWS_SAMPLE_N < LAYOUT_MAX_COLUMNS, "a row of samples fits");
 _Static_assert((int)ROWS_LOCATION_N + 1 < LAYOUT_MAX_COLUMNS, "a row of locations fits");
 
+/* Rows of a block at most. Paths refer to ids of paths shortly before, which are in another column,
+ * and gzip finds them within 32 KiB; other rows have more in common with those of their column. */
+#define PATHS_OF_BLOCK 512
+#define ROWS_OF_BLOCK  65536
+
 #define ENGINE_OF_SAMPLES                                                                          \
 	"MergeTree() PARTITION BY toDate(start) ORDER BY (metric, toStartOfHour(start), host, "    \
 	"window, command, tag, alt)"
@@ -189,7 +194,7 @@ void layout_put_insert(int table, struct buf *b)
 	text_put_raw(b, schema->name);
 	text_put_raw(b, " ");
 	put_names(schema, b);
-	text_put_raw(b, " FORMAT RowBinary");
+	text_put_raw(b, " FORMAT Native");
 	buf_put_u8(b, '\0');
 }
 
@@ -199,25 +204,91 @@ static void put_little(struct buf *b, uint64_t value, unsigned width)
 		buf_put_u8(b, (uint8_t)(value >> (8 * i)));
 }
 
-void layout_put_row(int table, const struct rows_value *values, struct buf *b)
+/* Appends a value to a column; where it is null, the column has a zero or an empty text. */
+static void put_value(const struct rows_column *column, const struct rows_value *value,
+		      struct buf *b)
+{
+	const uint64_t number = value->is_null ? 0 : value->number;
+
+	if (column->type == ROWS_TEXT)
+		buf_put_string(b, value->is_null ? "" : value->text);
+	else if (column->type == ROWS_TIME)
+		put_little(b, number / 1000000000, 4);
+	else if (column->type == ROWS_DAY)
+		put_little(b, number, 2);
+	else
+		put_little(b, number, column->type == ROWS_U32 ? 4 : 8);
+}
+
+static void clear_columns(struct layout_rows *rows)
+{
+	for (size_t i = 0; i < LAYOUT_MAX_COLUMNS; i++) {
+		buf_clear(&rows->columns[i]);
+		buf_clear(&rows->nulls[i]);
+	}
+	rows->count = 0;
+}
+
+/* Moves what the columns have to the blocks. */
+static void end_block(int table, struct layout_rows *rows)
+{
+	const struct rows_schema *schema = layout_schema(table);
+	struct buf *b = &rows->blocks;
+
+	if (!rows->count)
+		return;
+	buf_put_varint(b, schema->n_columns);
+	buf_put_varint(b, rows->count);
+	for (size_t i = 0; i < schema->n_columns; i++) {
+		buf_put_string(b, schema->columns[i].name);
+		buf_put_string(b, layout_type(&schema->columns[i]));
+		buf_put(b, rows->nulls[i].data, rows->nulls[i].len);
+		buf_put(b, rows->columns[i].data, rows->columns[i].len);
+		b->failed |= rows->nulls[i].failed || rows->columns[i].failed;
+	}
+	clear_columns(rows);
+}
+
+void layout_put_row(int table, const struct rows_value *values, struct layout_rows *rows)
 {
 	const struct rows_schema *schema = layout_schema(table);
 
 	for (size_t i = 0; i < schema->n_columns; i++) {
-		const struct rows_column *column = &schema->columns[i];
-		const struct rows_value *value = &values[i];
-
-		if (column->is_nullable)
-			buf_put_u8(b, value->is_null);
-		if (value->is_null)
-			continue;
-		if (column->type == ROWS_TEXT)
-			buf_put_string(b, value->text);
-		else if (column->type == ROWS_TIME)
-			put_little(b, value->number / 1000000000, 4);
-		else if (column->type == ROWS_DAY)
-			put_little(b, value->number, 2);
-		else
-			put_little(b, value->number, column->type == ROWS_U32 ? 4 : 8);
+		if (schema->columns[i].is_nullable)
+			buf_put_u8(&rows->nulls[i], values[i].is_null);
+		put_value(&schema->columns[i], &values[i], &rows->columns[i]);
 	}
+	if (++rows->count == (table == ROWS_PATHS ? PATHS_OF_BLOCK : ROWS_OF_BLOCK))
+		end_block(table, rows);
+}
+
+size_t layout_rows_bytes(const struct layout_rows *rows)
+{
+	size_t bytes = rows->blocks.len;
+
+	for (size_t i = 0; i < LAYOUT_MAX_COLUMNS; i++)
+		bytes += rows->columns[i].len;
+	return bytes;
+}
+
+const struct buf *layout_end_rows(int table, struct layout_rows *rows)
+{
+	end_block(table, rows);
+	return rows->blocks.failed ? NULL : &rows->blocks;
+}
+
+void layout_clear_rows(struct layout_rows *rows)
+{
+	buf_clear(&rows->blocks);
+	clear_columns(rows);
+}
+
+void layout_free_rows(struct layout_rows *rows)
+{
+	buf_free(&rows->blocks);
+	for (size_t i = 0; i < LAYOUT_MAX_COLUMNS; i++) {
+		buf_free(&rows->columns[i]);
+		buf_free(&rows->nulls[i]);
+	}
+	rows->count = 0;
 }

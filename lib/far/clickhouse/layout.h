@@ -92,10 +92,28 @@ void layout_put_create(int table, const char *name, const char *codec, struct bu
 /* Appends the engine of a table of a server without a cluster. */
 void layout_put_engine(int table, struct buf *b);
 
-/* Appends "INSERT INTO table (columns) FORMAT RowBinary", with a final NUL. */
+/* Appends "INSERT INTO table (columns) FORMAT Native", with a final NUL. */
 void layout_put_insert(int table, struct buf *b);
 
-/* Appends a row in the format RowBinary: one value for each of the table's columns. */
-void layout_put_row(int table, const struct rows_value *values, struct buf *b);
+/* Rows of a table that are to be sent, in blocks of some rows each, and in a block by column: so
+ * similar values are next to each other, and an id and its use in another column still so near that
+ * gzip finds it. Zeroed is empty. */
+struct layout_rows {
+	struct buf blocks; /* those that are full, in the format Native */
+	struct buf columns[LAYOUT_MAX_COLUMNS], nulls[LAYOUT_MAX_COLUMNS];
+	uint64_t count; /* rows in the columns */
+};
+
+/* Adds a row: one value for each of the table's columns. */
+void layout_put_row(int table, const struct rows_value *values, struct layout_rows *rows);
+
+/* Returns about how many bytes the rows have. */
+size_t layout_rows_bytes(const struct layout_rows *rows);
+
+/* Ends the last block. Returns all blocks, which stay the rows' own; NULL: memory was short. */
+const struct buf *layout_end_rows(int table, struct layout_rows *rows);
+
+void layout_clear_rows(struct layout_rows *rows); /* makes it empty */
+void layout_free_rows(struct layout_rows *rows);  /* and frees what it has */
 
 #endif

@@ -41,7 +41,7 @@ struct file {
 	char build_id[MEND_BUILD_ID];
 	char object[MEND_PATH];	  /* its path, as the tables have it */
 	VEC(struct place) places; /* by id, alt and day */
-	struct buf piece;	  /* rows to send */
+	struct layout_rows piece; /* rows to send */
 	uint64_t now_ns;
 };
 
@@ -150,7 +150,7 @@ static int take_row(void *arg, enum rows_table table, const struct rows_value *v
 		layout_put_row(ROWS_LOCATIONS, all, &m->piece);
 	}
 	m->mended->mended_locations += values[ROWS_LOCATION_INLINED].number == 0;
-	return m->piece.failed ? -ENOMEM : 0;
+	return 0;
 }
 
 /* Appends a path of one frame, and a sample of it, for each location. */
@@ -254,16 +254,17 @@ static int make_rows(struct file *m, struct fleet *f)
 
 static int send(struct file *m)
 {
+	const struct buf *blocks = layout_end_rows(ROWS_LOCATIONS, &m->piece);
 	struct buf query = {0};
 	int err;
 
-	if (!m->piece.len)
-		return m->piece.failed ? -ENOMEM : 0;
+	if (!blocks || !blocks->len)
+		return blocks ? 0 : -ENOMEM;
 	m->mended->mended_files++;
 	layout_put_insert(ROWS_LOCATIONS, &query);
-	err = query.failed ? -ENOMEM
-			   : cluster_send(m->cluster, ROWS_LOCATIONS, (const char *)query.data,
-					  &m->piece);
+	err = query.failed
+		      ? -ENOMEM
+		      : cluster_send(m->cluster, ROWS_LOCATIONS, (const char *)query.data, blocks);
 	buf_free(&query);
 	return err;
 }
@@ -273,7 +274,7 @@ static int mend_file(struct file *m)
 	struct fleet f = {.c = cluster_asked(m->cluster), .database = {.version = LAYOUT_VERSION}};
 	int err = fleet_begin(&f);
 
-	buf_clear(&m->piece);
+	layout_clear_rows(&m->piece);
 	if (err == 0)
 		err = ask_places(m);
 	if (err == 0)
@@ -338,7 +339,7 @@ int mend(struct cluster *cluster, const struct mend_finder *finder, struct mende
 	}
 	if (m) {
 		free(m->places.items);
-		buf_free(&m->piece);
+		layout_free_rows(&m->piece);
 	}
 	free(m);
 	buf_free(&answer);

@@ -45,13 +45,14 @@ struct push {
 	struct cluster *cluster;
 	/* has the paths and locations that the server is known to have; NULL: nothing is known */
 	struct rows *rows;
+	size_t most_paths;    /* of a metric of a window; 0: all */
 	unsigned keep_days;   /* for which the server keeps windows; 0: not known, or for ever */
 	uint64_t day;	      /* the day of these, since 1970 */
 	uint64_t last;	      /* the window that was sent last; valid only if `rows` is not NULL */
 	struct int_map ends;  /* windows that the server has -> index in `end_ns` */
 	VEC(uint64_t) end_ns; /* the end of each of these windows */
-	struct buf pieces[LAYOUT_WRITTEN]; /* by table: rows that have not been sent yet */
-	VEC(struct total) totals;	   /* sums by metric of the current window */
+	struct layout_rows pieces[LAYOUT_WRITTEN]; /* by table: rows that have not been sent yet */
+	VEC(struct total) totals;		   /* sums by metric of the current window */
 	/* by table: ids of the window's locations, or paths, for the query which of them the server
 	 * has */
 	struct buf ids[ROWS_TABLES];
@@ -63,18 +64,20 @@ struct push {
 
 static int send_piece(struct push *push, int table)
 {
-	struct buf *piece = &push->pieces[table], query = {0};
+	struct layout_rows *piece = &push->pieces[table];
+	const struct buf *blocks = layout_end_rows(table, piece);
+	struct buf query = {0};
 	int err;
 
-	if (!piece->len && !piece->failed)
+	if (blocks && !blocks->len)
 		return 0;
 	layout_put_insert(table, &query);
-	err = piece->failed || query.failed
+	err = !blocks || query.failed
 		      ? -ENOMEM
-		      : cluster_send(push->cluster, table, (const char *)query.data, piece);
+		      : cluster_send(push->cluster, table, (const char *)query.data, blocks);
 	if (err == 0)
-		push->counts.bytes += piece->len;
-	buf_clear(piece);
+		push->counts.bytes += blocks->len;
+	layout_clear_rows(piece);
 	buf_free(&query);
 	return err;
 }
@@ -113,7 +116,7 @@ static int add_up(struct push *push, const struct rows_value *values)
 static int put_row(void *arg, enum rows_table table, const struct rows_value *values)
 {
 	struct push *push = arg;
-	struct buf *piece = &push->pieces[table];
+	struct layout_rows *piece = &push->pieces[table];
 	struct rows_value all[LAYOUT_MAX_COLUMNS];
 	const size_t n = rows_schema(table)->n_columns;
 	int err = table == ROWS_SAMPLES ? add_up(push, values) : 0;
@@ -127,10 +130,10 @@ static int put_row(void *arg, enum rows_table table, const struct rows_value *va
 		all[LAYOUT_LOCATION_NAMED_AT] = (struct rows_value){.number = push->day * DAY_NS};
 	layout_put_row(table, all, piece);
 	push->counts.rows++;
-	return piece->len < PUSH_PIECE ? 0 : send_pieces(push);
+	return layout_rows_bytes(piece) < PUSH_PIECE ? 0 : send_pieces(push);
 }
 
-int push_new(struct clickhouse *c, struct push **ret_push)
+int push_new(struct clickhouse *c, size_t most_paths, struct push **ret_push)
 {
 	struct push *push = calloc(1, sizeof(*push));
 	int err = push ? cluster_open(c, &push->cluster) : -ENOMEM;
@@ -140,6 +143,7 @@ int push_new(struct clickhouse *c, struct push **ret_push)
 		return err;
 	}
 	push->c = c;
+	push->most_paths = most_paths;
 	push->keep_days = cluster_keep_days(push->cluster);
 	*ret_push = push;
 	return 0;
@@ -155,7 +159,7 @@ void push_free(struct push *push)
 	free(push->totals.items);
 	cluster_free(push->cluster);
 	for (int i = 0; i < LAYOUT_WRITTEN; i++)
-		buf_free(&push->pieces[i]);
+		layout_free_rows(&push->pieces[i]);
 	for (int i = 0; i < ROWS_TABLES; i++)
 		buf_free(&push->ids[i]);
 	free(push);
@@ -317,7 +321,7 @@ static int collect(void *arg, enum rows_table table, const struct rows_value *va
 
 static int collect_ids(struct push *push, struct profile *profile)
 {
-	const struct rows_sink sink = {.row = collect, .arg = push};
+	const struct rows_sink sink = {.row = collect, .arg = push, .most_paths = push->most_paths};
 	struct rows *rows;
 	int err = rows_new(&sink, &rows);
 
@@ -461,7 +465,10 @@ static int send_window(struct push *push, struct profile *profile)
  * than the recording. Returns 0 or -ENOMEM. */
 static int remember(struct push *push, const struct store_recording *recording)
 {
-	const struct rows_sink sink = {.row = put_row, .arg = push, .takes_better_names = true};
+	const struct rows_sink sink = {.row = put_row,
+				       .arg = push,
+				       .takes_better_names = true,
+				       .most_paths = push->most_paths};
 	const uint64_t day = recording->start_unix_ns / DAY_NS;
 
 	if (push->rows && (rows_known(push->rows) > PUSH_KNOWN || day != push->day))
@@ -473,21 +480,23 @@ static int remember(struct push *push, const struct store_recording *recording)
 int push_add(struct push *push, struct profile *profile)
 {
 	const struct push_counts before = push->counts;
-	uint64_t collisions;
+	uint64_t collisions, rare;
 	int err = remember(push, &profile_tables(profile)->recording);
 
 	if (err < 0)
 		return err;
 	collisions = rows_counts(push->rows).collisions;
+	rare = rows_counts(push->rows).rare;
 	err = send_window(push, profile);
 	if (err < 0) {
 		push->counts = before;
 		for (int i = 0; i < LAYOUT_WRITTEN; i++)
-			buf_clear(&push->pieces[i]);
+			layout_clear_rows(&push->pieces[i]);
 		forget(push); /* some paths and locations in it may not have been sent */
 	} else {
 		push->counts.windows++;
 		push->counts.collisions += rows_counts(push->rows).collisions - collisions;
+		push->counts.rare += rows_counts(push->rows).rare - rare;
 		push->last = rows_window(&profile_tables(profile)->recording);
 	}
 	return err;

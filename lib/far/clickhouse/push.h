@@ -20,10 +20,15 @@ struct push_counts {
 	uint64_t windows; /* sent */
 	uint64_t rows, bytes;
 	uint64_t collisions; /* paths and locations whose id belongs to another one */
+	uint64_t rare;	     /* records whose paths were not sent */
 };
 
-/* Creates the tables if they are missing. Returns 0, -ENOMEM, or an error of database_ensure(). */
-int push_new(struct clickhouse *c, struct push **ret_push);
+#define PUSH_MOST_PATHS 60000 /* of a metric of a recording */
+
+/* Creates the tables if they are missing. Of each metric of a recording the `most_paths` most
+ * frequent paths are sent (rows/rare.h); 0: all. Returns 0, -ENOMEM, or an error of
+ * database_ensure(). */
+int push_new(struct clickhouse *c, size_t most_paths, struct push **ret_push);
 void push_free(struct push *push); /* NULL is fine */
 
 /* Queries which of these recordings the server has. Errors are those of clickhouse_ask(). */

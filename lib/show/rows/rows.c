@@ -25,15 +25,17 @@
 #include "model/frame_kind.h"
 #include "model/labels.h"
 #include "model/profile_ranks.h"
+#include "proc/object.h"
 #include "proc/object_id.h"
 #include "rows/identity.h"
+#include "rows/rare.h"
 #include "stack/end_reason.h"
 #include "stack/label_set.h"
 #include "stack/location.h"
 #include "stack/origin.h"
 
 #define ROWS_UNASKED	 UINT32_MAX
-#define SUM_MAX_INFERRED ((1u << 22) - 1)
+#define SUM_MAX_INFERRED ((1u << 21) - 1)
 
 struct rows {
 	struct rows_sink sink;
@@ -49,7 +51,9 @@ struct rows_profile {
 	struct profile *profile;
 	const struct store_tables *t;
 	const uint64_t *tags;	/* by node */
-	bool *nodes;		/* by node: an entry needs it */
+	bool *nodes;		/* by node: an entry needs it, and it is not rare */
+	bool *has_rare;		/* by node: the path of what is rare below it has a row */
+	uint32_t *rare_alt;	/* by such a node: that path's alternative */
 	uint32_t *node_alt;	/* by needed node: its alternative */
 	uint32_t *location_alt; /* by location: its alternative; UINT32_MAX: not looked up yet */
 };
@@ -340,18 +344,86 @@ static int add_path(struct rows_profile *p, uint32_t number)
 			});
 }
 
-/* Marks the nodes that the entries need. A node's parent has a smaller number, so one pass from the
- * last node to the first marks all ancestors. */
-static void mark(struct rows_profile *p)
+/* --- rare paths ------------------------------------------------------------------------------- */
+
+/* Returns the tag of what is rare below a node. */
+static uint64_t rare_tag(const struct rows_profile *p, uint32_t node)
+{
+	return hash_chain(p->tags[node], location_id(rare_file_id(), 0));
+}
+
+static int add_rare_location(struct rows *rows, uint64_t id, uint32_t *ret_alt)
+{
+	const char *kind = object_kind_name(OBJECT_MARK);
+	const struct identity_key key = location_key(kind, rare_file_id(), 0);
+	bool is_new;
+	int err = identity_enter(&rows->locations, id, &key, ret_alt, &is_new);
+
+	if (err < 0 || !is_new)
+		return err;
+	*identity_note(&rows->locations, id, &key) = ROWS_NAMED_FUNCTION;
+	return rows_put(rows, ROWS_LOCATIONS,
+			(const struct rows_value[ROWS_LOCATION_N]){
+				[ROWS_LOCATION_ID] = rows_number(id),
+				[ROWS_LOCATION_ALT] = rows_number(*ret_alt),
+				[ROWS_LOCATION_KIND] = rows_word(kind),
+				[ROWS_LOCATION_FILE_ID] = rows_number(rare_file_id()),
+				[ROWS_LOCATION_BUILD_ID] = rows_word(NULL),
+				[ROWS_LOCATION_OBJECT] = rows_word(RARE_NAME),
+				[ROWS_LOCATION_FRAME] = rows_word("pc"),
+				[ROWS_LOCATION_FUNCTION] = rows_word(RARE_NAME),
+				[ROWS_LOCATION_FILE] = rows_word(NULL),
+				[ROWS_LOCATION_LINE] = {.is_null = true},
+				[ROWS_LOCATION_LAYOUT] = {.is_null = true},
+				[ROWS_LOCATION_FUNCTION_START] = {.is_null = true},
+				[ROWS_LOCATION_NAMED] = rows_number(ROWS_NAMED_FUNCTION),
+			});
+}
+
+/* Makes the row of the path of what is rare below a node, if it is new. */
+static int add_rare_path(struct rows_profile *p, uint32_t node)
+{
+	const uint64_t id = location_id(rare_file_id(), 0);
+	struct identity_key key = {p->tags[node], id, p->node_alt[node], 0};
+	uint32_t alt;
+	bool is_new;
+	int err = add_rare_location(p->rows, id, &key.d);
+
+	if (err == 0)
+		err = identity_enter(&p->rows->paths, rare_tag(p, node), &key, &alt, &is_new);
+	if (err == 0)
+		p->rare_alt[node] = alt;
+	if (err < 0 || !is_new)
+		return err;
+	return rows_put(p->rows, ROWS_PATHS,
+			(const struct rows_value[ROWS_PATH_N]){
+				[ROWS_PATH_TAG] = rows_number(rare_tag(p, node)),
+				[ROWS_PATH_ALT] = rows_number(alt),
+				[ROWS_PATH_PARENT] = rows_number(key.a),
+				[ROWS_PATH_PARENT_ALT] = rows_number(key.c),
+				[ROWS_PATH_LOCATION] = rows_number(key.b),
+				[ROWS_PATH_LOCATION_ALT] = rows_number(key.d),
+			});
+}
+
+/* Makes the rows of the paths that stand for rare ones. */
+static int add_rare(struct rows_profile *p)
 {
 	size_t n;
 	const struct profile_entry *entries = profile_entries(p->profile, &n);
+	int err = 0;
 
-	for (size_t i = 0; i < n; i++)
-		p->nodes[entries[i].node] = true;
-	for (uint32_t i = p->t->n_nodes; i-- > 1;)
-		if (p->nodes[i])
-			p->nodes[p->t->nodes[i].parent] = true;
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		const uint32_t keeper = rare_keeper(p->t, p->nodes, entries[i].node);
+
+		if (keeper == entries[i].node)
+			continue;
+		p->rows->counts.rare += entries[i].samples;
+		if (!p->has_rare[keeper])
+			err = add_rare_path(p, keeper);
+		p->has_rare[keeper] = true;
+	}
+	return err;
 }
 
 /* --- samples -------------------------------------------------------------------------------- */
@@ -360,7 +432,7 @@ struct sum {
 	uint64_t tag;
 	uint64_t weight, count;
 	uint32_t node, group;
-	uint32_t inferred;
+	uint32_t inferred, alt;
 	uint8_t reason, quality;
 };
 
@@ -523,6 +595,10 @@ static int make_groups(struct sums *s)
 
 static int add_entry(struct sums *s, const struct profile_entry *e)
 {
+	const struct rows_profile *p = s->p;
+	const uint32_t node = rare_keeper(p->t, p->nodes, e->node);
+	const bool is_rare = node != e->node;
+	const uint64_t tag = is_rare ? rare_tag(p, node) : p->tags[node];
 	uint32_t group = s->group_of_thread[e->thread];
 	uint32_t inferred = origin_inferred(profile_origin(s->p->profile, e->origin));
 	uint32_t at, end;
@@ -530,18 +606,21 @@ static int add_entry(struct sums *s, const struct profile_entry *e)
 
 	s->groups.items[group].is_used = true;
 	inferred = inferred < SUM_MAX_INFERRED ? inferred : SUM_MAX_INFERRED;
-	end = (uint32_t)e->end_reason << 24 | (uint32_t)(e->quality & 3) << 22 | inferred;
-	err = int_map_enter_wide(&s->by_key, (uint64_t)group << 32 | e->node, end,
+	end = (uint32_t)e->end_reason << 24 | (uint32_t)(e->quality & 3) << 22 |
+	      (uint32_t)is_rare << 21 | inferred;
+	err = int_map_enter_wide(&s->by_key, (uint64_t)group << 32 | node, end,
 				 (uint32_t)s->rows.count, &at);
 	if (err == 0 && at == s->rows.count) {
 		err = VEC_RESERVE(&s->rows, 1);
 		if (err == 0)
-			s->rows.items[s->rows.count++] = (struct sum){.tag = s->p->tags[e->node],
-								      .node = e->node,
-								      .group = group,
-								      .inferred = inferred,
-								      .reason = e->end_reason,
-								      .quality = e->quality};
+			s->rows.items[s->rows.count++] =
+				(struct sum){.tag = tag,
+					     .alt = is_rare ? p->rare_alt[node] : p->node_alt[node],
+					     .node = node,
+					     .group = group,
+					     .inferred = inferred,
+					     .reason = e->end_reason,
+					     .quality = e->quality};
 	}
 	if (err < 0)
 		return err;
@@ -627,7 +706,7 @@ static int put(struct sums *s, const char *host, const char *event)
 			p->rows, ROWS_SAMPLES,
 			(const struct rows_value[ROWS_SAMPLE_N]){
 				[ROWS_SAMPLE_TAG] = rows_number(sum->tag),
-				[ROWS_SAMPLE_ALT] = rows_number(p->node_alt[sum->node]),
+				[ROWS_SAMPLE_ALT] = rows_number(sum->alt),
 				[ROWS_SAMPLE_HOST] = rows_word(host),
 				[ROWS_SAMPLE_WINDOW] = rows_number(window),
 				[ROWS_SAMPLE_START] = rows_number(start),
@@ -691,9 +770,11 @@ static int alloc(struct rows_profile *p)
 	const struct store_tables *t = p->t;
 
 	p->nodes = calloc((size_t)t->n_nodes + 1, sizeof(*p->nodes));
+	p->has_rare = calloc((size_t)t->n_nodes + 1, sizeof(*p->has_rare));
+	p->rare_alt = calloc((size_t)t->n_nodes + 1, sizeof(*p->rare_alt));
 	p->node_alt = calloc((size_t)t->n_nodes + 1, sizeof(*p->node_alt));
 	p->location_alt = vec_alloc((size_t)t->n_locations + 1, sizeof(*p->location_alt));
-	if (!p->nodes || !p->node_alt || !p->location_alt)
+	if (!p->nodes || !p->has_rare || !p->rare_alt || !p->node_alt || !p->location_alt)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n_locations; i++)
 		p->location_alt[i] = ROWS_UNASKED;
@@ -706,13 +787,17 @@ static int add_profile(struct rows *rows, struct profile *profile)
 	int err = alloc(&p);
 
 	if (err == 0)
-		mark(&p);
+		err = rare_choose(profile, rows->sink.most_paths, p.nodes);
 	for (uint32_t i = 1; err == 0 && i < p.t->n_nodes; i++)
 		if (p.nodes[i])
 			err = add_path(&p, i);
 	if (err == 0)
+		err = add_rare(&p);
+	if (err == 0)
 		err = rows_samples(&p);
 	free(p.nodes);
+	free(p.has_rare);
+	free(p.rare_alt);
 	free(p.node_alt);
 	free(p.location_alt);
 	return err;

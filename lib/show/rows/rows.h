@@ -24,6 +24,9 @@ struct rows_sink {
 	/* A location whose names are better than those that were sent gets new rows; else the first
 	 * ones count. */
 	bool takes_better_names;
+	/* Of each metric of a recording so many paths are kept, and rare ones are left out
+	 * (rows/rare.h); 0: all. */
+	size_t most_paths;
 };
 
 struct rows;
@@ -65,6 +68,7 @@ const char *rows_text(struct buf *b, const char *text);
 struct rows_counts {
 	uint64_t rows[ROWS_TABLES];
 	uint64_t collisions; /* paths and locations whose id belongs to an earlier one */
+	uint64_t rare;	     /* records whose paths were left out */
 };
 
 /* Returns the counts so far. */
