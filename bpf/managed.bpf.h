@@ -201,6 +201,22 @@ static __always_inline bool managed_has_room(struct scratch *s)
 	return true;
 }
 
+/* Notes that the chain has gone on to its next frame. Returns whether it has been there, since a
+ * process may have made a circle of frames: each is compared with the one at step 1, 2, 4, 8 and so
+ * on. */
+static __always_inline bool managed_is_circle(struct scratch *s)
+{
+	if (s->managed.new_code) /* it is still at the frame before */
+		return false;
+	if (s->managed.frame == s->managed.compared_with)
+		return true;
+	if (++s->managed.steps == s->managed.compared_until) {
+		s->managed.compared_with = s->managed.frame;
+		s->managed.compared_until *= 2;
+	}
+	return false;
+}
+
 /* The BPF verifier knows nothing of a global function's result, which a compiler may find to be 0
  * or 1. */
 static long managed_add(__u32 turn, struct scratch **at)
@@ -213,7 +229,7 @@ static long managed_add(__u32 turn, struct scratch **at)
 		return 1;
 	ends = managed_add_next(s);
 	FORGET(ends);
-	return ends ? 1 : 0;
+	return ends || managed_is_circle(s) ? 1 : 0;
 }
 
 /* Moves to the activation before, and returns whether its last frame is the one that the chain of
@@ -234,6 +250,9 @@ static __always_inline bool managed_arrives(struct scratch *s)
 static __always_inline void managed_follow(struct scratch *s, bool may_match)
 {
 	s->managed.may_part = may_match;
+	s->managed.steps = 0;
+	s->managed.compared_with = 0;
+	s->managed.compared_until = 1;
 	s->managed.no_match =
 		!may_match || !managed_is_versioned(s) || prefix_mode != STACKD_PREFIX_VERIFIED;
 #pragma clang loop unroll(disable)
@@ -435,6 +454,18 @@ static __always_inline void managed_begin_counter(struct scratch *s)
 	managed_read_counter(s, state, at);
 }
 
+/* Returns whether the thread's walks rest from long chains. */
+static __always_inline bool managed_rests(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+
+	if (!state || !state->managed_rest)
+		return false;
+	state->managed_rest--;
+	s->managed.why = STACKD_COUNT_MANAGED_TOO_MANY;
+	return true;
+}
+
 /* Prepares a walk for managed frames, at the first activation that it meets. */
 static __always_inline bool managed_begin(struct scratch *s)
 {
@@ -442,8 +473,11 @@ static __always_inline bool managed_begin(struct scratch *s)
 	s->managed.count = 0;
 	s->managed.resumed = 0;
 	s->managed.sent = 0;
+	s->managed.is_for_daemon = 0;
 	s->managed.base = s->managed.pc - (s->location & STACKD_LOCATION_MASK);
-	if (!managed_take_facts(s, s->location >> 48) || !managed_find_thread(s))
+	s->managed.steps = 0;
+	if (!managed_take_facts(s, s->location >> 48) || !managed_find_thread(s) ||
+	    managed_rests(s))
 		return false;
 	s->walk.managed = MANAGED_GOES_ON;
 	if (managed_is_versioned(s))
@@ -467,6 +501,24 @@ static __always_inline void managed_note_distance(struct scratch *s)
 	s->managed.distance_of = s->record.header.time_ns;
 }
 
+#define MANAGED_LONG   1024 /* steps of a long chain */
+#define MANAGED_BROKEN 4    /* long chains in a row that are not proven, before such walks rest */
+#define MANAGED_REST   63   /* walks without managed frames, between two of these */
+
+/* Notes whether a long chain was proven. A process may have made it for nothing but to have it
+ * read. */
+static __always_inline void managed_note_long(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+
+	if (!state || s->managed.why == STACKD_COUNT_MANAGED_ENTERING)
+		return;
+	if (!s->managed.why)
+		state->managed_broken = 0;
+	else if (++state->managed_broken >= MANAGED_BROKEN)
+		state->managed_rest = MANAGED_REST;
+}
+
 /* Counts an activation. This is a function of its own, so that its stack is not in use while
  * managed_frames() reads frames, which is when the stack is deepest. */
 __noinline int managed_count(struct scratch *given)
@@ -481,6 +533,8 @@ __noinline int managed_count(struct scratch *given)
 		return 0;
 	counted->n[STACKD_COUNT_MANAGED_FRAMES] += s->n_new - s->managed.frames_before;
 	managed_note_distance(s);
+	if (s->managed.steps >= MANAGED_LONG)
+		managed_note_long(s);
 	why = s->managed.why;
 	if (!why)
 		return 0;
@@ -560,6 +614,32 @@ static __always_inline bool is_linking(const struct scratch *s, const struct mar
 
 	return mark->slot & MARK_EXACT && at >= s->managed.is.linked_from &&
 	       at < s->managed.is.linked_to;
+}
+
+/* Returns whether the activation's frame, whose mark is given, was interrupted where the last
+ * managed frame does not lead to its caller yet: its link has a word of what was there before. */
+static __always_inline bool is_pushing(const struct scratch *s, const struct mark *mark)
+{
+	__u32 at = (s->location & STACKD_LOCATION_MASK) - s->managed.is.eval;
+
+	if (!(mark->slot & MARK_EXACT))
+		return false;
+	for (int i = 0; i < STACKD_INTERPRETER_PUSHES; i++) {
+		if (at >= s->managed.is.pushed_from[i] && at < s->managed.is.pushed_to[i])
+			return true;
+	}
+	return false;
+}
+
+/* Leaves out the frames of such an activation. With cframes, what leads to the activation before is
+ * set already. Otherwise nothing is proven. */
+static __always_inline int managed_skip_pushing(struct scratch *s)
+{
+	if (s->managed.is.form == STACKD_INTERPRETER_OWNER ||
+	    !managed_stack_word(s, s->managed.cframe + s->managed.is.cframe_previous,
+				&s->managed.cframe))
+		return managed_give_up(s);
+	return managed_in_transition(s);
 }
 
 /* --- one frame for each activation ------------------------------------------------------------ */
@@ -665,6 +745,7 @@ __noinline int step_from_interpreter(struct scratch *given)
 
 	if (!s || (s->walk.is_exact && s->switching.saved_via_reg && at_return(s->walk.pc)))
 		return STACKD_END_BAD_RECIPE;
+	s->managed.low = s->walk.r[STACKD_REG_SP];
 	end = walk_step_plain(&s->walk, &s->switching);
 	return end == WALK_GO_ON ? WALK_MANAGED : end;
 }
@@ -702,9 +783,6 @@ __noinline int managed_frames(struct scratch *given)
 		return 0;
 	mark = &s->marks[RECENT(s->n_new - 1)];
 	cfa = s->managed.cfa = s->walk.r[STACKD_REG_SP];
-	s->managed.low = mark->slot & ~MARK_FLAGS;
-	if (!s->managed.low)
-		s->managed.low = s->record.regs.r[STACKD_REG_SP];
 	s->managed.pc = mark->ra - !(mark->slot & MARK_EXACT);
 	s->managed.has_matched = 0;
 	s->managed.dropped = 0;
@@ -718,6 +796,9 @@ __noinline int managed_frames(struct scratch *given)
 	s->managed.why = STACKD_COUNT_MANAGED_BROKEN;
 	if (s->managed.is.form == STACKD_INTERPRETER_OBJECT)
 		return managed_add_one(s, mark, cfa, is_first);
+	if (is_pushing(s, mark) && (s->managed.is.form == STACKD_INTERPRETER_OWNER ||
+				    s->managed.cframe - s->managed.low < cfa - s->managed.low))
+		return managed_skip_pushing(s);
 	if (s->managed.is.form == STACKD_INTERPRETER_OWNER) {
 		if (!managed_add_owned(s, cfa))
 			return managed_give_up(s);

@@ -118,6 +118,7 @@ static __always_inline bool chain_begin(struct scratch *s)
 	home = CHECKED(bpf_map_lookup_elem(&managed_homes, &space));
 	if (!home || !managed_take_facts(s, home->file))
 		return false;
+	s->managed.is_for_daemon = 1;
 	s->managed.base = home->base;
 	s->managed.low = s->record.regs.r[STACKD_REG_SP];
 	s->managed.new_code = 0;

@@ -149,25 +149,49 @@ __noinline int managed_search(struct scratch *given)
 	return s->managed.thread && managed_thread_fits(s, s->managed.thread);
 }
 
-/* Returns whether the state of a thread is to be searched now. The search is expensive, so after
- * each one in a row that has found nothing, it is left out for twice as many samples as before. */
-static __always_inline bool managed_is_due(struct thread_state *state)
+/* Returns when the state of a thread is searched for what is done now. */
+static __always_inline struct managed_pause *managed_pause_of(const struct scratch *s,
+							      struct thread_state *state)
 {
-	if (!state->managed_wait)
+	return &state->managed_pauses[BOUNDED(s->managed.is_for_daemon, 2)];
+}
+
+/* Returns whether the state of a thread is to be searched now. */
+static __always_inline bool managed_is_due(const struct scratch *s, struct thread_state *state)
+{
+	struct managed_pause *pause = managed_pause_of(s, state);
+
+	if (!pause->wait)
 		return true;
-	state->managed_wait--;
+	pause->wait--;
 	return false;
 }
 
 /* Notes whether a search has found the thread's state. */
-static __always_inline void managed_note_search(struct thread_state *state, __u64 found)
+static __always_inline void managed_note_search(const struct scratch *s, struct thread_state *state,
+						__u64 found)
 {
+	struct managed_pause *pause = managed_pause_of(s, state);
+
 	state->managed_thread = found;
 	if (found)
-		state->managed_tries = 0;
-	else if (state->managed_tries < MANAGED_TRIES)
-		state->managed_tries++;
-	state->managed_wait = found ? 0 : (1u << (state->managed_tries & 7)) - 1;
+		pause->tries = 0;
+	else if (pause->tries < MANAGED_TRIES)
+		pause->tries++;
+	pause->wait = found ? 0 : (1u << (pause->tries & 7)) - 1;
+}
+
+/* Begins a thread's state anew, if it is another thread's. */
+static __always_inline void managed_begin_thread(struct thread_state *state, __u64 start_time)
+{
+	if (state->managed_of == start_time)
+		return;
+	state->managed_of = start_time;
+	state->managed_thread = state->managed_low = 0;
+	state->managed_mixed = 0;
+	state->managed_rest = state->managed_broken = 0;
+	state->managed_pauses[0].wait = state->managed_pauses[0].tries = 0;
+	state->managed_pauses[1].wait = state->managed_pauses[1].tries = 0;
 }
 
 /* Notes where the process has its interpreter. A function of its own, whose stack is not in use
@@ -199,27 +223,23 @@ __noinline int managed_find_thread(struct scratch *given)
 
 	if (!s)
 		return 0;
-	if (state && state->managed_of != key.start_time) {
-		state->managed_of = key.start_time;
-		state->managed_thread = state->managed_low = 0;
-		state->managed_mixed = 0;
-		state->managed_wait = state->managed_tries = 0;
-	}
+	if (state)
+		managed_begin_thread(state, key.start_time);
 	if (state && managed_thread_fits(s, state->managed_thread))
 		return 1;
 	known = CHECKED(bpf_map_lookup_elem(&managed_threads, &key));
 	if (known && managed_thread_fits(s, *known)) {
 		if (state)
-			managed_note_search(state, *known);
+			managed_note_search(s, state, *known);
 		managed_note_home(s);
 		return 1;
 	}
-	if (state && !managed_is_due(state))
+	if (state && !managed_is_due(s, state))
 		return 0;
 	s->managed.wants_all = 0;
 	found = managed_search(s) ? s->managed.thread : 0;
 	if (state)
-		managed_note_search(state, found);
+		managed_note_search(s, state, found);
 	if (!found)
 		return 0;
 	/* before 6.4, a value must be on the stack */
@@ -263,7 +283,7 @@ __noinline int managed_search_all(struct scratch *given)
 	struct scratch *s = CHECKED(given);
 	struct thread_state *state = s ? state_at(s) : NULL;
 
-	if (!s || (state && !managed_is_due(state)))
+	if (!s || (state && !managed_is_due(s, state)))
 		return 0;
 	s->managed.wants_all = 1;
 	managed_search(s);
@@ -278,9 +298,9 @@ static __always_inline void managed_note_switch(struct scratch *s, bool has_foun
 	if (!state)
 		return;
 	if (has_found)
-		state->managed_tries = 0;
-	else if (!state->managed_wait)
-		managed_note_search(state, 0);
+		managed_pause_of(s, state)->tries = 0;
+	else if (!managed_pause_of(s, state)->wait)
+		managed_note_search(s, state, 0);
 }
 
 #endif

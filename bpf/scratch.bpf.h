@@ -385,9 +385,12 @@ struct scratch {
 		__u64 version_at;	     /* address of the next frame's version; 0: none */
 		__u32 expects;		     /* `frame` is the next activation's last one */
 		__u32 may_part;		     /* frames may go into several parts of a record */
-		__u32 pad4;
-		__u32 by_content; /* the mark that was compared last is of a frame without a
-				   * version */
+		__u32 steps;		     /* of the chain that is followed, */
+		__u32 compared_until;	     /* and the one at which `compared_with` changes */
+		__u64 compared_with; /* the frame with which it is compared, to find a circle */
+		__u32 is_for_daemon; /* what is read is for a stack that the daemon will walk */
+		__u32 by_content;    /* the mark that was compared last is of a frame without a
+				      * version */
 		__u8 run[2 * MANAGED_RUN + 8];
 		struct stackd_managed_record record;
 	} managed;

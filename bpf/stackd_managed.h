@@ -39,7 +39,8 @@ enum stackd_versions_kind {
 	STACKD_VERSIONS_OF_INTERPRETER, /* in PyInterpreterState */
 };
 
-#define STACKD_INTERPRETER_LEFT 3 /* ranges of code */
+#define STACKD_INTERPRETER_LEFT	  3 /* ranges of code */
+#define STACKD_INTERPRETER_PUSHES 8
 
 /* Offsets are in bytes. */
 struct stackd_interpreter {
@@ -87,6 +88,10 @@ struct stackd_interpreter {
 	__u16 frame_function;	/* in _PyInterpreterFrame: the function object, */
 	__u16 function_version; /* and in that, 4 bytes, unique to the function and its code object,
 				 * or 0; offset 0: no such field, or code_version is used */
+	/* So far behind `eval`, code where the last frame does not lead to its caller yet. */
+	__u32 n_pushes;
+	__u32 pushed_from[STACKD_INTERPRETER_PUSHES], pushed_to[STACKD_INTERPRETER_PUSHES];
+	__u32 pad;
 };
 
 #define STACKD_FILE_MANAGED	0xffffu
@@ -132,7 +137,7 @@ struct stackd_managed_code {
 	struct stackd_managed_text file, name;
 };
 
-_Static_assert(sizeof(struct stackd_interpreter) == 120, "stackd_interpreter is shared");
+_Static_assert(sizeof(struct stackd_interpreter) == 192, "stackd_interpreter is shared");
 _Static_assert(sizeof(struct stackd_managed_code) == 20 + 2 * (8 + STACKD_MANAGED_TEXT),
 	       "stackd_managed_code is shared");
 

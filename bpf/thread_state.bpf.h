@@ -28,6 +28,13 @@ struct managed_known {
 	__u32 pad;
 };
 
+/* When the interpreter's state of a thread is searched: the search is expensive, so after each one
+ * in a row that has found nothing, it is left out for twice as many samples as before. */
+struct managed_pause {
+	__u32 wait;  /* samples until it is searched again */
+	__u32 tries; /* searches in a row that have not found it */
+};
+
 #define MANAGED_KNOWN 128 /* a power of two */
 
 /* Each walk reads the members before `touched`, so they fill one cache line. No mark is in two
@@ -57,13 +64,16 @@ struct thread_state {
 	__u64 managed_thread; /* the address of the interpreter's state of the thread */
 	__u64 managed_low;    /* the address of the memory that has its last frames */
 	__u64 managed_of;     /* the start time of the thread that these members are of */
-	__u32 managed_wait;   /* samples until the interpreter's state is searched again */
-	__u32 managed_tries;  /* searches in a row that have not found it */
+	/* by walks that are at an activation, and for stacks that the daemon will walk, which may
+	 * have none */
+	struct managed_pause managed_pauses[2];
 	struct managed_epoch managed_held, managed_next; /* of the remembered walk, and of the
 							  * walk that was done last */
-	__u32 managed_mixed; /* it has run in other interpreters than the first */
+	__u32 managed_mixed;  /* it has run in other interpreters than the first */
+	__u32 managed_rest;   /* walks until long chains of frames are read again, */
+	__u32 managed_broken; /* since so many in a row were not proven */
 	__u32 unused;
-	__u64 unused2[7];
+	__u64 unused2[5];
 	struct managed_known managed_known[MANAGED_KNOWN];
 };
 

@@ -62,6 +62,19 @@ static bool is_unchained(const struct match *m, const struct walk_frame *frame)
 	return false;
 }
 
+/* Returns whether a frame was interrupted where its last managed frame does not lead to its caller
+ * yet, so that the words are of a chain that may have been there before. */
+static bool is_pushing(const struct match *m, const struct walk_frame *frame)
+{
+	uint32_t at = (uint32_t)(frame->offset - m->is->eval);
+
+	for (size_t i = 0; i < STACKD_INTERPRETER_PUSHES && !frame->is_return; i++) {
+		if (at >= m->is->pushed_from[i] && at < m->is->pushed_to[i])
+			return true;
+	}
+	return false;
+}
+
 /* Gives the frames of an activation to it. */
 static void give(struct match *m, size_t count, struct share *ret_share)
 {
@@ -98,7 +111,10 @@ static void match_by_address(struct match *m, size_t i, struct share *ret_share)
 		give_up(m, ret_share);
 		return;
 	}
-	give(m, end - m->at, ret_share);
+	if (!is_pushing(m, &m->frames[i]))
+		give(m, end - m->at, ret_share);
+	else if (!has_cframe)
+		give_up(m, ret_share);
 	m->at = end + 1;
 }
 

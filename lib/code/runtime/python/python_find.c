@@ -26,6 +26,7 @@
 #include "runtime/python/python_counter.h"
 #include "runtime/python/python_layout.h"
 #include "runtime/python/python_parts.h"
+#include "runtime/python/python_pushes.h"
 
 #define EVAL	    "_PyEval_EvalFrameDefault"
 #define RUNTIME	    "_PyRuntime"
@@ -143,10 +144,12 @@ bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_in
 		is.evals[0].end = start + found.eval.st_size;
 		is.n_evals = 1;
 		python_parts_add(file, found.eval.st_value, &is);
-		if (is.facts.form == STACKD_INTERPRETER_OBJECT)
+		if (is.facts.form == STACKD_INTERPRETER_OBJECT) {
 			python_parts_leaving(file, &is);
-		else
+		} else {
 			python_parts_linking(file, &is);
+			python_pushes_find(file, &is);
+		}
 		if (found.maker.st_value)
 			python_counter_find(file, found.maker.st_value, found.eval.st_value - start,
 					    &is);
