@@ -2,11 +2,11 @@
 /*
  * instances STORE: the instances of regions in a recording, a line each, as they were recorded:
  *
- *   TID END_NS WALL_NS NESTED_NS CPU_NS
+ *   TID END_NS WALL_NS NESTED_NS CPU_NS TAG
  *
  * the thread, the moment of the record, which is no later than when the thread goes on, the
- * instance's wall time, how much of that was in instances within it, and its CPU time without
- * theirs.
+ * instance's wall time, how much of that was in instances within it, its CPU time without theirs,
+ * and the tag of its path, as `export --interpreter=show --json` has it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 
 struct instances {
 	const struct store_tables *tables;
+	const uint64_t *tags; /* by node */
 	VEC(struct store_sample) own, nested, cpu;
 };
 
@@ -56,9 +57,9 @@ static void print_all(const struct instances *x)
 
 		if (at < x->nested.count && compare(&x->nested.items[at], own) == 0)
 			nested = x->nested.items[at++].period;
-		printf("%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+		printf("%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
 		       x->tables->threads[own->thread].tid, own->time_ns, own->period + nested,
-		       nested, x->cpu.items[i].period);
+		       nested, x->cpu.items[i].period, x->tags[own->node]);
 	}
 	if (at < x->nested.count) {
 		fprintf(stderr, "%zu nested times are of no instance\n", x->nested.count - at);
@@ -77,7 +78,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	x.tables = store_reader_tables(reader);
-	if (store_reader_records(reader, SERIES_REGION_TIME, take_own, &x) ||
+	if (store_reader_tags(reader, &x.tags) ||
+	    store_reader_records(reader, SERIES_REGION_TIME, take_own, &x) ||
 	    store_reader_records(reader, SERIES_REGION_NESTED_TIME, take_nested, &x) ||
 	    store_reader_records(reader, SERIES_REGION_CPU, take_cpu, &x) ||
 	    x.cpu.count != x.own.count)

@@ -377,7 +377,7 @@ def check_joined(recording, tid, cpu, one, another):
 
 
 def instances(folder, recording):
-    """(END, WALL, NESTED, CPU) in ns of the instances of each thread, by the moments of their
+    """(END, WALL, NESTED, CPU in ns, TAG of the path) of the instances of each thread, by the moments of their
     records."""
     program = os.path.join(folder, "instances")
     libraries = run("pkg-config", "--libs", "sqlite3", "libzstd").out.split()
@@ -399,7 +399,7 @@ def check_overlaps(thread):
     is what it has as nested, to the nanosecond. A record is made before its thread goes on, so an
     instance begins after the record of one that it does not contain."""
     apart = []
-    for end, wall, nested, _ in thread:
+    for end, wall, nested, *_ in thread:
         within = 0
         while within < nested:
             check(apart, "%d ns within, of which %d have records" % (nested, within))
@@ -421,7 +421,7 @@ def check_no_overlaps(folder, recording, least):
         check_overlaps(thread)
     print("%d instances of %d threads, %d with others within, none overlaps"
           % (listed, len(threads),
-             sum(bool(nested) for thread in threads.values() for _, _, nested, _ in thread)))
+             sum(bool(nested) for thread in threads.values() for _, _, nested, *_ in thread)))
 
 
 JOINED_ROUNDS = 500 if LONG else 200

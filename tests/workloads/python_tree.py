@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Random call trees of Python functions: python_tree.py LEAVES OUT SEED SECONDS THREADS [TURNS]
+"""Random call trees of Python functions: python_tree.py LEAVES OUT SEED SECONDS THREADS [TURNS [TRACES COUNT]]
 
 Each of 64 paths ends in a native function of its own, in the library LEAVES (python_leaves.c). The
 functions of a path call each other in a random one of the ways below. A first run writes each path
 to OUT, as the interpreter itself has its frames, and then the same calls are made for some SECONDS,
-by some THREADS at once (0: by the first one). A leaf takes so many TURNS of its loop."""
+by some THREADS at once (0: by the first one). A leaf takes so many TURNS of its loop. With TRACES, the interpreter
+itself writes its frames there each millisecond, wherever it is interrupted, and it ends behind COUNT of these instead."""
 
 import contextlib
 import ctypes
+import faulthandler
 import functools
 import gc
 import json
@@ -134,16 +136,34 @@ def make(path, scope, chance, alone):
     return scope["f_%d_0" % path]
 
 
-def run_all(roots, turns, end):
+def run_all(roots, turns, is_over):
     while True:
         for root in roots:
             root(turns)
-        if time.process_time() >= end:
+        if is_over():
             return
 
 
+def trace(path, count):
+    """Begins to write traces. Returns a function that says whether there are so many, and then ends them."""
+    out, size, traces = open(path, "wb+"), 0, 0
+    faulthandler.register(signal.SIGALRM, file=out, all_threads=False)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+
+    def is_over():
+        nonlocal size, traces
+        more = os.pread(out.fileno(), 1 << 30, size)
+        size += len(more)
+        traces += more.count(b"most recent call first")
+        if traces >= count:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        return traces >= count
+    return is_over
+
+
 def main():
-    library, out, seed, seconds, n_threads, turns = (sys.argv[1:] + ["100000"])[:6]
+    library, out, seed, seconds, n_threads, *more = sys.argv[1:]
+    turns, traces, count = (more + ["100000", "", "0"][len(more):])
     leaves, chance = ctypes.PyDLL(library), random.Random(int(seed))
     scope = {"functools": functools, "state": state, "learn": learn, "re": re, "weakref": weakref, "types": types,
              "contextlib": contextlib, "signal": signal, "os": os, "sys": sys, "gc": gc,
@@ -151,16 +171,17 @@ def main():
     for path, name in enumerate(NAMES):
         scope["LEAF_%d" % path] = getattr(leaves, name)
     roots = [make(path, scope, chance, n_threads == "0") for path in range(len(NAMES))]
-    run_all(roots, 0, 0)
+    run_all(roots, 0, lambda: True)
     with open(out, "w", encoding="utf-8") as file:
         json.dump({"paths": truth, "links": links}, file)
     state["learns"] = False
     end = time.process_time() + float(seconds)
-    threads = [threading.Thread(target=run_all, args=(roots, int(turns), end)) for _ in range(int(n_threads))]
+    is_over = trace(traces, int(count)) if traces else lambda: time.process_time() >= end
+    threads = [threading.Thread(target=run_all, args=(roots, int(turns), is_over)) for _ in range(int(n_threads))]
     for thread in threads:
         thread.start()
     if not threads:
-        run_all(roots, int(turns), end)
+        run_all(roots, int(turns), is_over)
     for thread in threads:
         thread.join()
 
