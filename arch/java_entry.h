@@ -91,6 +91,10 @@ enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at,
  * take off the stack first: those that were pushed for the call. */
 uint32_t java_entry_popped(const uint8_t *code);
 
+/* Returns whether the JAVA_ENTRY_POP_BYTES bytes of code at a return address begin with
+ * mov DISTANCE(%r15),%rsp: the stack pointer is one that the thread has kept. */
+bool java_entry_thaws(const uint8_t *code);
+
 #define JAVA_ENTRY_START_BYTES 11
 
 /* Returns whether a compiled method begins with these JAVA_ENTRY_START_BYTES bytes. */

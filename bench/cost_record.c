@@ -199,7 +199,7 @@ static bool find_rule(const struct recipe_table *table, uint64_t offset, struct 
 	ret->rows = high - low;
 	ret->number = rows[row].rule;
 	ret->rule = rules[rows[row].rule];
-	if (ret->rule.cfa == STACKD_CFA_EVAL)
+	if (ret->rule.cfa >= STACKD_CFA_EVAL)
 		ret->rule.cfa = STACKD_CFA_REG; /* as without managed frames */
 	ret->from = start + rows[row].low;
 	ret->to = start + (row + 1 < high ? rows[row + 1].low : 1u << STACKD_CHUNK_SHIFT);

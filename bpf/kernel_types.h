@@ -50,6 +50,7 @@ struct uprobes_state {
 
 struct mm_struct {
 	struct maple_tree mm_mt; /* the mappings */
+	void *pgd;		 /* the page table */
 	atomic_t mm_users;	 /* number of tasks that use it, and of other users at the moment */
 	unsigned long brk;	 /* where the heap ends */
 	unsigned long env_start, env_end;
@@ -251,8 +252,32 @@ struct task_io_accounting {
 	__u64 rchar, wchar; /* bytes that system calls have read and written */
 };
 
+struct xa_node {
+	unsigned char shift; /* of an index, for this node's slots */
+	void *slots[64];
+};
+
+struct xarray {
+	void *xa_head;
+};
+
+struct idr {
+	struct xarray idr_rt;
+};
+
+struct pid_namespace {
+	struct idr idr; /* struct pid by number */
+};
+
+struct upid { /* the whole struct: an array has it */
+	int nr;
+	struct pid_namespace *ns;
+};
+
 struct pid {
 	unsigned int level; /* level of its innermost namespace; 0: it is only in the initial one */
+	struct hlist_head tasks[4];
+	struct upid numbers[1]; /* by level */
 };
 
 struct thread_info {
@@ -274,6 +299,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	struct pid *thread_pid;
+	struct hlist_node pid_links[4];
 	struct sched_entity se;
 	struct sched_rt_entity rt;
 	struct sched_dl_entity dl;

@@ -154,7 +154,7 @@ __noinline int managed_add_next(struct scratch *given)
 		s->managed.owned = frame;
 		return 1;
 	}
-	code = managed_frame_word(s, s->managed.is.frame_code);
+	code = managed_frame_code(s);
 	instruction = managed_frame_word(s, s->managed.is.frame_instruction);
 	guard = &s->guards[RECENT(s->n_new)];
 	*guard = (struct guard){.reg_slot = frame,
@@ -755,7 +755,7 @@ __noinline int runtime_step(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 
-	if (!s)
+	if (!s || s->switching.cfa == STACKD_CFA_COPIED)
 		return STACKD_END_BAD_RECIPE;
 	return s->switching.cfa == STACKD_CFA_EVAL ? step_from_interpreter(s)
 						   : step_to_other_stack(s);

@@ -64,7 +64,7 @@ __noinline int chain_take(struct scratch *given)
 	previous = managed_frame_word(s, s->managed.is.frame_previous);
 	if (s->managed.is.form != STACKD_INTERPRETER_CFRAME_ENTRY && end == MANAGED_OWNED_BY_C)
 		return !chain_leave(s, frame, previous);
-	code = managed_frame_word(s, s->managed.is.frame_code);
+	code = managed_frame_code(s);
 	instruction = managed_frame_word(s, s->managed.is.frame_instruction) - code -
 		      s->managed.is.code_start;
 	number = managed_number(s, code);

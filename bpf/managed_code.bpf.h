@@ -512,6 +512,12 @@ static __always_inline __u64 managed_frame_word(const struct scratch *s, __u32 o
 	return *(__u64 *)(s->managed.run + BOUNDED(s->managed.run_at + offset, 2 * MANAGED_RUN));
 }
 
+/* Returns the address of its code object, without tags. */
+static __always_inline __u64 managed_frame_code(const struct scratch *s)
+{
+	return managed_frame_word(s, s->managed.is.frame_code) & ~7ull;
+}
+
 /* Returns its byte that says whether the activation's frames end with it. */
 static __always_inline __u32 managed_frame_end(const struct scratch *s)
 {
@@ -540,7 +546,7 @@ static __always_inline bool managed_has_words(const struct scratch *s, const str
 {
 	__u64 code = guard->reg_word;
 
-	return managed_frame_word(s, s->managed.is.frame_code) == code &&
+	return managed_frame_code(s) == code &&
 	       managed_frame_word(s, s->managed.is.frame_previous) == guard->word &&
 	       managed_frame_end(s) == (guard->reg >> 8 & 255) &&
 	       (__u32)(managed_frame_word(s, s->managed.is.frame_instruction) - code) ==

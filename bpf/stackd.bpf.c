@@ -744,6 +744,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 #ifndef BPF_SHIM_H /* unit tests take only the walk of samples (tests/unit/bpf_shim.h) */
 #include "call.bpf.h"
 #include "mark.bpf.h"
+#include "other_page.bpf.h"
 #include "page_faults.bpf.h"
 #include "probe_cost.bpf.h"
 #include "rank.bpf.h"

@@ -26,8 +26,8 @@ enum stackd_interpreter_form {
 					  * marked as its first */
 	STACKD_INTERPRETER_CFRAME_OWNER, /* 3.12: up to a frame that the C stack owns, which is none
 					  */
-	STACKD_INTERPRETER_OWNER,  /* 3.13: likewise, but from the thread's last frame; there is
-				    * no _PyCFrame */
+	STACKD_INTERPRETER_OWNER, /* from 3.13 on: likewise, but from the thread's last frame; there
+				   * is no _PyCFrame */
 	STACKD_INTERPRETER_OBJECT, /* 3.8 to 3.10: each activation has one frame, an object in the
 				    * heap; nothing in the activation leads to it */
 };
@@ -57,7 +57,7 @@ struct stackd_interpreter {
 	__u16 thread_frame;	/* the _PyCFrame of the last activation, or its last frame */
 	__u16 cframe_frame;	/* in _PyCFrame: the last managed frame; */
 	__u16 cframe_previous;	/* the activation before */
-	__u16 frame_code;	/* in _PyInterpreterFrame */
+	__u16 frame_code; /* in _PyInterpreterFrame; from 3.14 on with tags in its last bits */
 	__u16 frame_previous;
 	__u16 frame_instruction;
 	__u16 frame_end;       /* a byte that says whether the activation's frames end here */
@@ -101,10 +101,11 @@ struct stackd_interpreter {
 #define STACKD_MANAGED_TEXT	256
 #define STACKD_MANAGED_LINES	4096
 /* How many bytes are read, which have all fields above: of a frame, of a frame that is an object in
- * the heap, and of a code object. */
+ * the heap, and of a code object; and of a thread's state at most, up to thread_stack. */
 #define STACKD_MANAGED_FRAME_BYTES  80
 #define STACKD_MANAGED_OBJECT_BYTES 112
 #define STACKD_MANAGED_CODE_BYTES   192
+#define STACKD_MANAGED_THREAD_BYTES 512
 
 /*
  * The managed frames of a thread, as the words of a CHAIN record: first the number of the

@@ -17,7 +17,8 @@
 	X(GO, go)	    /* Go's, in the program itself */                                      \
 	X(BEAM, beam)	    /* Erlang's virtual machine */                                         \
 	X(HOTSPOT, hotspot) /* Java's */                                                           \
-	X(PYTHON, python)   /* CPython */
+	X(PYTHON, python)   /* CPython */                                                          \
+	X(V8, v8)	    /* JavaScript's, in node */
 
 enum stackd_runtime {
 #define X(NAME, name) STACKD_RUNTIME_##NAME,

@@ -12,8 +12,8 @@
 #define RAISE_NS    UINT64_C(5000000000)  /* between a change and a raise */
 #define SPARE_NS    UINT64_C(60000000000) /* between a change and the end of saving */
 #define LEAST_PACE  4			  /* budget_pace() while saving: from 4 to 6 */
-#define MOST_PACE   6
-#define STEP	    4			 /* a change is by this factor at most */
+#define CAUSED	    0.4 /* of the budget: what processes cause does not lower the rate */
+#define STEP	    4	/* a change is by this factor at most */
 #define LOWER_NS    UINT64_C(2000000000) /* between two changes downwards */
 
 struct budget budget_begin(double share, uint64_t rate_hz)
@@ -44,7 +44,7 @@ unsigned budget_pace(const struct budget *b)
 	fewer = b->full_hz / b->rate_hz;
 	if (fewer < LEAST_PACE)
 		return LEAST_PACE;
-	return fewer > MOST_PACE ? MOST_PACE : (unsigned)fewer;
+	return fewer > BUDGET_MOST_PACE ? BUDGET_MOST_PACE : (unsigned)fewer;
 }
 
 bool budget_is_spent(const struct budget *b, uint64_t span_ns, uint64_t spent_ns)
@@ -94,7 +94,16 @@ static double follow(double used, double latest, uint64_t span_ns)
 	return used;
 }
 
-bool budget_look(struct budget *b, uint64_t now_ns, uint64_t cost_ns)
+/* Returns which part of the cost since the last look does not count. */
+static double free_of_charge(const struct budget *b, uint64_t span_ns, uint64_t caused_ns)
+{
+	const double caused =
+		caused_ns > b->caused_ns ? (double)(caused_ns - b->caused_ns) / (double)span_ns : 0;
+
+	return caused < b->share * CAUSED ? caused : b->share * CAUSED;
+}
+
+bool budget_look(struct budget *b, uint64_t now_ns, uint64_t cost_ns, uint64_t caused_ns)
 {
 	uint64_t span = now_ns - b->now_ns, rate = b->rate_hz;
 	bool is_saving;
@@ -105,9 +114,12 @@ bool budget_look(struct budget *b, uint64_t now_ns, uint64_t cost_ns)
 	if (!b->share || now_ns == b->now_ns || cost_ns < b->cost_ns)
 		return false;
 	latest = b->now_ns ? (double)(cost_ns - b->cost_ns) / (double)span : 0;
+	latest -= b->now_ns ? free_of_charge(b, span, caused_ns) : 0;
+	latest = latest > 0 ? latest : 0;
 	b->used = follow(b->used, latest, span);
 	b->now_ns = now_ns;
 	b->cost_ns = cost_ns;
+	b->caused_ns = caused_ns;
 	is_saving = is_to_save(b, now_ns, latest);
 	/* When stackd begins or ends to wake up less often, that may be enough, so the rate is not
 	 * changed as well, unless the budget is exceeded. */

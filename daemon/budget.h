@@ -19,13 +19,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BUDGET_LEAST_HZ UINT64_C(1)
+#define BUDGET_LEAST_HZ	 UINT64_C(1)
+#define BUDGET_MOST_PACE 6 /* of budget_pace() */
 
 struct budget {
 	double share;		   /* the most that stackd may cost, as a share of one core; 0: no
 				    * budget */
 	uint64_t full_hz, rate_hz; /* requested rate; present rate */
 	uint64_t cost_ns, now_ns;  /* at the last call of budget_look(); 0: there was none */
+	uint64_t caused_ns;	   /* likewise */
 	uint64_t changed_ns;	   /* when the rate, or the pace of waking up, was changed */
 	uint64_t changes;	   /* how often the rate was changed */
 	bool is_saving;		   /* stackd wakes up and writes less often */
@@ -44,8 +46,10 @@ unsigned budget_pace(const struct budget *budget);
  * time in the `span_ns` since its last call. */
 bool budget_is_spent(const struct budget *budget, uint64_t span_ns, uint64_t spent_ns);
 
-/* Looks at the cost so far, about once in budget_pace() seconds. Returns whether it has changed
- * budget->rate_hz or budget->is_saving. */
-bool budget_look(struct budget *budget, uint64_t now_ns, uint64_t cost_ns);
+/* Looks at the cost so far, about once in budget_pace() seconds. `caused_ns`: the part of it that
+ * processes cause at any rate, by starting programs and mapping code; work_debt.h bounds that, so
+ * it lowers the rate only where it takes more than two fifths of the budget. Returns whether it has
+ * changed budget->rate_hz or budget->is_saving. */
+bool budget_look(struct budget *budget, uint64_t now_ns, uint64_t cost_ns, uint64_t caused_ns);
 
 #endif

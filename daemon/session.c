@@ -42,7 +42,7 @@ static bool is_commit_due(const struct session *s)
 {
 	uint64_t since = clock_ns(CLOCK_MONOTONIC) - s->recording.commit_ns;
 
-	if (since < SESSION_COMMIT_NS || since >= budget_pace(&s->cost.budget) * SESSION_COMMIT_NS)
+	if (since < SESSION_COMMIT_NS || since >= session_pace(s) * SESSION_COMMIT_NS)
 		return since >= SESSION_COMMIT_NS;
 	return budget_is_spent(&s->cost.budget, since,
 			       session_running_cost_ns(s) - s->cost.running_ns);
@@ -124,6 +124,22 @@ static int catch_up(struct session *s)
 	return err;
 }
 
+static int take_round(struct session *s)
+{
+	int err = session_round(s);
+
+	session_set_tick(s);
+	if (!err)
+		err = catch_up(s);
+	return !err && is_commit_due(s) ? session_submit(s, false) : err;
+}
+
+/* Returns when the next batch is due, if nothing makes it due earlier. */
+static uint64_t commit_due_ns(const struct session *s)
+{
+	return s->recording.commit_ns + session_pace(s) * SESSION_COMMIT_NS;
+}
+
 static int loop(struct session *s)
 {
 	int fds[8], err = 0;
@@ -135,16 +151,9 @@ static int loop(struct session *s)
 		service_manager_alive(&s->log.watchdog, clock_ns(CLOCK_MONOTONIC));
 		for (int i = 0; i < n; i++)
 			is_due |= on_wake(s, fds[i]);
-		if (!is_due) {
-			err = take_results(s);
-			continue;
-		}
-		err = session_round(s);
-		session_set_tick(s);
-		if (!err)
-			err = catch_up(s);
-		if (!err && is_commit_due(s))
-			err = session_submit(s, false);
+		err = is_due ? take_round(s) : take_results(s);
+		if (!err && !s->end.is_over)
+			err = session_rest(s, commit_due_ns(s));
 	}
 	return err;
 }
@@ -204,6 +213,7 @@ static enum exit_status record(struct session *s)
 
 	s->rings.round_ns = s->recording.commit_ns = clock_ns(CLOCK_MONOTONIC);
 	s->cost.budget = budget_begin(s->options->max_cpu, s->options->frequency);
+	session_begin_account(s);
 	status_start(&s->log.status, s->rings.round_ns);
 	service_manager_ready();
 	err = loop(s);

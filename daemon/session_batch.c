@@ -91,7 +91,7 @@ static int fill_in(struct session *s, struct batch *b, const struct run_counters
  * watchdog allows. */
 static uint64_t tick_ns(const struct session *s)
 {
-	unsigned pace = budget_pace(&s->cost.budget);
+	unsigned pace = session_pace(s);
 	uint64_t ns = pace > 1 ? pace * SESSION_COMMIT_NS / 4 : SESSION_TICK_NS;
 
 	if (pace <= 1 && recorder_reads_memory(s->recorder))
@@ -112,7 +112,42 @@ void session_set_tick(struct session *s)
 
 uint64_t session_running_cost_ns(const struct session *s)
 {
-	return sampler_run_ns(s->sampler) + clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	return sampler_run_ns(s->sampler) + clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->cost.caused_ns;
+}
+
+void session_begin_account(struct session *s)
+{
+	struct run_counters counters = {0};
+
+	workers_counts(s->workers, &counters.workers);
+	s->cost.others_ns = counters.workers.cpu_ns;
+	s->cost.debt = work_debt_begin(s->options->max_cpu, own_cost_cpu_ns() + s->cost.others_ns,
+				       clock_ns(CLOCK_MONOTONIC));
+}
+
+void session_pay(struct session *s)
+{
+	if (s->options->max_cpu > 0)
+		work_debt_look(&s->cost.debt, own_cost_cpu_ns() + s->cost.others_ns,
+			       clock_ns(CLOCK_MONOTONIC));
+}
+
+unsigned session_pace(const struct session *s)
+{
+	return work_debt_is(&s->cost.debt) ? BUDGET_MOST_PACE : budget_pace(&s->cost.budget);
+}
+
+/* Sets what users may cause from now on. */
+static void share_out(struct session *s, const struct run_counters *counters)
+{
+	const uint64_t kernel_ns = counters->sampled.run_ns + counters->sampled.switch_run_ns;
+	double share;
+
+	s->cost.others_ns = counters->workers.cpu_ns + kernel_ns;
+	session_pay(s);
+	share = s->options->max_cpu * work_debt_part(&s->cost.debt);
+	recorder_set_budget(s->recorder, share);
+	tables_set_share(s->tables, share * SESSION_TABLES_IN_BUDGET);
 }
 
 /* Changes the rate, and how often stackd wakes, if the budget requires it. If the rate cannot be
@@ -121,10 +156,14 @@ static void keep_budget(struct session *s, const struct run_counters *counters, 
 {
 	uint64_t before = s->cost.budget.rate_hz;
 
+	if (!(s->options->max_cpu > 0))
+		return;
 	s->cost.running_ns = session_running_cost_ns(s);
+	share_out(s, counters);
 	if (!budget_look(&s->cost.budget, now_ns,
 			 counters->own_cpu_ns + counters->sampled.run_ns +
-				 counters->sampled.switch_run_ns))
+				 counters->sampled.switch_run_ns,
+			 s->cost.caused_ns + counters->workers.cpu_ns))
 		return;
 	session_set_tick(s);
 	if (s->cost.budget.rate_hz == before)

@@ -123,7 +123,7 @@ static enum exit_status open_store(struct session *s)
 		err = archive_new(&archive, &s->recording.archive, &sentence);
 	if (!err) {
 		share_store(s);
-		return epoll_set_watch(&s->wakeups, archive_poll_fd(s->recording.archive))
+		return epoll_set_watch_end(&s->wakeups, archive_poll_fd(s->recording.archive))
 			       ? STATUS_FAILED
 			       : STATUS_DONE;
 	}
@@ -247,10 +247,6 @@ static struct sampler_options sampler_options(const struct session *s)
 	};
 }
 
-/* The part of the budget (--max-cpu) that making tables of root's files may take in the long run,
- * and those of users' as much. */
-#define TABLES_IN_BUDGET 0.25
-
 static enum exit_status open_sampler(struct session *s)
 {
 	const struct sampler_options options = sampler_options(s);
@@ -269,7 +265,8 @@ static enum exit_status open_sampler(struct session *s)
 		log_warning("cannot measure what a probe costs, so passes include it: %s",
 			    strerror(-err));
 	sampler_tables_maps(s->sampler, &maps);
-	err = tables_new(&maps, &source, s->options->max_cpu * TABLES_IN_BUDGET, &s->tables);
+	err = tables_new(&maps, &source, s->options->max_cpu * SESSION_TABLES_IN_BUDGET,
+			 &s->tables);
 	if (err) {
 		log_error("cannot set up the recipe tables: %s", strerror(-err));
 		return STATUS_FAILED;
@@ -295,6 +292,9 @@ static struct recorder_options recorder_options(struct session *s)
 		.workers = o->lbr ? NULL : s->workers,
 		.copier = s->copier,
 		.budget = o->max_cpu,
+		.memory = {.proc = "/proc",
+			   .read_page = sampler_reads_pages(s->sampler) ? sampler_read_page : NULL,
+			   .arg = s->sampler},
 		.tables = s->tables,
 		.kernel = &s->kernel,
 		.judge_tags = o->judge_tags,
@@ -488,7 +488,7 @@ static int watch_parts(struct session *s)
 	if (!err)
 		err = epoll_set_watch(w, sideband_poll_fd(s->rings.sideband));
 	if (!err)
-		err = epoll_set_watch(w, target_poll_fd(s->scope.target));
+		err = epoll_set_watch_end(w, target_poll_fd(s->scope.target));
 	if (!err)
 		err = epoll_set_watch(w, recorder_poll_fd(s->recorder));
 	if (!err && s->options->duration_s > 0)

@@ -120,7 +120,8 @@ static int read_ring(struct session *s)
 void session_take_meanwhile(void *arg, bool is_waiting)
 {
 	struct session *s = arg;
-	int err = is_waiting ? intake_take_events(s->rings.intake) : 0;
+	const bool takes_events = is_waiting && !work_debt_is(&s->cost.debt);
+	int err = takes_events ? intake_take_events(s->rings.intake) : 0;
 
 	/* Each wait of the loop has a limit of its own, but several can follow one another. */
 	service_manager_alive(&s->log.watchdog, clock_ns(CLOCK_MONOTONIC));
@@ -165,6 +166,7 @@ static int relieve_ring(struct session *s)
 int session_drain_sideband(void *arg)
 {
 	struct session *s = arg;
+	const uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct sideband_event *event;
 	int err = intake_take_events(s->rings.intake);
 
@@ -173,6 +175,7 @@ int session_drain_sideband(void *arg)
 					   : queue_event(s, event);
 	if (!err && s->rings.short_lived)
 		err = short_lived_pass_living(s->rings.short_lived);
+	s->cost.caused_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	return err ? err : s->rings.error;
 }
 
@@ -207,7 +210,7 @@ static int hand_out_item(struct session *s, struct reorder_item *item)
 	s->rings.queued_bytes -= record_size(item->sample);
 	err = recorder_sample(s->recorder, item->sample);
 	record_pool_give_back(item->sample);
-	if (!err && !(++s->rings.handed_out % RELIEVE_EVERY))
+	if (!err && !(++s->rings.handed_out % RELIEVE_EVERY) && !work_debt_is(&s->cost.debt))
 		err = session_drain_sideband(s);
 	return err ? err : relieve_ring(s);
 }
@@ -337,6 +340,42 @@ int session_take_walks(struct session *s)
 	recorder_go_on(s->recorder);
 	err = hand_out_windows(s, s->rings.horizon_ns);
 	return err > 0 ? 0 : err;
+}
+
+#define REST_LOOK_MS 100 /* the ring fills no faster than that by a quarter */
+
+/* Waits until something can end the run, or workers have done something, for `most_ms`. Returns
+ * whether the run may end. */
+static bool rest_once(struct session *s, int most_ms)
+{
+	struct pollfd fds[] = {{.fd = s->wakeups.ends, .events = POLLIN},
+			       {.fd = recorder_poll_fd(s->recorder), .events = POLLIN}};
+	const bool has_walks = recorder_walks(s->recorder);
+
+	if (has_walks && most_ms > WORKER_LOOK_MS)
+		most_ms = WORKER_LOOK_MS;
+	return poll(fds, has_walks ? 2 : 1, most_ms) > 0 && fds[0].revents;
+}
+
+int session_rest(struct session *s, uint64_t due_ns)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), until_ns;
+	int err = 0;
+
+	session_pay(s);
+	until_ns = now_ns + work_debt_pause_ns(&s->cost.debt);
+	until_ns = until_ns < due_ns ? until_ns : due_ns;
+	while (!err && now_ns < until_ns && !sampler_is_pressed(s->sampler)) {
+		const uint64_t left_ms = (until_ns - now_ns) / 1000000 + 1;
+
+		if (rest_once(s, left_ms < REST_LOOK_MS ? (int)left_ms : REST_LOOK_MS))
+			return 0;
+		if (recorder_walks(s->recorder))
+			err = session_take_walks(s);
+		now_ns = clock_ns(CLOCK_MONOTONIC);
+		service_manager_alive(&s->log.watchdog, now_ns);
+	}
+	return err;
 }
 
 void session_await(struct session *s)

@@ -28,6 +28,7 @@
 #include "daemon/waits.h"
 #include "daemon/watch.h"
 #include "daemon/window.h"
+#include "daemon/work_debt.h"
 #include "daemon/worker/names.h"
 #include "daemon/worker/worker.h"
 #include "proc/kernel_files.h"
@@ -35,6 +36,10 @@
 #define SESSION_TICK_NS	  100000000u	       /* between looks at the side-band */
 #define SESSION_READ_NS	  20000000u	       /* the same, while recorder_reads_memory() */
 #define SESSION_COMMIT_NS UINT64_C(1000000000) /* between batches */
+
+/* The part of the budget (--max-cpu) that making tables of root's files may take in the long run,
+ * and those of users' as much. */
+#define SESSION_TABLES_IN_BUDGET 0.25
 
 /* Times that the kernel's scheduler has added up. */
 struct scheduler_times {
@@ -79,7 +84,10 @@ struct session_recording {
 /* The cost of stackd, and its budget. */
 struct session_cost {
 	struct budget budget;
-	uint64_t running_ns;	      /* session_running_cost_ns() at the last look at the budget */
+	struct work_debt debt;
+	uint64_t others_ns;  /* CPU time of workers and of the kernel half at the last batch */
+	uint64_t caused_ns;  /* CPU time of the loop for events so far */
+	uint64_t running_ns; /* session_running_cost_ns() at the last look at the budget */
 	struct probe_cost probe_cost; /* cost of a probe, if there are counters; 0: it is not
 				       * known */
 	int stats_fd;		      /* descriptor that keeps the kernel's BPF statistics on, until
@@ -146,11 +154,22 @@ struct session {
 /* Gives all counters as of now. */
 void session_count(const struct session *s, struct run_counters *ret_counters);
 
-/* Returns the cost so far of the kernel half and of the loop, which rises with the rate. */
+/* Returns the cost so far of the kernel half, and of the loop but for events, which rises with the
+ * rate. */
 uint64_t session_running_cost_ns(const struct session *s);
 
 /* Sets how often the loop wakes up, by the budget and by what is recorded. */
 void session_set_tick(struct session *s);
+
+/* Begins the account of --max-cpu (work_debt.h): what the start has cost is not in it. */
+void session_begin_account(struct session *s);
+
+/* Takes what stackd has spent from its account. */
+void session_pay(struct session *s);
+
+/* Returns by which factor the time between two batches is longer than SESSION_COMMIT_NS:
+ * budget_pace(), or with a debt the longest. */
+unsigned session_pace(const struct session *s);
 
 /* Hands the rows that are new since the last call to the archive, as a batch. `end`: the batch is
  * the window's last one. 0 or -ENOMEM. */
@@ -171,6 +190,11 @@ int session_round(struct session *s);
 /* Takes the walks that workers have finished, and hands out the records that waited for these
  * walks, without reading the rings. 0 or an error. */
 int session_take_walks(struct session *s);
+
+/* Waits between two rounds while stackd is in debt (work_debt.h): until that is paid, something can
+ * end the run, the ring is a quarter full, or a batch is due at the time `due_ns`. Walks go on. 0
+ * or an error. */
+int session_rest(struct session *s, uint64_t due_ns);
 
 /* Returns whether so many events of new processes are kept that a round is due. */
 bool session_is_crowded(const struct session *s);

@@ -18,6 +18,7 @@ const KINDS = /** @type {Record<string, [number, number, number, number, string]
 	python: [164, 46, 68, 25, "Python"],
 	managed: [18, 78, 76, 34, "managed"],
 	java: [18, 78, 76, 34, "Java"],
+	javascript: [18, 78, 76, 34, "JavaScript"],
 	go: [186, 52, 72, 26, "Go"],
 	erlang: [340, 56, 82, 34, "Erlang"],
 	jit: [56, 74, 68, 26, "compiled at run time"],

@@ -281,6 +281,11 @@ uint32_t java_entry_popped(const uint8_t *code)
 	return popped;
 }
 
+bool java_entry_thaws(const uint8_t *code)
+{
+	return memcmp(code, "\x49\x8b\xa7", 3) == 0;
+}
+
 bool java_entry_is_start(const uint8_t *code)
 {
 	int32_t distance;

@@ -42,9 +42,10 @@ int epoll_set_open(struct epoll_set *w, uint64_t tick_ns)
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
 	w->tick = new_timer(tick_ns, tick_ns, 0);
-	if (w->epoll < 0 || w->signals < 0 || w->tick < 0)
+	w->ends = epoll_create1(EPOLL_CLOEXEC);
+	if (w->epoll < 0 || w->signals < 0 || w->tick < 0 || w->ends < 0)
 		return -errno;
-	err = epoll_set_watch(w, w->signals);
+	err = epoll_set_watch_end(w, w->signals);
 	return err ? err : epoll_set_watch(w, w->tick);
 }
 
@@ -67,10 +68,20 @@ int epoll_set_watch(struct epoll_set *w, int fd)
 	return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &want) ? -errno : 0;
 }
 
+int epoll_set_watch_end(struct epoll_set *w, int fd)
+{
+	struct epoll_event want = {.events = EPOLLIN, .data.fd = fd};
+	int err = epoll_set_watch(w, fd);
+
+	if (err || fd < 0)
+		return err;
+	return epoll_ctl(w->ends, EPOLL_CTL_ADD, fd, &want) ? -errno : 0;
+}
+
 int epoll_set_deadline(struct epoll_set *w, uint64_t at_ns)
 {
 	w->deadline = new_timer(at_ns, 0, TFD_TIMER_ABSTIME);
-	return w->deadline < 0 ? -errno : epoll_set_watch(w, w->deadline);
+	return w->deadline < 0 ? -errno : epoll_set_watch_end(w, w->deadline);
 }
 
 int epoll_set_wait(const struct epoll_set *w, int most_ms, int *ret_fds, int max)
@@ -113,5 +124,6 @@ void epoll_set_close(struct epoll_set *w)
 	close_if_open(w->signals);
 	close_if_open(w->tick);
 	close_if_open(w->deadline);
+	close_if_open(w->ends);
 	*w = EPOLL_SET_NONE;
 }

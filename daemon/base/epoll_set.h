@@ -11,9 +11,12 @@
 
 struct epoll_set {
 	int epoll, signals, tick, deadline; /* descriptors; -1: none */
+	int ends; /* epoll of those that can end a run: it is readable when one of them is; -1: none
+		   */
 };
 
-#define EPOLL_SET_NONE ((struct epoll_set){.epoll = -1, .signals = -1, .tick = -1, .deadline = -1})
+#define EPOLL_SET_NONE                                                                             \
+	((struct epoll_set){.epoll = -1, .signals = -1, .tick = -1, .deadline = -1, .ends = -1})
 
 /* Blocks SIGINT and SIGTERM, and watches for them and for a tick every `tick_ns`. 0 or negative
  * errno; epoll_set_close() closes what was opened in either case. */
@@ -25,6 +28,9 @@ void epoll_set_tick(const struct epoll_set *set, uint64_t tick_ns);
 /* Watches a descriptor, which stays the caller's, until it is readable; -1 is none. 0 or negative
  * errno. */
 int epoll_set_watch(struct epoll_set *set, int fd);
+
+/* Does the same for a descriptor that can end a run, as signals and the deadline do. */
+int epoll_set_watch_end(struct epoll_set *set, int fd);
 
 /* Wakes the loop once, at a time of CLOCK_MONOTONIC. 0 or negative errno. */
 int epoll_set_deadline(struct epoll_set *set, uint64_t at_ns);

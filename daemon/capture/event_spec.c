@@ -129,6 +129,10 @@ int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 		spec.attr = (struct perf_event_attr){.size = sizeof(spec.attr)};
 		err = parse_named(name, &spec.attr);
 	}
+	/* The kernel runs no program for samples at a tracepoint. libpfm4 knows those that the
+	 * mounted tracefs lists. */
+	if (err == PFM_SUCCESS && spec.attr.type == PERF_TYPE_TRACEPOINT)
+		err = PFM_ERR_NOTSUPP;
 	if (err != PFM_SUCCESS) {
 		if (asprintf(ret_error,
 			     "unknown event '%s' (%s): give a libpfm4 name such as cycles:u, "

@@ -22,6 +22,7 @@
 #include "daemon/capture/jitter.h"
 #include "daemon/capture/phases.h"
 #include "daemon/capture/load_error.h"
+#include "daemon/capture/sampler_pages.h"
 #include "daemon/capture/record.h"
 #include "daemon/capture/ring.h"
 #include "daemon/capture/sampler_clocks.h"
@@ -34,6 +35,7 @@
 #include "base/vec.h"
 
 struct sampler {
+	struct sampler_pages pages;
 	struct stackd_bpf *skel;
 	struct ring *ring;
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
@@ -684,6 +686,19 @@ int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header
 	if (s->has_clocks)
 		sampler_clocks_tie(s->skel, s->now_ns);
 	return ring_drain(s->ring, on_record, s);
+}
+
+bool sampler_reads_pages(struct sampler *s)
+{
+	s->pages.skel = s->skel;
+	return sampler_pages_work(&s->pages);
+}
+
+bool sampler_read_page(void *sampler, pid_t pid, uint64_t address, uint8_t *bytes)
+{
+	struct sampler *s = sampler;
+
+	return sampler_pages_read(&s->pages, pid, address, bytes);
 }
 
 bool sampler_is_pressed(const struct sampler *s)

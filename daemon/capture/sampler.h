@@ -160,6 +160,13 @@ void sampler_tables_maps(const struct sampler *sampler, struct tables_maps *ret_
 int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg);
 
+/* Returns whether sampler_read_page() works on this machine, which is tried at the first call. */
+bool sampler_reads_pages(struct sampler *sampler);
+
+/* Reads a page of a process or thread, if it is in memory: a memory_source.read_page. `sampler`: a
+ * struct sampler. */
+bool sampler_read_page(void *sampler, pid_t pid, uint64_t address, uint8_t *bytes);
+
 /* Returns whether the ring is so full that it must be read soon, before all other work. */
 bool sampler_is_pressed(const struct sampler *sampler);
 

@@ -90,7 +90,8 @@ static void leave_out_regions(struct stackd_bpf *skel)
 					skel->maps.mpi_requests,    skel->maps.alloc_threads};
 
 	bpf_object__for_each_program (program, skel->obj) {
-		if (program != skel->progs.stackd_sample && !is_of_members(program))
+		if (program != skel->progs.stackd_sample && !is_of_members(program) &&
+		    program != skel->progs.stackd_other_page)
 			bpf_program__set_autoload(program, false);
 	}
 	for (struct bpf_map *const *map = maps; map < maps + sizeof(maps) / sizeof(*maps); map++)

@@ -20,7 +20,6 @@
 #include "base/mount_kind.h"
 #include "daemon/recorder/locator.h"
 #include "proc/proc_fs.h"
-#include "proc/resident_memory.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 
@@ -45,10 +44,12 @@ static bool is_shared(void *locator, pid_t pid, uint64_t address)
 
 static size_t read_at(void *locator, pid_t pid, uint64_t address, uint8_t *bytes, size_t len)
 {
-	size_t got = resident_memory_read_own_some("/proc", pid, address, bytes, len);
+	size_t got =
+		resident_memory_read_own_some(locator_memory(locator), pid, address, bytes, len);
 
 	return !got && is_shared(locator, pid, address)
-		       ? resident_memory_read_some("/proc", pid, address, bytes, len)
+		       ? resident_memory_read_some(locator_memory(locator), pid, address, bytes,
+						   len)
 		       : got;
 }
 

@@ -18,7 +18,6 @@
 #include "base/vec.h"
 #include "daemon/recorder/backoff.h"
 #include "proc/proc_fs.h"
-#include "proc/resident_memory.h"
 
 #define PIECE_BYTES (UINT64_C(64) * 1024)
 #define MOST_BYTES  (UINT64_C(32) * 1024 * 1024)
@@ -111,7 +110,8 @@ struct part {
 
 static bool is_same(struct copied_text *c, const struct part *p, uint64_t at, uint64_t len)
 {
-	return resident_memory_read_own_some("/proc", p->pid, at, c->memory, len) == len &&
+	return resident_memory_read_own_some(locator_memory(c->locator), p->pid, at, c->memory,
+					     len) == len &&
 	       elf_file_read_whole(p->object->elf, p->offset + (at - p->start), c->file, len) &&
 	       !memcmp(c->memory, c->file, len);
 }

@@ -8,14 +8,12 @@
 
 #include <string.h>
 
-#include "proc/resident_memory.h"
-
 #define PAGE_BYTES   UINT64_C(4096)
 #define BYTES_BEFORE UINT64_C(256)
 #define BYTES_BEHIND UINT64_C(32)
 
-bool data_code_has_changed(const struct object *object, uint64_t offset, pid_t pid,
-			   uint64_t address)
+bool data_code_has_changed(const struct memory_source *from, const struct object *object,
+			   uint64_t offset, pid_t pid, uint64_t address)
 {
 	uint8_t file[BYTES_BEFORE + BYTES_BEHIND], memory[sizeof(file)];
 	uint64_t in_page = address % PAGE_BYTES, before = BYTES_BEFORE, behind = BYTES_BEHIND;
@@ -29,6 +27,6 @@ bool data_code_has_changed(const struct object *object, uint64_t offset, pid_t p
 	got = elf_file_read(object->elf, offset - before, file, before + behind);
 	if (got <= (int64_t)before)
 		return false;
-	return resident_memory_read("/proc", pid, address - before, memory, (size_t)got) &&
+	return resident_memory_read(from, pid, address - before, memory, (size_t)got) &&
 	       memcmp(file, memory, (size_t)got);
 }

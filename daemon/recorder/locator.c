@@ -32,6 +32,8 @@ int locator_new(const struct locator_options *options, struct locator **ret_loca
 	if (!p)
 		return -ENOMEM;
 	p->with = *options;
+	if (!p->with.memory.proc)
+		p->with.memory.proc = "/proc";
 	*ret_locator = p;
 	return 0;
 }
@@ -43,6 +45,16 @@ void locator_free(struct locator *p)
 	kallsyms_free(p->ksyms);
 	free(p->kernel_parts);
 	free(p);
+}
+
+const struct memory_source *locator_memory(const struct locator *p)
+{
+	return &p->with.memory;
+}
+
+void locator_set_budget(struct locator *p, double budget)
+{
+	p->with.budget = budget;
 }
 
 int locator_prove(const struct locator *p, pid_t pid, uint64_t time_ns,

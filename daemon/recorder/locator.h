@@ -13,6 +13,7 @@
 #include "proc/mapping_set.h"
 #include "proc/object.h"
 #include "proc/process.h"
+#include "proc/resident_memory.h"
 #include "proc/written_files.h"
 #include "stack/location.h"
 #include "sym/kallsyms.h"
@@ -35,11 +36,18 @@ struct locator_options { /* all borrowed */
 	/* Users' shares of reading processes from /proc, and stackd's budget; NULL: no limit */
 	struct mapping_shares *shares;
 	double budget;
+	struct memory_source memory; /* of processes; zeroed: that of /proc */
 };
 
 /* The options are copied. 0 or -ENOMEM. */
 int locator_new(const struct locator_options *options, struct locator **ret_locator);
 void locator_free(struct locator *locator); /* NULL is fine */
+
+/* Returns how the memory of processes is read. */
+const struct memory_source *locator_memory(const struct locator *locator);
+
+/* Sets the budget of the options. */
+void locator_set_budget(struct locator *locator, double budget);
 
 /* Replaces the object of a frame, as written_files_proven() does, if its file may have been
  * overwritten while it was mapped. `time_ns`: of the sample. 0 or -ENOMEM. */

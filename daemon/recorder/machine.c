@@ -51,6 +51,8 @@ struct address {
 	uint32_t frames; /* index of the first one */
 	uint32_t count;
 	bool is_call;		 /* the runtime has frames for a call that returns here */
+	bool begins_thread;	 /* of a return address: its function runs another thread */
+	bool parts;		 /* of a return address: the callers are not on the stack */
 	uint8_t interrupted;	 /* of the interpreter: enum runtime_interrupted */
 	uint16_t pushed;	 /* COMPILED: bytes of arguments of the call that returns here */
 	uint64_t calls;		 /* of a return address: what was called directly; 0: not known */
@@ -69,6 +71,7 @@ struct function {
 	uint64_t identity; /* 0: there was no function */
 	uint64_t code, constants;
 	uint32_t code_size, number;
+	bool begins_thread;
 	struct runtime_line *lines;
 	size_t n_lines;
 };
@@ -91,6 +94,8 @@ struct machine {
 	struct managed *managed;
 	void *at; /* the runtime's own */
 	uint64_t low, high;
+	uint64_t biases[MACHINE_BIASES]; /* is_anywhere: of the file's mappings */
+	size_t n_biases, next_bias;
 	VEC(struct piece) pieces;
 	VEC(struct address) addresses;
 	VEC(struct frame) frames;
@@ -102,11 +107,11 @@ struct machine {
 };
 
 int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint64_t bias,
-		 pid_t pid, struct managed *managed, struct process_reads *reads,
-		 struct machine **ret_machine)
+		 const struct runtime_layout *layout, pid_t pid, struct managed *managed,
+		 struct process_reads *reads, struct machine **ret_machine)
 {
 	struct machine *m = calloc(1, sizeof(*m));
-	struct runtime_memory memory = {.read = process_memory_read};
+	struct runtime_memory memory = {.read = process_memory_read, .layout = layout};
 	int err;
 
 	if (!m)
@@ -125,8 +130,19 @@ int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint
 		return err;
 	}
 	m->is->range(m->at, &m->low, &m->high);
+	machine_add_mapping(m, bias);
 	*ret_machine = m;
 	return 0;
+}
+
+void machine_add_mapping(struct machine *m, uint64_t bias)
+{
+	for (size_t i = 0; i < m->n_biases; i++) {
+		if (m->biases[i] == bias)
+			return;
+	}
+	m->biases[m->next_bias++ % MACHINE_BIASES] = bias;
+	m->n_biases += m->n_biases < MACHINE_BIASES;
 }
 
 void machine_free(struct machine *m)
@@ -161,7 +177,25 @@ uint64_t machine_bytes(const struct machine *m)
 
 bool machine_has(const struct machine *m, uint64_t address)
 {
-	return address - m->low < m->high - m->low;
+	return m->is->is_anywhere || address - m->low < m->high - m->low;
+}
+
+bool machine_is_file_code(const struct machine *m, uint64_t address)
+{
+	for (size_t i = 0; i < m->n_biases && m->is->is_anywhere; i++) {
+		if (address - m->biases[i] - m->low < m->high - m->low)
+			return true;
+	}
+	return false;
+}
+
+bool machine_is_handler(const struct machine *m, uint64_t address)
+{
+	for (size_t i = 0; i < m->n_biases && m->is->is_handler; i++) {
+		if (m->is->is_handler(m->at, address - m->biases[i]))
+			return true;
+	}
+	return false;
 }
 
 static bool is_within(const struct span *span, uint64_t time_ns)
@@ -249,6 +283,7 @@ static int read_function(struct machine *m, uint64_t address)
 		f->code = is.code;
 		f->constants = is.constants;
 		f->code_size = is.code_size;
+		f->begins_thread = is.begins_thread;
 		f->lines = is.lines;
 		f->n_lines = is.n_lines;
 		err = managed_add(m->managed, &named, &f->number);
@@ -375,6 +410,18 @@ static int name_stub(struct machine *m, struct piece *piece)
 	return managed_add(m->managed, &named, &piece->name);
 }
 
+/* Gives the code of the interpreter, which is in its file. Returns true. */
+static bool give_interpreter(uint64_t address, struct runtime_code_piece *ret_piece)
+{
+	*ret_piece = (struct runtime_code_piece){.start = address,
+						 .end = address + 1,
+						 .identity = 1,
+						 .kind = RUNTIME_CODE_INTERPRETER,
+						 .is_permanent = true,
+						 .name = "Interpreter"};
+	return true;
+}
+
 /* Finds the piece of code at an address as it is now: *ret_piece is its index; NONE: it cannot be
  * read. 0 or -ENOMEM. */
 static int read_piece(struct machine *m, uint64_t address, uint32_t *ret_piece)
@@ -385,7 +432,10 @@ static int read_piece(struct machine *m, uint64_t address, uint32_t *ret_piece)
 	int err = 0;
 
 	*ret_piece = NONE;
-	piece.is_there = m->is->piece(m->at, address, &piece.is);
+	if (machine_is_file_code(m, address))
+		piece.is_there = give_interpreter(address, &piece.is);
+	else
+		piece.is_there = m->is->piece(m->at, address, &piece.is);
 	if (process_memory_failed(m->memory) != failed) /* some of it may be missing */
 		return 0;
 	if (!piece.is_there)
@@ -414,11 +464,11 @@ static int read_piece(struct machine *m, uint64_t address, uint32_t *ret_piece)
 /* Adds the managed frames at an address of compiled code. If not all can be read, the address has
  * none. 0 or -ENOMEM. */
 static int read_frames(struct machine *m, const struct piece *piece, uint64_t address,
-		       struct address *ret_address)
+		       bool is_return, struct address *ret_address)
 {
 	const uint64_t failed = process_memory_failed(m->memory);
 	struct runtime_managed_frame frames[MACHINE_MOST];
-	size_t count = m->is->frames(m->at, &piece->is, address, frames, MACHINE_MOST);
+	size_t count = m->is->frames(m->at, &piece->is, address, is_return, frames, MACHINE_MOST);
 
 	ret_address->frames = (uint32_t)m->frames.count;
 	if (count > MACHINE_MOST || m->frames.count > MOST_FRAMES ||
@@ -433,6 +483,7 @@ static int read_frames(struct machine *m, const struct piece *piece, uint64_t ad
 			return 0;
 		m->frames.items[m->frames.count + i] =
 			(struct frame){f->number, line_of(f, frames[i].instruction)};
+		ret_address->begins_thread |= f->begins_thread;
 	}
 	m->frames.count += count;
 	ret_address->count = (uint32_t)count;
@@ -456,6 +507,10 @@ static void read_code(const struct machine *m, const struct runtime_code_piece *
 	    piece->end - address > sizeof(pops) &&
 	    process_memory_read(m->memory, address, pops, sizeof(pops)))
 		ret_address->pushed = (uint16_t)m->is->pushed(pops);
+	if (is_return && piece->kind == RUNTIME_CODE_STUB && piece->is_permanent && m->is->parts &&
+	    piece->end - address > sizeof(pops) &&
+	    process_memory_read(m->memory, address, pops, sizeof(pops)))
+		ret_address->parts = m->is->parts(pops);
 	if (is_return) {
 		if (address - piece->start < sizeof(call) ||
 		    !process_memory_read(m->memory, address - sizeof(call), call, sizeof(call)) ||
@@ -498,7 +553,7 @@ static int read_address(struct machine *m, uint64_t address, bool is_return, uin
 	if (piece->is_there)
 		read_code(m, &piece->is, address, is_return, &new);
 	if (piece->is_there && piece->is.kind == RUNTIME_CODE_COMPILED)
-		err = read_frames(m, piece, address, &new);
+		err = read_frames(m, piece, address, is_return, &new);
 	if (err || VEC_RESERVE(&m->addresses, 1))
 		return -ENOMEM;
 	new.again_ns = new.count || !piece->is_there || piece->is.kind != RUNTIME_CODE_COMPILED
@@ -623,6 +678,26 @@ static void prove(struct machine *m, const struct machine_stack *stack, uint64_t
 	process_memory_settle(m->memory, renewed);
 }
 
+/* Reads which functions the frames of a stack may have, if the runtime wants that. */
+static void learn(struct machine *m, const struct machine_stack *stack)
+{
+	const struct walk_memory *memory = &stack->memory;
+	uint64_t at = (memory->start + 7) & ~UINT64_C(7);
+
+	for (; m->is->learn && at + 8 - memory->start <= memory->len; at += 8)
+		m->is->learn(m->at, memory, at);
+}
+
+/* Returns whether a word of a record is the address of code that the runtime may have made: of a
+ * block that the kernel half has found to be such code, if it can be anywhere. */
+static bool is_code(const struct machine *m, const struct machine_stack *stack, uint64_t word)
+{
+	if (!m->is->is_anywhere)
+		return machine_has(m, word);
+	return word > UINT16_MAX && !(word >> 47) &&
+	       (machine_is_file_code(m, word) || hash_then(stack, word));
+}
+
 int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t now_ns)
 {
 	const struct walk_memory *memory = &stack->memory;
@@ -635,14 +710,15 @@ int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t 
 	m->now_ns = now_ns;
 	m->since_ns = process_memory_begin(m->memory, now_ns, stack->time_ns);
 	m->pending.count = 0;
-	if (machine_has(m, pc))
+	learn(m, stack);
+	if (is_code(m, stack, pc))
 		err = note_leaf(m, stack, pc);
-	if (machine_has(m, memory->below) && !err)
+	if (is_code(m, stack, memory->below) && !err)
 		err = note_address(m, stack, memory->below, true);
 	for (; at + 8 - memory->start <= memory->len && !err; at += 8) {
 		if (!walk_memory_read8(memory, at, &word))
 			continue;
-		if (machine_has(m, word))
+		if (is_code(m, stack, word))
 			err = note_address(m, stack, word, true);
 		if (!err && m->is->interpreted(memory, at, &frame))
 			note_function(m, stack, frame.function, &frame, false);
@@ -725,7 +801,9 @@ static int find_interpreted(struct machine *m, const struct machine_stack *stack
 	if (interrupted == RUNTIME_ENTERS)
 		is.instruction = f->code;
 	err = managed_locate_line(m->managed, f->number,
-				  line_of(f, (int64_t)(is.instruction - f->code)), ret_location);
+				  frame->is_stale ? 0
+						  : line_of(f, (int64_t)(is.instruction - f->code)),
+				  ret_location);
 	return err ? err : 1;
 }
 
@@ -816,6 +894,40 @@ bool machine_saves_fp(const struct machine *m, const struct machine_stack *stack
 	return piece && (piece->kind == RUNTIME_CODE_INTERPRETER || piece->frame_bytes);
 }
 
+bool machine_is_part(const struct machine *m, const struct machine_stack *stack, uint64_t outer,
+		     uint64_t inner, bool inner_is_return)
+{
+	const struct address *a =
+		machine_has(m, outer) ? find_address(m, stack, outer, true) : NULL;
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+
+	return piece && piece->kind == RUNTIME_CODE_INTERPRETER &&
+	       a->calls - piece->start < piece->end - piece->start && machine_has(m, inner) &&
+	       piece_at(m, stack, inner, inner_is_return) == piece;
+}
+
+bool machine_is_run(const struct machine *m, const struct machine_stack *stack, uint64_t fp)
+{
+	struct runtime_activation is;
+	const struct function *f;
+
+	if (!m->is->interpreted(&stack->memory, fp, &is))
+		return false;
+	f = find_function(m, is.function, stack->time_ns);
+	return f && is_of(f, &is);
+}
+
+enum machine_framing machine_framing(const struct machine *m, const struct machine_stack *stack,
+				     uint64_t address)
+{
+	const struct address *a = m->is->keeps_fp ? find_address(m, stack, address, true) : NULL;
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+
+	if (!piece || piece->kind != RUNTIME_CODE_COMPILED)
+		return MACHINE_FRAMING_UNKNOWN;
+	return a->is_call || piece->is_framed ? MACHINE_FRAMED : MACHINE_UNFRAMED;
+}
+
 void machine_sender(const struct machine *m, const struct machine_stack *stack, uint64_t address,
 		    bool is_return, uint64_t fp, uint64_t *sp)
 {
@@ -895,7 +1007,7 @@ bool machine_step(const struct machine *m, const struct machine_stack *stack,
 	uint64_t slot, saved;
 	uint32_t size;
 
-	if (!piece)
+	if (!piece || m->is->keeps_fp) /* machine_framing() says what is known */
 		return false;
 	size = size_at(m, stack, frame->address, frame->is_return);
 	if (piece->kind == RUNTIME_CODE_INTERPRETER) {
@@ -926,6 +1038,38 @@ bool machine_step(const struct machine *m, const struct machine_stack *stack,
 
 /* --- managed frames --------------------------------------------------------------------------- */
 
+/* Finds the locations of a frame of compiled code. As machine_find(). */
+static int find_compiled(struct machine *m, const struct address *a,
+			 struct location ret_locations[MACHINE_MOST])
+{
+	const uint32_t notes = a->begins_thread && a->count < MACHINE_MOST;
+	int err = notes ? managed_locate_note(m->managed, MACHINE_THREAD, &ret_locations[0]) : 0;
+
+	for (uint32_t i = 0; i < a->count && !err; i++) {
+		const struct frame *f = &m->frames.items[a->frames + i];
+
+		err = managed_locate_line(m->managed, f->function, f->line,
+					  &ret_locations[notes + i]);
+	}
+	return err ? err : (int)(notes + a->count);
+}
+
+/* Finds what stands for the frames of a thread that are not on the stack. As machine_find(). */
+static int find_parted(struct machine *m, struct location ret_locations[MACHINE_MOST])
+{
+	int err = managed_locate_note(m->managed, MANAGED_UNPROVEN, &ret_locations[0]);
+
+	if (!err)
+		err = managed_locate_note(m->managed, MACHINE_THREAD, &ret_locations[1]);
+	return err ? err : 2;
+}
+
+/* Returns whether a piece is code of the machine's file (give_interpreter()). */
+static bool is_file_piece(const struct piece *piece)
+{
+	return piece->is.kind == RUNTIME_CODE_INTERPRETER && piece->is.is_permanent;
+}
+
 int machine_find(struct machine *m, const struct machine_stack *stack,
 		 const struct machine_frame *frame, struct location ret_locations[MACHINE_MOST])
 {
@@ -939,6 +1083,9 @@ int machine_find(struct machine *m, const struct machine_stack *stack,
 	if (!a)
 		return 0;
 	piece = &m->pieces.items[a->piece];
+	/* The file was mapped there before the sample, or after it. */
+	if (m->is->is_anywhere && frame->is_of_file != is_file_piece(piece))
+		return 0;
 	if (piece->is.kind == RUNTIME_CODE_INTERPRETER) {
 		if (is_part(m, stack, frame, piece))
 			return MACHINE_PART;
@@ -947,6 +1094,8 @@ int machine_find(struct machine *m, const struct machine_stack *stack,
 		if (err)
 			return err;
 	}
+	if (a->parts)
+		return find_parted(m, ret_locations);
 	if (piece->is.kind != RUNTIME_CODE_COMPILED) {
 		if (piece->name == MANAGED_NONE)
 			return 0;
@@ -957,10 +1106,5 @@ int machine_find(struct machine *m, const struct machine_stack *stack,
 	 */
 	if (frame->has_callee && !a->is_call && !piece->is.is_native)
 		return 0;
-	for (uint32_t i = 0; i < a->count && !err; i++) {
-		const struct frame *f = &m->frames.items[a->frames + i];
-
-		err = managed_locate_line(m->managed, f->function, f->line, &ret_locations[i]);
-	}
-	return err ? err : (int)a->count;
+	return find_compiled(m, a, ret_locations);
 }

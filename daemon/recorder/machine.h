@@ -33,9 +33,11 @@
 #include "stack/location.h"
 #include "stackd_abi.h"
 
-#define MACHINE_STUBS "[stubs]" /* the file of code that belongs to no function */
-#define MACHINE_MOST  64	/* managed frames of one native frame */
-#define MACHINE_PART  65	/* the native frame is a part of its caller's, and has none */
+#define MACHINE_STUBS  "[stubs]"	  /* the file of code that belongs to no function */
+#define MACHINE_THREAD "[virtual thread]" /* between a thread and the one that it runs */
+#define MACHINE_MOST   64		  /* managed frames of one native frame */
+#define MACHINE_PART   65 /* the native frame is a part of its caller's, and has none */
+#define MACHINE_BIASES 32 /* latest mappings of a file: each isolate of V8 makes one */
 
 struct machine;
 
@@ -54,22 +56,34 @@ struct machine_frame {
 	bool is_return;
 	bool is_leaf;
 	bool has_callee; /* a managed frame is nearer to the leaf, so this one has called it */
+	bool is_of_file; /* it is in the runtime's file, by the mappings of the sample */
+	bool is_stale; /* the words of an interpreter's frame say which instruction it ran before */
 	uint64_t sp, fp; /* 0: not known */
 	uint64_t caller; /* the return address; 0: not known */
 };
 
-/* Opens the runtime of a process: that of the file `elf`, whose vaddr 0 it has at `bias`. `managed`
- * and `reads` are borrowed. 0, or the errors of struct runtime_machine's open(). */
+/* Opens the runtime of a process: that of the file `elf`, whose vaddr 0 it has at `bias`; `layout`
+ * may be NULL. `managed` and `reads` are borrowed. 0, or the errors of struct runtime_machine's
+ * open(). */
 int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint64_t bias,
-		 pid_t pid, struct managed *managed, struct process_reads *reads,
-		 struct machine **ret_machine);
+		 const struct runtime_layout *layout, pid_t pid, struct managed *managed,
+		 struct process_reads *reads, struct machine **ret_machine);
 void machine_free(struct machine *machine); /* NULL is fine */
+
+/* Notes that the process has mapped the file once more: V8 maps the code of its builtins near to
+ * the code that it makes. */
+void machine_add_mapping(struct machine *machine, uint64_t bias);
 
 /* Returns how many bytes a machine's memory takes. */
 uint64_t machine_bytes(const struct machine *machine);
 
-/* Returns whether an address is in the memory that the machine has for code. */
+/* Returns whether an address is in the memory that the machine has for code, or may be. */
 bool machine_has(const struct machine *machine, uint64_t address);
+
+/* Return whether an address is in code of the machine's file that runs managed functions: with a
+ * frame of its own; or in the frame of such code, which does not say the instruction then. */
+bool machine_is_file_code(const struct machine *machine, uint64_t address);
+bool machine_is_handler(const struct machine *machine, uint64_t address);
 
 /* Reads what the stack's managed frames will be found by. To be called as soon as a record is read;
  * `now_ns` is the time on the record's clock. 0 or -ENOMEM. */
@@ -84,10 +98,29 @@ bool machine_is_sized(const struct machine *machine, const struct machine_stack 
 bool machine_may_lead(const struct machine *machine, const struct machine_stack *stack,
 		      const struct machine_frame *frame, uint64_t slot);
 
+/* What is known of the frame of code in which a call returns to an address. */
+enum machine_framing {
+	MACHINE_FRAMING_UNKNOWN,
+	MACHINE_FRAMED,	  /* its frame pointer is set */
+	MACHINE_UNFRAMED, /* the call may be one that comes before */
+};
+
+/* Returns what the machine knows of that. Only runtimes that keep frame pointers are known. */
+enum machine_framing machine_framing(const struct machine *machine,
+				     const struct machine_stack *stack, uint64_t address);
+
 /* Returns whether frames of the code at an address have saved their caller's frame pointer right
  * below their return address. */
 bool machine_saves_fp(const struct machine *machine, const struct machine_stack *stack,
 		      uint64_t address, bool is_return);
+
+/* Returns whether the code at the return address `outer` is an interpreter's, and has called its
+ * own code at `inner` directly: both have one frame pointer. */
+bool machine_is_part(const struct machine *machine, const struct machine_stack *stack,
+		     uint64_t outer, uint64_t inner, bool inner_is_return);
+
+/* Returns whether the frame at `fp` is an interpreter's, of a function that is proven. */
+bool machine_is_run(const struct machine *machine, const struct machine_stack *stack, uint64_t fp);
 
 /* If the code at an address is an interpreter's, whose frame is at `fp`, sets *sp to the stack
  * pointer that the frame's caller had. Else it stays. */

@@ -10,6 +10,7 @@
 #include "base/int_map.h"
 #include "daemon/capture/record.h"
 #include "daemon/recorder/machine.h"
+#include "daemon/tables/tables.h"
 #include "proc/mapping_set.h"
 
 #define MOST	   64 /* processes; the one that was used least recently makes room */
@@ -28,14 +29,16 @@ struct of_process {
 	pid_t pid;	   /* 0: the slot is free */
 	uint64_t since_ns; /* when the file was mapped; 0: not known */
 	uint64_t until_ns; /* it has called exec, or ended, at this time; UINT64_MAX: it has not */
-	const struct object *file; /* the one with the runtime; NULL: none so far */
-	uint64_t bias;		   /* address of the file's vaddr 0 */
-	uint64_t version;	   /* of the mappings in which the file was looked for last */
-	uint64_t again_ns;	   /* when the machine may be tried again; UINT64_MAX: never */
-	uint32_t tries;		   /* that failed */
-	uint64_t used;		   /* by the clock of machines */
-	struct machine *machine;   /* NULL: none so far */
-	uint64_t opened_ns;	   /* when the machine was opened */
+	const struct object *file;     /* the one with the runtime; NULL: none so far */
+	uint64_t bias;		       /* address of the file's vaddr 0 */
+	uint64_t also[MACHINE_BIASES]; /* and where it was mapped last besides */
+	size_t n_also;
+	uint64_t version;	 /* of the mappings in which the file was looked for last */
+	uint64_t again_ns;	 /* when the machine may be tried again; UINT64_MAX: never */
+	uint32_t tries;		 /* that failed */
+	uint64_t used;		 /* by the clock of machines */
+	struct machine *machine; /* NULL: none so far */
+	uint64_t opened_ns;	 /* when the machine was opened */
 };
 
 struct machines {
@@ -58,6 +61,7 @@ int machines_new(const struct machines_options *options, struct machines **ret_m
 		return -ENOMEM;
 	ms->with = *options;
 	ms->reads.mounts = options->mounts;
+	ms->reads.memory = locator_memory(options->locator);
 	*ret_machines = ms;
 	return 0;
 }
@@ -140,6 +144,29 @@ static bool find_bias(const struct object *object, uint64_t start, uint64_t offs
 	return false;
 }
 
+/* Notes that a process has mapped its runtime's file once more. */
+static void add_mapping(struct of_process *p, uint64_t bias)
+{
+	p->also[p->n_also++ % MACHINE_BIASES] = bias;
+	if (p->machine)
+		machine_add_mapping(p->machine, bias);
+}
+
+bool machines_has_words(const struct machines *ms, pid_t pid)
+{
+	for (size_t i = 0; i < MOST; i++) {
+		const struct of_process *p = &ms->processes[i];
+		uint32_t number = p->pid == pid && p->file
+					  ? int_map_find(&ms->files, p->file->number)
+					  : INT_MAP_NONE;
+
+		if (number != INT_MAP_NONE && runtime_of_number(number) &&
+		    runtime_of_number(number)->is_pointed)
+			return true;
+	}
+	return false;
+}
+
 void machines_note_mapping(struct machines *ms, pid_t pid, uint64_t time_ns,
 			   const struct object_mapping *mapping, const struct object *object)
 {
@@ -151,6 +178,10 @@ void machines_note_mapping(struct machines *ms, pid_t pid, uint64_t time_ns,
 	p = find_process(ms, pid);
 	if (p && p->file == object && p->bias == bias)
 		return;
+	if (p && p->file == object && runtime_of(ms, object)->machine->is_anywhere) {
+		add_mapping(p, bias);
+		return;
+	}
 	if (p && p->file) { /* another process, with the id of one that has ended */
 		p->until_ns = time_ns;
 		p = NULL;
@@ -191,7 +222,15 @@ static void look_for_file(struct machines *ms, struct of_process *p, const struc
 		    !find_bias(map->object, map->start, map->offset, &p->bias))
 			continue;
 		p->file = map->object;
-		return;
+		break;
+	}
+	for (uint32_t i = 0; i < set->count && p->file; i++) {
+		const struct mapping *map = &set->maps[i];
+		uint64_t bias;
+
+		if (map->object == p->file &&
+		    find_bias(map->object, map->start, map->offset, &bias) && bias != p->bias)
+			add_mapping(p, bias);
 	}
 }
 
@@ -206,14 +245,27 @@ static uint64_t pause_after(uint32_t tries)
  * tables are not right; a process that means harm can make it so for ever. 0 or -ENOMEM. */
 static int open_machine(struct machines *ms, struct of_process *p, uint64_t now_ns)
 {
-	int err = machine_open(runtime_of(ms, p->file), p->file->elf, p->bias, p->pid,
-			       ms->with.managed, &ms->reads, &p->machine);
+	const struct runtime *runtime = runtime_of(ms, p->file);
+	const bool has_layout = runtime && runtime->machine->has_layout;
+	const struct runtime_layout *layout =
+		has_layout && ms->with.tables ? tables_layout(ms->with.tables, p->file) : NULL;
+	int err;
 
+	if (has_layout && !layout) { /* the file's table is not made yet */
+		p->again_ns = now_ns + AGAIN_NS;
+		return 0;
+	}
+	err = machine_open(runtime, p->file->elf, p->bias, layout, p->pid, ms->with.managed,
+			   &ms->reads, &p->machine);
+	for (size_t i = 0; i < p->n_also && i < MACHINE_BIASES && !err; i++)
+		machine_add_mapping(p->machine, p->also[i]);
 	ms->counts.found += !err;
 	p->opened_ns = clock_ns(CLOCK_MONOTONIC);
-	ms->counts.unread += err == -EINVAL && p->tries == UNREAD_AT;
+	ms->counts.unread += err == -EINVAL && p->tries == (has_layout ? 0 : UNREAD_AT);
 	p->tries++;
-	p->again_ns = err == -ENOENT ? UINT64_MAX : now_ns + pause_after(p->tries);
+	p->again_ns = err == -ENOENT || (err == -EINVAL && has_layout)
+			      ? UINT64_MAX
+			      : now_ns + pause_after(p->tries);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -387,13 +439,35 @@ struct correction {
 	size_t n;     /* of ms->walked */
 };
 
+/* Finds the frame pointer of a frame of the interpreter that has called the runtime. That has saved
+ * it first, as its functions do: then it leads to the frame of a function that is proven. */
+static uint64_t find_run(const struct correction *c, const struct machine *machine)
+{
+	const struct walk_frame *walked = c->ms->walked;
+	uint64_t fp = c->stack->regs->r[STACKD_REG_FP];
+	size_t i = c->n - 1;
+
+	while (i && machine_is_part(machine, c->stack, walked[i].address, walked[i - 1].address,
+				    walked[i - 1].is_return))
+		i--;
+	if (i && !walk_memory_read8(&c->stack->memory, walked[i].slot - 8, &fp))
+		return 0;
+	return machine_is_run(machine, c->stack, fp) ? fp : 0;
+}
+
 /* Gives the last corrected frame to machine_step(). */
 static void begin_last(const struct correction *c, const struct machine *machine,
 		       struct machine_frame *ret_frame)
 {
 	const struct walk_frame *last = &c->ms->walked[c->n - 1];
+	const struct walk_frame *callee = c->n > 1 ? last - 1 : NULL;
 
-	begin_step(machine, c->stack, c->n > 1 ? last - 1 : NULL, last, ret_frame);
+	begin_step(machine, c->stack, callee, last, ret_frame);
+	if (callee &&
+	    machine_is_part(machine, c->stack, last->address, callee->address, callee->is_return))
+		ret_frame->fp = 0; /* what was pushed below is no frame pointer */
+	if (!ret_frame->fp && last->is_return)
+		ret_frame->fp = find_run(c, machine);
 }
 
 /* What the machine knows of the step from the last frame to the next one. */
@@ -460,6 +534,29 @@ static void end_registers(const struct correction *c, struct stackd_regs *regs)
 	regs->r[STACKD_REG_FP] = c->last.fp;
 }
 
+/* Proves the steps by frame pointers out of code that is known to keep them. Returns the number of
+ * frames up to the first one of which it is known that it may not have made its frame. */
+static size_t prove_framed(struct machines *ms, const struct stackd_stack_record *record,
+			   const struct machine_stack *stack, struct walk_frame *frames,
+			   size_t count)
+{
+	for (size_t i = 0; i + 1 < count; i++) {
+		struct walk_frame *f = &frames[i];
+		const struct machine *machine =
+			f->is_return && f->provenance == PROVENANCE_FRAME_POINTER
+				? machine_at(ms, record, f->address)
+				: NULL;
+		enum machine_framing framing = machine ? machine_framing(machine, stack, f->address)
+						       : MACHINE_FRAMING_UNKNOWN;
+
+		if (framing == MACHINE_UNFRAMED)
+			return i + 1;
+		if (framing == MACHINE_FRAMED)
+			f->provenance = PROVENANCE_RUNTIME_TABLE;
+	}
+	return count;
+}
+
 enum machines_walk machines_correct(struct machines *ms, const struct stackd_stack_record *record,
 				    const struct walk_input *in, bool is_whole,
 				    struct walk_frame *frames, size_t *count,
@@ -473,6 +570,12 @@ enum machines_walk machines_correct(struct machines *ms, const struct stackd_sta
 	if (!stack_of(record, &stack))
 		return MACHINES_WALK_SAME;
 	note_late(ms, record, &stack);
+	c.count = prove_framed(ms, record, &stack, frames, *count);
+	if (c.count < *count) {
+		ms->counts.corrected++;
+		*count = c.count;
+		return MACHINES_WALK_ENDS;
+	}
 	while (c.at < c.count && c.n < MOST_WALKED) {
 		const struct walk_frame *f = &frames[c.at++];
 		const struct machine *machine = machine_at(ms, record, f->address);
@@ -527,7 +630,10 @@ static int find(struct machines *ms, const struct stackd_stack_record *record,
 		.caller = i + 1 < count ? frames[i + 1].address : 0};
 	struct machine *machine = machine_at(ms, record, f->address);
 
-	*ret_is_code = machine && f->object && f->object->kind == OBJECT_JIT;
+	*ret_is_code = machine && f->object &&
+		       (f->object->kind == OBJECT_JIT || machine_is_file_code(machine, f->address));
+	frame.is_of_file = *ret_is_code && f->object->kind != OBJECT_JIT;
+	frame.is_stale = *ret_is_code && i <= 1 && machine_is_handler(machine, frames[0].address);
 	if (*ret_is_code && i && f->slot)
 		machine_sender(machine, stack, frames[i - 1].address, frames[i - 1].is_return,
 			       f->slot - 8, &frame.sp);

@@ -26,6 +26,7 @@ struct machines_options { /* all borrowed */
 	struct managed *managed;
 	struct location_table *locations;
 	struct mount_lists *mounts; /* lists that are kept; NULL: none */
+	struct tables *tables;	    /* have layouts of runtimes' files; NULL: none has one */
 };
 
 /* 0 or -ENOMEM. */
@@ -45,6 +46,10 @@ int machines_note(struct machines *machines, const struct stackd_stack_record *r
 /* Returns whether stacks of a machine have come within the last second before now. What they are
  * named by is read once they are here, and only while their process lives. */
 bool machines_are_active(const struct machines *machines, uint64_t now_ns);
+
+/* Returns whether a process has a runtime whose frames are known by their words
+ * (walk_input.has_words). */
+bool machines_has_words(const struct machines *machines, pid_t pid);
 
 enum machines_walk {
 	MACHINES_WALK_SAME,   /* no frame was added or removed; some may be proven now */

@@ -14,14 +14,13 @@
 #include "runtime/runtime.h"
 
 /* Functions of further source files are in [others]. Beyond the other limits, names are LOST. */
-#define MAX_OBJECTS   1024	  /* source files */
-#define MAX_CODES     65536	  /* code objects with different contents */
-#define MAX_NUMBERS   (1u << 21)  /* numbers that the kernel half has given to code objects */
-#define MAX_BYTES     (64u << 20) /* of names and tables of lines */
-#define TEXT_ROOM     (STACKD_MANAGED_TEXT * 2 + 4)
-#define OFFSET_MASK   ((UINT64_C(1) << 47) - 1)
-#define LOST	      "[name lost]"
-#define UNPROVEN_NAME "[frames not proven]"
+#define MAX_OBJECTS 1024	/* source files */
+#define MAX_CODES   65536	/* code objects with different contents */
+#define MAX_NUMBERS (1u << 21)	/* numbers that the kernel half has given to code objects */
+#define MAX_BYTES   (64u << 20) /* of names and tables of lines */
+#define TEXT_ROOM   (STACKD_MANAGED_TEXT * 2 + 4)
+#define OFFSET_MASK ((UINT64_C(1) << 47) - 1)
+#define LOST	    "[name lost]"
 
 struct code {
 	struct stackd_managed_code code;
@@ -329,7 +328,7 @@ static int add_place(struct managed *m, uint64_t frame, uint32_t *ret_index)
 	int err = 0;
 
 	if (number == STACKD_MANAGED_UNPROVEN)
-		err = place_of_none(m, UNPROVEN_NAME, &place);
+		err = place_of_none(m, MANAGED_UNPROVEN, &place);
 	else if (index == INT_MAP_NONE)
 		err = place_of_none(m, LOST, &place);
 	else
@@ -353,6 +352,19 @@ int managed_locate_line(struct managed *m, uint32_t function, uint32_t line,
 	err = keep_place(m, &place, &index);
 	if (!err)
 		*ret_location = m->places.items[index].location;
+	return err;
+}
+
+int managed_locate_note(struct managed *m, const char *note, struct location *ret_location)
+{
+	struct place place = {0};
+	uint32_t index;
+	int err = place_of_none(m, note, &place);
+
+	if (!err)
+		err = keep_place(m, &place, &index);
+	if (!err)
+		*ret_location = place.location;
 	return err;
 }
 

@@ -37,7 +37,8 @@ struct managed_function {
 	uint32_t first_line; /* 0: not known */
 };
 
-#define MANAGED_NONE UINT32_MAX
+#define MANAGED_NONE	 UINT32_MAX
+#define MANAGED_UNPROVEN "[frames not proven]"
 
 /* Keeps a function, and gives its number; MANAGED_NONE: there is no room for more. 0 or -ENOMEM. */
 int managed_add(struct managed *managed, const struct managed_function *function,
@@ -46,6 +47,10 @@ int managed_add(struct managed *managed, const struct managed_function *function
 /* Gives the location of a line (0: not known) of a function of managed_add(). 0 or -ENOMEM. */
 int managed_locate_line(struct managed *managed, uint32_t function, uint32_t line,
 			struct location *ret_location);
+
+/* Gives the location of a note that stands for frames, such as "[frames not proven]". 0 or
+ * -ENOMEM. */
+int managed_locate_note(struct managed *managed, const char *note, struct location *ret_location);
 
 /* The name of a location; its strings live as long as the struct managed. */
 struct managed_name {

@@ -59,8 +59,7 @@ int path_builder_new(const struct path_builder_options *options, struct path_bui
 	b->put = (struct planted_returns){.locator = options->locator,
 					  .objects = options->objects,
 					  .locations = options->locations,
-					  .tables = options->tables,
-					  .proc = "/proc"};
+					  .tables = options->tables};
 	err = caller_check_new(&check, &b->check);
 	b->root = (struct root_check){
 		.check = b->check,
@@ -240,7 +239,8 @@ static size_t hit_frame(const struct walk_input *in, struct walk_frame *frame)
 	return in->find(in->arg, frame->address, &frame->object, &frame->offset);
 }
 
-static struct walk_input input_of(const struct stackd_stack_record *record,
+static struct walk_input input_of(const struct path_builder *b,
+				  const struct stackd_stack_record *record,
 				  struct locator_process *process)
 {
 	size_t n_more_holes;
@@ -261,6 +261,7 @@ static struct walk_input input_of(const struct stackd_stack_record *record,
 		.leaf = record->leaf,
 		.has_code = true,
 		.is_uncalled = record->is_uncalled,
+		.has_words = b->with.machines && machines_has_words(b->with.machines, process->pid),
 		.code = record_code(record),
 		.code_count = record->code_count,
 		.find = locator_find_code,
@@ -273,7 +274,7 @@ static int walk(struct path_builder *b, const struct stackd_stack_record *record
 		struct path_builder_end *ret_end)
 {
 	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)record->pid};
-	const struct walk_input in = input_of(record, &process);
+	const struct walk_input in = input_of(b, record, &process);
 	int err;
 
 	*ret_count = 0;
@@ -369,8 +370,9 @@ static void end_at_changed(struct path_builder *b, const struct stackd_stack_rec
 	for (size_t i = 0; i + 1 < *count; i++) {
 		const struct walk_frame *f = &b->frames[i];
 
-		if (!f->object || !data_code_has_changed(f->object, f->offset, (pid_t)record->pid,
-							 f->address - f->is_return))
+		if (!f->object ||
+		    !data_code_has_changed(locator_memory(b->with.locator), f->object, f->offset,
+					   (pid_t)record->pid, f->address - f->is_return))
 			continue;
 		*count = i + 1;
 		b->frames[i].provenance = PROVENANCE_NONE;
@@ -418,7 +420,7 @@ static void correct_walk(struct path_builder *b, const struct stackd_stack_recor
 			 size_t *count, struct path_builder_end *end)
 {
 	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)record->pid};
-	const struct walk_input in = input_of(record, &process);
+	const struct walk_input in = input_of(b, record, &process);
 	enum machines_walk walk;
 	struct stackd_regs regs;
 	int times = 0;
@@ -478,7 +480,7 @@ static void judge_stack(struct path_builder *b, const struct stackd_stack_record
 			const struct path *path)
 {
 	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)record->pid};
-	const struct walk_input in = input_of(record, &process);
+	const struct walk_input in = input_of(b, record, &process);
 	const struct judge_jit_walk walk = {.in = &in,
 					    .frames = b->frames,
 					    .is_confirmed = b->is_confirmed,
@@ -563,7 +565,7 @@ bool path_builder_ask(struct path_builder *b, const struct stackd_header *record
 {
 	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)record;
 	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)stack->pid};
-	const struct walk_input in = input_of(stack, &process);
+	const struct walk_input in = input_of(b, stack, &process);
 
 	return walks_prefetch(b->with.walks, record, &in, is_next);
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "proc/mapping_set.h"
-#include "proc/resident_memory.h"
 #include "stack/provenance.h"
 #include "unwind/planted_return.h"
 
@@ -57,19 +56,19 @@ static bool read_code(const struct planted_returns *p, pid_t pid, const struct o
 		return true;
 	address = address_of(p, pid, object, offset);
 	return address &&
-	       resident_memory_read(p->proc, pid, address - PLANTED_RETURN_BEFORE, code,
-				    PLANTED_RETURN_BYTES) &&
+	       resident_memory_read(locator_memory(p->locator), pid,
+				    address - PLANTED_RETURN_BEFORE, code, PLANTED_RETURN_BYTES) &&
 	       !memchr(code, ARCH_BREAKPOINT, PLANTED_RETURN_BEFORE);
 }
 
 /* Returns whether, in the process's memory, a call instruction ends right before a return
  * address. */
-static bool is_called_there(const char *proc, pid_t pid, uint64_t address,
+static bool is_called_there(const struct memory_source *from, pid_t pid, uint64_t address,
 			    const struct object *object, uint64_t offset)
 {
 	uint8_t code[PLANTED_RETURN_BEFORE];
 
-	return resident_memory_read(proc, pid, address - sizeof(code), code, sizeof(code)) &&
+	return resident_memory_read(from, pid, address - sizeof(code), code, sizeof(code)) &&
 	       planted_return_is_called(code, object->elf, offset);
 }
 
@@ -115,7 +114,8 @@ static int look(struct planted_returns *p, pid_t pid, uint32_t number)
 		return -ENODATA;
 	if (planted_return_is(code, object->elf, l->offset + 1)) {
 		address = address_of(p, pid, object, l->offset + 1);
-		if (!address || !is_called_there(p->proc, pid, address, object, l->offset + 1))
+		if (!address || !is_called_there(locator_memory(p->locator), pid, address, object,
+						 l->offset + 1))
 			location_set_put(p->locations, number, LOCATION_PUT);
 		return 0;
 	}

@@ -44,7 +44,6 @@ struct planted_returns {
 	const struct object_table *objects;
 	struct location_table *locations;
 	struct tables *tables;			/* NULL: none */
-	const char *proc;			/* the root of /proc */
 	VEC(struct planted_return_later) later; /* owned */
 	uint64_t unchecked; /* addresses that were never looked at successfully */
 };

@@ -9,7 +9,7 @@
  * is in the file, and is read there: from the very file whose mount was found to be local.
  *
  * Between the look at pagemap and the read, which are microseconds apart, a process can still put
- * a file there (docs/WORKERS.md).
+ * a file there. The kernel half, which reads the page, does not wait for it (memory_source).
  */
 #include "daemon/recorder/process_memory.h"
 
@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -26,6 +25,7 @@
 #include "base/named_file.h"
 #include "base/vec.h"
 #include "proc/proc_fs.h"
+#include "proc/resident_memory.h"
 
 #define PAGE_SHIFT  12
 #define IS_PRESENT  (UINT64_C(1) << 63)
@@ -269,10 +269,10 @@ static bool read_file(const struct range *r, uint64_t page, uint8_t bytes[PAGE])
 	return true;
 }
 
+static const struct memory_source by_system_call = {.proc = "/proc"};
+
 static bool read_page(struct process_memory *m, uint64_t page, uint8_t bytes[PAGE])
 {
-	const struct iovec to = {bytes, PAGE};
-	const struct iovec from = {(void *)(uintptr_t)(page << PAGE_SHIFT), PAGE};
 	const struct range *r = range_of(m, page << PAGE_SHIFT);
 	uint64_t entry = 0;
 
@@ -280,7 +280,8 @@ static bool read_page(struct process_memory *m, uint64_t page, uint8_t bytes[PAG
 			  sizeof(entry))
 		return false;
 	if ((entry & (IS_PRESENT | IS_FILES)) == IS_PRESENT)
-		return process_vm_readv(m->pid, &to, 1, &from, 1, 0) == PAGE;
+		return resident_memory_page(m->reads->memory ? m->reads->memory : &by_system_call,
+					    m->pid, page << PAGE_SHIFT, bytes);
 	return r->kind == FILE_LOCAL && !(entry & IS_SWAPPED) && read_file(r, page, bytes);
 }
 

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct memory_source;
 struct mount_lists;
 struct process_memory;
 struct process_page;
@@ -28,10 +29,11 @@ struct process_page;
  * right to begin with. */
 struct process_reads {
 	uint64_t now_ns;
-	uint64_t taken;		    /* reads, of PROCESS_READS_BURST */
-	uint64_t last_id;	    /* that a struct process_memory has got */
-	struct process_page *pages; /* NULL: none yet */
-	struct mount_lists *mounts; /* lists that are kept, borrowed; NULL: none */
+	uint64_t taken;			    /* reads, of PROCESS_READS_BURST */
+	uint64_t last_id;		    /* that a struct process_memory has got */
+	struct process_page *pages;	    /* NULL: none yet */
+	struct mount_lists *mounts;	    /* lists that are kept, borrowed; NULL: none */
+	const struct memory_source *memory; /* borrowed; NULL: process_vm_readv() */
 };
 
 /* Frees the pages. */

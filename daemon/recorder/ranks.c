@@ -258,6 +258,18 @@ int ranks_forked(struct ranks *ranks, pid_t pid, pid_t parent)
 	return 0;
 }
 
+/* Keeps an exec, whose labels it owns from now on. */
+static int add_executed(struct ranks *ranks, struct executed executed)
+{
+	if (VEC_RESERVE(&ranks->executed, 1)) {
+		free(executed.facts.labels);
+		return -ENOMEM;
+	}
+	ranks->executed.items[ranks->executed.count++] = executed;
+	ranks->n_unread += executed.is_unread;
+	return 0;
+}
+
 int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 {
 	struct facts facts;
@@ -267,14 +279,17 @@ int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 	err = read_facts(ranks, pid, &facts);
 	if (err && err != -EAGAIN && err != -ENOENT)
 		return 0;
-	if (VEC_RESERVE(&ranks->executed, 1)) {
-		free(facts.labels);
-		return -ENOMEM;
-	}
-	ranks->executed.items[ranks->executed.count++] = (struct executed){
-		.pid = pid, .time_ns = time_ns, .facts = facts, .is_unread = err == -EAGAIN};
-	ranks->n_unread += err == -EAGAIN;
-	return 0;
+	return add_executed(ranks, (struct executed){.pid = pid,
+						     .time_ns = time_ns,
+						     .facts = facts,
+						     .is_unread = err == -EAGAIN});
+}
+
+int ranks_postpone_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns)
+{
+	environments_forget(ranks->environments, pid);
+	return add_executed(ranks,
+			    (struct executed){.pid = pid, .time_ns = time_ns, .is_unread = true});
 }
 
 int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns)

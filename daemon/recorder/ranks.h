@@ -39,6 +39,9 @@ int ranks_forked(struct ranks *ranks, pid_t pid, pid_t parent);
  * -ENOMEM. */
 int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns);
 
+/* Does the same without reading: the process's next record reads its environment. */
+int ranks_postpone_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns);
+
 /* Applies the rank that ranks_prefetch_exec() has read at the exec with this time; if it has read
  * nothing, the process has the rank of before, but no labels. To be called in the order of time. 0
  * or -ENOMEM. */

@@ -124,6 +124,8 @@ int recorder_look(struct recorder *r)
 
 	if (!err)
 		err = recorder_reload(r);
+	if (!err)
+		err = recorder_sweep(r);
 	return err || !r->files.written ? err : written_files_look(r->files.written);
 }
 
@@ -230,6 +232,13 @@ const struct object_table *recorder_objects(const struct recorder *r)
 struct alloc_coverage *recorder_alloc_coverage(const struct recorder *r)
 {
 	return r->memory.coverage;
+}
+
+void recorder_set_budget(struct recorder *r, double budget)
+{
+	r->with.budget = budget;
+	recorder_files_set_budget(&r->files, budget);
+	locator_set_budget(r->paths.locator, budget);
 }
 
 uint32_t recorder_object_count(const struct recorder *r)

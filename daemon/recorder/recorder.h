@@ -48,6 +48,9 @@ struct recorder_options {
 	 * share (user_shares.h). 0: no limit. */
 	double budget;
 
+	/* How the memory of processes is read; zeroed: as in /proc. */
+	struct memory_source memory;
+
 	/* The tables that the kernel half walks by. The recorder requests those that it has missed,
 	 * and enters the vDSO. NULL: there are none. */
 	struct tables *tables;
@@ -290,6 +293,9 @@ struct alloc_coverage *recorder_alloc_coverage(const struct recorder *recorder);
 
 /* Returns how many objects there are. */
 uint32_t recorder_object_count(const struct recorder *recorder);
+
+/* Sets the budget of the options, which must have had one, for what is paid from now on. */
+void recorder_set_budget(struct recorder *recorder, double budget);
 
 /* Gives the counters so far. */
 void recorder_counts(const struct recorder *recorder, struct recorder_counts *ret_counts);

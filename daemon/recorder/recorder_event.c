@@ -91,6 +91,27 @@ int recorder_expect_file(struct recorder *r, pid_t pid, const char *path,
 	return r->with.tables ? prefetch_table(r, object) : 0;
 }
 
+/* Reads the environment of a process that has executed a program, for which its user pays as for
+ * mappings; without a share it is read at the process's next record. 0 or -ENOMEM. */
+static int prefetch_environment(struct recorder *r, const struct sideband_event *event)
+{
+	const double budget = r->with.budget;
+	struct mapping_shares *shares = &r->tasks.mappings;
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uid_t user;
+	int err;
+
+	if (!(budget > 0))
+		return ranks_prefetch_exec(r->mpi.ranks, event->pid, event->time_ns);
+	if (!mapping_shares_may_read(shares, event->pid, budget, now_ns, &user))
+		return ranks_postpone_exec(r->mpi.ranks, event->pid, event->time_ns);
+	err = ranks_prefetch_exec(r->mpi.ranks, event->pid, event->time_ns);
+	mapping_shares_have_read(shares, user, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns, budget,
+				 now_ns);
+	return err;
+}
+
 int recorder_prefetch_event(struct recorder *r, struct sideband_event *event)
 {
 	const struct object *object;
@@ -111,7 +132,7 @@ int recorder_prefetch_event(struct recorder *r, struct sideband_event *event)
 		return 0;
 	if (event->kind == SIDEBAND_COMM && event->is_exec &&
 	    (process_table_await_exec(r->tasks.processes, event->pid) ||
-	     ranks_prefetch_exec(r->mpi.ranks, event->pid, event->time_ns)))
+	     prefetch_environment(r, event)))
 		return -ENOMEM;
 	if (event->kind == SIDEBAND_COMM && event->is_exec && r->paths.machines)
 		machines_note_exec(r->paths.machines, event->pid, event->time_ns);
@@ -195,6 +216,31 @@ int recorder_reload(struct recorder *r)
 	err = reload_members(r);
 	pause_ns = (uint64_t)((double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) * share);
 	r->tasks.reload_ns = now_ns + (pause_ns < RELOAD_MOST_NS ? pause_ns : RELOAD_MOST_NS);
+	return err;
+}
+
+#define SWEEP_NS      UINT64_C(5000000000) /* between two sweeps at least */
+#define SWEEP_MOST_NS UINT64_C(20000000000)
+#define SWEEP_SHARE   20 /* as RELOAD_SHARE */
+
+/* Ends threads whose end the kernel has lost, so that what is known of them does not add up. It
+ * takes two sweeps to find them all. */
+int recorder_sweep(struct recorder *r)
+{
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const double share = r->with.budget > 0 ? SWEEP_SHARE / r->with.budget : SWEEP_SHARE;
+	uint64_t pause_ns;
+	int err;
+
+	if (!r->tasks.wants_sweep || now_ns < r->tasks.sweep_ns)
+		return 0;
+	err = process_table_sweep(r->tasks.processes);
+	pause_ns = (uint64_t)((double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns) * share);
+	pause_ns = pause_ns < SWEEP_MOST_NS ? pause_ns : SWEEP_MOST_NS;
+	r->tasks.sweep_ns = now_ns + (pause_ns > SWEEP_NS ? pause_ns : SWEEP_NS);
+	r->tasks.wants_sweep = r->tasks.swept_losses != r->taken.sideband_lost;
+	r->tasks.swept_losses = r->taken.sideband_lost;
 	return err;
 }
 
@@ -293,7 +339,7 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 		r->taken.sideband_lost += event->lost;
 		alloc_coverage_forget(r->memory.coverage);
 		process_table_doubt_all(r->tasks.processes);
-		r->tasks.wants_reload = true;
+		r->tasks.wants_reload = r->tasks.wants_sweep = true;
 		return recorder_reload(r);
 	}
 	if (event->kind == SIDEBAND_FORK && tracked_pids_has(r->tasks.members, event->parent_pid) &&

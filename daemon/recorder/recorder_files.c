@@ -289,6 +289,13 @@ int recorder_files_watch(struct recorder_files *f, const struct recorder_options
 	return o->closes_files ? close_unmapped(f, processes) : 0;
 }
 
+void recorder_files_set_budget(struct recorder_files *f, double budget)
+{
+	f->budget = budget;
+	if (f->written)
+		written_files_pace(f->written, budget / WRITTEN_IN_BUDGET);
+}
+
 /* The kernel half identifies the vDSO by an inode number that no file has. All processes have the
  * same vDSO, so stackd's own is used. */
 void recorder_files_want_vdso(struct recorder_files *f, struct tables *tables)

@@ -51,6 +51,9 @@ void recorder_files_fini(struct recorder_files *files); /* a zeroed one is fine 
 int recorder_files_watch(struct recorder_files *files, const struct recorder_options *options,
 			 struct process_table *processes);
 
+/* Sets the budget of the options. */
+void recorder_files_set_budget(struct recorder_files *files, double budget);
+
 /* Looks whether copies of files on slow mounts have become complete, and enters these files into
  * the mappings that have waited for them. 0 or -ENOMEM. */
 int recorder_files_look(struct recorder_files *files, struct process_table *processes);

@@ -74,6 +74,7 @@ int recorder_request_table(struct recorder *r, const struct stackd_header *recor
 /* If events were lost, reads the recorded processes again, unless that was done lately. 0, or an
  * error of recorder_load_all(). */
 int recorder_reload(struct recorder *r);
+int recorder_sweep(struct recorder *r);
 
 /* If an event of a process is missing, reads it from /proc, if its user pays for that, or else
  * makes it an unknown process. To be called before the next record in the order of time is taken,

@@ -24,12 +24,14 @@ static int make_tables(struct recorder_paths *p)
 	return err ? err : origin_table_new(&p->origins);
 }
 
-static int make_machines(struct recorder_paths *p, struct mount_lists *mounts)
+static int make_machines(struct recorder_paths *p, struct mount_lists *mounts,
+			 struct tables *tables)
 {
 	const struct machines_options options = {.locator = p->locator,
 						 .managed = p->managed,
 						 .locations = p->locations,
-						 .mounts = mounts};
+						 .mounts = mounts,
+						 .tables = tables};
 
 	return machines_new(&options, &p->machines);
 }
@@ -44,7 +46,8 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 						.written = files->written,
 						.kernel = o->kernel,
 						.shares = &tasks->mappings,
-						.budget = o->budget};
+						.budget = o->budget,
+						.memory = o->memory};
 	int err = locator_new(&options, &p->locator);
 
 	if (!err)
@@ -52,7 +55,7 @@ static int make_finders(struct recorder_paths *p, const struct recorder_options 
 	if (!err)
 		err = managed_new(files->objects, &p->managed);
 	if (!err && o->reads_machines)
-		err = make_machines(p, files->mounts);
+		err = make_machines(p, files->mounts, o->tables);
 	return err ? err : jit_tracker_new(p->locator, o->code, &p->jit);
 }
 
@@ -129,7 +132,7 @@ static int make_tags(struct recorder_paths *p, const struct recorder_options *o,
 
 	if (!o->tags)
 		return 0;
-	maps = (struct tagger_maps){o->tags->tagged_fd, o->tags->n_tagged};
+	maps = (struct tagger_maps){o->tags->tagged_fd, o->tags->n_tagged, o->memory};
 	err = o->workers ? tagger_new(&maps, files->ask, &p->tagger)
 			 : tagger_new_here(&maps, &p->tagger);
 	options.tagger = p->tagger;

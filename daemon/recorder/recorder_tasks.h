@@ -16,10 +16,13 @@ struct recorder_tasks {
 	struct tracked_pids *members;
 	struct shared_memory shared; /* knows which new processes share their parent's memory */
 	struct mapping_shares mappings;
-	bool wants_reload;  /* events were lost, so all are to be read from /proc again */
-	uint64_t reload_ns; /* when that may be done */
-	uint32_t n_before;  /* how many processes and threads were left when those that had ended
-			     * were last forgotten */
+	bool wants_reload;     /* events were lost, so all are to be read from /proc again */
+	uint64_t reload_ns;    /* when that may be done */
+	bool wants_sweep;      /* so ends of threads may be missing */
+	uint64_t sweep_ns;     /* when they may be looked for */
+	uint64_t swept_losses; /* lost events at the last look */
+	uint32_t n_before;     /* how many processes and threads were left when those that had ended
+				* were last forgotten */
 };
 
 /* Makes the tables, in a zeroed struct, which must stay where it is. The objects are borrowed. 0 or

@@ -188,7 +188,7 @@ static int need_away(struct root_check *r, const struct path *path, pid_t pid, s
 	err = root_of(r, path->locations[0], &kind);
 	need->is_put = true;
 	need->what = kind == CALLFLOW_ROOT_ENTRY ? NEED_MORE : NEED_CALLS;
-	if (err || kind != CALLFLOW_ROOT_THREAD)
+	if (err || (kind != CALLFLOW_ROOT_THREAD && kind != CALLFLOW_ROOT_FREE_THREAD))
 		return err;
 	err = has_many_locals(r, pid, &has_many);
 	need->what = has_many ? NEED_NOTHING : NEED_CONFIRMED;
@@ -213,7 +213,8 @@ static int find_need(struct root_check *r, const struct path *path, pid_t pid,
 		return need_away(r, path, pid, need);
 	default:
 		err = root_of(r, path->locations[0], &kind);
-		need->what = kind == CALLFLOW_ROOT_FREE	     ? NEED_CALLS
+		need->what = kind == CALLFLOW_ROOT_FREE || kind == CALLFLOW_ROOT_FREE_THREAD
+				     ? NEED_CALLS
 			     : kind == CALLFLOW_ROOT_RETURNS ? NEED_CONFIRMED
 							     : NEED_MORE;
 		return err;

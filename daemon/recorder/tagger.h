@@ -24,6 +24,7 @@
 
 #include "proc/object.h"
 #include "proc/process.h"
+#include "proc/resident_memory.h"
 #include "daemon/capture/sideband.h"
 #include "daemon/worker/ask_worker.h"
 #include "stackd_abi.h"
@@ -33,7 +34,8 @@ struct tagger;
 /* The kernel half's maps. */
 struct tagger_maps {
 	int tagged_fd;
-	uint32_t *n_tagged; /* entries of that map; borrowed */
+	uint32_t *n_tagged;	     /* entries of that map; borrowed */
+	struct memory_source memory; /* how the memory of processes is read */
 };
 
 /* Makes a tagger whose files the worker of `files` (borrowed) reads. 0 or -ENOMEM. */

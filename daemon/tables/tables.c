@@ -45,7 +45,7 @@
 #define MUCH_BYTES   (1u << 20) /* malloc_trim() is called after tables of so many bytes */
 #define SAVED_NS     UINT64_C(3000000000) /* most CPU time that can be saved for users' tables */
 /* The same for root's: a host's programs and libraries have their tables soon after the start. */
-#define ROOT_SAVED_NS UINT64_C(60000000000)
+#define ROOT_SAVED_NS UINT64_C(20000000000)
 #define DEBT_NS	      UINT64_C(5000000000) /* most that is paid off for one table */
 #define LARGE_BYTES   (4u << 20) /* bytes of a file from which its table is made in two steps */
 
@@ -87,6 +87,8 @@ struct tables {
 	struct provenance_map **provenances;
 	/* so are these; NULL: the file has no interpreter */
 	struct stackd_interpreter **interpreters;
+	/* and these; NULL: no runtime needs one */
+	struct runtime_layout **layouts;
 };
 
 /* Returns whether a file's table is loaded, or known to be empty. */
@@ -131,7 +133,7 @@ static void load_new_rules(struct tables *t)
 	for (; t->rules_loaded < count; t->rules_loaded++) {
 		struct stackd_rule rule = rules[t->rules_loaded];
 
-		if (rule.cfa == STACKD_CFA_EVAL && t->maps.interpreters_fd < 0)
+		if (rule.cfa >= STACKD_CFA_EVAL && t->maps.interpreters_fd < 0)
 			rule.cfa = STACKD_CFA_REG;
 		t->maps.rules[t->rules_loaded] = rule;
 	}
@@ -343,11 +345,16 @@ static void keep_provenances(struct tables *t, uint32_t number, struct recipe_ta
 
 /* Keeps the facts about a file's interpreter, if it has one, and gives them to the kernel half,
  * which needs them to read the interpreter's frames. */
-static void tell_interpreter(struct tables *t, uint32_t number, const struct recipe_table *table)
+static void tell_interpreter(struct tables *t, uint32_t number, struct recipe_table *table)
 {
 	const struct stackd_interpreter *is = recipe_table_interpreter(table);
+	struct runtime_layout *layout = recipe_table_take_layout(table);
 	struct stackd_interpreter *copy;
 
+	if (layout && t->layouts[number])
+		free(layout);
+	else if (layout)
+		__atomic_store_n(&t->layouts[number], layout, __ATOMIC_RELEASE);
 	if (!is)
 		return;
 	if (t->maps.interpreters_fd >= 0 && is->form != STACKD_INTERPRETER_NONE)
@@ -705,6 +712,14 @@ static void *run(void *arg)
 
 /* --- from the main loop ---------------------------------------------------------------------- */
 
+void tables_set_share(struct tables *t, double cpu_share)
+{
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < N_OWNERS; i++)
+		t->shares[i].share = cpu_share;
+	pthread_mutex_unlock(&t->lock);
+}
+
 int tables_new(const struct tables_maps *maps, const struct table_source *source, double cpu_share,
 	       struct tables **ret_tables)
 {
@@ -723,8 +738,9 @@ int tables_new(const struct tables_maps *maps, const struct table_source *source
 	t->rules_of = calloc(maps->n_files, sizeof(*t->rules_of));
 	t->provenances = calloc(maps->n_files, sizeof(*t->provenances));
 	t->interpreters = calloc(maps->n_files, sizeof(*t->interpreters));
+	t->layouts = calloc(maps->n_files, sizeof(*t->layouts));
 	t->known_as = calloc(maps->n_files, sizeof(*t->known_as));
-	err = t->rules_of && t->provenances && t->interpreters && t->known_as
+	err = t->rules_of && t->provenances && t->interpreters && t->layouts && t->known_as
 		      ? recipe_rules_new(&t->rules)
 		      : -ENOMEM;
 	if (!err)
@@ -770,6 +786,9 @@ void tables_free(struct tables *t)
 	for (uint32_t f = 0; t->interpreters && f < t->maps.n_files; f++)
 		free(t->interpreters[f]);
 	free(t->interpreters);
+	for (uint32_t f = 0; t->layouts && f < t->maps.n_files; f++)
+		free(t->layouts[f]);
+	free(t->layouts);
 	free(t->known_as);
 	free(t);
 }
@@ -883,6 +902,14 @@ const struct stackd_interpreter *tables_interpreter(const struct tables *t,
 	return number < t->maps.n_files
 		       ? __atomic_load_n(&t->interpreters[number], __ATOMIC_ACQUIRE)
 		       : NULL;
+}
+
+const struct runtime_layout *tables_layout(const struct tables *t, const struct object *object)
+{
+	uint32_t number = object->number + 1;
+
+	return number < t->maps.n_files ? __atomic_load_n(&t->layouts[number], __ATOMIC_ACQUIRE)
+					: NULL;
 }
 
 static int find_loaded(const struct tables *t, const struct object *object, uint64_t offset,

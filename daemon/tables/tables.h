@@ -44,11 +44,14 @@ struct tables_maps {
 /* Starts the thread. The first two arguments are copied; the maps themselves must outlive the
  * tables. `cpu_share`: of a core, which making the tables of root's files may take in the long run,
  * and making those of all users' files as much again; while it is used up, requests are put off,
- * and frames are walked by the daemon. For root's a minute can be saved, for the others' three
- * seconds. 0: no limit. 0 or negative errno. */
+ * and frames are walked by the daemon. For root's 20 s can be saved, for the others' three. 0: no
+ * limit. 0 or negative errno. */
 int tables_new(const struct tables_maps *maps, const struct table_source *source, double cpu_share,
 	       struct tables **ret_tables);
 void tables_free(struct tables *tables); /* ends the thread */
+
+/* Sets `cpu_share` from now on. */
+void tables_set_share(struct tables *tables, double cpu_share);
 
 /* Requests an object's table. `key` is the object's inode, which the thread then enters into the
  * kernel half's map of inodes; NULL: only the table. The object is borrowed. Repeated requests are
@@ -79,6 +82,11 @@ enum provenance tables_provenance(const struct tables *tables, const struct obje
  * known. It lives as long as the tables. */
 const struct stackd_interpreter *tables_interpreter(const struct tables *tables,
 						    const struct object *object);
+
+/* Returns what a runtime's machine needs of an object's file (runtime/runtime.h), by a table that
+ * was made of it; NULL: none is known. It lives as long as the tables. */
+const struct runtime_layout *tables_layout(const struct tables *tables,
+					   const struct object *object);
 
 /* Gives the unwind rule at an object's file offset, whatever it was made from; STACKD_CFA_NONE:
  * there is none. 0; -EAGAIN: the table is not loaded; it was requested now, or is put off

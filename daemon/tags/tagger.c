@@ -5,11 +5,9 @@
 #define HASH_NONFATAL_OOM 1
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <uthash.h>
 
 #include "base/hash.h"
@@ -64,6 +62,8 @@ static int make(const struct tagger_maps *maps, struct tag_files *files, struct 
 		return -ENOMEM;
 	}
 	t->maps = *maps;
+	if (!t->maps.memory.proc)
+		t->maps.memory.proc = "/proc";
 	t->files = files;
 	*ret_tagger = t;
 	return 0;
@@ -245,35 +245,29 @@ static void publish(struct tagger *t, const struct keeper *process)
 }
 
 struct word {
+	const struct memory_source *from;
 	pid_t pid;
 	uint64_t address;
 	int64_t value;
 };
 
-/* Reads the word through a thread's /proc/PID/task/TID/mem. 1: done; 0: the thread has ended, so
- * that its memory cannot be read. */
+/* Reads the word through a thread, if it is in a page that the process has written to. 1: done; 0:
+ * the thread has ended, so that its memory cannot be read, or libstacktag has not filled the
+ * word. */
 static int read_word_by(void *arg, pid_t tid)
 {
 	struct word *word = arg;
-	char path[64];
-	ssize_t got;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", word->pid, tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	got = pread(fd, &word->value, sizeof(word->value), (off_t)word->address);
-	close(fd);
-	if (got != (ssize_t)sizeof(word->value))
+	if (resident_memory_read_own_some(word->from, tid, word->address, &word->value,
+					  sizeof(word->value)) != sizeof(word->value))
 		word->value = 0;
-	return got == (ssize_t)sizeof(word->value);
+	return word->value != 0;
 }
 
 /* Reads the word of a process; 0: it is not filled yet. */
-static int64_t read_word(const struct keeper *process)
+static int64_t read_word(const struct tagger *t, const struct keeper *process)
 {
-	struct word word = {.pid = process->pid, .address = process->word};
+	struct word word = {.from = &t->maps.memory, .pid = process->pid, .address = process->word};
 
 	if (!read_word_by(&word, word.pid))
 		proc_fs_each_task("/proc", word.pid, read_word_by, &word);
@@ -284,7 +278,7 @@ static int64_t read_word(const struct keeper *process)
  * half's map. */
 static void ask(struct tagger *t, struct keeper *process)
 {
-	process->offset = read_word(process);
+	process->offset = read_word(t, process);
 	if (!process->offset)
 		return;
 	t->waiting--;

@@ -314,7 +314,8 @@ void ask_walks_put(struct ask_walks *w, const struct walk_input *in, size_t max_
 					     .code_count = (uint32_t)in->code_count,
 					     .more_holes = (uint32_t)in->n_stack_more_holes,
 					     .has_code = in->has_code,
-					     .is_uncalled = in->is_uncalled};
+					     .is_uncalled = in->is_uncalled,
+					     .has_words = in->has_words};
 
 	*ret_head = head_of(w, in->pid, 0);
 	BUF_PUT(request, *ret_head);

@@ -250,6 +250,7 @@ static int read_input(struct buf_reader *request, struct walk_behind *behind, st
 	in->n_stack_more_holes = wire.more_holes;
 	in->has_code = wire.has_code;
 	in->is_uncalled = wire.is_uncalled;
+	in->has_words = wire.has_words;
 	in->code = behind->code;
 	in->code_count = wire.code_count;
 	in->stack = request->at;

@@ -26,9 +26,9 @@ struct walk_wire_input {
 	uint64_t stack_start, stack_end, stack_holes, below;
 	uint32_t known, leaf, max_frames;
 	uint32_t code_count, more_holes;
-	uint8_t stack_cut, is_return, has_code, is_uncalled;
+	uint8_t stack_cut, is_return, has_code, is_uncalled, has_words, padding[7];
 };
-_Static_assert(sizeof(struct walk_wire_input) == sizeof(struct stackd_regs) + 56,
+_Static_assert(sizeof(struct walk_wire_input) == sizeof(struct stackd_regs) + 64,
 	       "no hidden padding");
 
 /* WIRE_WALKS: many requests of WIRE_WALK, each behind its length, u32. For each, in this order, a

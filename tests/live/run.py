@@ -39,6 +39,7 @@ import test_fold  # noqa: E402,F401
 import test_go  # noqa: E402,F401
 import test_identity  # noqa: E402,F401
 import test_java  # noqa: E402,F401
+import test_javascript  # noqa: E402,F401
 import test_job  # noqa: E402,F401
 import test_large_frames  # noqa: E402,F401
 import test_names  # noqa: E402,F401

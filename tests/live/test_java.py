@@ -3,12 +3,15 @@
 leaves their stacks to the daemon, and judges itself by those of the runtime's own threads. Whatever
 the recording has of a path is right, and most paths are complete."""
 
+import glob
 import os
+import re
 import shutil
 
 import java_judge
 import java_source
-from harness import MANAGED, PATIENCE, ROOT, Skip, check, check_judged, live, record, run, scratch
+import pprof
+from harness import MANAGED, PATIENCE, ROOT, STACKCTL, Skip, check, check_judged, live, record, run, scratch
 
 SOURCE = os.path.join(ROOT, "tests", "workloads", "java_frames.java")
 
@@ -76,6 +79,76 @@ def check_paths(seed, *ways):
             print(way, counts, read)
             check(counts["exact"] > 100, "few samples hit the end of a path", counts)
             check(read["jit_runtimes"] == 1 and not read["jit_runtimes_unread"], "the machine is not read", read)
+
+
+THREADS = os.path.join(ROOT, "tests", "workloads", "java_threads.java")
+DEPTH = 150
+NOTE = "[virtual thread]"
+UNPROVEN = "[frames not proven]"
+ENTERED = "jdk.internal.vm.Continuation.enterSpecial(jdk.internal.vm.Continuation, boolean, boolean)"
+
+# What a thread of java_threads waits in, from its own method on.
+WAITS = {"parks": "java.util.concurrent.locks.LockSupport.parkNanos(long)", "sleeps": "java.lang.Thread.sleep(long)",
+         "waits": "java.lang.Object.wait(long)", "locks": "java.util.concurrent.locks.ReentrantLock.lock()", "enters": None}
+
+
+def kit_with_virtual_threads():
+    for javac in sorted(glob.glob("/usr/lib/jvm/*/bin/javac"), reverse=True):
+        version = re.search(r"javac (\d+)", run(javac, "-version").out)
+        if version and int(version.group(1)) >= 21:
+            return os.path.dirname(javac)
+    raise Skip("no Java development kit has virtual threads")
+
+
+def check_virtual(names):
+    """The path of a sample in work(): a virtual thread's frames stand above those of its carrier, behind a note, and are all there,
+    or a note says that they are not. Returns which."""
+    own = [name for name in names if name.startswith("java_threads.")]
+    check(names.count(NOTE) == 1, "not one virtual thread", names)
+    at = names.index(NOTE)
+    check("java.util.concurrent.ForkJoinWorkerThread.run()" in names[:at], "no carrier", names)
+    check(not [name for name in names[:at] if name.startswith("java_threads.")], "the thread's frames in its carrier's", names)
+    if names[at + 1] == UNPROVEN:
+        check("java_threads.mounted(int)" not in own, "frames of a thread that never parks are not shown", names)
+        return UNPROVEN
+    check(names[at - 1] == ENTERED, "the note is elsewhere", names)
+    deep = own.count("java_threads.deep(int, int)")
+    check(deep == ("java_threads.parted(int)" in own) * DEPTH, "frames are missing", deep, names)
+    check(deep or "java_threads.mounted(int)" in own, "a thread without its beginning", names)
+    return "parted" if deep else "mounted"
+
+
+@live
+def test_java_threads():
+    """Virtual threads, and what threads wait in."""
+    kit = kit_with_virtual_threads()
+    with scratch() as folder:
+        result = run(os.path.join(kit, "javac"), *JAVAC[1:], "-d", folder, THREADS, timeout=PATIENCE)
+        check(result.status == 0, "javac", result.status, result.err, result.out)
+        store = os.path.join(folder, "store.db")
+        record(store, *MANAGED, "--wait", "-F", 997, "--", os.path.join(kit, "java"), "-XX:+UseSerialGC", "-cp", folder,
+               "java_threads", 1)
+        found, waits = {}, {}
+        run(STACKCTL, "export", "--pprof", "-i", store, "-o", store + ".pb")
+        for frames, count in pprof.read(store + ".pb"):
+            names = [frame[0] for frame in frames[::-1]]
+            if "java_threads.work(int)" not in names or java_judge.is_unnamed((names[0], "", 0)) or \
+                    any(java_judge.is_unnamed(frame) and frame[0] not in (NOTE, UNPROVEN) for frame in frames):
+                continue
+            which = check_virtual(names)
+            found[which] = found.get(which, 0) + count
+        result = run(STACKCTL, "export", "--folded", "--metric", "wait.blocked", "-i", store)
+        for line in result.out.splitlines():
+            names = line.rsplit(" ", 1)[0].split(";")
+            own = [name for name in names if re.match(r"java_threads\.(%s)\(\)" % "|".join(WAITS), name)]
+            if names[0] not in WAITS or not own:
+                continue
+            check(own == ["java_threads.%s()" % names[0]], "another thread's method", line)
+            if WAITS[names[0]] in names[names.index(own[0]):] + [None]:  # else for its code, such as a class that is loaded
+                waits[names[0]] = waits.get(names[0], 0) + 1
+    print(found, waits)
+    check(found.get("mounted") and found.get(UNPROVEN), "no virtual thread was met", found)
+    check(set(waits) == set(WAITS), "a thread has no wait by its method", waits)
 
 
 @live

@@ -8,6 +8,7 @@ import re
 import subprocess
 
 import pprof
+import sid_python
 from harness import (DONE, MANAGED, NO_SAMPLING, ROOT, STACKCTL, Daemon, Failed, Recording, Skip, check, live, record, run,
                      scratch)
 from test_regions import instances
@@ -184,6 +185,17 @@ def python_versions():
     for seed, interpreter in enumerate(interpreters):
         print(interpreter)
         check_tree(10 + seed, 0.3, 2 * seed, interpreter, 60)
+
+
+@live(long=True)
+def python_newest():
+    """Versions of Python that only Debian sid has."""
+    for seed, version in enumerate(("3.13", "3.14", "3.15")):
+        with scratch() as folder:
+            path = sid_python.interpreter(folder, version)
+            print(run(path, "--version").out.strip())
+            for threads in (0, 3):
+                check_tree(20 + 2 * seed + threads, 1, threads, (path, tuple(map(int, version.split(".")))), 60)
 
 
 def recent():
@@ -549,8 +561,9 @@ int main(int argc, char **argv)
 @live
 def python_unread():
     """Versions and builds that are not read are said, and what only looks like one that is has native frames."""
-    kinds = {"old": "", "new": "const unsigned long Py_Version = 0x030e00f0;",
-             "lockless": "const unsigned long Py_Version = 0x030d00f0; void _Py_DecRefShared(void) {}",
+    kinds = {"old": "", "new": "const unsigned long Py_Version = 0x031000f0;",
+             "tableless": "const unsigned long Py_Version = 0x030e00f0;",
+             "listing": "const unsigned long Py_Version = 0x030c00f0; void _Py_ForgetReference(void) {}",
              "faked": "const unsigned long Py_Version = 0x030b02f0;"}
     with scratch() as folder:
         store = os.path.join(folder, "store.db")
@@ -561,12 +574,12 @@ def python_unread():
         enough = os.path.join(folder, "enough")
         with Daemon(store, *MANAGED, "-F", "999", "--", "sh", "-c",
                     "".join("%s/%s %s & " % (folder, kind, enough) for kind in kinds) + "wait") as daemon:
-            daemon.wait_counter("interpreters_unread", 3)
+            daemon.wait_counter("interpreters_unread", 4)
             open(enough, "w", encoding="ascii").close()
             result = daemon.finish()
         check(result.status == DONE and "functions are not read" in result.err, result.status, result.err)
         counters = Recording(store).stats()["counters"]
-        check(counters["interpreters_unread"] == 3, counters["interpreters_unread"])
+        check(counters["interpreters_unread"] == 4, "interpreters that are not read", counters["interpreters_unread"])
         check(counters["managed_frames"] == 0, "frames of nothing", counters["managed_frames"])
         for kind in kinds:
             right = 0

@@ -107,6 +107,20 @@ def test_stuck_files():
     survive("all", running=False)
 
 
+@live
+def test_page_trap():
+    """A program has code of its own and a file of such a file system in turn at the same address."""
+    with scratch() as folder, served(folder, "read", True) as (words, stop, asked):
+        stop()
+        with background(*words[:-1], WORKLOADS + "/page_trap", 60, words[-1], ready="READY") as trap:
+            with Daemon(folder + "/s.db", "-F", 1997, "--pid", trap.pid) as daemon:
+                daemon.wait_samples(2000)
+                result = daemon.finish(SIGTERM)
+                asking = {line for line in asked() if is_below(line, daemon.process.pid) and name_of(line) != COPIER}
+    check(result.status == DONE, "status %d" % result.status, result.err)
+    check(not asking, "it asked a file system that does not answer", *asking)
+
+
 @live(long=True)
 def test_stuck_files_by_operation():
     for operation in ("all", "open", "read", "getattr", "statfs", "lookup"):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A budget of processor time, kept by the rate: daemon/budget.c, with costs that are simulated. */
+/* A budget of processor time, kept by the rate and by pauses: daemon/budget.c and
+ * daemon/work_debt.c, with costs that are simulated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,12 +9,13 @@
 #include <cmocka.h>
 
 #include "daemon/budget.h"
+#include "daemon/work_debt.h"
 
 #define SECOND UINT64_C(1000000000)
 
 struct run {
 	struct budget budget;
-	uint64_t now_ns, cost_ns;
+	uint64_t now_ns, cost_ns, caused_ns;
 	uint64_t waking_ns;	   /* what waking up costs a second at a pace of 1 */
 	uint64_t waited, since_ns; /* seconds since the last look, and the cost of their samples */
 };
@@ -38,7 +40,7 @@ static double spend(struct run *r, unsigned seconds, uint64_t sample_ns, uint64_
 			      r->waking_ns / budget_pace(&r->budget);
 		r->waited++;
 		if (is_due(r)) {
-			budget_look(&r->budget, r->now_ns, r->cost_ns);
+			budget_look(&r->budget, r->now_ns, r->cost_ns, r->caused_ns);
 			r->waited = r->since_ns = 0;
 		}
 		assert_in_range(r->budget.rate_hz, 1, r->budget.full_hz);
@@ -50,7 +52,7 @@ static struct run begin(double share, uint64_t rate)
 {
 	struct run r = {.budget = budget_begin(share, rate), .now_ns = 5 * SECOND};
 
-	budget_look(&r.budget, r.now_ns, 0);
+	budget_look(&r.budget, r.now_ns, 0, 0);
 	return r;
 }
 
@@ -184,11 +186,78 @@ static void is_not_upset_by_less(void **state)
 	spend(&r, 30, 5000, 0);
 	cost = r.cost_ns;
 	r.now_ns += SECOND;
-	assert_false(budget_look(&r.budget, r.now_ns, cost / 2));
+	assert_false(budget_look(&r.budget, r.now_ns, cost / 2, 0));
 	assert_int_equal(r.budget.rate_hz, 400);
 	spend(&r, 30, 5000, 0);
 	assert_int_equal(r.budget.rate_hz, 400);
 	assert_in_range(r.budget.cost_ns, cost, r.cost_ns);
+}
+
+/* What processes cause at any rate does not lower it, up to two fifths of the budget. */
+static void is_not_lowered_by_others(void **state)
+{
+	struct run r = begin(0.01, 99);
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		r.caused_ns += SECOND * 4 / 1000;
+		spend(&r, 1, 40000, SECOND * 4 / 1000);
+	}
+	assert_int_equal(r.budget.rate_hz, 99);
+	for (unsigned i = 0; i < 100; i++) {
+		r.caused_ns += SECOND / 20;
+		spend(&r, 1, 40000, SECOND / 20);
+	}
+	assert_int_equal(r.budget.rate_hz, 1);
+}
+
+/* A round takes what is in the rings, however long they have filled, and as much again for what
+ * users may cause: with pauses between the rounds, and smaller shares, the sum keeps the budget. */
+static void pays_its_debts(void **state)
+{
+	const uint64_t round_ns = SECOND / 100, users_ns = SECOND / 20;
+	struct work_debt debt = work_debt_begin(0.01, SECOND, SECOND);
+	uint64_t now_ns = SECOND, spent_ns = SECOND;
+
+	(void)state;
+	assert_false(work_debt_is(&debt));
+	while (now_ns < 1000 * SECOND) {
+		uint64_t pause_ns = work_debt_pause_ns(&debt);
+
+		assert_true(pause_ns <= WORK_DEBT_PAUSE_NS);
+		now_ns += pause_ns + SECOND / 1000;
+		spent_ns += round_ns / 2 + (uint64_t)((double)users_ns * work_debt_part(&debt));
+		work_debt_look(&debt, spent_ns, now_ns);
+	}
+	assert_true((double)(spent_ns - SECOND) < 0.01 * 999 * (double)SECOND);
+	assert_true((double)(spent_ns - SECOND) > 0.007 * 999 * (double)SECOND);
+}
+
+/* One expensive task does not slow it down for more than two minutes. */
+static void forgets_large_debts(void **state)
+{
+	struct work_debt debt = work_debt_begin(0.01, 0, SECOND);
+
+	(void)state;
+	work_debt_look(&debt, 1000 * SECOND, SECOND);
+	assert_true(work_debt_is(&debt));
+	assert_int_equal(work_debt_pause_ns(&debt), WORK_DEBT_PAUSE_NS);
+	assert_true(work_debt_part(&debt) < 0.2);
+	work_debt_look(&debt, 999 * SECOND, 60 * SECOND); /* it can seem to be less for a moment */
+	work_debt_look(&debt, 1000 * SECOND, 120 * SECOND);
+	assert_false(work_debt_is(&debt));
+	assert_true(work_debt_part(&debt) == 1);
+}
+
+static void without_debt(void **state)
+{
+	struct work_debt debt = work_debt_begin(0, 0, SECOND);
+
+	(void)state;
+	work_debt_look(&debt, 1000 * SECOND, 2 * SECOND);
+	assert_false(work_debt_is(&debt));
+	assert_int_equal(work_debt_pause_ns(&debt), 0);
+	assert_true(work_debt_part(&debt) == 1);
 }
 
 static void without_budget(void **state)
@@ -212,6 +281,10 @@ int main(void)
 		cmocka_unit_test(saves_while_it_lowers),
 		cmocka_unit_test(is_not_upset_by_one_second),
 		cmocka_unit_test(is_not_upset_by_less),
+		cmocka_unit_test(is_not_lowered_by_others),
+		cmocka_unit_test(pays_its_debts),
+		cmocka_unit_test(forgets_large_debts),
+		cmocka_unit_test(without_debt),
 		cmocka_unit_test(without_budget),
 	};
 

@@ -54,6 +54,7 @@ static void test_names(void **state)
 	(void)state;
 	assert_string_equal(frame_kind_name(FRAME_PYTHON), "python");
 	assert_string_equal(frame_kind_name(FRAME_JAVA), "java");
+	assert_string_equal(frame_kind_name(FRAME_JAVASCRIPT), "javascript");
 	assert_string_equal(frame_kind_name(FRAME_KINDS), "native");
 	assert_true(frame_kind_is_managed(FRAME_MANAGED));
 	assert_false(frame_kind_is_managed(FRAME_NOTE));

@@ -158,7 +158,7 @@ static void put_code(struct machine *m)
 static void fill(struct machine *m)
 {
 	memset(m, 0, sizeof(*m));
-	m->vm.memory = (struct runtime_memory){read_own, m};
+	m->vm.memory = (struct runtime_memory){.read = read_own, .arg = m};
 	fill_layout(&m->vm.is);
 	m->vm.low = BASE + CODE;
 	m->vm.high = BASE + CODE + 0x2000;
@@ -293,7 +293,7 @@ static size_t frames_at(struct machine *m, uint64_t pc, struct runtime_managed_f
 	struct runtime_code_piece piece;
 
 	assert_true(vm_piece(&m->vm, BASE + BLOB + 0x180, &piece));
-	return vm_frames(&m->vm, &piece, BASE + BLOB + 0x180 + pc, frames, 4);
+	return vm_frames(&m->vm, &piece, BASE + BLOB + 0x180 + pc, true, frames, 4);
 }
 
 static void inlined_frames(void **state)
@@ -429,7 +429,7 @@ static void read_all(struct machine *m)
 		if (!vm_piece(&m->vm, BASE + CODE + at, &piece))
 			continue;
 		vm_is_still(&m->vm, &piece);
-		vm_frames(&m->vm, &piece, BASE + CODE + at, frames, 64);
+		vm_frames(&m->vm, &piece, BASE + CODE + at, true, frames, 64);
 		if (vm_function(&m->vm, piece.function, &f) == 0) {
 			assert_true(strlen(f.name) < RUNTIME_NAME_ROOM);
 			assert_true(strlen(f.file) < RUNTIME_NAME_ROOM);

@@ -170,7 +170,7 @@ static void begin(struct world *w, uint32_t code_size, uint64_t instruction)
 	has.interrupted = RUNTIME_RETURNED; /* the frame has the instruction */
 	assert_int_equal(object_table_new("/proc", &w->objects), 0);
 	assert_int_equal(managed_new(w->objects, &w->managed), 0);
-	err = machine_open(&runtime, NULL, 0, getpid(), w->managed, &w->reads, &w->machine);
+	err = machine_open(&runtime, NULL, 0, NULL, getpid(), w->managed, &w->reads, &w->machine);
 	if (err == -EACCES || err == -EPERM)
 		skip();
 	assert_int_equal(err, 0);

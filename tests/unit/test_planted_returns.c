@@ -17,8 +17,10 @@
 #include "daemon/recorder/planted_returns.h"
 #include "proc/resident_memory.h"
 
-#define PATH   "/tmp/test_planted_returns_XXXXXX"
-#define PAGE   4096
+#define PATH "/tmp/test_planted_returns_XXXXXX"
+#define PAGE 4096
+static const struct memory_source here = {.proc = "/proc"};
+
 #define PAGES  3
 #define PUT    256 /* in the pages of code: ret is before, */
 #define CALLED 512 /* call *%rax is */
@@ -80,7 +82,7 @@ static int set_up(void **state)
 			 0);
 	assert_int_equal(process_table_load(processes, getpid()), 0);
 	put = (struct planted_returns){
-		.locator = locator, .objects = objects, .locations = locations, .proc = "/proc"};
+		.locator = locator, .objects = objects, .locations = locations};
 	return 0;
 }
 
@@ -196,16 +198,16 @@ static void resident_alone(void **state)
 	(void)state;
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	madvise(pages, PAGES * PAGE, MADV_NOHUGEPAGE);
-	assert_false(resident_memory_read("/proc", getpid(), at, bytes, 16));
+	assert_false(resident_memory_read(&here, getpid(), at, bytes, 16));
 	memset(pages, 7, PAGE);
-	assert_true(resident_memory_read("/proc", getpid(), at + PAGE - 16, bytes, 16));
+	assert_true(resident_memory_read(&here, getpid(), at + PAGE - 16, bytes, 16));
 	assert_int_equal(bytes[15], 7);
-	assert_false(resident_memory_read("/proc", getpid(), at + PAGE - 8, bytes, 16));
+	assert_false(resident_memory_read(&here, getpid(), at + PAGE - 8, bytes, 16));
 	pages[PAGE] = 8;
-	assert_true(resident_memory_read("/proc", getpid(), at + PAGE - 8, bytes, 16));
+	assert_true(resident_memory_read(&here, getpid(), at + PAGE - 8, bytes, 16));
 	assert_int_equal(bytes[8], 8);
-	assert_false(resident_memory_read("/proc", getpid(), at, bytes, 0));
-	assert_false(resident_memory_read("/proc", -1, at, bytes, 16));
+	assert_false(resident_memory_read(&here, getpid(), at, bytes, 0));
+	assert_false(resident_memory_read(&here, -1, at, bytes, 16));
 	munmap(pages, PAGES * PAGE);
 }
 
@@ -223,12 +225,12 @@ static void own_alone(void **state)
 	at = (uint64_t)(uintptr_t)pages;
 	assert_int_equal(*(volatile uint8_t *)(pages + PAGE), 0);
 	pages[0] = 7;
-	assert_true(resident_memory_read("/proc", getpid(), at + PAGE - 8, bytes, 16));
-	assert_int_equal(resident_memory_read_own_some("/proc", getpid(), at, bytes, 16), 16);
+	assert_true(resident_memory_read(&here, getpid(), at + PAGE - 8, bytes, 16));
+	assert_int_equal(resident_memory_read_own_some(&here, getpid(), at, bytes, 16), 16);
 	assert_int_equal(bytes[0], 7);
-	assert_int_equal(resident_memory_read_own_some("/proc", getpid(), at + PAGE - 8, bytes, 16),
+	assert_int_equal(resident_memory_read_own_some(&here, getpid(), at + PAGE - 8, bytes, 16),
 			 8);
-	assert_int_equal(resident_memory_read_own_some("/proc", getpid(), at + PAGE, bytes, 16), 0);
+	assert_int_equal(resident_memory_read_own_some(&here, getpid(), at + PAGE, bytes, 16), 0);
 	munmap(pages, 2 * PAGE);
 	close(fd);
 }

@@ -832,6 +832,29 @@ static void test_lost(void **state)
 	free(new_maps);
 }
 
+/* Ends of processes were lost: they are found, but not at once, since records may still come. */
+static void test_lost_end(void **state)
+{
+	struct context *c = *state;
+	char *maps = maps_line(c->a, 0x10000, 0x11000);
+
+	fixture_process(c->f, 8, 1, 500, "stays", maps);
+	fixture_process(c->f, 9, 1, 500, "ends", maps);
+	assert_int_equal(process_table_load(c->table, 8), 0);
+	assert_int_equal(process_table_load(c->table, 9), 0);
+	assert_int_equal(process_table_on_fork(c->table, 9, 10, 9, 9), 0);
+	assert_int_equal(process_table_sweep(c->table), 0);
+	fixture_process_gone(c->f, 9);
+	assert_int_equal(process_table_sweep(c->table), 0);
+	assert_false(process_table_process(c->table, 9)->exited);
+	assert_int_equal(process_table_sweep(c->table), 0);
+	assert_true(process_table_process(c->table, 9)->exited);
+	assert_false(process_table_process(c->table, 8)->exited);
+	assert_int_equal(at(c, 9, 0x10000, NULL), 0xaa);
+	assert_int_equal(process_table_on_exit(c->table, 9, 9), 0);
+	free(maps);
+}
+
 static void set_exe(struct context *c, int pid, const char *target)
 {
 	char *link = fixture_format("%s/%d/exe", c->f->proc, pid);
@@ -922,6 +945,7 @@ int main(void)
 		TEST(test_shared_memory),
 		TEST(test_shared_code),
 		TEST(test_lost),
+		TEST(test_lost_end),
 		TEST(test_lost_exec),
 		TEST(test_left_out),
 	};

@@ -21,7 +21,8 @@
 
 /* outer calls middle, which calls leaf; nobody calls outer, other, any, ever, tail, thread, and
  * switcher; any, ever, tail and thread call what a register says. ever and thread do not return,
- * and tail goes on to other. Never run. */
+ * and tail goes on to other; nor does begins, which begun calls, and whose address it takes. Never
+ * run. */
 /* clang-format off */
 #define FUNCTION(name, code) #name "_:\n.cfi_startproc\n" code "\n.cfi_endproc\n"
 __asm__(".pushsection .text\n"
@@ -32,12 +33,14 @@ __asm__(".pushsection .text\n"
 	FUNCTION(any, "call *%rax\nin_any: ret")
 	FUNCTION(ever, "call *%rax\nin_ever: hlt")
 	FUNCTION(tail, "call *%rax\nin_tail: jmp other_")
+	FUNCTION(begins, "call *%rax\nin_begins: hlt")
+	FUNCTION(begun, "call begins_\nlea begins_(%rip), %rax\nhlt\ncall middle_\nhlt")
 	FUNCTION(thread, "syscall\ncall *%rax\nin_thread: hlt")
 	FUNCTION(switcher, "mov %rdi, %rsp\ncall leaf_\nin_switcher: ret")
 	".popsection\n");
 /* clang-format on */
 extern const char outer_[], in_outer[], in_middle[], in_other[], in_leaf[], in_any[], in_ever[],
-	in_tail[], in_thread[], in_switcher[];
+	in_begins[], in_tail[], in_thread[], in_switcher[];
 void _start(void);
 
 static struct fixture {
@@ -115,6 +118,20 @@ static void test_root_at_zero(void **state)
 
 	/* an indirect call may lead anywhere, */
 	add(in_ever, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	check(STACKD_ROOT_ZERO);
+	assert_true(f.is_proven);
+
+	/* also out of a function that was called, if its address was taken, too, */
+	add(in_begins, true);
+	add(in_middle, true);
+	add(in_leaf, false);
+	check(STACKD_ROOT_ZERO);
+	assert_true(f.is_proven);
+
+	/* or is a thread's, */
+	add(in_thread, true);
 	add(in_middle, true);
 	add(in_leaf, false);
 	check(STACKD_ROOT_ZERO);

@@ -88,7 +88,7 @@ static int make_file(void **state)
 
 static int set_up(void **state)
 {
-	const struct tagger_maps maps = {-1, NULL};
+	const struct tagger_maps maps = {.tagged_fd = -1};
 	struct object object = {.kind = OBJECT_ELF, .file_id = 77, .path = (char *)"/a/file"};
 
 	(void)state;

@@ -157,7 +157,7 @@ static int remove_files(void **state)
 
 static int set_up(void **state)
 {
-	const struct tagger_maps maps = {FD, &n_tagged};
+	const struct tagger_maps maps = {.tagged_fd = FD, .n_tagged = &n_tagged};
 
 	(void)state;
 	n_rows = n_tagged = 0;

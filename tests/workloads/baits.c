@@ -21,6 +21,9 @@
  *
  *   counted    as shared, but the jump of `counts` adds a number to the function's address
  *
+ *   interprets as shared, but has a table of eight addresses in it, by which it jumps itself, and
+ * from which `picks` takes one
+ *
  *   resumes    calls its own code, which writes the address of `resumed` over the return address,
  * and returns there
  *
@@ -57,6 +60,8 @@
  * EXPECT: main;steady;points;liar;decoy
  * EXPECT: main;steady;counted
  * EXPECT: main;steady;counts;liar;decoy
+ * EXPECT: main;steady;interprets
+ * EXPECT: main;steady;picks;liar;decoy
  * EXPECT: main;steady;resumes+
  * EXPECT: main;steady;resumed
  * EXPECT: main;steady;holds;unsaid;inmost
@@ -93,8 +98,8 @@ void pushes(const void *bait);
 void shared(void);
 void enters(void (*called)(void));
 void based(void (*called)(void));
-void stored(void), counted(void);
-void points(void (*called)(void)), counts(void (*called)(void));
+void stored(void), counted(void), interprets(void);
+void points(void (*called)(void)), counts(void (*called)(void)), picks(void (*called)(void));
 void resumes(void);
 void holds(const void *bait);
 void inner(void), inside(void), beyond(void), inmost(void);
@@ -152,6 +157,17 @@ ENTERS(points, "mov address(%rip), %rax\njmp *%rax");
 SHARED(counted);
 ENTERS(counts, "lea counted(%rip), %rax\nadd $11, %rax\njmp *%rax");
 __asm__(".pushsection .data.rel\n.balign 8\naddress: .quad .Lstored\n.popsection\n");
+
+#define LABEL(n, next) ".Llabel" #n ": mov $60, %ecx\n1: dec %ecx\njnz 1b\n" next
+#define GOES_ON	       "inc %esi\njmp *(%rax,%rsi,8)\n"
+BARE(interprets, "sub $40, %rsp\nxor %edx, %edx\nxor %esi, %esi\nmov table(%rip), %rax\n"
+		 "jmp *(%rax,%rsi,8)\n" LABEL(0, GOES_ON) LABEL(1, GOES_ON) LABEL(2, GOES_ON)
+			 LABEL(3, GOES_ON) LABEL(4, GOES_ON) LABEL(5, GOES_ON) LABEL(6, GOES_ON)
+				 LABEL(7, "test %rdx, %rdx\njnz 1f\nadd $40, %rsp\nret\n"
+					  "1: jmp *%rdx"));
+ENTERS(picks, "mov table(%rip), %rax\nxor %esi, %esi\njmp *(%rax)");
+__asm__(".pushsection .data.rel\n.balign 8\ntable: .quad labels\nlabels: .quad .Llabel0, .Llabel1, .Llabel2, .Llabel3\n"
+	".quad .Llabel4, .Llabel5, .Llabel6, .Llabel7\n.popsection\n");
 
 BARE(resumed, "sub $16, %rsp\ncall *%rdi\n.Lresumed: add $16, %rsp\nret");
 BARE(resumes, "sub $16, %rsp\nlea .Lresumed(%rip), %rax\ncall 2f\n1: pause\njmp 1b\n"
@@ -277,6 +293,8 @@ static CALLEE void steady(void)
 		points(decoy);
 		counted();
 		counts(decoy);
+		interprets();
+		picks(decoy);
 		resumes();
 		holds(bait);
 		based(decoy);

@@ -7,8 +7,6 @@
 
 /* limit of the bytes that are withdrawn after a call that does not return; chosen by hand */
 #define MAX_DOUBT 65536
-/* pointers into a function that make it an interpreter; chosen by hand */
-#define MANY_LABELS 8
 
 void solve_need_returns(struct solver *s)
 {
@@ -206,35 +204,24 @@ static uint32_t pointed_into(const struct solver *s, uint32_t at)
 	return solve_function_of(s, solve_owner_at(s, at));
 }
 
-/* Handles the pointers into the middle of functions, but not those of an interpreter, which has
- * many of them and jumps to them itself. If another function jumps to an unknown target, that one's
- * frame may be there instead of the function's own, so the code has no rule from there on. */
+/* Handles the pointers into the middle of functions. If another function jumps to an unknown
+ * target, that one's frame may be there instead of the function's own, so the code has no rule from
+ * there on. An interpreter, which has many such pointers and jumps to them itself, is no exception.
+ */
 static int doubt_pointed(struct solver *s)
 {
-	struct int_map counts = {0};
 	int err = 0;
 
-	for (size_t i = 0; i < s->pointed.count && s->lost_count && !err; i++) {
-		uint32_t function = pointed_into(s, s->pointed.items[i]);
-		uint32_t before = int_map_find(&counts, function);
-
-		if (function != UINT32_MAX)
-			err = int_map_set(&counts, function,
-					  before == INT_MAP_NONE ? 1 : before + 1);
-	}
 	for (size_t i = 0; i < s->pointed.count && s->lost_count && !err; i++) {
 		uint32_t at = s->pointed.items[i], function = pointed_into(s, at);
 		struct work_item w = {.at = at, .state = STATES_UNKNOWN, .hints = HINT_POOL_NONE};
 
 		if (function == UINT32_MAX ||
-		    (computed_jumps_has_jump(&s->labels, function, COMPUTED_JUMPS_ANY) &&
-		     int_map_find(&counts, function) >= MANY_LABELS) ||
 		    !is_lent(s, function, states_get(&s->states, solve_state_at(s, at))))
 			continue;
 		w.owner = solve_owner_at(s, at);
 		err = worklist_push(&s->strong, &w);
 	}
-	int_map_fini(&counts);
 	return err;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks for returns in a function, and for direct calls of it in its file; see callflow_root.h. */
+/* Looks for returns in a function, and for mentions of it in its file's code; see callflow_root.h.
+ */
 #include "callflow/callflow_root.h"
 
 #include <stdlib.h>
@@ -14,53 +15,72 @@
 #define MOST_CODE   (64u << 20)
 #define CHUNK	    65536
 
-/* Returns whether a direct call in some code, of which the first byte is at `vaddr`, leads to
- * `target`. */
-static bool calls(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t target)
+/* How a file's code mentions a function. */
+struct mentions {
+	bool calls; /* a direct call leads to it */
+	bool takes; /* its address is loaded */
+};
+
+/* Returns whether some bytes are an instruction that loads an address. */
+static bool loads_address(const struct insn_decoder *decoder,
+			  const uint8_t bytes[static CALL_SITE_BYTES])
 {
-	for (size_t end = CALL_SITE_BYTES; end <= len; end++) {
-		if (call_site_target(code + end, vaddr + end) == target &&
-		    call_site_kinds(code + end - CALL_SITE_BYTES, CALL_SITE_BYTES) &
-			    CALL_SITE_DIRECT)
-			return true;
-	}
-	return false;
+	struct flow_insn i;
+
+	return flow_insn_decode(decoder, bytes, CALL_SITE_BYTES, &i) &&
+	       i.length == CALL_SITE_BYTES && i.value == FLOW_VALUE_ADDRESS;
 }
 
-/* Searches the code of a program header. `*budget`: bytes that may still be read. Returns CALLED;
- * FREE: no call in it leads to `target`; UNKNOWN: not all of it was read. */
-static enum callflow_root calls_in(const struct elf_file *elf, const Elf64_Phdr *header,
-				   uint64_t target, uint8_t *bytes, uint64_t *budget)
+/* Searches some code, of which the first byte is at `vaddr`, for mentions of `target`. */
+static void search(const struct insn_decoder *decoder, const uint8_t *code, size_t len,
+		   uint64_t vaddr, uint64_t target, struct mentions *found)
 {
+	for (size_t end = CALL_SITE_BYTES; end <= len; end++) {
+		if (call_site_target(code + end, vaddr + end) != target)
+			continue;
+		if (call_site_kinds(code + end - CALL_SITE_BYTES, CALL_SITE_BYTES) &
+		    CALL_SITE_DIRECT)
+			found->calls = true;
+		else if (loads_address(decoder, code + end - CALL_SITE_BYTES))
+			found->takes = true;
+	}
+}
+
+/* Searches the code of a program header. `*budget`: bytes that may still be read. Returns false if
+ * not all of it was read. */
+static bool search_in(const struct elf_file *elf, const Elf64_Phdr *header, uint64_t target,
+		      uint8_t *bytes, uint64_t *budget, struct mentions *found)
+{
+	struct insn_decoder decoder;
+
+	insn_decoder_init(&decoder);
 	for (uint64_t at = 0; at < header->p_filesz; at += CHUNK) {
 		const uint64_t left = header->p_filesz - at;
 		const size_t want = left < CHUNK + CALL_SITE_BYTES ? left : CHUNK + CALL_SITE_BYTES;
 
 		if (*budget < CHUNK ||
 		    !elf_file_read_whole(elf, header->p_offset + at, bytes, want))
-			return CALLFLOW_ROOT_UNKNOWN;
+			return false;
 		*budget -= CHUNK;
-		if (calls(bytes, want, header->p_vaddr + at, target))
-			return CALLFLOW_ROOT_CALLED;
+		search(&decoder, bytes, want, header->p_vaddr + at, target, found);
 	}
-	return CALLFLOW_ROOT_FREE;
+	return true;
 }
 
-/* Searches all code of a file. Returns as calls_in(). */
-static enum callflow_root find_call(const struct elf_file *elf, uint64_t target)
+/* Searches all code of a file. Returns false if not all of it was read. */
+static bool search_all(const struct elf_file *elf, uint64_t target, struct mentions *found)
 {
 	size_t count;
 	const Elf64_Phdr *headers = elf_file_program_headers(elf, &count);
 	uint8_t *bytes = malloc(CHUNK + CALL_SITE_BYTES);
 	uint64_t budget = MOST_CODE;
-	enum callflow_root found = bytes ? CALLFLOW_ROOT_FREE : CALLFLOW_ROOT_UNKNOWN;
+	bool is_all = bytes;
 
-	for (size_t i = 0; bytes && i < count && found == CALLFLOW_ROOT_FREE; i++) {
+	for (size_t i = 0; i < count && is_all; i++)
 		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X)
-			found = calls_in(elf, &headers[i], target, bytes, &budget);
-	}
+			is_all = search_in(elf, &headers[i], target, bytes, &budget, found);
 	free(bytes);
-	return found;
+	return is_all;
 }
 
 static bool makes_system_calls(const struct elf_file *elf, uint64_t start, uint64_t end)
@@ -105,20 +125,34 @@ static bool returns(const struct elf_file *elf, uint64_t start, uint64_t end)
 	return may;
 }
 
+/* Returns whether a stack may begin in a function with a return address of 0. */
+static enum callflow_root weigh(const struct elf_file *elf, uint64_t start, uint64_t end,
+				uint64_t vaddr)
+{
+	struct mentions found = {0};
+	const bool is_all = search_all(elf, vaddr, &found);
+	const bool may_return = returns(elf, start, end);
+
+	if (!is_all)
+		return CALLFLOW_ROOT_UNKNOWN;
+	if (found.calls && (may_return || !found.takes))
+		return CALLFLOW_ROOT_CALLED;
+	return may_return ? CALLFLOW_ROOT_RETURNS : CALLFLOW_ROOT_FREE;
+}
+
 enum callflow_root callflow_root_of(const struct elf_file *elf, uint64_t start, uint64_t end)
 {
-	enum callflow_root found;
+	enum callflow_root root;
 	uint64_t vaddr;
 
 	if (start >= end || !elf_file_offset_to_vaddr(elf, start, &vaddr))
 		return CALLFLOW_ROOT_UNKNOWN;
 	if (elf_file_entry_vaddr(elf) - vaddr < end - start)
 		return CALLFLOW_ROOT_ENTRY;
-	if (makes_system_calls(elf, start, end))
-		return CALLFLOW_ROOT_THREAD;
-	found = find_call(elf, vaddr);
-	return found == CALLFLOW_ROOT_FREE && returns(elf, start, end) ? CALLFLOW_ROOT_RETURNS
-								       : found;
+	root = weigh(elf, start, end, vaddr);
+	if (!makes_system_calls(elf, start, end))
+		return root;
+	return root == CALLFLOW_ROOT_FREE ? CALLFLOW_ROOT_FREE_THREAD : CALLFLOW_ROOT_THREAD;
 }
 
 bool callflow_root_switches(const struct elf_file *elf, uint64_t start, uint64_t offset)

@@ -16,10 +16,12 @@ enum callflow_root {
 	CALLFLOW_ROOT_ENTRY,   /* the file's entry point, which the kernel calls: only the first
 				* thread's stack begins there */
 	CALLFLOW_ROOT_THREAD,  /* it makes system calls: clone() and the like */
-	CALLFLOW_ROOT_CALLED,  /* the file calls it directly, so it has callers */
+	CALLFLOW_ROOT_CALLED,  /* the file calls it directly, so it has callers; but one that never
+				* returns, and whose address is taken, too, may begin a stack */
 	CALLFLOW_ROOT_RETURNS, /* it has a return, or jumps to another function in place of one:
 				* with a return address of 0 that would end the program */
 	CALLFLOW_ROOT_FREE,    /* nothing speaks against it */
+	CALLFLOW_ROOT_FREE_THREAD, /* so it is with a function that makes system calls */
 	CALLFLOW_ROOT_COUNT,
 };
 

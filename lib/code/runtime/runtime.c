@@ -133,6 +133,16 @@ bool runtime_frame_runs(const struct walk_memory *memory, uint64_t fp, uint64_t 
 	return false;
 }
 
+bool runtime_frame_is_pointed(const struct walk_memory *memory, uint64_t fp)
+{
+	FOR_EACH_WITH(i, is_pointed)
+	{
+		if (runtimes[i]->is_pointed(memory, fp))
+			return true;
+	}
+	return false;
+}
+
 bool runtime_frame_enter(const struct walk_memory *memory, const uint8_t *code, size_t len,
 			 size_t at, const uint64_t *r, struct runtime_caller *ret_caller)
 {

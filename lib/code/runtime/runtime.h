@@ -146,7 +146,15 @@ struct runtime_frames {
 
 /* --- interpreters ---------------------------------------------------------------------------- */
 
-#define RUNTIME_EVALS 8
+#define RUNTIME_EVALS	     8
+#define RUNTIME_LAYOUT_BYTES 1024
+
+/* What a runtime's machine needs of its file, and takes long to read: in a form of its own. */
+struct runtime_layout {
+	uint32_t len; /* 0: nothing is needed */
+	uint32_t padding;
+	uint8_t bytes[RUNTIME_LAYOUT_BYTES];
+};
 
 /* The interpreter that a file has: of a language whose functions have frames of their own. */
 struct runtime_interpreter {
@@ -155,6 +163,9 @@ struct runtime_interpreter {
 		uint64_t start, end; /* file offsets of a function that runs bytecode, or a part */
 	} evals[RUNTIME_EVALS];
 	size_t n_evals;
+	bool is_copied; /* `facts` has nothing: the words of these functions' frames say what they
+			 * run, and the daemon reads them in the copy of the stack */
+	struct runtime_layout layout;
 };
 
 /* --- managed code ---------------------------------------------------------------------------- */
@@ -167,6 +178,7 @@ struct runtime_interpreter {
 struct runtime_memory {
 	bool (*read)(void *arg, uint64_t address, void *buf, size_t len);
 	void *arg;
+	const struct runtime_layout *layout; /* of the runtime's file; NULL: there is none */
 };
 
 enum runtime_code_kind {
@@ -182,6 +194,8 @@ struct runtime_code_piece {
 	enum runtime_code_kind kind;
 	bool is_permanent;    /* it is made once, before any managed function runs, and stays */
 	uint64_t function;    /* COMPILED: its address in the runtime */
+	bool is_framed;	      /* COMPILED: it makes its frame, with a frame pointer, before any call
+			       */
 	bool is_native;	      /* COMPILED: it calls a native function, and nothing was inlined */
 	uint32_t frame_bytes; /* COMPILED, STUB: from a frame's stack pointer to its caller's, where
 			       * the frame has called; 0: not known, or of no fixed size */
@@ -219,7 +233,7 @@ enum runtime_interrupted {
 };
 
 struct runtime_line {
-	uint16_t instruction, line;
+	uint32_t instruction, line;
 };
 
 /* A managed function. All texts are those of the source, and have nothing that differs from run to
@@ -229,7 +243,8 @@ struct runtime_function {
 	uint64_t code;	    /* address of its bytecode */
 	uint64_t constants; /* as its frames have it (runtime_activation); 0: not known */
 	uint32_t code_size;
-	uint32_t first_line;	    /* 0: not known */
+	uint32_t first_line; /* 0: not known */
+	bool begins_thread;  /* it runs another thread of the language on this thread's stack */
 	struct runtime_line *lines; /* by rising instruction; of one's lines, the first counts */
 	size_t n_lines;
 	char name[RUNTIME_NAME_ROOM], file[RUNTIME_NAME_ROOM];
@@ -241,6 +256,10 @@ struct runtime_machine {
 	/* Returns whether a file has the runtime. */
 	bool (*is_file)(const struct elf_file *file);
 
+	/* open() needs the layout that find_interpreter() gives, and fails for good with -EINVAL.
+	 */
+	bool has_layout;
+
 	/* Begins to read the runtime of a process, if `file`, whose vaddr 0 is at the address
 	 * `bias`, has one. The memory is borrowed. Returns 0; -ENOENT: the file has none; -EAGAIN:
 	 * it has not started yet; -EINVAL: its version or build is not read; -ENOMEM. */
@@ -248,8 +267,21 @@ struct runtime_machine {
 		    void **ret_machine);
 	void (*close)(void *machine);
 
-	/* Gives the addresses between which all its code is. */
+	/* Gives the addresses between which all its code is; or if it is_anywhere, the vaddrs of
+	 * the code that is in its file and runs managed functions. */
 	void (*range)(const void *machine, uint64_t *ret_low, uint64_t *ret_high);
+
+	/* Other code may be at any address at which the process has made code, and the file may be
+	 * mapped several times. */
+	bool is_anywhere;
+
+	/* Returns whether a vaddr of the file is in code that has no frame of its own, and runs in
+	 * one of the interpreter. Then the words of that frame do not say which instruction it is
+	 * of. NULL: there is no such code. */
+	bool (*is_handler)(const void *machine, uint64_t vaddr);
+
+	/* Code that is COMPILED keeps a frame pointer where frames() knows the call. */
+	bool keeps_fp;
 
 	/* Finds the piece of code with an address. Returns false if there is none. */
 	bool (*piece)(void *machine, uint64_t address, struct runtime_code_piece *ret_piece);
@@ -259,10 +291,15 @@ struct runtime_machine {
 
 	/* Finds the managed frames at an address in a COMPILED piece, innermost first. At an
 	 * address for which the runtime has no frames, since no call returns there, there is one:
-	 * the function that was compiled, without an instruction. Returns how many of `max` there
-	 * are; 0: they are not known. */
+	 * the function that was compiled, without an instruction. `is_return`: a call returns
+	 * there, or else that address was interrupted. Returns how many of `max` there are; 0: they
+	 * are not known. */
 	size_t (*frames)(void *machine, const struct runtime_code_piece *piece, uint64_t address,
-			 struct runtime_managed_frame *ret_frames, size_t max);
+			 bool is_return, struct runtime_managed_frame *ret_frames, size_t max);
+
+	/* Reads which function has the bytecode that the words of a frame at `fp` may name, for
+	 * function(), which is called with the bytecode's address. NULL: nothing is to be read. */
+	void (*learn)(void *machine, const struct walk_memory *memory, uint64_t fp);
 
 	/* Reads the words of an interpreter's frame. Returns false if they are not those of a
 	 * frame. */
@@ -279,6 +316,10 @@ struct runtime_machine {
 	/* Returns how many bytes of arguments were pushed for the call that returns to
 	 * RUNTIME_POP_BYTES bytes of code in a COMPILED piece. */
 	uint32_t (*pushed)(const uint8_t *code);
+
+	/* Returns whether the RUNTIME_POP_BYTES bytes of code in a STUB, to which a function
+	 * returns, are where one returns to whose callers are not on the stack. */
+	bool (*parts)(const uint8_t *code);
 
 	/* Gives the stack pointer that the caller of an interpreter's frame had. Returns false if
 	 * the words at `fp` are not those of a frame. */
@@ -311,6 +352,11 @@ struct runtime {
 	/* Returns whether a file has the interpreter, by a few small reads, so that the daemon may
 	 * ask it of files that others have written. NULL with find_interpreter. */
 	bool (*has_interpreter)(const struct elf_file *file);
+
+	/* Returns whether the words at a frame pointer are those of a frame in which code that this
+	 * runtime has made waits for a call: the saved frame pointer, with the return address above
+	 * it. NULL: its frames have no such words. */
+	bool (*is_pointed)(const struct walk_memory *memory, uint64_t fp);
 
 	/* Finds the interpreter in a file. Returns false if there is none. If its frames are not
 	 * read, its form is STACKD_INTERPRETER_NONE, and it has no evals. NULL: the runtime has no
@@ -376,5 +422,9 @@ bool runtime_frame_enter(const struct walk_memory *memory, const uint8_t *code, 
 			 size_t at, const uint64_t *r, struct runtime_caller *ret_caller);
 size_t runtime_frame_starts(const uint8_t *code, size_t len, uint64_t address, uint64_t *ret_starts,
 			    size_t max);
+
+/* Returns whether the words at a frame pointer are those of a runtime's frame (runtime.is_pointed).
+ */
+bool runtime_frame_is_pointed(const struct walk_memory *memory, uint64_t fp);
 
 #endif

@@ -72,6 +72,10 @@ struct walk_input {
 	 * ended. */
 	bool is_uncalled;
 
+	/* A runtime of the process makes code whose frames are known by their words
+	 * (runtime.is_pointed in runtime/runtime.h). */
+	bool has_words;
+
 	enum stackd_leaf leaf; /* how much of its frame the leaf has set up; used if the leaf has
 				* no rule */
 

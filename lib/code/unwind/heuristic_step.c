@@ -349,12 +349,36 @@ static bool is_contradicted(const struct walk_run *run, const struct stackd_rule
 		       w->r[exit.reg] + (uint64_t)(int64_t)exit.cfa_offset;
 }
 
+/* Steps out of code that waits for a call, and whose frame has the words that its runtime's code
+ * puts there. Code that calls before it has set up its frame has its caller's words instead, so
+ * this is a guess (machines_correct() proves it or ends the walk), and it is not made where the
+ * callee has no frame: of such code, each call is of a function that has none. */
+static bool step_by_words(struct walk_run *run)
+{
+	struct walk *w = &run->at.walk;
+	uint64_t fp = w->r[STACKD_REG_FP], saved, pc;
+
+	if (!run->in->has_words || w->is_exact || !(w->valid >> STACKD_REG_FP & 1) ||
+	    w->slot == run->in->regs.r[STACKD_REG_SP] || fp < w->r[STACKD_REG_SP] ||
+	    !runtime_frame_is_pointed(&run->at.memory, fp) ||
+	    !walk_memory_read8(&run->at.memory, fp, &saved) ||
+	    !walk_memory_read8(&run->at.memory, fp + 8, &pc) ||
+	    !is_plausible_return(run, pc, fp, saved))
+		return false;
+	run->is_guess = true;
+	run->guesses++;
+	enter_caller(run, fp + 8, pc, fp + 16, saved);
+	return true;
+}
+
 enum stackd_end_reason heuristic_step_without_file(struct walk_run *run,
 						   const struct object *object)
 {
 	const struct walk *w = &run->at.walk;
 	struct stackd_rule rule = {.cfa = STACKD_CFA_NONE};
 
+	if (object->kind == OBJECT_JIT && step_by_words(run))
+		return WALK_GO_ON;
 	if (object->kind == OBJECT_JIT && !is_as_sampled(run))
 		return without_rule(object);
 	if (run->code)

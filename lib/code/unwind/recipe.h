@@ -124,6 +124,10 @@ const struct recipe_stats *recipe_table_stats(const struct recipe_table *table);
  * its form says that they are read); NULL if the file has no interpreter. */
 const struct stackd_interpreter *recipe_table_interpreter(const struct recipe_table *table);
 
+/* Moves what a runtime's machine needs of the file (struct runtime_layout in runtime/runtime.h) to
+ * the caller, who frees it with free(). NULL: nothing. */
+struct runtime_layout *recipe_table_take_layout(struct recipe_table *table);
+
 /* Moves the map of the rules' provenances to the caller, who frees it with provenance_map_free().
  * NULL: all rules are of call frame information. */
 struct provenance_map *recipe_table_take_provenance(struct recipe_table *table);

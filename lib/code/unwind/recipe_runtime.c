@@ -3,6 +3,7 @@
 #include "unwind/recipe_runtime.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "runtime/runtime.h"
 #include "unwind/recipe_layer.h"
@@ -88,7 +89,8 @@ int recipe_runtime_lay(const struct elf_file *file, struct recipe_table *table,
 /* --- interpreters ----------------------------------------------------------------------------- */
 
 /* Returns the number of a rule within a function that runs bytecode, or -ENOMEM. */
-static int number_in_eval(struct recipe_table *table, uint16_t number)
+static int number_in_eval(struct recipe_table *table, const struct runtime_interpreter *is,
+			  uint16_t number)
 {
 	size_t count;
 	struct stackd_rule rule = recipe_rules_array(table->rules, &count)[number];
@@ -96,7 +98,7 @@ static int number_in_eval(struct recipe_table *table, uint16_t number)
 
 	if (rule.cfa != STACKD_CFA_REG)
 		return number;
-	rule.cfa = STACKD_CFA_EVAL;
+	rule.cfa = is->is_copied ? STACKD_CFA_COPIED : STACKD_CFA_EVAL;
 	marked = recipe_rules_add(table->rules, &rule);
 	return marked == -ENOSPC ? number : marked;
 }
@@ -118,7 +120,7 @@ static int add_cut(struct recipe_table *table, const struct runtime_interpreter 
 				at < is->evals[i].start ? is->evals[i].start : is->evals[i].end;
 
 			if (is_in)
-				number = number_in_eval(table, row.rule);
+				number = number_in_eval(table, is, row.rule);
 			if (edge > at && edge < next)
 				next = edge;
 		}
@@ -133,7 +135,7 @@ int recipe_runtime_mark(const struct elf_file *file, struct recipe_table *table,
 {
 	struct recipe_rows_reader reader = recipe_rows_read(rows);
 	struct recipe_rows marked = {0};
-	struct runtime_interpreter is;
+	struct runtime_interpreter is = {0};
 	struct recipe_row row, next;
 	bool has_row = recipe_rows_next(&reader, &row);
 	int err = 0;
@@ -141,6 +143,13 @@ int recipe_runtime_mark(const struct elf_file *file, struct recipe_table *table,
 	if (!has_row || !runtime_find_interpreter(file, &is))
 		return 0;
 	table->interpreter = is.facts;
+	if (is.layout.len) {
+		free(table->layout);
+		table->layout = malloc(sizeof(*table->layout));
+		if (!table->layout)
+			return -ENOMEM;
+		*table->layout = is.layout;
+	}
 	while (has_row && is.n_evals && !err) {
 		bool has_next = recipe_rows_next(&reader, &next);
 

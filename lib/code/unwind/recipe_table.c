@@ -145,6 +145,7 @@ void recipe_table_free(struct recipe_table *table)
 	recipe_rules_free(table->rules);
 	recipe_rows_free(&table->provenance);
 	provenance_map_free(table->map);
+	free(table->layout);
 	free(table);
 }
 
@@ -170,6 +171,14 @@ const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *
 const struct stackd_interpreter *recipe_table_interpreter(const struct recipe_table *table)
 {
 	return table->interpreter.version ? &table->interpreter : NULL;
+}
+
+struct runtime_layout *recipe_table_take_layout(struct recipe_table *table)
+{
+	struct runtime_layout *layout = table->layout;
+
+	table->layout = NULL;
+	return layout;
 }
 
 const struct recipe_stats *recipe_table_stats(const struct recipe_table *table)

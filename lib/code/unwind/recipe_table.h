@@ -23,6 +23,7 @@ struct recipe_table {
 	struct provenance_map *map;    /* recipe_table_build() makes it from `provenance` */
 	struct recipe_stats stats;
 	struct stackd_interpreter interpreter; /* version 0: the file has no interpreter */
+	struct runtime_layout *layout;	       /* NULL: no runtime needs one */
 };
 
 /* Like recipe_section_compile(), for the sections of a file. Frees the bytes of each section as

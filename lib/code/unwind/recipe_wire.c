@@ -3,7 +3,7 @@
  * Writes and reads tables; see recipe_wire.h.
  *
  *   struct head, struct recipe_stats, struct stackd_interpreter
- *   chunks (and an end entry), rows, rules, then start and provenance of each range
+ *   chunks (and an end entry), rows, rules, start and provenance of each range, then the layout
  */
 #include "unwind/recipe_wire.h"
 
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
+#include "runtime/runtime.h"
 #include "unwind/provenance_map.h"
 #include "unwind/recipe_table.h"
 
@@ -19,6 +20,7 @@
 
 struct head {
 	uint32_t first_chunk, n_chunks, n_rows, n_rules, n_ranges;
+	uint32_t layout_bytes; /* 0: there is none */
 };
 
 /* --- writing --------------------------------------------------------------------------------- */
@@ -49,6 +51,7 @@ void recipe_wire_put(struct recipe_table *table, struct buf *bytes)
 	head.n_chunks = (uint32_t)n_chunks;
 	head.n_rows = (uint32_t)n_rows;
 	head.n_rules = (uint32_t)n_rules;
+	head.layout_bytes = table->layout ? table->layout->len : 0;
 	BUF_PUT(bytes, head);
 	buf_put(bytes, recipe_table_stats(table), sizeof(struct recipe_stats));
 	BUF_PUT(bytes, table->interpreter);
@@ -57,6 +60,8 @@ void recipe_wire_put(struct recipe_table *table, struct buf *bytes)
 	buf_put(bytes, rows, n_rows * sizeof(*rows));
 	buf_put(bytes, rules, n_rules * sizeof(*rules));
 	put_provenances(map, bytes);
+	if (head.layout_bytes)
+		buf_put(bytes, table->layout->bytes, head.layout_bytes);
 	provenance_map_free(map);
 }
 
@@ -67,7 +72,7 @@ static bool head_is_sane(const struct head *h, size_t left)
 	return h->n_chunks <= MAX_CHUNKS && h->first_chunk <= MAX_CHUNKS - h->n_chunks &&
 	       h->n_rows <= RECIPE_MAX_ROWS && h->n_rules <= RECIPE_MAX_RULES &&
 	       h->n_rules >= FIXED_RULES && h->n_ranges <= PROVENANCE_MAP_MAX &&
-	       !h->n_chunks == !h->n_rows &&
+	       h->layout_bytes <= RUNTIME_LAYOUT_BYTES && !h->n_chunks == !h->n_rows &&
 	       left >= (uint64_t)h->n_rows * sizeof(struct stackd_row) +
 			       h->n_rules * sizeof(struct stackd_rule);
 }
@@ -132,7 +137,7 @@ static int get_rows(struct buf_reader *r, const struct head *h, struct recipe_ta
 
 static bool rule_is_sane(const struct stackd_rule *rule)
 {
-	return rule->cfa <= STACKD_CFA_EVAL && rule->reg < STACKD_REG_COUNT &&
+	return rule->cfa <= STACKD_CFA_COPIED && rule->reg < STACKD_REG_COUNT &&
 	       rule->saved_via_reg < 1u << STACKD_SAVED_COUNT;
 }
 
@@ -187,6 +192,18 @@ static int get_provenances(struct buf_reader *r, const struct head *h, struct re
 	return err;
 }
 
+/* The runtime itself checks the bytes. */
+static int get_layout(struct buf_reader *r, const struct head *h, struct recipe_table *t)
+{
+	if (!h->layout_bytes)
+		return 0;
+	t->layout = calloc(1, sizeof(*t->layout));
+	if (!t->layout)
+		return -ENOMEM;
+	t->layout->len = h->layout_bytes;
+	return buf_get(r, t->layout->bytes, h->layout_bytes) ? 0 : -EBADMSG;
+}
+
 static int get_table(struct buf_reader *r, struct recipe_table *t)
 {
 	struct head head;
@@ -208,6 +225,8 @@ static int get_table(struct buf_reader *r, struct recipe_table *t)
 		err = get_rules(r, &head, t, numbers);
 	if (!err)
 		err = get_provenances(r, &head, t);
+	if (!err)
+		err = get_layout(r, &head, t);
 	free(numbers);
 	return !err && buf_left(r) ? -EBADMSG : err;
 }

@@ -121,6 +121,11 @@ bool process_table_is_doubted(struct process_table *table, pid_t pid, uint64_t t
  * another record. 0 or -ENOMEM. */
 int process_table_settle(struct process_table *table, pid_t pid, bool may_read, uint64_t time_ns);
 
+/* Ends threads that have ended without an event, since that was lost: those that /proc lacks now
+ * and has lacked at the call before, so that records of them have come meanwhile. Costs a look into
+ * /proc for each thread. 0 or -ENOMEM. */
+int process_table_sweep(struct process_table *table);
+
 /* Apply one event each; the caller calls them in order of time. They return 0 or -ENOMEM. A process
  * that the table lacks is added. */
 int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m);

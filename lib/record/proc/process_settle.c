@@ -9,7 +9,11 @@
  * keeps the count at which it was last read, and a process with a lower count is in doubt.
  */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
+#include "base/vec.h"
 #include "proc/process_table.h"
 
 #define KERNEL_THREADS	2 /* the parent of all */
@@ -78,5 +82,55 @@ int process_table_settle(struct process_table *table, pid_t pid, bool may_read, 
 	instance->losses = table->losses;
 	instance->is_partial = true;
 	instance->settle_ns = time_ns + SETTLE_PAUSE_NS;
+	return 0;
+}
+
+/* --- ends that were lost ---------------------------------------------------------------------- */
+
+/* Returns the instance that a task is of; NULL: another process has its pid. */
+static struct instance *instance_of(struct process_table *table, const struct task *task)
+{
+	struct instance *instance = process_table_find(table, table->processes[task->process].pid);
+
+	return instance && instance->number == task->process ? instance : NULL;
+}
+
+static bool is_there(const struct process_table *table, const struct task *task)
+{
+	const pid_t pid = table->processes[task->process].pid;
+	char path[256];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%d/task/%d", table->proc_root, (int)pid, (int)task->tid);
+	return !stat(path, &st) || errno != ENOENT;
+}
+
+/* To end a task removes others, so those to be ended are found first. */
+int process_table_sweep(struct process_table *table)
+{
+	struct task *task, *next;
+	VEC(pid_t) gone = {0};
+
+	HASH_ITER (hh, table->tasks, task, next) {
+		const bool was_missed = task->is_missed;
+
+		task->is_missed = task->is_alive && task->tid > 0 && !is_there(table, task);
+		if (!was_missed || !task->is_missed)
+			continue;
+		if (VEC_RESERVE(&gone, 1)) {
+			free(gone.items);
+			return -ENOMEM;
+		}
+		gone.items[gone.count++] = task->tid;
+	}
+	for (size_t i = 0; i < gone.count; i++) {
+		struct instance *instance;
+
+		HASH_FIND_INT(table->tasks, &gone.items[i], task);
+		instance = task ? instance_of(table, task) : NULL;
+		if (instance)
+			process_table_end_task(table, instance, task);
+	}
+	free(gone.items);
 	return 0;
 }

@@ -69,6 +69,7 @@ struct task {
 	uint32_t number;  /* number of the thread record */
 	uint32_t process; /* number of the process record */
 	bool is_alive;
+	bool is_missed;	   /* /proc lacked it at the last process_table_sweep() */
 	UT_hash_handle hh; /* tasks, key tid */
 };
 

@@ -182,10 +182,11 @@ static void firefox_category(struct firefox *f, uint32_t i)
 {
 	const struct profile_frame *frame = &firefox_frame(f, i)->frame;
 	static const uint8_t categories[FRAME_KINDS] = {
-		[FRAME_NATIVE] = FIREFOX_USER,	   [FRAME_INLINED] = FIREFOX_USER,
-		[FRAME_KERNEL] = FIREFOX_KERNEL,   [FRAME_JIT] = FIREFOX_JIT,
-		[FRAME_PYTHON] = FIREFOX_PYTHON,   [FRAME_JAVA] = FIREFOX_MANAGED,
-		[FRAME_MANAGED] = FIREFOX_MANAGED, [FRAME_NOTE] = FIREFOX_OTHER,
+		[FRAME_NATIVE] = FIREFOX_USER,	      [FRAME_INLINED] = FIREFOX_USER,
+		[FRAME_KERNEL] = FIREFOX_KERNEL,      [FRAME_JIT] = FIREFOX_JIT,
+		[FRAME_PYTHON] = FIREFOX_PYTHON,      [FRAME_JAVA] = FIREFOX_MANAGED,
+		[FRAME_JAVASCRIPT] = FIREFOX_MANAGED, [FRAME_MANAGED] = FIREFOX_MANAGED,
+		[FRAME_NOTE] = FIREFOX_OTHER,
 	};
 
 	json_put_uint(&f->json, NULL,

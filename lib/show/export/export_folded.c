@@ -36,7 +36,7 @@ static const struct {
 } folded_kinds[FRAME_KINDS] = {
 	[FRAME_INLINED] = {"", "_[i]", false}, [FRAME_KERNEL] = {"", "_[k]", false},
 	[FRAME_JIT] = {"", "_[j]", false},     [FRAME_PYTHON] = {"py::", "", true},
-	[FRAME_JAVA] = {"", "_[j]", false},
+	[FRAME_JAVA] = {"", "_[j]", false},    [FRAME_JAVASCRIPT] = {"", "_[j]", false},
 };
 
 struct folded {

@@ -11,14 +11,15 @@
 #include "model/profile.h"
 
 enum frame_kind {
-	FRAME_NATIVE,  /* machine code of a file */
-	FRAME_INLINED, /* likewise, of a function that was inlined into its caller */
-	FRAME_KERNEL,  /* the kernel, or a module of it */
-	FRAME_JIT,     /* machine code that a process made at run time */
-	FRAME_PYTHON,  /* a function of Python, which an interpreter runs */
-	FRAME_JAVA,    /* a method of Java, compiled or not; or a stub of its machine */
-	FRAME_MANAGED, /* a function of a runtime, of a language not known here */
-	FRAME_NOTE,    /* no code: a mark, what a thread waited for, frames that are missing */
+	FRAME_NATIVE,	  /* machine code of a file */
+	FRAME_INLINED,	  /* likewise, of a function that was inlined into its caller */
+	FRAME_KERNEL,	  /* the kernel, or a module of it */
+	FRAME_JIT,	  /* machine code that a process made at run time */
+	FRAME_PYTHON,	  /* a function of Python, which an interpreter runs */
+	FRAME_JAVA,	  /* a method of Java, compiled or not; or a stub of its machine */
+	FRAME_JAVASCRIPT, /* likewise, a function of JavaScript */
+	FRAME_MANAGED,	  /* a function of a runtime, of a language not known here */
+	FRAME_NOTE,	  /* no code: a mark, what a thread waited for, frames that are missing */
 	FRAME_KINDS
 };
 

@@ -14,13 +14,13 @@ static const struct store_object *object_of(const struct store_tables *t, uint32
 	return &t->objects[t->locations[t->nodes[node].location].object];
 }
 
-/* Returns whether a node is a managed frame that a native one carries. Java's methods have frames
- * of their own, and what is below one was called. */
+/* Returns whether a node is a managed frame that a native one carries. Methods of Java and
+ * functions of JavaScript have frames of their own, and what is below one was called. */
 static bool is_carried(const struct store_tables *t, uint32_t node)
 {
 	enum frame_kind kind = frame_kind_of_object(object_of(t, node));
 
-	return frame_kind_is_managed(kind) && kind != FRAME_JAVA;
+	return frame_kind_is_managed(kind) && kind != FRAME_JAVA && kind != FRAME_JAVASCRIPT;
 }
 
 /* Returns whether a node carries the managed frame that is its parent. */

@@ -16,7 +16,7 @@ enum collector_answer { ANSWER_NONE, ANSWER_NO, ANSWER_YES };
 /* Functions that collect, and all that they call does so; "*" at the end stands for the rest of a
  * name. */
 static const char *const functions[] = {
-	/* CPython 3.8 to 3.13 */
+	/* CPython 3.8 to 3.15 */
 	"gc_collect_main",
 	"gc_collect_region",
 	"gc_collect_generations",

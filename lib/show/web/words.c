@@ -120,6 +120,8 @@ enum words_kind words_kind(const struct profile_symbol *symbol, bool is_inlined)
 		return WORDS_PYTHON;
 	case FRAME_JAVA:
 		return WORDS_JAVA;
+	case FRAME_JAVASCRIPT:
+		return WORDS_JAVASCRIPT;
 	case FRAME_MANAGED:
 		return WORDS_MANAGED;
 	default:

@@ -26,6 +26,7 @@
 	X(MARK, "mark")                                                                            \
 	X(PYTHON, "python")                                                                        \
 	X(JAVA, "java")                                                                            \
+	X(JAVASCRIPT, "javascript")                                                                \
 	X(MANAGED, "managed")                                                                      \
 	X(JIT, "jit")                                                                              \
 	X(BLOCKED, "blocked")                                                                      \

@@ -112,6 +112,7 @@ static const struct runtime_machine machine = {
 	.pushed = java_entry_popped,
 	.function_register = JAVA_ENTRY_METHOD_REG,
 	.instruction_register = JAVA_ENTRY_BYTECODE_REG,
+	.parts = vm_parts,
 	.sender = vm_sender,
 	.function = vm_function,
 	.identity = vm_identity,

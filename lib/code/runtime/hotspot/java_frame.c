@@ -64,7 +64,7 @@ bool java_frame_is(const struct walk_memory *m, uint64_t fp)
 
 	return read_word(m, fp, SENDER_SP, &sender_sp) && read_place(m, fp, LAST_SP, &last_sp) &&
 	       read_place(m, fp, LOCALS, &locals) && !((sender_sp | last_sp | locals) & 7) &&
-	       sender_sp >= fp + ABOVE && sender_sp - m->start <= m->len &&
+	       sender_sp > fp && sender_sp - m->start <= m->len &&
 	       (!last_sp || last_sp <= fp - FIXED) && locals >= fp + 8 &&
 	       locals - m->start <= m->len;
 }

@@ -41,7 +41,9 @@ bool java_frame_waits(const struct walk_memory *memory, uint64_t fp, uint64_t sl
 bool java_frame_is_called(const struct walk_memory *memory, uint64_t fp, uint64_t sender_sp,
 			  bool waits);
 
-/* Returns whether the frame at `fp` can be an interpreter's frame, whoever has called it. */
+/* Returns whether the frame at `fp` can be an interpreter's frame, whoever has called it. Of a
+ * frame that was made of a compiled one's, sender_sp can be too low by some words, unless it is the
+ * outermost of these. */
 bool java_frame_is(const struct walk_memory *memory, uint64_t fp);
 
 /* Returns whether the frame at `fp` is an interpreter's frame, by all known properties. Then gives

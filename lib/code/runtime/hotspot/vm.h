@@ -54,11 +54,12 @@ void vm_close(void *vm);
 void vm_range(const void *vm, uint64_t *ret_low, uint64_t *ret_high);
 bool vm_piece(void *vm, uint64_t address, struct runtime_code_piece *ret_piece);
 bool vm_is_still(void *vm, const struct runtime_code_piece *piece);
-size_t vm_frames(void *vm, const struct runtime_code_piece *piece, uint64_t address,
+size_t vm_frames(void *vm, const struct runtime_code_piece *piece, uint64_t address, bool is_return,
 		 struct runtime_managed_frame *ret_frames, size_t max);
 bool vm_interpreted(const struct walk_memory *memory, uint64_t fp,
 		    struct runtime_activation *ret_activation);
 enum runtime_interrupted vm_interrupted(const uint8_t *code, size_t len, size_t at);
+bool vm_parts(const uint8_t *code);
 bool vm_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sp);
 int vm_function(void *vm, uint64_t address, struct runtime_function *ret_function);
 uint64_t vm_identity(void *vm, uint64_t address);

@@ -35,6 +35,10 @@
 #define LAST_SP_BELOW	16
 #define CACHE_BELOW	48
 #define BCP_BELOW	64
+#define ABOVE		16 /* bytes: the saved frame pointer and the return address */
+
+/* With this native method a carrier runs a virtual thread. */
+#define ENTERS_THREAD "jdk.internal.vm.Continuation.enterSpecial("
 
 /* What a method's name and lines come from. */
 struct method {
@@ -282,7 +286,7 @@ static int compare_lines(const void *a, const void *b)
 	const struct numbered_line *x = a, *y = b;
 
 	return x->line.instruction != y->line.instruction
-		       ? x->line.instruction - y->line.instruction
+		       ? (int)x->line.instruction - (int)y->line.instruction
 		       : x->place - y->place;
 }
 
@@ -380,6 +384,7 @@ int vm_function(void *machine, uint64_t address, struct runtime_function *ret_fu
 	vm_u64(vm, m.pool, VM_POOL_CACHE, &f->constants);
 	if (!name_method(vm, &m, f))
 		return -ENOENT;
+	f->begins_thread = strncmp(f->name, ENTERS_THREAD, sizeof(ENTERS_THREAD) - 1) == 0;
 	return read_lines(vm, &m, f);
 }
 
@@ -388,7 +393,11 @@ int vm_function(void *machine, uint64_t address, struct runtime_function *ret_fu
 
 bool vm_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sp)
 {
-	return java_frame_is(memory, fp) && walk_memory_read8(memory, fp - SENDER_SP_BELOW, ret_sp);
+	if (!java_frame_is(memory, fp) || !walk_memory_read8(memory, fp - SENDER_SP_BELOW, ret_sp))
+		return false;
+	if (*ret_sp < fp + ABOVE)
+		*ret_sp = fp + ABOVE;
+	return true;
 }
 
 bool vm_interpreted(const struct walk_memory *memory, uint64_t fp,
@@ -405,6 +414,13 @@ bool vm_interpreted(const struct walk_memory *memory, uint64_t fp,
 		return false;
 	a->waits = last_sp;
 	return true;
+}
+
+/* When a virtual thread goes on, only its innermost frames are copied to the stack. The outermost
+ * one of these returns to a stub that copies more. */
+bool vm_parts(const uint8_t *code)
+{
+	return java_entry_thaws(code);
 }
 
 enum runtime_interrupted vm_interrupted(const uint8_t *code, size_t len, size_t at)

@@ -145,7 +145,7 @@ static bool read_scope(const struct vm *vm, const struct tables *t, uint32_t off
 }
 
 size_t vm_frames(void *machine, const struct runtime_code_piece *piece, uint64_t address,
-		 struct runtime_managed_frame *ret_frames, size_t max)
+		 bool is_return, struct runtime_managed_frame *ret_frames, size_t max)
 {
 	const struct vm *vm = machine;
 	struct pc_desc desc;
@@ -153,6 +153,7 @@ size_t vm_frames(void *machine, const struct runtime_code_piece *piece, uint64_t
 	uint32_t at, sender;
 	size_t n = 0;
 
+	(void)is_return; /* the table has few places besides calls, which hold for both */
 	if (!max)
 		return 0;
 	ret_frames[0] = (struct runtime_managed_frame){piece->function, RUNTIME_NO_INSTRUCTION};

@@ -3,14 +3,14 @@
  * Looks for symbols that each build of CPython exports, since extensions may need them:
  *
  *   _PyEval_EvalFrameDefault   the function that runs bytecode
- *   _PyRuntime                 from which all threads' states are reached
- *   Py_Version                 the version, in the file's read-only data (since 3.11)
- *   PyUnstable_Code_NewWithPosOnlyArgs   makes code objects (since 3.12)
+ *   _PyRuntime                 from which all threads' states are reached; since 3.13 it begins
+ * with a table of offsets (python_offsets.h) Py_Version                 the version, in the file's
+ * read-only data (since 3.11) PyUnstable_Code_NewWithPosOnlyArgs   makes code objects (since 3.12)
  *   PyIter_Send, PyFrame_GetCode, Py_BytesMain   functions that are new in 3.10, 3.9 and 3.8
  *
  * Builds whose objects have longer headers have other offsets: those without the global interpreter
- * lock, and those for debugging that list all objects. They export functions that no other build
- * has, and their frames are not read.
+ * lock, and those for debugging that list all objects. Before 3.14 they export functions that no
+ * other build has; since 3.13 the table of offsets tells. Their frames are not read.
  *
  * A compiler divides the function: what hardly ever runs goes into a part of its own, to which the
  * function jumps. A stripped file has no symbol of that part. But the part does not begin with the
@@ -25,6 +25,7 @@
 #include "elf/elf_export.h"
 #include "runtime/python/python_counter.h"
 #include "runtime/python/python_layout.h"
+#include "runtime/python/python_offsets.h"
 #include "runtime/python/python_parts.h"
 #include "runtime/python/python_pushes.h"
 
@@ -93,8 +94,8 @@ static bool find_symbols(const struct elf_file *file, struct found *found)
 	return found->eval.st_size && found->runtime.st_value;
 }
 
-/* Finds the version as users know it, without the release level: 0x030b02 for 3.11.2. Before 3.11
- * its last number is not known, and is 0. */
+/* Finds the version with its release level: 0x030b02f0 for 3.11.2. Before 3.11 its last number is
+ * not known, and is 0. */
 static bool find_version(const struct elf_file *file, const struct found *found,
 			 uint32_t *ret_version)
 {
@@ -102,13 +103,13 @@ static bool find_version(const struct elf_file *file, const struct found *found,
 	uint64_t offset, version;
 
 	if (!symbol->st_value) {
-		*ret_version = found->since;
+		*ret_version = found->since << 8;
 		return true;
 	}
 	if (!elf_file_vaddr_to_offset(file, symbol->st_value, &offset) ||
 	    !elf_file_read_whole(file, offset, &version, sizeof(version)) || version >> 32)
 		return false;
-	*ret_version = (uint32_t)version >> 8;
+	*ret_version = (uint32_t)version;
 	return true;
 }
 
@@ -117,6 +118,21 @@ bool python_is_in(const struct elf_file *file)
 	uint64_t vaddr;
 
 	return !elf_export_find(file, EVAL, &vaddr) && !elf_export_find(file, RUNTIME, &vaddr);
+}
+
+/* Gives the layout of a version with its release level. */
+static bool find_layout(const struct elf_file *file, const struct found *found, uint32_t version,
+			struct stackd_interpreter *ret_layout)
+{
+	uint64_t table[PYTHON_OFFSETS_WORDS], offset;
+
+	if (!python_layout(version >> 8, ret_layout))
+		return false;
+	if (!PYTHON_STATES_OFFSETS(version >> 8))
+		return !found->has_long_headers;
+	return elf_file_vaddr_to_offset(file, found->runtime.st_value, &offset) &&
+	       elf_file_read_whole(file, offset, table, sizeof(table)) &&
+	       python_offsets(table, version, ret_layout);
 }
 
 bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_interpreter)
@@ -130,8 +146,8 @@ bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_in
 	if (elf_file_is_32bit(file) || !find_symbols(file, &found) ||
 	    !elf_file_vaddr_to_offset(file, found.eval.st_value, &start))
 		return false;
-	is_read = find_version(file, &found, &version) && !found.has_long_headers &&
-		  python_layout(version, &is.facts);
+	is_read = find_version(file, &found, &version) &&
+		  find_layout(file, &found, version, &is.facts);
 	if (!is_read)
 		is.facts = (struct stackd_interpreter){.form = STACKD_INTERPRETER_NONE,
 						       .version = UNREAD,

@@ -2,7 +2,8 @@
 /*
  * The layouts, by minor version: within one, no release has moved a field. The numbers are offsets
  * in the structures that CPython's headers define (Include/internal/pycore_*.h), as compilers for
- * processors of 64 bits lay them out. tests/live/test_python.py judges them by real interpreters.
+ * processors of 64 bits lay them out. From 3.13 on most of them are in the file itself
+ * (python_offsets.h). tests/live/test_python.py judges them by real interpreters.
  */
 #include "runtime/python/python_layout.h"
 
@@ -128,23 +129,20 @@ static const struct stackd_interpreter layouts[] = {
 	{
 		.version = 0x030d,
 		.form = STACKD_INTERPRETER_OWNER,
-		.interpreters = 632,
-		.interpreter_next = 7264,
-		.threads = 7344,
-		.thread_next = 8,
-		.thread_id = 152,
-		.thread_interpreter = 16,
-		.thread_stack = 232,
-		.thread_frame = 72,
-		.frame_code = 0,
-		.frame_previous = 8,
-		.frame_instruction = 56,
-		.frame_end = 70, /* owner */
-		.code_first_line = 68,
-		.code_file = 112,
-		.code_name = 128,
-		.code_lines = 136,
-		.code_start = 200,
+		.code_version = 92,
+		.text_ascii = 40,
+		.text_other = 56,
+	},
+	{
+		.version = 0x030e,
+		.form = STACKD_INTERPRETER_OWNER,
+		.code_version = 92,
+		.text_ascii = 40,
+		.text_other = 56,
+	},
+	{
+		.version = 0x030f,
+		.form = STACKD_INTERPRETER_OWNER,
 		.code_version = 92,
 		.text_ascii = 40,
 		.text_other = 56,
