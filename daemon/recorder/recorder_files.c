@@ -63,8 +63,8 @@ static int open_there(void *arg, int fd, const char *path, struct elf_file **ret
 	const uint64_t spent_ns = after_ns > before_ns ? after_ns - before_ns : 0;
 
 	if (f->is_running && f->budget > 0)
-		user_shares_spend(&f->shares, user, (double)(spent_ns / USUAL_NS), f->budget,
-				  now_ns);
+		user_shares_spend(&f->shares, user, f->price * (double)(spent_ns / USUAL_NS),
+				  f->budget, now_ns);
 	if (spent_ns > SLOW_NS || err == -EOWNERDEAD)
 		user_shares_spend(&f->waits, user, (double)(now_ns - begin_ns) / 1e9, 1, now_ns);
 	return err;
@@ -97,7 +97,8 @@ static bool may_read(void *arg, pid_t pid)
 	f->user = status.uid;
 	f->has_user = true;
 	may = user_shares_has(&f->waits, f->user, 1, now_ns) &&
-	      (!f->is_running || user_shares_take(&f->shares, f->user, 1, f->budget, now_ns));
+	      (!f->is_running ||
+	       user_shares_take(&f->shares, f->user, (unsigned)f->price, f->budget, now_ns));
 	f->refused += !may;
 	f->refused_pid = may ? 0 : pid;
 	f->refused_ns = now_ns;
@@ -119,7 +120,8 @@ static int make_objects(struct recorder_files *f, const struct recorder_options 
 	if (!err)
 		err = ask_files_new(workers_of(o->workers, WORKER_LOOP), f->slow, o->tags, &f->ask);
 	opener.mounts = f->mounts;
-	f->budget = o->budget;
+	f->budget = f->full_budget = o->budget;
+	f->price = 1;
 	f->shares = (struct user_shares){.burst = FILES_BURST, .per_core = FILES_PER_CORE};
 	f->waits = (struct user_shares){.burst = WAITS_BURST_S, .per_core = WAITS_SHARE};
 	return err ? err : object_table_new_by("/proc", &opener, &f->objects);
@@ -292,6 +294,7 @@ int recorder_files_watch(struct recorder_files *f, const struct recorder_options
 void recorder_files_set_budget(struct recorder_files *f, double budget)
 {
 	f->budget = budget;
+	f->price = budget > 0 && f->full_budget > budget ? f->full_budget / budget : 1;
 	if (f->written)
 		written_files_pace(f->written, budget / WRITTEN_IN_BUDGET);
 }

@@ -32,9 +32,11 @@ struct recorder_files {
 	bool has_user;		   /* and no file was opened for it yet */
 	pid_t refused_pid;	   /* the process that was refused one last, and when */
 	uint64_t refused_ns;
-	uint64_t refused;	    /* times that a file was not read for want of a share */
-	double budget;		    /* which the shares are of: recorder_options.budget */
-	bool is_running;	    /* the files of processes that ran before have been read */
+	uint64_t refused;   /* times that a file was not read for want of a share */
+	double budget;	    /* which the shares are of: recorder_options.budget */
+	double full_budget; /* as it was at first */
+	double price;	    /* of a file in these shares: 1, and more while stackd is in debt */
+	bool is_running;    /* the files of processes that ran before have been read */
 	struct mount_lists *mounts; /* of which files to copy is found out */
 	bool has_news;		    /* copies have become complete */
 	bool is_again;		    /* mappings are being resolved again */
@@ -51,7 +53,8 @@ void recorder_files_fini(struct recorder_files *files); /* a zeroed one is fine 
 int recorder_files_watch(struct recorder_files *files, const struct recorder_options *options,
 			 struct process_table *processes);
 
-/* Sets the budget of the options. */
+/* Sets the budget of the options. While it is less than at first, files also cost more, so that
+ * what users have saved does not go as far. */
 void recorder_files_set_budget(struct recorder_files *files, double budget);
 
 /* Looks whether copies of files on slow mounts have become complete, and enters these files into
