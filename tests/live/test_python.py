@@ -21,6 +21,8 @@ GREENLETS = os.path.join(ROOT, "tests", "workloads", "python_greenlets.py")
 DETACHED = os.path.join(ROOT, "tests", "workloads", "python_detached")
 WAITS = os.path.join(ROOT, "tests", "workloads", "python_waits.py")
 DEEP = os.path.join(ROOT, "tests", "workloads", "python_deep.py")
+LATE = os.path.join(ROOT, "tests", "workloads", "python_late")
+RELOADS = os.path.join(ROOT, "tests", "workloads", "python_reloads.py")
 PUSHES = os.path.join(ROOT, "tests", "workloads", "python_pushes.py")
 LEAVES = os.path.join(ROOT, "tests", "workloads", "python_leaves.c")
 EVAL = "_PyEval_EvalFrameDefault"
@@ -306,6 +308,27 @@ def python_detached():
     check(min(right.values()) > 30, "few samples hit a leaf", right)
 
 
+@live(long=True)
+def python_late():
+    """Searches for the thread's state that have found nothing while it ran other code do not put off later ones."""
+    path, _ = python()
+    with scratch() as folder:
+        library, other, store = (os.path.join(folder, name) for name in ("leaves.so", "late.so", "store.db"))
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+        run("gcc", "-O1", "-shared", "-fPIC", "-pthread", "-o", other, LATE + ".c")
+        record(store, *MANAGED, "-F", "4999", "--", path, LATE + ".py", library, other, "0.3")
+        run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+        made = right = 0
+        for frames, count in pprof.read(store + ".pb"):
+            names = [frame[0] for frame in frames]
+            made += count * (any(name.startswith("[jit]") for name in names[:1]))
+            if names[0] == "leaf_00":
+                check("late" in names and "[frames not proven]" not in names, "no function", names)
+                right += count
+    print(made, right)
+    check(made > 100 and right > 100, "few samples", made, right)
+
+
 @live
 def python_cells():
     """A code object is not taken for the one that was at its address before."""
@@ -326,6 +349,33 @@ def python_cells():
                 right += count
     print(right, "samples")
     check(right > 300, "few samples hit a leaf", right)
+
+
+# The lines where the two sources of the module in RELOADS call their leaves.
+RELOADED = {"leaf_00": 4, "leaf_01": 9}
+
+
+@live(long=True)
+def python_reloads():
+    """100,000 functions that are made, run and freed, and a module of two sources that is reloaded all the time."""
+    for path in recent():
+        with scratch() as folder:
+            library, store = os.path.join(folder, "leaves.so"), os.path.join(folder, "store.db")
+            run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+            record(store, *MANAGED, "-F", "9999", "--ring-bytes", "64M", "--", path, RELOADS, library, folder, "100000")
+            run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+            right = {"made": 0, "work": 0}
+            for frames, count in pprof.read(store + ".pb"):
+                caller = next((frame for frame in split(frames)[0]), None)
+                leaf = frames[0][0]
+                if not leaf.startswith("leaf_") or not caller or "[frames not proven]" in [frame[0] for frame in frames]:
+                    continue
+                name, _, line = caller
+                is_right = line == RELOADED[leaf] if name == "work" else name == leaf.replace("leaf", "made")
+                check(is_right, "another caller of " + leaf, frames)
+                right[name[:4]] += count
+        print(path, right)
+        check(min(right.values()) > 100, "few samples hit a leaf", right)
 
 
 @live
@@ -497,10 +547,7 @@ def check_lines(store, metric, leaf, function, line):
     check(found == {line}, "%s of %s ending in %s: lines %s, not %s" % (metric, function, leaf, found, line))
 
 
-@live
-def python_waits():
-    """Waits, allocations and passes are at the lines of the functions of Python that have caused them."""
-    path, _ = python()
+def check_waits(path):
     with scratch() as folder:
         library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
@@ -524,6 +571,20 @@ def python_waits():
     check(sum(passes.values()) == sum(truth["calls"].values()), "passes", passes, truth["calls"])
     check(0 < passes["first"] <= truth["calls"]["first"] and 0 < passes["second"] <= truth["calls"]["second"],
           "passes", passes, truth["calls"])
+
+
+@live
+def python_waits():
+    """Waits, allocations and passes are at the lines of the functions of Python that have caused them."""
+    check_waits(python()[0])
+
+
+@live(long=True)
+def python_waits_versions():
+    """Likewise with the versions in which time.sleep() is a system call of its own."""
+    for path in recent()[1:]:
+        print(path)
+        check_waits(path)
 
 
 # A program with the names of an interpreter, and nothing of what is behind them.
@@ -594,7 +655,7 @@ def python_unread():
 
 # Faults of structures: whether the functions can be read all the same.
 FAULTS = {"good": True, "huge": True, "lines": True, "escape": True, "kinds": True, "loop": False, "ring": False,
-          "null": False, "kernel": False, "unmapped": False, "cframes": False, "code": False, "object": False,
+          "null": False, "kernel": False, "device": False, "unmapped": False, "cframes": False, "code": False, "object": False,
           "threads": False, "list": False, "garbage": False, "scribble": False}
 
 

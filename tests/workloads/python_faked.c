@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -88,6 +89,23 @@ static int is(const char *fault)
 	return !strcmp(kind, fault);
 }
 
+/* Returns an address in pages that the kernel has mapped from its own memory, as it maps a
+ * device's. */
+static void *in_kernel_pages(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	void *found = NULL;
+
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		if (strstr(line, "[vvar]"))
+			sscanf(line, "%p", &found);
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
 /* Makes the fault, in the innermost activation. */
 static void make_fault(struct cframe *cframe)
 {
@@ -104,6 +122,8 @@ static void make_fault(struct cframe *cframe)
 		cframe->frame = (struct frame *)16;
 	else if (is("kernel"))
 		cframe->frame = (struct frame *)0xffff888000000000;
+	else if (is("device"))
+		cframe->frame = in_kernel_pages();
 	else if (is("unmapped"))
 		cframe->frame = nowhere;
 	else if (is("huge"))
