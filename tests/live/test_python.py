@@ -21,6 +21,7 @@ GREENLETS = os.path.join(ROOT, "tests", "workloads", "python_greenlets.py")
 DETACHED = os.path.join(ROOT, "tests", "workloads", "python_detached")
 WAITS = os.path.join(ROOT, "tests", "workloads", "python_waits.py")
 DEEP = os.path.join(ROOT, "tests", "workloads", "python_deep.py")
+FORKS = os.path.join(ROOT, "tests", "workloads", "python_forks.py")
 LATE = os.path.join(ROOT, "tests", "workloads", "python_late")
 RELOADS = os.path.join(ROOT, "tests", "workloads", "python_reloads.py")
 PUSHES = os.path.join(ROOT, "tests", "workloads", "python_pushes.py")
@@ -306,6 +307,31 @@ def python_detached():
                 right[frames[0][0]] += count
     print(right)
     check(min(right.values()) > 30, "few samples hit a leaf", right)
+
+
+@live(long=True)
+def python_forks():
+    """Functions of forked processes, of their threads, and of an interpreter that ends."""
+    begin = ["Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run", "thread"]
+    expected = {"leaf_00": ["<module>", "main", "child"], "leaf_01": begin, "leaf_02": ["at_exit"],
+                "leaf_03": ["<module>", "main", "parent"], "leaf_04": ["Last.__del__"]}
+    for path, version in [python()] + others():
+        with scratch() as folder:
+            library, store = os.path.join(folder, "leaves.so"), os.path.join(folder, "store.db")
+            run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+            record(store, *MANAGED, "-F", "4999", "--", path, "-W", "ignore", FORKS, library, "20")
+            run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+            right, marked = dict.fromkeys(expected, 0), 0
+            for frames, count in pprof.read(store + ".pb"):
+                leaf, managed = frames[0][0], [frame[0] for frame in split(frames[::-1])[0]]
+                if leaf not in expected or "[frames not proven]" in [frame[0] for frame in frames]:
+                    marked += count * (leaf in expected)
+                    continue
+                names = expected[leaf] if version >= (3, 11) else [name.split(".")[-1] for name in expected[leaf]]
+                check(managed == names, "another path to " + leaf, version, frames)
+                right[leaf] += count
+        print(version, right, marked, "with marks")
+        check(min(right.values()) > 30 and marked * 20 < sum(right.values()), "few samples hit a leaf", right, marked)
 
 
 @live(long=True)
