@@ -29,6 +29,7 @@
 #define ARRAY_LENGTH 8
 #define ARRAY_START  16
 #define WRAPPED_SFI  8 /* SharedFunctionInfoWrapper: its function */
+#define KIND_BUILTIN 2 /* in all versions */
 #define KIND_REGEXP  3
 
 /* What was found of a piece. */
@@ -178,6 +179,16 @@ static uint64_t *vain_slot(struct v8 *v8, uint64_t address, uint64_t *ret_hash)
 	return &v8->in_vain[*ret_hash % V8_IN_VAIN];
 }
 
+/* Returns whether a piece is a copy of the code that runs bytecode, which a function may have of
+ * its own (--interpreted-frames-native-stack). Other builtins are not copied. */
+static bool is_trampoline(const struct v8 *v8, const struct code *code)
+{
+	uint64_t size = v8->is.interpreter_end - v8->is.interpreter;
+
+	return code->kind == v8->is.is[V8_KIND_INTERPRETED] ||
+	       (code->kind == KIND_BUILTIN && size && code->size / ALIGNMENT == size / ALIGNMENT);
+}
+
 bool v8_piece(void *machine, uint64_t address, struct runtime_code_piece *ret_piece)
 {
 	struct v8 *v8 = machine;
@@ -197,9 +208,9 @@ bool v8_piece(void *machine, uint64_t address, struct runtime_code_piece *ret_pi
 	}
 	piece.start = code.start;
 	piece.end = code.start + code.size;
-	piece.kind = piece.function				   ? RUNTIME_CODE_COMPILED
-		     : code.kind == v8->is.is[V8_KIND_INTERPRETED] ? RUNTIME_CODE_INTERPRETER
-								   : RUNTIME_CODE_STUB;
+	piece.kind = piece.function		? RUNTIME_CODE_COMPILED
+		     : is_trampoline(v8, &code) ? RUNTIME_CODE_INTERPRETER
+						: RUNTIME_CODE_STUB;
 	piece.is_framed = is_optimised(v8, &code);
 	if (piece.kind == RUNTIME_CODE_INTERPRETER)
 		strcpy(piece.name, "Interpreter");

@@ -204,9 +204,7 @@ static bool read_scope(const struct v8 *v8, struct function *f)
 		return false;
 	flags = (uint32_t)(version->has_late_position ? word >> 32 : word);
 	if (!version->has_late_position)
-		at += 16;
-	if ((flags & SCOPE_TYPE) == version->module_scope)
-		at += 8;
+		at += (flags & SCOPE_TYPE) == version->module_scope ? 24 : 16;
 	at += 8 * (locals < MOST_INLINED_NAMES ? locals : 1) + 8 * locals;
 	if (flags & HAS_SAVED_CLASS)
 		at += 8;
