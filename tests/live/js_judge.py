@@ -35,6 +35,7 @@ def steps_of(frames, expected):
         where.append(i)
     if steps and steps[0][0] is None and len(steps) > 1:
         steps[0] = (steps[1][0], -1)
+    check((None, -1) not in steps[1:], "main() is called by a function", steps, frames)
     for step, i in list(zip(steps, where))[:-1]:
         check(not frames[i][2] or frames[i][2] in expected[step], "line of a call", step, frames[i], expected[step], frames)
     return steps
