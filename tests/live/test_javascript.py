@@ -10,6 +10,9 @@ import js_source
 from harness import MANAGED, Skip, check, live, record, scratch
 
 
+MOVES_ALL = ("--stress-compaction",)  # so often that hardly any frame is proven, and a gap stands for it
+
+
 def check_paths(node, seed, *ways, seconds=1):
     """Records the paths of a seed, and judges each sample's functions and lines. `node`: the program."""
     text, expected, last = js_source.make(seed)
@@ -24,7 +27,8 @@ def check_paths(node, seed, *ways, seconds=1):
             counts = js_judge.judge(store, expected, last)
             read = {name: count for name, count in recording.stats()["counters"].items() if name.startswith("jit_")}
             print(node, way, counts, read)
-            check(counts["exact"] > 20, "few samples hit the end of a path", counts)
+            check(counts["exact"] > 20 or way == MOVES_ALL, "few samples hit the end of a path", counts)
+            check(counts["named"] + counts["unnamed"] > 100, "few samples", counts)
             check(read["jit_runtimes"] >= 1 and not read["jit_runtimes_unread"], "V8 is not read", read)
 
 
@@ -44,4 +48,4 @@ def test_javascript():
 def test_javascript_ways():
     for seed in range(2, 5):
         check_paths(needs_node(), seed, ("--no-opt", "--no-sparkplug"), ("--no-opt", "--always-sparkplug"), (),
-                    ("--interpreted-frames-native-stack",), ("--gc-interval=2000",), ("--stress-compaction",))
+                    ("--interpreted-frames-native-stack",), ("--gc-interval=2000",), MOVES_ALL)
