@@ -29,8 +29,11 @@ def programs(pid):
     """The programs that a process has: [(instructions that the verifier has followed, name)]."""
     found = []
     for number in os.listdir("/proc/%d/fdinfo" % pid):
-        with open("/proc/%d/fdinfo/%s" % (pid, number), encoding="ascii") as file:
-            facts = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        try:
+            with open("/proc/%d/fdinfo/%s" % (pid, number), encoding="ascii") as file:
+                facts = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        except FileNotFoundError:
+            continue  # it was closed meanwhile
         if "verified_insns" in facts:
             shown = subprocess.check_output(["bpftool", "-j", "prog", "show", "id", facts["prog_id"]])
             found.append((int(facts["verified_insns"]), json.loads(shown)["name"]))
