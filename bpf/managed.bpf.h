@@ -736,8 +736,11 @@ static __always_inline int managed_add_one(struct scratch *s, const struct mark 
 	return 0;
 }
 
-/* Steps out of a function that runs bytecode, by the rule in s->switching. Returns WALK_MANAGED,
- * WALK_AGAIN or an end reason. A global function, so that the BPF verifier checks it once. */
+__noinline int ruby_leaves(struct scratch *given); /* managed_ruby.bpf.h */
+
+/* Steps out of a function that runs bytecode, by the rule in s->switching. Returns WALK_MANAGED or
+ * WALK_MANAGED_REGS, WALK_AGAIN or an end reason. A global function, so that the BPF verifier
+ * checks it once. */
 __noinline int step_from_interpreter(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -746,8 +749,12 @@ __noinline int step_from_interpreter(struct scratch *given)
 	if (!s || (s->walk.is_exact && s->switching.saved_via_reg && at_return(s->walk.pc)))
 		return STACKD_END_BAD_RECIPE;
 	s->managed.low = s->walk.r[STACKD_REG_SP];
+	if (s->switching.cfa == STACKD_CFA_EVAL_REGS && !ruby_leaves(s))
+		return WALK_AGAIN;
 	end = walk_step_plain(&s->walk, &s->switching);
-	return end == WALK_GO_ON ? WALK_MANAGED : end;
+	if (end != WALK_GO_ON)
+		return end;
+	return s->switching.cfa == STACKD_CFA_EVAL_REGS ? WALK_MANAGED_REGS : WALK_MANAGED;
 }
 
 /* Steps by the rule in s->switching, whose kind only runtimes have. */
@@ -757,7 +764,7 @@ __noinline int runtime_step(struct scratch *given)
 
 	if (!s || s->switching.cfa == STACKD_CFA_COPIED)
 		return STACKD_END_BAD_RECIPE;
-	return s->switching.cfa == STACKD_CFA_EVAL ? step_from_interpreter(s)
+	return s->switching.cfa >= STACKD_CFA_EVAL ? step_from_interpreter(s)
 						   : step_to_other_stack(s);
 }
 
@@ -791,7 +798,7 @@ __noinline int managed_frames(struct scratch *given)
 	s->managed.frames_before = s->n_new;
 	s->managed.why = STACKD_COUNT_MANAGED_NO_THREAD;
 	is_first = s->walk.managed == MANAGED_NOT_MET;
-	if (is_first && !managed_begin(s))
+	if (s->walk.managed == MANAGED_RUBY || (is_first && !managed_begin(s)))
 		return managed_give_up(s);
 	s->managed.why = STACKD_COUNT_MANAGED_BROKEN;
 	if (s->managed.is.form == STACKD_INTERPRETER_OBJECT)

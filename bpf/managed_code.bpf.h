@@ -193,18 +193,16 @@ static __always_inline void managed_lines(struct scratch *s, __u64 address)
 		s->managed.record.code.line_bytes = bytes;
 }
 
-/* Sends the names of the code object at s->managed.new_code, with this hash, and gives it a number.
- * Returns 0 if the ring has no room, or the object cannot be read. A separate function, which few
- * functions call, since all stack frames together have 512 bytes. */
-__noinline int managed_send_code(struct scratch *given)
+/* Sends the record of the code object s->managed.new_code, of some bytes, and gives it a number.
+ * Returns 0 if the ring has no room. A global function, so that the BPF verifier checks it once. */
+__noinline int managed_send_record(struct scratch *given, __u32 size)
 {
 	struct scratch *s = CHECKED(given);
 	struct managed_code_key key = {0};
 	struct stackd_managed_record *record;
-	__u32 number, size;
+	__u32 number;
 
-	if (!s || bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES,
-				      (const void *)s->managed.new_code))
+	if (!s)
 		return 0;
 	record = &s->managed.record;
 	record->header = s->record.header;
@@ -214,13 +212,6 @@ __noinline int managed_send_code(struct scratch *given)
 	record->pad = 0;
 	record->code.language = s->managed.is.language;
 	record->code.version = s->managed.is.version;
-	record->code.first_line = managed_word(s, s->managed.is.code_first_line) >>
-				  (s->managed.is.code_first_line & 4) * 8;
-	managed_text(s, managed_word(s, s->managed.is.code_file), &record->code.file);
-	managed_text(s, managed_word(s, s->managed.is.code_name), &record->code.name);
-	managed_lines(s, managed_word(s, s->managed.is.code_lines));
-	size = __builtin_offsetof(struct stackd_managed_record, lines) + record->code.line_bytes;
-	FORGET(size);
 	number = __sync_fetch_and_add(&managed_numbers, 1) + 1;
 	record->code.number = number;
 	if (size > sizeof(*record) || number >> (47 - STACKD_MANAGED_SHIFT) ||
@@ -234,6 +225,29 @@ __noinline int managed_send_code(struct scratch *given)
 	count(STACKD_COUNT_MANAGED_CODES);
 	s->managed.new_code = 0;
 	return number;
+}
+
+/* Sends the names of the code object at s->managed.new_code, with this hash, and gives it a number.
+ * Returns 0 if the ring has no room, or the object cannot be read. A separate function, which few
+ * functions call, since all stack frames together have 512 bytes. */
+__noinline int managed_send_code(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct stackd_managed_record *record;
+	__u32 size;
+
+	if (!s || bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES,
+				      (const void *)s->managed.new_code))
+		return 0;
+	record = &s->managed.record;
+	record->code.first_line = managed_word(s, s->managed.is.code_first_line) >>
+				  (s->managed.is.code_first_line & 4) * 8;
+	managed_text(s, managed_word(s, s->managed.is.code_file), &record->code.file);
+	managed_text(s, managed_word(s, s->managed.is.code_name), &record->code.name);
+	managed_lines(s, managed_word(s, s->managed.is.code_lines));
+	size = __builtin_offsetof(struct stackd_managed_record, lines) + record->code.line_bytes;
+	FORGET(size);
+	return managed_send_record(s, size);
 }
 
 /* Mixes the content of a string, or of a table of bytes, into a hash: its length, the hash that the

@@ -398,7 +398,7 @@ static __always_inline __u32 cfa_register(const struct stackd_rule *rule)
 	if (rule->cfa == STACKD_CFA_NONE)
 		return STACKD_REG_FP;
 	if (rule->cfa != STACKD_CFA_REG && rule->cfa != STACKD_CFA_DEREF &&
-	    rule->cfa != STACKD_CFA_OTHER && rule->cfa != STACKD_CFA_EVAL)
+	    rule->cfa != STACKD_CFA_OTHER && rule->cfa < STACKD_CFA_EVAL)
 		return STACKD_REG_SP;
 	return rule->reg & (WALK_REGS - 1);
 }

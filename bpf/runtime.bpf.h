@@ -5,7 +5,8 @@
  *
  *   by a rule   the table of a program's file has rules of kinds that only this runtime has:
  *               NAME_has_rule(rule), step_to_other_stack(s) by s->switching
- *   bytecode    a function of a file runs it: STACKD_CFA_EVAL, step_from_interpreter(s);
+ *   bytecode    a function of a file runs it: STACKD_CFA_EVAL or STACKD_CFA_EVAL_REGS,
+ *               step_from_interpreter(s);
  *               STACKD_CFA_COPIED: the daemon walks
  *   in code     the code is in no file: step_in_NAME(s), once user space has sent the facts about
  *               the process (stackd_runtimes.h)
@@ -18,6 +19,8 @@
 
 /* A step's result: WALK_GO_ON, out of a function that runs bytecode. */
 #define WALK_MANAGED 252
+/* the same out of Ruby's, by registers */
+#define WALK_MANAGED_REGS 251
 
 /* Returns whether a rule is of a kind that only a runtime has. */
 static __always_inline bool runtime_has_rule(const struct stackd_rule *rule)
@@ -28,7 +31,8 @@ static __always_inline bool runtime_has_rule(const struct stackd_rule *rule)
 __noinline int runtime_step(struct scratch *given); /* managed.bpf.h */
 
 /* Steps to the caller by such a rule. Returns WALK_GO_ON, WALK_AGAIN, an end reason, or
- * WALK_MANAGED: it has stepped, and managed frames precede the walk's frame (managed.bpf.h). */
+ * WALK_MANAGED or WALK_MANAGED_REGS: it has stepped, and managed frames precede the walk's frame
+ * (managed.bpf.h, managed_ruby.bpf.h). */
 static __always_inline int runtime_step_by_rule(struct scratch *s, const struct stackd_rule *rule)
 {
 	s->switching = *rule;

@@ -259,9 +259,20 @@ static __always_inline long walk_ends(struct scratch *s, __u32 reason)
 
 /* managed.bpf.h */
 __noinline int managed_frames(struct scratch *given);
+__noinline int ruby_frames(struct scratch *given); /* managed_ruby.bpf.h */
 __noinline int managed_finish(struct scratch *given);
 __noinline int managed_send_chain(struct scratch *given); /* managed_chain.bpf.h */
 __noinline int call_hand_back(struct scratch *given);	  /* call.bpf.h */
+
+/* Adds the managed frames between the frame that the walk has left and the one that it is at.
+ * Returns 1 to end the walk. */
+static __always_inline long walk_managed(struct scratch *s, int end)
+{
+	long ends = end == WALK_MANAGED ? managed_frames(s) : ruby_frames(s);
+
+	FORGET(ends);
+	return ends ? 1 : 0;
+}
 
 /* Walks one frame. Returns 1 to end the walk, with the reason in s->end. */
 static ALIGNED long walk_frame(__u32 turn, struct scratch **at)
@@ -317,8 +328,8 @@ static ALIGNED long walk_frame(__u32 turn, struct scratch **at)
 	note_step(s, index, end);
 	if (end == WALK_GO_ON)
 		return 0;
-	if (with_managed && end == WALK_MANAGED)
-		return managed_frames(s) != 0;
+	if (with_managed && (end == WALK_MANAGED || end == WALK_MANAGED_REGS))
+		return walk_managed(s, end);
 	s->end = end;
 	return 1;
 }
@@ -755,5 +766,6 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 /* behind what most walks run */
 #include "managed.bpf.h"
 #include "managed_chain.bpf.h"
+#include "managed_ruby.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * CPython's frames: what the kernel half reads them by, and what it sends of them.
+ * CPython's and Ruby's frames: what the kernel half reads them by, and what it sends of them.
  *
- * A file with the interpreter (an executable, or libpython) has a struct stackd_interpreter, which
+ * A file with the interpreter (an executable, or a library) has a struct stackd_interpreter, which
  * the process that compiles the file's table finds in the file. The rules of the function that runs
- * bytecode are of the kind STACKD_CFA_EVAL there. Where a walk meets such a rule, it adds the
- * frames of Python functions that this activation of the interpreter runs, leaf first, and then the
- * activation's own frame. Such a managed frame is a location of the file STACKD_FILE_MANAGED:
+ * bytecode are of the kind STACKD_CFA_EVAL (or STACKD_CFA_EVAL_REGS) there. Where a walk meets such
+ * a rule, it adds the frames of Python functions that this activation of the interpreter runs, leaf
+ * first, and then the activation's own frame. Such a managed frame is a location of the file
+ * STACKD_FILE_MANAGED:
  *
- *   code object's number << 20 | instruction, counted in units of two bytes
+ *   code object's number << 20 | instruction, counted in units of two bytes; of Ruby: line
  *
  * A code object gets its number when it is first met. Its names then go into the ring, as a
  * MANAGED record, before the sample: so they are known even if the process ends right after it.
@@ -30,6 +31,8 @@ enum stackd_interpreter_form {
 				   * is no _PyCFrame */
 	STACKD_INTERPRETER_OBJECT, /* 3.8 to 3.10: each activation has one frame, an object in the
 				    * heap; nothing in the activation leads to it */
+	STACKD_INTERPRETER_RUBY,   /* Ruby: from the control frame in one of the activation's
+				    * registers to one that is marked as its first */
 };
 
 /* Where the versions of code objects are counted: the next one's. */
@@ -41,6 +44,24 @@ enum stackd_versions_kind {
 
 #define STACKD_INTERPRETER_LEFT	  3 /* ranges of code */
 #define STACKD_INTERPRETER_PUSHES 8
+
+/* What the kernel half reads Ruby's control frames by, besides the fields of struct
+ * stackd_interpreter for code, which are offsets in rb_iseq_constant_body. */
+struct stackd_ruby {
+	__s64 local_words; /* address of two words, the number of the module of thread-local
+			    * variables and an offset in its memory, less that of the file's offset
+			    * 0 as its code is mapped; 0: there are none, */
+	__s64 local;	   /* and the variable is at this distance from the thread pointer */
+	__u32 body_from;   /* in the function that runs bytecode: where a register has the control
+			    * frame */
+	__u16 body_bytes;  /* of stack that the function has from there on, at least */
+	__u16 frame_bytes; /* of a control frame */
+	__u8 has_length;   /* the third word of every string is its length */
+	__u8 has_line;	   /* a function's first line is a number of 4 bytes, not an object */
+	__u8 cfp_register; /* DWARF number of the register that has the control frame at body_from
+			    */
+	__u8 pad[5];
+};
 
 /* Offsets are in bytes. */
 struct stackd_interpreter {
@@ -92,6 +113,7 @@ struct stackd_interpreter {
 	__u32 n_pushes;
 	__u32 pushed_from[STACKD_INTERPRETER_PUSHES], pushed_to[STACKD_INTERPRETER_PUSHES];
 	__u32 pad;
+	struct stackd_ruby ruby;
 };
 
 #define STACKD_FILE_MANAGED	0xffffu
@@ -99,6 +121,7 @@ struct stackd_interpreter {
 #define STACKD_MANAGED_MASK	((1u << STACKD_MANAGED_SHIFT) - 1)
 #define STACKD_MANAGED_UNPROVEN 0 /* as a number: an activation whose frames are not proven */
 #define STACKD_MANAGED_TEXT	256
+#define STACKD_MANAGED_UTF8	8 /* width of a string that should be UTF-8 */
 #define STACKD_MANAGED_LINES	4096
 /* How many bytes are read, which have all fields above: of a frame, of a frame that is an object in
  * the heap, and of a code object; and of a thread's state at most, up to thread_stack. */
@@ -119,10 +142,11 @@ struct stackd_interpreter {
 #define STACKD_CHAIN_END   ((__u64)1 << 63)
 #define STACKD_CHAIN_WORDS 2048 /* a power of two */
 
-/* A string: characters of 1, 2 or 4 bytes. */
+/* A string: characters of 1, 2 or 4 bytes, or UTF-8. */
 struct stackd_managed_text {
 	__u32 length; /* characters, in all */
-	__u8 width;   /* bytes of one; 0: it could not be read */
+	__u8 width;   /* bytes of one; STACKD_MANAGED_UTF8: length counts bytes; 0: it could not be
+		       * read */
 	__u8 pad;
 	__u16 bytes; /* that follow */
 	__u8 data[STACKD_MANAGED_TEXT];
@@ -138,7 +162,7 @@ struct stackd_managed_code {
 	struct stackd_managed_text file, name;
 };
 
-_Static_assert(sizeof(struct stackd_interpreter) == 192, "stackd_interpreter is shared");
+_Static_assert(sizeof(struct stackd_interpreter) == 224, "stackd_interpreter is shared");
 _Static_assert(sizeof(struct stackd_managed_code) == 20 + 2 * (8 + STACKD_MANAGED_TEXT),
 	       "stackd_managed_code is shared");
 

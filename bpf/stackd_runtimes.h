@@ -18,7 +18,8 @@
 	X(BEAM, beam)	    /* Erlang's virtual machine */                                         \
 	X(HOTSPOT, hotspot) /* Java's */                                                           \
 	X(PYTHON, python)   /* CPython */                                                          \
-	X(V8, v8)	    /* JavaScript's, in node */
+	X(V8, v8)	    /* JavaScript's, in node */                                            \
+	X(RUBY, ruby)	    /* Ruby's own, in C */
 
 enum stackd_runtime {
 #define X(NAME, name) STACKD_RUNTIME_##NAME,

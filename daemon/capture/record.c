@@ -141,7 +141,8 @@ static size_t reading_bytes(const struct stackd_reading *reading, size_t size)
 
 static bool text_is_sane(const struct stackd_managed_text *text)
 {
-	return text->bytes <= STACKD_MANAGED_TEXT && (text->width <= 2 || text->width == 4);
+	return text->bytes <= STACKD_MANAGED_TEXT &&
+	       (text->width <= 2 || text->width == 4 || text->width == STACKD_MANAGED_UTF8);
 }
 
 static size_t managed_bytes(const struct stackd_managed_record *record, size_t size)

@@ -112,6 +112,36 @@ static size_t put_character(char *to, uint32_t c)
 	return n;
 }
 
+/* Returns how many bytes the character at the start of a text that should be UTF-8 has; 0: it is
+ * none. */
+static size_t character_bytes(const uint8_t *text, size_t size)
+{
+	size_t n = *text < 0x80 ? 1 : *text < 0xc2 ? 0 : *text < 0xe0 ? 2 : *text < 0xf0 ? 3 : 4;
+
+	if (!n || n > size || *text > 0xf4 || (*text == 0xe0 && text[1] < 0xa0) ||
+	    (*text == 0xed && text[1] > 0x9f) || (*text == 0xf0 && text[1] < 0x90) ||
+	    (*text == 0xf4 && text[1] > 0x8f))
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return n;
+}
+
+/* Copies a text that should be UTF-8, with '?' for what is not. Returns how many bytes it has. */
+static size_t put_utf8(char *to, const struct stackd_managed_text *text)
+{
+	size_t n = 0;
+
+	for (size_t at = 0, size; at < text->bytes; at += size ? size : 1) {
+		size = text->data[at] ? character_bytes(text->data + at, text->bytes - at) : 0;
+		memcpy(to + n, size ? text->data + at : (const uint8_t *)"?", size ? size : 1);
+		n += size ? size : 1;
+	}
+	return n;
+}
+
 /* Returns a record's text in UTF-8, malloc()ed, with "..." at its end if it was too long for the
  * record. NULL without memory. */
 static char *text_of(const struct stackd_managed_text *text)
@@ -121,7 +151,11 @@ static char *text_of(const struct stackd_managed_text *text)
 
 	if (!string)
 		return NULL;
-	for (size_t i = 0; i < count; i++) {
+	if (text->width == STACKD_MANAGED_UTF8) {
+		n = put_utf8(string, text);
+		count = text->bytes;
+	}
+	for (size_t i = 0; text->width <= sizeof(uint32_t) && i < count; i++) {
 		uint32_t c = 0;
 
 		memcpy(&c, text->data + i * text->width, text->width);

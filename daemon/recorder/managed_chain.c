@@ -35,7 +35,7 @@ static bool is_activation(const struct managed_chain *with, const struct walk_fr
 
 	return frame->object && tables_interpreter(with->tables, frame->object) &&
 	       !tables_rule(with->tables, frame->object, frame->offset, &rule) &&
-	       rule.cfa == STACKD_CFA_EVAL;
+	       (rule.cfa == STACKD_CFA_EVAL || rule.cfa == STACKD_CFA_EVAL_REGS);
 }
 
 /* Returns whether a frame was interrupted where the thread's state leads to the new activation,

@@ -98,7 +98,9 @@ static int number_in_eval(struct recipe_table *table, const struct runtime_inter
 
 	if (rule.cfa != STACKD_CFA_REG)
 		return number;
-	rule.cfa = is->is_copied ? STACKD_CFA_COPIED : STACKD_CFA_EVAL;
+	rule.cfa = is->is_copied			       ? STACKD_CFA_COPIED
+		   : is->facts.form == STACKD_INTERPRETER_RUBY ? STACKD_CFA_EVAL_REGS
+							       : STACKD_CFA_EVAL;
 	marked = recipe_rules_add(table->rules, &rule);
 	return marked == -ENOSPC ? number : marked;
 }
