@@ -195,8 +195,8 @@ static const struct argp_option argp_options[] = {
 	 "tag and walks the stack if the tag is new; only never walks; off ignores tags",
 	 GROUP_HOW},
 	{"no-managed", OPTION_NO_MANAGED, NULL, ARGP_HELP_RARE,
-	 "record native functions alone: none of Python's (docs/PYTHON.md), and no names of Java's "
-	 "methods (docs/JAVA.md)",
+	 "record native functions alone: none of Python's and Ruby's (docs/PYTHON.md, "
+	 "docs/RUBY.md), and no names of Java's methods (docs/JAVA.md)",
 	 GROUP_HOW},
 	{"managed", OPTION_MANAGED, NULL, OPTION_HIDDEN, "The default", GROUP_HOW},
 	{"judge", OPTION_JUDGE, NULL, ARGP_HELP_RARE,

@@ -16,6 +16,7 @@ enum frame_kind {
 	FRAME_KERNEL,	  /* the kernel, or a module of it */
 	FRAME_JIT,	  /* machine code that a process made at run time */
 	FRAME_PYTHON,	  /* a function of Python, which an interpreter runs */
+	FRAME_RUBY,	  /* a method or block of Ruby, likewise */
 	FRAME_JAVA,	  /* a method of Java, compiled or not; or a stub of its machine */
 	FRAME_JAVASCRIPT, /* likewise, a function of JavaScript */
 	FRAME_MANAGED,	  /* a function of a runtime, of a language not known here */

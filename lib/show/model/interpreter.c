@@ -54,6 +54,7 @@ static bool only_enters(const char *function)
 		"function_code_fastcall",
 		"gen_send_ex",
 		"gen_send_ex2",
+		"rb_vm_exec",
 	};
 	size_t len = strcspn(function, ".");
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "report/conservation.h"
 #include "stackd_abi.h"
+#include "model/frame_kind.h"
 #include "stack/end_reason.h"
 
 void report_header_reasons(const struct profile *profile, uint64_t *ret_samples, uint32_t n)
@@ -458,6 +459,24 @@ static uint64_t counted(const struct store_tables *tables, const char *name)
 	return report_header_counter(tables, name, &value) ? value : 0;
 }
 
+/* Returns whether a recording has functions of a kind. */
+static bool has_kind(const struct store_tables *tables, enum frame_kind kind)
+{
+	for (uint32_t i = 0; i < tables->n_objects; i++) {
+		if (frame_kind_of_object(&tables->objects[i]) == kind)
+			return true;
+	}
+	return false;
+}
+
+/* Returns the languages whose interpreters were met. */
+static const char *interpreted(const struct store_tables *tables)
+{
+	if (!has_kind(tables, FRAME_RUBY))
+		return "python";
+	return has_kind(tables, FRAME_PYTHON) ? "python, ruby" : "ruby";
+}
+
 bool report_header_python(const struct store_tables *tables, struct buf *b)
 {
 	static const char *const reasons[] = {"thread", "elsewhere", "chain", "names", "most"};
@@ -477,9 +496,9 @@ bool report_header_python(const struct store_tables *tables, struct buf *b)
 	if (!frames && !entering && !unproven && !unread)
 		return false;
 	text_printf(b,
-		    "# python: %" PRIu64 " function%s read; activations in transition: %" PRIu64
+		    "# %s: %" PRIu64 " function%s read; activations in transition: %" PRIu64
 		    ", not proven: %" PRIu64,
-		    frames, text_plural(frames, "", "s"), entering, unproven);
+		    interpreted(tables), frames, text_plural(frames, "", "s"), entering, unproven);
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
 		if (!values[i])
 			continue;

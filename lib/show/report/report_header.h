@@ -41,8 +41,9 @@ void report_header_off(const struct profile *profile, const char *before, struct
  * none. Returns 0 or -ENOMEM. */
 int report_header_off_text(const struct profile *profile, char **ret_text);
 
-/* Appends how many functions of Python were read, and how many activations of its interpreter have
- * none, by reason. Returns false, and appends nothing, if no Python was recorded. */
+/* Appends how many functions of Python and Ruby were read, and how many activations of their
+ * interpreters have none, by reason. Returns false, and appends nothing, if neither was
+ * recorded. */
 bool report_header_python(const struct store_tables *tables, struct buf *b);
 
 /* Appends what triggered samples: "cpu-clock at 997 Hz", "cycles every 1000000". */

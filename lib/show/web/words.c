@@ -118,6 +118,8 @@ enum words_kind words_kind(const struct profile_symbol *symbol, bool is_inlined)
 		return WORDS_KERNEL;
 	case FRAME_PYTHON:
 		return WORDS_PYTHON;
+	case FRAME_RUBY:
+		return WORDS_RUBY;
 	case FRAME_JAVA:
 		return WORDS_JAVA;
 	case FRAME_JAVASCRIPT:

@@ -25,6 +25,7 @@
 	X(UNNAMED, "unnamed")                                                                      \
 	X(MARK, "mark")                                                                            \
 	X(PYTHON, "python")                                                                        \
+	X(RUBY, "ruby")                                                                            \
 	X(JAVA, "java")                                                                            \
 	X(JAVASCRIPT, "javascript")                                                                \
 	X(MANAGED, "managed")                                                                      \
