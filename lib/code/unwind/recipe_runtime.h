@@ -18,9 +18,9 @@ int recipe_runtime_lay(const struct elf_file *file, struct recipe_table *table,
 		       struct recipe_rows *rows);
 
 /* Marks the rules of the functions that run bytecode, if the file has an interpreter: in all rows
- * of these functions, the kind REG becomes STACKD_CFA_EVAL or _EVAL_REGS, or STACKD_CFA_COPIED if the daemon
- * reads which functions the frames run. Sets table->interpreter. Returns 0 or
- * -ENOMEM. */
+ * of these functions, the kind REG becomes STACKD_CFA_EVAL or _EVAL_REGS, or STACKD_CFA_COPIED if
+ * the daemon reads which functions the frames run. Sets table->interpreter. Returns 0 or -ENOMEM.
+ */
 int recipe_runtime_mark(const struct elf_file *file, struct recipe_table *table,
 			struct recipe_rows *rows);
 
