@@ -392,11 +392,11 @@ struct scratch {
 		__u32 is_for_daemon; /* what is read is for a stack that the daemon will walk */
 		__u32 by_content;    /* the mark that was compared last is of a frame without a
 				      * version */
-		struct {		  /* managed_ruby.bpf.h */
-			__u64 start, end; /* of the thread's, or fiber's, array */
-			__u64 cfp;	  /* address of the next control frame */
-			__u64 own;	  /* of the activation's own, by its register */
-			__u64 sp;	  /* of the activation's native frame, */
+		struct {	     /* managed_ruby.bpf.h */
+			__u64 start, end;	     /* of the thread's, or fiber's, array */
+			__u64 cfp;		     /* address of the next control frame */
+			__u64 own;		     /* of the activation's own, by its register */
+			__u64 sp;		     /* of the activation's native frame, */
 			__u64 r[STACKD_SAVED_COUNT]; /* and its registers; 0: not known */
 			__u64 file, label;	     /* addresses of the function's names */
 			__u32 first_line, line;
