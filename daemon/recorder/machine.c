@@ -60,6 +60,16 @@ struct address {
 	uint64_t again_ns;	 /* if there are no frames: when they are to be looked for again */
 };
 
+#define MOMENTS	     128
+#define MOMENT_EVERY UINT64_C(10000000) /* ns; so they go back for more than a second */
+
+/* What was known at a time. */
+struct moment {
+	uint64_t read_ns;
+	uint64_t unloads;      /* runtime_machine.unloads() */
+	uint64_t newest_class; /* the highest number of a class that was met */
+};
+
 struct frame {
 	uint32_t function; /* number in managed.h */
 	uint32_t line;
@@ -69,6 +79,7 @@ struct function {
 	struct span span;
 	uint32_t older;
 	uint64_t identity; /* 0: there was no function */
+	uint64_t class_number;
 	uint64_t code, constants;
 	uint32_t code_size, number;
 	bool begins_thread;
@@ -84,6 +95,7 @@ struct pending {
 	uint32_t index; /* of the function, or else of the address */
 	uint64_t address;
 	struct runtime_activation frame; /* of an interpreter; .function 0: there is none */
+	bool is_new;			 /* the address was just read */
 	bool is_entered; /* the frame has no words yet: frame.instruction is where it begins */
 };
 
@@ -102,6 +114,8 @@ struct machine {
 	VEC(struct function) functions;
 	VEC(struct pending) pending;
 	uint64_t line_bytes;
+	struct moment moments[MOMENTS]; /* the oldest one is at n_moments % MOMENTS */
+	uint64_t n_moments, newest_class;
 	uint64_t now_ns, since_ns; /* all that is read is of since_ns or later */
 	struct int_map by_start, by_address, by_function; /* newest versions */
 };
@@ -258,6 +272,7 @@ static uint32_t line_of(const struct function *f, int64_t instruction)
 static int read_function(struct machine *m, uint64_t address)
 {
 	const uint64_t failed = process_memory_failed(m->memory);
+	uint64_t renewed;
 	struct function *f;
 	struct runtime_function is = {0};
 	struct managed_function named = {
@@ -270,7 +285,10 @@ static int read_function(struct machine *m, uint64_t address)
 	*f = (struct function){.span = UNPROVEN,
 			       .older = int_map_find(&m->by_function, address),
 			       .number = MANAGED_NONE};
+	/* Names in pages from before could be those of a class that was there before. */
+	renewed = process_memory_renew(m->memory);
 	err = m->is->function(m->at, address, &is);
+	process_memory_settle(m->memory, renewed);
 	if (process_memory_failed(m->memory) != failed) { /* it can lack lines, or its file */
 		free(is.lines);
 		return -EAGAIN;
@@ -280,6 +298,7 @@ static int read_function(struct machine *m, uint64_t address)
 	if (!err) {
 		named.first_line = is.first_line;
 		f->identity = is.identity;
+		f->class_number = is.class_number;
 		f->code = is.code;
 		f->constants = is.constants;
 		f->code_size = is.code_size;
@@ -341,18 +360,74 @@ static void note_function(struct machine *m, const struct machine_stack *stack, 
 		function_now(m, address, frame, is_entered);
 }
 
-/* Proves a function that was just read: it is the same still. Then an interpreter's frame whose
- * words agree with it had it already at the sample. */
-static void prove_function(struct machine *m, const struct pending *p, uint64_t sample_ns,
-			   uint64_t read_ns)
+/* --- moments ---------------------------------------------------------------------------------- */
+
+/* Keeps what is known now, if the last time was some time ago. */
+static void keep_moment(struct machine *m)
+{
+	const struct moment *last = m->n_moments ? &m->moments[(m->n_moments - 1) % MOMENTS] : NULL;
+	struct moment now = {.newest_class = m->newest_class};
+	uint64_t renewed;
+
+	if (!m->is->unloads || (last && m->now_ns < last->read_ns + MOMENT_EVERY))
+		return;
+	renewed = process_memory_renew(m->memory);
+	if (m->is->unloads(m->at, &now.unloads)) {
+		now.read_ns = clock_ns(CLOCK_MONOTONIC);
+		m->moments[m->n_moments++ % MOMENTS] = now;
+	}
+	process_memory_settle(m->memory, renewed);
+}
+
+/* Returns what was last read before a sample; NULL: nothing was. */
+static const struct moment *moment_before(const struct machine *m, uint64_t sample_ns)
+{
+	for (uint64_t i = m->n_moments; i-- > 0 && m->n_moments - i <= MOMENTS;) {
+		if (m->moments[i % MOMENTS].read_ns <= sample_ns)
+			return &m->moments[i % MOMENTS];
+	}
+	return NULL;
+}
+
+/* Returns whether nothing that was in use at a sample can have been unloaded until `unloads` was
+ * read; NULL: it could not be read. */
+static bool is_calm(const struct machine *m, uint64_t sample_ns, const uint64_t *unloads)
+{
+	const struct moment *before = moment_before(m, sample_ns);
+
+	return !m->is->unloads || (unloads && *unloads == (before ? before->unloads : 0));
+}
+
+/* Returns whether a class that is loaded now was loaded at a sample. */
+static bool was_loaded(const struct machine *m, uint64_t sample_ns, uint64_t class_number)
+{
+	const struct moment *before = moment_before(m, sample_ns);
+
+	return class_number && before && class_number <= before->newest_class;
+}
+
+/* Proves a function that was just read: it is the same still. */
+static void verify_function(struct machine *m, const struct pending *p, uint64_t read_ns)
 {
 	struct function *f = &m->functions.items[p->index];
 
 	if (!is_proven(&f->span) && m->is->identity(m->at, p->address) == f->identity)
 		f->span = (struct span){read_ns, read_ns};
-	if (is_proven(&f->span) && p->frame.function && sample_ns < f->span.first_ns &&
-	    (p->is_entered ? f->code_size && f->code == p->frame.instruction
-			   : (f->code_size || f->constants) && is_of(f, &p->frame)))
+	if (is_proven(&f->span) && m->newest_class < f->class_number)
+		m->newest_class = f->class_number;
+}
+
+/* An interpreter's frame whose words agree with a function had it already at the sample. */
+static void reach_function(struct machine *m, const struct pending *p, uint64_t sample_ns,
+			   const uint64_t *unloads)
+{
+	struct function *f = &m->functions.items[p->index];
+
+	if (!is_proven(&f->span) || !p->frame.function || sample_ns >= f->span.first_ns ||
+	    (!is_calm(m, sample_ns, unloads) && !was_loaded(m, sample_ns, f->class_number)))
+		return;
+	if (p->is_entered ? f->code_size && f->code == p->frame.instruction
+			  : (f->code_size || f->constants) && is_of(f, &p->frame))
 		f->span.first_ns = sample_ns;
 }
 
@@ -536,8 +611,8 @@ static bool is_in_vain(const struct machine *m, const struct address *new)
 	return before && before->piece == new->piece && !before->count;
 }
 
-/* Enters what is at an address now; *ret_index: NONE if it cannot be read. 0 or -ENOMEM. */
-static int read_address(struct machine *m, uint64_t address, bool is_return, uint32_t *ret_index)
+/* As read_address(). */
+static int read_anew(struct machine *m, uint64_t address, bool is_return, uint32_t *ret_index)
 {
 	uint64_t key = key_of(address, is_return);
 	struct address new = {.older = int_map_find(&m->by_address, key)};
@@ -570,6 +645,17 @@ static int read_address(struct machine *m, uint64_t address, bool is_return, uin
 	return int_map_set(&m->by_address, key, *ret_index);
 }
 
+/* Enters what is at an address now, by pages that are read now; *ret_index: NONE if it cannot be
+ * read. 0 or -ENOMEM. */
+static int read_address(struct machine *m, uint64_t address, bool is_return, uint32_t *ret_index)
+{
+	uint64_t renewed = process_memory_renew(m->memory);
+	int err = read_anew(m, address, is_return, ret_index);
+
+	process_memory_settle(m->memory, renewed);
+	return err;
+}
+
 /* Returns whether a piece that was read before is still the same. */
 static bool is_still(struct machine *m, struct piece *piece)
 {
@@ -584,7 +670,8 @@ static bool is_still(struct machine *m, struct piece *piece)
 
 /* Returns whether a sample hit the code that was read at an address: nearly all blocks around it
  * have the same hashes. One alone could be in other code as well. */
-static bool was_same(const struct address *a, const struct machine_stack *stack, uint64_t address)
+static bool was_same(const struct address *a, const struct machine_stack *stack, uint64_t address,
+		     unsigned most_other)
 {
 	unsigned same = 0, other = 0;
 
@@ -595,7 +682,7 @@ static bool was_same(const struct address *a, const struct machine_stack *stack,
 		same += then && then == a->hashes[i];
 		other += then && then != a->hashes[i];
 	}
-	return same >= LEAST_SAME && other <= MOST_OTHER;
+	return same >= LEAST_SAME && other <= most_other;
 }
 
 static int note_address(struct machine *m, const struct machine_stack *stack, uint64_t address,
@@ -603,6 +690,7 @@ static int note_address(struct machine *m, const struct machine_stack *stack, ui
 {
 	uint32_t index = int_map_find(&m->by_address, key_of(address, is_return));
 	struct piece *piece = NULL;
+	bool is_new = false;
 
 	if (process_memory_is_spent(m->memory))
 		return 0;
@@ -619,27 +707,50 @@ static int note_address(struct machine *m, const struct machine_stack *stack, ui
 		if (err || index == INT_MAP_NONE)
 			return err;
 		piece = &m->pieces.items[m->addresses.items[index].piece];
+		is_new = !piece->is.is_permanent;
 	}
-	if (!piece->is_there || is_within(&piece->span, stack->time_ns))
+	if (!piece->is_there || (is_within(&piece->span, stack->time_ns) && !is_new))
 		return 0;
 	if (!piece->is.is_permanent) /* calls in it may have been patched */
 		hash_around(m, &piece->is, address - is_return, m->addresses.items[index].hashes);
-	return put_pending(
-		m, &(struct pending){.index = index, .address = address, .is_return = is_return});
+	return put_pending(m, &(struct pending){.index = index,
+						.address = address,
+						.is_return = is_return,
+						.is_new = is_new});
 }
 
-/* Proves the piece of an address that was just read: it is the same still. Then, if the code has
- * the hash that it had at the sample, it was there already. */
-static void prove_address(struct machine *m, const struct pending *p,
-			  const struct machine_stack *stack, uint64_t read_ns)
+/* Proves the piece of an address that was just read: it is the same still. If it is gone, its
+ * functions may be those of others. */
+static void verify_address(struct machine *m, const struct pending *p, uint64_t read_ns)
 {
+	struct address *a = &m->addresses.items[p->index];
+	struct piece *piece = &m->pieces.items[a->piece];
+	bool is_proven_now = is_proven(&piece->span);
+
+	if ((is_proven_now && !p->is_new) || !piece->is_there)
+		return;
+	if (m->is->is_still(m->at, &piece->is)) {
+		if (!is_proven_now)
+			piece->span = (struct span){read_ns, read_ns};
+		return;
+	}
+	a->count = 0;
+	a->is_call = false;
+	a->again_ns = 0;
+}
+
+/* Code that has the hashes that it had at the sample was there already. Where code may have been
+ * unloaded meanwhile, other code for other functions may differ in one call alone. */
+static void reach_address(struct machine *m, const struct pending *p,
+			  const struct machine_stack *stack, const uint64_t *unloads)
+{
+	const unsigned most_other = is_calm(m, stack->time_ns, unloads) ? MOST_OTHER : 0;
 	const struct address *a = &m->addresses.items[p->index];
 	struct piece *piece = &m->pieces.items[a->piece];
 
-	if (!is_proven(&piece->span) && m->is->is_still(m->at, &piece->is))
-		piece->span = (struct span){read_ns, read_ns};
 	if (is_proven(&piece->span) && stack->time_ns < piece->span.first_ns &&
-	    piece->span.last_ns >= m->since_ns && was_same(a, stack, p->address - p->is_return))
+	    piece->span.last_ns >= m->since_ns &&
+	    was_same(a, stack, p->address - p->is_return, most_other))
 		piece->span.first_ns = stack->time_ns;
 }
 
@@ -662,18 +773,31 @@ static int note_leaf(struct machine *m, const struct machine_stack *stack, uint6
 	return err;
 }
 
-/* Reads anew what was read for the first time, and is to be the same. In between, it was so. */
+/* Reads anew what was read for the first time, and is to be the same. In between, it was so. How
+ * much was unloaded is read last, so that it holds for all that was read before. */
 static void prove(struct machine *m, const struct machine_stack *stack, uint64_t read_ns)
 {
 	uint64_t renewed = process_memory_renew(m->memory);
+	uint64_t value, *unloads = NULL;
 
 	for (size_t i = 0; i < m->pending.count; i++) {
 		const struct pending *p = &m->pending.items[i];
 
 		if (p->is_function)
-			prove_function(m, p, stack->time_ns, read_ns);
+			verify_function(m, p, read_ns);
 		else
-			prove_address(m, p, stack, read_ns);
+			verify_address(m, p, read_ns);
+	}
+	process_memory_renew(m->memory);
+	if (m->is->unloads && m->is->unloads(m->at, &value))
+		unloads = &value;
+	for (size_t i = 0; i < m->pending.count; i++) {
+		const struct pending *p = &m->pending.items[i];
+
+		if (p->is_function)
+			reach_function(m, p, stack->time_ns, unloads);
+		else
+			reach_address(m, p, stack, unloads);
 	}
 	process_memory_settle(m->memory, renewed);
 }
@@ -725,26 +849,35 @@ int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t 
 	}
 	if (m->pending.count && !err)
 		prove(m, stack, now_ns + clock_ns(CLOCK_MONOTONIC) - begun_ns);
+	keep_moment(m);
 	return err;
 }
 
-/* Finds what was at an address at a sample; NULL: it is not known. */
+/* Finds what was at an address at a sample; NULL: it is not known. If nothing was read since the
+ * sample, it is what was read last before, if all of its code has the same hashes. */
 static const struct address *find_address(const struct machine *m,
 					  const struct machine_stack *stack, uint64_t address,
 					  bool is_return)
 {
-	uint32_t index = int_map_find(&m->by_address, key_of(address, is_return));
+	const uint32_t newest = int_map_find(&m->by_address, key_of(address, is_return));
+	uint32_t index = newest;
+	const struct address *same = NULL;
 
 	for (int i = 0; i < MOST_OLDER && index != INT_MAP_NONE; i++) {
 		const struct address *a = &m->addresses.items[index];
 		const struct piece *piece = &m->pieces.items[a->piece];
 
-		if (is_within(&piece->span, stack->time_ns) ||
-		    was_same(a, stack, address - is_return))
+		if (is_within(&piece->span, stack->time_ns))
 			return piece->is_there ? a : NULL;
+		if (index == newest && is_proven(&piece->span) &&
+		    piece->span.last_ns < stack->time_ns)
+			same = a;
 		index = a->older;
 	}
-	return NULL;
+	return same && m->pieces.items[same->piece].is_there &&
+			       was_same(same, stack, address - is_return, 0)
+		       ? same
+		       : NULL;
 }
 
 /* --- frames ----------------------------------------------------------------------------------- */

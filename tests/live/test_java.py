@@ -151,6 +151,97 @@ def test_java_threads():
     check(set(waits) == set(WAITS), "a thread has no wait by its method", waits)
 
 
+LETTERS = "ABCDEFGHIJKLMNOP"
+UNLOADED = """import java.nio.file.*;
+public class java_unload {
+	static volatile long sink;
+	public static abstract class Base {
+		public abstract int call(int x);
+	}
+%s	static int invoke(Base b, int x) {
+		int sum = 0;
+		for (int i = 0; i < 30; i++)
+			sum += b.call(x);
+		return sum;
+	}
+	static class Loader extends ClassLoader {
+		Loader() {
+			super(java_unload.class.getClassLoader());
+		}
+		Base make(byte[] bytes, String name) throws Exception {
+			return (Base)defineClass(name, bytes, 0, bytes.length).getDeclaredConstructor().newInstance();
+		}
+	}
+	public static void main(String[] a) throws Exception {
+		String letters = "%s";
+		byte[][] bytes = new byte[letters.length()][];
+		for (int i = 0; i < bytes.length; i++)
+			bytes[i] = Files.readAllBytes(Path.of(a[1], "Gen_" + letters.charAt(i) + ".class"));
+		java.util.Random random = new java.util.Random(1);
+		java.lang.management.ThreadMXBean threads = java.lang.management.ManagementFactory.getThreadMXBean();
+		long end = threads.getCurrentThreadCpuTime() + (long)(Double.parseDouble(a[0]) * 1e9);
+		for (int rounds = 1; threads.getCurrentThreadCpuTime() < end; rounds++) {
+			int i = random.nextInt(bytes.length);
+			sink += invoke(new Loader().make(bytes[i], "Gen_" + letters.charAt(i)), 3);
+			if (rounds %% 4 == 0)
+				System.gc();
+		}
+	}
+}
+"""
+LEAF = """	public static int leaf_%s(int x) {
+		for (int i = 0; i < 40; i++)
+			x += new Throwable().hashCode() & 1;
+		return x;
+	}
+"""
+GENERATED = "public class Gen_%s extends java_unload.Base { public Gen_%s() {} public int call(int x) { return java_unload.leaf_%s(x) + 1; } }"
+
+
+def make_unloaded(folder):
+    """Makes java_unload, which loads classes of one shape again and again, and unloads them, so that each gets the memory of
+    others: Gen_X.call() alone calls leaf_X()."""
+    sources = {"java_unload": UNLOADED % ("".join(LEAF % letter for letter in LETTERS), LETTERS)}
+    sources.update(("Gen_" + letter, GENERATED % (letter, letter, letter)) for letter in LETTERS)
+    for name, text in sources.items():
+        with open(os.path.join(folder, name + ".java"), "w", encoding="utf-8") as file:
+            file.write(text)
+    os.mkdir(os.path.join(folder, "main"))
+    os.mkdir(os.path.join(folder, "generated"))
+    result = run(*JAVAC, "-d", os.path.join(folder, "main"), *sorted(glob.glob(os.path.join(folder, "*.java"))), timeout=PATIENCE)
+    check(result.status == 0, "javac", result.status, result.err, result.out)
+    for letter in LETTERS:
+        name = "Gen_%s.class" % letter
+        os.rename(os.path.join(folder, "main", name), os.path.join(folder, "generated", name))
+
+
+def check_unloaded(store, counts):
+    run(STACKCTL, "export", "--pprof", "-i", store, "-o", store + ".pb")
+    for frames, count in pprof.read(store + ".pb"):
+        names = " ".join(frame[0] for frame in frames[::-1])
+        classes, leaves = (re.findall(text, names) for text in (r"Gen_(\w)\.call", r"java_unload\.leaf_(\w)"))
+        check(len(classes) <= 1 and len(leaves) <= 1, "two classes in one path", names)
+        check(not classes or not leaves or classes == leaves, "a class that was not there", names)
+        counts["both"] += count * bool(classes and leaves)
+        counts["leaf"] += count * bool(leaves)
+
+
+@live(long=True)
+def test_java_unload():
+    """Names of classes that are unloaded, and of others that get their memory."""
+    if not shutil.which("javac") or not shutil.which("java"):
+        raise Skip("there is no Java development kit")
+    with scratch() as folder:
+        make_unloaded(folder)
+        for i, way in enumerate((("-Xint",), ("-XX:TieredStopAtLevel=1",), (), ("-XX:+UseG1GC",), ("-XX:+UseParallelGC",))):
+            store, counts = "%s/%d.db" % (folder, i), {"both": 0, "leaf": 0}
+            record(store, *MANAGED, "-F", 1997, "--", "java", *(way if way and "GC" in way[0] else (*way, "-XX:+UseSerialGC")), "-cp",
+                   os.path.join(folder, "main"), "java_unload", 1, os.path.join(folder, "generated"))
+            check_unloaded(store, counts)
+            print(way, counts)
+            check(counts["leaf"] > 100, "few samples hit a leaf", counts)
+
+
 @live
 def test_java_names():
     check_paths(1, ())

@@ -44,6 +44,8 @@
 #define CALL_STUB 0x7000
 #define CACHE	  0x7100 /* static fields of CodeCache, its array of heaps, and the heaps */
 #define HEAPS	  0x7200
+#define LOADER	  0x6000
+#define CLASSES	  0x6100 /* of 0x80 bytes each */
 
 struct machine {
 	uint8_t bytes[BYTES];
@@ -267,6 +269,45 @@ static void later_heaps(void **state)
 	assert_true(vm_piece(&m.vm, BASE + BLOB + 0x1a0, &piece));
 }
 
+/* A class has its number in the one word that differs from all other classes' and is no pointer. */
+static void numbers_of_classes(void **state)
+{
+	struct machine m;
+	uint64_t count;
+
+	(void)state;
+	fill(&m);
+	m.vm.is.at[VM_LOADERS] = BASE + LOADER;
+	m.vm.is.at[VM_LOADER_NEXT] = m.vm.is.at[VM_KLASS_NEXT] = 0;
+	m.vm.is.at[VM_LOADER_KLASSES] = m.vm.is.at[VM_KLASS_LOADER] = 8;
+	put(&m, LOADER, BASE + LOADER + 0x10, 8);
+	for (unsigned i = 0; i < 16; i++) { /* two loaders have eight each */
+		uint64_t loader = LOADER + 0x10 + i / 8 * 0x10, klass = CLASSES + i * 0x80;
+
+		put(&m, loader, i < 8 ? BASE + loader + 0x10 : 0, 8);
+		if (i % 8 == 0)
+			put(&m, loader + 8, BASE + klass, 8);
+		put(&m, klass, i % 8 < 7 ? BASE + klass + 0x80 : 0, 8);
+		put(&m, klass + 0x18, BASE + klass, 8);
+		put(&m, klass + 0x28, (UINT64_C(100) + i) << 16 | 0x300, 8);
+	}
+	assert_int_equal(vm_class_number(&m.vm, BASE + CLASSES + 5 * 0x80), 105);
+	m.vm.class_number_at = 0;
+	put(&m, CLASSES + 0x80 + 0x28, UINT64_C(100) << 16, 8); /* as that of the first one */
+	assert_int_equal(vm_class_number(&m.vm, BASE + CLASSES), 0);
+	put(&m, LOADER, BASE + LOADER, 8); /* a list without an end */
+	put(&m, LOADER + 8, BASE + CLASSES, 8);
+	put(&m, CLASSES, BASE + CLASSES, 8);
+	assert_int_equal(vm_class_number(&m.vm, BASE + CLASSES), 0);
+	assert_false(vm_unloads(&m.vm, &count));
+	m.vm.is.at[VM_OBJECTS] = BASE + LOADER;
+	m.vm.is.at[VM_COLLECTIONS] = 0x10;
+	put(&m, LOADER, BASE + CLASSES, 8);
+	put(&m, CLASSES + 0x10, 77, 4);
+	assert_true(vm_unloads(&m.vm, &count));
+	assert_int_equal(count, 77);
+}
+
 /* Reading ends anywhere, as it does where too much was read: a piece is whole, or there is none. */
 static void part_of_a_piece(void **state)
 {
@@ -463,10 +504,11 @@ static void anything(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(piece_of_code),   cmocka_unit_test(part_of_a_piece),
-		cmocka_unit_test(inlined_frames),  cmocka_unit_test(names_and_lines),
-		cmocka_unit_test(tables_of_lines), cmocka_unit_test(numbers),
-		cmocka_unit_test(anything),	   cmocka_unit_test(later_heaps),
+		cmocka_unit_test(piece_of_code),      cmocka_unit_test(part_of_a_piece),
+		cmocka_unit_test(inlined_frames),     cmocka_unit_test(names_and_lines),
+		cmocka_unit_test(tables_of_lines),    cmocka_unit_test(numbers),
+		cmocka_unit_test(anything),	      cmocka_unit_test(later_heaps),
+		cmocka_unit_test(numbers_of_classes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

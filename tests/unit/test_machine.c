@@ -34,7 +34,7 @@ static uint8_t interpreter[256]; /* its code */
 static struct {
 	bool is_there, is_unreadable;
 	bool changes; /* once, behind the next read of it */
-	uint64_t identity, code, constants;
+	uint64_t identity, code, constants, class_number, unloads;
 	uint32_t code_size;
 	enum runtime_interrupted interrupted;
 } has;
@@ -123,6 +123,7 @@ static int function(void *machine, uint64_t address, struct runtime_function *re
 	*ret_function = (struct runtime_function){.identity = has.identity,
 						  .code = has.code,
 						  .constants = has.constants,
+						  .class_number = has.class_number,
 						  .code_size = has.code_size};
 	strcpy(ret_function->name, has.identity == 1 ? "one" : "two");
 	strcpy(ret_function->file, "file");
@@ -144,6 +145,25 @@ static const struct runtime_machine is = {.open = open_it,
 					  .identity = identity};
 static const struct runtime runtime = {.name = "Test", .machine = &is};
 
+static bool unloads(void *machine, uint64_t *ret_unloads)
+{
+	(void)machine;
+	*ret_unloads = has.unloads;
+	return true;
+}
+
+static const struct runtime_machine that_unloads = {.open = open_it,
+						    .close = close_it,
+						    .range = range,
+						    .piece = piece,
+						    .is_still = is_still,
+						    .interpreted = interpreted,
+						    .interrupted = interrupted,
+						    .unloads = unloads,
+						    .function = function,
+						    .identity = identity};
+static const struct runtime unloading = {.name = "Test", .machine = &that_unloads};
+
 struct world {
 	struct object_table *objects;
 	struct managed *managed;
@@ -155,7 +175,8 @@ struct world {
 
 static uint64_t begun_ns; /* before the machine was opened */
 
-static void begin(struct world *w, uint32_t code_size, uint64_t instruction)
+static void begin_with(struct world *w, const struct runtime *with, uint32_t code_size,
+		       uint64_t instruction)
 {
 	int err;
 
@@ -170,13 +191,18 @@ static void begin(struct world *w, uint32_t code_size, uint64_t instruction)
 	has.interrupted = RUNTIME_RETURNED; /* the frame has the instruction */
 	assert_int_equal(object_table_new("/proc", &w->objects), 0);
 	assert_int_equal(managed_new(w->objects, &w->managed), 0);
-	err = machine_open(&runtime, NULL, 0, NULL, getpid(), w->managed, &w->reads, &w->machine);
+	err = machine_open(with, NULL, 0, NULL, getpid(), w->managed, &w->reads, &w->machine);
 	if (err == -EACCES || err == -EPERM)
 		skip();
 	assert_int_equal(err, 0);
 	w->regs.r[STACKD_REG_PC] = CODE + 1;
 	w->words[0] = FUNCTION;
 	w->words[1] = instruction;
+}
+
+static void begin(struct world *w, uint32_t code_size, uint64_t instruction)
+{
+	begin_with(w, &runtime, code_size, instruction);
 }
 
 static void end(struct world *w)
@@ -347,6 +373,36 @@ static void change_while_read(void **state)
 	end(&w);
 }
 
+/* Where functions can be unloaded, the words of a frame prove one that is read later only if
+ * nothing was unloaded meanwhile, or if its class was there before. */
+static void unloaded_functions(void **state)
+{
+	struct world w;
+
+	(void)state;
+	has.unloads = 3;
+	begin_with(&w, &unloading, 16, 0x5004);
+	has.class_number = 7;
+	note(&w, AT(10), AT(20));
+	assert_string_equal(name_at(&w, AT(10)), "Interpreter"); /* nothing is known of before */
+	has.identity = 2;
+	has.class_number = 9;
+	note(&w, AT(30), AT(40));
+	assert_string_equal(name_at(&w, AT(30)), "two"); /* nothing was unloaded since AT(20) */
+	has.identity = 3;
+	has.class_number = 8; /* as before AT(40) */
+	has.unloads = 4;
+	note(&w, AT(50), AT(60));
+	assert_string_equal(name_at(&w, AT(50)), "two");
+	has.identity = 4;
+	has.class_number = 10; /* it can be another one's memory */
+	has.unloads = 5;
+	note(&w, AT(70), AT(80));
+	assert_string_equal(name_at(&w, AT(70)), "Interpreter");
+	has.class_number = 0;
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +412,7 @@ int main(void)
 		cmocka_unit_test(change_while_read),
 		cmocka_unit_test(native_function_by_constants),
 		cmocka_unit_test(interrupted_frames),
+		cmocka_unit_test(unloaded_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

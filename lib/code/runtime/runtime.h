@@ -239,9 +239,11 @@ struct runtime_line {
 /* A managed function. All texts are those of the source, and have nothing that differs from run to
  * run. */
 struct runtime_function {
-	uint64_t identity;  /* differs from that of a later function at the same address */
-	uint64_t code;	    /* address of its bytecode */
-	uint64_t constants; /* as its frames have it (runtime_activation); 0: not known */
+	uint64_t identity;     /* differs from that of a later function at the same address */
+	uint64_t class_number; /* rises with each class that is loaded, and is not used again; 0:
+				* not known */
+	uint64_t code;	       /* address of its bytecode */
+	uint64_t constants;    /* as its frames have it (runtime_activation); 0: not known */
 	uint32_t code_size;
 	uint32_t first_line; /* 0: not known */
 	bool begins_thread;  /* it runs another thread of the language on this thread's stack */
@@ -324,6 +326,10 @@ struct runtime_machine {
 	/* Gives the stack pointer that the caller of an interpreter's frame had. Returns false if
 	 * the words at `fp` are not those of a frame. */
 	bool (*sender)(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sp);
+
+	/* Gives a number: while it is the same, nothing that was in use is unloaded. Returns false
+	 * if it cannot be read. NULL: the runtime unloads no functions. */
+	bool (*unloads)(void *machine, uint64_t *ret_unloads);
 
 	/* Reads a function. ret_function->lines is the caller's to free. Returns 0; -ENOENT: there
 	 * is no such function; -ENOMEM. */

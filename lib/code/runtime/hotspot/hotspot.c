@@ -114,6 +114,7 @@ static const struct runtime_machine machine = {
 	.instruction_register = JAVA_ENTRY_BYTECODE_REG,
 	.parts = vm_parts,
 	.sender = vm_sender,
+	.unloads = vm_unloads,
 	.function = vm_function,
 	.identity = vm_identity,
 };

@@ -5,6 +5,7 @@
  *   address ─► heap ─► segment map, backwards to the start ─► CodeBlob ─► nmethod ─► Method
  * vm_code.c return address ─► PcDesc ─► scopes: the methods inlined there, with their bytecode
  * index    vm_scopes.c Method ─► ConstMethod ─► constants, symbols, lines vm_method.c
+ * numbers of classes, garbage collections vm_class.c
  *
  * All of it lies in memory that the process can write. Each step reads a fixed number of bytes,
  * each loop has a limit and goes in one direction, and what two places tell must agree.
@@ -32,6 +33,7 @@ struct vm {
 	uint64_t low, high; /* of all code */
 	struct vm_heap heaps[VM_HEAPS_MOST];
 	size_t n_heaps;
+	uint64_t class_number_at; /* offset in a Klass; 0: not known yet, or there is none */
 };
 
 /* Return the number or pointer in a field of the object at `base`; false: it cannot be read, or
@@ -45,6 +47,9 @@ bool vm_u16(const struct vm *vm, uint64_t base, enum vm_field field, uint16_t *r
  * use the byte 0. Returns false if the `len` bytes end before. */
 bool vm_unsigned5(const struct vm *vm, const uint8_t *bytes, size_t len, size_t *at,
 		  uint32_t *ret_value);
+
+/* Returns the number of a class, which no other class has had; 0: not known. */
+uint64_t vm_class_number(struct vm *vm, uint64_t klass);
 
 /* Members of struct runtime_machine; see runtime.h. */
 bool vm_is_file(const struct elf_file *file);
@@ -61,6 +66,7 @@ bool vm_interpreted(const struct walk_memory *memory, uint64_t fp,
 enum runtime_interrupted vm_interrupted(const uint8_t *code, size_t len, size_t at);
 bool vm_parts(const uint8_t *code);
 bool vm_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sp);
+bool vm_unloads(void *vm, uint64_t *ret_unloads);
 int vm_function(void *vm, uint64_t address, struct runtime_function *ret_function);
 uint64_t vm_identity(void *vm, uint64_t address);
 

@@ -73,6 +73,13 @@
 	X(POOL_LENGTH, "ConstantPool", "", "_length")                                              \
 	X(SOURCE_INDEX, "ConstantPool", "", "_source_file_name_index")                             \
 	X(KLASS_NAME, "Klass", "", "_name")                                                        \
+	X(KLASS_LOADER, "Klass", "", "_class_loader_data")                                         \
+	X(KLASS_NEXT, "Klass", "", "_next_link")                                                   \
+	X(LOADERS, "ClassLoaderDataGraph", "", "_head")                                            \
+	X(LOADER_NEXT, "ClassLoaderData", "", "_next")                                             \
+	X(LOADER_KLASSES, "ClassLoaderData", "", "_klasses")                                       \
+	X(OBJECTS, "Universe", "", "_collectedHeap")                                               \
+	X(COLLECTIONS, "CollectedHeap", "", "_total_collections")                                  \
 	X(METHODS, "InstanceKlass", "", "_methods")                                                \
 	X(SYMBOL_LENGTH, "Symbol", "", "_length")                                                  \
 	X(SYMBOL_BODY, "Symbol", "", "_body")

@@ -64,9 +64,11 @@ static bool read_method(const struct vm *vm, uint64_t address, struct method *m)
 	       m->signature < m->pool_length;
 }
 
-static uint64_t identity_of(const struct method *m)
+static uint64_t identity_of(struct vm *vm, const struct method *m)
 {
 	uint64_t hash = hash_mix64(m->constant);
+
+	hash = hash_mix64(hash ^ vm_class_number(vm, m->holder));
 
 	hash = hash_mix64(hash ^ m->pool);
 	hash = hash_mix64(hash ^ m->holder);
@@ -80,7 +82,7 @@ uint64_t vm_identity(void *machine, uint64_t address)
 {
 	struct method m;
 
-	return read_method(machine, address, &m) ? identity_of(&m) : 0;
+	return read_method(machine, address, &m) ? identity_of(machine, &m) : 0;
 }
 
 /* Returns whether the holder has the method. */
@@ -372,13 +374,14 @@ static int read_lines(const struct vm *vm, const struct method *m, struct runtim
 
 int vm_function(void *machine, uint64_t address, struct runtime_function *ret_function)
 {
-	const struct vm *vm = machine;
+	struct vm *vm = machine;
 	struct runtime_function *f = ret_function;
 	struct method m;
 
 	if (!read_method(vm, address, &m) || !is_held(vm, m.holder, address))
 		return -ENOENT;
-	*f = (struct runtime_function){.identity = identity_of(&m),
+	*f = (struct runtime_function){.identity = identity_of(vm, &m),
+				       .class_number = vm_class_number(vm, m.holder),
 				       .code = m.constant + vm->is.const_method,
 				       .code_size = m.code_size};
 	vm_u64(vm, m.pool, VM_POOL_CACHE, &f->constants);
