@@ -417,7 +417,8 @@ static void verify_function(struct machine *m, const struct pending *p, uint64_t
 		m->newest_class = f->class_number;
 }
 
-/* An interpreter's frame whose words agree with a function had it already at the sample. */
+/* An interpreter's frame whose words agree with a function had it already at the sample. Of one
+ * that is being entered, the register's word is enough if it is known that nothing was unloaded. */
 static void reach_function(struct machine *m, const struct pending *p, uint64_t sample_ns,
 			   const uint64_t *unloads)
 {
@@ -426,7 +427,7 @@ static void reach_function(struct machine *m, const struct pending *p, uint64_t 
 	if (!is_proven(&f->span) || !p->frame.function || sample_ns >= f->span.first_ns ||
 	    (!is_calm(m, sample_ns, unloads) && !was_loaded(m, sample_ns, f->class_number)))
 		return;
-	if (p->is_entered ? f->code_size && f->code == p->frame.instruction
+	if (p->is_entered ? m->is->unloads || (f->code_size && f->code == p->frame.instruction)
 			  : (f->code_size || f->constants) && is_of(f, &p->frame))
 		f->span.first_ns = sample_ns;
 }

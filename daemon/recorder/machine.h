@@ -14,10 +14,9 @@
  * unloaded, and another one have got the same memory, for its method and its constants as well. So
  * either nothing was unloaded between a read before the sample and the one after it, or the class
  * that is there now was loaded before the sample. A native method has no bytecode, so the constants
- * alone prove its name. A method that is just being entered has no frame yet: its name is proven by
- * a read before the sample and one after it, or if a register has the address at which its bytecode
- * begins already. What was read before the sample alone proves nothing: any time may have passed,
- * and classes of the same shape get the same memory.
+ * alone prove its name. A method that is just being entered has no frame yet, but is in a register:
+ * its name is proven as that of a frame whose words agree. What was read before the sample alone
+ * proves nothing: any time may have passed, and classes of the same shape get the same memory.
  *
  * What cannot be read is not taken for what is not there: it makes no version.
  *
