@@ -30,12 +30,26 @@ static void count_left(struct stackd_calls *calls)
 	calls->measured_cpu += cpu > calls->inside_cpu ? cpu - calls->inside_cpu : 0;
 }
 
+#define SAME_STACK (256u << 10) /* bytes within which two addresses are on one stack for certain   \
+				 */
+
+/* Returns whether the call in which the thread is was left: another call is at its place on the
+ * stack, or has written over its return address. */
+static bool is_left(const struct stackd_calls *calls, const struct call *call)
+{
+	uint64_t inside = calls->inside, slot = (uintptr_t)call->slot;
+
+	return slot >= inside ||
+	       (inside - slot < SAME_STACK &&
+		*(const volatile uint64_t *)(uintptr_t)inside != table_of_thread.inside.caller);
+}
+
 /* Returns whether a call is a part of another one, which the thread is in. */
 static bool is_within(struct stackd_calls *calls, const struct call *call)
 {
 	if (__builtin_expect(!calls->inside, 1))
 		return false;
-	if ((uintptr_t)call->slot < calls->inside)
+	if (!is_left(calls, call))
 		return true;
 	count_left(calls);
 	calls->inside = 0;
@@ -45,17 +59,17 @@ static bool is_within(struct stackd_calls *calls, const struct call *call)
 /* If a call within another one tells that one's bytes, reads its arguments. */
 static void enter_within(struct call *call)
 {
-	struct call *around = table_of_thread.inside;
+	struct inside *inside = &table_of_thread.inside;
 	const struct stackd_mpi_call *rule = &call->function->call;
 
-	if (around->function->call.kind != STACKD_MPI_WITHIN || around->has_bytes ||
+	if (inside->function->call.kind != STACKD_MPI_WITHIN || inside->has_bytes ||
 	    rule->kind == STACKD_MPI_WITHIN || rule->kind == STACKD_MPI_OTHER ||
-	    rule->number != around->function->call.number)
+	    rule->number != inside->function->call.number)
 		return;
-	call->around = around;
-	call->calls = around->calls;
-	call->path = around->path;
-	around->has_bytes = true;
+	call->tells_bytes = true;
+	call->calls = table_of_thread.calls;
+	call->path = inside->path;
+	inside->has_bytes = true;
 	bytes_enter(call);
 }
 
@@ -66,8 +80,8 @@ static void leave_within(struct call *call)
 
 	bytes_leave(call);
 	bytes_await(call);
-	call->around->sent = call->sent;
-	call->around->received = call->received;
+	table_of_thread.inside.sent = call->sent;
+	table_of_thread.inside.received = call->received;
 	errno = err;
 }
 
@@ -119,11 +133,11 @@ static void enter(struct call *call, struct stackd_calls *calls)
 	call->calls = calls;
 	call->path = path_find(call);
 	call->sent = call->received = 0;
-	call->has_bytes = false;
 	/* The function within it has to know the path. */
 	if (call->function->call.kind == STACKD_MPI_WITHIN && !call->path)
 		send(call, 0, clock_of(CLOCK_MONOTONIC), 0, 0);
-	table_of_thread.inside = call;
+	table_of_thread.inside = (struct inside){
+		.caller = *call->slot, .function = call->function, .path = call->path};
 	calls->inside = (uintptr_t)call->slot;
 	calls->inside_path = call->path ? (uint32_t)(call->path - calls->paths) + 1 : 0;
 	if (call->function->call.kind != STACKD_MPI_OTHER)
@@ -138,7 +152,7 @@ struct call_target call_enter(struct call *call)
 	struct stackd_calls *calls = table_take();
 
 	call->calls = NULL;
-	call->around = NULL;
+	call->tells_bytes = false;
 	call->function = function;
 	if (!calls)
 		return target;
@@ -179,7 +193,7 @@ void call_leave(struct call *call)
 
 	if (!calls)
 		return;
-	if (call->around) {
+	if (call->tells_bytes) {
 		leave_within(call);
 		return;
 	}
@@ -188,8 +202,12 @@ void call_leave(struct call *call)
 	if (cpu < call->begin_cpu)
 		cpu = call->begin_cpu;
 	calls->measured_cpu += cpu - call->begin_cpu;
-	if (call->function->call.kind != STACKD_MPI_OTHER)
+	if (table_of_thread.inside.has_bytes) {
+		call->sent = table_of_thread.inside.sent;
+		call->received = table_of_thread.inside.received;
+	} else if (call->function->call.kind != STACKD_MPI_OTHER) {
 		bytes_leave(call);
+	}
 	if (__builtin_expect(call->path != NULL, 1))
 		add(call, now, cpu);
 	else

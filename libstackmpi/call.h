@@ -39,8 +39,7 @@ struct call {
 	uint64_t begin_ns, begin_cpu;
 	uint64_t sent, received; /* as in struct stackd_pass, with STACKD_MPI_LATER */
 	const struct function *function;
-	struct call *around; /* of a function for C: the call of Fortran's whose bytes it tells */
-	bool has_bytes;	     /* of a function for Fortran: they are known */
+	bool tells_bytes; /* it is within a call of a function for Fortran, and tells its bytes */
 };
 
 _Static_assert(sizeof(struct call) <= 240, "the entry has room for it");

@@ -10,12 +10,21 @@
 
 #include "call.h"
 
+/* The call in which the thread is; valid while stackd_calls.inside is not 0. It is not on the
+ * stack, since an exception or longjmp() may leave the call without a word. */
+struct inside {
+	uint64_t caller; /* its return address */
+	const struct function *function;
+	struct stackd_call_path *path; /* NULL: not known */
+	bool has_bytes;		       /* a function for C has told its bytes: */
+	uint64_t sent, received;
+};
+
 struct table {
 	struct stackd_calls *calls; /* NULL: there is none */
 	uint32_t number;
 	bool is_asked;
-	struct call
-		*inside; /* the call in which the thread is; valid while calls->inside is not 0 */
+	struct inside inside;
 };
 
 extern __thread struct table table_of_thread STACKMPI_HIDDEN;
