@@ -30,8 +30,7 @@ static void count_left(struct stackd_calls *calls)
 	calls->measured_cpu += cpu > calls->inside_cpu ? cpu - calls->inside_cpu : 0;
 }
 
-#define SAME_STACK (256u << 10) /* bytes within which two addresses are on one stack for certain   \
-				 */
+#define SAME_STACK (256u << 10) /* bytes within which two addresses are on one stack */
 
 /* Returns whether the call in which the thread is was left: another call is at its place on the
  * stack, or has written over its return address. */
