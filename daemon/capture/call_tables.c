@@ -21,7 +21,10 @@
 
 #include "base/clock.h"
 
-#define BACKLOG	   256
+#define BACKLOG 256
+/* Tables that are made before a thread asks: the kernel waits for a grace period of RCU when it
+ * enters one, which takes seconds on a machine with much to do. */
+#define SPARE	   8
 #define LINGER_NS  UINT64_C(3000000000)	 /* how long a table stays when its thread has ended */
 #define UNBEGUN_NS UINT64_C(60000000000) /* when a table is given up that no thread has begun */
 
@@ -29,6 +32,7 @@ struct table {
 	struct stackd_calls *calls; /* NULL: the number is free */
 	int fd;
 	uint64_t since_ns; /* when it was made, or when its thread was found to have ended */
+	bool is_given;	   /* a thread has got it */
 	bool has_ended;
 };
 
@@ -39,7 +43,8 @@ struct call_tables {
 	pthread_mutex_t
 		lock; /* of the tables' members `calls` and `fd`, while one is made or goes */
 	struct table tables[STACKD_CALL_TABLES];
-	uint32_t next;	     /* number that is tried first for the next table */
+	uint32_t spare[SPARE]; /* numbers of tables that are made, for threads that will ask */
+	uint32_t n_spare;
 	uint32_t generation; /* stackd_calls.generation */
 	atomic_uint_fast64_t refused;
 };
@@ -61,16 +66,16 @@ static void drop(struct call_tables *t, uint32_t number)
 {
 	struct table *table = &t->tables[number];
 
-	bpf_map_delete_elem(t->map, &number);
 	munmap(table->calls, sizeof(*table->calls));
 	close(table->fd);
 	*table = (struct table){0};
 }
 
-static int make(struct call_tables *t, uint32_t number)
+/* Makes a table, and enters it into the kernel half's map, in place of the one that had the number
+ * before. That waits for a grace period of RCU, so the lock is not held. */
+static int make(const struct call_tables *t, uint32_t number, struct table *ret_table)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
-	struct table *table = &t->tables[number];
 	void *at;
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "call_table", sizeof(uint32_t),
 				sizeof(struct stackd_calls), 1, &options);
@@ -86,29 +91,39 @@ static int make(struct call_tables *t, uint32_t number)
 		close(fd);
 		return err;
 	}
-	*table = (struct table){.calls = at, .fd = fd, .since_ns = clock_ns(CLOCK_MONOTONIC)};
-	table->calls->version = STACKD_CALLS_VERSION;
-	table->calls->generation = t->generation;
+	*ret_table = (struct table){.calls = at, .fd = fd};
+	ret_table->calls->version = STACKD_CALLS_VERSION;
 	return 0;
+}
+
+/* Returns the lowest free number, which stays free, since only this thread makes tables;
+ * STACKD_CALL_TABLES: there is none. */
+static uint32_t free_number(struct call_tables *t)
+{
+	uint32_t number = 0;
+
+	pthread_mutex_lock(&t->lock);
+	while (number < STACKD_CALL_TABLES && t->tables[number].calls)
+		number++;
+	pthread_mutex_unlock(&t->lock);
+	return number;
 }
 
 /* Makes a table under a free number. 0; -ENOSPC: there is none; or another -errno. */
 static int make_any(struct call_tables *t, uint32_t *ret_number)
 {
-	int err = -ENOSPC;
+	const uint32_t number = free_number(t);
+	struct table table;
+	int err = number < STACKD_CALL_TABLES ? make(t, number, &table) : -ENOSPC;
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&t->lock);
-	for (uint32_t i = 0; i < STACKD_CALL_TABLES && err == -ENOSPC; i++) {
-		uint32_t number = (t->next + i) % STACKD_CALL_TABLES;
-
-		if (t->tables[number].calls)
-			continue;
-		err = make(t, number);
-		*ret_number = number;
-		t->next = number + 1;
-	}
+	table.calls->generation = t->generation;
+	t->tables[number] = table;
 	pthread_mutex_unlock(&t->lock);
-	return err;
+	*ret_number = number;
+	return 0;
 }
 
 /* --- answering -------------------------------------------------------------------------------- */
@@ -148,15 +163,32 @@ static void answer(struct call_tables *t, int fd)
 {
 	uint32_t number = 0;
 
-	if (!is_own(fd) || make_any(t, &number)) {
+	if (!is_own(fd)) {
 		atomic_fetch_add(&t->refused, 1);
 		return;
 	}
-	if (!send_table(t, fd, number)) { /* the process has ended, or waits no more */
-		pthread_mutex_lock(&t->lock);
-		drop(t, number);
-		pthread_mutex_unlock(&t->lock);
+	if (t->n_spare) {
+		number = t->spare[--t->n_spare];
+	} else if (make_any(t, &number)) {
+		atomic_fetch_add(&t->refused, 1);
+		return;
 	}
+	pthread_mutex_lock(&t->lock);
+	t->tables[number].is_given = true;
+	t->tables[number].since_ns = clock_ns(CLOCK_MONOTONIC);
+	if (!send_table(t, fd, number)) /* the process has ended, or waits no more */
+		drop(t, number);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* Makes tables for threads that will ask, until one asks or is refused. */
+static void make_spare(struct call_tables *t)
+{
+	struct pollfd wait = {.fd = t->socket, .events = POLLIN};
+	uint32_t number;
+
+	while (t->n_spare < SPARE && poll(&wait, 1, 0) == 0 && !make_any(t, &number))
+		t->spare[t->n_spare++] = number;
 }
 
 static void *answer_all(void *arg)
@@ -165,9 +197,12 @@ static void *answer_all(void *arg)
 	struct pollfd wait[] = {{.fd = t->socket, .events = POLLIN},
 				{.fd = t->stop, .events = POLLIN}};
 
-	while (poll(wait, 2, -1) >= 0 || errno == EINTR) {
+	for (;;) {
 		int fd;
 
+		make_spare(t);
+		if (poll(wait, 2, -1) < 0 && errno != EINTR)
+			break;
 		if (wait[1].revents)
 			break;
 		fd = accept4(t->socket, NULL, NULL, SOCK_CLOEXEC);
@@ -255,7 +290,7 @@ static bool is_over(struct table *table, uint64_t now_ns)
 	const pid_t pid = (pid_t)calls->pid, tid = (pid_t)calls->tid;
 
 	if (!tid)
-		return now_ns - table->since_ns > UNBEGUN_NS;
+		return table->is_given && now_ns - table->since_ns > UNBEGUN_NS;
 	if (!table->has_ended) {
 		table->has_ended = syscall(SYS_tgkill, pid, tid, 0) && errno != EPERM;
 		table->since_ns = now_ns;
