@@ -728,16 +728,18 @@ static void verify_address(struct machine *m, const struct pending *p, uint64_t 
 	struct piece *piece = &m->pieces.items[a->piece];
 	bool is_proven_now = is_proven(&piece->span);
 
-	if ((is_proven_now && !p->is_new) || !piece->is_there)
+	if ((is_proven_now && (!p->is_new || !m->is->unloads)) || !piece->is_there)
 		return;
 	if (m->is->is_still(m->at, &piece->is)) {
 		if (!is_proven_now)
 			piece->span = (struct span){read_ns, read_ns};
 		return;
 	}
-	a->count = 0;
-	a->is_call = false;
-	a->again_ns = 0;
+	if (m->is->unloads) {
+		a->count = 0;
+		a->is_call = false;
+		a->again_ns = 0;
+	}
 }
 
 /* Code that has the hashes that it had at the sample was there already. Where code may have been
@@ -855,7 +857,8 @@ int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t 
 }
 
 /* Finds what was at an address at a sample; NULL: it is not known. If nothing was read since the
- * sample, it is what was read last before, if all of its code has the same hashes. */
+ * sample, it is what was read last before, if all of its code has the same hashes. Where code is
+ * never that of other functions with the same bytes, the hashes prove any version. */
 static const struct address *find_address(const struct machine *m,
 					  const struct machine_stack *stack, uint64_t address,
 					  bool is_return)
@@ -869,6 +872,8 @@ static const struct address *find_address(const struct machine *m,
 		const struct piece *piece = &m->pieces.items[a->piece];
 
 		if (is_within(&piece->span, stack->time_ns))
+			return piece->is_there ? a : NULL;
+		if (!m->is->unloads && was_same(a, stack, address - is_return, MOST_OTHER))
 			return piece->is_there ? a : NULL;
 		if (index == newest && is_proven(&piece->span) &&
 		    piece->span.last_ns < stack->time_ns)
