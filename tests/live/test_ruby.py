@@ -10,6 +10,7 @@ import pprof
 from harness import MANAGED, ROOT, STACKCTL, Skip, check, live, record, run, scratch
 
 TREE = os.path.join(ROOT, "tests", "workloads", "ruby_tree.rb")
+CHURN = os.path.join(ROOT, "tests", "workloads", "ruby_churn.rb")
 LEAVES = os.path.join(ROOT, "tests", "workloads", "python_leaves.c")
 TURNS = 100000  # of a leaf's loop
 
@@ -94,3 +95,40 @@ def ruby_tree():
 @live
 def ruby_threads():
     check_tree(2, 0.6, 4)
+
+
+def check_churn(folder, library, *options):
+    """Compares each sample in a leaf with the three functions that can have called it."""
+    store, right = os.path.join(folder, "churn.db"), 0
+    record(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--", ruby(), CHURN, library, "3", *options)
+    run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+    for frames, count in pprof.read(store + ".pb"):
+        leaf = frames[0][0]
+        managed = [plain(frame) for frame in frames if is_managed(frame)]
+        if not leaf.startswith("leaf_") or not managed or "[frames not proven]" in [frame[0] for frame in frames]:
+            continue
+        k, file = int(leaf[5]) * 8 + int(leaf[6]), "/churn/%s.rb" % leaf
+        check(managed[0] in (("call_" + leaf, file, 2 + k), ("redefined", file, 5 + k),
+                             ("<main>", "/churn/a_longer_name_of_a_file_%s.rb" % leaf, 100 + k)),
+              "another function has called " + leaf, managed)
+        right += count
+    os.unlink(store)
+    print(options, right)
+    check(right > 300, "few samples hit a leaf", right)
+
+
+@live(long=True)
+def ruby_churn():
+    """Functions that are freed, and others made where they were."""
+    with scratch() as folder:
+        library = os.path.join(folder, "leaves.so")
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+        check_churn(folder, library)
+        check_churn(folder, library, "auto")
+
+
+@live(long=True)
+def ruby_trees():
+    """As ruby_tree and ruby_threads, more of them, and longer."""
+    for seed in range(30, 34):
+        check_tree(seed, 3, seed % 2 * 3)

@@ -99,7 +99,7 @@ LINKS = {
 ALONE = {
   "signal" => ["trap('USR1') { T.%{nxt}(n) }", "Process.kill('USR1', $$); i = 0; i += 1 while i < 100",
                "trap('USR1', 'IGNORE')"],
-  "trace" => ["u = TracePoint.new(:c_call) do |t|", "  u.disable", "  T.%{nxt}(n)", "end", "u.enable", "[1].first"],
+  "trace" => ["u = TracePoint.new(:c_call) do |t|", "  u.disable", "  T.%{nxt}(n)", "end", "u.enable", "'u'.upcase"],
   "class_body" => ["u = Class.new { def self.inherited(c) = T.%{nxt}(1) }", "T.u_base(u)",
                    "T.module_eval('class U_%{path} < BASE; end; remove_const(:U_%{path})', '/made/body_%{path}.rb', 1)"],
 }.freeze
