@@ -482,7 +482,8 @@ static __always_inline bool managed_begin(struct scratch *s)
 	s->walk.managed = MANAGED_GOES_ON;
 	if (managed_is_versioned(s))
 		managed_begin_counter(s);
-	if (!managed_is_versioned(s) || prefix_mode != STACKD_PREFIX_VERIFIED)
+	if ((!managed_is_versioned(s) && s->managed.is.form != STACKD_INTERPRETER_OBJECT) ||
+	    prefix_mode != STACKD_PREFIX_VERIFIED)
 		s->walk.is_once = 1;
 	return true;
 }
@@ -667,18 +668,15 @@ static __always_inline bool managed_next_object(struct scratch *s, __s32 *ret_in
 	__u64 code;
 	__s32 index;
 
-	if (!s->managed.frame || bpf_probe_read_user(s->managed.words, STACKD_MANAGED_OBJECT_BYTES,
-						     (const void *)s->managed.frame))
+	if (!s->managed.frame || !managed_read_object(s, s->managed.frame))
 		return false;
-	code = managed_word(s, s->managed.is.frame_code);
-	index = (__s32)(managed_word(s, s->managed.is.frame_instruction) >>
-			(s->managed.is.frame_instruction & 4) * 8);
-	index >>= s->managed.is.index_shift & 1;
+	code = s->managed.object_code = managed_word(s, s->managed.is.frame_code);
+	index = managed_object_index(s);
 	s->managed.frame = managed_word(s, s->managed.is.frame_previous);
 	if (index < -1 || index >= (__s32)STACKD_MANAGED_MASK)
 		return false;
 	*ret_index = index;
-	*ret_number = managed_noted(s, code);
+	*ret_number = managed_noted_content(s);
 	if (!*ret_number)
 		*ret_number = managed_code(s, code);
 	if (!*ret_number && s->managed.new_code)
@@ -693,9 +691,20 @@ __noinline int managed_add_object(struct scratch *given, __u64 cfa)
 	struct scratch *s = CHECKED(given);
 	__s32 index = 0;
 	__u32 number = 0;
+	__u64 frame;
 
-	if (!s || !managed_next_object(s, &index, &number))
+	if (!s)
 		return 0;
+	frame = s->managed.frame;
+	if (!managed_next_object(s, &index, &number))
+		return 0;
+	s->guards[RECENT(s->n_new)] =
+		(struct guard){.reg_slot = frame,
+			       .reg_word = s->managed.object_code,
+			       .word_slot = managed_object_position(s->managed.content, index),
+			       .word = s->managed.frame,
+			       .origin = MARK_LIVE,
+			       .reg = STACKD_REG_SP | s->managed.file << 16};
 	s->managed.cframe = cfa - 16;
 	if (!number)
 		s->managed.why = STACKD_COUNT_MANAGED_NAMELESS;
@@ -718,6 +727,7 @@ __noinline int managed_finish(struct scratch *given)
 	    (s->walk.managed == MANAGED_GOES_ON && !s->managed.frame && IS_WHOLE(s->end)))
 		return 0;
 	s->walk.managed = MANAGED_NOT_PROVEN;
+	s->walk.is_once = 1;
 	count(STACKD_COUNT_MANAGED_BROKEN);
 	return 0;
 }

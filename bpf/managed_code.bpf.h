@@ -23,6 +23,12 @@
  * call of them, from a counter of the process, and lose it with another code object: so a frame
  * whose function has the same version has the same code object. What has none (modules, and
  * functions that only C code calls) is known by its content each time.
+ *
+ * Before 3.11 nothing has a version. Each remembered frame is an object in the heap, which is read
+ * again with the content of its code object. The frames are a chain: the first one that is compared
+ * must be where the walk's own chain, or the thread's state, leads to, and each other one where the
+ * one before it does. The last one had no frame before it when it was remembered
+ * (managed_finish()).
  */
 #ifndef MANAGED_CODE_BPF_H
 #define MANAGED_CODE_BPF_H
@@ -32,7 +38,9 @@
 #include "ring.bpf.h"
 #include "scratch.bpf.h"
 
-#define MANAGED_HASHED	    64 /* bytes of a string */
+#define MANAGED_HASHED	    64	 /* bytes of a string */
+#define MANAGED_HASHED_READ 136	 /* with its header */
+#define MANAGED_PAGE	    4096 /* bytes; pages are no smaller */
 #define MANAGED_RESTLESS_NS 2000000000ull
 #define MANAGED_MOST_SENT   64	       /* code objects whose names a sample sends */
 #define MANAGED_CHUNKS	    (1u << 20) /* more than between two frames in the same memory */
@@ -143,6 +151,16 @@ static __always_inline bool managed_is_restless(struct scratch *s)
 	return s->managed.is_restless;
 }
 
+/* Copies the words of a code object, which is no longer than that before 3.11. */
+static __always_inline bool managed_read_code(struct scratch *s, __u64 address)
+{
+	if (s->managed.is.form == STACKD_INTERPRETER_OBJECT)
+		return !bpf_probe_read_user(s->managed.words, STACKD_MANAGED_OBJECT_CODE_BYTES,
+					    (const void *)address);
+	return !bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES,
+				    (const void *)address);
+}
+
 /* Copies a string from its address, as far as there is room. */
 static __always_inline void managed_text(struct scratch *s, __u64 address,
 					 struct stackd_managed_text *text)
@@ -236,8 +254,7 @@ __noinline int managed_send_code(struct scratch *given)
 	struct stackd_managed_record *record;
 	__u32 size;
 
-	if (!s || bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES,
-				      (const void *)s->managed.new_code))
+	if (!s || !managed_read_code(s, s->managed.new_code))
 		return 0;
 	record = &s->managed.record;
 	record->code.first_line = managed_word(s, s->managed.is.code_first_line) >>
@@ -256,17 +273,21 @@ __noinline int managed_send_code(struct scratch *given)
 __noinline __u64 managed_hash(struct scratch *given, __u64 hash, __u64 address, __u32 is_text)
 {
 	struct scratch *s = CHECKED(given);
-	__u64 bytes, start = 4;
+	__u64 bytes, start = 4, read = MANAGED_HASHED_READ;
 
 	if (!s)
 		return 0;
 	if (is_text && !bpf_probe_read_user(s->managed.text, 32, (const void *)address) &&
 	    s->managed.text[3] != ~0ull)
 		return mix(mix(hash ^ s->managed.text[2]) ^ s->managed.text[3]) | 1;
-	/* If the object is at the end of a mapping, what is behind it cannot be read. */
-	if (bpf_probe_read_user(s->managed.text, 136, (const void *)address) &&
-	    bpf_probe_read_user(s->managed.text, 72, (const void *)address))
-		return 0;
+	if (bpf_probe_read_user(s->managed.text, MANAGED_HASHED_READ, (const void *)address)) {
+		/* The object is at the end of a mapping, or its next page is not in memory. */
+		read = MANAGED_PAGE - (address & (MANAGED_PAGE - 1));
+		FORGET(read);
+		if (read > MANAGED_HASHED_READ ||
+		    bpf_probe_read_user(s->managed.text, BOUNDED(read, 256), (const void *)address))
+			return 0;
+	}
 	bytes = s->managed.text[2];
 	if (is_text) {
 		bytes *= s->managed.text[4] >> 2 & 7;
@@ -274,6 +295,8 @@ __noinline __u64 managed_hash(struct scratch *given, __u64 hash, __u64 address, 
 						 : s->managed.is.text_other) >>
 			3;
 	}
+	if (start * 8 + (bytes < MANAGED_HASHED ? bytes : MANAGED_HASHED) > read)
+		return 0;
 	hash = mix(mix(hash ^ s->managed.text[2]) ^ s->managed.text[3]);
 	for (__u32 i = 0; i < MANAGED_HASHED / 8 && i * 8 < bytes; i++) {
 		__u64 word = s->managed.text[BOUNDED(start + i, MANAGED_WORDS)];
@@ -309,16 +332,17 @@ static __noinline __u64 managed_words_hash(struct scratch *s)
 static __always_inline __u64 managed_identity(struct scratch *s, __u64 hash)
 {
 	__u64 file = managed_word(s, s->managed.is.code_file);
-	__u64 name = managed_word(s, s->managed.is.code_name);
-	__u64 lines = managed_word(s, s->managed.is.code_lines);
 
 	if (s->managed.file_of != s->record.header.time_ns || s->managed.file_text != file) {
 		s->managed.file_hash = managed_hash(s, 0, file, true);
 		s->managed.file_of = s->record.header.time_ns;
 		s->managed.file_text = file;
 	}
-	hash = s->managed.file_hash ? managed_hash(s, hash ^ s->managed.file_hash, name, true) : 0;
-	return hash ? managed_hash(s, hash, lines, false) : 0;
+	if (!s->managed.file_hash)
+		return 0;
+	hash = managed_hash(s, hash ^ s->managed.file_hash,
+			    managed_word(s, s->managed.is.code_name), true);
+	return hash ? managed_hash(s, hash, managed_word(s, s->managed.is.code_lines), false) : 0;
 }
 
 /* Notes what code object was found last, since a function may call itself: while it runs, no other
@@ -329,6 +353,12 @@ static __always_inline __u32 managed_note_code(struct scratch *s, __u64 address,
 	s->managed.last_code = address;
 	s->managed.last_number = number;
 	return number;
+}
+
+/* Returns whether the code object at an address was found last. */
+static __always_inline bool managed_is_repeated(const struct scratch *s, __u64 address)
+{
+	return s->managed.last_of == s->record.header.time_ns && s->managed.last_code == address;
 }
 
 /* Returns where the thread notes the code object with a key. */
@@ -350,7 +380,7 @@ __noinline int managed_noted(struct scratch *given, __u64 address)
 
 	if (!s)
 		return 0;
-	if (s->managed.last_of == s->record.header.time_ns && s->managed.last_code == address)
+	if (managed_is_repeated(s, address))
 		return s->managed.last_number;
 	if (!state || !managed_has_versions(state))
 		return 0;
@@ -379,6 +409,58 @@ static __always_inline void managed_note_known(struct scratch *s, __u64 address,
 			.version = s->managed.version >> 32,
 			.epoch = s->managed.epoch,
 		};
+}
+
+#define MANAGED_BY_WHOLE                                                                           \
+	1 /* no address ends so: the key of a code object that is known by its                     \
+	   * content */
+
+/* Notes the number of a code object without a version, with the hash of its content. */
+static __always_inline void managed_note_content(struct scratch *s, __u64 address, __u32 number,
+						 __u64 hash)
+{
+	struct thread_state *state = state_at(s);
+	__u64 key = address ^ s->space ^ MANAGED_BY_WHOLE;
+
+	if (state)
+		*managed_known_at(state, key) = (struct managed_known){
+			.key = key, .number = number, .version = hash, .epoch = hash >> 32};
+}
+
+/* Sets s->managed.content to a hash of the content of the code object at s->managed.object_code.
+ * Returns 0 if that cannot be read. A global function, so that the BPF verifier checks it once. */
+__noinline int managed_read_content(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+
+	if (!s)
+		return 0;
+	if (managed_is_repeated(s, s->managed.object_code))
+		return 1;
+	s->managed.content = 0;
+	if (managed_read_code(s, s->managed.object_code))
+		s->managed.content = managed_identity(s, managed_words_hash(s));
+	return s->managed.content != 0;
+}
+
+/* Returns the number of the code object at s->managed.object_code, which has no version, if the
+ * thread has noted one of the same content at its address; 0: it has not. Sets s->managed.content.
+ */
+static __always_inline __u32 managed_noted_content(struct scratch *s)
+{
+	__u64 key = s->managed.object_code ^ s->space ^ MANAGED_BY_WHOLE, hash;
+	struct thread_state *state = state_at(s);
+	const struct managed_known *known;
+
+	if (managed_is_repeated(s, s->managed.object_code))
+		return s->managed.last_number;
+	if (!state || !managed_read_content(s))
+		return 0;
+	hash = s->managed.content;
+	known = managed_known_at(state, key);
+	if (known->key != key || known->version != (__u32)hash || known->epoch != hash >> 32)
+		return 0;
+	return managed_note_code(s, s->managed.object_code, known->number);
 }
 
 /* Reads the version of the function whose code object has these words. Returns the hash by which
@@ -412,8 +494,7 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 	__u64 words, words_key;
 	__u32 *known;
 
-	if (!s ||
-	    bpf_probe_read_user(s->managed.words, STACKD_MANAGED_CODE_BYTES, (const void *)address))
+	if (!s || !managed_read_code(s, address))
 		return 0;
 	key.space = s->space;
 	words = key.hash = managed_words_hash(s);
@@ -436,6 +517,8 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 		s->managed.new_hash = key.hash;
 		return 0;
 	}
+	if (s->managed.is.form == STACKD_INTERPRETER_OBJECT)
+		managed_note_content(s, address, *known, key.hash);
 	key.hash = words_key;
 	if (s->managed.version)
 		bpf_map_update_elem(&managed_codes, &key, known, BPF_ANY);
@@ -602,7 +685,9 @@ managed_expect_first(struct scratch *s, const struct thread_state *state, const 
 	s->managed.chunk = state->managed_low;
 	s->managed.expects = s->walk.managed == MANAGED_GOES_ON;
 	if (s->walk.managed == MANAGED_NOT_MET && managed_take_facts(s, guard->reg >> 16) &&
-	    s->managed.is.form == STACKD_INTERPRETER_OWNER && state->managed_of == task->start_time)
+	    (s->managed.is.form == STACKD_INTERPRETER_OWNER ||
+	     s->managed.is.form == STACKD_INTERPRETER_OBJECT) &&
+	    state->managed_of == task->start_time)
 		s->managed.expects = managed_thread_fits(s, state->managed_thread);
 }
 
@@ -638,6 +723,56 @@ static __always_inline bool managed_is_last(struct scratch *s, const struct mark
 				    guard->reg_slot);
 }
 
+/* Reads a frame that is an object. */
+static __always_inline bool managed_read_object(struct scratch *s, __u64 frame)
+{
+	return !bpf_probe_read_user(s->managed.words, STACKD_MANAGED_OBJECT_BYTES,
+				    (const void *)frame);
+}
+
+/* Returns the instruction of the frame that was read last, if that is an object. */
+static __always_inline __s32 managed_object_index(const struct scratch *s)
+{
+	__s32 index = (__s32)(managed_word(s, s->managed.is.frame_instruction) >>
+			      (s->managed.is.frame_instruction & 4) * 8);
+
+	return index >> (s->managed.is.index_shift & 1);
+}
+
+/* Returns what a guard keeps of that, and of the hash of the code object's content. */
+static __always_inline __u64 managed_object_position(__u64 content, __s32 index)
+{
+	return content >> 32 << 32 | (__u32)index;
+}
+
+/* Returns whether the frame with a mark, which is an object, is unchanged, and is the next one of
+ * the chain. A global function, so that the BPF verifier checks it once. */
+__noinline int managed_object_holds(struct scratch *given, __u32 index)
+{
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+	struct mark *mark = state ? mark_at(state, index) : NULL;
+	struct guard *guard = state ? guard_at(state, index) : NULL;
+
+	if (!mark || !guard)
+		return 0;
+	if (s->managed.expects ? s->managed.frame != guard->reg_slot
+			       : s->managed.chained != guard->reg_slot)
+		return 0;
+	if (!managed_read_object(s, guard->reg_slot) ||
+	    managed_word(s, s->managed.is.frame_code) != guard->reg_word ||
+	    managed_word(s, s->managed.is.frame_previous) != guard->word ||
+	    managed_object_index(s) != (__s32)guard->word_slot)
+		return 0;
+	s->managed.object_code = guard->reg_word;
+	if (!managed_read_content(s) || s->managed.content >> 32 != guard->word_slot >> 32)
+		return 0;
+	managed_note_code(s, s->managed.object_code, mark->ra >> STACKD_MANAGED_SHIFT);
+	s->managed.expects = 0;
+	s->managed.chained = guard->word;
+	return 1;
+}
+
 /* Returns whether the managed frame with a mark is unchanged. A global function, so that the BPF
  * verifier checks it once. */
 __noinline int managed_mark_holds(struct scratch *given, __u32 index)
@@ -648,7 +783,7 @@ __noinline int managed_mark_holds(struct scratch *given, __u32 index)
 	struct mark *above = state ? mark_at(state, index + 1) : NULL;
 	struct guard *guard = state ? guard_at(state, index) : NULL;
 
-	if (!mark || !guard || !managed_take_facts(s, guard->reg >> 16))
+	if (!mark || !guard)
 		return false;
 	if (index < s->check_from && above && above->slot != mark->slot &&
 	    !managed_is_last(s, mark, guard))
@@ -718,6 +853,16 @@ __noinline int managed_marks_in_run(struct scratch *given)
 	return 1;
 }
 
+/* Returns whether the managed frame with a mark and a guard is unchanged. */
+static __always_inline bool managed_any_holds(struct scratch *s, const struct guard *guard,
+					      __u32 index)
+{
+	if (!managed_take_facts(s, guard->reg >> 16))
+		return false;
+	return s->managed.is.form == STACKD_INTERPRETER_OBJECT ? managed_object_holds(s, index)
+							       : managed_mark_holds(s, index);
+}
+
 /* Checks managed marks that were read before, from s->check - 1 on, or if that is none of them,
  * this mark alone, of either kind. Returns 1 to end the loop; s->check is then 0 if all marks hold.
  */
@@ -737,7 +882,7 @@ static long check_any_mark(__u32 turn, struct scratch **at)
 	if (index >= MAX_MARKS)
 		return 1;
 	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED
-		    ? !managed_mark_holds(s, index)
+		    ? !managed_any_holds(s, &state->guards[BOUNDED(index, MAX_MARKS)], index)
 		    : !mark_holds(s, state, index))
 		return 1;
 	s->check = index;
@@ -785,6 +930,8 @@ __noinline int check_managed_marks(struct scratch *given)
 	}
 	managed_expect_first(s, state, &state->guards[BOUNDED(s->check - 1, MAX_MARKS)]);
 	managed_check(s);
+	if (!s->check && s->managed.is.form == STACKD_INTERPRETER_OBJECT)
+		s->managed.frame = s->managed.chained; /* the chain has ended */
 	return 0;
 }
 

@@ -384,6 +384,9 @@ struct scratch {
 		__u64 chained;		     /* where the frame leads that was compared last;
 					      * 0: none was */
 		__u64 version_at;	     /* address of the next frame's version; 0: none */
+		__u64 object_code;	     /* of the frame that was read last, if that is an
+					      * object: the address of its code object */
+		__u64 content;		     /* a hash of that one's content */
 		__u32 expects;		     /* `frame` is the next activation's last one */
 		__u32 may_part;		     /* frames may go into several parts of a record */
 		__u32 steps;		     /* of the chain that is followed, */

@@ -125,10 +125,11 @@ struct stackd_interpreter {
 #define STACKD_MANAGED_LINES	4096
 /* How many bytes are read, which have all fields above: of a frame, of a frame that is an object in
  * the heap, and of a code object; and of a thread's state at most, up to thread_stack. */
-#define STACKD_MANAGED_FRAME_BYTES  80
-#define STACKD_MANAGED_OBJECT_BYTES 112
-#define STACKD_MANAGED_CODE_BYTES   192
-#define STACKD_MANAGED_THREAD_BYTES 512
+#define STACKD_MANAGED_FRAME_BYTES	 80
+#define STACKD_MANAGED_OBJECT_BYTES	 112
+#define STACKD_MANAGED_CODE_BYTES	 192
+#define STACKD_MANAGED_OBJECT_CODE_BYTES 128 /* of a code object before 3.11 */
+#define STACKD_MANAGED_THREAD_BYTES	 512
 
 /*
  * The managed frames of a thread, as the words of a CHAIN record: first the number of the

@@ -358,12 +358,14 @@ def python_late():
 @live
 def python_cells():
     """A code object is not taken for the one that was at its address before."""
+    system, version = python()
+    paths = [system] + [path for path, other in others() if other != version]
     with scratch() as folder:
         library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "others", "store.db"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
         record(store, *MANAGED, "-F", "4999", "--", "sh", "-c",
-               "; ".join("%s %s %s %s%d 1" % (path, CELLS, library, out, i) for i, path in enumerate(recent())))
-        for i, path in enumerate(recent()):
+               "; ".join("%s %s %s %s%d 1" % (path, CELLS, library, out, i) for i, path in enumerate(paths)))
+        for i, path in enumerate(paths):
             with open(out + str(i), encoding="utf-8") as file:
                 check(int(file.read()) > 300, "few code objects lay where another one was", path)
         run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
