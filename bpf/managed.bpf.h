@@ -36,7 +36,7 @@
  * frames, if the chain ends there as well (managed_finish()); nothing proves one of them alone.
  *
  * Walks remember managed frames like others (managed_code.bpf.h), if code objects or functions have
- * versions, and marks are verified. In records and among marks, the
+ * versions, or frames are objects, and marks are verified. In records and among marks, the
  * managed frames of an activation come right rootward of its native frame. This is the order of
  * addresses, since a managed frame has the address of its cframe. And a native frame that goes on
  * to another instruction leaves all marks rootward of it as they are.
