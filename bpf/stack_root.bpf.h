@@ -2,12 +2,11 @@
 /*
  * How a walk knows that a stack begins at its outermost frame (enum stackd_root).
  *
- *      address of the code where stacks begin   ◄── the outermost frame, at the program's first
- * stack
- *      ...                                          pointer, or right below a thread's control
- * block a frame that a signal has interrupted    ◄─┐
- *   - - - another stack - - - - - - - - - - - -   │ the path may go over to another stack here
- *      the signal's frame                       ──┘
+ *      address of the code where stacks begin  <- outermost frame: at the program's first stack
+ *      ...                                        pointer, or right below a control block
+ *      a frame that a signal has interrupted   <- the path may go over to another stack here
+ *   - - - another stack - - - - - - - - - -
+ *      the signal's frame
  *      ...
  *      leaf
  *
@@ -17,9 +16,9 @@
  * original above it.
  *
  * A path that leads from one stack to another is plain only where a signal has interrupted the code
- * on the other one, and the rest of the path is on that stack. Where the kernel puts the
- * frames of handlers at the moment (task->sas_ss_sp) does not matter: a program may have changed
- * that, or has let the kernel forget it (SS_AUTODISARM).
+ * on the other one, and the rest of the path is on that stack. Where the kernel puts the frames of
+ * handlers at the moment (task->sas_ss_sp) does not matter: a program may have changed that, or has
+ * let the kernel forget it (SS_AUTODISARM).
  *
  * All of this is needed by few walks, so these are global functions, which cost nothing unless they
  * are called.

@@ -15,8 +15,8 @@
 #define STATE_ENTRIES 256u
 
 #define BUDGET_BYTES	 (UINT64_C(64) << 20)
-#define LEAST_ROWS_BYTES (UINT64_C(24) << 20)
-#define OTHER_BYTES	 (UINT64_C(1) << 20) /* programs, and maps that grow as they are used */
+#define LEAST_ROWS_BYTES (UINT64_C(20) << 20)
+#define OTHER_BYTES	 (UINT64_C(3) << 20) /* programs, and maps that grow as they are used */
 /* What the kernel takes beside key and value for an element of a hash table, and for a bucket */
 #define ELEMENT_BYTES 48
 #define BUCKET_BYTES  16
@@ -54,7 +54,7 @@ static uint64_t map_bytes(const struct bpf_map *map)
 	return entries * (ELEMENT_BYTES + key + value) + buckets * BUCKET_BYTES;
 }
 
-/* Returns the memory for rows: BUDGET_BYTES less all other maps and rings, at least 24 MiB. */
+/* Returns the memory for rows: BUDGET_BYTES less all other maps and rings, at least 20 MiB. */
 static uint64_t usual_rows_bytes(const struct stackd_bpf *skel, uint64_t ring_bytes, uint32_t cpus)
 {
 	uint64_t taken = OTHER_BYTES + cpus * sideband_bytes(ring_bytes, cpus);
