@@ -209,34 +209,72 @@ bool cfi_index_find(const struct cfi_index *index, uint64_t vaddr, uint64_t *ret
 	return true;
 }
 
-bool cfi_index_row(const struct cfi_index *index, uint64_t vaddr, struct cfi_row *ret_row)
-{
-	const struct entry_range *range = find(index, vaddr);
+/* The rows of one entry. */
+struct rows {
 	const struct cfi_section *section;
 	const struct cfi_cie *cie;
-	enum cfi_refusal refused;
-	struct cfi_machine machine;
-	struct cfi_entry entry;
 	struct cfi_fde fde;
-	uint64_t at, start, end = 0;
+	struct cfi_machine machine;
+};
+
+/* Prepares to step through the rows of the entry that covers `vaddr`; false: none does. */
+static bool start_rows(const struct cfi_index *index, uint64_t vaddr, struct rows *rows)
+{
+	const struct entry_range *range = find(index, vaddr);
+	enum cfi_refusal refused;
+	struct cfi_entry entry;
+	uint64_t at;
 
 	if (!range)
 		return false;
-	section = &index->sections.items[range->section];
+	rows->section = &index->sections.items[range->section];
 	at = range->at;
-	if (!cfi_entry_next(section, &at, &entry, &refused) ||
-	    read_fde(index, range->section, &entry, &cie, &fde) != CFI_ACCEPTED)
+	if (!cfi_entry_next(rows->section, &at, &entry, &refused) ||
+	    read_fde(index, range->section, &entry, &rows->cie, &rows->fde) != CFI_ACCEPTED)
 		return false;
-	cfi_machine_start(&machine, section, cie, &fde);
-	while (end <= vaddr && cfi_machine_step(&machine, &start, &end))
-		;
-	*ret_row = (struct cfi_row){
-		.state = machine.state,
-		.refused = machine.refused,
-		.is_signal_frame = cie->is_signal_frame,
-		.section = section,
-	};
+	cfi_machine_start(&rows->machine, rows->section, rows->cie, &rows->fde);
 	return true;
+}
+
+static struct cfi_row row_of(const struct rows *rows, uint64_t start, uint64_t end)
+{
+	return (struct cfi_row){
+		.start = start,
+		.end = end,
+		.state = rows->machine.state,
+		.refused = rows->machine.refused,
+		.is_signal_frame = rows->cie->is_signal_frame,
+		.section = rows->section,
+	};
+}
+
+bool cfi_index_row(const struct cfi_index *index, uint64_t vaddr, struct cfi_row *ret_row)
+{
+	uint64_t start = 0, end = 0;
+	struct rows rows;
+
+	if (!start_rows(index, vaddr, &rows))
+		return false;
+	while (end <= vaddr && cfi_machine_step(&rows.machine, &start, &end))
+		;
+	*ret_row = row_of(&rows, start, end);
+	return true;
+}
+
+void cfi_index_rows(const struct cfi_index *index, uint64_t vaddr,
+		    bool (*take)(void *arg, const struct cfi_row *row), void *arg)
+{
+	struct cfi_row row;
+	uint64_t start, end;
+	struct rows rows;
+
+	if (!start_rows(index, vaddr, &rows))
+		return;
+	while (cfi_machine_step(&rows.machine, &start, &end)) {
+		row = row_of(&rows, start, end);
+		if (!take(arg, &row))
+			return;
+	}
 }
 
 size_t cfi_index_count(const struct cfi_index *index)

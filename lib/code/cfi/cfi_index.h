@@ -24,6 +24,7 @@ struct cfi_index;
 
 /* A row of the call frame table. */
 struct cfi_row {
+	uint64_t start, end; /* vaddr: the code of which it tells */
 	struct cfi_state state;
 	enum cfi_refusal refused; /* CFI_ACCEPTED; else why the state is not valid */
 	bool is_signal_frame;
@@ -55,6 +56,10 @@ bool cfi_index_find(const struct cfi_index *index, uint64_t vaddr, uint64_t *ret
 /* Runs the call frame instructions of the entry that covers `vaddr`, up to the row for `vaddr`.
  * Returns false, with *ret_row unchanged, if no entry covers it. */
 bool cfi_index_row(const struct cfi_index *index, uint64_t vaddr, struct cfi_row *ret_row);
+
+/* Gives all rows of the entry that covers `vaddr` to take(), in order, until that returns false. */
+void cfi_index_rows(const struct cfi_index *index, uint64_t vaddr,
+		    bool (*take)(void *arg, const struct cfi_row *row), void *arg);
 
 /* Returns the number of entries. */
 size_t cfi_index_count(const struct cfi_index *index);

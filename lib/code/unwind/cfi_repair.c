@@ -165,9 +165,10 @@ static void in_epilogue(const struct elf_file *elf, const struct cfi_index *inde
 	uint64_t start, end;
 	int32_t distance = -1;
 
-	if (index && rule->fast.cfa == STACKD_CFA_REG &&
-	    cfi_index_find(index, vaddr, &start, &end) && vaddr - start <= offset)
-		distance = epilogue_cfa(elf, offset - (vaddr - start), offset, &rule->fast);
+	if (index && epilogue_may_be_left_out(&rule->fast) &&
+	    walk_rule_stretch(index, vaddr, &start, &end) && vaddr - start <= offset)
+		distance = epilogue_cfa(elf, offset - (vaddr - start), offset + (end - vaddr),
+					offset, &rule->fast);
 	if (distance < 0)
 		return;
 	rule->fast.reg = STACKD_REG_SP;

@@ -29,7 +29,7 @@ struct release {
 	int32_t released;	      /* bytes, in all */
 };
 
-static bool may_be_left_out(const struct stackd_rule *rule)
+bool epilogue_may_be_left_out(const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_REG && rule->ra_offset == ARCH_RETURN_SLOT &&
 	       !STACKD_IS_OF_CODE(rule) && !rule->saved_via_reg &&
@@ -95,12 +95,13 @@ static int32_t distance_behind(const struct release *r, size_t i)
 	return r->released - released + ARCH_CALL_PUSHES;
 }
 
-int32_t epilogue_cfa(const struct elf_file *elf, uint64_t start, uint64_t offset,
+int32_t epilogue_cfa(const struct elf_file *elf, uint64_t start, uint64_t end, uint64_t offset,
 		     const struct stackd_rule *rule)
 {
+	size_t size = end - start < MOST_CODE ? (size_t)(end - start) : MOST_CODE;
 	uint8_t *code =
-		may_be_left_out(rule) && offset - start < MOST_CODE ? malloc(MOST_CODE) : NULL;
-	int64_t len = code ? elf_file_read(elf, start, code, MOST_CODE) : 0;
+		epilogue_may_be_left_out(rule) && offset - start < size ? malloc(size) : NULL;
+	int64_t len = code ? elf_file_read(elf, start, code, size) : 0;
 	struct insn_decoder decoder;
 	struct release r = {0};
 	struct insn insn;
@@ -201,7 +202,7 @@ static int look_at_row(struct lay *l, const struct recipe_row *row, uint32_t end
 	const struct stackd_rule *rule = &recipe_rules_array(l->table->rules, &count)[row->rule];
 	const uint8_t *code;
 
-	if (!may_be_left_out(rule))
+	if (!epilogue_may_be_left_out(rule))
 		return 0;
 	code = code_at(l, row->offset, len, &len);
 	return code_form_may_release(code, len) ? decode_row(l, code, row->offset, len, rule) : 0;

@@ -17,6 +17,7 @@
 #ifndef UNWIND_EPILOGUE_H
 #define UNWIND_EPILOGUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "elf/elf_file.h"
@@ -26,10 +27,13 @@
  * Returns 0 or -ENOMEM. */
 int epilogue_lay(const struct elf_file *elf, struct recipe_table *table, struct recipe_rows *rows);
 
+/* Returns whether a rule is one of those that old compilers leave as they are in epilogues. */
+bool epilogue_may_be_left_out(const struct stackd_rule *rule);
+
 /* Returns the distance of the CFA from the stack pointer at a file offset, if it lies in such an
- * epilogue; -1: it does not. `rule` is that of the offset, and `start` the file offset of its
- * function. */
-int32_t epilogue_cfa(const struct elf_file *elf, uint64_t start, uint64_t offset,
+ * epilogue; -1: it does not. `rule` is that of the offset, and of the code from `start` to `end`
+ * (file offsets) around it: before that, what instructions release was of another frame. */
+int32_t epilogue_cfa(const struct elf_file *elf, uint64_t start, uint64_t end, uint64_t offset,
 		     const struct stackd_rule *rule);
 
 #endif

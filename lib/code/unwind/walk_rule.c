@@ -121,6 +121,49 @@ int walk_rule_compile(const struct cfi_index *index, uint64_t vaddr, struct walk
 	return 0;
 }
 
+/* Rows that follow one another and have the same rule. */
+struct stretch {
+	uint64_t vaddr; /* an address that the last stretch is to cover */
+	uint64_t start, end;
+	bool is_fixed;
+	struct stackd_rule rule;
+};
+
+/* Adds a row to a stretch, or begins another one. Returns false behind the stretch that covers the
+ * address. */
+static bool take_row(void *arg, const struct cfi_row *row)
+{
+	struct stretch *s = arg;
+	struct stackd_rule rule;
+	bool is_fixed =
+		row->refused == CFI_ACCEPTED &&
+		fixed_rule_make(&row->state, row->is_signal_frame, &rule) == RECIPE_ACCEPTED;
+
+	if (!is_fixed || !s->is_fixed || memcmp(&rule, &s->rule, sizeof(rule))) {
+		if (row->start > s->vaddr)
+			return false;
+		s->start = row->start;
+		s->is_fixed = is_fixed;
+		if (is_fixed)
+			s->rule = rule;
+	}
+	s->end = row->end;
+	return true;
+}
+
+bool walk_rule_stretch(const struct cfi_index *index, uint64_t vaddr, uint64_t *ret_start,
+		       uint64_t *ret_end)
+{
+	struct stretch s = {.vaddr = vaddr};
+
+	cfi_index_rows(index, vaddr, take_row, &s);
+	if (!s.is_fixed)
+		return false;
+	*ret_start = s.start;
+	*ret_end = s.end;
+	return true;
+}
+
 void walk_rule_free(struct walk_rule *rule)
 {
 	free(rule->slow);

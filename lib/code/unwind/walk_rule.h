@@ -54,6 +54,12 @@ struct walk_rule {
  * -ENOMEM, with *ret_rule unchanged. The caller frees what *ret_rule owns with walk_rule_free(). */
 int walk_rule_compile(const struct cfi_index *index, uint64_t vaddr, struct walk_rule *ret_rule);
 
+/* Finds the stretch of code (vaddr) around an address over which the entry that covers it states
+ * one rule of fixed form: one or more rows. Returns false if the rule there has no fixed form, or
+ * no entry covers the address. */
+bool walk_rule_stretch(const struct cfi_index *index, uint64_t vaddr, uint64_t *ret_start,
+		       uint64_t *ret_end);
+
 void walk_rule_free(struct walk_rule *rule); /* frees what the rule owns, not the rule */
 
 #endif
