@@ -22,6 +22,8 @@ __attribute__((noipa)) void cold(void)
 void _start(void)
 {
 	cold();
-	__asm__ volatile("int $0x80" ::"a"(1), "b"(0)); /* exit */
+	/* exit. A thread in a system call has the address behind the call, where this function goes
+	 * on: else it would have no name. */
+	__asm__ volatile("int $0x80; hlt" ::"a"(1), "b"(0));
 	__builtin_unreachable();
 }
