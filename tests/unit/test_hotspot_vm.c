@@ -292,7 +292,7 @@ static void numbers_of_classes(void **state)
 		put(&m, klass + 0x28, (UINT64_C(100) + i) << 16 | 0x300, 8);
 	}
 	assert_int_equal(vm_class_number(&m.vm, BASE + CLASSES + 5 * 0x80), 105);
-	m.vm.class_number_at = 0;
+	m.vm.class_number_at = m.vm.class_tries = 0;
 	put(&m, CLASSES + 0x80 + 0x28, UINT64_C(100) << 16, 8); /* as that of the first one */
 	assert_int_equal(vm_class_number(&m.vm, BASE + CLASSES), 0);
 	put(&m, LOADER, BASE + LOADER, 8); /* a list without an end */

@@ -33,6 +33,7 @@ struct vm {
 	uint64_t low, high; /* of all code */
 	struct vm_heap heaps[VM_HEAPS_MOST];
 	size_t n_heaps;
+	uint32_t class_tries;	  /* to find the next one */
 	uint64_t class_number_at; /* offset in a Klass; 0: not known yet, or there is none */
 };
 

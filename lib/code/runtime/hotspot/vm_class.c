@@ -17,7 +17,7 @@
 #define FLAG_BITS    16
 #define MOST_NUMBER  (UINT64_C(1) << 32)
 #define MOST_LOADERS 32
-#define MOST_KLASSES 8 /* of one loader */
+#define MOST_KLASSES 16 /* of one loader */
 #define LEAST	     12
 #define WORDS	     12 /* that are searched, behind the pointer to the loader */
 
@@ -85,8 +85,12 @@ uint64_t vm_class_number(struct vm *vm, uint64_t klass)
 {
 	uint64_t value;
 
-	if (!vm->class_number_at)
-		find_numbers(vm);
+	/* It takes many reads, so it is tried more and more rarely. */
+	if (!vm->class_number_at) {
+		vm->class_tries++;
+		if (!(vm->class_tries & (vm->class_tries - 1)))
+			find_numbers(vm);
+	}
 	if (!vm->class_number_at ||
 	    !vm_read(vm, klass + vm->class_number_at, &value, sizeof(value)))
 		return 0;
