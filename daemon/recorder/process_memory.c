@@ -8,6 +8,10 @@
  * nothing has to be fetched for them. What a private mapping of a file has in all its other pages
  * is in the file, and is read there: from the very file whose mount was found to be local.
  *
+ * A process that starts maps memory all the time. Where pagemap has a page that the list does not
+ * have, or has as another kind, the list is old, and is read anew, though not for more than a
+ * twentieth of the time.
+ *
  * Between the look at pagemap and the read, which are microseconds apart, a process can still put
  * a file there. The kernel half, which reads the page, does not wait for it (memory_source).
  */
@@ -20,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mount_kind.h"
 #include "base/named_file.h"
@@ -36,14 +41,15 @@
 #define MOST_RANGES 65536
 #define MOST_FILES  16 /* that are open, of a process */
 #define MAPS_AGAIN                                                                                 \
-	UINT64_C(200000000)	      /* ns before an address in no mapping is looked for again    \
-				       */
-#define MAPS_NEW UINT64_C(1000000000) /* ns for which mappings are believed */
-#define MOST_LEN 4096
+	UINT64_C(200000000)		/* ns before an address in no mapping is looked for again  \
+					 */
+#define MAPS_NEW   UINT64_C(1000000000) /* ns for which mappings are believed */
+#define MAPS_SHARE 20 /* times what a read of them takes is between two at least */
+#define MOST_LEN   4096
 
 enum kind { ANONYMOUS, FILE_NOT_ASKED, FILE_LOCAL, FORBIDDEN };
 
-/* A private mapping, or neighbours without a file. */
+/* A private mapping, or neighbours without a file. What is shared is FORBIDDEN. */
 struct range {
 	uint64_t start, end, offset;
 	enum kind kind;
@@ -69,8 +75,9 @@ struct process_memory {
 	int pagemap;
 	struct process_reads *reads;
 	uint64_t now_ns, maps_ns; /* when the mappings were read */
-	uint64_t left;		  /* reads */
-	uint64_t failed;	  /* reads */
+	uint64_t maps_took_ns;
+	uint64_t left;	 /* reads */
+	uint64_t failed; /* reads */
 	bool has_ranges;
 	VEC(struct range) ranges;
 	unsigned n_open; /* files of ranges */
@@ -176,11 +183,9 @@ static int add_range(void *arg, const struct proc_fs_map *map)
 {
 	struct process_memory *m = arg;
 	struct range *last = m->ranges.count ? &m->ranges.items[m->ranges.count - 1] : NULL;
-	enum kind kind = map->inode ? FILE_NOT_ASKED : ANONYMOUS;
+	enum kind kind = map->shared ? FORBIDDEN : map->inode ? FILE_NOT_ASKED : ANONYMOUS;
 
-	if (map->shared)
-		return 0;
-	if (last && kind == ANONYMOUS && last->kind == ANONYMOUS && last->end == map->start) {
+	if (last && kind != FILE_NOT_ASKED && last->kind == kind && last->end == map->start) {
 		last->end = map->end;
 		return 0;
 	}
@@ -233,15 +238,18 @@ static void open_file(struct process_memory *m, struct range *r)
 
 static void read_ranges(struct process_memory *m)
 {
+	const uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
+
 	m->has_ranges = true;
 	m->maps_ns = m->now_ns;
 	close_files(m);
 	m->ranges.count = 0;
 	if (proc_fs_each_map(m->proc, m->pid, add_range, m))
 		m->ranges.count = 0;
+	m->maps_took_ns = clock_ns(CLOCK_MONOTONIC) - begun_ns;
 }
 
-/* Returns the mapping with an address, with its file open; NULL: there is none that may be read. */
+/* Returns the mapping with an address, with its file open; NULL: there is none. */
 static const struct range *range_of(struct process_memory *m, uint64_t address)
 {
 	struct range *r = find_range(m, address);
@@ -252,7 +260,7 @@ static const struct range *range_of(struct process_memory *m, uint64_t address)
 	}
 	if (r && r->kind == FILE_NOT_ASKED)
 		open_file(m, r);
-	return r && r->kind != FORBIDDEN ? r : NULL;
+	return r;
 }
 
 /* --- pages ------------------------------------------------------------------------------------ */
@@ -271,13 +279,34 @@ static bool read_file(const struct range *r, uint64_t page, uint8_t bytes[PAGE])
 
 static const struct memory_source by_system_call = {.proc = "/proc"};
 
+static bool read_entry(const struct process_memory *m, uint64_t page, uint64_t *ret_entry)
+{
+	return pread(m->pagemap, ret_entry, sizeof(*ret_entry),
+		     (off_t)(page * sizeof(*ret_entry))) == sizeof(*ret_entry);
+}
+
+/* Returns whether a page in memory shows that the mappings that are known are old, and they may be
+ * read again so soon. */
+static bool is_outdated(const struct process_memory *m, const struct range *r, uint64_t entry)
+{
+	return entry & IS_PRESENT && (!r || (r->kind == ANONYMOUS && entry & IS_FILES)) &&
+	       m->now_ns - m->maps_ns > MAPS_SHARE * m->maps_took_ns;
+}
+
 static bool read_page(struct process_memory *m, uint64_t page, uint8_t bytes[PAGE])
 {
 	const struct range *r = range_of(m, page << PAGE_SHIFT);
-	uint64_t entry = 0;
+	uint64_t entry;
 
-	if (!r || pread(m->pagemap, &entry, sizeof(entry), (off_t)(page * sizeof(entry))) !=
-			  sizeof(entry))
+	if (!read_entry(m, page, &entry))
+		return false;
+	if (is_outdated(m, r, entry)) {
+		read_ranges(m);
+		r = range_of(m, page << PAGE_SHIFT);
+		if (!read_entry(m, page, &entry))
+			return false;
+	}
+	if (!r || r->kind == FORBIDDEN)
 		return false;
 	if ((entry & (IS_PRESENT | IS_FILES)) == IS_PRESENT)
 		return resident_memory_page(m->reads->memory ? m->reads->memory : &by_system_call,

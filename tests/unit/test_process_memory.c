@@ -156,6 +156,49 @@ static int make_file(uint8_t byte, size_t pages)
 	return fd;
 }
 
+#define MS UINT64_C(1000000)
+
+/* Maps memory, or a file's in its place, behind the reading of the list of mappings. Returns
+ * whether it can be read before the list would be read anew without a reason. */
+static bool is_read_early(struct process_memory *m, uint64_t now_ns, int fd)
+{
+	uint8_t *at = fd < 0 ? NULL : map(1), read = 0;
+	bool is_read;
+
+	process_memory_begin(m, now_ns, now_ns - 1);
+	process_memory_read(m, 0, &read, 1); /* nothing is there: so the list is read */
+	at = mmap(at, PAGE, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | (fd < 0 ? MAP_ANONYMOUS : MAP_FIXED), fd, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	if (fd < 0)
+		at[0] = 9;
+	assert_int_equal(*(volatile uint8_t *)at, 9);
+	process_memory_begin(m, now_ns + 199 * MS, now_ns + 199 * MS - 1);
+	is_read = process_memory_read(m, (uintptr_t)at, &read, 1);
+	assert_int_equal(read, is_read ? 9 : 0);
+	munmap(at, PAGE);
+	return is_read;
+}
+
+/* What a process maps is read at once, unless reading the list takes long: then it is tried again.
+ */
+static void mappings_that_are_new(void **state)
+{
+	int fds[] = {-1, make_file(9, 1)};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct process_memory *m = open_own();
+		uint64_t now_ns = 1000 * MS;
+
+		while (!is_read_early(m, now_ns, fds[i]) && now_ns < 100000 * MS)
+			now_ns += 1000 * MS;
+		assert_true(now_ns < 100000 * MS);
+		process_memory_free(m);
+	}
+	close(fds[1]);
+}
+
 /* A page of a file is read from the file, and never through the process, where another file can be
  * in its place. */
 static void pages_of_files(void **state)
@@ -298,6 +341,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(pages_in_memory, begin_reads, end_reads),
 		cmocka_unit_test_setup_teardown(kinds_of_mappings, begin_reads, end_reads),
+		cmocka_unit_test_setup_teardown(mappings_that_are_new, begin_reads, end_reads),
 		cmocka_unit_test_setup_teardown(pages_of_files, begin_reads, end_reads),
 		cmocka_unit_test_setup_teardown(many_files, begin_reads, end_reads),
 		cmocka_unit_test_setup_teardown(kept_pages, begin_reads, end_reads),
