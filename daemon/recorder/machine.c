@@ -324,12 +324,13 @@ static struct function *function_now(struct machine *m, uint64_t address,
 	uint32_t index = int_map_find(&m->by_function, address);
 	struct function *f = index == INT_MAP_NONE ? NULL : &m->functions.items[index];
 	const uint64_t failed = process_memory_failed(m->memory);
-	bool is_same = f && (f->span.last_ns >= m->since_ns ||
-			     m->is->identity(m->at, address) == f->identity);
+	const uint64_t identity =
+		f && f->span.last_ns >= m->since_ns ? f->identity : m->is->identity(m->at, address);
 
+	/* Most words that look like a function and are none end here, by pages that are kept. */
 	if (process_memory_failed(m->memory) != failed)
 		return NULL;
-	if (!is_same) {
+	if (!f || identity != f->identity) {
 		if (m->functions.count >= MOST_VERSIONS || m->line_bytes >= MOST_BYTES ||
 		    read_function(m, address))
 			return NULL;
