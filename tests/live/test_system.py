@@ -418,7 +418,8 @@ def check_group():
             result = run(STACKD, *NATIVE, "-F", 3989, "--group", name, "--", WORKLOADS + "/chain",
                          0.25, env=env)
             check(result.status == DONE, "status %d" % result.status, result.err)
-            check(not re.search("warning|cannot", result.err), "not shared", result.err)
+            # Other programs of the machine may have filled the ring of events, which is said.
+            check(not re.search("warning: (?!.* lost: )|cannot", result.err), "not shared", result.err)
             for suffix in ("", "-wal", "-shm"):
                 info = os.stat(store + suffix)
                 check((info.st_uid, info.st_gid, info.st_mode & 0o777) == (0, gid, 0o640),
