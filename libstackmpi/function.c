@@ -3,6 +3,7 @@
 #include "function.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 
 #include "functions.h"
 #include "mpi/mpi_calls.h"
+#include "table.h"
 
 #define ROW(its_name, arguments)                                                                   \
 	{.name = (its_name),                                                                       \
@@ -46,41 +48,79 @@ static void give_up(const char *name)
 	abort();
 }
 
-struct wanted {
-	const char *name;
-	void *found;
+/* One of the libraries with "mpi" in their names. */
+struct candidate {
+	unsigned n_before; /* how many are passed over */
+	char path[PATH_MAX];
 };
 
-/* An MPI library that a plugin has brought (mpi4py's, say) is not among the global ones. */
-static int look_at_library(struct dl_phdr_info *info, size_t size, void *arg)
+/* The linker has a lock here that others take while they are in dlopen(): nothing but the path is
+ * taken. */
+static int take_candidate(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct wanted *w = arg;
+	struct candidate *candidate = arg;
 	const char *slash = strrchr(info->dlpi_name, '/');
-	void *library;
+	size_t len = strlen(info->dlpi_name);
 
 	(void)size;
-	if (!slash || !strstr(slash, "mpi") || strstr(slash, "libstackmpi"))
+	if (!slash || !strstr(slash, "mpi") || strstr(slash, "libstackmpi") ||
+	    len >= sizeof(candidate->path) || candidate->n_before--)
 		return 0;
-	library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-	if (library) {
-		w->found = dlsym(library, w->name);
-		dlclose(library); /* it stays, as the program uses it */
+	memcpy(candidate->path, info->dlpi_name, len + 1);
+	return 1;
+}
+
+/* An MPI library that a plugin has brought (mpi4py's, say) is not among the global ones. */
+static void *look_up_in_plugins(const char *name)
+{
+	struct candidate candidate;
+	void *found = NULL;
+
+	for (unsigned i = 0; !found; i++) {
+		void *library;
+
+		candidate.n_before = i;
+		if (!dl_iterate_phdr(take_candidate, &candidate))
+			break;
+		library = dlopen(candidate.path, RTLD_LAZY | RTLD_NOLOAD);
+		if (library) {
+			found = dlsym(library, name);
+			table_close_library(library); /* it stays, as the program uses it */
+		}
 	}
-	return w->found != NULL;
+	return found;
 }
 
 static void *look_up(const char *name)
 {
-	struct wanted wanted = {.name = name, .found = dlsym(RTLD_NEXT, name)};
+	void *found = dlsym(RTLD_NEXT, name);
 
-	if (!wanted.found)
-		dl_iterate_phdr(look_at_library, &wanted);
-	return wanted.found;
+	return found ? found : look_up_in_plugins(name);
+}
+
+/* What the first of several threads stores that have looked it up. A thread that looks up waits for
+ * the linker, and may be waited for by one that has the linker's lock: so it waits for no other. */
+static __thread const struct function_sizes *sizes_of_thread;
+static bool are_sizes_set;
+
+static void set_sizes(void)
+{
+	function_sizes = *sizes_of_thread;
+	for (unsigned i = 0; i < N_FUNCTIONS; i++) {
+		const char *name = functions[i].name + (*functions[i].name == 'P');
+
+		functions[i].call = mpi_calls_find(name, 0, 1, function_sizes.vendor);
+		functions[i].frees_request = !strcmp(name, "MPI_Request_free");
+	}
+	if (!function_sizes.type_size || !function_sizes.comm_size || !function_sizes.comm_rank ||
+	    !function_sizes.comm_test_inter)
+		function_sizes.vendor = STACKD_MPI_NO_LIBRARY;
+	__atomic_store_n(&are_sizes_set, true, __ATOMIC_RELEASE);
 }
 
 static void find_sizes(void)
 {
-	const struct function_sizes found = {
+	struct function_sizes found = {
 		.vendor = look_up("ompi_mpi_comm_world") ? STACKD_MPI_OPEN : STACKD_MPI_MPICH,
 		.type_size = (int (*)(uint64_t, int *))look_up("PMPI_Type_size"),
 		.comm_size = (int (*)(uint64_t, int *))look_up("PMPI_Comm_size"),
@@ -88,22 +128,15 @@ static void find_sizes(void)
 		.comm_test_inter = (int (*)(uint64_t, int *))look_up("PMPI_Comm_test_inter"),
 	};
 
-	function_sizes = found;
 	if (found.vendor == STACKD_MPI_OPEN) {
-		function_sizes.type_null = (uintptr_t)look_up("ompi_mpi_datatype_null");
-		function_sizes.comm_null = (uintptr_t)look_up("ompi_mpi_comm_null");
+		found.type_null = (uintptr_t)look_up("ompi_mpi_datatype_null");
+		found.comm_null = (uintptr_t)look_up("ompi_mpi_comm_null");
 	} else {
-		function_sizes.type_null = 0x0c000000;
-		function_sizes.comm_null = 0x04000000;
+		found.type_null = 0x0c000000;
+		found.comm_null = 0x04000000;
 	}
-	if (!found.type_size || !found.comm_size || !found.comm_rank || !found.comm_test_inter)
-		function_sizes.vendor = STACKD_MPI_NO_LIBRARY;
-	for (unsigned i = 0; i < N_FUNCTIONS; i++) {
-		const char *name = functions[i].name + (*functions[i].name == 'P');
-
-		functions[i].call = mpi_calls_find(name, 0, 1, found.vendor);
-		functions[i].frees_request = !strcmp(name, "MPI_Request_free");
-	}
+	sizes_of_thread = &found;
+	pthread_once(&has_sizes, set_sizes);
 }
 
 /* Several threads may look up a function, and find the same. */
@@ -113,7 +146,8 @@ __attribute__((noinline, cold)) static void find(uint64_t number)
 
 	if (!found)
 		give_up(functions[number].name);
-	pthread_once(&has_sizes, find_sizes);
+	if (!__atomic_load_n(&are_sizes_set, __ATOMIC_ACQUIRE))
+		find_sizes();
 	__atomic_store_n(&functions[number].next, found, __ATOMIC_RELEASE);
 }
 

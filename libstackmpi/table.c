@@ -137,14 +137,22 @@ static void begin_anew(void)
 	request_forget_all();
 }
 
-__attribute__((visibility("default"))) int dlclose(void *library)
+int table_close_library(void *library)
 {
 	static int (*next)(void *library);
+	int (*close_it)(void *library) = __atomic_load_n(&next, __ATOMIC_RELAXED);
 
-	if (!next)
-		next = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
+	if (!close_it) {
+		close_it = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
+		__atomic_store_n(&next, close_it, __ATOMIC_RELAXED);
+	}
+	return close_it ? close_it(library) : 0;
+}
+
+__attribute__((visibility("default"))) int dlclose(void *library)
+{
 	__atomic_fetch_add(&table_epoch, 1, __ATOMIC_RELAXED);
-	return next ? next(library) : 0;
+	return table_close_library(library);
 }
 
 __attribute__((constructor)) static void prepare(void)
