@@ -148,11 +148,16 @@ struct call_target call_enter(struct call *call)
 	const int err = errno;
 	const struct function *function = function_of(call->number);
 	const struct call_target target = {function->next, function->n_stacked};
-	struct stackd_calls *calls = table_take();
+	struct stackd_calls *calls;
 
 	call->calls = NULL;
 	call->tells_bytes = false;
 	call->function = function;
+	if (__builtin_expect(!target.function, 0)) {
+		errno = err;
+		return function_missing(call);
+	}
+	calls = table_take();
 	if (!calls)
 		return target;
 	if (function->frees_request)

@@ -7,10 +7,8 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <strings.h>
 
 #include "functions.h"
 #include "mpi/mpi_calls.h"
@@ -36,17 +34,6 @@ struct function_sizes function_sizes;
 static pthread_once_t has_sizes = PTHREAD_ONCE_INIT;
 
 /* --- looking up ------------------------------------------------------------------------------- */
-
-static void give_up(const char *name)
-{
-	static const char text[] = "libstackmpi: there is no function behind this library's ";
-	ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
-
-	n += write(STDERR_FILENO, name, strlen(name));
-	n += write(STDERR_FILENO, "\n", 1);
-	(void)n;
-	abort();
-}
 
 /* One of the libraries with "mpi" in their names. */
 struct candidate {
@@ -145,7 +132,7 @@ __attribute__((noinline, cold)) static void find(uint64_t number)
 	void *found = look_up(functions[number].name);
 
 	if (!found)
-		give_up(functions[number].name);
+		return;
 	if (!__atomic_load_n(&are_sizes_set, __ATOMIC_ACQUIRE))
 		find_sizes();
 	__atomic_store_n(&functions[number].next, found, __ATOMIC_RELEASE);
@@ -156,4 +143,47 @@ const struct function *function_of(uint64_t number)
 	if (__builtin_expect(!__atomic_load_n(&functions[number].next, __ATOMIC_ACQUIRE), 0))
 		find(number);
 	return &functions[number];
+}
+
+/* --- without a library ------------------------------------------------------------------------ */
+
+#define ERR_OTHER 16 /* MPI_ERR_OTHER of Open MPI; of MPICH, MPI_ERR_INTERN */
+
+static int succeed(void)
+{
+	return 0;
+}
+
+static int fail(void)
+{
+	return ERR_OTHER;
+}
+
+static double no_time(void)
+{
+	return 0;
+}
+
+/* Stores "no" for C, and for Fortran, which has the result as a further argument. */
+static void say_no(const struct call *call, bool is_fortran)
+{
+	int *flag = (int *)(uintptr_t)call->arguments[0];
+	int *result = (int *)(uintptr_t)call->arguments[1];
+
+	if (flag)
+		*flag = 0;
+	if (is_fortran && result)
+		*result = 0;
+}
+
+struct call_target function_missing(const struct call *call)
+{
+	const char *name = functions[call->number].name + (*functions[call->number].name == 'P');
+
+	if (!strcmp(name, "MPI_Wtime") || !strcmp(name, "MPI_Wtick"))
+		return (struct call_target){.function = (const void *)no_time};
+	if (strncasecmp(name, "MPI_Initialized", 15) && strncasecmp(name, "MPI_Finalized", 13))
+		return (struct call_target){.function = (const void *)fail};
+	say_no(call, *name == 'm');
+	return (struct call_target){.function = (const void *)succeed};
 }

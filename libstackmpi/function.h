@@ -10,15 +10,20 @@
 
 struct function {
 	const char *name;
-	const void *next;   /* NULL: not looked up yet */
+	const void *next;   /* NULL: not found yet */
 	uint32_t n_stacked; /* arguments on the stack */
 	struct stackd_mpi_call call;
 	bool frees_request; /* MPI_Request_free() */
 };
 
-/* Returns the function of a number; it is looked up the first time. Ends the process with a message
- * if no library has it: a program that calls it would not have started without this one either. */
+/* Returns the function of a number; it is looked up until it is found. `next` is NULL as long as no
+ * library has it. */
 const struct function *function_of(uint64_t number) STACKMPI_HIDDEN;
+
+/* Returns what to call for a function that no library has. A program may have found this library's
+ * where it only asks whether MPI is there (by a weak symbol, or dlsym()): MPI_Initialized() and
+ * MPI_Finalized() say no, and other functions for C return an error. */
+struct call_target function_missing(const struct call *call) STACKMPI_HIDDEN;
 
 /* The functions by which sizes are found. Handles are addresses (Open MPI) or numbers of 32 bits
  * (MPICH); both are passed alike. */
