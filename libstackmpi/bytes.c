@@ -43,6 +43,8 @@ static uint64_t type_size(uint64_t type)
 			return UNKNOWN;
 	} else if (type == function_sizes.type_null) {
 		return 0;
+	} else if (!type) {
+		return UNKNOWN;
 	}
 	return function_sizes.type_size(type, &size) || size < 0 ? UNKNOWN : (uint64_t)size;
 }
@@ -51,9 +53,13 @@ static struct comm comm_of(uint64_t handle)
 {
 	struct comm comm = {.rank = -1};
 
-	if (!is_open_mpi())
+	if (!is_open_mpi()) {
 		handle = (uint32_t)handle;
-	if (handle == function_sizes.comm_null || function_sizes.comm_size(handle, &comm.size) ||
+		if ((handle >> 26 & 15) != 1 || !(handle >> 30))
+			return comm;
+	}
+	if (!handle || handle == function_sizes.comm_null ||
+	    function_sizes.comm_size(handle, &comm.size) ||
 	    function_sizes.comm_rank(handle, &comm.rank) ||
 	    function_sizes.comm_test_inter(handle, &comm.is_inter))
 		return (struct comm){.rank = -1};
@@ -75,7 +81,7 @@ static uint64_t sum_of(const struct arguments *a, uint64_t counts, uint64_t type
 {
 	uint64_t sum = 0;
 
-	if (a->comm.size <= 0 || a->comm.size > MOST_PROCESSES)
+	if (!counts || a->comm.size <= 0 || a->comm.size > MOST_PROCESSES)
 		return UNKNOWN;
 	for (long i = 0; i < a->comm.size; i++) {
 		uint64_t count = count_at(counts, i, a->rule->is_wide), size = 1;
@@ -107,8 +113,8 @@ static uint64_t count_of(const struct arguments *a, unsigned number, unsigned ho
 	case STACKD_MPI_ROOT_SUM:
 		return sum_of(a, value, 0);
 	case STACKD_MPI_OWN:
-		return a->comm.rank >= 0 ? count_at(value, a->comm.rank, a->rule->is_wide)
-					 : UNKNOWN;
+		return value && a->comm.rank >= 0 ? count_at(value, a->comm.rank, a->rule->is_wide)
+						  : UNKNOWN;
 	default:
 		return count > 0 ? (uint64_t)count : 0;
 	}
@@ -162,6 +168,8 @@ static uint64_t bytes_of(const struct arguments *a, const struct stackd_mpi_part
 		type = part->place_type;
 		how = part->place_how;
 	}
+	if (how == STACKD_MPI_SUM_TYPED && !call_argument(a->call, type))
+		return UNKNOWN;
 	if (how == STACKD_MPI_SUM_TYPED)
 		return sum_of(a, call_argument(a->call, count), call_argument(a->call, type));
 	n = count_of(a, count, how);
@@ -224,9 +232,10 @@ static uint64_t requests_of(const struct call *call, const struct stackd_mpi_cal
 	bool is_one = rule->kind == STACKD_MPI_START ||
 		      (rule->kind >= STACKD_MPI_WAIT && rule->root == 1);
 	int count = is_one ? 1 : (int)call->arguments[0];
+	uint64_t requests = is_one ? call->arguments[0] : call->arguments[1];
 
-	*ret_count = count > 0 ? (uint64_t)count : 0;
-	return is_one ? call->arguments[0] : call->arguments[1];
+	*ret_count = requests && count > 0 ? (uint64_t)count : 0;
+	return requests;
 }
 
 static uint64_t handle_of(uint64_t requests, uint64_t index)
@@ -387,18 +396,22 @@ void bytes_enter(struct call *call)
 
 void bytes_forget(const struct call *call)
 {
-	uint64_t handle = handle_at(call->arguments[0]);
+	uint64_t handle = call->arguments[0] ? handle_at(call->arguments[0]) : 0;
 	struct request freed;
 
 	request_find(handle, REQUEST_PERSISTENT, true, &freed);
 	request_find(handle, REQUEST_POSTED, true, &freed);
 }
 
-void bytes_leave(struct call *call)
+void bytes_leave(struct call *call, int result)
 {
 	const struct stackd_mpi_call *rule = &call->function->call;
 
-	if (rule->kind >= STACKD_MPI_WAIT) {
+	if (rule->kind == STACKD_MPI_WITHIN) /* Fortran's result is not known */
+		return;
+	if (result || (rule->result && !call_argument(call, rule->result))) {
+		call->sent = call->received = 0;
+	} else if (rule->kind >= STACKD_MPI_WAIT) {
 		complete_all(call, rule);
 	} else if (rule->kind == STACKD_MPI_INIT) {
 		keep_persistent(call, rule);

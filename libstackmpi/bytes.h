@@ -2,7 +2,8 @@
 /*
  * The bytes that a call of MPI sends and receives, from its arguments: the same rules as the kernel
  * half's for probes (mpi/mpi_calls.h, bpf/mpi.bpf.h), but the library itself is asked for the sizes
- * of datatypes and communicators.
+ * of datatypes and communicators. Arguments are read before MPI has checked them: what is no
+ * address or no handle at all is left to MPI.
  */
 #ifndef LIBSTACKMPI_BYTES_H
 #define LIBSTACKMPI_BYTES_H
@@ -16,8 +17,9 @@ void bytes_enter(struct call *call) STACKMPI_HIDDEN;
 /* At the entry of a function that frees a request, whose handle may be used again. */
 void bytes_forget(const struct call *call) STACKMPI_HIDDEN;
 
-/* At the return, with a path or without: reads statuses, and keeps and completes requests. */
-void bytes_leave(struct call *call) STACKMPI_HIDDEN;
+/* At the return, with a path or without: reads statuses, and keeps and completes requests. A call
+ * that has returned an error sends and receives nothing, and completes no request. */
+void bytes_leave(struct call *call, int result) STACKMPI_HIDDEN;
 
 /* Returns whether the bytes that a call of the function receives are known only later, by another
  * call. */

@@ -73,11 +73,11 @@ static void enter_within(struct call *call)
 }
 
 /* Gives the bytes of a call to the call around it. */
-static void leave_within(struct call *call)
+static void leave_within(struct call *call, int result)
 {
 	const int err = errno;
 
-	bytes_leave(call);
+	bytes_leave(call, result);
 	bytes_await(call);
 	table_of_thread.inside.sent = call->sent;
 	table_of_thread.inside.received = call->received;
@@ -189,7 +189,7 @@ static void add(struct call *call, uint64_t now, uint64_t cpu)
 	bytes_add(call);
 }
 
-void call_leave(struct call *call)
+void call_leave(struct call *call, int result)
 {
 	struct stackd_calls *calls = call->calls;
 	uint64_t now, cpu;
@@ -198,7 +198,7 @@ void call_leave(struct call *call)
 	if (!calls)
 		return;
 	if (call->tells_bytes) {
-		leave_within(call);
+		leave_within(call, result);
 		return;
 	}
 	clock_take(calls, &now, &cpu);
@@ -210,7 +210,7 @@ void call_leave(struct call *call)
 		call->sent = table_of_thread.inside.sent;
 		call->received = table_of_thread.inside.received;
 	} else if (call->function->call.kind != STACKD_MPI_OTHER) {
-		bytes_leave(call);
+		bytes_leave(call, result);
 	}
 	if (__builtin_expect(call->path != NULL, 1))
 		add(call, now, cpu);

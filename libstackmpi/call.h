@@ -55,7 +55,8 @@ struct call_target {
 };
 
 struct call_target call_enter(struct call *call) STACKMPI_HIDDEN;
-void call_leave(struct call *call) STACKMPI_HIDDEN;
+/* `result` is what a function for C has returned: 0, or an error. */
+void call_leave(struct call *call, int result) STACKMPI_HIDDEN;
 
 /* Does nothing, but stackd has a probe on it. */
 void call_probe(const struct stackd_call_probe *probe) STACKMPI_HIDDEN;

@@ -94,6 +94,7 @@ mpi_call:
 	movq	%rax, RESULT-CALL_BYTES(%rbp)
 	movsd	%xmm0, RESULT_2-CALL_BYTES(%rbp)
 	leaq	-CALL_BYTES(%rbp), %rdi
+	movl	%eax, %esi
 	call	call_leave
 	movq	RESULT-CALL_BYTES(%rbp), %rax
 	movsd	RESULT_2-CALL_BYTES(%rbp), %xmm0
