@@ -270,14 +270,17 @@ static void add_received(struct stackd_call_path *path, uint64_t received)
 
 static void complete(const struct call *call, uint64_t index, uint64_t status)
 {
-	struct request posted;
+	struct request *posted;
 
-	if (index >= call->calls->waits[0] ||
-	    !request_find(call->calls->waits[index + 1], REQUEST_POSTED, true, &posted))
+	if (index >= call->calls->waits[0])
 		return;
-	add_to(&posted.path->awaited, -STACKD_MPI_BYTES_OF(posted.received));
-	add_received(posted.path,
-		     arrived(posted.received, status, (posted.received & STACKD_MPI_OF_FILE) != 0));
+	posted = request_hold(call->calls->waits[index + 1], REQUEST_POSTED);
+	if (!posted)
+		return;
+	add_to(&posted->path->awaited, -STACKD_MPI_BYTES_OF(posted->received));
+	add_received(posted->path, arrived(posted->received, status,
+					   (posted->received & STACKD_MPI_OF_FILE) != 0));
+	request_release(posted, true); /* by now its thread may have ended */
 }
 
 /* The number at the address in an argument. */

@@ -32,7 +32,13 @@ bool request_keep(const struct request *request) STACKMPI_HIDDEN;
 bool request_find(uint64_t handle, enum request_kind kind, bool takes,
 		  struct request *ret_request) STACKMPI_HIDDEN;
 
-/* Removes the posted receives of a table, which is about to go. */
+/* Finds a request, and holds it until request_release(): so long, the table of a posted receive
+ * stays. Returns NULL if it is not there. */
+struct request *request_hold(uint64_t handle, enum request_kind kind) STACKMPI_HIDDEN;
+void request_release(struct request *held, bool removes) STACKMPI_HIDDEN;
+
+/* Removes the posted receives of a table of this thread, which is about to go. It waits for threads
+ * that hold one. */
 void request_forget(const struct stackd_calls *calls) STACKMPI_HIDDEN;
 
 /* Removes all, and all locks, for the child of a fork. */
