@@ -278,7 +278,7 @@ def mpi_fortran_mpich():
 
 def check_library_ends(kind):
     """Nothing that the library has counted is lost when a process is killed, nor at the end of its threads;
-    the child of a fork counts for itself."""
+    the child of a fork counts for itself. A call that fails has no bytes, and fails as it does without the library."""
     with scratch() as folder:
         program = build(kind, "ends.c", "-pthread")
         recording, result = record(folder + "/store", *NO_SAMPLING, "--mpi=library", "--", program, "1000")
@@ -289,6 +289,12 @@ def check_library_ends(kind):
         check(visits.get("MPI_Comm_size") == 1010, "calls before the kill, and those of the child", visits)
         callers = {tuple(path["callers"])[-1] for row in rows if row["name"] == "MPI_Comm_rank" for path in row["paths"]}
         check(callers == {"ask_rank"}, "callers", callers)
+        for name, total in (("MPI_Send", (6, 40, 0, 0)), ("MPI_Irecv", (6, 0, 40, 0)), ("MPI_Alltoallv", (5, 0, 0, 0)),
+                            ("MPI_Wait", (6, 0, 0, 0)), ("MPI_Waitsome", (5, 0, 0, 0))):
+            paths = [path for row in rows if row["name"] == name for path in row["paths"]]
+            sums = tuple(sum(path[key] for path in paths)
+                         for key in ("visits", "sent_bytes", "received_bytes", "unknown_calls"))
+            check(sums == total, name, sums, total)
 
 
 @live
@@ -299,6 +305,32 @@ def mpi_library_ends_mpich():
 @live(long=True)
 def mpi_library_ends_open_mpi():
     check_library_ends("openmpi")
+
+
+@live
+def mpi_library_without_mpi():
+    """A program without MPI that asks for it is told that there is none, though the library is there."""
+    with scratch() as folder:
+        program = os.path.join(folder, "asks")
+        compiled("cc", "-O1", "-o", program, os.path.join(HERE, "asks.c"), "-ldl")
+        done = run("env", "LD_PRELOAD=" + os.path.join(BUILD, "libstackmpi.so"), program)
+        check((done.status, done.out) == (0, "0 0 0 0 1 0\n"), "what is said", done.status, done.out, done.err)
+
+
+@live(long=True)
+def mpi_library_of_plugin():
+    """The library finds the MPI of a plugin, whatever other threads load meanwhile."""
+    needs("mpicc.openmpi")
+    with scratch() as folder:
+        program, plugin = os.path.join(folder, "host"), os.path.join(folder, "plugin.so")
+        others = [os.path.join(folder, name) for name in ("one.so", "two.so")]
+        compiled("mpicc.openmpi", "-shared", "-fPIC", "-o", plugin, os.path.join(HERE, "plugin.c"))
+        compiled("cc", "-O1", "-pthread", "-o", program, os.path.join(HERE, "host.c"), "-ldl")
+        for other in others:
+            compiled("cc", "-shared", "-x", "c", "-o", other, "/dev/null")
+        for _ in range(60):
+            done = run("env", "LD_PRELOAD=" + os.path.join(BUILD, "libstackmpi.so"), program, plugin, *others)
+            check((done.status, done.out) == (0, "1\n"), "it ends", done.status, done.out, done.err)
 
 
 def check_tool(kind, name):

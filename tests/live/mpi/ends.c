@@ -2,7 +2,7 @@
 /*
  * Calls of MPI of processes and threads that end in several ways: three threads call
  * MPI_Comm_rank() N times each, and end; the first thread calls MPI_Comm_size() N times; the child
- * of a fork ten times; then the process is killed.
+ * of a fork ten times. Then it makes calls that fail, and some that do not, and is killed.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -32,6 +32,28 @@ static __attribute__((noinline)) void ask_size(int times)
 		MPI_Comm_size(MPI_COMM_WORLD, &size);
 }
 
+/* MPI checks arguments and returns errors. Of all these, one message of 40 bytes is transferred. */
+static void fail(void)
+{
+	int words[10] = {0}, got[10], n_done = 1000000, done[2] = {1000000, 1000000};
+	MPI_Request request = MPI_REQUEST_NULL;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	for (int i = 0; i < 5; i++) {
+		MPI_Send(words, 10, MPI_INT, 99, 0, MPI_COMM_SELF);
+		MPI_Irecv(words, 10, MPI_INT, 99, 0, MPI_COMM_SELF, &request);
+		MPI_Alltoallv(words, NULL, NULL, MPI_INT, words, NULL, NULL, MPI_INT,
+			      MPI_COMM_NULL);
+		MPI_Wait(NULL, MPI_STATUS_IGNORE);
+		MPI_Waitsome(2, NULL, &n_done, done, MPI_STATUSES_IGNORE);
+		MPI_Request_free(NULL);
+	}
+	MPI_Irecv(got, 10, MPI_INT, 0, 0, MPI_COMM_SELF, &request);
+	MPI_Send(words, 10, MPI_INT, 0, 0, MPI_COMM_SELF);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t threads[THREADS];
@@ -51,6 +73,7 @@ int main(int argc, char **argv)
 		_exit(0);
 	}
 	waitpid(child, NULL, 0);
+	fail();
 	kill(getpid(), SIGKILL);
 	return 1;
 }
