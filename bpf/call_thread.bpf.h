@@ -58,8 +58,10 @@ static __always_inline struct stackd_calls *calls_of(struct task_struct *task)
 	if (!thread || !thread->table)
 		return NULL;
 	index = thread->table - 1;
-	table = bpf_map_lookup_elem(&call_tables, &index);
-	return table ? CHECKED((struct stackd_calls *)bpf_map_lookup_elem(table, &only)) : NULL;
+	table = CHECKED(bpf_map_lookup_elem(&call_tables, &index));
+	if (!table)
+		return NULL;
+	return CHECKED((struct stackd_calls *)bpf_map_lookup_elem(table, &only));
 }
 #else
 static inline struct stackd_calls *calls_of(struct task_struct *task)
