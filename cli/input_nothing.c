@@ -205,7 +205,7 @@ static bool blame_function(const struct profile_filter *f, const struct profile 
 	for (size_t i = 0; i < profile_symbol_count(profile); i++) {
 		const struct profile_symbol *symbol = profile_symbol_at(profile, (uint32_t)i);
 
-		if (symbol && pattern_is_function(asked, symbol->name))
+		if (symbol && profile_symbol_matches(symbol, asked))
 			return false;
 	}
 	guess = near_function(profile, asked);

@@ -81,8 +81,8 @@ export class Detail {
 		const fact = (/** @type {string} */ title, /** @type {import("./dom.js").Child} */ text) => [el("dt", {}, title), el("dd", {}, text)];
 		const lines = answer.lines, hot = lines ? largest(lines) : [];
 		fill(this.body,
-			el("p", { class: "name", title: visible(name) }, nameText(name)),
-			nameText(name) !== visible(name) ? el("details", {}, el("summary", {}, "Full name"), el("p", { class: "full" }, visible(name, 4000))) : null,
+			el("p", { class: "name", title: visible(name) }, nameText(name, kind)),
+			nameText(name, kind) !== visible(name) ? el("details", {}, el("summary", {}, "Full name"), el("p", { class: "full" }, visible(name, 4000))) : null,
 			el("dl", {},
 				...fact("Self", el("span", {}, withError(answer.self, answer.self_error, unit) + ", ", el("span", { class: "nowrap" }, percent(answer.self / of)))),
 				...fact("Total", el("span", {}, withError(answer.function_total, answer.function_error, unit) + ", ", el("span", { class: "nowrap" }, percent(answer.function_total / of)))),
@@ -107,8 +107,8 @@ export class Detail {
 		if (!rows.length)
 			return [];
 		return [el("h3", {}, title), el("ul", { class: "short" }, ...rows.slice(0, SHOWN).map(row => el("li", {}, el("span", { class: "amount", title: plain(row.total, unit) }, percent(row.total / (of || 1))),
-			["part", "mark", "other", "blocked", "runnable", "awaited", "all"].includes(row.kind) ? el("span", { class: "dim" }, row.kind === "other" ? "others" : nameText(row.name)) :
-				el("button", { class: "plain link", title: visible(row.name), onclick: () => this.app.store.set({ focus: row.name, object: row.object }) }, nameText(row.name)))),
+			["part", "mark", "other", "blocked", "runnable", "awaited", "all"].includes(row.kind) ? el("span", { class: "dim" }, row.kind === "other" ? "others" : nameText(row.name, row.kind)) :
+				el("button", { class: "plain link", title: visible(row.name), onclick: () => this.app.store.set({ focus: row.name, object: row.object }) }, nameText(row.name, row.kind)))),
 		rows.length > SHOWN ? el("li", { class: "dim" }, `and ${rows.length - SHOWN} more`) : null)];
 	}
 }

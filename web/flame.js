@@ -181,7 +181,7 @@ export class Flame {
 	/** @param {number} i */
 	nameOf(i) {
 		const tree = /** @type {import("./tree.js").Tree} */ (this.tree);
-		return i || tree.name(0) ? shortName(tree.name(i)) : "all";
+		return i || tree.name(0) ? shortName(tree.name(i), tree.kind(i)) : "all";
 	}
 
 	/** Draws the outlines of what is selected and pointed at. */

@@ -19,6 +19,9 @@ const RUST_HASH = /::h[0-9a-f]{16}$/;
 const CLONE = / \[clone \.(?:isra|constprop|part|lto_priv)\.\d+\]|\.(?:isra|constprop|part|lto_priv|llvm)\.\d+/g;
 const LONGEST = 4096;
 
+/* Kinds of functions whose names come from no demangler: what is in brackets is a part of the name. */
+const MANAGED = ["python", "ruby", "java", "javascript", "managed"];
+
 /**
  * Returns the index of the next bracket from `at` on that is no part of an operator's name, or -1.
  * @param {string} text
@@ -187,10 +190,14 @@ const known = new Map();
 
 /**
  * Returns a name as a frame or a table shows it: no return type, no parameters, template arguments
- * folded to ‹…›.
+ * folded to ‹…›. Names of functions that a runtime executes are shown whole: Ruby's `block in <main>`
+ * has no template arguments.
  * @param {string} full
+ * @param {string} [kind] of its frame, where it is known
  */
-export function shortName(full) {
+export function shortName(full, kind = "") {
+	if (MANAGED.includes(kind))
+		return visible(full, 512);
 	const before = known.get(full);
 	if (before !== undefined)
 		return before;

@@ -72,7 +72,7 @@ export class AroundTab {
 			return;
 		this.unit = answer.unit;
 		const callers = new Tree({ ...answer, nodes: answer.callers }), callees = new Tree({ ...answer, nodes: answer.callees });
-		const name = nameText(answer.function.name);
+		const name = nameText(answer.function.name, answer.function.kind);
 		fill(this.middle, name);
 		this.middle.title = visible(answer.function.name);
 		this.facts.textContent = `${withError(answer.function_total, answer.function_error, this.unit)} in paths through it (${percent(answer.function_total / (answer.total || 1))}), ` +

@@ -12,7 +12,7 @@ import { describeNode, isFunction, nameText, swatch } from "./tab_flame.js";
 import { Table } from "./table.js";
 import { AFTER, BEFORE, BOTH, Tree, matcherOf } from "./tree.js";
 
-/** @typedef {{ name: string, object: string, before: number, after: number, change: number, noise: number | null, significant: boolean }} ChangeRow */
+/** @typedef {{ name: string, object: string, kind: string, before: number, after: number, change: number, noise: number | null, significant: boolean }} ChangeRow */
 
 /** How two sides are compared, as questions say it. */
 export const PER = ["amount", "second", "share"];
@@ -69,7 +69,7 @@ export class DifferenceTab {
 			{ key: "before", isWide: true, title: "Before", width: "6rem", text: row => plain(row.before, this.unit), value: row => row.before },
 			{ key: "after", isWide: true, title: "After", width: "6rem", text: row => plain(row.after, this.unit), value: row => row.after },
 			{ key: "significant", isWide: true, title: "Noise?", width: "6.4rem", isText: true, text: row => row.significant ? "" : "may be", mark: () => "dim" },
-			{ key: "name", title: "Function", width: "minmax(9rem, 3fr)", isText: true, text: row => nameText(row.name), value: row => row.name, hint: row => visible(row.name) },
+			{ key: "name", title: "Function", width: "minmax(9rem, 3fr)", isText: true, text: row => nameText(row.name, row.kind), value: row => row.name, hint: row => visible(row.name) },
 			{ key: "object", isWide: true, title: "Object", width: "minmax(5rem, 1fr)", isText: true, text: row => shortPath(row.object, 40), value: row => row.object, mark: () => "dim", hint: row => visible(row.object) },
 		], select: row => app.store.set({ focus: row.name, object: row.object }, false),
 		open: row => app.store.set({ focus: row.name, object: row.object, tab: "around" }) });
@@ -95,12 +95,12 @@ export class DifferenceTab {
 			fill(this.legend);
 			return;
 		}
-		const answer = await this.app.api.ask("difference", differenceQuestion(state, this.app.recording?.end_ns)), { functions: f, strings } = answer;
+		const answer = await this.app.api.ask("difference", differenceQuestion(state, this.app.recording?.end_ns)), { functions: f, strings, kinds } = answer;
 		if (!this.app.isShown(state))
 			return;
 		this.unit = answer.per === "share" ? "" : answer.unit + (answer.per === "second" ? " a second" : "");
 		const share = answer.per === "share" ? 100 : 1, tree = new Tree(answer);
-		this.rows = f.name.map((/** @type {number} */ name, /** @type {number} */ i) => ({ name: strings[name], object: strings[f.object[i]] ?? "", before: share * f.before[i], after: share * f.after[i],
+		this.rows = f.name.map((/** @type {number} */ name, /** @type {number} */ i) => ({ name: strings[name], object: strings[f.object[i]] ?? "", kind: kinds[f.kind[i]] ?? "", before: share * f.before[i], after: share * f.after[i],
 			change: share * f.change[i], noise: f.noise[i] === null ? null : share * f.noise[i], significant: Boolean(f.significant[i]) }));
 		if (answer.per === "share")
 			this.unit = "%";

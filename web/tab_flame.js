@@ -164,5 +164,5 @@ export function swatch(color, text, pattern = "") {
 	return el("span", { class: "legend-item" }, box, text);
 }
 
-/** The short name with what stands for a name that is empty. @param {string} name */
-export const nameText = name => shortName(name) || "(no name)";
+/** The short name with what stands for a name that is empty. @param {string} name @param {string} [kind] of its frame */
+export const nameText = (name, kind) => shortName(name, kind) || "(no name)";

@@ -43,7 +43,7 @@ export class FunctionsTab {
 			{ key: "total", title: "Total", width: "6.5rem", text: row => plain(row.total, this.unit), value: row => row.total, share: row => row.total / this.total,
 				hint: row => amount(row.total, this.unit) + (row.inferred ? `, ${plain(row.inferred, this.unit)} reconstructed` : "") },
 			{ key: "total_share", isWide: true, title: "%", width: "4.6rem", text: row => percent(row.total / this.total), mark: () => "dim" },
-			{ key: "name", title: "Function", width: "minmax(9rem, 3fr)", isText: true, text: row => nameText(row.name), value: row => row.name, hint: row => visible(row.name) },
+			{ key: "name", title: "Function", width: "minmax(9rem, 3fr)", isText: true, text: row => nameText(row.name, row.kind), value: row => row.name, hint: row => visible(row.name) },
 			{ key: "object", isWide: true, title: "Object", width: "minmax(5rem, 1.2fr)", isText: true, text: row => shortPath(row.object, 40), value: row => row.object,
 				hint: row => visible(row.object), mark: () => "dim" },
 		];

@@ -10,7 +10,7 @@ import { visible } from "./names.js";
 import { nameText } from "./tab_flame.js";
 import { Table } from "./table.js";
 
-/** @typedef {{ path: string[], live: number, live_error: number | null, objects: number, old: number, peak: number, change: number, change_error: number | null, allocated: number, age: number | null, since: number[] }} HeapPath */
+/** @typedef {{ path: string[], kinds: string[], live: number, live_error: number | null, objects: number, old: number, peak: number, change: number, change_error: number | null, allocated: number, age: number | null, since: number[] }} HeapPath */
 
 /**
  * The function of a path that allocated: the first from the leaf that is not the allocator itself.
@@ -19,6 +19,12 @@ import { Table } from "./table.js";
 export function allocatorOf(path) {
 	const isAllocator = /^(?:_*(?:libc_)?(?:malloc|calloc|realloc|memalign|aligned_alloc|posix_memalign|reallocarray|valloc|pvalloc|strn?dup|v?asprintf)|operator new(?:\[\])?.*|g_(?:malloc|realloc|slice_alloc)\w*|xmalloc|xrealloc|std::.*allocat.*|__gnu_cxx::.*)(?:@.*|\(.*)?$/;
 	return path.find(name => !isAllocator.test(name)) ?? path[0] ?? "";
+}
+
+/** The short name of what allocated. @param {HeapPath} row */
+function allocatorText(row) {
+	const name = allocatorOf(row.path);
+	return nameText(name, row.kinds[row.path.indexOf(name)]);
 }
 
 export class HeapTab {
@@ -39,7 +45,7 @@ export class HeapTab {
 			{ key: "objects", isWide: true, title: "Blocks", width: "5rem", text: row => count(row.objects), value: row => row.objects },
 			{ key: "allocated", isWide: true, title: "Allocated", width: "6rem", text: row => bytes(row.allocated), value: row => row.allocated },
 			{ key: "age", isWide: true, title: "Lifetime", width: "5rem", text: row => row.age === null ? "–" : time(row.age), value: row => row.age ?? -1, hint: () => "of blocks that were freed, on average" },
-			{ key: "name", title: "Allocated by", width: "minmax(9rem, 1fr)", isText: true, text: row => nameText(allocatorOf(row.path)), value: row => allocatorOf(row.path), hint: row => visible(allocatorOf(row.path)) },
+			{ key: "name", title: "Allocated by", width: "minmax(9rem, 1fr)", isText: true, text: row => allocatorText(row), value: row => allocatorOf(row.path), hint: row => visible(allocatorOf(row.path)) },
 		], select: row => this.showPath(row) });
 		this.chart = el("div", { class: "charts" });
 		this.content = el("div", { class: "content" });
@@ -55,13 +61,14 @@ export class HeapTab {
 			fill(this.content, emptyState("No allocations: this recording has none.", "Record with: sudo stackd --alloc …"));
 			return;
 		}
-		const answer = await this.app.api.ask("heap", selection), { processes, paths: p, strings, frames } = answer;
+		const answer = await this.app.api.ask("heap", selection), { processes, paths: p, strings, kinds, frames } = answer;
 		if (!processes.length) {
 			fill(this.content, emptyState("No allocations in the selection.", "Choose a wider range of time, or all threads."));
 			return;
 		}
 		const nameOf = (/** @type {number} */ f) => frames ? strings[frames.name[f]] : strings[f];
-		const rows = p.frames.map((/** @type {number[]} */ path, /** @type {number} */ i) => ({ path: path.map(nameOf), live: p.live[i], live_error: p.live_error?.[i] ?? null, objects: p.objects[i],
+		const kindOf = (/** @type {number} */ f) => frames ? kinds[frames.kind[f]] : "";
+		const rows = p.frames.map((/** @type {number[]} */ path, /** @type {number} */ i) => ({ path: path.map(nameOf), kinds: path.map(kindOf), live: p.live[i], live_error: p.live_error?.[i] ?? null, objects: p.objects[i],
 			old: p.old?.[i] ?? 0, peak: p.peak[i], change: p.change[i], change_error: p.change_error?.[i] ?? null, allocated: p.allocated[i], age: p.age_ns?.[i] ?? null, since: p.since?.[i] ?? [] }));
 		this.most = rows.reduce((/** @type {number} */ most, /** @type {HeapPath} */ row) => Math.max(most, row.live), 1);
 		fill(this.chart, ...processes.slice(0, 6).map((/** @type {any} */ process) => chartOf(process, answer.to)));
@@ -74,7 +81,7 @@ export class HeapTab {
 
 	/** @param {HeapPath} row */
 	showPath(row) {
-		const list = row.path.slice().reverse().map(name => el("li", { title: visible(name) }, nameText(name)));
+		const list = row.path.map((name, i) => el("li", { title: visible(name) }, nameText(name, row.kinds[i]))).reverse();
 		fill(this.path, el("h2", { class: "small" }, "Its call path, from the thread's entry"), el("ol", { class: "steps" }, ...list));
 	}
 

@@ -63,7 +63,7 @@ export class SourceTab {
 		const { strings, lines: l, code: c } = answer, at = (/** @type {number} */ i) => strings[i] ?? "";
 		this.unit = answer.unit;
 		this.total = answer.function_total || 1;
-		fill(this.title, el("b", { title: visible(answer.function.name) }, nameText(answer.function.name)),
+		fill(this.title, el("b", { title: visible(answer.function.name) }, nameText(answer.function.name, answer.function.kind)),
 			` ${amount(answer.function_total, this.unit)} with what it calls, ${plain(answer.self, this.unit)} in itself · % of ${plain(answer.function_total, this.unit)}`);
 		const lines = !l.line.some((/** @type {number} */ line) => line > 0) ? [] : l.line.map((/** @type {number} */ line, /** @type {number} */ i) => ({ line, file: at(l.file[i]), text: at(l.text[i]), self: l.self[i], total: l.total[i] }));
 		const isUnread = l.text.every((/** @type {number} */ text) => !at(text)) && l.line.some((/** @type {number} */ line) => line > 0);

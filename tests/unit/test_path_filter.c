@@ -10,6 +10,7 @@
 
 #include "fake_store.h"
 #include "tree/calltree.h"
+#include "model/frame_kind.h"
 #include "model/pattern.h"
 #include "model/profile.h"
 
@@ -33,6 +34,30 @@ static void test_patterns(void **state)
 	assert_true(pattern_is_object("/lib/*", "/lib/libc.so.6"));
 	assert_true(pattern_is_object("[kernel*", "[kernel.kallsyms]"));
 	assert_false(pattern_is_object("libc", "/lib/libc.so.6"));
+}
+
+static bool matches(const char *pattern, const char *name, enum frame_kind kind)
+{
+	return profile_symbol_matches(&(struct profile_symbol){.name = name, .kind = (uint8_t)kind},
+				      pattern);
+}
+
+/* What is in angle brackets is an argument of a template in C++ alone. */
+static void test_patterns_by_kind(void **state)
+{
+	(void)state;
+	assert_true(matches("get", "get<int>", FRAME_NATIVE));
+	assert_true(matches("block in ", "block in <main>", FRAME_NATIVE));
+	assert_false(matches("block in ", "block in <main>", FRAME_RUBY));
+	assert_true(matches("block in <*>", "block in <main>", FRAME_RUBY));
+	assert_true(matches("<<", "<<", FRAME_RUBY));
+	assert_false(matches("", "<<", FRAME_RUBY));
+	assert_true(matches("f.<locals>.g", "f.<locals>.g", FRAME_PYTHON));
+	assert_false(matches("f.<locals>", "f.<locals>.g", FRAME_PYTHON));
+	assert_true(matches("A.put", "A.put(int, B)", FRAME_JAVA));
+	assert_true(matches("A.<init>", "A.<init>(int)", FRAME_JAVA));
+	assert_true(matches("A.put(int, B)", "A.put(int, B)", FRAME_JAVA));
+	assert_false(matches("A.put(int)", "A.put(int, B)", FRAME_JAVA));
 }
 
 static void test_distances(void **state)
@@ -190,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_patterns_by_kind),
 		cmocka_unit_test(test_distances),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_filter_makes_no_symbols),

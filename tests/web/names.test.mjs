@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shortName, shortPath, shortWaker, visible } from "../../web/names.js";
 
+const MANAGED = ["<<", "<=>", "[]=", "block in <main>", "block in <class:P>", "f.<locals>.<lambda>", "A.put(int, B)", "get size"];
+
 const NAMES = {
 	"main": "main",
 	"ns::process_batch<int, std::allocator<int> >(std::vector<int>&)": "ns::process_batch‹…›",
@@ -117,4 +119,13 @@ test("short paths keep their end", () => {
 	assert.equal(shortPath("/usr/lib/libm.so.6", 40), "/usr/lib/libm.so.6");
 	assert.equal(shortPath("/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30", 26), "…/libstdc++.so.6.0.30");
 	assert.ok(shortPath("/" + "a".repeat(100), 20).length <= 20);
+});
+
+test("names of functions that a runtime executes stay whole", () => {
+	for (const kind of ["python", "ruby", "java", "javascript", "managed"])
+		for (const name of MANAGED)
+			assert.equal(shortName(name, kind), name);
+	assert.equal(shortName("f<int>(int)", "native"), "f‹…›");
+	assert.equal(shortName("f<int>(int)", "inlined"), "f‹…›");
+	assert.equal(shortName("a\u202eb", "ruby"), "a⟨U+202E⟩b");
 });

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
+#include "model/frame_kind.h"
 #include "model/pattern.h"
 
 #define PATH_FILTER_IGNORED (1u << PROFILE_MAX_FOCUS)
@@ -32,18 +33,6 @@ static bool path_filter_any(const struct profile_patterns *patterns, const char 
 	return patterns->n == 0;
 }
 
-static uint16_t of_name(const struct profile_filter *filter, const char *name)
-{
-	uint16_t met = 0;
-
-	for (size_t i = 0; i < filter->focus.n; i++)
-		if (pattern_is_function(filter->focus.items[i], name))
-			met |= (uint16_t)(1u << i);
-	if (filter->ignore.n && path_filter_any(&filter->ignore, name, pattern_is_function))
-		met |= PATH_FILTER_IGNORED;
-	return met;
-}
-
 static bool any_symbol(const struct profile_patterns *patterns, const struct profile_symbol *symbol)
 {
 	for (size_t i = 0; i < patterns->n; i++)
@@ -52,12 +41,23 @@ static bool any_symbol(const struct profile_patterns *patterns, const struct pro
 	return patterns->n == 0;
 }
 
+/* Returns the bits that a path has since the symbol is somewhere in it. */
+static uint16_t in_path(const struct profile_filter *filter, const struct profile_symbol *symbol)
+{
+	uint16_t met = 0;
+
+	for (size_t i = 0; i < filter->focus.n; i++)
+		if (profile_symbol_matches(symbol, filter->focus.items[i]))
+			met |= (uint16_t)(1u << i);
+	if (filter->ignore.n && any_symbol(&filter->ignore, symbol))
+		met |= PATH_FILTER_IGNORED;
+	return met;
+}
+
 static uint16_t of_symbol(const struct profile_filter *filter, const struct profile_symbol *symbol)
 {
-	uint16_t met = of_name(filter, symbol->name);
+	uint16_t met = in_path(filter, symbol);
 
-	if (symbol->plain)
-		met |= of_name(filter, symbol->plain);
 	if (any_symbol(&filter->symbols, symbol) &&
 	    path_filter_any(&filter->dsos, symbol->object, pattern_is_object))
 		met |= PATH_FILTER_LEAF;
@@ -160,6 +160,7 @@ bool path_filter_accepts(const struct path_filter *filter, uint32_t node, const 
 	uint16_t met = filter->met[node];
 
 	if (mark)
-		met |= of_name(filter->wanted, mark);
+		met |= in_path(filter->wanted,
+			       &(struct profile_symbol){.name = mark, .kind = FRAME_NOTE});
 	return (met & (filter->all | PATH_FILTER_IGNORED)) == filter->all;
 }

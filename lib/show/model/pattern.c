@@ -63,6 +63,15 @@ bool pattern_is_function(const char *pattern, const char *name)
 	       matches_bare(pattern, name, len);
 }
 
+bool pattern_is_managed(const char *pattern, const char *name)
+{
+	const size_t len = strlen(name);
+	struct function_name parts;
+
+	function_name_parse(name, len, &parts);
+	return pattern_matches(pattern, name, len) || pattern_matches(pattern, name, parts.end);
+}
+
 bool pattern_is_object(const char *pattern, const char *path)
 {
 	const char *base = text_basename(path);

@@ -18,6 +18,10 @@ bool pattern_matches(const char *pattern, const char *name, size_t len);
 /* Returns whether a demangled function name matches a pattern. */
 bool pattern_is_function(const char *pattern, const char *name);
 
+/* Returns whether the name of a function of a managed kind (model/frame_kind.h) matches: whole, or
+ * without its parameters. It has no template arguments, whatever is in angle brackets. */
+bool pattern_is_managed(const char *pattern, const char *name);
+
 /* Returns whether the path of an object matches a pattern. */
 bool pattern_is_object(const char *pattern, const char *path);
 

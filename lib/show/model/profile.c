@@ -17,6 +17,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "model/frame_kind.h"
 #include "model/pattern.h"
 #include "model/region_rest.h"
 #include "stack/location.h"
@@ -404,8 +405,10 @@ const struct profile_symbol *profile_no_frames(const struct profile *p)
 
 bool profile_symbol_matches(const struct profile_symbol *symbol, const char *pattern)
 {
-	return pattern_is_function(pattern, symbol->name) ||
-	       (symbol->plain && pattern_is_function(pattern, symbol->plain));
+	bool (*matches)(const char *, const char *) =
+		frame_kind_is_managed(symbol->kind) ? pattern_is_managed : pattern_is_function;
+
+	return matches(pattern, symbol->name) || (symbol->plain && matches(pattern, symbol->plain));
 }
 
 bool profile_symbol_is_awaited(const struct profile_symbol *symbol)

@@ -137,7 +137,8 @@ static int put_path(struct table *t, const struct heap_path *path)
 	text_put_raw(&t->line, "  ");
 	for (size_t i = 0; i < n && i < LEAF_FRAMES; i++) {
 		text_put_raw(&t->line, i ? " < " : "");
-		treeview_function(&t->line, frames[n - 1 - i].symbol->name, t->options);
+		treeview_function(&t->line, frames[n - 1 - i].symbol->name,
+				  frames[n - 1 - i].symbol->kind, t->options);
 	}
 	text_put_raw(&t->line, n > LEAF_FRAMES ? " < ..." : "");
 	return 0;

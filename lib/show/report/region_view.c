@@ -343,7 +343,7 @@ static int write_region(struct profile *profile, const struct region_rows *rows,
 	int err;
 
 	put_figures(profile, &row->figures, row->n_threads, row->is_off, &columns, b);
-	treeview_function(b, row->name, options);
+	treeview_function(b, row->name, row->symbol->kind, options);
 	treeview_object(b, text_basename(row->symbol->object), options);
 	put_off(profile, rows, row, b);
 	err = write_row(b, options, out);

@@ -149,7 +149,7 @@ static int report_flat_row(struct report *report, const struct flat_row *row)
 	treeview_share(&report->row, row->self, whole);
 	treeview_share(&report->row, row->total, whole);
 	text_printf(&report->row, "  %8s  ", report_number(report, row->self, amount));
-	treeview_function(&report->row, symbol->name, report->options);
+	treeview_function(&report->row, symbol->name, symbol->kind, report->options);
 	if (!symbol->is_mark)
 		treeview_object(&report->row, symbol->object, report->options);
 	return treeview_row(&report->row, report->options, row->self * 20 >= whole, report->out);
@@ -291,11 +291,12 @@ static int time_row(struct report *report, const struct histogram *h, uint32_t i
 	text_put_raw(&report->row, "  ");
 	report_bar(report, bin->samples, most);
 	if (bin->samples) {
+		const struct profile_symbol *symbol =
+			profile_symbol_at(report->view.profile, bin->symbol);
+
 		text_printf(&report->row, "  %s%% ",
 			    text_share(bin->symbol_samples, bin->samples, share));
-		treeview_function(&report->row,
-				  profile_symbol_at(report->view.profile, bin->symbol)->name,
-				  report->options);
+		treeview_function(&report->row, symbol->name, symbol->kind, report->options);
 	}
 	return treeview_row(&report->row, report->options, bin->samples == most, report->out);
 }

@@ -55,11 +55,12 @@ bool treeview_is_small(uint64_t samples, uint64_t whole, const struct report_opt
 	return (double)samples * 100.0 < options->percent_limit * (double)whole;
 }
 
-void treeview_function(struct buf *row, const char *name, const struct report_options *options)
+void treeview_function(struct buf *row, const char *name, enum frame_kind kind,
+		       const struct report_options *options)
 {
 	struct buf b = {0};
 
-	if (options->full_names) {
+	if (options->full_names || frame_kind_is_managed(kind)) {
 		text_put_name(row, name, options->utf8);
 		return;
 	}
@@ -239,7 +240,7 @@ static void label(struct treeview *v, uint32_t node, uint32_t calls)
 	uint32_t parent = v->nodes[node].parent;
 	const struct profile_symbol *above = parent ? calltree_symbol(v->tree, parent) : NULL;
 
-	treeview_function(&v->row, symbol->name, v->options->report);
+	treeview_function(&v->row, symbol->name, symbol->kind, v->options->report);
 	if (calls > 1)
 		text_printf(&v->row, " (x%u)", calls);
 	if (v->nodes[node].is_inlined)

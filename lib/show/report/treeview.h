@@ -19,6 +19,7 @@
 #ifndef REPORT_TREEVIEW_H
 #define REPORT_TREEVIEW_H
 
+#include "model/frame_kind.h"
 #include "tree/calltree.h"
 #include "report/report.h"
 #include "tree/frame_sources.h"
@@ -48,8 +49,10 @@ void treeview_share(struct buf *row, uint64_t samples, uint64_t whole);
 bool treeview_is_small(uint64_t samples, uint64_t whole, const struct report_options *options);
 
 /* Appends a function's name as text shows it: the short one (base/function_name.h), unless the
- * options want full names. */
-void treeview_function(struct buf *row, const char *name, const struct report_options *options);
+ * options want full names. Names of managed kinds are no demangled ones, and stay as they are:
+ * Ruby's method `<<` has no template arguments. */
+void treeview_function(struct buf *row, const char *name, enum frame_kind kind,
+		       const struct report_options *options);
 
 /* Appends the name of an object: "  [object]". */
 void treeview_object(struct buf *row, const char *object, const struct report_options *options);

@@ -223,7 +223,8 @@ static void put_names(const struct names *names, size_t from, size_t to, const c
 	for (size_t i = from; i < to; i++) {
 		if (i > from)
 			text_put_raw(b, between);
-		treeview_function(b, names->frames[i].symbol->name, options);
+		treeview_function(b, names->frames[i].symbol->name, names->frames[i].symbol->kind,
+				  options);
 	}
 }
 
