@@ -111,18 +111,28 @@ static void read_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, stru
 	}
 }
 
-static bool find_symbols(const struct elf_file *file, struct found *found)
+static void read_tables(const struct elf_file *file, uint32_t type, struct found *found)
 {
 	Elf *elf = elf_file_libelf(file);
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
 
 	while (elf && (section = elf_nextscn(elf, section))) {
-		if (gelf_getshdr(section, &header) &&
-		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
+		if (gelf_getshdr(section, &header) && header.sh_type == type)
 			read_table(elf, section, &header, found);
 	}
-	return found->version.st_size && found->reader.st_size;
+}
+
+/* Looks among what the file exports. Only a file with Ruby's interpreter is worth a look at all its
+ * symbols, which are a million in large files: for the variable, which not all builds export. */
+static bool find_symbols(const struct elf_file *file, struct found *found)
+{
+	read_tables(file, SHT_DYNSYM, found);
+	if (!found->version.st_size || !found->reader.st_size)
+		return false;
+	if (!found->context.st_size)
+		read_tables(file, SHT_SYMTAB, found);
+	return true;
 }
 
 /* Reads the version: 0x030102 for "3.1.2"; 0: it is no version. */
