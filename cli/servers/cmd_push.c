@@ -244,8 +244,9 @@ static void report(const struct cmd_push *args, const struct push_counts *before
 			text_plural(now.collisions - before->collisions, "s", ""));
 	if (now.rare > before->rare)
 		message("rare paths are not sent, and %" PRIu64
-			" record%s on them count below '[rare paths]'; --paths 0 sends all paths",
-			now.rare - before->rare, text_plural(now.rare - before->rare, "", "s"));
+			" record%s below '[paths not sent]'; --paths 0 sends all paths",
+			now.rare - before->rare,
+			text_plural(now.rare - before->rare, " on them counts", "s on them count"));
 	if (now.windows > before->windows || !args->is_following)
 		message("%s: recordings sent: %" PRIu64 " (%" PRIu64 " rows, %" PRIu64
 			" bytes); there already: %" PRIu64,
@@ -403,8 +404,8 @@ static const struct argp_option push_options[] = {
 	 "stackd)",
 	 3},
 	{"paths", PUSH_PATHS, "N", 0,
-	 "ClickHouse: of each metric of a recording send the N most frequent call paths, and "
-	 "'[rare paths]' below these for the others (default: 60000; 0: all)",
+	 "ClickHouse: of each metric of a recording send the N most frequent nodes of the tree of "
+	 "call paths, and '[paths not sent]' below these for the others (default: 60000; 0: all)",
 	 3},
 	{"keep-age", PUSH_KEEP, "TIME", ARGP_HELP_RARE,
 	 "ClickHouse: have the server keep everything for this time, such as 30d, and delete "

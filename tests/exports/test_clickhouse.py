@@ -560,7 +560,7 @@ def inclusive(database):
     """Of each path of samples the location, and its count with all that it calls; and the paths of rare ones."""
     parents = {(tag, alt): ((parent, parent_alt), location) for tag, alt, parent, parent_alt, location in server().ask(
         "SELECT tag, alt, parent, parent_alt, location FROM paths FORMAT JSONCompact", database)}
-    rare, = server().ask("SELECT groupUniqArray(toString(id)) FROM locations WHERE function = '[rare paths]' FORMAT JSONCompact", database)
+    rare, = server().ask("SELECT groupUniqArray(toString(id)) FROM locations WHERE function = '[paths not sent]' FORMAT JSONCompact", database)
     sums = collections.Counter()
     for tag, alt, count in server().ask("SELECT tag, alt, sum(count) FROM samples WHERE metric = 'cpu' GROUP BY tag, alt FORMAT JSONCompact",
                                         database):
@@ -589,6 +589,8 @@ def test_clickhouse_paths():
             check(all(some[node] == whole[node] for node in kept), "sums: " + what)
             check(len(kept) <= most + 1 and bool(marks) == (most + 1 < len(whole)), "paths: " + what, repr(marks))
             check(("are not sent" in says) == bool(marks), says)
+            for count, words in re.findall(r"(\d+) (record.*) below '\[paths not sent\]'", says):
+                check(words == ("record on them counts" if count == "1" else "records on them count"), says)
         lines(server().url("some"))
 
 

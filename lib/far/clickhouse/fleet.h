@@ -13,7 +13,8 @@
 #include "stack/metric.h"
 #include "store/store_reader.h"
 
-/* the name of the frame that stands for paths beyond fleet_query.most_paths */
+/* the name of the frame that stands for paths beyond fleet_query.most_paths, which the server has;
+ * what it was not sent has another (rows/rare.h) */
 #define FLEET_RARE "[rare paths]"
 
 #define FLEET_WHY 256 /* size of a reason, with its NUL */

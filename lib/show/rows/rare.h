@@ -4,7 +4,7 @@
  * once, so nearly all that it sends would be paths that nobody looks at. Of the tree of a
  * profile's paths the nodes with the largest sums stay, those of all their callers with them. A
  * sample whose path was left out counts for the nearest caller that stays, below a frame
- * `[rare paths]`, so sums remain, and nothing is shown as observed that was not.
+ * `[paths not sent]`, so sums remain, and nothing is shown as observed that was not.
  */
 #ifndef ROWS_RARE_H
 #define ROWS_RARE_H
@@ -15,7 +15,7 @@
 
 #include "model/profile.h"
 
-#define RARE_NAME "[rare paths]"
+#define RARE_NAME "[paths not sent]"
 
 /* Sets nodes[i] for each node of the tree that entries need: of these, the `most` with the largest
  * sums of weight; 0: all. `nodes` has an item for each node, all false. 0 or -ENOMEM. */
