@@ -118,8 +118,8 @@ static const struct argp_option argp_options[] = {
 	{"mpi", OPTION_MPI, "WAY", OPTION_ARG_OPTIONAL,
 	 "measure each call of an MPI function from C, C++ and Fortran, as --region does; MPI "
 	 "functions that it calls itself are part of it. The time between two calls is a "
-	 "computing burst: stackctl fold --burst. --mpi=library counts calls from C and C++ in the "
-	 "command itself, in sums by call path, at a fraction of the cost",
+	 "computing burst: stackctl fold --burst. --mpi=library counts the calls in the command "
+	 "itself, in sums by call path, at a fraction of the cost",
 	 GROUP_MEASURE},
 	{"counter", OPTION_COUNTER, "NAME", ARGP_HELP_RARE,
 	 "for stackctl fold, read a counter at each sample within a region, between marks or with "
@@ -195,8 +195,8 @@ static const struct argp_option argp_options[] = {
 	 "tag and walks the stack if the tag is new; only never walks; off ignores tags",
 	 GROUP_HOW},
 	{"no-managed", OPTION_NO_MANAGED, NULL, ARGP_HELP_RARE,
-	 "record native functions alone: none of Python's and Ruby's (docs/PYTHON.md, "
-	 "docs/RUBY.md), and no names of Java's methods (docs/JAVA.md)",
+	 "record native functions alone: no functions of Python and Ruby, and no names of code of "
+	 "Java and JavaScript (docs/PYTHON.md, RUBY.md, JAVA.md, JAVASCRIPT.md)",
 	 GROUP_HOW},
 	{"managed", OPTION_MANAGED, NULL, OPTION_HIDDEN, "The default", GROUP_HOW},
 	{"judge", OPTION_JUDGE, NULL, ARGP_HELP_RARE,
