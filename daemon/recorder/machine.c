@@ -11,6 +11,7 @@
 
 #include "arch/code_form.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/int_map.h"
 #include "base/vec.h"
 #include "daemon/recorder/process_memory.h"
@@ -99,6 +100,14 @@ struct pending {
 	bool is_entered; /* the frame has no words yet: frame.instruction is where it begins */
 };
 
+#define IN_VAIN 256
+
+/* An address that was looked for, and no code was found. */
+struct in_vain {
+	uint64_t key;
+	uint64_t record; /* the number of the record for which it was */
+};
+
 struct machine {
 	const struct runtime *runtime;
 	const struct runtime_machine *is;
@@ -114,7 +123,9 @@ struct machine {
 	VEC(struct function) functions;
 	VEC(struct pending) pending;
 	uint64_t line_bytes;
-	struct moment moments[MOMENTS]; /* the oldest one is at n_moments % MOMENTS */
+	uint64_t n_records;
+	struct in_vain in_vain[IN_VAIN]; /* by the hash of the key */
+	struct moment moments[MOMENTS];	 /* the oldest one is at n_moments % MOMENTS */
 	uint64_t n_moments, newest_class;
 	uint64_t now_ns, since_ns; /* all that is read is of since_ns or later */
 	struct int_map by_start, by_address, by_function; /* newest versions */
@@ -125,7 +136,8 @@ int machine_open(const struct runtime *runtime, const struct elf_file *elf, uint
 		 struct process_reads *reads, struct machine **ret_machine)
 {
 	struct machine *m = calloc(1, sizeof(*m));
-	struct runtime_memory memory = {.read = process_memory_read, .layout = layout};
+	struct runtime_memory memory = {
+		.read = process_memory_read, .has = process_memory_has, .layout = layout};
 	int err;
 
 	if (!m)
@@ -687,6 +699,24 @@ static bool was_same(const struct address *a, const struct machine_stack *stack,
 	return same >= LEAST_SAME && other <= most_other;
 }
 
+/* As read_address(), once for a record if there is no code: a deep stack can have the same address
+ * in each frame. */
+static int look_for_address(struct machine *m, uint64_t address, bool is_return,
+			    uint32_t *ret_index)
+{
+	const uint64_t key = key_of(address, is_return);
+	struct in_vain *vain = &m->in_vain[hash_mix64(key) % IN_VAIN];
+	int err;
+
+	*ret_index = NONE;
+	if (vain->key == key && vain->record == m->n_records)
+		return 0;
+	err = read_address(m, address, is_return, ret_index);
+	if (*ret_index == NONE || !m->pieces.items[m->addresses.items[*ret_index].piece].is_there)
+		*vain = (struct in_vain){key, m->n_records};
+	return err;
+}
+
 static int note_address(struct machine *m, const struct machine_stack *stack, uint64_t address,
 			bool is_return)
 {
@@ -703,7 +733,7 @@ static int note_address(struct machine *m, const struct machine_stack *stack, ui
 	}
 	if (!piece || !is_still(m, piece)) {
 		int err = m->addresses.count < MOST_VERSIONS && m->pieces.count < MOST_VERSIONS
-				  ? read_address(m, address, is_return, &index)
+				  ? look_for_address(m, address, is_return, &index)
 				  : 0;
 
 		if (err || index == INT_MAP_NONE)
@@ -838,6 +868,7 @@ int machine_note(struct machine *m, const struct machine_stack *stack, uint64_t 
 	m->now_ns = now_ns;
 	m->since_ns = process_memory_begin(m->memory, now_ns, stack->time_ns);
 	m->pending.count = 0;
+	m->n_records++;
 	learn(m, stack);
 	if (is_code(m, stack, pc))
 		err = note_leaf(m, stack, pc);

@@ -377,3 +377,17 @@ bool process_memory_read(void *memory, uint64_t address, void *buf, size_t len)
 	m->failed += !is_read;
 	return is_read;
 }
+
+int process_memory_has(void *memory, uint64_t address)
+{
+	struct process_memory *m = memory;
+
+	if (address >> 47)
+		return 0;
+	if (page_of(m, address >> PAGE_SHIFT))
+		return 1;
+	if (!process_memory_is_spent(m))
+		return 0;
+	m->failed++;
+	return -EAGAIN;
+}

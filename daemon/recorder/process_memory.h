@@ -72,4 +72,8 @@ uint64_t process_memory_failed(const struct process_memory *memory);
  * read already. A read of struct runtime_memory; `memory` is a struct process_memory. */
 bool process_memory_read(void *memory, uint64_t address, void *buf, size_t len);
 
+/* Returns 1 if the byte at an address can be read; 0: it cannot, which is no read that has failed;
+ * -EAGAIN: too much was read already, and that is one. The `has` of struct runtime_memory. */
+int process_memory_has(void *memory, uint64_t address);
+
 #endif

@@ -62,6 +62,12 @@ static bool read_arena(void *arg, uint64_t address, void *buf, size_t len)
 	return true;
 }
 
+static int has_arena(void *arg, uint64_t address)
+{
+	(void)arg;
+	return address - BASE < BYTES;
+}
+
 static void put(size_t at, uint64_t word)
 {
 	memcpy(arena + at, &word, sizeof(word));
@@ -193,7 +199,7 @@ static void *open_heap(void)
 {
 	const struct v8_layout layout = make_layout();
 	struct runtime_layout bytes;
-	struct runtime_memory memory = {.read = read_arena, .layout = &bytes};
+	struct runtime_memory memory = {.read = read_arena, .has = has_arena, .layout = &bytes};
 	void *v8;
 
 	v8_layout_put(&layout, &bytes);
@@ -235,6 +241,24 @@ static void test_right(void **state)
 	assert_int_equal(frames[0].instruction, 9);
 	assert_int_equal(v8_frames(v8, &piece, BASE + 2048 + RETURNS + 4, true, frames, 4), 1);
 	assert_int_equal(frames[0].instruction, RUNTIME_NO_INSTRUCTION);
+	v8_close(v8);
+}
+
+/* The search for code ends where the memory begins, and is not made again. */
+static void test_no_code(void **state)
+{
+	struct runtime_code_piece piece;
+	void *v8;
+
+	(void)state;
+	make_heap();
+	v8 = open_heap();
+	n_reads = 0;
+	assert_false(v8_piece(v8, BASE + 1000, &piece));
+	assert_true(n_reads > 0);
+	n_reads = 0;
+	assert_false(v8_piece(v8, BASE + 1000, &piece));
+	assert_int_equal(n_reads, 0);
 	v8_close(v8);
 }
 
@@ -339,6 +363,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_right),
+		cmocka_unit_test(test_no_code),
 		cmocka_unit_test(test_misled),
 		cmocka_unit_test(test_layouts),
 	};

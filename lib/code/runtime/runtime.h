@@ -177,6 +177,10 @@ struct runtime_interpreter {
  * most 4096, can be read without waiting. */
 struct runtime_memory {
 	bool (*read)(void *arg, uint64_t address, void *buf, size_t len);
+
+	/* Returns 1 if the byte at an address can be read; 0: it is not there; -EAGAIN: too much
+	 * was read to tell. NULL: nothing that asks is opened. */
+	int (*has)(void *arg, uint64_t address);
 	void *arg;
 	const struct runtime_layout *layout; /* of the runtime's file; NULL: there is none */
 };

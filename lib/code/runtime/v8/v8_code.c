@@ -86,10 +86,10 @@ static bool find_code(struct v8 *v8, uint64_t address, struct code *code)
 	uint64_t first = address & ~(uint64_t)(ALIGNMENT - 1);
 
 	for (uint64_t back = 0; back <= MOST_BACK && back < first; back += ALIGNMENT) {
-		uint64_t start = first - back, word;
+		uint64_t start = first - back;
 
 		/* The page before may be in no mapping. */
-		if (!(start & 4095) && !v8_word(v8, start - ALIGNMENT, &word))
+		if (!(start & 4095) && !v8_has(v8, start - ALIGNMENT))
 			return false;
 		if (may_begin(v8, start) && read_code(v8, start, code))
 			return address - code->start <= code->size;
@@ -343,8 +343,9 @@ static bool find_point(const struct points *p, uint64_t at, uint32_t *ret_transl
  *
  * It is believed only if all entries with a point have the address that the point has.
  */
-#define SAFEPOINT_HEAD                                                                             \
-	4 /* words of 4 bytes: a size, the number of entries, sizes, bytes of slots */
+
+/* Words of 4 bytes in the head: a size, the number of entries, sizes, bytes of slots. */
+#define SAFEPOINT_HEAD	4
 #define HAS_POINTS	1u /* a bit of the third word; the others are sizes */
 #define ADDRESS_BYTES	4  /* where the sizes begin */
 #define POINT_BYTES	7

@@ -78,6 +78,14 @@ bool v8_read(const struct v8 *v8, uint64_t address, void *buf, size_t len)
 	return is_read;
 }
 
+bool v8_has(const struct v8 *v8, uint64_t address)
+{
+	int has = v8->memory.has(v8->memory.arg, address);
+
+	*v8->failed += has < 0;
+	return has > 0;
+}
+
 bool v8_word(const struct v8 *v8, uint64_t address, uint64_t *ret_word)
 {
 	return v8_read(v8, address, ret_word, sizeof(*ret_word));

@@ -61,6 +61,9 @@ void v8_forget(struct v8 *v8);
 bool v8_read(const struct v8 *v8, uint64_t address, void *buf, size_t len);
 bool v8_word(const struct v8 *v8, uint64_t address, uint64_t *ret_word);
 
+/* Returns whether the byte at an address can be read. It is no failed read if it is not there. */
+bool v8_has(const struct v8 *v8, uint64_t address);
+
 /* Returns whether a word is an object's tagged address. */
 static inline bool v8_is_object(uint64_t word)
 {
