@@ -351,8 +351,10 @@ static bool is_contradicted(const struct walk_run *run, const struct stackd_rule
 
 /* Steps out of code that waits for a call, and whose frame has the words that its runtime's code
  * puts there. Code that calls before it has set up its frame has its caller's words instead, so
- * this is a guess (machines_correct() proves it or ends the walk), and it is not made where the
- * callee has no frame: of such code, each call is of a function that has none. */
+ * this is a guess, and it is not made where the callee has no frame: of such code, each call is of
+ * a function that has none. machines_correct() proves it, or ends the walk where the code is known
+ * not to have made its frame. Where nothing is known (MACHINE_FRAMING_UNKNOWN; the process has no
+ * machine, as behind an exec), it stays a guess, and its provenance is that of a frame pointer. */
 static bool step_by_words(struct walk_run *run)
 {
 	struct walk *w = &run->at.walk;

@@ -2,11 +2,16 @@
 /*
  * Looks for symbols that each build of CPython exports, since extensions may need them:
  *
- *   _PyEval_EvalFrameDefault   the function that runs bytecode
- *   _PyRuntime                 from which all threads' states are reached; since 3.13 it begins
- * with a table of offsets (python_offsets.h) Py_Version                 the version, in the file's
- * read-only data (since 3.11) PyUnstable_Code_NewWithPosOnlyArgs   makes code objects (since 3.12)
- *   PyIter_Send, PyFrame_GetCode, Py_BytesMain   functions that are new in 3.10, 3.9 and 3.8
+ * - _PyEval_EvalFrameDefault: the function that runs bytecode
+ *
+ * - _PyRuntime: from it all threads' states are reached; since 3.13 it begins with a table of
+ *   offsets (python_offsets.h)
+ *
+ * - Py_Version: the version, in the file's read-only data (since 3.11)
+ *
+ * - PyUnstable_Code_NewWithPosOnlyArgs: makes code objects (since 3.12)
+ *
+ * - PyIter_Send, PyFrame_GetCode, Py_BytesMain: functions that are new in 3.10, 3.9 and 3.8
  *
  * Builds whose objects have longer headers have other offsets: those without the global interpreter
  * lock, and those for debugging that list all objects. Before 3.14 they export functions that no
