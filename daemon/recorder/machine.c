@@ -125,7 +125,8 @@ struct machine {
 	uint64_t line_bytes;
 	uint64_t n_records;
 	struct in_vain in_vain[IN_VAIN]; /* by the hash of the key */
-	struct moment moments[MOMENTS];	 /* the oldest one is at n_moments % MOMENTS */
+	uint64_t partly; /* the number of the record for which a function was read in part */
+	struct moment moments[MOMENTS]; /* the oldest one is at n_moments % MOMENTS */
 	uint64_t n_moments, newest_class;
 	uint64_t now_ns, since_ns; /* all that is read is of since_ns or later */
 	struct int_map by_start, by_address, by_function; /* newest versions */
@@ -193,7 +194,7 @@ void machine_free(struct machine *m)
 
 uint64_t machine_bytes(const struct machine *m)
 {
-	return m->pieces.cap * sizeof(*m->pieces.items) +
+	return (m->is->bytes ? m->is->bytes(m->at) : 0) + m->pieces.cap * sizeof(*m->pieces.items) +
 	       m->addresses.cap * sizeof(*m->addresses.items) +
 	       m->frames.cap * sizeof(*m->frames.items) +
 	       m->functions.cap * sizeof(*m->functions.items) + m->line_bytes +
@@ -280,7 +281,8 @@ static uint32_t line_of(const struct function *f, int64_t instruction)
 }
 
 /* Reads a function, as a new version. Its index is that of the last function. 0; -EAGAIN: it cannot
- * be read, so there is no version; -ENOMEM. */
+ * be read, or not yet, so there is no version; -ENOMEM. One that takes several calls is read on for
+ * the next record, so that none takes long. */
 static int read_function(struct machine *m, uint64_t address)
 {
 	const uint64_t failed = process_memory_failed(m->memory);
@@ -291,6 +293,8 @@ static int read_function(struct machine *m, uint64_t address)
 		.language = m->runtime->number, .name = is.name, .file = is.file};
 	int err;
 
+	if (m->partly == m->n_records && m->partly)
+		return -EAGAIN;
 	if (VEC_RESERVE(&m->functions, 1))
 		return -ENOMEM;
 	f = &m->functions.items[m->functions.count];
@@ -305,7 +309,9 @@ static int read_function(struct machine *m, uint64_t address)
 		free(is.lines);
 		return -EAGAIN;
 	}
-	if (err == -ENOMEM)
+	if (err == -EAGAIN)
+		m->partly = m->n_records;
+	if (err == -ENOMEM || err == -EAGAIN)
 		return err;
 	if (!err) {
 		named.first_line = is.first_line;

@@ -2,6 +2,7 @@
 /* A heap of V8 that is made by hand, in which a function, its lines, its frames and its code are
  * found; and the same heap with words that lead elsewhere, in circles, or are anything: whatever is
  * asked of it ends, and what is said is sane. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,10 +53,27 @@ static uint64_t chance(void)
 	return seed;
 }
 
+#define TEXT UINT64_C(0x40000000) /* of a long script, of wide characters */
+
+static uint32_t line_length; /* in it */
+
+static bool read_long_text(uint64_t address, uint8_t *buf, size_t len)
+{
+	for (size_t i = 0; i + 1 < len; i += 2) {
+		uint64_t at = (address - TEXT + i) / 2;
+
+		buf[i] = at % line_length == line_length - 1 ? '\n' : 'x';
+		buf[i + 1] = 0;
+	}
+	return true;
+}
+
 static bool read_arena(void *arg, uint64_t address, void *buf, size_t len)
 {
 	(void)arg;
 	n_reads++;
+	if (address >= TEXT && address < 2 * TEXT)
+		return read_long_text(address, buf, len);
 	if (address < BASE || address - BASE > BYTES || len > BYTES - (address - BASE))
 		return false;
 	memcpy(buf, arena + (address - BASE), len);
@@ -244,6 +262,52 @@ static void test_right(void **state)
 	v8_close(v8);
 }
 
+/* Makes the script's source a text outside of the heap. */
+static void make_long_source(uint32_t length, uint32_t of_line)
+{
+	line_length = of_line;
+	begin(SOURCE, 2);
+	memcpy(arena + SOURCE + 12, &length, sizeof(length));
+	put(SOURCE + 24, TEXT);
+}
+
+/* Reads the function after that many calls, each of which reads a part of the script. */
+static uint32_t first_line_after(void *v8, int calls)
+{
+	struct runtime_function f = {0};
+
+	for (; calls; calls--) {
+		n_reads = 0;
+		assert_int_equal(v8_function(v8, BASE + SFI, &f), -EAGAIN);
+		assert_true(n_reads < 2000);
+	}
+	assert_int_equal(v8_function(v8, BASE + SFI, &f), 0);
+	assert_string_equal(f.name, "render");
+	free(f.lines);
+	n_reads = 0;
+	assert_int_equal(v8_function(v8, BASE + SFI, &f), 0); /* it is searched once */
+	assert_true(n_reads < 200);
+	free(f.lines);
+	return f.first_line;
+}
+
+static void test_long_scripts(void **state)
+{
+	void *v8;
+
+	(void)state;
+	make_heap();
+	v8 = open_heap();
+	make_long_source(5 << 19, 1000);
+	assert_int_equal(first_line_after(v8, 2), 1);
+	make_long_source(5 << 19, 2);		      /* the same place, another text */
+	assert_int_equal(first_line_after(v8, 2), 0); /* too many lines */
+	assert_true(v8_bytes(v8) < 1 << 20);
+	make_long_source(1 << 24, 4096);
+	assert_int_equal(first_line_after(v8, 15), 1);
+	v8_close(v8);
+}
+
 /* The search for code ends where the memory begins, and is not made again. */
 static void test_no_code(void **state)
 {
@@ -362,9 +426,8 @@ static void test_layouts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right),
-		cmocka_unit_test(test_no_code),
-		cmocka_unit_test(test_misled),
+		cmocka_unit_test(test_right),	     cmocka_unit_test(test_no_code),
+		cmocka_unit_test(test_long_scripts), cmocka_unit_test(test_misled),
 		cmocka_unit_test(test_layouts),
 	};
 

@@ -336,11 +336,14 @@ struct runtime_machine {
 	bool (*unloads)(void *machine, uint64_t *ret_unloads);
 
 	/* Reads a function. ret_function->lines is the caller's to free. Returns 0; -ENOENT: there
-	 * is no such function; -ENOMEM. */
+	 * is no such function; -EAGAIN: it takes more calls, each of a bounded part; -ENOMEM. */
 	int (*function)(void *machine, uint64_t address, struct runtime_function *ret_function);
 
 	/* Returns the identity of the function at an address; 0: there is none. */
 	uint64_t (*identity)(void *machine, uint64_t address);
+
+	/* Returns how many bytes of memory the machine takes. NULL: few. */
+	uint64_t (*bytes)(const void *machine);
 };
 
 /* --- the list -------------------------------------------------------------------------------- */

@@ -47,6 +47,7 @@ static const struct runtime_machine machine = {
 	.sender = v8_sender,
 	.function = v8_function,
 	.identity = v8_identity,
+	.bytes = v8_bytes,
 };
 
 extern const struct runtime runtime_v8;

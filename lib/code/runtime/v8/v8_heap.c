@@ -47,6 +47,15 @@ void v8_close(void *machine)
 	free(v8);
 }
 
+uint64_t v8_bytes(const void *machine)
+{
+	const struct v8 *v8 = machine;
+
+	return sizeof(*v8) + v8->line_bytes + v8->scripts.cap * sizeof(*v8->scripts.items) +
+	       v8->bytecodes.cap * sizeof(*v8->bytecodes.items) +
+	       (v8->by_script.slots + v8->by_bytecode.slots) * sizeof(struct int_map_slot);
+}
+
 void v8_range(const void *machine, uint64_t *ret_low, uint64_t *ret_high)
 {
 	const struct v8 *v8 = machine;

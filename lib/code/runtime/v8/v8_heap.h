@@ -31,8 +31,10 @@ struct v8_script {
 	uint32_t id;   /* a number of its isolate's; others have the same ones */
 	uint64_t text; /* hash of the text's length, place and ends: of which script it is */
 	uint32_t first_line, first_column; /* where its text begins in a file, from 0 on */
-	uint32_t *ends;			   /* NULL: the lines are not known */
-	size_t count;
+	VEC(uint32_t) ends;		   /* none: the lines are not known */
+	uint32_t searched;		   /* characters so far */
+	bool has_return; /* the last one of them was one, which is no end if a newline follows */
+	bool is_done;	 /* the ends are those of all the text */
 };
 
 /* Which function some bytecode is of. */
@@ -47,6 +49,7 @@ struct v8 {
 	uint64_t stream_map; /* address of the map of objects with code; 0: not met yet */
 	VEC(struct v8_script) scripts;
 	uint64_t line_bytes;
+	uint64_t scripts_kept; /* calls since all were forgotten */
 	VEC(struct v8_bytecode) bytecodes;
 	struct int_map by_script, by_bytecode; /* indexes by address */
 	uint64_t in_vain[V8_IN_VAIN];	       /* hashes of what was looked for and not found */
@@ -102,8 +105,8 @@ bool v8_text(const struct v8 *v8, uint64_t string, char *text);
 /* Frees the lines of all scripts. */
 void v8_script_free_all(struct v8 *v8);
 
-/* Gives the lines of a script, which are valid until the next call; NULL: they are not known. 0 or
- * -ENOMEM. */
+/* Gives the lines of a script, which are valid until the next call; NULL: they are not known. 0;
+ * -EAGAIN: they will be after more calls; -ENOMEM. */
 int v8_script_find(struct v8 *v8, uint64_t script, const struct v8_script **ret_script);
 
 /* Gives the line and column of a position in a script, both from 1 on; 0: they are not known. */
@@ -138,5 +141,6 @@ bool v8_interpreted(const struct walk_memory *memory, uint64_t fp,
 bool v8_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sp);
 int v8_function(void *v8, uint64_t address, struct runtime_function *ret_function);
 uint64_t v8_identity(void *v8, uint64_t address);
+uint64_t v8_bytes(const void *v8);
 
 #endif

@@ -2,6 +2,13 @@
 /*
  * Lines of scripts. V8 keeps where the lines of a script end only if it has needed that itself, so
  * they are found in the script's text otherwise, once.
+ *
+ * A text can be long, and the daemon has other work, so a call searches a piece of it, and the next
+ * one goes on. Until all of it is searched, the functions of the script are not read.
+ *
+ * A script with too many lines has none. If all scripts together have too many, all are forgotten,
+ * but not again before many calls: then new ones have no lines meanwhile. So scripts that do not
+ * have room beside each other are not searched in turns.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,54 +21,67 @@
 #define FIRST_COLUMN 32
 #define MOST_SCRIPTS 65536
 #define MOST_CHARS   (1u << 24)		  /* of a script whose lines are looked for */
+#define MOST_ENDS    (1u << 20)		  /* of lines, of a script */
 #define MOST_BYTES   (UINT64_C(16) << 20) /* of the ends of lines */
+#define FORGET_AFTER 65536		  /* calls */
 #define SAMPLE	     512		  /* bytes of each end of a text */
-#define CHUNK	     2048		  /* characters, or words */
+#define CHUNK	     2048		  /* characters that are read at once, ... */
+#define PIECE	     (1u << 20)		  /* ... and in a call */
 
-/* The ends of lines that are being found. */
-struct ends {
-	VEC(uint32_t) at;
-	bool has_return; /* the last character was one, which is no end if a newline follows */
-};
-
-static int add_end(struct ends *ends, uint32_t at)
+static int add_end(struct v8_script *script, uint32_t at)
 {
-	if (VEC_RESERVE(&ends->at, 1))
+	if (script->ends.count >= MOST_ENDS)
+		return -E2BIG;
+	if (VEC_RESERVE(&script->ends, 1))
 		return -ENOMEM;
-	ends->at.items[ends->at.count++] = at;
+	script->ends.items[script->ends.count++] = at;
 	return 0;
 }
 
-static int take_char(struct ends *ends, uint32_t at, uint16_t c)
+static int take_char(struct v8_script *script, uint32_t at, uint16_t c)
 {
 	int err = 0;
 
-	if (ends->has_return && c != '\n')
-		err = add_end(ends, at - 1);
-	ends->has_return = c == '\r';
+	if (script->has_return && c != '\n')
+		err = add_end(script, at - 1);
+	script->has_return = c == '\r';
 	if (!err && (c == '\n' || c == 0x2028 || c == 0x2029))
-		err = add_end(ends, at);
+		err = add_end(script, at);
 	return err;
 }
 
-/* Finds the ends in a text. 0; -ENOENT: it cannot be read; -ENOMEM. */
-static int search_text(const struct v8 *v8, const struct v8_chars *chars, struct ends *ends)
+/* Finds the ends in the next characters of a text, CHUNK at most. As search(). */
+static int search_chunk(const struct v8 *v8, const struct v8_chars *chars, struct v8_script *script)
 {
 	uint8_t bytes[2 * CHUNK];
+	const uint32_t at = script->searched, left = chars->length - at;
+	const uint32_t n = left < CHUNK ? left : CHUNK;
 	int err = 0;
 
-	for (uint32_t at = 0, n; at < chars->length && !err; at += n) {
-		n = chars->length - at < CHUNK ? chars->length - at : CHUNK;
-		if (!v8_read(v8, chars->address + ((uint64_t)at << chars->is_wide), bytes,
-			     (size_t)n << chars->is_wide))
-			return -ENOENT;
-		for (uint32_t i = 0; i < n && !err; i++)
-			err = take_char(ends, at + i,
-					chars->is_wide
-						? (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8)
-						: bytes[i]);
-	}
-	return err ? err : add_end(ends, chars->length);
+	if (!v8_read(v8, chars->address + ((uint64_t)at << chars->is_wide), bytes,
+		     (size_t)n << chars->is_wide))
+		return -ENOENT;
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = take_char(script, at + i,
+				chars->is_wide ? (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8)
+					       : bytes[i]);
+	script->searched += n;
+	return err;
+}
+
+/* Searches the next piece of a text. 0: that was the last one; -EAGAIN: there are more; -ENOENT: it
+ * cannot be read; -E2BIG: it has too many lines; -ENOMEM. */
+static int search(const struct v8 *v8, const struct v8_chars *chars, struct v8_script *script)
+{
+	const uint32_t left = chars->length - script->searched;
+	const uint32_t end = left < PIECE ? chars->length : script->searched + PIECE;
+	int err = 0;
+
+	while (script->searched < end && !err)
+		err = search_chunk(v8, chars, script);
+	if (err || end < chars->length)
+		return err ? err : -EAGAIN;
+	return add_end(script, chars->length);
 }
 
 /* Hashes what tells a script's text from that of another isolate's script, which can have been at
@@ -82,104 +102,134 @@ static uint64_t hash_text(const struct v8 *v8, const struct v8_chars *chars)
 	return hash ? hash : 1;
 }
 
-/* Finds the lines of a script. It has none if its text is too long. 0; -ENOENT: the text cannot be
- * read; -ENOMEM. */
-static int read_lines(const struct v8 *v8, const struct v8_chars *chars, struct v8_script *script)
-{
-	struct ends ends = {0};
-	int err;
-
-	if (chars->length > MOST_CHARS)
-		return 0;
-	err = search_text(v8, chars, &ends);
-	if (err) {
-		free(ends.at.items);
-		return err;
-	}
-	script->ends = ends.at.items;
-	script->count = ends.at.count;
-	return 0;
-}
-
 void v8_script_free_all(struct v8 *v8)
 {
 	for (size_t i = 0; i < v8->scripts.count; i++)
-		free(v8->scripts.items[i].ends);
+		free(v8->scripts.items[i].ends.items);
 	v8->scripts.count = 0;
 	v8->line_bytes = 0;
+	v8->scripts_kept = 0;
 	int_map_clear(&v8->by_script);
 }
 
-/* Keeps the lines of a script. 0 or -ENOMEM. */
-static int keep(struct v8 *v8, uint64_t address, uint32_t index, const struct v8_script *script)
+static uint64_t bytes_of(const struct v8_script *script)
 {
+	return script->ends.cap * sizeof(*script->ends.items);
+}
+
+/* Frees the lines of a script, which has none then. */
+static void drop_lines(struct v8 *v8, struct v8_script *script)
+{
+	v8->line_bytes -= bytes_of(script);
+	free(script->ends.items);
+	memset(&script->ends, 0, sizeof(script->ends));
+}
+
+/* Makes room. Returns false if there is none now. */
+static bool make_room(struct v8 *v8)
+{
+	if (v8->line_bytes < MOST_BYTES && v8->scripts.count < MOST_SCRIPTS)
+		return true;
+	if (v8->scripts_kept < FORGET_AFTER)
+		return false;
+	v8_script_free_all(v8);
+	return true;
+}
+
+/* Keeps a script, whose lines are not known yet, in the place of the one that was there. 0 or
+ * -ENOMEM. */
+static int keep(struct v8 *v8, uint64_t address, const struct v8_script *new,
+		struct v8_script **ret_script)
+{
+	uint32_t index = int_map_find(&v8->by_script, address);
+
 	if (index == INT_MAP_NONE) {
 		index = (uint32_t)v8->scripts.count;
 		if (VEC_RESERVE(&v8->scripts, 1) || int_map_set(&v8->by_script, address, index))
 			return -ENOMEM;
 		v8->scripts.count++;
 	} else {
-		v8->line_bytes -= v8->scripts.items[index].count * sizeof(*script->ends);
-		free(v8->scripts.items[index].ends);
+		drop_lines(v8, &v8->scripts.items[index]);
 	}
-	v8->scripts.items[index] = *script;
-	v8->line_bytes += script->count * sizeof(*script->ends);
+	v8->scripts.items[index] = *new;
+	*ret_script = &v8->scripts.items[index];
 	return 0;
+}
+
+/* Searches on in a script that is kept. As v8_script_find(). */
+static int search_on(struct v8 *v8, const struct v8_chars *chars, struct v8_script *script)
+{
+	const uint64_t before = bytes_of(script);
+	int err = v8->line_bytes < 2 * MOST_BYTES ? search(v8, chars, script) : -E2BIG;
+
+	v8->line_bytes += bytes_of(script) - before;
+	if (err == -E2BIG)
+		drop_lines(v8, script);
+	script->is_done = !err || err == -E2BIG;
+	return script->is_done || err == -ENOENT ? 0 : err;
+}
+
+/* Reads what tells a script from others, and where its text is. Returns false if it is none. */
+static bool read_script(const struct v8 *v8, uint64_t address, struct v8_script *ret_script,
+			struct v8_chars *ret_chars)
+{
+	struct v8_script new = {0};
+	uint64_t source;
+
+	if (!v8_object(v8, address, (uint32_t)v8->is.is[V8_SCRIPT_SOURCE], &source) ||
+	    !v8_smi(v8, address, V8_SCRIPT_ID, &new.id) ||
+	    !v8_smi(v8, address, FIRST_LINE, &new.first_line) ||
+	    !v8_smi(v8, address, FIRST_COLUMN, &new.first_column) ||
+	    !v8_chars(v8, source, ret_chars))
+		return false;
+	new.text = hash_text(v8, ret_chars);
+	new.is_done = ret_chars->length > MOST_CHARS;
+	*ret_script = new;
+	return new.text;
 }
 
 int v8_script_find(struct v8 *v8, uint64_t address, const struct v8_script **ret_script)
 {
 	uint32_t index = int_map_find(&v8->by_script, address);
-	struct v8_script new = {0};
+	struct v8_script new, *script = NULL;
 	struct v8_chars chars;
-	uint64_t source;
-	int err;
+	int err = 0;
 
 	*ret_script = NULL;
-	if (!v8_object(v8, address, (uint32_t)v8->is.is[V8_SCRIPT_SOURCE], &source) ||
-	    !v8_smi(v8, address, V8_SCRIPT_ID, &new.id) ||
-	    !v8_smi(v8, address, FIRST_LINE, &new.first_line) ||
-	    !v8_smi(v8, address, FIRST_COLUMN, &new.first_column) || !v8_chars(v8, source, &chars))
+	v8->scripts_kept++;
+	if (!read_script(v8, address, &new, &chars))
 		return 0;
-	new.text = hash_text(v8, &chars);
-	if (!new.text)
-		return 0;
-	if (index == INT_MAP_NONE || v8->scripts.items[index].id != new.id ||
-	    v8->scripts.items[index].text != new.text) {
-		if (v8->line_bytes > MOST_BYTES || v8->scripts.count >= MOST_SCRIPTS) {
-			v8_script_free_all(v8);
-			index = INT_MAP_NONE;
-		}
-		err = read_lines(v8, &chars, &new);
-		if (!err)
-			err = keep(v8, address, index, &new);
-		if (err) {
-			free(new.ends);
-			return err == -ENOENT ? 0 : err;
-		}
-		index = int_map_find(&v8->by_script, address);
+	if (index != INT_MAP_NONE)
+		script = &v8->scripts.items[index];
+	if (!script || script->id != new.id || script->text != new.text) {
+		if (!make_room(v8))
+			return 0;
+		err = keep(v8, address, &new, &script);
 	}
-	if (v8->scripts.items[index].count)
-		*ret_script = &v8->scripts.items[index];
-	return 0;
+	if (!err && !script->is_done)
+		err = search_on(v8, &chars, script);
+	if (!err && script->is_done && script->ends.count)
+		*ret_script = script;
+	return err;
 }
 
 void v8_script_place(const struct v8_script *script, uint32_t position, uint32_t *ret_line,
 		     uint32_t *ret_column)
 {
-	size_t low = 0, high = script->count;
+	size_t low = 0, high = script->ends.count;
 
 	*ret_line = *ret_column = 0;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (script->ends[middle] < position)
+		if (script->ends.items[middle] < position)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == script->count)
+	if (low == script->ends.count)
 		return;
 	*ret_line = (uint32_t)low + script->first_line + 1;
-	*ret_column = low ? position - script->ends[low - 1] : position + script->first_column + 1;
+	*ret_column =
+		low ? position - script->ends.items[low - 1] : position + script->first_column + 1;
 }
