@@ -149,6 +149,9 @@
 	  "processes with a runtime (HotSpot) that names the functions of the code it has made")        \
 	X(recorded.machines.unread, "jit_runtimes_unread", COUNT,                                       \
 	  "processes with such a runtime that is not read, because of its version or build")            \
+	X(recorded.machines.full, "jit_runtimes_full", COUNT,                                           \
+	  "times that the functions of a process were forgotten and read anew: "                        \
+	  "they had become too many")                                                                   \
 	X(recorded.machines.frames, "jit_functions", COUNT,                                             \
 	  "frames of such functions in paths, also of those that were inlined or interpreted")          \
 	X(recorded.machines.unproven, "jit_unproven", COUNT,                                            \

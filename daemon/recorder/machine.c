@@ -17,7 +17,7 @@
 #include "daemon/recorder/process_memory.h"
 
 #define NONE	      UINT32_MAX
-#define MOST_VERSIONS (1u << 17) /* of each kind; a machine with more names no new code */
+#define MOST_VERSIONS (1u << 17) /* of each kind; a machine with so many is full */
 #define MOST_FRAMES   (1u << 20)
 #define MOST_BYTES    (UINT64_C(32) << 20) /* of lines; as for versions */
 #define AGAIN_NS      UINT64_C(50000000)
@@ -200,6 +200,13 @@ uint64_t machine_bytes(const struct machine *m)
 	       m->functions.cap * sizeof(*m->functions.items) + m->line_bytes +
 	       (m->by_start.slots + m->by_address.slots + m->by_function.slots) *
 		       sizeof(struct int_map_slot);
+}
+
+bool machine_is_full(const struct machine *m)
+{
+	return m->pieces.count >= MOST_VERSIONS || m->addresses.count >= MOST_VERSIONS ||
+	       m->functions.count >= MOST_VERSIONS || m->frames.count > MOST_FRAMES ||
+	       m->line_bytes >= MOST_BYTES;
 }
 
 bool machine_has(const struct machine *m, uint64_t address)

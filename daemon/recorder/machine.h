@@ -77,6 +77,9 @@ void machine_add_mapping(struct machine *machine, uint64_t bias);
 /* Returns how many bytes a machine's memory takes. */
 uint64_t machine_bytes(const struct machine *machine);
 
+/* Returns whether the machine can keep no more: nothing new will have a name. */
+bool machine_is_full(const struct machine *machine);
+
 /* Returns whether an address is in the memory that the machine has for code, or may be. */
 bool machine_has(const struct machine *machine, uint64_t address);
 

@@ -22,6 +22,7 @@
 #define UNREAD_AT   16 /* tries: after 2.5 s it is not the time of linking any more */
 #define MOST_BYTES  (UINT64_C(128) << 20) /* of all machines; the largest one makes room */
 #define ACTIVE_NS   UINT64_C(1000000000)
+#define IDLE_NS	    UINT64_C(60000000000) /* without a stack, as that of a process that has ended */
 #define MOST_WALKED DWARF_WALK_MAX_FRAMES /* frames of a walk that is corrected */
 
 /* What is known of a process. */
@@ -37,6 +38,7 @@ struct of_process {
 	uint64_t again_ns;	 /* when the machine may be tried again; UINT64_MAX: never */
 	uint32_t tries;		 /* that failed */
 	uint64_t used;		 /* by the clock of machines */
+	uint64_t noted_ns;	 /* when a stack came last */
 	struct machine *machine; /* NULL: none so far */
 	uint64_t opened_ns;	 /* when the machine was opened */
 };
@@ -286,6 +288,7 @@ static int machine_of(struct machines *ms, pid_t pid, uint64_t now_ns, struct ma
 		look_for_file(ms, p, set);
 	}
 	p->used = ++ms->clock;
+	p->noted_ns = now_ns;
 	if (p->file)
 		ms->noted_ns = now_ns;
 	if (p->file && !p->machine && now_ns >= p->again_ns)
@@ -319,16 +322,28 @@ static bool stack_of(const struct stackd_stack_record *record, struct machine_st
 	return record->header.flags & STACKD_HAS_REGS && !(record->header.flags & STACKD_COMPAT);
 }
 
-/* Frees the largest machine if all take too much. It can be opened anew. */
-static void keep_small(struct machines *ms)
+static void close_machine(struct of_process *p)
+{
+	machine_free(p->machine);
+	p->machine = NULL;
+}
+
+/* Frees the machines that are full or were not used for long, and the largest one if all take too
+ * much. They can be opened anew. */
+static void keep_small(struct machines *ms, uint64_t now_ns)
 {
 	struct of_process *largest = NULL;
 	uint64_t sum = 0, most = 0;
 
 	for (size_t i = 0; i < MOST; i++) {
 		struct of_process *p = &ms->processes[i];
-		uint64_t bytes = p->machine ? machine_bytes(p->machine) : 0;
+		bool is_full = p->machine && machine_is_full(p->machine);
+		uint64_t bytes;
 
+		ms->counts.full += is_full;
+		if (is_full || (p->machine && now_ns > p->noted_ns + IDLE_NS))
+			close_machine(p);
+		bytes = p->machine ? machine_bytes(p->machine) : 0;
 		sum += bytes;
 		if (bytes > most) {
 			most = bytes;
@@ -336,8 +351,8 @@ static void keep_small(struct machines *ms)
 		}
 	}
 	if (sum > MOST_BYTES) {
-		machine_free(largest->machine);
-		largest->machine = NULL;
+		ms->counts.full++;
+		close_machine(largest);
 	}
 }
 
@@ -354,7 +369,7 @@ int machines_note(struct machines *ms, const struct stackd_stack_record *record)
 	err = machine_of(ms, (pid_t)record->pid, now_ns, &machine);
 	if (machine && !err)
 		err = machine_note(machine, &stack, now_ns);
-	keep_small(ms);
+	keep_small(ms, now_ns);
 	return err;
 }
 

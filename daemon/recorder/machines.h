@@ -80,6 +80,7 @@ int machines_name(struct machines *machines, const struct stackd_stack_record *r
 struct machines_counts {
 	uint64_t found;	    /* processes with a machine that is read */
 	uint64_t unread;    /* processes with one that is not, because of its version or build */
+	uint64_t full;	    /* times that what was known of a process was forgotten: too much */
 	uint64_t corrected; /* walks, at one frame or more */
 	uint64_t frames;    /* managed frames in paths */
 	uint64_t unproven;  /* native frames in a machine's code that have no managed frame */

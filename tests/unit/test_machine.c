@@ -36,6 +36,7 @@ static struct {
 	bool changes; /* once, behind the next read of it */
 	uint64_t identity, code, constants, class_number, unloads;
 	uint32_t code_size;
+	size_t n_lines; /* all zeros */
 	enum runtime_interrupted interrupted;
 } has;
 
@@ -125,6 +126,9 @@ static int function(void *machine, uint64_t address, struct runtime_function *re
 						  .constants = has.constants,
 						  .class_number = has.class_number,
 						  .code_size = has.code_size};
+	if (has.n_lines)
+		ret_function->lines = calloc(has.n_lines, sizeof(*ret_function->lines));
+	ret_function->n_lines = ret_function->lines ? has.n_lines : 0;
 	strcpy(ret_function->name, has.identity == 1 ? "one" : "two");
 	strcpy(ret_function->file, "file");
 	has.identity += has.changes;
@@ -188,6 +192,7 @@ static void begin_with(struct world *w, const struct runtime *with, uint32_t cod
 	has.code = 0x5000;
 	has.code_size = code_size;
 	has.constants = 0;
+	has.n_lines = 0;
 	has.interrupted = RUNTIME_RETURNED; /* the frame has the instruction */
 	assert_int_equal(object_table_new("/proc", &w->objects), 0);
 	assert_int_equal(managed_new(w->objects, &w->managed), 0);
@@ -306,6 +311,20 @@ static void memory_that_cannot_be_read(void **state)
 	end(&w);
 }
 
+/* A machine whose functions have too many lines is full, and says so. */
+static void too_many_lines(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, 16, 0x5004);
+	has.n_lines = 1 << 22;
+	assert_false(machine_is_full(w.machine));
+	note(&w, AT(10), AT(11));
+	assert_true(machine_is_full(w.machine));
+	end(&w);
+}
+
 /* A native function is proven by the constants of its class. */
 static void native_function_by_constants(void **state)
 {
@@ -409,6 +428,7 @@ int main(void)
 		cmocka_unit_test(proof_by_instruction),
 		cmocka_unit_test(native_functions),
 		cmocka_unit_test(memory_that_cannot_be_read),
+		cmocka_unit_test(too_many_lines),
 		cmocka_unit_test(change_while_read),
 		cmocka_unit_test(native_function_by_constants),
 		cmocka_unit_test(interrupted_frames),
