@@ -25,10 +25,14 @@ __asm__(".text\n"
 	"ordered: mov %rbp,0x30(%rdx)\n mov %rdx,0xa8(%rsp)\n mov %rdx,%rbp\n ret\n"
 	" mov %rdx,0xa8(%rsp)\n mov %rax,%rdx\n mov %rbp,0x30(%rdx)\n"
 	" mov %rbx,0xa8(%rsp)\n call exchanged\n mov %rbp,0x30(%rbx)\n ret\n ordered_end:\n"
+	"many:"
+	" .rept 9\n mov %rdx,0xa8(%rsp)\n mov %rbp,0x30(%rdx)\n .endr\n ret\n many_end:\n"
+	"garbled: nop\n .byte 6\n mov %rdx,0xa8(%rsp)\n mov %rbp,0x30(%rdx)\n ret\n garbled_end:\n"
 	"in_state: mov %rdx,0x48(%r12)\n in_state_a: nop\n mov %rbp,0x30(%rdx)\n in_state_b: ret\n"
 	" mov %rdx,0x48(%rsp)\n mov %rbp,0x30(%rdx)\n ret\n in_state_end:\n");
 
 extern char exchanged[], exchanged_a[], exchanged_b[], exchanged_end[], ordered[], ordered_end[];
+extern char many[], many_end[], garbled[], garbled_end[];
 extern char in_state[], in_state_a[], in_state_b[], in_state_end[];
 
 static int take_base(struct dl_phdr_info *info, size_t size, void *ret_base)
@@ -37,6 +41,8 @@ static int take_base(struct dl_phdr_info *info, size_t size, void *ret_base)
 	*(uint64_t *)ret_base = info->dlpi_addr;
 	return 1; /* the program itself is the first */
 }
+
+static bool are_all; /* what python_pushes_find() has returned last */
 
 /* Looks at a function, as the second part of an interpreter that begins 16 bytes before it. */
 static struct stackd_interpreter find(uint16_t form, const char *from, const char *to)
@@ -55,7 +61,7 @@ static struct stackd_interpreter find(uint16_t form, const char *from, const cha
 	is.evals[1].start = start;
 	is.evals[1].end = start + (uint64_t)(to - from);
 	is.n_evals = 2;
-	python_pushes_find(file, &is);
+	are_all = python_pushes_find(file, &is);
 	elf_file_free(file);
 	close(fd);
 	return is.facts;
@@ -67,6 +73,7 @@ static void exchanged_stores_are_found(void **state)
 		find(STACKD_INTERPRETER_CFRAME_ENTRY, exchanged, exchanged_end);
 
 	(void)state;
+	assert_true(are_all);
 	assert_int_equal(is.n_pushes, 1);
 	assert_int_equal(is.pushed_from[0], 16 + exchanged_a - exchanged);
 	assert_int_equal(is.pushed_to[0], 16 + exchanged_b - exchanged);
@@ -81,6 +88,26 @@ static void others_are_not(void **state)
 	(void)state;
 	assert_int_equal(find(STACKD_INTERPRETER_CFRAME_OWNER, ordered, ordered_end).n_pushes, 0);
 	assert_int_equal(find(STACKD_INTERPRETER_OWNER, exchanged, exchanged_end).n_pushes, 0);
+	assert_true(are_all);
+}
+
+/* With one place more than have room, with bytes that are no instruction, and with code that is too
+ * long, some places are not known. */
+static void some_are_not_known(void **state)
+{
+	const uint16_t form = STACKD_INTERPRETER_CFRAME_ENTRY;
+
+	(void)state;
+	assert_int_equal(find(form, many, many_end).n_pushes, STACKD_INTERPRETER_PUSHES);
+	assert_false(are_all);
+	find(form, many + (many_end - 1 - many) / 9, many_end);
+	assert_true(are_all);
+	find(form, garbled, garbled_end);
+	assert_false(are_all);
+	find(form, ordered, ordered + (1u << 20) + 1);
+	assert_false(are_all);
+	find(form, ordered, ordered - 1);
+	assert_false(are_all);
 }
 
 int main(void)
@@ -88,6 +115,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exchanged_stores_are_found),
 		cmocka_unit_test(others_are_not),
+		cmocka_unit_test(some_are_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,9 @@
  *
  * Builds whose objects have longer headers have other offsets: those without the global interpreter
  * lock, and those for debugging that list all objects. Before 3.14 they export functions that no
- * other build has; since 3.13 the table of offsets tells. Their frames are not read.
+ * other build has; since 3.13 the table of offsets tells. Their frames are not read; nor are those
+ * of a build in whose code not all places are known where a chain must not be believed
+ * (python_pushes.h).
  *
  * A compiler divides the function: what hardly ever runs goes into a part of its own, to which the
  * function jumps. A stripped file has no symbol of that part. But the part does not begin with the
@@ -140,41 +142,47 @@ static bool find_layout(const struct elf_file *file, const struct found *found, 
 	       python_offsets(table, version, ret_layout);
 }
 
+/* Looks at the code of the function that runs bytecode. Returns whether frames can be read at all
+ * of its instructions. */
+static bool read_code(const struct elf_file *file, const struct found *found,
+		      struct runtime_interpreter *is)
+{
+	is->evals[0].start = is->facts.eval;
+	is->evals[0].end = is->facts.eval + found->eval.st_size;
+	is->n_evals = 1;
+	python_parts_add(file, found->eval.st_value, is);
+	if (is->facts.form == STACKD_INTERPRETER_OBJECT) {
+		python_parts_leaving(file, is);
+		return true;
+	}
+	python_parts_linking(file, is);
+	return python_pushes_find(file, is);
+}
+
 bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_interpreter)
 {
 	struct runtime_interpreter is = {0};
 	struct found found = {0};
 	uint64_t start;
 	uint32_t version;
-	bool is_read;
+	bool is_read = false;
 
 	if (elf_file_is_32bit(file) || !find_symbols(file, &found) ||
 	    !elf_file_vaddr_to_offset(file, found.eval.st_value, &start))
 		return false;
-	is_read = find_version(file, &found, &version) &&
-		  find_layout(file, &found, version, &is.facts);
+	if (find_version(file, &found, &version) && find_layout(file, &found, version, &is.facts)) {
+		is.facts.eval = start;
+		is_read = read_code(file, &found, &is);
+	}
 	if (!is_read)
-		is.facts = (struct stackd_interpreter){.form = STACKD_INTERPRETER_NONE,
-						       .version = UNREAD,
-						       .language = STACKD_RUNTIME_PYTHON};
+		is = (struct runtime_interpreter){.facts = {.form = STACKD_INTERPRETER_NONE,
+							    .version = UNREAD,
+							    .language = STACKD_RUNTIME_PYTHON}};
 	is.facts.runtime = (int64_t)(found.runtime.st_value - (found.eval.st_value - start));
 	is.facts.runtime_bytes = found.runtime.st_size < UINT32_MAX ? found.runtime.st_size : 0;
 	is.facts.eval = start;
-	if (is_read) {
-		is.evals[0].start = start;
-		is.evals[0].end = start + found.eval.st_size;
-		is.n_evals = 1;
-		python_parts_add(file, found.eval.st_value, &is);
-		if (is.facts.form == STACKD_INTERPRETER_OBJECT) {
-			python_parts_leaving(file, &is);
-		} else {
-			python_parts_linking(file, &is);
-			python_pushes_find(file, &is);
-		}
-		if (found.maker.st_value)
-			python_counter_find(file, found.maker.st_value, found.eval.st_value - start,
-					    &is);
-	}
+	if (is_read && found.maker.st_value)
+		python_counter_find(file, found.maker.st_value, found.eval.st_value - start, &is);
 	*ret_interpreter = is;
 	return true;
 }

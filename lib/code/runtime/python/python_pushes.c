@@ -43,60 +43,66 @@ static bool is_last_frame(const struct pushes *p, const struct insn *insn)
 	return insn->dst == INSN_SP || insn->dst == INSN_FP;
 }
 
-static void add(struct pushes *p, size_t from, size_t to)
+/* Adds a place. Returns whether there is room for it. */
+static bool add(struct pushes *p, size_t from, size_t to)
 {
 	struct stackd_interpreter *facts = p->facts;
 
 	if (facts->n_pushes == STACKD_INTERPRETER_PUSHES)
-		return;
+		return false;
 	facts->pushed_from[facts->n_pushes] = p->start + (uint32_t)from;
 	facts->pushed_to[facts->n_pushes++] = p->start + (uint32_t)to;
+	return true;
 }
 
-/* Looks for the store of the link of the frame in register `frame`, from an instruction on. */
-static void look_for_link(struct pushes *p, size_t from, uint8_t frame)
+/* Looks for the store of the link of the frame in register `frame`, from an instruction on. Returns
+ * whether it is not there, or the place has room. */
+static bool look_for_link(struct pushes *p, size_t from, uint8_t frame)
 {
 	struct insn insn;
 
 	for (size_t at = from; at - from < BETWEEN && decode_at(p, at, &insn); at += insn.length) {
 		if (insn.op == INSN_STORE && insn.dst == frame &&
-		    insn.disp == p->facts->frame_previous) {
-			add(p, from, at + insn.length);
-			return;
-		}
+		    insn.disp == p->facts->frame_previous)
+			return add(p, from, at + insn.length);
 		if ((insn.flow != INSN_NEXT && insn.flow != INSN_BRANCH) ||
 		    insn.written >> frame & 1)
-			return;
+			return true;
 	}
+	return true;
 }
 
-static void search(struct pushes *p)
+/* Searches the code. Returns whether all of it was decoded, and all places have room. */
+static bool search(struct pushes *p)
 {
 	struct insn insn;
+	size_t at = 0;
 
-	for (size_t at = 0; decode_at(p, at, &insn); at += insn.length) {
-		if (is_last_frame(p, &insn))
-			look_for_link(p, at + insn.length, insn.src);
+	for (; decode_at(p, at, &insn); at += insn.length) {
+		if (is_last_frame(p, &insn) && !look_for_link(p, at + insn.length, insn.src))
+			return false;
 	}
+	return at >= p->size;
 }
 
-void python_pushes_find(const struct elf_file *file, struct runtime_interpreter *interpreter)
+bool python_pushes_find(const struct elf_file *file, struct runtime_interpreter *interpreter)
 {
 	struct pushes p = {.facts = &interpreter->facts};
+	bool are_all = true;
 
 	p.facts->n_pushes = 0;
 	insn_decoder_init(&p.decoder);
-	for (size_t i = 0; i < interpreter->n_evals; i++) {
+	for (size_t i = 0; i < interpreter->n_evals && are_all; i++) {
 		const uint64_t start = interpreter->evals[i].start;
 		uint8_t *code;
 
 		p.size = interpreter->evals[i].end - start;
 		p.start = (uint32_t)(start - p.facts->eval);
-		code = p.size <= MAX_BYTES ? malloc(p.size) : NULL;
-		if (code && elf_file_read_whole(file, start, code, p.size)) {
-			p.code = code;
-			search(&p);
-		}
+		if (!p.size)
+			continue;
+		p.code = code = p.size <= MAX_BYTES ? malloc(p.size) : NULL;
+		are_all = code && elf_file_read_whole(file, start, code, p.size) && search(&p);
 		free(code);
 	}
+	return are_all;
 }
