@@ -423,6 +423,7 @@ struct bpf_iter__task {
 /* task_struct.flags */
 #define PF_IO_WORKER   0x00000010
 #define PF_USER_WORKER 0x00004000
+#define PF_EXITING     0x00000004
 #define PF_KTHREAD     0x00200000
 
 /* mm_struct.flags */

@@ -7,8 +7,9 @@
  * waits for as long as that file system likes. So the daemon runs this program, which finds the
  * process by its number and its page by the page table, and copies the page through the kernel's
  * own mapping of all memory. No address that it meets on the way need be right: a read of a wrong
- * one fails. The page table is walked again after the copy, so what was copied was the process's
- * page just before and just after.
+ * one fails. After the copy the process and its page are found again, so what was copied was the
+ * process's page just before and just after. Both must be found: the page tables of a process that
+ * has ended, or runs another program by now, may be memory of another one, and lead there twice.
  *
  * Where the kernel maps all memory is not told. The daemon finds it by trying: with the right base,
  * the walk of its own page table leads to a page that holds what it has written there
@@ -32,6 +33,8 @@ __u32 other_levels = 0;	 /* how the page tables are read: struct arch_page_table
 __u64 other_hidden = 0;
 __u64 other_base = 0; /* 0: to be tried, so many steps below this task's own page table */
 __u64 other_step = 0;
+
+__u64 other_mm = 0; /* for stackd_other_page() alone */
 
 /* The answer. */
 __u64 other_tried = 0; /* the base that was used */
@@ -86,20 +89,35 @@ static __always_inline struct task_struct *find_task(struct pid_namespace *space
 		     : NULL;
 }
 
-SEC("syscall")
-int stackd_other_page(void *ctx)
+/* Finds the process, and returns its page table, and in other_mm the memory that it belongs to; 0:
+ * there is no such process, or it is ending. A global function, so that the BPF verifier checks it
+ * once. */
+__noinline __u64 other_find_table(void)
 {
 	struct task_struct *self = bpf_get_current_task_btf(), *task = self;
 	struct pid_namespace *space = own_namespace(self);
+	struct mm_struct *mm;
+	__u64 table;
+
+	if (other_pid)
+		task = space ? find_task(space, other_pid) : NULL;
+	mm = task ? BPF_CORE_READ(task, mm) : NULL;
+	table = mm ? (__u64)BPF_CORE_READ(mm, pgd) : 0;
+	other_mm = (__u64)mm;
+	return table && !(BPF_CORE_READ(task, flags) & PF_EXITING) ? table : 0;
+}
+
+SEC("syscall")
+int stackd_other_page(void *ctx)
+{
 	struct arch_page_tables how = {
 		.base = other_base, .hidden = other_hidden, .levels = other_levels};
-	__u64 table, page;
+	__u64 table, mm, page;
 
 	(void)ctx;
 	other_is_read = 0;
-	if (other_pid)
-		task = space ? find_task(space, other_pid) : NULL;
-	table = task ? (__u64)BPF_CORE_READ(task, mm, pgd) : 0;
+	table = other_find_table();
+	mm = other_mm;
 	if (!table)
 		return 0;
 	if (!how.base)
@@ -109,7 +127,8 @@ int stackd_other_page(void *ctx)
 	page = arch_page_at(&how, table, other_address);
 	if (!page || bpf_probe_read_kernel(other_bytes, PAGE_SIZE, (void *)page))
 		return 0;
-	other_is_read = arch_page_at(&how, table, other_address) == page;
+	other_is_read = arch_page_at(&how, table, other_address) == page &&
+			other_find_table() == table && other_mm == mm;
 	return 0;
 }
 
