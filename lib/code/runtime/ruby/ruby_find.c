@@ -182,6 +182,18 @@ static bool find_words(const struct elf_file *file, uint64_t vaddr, uint64_t cod
 	return false;
 }
 
+/* Gives the bytes of a program's thread-local variables, with those that align them. Returns
+ * whether the header can be right. */
+static bool find_local_bytes(const Elf64_Phdr *header, int64_t *ret_size)
+{
+	const uint64_t align = header->p_align > 1 ? header->p_align : 1;
+
+	if (header->p_memsz >= INT32_MAX || align > UINT32_MAX || (align & (align - 1)))
+		return false;
+	*ret_size = (int64_t)((header->p_memsz + align - 1) & ~(align - 1));
+	return true;
+}
+
 /* Finds how far from the thread pointer a program has the variable. */
 static bool find_distance(const struct elf_file *file, const GElf_Sym *symbol,
 			  struct stackd_ruby *ruby)
@@ -193,10 +205,8 @@ static bool find_distance(const struct elf_file *file, const GElf_Sym *symbol,
 
 	headers = elf_file_program_headers(file, &count);
 	for (size_t i = 0; i < count; i++) {
-		const int64_t align = headers[i].p_align > 1 ? (int64_t)headers[i].p_align : 1;
-
-		if (headers[i].p_type == PT_TLS && headers[i].p_memsz < INT32_MAX)
-			size = ((int64_t)headers[i].p_memsz + align - 1) / align * align;
+		if (headers[i].p_type == PT_TLS && !find_local_bytes(&headers[i], &size))
+			return false;
 		is_program |= headers[i].p_type == PT_INTERP;
 	}
 	if (!is_program || !size || !symbol->st_size || symbol->st_value >= (uint64_t)size)
