@@ -122,6 +122,13 @@ static bool is_read_later(const struct judge *judge, size_t count)
 	return judge->reason == STACKD_END_UNREADABLE || (!judge->count && count == 1);
 }
 
+/* Returns whether the daemon's walk did not find an end of its own kind, but met an address that is
+ * no caller. Where the kernel half's walk has found the thread's entry, one of the two is wrong. */
+static bool is_stray(enum stackd_end_reason reason)
+{
+	return reason == STACKD_END_NO_MAPPING || reason == STACKD_END_BAD_RETURN;
+}
+
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		enum stackd_end_reason reason)
 {
@@ -143,7 +150,8 @@ void judge_hold(struct judge *judge, const struct stackd_header *record, const s
 		judge->counts.right++;
 		judge->is_right = true;
 	} else if ((is_end_of_own && (judge->is_cut || is_read_later(judge, count))) ||
-		   (has_own_end && reason != STACKD_END_ENTRY)) {
+		   (has_own_end && reason != STACKD_END_ENTRY &&
+		    !(is_stray(reason) && is_whole && !judge->is_cut))) {
 		judge->counts.cut++;
 	} else if (is_end_of_own && !is_whole) {
 		judge->counts.less++;

@@ -28,7 +28,8 @@ void judge_expect(struct judge *judge, const struct stackd_header *record, const
 /* Compares the kept path with the path of the daemon's walk of the copy, whose steps have been
  * checked, too, and counts the result. The two paths must be equal, but:
  *   - If the daemon's walk could not finish (the copy is of one stack, and a signal handler runs on
- *     another), its frames must be the leaf end of the kernel half's.
+ *     another), its frames must be the leaf end of the kernel half's. But if it met an address that
+ *     is no caller where the kernel half's walk has reached the entry, the walk is wrong.
  *   - If the kernel half's walk ended at unreadable memory, or its path was cut before a wrong
  *     step, its frames must be the leaf end of the daemon's.
  *   - If it did not finish for another reason, with which the recording marks the path, the same

@@ -112,6 +112,20 @@ static void judge_does_not_finish(void **state)
 	assert_counts(0, 1, 1);
 }
 
+/* One walk has reached the entry, and the other met an address that is no caller below it. */
+static void judge_goes_astray(void **state)
+{
+	(void)state;
+	judge_paths(9, STACKD_END_ENTRY, 4, STACKD_END_NO_MAPPING);
+	judge_paths(9, STACKD_END_ENTRY, 4, STACKD_END_BAD_RETURN);
+	judge_paths(9, STACKD_END_ENTRY, 9, STACKD_END_NO_MAPPING);
+	assert_counts(0, 0, 3);
+	judge_paths(9, STACKD_END_NO_RECIPE, 4, STACKD_END_NO_MAPPING);
+	assert_counts(0, 1, 3);
+	judge_paths(4, STACKD_END_NO_MAPPING, 4, STACKD_END_NO_MAPPING);
+	assert_counts(1, 1, 3);
+}
+
 static void memory_is_there_for_the_daemon_alone(void **state)
 {
 	(void)state;
@@ -217,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(same_paths),
 		T(judge_does_not_finish),
+		T(judge_goes_astray),
 		T(memory_is_there_for_the_daemon_alone),
 		T(managed_frames_are_left_out),
 		T(other_frames),
