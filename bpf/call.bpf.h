@@ -23,6 +23,7 @@ struct call_copy {
 	struct scratch *s;
 	struct stackd_calls *calls;
 	__u32 index, first, count, at;
+	__u32 end; /* where its room ends, in stackd_calls.words */
 	__u32 is_refused; /* the path cannot be known by words alone */
 };
 
@@ -31,7 +32,7 @@ static __always_inline void copy_word(struct call_copy *c, __u64 slot, __u64 wor
 	__u32 at = c->first + c->count;
 	struct stackd_call_word *to = &c->calls->words[BOUNDED(at, STACKD_CALL_WORDS)];
 
-	if (at >= STACKD_CALL_WORDS) {
+	if (at >= STACKD_CALL_WORDS || at >= c->end) {
 		c->is_refused = 1;
 		return;
 	}
@@ -83,6 +84,19 @@ static long copy_mark(__u32 turn, struct call_copy *c)
 	return 0;
 }
 
+/* A path that is walked again, in a new generation, gets the room that it had. */
+static __always_inline void take_room(struct call_copy *c, const struct stackd_call_path *path)
+{
+	__u32 first = path->first, count = path->count;
+
+	c->first = c->calls->n_words;
+	c->end = STACKD_CALL_WORDS;
+	if (count && first < STACKD_CALL_WORDS && count <= STACKD_CALL_WORDS) {
+		c->first = first;
+		c->end = first + count;
+	}
+}
+
 /* Writes the words of a walk that was sent, and is remembered, to the table. A global function, so
  * that the BPF verifier checks it once. */
 __noinline int call_hand_back(struct scratch *given)
@@ -104,18 +118,21 @@ __noinline int call_hand_back(struct scratch *given)
 	path = &c.calls->paths[BOUNDED(c.index, STACKD_CALL_PATHS)];
 	path->generation = 0;
 	path->has_fp = 0;
-	c.first = c.calls->n_words;
 	c.at = state->count;
+	take_room(&c, path);
 	if (c.first >= STACKD_CALL_WORDS)
 		return 0;
 	bpf_loop(MAX_MARKS, copy_mark, &c, 0);
 	if (!c.is_refused && state->zero)
 		copy_word(&c, state->zero, 0);
-	if (c.is_refused)
+	if (c.is_refused) {
+		path->count = 0; /* of its room; the next walk takes another */
 		return 0;
+	}
 	path->first = c.first;
 	path->count = c.count;
-	c.calls->n_words = c.first + c.count;
+	if (c.calls->n_words < c.first + c.count)
+		c.calls->n_words = c.first + c.count;
 	path->generation = c.calls->generation;
 	return 0;
 }
@@ -218,12 +235,28 @@ int stackd_call(struct pt_regs *ctx)
 
 /* --- CPU time --------------------------------------------------------------------------------- */
 
+/* When a thread that ends gives up its CPU, that is its last switch: its call, if it is in one,
+ * lasted until then. */
+static __always_inline void end_calls(struct task_struct *before)
+{
+	struct stackd_calls *calls;
+
+	if (!(before->flags & PF_EXITING) || !before->bpf_storage)
+		return;
+	calls = calls_of(before);
+	if (!calls)
+		return;
+	calls->base_cpu = before->se.sum_exec_runtime;
+	calls->base_ns = bpf_ktime_get_ns();
+}
+
 SEC("tp_btf/sched_switch")
 int stackd_call_switch(__u64 *ctx)
 {
 	struct task_struct *after = (struct task_struct *)ctx[2];
 	struct stackd_calls *calls;
 
+	end_calls((struct task_struct *)ctx[1]);
 	if (!after->bpf_storage)
 		return 0;
 	calls = calls_of(after);

@@ -421,6 +421,7 @@ struct bpf_iter__task {
 #define VM_EXEC	   0x4
 
 /* task_struct.flags */
+#define PF_EXITING     0x00000004
 #define PF_IO_WORKER   0x00000010
 #define PF_USER_WORKER 0x00004000
 #define PF_EXITING     0x00000004

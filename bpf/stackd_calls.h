@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The table of a thread whose calls of MPI libstackmpi counts (docs/MPI_LIBRARY.md): a part of
+ * The table of a thread whose calls of MPI libstackmpi counts (docs/REGIONS.md): a part of
  * stackd_abi.h, which includes it. It is a map of one element, which the library, the daemon and
  * the kernel half share:
  *
@@ -11,7 +11,9 @@
  *                 however that ends
  *
  * The program can write to all of it. So the other two take it for numbers that may be wrong: an
- * index is bounded where it is used, and nothing else follows from a value.
+ * index is bounded where it is used, and the daemon bounds what it adds up. From `tid` and `pid`
+ * follows how long the table stays: a program that writes there can lose its table early, to another
+ * thread of its user, or keep it until the end.
  */
 #ifndef STACKD_CALLS_H
 #define STACKD_CALLS_H

@@ -20,6 +20,18 @@
 	  "of these, those whose path is not complete")                                                 \
 	X(recorded.summed_calls, "calls_summed", COUNT,                                                 \
 	  "calls of MPI that libstackmpi has added up (--mpi=library)")                                 \
+	X(recorded.calls_open, "calls_open", COUNT,                                                     \
+	  "calls of MPI in which their thread, or the recording, has ended")                            \
+	X(recorded.calls_unplaced, "calls_unplaced", COUNT,                                             \
+	  "calls of MPI that were counted or open, but whose call path was never sent")                 \
+	X(recorded.calls_cut, "calls_cut", COUNT,                                                       \
+	  "sums of a table that were cut: a thread cannot have done so much, so its program has written there") \
+	X(recorded.tables.refused, "calls_threads_refused", COUNT,                                      \
+	  "threads whose calls of MPI were not counted: all tables were taken, or the kernel gave no memory") \
+	X(recorded.tables.unanswered, "calls_threads_unanswered", COUNT,                                \
+	  "threads whose calls were not counted: they ended, or waited no more, before they got a table") \
+	X(recorded.tables.foreign, "calls_threads_foreign", COUNT,                                      \
+	  "threads whose calls were not counted: their process is of another user")                     \
 	X(recorded.blocks.unknown, "frees_unknown", COUNT,                                              \
 	  "ends of blocks whose allocation is not known")                                               \
 	X(recorded.blocks.missed, "frees_missed", COUNT,                                                \

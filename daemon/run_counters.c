@@ -182,6 +182,28 @@ struct status_numbers run_counters_status(const struct run_counters *counters)
 	};
 }
 
+/* Warns about calls of MPI that libstackmpi could not count. */
+static void warn_of_calls(const struct recorder_counts *recorded)
+{
+	const struct call_tables_counts *tables = &recorded->tables;
+	const uint64_t without = tables->refused + tables->unanswered + tables->foreign;
+
+	if (without)
+		log_warning("--mpi=library: calls of %" PRIu64
+			    " thread%s not counted (%u are counted at a time): use --mpi",
+			    without, text_plural(without, " were", "s were"), STACKD_CALL_TABLES);
+	if (recorded->calls_unplaced)
+		log_warning("--mpi=library: %" PRIu64
+			    " call%s not recorded, since the call path was never sent",
+			    recorded->calls_unplaced,
+			    text_plural(recorded->calls_unplaced, " was", "s were"));
+	if (recorded->calls_cut)
+		log_warning("--mpi=library: a program has written to the table of its calls: "
+			    "%" PRIu64 " sum%s cut to what a thread can do",
+			    recorded->calls_cut,
+			    text_plural(recorded->calls_cut, " was", "s were"));
+}
+
 void run_counters_warn(const struct run_counters *counters, bool tags_only)
 {
 	const uint64_t *kernel = counters->sampled.counters;
@@ -208,6 +230,7 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 		log_warning("--mpi=library: there are processes that call MPI and in which "
 			    "libstackmpi does not count, since they are static or setuid, look up "
 			    "MPI's functions themselves, or have another environment: use --mpi");
+	warn_of_calls(recorded);
 	if (counters->sampled.waits[STACKD_WAIT_NO_MEMORY])
 		log_warning("waits of %" PRIu64 " thread%s were not recorded: the kernel gave no "
 			    "memory for them",

@@ -212,7 +212,8 @@ void call_leave(struct call *call, int result)
 	} else if (call->function->call.kind != STACKD_MPI_OTHER) {
 		bytes_leave(call, result);
 	}
-	if (__builtin_expect(call->path != NULL, 1))
+	/* A call that lasts over the end of a window has a path of the window before. */
+	if (__builtin_expect(call->path && path_is_of(call->path, calls), 1))
 		add(call, now, cpu);
 	else
 		walk(call, now, cpu);

@@ -37,7 +37,7 @@ static bool words_hold(const struct stackd_call_path *path, const struct call *c
 
 static bool is_current(const struct stackd_call_path *path, const struct stackd_calls *calls)
 {
-	return path->generation == __atomic_load_n(&calls->generation, __ATOMIC_RELAXED) &&
+	return path_is_of(path, calls) &&
 	       path->epoch == __atomic_load_n(&table_epoch, __ATOMIC_RELAXED);
 }
 

@@ -21,4 +21,10 @@ uint32_t path_index(const struct call *call) STACKMPI_HIDDEN;
 /* Takes a path that the kernel half may have filled in. Returns the path; NULL: it has not. */
 struct stackd_call_path *path_take(const struct call *call, uint32_t index) STACKMPI_HIDDEN;
 
+/* Returns whether a path is one of the table's generation: stackd knows what it stands for. */
+static inline bool path_is_of(const struct stackd_call_path *path, const struct stackd_calls *calls)
+{
+	return path->generation == __atomic_load_n(&calls->generation, __ATOMIC_RELAXED);
+}
+
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -29,11 +30,19 @@ static bool has_key;
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
+/* While more threads ask than the socket has room for, connect() waits. */
 static int connected(void)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const struct timeval most = {.tv_sec = ANSWER_MS / 1000};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), failed;
 
-	if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, address_size)) {
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+	do {
+		failed = connect(fd, (const struct sockaddr *)&address, address_size);
+	} while (failed && errno == EINTR);
+	if (failed) {
 		close(fd);
 		fd = -1;
 	}
@@ -59,7 +68,7 @@ static int answer_of(int fd, struct stackd_call_answer *ret_answer)
 	do {
 		is_ready = poll(&wait, 1, ANSWER_MS);
 	} while (is_ready < 0 && errno == EINTR);
-	if (is_ready <= 0 || recvmsg(fd, &message, MSG_CMSG_CLOEXEC) != sizeof(*ret_answer))
+	if (is_ready <= 0 || recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof(*ret_answer))
 		return -1;
 	header = CMSG_FIRSTHDR(&message);
 	if (header && header->cmsg_type == SCM_RIGHTS)

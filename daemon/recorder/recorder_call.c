@@ -5,6 +5,9 @@
  * sums of all paths are read, and what has been added since the last time becomes records, as one
  * for all these calls. The sums of a thread in that time lie one after the other, up to the moment
  * of reading: together they are no longer than the time that has passed.
+ *
+ * The program can write to its table. So all that is taken from one is bounded by what a thread can
+ * have done since it got the table, and sums that were cut are counted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,8 +28,13 @@ struct known_path {
 	struct amounts taken;	 /* the sums that were read last */
 };
 
+struct known_table {
+	struct amounts taken; /* of all paths, in all */
+	struct known_path paths[STACKD_CALL_PATHS];
+};
+
 struct recorder_calls {
-	struct known_path *paths[STACKD_CALL_TABLES]; /* STACKD_CALL_PATHS of each table; NULL */
+	struct known_table *tables[STACKD_CALL_TABLES]; /* NULL: no path is known */
 };
 
 int recorder_calls_new(struct recorder_calls **ret_calls)
@@ -37,8 +45,8 @@ int recorder_calls_new(struct recorder_calls **ret_calls)
 
 static void forget_table(struct recorder_calls *calls, uint32_t number)
 {
-	free(calls->paths[number]);
-	calls->paths[number] = NULL;
+	free(calls->tables[number]);
+	calls->tables[number] = NULL;
 }
 
 void recorder_calls_free(struct recorder_calls *calls)
@@ -74,9 +82,50 @@ static int keep_amounts(struct recorder *r, const struct amounts *a, const struc
 		err = recorder_keep(r, SERIES_CALL_CPU, a->cpu_ns, *row);
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all) && !err; i++)
 		err = keep_some(r, all[i].series, all[i].value, row);
-	for (uint64_t i = 0; i < a->unknown && i < 1000000 && !err; i++)
-		err = recorder_keep(r, SERIES_MPI_UNKNOWN, 1, *row);
-	return err;
+	return err ? err : keep_some(r, SERIES_MPI_UNKNOWN, a->unknown, row);
+}
+
+/* --- bounds ----------------------------------------------------------------------------------- */
+
+#define LEAST_VISIT_NS 10u		 /* a call takes longer */
+#define MOST_BYTES_NS  (16u << 10)	 /* a thread sends or receives less in a nanosecond, */
+#define FIRST_BYTES    (UINT64_C(1) << 40) /* beside so much at once */
+#define SLACK_NS       10000000u	 /* the clocks of CPU time and of time differ a little */
+
+/* Takes `*value` from what is left of `most`. Returns whether it was more. */
+static bool take(uint64_t *value, uint64_t *taken, uint64_t most)
+{
+	const uint64_t left = most > *taken ? most - *taken : 0;
+	const bool is_cut = *value > left;
+
+	if (is_cut)
+		*value = left;
+	*taken += *value;
+	return is_cut;
+}
+
+/* Cuts amounts to what a thread can have done from since_ns, when it got its table, to now_ns;
+ * `taken`: all that was taken from the table before. */
+static void bound(struct recorder *r, struct amounts *a, struct amounts *taken, uint64_t since_ns,
+		  uint64_t now_ns)
+{
+	const uint64_t life_ns = now_ns > since_ns ? now_ns - since_ns : 0;
+	const uint64_t most_ns = life_ns + life_ns / 64 + SLACK_NS;
+	const uint64_t visits = most_ns / LEAST_VISIT_NS;
+	const uint64_t bytes = most_ns < UINT64_MAX / MOST_BYTES_NS / 2
+				       ? most_ns * MOST_BYTES_NS + FIRST_BYTES
+				       : UINT64_MAX / 2;
+	bool is_cut = take(&a->visits, &taken->visits, visits);
+
+	is_cut |= take(&a->wall_ns, &taken->wall_ns, most_ns);
+	is_cut |= take(&a->cpu_ns, &taken->cpu_ns, most_ns);
+	is_cut |= take(&a->sent, &taken->sent, bytes);
+	is_cut |= take(&a->received, &taken->received, bytes);
+	is_cut |= take(&a->written, &taken->written, bytes);
+	is_cut |= take(&a->read, &taken->read, bytes);
+	is_cut |= take(&a->at_most, &taken->at_most, bytes);
+	is_cut |= take(&a->unknown, &taken->unknown, visits);
+	r->taken.calls_cut += is_cut;
 }
 
 /* --- a call with its path --------------------------------------------------------------------- */
@@ -98,24 +147,36 @@ static struct amounts amounts_of(const struct stackd_call *call)
 	return a;
 }
 
+/* Returns what is known of a table; NULL: no memory. */
+static struct known_table *table_of(struct recorder *r, uint32_t number)
+{
+	struct known_table **table = &r->calls->tables[number];
+
+	if (!*table)
+		*table = calloc(1, sizeof(**table));
+	return *table;
+}
+
 int recorder_call(struct recorder *r, const struct event *event, struct store_sample *row)
 {
 	const struct stackd_call *call = &event->measured.call;
-	const struct amounts amounts = amounts_of(call);
-	struct known_path **paths;
+	struct amounts amounts = amounts_of(call);
+	struct known_table *table;
 
 	row->time_ns =
 		event->time_ns - ((event->time_ns - call->ended_ns) & STACKD_PASS_MOST_LATE_NS);
 	row->cpu = STORE_CPU_OF_SUM;
-	if (call->table < STACKD_CALL_TABLES && call->path < STACKD_CALL_PATHS) {
-		paths = &r->calls->paths[call->table];
-		if (!*paths)
-			*paths = calloc(STACKD_CALL_PATHS, sizeof(**paths));
-		if (!*paths)
-			return -ENOMEM;
-		(*paths)[call->path].row = *row;
-		(*paths)[call->path].generation = call->generation;
+	if (call->table >= STACKD_CALL_TABLES)
+		return -EBADMSG;
+	table = table_of(r, call->table);
+	if (!table)
+		return -ENOMEM;
+	if (call->path < STACKD_CALL_PATHS) {
+		table->paths[call->path].row = *row;
+		table->paths[call->path].generation = call->generation;
 	}
+	bound(r, &amounts, &table->taken, call_tables_since(r->with.calls, call->table),
+	      row->time_ns);
 	return keep_amounts(r, &amounts, row);
 }
 
@@ -163,30 +224,91 @@ static struct amounts since(const struct amounts *now, const struct amounts *bef
 				.unknown = grown(now->unknown, before->unknown)};
 }
 
-static int read_table(void *arg, uint32_t number, const struct stackd_calls *calls, bool is_over)
+/* Stores the call in which a thread was when it, or the recording, ended, as a pass that was left.
+ * Its CPU time is known up to when the thread has got or given up its CPU last. */
+static int keep_open(struct recorder *r, struct known_table *table, const struct stackd_calls *calls,
+		     uint64_t since_ns, uint64_t end_ns)
+{
+	const volatile struct stackd_calls *c = calls;
+	const uint32_t path = c->inside_path;
+	const uint64_t begin_ns = c->inside_ns, began_cpu = c->inside_cpu, cpu = c->base_cpu;
+	struct amounts open = {.visits = 1};
+	struct store_sample row;
+	int err;
+
+	if (!c->inside)
+		return 0;
+	if (!table || !path || path > STACKD_CALL_PATHS || !table->paths[path - 1].generation) {
+		r->taken.calls_unplaced++;
+		return 0;
+	}
+	open.wall_ns = begin_ns >= since_ns && begin_ns < end_ns ? end_ns - begin_ns : 0;
+	open.cpu_ns = cpu > began_cpu ? cpu - began_cpu : 0;
+	if (open.cpu_ns > open.wall_ns)
+		open.cpu_ns = open.wall_ns;
+	bound(r, &open, &table->taken, since_ns, end_ns);
+	if (!open.visits)
+		return 0;
+	row = table->paths[path - 1].row;
+	row.time_ns = end_ns;
+	row.cpu = 0;
+	row.end_reason = STACKD_END_LEFT;
+	r->taken.calls_open++;
+	err = recorder_keep(r, SERIES_REGION_TIME, open.wall_ns, row);
+	return err ? err : recorder_keep(r, SERIES_REGION_CPU, open.cpu_ns, row);
+}
+
+/* Stores what has been added to a path's sums. *at_ns: the end of these calls; becomes their
+ * begin. */
+static int read_sums(const struct reading *reading, struct known_table *table, uint32_t index,
+		     const struct call_table_read *read, uint64_t *at_ns)
+{
+	const bool is_last = read->is_over || reading->is_last;
+	struct recorder *r = reading->recorder;
+	struct known_path *known = &table->paths[index];
+	struct amounts now = read_path(&read->calls->paths[index], is_last);
+	struct amounts more = since(&now, &known->taken);
+
+	/* The sums of a path whose row is not known wait for its next walk. */
+	if (!known->generation) {
+		if (is_last && more.visits) {
+			bound(r, &more, &table->taken, read->since_ns, clock_ns(CLOCK_MONOTONIC));
+			r->taken.calls_unplaced += more.visits;
+		}
+		return 0;
+	}
+	known->taken = now;
+	known->row.time_ns = *at_ns;
+	bound(r, &more, &table->taken, read->since_ns, clock_ns(CLOCK_MONOTONIC));
+	*at_ns -= more.wall_ns < *at_ns ? more.wall_ns : 0;
+	r->taken.summed_calls += more.visits;
+	return keep_amounts(r, &more, &known->row);
+}
+
+/* When the thread has ended, its last switch is its end (call.bpf.h). */
+static uint64_t end_of(const struct reading *reading, const struct call_table_read *read)
+{
+	const uint64_t last_ns = *(const volatile __u64 *)&read->calls->base_ns;
+
+	if (!read->ended_ns)
+		return reading->now_ns;
+	return last_ns > read->since_ns && last_ns < read->ended_ns ? last_ns : read->ended_ns;
+}
+
+static int read_table(void *arg, const struct call_table_read *read)
 {
 	const struct reading *reading = arg;
 	struct recorder *r = reading->recorder;
-	struct known_path *paths = r->calls->paths[number];
+	struct known_table *table = r->calls->tables[read->number];
 	uint64_t at_ns = reading->now_ns;
 	int err = 0;
 
-	for (uint32_t i = 0; i < STACKD_CALL_PATHS && paths && !err; i++) {
-		struct known_path *known = &paths[i];
-		struct amounts now, more;
-
-		if (!known->generation)
-			continue;
-		now = read_path(&calls->paths[i], is_over || reading->is_last);
-		more = since(&now, &known->taken);
-		known->taken = now;
-		known->row.time_ns = at_ns;
-		at_ns -= more.wall_ns < at_ns ? more.wall_ns : 0;
-		r->taken.summed_calls += more.visits;
-		err = keep_amounts(r, &more, &known->row);
-	}
-	if (is_over)
-		forget_table(r->calls, number);
+	for (uint32_t i = 0; i < STACKD_CALL_PATHS && table && !err; i++)
+		err = read_sums(reading, table, i, read, &at_ns);
+	if (!err && (read->is_over || reading->is_last))
+		err = keep_open(r, table, read->calls, read->since_ns, end_of(reading, read));
+	if (read->is_over)
+		forget_table(r->calls, read->number);
 	return err;
 }
 
@@ -200,8 +322,8 @@ int recorder_read_calls(struct recorder *r, uint64_t now_ns, bool is_last)
 void recorder_calls_begin_anew(struct recorder *r)
 {
 	for (uint32_t i = 0; i < STACKD_CALL_TABLES; i++) {
-		for (uint32_t j = 0; r->calls->paths[i] && j < STACKD_CALL_PATHS; j++)
-			r->calls->paths[i][j].generation = 0;
+		for (uint32_t j = 0; r->calls->tables[i] && j < STACKD_CALL_PATHS; j++)
+			r->calls->tables[i]->paths[j].generation = 0;
 	}
 	if (r->with.calls)
 		call_tables_renew(r->with.calls);

@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 
+#include "daemon/capture/call_tables.h"
 #include "daemon/capture/event.h"
 #include "daemon/capture/record.h"
 #include "daemon/recorder/recorder_internal.h"
@@ -327,6 +328,10 @@ void recorder_count_events(const struct recorder *r, struct recorder_counts *cou
 	counts->received = r->taken.events[STACKD_EVENT_SAMPLE] +
 			   r->taken.events[STACKD_EVENT_BRANCHES] + r->taken.unread;
 	counts->summed_calls = r->taken.summed_calls;
+	counts->calls_cut = r->taken.calls_cut;
+	counts->calls_unplaced = r->taken.calls_unplaced;
+	counts->calls_open = r->taken.calls_open;
+	counts->tables = call_tables_counts(r->with.calls);
 	counts->instances = sum_of(r->taken.events, probed, n);
 	counts->partial_instances = sum_of(r->taken.partial, probed, n);
 	counts->waits = r->taken.events[STACKD_EVENT_WAIT];
