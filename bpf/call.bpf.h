@@ -23,7 +23,7 @@ struct call_copy {
 	struct scratch *s;
 	struct stackd_calls *calls;
 	__u32 index, first, count, at;
-	__u32 end; /* where its room ends, in stackd_calls.words */
+	__u32 end;	  /* where its room ends, in stackd_calls.words */
 	__u32 is_refused; /* the path cannot be known by words alone */
 };
 

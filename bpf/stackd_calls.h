@@ -12,8 +12,8 @@
  *
  * The program can write to all of it. So the other two take it for numbers that may be wrong: an
  * index is bounded where it is used, and the daemon bounds what it adds up. From `tid` and `pid`
- * follows how long the table stays: a program that writes there can lose its table early, to another
- * thread of its user, or keep it until the end.
+ * follows how long the table stays: a program that writes there can lose its table early, to
+ * another thread of its user, or keep it until the end.
  */
 #ifndef STACKD_CALLS_H
 #define STACKD_CALLS_H

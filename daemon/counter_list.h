@@ -25,13 +25,13 @@
 	X(recorded.calls_unplaced, "calls_unplaced", COUNT,                                             \
 	  "calls of MPI that were counted or open, but whose call path was never sent")                 \
 	X(recorded.calls_cut, "calls_cut", COUNT,                                                       \
-	  "sums of a table that were cut: a thread cannot have done so much, so its program has written there") \
+	  "sums in tables that were cut: they were more than a thread can have done")                   \
 	X(recorded.tables.refused, "calls_threads_refused", COUNT,                                      \
-	  "threads whose calls of MPI were not counted: all tables were taken, or the kernel gave no memory") \
+	  "threads whose calls are not counted: all tables were taken")                                 \
 	X(recorded.tables.unanswered, "calls_threads_unanswered", COUNT,                                \
-	  "threads whose calls were not counted: they ended, or waited no more, before they got a table") \
+	  "threads whose calls are not counted: they ended, or waited no more")                         \
 	X(recorded.tables.foreign, "calls_threads_foreign", COUNT,                                      \
-	  "threads whose calls were not counted: their process is of another user")                     \
+	  "threads whose calls are not counted: they are of another user")                              \
 	X(recorded.blocks.unknown, "frees_unknown", COUNT,                                              \
 	  "ends of blocks whose allocation is not known")                                               \
 	X(recorded.blocks.missed, "frees_missed", COUNT,                                                \

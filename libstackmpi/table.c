@@ -68,7 +68,8 @@ static int answer_of(int fd, struct stackd_call_answer *ret_answer)
 	do {
 		is_ready = poll(&wait, 1, ANSWER_MS);
 	} while (is_ready < 0 && errno == EINTR);
-	if (is_ready <= 0 || recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof(*ret_answer))
+	if (is_ready <= 0 ||
+	    recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof(*ret_answer))
 		return -1;
 	header = CMSG_FIRSTHDR(&message);
 	if (header && header->cmsg_type == SCM_RIGHTS)

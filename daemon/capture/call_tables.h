@@ -4,8 +4,8 @@
  * for its table at a socket, at its first call, and waits for the answer. So a thread of stackd
  * answers, whatever the main loop does. The table is a map, which the main loop reads and the
  * kernel half writes. It stays until the thread of the program has ended: nothing that was counted
- * is lost, however that ends. Then another thread of that user may get it: to enter a new map takes the
- * kernel's time. At most STACKD_CALL_TABLES are kept, of about 0.2 MB.
+ * is lost, however that ends. Then another thread of that user may get it: to enter a new map takes
+ * the kernel's time. At most STACKD_CALL_TABLES are kept, of about 0.2 MB.
  *
  * The socket has an abstract name with random digits, which the command has in its environment.
  * Other users' processes get no answer, and a table is used only by a thread that is recorded.

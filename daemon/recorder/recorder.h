@@ -258,10 +258,10 @@ struct recorder_counts {
 	uint64_t unchecked_returns; /* path_builder_unchecked_returns() */
 	uint64_t instances; /* records of passes through regions, which `received` does not include
 			     */
-	uint64_t summed_calls;	    /* calls of MPI that libstackmpi has counted; `instances` does
-				     * not include them */
-	uint64_t calls_cut;	    /* sums of these that were more than can be */
-	uint64_t calls_unplaced;    /* calls of MPI whose path was never known */
+	uint64_t summed_calls;	 /* calls of MPI that libstackmpi has counted; `instances` does
+				  * not include them */
+	uint64_t calls_cut;	 /* sums of these that were more than can be */
+	uint64_t calls_unplaced; /* calls of MPI whose path was never known */
 	struct call_tables_counts tables;
 	uint64_t calls_open;	    /* calls in which their thread, or the recording, ended */
 	uint64_t partial_instances; /* of `instances`, records whose path is not complete */

@@ -87,10 +87,10 @@ static int keep_amounts(struct recorder *r, const struct amounts *a, const struc
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
-#define LEAST_VISIT_NS 10u		 /* a call takes longer */
-#define MOST_BYTES_NS  (16u << 10)	 /* a thread sends or receives less in a nanosecond, */
+#define LEAST_VISIT_NS 10u		   /* a call takes longer */
+#define MOST_BYTES_NS  (16u << 10)	   /* a thread sends or receives less in a nanosecond, */
 #define FIRST_BYTES    (UINT64_C(1) << 40) /* beside so much at once */
-#define SLACK_NS       10000000u	 /* the clocks of CPU time and of time differ a little */
+#define SLACK_NS       10000000u	   /* the clocks of CPU time and of time differ a little */
 
 /* Takes `*value` from what is left of `most`. Returns whether it was more. */
 static bool take(uint64_t *value, uint64_t *taken, uint64_t most)
@@ -226,8 +226,8 @@ static struct amounts since(const struct amounts *now, const struct amounts *bef
 
 /* Stores the call in which a thread was when it, or the recording, ended, as a pass that was left.
  * Its CPU time is known up to when the thread has got or given up its CPU last. */
-static int keep_open(struct recorder *r, struct known_table *table, const struct stackd_calls *calls,
-		     uint64_t since_ns, uint64_t end_ns)
+static int keep_open(struct recorder *r, struct known_table *table,
+		     const struct stackd_calls *calls, uint64_t since_ns, uint64_t end_ns)
 {
 	const volatile struct stackd_calls *c = calls;
 	const uint32_t path = c->inside_path;
