@@ -271,8 +271,10 @@ static void *answer_all(void *arg)
 		if (wait[1].revents)
 			break;
 		fd = accept4(t->socket, NULL, NULL, SOCK_CLOEXEC);
-		if (fd < 0)
+		if (fd < 0) {
+			poll(&wait[1], 1, 20); /* numbers for files may be used up for a while */
 			continue;
+		}
 		answer(t, fd);
 		close(fd);
 	}
