@@ -61,7 +61,7 @@ static __always_inline struct stackd_calls *calls_of(struct task_struct *task)
 	table = CHECKED(bpf_map_lookup_elem(&call_tables, &index));
 	if (!table)
 		return NULL;
-	return CHECKED((struct stackd_calls *)bpf_map_lookup_elem(table, &only));
+	return CHECKED(bpf_map_lookup_elem(table, &only));
 }
 #else
 static inline struct stackd_calls *calls_of(struct task_struct *task)
