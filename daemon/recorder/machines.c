@@ -378,7 +378,7 @@ bool machines_are_active(const struct machines *ms, uint64_t now_ns)
 	return ms->noted_ns && now_ns - ms->noted_ns < ACTIVE_NS;
 }
 
-/* Returns what is known of a record's process, if that had a machine; NULL: it had none. */
+/* Returns the slot of the machine in a record's process; NULL: the process had no machine. */
 static const struct of_process *process_of(const struct machines *ms,
 					   const struct stackd_stack_record *record)
 {

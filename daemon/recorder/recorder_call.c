@@ -147,7 +147,7 @@ static struct amounts amounts_of(const struct stackd_call *call)
 	return a;
 }
 
-/* Returns what is known of a table; NULL: no memory. */
+/* Returns the recorder's entry of a table, which it makes if there is none; NULL: no memory. */
 static struct known_table *table_of(struct recorder *r, uint32_t number)
 {
 	struct known_table **table = &r->calls->tables[number];

@@ -223,7 +223,7 @@ int recorder_reload(struct recorder *r)
 #define SWEEP_MOST_NS UINT64_C(20000000000)
 #define SWEEP_SHARE   20 /* as RELOAD_SHARE */
 
-/* Ends threads whose end the kernel has lost, so that what is known of them does not add up. It
+/* Ends threads whose exit events were lost: without that, their entries would stay for ever. It
  * takes two sweeps to find them all. */
 int recorder_sweep(struct recorder *r)
 {

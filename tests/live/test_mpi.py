@@ -309,7 +309,7 @@ def mpi_library_ends_open_mpi():
 
 @live
 def mpi_library_without_mpi():
-    """A program without MPI that asks for it is told that there is none, though the library is there."""
+    """MPI_Initialized() says no in a program that has no MPI, and the preloaded library ends no such program."""
     with scratch() as folder:
         program = os.path.join(folder, "asks")
         compiled("cc", "-O1", "-o", program, os.path.join(HERE, "asks.c"), "-ldl")

@@ -34,9 +34,8 @@ static void mark(const struct store_tables *t, const struct profile_entry *entri
 			nodes[t->nodes[i].parent] = true;
 }
 
-/* Returns the sum of each node that is marked, of which there are *ret_count; NULL: memory is
- * short.
- */
+/* Returns the sums of the nodes that are marked, and sets *ret_count to their number. NULL: there
+ * is no memory. */
 static struct node_sum *sum_up(const struct store_tables *t, const struct profile_entry *entries,
 			       size_t n, const bool *nodes, size_t *ret_count)
 {

@@ -266,8 +266,8 @@ static bool read_text(const struct v8 *v8, uint64_t base, uint32_t offset, char 
 	       (v8_text(v8, word - 1, text) || v8_has_type(v8, word - 1, V8_TYPE_ODDBALL));
 }
 
-/* Names a function as V8 does. A function without a name, and one on a line that is too long for a
- * person to have written, is told from others by its line and column. */
+/* Names a function as V8 does. A function without a name is `(anonymous)` with its line and column.
+ * A function on a very long line has these behind its name, since minifiers use few names. */
 static bool name_function(const struct v8 *v8, const struct function *f,
 			  const struct v8_script *script, struct runtime_function *to)
 {
