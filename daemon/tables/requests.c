@@ -27,13 +27,17 @@ bool requests_have(const struct request *first, const struct request *wanted)
 /* Returns the urgency of a request on which `spent_ns` were spent; 0 is the most urgent. */
 static unsigned rank(const struct request *r, uint64_t spent_ns)
 {
-	return r->is_early ? 3 : (spent_ns >= QUICK_NS) + (spent_ns >= LONG_NS);
+	if (r->is_early)
+		return 4;
+	return spent_ns >= LONG_NS ? 3 : spent_ns >= QUICK_NS ? 2 : r->is_large;
 }
 
 bool requests_give_way(const struct request *serving, uint64_t spent_ns,
 		       const struct request *waiting)
 {
-	return waiting && (serving->is_early || serving->spent_ns < LONG_NS) &&
+	if (!waiting || (serving->in_first && !serving->is_early))
+		return false;
+	return (serving->is_early || serving->spent_ns < LONG_NS) &&
 	       rank(waiting, waiting->spent_ns) < rank(serving, serving->spent_ns + spent_ns);
 }
 

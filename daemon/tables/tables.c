@@ -454,6 +454,15 @@ static bool is_large(const struct object *object)
 	return object->elf && elf_file_stamp(object->elf)->size >= LARGE_BYTES;
 }
 
+/* Notes whether the first step of the request that is being served is being made. */
+static void set_first(struct tables *t, bool in_first)
+{
+	pthread_mutex_lock(&t->lock);
+	if (t->serving)
+		t->serving->in_first = in_first;
+	pthread_mutex_unlock(&t->lock);
+}
+
 /* Makes and loads a partial table, with the rules of an object's call frame information. If the
  * table has turned out to have all rules, it is not loaded, but returned in *ret_whole. 0; -ENOENT:
  * the object has no call frame information; or another -errno. */
@@ -466,8 +475,10 @@ static int load_part(struct tables *t, const struct object *object, struct recip
 	int err;
 
 	set_partial(t, number, false); /* an evicted table has left it set */
+	set_first(t, true);
 	err = table_source_compile(&t->source, object, true, &(struct table_stop){is_in_the_way, t},
 				   &table);
+	set_first(t, false);
 	if (!err && !recipe_table_stats(table)->is_partial)
 		*ret_whole = table;
 	if (err || *ret_whole)
@@ -833,7 +844,7 @@ static int ask(struct tables *t, const struct request *wanted)
 
 static struct request request_of(const struct object *object, const struct stackd_inode *key)
 {
-	struct request r = {.object = object, .has_key = key != NULL};
+	struct request r = {.object = object, .has_key = key != NULL, .is_large = is_large(object)};
 
 	if (key)
 		r.key = *key;

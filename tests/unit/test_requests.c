@@ -57,6 +57,33 @@ static void a_long_one_gives_way(void **state)
 		requests_give_way(&serving, 1000 * MS, &(struct request){.spent_ns = 300 * MS}));
 }
 
+/* Small files come before large ones, and these before what has taken long. The first step of a
+ * large file is made to its end, unless it is a prefetch. */
+static void the_first_step_of_a_large_one_does_not_give_way(void **state)
+{
+	const struct request fresh = {.object = &objects[0]};
+	const struct request large = {.object = &objects[2], .is_large = true};
+	struct request serving = {.object = &objects[1], .is_large = true, .in_first = true};
+	struct request *first = NULL;
+
+	(void)state;
+	assert_false(requests_give_way(&serving, 900 * MS, &fresh));
+	assert_false(requests_give_way(&serving, 900 * MS, &large));
+	serving.in_first = false;
+	assert_true(requests_give_way(&serving, 900 * MS, &fresh));
+	assert_true(requests_give_way(&serving, 900 * MS, &large));
+	serving.in_first = serving.is_early = true;
+	assert_true(requests_give_way(&serving, 1 * MS, &large));
+
+	enter(&first, 1, false, 200 * MS);
+	assert_int_equal(requests_enter(&first, &large), 0);
+	enter(&first, 0, false, 0);
+	assert_ptr_equal(first->object, &objects[0]);
+	assert_ptr_equal(first->next->object, &objects[2]);
+	assert_ptr_equal(first->next->next->object, &objects[1]);
+	requests_free(first);
+}
+
 /* However many others come, it is made after about a second of tries. */
 static void each_is_made_at_last(void **state)
 {
@@ -76,6 +103,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(missed_before_prefetched_and_quick_before_long),
 		cmocka_unit_test(a_long_one_gives_way),
+		cmocka_unit_test(the_first_step_of_a_large_one_does_not_give_way),
 		cmocka_unit_test(each_is_made_at_last),
 	};
 
