@@ -42,9 +42,10 @@ bool code_form_is_return(const uint8_t *code);
 /* Returns whether a return can be among the bytes of code. */
 bool code_form_may_have_return(const uint8_t *code, size_t len);
 
-/* Returns whether a return, or a jump out of the code, can be among its bytes right behind an
- * instruction that releases a frame or restores a register. */
-bool code_form_may_release(const uint8_t *code, size_t len);
+/* Returns where the last return, or jump out of the code, ends that can be among its bytes right
+ * behind an instruction that releases a part of the frame, or, with `restores_fp`, behind one that
+ * restores the caller's frame pointer. 0: there is none. */
+size_t code_form_last_release(const uint8_t *code, size_t len, bool restores_fp);
 
 /* Returns whether code overwrites the return address on top of the stack with a register, so that a
  * return after it jumps to that register's value. Reads CODE_FORM_TARGET bytes. */

@@ -43,12 +43,16 @@ bool code_form_may_have_return(const uint8_t *code, size_t len)
 	return memchr(code, RET, len) != NULL;
 }
 
-/* pop %reg; leave; add $N,%rsp (of one byte, or four): the instruction before `at` */
-static bool releases_before(const uint8_t *code, const uint8_t *at)
+/* Returns whether the instruction before `at` may be one that restores the frame pointer (leave;
+ * pop %rbp), or one that releases a part of the frame (pop %reg; add $N,%rsp, of one byte or four).
+ */
+static bool releases_before(const uint8_t *code, const uint8_t *at, bool restores_fp)
 {
 	size_t before = (size_t)(at - code);
 
-	return (before >= 1 && ((at[-1] & 0xf8) == 0x58 || at[-1] == 0xc9)) ||
+	if (restores_fp)
+		return before >= 1 && (at[-1] == 0xc9 || at[-1] == 0x5d);
+	return (before >= 1 && (at[-1] & 0xf8) == 0x58) ||
 	       (before >= 3 && at[-3] == 0x83 && at[-2] == 0xc4) ||
 	       (before >= 6 && at[-6] == 0x81 && at[-5] == 0xc4);
 }
@@ -68,23 +72,28 @@ static bool leads_out(const uint8_t *code, size_t len, const uint8_t *at)
 	return target < 0 || target >= (int64_t)len;
 }
 
-/* Returns whether a byte that is in the code right behind a release begins a return, or a jump out
- * of the code. */
-static bool may_leave_by(const uint8_t *code, size_t len, uint8_t byte)
+/* Returns the end of the last return or jump out of the code that begins with a byte and may be
+ * right behind a release; 0: there is none. */
+static size_t last_leaving_by(const uint8_t *code, size_t len, bool restores_fp, uint8_t byte)
 {
-	const uint8_t *at = code, *end = code + len;
+	const uint8_t *at = code + len;
+	size_t bytes = byte == RET ? 1 : byte == JMP ? CODE_FORM_CALL : 2;
 
-	for (; at < end && (at = memchr(at, byte, (size_t)(end - at))); at++)
-		if (releases_before(code, at) &&
-		    (byte == RET || (at + 1 < end && leads_out(code, len, at))))
-			return true;
-	return false;
+	while ((at = memrchr(code, byte, (size_t)(at - code))))
+		if (releases_before(code, at, restores_fp) &&
+		    (byte == RET || (at + 1 < code + len && leads_out(code, len, at))))
+			return (size_t)(at - code) + bytes;
+	return 0;
 }
 
-bool code_form_may_release(const uint8_t *code, size_t len)
+size_t code_form_last_release(const uint8_t *code, size_t len, bool restores_fp)
 {
-	return may_leave_by(code, len, RET) || may_leave_by(code, len, JMP) ||
-	       may_leave_by(code, len, JMP_NEAR);
+	size_t last = last_leaving_by(code, len, restores_fp, RET);
+	size_t jump = last_leaving_by(code, len, restores_fp, JMP);
+	size_t near = last_leaving_by(code, len, restores_fp, JMP_NEAR);
+
+	last = jump > last ? jump : last;
+	return near > last ? near : last;
 }
 
 /* mov %reg,(%rsp) */

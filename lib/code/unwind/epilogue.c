@@ -205,7 +205,8 @@ static int look_at_row(struct lay *l, const struct recipe_row *row, uint32_t end
 	if (!epilogue_may_be_left_out(rule))
 		return 0;
 	code = code_at(l, row->offset, len, &len);
-	return code_form_may_release(code, len) ? decode_row(l, code, row->offset, len, rule) : 0;
+	len = code_form_last_release(code, len, rule->reg == STACKD_REG_FP);
+	return len ? decode_row(l, code, row->offset, len, rule) : 0;
 }
 
 int epilogue_lay(const struct elf_file *elf, struct recipe_table *table, struct recipe_rows *rows)
