@@ -127,6 +127,14 @@
 	X(idle.cpus_ns, "cpus_ns", NS, "time of all CPUs, idle or not; 0: it was not measured")         \
 	X(stolen_ns, "stolen_ns", NS, "time that a virtual machine's host took from all CPUs")          \
 	X(own_cpu_ns, "own_cpu_ns", NS, "CPU time of stackd and its workers")                           \
+	X(workers.role_cpu_ns[WORKER_LOOP], "worker_loop_ns", NS,                                       \
+	  "of it, of the workers that identify files and check steps for the loop")                     \
+	X(workers.role_cpu_ns[WORKER_WALKS], "worker_walks_ns", NS,                                     \
+	  "the same of those that walk copied stacks")                                                  \
+	X(workers.role_cpu_ns[WORKER_TABLES], "worker_tables_ns", NS,                                   \
+	  "the same of those that make tables")                                                         \
+	X(workers.role_cpu_ns[WORKER_NAMES], "worker_names_ns", NS,                                     \
+	  "the same of those that find names")                                                          \
 	X(own_resident_bytes, "own_resident_bytes", BYTES,                                              \
 	  "resident memory of stackd and its workers, at the moment")                                   \
 	X(rate_hz, "rate_hz", HZ,                                                                       \

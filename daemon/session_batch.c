@@ -115,21 +115,22 @@ uint64_t session_running_cost_ns(const struct session *s)
 	return sampler_run_ns(s->sampler) + clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->cost.caused_ns;
 }
 
+/* Returns the CPU time of stackd, its workers, and its kernel half up to the last batch. */
+static uint64_t all_cpu_ns(const struct session *s)
+{
+	return own_cost_cpu_ns() + workers_cpu_ns(s->workers) + s->cost.kernel_ns;
+}
+
 void session_begin_account(struct session *s)
 {
-	struct run_counters counters = {0};
-
-	workers_counts(s->workers, &counters.workers);
-	s->cost.others_ns = counters.workers.cpu_ns;
-	s->cost.debt = work_debt_begin(s->options->max_cpu, own_cost_cpu_ns() + s->cost.others_ns,
-				       clock_ns(CLOCK_MONOTONIC));
+	s->cost.debt =
+		work_debt_begin(s->options->max_cpu, all_cpu_ns(s), clock_ns(CLOCK_MONOTONIC));
 }
 
 void session_pay(struct session *s)
 {
 	if (s->options->max_cpu > 0)
-		work_debt_look(&s->cost.debt, own_cost_cpu_ns() + s->cost.others_ns,
-			       clock_ns(CLOCK_MONOTONIC));
+		work_debt_look(&s->cost.debt, all_cpu_ns(s), clock_ns(CLOCK_MONOTONIC));
 }
 
 unsigned session_pace(const struct session *s)
@@ -140,14 +141,16 @@ unsigned session_pace(const struct session *s)
 /* Sets what users may cause from now on. */
 static void share_out(struct session *s, const struct run_counters *counters)
 {
-	const uint64_t kernel_ns = counters->sampled.run_ns + counters->sampled.switch_run_ns;
 	double share;
 
-	s->cost.others_ns = counters->workers.cpu_ns + kernel_ns;
+	s->cost.kernel_ns = counters->sampled.run_ns + counters->sampled.switch_run_ns;
 	session_pay(s);
 	share = s->options->max_cpu * work_debt_part(&s->cost.debt);
 	recorder_set_budget(s->recorder, share);
-	tables_set_share(s->tables, share * SESSION_TABLES_IN_BUDGET);
+	tables_set_share(s->tables, share * SESSION_TABLES_IN_BUDGET,
+			 work_debt_keeps_savings(&s->cost.debt));
+	archive_set_share(s->recording.archive, share * SESSION_NAMES_IN_BUDGET,
+			  work_debt_keeps_savings(&s->cost.debt));
 }
 
 /* Changes the rate, and how often stackd wakes, if the budget requires it. If the rate cannot be

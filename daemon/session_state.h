@@ -40,6 +40,7 @@
 /* The part of the budget (--max-cpu) that making tables of root's files may take in the long run,
  * and those of users' as much. */
 #define SESSION_TABLES_IN_BUDGET 0.25
+#define SESSION_NAMES_IN_BUDGET	 0.5 /* the same of finding names */
 
 /* Times that the kernel's scheduler has added up. */
 struct scheduler_times {
@@ -85,9 +86,9 @@ struct session_recording {
 struct session_cost {
 	struct budget budget;
 	struct work_debt debt;
-	uint64_t others_ns;  /* CPU time of workers and of the kernel half at the last batch */
-	uint64_t caused_ns;  /* CPU time of the loop for events so far */
-	uint64_t running_ns; /* session_running_cost_ns() at the last look at the budget */
+	uint64_t kernel_ns;	      /* CPU time of the kernel half at the last batch */
+	uint64_t caused_ns;	      /* CPU time of the loop for events so far */
+	uint64_t running_ns;	      /* session_running_cost_ns() at the last look at the budget */
 	struct probe_cost probe_cost; /* cost of a probe, if there are counters; 0: it is not
 				       * known */
 	int stats_fd;		      /* descriptor that keeps the kernel's BPF statistics on, until

@@ -11,7 +11,8 @@
  *   - the loop waits between two rounds until the account is level, WORK_DEBT_PAUSE_NS at most.
  *     Records and events wait in their rings. The kernel counts events that find no room, and their
  *     processes are read from /proc at their next record, for which their users pay;
- *   - users' shares fill more slowly, the more so the larger the debt is.
+ *   - the shares of users, tables and names fill more slowly, the more so the larger the debt is,
+ *     and what tables and names have saved up is given up once the start is over.
  *
  * The debt has a limit, so that one expensive task does not slow stackd down for long.
  */
@@ -23,11 +24,14 @@
 
 #include "daemon/base/cpu_share.h"
 
-#define WORK_DEBT_PAUSE_NS UINT64_C(2000000000) /* with a commit each six seconds: within ten */
+/* With a commit each six seconds, of what came before the last round, the store is within ten
+ * seconds. */
+#define WORK_DEBT_PAUSE_NS UINT64_C(3000000000)
 
 struct work_debt { /* zeroed: no budget, and never a debt */
 	struct cpu_share account;
 	uint64_t spent_ns; /* at the last look */
+	uint64_t begun_ns;
 };
 
 /* Begins with a level account. `share`: of a core; `spent_ns`: CPU time so far, at `now_ns`. */
@@ -42,7 +46,12 @@ bool work_debt_is(const struct work_debt *debt);
 /* Returns how long the loop is to wait, as of the last look; 0: not at all. */
 uint64_t work_debt_pause_ns(const struct work_debt *debt);
 
-/* Returns which part of their shares users get: 1 without a debt, less with one. */
+/* Returns whether savings are kept, as of the last look: there is no debt, or this is the first
+ * minute, in which a host's programs get their tables and names. */
+bool work_debt_keeps_savings(const struct work_debt *debt);
+
+/* Returns which part of their shares users, tables and names get: 1 without a debt, less with one.
+ */
 double work_debt_part(const struct work_debt *debt);
 
 #endif

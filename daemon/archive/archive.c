@@ -64,6 +64,8 @@ struct archive {
 	bool is_ending, is_cancelled;
 	uint64_t end_ns; /* in a run of windows that ends, names come until then */
 	const struct kallsyms *ksyms;
+	double names_share; /* archive_set_share() */
+	bool keeps_saved;
 	struct outage outage;
 
 	/* The members below are the thread's own. */
@@ -214,6 +216,20 @@ static struct namer_taker taker(struct archive *a)
 	return (struct namer_taker){.line = write_line, .missing = write_missing, .arg = a};
 }
 
+/* Gives the namer its share of CPU time. The end of a run is bounded by time alone (is_late()). */
+static void share_out(struct archive *a)
+{
+	double share;
+	bool keeps_saved;
+
+	pthread_mutex_lock(&a->lock);
+	share = a->options.window_ns && !a->is_ending ? a->names_share : 0;
+	keeps_saved = a->keeps_saved;
+	a->keeps_saved = true;
+	pthread_mutex_unlock(&a->lock);
+	namer_set_share(a->namer, share, keeps_saved);
+}
+
 /* Hands the batch's locations over to be named, and writes the names that were found. */
 static int take_names(struct archive *a, const struct batch *b)
 {
@@ -226,6 +242,7 @@ static int take_names(struct archive *a, const struct batch *b)
 	pthread_mutex_lock(&a->lock);
 	ksyms = a->ksyms;
 	pthread_mutex_unlock(&a->lock);
+	share_out(a);
 	err = namer_add(a->namer, b, ksyms);
 	return err ? err : namer_take(a->namer, &to);
 }
@@ -271,8 +288,12 @@ static int finish_names(struct archive *a)
 {
 	const struct namer_taker to = taker(a);
 	uint64_t left = 0;
-	int err = a->namer ? namer_finish(a->namer, is_late, a, &to, &left) : 0;
+	int err = 0;
 
+	if (a->namer) {
+		share_out(a);
+		err = namer_finish(a->namer, is_late, a, &to, &left);
+	}
 	if (err == -ETIMEDOUT) {
 		lose_namer(a);
 		err = 0;
@@ -586,6 +607,7 @@ int archive_new(const struct archive_options *options, struct archive **ret_arch
 	a->options = *options;
 	a->outage.window_ns = options->window_ns;
 	a->last = &a->first;
+	a->keeps_saved = true;
 	a->reserved_fd = -1;
 	a->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&a->lock, NULL);
@@ -647,6 +669,14 @@ size_t archive_waiting(struct archive *a)
 	n = a->n_waiting;
 	pthread_mutex_unlock(&a->lock);
 	return n;
+}
+
+void archive_set_share(struct archive *a, double cpu_share, bool keeps_saved)
+{
+	pthread_mutex_lock(&a->lock);
+	a->names_share = cpu_share;
+	a->keeps_saved &= keeps_saved;
+	pthread_mutex_unlock(&a->lock);
 }
 
 void archive_look(struct archive *a, struct archive_state *ret_state)

@@ -52,6 +52,10 @@ size_t archive_waiting(struct archive *archive);
 /* Sets the kernel's symbols, once they are loaded. They are borrowed until the archive is freed. */
 void archive_set_kallsyms(struct archive *archive, const struct kallsyms *ksyms);
 
+/* Sets the share of a core that finding names may take in the long run, in a run that is cut into
+ * windows; see namer_set_share(). Until archive_finish(), which sets no limit to them. */
+void archive_set_share(struct archive *archive, double cpu_share, bool keeps_saved);
+
 struct archive_state {
 	int err;	    /* why the store cannot be written to; 0: it can */
 	bool wants_window;  /* the window must end, so that writing can be tried again */

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/vec.h"
+#include "daemon/base/cpu_share.h"
 #include "daemon/worker/name_wire.h"
 #include "sym/naming_schedule.h"
 
@@ -23,6 +24,8 @@
 #define QUICK_NS    UINT64_C(200000000)
 #define LOOK_NS	    UINT64_C(10000000)
 #define STUCK_NS    UINT64_C(2000000000) /* for a thread that was told to stop */
+#define SAVED_NS    UINT64_C(3000000000) /* most CPU time that can be saved */
+#define DEBT_NS	    UINT64_C(5000000000) /* most that is paid off for one call of a worker */
 
 struct input {
 	VEC(const struct object *) objects;
@@ -57,6 +60,8 @@ struct namer {
 	void *late_arg;
 	uint64_t left; /* locations that the last end did not look up */
 	int err;       /* the first error of the thread */
+	struct cpu_share share;
+	uint64_t paid_ns; /* CPU time that was taken from the share */
 
 	uint64_t heard_ns; /* see namer_heard_ns(); accessed atomically */
 
@@ -78,6 +83,23 @@ static uint64_t cpu_ns(void *arg)
 	const struct namer *n = arg;
 
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + names_cpu_ns(n->names);
+}
+
+/* Takes what was spent from the share. Returns whether no more may be spent now. */
+static bool is_overdrawn(struct namer *n)
+{
+	const uint64_t spent_ns = cpu_ns(n), at_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t owed_ns;
+	bool is;
+
+	pthread_mutex_lock(&n->lock);
+	owed_ns = spent_ns > n->paid_ns ? spent_ns - n->paid_ns : 0;
+	n->paid_ns += owed_ns;
+	if (n->share.share > 0)
+		cpu_share_spend(&n->share, owed_ns < DEBT_NS ? owed_ns : DEBT_NS, at_ns);
+	is = cpu_share_wait_ns(&n->share, at_ns) > 0;
+	pthread_mutex_unlock(&n->lock);
+	return is;
 }
 
 static void note_progress(struct namer *n)
@@ -128,7 +150,8 @@ static int keep_missing(void *arg, const struct object *object, const char *name
 	return err;
 }
 
-/* Returns whether naming must stop, since a batch waits, or there is no more time. */
+/* Returns whether naming must stop, since a batch waits, or there is no more time, or no CPU time
+ * is left. */
 static bool must_stop(void *arg)
 {
 	struct namer *n = arg;
@@ -140,7 +163,7 @@ static bool must_stop(void *arg)
 	is_late = n->is_late;
 	stops = n->is_ending || (!n->finishes && n->n_added != n->n_quick);
 	pthread_mutex_unlock(&n->lock);
-	return stops || (is_late && is_late(n->late_arg));
+	return stops || is_overdrawn(n) || (is_late && is_late(n->late_arg));
 }
 
 static int open_schedule(struct namer *n)
@@ -253,7 +276,7 @@ static void *run(void *arg)
 		free_input(&input);
 		if (note_taken(n, added, err))
 			err = finish(n);
-		else if (!err)
+		else if (!err && !is_overdrawn(n))
 			err = naming_schedule_run(n->schedule);
 	}
 	free_input(&input);
@@ -271,6 +294,7 @@ int namer_new(struct names *names, struct namer **ret_namer)
 	if (!n)
 		return -ENOMEM;
 	n->names = names;
+	n->share = cpu_share_begin(0, SAVED_NS, clock_ns(CLOCK_MONOTONIC));
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -329,6 +353,13 @@ void namer_free(struct namer *n)
 	pthread_cond_destroy(&n->change);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
+}
+
+void namer_set_share(struct namer *n, double cpu_share, bool keeps_saved)
+{
+	pthread_mutex_lock(&n->lock);
+	cpu_share_change(&n->share, cpu_share, keeps_saved);
+	pthread_mutex_unlock(&n->lock);
 }
 
 /* Appends a batch to the input. */

@@ -27,6 +27,11 @@ int namer_new(struct names *names, struct namer **ret_namer);
  * since a file system does not answer, is left behind, with all that it uses. NULL is fine. */
 void namer_free(struct namer *namer);
 
+/* Sets the share of a core that finding names may take in the long run, also at the end of a
+ * recording; 0: no limit, as at first. Unless `keeps_saved`, what was saved is given up. Names of
+ * the kernel and of JIT code are found whatever was spent. Any thread. */
+void namer_set_share(struct namer *namer, double cpu_share, bool keeps_saved);
+
 /* Hands over the objects and locations of a batch. `ksyms`: the kernel's symbols; NULL: not loaded.
  * If some of the locations are of the kernel or of JIT code, waits for their names, at most a fifth
  * of a second. 0 or -ENOMEM, which the thread may have met before. */
@@ -46,7 +51,8 @@ int namer_take(struct namer *namer, const struct namer_taker *taker);
 /* Returns when the last name was found, or looked for in vain (CLOCK_MONOTONIC). Any thread. */
 uint64_t namer_heard_ns(const struct namer *namer);
 
-/* Waits until all locations have been looked up, or `is_late` says that there is no more time; then
+/* Waits until all locations have been looked up, their share of CPU time is used up, or `is_late`
+ * says that there is no more time; then
  * hands out the names, and forgets all objects and locations: the next batch is of another
  * recording. *ret_left: the number of locations that were not looked up, at least 1 if time was
  * short. Result as of namer_take().

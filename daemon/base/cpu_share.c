@@ -20,6 +20,13 @@ static void save(struct cpu_share *s, uint64_t now_ns)
 	s->as_of_ns = now_ns;
 }
 
+void cpu_share_change(struct cpu_share *s, double part_of_core, bool keeps_saved)
+{
+	s->share = part_of_core;
+	if (!keeps_saved && s->saved_ns > 0)
+		s->saved_ns = 0;
+}
+
 void cpu_share_spend(struct cpu_share *s, uint64_t spent_ns, uint64_t now_ns)
 {
 	save(s, now_ns);

@@ -7,6 +7,7 @@
 #ifndef DAEMON_CPU_SHARE_H
 #define DAEMON_CPU_SHARE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cpu_share {
@@ -17,6 +18,9 @@ struct cpu_share {
 
 /* Begins with all that can be saved, `most_ns` of CPU time. */
 struct cpu_share cpu_share_begin(double share, uint64_t most_ns, uint64_t now_ns);
+
+/* Sets the share from now on. Unless `keeps_saved`, what was saved is given up; a debt stays. */
+void cpu_share_change(struct cpu_share *share, double part_of_core, bool keeps_saved);
 
 /* Notes that `spent_ns` of CPU time were spent up to `now_ns`. */
 void cpu_share_spend(struct cpu_share *share, uint64_t spent_ns, uint64_t now_ns);

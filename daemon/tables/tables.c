@@ -723,11 +723,11 @@ static void *run(void *arg)
 
 /* --- from the main loop ---------------------------------------------------------------------- */
 
-void tables_set_share(struct tables *t, double cpu_share)
+void tables_set_share(struct tables *t, double cpu_share, bool keeps_saved)
 {
 	pthread_mutex_lock(&t->lock);
 	for (size_t i = 0; i < N_OWNERS; i++)
-		t->shares[i].share = cpu_share;
+		cpu_share_change(&t->shares[i], cpu_share, keeps_saved);
 	pthread_mutex_unlock(&t->lock);
 }
 

@@ -50,8 +50,8 @@ int tables_new(const struct tables_maps *maps, const struct table_source *source
 	       struct tables **ret_tables);
 void tables_free(struct tables *tables); /* ends the thread */
 
-/* Sets `cpu_share` from now on. */
-void tables_set_share(struct tables *tables, double cpu_share);
+/* Sets `cpu_share` from now on; unless `keeps_saved`, what was saved is given up. */
+void tables_set_share(struct tables *tables, double cpu_share, bool keeps_saved);
 
 /* Requests an object's table. `key` is the object's inode, which the thread then enters into the
  * kernel half's map of inodes; NULL: only the table. The object is borrowed. Repeated requests are

@@ -856,9 +856,8 @@ bool workers_are_lost(const struct workers *ws)
 	return fork_server_is_lost(ws->server);
 }
 
-/* Adds the CPU time and memory of the keeper and the fork server, and the CPU time of earlier
- * servers. */
-static void add_servers(struct workers *ws, struct workers_counts *counts)
+/* Returns the CPU time of the keeper and the fork server, and of earlier servers. */
+static uint64_t servers_cpu_ns(struct workers *ws)
 {
 	uint64_t cpu_ns = 0;
 	pid_t pids[2];
@@ -866,36 +865,61 @@ static void add_servers(struct workers *ws, struct workers_counts *counts)
 
 	fork_server_pids(ws->server, pids);
 	for (int i = 0; i < 2; i++) {
-		if (pids[i] <= 0 || clock_getcpuclockid(pids[i], &clock))
-			continue;
-		cpu_ns += clock_ns(clock);
-		counts->resident_bytes += own_cost_child_bytes(pids[i]);
+		if (pids[i] > 0 && !clock_getcpuclockid(pids[i], &clock))
+			cpu_ns += clock_ns(clock);
 	}
 	pthread_mutex_lock(&ws->lock);
 	if (cpu_ns < ws->server_cpu_ns)
 		ws->ended_server_cpu_ns += ws->server_cpu_ns;
 	ws->server_cpu_ns = cpu_ns;
-	counts->cpu_ns += ws->ended_server_cpu_ns + cpu_ns;
+	cpu_ns += ws->ended_server_cpu_ns;
 	pthread_mutex_unlock(&ws->lock);
+	return cpu_ns;
 }
 
-/* Reads the workers' members without their locks, which calls hold for long, so the numbers may be
- * a moment old. */
+static uint64_t servers_bytes(const struct workers *ws)
+{
+	uint64_t bytes = 0;
+	pid_t pids[2];
+
+	fork_server_pids(ws->server, pids);
+	for (int i = 0; i < 2; i++)
+		bytes += pids[i] > 0 ? own_cost_child_bytes(pids[i]) : 0;
+	return bytes;
+}
+
+/* Returns the CPU time of a role's workers. Reads the members without their lock, which calls hold
+ * for long, so it may be a moment old. */
+static uint64_t role_cpu_ns(struct worker *w)
+{
+	const uint64_t ended_ns = __atomic_load_n(&w->ended_cpu_ns, __ATOMIC_RELAXED);
+
+	return ended_ns + (__atomic_load_n(&w->pid, __ATOMIC_RELAXED) ? live_cpu_ns(w) : 0);
+}
+
+uint64_t workers_cpu_ns(struct workers *ws)
+{
+	uint64_t cpu_ns = servers_cpu_ns(ws);
+
+	for (int i = 0; i < WORKER_COUNT; i++)
+		cpu_ns += role_cpu_ns(&ws->all[i]);
+	return cpu_ns;
+}
+
 void workers_counts(struct workers *ws, struct workers_counts *ret_counts)
 {
 	pthread_mutex_lock(&ws->lock);
 	*ret_counts = ws->counts;
 	pthread_mutex_unlock(&ws->lock);
 	ret_counts->server_restarts = fork_server_restarts(ws->server);
-	add_servers(ws, ret_counts);
+	ret_counts->cpu_ns = servers_cpu_ns(ws);
+	ret_counts->resident_bytes = servers_bytes(ws);
 	for (int i = 0; i < WORKER_COUNT; i++) {
 		struct worker *w = &ws->all[i];
 		pid_t pid = __atomic_load_n(&w->pid, __ATOMIC_RELAXED);
 
-		ret_counts->cpu_ns += __atomic_load_n(&w->ended_cpu_ns, __ATOMIC_RELAXED);
-		if (!pid)
-			continue;
-		ret_counts->cpu_ns += live_cpu_ns(w);
-		ret_counts->resident_bytes += own_cost_child_bytes(pid);
+		ret_counts->role_cpu_ns[i] = role_cpu_ns(w);
+		ret_counts->cpu_ns += ret_counts->role_cpu_ns[i];
+		ret_counts->resident_bytes += pid ? own_cost_child_bytes(pid) : 0;
 	}
 }

@@ -31,15 +31,6 @@
 #include "daemon/worker/worker_counts.h"
 #include "proc/object.h"
 
-enum worker_role {
-	WORKER_LOOP,
-	WORKER_WALKS,
-	WORKER_TABLES,
-	WORKER_NAMES,
-	WORKER_REGIONS,
-	WORKER_COUNT
-};
-
 struct workers;
 struct worker;
 
@@ -71,6 +62,9 @@ void worker_count_unproven(struct worker *worker, uint64_t n);
 
 /* Returns whether no worker can be started any more. Any thread. */
 bool workers_are_lost(const struct workers *workers);
+
+/* Returns the CPU time so far of all workers, the keeper and the fork server. Any thread. */
+uint64_t workers_cpu_ns(struct workers *workers);
 
 /* Gives the counts so far. Any thread. */
 void workers_counts(struct workers *workers, struct workers_counts *ret_counts);

@@ -8,6 +8,15 @@
 
 #include <stdint.h>
 
+enum worker_role { /* see worker.h */
+		   WORKER_LOOP,
+		   WORKER_WALKS,
+		   WORKER_TABLES,
+		   WORKER_NAMES,
+		   WORKER_REGIONS,
+		   WORKER_COUNT
+};
+
 /* Why a file was refused: X(enumerator, name in `stats`, words). */
 #define WORKER_REFUSALS(X)                                                                         \
 	X(CRASH, "worker_crash", "the worker crashed while it read it")                            \
@@ -65,6 +74,7 @@ struct workers_counts {
 	uint64_t unproven; /* locations without a name, because the file had changed */
 	uint64_t cpu_ns, resident_bytes; /* CPU time and memory of all workers, the keeper and the
 					  * fork server */
+	uint64_t role_cpu_ns[WORKER_COUNT]; /* CPU time of the workers of each role */
 };
 
 /* Calls `each` with the names in `stats` of restarts and of refusals, and what was counted since

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "daemon/budget.h"
+#include "daemon/base/cpu_share.h"
 #include "daemon/work_debt.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -233,6 +234,49 @@ static void pays_its_debts(void **state)
 	assert_true((double)(spent_ns - SECOND) > 0.007 * 999 * (double)SECOND);
 }
 
+/* Everything at once: the rings are always full, tables and names are always wanted, each for a
+ * fiftieth of a second, and users cause what their shares let them. Once the start is over, any two
+ * minutes keep the budget, though much had been saved for tables and names. */
+static void bounds_all_work_together(void **state)
+{
+	enum { TABLES_OF_ROOT, TABLES_OF_USERS, NAMES, KINDS, MOST_ROUNDS = 100000 };
+	static const double parts[KINDS] = {0.25, 0.25, 0.5};
+	static uint64_t at_ns[MOST_ROUNDS], spent_by_ns[MOST_ROUNDS];
+	struct cpu_share work[KINDS];
+	struct work_debt debt = work_debt_begin(0.01, 0, SECOND);
+	uint64_t now_ns = SECOND, spent_ns = 0, before_ns;
+	unsigned rounds = 0, first = 0;
+
+	(void)state;
+	for (int i = 0; i < KINDS; i++)
+		work[i] = cpu_share_begin(0.01 * parts[i], 20 * SECOND, now_ns);
+	while (now_ns < 2000 * SECOND) {
+		now_ns += work_debt_pause_ns(&debt) + SECOND / 1000;
+		before_ns = spent_ns;
+		spent_ns += SECOND / 100 + (uint64_t)(3e6 * work_debt_part(&debt)); /* users */
+		for (int i = 0; i < KINDS; i++) {
+			cpu_share_change(&work[i], 0.01 * parts[i] * work_debt_part(&debt),
+					 work_debt_keeps_savings(&debt));
+			if (cpu_share_wait_ns(&work[i], now_ns))
+				continue;
+			cpu_share_spend(&work[i], SECOND / 50, now_ns);
+			spent_ns += SECOND / 50;
+		}
+		assert_true(spent_ns > before_ns && rounds < MOST_ROUNDS);
+		work_debt_look(&debt, spent_ns, now_ns);
+		at_ns[rounds] = now_ns;
+		spent_by_ns[rounds++] = spent_ns;
+	}
+	while (at_ns[first] < 120 * SECOND)
+		first++;
+	assert_true(spent_by_ns[first] > SECOND); /* of what was saved, the start has used some */
+	for (unsigned to = first; to < rounds; to++) {
+		while (at_ns[to] - at_ns[first] > 120 * SECOND)
+			first++;
+		assert_true(spent_by_ns[to] - spent_by_ns[first] < 120 * SECOND / 100);
+	}
+}
+
 /* One expensive task does not slow it down for more than two minutes. */
 static void forgets_large_debts(void **state)
 {
@@ -283,6 +327,7 @@ int main(void)
 		cmocka_unit_test(is_not_upset_by_less),
 		cmocka_unit_test(is_not_lowered_by_others),
 		cmocka_unit_test(pays_its_debts),
+		cmocka_unit_test(bounds_all_work_together),
 		cmocka_unit_test(forgets_large_debts),
 		cmocka_unit_test(without_debt),
 		cmocka_unit_test(without_budget),

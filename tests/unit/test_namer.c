@@ -19,7 +19,8 @@
 /* A finder that gives each location a name; while `hangs`, it gives none, until it is stopped. */
 static struct {
 	bool hangs, stops, is_asked;
-	bool was_stopped; /* the last question was ended, and has no answer */
+	bool was_stopped;	   /* the last question was ended, and has no answer */
+	uint64_t price_ns, cpu_ns; /* CPU time of a question; of all so far */
 } finder;
 
 static int ask(void *arg, enum naming_question question, const struct object *object,
@@ -40,6 +41,7 @@ static int prefetch(void *arg, const struct object *object, const struct store_l
 	(void)locations;
 	(void)count;
 	__atomic_store_n(&finder.is_asked, true, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&finder.cpu_ns, finder.price_ns, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&finder.hangs, __ATOMIC_SEQ_CST) &&
 	       !__atomic_load_n(&finder.stops, __ATOMIC_SEQ_CST))
 		usleep(1000);
@@ -87,7 +89,7 @@ static int open_names(struct names *names, struct naming **ret_naming)
 static uint64_t cpu_ns(struct names *names)
 {
 	(void)names;
-	return 0;
+	return __atomic_load_n(&finder.cpu_ns, __ATOMIC_SEQ_CST);
 }
 
 static void stop(struct names *names, bool stops)
@@ -250,12 +252,41 @@ static void test_input_before_the_end(void **state)
 	finder.hangs = finder.stops = false;
 }
 
+/* Once their share of CPU time is used up, names are found no more, also at the end of a
+ * recording; without a limit all are. */
+static void test_share(void **state)
+{
+	unsigned n = 0;
+	const struct namer_taker taker = {count_line, no_missing, &n};
+	struct namer *namer;
+	uint64_t left = 0;
+	(void)state;
+
+	finder.is_asked = finder.stops = false;
+	finder.price_ns = UINT64_C(2000000000);
+	assert_int_equal(namer_new(&names, &namer), 0);
+	namer_set_share(namer, 1e-9, true);
+	add(namer, 0, true);
+	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
+	assert_int_equal(left, LOCATIONS - 2 * NAMING_PREFETCH); /* three seconds were saved */
+	assert_int_equal(n, 2 * NAMING_PREFETCH * DEPTH);
+	n = 0;
+	namer_set_share(namer, 0, true);
+	add(namer, 0, true);
+	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
+	assert_int_equal(n, LOCATIONS * DEPTH);
+	assert_int_equal(left, 0);
+	namer_free(namer);
+	finder.price_ns = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_names),
 		cmocka_unit_test(test_hanging_finder),
 		cmocka_unit_test(test_input_before_the_end),
+		cmocka_unit_test(test_share),
 	};
 
 	alarm(MOST_S);

@@ -372,7 +372,7 @@ int naming_schedule_finish(struct naming_schedule *s)
 
 	s->left = 0;
 	err = name_nameless(s, true); /* first: no reader can find the names of JIT code later */
-	if (!err)
+	if (!err && !must_stop(s))
 		err = name_first(s, s->queued.count, true, &done);
 	s->left += s->queued.count + s->n_closed;
 	s->n_closed = 0;

@@ -75,7 +75,8 @@ int naming_schedule_add_location(struct naming_schedule *schedule,
  * what `each` returned. */
 int naming_schedule_run(struct naming_schedule *schedule);
 
-/* Names all locations that are queued, at the end of a recording, as far as is_late() lets it.
+/* Names all locations that are queued, at the end of a recording, as far as is_late() lets it; of
+ * files none, if it says so at once.
  * Returns 0, -ENOMEM, or what `each` returned. */
 int naming_schedule_finish(struct naming_schedule *schedule);
 
