@@ -14,6 +14,9 @@
  *   ARCH_IS_USER(regs)        whether these are registers of user mode
  *   ARCH_IS_32BIT(regs)       whether the thread runs 32-bit code
  *   ARCH_IS_FAULT(regs)       whether these were saved at a fault or interrupt, not a system call
+ *   ARCH_IS_IN_CALL(regs)     whether these were saved at a system call, and the program counter is
+ *                             still the one behind it (of 32-bit code, it may be another one)
+ *   ARCH_CALL_BYTES           length of the instruction that makes a system call
  *   ARCH_THREAD_POINTER(task) the thread pointer of a task that does not run, or of the current one
  *   ARCH_CALL_...             numbers of system calls: MMAP, BRK, POLL, PPOLL, FUTEX, SIGRETURN
  *   arch_take_regs(to, from)  fills in struct stackd_regs

@@ -8,6 +8,7 @@
  *   is_call_of(ra, pc)    whether the direct call before ra leads to the function that begins at pc
  *   at_return(pc)         whether a function returns at pc, where its frame is completely released
  *   leaf_at(pc)           which part of the frame is set up at pc: enum stackd_leaf
+ *   follows_32bit_call(pc)  whether pc follows a system call of 32-bit code
  *   follows_clone(pc)     whether pc follows a system call, or is on the way from clone() in the
  *                         new thread
  *   is_handler_return(pc) whether the code to which signal handlers return begins at pc

@@ -184,7 +184,7 @@ static __always_inline bool send_call_record(struct scratch *s, struct task_stru
 {
 	bool is_sent;
 
-	s->at_breakpoint = 0;
+	s->at_breakpoint = s->call_bytes = 0;
 	s->is_sent = 0;
 	if (walk_here && !(s->record.header.flags & STACKD_COMPAT))
 		walk_and_send(s, WALK_FOR_CALL, NULL, task);

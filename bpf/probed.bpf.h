@@ -134,13 +134,15 @@ __noinline int leave_probe(struct scratch *given)
 
 	if (!s)
 		return 0;
-	if (leave_probe_call(task, &s->record.regs.r[STACKD_REG_PC],
-			     &s->record.regs.r[STACKD_REG_SP]))
+	pc = s->record.regs.r[STACKD_REG_PC] + s->call_bytes; /* of a trampoline's call */
+	sp = s->record.regs.r[STACKD_REG_SP];
+	if (leave_probe_call(task, &pc, &sp)) {
+		s->record.regs.r[STACKD_REG_PC] = pc;
+		s->record.regs.r[STACKD_REG_SP] = sp;
 		return 1;
+	}
 	if (!probed)
 		return 0;
-	pc = s->record.regs.r[STACKD_REG_PC];
-	sp = s->record.regs.r[STACKD_REG_SP];
 	page = trampoline_of(task);
 	if (!page || pc - page >= PAGE_SIZE)
 		return 0;

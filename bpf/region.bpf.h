@@ -294,7 +294,7 @@ static __always_inline __u64 send_at_probe(struct scratch *s, struct task_struct
 {
 	__u64 unsent;
 
-	s->at_breakpoint = 0;
+	s->at_breakpoint = s->call_bytes = 0;
 	s->is_sent = 0;
 	if (walk_here && !(s->record.header.flags & STACKD_COMPAT)) {
 		walk_and_send(s, WALK_FOR_PROBE, NULL, task);

@@ -197,6 +197,7 @@ struct scratch {
 			      * (segment.bpf.h) */
 	__u32 at_breakpoint; /* the thread is in the kernel, at a breakpoint that was not handled
 			      * yet */
+	__u32 call_bytes;    /* stand_at_call() has taken them off the program counter */
 	__u32 busy;	     /* the area is in use, if it is for regions or waits */
 	__u32 is_sent;	     /* the record is in the ring buffer */
 	__u32 has_reading;   /* `reading` is to be sent before the record */

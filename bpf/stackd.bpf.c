@@ -362,16 +362,16 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
  * has ended.) A process that fork() has made has separate memory, and is on its parent's stack,
  * even if that cannot be read at the moment because the page is being moved. A stack pointer of 0
  * was set by mend_torn_registers(): the thread returns from a signal handler. */
-static __always_inline bool is_unborn(const struct stackd_stack_record *record,
-				      struct task_struct *task)
+static __always_inline bool is_unborn(const struct scratch *s, struct task_struct *task)
 {
+	const struct stackd_stack_record *record = &s->record;
 	__u64 top;
 
 	return record->regs.r[ARCH_RESULT_REG] == 0 && record->regs.r[STACKD_REG_SP] &&
 	       (task->pid != task->tgid || BPF_CORE_READ(task, mm, mm_users.counter) > 1) &&
 	       bpf_probe_read_user(&top, sizeof(top),
 				   (const void *)record->regs.r[STACKD_REG_SP]) &&
-	       follows_clone(record->regs.r[STACKD_REG_PC]);
+	       follows_clone(record->regs.r[STACKD_REG_PC] + s->call_bytes);
 }
 
 /* Returns whether a walk that has ended for this reason is left to the daemon, which may find more
@@ -663,7 +663,7 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 		s->end = STACKD_END_ENTRY;
 	count_walk(s);
 	if (source != WALK_FOR_PROBE && source != WALK_FOR_CALL && !IS_WHOLE(s->end) &&
-	    s->n_new <= 1 && is_unborn(&s->record, task)) {
+	    s->n_new <= 1 && is_unborn(s, task)) {
 		s->end = STACKD_END_ENTRY;
 		s->walk.is_once = 1; /* that cannot be compared: it is in no page yet */
 	}

@@ -371,7 +371,7 @@ int stackd_wait_walk(void *ctx)
 		return 0;
 	}
 	s->cpu = cpu;
-	s->at_breakpoint = s->is_at_entry = 0;
+	s->at_breakpoint = s->is_at_entry = s->call_bytes = 0;
 	fill_wait(s, of, task);
 	if (walk_here && (s->record.header.flags & WALKABLE) == STACKD_HAS_REGS)
 		walk_and_send(s, WALK_FOR_SCHEDULER, NULL, task);

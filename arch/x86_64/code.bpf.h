@@ -106,6 +106,16 @@ __noinline int leaf_at(__u64 pc)
 	return code[0] == 0x55 && sets_frame(code + 1) ? STACKD_LEAF_PUSHED : STACKD_LEAF_UNTOLD;
 }
 
+/* Returns whether int $0x80 is before `pc`. (The one in the vdso is before the address to which
+ * sysenter returns, too.) */
+static __always_inline bool follows_32bit_call(__u64 pc)
+{
+	__u16 code;
+
+	return !bpf_probe_read_user(&code, sizeof(code), (const void *)(pc - sizeof(code))) &&
+	       code == 0x80cd;
+}
+
 /* Returns whether `pc` is right after a system call, or in the few instructions (from `test
  * %rax,%rax` to the first call) with which glibc's clone3() continues in the new thread. */
 static __always_inline bool follows_clone(__u64 pc)

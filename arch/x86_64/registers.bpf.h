@@ -22,12 +22,17 @@ struct thread_struct {
 
 #pragma clang attribute pop
 
-#define ARCH_PARM6(regs)	  ((regs)->r9)
-#define ARCH_PARMS		  6
-#define ARCH_SYSTEM_CALL(regs)	  ((regs)->orig_rax)
-#define ARCH_IS_USER(regs)	  (((regs)->cs & 3) == 3)
-#define ARCH_IS_32BIT(regs)	  ((regs)->cs == 0x23)
-#define ARCH_IS_FAULT(regs)	  ((__s64)(regs)->orig_rax == -1) /* its error code was taken out */
+#define ARCH_PARM6(regs)       ((regs)->r9)
+#define ARCH_PARMS	       6
+#define ARCH_SYSTEM_CALL(regs) ((regs)->orig_rax)
+#define ARCH_IS_USER(regs)     (((regs)->cs & 3) == 3)
+#define ARCH_IS_32BIT(regs)    ((regs)->cs == 0x23)
+#define ARCH_IS_FAULT(regs)    ((__s64)(regs)->orig_rax == -1) /* its error code was taken out */
+/* syscall puts the address behind it into rcx, too. Where the kernel sets the program counter, for
+ * a signal's handler or a new program, it leaves or clears rcx. */
+#define ARCH_IS_IN_CALL(regs)                                                                      \
+	((__s64)(regs)->orig_rax >= 0 && ((regs)->rcx == (regs)->rip || ARCH_IS_32BIT(regs)))
+#define ARCH_CALL_BYTES		  2
 #define ARCH_THREAD_POINTER(task) ((task)->thread.fsbase)
 
 #define ARCH_CALL_POLL	    7

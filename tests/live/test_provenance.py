@@ -10,7 +10,7 @@ import sys
 import chains
 from chains import Expectation
 from harness import (DONE, MANAGED, WORKLOADS, Daemon, Recording, check, check_chains, faulty_stackd, is_at_end,
-                     is_incomplete, is_moment, live, record, scratch, user_frames)
+                     is_incomplete, is_in_kernel, is_moment, live, record, scratch, user_frames)
 
 PATHS = {"steady": "main steady", "outer": "main steady outer",
          "inner": "main steady outer inner", "chooser": "main steady chooser",
@@ -119,7 +119,7 @@ def test_provenance_baits():
     """Where stale return addresses stand in the place of those that code would have if it had been
     called, no path goes on to them."""
     met = {"baits": {"island", "inner", "inside", "beyond", "pushes", "shared", "deepest", "stored", "counted", "interprets", "resumes", "unsaid",
-                     "hides", "lowest", "undermost", "nethermost"},
+                     "hides", "asks", "lowest", "undermost", "nethermost"},
            "entered": {"in_copied", "in_ended", "in_chained", "in_signaled", "handles", "in_stale"}}
     with scratch() as folder:
         recording, _ = record(folder + "/s.db", *MANAGED, "-F", 3989, "--", "/bin/dash", "-c",
@@ -135,6 +135,11 @@ def test_provenance_baits():
         check(not wrong, "paths that are cut have wrong callers", *wrong)
         leaves = {user_frames(sample)[-1].symbol for sample in samples if user_frames(sample)}
         check(functions <= leaves, "functions that were not met", leaves)
+    # Behind the last instruction of asks(), a system call, answered() begins.
+    calls = collections.Counter(user_frames(sample)[-1].symbol for sample in everything
+                                if is_in_kernel(sample, ".*getrandom.*")
+                                and any(frame.symbol == "steady" for frame in user_frames(sample)))
+    check(set(calls) == {"asks"}, "functions that are in the system call", calls)
 
 
 @live

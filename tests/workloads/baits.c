@@ -33,6 +33,8 @@
  *   hides      is called by `based`, whose frame counts from r12; keeps r12 in a register of
  *              floating point, while r12 leads to the bait
  *
+ *   asks       ends with a long system call, behind which `answered` begins
+ *
  * Code with call frame information, which `tells` or `leans` has called before by its address:
  *
  *   emptied    is entered by a jump; above it are the return address in `tells`, and a 0
@@ -67,6 +69,8 @@
  * EXPECT: main;steady;holds;unsaid;inmost
  * EXPECT: main;steady;based;liar;decoy
  * EXPECT: main;steady;based;hides
+ * EXPECT: main;steady;asks
+ * EXPECT: main;steady;answered
  * EXPECT: main;steady;tells;empties;starts_at
  * EXPECT: main;steady;tells;empties;ends
  * EXPECT: @bottom;emptied;lowest
@@ -102,6 +106,7 @@ void stored(void), counted(void), interprets(void);
 void points(void (*called)(void)), counts(void (*called)(void)), picks(void (*called)(void));
 void resumes(void);
 void holds(const void *bait);
+void asks(void *to, unsigned long bytes, unsigned flags);
 void inner(void), inside(void), beyond(void), inmost(void);
 void starts_at(void (*function)(void), uint64_t *stack);
 void tells(void (*called)(void)), leans(void (*called)(void));
@@ -182,6 +187,11 @@ BARE(holds, "push %rdi\npush %rdi\npush %rdi\npush %rdi\npush %rdi\npush %rdi\np
 BARE(hides, "movq %r12, %xmm7\nmov %rdx, %r12\n" SPINS "movq %xmm7, %r12\nret");
 BARE(based, "push %r12\nmov %rsp, %r12\nsub $64, %rsp\nand $-64, %rsp\ncall liar\n"
 	    "lea -24(%rsp), %rdx\nsub $128, %rsp\ncall hides\nmov %r12, %rsp\npop %r12\nret");
+
+/* getrandom() into memory of the caller's */
+BARE(asks, "sub $24, %rsp\nmov $318, %eax\nsyscall");
+__asm__(".pushsection .text\n.type answered, @function\nanswered: add $24, %rsp\nret\n"
+	".size answered, . - answered\n.popsection\n");
 
 static CALLEE void decoy(void)
 {
@@ -276,6 +286,7 @@ static CALLEE void crosses(void)
 static CALLEE void steady(void)
 {
 	static uint64_t stack[WORDS] __attribute__((aligned(16)));
+	static char random_bytes[256];
 
 	for (;;) {
 		for (unsigned i = WORDS - TOP; i < WORDS; i++)
@@ -298,6 +309,7 @@ static CALLEE void steady(void)
 		resumes();
 		holds(bait);
 		based(decoy);
+		asks(random_bytes, sizeof random_bytes, 0);
 		tells(empties);
 		tells(copies);
 		leans(crosses);
