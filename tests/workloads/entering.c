@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Enters a cgroup, spins for some milliseconds, and becomes another program:
+ * Enters a cgroup, spins for 20 ms of CPU time, and becomes another program:
  *
  *   entering CGROUP_PROCS PROGRAM ARGUMENTS...
  *
@@ -9,14 +9,17 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "workload.h"
 
 CALLEE void before(void)
 {
-	for (volatile long i = 0; i < 6000000; i++)
-		;
+	clock_t end = clock() + CLOCKS_PER_SEC / 50;
+
+	while (clock() < end)
+		SPIN(10000);
 	KEEP;
 }
 
