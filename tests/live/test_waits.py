@@ -150,12 +150,15 @@ def check_ways(blocked, way):
               way + " waits for something else", stack)
 
 
-def check_faults(recording, tid):
-    """Each round of the faulter waits for its page, in read()."""
-    stacks = folded(recording, "wait.blocked", "--tid", tid)
-    ns = sum(value for stack, value in stacks.items()
-             if reason_of(stack) == "[page fault]" and ";vfs_read;" in stack)
-    check(ns > ROUNDS * LEAST_FAULT_NS, "page faults in read()", ns, stacks)
+def check_faults(recording, tid, counters):
+    """Each round of the faulter waits for its page, in read(): blocked, or for a processor if one is taken away from it
+    on the way to sleep."""
+    stacks = {metric: folded(recording, metric, "--tid", tid) for metric in ("wait.blocked", "wait.runnable")}
+    in_read = {metric: sum(value for stack, value in of.items() if ";vfs_read;" in stack and "handle_userfault" in stack)
+               for metric, of in stacks.items()}
+    unseen = counters["waits_missed_ns"] + counters["waits_stolen_ns"]
+    check(in_read["wait.blocked"] and sum(in_read.values()) + unseen > ROUNDS * LEAST_FAULT_NS, "page faults in read()",
+          in_read, unseen, stacks)
 
 
 def check_ready(ready):
@@ -208,7 +211,7 @@ def check_waits(recording, ways):
           "runnable", ready, counters)
     check_parts(recording)
     check_objects(recording)
-    check_faults(recording, dict(ways)["faulter"])
+    check_faults(recording, dict(ways)["faulter"], counters)
 
 
 def check_conserved(recording, words, stolen, missed):
