@@ -63,6 +63,22 @@ class Failed(Exception):
     """The project does not do what it promises."""
 
 
+class Unjudged(Failed, Skip):
+    """What the test found need not be stackd's fault: see OVERFLOWS."""
+
+
+# What each stackd of this test has said of a full ring of events. The kernel reports the processes and mappings of the
+# whole machine in rings that all programs share, so another one that maps thousands of files can take the room from those of
+# the test. stackd counts that (sideband_lost) and says it. Then what it does not know is not its fault: names of processes
+# and threads, and mappings, without which paths end and walks differ.
+OVERFLOWS = []
+
+
+def note_overflow(said):
+    """Notes what a stackd has said of a full ring of events."""
+    OVERFLOWS.extend(re.findall(r"\d+ events of processes and mappings lost", said or ""))
+
+
 Test = collections.namedtuple("Test", "name run needs_bpf alone long")
 TESTS = []
 
@@ -81,7 +97,11 @@ def live(function=None, *, name=None, needs_bpf=True, alone=False, long=False):
 def check(condition, message, *details):
     """`details`: what is shown of a failure; of counters, those that have counted."""
     if not condition:
-        raise Failed(message + "".join("\n" + str(without_zeros(detail)) for detail in details))
+        text = message + "".join("\n" + str(without_zeros(detail)) for detail in details)
+        if OVERFLOWS:
+            print(text)  # to the test's log
+            raise Unjudged("not judged, since stackd said '%s': %s" % (OVERFLOWS[0], message))
+        raise Failed(text)
 
 
 def without_zeros(detail):
@@ -149,6 +169,7 @@ def run(*command, timeout=PATIENCE, env=None, **more):
     done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
                           env=environment, errors="replace", check=False, **more)
+    note_overflow(done.stderr)
     return Result(done.returncode, done.stdout, done.stderr)
 
 
@@ -392,6 +413,7 @@ class Daemon:
             _, err = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             raise Failed("stackd did not end within %d s" % timeout) from None
+        note_overflow(err)
         self.has_ended()
         return Result(self.process.returncode, "", err)
 

@@ -77,6 +77,7 @@ SECONDS = 900  # for a test that has a process of its own
 def run_here(test, options):
     """Runs a test in this process; returns its line."""
     start = time.monotonic()
+    harness.OVERFLOWS.clear()
     missing = test.needs_bpf and harness.why_no_bpf()
     with open(os.path.join(options.logs, test.name + ".log"), "w", encoding="utf-8") as log, harness.scratch() as folder:
         os.environ["OMPI_MCA_orte_tmpdir_base"] = folder  # two mpirun at a time make and remove the same folders in /tmp
