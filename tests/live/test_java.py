@@ -7,11 +7,12 @@ import glob
 import os
 import re
 import shutil
+import time
 
 import java_judge
 import java_source
 import pprof
-from harness import MANAGED, PATIENCE, ROOT, STACKCTL, Skip, check, check_judged, live, record, run, scratch
+from harness import DONE, MANAGED, PATIENCE, ROOT, STACKCTL, Daemon, Skip, check, check_judged, live, record, run, scratch
 
 SOURCE = os.path.join(ROOT, "tests", "workloads", "java_frames.java")
 
@@ -118,37 +119,49 @@ def check_virtual(names):
     return "parted" if deep else "mounted"
 
 
+def read_threads(store):
+    """The samples in work(), by what check_virtual() says of them, and in how many paths each thread waits by its method."""
+    found, waits = {}, {}
+    if run(STACKCTL, "export", "--pprof", "-i", store, "-o", store + ".pb").status != DONE:
+        return found, waits
+    for frames, count in pprof.read(store + ".pb"):
+        names = [frame[0] for frame in frames[::-1]]
+        if "java_threads.work(int)" not in names or java_judge.is_unnamed((names[0], "", 0)) or \
+                any(java_judge.is_unnamed(frame) and frame[0] not in (NOTE, UNPROVEN) for frame in frames):
+            continue
+        which = check_virtual(names)
+        found[which] = found.get(which, 0) + count
+    for line in run(STACKCTL, "export", "--folded", "--metric", "wait.blocked", "-i", store).out.splitlines():
+        names = line.rsplit(" ", 1)[0].split(";")
+        own = [name for name in names if re.match(r"java_threads\.(%s)\(\)" % "|".join(WAITS), name)]
+        if names[0] not in WAITS or not own:
+            continue
+        check(own == ["java_threads.%s()" % names[0]], "another thread's method", line)
+        if WAITS[names[0]] in names[names.index(own[0]):] + [None]:  # else for its code, such as a class that is loaded
+            waits[names[0]] = waits.get(names[0], 0) + 1
+    return found, waits
+
+
 @live
 def test_java_threads():
-    """Virtual threads, and what threads wait in."""
+    """Virtual threads, and what threads wait in. Methods are read while the program runs: it does until they were."""
     kit = kit_with_virtual_threads()
     with scratch() as folder:
         result = run(os.path.join(kit, "javac"), *JAVAC[1:], "-d", folder, THREADS, timeout=PATIENCE)
         check(result.status == 0, "javac", result.status, result.err, result.out)
-        store = os.path.join(folder, "store.db")
-        record(store, *MANAGED, "--wait", "-F", 997, "--", os.path.join(kit, "java"), "-XX:+UseSerialGC", "-cp", folder,
-               "java_threads", 1)
-        found, waits = {}, {}
-        run(STACKCTL, "export", "--pprof", "-i", store, "-o", store + ".pb")
-        for frames, count in pprof.read(store + ".pb"):
-            names = [frame[0] for frame in frames[::-1]]
-            if "java_threads.work(int)" not in names or java_judge.is_unnamed((names[0], "", 0)) or \
-                    any(java_judge.is_unnamed(frame) and frame[0] not in (NOTE, UNPROVEN) for frame in frames):
-                continue
-            which = check_virtual(names)
-            found[which] = found.get(which, 0) + count
-        result = run(STACKCTL, "export", "--folded", "--metric", "wait.blocked", "-i", store)
-        for line in result.out.splitlines():
-            names = line.rsplit(" ", 1)[0].split(";")
-            own = [name for name in names if re.match(r"java_threads\.(%s)\(\)" % "|".join(WAITS), name)]
-            if names[0] not in WAITS or not own:
-                continue
-            check(own == ["java_threads.%s()" % names[0]], "another thread's method", line)
-            if WAITS[names[0]] in names[names.index(own[0]):] + [None]:  # else for its code, such as a class that is loaded
-                waits[names[0]] = waits.get(names[0], 0) + 1
-    print(found, waits)
-    check(found.get("mounted") and found.get(UNPROVEN), "no virtual thread was met", found)
-    check(set(waits) == set(WAITS), "a thread has no wait by its method", waits)
+        store, enough = os.path.join(folder, "store.db"), os.path.join(folder, "enough")
+
+        def is_met():
+            time.sleep(1)  # a commit
+            found, waits = read_threads(store)
+            return found.get("mounted") and found.get(UNPROVEN) and set(waits) == set(WAITS)
+        with Daemon(store, *MANAGED, "--wait", "-F", 997, "--", os.path.join(kit, "java"), "-XX:+UseSerialGC", "-cp", folder,
+                    "java_threads", enough) as daemon:
+            daemon.wait_for("virtual threads, and a wait in each method", is_met)
+            open(enough, "w", encoding="ascii").close()
+            result = daemon.finish()
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        print(*read_threads(store))
 
 
 LETTERS = "ABCDEFGHIJKLMNOP"

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Virtual threads, and threads that wait: java java_threads SECONDS (21 or later)
- *
- * It runs for so long, and on a busy machine until it has had as much CPU time, and each thread its turns.
+/* Virtual threads, and threads that wait: java java_threads FILE (21 or later). It ends when the file is there.
  *
  * Half of the virtual threads call leaf() without ever leaving their carrier. The others park below 150 calls of deep(): when
  * they go on, only the innermost frames are copied back to the stack. Each of the other threads waits in one way, in a method of
  * its own, which has the thread's name. */
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 class java_threads {
-	static final int DEPTH = 150, LEAST_TURNS = 30;
+	static final int DEPTH = 150;
 	static final Object monitor = new Object(), signal = new Object();
 	static final ReentrantLock lock = new ReentrantLock();
-	static final List<AtomicInteger> allTurns = new ArrayList<>();
 	static volatile boolean done;
 	static volatile long sink;
 
@@ -87,26 +83,17 @@ class java_threads {
 	}
 
 	static Thread start(Thread.Builder builder, String name, Body body) {
-		AtomicInteger turns = new AtomicInteger();
-		allTurns.add(turns);
 		return builder.name(name).start(() -> {
 			try {
-				while (!done) {
+				while (!done)
 					body.run();
-					turns.incrementAndGet();
-				}
 			} catch (Exception e) {
 				throw new RuntimeException(e);
 			}
 		});
 	}
 
-	static long cpuMillis() {
-		return ProcessHandle.current().info().totalCpuDuration().orElseThrow().toMillis();
-	}
-
 	public static void main(String[] arguments) throws Exception {
-		long millis = (long)(Double.parseDouble(arguments[0]) * 1000), before = cpuMillis();
 		Thread[] all = {
 			start(Thread.ofVirtual(), "mounted", () -> sink += mounted((int)sink)),
 			start(Thread.ofVirtual(), "parted", () -> sink += parted((int)sink)),
@@ -117,8 +104,7 @@ class java_threads {
 			start(Thread.ofPlatform(), "locks", java_threads::locks),
 			start(Thread.ofPlatform(), "holds", java_threads::holds),
 		};
-		Thread.sleep(millis);
-		while (cpuMillis() - before < millis || allTurns.stream().anyMatch(turns -> turns.get() < LEAST_TURNS))
+		while (!Files.exists(Path.of(arguments[0])))
 			Thread.sleep(20);
 		done = true;
 		for (Thread t : all)
