@@ -7,7 +7,7 @@ import re
 import shutil
 
 import pprof
-from harness import MANAGED, ROOT, STACKCTL, Skip, check, live, record, run, scratch
+from harness import DONE, MANAGED, ROOT, STACKCTL, Daemon, Recording, Skip, check, live, record, run, scratch
 
 TREE = os.path.join(ROOT, "tests", "workloads", "ruby_tree.rb")
 CHURN = os.path.join(ROOT, "tests", "workloads", "ruby_churn.rb")
@@ -73,15 +73,23 @@ def judge(store, truth):
     return counts
 
 
+FRAMES = 55000  # of methods that are read in a second of CPU time, at least, once the interpreter is known
+
+
 def check_tree(seed, cpu_seconds, threads, least=300, turns=TURNS):
+    """The program runs for so long, and until so many methods have been read: how soon stackd knows the interpreter, the
+    machine decides."""
     with scratch() as folder:
-        library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
+        library, out, store, enough = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db", "enough"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-        recording, _ = record(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--", ruby(), TREE, library, out,
-                              str(seed), str(cpu_seconds), str(threads), str(turns))
+        with Daemon(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--", ruby(), TREE, library, out, str(seed),
+                    str(cpu_seconds), str(threads), str(turns), enough) as daemon:
+            daemon.wait_counter("managed_frames", FRAMES * cpu_seconds)
+            open(enough, "w", encoding="ascii").close()
+            check(daemon.finish().status == DONE, "stackd's status")
         with open(out, encoding="utf-8") as file:
             truth = json.load(file)
-        counts, counters = judge(store, truth), recording.stats()["counters"]
+        counts, counters = judge(store, truth), Recording(store).stats()["counters"]
     print({name: value for name, value in counters.items() if "managed" in name})
     check(counts["right"] > least, "few samples hit a leaf", counts)
     check((counts["unproven"] + counters["managed_in_transition"]) * 50 < counts["samples"], "few paths are exact", counts)

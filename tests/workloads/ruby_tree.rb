@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Random call trees of Ruby's methods and blocks: ruby_tree.rb LEAVES OUT SEED SECONDS THREADS [TURNS]
+# Random call trees of Ruby's methods and blocks: ruby_tree.rb LEAVES OUT SEED SECONDS THREADS [TURNS [ENOUGH]]
 #
 # Each of 64 paths ends in a native function of its own, in the library LEAVES (python_leaves.c). The
 # methods of a path call each other in a random one of the ways below. A first run writes each path
 # to OUT, as the interpreter itself has its frames, and then the same calls are made for some
-# SECONDS, by some THREADS at once (0: by the first one). A leaf takes so many TURNS of its loop.
+# SECONDS, and until the file ENOUGH is there, by some THREADS at once (0: by the first one). A leaf takes so many TURNS of
+# its loop.
 require "fiddle"
 require "json"
 
@@ -104,7 +105,7 @@ ALONE = {
                    "T.module_eval('class U_%{path} < BASE; end; remove_const(:U_%{path})', '/made/body_%{path}.rb', 1)"],
 }.freeze
 
-LIBRARY, OUT, SEED, SECONDS, THREADS, TURNS = ARGV.values_at(0, 1, 2, 3, 4, 5)
+LIBRARY, OUT, SEED, SECONDS, THREADS, TURNS, ENOUGH = ARGV.values_at(0, 1, 2, 3, 4, 5, 6)
 NAMES = (0...64).map { |i| "leaf_#{i / 8}#{i % 8}" }
 LEAVES = Fiddle.dlopen(LIBRARY).then do |library|
   NAMES.map { |name| Fiddle::Function.new(library[name], [Fiddle::TYPE_LONG], Fiddle::TYPE_VOID) }
@@ -183,7 +184,7 @@ end
 def run_all(roots, finish)
   loop do
     roots.each { |root| T.send(root, 1) }
-    break if Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) >= finish
+    break if Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) >= finish && ($learns || !ENOUGH || File.exist?(ENOUGH))
   end
 end
 
