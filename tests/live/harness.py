@@ -696,5 +696,20 @@ def record_attached(store, process, seconds, *arguments):
     return record_while(store, process.pid, seconds, *arguments, "--pid", process.pid)
 
 
+def record_until(store, what, is_met, enough, *arguments):
+    """Records a command that ends when the file `enough` is there. It is made when is_met() finds in the store what the
+    test judges, as of some commit: how soon stackd knows a program, the machine decides."""
+    def is_met_at_a_commit():
+        time.sleep(0.9)
+        return recordings_in(store) and is_met()
+
+    with Daemon(store, *arguments) as daemon:
+        daemon.wait_for(what, is_met_at_a_commit)
+        open(enough, "w", encoding="ascii").close()
+        result = daemon.finish()
+    check(result.status == DONE, "stackd: status %d" % result.status, result.err)
+    return Recording(store), result
+
+
 SIGINT, SIGTERM, SIGSTOP, SIGCONT, SIGKILL = (signal.SIGINT, signal.SIGTERM, signal.SIGSTOP,
                                               signal.SIGCONT, signal.SIGKILL)

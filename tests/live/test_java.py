@@ -7,12 +7,12 @@ import glob
 import os
 import re
 import shutil
-import time
 
 import java_judge
 import java_source
 import pprof
-from harness import DONE, MANAGED, PATIENCE, ROOT, STACKCTL, Daemon, Skip, check, check_judged, live, record, run, scratch
+from harness import (DONE, MANAGED, PATIENCE, ROOT, STACKCTL, Skip, check, check_judged, live, record, record_until, run,
+                     scratch)
 
 SOURCE = os.path.join(ROOT, "tests", "workloads", "java_frames.java")
 
@@ -152,15 +152,10 @@ def test_java_threads():
         store, enough = os.path.join(folder, "store.db"), os.path.join(folder, "enough")
 
         def is_met():
-            time.sleep(1)  # a commit
             found, waits = read_threads(store)
             return found.get("mounted") and found.get(UNPROVEN) and set(waits) == set(WAITS)
-        with Daemon(store, *MANAGED, "--wait", "-F", 997, "--", os.path.join(kit, "java"), "-XX:+UseSerialGC", "-cp", folder,
-                    "java_threads", enough) as daemon:
-            daemon.wait_for("virtual threads, and a wait in each method", is_met)
-            open(enough, "w", encoding="ascii").close()
-            result = daemon.finish()
-        check(result.status == DONE, "status %d" % result.status, result.err)
+        record_until(store, "virtual threads, and a wait in each method", is_met, enough, *MANAGED, "--wait", "-F", 997, "--",
+                     os.path.join(kit, "java"), "-XX:+UseSerialGC", "-cp", folder, "java_threads", enough)
         print(*read_threads(store))
 
 

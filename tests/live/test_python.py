@@ -9,8 +9,8 @@ import subprocess
 
 import pprof
 import sid_python
-from harness import (DONE, MANAGED, NO_SAMPLING, ROOT, STACKCTL, Daemon, Failed, Recording, Skip, check, live, record, run,
-                     scratch)
+from harness import (DONE, MANAGED, NO_SAMPLING, ROOT, STACKCTL, Daemon, Failed, Recording, Skip, check, live, record,
+                     record_until, run, scratch)
 from test_regions import instances
 
 TREE = os.path.join(ROOT, "tests", "workloads", "python_tree.py")
@@ -283,6 +283,21 @@ def python_greenlets():
     check(min(whole.get(leaf, 0) for leaf in least) > 10, "few paths are whole", whole)
 
 
+def read_detached(store, expected):
+    """How many samples in each leaf have its path, which all have that are read from the first function on."""
+    right = dict.fromkeys(expected, 0)
+    if run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb").status != DONE:
+        return right  # there are no samples yet
+    for frames, count in pprof.read(store + ".pb"):
+        path = ["?" if frame[0] == "[frames not proven]" else frame[0] for frame in frames[::-1]
+                if is_managed(frame) or frame[0] == "[frames not proven]"]
+        # Of the first samples that meet a function, paths may begin at the first mark.
+        if frames[0][0] in expected and path and path[0] != "?" and "main" in path:
+            check(path == expected[frames[0][0]], "another path to " + frames[0][0], path)
+            right[frames[0][0]] += count
+    return right
+
+
 @live
 def python_detached():
     """An activation to which nothing leads has a mark, and those below it have their functions (3.13)."""
@@ -291,22 +306,13 @@ def python_detached():
         raise Skip("no Python 3.13")
     expected = {"leaf_00": ["<module>", "main", "?", "once", "once.<locals>.<lambda>"],
                 "leaf_01": ["<module>", "main", "?", "?", "inner"], "leaf_02": ["<module>", "main"]}
-    right = dict.fromkeys(expected, 0)
     with scratch() as folder:
-        library, other, store = (os.path.join(folder, name) for name in ("leaves.so", "detached.so", "store.db"))
+        library, other, store, enough = (os.path.join(folder, name) for name in ("leaves.so", "detached.so", "store.db", "enough"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
         run("gcc", "-O2", "-shared", "-fPIC", "-o", other, DETACHED + ".c")
-        record(store, *MANAGED, "-F", "4999", "--", interpreter, DETACHED + ".py", library, other, "0.3")
-        run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
-        for frames, count in pprof.read(store + ".pb"):
-            path = ["?" if frame[0] == "[frames not proven]" else frame[0] for frame in frames[::-1]
-                    if is_managed(frame) or frame[0] == "[frames not proven]"]
-            # Of the first samples that meet a function, paths may begin at the first mark.
-            if frames[0][0] in expected and path and path[0] != "?" and "main" in path:
-                check(path == expected[frames[0][0]], "another path to " + frames[0][0], path)
-                right[frames[0][0]] += count
-    print(right)
-    check(min(right.values()) > 30, "few samples hit a leaf", right)
+        record_until(store, "samples in each leaf", lambda: min(read_detached(store, expected).values()) > 100, enough, *MANAGED,
+                     "-F", "4999", "--", interpreter, DETACHED + ".py", library, other, enough)
+        print(read_detached(store, expected))
 
 
 @live(long=True)

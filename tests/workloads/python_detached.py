@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Functions to which nothing leads (CPython 3.13): python_detached.py LEAVES DETACHED SECONDS
+"""Functions to which nothing leads (CPython 3.13): python_detached.py LEAVES DETACHED ENOUGH
 
-LEAVES is the library of python_leaves.c, DETACHED that of python_detached.c."""
+LEAVES is the library of python_leaves.c, DETACHED that of python_detached.c. It runs until the file ENOUGH is there."""
 
 import ctypes
+import os
 import sys
-import time
 
 LAST_FRAME = 72  # in PyThreadState
 TURNS = 100000
@@ -27,8 +27,7 @@ def twice():
 
 
 def main():
-    end = time.process_time() + float(sys.argv[3])
-    while time.process_time() < end:
+    while not os.path.exists(sys.argv[3]):
         for function in once, twice:
             list(map(lambda v: detached(function, LAST_FRAME), [0]))
         leaves.leaf_02(TURNS)
