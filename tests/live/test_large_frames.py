@@ -40,7 +40,7 @@ def test_large_frames_early():
     stackd = faulty_stackd()
     with scratch() as folder:
         store, program = folder + "/s.db", fresh(folder, 0)
-        result = run(stackd, *NATIVE, "-o", store, *RING, "-F", FREQUENCY, "--", program, 0.2,
+        result = run(stackd, *NATIVE, "-o", store, *RING, "-F", FREQUENCY, "--", program, 0.3,
                      env={"STACKD_FAULT": "slow:table:" + build_id(program)})
         check(result.status == DONE, "status %d" % result.status, result.err)
         judge(Recording(store), result)
