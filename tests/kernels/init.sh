@@ -120,7 +120,7 @@ while :; do
         [ -z "$two" ] || /workloads/$two $seconds &
         wait
     done </workloads/pairs
-    echo listed >/tmp/says
+    echo >/tmp/listed
     read -r answer </tmp/answers
     [ "$answer" = again ] || break
 done
@@ -128,16 +128,22 @@ EOF
 
 record_each() { # NAME ARGUMENTS...: one recording of all of them
     least=$((130 * $(wc -w </workloads/pairs)))
-    mkfifo /tmp/says /tmp/answers
+    mkfifo /tmp/answers
+    exec 4<>/tmp/answers
     (
         record "$@" -- /bin/dash /tmp/each.sh
-        echo ended >/tmp/says
+        echo >/tmp/ended
     ) &
-    while read -r said </tmp/says && [ "$said" = listed ]; do
-        sleep 1.5 # a commit
-        if [ "$(counter "$1" samples)" -lt "$least" ]; then echo again; else echo enough; fi >/tmp/answers
+    while [ ! -e /tmp/ended ]; do
+        sleep 0.5
+        if [ -e /tmp/listed ]; then
+            sleep 1.5 # a commit
+            rm /tmp/listed
+            if [ "$(counter "$1" samples)" -lt "$least" ]; then echo again; else echo enough; fi >&4
+        fi
     done
     wait
+    exec 4>&-
 }
 
 stackctl doctor --json >/out/doctor.json 2>/out/doctor.log
