@@ -91,6 +91,14 @@ enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at,
  * take off the stack first: those that were pushed for the call. */
 uint32_t java_entry_popped(const uint8_t *code);
 
+/* Compiled code calls a method that is not compiled through a stub in its own piece of code:
+ *
+ *   movabs METHOD,%rbx; jmp ENTRY
+ *
+ * Returns whether code[at] is one of these two instructions. The return address is on top of the
+ * stack then. */
+bool java_entry_is_call_stub(const uint8_t *code, size_t len, size_t at);
+
 /* Returns whether the JAVA_ENTRY_POP_BYTES bytes of code at a return address begin with
  * mov DISTANCE(%r15),%rsp: the stack pointer is one that the thread has kept. */
 bool java_entry_thaws(const uint8_t *code);

@@ -281,6 +281,21 @@ uint32_t java_entry_popped(const uint8_t *code)
 	return popped;
 }
 
+#define MOV_BYTES  10 /* of movabs METHOD,%rbx */
+#define STUB_BYTES (MOV_BYTES + 5)
+
+bool java_entry_is_call_stub(const uint8_t *code, size_t len, size_t at)
+{
+	for (size_t before = 0; before <= MOV_BYTES && before <= at; before += MOV_BYTES) {
+		const uint8_t *stub = code + at - before;
+
+		if (len - (at - before) >= STUB_BYTES && stub[0] == 0x48 && stub[1] == 0xbb &&
+		    stub[MOV_BYTES] == 0xe9)
+			return true;
+	}
+	return false;
+}
+
 bool java_entry_thaws(const uint8_t *code)
 {
 	return memcmp(code, "\x49\x8b\xa7", 3) == 0;

@@ -51,12 +51,13 @@ struct address {
 	uint32_t piece, older;
 	uint32_t frames; /* index of the first one */
 	uint32_t count;
-	bool is_call;		 /* the runtime has frames for a call that returns here */
-	bool begins_thread;	 /* of a return address: its function runs another thread */
-	bool parts;		 /* of a return address: the callers are not on the stack */
-	uint8_t interrupted;	 /* of the interpreter: enum runtime_interrupted */
-	uint16_t pushed;	 /* COMPILED: bytes of arguments of the call that returns here */
-	uint64_t calls;		 /* of a return address: what was called directly; 0: not known */
+	bool is_call;	     /* the runtime has frames for a call that returns here */
+	bool begins_thread;  /* of a return address: its function runs another thread */
+	bool parts;	     /* of a return address: the callers are not on the stack */
+	uint8_t interrupted; /* of the interpreter: enum runtime_interrupted */
+	bool is_passed;	     /* COMPILED, interrupted: it calls, or is called, without a frame */
+	uint16_t pushed;     /* COMPILED: bytes of arguments of the call that returns here */
+	uint64_t calls;	     /* of a return address: what was called directly; 0: not known */
 	uint32_t hashes[AROUND]; /* of the blocks of code around it; 0: not read, or other code */
 	uint64_t again_ns;	 /* if there are no frames: when they are to be looked for again */
 };
@@ -613,6 +614,12 @@ static void read_code(const struct machine *m, const struct runtime_code_piece *
 	    piece->end - address > sizeof(pops) &&
 	    process_memory_read(m->memory, address, pops, sizeof(pops)))
 		ret_address->parts = m->is->parts(pops);
+	if (!is_return && piece->kind == RUNTIME_CODE_COMPILED)
+		ret_address->is_passed =
+			address < piece->entry ||
+			(piece->stubs && address >= piece->stubs && m->is->is_call_stub &&
+			 process_memory_read(m->memory, from, code, (size_t)(to - from)) &&
+			 m->is->is_call_stub(code, (size_t)(to - from), (size_t)(address - from)));
 	if (is_return) {
 		if (address - piece->start < sizeof(call) ||
 		    !process_memory_read(m->memory, address - sizeof(call), call, sizeof(call)) ||
@@ -1060,6 +1067,8 @@ bool machine_may_lead(const struct machine *m, const struct machine_stack *stack
 	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
 	uint64_t size = slot + 8 - frame->sp;
 
+	if (piece && !frame->is_return && a->is_passed)
+		return size == 8;
 	if (!piece || piece->kind != RUNTIME_CODE_COMPILED || piece->is_native ||
 	    !piece->frame_bytes)
 		return true;
@@ -1254,6 +1263,21 @@ static bool is_file_piece(const struct piece *piece)
 	return piece->is.kind == RUNTIME_CODE_INTERPRETER && piece->is.is_permanent;
 }
 
+bool machine_makes_frames(const struct machine *m, uint64_t address, bool is_return, bool before)
+{
+	uint32_t index = int_map_find(&m->by_address, key_of(address, is_return));
+	const struct piece *piece;
+
+	if (m->is->is_anywhere || !machine_has(m, address))
+		return before;
+	if (index == INT_MAP_NONE)
+		return true;
+	piece = &m->pieces.items[m->addresses.items[index].piece];
+	if (!piece->is_there)
+		return true;
+	return piece->is.kind == RUNTIME_CODE_INTERPRETER ? before : piece->is.makes_frames;
+}
+
 int machine_find(struct machine *m, const struct machine_stack *stack,
 		 const struct machine_frame *frame, struct location ret_locations[MACHINE_MOST])
 {
@@ -1273,8 +1297,10 @@ int machine_find(struct machine *m, const struct machine_stack *stack,
 	if (piece->is.kind == RUNTIME_CODE_INTERPRETER) {
 		if (is_part(m, stack, frame, piece))
 			return MACHINE_PART;
-		err = find_interpreted(m, stack, frame, (enum runtime_interrupted)a->interrupted,
-				       ret_locations);
+		if (!frame->is_made)
+			err = find_interpreted(m, stack, frame,
+					       (enum runtime_interrupted)a->interrupted,
+					       ret_locations);
 		if (err)
 			return err;
 	}
@@ -1286,6 +1312,9 @@ int machine_find(struct machine *m, const struct machine_stack *stack,
 		err = managed_locate_line(m->managed, piece->name, 0, ret_locations);
 		return err ? err : 1;
 	}
+	/* The call is the caller's still. */
+	if (!frame->is_return && a->is_passed)
+		return MACHINE_PART;
 	/* Without a call that is known, methods between this one and its callee would be missing.
 	 */
 	if (frame->has_callee && !a->is_call && !piece->is.is_native)

@@ -57,6 +57,8 @@ struct machine_frame {
 	bool is_leaf;
 	bool has_callee; /* a managed frame is nearer to the leaf, so this one has called it */
 	bool is_of_file; /* it is in the runtime's file, by the mappings of the sample */
+	bool is_made;  /* an interpreter's frame may be one that is just made, and have no words yet
+			*/
 	bool is_stale; /* the words of an interpreter's frame say which instruction it ran before */
 	uint64_t sp, fp; /* 0: not known */
 	uint64_t caller; /* the return address; 0: not known */
@@ -136,6 +138,14 @@ void machine_sender(const struct machine *machine, const struct machine_stack *s
  * know the caller; *frame is unchanged then. */
 bool machine_step(const struct machine *machine, const struct machine_stack *stack,
 		  struct machine_frame *frame, bool is_lost, uint64_t *ret_slot);
+
+/* Returns whether the next frame of an interpreter, nearer to the root than the code at an address,
+ * may be one that is just made: HotSpot makes such frames of a compiled one's at once, and fills in
+ * their words later, so that these are whatever was there. `before`: the result for the frame that
+ * is nearer to the leaf. The code at the address may not be known; that which makes frames is there
+ * before any other, and stays. */
+bool machine_makes_frames(const struct machine *machine, uint64_t address, bool is_return,
+			  bool before);
 
 /* Finds the locations of the managed frames of a native frame, innermost first. Returns their
  * number, or MACHINE_PART; 0: the frame is none of the runtime's, or they are not proven; -ENOMEM.

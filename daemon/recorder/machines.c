@@ -628,23 +628,33 @@ enum machines_walk machines_correct(struct machines *ms, const struct stackd_sta
 
 /* --- names ------------------------------------------------------------------------------------ */
 
+/* What is known of the frames nearer to the leaf. */
+struct callees {
+	bool has_function; /* one is a managed function's, and no stub */
+	bool make_frames;  /* machine_makes_frames() */
+};
+
 /* Finds the managed frames of frame `i` of a walk. As machine_find(); *ret_is_code: the frame is in
- * a machine's code. */
+ * a machine's code. Changes *callees to those of the next frame, but for has_function. */
 static int find(struct machines *ms, const struct stackd_stack_record *record,
 		const struct machine_stack *stack, const struct walk_frame *frames, size_t i,
-		size_t count, bool has_callee, bool *ret_is_code)
+		size_t count, struct callees *callees, bool *ret_is_code)
 {
 	const struct walk_frame *f = &frames[i];
 	struct machine_frame frame = {
 		.address = f->address,
 		.is_return = f->is_return,
 		.is_leaf = !i,
-		.has_callee = has_callee,
+		.has_callee = callees->has_function,
+		.is_made = callees->make_frames,
 		.sp = f->slot ? f->slot + 8 : stack->regs->r[STACKD_REG_SP],
 		.fp = i + 1 < count && frames[i + 1].slot ? frames[i + 1].slot - 8 : 0,
 		.caller = i + 1 < count ? frames[i + 1].address : 0};
 	struct machine *machine = machine_at(ms, record, f->address);
 
+	if (machine)
+		callees->make_frames = machine_makes_frames(machine, f->address, f->is_return,
+							    callees->make_frames);
 	*ret_is_code = machine && f->object &&
 		       (f->object->kind == OBJECT_JIT || machine_is_file_code(machine, f->address));
 	frame.is_of_file = *ret_is_code && f->object->kind != OBJECT_JIT;
@@ -702,14 +712,15 @@ static int count_more(struct machines *ms, const struct stackd_stack_record *rec
 		      const struct machine_stack *stack, const struct walk_frame *frames,
 		      const struct path *path)
 {
-	bool is_code, has_callee = false;
+	struct callees callees = {0};
+	bool is_code;
 	int more = 0, n;
 
 	for (size_t i = 0; i + path->cut < path->count; i++) {
-		n = find(ms, record, stack, frames, i, path->count, has_callee, &is_code);
+		n = find(ms, record, stack, frames, i, path->count, &callees, &is_code);
 		if (n < 0)
 			return n;
-		has_callee |= n > 0 && n != MACHINE_PART && !is_stub(ms);
+		callees.has_function |= n > 0 && n != MACHINE_PART && !is_stub(ms);
 		more += n > 1 && n != MACHINE_PART ? n - 1 : 0;
 	}
 	return more;
@@ -720,7 +731,8 @@ int machines_name(struct machines *ms, const struct stackd_stack_record *record,
 {
 	const size_t count = path->count;
 	struct machine_stack stack;
-	bool is_code, has_callee = false, has_parts = false;
+	struct callees callees = {0};
+	bool is_code, has_parts = false;
 	int more, n = 0;
 	size_t to;
 
@@ -735,9 +747,9 @@ int machines_name(struct machines *ms, const struct stackd_stack_record *record,
 		size_t from = count - 1 - i;
 		uint32_t height = path->heights[from];
 
-		n = find(ms, record, &stack, frames, i, count, has_callee, &is_code);
+		n = find(ms, record, &stack, frames, i, count, &callees, &is_code);
 		if (n > 0 && n != MACHINE_PART) {
-			has_callee |= !is_stub(ms);
+			callees.has_function |= !is_stub(ms);
 			ms->counts.frames += (uint64_t)n;
 			if (put(ms, path, to - 1, (size_t)n, frames[i].provenance, height))
 				return -ENOMEM;

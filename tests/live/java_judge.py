@@ -20,6 +20,12 @@ def is_unnamed(frame):
     return not frame[0] or frame[0].startswith("[") or frame == ("Interpreter", "[stubs]", 0)
 
 
+def told(steps, frames):
+    """The steps of a path and its last frames, shortly: long texts of failures are cut."""
+    last = ["%s:%d" % (frame[0].split("(")[0][-40:], frame[2]) for frame in frames[-6:]]
+    return "%s | %s" % (" ".join("%s:%d" % step for step in steps), " ".join(last))
+
+
 def steps_of(frames, expected, calls_all):
     """The steps of a path, root first: (path, step), and of main() a step of -1. `calls_all`: the last method calls, too;
     else it may be at any line, or at none that is known."""
@@ -37,7 +43,7 @@ def steps_of(frames, expected, calls_all):
         steps[0] = (steps[1][0], -1)
     for i, (step, line) in enumerate(zip(steps, lines)):
         if i + 1 < len(steps) or calls_all:
-            check(line in expected[step], "line of a call", step, line, expected[step], frames)
+            check(line in expected[step], "line of a call", step, line, expected[step], told(steps, frames))
     return steps
 
 
@@ -52,15 +58,16 @@ def judge_sample(frames, expected, last, counts, count):
         return
     for a, b in zip(steps, steps[1:]):
         check(a[0] == b[0] and (b[1] in (a[1], a[1] + 1) or (gaps and b[1] > a[1])), "methods that do not call each other",
-              steps, frames)
+              told(steps, frames))
     if gaps:
         return
-    check(steps[0][1] == -1, "a path that does not begin in main()", frames)
+    check(steps[0][1] == -1, "a path that does not begin in main()", told(steps, frames))
     names = [frame[0] for frame in frames]
     if traces and steps[-1][1] == last:
         names = [name for name in names[:traces[0]] if name.startswith("java.lang.Throwable.")]
         check(names == ["java.lang.Throwable.<init>()", "java.lang.Throwable.fillInStackTrace()",
-                        "java.lang.Throwable.fillInStackTrace(int)"], "what makes a trace", frames)
+                        "java.lang.Throwable.fillInStackTrace(int)"], "what makes a trace",
+              told(steps, frames))
         counts["exact"] += count
 
 

@@ -255,6 +255,50 @@ def test_java_names():
     check_paths(1, ())
 
 
+STUBS = """class java_stubs {
+	static long sink;
+	static int outer(int x) {
+		return middle(x) + 1;
+	}
+	static int middle(int x) {
+		return inner(x) + 1;
+	}
+	static int inner(int x) {
+		return x + 1;
+	}
+	public static void main(String[] arguments) {
+		long end = System.nanoTime() + (long)(Double.parseDouble(arguments[0]) * 1e9);
+		for (int x = 0; System.nanoTime() < end; x++)
+			for (int i = 0; i < 100; i++)
+				sink += outer(x + i);
+	}
+}
+"""
+
+
+@live(long=True)
+def test_java_stubs():
+    """Compiled code calls a method that is never compiled, through a stub among its own code."""
+    if not shutil.which("javac") or not shutil.which("java"):
+        raise Skip("there is no Java development kit")
+    with scratch() as folder:
+        source, store, found = os.path.join(folder, "java_stubs.java"), os.path.join(folder, "store.db"), {}
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(STUBS)
+        result = run(*JAVAC, "-d", folder, source, timeout=PATIENCE)
+        check(result.status == 0, "javac", result.status, result.err, result.out)
+        record(store, *MANAGED, "-F", 4999, "--", "java", "-XX:-UseOnStackReplacement", "-XX:CompileCommand=exclude,java_stubs::inner",
+               "-cp", folder, "java_stubs", 3)
+        run(STACKCTL, "export", "--pprof", "-i", store, "-o", store + ".pb")
+        for frames, count in pprof.read(store + ".pb"):
+            methods = [frame[0] for frame in frames[::-1] if frame[0].startswith("java_stubs.")]
+            path = " ".join(re.findall(r"\.(\w+)\(", " ".join(methods)))
+            check(path in "main outer middle inner", "methods that do not call each other", path, frames[:6])
+            found[path] = found.get(path, 0) + count
+        print(found)
+        check(found.get("main outer middle inner", 0) > 100, "few samples hit the last method", found)
+
+
 @live(long=True)
 def test_java_names_ways():
     for seed in range(2, 5):

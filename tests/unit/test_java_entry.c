@@ -276,13 +276,31 @@ static void pushed_arguments(void **state)
 	assert_int_equal(java_entry_popped(end), 0); /* pop %rbp: it leaves its frame */
 }
 
+static void stubs_of_calls(void **state)
+{
+	static const uint8_t stub[] = {0x48, 0xbb, 0x38, 0x76, 0x3e, 0xff, 0xaf, 0x7f,
+				       0,    0,	   0xe9, 0x12, 0x34, 0x56, 0xff};
+
+	(void)state;
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + 200, stub, sizeof(stub));
+	for (size_t at = 0; at < sizeof(code); at++)
+		assert_int_equal(java_entry_is_call_stub(code, sizeof(code), at),
+				 at == 200 || at == 210);
+	assert_false(java_entry_is_call_stub(code, 200 + sizeof(stub) - 1, 200));
+	assert_false(java_entry_is_call_stub(code, 200 + sizeof(stub) - 1, 210));
+	code[210] = 0xe8; /* a call */
+	assert_false(java_entry_is_call_stub(code, sizeof(code), 200));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_instruction),	   cmocka_unit_test(other_code),
-		cmocka_unit_test(where_methods_return_to), cmocka_unit_test(where_methods_leave),
-		cmocka_unit_test(by_which_registers),	   cmocka_unit_test(where_methods_call),
-		cmocka_unit_test(native_methods),	   cmocka_unit_test(pushed_arguments),
+		cmocka_unit_test(stubs_of_calls),      cmocka_unit_test(each_instruction),
+		cmocka_unit_test(other_code),	       cmocka_unit_test(where_methods_return_to),
+		cmocka_unit_test(where_methods_leave), cmocka_unit_test(by_which_registers),
+		cmocka_unit_test(where_methods_call),  cmocka_unit_test(native_methods),
+		cmocka_unit_test(pushed_arguments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

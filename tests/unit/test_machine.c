@@ -38,6 +38,8 @@ static struct {
 	uint32_t code_size;
 	size_t n_lines; /* all zeros */
 	enum runtime_interrupted interrupted;
+	struct runtime_code_piece piece; /* in the place of the interpreter, if it has a name */
+	bool is_call_stub;
 } has;
 
 static struct runtime_memory memory;
@@ -74,7 +76,27 @@ static bool piece(void *machine, uint64_t address, struct runtime_code_piece *re
 						 .kind = RUNTIME_CODE_INTERPRETER,
 						 .is_permanent = true,
 						 .name = "Interpreter"};
+	if (*has.piece.name)
+		*ret_piece = has.piece;
 	return true;
+}
+
+static size_t frames(void *machine, const struct runtime_code_piece *of, uint64_t address,
+		     bool is_return, struct runtime_managed_frame *ret_frames, size_t max)
+{
+	(void)machine;
+	(void)address;
+	(void)is_return;
+	assert_true(max);
+	ret_frames[0] = (struct runtime_managed_frame){of->function, RUNTIME_NO_INSTRUCTION};
+	return 1;
+}
+
+static bool is_call_stub(const uint8_t *bytes, size_t len, size_t at)
+{
+	(void)bytes;
+	assert_true(at < len);
+	return has.is_call_stub;
 }
 
 static bool is_still(void *machine, const struct runtime_code_piece *p)
@@ -143,6 +165,8 @@ static const struct runtime_machine is = {.open = open_it,
 					  .is_still = is_still,
 					  .interpreted = interpreted,
 					  .interrupted = interrupted,
+					  .frames = frames,
+					  .is_call_stub = is_call_stub,
 					  .function_register = FUNCTION_REGISTER,
 					  .instruction_register = INSTRUCTION_REGISTER,
 					  .function = function,
@@ -194,6 +218,8 @@ static void begin_with(struct world *w, const struct runtime *with, uint32_t cod
 	has.constants = 0;
 	has.n_lines = 0;
 	has.interrupted = RUNTIME_RETURNED; /* the frame has the instruction */
+	has.piece = (struct runtime_code_piece){.start = CODE, .end = CODE + 0x100, .identity = 1};
+	has.is_call_stub = false;
 	assert_int_equal(object_table_new("/proc", &w->objects), 0);
 	assert_int_equal(managed_new(w->objects, &w->managed), 0);
 	err = machine_open(with, NULL, 0, NULL, getpid(), w->managed, &w->reads, &w->machine);
@@ -375,6 +401,83 @@ static void interrupted_frames(void **state)
 	end(&w);
 }
 
+/* Notes that the code is a compiled function's, and names its frame, as that of the leaf. */
+static const char *compiled_name(struct world *w, uint64_t entry, uint64_t stubs, bool is_stub)
+{
+	begin(w, 16, 0);
+	has.piece.kind = RUNTIME_CODE_COMPILED;
+	has.piece.function = FUNCTION;
+	has.piece.entry = entry;
+	has.piece.stubs = stubs;
+	strcpy(has.piece.name, "nmethod");
+	has.is_call_stub = is_stub;
+	note(w, AT(10), AT(20));
+	note(w, AT(30), AT(40));
+	return name_at(w, AT(30));
+}
+
+/* The code of a compiled function also has instructions that run without its frame, on the way to
+ * another function: the frame would be named twice, as the caller and as what it calls. */
+static void code_without_a_frame(void **state)
+{
+	const struct machine_frame frame = {.address = CODE + 1, .is_leaf = true, .sp = 0x10000};
+	struct machine_stack stack;
+	struct world w;
+
+	(void)state;
+	assert_string_equal(compiled_name(&w, CODE, CODE + 0x80, true), "one");
+	end(&w);
+	assert_null(compiled_name(&w, CODE + 2, CODE + 0x80, false)); /* the class is checked */
+	stack = stack_at(&w, AT(30));
+	assert_true(machine_may_lead(w.machine, &stack, &frame, 0x10000));
+	assert_false(machine_may_lead(w.machine, &stack, &frame, 0x10008));
+	end(&w);
+	assert_null(compiled_name(&w, CODE, CODE + 1, true));
+	end(&w);
+	assert_string_equal(compiled_name(&w, CODE, CODE + 1, false),
+			    "one"); /* as deoptimisation */
+	end(&w);
+	assert_string_equal(compiled_name(&w, 0, 0, true), "one"); /* nothing is known of them */
+	end(&w);
+}
+
+/* Frames of the interpreter above code that makes such frames have no words of their own yet. */
+static void frames_that_are_made(void **state)
+{
+	struct machine_frame frame = {.address = CODE + 1, .fp = 0x10000};
+	struct location found[MACHINE_MOST];
+	struct managed_name name;
+	struct machine_stack stack;
+	struct world w;
+
+	(void)state;
+	begin(&w, 16, 0x5004);
+	assert_true(machine_makes_frames(w.machine, CODE + 1, false, false)); /* not known yet */
+	assert_false(machine_makes_frames(w.machine, CODE + 0x1000, false, false)); /* native */
+	assert_true(machine_makes_frames(w.machine, CODE + 0x1000, false, true));
+	note(&w, AT(10), AT(20));
+	assert_string_equal(name_at(&w, AT(10)), "one");
+	assert_false(machine_makes_frames(w.machine, CODE + 1, false, false));
+	assert_true(machine_makes_frames(w.machine, CODE + 1, false, true));
+	stack = stack_at(&w, AT(10));
+	frame.is_leaf = frame.is_made = true;
+	assert_int_equal(machine_find(w.machine, &stack, &frame, found), 1);
+	assert_true(managed_name_of(w.managed, found, &name));
+	assert_string_equal(name.function, "Interpreter");
+	end(&w);
+	begin(&w, 16, 0);
+	has.piece.kind = RUNTIME_CODE_STUB;
+	has.piece.makes_frames = true;
+	strcpy(has.piece.name, "DeoptimizationBlob");
+	note(&w, AT(10), AT(20));
+	assert_true(machine_makes_frames(w.machine, CODE + 1, false, false));
+	assert_true(machine_makes_frames(w.machine, CODE + 1, true, false)); /* no such address */
+	end(&w);
+	compiled_name(&w, CODE, 0, false);
+	assert_false(machine_makes_frames(w.machine, CODE + 1, false, true));
+	end(&w);
+}
+
 /* A function that changes while it is read is not shown, neither as the old nor as the new one. */
 static void change_while_read(void **state)
 {
@@ -433,6 +536,8 @@ int main(void)
 		cmocka_unit_test(native_function_by_constants),
 		cmocka_unit_test(interrupted_frames),
 		cmocka_unit_test(unloaded_functions),
+		cmocka_unit_test(code_without_a_frame),
+		cmocka_unit_test(frames_that_are_made),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,11 +196,17 @@ struct runtime_code_piece {
 	uint64_t start, end; /* addresses */
 	uint64_t identity;   /* differs from that of all other pieces that were ever at `start` */
 	enum runtime_code_kind kind;
-	bool is_permanent;    /* it is made once, before any managed function runs, and stays */
-	uint64_t function;    /* COMPILED: its address in the runtime */
-	bool is_framed;	      /* COMPILED: it makes its frame, with a frame pointer, before any call
-			       */
-	bool is_native;	      /* COMPILED: it calls a native function, and nothing was inlined */
+	bool is_permanent; /* it is made once, before any managed function runs, and stays */
+	uint64_t function; /* COMPILED: its address in the runtime */
+	bool is_framed;	   /* COMPILED: it makes its frame, with a frame pointer, before any call
+			    */
+	bool is_native;	   /* COMPILED: it calls a native function, and nothing was inlined */
+	uint64_t entry;	   /* COMPILED: where the function begins. Code before it only looks
+			    * whether this is the function that is called; 0: not known */
+	uint64_t stubs;	   /* COMPILED: from here on are no instructions of the function, but pieces
+			    * that these call or jump to; 0: not known */
+	bool makes_frames; /* STUB: it, or what it calls, makes frames of the interpreter, which
+			    * have no words yet */
 	uint32_t frame_bytes; /* COMPILED, STUB: from a frame's stack pointer to its caller's, where
 			       * the frame has called; 0: not known, or of no fixed size */
 	uint64_t replaced[2]; /* COMPILED: return addresses with which the runtime replaces those
@@ -322,6 +328,11 @@ struct runtime_machine {
 	/* Returns how many bytes of arguments were pushed for the call that returns to
 	 * RUNTIME_POP_BYTES bytes of code in a COMPILED piece. */
 	uint32_t (*pushed)(const uint8_t *code);
+
+	/* Returns whether code[at], which is among the stubs of a COMPILED piece, is in one by
+	 * which its function calls another: it has the return address on top of the stack, and no
+	 * frame. NULL: there are none. */
+	bool (*is_call_stub)(const uint8_t *code, size_t len, size_t at);
 
 	/* Returns whether the RUNTIME_POP_BYTES bytes of code in a STUB, to which a function
 	 * returns, are where one returns to whose callers are not on the stack. */

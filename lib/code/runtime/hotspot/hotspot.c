@@ -110,6 +110,7 @@ static const struct runtime_machine machine = {
 	.interpreted = vm_interpreted,
 	.interrupted = vm_interrupted,
 	.pushed = java_entry_popped,
+	.is_call_stub = java_entry_is_call_stub,
 	.function_register = JAVA_ENTRY_METHOD_REG,
 	.instruction_register = JAVA_ENTRY_BYTECODE_REG,
 	.parts = vm_parts,

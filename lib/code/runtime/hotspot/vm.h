@@ -49,6 +49,9 @@ bool vm_u16(const struct vm *vm, uint64_t base, enum vm_field field, uint16_t *r
 bool vm_unsigned5(const struct vm *vm, const uint8_t *bytes, size_t len, size_t *at,
 		  uint32_t *ret_value);
 
+/* Gives the address at which the code of a blob begins. */
+bool vm_code_begin(const struct vm *vm, uint64_t blob, uint64_t *ret_address);
+
 /* Returns the number of a class, which no other class has had; 0: not known. */
 uint64_t vm_class_number(struct vm *vm, uint64_t klass);
 

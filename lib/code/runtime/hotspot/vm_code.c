@@ -192,6 +192,23 @@ static void find_replaced(const struct vm *vm, struct runtime_code_piece *piece)
 		piece->replaced[0] = piece->replaced[1] = 0;
 }
 
+/* Finds where the code of a method begins and ends in its nmethod. */
+static void find_body(const struct vm *vm, struct runtime_code_piece *piece)
+{
+	uint16_t entry;
+	uint32_t offset;
+	uint64_t code;
+
+	if (!vm_u64(vm, piece->start, VM_ENTRY, &piece->entry) &&
+	    vm_u16(vm, piece->start, VM_ENTRY_OFFSET, &entry) &&
+	    vm_code_begin(vm, piece->start, &code))
+		piece->entry = code + entry;
+	if (piece->entry < piece->start || piece->entry >= piece->end)
+		piece->entry = 0;
+	if (vm_u32(vm, piece->start, VM_CODE_STUBS, &offset) && offset < piece->end - piece->start)
+		piece->stubs = piece->start + offset;
+}
+
 /* Computes the identity of a compiled method from its compile id, which HotSpot never uses twice.
  */
 static bool identify(const struct vm *vm, uint64_t blob, uint64_t *ret_method,
@@ -203,6 +220,16 @@ static bool identify(const struct vm *vm, uint64_t blob, uint64_t *ret_method,
 		return false;
 	*ret_identity = hash_mix64(*ret_method ^ hash_mix64(id + 1));
 	return *ret_method;
+}
+
+bool vm_code_begin(const struct vm *vm, uint64_t blob, uint64_t *ret_address)
+{
+	uint32_t offset;
+
+	if (!vm_u32(vm, blob, VM_BLOB_CODE_OFFSET, &offset))
+		return vm_u64(vm, blob, VM_BLOB_CODE_BEGIN, ret_address);
+	*ret_address = blob + offset;
+	return true;
 }
 
 bool vm_piece(void *machine, uint64_t address, struct runtime_code_piece *ret_piece)
@@ -222,6 +249,8 @@ bool vm_piece(void *machine, uint64_t address, struct runtime_code_piece *ret_pi
 		piece.kind = RUNTIME_CODE_INTERPRETER;
 	piece.is_permanent = piece.kind == RUNTIME_CODE_INTERPRETER ||
 			     strncmp(piece.name, "StubRoutines", strlen("StubRoutines")) == 0;
+	piece.makes_frames = strcmp(piece.name, "DeoptimizationBlob") == 0 ||
+			     strcmp(piece.name, "UncommonTrapBlob") == 0;
 	if (piece.kind == RUNTIME_CODE_STUB && piece.is_permanent &&
 	    vm_u64(vm, 0, VM_CALL_STUB, &call) && call - piece.start < size)
 		piece.from_native = call;
@@ -231,6 +260,7 @@ bool vm_piece(void *machine, uint64_t address, struct runtime_code_piece *ret_pi
 			return false;
 		piece.is_native = strcmp(piece.name, "nmethod") != 0;
 		find_replaced(vm, &piece);
+		find_body(vm, &piece);
 	}
 	if (piece.kind != RUNTIME_CODE_INTERPRETER &&
 	    vm_u32(vm, piece.start, VM_BLOB_FRAME_SIZE, &size) && size > 1 && size < MOST_FRAME)

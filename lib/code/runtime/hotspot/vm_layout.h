@@ -53,6 +53,9 @@
 	X(DEOPT_OFFSET, "nmethod", "", "_deopt_handler_offset")                                    \
 	X(DEOPT_MH_OFFSET, "nmethod", "", "_deopt_mh_handler_offset")                              \
 	X(ORIG_PC, "nmethod", "", "_orig_pc_offset")                                               \
+	X(ENTRY, "nmethod", "", "_verified_entry_point")                                           \
+	X(ENTRY_OFFSET, "nmethod", "", "_verified_entry_offset")                                   \
+	X(CODE_STUBS, "nmethod", "", "_stub_offset")                                               \
 	X(COMPILE_ID, "nmethod", "", "_compile_id")                                                \
 	X(PCS, "nmethod", "", "_scopes_pcs_offset")                                                \
 	X(PCS_END, "nmethod", "", "_dependencies_offset")                                          \

@@ -86,11 +86,7 @@ static bool find_apart(const struct vm *vm, uint64_t blob, struct tables *t)
 
 static bool find_tables(const struct vm *vm, uint64_t blob, struct tables *t)
 {
-	uint32_t code;
-
-	if (vm_u32(vm, blob, VM_BLOB_CODE_OFFSET, &code))
-		t->code = blob + code;
-	else if (!vm_u64(vm, blob, VM_BLOB_CODE_BEGIN, &t->code))
+	if (!vm_code_begin(vm, blob, &t->code))
 		return false;
 	if (vm->is.at[VM_IMMUTABLE] != VM_ABSENT ? !find_apart(vm, blob, t)
 						 : !find_inside(vm, blob, t))
