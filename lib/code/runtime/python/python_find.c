@@ -22,24 +22,24 @@
  * A compiler divides the function: what hardly ever runs goes into a part of its own, to which the
  * function jumps. A stripped file has no symbol of that part. But the part does not begin with the
  * frame of a function that was just called, so it is found by the function's jumps
- * (python_parts.h).
+ * (eval_parts.h).
  */
 #include "runtime/python/python_find.h"
 
-#include <gelf.h>
 #include <string.h>
 
 #include "elf/elf_export.h"
+#include "elf/elf_symbols.h"
+#include "runtime/eval_parts.h"
 #include "runtime/python/python_counter.h"
 #include "runtime/python/python_layout.h"
 #include "runtime/python/python_offsets.h"
 #include "runtime/python/python_parts.h"
 #include "runtime/python/python_pushes.h"
 
-#define EVAL	    "_PyEval_EvalFrameDefault"
-#define RUNTIME	    "_PyRuntime"
-#define UNREAD	    1	       /* version of an interpreter whose frames are not read */
-#define MAX_SYMBOLS (1u << 20) /* of a table that are looked at */
+#define EVAL	"_PyEval_EvalFrameDefault"
+#define RUNTIME "_PyRuntime"
+#define UNREAD	1 /* version of an interpreter whose frames are not read */
 
 struct found {
 	GElf_Sym eval, runtime, version, maker;
@@ -53,8 +53,12 @@ static const struct {
 	uint32_t version;
 } firsts[] = {{"Py_BytesMain", 0x030800}, {"PyFrame_GetCode", 0x030900}, {"PyIter_Send", 0x030a00}};
 
-static void take_symbol(const char *name, const GElf_Sym *symbol, struct found *found)
+static void take_symbol(void *arg, const char *name, const GElf_Sym *symbol)
 {
+	struct found *found = arg;
+
+	if (name[0] != '_' && name[0] != 'P')
+		return;
 	if (!strcmp(name, EVAL))
 		found->eval = *symbol;
 	else if (!strcmp(name, RUNTIME))
@@ -71,33 +75,9 @@ static void take_symbol(const char *name, const GElf_Sym *symbol, struct found *
 	}
 }
 
-static void read_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct found *found)
-{
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
-
-	for (size_t i = 1; data && i < n && i < MAX_SYMBOLS; i++) {
-		GElf_Sym symbol;
-		const char *name;
-
-		if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF)
-			continue;
-		name = elf_strptr(elf, header->sh_link, symbol.st_name);
-		if (name && name[0] && name[1] && (name[0] == '_' || name[0] == 'P'))
-			take_symbol(name, &symbol, found);
-	}
-}
-
 static bool find_symbols(const struct elf_file *file, struct found *found)
 {
-	Elf *elf = elf_file_libelf(file);
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-
-	while (elf && (section = elf_nextscn(elf, section))) {
-		if (gelf_getshdr(section, &header) && header.sh_type == SHT_DYNSYM)
-			read_table(elf, section, &header, found);
-	}
+	elf_symbols_each(file, SHT_DYNSYM, take_symbol, found);
 	return found->eval.st_size && found->runtime.st_value;
 }
 
@@ -150,7 +130,7 @@ static bool read_code(const struct elf_file *file, const struct found *found,
 	is->evals[0].start = is->facts.eval;
 	is->evals[0].end = is->facts.eval + found->eval.st_size;
 	is->n_evals = 1;
-	python_parts_add(file, found->eval.st_value, is);
+	eval_parts_add(file, found->eval.st_value, is);
 	if (is->facts.form == STACKD_INTERPRETER_OBJECT) {
 		python_parts_leaving(file, is);
 		return true;

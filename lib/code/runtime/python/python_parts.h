@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the code of the function that runs bytecode shows: its parts, and where it begins. */
+/* What the code of the function that runs bytecode shows: where its frames are not to be believed.
+ */
 #ifndef PYTHON_PYTHON_PARTS_H
 #define PYTHON_PYTHON_PARTS_H
 
@@ -7,11 +8,6 @@
 
 #include "elf/elf_file.h"
 #include "runtime/runtime.h"
-
-/* Adds the parts to which the code of evals[0], at `vaddr`, jumps; none if the file's code or call
- * frame information cannot be read. */
-void python_parts_add(const struct elf_file *file, uint64_t vaddr,
-		      struct runtime_interpreter *interpreter);
 
 /* Finds where the function puts itself into the thread's chain of activations: between the store
  * of its cframe to the thread's state and the next jump or call. Without these, facts.linked_* are
