@@ -746,7 +746,7 @@ static __always_inline int managed_add_one(struct scratch *s, const struct mark 
 	return 0;
 }
 
-__noinline int ruby_leaves(struct scratch *given); /* managed_ruby.bpf.h */
+__noinline int managed_leaves(struct scratch *given); /* managed_regs.bpf.h */
 
 /* Steps out of a function that runs bytecode, by the rule in s->switching. Returns WALK_MANAGED or
  * WALK_MANAGED_REGS, WALK_AGAIN or an end reason. A global function, so that the BPF verifier
@@ -759,7 +759,7 @@ __noinline int step_from_interpreter(struct scratch *given)
 	if (!s || (s->walk.is_exact && s->switching.saved_via_reg && at_return(s->walk.pc)))
 		return STACKD_END_BAD_RECIPE;
 	s->managed.low = s->walk.r[STACKD_REG_SP];
-	if (s->switching.cfa == STACKD_CFA_EVAL_REGS && !ruby_leaves(s))
+	if (s->switching.cfa == STACKD_CFA_EVAL_REGS && !managed_leaves(s))
 		return WALK_AGAIN;
 	end = walk_step_plain(&s->walk, &s->switching);
 	if (end != WALK_GO_ON)
@@ -808,7 +808,7 @@ __noinline int managed_frames(struct scratch *given)
 	s->managed.frames_before = s->n_new;
 	s->managed.why = STACKD_COUNT_MANAGED_NO_THREAD;
 	is_first = s->walk.managed == MANAGED_NOT_MET;
-	if (s->walk.managed == MANAGED_RUBY || (is_first && !managed_begin(s)))
+	if (s->walk.managed >= MANAGED_RUBY || (is_first && !managed_begin(s)))
 		return managed_give_up(s);
 	s->managed.why = STACKD_COUNT_MANAGED_BROKEN;
 	if (s->managed.is.form == STACKD_INTERPRETER_OBJECT)

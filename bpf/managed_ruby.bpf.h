@@ -32,6 +32,8 @@
 #define MANAGED_RUBY_BPF_H
 
 #include "managed.bpf.h"
+#include "managed_regs.bpf.h"
+#include "managed_string.bpf.h"
 
 #define RUBY_PC	   0 /* offsets in a control frame */
 #define RUBY_ISEQ  16
@@ -74,26 +76,11 @@ static __always_inline bool ruby_string(struct scratch *s, __u64 address, __u64 
 __noinline __u64 ruby_hash(struct scratch *given, __u64 hash, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
-	__u64 data, length, bytes;
+	__u64 data, length;
 
 	if (!s || !ruby_string(s, address, &data, &length))
 		return 0;
-	bytes = length < STACKD_MANAGED_TEXT ? length : STACKD_MANAGED_TEXT;
-	FORGET(bytes);
-	if (bytes > STACKD_MANAGED_TEXT ||
-	    bpf_probe_read_user(s->managed.text, BOUNDED(bytes, 2 * STACKD_MANAGED_TEXT),
-				(const void *)data))
-		return 0;
-	hash = mix(hash ^ length);
-	for (__u32 i = 0; i < STACKD_MANAGED_TEXT / 8 && i * 8 < bytes; i++) {
-		__u64 word = s->managed.text[BOUNDED(i, MANAGED_WORDS)];
-
-		FORGET(i);
-		if (bytes - i * 8 < 8)
-			word &= (1ull << (bytes - i * 8) * 8) - 1;
-		hash = mix(hash ^ word);
-	}
-	return hash | 1;
+	return string_hash(s, hash, data, length);
 }
 
 /* Returns the string with the name of a source file: an array has the name as the program has given
@@ -118,22 +105,11 @@ static __always_inline __u64 ruby_file(struct scratch *s, __u64 address)
 static __always_inline void ruby_text(struct scratch *s, __u64 address,
 				      struct stackd_managed_text *text)
 {
-	__u64 data = 0, length = 0, bytes;
+	__u64 data = 0, length = 0;
 
-	text->width = 0;
-	text->bytes = 0;
-	text->length = 0;
-	if (!ruby_string(s, address, &data, &length))
-		return;
-	text->length = length;
-	bytes = length < STACKD_MANAGED_TEXT ? length : STACKD_MANAGED_TEXT;
-	FORGET(bytes);
-	if (bytes > STACKD_MANAGED_TEXT ||
-	    bpf_probe_read_user(text->data, BOUNDED(bytes, 2 * STACKD_MANAGED_TEXT),
-				(const void *)data))
-		return;
-	text->width = STACKD_MANAGED_UTF8;
-	text->bytes = bytes;
+	string_none(text);
+	if (ruby_string(s, address, &data, &length))
+		string_copy(text, data, length);
 }
 
 /* Sends the names of the function that was read last, s->managed.new_code, and gives it a number.
@@ -147,10 +123,10 @@ __noinline int ruby_send_code(struct scratch *given)
 	if (!s)
 		return 0;
 	record = &s->managed.record;
-	record->code.first_line = s->managed.ruby.first_line;
+	record->code.first_line = s->managed.function.first_line;
 	record->code.line_bytes = 0;
-	ruby_text(s, s->managed.ruby.file, &record->code.file);
-	ruby_text(s, s->managed.ruby.label, &record->code.name);
+	ruby_text(s, s->managed.function.file, &record->code.file);
+	ruby_text(s, s->managed.function.label, &record->code.name);
 	return managed_send_record(s, __builtin_offsetof(struct stackd_managed_record, lines));
 }
 
@@ -168,13 +144,13 @@ __noinline int ruby_code(struct scratch *given, __u64 body)
 	if (s->managed.last_of == s->record.header.time_ns && s->managed.last_code == body)
 		return s->managed.last_number;
 	file = managed_word(s, s->managed.is.code_file);
-	s->managed.ruby.label = managed_word(s, s->managed.is.code_name);
-	s->managed.ruby.first_line =
+	s->managed.function.label = managed_word(s, s->managed.is.code_name);
+	s->managed.function.first_line =
 		managed_word(s, s->managed.is.code_first_line) >>
 		(s->managed.is.ruby.has_line ? (s->managed.is.code_first_line & 4) * 8 : 1);
 	if (s->managed.file_of != s->record.header.time_ns || s->managed.file_text != file) {
-		s->managed.ruby.file = ruby_file(s, file);
-		s->managed.file_hash = ruby_hash(s, 0, s->managed.ruby.file);
+		s->managed.function.file = ruby_file(s, file);
+		s->managed.file_hash = ruby_hash(s, 0, s->managed.function.file);
 		s->managed.file_of = s->record.header.time_ns;
 		s->managed.file_text = file;
 	}
@@ -182,8 +158,8 @@ __noinline int ruby_code(struct scratch *given, __u64 body)
 		return 0;
 	key.space = s->space;
 	key.address = body;
-	key.hash = ruby_hash(s, mix(s->managed.file_hash ^ s->managed.ruby.first_line),
-			     s->managed.ruby.label);
+	key.hash = ruby_hash(s, mix(s->managed.file_hash ^ s->managed.function.first_line),
+			     s->managed.function.label);
 	if (!key.hash)
 		return 0;
 	known = CHECKED(bpf_map_lookup_elem(&managed_codes, &key));
@@ -332,7 +308,7 @@ static long ruby_pass_one(__u32 turn, struct scratch **at)
 	__u64 flags;
 
 	(void)turn;
-	if (s->managed.ruby.cfp == s->managed.ruby.own) {
+	if (s->managed.ruby.cfp == s->managed.regs.frame) {
 		s->managed.is_whole = 1;
 		return 1;
 	}
@@ -362,7 +338,7 @@ __noinline int ruby_pass(struct scratch *given)
 	return s->managed.is_whole && ruby_read(s) && managed_frame_word(s, RUBY_PC);
 }
 
-/* Reads the function of the control frame that was read, and its line (s->managed.ruby.line).
+/* Reads the function of the control frame that was read, and its line (s->managed.function.line).
  * Returns its number; 0 as managed_code(). A global function, so that the BPF verifier checks it
  * once. */
 __noinline int ruby_function(struct scratch *given)
@@ -382,7 +358,7 @@ __noinline int ruby_function(struct scratch *given)
 	position = managed_frame_word(s, RUBY_PC) - managed_word(s, s->managed.is.code_start);
 	if (position & 7 || position >> 3 > managed_word(s, 0) >> 32)
 		return 0;
-	s->managed.ruby.line = ruby_line(s, position >> 3);
+	s->managed.function.line = ruby_line(s, position >> 3);
 	return ruby_code(s, body);
 }
 
@@ -406,7 +382,7 @@ __noinline int ruby_add_next(struct scratch *given)
 	number = ruby_function(s);
 	if (!number)
 		return !s->managed.new_code; /* the next turn sends it, and comes back */
-	if (s->managed.count >= MANAGED_MOST || !put_managed(s, number, s->managed.ruby.line)) {
+	if (s->managed.count >= MANAGED_MOST || !put_managed(s, number, s->managed.function.line)) {
 		s->managed.why = STACKD_COUNT_MANAGED_TOO_MANY;
 		return 1;
 	}
@@ -431,39 +407,16 @@ static long ruby_add(__u32 turn, struct scratch **at)
 
 /* --- activations ------------------------------------------------------------------------------ */
 
-/* Notes the registers of an activation before the walk steps out of it. Returns 0 if the walk does
- * not have them. A global function, so that the BPF verifier checks it once. */
-__noinline int ruby_leaves(struct scratch *given)
-{
-	struct scratch *s = CHECKED(given);
-	__u32 i = 0;
-
-	if (!s || s->walk.is_lean)
-		return 0;
-	s->managed.ruby.sp = s->walk.r[STACKD_REG_SP];
-	s->managed.ruby.own = 0;
-	if (!managed_take_facts(s, s->location >> 48))
-		return 1;
-#define RUBY_X(name, number)                                                                       \
-	s->managed.ruby.r[i] = walk_is_valid(&s->walk, number) ? s->walk.r[number] : 0;            \
-	if (s->managed.is.ruby.cfp_register == (number))                                           \
-		s->managed.ruby.own = s->managed.ruby.r[i];                                        \
-	i++;
-	STACKD_SAVED_REGS(RUBY_X)
-#undef RUBY_X
-	return 1;
-}
-
 /* Returns whether the activation is at this control frame. The register that usually has its
  * address may have another value, no address in the array; then another register has it. */
 static __always_inline bool ruby_is_at(const struct scratch *s, __u64 cfp)
 {
-	__u64 own = s->managed.ruby.own;
+	__u64 own = s->managed.regs.frame;
 
 	if (own - s->managed.ruby.start < s->managed.ruby.end - s->managed.ruby.start)
 		return own == cfp;
 	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
-		if (s->managed.ruby.r[i] == cfp)
+		if (s->managed.regs.r[i] == cfp)
 			return true;
 	}
 	return false;
@@ -503,13 +456,7 @@ __noinline int ruby_find_frames(struct scratch *given)
 /* Prepares a walk for managed frames, at the first activation that it meets. */
 static __always_inline bool ruby_begin(struct scratch *s)
 {
-	s->walk.managed = MANAGED_ENDED;
-	s->walk.is_once = 1;
-	s->managed.count = 0;
-	s->managed.sent = 0;
-	s->managed.own_cframe = 0;
-	s->managed.base = s->managed.pc - (s->location & STACKD_LOCATION_MASK);
-	if (!managed_take_facts(s, s->location >> 48) || !ruby_find_frames(s))
+	if (!managed_begin_regs(s) || !ruby_find_frames(s))
 		return false;
 	s->walk.managed = MANAGED_RUBY;
 	return true;
@@ -532,7 +479,7 @@ static __always_inline bool ruby_begins(const struct scratch *s)
 /* Returns whether it has been interrupted while, or after, they are restored. */
 static __always_inline bool ruby_ends(const struct scratch *s)
 {
-	return s->managed.cfa - s->managed.ruby.sp < s->managed.is.ruby.body_bytes;
+	return s->managed.cfa - s->managed.regs.sp < s->managed.is.ruby.body_bytes;
 }
 
 /* Finds the frames of the activation that the walk has stepped out of. Only the innermost one can
@@ -552,8 +499,8 @@ static __always_inline enum ruby_state ruby_find(struct scratch *s, const struct
 	if (s->managed.count)
 		return RUBY_ELSEWHERE;
 	if (mark->slot & MARK_EXACT &&
-	    s->managed.ruby.own == last - s->managed.is.ruby.frame_bytes) {
-		s->managed.ruby.cfp = s->managed.ruby.own; /* it was just popped */
+	    s->managed.regs.frame == last - s->managed.is.ruby.frame_bytes) {
+		s->managed.ruby.cfp = s->managed.regs.frame; /* it was just popped */
 		return RUBY_RUNS;
 	}
 	return ruby_pass(s) ? RUBY_INNER : RUBY_ELSEWHERE;
@@ -571,22 +518,6 @@ static __always_inline bool ruby_add_all(struct scratch *s)
 		return false;
 	s->managed.why = 0;
 	return true;
-}
-
-/* Notes what managed_count() and managed_drop() need to know of an activation. */
-static __always_inline const struct mark *ruby_note_activation(struct scratch *s)
-{
-	const struct mark *mark = &s->marks[RECENT(s->n_new - 1)];
-
-	s->managed.cfa = s->walk.r[STACKD_REG_SP];
-	s->managed.cframe = s->managed.cfa - 16;
-	s->managed.low = 0;
-	s->managed.pc = mark->ra - !(mark->slot & MARK_EXACT);
-	s->managed.dropped = 0;
-	s->managed.new_code = 0;
-	s->managed.bytes_before = s->bytes;
-	s->managed.frames_before = s->n_new;
-	return mark;
 }
 
 /*
@@ -608,7 +539,7 @@ __noinline int ruby_frames(struct scratch *given)
 		return 1;
 	if (s->walk.managed != MANAGED_NOT_MET && s->walk.managed != MANAGED_RUBY)
 		return 0;
-	mark = ruby_note_activation(s);
+	mark = managed_note_activation(s);
 	s->managed.why = STACKD_COUNT_MANAGED_NO_THREAD;
 	is_first = s->walk.managed == MANAGED_NOT_MET;
 	if (is_first && !ruby_begin(s))

@@ -133,6 +133,7 @@ enum managed_state {
 	MANAGED_ENDED,	    /* no more managed frames are added */
 	MANAGED_NOT_PROVEN, /* all managed frames of the walk are unproven */
 	MANAGED_RUBY,	    /* as GOES_ON, with frames of Ruby's functions */
+	MANAGED_PHP,	    /* or of PHP's */
 };
 
 /* enum stackd_root in scratch.end */
@@ -396,16 +397,34 @@ struct scratch {
 		__u32 is_for_daemon; /* what is read is for a stack that the daemon will walk */
 		__u32 by_content;    /* the mark that was compared last is of a frame without a
 				      * version */
-		struct {	     /* managed_ruby.bpf.h */
-			__u64 start, end;	     /* of the thread's, or fiber's, array */
-			__u64 cfp;		     /* address of the next control frame */
-			__u64 own;		     /* of the activation's own, by its register */
-			__u64 sp;		     /* of the activation's native frame, */
-			__u64 r[STACKD_SAVED_COUNT]; /* and its registers; 0: not known */
-			__u64 file, label;	     /* addresses of the function's names */
+		struct {	     /* managed_regs.bpf.h: of the activation's native frame */
+			__u64 sp;
+			__u64 r[STACKD_SAVED_COUNT]; /* 0: not known */
+			__u64 frame, instruction;    /* two of these (stackd_managed.h) */
+		} regs;
+		struct { /* of the function that was read last, by managed_ruby.bpf.h and
+			  * managed_php.bpf.h */
+			__u64 file, label; /* addresses of its names */
 			__u32 first_line, line;
+		} function;
+		struct {		  /* managed_ruby.bpf.h */
+			__u64 start, end; /* of the thread's, or fiber's, array */
+			__u64 cfp;	  /* address of the next control frame */
 			__u32 has_finished, pad;
 		} ruby;
+		struct {		   /* managed_php.bpf.h */
+			__u64 globals;	   /* address of executor_globals */
+			__u64 next;	   /* of the next frame of the thread's chain */
+			__u64 left;	   /* of the caller of the activation's frame; 0: none */
+			__u64 opline;	   /* of the frame that was read last: its instruction, */
+			__u64 func;	   /* function, */
+			__u64 before;	   /* and the frame before it */
+			__u64 class_name;  /* of the function that was read last; 0: none */
+			__u32 is_top;	   /* it is the first of its activation */
+			__u32 state;	   /* enum php_state */
+			__u32 has_unbegun; /* a function that has not begun was passed */
+			__u32 pad;
+		} php;
 		__u8 run[2 * MANAGED_RUN + 8];
 		struct stackd_managed_record record;
 	} managed;

@@ -260,6 +260,7 @@ static __always_inline long walk_ends(struct scratch *s, __u32 reason)
 /* managed.bpf.h */
 __noinline int managed_frames(struct scratch *given);
 __noinline int ruby_frames(struct scratch *given); /* managed_ruby.bpf.h */
+__noinline int php_frames(struct scratch *given);  /* managed_php.bpf.h */
 __noinline int managed_finish(struct scratch *given);
 __noinline int managed_send_chain(struct scratch *given); /* managed_chain.bpf.h */
 __noinline int call_hand_back(struct scratch *given);	  /* call.bpf.h */
@@ -268,8 +269,14 @@ __noinline int call_hand_back(struct scratch *given);	  /* call.bpf.h */
  * Returns 1 to end the walk. */
 static __always_inline long walk_managed(struct scratch *s, int end)
 {
-	long ends = end == WALK_MANAGED ? managed_frames(s) : ruby_frames(s);
+	long ends;
 
+	if (end == WALK_MANAGED)
+		ends = managed_frames(s);
+	else if (s->managed.is.form == STACKD_INTERPRETER_PHP)
+		ends = php_frames(s);
+	else
+		ends = ruby_frames(s);
 	FORGET(ends);
 	return ends ? 1 : 0;
 }
@@ -766,6 +773,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 /* behind what most walks run */
 #include "managed.bpf.h"
 #include "managed_chain.bpf.h"
+#include "managed_php.bpf.h"
 #include "managed_ruby.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

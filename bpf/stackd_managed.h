@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * CPython's and Ruby's frames: what the kernel half reads them by, and what it sends of them.
+ * CPython's, Ruby's and PHP's frames: what the kernel half reads them by, and what it sends of
+ * them.
  *
  * A file with the interpreter (an executable, or a library) has a struct stackd_interpreter, which
  * the process that compiles the file's table finds in the file. The rules of the function that runs
@@ -9,7 +10,7 @@
  * first, and then the activation's own frame. Such a managed frame is a location of the file
  * STACKD_FILE_MANAGED:
  *
- *   code object's number << 20 | instruction, counted in units of two bytes; of Ruby: line
+ *   code object's number << 20 | instruction, counted in units of two bytes; of Ruby and PHP: line
  *
  * A code object gets its number when it is first met. Its names then go into the ring, as a
  * MANAGED record, before the sample: so they are known even if the process ends right after it.
@@ -33,6 +34,7 @@ enum stackd_interpreter_form {
 				    * heap; nothing in the activation leads to it */
 	STACKD_INTERPRETER_RUBY,   /* Ruby: from the control frame in one of the activation's
 				    * registers to one that is marked as its first */
+	STACKD_INTERPRETER_PHP,	   /* PHP: likewise, but the frames are a chain */
 };
 
 /* Where the versions of code objects are counted: the next one's. */
@@ -58,9 +60,22 @@ struct stackd_ruby {
 	__u16 frame_bytes; /* of a control frame */
 	__u8 has_length;   /* the third word of every string is its length */
 	__u8 has_line;	   /* a function's first line is a number of 4 bytes, not an object */
-	__u8 cfp_register; /* DWARF number of the register that has the control frame at body_from
-			    */
-	__u8 pad[5];
+	__u8 pad[6];
+};
+
+#define STACKD_PHP_STALE 16
+
+/* What PHP's frames are read by, besides the fields for code, which are offsets in zend_op_array.
+ */
+struct stackd_php {
+	__u32 globals_bytes; /* of executor_globals, whose address is stackd_interpreter.runtime; */
+	__u16 current;	     /* in it: the thread's last frame, */
+	__u16 thrown;	     /* and the instruction that has thrown an exception */
+	__u16 code_count;    /* in zend_op_array: how many instructions it has */
+	__u16 body_from;     /* in the function that runs bytecode: where both registers are set */
+	__u32 n_stale;	     /* so far behind that function's start, code where the frame's register
+			      * is set to the caller, and the instruction's is not yet */
+	__u16 stale_from[STACKD_PHP_STALE], stale_to[STACKD_PHP_STALE];
 };
 
 /* Offsets are in bytes. */
@@ -112,8 +127,13 @@ struct stackd_interpreter {
 	/* So far behind `eval`, code where the last frame does not lead to its caller yet. */
 	__u32 n_pushes;
 	__u32 pushed_from[STACKD_INTERPRETER_PUSHES], pushed_to[STACKD_INTERPRETER_PUSHES];
-	__u32 pad;
-	struct stackd_ruby ruby;
+	__u8 frame_register; /* DWARF numbers of the registers in which the function that runs */
+	__u8 instruction_register; /* bytecode has its frame (Ruby, PHP) and instruction (PHP) */
+	__u16 pad;
+	union {
+		struct stackd_ruby ruby;
+		struct stackd_php php;
+	};
 };
 
 #define STACKD_FILE_MANAGED	0xffffu
@@ -163,7 +183,7 @@ struct stackd_managed_code {
 	struct stackd_managed_text file, name;
 };
 
-_Static_assert(sizeof(struct stackd_interpreter) == 224, "stackd_interpreter is shared");
+_Static_assert(sizeof(struct stackd_interpreter) == 272, "stackd_interpreter is shared");
 _Static_assert(sizeof(struct stackd_managed_code) == 20 + 2 * (8 + STACKD_MANAGED_TEXT),
 	       "stackd_managed_code is shared");
 

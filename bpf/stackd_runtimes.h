@@ -19,7 +19,8 @@
 	X(HOTSPOT, hotspot) /* Java's */                                                           \
 	X(PYTHON, python)   /* CPython */                                                          \
 	X(V8, v8)	    /* JavaScript's, in node */                                            \
-	X(RUBY, ruby)	    /* Ruby's own, in C */
+	X(RUBY, ruby)	    /* Ruby's own, in C */                                                 \
+	X(PHP, php)	    /* PHP's own */
 
 enum stackd_runtime {
 #define X(NAME, name) STACKD_RUNTIME_##NAME,

@@ -161,6 +161,9 @@ struct runtime_interpreter {
 	struct stackd_interpreter facts; /* the facts by which the kernel half reads these frames */
 	struct {
 		uint64_t start, end; /* file offsets of a function that runs bytecode, or a part */
+		/* Where that saves registers, as in struct stackd_rule, besides those of which call
+		 * frame information tells. */
+		int16_t saved[STACKD_SAVED_COUNT];
 	} evals[RUNTIME_EVALS];
 	size_t n_evals;
 	bool is_copied; /* `facts` has nothing: the words of these functions' frames say what they

@@ -88,9 +88,9 @@ int recipe_runtime_lay(const struct elf_file *file, struct recipe_table *table,
 
 /* --- interpreters ----------------------------------------------------------------------------- */
 
-/* Returns the number of a rule within a function that runs bytecode, or -ENOMEM. */
+/* Returns the number of a rule within evals[i], or -ENOMEM. */
 static int number_in_eval(struct recipe_table *table, const struct runtime_interpreter *is,
-			  uint16_t number)
+			  size_t i, uint16_t number)
 {
 	size_t count;
 	struct stackd_rule rule = recipe_rules_array(table->rules, &count)[number];
@@ -99,8 +99,12 @@ static int number_in_eval(struct recipe_table *table, const struct runtime_inter
 	if (rule.cfa != STACKD_CFA_REG)
 		return number;
 	rule.cfa = is->is_copied			       ? STACKD_CFA_COPIED
-		   : is->facts.form == STACKD_INTERPRETER_RUBY ? STACKD_CFA_EVAL_REGS
+		   : is->facts.form >= STACKD_INTERPRETER_RUBY ? STACKD_CFA_EVAL_REGS
 							       : STACKD_CFA_EVAL;
+	for (size_t r = 0; r < STACKD_SAVED_COUNT; r++) {
+		if (!rule.saved[r] && !(rule.saved_via_reg >> r & 1))
+			rule.saved[r] = is->evals[i].saved[r];
+	}
 	marked = recipe_rules_add(table->rules, &rule);
 	return marked == -ENOSPC ? number : marked;
 }
@@ -122,7 +126,7 @@ static int add_cut(struct recipe_table *table, const struct runtime_interpreter 
 				at < is->evals[i].start ? is->evals[i].start : is->evals[i].end;
 
 			if (is_in)
-				number = number_in_eval(table, is, row.rule);
+				number = number_in_eval(table, is, i, row.rule);
 			if (edge > at && edge < next)
 				next = edge;
 		}

@@ -23,20 +23,19 @@
  */
 #include "runtime/ruby/ruby_find.h"
 
-#include <gelf.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "arch/flow_insn.h"
 #include "arch/insn.h"
 #include "cfi/eh_frame_hdr.h"
+#include "elf/elf_symbols.h"
 
-#define UNREAD	    1	       /* version of an interpreter whose frames are not read */
-#define MAX_SYMBOLS (1u << 20) /* of a table that are looked at */
-#define EVAL_BYTES  8192       /* of the function that runs bytecode, at least */
-#define EVAL_BEGINS 160	       /* bytes in which the pattern above is */
-#define READS_BEGIN 96	       /* bytes in which rb_profile_frames() reads the context */
-#define EC_CFP	    16	       /* offsets in structures */
+#define UNREAD	    1	 /* version of an interpreter whose frames are not read */
+#define EVAL_BYTES  8192 /* of the function that runs bytecode, at least */
+#define EVAL_BEGINS 160	 /* bytes in which the pattern above is */
+#define READS_BEGIN 96	 /* bytes in which rb_profile_frames() reads the context */
+#define EC_CFP	    16	 /* offsets in structures */
 #define CFP_PC	    0
 
 /* --- layouts ---------------------------------------------------------------------------------- */
@@ -84,8 +83,12 @@ struct found {
 	GElf_Sym version, reader, context;
 };
 
-static void take_symbol(const char *name, const GElf_Sym *symbol, struct found *found)
+static void take_symbol(void *arg, const char *name, const GElf_Sym *symbol)
 {
+	struct found *found = arg;
+
+	if (name[0] != 'r')
+		return;
 	if (!strcmp(name, "ruby_version"))
 		found->version = *symbol;
 	else if (!strcmp(name, "rb_profile_frames"))
@@ -94,44 +97,15 @@ static void take_symbol(const char *name, const GElf_Sym *symbol, struct found *
 		found->context = *symbol;
 }
 
-static void read_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct found *found)
-{
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
-
-	for (size_t i = 1; data && i < n && i < MAX_SYMBOLS; i++) {
-		GElf_Sym symbol;
-		const char *name;
-
-		if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF)
-			continue;
-		name = elf_strptr(elf, header->sh_link, symbol.st_name);
-		if (name && name[0] == 'r')
-			take_symbol(name, &symbol, found);
-	}
-}
-
-static void read_tables(const struct elf_file *file, uint32_t type, struct found *found)
-{
-	Elf *elf = elf_file_libelf(file);
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-
-	while (elf && (section = elf_nextscn(elf, section))) {
-		if (gelf_getshdr(section, &header) && header.sh_type == type)
-			read_table(elf, section, &header, found);
-	}
-}
-
 /* Looks among what the file exports. Only a file with Ruby's interpreter is worth a look at all its
  * symbols, which are a million in large files: for the variable, which not all builds export. */
 static bool find_symbols(const struct elf_file *file, struct found *found)
 {
-	read_tables(file, SHT_DYNSYM, found);
+	elf_symbols_each(file, SHT_DYNSYM, take_symbol, found);
 	if (!found->version.st_size || !found->reader.st_size)
 		return false;
 	if (!found->context.st_size)
-		read_tables(file, SHT_SYMTAB, found);
+		elf_symbols_each(file, SHT_SYMTAB, take_symbol, found);
 	return true;
 }
 
@@ -244,7 +218,7 @@ static void take_insn(struct beginning *b, const struct insn *insn, size_t end)
 /* Returns whether code begins as the function that runs bytecode does, and notes what is known by
  * that. */
 static bool is_eval(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
-		    struct stackd_ruby *ruby)
+		    struct stackd_interpreter *facts)
 {
 	struct beginning b = {.frame_bytes = 8, .cfp = INSN_NO_REG, .pc = INSN_NO_REG};
 	struct insn insn;
@@ -255,9 +229,9 @@ static bool is_eval(const struct insn_decoder *decoder, const uint8_t *code, siz
 		if (insn.flow == INSN_JUMP_INDIRECT) {
 			if (b.pc == INSN_NO_REG || b.frame_bytes > UINT16_MAX)
 				return false;
-			ruby->body_from = b.from;
-			ruby->body_bytes = (uint16_t)b.frame_bytes;
-			ruby->cfp_register = (uint8_t)insn_dwarf_number(b.cfp);
+			facts->ruby.body_from = b.from;
+			facts->ruby.body_bytes = (uint16_t)b.frame_bytes;
+			facts->frame_register = (uint8_t)insn_dwarf_number(b.cfp);
 			return true;
 		}
 		if (insn.flow != INSN_NEXT && insn.flow != INSN_BRANCH)
@@ -286,7 +260,7 @@ static bool find_eval(const struct elf_file *file, const struct eh_frame_hdr *en
 		bytes = eh_frame_hdr_code_bytes(entries, &row);
 		if (bytes < EVAL_BYTES || !elf_file_vaddr_to_offset(file, row.start, &start) ||
 		    !elf_file_read_whole(file, start, code, sizeof(code)) ||
-		    !is_eval(&decoder, code, sizeof(code), &is->facts.ruby))
+		    !is_eval(&decoder, code, sizeof(code), &is->facts))
 			continue;
 		is->facts.eval = start;
 		is->evals[0].start = start;
