@@ -68,7 +68,7 @@ static const struct argp_option cmd_export_options[] = {
 	{"kinds", CMD_EXPORT_KINDS, 0, 0,
 	 "With --folded: put the kinds of functions into their names, for tools that color by "
 	 "them: _[k] behind the kernel's, _[i] behind inlined ones, _[j] behind JIT code's, and "
-	 "py::NAME:FILE or rb::NAME:FILE for Python's and Ruby's",
+	 "py::NAME:FILE, rb::NAME:FILE or php::NAME:FILE for Python's, Ruby's and PHP's",
 	 3},
 	{"output", 'o', "FILE", 0, "Write to this file", 4},
 	{0},

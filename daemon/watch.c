@@ -70,9 +70,9 @@ void watch_look(struct watch *watch, const struct run_counters *counters, uint64
 			  "reasons",
 			  refused, text_plural(refused, "", "s"));
 	if (unread)
-		log_warning("met %" PRIu64 " file%s with a Python or Ruby whose functions are not "
-			    "read: docs/PYTHON.md and docs/RUBY.md list the versions and builds "
-			    "that are",
+		log_warning("met %" PRIu64 " file%s with a Python, Ruby or PHP whose functions are "
+			    "not read: docs/PYTHON.md, RUBY.md and PHP.md list the versions and "
+			    "builds that are",
 			    unread, text_plural(unread, "", "s"));
 }
 

@@ -17,6 +17,7 @@ const KINDS = /** @type {Record<string, [number, number, number, number, string]
 	mark: [220, 6, 74, 38, "path incomplete"],
 	python: [164, 46, 68, 25, "Python"],
 	ruby: [352, 62, 80, 32, "Ruby"],
+	php: [240, 52, 84, 38, "PHP"],
 	managed: [18, 78, 76, 34, "managed"],
 	java: [18, 78, 76, 34, "Java"],
 	javascript: [18, 78, 76, 34, "JavaScript"],

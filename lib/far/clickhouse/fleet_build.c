@@ -62,6 +62,7 @@ static uint32_t kind_number(const char *name)
 	/* Source files have their language as the kind. */
 	return strcmp(name, frame_kind_name(FRAME_PYTHON)) == 0 ||
 			       strcmp(name, frame_kind_name(FRAME_RUBY)) == 0 ||
+			       strcmp(name, frame_kind_name(FRAME_PHP)) == 0 ||
 			       strcmp(name, frame_kind_name(FRAME_JAVA)) == 0 ||
 			       strcmp(name, frame_kind_name(FRAME_JAVASCRIPT)) == 0
 		       ? OBJECT_MANAGED

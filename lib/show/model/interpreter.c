@@ -55,6 +55,7 @@ static bool only_enters(const char *function)
 		"gen_send_ex",
 		"gen_send_ex2",
 		"rb_vm_exec",
+		"zend_execute",
 	};
 	size_t len = strcspn(function, ".");
 

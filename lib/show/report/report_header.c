@@ -469,12 +469,18 @@ static bool has_kind(const struct store_tables *tables, enum frame_kind kind)
 	return false;
 }
 
-/* Returns the languages whose interpreters were met. */
-static const char *interpreted(const struct store_tables *tables)
+/* Gives the languages whose interpreters were met: "python, ruby". */
+static const char *interpreted(const struct store_tables *tables, char *to, size_t room)
 {
-	if (!has_kind(tables, FRAME_RUBY))
-		return "python";
-	return has_kind(tables, FRAME_PYTHON) ? "python, ruby" : "ruby";
+	static const enum frame_kind kinds[] = {FRAME_PYTHON, FRAME_RUBY, FRAME_PHP};
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (has_kind(tables, kinds[i]) && n < room)
+			n += (size_t)snprintf(to + n, room - n, "%s%s", n ? ", " : "",
+					      frame_kind_name(kinds[i]));
+	}
+	return n ? to : frame_kind_name(FRAME_PYTHON);
 }
 
 bool report_header_python(const struct store_tables *tables, struct buf *b)
@@ -485,6 +491,7 @@ bool report_header_python(const struct store_tables *tables, struct buf *b)
 	const uint64_t unread = counted(tables, "managed_unread_stacks");
 	uint64_t values[sizeof(reasons) / sizeof(*reasons)], unproven = 0;
 	const char *before = " (";
+	char languages[64];
 
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
 		char name[32];
@@ -498,7 +505,8 @@ bool report_header_python(const struct store_tables *tables, struct buf *b)
 	text_printf(b,
 		    "# %s: %" PRIu64 " function%s read; activations in transition: %" PRIu64
 		    ", not proven: %" PRIu64,
-		    interpreted(tables), frames, text_plural(frames, "", "s"), entering, unproven);
+		    interpreted(tables, languages, sizeof(languages)), frames,
+		    text_plural(frames, "", "s"), entering, unproven);
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
 		if (!values[i])
 			continue;

@@ -51,6 +51,8 @@ static const char *const functions[] = {
 	"gc_start",
 	"gc_marks*",
 	"gc_sweep*",
+	/* PHP */
+	"zend_gc_collect_cycles",
 };
 
 /* Threads of HotSpot that only collect. */

@@ -26,6 +26,7 @@
 	X(MARK, "mark")                                                                            \
 	X(PYTHON, "python")                                                                        \
 	X(RUBY, "ruby")                                                                            \
+	X(PHP, "php")                                                                              \
 	X(JAVA, "java")                                                                            \
 	X(JAVASCRIPT, "javascript")                                                                \
 	X(MANAGED, "managed")                                                                      \

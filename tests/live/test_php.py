@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""Functions of PHP, interleaved with native functions: a program that knows its own paths."""
+
+import json
+import os
+import re
+import shutil
+
+import pprof
+from harness import MANAGED, ROOT, STACKCTL, Skip, check, live, record, run, scratch
+
+TREE = os.path.join(ROOT, "tests", "workloads", "php_tree.php")
+LEAVES = os.path.join(ROOT, "tests", "workloads", "python_leaves.c")
+TURNS = 100000  # of a leaf's loop
+
+
+def php(*options):
+    """An interpreter whose frames are read, with its options."""
+    path = shutil.which("php8.2") or shutil.which("php8.4")
+    if not path:
+        raise Skip("no PHP 8.2 or 8.4")
+    return [path, "-d", "ffi.enable=1", "-d", "memory_limit=-1", *options]
+
+
+def is_managed(frame):
+    return ".php" in frame[1]
+
+
+def plain(frame):
+    """Functions of one name in one file are shown with their first lines."""
+    return [re.sub(r" \(\S+\.php.*:\d+\)$", "", frame[0]), frame[1], frame[2]]
+
+
+def path_of(leaf, truth):
+    """The path of a leaf, from run_all() on; or from where its fiber begins."""
+    path = truth["paths"][leaf]
+    first = [i for i, frame in enumerate(path) if frame[0] == "run_all"]
+    return path[first[0] + 1:] if first else path
+
+
+def judge_leaf(leaf, managed, is_proven, truth):
+    """Compares a sample that has hit a leaf with its only path. Of one that is not wholly proven, these are the frames
+    from there on."""
+    path = path_of(leaf, truth)
+    first = [i for i, frame in enumerate(managed) if frame[0] == "run_all"]
+    if first:
+        managed = managed[first[0] + 1:]
+    elif not is_proven:
+        path = path[max(0, len(path) - len(managed)):]
+    where = next((i for i, pair in enumerate(zip(managed, path)) if list(pair[0]) != pair[1]), min(len(managed), len(path)))
+    check(managed == path, "another path to " + leaf, where, managed[where:where + 3], path[where:where + 3], truth["links"][leaf])
+
+
+def judge(store, truth):
+    """Compares each sample with what can be known of it. Counts of: samples; those that have hit a leaf and are right in
+    all frames; those elsewhere; those with frames that are not proven; those without functions."""
+    counts = {"samples": 0, "right": 0, "elsewhere": 0, "unproven": 0, "native": 0}
+    run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+    for frames, count in pprof.read(store + ".pb"):
+        counts["samples"] += count
+        leaf, frames = frames[0][0], frames[::-1]
+        marks = [i for i, frame in enumerate(frames) if frame[0] in ("[frames not proven]", "[name lost]")]
+        proven = [plain(frame) for frame in (frames[marks[-1] + 1:] if marks else frames) if is_managed(frame)]
+        if leaf.startswith("leaf_") and (proven or marks):
+            judge_leaf(leaf, proven, not marks, truth)
+        kind = "unproven" if marks else "native" if not proven else "right" if leaf.startswith("leaf_") else "elsewhere"
+        counts[kind] += count
+    print(counts)
+    return counts
+
+
+def check_tree(seed, cpu_seconds, *options, least=300, turns=TURNS):
+    with scratch() as folder:
+        library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+        recording, _ = record(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--", *php(*options), TREE, library, out,
+                              str(seed), str(cpu_seconds), str(turns))
+        with open(out, encoding="utf-8") as file:
+            truth = json.load(file)
+        counts, counters = judge(store, truth), recording.stats()["counters"]
+    print({name: value for name, value in counters.items() if "managed" in name})
+    check(counts["right"] > least, "few samples hit a leaf", counts)
+    check((counts["unproven"] + counters["managed_in_transition"]) * 50 < counts["samples"], "few paths are exact", counts)
+    return counts, counters
+
+
+@live
+def php_tree():
+    check_tree(1, 0.6)
+
+
+@live(long=True)
+def php_trees():
+    """As php_tree, more of them, and longer, with opcache and without."""
+    for seed in range(30, 34):
+        check_tree(seed, 3, *(["-d", "opcache.enable_cli=1"] if seed % 2 else []))
