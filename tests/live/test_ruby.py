@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 
+import chance
 import pprof
 from harness import DONE, MANAGED, ROOT, STACKCTL, Daemon, Recording, Skip, check, live, record, run, scratch
 
@@ -92,7 +93,10 @@ def check_tree(seed, cpu_seconds, threads, least=300, turns=TURNS):
         counts, counters = judge(store, truth), Recording(store).stats()["counters"]
     print({name: value for name, value in counters.items() if "managed" in name})
     check(counts["right"] > least, "few samples hit a leaf", counts)
-    check((counts["unproven"] + counters["managed_in_transition"]) * 50 < counts["samples"], "few paths are exact", counts)
+    # How many samples hit a call or a return is the processor's, and chance: of 1 % of the instants that were measured, at most
+    # so many of 2 % (but for 2e-8 of the cases: chance.py).
+    most = counts["samples"] / 50 + chance.farthest([(counts["samples"], 0.02, 0.02)])
+    check(counts["unproven"] + counters["managed_in_transition"] < most, "few paths are exact", counts, most)
 
 
 @live
