@@ -405,7 +405,7 @@ static const struct argp_option push_options[] = {
 	 3},
 	{"paths", PUSH_PATHS, "N", 0,
 	 "ClickHouse: of each metric of a recording send the N most frequent nodes of the tree of "
-	 "call paths, and '[paths not sent]' below these for the others (default: 60000; 0: all)",
+	 "call paths, and '[paths not sent]' below these for the others (default: 100000; 0: all)",
 	 3},
 	{"keep-age", PUSH_KEEP, "TIME", ARGP_HELP_RARE,
 	 "ClickHouse: have the server keep everything for this time, such as 30d, and delete "

@@ -870,6 +870,10 @@ def test_clickhouse_sent_once():
     push(url, store_of("windows", "web1"), says="recordings sent: 6")
     asked = [size for line, size, _ in with_relay.log if "FROM%20paths" in line]
     check(len(asked) == 1, "bytes of the questions for paths: %r" % asked)  # the next windows have no new ones
+    with_relay.log.clear()
+    push(url, store_of("names", "web2"))
+    paths = [size for line, size, _ in with_relay.log if "max_query_size" in line or "INSERT%20INTO%20paths" in line]
+    check(not paths, "bytes of paths that the server has from another host: %r" % paths)
 
 
 @exports

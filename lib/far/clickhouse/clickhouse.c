@@ -372,8 +372,11 @@ static int explain_answer(struct clickhouse *c, long status, struct buf *answer)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+/* The length of a statement that is parsed, in bytes, and the threads that execute it. */
+#define STATEMENT_SETTINGS "&max_query_size=67108864&max_threads=1"
+
 /* Makes the URL of a query. It has a setting by which the server answers only when the query has
- * ended, so that the status tells whether the query succeeded. */
+ * ended, so that the status tells whether the query succeeded. `query` NULL: it is the body. */
 static int make_url(struct clickhouse *c, const char *query, bool has_ids, struct buf *b)
 {
 	int err;
@@ -390,8 +393,8 @@ static int make_url(struct clickhouse *c, const char *query, bool has_ids, struc
 		text_put_raw(b, "&");
 		text_put_raw(b, c->settings);
 	}
-	text_put_raw(b, "&query=");
-	if (err == 0)
+	text_put_raw(b, query ? "&query=" : STATEMENT_SETTINGS);
+	if (err == 0 && query)
 		err = http_escape(c->http, query, b);
 	buf_put_u8(b, '\0');
 	return b->failed ? -ENOMEM : err;
@@ -426,18 +429,29 @@ int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *id
 	return request(c, query, &r, ret_answer);
 }
 
-/* The data is compressed, which saves three quarters of the bytes, because many texts in the rows
- * recur. */
-int clickhouse_send(struct clickhouse *c, const char *query, const struct buf *data)
+/* Sends a body compressed. */
+static int send_body(struct clickhouse *c, const char *query, const struct buf *body, size_t len)
 {
 	struct buf packed = {0}, answer = {0};
-	int err = data ? gzip_put(data->data, data->len, &packed) : 0;
+	int err = body ? gzip_put(body->data, len, &packed) : 0;
 	struct http_request r = {.body = packed.data, .len = packed.len, .is_gzip = packed.len > 0};
 
 	err = err == 0 ? request(c, query, &r, &answer) : explain_http(c, err);
 	buf_free(&packed);
 	buf_free(&answer);
 	return err;
+}
+
+int clickhouse_execute(struct clickhouse *c, const struct buf *statement)
+{
+	return send_body(c, NULL, statement, strlen((const char *)statement->data));
+}
+
+/* The data is compressed, which saves three quarters of the bytes, because many texts in the rows
+ * recur. */
+int clickhouse_send(struct clickhouse *c, const char *query, const struct buf *data)
+{
+	return send_body(c, query, data, data ? data->len : 0);
 }
 
 void clickhouse_send_after(struct clickhouse *c, const char *query)

@@ -87,6 +87,10 @@ int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *id
  * clickhouse_ask(). */
 int clickhouse_send(struct clickhouse *c, const char *query, const struct buf *data);
 
+/* Runs a long statement without an answer, such as an INSERT that computes its rows, compressed and
+ * by one thread, which keeps the order of rows. Errors as clickhouse_ask(). */
+int clickhouse_execute(struct clickhouse *c, const struct buf *statement);
+
 /* Runs a query that tidies up: whether it fails does not matter, and the sentence about the request
  * before stays. */
 void clickhouse_send_after(struct clickhouse *c, const char *query);

@@ -214,3 +214,16 @@ int cluster_send(struct cluster *cluster, int table, const char *query, const st
 	}
 	return err;
 }
+
+int cluster_execute(struct cluster *cluster, const struct buf *statement)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < cluster->servers.count; i++) {
+		struct clickhouse *server = cluster->servers.items[i];
+
+		err = clickhouse_fail_as(cluster->asked, clickhouse_execute(server, statement),
+					 server);
+	}
+	return err;
+}

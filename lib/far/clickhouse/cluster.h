@@ -46,4 +46,7 @@ int cluster_ask(struct cluster *cluster, const char *query, const struct buf *id
  * some servers may have the rows. */
 int cluster_send(struct cluster *cluster, int table, const char *query, const struct buf *data);
 
+/* Runs a statement on all servers, in the cluster's order, as clickhouse_execute() does. */
+int cluster_execute(struct cluster *cluster, const struct buf *statement);
+
 #endif

@@ -24,6 +24,7 @@
 #include "base/int_map.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "clickhouse/chains.h"
 #include "clickhouse/cluster.h"
 #include "clickhouse/layout.h"
 #include "rows/rows.h"
@@ -40,6 +41,11 @@ struct total {
 	uint64_t weight, count;
 };
 
+struct asked_path {
+	uint64_t tag, parent, location;
+	bool has_callee; /* one that is asked for, too */
+};
+
 struct push {
 	struct clickhouse *c; /* also holds the sentence about a failure */
 	struct cluster *cluster;
@@ -52,10 +58,13 @@ struct push {
 	struct int_map ends;  /* windows that the server has -> index in `end_ns` */
 	VEC(uint64_t) end_ns; /* the end of each of these windows */
 	struct layout_rows pieces[LAYOUT_WRITTEN]; /* by table: rows that have not been sent yet */
+	struct chains chains;			   /* likewise: paths, the others are in pieces */
 	VEC(struct total) totals;		   /* sums by metric of the current window */
 	/* by table: ids of the window's locations, or paths, for the query which of them the server
 	 * has */
 	struct buf ids[ROWS_TABLES];
+	VEC(struct asked_path) asked; /* the window's paths that are not in `rows` */
+	struct int_map asked_at;      /* tag of such a path -> index */
 	uint64_t number; /* the number of the current push, which all its samples have */
 	struct push_counts counts;
 };
@@ -82,14 +91,45 @@ static int send_piece(struct push *push, int table)
 	return err;
 }
 
+static int send_chains(struct push *push)
+{
+	struct buf statement = {0};
+	int err;
+
+	if (!push->chains.count)
+		return 0;
+	chains_put_insert(&push->chains, push->day, &statement);
+	err = statement.failed ? -ENOMEM : cluster_execute(push->cluster, &statement);
+	if (err == 0)
+		push->counts.bytes += statement.len;
+	chains_clear(&push->chains);
+	buf_free(&statement);
+	return err;
+}
+
 /* Sends all rows that have not been sent yet, in the order of the tables. */
 static int send_pieces(struct push *push)
 {
 	int err = 0;
 
-	for (int table = 0; err == 0 && table < LAYOUT_WRITTEN; table++)
-		err = send_piece(push, table);
+	for (int table = 0; err == 0 && table < LAYOUT_WRITTEN; table++) {
+		if (table == ROWS_PATHS)
+			err = send_chains(push);
+		if (err == 0)
+			err = send_piece(push, table);
+	}
 	return err;
+}
+
+/* Adds a path to the chains. -EDOM: it must be sent as a row. Callers are sent before what they
+ * call, and rows after chains, so behind a row there is no path for the chains. */
+static int put_in_chain(struct push *push, const struct rows_value *values)
+{
+	if (values[ROWS_PATH_ALT].number || values[ROWS_PATH_PARENT_ALT].number ||
+	    values[ROWS_PATH_LOCATION_ALT].number || layout_rows_bytes(&push->pieces[ROWS_PATHS]))
+		return -EDOM;
+	return chains_add(&push->chains, values[ROWS_PATH_TAG].number,
+			  values[ROWS_PATH_PARENT].number, values[ROWS_PATH_LOCATION].number);
 }
 
 /* Adds a row of samples to the total of its metric. */
@@ -119,9 +159,15 @@ static int put_row(void *arg, enum rows_table table, const struct rows_value *va
 	struct layout_rows *piece = &push->pieces[table];
 	struct rows_value all[LAYOUT_MAX_COLUMNS];
 	const size_t n = rows_schema(table)->n_columns;
-	int err = table == ROWS_SAMPLES ? add_up(push, values) : 0;
+	int err = table == ROWS_SAMPLES ? add_up(push, values)
+		  : table == ROWS_PATHS ? put_in_chain(push, values)
+					: 0;
 
-	if (err < 0)
+	if (table == ROWS_PATHS && err != -EDOM) {
+		push->counts.rows += err == 0;
+		return err == 0 && chains_are_full(&push->chains) ? send_pieces(push) : err;
+	}
+	if (err < 0 && table != ROWS_PATHS)
 		return err;
 	memcpy(all, values, n * sizeof(*values));
 	all[n] = (struct rows_value){.number = table == ROWS_SAMPLES ? push->number : push->day};
@@ -162,6 +208,9 @@ void push_free(struct push *push)
 		layout_free_rows(&push->pieces[i]);
 	for (int i = 0; i < ROWS_TABLES; i++)
 		buf_free(&push->ids[i]);
+	chains_free(&push->chains);
+	free(push->asked.items);
+	int_map_fini(&push->asked_at);
 	free(push);
 }
 
@@ -269,6 +318,24 @@ static int take_locations(struct push *push, const struct buf *answer)
 	return err;
 }
 
+/* The server has a path as the window has it, so it has its callers: they are sent first. */
+static int know_callers(struct push *push, uint64_t tag, uint64_t parent, uint64_t location)
+{
+	const struct asked_path *path;
+	uint32_t at = int_map_find(&push->asked_at, tag);
+	int err = 0;
+
+	if (at == INT_MAP_NONE || push->asked.items[at].parent != parent ||
+	    push->asked.items[at].location != location)
+		return 0;
+	while (err == 0 && (at = int_map_find(&push->asked_at, parent)) != INT_MAP_NONE) {
+		path = &push->asked.items[at];
+		parent = path->parent;
+		err = rows_know_path(push->rows, path->tag, 0, parent, 0, path->location, 0);
+	}
+	return err;
+}
+
 static int take_paths(struct push *push, const struct buf *answer)
 {
 	struct buf_reader r = buf_reader(answer->data, answer->len);
@@ -288,6 +355,8 @@ static int take_paths(struct push *push, const struct buf *answer)
 			return clickhouse_fail(push->c, -EPROTO, "the answer is cut");
 		err = rows_know_path(push->rows, tag, alt, parent, parent_alt, location,
 				     location_alt);
+		if (err == 0 && !alt && !parent_alt && !location_alt)
+			err = know_callers(push, tag, parent, location);
 	}
 	return err;
 }
@@ -308,14 +377,43 @@ static int take_labels(struct push *push, const struct buf *answer)
 	return err;
 }
 
+/* Notes a path, and that its caller has a callee. */
+static int collect_path(struct push *push, const struct rows_value *values)
+{
+	const uint64_t tag = values[ROWS_PATH_TAG].number, parent = values[ROWS_PATH_PARENT].number;
+	const uint32_t caller = int_map_find(&push->asked_at, parent);
+	int err = VEC_RESERVE(&push->asked, 1);
+
+	if (err == 0)
+		err = int_map_set(&push->asked_at, tag, (uint32_t)push->asked.count);
+	if (err < 0)
+		return err;
+	if (caller != INT_MAP_NONE)
+		push->asked.items[caller].has_callee = true;
+	push->asked.items[push->asked.count++] = (struct asked_path){
+		.tag = tag, .parent = parent, .location = values[ROWS_PATH_LOCATION].number};
+	return 0;
+}
+
+/* Puts the paths without callees among the ids: the server that has one has its callers, too. */
+static void ask_for_ends(struct push *push)
+{
+	for (size_t i = 0; i < push->asked.count; i++)
+		if (!push->asked.items[i].has_callee)
+			BUF_PUT(&push->ids[ROWS_PATHS], push->asked.items[i].tag);
+}
+
 /* Collects the ids of those locations, paths and labels of a window that were in no query yet.
  * Returns 0 or -ENOMEM. */
 static int collect(void *arg, enum rows_table table, const struct rows_value *values)
 {
 	struct push *push = arg;
 
-	if (table != ROWS_SAMPLES && !rows_has(push->rows, table, values))
-		BUF_PUT(&push->ids[table], values[0].number);
+	if (table == ROWS_SAMPLES || rows_has(push->rows, table, values))
+		return 0;
+	if (table == ROWS_PATHS)
+		return collect_path(push, values);
+	BUF_PUT(&push->ids[table], values[0].number);
 	return push->ids[table].failed ? -ENOMEM : 0;
 }
 
@@ -329,9 +427,12 @@ static int collect_ids(struct push *push, struct profile *profile)
 		return err;
 	for (int table = 0; table < ROWS_TABLES; table++)
 		buf_clear(&push->ids[table]);
+	push->asked.count = 0;
+	int_map_clear(&push->asked_at);
 	err = rows_add(rows, profile);
 	rows_free(rows);
-	return err;
+	ask_for_ends(push);
+	return err == 0 && push->ids[ROWS_PATHS].failed ? -ENOMEM : err;
 }
 
 /* What the server is asked about the ids of a window, and who takes the answer. */
@@ -492,6 +593,7 @@ int push_add(struct push *push, struct profile *profile)
 		push->counts = before;
 		for (int i = 0; i < LAYOUT_WRITTEN; i++)
 			layout_clear_rows(&push->pieces[i]);
+		chains_clear(&push->chains);
 		forget(push); /* some paths and locations in it may not have been sent */
 	} else {
 		push->counts.windows++;

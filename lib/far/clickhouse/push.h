@@ -23,7 +23,7 @@ struct push_counts {
 	uint64_t rare;	     /* records whose paths were not sent */
 };
 
-#define PUSH_MOST_PATHS 60000 /* of a metric of a recording */
+#define PUSH_MOST_PATHS 100000 /* of a metric of a recording */
 
 /* Creates the tables if they are missing. Of each metric of a recording the `most_paths` most
  * frequent paths are sent (rows/rare.h); 0: all. Returns 0, -ENOMEM, or an error of
