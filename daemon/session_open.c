@@ -241,6 +241,7 @@ static struct sampler_options sampler_options(const struct session *s)
 		.is_command = s->options->target == TARGET_COMMAND,
 		.by_members = s->scope.is_on_cpus,
 		.most_files = fault_few("files", MOST_FILES),
+		.most_deep = s->options->window_ns ? 0 : STACKD_DEEP_STACKS,
 		.most_members = fault_few("members", MOST_MEMBERS),
 		.enable_on_exec = s->options->target == TARGET_COMMAND && !s->scope.is_on_cpus,
 		.is_none = s->scope.event.spec.is_none,

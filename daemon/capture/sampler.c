@@ -40,6 +40,7 @@ struct sampler {
 	struct ring *ring;
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
+	uint32_t most_deep;
 	bool has_time; /* the kernel half adds up the CPU time of tasks */
 	bool is_held;  /* events are opened disabled, and started later */
 	bool regions, waits, has_switches, has_uprobe_multi, has_process_multi;
@@ -178,7 +179,8 @@ static int on_record(void *arg, void *data, size_t size)
 	s->ring_bytes += (size + 8 + 7) & ~(uint64_t)7; /* with the ring's header, and padding */
 	if (err > 0)
 		return 0;
-	if (record && record->part & STACKD_PART_WANTS_ROOM)
+	if (record && record->part & STACKD_PART_WANTS_ROOM &&
+	    s->skel->bss->deep_stacks < s->most_deep)
 		deep_stacks_add(bpf_map__fd(s->skel->maps.deep_blocks),
 				bpf_map__value_size(s->skel->maps.deep_blocks),
 				&s->skel->bss->deep_stacks);
@@ -195,6 +197,7 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 		return -ENOMEM;
 	s->stats_fd = options->stats_fd;
 	s->enable_on_exec = options->enable_on_exec;
+	s->most_deep = options->most_deep;
 	s->regions = options->regions;
 	s->waits = options->waits;
 	s->has_switches = options->waits || options->event_groups;
@@ -623,7 +626,7 @@ void sampler_tags_maps(const struct sampler *s, struct sampler_tags *ret_tags)
 		.tagged_fd = bpf_map__fd(s->skel->maps.tagged),
 		.known_fd = bpf_map__fd(s->skel->maps.known_tags),
 		.n_tagged = &s->skel->bss->n_tagged,
-		.max_known = SAMPLER_KNOWN_TAGS,
+		.max_known = bpf_map__max_entries(s->skel->maps.known_tags),
 	};
 }
 

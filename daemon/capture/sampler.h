@@ -50,6 +50,7 @@ struct sampler_options {
 			    */
 	bool by_members;   /* events are opened on CPUs, and filtered by members */
 	uint32_t most_files;   /* highest file number for which the kernel half has room */
+	uint32_t most_deep;    /* most deep stacks for which room is made, 7 MiB each */
 	uint32_t most_members; /* most processes that are followed at a time */
 	bool enable_on_exec;   /* start counting when the target calls exec */
 	bool is_none;	       /* no samples are taken, so the program for them is not loaded */

@@ -5,8 +5,6 @@
 
 #include "daemon/capture/sampler.h"
 
-#define SAMPLER_KNOWN_TAGS 65536u
-
 struct stackd_bpf;
 
 /* Sets the sizes of maps that depend on the number of CPUs and on the options, before the skeleton
