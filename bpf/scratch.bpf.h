@@ -291,8 +291,11 @@ struct scratch {
 
 	struct stackd_reading reading;
 
-	__u64 more_from, more_end; /* range of addresses that is still to be sent
-				    * (more_stack.bpf.h) */
+	/* The stack beyond the record's copy (more_stack.bpf.h). */
+	__u64 more_from, more_end; /* range of addresses that is still to be sent */
+	__u64 more_hash[4];	   /* of every fourth word of a part */
+	__u32 copy_limit;	   /* most bytes of the record's copy */
+	__u32 pad4;
 
 	/* Deep stacks (deep.bpf.h); a place is the number of a mark in the ring. */
 	struct stackd_part part;

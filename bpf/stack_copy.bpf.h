@@ -2,12 +2,13 @@
 /*
  * The copy of the stack in a STACK record. The daemon walks that copy.
  *
- * While a table is being loaded, every sample of a program is sent this way, with up to 128 KiB of
- * stack. But successive stacks have their root part in common. If the last bytes of the copy are
- * the same as those in this CPU's previous record, of the same thread and up to the same end
- * address, they are left out, and the daemon restores them.
+ * While a table is being loaded, every sample of a program is sent this way. Successive stacks have
+ * their root part in common. If the last bytes of the copy are the same as those in this CPU's
+ * previous record, of the same thread and up to the same end address, they are left out, and the
+ * daemon restores them.
  *
- * The rest of a larger stack is sent before its record: more_stack.bpf.h.
+ * The rest of a larger stack is sent before its record, which then has a smaller copy:
+ * more_stack.bpf.h.
  */
 #ifndef STACK_COPY_BPF_H
 #define STACK_COPY_BPF_H
@@ -77,8 +78,8 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 	end = scratch->stack_end;
 	record->stack_end = end;
 	there = end > sp ? end - sp : (__u64)stack_limit + 1;
-	if (most > stack_limit)
-		most = stack_limit;
+	if (most > scratch->copy_limit)
+		most = scratch->copy_limit;
 	want = there > most ? most : there;
 	FORGET(want); /* else the compiler would compare only its lower half */
 	if (want > STACKD_MAX_STACK_BYTES || at > STACKD_MAX_KERNEL_FRAMES * 8)

@@ -696,6 +696,7 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 		if (judge && source == WALK_FOR_SAMPLE) {
 			header->flags |= STACKD_JUDGE;
 			count(STACKD_COUNT_STARTED);
+			s->copy_limit = stack_limit;
 			if (with_managed)
 				managed_send_chain(s);
 			send_stack(s, source, ctx);

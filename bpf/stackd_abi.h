@@ -339,15 +339,20 @@ struct stackd_stack_record {
  * A part of a stack that is larger than a STACK record's copy. While a table is being loaded, such
  * stacks are sent whole. The parts come before the STACK record, in order, and of the same thread,
  * CPU and time; the first part begins where the copy ends.
+ *
+ * Parts begin at multiples of their size, and most are the same in successive samples of a thread.
+ * The daemon keeps those that have a hash for STACKD_MORE_KEPT_NS, by stackd_more_slot(), two for
+ * each slot. A part with `is_same` is the one that it keeps with that thread, start and hash.
  */
 struct stackd_more_stack {
 	struct stackd_header header;
 	__u64 start;   /* address of the first byte */
 	__u64 holes;   /* bit i: page i of the part (0 is that of `start`) was not in memory */
+	__u64 hash;    /* of its bytes; 0: none, and the part is not kept */
 	__u32 bytes;   /* of the stack in this part */
-	__u32 sent;    /* bytes that follow: all, or none if none was in memory */
+	__u32 sent;    /* bytes that follow: all; or none if none was in memory, or if `is_same` */
 	__u32 is_last; /* the stack ends here */
-	__u32 pad;
+	__u32 is_same;
 };
 
 /*
@@ -527,8 +532,18 @@ enum stackd_scope {
 #define STACKD_MAX_STACK_BYTES (256 * 1024)
 /* limit of the bytes that are sent of a stack beyond its record's copy */
 #define STACKD_MORE_BYTES     (8 * 1024 * 1024)
-#define STACKD_MORE_PART      (128 * 1024) /* in one record */
+#define STACKD_MORE_PART      (16 * 1024)   /* in one record */
+#define STACKD_MORE_SLOTS     512u	    /* a power of two: slots for parts that are kept */
+#define STACKD_MORE_KEPT_NS   3000000000ull /* since the last record with a part */
 #define STACKD_MAX_MORE_HOLES ((STACKD_MAX_STACK_BYTES + STACKD_MORE_BYTES) / (64 * 4096) + 1)
+
+/* Returns the slot in which a part of a thread's stack is kept. */
+static __attribute__((always_inline)) inline __u32 stackd_more_slot(__u32 tid, __u64 start)
+{
+	__u64 key = (start / STACKD_MORE_PART ^ (__u64)tid << 32) * 0x9e3779b97f4a7c15ull;
+
+	return (key >> 40) & (STACKD_MORE_SLOTS - 1);
+}
 
 /*
  * A file's table of rules (recipe): rows sorted by file offset, in chunks of 64 KiB of the file. A
@@ -656,7 +671,7 @@ _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
 _Static_assert(sizeof(struct stackd_stack_record) == 200 + sizeof(struct stackd_regs),
 	       "stackd_stack_record is shared");
-_Static_assert(sizeof(struct stackd_more_stack) == 64, "stackd_more_stack is shared");
+_Static_assert(sizeof(struct stackd_more_stack) == 72, "stackd_more_stack is shared");
 _Static_assert(!(STACKD_KIND_MASK &
 		 (STACKD_HAS_EVENT | STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP)),
 	       "header.kind has both");

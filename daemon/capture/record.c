@@ -42,10 +42,20 @@ struct more {
 	uint32_t tid;
 	uint16_t cpu;
 	bool is_used, is_whole; /* is_whole: the parts reach to the stack's end */
+	bool is_cut;		/* a part was not kept, so none behind it is added */
 	uint64_t number;	/* a stack whose first part came later has a higher number */
 	uint64_t start;		/* address of the first byte */
 	VEC(uint8_t) bytes;
 	VEC(uint64_t) holes; /* addresses of pages that could not be read */
+};
+
+/* A part of a stack that is kept, since the kernel half leaves it out where it is the same. */
+struct kept_part {
+	uint64_t start, hash; /* hash 0: none */
+	uint64_t holes;
+	uint64_t time_ns; /* of the record that last had it */
+	uint32_t tid, bytes;
+	uint8_t *data; /* owned */
 };
 
 /* Several walks can be unfinished at a time, since each CPU has its own, and a sample can interrupt
@@ -61,9 +71,11 @@ struct record_reader {
 	struct unfinished walks[UNFINISHED];
 	size_t next_walk; /* the next entry of `walks` to be replaced */
 	struct more more[MORE];
-	uint64_t more_begun;	/* number of stacks of which a part has arrived so far */
-	size_t more_bytes;	/* bytes of all stacks in parts */
-	uint64_t evicted;	/* number of stacks dropped incomplete, for lack of room */
+	uint64_t more_begun; /* number of stacks of which a part has arrived so far */
+	size_t more_bytes;   /* bytes of all stacks in parts */
+	uint64_t evicted;    /* number of stacks dropped incomplete, for lack of room */
+	struct kept_part kept[STACKD_MORE_SLOTS][2]; /* two threads' parts can share a slot */
+	uint64_t kept_ns;	/* time of the last record with a part; 0: none is kept */
 	struct previous **cpus; /* by CPU; NULL: it has sent none */
 	size_t n_cpus;		/* entries of `cpus` */
 };
@@ -90,10 +102,28 @@ static void drop_more(struct record_reader *r, struct more *more)
 	*more = (struct more){0};
 }
 
+/* Drops all kept parts. */
+static void drop_kept(struct record_reader *r)
+{
+	for (size_t i = 0; i < STACKD_MORE_SLOTS; i++)
+		for (size_t way = 0; way < 2; way++)
+			free(r->kept[i][way].data);
+	memset(r->kept, 0, sizeof(r->kept));
+	r->kept_ns = 0;
+}
+
+/* Drops them if no record has had a part for a while. */
+static void drop_old_parts(struct record_reader *r, uint64_t now_ns)
+{
+	if (r->kept_ns && now_ns > r->kept_ns + STACKD_MORE_KEPT_NS)
+		drop_kept(r);
+}
+
 void record_reader_free(struct record_reader *r)
 {
 	if (!r)
 		return;
+	drop_kept(r);
 	for (size_t i = 0; i < r->n_cpus; i++)
 		free(r->cpus[i]);
 	free(r->cpus);
@@ -200,7 +230,8 @@ static bool is_part_of_stack(const struct stackd_more_stack *more, size_t size)
 {
 	return size >= sizeof(*more) && more->bytes && more->bytes <= STACKD_MORE_PART &&
 	       (more->bytes == STACKD_MORE_PART || more->is_last) &&
-	       (!more->sent || more->sent == more->bytes);
+	       (!more->sent || more->sent == more->bytes) &&
+	       (!more->is_same || (!more->sent && more->hash));
 }
 
 /* Returns the size of a record other than WALKED, by its own fields; SIZE_MAX if these contradict
@@ -333,14 +364,67 @@ static struct more *begin_more(struct record_reader *r, const struct stackd_more
 	return m;
 }
 
+/* Returns the slot's kept part that a record is of; else the one that a new part replaces. */
+static struct kept_part *kept_part_of(struct record_reader *r, const struct stackd_more_stack *part)
+{
+	struct kept_part *ways = r->kept[stackd_more_slot(part->header.tid, part->start)];
+
+	for (int i = 0; i < 2; i++)
+		if (ways[i].hash && ways[i].tid == part->header.tid && ways[i].start == part->start)
+			return &ways[i];
+	return ways[0].time_ns <= ways[1].time_ns ? &ways[0] : &ways[1];
+}
+
+/* Gives the bytes and holes of a part, which are valid until the next call. Keeps them if the
+ * kernel half may leave them out later. NULL bytes: none of it was in memory. 0; -ENOENT: they were
+ * left out, and are not kept. */
+static int bytes_of_part(struct record_reader *r, const struct stackd_more_stack *part,
+			 const uint8_t **ret_bytes)
+{
+	struct kept_part *kept = kept_part_of(r, part);
+
+	*ret_bytes = part->sent ? (const uint8_t *)(part + 1) : NULL;
+	r->kept_ns = part->header.time_ns;
+	if (!part->hash)
+		return 0;
+	kept->time_ns = part->header.time_ns;
+	if (part->is_same) {
+		*ret_bytes = kept->data;
+		return kept->hash == part->hash && kept->tid == part->header.tid &&
+				       kept->start == part->start && kept->bytes == part->bytes &&
+				       kept->holes == part->holes
+			       ? 0
+			       : -ENOENT;
+	}
+	kept->hash = 0;
+	if (!kept->data)
+		kept->data = malloc(STACKD_MORE_PART);
+	if (!kept->data || !part->sent)
+		return 0; /* a stack that lacks it later is cut */
+	memcpy(kept->data, part + 1, part->sent);
+	kept->hash = part->hash;
+	kept->tid = part->header.tid;
+	kept->start = part->start;
+	kept->bytes = part->bytes;
+	kept->holes = part->holes;
+	return 0;
+}
+
 /* Adds a MORE_STACK part to its stack. Returns 1: no record is whole yet; -EBADMSG: the part does
  * not follow the previous one, or the stack would be larger than STACKD_MORE_BYTES; -ENOMEM. */
 static int add_more(struct record_reader *r, const struct stackd_more_stack *part)
 {
 	struct more *m = find_more(r, &part->header), *oldest;
+	const uint8_t *bytes;
 
 	if (!m)
 		m = begin_more(r, part);
+	if (bytes_of_part(r, part, &bytes)) {
+		m->is_cut = true;
+		return 1;
+	}
+	if (m->is_cut)
+		return 1;
 	if (part->start != m->start + m->bytes.count ||
 	    m->bytes.count + part->bytes > STACKD_MORE_BYTES) {
 		drop_more(r, m);
@@ -352,8 +436,8 @@ static int add_more(struct record_reader *r, const struct stackd_more_stack *par
 		drop_more(r, m);
 		return -ENOMEM;
 	}
-	if (part->sent)
-		memcpy(m->bytes.items + m->bytes.count, part + 1, part->bytes);
+	if (bytes)
+		memcpy(m->bytes.items + m->bytes.count, bytes, part->bytes);
 	else
 		memset(m->bytes.items + m->bytes.count, 0, part->bytes);
 	for (uint64_t i = 0; i < 64; i++)
@@ -371,7 +455,7 @@ static const struct more *more_of(struct record_reader *r, const struct stackd_s
 {
 	const struct more *m = find_more(r, &stack->header);
 
-	return m && stack->header.flags & STACKD_STACK_CUT &&
+	return m && m->bytes.count && stack->header.flags & STACKD_STACK_CUT &&
 			       m->start == stack->regs.r[STACKD_REG_SP] + stack->stack_bytes
 		       ? m
 		       : NULL;
@@ -569,6 +653,7 @@ static int read_walked(struct record_reader *r, const struct stackd_walked *walk
 	if (size < sizeof(*walked))
 		return -EBADMSG;
 	header = walked_header(walked, now_ns);
+	drop_old_parts(r, header.time_ns);
 	bytes = size - sizeof(*walked);
 	if (walked->form & STACKD_FORM_PART)
 		return read_part(r, header, from, bytes, ret_record);
@@ -726,6 +811,7 @@ int record_read(struct record_reader *r, const void *data, size_t size, uint64_t
 	said = size_said(header, size);
 	if (said > size)
 		return -EBADMSG;
+	drop_old_parts(r, header->time_ns);
 	if (header->kind == STACKD_RECORD_MORE_STACK)
 		return add_more(r, data);
 	if (header->kind == STACKD_RECORD_CHAIN)

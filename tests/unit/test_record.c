@@ -263,8 +263,9 @@ static void records_wait_in_their_pool(void **state)
 #define SP    UINT64_C(0x7ffc00000e38) /* near the end of a page */
 #define COPY  (128u << 10)
 #define PART  STACKD_MORE_PART
-#define PARTS 9
-#define ALL   ((UINT64_C(1) << 33) - 1) /* pages of a part */
+#define PARTS 72
+#define ALL   ((UINT64_C(1) << 5) - 1) /* pages of a part */
+#define HOLE  3			       /* of these */
 
 /* The byte of the stack at an address. */
 static uint8_t byte_at(uint64_t address)
@@ -422,7 +423,7 @@ static bool is_hole(const struct stackd_stack_record *stack, uint64_t address)
 }
 
 /* Whether a byte of the stack is in a page that a part declares a hole: part `empty` of all its
- * pages, the copy of page 5, and the others of page 9. */
+ * pages, the copy of page 5, and the others of page HOLE. */
 static bool is_in_hole(uint64_t address, uint64_t empty)
 {
 	uint64_t page = address / 4096, start = SP + COPY + empty * PART;
@@ -431,7 +432,7 @@ static bool is_in_hole(uint64_t address, uint64_t empty)
 	if (address < SP + COPY)
 		return page == SP / 4096 + 5 || page == start / 4096;
 	return (page >= start / 4096 && page <= (start + PART - 1) / 4096) ||
-	       (part < PARTS && page == (SP + COPY + part * PART) / 4096 + 9);
+	       (part < PARTS && page == (SP + COPY + part * PART) / 4096 + HOLE);
 }
 
 /* Checks each byte of a stack that has so many. */
@@ -458,8 +459,10 @@ static void parts_are_added_to_stack(void **state)
 	(void)state;
 	for (uint64_t n = 0; n < PARTS; n++) {
 		/* Those of another thread come in between. */
-		assert_int_equal(read_more(5, n, PART, n == 4 ? ALL : 1u << 9, n == 4, false), 1);
-		assert_int_equal(read_more(6, n, PART, n == 0 ? ALL : 1u << 9, n == 0, false), 1);
+		assert_int_equal(read_more(5, n, PART, n == 4 ? ALL : 1u << HOLE, n == 4, false),
+				 1);
+		assert_int_equal(read_more(6, n, PART, n == 0 ? ALL : 1u << HOLE, n == 0, false),
+				 1);
 	}
 	assert_int_equal(read_more(5, PARTS, 1000, 0, false, true), 1);
 	stack = read_stack(5, STACKD_STACK_CUT);
@@ -481,26 +484,93 @@ static void parts_are_added_to_stack(void **state)
 	record_pool_give_back(stack);
 }
 
+/* Sends the last part of a thread's stack, of words `value`, with its hash or as the same again. */
+static int read_same(uint32_t tid, uint64_t time_ns, uint8_t value, bool is_same)
+{
+	struct stackd_more_stack *more = calloc(1, sizeof(*more) + PART);
+	struct stackd_header *read = NULL;
+	int err;
+
+	assert_non_null(more);
+	*more = (struct stackd_more_stack){.header = {.version = STACKD_ABI_VERSION,
+						      .kind = STACKD_RECORD_MORE_STACK,
+						      .tid = tid,
+						      .time_ns = time_ns,
+						      .cpu = 3},
+					   .start = SP + COPY,
+					   .hash = value,
+					   .bytes = PART,
+					   .sent = is_same ? 0 : PART,
+					   .is_last = 1,
+					   .is_same = is_same};
+	memset(more + 1, value, more->sent);
+	err = record_read(reader, more, sizeof(*more) + more->sent, 0, &read);
+	assert_null(read);
+	free(more);
+	return err;
+}
+
+/* Checks that the thread's stack ends with a part of words `value`; 0: it is cut before it. */
+static void check_same(uint32_t tid, uint8_t value)
+{
+	struct stackd_stack_record *stack = read_stack(tid, STACKD_STACK_CUT);
+	const uint8_t *at = (const uint8_t *)(record_kernel(&stack->header) + 1);
+
+	assert_int_equal(stack->stack_bytes, COPY + (value ? PART : 0));
+	assert_int_equal(!!(stack->header.flags & STACKD_STACK_CUT), !value);
+	for (uint32_t i = COPY; i < stack->stack_bytes; i++)
+		assert_int_equal(at[i], value);
+	record_pool_give_back(stack);
+}
+
+/* What the kernel half leaves out is what was there before, of the same thread and with the same
+ * hash; else the stack is cut, as where nothing was sent for a while. */
+static void parts_that_are_the_same_are_kept(void **state)
+{
+	uint32_t other = 6;
+
+	(void)state;
+	while (stackd_more_slot(other, SP + COPY) != stackd_more_slot(5, SP + COPY))
+		other++;
+	for (int turn = 0; turn < 2; turn++) { /* two threads that share a slot */
+		assert_int_equal(read_same(5, 77, 1, turn), 1);
+		check_same(5, 1);
+		assert_int_equal(read_same(other, 77, 2, turn), 1);
+		check_same(other, 2);
+	}
+	assert_int_equal(read_same(5, 77, 2, true), 1);
+	check_same(5, 0);
+	assert_int_equal(read_same(5, 77, 3, false), 1);
+	check_same(5, 3);
+	assert_int_equal(read_same(5, 77, 1, true), 1);
+	check_same(5, 0);
+	assert_int_equal(read_same(5, 77, 3, true), 1);
+	check_same(5, 3);
+	assert_int_equal(read_same(7, 78 + STACKD_MORE_KEPT_NS, 4, false), 1);
+	assert_int_equal(read_same(5, 77, 3, true), 1);
+	check_same(5, 0);
+}
+
 static void parts_that_do_not_fit_are_refused(void **state)
 {
 	struct stackd_stack_record *stack;
 
 	(void)state;
 	/* One is missing. */
-	assert_int_equal(read_more(5, 0, PART, 1u << 9, false, false), 1);
-	assert_int_equal(read_more(5, 2, PART, 1u << 9, false, false), -EBADMSG);
+	assert_int_equal(read_more(5, 0, PART, 1u << HOLE, false, false), 1);
+	assert_int_equal(read_more(5, 2, PART, 1u << HOLE, false, false), -EBADMSG);
 	stack = read_stack(5, STACKD_STACK_CUT);
 	check_stack(stack, COPY, PARTS);
 	record_pool_give_back(stack);
 
 	/* The first is missing. */
-	assert_int_equal(read_more(5, 1, PART, 1u << 9, false, false), 1);
+	assert_int_equal(read_more(5, 1, PART, 1u << HOLE, false, false), 1);
 	stack = read_stack(5, STACKD_STACK_CUT);
 	check_stack(stack, COPY, PARTS);
 	record_pool_give_back(stack);
 
 	/* The copy has ended at a page that cannot be read. */
-	assert_int_equal(read_more(5, 0, PART, 1u << 9, false, true), 1);
+	assert_int_equal(read_more(5, 0, PART, 1u << HOLE, false, true), 1);
 	stack = read_stack(5, STACKD_STACK_FAULT);
 	check_stack(stack, COPY, PARTS);
 	record_pool_give_back(stack);
@@ -522,7 +592,7 @@ static void parts_and_code_are_added_to_stack(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		for (uint64_t n = 0; n < PARTS; n++)
 			assert_int_equal(
-				read_more(5, n, PART, n == 4 ? ALL : 1u << 9, n == 4, false), 1);
+				read_more(5, n, PART, n == 4 ? ALL : 1u << HOLE, n == 4, false), 1);
 		assert_int_equal(read_more(5, PARTS, lasts[i], 0, false, true), 1);
 		read_code(5, i == 2 ? STACKD_MAX_CODE : 3);
 		stack = read_stack(5, STACKD_STACK_CUT);
@@ -597,9 +667,9 @@ static void largest_stack_is_joined(void **state)
 
 	(void)state;
 	for (uint64_t n = 0; n < parts; n++)
-		assert_int_equal(
-			read_more(5, n, PART, n == parts - 1 ? 1ull << 32 : 1u << 9, false, false),
-			1);
+		assert_int_equal(read_more(5, n, PART, n == parts - 1 ? 1ull << 4 : 1u << HOLE,
+					   false, false),
+				 1);
 	read_code(5, 1);
 	stack = read_stack(5, STACKD_STACK_CUT);
 	assert_int_equal(stack->stack_bytes, COPY + STACKD_MORE_BYTES);
@@ -620,10 +690,10 @@ static void parts_of_many_stacks_interleave(void **state)
 	(void)state;
 	for (uint64_t n = 0; n < 2; n++)
 		for (uint32_t tid = 1; tid <= MANY; tid++)
-			assert_int_equal(read_more(tid, n, PART, 1u << 9, false, false), 1);
+			assert_int_equal(read_more(tid, n, PART, 1u << HOLE, false, false), 1);
 	assert_int_equal(record_reader_evicted(reader), 0);
 	/* With one more, the oldest has to go: it stays cut. */
-	assert_int_equal(read_more(MANY + 1, 0, PART, 1u << 9, false, false), 1);
+	assert_int_equal(read_more(MANY + 1, 0, PART, 1u << HOLE, false, false), 1);
 	assert_int_equal(record_reader_evicted(reader), 1);
 	for (uint32_t tid = 1; tid <= MANY + 1; tid++) {
 		uint32_t parts = tid == 1 ? 0 : tid <= MANY ? 2 : 1;
@@ -701,6 +771,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(truncated_record_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(too_many_frames_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(parts_are_added_to_stack, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(parts_that_are_the_same_are_kept, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(parts_that_do_not_fit_are_refused, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(bytes_of_code_are_read, set_up, tear_down),
