@@ -1060,13 +1060,29 @@ bool machine_is_sized(const struct machine *m, const struct machine_stack *stack
 
 #define MOST_PUSHED 64 /* bytes of arguments, where code was interrupted */
 
+/* Finds what is known best of an address at a sample: what was there, or else what was read last.
+ * NULL: nothing is known. */
+static const struct address *find_likely(const struct machine *m, const struct machine_stack *stack,
+					 uint64_t address, bool is_return)
+{
+	const struct address *a = find_address(m, stack, address, is_return);
+	uint32_t newest = int_map_find(&m->by_address, key_of(address, is_return));
+
+	return a || newest == INT_MAP_NONE ? a : &m->addresses.items[newest];
+}
+
+/* A step out of code that is not proven is a guess by its bytes; so it counts only if it agrees
+ * with what was read of that code. Words that earlier calls have left in a frame look like return
+ * addresses, and lead on to right frames. */
 bool machine_may_lead(const struct machine *m, const struct machine_stack *stack,
 		      const struct machine_frame *frame, uint64_t slot)
 {
-	const struct address *a = find_address(m, stack, frame->address, frame->is_return);
+	const struct address *a = find_likely(m, stack, frame->address, frame->is_return);
 	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
 	uint64_t size = slot + 8 - frame->sp;
 
+	if (!m->is->is_anywhere && (!piece || !m->pieces.items[a->piece].is_there))
+		return false;
 	if (piece && !frame->is_return && a->is_passed)
 		return size == 8;
 	if (!piece || piece->kind != RUNTIME_CODE_COMPILED || piece->is_native ||
