@@ -55,9 +55,10 @@ struct address {
 	bool begins_thread;  /* of a return address: its function runs another thread */
 	bool parts;	     /* of a return address: the callers are not on the stack */
 	uint8_t interrupted; /* of the interpreter: enum runtime_interrupted */
-	bool is_passed;	     /* COMPILED, interrupted: it calls, or is called, without a frame */
-	uint16_t pushed;     /* COMPILED: bytes of arguments of the call that returns here */
-	uint64_t calls;	     /* of a return address: what was called directly; 0: not known */
+	uint8_t sender;	 /* of the interpreter, interrupted: runtime_machine.sender_register() */
+	bool is_passed;	 /* COMPILED, interrupted: it calls, or is called, without a frame */
+	uint16_t pushed; /* COMPILED: bytes of arguments of the call that returns here */
+	uint64_t calls;	 /* of a return address: what was called directly; 0: not known */
 	uint32_t hashes[AROUND]; /* of the blocks of code around it; 0: not read, or other code */
 	uint64_t again_ns;	 /* if there are no frames: when they are to be looked for again */
 };
@@ -629,6 +630,9 @@ static void read_code(const struct machine *m, const struct runtime_code_piece *
 		   process_memory_read(m->memory, from, code, (size_t)(to - from))) {
 		ret_address->interrupted = (uint8_t)m->is->interrupted(code, (size_t)(to - from),
 								       (size_t)(address - from));
+		if (m->is->sender_register)
+			ret_address->sender = m->is->sender_register(code, (size_t)(to - from),
+								     (size_t)(address - from));
 	}
 }
 
@@ -649,7 +653,8 @@ static bool is_in_vain(const struct machine *m, const struct address *new)
 static int read_anew(struct machine *m, uint64_t address, bool is_return, uint32_t *ret_index)
 {
 	uint64_t key = key_of(address, is_return);
-	struct address new = {.older = int_map_find(&m->by_address, key)};
+	struct address new = {.older = int_map_find(&m->by_address, key),
+			      .sender = RUNTIME_SENDER_NONE};
 	const struct piece *piece;
 	int err = read_piece(m, address, &new.piece);
 
@@ -1140,10 +1145,19 @@ enum machine_framing machine_framing(const struct machine *m, const struct machi
 void machine_sender(const struct machine *m, const struct machine_stack *stack, uint64_t address,
 		    bool is_return, uint64_t fp, uint64_t *sp)
 {
-	const struct runtime_code_piece *piece = piece_at(m, stack, address, is_return);
+	const struct address *a = find_address(m, stack, address, is_return);
+	const uint64_t least = *sp;
 
-	if (piece && piece->kind == RUNTIME_CODE_INTERPRETER)
+	if (!a || m->pieces.items[a->piece].is.kind != RUNTIME_CODE_INTERPRETER)
+		return;
+	if (is_return || a->sender == RUNTIME_SENDER_NONE)
 		m->is->sender(&stack->memory, fp, sp);
+	else if (a->sender < STACKD_REG_COUNT)
+		*sp = stack->regs->r[a->sender];
+	else if (!walk_memory_read8(&stack->memory, fp - 8, sp))
+		*sp = least;
+	if (*sp < least || *sp & 7)
+		*sp = least;
 }
 
 /* Returns whether a word can only be the return address of a call into the machine's code, or of

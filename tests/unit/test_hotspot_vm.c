@@ -501,14 +501,28 @@ static void anything(void **state)
 	}
 }
 
+/* Where a method begins, a register has the caller's stack pointer, which is pushed then. */
+static void senders(void **state)
+{
+	static const uint8_t code[256] = {0x58, 0x4c, 0x8d, 0x74, 0xcc, 0xf8, 0x6a, 0,
+					  0x6a, 0,    0x50, 0x55, 0x48, 0x8b, 0xec, 0x41,
+					  0x55, 0x68, 0,    0,	  0,	0,    0xc3};
+
+	(void)state;
+	assert_int_equal(vm_sender_register(code, sizeof(code), 0), 13);
+	assert_int_equal(vm_sender_register(code, sizeof(code), 15), 13);
+	assert_int_equal(vm_sender_register(code, sizeof(code), 17), RUNTIME_SENDER_PUSHED);
+	assert_int_equal(vm_sender_register(code, sizeof(code), 100), RUNTIME_SENDER_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(piece_of_code),      cmocka_unit_test(part_of_a_piece),
-		cmocka_unit_test(inlined_frames),     cmocka_unit_test(names_and_lines),
-		cmocka_unit_test(tables_of_lines),    cmocka_unit_test(numbers),
-		cmocka_unit_test(anything),	      cmocka_unit_test(later_heaps),
-		cmocka_unit_test(numbers_of_classes),
+		cmocka_unit_test(senders),	   cmocka_unit_test(piece_of_code),
+		cmocka_unit_test(part_of_a_piece), cmocka_unit_test(inlined_frames),
+		cmocka_unit_test(names_and_lines), cmocka_unit_test(tables_of_lines),
+		cmocka_unit_test(numbers),	   cmocka_unit_test(anything),
+		cmocka_unit_test(later_heaps),	   cmocka_unit_test(numbers_of_classes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,7 @@ static struct {
 	enum runtime_interrupted interrupted;
 	struct runtime_code_piece piece; /* in the place of the interpreter, if it has a name */
 	bool is_call_stub;
+	uint8_t sender;
 } has;
 
 static struct runtime_memory memory;
@@ -123,6 +124,20 @@ static enum runtime_interrupted interrupted(const uint8_t *bytes, size_t len, si
 	return has.interrupted;
 }
 
+static uint8_t sender_register(const uint8_t *bytes, size_t len, size_t at)
+{
+	(void)bytes;
+	assert_true(at < len);
+	return has.sender;
+}
+
+static bool sender(const struct walk_memory *stack, uint64_t fp, uint64_t *ret_sp)
+{
+	(void)stack;
+	*ret_sp = fp + 0x40;
+	return true;
+}
+
 static bool is_readable(void)
 {
 	uint8_t byte;
@@ -166,6 +181,8 @@ static const struct runtime_machine is = {.open = open_it,
 					  .interpreted = interpreted,
 					  .interrupted = interrupted,
 					  .frames = frames,
+					  .sender_register = sender_register,
+					  .sender = sender,
 					  .is_call_stub = is_call_stub,
 					  .function_register = FUNCTION_REGISTER,
 					  .instruction_register = INSTRUCTION_REGISTER,
@@ -220,6 +237,7 @@ static void begin_with(struct world *w, const struct runtime *with, uint32_t cod
 	has.interrupted = RUNTIME_RETURNED; /* the frame has the instruction */
 	has.piece = (struct runtime_code_piece){.start = CODE, .end = CODE + 0x100, .identity = 1};
 	has.is_call_stub = false;
+	has.sender = RUNTIME_SENDER_NONE;
 	assert_int_equal(object_table_new("/proc", &w->objects), 0);
 	assert_int_equal(managed_new(w->objects, &w->managed), 0);
 	err = machine_open(with, NULL, 0, NULL, getpid(), w->managed, &w->reads, &w->machine);
@@ -478,6 +496,43 @@ static void frames_that_are_made(void **state)
 	end(&w);
 }
 
+static uint64_t sender_of(const struct world *w, bool is_return)
+{
+	const struct machine_stack stack = stack_at(w, AT(10));
+	uint64_t sp = 0x10010;
+
+	machine_sender(w->machine, &stack, CODE + 1, is_return, 0x10008, &sp);
+	return sp;
+}
+
+/* While an interpreter's frame is made or left, a register or a word has its caller's stack
+ * pointer, which is not below the return address. */
+static void senders_of_leaves(void **state)
+{
+	static const struct {
+		uint8_t sender;
+		uint64_t value, expected;
+	} cases[] = {{RUNTIME_SENDER_NONE, 0, 0x10048},
+		     {5, 0x10020, 0x10020},
+		     {5, 0x10008, 0x10010},
+		     {5, 0x10021, 0x10010},
+		     {RUNTIME_SENDER_PUSHED, 0x10030, 0x10030},
+		     {RUNTIME_SENDER_PUSHED, 0, 0x10010}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct world w;
+
+		begin(&w, 16, 0x5004);
+		has.sender = cases[i].sender;
+		w.regs.r[5] = w.words[0] = cases[i].value;
+		note(&w, AT(10), AT(20));
+		assert_int_equal(sender_of(&w, false), cases[i].expected);
+		assert_int_equal(sender_of(&w, true), 0x10010); /* it was not looked up */
+		end(&w);
+	}
+}
+
 /* A function that changes while it is read is not shown, neither as the old nor as the new one. */
 static void change_while_read(void **state)
 {
@@ -537,6 +592,7 @@ int main(void)
 		cmocka_unit_test(interrupted_frames),
 		cmocka_unit_test(unloaded_functions),
 		cmocka_unit_test(code_without_a_frame),
+		cmocka_unit_test(senders_of_leaves),
 		cmocka_unit_test(frames_that_are_made),
 	};
 

@@ -245,6 +245,9 @@ enum runtime_interrupted {
 	RUNTIME_LEFT, /* there is no frame: it was left, or is not begun; the caller's is next */
 };
 
+#define RUNTIME_SENDER_NONE   0xff
+#define RUNTIME_SENDER_PUSHED 0xfe /* the word below the frame pointer has it */
+
 struct runtime_line {
 	uint32_t instruction, line;
 };
@@ -323,6 +326,12 @@ struct runtime_machine {
 
 	/* Returns what the interpreter does at code[at], where it was interrupted. */
 	enum runtime_interrupted (*interrupted)(const uint8_t *code, size_t len, size_t at);
+
+	/* Returns DWARF's number of the register that has the stack pointer of the caller, which
+	 * may be above the return address, where the interpreter was interrupted at code[at];
+	 * RUNTIME_SENDER_PUSHED; RUNTIME_SENDER_NONE: none has, so the frame's words have it, or it
+	 * is right above the return address. NULL: there are no such registers. */
+	uint8_t (*sender_register)(const uint8_t *code, size_t len, size_t at);
 
 	/* DWARF's numbers of the registers with the function while it is ENTERED, and with the
 	 * address of the instruction while it RUNS. */

@@ -109,6 +109,7 @@ static const struct runtime_machine machine = {
 	.frames = vm_frames,
 	.interpreted = vm_interpreted,
 	.interrupted = vm_interrupted,
+	.sender_register = vm_sender_register,
 	.pushed = java_entry_popped,
 	.is_call_stub = java_entry_is_call_stub,
 	.function_register = JAVA_ENTRY_METHOD_REG,

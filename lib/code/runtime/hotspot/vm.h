@@ -67,6 +67,7 @@ size_t vm_frames(void *vm, const struct runtime_code_piece *piece, uint64_t addr
 		 struct runtime_managed_frame *ret_frames, size_t max);
 bool vm_interpreted(const struct walk_memory *memory, uint64_t fp,
 		    struct runtime_activation *ret_activation);
+uint8_t vm_sender_register(const uint8_t *code, size_t len, size_t at);
 enum runtime_interrupted vm_interrupted(const uint8_t *code, size_t len, size_t at);
 bool vm_parts(const uint8_t *code);
 bool vm_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sp);

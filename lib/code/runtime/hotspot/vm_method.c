@@ -426,6 +426,26 @@ bool vm_parts(const uint8_t *code)
 	return java_entry_thaws(code);
 }
 
+uint8_t vm_sender_register(const uint8_t *code, size_t len, size_t at)
+{
+	struct java_entry_left left;
+
+	switch (java_entry_at(code, len, at, &left)) {
+	case JAVA_ENTRY_ON_TOP:
+	case JAVA_ENTRY_IN_REGISTER:
+	case JAVA_ENTRY_PUSHED:
+	case JAVA_ENTRY_MADE:
+		return JAVA_ENTRY_SENDER_REG;
+	case JAVA_ENTRY_HAS_SENDER:
+		return RUNTIME_SENDER_PUSHED;
+	case JAVA_ENTRY_LEFT_ON_TOP:
+	case JAVA_ENTRY_LEFT:
+		return left.sender_reg;
+	default:
+		return RUNTIME_SENDER_NONE;
+	}
+}
+
 enum runtime_interrupted vm_interrupted(const uint8_t *code, size_t len, size_t at)
 {
 	struct java_entry_left left;
