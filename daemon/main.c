@@ -13,6 +13,7 @@
 #include "daemon/regions/region_service.h"
 #include "daemon/session.h"
 #include "daemon/worker/copier.h"
+#include "daemon/worker/fetcher.h"
 #include "daemon/worker/sandbox.h"
 #include "daemon/worker/service.h"
 
@@ -103,10 +104,23 @@ static enum exit_status start_fork_server(const struct options *options,
 	return STATUS_DONE;
 }
 
+#define FETCH_BYTES (UINT64_C(1) << 30) /* of a file from a debuginfod server */
+#define FETCH_NS    UINT64_C(10000000000)
+
+/* Without servers, there is none. */
+static void start_fetcher(struct fetcher **ret_fetcher)
+{
+	int err = fetcher_new(FETCH_BYTES, FETCH_NS, ret_fetcher);
+
+	if (err && err != -ENOENT)
+		log_warning("debuginfod servers will not be asked: %s", strerror(-err));
+}
+
 int main(int argc, char **argv)
 {
 	struct fork_server *server = NULL;
 	struct copier *copier = NULL;
+	struct fetcher *fetcher = NULL;
 	struct options options;
 	enum exit_status status;
 	char *command_line;
@@ -119,10 +133,13 @@ int main(int argc, char **argv)
 	if (!status && copier_new(&copier))
 		log_warning("files on FUSE and network mounts will not be read");
 	if (!status)
+		start_fetcher(&fetcher);
+	if (!status)
 		status = find_libraries(&options);
 	if (!status)
-		status = session_run(&options, server, copier,
+		status = session_run(&options, server, copier, fetcher,
 				     command_line ? command_line : "stackd");
+	fetcher_free(fetcher);
 	copier_free(copier);
 	fork_server_free(server);
 	free(command_line);

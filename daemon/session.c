@@ -254,10 +254,12 @@ static enum exit_status record(struct session *s)
 /* --- the run --------------------------------------------------------------------------------- */
 
 enum exit_status session_run(const struct options *options, struct fork_server *server,
-			     struct copier *copier, const char *command_line)
+			     struct copier *copier, struct fetcher *fetcher,
+			     const char *command_line)
 {
 	struct session s = {.options = options,
 			    .copier = copier,
+			    .fetcher = fetcher,
 			    .wakeups = EPOLL_SET_NONE,
 			    .kernel = KERNEL_FILES_NONE};
 	char *target = options_target(options);

@@ -117,7 +117,7 @@ static enum exit_status open_store(struct session *s)
 		err = store_path_prepare(s->recording.store_path);
 	archive.path = s->recording.store_path;
 	if (!err)
-		err = names_there_new(s->workers, &s->recording.names);
+		err = names_there_new(s->workers, s->fetcher, &s->recording.names);
 	archive.names = s->recording.names;
 	if (!err)
 		err = archive_new(&archive, &s->recording.archive, &sentence);

@@ -124,7 +124,8 @@ struct session_log {
 struct session {
 	const struct options *options;
 	struct workers *workers;
-	struct copier *copier; /* NULL: none */
+	struct copier *copier;	 /* NULL: none */
+	struct fetcher *fetcher; /* NULL: no debuginfod server is asked */
 	struct epoll_set wakeups;
 	uint64_t tick_ns; /* of `wakeups` */
 	struct session_scope scope;

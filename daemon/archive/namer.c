@@ -24,7 +24,7 @@
 #define QUICK_NS    UINT64_C(200000000)
 #define LOOK_NS	    UINT64_C(10000000)
 #define STUCK_NS    UINT64_C(2000000000) /* for a thread that was told to stop */
-#define SAVED_NS    UINT64_C(3000000000) /* most CPU time that can be saved */
+#define SAVED_NS    UINT64_C(500000000)	 /* most CPU time that can be saved */
 #define DEBT_NS	    UINT64_C(5000000000) /* most that is paid off for one call of a worker */
 
 struct input {

@@ -15,17 +15,14 @@
 #include "daemon/worker/name_wire.h"
 #include "daemon/worker/wire.h"
 #include "proc/perf_map.h"
-#include "sym/debuginfod.h"
 
-#define FETCH_BYTES   (UINT64_C(1) << 30)   /* of a file from a debuginfod server */
-#define FETCH_NS      UINT64_C(10000000000) /* of a fetch: samples wait to be committed meanwhile */
 #define MISSING_BYTES 4400 /* longest text about a missing debug file, with its path */
 
 struct ask_names {
 	struct worker *worker;
-	struct debuginfod *debuginfod; /* NULL: the user has named no debuginfod servers */
-	bool hurries;		       /* accessed atomically: no server is asked any more */
-	bool stops;		       /* accessed atomically: calls of the worker are ended */
+	struct fetcher *fetcher; /* NULL: the user has named no debuginfod servers */
+	bool hurries;		 /* accessed atomically: no server is asked any more */
+	bool stops;		 /* accessed atomically: calls of the worker are ended */
 
 	/* The reply of the last prefetch: for each location in `numbers`, the length in bytes of
 	 * its lines, and the lines. */
@@ -59,9 +56,10 @@ static bool must_hurry(void *arg)
 
 static int fetch(const struct question *q)
 {
-	if (!q->names->debuginfod || must_hurry(q->names) || !q->object->build_id_len)
+	if (!q->names->fetcher || must_hurry(q->names) || !q->object->build_id_len)
 		return -ENOENT;
-	return debuginfod_fetch(q->names->debuginfod, q->object->build_id, q->object->build_id_len);
+	return fetcher_fetch(q->names->fetcher, q->object->build_id, q->object->build_id_len,
+			     must_hurry, q->names);
 }
 
 static int open_debug(const struct question *q, struct buf_reader *text)
@@ -252,23 +250,14 @@ void ask_names_stop(struct ask_names *names, bool stops)
 	__atomic_store_n(&names->stops, stops, __ATOMIC_RELAXED);
 }
 
-int ask_names_new(struct worker *worker, struct ask_names **ret_names)
+int ask_names_new(struct worker *worker, struct fetcher *fetcher, struct ask_names **ret_names)
 {
 	struct ask_names *names = calloc(1, sizeof(*names));
 
 	if (!names)
 		return -ENOMEM;
 	names->worker = worker;
-	if (debuginfod_new(&names->debuginfod) == -ENOMEM) {
-		free(names);
-		return -ENOMEM;
-	}
-	if (names->debuginfod)
-		debuginfod_limit(names->debuginfod,
-				 &(struct debuginfod_limits){.most_bytes = FETCH_BYTES,
-							     .most_ns = FETCH_NS,
-							     .must_stop = must_hurry,
-							     .arg = names});
+	names->fetcher = fetcher;
 	*ret_names = names;
 	return 0;
 }
@@ -277,7 +266,6 @@ void ask_names_free(struct ask_names *names)
 {
 	if (!names)
 		return;
-	debuginfod_free(names->debuginfod);
 	buf_free(&names->lines);
 	free(names);
 }

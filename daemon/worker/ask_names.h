@@ -4,13 +4,15 @@
 #ifndef WORKER_ASK_NAMES_H
 #define WORKER_ASK_NAMES_H
 
+#include "daemon/worker/fetcher.h"
 #include "daemon/worker/worker.h"
 #include "sym/naming.h"
 
 struct ask_names;
 
-/* Prepares to ask a worker, which is borrowed. 0 or -ENOMEM. */
-int ask_names_new(struct worker *worker, struct ask_names **ret_names);
+/* Prepares to ask a worker, which is borrowed, as is the fetcher; NULL: no servers are asked. 0 or
+ * -ENOMEM. */
+int ask_names_new(struct worker *worker, struct fetcher *fetcher, struct ask_names **ret_names);
 /* From now on, fetches nothing from debuginfod servers, and ends a fetch that is under way. Any
  * thread. */
 void ask_names_hurry(struct ask_names *names);

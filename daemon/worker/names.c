@@ -47,7 +47,7 @@ static void free_there(struct names *names)
 	free(names);
 }
 
-int names_there_new(struct workers *workers, struct names **ret_names)
+int names_there_new(struct workers *workers, struct fetcher *fetcher, struct names **ret_names)
 {
 	struct there *there = calloc(1, sizeof(*there));
 
@@ -60,7 +60,7 @@ int names_there_new(struct workers *workers, struct names **ret_names)
 				      .stop = stop_there,
 				      .free = free_there};
 	there->workers = workers;
-	if (ask_names_new(workers_of(workers, WORKER_NAMES), &there->ask)) {
+	if (ask_names_new(workers_of(workers, WORKER_NAMES), fetcher, &there->ask)) {
 		free(there);
 		return -ENOMEM;
 	}

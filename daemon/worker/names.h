@@ -6,6 +6,7 @@
 #ifndef WORKER_NAMES_H
 #define WORKER_NAMES_H
 
+#include "daemon/worker/fetcher.h"
 #include "daemon/worker/worker.h"
 #include "sym/naming.h"
 
@@ -19,8 +20,8 @@ struct names {
 	bool is_lost;
 };
 
-/* The workers are borrowed. 0 or -ENOMEM. */
-int names_there_new(struct workers *workers, struct names **ret_names);
+/* The workers are borrowed, and so is the fetcher of debug files; NULL: none. 0 or -ENOMEM. */
+int names_there_new(struct workers *workers, struct fetcher *fetcher, struct names **ret_names);
 int names_here_new(struct names **ret_names); /* 0 or -ENOMEM */
 
 /* Returns whether names_lose() was called. NULL: it was not. */

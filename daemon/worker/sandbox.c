@@ -486,7 +486,7 @@ static const int daemon_calls[] = {
 	SCMP_SYS(membarrier),
 };
 
-/* System calls for fetching debug files from servers, if DEBUGINFOD_URLS names some. */
+/* System calls of the fetcher, beside those of stackd. */
 static const int network_calls[] = {
 	SCMP_SYS(socket),      SCMP_SYS(connect),      SCMP_SYS(bind), SCMP_SYS(getsockname),
 	SCMP_SYS(getpeername), SCMP_SYS(sendmmsg),     SCMP_SYS(pipe), SCMP_SYS(utime),
@@ -513,7 +513,6 @@ static int allow_threads_and_memory(scmp_filter_ctx f)
 
 int sandbox_daemon_calls(void)
 {
-	const char *servers = getenv("DEBUGINFOD_URLS");
 	bool kills = fault_few("calls", 1) == 0;
 	scmp_filter_ctx filter =
 		seccomp_init(kills ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(EPERM));
@@ -523,9 +522,7 @@ int sandbox_daemon_calls(void)
 		err = allow(filter, worker_calls, sizeof(worker_calls) / sizeof(*worker_calls));
 	if (!err)
 		err = allow(filter, daemon_calls, sizeof(daemon_calls) / sizeof(*daemon_calls));
-	if (!err && servers && *servers)
-		err = allow(filter, network_calls, sizeof(network_calls) / sizeof(*network_calls));
-	else if (!err)
+	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
 				       SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
 	if (!err)
@@ -534,4 +531,34 @@ int sandbox_daemon_calls(void)
 		err = seccomp_load(filter);
 	seccomp_release(filter);
 	return err;
+}
+
+/* BPF, perf events and other users' processes need rights that the fetcher has given up. */
+static int load_fetcher_filter(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	int err =
+		filter ? allow(filter, worker_calls, sizeof(worker_calls) / sizeof(int)) : -ENOMEM;
+
+	if (!err)
+		err = allow(filter, daemon_calls, sizeof(daemon_calls) / sizeof(int));
+	if (!err)
+		err = allow(filter, network_calls, sizeof(network_calls) / sizeof(int));
+	if (!err)
+		err = allow_threads_and_memory(filter);
+	if (!err)
+		err = seccomp_load(filter);
+	seccomp_release(filter);
+	return err;
+}
+
+void sandbox_fetcher(void)
+{
+	const uint64_t kept = own_capabilities() & CAP(DAC_OVERRIDE);
+
+	drop_bounds(kept);
+	set_capabilities(kept);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	limit(RLIMIT_CORE, 0);
+	load_fetcher_filter(); /* without seccomp in the kernel, it works without */
 }

@@ -34,6 +34,11 @@ int sandbox_worker(void);
  * up, it keeps. */
 void sandbox_copier(void);
 
+/* Limits the fetcher (fetcher.h): of its rights it keeps that to write into the folder of debug
+ * files, whoever owns it. It can open files and network sockets, and make threads, but no
+ * processes. What it cannot give up, it keeps. */
+void sandbox_fetcher(void);
+
 /* Limits stackd itself to the capabilities that it needs while it runs, for the calling thread and
  * those that it starts from now on; neither it nor a program that it executes can get more. Works
  * without capabilities, too. `puts_probes`: it needs the capabilities for uprobes. */
@@ -41,8 +46,7 @@ void sandbox_daemon_capabilities(bool puts_probes);
 
 /* Limits all threads of stackd to the system calls that it makes while it records. All others fail
  * with EPERM from now on: it can execute no program, start no process, trace nothing, become no
- * other user, mount nothing, load no module, and open no network socket (unless DEBUGINFOD_URLS
- * names servers). Returns 0 or -errno. */
+ * other user, mount nothing, load no module, and open no network socket. Returns 0 or -errno. */
 int sandbox_daemon_calls(void);
 
 #endif

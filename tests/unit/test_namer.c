@@ -268,8 +268,8 @@ static void test_share(void **state)
 	namer_set_share(namer, 1e-9, true);
 	add(namer, 0, true);
 	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
-	assert_int_equal(left, LOCATIONS - 2 * NAMING_PREFETCH); /* three seconds were saved */
-	assert_int_equal(n, 2 * NAMING_PREFETCH * DEPTH);
+	assert_int_equal(left, LOCATIONS - NAMING_PREFETCH); /* half a second was saved */
+	assert_int_equal(n, NAMING_PREFETCH * DEPTH);
 	n = 0;
 	namer_set_share(namer, 0, true);
 	add(namer, 0, true);

@@ -74,7 +74,7 @@ static int set_up(void **state)
 	(void)state;
 	assert_int_equal(fork_server_new(run_worker, &server), 0);
 	assert_int_equal(workers_new(server, 0, &workers), 0);
-	assert_int_equal(ask_names_new(workers_of(workers, WORKER_NAMES), &names), 0);
+	assert_int_equal(ask_names_new(workers_of(workers, WORKER_NAMES), NULL, &names), 0);
 	assert_int_equal(ask_names_naming(names, &naming), 0);
 	assert_true(fd >= 0);
 	write_own();
