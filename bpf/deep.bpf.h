@@ -5,8 +5,9 @@
  * prefix.bpf.h).
  *
  * Parts. A walk of more than MAX_FRAMES new frames sends a record of the frames so far, and
- * continues, up to STACKD_DEEP_NEW new frames, which bounds the time of one interrupt. The last
- * record describes all parts (struct stackd_part).
+ * continues, up to STACKD_DEEP_NEW new frames, which bounds the time of one interrupt. The first
+ * samples of a deep stack have more, and a few such walks are made to the end (deep_may_exceed()).
+ * The last record describes all parts (struct stackd_part).
  *
  * Remembering. A thread whose walk takes more than one part gets a deep stack, if one is free: room
  * for the marks of STACKD_DEEP_MOST frames, which the daemon makes when it is first needed. The
@@ -57,6 +58,9 @@
 #define DEEP_MISSES 16 /* unless this many walks in a row did not reach it */
 /* unused for that long, the deep stack may be given to another thread */
 #define DEEP_IDLE_NS 1000000000ull
+/* new frames beyond STACKD_DEEP_NEW that all CPUs together may walk at once: some 27 ms, */
+#define DEEP_AT_ONCE	1000000ll
+#define DEEP_NS_A_FRAME 2000 /* and in the long run: 1.4 % of a CPU */
 #endif
 
 struct deep {
@@ -98,6 +102,11 @@ struct {
 } deep_blocks SEC(".maps");
 
 __u32 deep_stacks;
+
+/* New frames beyond STACKD_DEEP_NEW that were walked beyond the rate, as of the time deep_ns. If
+ * two CPUs update this at once, the same time may be subtracted twice. */
+__s64 deep_debt;
+__u64 deep_ns;
 
 _Static_assert(MAX_MARKS <= MAX_FRAMES, "a state's marks are among the last part's");
 
@@ -669,6 +678,26 @@ __noinline int part_send(struct scratch *given)
 	return 0;
 }
 
+/* Returns whether a walk of STACKD_DEEP_NEW new frames or more may have another part. There must be
+ * room behind the remembered chain for all of its frames; and walks that are so long, which take
+ * milliseconds in an interrupt, must be few. */
+static __always_inline bool deep_may_exceed(const struct scratch *s, const struct deep *d)
+{
+	__u64 now = bpf_ktime_get_ns(), made_up = (now - deep_ns) / DEEP_NS_A_FRAME;
+	__s64 debt = deep_debt;
+
+	if (s->n_new + MAX_FRAMES > STACKD_DEEP_MOST || s->part.flags & STACKD_PART_JOINS ||
+	    (d && d->count + s->n_new + 2 * MAX_FRAMES > DEEP_PLACES))
+		return false;
+	deep_ns = now;
+	debt = debt > (__s64)made_up ? debt - (__s64)made_up : 0;
+	deep_debt = debt;
+	if (debt >= DEEP_AT_ONCE)
+		return false;
+	__sync_fetch_and_add(&deep_debt, MAX_FRAMES);
+	return true;
+}
+
 /* Called when the walk has filled a record. Sends it as a part and returns 0; or returns 1 if the
  * walk has to end here, with the reason in s->end. */
 __noinline int deep_go_on(struct scratch *given)
@@ -680,9 +709,10 @@ __noinline int deep_go_on(struct scratch *given)
 	if (!s)
 		return 1;
 	s->end = STACKD_END_TOO_DEEP;
-	if (!s->n_new || s->n_new - (s->deep ? s->deep_joined : 0) >= STACKD_DEEP_NEW)
-		return 1;
 	d = deep_at(s);
+	if (!s->n_new || (s->n_new - (s->deep ? s->deep_joined : 0) >= STACKD_DEEP_NEW &&
+			  !deep_may_exceed(s, d)))
+		return 1;
 	if (d && s->deep_joined && d->count + s->n_new - s->deep_joined >= STACKD_DEEP_MOST)
 		return 1;
 	state = state_at(s);
@@ -730,7 +760,7 @@ static __always_inline enum deep_action deep_action_of(const struct scratch *s, 
 	if (s->end == STACKD_END_TOO_DEEP)
 		return s->walk.is_lean && deep_gives_way(d) ? DEEP_OPEN : DEEP_NOT;
 	if (!deep_is_worth(s, d->count - s->kept) || total > STACKD_DEEP_MOST ||
-	    total + s->n_new > DEEP_PLACES)
+	    (s->kept && total + s->n_new > DEEP_PLACES))
 		return DEEP_NOT;
 	return s->kept ? DEEP_ADD : DEEP_REPLACE;
 }
@@ -774,7 +804,7 @@ static __always_inline void deep_add(struct scratch *s, struct deep *d)
 		s->deep_from = s->deep_place;
 		s->deep_to = first;
 		s->deep_n = s->n_new;
-		bpf_loop(2 * STACKD_DEEP_NEW / DEEP_GROUP, deep_move_some, &s, 0);
+		bpf_loop(DEEP_PLACES / DEEP_GROUP, deep_move_some, &s, 0);
 	}
 	d->count = s->kept + s->n_new;
 }

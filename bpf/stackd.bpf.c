@@ -663,7 +663,7 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 		header->time_ns = bpf_ktime_get_ns();
 	send_reading(s);
 	walk_from_leaf(s);
-	bpf_loop(4 * STACKD_DEEP_NEW, walk_frame, &s, 0);
+	bpf_loop(4 * STACKD_DEEP_MOST, walk_frame, &s, 0);
 	if (with_managed && s->walk.managed)
 		managed_finish(s);
 	if (RARELY(s->end == ROOT_BITS(STACKD_ROOT_CROSSED)) && is_left_by_signal(s))

@@ -227,6 +227,22 @@ static inline long bpf_probe_read_user(void *to, __u32 len, const void *from)
 	return 0;
 }
 
+/* Copies a string with its NUL, or as much of it as there is room for. */
+static inline long bpf_probe_read_user_str(void *to, __u32 len, const void *from)
+{
+	char *text = to;
+
+	for (__u32 i = 0; i < len; i++) {
+		if (bpf_probe_read_user(text + i, 1, (const char *)from + i))
+			return -14;
+		if (!text[i])
+			return (long)i + 1;
+	}
+	if (len)
+		text[len - 1] = 0;
+	return (long)len;
+}
+
 static inline long bpf_probe_read_kernel(void *to, __u32 len, const void *from)
 {
 	if (!from) /* NULL means "none" here; the helper refuses it as well */

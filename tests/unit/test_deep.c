@@ -3,10 +3,10 @@
  * Deep stacks never come out wrong.
  *
  * As test_prefix.c, with limits so small that the generated threads reach all of them: walks of
- * many parts, marks beyond the leaf, open chains that later walks go on from, stacks deeper than is
- * remembered, and threads that take each other's room. A daemon of a few lines puts the paths
- * together as stackd_abi.h says. A complete path must be the true one, and a partial one its leaf
- * part, frame by frame.
+ * many parts, marks beyond the leaf, open chains that later walks go on from, walks that exceed the
+ * limit of new frames, stacks deeper than is remembered, and threads that take each other's room. A
+ * daemon of a few lines puts the paths together as stackd_abi.h says. A complete path must be the
+ * true one, and a partial one its leaf part, frame by frame.
  *
  * DEEP_PROGRAMS=N runs N programs instead of a few, DEEP_FIRST=N begins with that one.
  */
@@ -28,6 +28,8 @@
 #define DEEP_MUCH	   40
 #define DEEP_MISSES	   2
 #define DEEP_IDLE_NS	   20000
+#define DEEP_AT_ONCE	   500ll
+#define DEEP_NS_A_FRAME	   10
 
 #include "bpf_shim.h"
 
@@ -270,6 +272,7 @@ static void run_program(uint64_t number)
 {
 	make_program(number);
 	machine.most_calls = number % 2 ? FAKE_DEPTH : 200;
+	deep_debt = number % 4 < 2 ? INT64_MAX / 2 : 0; /* whether walks may exceed the limit */
 	make_deep_stacks();
 	memset(known, 0, sizeof(known));
 	assert_int_equal(record_reader_new(&reader), 0);

@@ -24,8 +24,8 @@
 #include "stack/provenance.h"
 #include "stackd_abi.h"
 
-/* limit of the frames of a walk; the smallest take 16 bytes of stack each, 256 KiB together */
-#define DWARF_WALK_MAX_FRAMES 16384
+/* limit of the frames of a walk, as of those in the kernel half */
+#define DWARF_WALK_MAX_FRAMES STACKD_DEEP_MOST
 
 /* One walked frame, leaf first. */
 struct walk_frame {
