@@ -823,7 +823,8 @@ __noinline int managed_frames(struct scratch *given)
 		return s->managed.has_matched;
 	}
 	if (s->managed.cframe - s->managed.low >= cfa - s->managed.low &&
-	    !managed_switch_cframe(s, cfa) && s->managed.cframe >= cfa && !s->managed.count)
+	    !managed_switch_cframe(s, cfa) && s->managed.cframe >= cfa && !s->managed.count &&
+	    mark->slot & MARK_EXACT)
 		return managed_in_transition(s);
 	if (is_linking(s, mark)) { /* the links in its cframe must not be believed yet */
 		if (s->managed.cframe >= s->managed.low)

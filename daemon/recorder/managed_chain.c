@@ -101,8 +101,8 @@ static void match_by_address(struct match *m, size_t i, struct share *ret_share)
 	while (end < m->n_words && !(m->words[end] & STACKD_CHAIN_END))
 		end++;
 	address = end < m->n_words ? m->words[end] & ~STACKD_CHAIN_END : 0;
-	if (address >= high && !m->has_frames)
-		return;
+	if (address >= high && !m->has_frames && !m->frames[i].is_return)
+		return; /* just entered, or about to be left: what calls has its frames */
 	if (has_cframe && is_linking(m, &m->frames[i])) {
 		m->is_unlinked = address >= low;
 		return;
