@@ -201,17 +201,25 @@ static __always_inline bool managed_has_room(struct scratch *s)
 	return true;
 }
 
+/* Begins to look for a circle in a chain. */
+static __always_inline void managed_begin_chain(struct scratch *s)
+{
+	s->managed.steps = 0;
+	s->managed.compared_with = 0;
+	s->managed.compared_until = 1;
+}
+
 /* Notes that the chain has gone on to its next frame. Returns whether it has been there, since a
  * process may have made a circle of frames: each is compared with the one at step 1, 2, 4, 8 and so
  * on. */
-static __always_inline bool managed_is_circle(struct scratch *s)
+static __always_inline bool managed_is_circle(struct scratch *s, __u64 frame)
 {
 	if (s->managed.new_code) /* it is still at the frame before */
 		return false;
-	if (s->managed.frame == s->managed.compared_with)
+	if (frame == s->managed.compared_with)
 		return true;
 	if (++s->managed.steps == s->managed.compared_until) {
-		s->managed.compared_with = s->managed.frame;
+		s->managed.compared_with = frame;
 		s->managed.compared_until *= 2;
 	}
 	return false;
@@ -229,7 +237,7 @@ static long managed_add(__u32 turn, struct scratch **at)
 		return 1;
 	ends = managed_add_next(s);
 	FORGET(ends);
-	return ends || managed_is_circle(s) ? 1 : 0;
+	return ends || managed_is_circle(s, s->managed.frame) ? 1 : 0;
 }
 
 /* Moves to the activation before, and returns whether its last frame is the one that the chain of
@@ -250,9 +258,7 @@ static __always_inline bool managed_arrives(struct scratch *s)
 static __always_inline void managed_follow(struct scratch *s, bool may_match)
 {
 	s->managed.may_part = may_match;
-	s->managed.steps = 0;
-	s->managed.compared_with = 0;
-	s->managed.compared_until = 1;
+	managed_begin_chain(s);
 	s->managed.no_match =
 		!may_match || !managed_is_versioned(s) || prefix_mode != STACKD_PREFIX_VERIFIED;
 #pragma clang loop unroll(disable)

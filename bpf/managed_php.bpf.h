@@ -383,7 +383,7 @@ static long php_add(__u32 turn, struct scratch **at)
 		return 1;
 	ends = php_add_next(s);
 	FORGET(ends);
-	return ends ? 1 : 0;
+	return ends || managed_is_circle(s, s->managed.php.next) ? 1 : 0;
 }
 
 /* Adds the frames of the activation whose last one is s->managed.php.next. Returns whether they are
@@ -393,6 +393,7 @@ static __always_inline bool php_add_all(struct scratch *s)
 	s->managed.why = STACKD_COUNT_MANAGED_BROKEN;
 	s->managed.is_whole = 0;
 	s->managed.may_part = 1;
+	managed_begin_chain(s);
 	bpf_loop(2 * MANAGED_MOST, php_add, &s, 0);
 	if (!s->managed.is_whole)
 		return false;
@@ -405,7 +406,13 @@ static __always_inline bool php_add_all(struct scratch *s)
 /* Finds the last frame of the process's thread. */
 static __always_inline bool php_begin(struct scratch *s)
 {
-	if (!managed_begin_regs(s))
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *state = state_at(s);
+
+	s->managed.steps = 0;
+	if (state)
+		managed_begin_thread(state, task->start_time);
+	if (!managed_begin_regs(s) || managed_rests(s))
 		return false;
 	s->managed.php.globals = s->managed.base + s->managed.is.runtime;
 	if (bpf_probe_read_user(&s->managed.php.next, 8,

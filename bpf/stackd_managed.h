@@ -63,7 +63,7 @@ struct stackd_ruby {
 	__u8 pad[6];
 };
 
-#define STACKD_PHP_STALE 16
+#define STACKD_PHP_STALE 24
 
 /* What PHP's frames are read by, besides the fields for code, which are offsets in zend_op_array.
  */
@@ -183,7 +183,7 @@ struct stackd_managed_code {
 	struct stackd_managed_text file, name;
 };
 
-_Static_assert(sizeof(struct stackd_interpreter) == 272, "stackd_interpreter is shared");
+_Static_assert(sizeof(struct stackd_interpreter) == 304, "stackd_interpreter is shared");
 _Static_assert(sizeof(struct stackd_managed_code) == 20 + 2 * (8 + STACKD_MANAGED_TEXT),
 	       "stackd_managed_code is shared");
 

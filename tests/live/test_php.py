@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Functions of PHP, interleaved with native functions: a program that knows its own paths."""
 
+import collections
 import json
 import os
 import re
@@ -10,13 +11,15 @@ import pprof
 from harness import MANAGED, ROOT, STACKCTL, Skip, check, live, record, run, scratch
 
 TREE = os.path.join(ROOT, "tests", "workloads", "php_tree.php")
+CHURN = os.path.join(ROOT, "tests", "workloads", "php_churn.php")
+FAKED = os.path.join(ROOT, "tests", "workloads", "php_faked.c")
 LEAVES = os.path.join(ROOT, "tests", "workloads", "python_leaves.c")
 TURNS = 100000  # of a leaf's loop
 
 
-def php(*options):
+def php(*options, interpreter=None):
     """An interpreter whose frames are read, with its options."""
-    path = shutil.which("php8.2") or shutil.which("php8.4")
+    path = interpreter or shutil.which("php8.2") or shutil.which("php8.4")
     if not path:
         raise Skip("no PHP 8.2 or 8.4")
     return [path, "-d", "ffi.enable=1", "-d", "memory_limit=-1", *options]
@@ -53,8 +56,9 @@ def judge_leaf(leaf, managed, is_proven, truth):
 
 def judge(store, truth):
     """Compares each sample with what can be known of it. Counts of: samples; those that have hit a leaf and are right in
-    all frames; those elsewhere; those with frames that are not proven; those without functions."""
-    counts = {"samples": 0, "right": 0, "elsewhere": 0, "unproven": 0, "native": 0}
+    all frames; those elsewhere; those with frames that are not proven; those without functions, in the interpreter (native)
+    or not (outside: PHP starts, and ends)."""
+    counts = {"samples": 0, "right": 0, "elsewhere": 0, "unproven": 0, "native": 0, "outside": 0}
     run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
     for frames, count in pprof.read(store + ".pb"):
         counts["samples"] += count
@@ -63,18 +67,24 @@ def judge(store, truth):
         proven = [plain(frame) for frame in (frames[marks[-1] + 1:] if marks else frames) if is_managed(frame)]
         if leaf.startswith("leaf_") and (proven or marks):
             judge_leaf(leaf, proven, not marks, truth)
-        kind = "unproven" if marks else "native" if not proven else "right" if leaf.startswith("leaf_") else "elsewhere"
+        if marks:
+            kind = "unproven"
+        elif proven:
+            kind = "right" if leaf.startswith("leaf_") else "elsewhere"
+        else:
+            kind = "native" if "execute_ex" in [frame[0] for frame in frames] else "outside"
         counts[kind] += count
     print(counts)
     return counts
 
 
-def check_tree(seed, cpu_seconds, *options, least=300, turns=TURNS):
+def check_tree(seed, cpu_seconds, *options, least=300, turns=TURNS, interpreter=None):
     with scratch() as folder:
         library, out, store = (os.path.join(folder, name) for name in ("leaves.so", "truth.json", "store.db"))
         run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
-        recording, _ = record(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--", *php(*options), TREE, library, out,
-                              str(seed), str(cpu_seconds), str(turns))
+        recording, _ = record(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--",
+                              *php(*options, interpreter=interpreter), TREE, library, out, str(seed),
+                              str(cpu_seconds), str(turns))
         with open(out, encoding="utf-8") as file:
             truth = json.load(file)
         counts, counters = judge(store, truth), recording.stats()["counters"]
@@ -94,3 +104,69 @@ def php_trees():
     """As php_tree, more of them, and longer, with opcache and without."""
     for seed in range(30, 34):
         check_tree(seed, 3, *(["-d", "opcache.enable_cli=1"] if seed % 2 else []))
+
+
+def check_churn(folder, library, *options):
+    """Compares each sample in a leaf with the functions that can have called it."""
+    store, right = os.path.join(folder, "churn.db"), collections.Counter()
+    record(store, *MANAGED, "-F", "4999", "--ring-bytes", "64M", "--", *php(*options), CHURN, library, folder, "3")
+    run(STACKCTL, "export", "--pprof", "--interpreter=show", "-i", store, "-o", store + ".pb")
+    for frames, count in pprof.read(store + ".pb"):
+        leaf = frames[0][0]
+        managed = [tuple(plain(frame)) for frame in frames if is_managed(frame)]
+        if not leaf.startswith("leaf_") or not managed or "[frames not proven]" in [frame[0] for frame in frames]:
+            continue
+        k, (name, file, line) = int(leaf[5]) * 8 + int(leaf[6]), managed[0]
+        if file.endswith("eval()'d code"):
+            check(name in ("{main}", "class@anonymous::call_" + leaf) or name.startswith("{closure"), leaf, managed)
+            check(line == 1 + k, "another line of " + leaf, managed)
+        else:
+            check(name.startswith("{closure") and file == "%s/%s.php" % (folder, leaf) and line == 3 + k, leaf, managed)
+        check(managed[-1][:2] == ("{main}", CHURN), leaf, managed)
+        right[re.sub("_[0-9]+$", "", name.split(":")[0] if "closure" in name else name)] += count
+    os.unlink(store)
+    print(options, right)
+    check(len(right) == 3 and min(right.values()) > 100, "few samples hit a leaf", right)
+
+
+@live(long=True)
+def php_churn():
+    """Functions that are freed, and others made where they were."""
+    with scratch() as folder:
+        library = os.path.join(folder, "leaves.so")
+        run("gcc", "-O2", "-shared", "-fPIC", "-o", library, LEAVES)
+        check_churn(folder, library)
+        check_churn(folder, library, "-d", "opcache.enable_cli=1")
+
+
+# Whether all six functions may be shown: the fault is in what is not needed for that.
+FAULTS = {"good": True, "huge": True, "escape": True, "lines": True, "loop": False, "null": False, "unaligned": False, "kernel": False,
+          "unmapped": False, "kinds": False, "name": False, "no_text": False, "class": False, "current": False, "elsewhere": False,
+          "internal": False, "ring": False, "scribble": False}
+
+
+@live
+def php_faked():
+    """Structures of an interpreter that lead nowhere, in circles, or change all the time, leave native paths as they are."""
+    with scratch() as folder:
+        program, store = os.path.join(folder, "faked"), os.path.join(folder, "store.db")
+        run("gcc", "-O1", "-rdynamic", "-pthread", "-o", program, FAKED)
+        recording, _ = record(store, *MANAGED, "-F", "999", "--", program, *FAULTS)
+        right = dict.fromkeys(FAULTS, 0)
+        for line in recording.text("export", "--folded", "--kinds", "--interpreter=show").splitlines():
+            path, samples = line.rsplit(" ", 1)
+            fault, *frames = path.split(";")
+            if "spin" not in frames:
+                continue
+            native = [name for name in frames[:frames.index("spin")] if name in ("main", "serve", "execute_ex")]
+            check(native == ["main", "serve"] + ["execute_ex"] * 3, fault, frames)
+            managed = sum(name.startswith("php::") for name in frames)
+            # Before the table is there, native functions are alone; of the innermost activation nothing else is shown
+            # once its frames are not proven.
+            check(managed in ((0, 6) if FAULTS[fault] else (0,)) or fault == "scribble", fault, managed, frames)
+            right[fault] += int(samples)
+        counters = recording.stats()["counters"]
+    print(right, {name: value for name, value in counters.items() if "managed" in name})
+    check(min(right.values()) > 30, "few samples", right)
+    for reason in ("chain", "elsewhere"):
+        check(counters["managed_unproven." + reason] > 30, reason, counters["managed_unproven." + reason])

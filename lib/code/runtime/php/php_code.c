@@ -219,7 +219,9 @@ static uint32_t forget(uint32_t has, const struct insn *insn)
 {
 	if (insn->flow != INSN_NEXT)
 		return 0;
-	return has & ~(insn->written | (insn->dst < INSN_REG_COUNT ? 1u << insn->dst : 0));
+	if (insn->op != INSN_STORE && insn->dst < INSN_REG_COUNT)
+		has &= ~(1u << insn->dst);
+	return has & ~insn->written;
 }
 
 /* Finds the code that takes the frame before as its own. Its instruction is that of the frame that
