@@ -425,8 +425,8 @@ $(B)/bench/changing: bench/changing.cc
 walk-bench: $(WALK_BENCH)
 
 # bench/cost.py counts what a walk costs: the BPF program, interpreted.
-$(B)/bench/cost: $(patsubst %,$(B)/bench/cost_%.o,vm load stacks world)
-cost-bench: $(GEN)/stackd.bpf.o $(B)/bench/cost $(B)/bench/cost_record
+$(B)/bench/cost $(B)/bench/cost_live: $(patsubst %,$(B)/bench/cost_%.o,vm load stacks world helpers)
+cost-bench: $(GEN)/stackd.bpf.o $(B)/bench/cost $(B)/bench/cost_live $(B)/bench/cost_record
 
 $(WORKLOADS): $(wildcard tests/workloads/*)
 	$(call say,MAKE,tests/workloads)$(MAKE) -s -C tests/workloads B=$(abspath $(B))/workloads

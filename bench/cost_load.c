@@ -18,6 +18,7 @@
 #define SECTIONS      256
 #define REGIONS_AT    UINT64_C(0x200000000000) /* the same in each run, so that runs are alike */
 #define REGIONS_APART (UINT64_C(1) << 30)
+#define MACHINES_APART (VM_REGIONS * REGIONS_APART)
 
 /* Types of relocations, in the names that the kernel's documentation has for them. */
 #define R_BPF_64_64 1
@@ -40,7 +41,8 @@ struct object {
 void *vm_share(struct vm *vm, enum vm_kind kind, uint64_t address, size_t size)
 {
 	size_t whole = (size + VM_PAGE - 1) & ~(size_t)(VM_PAGE - 1);
-	void *wanted = (void *)(uintptr_t)(REGIONS_AT + vm->n_regions * REGIONS_APART);
+	void *wanted = (void *)(uintptr_t)(REGIONS_AT + vm->number * MACHINES_APART +
+					   vm->n_regions * REGIONS_APART);
 	uint8_t *bytes = mmap(wanted, whole, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
@@ -86,12 +88,17 @@ void *vm_map(struct vm *vm, const char *name, uint32_t entries)
 void vm_map_put(struct vm *vm, const char *name, const void *key, const void *value)
 {
 	struct vm_map *map = map_named(vm, name);
+	uint32_t at = 0;
 
 	vm_map(vm, name, 0);
-	if (!map->is_hash || map->n_keys == map->entries)
+	while (at < map->n_keys &&
+	       memcmp(map->keys + at * map->key_size, key, map->key_size) != 0)
+		at++;
+	if (!map->is_hash || at == map->entries)
 		vm_die("map %s takes no more keys", name);
-	memcpy(map->keys + map->n_keys * map->key_size, key, map->key_size);
-	memcpy(map->values + map->n_keys++ * map->apart, value, map->value_size);
+	memcpy(map->keys + at * map->key_size, key, map->key_size);
+	memcpy(map->values + at * map->apart, value, map->value_size);
+	map->n_keys += at == map->n_keys;
 }
 
 void *vm_variable(struct vm *vm, const char *name)
@@ -283,6 +290,8 @@ static void link_code(struct object *o, size_t section, size_t first)
 	}
 }
 
+static uint32_t numbers; /* a bit for each machine that there is */
+
 struct vm *vm_new(const char *path, const char *entry)
 {
 	struct object o = {.vm = calloc(1, sizeof(struct vm))};
@@ -291,6 +300,9 @@ struct vm *vm_new(const char *path, const char *entry)
 
 	if (!o.vm || fd < 0)
 		vm_die("%s: cannot be opened; `make all` makes it", path);
+	while (numbers >> o.vm->number & 1)
+		o.vm->number++;
+	numbers |= 1u << o.vm->number;
 	elf_version(EV_CURRENT);
 	o.elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!o.elf)
@@ -315,6 +327,7 @@ void vm_free(struct vm *vm)
 		munmap(vm->regions[i].bytes, vm->regions[i].size);
 	for (size_t i = 0; i < vm->n_maps; i++)
 		free(vm->maps[i].keys);
+	numbers &= ~(1u << vm->number);
 	free(vm->code);
 	free(vm);
 }

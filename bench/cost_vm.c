@@ -87,6 +87,11 @@ void vm_copied(struct vm *vm, uint64_t bytes)
 	vm->counts.user_bytes += bytes;
 }
 
+void vm_touch_user(struct vm *vm, uint64_t address, uint64_t size)
+{
+	count_touched(vm, VM_USER, address, size);
+}
+
 void vm_set_helper(struct vm *vm, uint32_t number, vm_helper helper)
 {
 	if (number >= VM_HELPERS)
@@ -257,7 +262,7 @@ static uint64_t look_up(struct vm *vm, const uint64_t *arguments)
 	const uint8_t *key = vm_touch(vm, arguments[1], map->key_size);
 	uint32_t index = 0;
 
-	if (map->keys) {
+	if (map->is_hash) {
 		vm->counts.helpers++;
 		while (index < map->n_keys &&
 		       memcmp(map->keys + index * map->key_size, key, map->key_size) != 0)
@@ -267,6 +272,16 @@ static uint64_t look_up(struct vm *vm, const uint64_t *arguments)
 	vm->counts.lookups++;
 	memcpy(&index, key, sizeof(index));
 	return index < map->entries ? (uintptr_t)map->values + index * map->apart : 0;
+}
+
+static uint64_t update(struct vm *vm, const uint64_t *arguments)
+{
+	struct vm_map *map = (struct vm_map *)(uintptr_t)arguments[0];
+
+	vm->counts.helpers++;
+	vm_map_put(vm, map->name, vm_touch(vm, arguments[1], map->key_size),
+		   vm_touch(vm, arguments[2], map->value_size));
+	return 0;
 }
 
 static uint64_t loop(struct vm *vm, const uint64_t *arguments, unsigned depth)
@@ -294,6 +309,8 @@ static uint64_t call(struct vm *vm, const struct bpf_insn *in, const uint64_t *a
 	}
 	if (number == BPF_FUNC_map_lookup_elem)
 		return look_up(vm, arguments);
+	if (number == BPF_FUNC_map_update_elem)
+		return update(vm, arguments);
 	if (number == BPF_FUNC_loop)
 		return loop(vm, arguments, depth);
 	if (in->src_reg || number >= VM_HELPERS || !vm->helpers[number])

@@ -71,7 +71,7 @@ void vm_set_helper(struct vm *vm, uint32_t number, vm_helper helper);
  * declaration. Owned by the machine. */
 void *vm_map(struct vm *vm, const char *name, uint32_t entries);
 
-/* Adds a key to a hash, which has no others but those that were added. */
+/* Adds a key to a hash, or changes its value. */
 void vm_map_put(struct vm *vm, const char *name, const void *key, const void *value);
 
 /* A variable of the program. */
@@ -89,6 +89,9 @@ void *vm_touch_if(struct vm *vm, uint64_t address, uint64_t size);
 
 /* Counts bytes that were copied from the sampled program. */
 void vm_copied(struct vm *vm, uint64_t bytes);
+
+/* Counts the lines and pages of memory of the sampled program that is in no region. */
+void vm_touch_user(struct vm *vm, uint64_t address, uint64_t size);
 
 /* Runs the program with its context, which it has been given by vm_share(), and returns what that
  * has cost. Valid until the next run. */

@@ -41,7 +41,8 @@ struct vm_set {
 struct vm {
 	struct bpf_insn *code; /* owned */
 	size_t n_code, entry;
-	size_t pc; /* for messages */
+	size_t pc;	 /* for messages */
+	uint32_t number; /* of the machines that there are at a time */
 	struct vm_map maps[VM_MAPS_MOST];
 	struct vm_variable variables[VM_MAPS_MOST];
 	size_t n_maps, n_variables;
@@ -49,6 +50,7 @@ struct vm {
 	size_t n_regions;
 	uint8_t *stack; /* a region's */
 	vm_helper helpers[VM_HELPERS];
+	void *owner; /* for the helpers */
 	struct vm_counts counts;
 	struct vm_set lines, pages;
 };

@@ -293,6 +293,7 @@ void world_new(struct vm *vm, const struct stacks *s, struct world *ret_world)
 	uint32_t slots = *(uint32_t *)vm_variable(vm, "state_slots");
 
 	pages.bytes = NULL;
+	*ret_world = (struct world){0};
 	*(uint32_t *)vm_variable(vm, "usual_period") = WORLD_PERIOD;
 	*(uint32_t *)vm_variable(vm, "is_clock") = 1;
 	make_task(vm, s, ret_world);

@@ -11,6 +11,7 @@
 
 #include <asm/ptrace.h>
 #include <linux/bpf_perf_event.h>
+#include <stdbool.h>
 
 #include "cost_stacks.h"
 #include "cost_vm.h"
@@ -25,6 +26,11 @@ struct world {
 	struct task_struct *task;
 	void *other_root; /* of the tree of mappings */
 	uint8_t *stack;	  /* STACKS_BYTES of memory, up to WORLD_STACK_TOP */
+	uint64_t time_ns;
+	uint8_t *ring; /* where records go */
+	uint32_t ring_at;
+	/* Reads memory of the program; NULL: it is in regions of the machine. */
+	bool (*read)(uint64_t address, void *to, size_t size);
 };
 
 /* Makes the process and its tables. */

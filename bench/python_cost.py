@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the functions of Python cost the kernel half: python_cost.py [SECONDS [VERSION]...]
+"""What the functions of Python cost the kernel half: python_cost.py [SECONDS [VERSION]...], or python_cost.py count [VERSION]...
 
 For each interpreter of the machine (/usr/bin, ~/.pyenv), or those of the versions (3.12), one process whose paths have some
 28 functions of Python is recorded by two stackds at the same time, one of them with --no-managed. The table has the time
 that a sample takes in the kernel, with and without, and the ratio; and how many functions are read anew for each sample.
 
 Two programs run: in `inline`, functions call each other, and the interpreter's native function is there once;
-in `mixed`, every fourth is called by C code. In both, the innermost functions change from sample to sample."""
+in `mixed`, every fourth is called by C code. In both, the innermost functions change from sample to sample.
+
+`count` counts instead, in numbers that do not depend on the machine's load: it stops the program after each millisecond of its CPU
+time and interprets the kernel half with and without functions on each of 300 such stacks (bench/cost_live.c). What the columns
+mean is in docs/COST.md. Let the load be low, or give it time: nothing is measured by the clock."""
 
 import glob
 import json
@@ -18,7 +22,12 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+
+import cost  # noqa: E402
+
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 PROGRAM = """
 import sys
@@ -74,11 +83,46 @@ def measure(path, kind, seconds, folder):
     return both
 
 
+def full_version(path):
+    return subprocess.run([path, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"], stdout=subprocess.PIPE,
+                          check=True, text=True).stdout.strip()
+
+
+def counted(path, kind, samples=300):
+    """{"with" and "without": {column: mean of a sample}}"""
+    target = subprocess.Popen([path, "-c", PROGRAM, kind])
+    try:
+        time.sleep(0.5)
+        out = subprocess.run([BUILD + "/bench/cost_live", BUILD + "/gen/stackd.bpf.o", str(target.pid), str(samples)], check=True,
+                             stdout=subprocess.PIPE, text=True).stdout
+    finally:
+        target.kill()
+        target.wait()
+    rows = {}
+    for name, *words in (line.split() for line in out.splitlines()):
+        sums = dict((key, int(value)) for key, value in (word.split("=") for word in words))
+        rows[name] = {column: sum(sums[part] for part in parts) / sums["samples"] for column, _, _, parts in cost.COLUMNS}
+    return rows
+
+
+def count(*versions):
+    """Prints a table of counts."""
+    cost.build()
+    head = ["", *[column for column, *_ in cost.COLUMNS], "sum"]
+    print("| %s |\n|---%s|" % (" | ".join(head), "|---:" * (len(head) - 1)))
+    for path in interpreters(versions):
+        for kind in ("inline", "mixed"):
+            rows = counted(path, kind)
+            for name, row in rows.items():
+                print(cost.row_of("%s %s, %s" % (full_version(path), kind, name), row), flush=True)
+            print("%s %s: ratio %.2f" % (full_version(path), kind, cost.sum_of(rows["with"]) / cost.sum_of(rows["without"])),
+                  file=sys.stderr, flush=True)
+
+
 def main(seconds="6", *versions):
     print("%-24s %-7s %9s %9s %7s %9s %9s" % ("", "", "ns with", "without", "ratio", "read", "unproven"))
     for path in interpreters(versions):
-        full = subprocess.run([path, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"], stdout=subprocess.PIPE,
-                              check=True, text=True).stdout.strip()
+        full = full_version(path)
         for kind in ("inline", "mixed"):
             with tempfile.TemporaryDirectory() as folder:
                 both = measure(path, kind, seconds, folder)
@@ -90,4 +134,7 @@ def main(seconds="6", *versions):
                 unproven), flush=True)
 
 
-main(*sys.argv[1:])
+if sys.argv[1:2] == ["count"]:
+    count(*sys.argv[2:])
+else:
+    main(*sys.argv[1:])
