@@ -15,9 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SECTIONS      256
-#define REGIONS_AT    UINT64_C(0x200000000000) /* the same in each run, so that runs are alike */
-#define REGIONS_APART (UINT64_C(1) << 30)
+#define SECTIONS       256
+#define REGIONS_AT     UINT64_C(0x200000000000) /* the same in each run, so that runs are alike */
+#define REGIONS_APART  (UINT64_C(1) << 30)
 #define MACHINES_APART (VM_REGIONS * REGIONS_APART)
 
 /* Types of relocations, in the names that the kernel's documentation has for them. */
@@ -91,8 +91,7 @@ void vm_map_put(struct vm *vm, const char *name, const void *key, const void *va
 	uint32_t at = 0;
 
 	vm_map(vm, name, 0);
-	while (at < map->n_keys &&
-	       memcmp(map->keys + at * map->key_size, key, map->key_size) != 0)
+	while (at < map->n_keys && memcmp(map->keys + at * map->key_size, key, map->key_size) != 0)
 		at++;
 	if (!map->is_hash || at == map->entries)
 		vm_die("map %s takes no more keys", name);

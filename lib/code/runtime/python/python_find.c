@@ -42,8 +42,10 @@
 #define UNREAD	1 /* version of an interpreter whose frames are not read */
 
 struct found {
-	GElf_Sym eval, runtime, version, maker;
-	uint32_t since; /* the latest version that the functions above tell of: 0x030a00 */
+	GElf_Sym eval, runtime, version;
+	GElf_Sym makers[2]; /* of code objects; in a shared library without -Bsymbolic, the first
+			     * one calls the second one by a PLT stub */
+	uint32_t since;	    /* the latest version that the functions above tell of: 0x030a00 */
 	bool has_long_headers;
 };
 
@@ -66,7 +68,9 @@ static void take_symbol(void *arg, const char *name, const GElf_Sym *symbol)
 	else if (!strcmp(name, "Py_Version"))
 		found->version = *symbol;
 	else if (!strcmp(name, "PyUnstable_Code_NewWithPosOnlyArgs"))
-		found->maker = *symbol;
+		found->makers[0] = *symbol;
+	else if (!strcmp(name, "_PyCode_New"))
+		found->makers[1] = *symbol;
 	else if (!strcmp(name, "_Py_DecRefShared") || !strcmp(name, "_Py_ForgetReference"))
 		found->has_long_headers = true;
 	for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
@@ -161,8 +165,11 @@ bool python_find(const struct elf_file *file, struct runtime_interpreter *ret_in
 	is.facts.runtime = (int64_t)(found.runtime.st_value - (found.eval.st_value - start));
 	is.facts.runtime_bytes = found.runtime.st_size < UINT32_MAX ? found.runtime.st_size : 0;
 	is.facts.eval = start;
-	if (is_read && found.maker.st_value)
-		python_counter_find(file, found.maker.st_value, found.eval.st_value - start, &is);
+	for (int i = 0; i < 2 && is_read && is.facts.counter_kind == STACKD_VERSIONS_NONE; i++) {
+		if (found.makers[i].st_value)
+			python_counter_find(file, found.makers[i].st_value,
+					    found.eval.st_value - start, &is);
+	}
 	*ret_interpreter = is;
 	return true;
 }
