@@ -40,6 +40,7 @@
  *   ARCH_SIGCONTEXT       offset of the kernel's sigcontext, which has the registers of a function
  *                         that a signal interrupted, from the stack pointer at the return from
  *                         the handler
+ *   ARCH_SIGCONTEXT_STACK offset of the alternate stack's settings (stack_t) from the sigcontext
  *   ARCH_SIGCONTEXT_REG(i)    the register in word i of the sigcontext, for each i below WALK_REGS;
  *                         the program counter is in the word after these
  *   ARCH_SIGCONTEXT_SP    the index of the word with the stack pointer

@@ -215,7 +215,7 @@ struct scratch {
 	 * one; whether a signal has led there. */
 	struct {
 		__u64 slot;
-		__u32 is_signal, pad;
+		__u64 signal;
 	} leaving;
 
 	struct stackd_rule switching; /* the rule by which the walk steps to another stack */

@@ -16,9 +16,10 @@
  * original above it.
  *
  * A path that leads from one stack to another is plain only where a signal has interrupted the code
- * on the other one, and the rest of the path is on that stack. Where the kernel puts the frames of
- * handlers at the moment (task->sas_ss_sp) does not matter: a program may have changed that, or has
- * let the kernel forget it (SS_AUTODISARM).
+ * on the other one, and the rest of the path is on that stack. The signal's frame must be where the
+ * kernel puts those of handlers at the moment (task->sas_ss_sp), unless the program has let the
+ * kernel forget that while the handler runs (SS_AUTODISARM): a handler may have returned long ago,
+ * and its stack have become a coroutine's (GNU Pth makes them so).
  *
  * All of this is needed by few walks, so these are global functions, which cost nothing unless they
  * are called.
@@ -118,8 +119,29 @@ static long find_leaving(__u32 turn, struct scratch **at)
 		s->leaving.slot = slot & ~MARK_FLAGS;
 		return 1;
 	}
-	s->leaving.is_signal = slot & MARK_EXACT ? 1 : 0;
+	s->leaving.signal = slot & MARK_EXACT ? slot & ~MARK_FLAGS : 0;
 	return 0;
+}
+
+#define AUTODISARM (1u << 31) /* SS_AUTODISARM */
+
+/* Returns whether the handler of a signal may still run, by the frame of the signal, in which the
+ * program counter is at `pc_slot`. The frame has the alternate stack as it is without the handler.
+ */
+static __always_inline bool may_be_handling(struct task_struct *task, __u64 pc_slot)
+{
+	struct {
+		__u64 start;
+		__u32 flags, pad;
+		__u64 size;
+	} stack;
+	__u64 at = pc_slot - 8 * WALK_REGS + ARCH_SIGCONTEXT_STACK;
+
+	if (bpf_probe_read_user(&stack, sizeof(stack), (const void *)at))
+		return false;
+	if (stack.flags & AUTODISARM)
+		return !task->sas_ss_size && pc_slot - stack.start < stack.size;
+	return pc_slot - task->sas_ss_sp < task->sas_ss_size;
 }
 
 /* Returns whether a walk that has ended on another stack has come there by a signal, and then
@@ -137,11 +159,13 @@ __noinline int is_left_by_signal(struct scratch *given)
 	if (s->n_new > MAX_FRAMES || s->kept > MAX_MARKS)
 		return s->record.regs.r[STACKD_REG_SP] - task->sas_ss_sp < task->sas_ss_size;
 	s->leaving.slot = 0;
-	s->leaving.is_signal = 0;
+	s->leaving.signal = 0;
 	bpf_loop(MAX_FRAMES + MAX_MARKS, find_leaving, &s, 0);
 	slot = s->leaving.slot;
-	if (!s->leaving.is_signal || !slot)
-		return s->leaving.is_signal;
+	if (!s->leaving.signal || !may_be_handling(task, s->leaving.signal))
+		return 0;
+	if (!slot)
+		return 1;
 	root = s->kept ? state->marks[0].slot : s->marks[RECENT(s->n_new - 1)].slot;
 	root &= ~MARK_FLAGS;
 	return !vma_find(s, slot) && root - slot < thread_stack_end(s, task, slot) - slot;

@@ -46,7 +46,8 @@
 #define ARCH_RETURN_SLOT (-8)
 #define ARCH_CALL_PUSHES 8
 
-#define ARCH_SIGCONTEXT 40 /* uc_mcontext in ucontext_t */
+#define ARCH_SIGCONTEXT	      40    /* uc_mcontext in ucontext_t */
+#define ARCH_SIGCONTEXT_STACK (-24) /* uc_stack is right before it */
 
 /* The words are r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. Each has a nibble with its
  * DWARF number here, the first word the lowest nibble; r8 to r15 are computed. */

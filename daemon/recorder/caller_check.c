@@ -25,6 +25,7 @@ struct asked {
 		bool is_entry;		 /* the caller begins the thread's stack */
 		bool may_be_bare; /* the step followed a frame pointer out of JIT code, which may
 				   * maintain none */
+		bool is_doubted;  /* another function begins at the caller's return address */
 		bool is_kernels;  /* the kernel half made the step */
 	} step;
 	uint32_t before; /* the verdict on the same step before the last tick; INT_MAP_NONE: there
@@ -142,6 +143,7 @@ static size_t check(const struct caller_check *c, const struct asked *asked, siz
 			.callee_offset = to->offset,
 			.is_entry = step->is_entry,
 			.may_be_bare = step->may_be_bare,
+			.is_doubted = step->is_doubted,
 			.callee_is_return = to->is_return,
 		};
 	}
@@ -415,8 +417,7 @@ static bool is_to_be_checked(const struct caller_check *c, const struct step *st
 
 	if (object_of(c, callee)->kind == OBJECT_MANAGED)
 		return false; /* the chain that led to it was proven */
-	return (step->may_be_bare || provenance_is_weak(provenance) ||
-		location_at(c->with.locations, step->caller)->put == LOCATION_DOUBTED ||
+	return (step->may_be_bare || provenance_is_weak(provenance) || step->is_doubted ||
 		(c->checks_all && provenance == PROVENANCE_CFI)) &&
 	       location_at(c->with.locations, step->caller)->is_return;
 }
@@ -531,6 +532,8 @@ int caller_check_path(struct caller_check *c, struct path *path, enum stackd_end
 			.callee = path->locations[i],
 			.is_entry = reason == STACKD_END_ENTRY && i == 1,
 			.may_be_bare = may_be_bare(c, path->locations[i], is_kernels),
+			.is_doubted = location_at(c->with.locations, path->locations[i - 1])->put ==
+				      LOCATION_DOUBTED,
 			.is_kernels = is_kernels,
 		};
 

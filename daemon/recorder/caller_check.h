@@ -18,6 +18,10 @@
  * confirmed: also if the caller's code cannot be read, which is tried again after each
  * caller_check_tick(), and if the check is postponed.
  *
+ * Where another function begins at a return address (planted_returns.h), the call before it would
+ * be one that never returns. Such a step is checked, and an indirect call is taken for a wrong one
+ * (callflow/callflow_step.h).
+ *
  * A walk that ends on another stack, or at an address in no mapping, may have gone on to words that
  * no call has left there, since a program can enter a function by hand on a stack of its own. So
  * such a path begins, counted from the root, only behind the last step whose call is confirmed.

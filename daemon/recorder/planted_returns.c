@@ -98,8 +98,9 @@ static bool is_looked_at(const struct object *object, const struct location *l)
 	       !elf_file_is_data(object->elf, l->offset) && l->offset >= PLANTED_RETURN_BEFORE;
 }
 
-/* Examines a location, and marks it. 0; -EAGAIN: its file has no table yet; -ENODATA: its code
- * cannot be read now. */
+/* Examines a location, and marks it. 0; -EAGAIN: its file has no table yet; -EBUSY: the same, and
+ * its code does not look like the beginning of a function; -ENODATA: its code cannot be read now.
+ */
 static int look(struct planted_returns *p, pid_t pid, uint32_t number)
 {
 	const struct location *l = location_at(p->locations, number);
@@ -119,11 +120,13 @@ static int look(struct planted_returns *p, pid_t pid, uint32_t number)
 			location_set_put(p->locations, number, LOCATION_PUT);
 		return 0;
 	}
-	if (!p->tables || !planted_return_may_begin(code, l->offset + 1))
+	if (!p->tables)
 		return 0;
 	begins = begins_function(p, object, l->offset);
 	if (begins > 0)
 		location_set_put(p->locations, number, LOCATION_DOUBTED);
+	if (begins < 0 && !planted_return_may_begin(code, l->offset + 1))
+		return -EBUSY;
 	return begins < 0 ? begins : 0;
 }
 
@@ -131,7 +134,7 @@ static void note(struct planted_returns *p, pid_t pid, uint32_t number)
 {
 	int err = look(p, pid, number);
 
-	if (!err)
+	if (!err || (err == -EBUSY && p->later.count >= PLANTED_RETURNS_LATER / 2))
 		return;
 	if (p->later.count < PLANTED_RETURNS_LATER && !VEC_RESERVE(&p->later, 1))
 		p->later.items[p->later.count++] =

@@ -11,10 +11,11 @@
  * be read counts as made by a call, and is reported as unchecked.
  *
  * A function that ends with a call that does not return (of abort(), say) has its return address at
- * the first byte of the next function. So if the code at a return address looks like the beginning
- * of a function, and the recipe table has another rule there than right before, the location is
- * marked as doubted, so that caller_check.h checks the step to it. An address whose file has no
- * table yet is looked at again later.
+ * the first byte of the next function. So if the recipe table has the rule of a function's
+ * beginning at a return address, and another one right before, the location is marked as doubted,
+ * so that caller_check.h checks the step to it. An address whose file has no table yet is looked at
+ * again later. Where there are many of these, only those are kept whose code looks like the
+ * beginning of a function.
  */
 #ifndef RECORDER_PLANTED_RETURNS_H
 #define RECORDER_PLANTED_RETURNS_H

@@ -109,6 +109,8 @@ struct need {
 	bool is_put;	 /* the outermost frame may have made no direct call, or none at all: its
 			  * address was put on the stack */
 	bool is_kernels; /* as in caller_check_step() */
+	bool has_stale_signal; /* the handler of a signal whose frame the path goes through may
+				* have returned */
 };
 
 /* Returns whether frame `at` is the code to which the kernel lets a signal handler return. */
@@ -124,11 +126,12 @@ static int is_evident(struct root_check *r, const struct path *path, size_t at,
 	const uint32_t caller = path->locations[at - 1], callee = path->locations[at];
 	const bool is_lenient = need->what == NEED_CALLS;
 	enum callflow_step verdict;
+	const bool is_interrupted = !location_of(r, caller)->is_return;
 	int err;
 
-	*ret_is_evident = !location_of(r, caller)->is_return || is_of_signal(r, path, at - 1) ||
-			  (at == 1 && need->is_put);
-	if (*ret_is_evident)
+	*ret_is_evident = (is_interrupted && !need->has_stale_signal) ||
+			  is_of_signal(r, path, at - 1) || (at == 1 && need->is_put);
+	if (*ret_is_evident || is_interrupted)
 		return 0;
 	*ret_is_evident = is_lenient;
 	if (!is_of_file(r, caller) || !is_of_file(r, callee))
@@ -155,14 +158,24 @@ static int find_first(struct root_check *r, const struct path *path, const struc
 	return err;
 }
 
-/* Gives whether the path may lead from one stack to another: a caller or the leaf has switched to
- * it, or there is code that cannot be examined. 0 or -ENOMEM. */
-static int may_cross(struct root_check *r, const struct path *path, bool *ret_may)
+/* Returns how many frames there are from the root to the outermost one that a signal has
+ * interrupted, and all of them if there is none. */
+static size_t before_signal(const struct root_check *r, const struct path *path)
+{
+	for (size_t i = 0; i + 1 < path->count; i++)
+		if (!location_of(r, path->locations[i])->is_return)
+			return i + 1;
+	return path->count;
+}
+
+/* Gives whether the path may lead from one stack to another: one of the first `count` frames has
+ * switched to it, or there is code that cannot be examined. 0 or -ENOMEM. */
+static int may_cross(struct root_check *r, const struct path *path, size_t count, bool *ret_may)
 {
 	int err = 0;
 
 	*ret_may = false;
-	for (size_t i = 0; i < path->count && !err && !*ret_may; i++) {
+	for (size_t i = 0; i < count && !err && !*ret_may; i++) {
 		const struct location *l = location_of(r, path->locations[i]);
 
 		if (l->provenance == PROVENANCE_RUNTIME_TABLE || !is_of_file(r, path->locations[i]))
@@ -198,6 +211,7 @@ static int need_away(struct root_check *r, const struct path *path, pid_t pid, s
 static int find_need(struct root_check *r, const struct path *path, pid_t pid,
 		     enum stackd_root root, struct need *need)
 {
+	const size_t count = before_signal(r, path);
 	enum callflow_root kind;
 	bool may = false;
 	int err;
@@ -206,8 +220,9 @@ static int find_need(struct root_check *r, const struct path *path, pid_t pid,
 	case STACKD_ROOT_PROVEN:
 		return 0;
 	case STACKD_ROOT_CROSSED:
-		err = may_cross(r, path, &may);
+		err = may_cross(r, path, count, &may);
 		need->what = may ? NEED_NOTHING : NEED_MORE;
+		need->has_stale_signal = count < path->count;
 		return err;
 	case STACKD_ROOT_AWAY:
 		return need_away(r, path, pid, need);

@@ -27,7 +27,9 @@
  *
  *   a rule, on another stack
  *      One of the callers, or the leaf, loads the stack pointer. (The stack for signal handlers is
- *      no other one.)
+ *      no other one while a handler runs.) If the path goes through a signal's frame, it is one of
+ *      the callers of the interrupted function, or that function: the handler may have returned
+ *      long ago, and its stack have become a coroutine's.
  *
  * What is found out about a location is kept. If a path lacks the evidence, it is cut before the
  * call nearest to the leaf for which there is none, and its end reason is UNPROVEN_ROOT; or

@@ -364,6 +364,7 @@ static void put_step(const struct walks_step *step, struct buf *request)
 					    .callee = step->callee->number,
 					    .is_entry = step->is_entry,
 					    .may_be_bare = step->may_be_bare,
+					    .is_doubted = step->is_doubted,
 					    .is_return = step->callee_is_return,
 					    .question = (uint8_t)step->question};
 

@@ -305,6 +305,7 @@ static int check_step(struct walk_service *w, const struct walk_wire_step *wire,
 		.callee_offset = wire->callee_offset,
 		.is_entry = wire->is_entry,
 		.may_be_bare = wire->may_be_bare,
+		.is_doubted = wire->is_doubted,
 		.callee_is_return = wire->is_return,
 		.question = (enum walks_question)wire->question,
 	};

@@ -55,7 +55,7 @@ struct walk_wire_frame {
 struct walk_wire_step {
 	uint64_t caller_offset, callee_offset;
 	uint32_t caller, callee; /* numbers of objects */
-	uint8_t is_entry, may_be_bare, is_return, question, padding[4];
+	uint8_t is_entry, may_be_bare, is_return, question, is_doubted, padding[3];
 };
 
 struct walk_wire_verdict {

@@ -26,12 +26,12 @@ enum walks_question {
 
 /* A step of a walk from a callee to its caller; each is an object and an offset in it. `is_entry`:
  * the caller begins the thread's stack. `may_be_bare`: the step followed a frame pointer out of JIT
- * code, which may maintain none. The last two questions are about the caller alone, which is the
- * callee, too. */
+ * code, which may maintain none. `is_doubted`: as in struct callflow_step_pair. The last two
+ * questions are about the caller alone, which is the callee, too. */
 struct walks_step {
 	const struct object *caller, *callee;
 	uint64_t caller_offset, callee_offset;
-	bool is_entry, may_be_bare, callee_is_return;
+	bool is_entry, may_be_bare, is_doubted, callee_is_return;
 	enum walks_question question;
 };
 

@@ -98,7 +98,8 @@ static size_t check(struct walks *walks, const struct walks_step *step, size_t c
 		    uint64_t budget_ns, struct walks_verdict *ret_verdict)
 {
 	const struct here *h = here_of(walks);
-	struct callflow_step_pair pair = {.is_entry = step->is_entry};
+	struct callflow_step_pair pair = {.is_entry = step->is_entry,
+					  .is_doubted = step->is_doubted};
 
 	(void)count;
 	(void)budget_ns;

@@ -25,6 +25,7 @@ __asm__(".pushsection .text\n"
 	"call *%rax\nto_pointer: ret; int3\n"
 	"call *8(%r12,%rax,8)\nto_table: ret; int3\n"
 	"call getpid@PLT\nto_import: ret; int3\n"
+	"call *getpid@GOTPCREL(%rip)\nto_linked: ret; int3\n"
 	"call tail_import\nto_tail_import: ret; int3\n"
 	"call dispatch\nto_dispatch: ret; int3\n"
 	"call switcher\nto_switch: ret; int3\n"
@@ -55,9 +56,10 @@ __asm__(".pushsection .text\n"
 	".popsection\n");
 /* clang-format on */
 extern const char to_plain[], to_branchy[], to_tail[], to_pointer[], to_table[], to_import[],
-	to_tail_import[], to_dispatch[], to_switch[], to_thunk[], to_long[], to_middle[], to_trap[],
-	no_call[], ambiguous[], plain[], plain_in[], behind_plain[], in_branchy[], branchy_far[],
-	tail_2[], switch_case[], in_middle[], behind_trap[], behind_hlt[];
+	to_linked[], to_tail_import[], to_dispatch[], to_switch[], to_thunk[], to_long[],
+	to_middle[], to_trap[], no_call[], ambiguous[], plain[], plain_in[], behind_plain[],
+	in_branchy[], branchy_far[], tail_2[], switch_case[], in_middle[], behind_trap[],
+	behind_hlt[];
 
 static struct self_map *map;
 static struct callflow_reach *reach;
@@ -149,6 +151,27 @@ static void indirect_calls(void **state)
 	assert_int_equal(step(to_pointer, plain), CALLFLOW_STEP_PROBABLE);
 	assert_int_equal(step(to_table, libc_code()), CALLFLOW_STEP_PROBABLE);
 	assert_int_equal(step(ambiguous, plain), CALLFLOW_STEP_PROBABLE);
+}
+
+/* Another function begins at the return address. */
+static enum callflow_step doubted_step(const char *to, const char *callee)
+{
+	return callflow_step_check(reach,
+				   &(struct callflow_step_pair){.caller = location_of(to, 1),
+								.callee = location_of(callee, 0),
+								.is_doubted = true});
+}
+
+static void calls_in_doubt(void **state)
+{
+	(void)state;
+	assert_int_equal(doubted_step(to_plain, plain_in), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(doubted_step(to_dispatch, plain), CALLFLOW_STEP_PROBABLE);
+	assert_int_equal(doubted_step(to_import, libc_code()), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(doubted_step(to_pointer, plain), CALLFLOW_STEP_WRONG);
+	assert_int_equal(doubted_step(to_linked, libc_code()), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(doubted_step(to_linked, plain), CALLFLOW_STEP_WRONG);
+	assert_int_equal(step(to_linked, plain), CALLFLOW_STEP_PROBABLE);
 }
 
 static void indirect_jumps(void **state)
@@ -353,13 +376,14 @@ static void unreadable_code(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(direct_calls),	  cmocka_unit_test(flow_within_the_callee),
-		cmocka_unit_test(skipped_frame),  cmocka_unit_test(tail_calls),
-		cmocka_unit_test(indirect_calls), cmocka_unit_test(indirect_jumps),
-		cmocka_unit_test(linkage_stubs),  cmocka_unit_test(own_linkage_stubs),
-		cmocka_unit_test(unbound_stubs),  cmocka_unit_test(bound_stubs),
-		cmocka_unit_test(flow_ends),	  cmocka_unit_test(search_is_bounded),
-		cmocka_unit_test(no_call_before), cmocka_unit_test(unreadable_code),
+		cmocka_unit_test(direct_calls),	     cmocka_unit_test(flow_within_the_callee),
+		cmocka_unit_test(skipped_frame),     cmocka_unit_test(tail_calls),
+		cmocka_unit_test(indirect_calls),    cmocka_unit_test(calls_in_doubt),
+		cmocka_unit_test(indirect_jumps),    cmocka_unit_test(linkage_stubs),
+		cmocka_unit_test(own_linkage_stubs), cmocka_unit_test(unbound_stubs),
+		cmocka_unit_test(bound_stubs),	     cmocka_unit_test(flow_ends),
+		cmocka_unit_test(search_is_bounded), cmocka_unit_test(no_call_before),
+		cmocka_unit_test(unreadable_code),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

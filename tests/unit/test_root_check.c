@@ -281,6 +281,22 @@ static void test_root_on_another_stack(void **state)
 	add(in_leaf, false);
 	check(STACKD_ROOT_CROSSED);
 	assert_true(f.is_proven);
+
+	/* behind a signal, what its handler calls is not where the path changes stacks, and nothing
+	 * shows that the handler still runs */
+	add(in_outer, true);
+	add(in_leaf, false);
+	add(in_outer, true);
+	add(in_switcher, true);
+	add(in_leaf, false);
+	check(STACKD_ROOT_CROSSED);
+	assert_false(f.is_proven);
+
+	add(in_switcher, true);
+	add(in_leaf, false);
+	add(in_leaf, false);
+	check(STACKD_ROOT_CROSSED);
+	assert_true(f.is_proven);
 }
 
 /* A path for which no time is left says so, and not that its root is unproven. It is the last test,

@@ -15,6 +15,11 @@
  *
  *   stale      runs on a context's stack, below that context's frames
  *
+ *   handled    runs on an alternate stack, below the frame of a signal whose handler has returned
+ *
+ *   unreturned has the return address of a call by address in `fails`, which never returns, and is
+ *              its last instruction
+ *
  * EXPECT: @thread;works;steady_thread;tells;copies;starts_at
  * EXPECT: @thread;works;steady_thread;tells;copies;ends
  * EXPECT: @bottom;copied;in_copied
@@ -42,6 +47,20 @@
  * EXPECT: main;steady;stales;@plt
  * EXPECT: @bottom;stale;in_stale
  * EXPECT: @bottom;stale;ends
+ * EXPECT: main;steady;prepares
+ * EXPECT: main;steady;prepares;@lib+
+ * EXPECT: main;steady;prepares;@plt
+ * EXPECT: main;steady;prepares;send_signal
+ * EXPECT: main;steady;prepares;send_signal;@sigret;notes
+ * EXPECT: main;steady;hands;starts_at
+ * EXPECT: main;steady;hands;ends
+ * EXPECT: @bottom;send_signal;@sigret;handled;in_handled
+ * EXPECT: @bottom;send_signal;@sigret;handled;ends
+ * EXPECT: main;steady;fails;leaves
+ * EXPECT: main;steady;returns;starts_at
+ * EXPECT: main;steady;returns;ends
+ * EXPECT: @bottom;unreturned;in_unreturned
+ * EXPECT: @bottom;unreturned;ends
  * TORN: swapcontext
  */
 #include <pthread.h>
@@ -77,6 +96,14 @@ CODE(leans, "push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbp, -16\n"
 	    "mov %rsp, %rbp\n.cfi_def_cfa_register %rbp\ncall *%rdi\n"
 	    ".Lleant: pop %rbp\n.cfi_def_cfa %rsp, 8\nret");
 
+/* `leaves` returns to the caller of `fails`. */
+void fails(void (*called)(void)), leaves(void);
+CODE(leaves, "mov %rsp, left_at(%rip)\nadd $96, %rsp\n.cfi_adjust_cfa_offset -96\nret");
+CODE(fails, "sub $88, %rsp\n.cfi_adjust_cfa_offset 88\ncall *%rdi");
+__asm__(".pushsection .text\n.type follows, @function\nfollows: .cfi_startproc\nret\n.cfi_endproc\n"
+	".size follows, . - follows\n.popsection\n");
+uint64_t *left_at __attribute__((visibility("hidden")));
+
 #define COROUTINE(name, own, inside)                                                               \
 	static CALLEE void in_##name(void)                                                         \
 	{                                                                                          \
@@ -99,6 +126,8 @@ COROUTINE(ended, main_own, (void)0)
 COROUTINE(chained, main_own, (void)0)
 COROUTINE(signaled, main_own, if (turn % 16 == 0) send_signal(pid))
 COROUTINE(stale, main_own, (void)0)
+COROUTINE(handled, main_own, (void)0)
+COROUTINE(unreturned, main_own, (void)0)
 
 #define WORDS 8192
 static uint64_t spare[WORDS] __attribute__((aligned(16)));
@@ -195,9 +224,50 @@ static CALLEE void stales(void)
 	KEEP;
 }
 
+static uint64_t *handler_at;
+
+static CALLEE void notes(int number)
+{
+	handler_at = (uint64_t *)__builtin_dwarf_cfa() - 1;
+	(void)number;
+}
+
+/* Has a handler run on an alternate stack, and makes another one that of handlers. */
+static CALLEE void prepares(void)
+{
+	static char first[65536], second[65536];
+	struct sigaction action = {.sa_handler = notes, .sa_flags = SA_ONSTACK};
+	stack_t stack = {.ss_sp = first, .ss_size = sizeof first};
+
+	if (sigaltstack(&stack, NULL) || sigaction(SIGUSR1, &action, NULL))
+		_exit(4);
+	send_signal(pid);
+	KEEP;
+	action.sa_handler = handles;
+	stack.ss_sp = second;
+	if (sigaltstack(&stack, NULL) || sigaction(SIGUSR1, &action, NULL))
+		_exit(4);
+}
+
+static CALLEE void hands(void)
+{
+	starts_at(handled, handler_at, &main_own);
+	KEEP;
+}
+
+static CALLEE void returns(void)
+{
+	starts_at(unreturned, left_at, &main_own);
+	KEEP;
+}
+
 static CALLEE void steady(void)
 {
+	prepares();
 	for (turn = 0;; turn++) {
+		hands();
+		fails(leaves);
+		returns();
 		zeroes();
 		chains();
 		leans(signals);
@@ -208,9 +278,7 @@ static CALLEE void steady(void)
 
 int main(int argc, char **argv)
 {
-	static char alternate[65536], stack[131072];
-	struct sigaction action = {.sa_handler = handles, .sa_flags = SA_ONSTACK};
-	stack_t for_signals = {.ss_sp = alternate, .ss_size = sizeof alternate};
+	static char stack[131072];
 	pthread_t thread;
 
 	/* The page behind it is a mapping of its own. */
@@ -223,8 +291,6 @@ int main(int argc, char **argv)
 	context.uc_stack.ss_sp = stack;
 	context.uc_stack.ss_size = sizeof stack;
 	makecontext(&context, steady_context, 0);
-	if (sigaltstack(&for_signals, NULL) || sigaction(SIGUSR1, &action, NULL))
-		return 1;
 	workload_ready(argc, argv);
 	pthread_create(&thread, NULL, works, NULL);
 	steady();

@@ -24,8 +24,11 @@ enum callflow_step {
  * read. */
 struct callflow_step_pair {
 	struct callflow_location caller, callee;
-	bool is_entry; /* the caller is the outermost frame, whose return address may have been
-			* put there without a call */
+	bool is_entry;	 /* the caller is the outermost frame, whose return address may have been
+			  * put there without a call */
+	bool is_doubted; /* another function begins at the return address, so that the call must
+			  * not return. An indirect call counts as wrong, unless it is one through
+			  * the linkage table that goes to the callee or to another file */
 };
 
 /* Checks a step. This costs up to some milliseconds, so the caller keeps the result. */

@@ -65,11 +65,13 @@ static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64
 	return -1;
 }
 
-/* Returns whether a jump goes through a word at a fixed address, and gives the word's vaddr. */
+/* Returns whether a jump or call goes through a word at a fixed address, and gives the word's
+ * vaddr.
+ */
 static bool word_of(const struct callflow_location *location, const struct flow_insn *jump,
 		    uint64_t *ret_vaddr)
 {
-	if (jump->kind != FLOW_JUMP || !jump->has_address ||
+	if ((jump->kind != FLOW_JUMP && jump->kind != FLOW_CALL) || !jump->has_address ||
 	    !elf_file_offset_to_vaddr(location->object->elf, location->offset, ret_vaddr))
 		return false;
 	*ret_vaddr = flow_insn_target(jump, *ret_vaddr);
@@ -156,6 +158,20 @@ uint64_t callflow_stub_unbound_target(const struct insn_decoder *decoder,
 	    !elf_file_read_whole(elf, offset, &target, sizeof(target)))
 		return 0;
 	return target;
+}
+
+bool callflow_stub_is_linked_call(const struct insn_decoder *decoder,
+				  const struct callflow_location *location, uint64_t *ret_target)
+{
+	struct flow_insn call;
+	GElf_Sym symbol;
+	uint64_t word;
+
+	if (!callflow_decode_at(decoder, location, &call) || call.kind != FLOW_CALL ||
+	    !word_of(location, &call, &word) || !symbol_of(location, word, &symbol))
+		return false;
+	*ret_target = symbol.st_shndx == SHN_UNDEF ? 0 : symbol.st_value;
+	return true;
 }
 
 /* --- shapes ---------------------------------------------------------------------------------- */
