@@ -65,6 +65,7 @@ int path_builder_new(const struct path_builder_options *options, struct path_bui
 		.check = b->check,
 		.objects = options->objects,
 		.locations = options->locations,
+		.tables = options->tables,
 		.mappings_of = locator_mappings,
 		.processes = options->locator,
 	};

@@ -168,8 +168,21 @@ static size_t before_signal(const struct root_check *r, const struct path *path)
 	return path->count;
 }
 
+/* Returns whether the rule of a frame can lead to another stack. One that counts from the stack
+ * pointer leads on in the same one. */
+static bool may_leave(const struct root_check *r, uint32_t number)
+{
+	const struct location *l = location_of(r, number);
+	struct stackd_rule rule;
+
+	return !r->tables ||
+	       tables_rule(r->tables, object_table_at(r->objects, l->object), l->offset, &rule) ||
+	       rule.cfa != STACKD_CFA_REG || rule.reg != STACKD_REG_SP;
+}
+
 /* Gives whether the path may lead from one stack to another: one of the first `count` frames has
- * switched to it, or there is code that cannot be examined. 0 or -ENOMEM. */
+ * switched to it, and its rule leads back; or there is code that cannot be examined. 0 or
+ * -ENOMEM. */
 static int may_cross(struct root_check *r, const struct path *path, size_t count, bool *ret_may)
 {
 	int err = 0;
@@ -180,7 +193,7 @@ static int may_cross(struct root_check *r, const struct path *path, size_t count
 
 		if (l->provenance == PROVENANCE_RUNTIME_TABLE || !is_of_file(r, path->locations[i]))
 			*ret_may = true;
-		else
+		else if (may_leave(r, path->locations[i]))
 			err = switches(r, path->locations[i], ret_may);
 	}
 	return err;

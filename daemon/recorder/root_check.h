@@ -26,7 +26,8 @@
  *      No call goes to another function.
  *
  *   a rule, on another stack
- *      One of the callers, or the leaf, loads the stack pointer. (The stack for signal handlers is
+ *      One of the callers, or the leaf, loads the stack pointer, and its rule does not count from
+ *      that. (The stack for signal handlers is
  *      no other one while a handler runs.) If the path goes through a signal's frame, it is one of
  *      the callers of the interrupted function, or that function: the handler may have returned
  *      long ago, and its stack have become a coroutine's.
@@ -41,12 +42,14 @@
 #include "base/int_map.h"
 #include "daemon/recorder/caller_check.h"
 #include "daemon/recorder/thread_paths.h"
+#include "daemon/tables/tables.h"
 
 /* Empty if all is zero but the borrowed pointers. */
 struct root_check {
 	struct caller_check *check;
 	const struct object_table *objects;
 	const struct location_table *locations;
+	struct tables *tables; /* NULL: none */
 	/* Returns the mappings of a process; `processes` is its argument, borrowed. */
 	const struct mapping_set *(*mappings_of)(void *processes, pid_t pid);
 	void *processes;

@@ -121,7 +121,7 @@ def test_provenance_baits():
     met = {"baits": {"island", "inner", "inside", "beyond", "pushes", "shared", "deepest", "stored", "counted", "interprets", "resumes", "unsaid",
                      "hides", "asks", "lowest", "undermost", "nethermost"},
            "entered": {"in_copied", "in_ended", "in_chained", "in_signaled", "handles", "in_stale", "in_handled",
-                       "in_unreturned"}}
+                       "in_unreturned", "in_hops"}}
     with scratch() as folder:
         recording, _ = record(folder + "/s.db", *MANAGED, "-F", 3989, "--", "/bin/dash", "-c",
                               '"$0/baits" 0.3; "$0/entered" 0.3', WORKLOADS)

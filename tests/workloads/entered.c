@@ -17,6 +17,9 @@
  *
  *   handled    runs on an alternate stack, below the frame of a signal whose handler has returned
  *
+ *   swapped    has `leans` above it, whose rule finds the thread's own stack, and calls a function
+ *              that loads the stack pointer
+ *
  *   unreturned has the return address of a call by address in `fails`, which never returns, and is
  *              its last instruction
  *
@@ -56,6 +59,11 @@
  * EXPECT: main;steady;hands;ends
  * EXPECT: @bottom;send_signal;@sigret;handled;in_handled
  * EXPECT: @bottom;send_signal;@sigret;handled;ends
+ * EXPECT: main;steady;leans;swaps;starts_at
+ * EXPECT: main;steady;leans;swaps;ends
+ * EXPECT: @bottom;swapped;hops;in_hops
+ * EXPECT: @bottom;swapped;hops
+ * EXPECT: @bottom;swapped;ends
  * EXPECT: main;steady;fails;leaves
  * EXPECT: main;steady;returns;starts_at
  * EXPECT: main;steady;returns;ends
@@ -96,6 +104,11 @@ CODE(leans, "push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbp, -16\n"
 	    "mov %rsp, %rbp\n.cfi_def_cfa_register %rbp\ncall *%rdi\n"
 	    ".Lleant: pop %rbp\n.cfi_def_cfa %rsp, 8\nret");
 
+void hops(void);
+CODE(hops, "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx, -16\nlea -64(%rsp), %rbx\n"
+	   "xchg %rsp, %rbx\nadd $64, %rsp\ncall in_hops\n"
+	   "pop %rbx\n.cfi_adjust_cfa_offset -8\nret");
+
 /* `leaves` returns to the caller of `fails`. */
 void fails(void (*called)(void)), leaves(void);
 CODE(leaves, "mov %rsp, left_at(%rip)\nadd $96, %rsp\n.cfi_adjust_cfa_offset -96\nret");
@@ -128,6 +141,19 @@ COROUTINE(signaled, main_own, if (turn % 16 == 0) send_signal(pid))
 COROUTINE(stale, main_own, (void)0)
 COROUTINE(handled, main_own, (void)0)
 COROUTINE(unreturned, main_own, (void)0)
+
+CALLEE void in_hops(void)
+{
+	SPIN(25 * SHORT);
+}
+
+static CALLEE __attribute__((noreturn)) void swapped(void)
+{
+	hops();
+	KEEP;
+	ends(main_own);
+	__builtin_unreachable();
+}
 
 #define WORDS 8192
 static uint64_t spare[WORDS] __attribute__((aligned(16)));
@@ -255,6 +281,15 @@ static CALLEE void hands(void)
 	KEEP;
 }
 
+static CALLEE void swaps(void)
+{
+	uint64_t *at = &spare[WORDS / 8 + 1];
+
+	at[0] = (uintptr_t)leant;
+	starts_at(swapped, at, &main_own);
+	KEEP;
+}
+
 static CALLEE void returns(void)
 {
 	starts_at(unreturned, left_at, &main_own);
@@ -266,6 +301,7 @@ static CALLEE void steady(void)
 	prepares();
 	for (turn = 0;; turn++) {
 		hands();
+		leans(swaps);
 		fails(leaves);
 		returns();
 		zeroes();
