@@ -186,10 +186,12 @@ static __always_inline bool send_call_record(struct scratch *s, struct task_stru
 
 	s->at_breakpoint = s->call_bytes = 0;
 	s->is_sent = 0;
-	if (walk_here && !(s->record.header.flags & STACKD_COMPAT))
+	if (walk_here && !(s->record.header.flags & STACKD_COMPAT)) {
 		walk_and_send(s, WALK_FOR_CALL, NULL, task);
-	else
+	} else {
+		s->copy_limit = stack_limit;
 		send_stack(s, WALK_FOR_CALL, NULL);
+	}
 	is_sent = s->is_sent;
 	give_scratch_back(s);
 	return is_sent;

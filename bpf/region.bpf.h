@@ -300,6 +300,7 @@ static __always_inline __u64 send_at_probe(struct scratch *s, struct task_struct
 		walk_and_send(s, WALK_FOR_PROBE, NULL, task);
 	} else {
 		send_reading(s);
+		s->copy_limit = stack_limit;
 		send_stack(s, WALK_FOR_PROBE, NULL);
 	}
 	unsent = s->is_sent ? 0 : s->record.header.time_ns;

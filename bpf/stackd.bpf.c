@@ -755,6 +755,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 		walk_and_send(s, WALK_FOR_SAMPLE, ctx, task);
 	} else {
 		send_reading(s);
+		s->copy_limit = stack_limit;
 		send_stack(s, WALK_FOR_SAMPLE, ctx);
 	}
 	return 0;

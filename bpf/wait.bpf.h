@@ -373,10 +373,12 @@ int stackd_wait_walk(void *ctx)
 	s->cpu = cpu;
 	s->at_breakpoint = s->is_at_entry = s->call_bytes = 0;
 	fill_wait(s, of, task);
-	if (walk_here && (s->record.header.flags & WALKABLE) == STACKD_HAS_REGS)
+	if (walk_here && (s->record.header.flags & WALKABLE) == STACKD_HAS_REGS) {
 		walk_and_send(s, WALK_FOR_SCHEDULER, NULL, task);
-	else
+	} else {
+		s->copy_limit = stack_limit;
 		send_stack(s, WALK_FOR_SCHEDULER, NULL);
+	}
 	of->tid = 0;
 	__sync_lock_test_and_set(&s->busy, 0);
 	return 0;
