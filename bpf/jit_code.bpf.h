@@ -71,6 +71,17 @@ static __always_inline bool is_made(const struct scratch *s, __u64 word)
 	return word - s->code.here < s->code.here_size;
 }
 
+/* Notes the code at the address in a register. Returns 0, to continue the loop. */
+static long find_in_register(__u32 reg, struct scratch **at_scratch)
+{
+	struct scratch *s = *at_scratch;
+	__u64 word = s->record.regs.r[BOUNDED(reg, 32)];
+
+	if (is_made(s, word))
+		note_code(s, word);
+	return 0;
+}
+
 /* Searches some words of the copied stack for addresses of JIT code. Returns 1 to end the loop. */
 static long find_code(__u32 turn, struct scratch **at_scratch)
 {
@@ -199,10 +210,7 @@ __noinline int send_code(struct scratch *given, __u32 at)
 	s->code.sent = 0;
 	s->code.record.start = s->code.here;
 	s->code.record.size = s->code.here_size;
-	for (int i = 0; i < STACKD_REG_COUNT; i++) {
-		if (is_made(s, s->record.regs.r[i]))
-			note_code(s, s->record.regs.r[i]);
-	}
+	bpf_loop(STACKD_REG_COUNT, find_in_register, &s, 0);
 	bpf_loop(STACKD_MAX_STACK_BYTES / (WORDS_A_TURN * 8), find_code, &s, 0);
 	bpf_loop(STACKD_MAX_CODE, hash_code, &s, 0);
 	bytes = s->code.record.n;

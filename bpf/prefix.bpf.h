@@ -561,15 +561,15 @@ static __always_inline __u16 lasting_end(const struct scratch *s)
 	return s->end == ROOT_BITS(STACKD_ROOT_CROSSED) ? STACKD_END_ENTRY : s->end;
 }
 
-/* Remembers the stack as the record describes it, which is already in the ring buffer. */
-static __always_inline void state_remember(struct scratch *s)
+/* Updates the guards of kept frames whose registers the new walk has found elsewhere. Few walks
+ * have any. A global function, so that the BPF verifier checks it once. */
+__noinline int keep_fixes(struct scratch *given)
 {
-	struct thread_state *state = state_at(s);
-	__u32 total = s->kept + s->n_new;
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
 
 	if (!state)
-		return;
-	bpf_loop(MAX_FRAMES / MARKS_A_TURN, keep_marks, &s, 0);
+		return 0;
 	for (__u32 i = 0; i < MAX_FIXES && i < s->n_fixes; i++) {
 		struct mark *mark = mark_at(state, s->fixes[i].mark);
 		struct guard *guard = guard_at(state, s->fixes[i].mark);
@@ -587,6 +587,20 @@ static __always_inline void state_remember(struct scratch *s)
 		guard->reg_slot = origin->slot;
 		guard->origin = origin->slot ? from_root(s, origin->frame) : MARK_LIVE;
 	}
+	return 0;
+}
+
+/* Remembers the stack as the record describes it, which is already in the ring buffer. */
+static __always_inline void state_remember(struct scratch *s)
+{
+	struct thread_state *state = state_at(s);
+	__u32 total = s->kept + s->n_new;
+
+	if (!state)
+		return;
+	bpf_loop(MAX_FRAMES / MARKS_A_TURN, keep_marks, &s, 0);
+	if (RARELY(s->n_fixes))
+		keep_fixes(s);
 	if (!s->kept) {
 		state->zero = s->zero;
 		state->end = lasting_end(s);

@@ -21,6 +21,14 @@
 #include "stackd_abi.h"
 
 #include "../arch/call_source.h"
+
+/* stack_window.bpf.h; the struct scratch is that of which the walk is the first member */
+struct scratch;
+__noinline int restore_others(struct scratch *given, const struct stackd_rule *given_rule,
+			      __u64 cfa, __u64 reg, __u64 has_reg);
+#define WALK_SAVED_OTHERS(w, rule, base)                                                           \
+	restore_others((struct scratch *)(w), rule, (base).cfa, (base).reg, (base).has_reg)
+
 #include "walk.h"
 
 #ifndef MAX_FRAMES
@@ -216,6 +224,7 @@ struct scratch {
 	struct {
 		__u64 slot;
 		__u64 signal;
+		__u32 n_words, is_copied; /* a search in a copy of the stack */
 	} leaving;
 
 	struct stackd_rule switching; /* the rule by which the walk steps to another stack */

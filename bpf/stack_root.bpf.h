@@ -53,22 +53,41 @@ __noinline int is_on_another_stack(struct scratch *given, __u64 root)
  * of thread-local variables is in between. */
 #define BELOW_CONTROL_BLOCK 4096
 
+#define SEARCHED_WORDS 8 /* by a turn of the loop */
+
+/* Searches some words of the copied stack for the address of the outermost frame. Returns 1 to end
+ * the loop; s->leaving.is_copied is then set if it is there. */
+static long search_copy(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	__u32 first = turn * SEARCHED_WORDS;
+	const __u64 *words = (const __u64 *)(s->payload + BOUNDED(first * 8, BELOW_CONTROL_BLOCK));
+
+	for (__u32 i = 0; i < SEARCHED_WORDS; i++) {
+		if (first + i >= s->leaving.n_words)
+			return 1;
+		if (words[i] == s->walk.pc) {
+			s->leaving.is_copied = 1;
+			return 1;
+		}
+	}
+	return 0;
+}
+
 /* Returns whether the words from s->walk's stack pointer up to the control block have the address
  * of the outermost frame once more. Such a frame is a copy. */
 static __always_inline bool is_copied(struct scratch *s, __u64 control_block)
 {
-	const __u64 *words = (const __u64 *)s->payload;
 	__u64 sp = s->walk.r[STACKD_REG_SP], bytes = control_block - sp;
 
 	if (bytes > BELOW_CONTROL_BLOCK ||
 	    bpf_probe_read_user(s->payload, BOUNDED(bytes, 2 * BELOW_CONTROL_BLOCK),
 				(const void *)sp))
 		return false;
-	for (__u32 i = 0; i < BELOW_CONTROL_BLOCK / 8 && i < bytes / 8; i++) {
-		if (words[i] == s->walk.pc)
-			return true;
-	}
-	return false;
+	s->leaving.n_words = bytes / 8;
+	s->leaving.is_copied = 0;
+	bpf_loop(BELOW_CONTROL_BLOCK / 8 / SEARCHED_WORDS, search_copy, &s, 0);
+	return s->leaving.is_copied;
 }
 
 /* Returns whether the outermost frame is where that of the thread's remembered walk was. */

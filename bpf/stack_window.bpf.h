@@ -245,4 +245,18 @@ static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret_w
 	return 0;
 }
 
+/* Restores the callee-saved registers other than the frame pointer. Lean walks do not need them. A
+ * global function, so that the BPF verifier checks it once. */
+__noinline int restore_others(struct scratch *given, const struct stackd_rule *given_rule,
+			      __u64 cfa, __u64 reg, __u64 has_reg)
+{
+	struct scratch *s = CHECKED(given);
+	const struct stackd_rule *rule = CHECKED(given_rule);
+
+	if (s && rule)
+		walk_saved_others(&s->walk, rule,
+				  (struct walk_base){.cfa = cfa, .reg = reg, .has_reg = has_reg});
+	return 0;
+}
+
 #endif

@@ -472,14 +472,18 @@ static __always_inline void read_below(struct stackd_stack_record *record)
 		record->below = 0;
 }
 
-/* Sends a STACK record, whose stack the daemon walks. */
-static __always_inline void send_stack(struct scratch *s, enum walk_source source,
-				       struct bpf_perf_event_data *ctx)
+/* Fills in a STACK record behind its kernel frames, with a copy of the stack. `may_share`: bytes
+ * that the previous record had are left out. A global function, so that the BPF verifier checks it
+ * once. */
+__noinline int fill_stack(struct scratch *given, __u32 kernel, __u32 may_share)
 {
-	struct stackd_stack_record *record = &s->record;
-	__u32 kernel = kernel_frames(s, source, ctx, record->header.flags, s->payload);
-	__u32 stack = 0, sent;
+	struct scratch *s = CHECKED(given);
+	struct stackd_stack_record *record;
+	__u32 stack = 0;
 
+	if (!s || kernel > STACKD_MAX_KERNEL_FRAMES)
+		return 0;
+	record = &s->record;
 	take_cgroup(record);
 	record->is_uncalled = s->nowhere.refused_ns == record->header.time_ns;
 	record->header.kind = STACKD_RECORD_STACK;
@@ -496,9 +500,21 @@ static __always_inline void send_stack(struct scratch *s, enum walk_source sourc
 		send_code(s, kernel * 8);
 	record->shared = 0;
 	record->number = 0;
-	if (source == WALK_FOR_SAMPLE && !(record->header.flags & STACKD_JUDGE))
+	if (may_share && !(record->header.flags & STACKD_JUDGE))
 		leave_out_shared(s, kernel * 8);
-	sent = stack - record->shared;
+	return 0;
+}
+
+/* Sends a STACK record, whose stack the daemon walks. */
+static __always_inline void send_stack(struct scratch *s, enum walk_source source,
+				       struct bpf_perf_event_data *ctx)
+{
+	struct stackd_stack_record *record = &s->record;
+	__u32 kernel = kernel_frames(s, source, ctx, record->header.flags, s->payload);
+	__u32 sent;
+
+	fill_stack(s, kernel, source == WALK_FOR_SAMPLE);
+	sent = record->stack_bytes - record->shared;
 	if (sent > STACKD_MAX_STACK_BYTES || kernel > STACKD_MAX_KERNEL_FRAMES)
 		return;
 	/* The daemon reads the names of new code from its process, which may end soon. */
@@ -715,6 +731,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	struct region_thread *thread;
 	struct stackd_header *header;
 	struct scratch *s;
+	bool is_walkable;
 
 	if (RARELY(is_outside(task, pid_tgid >> 32))) {
 		if (is_clock)
@@ -746,12 +763,15 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	join_regions(s, task, thread);
 	if ((header->flags & STACKD_IN_KERNEL) && BPF_CORE_READ_BITFIELD(task, in_execve))
 		header->flags |= STACKD_IN_EXEC;
-	if (tag_mode != STACKD_TAGS_OFF && (header->flags & WALKABLE) == STACKD_HAS_REGS &&
-	    send_tag(s, ctx, task))
+	/* Read once, so that the BPF verifier does not take a stack for walkable that it has just
+	 * taken for one that is not, and follow the walk in two states. */
+	is_walkable = (header->flags & WALKABLE) == STACKD_HAS_REGS;
+	FORGET(is_walkable);
+	if (tag_mode != STACKD_TAGS_OFF && is_walkable && send_tag(s, ctx, task))
 		return 0;
 	readings_of_sample(s, task, thread);
 	send_branches(s, ctx);
-	if (walk_here && (header->flags & WALKABLE) == STACKD_HAS_REGS) {
+	if (walk_here && is_walkable) {
 		walk_and_send(s, WALK_FOR_SAMPLE, ctx, task);
 	} else {
 		send_reading(s);

@@ -14,6 +14,7 @@
  *
  *   WALK_UNREADABLE(w, rule, address)   the end reason if a word that is needed cannot be read
  *   WALK_IS_LEAN(w)                     0: no walk is lean (see below)
+ *   WALK_SAVED_OTHERS(w, rule, base)    calls walk_saved_others(), which few walks need
  *   WALK_KEPT(rule)                     a bit for each caller-saved register that the rule's
  *                                       function preserves (STACKD_KEPT)
  *
@@ -53,6 +54,9 @@
 #endif
 #ifndef WALK_IS_LEAN
 #define WALK_IS_LEAN(w) ((w)->is_lean)
+#endif
+#ifndef WALK_SAVED_OTHERS
+#define WALK_SAVED_OTHERS(w, rule, base) walk_saved_others(w, rule, base)
 #endif
 #ifndef WALK_KEPT
 #define WALK_KEPT(rule) 0u
@@ -189,28 +193,55 @@ static __always_inline int walk_cfa(struct walk *w, const struct stackd_rule *ru
 	return 0;
 }
 
-/* Restores the callee-saved registers that a rule says this frame saved; the frame pointer is the
- * first of them. */
-static __always_inline void walk_saved(struct walk *w, const struct stackd_rule *rule, __u64 cfa)
+/* The values from which the slots of saved registers are computed. */
+struct walk_base {
+	__u64 cfa, reg; /* the CFA; the register of STACKD_SAVED_REG() */
+	bool has_reg;
+};
+
+/* Restores callee-saved register `index` of STACKD_SAVED_REGS, if a rule says that this frame saved
+ * it. */
+static __always_inline void walk_saved_one(struct walk *w, const struct stackd_rule *rule,
+					   __u32 index, __u32 reg, struct walk_base base)
 {
-	__u64 base = w->r[STACKD_SAVED_REG(rule)];
-	bool has_base = walk_is_valid(w, STACKD_SAVED_REG(rule));
+	__u64 distance = (__u64)(__s64)rule->saved[index];
+
+	if (!(rule->saved_via_reg >> index & 1)) {
+		if (rule->saved[index])
+			walk_restore_saved(w, reg, base.cfa + distance);
+	} else if (base.has_reg) {
+		walk_restore_saved(w, reg, base.reg + distance);
+	} else {
+		w->valid &= ~(1u << reg);
+	}
+}
+
+/* Restores all of them but the first, which is the frame pointer. */
+static __always_inline void walk_saved_others(struct walk *w, const struct stackd_rule *rule,
+					      struct walk_base base)
+{
 	__u32 i = 0;
 
 #define WALK_X(name, number)                                                                       \
-	if (i && WALK_IS_LEAN(w))                                                                  \
-		return;                                                                            \
-	if (rule->saved_via_reg >> i & 1) {                                                        \
-		if (has_base)                                                                      \
-			walk_restore_saved(w, number, base + (__u64)(__s64)rule->saved[i]);        \
-		else                                                                               \
-			w->valid &= ~(1u << (number));                                             \
-	} else if (rule->saved[i]) {                                                               \
-		walk_restore_saved(w, number, cfa + (__u64)(__s64)rule->saved[i]);                 \
-	}                                                                                          \
+	if (i)                                                                                     \
+		walk_saved_one(w, rule, i, number, base);                                          \
 	i++;
 	STACKD_SAVED_REGS(WALK_X)
 #undef WALK_X
+}
+
+/* Restores the callee-saved registers that a rule says this frame saved. */
+static __always_inline void walk_saved(struct walk *w, const struct stackd_rule *rule, __u64 cfa)
+{
+	struct walk_base base = {
+		.cfa = cfa,
+		.reg = w->r[STACKD_SAVED_REG(rule)],
+		.has_reg = walk_is_valid(w, STACKD_SAVED_REG(rule)),
+	};
+
+	walk_saved_one(w, rule, 0, STACKD_REG_FP, base);
+	if (!WALK_IS_LEAN(w))
+		WALK_SAVED_OTHERS(w, rule, base);
 }
 
 /* Returns whether the CFA is possible for the walk's frame: above its stack pointer or, if the
