@@ -319,7 +319,7 @@ static long php_pass_one(__u32 turn, struct scratch **at)
 
 /* Finds the frames of the activation that the walk has stepped out of. Returns enum php_state. A
  * global function, so that the BPF verifier checks it once. */
-__noinline int php_find(struct scratch *given)
+__noinline int php_find_state(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 
@@ -473,7 +473,7 @@ __noinline int php_frames(struct scratch *given)
 	if (mark->slot & MARK_EXACT && php_is_outside(s))
 		return managed_in_transition(s);
 	php_judge_instruction(s);
-	state = php_find(s);
+	state = php_find_state(s);
 	FORGET(state);
 	if (state == PHP_LEFT && s->managed.is_whole)
 		return 0; /* it has left its first frame, and runs destructors for that */
