@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Steps through code that a runtime has made, by what the machine knows of its frames: their sizes,
+ * where an interpreter keeps its caller's stack pointer, and which words are return addresses.
+ */
+#include "daemon/recorder/machine_internal.h"
+
+static const struct runtime_code_piece *piece_at(const struct machine *m,
+						 const struct machine_stack *stack,
+						 uint64_t address, bool is_return)
+{
+	const struct address *a = machine_address_at(m, stack, address, is_return);
+
+	return a ? &m->pieces.items[a->piece].is : NULL;
+}
+
+/* Returns the size of a frame that is at an address; 0: not known. A frame has its size where the
+ * runtime knows the call; around others, arguments may have been pushed. */
+static uint32_t size_at(const struct machine *m, const struct machine_stack *stack,
+			uint64_t address, bool is_return)
+{
+	const struct address *a = machine_address_at(m, stack, address, is_return);
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+	bool is_replaced =
+		piece && (address == piece->replaced[0] || address == piece->replaced[1]);
+
+	return piece && piece->kind == RUNTIME_CODE_COMPILED && is_return &&
+			       (a->is_call || is_replaced)
+		       ? piece->frame_bytes
+		       : 0;
+}
+
+bool machine_is_sized(const struct machine *m, const struct machine_stack *stack, uint64_t address)
+{
+	return size_at(m, stack, address, true) != 0;
+}
+
+#define MOST_PUSHED 64 /* bytes of arguments, where code was interrupted */
+
+/* Finds what is known best of an address at a sample: what was there, or else what was read last.
+ * NULL: nothing is known. */
+static const struct address *find_likely(const struct machine *m, const struct machine_stack *stack,
+					 uint64_t address, bool is_return)
+{
+	const struct address *a = machine_address_at(m, stack, address, is_return);
+	uint32_t newest = int_map_find(&m->by_address, machine_key(address, is_return));
+
+	return a || newest == INT_MAP_NONE ? a : &m->addresses.items[newest];
+}
+
+/* A step out of code that is not proven is a guess by its bytes; so it counts only if it agrees
+ * with what was read of that code. Words that earlier calls have left in a frame look like return
+ * addresses, and lead on to right frames. */
+bool machine_may_lead(const struct machine *m, const struct machine_stack *stack,
+		      const struct machine_frame *frame, uint64_t slot)
+{
+	const struct address *a = find_likely(m, stack, frame->address, frame->is_return);
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+	uint64_t size = slot + 8 - frame->sp;
+
+	if (!m->is->is_anywhere && (!piece || !m->pieces.items[a->piece].is_there))
+		return false;
+	if (piece && !frame->is_return && a->is_passed)
+		return size == 8;
+	if (!piece || piece->kind != RUNTIME_CODE_COMPILED || piece->is_native ||
+	    !piece->frame_bytes)
+		return true;
+	if (frame->is_return)
+		return size == piece->frame_bytes + a->pushed;
+	return size == 8 || size == 16 || /* the frame is not made, or left */
+	       (size >= piece->frame_bytes && size <= piece->frame_bytes + MOST_PUSHED);
+}
+
+bool machine_saves_fp(const struct machine *m, const struct machine_stack *stack, uint64_t address,
+		      bool is_return)
+{
+	const struct runtime_code_piece *piece =
+		is_return && machine_has(m, address) ? piece_at(m, stack, address, true) : NULL;
+
+	return piece && (piece->kind == RUNTIME_CODE_INTERPRETER || piece->frame_bytes);
+}
+
+bool machine_is_part(const struct machine *m, const struct machine_stack *stack, uint64_t outer,
+		     uint64_t inner, bool inner_is_return)
+{
+	const struct address *a =
+		machine_has(m, outer) ? machine_address_at(m, stack, outer, true) : NULL;
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+
+	return piece && piece->kind == RUNTIME_CODE_INTERPRETER &&
+	       a->calls - piece->start < piece->end - piece->start && machine_has(m, inner) &&
+	       piece_at(m, stack, inner, inner_is_return) == piece;
+}
+
+enum machine_framing machine_framing(const struct machine *m, const struct machine_stack *stack,
+				     uint64_t address)
+{
+	const struct address *a =
+		m->is->keeps_fp ? machine_address_at(m, stack, address, true) : NULL;
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+
+	if (!piece || piece->kind != RUNTIME_CODE_COMPILED)
+		return MACHINE_FRAMING_UNKNOWN;
+	return a->is_call || piece->is_framed ? MACHINE_FRAMED : MACHINE_UNFRAMED;
+}
+
+void machine_sender(const struct machine *m, const struct machine_stack *stack, uint64_t address,
+		    bool is_return, uint64_t fp, uint64_t *sp)
+{
+	const struct address *a = machine_address_at(m, stack, address, is_return);
+	const uint64_t least = *sp;
+
+	if (!a || m->pieces.items[a->piece].is.kind != RUNTIME_CODE_INTERPRETER)
+		return;
+	if (is_return || a->sender == RUNTIME_SENDER_NONE)
+		m->is->sender(&stack->memory, fp, sp);
+	else if (a->sender < STACKD_REG_COUNT)
+		*sp = stack->regs->r[a->sender];
+	else if (!walk_memory_read8(&stack->memory, fp - 8, sp))
+		*sp = least;
+	if (*sp < least || *sp & 7)
+		*sp = least;
+}
+
+/* Returns whether a word can only be the return address of a call into the machine's code, or of
+ * one that the machine's code has made and knows. */
+static bool is_return_address(const struct machine *m, const struct machine_stack *stack,
+			      uint64_t word)
+{
+	const struct address *a =
+		machine_has(m, word) ? machine_address_at(m, stack, word, true) : NULL;
+	const struct runtime_code_piece *piece = a ? &m->pieces.items[a->piece].is : NULL;
+
+	return piece && (a->is_call || piece->kind == RUNTIME_CODE_INTERPRETER ||
+			 word == piece->from_native || word == piece->replaced[0] ||
+			 word == piece->replaced[1]);
+}
+
+#define STUB_WORDS 48 /* most that a stub pushes: all registers */
+
+/* Finds the slot of a return address behind a direct call of a stub. */
+static bool find_call_of(const struct machine *m, const struct machine_stack *stack,
+			 const struct runtime_code_piece *piece, uint64_t sp, uint64_t *ret_slot)
+{
+	for (uint64_t slot = sp; slot < sp + STUB_WORDS * 8; slot += 8) {
+		const struct address *a;
+		uint64_t word;
+
+		if (!walk_memory_read8(&stack->memory, slot, &word) || !machine_has(m, word))
+			continue;
+		a = machine_address_at(m, stack, word, true);
+		if (a && a->calls - piece->start < piece->end - piece->start) {
+			*ret_slot = slot;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Finds the slot of the return address of a frame of which only that word proves the size: of code
+ * that has called without the runtime's knowledge, and of stubs. */
+static bool find_slot(const struct machine *m, const struct machine_stack *stack,
+		      const struct runtime_code_piece *piece, const struct machine_frame *frame,
+		      uint64_t *ret_slot)
+{
+	const struct address *a = machine_address_at(m, stack, frame->address, frame->is_return);
+	const uint64_t size = piece->frame_bytes && a ? piece->frame_bytes + a->pushed : 0;
+	const uint64_t slots[] = {
+		size && frame->sp ? frame->sp + size - 8 : 0, frame->fp ? frame->fp + 8 : 0,
+		frame->fp ? frame->fp + 16 : 0, /* a word was pushed before the frame pointer */
+	};
+
+	for (size_t i = 0; i < sizeof(slots) / sizeof(*slots); i++) {
+		uint64_t word;
+
+		if (slots[i] && slots[i] >= frame->sp &&
+		    walk_memory_read8(&stack->memory, slots[i], &word) &&
+		    is_return_address(m, stack, word)) {
+			*ret_slot = slots[i];
+			return true;
+		}
+	}
+	return piece->kind == RUNTIME_CODE_STUB && frame->sp &&
+	       find_call_of(m, stack, piece, frame->sp, ret_slot);
+}
+
+bool machine_step(const struct machine *m, const struct machine_stack *stack,
+		  struct machine_frame *frame, bool is_lost, uint64_t *ret_slot)
+{
+	const struct runtime_code_piece *piece =
+		piece_at(m, stack, frame->address, frame->is_return);
+	struct machine_frame next = {.is_return = true};
+	uint64_t slot, saved;
+	uint32_t size;
+
+	if (!piece || m->is->keeps_fp) /* machine_framing() says what is known */
+		return false;
+	size = size_at(m, stack, frame->address, frame->is_return);
+	if (piece->kind == RUNTIME_CODE_INTERPRETER) {
+		if (!frame->fp || !m->is->sender(&stack->memory, frame->fp, &next.sp))
+			return false;
+		slot = frame->fp + 8;
+		saved = frame->fp;
+	} else if (frame->fp && frame->is_return && frame->address == piece->from_native) {
+		slot = frame->fp + 8;
+		saved = frame->fp;
+	} else if (size && frame->sp) {
+		slot = frame->sp + size - 8;
+		saved = slot - 8;
+	} else if (is_lost && frame->is_return && find_slot(m, stack, piece, frame, &slot)) {
+		saved = slot == frame->fp + 16 ? slot - 16 : slot - 8;
+	} else {
+		return false;
+	}
+	if (!next.sp)
+		next.sp = slot + 8;
+	if (slot < frame->sp || !walk_memory_read8(&stack->memory, slot, &next.address) ||
+	    !walk_memory_read8(&stack->memory, saved, &next.fp))
+		return false;
+	*frame = next;
+	*ret_slot = slot;
+	return true;
+}
