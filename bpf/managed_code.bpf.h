@@ -200,15 +200,15 @@ static __always_inline void managed_lines(struct scratch *s, __u64 address)
 {
 	__u64 bytes;
 
-	s->managed.record.code.line_bytes = 0;
+	s->managed_record.code.line_bytes = 0;
 	if (bpf_probe_read_user(s->managed.text, 24, (const void *)address))
 		return;
 	bytes = s->managed.text[2];
 	if (bytes > STACKD_MANAGED_LINES)
 		bytes = STACKD_MANAGED_LINES;
-	if (!bpf_probe_read_user(s->managed.record.lines, BOUNDED(bytes, 2 * STACKD_MANAGED_LINES),
+	if (!bpf_probe_read_user(s->managed_record.lines, BOUNDED(bytes, 2 * STACKD_MANAGED_LINES),
 				 (const void *)(address + 32)))
-		s->managed.record.code.line_bytes = bytes;
+		s->managed_record.code.line_bytes = bytes;
 }
 
 /* Sends the record of the code object s->managed.new_code, of some bytes, and gives it a number.
@@ -222,7 +222,7 @@ __noinline int managed_send_record(struct scratch *given, __u32 size)
 
 	if (!s)
 		return 0;
-	record = &s->managed.record;
+	record = &s->managed_record;
 	record->header = s->record.header;
 	record->header.kind = STACKD_RECORD_MANAGED;
 	record->header.n_kernel = 0;
@@ -256,7 +256,7 @@ __noinline int managed_send_code(struct scratch *given)
 
 	if (!s || !managed_read_code(s, s->managed.new_code))
 		return 0;
-	record = &s->managed.record;
+	record = &s->managed_record;
 	record->code.first_line = managed_word(s, s->managed.is.code_first_line) >>
 				  (s->managed.is.code_first_line & 4) * 8;
 	managed_text(s, managed_word(s, s->managed.is.code_file), &record->code.file);
@@ -527,6 +527,16 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 
 /* --- remembered frames ------------------------------------------------------------------------ */
 
+/* Returns which of the usual places the words of a frame have. */
+static __always_inline enum managed_layout managed_layout(const struct stackd_interpreter *is)
+{
+	if (is->frame_code == 0 && is->frame_previous == 8 && is->frame_instruction == 56)
+		return MANAGED_AS_3_12;
+	if (is->frame_code == 32 && is->frame_previous == 48 && is->frame_instruction == 56)
+		return MANAGED_AS_3_11;
+	return MANAGED_ELSEWHERE;
+}
+
 /* Fetches the facts by which frames of a file's interpreter are read. A number always belongs to
  * one file, in one state. */
 static __always_inline bool managed_take_facts(struct scratch *s, __u32 file)
@@ -541,6 +551,7 @@ static __always_inline bool managed_take_facts(struct scratch *s, __u32 file)
 		return false;
 	s->managed.is = *is;
 	s->managed.file = file;
+	s->managed.layout = managed_layout(is);
 	return true;
 }
 
@@ -560,7 +571,7 @@ static __always_inline bool managed_copy_run(struct scratch *s, __u64 frame)
 	s->managed.run_of = 0;
 	FORGET(bytes);
 	if (bytes > MANAGED_RUN || bytes < STACKD_MANAGED_FRAME_BYTES ||
-	    bpf_probe_read_user(s->managed.run, BOUNDED(bytes, 2 * MANAGED_RUN),
+	    bpf_probe_read_user(s->managed_run, BOUNDED(bytes, 2 * MANAGED_RUN),
 				(const void *)(end - bytes)))
 		return false;
 	s->managed.run_of = s->record.header.time_ns;
@@ -569,7 +580,7 @@ static __always_inline bool managed_copy_run(struct scratch *s, __u64 frame)
 	return true;
 }
 
-/* Gives where in s->managed.run a frame is, if it was read. */
+/* Gives where in s->managed_run a frame is, if it was read. */
 static __always_inline bool managed_is_read(struct scratch *s, __u64 frame)
 {
 	s->managed.run_at = frame - s->managed.run_base;
@@ -594,7 +605,7 @@ __noinline int managed_read_frame(struct scratch *given, __u64 frame)
 	if (managed_is_near(s, frame) && managed_copy_run(s, frame))
 		return managed_is_read(s, frame);
 	s->managed.single_of = 0;
-	if (bpf_probe_read_user(s->managed.run + MANAGED_RUN, STACKD_MANAGED_FRAME_BYTES,
+	if (bpf_probe_read_user(s->managed_run + MANAGED_RUN, STACKD_MANAGED_FRAME_BYTES,
 				(const void *)frame))
 		return 0;
 	s->managed.single_of = s->record.header.time_ns;
@@ -606,7 +617,7 @@ __noinline int managed_read_frame(struct scratch *given, __u64 frame)
 /* Returns a word of the frame that was read last. */
 static __always_inline __u64 managed_frame_word(const struct scratch *s, __u32 offset)
 {
-	return *(__u64 *)(s->managed.run + BOUNDED(s->managed.run_at + offset, 2 * MANAGED_RUN));
+	return *(__u64 *)(s->managed_run + BOUNDED(s->managed.run_at + offset, 2 * MANAGED_RUN));
 }
 
 /* Returns the address of its code object, without tags. */
@@ -618,8 +629,8 @@ static __always_inline __u64 managed_frame_code(const struct scratch *s)
 /* Returns its byte that says whether the activation's frames end with it. */
 static __always_inline __u32 managed_frame_end(const struct scratch *s)
 {
-	return s->managed
-		.run[BOUNDED(s->managed.run_at + s->managed.is.frame_end, 2 * MANAGED_RUN)];
+	return s->managed_run[BOUNDED(s->managed.run_at + s->managed.is.frame_end,
+				      2 * MANAGED_RUN)];
 }
 
 /* Returns what a guard keeps of an instruction, in the code object at `code`, whose version << 32
@@ -821,7 +832,88 @@ __noinline int managed_holds_by_content(struct scratch *given)
 	return 1;
 }
 
-#define MANAGED_MARKS_A_TURN 8
+#define MANAGED_MARKS_A_TURN 16
+
+/* Returns whether what comes before an activation leads to `frame`, its last one, by words that
+ * were read before. `chained` is where the last frame of the activation before it leads. */
+static __always_inline bool managed_leads_at_hand(const struct scratch *s, __u64 cframe,
+						  __u64 frame, __u64 chained)
+{
+	__u64 at = chained + s->managed.is.frame_end, word;
+
+	if (s->managed.is.form != STACKD_INTERPRETER_OWNER)
+		return word_at_hand(s, cframe + s->managed.is.cframe_frame, &word) && word == frame;
+	if (!chained || !word_at_hand(s, at & ~7ull, &word) ||
+	    (word >> (at & 7) * 8 & 255) != MANAGED_OWNED_BY_C)
+		return false;
+	return word_at_hand(s, chained + s->managed.is.frame_previous, &word) && word == frame;
+}
+
+/* Returns whether the version of a frame, at an address of managed_run, is the remembered one. */
+static __always_inline bool managed_has_version(const struct scratch *s, const __u8 *frame,
+						const struct guard *guard)
+{
+	__u64 at = guard->reg_word + s->managed.is.code_version;
+	__u32 version;
+
+	if (s->managed.is.function_version)
+		at = *(const __u64 *)(frame + BOUNDED(s->managed.is.frame_function, 128)) +
+		     s->managed.is.function_version;
+	return !bpf_probe_read_user(&version, sizeof(version), (const void *)at) &&
+	       version == guard->word_slot >> 32;
+}
+
+/* Returns whether a frame, at an address of managed_run, has the words of the remembered one, at
+ * these offsets. All differences are put together, since each branch would cost more. Which frames
+ * end an activation need not be compared: if the words are the same, then these are, for code of C
+ * has no function's code object, and an activation leads to the last frame of its own. */
+static __always_inline bool managed_is_as_was(const __u8 *frame, const struct guard *guard,
+					      __u32 code_at, __u32 previous_at,
+					      __u32 instruction_at)
+{
+	__u64 code = guard->reg_word;
+
+	return !(((*(const __u64 *)(frame + code_at) & ~7ull) ^ code) |
+		 (*(const __u64 *)(frame + previous_at) ^ guard->word) |
+		 (__u32)((*(const __u64 *)(frame + instruction_at) - code) ^ guard->word_slot));
+}
+
+/* Does this for the marks from mark `next` on, rootwards, as far as frames are in managed_run.
+ * Returns the first one, +1, that is not of such a frame, or has changed. Most frames of a path are
+ * compared here, so nothing is stored in between, and offsets are constants if they are usual. */
+static __always_inline __u32 managed_pass_marks(struct scratch *s, struct thread_state *state,
+						__u32 next, __u32 code_at, __u32 previous_at,
+						__u32 instruction_at)
+{
+	__u64 plain = s->managed.run_of == s->record.header.time_ns ? s->managed.run_plain : 0;
+	__u64 above = state->marks[BOUNDED(next + (next < s->check_from), MAX_MARKS)].slot;
+	__u64 chained = s->managed.chained;
+
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MANAGED_MARKS_A_TURN; i++) {
+		__u64 index = BOUNDED(next, MAX_MARKS);
+		const struct guard *guard = &state->guards[index];
+		__u64 slot = state->marks[index].slot, at = guard->reg_slot - s->managed.run_base;
+		const __u8 *frame = s->managed_run + BOUNDED(at, MANAGED_RUN);
+
+		if (at >= plain)
+			break;
+		if (slot != above &&
+		    (!(slot & MARK_MANAGED) || guard->reg >> 16 != s->managed.file ||
+		     !managed_leads_at_hand(s, slot & ~MARK_FLAGS, guard->reg_slot, chained)))
+			break;
+		if (!managed_is_as_was(frame, guard, code_at, previous_at, instruction_at) ||
+		    !(guard->word_slot >> 32) ||
+		    (!s->managed.is_calm && !managed_has_version(s, frame, guard)))
+			break;
+		chained = guard->word;
+		above = slot;
+		if (!next--)
+			break;
+	}
+	s->managed.chained = chained;
+	return next + 1;
+}
 
 /* Goes on to the first mark, from s->check - 1 on, that is not of a managed frame which is
  * unchanged and was read before; past some of them at most. Returns whether it has passed any. A
@@ -830,26 +922,21 @@ __noinline int managed_marks_in_run(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 	struct thread_state *state = s ? state_at(s) : NULL;
-	__u32 next;
+	__u32 next = s ? s->check - 1 : 0, left;
 
-	if (!state)
+	if (!state || state->guards[BOUNDED(next, MAX_MARKS)].reg >> 16 != s->managed.file)
 		return 0;
-	next = s->check;
-	for (int i = 0; i < MANAGED_MARKS_A_TURN && next > 0 && next < MAX_MARKS; i++) {
-		const struct guard *guard = &state->guards[BOUNDED(next - 1, MAX_MARKS)];
-		__u64 slot = state->marks[BOUNDED(next - 1, MAX_MARKS)].slot;
-
-		if (!(slot & MARK_MANAGED) || guard->reg >> 16 != s->managed.file ||
-		    (next <= s->check_from &&
-		     state->marks[BOUNDED(next, MAX_MARKS)].slot != slot) ||
-		    !managed_is_read(s, guard->reg_slot) || !managed_is_same(s, guard))
-			break;
-		s->managed.chained = guard->word;
-		next--;
-	}
-	if (s->check == next)
+	if (s->managed.layout == MANAGED_AS_3_12)
+		left = managed_pass_marks(s, state, next, 0, 8, 56);
+	else if (s->managed.layout == MANAGED_AS_3_11)
+		left = managed_pass_marks(s, state, next, 32, 48, 56);
+	else
+		left = managed_pass_marks(s, state, next, BOUNDED(s->managed.is.frame_code, 128),
+					  BOUNDED(s->managed.is.frame_previous, 128),
+					  BOUNDED(s->managed.is.frame_instruction, 128));
+	if (s->check == left)
 		return 0;
-	s->check = next;
+	s->check = left;
 	return 1;
 }
 
@@ -863,30 +950,36 @@ static __always_inline bool managed_any_holds(struct scratch *s, const struct gu
 							       : managed_mark_holds(s, index);
 }
 
-/* Checks managed marks that were read before, from s->check - 1 on, or if that is none of them,
- * this mark alone, of either kind. Returns 1 to end the loop; s->check is then 0 if all marks hold.
- */
+#define NATIVE_MARKS_A_TURN 4
+
+/* Checks marks from s->check - 1 on: some of native frames; or some of managed frames that were
+ * read before; or one of another managed frame. Returns 1 to end the loop; s->check is then 0 if
+ * all marks hold. */
 static long check_any_mark(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
 	struct thread_state *state = state_at(s);
-	__u32 index;
+	__u32 index = s->check - 1;
 
 	(void)turn;
-	if (!state)
+	if (!state || index >= MAX_MARKS)
 		return 1;
-	if (state->marks[BOUNDED(s->check - 1, MAX_MARKS)].slot & MARK_MANAGED &&
-	    managed_marks_in_run(s))
-		return !s->check;
-	index = s->check - 1;
-	if (index >= MAX_MARKS)
-		return 1;
-	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED
-		    ? !managed_any_holds(s, &state->guards[BOUNDED(index, MAX_MARKS)], index)
-		    : !mark_holds(s, state, index))
-		return 1;
-	s->check = index;
-	return !index;
+	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED) {
+		if (managed_marks_in_run(s))
+			return !s->check;
+		if (!managed_any_holds(s, &state->guards[BOUNDED(index, MAX_MARKS)], index))
+			return 1;
+		s->check = index;
+		return !index;
+	}
+	for (int i = 0; i < NATIVE_MARKS_A_TURN; i++) {
+		if (!mark_holds(s, state, index))
+			return 1;
+		s->check = index;
+		if (!index-- || state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED)
+			break;
+	}
+	return !s->check;
 }
 
 #define MANAGED_BY_CONTENT 16 /* frames without a version that are compared */

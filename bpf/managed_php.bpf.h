@@ -152,7 +152,7 @@ __noinline int php_send_code(struct scratch *given)
 
 	if (!s)
 		return 0;
-	record = &s->managed.record;
+	record = &s->managed_record;
 	record->code.first_line = s->managed.function.first_line;
 	record->code.line_bytes = 0;
 	php_text(s, s->managed.function.file, &record->code.file);

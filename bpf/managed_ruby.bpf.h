@@ -122,7 +122,7 @@ __noinline int ruby_send_code(struct scratch *given)
 
 	if (!s)
 		return 0;
-	record = &s->managed.record;
+	record = &s->managed_record;
 	record->code.first_line = s->managed.function.first_line;
 	record->code.line_bytes = 0;
 	ruby_text(s, s->managed.function.file, &record->code.file);
@@ -255,7 +255,7 @@ __noinline int ruby_read(struct scratch *given)
 	s->managed.run_of = 0;
 	FORGET(bytes);
 	if (bytes > RUBY_RUN ||
-	    bpf_probe_read_user(s->managed.run, BOUNDED(bytes, 2 * RUBY_RUN), (const void *)cfp))
+	    bpf_probe_read_user(s->managed_run, BOUNDED(bytes, 2 * RUBY_RUN), (const void *)cfp))
 		return 0;
 	s->managed.run_of = s->record.header.time_ns;
 	s->managed.run_base = cfp;

@@ -150,6 +150,13 @@ enum managed_state {
 /* Returns whether a walk has ended at an entry. */
 #define IS_WHOLE(end) (!((end) & ((1 << STACKD_ROOT_SHIFT) - 1)))
 
+/* Where a managed frame has its code object, the frame before, and its instruction. */
+enum managed_layout {
+	MANAGED_ELSEWHERE,
+	MANAGED_AS_3_11, /* at 32, 48 and 56 */
+	MANAGED_AS_3_12, /* from 3.12 on: at 0, 8 and 56 */
+};
+
 struct scratch {
 	struct walk walk; /* first, since walk_read() converts its address to that of the struct
 			   * scratch */
@@ -275,6 +282,106 @@ struct scratch {
 		__u32 at, bytes;
 	} returns;
 
+	/* Frames of managed functions (managed.bpf.h). They are before the window, since a member
+	 * at an offset of less than 32 KiB is read by one instruction, and any other by three. */
+	struct {
+		struct stackd_interpreter is;
+		__u32 file;		    /* number of the file that `is` is of; 0: none */
+		enum managed_layout layout; /* of its frames */
+		__u64 thread, interpreter;  /* addresses: in a search, the next ones */
+		__u64 cframe, previous;	    /* addresses of the next activation, and of the one
+					     * before it */
+		__u64 own_cframe;	    /* of the activation whose frames are read */
+		__u64 frame_before, cframe_before; /* what they were, in a search for another
+						    * interpreter */
+		__u64 frame, owned;	    /* the next frame, and the C stack's after the last */
+		__u64 words[MANAGED_WORDS]; /* of what was read last */
+		__u64 text[MANAGED_WORDS];
+		__u32 count;			   /* frames of the walk */
+		__u32 is_whole;			   /* the activation's first frame was met */
+		__u32 may_match;		   /* a remembered frame was met */
+		__u32 has_matched;		   /* everything from that frame on is unchanged */
+		__u32 no_match;			   /* it is not unchanged, or is not looked for */
+		__u32 why;			   /* the counter of an activation that is not
+						    * exact; 0: it is */
+		__u32 bytes_before, frames_before; /* the activation's managed frames */
+		__u64 new_code, new_hash; /* a code object whose names are to be sent; 0: none */
+		__u64 version;		  /* of the last code object << 32; 0: it has none */
+		__u32 count_before, pad2;
+		__u32 wants_all, n_states; /* a search is for all states of the thread, and has
+					    * found so many */
+		__u32 sent;		   /* code objects of the walk whose names had to be sent */
+		__u32 is_restless;	   /* whether the process is restless, as it was found at
+					    * the time `asked` */
+		__u64 asked;
+		__u64 file_of, file_text, file_hash; /* of the walk at that time, the last name of
+						      * a source file: its address, and hash */
+		__u64 last_of, last_code; /* of the walk at that time, the last code object */
+		__u32 last_number, pad3;
+		__u64 low, cfa, pc;	/* of the activation's native frame */
+		__u64 base;		/* address of the interpreter's file: that of its
+					 * offset 0, as its code is mapped */
+		__u32 dropped, resumed; /* frames of the activation that were dropped; activations
+					 * that are not proven, and have not ended the frames */
+		__u64 distance, distance_of; /* from the last proven activation's cframe to its
+					      * CFA, in the walk at that time */
+		__u64 run_of, run_base;	     /* the sample to which the run belongs, and the run's
+					      * address */
+		__u64 run_plain;	     /* bytes at whose addresses a frame can begin */
+		__u64 single_of, single;     /* the same for the frame that is elsewhere */
+		__u64 run_at;		     /* where in managed_run the frame is that was read
+					      * last */
+		__u64 interpreter_of_thread; /* address of the interpreter of the thread's state
+					      * that was read last */
+		__u64 chunk;		     /* address of the memory of its last frames */
+		__u64 epoch_of, epoch_at;    /* the sample of which `epoch` is, and the counter's
+					      * address; 0: it was not read */
+		__u32 epoch;		     /* 0: not known */
+		__u32 is_calm;		     /* no code object was made since the last walk */
+		__u64 chained;		     /* where the frame leads that was compared last;
+					      * 0: none was */
+		__u64 version_at;	     /* address of the next frame's version; 0: none */
+		__u64 object_code;	     /* of the frame that was read last, if that is an
+					      * object: the address of its code object */
+		__u64 content;		     /* a hash of that one's content */
+		__u32 expects;		     /* `frame` is the next activation's last one */
+		__u32 may_part;		     /* frames may go into several parts of a record */
+		__u32 steps;		     /* of the chain that is followed, */
+		__u32 compared_until;	     /* and the one at which `compared_with` changes */
+		__u64 compared_with; /* the frame with which it is compared, to find a circle */
+		__u32 is_for_daemon; /* what is read is for a stack that the daemon will walk */
+		__u32 by_content;    /* the mark that was compared last is of a frame without a
+				      * version */
+		struct {	     /* managed_regs.bpf.h: of the activation's native frame */
+			__u64 sp;
+			__u64 r[STACKD_SAVED_COUNT]; /* 0: not known */
+			__u64 frame, instruction;    /* two of these (stackd_managed.h) */
+		} regs;
+		struct { /* of the function that was read last, by managed_ruby.bpf.h and
+			  * managed_php.bpf.h */
+			__u64 file, label; /* addresses of its names */
+			__u32 first_line, line;
+		} function;
+		struct {		  /* managed_ruby.bpf.h */
+			__u64 start, end; /* of the thread's, or fiber's, array */
+			__u64 cfp;	  /* address of the next control frame */
+			__u32 has_finished, pad;
+		} ruby;
+		struct {		   /* managed_php.bpf.h */
+			__u64 globals;	   /* address of executor_globals */
+			__u64 next;	   /* of the next frame of the thread's chain */
+			__u64 left;	   /* of the caller of the activation's frame; 0: none */
+			__u64 opline;	   /* of the frame that was read last: its instruction, */
+			__u64 func;	   /* function, */
+			__u64 before;	   /* and the frame before it */
+			__u64 class_name;  /* of the function that was read last; 0: none */
+			__u32 is_top;	   /* it is the first of its activation */
+			__u32 state;	   /* enum php_state */
+			__u32 has_unbegun; /* a function that has not begun was passed */
+			__u32 pad;
+		} php;
+	} managed;
+
 	__u8 window[WINDOW_BYTES + 8] ALIGNED; /* aligned, since copies to the start of a cache
 						* line are faster */
 
@@ -342,104 +449,9 @@ struct scratch {
 		__u32 sent; /* number of CODE_BYTES records that were sent with this sample */
 	} code;
 
-	/* Frames of managed functions (managed.bpf.h). */
-	struct {
-		struct stackd_interpreter is;
-		__u32 file, pad;	   /* number of the file that `is` is of; 0: none */
-		__u64 thread, interpreter; /* addresses: in a search, the next ones */
-		__u64 cframe, previous;	   /* addresses of the next activation, and of the one
-					    * before it */
-		__u64 own_cframe;	   /* of the activation whose frames are read */
-		__u64 frame_before, cframe_before; /* what they were, in a search for another
-						    * interpreter */
-		__u64 frame, owned;	    /* the next frame, and the C stack's after the last */
-		__u64 words[MANAGED_WORDS]; /* of what was read last */
-		__u64 text[MANAGED_WORDS];
-		__u32 count;			   /* frames of the walk */
-		__u32 is_whole;			   /* the activation's first frame was met */
-		__u32 may_match;		   /* a remembered frame was met */
-		__u32 has_matched;		   /* everything from that frame on is unchanged */
-		__u32 no_match;			   /* it is not unchanged, or is not looked for */
-		__u32 why;			   /* the counter of an activation that is not
-						    * exact; 0: it is */
-		__u32 bytes_before, frames_before; /* the activation's managed frames */
-		__u64 new_code, new_hash; /* a code object whose names are to be sent; 0: none */
-		__u64 version;		  /* of the last code object << 32; 0: it has none */
-		__u32 count_before, pad2;
-		__u32 wants_all, n_states; /* a search is for all states of the thread, and has
-					    * found so many */
-		__u32 sent;		   /* code objects of the walk whose names had to be sent */
-		__u32 is_restless;	   /* whether the process is restless, as it was found at
-					    * the time `asked` */
-		__u64 asked;
-		__u64 file_of, file_text, file_hash; /* of the walk at that time, the last name of
-						      * a source file: its address, and hash */
-		__u64 last_of, last_code; /* of the walk at that time, the last code object */
-		__u32 last_number, pad3;
-		__u64 low, cfa, pc;	/* of the activation's native frame */
-		__u64 base;		/* address of the interpreter's file: that of its
-					 * offset 0, as its code is mapped */
-		__u32 dropped, resumed; /* frames of the activation that were dropped; activations
-					 * that are not proven, and have not ended the frames */
-		__u64 distance, distance_of; /* from the last proven activation's cframe to its
-					      * CFA, in the walk at that time */
-		__u64 run_of, run_base;	     /* the sample to which the run belongs, and the run's
-					      * address */
-		__u64 run_plain;	     /* bytes at whose addresses a frame can begin */
-		__u64 single_of, single;     /* the same for the frame that is elsewhere */
-		__u64 run_at;		     /* where in `run` the frame is that was read last */
-		__u64 interpreter_of_thread; /* address of the interpreter of the thread's state
-					      * that was read last */
-		__u64 chunk;		     /* address of the memory of its last frames */
-		__u64 epoch_of, epoch_at;    /* the sample of which `epoch` is, and the counter's
-					      * address; 0: it was not read */
-		__u32 epoch;		     /* 0: not known */
-		__u32 is_calm;		     /* no code object was made since the last walk */
-		__u64 chained;		     /* where the frame leads that was compared last;
-					      * 0: none was */
-		__u64 version_at;	     /* address of the next frame's version; 0: none */
-		__u64 object_code;	     /* of the frame that was read last, if that is an
-					      * object: the address of its code object */
-		__u64 content;		     /* a hash of that one's content */
-		__u32 expects;		     /* `frame` is the next activation's last one */
-		__u32 may_part;		     /* frames may go into several parts of a record */
-		__u32 steps;		     /* of the chain that is followed, */
-		__u32 compared_until;	     /* and the one at which `compared_with` changes */
-		__u64 compared_with; /* the frame with which it is compared, to find a circle */
-		__u32 is_for_daemon; /* what is read is for a stack that the daemon will walk */
-		__u32 by_content;    /* the mark that was compared last is of a frame without a
-				      * version */
-		struct {	     /* managed_regs.bpf.h: of the activation's native frame */
-			__u64 sp;
-			__u64 r[STACKD_SAVED_COUNT]; /* 0: not known */
-			__u64 frame, instruction;    /* two of these (stackd_managed.h) */
-		} regs;
-		struct { /* of the function that was read last, by managed_ruby.bpf.h and
-			  * managed_php.bpf.h */
-			__u64 file, label; /* addresses of its names */
-			__u32 first_line, line;
-		} function;
-		struct {		  /* managed_ruby.bpf.h */
-			__u64 start, end; /* of the thread's, or fiber's, array */
-			__u64 cfp;	  /* address of the next control frame */
-			__u32 has_finished, pad;
-		} ruby;
-		struct {		   /* managed_php.bpf.h */
-			__u64 globals;	   /* address of executor_globals */
-			__u64 next;	   /* of the next frame of the thread's chain */
-			__u64 left;	   /* of the caller of the activation's frame; 0: none */
-			__u64 opline;	   /* of the frame that was read last: its instruction, */
-			__u64 func;	   /* function, */
-			__u64 before;	   /* and the frame before it */
-			__u64 class_name;  /* of the function that was read last; 0: none */
-			__u32 is_top;	   /* it is the first of its activation */
-			__u32 state;	   /* enum php_state */
-			__u32 has_unbegun; /* a function that has not begun was passed */
-			__u32 pad;
-		} php;
-		__u8 run[2 * MANAGED_RUN + 8];
-		struct stackd_managed_record record;
-	} managed;
+	/* Copies of managed frames, and what is sent of a code object (managed.bpf.h). */
+	__u8 managed_run[2 * MANAGED_RUN + 8];
+	struct stackd_managed_record managed_record;
 
 	__u8 run[RUN_BYTES + 8] ALIGNED; /* not the last member, since the verifier assumes that
 					  * reads can go beyond its end */
