@@ -267,6 +267,21 @@ __noinline int managed_send_code(struct scratch *given)
 	return managed_send_record(s, size);
 }
 
+/* Mixes the first bytes of what was read, which begin at the word `start`, into a hash. */
+static __always_inline __u64 managed_hash_bytes(const struct scratch *s, __u64 hash, __u64 start,
+						__u64 bytes)
+{
+	__u64 whole = bytes < MANAGED_HASHED ? bytes >> 3 : MANAGED_HASHED / 8, i = 0;
+
+#pragma clang loop unroll(disable)
+	for (; i < MANAGED_HASHED / 8 && i < whole; i++)
+		hash = mix(hash ^ s->managed.text[BOUNDED(start + i, MANAGED_WORDS)]);
+	if (i < MANAGED_HASHED / 8 && bytes & 7)
+		hash = mix(hash ^ (s->managed.text[BOUNDED(start + i, MANAGED_WORDS)] &
+				   ((1ull << (bytes & 7) * 8) - 1)));
+	return hash;
+}
+
 /* Mixes the content of a string, or of a table of bytes, into a hash: its length, the hash that the
  * interpreter has for it, and if it has none yet (-1), its first MANAGED_HASHED bytes. Returns 0 if
  * it cannot be read. A global function, so that the BPF verifier checks it once. */
@@ -298,15 +313,7 @@ __noinline __u64 managed_hash(struct scratch *given, __u64 hash, __u64 address, 
 	if (start * 8 + (bytes < MANAGED_HASHED ? bytes : MANAGED_HASHED) > read)
 		return 0;
 	hash = mix(mix(hash ^ s->managed.text[2]) ^ s->managed.text[3]);
-	for (__u32 i = 0; i < MANAGED_HASHED / 8 && i * 8 < bytes; i++) {
-		__u64 word = s->managed.text[BOUNDED(start + i, MANAGED_WORDS)];
-
-		FORGET(i);
-		if (bytes - i * 8 < 8)
-			word &= (1ull << (bytes - i * 8) * 8) - 1;
-		hash = mix(hash ^ word);
-	}
-	return hash | 1;
+	return managed_hash_bytes(s, hash, start, bytes) | 1;
 }
 
 /* Hashes the words of the code object that was read. */
@@ -517,7 +524,7 @@ __noinline int managed_code(struct scratch *given, __u64 address)
 		s->managed.new_hash = key.hash;
 		return 0;
 	}
-	if (s->managed.is.form == STACKD_INTERPRETER_OBJECT)
+	if (!s->managed.version)
 		managed_note_content(s, address, *known, key.hash);
 	key.hash = words_key;
 	if (s->managed.version)
@@ -823,7 +830,10 @@ __noinline int managed_holds_by_content(struct scratch *given)
 	if (!mark || !guard)
 		return 0;
 	s->managed.version_at = 0;
-	number = managed_code(s, guard->reg_word);
+	s->managed.object_code = guard->reg_word;
+	number = managed_noted_content(s);
+	if (!number)
+		number = managed_code(s, guard->reg_word);
 	s->managed.new_code = 0;
 	if (!number || number != mark->ra >> STACKD_MANAGED_SHIFT)
 		return 0;
@@ -965,7 +975,7 @@ static long check_any_mark(__u32 turn, struct scratch **at)
 	if (!state || index >= MAX_MARKS)
 		return 1;
 	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED) {
-		if (managed_marks_in_run(s))
+		if (s->managed.is.form != STACKD_INTERPRETER_OBJECT && managed_marks_in_run(s))
 			return !s->check;
 		if (!managed_any_holds(s, &state->guards[BOUNDED(index, MAX_MARKS)], index))
 			return 1;
