@@ -888,65 +888,72 @@ static __always_inline bool managed_is_as_was(const __u8 *frame, const struct gu
 		 (__u32)((*(const __u64 *)(frame + instruction_at) - code) ^ guard->word_slot));
 }
 
-/* Does this for the marks from mark `next` on, rootwards, as far as frames are in managed_run.
- * Returns the first one, +1, that is not of such a frame, or has changed. Most frames of a path are
- * compared here, so nothing is stored in between, and offsets are constants if they are usual. */
+/* Does this for the marks of an activation from mark `next` on, rootwards, as far as frames are in
+ * managed_run. Returns the first one, +1, that is not of such a frame, or has changed. Most frames
+ * of a path are compared here, so nothing is stored in between, and offsets are constants if they
+ * are usual. */
 static __always_inline __u32 managed_pass_marks(struct scratch *s, struct thread_state *state,
 						__u32 next, __u32 code_at, __u32 previous_at,
 						__u32 instruction_at)
 {
-	__u64 plain = s->managed.run_of == s->record.header.time_ns ? s->managed.run_plain : 0;
-	__u64 above = state->marks[BOUNDED(next + (next < s->check_from), MAX_MARKS)].slot;
-	__u64 chained = s->managed.chained;
+	__u64 slot = state->marks[BOUNDED(next, MAX_MARKS)].slot;
 
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < MANAGED_MARKS_A_TURN; i++) {
 		__u64 index = BOUNDED(next, MAX_MARKS);
 		const struct guard *guard = &state->guards[index];
-		__u64 slot = state->marks[index].slot, at = guard->reg_slot - s->managed.run_base;
+		__u64 at = guard->reg_slot - s->managed.run_base;
 		const __u8 *frame = s->managed_run + BOUNDED(at, MANAGED_RUN);
 
-		if (at >= plain)
-			break;
-		if (slot != above &&
-		    (!(slot & MARK_MANAGED) || guard->reg >> 16 != s->managed.file ||
-		     !managed_leads_at_hand(s, slot & ~MARK_FLAGS, guard->reg_slot, chained)))
-			break;
-		if (!managed_is_as_was(frame, guard, code_at, previous_at, instruction_at) ||
+		if (at >= s->managed.run_plain || state->marks[index].slot != slot ||
+		    !managed_is_as_was(frame, guard, code_at, previous_at, instruction_at) ||
 		    !(guard->word_slot >> 32) ||
 		    (!s->managed.is_calm && !managed_has_version(s, frame, guard)))
 			break;
-		chained = guard->word;
-		above = slot;
 		if (!next--)
 			break;
 	}
-	s->managed.chained = chained;
 	return next + 1;
 }
 
-/* Goes on to the first mark, from s->check - 1 on, that is not of a managed frame which is
- * unchanged and was read before; past some of them at most. Returns whether it has passed any. A
- * global function, so that the BPF verifier checks it once. */
+/* Returns whether what comes before an activation leads to its frame with this mark, by words that
+ * were read before; or that is not asked, since the frame before is of the same activation. */
+static __always_inline bool managed_begins_at_hand(const struct scratch *s,
+						   const struct thread_state *state, __u32 index)
+{
+	__u64 slot = state->marks[BOUNDED(index, MAX_MARKS)].slot;
+
+	return index >= s->check_from || state->marks[BOUNDED(index + 1, MAX_MARKS)].slot == slot ||
+	       managed_leads_at_hand(s, slot & ~MARK_FLAGS,
+				     state->guards[BOUNDED(index, MAX_MARKS)].reg_slot,
+				     s->managed.chained);
+}
+
+/* Goes on to the first mark, from s->check - 1 on, that is not of a managed frame of the same
+ * activation which is unchanged and was read before; past some of them at most. Returns whether it
+ * has passed any. A global function, so that the BPF verifier checks it once. */
 __noinline int managed_marks_in_run(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 	struct thread_state *state = s ? state_at(s) : NULL;
-	__u32 next = s ? s->check - 1 : 0, left;
+	__u32 next = s ? s->check - 1 : 0;
 
-	if (!state || state->guards[BOUNDED(next, MAX_MARKS)].reg >> 16 != s->managed.file)
+	if (!state || s->managed.run_of != s->record.header.time_ns ||
+	    state->guards[BOUNDED(next, MAX_MARKS)].reg >> 16 != s->managed.file ||
+	    !managed_begins_at_hand(s, state, next))
 		return 0;
 	if (s->managed.layout == MANAGED_AS_3_12)
-		left = managed_pass_marks(s, state, next, 0, 8, 56);
+		next = managed_pass_marks(s, state, next, 0, 8, 56);
 	else if (s->managed.layout == MANAGED_AS_3_11)
-		left = managed_pass_marks(s, state, next, 32, 48, 56);
+		next = managed_pass_marks(s, state, next, 32, 48, 56);
 	else
-		left = managed_pass_marks(s, state, next, BOUNDED(s->managed.is.frame_code, 128),
+		next = managed_pass_marks(s, state, next, BOUNDED(s->managed.is.frame_code, 128),
 					  BOUNDED(s->managed.is.frame_previous, 128),
 					  BOUNDED(s->managed.is.frame_instruction, 128));
-	if (s->check == left)
+	if (s->check == next)
 		return 0;
-	s->check = left;
+	s->check = next;
+	s->managed.chained = state->guards[BOUNDED(next, MAX_MARKS)].word;
 	return 1;
 }
 
@@ -960,36 +967,30 @@ static __always_inline bool managed_any_holds(struct scratch *s, const struct gu
 							       : managed_mark_holds(s, index);
 }
 
-#define NATIVE_MARKS_A_TURN 4
-
-/* Checks marks from s->check - 1 on: some of native frames; or some of managed frames that were
- * read before; or one of another managed frame. Returns 1 to end the loop; s->check is then 0 if
- * all marks hold. */
+/* Checks managed marks that were read before, from s->check - 1 on, or if that is none of them,
+ * this mark alone, of either kind. Returns 1 to end the loop; s->check is then 0 if all marks hold.
+ */
 static long check_any_mark(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
 	struct thread_state *state = state_at(s);
-	__u32 index = s->check - 1;
+	__u32 index;
 
 	(void)turn;
-	if (!state || index >= MAX_MARKS)
+	if (!state)
 		return 1;
-	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED) {
-		if (s->managed.is.form != STACKD_INTERPRETER_OBJECT && managed_marks_in_run(s))
-			return !s->check;
-		if (!managed_any_holds(s, &state->guards[BOUNDED(index, MAX_MARKS)], index))
-			return 1;
-		s->check = index;
-		return !index;
-	}
-	for (int i = 0; i < NATIVE_MARKS_A_TURN; i++) {
-		if (!mark_holds(s, state, index))
-			return 1;
-		s->check = index;
-		if (!index-- || state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED)
-			break;
-	}
-	return !s->check;
+	if (state->marks[BOUNDED(s->check - 1, MAX_MARKS)].slot & MARK_MANAGED &&
+	    s->managed.is.form != STACKD_INTERPRETER_OBJECT && managed_marks_in_run(s))
+		return !s->check;
+	index = s->check - 1;
+	if (index >= MAX_MARKS)
+		return 1;
+	if (state->marks[BOUNDED(index, MAX_MARKS)].slot & MARK_MANAGED
+		    ? !managed_any_holds(s, &state->guards[BOUNDED(index, MAX_MARKS)], index)
+		    : !mark_holds(s, state, index))
+		return 1;
+	s->check = index;
+	return !index;
 }
 
 #define MANAGED_BY_CONTENT 16 /* frames without a version that are compared */
