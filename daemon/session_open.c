@@ -183,7 +183,9 @@ static enum exit_status open_sideband(struct session *s)
 		return STATUS_DONE;
 	}
 	log_error("cannot follow processes and mappings (%s): %s", strerror(-err),
-		  rights_remedy(", or with CAP_PERFMON"));
+		  err == -ENOBUFS ? "its user may not lock so much memory: raise 'ulimit -l', or "
+				    "kernel.perf_event_mlock_kb"
+				  : rights_remedy(", or with CAP_PERFMON"));
 	return exit_status_of(err);
 }
 
@@ -463,6 +465,7 @@ static enum exit_status make_parts(struct session *s)
 	/* The command is forked already, so it keeps the limit and priority that it has
 	 * inherited. */
 	own_limits_raise_files();
+	own_limits_raise_locked_memory();
 	own_limits_raise_priority();
 	if (s->scope.is_crowd)
 		own_limits_hurry(true);

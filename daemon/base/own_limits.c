@@ -18,6 +18,16 @@ void own_limits_raise_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+void own_limits_raise_locked_memory(void)
+{
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+	if (!setrlimit(RLIMIT_MEMLOCK, &limit) || getrlimit(RLIMIT_MEMLOCK, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
 void own_limits_raise_priority(void)
 {
 	errno = 0;

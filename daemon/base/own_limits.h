@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Raises, at the start, the daemon's own limit of open files, and its priority. */
+/* Raises, at the start, the daemon's own limits of open files and of locked memory, and its
+ * priority. */
 #ifndef DAEMON_OWN_LIMITS_H
 #define DAEMON_OWN_LIMITS_H
 
@@ -8,6 +9,10 @@
 /* Raises the limit of open files as far as the kernel allows, because each object and each event
  * takes a descriptor. */
 void own_limits_raise_files(void);
+
+/* Raises the limit of locked memory as far as the kernel allows: the rings of perf events count in
+ * it. To be called while stackd has the right to (CAP_SYS_RESOURCE). */
+void own_limits_raise_locked_memory(void);
 
 /* Raises the priority of the calling thread unless the user has set one. On a busy machine, a
  * daemon of normal priority would wait for a CPU while the ring fills, most of all in the first

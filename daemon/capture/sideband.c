@@ -103,7 +103,7 @@ static int open_ring(struct sideband *s, struct ring *ring, int cpu, int cgroup_
 	map = mmap(NULL, data_size(s, ring) + s->page_size, PROT_READ | PROT_WRITE, MAP_SHARED,
 		   ring->fd, 0);
 	if (map == MAP_FAILED)
-		return -errno;
+		return errno == EPERM ? -ENOBUFS : -errno; /* EPERM: it may not lock so much */
 	ring->control = map;
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, ring->fd, &want) ? -errno : 0;
 }
@@ -115,6 +115,48 @@ static int open_cpu(struct sideband *s, size_t cpu, int cgroup_fd)
 
 	for (size_t i = 0; i < N_CONTENTS && !err; i++)
 		err = open_ring(s, &s->rings[cpu * N_CONTENTS + i], (int)cpu, cgroup_fd);
+	return err;
+}
+
+static void close_ring(struct sideband *s, struct ring *ring)
+{
+	if (ring->control)
+		munmap(ring->control, data_size(s, ring) + s->page_size);
+	if (ring->fd >= 0)
+		close(ring->fd);
+	ring->control = NULL;
+	ring->fd = -1;
+}
+
+static void close_cpu(struct sideband *s, size_t cpu)
+{
+	for (size_t i = 0; i < N_CONTENTS; i++)
+		close_ring(s, &s->rings[cpu * N_CONTENTS + i]);
+}
+
+static int open_all(struct sideband *s, int cgroup_fd)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->n_cpus && !err; i++) {
+		err = open_cpu(s, i, cgroup_fd);
+		if (err == -ENODEV && i > 0)
+			err = 0; /* an offline CPU */
+	}
+	return err;
+}
+
+/* Opens all CPUs' rings, smaller ones as long as their memory may not be locked. */
+static int open_largest(struct sideband *s, int cgroup_fd)
+{
+	int err = open_all(s, cgroup_fd);
+
+	while (err == -ENOBUFS && s->data_sizes[ALL] / 2 >= SIDEBAND_LEAST_BYTES) {
+		for (size_t i = 0; i < s->n_cpus; i++)
+			close_cpu(s, i);
+		s->data_sizes[ALL] /= 2;
+		err = open_all(s, cgroup_fd);
+	}
 	return err;
 }
 
@@ -140,33 +182,14 @@ int sideband_new(int cgroup_fd, size_t bytes, struct sideband **ret_sideband)
 		err = s->record && s->pending ? -errno : -ENOMEM;
 	if (!err)
 		err = record_pool_new(&s->pool);
-	for (size_t i = 0; i < n && !err; i++) {
-		err = open_cpu(s, i, cgroup_fd);
-		if (err == -ENODEV && i > 0)
-			err = 0; /* an offline CPU */
-	}
+	if (!err)
+		err = open_largest(s, cgroup_fd);
 	if (err) {
 		sideband_free(s);
 		return err;
 	}
 	*ret_sideband = s;
 	return 0;
-}
-
-static void close_ring(struct sideband *s, struct ring *ring)
-{
-	if (ring->control)
-		munmap(ring->control, data_size(s, ring) + s->page_size);
-	if (ring->fd >= 0)
-		close(ring->fd);
-	ring->control = NULL;
-	ring->fd = -1;
-}
-
-static void close_cpu(struct sideband *s, size_t cpu)
-{
-	for (size_t i = 0; i < N_CONTENTS; i++)
-		close_ring(s, &s->rings[cpu * N_CONTENTS + i]);
 }
 
 int sideband_reopen(struct sideband *s, int cpu, int cgroup_fd)

@@ -58,20 +58,23 @@ struct sideband_peek {
 	uint64_t drain; /* number of the call of sideband_drain() */
 };
 
+#define SIDEBAND_LEAST_BYTES ((size_t)256 << 10) /* a ring for some 80 programs that start */
+
 /* Returns the size of each CPU's ring of events, beside a ring of so many bytes for the records of
- * all CPUs (--ring-bytes): a sixteenth of that for all CPUs, but a power of two, and 256 KiB at
- * least, for some 80 programs that start. */
+ * all CPUs (--ring-bytes): a sixteenth of that for all CPUs, but a power of two, and
+ * SIDEBAND_LEAST_BYTES at least. */
 static inline size_t sideband_bytes(uint64_t ring_bytes, size_t cpus)
 {
-	size_t bytes = (size_t)256 << 10;
+	size_t bytes = SIDEBAND_LEAST_BYTES;
 
 	while (bytes * 2 * cpus <= ring_bytes / 16)
 		bytes *= 2;
 	return bytes;
 }
 
-/* Opens and maps the events, with rings of so many bytes (sideband_bytes()). `cgroup_fd` is -1 for
- * the whole machine. 0 or negative errno. */
+/* Opens and maps the events, with rings of so many bytes (sideband_bytes()), or if so much memory
+ * may not be locked (RLIMIT_MEMLOCK), with smaller ones. `cgroup_fd` is -1 for the whole machine. 0
+ * or negative errno; -ENOBUFS: not even SIDEBAND_LEAST_BYTES may be locked. */
 int sideband_new(int cgroup_fd, size_t bytes, struct sideband **ret_sideband);
 void sideband_free(struct sideband *sideband);
 

@@ -69,11 +69,16 @@ def only_with(capability, **more):
 
 @live
 def test_rights_to_sample():
-    """BPF, PERFMON: without, nothing is recorded at all."""
+    """BPF, PERFMON: without, nothing is recorded at all. SYS_RESOURCE raises the limit of locked memory:
+    without, the rings of events are as large as it allows."""
     for capability in (BPF, PERFMON):
         with scratch() as folder:
             result = record(capability, folder + "/s.db", "--", WORKLOADS + "/chain", 0.25)
             check(result.status == NO_SUPPORT, "status %d" % result.status, result.err)
+    with scratch() as folder:
+        result = record(NONE, folder + "/s.db", "--ring-bytes", "128M", "--", WORKLOADS + "/chain", 0.25,
+                        before=("prlimit", "--memlock=%d" % (4 << 20), "setpriv", "--bounding-set", "-sys_resource"))
+        check(result.status == DONE, "rings larger than the limit: status %d" % result.status, result.err)
 
 
 @live(long=True)
