@@ -11,6 +11,7 @@
 #include "base/int_map.h"
 #include "base/mount_kind.h"
 #include "base/mount_list.h"
+#include "daemon/base/slowness.h"
 #include "proc/proc_fs.h"
 
 /* Limits for open files that no process maps: how many stay open, and for how long. They stay open
@@ -123,7 +124,8 @@ static int make_objects(struct recorder_files *f, const struct recorder_options 
 	f->budget = f->full_budget = o->budget;
 	f->price = 1;
 	f->shares = (struct user_shares){.burst = FILES_BURST, .per_core = FILES_PER_CORE};
-	f->waits = (struct user_shares){.burst = WAITS_BURST_S, .per_core = WAITS_SHARE};
+	f->waits = (struct user_shares){.burst = WAITS_BURST_S * (double)slowness(),
+					.per_core = WAITS_SHARE};
 	return err ? err : object_table_new_by("/proc", &opener, &f->objects);
 }
 

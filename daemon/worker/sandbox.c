@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/base/slowness.h"
 #include "daemon/worker/fault_injection.h"
 
 #define FIRST_USER 61184 /* range of systemd's dynamic users */
@@ -269,7 +270,7 @@ int sandbox_worker(void)
 {
 	if (!IS_INSTRUMENTED)
 		limit(RLIMIT_AS, MEMORY_BYTES);
-	limit(RLIMIT_CPU, CPU_SECONDS);
+	limit(RLIMIT_CPU, CPU_SECONDS * slowness());
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_FSIZE, 0);
 	limit(RLIMIT_NOFILE, FILES);

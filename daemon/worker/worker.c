@@ -29,14 +29,16 @@
 #include "daemon/base/cpu_share.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_cost.h"
+#include "daemon/base/slowness.h"
 #include "daemon/worker/refusals.h"
 #include "daemon/worker/wire.h"
 #include "daemon/worker/worker_page.h"
 #include "proc/proc_fs.h"
 
-#define WALL_NS	       UINT64_C(300000000000) /* longest time of a call, whatever the worker does */
-#define IDLE_NS	       UINT64_C(10000000000)  /* an idle worker ends after this time */
-#define LARGE_IDLE_NS  UINT64_C(1000000000)   /* or this, if its memory exceeds LARGE_BYTES */
+/* Longest time of a call, whatever the worker does; as cpu_limits, times slowness(). */
+#define WALL_NS	       UINT64_C(300000000000)
+#define IDLE_NS	       UINT64_C(10000000000) /* an idle worker ends after this time */
+#define LARGE_IDLE_NS  UINT64_C(1000000000)  /* or this, if its memory exceeds LARGE_BYTES */
 #define LARGE_BYTES    (UINT64_C(8) << 20)
 #define RENEW_NS       UINT64_C(300000000000) /* a worker with so much CPU time is replaced */
 #define RENEW_CALLS    256		      /* RENEW_NS is checked once in so many calls */
@@ -105,7 +107,7 @@ struct workers {
 						      * read; CPU time of earlier servers */
 	bool is_told;				     /* the log says that no worker can be
 						      * started */
-	uint64_t most_analysed;
+	uint64_t most_analysed, slowness;
 };
 
 /* --- processes ------------------------------------------------------------------------------- */
@@ -338,13 +340,14 @@ static int look(void *arg)
 	cpu -= wait->cpu_before_ns;
 	if (wait->call->is_cancelled && wait->call->is_cancelled(wait->call->arg, cpu))
 		return -ECANCELED;
-	if (cpu > cpu_limits[w->role])
+	if (cpu > cpu_limits[w->role] * w->workers->slowness)
 		return -ETIME;
 	look_at_state(wait, cpu);
 	if (wait->stuck >= (w->role == WORKER_LOOP ? STUCK_LOOP_LOOKS : STUCK_LOOKS))
 		return -EIO;
-	return wait->asleep >= WORKER_SLEEP_LOOKS || now - wait->begun_ns > WALL_NS ? -ETIMEDOUT
-										    : 0;
+	if (wait->asleep >= WORKER_SLEEP_LOOKS)
+		return -ETIMEDOUT;
+	return now - wait->begun_ns > WALL_NS * w->workers->slowness ? -ETIMEDOUT : 0;
 }
 
 /* The loop, which waits for its worker, is patient with files that make the worker take long: six
@@ -758,13 +761,14 @@ int workers_new(struct fork_server *server, uint64_t most_analysed, struct worke
 		return -ENOMEM;
 	ws->server = server;
 	ws->most_analysed = most_analysed;
+	ws->slowness = slowness();
 	pthread_mutex_init(&ws->lock, NULL);
 	for (int i = 0; i < WORKER_COUNT; i++) {
 		ws->all[i].workers = ws;
 		ws->all[i].role = (enum worker_role)i;
 		ws->all[i].flight.epoll = -1;
-		ws->all[i].patience =
-			cpu_share_begin(PATIENCE_SHARE, PATIENCE_NS, clock_ns(CLOCK_MONOTONIC));
+		ws->all[i].patience = cpu_share_begin(PATIENCE_SHARE, PATIENCE_NS * ws->slowness,
+						      clock_ns(CLOCK_MONOTONIC));
 		pthread_mutex_init(&ws->all[i].lock, NULL);
 	}
 	ws->all[WORKER_WALKS].flight.epoll = epoll_create1(EPOLL_CLOEXEC);
