@@ -24,8 +24,8 @@
 
 /* stack_window.bpf.h; the struct scratch is that of which the walk is the first member */
 struct scratch;
-__noinline int restore_others(struct scratch *given, const struct stackd_rule *given_rule,
-			      __u64 cfa, __u64 reg, __u64 has_reg);
+int restore_others(struct scratch *given, const struct stackd_rule *given_rule, __u64 cfa,
+		   __u64 reg, __u64 has_reg);
 #define WALK_SAVED_OTHERS(w, rule, base)                                                           \
 	restore_others((struct scratch *)(w), rule, (base).cfa, (base).reg, (base).has_reg)
 
