@@ -8,6 +8,7 @@ follow, or, with --apart, are left for a run of --alone, when nothing else is at
 build)."""
 
 import argparse
+import functools
 import os
 import select
 import signal
@@ -37,6 +38,7 @@ import test_erlang  # noqa: E402,F401
 import test_faults  # noqa: E402,F401
 import test_fold  # noqa: E402,F401
 import test_go  # noqa: E402,F401
+import test_harness  # noqa: E402,F401
 import test_identity  # noqa: E402,F401
 import test_java  # noqa: E402,F401
 import test_javascript  # noqa: E402,F401
@@ -78,10 +80,10 @@ SECONDS = 900  # for a test that has a process of its own
 def run_here(test, options):
     """Runs a test in this process; returns its line."""
     start = time.monotonic()
-    harness.OVERFLOWS.clear()
     missing = test.needs_bpf and harness.why_no_bpf()
     with open(os.path.join(options.logs, test.name + ".log"), "w", encoding="utf-8") as log, harness.scratch() as folder:
         os.environ["OMPI_MCA_orte_tmpdir_base"] = folder  # two mpirun at a time make and remove the same folders in /tmp
+        test = test._replace(run=functools.partial(harness.run_test, test.run))
         line = one_test.run_test(test, log, harness.Skip, missing)
     return line + (" (%.1f s)" % (time.monotonic() - start) if options.time else "")
 

@@ -78,12 +78,12 @@ TOGETHER = [name for name, (source, frequency) in SHAPES.items() if frequency ==
 def check_shape(recording, source):
     """Every sample of a workload has its path. The daemon tells the kernel half in which memory a process
     makes code. Samples before that are cut at such code, and marked."""
-    expectation = Expectation.of_source(source)
+    expectation, by_events = Expectation.of_source(source), None if source in CHANGING else recording
     if source not in MADE:
-        samples = check_whole(recording, lambda sample: expectation.is_torn_end(user_frames(sample)[1:]))
+        samples = check_whole(recording, lambda sample: expectation.is_torn_end(user_frames(sample)[1:]), by_events)
     else:
         samples = without_early(check_whole(recording, is_incomplete), expectation)
-    check_chains(samples, expectation)
+    check_chains(samples, expectation, by_events=by_events)
 
 
 def started(name, source, frequency):
@@ -123,11 +123,11 @@ def test_shapes():
         recording, result = record(folder + "/s.db", *MANAGED, PREFIX, *RING, "-F", frequency, "--", "/bin/dash", "-c",
                                    'for name; do "$0/$name" %g; done' % (seconds / 2), WORKLOADS, *TOGETHER)
         print(result.err)
-        samples = check_whole(recording, is_torn)
-    check(len(shapes) == len(TOGETHER), "two programs of one name", TOGETHER)
-    for name, expectation in shapes.items():
-        print(name)
-        check_chains([sample for sample in samples if sample.comm == name], expectation)
+        samples = check_whole(recording, is_torn, by_events=recording)
+        check(len(shapes) == len(TOGETHER), "two programs of one name", TOGETHER)
+        for name, expectation in shapes.items():
+            print(name)
+            check_chains([sample for sample in samples if sample.comm == name], expectation, by_events=recording)
 
 
 for _name, (_source, _frequency) in {**SHAPES, **STARTED_ONLY}.items():
@@ -181,7 +181,7 @@ def test_much_code():
                                    WORKLOADS + "/much_code", 2)
         counters, steps = (recording.stats()[key] for key in ("counters", "steps"))
         print(result.err, steps, {key: counters[key] for key in counters if "walk" in key})
-        check_chains(check_whole(recording), expectation)
+        check_chains(check_whole(recording, by_events=recording), expectation, by_events=recording)
         check(steps["wrong"] == 0, "steps are judged wrong", steps)
 
 

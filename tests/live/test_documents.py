@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 
-from harness import DONE, NATIVE, ROOT, STACKCTL, STACKD, Skip, check, live, run, scratch
+from harness import DONE, NATIVE, NO_SAMPLES, ROOT, STACKCTL, STACKD, Recording, Skip, check, live, run, scratch
 
 FOLDER = os.path.join(ROOT, "docs", "find")
 # More processes than CPUs: what Open MPI 5 heeds has another name.
@@ -29,11 +29,15 @@ def commands_of(page):
     return found
 
 
+def threads_of(source):
+    """The names that a program gives its threads."""
+    return set(re.findall(r'pthread_self\(\), "(\w+)"', source))
+
+
 def keywords(source):
     """What names a line of output: the functions of a program, those that it calls, names of threads, kinds of waits."""
     functions = set(re.findall(r"(\w+)\(", source)) - {"sizeof", "for", "if", "while", "main"}
-    threads = set(re.findall(r'pthread_self\(\), "(\w+)"', source))
-    names = "|".join(sorted(map(re.escape, functions | threads), key=len, reverse=True))
+    names = "|".join(sorted(map(re.escape, functions | threads_of(source)), key=len, reverse=True))
     return re.compile(r"(?<![\w\[])(?:%s)\b|\[(?:futex|sleep)\]" % names)
 
 
@@ -59,27 +63,39 @@ def words_of(command, folder, chosen):
     return words
 
 
+def check_shown(command, output, wanted, threads, recording):
+    """A line of a command's output has all that is wanted of it. Names of threads come by events."""
+    def has_line(words):
+        return any(all(word in line for word in words) for line in output.splitlines())
+    for words, by_events in ([word for word in wanted if word not in threads], None), (wanted, recording):
+        check(not words or has_line(words), "%s: no line has %s" % (command, words), output, by_events=by_events)
+
+
 def follow(name):
     with open(os.path.join(FOLDER, name + ".md"), encoding="utf-8") as file:
         page = file.read()
     with open(os.path.join(FOLDER, name + ".c"), encoding="utf-8") as file:
-        marks = keywords(file.read())
+        source = file.read()
+    marks, threads = keywords(source), threads_of(source)
     checked, chosen = 0, None
     with scratch() as folder:
         shutil.copy(os.path.join(FOLDER, name + ".c"), folder)
         for command, shown in commands_of(page):
             words = words_of(command, folder, chosen)
             result = run(*words, cwd=folder, env=AS_ROOT)
+            recording = Recording(folder + "/store.db")
+            unnamed = result.status == NO_SAMPLES and any("no thread named '%s'" % word in result.err for word in threads)
+            check(not unnamed, command, result.err, by_events=recording)
+            if unnamed:
+                continue
             check(result.status == DONE, command, result.status, result.err, result.out)
-            lines = result.out.splitlines()
             if "--view time" in command:
                 chosen = busiest_step(result.out)
             if words[1:2] == ["timeline"]:
                 continue  # on a busy machine, a routine's time may be cut into pieces too short to be listed
             for line in shown:
                 wanted = marks.findall(line)
-                check(not wanted or any(all(word in other for word in wanted) for other in lines),
-                      "%s: no line has %s" % (command, wanted), result.out)
+                check_shown(command, result.out, wanted, threads, recording)
                 checked += bool(wanted)
     check(checked, "no output is compared")
 

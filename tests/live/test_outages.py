@@ -11,7 +11,7 @@ import time
 
 from chains import Expectation
 from harness import (DONE, FAILED, NATIVE, PATIENCE, SIGINT, STACKCTL, STACKD, Daemon, Recording, Result, check,
-                     check_chains, check_fault, live, note_overflow, run, scratch, small_disk, wait_cpu, workload)
+                     check_chains, check_fault, live, run, scratch, small_disk, wait_cpu, workload)
 from test_faults import fill_up
 
 CHAIN = Expectation.of_source("chain")
@@ -71,7 +71,6 @@ class Talker(Daemon):
         self.process.send_signal(number)
         self.process.wait(timeout)
         self.reader.join()
-        note_overflow(self.said())
         return Result(self.process.returncode, "", self.said())
 
     def __exit__(self, *_):
