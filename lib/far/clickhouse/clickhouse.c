@@ -18,6 +18,8 @@
  * the server's message. */
 enum {
 	CODE_TABLE_ALREADY_EXISTS = 57,
+	CODE_UNKNOWN_TABLE = 60,
+	CODE_FILE_DOESNT_EXIST = 107, /* that of a table which is being dropped */
 	CODE_UNKNOWN_DATABASE = 81,
 	CODE_READONLY = 164,
 	CODE_SOCKET_TIMEOUT = 209,
@@ -335,8 +337,10 @@ static int explain_code(struct clickhouse *c, long status, long code, const char
 	if (status == 401 || status == 403)
 		return clickhouse_fail(c, -EACCES, "the server does not let %s in (%s)",
 				       endpoint_who(&c->at, "default"), said);
-	return clickhouse_fail(c, -EPROTO, "the server failed with status %ld: %s", status,
-			       *said ? said : "it does not say why");
+	return clickhouse_fail(
+		c, code == CODE_UNKNOWN_TABLE || code == CODE_FILE_DOESNT_EXIST ? -ESTALE : -EPROTO,
+		"the server failed with status %ld: %s", status,
+		*said ? said : "it does not say why");
 }
 
 /* Returns the part of an answer that states the reason. After "All connection tries failed" there

@@ -78,8 +78,9 @@ int clickhouse_fail_as(struct clickhouse *c, int err, const struct clickhouse *o
  * Returns 0; -EHOSTUNREACH, -ECONNREFUSED or -ETIMEDOUT: the server cannot be reached; -ECONNRESET:
  * the connection broke off; -EACCES: the credentials are wrong or lack a right; -ENOENT: there is
  * no such database; -EEXIST: there is such a table already; -ENETDOWN: a shard of the server's
- * cluster does not answer; -ENOSPC: the server's disk is full; -EPROTO: the query failed, or the
- * server is no ClickHouse; -EMSGSIZE: the answer is too long; -ENOMEM. */
+ * cluster does not answer; -ENOSPC: the server's disk is full; -ESTALE: a table that is needed is
+ * not there, or not any more; -EPROTO: the query failed, or the server is no ClickHouse; -EMSGSIZE:
+ * the answer is too long; -ENOMEM. */
 int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *ids,
 		   struct buf *ret_answer);
 

@@ -22,6 +22,7 @@
 
 #define DATABASE_PATIENCE_S 3600 /* for copying a table, while the server sends nothing */
 #define DATABASE_CLAIM_S    4500 /* age of a claim whose owner has ended: above that of a copy */
+#define MOST_DROPS	    20	 /* more than an upgrade drops */
 #define DATABASE_CODECS	    20	 /* first major version of servers with codecs for columns */
 
 /* A table as found on the server. It exists if both its columns and its engine were found; if not
@@ -209,16 +210,28 @@ static int find_version(struct clickhouse *c, struct state *s)
 	return err;
 }
 
+/* Asks what tables there are. A server that meets a table in the list that another connection is
+ * just dropping may fail, so it is asked again then. */
+static int ask_tables(struct clickhouse *c, struct buf *ret_answer)
+{
+	int err = -ESTALE;
+
+	for (int i = 0; err == -ESTALE && i < MOST_DROPS; i++)
+		err = clickhouse_ask(
+			c,
+			"SELECT table, name, type FROM system.columns WHERE database = "
+			"currentDatabase() UNION ALL SELECT name, '', engine_full FROM "
+			"system.tables WHERE database = currentDatabase() UNION ALL "
+			"SELECT '', '', version() FORMAT TabSeparatedRaw",
+			NULL, ret_answer);
+	return err;
+}
+
 static int find(struct clickhouse *c, struct state *s)
 {
 	struct buf answer = {0};
 	char *line, *rest;
-	int err = clickhouse_ask(c,
-				 "SELECT table, name, type FROM system.columns WHERE database = "
-				 "currentDatabase() UNION ALL SELECT name, '', engine_full FROM "
-				 "system.tables WHERE database = currentDatabase() UNION ALL "
-				 "SELECT '', '', version() FORMAT TabSeparatedRaw",
-				 NULL, &answer);
+	int err = ask_tables(c, &answer);
 
 	buf_put_u8(&answer, '\0');
 	if (err == 0 && answer.failed)
