@@ -8,14 +8,21 @@
  * While the library fetches, it calls on_progress() at least once a second, which ends the fetch
  * where a limit is exceeded. Libraries before elfutils 0.180 have no such call: their fetches have
  * only the limits of the environment (DEBUGINFOD_TIMEOUT).
+ *
+ * An empty file in the library's folder says that no server has that file. The library makes one
+ * also when on_progress() has ended a fetch, for ten minutes in which nobody would ask again: it is
+ * removed.
  */
 #include "sym/debuginfod.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -154,6 +161,74 @@ void debuginfod_limit(struct debuginfod *debuginfod, const struct debuginfod_lim
 	debuginfod->limits = *limits;
 }
 
+/* --- the library's folder -------------------------------------------------------------------- */
+
+/* Gives the value of a variable of the environment that is set and not empty; or NULL. */
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+bool debuginfod_folder(char *ret_path, size_t size)
+{
+	const char *folder = variable("DEBUGINFOD_CACHE_PATH"), *cache = variable("XDG_CACHE_HOME");
+	const char *home = getenv("HOME") ? getenv("HOME") : "/";
+	struct stat st;
+	int n;
+
+	if (folder)
+		return snprintf(ret_path, size, "%s", folder) < (int)size;
+	n = snprintf(ret_path, size, "%s/.debuginfod_client_cache", home);
+	if (n < (int)size && stat(ret_path, &st))
+		n = cache ? snprintf(ret_path, size, "%s/debuginfod_client", cache)
+			  : snprintf(ret_path, size, "%s/.cache/debuginfod_client", home);
+	return n < (int)size;
+}
+
+/* Gives the path at which the library keeps a debug file. false: it is too long. */
+static bool kept_path(const uint8_t *build_id, size_t len, char *ret_path, size_t size)
+{
+	size_t at;
+
+	if (!debuginfod_folder(ret_path, size))
+		return false;
+	at = strlen(ret_path);
+	if (at + 1 + 2 * len + sizeof("/debuginfo") > size)
+		return false;
+	ret_path[at++] = '/';
+	for (size_t i = 0; i < len; i++, at += 2)
+		snprintf(ret_path + at, size - at, "%02x", build_id[i]);
+	snprintf(ret_path + at, size - at, "/debuginfo");
+	return true;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* Asks the library. Removes an empty file that it made though the fetch was ended. */
+static int find(struct debuginfod *d, const uint8_t *build_id, size_t len)
+{
+	struct stat before = {0}, after;
+	char path[PATH_MAX];
+	const bool has_path = kept_path(build_id, len, path, sizeof(path));
+	int fd;
+
+	if (has_path)
+		lstat(path, &before);
+	fd = d->find(d->client, build_id, (int)len, NULL);
+	if (d->stopped && has_path && !lstat(path, &after) && S_ISREG(after.st_mode) &&
+	    !after.st_size && !is_same(&before, &after))
+		unlink(path);
+	return fd;
+}
+
+/* --- fetching -------------------------------------------------------------------------------- */
+
 /* Returns the limit that a file exceeded before; 0: none. */
 static int left_before(const struct debuginfod *d, const uint8_t *build_id, size_t len)
 {
@@ -190,7 +265,7 @@ int debuginfod_fetch(struct debuginfod *debuginfod, const uint8_t *build_id, siz
 	debuginfod->stopped = 0;
 	debuginfod->has_heard = false;
 	debuginfod->begun_ns = clock_ns(CLOCK_MONOTONIC);
-	fd = debuginfod->find(debuginfod->client, build_id, (int)len, NULL);
+	fd = find(debuginfod, build_id, len);
 	if (debuginfod->stopped) {
 		if (fd >= 0)
 			close(fd);

@@ -26,9 +26,14 @@ struct debuginfod_limits {
 /* Sets the limits, which are copied; before, they are 2 GiB and two minutes. */
 void debuginfod_limit(struct debuginfod *debuginfod, const struct debuginfod_limits *limits);
 
+/* Gives the folder where the library keeps files, which need not exist. false: its name is too
+ * long. */
+bool debuginfod_folder(char *ret_path, size_t size);
+
 /* Gets the debug file with that build-id. Returns a descriptor that the caller owns; -ENOENT if no
  * server has it; -ECANCELED: must_stop() said so; -EFBIG or -ETIMEDOUT: it took more than it may;
- * or another -errno. A file that took more is not asked for again. After any other failure but
+ * or another -errno. A fetch that was ended leaves nothing in the
+ * folder. A file that took more is not asked for again. After any other failure but
  * -ENOENT and -ECANCELED no server is asked any more, since a network that is down must not cost
  * its timeout for every object; nor after a fetch that took too long while nearly nothing came,
  * after three in a row that took too long, and after 17 files that took more than they may. */
