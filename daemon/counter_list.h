@@ -126,7 +126,7 @@
 	X(idle.idle_ns, "idle_ns", NS, "idle time of all CPUs; 0: it was not measured")                 \
 	X(idle.cpus_ns, "cpus_ns", NS, "time of all CPUs, idle or not; 0: it was not measured")         \
 	X(stolen_ns, "stolen_ns", NS, "time that a virtual machine's host took from all CPUs")          \
-	X(own_cpu_ns, "own_cpu_ns", NS, "CPU time of stackd and its workers")                           \
+	X(own_cpu_ns, "own_cpu_ns", NS, "CPU time of stackd, its workers and its fetcher")              \
 	X(workers.role_cpu_ns[WORKER_LOOP], "worker_loop_ns", NS,                                       \
 	  "of it, of the workers that identify files and check steps for the loop")                     \
 	X(workers.role_cpu_ns[WORKER_WALKS], "worker_walks_ns", NS,                                     \
@@ -136,7 +136,7 @@
 	X(workers.role_cpu_ns[WORKER_NAMES], "worker_names_ns", NS,                                     \
 	  "the same of those that find names")                                                          \
 	X(own_resident_bytes, "own_resident_bytes", BYTES,                                              \
-	  "resident memory of stackd and its workers, at the moment")                                   \
+	  "resident memory of stackd, its workers and its fetcher, at the moment")                      \
 	X(rate_hz, "rate_hz", HZ,                                                                       \
 	  "samples a second and CPU, at the moment; 0: the period is fixed")                            \
 	X(rate_changes, "rate_changes", COUNT, "changes of the rate to keep within --max-cpu")          \

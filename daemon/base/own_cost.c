@@ -6,14 +6,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+uint64_t own_cost_used_ns(const struct rusage *used)
+{
+	return (uint64_t)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000000000u +
+	       (uint64_t)(used->ru_utime.tv_usec + used->ru_stime.tv_usec) * 1000u;
+}
+
 uint64_t own_cost_cpu_ns(void)
 {
-	struct rusage u;
+	struct rusage used;
 
-	if (getrusage(RUSAGE_SELF, &u))
-		return 0;
-	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000u +
-	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
+	return getrusage(RUSAGE_SELF, &used) ? 0 : own_cost_used_ns(&used);
 }
 
 uint64_t own_cost_resident_bytes(void)

@@ -4,10 +4,14 @@
 #define DAEMON_OWN_COST_H
 
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 /* Returns the CPU time of all its threads. */
 uint64_t own_cost_cpu_ns(void);
+
+/* Returns the CPU time that the kernel says was used. */
+uint64_t own_cost_used_ns(const struct rusage *used);
 
 /* Returns the resident bytes; 0 if /proc cannot be read. */
 uint64_t own_cost_resident_bytes(void);

@@ -5,15 +5,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/own_cost.h"
 #include "daemon/worker/fd_pass.h"
 #include "daemon/worker/sandbox.h"
 #include "sym/debuginfod.h"
@@ -36,9 +41,13 @@ struct reply {
 
 struct fetcher {
 	int socket;
-	pid_t pid;	 /* 0: it was killed */
 	uint32_t number; /* of the last request */
 	uint64_t most_ns;
+	bool is_over; /* it is not asked any more */
+
+	pthread_mutex_t lock; /* guards what follows */
+	pid_t pid;	      /* 0: it has ended, and was reaped */
+	uint64_t cpu_ns;      /* its CPU time at the last look */
 };
 
 /* --- the fetcher's process ------------------------------------------------------------------- */
@@ -113,6 +122,7 @@ int fetcher_new(uint64_t most_bytes, uint64_t most_ns, struct fetcher **ret_fetc
 		return fetcher ? -errno : -ENOMEM;
 	}
 	fetcher->most_ns = most_ns;
+	pthread_mutex_init(&fetcher->lock, NULL);
 	fetcher->pid = fork();
 	if (!fetcher->pid) {
 		close(pair[0]);
@@ -128,28 +138,89 @@ int fetcher_new(uint64_t most_bytes, uint64_t most_ns, struct fetcher **ret_fetc
 	return 0;
 }
 
+/* Reaps the process if it has ended, and reads its CPU time. With the lock held. */
+static void look(struct fetcher *fetcher)
+{
+	uint64_t cpu_ns = 0;
+	struct rusage used;
+	clockid_t clock;
+
+	if (fetcher->pid <= 0)
+		return;
+	if (wait4(fetcher->pid, NULL, WNOHANG, &used) == fetcher->pid) {
+		fetcher->pid = 0;
+		cpu_ns = own_cost_used_ns(&used);
+	} else if (!clock_getcpuclockid(fetcher->pid, &clock)) {
+		cpu_ns = clock_ns(clock);
+	}
+	fetcher->cpu_ns = cpu_ns > fetcher->cpu_ns ? cpu_ns : fetcher->cpu_ns;
+}
+
 void fetcher_free(struct fetcher *fetcher)
 {
 	if (!fetcher)
 		return;
 	close(fetcher->socket);
-	if (fetcher->pid > 0)
-		waitpid(fetcher->pid, NULL, WNOHANG);
+	look(fetcher);
+	pthread_mutex_destroy(&fetcher->lock);
 	free(fetcher);
 }
 
-pid_t fetcher_pid(const struct fetcher *fetcher)
+pid_t fetcher_pid(struct fetcher *fetcher)
 {
-	return fetcher->pid;
+	pid_t pid;
+
+	pthread_mutex_lock(&fetcher->lock);
+	pid = fetcher->pid;
+	pthread_mutex_unlock(&fetcher->lock);
+	return pid;
 }
 
-/* Kills a fetcher that does not react. Nothing is fetched any more. */
+uint64_t fetcher_cpu_ns(struct fetcher *fetcher)
+{
+	uint64_t cpu_ns;
+
+	if (!fetcher)
+		return 0;
+	pthread_mutex_lock(&fetcher->lock);
+	look(fetcher);
+	cpu_ns = fetcher->cpu_ns;
+	pthread_mutex_unlock(&fetcher->lock);
+	return cpu_ns;
+}
+
+uint64_t fetcher_resident_bytes(struct fetcher *fetcher)
+{
+	const pid_t pid = fetcher ? fetcher_pid(fetcher) : 0;
+
+	return pid > 0 ? own_cost_child_bytes(pid) : 0;
+}
+
+/* Kills a fetcher that does not react, and says so. Nothing is fetched any more. A process ends
+ * some time after the signal; a later look() reaps it. */
 static int give_up(struct fetcher *fetcher, int err)
 {
-	kill(fetcher->pid, SIGKILL);
-	waitpid(fetcher->pid, NULL, WNOHANG);
-	fetcher->pid = 0;
+	fetcher->is_over = true;
+	pthread_mutex_lock(&fetcher->lock);
+	if (fetcher->pid > 0)
+		kill(fetcher->pid, SIGKILL);
+	look(fetcher);
+	pthread_mutex_unlock(&fetcher->lock);
+	log_warning("no debug files are fetched from debuginfod servers any more: %s",
+		    err == -ETIMEDOUT ? "the process that fetches them did not answer"
+		    : err == -EPIPE   ? "the process that fetches them has ended"
+				      : strerror(-err));
 	return err;
+}
+
+/* Returns whether an answer has the descriptor of a regular file, and no other, or an error. */
+static bool is_proper(const struct reply *reply, int fd)
+{
+	struct stat st;
+
+	if (reply->status)
+		return reply->status < 0 && fd < 0;
+	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode);
 }
 
 /* Takes a reply. Returns whether it is that of the last request, whose result it then gives;
@@ -163,18 +234,18 @@ static bool take_reply(struct fetcher *fetcher, int *ret_result)
 	for (int i = 1; i < FD_PASS_MOST; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	if (n == sizeof(reply) && reply.number == fetcher->number &&
-	    (reply.status || fds[0] >= 0)) {
-		if (reply.status && fds[0] >= 0)
+	if (n == sizeof(reply) && is_proper(&reply, fds[0])) {
+		if (reply.number == fetcher->number) {
+			*ret_result = reply.status ? reply.status : fds[0];
+			return true;
+		}
+		if (fds[0] >= 0)
 			close(fds[0]);
-		*ret_result = reply.status ? reply.status < 0 ? reply.status : -EPROTO : fds[0];
-		return true;
-	}
-	if (n > 0 && fds[0] >= 0)
-		close(fds[0]);
-	if (n > 0)
 		return false;
-	*ret_result = give_up(fetcher, n < 0 ? (int)n : -EPIPE);
+	}
+	if (fds[0] >= 0)
+		close(fds[0]);
+	*ret_result = give_up(fetcher, n < 0 ? (int)n : n ? -EPROTO : -EPIPE);
 	return true;
 }
 
@@ -186,8 +257,10 @@ int fetcher_fetch(struct fetcher *fetcher, const uint8_t *build_id, size_t len,
 	const uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
 	int result;
 
-	if (!fetcher->pid || len > BUILD_ID)
+	if (len > BUILD_ID)
 		return -ENOENT;
+	if (fetcher->is_over)
+		return -EPIPE;
 	memcpy(request.build_id, build_id, len);
 	fetcher->number = request.number;
 	if (fd_pass_send(fetcher->socket, &request, sizeof(request), NULL, 0, MSG_DONTWAIT))

@@ -26,13 +26,19 @@ int fetcher_new(uint64_t most_bytes, uint64_t most_ns, struct fetcher **ret_fetc
 /* Ends the fetcher, and does not wait. NULL is fine. */
 void fetcher_free(struct fetcher *fetcher);
 
-pid_t fetcher_pid(const struct fetcher *fetcher); /* for tests */
+/* Returns the fetcher's process; 0: it has ended, and was reaped. For tests. */
+pid_t fetcher_pid(struct fetcher *fetcher);
+
+/* Return the CPU time that the fetcher has used, also after it has ended, and its resident bytes
+ * that are not of files. NULL: 0. Any thread. fetcher_cpu_ns() reaps a fetcher that has ended. */
+uint64_t fetcher_cpu_ns(struct fetcher *fetcher);
+uint64_t fetcher_resident_bytes(struct fetcher *fetcher);
 
 /* Gets the debug file with that build-id, and waits for it; calls `must_stop` some times a second,
  * and gives up once it says so. Returns a descriptor that the caller owns; -ENOENT: no server has
  * it, or there is no library; -ECANCELED: must_stop() said so; -ETIMEDOUT: it took too long, and a
- * fetcher that does not end it by itself is killed; or another -errno. To be called by one thread
- * at a time. */
+ * fetcher that does not end it by itself is killed, which is logged, and each further call returns
+ * -EPIPE; or another -errno. To be called by one thread at a time. */
 int fetcher_fetch(struct fetcher *fetcher, const uint8_t *build_id, size_t len,
 		  bool (*must_stop)(void *arg), void *arg);
 

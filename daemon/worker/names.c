@@ -13,6 +13,7 @@
 struct there {
 	struct names names;
 	struct workers *workers;
+	struct fetcher *fetcher; /* NULL: none */
 	struct ask_names *ask;
 };
 
@@ -23,7 +24,10 @@ static int open_there(struct names *names, struct naming **ret_naming)
 
 static uint64_t cpu_ns_there(struct names *names)
 {
-	return worker_cpu_ns(workers_of(((struct there *)names)->workers, WORKER_NAMES));
+	const struct there *there = (const struct there *)names;
+
+	return worker_cpu_ns(workers_of(there->workers, WORKER_NAMES)) +
+	       fetcher_cpu_ns(there->fetcher);
 }
 
 static void counts_there(struct names *names, struct workers_counts *ret_counts)
@@ -60,6 +64,7 @@ int names_there_new(struct workers *workers, struct fetcher *fetcher, struct nam
 				      .stop = stop_there,
 				      .free = free_there};
 	there->workers = workers;
+	there->fetcher = fetcher;
 	if (ask_names_new(workers_of(workers, WORKER_NAMES), fetcher, &there->ask)) {
 		free(there);
 		return -ENOMEM;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -117,6 +118,16 @@ static int fetch(struct fetcher *f, uint8_t number, int how)
 	return fetcher_fetch(f, build_id, sizeof(build_id), never, NULL);
 }
 
+/* Returns whether libdebuginfod's folder has something of a build-id, which says to the next one
+ * who asks that no server has the file. */
+static bool is_kept(uint8_t number)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/%02x%038d/debuginfo", folder, number, 0);
+	return !access(path, F_OK);
+}
+
 static void test_fetches(void **state)
 {
 	const uint8_t build_id[20] = {3};
@@ -129,13 +140,17 @@ static void test_fetches(void **state)
 	assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), 7);
 	assert_string_equal(bytes, "brought");
 	close(fd);
+	assert_true(is_kept(1));
 	assert_int_equal(fetch(f, 2, SENDS_WITHOUT_END), -EFBIG);
+	assert_false(is_kept(2));
 	/* What nobody waits for is ended by the next request, whose answer is its own. */
 	__atomic_store_n(&server, IS_SILENT, __ATOMIC_SEQ_CST);
 	assert_int_equal(fetcher_fetch(f, build_id, sizeof(build_id), soon, &calls), -ECANCELED);
 	fd = fetch(f, 4, BRINGS);
 	assert_true(fd >= 0);
 	close(fd);
+	assert_false(is_kept(3));
+	assert_true(fetcher_resident_bytes(f) > 0);
 	fetcher_free(f);
 }
 
@@ -145,18 +160,30 @@ static void test_time_is_bounded(void **state)
 	(void)state;
 
 	assert_int_equal(fetch(f, 5, IS_SILENT), -ETIMEDOUT);
+	assert_false(is_kept(5));
 	fetcher_free(f);
 }
 
 static void test_fetcher_that_hangs(void **state)
 {
 	struct fetcher *f = make(1);
+	const pid_t pid = fetcher_pid(f);
+	uint64_t cpu_ns;
 	(void)state;
 
-	assert_int_equal(kill(fetcher_pid(f), SIGSTOP), 0);
+	while (!fetcher_cpu_ns(f)) /* until it has run */
+		usleep(1000);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
 	assert_int_equal(fetch(f, 6, BRINGS), -ETIMEDOUT);
-	assert_int_equal(fetcher_pid(f), 0); /* it was killed, and is not asked again */
-	assert_int_equal(fetch(f, 7, BRINGS), -ENOENT);
+	cpu_ns = fetcher_cpu_ns(f);
+	while (fetcher_pid(f)) { /* it was killed, and is reaped */
+		assert_true(fetcher_cpu_ns(f) >= cpu_ns);
+		usleep(1000);
+	}
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), -1);
+	assert_true(fetcher_cpu_ns(f) >= cpu_ns); /* its account stays */
+	assert_int_equal(fetcher_resident_bytes(f), 0);
+	assert_int_equal(fetch(f, 7, BRINGS), -EPIPE); /* and it is not asked again */
 	fetcher_free(f);
 }
 
