@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -89,6 +90,7 @@ static void be_fetcher(int socket, uint64_t most_bytes, uint64_t most_ns)
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 	const struct debuginfod_limits limits = {most_bytes, most_ns, is_called, NULL};
 	struct debuginfod *d = NULL;
+	char folder[PATH_MAX];
 	struct request request;
 	int fds[FD_PASS_MOST];
 
@@ -99,7 +101,7 @@ static void be_fetcher(int socket, uint64_t most_bytes, uint64_t most_ns)
 	take_descriptors(socket);
 	if (!debuginfod_new(&d))
 		debuginfod_limit(d, &limits);
-	sandbox_fetcher();
+	sandbox_fetcher(debuginfod_folder(folder, sizeof(folder)) ? folder : NULL);
 	while (fd_pass_receive(SOCKET, &request, sizeof(request), fds) == sizeof(request) &&
 	       request.len <= BUILD_ID)
 		answer(d, &request);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Changes users, capabilities and limits, and installs seccomp filters; see sandbox.h.
+ * Changes users, capabilities and limits, and installs seccomp filters and Landlock rules; see
+ * sandbox.h.
  *
  * The user is one that no account has, of the range that systemd gives to services for as long as
  * they run (DynamicUser=). Where a user namespace has no such user, "nobody" is taken.
@@ -10,7 +11,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
+#include <linux/landlock.h>
+#include <linux/netlink.h>
 #include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -18,9 +22,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -487,13 +494,6 @@ static const int daemon_calls[] = {
 	SCMP_SYS(membarrier),
 };
 
-/* System calls of the fetcher, beside those of stackd. */
-static const int network_calls[] = {
-	SCMP_SYS(socket),      SCMP_SYS(connect),      SCMP_SYS(bind), SCMP_SYS(getsockname),
-	SCMP_SYS(getpeername), SCMP_SYS(sendmmsg),     SCMP_SYS(pipe), SCMP_SYS(utime),
-	SCMP_SYS(utimes),      SCMP_SYS(epoll_create),
-};
-
 /* Allows threads but no processes. Makes clone3() fail with ENOSYS, since a filter cannot see its
  * flags, so that glibc calls clone(). Allows memory that is writable or executable, not both. */
 static int allow_threads_and_memory(scmp_filter_ctx f)
@@ -534,17 +534,166 @@ int sandbox_daemon_calls(void)
 	return err;
 }
 
-/* BPF, perf events and other users' processes need rights that the fetcher has given up. */
+/* --- the fetcher ----------------------------------------------------------------------------- */
+
+/* System calls of libdebuginfod, curl, TLS libraries and glibc's resolver and threads. None acts on
+ * another process, or changes whose a file is or who may read it. */
+static const int fetcher_calls[] = {
+	/* files */
+	SCMP_SYS(open),
+	SCMP_SYS(openat),
+	SCMP_SYS(close),
+	SCMP_SYS(read),
+	SCMP_SYS(readv),
+	SCMP_SYS(pread64),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+	SCMP_SYS(pwrite64),
+	SCMP_SYS(lseek),
+	SCMP_SYS(stat),
+	SCMP_SYS(lstat),
+	SCMP_SYS(fstat),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(statx),
+	SCMP_SYS(statfs),
+	SCMP_SYS(fstatfs),
+	SCMP_SYS(access),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(getdents64),
+	SCMP_SYS(getcwd),
+	SCMP_SYS(chdir), /* fts_read() */
+	SCMP_SYS(fchdir),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(flock),
+	SCMP_SYS(dup),
+	SCMP_SYS(pipe),
+	SCMP_SYS(pipe2),
+	SCMP_SYS(fadvise64),
+	SCMP_SYS(ftruncate),
+	SCMP_SYS(fsync),
+	SCMP_SYS(rename),
+	SCMP_SYS(renameat),
+	SCMP_SYS(renameat2),
+	SCMP_SYS(unlink),
+	SCMP_SYS(unlinkat),
+	SCMP_SYS(mkdir),
+	SCMP_SYS(mkdirat),
+	SCMP_SYS(rmdir),
+	SCMP_SYS(utime),
+	SCMP_SYS(utimes),
+	SCMP_SYS(utimensat),
+	SCMP_SYS(umask),
+	/* sockets; socket() itself is allowed in part */
+	SCMP_SYS(socketpair),
+	SCMP_SYS(connect),
+	SCMP_SYS(bind),
+	SCMP_SYS(getsockname),
+	SCMP_SYS(getpeername),
+	SCMP_SYS(setsockopt),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(sendto),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendmmsg),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(shutdown),
+	/* waiting */
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(select),
+	SCMP_SYS(pselect6),
+	SCMP_SYS(epoll_create),
+	SCMP_SYS(epoll_create1),
+	SCMP_SYS(epoll_ctl),
+	SCMP_SYS(epoll_wait),
+	SCMP_SYS(epoll_pwait),
+	SCMP_SYS(eventfd2),
+	SCMP_SYS(futex),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(clock_getres),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(time),
+	SCMP_SYS(alarm), /* a curl without threads ends resolving by it */
+	SCMP_SYS(setitimer),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(restart_syscall),
+	/* memory; mmap() and mprotect() are allowed in part */
+	SCMP_SYS(brk),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(madvise),
+	SCMP_SYS(mincore),
+	SCMP_SYS(msync),
+	SCMP_SYS(membarrier),
+	/* itself */
+	SCMP_SYS(getrandom),
+	SCMP_SYS(getpid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(getppid),
+	SCMP_SYS(getuid),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getegid),
+	SCMP_SYS(getgroups),
+	SCMP_SYS(getresuid),
+	SCMP_SYS(getresgid),
+	SCMP_SYS(getrlimit),
+	SCMP_SYS(getrusage),
+	SCMP_SYS(capget),
+	SCMP_SYS(prctl),
+	SCMP_SYS(uname),
+	SCMP_SYS(sysinfo),
+	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(set_tid_address),
+	SCMP_SYS(rseq),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+};
+
+/* Allows sockets of IP, and of the kernel's list of addresses, which getaddrinfo() reads. (By those
+ * of AF_UNIX, a process of root could ask root's services for anything.) Allows limits and signals
+ * of this process alone, and questions about descriptors. */
+static int allow_fetcher_in_part(scmp_filter_ctx f)
+{
+	static const int families[] = {AF_INET, AF_INET6};
+	static const unsigned long controls[] = {FIONBIO, FIONREAD, TCGETS};
+	int err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
+				   SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0),
+				   SCMP_A2(SCMP_CMP_EQ, NETLINK_ROUTE, 0));
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(*families) && !err; i++)
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
+				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i], 0));
+	for (size_t i = 0; i < sizeof(controls) / sizeof(*controls) && !err; i++)
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+				       SCMP_A1(SCMP_CMP_EQ, controls[i], 0));
+	if (!err)
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1,
+				       SCMP_A0(SCMP_CMP_EQ, 0, 0));
+	if (!err)
+		err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0));
+	return err;
+}
+
 static int load_fetcher_filter(void)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int err =
-		filter ? allow(filter, worker_calls, sizeof(worker_calls) / sizeof(int)) : -ENOMEM;
+	int err = filter ? allow(filter, fetcher_calls, sizeof(fetcher_calls) / sizeof(int))
+			 : -ENOMEM;
 
 	if (!err)
-		err = allow(filter, daemon_calls, sizeof(daemon_calls) / sizeof(int));
-	if (!err)
-		err = allow(filter, network_calls, sizeof(network_calls) / sizeof(int));
+		err = allow_fetcher_in_part(filter);
 	if (!err)
 		err = allow_threads_and_memory(filter);
 	if (!err)
@@ -553,13 +702,102 @@ static int load_fetcher_filter(void)
 	return err;
 }
 
-void sandbox_fetcher(void)
+/* Gives the owner of a folder, or of the lowest one above it that exists. */
+static bool find_owner(const char *folder, struct stat *ret_owner)
 {
-	const uint64_t kept = own_capabilities() & CAP(DAC_OVERRIDE);
+	char path[PATH_MAX];
+	char *end;
+
+	if (snprintf(path, sizeof(path), "%s", folder) >= (int)sizeof(path))
+		return false;
+	while (stat(path, ret_owner)) {
+		end = strrchr(path, '/');
+		if (!end || errno != ENOENT)
+			return false;
+		end[end == path] = '\0';
+	}
+	return true;
+}
+
+/* Becomes the owner of the folder, if this process may become anybody and is another user: then it
+ * needs no right to write into it, and its files are that user's. Returns whether it is the
+ * owner. */
+static bool become_owner(const char *folder)
+{
+	struct stat owner;
+
+	if (!find_owner(folder, &owner))
+		return false;
+	if (owner.st_uid == geteuid())
+		return true;
+	return !setgroups(0, NULL) && !setresgid(owner.st_gid, owner.st_gid, owner.st_gid) &&
+	       !setresuid(owner.st_uid, owner.st_uid, owner.st_uid);
+}
+
+/* Makes a folder and those above it. */
+static void make_folder(const char *folder)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s", folder) >= (int)sizeof(path))
+		return;
+	for (char *end = strchr(path + 1, '/'); end; end = strchr(end + 1, '/')) {
+		*end = '\0';
+		mkdir(path, 0700);
+		*end = '/';
+	}
+	mkdir(path, 0700);
+}
+
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (UINT64_C(1) << 14)
+#endif
+
+/* Lets this process execute no file, and change files and folders below one folder alone, where the
+ * kernel has Landlock. NULL: below none. */
+static void change_files_below(const char *folder)
+{
+	const uint64_t kept = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+			      LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
+			      LANDLOCK_ACCESS_FS_MAKE_REG;
+	struct landlock_ruleset_attr all = {
+		.handled_access_fs = kept | LANDLOCK_ACCESS_FS_EXECUTE |
+				     LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+				     LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+				     LANDLOCK_ACCESS_FS_MAKE_SYM};
+	struct landlock_path_beneath_attr below = {.allowed_access = kept};
+	const long version =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	int rules;
+
+	if (version >= 3) {
+		all.handled_access_fs |= LANDLOCK_ACCESS_FS_TRUNCATE;
+		below.allowed_access |= LANDLOCK_ACCESS_FS_TRUNCATE;
+	}
+	rules = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all.handled_access_fs), 0);
+	if (rules < 0)
+		return;
+	below.parent_fd = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (below.parent_fd >= 0) {
+		syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &below, 0);
+		close(below.parent_fd);
+	}
+	syscall(SYS_landlock_restrict_self, rules, 0);
+	close(rules);
+}
+
+void sandbox_fetcher(const char *folder)
+{
+	const bool is_owner = folder && become_owner(folder);
+	const uint64_t kept = own_capabilities() & (is_owner ? 0 : CAP(DAC_OVERRIDE));
 
 	drop_bounds(kept);
 	set_capabilities(kept);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	limit(RLIMIT_CORE, 0);
+	if (folder)
+		make_folder(folder);
+	change_files_below(folder);
 	load_fetcher_filter(); /* without seccomp in the kernel, it works without */
 }

@@ -34,10 +34,14 @@ int sandbox_worker(void);
  * up, it keeps. */
 void sandbox_copier(void);
 
-/* Limits the fetcher (fetcher.h): of its rights it keeps that to write into the folder of debug
- * files, whoever owns it. It can open files and network sockets, and make threads, but no
- * processes. What it cannot give up, it keeps. */
-void sandbox_fetcher(void);
+/* Limits the fetcher (fetcher.h): it becomes the owner of the folder of debug files, which it makes
+ * if it is missing, and has no capabilities. (Where it may not change its user, and the folder is
+ * another's, it keeps CAP_DAC_OVERRIDE.) It can read what that user can read; change files in that
+ * folder alone, where the kernel has Landlock, else what that user can change; open sockets of IP;
+ * and make threads. It can make no process, execute no file, act on no other process, change no
+ * file's owner or mode, and use no socket of AF_UNIX but the one it has. What it cannot give up, it
+ * keeps. NULL: no folder. */
+void sandbox_fetcher(const char *folder);
 
 /* Limits stackd itself to the capabilities that it needs while it runs, for the calling thread and
  * those that it starts from now on; neither it nor a program that it executes can get more. Works

@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/landlock.h>
+#include <linux/netlink.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,7 +21,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,9 +34,13 @@
 
 static int (*limits)(void) = sandbox_daemon_calls;
 
+#define OTHER_USER 4321
+
+static char folder[] = "/tmp/test-sandbox-XXXXXX", outside[] = "/tmp/test-outside-XXXXXX";
+
 static int limit_fetcher(void)
 {
-	sandbox_fetcher();
+	sandbox_fetcher(folder);
 	return 0;
 }
 
@@ -154,6 +162,74 @@ static int do_as_ever(void)
 	return kill(getpid(), 0) ? errno : 0;
 }
 
+static int fetch_as_ever(void)
+{
+	char path[64];
+	pthread_t thread;
+	int pair[2], file, err = pthread_create(&thread, NULL, nothing, NULL);
+
+	if (err)
+		return err;
+	pthread_join(thread, NULL);
+	snprintf(path, sizeof(path), "%s/%d", folder, getpid());
+	file = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (file < 0 || write(file, path, 4) != 4 || close(file) || unlink(path))
+		return errno;
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return errno;
+	return result(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+}
+
+static int open_unix(void)
+{
+	return result(socket(AF_UNIX, SOCK_STREAM, 0));
+}
+
+static int read_elsewhere(void)
+{
+	return result(syscall(SYS_process_vm_readv, getpid(), NULL, 0, NULL, 0, 0));
+}
+
+static int signal_parent(void)
+{
+	return result(kill(getppid(), 0));
+}
+
+static int limit_parent(void)
+{
+	return result(prlimit(getppid(), RLIMIT_CORE, NULL, NULL));
+}
+
+static int use_bpf(void)
+{
+	return result(syscall(SYS_bpf, 0, NULL, 0));
+}
+
+static int open_event(void)
+{
+	return result(syscall(SYS_perf_event_open, NULL, 0, 0, 0, 0));
+}
+
+static int give_away(void)
+{
+	return result(chown(folder, getuid(), getgid()));
+}
+
+static int open_to_all(void)
+{
+	return result(chmod(folder, 0777));
+}
+
+static int write_outside(void)
+{
+	return result(open(outside, O_WRONLY));
+}
+
+static int owner_of_folder(void)
+{
+	return geteuid() == OTHER_USER ? 0 : 1;
+}
+
 static void stackd_makes_no_other_calls(void **state)
 {
 	static int (*const tries[])(void) = {
@@ -162,7 +238,6 @@ static void stackd_makes_no_other_calls(void **state)
 	};
 
 	(void)state;
-	unsetenv("DEBUGINFOD_URLS");
 	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++)
 		assert_int_equal(limited(tries[i]), EPERM);
 	assert_int_equal(limited(fork_by_clone3), ENOSYS);
@@ -177,19 +252,52 @@ static void stackd_goes_on(void **state)
 /* Debug files are fetched by the fetcher, which can do little else. */
 static void network_is_for_the_fetcher(void **state)
 {
-	static int (*const tries[])(void) = {execute,	     fork_process,   trace,
-					     become_user,    make_namespace, make_code,
-					     write_elsewhere};
+	static int (*const tries[])(void) = {
+		execute,      fork_process,    trace,	       become_user, make_namespace,
+		make_code,    write_elsewhere, read_elsewhere, open_unix,   signal_parent,
+		limit_parent, use_bpf,	       open_event,     give_away,   open_to_all,
+	};
 
 	(void)state;
-	setenv("DEBUGINFOD_URLS", "http://localhost:1", 1);
 	assert_int_equal(limited(open_network), EPERM);
 	limits = limit_fetcher;
 	assert_int_equal(limited(open_network), 0);
-	assert_int_equal(limited(do_as_ever), 0);
+	assert_int_equal(limited(fetch_as_ever), 0);
 	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++)
 		assert_int_equal(limited(tries[i]), EPERM);
 	limits = sandbox_daemon_calls;
+}
+
+/* The fetcher writes into its folder, whoever owns it, and nowhere else. */
+static void fetcher_writes_into_a_folder(void **state)
+{
+	const bool has_landlock =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+
+	(void)state;
+	limits = limit_fetcher;
+	assert_int_equal(limited(write_outside), has_landlock ? EACCES : 0);
+	assert_int_equal(chmod(outside, 0400), 0);
+	assert_true(geteuid() || !chown(outside, OTHER_USER, OTHER_USER));
+	assert_int_equal(limited(write_outside), EACCES);
+	if (!geteuid()) {
+		assert_int_equal(chown(folder, OTHER_USER, OTHER_USER), 0);
+		assert_int_equal(limited(fetch_as_ever), 0);
+		assert_int_equal(limited(owner_of_folder), 0);
+	}
+	limits = sandbox_daemon_calls;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) && mkstemp(outside) >= 0 ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	return rmdir(folder) | unlink(outside);
 }
 
 int main(void)
@@ -198,7 +306,8 @@ int main(void)
 		cmocka_unit_test(stackd_makes_no_other_calls),
 		cmocka_unit_test(stackd_goes_on),
 		cmocka_unit_test(network_is_for_the_fetcher),
+		cmocka_unit_test(fetcher_writes_into_a_folder),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, begin, end);
 }
