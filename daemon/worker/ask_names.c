@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "daemon/worker/debug_path.h"
 #include "daemon/worker/name_wire.h"
 #include "daemon/worker/wire.h"
@@ -36,6 +37,9 @@ struct ask_names {
 	const struct object *missing_of;  /* the object whose last lines lacked a debug file, named
 					   * in `missing`; NULL: none */
 	char missing[MISSING_BYTES];
+	uint8_t *unfetched; /* by the object's number: the last fetch of its debug file did not tell
+			     * whether a server has it */
+	size_t n_unfetched; /* items; beyond, it is 0 */
 };
 
 struct question {
@@ -56,10 +60,21 @@ static bool must_hurry(void *arg)
 
 static int fetch(const struct question *q)
 {
-	if (!q->names->fetcher || must_hurry(q->names) || !q->object->build_id_len)
+	struct ask_names *names = q->names;
+	const size_t number = q->object->number;
+	bool is_unfetched;
+	int fd;
+
+	if (!names->fetcher || !q->object->build_id_len)
 		return -ENOENT;
-	return fetcher_fetch(q->names->fetcher, q->object->build_id, q->object->build_id_len,
-			     must_hurry, q->names);
+	fd = must_hurry(names) ? -ECANCELED
+			       : fetcher_fetch(names->fetcher, q->object->build_id,
+					       q->object->build_id_len, must_hurry, names);
+	is_unfetched = fd < 0 && fd != -ENOENT;
+	if ((is_unfetched || number < names->n_unfetched) &&
+	    VEC_GROW_ZEROED(names->unfetched, names->n_unfetched, number + 1) >= 0)
+		names->unfetched[number] = is_unfetched;
+	return fd;
 }
 
 static int open_debug(const struct question *q, struct buf_reader *text)
@@ -217,6 +232,13 @@ static bool is_unproven(void *arg, const struct object *object)
 	return names->unproven_of == object;
 }
 
+static bool is_unfetched(void *arg, const struct object *object)
+{
+	const struct ask_names *names = arg;
+
+	return object->number < names->n_unfetched && names->unfetched[object->number];
+}
+
 static int resolve(void *arg, const struct object *object, const struct store_location *location,
 		   int (*each)(void *arg, const struct store_line *line), void *each_arg)
 {
@@ -267,12 +289,19 @@ void ask_names_free(struct ask_names *names)
 	if (!names)
 		return;
 	buf_free(&names->lines);
+	free(names->unfetched);
 	free(names);
 }
 
 int ask_names_naming(struct ask_names *names, struct naming **ret_naming)
 {
-	const struct naming_finder finder = {ask, resolve, prefetch, missing, is_unproven, names};
+	const struct naming_finder finder = {.ask = ask,
+					     .resolve = resolve,
+					     .prefetch = prefetch,
+					     .missing = missing,
+					     .is_unproven = is_unproven,
+					     .is_unfetched = is_unfetched,
+					     .arg = names};
 
 	return naming_new_by(&finder, ret_naming);
 }

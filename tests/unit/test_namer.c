@@ -20,6 +20,8 @@
 static struct {
 	bool hangs, stops, is_asked;
 	bool was_stopped;	   /* the last question was ended, and has no answer */
+	bool is_cut;		   /* the file's locations have no names, and some a function's
+				    * start: a fetch was ended */
 	uint64_t price_ns, cpu_ns; /* CPU time of a question; of all so far */
 } finder;
 
@@ -54,10 +56,13 @@ static int resolve(void *arg, const struct object *object, const struct store_lo
 		   int (*each)(void *arg, const struct store_line *line), void *each_arg)
 {
 	struct store_line line = {.location = location->number, .function = "found"};
+	const struct store_line start = {.location = location->number, .function_start = 1};
 	int err = 0;
 
 	if (object->kind == OBJECT_JIT)
 		prefetch(arg, object, location, 1);
+	if (finder.is_cut && object->kind == OBJECT_ELF)
+		return location->number % 2 ? each(each_arg, &start) : 0;
 	for (; !err && !finder.was_stopped && line.depth < DEPTH; line.depth++)
 		err = each(each_arg, &line);
 	return err;
@@ -78,9 +83,16 @@ static bool is_unproven(void *arg, const struct object *object)
 	return false;
 }
 
+static bool is_unfetched(void *arg, const struct object *object)
+{
+	(void)arg;
+	return finder.is_cut && object->kind == OBJECT_ELF;
+}
+
 static int open_names(struct names *names, struct naming **ret_naming)
 {
-	const struct naming_finder how = {ask, resolve, prefetch, missing, is_unproven, NULL};
+	const struct naming_finder how = {ask,	       resolve,	     prefetch, missing,
+					  is_unproven, is_unfetched, NULL};
 
 	(void)names;
 	return naming_new_by(&how, ret_naming);
@@ -102,6 +114,10 @@ static struct names names = {.open = open_names, .cpu_ns = cpu_ns, .stop = stop}
 
 static int count_line(void *arg, const struct store_line *line)
 {
+	if (finder.is_cut) {
+		assert_null(line->function);
+		return 0;
+	}
 	assert_string_equal(line->function, "found");
 	assert_true(line->location < 2 * LOCATIONS);
 	assert_int_equal(line->depth, (*(unsigned *)arg)++ % DEPTH);
@@ -280,6 +296,30 @@ static void test_share(void **state)
 	finder.price_ns = 0;
 }
 
+/* What has no name since a fetch of a debug file was ended is counted. */
+static void test_ended_fetch(void **state)
+{
+	unsigned n = 0;
+	const struct namer_taker taker = {count_line, no_missing, &n};
+	struct namer *namer;
+	uint64_t left = 0;
+	(void)state;
+
+	finder.is_asked = finder.stops = false;
+	finder.is_cut = true;
+	assert_int_equal(namer_new(&names, &namer), 0);
+	add(namer, 0, true);
+	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(left, LOCATIONS);
+	finder.is_cut = false;
+	add(namer, 0, true);
+	assert_int_equal(namer_finish(namer, never, NULL, &taker, &left), 0);
+	assert_int_equal(n, LOCATIONS * DEPTH);
+	assert_int_equal(left, 0);
+	namer_free(namer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +327,7 @@ int main(void)
 		cmocka_unit_test(test_hanging_finder),
 		cmocka_unit_test(test_input_before_the_end),
 		cmocka_unit_test(test_share),
+		cmocka_unit_test(test_ended_fetch),
 	};
 
 	alarm(MOST_S);

@@ -497,7 +497,8 @@ static void numbers_are_the_schedules(void **state)
 						    .resolve = resolve_nothing,
 						    .prefetch = fetch_nothing,
 						    .missing = lacks_file,
-						    .is_unproven = is_proven};
+						    .is_unproven = is_proven,
+						    .is_unfetched = is_proven};
 	const uint32_t numbers[] = {objects[PROGRAM].number, objects[SMALL].number};
 	struct naming_schedule_options options = {.now_ns = now_ns,
 						  .cpu_ns = cpu_ns,

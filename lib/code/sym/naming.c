@@ -330,6 +330,19 @@ bool naming_is_unproven(const struct naming *n, const struct object *object)
 	return is_foreign(object) && n->finder.is_unproven(n->finder.arg, object);
 }
 
+/* In this process, who fetches is who shows the names: nothing is counted. */
+static bool is_unfetched_here(void *naming, const struct object *object)
+{
+	(void)naming;
+	(void)object;
+	return false;
+}
+
+bool naming_is_unfetched(const struct naming *n, const struct object *object)
+{
+	return is_foreign(object) && n->finder.is_unfetched(n->finder.arg, object);
+}
+
 void naming_ask_again(struct naming *n, bool is)
 {
 	n->finder.ask(n->finder.arg, NAMING_AGAIN, NULL, is);
@@ -480,6 +493,7 @@ static const struct naming_finder finds_here = {
 	.prefetch = prefetch_here,
 	.missing = missing_here,
 	.is_unproven = is_unproven_here,
+	.is_unfetched = is_unfetched_here,
 };
 
 /* --- names ------------------------------------------------------------------------------------ */

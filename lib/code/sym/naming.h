@@ -57,6 +57,7 @@ struct naming_finder {
 			const struct store_location *locations, size_t count);
 	bool (*missing)(void *arg, const struct object *object, struct buf *text);
 	bool (*is_unproven)(void *arg, const struct object *object);
+	bool (*is_unfetched)(void *arg, const struct object *object);
 	void *arg;
 };
 
@@ -114,6 +115,11 @@ bool naming_missing(struct naming *naming, const struct object *object, struct b
 /* Returns whether the last answer about an object had no names because its file now has other code,
  * or is being written to. A later query may have names. */
 bool naming_is_unproven(const struct naming *naming, const struct object *object);
+
+/* Returns whether a debug file of an object was not looked for to the end: its fetch from
+ * debuginfod servers was ended, or has failed. Who asks later may get it, and find more
+ * names. */
+bool naming_is_unfetched(const struct naming *naming, const struct object *object);
 
 /* `is` true: announces that the next queries repeat earlier ones, so that they are not counted
  * again in naming_changed(). false: the next queries are new. */

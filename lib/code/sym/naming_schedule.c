@@ -26,8 +26,8 @@ struct naming_schedule {
 	uint64_t round_ns;		     /* CPU time of the parts of a round that is not over */
 	uint64_t expensive_ns;		     /* when expensive objects are due; 0: none is queued */
 	size_t left;			     /* see naming_schedule_left() */
-	size_t n_closed;		     /* locations that have no name, maybe since their
-					      * file was closed */
+	size_t n_unseen;		     /* locations that have no name, maybe since their
+					      * file was closed, or its debug file not fetched */
 };
 
 int naming_schedule_new(const struct naming_schedule_options *options,
@@ -80,6 +80,7 @@ int naming_schedule_add_object(struct naming_schedule *s, const struct object *o
 struct counted_lines {
 	const struct naming_schedule *schedule;
 	int count;
+	bool has_name;
 };
 
 static int pass_line(void *arg, const struct store_line *line)
@@ -87,6 +88,7 @@ static int pass_line(void *arg, const struct store_line *line)
 	struct counted_lines *lines = arg;
 
 	lines->count++;
+	lines->has_name |= line->function != NULL;
 	return lines->schedule->with.each(lines->schedule->with.arg, line);
 }
 
@@ -110,10 +112,11 @@ static int name_location(struct naming_schedule *s, const struct store_location 
 	struct counted_lines lines = {.schedule = s};
 	int err = naming_resolve(s->with.naming, object, location, pass_line, &lines);
 
-	if (err || lines.count)
+	if (err)
 		return err;
-	if (is_last || !may_get_name(s, object)) {
-		s->n_closed += is_closed(object);
+	if (lines.count || is_last || !may_get_name(s, object)) {
+		s->n_unseen += (!lines.count && is_closed(object)) ||
+			       (!lines.has_name && naming_is_unfetched(s->with.naming, object));
 		return 0;
 	}
 	err = VEC_RESERVE(&s->nameless, 1);
@@ -374,8 +377,8 @@ int naming_schedule_finish(struct naming_schedule *s)
 	err = name_nameless(s, true); /* first: no reader can find the names of JIT code later */
 	if (!err && !must_stop(s))
 		err = name_first(s, s->queued.count, true, &done);
-	s->left += s->queued.count + s->n_closed;
-	s->n_closed = 0;
+	s->left += s->queued.count + s->n_unseen;
+	s->n_unseen = 0;
 	unqueue(s, s->queued.count);
 	return err;
 }

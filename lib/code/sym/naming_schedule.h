@@ -81,7 +81,8 @@ int naming_schedule_run(struct naming_schedule *schedule);
 int naming_schedule_finish(struct naming_schedule *schedule);
 
 /* Returns, after naming_schedule_finish(), the number of locations that it had no time for, and of
- * those without a name whose file was closed before they were asked for. */
+ * those without a name whose file was closed before they were asked for, or of which
+ * naming_is_unfetched(). */
 size_t naming_schedule_left(const struct naming_schedule *schedule);
 
 #endif

@@ -138,6 +138,7 @@ void hints_put_package(const struct store_object *object, struct buf *text)
 static void hint_names(struct hints *h, const struct leaves *leaves)
 {
 	const struct store_tables *t = profile_tables(h->profile);
+	const char *servers = getenv("DEBUGINFOD_URLS");
 	uint32_t most = 0;
 	struct buf text = {0};
 
@@ -150,7 +151,8 @@ static void hint_names(struct hints *h, const struct leaves *leaves)
 	text_put(&text, text_basename(t->objects[most].path), NULL);
 	text_put_raw(&text, " has no names for its functions: install ");
 	hints_put_package(&t->objects[most], &text);
-	text_put_raw(&text, ", or set DEBUGINFOD_URLS");
+	if (!servers || !*servers)
+		text_put_raw(&text, ", or set DEBUGINFOD_URLS");
 	buf_put_u8(&text, '\0');
 	if (!text.failed)
 		hint(h, (const char *)text.data);
