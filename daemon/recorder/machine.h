@@ -128,9 +128,10 @@ bool machine_is_part(const struct machine *machine, const struct machine_stack *
 bool machine_is_run(const struct machine *machine, const struct machine_stack *stack, uint64_t fp);
 
 /* If the code at an address is an interpreter's, whose frame is at `fp`, sets *sp to the stack
- * pointer that the frame's caller had. Else it stays. */
+ * pointer that the frame's caller had. Else it stays. `is_leaf`: the stack's registers are the
+ * frame's; those of one that a signal has interrupted are not known. */
 void machine_sender(const struct machine *machine, const struct machine_stack *stack,
-		    uint64_t address, bool is_return, uint64_t fp, uint64_t *sp);
+		    uint64_t address, bool is_return, bool is_leaf, uint64_t fp, uint64_t *sp);
 
 /* Steps from a frame to its caller by what the machine knows. *ret_slot is the address of the
  * return address. `is_lost`: there is no other walk that knows the caller, so steps are made, too,

@@ -105,7 +105,7 @@ enum machine_framing machine_framing(const struct machine *m, const struct machi
 }
 
 void machine_sender(const struct machine *m, const struct machine_stack *stack, uint64_t address,
-		    bool is_return, uint64_t fp, uint64_t *sp)
+		    bool is_return, bool is_leaf, uint64_t fp, uint64_t *sp)
 {
 	const struct address *a = machine_address_at(m, stack, address, is_return);
 	const uint64_t least = *sp;
@@ -115,7 +115,7 @@ void machine_sender(const struct machine *m, const struct machine_stack *stack, 
 	if (is_return || a->sender == RUNTIME_SENDER_NONE)
 		m->is->sender(&stack->memory, fp, sp);
 	else if (a->sender < STACKD_REG_COUNT)
-		*sp = stack->regs->r[a->sender];
+		*sp = is_leaf ? stack->regs->r[a->sender] : least;
 	else if (!walk_memory_read8(&stack->memory, fp - 8, sp))
 		*sp = least;
 	if (*sp < least || *sp & 7)

@@ -425,10 +425,11 @@ static void note_late(const struct machines *ms, const struct stackd_stack_recor
  * comes to a frame that the first walk has found, too.
  */
 
-/* Gives the frame of a walk to machine_step(); `callee` is the one before. */
+/* Gives the frame of a walk to machine_step(); `callee` is the one before, which is the leaf if
+ * `is_leafs`. */
 static void begin_step(const struct machine *machine, const struct machine_stack *stack,
-		       const struct walk_frame *callee, const struct walk_frame *frame,
-		       struct machine_frame *ret_frame)
+		       const struct walk_frame *callee, bool is_leafs,
+		       const struct walk_frame *frame, struct machine_frame *ret_frame)
 {
 	*ret_frame = (struct machine_frame){.address = frame->address,
 					    .is_return = frame->is_return,
@@ -437,8 +438,8 @@ static void begin_step(const struct machine *machine, const struct machine_stack
 	if (callee && machine_saves_fp(machine, stack, callee->address, callee->is_return))
 		walk_memory_read8(&stack->memory, frame->slot - 8, &ret_frame->fp);
 	if (callee)
-		machine_sender(machine, stack, callee->address, callee->is_return, frame->slot - 8,
-			       &ret_frame->sp);
+		machine_sender(machine, stack, callee->address, callee->is_return, is_leafs,
+			       frame->slot - 8, &ret_frame->sp);
 }
 
 /* A walk that is being corrected. The corrected frames go to ms->walked. */
@@ -477,7 +478,7 @@ static void begin_last(const struct correction *c, const struct machine *machine
 	const struct walk_frame *last = &c->ms->walked[c->n - 1];
 	const struct walk_frame *callee = c->n > 1 ? last - 1 : NULL;
 
-	begin_step(machine, c->stack, callee, last, ret_frame);
+	begin_step(machine, c->stack, callee, c->n == 2, last, ret_frame);
 	if (callee &&
 	    machine_is_part(machine, c->stack, last->address, callee->address, callee->is_return))
 		ret_frame->fp = 0; /* what was pushed below is no frame pointer */
@@ -661,7 +662,7 @@ static int find(struct machines *ms, const struct stackd_stack_record *record,
 	frame.is_stale = *ret_is_code && i <= 1 && machine_is_handler(machine, frames[0].address);
 	if (*ret_is_code && i && f->slot)
 		machine_sender(machine, stack, frames[i - 1].address, frames[i - 1].is_return,
-			       f->slot - 8, &frame.sp);
+			       i == 1, f->slot - 8, &frame.sp);
 	return *ret_is_code ? machine_find(machine, stack, &frame, ms->found) : 0;
 }
 

@@ -496,12 +496,12 @@ static void frames_that_are_made(void **state)
 	end(&w);
 }
 
-static uint64_t sender_of(const struct world *w, bool is_return)
+static uint64_t sender_of(const struct world *w, bool is_return, bool is_leaf)
 {
 	const struct machine_stack stack = stack_at(w, AT(10));
 	uint64_t sp = 0x10010;
 
-	machine_sender(w->machine, &stack, CODE + 1, is_return, 0x10008, &sp);
+	machine_sender(w->machine, &stack, CODE + 1, is_return, is_leaf, 0x10008, &sp);
 	return sp;
 }
 
@@ -527,8 +527,10 @@ static void senders_of_leaves(void **state)
 		has.sender = cases[i].sender;
 		w.regs.r[5] = w.words[0] = cases[i].value;
 		note(&w, AT(10), AT(20));
-		assert_int_equal(sender_of(&w, false), cases[i].expected);
-		assert_int_equal(sender_of(&w, true), 0x10010); /* it was not looked up */
+		assert_int_equal(sender_of(&w, false, true), cases[i].expected);
+		assert_int_equal(sender_of(&w, false, false),
+				 cases[i].sender == 5 ? 0x10010 : cases[i].expected);
+		assert_int_equal(sender_of(&w, true, true), 0x10010); /* it was not looked up */
 		end(&w);
 	}
 }
