@@ -25,7 +25,8 @@ struct asked {
 		bool is_entry;		 /* the caller begins the thread's stack */
 		bool may_be_bare; /* the step followed a frame pointer out of JIT code, which may
 				   * maintain none */
-		bool is_doubted;  /* another function begins at the caller's return address */
+		bool is_doubted;  /* another function begins at the caller's return address, and
+				   * nothing shows that the caller was called (is_called()) */
 		bool is_kernels;  /* the kernel half made the step */
 	} step;
 	uint32_t before; /* the verdict on the same step before the last tick; INT_MAP_NONE: there
@@ -228,14 +229,14 @@ static bool is_runtime_code(const struct caller_check *c, uint32_t number)
 	return object_table_at(c->with.objects, l->object)->kind == OBJECT_JIT;
 }
 
-/* Returns the key of a step. It has both flags, because the same pair of locations can come from an
- * unwind rule, or from a frame pointer that skips callers in between, and because the kernel half
- * and the daemon follow frame pointers differently. Bit 31 is free, because there are fewer than
- * 2^31 locations. */
+/* Returns the key of a step. It has all flags but is_entry, because the same pair of locations can
+ * come from an unwind rule, or from a frame pointer that skips callers in between; because the
+ * kernel half and the daemon follow frame pointers differently; and because more is asked of a
+ * caller in doubt. Bits 31, 62 and 63 are free, because there are fewer than 2^30 locations. */
 static uint64_t key_of(const struct step *step)
 {
-	return (uint64_t)step->may_be_bare << 63 | (uint64_t)step->caller << 32 |
-	       (uint64_t)step->is_kernels << 31 | step->callee;
+	return (uint64_t)step->may_be_bare << 63 | (uint64_t)step->is_doubted << 62 |
+	       (uint64_t)step->caller << 32 | (uint64_t)step->is_kernels << 31 | step->callee;
 }
 
 /* Keeps the verdict on a step; only until the next tick, if the code may be changed or become
@@ -406,6 +407,11 @@ static int take_step(struct caller_check *c, const struct step *step, struct pat
 
 /* --- paths ----------------------------------------------------------------------------------- */
 
+static bool is_in_doubt(const struct caller_check *c, uint32_t caller)
+{
+	return location_at(c->with.locations, caller)->put == LOCATION_DOUBTED;
+}
+
 /* Returns whether a step must be checked, because it was made by a weak rule (one not of unwind
  * information), or because its caller's location is doubted (planted_returns.h). A caller whose
  * address is no return address was interrupted by a signal, so it made no call that could be
@@ -417,8 +423,8 @@ static bool is_to_be_checked(const struct caller_check *c, const struct step *st
 
 	if (object_of(c, callee)->kind == OBJECT_MANAGED)
 		return false; /* the chain that led to it was proven */
-	return (step->may_be_bare || provenance_is_weak(provenance) || step->is_doubted ||
-		(c->checks_all && provenance == PROVENANCE_CFI)) &&
+	return (step->may_be_bare || provenance_is_weak(provenance) ||
+		is_in_doubt(c, step->caller) || (c->checks_all && provenance == PROVENANCE_CFI)) &&
 	       location_at(c->with.locations, step->caller)->is_return;
 }
 
@@ -482,6 +488,113 @@ static bool is_of_file(const struct caller_check *c, uint32_t number)
 	return object_of(c, location_at(c->with.locations, number))->kind == OBJECT_ELF;
 }
 
+/* --- callers in doubt ------------------------------------------------------------------------ */
+
+/*
+ * A call by address that never returns, and is the last instruction of its function, looks like a
+ * return address of a function that was left long ago, whose frame is still in memory:
+ *
+ *     main     calls enter                     main     calls another one now
+ *     enter    calls what a register says      failed   has called what a register says
+ *     loops                                    coroutine, on a stack below that stale frame
+ *
+ * In the first case, the caller itself was called: the call before its own return address goes to
+ * it. In the second case, that address is another call's, or a stale word, too.
+ */
+#define MOST_IN_DOUBT 4 /* callers in doubt, each called by the next one, that are looked through  \
+			 */
+
+/* Returns whether the code that starts threads, or the program, has called frame `at` by address,
+ * which it does once on each stack: that of the C library, which has only the file's entry point
+ * before it. */
+static bool is_started(const struct caller_check *c, const struct path *path, size_t at,
+		       enum stackd_end_reason reason)
+{
+	const struct object *of[4];
+
+	if (reason != STACKD_END_ENTRY || at < 2 || at > 3)
+		return false;
+	for (size_t i = 0; i <= at; i++)
+		of[i] = object_of(c, location_at(c->with.locations, path->locations[i]));
+	return of[at] != of[at - 1] && of[1] == of[at - 1] && (of[0] == of[1]) == (at == 2);
+}
+
+/* Gives whether frame `at` was called by the one before: by a call that goes to its function. A
+ * caller in doubt counts if it was called itself. *ret_is_open: there was no time to find that out.
+ * 0 or -ENOMEM. */
+static int is_called(struct caller_check *c, const struct path *path, size_t at, bool is_kernels,
+		     enum stackd_end_reason reason, bool *ret_is_called, bool *ret_is_open)
+{
+	const uint64_t postponed = c->postponed;
+	uint32_t verdict = CALLFLOW_STEP_UNCHECKED;
+	bool is_doubted = true;
+	int err = 0;
+
+	for (size_t n = 0; n < MOST_IN_DOUBT && at && is_doubted && !err; n++, at--) {
+		const uint32_t caller = path->locations[at - 1], callee = path->locations[at];
+		const struct step step = {
+			.caller = caller, .callee = callee, .is_kernels = is_kernels};
+
+		if (!is_of_file(c, caller) || !is_of_file(c, callee) ||
+		    !location_at(c->with.locations, caller)->is_return)
+			break;
+		is_doubted = is_in_doubt(c, caller);
+		err = find_verdict(c, &step, &verdict);
+		if (verdict == CALLFLOW_STEP_CONFIRMED || verdict == CALLFLOW_STEP_WRONG)
+			break;
+		if (!is_doubted && verdict == CALLFLOW_STEP_PROBABLE &&
+		    is_started(c, path, at, reason))
+			verdict = CALLFLOW_STEP_CONFIRMED;
+	}
+	*ret_is_called = verdict == CALLFLOW_STEP_CONFIRMED;
+	*ret_is_open = c->postponed != postponed;
+	return err;
+}
+
+/* Sets step->is_doubted, for a step of a path whose caller is in doubt. As is_called(). */
+static int weigh_doubt(struct caller_check *c, struct path *path, struct step *step,
+		       enum stackd_end_reason reason, bool *ret_is_open)
+{
+	bool is = false;
+	int err = check_asked(c, path); /* so that no step is checked twice */
+
+	*ret_is_open = false;
+	if (!err)
+		err = is_called(c, path, step->at - 1, step->is_kernels, reason, &is, ret_is_open);
+	step->is_doubted = !is;
+	return err;
+}
+
+/* Gives the step out of frame `at` of a path. */
+static struct step step_out_of(const struct caller_check *c, const struct path *path, size_t at,
+			       enum stackd_end_reason reason, bool is_kernels)
+{
+	return (struct step){
+		.at = at,
+		.caller = path->locations[at - 1],
+		.callee = path->locations[at],
+		.is_entry = reason == STACKD_END_ENTRY && at == 1,
+		.may_be_bare = may_be_bare(c, path->locations[at], is_kernels),
+		.is_kernels = is_kernels,
+	};
+}
+
+/* Checks the step out of frame `at` of a path, or adds it to those to check. 0 or -ENOMEM. */
+static int check_frame(struct caller_check *c, struct path *path, size_t at,
+		       enum stackd_end_reason reason, bool is_kernels)
+{
+	struct step step = step_out_of(c, path, at, reason, is_kernels);
+	bool is_open = false;
+	int err = 0;
+
+	if (cut_at_put(c, path, at) || !is_to_be_checked(c, &step))
+		return 0;
+	path->is_weak = true;
+	if (is_in_doubt(c, step.caller))
+		err = weigh_doubt(c, path, &step, reason, &is_open);
+	return err || is_open ? err : take_step(c, &step, path);
+}
+
 /* Cuts off the frames at the root of a walk that came to nothing, up to a confirmed step. 0 or
  * -ENOMEM. */
 static int trim(struct caller_check *c, struct path *path, enum stackd_end_reason reason,
@@ -494,6 +607,7 @@ static int trim(struct caller_check *c, struct path *path, enum stackd_end_reaso
 		const struct step step = {.at = i,
 					  .caller = path->locations[i - 1],
 					  .callee = path->locations[i],
+					  .is_doubted = is_in_doubt(c, path->locations[i - 1]),
 					  .is_kernels = is_kernels};
 
 		if (!is_of_file(c, step.caller) || !is_of_file(c, step.callee) ||
@@ -526,21 +640,7 @@ int caller_check_path(struct caller_check *c, struct path *path, enum stackd_end
 	if (first == 1 && path->count)
 		cut_at_put(c, path, 0);
 	for (size_t i = first; i < path->count; i++) {
-		const struct step step = {
-			.at = i,
-			.caller = path->locations[i - 1],
-			.callee = path->locations[i],
-			.is_entry = reason == STACKD_END_ENTRY && i == 1,
-			.may_be_bare = may_be_bare(c, path->locations[i], is_kernels),
-			.is_doubted = location_at(c->with.locations, path->locations[i - 1])->put ==
-				      LOCATION_DOUBTED,
-			.is_kernels = is_kernels,
-		};
-
-		if (cut_at_put(c, path, i) || !is_to_be_checked(c, &step))
-			continue;
-		path->is_weak = true;
-		err = take_step(c, &step, path);
+		err = check_frame(c, path, i, reason, is_kernels);
 		if (err)
 			return err;
 	}
@@ -548,13 +648,21 @@ int caller_check_path(struct caller_check *c, struct path *path, enum stackd_end
 	return err || !is_nowhere ? err : trim(c, path, reason, is_kernels);
 }
 
-int caller_check_step(struct caller_check *c, uint32_t caller, uint32_t callee, bool is_kernels,
+int caller_check_step(struct caller_check *c, const struct path *path, size_t at, bool is_kernels,
 		      enum callflow_step *ret_verdict)
 {
-	const struct step step = {.caller = caller, .callee = callee, .is_kernels = is_kernels};
-	uint32_t verdict;
-	int err = find_verdict(c, &step, &verdict);
+	struct step step = {.caller = path->locations[at - 1],
+			    .callee = path->locations[at],
+			    .is_kernels = is_kernels};
+	uint32_t verdict = CALLFLOW_STEP_UNCHECKED;
+	bool is_open = false, is = true;
+	int err = 0;
 
+	if (is_in_doubt(c, step.caller))
+		err = is_called(c, path, at - 1, is_kernels, STACKD_END_NO_MAPPING, &is, &is_open);
+	step.is_doubted = !is;
+	if (!err && !is_open)
+		err = find_verdict(c, &step, &verdict);
 	*ret_verdict = verdict < CALLFLOW_STEP_COUNT ? (enum callflow_step)verdict
 						     : CALLFLOW_STEP_UNCHECKED;
 	return err;

@@ -20,7 +20,8 @@
  *
  * Where another function begins at a return address (planted_returns.h), the call before it would
  * be one that never returns. Such a step is checked, and an indirect call is taken for a wrong one
- * (callflow/callflow_step.h).
+ * (callflow/callflow_step.h), unless the caller was itself called by a call that goes to it, or by
+ * the C library as the first function of a thread or program.
  *
  * A walk that ends on another stack, or at an address in no mapping, may have gone on to words that
  * no call has left there, since a program can enter a function by hand on a stack of its own. So
@@ -79,10 +80,11 @@ void caller_check_recheck_kept(struct caller_check *check);
 int caller_check_path(struct caller_check *check, struct path *path, enum stackd_end_reason reason,
 		      bool is_kernels);
 
-/* Gives the verdict on a step, also if unwind information made it; UNCHECKED if no CPU time is left
- * for the check, or nobody has answered. 0 or -ENOMEM. */
-int caller_check_step(struct caller_check *check, uint32_t caller, uint32_t callee, bool is_kernels,
-		      enum callflow_step *ret_verdict);
+/* Gives the verdict on the step from frame `at` of a path, which is not 0, to its caller, also if
+ * unwind information made it; UNCHECKED if no CPU time is left for the check, or nobody has
+ * answered. 0 or -ENOMEM. */
+int caller_check_step(struct caller_check *check, const struct path *path, size_t at,
+		      bool is_kernels, enum callflow_step *ret_verdict);
 
 /* Asks about a location as a caller (walks.h). Returns false if there is no answer: no CPU time is
  * left, or the worker has failed or was not asked. It may be asked again. */

@@ -136,7 +136,7 @@ static int is_evident(struct root_check *r, const struct path *path, size_t at,
 	*ret_is_evident = is_lenient;
 	if (!is_of_file(r, caller) || !is_of_file(r, callee))
 		return 0;
-	err = caller_check_step(r->check, caller, callee, need->is_kernels, &verdict);
+	err = caller_check_step(r->check, path, at, need->is_kernels, &verdict);
 	*ret_is_evident = verdict == CALLFLOW_STEP_CONFIRMED ||
 			  (is_lenient && verdict == CALLFLOW_STEP_PROBABLE);
 	return err;

@@ -93,13 +93,22 @@ static void ask_caller(const struct here *h, const struct walks_step *step,
 		ret_verdict->root = callflow_root_of(caller->elf, start, end);
 }
 
+/* Returns whether call frame information says that a return address is in the function of the call,
+ * so that no other one begins there. */
+static bool is_inside(const struct here *h, const struct object *object, uint64_t offset)
+{
+	uint64_t start, end;
+
+	return object->kind == OBJECT_ELF && object->elf &&
+	       dwarf_walk_function(h->walk, object, offset + 1, &start, &end) && start <= offset;
+}
+
 /* Checks the first step only, because the caller measures the CPU time of each. */
 static size_t check(struct walks *walks, const struct walks_step *step, size_t count,
 		    uint64_t budget_ns, struct walks_verdict *ret_verdict)
 {
 	const struct here *h = here_of(walks);
-	struct callflow_step_pair pair = {.is_entry = step->is_entry,
-					  .is_doubted = step->is_doubted};
+	struct callflow_step_pair pair = {.is_entry = step->is_entry};
 
 	(void)count;
 	(void)budget_ns;
@@ -116,6 +125,7 @@ static size_t check(struct walks *walks, const struct walks_step *step, size_t c
 	catch_up(h, step->caller, step->caller_offset);
 	pair.callee = code_at(h, step->callee, step->callee_offset);
 	pair.caller = code_at(h, step->caller, step->caller_offset);
+	pair.is_doubted = step->is_doubted && !is_inside(h, step->caller, step->caller_offset);
 	ret_verdict->step = callflow_step_check(h->reach, &pair);
 	return 1;
 }

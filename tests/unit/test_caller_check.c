@@ -23,9 +23,10 @@ __asm__(".pushsection .text\n"
 	"other: call leaf\nin_other: ret\n"
 	"leaf: nop\nin_leaf: ret\n"
 	"any: call *%rax\nin_any: ret\n"
+	"runs_any: call any\nin_runs_any: ret\n"
 	".popsection\n");
 /* clang-format on */
-extern const char in_outer[], in_middle[], in_other[], leaf[], in_leaf[], in_any[];
+extern const char in_outer[], in_middle[], in_other[], leaf[], in_leaf[], in_any[], in_runs_any[];
 
 #define TID 7
 
@@ -311,6 +312,34 @@ static void return_address_in_doubt(void **state)
 	assert_int_equal(take(0, wrong, 2, frames), 1);
 }
 
+/* A call by address whose caller is in doubt counts if that was called itself. A verdict from
+ * before the doubt is another one. */
+static void call_by_address_in_doubt(void **state)
+{
+	const uint32_t any = location_of(in_any, true, PROVENANCE_CFI);
+	const uint32_t caller = location_of(in_runs_any, true, PROVENANCE_CFI);
+	const uint32_t called[] = {caller, any, f.other}, stale[] = {f.outer, any, f.other};
+	enum callflow_step verdict;
+	uint32_t frames[8];
+
+	(void)state;
+	assert_int_equal(take(0, stale, 3, frames), 3);
+	assert_int_equal(caller_check_counts(f.steps).probable, 1);
+	location_set_put(f.locations, any, LOCATION_DOUBTED);
+	for (int turn = 0; turn < 2; turn++) {
+		assert_int_equal(take(0, stale, 3, frames), 1);
+		assert_int_equal(f.path.cut_reason, STACKD_END_WRONG_CALLER);
+		assert_int_equal(caller_check_step(f.steps, &f.path, 2, false, &verdict), 0);
+		assert_int_equal(verdict, CALLFLOW_STEP_WRONG);
+		assert_int_equal(take(0, called, 3, frames), 3);
+		assert_int_equal(f.path.cut, 0);
+		assert_int_equal(caller_check_step(f.steps, &f.path, 2, false, &verdict), 0);
+		assert_int_equal(verdict, CALLFLOW_STEP_PROBABLE);
+	}
+	assert_int_equal(take(0, &called[1], 2, frames), 1);
+	assert_int_equal(f.path.cut_reason, STACKD_END_WRONG_CALLER);
+}
+
 /* A rule of unwind information, and a frame that was interrupted. */
 static void steps_that_are_not_checked(void **state)
 {
@@ -532,6 +561,7 @@ int main(void)
 		T(kept_frames_stay_cut),
 		T(return_address_that_was_put),
 		T(return_address_in_doubt),
+		T(call_by_address_in_doubt),
 		T(steps_that_are_not_checked),
 		T(budget_is_kept),
 		T(guess_is_postponed),

@@ -292,13 +292,11 @@ static void no_answer_is_not_kept(void **state)
 	(void)state;
 	add_many(1, 2);
 	tally->is_down = true;
-	assert_int_equal(
-		caller_check_step(steps, path.locations[0], path.locations[1], true, &verdict), 0);
+	assert_int_equal(caller_check_step(steps, &path, 1, true, &verdict), 0);
 	assert_int_equal(verdict, CALLFLOW_STEP_UNCHECKED);
 	assert_false(caller_check_ask(steps, path.locations[0], WALKS_ROOT, &answered));
 	tally->is_down = false;
-	assert_int_equal(
-		caller_check_step(steps, path.locations[0], path.locations[1], true, &verdict), 0);
+	assert_int_equal(caller_check_step(steps, &path, 1, true, &verdict), 0);
 	assert_int_equal(verdict, CALLFLOW_STEP_CONFIRMED);
 	assert_true(caller_check_ask(steps, path.locations[0], WALKS_ROOT, &answered));
 }

@@ -23,20 +23,23 @@
  *   unreturned has the return address of a call by address in `fails`, which never returns, and is
  *              its last instruction
  *
+ * The functions that begin the stacks, `enters` and `works`, are like `fails`, but nobody leaves
+ * them.
+ *
  * EXPECT: @thread;works;steady_thread;tells;copies;starts_at
  * EXPECT: @thread;works;steady_thread;tells;copies;ends
  * EXPECT: @bottom;copied;in_copied
  * EXPECT: @bottom;copied;ends
- * EXPECT: main;steady;zeroes;starts_at
- * EXPECT: main;steady;zeroes;ends
+ * EXPECT: main;enters;steady;zeroes;starts_at
+ * EXPECT: main;enters;steady;zeroes;ends
  * EXPECT: @bottom;ended;in_ended
  * EXPECT: @bottom;ended;ends
- * EXPECT: main;steady;chains;starts_at
- * EXPECT: main;steady;chains;ends
+ * EXPECT: main;enters;steady;chains;starts_at
+ * EXPECT: main;enters;steady;chains;ends
  * EXPECT: @bottom;chained;in_chained
  * EXPECT: @bottom;chained;ends
- * EXPECT: main;steady;leans;signals;starts_at
- * EXPECT: main;steady;leans;signals;ends
+ * EXPECT: main;enters;steady;leans;signals;starts_at
+ * EXPECT: main;enters;steady;leans;signals;ends
  * EXPECT: @bottom;signaled;in_signaled
  * EXPECT: @bottom;signaled;ends
  * EXPECT: @bottom;signaled;send_signal
@@ -44,29 +47,29 @@
  * EXPECT: @context;steady_context;in_context
  * EXPECT: @context;steady_context;@lib+
  * EXPECT: @context;steady_context;@plt
- * EXPECT: main;steady;stales;starts_at
- * EXPECT: main;steady;stales;ends
- * EXPECT: main;steady;stales;@lib+
- * EXPECT: main;steady;stales;@plt
+ * EXPECT: main;enters;steady;stales;starts_at
+ * EXPECT: main;enters;steady;stales;ends
+ * EXPECT: main;enters;steady;stales;@lib+
+ * EXPECT: main;enters;steady;stales;@plt
  * EXPECT: @bottom;stale;in_stale
  * EXPECT: @bottom;stale;ends
- * EXPECT: main;steady;prepares
- * EXPECT: main;steady;prepares;@lib+
- * EXPECT: main;steady;prepares;@plt
- * EXPECT: main;steady;prepares;send_signal
- * EXPECT: main;steady;prepares;send_signal;@sigret;notes
- * EXPECT: main;steady;hands;starts_at
- * EXPECT: main;steady;hands;ends
+ * EXPECT: main;enters;steady;prepares
+ * EXPECT: main;enters;steady;prepares;@lib+
+ * EXPECT: main;enters;steady;prepares;@plt
+ * EXPECT: main;enters;steady;prepares;send_signal
+ * EXPECT: main;enters;steady;prepares;send_signal;@sigret;notes
+ * EXPECT: main;enters;steady;hands;starts_at
+ * EXPECT: main;enters;steady;hands;ends
  * EXPECT: @bottom;send_signal;@sigret;handled;in_handled
  * EXPECT: @bottom;send_signal;@sigret;handled;ends
- * EXPECT: main;steady;leans;swaps;starts_at
- * EXPECT: main;steady;leans;swaps;ends
+ * EXPECT: main;enters;steady;leans;swaps;starts_at
+ * EXPECT: main;enters;steady;leans;swaps;ends
  * EXPECT: @bottom;swapped;hops;in_hops
  * EXPECT: @bottom;swapped;hops
  * EXPECT: @bottom;swapped;ends
- * EXPECT: main;steady;fails;leaves
- * EXPECT: main;steady;returns;starts_at
- * EXPECT: main;steady;returns;ends
+ * EXPECT: main;enters;steady;fails;leaves
+ * EXPECT: main;enters;steady;returns;starts_at
+ * EXPECT: main;enters;steady;returns;ends
  * EXPECT: @bottom;unreturned;in_unreturned
  * EXPECT: @bottom;unreturned;ends
  * TORN: swapcontext
@@ -83,6 +86,12 @@
 	__asm__(".pushsection .text\n.balign 16\n.type " #name ", @function\n" #name               \
 		":\n.cfi_startproc\n" code "\n.cfi_endproc\n.size " #name ", . - " #name           \
 		"\n.popsection\n")
+
+/* Begins a function at the end of another one. */
+#define FOLLOWS(name)                                                                              \
+	__asm__(".pushsection .text\n.type follows_" #name ", @function\nfollows_" #name           \
+		":\n.cfi_startproc\nret\n.cfi_endproc\n.size follows_" #name                       \
+		", . - follows_" #name "\n.popsection\n")
 
 void starts_at(void (*function)(void), uint64_t *stack, uint64_t **own);
 void ends(uint64_t *own);
@@ -113,8 +122,13 @@ CODE(hops, "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx, -16\nlea -64(
 void fails(void (*called)(void)), leaves(void);
 CODE(leaves, "mov %rsp, left_at(%rip)\nadd $96, %rsp\n.cfi_adjust_cfa_offset -96\nret");
 CODE(fails, "sub $88, %rsp\n.cfi_adjust_cfa_offset 88\ncall *%rdi");
-__asm__(".pushsection .text\n.type follows, @function\nfollows: .cfi_startproc\nret\n.cfi_endproc\n"
-	".size follows, . - follows\n.popsection\n");
+FOLLOWS(fails);
+void enters(void (*called)(void));
+CODE(enters, "sub $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall *%rdi");
+FOLLOWS(enters);
+void *works(void *called);
+CODE(works, "sub $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall *%rdi");
+FOLLOWS(works);
 uint64_t *left_at __attribute__((visibility("hidden")));
 
 #define COROUTINE(name, own, inside)                                                               \
@@ -187,12 +201,6 @@ static CALLEE void steady_thread(void)
 		tells(copies);
 		KEEP;
 	}
-}
-
-static void *works(void *unused)
-{
-	steady_thread();
-	return unused;
 }
 
 static CALLEE void zeroes(void)
@@ -328,7 +336,7 @@ int main(int argc, char **argv)
 	context.uc_stack.ss_size = sizeof stack;
 	makecontext(&context, steady_context, 0);
 	workload_ready(argc, argv);
-	pthread_create(&thread, NULL, works, NULL);
-	steady();
+	pthread_create(&thread, NULL, works, (void *)steady_thread);
+	enters(steady);
 	return 0;
 }
