@@ -683,13 +683,15 @@ __noinline int part_send(struct scratch *given)
  * milliseconds in an interrupt, must be few. */
 static __always_inline bool deep_may_exceed(const struct scratch *s, const struct deep *d)
 {
-	__u64 now = bpf_ktime_get_ns(), made_up = (now - deep_ns) / DEEP_NS_A_FRAME;
+	__u64 then = deep_ns, now = bpf_ktime_get_ns();
+	__u64 made_up = now > then ? (now - then) / DEEP_NS_A_FRAME : 0;
 	__s64 debt = deep_debt;
 
 	if (s->n_new + MAX_FRAMES > STACKD_DEEP_MOST || s->part.flags & STACKD_PART_JOINS ||
 	    (d && d->count + s->n_new + 2 * MAX_FRAMES > DEEP_PLACES))
 		return false;
-	deep_ns = now;
+	if (now > then) /* another CPU may have a later time */
+		deep_ns = now;
 	debt = debt > (__s64)made_up ? debt - (__s64)made_up : 0;
 	deep_debt = debt;
 	if (debt >= DEEP_AT_ONCE)

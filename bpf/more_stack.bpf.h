@@ -67,10 +67,12 @@ __u64 more_seed; /* of the hashes, so that no program can make two parts with on
 /* Returns whether the rate allows to send another stack. */
 static __always_inline bool may_send_more(void)
 {
-	__u64 now = bpf_ktime_get_ns(), made_up = (now - more_ns) / MORE_NS_A_BYTE;
+	__u64 then = more_ns, now = bpf_ktime_get_ns();
+	__u64 made_up = now > then ? (now - then) / MORE_NS_A_BYTE : 0;
 	__s64 debt = more_debt;
 
-	more_ns = now;
+	if (now > then) /* another CPU may have a later time */
+		more_ns = now;
 	debt = debt > (__s64)made_up ? debt - (__s64)made_up : 0;
 	more_debt = debt;
 	return debt < MORE_AT_ONCE;
