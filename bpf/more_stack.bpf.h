@@ -37,6 +37,7 @@
 #define MORE_NS_A_BYTE 30	     /* in the long run: 32 MiB a second */
 /* this many bytes of pages that are not in memory cost as much as one byte that is sent */
 #define MORE_OF_HOLES 16
+#define MORE_OF_SAME  4 /* and so many of parts that are left out, which are copied and hashed */
 #define MORE_HEAD     sizeof(struct stackd_more_stack)
 #define MORE_AGAIN    64 /* a part that stays the same is sent again after so many records */
 #define MORE_FRESH_NS (STACKD_MORE_KEPT_NS / 3) /* a part that was used since then is kept */
@@ -61,8 +62,9 @@ struct {
  * the same time may be subtracted twice. */
 __s64 more_debt;
 __u64 more_ns;
-__u64 more_seed; /* of the hashes, so that no program can make two parts with one hash; 0: not set
-		  */
+__u64 more_seed; /* of the hashes, so that no program has two parts with one hash beforehand; 0: not
+		  * set. One that finds two changes only its own paths, since parts are compared
+		  * with those of the same thread. */
 
 /* Returns whether the rate allows to send another stack. */
 static __always_inline bool may_send_more(void)
@@ -216,7 +218,9 @@ static long send_part_of_more(__u32 turn, struct scratch **at_scratch)
 	    (from - s->record.regs.r[STACKD_REG_SP] >= stack_limit && !has_room_for_more(sent)))
 		return 1;
 	s->more_from = from + len;
-	__sync_fetch_and_add(&more_debt, sent ? len : len / MORE_OF_HOLES);
+	__sync_fetch_and_add(&more_debt, sent		 ? len
+					 : more->is_same ? len / MORE_OF_SAME
+							 : len / MORE_OF_HOLES);
 	if (bpf_ringbuf_output(&ring, s->payload, MORE_HEAD + sent, BPF_RB_NO_WAKEUP))
 		return 1;
 	keep_more(s);
