@@ -24,9 +24,11 @@ __asm__(".pushsection .text\n"
 	"leaf: nop\nin_leaf: ret\n"
 	"any: call *%rax\nin_any: ret\n"
 	"runs_any: call any\nin_runs_any: ret\n"
+	"goes_on: .cfi_startproc\ncall *%rax\nin_goes_on: ret\n.cfi_endproc\n"
 	".popsection\n");
 /* clang-format on */
-extern const char in_outer[], in_middle[], in_other[], leaf[], in_leaf[], in_any[], in_runs_any[];
+extern const char in_outer[], in_middle[], in_other[], leaf[], in_leaf[], in_any[], in_runs_any[],
+	in_goes_on[];
 
 #define TID 7
 
@@ -340,6 +342,19 @@ static void call_by_address_in_doubt(void **state)
 	assert_int_equal(f.path.cut_reason, STACKD_END_WRONG_CALLER);
 }
 
+/* The return address is in the function of the call, by call frame information. */
+static void doubt_within_a_function(void **state)
+{
+	const uint32_t goes_on = location_of(in_goes_on, true, PROVENANCE_CFI);
+	const uint32_t path[] = {f.outer, goes_on, f.other};
+	uint32_t frames[8];
+
+	(void)state;
+	location_set_put(f.locations, goes_on, LOCATION_DOUBTED);
+	assert_int_equal(take(0, path, 3, frames), 3);
+	assert_int_equal(caller_check_counts(f.steps).probable, 1);
+}
+
 /* A rule of unwind information, and a frame that was interrupted. */
 static void steps_that_are_not_checked(void **state)
 {
@@ -562,6 +577,7 @@ int main(void)
 		T(return_address_that_was_put),
 		T(return_address_in_doubt),
 		T(call_by_address_in_doubt),
+		T(doubt_within_a_function),
 		T(steps_that_are_not_checked),
 		T(budget_is_kept),
 		T(guess_is_postponed),
