@@ -501,8 +501,8 @@ static bool is_of_file(const struct caller_check *c, uint32_t number)
  * In the first case, the caller itself was called: the call before its own return address goes to
  * it. In the second case, that address is another call's, or a stale word, too.
  */
-#define MOST_IN_DOUBT 4 /* callers in doubt, each called by the next one, that are looked through  \
-			 */
+/* callers in doubt, each called by the next one, that are looked through */
+#define MOST_IN_DOUBT 4
 
 /* Returns whether the code that starts threads, or the program, has called frame `at` by address,
  * which it does once on each stack: that of the C library, which has only the file's entry point
