@@ -43,9 +43,11 @@ struct call {
 };
 
 _Static_assert(sizeof(struct call) <= 240, "the entry has room for it");
-_Static_assert(__builtin_offsetof(struct call, arguments) == 48 &&
-		       __builtin_offsetof(struct call, slot) == 96 &&
-		       __builtin_offsetof(struct call, number) == 104,
+_Static_assert(__builtin_offsetof(struct call, arguments) == 8 * STACKD_SAVED_COUNT &&
+		       __builtin_offsetof(struct call, slot) ==
+			       8 * (STACKD_SAVED_COUNT + CALL_ARGUMENTS) &&
+		       __builtin_offsetof(struct call, number) ==
+			       8 * (STACKD_SAVED_COUNT + CALL_ARGUMENTS + 1),
 	       "the entry fills it in");
 
 /* What the entry calls: a function, with so many words of arguments on the stack. */

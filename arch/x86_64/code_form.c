@@ -62,7 +62,7 @@ static bool leads_out(const uint8_t *code, size_t len, const uint8_t *at)
 {
 	size_t bytes = *at == JMP ? CODE_FORM_CALL : 2;
 	int64_t target = at - code + (int64_t)bytes;
-	int32_t distance = (int8_t)at[1];
+	int32_t distance = at[1] < 128 ? at[1] : at[1] - 256;
 
 	if (target > (int64_t)len)
 		return false;

@@ -8,7 +8,7 @@
 #include "../../libstackmpi/functions.h"
 
 #define CALL_BYTES 256 /* at least sizeof(struct call), and room for two results */
-#define ARGUMENTS  48  /* offsets in struct call */
+#define ARGUMENTS  48  /* offsets in struct call, behind six saved registers */
 #define SLOT	   96
 #define NUMBER	   104
 #define RESULT	   240

@@ -62,10 +62,11 @@ static int open_there(void *arg, int fd, const char *path, struct elf_file **ret
 	int err = ask_files_open(f->ask, fd, path, ret_file);
 	const uint64_t after_ns = worker_cpu_ns(worker), now_ns = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t spent_ns = after_ns > before_ns ? after_ns - before_ns : 0;
+	const uint64_t usual_files = spent_ns / USUAL_NS;
 
 	if (f->is_running && f->budget > 0)
-		user_shares_spend(&f->shares, user, f->price * (double)(spent_ns / USUAL_NS),
-				  f->budget, now_ns);
+		user_shares_spend(&f->shares, user, f->price * (double)usual_files, f->budget,
+				  now_ns);
 	if (spent_ns > SLOW_NS || err == -EOWNERDEAD)
 		user_shares_spend(&f->waits, user, (double)(now_ns - begin_ns) / 1e9, 1, now_ns);
 	return err;
