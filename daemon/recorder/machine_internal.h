@@ -75,6 +75,7 @@ struct function {
 	struct span span;
 	uint32_t older;
 	uint64_t identity; /* 0: there was no function */
+	uint64_t said;	   /* hash of all that was read of it */
 	uint64_t class_number;
 	uint64_t code, constants;
 	uint32_t code_size, number;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "daemon/recorder/machine_internal.h"
+#include "proc/object_id.h"
 
 #define AGAIN_NS     UINT64_C(50000000)
 #define MOMENT_EVERY UINT64_C(10000000) /* so moments go back for more than a second */
@@ -29,6 +30,22 @@ static int put_pending(struct machine *m, const struct pending *pending)
 }
 
 /* --- functions -------------------------------------------------------------------------------- */
+
+/* Hashes all that is said of a function. */
+static uint64_t hash_of(const struct runtime_function *is)
+{
+	uint64_t hash = hash_mix64(is->identity ^ hash_mix64(is->class_number));
+
+	hash = hash_mix64(hash ^ is->code);
+	hash = hash_mix64(hash ^ is->constants);
+	hash = hash_mix64(hash ^ ((uint64_t)is->code_size << 32 | is->first_line));
+	hash = hash_mix64(hash ^ object_hash_text(is->name));
+	hash = hash_mix64(hash ^ object_hash_text(is->file));
+	for (size_t i = 0; i < is->n_lines; i++)
+		hash = hash_mix64(hash ^
+				  ((uint64_t)is->lines[i].instruction << 32 | is->lines[i].line));
+	return hash_mix64(hash ^ is->begins_thread);
+}
 
 /* Reads a function, as a new version. Its index is that of the last function. 0; -EAGAIN: it cannot
  * be read, or not yet, so there is no version; -ENOMEM. One that takes several calls is read on for
@@ -66,6 +83,7 @@ static int read_function(struct machine *m, uint64_t address)
 	if (!err) {
 		named.first_line = is.first_line;
 		f->identity = is.identity;
+		f->said = hash_of(&is);
 		f->class_number = is.class_number;
 		f->code = is.code;
 		f->constants = is.constants;
@@ -176,12 +194,39 @@ static bool was_loaded(const struct machine *m, uint64_t sample_ns, uint64_t cla
 	return class_number && before && class_number <= before->newest_class;
 }
 
+/* Reads a function again that had an identity, and has it still: all that is said of it must be the
+ * same. If its texts were moved while they were read, other words were in their place: then it is
+ * to be read as a new version, and this one was never a function's. */
+static bool is_said_again(struct machine *m, uint64_t address, struct function *f)
+{
+	const uint64_t failed = process_memory_failed(m->memory);
+	struct runtime_function is = {0};
+	bool is_same = false;
+	int err;
+
+	if (m->partly == m->n_records && m->partly)
+		return false;
+	err = m->is->function(m->at, address, &is);
+	if (err == -EAGAIN)
+		m->partly = m->n_records;
+	if (!err && process_memory_failed(m->memory) == failed) {
+		is_same = hash_of(&is) == f->said;
+		if (!is_same) {
+			f->identity = 0;
+			f->number = MANAGED_NONE;
+		}
+	}
+	free(is.lines);
+	return is_same;
+}
+
 /* Proves a function that was just read: it is the same still. */
 static void verify_function(struct machine *m, const struct pending *p, uint64_t read_ns)
 {
 	struct function *f = &m->functions.items[p->index];
 
-	if (!machine_is_proven(&f->span) && m->is->identity(m->at, p->address) == f->identity)
+	if (!machine_is_proven(&f->span) && m->is->identity(m->at, p->address) == f->identity &&
+	    (!m->is->moves || !f->identity || is_said_again(m, p->address, f)))
 		f->span = (struct span){read_ns, read_ns};
 	if (machine_is_proven(&f->span) && m->newest_class < f->class_number)
 		m->newest_class = f->class_number;
@@ -481,6 +526,39 @@ static int note_address(struct machine *m, const struct machine_stack *stack, ui
 						.is_new = is_new});
 }
 
+/* Returns whether the frames at an address that was just read are the same still, of functions that
+ * are proven. */
+static bool are_frames_same(struct machine *m, const struct pending *p, const struct address *a)
+{
+	const uint64_t failed = process_memory_failed(m->memory);
+	struct runtime_managed_frame now[MACHINE_MOST];
+	size_t count = m->is->frames(m->at, &m->pieces.items[a->piece].is, p->address, p->is_return,
+				     now, MACHINE_MOST);
+
+	if (count != a->count || process_memory_failed(m->memory) != failed ||
+	    a->is_call != (now[0].instruction != RUNTIME_NO_INSTRUCTION))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct frame *frame = &m->frames.items[a->frames + i];
+		uint32_t index = int_map_find(&m->by_function, now[i].function);
+		const struct function *f =
+			index == INT_MAP_NONE ? NULL : &m->functions.items[index];
+
+		if (!f || !machine_is_proven(&f->span) || f->number != frame->function ||
+		    machine_line_of(f, now[i].instruction) != frame->line)
+			return false;
+	}
+	return true;
+}
+
+/* The address is to be read again, and has no frames until then. */
+static void forget_frames(struct address *a)
+{
+	a->count = 0;
+	a->is_call = false;
+	a->again_ns = 0;
+}
+
 /* Proves the piece of an address that was just read: it is the same still. If it is gone, its
  * functions may be those of others. */
 static void verify_address(struct machine *m, const struct pending *p, uint64_t read_ns)
@@ -489,6 +567,8 @@ static void verify_address(struct machine *m, const struct pending *p, uint64_t 
 	struct piece *piece = &m->pieces.items[a->piece];
 	bool is_proven_now = machine_is_proven(&piece->span);
 
+	if (m->is->moves && p->is_new && a->count && !are_frames_same(m, p, a))
+		forget_frames(a);
 	if ((is_proven_now && (!p->is_new || !m->is->unloads)) || !piece->is_there)
 		return;
 	if (m->is->is_still(m->at, &piece->is)) {
@@ -496,11 +576,8 @@ static void verify_address(struct machine *m, const struct pending *p, uint64_t 
 			piece->span = (struct span){read_ns, read_ns};
 		return;
 	}
-	if (m->is->unloads) {
-		a->count = 0;
-		a->is_call = false;
-		a->again_ns = 0;
-	}
+	if (m->is->unloads)
+		forget_frames(a);
 }
 
 /* Code that has the hashes that it had at the sample was there already. Where code may have been
@@ -545,12 +622,12 @@ static void prove(struct machine *m, const struct machine_stack *stack, uint64_t
 	uint64_t value, *unloads = NULL;
 
 	for (size_t i = 0; i < m->pending.count; i++) {
-		const struct pending *p = &m->pending.items[i];
-
-		if (p->is_function)
-			verify_function(m, p, read_ns);
-		else
-			verify_address(m, p, read_ns);
+		if (m->pending.items[i].is_function)
+			verify_function(m, &m->pending.items[i], read_ns);
+	}
+	for (size_t i = 0; i < m->pending.count; i++) {
+		if (!m->pending.items[i].is_function)
+			verify_address(m, &m->pending.items[i], read_ns);
 	}
 	process_memory_renew(m->memory);
 	if (m->is->unloads && m->is->unloads(m->at, &value))

@@ -25,12 +25,14 @@ def steps_of(frames, expected):
     calls, or not known."""
     steps, where = [], []
     for i, frame in enumerate(frames):
+        check((frame[0] + frame[1]).isascii(), "words of another object as a name", frame, frames)
         match = is_function(frame) and (STEP.match(frame[0]) or CONSTRUCTOR.match(frame[0]))
         if match:
             steps.append(tuple(map(int, match.groups())))
         elif is_function(frame) and frame[0] == "main":
             steps.append((None, -1))
         else:
+            check(is_function(frame) or not STEP.match(frame[0]), "a function's file", frame, frames)
             continue
         where.append(i)
     if steps and steps[0][0] is None and len(steps) > 1:

@@ -33,7 +33,9 @@ static uint8_t interpreter[256]; /* its code */
 /* What the process has of its function. */
 static struct {
 	bool is_there, is_unreadable;
-	bool changes; /* once, behind the next read of it */
+	bool changes;	    /* once, behind the next read of it */
+	bool moves;	    /* its name, once, during the next read of it */
+	bool frames_change; /* once, behind the next read of them */
 	uint64_t identity, code, constants, class_number, unloads;
 	uint32_t code_size;
 	size_t n_lines; /* all zeros */
@@ -90,7 +92,11 @@ static size_t frames(void *machine, const struct runtime_code_piece *of, uint64_
 	(void)is_return;
 	assert_true(max);
 	ret_frames[0] = (struct runtime_managed_frame){of->function, RUNTIME_NO_INSTRUCTION};
-	return 1;
+	ret_frames[1] = ret_frames[0];
+	if (!has.frames_change)
+		return 1;
+	has.frames_change = false;
+	return 2;
 }
 
 static bool is_call_stub(const uint8_t *bytes, size_t len, size_t at)
@@ -166,7 +172,8 @@ static int function(void *machine, uint64_t address, struct runtime_function *re
 	if (has.n_lines)
 		ret_function->lines = calloc(has.n_lines, sizeof(*ret_function->lines));
 	ret_function->n_lines = ret_function->lines ? has.n_lines : 0;
-	strcpy(ret_function->name, has.identity == 1 ? "one" : "two");
+	strcpy(ret_function->name, has.moves ? "moved" : has.identity == 1 ? "one" : "two");
+	has.moves = false;
 	strcpy(ret_function->file, "file");
 	has.identity += has.changes;
 	has.changes = false;
@@ -209,6 +216,19 @@ static const struct runtime_machine that_unloads = {.open = open_it,
 						    .identity = identity};
 static const struct runtime unloading = {.name = "Test", .machine = &that_unloads};
 
+static const struct runtime_machine that_moves = {.open = open_it,
+						  .close = close_it,
+						  .range = range,
+						  .moves = true,
+						  .piece = piece,
+						  .is_still = is_still,
+						  .interpreted = interpreted,
+						  .interrupted = interrupted,
+						  .frames = frames,
+						  .function = function,
+						  .identity = identity};
+static const struct runtime moving = {.name = "Test", .machine = &that_moves};
+
 struct world {
 	struct object_table *objects;
 	struct managed *managed;
@@ -228,7 +248,7 @@ static void begin_with(struct world *w, const struct runtime *with, uint32_t cod
 	memset(w, 0, sizeof(*w));
 	begun_ns = clock_ns(CLOCK_MONOTONIC);
 	has.is_there = true;
-	has.is_unreadable = has.changes = false;
+	has.is_unreadable = has.changes = has.moves = has.frames_change = false;
 	has.identity = 1;
 	has.code = 0x5000;
 	has.code_size = code_size;
@@ -278,7 +298,8 @@ static void note(struct world *w, uint64_t time_ns, uint64_t now_ns)
 	assert_int_equal(machine_note(w->machine, &stack, now_ns), 0);
 }
 
-/* Returns the name of the frame at a time; NULL: it is a part of its caller's. */
+/* Returns the name of the frame at a time; NULL: it is a part of its caller's; "": it is not known.
+ */
 static const char *name_at(struct world *w, uint64_t time_ns)
 {
 	const struct machine_stack stack = stack_at(w, time_ns);
@@ -289,6 +310,8 @@ static const char *name_at(struct world *w, uint64_t time_ns)
 
 	if (n == MACHINE_PART)
 		return NULL;
+	if (!n)
+		return "";
 	assert_int_equal(n, 1);
 	assert_true(managed_name_of(w->managed, found, &name));
 	return name.function;
@@ -552,6 +575,52 @@ static void change_while_read(void **state)
 	end(&w);
 }
 
+/* A name that is moved while it is read leaves other words in its place, and the function is the
+ * same before and behind. They are not its name, and the name is read again. */
+static void name_that_moves(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_with(&w, &moving, 16, 0x5004);
+	has.moves = true;
+	note(&w, AT(10), AT(20));
+	assert_false(has.moves);
+	assert_string_equal(name_at(&w, AT(10)), "Interpreter");
+	assert_string_equal(name_at(&w, AT(20)), "Interpreter");
+	note(&w, AT(30), AT(40));
+	assert_string_equal(name_at(&w, AT(20)), "Interpreter");
+	assert_string_equal(name_at(&w, AT(30)), "one");
+	has.is_there = false;
+	note(&w, AT(50), AT(60)); /* gone: no function is proven to be there */
+	assert_string_equal(name_at(&w, AT(60)), "Interpreter");
+	end(&w);
+}
+
+/* The same where a compiled function's frames, or the names of their functions, are read: the
+ * address has no frames until they were read twice. */
+static void frames_that_move(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct world w;
+
+		begin_with(&w, &moving, 16, 0);
+		has.piece.kind = RUNTIME_CODE_COMPILED;
+		has.piece.function = FUNCTION;
+		strcpy(has.piece.name, "nmethod");
+		w.words[0] = 0;
+		has.moves = i == 0;
+		has.frames_change = i == 1;
+		note(&w, AT(10), AT(20));
+		assert_false(has.moves || has.frames_change);
+		assert_string_equal(name_at(&w, AT(20)), "");
+		note(&w, AT(30), AT(40));
+		assert_string_equal(name_at(&w, AT(30)), "one");
+		end(&w);
+	}
+}
+
 /* Where functions can be unloaded, the words of a frame prove one that is read later only if
  * nothing was unloaded meanwhile, or if its class was there before. */
 static void unloaded_functions(void **state)
@@ -590,6 +659,8 @@ int main(void)
 		cmocka_unit_test(memory_that_cannot_be_read),
 		cmocka_unit_test(too_many_lines),
 		cmocka_unit_test(change_while_read),
+		cmocka_unit_test(name_that_moves),
+		cmocka_unit_test(frames_that_move),
 		cmocka_unit_test(native_function_by_constants),
 		cmocka_unit_test(interrupted_frames),
 		cmocka_unit_test(unloaded_functions),

@@ -298,6 +298,10 @@ struct runtime_machine {
 	 * of. NULL: there is no such code. */
 	bool (*is_handler)(const void *machine, uint64_t vaddr);
 
+	/* What is read of functions may be moved while they live, and other words come in its
+	 * place. So an identity proves none of it: all is read again, and must be the same. */
+	bool moves;
+
 	/* Code that is COMPILED keeps a frame pointer where frames() knows the call. */
 	bool keeps_fp;
 

@@ -36,6 +36,7 @@ static const struct runtime_machine machine = {
 	.close = v8_close,
 	.range = v8_range,
 	.is_anywhere = true,
+	.moves = true,
 	.keeps_fp = true,
 	.has_layout = true,
 	.is_handler = v8_is_handler,
