@@ -15,6 +15,9 @@ GEN      = $(if $(SAN),$(B:%/san=%),$(B))/gen
 Q        = $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 
+# What a compilation has read is noted for both spellings of a folder: tests and benches say B=/.../build.
+DEPS     = -MMD -MP $(addprefix -MT ,$(sort $@ $(abspath $@) $(patsubst $(CURDIR)/%,%,$(abspath $@))))
+
 PKGS     = libbpf libelf libdw sqlite3 libzstd zlib liblzma libsystemd libprotobuf-c libseccomp
 CSTD     = -std=gnu17 -D_GNU_SOURCE
 STRICT   = -Wall -Wextra $(if $(WERROR),-Werror)
@@ -110,7 +113,7 @@ $(call OBJ,$(wildcard daemon/capture/sampler*.c)): $(GEN)/stackd.skel.h
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC,$@)$(CC) $(CFLAGS) $(DEPS) -c $< -o $@
 
 $(GEN)/%.pb-c.c $(GEN)/%.pb-c.h: lib/show/export/%.proto
 	@mkdir -p $(@D)
@@ -185,7 +188,7 @@ MPI_KINDS = $(foreach kind,openmpi mpich,$(if $(shell command -v mpicc.$(kind)),
 define mpi_program
 $(B)/mpi/$(1)/%.o: mpi/%.c
 	@mkdir -p $$(@D)
-	$$(call say,CC,$$@)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(1) $$(CFLAGS) -MMD -MP -c $$< -o $$@
+	$$(call say,CC,$$@)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(1) $$(CFLAGS) $$(DEPS) -c $$< -o $$@
 
 $(B)/mpi/$(1)/stackctl-mpi: $(MPI_SRC:mpi/%.c=$(B)/mpi/$(1)/%.o) $(filter-out $(B)/cli/main.o,$(call OBJ,$(CLI_SRC))) $(B)/libstackd.a
 	$$(call say,LD,$$@)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(1) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(WEB_LIBS) -lncursesw -ltinfo
@@ -232,7 +235,7 @@ PLUGIN      = $(if $(wildcard $(PLUGIN_INC)/gcc-plugin.h),$(B)/stacktag.so)
 
 $(B)/libstacktag/%.o: libstacktag/%.c
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(TAG_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC,$@)$(CC) $(TAG_CFLAGS) $(DEPS) -c $< -o $@
 
 $(B)/libstacktag.a: $(TAG_SRC:%.c=$(B)/%.o)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
@@ -257,7 +260,7 @@ endif
 
 $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(TAG_CFLAGS) -Ibpf -I$(GEN) -MMD -MP -c $< -o $@
+	$(call say,CC,$@)$(CC) $(TAG_CFLAGS) -Ibpf -I$(GEN) $(DEPS) -c $< -o $@
 
 $(PIC): $(PIC_OBJ)
 	@mkdir -p $(@D)
@@ -280,7 +283,7 @@ ALLOC_OBJ = $(patsubst %.c,$(B)/pic/%.o,$(wildcard libstackalloc/*.c)) $(B)/pic/
 
 $(B)/pic/%.o: %.S
 	@mkdir -p $(@D)
-	$(call say,AS,$@)$(CC) -g -MMD -MP -c $< -o $@
+	$(call say,AS,$@)$(CC) -g $(DEPS) -c $< -o $@
 
 # No access to a thread's variables may ask for memory, and no call of the library's own.
 $(ALLOC_OBJ): TAG_CFLAGS += -ftls-model=initial-exec
@@ -337,7 +340,7 @@ SANITIZED  = $(filter-out $(IN_PLAIN),$(UNIT_TESTS))
 BUSY_TESTS = $(patsubst %,$(B)/tests/test_%,fold fold_increments tag_search tagset_share import perfdata_hostile)
 $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(CFLAGS) $(if $(filter $@,$(BUSY_TESTS)),,-O0) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
+	$(call say,TEST,$@)$(CC) $(CFLAGS) $(if $(filter $@,$(BUSY_TESTS)),,-O0) $(LDFLAGS) -Itests/unit $(DEPS) -MF $@.d -o $@ $< \
 		$(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS) -lcmocka -ljansson
 
 # These test parts of the daemon, on their own or all together (recorder).
@@ -371,12 +374,12 @@ names-of-tests: ; @printf 'plain %s\n' $(PLAIN); printf 'sanitized %s\n' $(SANIT
 
 $(B)/agree/%: tests/agree/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/agree -MMD -MP -MF $@.d -MT $@ -o $@ $< \
+	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/agree $(DEPS) -MF $@.d -o $@ $< \
 		$(B)/libstackd.a $(LDLIBS)
 
 $(B)/bench/%: bench/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
-	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
+	$(call say,BENCH,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit $(DEPS) -MF $@.d -o $@ $< \
 		$(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS)
 
 $(B)/bench/forget $(B)/bench/alloc_pair $(B)/bench/alloc_seeds: $(B)/libstackd-daemon.a
