@@ -140,11 +140,10 @@ void machine_sender(const struct machine *machine, const struct machine_stack *s
 bool machine_step(const struct machine *machine, const struct machine_stack *stack,
 		  struct machine_frame *frame, bool is_lost, uint64_t *ret_slot);
 
-/* Returns whether the next frame of an interpreter, nearer to the root than the code at an address,
- * may be one that is just made: HotSpot makes such frames of a compiled one's at once, and fills in
- * their words later, so that these are whatever was there. `before`: the result for the frame that
- * is nearer to the leaf. The code at the address may not be known; that which makes frames is there
- * before any other, and stays. */
+/* Returns whether the frame of an interpreter that called the code at an address may be one that is
+ * just made. HotSpot makes such frames of a compiled one's at once, and fills in their words later,
+ * so until then the words are whatever was there. `before`: the result for the callee of that code.
+ * Code of the machine of which nothing was read counts as code that makes frames. */
 bool machine_makes_frames(const struct machine *machine, uint64_t address, bool is_return,
 			  bool before);
 

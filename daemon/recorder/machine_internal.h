@@ -38,8 +38,7 @@ struct piece {
 
 #define AROUND	   9 /* blocks around an address, */
 #define AROUND_MID 4 /* with it in the middle */
-#define MOST_OTHER                                                                                 \
-	1 /* of them that may differ and prove that it is the same code: calls are patched */
+#define MOST_OTHER 1 /* of them that may differ all the same: calls are patched */
 
 struct address {
 	uint32_t piece, older;
