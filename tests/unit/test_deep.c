@@ -330,9 +330,45 @@ static void test_deep_stacks_are_right(void **state)
 	assert_true(outcome.joined > outcome.closed && outcome.closed);
 }
 
+/* --- walks beyond the limit ------------------------------------------------------------------- */
+
+/* Returns whether a walk that has reached the limit of new frames may have another part. */
+static bool may_exceed_at(uint64_t ns)
+{
+	static struct scratch scratch;
+
+	scratch.n_new = STACKD_DEEP_NEW;
+	shim_time_ns = ns;
+	return deep_may_exceed(&scratch, NULL);
+}
+
+/* Each part that goes beyond the limit is a debt, for which time makes up; not if another CPU has
+ * written a later time meanwhile, however much that would be. */
+static void test_debt_of_deep_walks(void **state)
+{
+	const uint64_t at = 1000000;
+
+	(void)state;
+	deep_debt = DEEP_AT_ONCE - 1;
+	deep_ns = at;
+	assert_true(may_exceed_at(at));
+	assert_int_equal(deep_debt, DEEP_AT_ONCE - 1 + MAX_FRAMES);
+	assert_false(may_exceed_at(at));
+	assert_false(may_exceed_at(at - 1));
+	assert_int_equal(deep_debt, DEEP_AT_ONCE - 1 + MAX_FRAMES);
+	assert_int_equal(deep_ns, at);
+	assert_false(may_exceed_at(at + (MAX_FRAMES - 1) * DEEP_NS_A_FRAME));
+	assert_int_equal(deep_debt, DEEP_AT_ONCE);
+	assert_true(may_exceed_at(at + MAX_FRAMES * DEEP_NS_A_FRAME));
+	assert_int_equal(deep_debt, DEEP_AT_ONCE - 1 + MAX_FRAMES);
+	assert_true(may_exceed_at(10 * at));
+	assert_int_equal(deep_debt, MAX_FRAMES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_debt_of_deep_walks),
 		cmocka_unit_test(test_deep_stacks_are_right),
 	};
 
