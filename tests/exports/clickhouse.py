@@ -188,8 +188,8 @@ class Relay(socketserver.ThreadingTCPServer):
     and when: "before" a byte of it has reached the server, in the "middle" of its body, or "after" the
     server has answered, which stackctl never learns. With "silence" the server has answered, too, and the
     connection stays, but nothing comes. `meet`, if there is one, is called with each request's first line, before the server
-    gets it. `log` has the first line of each request, its bytes, and those of
-    the answer."""
+    gets it; `change` with each request, and what it returns is sent to the server instead. `log` has the first line of each
+    request, its bytes, and those of the answer."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -197,7 +197,7 @@ class Relay(socketserver.ThreadingTCPServer):
     def __init__(self, port, host="127.0.0.1", at=0):
         super().__init__((host, at), RelayHandler)
         self.host, self.server_port, self.port = host, port, self.server_address[1]
-        self.lose, self.when, self.requests, self.meet = None, None, 0, None
+        self.lose, self.when, self.requests, self.meet, self.change = None, None, 0, None, None
         self.log = []
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -250,6 +250,8 @@ class RelayHandler(socketserver.BaseRequestHandler):
             request = request[:request.index(b"\r\n\r\n") + 4 + self.length_of(request) // 2]
         if relay.meet:
             relay.meet(request.split(b"\r\n", 1)[0].decode())
+        if relay.change:
+            request = relay.change(request)
         with socket.create_connection((relay.host, relay.server_port)) as server:
             server.sendall(request)
             if when == "middle":

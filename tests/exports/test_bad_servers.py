@@ -130,6 +130,31 @@ def test_bad_store_newer():
 
 
 @exports
+def test_bad_clickhouse_dropped():
+    """A server that fails where it lists its tables, since another push is dropping one of them: asked again, but not
+    for ever. Here it is asked for a table that is not there instead, so often."""
+    relay, store = Relay(server().port), store_of("fleet", "web1")
+    left = 0
+
+    def ask_for_a_dropped_one(request):
+        nonlocal left
+        changed = request.replace(b"system.columns", b"dropped", 1) if left else request
+        left -= changed != request
+        return changed
+
+    relay.change = ask_for_a_dropped_one
+    for times, status in ((3, 0), (1000, 1)):
+        server().make("dropped")
+        left = times
+        push(server().url("dropped", relay.port), store, status=status,
+             says="Table dropped.dropped doesn't exist" if status else "recordings sent: 1")
+        check(left > 900 if status else not left, "the tables were not asked for again, or for ever: %d" % left)
+    left = 0
+    push(server().url("dropped", relay.port), store, says="recordings sent: 1")
+    same(without_labels(counted("dropped", "web1")), wanted_of(store), "after a failure")
+
+
+@exports
 def test_bad_clickhouse_layout():
     """Tables of an older layout are neither read nor written to, by no verb."""
     url, store = server().make("older"), store_of("small", "web1")
