@@ -128,7 +128,7 @@ static void drop_bounds(uint64_t kept)
 /* --- system calls ---------------------------------------------------------------------------- */
 
 /* System calls for reading files, allocating memory and using a socket. */
-static const int worker_calls[] = {
+static const int reading_calls[] = {
 	SCMP_SYS(read),
 	SCMP_SYS(pread64),
 	SCMP_SYS(readv),
@@ -150,7 +150,6 @@ static const int worker_calls[] = {
 	SCMP_SYS(time),
 	SCMP_SYS(getpid),
 	SCMP_SYS(gettid),
-	SCMP_SYS(tgkill), /* for abort(); the kernel lets it signal no other user's process */
 	SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigaction),
 	SCMP_SYS(rt_sigreturn),
@@ -183,6 +182,18 @@ static int allow(scmp_filter_ctx filter, const int *calls, size_t n)
 
 	for (size_t i = 0; i < n && !err; i++)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
+	return err;
+}
+
+#define ALLOW(filter, calls) allow(filter, calls, sizeof(calls) / sizeof(*(calls)))
+
+/* Allows what workers may do, but for what allow_in_part() adds. */
+static int allow_worker(scmp_filter_ctx filter)
+{
+	int err = ALLOW(filter, reading_calls);
+
+	if (!err) /* for abort(); the kernel lets it signal no other user's process */
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 0);
 	return err;
 }
 
@@ -227,9 +238,9 @@ static int load_filter(bool is_worker)
 
 	if (!filter)
 		return -ENOMEM;
-	err = allow(filter, worker_calls, sizeof(worker_calls) / sizeof(*worker_calls));
+	err = allow_worker(filter);
 	if (!err && !is_worker)
-		err = allow(filter, fork_calls, sizeof(fork_calls) / sizeof(*fork_calls));
+		err = ALLOW(filter, fork_calls);
 	if (!err)
 		err = allow_in_part(filter, is_worker);
 	if (!err && IS_INSTRUMENTED) /* AddressSanitizer calls it before functions that do not
@@ -298,13 +309,12 @@ static int load_copier_filter(void)
 	const int flags = O_ACCMODE | O_CREAT | O_TRUNC;
 	scmp_filter_ctx filter =
 		seccomp_init(IS_INSTRUMENTED ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS);
-	int err =
-		filter ? allow(filter, worker_calls, sizeof(worker_calls) / sizeof(int)) : -ENOMEM;
+	int err = filter ? allow_worker(filter) : -ENOMEM;
 
 	if (!err)
-		err = allow(filter, fork_calls, sizeof(fork_calls) / sizeof(int));
+		err = ALLOW(filter, fork_calls);
 	if (!err)
-		err = allow(filter, copier_calls, sizeof(copier_calls) / sizeof(int));
+		err = ALLOW(filter, copier_calls);
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
 				       SCMP_A2(SCMP_CMP_MASKED_EQ, (scmp_datum_t)flags, O_RDONLY));
@@ -374,20 +384,15 @@ void sandbox_daemon_capabilities(bool puts_probes)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/* System calls of stackd once it records: those of its own loop, libbpf, SQLite, libelf and glibc's
- * threads. It starts no process, so clone() is allowed for threads alone. */
-static const int daemon_calls[] = {
-	/* files, also those of other processes, and the store */
+/* System calls of stackd once it records, and of the fetcher. */
+static const int common_calls[] = {
+	/* files by their names */
 	SCMP_SYS(open),
 	SCMP_SYS(openat),
-	SCMP_SYS(openat2),
-	SCMP_SYS(chdir), /* nftw() */
+	SCMP_SYS(chdir), /* nftw(), fts_read() */
 	SCMP_SYS(fchdir),
 	SCMP_SYS(pwrite64),
 	SCMP_SYS(writev),
-	SCMP_SYS(preadv),
-	SCMP_SYS(preadv2),
-	SCMP_SYS(pwritev),
 	SCMP_SYS(stat),
 	SCMP_SYS(lstat),
 	SCMP_SYS(newfstatat),
@@ -404,14 +409,10 @@ static const int daemon_calls[] = {
 	SCMP_SYS(fcntl),
 	SCMP_SYS(flock),
 	SCMP_SYS(dup),
-	SCMP_SYS(dup3),
 	SCMP_SYS(pipe2),
-	SCMP_SYS(ioctl),
 	SCMP_SYS(fadvise64),
 	SCMP_SYS(ftruncate),
-	SCMP_SYS(fallocate),
 	SCMP_SYS(fsync),
-	SCMP_SYS(fdatasync),
 	SCMP_SYS(rename),
 	SCMP_SYS(renameat),
 	SCMP_SYS(renameat2),
@@ -420,30 +421,11 @@ static const int daemon_calls[] = {
 	SCMP_SYS(mkdir),
 	SCMP_SYS(mkdirat),
 	SCMP_SYS(rmdir),
-	SCMP_SYS(chmod),
-	SCMP_SYS(fchmod),
-	SCMP_SYS(fchmodat),
-	SCMP_SYS(chown),
-	SCMP_SYS(fchown),
-	SCMP_SYS(lchown),
-	SCMP_SYS(fchownat),
 	SCMP_SYS(utimensat),
 	SCMP_SYS(umask),
-	SCMP_SYS(name_to_handle_at), /* a cgroup's id */
 	/* memory */
 	SCMP_SYS(mincore),
 	SCMP_SYS(msync),
-	SCMP_SYS(memfd_create),
-	/* BPF, perf events, and watching processes */
-	SCMP_SYS(bpf),
-	SCMP_SYS(perf_event_open),
-	SCMP_SYS(process_vm_readv),
-	SCMP_SYS(kcmp),
-	SCMP_SYS(pidfd_open),
-	SCMP_SYS(inotify_add_watch),
-	SCMP_SYS(wait4),
-	SCMP_SYS(waitid),
-	SCMP_SYS(kill),
 	/* waiting */
 	SCMP_SYS(epoll_create1),
 	SCMP_SYS(epoll_ctl),
@@ -454,14 +436,10 @@ static const int daemon_calls[] = {
 	SCMP_SYS(select),
 	SCMP_SYS(pselect6),
 	SCMP_SYS(eventfd2),
-	SCMP_SYS(signalfd4),
-	SCMP_SYS(timerfd_create),
-	SCMP_SYS(timerfd_settime),
 	SCMP_SYS(nanosleep),
 	SCMP_SYS(clock_getres),
-	/* sockets: to workers, to the service manager */
+	/* sockets; which kinds socket() makes is limited below */
 	SCMP_SYS(socketpair),
-	SCMP_SYS(accept4),
 	SCMP_SYS(sendto),
 	SCMP_SYS(recvfrom),
 	SCMP_SYS(setsockopt),
@@ -476,22 +454,63 @@ static const int daemon_calls[] = {
 	SCMP_SYS(getgroups),
 	SCMP_SYS(capget),
 	SCMP_SYS(prctl),
-	SCMP_SYS(getpriority),
-	SCMP_SYS(setpriority),
 	SCMP_SYS(getrlimit),
-	SCMP_SYS(prlimit64),
 	SCMP_SYS(getrusage),
 	SCMP_SYS(uname),
 	SCMP_SYS(sched_getaffinity),
-	SCMP_SYS(sched_getparam),
-	SCMP_SYS(sched_getscheduler),
 	SCMP_SYS(sigaltstack),
-	SCMP_SYS(rt_sigpending),
-	SCMP_SYS(rt_sigtimedwait),
 	SCMP_SYS(set_robust_list),
 	SCMP_SYS(set_tid_address),
 	SCMP_SYS(rseq),
 	SCMP_SYS(membarrier),
+};
+
+/* Further system calls of stackd: those of its own loop, libbpf, SQLite, libelf and glibc's
+ * threads. It starts no process, so clone() is allowed for threads alone. */
+static const int daemon_calls[] = {
+	/* files, also those of other processes, and the store */
+	SCMP_SYS(openat2),
+	SCMP_SYS(preadv),
+	SCMP_SYS(preadv2),
+	SCMP_SYS(pwritev),
+	SCMP_SYS(dup3),
+	SCMP_SYS(ioctl),
+	SCMP_SYS(fallocate),
+	SCMP_SYS(fdatasync),
+	SCMP_SYS(chmod),
+	SCMP_SYS(fchmod),
+	SCMP_SYS(fchmodat),
+	SCMP_SYS(chown),
+	SCMP_SYS(fchown),
+	SCMP_SYS(lchown),
+	SCMP_SYS(fchownat),
+	SCMP_SYS(name_to_handle_at), /* a cgroup's id */
+	/* memory */
+	SCMP_SYS(memfd_create),
+	/* BPF, perf events, and watching processes */
+	SCMP_SYS(bpf),
+	SCMP_SYS(perf_event_open),
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(kcmp),
+	SCMP_SYS(pidfd_open),
+	SCMP_SYS(inotify_add_watch),
+	SCMP_SYS(wait4),
+	SCMP_SYS(waitid),
+	SCMP_SYS(kill),
+	/* waiting */
+	SCMP_SYS(signalfd4),
+	SCMP_SYS(timerfd_create),
+	SCMP_SYS(timerfd_settime),
+	/* sockets: to workers, to the service manager */
+	SCMP_SYS(accept4),
+	/* itself */
+	SCMP_SYS(getpriority),
+	SCMP_SYS(setpriority),
+	SCMP_SYS(prlimit64),
+	SCMP_SYS(sched_getparam),
+	SCMP_SYS(sched_getscheduler),
+	SCMP_SYS(rt_sigpending),
+	SCMP_SYS(rt_sigtimedwait),
 };
 
 /* Allows threads but no processes. Makes clone3() fail with ENOSYS, since a filter cannot see its
@@ -520,9 +539,11 @@ int sandbox_daemon_calls(void)
 	int err = filter ? seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
 
 	if (!err)
-		err = allow(filter, worker_calls, sizeof(worker_calls) / sizeof(*worker_calls));
+		err = allow_worker(filter);
 	if (!err)
-		err = allow(filter, daemon_calls, sizeof(daemon_calls) / sizeof(*daemon_calls));
+		err = ALLOW(filter, common_calls);
+	if (!err)
+		err = ALLOW(filter, daemon_calls);
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
 				       SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
@@ -536,128 +557,27 @@ int sandbox_daemon_calls(void)
 
 /* --- the fetcher ----------------------------------------------------------------------------- */
 
-/* System calls of libdebuginfod, curl, TLS libraries and glibc's resolver and threads. None acts on
- * another process, or changes whose a file is or who may read it. */
+/* Further system calls of libdebuginfod, curl, TLS libraries and glibc's resolver and threads. None
+ * of these, and of common_calls, acts on another process, or changes whose a file is or who may
+ * read it. */
 static const int fetcher_calls[] = {
 	/* files */
-	SCMP_SYS(open),
-	SCMP_SYS(openat),
-	SCMP_SYS(close),
-	SCMP_SYS(read),
-	SCMP_SYS(readv),
-	SCMP_SYS(pread64),
-	SCMP_SYS(write),
-	SCMP_SYS(writev),
-	SCMP_SYS(pwrite64),
-	SCMP_SYS(lseek),
-	SCMP_SYS(stat),
-	SCMP_SYS(lstat),
-	SCMP_SYS(fstat),
-	SCMP_SYS(newfstatat),
-	SCMP_SYS(statx),
-	SCMP_SYS(statfs),
-	SCMP_SYS(fstatfs),
-	SCMP_SYS(access),
-	SCMP_SYS(faccessat),
-	SCMP_SYS(faccessat2),
-	SCMP_SYS(readlink),
-	SCMP_SYS(readlinkat),
-	SCMP_SYS(getdents64),
-	SCMP_SYS(getcwd),
-	SCMP_SYS(chdir), /* fts_read() */
-	SCMP_SYS(fchdir),
-	SCMP_SYS(fcntl),
-	SCMP_SYS(flock),
-	SCMP_SYS(dup),
 	SCMP_SYS(pipe),
-	SCMP_SYS(pipe2),
-	SCMP_SYS(fadvise64),
-	SCMP_SYS(ftruncate),
-	SCMP_SYS(fsync),
-	SCMP_SYS(rename),
-	SCMP_SYS(renameat),
-	SCMP_SYS(renameat2),
-	SCMP_SYS(unlink),
-	SCMP_SYS(unlinkat),
-	SCMP_SYS(mkdir),
-	SCMP_SYS(mkdirat),
-	SCMP_SYS(rmdir),
 	SCMP_SYS(utime),
 	SCMP_SYS(utimes),
-	SCMP_SYS(utimensat),
-	SCMP_SYS(umask),
-	/* sockets; socket() itself is allowed in part */
-	SCMP_SYS(socketpair),
+	/* sockets */
 	SCMP_SYS(connect),
 	SCMP_SYS(bind),
 	SCMP_SYS(getsockname),
 	SCMP_SYS(getpeername),
-	SCMP_SYS(setsockopt),
-	SCMP_SYS(getsockopt),
-	SCMP_SYS(sendto),
-	SCMP_SYS(sendmsg),
 	SCMP_SYS(sendmmsg),
-	SCMP_SYS(recvfrom),
-	SCMP_SYS(recvmsg),
-	SCMP_SYS(shutdown),
 	/* waiting */
-	SCMP_SYS(poll),
-	SCMP_SYS(ppoll),
-	SCMP_SYS(select),
-	SCMP_SYS(pselect6),
 	SCMP_SYS(epoll_create),
-	SCMP_SYS(epoll_create1),
-	SCMP_SYS(epoll_ctl),
-	SCMP_SYS(epoll_wait),
-	SCMP_SYS(epoll_pwait),
-	SCMP_SYS(eventfd2),
-	SCMP_SYS(futex),
-	SCMP_SYS(nanosleep),
-	SCMP_SYS(clock_nanosleep),
-	SCMP_SYS(clock_gettime),
-	SCMP_SYS(clock_getres),
-	SCMP_SYS(gettimeofday),
-	SCMP_SYS(time),
 	SCMP_SYS(alarm), /* a curl without threads ends resolving by it */
 	SCMP_SYS(setitimer),
-	SCMP_SYS(sched_yield),
-	SCMP_SYS(restart_syscall),
-	/* memory; mmap() and mprotect() are allowed in part */
-	SCMP_SYS(brk),
-	SCMP_SYS(munmap),
-	SCMP_SYS(mremap),
-	SCMP_SYS(madvise),
-	SCMP_SYS(mincore),
-	SCMP_SYS(msync),
-	SCMP_SYS(membarrier),
 	/* itself */
-	SCMP_SYS(getrandom),
-	SCMP_SYS(getpid),
-	SCMP_SYS(gettid),
-	SCMP_SYS(getppid),
-	SCMP_SYS(getuid),
-	SCMP_SYS(geteuid),
-	SCMP_SYS(getgid),
-	SCMP_SYS(getegid),
-	SCMP_SYS(getgroups),
 	SCMP_SYS(getresuid),
 	SCMP_SYS(getresgid),
-	SCMP_SYS(getrlimit),
-	SCMP_SYS(getrusage),
-	SCMP_SYS(capget),
-	SCMP_SYS(prctl),
-	SCMP_SYS(uname),
-	SCMP_SYS(sysinfo),
-	SCMP_SYS(sched_getaffinity),
-	SCMP_SYS(rt_sigprocmask),
-	SCMP_SYS(rt_sigaction),
-	SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(sigaltstack),
-	SCMP_SYS(set_robust_list),
-	SCMP_SYS(set_tid_address),
-	SCMP_SYS(rseq),
-	SCMP_SYS(exit),
-	SCMP_SYS(exit_group),
 };
 
 /* Allows sockets of IP, and of the kernel's list of addresses, which getaddrinfo() reads. (By those
@@ -689,9 +609,12 @@ static int allow_fetcher_in_part(scmp_filter_ctx f)
 static int load_fetcher_filter(void)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int err = filter ? allow(filter, fetcher_calls, sizeof(fetcher_calls) / sizeof(int))
-			 : -ENOMEM;
+	int err = filter ? ALLOW(filter, reading_calls) : -ENOMEM;
 
+	if (!err)
+		err = ALLOW(filter, common_calls);
+	if (!err)
+		err = ALLOW(filter, fetcher_calls);
 	if (!err)
 		err = allow_fetcher_in_part(filter);
 	if (!err)
